@@ -19,6 +19,14 @@ const (
 	orderSigma = 2
 )
 
+// orderShape returns the mean and the standard deviation of the logarithm of an order value.
+func (a *audience) orderShape() (mu, sigma float64) {
+	if a.similar {
+		return 4, 0.8
+	}
+	return orderMu, orderSigma
+}
+
 // audience describes how the visitors of an experiment behave.
 type audience struct {
 	buyers  float64 // share of the visitors of control who convert
@@ -26,6 +34,7 @@ type audience struct {
 	limit   float64 // cap of the revenue of a visitor; 0: none
 	cost    float64 // of an order; then the metric is profit, which may be negative
 	larger  bool    // a lift makes orders larger; otherwise it makes more visitors buy
+	similar bool    // orders differ less, see orderShape
 	shares  []float64
 }
 
@@ -57,6 +66,9 @@ func (a *audience) String() string {
 	if a.larger {
 		text += ", larger orders"
 	}
+	if a.similar {
+		text += ", similar orders"
+	}
 	if a.limit > 0 {
 		text += fmt.Sprintf(", cap %g", a.limit)
 	}
@@ -77,8 +89,14 @@ func (a *audience) drawTotals(random *rand.Rand, visitors int64, lift float64) t
 	if !a.revenue {
 		return t
 	}
-	for range t.converted {
-		order := math.Exp(orderMu + orderSigma*random.NormFloat64())
+	return t.addScaled(a.drawOrders(random, t.converted, scale), 1)
+}
+
+// drawOrders returns the sums of a number of orders, whose amounts have a scale.
+func (a *audience) drawOrders(random *rand.Rand, orders int64, scale float64) (t totals) {
+	mu, sigma := a.orderShape()
+	for range orders {
+		order := math.Exp(mu + sigma*random.NormFloat64())
 		if a.limit > 0 {
 			order = min(order, a.limit)
 		}
@@ -131,13 +149,14 @@ func (a *audience) expectedSample() stats.Sample {
 	const visitors = 1_000_000_000
 	n := visitors * a.buyers
 	// The mean of min(order, limit)^power.
+	mu, sigma := a.orderShape()
 	moment := func(power float64) float64 {
-		whole := math.Exp(power*orderMu + power*power*orderSigma*orderSigma/2)
+		whole := math.Exp(power*mu + power*power*sigma*sigma/2)
 		if a.limit == 0 {
 			return whole
 		}
-		at := (math.Log(a.limit) - orderMu) / orderSigma
-		return whole*distuv.UnitNormal.CDF(at-power*orderSigma) + math.Pow(a.limit, power)*distuv.UnitNormal.Survival(at)
+		at := (math.Log(a.limit) - mu) / sigma
+		return whole*distuv.UnitNormal.CDF(at-power*sigma) + math.Pow(a.limit, power)*distuv.UnitNormal.Survival(at)
 	}
 	sum, squares := n*(moment(1)-a.cost), n*(moment(2)-2*a.cost*moment(1)+a.cost*a.cost)
 	return a.sampleOf(totals{visitors: visitors, converted: int64(math.Round(n)), sum: sum, squares: squares})

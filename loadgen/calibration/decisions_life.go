@@ -48,6 +48,54 @@ type campaign struct {
 	weeks      int         // of looks
 	delayed    bool        // conversions happen at the first view or days later, see delays
 	windowDays int         // of the conversion window; 0: none
+	settleDays int         // after it in which orders still change
+	refunds    refunds
+}
+
+// refunds say how many orders come back, and when.
+type refunds struct {
+	shares   []float64 // of the orders, by variation
+	meanDays float64
+	isGross  bool // nobody tells
+}
+
+// refundDays are parts of an exponential distribution with mean 14: the end of each, and a day in it.
+var refundDays = []struct{ end, on float64 }{{2.5, 1}, {6, 4}, {11, 8}, {18, 14}, {30, 23}, {math.Inf(1), 44}}
+
+// refundedOrders adds visitors, some of whose orders come back in full. They stay converted.
+func refundedOrders(l *life, day int) {
+	const mean = 14
+	for arm, n := range l.arrivingVisitors(day) {
+		buyers := drawBinomial(l.random, n, l.buyers*(1+l.liftOf(arm)))
+		left := drawBinomial(l.random, buyers, l.refunds.shares[arm])
+		all := l.drawOrders(l.random, buyers-left, 1)
+		all.visitors, all.converted = n, buyers
+		from := 0.0
+		for _, part := range refundDays {
+			back := left
+			if !math.IsInf(part.end, 1) {
+				back = drawBinomial(l.random, left, 1-math.Exp((from-part.end)/mean))
+			}
+			left, from = left-back, part.end
+			orders := l.drawOrders(l.random, back, 1)
+			all = all.addScaled(orders, 1)
+			if !l.refunds.isGross {
+				on := day + int(math.Round(part.on*l.refunds.meanDays/mean))
+				l.addTotals(goalID, arm, day, on, totals{}.addScaled(orders, -1), false)
+			}
+		}
+		l.addTotals(goalID, arm, day, day, all, false)
+	}
+}
+
+// withRefunds returns the campaign with orders that come back, and a time to settle after a conversion window of a
+// week; 0: neither.
+func (c *campaign) withRefunds(r refunds, settleDays int) *campaign {
+	return c.changedCopy(func(c *campaign) {
+		if c.refunds, c.settleDays = r, settleDays; settleDays > 0 {
+			c.windowDays = daysOfWeek
+		}
+	})
 }
 
 // delays are the shares of the conversions by the number of days after the first view: 60 % at once, and the others
@@ -64,7 +112,7 @@ func (c *campaign) withDelays(windowDays int) *campaign {
 
 // window returns the conversion window.
 func (c *campaign) window() schema.ConversionWindow {
-	return schema.ConversionWindow{To: time.Duration(c.windowDays) * day}
+	return schema.ConversionWindow{To: time.Duration(c.windowDays) * day, Settle: time.Duration(c.settleDays) * day}
 }
 
 // withShares returns the campaign with the given shares of the traffic, control first.
@@ -163,7 +211,7 @@ func (c *campaign) reportPlan() *plan.Plan {
 	if c.revenue {
 		live.PrimaryMetric = string(query.ValuePerVisitor)
 	}
-	goals := map[int64]catalogue.Goal{goalID: {ID: goalID, WebsiteID: WebsiteID, Name: "purchase", ConversionWindow: new(c.window())}}
+	goals := map[int64]catalogue.Goal{goalID: {ID: goalID, WebsiteID: WebsiteID, Name: "purchase", ConversionWindow: &schema.ConversionWindow{To: c.window().To}, Settle: new(schema.Settle(c.window().Settle))}}
 	for i, m := range c.guardrails {
 		goal, direction := int64(firstGuardrail+i), catalogue.Up
 		if m.Down {
@@ -395,7 +443,7 @@ func (l *life) recordLooks(now time.Time) {
 
 // inTheEnd returns the findings of all looks of the campaign.
 func (l *life) inTheEnd() *looks.Analysis {
-	return l.analyzeLooks(matureAt(1 + daysOfWeek*l.weeks + l.windowDays))
+	return l.analyzeLooks(matureAt(1 + daysOfWeek*l.weeks + l.windowDays + l.settleDays))
 }
 
 // decisionAt returns the decision of the report at a time.

@@ -13,6 +13,7 @@ import (
 const (
 	partNoEffect  = "A/A: winner or loser at any weekly look"
 	partWindow    = "A/A with delayed conversions and a conversion window: winner or loser at any weekly look"
+	partRefunds   = "Orders that come back: looks at value per visitor"
 	partMoving    = "A/A with data and settings that change: winner or loser at any weekly look"
 	partPower     = "Power at the required sample: the first treatment wins by the fourth weekly look"
 	partGuards    = "Guardrails"
@@ -34,7 +35,7 @@ var (
 
 // decisionScenarios returns all scenarios in the order of the table.
 func decisionScenarios() []scenario {
-	return slices.Concat(noEffectScenarios(), movingScenarios(), windowScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), breakdownScenarios())
+	return slices.Concat(noEffectScenarios(), movingScenarios(), windowScenarios(), refundScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), breakdownScenarios())
 }
 
 // newScenario returns a scenario that counts the campaigns for which occurs is true. Its rate must be from least to
@@ -80,12 +81,49 @@ func (c *campaign) errorScenario(part, detail string, of nature) scenario {
 func (c *campaign) recordedScenario(detail string, of nature) scenario {
 	c = c.withFewerLooks()
 	return c.newScenario(partMoving, detail, winnerOrLoser, 0, decisionAlpha, func(l *life) bool {
-		for l.days <= daysOfWeek*c.weeks+1+c.windowDays {
-			l.addDays(of, l.days)
-			l.recordLooks(startOfDay(l.days))
-		}
+		l.recordEachDay(of)
 		return hasOutcome(l)
 	})
+}
+
+// recordEachDay adds visitors day by day, and records the looks that are mature.
+func (l *life) recordEachDay(of nature) {
+	for l.days <= daysOfWeek*l.weeks+1+l.windowDays+l.settleDays {
+		l.addDays(of, l.days)
+		l.recordLooks(startOfDay(l.days))
+	}
+}
+
+// refundScenarios are of orders that come back. The looks are recorded with the orders as they are known then.
+func refundScenarios() []scenario {
+	similar := campaign{audience: audience{buyers: 0.03, revenue: true, similar: true}, mde: 0.12}
+	var all []scenario
+	for _, share := range []float64{0.2, 0.4} {
+		for _, days := range []float64{3, 14, 60} {
+			c := similar.withShares(50, 50).withDailyVisitors(2000).withRefunds(refunds{shares: []float64{share, share}, meanDays: days}, 0).withFewerLooks()
+			all = append(all, c.newScenario(partRefunds, fmt.Sprintf("%g %% come back after %g days", 100*share, days), winnerOrLoser, 0, decisionAlpha, func(l *life) bool {
+				l.recordEachDay(refundedOrders)
+				return hasOutcome(l)
+			}))
+		}
+	}
+	for _, of := range []struct {
+		detail      string
+		isGross     bool
+		settleDays  int
+		least, most float64
+	}{{"gross", true, 0, 0.35, 1}, {"net as known", false, 0, 0, 0.2}, {"settled after 30 days", false, 30, 0, 0.03}} {
+		r := refunds{shares: []float64{0.2, 0.28}, meanDays: 14, isGross: of.isGross}
+		c := similar.withShares(50, 50).withRefunds(r, of.settleDays).changedCopy(func(c *campaign) {
+			c.perWeek, c.weeks, c.lifts = c.weeklyVisitors(), weeksToPlan, []float64{0, 0.08}
+		})
+		all = append(all, c.newScenario(partRefunds, "8 % more orders, 28 % instead of 20 % come back, "+of.detail, "winner, which earns less", of.least, of.most, func(l *life) bool {
+			l.recordEachDay(refundedOrders)
+			found := l.inTheEnd().Outcome
+			return found != nil && found.Winner
+		}))
+	}
+	return all
 }
 
 // withFewerLooks returns the campaign with looks for three times the planned duration, for

@@ -108,16 +108,20 @@ func refundScenarios() []scenario {
 		}
 	}
 	for _, of := range []struct {
+		back        float64 // share of the orders of the treatment that come back
 		detail      string
 		isGross     bool
 		settleDays  int
 		least, most float64
-	}{{"gross", true, 0, 0.35, 1}, {"net as known", false, 0, 0, 0.2}, {"settled after 30 days", false, 30, 0, 0.03}} {
-		r := refunds{shares: []float64{0.2, 0.28}, meanDays: 14, isGross: of.isGross}
+	}{
+		{0.28, "gross", true, 0, 0.35, 1}, {0.28, "net as known", false, 0, 0, 0.2}, {0.28, "settled after 30 days", false, 30, 0, 0.03},
+		{0.2, "settled after 30 days", false, 30, 0.3, 1},
+	} {
+		r := refunds{shares: []float64{0.2, of.back}, meanDays: 14, isGross: of.isGross}
 		c := similar.withShares(50, 50).withRefunds(r, of.settleDays).changedCopy(func(c *campaign) {
 			c.perWeek, c.weeks, c.lifts = c.weeklyVisitors(), weeksToPlan, []float64{0, 0.08}
 		})
-		all = append(all, c.newScenario(partRefunds, "8 % more orders, 28 % instead of 20 % come back, "+of.detail, "winner, which earns less", of.least, of.most, func(l *life) bool {
+		all = append(all, c.newScenario(partRefunds, fmt.Sprintf("8 %% more orders, %g %% instead of 20 %% come back, %s", 100*of.back, of.detail), "winner", of.least, of.most, func(l *life) bool {
 			l.recordEachDay(refundedOrders)
 			found := l.inTheEnd().Outcome
 			return found != nil && found.Winner

@@ -112,14 +112,19 @@ func foldPlainly(p *reportQuery, events []schema.Event) map[string]*folded {
 	return cells
 }
 
-// completeThrough returns the time up to which all events are known, if a window ends then: the last acceptance, or the
-// newest event if no view was accepted within a day.
+// completeThrough returns the time up to which all events are known, if a window ends then: that of the newest event, or
+// the day of the last acceptance, if a view was accepted within a day.
 func completeThrough(p *reportQuery, byVisitor map[uint64][]schema.Event) time.Time {
 	through := p.Stored.Newest
 	for _, own := range byVisitor {
 		for _, e := range own {
 			if e.Kind == schema.KindView && accepted.Sub(e.Time).Abs() <= 24*time.Hour {
-				through = p.Stored.Ingested
+				if day := p.Stored.Ingested.Truncate(24 * time.Hour); day.After(through) {
+					through = day
+				}
+				if through.After(p.Stored.Ingested) {
+					through = p.Stored.Ingested
+				}
 			}
 		}
 	}

@@ -360,13 +360,21 @@ type Stored struct {
 	onTime           bool      // a view was accepted on time
 }
 
-// CompleteThrough returns the time up to which the events of the subject are complete: the last acceptance time, or the
-// time of the newest event if all views come from files.
+// CompleteThrough returns the time up to which the events of the subject are complete: that of its newest event, or the
+// start of the day (UTC) of the last acceptance if that is later and not all views come from files. So it changes with
+// the version of the subject only, which has the day.
 func (s *Stored) CompleteThrough() time.Time {
-	if s.onTime {
+	if !s.onTime {
+		return s.Newest
+	}
+	through := s.Ingested.Truncate(24 * time.Hour)
+	if s.Newest.After(s.Ingested) { // by a wrong clock
 		return s.Ingested
 	}
-	return s.Newest
+	if s.Newest.After(through) {
+		return s.Newest
+	}
+	return through
 }
 
 // add adds the events of the subject on a shard at a position.

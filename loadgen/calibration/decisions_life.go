@@ -56,7 +56,7 @@ type campaign struct {
 type refunds struct {
 	shares   []float64 // of the orders, by variation
 	meanDays float64
-	isGross  bool // nobody tells
+	isGross  bool // the shop does not report them
 }
 
 // refundDays are parts of an exponential distribution with mean 14: the end of each, and a day in it.

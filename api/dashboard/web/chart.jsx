@@ -9,7 +9,7 @@ import { axisRange, endsOf, middlesOf } from "./points.js";
 /** @import { Mark } from "./points.js" */
 /** @import { Line, Point, View } from "./types.d.ts" */
 
-const height = 300; // px
+const height = 240; // px
 const wholes = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((x) => x * 10 ** power)).flat();
 
 /** @type {number[][]} */

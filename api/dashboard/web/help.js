@@ -20,7 +20,7 @@ export const terms = {
   required: ["Required sample", "The number of visitors that detects the minimum effect at one of the planned looks with the planned power. With fewer visitors, a real effect of that size is often missed."],
   worth: ["Worth", "What the variation for everybody changes a month, corrected by the effects of all campaigns of the website, because chance has helped the winners. Traffic and effects are taken to last."],
   cause: ["What moved value per visitor", "Value per visitor is goals per visitor times average value. The two factors show whether visitors buy more often or spend more."],
-  segments: ["Segments", "The results of visitors with the same value of an attribute. With many values some differ by chance, so all values share one error budget."],
+  segments: ["Segments", "The results of visitors with the same value of an attribute. All values share one error budget at the looks; the interval of each row is not adjusted for their number."],
   variations: ["Variations", "Each visitor counts once, for the variation of the first view. Conversions count from the first view on."],
   visitors: ["Visitors", "The visitors exposed to a variation: those with at least one view of it. Each counts once, for the variation of the first view."],
   converted: ["Converted", "The visitors with at least one conversion of the goal after the first view. Several conversions of a visitor count once."],

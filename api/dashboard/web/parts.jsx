@@ -1,7 +1,7 @@
 // @ts-check
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** @import { ComponentChildren, TargetedMouseEvent } from "preact" */
+/** @import { ComponentChildren, TargetedEvent, TargetedMouseEvent } from "preact" */
 /** @import { Problem } from "./api.js" */
 /** @import { Link } from "./types.d.ts" */
 
@@ -48,6 +48,12 @@ export const Loading = ({ what }) => <p class="loading" role="status">Loading {w
 
 /** @param {{ children: ComponentChildren }} props */
 export const Empty = ({ children }) => <p class="empty">{children}</p>;
+
+/** Part is a part of the page that is closed at first, unless open is set.
+ * @param {{ id: string, title: ComponentChildren, open?: boolean, onToggle?: (event: TargetedEvent<HTMLDetailsElement>) => void, children: ComponentChildren }} props */
+export const Part = ({ id, title, open, onToggle, children }) => (
+  <details class="part" aria-labelledby={id} open={open} onToggle={onToggle}><summary><h2 id={id}>{title}</h2></summary>{children}</details>
+);
 
 /** State shows whether a campaign, widget or experiment is running.
  * @param {{ active: boolean, startDate?: string }} props */

@@ -26,7 +26,7 @@ type listedStatus struct {
 }
 
 // statusesThere is true if the start page shows all statuses.
-const statusesThere = `document.querySelectorAll("[data-id]").length === 19 && !document.body.innerText.includes("computing …")`
+const statusesThere = `document.querySelectorAll("[data-id]").length === 20 && !document.body.innerText.includes("computing …")`
 
 // TestTheDashboardsOverview compares the groups and numbers of the start page with the API, and sorts and links to
 // reports.
@@ -49,11 +49,11 @@ func TestTheDashboardsOverview(t *testing.T) {
 		return strings.Join(evaluated[[]string](v, fmt.Sprintf(`[...document.querySelectorAll(".%s [data-id] a")].map((e) => e.innerText)`, group)), ", ")
 	}
 	v.click(".decide th button") // by name
-	if got, want := names("decide"), "Free delivery banner, Longer checkout form, Newsletter, Sticky header"; got != want {
+	if got, want := names("decide"), "Free delivery banner, Longer checkout form, Newsletter, Sticky header, Trial reminder"; got != want {
 		t.Errorf("by name: %s, want %s", got, want)
 	}
 	v.click(".decide th:nth-child(3) button") // by lift, the largest first
-	if got, want := names("decide"), "Newsletter, Free delivery banner, Sticky header, Longer checkout form"; got != want {
+	if got, want := names("decide"), "Newsletter, Free delivery banner, Trial reminder, Sticky header, Longer checkout form"; got != want {
 		t.Errorf("by lift: %s, want %s", got, want)
 	}
 	if got := evaluated[string](v, `document.querySelector(".decide th:nth-child(3)").ariaSort + location.search`); got != "descending?sort=-lift" {
@@ -73,7 +73,7 @@ func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 		{"What needs a decision?", "/", statusesThere, "Free delivery banner", ".group.decide"},
 		{"Shall I ship the banner, and what is it worth?", "/?campaign=12", allThere, "a month", ".conclusion.ship .worth"},
 		{"Must I roll back the form?", "/?campaign=16", allThere, "Roll back Long form", ".conclusion.rollBack #decision"},
-		{"How long must the button run?", "/?campaign=13", allThere, "Next look on", ".conclusion.keepRunning #next-look"},
+		{"How long must the button run?", "/?campaign=13", allThere, "next look is on", ".conclusion.keepRunning #decision"},
 		{"Can I trust the new search?", "/?campaign=17", allThere, "sample ratio mismatch", ".trust .bad"},
 	} {
 		v.open(question.address)
@@ -96,6 +96,7 @@ func TestTheDashboardsScorecard(t *testing.T) {
 	v.openSignedIn("/?campaign=12", allThere)
 	v.until(`document.querySelector(".scorecard")`)
 	v.click("#others")
+	v.click("[name=looks]")
 	r := v.report("/v1/campaigns/12/results?scorecard=true")
 	for _, row := range r.Scorecard {
 		own := row.Variations[1]
@@ -147,7 +148,7 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 			newest = "warn"
 		}
 	}
-	if got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`); !slices.Equal(got, []string{"bad", "fine", "fine", newest, "fine"}) {
+	if got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`); !slices.Equal(got, []string{"bad", "fine", "fine", newest}) {
 		t.Errorf("the trust strip is %q, want the newest event to be %s", got, newest)
 	}
 }

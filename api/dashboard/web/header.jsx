@@ -27,7 +27,7 @@ export function Header({ subject, detail, route, go, fresh, said, scored }) {
   useEffect(() => { document.title = (name ? name + " · " : "") + "Lifthouse"; }, [name]);
   const back = subject.kind === "experiment" ? to([["widget", route.get("widget")]]) : to([["websiteId", route.get("websiteId") || undefined]]);
   const listed = !session.shared; // a share link has no other pages
-  if (!body) return <header class="subject">{listed && <p><a {...follow(go, back)}>← Back</a></p>}{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="details" />}</header>;
+  if (!body) return <header class="subject">{listed && <p><a {...follow(go, back)}>← Back</a></p>}<h1>{capital(subject.kind)} {subject.experiment ?? route.get(subject.kind)}</h1>{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="details" />}</header>;
   const shown = experiment || body;
   return (
     <header class="subject">

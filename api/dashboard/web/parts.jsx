@@ -1,5 +1,6 @@
 // @ts-check
 import { useEffect, useRef, useState } from "preact/hooks";
+import { refresh } from "./hooks.js";
 
 /** @import { ComponentChildren, TargetedEvent, TargetedMouseEvent } from "preact" */
 /** @import { Problem } from "./api.js" */
@@ -44,7 +45,7 @@ export function Fault({ error, again, reset }) {
 }
 
 /** @param {{ what: string }} props */
-export const Loading = ({ what }) => <p class="loading" role="status">Loading {what} …</p>;
+export const Loading = ({ what }) => <p class="loading">Loading {what} …</p>;
 
 /** @param {{ children: ComponentChildren }} props */
 export const Empty = ({ children }) => <p class="empty">{children}</p>;
@@ -54,6 +55,13 @@ export const Empty = ({ children }) => <p class="empty">{children}</p>;
 export const Part = ({ id, title, open, onToggle, children }) => (
   <details class="part" aria-labelledby={id} open={open} onToggle={onToggle}><summary><h2 id={id}>{title}</h2></summary>{children}</details>
 );
+
+/** Pause stops and resumes the refreshes of the page. */
+export function Pause() {
+  const [paused, set] = useState(refresh.paused);
+  const change = () => { refresh.pause(!paused); set(!paused); };
+  return <><span>{paused ? "refreshes are paused" : "refreshes every 5 s"}</span> <button type="button" class="link" id="pause" aria-pressed={paused} onClick={change}>{paused ? "Resume" : "Pause"}</button></>;
+}
 
 /** State shows whether a campaign, widget or experiment is running.
  * @param {{ active: boolean, startDate?: string }} props */

@@ -10,7 +10,7 @@ import { minute } from "./format.js";
 import { Header } from "./header.jsx";
 import { Glossary } from "./help.jsx";
 import { useAnswer } from "./hooks.js";
-import { Empty, Fault, Loading, State } from "./parts.jsx";
+import { Empty, Fault, Loading, Pause, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
 import { Scorecard } from "./scorecard.jsx";
@@ -74,7 +74,7 @@ export function Results({ subject, route, go }) {
   // Parts appear together, so that none moves when another one arrives.
   const ready = results && (scored || scorecard.error || subject.kind === "widget");
   const empty = results?.totals.visitors === 0;
-  const fresh = results && <> · refreshes every 5 s · data through <span class="at">{minute(results.dataThrough)}</span></>;
+  const fresh = results && <> · <Pause /> · data through <span class="at">{minute(results.dataThrough)}</span></>;
   const view = results && viewOf({ ...results, dimension: route.get("dimension") ?? null });
   return (
     <>

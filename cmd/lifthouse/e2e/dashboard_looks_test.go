@@ -78,7 +78,7 @@ func (v *viewer) look(name string) {
 				v.Errorf("%s at %d px is %d px wide", name, width, wide)
 			}
 			evaluated[bool](v, string(axe)+`; true`)
-			for _, finding := range evaluated[[]string](v, `axe.run().then((r) => r.passes.length < 10 ? ["it looked at nothing"] : r.violations.filter((f) => ["serious", "critical"].includes(f.impact)).map((f) => f.id + ": " + f.help + " " + f.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
+			for _, finding := range evaluated[[]string](v, `axe.run({ rules: { "target-size": { enabled: true } } }).then((r) => r.passes.length < 10 ? ["it looked at nothing"] : r.violations.filter((f) => ["moderate", "serious", "critical"].includes(f.impact)).map((f) => f.id + ": " + f.help + " " + f.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
 				v.Errorf("%s, %s, %d px: %s", name, theme, width, finding)
 			}
 			v.picture(fmt.Sprintf("%s-%s-%d", name, theme, width))

@@ -58,6 +58,12 @@ func TestTheDashboardTellsOneStory(t *testing.T) {
 		}
 	}
 
+	// A pause stops the refreshes, and its end repeats them.
+	v.click("#pause")
+	v.shows("refreshes are paused")
+	v.click("#pause")
+	v.shows("refreshes every 5 s")
+
 	// The numbers behind the answer are one click away.
 	v.click("#evidence summary")
 	v.until(`document.querySelector("#decided").checkVisibility()`)

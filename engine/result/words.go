@@ -60,7 +60,7 @@ var metrics = map[query.Metric]struct {
 	query.ConversionRate:       {"the conversion rate", "visitors with a conversion", true},
 	query.CompletionRate:       {"the completion rate", "visitors with a completion", true},
 	query.GoalsPerVisitor:      {"goals per visitor", "goals", false},
-	query.AverageValue:         {"value per goal", "", false},
+	query.AverageValue:         {"average value", "", false},
 	query.ValuePerVisitor:      {"value per visitor", "of value", false},
 	query.ProfitPerVisitor:     {"profit per visitor", "of profit", false},
 	query.ExtraValuePerVisitor: {"extra value per visitor", "of extra value", false},

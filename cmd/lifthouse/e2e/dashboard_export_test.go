@@ -4,7 +4,12 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestTheDashboardExplainsAndExports opens the explanation of a term with the keyboard, saves the plot of the uplifts,
@@ -48,4 +53,6 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 		t.Error("a printed page has buttons or settings")
 	}
 	v.picture("print")
+	pdf := must.Get(chromedp.Call(v.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: true}))(v)
+	check.Contains(t, string(pdf.Data), "/Count 2\n", "pages of the print")
 }

@@ -28,7 +28,7 @@ function Remaining({ power }) {
   return <div><dt>Remaining</dt><dd><Num value={visitors}>{count(visitors)}</Num> visitors{days !== null && (days > 365 ? ", more than a year" : `, about ${count(days)} ${days === 1 ? "day" : "days"}`)}</dd></div>;
 }
 
-/** Answer is what to do, for whom, worth how much a month, and since which look. How that is known is one click
+/** Answer is what to do, for which visitors, worth how much a month, and since which look. How that is known is one click
  * away. A report without a decision shows its conclusion.
  * @param {{ results: Results, scored: Results | undefined }} props */
 export function Answer(props) {

@@ -33,7 +33,7 @@ export const terms = {
   valuePerVisitor: ["Value per visitor", "The revenue per visitor. It is the value of all conversions divided by all visitors, with those who bought nothing."],
   profitPerVisitor: ["Profit per visitor", "The profit of all conversions divided by all visitors. It needs goal events that carry a profit."],
   extraValuePerVisitor: ["Extra value per visitor", "The extra value of all goal events divided by all visitors. Visitors without an extra value count as zero."],
-  averageValue: ["Average value", "The value divided by the number of conversions: the average order value. It says nothing about visitors who did not convert."],
+  averageValue: ["Average value", "The value divided by the number of conversions, also called average order value. It says nothing about visitors who did not convert."],
   pValue: ["p-value", "The probability of such a difference, or a larger one, without any effect. It is corrected for the number of variations and describes the data of today; only looks conclude."],
   chance: ["Chance to beat control", "The probability, given the data and the prior, that the variation is better than control. It does not say by how much."],
   verdict: ["Verdict", "Better or worse only if a look was significant in this direction. Ahead or behind means that the difference may still be chance."],

@@ -53,6 +53,6 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 		t.Error("a printed page has buttons or settings")
 	}
 	v.picture("print")
-	pdf := must.Get(chromedp.Call(v.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: true}))(v)
+	pdf := must.Get(chromedp.Call(v.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: new(true)}))(v)
 	check.Contains(t, string(pdf.Data), "/Count 2\n", "pages of the print")
 }

@@ -7,9 +7,9 @@ import (
 	"lifthouse/schema/schematest/check"
 )
 
-// storyTold measures a page: its height, its visible question marks, its headings of the first level, and the uplifts
+// measureStory measures a page: its height, its visible question marks, its headings of the first level, and the uplifts
 // and intervals that the first screen prints more than once. The labels of axes are drawings and do not count.
-const storyTold = `(() => {
+const measureStory = `(() => {
 	const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest("svg, .hidden");
 	const texts = document.createTreeWalker(document.getElementById("main"), NodeFilter.SHOW_TEXT), found = {};
 	let first = "";
@@ -27,7 +27,7 @@ const storyTold = `(() => {
 	};
 })()`
 
-// story is what storyTold returns.
+// story is what measureStory returns.
 type story struct {
 	Height, Marks, Headings, Facts int
 	Repeated                       []string
@@ -46,14 +46,14 @@ func TestTheDashboardTellsOneStory(t *testing.T) {
 		for _, campaign := range []int{12, 13, 14, 15, 16, 17, 18} {
 			v.open(fmt.Sprintf("/?campaign=%d", campaign))
 			v.until(allThere)
-			told := evaluated[story](v, storyTold)
-			t.Logf("campaign %d at %d px: %+v", campaign, screen.width, told)
-			if campaign == 12 && told.Height > screen.highest {
-				t.Errorf("at %d px, the page is %d px high, want at most %d", screen.width, told.Height, screen.highest)
+			measured := evaluated[story](v, measureStory)
+			t.Logf("campaign %d at %d px: %+v", campaign, screen.width, measured)
+			if campaign == 12 && measured.Height > screen.highest {
+				t.Errorf("at %d px, the page is %d px high, want at most %d", screen.width, measured.Height, screen.highest)
 			}
-			if told.Marks > 12 || len(told.Repeated) > 0 || told.Headings != 1 {
+			if measured.Marks > 12 || len(measured.Repeated) > 0 || measured.Headings != 1 {
 				t.Errorf("campaign %d at %d px has %d question marks, %d headings of the first level and repeats %q",
-					campaign, screen.width, told.Marks, told.Headings, told.Repeated)
+					campaign, screen.width, measured.Marks, measured.Headings, measured.Repeated)
 			}
 		}
 	}

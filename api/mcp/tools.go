@@ -184,16 +184,6 @@ type reportAnswer struct {
 	Report      json.RawMessage       `json:"report,omitempty"` // of /v1
 }
 
-// nextSteps are what to do after each decision.
-var nextSteps = map[result.DecisionStatus]string{
-	result.DecisionShip:         "Show the variation to all visitors, and stop the experiment.",
-	result.DecisionRollBack:     "Take the variation off the website, and stop the experiment.",
-	result.DecisionNoDifference: "Stop the experiment, and keep the simpler variation.",
-	result.DecisionNoWinner:     "Stop the experiment and keep control, or plan a longer one.",
-	result.DecisionKeepRunning:  "Do not decide yet: more visitors are needed.",
-	result.DecisionInvalid:      "Do not use these numbers: find out which visitors are lost or added.",
-}
-
 // getResult returns the decision and the figures behind it. Without details, it shortens names and omits variations
 // until the answer is small enough.
 func (s *Server) getResult(ctx context.Context, c Caller, a *arguments) (any, error) {
@@ -250,12 +240,12 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 	a.Next = "This report describes: omit goal, compareMetric and filters for a decision."
 	rank := map[int64]int{}
 	if d := r.Decision; d != nil {
-		a.Decision, a.VariationID, a.Next, a.Reasons = d.Status, d.VariationID, nextSteps[d.Status], nil
+		a.Decision, a.VariationID, a.Next, a.Reasons = d.Status, d.VariationID, d.NextStep(), nil
 		for _, reason := range d.Reasons {
 			a.Reasons = append(a.Reasons, reason.Code)
 		}
 		if r.NextLook != nil {
-			a.Next += " The next look is on " + r.NextLook.PublishedAt.UTC().Format("Monday, 2 January 2006") + "."
+			a.Next += " The " + r.NextLook.InWords() + "."
 		}
 		if d.VariationID != nil {
 			rank[*d.VariationID] = -1

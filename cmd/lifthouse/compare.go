@@ -23,8 +23,8 @@ import (
 const compareHelp = `Compare is a calculator: it compares variations from counts, or from means and variances. It needs
 no store.
 
-With flags, it compares one input. On a terminal it prints a table; otherwise it prints the JSON of the comparison,
-which also has the checks and the required sample. --table and --json select the format. A rate is converted/visitors.
+With flags, it compares one input and prints a table. --json prints the JSON of the comparison, which also has the
+checks and the required sample. A rate is converted/visitors.
 A mean is visitors:mean:variance, where the variance is that of one visitor's value (the squared standard deviation):
 
   lifthouse compare --control 500/10000 --treatment 560/10000 --treatment 545/10000
@@ -75,7 +75,7 @@ var fieldOfFlag = map[string]string{
 }
 
 func (p *program) compareCommand() *cobra.Command {
-	var asJSON, asTable bool
+	var asJSON bool
 	var control, past string
 	var treatments, shares []string
 	cmd := &cobra.Command{
@@ -84,10 +84,6 @@ func (p *program) compareCommand() *cobra.Command {
 		Long:  compareHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := onlyOne(cmd, "table", "json"); err != nil {
-				return err
-			}
-			asJSON = asJSON || !asTable && !terminal.Is(p.stdout)
 			if control != "" || len(treatments) > 0 {
 				return p.compareFlags(cmd.Flags(), control, treatments, shares, past, asJSON)
 			}
@@ -121,8 +117,7 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.StringVar(&past, "past", "",
 		"CSV `file` of past tests, as for lifthouse worth, which say how large true effects are; -: standard input")
 	flags.Bool("nonnegative", false, "no visitor's value is below zero")
-	flags.BoolVar(&asTable, "table", false, "print tables, also into a pipe")
-	flags.BoolVar(&asJSON, "json", false, "print JSON lines, also on a terminal")
+	flags.BoolVar(&asJSON, "json", false, "print JSON lines")
 	registerCompletion(cmd, "methodology", fixedCompletions("frequentist", "bayesian"))
 	registerCompletion(cmd, "level", fixedCompletions("80", "90", "95", "100"))
 	return cmd

@@ -39,7 +39,7 @@ const (
 )
 
 func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
-	code, out, complaints := runCompare(t, goodLine+"\n\n"+badLine+"\r\n  \n"+meanLine)
+	code, out, complaints := runCompare(t, goodLine+"\n\n"+badLine+"\r\n  \n"+meanLine, "--json")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if code != exitRejected || len(lines) != 3 {
 		t.Fatalf("exit %d, %d lines; want %d and 3\n%s%s", code, len(lines), exitRejected, out, complaints)
@@ -77,7 +77,7 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 
 func TestCompareTakesLongLinesAndSkipsLongerOnes(t *testing.T) {
 	padded := goodLine + strings.Repeat(" ", calculator.MaxInput-len(goodLine))
-	code, out, complaints := runCompare(t, padded+"\n"+padded+" \n"+goodLine+"\n")
+	code, out, complaints := runCompare(t, padded+"\n"+padded+" \n"+goodLine+"\n", "--json")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if code != exitRejected || len(lines) != 3 || !strings.HasPrefix(complaints, `lifthouse: line 2: line: "": must have at most 1048576 bytes`) {
 		t.Fatalf("exit %d, %d lines, %q", code, len(lines), complaints)
@@ -109,12 +109,12 @@ func TestCompareFlagsAskAsLinesDo(t *testing.T) {
 			`{"metric":"mean","nonnegative":true,"variations":[{"n":9000,"mean":0.01,"variance":4},{"n":9000,"mean":1,"variance":4}]}`,
 		},
 	} {
-		code, byFlags, complaints := runCompare(t, "ignored", test.args...) // into a pipe: JSON
+		code, byFlags, complaints := runCompare(t, "ignored", append(test.args, "--json")...)
 		if code != exitOK {
 			t.Errorf("%q: exit %d, %s", test.args, code, complaints)
 			continue
 		}
-		_, byLine, _ := runCompare(t, strings.ReplaceAll(test.line, "\n", " "))
+		_, byLine, _ := runCompare(t, strings.ReplaceAll(test.line, "\n", " "), "--json")
 		if byFlags != byLine {
 			t.Errorf("%q is answered\n%swant\n%s", test.args, byFlags, byLine)
 		}
@@ -242,7 +242,7 @@ variation  lift  100 % interval       p  verdict
 1             –               –  0.0063  not enough data
 `},
 	} {
-		code, out, complaints := runCompare(t, "", append(test.args, "--table")...)
+		code, out, complaints := runCompare(t, "", test.args...)
 		if code != exitOK || out != test.want[1:] {
 			t.Errorf("lifthouse compare %q: exit %d\n%s%s\nwant\n%s", test.args, code, out, complaints, test.want[1:])
 		}
@@ -258,7 +258,7 @@ func TestCompareEndsWhileItWaits(t *testing.T) {
 	stdout, stderr := capture(t), capture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, args: []string{"compare"}, getenv: func(string) string { return "" }}
+	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, args: []string{"compare", "--json"}, getenv: func(string) string { return "" }}
 	if code := p.runCommand(ctx); code != exitFailed || stdout.text() != "" || stderr.text() != "lifthouse: interrupted\n" {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}

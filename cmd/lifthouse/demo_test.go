@@ -35,7 +35,7 @@ func TestDemoHasVisitorsOnEachDay(t *testing.T) {
 	p := &program{stdout: capture(t).write, running: h.store}
 	must.OK(t, p.makeDemo(t.Context(), h.store))
 	var r result.Report
-	must.OK(t, json.Unmarshal([]byte(h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day")), &r))
+	must.OK(t, json.Unmarshal([]byte(h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day", "--json")), &r))
 	if r.NewestEvent.After(r.GeneratedAt) {
 		t.Errorf("the newest event is of %s", r.NewestEvent)
 	}

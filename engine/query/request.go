@@ -60,7 +60,7 @@ const (
 	ValuePerVisitor      Metric = "valuePerVisitor"
 	ProfitPerVisitor     Metric = "profitPerVisitor"
 	ExtraValuePerVisitor Metric = "extraValuePerVisitor"
-	AverageValue         Metric = "averageValue" // value per goal event
+	AverageValue         Metric = "averageValue" // value of a goal event
 )
 
 // Comparable has the metrics that a request may compare, by operation.

@@ -150,7 +150,7 @@ func TestReportNotesTheLooks(t *testing.T) {
 	r.Variations[1].Comparison.Verdict, r.Variations[1].Comparison.Conclusive = stats.VerdictBetter, &conclusive
 	r.Dimension = nil
 	text := Report(r, Screen{Width: MaxWidth, Colour: true})
-	for _, want := range []string{"Looks: none yet; the next one on 2026-05-10.", "ahead, not conclusive"} {
+	for _, want := range []string{"Looks: none yet; the next look is on 2026-05-08 and is published on Sunday, 10 May 2026.", "ahead, not conclusive"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s\nwant in it %q", text, want)
 		}

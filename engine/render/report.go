@@ -35,6 +35,7 @@ func Report(r *result.Report, s Screen) string {
 	rows := t.rowsOf("", &r.Slice)
 	if r.Decision != nil {
 		t.writeParagraph(bold, PrintableText(r.Decision.Text))
+		t.writeParagraph("", r.Decision.NextStep())
 		t.writeLine("")
 	}
 	if r.Conclusion != nil {

@@ -132,13 +132,19 @@ func InvalidInWords(p float64) string {
 	return fmt.Sprintf(text, FormatPValue(p))
 }
 
-// whenNext returns the text about the next look, with the day on which the look becomes mature.
+// InWords returns the last day of the look, which is its date everywhere, and the day on which it is published.
+func (l *NextLook) InWords() string {
+	return fmt.Sprintf("next look is on %s and is published on %s", lastDay(l.End),
+		l.PublishedAt.UTC().Format("Monday, 2 January 2006"))
+}
+
+// whenNext returns the text about the next look.
 func whenNext(a *looks.Analysis) string {
 	next := nextLook(a)
 	if next == nil {
 		return ""
 	}
-	text := "; the next look is on " + next.PublishedAt.UTC().Format("Monday, 2 January 2006")
+	text := "; the " + next.InWords()
 	if w := a.Plan.ConversionWindow; w.IsSet() {
 		text += ", when its last visitors have had " + w.EndInWords() + " to convert"
 	}
@@ -279,7 +285,7 @@ func (r *Report) LooksInWords() string {
 			FormatCount(r.Looks[n-1].Visitors))
 	}
 	if r.NextLook != nil {
-		text += fmt.Sprintf("; the next one on %s", r.NextLook.PublishedAt.UTC().Format(time.DateOnly))
+		text += "; the " + r.NextLook.InWords()
 	}
 	return text + "."
 }

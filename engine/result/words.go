@@ -60,7 +60,7 @@ var metrics = map[query.Metric]struct {
 	query.ConversionRate:       {"the conversion rate", "visitors with a conversion", true},
 	query.CompletionRate:       {"the completion rate", "visitors with a completion", true},
 	query.GoalsPerVisitor:      {"goals per visitor", "goals", false},
-	query.AverageValue:         {"value per goal", "", false},
+	query.AverageValue:         {"average value", "", false},
 	query.ValuePerVisitor:      {"value per visitor", "of value", false},
 	query.ProfitPerVisitor:     {"profit per visitor", "of profit", false},
 	query.ExtraValuePerVisitor: {"extra value per visitor", "of extra value", false},
@@ -128,16 +128,27 @@ func IsRate(m query.Metric) bool { return metrics[m].isRate }
 //go:embed reasons.json
 var reasonTexts []byte
 
-// explanations are the texts of reasons. The page has the same file.
-var explanations = func() (texts map[stats.Reason]string) {
-	if err := json.Unmarshal(reasonTexts, &texts); err != nil {
+//go:embed next_steps.json
+var nextStepTexts []byte
+
+// explanations are the texts of reasons, and nextSteps what to do after each decision. The page has the same files.
+var (
+	explanations = parseTexts[stats.Reason](reasonTexts)
+	nextSteps    = parseTexts[DecisionStatus](nextStepTexts)
+)
+
+func parseTexts[K ~string](file []byte) (texts map[K]string) {
+	if err := json.Unmarshal(file, &texts); err != nil {
 		panic(err) // the file is part of the program
 	}
 	return texts
-}()
+}
 
 // ExplainReason returns the text of a reason: why a number is null, or why there is no verdict.
 func ExplainReason(r stats.Reason) string { return cmp.Or(explanations[r], string(r)) }
+
+// NextStep returns what to do after the decision.
+func (d *Decision) NextStep() string { return nextSteps[d.Status] }
 
 // SpreadDecimals returns the number of decimals that show two significant digits of a spread, such as half the width of
 // an interval.

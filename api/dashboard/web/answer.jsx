@@ -1,37 +1,60 @@
 // @ts-check
-import { text } from "./format.js";
+import { useRef } from "preact/hooks";
+import { count, day, text } from "./format.js";
 import { Help } from "./help.jsx";
 import { Chip } from "./listing.jsx";
 import { Decided, NextLook, Since } from "./looks.jsx";
-import { conclusions } from "./words.js";
+import { Num } from "./parts.jsx";
+import { conclusions, nextSteps, viewOf } from "./words.js";
 
 /** @import { Results } from "./types.d.ts" */
 
-/** Worth shows what the variation of the decision is worth a month: what is expected first,
- * what was observed less prominently, and how that is known.
- * @param {{ scored: Results }} props */
-function Worth({ scored }) {
-  const item = scored.worth?.items.find((i) => i.variationId === scored.decision?.variationId);
-  if (!item?.text) return null;
-  return <p class="worth"><span>{text(item.text)}</span> <span class="quiet">{text(item.observedText)} {text(scored.worth?.poolText ?? "")}<Help of="worth" /></span></p>;
+/** useSteady keeps the answer until a look, a decision, the day or the view changes: numbers that move with each
+ * visitor would only distract from it.
+ * @param {Results} results @param {Results | undefined} scored */
+function useSteady(results, scored) {
+  const { decision } = scored ?? {}, kept = useRef({ key: "", results, scored });
+  const key = JSON.stringify([viewOf(results), results.compareMetric, results.conclusion?.status, results.conclusion?.look, results.looks?.length, results.nextLook, day(results.dataThrough),
+    scored && viewOf(scored), decision?.status, decision?.variationId, decision?.decidedAt, results.totals.visitors > 0]);
+  if (kept.current.key !== key) kept.current = { key, results, scored };
+  return kept.current;
 }
 
-/** Answer is what to do, since which look, when the next look is, why, and what it is worth
- * a month. A report without a decision shows its conclusion.
+/** Remaining is how long a campaign without a decision must run.
+ * @param {{ power: Results["power"] }} props */
+function Remaining({ power }) {
+  if (!power?.remainingVisitors) return null;
+  const { remainingVisitors: visitors, daysRemaining: days } = power;
+  return <div><dt>Remaining</dt><dd><Num value={visitors}>{count(visitors)}</Num> visitors{days !== null && (days > 365 ? ", more than a year" : `, about ${count(days)} ${days === 1 ? "day" : "days"}`)}</dd></div>;
+}
+
+/** Answer is what to do, for which visitors, worth how much a month, and since which look. How that is known is one click
+ * away. A report without a decision shows its conclusion.
  * @param {{ results: Results, scored: Results | undefined }} props */
-export function Answer({ results, scored }) {
-  const { conclusion } = results, decision = results.totals.visitors > 0 ? scored?.decision : undefined;
+export function Answer(props) {
+  const { results, scored } = useSteady(props.results, props.scored);
+  const { conclusion, nextLook } = results, decision = results.totals.visitors > 0 ? scored?.decision : undefined;
   if (!conclusion) return <p class="conclusion plain">These are the widget's own variations. Only its experiments are compared with control.</p>;
-  const repeated = decision?.text.toLowerCase().includes(conclusion.text.toLowerCase().replace(/\.$/, ""));
+  const said = decision?.text ?? conclusion.text, worth = scored?.worth?.items.find((i) => i.variationId === decision?.variationId);
+  const next = decision && nextSteps[decision.status];
   return (
-    <div class={"conclusion " + (decision ? decision.status : conclusion.status)} role="status" aria-label="Conclusion">
+    <div class={"conclusion " + (decision ? decision.status : conclusion.status)}>
       <p class="answer">{decision ? <Chip status={decision.status} /> : <b class="tag">{conclusion.reasons.includes("NOT_DECLARED") ? "No conclusion" : conclusions[conclusion.status]}</b>}
         {decision?.decidedAt && <span class="quiet" id="since">since <Since at={decision.decidedAt} looks={results.looks} /></span>}
-        {results.nextLook && <span class="quiet"><span id="next-look"><NextLook nextLook={results.nextLook} /></span><Help of="look" /></span>}</p>
-      {decision && <p class="answer-text" id="decision">{text(decision.text)}</p>}
-      {decision && scored && <Worth scored={scored} />}
-      <p id="conclusion" class={decision ? (repeated ? "hidden" : "why") : "answer-text"}>{text(conclusion.text)}</p>
-      <Decided results={results} />
+        {decision && nextLook && decision.status !== "invalid" && !said.includes("next look") && <span class="quiet" id="next-look">Next look <NextLook nextLook={nextLook} /></span>}</p>
+      <h2 class="answer-text" id="decision">{text(said)}</h2>
+      {next && <p class="next">{next}</p>}
+      {decision && <dl class="answers">
+        {decision.decidedAt && <div><dt>For</dt><dd>all visitors</dd></div>}
+        {worth?.text && <div><dt>Worth<Help of="worth" /></dt><dd class="worth"><span>{text(worth.text)}</span></dd></div>}
+        {decision.status === "keepRunning" && <Remaining power={results.power} />}
+      </dl>}
+      <details id="evidence"><summary>How we know</summary>
+        <p id="conclusion">{text(conclusion.text)}</p>
+        <Decided results={results} />
+        {worth?.text && <p class="quiet">{text(worth.observedText)} {text(scored?.worth?.poolText ?? "")}</p>}
+      </details>
+      <p class="hidden" role="status">{said}</p>
     </div>
   );
 }

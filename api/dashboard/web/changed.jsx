@@ -6,7 +6,7 @@ import { comparedOf } from "./forest.jsx";
 import { count, lift, liftSpan, money, percent } from "./format.js";
 import { Help } from "./help.jsx";
 import { useAnswer } from "./hooks.js";
-import { Mark, Num } from "./parts.jsx";
+import { Mark, Num, Part } from "./parts.jsx";
 import { Cell } from "./table.jsx";
 
 /** @import { Answer } from "./hooks.js" */
@@ -77,17 +77,13 @@ export function Changed({ subject, results, route }) {
   const [open, setOpen] = useState(false), changes = changesOf(results, subject, route);
   if (changes.length === 0 || comparedOf(results).length === 0) return null;
   return (
-    <section aria-labelledby="changed">
-      <h2 id="changed">What changed the number</h2>
-      <details onToggle={(e) => setOpen(e.currentTarget.open)}>
-        <summary>{changes.map(({ name }) => name).join(", ")}</summary>
+    <Part id="changed" title="What changed the number" onToggle={(e) => setOpen(e.currentTarget.open)}>
         {open && (
           <table class="cards" role="table" aria-label="What changed the number">
             <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 1 ? "n" : undefined}>{h}</th>)}</tr></thead>
             <tbody role="rowgroup">{changes.map((change) => <Rows key={change.name} {...{ change, results }} />)}</tbody>
           </table>
         )}
-      </details>
-    </section>
+    </Part>
   );
 }

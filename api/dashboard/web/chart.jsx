@@ -9,7 +9,8 @@ import { axisRange, endsOf, middlesOf } from "./points.js";
 /** @import { Mark } from "./points.js" */
 /** @import { Line, Point, View } from "./types.d.ts" */
 
-const height = 300; // px
+const height = 240; // px
+const paper = 650; // px, the width of a printed chart
 const wholes = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((x) => x * 10 ** power)).flat();
 
 /** @type {number[][]} */
@@ -166,8 +167,17 @@ function useChart(drawing, marks, onMove) {
     const moved = /** @param {uPlot} chart */ (chart) => latest.current.onMove(exact.current ?? chart.cursor.idx ?? undefined);
     const chart = drawn.current = new uPlot(plan(view, room.clientWidth, marks, range, moved), data, room);
     const watch = new ResizeObserver(() => chart.setSize({ width: room.clientWidth, height }));
+    const onPaper = () => chart.setSize({ width: Math.min(room.clientWidth, paper), height });
+    const onScreen = () => chart.setSize({ width: room.clientWidth, height });
+    addEventListener("beforeprint", onPaper);
+    addEventListener("afterprint", onScreen);
     watch.observe(room);
-    return () => { watch.disconnect(); chart.destroy(); };
+    return () => {
+      removeEventListener("beforeprint", onPaper);
+      removeEventListener("afterprint", onScreen);
+      watch.disconnect();
+      chart.destroy();
+    };
   }, [kept]);
   useLayoutEffect(() => { drawn.current?.setData(data); }, [data]);
   /** @param {number | undefined} at */

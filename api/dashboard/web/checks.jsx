@@ -2,12 +2,13 @@
 import { count, decimals, minute, money, number, percent, probability } from "./format.js";
 import { Help } from "./help.jsx";
 import { Looks } from "./looks.jsx";
-import { Num } from "./parts.jsx";
+import { Num, Part } from "./parts.jsx";
 import { why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
 /** @import { Results, SampleRatio as Ratio, Variation } from "./types.d.ts" */
 
+const title = "Progress and looks";
 const signs = { fine: ["✓", ": OK"], bad: ["!", ": needs attention"], open: ["○", ": not available yet"] };
 
 /** @param {{ good?: boolean, open?: boolean, title: string, of?: string, children: ComponentChildren }} props */
@@ -36,9 +37,9 @@ function SampleRatio({ check, variations }) {
 export function Checks({ results }) {
   const { checks } = results, several = checks.multipleExposures;
   const warnings = checks.warnings.filter((w) => !["SAMPLE_RATIO_MISMATCH", "EVENTS_WAITING"].includes(w.code)); // shown elsewhere
+  const failed = results.stale || checks.sampleRatio?.mismatch || several.warning || checks.automated?.warning || checks.leak.length > 0 || checks.unknownVariations.length > 0;
   return (
-    <section aria-labelledby="health">
-      <h2 id="health">Health</h2>
+    <Part id="health" title="Health" open={failed}>
       <ul class="checks">
         <SampleRatio check={checks.sampleRatio} variations={results.variations} />
         <Check good={!several.warning} title="Multi-exposed visitors" of="multiExposed">
@@ -55,7 +56,7 @@ export function Checks({ results }) {
         </Check>
       </ul>
       {warnings.length > 0 && <div class="notice warn"><b>Warnings</b><ul>{warnings.map((w) => <li key={w.code}>{w.message}</li>)}</ul></div>}
-    </section>
+    </Part>
   );
 }
 
@@ -74,11 +75,10 @@ function Waiting({ scored }) {
 export function Progress({ results, scored }) {
   const { power } = results;
   if (!power) return null;
-  if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p><Looks results={results} /></section>;
+  if (power.requiredVisitors === null) return <Part id="progress" title={title}><p>The required sample size cannot be computed: {why(power.reason)}.</p><Looks results={results} /></Part>;
   const left = power.remainingVisitors !== null && power.remainingVisitors > 0;
   return (
-    <section aria-labelledby="progress">
-      <h2 id="progress">Progress</h2>
+    <Part id="progress" title={title} open={scored?.decision?.status === "keepRunning"}>
       <progress max="1" value={Math.min(power.progress ?? 0, 1)} aria-label="Progress towards the required sample size" />
       <p><b><Num value={power.progress}>{percent(power.progress, 0)}</Num></b> of <Num value={power.requiredVisitors}>{count(power.requiredVisitors)}</Num> required visitors<Help of="required" />.{" "}
         {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, {power.daysRemaining > 365 ? "more than a year at this traffic: " : "about "}<b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
@@ -86,6 +86,6 @@ export function Progress({ results, scored }) {
       {scored && <Waiting scored={scored} />}
       <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far<Help of="detectable" />: {percent(power.minimumDetectableEffect)}. </>}
         {power.power !== null && <>Power for the planned uplift<Help of="power" />: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
-    </section>
+    </Part>
   );
 }

@@ -1,7 +1,6 @@
 // @ts-check
 import { query, session } from "./api.js";
-import { everybody } from "./compare.jsx";
-import { Chips, NewFilter, dates } from "./filters.jsx";
+import { Chips, NewFilter, dates, described } from "./filters.jsx";
 import { useAnswer } from "./hooks.js";
 import { Clock, Period } from "./period.jsx";
 import { compareMetrics, metrics } from "./words.js";
@@ -9,7 +8,7 @@ import { compareMetrics, metrics } from "./words.js";
 /** @import { TargetedEvent } from "preact" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Go, Goal, Results, Subject } from "./types.d.ts" */
+/** @import { Go, Goal, MetricName, Results, Subject } from "./types.d.ts" */
 
 const never = 1 << 30;
 
@@ -22,6 +21,19 @@ const Choice = ({ label, name, options, route, go }) => (
     </select>
   </label>
 );
+
+/** viewedBy describes the view of a route in a line.
+ * @param {Route} route @param {Goal[]} goals */
+function viewedBy(route, goals) {
+  const [from, to] = dates.map((name) => route.get(name)?.slice(0, 10)), who = described(route), goal = route.get("goal"), metric = route.get("compareMetric"), window = route.get("conversionWindow");
+  return [
+    who[0].toUpperCase() + who.slice(1),
+    from || to ? [from && "from " + from, to && "until " + to].filter(Boolean).join(" ") : "all time",
+    ...(goal ? [goals.find((g) => String(g.id) === goal)?.name ?? "goal " + goal] : []),
+    ...(metric ? [metrics[/** @type {MetricName} */ (metric)] ?? metric] : []),
+    ...(window ? ["converted within " + window] : []),
+  ].join(" · ");
+}
 
 /** goalsIn returns the goals of a scorecard.
  * @param {Results | undefined} scored */
@@ -38,18 +50,19 @@ export function Controls({ subject, route, go, timezone, scored }) {
   /** @param {string} name @returns {(e: TargetedEvent<HTMLInputElement>) => void} */
   const set = (name) => (e) => go(route.with(name, e.currentTarget.value));
   return (
-    <section class="controls" aria-label="Settings">
-      <div class="choices">
+    <section class="settings" aria-label="Settings">
+      <details><summary><span id="view">{viewedBy(route, offeredGoals)}</span><b>Filter</b></summary>
+      <div class="controls"><div class="choices">
         <Choice label="Goal" name="goal" route={route} go={go} options={[["", subject.kind === "widget" ? "all goals" : "primary goal"], ...offeredGoals.map((g) => /** @type {[string, string]} */ ([String(g.id), g.name]))]} />
         {offered.length > 0 && <Choice label="Metric" name="compareMetric" route={route} go={go} options={[["", "default"], ...offered.map((m) => /** @type {[string, string]} */ ([m, metrics[m]]))]} />}
         <Period route={route} go={go} timezone={timezone} />
         <label>From <input type="date" name="dateFrom" value={route.get(dates[0])?.slice(0, 10) || ""} onChange={set(dates[0])} /></label>
         <label>To (inclusive) <input type="date" name="dateTo" value={route.get(dates[1])?.slice(0, 10) || ""} onChange={set(dates[1])} /></label>
       </div>
+      <NewFilter subject={subject} route={route} go={go} /></div>
+      </details>
       {timezone && (route.get(dates[0]) || route.get(dates[1])) && <Clock timezone={timezone} />}
-      <NewFilter subject={subject} route={route} go={go} />
       <Chips route={route} go={go} />
-      {subject.kind !== "widget" && route.get("versus") === undefined && <button type="button" id="versus" onClick={() => go(route.with("versus", everybody))}>Compare with another segment</button>}
     </section>
   );
 }

@@ -1,7 +1,7 @@
 // @ts-check
 import { useEffect, useState } from "preact/hooks";
 import { ask } from "./api.js";
-import { Copied, Fault } from "./parts.jsx";
+import { Copied, Fault, Part } from "./parts.jsx";
 import { plotOf } from "./plot.js";
 
 /** @import { Problem } from "./api.js" */
@@ -9,7 +9,7 @@ import { plotOf } from "./plot.js";
 
 /** Export shows the API requests of the report and of its visitors, saves the results as CSV and the plot of the
  * uplifts as SVG, and prints the page.
- * @param {{ path: string, title: string, view: string, plot: boolean }} props */
+ * @param {{ path: string, title: string, view: string | undefined, plot: boolean }} props */
 export function Export({ path, title, view, plot }) {
   const [shown, show] = useState(/** @type {{ saved?: string, error?: Problem } | undefined} */ (undefined));
   const visitors = visitorsOf(path);
@@ -18,13 +18,12 @@ export function Export({ path, title, view, plot }) {
   const svg = () => {
     const rows = [...document.querySelectorAll(".scorecard tbody tr[data-metric]")].map((row) => plotted(row)).filter((row) => row !== undefined);
     document.documentElement.dataset.paper = ""; // a file has light colours in both schemes
-    const plot = plotOf(rows, title, view);
+    const plot = plotOf(rows, title, view ?? "");
     delete document.documentElement.dataset.paper;
     show({ saved: save(plot, "image/svg+xml", nameOf(path) + ".svg") });
   };
   return (
-    <section aria-labelledby="request">
-      <h2 id="request">Export</h2>
+    <Part id="request" title="Export">
       <p class="buttons"><button type="button" id="csv" onClick={csv}>Download CSV</button>
         {plot && <button type="button" id="svg" onClick={svg}>Download plot (SVG)</button>}
         <button type="button" id="print" onClick={() => print()}>Print or save as PDF</button> <span role="status">{shown?.saved && "Saved as " + shown.saved}</span></p>
@@ -34,7 +33,7 @@ export function Export({ path, title, view, plot }) {
         <pre tabIndex={0} id="curl-visitors">{curlOf(visitors, " -OJ")}</pre><Copied text={curlOf(visitors, " -OJ")} label="Copy request" />
       </details>
       {shown?.error && <Fault error={shown.error} />}
-    </section>
+    </Part>
   );
 }
 

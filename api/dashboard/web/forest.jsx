@@ -1,6 +1,6 @@
 // @ts-check
 import { lift, liftSpan } from "./format.js";
-import { Mark, Num, hue } from "./parts.jsx";
+import { hue } from "./parts.jsx";
 import { bounded } from "./points.js";
 import { scaleOf } from "./scale.js";
 
@@ -84,51 +84,3 @@ export const tick = (x) => (x > 0 ? "+" : "") + Number((100 * x).toFixed(3)) + "
 /** comparedOf returns the variations that are compared with control.
  * @param {Results} results */
 export const comparedOf = (results) => results.variations.flatMap(({ id, name, comparison }, index) => (comparison ? [{ id, name, comparison, index }] : []));
-
-/** Forest shows the uplifts of a report with their intervals.
- * @param {{ results: Results }} props */
-export function Forest({ results }) {
-  const compared = comparedOf(results);
-  if (compared.every(({ comparison: c }) => c.improvement.value === null && !c.improvement.interval)) return null;
-  const scale = liftScale(compared.map((v) => v.comparison));
-  const look = compared.find((v) => v.comparison.sequential?.look)?.comparison.sequential?.look;
-  const level = results.significanceLevel + "\u00a0%";
-  const name = results.methodology === "bayesian" ? "credible interval" : "confidence interval";
-  return (
-    <section aria-labelledby="forest">
-      <h2 id="forest">Uplift over {results.variations[0].name}</h2>
-      <p class="legend">
-        <span><span class="key thick" aria-hidden="true" />{level} {name}</span>
-        {look && <span><span class="key thin" aria-hidden="true" />{level} confidence interval of look {look}</span>}
-      </p>
-      <div class="forest">
-        {compared.map((v) => (
-          <div class="row" key={v.id}>
-            <span class="who"><Mark index={v.index} />{"\u00a0"}{v.name}</span>
-            <ForestRow scale={scale} comparison={v.comparison} index={v.index} name={v.name} />
-          </div>
-        ))}
-        <div class="row"><span /><Axis scale={scale} write={tick} /></div>
-      </div>
-      <details>
-        <summary>Show data table</summary>
-        <div class="scroll" tabIndex={0} role="region" aria-label="Uplift data">
-          <table id="forest-numbers">
-            <thead><tr><th scope="col">Variation</th><th scope="col">Uplift</th><th scope="col">{level} {name}</th>{look && <th scope="col">{level} interval of look {look}</th>}</tr></thead>
-            <tbody>{compared.map((v) => {
-              const { improvement, sequential } = v.comparison;
-              return (
-                <tr key={v.id}>
-                  <th scope="row">{v.name}</th>
-                  <td><Num value={improvement.value}>{lift(improvement.value, improvement.interval)}</Num></td>
-                  <td>{liftSpan(improvement.interval)}</td>
-                  {look && <td>{liftSpan(sequential?.improvement)}</td>}
-                </tr>
-              );
-            })}</tbody>
-          </table>
-        </div>
-      </details>
-    </section>
-  );
-}

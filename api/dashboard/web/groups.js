@@ -3,8 +3,8 @@
 
 /** The groups of the start page, in their order, and what each contains. */
 export const groups = /** @type {const} */ ({
-  decide: ["To decide", "The looks permit a decision, or the plan has ended."],
   attention: ["Needs attention", "A check has failed. Find the cause before you use the numbers."],
+  decide: ["To decide", "The looks permit a decision, or the plan has ended."],
   running: ["Running", "No look has decided yet."],
   waiting: ["Waiting for the first event", "Running, but no event has arrived yet."],
   computing: ["Being computed", "The server computes these reports now."],

@@ -27,13 +27,13 @@ export function Header({ subject, detail, route, go, fresh, said, scored }) {
   useEffect(() => { document.title = (name ? name + " · " : "") + "Lifthouse"; }, [name]);
   const back = subject.kind === "experiment" ? to([["widget", route.get("widget")]]) : to([["websiteId", route.get("websiteId") || undefined]]);
   const listed = !session.shared; // a share link has no other pages
-  if (!body) return <header class="subject">{listed && <p><a {...follow(go, back)}>← Back</a></p>}{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="details" />}</header>;
+  if (!body) return <header class="subject">{listed && <p><a {...follow(go, back)}>← Back</a></p>}<h1>{capital(subject.kind)} {subject.experiment ?? route.get(subject.kind)}</h1>{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="details" />}</header>;
   const shown = experiment || body;
   return (
     <header class="subject">
       {listed && <p><a {...follow(go, back)}>← {subject.kind === "experiment" ? body.name : "Overview"}</a></p>}
       <div class="title"><h1>{name}</h1><State {...shown} />{!experiment && <Switch {...{ subject, body, scored }} done={detail.again} />}{subject.kind === "campaign" && <AutoStop body={body} website={route.get("websiteId")} done={detail.again} />}<Share {...{ subject, body }} title={name ?? ""} /></div>
-      {!experiment && body.hypothesis && <p class="hypothesis"><b>Hypothesis:</b> {body.hypothesis}</p>}
+      {!experiment && body.hypothesis && <p class="hypothesis">{body.hypothesis}</p>}
       <p class="quiet">{!experiment && body.owner && <>Owner: {body.owner} · </>}{!experiment && body.tags?.map((tag) => <span key={tag} class="flag plain">#{tag}</span>)}{experiment ? "Experiment" : capital(kind(body.type))} {experiment ? experiment.id : body.key ?? body.id}{experiment && <> of the widget {body.name}</>}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
         {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views and <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals in total</>}{fresh}</p>
     </header>

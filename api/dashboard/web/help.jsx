@@ -20,8 +20,8 @@ const sorted = Object.values(terms).sort(([a], [b]) => a.localeCompare(b, "en"))
 /** Glossary lists all terms. On narrow screens, where tables have no heads, it replaces
  * their buttons. */
 export const Glossary = () => (
-  <details class="glossary">
-    <summary>Terms</summary>
+  <details class="part glossary">
+    <summary><h2>Terms</h2></summary>
     <dl>{sorted.map(([title, meaning]) => <div key={title}><dt>{title}</dt><dd>{meaning}</dd></div>)}</dl>
   </details>
 );

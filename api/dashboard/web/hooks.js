@@ -23,6 +23,16 @@ import { ask } from "./api.js";
 
 const often = 5000; // milliseconds between two requests
 
+/** refresh is whether the page repeats its requests. */
+export const refresh = {
+  paused: false,
+  /** @param {boolean} paused */
+  pause(paused) {
+    refresh.paused = paused;
+    if (!paused) document.dispatchEvent(new CustomEvent("visibilitychange")); // all requests are repeated now
+  },
+};
+
 /**
  * @template T
  * @param {number | ((body: T | undefined) => number)} every
@@ -70,12 +80,13 @@ export function useAnswer(path, { request = ask, every = often } = {}) {
           set((was) => ({ ...was, loading: false, error, body: was.path === path ? was.body : undefined }));
         }
       }
-      if (!aborted.signal.aborted && !hopeless) timer = setTimeout(look, wait);
+      if (!aborted.signal.aborted && !hopeless) timer = setTimeout(repeat, wait);
     };
+    const repeat = () => { if (refresh.paused) timer = setTimeout(repeat, wait); else look(); };
     again.current = look;
     set((was) => ({ ...was, loading: true, error: undefined }));
     look();
-    const shown = () => { if (!document.hidden) look(); };
+    const shown = () => { if (!document.hidden && !refresh.paused) look(); };
     document.addEventListener("visibilitychange", shown);
     return () => {
       aborted.abort();

@@ -1,9 +1,10 @@
 // @ts-check
 import { useEffect } from "preact/hooks";
-import { all } from "./api.js";
+import { all, ask } from "./api.js";
 import { groupOf, groups, listed, matches, placeOf, sorted } from "./groups.js";
 import { useAnswer } from "./hooks.js";
 import { Listing } from "./listing.jsx";
+import { News, remember } from "./news.jsx";
 import { Empty, Fault, Loading } from "./parts.jsx";
 import { follow, to } from "./route.js";
 import { Waiting } from "./sources.jsx";
@@ -14,7 +15,8 @@ import { kind } from "./words.js";
 /** @import { Group } from "./groups.js" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Go, Item, Listed, Website } from "./types.d.ts" */
+/** @import { WorthOf } from "./listing.jsx" */
+/** @import { Go, Item, Listed, Programme, Website } from "./types.d.ts" */
 
 const types = {
   campaigns: ["personalization", "themePersonalization", "productPersonalization", "shippingPersonalization", "urlSplitPersonalization", "fullStackPersonalization", "templatePersonalization",
@@ -38,6 +40,20 @@ function useItems(show, website, wanted) {
   const found = useAnswer(path, { request: (_, options) => all("/v1/" + show, parameters, options), every: (body) => (body?.some(unknown) ? 1000 : 5000) });
   const one = show === "campaigns" ? "campaign" : "widget";
   return { ...found, here: found.path === path ? found.body?.map((item) => listed(one, item)) : undefined };
+}
+
+/** useWorth requests what the variations of a website are worth, on each primary goal.
+ * @param {number | undefined} website @param {Listed[] | undefined} items
+ * @returns {WorthOf} */
+function useWorth(website, items) {
+  const goals = distinct((items ?? []).map(({ primaryGoalId }) => (primaryGoalId ? String(primaryGoalId) : undefined)));
+  const path = website !== undefined && goals.length > 0 && `/v1/websites/${website}/worth?goals=${goals}`;
+  /** @type {Answer<Programme[]>} */
+  const { body } = useAnswer(path, { every: 60000, request: async (_, { signal }) => ({ body: (await Promise.all(goals.map((goal) => ask(`/v1/websites/${website}/worth?goal=${goal}`, { signal })))).map((answer) => answer.body) }) });
+  return ({ kind, id, status }) => {
+    const of = status?.decision?.variationId, found = body?.map((p) => ({ currency: p.currency, worth: p.items.find((i) => i.variationId === of && (kind === "campaign" ? i.campaignId === id : i.widgetId === id && i.experimentId === status?.experimentId)) })).find(({ worth }) => worth);
+    return found ?? { worth: undefined };
+  };
 }
 
 /** @param {{ label: string, name: string, value: string | undefined, values: string[], write?: (value: string) => string, set: (name: string) => (e: TargetedEvent<HTMLSelectElement>) => void }} props */
@@ -72,12 +88,12 @@ function Filters({ route, go, items, websites, website, show }) {
 }
 
 /** Groups shows the items by what they need.
- * @param {{ items: Listed[], route: Route, go: Go, link: (item: Listed) => string }} props */
-function Groups({ items, route, go, link }) {
+ * @param {{ items: Listed[], route: Route, go: Go, link: (item: Listed) => string, worthOf: WorthOf }} props */
+function Groups({ items, route, go, link, worthOf }) {
   const by = route.get("sort");
   return /** @type {Group[]} */ (Object.keys(groups)).map((group) => {
     const found = sorted(items.filter((item) => groupOf(item) === group), by);
-    return found.length > 0 && <Listing key={group} group={group} items={found} all={items} {...{ route, go, link }} />;
+    return found.length > 0 && <Listing key={group} group={group} items={found} all={items} {...{ route, go, link, worthOf }} />;
   });
 }
 
@@ -90,7 +106,7 @@ export function List({ route, go }) {
   const asked = route.get("show"), show = asked === "widgets" || asked === "campaigns" ? asked : "";
   const several = websites.body !== undefined && websites.body.length > 1;
   const website = route.get("websiteId") || (several ? String(websites.body?.[0].id) : undefined);
-  const ready = Boolean(websites.body?.length);
+  const ready = Boolean(websites.body?.length), here = websites.body?.find((w) => String(w.id) === website) ?? websites.body?.[0];
   const found = [useItems("campaigns", website, ready && show !== "widgets"), useItems("widgets", website, ready && show !== "campaigns")];
   useEffect(() => { document.title = "Lifthouse"; }, []);
   const failed = [websites, ...found].find(({ error }) => error);
@@ -98,24 +114,26 @@ export function List({ route, go }) {
   const items = wanted.every(({ here }) => here) ? wanted.flatMap(({ here }) => here ?? []) : undefined;
   const { active, type, ...texts } = Object.fromEntries(["active", "type", "search", "owner", "tag"].map((name) => [name, route.get(name)]));
   const shown = items?.filter((item) => matches(item, texts) && (!active || String(item.active) === active) && (!type || item.type === type));
+  const worthOf = useWorth(here?.id, items);
+  useEffect(() => { if (items) remember(items); }, found.map(({ body }) => body));
   /** @param {Listed} item */
   const link = (item) => to([...placeOf(item), ...(several ? [/** @type {[string, string | undefined]} */ (["websiteId", website])] : [])]);
   /** @param {string} name */
   const other = (name) => to([["websiteId", route.get("websiteId")], ["show", name || undefined]]);
   const what = show || "campaigns or widgets";
-  const here = websites.body?.find((w) => String(w.id) === website) ?? websites.body?.[0];
   const waiting = websites.body?.length === 0 || (show === "" && items?.every(({ views, goalsReached }) => views === 0 && goalsReached === 0));
   return (
     <>
       <div class="title"><h1>{here?.domain || "Results"}</h1></div>
       <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}{here && Object.entries({ programme: "Programme", sources: "Sources" }).map(([view, text]) => <a key={view} {...follow(go, to([["websiteId", here.id], ["view", view]]))}>{text}</a>)}</nav>
       {!(waiting && !items?.length && !several) && <Filters {...{ route, go, website, show }} items={items ?? []} websites={websites.body ?? []} />}
+      {here && !waiting && <News website={here.id} go={go} />}
       {failed?.error && <Fault error={failed.error} again={failed.again} />}
       {ready && <Undeclared website={here?.id} every={waiting ? 1000 : 30000} done={() => found.forEach((f) => f.again())} />}
       {waiting && <Waiting website={here} />}
       {ready && !items && wanted.some(({ loading }) => loading) && <Loading what={what} />}
       {shown?.length === 0 && !waiting && <Empty>{items && items.length > 0 ? `No matching ${what}.` : `This website has no ${what} yet.`}</Empty>}
-      {shown && <Groups items={shown} {...{ route, go, link }} />}
+      {shown && <Groups items={shown} {...{ route, go, link, worthOf }} />}
     </>
   );
 }

@@ -3,21 +3,34 @@ import { useState } from "preact/hooks";
 import { count, day, lastDay, lift, liftSpan } from "./format.js";
 import { Axis, ForestRow, tick } from "./forest.jsx";
 import { groups } from "./groups.js";
+import { isNew } from "./news.jsx";
 import { Num, State } from "./parts.jsx";
+import { rounded } from "./programme.jsx";
 import { follow } from "./route.js";
 import { scaleOf } from "./scale.js";
+import { Switch } from "./switch.jsx";
 import { Cell } from "./table.jsx";
 import { decisions, health, kind } from "./words.js";
 
 /** @import { Group } from "./groups.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Comparison, Go, Listed, Scale, Status } from "./types.d.ts" */
+/** @import { Comparison, Decision, Go, Listed, Scale, Status, Subject, WorthItem } from "./types.d.ts" */
+
+/** @typedef {(item: Listed) => { worth: WorthItem | undefined, currency?: string }} WorthOf */
+
+/** subjectOf returns the subject of a campaign.
+ * @param {Listed} item @returns {Subject} */
+const subjectOf = ({ id }) => ({ kind: "campaign", home: "/v1/campaigns/" + id, path: "/v1/campaigns/" + id });
 
 const page = 50; // rows of a group at first
 
 /** Chip is a decision in a few words.
- * @param {{ status: keyof typeof decisions }} props */
-export const Chip = ({ status }) => <span class={"chip " + status}>{decisions[status]}</span>;
+ * @param {{ status: keyof typeof decisions, words?: string }} props */
+export const Chip = ({ status, words = decisions[status] }) => <span class={"chip " + status}>{words}</span>;
+
+/** worded is a decision with its variation, with which its text begins.
+ * @param {Decision} decision */
+const worded = ({ status, variationId, text }) => (variationId === null ? decisions[status] : text.split(": ", 1)[0]);
 
 /** Of shows the decision of an item, or why there is none.
  * @param {{ item: Listed }} props */
@@ -26,7 +39,15 @@ function Of({ item }) {
   if (!status || status.reason === "NOTHING_TO_COMPARE") return <span class="quiet">nothing to compare</span>;
   if (!status.decision) return <span class="quiet">computing …</span>;
   const { decidedAt } = status.decision;
-  return <><Chip status={status.decision.status} />{decidedAt && <small>since <span class="at">{lastDay(decidedAt)}</span></small>}</>;
+  return <><Chip status={status.decision.status} words={worded(status.decision)} />{isNew(item) && <b class="new"> NEW</b>}{decidedAt && <small>since <span class="at">{lastDay(decidedAt)}</span></small>}</>;
+}
+
+/** Worth is what the variation of the decision is expected to be worth a month.
+ * @param {{ worth: WorthItem | undefined, currency?: string }} props */
+function Worth({ worth, currency }) {
+  const { valuePerMonth, perMonth } = worth?.expected ?? {}, found = valuePerMonth ?? perMonth;
+  if (!found) return <span class="quiet">–</span>;
+  return <><b>{rounded(found.value)}</b> {valuePerMonth ? currency : "conversions"} <small>{rounded(found.interval[0])} to {rounded(found.interval[1])}</small></>;
 }
 
 /** Health shows the names of failed checks.
@@ -52,26 +73,27 @@ function scaleOfAll(items) {
 }
 
 /** Row is a campaign or widget.
- * @param {{ item: Listed, scale: Scale, go: Go, link: (item: Listed) => string }} props */
-function Row({ item, scale, go, link }) {
-  const { status } = item, effect = effectOf(status);
+ * @param {{ item: Listed, scale: Scale, acting: boolean, go: Go, link: (item: Listed) => string, worthOf: WorthOf }} props acting: there is a decision to carry out */
+function Row({ item, scale, acting, go, link, worthOf }) {
+  const { status } = item, effect = effectOf(status), worth = worthOf(item);
   const about = [item.owner, ...(item.tags ?? []).map((t) => "#" + t)].filter(Boolean).join(" · ");
   return (
     <tr role="row" data-id={item.id} data-kind={item.kind}>
       <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>{kind(item.type)} {item.key ?? item.id}{status?.experimentId && <>, experiment {status.experimentId}</>}{about && <> · {about}</>}</small></th>
       <Cell label="Decision" class="two"><Of item={item} /></Cell>
+      <Cell label="Worth a month" class={"n two" + (worth.worth?.expected ? "" : " none")}><Worth {...worth} /></Cell>
       <Cell label="Uplift" class="n two">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : status.lift.reason === "TOO_EARLY" ? "no look yet" : "no interval"}</small></> : <span class="quiet">–</span>}</Cell>
       <Cell label="Interval" class={effect ? "wide" : "wide none"}>{effect && <ForestRow scale={scale} comparison={effect} index={1} name={item.name} />}</Cell>
       <Cell label="Visitors" class="n"><Num value={status?.visitors}>{count(status?.visitors)}</Num></Cell>
       <Cell label="Days" class="n"><Num value={status?.days}>{count(status?.days)}</Num></Cell>
       <Cell label="Health"><Health status={status} /></Cell>
-      <Cell label="State"><State {...item} /><small>{item.startDate ? day(item.startDate) : ""}</small></Cell>
+      <Cell label="State"><State {...item} />{acting && item.kind === "campaign" ? <Switch subject={subjectOf(item)} body={item} done={() => {}} listed /> : <small>{item.startDate ? day(item.startDate) : ""}</small>}</Cell>
     </tr>
   );
 }
 
 /** @type {[string, string, string?][]} */
-const heads = [["Name", "name"], ["Decision", ""], ["Uplift", "lift", "n"], ["Interval of the last look", "", "wide"], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
+const heads = [["Name", "name"], ["Decision", ""], ["Worth a month", "", "n"], ["Uplift", "lift", "n"], ["Interval of the last look", "", "wide"], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
 
 /** Heads are the column heads. Those that sort are buttons.
  * @param {{ route: Route, go: Go }} props */
@@ -92,8 +114,8 @@ function Heads({ route, go }) {
 
 /** Listing is a group of the start page. all are the items of all groups, which share
  * a scale.
- * @param {{ group: Group, items: Listed[], all: Listed[], route: Route, go: Go, link: (item: Listed) => string }} props */
-export function Listing({ group, items, all, route, go, link }) {
+ * @param {{ group: Group, items: Listed[], all: Listed[], route: Route, go: Go, link: (item: Listed) => string, worthOf: WorthOf }} props */
+export function Listing({ group, items, all, route, go, link, worthOf }) {
   const [whole, setWhole] = useState(false);
   const [title, meaning] = groups[group], scale = scaleOfAll(all), shown = whole ? items : items.slice(0, page);
   return (
@@ -101,8 +123,8 @@ export function Listing({ group, items, all, route, go, link }) {
       <h2 id={"group-" + group}>{title} <span class="count">{count(items.length)}</span><small>{meaning}</small></h2>
       <table class="cards listing" role="table" aria-labelledby={"group-" + group}>
         <thead role="rowgroup"><Heads route={route} go={go} /></thead>
-        <tbody role="rowgroup">{shown.map((item) => <Row key={item.kind + item.id} {...{ item, scale, go, link }} />)}</tbody>
-        {items.some(({ status }) => status?.lift) && <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={3} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" colSpan={4} /></tr></tfoot>}
+        <tbody role="rowgroup">{shown.map((item) => <Row key={item.kind + item.id} {...{ item, scale, go, link, worthOf }} acting={group === "decide" || group === "attention"} />)}</tbody>
+        {group !== "attention" && items.some(({ status }) => status?.lift) && <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={4} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" colSpan={4} /></tr></tfoot>}
       </table>
       {shown.length < items.length && <p class="buttons"><button type="button" onClick={() => setWhole(true)}>Show all {count(items.length)}</button></p>}
     </section>

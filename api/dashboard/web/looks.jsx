@@ -10,9 +10,9 @@ import { why } from "./words.js";
  * @param {Conclusion | null} conclusion */
 export const hasDecision = (conclusion) => conclusion?.status === "winner" || conclusion?.status === "loser";
 
-/** NextLook is the day on which the next look is mature.
+/** NextLook is the last day of the next look, which is its date everywhere, and the day on which it is published.
  * @param {{ nextLook: NonNullable<Results["nextLook"]> }} props */
-export const NextLook = ({ nextLook }) => <>Next look on <span class="at">{dayName(nextLook.publishedAt)}</span></>;
+export const NextLook = ({ nextLook }) => <><span class="at">{lastDay(nextLook.end)}</span>, published on <span class="at">{dayName(nextLook.publishedAt)}</span></>;
 
 /** Since says at which look, or on which day, something was decided.
  * @param {{ at: string, looks?: Look[] }} props */
@@ -64,7 +64,7 @@ export function Looks({ results }) {
   const last = looks.at(-1), several = variations.length > 2, bayesian = methodology === "bayesian";
   return (
     <>
-      <p><span id="looks">{last ? <>Look {last.number} on <span class="at">{lastDay(last.end)}</span>, after {percent(last.tau, 0)} of the plan.</> : "No look yet."}{nextLook && <> <NextLook nextLook={nextLook} />.</>}</span><Help of="look" /></p>
+      <p><span id="looks">{last ? <>Look {last.number} on <span class="at">{lastDay(last.end)}</span>, after {percent(last.tau, 0)} of the plan.</> : "No look yet."}{nextLook && <> Next look on <NextLook nextLook={nextLook} />.</>}</span><Help of="look" /></p>
       {last && (
         <details id="all-looks">
           <summary>Show all looks</summary>

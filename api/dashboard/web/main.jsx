@@ -66,9 +66,10 @@ function Keyed({ route, go }) {
   const found = body?.filter((campaign) => campaign.key === key);
   const id = found?.length === 1 ? String(found[0].id) : "";
   useEffect(() => { if (id) go(route.with("campaign", id), { replace: true }); }, [id]);
-  if (error) return <Fault error={error} again={again} />;
-  if (!found || id) return <Loading what="the campaign" />;
-  return <Fault error={new Problem(404, { detail: found.length ? `several websites have a campaign with the key ${key}: add websiteId to the address` : `no campaign has the key ${key}` })} />;
+  const title = <h1>Campaign {key}</h1>;
+  if (error) return <>{title}<Fault error={error} again={again} /></>;
+  if (!found || id) return <>{title}<Loading what="the campaign" /></>;
+  return <>{title}<Fault error={new Problem(404, { detail: found.length ? `several websites have a campaign with the key ${key}: add websiteId to the address` : `no campaign has the key ${key}` })} /></>;
 }
 
 /** @type {Record<string, typeof List>} */
@@ -99,8 +100,8 @@ function Page() {
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
-      {shared ? <div class="top"><span class="name"><Logo />Lifthouse</span><span class="quiet">Shared page, read-only</span></div>
-        : <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>}
+      {shared ? <header class="top"><span class="name"><Logo />Lifthouse</span><span class="quiet">Shared page, read-only</span></header>
+        : <header class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></header>}
       <main id="main" tabIndex={-1}>{isKeyed ? <Keyed {...{ route, go }} /> : subject ? <Results key={subject.path} {...{ subject, route, go }} /> : !shared && <View {...{ route, go }} />}</main>
     </>
   );

@@ -1,7 +1,8 @@
 // @ts-check
 import { useEffect, useRef, useState } from "preact/hooks";
+import { refresh } from "./hooks.js";
 
-/** @import { ComponentChildren, TargetedMouseEvent } from "preact" */
+/** @import { ComponentChildren, TargetedEvent, TargetedMouseEvent } from "preact" */
 /** @import { Problem } from "./api.js" */
 /** @import { Link } from "./types.d.ts" */
 
@@ -44,10 +45,23 @@ export function Fault({ error, again, reset }) {
 }
 
 /** @param {{ what: string }} props */
-export const Loading = ({ what }) => <p class="loading" role="status">Loading {what} …</p>;
+export const Loading = ({ what }) => <p class="loading">Loading {what} …</p>;
 
 /** @param {{ children: ComponentChildren }} props */
 export const Empty = ({ children }) => <p class="empty">{children}</p>;
+
+/** Part is a part of the page that is closed at first, unless open is set.
+ * @param {{ id: string, title: ComponentChildren, open?: boolean, onToggle?: (event: TargetedEvent<HTMLDetailsElement>) => void, children: ComponentChildren }} props */
+export const Part = ({ id, title, open, onToggle, children }) => (
+  <details class="part" aria-labelledby={id} open={open} onToggle={onToggle}><summary><h2 id={id}>{title}</h2></summary>{children}</details>
+);
+
+/** Pause stops and resumes the refreshes of the page. */
+export function Pause() {
+  const [paused, set] = useState(refresh.paused);
+  const change = () => { refresh.pause(!paused); set(!paused); };
+  return <><span>{paused ? "refreshes are paused" : "refreshes every 5 s"}</span> <button type="button" class="link" id="pause" aria-pressed={paused} onClick={change}>{paused ? "Resume" : "Pause"}</button></>;
+}
 
 /** State shows whether a campaign, widget or experiment is running.
  * @param {{ active: boolean, startDate?: string }} props */

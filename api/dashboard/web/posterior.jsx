@@ -2,7 +2,7 @@
 import { originOf } from "./changed.jsx";
 import { chance, isRate, lift, liftSpan, loss, percent } from "./format.js";
 import { Axis, tick } from "./forest.jsx";
-import { Mark, Num, hue } from "./parts.jsx";
+import { Mark, Num, Part, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 import { metrics } from "./words.js";
 
@@ -33,8 +33,7 @@ export function Posterior({ results }) {
   const drawn = compared.flatMap(({ improvement: { value, interval }, ...v }) => (value !== null && interval?.every((x) => x !== null) ? [{ ...v, value, interval: /** @type {[number, number]} */ (interval) }] : []));
   const scale = scaleOf([0, ...drawn.flatMap(({ value, interval }) => [2 * interval[0] - value, 2 * interval[1] - value])]);
   return (
-    <section aria-labelledby="posterior">
-      <h2 id="posterior">Posterior distribution</h2>
+    <Part id="posterior" title="Posterior distribution">
       <p class="quiet">The posterior distribution of each uplift, approximated from its centre and its {results.significanceLevel} % credible interval. Right of the line, the variation is better.{prior && ` Before the data, 95 % of all uplifts were expected between ${percent(prior.mean - 1.96 * prior.standardDeviation, 1)} and ${percent(prior.mean + 1.96 * prior.standardDeviation, 1)} (the prior, ${originOf(prior)}).`}</p>
       <div class="forest">
         {drawn.map((v) => (
@@ -65,6 +64,6 @@ export function Posterior({ results }) {
         </table>
       </div>
       <p class="quiet">The expected loss is the average loss of {metrics[name].toLowerCase()} if the choice is wrong{isRate(name) ? ", in percentage points" : ""}.</p>
-    </section>
+    </Part>
   );
 }

@@ -15,7 +15,7 @@ import { why } from "./words.js";
 
 /** rounded writes a number with two digits, as the server does in texts.
  * @param {number | null | undefined} x */
-function rounded(x) {
+export function rounded(x) {
   if (x === null || x === undefined) return "–";
   const digits = Number(x.toPrecision(2));
   const d = digits !== 0 && Math.abs(digits) < 10 ? Math.ceil(1 - Math.log10(Math.abs(digits))) : 0;

@@ -1,18 +1,16 @@
 // @ts-check
 import { query, session } from "./api.js";
 import { Answer as Answered } from "./answer.jsx";
-import { Cause } from "./cause.jsx";
 import { Changed } from "./changed.jsx";
 import { Checks, Progress } from "./checks.jsx";
 import { Compare } from "./compare.jsx";
 import { Controls } from "./controls.jsx";
 import { Export } from "./export.jsx";
-import { Forest } from "./forest.jsx";
 import { minute } from "./format.js";
 import { Header } from "./header.jsx";
 import { Glossary } from "./help.jsx";
 import { useAnswer } from "./hooks.js";
-import { Empty, Fault, Loading, State } from "./parts.jsx";
+import { Empty, Fault, Loading, Pause, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
 import { Scorecard } from "./scorecard.jsx";
@@ -48,11 +46,15 @@ const Stale = ({ results: { waiting, generatedAt, checks } }) => (
 
 const slow = 30000; // milliseconds between two requests of the scorecard
 
+/** whole returns the parameters of the report without its breakdown.
+ * @param {Route} route */
+const whole = (route) => route.asked.filter(([n]) => n !== "dimension");
+
 /** useScorecard requests the scorecard and the decision.
  * @param {Subject} subject @param {Route} route
  * @returns {Answer<Report>} */
 function useScorecard(subject, route) {
-  const path = subject.kind !== "widget" && subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["scorecard", "true"]]);
+  const path = subject.kind !== "widget" && subject.path + "/results" + query([...whole(route), ["scorecard", "true"]]);
   return useAnswer(path, { every: slow });
 }
 
@@ -62,9 +64,9 @@ export function Results({ subject, route, go }) {
   const place = query([["websiteId", route.get("websiteId")]]);
   /** @type {Answer<Item>} */
   const detail = useAnswer(subject.home + place);
-  const path = subject.path + "/results" + query(route.asked);
+  const path = subject.path + "/results" + query(route.asked); // of the exports
   /** @type {Answer<Report>} */
-  const { body: results, error, loading, stale, again } = useAnswer(path);
+  const { body: results, error, loading, stale, again } = useAnswer(subject.path + "/results" + query(whole(route)));
   const scorecard = useScorecard(subject, route), scored = scorecard.body;
   /** @type {Answer<Website[]>} */
   const websites = useAnswer(!session.shared && "/v1/websites", { every: 60000 });
@@ -72,36 +74,36 @@ export function Results({ subject, route, go }) {
   // Parts appear together, so that none moves when another one arrives.
   const ready = results && (scored || scorecard.error || subject.kind === "widget");
   const empty = results?.totals.visitors === 0;
-  const fresh = results && <> · refreshes every 5 s · computed <span class="at">{minute(results.generatedAt)}</span></>;
+  const fresh = results && <> · <Pause /> · data through <span class="at">{minute(results.dataThrough)}</span></>;
+  const view = results && viewOf({ ...results, dimension: route.get("dimension") ?? null });
   return (
     <>
       <Header {...{ subject, detail, route, go, fresh, scored }} said={error} />
-      {results && <p class="printed">{viewOf(results)}</p>}
+      {results && <p class="printed">{view}</p>}
       {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
       {results && (stale || results.stale) && <Stale results={results} />}
       {!ready && (loading || results) && !error && <div class="conclusion"><Loading what="results" /></div>}
       {ready && <Answered results={results} scored={scored} />}
       {ready && results.conclusion && !empty && <TrustStrip results={results} scored={scored} />}
       {(ready || error) && <Controls {...{ subject, route, go, scored }} timezone={website?.timezone} />}
-      {ready && subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}
       {ready && (
         <div class="results" aria-busy={loading}>
           {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or no visitors match the filters"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove filters</a> : <>Events appear here within seconds. To list the latest events, run <code>lifthouse events</code>.</>}</Empty>}
           {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}
           {!empty && subject.kind !== "widget" && <Scorecard answer={scorecard} />}
-          <Cause scored={scored} />
-          {subject.kind !== "widget" && <>
-            {!empty && <OverTime {...{ subject, route, go }} />}
-            {(!empty || results.dimension) && <Segments {...{ results, subject, route, go }} />}
-            {!empty && <Changed {...{ subject, results, route }} />}
-          </>}
-          <Variations results={results} kind={subject.kind} />
-          <Forest results={results} />
-          <Posterior results={results} />
-          {subject.kind === "widget" && !empty && <OverTime {...{ subject, route, go }} />}
-          <div class="pair"><Checks results={results} />{!empty && <Progress results={results} scored={scored} />}</div>
-          <Export path={path} title={detail.body?.name ?? "Lifthouse"} view={viewOf(results)} plot={!empty && subject.kind !== "widget"} />
-          <section aria-label="Terms"><Glossary /></section>
+          {subject.kind === "widget" && <Variations results={results} kind={subject.kind} />}
+          {!empty && <OverTime {...{ subject, route, go }} />}
+          {subject.kind !== "widget" && (!empty || route.get("dimension")) && <Segments {...{ subject, route, go }} />}
+          {subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}
+          <div class="parts">
+            {subject.kind !== "widget" && <Variations results={results} kind={subject.kind} />}
+            <Posterior results={results} />
+            {subject.kind !== "widget" && !empty && <Changed {...{ subject, results, route }} />}
+            <Checks results={results} />
+            {!empty && <Progress results={results} scored={scored} />}
+            <Export path={path} title={detail.body?.name ?? "Lifthouse"} view={view} plot={!empty && subject.kind !== "widget"} />
+            <Glossary />
+          </div>
         </div>
       )}
     </>

@@ -1,5 +1,6 @@
 // @ts-check
 import { useState } from "preact/hooks";
+import { Cause } from "./cause.jsx";
 import { count, decimals, half, isRate, lift, metric, money, number, probability } from "./format.js";
 import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { Help } from "./help.jsx";
@@ -14,21 +15,24 @@ import { guardrails, nameOf, roles, verdicts, why } from "./words.js";
  * @param {{ answer: Answer<Results> }} props */
 export function Scorecard({ answer: { body, error, loading, again } }) {
   const [absolute, setAbsolute] = useState(false);
+  const [looks, setLooks] = useState(false);
   const rows = body?.scorecard?.filter((r) => r.role !== "other" || r.variations.some((v) => v.estimate.value));
   return (
     <section aria-labelledby="scorecard" aria-busy={loading}>
-      <div class="head"><h2 id="scorecard">Scorecard</h2>
-        <label class="inline check"><input type="checkbox" name="absolute" checked={absolute} onChange={(e) => setAbsolute(e.currentTarget.checked)} /> Absolute differences</label></div>
+      <div class="head"><h2 id="scorecard">Why</h2>
+        <div class="checkboxes"><label class="inline check"><input type="checkbox" name="absolute" checked={absolute} onChange={(e) => setAbsolute(e.currentTarget.checked)} /> Absolute differences</label>
+          <label class="inline check"><input type="checkbox" name="looks" checked={looks} onChange={(e) => setLooks(e.currentTarget.checked)} /> Intervals of the looks</label></div></div>
+      <Cause scored={body} />
       {error && <Fault error={error} again={again} />}
-      {rows && body ? <Rows rows={rows} results={body} absolute={absolute} /> : loading && <Loading what="the scorecard" />}
+      {rows && body ? <Rows rows={rows} results={body} {...{ absolute, looks }} /> : loading && <Loading what="the scorecard" />}
     </section>
   );
 }
 
 /** Change is the uplift or the difference of a row, with its interval and that of the last look.
- * @param {{ row: ScorecardRow, comparison: Comparison, absolute: boolean }} props */
-function Change({ row, comparison: c, absolute }) {
-  const effect = absolute ? c.difference : c.improvement, look = absolute ? c.sequential?.difference : c.sequential?.improvement;
+ * @param {{ row: ScorecardRow, comparison: Comparison, absolute: boolean, looks: boolean }} props */
+function Change({ row, comparison: c, absolute, looks }) {
+  const effect = absolute ? c.difference : c.improvement, look = looks && (absolute ? c.sequential?.difference : c.sequential?.improvement);
   const rate = isRate(row.metric);
   /** @param {number | null | undefined} x @param {Interval | null} [interval] */
   const write = (x, interval) => (!absolute ? lift(x, interval) : x === null || x === undefined ? "–" : (x > 0 ? "+" : "") + (rate ? number(100 * x, decimals(100 * (half(interval) ?? 0))) : number(x, decimals(half(interval)))));
@@ -54,52 +58,50 @@ const marginOf = ({ row, v }) => (v.guardrail?.margin === undefined ? undefined 
 const Look = ({ comparison: { sequential: s } }) => (s ? <small>{[s.look && "look " + s.look, s.pValue === null && why(s.reason)].filter(Boolean).join(": ")}</small> : null);
 
 /** Row is one metric of a goal for one variation.
- * @param {{ compared: Compared, scale: Scale, several: boolean, absolute: boolean }} props */
-function Row({ compared, scale, several, absolute }) {
+ * @param {{ compared: Compared, scale: Scale, several: boolean, absolute: boolean, looks: boolean }} props */
+function Row({ compared, scale, several, absolute, looks }) {
   const { row, v, index, comparison: c } = compared, [control] = row.variations, decides = row.role === "primary" || row.role === "guardrail";
   return (
     <tr role="row" data-metric={row.metric} data-goal={row.goal?.id} data-role={row.role}>
-      <th role="rowheader" scope="row">{nameOf(row.metric, row.conversionWindow)} <small>{row.goal?.name ?? "all goals"}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
+      <th role="rowheader" scope="row">{nameOf(row.metric, row.conversionWindow)} <small>{row.goal?.name ?? "all goals"}, {roles[row.role]}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
       <Cell label="Control" class="n"><Num value={control.estimate.value}>{metric(row.metric, control.estimate.value, control.estimate.interval)}</Num></Cell>
       <Cell label="Value" class="n"><Num value={v.estimate.value}>{metric(row.metric, v.estimate.value, v.estimate.interval)}</Num></Cell>
-      <Cell label={absolute ? "Difference" : "Uplift"} class="n two"><Change {...{ row, absolute }} comparison={c} /></Cell>
-      <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={c} index={index} name={`${nameOf(row.metric, row.conversionWindow)}, ${v.name}`} margin={marginOf(compared)} /></Cell>
-      <Cell label="p at the last look"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{decides && <Look comparison={c} />}{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>
+      <Cell label={absolute ? "Difference" : "Uplift"} class="n two"><Change {...{ row, absolute, looks }} comparison={c} /></Cell>
+      <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={looks ? c : { ...c, sequential: undefined }} index={index} name={`${nameOf(row.metric, row.conversionWindow)}, ${v.name}`} margin={marginOf(compared)} /></Cell>
+      {looks && <Cell label="p at the last look"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{decides && <Look comparison={c} />}{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>}
       <Cell label="Result" class="two"><Outcome {...{ row, v }} comparison={c} /></Cell>
     </tr>
   );
 }
 
-const helps = ["", "", "", "uplift", "intervals", "lastLook", "result"];
 const order = /** @type {const} */ (["primary", "guardrail", "secondary", "other"]);
 
 /** Rows is the table, grouped by role, on a common scale of uplifts.
- * @param {{ rows: ScorecardRow[], results: Results, absolute: boolean }} props */
-function Rows({ rows, results, absolute }) {
+ * @param {{ rows: ScorecardRow[], results: Results, absolute: boolean, looks: boolean }} props */
+function Rows({ rows, results, absolute, looks }) {
   const [others, showOthers] = useState(false);
   const level = results.significanceLevel + "\u00a0%";
   const compared = rows.flatMap((row) => row.variations.flatMap((v, index) => (v.comparison ? [{ row, v, index, comparison: v.comparison }] : [])));
   const scale = liftScale(compared.filter(({ row }) => row.role !== "other").map(({ comparison }) => comparison), compared.flatMap((c) => marginOf(c) ?? []));
   const several = results.variations.length > 2, hidden = compared.filter(({ row }) => row.role === "other").length;
-  const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : "Uplift", `Uplift with ${level} intervals`, "p at the last look", "Result"];
+  const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : "Uplift", `Uplift with ${level} interval${looks ? "s" : ""}`, ...(looks ? ["p at the last look"] : []), "Result"];
+  const helps = ["", "", "", "uplift", ...(looks ? ["intervals", "lastLook"] : [""]), "result"];
   return (
     <>
-      <table class="cards scorecard" role="table" aria-labelledby="scorecard">
+      <table class="cards scorecard" role="table" aria-label="Scorecard">
         <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < 4 ? "n" : undefined}>{h}{helps[i] && <Help of={helps[i]} />}</th>)}</tr></thead>
         {order.map((role) => {
           const found = compared.filter(({ row }) => row.role === role);
           if (found.length === 0 || (role === "other" && !others)) return null;
           return (
             <tbody key={role} role="rowgroup">
-              <tr role="row" class="role"><th role="rowheader" scope="rowgroup" colSpan={7}>{roles[role]}<Help of={role} /></th></tr>
-              {found.map((c) => <Row key={`${c.row.goal?.id} ${c.row.metric} ${c.v.id}`} compared={c} {...{ scale, several, absolute }} />)}
+              {found.map((c) => <Row key={`${c.row.goal?.id} ${c.row.metric} ${c.v.id}`} compared={c} {...{ scale, several, absolute, looks }} />)}
             </tbody>
           );
         })}
-        <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={4} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" colSpan={2} /></tr></tfoot>
+        <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={4} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" colSpan={heads.length - 5} /></tr></tfoot>
       </table>
-      {hidden > 0 && <p class="buttons"><button type="button" id="others" aria-expanded={others} onClick={() => showOthers(!others)}>{others ? "Hide" : "Show"} other metrics ({hidden})</button></p>}
-      <p class="quiet">Upper, thick: interval of a single test on the data of today, which describes. Lower, thin: interval of the last look, which decides. Dashed amber: the margin of a guardrail. Only the primary metric and the guardrails have looks.</p>
+      <p class="quiet">{hidden > 0 && <button type="button" class="link" id="others" aria-expanded={others} onClick={() => showOthers(!others)}>{others ? "Hide" : "Show"} other metrics ({hidden})</button>} {looks ? "Upper, thick: interval of a single test on the data of today, which describes. Lower, thin: interval of the last look, which decides. Only the primary metric and the guardrails have looks." : "The data of today, which describe: the looks decide."}{compared.some((c) => c.v.guardrail) && " Dashed amber: the margin of a guardrail."}</p>
     </>
   );
 }

@@ -1,15 +1,19 @@
 // @ts-check
-import { Help } from "./help.jsx";
 import { useState } from "preact/hooks";
+import { query } from "./api.js";
+import { everybody } from "./compare.jsx";
 import { count, lift, liftSpan, metric } from "./format.js";
 import { Axis, ForestRow, tick } from "./forest.jsx";
-import { Empty, Loading, Mark, Num } from "./parts.jsx";
+import { Help } from "./help.jsx";
+import { useAnswer } from "./hooks.js";
+import { Empty, Fault, Loading, Mark, Num } from "./parts.jsx";
 import { follow } from "./route.js";
 import { scaleOf } from "./scale.js";
 import { first, reach, sorted } from "./order.js";
 import { Cell, DecidedOn, Verdict } from "./table.jsx";
 import { filters, listed, nameOf, why } from "./words.js";
 
+/** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
 /** @import { Go, Link, Order, Results, Segment, Subject } from "./types.d.ts" */
 
@@ -56,7 +60,7 @@ function Row({ segment: { cell, control, variation: v, comparison: c, index }, r
   return (
     <tr role="row" data-value={cell.value} data-variation-id={v.id}>
       <th role="rowheader" scope="row">{cell.value} {link && <a class="narrow" {...link}>show only this</a>}{several && <small><Mark index={index} />{"\u00a0"}{v.name}</small>}</th>
-      <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num><small><Num value={control.visitors}>{count(control.visitors)}</Num> in {control.name}</small></Cell>
+      <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num><small>and <Num value={control.visitors}>{count(control.visitors)}</Num></small></Cell>
       <Cell label={control.name} class="n"><Num value={was.value}>{metric(name, was.value, was.interval)}</Num></Cell>
       <Cell label={several ? "Variation" : v.name} class="n"><Num value={is.value}>{metric(name, is.value, is.interval)}</Num></Cell>
       <Cell label="Uplift" class="n two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.interval ? liftSpan(c.improvement.interval) : c.improvement.reason && why(c.improvement.reason)}</small></Cell>
@@ -71,7 +75,7 @@ function Row({ segment: { cell, control, variation: v, comparison: c, index }, r
 function Rows({ results, route, go }) {
   const [order, sort] = useState(/** @type {Order} */ ({ by: "visitors", down: true }));
   const dimension = results.dimension ?? "", segments = segmentsOf(results), [control, ...others] = results.variations;
-  const several = others.length > 1, bayesian = results.methodology === "bayesian";
+  const several = others.length > 1;
   const scale = scaleOf([0, ...reach(segments.map((s) => s.comparison.improvement))], 4);
   const name = nameOf(results.compareMetric, results.conversionWindow);
   return (
@@ -80,8 +84,8 @@ function Rows({ results, route, go }) {
         <thead role="rowgroup"><tr role="row">
           <Sortable label={dimensions.find(([n]) => n === dimension)?.[1] ?? dimension} by="value" {...{ order, sort }} />
           <Sortable label="Visitors" by="visitors" class="n" {...{ order, sort }} />
-          <th role="columnheader" scope="col" class="n">{name}<Help of={results.compareMetric || "goalConversionRate"} /> <small>{control.name}</small></th>
-          <th role="columnheader" scope="col" class="n">{name} <small>{several ? "variation" : others[0]?.name}</small></th>
+          <th role="columnheader" scope="col" class="n"><span class="hidden">{name}, </span>{control.name}</th>
+          <th role="columnheader" scope="col" class="n"><span class="hidden">{name}, </span>{several ? "Variation" : others[0]?.name}</th>
           <Sortable label="Uplift" by="uplift" class="n" {...{ order, sort }} />
           <th role="columnheader" scope="col">Uplift with {results.significanceLevel}{"\u00a0"}% interval</th>
           <th role="columnheader" scope="col">Verdict<Help of="verdict" /></th>
@@ -91,27 +95,28 @@ function Rows({ results, route, go }) {
         </tbody>
         <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={5} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" /></tr></tfoot>
       </table>
-      <p class="quiet">All values share one error budget, so a value needs more evidence at a look than the whole report. The {bayesian ? "credible" : "single-test"} interval of each row is not adjusted for the number of values.</p>
     </>
   );
 }
 
-/** Segments breaks the report down by an attribute of the visitors' first views.
- * @param {{ results: Results, subject: Subject, route: Route, go: Go }} props */
-export function Segments({ results, subject, route, go }) {
-  const asked = route.get("dimension") ?? "", known = [["", "none"], ...dimensions];
-  const ready = asked === (results.dimension ?? "") && (asked === "" || results.breakdown);
-  if (subject.kind === "widget") return null;
+/** Segments breaks the report down by an attribute of the visitors' first views, at first by device.
+ * @param {{ subject: Subject, route: Route, go: Go }} props */
+export function Segments({ subject, route, go }) {
+  const asked = route.get("dimension") ?? dimensions[0][0];
+  /** @type {Answer<Results>} */
+  const { body: results, error, again } = useAnswer(subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["dimension", asked]]), { every: 30000 });
+  const ready = results?.dimension === asked && results.breakdown;
   return (
-    <section aria-labelledby="segments" aria-busy={!ready}>
-      <h2><span id="segments">Segments</span><Help of="segments" /></h2>
-      <label class="inline">Break down by <select name="dimension" value={asked} onChange={(e) => go(route.with("dimension", e.currentTarget.value))}>
-        {known.every(([n]) => n !== asked) && <option value={asked}>{asked}</option>}
-        {known.map(([n, label]) => <option key={n} value={n}>{label}</option>)}
+    <section aria-labelledby="segments" aria-busy={!ready && !error}>
+      <div class="head"><h2><span id="segments">Segments</span><Help of="segments" />{results && <small>{nameOf(results.compareMetric, results.conversionWindow)}</small>}</h2>
+      <label class="inline">Break down by <select name="dimension" value={asked} onChange={(e) => go(route.with("dimension", e.currentTarget.value === dimensions[0][0] ? "" : e.currentTarget.value))}>
+        {dimensions.every(([n]) => n !== asked) && <option value={asked}>{asked}</option>}
+        {dimensions.map(([n, label]) => <option key={n} value={n}>{label}</option>)}
       </select></label>
-      {!ready && <div class="segments-room"><Loading what="the segments" /></div>}
-      {ready && !asked && <p class="quiet">Shows the uplift for each value of an attribute, such as each device.</p>}
-      {ready && asked && (results.breakdown?.length ? <Rows {...{ results, route, go }} /> : <Empty>No visitors to break down.</Empty>)}
+      {route.get("versus") === undefined && <button type="button" id="versus" onClick={() => go(route.with("versus", everybody))}>Compare with another segment</button>}</div>
+      {error && <Fault error={error} again={again} reset={follow(go, route.without("dimension").address)} />}
+      {!ready && !error && <div class="segments-room"><Loading what="the segments" /></div>}
+      {ready && (results.breakdown?.length ? <Rows {...{ results, route, go }} /> : <Empty>No visitors to break down.</Empty>)}
     </section>
   );
 }

@@ -3,9 +3,8 @@ import { useMemo, useState } from "preact/hooks";
 import { ByAge } from "./age.jsx";
 import { query } from "./api.js";
 import { Chart, dashes, drawingOf } from "./chart.jsx";
-import { count, day, dayName, lastDay, minute } from "./format.js";
+import { day, lastDay, minute } from "./format.js";
 import { useAnswer } from "./hooks.js";
-import { NextLook } from "./looks.jsx";
 import { Empty, Fault, Loading, Num } from "./parts.jsx";
 import { marksOf, unitOf } from "./points.js";
 import { viewsOf } from "./views.js";
@@ -25,7 +24,7 @@ function lookAt({ looks }, { time }) {
 /** saidOf describes the marks of a chart.
  * @param {Results} results @param {Mark[]} marks */
 function saidOf({ nextLook }, marks) {
-  const looks = marks.filter((m) => !m.next), next = nextLook ? `. The next look is on ${dayName(nextLook.publishedAt)}` : "";
+  const looks = marks.filter((m) => !m.next), next = nextLook ? `. The next look is on ${lastDay(nextLook.end)}` : "";
   if (looks.length === 0) return next;
   const last = looks[looks.length - 1], which = looks.length > 1 ? `s mark looks ${looks[0].number} to ${last.number}, the last one on` : ` marks look ${last.number},`;
   return `. Vertical line${which} ${lastDay(new Date(last.at * 1000).toISOString())}${next}`;
@@ -53,7 +52,7 @@ const Dash = ({ dashes }) => <svg width="10" height="14" aria-hidden="true"><lin
 function Readout({ results, view, points, at, pointed, open, marks }) {
   const looks = marks.some((m) => !m.next);
   return (
-    <div class="readout" data-at={points[at].time}>
+    <div class={"readout" + (pointed || view.name !== "uplift" ? "" : " known")} data-at={points[at].time}>
       <p class="time">{when(points, at, view.cumulative)} <span>{lookAt(results, points[at]) ?? (open ? unitOf(points) + " not over" : pointed ? "" : "latest")}</span></p>
       <ul>
         {view.lines.map(({ index, name, entries }) => {
@@ -68,18 +67,18 @@ function Readout({ results, view, points, at, pointed, open, marks }) {
         })}
       </ul>
       {(looks || results.nextLook) && (
-        <p class="look">{looks && <span><Dash dashes="5 3" /> looks</span>} {results.nextLook && <span class="next"><Dash dashes="2 3" /> <NextLook nextLook={results.nextLook} /></span>}</p>
+        <p class="look">{looks && <span><Dash dashes="5 3" /> looks</span>} {results.nextLook && <span class="next"><Dash dashes="2 3" /> next look {lastDay(results.nextLook.end)}</span>}</p>
       )}
     </div>
   );
 }
 
 /** Numbers is the data table of a chart.
- * @param {{ results: Results, points: Point[], view: View }} props */
-function Numbers({ results, points, view }) {
+ * @param {{ results: Results, points: Point[], view: View, outside: boolean }} props */
+function Numbers({ results, points, view, outside }) {
   return (
     <details>
-      <summary>Show data table</summary>
+      <summary>Show data table{outside && " (early intervals exceed the axis)"}</summary>
       <div class="scroll tall" tabIndex={0} role="region" aria-label={view.label + " over time: data"}>
         <table>
           <thead><tr><th scope="col">{view.cumulative ? "Until" : unitOf(points)[0].toUpperCase() + unitOf(points).slice(1)}</th>{view.lines.map((l) => <th key={l.name} scope="col">{l.name}</th>)}</tr></thead>
@@ -128,8 +127,7 @@ function Curves({ results, points, view }) {
       <figcaption>{view.caption}</figcaption>
       <Readout {...{ results, view, points, at, open, marks }} pointed={pointed !== undefined} />
       <Chart drawing={drawing} label={label} at={pointed} said={said} marks={marks} onMove={point} />
-      <p class="quiet note">{drawing.outside > 0 && "Early intervals exceed the axis; the data table has all values. "}{count(points.length)} points until {minute(results.dataThrough)}.</p>
-      <Numbers {...{ results, points, view }} />
+      <Numbers {...{ results, points, view }} outside={drawing.outside > 0} />
     </figure>
   );
 }
@@ -146,8 +144,8 @@ export function OverTime({ subject, route, go }) {
   const tabs = [...(views.length > 0 ? views : [{ name: "uplift", label: "Over time" }]), ...(subject.kind === "widget" ? [] : [{ name: "age", label: "By age" }])];
   return (
     <section class="overtime" aria-labelledby="overtime" aria-busy={!byAge && loading}>
-      <h2 id="overtime">Over time</h2>
-      <Switches {...{ interval, route, go }} views={tabs} chosen={byAge ? "age" : view?.name} />
+      <div class="head"><h2 id="overtime">Over time</h2>
+        <Switches {...{ interval, route, go }} views={tabs} chosen={byAge ? "age" : view?.name} /></div>
       {byAge && <ByAge {...{ subject, route }} />}
       {error && <Fault error={error} again={again} />}
       {!byAge && body && points && view && <Curves results={body} points={points} view={view} />}

@@ -3,7 +3,7 @@ import { chance, count, isRate, lastDay, lift, liftSpan, metric, metricSpan, mon
 import { Axis } from "./forest.jsx";
 import { Help } from "./help.jsx";
 import { hasDecision } from "./looks.jsx";
-import { Mark, Num, hue } from "./parts.jsx";
+import { Mark, Num, Part, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 import { inconclusive, metrics, nameOf, verdicts, why } from "./words.js";
 
@@ -94,8 +94,7 @@ export function Variations({ results, kind }) {
   const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", nameOf(name, results.conversionWindow), ...(compared ? ["Uplift", proof, "Verdict"] : [])];
   const helps = ["", "visitors", ...counts.map((n) => helped[n] ?? ""), "value", name, ...(compared ? ["uplift", bayesian ? "chance" : "pValue", "verdict"] : [])];
   return (
-    <section aria-labelledby="variations">
-      <h2><span id="variations">Variations</span><Help of="variations" /></h2>
+    <Part id="variations" title="Variations" open={kind === "widget" || empty}>
       <table class="cards" role="table" aria-labelledby="variations">
         <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < counts.length + 3 ? "n" : undefined}>{h}{helps[i] && <Help of={helps[i]} />}</th>)}</tr></thead>
         <tbody role="rowgroup">
@@ -130,6 +129,6 @@ export function Variations({ results, kind }) {
           {compared && <td role="cell" colSpan={3} />}
         </tr></tfoot>
       </table>
-    </section>
+    </Part>
   );
 }

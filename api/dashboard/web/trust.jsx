@@ -1,7 +1,6 @@
 // @ts-check
-import { count, minute, percent, probability } from "./format.js";
+import { minute, percent } from "./format.js";
 import { Help } from "./help.jsx";
-import { Num } from "./parts.jsx";
 import { why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
@@ -10,9 +9,9 @@ import { why } from "./words.js";
 const signs = { fine: "✓", bad: "✗", warn: "!", open: "○" };
 const meanings = { fine: "OK", bad: "failed", warn: "look", open: "not available yet" };
 
-/** @param {{ state: keyof typeof signs, title: string, of: string, children: ComponentChildren }} props */
+/** @param {{ state: keyof typeof signs, title: string, of?: string, children: ComponentChildren }} props */
 const Trust = ({ state, title, of, children }) => (
-  <li class={state}><b><span aria-hidden="true">{signs[state]}</span> {title}<span class="hidden">: {meanings[state]}</span></b><Help of={of} /> <span>{children}</span></li>
+  <li class={state}><b><span aria-hidden="true">{signs[state]}</span> {title}<span class="hidden">: {meanings[state]}</span></b>{of && <Help of={of} />} <span>{children}</span></li>
 );
 
 /** @param {{ results: Results }} props */
@@ -20,7 +19,7 @@ function Split({ results }) {
   const ratio = results.checks.sampleRatio;
   if (!ratio) return null;
   if (ratio.pValue === null) return <Trust state="open" title="Split" of="split">{why(ratio.reason)}</Trust>;
-  return <Trust state={ratio.mismatch ? "bad" : "fine"} title="Split" of="split">{ratio.mismatch ? "sample ratio mismatch" : "as configured"}, p = <Num value={ratio.pValue}>{probability(ratio.pValue)}</Num></Trust>;
+  return <Trust state={ratio.mismatch ? "bad" : "fine"} title="Split" of="split">{ratio.mismatch ? "sample ratio mismatch" : "as configured"}</Trust>;
 }
 
 /** weeks writes a number of full days in weeks and days.
@@ -39,10 +38,9 @@ export function TrustStrip({ results, scored }) {
   return (
     <ul class="trust" aria-label="Trust">
       <Split results={results} />
-      <Trust state={several.warning ? "bad" : "fine"} title="Multi-exposed" of="multiExposed"><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)})</Trust>
+      <Trust state={several.warning ? "bad" : "fine"} title="Multi-exposed">{percent(several.share, 2)}</Trust>
       <Trust state={full ? (full.weeks > 0 ? "fine" : "warn") : "open"} title="Full weeks" of="fullWeeks">{full ? weeks(full) : "…"}</Trust>
-      <Trust state={silent ? "warn" : "fine"} title="Newest event" of="newest"><span class="at">{minute(results.newestEvent)}</span>{silent && ", none since"}</Trust>
-      <Trust state={results.stale ? "warn" : results.dataThrough ? "fine" : "open"} title="Data through" of="dataThrough"><span class="at">{minute(results.dataThrough)}</span></Trust>
+      <Trust state={silent ? "warn" : "fine"} title="Newest event"><span class="at">{minute(results.newestEvent)}</span>{silent && ", none since"}</Trust>
     </ul>
   );
 }

@@ -290,6 +290,7 @@ export interface Item extends Experiment {
   owner?: string;
   tags?: string[];
   autoStop?: string;
+  primaryGoalId?: number;
   status?: Status | Status[];
 }
 
@@ -464,7 +465,7 @@ export interface Delivery { webhookId: number; host: string; at: string; outcome
 /** Message reports a decision, a failed check, or a start or stop. */
 export interface Message {
   message: string; event: string; recordedAt: string; path: string; deliveries: Delivery[];
-  data: { name?: string; text: string; worth?: WorthItem };
+  data: { name?: string; websiteId?: number; text: string; worth?: WorthItem };
 }
 
 /** Catalogue is the part of the catalogue that the page changes. */

@@ -64,7 +64,7 @@ function Campaign({ found, done }) {
   const ignore = () => ask("/declarations", { method: "POST", body: { websiteId: found.websiteId, ...(found.key ? { key: found.key } : { campaignId: found.campaignId }), ignore: true } }).then(done, setError);
   return (
     <li data-undeclared={name}>
-      <h3>{name}</h3>
+      <h2>{name}</h2>
       <p><Num value={found.visitors}>{count(found.visitors)}</Num> visitors since {day(found.firstView)}{found.source && <>, sent by {found.source}</>}: {found.variations.map((v, i) => <span key={v.id}>{i > 0 && ", "}{nameOf(v)} <Num value={v.share}>{percent(v.share, 1)}</Num></span>)}</p>
       {error && <Fault error={error} />}
       {!session.mayShare ? <p>Declare it with <code>lifthouse discover {quoted(name)} --goal purchase</code></p>

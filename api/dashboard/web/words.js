@@ -1,4 +1,5 @@
 // @ts-check
+import steps from "../../../engine/result/next_steps.json" with { type: "json" };
 import texts from "../../../engine/result/reasons.json" with { type: "json" };
 
 /** @import { MetricName, Results, Subject } from "./types.d.ts" */
@@ -51,19 +52,24 @@ export const conclusions = {
 
 /** The decisions, and the words of the scorecard. */
 export const decisions = { ship: "Ship", rollBack: "Roll back", noDifference: "No difference", noWinner: "No winner", keepRunning: "Keep running", invalid: "Do not decide" };
-export const roles = { primary: "Primary", guardrail: "Guardrails", secondary: "Secondary", other: "Other" };
+
+/** What to do after a decision. The server has the same texts.
+ * @type {Record<string, string>} */
+export const nextSteps = steps;
+export const roles = { primary: "primary metric", guardrail: "guardrail", secondary: "secondary", other: "other" };
 export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown: "… not yet known" };
 
 /** The codes of warnings, in a few words.
  * @type {Record<string, string>} */
-export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "no recent events", NO_EVENTS: "no events yet", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors", DECLARED_LATE: "declared late", DAYS_WITHOUT_VISITORS: "days without visitors", VARIATION_WITHOUT_VISITORS: "variation without visitors" };
+export const health = { SAMPLE_RATIO_MISMATCH: "split mismatch", SILENT: "no recent events", NO_EVENTS: "no events yet", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors", DECLARED_LATE: "declared late", DAYS_WITHOUT_VISITORS: "days without visitors", VARIATION_WITHOUT_VISITORS: "variation without visitors" };
 
-/** viewOf describes a report: goal, dates, filters and breakdown.
+/** viewOf describes a report: goal, dates, filters, conversion window and breakdown.
  * @param {Results} results */
-export const viewOf = ({ goal, window: { from, to }, filters: chosen, dimension }) => [
+export const viewOf = ({ goal, window: { from, to }, filters: chosen, dimension, conversionWindow }) => [
   goal ? "Goal: " + goal.name : "All goals",
   ...(from ? ["from " + from] : []), ...(to ? ["until " + to] : []),
   ...Object.entries(chosen).map(([name, values]) => `${filters[name] ?? name}: ${[values].flat().map((v) => (v === "" ? "not set" : v)).join(", ")}`),
+  ...(conversionWindow ? ["converted " + conversionWindow.text] : []),
   ...(dimension ? ["by " + (filters[dimension] ?? dimension)] : []),
 ].join(" · ");
 

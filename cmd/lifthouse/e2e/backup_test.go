@@ -29,8 +29,8 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	do("backup", backup, stored)
 	do("restore", backup, restored)
 	for _, args := range [][]string{
-		{"report", "campaign", "1", "--dimension=device"},
-		{"report", "campaign", "1", "--interval=day", "--metric=valuePerVisitor"},
+		{"report", "campaign", "1", "--json", "--dimension=device"},
+		{"report", "campaign", "1", "--json", "--interval=day", "--metric=valuePerVisitor"},
 		{"export"},
 		{"token", "list"},
 	} {

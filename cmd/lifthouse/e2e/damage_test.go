@@ -96,7 +96,7 @@ func (s *damagedStore) do(want int, args ...string) string {
 func (s *damagedStore) reports(visitors int64) {
 	s.t.Helper()
 	var r result.Report
-	if err := json.Unmarshal([]byte(s.do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != visitors {
+	if err := json.Unmarshal([]byte(s.do(exitOK, "report", "campaign", "1", "--json")), &r); err != nil || r.Totals.Visitors != visitors {
 		s.t.Errorf("the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
 	}
 }
@@ -194,7 +194,7 @@ func (s *damagedStore) goals(name string, visitors, value int) (file string) {
 func (s *damagedStore) value(want string) {
 	s.t.Helper()
 	var r result.Report
-	_, out, _ := other(s.t, nil, "report", "campaign", "1", "--store=embedded:"+s.address)
+	_, out, _ := other(s.t, nil, "report", "campaign", "1", "--json", "--store=embedded:"+s.address)
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Totals.Value.String() != want {
 		s.t.Errorf("the report has the value %v, %v; want %v", r.Totals.Value, err, want)
 	}

@@ -4,7 +4,12 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestTheDashboardExplainsAndExports opens the explanation of a term with the keyboard, saves the plot of the uplifts,
@@ -32,6 +37,7 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 
 	evaluated[bool](v, `(() => { const of = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return of(blob); }; return true })()`)
 	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+	v.unfolds("[aria-labelledby=request]")
 	v.click("#svg")
 	v.until(`window.saved`)
 	v.shows("Saved as campaigns-12-results.svg")
@@ -43,8 +49,10 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 	}
 
 	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-	if evaluated[bool](v, `[...document.querySelectorAll("button, .controls, details")].some((e) => e.checkVisibility())`) {
+	if evaluated[bool](v, `[...document.querySelectorAll("button, .controls, details:not(.part, #evidence)")].some((e) => e.checkVisibility())`) {
 		t.Error("a printed page has buttons or settings")
 	}
 	v.picture("print")
+	pdf := must.Get(chromedp.Call(v.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: new(true)}))(v)
+	check.Contains(t, string(pdf.Data), "/Count 2\n", "pages of the print")
 }

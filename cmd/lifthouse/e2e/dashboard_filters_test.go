@@ -32,6 +32,7 @@ func TestTheDashboardsFiltersArePickedFromWhatThereIs(t *testing.T) {
 		v.open(subject.page)
 		v.until(allThere)
 		whole := v.report(subject.path + "/results").Totals.Visitors
+		v.unfolds(".settings details")
 		v.picks(subject.path, "device", "mobile", "desktop")
 		v.picks(subject.path, "visitorType", "new")
 		const filters = "filters[device][]=mobile&filters[device][]=desktop&filters[visitorType]=new"
@@ -115,6 +116,7 @@ func (v *viewer) download() [][]string {
 	}))
 	behaviour := browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder, BrowserContextID: chromedp.FromContext(v.ctx).BrowserContextID, EventsEnabled: new(true)}
 	must.Get(chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, behaviour))(v)
+	v.unfolds("[aria-labelledby=request]")
 	v.click("#csv")
 	var name string
 	select {

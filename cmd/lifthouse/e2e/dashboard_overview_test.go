@@ -26,7 +26,7 @@ type listedStatus struct {
 }
 
 // statusesThere is true if the start page shows all statuses.
-const statusesThere = `document.querySelectorAll("[data-id]").length === 19 && !document.body.innerText.includes("computing …")`
+const statusesThere = `document.querySelectorAll("[data-id]").length === 20 && !document.body.innerText.includes("computing …")`
 
 // TestTheDashboardsOverview compares the groups and numbers of the start page with the API, and sorts and links to
 // reports.
@@ -49,14 +49,14 @@ func TestTheDashboardsOverview(t *testing.T) {
 		return strings.Join(evaluated[[]string](v, fmt.Sprintf(`[...document.querySelectorAll(".%s [data-id] a")].map((e) => e.innerText)`, group)), ", ")
 	}
 	v.click(".decide th button") // by name
-	if got, want := names("decide"), "Free delivery banner, Longer checkout form, Newsletter, Sticky header"; got != want {
+	if got, want := names("decide"), "Free delivery banner, Longer checkout form, Newsletter, Sticky header, Trial reminder"; got != want {
 		t.Errorf("by name: %s, want %s", got, want)
 	}
-	v.click(".decide th:nth-child(3) button") // by lift, the largest first
-	if got, want := names("decide"), "Newsletter, Free delivery banner, Sticky header, Longer checkout form"; got != want {
+	v.click(".decide th:nth-child(4) button") // by lift, the largest first
+	if got, want := names("decide"), "Newsletter, Free delivery banner, Trial reminder, Sticky header, Longer checkout form"; got != want {
 		t.Errorf("by lift: %s, want %s", got, want)
 	}
-	if got := evaluated[string](v, `document.querySelector(".decide th:nth-child(3)").ariaSort + location.search`); got != "descending?sort=-lift" {
+	if got := evaluated[string](v, `document.querySelector(".decide th:nth-child(4)").ariaSort + location.search`); got != "descending?sort=-lift" {
 		t.Errorf("the sort is %s", got)
 	}
 	v.click(`[data-kind=campaign][data-id="16"] a`)
@@ -70,10 +70,10 @@ func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 	v.sized(1440, 900)
 	v.openSignedIn("/", statusesThere)
 	for _, question := range []struct{ name, address, ready, answer, selector string }{
-		{"What needs a decision?", "/", statusesThere, "Free delivery banner", ".group.decide"},
+		{"What needs a decision?", "/", statusesThere, "Free delivery banner", ".group.decide tbody"},
 		{"Shall I ship the banner, and what is it worth?", "/?campaign=12", allThere, "a month", ".conclusion.ship .worth"},
 		{"Must I roll back the form?", "/?campaign=16", allThere, "Roll back Long form", ".conclusion.rollBack #decision"},
-		{"How long must the button run?", "/?campaign=13", allThere, "Next look on", ".conclusion.keepRunning #next-look"},
+		{"How long must the button run?", "/?campaign=13", allThere, "next look is on", ".conclusion.keepRunning #decision"},
 		{"Can I trust the new search?", "/?campaign=17", allThere, "sample ratio mismatch", ".trust .bad"},
 	} {
 		v.open(question.address)
@@ -96,6 +96,7 @@ func TestTheDashboardsScorecard(t *testing.T) {
 	v.openSignedIn("/?campaign=12", allThere)
 	v.until(`document.querySelector(".scorecard")`)
 	v.click("#others")
+	v.click("[name=looks]")
 	r := v.report("/v1/campaigns/12/results?scorecard=true")
 	for _, row := range r.Scorecard {
 		own := row.Variations[1]
@@ -147,7 +148,7 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 			newest = "warn"
 		}
 	}
-	if got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`); !slices.Equal(got, []string{"bad", "fine", "fine", newest, "fine"}) {
+	if got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`); !slices.Equal(got, []string{"bad", "fine", "fine", newest}) {
 		t.Errorf("the trust strip is %q, want the newest event to be %s", got, newest)
 	}
 }
@@ -171,4 +172,29 @@ func TestTheDashboardOfSeveralWebsites(t *testing.T) {
 	v.until(`location.search === "?campaign=40&websiteId=2"`)
 	v.click(".subject a")
 	v.until(`location.search === "?websiteId=2" && document.querySelector("[data-id='40']")`)
+}
+
+// TestTheDashboardMarksNewDecisions changes what the browser remembers of the last visit: only the decision that differs
+// is new. The list also says what the decision is worth and what changed since yesterday, and stops a campaign.
+func TestTheDashboardMarksNewDecisions(t *testing.T) {
+	v := newViewer(t)
+	v.openSignedIn("/", statusesThere)
+	v.until(`Object.keys(JSON.parse(localStorage.getItem("lifthouse.decisions"))).length === 20`)
+	check.Equal(t, evaluated[int](v, `document.querySelectorAll(".new").length`), 0, "new decisions at the first visit")
+	v.shows("Since yesterday: 1 decision (New search), 1 check failed (New search).")
+	v.until(`document.querySelector("[data-id='12'] [data-label='Worth a month']").innerText.includes("EUR")`)
+	check.Equal(t, evaluated[string](v, `document.querySelector("[data-id='12'] .chip").innerText`), "Ship Banner", "decision")
+	evaluated[bool](v, `(() => {
+		const known = JSON.parse(localStorage.getItem("lifthouse.decisions"));
+		localStorage.setItem("lifthouse.decisions", JSON.stringify({ ...known, campaign12: "keepRunning" }));
+		return true;
+	})()`)
+	v.open("/?search=banner") // another visit
+	v.until(`document.querySelector("[data-id='12'] .new") && document.querySelectorAll(".new").length === 1`)
+	v.click(`[data-id="12"] button`)
+	v.shows("Stop “Free delivery banner”?")
+	v.click("#confirm")
+	v.until(`document.querySelector(".group.done [data-id='12']")`)
+	v.click(`[data-kind=campaign] a`)
+	v.shows("■ stopped")
 }

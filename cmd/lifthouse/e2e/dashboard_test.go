@@ -34,7 +34,7 @@ func (v *viewer) report(address string) result.Report {
 // row returns the numbers of a row of the page: raw values and shown texts.
 func (v *viewer) row(selector string) (values, shown []string) {
 	v.Helper()
-	found := evaluated[[][]string](v, fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => [e.value, e.innerText.replaceAll("\u00a0", " ")])`, selector+" data"))
+	found := evaluated[[][]string](v, fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => [e.value, e.textContent.replaceAll("\u00a0", " ")])`, selector+" data"))
 	for _, pair := range found {
 		values, shown = append(values, pair[0]), append(shown, pair[1])
 	}
@@ -89,7 +89,7 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 func (v *viewer) numbersAreTheAPIs(address, rate string) {
 	v.Helper()
 	r := v.report(address)
-	if got := evaluated[string](v, `document.querySelector("#conclusion").innerText.replaceAll("\u00a0", " ")`); got != r.Conclusion.Text {
+	if got := evaluated[string](v, `document.querySelector("#conclusion").textContent.replaceAll("\u00a0", " ")`); got != r.Conclusion.Text {
 		v.Errorf("the page concludes %q, the API %q", got, r.Conclusion.Text)
 	}
 	for i, variation := range r.Variations {
@@ -140,7 +140,7 @@ func thousands(n int64) string {
 func (v *viewer) listAndItsFilters() {
 	v.Helper()
 	rows := func(n int) { v.until(fmt.Sprintf(`document.querySelectorAll("[data-id]").length === %d`, n)) }
-	rows(19) // six running campaigns, twelve past ones and a widget
+	rows(20) // seven running campaigns, twelve past ones and a widget
 	v.enter("[name=search]", "colour")
 	rows(1)
 	v.until(`location.search === "?search=colour"`)
@@ -151,7 +151,7 @@ func (v *viewer) listAndItsFilters() {
 	rows(12)
 	v.until(`location.search === "?active=false"`)
 	v.choose("[name=active]", "true")
-	rows(7)
+	rows(8)
 	v.choose("[name=type]", "themeExperiment")
 	v.shows("No matching campaigns or widgets.")
 	v.open("/?show=widgets")
@@ -159,7 +159,7 @@ func (v *viewer) listAndItsFilters() {
 	v.choose("[name=type]", "bar")
 	v.shows("No matching widgets.")
 	v.click(".tabs a:nth-child(2)")
-	rows(18)
+	rows(19)
 	v.choose("[name=owner]", "Ada")
 	rows(2)
 	v.choose("[name=tag]", "q4")
@@ -213,16 +213,16 @@ func (v *viewer) programmeIsTheAPIs() {
 
 func (v *viewer) filtersWriteTheAddress() {
 	v.Helper()
-	v.choose("[name=dimension]", "device")
 	v.until(`document.querySelectorAll(".segments tbody tr").length === 3`)
 	r := v.report("/v1/campaigns/12/results?dimension=device")
 	v.segmentsAre(r.Breakdown)
 	v.choose("[name=compareMetric]", "valuePerVisitor")
 	v.choose("[name=goal]", "3")
+	v.unfolds(".settings details")
 	v.until(`document.querySelector(".filter [name=value] [value=mobile]")`)
 	v.choose(".filter [name=value]", "mobile")
 	v.click(".filter button")
-	v.until(`decodeURIComponent(location.search) === "?campaign=12&dimension=device&compareMetric=valuePerVisitor&goal=3&filters[device][]=mobile"`)
+	v.until(`decodeURIComponent(location.search) === "?campaign=12&compareMetric=valuePerVisitor&goal=3&filters[device][]=mobile"`)
 	narrowed := v.report("/v1/campaigns/12/results?compareMetric=valuePerVisitor&goal=3&filters[device][]=mobile")
 	visitors := fmt.Sprintf(`document.querySelector("[aria-labelledby=variations] tfoot data")?.value === "%d"`, narrowed.Totals.Visitors)
 	v.until(visitors)
@@ -248,6 +248,7 @@ func (v *viewer) filtersWriteTheAddress() {
 
 func (v *viewer) requestsCanBeTaken() {
 	v.Helper()
+	v.unfolds("[aria-labelledby=request]")
 	v.click(`[aria-labelledby=request] details summary`)
 	curl := evaluated[string](v, `document.querySelector("#curl").innerText`)
 	if want := v.server.url + "/v1/campaigns/12/results'"; !strings.HasSuffix(curl, want) || strings.Contains(curl, "lh_") {
@@ -282,6 +283,7 @@ func (v *viewer) refreshesInPlace() {
 	v.open("/?campaign=12")
 	v.until(allThere)
 	visitors := `document.querySelector("[aria-labelledby=variations] tfoot data")`
+	v.unfolds(".settings details")
 	was := evaluated[string](v, `(() => { const e = `+visitors+`; e.known = true; document.querySelector("[name=goal]").focus(); return e.value })()`)
 	event := fmt.Sprintf(`{"eventId":"late","time":%d,"websiteId":1,"visitor":"late","event":"view","campaignId":12,"variationId":1}`, time.Now().UnixMilli())
 	v.imports(event)

@@ -57,6 +57,8 @@ func TestTheDashboardByKeyboardAlone(t *testing.T) {
 	v.tabTo(`[data-id="12"] a`)
 	v.press(kb.Enter)
 	v.until(allThere)
+	v.tabTo(".settings summary")
+	v.press(kb.Enter)
 	v.tabTo("[name=goal]")
 	v.press(kb.ArrowDown)
 	v.until(`location.search === "?campaign=12&goal=3"`)

@@ -287,7 +287,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 
 	do(nil, "import", "../testdata/thirty.ndjson")
 	var again result.Report
-	if err := json.Unmarshal([]byte(do(nil, "report", "campaign", "1")), &again); err != nil || fmt.Sprint(again.Totals) != fmt.Sprint(totals) {
+	if err := json.Unmarshal([]byte(do(nil, "report", "campaign", "1", "--json")), &again); err != nil || fmt.Sprint(again.Totals) != fmt.Sprint(totals) {
 		t.Errorf("imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
 	}
 }

@@ -482,7 +482,7 @@ func TestANewcomerFromAnEmptyFolder(t *testing.T) {
 			address, _ := addSource(t, store, server.url, sender)
 			check.Equal(t, runNode(t, script, address, "2000", "300"), "2300", "events that the SDK delivered")
 			declareDiscovered(t, store)
-			out, _ := succeed(t, nil, "report", "campaign", "checkout-layout", "--table", store)
+			out, _ := succeed(t, nil, "report", "campaign", "checkout-layout", store)
 			t.Logf("from an empty folder to a report: %v\n%s", time.Since(begun).Round(time.Millisecond), out)
 			for _, want := range []string{
 				"Control       1,000        150  15.0 %",

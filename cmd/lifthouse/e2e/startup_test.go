@@ -63,7 +63,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 				}
 			}
 			must.OK(t, c.spoil(c.path))
-			code, out, said := other(t, nil, "report", "campaign", "1", store)
+			code, out, said := other(t, nil, "report", "campaign", "1", "--json", store)
 			if code != exitFailed || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 || out != "" {
 				t.Errorf("exit %d, %s%s; want %q", code, out, said, c.want)
 			}

@@ -27,11 +27,11 @@ const storesOfReleases = "../testdata/stores"
 
 // reportedOfStore are the commands whose output is kept beside an archived store, by file.
 var reportedOfStore = map[string][]string{
-	"campaign.json":   {"report", "campaign", "12", "--scorecard"},
-	"breakdown.json":  {"report", "campaign", "12", "--dimension", "device", "--filter", "visitorType=new"},
-	"series.json":     {"report", "campaign", "13", "--interval", "week", "--metric", "valuePerVisitor"},
-	"experiment.json": {"report", "experiment", "21/1"},
-	"looks.json":      {"looks", "campaign", "12"},
+	"campaign.json":   {"report", "campaign", "12", "--scorecard", "--json"},
+	"breakdown.json":  {"report", "campaign", "12", "--dimension", "device", "--filter", "visitorType=new", "--json"},
+	"series.json":     {"report", "campaign", "13", "--interval", "week", "--metric", "valuePerVisitor", "--json"},
+	"experiment.json": {"report", "experiment", "21/1", "--json"},
+	"looks.json":      {"looks", "campaign", "12", "--json"},
 	"catalog.yaml":    {"export"},
 }
 

@@ -288,7 +288,7 @@ func TestANewcomerWithTagAndPixel(t *testing.T) {
 		found, _ = succeed(t, nil, "discover", store)
 	}
 	succeed(t, nil, "discover", "CONV-1001", "--goal=purchase", "--control=1", store)
-	out, _ := succeed(t, nil, "report", "campaign", "CONV-1001", "--table", store)
+	out, _ := succeed(t, nil, "report", "campaign", "CONV-1001", store)
 	t.Logf("from an empty folder to a report: %v\n%s", time.Since(begun).Round(time.Millisecond), out)
 	for _, want := range []string{"1                50         15  30.0 %", "2                50         15  30.0 %"} {
 		check.Contains(t, out, want, "report")

@@ -227,6 +227,13 @@ func (v *viewer) enter(selector, text string) {
 	v.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
+// unfolds opens the details at a selector.
+func (v *viewer) unfolds(selector string) {
+	v.Helper()
+	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
+	evaluated[bool](v, fmt.Sprintf(`document.querySelector(%q).open = true`, selector))
+}
+
 // choose sets the value of a select or a date.
 func (v *viewer) choose(selector, value string) {
 	v.Helper()

@@ -114,7 +114,9 @@ func refundScenarios() []scenario {
 		settleDays  int
 		least, most float64
 	}{
-		{0.28, "gross", true, 0, 0.35, 1}, {0.28, "net as known", false, 0, 0, 0.2}, {0.28, "settled after 30 days", false, 30, 0, 0.03},
+		{0.28, "gross", true, 0, 0.35, 1},
+		{0.28, "net as known", false, 0, 0, 0.2},
+		{0.28, "settled after 30 days", false, 30, 0, 0.03},
 		{0.2, "settled after 30 days", false, 30, 0.3, 1},
 	} {
 		r := refunds{shares: []float64{0.2, of.back}, meanDays: 14, isGross: of.isGross}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"lifthouse/api/dashboard"
-	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
@@ -83,7 +83,7 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 		t.Errorf("the API document has %d reasons", len(reasons))
 	}
 	for _, code := range append(reasons, "CAP_NOT_REACHED") {
-		if result.ExplainReason(stats.Reason(code)) == code {
+		if wording.ExplainReason(stats.Reason(code)) == code {
 			t.Errorf("the reason %s has no text", code)
 		}
 	}

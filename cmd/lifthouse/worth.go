@@ -24,6 +24,9 @@ import (
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
+
+	"lifthouse/engine/effects"
+	"lifthouse/engine/wording"
 )
 
 const worthHelp = `Worth prints what the shipped variations of a website are truly worth together, with an interval of 90 %,
@@ -116,17 +119,17 @@ func (p *program) printPast(name string, mde float64, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	found := worth.NewPast(mde, tests)
+	found := effects.NewPast(mde, tests)
 	if asJSON {
 		return p.writeJSON(found)
 	}
-	for _, sentence := range result.PastInWords(found) {
+	for _, sentence := range found.InWords() {
 		if _, err := p.stdout.WriteString(sentence + "\n"); err != nil {
 			return err
 		}
 	}
 	rows := [][]any{{"TEST", "TREATMENT", "SHIPPED", "OBSERVED", "EXPECTED", "90 % INTERVAL", "CHANCE"}}
-	inPercent := func(x float64) string { return result.FormatPercent(x, 1, true) }
+	inPercent := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	for _, item := range found.Items {
 		row := []any{item.Name, item.Treatment, map[bool]string{true: "yes", false: ""}[item.Shipped]}
 		observed := "unknown"
@@ -135,9 +138,9 @@ func (p *program) printPast(name string, mde float64, asJSON bool) error {
 		}
 		if e := item.Expected; e != nil {
 			row = append(row, observed, inPercent(e.Value), inPercent(e.Interval[0])+" to "+inPercent(e.Interval[1]),
-				result.FormatPercent(*item.Chance, 1, false))
+				wording.FormatPercent(*item.Chance, 1, false))
 		} else {
-			row = append(row, result.ExplainReason(item.Reason))
+			row = append(row, wording.ExplainReason(item.Reason))
 		}
 		rows = append(rows, row)
 	}
@@ -145,7 +148,7 @@ func (p *program) printPast(name string, mde float64, asJSON bool) error {
 }
 
 // readPastTests reads a CSV file of past tests; -: standard input.
-func (p *program) readPastTests(name string) ([]worth.PastTest, error) {
+func (p *program) readPastTests(name string) ([]effects.PastTest, error) {
 	from := p.stdin
 	if name != "-" {
 		file, err := os.Open(p.absolutePath(name))
@@ -195,7 +198,7 @@ func (p *program) printProgramme(found *worth.Programme) error {
 		shown := result.NewWorthItem(&item.Item, found.Currency)
 		said := shown.InWords()
 		if said == "" {
-			said = result.ExplainReason(item.Reason)
+			said = wording.ExplainReason(item.Reason)
 		}
 		rows = append(rows, []any{id, item.Campaign, item.Name, outcome, item.Outcome.Date, said})
 	}

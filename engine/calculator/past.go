@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lifthouse/engine/result"
-	"lifthouse/engine/worth"
+	"lifthouse/engine/effects"
 	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
@@ -21,7 +20,7 @@ const maxPastTests = 1000
 // ReadPastTests reads a CSV file of past tests. Its first line has the names of the columns: name, then control and one
 // column per treatment with numbers as compare takes them, and shipped: yes, no, or the number of the treatment. The
 // error has all faults, with their lines.
-func ReadPastTests(r io.Reader) ([]worth.PastTest, error) {
+func ReadPastTests(r io.Reader) ([]effects.PastTest, error) {
 	table := csv.NewReader(r)
 	table.FieldsPerRecord, table.TrimLeadingSpace = -1, true
 	header, err := table.Read()
@@ -45,7 +44,7 @@ func ReadPastTests(r io.Reader) ([]worth.PastTest, error) {
 		found.Add("header", strings.Join(header, ","), "must have name, control and at least one treatment")
 		return nil, found.List
 	}
-	var tests []worth.PastTest
+	var tests []effects.PastTest
 	for {
 		record, err := table.Read()
 		line, _ := table.FieldPos(0)
@@ -68,7 +67,7 @@ func ReadPastTests(r io.Reader) ([]worth.PastTest, error) {
 			}
 			return strings.TrimSpace(record[column])
 		}
-		test := worth.PastTest{Name: cell(name)}
+		test := effects.PastTest{Name: cell(name)}
 		var texts []string
 		for _, column := range arms {
 			if text := cell(column); text != "" {
@@ -139,15 +138,15 @@ type pastText struct {
 }
 
 // checkPast returns the past tests of an input.
-func (c *checker) checkPast(given []pastText) []worth.PastTest {
+func (c *checker) checkPast(given []pastText) []effects.PastTest {
 	if len(given) > maxPastTests {
 		c.Add("past", len(given), fmt.Sprintf("must be an array of at most %d tests", maxPastTests))
 		return nil
 	}
-	var tests []worth.PastTest
+	var tests []effects.PastTest
 	for i := range given {
 		g, path := &given[i], fmt.Sprintf("past[%d]", i)
-		test := worth.PastTest{Name: g.Name}
+		test := effects.PastTest{Name: g.Name}
 		if g.Variations == nil {
 			test.Effects = []stats.PooledEffect{{
 				Value:         c.checkNumber(path+".lift", g.Lift, -100, 1000, perCent) / 100,
@@ -190,19 +189,19 @@ func (c *checker) checkPastSums(path string, given []sumsText) []stats.PooledEff
 
 // AnswerWorth is what the treatments are truly worth, given past tests, in lifts.
 type AnswerWorth struct {
-	Pool  worth.PoolSummary `json:"pool"` // with the treatments of the input
-	Items []AnswerWorthItem `json:"items"`
-	Total *worth.PastTotal  `json:"total,omitempty"` // of the shipped treatments of past tests; nil: there is none
-	Text  string            `json:"text"`
+	Pool  effects.PoolSummary `json:"pool"` // with the treatments of the input
+	Items []AnswerWorthItem   `json:"items"`
+	Total *effects.PastTotal  `json:"total,omitempty"` // of the shipped treatments of past tests; nil: there is none
+	Text  string              `json:"text"`
 }
 
 // AnswerWorthItem is what a treatment is worth.
 type AnswerWorthItem struct {
-	VariationID int64           `json:"variationId"`
-	Expected    *worth.Estimate `json:"expected"` // lift
-	Chance      *float64        `json:"chance"`   // that the true effect is above 0
-	Reason      stats.Reason    `json:"reason,omitempty"`
-	Text        string          `json:"text,omitempty"`
+	VariationID int64             `json:"variationId"`
+	Expected    *effects.Estimate `json:"expected"` // lift
+	Chance      *float64          `json:"chance"`   // that the true effect is above 0
+	Reason      stats.Reason      `json:"reason,omitempty"`
+	Text        string            `json:"text,omitempty"`
 }
 
 // InWords says what to expect of each treatment, and how that is known. It says nothing if no treatment can be judged.
@@ -223,10 +222,10 @@ func (w *AnswerWorth) InWords() (sentences []string) {
 func (q *Input) computeWorth(order []int, isInvalid bool) *AnswerWorth {
 	tests := q.Past
 	if !isInvalid {
-		tests = append(tests[:len(tests):len(tests)], worth.PastTest{Effects: q.pooledEffects()})
+		tests = append(tests[:len(tests):len(tests)], effects.PastTest{Effects: q.pooledEffects()})
 	}
-	found := worth.NewPast(q.MDE/100, tests)
-	w := &AnswerWorth{Pool: found.Pool, Total: found.Total, Text: result.PoolInWords(&found.Pool)}
+	found := effects.NewPast(q.MDE/100, tests)
+	w := &AnswerWorth{Pool: found.Pool, Total: found.Total, Text: found.Pool.InWords("the metric", "test")}
 	for place, i := range order[1:] {
 		item := AnswerWorthItem{VariationID: q.Variations[i].ID, Reason: stats.ReasonSampleRatioMismatch}
 		if !isInvalid {
@@ -234,7 +233,7 @@ func (q *Input) computeWorth(order []int, isInvalid bool) *AnswerWorth {
 			item.Expected, item.Chance, item.Reason = of.Expected, of.Chance, of.Reason
 		}
 		if item.Expected != nil {
-			item.Text = result.ExpectedLiftInWords(item.Expected)
+			item.Text = item.Expected.LiftInWords()
 		}
 		w.Items = append(w.Items, item)
 	}

@@ -1,5 +1,5 @@
 // @ts-check
-import texts from "../../../engine/result/reasons.json" with { type: "json" };
+import texts from "../../../engine/wording/reasons.json" with { type: "json" };
 
 /** @import { MetricName, Results, Subject } from "./types.d.ts" */
 

@@ -15,7 +15,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/engine/calculator"
+	"lifthouse/engine/audit"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
@@ -36,8 +36,8 @@ shipped, unless 'lifthouse outcome' says otherwise.
   lifthouse worth
   lifthouse worth --goal 3 --from 2026-01-01 --csv
 
-With --file, it does so for tests in a CSV file, without a store. The numbers of a variation are those of 'lifthouse
-compare'; shipped is yes, no, or the number of the treatment:
+With --file, it does so for tests in a table, without a store. The numbers of a variation are those of 'lifthouse
+compare'; shipped is yes, no, or the number of the treatment. Exports of products are read too, see 'lifthouse audit':
 
   name,control,treatment,shipped
   Banner,500/10000,560/10000,yes
@@ -71,7 +71,7 @@ func (p *program) worthCommand() *cobra.Command {
 	values["to"] = cmd.Flags().String("to", "", "last day of shipping that counts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
-	cmd.Flags().StringVar(&file, "file", "", "CSV file of past tests, which needs no store; -: standard input")
+	cmd.Flags().StringVar(&file, "file", "", "table of past tests, which needs no store; -: standard input")
 	bounds.Var(cmd.Flags(), &mde, "mde", 20, 1, 100, "minimum effect of the tests of --file in percent")
 	p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
@@ -115,11 +115,11 @@ func (p *program) worthCommand() *cobra.Command {
 
 // printPast prints what the tests of a file are worth.
 func (p *program) printPast(name string, mde float64, asJSON bool) error {
-	tests, err := p.readPastTests(name)
+	table, err := p.readTable(name)
 	if err != nil {
 		return err
 	}
-	found := effects.NewPast(mde, tests)
+	found := effects.NewPast(mde, table.Past())
 	if asJSON {
 		return p.writeJSON(found)
 	}
@@ -147,8 +147,8 @@ func (p *program) printPast(name string, mde float64, asJSON bool) error {
 	return p.printTable(rows)
 }
 
-// readPastTests reads a CSV file of past tests; -: standard input.
-func (p *program) readPastTests(name string) ([]effects.PastTest, error) {
+// readTable reads a table of past tests; -: standard input.
+func (p *program) readTable(name string) (*audit.Table, error) {
 	from := p.stdin
 	if name != "-" {
 		file, err := os.Open(p.absolutePath(name))
@@ -158,11 +158,14 @@ func (p *program) readPastTests(name string) ([]effects.PastTest, error) {
 		defer func() { _ = file.Close() }()
 		from = file
 	}
-	tests, err := calculator.ReadPastTests(from)
+	table, err := audit.ReadTable(from)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return tests, nil
+	for _, note := range table.Notes {
+		_, _ = fmt.Fprintf(p.stderr, "%s: %s\n", name, note)
+	}
+	return table, nil
 }
 
 // websiteOr returns the given website of an account, or the only one if none is given.

@@ -1,122 +1,14 @@
 package calculator
 
 import (
-	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"strconv"
-	"strings"
 
 	"lifthouse/engine/effects"
-	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
 
-// maxPastTests is the maximum number of tests of a file: a fit of a thousand takes a tenth of a second.
+// maxPastTests is the maximum number of tests of an input: a fit of a thousand takes a tenth of a second.
 const maxPastTests = 1000
-
-// ReadPastTests reads a CSV file of past tests. Its first line has the names of the columns: name, then control and one
-// column per treatment with numbers as compare takes them, and shipped: yes, no, or the number of the treatment. The
-// error has all faults, with their lines.
-func ReadPastTests(r io.Reader) ([]effects.PastTest, error) {
-	table := csv.NewReader(r)
-	table.FieldsPerRecord, table.TrimLeadingSpace = -1, true
-	header, err := table.Read()
-	if err != nil {
-		return nil, faults.List{{Name: "file", Detail: "must be CSV with a header: name,control,treatment,shipped"}}
-	}
-	var found faults.Collector
-	name, shipped := -1, -1
-	var arms []int
-	for i, column := range header {
-		switch column = strings.ToLower(strings.TrimSpace(column)); column {
-		case "name":
-			name = i
-		case "shipped":
-			shipped = i
-		default:
-			arms = append(arms, i)
-		}
-	}
-	if name < 0 || len(arms) < leastVariations {
-		found.Add("header", strings.Join(header, ","), "must have name, control and at least one treatment")
-		return nil, found.List
-	}
-	var tests []effects.PastTest
-	for {
-		record, err := table.Read()
-		line, _ := table.FieldPos(0)
-		switch {
-		case errors.Is(err, io.EOF):
-			if len(tests) == 0 && len(found.List) == 0 {
-				found.Add("file", "", "must have at least one test")
-			}
-			return tests, found.List.Err()
-		case err != nil:
-			found.Append(faults.Fault{Line: line, Name: "line", Detail: err.Error(), WithoutValue: true})
-			return nil, found.List
-		case len(tests) == maxPastTests:
-			found.Add("file", "", fmt.Sprintf("must have at most %d tests", maxPastTests))
-			return nil, found.List
-		}
-		cell := func(column int) string {
-			if column < 0 || column >= len(record) {
-				return ""
-			}
-			return strings.TrimSpace(record[column])
-		}
-		test := effects.PastTest{Name: cell(name)}
-		var texts []string
-		for _, column := range arms {
-			if text := cell(column); text != "" {
-				texts = append(texts, text)
-			}
-		}
-		fault := func(column, value, detail string) {
-			found.Append(faults.Fault{Line: line, Name: column, Value: faults.Clip(value, maxShown), Detail: detail})
-		}
-		if test.Effects, err = effectsOf(texts); err != nil {
-			fault("variations", strings.Join(texts, ", "), err.Error())
-		}
-		if test.Shipped, err = shippedOf(cell(shipped), len(texts)-1); err != nil {
-			fault("shipped", cell(shipped), err.Error())
-		}
-		tests = append(tests, test)
-	}
-}
-
-// effectsOf returns the effects of the treatments of a test. texts has the numbers of its variations, control first.
-func effectsOf(texts []string) ([]stats.PooledEffect, error) {
-	var given []sumsText
-	for _, text := range texts {
-		metric, sums, err := ReadSums(text)
-		if err != nil {
-			return nil, err
-		}
-		if isRate := metric == MetricBinary; len(given) > 0 && isRate != (given[0].Converted != nil) {
-			return nil, errors.New("must all be rates, or all be means")
-		}
-		numberOf := func(name string) *float64 {
-			if number, has := sums[name].(json.Number); has {
-				x, _ := number.Float64()
-				return &x
-			}
-			return nil
-		}
-		given = append(given, sumsText{
-			Visitors: numberOf("n"), Converted: numberOf("converted"),
-			Mean: numberOf("mean"), Variance: numberOf("variance"),
-		})
-	}
-	var c checker
-	effects := c.checkPastSums("variations", given)
-	if len(c.List) > 0 {
-		return nil, errors.New(c.List.Join("; "))
-	}
-	return effects, nil
-}
 
 // pooledEffects returns the effects of the treatments.
 func (q *Input) pooledEffects() []stats.PooledEffect {
@@ -238,22 +130,4 @@ func (q *Input) computeWorth(order []int, isInvalid bool) *AnswerWorth {
 		w.Items = append(w.Items, item)
 	}
 	return w
-}
-
-// shippedOf returns the number of the shipped treatment.
-func shippedOf(text string, treatments int) (int, error) {
-	number, err := strconv.Atoi(text)
-	switch strings.ToLower(text) {
-	case "", "no":
-		return 0, nil
-	case "yes":
-		number, err = 1, nil
-		if treatments > 1 {
-			return 0, fmt.Errorf("must be the number of the treatment, 1 to %d, or no", treatments)
-		}
-	}
-	if err != nil || number < 1 || number > treatments {
-		return 0, fmt.Errorf("must be yes, no, or the number of the treatment, 1 to %d", treatments)
-	}
-	return number, nil
 }

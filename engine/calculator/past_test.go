@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/engine/audit"
+
 	"lifthouse/engine/effects"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
@@ -44,7 +46,7 @@ func TestWorthOfAComparison(t *testing.T) {
 		}
 	}
 	input := must.Get(ParseInput([]byte(question + "}")))(t)
-	input.Past = must.Get(ReadPastTests(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t)
+	input.Past = must.Get(audit.ReadTable(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t).Past()
 	ofFile, ofLine := input.ComputeAnswer().Worth, answer(`,"past":[{"name":"Banner","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}],"shipped":1}]`)
 	if *ofFile.Total != *ofLine.Total && (ofFile.Total.Expected != ofLine.Total.Expected || ofFile.Total.Shipped != 1) || ofFile.Items[0].Text != ofLine.Items[0].Text {
 		t.Errorf("a file gives %+v, and a line %+v", ofFile, ofLine)

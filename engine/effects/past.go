@@ -119,8 +119,10 @@ type Sum struct {
 	Interval [2]float64 `json:"interval"`
 }
 
+// Unscaled returns a number as it is.
 func Unscaled(x float64) float64 { return x }
 
+// EstimateOf returns the mean and the interval of a posterior, on another scale.
 func EstimateOf(e Expected, scale func(float64) float64) Estimate {
 	return Estimate{scale(e.Mean), [2]float64{scale(e.Lower), scale(e.Upper)}}
 }

@@ -164,3 +164,12 @@ func FormatChance(p float64) string {
 	}
 	return FormatPercent(p, 2, false)
 }
+
+// EscapeFormula escapes a text that a spreadsheet would evaluate as a formula. Names and attribute values are user
+// input.
+func EscapeFormula(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

@@ -25,7 +25,16 @@ type Audit struct {
 	Required  *int64              `json:"requiredVisitors"`
 	Tests     []JudgedTest        `json:"tests"`
 	Notes     []string            `json:"notes"` // what was left out
+
 	options   stats.Options
+	sequences map[plan]*stats.LookSequence
+}
+
+// plan is what the critical values of equal looks depend on. To compute them again for each test takes a third of the
+// time of an audit.
+type plan struct {
+	looks int
+	level float64
 }
 
 // JudgedTest is a test with its treatments. Looks is the number of weekly looks of the plan by which they are judged.
@@ -63,7 +72,10 @@ const (
 
 // New judges the tests of a table. mde is their minimum effect, as a fraction.
 func New(t *Table, mde float64) *Audit {
-	a := &Audit{Tests: []JudgedTest{}, Notes: t.Notes, options: stats.Options{SignificanceLevel: level}}
+	a := &Audit{
+		Tests: []JudgedTest{}, Notes: t.Notes, options: stats.Options{SignificanceLevel: level},
+		sequences: map[plan]*stats.LookSequence{},
+	}
 	past := t.Past()
 	var sizes []*stats.SampleSize
 	for i := range t.Tests {
@@ -114,13 +126,8 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		if c.Frequentist != nil {
 			treatment.PValue, treatment.Reason = c.Frequentist.AdjustedPValue, c.Frequentist.Reason
 		}
-		points, information := make([]stats.LookPoint, test.Looks), shares[0]*shares[i+1]/(shares[0]+shares[i+1])
-		for k := range points {
-			tau := float64(k+1) / float64(test.Looks)
-			points[k] = stats.LookPoint{Tau: tau, Information: tau * information}
-		}
-		if information > 0 {
-			treatment.Concludes = design.NewSequence(points, nil).AnalyzeLook(test.Looks-1,
+		if shares[0] > 0 && shares[i+1] > 0 {
+			treatment.Concludes = a.sequenceOf(design, test.Looks).AnalyzeLook(test.Looks-1,
 				[]stats.Stratum{{Control: control, Treatment: t.Samples[i+1]}}, isRate).Significant
 		}
 		if size != nil && c.Lift.Value != nil {
@@ -129,6 +136,20 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		test.Treatments = append(test.Treatments, treatment)
 	}
 	return test, size
+}
+
+// sequenceOf returns the critical values of equal looks.
+func (a *Audit) sequenceOf(design stats.LookDesign, looks int) *stats.LookSequence {
+	key := plan{looks, design.Level}
+	if a.sequences[key] == nil {
+		points := make([]stats.LookPoint, looks)
+		for k := range points {
+			tau := float64(k+1) / float64(looks)
+			points[k] = stats.LookPoint{Tau: tau, Information: tau}
+		}
+		a.sequences[key] = design.NewSequence(points, nil)
+	}
+	return a.sequences[key]
 }
 
 func visitorsOf(s stats.Sample) int64 {
@@ -160,8 +181,11 @@ func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
 }
 
 // bestTreatment returns the number of the treatment that people would have shipped: of those that are significantly
-// better, the one with the largest difference; 0: none.
+// better, the one with the largest difference; 0: none, as with a sample ratio mismatch.
 func (t *JudgedTest) bestTreatment() (best int) {
+	if t.SampleRatio != nil && t.SampleRatio.Mismatch {
+		return 0
+	}
 	for i, treatment := range t.Treatments {
 		if p, d := treatment.PValue, treatment.Difference.Value; p != nil && *p < .05 && d != nil && *d > 0 &&
 			(best == 0 || *d > *t.Treatments[best-1].Difference.Value) {

@@ -129,6 +129,9 @@ func (t *Table) splitRows(text []byte) (rows [][]string, lines []int) {
 	}
 }
 
+func (t *Table) countFaults() int { return len(t.found.List) + t.found.More }
+
+// note says once for each key what is left out.
 func (t *Table) note(line int, key, format string, values ...any) {
 	if !t.noted[key] {
 		t.noted[key] = true
@@ -214,7 +217,7 @@ func (t *Table) readTest(line int, cells []string) {
 		return
 	}
 	numbers := map[string]map[role]float64{} // by variation
-	before := len(t.found.List)
+	before := t.countFaults()
 	for i, c := range t.columns[:min(len(t.columns), len(cells))] {
 		label := c.label
 		switch {
@@ -234,7 +237,7 @@ func (t *Table) readTest(line int, cells []string) {
 		}
 		t.readNumbers(line, c, cells[i], numbers[label])
 	}
-	if len(t.found.List) > before {
+	if t.countFaults() > before {
 		return
 	}
 	test.Variations = slices.DeleteFunc(test.Variations, func(v string) bool {
@@ -313,13 +316,13 @@ func (t *Table) readVariation(line int, cells []string) {
 		return
 	}
 	test, numbers := &t.Tests[at], map[role]float64{}
-	before := len(t.found.List)
+	before := t.countFaults()
 	for i, c := range t.columns[:min(len(t.columns), len(cells))] {
 		if c.label == "" && c.role >= shareRole && cells[i] != "" {
 			t.readNumbers(line, c, cells[i], numbers)
 		}
 	}
-	if len(t.found.List) > before || !t.addSample(test, line, numbers) {
+	if t.countFaults() > before || !t.addSample(test, line, numbers) {
 		test.Line = -1 // faulty
 		return
 	}

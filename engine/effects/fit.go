@@ -301,7 +301,7 @@ func expectedOf(mixture []normal) Expected {
 	}
 	const tail = (1 - Level) / 2
 	e.Lower, e.Upper = quantileOf(mixture, tail, e.Mean, deviation), quantileOf(mixture, 1-tail, e.Mean, deviation)
-	e.Chance = 1 - shareBelow(mixture, 0)
+	e.Chance = max(1-shareBelow(mixture, 0), 0) // weights add up to 1 only up to rounding
 	return e
 }
 

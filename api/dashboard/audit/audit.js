@@ -64,6 +64,7 @@ async function judge() {
     byId("status").textContent = `The page cannot compute: ${error.message}. Reload it and try again.`;
   }
   byId("answer").hidden = false;
+  performance.mark("verdict");
 }
 
 function showFaults(faults) {

@@ -278,8 +278,8 @@ var DefaultOptions = Options{
 	StoreWait:     2 * time.Second,
 }
 
-// addPages adds the routes of the OpenAPI document, of the dashboard, with its page at / and its files under /dashboard,
-// and of the audit.
+// addPages adds the routes of the OpenAPI document, of the audit, and of the dashboard: its page at / and its files
+// under /dashboard.
 func addPages(router *gin.Engine) {
 	for _, d := range docs.All() {
 		addFile(router, d.Path, &file{d.Kind, d.Policy, "", d.Body})

@@ -23,7 +23,9 @@ func (p *program) printAudit(name string, mde float64, asJSON, asCSV bool) error
 	for _, sentence := range append([]string{found.Text}, found.Sentences...) {
 		p.printLine("%s", sentence)
 	}
-	rows := [][]any{{"TEST", "TREATMENT", "WINNER", "OBSERVED", "95 % INTERVAL", "P", "CONCLUDES", "EXPECTED", "90 % INTERVAL"}}
+	rows := [][]any{{
+		"TEST", "TREATMENT", "WINNER", "OBSERVED", "95 % INTERVAL", "P", "CONCLUDES", "EXPECTED", "90 % INTERVAL",
+	}}
 	yes := map[bool]string{true: "yes"}
 	for i := range found.Tests {
 		for k := range found.Tests[i].Treatments {

@@ -222,7 +222,7 @@ func (a *Audit) say() {
 			inPercent(t.Interval[1]))
 		switch nothing := math.Round(t.ProbablyNothing); {
 		case t.Shipped == 1:
-			a.Text += fmt.Sprintf(" The chance that the winner is nothing is %s.", wording.FormatChance(t.ProbablyNothing))
+			a.Text += " The chance that the winner is nothing is " + wording.FormatChance(t.ProbablyNothing) + "."
 		case nothing == 0:
 			a.Text += fmt.Sprintf(" All %d winners are probably something.", t.Shipped)
 		case nothing == 1:
@@ -230,6 +230,10 @@ func (a *Audit) say() {
 		default:
 			a.Text += fmt.Sprintf(" Of %d winners, about %.0f are nothing.", t.Shipped, nothing)
 		}
+	}
+	if t := a.Total; t != nil {
+		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
+		a.Sentences = append(a.Sentences, "The winners are expected to add up to "+e.InWords(inPercent)+".")
 	}
 	a.Sentences = append(a.Sentences, a.Pool.InWords("the metric", "test"))
 	if a.Required != nil {
@@ -289,8 +293,8 @@ func (a *Audit) WriteCSV(w io.Writer) error {
 			}
 			rows = append(rows, []string{
 				wording.EscapeFormula(test.Name), wording.EscapeFormula(t.Name), strconv.FormatBool(t.Winner),
-				number(t.Lift.Value), number(lift[0]), number(lift[1]), number(t.PValue), strconv.FormatBool(t.Concludes),
-				ratio, number(t.Power), number(expected[0]), number(expected[1]), number(expected[2]), number(t.Chance),
+				number(t.Lift.Value), number(lift[0]), number(lift[1]), number(t.PValue),
+				strconv.FormatBool(t.Concludes), ratio, number(t.Power), number(expected[0]), number(expected[1]), number(expected[2]), number(t.Chance),
 				string(t.Reason),
 			})
 		}

@@ -79,7 +79,7 @@ type column struct {
 	role          role
 }
 
-// readColumn returns what a header says: conversions, Control visitors, or testUnits.
+// readColumn returns what a header says: conversions, or the visitors of a variation in its words before or after.
 func readColumn(header string) column {
 	words := wordsOf(header)
 	c := column{header: header, role: roles[strings.Join(words, " ")]}
@@ -94,7 +94,7 @@ func readColumn(header string) column {
 	return c
 }
 
-// wordsOf returns the words and numbers of a text in lower case. camelCase has two.
+// wordsOf returns the words and numbers of a text in lower case. A capital begins a word.
 func wordsOf(text string) []string {
 	var spaced strings.Builder
 	wasLower := false

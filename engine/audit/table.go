@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -20,12 +19,13 @@ import (
 
 // The limits of a table. A fit of a thousand tests takes a tenth of a second.
 const (
-	maxTests      = 1000
-	maxBytes      = 5 << 20
-	maxVariations = 21 // control and the 20 that a campaign may have
-	maxVisitors   = 1e12
-	maxDays       = 3650
-	maxFaults     = 100
+	maxTests        = 1000
+	maxBytes        = 5 << 20
+	leastVariations = 2
+	maxVariations   = 21 // control and the 20 that a campaign may have
+	maxVisitors     = 1e12
+	maxDays         = 3650
+	maxFaults       = 100
 )
 
 // Test is a past test. Its control is first.
@@ -37,6 +37,10 @@ type Test struct {
 	Shares     []float64 // in any unit; nil: not known
 	Days       int64     // 0: not known
 	Shipped    int       // number of the shipped treatment, from 1; 0: none
+
+	control  int    // index of the declared control while reading; -1: none is declared
+	metric   string // which counts, of several
+	isFaulty bool
 }
 
 // Table is a table of past tests.
@@ -45,27 +49,30 @@ type Table struct {
 	Notes        []string // what was left out, by line
 	KnowsShipped bool     // it says what was shipped
 
-	found      faults.Collector
-	hasCommas  bool
-	columns    []column
-	isWide     bool
-	isWritten  bool // a column per variation with its numbers in one cell
-	title      string
-	titleLine  int
-	byName     map[string]int  // index of a test with a row per variation
-	chosen     map[int]string  // metric of each of them
-	isDeclared map[int]bool    // a row of it says that it is control
-	noted      map[string]bool // what was left out already
+	found     faults.Collector
+	hasCommas bool // as decimal marks
+	columns   []column
+	layout    layout
+	title     string
+	titleLine int            // of a title that no header follows yet
+	byName    map[string]int // index of a test with a line per variation
+	noted     map[string]bool
 }
+
+// layout is where the numbers of a variation are.
+type layout int
+
+const (
+	linePerVariation  layout = iota
+	columnsByLabel           // Control visitors
+	columnByVariation        // 500/10000
+)
 
 // ReadTable reads a table of past tests: text with commas, semicolons or tabs. A test has a line, with columns such as
 // "Control visitors", or with the numbers of a variation in each column, 500/10000 or 10000:4.2:81; or it has a line
 // per variation, as in the exports of products. The error has all faults, with their lines.
 func ReadTable(r io.Reader) (*Table, error) {
-	t := &Table{
-		byName: map[string]int{}, chosen: map[int]string{}, isDeclared: map[int]bool{}, noted: map[string]bool{},
-		found: faults.Collector{Most: maxFaults},
-	}
+	t := &Table{byName: map[string]int{}, noted: map[string]bool{}, found: faults.Collector{Most: maxFaults}}
 	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	switch {
 	case err != nil:
@@ -129,8 +136,6 @@ func (t *Table) splitRows(text []byte) (rows [][]string, lines []int) {
 	}
 }
 
-func (t *Table) countFaults() int { return len(t.found.List) + t.found.More }
-
 // note says once for each key what is left out.
 func (t *Table) note(line int, key, format string, values ...any) {
 	if !t.noted[key] {
@@ -142,22 +147,19 @@ func (t *Table) note(line int, key, format string, values ...any) {
 // readRow reads a header, a title, or the numbers of a test or of a variation.
 func (t *Table) readRow(line int, cells []string) {
 	given := slices.DeleteFunc(slices.Clone(cells), func(cell string) bool { return cell == "" })
-	isTitle := len(given) == 1 && !t.isWide && !t.isWritten
-	switch pair := len(given) == 2 && roles[strings.Join(wordsOf(given[0]), " ")] == nameRole; {
+	isNamed := len(given) == 2 && roles[strings.Join(wordsOf(given[0]), " ")] == nameRole
+	switch {
 	case t.readHeader(line, cells):
-		return
-	case isTitle, t.columns == nil && pair:
-		t.title, t.titleLine = faults.Clip(given[len(given)-1], 200), line
+	case t.layout == linePerVariation && (len(given) == 1 || t.columns == nil && isNamed):
+		t.title, t.titleLine = faults.Clip(given[len(given)-1], maxShown), line
 	case t.columns == nil:
 		t.note(line, strconv.Itoa(line), "left out: no header above it names visitors")
 	case t.titleLine > 0:
 		t.found.Append(faultAt(t.titleLine, "line", t.title, "has neither numbers nor a header below it"))
 		t.titleLine = 0
 		fallthrough
-	case t.isWide || t.isWritten:
-		t.readTest(line, cells)
 	default:
-		t.readVariation(line, cells)
+		t.readNumbersOfRow(line, cells)
 	}
 }
 
@@ -172,25 +174,27 @@ func (t *Table) readHeader(line int, cells []string) bool {
 			labels[c.label] = true
 		}
 	}
-	isWide := len(labels) >= 2
-	isLong := has[visitorsRole] == 1 && len(cells) > 1 && has[convertedRole]+has[rateRole]+has[meanRole]+has[totalRole] > 0 ||
-		has[sumsRole] > 0
-	isWritten := t.columns == nil && has[nameRole] > 0 && has[noRole] >= 2
-	if !isWide && !isLong && !isWritten {
+	layout, means := linePerVariation, has[convertedRole]+has[rateRole]+has[meanRole]+has[totalRole]
+	switch {
+	case len(labels) >= leastVariations:
+		layout = columnsByLabel
+	case has[visitorsRole] == 1 && means > 0 || has[sumsRole] > 0:
+	case t.columns == nil && has[nameRole] > 0 && has[noRole] >= leastVariations:
+		layout = columnByVariation
+	default:
 		return false
 	}
-	if isWritten = isWritten && !isWide && !isLong; !isWritten {
-		var unread []string
-		for i := range columns {
-			if c := &columns[i]; c.header != "" && (c.role == noRole || c.label != "" && !labels[c.label]) {
-				unread = append(unread, c.header)
-			}
-		}
-		if len(unread) > 0 {
-			t.note(line, strings.Join(unread, ","), "columns left out: %s", strings.Join(unread, ", "))
+	var unread []string
+	for i := range columns {
+		c := &columns[i]
+		if layout != columnByVariation && c.header != "" && (c.role == noRole || c.label != "" && !labels[c.label]) {
+			unread = append(unread, c.header)
 		}
 	}
-	t.columns, t.isWide, t.isWritten = columns, isWide, isWritten
+	if len(unread) > 0 {
+		t.note(line, strings.Join(unread, ","), "columns left out: %s", strings.Join(unread, ", "))
+	}
+	t.columns, t.layout = columns, layout
 	t.KnowsShipped = t.KnowsShipped || has[shippedRole] > 0
 	if t.titleLine == 0 {
 		t.title = fmt.Sprintf("Test of line %d", line)
@@ -209,136 +213,106 @@ func (t *Table) cell(cells []string, r role) string {
 	return ""
 }
 
-// readTest reads a test that has one line.
-func (t *Table) readTest(line int, cells []string) {
-	test := Test{Name: cmp.Or(t.cell(cells, nameRole), t.title), Line: line, Days: t.readDays(line, cells)}
-	if isTotal(test.Name) {
-		t.note(line, strconv.Itoa(line), "a row of totals, left out")
+// readNumbersOfRow reads a test, or a variation of it.
+func (t *Table) readNumbersOfRow(line int, cells []string) {
+	ofRow := t.cell(cells, variationRole)
+	test := t.testOf(line, ofRow, cells)
+	if test == nil {
 		return
 	}
-	numbers := map[string]map[role]float64{} // by variation
-	before := t.countFaults()
+	// The numbers of each variation.
+	var labels []string
+	numbers, unread := map[string]map[role]float64{}, map[string]bool{}
 	for i, c := range t.columns[:min(len(t.columns), len(cells))] {
 		label := c.label
 		switch {
-		case cells[i] == "", isTotal(label):
-			continue
-		case t.isWritten && c.role == noRole:
-			label = c.header
-		case label == "":
+		case t.layout == columnByVariation && c.role == noRole:
+			label, c.role = c.header, sumsRole
+		case t.layout == linePerVariation && label == "" && c.role >= shareRole:
+			label = cmp.Or(ofRow, fmt.Sprintf("Variation %d", len(test.Variations)))
+		case t.layout != columnsByLabel:
+			label = ""
+		}
+		if cells[i] == "" || label == "" || isTotal(label) {
 			continue
 		}
 		if numbers[label] == nil {
-			numbers[label] = map[role]float64{}
-			test.Variations = append(test.Variations, label)
+			numbers[label], labels = map[role]float64{}, append(labels, label)
 		}
-		if t.isWritten {
-			c.role = sumsRole
-		}
-		t.readNumbers(line, c, cells[i], numbers[label])
-	}
-	if t.countFaults() > before {
-		return
-	}
-	test.Variations = slices.DeleteFunc(test.Variations, func(v string) bool {
-		_, has := numbers[v][visitorsRole]
-		return !has
-	})
-	for _, v := range test.Variations {
-		t.addSample(&test, line, numbers[v])
-	}
-	if at := slices.IndexFunc(test.Variations, isControl); at > 0 && t.isWide {
-		test.moveToFront(at)
-	}
-	shipped := t.cell(cells, shippedRole)
-	yes, is := isYes(shipped)
-	number, err := strconv.Atoi(shipped)
-	byName := slices.IndexFunc(test.Variations, func(v string) bool { return strings.EqualFold(v, shipped) })
-	switch n := len(test.Variations) - 1; {
-	case yes && n == 1:
-		test.Shipped = 1
-	case byName > 0, byName == 0 && shipped != "":
-		test.Shipped = byName
-	case err == nil && number >= 1 && number <= n:
-		test.Shipped = number
-	case yes && n > 1:
-		t.found.Append(faultAt(line, "shipped", shipped,
-			fmt.Sprintf("must be the number of the treatment, 1 to %d, or no", n)))
-	case !is:
-		t.found.Append(faultAt(line, "shipped", shipped,
-			fmt.Sprintf("must be yes, no, or the number of the treatment, 1 to %d", n)))
-	}
-	t.Tests = append(t.Tests, test)
-}
-
-// moveToFront makes a variation control.
-func (t *Test) moveToFront(at int) {
-	first(t.Variations, at)
-	first(t.Samples, at)
-	if len(t.Shares) == len(t.Samples) {
-		first(t.Shares, at)
-	}
-	switch {
-	case t.Shipped == at:
-		t.Shipped = 0
-	case t.Shipped >= 0 && t.Shipped < at:
-		t.Shipped++
-	}
-}
-
-func first[T any](all []T, at int) {
-	one := all[at]
-	copy(all[1:at+1], all[:at])
-	all[0] = one
-}
-
-// readVariation reads a variation that has its own line.
-func (t *Table) readVariation(line int, cells []string) {
-	name, label := cmp.Or(t.cell(cells, nameRole), t.title), t.cell(cells, variationRole)
-	if isTotal(cmp.Or(label, cells[0])) {
-		t.note(line, strconv.Itoa(line), "a row of totals, left out")
-		return
-	}
-	at, has := t.byName[name]
-	metric := []string{}
-	for i, c := range t.columns {
-		if c.role == metricRole && i < len(cells) {
-			metric = append(metric, cells[i])
+		if !t.readNumbers(line, c, cells[i], numbers[label]) {
+			test.isFaulty, unread[label] = true, true
 		}
 	}
-	if !has {
-		at = len(t.Tests)
-		t.byName[name], t.chosen[at] = at, strings.Join(metric, ", ")
-		t.Tests = append(t.Tests, Test{Name: name, Line: line, Shipped: -1})
-	}
-	if key := strings.Join(metric, ", "); key != t.chosen[at] {
-		t.note(line, name+"\x00"+key, "%q of test %q left out: %q, which is first, counts", key, name, t.chosen[at])
-		return
-	}
-	test, numbers := &t.Tests[at], map[role]float64{}
-	before := t.countFaults()
-	for i, c := range t.columns[:min(len(t.columns), len(cells))] {
-		if c.label == "" && c.role >= shareRole && cells[i] != "" {
-			t.readNumbers(line, c, cells[i], numbers)
+	for _, label := range labels {
+		if _, has := numbers[label][visitorsRole]; unread[label] || !has && t.layout == columnsByLabel {
+			continue
+		}
+		if detail := test.addSample(label, numbers[label]); detail != "" {
+			test.isFaulty = true
+			t.found.Append(faults.Fault{Line: line, Name: label, Detail: detail, WithoutValue: true})
 		}
 	}
-	if t.countFaults() > before || !t.addSample(test, line, numbers) {
-		test.Line = -1 // faulty
-		return
-	}
-	test.Variations = append(test.Variations, cmp.Or(label, fmt.Sprintf("Variation %d", len(test.Variations))))
+	// What is said about the test.
 	test.Days = max(test.Days, t.readDays(line, cells))
-	if share, has := numbers[shareRole]; has {
-		test.Shares = append(test.Shares, share)
+	if yes, _ := isYes(t.cell(cells, baselineRole)); yes {
+		test.control = len(test.Variations) - 1
 	}
-	if yes, is := isYes(t.cell(cells, shippedRole)); yes {
+	if t.layout != linePerVariation {
+		t.readShipped(line, test, t.cell(cells, shippedRole), max(len(labels)-1, 1))
+	} else if yes, is := isYes(t.cell(cells, shippedRole)); yes {
 		test.Shipped = len(test.Variations) - 1
 	} else if !is {
 		t.found.Append(faultAt(line, "shipped", t.cell(cells, shippedRole), "must be yes or no"))
 	}
-	if yes, _ := isYes(t.cell(cells, baselineRole)); yes && !t.isDeclared[at] {
-		t.isDeclared[at] = true
-		test.moveToFront(len(test.Variations) - 1)
+}
+
+// testOf returns the test of a row; nil: the row is left out.
+func (t *Table) testOf(line int, variation string, cells []string) *Test {
+	name := cmp.Or(t.cell(cells, nameRole), t.title)
+	if isTotal(cmp.Or(variation, name)) || t.layout == linePerVariation && isTotal(cells[0]) {
+		t.note(line, strconv.Itoa(line), "a row of totals, left out")
+		return nil
+	}
+	var metrics []string
+	for i, c := range t.columns[:min(len(t.columns), len(cells))] {
+		if c.role == metricRole {
+			metrics = append(metrics, cells[i])
+		}
+	}
+	metric := strings.Join(metrics, ", ")
+	at, has := t.byName[name]
+	if !has || t.layout != linePerVariation {
+		at = len(t.Tests)
+		test := Test{Name: name, Line: line, Shipped: -1, control: -1, metric: metric}
+		if t.layout == columnByVariation {
+			test.control = 0
+		}
+		t.byName[name], t.Tests = at, append(t.Tests, test)
+	}
+	if test := &t.Tests[at]; metric != test.metric {
+		t.note(line, name+"\x00"+metric, "%q of test %q left out: %q, which is first, counts", metric, name, test.metric)
+		return nil
+	}
+	return &t.Tests[at]
+}
+
+// readShipped reads which treatment of n was shipped: yes, no, or its number or name.
+func (t *Table) readShipped(line int, test *Test, text string, n int) {
+	yes, is := isYes(text)
+	number, err := strconv.Atoi(text)
+	byName := slices.IndexFunc(test.Variations, func(v string) bool { return strings.EqualFold(v, text) })
+	switch {
+	case yes && n == 1:
+		test.Shipped = 1
+	case byName >= 0 && text != "":
+		test.Shipped = byName
+	case err == nil && number >= 1 && number <= n:
+		test.Shipped = number
+	case yes:
+		t.found.Append(faultAt(line, "shipped", text, fmt.Sprintf("must be the number of the treatment, 1 to %d, or no", n)))
+	case !is:
+		t.found.Append(faultAt(line, "shipped", text,
+			fmt.Sprintf("must be yes, no, or the number of the treatment, 1 to %d", n)))
 	}
 }
 
@@ -355,8 +329,8 @@ func (t *Table) readDays(line int, cells []string) int64 {
 	return days
 }
 
-// readNumbers adds the numbers of a cell to those of a variation.
-func (t *Table) readNumbers(line int, c column, cell string, numbers map[role]float64) {
+// readNumbers adds the numbers of a cell to those of a variation. It returns false if it cannot.
+func (t *Table) readNumbers(line int, c column, cell string, numbers map[role]float64) (ok bool) {
 	parts, given := []string{cell}, []role{c.role}
 	if c.role == sumsRole {
 		parts, given = strings.Split(cell, "/"), []role{convertedRole, visitorsRole}
@@ -366,7 +340,7 @@ func (t *Table) readNumbers(line int, c column, cell string, numbers map[role]fl
 		if len(parts) != len(given) {
 			t.found.Append(faultAt(line, c.header, cell,
 				"must be converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)"))
-			return
+			return false
 		}
 	}
 	for i, r := range given {
@@ -382,88 +356,100 @@ func (t *Table) readNumbers(line int, c column, cell string, numbers map[role]fl
 		}
 		if err != nil {
 			t.found.Append(faultAt(line, c.header, cell, err.Error()))
-			continue
+			return false
 		}
 		if _, has := numbers[r]; !has {
 			numbers[r] = x
 		}
 	}
+	return true
 }
 
-// addSample adds the sample of a variation to its test.
-func (t *Table) addSample(test *Test, line int, numbers map[role]float64) bool {
-	number := func(r role) (float64, bool) { x, has := numbers[r]; return x, has }
-	n, hasVisitors := number(visitorsRole)
-	converted, isRate := number(convertedRole)
-	rate, hasRate := number(rateRole)
-	mean, hasMean := number(meanRole)
-	total, hasTotal := number(totalRole)
-	variance, hasVariance := number(varianceRole)
-	squares, hasSquares := number(squaresRole)
-	if deviation, has := number(deviationRole); has && !hasVariance {
-		variance, hasVariance = deviation*deviation, true
-		if deviation < 0 {
-			variance = deviation
-		}
+// addSample adds the sample of a variation, or returns why there is none.
+func (t *Test) addSample(label string, numbers map[role]float64) (detail string) {
+	n, hasVisitors := numbers[visitorsRole]
+	converted, isRate := numbers[convertedRole]
+	rate, hasRate := numbers[rateRole]
+	mean, hasMean := numbers[meanRole]
+	total, hasTotal := numbers[totalRole]
+	variance, hasVariance := numbers[varianceRole]
+	if deviation, has := numbers[deviationRole]; has && !hasVariance {
+		variance, hasVariance = deviation*math.Abs(deviation), true
 	}
 	if !hasMean && hasTotal {
 		mean, hasMean = total/n, true
 	}
-	if !hasVariance && hasSquares && hasTotal {
+	if squares, has := numbers[squaresRole]; has && hasTotal && !hasVariance {
 		variance, hasVariance = (squares-total*mean)/(n-1), true
 	}
 	var sample stats.Sample
-	detail := ""
 	switch {
 	case !hasVisitors:
-		detail = "has no visitors"
+		return "has no visitors"
 	case isRate && converted > n:
-		detail = fmt.Sprintf("has %.0f converted of %.0f visitors", converted, n)
+		return fmt.Sprintf("has %.0f converted of %.0f visitors", converted, n)
 	case isRate:
 		sample = stats.Rate{Visitors: int64(n), Converted: int64(converted)}
-	case hasMean && hasVariance && !(variance >= 0 && variance <= math.MaxFloat64 && !math.IsInf(mean, 0)):
-		detail = "has a variance that is not a number from 0 to 1.8e308"
-	case hasMean && hasVariance:
+	case hasMean && hasVariance && variance >= 0 && variance <= math.MaxFloat64 && math.Abs(mean) <= math.MaxFloat64:
 		sample = stats.Mean{Visitors: int64(n), Mean: mean, Variance: variance, Nonzero: -1}
+	case hasMean && hasVariance:
+		return "has a variance that is not a number from 0 to 1.8e308"
 	case hasRate && rate >= 0 && rate <= 1:
 		sample = stats.Rate{Visitors: int64(n), Converted: int64(math.Round(rate * n))}
 	default:
-		detail = "must have conversions, or a mean (or total) with its standard deviation (or sum of squares)"
+		return "must have conversions, or a mean (or total) with its standard deviation (or sum of squares)"
 	}
-	if sample != nil && len(test.Samples) > 0 {
-		_, is := sample.(stats.Rate)
-		if _, was := test.Samples[0].(stats.Rate); is != was {
-			detail = "must all be rates, or all be means"
-		}
+	if len(t.Samples) > 0 && fmt.Sprintf("%T", sample) != fmt.Sprintf("%T", t.Samples[0]) {
+		return "must be like control: all are rates, or all are means"
 	}
-	if detail != "" {
-		t.found.Append(faults.Fault{Line: line, Name: "variations", Detail: detail, WithoutValue: true})
-		return false
+	t.Variations, t.Samples = append(t.Variations, label), append(t.Samples, sample)
+	if share, has := numbers[shareRole]; has {
+		t.Shares = append(t.Shares, share)
 	}
-	test.Samples = append(test.Samples, sample)
-	return true
+	return ""
 }
 
-// finishTests finds the controls of tests with a line per variation, and checks the number of variations.
+// finishTests makes control the first variation of each test, and checks the number of variations.
 func (t *Table) finishTests() {
-	for _, at := range slices.Sorted(maps.Values(t.byName)) {
-		test := &t.Tests[at]
-		if control := slices.IndexFunc(test.Variations, isControl); control > 0 && !t.isDeclared[at] {
-			test.moveToFront(control)
-		}
-		test.Shipped = max(test.Shipped, 0)
-	}
 	for i := range t.Tests {
 		test := &t.Tests[i]
 		if len(test.Shares) != len(test.Samples) {
 			test.Shares = nil
 		}
-		if n := len(test.Samples); test.Line > 0 && (n < 2 || n > maxVariations) {
+		if test.control < 0 {
+			test.control = slices.IndexFunc(test.Variations, isControl)
+		}
+		if test.control > 0 {
+			test.moveToFront(test.control)
+		}
+		test.Shipped = max(test.Shipped, 0)
+		if n := len(test.Samples); !test.isFaulty && (n < leastVariations || n > maxVariations) {
 			t.found.Append(faultAt(test.Line, "variations", test.Name,
 				fmt.Sprintf("must be 2 to %d with numbers, control first, has %d", maxVariations, n)))
 		}
 	}
 	slices.SortStableFunc(t.found.List, func(a, b faults.Fault) int { return cmp.Compare(a.Line, b.Line) })
+}
+
+// moveToFront makes a variation control.
+func (t *Test) moveToFront(at int) {
+	moveFirst(t.Variations, at)
+	moveFirst(t.Samples, at)
+	if t.Shares != nil {
+		moveFirst(t.Shares, at)
+	}
+	switch {
+	case t.Shipped == at:
+		t.Shipped = 0
+	case t.Shipped >= 0 && t.Shipped < at:
+		t.Shipped++
+	}
+}
+
+func moveFirst[T any](all []T, at int) {
+	one := all[at]
+	copy(all[1:at+1], all[:at])
+	all[0] = one
 }
 
 // Past returns the effects of the tests. Tests with a sample ratio mismatch say nothing.

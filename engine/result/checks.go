@@ -133,7 +133,8 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 	}
 	r.Stale, r.Waiting = true, &waits
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
-	r.Checks.warn(WarningWaiting, "%s accepted events are not in this report yet: %s", wording.FormatCount(waits.Events), why)
+	r.Checks.warn(WarningWaiting, "%s accepted events are not in this report yet: %s",
+		wording.FormatCount(waits.Events), why)
 }
 
 // maturityCheck counts the visitors whose conversion window has not ended; nil: there is no window.

@@ -155,7 +155,8 @@ func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 	}
 	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name,
 		nameIn(p), LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)))
-	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), wording.FormatCount(row.Visitors))
+	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End),
+		wording.FormatCount(row.Visitors))
 	if row.Chance != nil {
 		text += fmt.Sprintf(", with a chance of %s to beat %s", wording.FormatChance(*row.Chance), j.Variations[0].Name)
 	}

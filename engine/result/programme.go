@@ -44,7 +44,8 @@ func ProgrammeInWords(p *worth.Programme) []string {
 	if a := p.Advice; a != nil && a.RequiredVisitors != nil && a.Days != nil {
 		said = append(said,
 			fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the pace of the last one.",
-				wording.FormatPercent(a.MDE, 1, false), wording.FormatCount(*a.RequiredVisitors), plural(int(*a.Days), "day", "days")))
+				wording.FormatPercent(a.MDE, 1, false), wording.FormatCount(*a.RequiredVisitors),
+				plural(int(*a.Days), "day", "days")))
 		for _, plan := range a.Plans {
 			if plan.Weeks == usualWeeks {
 				said = append(said,

@@ -85,8 +85,8 @@ function show({ audit, csv }) {
         element("button", { onclick: () => save(csv) }, "Save as CSV"),
         element("button", { onclick: () => print() }, "Print"))),
     element("section", {}, element("h2", {}, "Tests"),
-      element("p", { class: "quiet key" }, element("b"), " observed, with its 95 % interval   ", element("b", { class: "expected" }),
-        " expected, with its 90 % interval   dashed: no effect"),
+      element("p", { class: "quiet key" }, element("b"), " observed, with its 95 % interval ", element("b", { class: "expected" }),
+        ` expected, with its 90 % interval; dashed: no effect; edges: ±${Math.round(100 * scale)} %`),
       element("ol", { class: "tests" }, ...audit.tests.flatMap((test) => test.treatments.map((t) => showTreatment(test, t, scale))))),
   ];
 }
@@ -103,7 +103,8 @@ function newScale(tests) {
   const ends = tests.flatMap((test) => test.treatments.flatMap((t) => [...(t.lift.interval ?? []), ...(t.expected?.interval ?? [])]));
   const sizes = ends.filter((end) => end !== null).map(Math.abs).sort((a, b) => a - b);
   const share = 0.9;
-  return Math.max(sizes[Math.floor(share * (sizes.length - 1))] ?? 0, 0.01) * 1.1;
+  const end = Math.max(sizes[Math.floor(share * (sizes.length - 1))] ?? 0, 0.01) * 1.1;
+  return Math.ceil(100 * end) / 100;
 }
 
 function picture(treatment, scale) {

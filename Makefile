@@ -20,15 +20,18 @@ BUILD_FLAGS := $(TAGS) -trimpath -ldflags "-s -w"
 # npm ci creates this file. It is newer than the lock file once the packages are installed.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long smoke race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release release-snapshot store-archive helm-check workflow-check help
+.PHONY: run build audit engine test test-long smoke race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release release-snapshot store-archive helm-check workflow-check help
 
 # On a terminal, the demo runs as its own job: Ctrl-C interrupts the demo only, and make exits after it.
 run: build ## build, create the demo store if there is none, and serve it
 	@if [ -t 0 ]; then bash -c 'set -m; $(GOBIN)/lifthouse demo & fg >/dev/null'; else exec $(GOBIN)/lifthouse demo; fi
 
-build: engine ## build bin/lifthouse and bin/loadgen
+build: engine audit ## build bin/lifthouse and bin/loadgen
 	@mkdir -p $(GOBIN)
 	go build $(BUILD_FLAGS) -o $(GOBIN) ./cmd/lifthouse ./cmd/loadgen
+
+audit: ## build the program of the page /audit; the folder api/dashboard/audit can be published anywhere
+	@bash .ci/audit
 
 engine: $(ENGINE) ## install the ClickHouse library and the dashboard's tools with npm
 

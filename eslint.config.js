@@ -1,4 +1,4 @@
-// The linter of the dashboard (api/dashboard/web) and the tag (api/tag): ESLint's recommended rules.
+// The linter of the dashboard (api/dashboard/web), the audit (api/dashboard/audit) and the tag (api/tag): ESLint's recommended rules.
 import js from "@eslint/js";
 
 const names = (...all) => Object.fromEntries(all.map((name) => [name, "readonly"]));
@@ -16,6 +16,16 @@ export default [
         "AbortController", "Blob", "CustomEvent", "FormData", "ResizeObserver", "URL", "URLSearchParams",
         "addEventListener", "clearTimeout", "dispatchEvent", "document", "fetch", "getComputedStyle", "history", "location",
         "matchMedia", "navigator", "print", "XMLSerializer", "removeEventListener", "scrollTo", "sessionStorage", "localStorage", "setTimeout",
+      ),
+    },
+  },
+  {
+    files: ["api/dashboard/audit/audit.js"],
+    languageOptions: {
+      sourceType: "script",
+      globals: names(
+        "Blob", "CompressionStream", "DecompressionStream", "Go", "TextDecoder", "TextEncoder", "URL", "WebAssembly", "atob",
+        "btoa", "document", "location", "navigator", "performance", "print", "setTimeout",
       ),
     },
   },

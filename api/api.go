@@ -278,17 +278,25 @@ var DefaultOptions = Options{
 	StoreWait:     2 * time.Second,
 }
 
-// addPages adds the routes of the OpenAPI document, and of the dashboard: its page at / and its files under /dashboard.
+// addPages adds the routes of the OpenAPI document, of the audit, and of the dashboard: its page at / and its files
+// under /dashboard.
 func addPages(router *gin.Engine) {
 	for _, d := range docs.All() {
 		addFile(router, d.Path, &file{d.Kind, d.Policy, "", d.Body})
 	}
-	for _, f := range dashboard.Files() {
+	for _, f := range dashboard.Files(dashboard.Results) {
 		path, robots := "/dashboard/"+f.Name, ""
 		if f.Name == dashboard.Index {
 			path, robots = "/", "noindex" // share links must not be found by search engines
 		}
-		addFile(router, path, &file{f.Kind, dashboard.Policy, robots, func() ([]byte, error) { return f.Body, nil }})
+		policy := dashboard.Policies[dashboard.Results]
+		addFile(router, path, &file{f.Kind, policy, robots, func() ([]byte, error) { return f.Body, nil }})
+	}
+	router.GET("/audit", func(c *gin.Context) { c.Redirect(http.StatusPermanentRedirect, "/audit/") })
+	for _, f := range dashboard.Files(dashboard.Audit) {
+		path := "/audit/" + strings.TrimSuffix(f.Name, dashboard.Index)
+		policy := dashboard.Policies[dashboard.Audit]
+		addFile(router, path, &file{f.Kind, policy, "", func() ([]byte, error) { return f.Body, nil }})
 	}
 }
 

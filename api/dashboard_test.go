@@ -11,7 +11,7 @@ import (
 
 func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 	s := newEmptyServer(t)
-	for _, f := range dashboard.Files() {
+	for _, f := range dashboard.Files(dashboard.Results) {
 		path := "/dashboard/" + f.Name
 		if f.Name == dashboard.Index {
 			path = "/?campaign=12&filters[country][]=US"

@@ -19,6 +19,8 @@ import (
 	"lifthouse/stats"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"lifthouse/engine/wording"
 )
 
 // withHeaders sends headers with each request.
@@ -141,7 +143,7 @@ func checkMCP(t *testing.T, s *server) {
 	}
 	winner, _ := s.results("/v1/campaigns/22/results")
 	concluding := winner.Looks[*winner.Conclusion.Look-1].Variations[1].Improvement.Interval
-	interval := result.RangeInWords(concluding, func(x float64) string { return result.FormatLift(x, concluding) })
+	interval := wording.RangeInWords(concluding, func(x float64) string { return wording.FormatLift(x, concluding) })
 	if answer := call(t, session, "get_result", `{"campaignId":22}`); !strings.Contains(answer.text, interval) {
 		t.Errorf("%s\nlacks the interval that concluded, %s", answer.text, interval)
 	}
@@ -167,7 +169,7 @@ func checkQuotes(t *testing.T, answer *called, of *result.Slice, prefix string, 
 	t.Helper()
 	for _, v := range of.Variations {
 		estimate := v.Metrics.GoalConversionRate
-		said := fmt.Sprintf("%s%s: goal conversion rate of Purchase %s, %s visitors, %s converted.", prefix, v.Name, result.FormatValue(*estimate.Value, estimate.Interval, true), result.FormatCount(v.Visitors), result.FormatCount(v.ConvertedVisitors))
+		said := fmt.Sprintf("%s%s: goal conversion rate of Purchase %s, %s visitors, %s converted.", prefix, v.Name, wording.FormatValue(*estimate.Value, estimate.Interval, true), wording.FormatCount(v.Visitors), wording.FormatCount(v.ConvertedVisitors))
 		if !slices.Contains(answer.Sentences, said) {
 			if omitted--; omitted < 0 || v.Control {
 				t.Errorf("the sentences %q lack %q", answer.Sentences, said)
@@ -181,10 +183,10 @@ func checkQuotes(t *testing.T, answer *called, of *result.Slice, prefix string, 
 			}
 			continue
 		}
-		lift := fmt.Sprintf("%s%s against Control on the data of today: lift %s", prefix, v.Name, result.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
+		lift := fmt.Sprintf("%s%s against Control on the data of today: lift %s", prefix, v.Name, wording.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
 		if !slices.ContainsFunc(answer.Sentences, func(text string) bool {
 			return strings.HasPrefix(text, lift) && strings.HasSuffix(text, c.VerdictInWords()+".") &&
-				(c.Bayesian == nil || strings.Contains(text, "chance to beat control "+result.FormatChance(*c.Bayesian.ChanceToBeatControl)))
+				(c.Bayesian == nil || strings.Contains(text, "chance to beat control "+wording.FormatChance(*c.Bayesian.ChanceToBeatControl)))
 		}) {
 			t.Errorf("the sentences %q lack %q", answer.Sentences, lift)
 		}

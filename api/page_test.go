@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"lifthouse/api/dashboard"
-	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
@@ -63,7 +63,7 @@ func TestPagesLoadOnlyOwnFiles(t *testing.T) {
 // TestPageIsSmall checks that all files of the page together compress to at most 200 KB.
 func TestPageIsSmall(t *testing.T) {
 	var packed bytes.Buffer
-	for _, f := range dashboard.Files() {
+	for _, f := range dashboard.Files(dashboard.Results) {
 		w := gzip.NewWriter(&packed)
 		must.Get(w.Write(f.Body))(t)
 		must.OK(t, w.Close())
@@ -83,7 +83,7 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 		t.Errorf("the API document has %d reasons", len(reasons))
 	}
 	for _, code := range append(reasons, "CAP_NOT_REACHED") {
-		if result.ExplainReason(stats.Reason(code)) == code {
+		if wording.ExplainReason(stats.Reason(code)) == code {
 			t.Errorf("the reason %s has no text", code)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/effects"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -238,7 +239,7 @@ func TestWorth(t *testing.T) {
 	item := r.Worth.Items[0]
 	const visitors, mean = 7 * dailyVisitors, .14 // of a variation in the look; the rates are .10 and .18
 	effect := stats.PooledEffect{Value: .08 / mean, StandardError: math.Sqrt(mean*(1-mean)*2/visitors) / mean}
-	want := worth.NewFit(.2, [][]stats.PooledEffect{{effect}}).TrueEffect(0)
+	want := effects.NewFit(.2, [][]stats.PooledEffect{{effect}}).TrueEffect(0)
 	by := mean * float64(2*dailyVisitors) * 30 / .5 // visitors a month; half of the traffic took part
 	if item.Observed == nil || item.Expected.PerMonth == nil || item.State != looks.OfLook {
 		t.Fatalf("%s", inJSON(t, item))
@@ -247,7 +248,7 @@ func TestWorth(t *testing.T) {
 		"observed lift": {*item.Observed.Lift, .8}, "observed": {*item.Observed.PerMonth, effect.Value * by},
 		"expected lift": {item.Expected.Lift.Value, want.Mean / (1 - want.Mean/2)}, "expected": {item.Expected.PerMonth.Value, want.Mean * by},
 		"lower": {item.Expected.PerMonth.Interval[0], want.Lower * by}, "upper": {item.Expected.PerMonth.Interval[1], want.Upper * by},
-		"chance": {*item.Chance, want.Chance}, "typical effect": {r.Worth.Pool.TypicalEffect.Value, worth.NewFit(.2, [][]stats.PooledEffect{{effect}}).TypicalEffect().Mean},
+		"chance": {*item.Chance, want.Chance}, "typical effect": {r.Worth.Pool.TypicalEffect.Value, effects.NewFit(.2, [][]stats.PooledEffect{{effect}}).TypicalEffect().Mean},
 	} {
 		if math.Abs(pair[0]-pair[1]) > 1e-9*math.Abs(pair[1]) {
 			t.Errorf("%s is %v, want %v", what, pair[0], pair[1])

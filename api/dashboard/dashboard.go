@@ -1,5 +1,7 @@
-// Package dashboard contains the files of the page at /, which shows results. The page uses the API like any other
-// client. make assets builds its script from web. The built files are in the repository, so go build needs no npm.
+// Package dashboard contains the files of the page at /, which shows results, and of the page at /audit, which judges
+// past tests. The first uses the API like any other client. make assets builds its script from web. The built files are
+// in the repository, so go build needs no npm. The second computes in the browser, by the program of cmd/audit. make
+// audit builds that program, which is not in the repository; without it, the page says that it is missing.
 package dashboard
 
 import (
@@ -7,41 +9,52 @@ import (
 	"path"
 )
 
-//go:embed assets
-var assets embed.FS
+//go:embed assets audit
+var files embed.FS
 
-// Index is the name of the page, which loads the other files.
+// The folders of the pages.
+const (
+	Results = "assets"
+	Audit   = "audit"
+)
+
+// Index is the name of a page, which loads the other files.
 const Index = "index.html"
 
-// Policy is the Content-Security-Policy of the page. It allows only the page's own files and its own server: no inline
-// scripts or styles, no other host, and no frame around the page.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// Policies are the Content-Security-Policies of the pages, which allow only their own files: no inline scripts or
+// styles, no other host, and no frame around a page. The page of results may ask its own server. The page of the audit
+// may connect to nothing, so a table never leaves the browser.
+var Policies = map[string]string{
+	Results: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	Audit: "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+}
 
-// File is a file of the page.
+// File is a file of a page.
 type File struct {
 	Name, Kind string
 	Body       []byte
 }
 
-// Files returns all files of the page.
-func Files() []File {
-	entries, err := assets.ReadDir("assets")
+// Files returns all files of the page of a folder.
+func Files(folder string) []File {
+	entries, err := files.ReadDir(folder)
 	if err != nil {
 		panic(err) // the files are embedded
 	}
-	files := make([]File, len(entries))
+	found := make([]File, len(entries))
 	for i, entry := range entries {
-		body, err := assets.ReadFile(path.Join("assets", entry.Name()))
+		body, err := files.ReadFile(path.Join(folder, entry.Name()))
 		if err != nil {
 			panic(err)
 		}
-		files[i] = File{entry.Name(), kinds[path.Ext(entry.Name())], body}
-		if files[i].Kind == "" {
+		found[i] = File{entry.Name(), kinds[path.Ext(entry.Name())], body}
+		if found[i].Kind == "" {
 			panic("no content type is known for " + entry.Name())
 		}
 	}
-	return files
+	return found
 }
 
 // kinds maps file extensions to content types. The table of the machine may differ.

@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 )
 
@@ -40,7 +41,7 @@ func isInvalid(c *result.Conclusion) bool { return c.Status == stats.StatusInval
 func (q *quoter) quoteVariations(all []result.VariationResults) (sentences []string) {
 	for i := range all {
 		v := &all[i]
-		said := fmt.Sprintf("%s converted", result.FormatCount(v.ConvertedVisitors))
+		said := fmt.Sprintf("%s converted", wording.FormatCount(v.ConvertedVisitors))
 		sentences = append(sentences, q.quote(shorten(v.Name, q.nameSize), v.Visitors, v.Metrics.EstimateOf(q.compared),
 			v.Comparison, said)...)
 	}
@@ -53,22 +54,22 @@ func (q *quoter) quote(name string, visitors int64, e result.Estimate, c *result
 ) []string {
 	value := "not known"
 	if e.Value != nil {
-		value = result.FormatValue(*e.Value, e.Interval, q.rate)
+		value = wording.FormatValue(*e.Value, e.Interval, q.rate)
 	}
-	said := append([]string{q.metric + " " + value, result.FormatCount(visitors) + " visitors"}, counts...)
+	said := append([]string{q.metric + " " + value, wording.FormatCount(visitors) + " visitors"}, counts...)
 	sentences := []string{fmt.Sprintf("%s%s: %s.", q.prefix, name, strings.Join(said, ", "))}
 	if c == nil || q.invalid {
 		return sentences
 	}
-	lift := "no lift: " + result.ExplainReason(c.Improvement.Reason)
+	lift := "no lift: " + wording.ExplainReason(c.Improvement.Reason)
 	if x := c.Improvement; x.Value != nil {
-		lift = "lift " + result.FormatLift(*x.Value, x.Interval)
+		lift = "lift " + wording.FormatLift(*x.Value, x.Interval)
 		if x.Interval != nil {
 			lift += " (" + q.describeInterval(x.Interval) + ")"
 		}
 	}
 	if b := c.Bayesian; b != nil && b.ChanceToBeatControl != nil {
-		lift += ", chance to beat control " + result.FormatChance(*b.ChanceToBeatControl)
+		lift += ", chance to beat control " + wording.FormatChance(*b.ChanceToBeatControl)
 	}
 	against := fmt.Sprintf("%s%s against %s", q.prefix, name, q.control)
 	sentences = append(sentences, fmt.Sprintf("%s on the data of today: %s; %s.", against, lift, c.VerdictInWords()))
@@ -82,7 +83,7 @@ func (q *quoter) quote(name string, visitors int64, e result.Estimate, c *result
 // describeInterval returns the interval of a lift with its level.
 func (q *quoter) describeInterval(interval *stats.Interval) string {
 	return fmt.Sprintf("%d %% interval %s", q.level,
-		result.RangeInWords(interval, func(x float64) string { return result.FormatLift(x, interval) }))
+		wording.RangeInWords(interval, func(x float64) string { return wording.FormatLift(x, interval) }))
 }
 
 // shorten returns a text with at most the given size in JSON. It cuts between words, because a number that is cut is

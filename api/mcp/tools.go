@@ -19,6 +19,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/story"
+	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -138,9 +139,9 @@ func (l *listed) quoteStatus() string {
 		return l.Name + ": there is nothing to compare."
 	}
 	said := fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name, shorten(l.Decision.Text, maxSentence),
-		result.FormatCount(*l.Visitors), *l.Days)
+		wording.FormatCount(*l.Visitors), *l.Days)
 	if l.Lift != nil && l.Lift.Value != nil {
-		said += ", lift " + result.FormatLift(*l.Lift.Value, l.Lift.Interval)
+		said += ", lift " + wording.FormatLift(*l.Lift.Value, l.Lift.Interval)
 	}
 	return said + "."
 }

@@ -153,9 +153,11 @@ func (p *program) compareFlags(
 		return usageError{fmt.Errorf("compare: %s", found.Join("; "))}
 	}
 	if past != "" {
-		if input.Past, err = p.readPastTests(past); err != nil {
+		table, err := p.readTable(past)
+		if err != nil {
 			return err
 		}
+		input.Past = table.Past()
 	}
 	return p.answerInput(input, 1, asJSON)
 }

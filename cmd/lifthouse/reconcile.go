@@ -16,11 +16,12 @@ import (
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
 	"lifthouse/engine/reconcile"
-	"lifthouse/engine/result"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
+
+	"lifthouse/engine/wording"
 )
 
 const reconcileHelp = `Reconcile compares a shop's own books with a report. It reads an export of orders, as import does, and puts
@@ -174,7 +175,7 @@ func (p *program) printReconciled(c *reconcile.Comparison) error {
 	money := func(d *reconcile.Decimal) string {
 		return strings.TrimSpace(strings.TrimSuffix(d.String(), "00") + " " + c.Currency)
 	}
-	count, reasons := result.FormatCount, []string{}
+	count, reasons := wording.FormatCount, []string{}
 	rows := [][]any{{"", "ORDERS", "VALUE", "PROFIT"}}
 	add := func(words string, s *reconcile.Sums, mark string) {
 		rows = append(rows, []any{words, count(s.Orders), money(&s.Value), money(&s.Profit) + mark})

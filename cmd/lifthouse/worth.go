@@ -15,7 +15,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/engine/calculator"
+	"lifthouse/engine/audit"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
@@ -24,6 +24,9 @@ import (
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
+
+	"lifthouse/engine/effects"
+	"lifthouse/engine/wording"
 )
 
 const worthHelp = `Worth prints what the shipped variations of a website are truly worth together, with an interval of 90 %,
@@ -33,8 +36,8 @@ shipped, unless 'lifthouse outcome' says otherwise.
   lifthouse worth
   lifthouse worth --goal 3 --from 2026-01-01 --csv
 
-With --file, it does so for tests in a CSV file, without a store. The numbers of a variation are those of 'lifthouse
-compare'; shipped is yes, no, or the number of the treatment:
+With --file, it does so for tests in a table, without a store. The numbers of a variation are those of 'lifthouse
+compare'; shipped is yes, no, or the number of the treatment. Exports of products are read too, see 'lifthouse audit':
 
   name,control,treatment,shipped
   Banner,500/10000,560/10000,yes
@@ -68,7 +71,7 @@ func (p *program) worthCommand() *cobra.Command {
 	values["to"] = cmd.Flags().String("to", "", "last day of shipping that counts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
-	cmd.Flags().StringVar(&file, "file", "", "CSV file of past tests, which needs no store; -: standard input")
+	cmd.Flags().StringVar(&file, "file", "", "table of past tests, which needs no store; -: standard input")
 	bounds.Var(cmd.Flags(), &mde, "mde", 20, 1, 100, "minimum effect of the tests of --file in percent")
 	p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
@@ -112,21 +115,21 @@ func (p *program) worthCommand() *cobra.Command {
 
 // printPast prints what the tests of a file are worth.
 func (p *program) printPast(name string, mde float64, asJSON bool) error {
-	tests, err := p.readPastTests(name)
+	table, err := p.readTable(name)
 	if err != nil {
 		return err
 	}
-	found := worth.NewPast(mde, tests)
+	found := effects.NewPast(mde, table.Past())
 	if asJSON {
 		return p.writeJSON(found)
 	}
-	for _, sentence := range result.PastInWords(found) {
+	for _, sentence := range found.InWords() {
 		if _, err := p.stdout.WriteString(sentence + "\n"); err != nil {
 			return err
 		}
 	}
 	rows := [][]any{{"TEST", "TREATMENT", "SHIPPED", "OBSERVED", "EXPECTED", "90 % INTERVAL", "CHANCE"}}
-	inPercent := func(x float64) string { return result.FormatPercent(x, 1, true) }
+	inPercent := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	for _, item := range found.Items {
 		row := []any{item.Name, item.Treatment, map[bool]string{true: "yes", false: ""}[item.Shipped]}
 		observed := "unknown"
@@ -135,17 +138,17 @@ func (p *program) printPast(name string, mde float64, asJSON bool) error {
 		}
 		if e := item.Expected; e != nil {
 			row = append(row, observed, inPercent(e.Value), inPercent(e.Interval[0])+" to "+inPercent(e.Interval[1]),
-				result.FormatPercent(*item.Chance, 1, false))
+				wording.FormatPercent(*item.Chance, 1, false))
 		} else {
-			row = append(row, result.ExplainReason(item.Reason))
+			row = append(row, wording.ExplainReason(item.Reason))
 		}
 		rows = append(rows, row)
 	}
 	return p.printTable(rows)
 }
 
-// readPastTests reads a CSV file of past tests; -: standard input.
-func (p *program) readPastTests(name string) ([]worth.PastTest, error) {
+// readTable reads a table of past tests; -: standard input.
+func (p *program) readTable(name string) (*audit.Table, error) {
 	from := p.stdin
 	if name != "-" {
 		file, err := os.Open(p.absolutePath(name))
@@ -155,11 +158,14 @@ func (p *program) readPastTests(name string) ([]worth.PastTest, error) {
 		defer func() { _ = file.Close() }()
 		from = file
 	}
-	tests, err := calculator.ReadPastTests(from)
+	table, err := audit.ReadTable(from)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return tests, nil
+	for _, note := range table.Notes {
+		_, _ = fmt.Fprintf(p.stderr, "%s: %s\n", name, note)
+	}
+	return table, nil
 }
 
 // websiteOr returns the given website of an account, or the only one if none is given.
@@ -195,7 +201,7 @@ func (p *program) printProgramme(found *worth.Programme) error {
 		shown := result.NewWorthItem(&item.Item, found.Currency)
 		said := shown.InWords()
 		if said == "" {
-			said = result.ExplainReason(item.Reason)
+			said = wording.ExplainReason(item.Reason)
 		}
 		rows = append(rows, []any{id, item.Campaign, item.Name, outcome, item.Outcome.Date, said})
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"lifthouse/engine/effects"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
@@ -22,13 +24,13 @@ type Input struct {
 	Looks             []Look      // in order
 	SignificanceLevel int         // per cent
 	Methodology       stats.Methodology
-	Power             int              // per cent
-	MDE               float64          // minimum detectable effect, per cent of control
-	PlannedDays       int              // to the planned end, at which tau is 1
-	PlannedVisitors   int64            // which measure the time instead of days; 0: none
-	Prior             *stats.Prior     // of lifts, as fractions; nil: frequentist, or learned from Past
-	NonNegative       bool             // no visitor's value is below zero
-	Past              []worth.PastTest `json:",omitempty"` // of the same metric, which say how large effects are
+	Power             int                // per cent
+	MDE               float64            // minimum detectable effect, per cent of control
+	PlannedDays       int                // to the planned end, at which tau is 1
+	PlannedVisitors   int64              // which measure the time instead of days; 0: none
+	Prior             *stats.Prior       // of lifts, as fractions; nil: frequentist, or learned from Past
+	NonNegative       bool               // no visitor's value is below zero
+	Past              []effects.PastTest `json:",omitempty"` // of the same metric, which say how large effects are
 }
 
 // Look holds the sums of all variations at one time, in the order of the input.
@@ -117,7 +119,7 @@ func RefuseLine(line int64, err *query.InvalidError) *Refusal {
 func (q *Input) ComputeAnswer() *Answer {
 	var learned catalogue.Prior
 	if q.Methodology == stats.MethodologyBayesian && q.Prior == nil {
-		learned = worth.NewPast(q.MDE/100, q.Past).Pool.Prior()
+		learned = worth.PriorOf(effects.NewPast(q.MDE/100, q.Past).Pool)
 		with := *q
 		with.Prior = &stats.Prior{StandardDeviation: learned.StandardDeviation / 100}
 		q = &with
@@ -284,7 +286,7 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 		c.Text = fmt.Sprintf("Variation %d is %s than control at look %d: %s.", row.VariationID, verdict, row.Number,
 			result.LookInWords(row, q.SignificanceLevel, q.Metric == MetricBinary))
 	case q.SignificanceLevel == result.LevelWithoutAlpha:
-		c.Text = "No conclusion is possible: " + result.ExplainReason(stats.ReasonLevel100) + "."
+		c.Text = "No conclusion is possible: " + wording.ExplainReason(stats.ReasonLevel100) + "."
 	case !enough:
 		c.Status, c.Text = stats.StatusInsufficientData,
 			"Not enough data for a verdict: "+result.ExplainAll(c.Reasons)+"."

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine/worth"
+	"lifthouse/engine/audit"
+
+	"lifthouse/engine/effects"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
@@ -33,7 +35,7 @@ func TestWorthOfAComparison(t *testing.T) {
 		{`,"past":[{"variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}]},{"lift":1,"standardError":2}]`, [][]stats.PooledEffect{{first}, {second}, {own}}},
 		{`,"past":[{"variations":[{"n":10,"converted":5},{"n":10,"converted":6}]},{"lift":1,"standardError":2}]`, [][]stats.PooledEffect{{second}, {own}}},
 	} {
-		fit := worth.NewFit(.1, test.tests)
+		fit := effects.NewFit(.1, test.tests)
 		want, got := fit.TrueEffect(len(test.tests)-1), answer(test.past)
 		item := got.Items[0]
 		if item.VariationID != 4 || item.Expected == nil || math.Abs(item.Expected.Value-lift(want.Mean)) > 1e-12 || math.Abs(item.Expected.Interval[1]-lift(want.Upper)) > 1e-9 || math.Abs(*item.Chance-want.Chance) > 1e-12 {
@@ -44,7 +46,7 @@ func TestWorthOfAComparison(t *testing.T) {
 		}
 	}
 	input := must.Get(ParseInput([]byte(question + "}")))(t)
-	input.Past = must.Get(ReadPastTests(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t)
+	input.Past = must.Get(audit.ReadTable(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t).Past()
 	ofFile, ofLine := input.ComputeAnswer().Worth, answer(`,"past":[{"name":"Banner","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}],"shipped":1}]`)
 	if *ofFile.Total != *ofLine.Total && (ofFile.Total.Expected != ofLine.Total.Expected || ofFile.Total.Shipped != 1) || ofFile.Items[0].Text != ofLine.Items[0].Text {
 		t.Errorf("a file gives %+v, and a line %+v", ofFile, ofLine)
@@ -65,7 +67,7 @@ func TestPriorOfAComparison(t *testing.T) {
 		weight := math.Exp(-math.Pow(math.Log(tau/.15), 2) / 2)
 		mean, weights = mean+weight*tau, weights+weight
 	}
-	past := worth.NewFit(.1, [][]stats.PooledEffect{
+	past := effects.NewFit(.1, [][]stats.PooledEffect{
 		{{Value: .01, StandardError: .02}},
 		{{Value: -.03, StandardError: .01}},
 	}).TypicalEffect().Mean

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"testing"
 
-	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
@@ -24,7 +24,7 @@ func TestCalculatorExplainsEveryReason(t *testing.T) {
 		t.Fatalf("found %d reasons", len(reasons))
 	}
 	for _, reason := range reasons {
-		if result.ExplainReason(stats.Reason(reason[1])) == reason[1] {
+		if wording.ExplainReason(stats.Reason(reason[1])) == reason[1] {
 			t.Errorf("%s has no words", reason[1])
 		}
 	}
@@ -32,25 +32,25 @@ func TestCalculatorExplainsEveryReason(t *testing.T) {
 
 func TestCalculatorWritesNumbers(t *testing.T) {
 	for _, test := range []struct{ got, want string }{
-		{result.FormatNumber(1234567.891, 2), "1,234,567.89"},
-		{result.FormatNumber(-1234.5, 1), "-1,234.5"},
-		{result.FormatNumber(-123, 0), "-123"},
-		{result.FormatNumber(3e12, 2), "3e+12"},
-		{result.FormatCount(0), "0"},
-		{result.FormatCount(-1234), "-1,234"},
-		{result.FormatCount(math.MinInt64), "-9,223,372,036,854,775,808"},
-		{result.FormatPercent(0.2483, result.PercentDecimals(0.119), true), "+24.8 %"},
-		{result.FormatPercent(0.06003, result.PercentDecimals(0.0042), false), "6.00 %"},
-		{result.FormatPercent(-12, result.PercentDecimals(3), true), "-1,200 %"},
-		{result.FormatPercent(0, 1, true), "0.0 %"},
-		{result.FormatPercent(math.MaxFloat64, 1, true), "+1.798e+308 %"},
-		{result.FormatPValue(0.03125), "0.0312"},
-		{result.FormatPValue(4.316e-6), "0.0000043"},
-		{result.FormatPValue(0), "0"},
-		{result.FormatChance(1), "over 99.99 %"},
-		{result.FormatChance(0), "under 0.01 %"},
-		{result.FormatChance(0.97254), "97.25 %"},
-		{fmt.Sprint(result.SpreadDecimals(0), result.SpreadDecimals(0.176), result.SpreadDecimals(3.1), result.SpreadDecimals(311), result.SpreadDecimals(1e-300), result.SpreadDecimals(math.Inf(1))), "2 2 1 0 9 2"},
+		{wording.FormatNumber(1234567.891, 2), "1,234,567.89"},
+		{wording.FormatNumber(-1234.5, 1), "-1,234.5"},
+		{wording.FormatNumber(-123, 0), "-123"},
+		{wording.FormatNumber(3e12, 2), "3e+12"},
+		{wording.FormatCount(0), "0"},
+		{wording.FormatCount(-1234), "-1,234"},
+		{wording.FormatCount(math.MinInt64), "-9,223,372,036,854,775,808"},
+		{wording.FormatPercent(0.2483, wording.PercentDecimals(0.119), true), "+24.8 %"},
+		{wording.FormatPercent(0.06003, wording.PercentDecimals(0.0042), false), "6.00 %"},
+		{wording.FormatPercent(-12, wording.PercentDecimals(3), true), "-1,200 %"},
+		{wording.FormatPercent(0, 1, true), "0.0 %"},
+		{wording.FormatPercent(math.MaxFloat64, 1, true), "+1.798e+308 %"},
+		{wording.FormatPValue(0.03125), "0.0312"},
+		{wording.FormatPValue(4.316e-6), "0.0000043"},
+		{wording.FormatPValue(0), "0"},
+		{wording.FormatChance(1), "over 99.99 %"},
+		{wording.FormatChance(0), "under 0.01 %"},
+		{wording.FormatChance(0.97254), "97.25 %"},
+		{fmt.Sprint(wording.SpreadDecimals(0), wording.SpreadDecimals(0.176), wording.SpreadDecimals(3.1), wording.SpreadDecimals(311), wording.SpreadDecimals(1e-300), wording.SpreadDecimals(math.Inf(1))), "2 2 1 0 9 2"},
 	} {
 		check.Equal(t, test.got, test.want)
 	}

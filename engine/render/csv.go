@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
 )
 
@@ -224,7 +225,7 @@ func csvCell(value any) string {
 	case bool:
 		return strconv.FormatBool(value)
 	case string:
-		return escapeFormula(value)
+		return wording.EscapeFormula(value)
 	case []any:
 		words := make([]string, len(value))
 		for i := range value {
@@ -237,15 +238,6 @@ func csvCell(value any) string {
 		}
 	}
 	return ""
-}
-
-// escapeFormula escapes a text that a spreadsheet would evaluate as a formula. Names and attribute values are user
-// input.
-func escapeFormula(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }
 
 // JSON returns a body as JSON without HTML escapes, which are only needed within HTML pages. It returns an error if

@@ -15,6 +15,7 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 )
 
@@ -127,7 +128,7 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 	}
 	f.Bottom = y + 4
 	for _, x := range f.ticks() {
-		label := result.FormatPercent(x, stepDecimals(f.step), x != 0 && r.CompareMetric != nil)
+		label := wording.FormatPercent(x, stepDecimals(f.step), x != 0 && r.CompareMetric != nil)
 		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(x), Label: label, Zero: x == 0})
 	}
 	f.addLegend(f.Bottom + 46)
@@ -155,7 +156,7 @@ func ReportSubtitle(r *result.Report) string {
 		add("%s", r.MetricInWords())
 	}
 	add("%s, %d %%", r.Methodology, r.SignificanceLevel)
-	add("%s visitors", result.FormatCount(r.Totals.Visitors))
+	add("%s visitors", wording.FormatCount(r.Totals.Visitors))
 	for _, name := range slices.Sorted(maps.Keys(r.Filters)) {
 		add("%s: %s", name, valuesInWords(r.Filters[name]))
 	}
@@ -239,18 +240,18 @@ func (f *forest) setScale(effects []effect) {
 				ends = append(ends, *x)
 			}
 		}
-		spread = narrowerSpread(spread, result.HalfWidth(e.estimate.Value, e.estimate.Interval))
+		spread = narrowerSpread(spread, wording.HalfWidth(e.estimate.Value, e.estimate.Interval))
 	}
 	f.axis = newAxis(ends, forestTicks)
 	f.write = func(x float64) string {
-		return result.FormatPercent(x, result.PercentDecimals(spread), f.results.CompareMetric != nil)
+		return wording.FormatPercent(x, wording.PercentDecimals(spread), f.results.CompareMetric != nil)
 	}
 }
 
 // newRow returns a row with its middle at y.
 func (f *forest) newRow(e effect, y int) forestRow {
 	row := forestRow{
-		Heading: e.estimate == nil, Label: ShortenText(e.label, forestLabel), Visitors: result.FormatCount(e.visitors),
+		Heading: e.estimate == nil, Label: ShortenText(e.label, forestLabel), Visitors: wording.FormatCount(e.visitors),
 		Colour: cmp.Or(forestColours[e.verdict.verdict], forestOther), Y: y, Value: none, Verdict: e.verdict.words,
 	}
 	if row.Heading {
@@ -263,7 +264,7 @@ func (f *forest) newRow(e effect, y int) forestRow {
 	f.addBar(&row, e.estimate.Interval, 5)
 	if value := e.estimate.Value; value != nil {
 		x := f.positionX(*value)
-		row.Point, row.Value = &x, f.write(*value)+"  "+result.RangeInWords(e.estimate.Interval, f.write)
+		row.Point, row.Value = &x, f.write(*value)+"  "+wording.RangeInWords(e.estimate.Interval, f.write)
 	}
 	return row
 }

@@ -11,6 +11,7 @@ import (
 	"lifthouse/engine/looks"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 )
 
@@ -75,7 +76,7 @@ func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 			Comparison: v.Comparison,
 		}
 		row.label, row.converted = ShortenText(PrintableText(v.Name), t.maxLabelWidth()),
-			result.FormatCount(v.ConvertedVisitors)
+			wording.FormatCount(v.ConvertedVisitors)
 		if value != "" {
 			row.label = ShortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
 		}
@@ -148,7 +149,7 @@ func reasonNotes(rows []tableRow) []string {
 		if len(concerned[reason]) > 1 {
 			who = "Variations "
 		}
-		notes[i] = who + strings.Join(concerned[reason], ", ") + ": " + result.ExplainReason(reason) + "."
+		notes[i] = who + strings.Join(concerned[reason], ", ") + ": " + wording.ExplainReason(reason) + "."
 	}
 	return notes
 }
@@ -179,7 +180,7 @@ func (t *reportTable) priorNote() string {
 				origin = fmt.Sprintf("prior, learned from past campaigns (%d),", *p.Campaigns)
 			}
 			return fmt.Sprintf("Lifts are means of the posterior. The %s expects 95 %% of all lifts between %s and %s.",
-				origin, result.FormatPercent(p.Mean-reach, 1, true), result.FormatPercent(p.Mean+reach, 1, true))
+				origin, wording.FormatPercent(p.Mean-reach, 1, true), wording.FormatPercent(p.Mean+reach, 1, true))
 		}
 	}
 	return ""
@@ -190,10 +191,10 @@ func (t *reportTable) progressNote() string {
 	if p == nil || p.RequiredVisitors == nil || p.Progress == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Sample: %s of the %s required visitors", result.FormatPercent(*p.Progress, 0, false),
-		result.FormatCount(*p.RequiredVisitors))
+	text := fmt.Sprintf("Sample: %s of the %s required visitors", wording.FormatPercent(*p.Progress, 0, false),
+		wording.FormatCount(*p.RequiredVisitors))
 	if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
-		text += fmt.Sprintf("; about %s days remain", result.FormatCount(*p.DaysRemaining))
+		text += fmt.Sprintf("; about %s days remain", wording.FormatCount(*p.DaysRemaining))
 	}
 	return text + "."
 }
@@ -227,8 +228,8 @@ func (t *reportTable) writeCurve() {
 	t.writeParagraph(bold, "By age")
 	t.writeParagraph("", fmt.Sprintf("Events of the first days after the first view, of the %s visitors who came at "+
 		"least %d days ago (%s came later). Lifts have the %d %% interval of a single test, and that of all days "+
-		"together.", result.FormatCount(c.Cohort.Visitors), c.Cohort.Days,
-		result.FormatCount(c.Cohort.ImmatureVisitors), level))
+		"together.", wording.FormatCount(c.Cohort.Visitors), c.Cohort.Days,
+		wording.FormatCount(c.Cohort.ImmatureVisitors), level))
 	t.writeLine("")
 	label := column{title: "day"}
 	columns := []column{
@@ -240,10 +241,10 @@ func (t *reportTable) writeCurve() {
 		{title: "all days"},
 	}
 	columns[1].title = ShortenText(PrintableText(columns[1].title), t.maxLabelWidth())
-	write := func(x float64) string { return result.FormatPercent(x, 1, true) }
+	write := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	for _, point := range c.Points {
 		control := point.Variations[0].Value
-		value := func(x float64) string { return result.FormatValue(x, nil, t.rate) }
+		value := func(x float64) string { return wording.FormatValue(x, nil, t.rate) }
 		for i, v := range point.Variations {
 			if v.Comparison == nil {
 				continue
@@ -251,12 +252,12 @@ func (t *reportTable) writeCurve() {
 			label.cells = append(label.cells, strconv.Itoa(point.Day))
 			together := ""
 			if v.Simultaneous != nil {
-				together = result.RangeInWords(v.Simultaneous.Improvement.Interval, write)
+				together = wording.RangeInWords(v.Simultaneous.Improvement.Interval, write)
 			}
 			addCells(columns, ShortenText(PrintableText(t.results.Variations[i].Name), t.maxLabelWidth()),
 				formatOptional(control, value), formatOptional(v.Value, value),
 				formatOptional(v.Comparison.Improvement.Value, write),
-				result.RangeInWords(v.Comparison.Improvement.Interval, write), together)
+				wording.RangeInWords(v.Comparison.Improvement.Interval, write), together)
 		}
 	}
 	t.writeGrids(label, columns, allRows)
@@ -299,7 +300,7 @@ func Looks(r *result.Report) string {
 	for _, v := range r.Variations {
 		names[v.ID] = ShortenText(PrintableText(v.Name), 22)
 	}
-	write := func(x float64) string { return result.FormatPercent(x, 1, true) }
+	write := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 	for _, look := range r.Looks {
 		recorded := "computed"
@@ -316,11 +317,11 @@ func Looks(r *result.Report) string {
 			}
 			addCells(columns,
 				strconv.Itoa(look.Number), look.End.Add(-time.Millisecond).UTC().Format(time.DateOnly),
-				result.FormatCount(look.Visitors),
+				wording.FormatCount(look.Visitors),
 				names[v.ID], formatOptional(v.Improvement.Value, write),
-				result.RangeInWords(v.Improvement.Interval, write),
+				wording.RangeInWords(v.Improvement.Interval, write),
 				formatOptional(v.Z, number), formatOptional(v.CriticalValue, number),
-				formatOptional(v.PValue, result.FormatPValue),
+				formatOptional(v.PValue, wording.FormatPValue),
 				found, of)
 		}
 	}
@@ -393,19 +394,19 @@ func scorecardColumns(rows []scorecardRow) []column {
 			claim := c.Improvement.Interval
 			switch {
 			case c.Sequential != nil && c.Sequential.Look != nil:
-				claim, p = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, result.FormatPValue)
+				claim, p = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, wording.FormatPValue)
 			case c.Frequentist != nil:
-				p = formatOptional(c.Frequentist.AdjustedPValue, result.FormatPValue)
+				p = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
 			}
 			inPercent := func(x float64) string {
-				return result.FormatPercent(x, result.PercentDecimals(result.HalfWidth(c.Improvement.Value, claim)),
+				return wording.FormatPercent(x, wording.PercentDecimals(wording.HalfWidth(c.Improvement.Value, claim)),
 					true)
 			}
-			lift, interval = formatOptional(c.Improvement.Value, inPercent), result.RangeInWords(claim, inPercent)
+			lift, interval = formatOptional(c.Improvement.Value, inPercent), wording.RangeInWords(claim, inPercent)
 			word, colour = r.verdictWords(c)
 		}
 		control := r.control.Estimate
-		write := valueFormatter(result.IsRate(r.Metric), result.HalfWidth(control.Value, control.Interval))
+		write := valueFormatter(result.IsRate(r.Metric), wording.HalfWidth(control.Value, control.Interval))
 		addCells(columns, string(r.Role), formatOptional(control.Value, write),
 			formatOptional(r.treatment.Estimate.Value, write),
 			lift, interval, p, word)
@@ -438,7 +439,7 @@ func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string)
 		}
 	}
 	if r.treatment.QValue != nil {
-		words += fmt.Sprintf(" (q %s)", result.FormatPValue(*r.treatment.QValue))
+		words += fmt.Sprintf(" (q %s)", wording.FormatPValue(*r.treatment.QValue))
 	}
 	return words, colour
 }

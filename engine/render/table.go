@@ -14,6 +14,8 @@ import (
 	"lifthouse/stats"
 
 	"github.com/rivo/uniseg"
+
+	"lifthouse/engine/wording"
 )
 
 // Screen describes where a table is written.
@@ -226,14 +228,14 @@ func (t *table) observedColumns(rows []tableRow) []column {
 		if r.Interval == nil && r.StandardError != nil {
 			spread = narrowerSpread(spread, *r.StandardError)
 		} else {
-			spread = narrowerSpread(spread, result.HalfWidth(r.Value, r.Interval))
+			spread = narrowerSpread(spread, wording.HalfWidth(r.Value, r.Interval))
 		}
 	}
 	write := valueFormatter(t.rate, spread)
 	columns := []column{{title: "visitors"}, {title: "converted"}, {title: name}, {title: t.intervalTitle()}}
 	for _, r := range rows {
-		addCells(columns, result.FormatCount(r.visitors), r.converted, formatOptional(r.Value, write),
-			result.RangeInWords(r.Interval, write))
+		addCells(columns, wording.FormatCount(r.visitors), r.converted, formatOptional(r.Value, write),
+			wording.RangeInWords(r.Interval, write))
 	}
 	if len(rows) == 0 || rows[0].converted == "" {
 		columns = slices.Delete(columns, 1, 2)
@@ -247,9 +249,9 @@ func (t *table) intervalTitle() string { return fmt.Sprintf("%d %% interval", t.
 // an interval, determines the decimals.
 func valueFormatter(rate bool, spread float64) func(float64) string {
 	if rate {
-		return func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), false) }
+		return func(x float64) string { return wording.FormatPercent(x, wording.PercentDecimals(spread), false) }
 	}
-	return func(x float64) string { return result.FormatNumber(x, result.SpreadDecimals(spread)) }
+	return func(x float64) string { return wording.FormatNumber(x, wording.SpreadDecimals(spread)) }
 }
 
 func narrowerSpread(a, b float64) float64 {
@@ -264,7 +266,7 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 	spread, correction, look := math.Inf(1), stats.CorrectionNone, 0
 	for _, r := range rows {
 		if c := r.Comparison; c != nil {
-			spread = narrowerSpread(spread, result.HalfWidth(c.Improvement.Value, c.Improvement.Interval))
+			spread = narrowerSpread(spread, wording.HalfWidth(c.Improvement.Value, c.Improvement.Interval))
 			if c.Frequentist != nil && c.Frequentist.Correction != stats.CorrectionNone {
 				correction = c.Frequentist.Correction
 			}
@@ -273,7 +275,7 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 			}
 		}
 	}
-	write := func(x float64) string { return result.FormatPercent(x, result.PercentDecimals(spread), true) }
+	write := func(x float64) string { return wording.FormatPercent(x, wording.PercentDecimals(spread), true) }
 	evidence := "p"
 	switch {
 	case t.methodology == stats.MethodologyBayesian:
@@ -292,15 +294,15 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 		var lift, interval, found, atLook string
 		if c := r.Comparison; c != nil {
 			lift = formatOptional(c.Improvement.Value, write)
-			interval = result.RangeInWords(c.Improvement.Interval, write)
+			interval = wording.RangeInWords(c.Improvement.Interval, write)
 			if c.Bayesian != nil {
-				found = formatOptional(c.Bayesian.ChanceToBeatControl, result.FormatChance)
+				found = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
 			}
 			if c.Frequentist != nil {
-				found = formatOptional(c.Frequentist.AdjustedPValue, result.FormatPValue)
+				found = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
 			}
 			if c.Sequential != nil && c.Sequential.Look != nil {
-				atLook = formatOptional(c.Sequential.PValue, result.FormatPValue)
+				atLook = formatOptional(c.Sequential.PValue, wording.FormatPValue)
 			}
 		}
 		addCells(columns, lift, interval, found, atLook, r.verdict.words)

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 )
 
@@ -70,12 +71,12 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 	}
 	if m.skewed {
 		checks.warn(WarningMultipleExposuresSkewed,
-			"the share of multi-exposed visitors differs between variations (p = %s)", FormatPValue(*m.PValue))
+			"the share of multi-exposed visitors differs between variations (p = %s)", wording.FormatPValue(*m.PValue))
 	}
 	if a := checks.Automated; a != nil && a.Warning {
 		checks.warn(warningAutomated,
 			"the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
-				"a variation may attract or block them", FormatPValue(*a.PValue))
+				"a variation may attract or block them", wording.FormatPValue(*a.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
 		checks.warn(warningUnknownVariations,
@@ -88,7 +89,7 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 	if checks.ConversionWindow = c.maturityCheck(plan, found); checks.ConversionWindow != nil &&
 		2*checks.ConversionWindow.ImmatureVisitors > c.visitors {
 		checks.warn(warningWindowOpen, "%s of %s visitors do not count yet: their first view is less than %s ago",
-			FormatCount(checks.ConversionWindow.ImmatureVisitors), FormatCount(c.visitors),
+			wording.FormatCount(checks.ConversionWindow.ImmatureVisitors), wording.FormatCount(c.visitors),
 			plan.ConversionWindow.EndInWords())
 	}
 	if changed := plan.Declared.Superseded; len(changed) > 0 {
@@ -110,14 +111,14 @@ func (c *Checks) warn(code WarningCode, format string, args ...any) {
 
 func (c *Checks) warnOfMismatch(p float64) {
 	c.warn(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured shares "+
-		"(p = %s); visitors of a variation are lost or added, so no comparison is valid", FormatPValue(p))
+		"(p = %s); visitors of a variation are lost or added, so no comparison is valid", wording.FormatPValue(p))
 }
 
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.
 func (r *Report) WarnOfNegativeValues(events int64) {
 	if events > 0 {
 		r.Checks.warn(warningNegativeValues, "goal events with a value below 0: %s; each counts as a goal: "+
-			"send a refund as a revision of its order", FormatCount(events))
+			"send a refund as a revision of its order", wording.FormatCount(events))
 	}
 }
 
@@ -132,7 +133,8 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 	}
 	r.Stale, r.Waiting = true, &waits
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
-	r.Checks.warn(WarningWaiting, "%s accepted events are not in this report yet: %s", FormatCount(waits.Events), why)
+	r.Checks.warn(WarningWaiting, "%s accepted events are not in this report yet: %s",
+		wording.FormatCount(waits.Events), why)
 }
 
 // maturityCheck counts the visitors whose conversion window has not ended; nil: there is no window.
@@ -188,7 +190,7 @@ func (c *CapCheck) InWords() string {
 		return fmt.Sprintf("Cap %s: nothing is capped, because fewer than one converted visitor is above it.", c.Rule)
 	}
 	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule,
-		c.Amount, FormatCount(c.Visitors), c.ValueRemoved)
+		c.Amount, wording.FormatCount(c.Visitors), c.ValueRemoved)
 }
 
 func (c *sliceSums) sampleRatio(plan *plan.Plan) *stats.SampleRatioCheck {

@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 )
 
@@ -113,7 +114,7 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 	}
 	switch c.Reasons[0] {
 	case stats.ReasonLevel100:
-		return "No conclusion is possible: " + ExplainReason(stats.ReasonLevel100) + "."
+		return "No conclusion is possible: " + wording.ExplainReason(stats.ReasonLevel100) + "."
 	case stats.ReasonNotDeclared:
 		return "This report describes: only the primary metric of all visitors has a conclusion."
 	case stats.ReasonTooEarly:
@@ -129,7 +130,7 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 func InvalidInWords(p float64) string {
 	const text = "The results are not valid: the split of the visitors does not match the configured shares (sample " +
 		"ratio mismatch, p = %s)."
-	return fmt.Sprintf(text, FormatPValue(p))
+	return fmt.Sprintf(text, wording.FormatPValue(p))
 }
 
 // InWords returns the last day of the look, which is its date everywhere, and the day on which it is published.
@@ -160,9 +161,10 @@ func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 	}
 	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name,
 		nameIn(p), LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)))
-	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), FormatCount(row.Visitors))
+	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End),
+		wording.FormatCount(row.Visitors))
 	if row.Chance != nil {
-		text += fmt.Sprintf(", with a chance of %s to beat %s", FormatChance(*row.Chance), j.Variations[0].Name)
+		text += fmt.Sprintf(", with a chance of %s to beat %s", wording.FormatChance(*row.Chance), j.Variations[0].Name)
 	}
 	return text + "."
 }
@@ -185,7 +187,7 @@ func (c *Slice) ConclusiveVerdict(of *Comparison) stats.Verdict {
 func ExplainAll(reasons []stats.Reason) string {
 	texts := make([]string, len(reasons))
 	for i, r := range reasons {
-		texts[i] = ExplainReason(r)
+		texts[i] = wording.ExplainReason(r)
 	}
 	return strings.Join(texts, "; ")
 }
@@ -282,7 +284,7 @@ func (r *Report) LooksInWords() string {
 	text := "Looks: none yet"
 	if n := len(r.Looks); n > 0 {
 		text = fmt.Sprintf("Looks: %d, the last one on %s with %s visitors", n, lastDay(r.Looks[n-1].End),
-			FormatCount(r.Looks[n-1].Visitors))
+			wording.FormatCount(r.Looks[n-1].Visitors))
 	}
 	if r.NextLook != nil {
 		text += "; the " + r.NextLook.InWords()

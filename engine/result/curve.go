@@ -8,6 +8,7 @@ import (
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 )
 
@@ -190,7 +191,7 @@ func (n *Novelty) inWords(control, variation string) string {
 			"conversions."
 	}
 	ages := fmt.Sprintf("first conversions come after %s in %s and %s in %s (p = %s)", inDays(*n.MeanAge.Variation),
-		variation, inDays(*n.MeanAge.Control), control, FormatPValue(*n.PValue))
+		variation, inDays(*n.MeanAge.Control), control, wording.FormatPValue(*n.PValue))
 	switch n.Finding {
 	case Fades:
 		return "The effect of " + variation + " fades with exposure: " + ages + "."
@@ -240,4 +241,4 @@ func (r *Report) AddNovelty(atLook []Novelty) {
 	}
 }
 
-func inDays(days float64) string { return FormatNumber(days, 1) + " days" }
+func inDays(days float64) string { return wording.FormatNumber(days, 1) + " days" }

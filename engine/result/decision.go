@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 )
 
@@ -149,7 +150,7 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 		found.Text = fmt.Sprintf("Wait for the conversions of the last %s%s.", w.EndInWords(), whenNext(a))
 	}
 	for _, reason := range r.Conclusion.Reasons {
-		found.Reasons = append(found.Reasons, DecisionReason{Code: reason, Text: ExplainReason(reason)})
+		found.Reasons = append(found.Reasons, DecisionReason{Code: reason, Text: wording.ExplainReason(reason)})
 	}
 	return found
 }
@@ -347,7 +348,7 @@ func excludedLifts(lower, upper *float64) string {
 	return ""
 }
 
-func percentAt(lift float64) string { return FormatPercent(lift, 1, true) }
+func percentAt(lift float64) string { return wording.FormatPercent(lift, 1, true) }
 
 // lowerFirst returns a sentence that follows a colon.
 func lowerFirst(sentence string) string {

@@ -3,12 +3,12 @@ package result_test
 import (
 	"fmt"
 
-	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 )
 
 // A fraction in per cent with the decimals that its uncertainty justifies.
 func ExampleFormatPercent() {
-	fmt.Println(result.FormatPercent(0.2483, result.PercentDecimals(0.12), true))
+	fmt.Println(wording.FormatPercent(0.2483, wording.PercentDecimals(0.12), true))
 	// Output:
 	// +24.8 %
 }

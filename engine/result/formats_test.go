@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+
+	"lifthouse/engine/wording"
 )
 
 // formatExamples are in testdata/formats.json. The dashboard has the same formats and tests them with the same file
@@ -48,23 +50,23 @@ func TestFormatsOfSharedExamples(t *testing.T) {
 		}
 	}
 	for _, e := range examples.Percent {
-		check("Percent", e, FormatPercent(e.X, e.Decimals, e.Sign), e.Text)
+		check("Percent", e, wording.FormatPercent(e.X, e.Decimals, e.Sign), e.Text)
 	}
 	for _, e := range examples.Number {
-		check("Number", e, FormatNumber(e.X, e.Decimals), e.Text)
+		check("Number", e, wording.FormatNumber(e.X, e.Decimals), e.Text)
 	}
 	for _, e := range examples.Probability {
-		check("Probability", e, FormatPValue(e.P), e.Text)
+		check("Probability", e, wording.FormatPValue(e.P), e.Text)
 	}
 	for _, e := range examples.Chance {
-		check("Chance", e, FormatChance(e.P), e.Text)
+		check("Chance", e, wording.FormatChance(e.P), e.Text)
 	}
 	for _, e := range examples.Grouped {
-		check("Grouped", e, FormatCount(e.N), e.Text)
+		check("Grouped", e, wording.FormatCount(e.N), e.Text)
 	}
 	for _, e := range examples.Decimals {
-		check("Decimals", e, SpreadDecimals(e.Spread), e.Decimals)
-		check("PercentDecimals", e, PercentDecimals(e.Spread), e.PercentDecimals)
+		check("Decimals", e, wording.SpreadDecimals(e.Spread), e.Decimals)
+		check("PercentDecimals", e, wording.PercentDecimals(e.Spread), e.PercentDecimals)
 	}
 	if count < 150 {
 		t.Errorf("compared %d examples, want at least 150", count)

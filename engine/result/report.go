@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/stats"
 )
@@ -449,7 +450,7 @@ func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *
 // InWords returns a line for the declaration of the plan. mde is the minimum effect of the campaign in per cent.
 func (e *PlanEstimate) InWords(mde float64) string {
 	text := fmt.Sprintf("%d days detect a lift of %s at %s visitors a day", e.Days,
-		FormatPercent(e.Detectable, 1, true), FormatCount(int64(math.Round(e.VisitorsPerDay))))
+		wording.FormatPercent(e.Detectable, 1, true), wording.FormatCount(int64(math.Round(e.VisitorsPerDay))))
 	if e.Detectable > mde/100 {
 		return text + fmt.Sprintf(": too short for the minimum effect of %v %%", mde)
 	}

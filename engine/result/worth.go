@@ -6,19 +6,21 @@ import (
 	"slices"
 	"strings"
 
+	"lifthouse/engine/effects"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
 	"lifthouse/stats"
 )
 
 // Worth is what the treatments of a report are worth, and how that is known.
 type Worth struct {
-	Pool     worth.PoolSummary `json:"pool"`
-	Currency string            `json:"currency,omitempty"`
-	Items    []WorthItem       `json:"items"` // by treatment
-	PoolText string            `json:"poolText"`
+	Pool     effects.PoolSummary `json:"pool"`
+	Currency string              `json:"currency,omitempty"`
+	Items    []WorthItem         `json:"items"` // by treatment
+	PoolText string              `json:"poolText"`
 }
 
 // WorthItem is what a treatment is worth, in numbers and in words.
@@ -48,7 +50,7 @@ func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, pool *worth.Pool, cur
 	}
 	r.Worth = &Worth{
 		Pool: pool.Summary, Currency: currency, Items: []WorthItem{},
-		PoolText: poolInWords(&pool.Summary, metrics[p.Declared.Metric].name, "campaign"),
+		PoolText: pool.Summary.InWords(metrics[p.Declared.Metric].name, "campaign"),
 	}
 	for _, item := range items {
 		if reason != "" {
@@ -78,10 +80,10 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 		return i
 	case i.Expected.PerMonth == nil:
 		if i.Expected.Lift != nil {
-			i.Text = ExpectedLiftInWords(i.Expected.Lift)
+			i.Text = i.Expected.Lift.LiftInWords()
 		}
 		if i.Observed.Lift != nil {
-			i.ObservedText = fmt.Sprintf("Observed: %s.", FormatPercent(*i.Observed.Lift, 1, true))
+			i.ObservedText = fmt.Sprintf("Observed: %s.", wording.FormatPercent(*i.Observed.Lift, 1, true))
 		}
 		return i
 	}
@@ -89,7 +91,7 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 	if strings.HasPrefix(unit, "of ") && currency != "" {
 		unit = currency + " " + unit
 	}
-	i.Text = fmt.Sprintf("Expected %s %s a month", estimateInWords(i.Expected.PerMonth, FormatRounded), unit)
+	i.Text = fmt.Sprintf("Expected %s %s a month", i.Expected.PerMonth.InWords(FormatRounded), unit)
 	if value := i.Expected.ValuePerMonth; value != nil && i.Metric != query.ValuePerVisitor {
 		i.Text += fmt.Sprintf(", about %s (%s to %s)", FormatRounded(value.Value), FormatRounded(value.Interval[0]),
 			FormatRounded(value.Interval[1]))
@@ -103,29 +105,6 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 	return i
 }
 
-func estimateInWords(e *worth.Estimate, write func(float64) string) string {
-	return fmt.Sprintf("%s (%.0f %% interval %s to %s)", write(e.Value), 100*worth.Level, write(e.Interval[0]),
-		write(e.Interval[1]))
-}
-
-// poolInWords says how large effects typically are here. of is the word for what the pool is made of.
-func poolInWords(pool *worth.PoolSummary, metric, of string) string {
-	in := func(x float64) string { return "±" + FormatPercent(x, 1, false) }
-	if pool.Campaigns == 0 {
-		return fmt.Sprintf("No %s is known yet: an experiment is assumed to change %s by %s.", of, metric,
-			in(pool.TypicalEffect.Value))
-	}
-	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %d %s", metric,
-		in(pool.TypicalEffect.Value), pool.Campaigns, map[bool]string{true: of, false: of + "s"}[pool.Campaigns == 1])
-	if pool.Campaigns < leastPool {
-		text += fmt.Sprintf("; %s is assumed without any", in(pool.Anchor))
-	}
-	return text + ")."
-}
-
-// leastPool is the number of campaigns from which their effects say more than the assumption before them.
-const leastPool = 5
-
 // FormatRounded writes a number of a worth with its sign and two digits, so that it does not change with every visitor.
 func FormatRounded(x float64) string {
 	x = worth.RoundMoney(x)
@@ -133,5 +112,5 @@ func FormatRounded(x float64) string {
 	if x != 0 && math.Abs(x) < 10 {
 		decimals = min(int(math.Ceil(1-math.Log10(math.Abs(x)))), 9)
 	}
-	return FormatSigned(x, decimals)
+	return wording.FormatSigned(x, decimals)
 }

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/effects"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
-	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
@@ -134,15 +134,15 @@ func TestLearnedPriorStays(t *testing.T) {
 		if of.learned == nil {
 			continue
 		}
-		var effects [][]stats.PooledEffect
+		var pooled [][]stats.PooledEffect
 		for _, past := range priorCampaigns {
 			if slices.Contains(of.learned, past.id) {
-				effects = append(effects, []stats.PooledEffect{past.effect()})
+				pooled = append(pooled, []stats.PooledEffect{past.effect()})
 			}
 		}
 		want[of.id] = &catalogue.Prior{
-			StandardDeviation: 100 * worth.NewFit(.2, effects).TypicalEffect().Mean,
-			Campaigns:         new(len(effects)),
+			StandardDeviation: 100 * effects.NewFit(.2, pooled).TypicalEffect().Mean,
+			Campaigns:         new(len(pooled)),
 		}
 	}
 	same := func(when string, e *engine.Engine, c *catalogue.Catalogue, kept bool) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/effects"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
@@ -147,7 +148,7 @@ func TestWorthThroughTheLedger(t *testing.T) {
 // and in two weeks of the others.
 func compareProgramme(t *testing.T, p *worth.Programme, counts map[int64]*counted, first int64) {
 	t.Helper()
-	var effects [][]stats.PooledEffect
+	var pooled [][]stats.PooledEffect
 	var scales []float64
 	for k := range int64(campaignsOfProgramme) {
 		days, converted := 14., counts[first+k].weeks
@@ -156,12 +157,12 @@ func compareProgramme(t *testing.T, p *worth.Programme, counts map[int64]*counte
 		}
 		n := days * visitorsOfDay
 		mean := float64(converted[0]+converted[1]) / (2 * n)
-		effects = append(effects, []stats.PooledEffect{{
+		pooled = append(pooled, []stats.PooledEffect{{
 			Value: float64(converted[1]-converted[0]) / n / mean, StandardError: math.Sqrt(mean*(1-mean)*2/n) / mean,
 		}})
 		scales = append(scales, mean*2*visitorsOfDay*30)
 	}
-	fit := worth.NewFit(.2, effects)
+	fit := effects.NewFit(.2, pooled)
 	near := func(what string, got, want float64) {
 		t.Helper()
 		if math.Abs(got-want) > 1e-9*math.Max(math.Abs(want), 1e-3) {
@@ -176,7 +177,7 @@ func compareProgramme(t *testing.T, p *worth.Programme, counts map[int64]*counte
 		near("expected", item.Expected.PerMonth.Value, want.Mean*scales[k])
 		near("lower", item.Expected.PerMonth.Interval[0], want.Lower*scales[k])
 		near("upper", item.Expected.ValuePerMonth.Interval[1], want.Upper*scales[k]*50)
-		near("observed", *item.Observed.PerMonth, effects[k][0].Value*scales[k])
+		near("observed", *item.Observed.PerMonth, pooled[k][0].Value*scales[k])
 		near("chance", *item.Chance, want.Chance)
 	}
 	near("typical effect", p.TypicalEffect.Value, fit.TypicalEffect().Mean)

@@ -1,3 +1,5 @@
+// Package worth says what decisions are truly worth: the campaigns of a website as pools for package effects, and what
+// their effects make in a month.
 package worth
 
 import (
@@ -8,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"lifthouse/engine/effects"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
@@ -66,19 +69,6 @@ func LatestState(rows []looks.Row) (state []looks.Row) {
 	return state
 }
 
-// PoolSummary says how much a pool knows.
-type PoolSummary struct {
-	Campaigns     int      `json:"campaigns"` // from which the typical effect is known
-	TypicalEffect Estimate `json:"typicalEffect"`
-	Anchor        float64  `json:"anchor"` // the typical effect that is assumed without campaigns
-}
-
-// Estimate is a number with its interval at Level.
-type Estimate struct {
-	Value    float64    `json:"value"`
-	Interval [2]float64 `json:"interval"`
-}
-
 // Item is what a treatment is worth: what a variation for everybody instead of control changes.
 type Item struct {
 	VariationID int64        `json:"variationId"`
@@ -107,9 +97,9 @@ type Observed struct {
 
 // TrueValue is what the true effect is expected to be.
 type TrueValue struct {
-	Lift          *Estimate `json:"lift"` // null: the mean of control may not be above 0
-	PerMonth      *Estimate `json:"perMonth"`
-	ValuePerMonth *Estimate `json:"valuePerMonth"`
+	Lift          *effects.Estimate `json:"lift"` // null: the mean of control may not be above 0
+	PerMonth      *effects.Estimate `json:"perMonth"`
+	ValuePerMonth *effects.Estimate `json:"valuePerMonth"`
 }
 
 // The reasons why there is no worth, or no worth a month.
@@ -131,10 +121,10 @@ const (
 // Pool has what the campaigns of a pool say about each other. The campaigns must be in an order that does not change.
 type Pool struct {
 	Key       PoolKey
-	Summary   PoolSummary
+	Summary   effects.PoolSummary
 	campaigns []Campaign
 	items     map[schema.Subject][]Item
-	fit       *Fit
+	fit       *effects.Fit
 	fitted    map[*Item]int // number of each fitted treatment
 	advice    func() *Advice
 }
@@ -165,10 +155,10 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 		mdes = all
 	}
 	mde := medianOf(mdes)
-	pool.fit, pool.advice = NewFit(mde, fitted), sync.OnceValue(pool.advise)
-	pool.Summary = PoolSummary{len(fitted), estimateOf(pool.fit.TypicalEffect(), unscaled), medianTau * mde}
+	pool.fit, pool.advice = effects.NewFit(mde, fitted), sync.OnceValue(pool.advise)
+	pool.Summary = pool.fit.Summary()
 	for item, i := range pool.fitted {
-		item.expect(pool.fit.TrueEffect(i), &pool.fit.effects[i])
+		item.expect(pool.fit.TrueEffect(i), &pool.fit.Effects[i])
 	}
 	return pool
 }
@@ -179,13 +169,13 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 func LearnPrior(key PoolKey, ended []Campaign, mde float64) catalogue.Prior {
 	known := NewPool(key, ended).Summary
 	if known.Campaigns == 0 {
-		known = NewPast(mde, nil).Pool
+		known = effects.NewPast(mde, nil).Pool
 	}
-	return known.Prior()
+	return PriorOf(known)
 }
 
-// Prior returns the prior of a campaign that follows those of a pool.
-func (s PoolSummary) Prior() catalogue.Prior {
+// PriorOf returns the prior of a campaign that follows those of a pool.
+func PriorOf(s effects.PoolSummary) catalogue.Prior {
 	return catalogue.Prior{StandardDeviation: 100 * s.TypicalEffect.Value, Campaigns: &s.Campaigns}
 }
 
@@ -205,31 +195,6 @@ func medianOf(x []float64) float64 {
 
 // defaultMDE is the minimum effect of a pool without campaigns: that of the catalogue.
 const defaultMDE = .2
-
-func unscaled(x float64) float64 { return x }
-
-func estimateOf(e Expected, scale func(float64) float64) Estimate {
-	return Estimate{scale(e.Mean), [2]float64{scale(e.Lower), scale(e.Upper)}}
-}
-
-// observedLift returns the observed lift; nil: the mean of control is not above 0.
-func observedLift(effect *stats.PooledEffect) *float64 {
-	if lift, exists := effect.Lift(effect.Value); exists {
-		return &lift
-	}
-	return nil
-}
-
-// expectedLift returns the lift of a true effect; nil: the mean of control may not be above 0.
-func expectedLift(e Expected, effect *stats.PooledEffect) *Estimate {
-	lower, _ := effect.Lift(e.Lower)
-	mean, _ := effect.Lift(e.Mean)
-	upper, exists := effect.Lift(e.Upper)
-	if !exists {
-		return nil
-	}
-	return &Estimate{mean, [2]float64{lower, upper}}
-}
 
 // observe returns the items of the treatments with what is observed, and the effects.
 func (c *Campaign) observe() (items []Item, effects []stats.PooledEffect) {
@@ -274,7 +239,7 @@ func (c *Campaign) observeRow(row *looks.Row, item *Item) stats.PooledEffect {
 	if item.Reason = effect.Reason; item.Reason != "" {
 		return effect
 	}
-	item.Observed = &Observed{Lift: observedLift(&effect)}
+	item.Observed = &Observed{Lift: effects.ObservedLift(&effect)}
 	if item.Observed.Lift == nil {
 		item.LiftReason = stats.ReasonBaselineZero
 	}
@@ -306,17 +271,17 @@ func (c *Campaign) observeRow(row *looks.Row, item *Item) stats.PooledEffect {
 }
 
 // expect sets what is expected.
-func (i *Item) expect(e Expected, effect *stats.PooledEffect) {
+func (i *Item) expect(e effects.Expected, effect *stats.PooledEffect) {
 	i.Chance = &e.Chance
-	i.Expected = &TrueValue{Lift: expectedLift(e, effect)}
+	i.Expected = &TrueValue{Lift: effects.ExpectedLift(e, effect)}
 	if i.LiftReason == "" && i.Expected.Lift == nil {
 		i.LiftReason = stats.ReasonBaselineNotDistinguishable
 	}
-	times := func(scale float64) *Estimate {
+	times := func(scale float64) *effects.Estimate {
 		if scale == 0 {
 			return nil
 		}
-		return new(estimateOf(e, func(x float64) float64 { return x * scale }))
+		return new(effects.EstimateOf(e, func(x float64) float64 { return x * scale }))
 	}
 	i.Expected.PerMonth, i.Expected.ValuePerMonth = times(i.scale), times(i.valueScale)
 }

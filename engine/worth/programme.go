@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/effects"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/query"
@@ -25,21 +26,21 @@ type Outcome struct {
 
 // Programme says what the shipped variations of a pool are worth together, and how much one can expect of the next.
 type Programme struct {
-	WebsiteID     int64           `json:"websiteId"`
-	GoalID        int64           `json:"goalId,omitzero"` // absent: all goals count
-	GoalName      string          `json:"goalName,omitempty"`
-	Metric        query.Metric    `json:"metric"` // representative of those of the pool
-	Currency      string          `json:"currency,omitempty"`
-	AsOf          *time.Time      `json:"asOf"` // end of the latest state; null: there is none
-	Campaigns     Counts          `json:"campaigns"`
-	TypicalEffect Estimate        `json:"typicalEffect"`
-	Mean          Estimate        `json:"mean"` // of true effects
-	Anchor        float64         `json:"anchor"`
-	Total         Total           `json:"total"`
-	Curve         []CurvePoint    `json:"curve"`
-	Advice        *Advice         `json:"advice"`    // null: there is no campaign
-	Sentences     []string        `json:"sentences"` // what the programme says
-	Items         []ProgrammeItem `json:"items"`
+	WebsiteID     int64            `json:"websiteId"`
+	GoalID        int64            `json:"goalId,omitzero"` // absent: all goals count
+	GoalName      string           `json:"goalName,omitempty"`
+	Metric        query.Metric     `json:"metric"` // representative of those of the pool
+	Currency      string           `json:"currency,omitempty"`
+	AsOf          *time.Time       `json:"asOf"` // end of the latest state; null: there is none
+	Campaigns     Counts           `json:"campaigns"`
+	TypicalEffect effects.Estimate `json:"typicalEffect"`
+	Mean          effects.Estimate `json:"mean"` // of true effects
+	Anchor        float64          `json:"anchor"`
+	Total         Total            `json:"total"`
+	Curve         []CurvePoint     `json:"curve"`
+	Advice        *Advice          `json:"advice"`    // null: there is no campaign
+	Sentences     []string         `json:"sentences"` // what the programme says
+	Items         []ProgrammeItem  `json:"items"`
 }
 
 // Counts count the campaigns of a pool. Those excluded by data are too early, too small, or have a sample ratio
@@ -53,24 +54,17 @@ type Counts struct {
 
 // Total is the sum over the shipped variations of a period.
 type Total struct {
-	PerMonth        *Sum         `json:"perMonth"`        // null: they have several metrics
-	ValuePerMonth   *Sum         `json:"valuePerMonth"`   // null: no value is known
+	PerMonth        *effects.Sum `json:"perMonth"`        // null: they have several metrics
+	ValuePerMonth   *effects.Sum `json:"valuePerMonth"`   // null: no value is known
 	Exaggeration    *float64     `json:"exaggeration"`    // observed / expected; null: the expected sum is not above 0
 	ProbablyNothing float64      `json:"probablyNothing"` // expected number with a true effect at or below 0
 	Reason          stats.Reason `json:"reason,omitempty"`
 }
 
-// Sum is a sum as observed and as expected, with the interval of the true sum.
-type Sum struct {
-	Observed float64    `json:"observed"`
-	Expected float64    `json:"expected"`
-	Interval [2]float64 `json:"interval"`
-}
-
 // CurvePoint is the sum of what was shipped up to a day, by today's knowledge: in value, if it is known.
 type CurvePoint struct {
 	Date string `json:"date"`
-	Sum
+	effects.Sum
 }
 
 // Advice says what to test next.
@@ -84,14 +78,8 @@ type Advice struct {
 
 // PlanChance is the chance that a plan finds the next variation to be better.
 type PlanChance struct {
-	Weeks   int     `json:"weeks"`
-	WinRate WinRate `json:"winRate"`
-}
-
-// WinRate is the share of variations that win. Observed counts all, Expected those that are truly better.
-type WinRate struct {
-	Observed float64 `json:"observed"`
-	Expected float64 `json:"expected"`
+	Weeks   int             `json:"weeks"`
+	WinRate effects.WinRate `json:"winRate"`
 }
 
 // ProgrammeItem is a treatment of a campaign of the pool.
@@ -110,7 +98,7 @@ func (p *Pool) NewProgramme(from, to string) *Programme {
 		WebsiteID: p.Key.WebsiteID, GoalID: p.Key.GoalID, Metric: p.Key.Metric,
 		TypicalEffect: p.Summary.TypicalEffect, Anchor: p.Summary.Anchor, Curve: []CurvePoint{},
 		Items: []ProgrammeItem{},
-		Mean:  estimateOf(p.fit.MeanEffect(), unscaled),
+		Mean:  effects.EstimateOf(p.fit.MeanEffect(), effects.Unscaled),
 	}
 	r.Campaigns.Pooled = p.Summary.Campaigns
 	var shipped []shippedItem
@@ -174,20 +162,20 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 		t.Reason = ReasonNothingShipped
 		return t
 	}
-	sum := func(scaleOf func(*Item) float64) *Sum {
-		factors := make([]float64, len(p.fit.effects))
+	sum := func(scaleOf func(*Item) float64) *effects.Sum {
+		factors := make([]float64, len(p.fit.Effects))
 		observed, isKnown := 0.0, false
 		for _, s := range shipped {
 			scale := scaleOf(s.Item)
 			factors[s.number] = scale
-			observed += scale * p.fit.effects[s.number].Value
+			observed += scale * p.fit.Effects[s.number].Value
 			isKnown = isKnown || scale != 0
 		}
 		if !isKnown {
 			return nil
 		}
 		e := p.fit.Total(factors)
-		return &Sum{observed, e.Mean, [2]float64{e.Lower, e.Upper}}
+		return &effects.Sum{Observed: observed, Expected: e.Mean, Interval: [2]float64{e.Lower, e.Upper}}
 	}
 	isSame := func(s shippedItem) bool { return s.Metric == shipped[0].Metric }
 	if !slices.ContainsFunc(shipped, func(s shippedItem) bool { return !isSame(s) }) {
@@ -214,7 +202,7 @@ func (p *Pool) advise() *Advice {
 	for i := range p.campaigns {
 		items := p.items[p.campaigns[i].Plan.Subject]
 		if k := slices.IndexFunc(items, func(i Item) bool { return i.Observed != nil }); k >= 0 {
-			known = append(known, baseline{&p.campaigns[i], p.fit.effects[p.fitted[&items[k]]].Mean})
+			known = append(known, baseline{&p.campaigns[i], p.fit.Effects[p.fitted[&items[k]]].Mean})
 		}
 	}
 	if len(known) == 0 {
@@ -253,7 +241,7 @@ func (p *Pool) advise() *Advice {
 	for _, weeks := range []int{2, 4, 8, 12} {
 		if size, reason := sizeOf(weeks); reason == "" {
 			visitors := pace * daysOfWeek * float64(weeks)
-			a.Plans = append(a.Plans, PlanChance{weeks, p.fit.winRate(func(lift float64) float64 {
+			a.Plans = append(a.Plans, PlanChance{weeks, p.fit.WinRate(func(lift float64) float64 {
 				if power, reason := size.PowerAt(lift, visitors); reason == "" {
 					return *power
 				}
@@ -262,30 +250,4 @@ func (p *Pool) advise() *Advice {
 		}
 	}
 	return a
-}
-
-// winRate returns how often the next treatment is found to be better, given the power at each lift, and how often
-// rightly. Both are means over its true effect.
-func (f *Fit) winRate(powerAt func(lift float64) float64) (rate WinRate) {
-	var mixture []normal
-	for g, w := range f.posterior {
-		for j, probability := range f.grid[g].shape.probability {
-			p := &f.grid[g]
-			mixture = append(mixture, normal{w * probability, p.mu, p.shape.spreads[j] * p.tau})
-		}
-	}
-	const steps, widest = 60, 5 // typical effects
-	width := widest * f.TypicalEffect().Mean / steps
-	below := 0.0
-	for i := -steps; i < steps; i++ {
-		up := shareBelow(mixture, float64(i+1)*width)
-		if i == steps-1 {
-			up = 1
-		}
-		found := (up - below) * powerAt((float64(i)+.5)*width)
-		if below, rate.Observed = up, rate.Observed+found; i >= 0 {
-			rate.Expected += found
-		}
-	}
-	return rate
 }

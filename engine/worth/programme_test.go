@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/effects"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
@@ -71,19 +72,19 @@ func TestProgrammeEqualsTheFit(t *testing.T) {
 		campaign(1, 5000, 300, 360, catalogue.Shipped, 3), campaign(2, 4000, 260, 250, catalogue.Dropped, 4),
 		campaign(3, 6000, 330, 400, catalogue.Shipped, 9), campaign(4, 3000, 180, 181, Undecided, 1),
 	}
-	var effects [][]stats.PooledEffect
+	var pooled [][]stats.PooledEffect
 	factors := make([]float64, len(campaigns))
 	observed := 0.0
 	for i, x := range [][3]float64{{5000, 300, 360}, {4000, 260, 250}, {6000, 330, 400}, {3000, 180, 181}} {
 		n, mean := x[0], (x[1]+x[2])/(2*x[0])
 		e := stats.PooledEffect{Value: (x[2] - x[1]) / n / mean, StandardError: math.Sqrt(mean*(1-mean)*2/n) / mean}
-		effects = append(effects, []stats.PooledEffect{e})
+		pooled = append(pooled, []stats.PooledEffect{e})
 		if i == 0 || i == 2 {
 			factors[i] = 50 * mean * 2 * n * 30 / 14
 			observed += factors[i] * e.Value
 		}
 	}
-	want := NewFit(.2, effects).Total(factors)
+	want := effects.NewFit(.2, pooled).Total(factors)
 	p := programmeOf("", "", campaigns...)
 	total := p.Total.ValuePerMonth
 	if !nearly(total.Observed, observed) || !nearly(total.Expected, want.Mean) || !nearly(total.Interval[0], want.Lower) || !nearly(total.Interval[1], want.Upper) {
@@ -94,7 +95,7 @@ func TestProgrammeEqualsTheFit(t *testing.T) {
 	}
 	nothing := 0.0
 	for _, i := range []int{0, 2} {
-		nothing += 1 - NewFit(.2, effects).TrueEffect(i).Chance
+		nothing += 1 - effects.NewFit(.2, pooled).TrueEffect(i).Chance
 	}
 	if !nearly(p.Total.ProbablyNothing, nothing) || p.Campaigns != (Counts{4, 2, 0, 0}) || len(p.Curve) != 2 || p.Curve[1].Sum != *total {
 		t.Errorf("%+v, curve %+v, want %v for nothing", p.Total, p.Curve, nothing)
@@ -188,32 +189,6 @@ func TestLiftNeedsABaseline(t *testing.T) {
 			t.Errorf("%d and %d: a month %+v", test.control, test.treatment, i.Expected.PerMonth)
 		}
 		must.Get(json.Marshal(i))(t)
-	}
-}
-
-// TestWinRate compares win rates with closed forms: of a power that is a normal distribution function, under the normal
-// mixtures of the posterior.
-func TestWinRate(t *testing.T) {
-	fit := pool(campaign(1, 5000, 300, 360, catalogue.Shipped, 3),
-		campaign(2, 4000, 260, 250, catalogue.Dropped, 4)).fit
-	below := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
-	const at, width = .03, .02 // of the power
-	wins, better := 0.0, 0.0
-	for g, w := range fit.posterior {
-		p := fit.grid[g]
-		for j, probability := range p.shape.probability {
-			if spread := p.shape.spreads[j] * p.tau; probability > 0 {
-				wins += w * probability * below((p.mu-at)/math.Hypot(width, spread))
-				better += w * probability * below(p.mu/spread)
-			}
-		}
-	}
-	if got := fit.winRate(func(lift float64) float64 { return below((lift - at) / width) }); math.Abs(got.Observed-wins) > 1e-3 || got.Expected >= got.Observed {
-		t.Errorf("%+v, want %v", got, wins)
-	}
-	if got := fit.winRate(func(float64) float64 { return 1 }); !nearly(got.Observed, 1) ||
-		!nearly(got.Expected, better) {
-		t.Errorf("if all win: %+v, want %v", got, better)
 	}
 }
 

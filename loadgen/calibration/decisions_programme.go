@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"lifthouse/engine/worth"
+	"lifthouse/engine/effects"
 	"lifthouse/stats"
 )
 
@@ -29,8 +29,8 @@ var ProgrammeDefaults = ProgrammeOptions{Campaigns: 72_000, Seed: 7}
 // sizesOfProgrammes are the numbers of campaigns of a programme.
 var sizesOfProgrammes = []int{5, 8, 15, 30, 60}
 
-// effects draw the true effects of a programme, in minimum effects. i is the number of the campaign among n.
-type effects struct {
+// trueEffects draw the true effects of a programme, in minimum effects. i is the number of the campaign among n.
+type trueEffects struct {
 	name   string
 	people bool // stop campaigns that look bad, and ship some without a winner
 	draw   func(r *rand.Rand, i, n int, tau float64) float64
@@ -40,7 +40,7 @@ func normalEffects(sd, mean float64) func(*rand.Rand, int, int, float64) float64
 	return func(r *rand.Rand, _, _ int, _ float64) float64 { return r.NormFloat64()*sd + mean }
 }
 
-var populationsOfEffects = []effects{
+var populationsOfEffects = []trueEffects{
 	{"normal, sd 1/1.96", false, normalEffects(1/1.96, 0)},
 	{"normal, sd 1/4", false, normalEffects(.25, 0)},
 	{"normal, sd 1/8", false, normalEffects(.125, 0)},
@@ -152,7 +152,7 @@ func runCampaign(r *rand.Rand, truth float64, people bool, critical [4]float64) 
 	panic("unreachable")
 }
 
-func simulateProgrammes(r *rand.Rand, of *effects, size, campaigns int, critical [4]float64) ProgrammeRow {
+func simulateProgrammes(r *rand.Rand, of *trueEffects, size, campaigns int, critical [4]float64) ProgrammeRow {
 	row := ProgrammeRow{Population: of.name, Size: size}
 	var stated, squares [4]float64
 	var truths float64
@@ -160,17 +160,17 @@ func simulateProgrammes(r *rand.Rand, of *effects, size, campaigns int, critical
 	for range campaigns / size {
 		tau := .15 * math.Exp(r.NormFloat64())
 		all := make([]programmeCampaign, size)
-		effects, factors := make([][]stats.PooledEffect, size), make([]float64, size)
+		pooled, factors := make([][]stats.PooledEffect, size), make([]float64, size)
 		truth, count := 0.0, 0
 		for i := range all {
 			all[i] = runCampaign(r, of.draw(r, i, size, tau), of.people, critical)
-			effects[i] = []stats.PooledEffect{all[i].effect}
+			pooled[i] = []stats.PooledEffect{all[i].effect}
 			if all[i].shipped {
 				truth, factors[i] = truth+all[i].truth, 1
 				count++
 			}
 		}
-		fit := worth.NewFit(1, effects)
+		fit := effects.NewFit(1, pooled)
 		var sums [4]float64
 		for k, means := range [][]float64{observedEffects(all), jamesStein(all), maximumPosterior(all)} {
 			for i := range all {

@@ -1,6 +1,6 @@
 // @ts-check
 import steps from "../../../engine/result/next_steps.json" with { type: "json" };
-import texts from "../../../engine/result/reasons.json" with { type: "json" };
+import texts from "../../../engine/wording/reasons.json" with { type: "json" };
 
 /** @import { MetricName, Results, Subject } from "./types.d.ts" */
 

@@ -1,4 +1,4 @@
-package worth
+package effects
 
 import (
 	"encoding/json"
@@ -102,5 +102,30 @@ func TestLimits(t *testing.T) {
 	}
 	if e := NewFit(.2, nil).TypicalEffect(); math.Abs(e.Mean-.05) > .004 {
 		t.Errorf("the typical effect without campaigns is %g, want about a quarter of the minimum effect", e.Mean)
+	}
+}
+
+// TestWinRate compares win rates with closed forms: of a power that is a normal distribution function, under the normal
+// mixtures of the posterior.
+func TestWinRate(t *testing.T) {
+	fit := NewFit(.2, [][]stats.PooledEffect{{{Value: .18, StandardError: .075}}, {{Value: -.04, StandardError: .085}}})
+	below := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	const at, width = .03, .02 // of the power
+	wins, better := 0.0, 0.0
+	for g, w := range fit.posterior {
+		p := fit.grid[g]
+		for j, probability := range p.shape.probability {
+			if spread := p.shape.spreads[j] * p.tau; probability > 0 {
+				wins += w * probability * below((p.mu-at)/math.Hypot(width, spread))
+				better += w * probability * below(p.mu/spread)
+			}
+		}
+	}
+	if got := fit.WinRate(func(lift float64) float64 { return below((lift - at) / width) }); math.Abs(got.Observed-wins) > 1e-3 || got.Expected >= got.Observed {
+		t.Errorf("%+v, want %v", got, wins)
+	}
+	if got := fit.WinRate(func(float64) float64 { return 1 }); !nearly(got.Observed, 1) ||
+		!nearly(got.Expected, better) {
+		t.Errorf("if all win: %+v, want %v", got, better)
 	}
 }

@@ -1,4 +1,4 @@
-package worth
+package effects
 
 import "lifthouse/stats"
 
@@ -49,7 +49,7 @@ func NewPast(mde float64, tests []PastTest) *Past {
 			item := PastItem{Name: t.Name, Treatment: i + 1, Shipped: t.Shipped == i+1, Reason: e.Reason}
 			number := -1
 			if e.Reason == "" {
-				item.Observed = observedLift(e)
+				item.Observed = ObservedLift(e)
 				number, own = n, append(own, *e)
 				n++
 			}
@@ -60,7 +60,7 @@ func NewPast(mde float64, tests []PastTest) *Past {
 		}
 	}
 	fit := NewFit(mde, fitted)
-	p.Pool = PoolSummary{len(fitted), estimateOf(fit.TypicalEffect(), unscaled), medianTau * mde}
+	p.Pool = fit.Summary()
 	factors := make([]float64, n)
 	var total PastTotal
 	for i := range p.Items {
@@ -69,7 +69,7 @@ func NewPast(mde float64, tests []PastTest) *Past {
 			continue
 		}
 		e := fit.TrueEffect(number)
-		item.Expected, item.Chance = expectedLift(e, &fit.effects[number]), &e.Chance
+		item.Expected, item.Chance = ExpectedLift(e, &fit.Effects[number]), &e.Chance
 		switch {
 		case item.Observed == nil:
 			item.Reason = stats.ReasonBaselineZero
@@ -79,7 +79,7 @@ func NewPast(mde float64, tests []PastTest) *Past {
 		if item.Shipped {
 			factors[number] = 1
 			total.Shipped++
-			total.Observed += fit.effects[number].Value
+			total.Observed += fit.Effects[number].Value
 			total.ProbablyNothing += 1 - e.Chance
 		}
 	}
@@ -92,4 +92,56 @@ func NewPast(mde float64, tests []PastTest) *Past {
 		p.Total = &total
 	}
 	return p
+}
+
+// PoolSummary says how much a pool knows.
+type PoolSummary struct {
+	Campaigns     int      `json:"campaigns"` // from which the typical effect is known
+	TypicalEffect Estimate `json:"typicalEffect"`
+	Anchor        float64  `json:"anchor"` // the typical effect that is assumed without campaigns
+}
+
+// Summary says how much the campaigns of a fit say.
+func (f *Fit) Summary() PoolSummary {
+	return PoolSummary{len(f.first), EstimateOf(f.TypicalEffect(), Unscaled), medianTau * f.mde}
+}
+
+// Estimate is a number with its interval at Level.
+type Estimate struct {
+	Value    float64    `json:"value"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// Sum is a sum as observed and as expected, with the interval of the true sum.
+type Sum struct {
+	Observed float64    `json:"observed"`
+	Expected float64    `json:"expected"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// Unscaled returns a number as it is.
+func Unscaled(x float64) float64 { return x }
+
+// EstimateOf returns the mean and the interval of a posterior, on another scale.
+func EstimateOf(e Expected, scale func(float64) float64) Estimate {
+	return Estimate{scale(e.Mean), [2]float64{scale(e.Lower), scale(e.Upper)}}
+}
+
+// ObservedLift returns the observed lift; nil: the mean of control is not above 0.
+func ObservedLift(effect *stats.PooledEffect) *float64 {
+	if lift, exists := effect.Lift(effect.Value); exists {
+		return &lift
+	}
+	return nil
+}
+
+// ExpectedLift returns the lift of a true effect; nil: the mean of control may not be above 0.
+func ExpectedLift(e Expected, effect *stats.PooledEffect) *Estimate {
+	lower, _ := effect.Lift(e.Lower)
+	mean, _ := effect.Lift(e.Mean)
+	upper, exists := effect.Lift(e.Upper)
+	if !exists {
+		return nil
+	}
+	return &Estimate{mean, [2]float64{lower, upper}}
 }

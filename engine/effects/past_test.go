@@ -1,6 +1,7 @@
-package worth
+package effects
 
 import (
+	"math"
 	"testing"
 
 	"lifthouse/schema/schematest/check"
@@ -32,3 +33,5 @@ func TestPastEqualsTheFit(t *testing.T) {
 		t.Errorf("nothing: %+v", none)
 	}
 }
+
+func nearly(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }

@@ -1,8 +1,7 @@
-// Package worth estimates what decisions are truly worth. Of the variations that win, chance has helped more than it
-// has hurt, so their observed effects are too large. The campaigns of a website together show how large true effects
-// are, and with that each effect can be corrected: an empirical Bayes model whose parameters are integrated, not
-// estimated.
-package worth
+// Package effects estimates true effects. Of the variations that win, chance has helped more than it has hurt, so their
+// observed effects are too large. Many experiments together show how large true effects are, and with that each effect
+// can be corrected: an empirical Bayes model whose parameters are integrated, not estimated. It knows no store.
+package effects
 
 import (
 	"cmp"
@@ -76,32 +75,33 @@ type normal struct{ weight, mean, deviation float64 }
 
 // Fit is what the campaigns of a pool say about the true effects of their treatments.
 type Fit struct {
+	mde       float64
 	grid      []point
 	posterior []float64   // of the grid
 	mean      [][]float64 // of the true effect, by point and treatment
 	variance  [][]float64
-	effects   []stats.PooledEffect
-	campaign  []int         // of each treatment
-	first     [][]int       // treatments of each campaign
-	nodes     [][][]float64 // weights of the errors of control, by point and campaign
+	Effects   []stats.PooledEffect // of all treatments, in order
+	campaign  []int                // of each treatment
+	first     [][]int              // treatments of each campaign
+	nodes     [][][]float64        // weights of the errors of control, by point and campaign
 }
 
 // NewFit returns the fit of campaigns, each with the effects of its treatments. mde is the median minimum effect of the
 // campaigns, as a fraction. The effects of a campaign share the error of its control.
 func NewFit(mde float64, campaigns [][]stats.PooledEffect) *Fit {
-	f := &Fit{grid: newGrid(mde)}
+	f := &Fit{mde: mde, grid: newGrid(mde)}
 	for i, effects := range campaigns {
 		var own []int
 		for _, e := range effects {
-			own = append(own, len(f.effects))
-			f.effects, f.campaign = append(f.effects, e), append(f.campaign, i)
+			own = append(own, len(f.Effects))
+			f.Effects, f.campaign = append(f.Effects, e), append(f.campaign, i)
 		}
 		f.first = append(f.first, own)
 	}
 	logs := make([]float64, len(f.grid))
 	for g := range f.grid {
-		f.mean, f.variance = append(f.mean, make([]float64, len(f.effects))),
-			append(f.variance, make([]float64, len(f.effects)))
+		f.mean, f.variance = append(f.mean, make([]float64, len(f.Effects))),
+			append(f.variance, make([]float64, len(f.Effects)))
 		f.nodes = append(f.nodes, make([][]float64, len(campaigns)))
 		logs[g] = math.Log(f.grid[g].prior)
 		for i := range campaigns {
@@ -166,7 +166,7 @@ func controlNodes(treatments int) []float64 {
 // control, and the log of its likelihood up to a constant. If a campaign has one treatment, control's error is part of
 // the standard error.
 func (f *Fit) partsGiven(g, treatment int, control float64) (parts [2]normal, log float64) {
-	e, p := &f.effects[treatment], &f.grid[g]
+	e, p := &f.Effects[treatment], &f.grid[g]
 	own, y := e.StandardError*e.StandardError, e.Value
 	if len(f.first[f.campaign[treatment]]) > 1 {
 		own, y = own-e.Shared*e.Shared, y-e.Shared*control
@@ -301,7 +301,7 @@ func expectedOf(mixture []normal) Expected {
 	}
 	const tail = (1 - Level) / 2
 	e.Lower, e.Upper = quantileOf(mixture, tail, e.Mean, deviation), quantileOf(mixture, 1-tail, e.Mean, deviation)
-	e.Chance = 1 - shareBelow(mixture, 0)
+	e.Chance = max(1-shareBelow(mixture, 0), 0) // weights add up to 1 only up to rounding
 	return e
 }
 
@@ -355,4 +355,36 @@ func densityAt(mixture []normal, x float64) float64 {
 		}
 	}
 	return density
+}
+
+// WinRate is the share of variations that win. Observed counts all, Expected those that are truly better.
+type WinRate struct {
+	Observed float64 `json:"observed"`
+	Expected float64 `json:"expected"`
+}
+
+// WinRate returns how often the next treatment is found to be better, given the power at each lift, and how often
+// rightly. Both are means over its true effect.
+func (f *Fit) WinRate(powerAt func(lift float64) float64) (rate WinRate) {
+	var mixture []normal
+	for g, w := range f.posterior {
+		for j, probability := range f.grid[g].shape.probability {
+			p := &f.grid[g]
+			mixture = append(mixture, normal{w * probability, p.mu, p.shape.spreads[j] * p.tau})
+		}
+	}
+	const steps, widest = 60, 5 // typical effects
+	width := widest * f.TypicalEffect().Mean / steps
+	below := 0.0
+	for i := -steps; i < steps; i++ {
+		up := shareBelow(mixture, float64(i+1)*width)
+		if i == steps-1 {
+			up = 1
+		}
+		found := (up - below) * powerAt((float64(i)+.5)*width)
+		if below, rate.Observed = up, rate.Observed+found; i >= 0 {
+			rate.Expected += found
+		}
+	}
+	return rate
 }

@@ -1,0 +1,303 @@
+// Package audit is a second opinion on past tests: it reads a table of them, judges each by our statistics, and says
+// what all of them are truly worth together. It needs no store, and runs in a browser.
+package audit
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"lifthouse/engine/effects"
+	"lifthouse/engine/wording"
+	"lifthouse/stats"
+)
+
+// Audit is the second opinion on a table. Its fields are in output order.
+type Audit struct {
+	Text      string              `json:"text"`
+	Sentences []string            `json:"sentences"`
+	Pool      effects.PoolSummary `json:"pool"`
+	Total     *effects.PastTotal  `json:"total"` // of the winners; null: there is none
+	Required  *int64              `json:"requiredVisitors"`
+	Tests     []JudgedTest        `json:"tests"`
+	Notes     []string            `json:"notes"` // what was left out
+
+	options   stats.Options
+	sequences map[plan]*stats.LookSequence
+}
+
+// plan is what the critical values of equal looks depend on. To compute them again for each test takes a third of the
+// time of an audit.
+type plan struct {
+	looks int
+	level float64
+}
+
+// JudgedTest is a test with its treatments. Looks is the number of weekly looks of the plan by which they are judged.
+type JudgedTest struct {
+	Name        string                  `json:"name"`
+	Line        int                     `json:"line"`
+	Looks       int                     `json:"looks"`
+	SampleRatio *stats.SampleRatioCheck `json:"sampleRatio"` // null: the planned shares are not known
+	Treatments  []JudgedTreatment       `json:"treatments"`
+}
+
+// JudgedTreatment is a treatment: what was observed, at a fixed horizon, and what is expected of its true effect.
+type JudgedTreatment struct {
+	Name       string            `json:"name"`
+	Winner     bool              `json:"winner"` // shipped, or if the table does not say so, the best significant one
+	Difference stats.Effect      `json:"difference"`
+	Lift       stats.Effect      `json:"lift"`
+	PValue     *float64          `json:"pValue"`
+	Concludes  bool              `json:"concludes"` // at the last look of the plan
+	Power      *float64          `json:"power"`     // of the plan, for the observed lift
+	Expected   *effects.Estimate `json:"expected"`  // lift
+	Chance     *float64          `json:"chance"`    // that the true effect is above 0
+	Reason     stats.Reason      `json:"reason,omitempty"`
+	Text       string            `json:"text"`
+}
+
+const (
+	level         = 95
+	usualLooks    = 4 // weeks of the catalogue's default plan, for tests whose days are not known
+	mostLooks     = 52
+	daysPerWeek   = 7
+	usualPower    = .8
+	leastEvenness = .95 // smallest by largest variation of a split that was meant to be even
+)
+
+// New judges the tests of a table. mde is their minimum effect, as a fraction.
+func New(t *Table, mde float64) *Audit {
+	a := &Audit{
+		Tests: []JudgedTest{}, Notes: t.Notes, options: stats.Options{SignificanceLevel: level},
+		sequences: map[plan]*stats.LookSequence{},
+	}
+	past := t.Past()
+	var sizes []*stats.SampleSize
+	for i := range t.Tests {
+		test, size := a.judge(&t.Tests[i])
+		if size != nil {
+			sizes = append(sizes, size)
+		}
+		if !t.KnowsShipped {
+			past[i].Shipped = test.bestTreatment()
+		}
+		a.Tests = append(a.Tests, test)
+	}
+	found, n := effects.NewPast(mde, past), 0
+	a.Pool, a.Total = found.Pool, found.Total
+	for i := range a.Tests {
+		for k := range a.Tests[i].Treatments {
+			treatment, item := &a.Tests[i].Treatments[k], &found.Items[n]
+			treatment.Winner, treatment.Expected, treatment.Chance = item.Shipped, item.Expected, item.Chance
+			treatment.Reason = cmp.Or(item.Reason, treatment.Reason, treatment.Lift.Reason)
+			treatment.Text = treatment.inWords()
+			n++
+		}
+	}
+	a.advise(sizes)
+	a.say()
+	return a
+}
+
+// judge judges the treatments of a test at a fixed horizon, and at the last of its weekly looks.
+func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
+	test := JudgedTest{Name: t.Name, Line: t.Line, Looks: usualLooks, SampleRatio: t.checkSampleRatio()}
+	if t.Days > 0 {
+		test.Looks = min(max(int(t.Days)/daysPerWeek, 1), mostLooks)
+	}
+	control, shares, visitors := t.Samples[0], make([]float64, len(t.Samples)), 0.0
+	for i, sample := range t.Samples {
+		shares[i] = float64(visitorsOf(sample))
+		visitors += shares[i]
+	}
+	_, isRate := control.(stats.Rate)
+	o := a.options
+	o.Shares, o.NonNegative = shares, isRate
+	design := stats.NewLookDesign(o.Alpha(), shares)
+	size, _ := stats.NewSampleSize(
+		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: usualPower}, design)
+	for i, c := range stats.Compare(control, t.Samples[1:], o) {
+		treatment := JudgedTreatment{Name: t.Variations[i+1], Difference: c.Difference, Lift: c.Lift}
+		if c.Frequentist != nil {
+			treatment.PValue, treatment.Reason = c.Frequentist.AdjustedPValue, c.Frequentist.Reason
+		}
+		if shares[0] > 0 && shares[i+1] > 0 {
+			treatment.Concludes = a.sequenceOf(design, test.Looks).AnalyzeLook(test.Looks-1,
+				[]stats.Stratum{{Control: control, Treatment: t.Samples[i+1]}}, isRate).Significant
+		}
+		if size != nil && c.Lift.Value != nil {
+			treatment.Power, _ = size.PowerAt(math.Abs(*c.Lift.Value), visitors)
+		}
+		test.Treatments = append(test.Treatments, treatment)
+	}
+	return test, size
+}
+
+// sequenceOf returns the critical values of equal looks.
+func (a *Audit) sequenceOf(design stats.LookDesign, looks int) *stats.LookSequence {
+	key := plan{looks, design.Level}
+	if a.sequences[key] == nil {
+		points := make([]stats.LookPoint, looks)
+		for k := range points {
+			tau := float64(k+1) / float64(looks)
+			points[k] = stats.LookPoint{Tau: tau, Information: tau}
+		}
+		a.sequences[key] = design.NewSequence(points, nil)
+	}
+	return a.sequences[key]
+}
+
+func visitorsOf(s stats.Sample) int64 {
+	if rate, is := s.(stats.Rate); is {
+		return rate.Visitors
+	}
+	return s.(stats.Mean).Visitors
+}
+
+// checkSampleRatio compares the visitors with the shares. Without shares, a split that is nearly even was meant to be
+// even, and of another one nothing is known.
+func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
+	period, total := stats.SharePeriod{}, 0.0
+	for _, s := range t.Samples {
+		period.Observed = append(period.Observed, visitorsOf(s))
+	}
+	shares := t.Shares
+	if shares == nil {
+		if float64(slices.Min(period.Observed)) < leastEvenness*float64(slices.Max(period.Observed)) {
+			return nil
+		}
+		shares = slices.Repeat([]float64{1}, len(t.Samples))
+	}
+	for _, share := range shares {
+		total += share
+	}
+	period.Split = stats.Split{Control: 100 * shares[0] / total, Variations: shares[1:]}
+	return new(stats.SampleRatioMismatch([]stats.SharePeriod{period}))
+}
+
+// bestTreatment returns the number of the treatment that people would have shipped: of those that are significantly
+// better, the one with the largest difference; 0: none, as with a sample ratio mismatch.
+func (t *JudgedTest) bestTreatment() (best int) {
+	if t.SampleRatio != nil && t.SampleRatio.Mismatch {
+		return 0
+	}
+	for i, treatment := range t.Treatments {
+		if p, d := treatment.PValue, treatment.Difference.Value; p != nil && *p < .05 && d != nil && *d > 0 &&
+			(best == 0 || *d > *t.Treatments[best-1].Difference.Value) {
+			best = i + 1
+		}
+	}
+	return best
+}
+
+// advise sets the visitors that a test with the median need requires to find an effect that is typical here.
+func (a *Audit) advise(sizes []*stats.SampleSize) {
+	var needs []int64
+	for _, size := range sizes {
+		if n, _ := size.RequiredVisitors(a.Pool.TypicalEffect.Value); n != nil {
+			needs = append(needs, *n)
+		}
+	}
+	if slices.Sort(needs); len(needs) > 0 {
+		a.Required = &needs[(len(needs)-1)/2]
+	}
+}
+
+// say sets the sentences. The first says what was reported, and what to expect of it.
+func (a *Audit) say() {
+	inPercent := func(x float64) string {
+		return wording.FormatPercent(x, map[bool]int{true: 0, false: 1}[math.Abs(x) >= .1], true)
+	}
+	a.Text = fmt.Sprintf("None of %d tests has a winner that can be judged.", len(a.Tests))
+	if len(a.Tests) == 1 {
+		a.Text = "The test has no winner that can be judged."
+	}
+	if t := a.Total; t != nil {
+		a.Text = fmt.Sprintf("You reported %s. Expect %s to %s.", inPercent(t.Observed), inPercent(t.Interval[0]),
+			inPercent(t.Interval[1]))
+		switch nothing := math.Round(t.ProbablyNothing); {
+		case t.Shipped == 1:
+			a.Text += " The chance that the winner is nothing is " + wording.FormatChance(t.ProbablyNothing) + "."
+		case nothing == 0:
+			a.Text += fmt.Sprintf(" All %d winners are probably something.", t.Shipped)
+		case nothing == 1:
+			a.Text += fmt.Sprintf(" Of %d winners, about 1 is nothing.", t.Shipped)
+		default:
+			a.Text += fmt.Sprintf(" Of %d winners, about %.0f are nothing.", t.Shipped, nothing)
+		}
+	}
+	if t := a.Total; t != nil {
+		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
+		a.Sentences = append(a.Sentences, "The winners are expected to add up to "+e.InWords(inPercent)+".")
+	}
+	a.Sentences = append(a.Sentences, a.Pool.InWords("the metric", "test"))
+	if a.Required != nil {
+		a.Sentences = append(a.Sentences, fmt.Sprintf("To find an effect of %s, a test like these needs %s visitors.",
+			wording.FormatPercent(a.Pool.TypicalEffect.Value, 1, false), wording.FormatCount(*a.Required)))
+	}
+}
+
+// inWords says what was observed and what is expected.
+func (t *JudgedTreatment) inWords() string {
+	inPercent := func(x float64) string { return wording.FormatPercent(x, 1, true) }
+	said := ""
+	if t.Lift.Value != nil {
+		said = fmt.Sprintf("Observed %s %s", inPercent(*t.Lift.Value), wording.RangeInWords(t.Lift.Interval, inPercent))
+		if t.PValue != nil {
+			said += ", p = " + wording.FormatPValue(*t.PValue)
+		}
+		said += map[bool]string{true: ", concludes. ", false: ", does not conclude. "}[t.Concludes]
+	}
+	if t.Expected == nil {
+		return said + "Nothing can be expected: " + wording.ExplainReason(t.Reason) + "."
+	}
+	said += fmt.Sprintf("Expected %s.", t.Expected.InWords(inPercent))
+	if t.Power != nil {
+		said += fmt.Sprintf(" The power for an effect as observed was %s.", wording.FormatPercent(*t.Power, 0, false))
+	}
+	return said
+}
+
+// columns are the names of the columns of a CSV file.
+var columns = []string{
+	"test", "treatment", "winner", "lift", "liftLower", "liftUpper", "pValue", "concludes", "sampleRatioPValue",
+	"power", "expected", "expectedLower", "expectedUpper", "chance", "reason",
+}
+
+// WriteCSV writes a row per treatment.
+func (a *Audit) WriteCSV(w io.Writer) error {
+	number := func(x *float64) string {
+		if x == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*x, 'g', -1, 64)
+	}
+	rows := [][]string{columns}
+	for _, test := range a.Tests {
+		ratio := ""
+		if test.SampleRatio != nil {
+			ratio = number(test.SampleRatio.PValue)
+		}
+		for _, t := range test.Treatments {
+			lift, expected := stats.Interval{}, [3]*float64{}
+			if t.Lift.Interval != nil {
+				lift = *t.Lift.Interval
+			}
+			if e := t.Expected; e != nil {
+				expected = [3]*float64{&e.Value, &e.Interval[0], &e.Interval[1]}
+			}
+			rows = append(rows, []string{
+				wording.EscapeFormula(test.Name), wording.EscapeFormula(t.Name), strconv.FormatBool(t.Winner),
+				number(t.Lift.Value), number(lift[0]), number(lift[1]), number(t.PValue),
+				strconv.FormatBool(t.Concludes), ratio, number(t.Power), number(expected[0]), number(expected[1]), number(expected[2]), number(t.Chance),
+				string(t.Reason),
+			})
+		}
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}

@@ -1,0 +1,203 @@
+package audit
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"lifthouse/schema/faults"
+)
+
+// role is what a column of a table has.
+type role int
+
+const (
+	noRole role = iota
+	nameRole
+	variationRole
+	metricRole // of several, only the first one of a test counts; so are breakdowns
+	baselineRole
+	shippedRole
+	daysRole
+	shareRole
+	visitorsRole // from here on, numbers of a variation
+	convertedRole
+	rateRole
+	meanRole
+	deviationRole
+	varianceRole
+	totalRole
+	squaresRole
+	sumsRole // converted/visitors in one cell
+)
+
+// roleNames are the names of columns in spreadsheets and in exports, in lower case.
+var roleNames = map[role]string{
+	nameRole: "name,test,test name,experiment,experiment name,campaign,campaign name,experience,experience name",
+	variationRole: "variation,variation name,variations,variant,variant name,arm,group,group name,test group,key," +
+		"treatment name",
+	metricRole:   "metric,metric name,goal,goal name,dimension,dimension value,segment",
+	baselineRole: "baseline,is baseline,variation is baseline,is control",
+	shippedRole:  "shipped,implemented,launched,deployed,rolled out,winner shipped",
+	daysRole:     "days,days running,duration,duration days,run time days",
+	shareRole:    "share,traffic,traffic share,traffic allocation,split,weight",
+	visitorsRole: "visitors,unique visitors,total visitors,users,total users,units,exposures,participants,n," +
+		"sample size,samples,number of samples,visitor count,denominator",
+	convertedRole: "conversions,unique conversions,converted,converted visitors,orders,purchases,successes," +
+		"success count,conversion count,unique conversions count,numerator",
+	rateRole:      "conversion rate,cr,conv rate,order conversion rate",
+	meanRole:      "mean,average,avg,mean value,per user value,value per visitor,revenue per visitor,rpv",
+	deviationRole: "sd,std,stddev,std dev,standard deviation,per user value std dev",
+	varianceRole:  "variance,var",
+	totalRole:     "total,sum,total value,revenue,total revenue",
+	squaresRole:   "sum of squares,sum squares,total squares,sum of squared values",
+	sumsRole:      "conversions visitors,unique conversions visitors,converted visitors n",
+}
+
+var roles = func() map[string]role {
+	all := map[string]role{}
+	for r, names := range roleNames {
+		for name := range strings.SplitSeq(names, ",") {
+			all[name] = r
+		}
+	}
+	return all
+}()
+
+// totals are the labels of rows and columns with sums over variations.
+var totals = []string{"total", "totals", "sum", "overall", "all variations", "grand total", "summe", "gesamt"}
+
+// controls are words in the label of a control.
+var controls = []string{"control", "original", "baseline", "holdout"}
+
+// column is a column of a table: its header, what it has, and the variation that the header names.
+type column struct {
+	header, label string
+	role          role
+}
+
+// readColumn returns what a header says: conversions, or the visitors of a variation in its words before or after.
+func readColumn(header string) column {
+	words := wordsOf(header)
+	c := column{header: header, role: roles[strings.Join(words, " ")]}
+	for k := len(words) - 1; c.role == noRole && k > 0; k-- {
+		before, after := words[:len(words)-k], words[len(words)-k:]
+		if r := roles[strings.Join(after, " ")]; r >= visitorsRole {
+			c.role, c.label = r, strings.Join(before, " ")
+		} else if r := roles[strings.Join(words[:k], " ")]; r >= visitorsRole {
+			c.role, c.label = r, strings.Join(words[k:], " ")
+		}
+	}
+	return c
+}
+
+// wordsOf returns the words and numbers of a text in lower case. A capital begins a word.
+func wordsOf(text string) []string {
+	var spaced strings.Builder
+	wasLower := false
+	for _, r := range text {
+		if unicode.IsUpper(r) && wasLower || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			spaced.WriteByte(' ')
+		}
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			spaced.WriteRune(unicode.ToLower(r))
+		}
+		wasLower = unicode.IsLower(r)
+	}
+	return strings.Fields(spaced.String())
+}
+
+func isTotal(label string) bool { return slices.Contains(totals, strings.Join(wordsOf(label), " ")) }
+
+func isControl(label string) bool {
+	return slices.ContainsFunc(wordsOf(label), func(w string) bool { return slices.Contains(controls, w) })
+}
+
+// isYes reads yes or no. An empty text is no.
+func isYes(text string) (yes, is bool) {
+	text = strings.ToLower(text)
+	yes = slices.Contains([]string{"yes", "y", "true", "x", "ja", "oui", "sí"}, text)
+	return yes, yes || slices.Contains([]string{"", "no", "n", "false", "-", "–", "nein", "non"}, text)
+}
+
+var errNoNumber = errors.New("is not a number")
+
+// readNumber reads a number as spreadsheets write it: with decimal point or comma, with marks or spaces between
+// thousands, in per cent, or with the sign of a currency. 1,234 is a whole number if isCount is true, and otherwise if
+// the table has no decimal commas.
+func readNumber(text string, isCount, hasDecimalCommas bool) (float64, error) {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.Is(unicode.Sc, r) || r == '\'' || r == '’' {
+			return -1
+		}
+		return r
+	}, text)
+	text, isPercent := strings.CutSuffix(text, "%")
+	comma, dot := strings.Count(text, ","), strings.Count(text, ".")
+	decimal := "."
+	switch {
+	case comma > 0 && dot > 0 && strings.LastIndex(text, ",") > strings.LastIndex(text, "."), comma == 0 && dot > 1,
+		dot == 0 && comma == 1 && (!isGrouped(text, ",") || hasDecimalCommas && !isCount),
+		dot == 1 && comma == 0 && isGrouped(text, ".") && (isCount || hasDecimalCommas):
+		decimal = ","
+	}
+	between := map[string]string{".": ",", ",": "."}[decimal]
+	whole, fraction, hasFraction := strings.Cut(text, decimal)
+	if strings.Contains(whole, between) && !isGrouped(whole, between) {
+		return 0, errNoNumber
+	}
+	text = strings.ReplaceAll(whole, between, "")
+	if hasFraction {
+		text += "." + fraction
+	}
+	if text == "" || strings.Trim(text, "0123456789.eE+-") != "" {
+		return 0, errNoNumber
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, errors.New("must be at most 1.8e308")
+	case err != nil:
+		return 0, errNoNumber
+	case isPercent:
+		x /= 100
+	}
+	return x, nil
+}
+
+// isGrouped reports whether a mark stands between groups of three digits only.
+func isGrouped(text, mark string) bool {
+	groups := strings.Split(strings.TrimLeft(text, "+-"), mark)
+	for i, group := range groups {
+		if n := len(group); i == 0 && (n < 1 || n > 3 || group == "0") || i > 0 && n != 3 ||
+			strings.Trim(group, "0123456789") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// hasDecimalComma reports whether a cell can only be read with a decimal comma.
+func hasDecimalComma(cell string) bool {
+	whole, fraction, has := strings.Cut(strings.TrimRight(cell, " \u00a0%€"), ",")
+	isNumber := func(text string) bool { return text != "" && strings.Trim(text, "0123456789.+-") == "" }
+	return has && isNumber(whole) && isNumber(fraction) && (len(fraction) != 3 || whole == "0")
+}
+
+// wholeNumber returns a number of visitors.
+func wholeNumber(x, most float64) (int64, error) {
+	if x != math.Trunc(x) || x < 0 || x > most {
+		return 0, errors.New("must be an integer from 0 to " + strconv.FormatFloat(most, 'f', -1, 64))
+	}
+	return int64(x), nil
+}
+
+// maxShown is the number of bytes of a value that a fault shows.
+const maxShown = 80
+
+func faultAt(line int, name, value, detail string) faults.Fault {
+	return faults.Fault{Line: line, Name: name, Value: faults.Clip(value, maxShown), Detail: detail}
+}

@@ -42,18 +42,18 @@ export function Answer(props) {
       <p class="answer">{decision ? <Chip status={decision.status} /> : <b class="tag">{conclusion.reasons.includes("NOT_DECLARED") ? "No conclusion" : conclusions[conclusion.status]}</b>}
         {decision?.decidedAt && <span class="quiet" id="since">since <Since at={decision.decidedAt} looks={results.looks} /></span>}
         {decision && nextLook && decision.status !== "invalid" && !said.includes("next look") && <span class="quiet" id="next-look">Next look <NextLook nextLook={nextLook} /></span>}</p>
-      <h2 class="answer-text" id="decision">{text(said)}</h2>
+      <h2 class="answer-text" id="decision">{decision ? text(said) : <span id="conclusion">{text(said)}</span>}</h2>
       {next && <p class="next">{next}</p>}
       {decision && <dl class="answers">
         {decision.decidedAt && <div><dt>For</dt><dd>all visitors</dd></div>}
         {worth?.text && <div><dt>Worth<Help of="worth" /></dt><dd class="worth"><span>{text(worth.text)}</span></dd></div>}
         {decision.status === "keepRunning" && <Remaining power={results.power} />}
       </dl>}
-      <details id="evidence"><summary>How we know</summary>
+      {decision && <details id="evidence"><summary>How we know</summary>
         <p id="conclusion">{text(conclusion.text)}</p>
         <Decided results={results} />
         {worth?.text && <p class="quiet">{text(worth.observedText)} {text(scored?.worth?.poolText ?? "")}</p>}
-      </details>
+      </details>}
       <p class="hidden" role="status">{said}</p>
     </div>
   );

@@ -96,8 +96,9 @@ func recordStore(t *testing.T, to string) {
 	}
 }
 
-// silence is what the warning SILENT says of the time since the last event: it is another one each day.
-var silence = regexp.MustCompile(`no event for \d+ (hours|days)`)
+// silence is what the warning SILENT says of the time since the last event, and what conclusions say of the next look:
+// both are others each day or week.
+var silence = regexp.MustCompile(`no event for \d+ (hours|days)|; the next look is on [^"]*`)
 
 // compareReports returns what a report lacks of an earlier one. The times of computing them differ, and so do the days
 // without events that they report.

@@ -161,27 +161,27 @@ func parseRequest(
 	}
 	request, err := parse(plan.ResultsRequest(0, subject).Operation, values.Encode())
 	request.SubjectID, request.ExperimentID = subject.ID, subject.ExperimentID
-	return request, inFlags(err)
+	return request, inFlags(cmd, err)
 }
 
 // filterName matches the parameter of a filter.
 var filterName = regexp.MustCompile(`filters\[(\w+)\](\[\])?`)
 
-// inFlags writes the parameters that an error names as the flags that set them.
-func inFlags(err error) error {
+// inFlags writes the parameters that an error names as the flags of the command that set them.
+func inFlags(cmd *cobra.Command, err error) error {
 	var invalid *query.InvalidError
 	if !errors.As(err, &invalid) {
 		return err
 	}
 	for i := range invalid.Faults {
 		f := &invalid.Faults[i]
-		f.Name, f.Detail = filterName.ReplaceAllString(f.Name, "--filter $1"),
-			filterName.ReplaceAllString(f.Detail, "--filter $1")
 		for flag, parameter := range parameterOfFlag {
-			if f.Name == parameter {
+			if f.Name == parameter && cmd.Flags().Lookup(flag) != nil {
 				f.Name = "--" + flag
 			}
 		}
+		f.Name, f.Detail = filterName.ReplaceAllString(f.Name, "--filter $1"),
+			filterName.ReplaceAllString(f.Detail, "--filter $1")
 		if strings.HasPrefix(f.Name, "curve") {
 			f.Name = "--curve"
 		}

@@ -94,9 +94,9 @@ func (p *program) reportCommand() *cobra.Command {
 		}
 		request.AccountID = owned.ID
 		if form.visitors != "" {
-			return inFlags(p.writeVisitors(ctx, s, request, form.visitors))
+			return inFlags(cmd, p.writeVisitors(ctx, s, request, form.visitors))
 		}
-		return inFlags(p.printReport(ctx, s, request, form))
+		return inFlags(cmd, p.printReport(ctx, s, request, form))
 	})
 	p.completeReport(cmd)
 	return cmd

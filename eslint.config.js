@@ -20,7 +20,7 @@ export default [
     },
   },
   {
-    files: ["api/dashboard/audit/audit.js"],
+    files: ["api/dashboard/audit/audit/audit.js"],
     languageOptions: {
       sourceType: "script",
       globals: names(

@@ -292,11 +292,12 @@ func addPages(router *gin.Engine) {
 		policy := dashboard.Policies[dashboard.Results]
 		addFile(router, path, &file{f.Kind, policy, robots, func() ([]byte, error) { return f.Body, nil }})
 	}
-	router.GET("/audit", func(c *gin.Context) { c.Redirect(http.StatusPermanentRedirect, "/audit/") })
-	for _, f := range dashboard.Files(dashboard.Audit) {
-		path := "/audit/" + strings.TrimSuffix(f.Name, dashboard.Index)
-		policy := dashboard.Policies[dashboard.Audit]
-		addFile(router, path, &file{f.Kind, policy, "", func() ([]byte, error) { return f.Body, nil }})
+	for _, folder := range []string{dashboard.Audit, dashboard.AuditParts} {
+		for _, f := range dashboard.Files(folder) {
+			path := strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index)
+			policy := dashboard.Policies[dashboard.Audit]
+			addFile(router, path, &file{f.Kind, policy, "", func() ([]byte, error) { return f.Body, nil }})
+		}
 	}
 }
 

@@ -32,3 +32,16 @@ func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 	}
 	s.wants(http.StatusNotFound, "GET", "/dashboard/nothing.js", "")
 }
+
+func TestTheAuditIsServedWithoutConnections(t *testing.T) {
+	s := newEmptyServer(t)
+	for _, f := range append(dashboard.Files(dashboard.Audit), dashboard.Files(dashboard.AuditParts)...) {
+		response, _, text := s.do("GET", strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), "")
+		if response.status != http.StatusOK || text != string(f.Body) || response.Get("Content-Type") != f.Kind {
+			t.Errorf("%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
+		}
+		if policy := response.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';") || strings.Contains(policy, "connect-src") {
+			t.Errorf("%s: the policy is %q", f.Name, policy)
+		}
+	}
+}

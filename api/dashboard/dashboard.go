@@ -12,10 +12,11 @@ import (
 //go:embed assets audit
 var files embed.FS
 
-// The folders of the pages.
+// The folders of the pages. That of the audit can be published anywhere. Its page loads what is in AuditParts.
 const (
-	Results = "assets"
-	Audit   = "audit"
+	Results    = "assets"
+	Audit      = "audit"
+	AuditParts = "audit/audit"
 )
 
 // Index is the name of a page, which loads the other files.
@@ -43,14 +44,17 @@ func Files(folder string) []File {
 	if err != nil {
 		panic(err) // the files are embedded
 	}
-	found := make([]File, len(entries))
-	for i, entry := range entries {
+	var found []File
+	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
 		body, err := files.ReadFile(path.Join(folder, entry.Name()))
 		if err != nil {
-			panic(err)
+			panic(err) // the files are embedded
 		}
-		found[i] = File{entry.Name(), kinds[path.Ext(entry.Name())], body}
-		if found[i].Kind == "" {
+		found = append(found, File{entry.Name(), kinds[path.Ext(entry.Name())], body})
+		if found[len(found)-1].Kind == "" {
 			panic("no content type is known for " + entry.Name())
 		}
 	}

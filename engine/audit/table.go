@@ -290,7 +290,8 @@ func (t *Table) testOf(line int, variation string, cells []string) *Test {
 		t.byName[name], t.Tests = at, append(t.Tests, test)
 	}
 	if test := &t.Tests[at]; metric != test.metric {
-		t.note(line, name+"\x00"+metric, "%q of test %q left out: %q, which is first, counts", metric, name, test.metric)
+		t.note(line, name+"\x00"+metric, "%q of test %q left out: %q, which is first, counts", metric, name,
+			test.metric)
 		return nil
 	}
 	return &t.Tests[at]
@@ -309,7 +310,8 @@ func (t *Table) readShipped(line int, test *Test, text string, n int) {
 	case err == nil && number >= 1 && number <= n:
 		test.Shipped = number
 	case yes:
-		t.found.Append(faultAt(line, "shipped", text, fmt.Sprintf("must be the number of the treatment, 1 to %d, or no", n)))
+		t.found.Append(faultAt(line, "shipped", text,
+			fmt.Sprintf("must be the number of the treatment, 1 to %d, or no", n)))
 	case !is:
 		t.found.Append(faultAt(line, "shipped", text,
 			fmt.Sprintf("must be yes, no, or the number of the treatment, 1 to %d", n)))

@@ -247,7 +247,8 @@ func (a *Audit) say() {
 		}
 	}
 	if unjudged > 0 {
-		a.Sentences = append(a.Sentences, fmt.Sprintf("Winners that cannot be judged, and are not counted: %d.", unjudged))
+		a.Sentences = append(a.Sentences,
+			fmt.Sprintf("Winners that cannot be judged, and are not counted: %d.", unjudged))
 	}
 	a.Sentences = append(a.Sentences, a.Pool.InWords("the metric", "test"))
 	if a.Required != nil {

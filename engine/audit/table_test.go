@@ -97,6 +97,7 @@ func TestFaultsOfTables(t *testing.T) {
 		"name,A,B,shipped\nx,5/100,6/100,maybe\ny,5/100,10:2:1,no\nz,5-100,6/100,": {`line 2: shipped: "maybe": must be yes, no`, "line 3: B: must be like control", `line 4: A: "5-100": must be converted/visitors`},
 		strings.Repeat("x", maxBytes+1):                                            {"file: must have at most 5242880 bytes"},
 		"name,A,B\n" + strings.Repeat("x,5/100,6/100\n", maxTests+1):               {"file: must have at most 1000 tests"},
+		"name,A,B,C,D\n" + strings.Repeat("x,5/100,6/100,6/100,6/100\n", 700):      {"file: must have at most 2000 treatments, has 2100"},
 		header + strings.Repeat("A,x,ten,5\n", 300):                                {"file: \"\": 200 more faults"},
 	} {
 		_, err := ReadTable(strings.NewReader(text))

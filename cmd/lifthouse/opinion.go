@@ -1,11 +1,6 @@
 package main
 
-import (
-	"cmp"
-
-	"lifthouse/engine/audit"
-	"lifthouse/engine/wording"
-)
+import "lifthouse/engine/audit"
 
 // printAudit prints a second opinion on the tests of a file.
 func (p *program) printAudit(name string, mde float64, asJSON, asCSV bool) error {
@@ -23,31 +18,12 @@ func (p *program) printAudit(name string, mde float64, asJSON, asCSV bool) error
 	for _, sentence := range append([]string{found.Text}, found.Sentences...) {
 		p.printLine("%s", sentence)
 	}
-	rows := [][]any{{
-		"TEST", "TREATMENT", "WINNER", "OBSERVED", "95 % INTERVAL", "P", "CONCLUDES", "EXPECTED", "90 % INTERVAL",
-	}}
-	yes := map[bool]string{true: "yes"}
-	for i := range found.Tests {
-		for k := range found.Tests[i].Treatments {
-			t := &found.Tests[i].Treatments[k]
-			rows = append(rows, append([]any{found.Tests[i].Name, t.Name, yes[t.Winner]}, cellsOf(t)...))
+	rows := [][]any{{"TEST", "TREATMENT", "WINNER", "JUDGEMENT"}}
+	for _, test := range found.Tests {
+		for i := range test.Treatments {
+			t := &test.Treatments[i]
+			rows = append(rows, []any{test.Name, t.Name, map[bool]string{true: "yes"}[t.Winner], t.Text})
 		}
 	}
 	return p.printTable(rows)
-}
-
-// cellsOf returns the numbers of a treatment as text, or else why there are none.
-func cellsOf(t *audit.JudgedTreatment) []any {
-	inPercent := func(x float64) string { return wording.FormatPercent(x, 1, true) }
-	cells := []any{"", wording.RangeInWords(t.Lift.Interval, inPercent), "", map[bool]string{true: "yes"}[t.Concludes]}
-	if t.Lift.Value != nil {
-		cells[0] = inPercent(*t.Lift.Value)
-	}
-	if t.PValue != nil {
-		cells[2] = wording.FormatPValue(*t.PValue)
-	}
-	if e := t.Expected; e != nil {
-		return append(cells, inPercent(e.Value), inPercent(e.Interval[0])+" to "+inPercent(e.Interval[1]))
-	}
-	return append(cells, wording.ExplainReason(cmp.Or(t.Reason, t.Lift.Reason)))
 }

@@ -126,7 +126,7 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		if c.Frequentist != nil {
 			treatment.PValue, treatment.Reason = c.Frequentist.AdjustedPValue, c.Frequentist.Reason
 		}
-		if shares[0] > 0 && shares[i+1] > 0 {
+		if shares[0] > 0 && shares[i+1] > 0 && !test.isInvalid() {
 			treatment.Concludes = a.sequenceOf(design, test.Looks).AnalyzeLook(test.Looks-1,
 				[]stats.Stratum{{Control: control, Treatment: t.Samples[i+1]}}, isRate).Significant
 		}
@@ -180,10 +180,13 @@ func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
 	return new(stats.SampleRatioMismatch([]stats.SharePeriod{period}))
 }
 
+// isInvalid reports a sample ratio mismatch.
+func (t *JudgedTest) isInvalid() bool { return t.SampleRatio != nil && t.SampleRatio.Mismatch }
+
 // bestTreatment returns the number of the treatment that people would have shipped: of those that are significantly
 // better, the one with the largest difference; 0: none, as with a sample ratio mismatch.
 func (t *JudgedTest) bestTreatment() (best int) {
-	if t.SampleRatio != nil && t.SampleRatio.Mismatch {
+	if t.isInvalid() {
 		return 0
 	}
 	for i, treatment := range t.Treatments {
@@ -234,6 +237,18 @@ func (a *Audit) say() {
 	if t := a.Total; t != nil {
 		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
 		a.Sentences = append(a.Sentences, "The winners are expected to add up to "+e.InWords(inPercent)+".")
+	}
+	unjudged := 0
+	for _, test := range a.Tests {
+		for _, t := range test.Treatments {
+			if t.Winner && t.Chance == nil {
+				unjudged++
+			}
+		}
+	}
+	if unjudged > 0 {
+		a.Sentences = append(a.Sentences,
+			fmt.Sprintf("Winners that cannot be judged, and are not counted: %d.", unjudged))
 	}
 	a.Sentences = append(a.Sentences, a.Pool.InWords("the metric", "test"))
 	if a.Required != nil {
@@ -294,7 +309,8 @@ func (a *Audit) WriteCSV(w io.Writer) error {
 			rows = append(rows, []string{
 				wording.EscapeFormula(test.Name), wording.EscapeFormula(t.Name), strconv.FormatBool(t.Winner),
 				number(t.Lift.Value), number(lift[0]), number(lift[1]), number(t.PValue),
-				strconv.FormatBool(t.Concludes), ratio, number(t.Power), number(expected[0]), number(expected[1]), number(expected[2]), number(t.Chance),
+				strconv.FormatBool(t.Concludes), ratio, number(t.Power), number(expected[0]), number(expected[1]),
+				number(expected[2]), number(t.Chance),
 				string(t.Reason),
 			})
 		}

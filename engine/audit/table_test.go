@@ -97,6 +97,7 @@ func TestFaultsOfTables(t *testing.T) {
 		"name,A,B,shipped\nx,5/100,6/100,maybe\ny,5/100,10:2:1,no\nz,5-100,6/100,": {`line 2: shipped: "maybe": must be yes, no`, "line 3: B: must be like control", `line 4: A: "5-100": must be converted/visitors`},
 		strings.Repeat("x", maxBytes+1):                                            {"file: must have at most 5242880 bytes"},
 		"name,A,B\n" + strings.Repeat("x,5/100,6/100\n", maxTests+1):               {"file: must have at most 1000 tests"},
+		"name,A,B,C,D\n" + strings.Repeat("x,5/100,6/100,6/100,6/100\n", 700):      {"file: must have at most 2000 treatments, has 2100"},
 		header + strings.Repeat("A,x,ten,5\n", 300):                                {"file: \"\": 200 more faults"},
 	} {
 		_, err := ReadTable(strings.NewReader(text))
@@ -158,6 +159,10 @@ Search,500/10000,580/10000,28
 		t.Errorf("%+v, want %+v", first, comparison)
 	}
 	check.Equal(t, a.Text, fmt.Sprintf("You reported +%.0f %%. Expect +%.0f %% to +%.0f %%. All 3 winners are probably something.", 100*a.Total.Observed, 100*total.Lower, 100*total.Upper), "the sentence")
+	shipped := New(must.Get(ReadTable(strings.NewReader("name,A,B,shipped\nSkewed,5000/100000,7000/104000,yes\nSmall,5/50,9/50,yes\nFine,500/10000,600/10000,yes\n")))(t), .2)
+	check.Equal(t, shipped.Total.Shipped, 1, "winners that can be judged")
+	check.Equal(t, shipped.Sentences[1], "Winners that cannot be judged, and are not counted: 2.", "the others")
+	check.Equal(t, shipped.Tests[0].Treatments[0].Concludes, false, "a mismatch concludes")
 	var file strings.Builder
 	table.Tests[0].Name = "=HYPERLINK(1)"
 	must.OK(t, New(table, .2).WriteCSV(&file))

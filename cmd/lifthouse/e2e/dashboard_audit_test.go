@@ -188,7 +188,7 @@ func TestTheAuditPage(t *testing.T) {
 	if after := addressesOf(v.requests()[asked:]); len(after) > 0 {
 		t.Errorf("after loading, the page asked %v", after)
 	}
-	if evaluated[bool](v, `fetch("/audit.js").then(() => true, () => false)`) {
+	if evaluated[bool](v, `fetch("/audit/audit.js").then(() => true, () => false)`) {
 		t.Error("the policy allows a connection")
 	}
 	v.problems = nil // the refused connection

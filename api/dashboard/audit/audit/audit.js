@@ -16,7 +16,8 @@ function element(name, attributes, ...children) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value);
   }
-  made.append(...children.filter((child) => child !== null));
+  const kept = (child) => (typeof child === "string" ? child.replaceAll(" %", "\u00a0%") : child); // together in a line
+  made.append(...children.filter((child) => child !== null).map(kept));
   return made;
 }
 

@@ -28,9 +28,10 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 	v.shows("also called average order value")
 
 	v.choose("[name=period]", "14")
-	v.until(`document.querySelector("[name=dateFrom]").value === new Date(Date.now() - 14 * 864e5).toISOString().slice(0, 10)`)
-	v.until(`document.querySelector("[name=dateTo]").value === new Date(Date.now() - 864e5).toISOString().slice(0, 10)`)
-	v.shows("In Europe/Berlin, this report is from ")
+	const inBerlin = `.toLocaleDateString("sv-SE", { timeZone: "Europe/Berlin" })`
+	v.until(`document.querySelector("[name=dateFrom]").value === new Date(Date.now() - 14 * 864e5)` + inBerlin)
+	v.until(`document.querySelector("[name=dateTo]").value === new Date(Date.now() - 864e5)` + inBerlin)
+	v.shows("These dates begin at midnight in Europe/Berlin.")
 	v.choose("[name=period]", "")
 	v.until(`location.search === "?campaign=12"`)
 	v.until(allThere)

@@ -44,7 +44,7 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	if !strings.HasPrefix(viewed, v.server.url+"/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country#currency=EUR&share=lh_") {
 		t.Errorf("the link with a view is %s", viewed)
 	}
-	if got := evaluated[string](v, `document.querySelector(".printed").textContent`); !strings.Contains(got, "from 2026-01-01T00:00:00Z · Device: mobile · by Country") {
+	if got := evaluated[string](v, `document.querySelector(".printed").textContent`); !strings.Contains(got, "from 2025-12-31T23:00:00Z · Device: mobile · by Country") {
 		t.Errorf("the print says %q", got)
 	}
 	v.revokeLast()

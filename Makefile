@@ -57,6 +57,7 @@ SMOKE := TestABackupAnswersAsTheStoreDid|TestDamagedFactsAreRebuilt|TestACluster
 smoke: engine ## run a few tests of the long tier, and the short tests of loadgen
 	LIFTHOUSE_LONG=1 go test $(TAGS) -timeout 30m -vet=off ./cmd/lifthouse/e2e -run '^($(SMOKE))$$'
 	$(IN_MEMORY) go test $(TAGS) -timeout 30m -vet=off ./cmd/loadgen ./loadgen/...
+	GOOS=js GOARCH=wasm go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./stats -run '^TestChances' # as the page /audit
 
 # The packages with goroutines, without their longest tests that have only one. Of the tests of whole processes, one runs all operations. Of the tests of generated
 # events, one generates them on several cores.

@@ -70,6 +70,9 @@ const (
 	mostSteps   = 3000
 )
 
+// smallestNormal is the smallest float64 with all of its digits.
+const smallestNormal = 0x1p-1022
+
 // smallestSigma bounds the number of panels. A control with 1 % of a pair's visitors has a sigma of .1.
 const smallestSigma = 0.1
 
@@ -209,7 +212,7 @@ func (j *jointLifts) addGiven(total []float64, u float64) {
 		}
 	}
 	largest := slices.Max(part)
-	if largest == 0 {
+	if largest < smallestNormal { // has lost its digits, and its inverse overflows
 		return
 	}
 	left := float64(len(j.arms)-1) * 0.5 * u * u

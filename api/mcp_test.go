@@ -13,14 +13,13 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/stats"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"lifthouse/engine/wording"
 )
 
 // withHeaders sends headers with each request.

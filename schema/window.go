@@ -74,13 +74,20 @@ func (w ConversionWindow) String() string {
 	return text
 }
 
-// formatAge formats an age in days if it is whole days, and otherwise in hours.
-func formatAge(age time.Duration) string {
-	hours := int(age / time.Hour)
-	if hours%24 == 0 {
-		return fmt.Sprintf("%dd", hours/24)
+// unitOf returns the unit in which ages are whole: days, or otherwise hours.
+func unitOf(ages ...time.Duration) (name string, unit time.Duration) {
+	for _, age := range ages {
+		if age%day != 0 {
+			return "hour", time.Hour
+		}
 	}
-	return fmt.Sprintf("%dh", hours)
+	return "day", day
+}
+
+// formatAge formats an age: 7d or 36h.
+func formatAge(age time.Duration) string {
+	name, unit := unitOf(age)
+	return fmt.Sprintf("%d%c", age/unit, name[0])
 }
 
 // InWords returns the words that follow the name of a metric: "within 7 days", "from day 7 to 14", "within 7 days,
@@ -91,11 +98,8 @@ func (w ConversionWindow) InWords() string {
 	}
 	text := "within " + ageInWords(w.To)
 	if w.From > 0 {
-		unit, width := "day", day
-		if w.From%day != 0 || w.To%day != 0 {
-			unit, width = "hour", time.Hour
-		}
-		text = fmt.Sprintf("from %s %d to %d", unit, w.From/width, w.To/width)
+		name, unit := unitOf(w.From, w.To)
+		text = fmt.Sprintf("from %s %d to %d", name, w.From/unit, w.To/unit)
 	}
 	if w.Settle > 0 {
 		text += ", settled after " + ageInWords(w.Settle)
@@ -106,16 +110,13 @@ func (w ConversionWindow) InWords() string {
 // EndInWords returns the time until a visitor is mature in words: 7 days.
 func (w ConversionWindow) EndInWords() string { return ageInWords(w.Maturity()) }
 
-// ageInWords writes an age in days if it is whole days, and otherwise in hours.
+// ageInWords writes an age: 7 days or 36 hours.
 func ageInWords(age time.Duration) string {
-	unit, width := "day", day
-	if age%day != 0 {
-		unit, width = "hour", time.Hour
+	name, unit := unitOf(age)
+	if age == unit {
+		return "1 " + name
 	}
-	if age == width {
-		return "1 " + unit
-	}
-	return fmt.Sprintf("%d %ss", age/width, unit)
+	return fmt.Sprintf("%d %ss", age/unit, name)
 }
 
 const day = 24 * time.Hour

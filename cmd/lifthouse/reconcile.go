@@ -16,12 +16,11 @@ import (
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
 	"lifthouse/engine/reconcile"
+	"lifthouse/engine/wording"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
-
-	"lifthouse/engine/wording"
 )
 
 const reconcileHelp = `Reconcile compares a shop's own books with a report. It reads an export of orders, as import does, and puts

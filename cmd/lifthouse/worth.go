@@ -16,17 +16,16 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/audit"
+	"lifthouse/engine/effects"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
-
-	"lifthouse/engine/effects"
-	"lifthouse/engine/wording"
 )
 
 const worthHelp = `Worth prints what the shipped variations of a website are truly worth together, with an interval of 90 %,

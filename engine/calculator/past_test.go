@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"lifthouse/engine/audit"
-
 	"lifthouse/engine/effects"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"

@@ -68,17 +68,17 @@ func (s Shards) eachServer(ctx context.Context, file string, each func(driver.Ro
 
 // EachVisitorsEvents calls each for the folded events of each visitor of a website.
 func (s Shards) EachVisitorsEvents(ctx context.Context, website int64, ids []uint64, each func([]fold.Event)) error {
-	for some := range slices.Chunk(ids, visitorsAtOnce) {
-		visitors := make([]schema.Visitor, len(some))
-		for i, id := range some {
-			visitors[i] = schema.Visitor{WebsiteID: website, ID: id}
+	visitors := make([]schema.Visitor, len(ids))
+	for i, id := range ids {
+		visitors[i] = schema.Visitor{WebsiteID: website, ID: id}
+	}
+	for _, shard := range s {
+		at, err := shard.StoredPosition(ctx)
+		if err != nil {
+			return err
 		}
-		for _, shard := range s {
-			at, err := shard.StoredPosition(ctx)
-			if err != nil {
-				return err
-			}
-			events, err := shard.currentServer().readEvents(ctx, visitors, at.Through)
+		for some := range slices.Chunk(visitors, visitorsAtOnce) {
+			events, err := shard.currentServer().readEvents(ctx, some, at.Through)
 			if err != nil {
 				return err
 			}

@@ -11,11 +11,10 @@ import (
 
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 
 	"github.com/rivo/uniseg"
-
-	"lifthouse/engine/wording"
 )
 
 // Screen describes where a table is written.

@@ -46,9 +46,11 @@ func (c Cap) String() string {
 	if c.Percentile > 0 {
 		return "p" + strconv.FormatFloat(c.Percentile, 'f', -1, 64)
 	}
-	text := strings.TrimRight(big.NewRat(c.Units, MoneyScale).FloatString(4), "0")
-	return strings.TrimSuffix(text, ".")
+	return strings.TrimSuffix(strings.TrimRight(FormatUnits(c.Units), "0"), ".")
 }
+
+// FormatUnits writes an amount in 1/MoneyScale with all its four decimals.
+func FormatUnits(units int64) string { return big.NewRat(units, MoneyScale).FloatString(4) }
 
 // MarshalJSON returns a text, or a number for an amount.
 func (c Cap) MarshalJSON() ([]byte, error) {

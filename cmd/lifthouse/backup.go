@@ -12,6 +12,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/embedded"
+	"lifthouse/engine/wording"
 	"lifthouse/schema"
 
 	"github.com/spf13/cobra"
@@ -151,10 +152,10 @@ func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Add
 	if err != nil {
 		return err
 	}
-	p.printLine("catalogue: %s copied", terminal.CountWithNoun(copied.Catalogue, "row"))
+	p.printLine("catalogue: %s copied", wording.CountNoun(copied.Catalogue, "row"))
 	p.printLine("looks: %d copied", copied.Looks)
 	p.printLine("messages: %d copied", copied.Messages)
 	p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied",
-		terminal.CountWithNoun(copied.Events, "row"), time.Since(started).Seconds())
+		wording.CountNoun(copied.Events, "row"), time.Since(started).Seconds())
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
@@ -124,7 +124,7 @@ func (p *program) confirmArchiving(change func(dryRun bool) ([]catalogue.Change,
 		p.sayChange(change)
 	}
 	if p.confirm("Archive %s that the file does not have? Their events are kept.",
-		terminal.CountWithNoun(len(archived), "resource")) {
+		wording.CountNoun(len(archived), "resource")) {
 		return true, nil
 	}
 	p.printLine("Nothing was changed.")
@@ -145,9 +145,9 @@ func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalog
 	case len(changes) == 0:
 		p.printLine("No changes: the catalogue is up to date.")
 	case dryRun:
-		p.printLine("%s; nothing was changed (dry run).", terminal.CountWithNoun(len(changes), "change"))
+		p.printLine("%s; nothing was changed (dry run).", wording.CountNoun(len(changes), "change"))
 	default:
-		p.printLine("%s changed.", terminal.CountWithNoun(len(changes), "resource"))
+		p.printLine("%s changed.", wording.CountNoun(len(changes), "resource"))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/wording"
 	"lifthouse/schema/ingest"
 )
 
@@ -149,7 +149,7 @@ func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments
 	}
 	if unsettled > 0 {
 		p.printDiagnostic("%s changed less than %v ago: import again, or use --follow",
-			terminal.CountWithNoun(int64(unsettled), "file"), settleTime)
+			wording.CountNoun(int64(unsettled), "file"), settleTime)
 	}
 	return p.countRejected(d.rejected)
 }

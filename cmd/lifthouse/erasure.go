@@ -10,7 +10,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/wording"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
@@ -53,7 +53,7 @@ func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors
 			return err
 		}
 		if !p.confirm("Stored: %s of %s. Delete permanently?",
-			terminal.CountWithNoun(found.Events, "event"), terminal.CountWithNoun(found.Subjects, "subject")) {
+			wording.CountNoun(found.Events, "event"), wording.CountNoun(found.Subjects, "subject")) {
 			return errNotConfirmed
 		}
 	}
@@ -61,8 +61,8 @@ func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors
 	if err != nil {
 		return err
 	}
-	p.printLine("deleted %s of %s", terminal.CountWithNoun(erased.Events, "event"),
-		terminal.CountWithNoun(erased.Subjects, "subject"))
+	p.printLine("deleted %s of %s", wording.CountNoun(erased.Events, "event"),
+		wording.CountNoun(erased.Subjects, "subject"))
 	return nil
 }
 
@@ -119,12 +119,12 @@ func (p *program) applyRetention(ctx context.Context, s *app.Store, days int, dr
 			ended = "not declared, latest event"
 		}
 		p.printLine("%s %d %q of website %d, %s %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID, ended,
-			e.EndDate.Format(time.DateOnly), terminal.CountWithNoun(e.Events, "event"))
+			e.EndDate.Format(time.DateOnly), wording.CountNoun(e.Events, "event"))
 	}
-	events, subjects := terminal.CountWithNoun(total, "event"), terminal.CountWithNoun(len(found), "subject")
+	events, subjects := wording.CountNoun(total, "event"), wording.CountNoun(len(found), "subject")
 	switch {
 	case len(found) == 0:
-		p.printLine("No events are past the retention period of %s.", terminal.CountWithNoun(days, "day"))
+		p.printLine("No events are past the retention period of %s.", wording.CountNoun(days, "day"))
 		return nil
 	case dryRun:
 		p.printLine("Dry run: %s of %s would be deleted; nothing was deleted.", events, subjects)

@@ -10,6 +10,7 @@ import (
 	"lifthouse/cmd/internal/check"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/facts"
+	"lifthouse/engine/wording"
 
 	"github.com/spf13/cobra"
 )
@@ -83,7 +84,7 @@ func (p *program) acceptLoss(ctx context.Context, s *app.Store, accepted int) er
 	default:
 		return fmt.Errorf("stored events of %s are lost, and only the facts still count them: "+
 			"restore a backup (lifthouse restore), or send the events again; to rebuild the facts without them, use "+
-			"--accept-loss %d", terminal.CountWithNoun(lost, "visitor"), lost)
+			"--accept-loss %d", wording.CountNoun(lost, "visitor"), lost)
 	}
 	for website, visitors := range byWebsite {
 		if err := s.Catalogue.RecordAcceptedLoss(ctx, website, visitors); err != nil {
@@ -121,7 +122,7 @@ func (p *program) refreshFacts(ctx context.Context, shard *facts.Refresher, o fa
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return err
 	}
-	p.printLine("The facts of %s are those of their events.", terminal.CountWithNoun(visitors, "visitor"))
+	p.printLine("The facts of %s are those of their events.", wording.CountNoun(visitors, "visitor"))
 	return nil
 }
 

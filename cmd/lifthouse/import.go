@@ -18,6 +18,7 @@ import (
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/config"
 	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/wording"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -251,7 +252,7 @@ func (p *program) countRejected(rejected *rejections) error {
 		return fmt.Errorf("--rejects: %w", rejected.err)
 	}
 	if rejected.count > shownRejects {
-		p.printDiagnostic("%s rejected besides", terminal.CountWithNoun(rejected.count-shownRejects, "line"))
+		p.printDiagnostic("%s rejected besides", wording.CountNoun(rejected.count-shownRejects, "line"))
 	}
 	if rejected.count > 0 {
 		return &exitError{exitRejected}
@@ -268,7 +269,7 @@ func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) e
 	defer show.ClearBar()
 	err := s.Facts.FoldAccepted(ctx, func(done, touched int) {
 		show.ShowAmounts(int64(done), int64(touched), func() {
-			p.printDiagnostic("folding into reports: %d of %s", done, terminal.CountWithNoun(touched, "visitor"))
+			p.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
 		})
 	})
 	if err != nil {
@@ -307,7 +308,7 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	show.ClearBar()
 	if errors.Is(err, ingest.ErrTooManyRejected) {
 		p.printDiagnostic("%v (--max-errors %d); %s accepted before", err, options.MaxErrors,
-			terminal.CountWithNoun(report.Rows, "row"))
+			wording.CountNoun(report.Rows, "row"))
 		return report, &exitError{exitRejected}
 	}
 	if err != nil {
@@ -325,11 +326,11 @@ const shownUndeclared = 10
 // events.
 func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
 	for _, u := range found[:min(len(found), shownUndeclared)] {
-		p.printDiagnostic("%s: warning: %s: %s", file, terminal.CountWithNoun(u.Events, "event"), u.Detail)
+		p.printDiagnostic("%s: warning: %s: %s", file, wording.CountNoun(u.Events, "event"), u.Detail)
 	}
 	if more := len(found) - shownUndeclared; more > 0 {
 		p.printDiagnostic("%s: warning: %s more that the catalogue does not declare", file,
-			terminal.CountWithNoun(more, "name"))
+			wording.CountNoun(more, "name"))
 	}
 }
 
@@ -341,11 +342,11 @@ func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, s
 	}
 	if dryRun {
 		p.printLine("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file,
-			terminal.CountWithNoun(r.Rows, "valid row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated)
+			wording.CountNoun(r.Rows, "valid row"), r.Rejected, wording.CountNoun(r.Lines, "line"), separated)
 		return
 	}
 	p.printLine("%s: %s accepted, %d of %s rejected%s, %.1f s, %.0f rows/s",
-		file, terminal.CountWithNoun(r.Rows, "row"), r.Rejected, terminal.CountWithNoun(r.Lines, "line"), separated,
+		file, wording.CountNoun(r.Rows, "row"), r.Rejected, wording.CountNoun(r.Lines, "line"), separated,
 		seconds, float64(r.Rows)/seconds)
 }
 
@@ -378,7 +379,7 @@ func (p *program) showInspection(file string, i *ingest.Inspection) error {
 		encoding = ", encoding " + i.Encoding
 	}
 	p.printLine("%s: csv, separator %q%s, the first %s", file, i.Separator, encoding,
-		terminal.CountWithNoun(i.Rows, "row"))
+		wording.CountNoun(i.Rows, "row"))
 	fields := map[string]string{}
 	for field, column := range i.GuessColumns() {
 		fields[column.Name] = field

@@ -13,10 +13,10 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
 	"lifthouse/engine/reconcile"
 	"lifthouse/engine/wording"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -111,9 +111,16 @@ func (p *program) reconcileFile(
 	if err != nil {
 		return err
 	}
+	if o.rows != "" {
+		inputs := slices.Concat([]string{file, o.mapping, p.configFile()}, options.LookupFiles())
+		if err := p.checkOutput("--rows", o.rows, inputs); err != nil {
+			return err
+		}
+	}
 	compared := reconcile.New(planned, limit)
 	compared.Currency = s.Catalogue.Snapshot().AccountResources(request.AccountID).Websites[website].Currency
-	if err := ingest.ReadOrders(ctx, p.absolutePath(file), options, compared.AddOrder); err != nil {
+	export := p.absolutePath(file)
+	if err := ingest.ReadOrders(ctx, export, options, compared.AddOrder); err != nil {
 		return err
 	}
 	if err := compared.CompareEvents(ctx, s.Facts, s.Engine.MaxVisitorEvents()); err != nil {
@@ -129,8 +136,7 @@ func (p *program) reconcileFile(
 
 	// the result
 	if o.rows != "" {
-		inputs := slices.Concat([]string{file, o.mapping, p.configFile()}, options.LookupFiles())
-		err = cmp.Or(p.checkOutput("--rows", o.rows, inputs), p.writeOrderRows(o.rows, compared))
+		err = p.writeOrderRows(ctx, o.rows, export, options, compared)
 	}
 	switch {
 	case err != nil:
@@ -150,20 +156,17 @@ const maxRejectsRead = 100_000
 
 // judgeReconciled returns the error of the command: the lines do not add up, or rows cannot be read.
 func (p *program) judgeReconciled(file string, c *reconcile.Comparison) error {
-	left := c.Lines[reconcile.Unreadable].Orders
-	for _, row := range c.Rows {
-		if row.Line == reconcile.Unreadable && left > c.Lines[reconcile.Unreadable].Orders-shownRejects {
-			p.printDiagnostic("%s: line %d: %s", file, row.FileLine, row.Fault)
-			left--
-		}
+	for _, fault := range c.Faults {
+		p.printDiagnostic("%s: %s", file, fault)
+	}
+	unreadable := c.Lines[reconcile.Unreadable].Orders
+	if besides := unreadable - int64(len(c.Faults)); besides > 0 {
+		p.printDiagnostic("%s cannot be read besides", wording.CountNoun(besides, "row"))
 	}
 	switch {
 	case !c.AddsUp():
 		return errors.New("the lines do not add up: facts and events differ; run 'lifthouse facts --verify'")
-	case left > 0:
-		p.printDiagnostic("%s cannot be read besides", terminal.CountWithNoun(left, "row"))
-		fallthrough
-	case c.Lines[reconcile.Unreadable].Orders > 0:
+	case unreadable > 0:
 		return &exitError{exitRejected}
 	}
 	return nil
@@ -203,30 +206,41 @@ func (p *program) printReconciled(c *reconcile.Comparison) error {
 	rows = append(rows, []any{"- above the cap", "", money(&c.Cap)},
 		[]any{"= value per visitor x visitors", "", money(&c.Metric)})
 	p.printLine("Of %s (%s), %s are in this report: %s. Difference %s.\n",
-		terminal.CountWithNoun(c.Export.Orders, "order"), money(&c.Export.Value),
+		wording.CountNoun(c.Export.Orders, "order"), money(&c.Export.Value),
 		count(c.Lines[reconcile.Counted].Orders+c.Lines[reconcile.Amount].Orders),
 		cmp.Or(strings.Join(reasons, ", "), "all"), money(&c.Difference))
 	return p.printTable(rows)
 }
 
-// writeOrderRows writes the line of each order to a CSV file.
-func (p *program) writeOrderRows(name string, c *reconcile.Comparison) error {
+// writeOrderRows reads the export again, and writes the line of each order to a CSV file.
+func (p *program) writeOrderRows(
+	ctx context.Context, name, export string, options ingest.Options, c *reconcile.Comparison,
+) error {
 	file, err := os.Create(p.absolutePath(name))
 	if err != nil {
 		return err
 	}
 	w := csv.NewWriter(file)
 	_ = w.Write([]string{"row", "eventId", "line", "variationId", "value", "profit", "ourValue", "ourProfit", "why"})
-	for _, row := range c.Rows {
+	at, same := 0, true
+	err = ingest.ReadOrders(ctx, export, options, func(o *ingest.Order) {
+		if same = same && at < len(c.Rows) && c.Rows[at].Event == o.Event; !same {
+			return
+		}
+		row := c.Rows[at]
+		at++
 		ours := [2]string{}
-		if row.Ours != nil {
-			ours = [2]string{reconcile.FormatUnits(row.Ours[0]), reconcile.FormatUnits(row.Ours[1])}
+		if row.Line == reconcile.Amount || row.Line == reconcile.Counted {
+			ours = [2]string{schema.FormatUnits(row.Ours[0]), schema.FormatUnits(row.Ours[1])}
 		}
 		_ = w.Write([]string{
-			fmt.Sprint(row.FileLine), row.ID, row.Line.String(), row.Variation, reconcile.FormatUnits(row.Value),
-			reconcile.FormatUnits(row.Profit), ours[0], ours[1], row.Fault,
+			fmt.Sprint(o.FileLine), o.ID, row.Line.String(), row.Variation, schema.FormatUnits(o.Value),
+			schema.FormatUnits(o.Profit), ours[0], ours[1], o.Fault,
 		})
-	}
+	})
 	w.Flush()
-	return errors.Join(w.Error(), file.Close())
+	if err == nil && (!same || at < len(c.Rows)) {
+		err = fmt.Errorf("%s has other rows when it is read again, so --rows is not complete", export)
+	}
+	return errors.Join(err, w.Error(), file.Close())
 }

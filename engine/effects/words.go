@@ -51,8 +51,8 @@ func (pool *PoolSummary) InWords(metric, of string) string {
 		return fmt.Sprintf("No %s is known yet: an experiment is assumed to change %s by %s.", of, metric,
 			in(pool.TypicalEffect.Value))
 	}
-	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %d %s", metric,
-		in(pool.TypicalEffect.Value), pool.Campaigns, map[bool]string{true: of, false: of + "s"}[pool.Campaigns == 1])
+	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %s", metric,
+		in(pool.TypicalEffect.Value), wording.CountNoun(pool.Campaigns, of))
 	if pool.Campaigns < leastPool {
 		text += fmt.Sprintf("; %s is assumed without any", in(pool.Anchor))
 	}

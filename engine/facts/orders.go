@@ -14,24 +14,24 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// VisitorOrders are the counted goal events of a visitor and variation: their number, and the sums of their amounts.
-type VisitorOrders struct {
+// Order is a counted goal event, or, with negative numbers, one that a refresh has replaced.
+type Order struct {
 	Visitor               uint64
 	Variation             string // as in rows
-	Orders, Value, Profit int64
+	Number, Value, Profit int64  // Number is 1 or -1
 }
 
-// EachOrders calls each for the visitors with counted goal events of a question's subject and goal, whose own time is
-// in its window, and whose age in its conversion window. Only visitors first exposed until mature count.
-func (s Shards) EachOrders(ctx context.Context, q *plan.Question, mature int64, each func(*VisitorOrders)) error {
-	var of VisitorOrders
+// EachOrder calls each for the counted goal events of a question's subject and goal, whose own time is in its window,
+// and whose age in its conversion window. Only visitors first exposed until mature count.
+func (s Shards) EachOrder(ctx context.Context, q *plan.Question, mature int64, each func(*Order)) error {
+	var order Order
 	ages := q.ConversionWindow
 	if !ages.IsSet() {
 		ages.To = math.MaxInt64
 	}
 	return s.eachServer(ctx, "orders.sql", func(row driver.Rows) error {
-		err := row.Scan(&of.Visitor, &of.Variation, &of.Orders, &of.Value, &of.Profit)
-		each(&of)
+		err := row.Scan(&order.Visitor, &order.Variation, &order.Number, &order.Value, &order.Profit)
+		each(&order)
 		return err
 	}, clickhouse.Named("section", SectionOf(q.Subject, fold.OfGoal)), clickhouse.Named("goal_id", q.GoalID),
 		clickhouse.Named("from_ms", q.WindowStart().UnixMilli()), clickhouse.Named("to_ms", q.WindowEnd().UnixMilli()),
@@ -68,17 +68,17 @@ func (s Shards) eachServer(ctx context.Context, file string, each func(driver.Ro
 
 // EachVisitorsEvents calls each for the folded events of each visitor of a website.
 func (s Shards) EachVisitorsEvents(ctx context.Context, website int64, ids []uint64, each func([]fold.Event)) error {
-	visitors := make([]schema.Visitor, len(ids))
-	for i, id := range ids {
-		visitors[i] = schema.Visitor{WebsiteID: website, ID: id}
-	}
 	for _, shard := range s {
 		at, err := shard.StoredPosition(ctx)
 		if err != nil {
 			return err
 		}
-		for some := range slices.Chunk(visitors, visitorsAtOnce) {
-			events, err := shard.currentServer().readEvents(ctx, some, at.Through)
+		for some := range slices.Chunk(ids, visitorsAtOnce) {
+			visitors := make([]schema.Visitor, len(some))
+			for i, id := range some {
+				visitors[i] = schema.Visitor{WebsiteID: website, ID: id}
+			}
+			events, err := shard.currentServer().readEvents(ctx, visitors, at.Through)
 			if err != nil {
 				return err
 			}

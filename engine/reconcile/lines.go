@@ -71,9 +71,6 @@ func (d *Decimal) String() string {
 	return new(big.Rat).SetFrac(&d.Units, big.NewInt(schema.MoneyScale)).FloatString(4)
 }
 
-// FormatUnits writes an amount in 1/schema.MoneyScale with all decimals.
-func FormatUnits(units int64) string { return (&Decimal{*big.NewInt(units)}).String() }
-
 // MarshalText returns the amount as a decimal string, so that no reader rounds it.
 func (d *Decimal) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 

@@ -3,12 +3,14 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
@@ -20,12 +22,14 @@ import (
 	"lifthouse/stats"
 )
 
-// Row is an order of the export.
+// Row is an order of the export. An export may have millions of rows, so a row has no text of its own.
 type Row struct {
-	ingest.Order
-	Line      Line
-	Variation string    // of the visitor's first view; empty: none
-	Ours      *[2]int64 // value and profit in the report; nil: it does not count the order
+	Event, Visitor uint64 // hashes
+	Revision       uint64
+	Value, Profit  int64    // in 1/schema.MoneyScale
+	Variation      string   // of the visitor's first view; empty: none
+	Ours           [2]int64 // value and profit in the report, of the lines Amount and Counted
+	Line           Line
 
 	given Line // by the export alone
 }
@@ -72,12 +76,13 @@ type Comparison struct {
 	Metric     Decimal              `json:"metric"`
 	Difference Decimal              `json:"difference"` // value that the lines do not explain
 	Rows       []*Row               `json:"-"`
+	Faults     []string             `json:"-"` // of the first rows that cannot be read, with their lines
 
 	plan     *plan.Plan
 	from, to int64
 	mature   int64            // the last time of a first view whose visitor is mature
 	limit    int64            // of a visitor's value; 0: none
-	refused  map[string]bool  // by the id of each order that is not received; false: already counted
+	refused  map[uint64]bool  // by the event of each order that is not received; false: already counted
 	left     Sums             // what the lines do not explain; 0, unless facts and events differ
 	unequal  map[string]*Sums // by variation: the orders in the facts less those that the events say count
 }
@@ -92,13 +97,20 @@ func New(p *plan.Plan, limit int64) *Comparison {
 	}
 }
 
+// mostFaults is the number of rows that cannot be read of which the faults are kept.
+const mostFaults = 20
+
 // AddOrder adds an order of the export.
 func (c *Comparison) AddOrder(o *ingest.Order) {
-	row := &Row{Order: *o, given: open}
+	row := &Row{
+		Event: o.Event, Visitor: o.Visitor, Revision: o.Revision, Value: o.Value, Profit: o.Profit, given: open,
+	}
 	c.Rows = append(c.Rows, row)
 	switch {
 	case o.Fault != "":
-		row.given = Unreadable
+		if row.given = Unreadable; len(c.Faults) < mostFaults {
+			c.Faults = append(c.Faults, fmt.Sprintf("line %d: %s", o.FileLine, o.Fault))
+		}
 	case !c.isWithin(o.At):
 		row.given = OtherPeriod
 	case o.WebsiteID != c.plan.Subject.WebsiteID || !c.isGoal(o.GoalID):
@@ -147,25 +159,28 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 		c.mature = math.MaxInt64
 	}
 
-	// the orders of the report, and those of the export that are not in a line yet, by visitor
-	var visitors []uint64
-	if err := shards.EachOrders(ctx, &c.plan.Question, c.mature, func(of *facts.VisitorOrders) {
-		if visitors = append(visitors, of.Visitor); c.isInReport(of.Variation) {
-			c.Report.addOrders(of.Orders, of.Value, of.Profit)
-		}
-		c.addUnequal(of.Variation, of.Orders, of.Value, of.Profit)
-	}); err != nil {
-		return err
-	}
+	// the orders of the export that are not in a line yet, by visitor, and the orders of the report
 	var pending []*Row
+	var visitors []uint64
 	for _, row := range c.Rows {
 		if row.Line == open {
 			pending, visitors = append(pending, row), append(visitors, row.Visitor)
 		}
 	}
-	slices.Sort(visitors)
 	byVisitor := func(r *Row, visitor uint64) int { return cmp.Compare(r.Visitor, visitor) }
 	slices.SortFunc(pending, func(a, b *Row) int { return byVisitor(a, b.Visitor) })
+	if err := shards.EachOrder(ctx, &c.plan.Question, c.mature, func(o *facts.Order) {
+		if _, isKnown := slices.BinarySearchFunc(pending, o.Visitor, byVisitor); !isKnown {
+			visitors = append(visitors, o.Visitor)
+		}
+		if c.isInReport(o.Variation) {
+			c.Report.addOrders(o.Number, o.Value, o.Profit)
+		}
+		c.addUnequal(o.Variation, o.Number, o.Value, o.Profit)
+	}); err != nil {
+		return err
+	}
+	slices.Sort(visitors)
 
 	// their lines
 	website := c.plan.Subject.WebsiteID
@@ -200,17 +215,17 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 // NoteRejected notes the orders of the line NotReceived that are in the text of a rejected line.
 func (c *Comparison) NoteRejected(text string) {
 	if c.refused == nil {
-		c.refused = map[string]bool{}
+		c.refused = map[uint64]bool{}
 		for _, row := range c.Rows {
 			if row.Line == NotReceived {
-				c.refused[row.ID] = true
+				c.refused[row.Event] = true
 			}
 		}
 	}
 	isEnd := func(r rune) bool { return strings.ContainsRune(`"'=,;:{}[]`, r) || r <= ' ' }
 	for _, word := range strings.FieldsFunc(text, isEnd) {
-		if c.refused[word] {
-			c.refused[word] = false
+		if id := schema.HashID(word); c.refused[id] {
+			c.refused[id] = false
 			c.Lines[NotReceived].Refused++
 		}
 	}
@@ -228,7 +243,7 @@ func (c *Comparison) reset() {
 	})
 	var last *Row
 	for _, row := range byID {
-		row.Line, row.Variation, row.Ours = row.given, "", nil
+		row.Line, row.Variation = row.given, ""
 		if row.Line == Unreadable {
 			continue
 		}
@@ -261,7 +276,7 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) 
 			rank = 1
 		}
 		if rank == 2 && x.Reason == fold.FirstView {
-			first, variation = &x, strings.TrimSuffix(x.Variation, fold.MultiExposed)
+			first, variation = &x, unique.Make(strings.TrimSuffix(x.Variation, fold.MultiExposed)).Value()
 		}
 		known := states[x.Event.ID]
 		if x.Event.Kind == moments.Goal && x.Reason > fold.Superseded && (known == nil || known.rank < rank) {
@@ -278,8 +293,8 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) 
 		}
 		row.Variation, row.Line = variation, c.lineOf(s, first)
 		if row.Line == Counted {
-			row.Ours, s.isExported = &[2]int64{s.Event.Amounts[0], s.Event.Amounts[1]}, true
-			if *row.Ours != [2]int64{row.Value, row.Profit} {
+			row.Ours, s.isExported = [2]int64(s.Event.Amounts[:2]), true
+			if row.Ours != [2]int64{row.Value, row.Profit} {
 				row.Line = Amount
 				if row.Revision > s.Event.Revision {
 					c.Lines[Amount].Newer++

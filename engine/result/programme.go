@@ -19,22 +19,16 @@ func ProgrammeInWords(p *worth.Programme) []string {
 	} else {
 		unit += " a month"
 	}
-	plural := func(n int, one, several string) string {
-		if n == 1 {
-			return "1 " + one
-		}
-		return wording.FormatCount(int64(n)) + " " + several
-	}
 	switch n := p.Campaigns.Shipped; {
 	case n == 0:
 		said = append(said, "No variation was shipped.")
 	case sum == nil:
 		said = append(said, fmt.Sprintf("Shipped: %s. What they are worth together is not known.",
-			plural(n, "variation", "variations")))
+			wording.CountNoun(n, "variation")))
 	default:
 		e := effects.Estimate{Value: sum.Expected, Interval: sum.Interval}
 		said = append(said,
-			fmt.Sprintf("Shipped: %s, expected to be worth %s %s.", plural(n, "variation", "variations"),
+			fmt.Sprintf("Shipped: %s, expected to be worth %s %s.", wording.CountNoun(n, "variation"),
 				e.InWords(FormatRounded), unit),
 			fmt.Sprintf("Reported as observed, they would add up to %s.", FormatRounded(sum.Observed)))
 		said = effects.AppendNothing(said, p.Total.ProbablyNothing)
@@ -45,7 +39,7 @@ func ProgrammeInWords(p *worth.Programme) []string {
 		said = append(said,
 			fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the pace of the last one.",
 				wording.FormatPercent(a.MDE, 1, false), wording.FormatCount(*a.RequiredVisitors),
-				plural(int(*a.Days), "day", "days")))
+				wording.CountNoun(*a.Days, "day")))
 		for _, plan := range a.Plans {
 			if plan.Weeks == usualWeeks {
 				said = append(said,

@@ -131,6 +131,14 @@ func FormatCount(n int64) string {
 	return groupThousands(strconv.FormatInt(n, 10))
 }
 
+// CountNoun writes a count with its noun in the singular or, with an s, in the plural: 1 row, 1,200 rows.
+func CountNoun[N ~int | ~int64 | ~uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return FormatCount(int64(n)) + " " + noun + "s" //nolint:gosec // no count overflows
+}
+
 func groupThousands(digits string) string {
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
+	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
@@ -224,7 +224,7 @@ func (r *Report) checkFacts(ctx context.Context, shard *facts.Refresher, number,
 		}
 	}
 	if err == nil && len(faults) == 0 {
-		r.OK("facts", "%sof all %s are those of their events", where, terminal.CountWithNoun(visitors, "visitor"))
+		r.OK("facts", "%sof all %s are those of their events", where, wording.CountNoun(visitors, "visitor"))
 	}
 }
 
@@ -244,12 +244,12 @@ func VerifyFacts(ctx context.Context, shard *facts.Refresher,
 		}
 		faults = append(faults,
 			fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a "+
-				"day%s", terminal.CountWithNoun(found.Wrong, "visitor"), remedy))
+				"day%s", wording.CountNoun(found.Wrong, "visitor"), remedy))
 	}
 	if len(found.Lost) > 0 {
 		faults = append(faults, fmt.Errorf("stored events of %s are lost; reports keep what they counted: "+
 			"restore a backup (lifthouse restore), or send the events again; to accept the loss: lifthouse facts "+
-			"--rebuild --accept-loss N", terminal.CountWithNoun(len(found.Lost), "visitor")))
+			"--rebuild --accept-loss N", wording.CountNoun(len(found.Lost), "visitor")))
 	}
 	return found.Visitors, faults, nil
 }
@@ -310,7 +310,7 @@ func (r *Report) checkWebhooks(ctx context.Context, box *outbox.Outbox, snapshot
 				r.Fault("webhooks",
 					fmt.Errorf("account %d: webhook %d (%s) did not receive %s in the last %d days: lifthouse "+
 						"webhook deliveries has the reasons, lifthouse webhook resend sends them again",
-						owned.ID, hook.ID, hook.Host(), terminal.CountWithNoun(n, "message"), checkedDays))
+						owned.ID, hook.ID, hook.Host(), wording.CountNoun(n, "message"), checkedDays))
 				continue
 			}
 			r.OK("webhooks", "account %d: webhook %d (%s)", owned.ID, hook.ID, hook.Host())

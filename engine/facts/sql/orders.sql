@@ -1,10 +1,10 @@
--- one row per visitor and variation: number, value and profit of the counted goal events in a range of times
+-- the counted goal events in a range of times; those that a refresh has replaced have the sign -1 besides
 SELECT
     visitor_id,
     variation,
-    sum(toInt64(sign)),
-    sum(sign * value),
-    sum(sign * profit)
+    toInt64(sign),
+    sign * value,
+    sign * profit
 FROM {{.Facts}}
 WHERE section = {section:UInt64}
     AND ({goal_id:Int64} = 0 OR goal_id = {goal_id:Int64})
@@ -14,4 +14,3 @@ WHERE section = {section:UInt64}
     AND since_ms >= {age_from_ms:UInt64}
     AND since_ms < {age_to_ms:UInt64}
     AND toUnixTimestamp64Milli(first_time) <= {mature_ms:Int64}
-GROUP BY visitor_id, variation

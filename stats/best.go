@@ -70,9 +70,6 @@ const (
 	mostSteps   = 3000
 )
 
-// smallestNormal is the smallest float64 with all of its digits.
-const smallestNormal = 0x1p-1022
-
 // smallestSigma bounds the number of panels. A control with 1 % of a pair's visitors has a sigma of .1.
 const smallestSigma = 0.1
 
@@ -89,14 +86,14 @@ type jointLifts struct {
 	values, below   [][]float64 // by arm and node, given u: density, and probability of a smaller lift
 	products        []float64   // of the probabilities of the arms before one
 	u               []float64   // the parts of control that were added
-	masses          [][]float64 // by arm and u: the integral of the values of the arm
+	logMasses       [][]float64 // by arm and u: logarithm of the integral of the values of the arm
 	scale           float64     // see addGiven
 }
 
 func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
 	sigmas := make([]float64, len(arms))
 	j := &jointLifts{
-		arms: arms, lambdas: lambdas, sigmas: sigmas, finest: 1, masses: make([][]float64, len(arms)),
+		arms: arms, lambdas: lambdas, sigmas: sigmas, finest: 1, logMasses: make([][]float64, len(arms)),
 		scale: math.Inf(-1),
 	}
 	for i := range arms {
@@ -181,20 +178,26 @@ func (p *panels) divideEach(parts int) {
 //
 //	N(z; λ u, σ²) N(u; 0, 1) = N(z; 0, 1) N(u; λ z, σ²)
 //
-// the values of each of the m arms, which are at most 1, include the density of u. So m - 1 factors exp(u²/2) remain.
-// j.scale is the logarithm of the divisor of total.
+// the values of each of the m arms include the density of u. So m - 1 factors exp(u²/2) remain. The values are divided
+// by the largest one of the arm, because all of them may underflow. j.scale is the logarithm of the divisor of total.
 func (j *jointLifts) addGiven(total []float64, u float64) {
 	j.u = append(j.u, u)
-	part := make([]float64, len(total))
+	part, scale := make([]float64, len(total)), float64(len(j.arms)-1)*0.5*u*u
 	part[0] = 1
 	for i := range j.arms {
+		largest := -math.MaxFloat64
 		for k := range j.at {
 			d := (u - j.lambdas[i]*j.z[i][k]) / j.sigmas[i]
-			j.values[i][k] = math.Exp(j.arms[i].peak - j.prior[i][k] - 0.5*j.z[i][k]*j.z[i][k] - 0.5*d*d)
+			j.values[i][k] = j.arms[i].peak - j.prior[i][k] - 0.5*j.z[i][k]*j.z[i][k] - 0.5*d*d
+			largest = math.Max(largest, j.values[i][k])
+		}
+		for k, exponent := range j.values[i] {
+			j.values[i][k] = math.Exp(exponent - largest)
 		}
 		negative, mass := j.cumulateMass(j.values[i], j.below[i])
 		part[0] *= negative
-		j.masses[i] = append(j.masses[i], mass)
+		j.logMasses[i] = append(j.logMasses[i], largest+math.Log(mass))
+		scale += largest
 	}
 	for k, x := range j.at {
 		if x < 0 {
@@ -212,18 +215,18 @@ func (j *jointLifts) addGiven(total []float64, u float64) {
 		}
 	}
 	largest := slices.Max(part)
-	if largest < smallestNormal { // has lost its digits, and its inverse overflows
+	if !(largest > 0) {
 		return
 	}
-	left := float64(len(j.arms)-1) * 0.5 * u * u
-	if scale := left + math.Log(largest); scale > j.scale {
+	scale += math.Log(largest)
+	if scale > j.scale {
 		for i := range total {
 			total[i] *= math.Exp(j.scale - scale)
 		}
 		j.scale = scale
 	}
 	for i := range part {
-		total[i] += part[i] * math.Exp(left-j.scale)
+		total[i] += part[i] / largest * math.Exp(scale-j.scale)
 	}
 }
 
@@ -259,7 +262,7 @@ func (j *jointLifts) othersOf(arm int) *others {
 		o.logWeight[k] = float64(len(j.arms)-2) * 0.5 * u * u
 		for i := range j.arms {
 			if i != arm {
-				o.logWeight[k] += math.Log(j.masses[i][k])
+				o.logWeight[k] += j.logMasses[i][k]
 			}
 		}
 	}

@@ -14,7 +14,7 @@ func TestChancesToBeBest(t *testing.T) {
 	for i := range rounds(400) {
 		control, treatments := Sample(randomRate(r)), make([]Sample, 1)
 		if i%2 == 0 {
-			treatments = make([]Sample, 1+r.IntN(3))
+			treatments = make([]Sample, 1+r.IntN(4))
 		}
 		for j := range treatments {
 			treatments[j] = randomRival(r, control.(Rate))
@@ -34,6 +34,9 @@ func TestChancesToBeBest(t *testing.T) {
 		}
 		sum := 0.0
 		for _, c := range compared {
+			if c.Bayesian.ChanceToBeBest == nil {
+				t.Fatalf("%v, %v: no chance to be best", control, treatments)
+			}
 			sum += *c.Bayesian.ChanceToBeBest
 		}
 		inControl := *compared[0].Bayesian.ControlChanceToBeBest

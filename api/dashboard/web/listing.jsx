@@ -18,9 +18,9 @@ import { decisions, health, kind } from "./words.js";
 
 /** @typedef {(item: Listed) => { worth: WorthItem | undefined, currency?: string }} WorthOf */
 
-/** subjectOf returns the subject of a campaign.
+/** subjectOf returns the subject of an item.
  * @param {Listed} item @returns {Subject} */
-const subjectOf = ({ id }) => ({ kind: "campaign", home: "/v1/campaigns/" + id, path: "/v1/campaigns/" + id });
+const subjectOf = ({ kind, id }) => ({ kind, home: `/v1/${kind}s/${id}`, path: `/v1/${kind}s/${id}` });
 
 const page = 50; // rows of a group at first
 
@@ -39,7 +39,7 @@ function Of({ item }) {
   if (!status || status.reason === "NOTHING_TO_COMPARE") return <span class="quiet">nothing to compare</span>;
   if (!status.decision) return <span class="quiet">computing …</span>;
   const { decidedAt } = status.decision;
-  return <><Chip status={status.decision.status} words={worded(status.decision)} />{isNew(item) && <b class="new"> NEW</b>}{decidedAt && <small>since <span class="at">{lastDay(decidedAt)}</span></small>}</>;
+  return <><Chip status={status.decision.status} words={worded(status.decision)} />{isNew(item) && <b class="new"> NEW</b>}<small>{decidedAt && <>since <span class="at">{lastDay(decidedAt)}</span>, </>}as of {day(status.computedAt)}</small></>;
 }
 
 /** Worth is what the variation of the decision is expected to be worth a month.
@@ -87,7 +87,7 @@ function Row({ item, scale, acting, go, link, worthOf }) {
       <Cell label="Visitors" class="n"><Num value={status?.visitors}>{count(status?.visitors)}</Num></Cell>
       <Cell label="Days" class="n"><Num value={status?.days}>{count(status?.days)}</Num></Cell>
       <Cell label="Health"><Health status={status} /></Cell>
-      <Cell label="State"><State {...item} />{acting && item.kind === "campaign" ? <Switch subject={subjectOf(item)} body={item} done={() => {}} listed /> : <small>{item.startDate ? day(item.startDate) : ""}</small>}</Cell>
+      <Cell label="State"><State {...item} />{acting ? <Switch subject={subjectOf(item)} body={item} done={() => {}} listed /> : <small>{item.startDate ? day(item.startDate) : ""}</small>}</Cell>
     </tr>
   );
 }

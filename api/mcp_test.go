@@ -391,7 +391,7 @@ func TestMCPTools(t *testing.T) {
 		if invalid := call(t, session, "compare", `{"metric":"binary","variations":[{"n":9000,"converted":500,"share":50},{"n":10000,"converted":560,"share":50}]}`); len(invalid.Sentences) != 3 || !strings.Contains(invalid.Sentences[0], "not valid") {
 			t.Errorf("a comparison that is not valid is quoted: %s", invalid.text)
 		}
-		for _, want := range []string{answer.Conclusion.Text, "variation 1: rate 5.60 %, 10,000 visitors.", "variation 1 against variation 0 on the data of today: lift +12.0 % (90 % interval [+1.5 %, +23.6 %]); ahead, not conclusive."} {
+		for _, want := range []string{answer.Conclusion.Text, "variation 1: rate 5.60 %, 10,000 visitors.", "variation 1 against variation 0 on the data of today: lift +12.0 % (90 % interval +1.5 % to +23.6 %); ahead, not conclusive."} {
 			if !slices.Contains(answer.Sentences, want) || want == "" {
 				t.Errorf("the sentences %q lack %q", answer.Sentences, want)
 			}

@@ -174,11 +174,11 @@ func TestCompareTable(t *testing.T) {
 No conclusion: pass the sums at each weekly look to conclude.
 
 variation  visitors    rate     95 % interval
-0 control    11,927  6.00 %  [5.59 %, 6.44 %]
-1            12,010  7.49 %  [7.04 %, 7.98 %]
+0 control    11,927  6.00 %  5.59 % to 6.44 %
+1            12,010  7.49 %  7.04 % to 7.98 %
 
 variation     lift       95 % interval          p  verdict
-1          +24.8 %  [+13.5 %, +37.2 %]  0.0000043  ahead, not conclusive
+1          +24.8 %  +13.5 % to +37.2 %  0.0000043  ahead, not conclusive
 
 Variation 1: Expected a lift of +20.9 % (90 % interval +10.9 % to +31.7 %).
 An experiment here typically changes the metric by ±14.6 % (from 1 test; ±3.0 %
@@ -188,25 +188,25 @@ is assumed without any).
 No conclusion: pass the sums at each weekly look to conclude.
 
 variation  visitors  mean  90 % interval
-0 control    10,000  0.01  [-0.14, 0.16]
-1            10,000  4.60   [4.44, 4.76]
-2                90  2.10   [0.56, 3.64]
+0 control    10,000  0.01  -0.14 to 0.16
+1            10,000  4.60   4.44 to 4.76
+2                90   2.1     0.6 to 3.6
 
-variation       lift  90 % interval  adjusted p  verdict
-1          +45,900 %  [+2,380 %, ∞)    1.2e-261  ahead, not conclusive
-2          +20,900 %    [+405 %, ∞)      0.0557  not enough data
+variation       lift   90 % interval  adjusted p  verdict
+1          +45,900 %  +2,380 % to +∞    1.2e-261  ahead, not conclusive
+2          +20,900 %    +405 % to +∞      0.0557  not enough data
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
 No conclusion: pass the sums at each weekly look to conclude.
 
 variation  visitors    rate     90 % interval
-0 control    10,000  5.00 %  [4.65 %, 5.37 %]
-1             9,950  4.32 %  [4.00 %, 4.67 %]
-2            10,020  5.09 %  [4.74 %, 5.46 %]
+0 control    10,000  5.00 %  4.65 % to 5.37 %
+1             9,950  4.32 %  4.00 % to 4.67 %
+2            10,020  5.09 %  4.74 % to 5.46 %
 
 variation    lift     90 % interval  chance to beat control  verdict
-1          -2.5 %  [-6.2 %, +1.3 %]                 13.78 %  inconclusive
-2          +1.3 %  [-2.3 %, +5.0 %]                 72.46 %  inconclusive
+1          -2.5 %  -6.2 % to +1.3 %                 13.78 %  inconclusive
+2          +1.3 %  -2.3 % to +5.0 %                 72.46 %  inconclusive
 
 Variation 1: Expected a lift of -4.1 % (90 % interval -14.0 % to +0.9 %).
 Variation 2: Expected a lift of +1.2 % (90 % interval -2.8 % to +7.4 %).
@@ -217,11 +217,11 @@ is assumed without any).
 No variation differs significantly from control by look 1 (95 % level).
 
 variation  visitors    rate     95 % interval
-0 control     2,000  10.0 %   [8.8 %, 11.4 %]
-1             2,000  11.9 %  [10.6 %, 13.4 %]
+0 control     2,000  10.0 %   8.8 % to 11.4 %
+1             2,000  11.9 %  10.6 % to 13.4 %
 
 variation     lift      95 % interval       p  p at look 1
-1          +19.5 %  [+0.1 %, +42.7 %]  0.0485       0.0511
+1          +19.5 %  +0.1 % to +42.7 %  0.0485       0.0511
 
 variation  verdict
 1          ahead, not conclusive

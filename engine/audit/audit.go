@@ -227,7 +227,7 @@ func (a *Audit) say() {
 		case t.Shipped == 1:
 			a.Text += " The chance that the winner is nothing is " + wording.FormatChance(t.ProbablyNothing) + "."
 		case nothing == 0:
-			a.Text += fmt.Sprintf(" All %d winners are probably something.", t.Shipped)
+			a.Text += fmt.Sprintf(" All %d winners are probably worth something.", t.Shipped)
 		case nothing == 1:
 			a.Text += fmt.Sprintf(" Of %d winners, about 1 is nothing.", t.Shipped)
 		default:
@@ -262,7 +262,8 @@ func (t *JudgedTreatment) inWords() string {
 	inPercent := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	said := ""
 	if t.Lift.Value != nil {
-		said = fmt.Sprintf("Observed %s %s", inPercent(*t.Lift.Value), wording.RangeInWords(t.Lift.Interval, inPercent))
+		said = fmt.Sprintf("Observed %s (%s)", inPercent(*t.Lift.Value),
+			wording.RangeInWords(t.Lift.Interval, inPercent))
 		if t.PValue != nil {
 			said += ", p = " + wording.FormatPValue(*t.PValue)
 		}

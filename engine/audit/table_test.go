@@ -158,7 +158,7 @@ Search,500/10000,580/10000,28
 	if *first.PValue != *comparison.Frequentist.PValue || !first.Concludes || !(*first.Power > .5) || *first.Lift.Value != *comparison.Lift.Value {
 		t.Errorf("%+v, want %+v", first, comparison)
 	}
-	check.Equal(t, a.Text, fmt.Sprintf("You reported +%.0f %%. Expect +%.0f %% to +%.0f %%. All 3 winners are probably something.", 100*a.Total.Observed, 100*total.Lower, 100*total.Upper), "the sentence")
+	check.Equal(t, a.Text, fmt.Sprintf("You reported +%.0f %%. Expect +%.0f %% to +%.0f %%. All 3 winners are probably worth something.", 100*a.Total.Observed, 100*total.Lower, 100*total.Upper), "the sentence")
 	shipped := New(must.Get(ReadTable(strings.NewReader("name,A,B,shipped\nSkewed,5000/100000,7000/104000,yes\nSmall,5/50,9/50,yes\nFine,500/10000,600/10000,yes\n")))(t), .2)
 	check.Equal(t, shipped.Total.Shipped, 1, "winners that can be judged")
 	check.Equal(t, shipped.Sentences[1], "Winners that cannot be judged, and are not counted: 2.", "the others")

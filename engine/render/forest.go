@@ -57,7 +57,6 @@ type forest struct {
 	Ticks                 []forestTick
 	Rows                  []forestRow
 	results               *result.Report
-	write                 func(float64) string
 }
 
 type forestText struct {
@@ -226,7 +225,7 @@ func collectEffects(r *result.Report) []effect {
 // setScale sets a scale that covers all estimates and the intervals of their single tests. The intervals of looks may
 // be wider.
 func (f *forest) setScale(effects []effect) {
-	ends, spread := []float64{0}, math.Inf(1)
+	ends := []float64{0}
 	for _, e := range effects {
 		if e.estimate == nil {
 			continue
@@ -240,12 +239,8 @@ func (f *forest) setScale(effects []effect) {
 				ends = append(ends, *x)
 			}
 		}
-		spread = narrowerSpread(spread, wording.HalfWidth(e.estimate.Value, e.estimate.Interval))
 	}
 	f.axis = newAxis(ends, forestTicks)
-	f.write = func(x float64) string {
-		return wording.FormatPercent(x, wording.PercentDecimals(spread), f.results.CompareMetric != nil)
-	}
 }
 
 // newRow returns a row with its middle at y.
@@ -264,7 +259,13 @@ func (f *forest) newRow(e effect, y int) forestRow {
 	f.addBar(&row, e.estimate.Interval, 5)
 	if value := e.estimate.Value; value != nil {
 		x := f.positionX(*value)
-		row.Point, row.Value = &x, f.write(*value)+"  "+wording.RangeInWords(e.estimate.Interval, f.write)
+		write := func(x float64) string {
+			if f.results.CompareMetric == nil {
+				return wording.FormatValue(x, e.estimate.Interval, true)
+			}
+			return wording.FormatLift(x, e.estimate.Interval)
+		}
+		row.Point, row.Value = &x, write(*value)+"  "+wording.RangeInWords(e.estimate.Interval, write)
 	}
 	return row
 }

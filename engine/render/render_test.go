@@ -38,8 +38,8 @@ func drawn(t *testing.T, line string, s Screen) string {
 func TestTableIsOneOnAWideScreen(t *testing.T) {
 	const want = `
 variation  visitors    rate     95 % interval     lift       95 % interval          p  p at look 1  verdict
-0 control    11,927  6.00 %  [5.59 %, 6.44 %]
-1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  0.0000043    0.0000045  better
+0 control    11,927  6.00 %  5.59 % to 6.44 %
+1            12,010  7.49 %  7.04 % to 7.98 %  +24.8 %  +13.5 % to +37.2 %  0.0000043    0.0000045  better
 `
 	if got := drawn(t, comparison, Screen{Width: 120}); !strings.Contains(got, want) {
 		t.Errorf("%s\nwant in it\n%s", got, want)
@@ -193,7 +193,7 @@ func TestWideNamesAreAligned(t *testing.T) {
 		r.Variations[1].Name = name
 		ends := map[int]bool{}
 		for line := range strings.Lines(Report(r, Screen{Width: MaxWidth})) {
-			if at := regexp.MustCompile(`\[[^]]*\]`).FindStringIndex(line); at != nil && len(ends) < 2 {
+			if at := regexp.MustCompile(`[\d,.]+ to [-+]?[\d,.]+`).FindStringIndex(line); at != nil && len(ends) < 2 {
 				ends[uniseg.StringWidth(line[:at[1]])] = true
 			}
 			if strings.HasPrefix(line, name) {

@@ -194,7 +194,7 @@ func (t *reportTable) progressNote() string {
 	text := fmt.Sprintf("Sample: %s of the %s required visitors", wording.FormatPercent(*p.Progress, 0, false),
 		wording.FormatCount(*p.RequiredVisitors))
 	if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
-		text += fmt.Sprintf("; about %s days remain", wording.FormatCount(*p.DaysRemaining))
+		text += "; about " + wording.CountNoun(*p.DaysRemaining, "more day")
 	}
 	return text + "."
 }
@@ -398,17 +398,15 @@ func scorecardColumns(rows []scorecardRow) []column {
 			case c.Frequentist != nil:
 				p = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
 			}
-			inPercent := func(x float64) string {
-				return wording.FormatPercent(x, wording.PercentDecimals(wording.HalfWidth(c.Improvement.Value, claim)),
-					true)
-			}
+			inPercent := func(x float64) string { return wording.FormatLift(x, claim) }
 			lift, interval = formatOptional(c.Improvement.Value, inPercent), wording.RangeInWords(claim, inPercent)
 			word, colour = r.verdictWords(c)
 		}
-		control := r.control.Estimate
-		write := valueFormatter(result.IsRate(r.Metric), wording.HalfWidth(control.Value, control.Interval))
-		addCells(columns, string(r.Role), formatOptional(control.Value, write),
-			formatOptional(r.treatment.Estimate.Value, write),
+		format := func(e *result.Estimate) string {
+			return formatOptional(e.Value,
+				func(x float64) string { return wording.FormatValue(x, e.Interval, result.IsRate(r.Metric)) })
+		}
+		addCells(columns, string(r.Role), format(&r.control.Estimate), format(&r.treatment.Estimate),
 			lift, interval, p, word)
 		verdict.colours = append(verdict.colours, colour)
 	}

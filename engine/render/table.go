@@ -4,7 +4,6 @@ package render
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -219,20 +218,13 @@ func padText(text string, width int, left bool) string {
 
 // observedColumns returns the columns with the visitors and the metric of each variation.
 func (t *table) observedColumns(rows []tableRow) []column {
-	name, spread := "mean", math.Inf(1)
+	name := "mean"
 	if t.rate {
 		name = "rate"
 	}
-	for _, r := range rows {
-		if r.Interval == nil && r.StandardError != nil {
-			spread = narrowerSpread(spread, *r.StandardError)
-		} else {
-			spread = narrowerSpread(spread, wording.HalfWidth(r.Value, r.Interval))
-		}
-	}
-	write := valueFormatter(t.rate, spread)
 	columns := []column{{title: "visitors"}, {title: "converted"}, {title: name}, {title: t.intervalTitle()}}
 	for _, r := range rows {
+		write := func(x float64) string { return wording.FormatValue(x, r.Interval, t.rate) }
 		addCells(columns, wording.FormatCount(r.visitors), r.converted, formatOptional(r.Value, write),
 			wording.RangeInWords(r.Interval, write))
 	}
@@ -244,28 +236,11 @@ func (t *table) observedColumns(rows []tableRow) []column {
 
 func (t *table) intervalTitle() string { return fmt.Sprintf("%d %% interval", t.level) }
 
-// valueFormatter returns a function that formats a value: a rate in per cent, a mean as a number. The spread, half of
-// an interval, determines the decimals.
-func valueFormatter(rate bool, spread float64) func(float64) string {
-	if rate {
-		return func(x float64) string { return wording.FormatPercent(x, wording.PercentDecimals(spread), false) }
-	}
-	return func(x float64) string { return wording.FormatNumber(x, wording.SpreadDecimals(spread)) }
-}
-
-func narrowerSpread(a, b float64) float64 {
-	if b > 0 {
-		return math.Min(a, b)
-	}
-	return a
-}
-
 // comparedColumns returns the columns that compare each variation with control.
 func (t *table) comparedColumns(rows []tableRow) []column {
-	spread, correction, look := math.Inf(1), stats.CorrectionNone, 0
+	correction, look := stats.CorrectionNone, 0
 	for _, r := range rows {
 		if c := r.Comparison; c != nil {
-			spread = narrowerSpread(spread, wording.HalfWidth(c.Improvement.Value, c.Improvement.Interval))
 			if c.Frequentist != nil && c.Frequentist.Correction != stats.CorrectionNone {
 				correction = c.Frequentist.Correction
 			}
@@ -274,7 +249,6 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 			}
 		}
 	}
-	write := func(x float64) string { return wording.FormatPercent(x, wording.PercentDecimals(spread), true) }
 	evidence := "p"
 	switch {
 	case t.methodology == stats.MethodologyBayesian:
@@ -292,6 +266,7 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 	for _, r := range rows {
 		var lift, interval, found, atLook string
 		if c := r.Comparison; c != nil {
+			write := func(x float64) string { return wording.FormatLift(x, c.Improvement.Interval) }
 			lift = formatOptional(c.Improvement.Value, write)
 			interval = wording.RangeInWords(c.Improvement.Interval, write)
 			if c.Bayesian != nil {

@@ -116,11 +116,10 @@ func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().For
 // difference. rate reports whether the metric is a rate.
 func LookInWords(row *looks.Row, level int, rate bool) string {
 	if lift := row.Lift; lift.Value != nil && lift.Interval != nil {
-		decimals := wording.PercentDecimals(wording.HalfWidth(lift.Value, lift.Interval))
 		return "a lift of " +
-			withInterval(lift, level, func(x float64) string { return wording.FormatPercent(x, decimals, true) })
+			withInterval(lift, level, func(x float64) string { return wording.FormatLift(x, lift.Interval) })
 	}
-	spread := wording.HalfWidth(row.Difference.Value, row.Difference.Interval)
+	spread := wording.HalfWidth(row.Difference.Interval)
 	write := func(x float64) string { return wording.FormatSigned(x, wording.SpreadDecimals(spread)) }
 	if rate {
 		write = func(x float64) string {

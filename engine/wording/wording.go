@@ -12,32 +12,32 @@ import (
 	"lifthouse/stats"
 )
 
-// RangeInWords formats an interval. An unbounded end is shown as open, and a missing interval as a dash.
+// RangeInWords formats an interval: 2.4 to 4.8. A missing interval is a dash.
 func RangeInWords(in *stats.Interval, write func(float64) string) string {
 	if in == nil || in[0] == nil && in[1] == nil {
 		return "–"
 	}
-	lower, upper := "(-∞", "∞)"
+	lower, upper := "-∞", "+∞"
 	if in[0] != nil {
-		lower = "[" + write(*in[0])
+		lower = write(*in[0])
 	}
 	if in[1] != nil {
-		upper = write(*in[1]) + "]"
+		upper = write(*in[1])
 	}
-	return lower + ", " + upper
+	return lower + " to " + upper
 }
 
 // FormatValue formats a value with the decimals that its interval permits, as the page does. A rate is in per cent.
 func FormatValue(x float64, in *stats.Interval, rate bool) string {
 	if rate {
-		return FormatPercent(x, PercentDecimals(HalfWidth(nil, in)), false)
+		return FormatPercent(x, PercentDecimals(HalfWidth(in)), false)
 	}
-	return FormatNumber(x, SpreadDecimals(HalfWidth(nil, in)))
+	return FormatNumber(x, SpreadDecimals(HalfWidth(in)))
 }
 
 // FormatLift formats a lift with the decimals that its interval permits, as the page does.
 func FormatLift(x float64, in *stats.Interval) string {
-	return FormatPercent(x, PercentDecimals(HalfWidth(nil, in)), true)
+	return FormatPercent(x, PercentDecimals(HalfWidth(in)), true)
 }
 
 //go:embed reasons.json
@@ -64,28 +64,27 @@ func SpreadDecimals(spread float64) int {
 }
 
 // PercentDecimals is like SpreadDecimals, for a fraction that is printed in per cent. It is at least 1 for spreads
-// below 100 %.
+// below 100 %, and 1 without a spread.
 func PercentDecimals(spread float64) int {
-	if decimals := SpreadDecimals(100 * spread); decimals > 0 || spread >= 1 {
-		return decimals
+	decimals := SpreadDecimals(100 * spread)
+	if !(spread > 0) || decimals == 0 && spread < 1 {
+		return 1
 	}
-	return 1
+	return decimals
 }
 
-// HalfWidth returns half the width of an interval. If one end is unbounded, it returns the distance of the other end
-// from the value; without an interval, the absolute value.
-func HalfWidth(value *float64, in *stats.Interval) float64 {
+// HalfWidth returns half the width of an interval, or, if one end is unbounded, the absolute value of the other end.
+// Without an interval, it returns 0.
+func HalfWidth(in *stats.Interval) float64 {
 	switch {
-	case in != nil && in[0] != nil && in[1] != nil:
-		return *in[1]/2 - *in[0]/2
-	case value == nil:
+	case in == nil || in[0] == nil && in[1] == nil:
 		return 0
-	case in != nil && in[0] != nil:
-		return math.Abs(*value - *in[0])
-	case in != nil && in[1] != nil:
-		return math.Abs(*in[1] - *value)
+	case in[1] == nil:
+		return math.Abs(*in[0])
+	case in[0] == nil:
+		return math.Abs(*in[1])
 	}
-	return math.Abs(*value)
+	return *in[1]/2 - *in[0]/2
 }
 
 // FormatPercent formats a fraction in per cent: 7.49 %, or +24.8 % with the sign.

@@ -38,9 +38,13 @@ export function number(x, d) {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? "." + rest : "");
 }
 
-/** half returns half the width of a bounded interval.
+/** half returns half the width of an interval, or, if one end is unbounded, the absolute value of the other end.
  * @param {Interval | null} [interval] */
-export const half = (interval) => (interval && interval[0] !== null && interval[1] !== null ? interval[1] / 2 - interval[0] / 2 : undefined);
+export function half(interval) {
+  const [low, high] = interval ?? [null, null];
+  if (low === null && high === null) return undefined;
+  return low === null || high === null ? Math.abs(low ?? high ?? 0) : high / 2 - low / 2;
+}
 
 /** decimals returns the number of decimals that show two digits of a spread.
  * @param {number} [spread] */
@@ -51,8 +55,9 @@ export function decimals(spread) {
 /** percentDecimals is like decimals, for a fraction that is shown in percent.
  * @param {number} [spread] */
 export function percentDecimals(spread) {
-  const d = decimals(spread && 100 * spread);
-  return d > 0 || (spread && spread >= 1) ? d : 1;
+  if (!spread || spread < 0) return 1;
+  const d = decimals(100 * spread);
+  return d > 0 || spread >= 1 ? d : 1;
 }
 
 /** money formats an amount.

@@ -256,7 +256,8 @@ type Sequential struct {
 
 // Checks report whether the data are valid.
 type Checks struct {
-	SampleRatio       *stats.SampleRatioCheck `json:"sampleRatio"` // null: nothing is compared
+	SampleRatio       *stats.SampleRatioCheck `json:"sampleRatio"`          // null: nothing is compared
+	SplitCause        *SplitCause             `json:"splitCause,omitempty"` // only of a whole report with a mismatch
 	Leak              []Leak                  `json:"leak"`
 	MultipleExposures MultipleExposures       `json:"multipleExposures"`
 	Automated         *Automated              `json:"automated,omitempty"` // only if there are any

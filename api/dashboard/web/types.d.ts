@@ -85,8 +85,15 @@ export interface SampleRatio {
   reason?: string;
 }
 
+// SplitCause says where a sample ratio mismatch comes from. parts has the worst first.
+export interface SplitCause {
+  text: string;
+  parts: { attribute: string; value: string; visitors: number; observed: number[]; expected: number[]; pValue: number | null; mismatch: boolean }[];
+}
+
 export interface Checks {
   sampleRatio: SampleRatio | null;
+  splitCause?: SplitCause;
   leak: { variationId: number; visitors: number }[];
   automated?: { visitors: number; warning: boolean };
   multipleExposures: { rule: "exclude" | "first"; visitors: number; share: number; pValue: number | null; warning: boolean };

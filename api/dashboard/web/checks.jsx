@@ -1,12 +1,14 @@
 // @ts-check
-import { count, decimals, minute, money, number, percent, probability, text } from "./format.js";
+import { count, decimals, minute, money, number, percent, probability } from "./format.js";
 import { Help } from "./help.jsx";
 import { Looks } from "./looks.jsx";
 import { Num, Part } from "./parts.jsx";
-import { filters, why } from "./words.js";
+import { Cause, SplitOverTime } from "./split.jsx";
+import { why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
-/** @import { Results, SampleRatio as Ratio, SplitCause, Variation } from "./types.d.ts" */
+/** @import { Route } from "./route.js" */
+/** @import { Results, Subject } from "./types.d.ts" */
 
 const title = "Progress and looks";
 const signs = { fine: ["✓", ": OK"], bad: ["!", ": needs attention"], open: ["○", ": not available yet"] };
@@ -20,35 +22,13 @@ function Check({ good, open, title, of, more, children }) {
 
 const srm = "Sample ratio mismatch (SRM)";
 
-/** @type {Record<string, string>} */
-const attributes = { ...filters, day: "Day", channel: "Channel" };
-
-/** Cause says where a mismatch comes from, with the split of the worst days and values.
- * @param {{ cause: SplitCause, variations: Variation[] }} props */
-const Cause = ({ cause, variations }) => (
-  <div id="split-cause">
-    <p><b>{text(cause.text)}</b></p>
-    <details><summary>Show the split by day, device, browser and source</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Split of the visitors, the worst first">
-        <table>
-          <thead><tr><th scope="col">Visitors, worst first</th>{variations.map((v) => <th key={v.id} scope="col">{v.name}</th>)}<th scope="col">p</th></tr></thead>
-          <tbody>{cause.parts.map(({ attribute, value, visitors, observed, expected, pValue, mismatch }) => (
-            <tr key={attribute + value} data-part={attribute}><th scope="row">{attributes[attribute]}: {value}<small>{count(visitors)} visitors</small></th>
-              {observed.map((n, i) => <td key={variations[i].id}><Num value={n}>{count(n)}</Num> <small>{money(expected[i], 0)} expected</small></td>)}
-              <td><Num value={pValue}>{probability(pValue)}</Num>{mismatch && <small><b>mismatch</b></small>}</td></tr>
-          ))}</tbody>
-        </table>
-      </div>
-    </details>
-  </div>
-);
-
-/** @param {{ check: Ratio | null, cause?: SplitCause, variations: Variation[] }} props */
-function SampleRatio({ check, cause, variations }) {
+/** @param {{ results: Results, subject: Subject, route: Route }} props */
+function SampleRatio({ results, subject, route }) {
+  const { variations, checks: { sampleRatio: check, splitCause: cause } } = results;
   if (!check) return null;
   if (check.pValue === null) return <Check open title={srm} of="split">Not available: {why(check.reason)}.</Check>;
   return (
-    <Check good={!check.mismatch} title={srm} of="split" more={cause && <Cause {...{ cause, variations }} />}>
+    <Check good={!check.mismatch} title={srm} of="split" more={<>{cause && <Cause {...{ cause, variations }} />}<SplitOverTime {...{ results, subject, route }} /></>}>
       {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "No mismatch: the split of visitors matches the configured shares. "}
       {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
     </Check>
@@ -60,8 +40,8 @@ function SampleRatio({ check, cause, variations }) {
 const days = { DAYS_WITHOUT_VISITORS: "Days without visitors", VARIATION_WITHOUT_VISITORS: "Variation without visitors" };
 
 /** Checks shows the data quality checks.
- * @param {{ results: Results }} props */
-export function Checks({ results }) {
+ * @param {{ results: Results, subject: Subject, route: Route }} props */
+export function Checks({ results, subject, route }) {
   const { checks } = results, several = checks.multipleExposures;
   const warnings = checks.warnings.filter((w) => !["SAMPLE_RATIO_MISMATCH", "EVENTS_WAITING"].includes(w.code) && !(w.code in days)); // shown elsewhere
   const silent = checks.warnings.filter((w) => w.code in days);
@@ -69,7 +49,7 @@ export function Checks({ results }) {
   return (
     <Part id="health" title="Health" open={failed}>
       <ul class="checks">
-        <SampleRatio check={checks.sampleRatio} cause={checks.splitCause} variations={results.variations} />
+        <SampleRatio {...{ results, subject, route }} />
         {silent.map(({ code, message }) => <Check key={message} title={days[code]}>{message[0].toUpperCase() + message.slice(1)}.</Check>)}
         <Check good={!several.warning} title="Multi-exposed visitors" of="multiExposed">
           {several.visitors === 0 ? "None." : <><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)}) saw more than one variation. {several.rule === "exclude" ? "They are excluded." : "They count for the first variation they saw."}</>}

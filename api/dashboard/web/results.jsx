@@ -99,7 +99,7 @@ export function Results({ subject, route, go }) {
             {subject.kind !== "widget" && <Variations results={results} kind={subject.kind} />}
             <Posterior results={results} />
             {subject.kind !== "widget" && !empty && <Changed {...{ subject, results, route }} />}
-            <Checks results={results} />
+            <Checks {...{ subject, results, route }} />
             {!empty && <Progress results={results} scored={scored} />}
             <Export path={path} title={detail.body?.name ?? "Lifthouse"} view={view} plot={!empty && subject.kind !== "widget"} />
             <Glossary />

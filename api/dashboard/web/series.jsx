@@ -115,7 +115,7 @@ function Switches({ views, chosen, interval, route, go }) {
 
 /** Curves shows a view: the readout, the chart and the data table.
  * @param {{ results: Results, points: Point[], view: View }} props */
-function Curves({ results, points, view }) {
+export function Curves({ results, points, view }) {
   const [pointed, point] = useState(/** @type {number | undefined} */ (undefined));
   const drawing = useMemo(() => drawingOf(view, points), [view, points]);
   const marks = useMemo(() => marksOf(results, points), [results, points]), last = points.length - 1, at = Math.min(pointed ?? last, last);

@@ -1,6 +1,7 @@
 // @ts-check
 import { chance, count, isRate, lastDay, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
 import { Axis } from "./forest.jsx";
+import { Funnel } from "./funnel.jsx";
 import { Help } from "./help.jsx";
 import { hasDecision } from "./looks.jsx";
 import { Mark, Num, Part, hue } from "./parts.jsx";
@@ -129,6 +130,7 @@ export function Variations({ results, kind }) {
           {compared && <td role="cell" colSpan={3} />}
         </tr></tfoot>
       </table>
+      {results.variations[0]?.clicks !== undefined && <Funnel results={results} />}
     </Part>
   );
 }

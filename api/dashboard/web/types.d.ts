@@ -424,6 +424,7 @@ export type Entry = { value: number | null; interval: Interval | null } | undefi
 export interface Line {
   index: number;
   name: string;
+  thin?: boolean;
   entries: Entry[];
 }
 
@@ -437,7 +438,7 @@ export interface Beam {
 
 // View is what the chart over time shows.
 export interface View {
-  name: "uplift" | "metric" | "visitors" | "conversions";
+  name: "uplift" | "metric" | "visitors" | "conversions" | "split";
   label: string; // of the switch
   caption: string;
   lines: Line[]; // curves

@@ -65,6 +65,13 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 			return nil, err
 		}
 	}
+	if p.Distribution {
+		steps, err := e.facts.ReadDistribution(ctx, p.Question, result.ValueBins())
+		if err != nil {
+			return nil, err
+		}
+		report.Distribution = result.NewDistribution(p, steps)
+	}
 	if a != nil && p.Dimension != "" && p.IsDeclared() && p.OfAllVisitors() {
 		if err := e.concludeSlices(ctx, p, version, a, report); err != nil {
 			return nil, err

@@ -288,6 +288,36 @@ func (r Reader) ReadFirstViews(
 	return found, err
 }
 
+// ReadDistribution reads the numbers of the goal events that a question counts, by their value. The bucket of a step is
+// the lower bound of the bin. bins has all lower bounds, ascending, from one that is not above any value.
+func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []int64) (found []moments.Step, err error) {
+	q.Cap, q.Dimension, q.Interval = nil, "", ""
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+		if x, err = x.withLimits(ctx); err != nil {
+			return err
+		}
+		s := x.newSums()
+		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+			q := c.newQuery()
+			q.addParam("bins", bins)
+			return c.runQuery(ctx, "distribution.sql", q, func(row driver.Rows) error {
+				var place uint32
+				var at key
+				var goals int64
+				if err := row.Scan(&place, &at.bucket, &goals); err != nil {
+					return err
+				}
+				m := moments.NoMoments()
+				m.Goals.Sum.SetInt64(goals)
+				return c.addPlace(place, at, &m)
+			})
+		})
+		found = s.bucketSteps()
+		return err
+	})
+	return found, err
+}
+
 // ReadLostViews reads the goal events of a subject whose visitors have no view of it, by the variation that they carry.
 func (r Reader) ReadLostViews(ctx context.Context, q plan.Question) (found map[int64]moments.LostViews, err error) {
 	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {

@@ -41,9 +41,12 @@ type Report struct {
 	Breakdown []BreakdownSlice `json:"breakdown,omitzero"` // only with a dimension
 	Series    []Point          `json:"series,omitzero"`    // only with an interval
 	Curve     *Curve           `json:"curve,omitempty"`    // only if the request asks for it
-	Decision  *Decision        `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
-	Scorecard []*ScorecardRow  `json:"scorecard,omitzero"`
-	Worth     *Worth           `json:"worth,omitempty"` // only with a scorecard
+
+	Distribution *Distribution `json:"distribution,omitempty"` // only if the request asks for it
+
+	Decision  *Decision       `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
+	Scorecard []*ScorecardRow `json:"scorecard,omitzero"`
+	Worth     *Worth          `json:"worth,omitempty"` // only with a scorecard
 
 	breakdown *breakdown // the slices of Breakdown
 	novel     []int64    // variations with a finding of novelty

@@ -91,6 +91,13 @@ export interface SplitCause {
   parts: { attribute: string; value: string; visitors: number; observed: number[]; expected: number[]; pValue: number | null; mismatch: boolean }[];
 }
 
+// Bin has the goal events of the variations with values from from up to to. null is no bound.
+export interface Bin {
+  from: number | null;
+  to: number | null;
+  goals: number[];
+}
+
 export interface Checks {
   sampleRatio: SampleRatio | null;
   splitCause?: SplitCause;
@@ -268,6 +275,7 @@ export interface Results extends Cell {
   breakdown?: (Cell & { value: string })[];
   series?: Point[];
   curve?: Curve;
+  distribution?: { bins: Bin[] };
   decision?: Decision;
   scorecard?: ScorecardRow[];
   worth?: { pool: { campaigns: number; typicalEffect: WorthEstimate }; items: WorthItem[]; poolText: string };
@@ -279,6 +287,7 @@ export interface Experiment {
   active: boolean;
   startDate?: string;
   endDate?: string;
+  variations?: { id: number; imageUrl?: string }[];
 }
 
 // Item is a campaign or a widget.

@@ -3,7 +3,7 @@ import { query } from "./api.js";
 import { tick } from "./forest.jsx";
 import { count, lift, liftSpan, metric, text } from "./format.js";
 import { useAnswer } from "./hooks.js";
-import { Empty, Fault, Loading, Mark, Num } from "./parts.jsx";
+import { DataTable, Empty, Fault, Loading, Mark, Num } from "./parts.jsx";
 import { Plane, pathOf } from "./plane.jsx";
 import { scaleOf } from "./scale.js";
 import { nameOf } from "./words.js";
@@ -47,18 +47,15 @@ function Table({ curve, results }) {
   return (
     <details>
       <summary>Show data table</summary>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="By age: data">
-        <table>
-          <thead><tr><th scope="col">Day</th><th scope="col">{control.name}</th>{treatments.map((v) => [<th scope="col" key={v.id}>{v.name}</th>, <th scope="col" key={"u" + v.id}>Uplift</th>, <th scope="col" key={"t" + v.id}>All days together</th>])}</tr></thead>
-          <tbody>{curve.points.map((p) => (
-            <tr key={p.day}><th scope="row">{p.day}</th>{p.variations.map(({ id, value, comparison: c, simultaneous: s }) => [
-              <td key={id}><Num value={value}>{metric(name, value)}</Num></td>,
-              c && <td key={"u" + id}><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num> <small>{liftSpan(c.improvement.interval)}</small></td>,
-              c && <td key={"t" + id}>{liftSpan(s?.improvement.interval)}</td>,
-            ])}</tr>
-          ))}</tbody>
-        </table>
-      </div>
+      <DataTable label="By age: data" heads={["Day", control.name, ...treatments.flatMap((v) => [v.name, "Uplift", "All days together"])]} tall>
+        {curve.points.map((p) => (
+          <tr key={p.day}><th scope="row">{p.day}</th>{p.variations.map(({ id, value, comparison: c, simultaneous: s }) => [
+            <td key={id}><Num value={value}>{metric(name, value)}</Num></td>,
+            c && <td key={"u" + id}><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num> <small>{liftSpan(c.improvement.interval)}</small></td>,
+            c && <td key={"t" + id}>{liftSpan(s?.improvement.interval)}</td>,
+          ])}</tr>
+        ))}
+      </DataTable>
     </details>
   );
 }

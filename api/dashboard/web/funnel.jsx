@@ -1,6 +1,6 @@
 // @ts-check
 import { count, percent } from "./format.js";
-import { Num, hue } from "./parts.jsx";
+import { DataTable, Num, hue } from "./parts.jsx";
 
 /** @import { Results } from "./types.d.ts" */
 
@@ -10,16 +10,13 @@ const steps = /** @type {const} */ ({ views: "Views", clicks: "Clicks", submits:
  * @param {{ results: Results }} props */
 export const Funnel = ({ results: { variations } }) => (
   <details id="funnel"><summary>Show the funnel</summary>
-    <div class="scroll" tabIndex={0} role="region" aria-label="Funnel">
-      <table>
-        <thead><tr><th scope="col">Events</th>{variations.map((v) => <th key={v.id} scope="col">{v.name}</th>)}</tr></thead>
-        <tbody>{(/** @type {(keyof typeof steps)[]} */ (Object.keys(steps))).map((step) => (
-          <tr key={step}><th scope="row">{steps[step]}</th>{variations.map((v, index) => {
-            const share = v.views ? (v[step] ?? 0) / v.views : 0;
-            return <td key={v.id} class="wide"><Num value={v[step]}>{count(v[step])}</Num> <small>{percent(share)} of the views</small><svg class={"bar " + hue(index)} height="12" width="100%" aria-hidden="true"><rect width={100 * Math.min(share, 1) + "%"} height="12" /></svg></td>;
-          })}</tr>
-        ))}</tbody>
-      </table>
-    </div>
+    <DataTable label="Funnel" heads={["Events", ...variations.map((v) => v.name)]}>
+      {(/** @type {(keyof typeof steps)[]} */ (Object.keys(steps))).map((step) => (
+        <tr key={step}><th scope="row">{steps[step]}</th>{variations.map((v, index) => {
+          const share = v.views ? (v[step] ?? 0) / v.views : 0;
+          return <td key={v.id} class="wide"><Num value={v[step]}>{count(v[step])}</Num> <small>{percent(share)} of the views</small><svg class={"bar " + hue(index)} height="12" width="100%" aria-hidden="true"><rect width={100 * Math.min(share, 1) + "%"} height="12" /></svg></td>;
+        })}</tr>
+      ))}
+    </DataTable>
   </details>
 );

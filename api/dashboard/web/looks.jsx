@@ -1,7 +1,7 @@
 // @ts-check
 import { chance, count, dayName, isRate, lastDay, lift, liftSpan, metric, money, number, percent, probability } from "./format.js";
 import { Help } from "./help.jsx";
-import { Mark, Num } from "./parts.jsx";
+import { DataTable, Mark, Num } from "./parts.jsx";
 import { Plane, pathOf } from "./plane.jsx";
 import { scaleOf } from "./scale.js";
 import { why } from "./words.js";
@@ -90,24 +90,21 @@ export function Looks({ results }) {
           <summary>Show all looks</summary>
           <p class="quiet">z compares a variation with {variations[0].name}. A look is significant if z reaches a bound (dashed), which gets lower as the plan advances.</p>
           {variations.map(({ id, name, comparison }, index) => comparison && <div key={id}>{several && <p class="who"><Mark index={index} />{"\u00a0"}{name}</p>}<Boundary {...{ looks, id, index, name }} /></div>)}
-          <div class="scroll" tabIndex={0} role="region" aria-label="Looks">
-            <table>
-              <thead><tr><th scope="col">Look, date</th><th scope="col">Visitors</th>{several && <th scope="col">Variation</th>}<th scope="col">Uplift with {results.significanceLevel}{"\u00a0"}% interval</th><th scope="col">z (bound)</th><th scope="col">p</th>{bayesian && <th scope="col">Chance to beat control</th>}<th scope="col">Significant</th></tr></thead>
-              <tbody>{looks.flatMap((look) => look.variations.map((v) => {
-                const index = variations.findIndex(({ id }) => id === v.id);
-                return (
-                  <tr key={look.number + " " + v.id} data-look={look.number}>
-                    <th scope="row">{look.number}<small>{lastDay(look.end)}</small></th><td><Num value={look.visitors}>{count(look.visitors)}</Num></td>
-                    {several && <td><Mark index={index} />{"\u00a0"}{variations[index]?.name}</td>}
-                    <td><Shown variation={v} name={results.compareMetric ?? "goalConversionRate"} /></td>
-                    <td><Num value={v.z}>{money(v.z)}</Num> <small>({money(v.criticalValue)})</small></td><td><Num value={v.pValue}>{probability(v.pValue)}</Num></td>
-                    {bayesian && <td><Num value={v.chanceToBeatControl}>{chance(v.chanceToBeatControl)}</Num></td>}
-                    <td>{v.significant ? <b>yes</b> : "no"}</td>
-                  </tr>
-                );
-              }))}</tbody>
-            </table>
-          </div>
+          <DataTable label="Looks" heads={["Look, date", "Visitors", ...(several ? ["Variation"] : []), `Uplift with ${results.significanceLevel}\u00a0% interval`, "z (bound)", "p", ...(bayesian ? ["Chance to beat control"] : []), "Significant"]}>
+            {looks.flatMap((look) => look.variations.map((v) => {
+              const index = variations.findIndex(({ id }) => id === v.id);
+              return (
+                <tr key={look.number + " " + v.id} data-look={look.number}>
+                  <th scope="row">{look.number}<small>{lastDay(look.end)}</small></th><td><Num value={look.visitors}>{count(look.visitors)}</Num></td>
+                  {several && <td><Mark index={index} />{"\u00a0"}{variations[index]?.name}</td>}
+                  <td><Shown variation={v} name={results.compareMetric ?? "goalConversionRate"} /></td>
+                  <td><Num value={v.z}>{money(v.z)}</Num> <small>({money(v.criticalValue)})</small></td><td><Num value={v.pValue}>{probability(v.pValue)}</Num></td>
+                  {bayesian && <td><Num value={v.chanceToBeatControl}>{chance(v.chanceToBeatControl)}</Num></td>}
+                  <td>{v.significant ? <b>yes</b> : "no"}</td>
+                </tr>
+              );
+            }))}
+          </DataTable>
         </details>
       )}
     </>

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { query } from "./api.js";
 import { count, percent, probability, text } from "./format.js";
 import { useAnswer, useOpened } from "./hooks.js";
-import { Fault, Loading, Num } from "./parts.jsx";
+import { DataTable, Fault, Loading, Num } from "./parts.jsx";
 import { Curves } from "./series.jsx";
 import { filters } from "./words.js";
 
@@ -23,16 +23,13 @@ export const Cause = ({ cause, variations }) => (
   <div id="split-cause">
     <p><b>{text(cause.text)}</b></p>
     <details><summary>Show the split by day, device, browser and source</summary>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Split of the visitors, the worst first">
-        <table>
-          <thead><tr><th scope="col">Visitors, worst first</th><th scope="col">p</th>{variations.map((v) => <th key={v.id} scope="col">{v.name}</th>)}</tr></thead>
-          <tbody>{cause.parts.map(({ attribute, value, visitors, observed, expected, pValue, mismatch }) => (
-            <tr key={attribute + value} data-part={attribute}><th scope="row">{value}<small>{attributes[attribute]}, {count(visitors)}</small></th>
-              <td><Num value={pValue}>{probability(pValue)}</Num>{mismatch && <small><b>mismatch</b></small>}</td>
-              {observed.map((n, i) => <td key={variations[i].id}><Num value={n}>{percent(n / visitors)}</Num> <small>of {percent(expected[i] / sum(expected))}</small></td>)}</tr>
-          ))}</tbody>
-        </table>
-      </div>
+      <DataTable label="Split of the visitors, the worst first" heads={["Visitors, worst first", "p", ...variations.map((v) => v.name)]} tall>
+        {cause.parts.map(({ attribute, value, visitors, observed, expected, pValue, mismatch }) => (
+          <tr key={attribute + value} data-part={attribute}><th scope="row">{value}<small>{attributes[attribute]}, {count(visitors)}</small></th>
+            <td><Num value={pValue}>{probability(pValue)}</Num>{mismatch && <small><b>mismatch</b></small>}</td>
+            {observed.map((n, i) => <td key={variations[i].id}><Num value={n}>{percent(n / visitors)}</Num> <small>of {percent(expected[i] / sum(expected))}</small></td>)}</tr>
+        ))}
+      </DataTable>
     </details>
   </div>
 );

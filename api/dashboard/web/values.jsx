@@ -1,8 +1,9 @@
 // @ts-check
 import { query } from "./api.js";
+import { dashes } from "./chart.jsx";
 import { count, money, percent } from "./format.js";
 import { useAnswer, useOpened } from "./hooks.js";
-import { Empty, Fault, Loading, Mark, Num, hue } from "./parts.jsx";
+import { DataTable, Empty, Fault, Loading, Mark, Num, hue } from "./parts.jsx";
 import { Plane, pathOf } from "./plane.jsx";
 import { scaleOf } from "./scale.js";
 
@@ -31,14 +32,11 @@ function Drawn({ subject, route }) {
     <figure>
       <figcaption>Share of the goals of a variation by their value. Each range is about 26{"\u00a0"}% wider than the one before it.</figcaption>
       <Plane scale={scaleOf([0, ...lines.flat()])} write={(x) => percent(x, 0)} last={bins.length - 1} marks={bins.flatMap((b, i) => (i % every === 0 ? [[i, b.from === null ? "< 0" : money(b.from, b.from < 10 ? 2 : 0)]] : []))} label={"Values of goals: most are " + variations.map((v, i) => `${largest(lines[i])} for ${v.name}`).join(", ")}>
-        {(x, y) => lines.map((shares, v) => <polyline key={v} class={"line " + hue(v)} points={pathOf(shares, x, y)} />)}
+        {(x, y) => lines.map((shares, v) => <polyline key={v} class={"line " + hue(v)} stroke-dasharray={dashes[v % 6].join(" ")} points={pathOf(shares, x, y)} />)}
       </Plane>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Values of goals: data">
-        <table>
-          <thead><tr><th scope="col">Value</th>{variations.map((v, i) => <th key={v.id} scope="col"><Mark index={i} />{"\u00a0"}{v.name}</th>)}</tr></thead>
-          <tbody>{bins.map((bin, i) => <tr key={bin.from}><th scope="row">{rangeOf(bin)}</th>{variations.map((v, k) => <td key={v.id}><Num value={bin.goals[k]}>{count(bin.goals[k])}</Num> <small>{percent(lines[k][i])}</small></td>)}</tr>)}</tbody>
-        </table>
-      </div>
+      <DataTable label="Values of goals: data" heads={["Value", ...variations.map((v, i) => <><Mark index={i} />{"\u00a0"}{v.name}</>)]} tall>
+        {bins.map((bin, i) => <tr key={bin.from}><th scope="row">{rangeOf(bin)}</th>{variations.map((v, k) => <td key={v.id}><Num value={bin.goals[k]}>{count(bin.goals[k])}</Num> <small>{percent(lines[k][i])}</small></td>)}</tr>)}
+      </DataTable>
     </figure>
   );
 }

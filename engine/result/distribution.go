@@ -12,7 +12,8 @@ import (
 // Distribution has the counted goal events of each variation by their value. A cap does not apply: it limits totals of
 // visitors.
 type Distribution struct {
-	Bins []DistributionBin `json:"bins"` // ascending: from the first to the last one above 0 with events, and others with events
+	// Ascending: from the first to the last one from 0.01 with events, and before them others with events.
+	Bins []DistributionBin `json:"bins"`
 }
 
 // DistributionBin has the goal events with values in [From, To).
@@ -22,9 +23,9 @@ type DistributionBin struct {
 	Goals []int64 `json:"goals"` // in the order of the variations
 }
 
-// ValueBins returns the lower bounds of the bins, in 1/schema.MoneyScale: of values below 0, of 0, of values below 0.01,
-// and then ten for each power of ten. These are the preferred numbers of the series R10 (ISO 3), which are round and
-// about equally wide on a logarithmic scale.
+// ValueBins returns the lower bounds of the bins, in 1/schema.MoneyScale: of values below 0, of 0, of values below
+// 0.01, and then ten for each power of ten. These are the preferred numbers of the series R10 (ISO 3), which are round
+// and about equally wide on a logarithmic scale.
 func ValueBins() []int64 {
 	const most = schema.MaxMoney * schema.MoneyScale
 	bins := []int64{-most, 0, 1}
@@ -50,9 +51,11 @@ func NewDistribution(p *plan.Plan, steps []moments.Step) *Distribution {
 		goals[i] = make([]int64, len(p.Variations))
 	}
 	for _, s := range steps {
+		if s.MultiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
+			continue
+		}
 		for v := range p.Variations {
-			if p.Variations[v].ID == s.VariationID && !s.Immature &&
-				!(s.MultiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed) {
+			if p.Variations[v].ID == s.VariationID {
 				goals[index[s.Bucket]][v] += s.GoalsReached()
 				all[index[s.Bucket]] += s.GoalsReached()
 			}

@@ -27,8 +27,18 @@ import (
 
 // arrival is a visitor of a report.
 type arrival struct {
-	first schema.Event // view
-	day   string
+	first  schema.Event      // view
+	day    string            // of it
+	values map[string]string // of attributes, and the day
+}
+
+func newArrival(first schema.Event) arrival {
+	day := first.Time.UTC().Format(time.DateOnly)
+	values := map[string]string{"day": day}
+	for _, name := range result.SplitAttributes {
+		values[string(name)] = result.ShownValue(attribute(string(name), &first))
+	}
+	return arrival{first, day, values}
 }
 
 // arrivalsOf returns the visitors of a report, and the goal events of visitors without a view by the variation that
@@ -61,7 +71,7 @@ func arrivalsOf(p *plan.Plan, events []schema.Event) (arrivals []arrival, lost m
 			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
 		})
 		if matches(p, &first) && !first.Time.Before(p.WindowStart()) && first.Time.Before(p.WindowEnd()) {
-			arrivals = append(arrivals, arrival{first, first.Time.UTC().Format(time.DateOnly)})
+			arrivals = append(arrivals, newArrival(first))
 		}
 	}
 	return arrivals, lost
@@ -93,14 +103,6 @@ func splitOf(p *plan.Plan, arrivals []arrival, is func(arrival) bool) (check sta
 	return stats.SampleRatioMismatch(periods), visitors
 }
 
-// valueOf returns the value of a visitor's attribute, or the day of the first view.
-func valueOf(name string, a arrival) string {
-	if name == "day" {
-		return a.day
-	}
-	return result.ShownValue(attribute(name, &a.first))
-}
-
 // checkCause compares a cause with the visitors of the plain loops.
 func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []arrival, lost map[int64]moments.LostViews) {
 	t.Helper()
@@ -113,14 +115,14 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 	for _, attribute := range attributes {
 		found := map[string]bool{}
 		for _, a := range arrivals {
-			found[valueOf(attribute, a)], days[a.day] = true, true
+			found[a.values[attribute]], days[a.day] = true, true
 		}
 		if len(found) > 1 {
 			values[attribute] = slices.Sorted(maps.Keys(found))
 		}
 	}
 	in := func(attribute, value string) func(arrival) bool {
-		return func(a arrival) bool { return attribute == "" || valueOf(attribute, a) == value }
+		return func(a arrival) bool { return attribute == "" || a.values[attribute] == value }
 	}
 	type candidate struct {
 		attribute, value, from string
@@ -294,7 +296,7 @@ func TestSplitRegions(t *testing.T) {
 			e.Browser, e.Device, e.Channel, e.UTMSource = pick("a", "b", "c", "d"), pick("a", "b", "c"), pick("a", "b"), "only"
 			in := !e.Time.Before(since) && e.Time.Before(until) && (name == "day" || attribute(name, &e) == value)
 			if !in || e.VariationID == 0 || random.IntN(10) >= loss {
-				arrivals = append(arrivals, arrival{e, e.Time.Format(time.DateOnly)})
+				arrivals = append(arrivals, newArrival(e))
 			}
 		}
 		by := map[query.Dimension][]moments.Step{}

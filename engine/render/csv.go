@@ -157,8 +157,8 @@ func csvRows(report map[string]any) []map[string]any {
 	return rows
 }
 
-// scorecardRows returns a row for each variation in a row of the scorecard, with the fields of all three. The goal and the
-// conversion window of the report, which the row of the scorecard has too, are under report.
+// scorecardRows returns a row for each variation in a row of the scorecard, with the fields of all three. The goal and
+// the conversion window of the report, which the row of the scorecard has too, are under report.
 func scorecardRows(report map[string]any) []map[string]any {
 	var rows []map[string]any
 	for _, row := range objectsIn(report, "scorecard") {

@@ -96,6 +96,12 @@ type splitOfValue struct {
 	days             map[int64]split
 	whole            split
 	check            *stats.SampleRatioCheck
+	parts            int // of its attribute
+}
+
+// worstFirst orders parts by the evidence against their shares.
+func worstFirst(a, b *splitOfValue) int {
+	return cmp.Or(cmp.Compare(b.check.LogFactor, a.check.LogFactor), cmp.Compare(a.value, b.value))
 }
 
 func (v *splitOfValue) add(day int64, counts split) {
@@ -120,20 +126,19 @@ func NewSplitCause(
 ) *SplitCause {
 	whole, groups := groupSplits(p, by)
 	cause := &SplitCause{Parts: []SplitPart{}, LostViews: []LostOfSplit{}}
+	var worst []*splitOfValue
 	for _, group := range groups {
-		level := stats.MismatchAlpha / float64(len(groups)*len(group))
-		for _, v := range group[:min(len(group), shownParts)] {
-			c := v.check
-			cause.Parts = append(cause.Parts, SplitPart{
-				Attribute: v.attribute, Value: v.value, Visitors: v.whole.visitors(p),
-				Observed: c.Observed, Expected: c.Expected, PValue: c.PValue,
-				Mismatch: c.PValue != nil && *c.PValue < level,
-			})
-		}
+		worst = append(worst, group[:min(len(group), shownParts)]...)
 	}
-	slices.SortStableFunc(cause.Parts, func(a, b SplitPart) int {
-		return cmp.Compare(valueOr(a.PValue, 1), valueOr(b.PValue, 1))
-	})
+	slices.SortStableFunc(worst, worstFirst)
+	for _, v := range worst {
+		c := v.check
+		cause.Parts = append(cause.Parts, SplitPart{
+			Attribute: v.attribute, Value: v.value, Visitors: v.whole.visitors(p),
+			Observed: c.Observed, Expected: c.Expected, PValue: c.PValue,
+			Mismatch: c.PValue != nil && *c.PValue < stats.MismatchAlpha/float64(len(groups)*v.parts),
+		})
+	}
 	for _, v := range p.Variations {
 		if n := lost[v.ID]; n.Goals > 0 {
 			cause.LostViews = append(cause.LostViews, LostOfSplit{v.ID, n})
@@ -183,11 +188,9 @@ func groupSplits(p *plan.Plan, by map[query.Dimension][]moments.Step) (*splitOfV
 	for _, of := range all {
 		group := slices.Collect(maps.Values(of))
 		for _, v := range group {
-			v.check = v.whole.check(p)
+			v.check, v.parts = v.whole.check(p), len(group)
 		}
-		slices.SortFunc(group, func(a, b *splitOfValue) int {
-			return cmp.Or(cmp.Compare(b.check.LogFactor, a.check.LogFactor), cmp.Compare(a.value, b.value))
-		})
+		slices.SortFunc(group, worstFirst)
 		if len(group) > 1 {
 			groups = append(groups, group)
 		}
@@ -291,12 +294,4 @@ func (r *SplitRegion) InWords() string {
 		text += " first exposed from " + r.From + " on"
 	}
 	return text
-}
-
-// valueOr returns a number, or another one if it is nil.
-func valueOr(x *float64, other float64) float64 {
-	if x == nil {
-		return other
-	}
-	return *x
 }

@@ -163,7 +163,7 @@ func scorecardRows(report map[string]any) []map[string]any {
 	var rows []map[string]any
 	for _, row := range objectsIn(report, "scorecard") {
 		fields := maps.Clone(row)
-		fields["report"] = report
+		fields["report"], fields["conversionWindow"] = report, row["conversionWindow"]
 		rows = append(rows, rowsOf(report, row, fields)...)
 	}
 	return rows

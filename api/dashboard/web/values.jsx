@@ -1,7 +1,7 @@
 // @ts-check
 import { query } from "./api.js";
 import { dashes } from "./chart.jsx";
-import { count, money, percent } from "./format.js";
+import { count, percent } from "./format.js";
 import { useAnswer, useOpened } from "./hooks.js";
 import { DataTable, Empty, Fault, Loading, Mark, Num, hue } from "./parts.jsx";
 import { Plane, pathOf } from "./plane.jsx";
@@ -13,7 +13,7 @@ import { scaleOf } from "./scale.js";
 
 /** rangeOf names the values of a bin.
  * @param {Bin} bin */
-const rangeOf = ({ from, to }) => (from === null ? "below 0" : from === 0 ? "0" : to === null ? `from ${money(from)}` : `${money(from)} to ${money(to)}`);
+const rangeOf = ({ from, to }) => (from === null ? "below 0" : from === 0 ? "0" : to === null ? `from ${count(from)}` : `${count(from)} to ${count(to)}`);
 
 /** Drawn requests the distribution of the values of goal events. Its lines are shares of the goals of a variation, because
  * variations with other numbers of visitors have other numbers of goals.
@@ -31,7 +31,7 @@ function Drawn({ subject, route }) {
   return (
     <figure>
       <figcaption>Share of the goals of a variation by their value. Each range is about 26{"\u00a0"}% wider than the one before it.</figcaption>
-      <Plane scale={scaleOf([0, ...lines.flat()])} write={(x) => percent(x, 0)} last={bins.length - 1} marks={bins.flatMap((b, i) => (i % every === 0 ? [[i, b.from === null ? "< 0" : money(b.from, b.from < 10 ? 2 : 0)]] : []))} label={"Values of goals: most are " + variations.map((v, i) => `${largest(lines[i])} for ${v.name}`).join(", ")}>
+      <Plane scale={scaleOf([0, ...lines.flat()])} write={(x) => percent(x, 0)} last={bins.length - 1} marks={bins.flatMap((b, i) => (i % every === 0 ? [[i, b.from === null ? "< 0" : count(b.from)]] : []))} label={"Values of goals: most are " + variations.map((v, i) => `${largest(lines[i])} for ${v.name}`).join(", ")}>
         {(x, y) => lines.map((shares, v) => <polyline key={v} class={"line " + hue(v)} stroke-dasharray={dashes[v % 6].join(" ")} points={pathOf(shares, x, y)} />)}
       </Plane>
       <DataTable label="Values of goals: data" heads={["Value", ...variations.map((v, i) => <><Mark index={i} />{"\u00a0"}{v.name}</>)]} tall>

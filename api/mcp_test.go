@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"lifthouse/api"
+	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
@@ -128,6 +129,10 @@ func checkMCP(t *testing.T, s *server) {
 			if !slices.Contains(answer.Reasons, string(reason.Code)) {
 				t.Errorf("campaign %d: reasons %q, want %s", campaign, answer.Reasons, reason.Code)
 			}
+		}
+		if cause := report.Checks.SplitCause; (cause != nil) != report.Checks.SampleRatio.Mismatch || cause != nil &&
+			(!slices.Contains(answer.Sentences, cause.Text) || !strings.Contains(render.Report(&report, render.Screen{Width: render.MaxWidth}), cause.Text)) {
+			t.Errorf("campaign %d: %q\nand the report lack the cause %+v", campaign, answer.Sentences, cause)
 		}
 		if answer.Omitted > 1 {
 			t.Errorf("campaign %d: %d variations omitted", campaign, answer.Omitted)

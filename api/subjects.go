@@ -125,29 +125,23 @@ type widget struct {
 // widgetDetail is a single widget. The variations of an experiment are only listed in the experiment.
 type widgetDetail struct {
 	widget
-	Variations  []widgetVariation  `json:"variations"`
-	Experiments []widgetExperiment `json:"experiments"`
-}
-
-type widgetVariation struct {
-	ID    int64  `json:"id"`
-	Share int    `json:"share"`
-	Name  string `json:"name"`
+	Variations  []catalogue.WidgetVariation `json:"variations"`
+	Experiments []widgetExperiment          `json:"experiments"`
 }
 
 type widgetExperiment struct {
-	ID            int64             `json:"id"`
-	Name          string            `json:"name,omitempty"`
-	PrimaryMetric string            `json:"primaryMetric,omitempty"`
-	CreateDate    *time.Time        `json:"createDate,omitempty"`
-	UpdateDate    *time.Time        `json:"updateDate,omitempty"`
-	StartDate     *time.Time        `json:"startDate,omitempty"`
-	EndDate       *time.Time        `json:"endDate,omitempty"`
-	ControlShare  int               `json:"controlShare"`
-	Active        bool              `json:"active"`
-	Variations    []widgetVariation `json:"variations"`
-	Goals         *catalogue.Goals  `json:"goals,omitempty"`
-	MinDays       *int              `json:"minDays,omitempty"`
+	ID            int64                       `json:"id"`
+	Name          string                      `json:"name,omitempty"`
+	PrimaryMetric string                      `json:"primaryMetric,omitempty"`
+	CreateDate    *time.Time                  `json:"createDate,omitempty"`
+	UpdateDate    *time.Time                  `json:"updateDate,omitempty"`
+	StartDate     *time.Time                  `json:"startDate,omitempty"`
+	EndDate       *time.Time                  `json:"endDate,omitempty"`
+	ControlShare  int                         `json:"controlShare"`
+	Active        bool                        `json:"active"`
+	Variations    []catalogue.WidgetVariation `json:"variations"`
+	Goals         *catalogue.Goals            `json:"goals,omitempty"`
+	MinDays       *int                        `json:"minDays,omitempty"`
 	catalogue.LookPlan
 }
 
@@ -155,14 +149,6 @@ type widgetExperiment struct {
 type experimentStatus struct {
 	ExperimentID int64 `json:"experimentId"`
 	*result.ListedStatus
-}
-
-func newWidgetVariations(declared []catalogue.WidgetVariation) []widgetVariation {
-	shown := make([]widgetVariation, len(declared))
-	for i, v := range declared {
-		shown[i] = widgetVariation{ID: v.ID, Share: v.Share, Name: v.Name}
-	}
-	return shown
 }
 
 func utcTime(d *catalogue.Date) *time.Time {
@@ -217,14 +203,15 @@ func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
 // the times of the first and last change of its shares.
 func (s *server) widgetDetail(w *catalogue.LiveWidget) widgetDetail {
 	detail := widgetDetail{
-		widget: s.countedWidget(w), Variations: newWidgetVariations(w.Variations),
+		widget: s.countedWidget(w), Variations: append([]catalogue.WidgetVariation{}, w.Variations...),
 		Experiments: []widgetExperiment{},
 	}
 	for _, e := range w.Experiments {
 		shown := widgetExperiment{
 			ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,
 			CreateDate: utcTime(e.CreateDate), StartDate: utcTime(e.StartDate), EndDate: utcTime(e.EndDate),
-			Variations: newWidgetVariations(e.Variations), Goals: e.Goals, MinDays: e.MinDays, LookPlan: e.LookPlan,
+			Variations: append([]catalogue.WidgetVariation{}, e.Variations...),
+			Goals:      e.Goals, MinDays: e.MinDays, LookPlan: e.LookPlan,
 		}
 		if history := w.ShareHistory[e.ID]; len(history) > 0 {
 			shown.UpdateDate = &history[len(history)-1].Since

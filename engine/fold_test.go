@@ -23,6 +23,7 @@ const all = "\x00all"
 
 type folded struct {
 	values                                []int64                            // of the goals that count, before outliers are left out
+	goals                                 map[int64][]int64                  // values of the counted goals, by variation
 	moments                               map[[2]int64]moments.Moments       // by variation and period of equal shares
 	visits                                map[int64][]map[query.Metric]int64 // of each variation's visitors: what the metrics are means of
 	visitors, multiExposed, exposedBefore int64
@@ -185,6 +186,10 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 			if outlying(p.Outliers, e.Value) {
 				continue
 			}
+			if c.goals == nil {
+				c.goals = map[int64][]int64{}
+			}
+			c.goals[first.VariationID] = append(c.goals[first.VariationID], e.Value)
 			goals, value, profit, extra = goals+1, value+e.Value, profit+e.Profit, extra+e.ExtraValue
 		default:
 			if p.Subject.Kind == schema.SubjectWidget {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"sync/atomic"
@@ -242,6 +243,7 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	}
 	compareRows(t, x, found, in.events)
 	compareTop(t, in, x, found)
+	compareDistribution(t, in, x)
 	compareGoals(t, in, x.Plan)
 	results := result.New(plan, found, nil)
 	compareStatistics(t, plan, results, foldPlainly(x, in.events))
@@ -283,6 +285,48 @@ func compareGoals(t worlds.TB, in stored, p *plan.Plan) {
 		if got, want := written(t, found[i].Whole), written(t, alone.Whole); got != want {
 			t.Errorf("goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, p)
 		}
+	}
+}
+
+// compareDistribution compares the numbers of goal events by their value with the values that the fold counted.
+func compareDistribution(t worlds.TB, in stored, x *reportQuery) {
+	t.Helper()
+	steps, err := in.engine.facts.ReadDistribution(t.Context(), x.Question, result.ValueBins())
+	if err != nil {
+		fatal(t, err)
+	}
+	values, left := foldPlainly(x, in.events)[all].goals, 0
+	for _, v := range x.Variations {
+		left += len(values[v.ID])
+	}
+	below := int64(-schema.MaxMoney*schema.MoneyScale - 1)
+	for i, bin := range result.NewDistribution(x.Plan, steps).Bins {
+		from, to := below, int64(math.MaxInt64)
+		if bin.From != nil {
+			from = bin.From.Units.Int64()
+		}
+		if bin.To != nil {
+			to = bin.To.Units.Int64()
+		}
+		if from < below || to <= from {
+			t.Errorf("bin %d is from %d to %d, after %d", i, from, to, below)
+		}
+		below = to
+		for k, v := range x.Variations {
+			var want int64
+			for _, value := range values[v.ID] {
+				if from <= value && value < to {
+					want++
+				}
+			}
+			left -= int(want)
+			if bin.Goals[k] != want {
+				t.Errorf("%d goal events from %d to %d, want %d\n%+v", bin.Goals[k], from, to, want, x.Plan)
+			}
+		}
+	}
+	if left != 0 {
+		t.Errorf("%d goal events are in no bin\n%+v", left, x.Plan)
 	}
 }
 

@@ -413,6 +413,7 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 	}
 	in.compareBodies(t, x, found)
 	compareVisitors(t, in.engine, x, found)
+	in.compareParts(t, x, found)
 	in.compareValues(t, prepareQuery(t, in.engine, query.Request{Operation: r.Operation, AccountID: 1, SubjectID: r.SubjectID, ExperimentID: r.ExperimentID}))
 	if in.IntN(6) > 0 {
 		return
@@ -472,6 +473,47 @@ func (in *referenceWorld) compareBodies(t *testing.T, x *reportQuery, found *mom
 	}
 	if g, w := written(t, got), written(t, want); g != w {
 		t.Errorf("from facts\n%s\nfrom events\n%s\n%+v", g, w, x.Plan)
+	}
+}
+
+// compareParts compares the sums of first views by day and attribute, and of goal events by value, with the rows of the
+// report, of which they are parts.
+func (in *referenceWorld) compareParts(t *testing.T, x *reportQuery, found *moments.Rows) {
+	t.Helper()
+	views, err := in.engine.facts.ReadFirstViews(t.Context(), x.Question, worlds.Pick(in.World, result.SplitAttributes...))
+	if err != nil {
+		fatal(t, err)
+	}
+	values, err := in.engine.facts.ReadDistribution(t.Context(), x.Question, result.ValueBins())
+	if err != nil {
+		fatal(t, err)
+	}
+	if _, err := in.engine.facts.ReadLostViews(t.Context(), x.Question); err != nil {
+		fatal(t, err)
+	}
+	type part struct {
+		variation int64
+		multi     bool
+	}
+	visitors, goals := map[part]int64{}, map[part]int64{}
+	for _, s := range views {
+		if !s.ExposedBefore {
+			visitors[part{s.VariationID, s.MultiExposed}] += s.Visitors
+		}
+	}
+	for _, s := range values {
+		goals[part{s.VariationID, s.MultiExposed}] += s.GoalsReached()
+	}
+	for _, r := range found.Whole {
+		if !r.ExposedBefore {
+			visitors[part{r.VariationID, r.MultiExposed}] -= r.Visitors
+			goals[part{r.VariationID, r.MultiExposed}] -= r.GoalsReached()
+		}
+	}
+	for of, n := range visitors {
+		if n != 0 || goals[of] != 0 {
+			t.Errorf("%+v: %d visitors and %d goal events more than in the report\n%+v", of, n, goals[of], x.Plan)
+		}
 	}
 }
 

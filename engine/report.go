@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -51,6 +52,9 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 	_, span := source.Tracer.Start(ctx, "stats")
 	report := result.New(p, rows, a)
 	span.End()
+	if err := e.addSplitCause(ctx, p, version, report); err != nil {
+		return nil, err
+	}
 	if p.Interval != "" {
 		if report.Series, err = e.computeSeries(ctx, p, rows); err != nil {
 			return nil, err
@@ -60,6 +64,13 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 		if report.Curve, err = e.computeCurve(ctx, p, rows); err != nil {
 			return nil, err
 		}
+	}
+	if p.Distribution {
+		steps, err := e.facts.ReadDistribution(ctx, p.Question, result.ValueBins())
+		if err != nil {
+			return nil, err
+		}
+		report.Distribution = result.NewDistribution(p, steps)
 	}
 	if a != nil && p.Dimension != "" && p.IsDeclared() && p.OfAllVisitors() {
 		if err := e.concludeSlices(ctx, p, version, a, report); err != nil {
@@ -78,6 +89,35 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 	report.WarnOfNegativeValues(e.negativeGoals(p))
 	report.AddWaiting(version.Waiting)
 	return report, nil
+}
+
+// addSplitCause adds where a sample ratio mismatch comes from. It reads nothing while the split matches, and once for
+// all reports about the same visitors at a version.
+func (e *Engine) addSplitCause(ctx context.Context, p *plan.Plan, version Version, report *result.Report) (err error) {
+	if check := report.Checks.SampleRatio; check == nil || !check.Mismatch {
+		return nil
+	}
+	q := p.Question
+	q.Cap, q.ConversionWindow, q.Timing, q.Crossings = nil, schema.ConversionWindow{}, plan.WhenMature, false
+	f := &p.Filters
+	visitors, err := json.Marshal([]any{p.Subject, p.Variations, p.SharePeriods, f.From, f.To, f.Lists, f.Texts})
+	if err != nil {
+		return err
+	}
+	type split struct{ visitors string }
+	read := func() (*result.SplitCause, int64, error) {
+		by := map[query.Dimension][]moments.Step{}
+		for _, attribute := range result.SplitAttributes {
+			if by[attribute], err = e.facts.ReadFirstViews(ctx, q, attribute); err != nil {
+				return nil, 0, err
+			}
+		}
+		lost, err := e.facts.ReadLostViews(ctx, q)
+		const bytes = 4096 // of the parts, about
+		return result.NewSplitCause(p, by, lost), bytes, err
+	}
+	report.Checks.SplitCause, err = valueAt(e, split{string(visitors)}, version, read)
+	return err
 }
 
 // negativeGoals returns the number of events of the goal with values below 0.

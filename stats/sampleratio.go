@@ -62,6 +62,8 @@ type SampleRatioCheck struct {
 	Observed []int64   `json:"observed"`
 	Mismatch bool      `json:"mismatch"`
 	Reason   Reason    `json:"reason,omitempty"`
+
+	LogFactor float64 `json:"-"` // ln B, see SampleRatioMismatch; it also orders p-values that underflow
 }
 
 // SharePeriod has the visitors of a period with one split of traffic, control first. Visitors must be counted by their
@@ -86,7 +88,6 @@ type SharePeriod struct {
 // See Lindon and Malek (2022), "Anytime-Valid Inference for Multinomial Count Data".
 func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 	check := SampleRatioCheck{Reason: ReasonTooFewVariations}
-	factor := 0.0
 	for _, period := range periods {
 		shares := period.Split.ExpectedShares()
 		if shares == nil || len(shares) != len(period.Observed) ||
@@ -116,13 +117,13 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 				least, best = b, candidate
 			}
 		}
-		factor += least
+		check.LogFactor += least
 		for i, share := range best {
 			check.Expected[i] += share * total
 		}
 	}
 	if check.Reason == "" {
-		p := math.Min(1, math.Exp(-factor))
+		p := math.Min(1, math.Exp(-check.LogFactor))
 		check.PValue, check.Mismatch = &p, p < MismatchAlpha
 	}
 	return check

@@ -262,6 +262,9 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 	if r.Decision == nil || !strings.Contains(strings.ToLower(r.Decision.Text), strings.ToLower(r.Conclusion.Text)) {
 		a.Sentences = append(a.Sentences, shorten(r.Conclusion.Text, maxSentence))
 	}
+	if cause := r.Checks.SplitCause; cause != nil {
+		a.Sentences = append(a.Sentences, shorten(cause.Text, maxSentence))
+	}
 	a.Reasons = slices.Compact(slices.Sorted(slices.Values(a.Reasons)))
 	for _, w := range r.Checks.Warnings {
 		a.Warnings = append(a.Warnings, w.Code)

@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -261,6 +262,86 @@ func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []
 		err := s.addSteps(ctx, factSums{visitors: true})
 		found = s.bucketSteps()
 		return err
+	})
+	return found, err
+}
+
+// ReadFirstViews reads the visitors of a question by an attribute and the day of the first view, which is the bucket of
+// a step. It reads no goal events.
+func (r Reader) ReadFirstViews(
+	ctx context.Context, q plan.Question, by query.Dimension,
+) (found []moments.Step, err error) {
+	q.Dimension, q.Interval = by, ""
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+		s := x.newSums()
+		if s.top, err = x.readTop(ctx); err != nil {
+			return err
+		}
+		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+			q := c.newQuery()
+			q.ByFirstDay = true
+			return c.runQuery(ctx, "visitors.sql", q, c.addVisitors)
+		})
+		found = s.bucketSteps()
+		return err
+	})
+	return found, err
+}
+
+// ReadDistribution reads the numbers of the goal events that a question counts, by their value. The bucket of a step is
+// the lower bound of the bin. bins has all lower bounds, ascending, from one that is not above any value.
+func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []int64) (found []moments.Step, err error) {
+	q.Cap, q.Dimension, q.Interval = nil, "", ""
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+		if x, err = x.withLimits(ctx); err != nil {
+			return err
+		}
+		s := x.newSums()
+		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+			q := c.newQuery()
+			q.addParam("bins", bins)
+			return c.runQuery(ctx, "distribution.sql", q, func(row driver.Rows) error {
+				var place uint32
+				var at key
+				var goals int64
+				if err := row.Scan(&place, &at.bucket, &goals); err != nil {
+					return err
+				}
+				m := moments.NoMoments()
+				m.Goals.Sum.SetInt64(goals)
+				return c.addPlace(place, at, &m)
+			})
+		})
+		found = s.bucketSteps()
+		return err
+	})
+	return found, err
+}
+
+// ReadLostViews reads the goal events of a subject whose visitors have no view of it, by the variation that they carry.
+func (r Reader) ReadLostViews(ctx context.Context, q plan.Question) (found map[int64]moments.LostViews, err error) {
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
+		found = map[int64]moments.LostViews{}
+		for _, s := range x.newCountings(nil) {
+			q, of := s.newQuery(), s.Subject
+			q.addParam("website_id", of.WebsiteID)
+			q.addParam("subject", string(of.Kind))
+			q.addParam("subject_id", of.ID)
+			q.addParam("experiment_id", of.ExperimentID)
+			q.addParam("through", s.Through)
+			if err := s.runQuery(ctx, "lost_views.sql", q, func(row driver.Rows) error {
+				var variation int64
+				var goals, visitors int64
+				err := row.Scan(&variation, &goals, &visitors)
+				n := found[variation]
+				n.Goals, n.Visitors = n.Goals+goals, n.Visitors+visitors
+				found[variation] = n
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return found, err
 }

@@ -296,7 +296,10 @@ func bucketOf(ms expr) expr {
 func (s *sums) bucketSteps() (steps []moments.Step) {
 	for at, m := range s.of {
 		if !m.IsEmpty() {
-			row := moments.Row{RowKey: at.RowKey, Moments: *m}
+			row := moments.Row{RowKey: at.RowKey, Others: s.top != nil && at.rank == 0, Moments: *m}
+			if at.rank != 0 {
+				row.Dimension = s.top[at.rank-1]
+			}
 			steps = append(steps, moments.Step{Bucket: at.bucket, Crossed: at.crossed, Row: row})
 		}
 	}
@@ -339,7 +342,7 @@ type expr string
 
 // slots are the slots of the files of sql/ that reports use.
 type slots struct {
-	Facts        expr   // table
+	Facts, Sent  expr   // tables of facts and of events
 	Widget       bool   // also count clicks, submits, completions, conversions and contacts
 	Dimension    expr   // value of the dimension
 	Filters      expr   // of a first view: whether its visitor is in the report
@@ -354,6 +357,7 @@ type slots struct {
 	ByPeriod     bool   // the shares changed
 	Crossed      expr   // see key.crossed
 	ByCrossing   bool
+	ByFirstDay   bool    // rows of visitors are grouped by the day of the first view
 	Window       bool    // only events of ages below {age_to_ms} count
 	AgeFrom      bool    // and from {age_from_ms} on
 	Mature       bool    // only visitors first exposed until {mature_ms} count
@@ -497,7 +501,8 @@ func leastUnits(amount *big.Rat) int64 {
 func (s *counting) newQuery() *reportQuery {
 	p := &s.Question
 	q := &reportQuery{slots: slots{
-		Facts: expr(s.Facts), Widget: p.Subject.Kind == schema.SubjectWidget, Filters: "true", Goals: "true",
+		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,
+		Filters: "true", Goals: "true",
 		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
 		Few:    s.Visitors < leastVisitorsByDay,
 		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",

@@ -54,6 +54,12 @@ type Rows struct {
 // Automated counts the automated visitors of a variation, and its others, without filters and window.
 type Automated struct{ Visitors, Others int64 }
 
+// LostViews are the goal events of visitors without a view, and these visitors.
+type LostViews struct {
+	Goals    int64 `json:"goals"`
+	Visitors int64 `json:"visitors"`
+}
+
 // Waiting are accepted events that no report includes yet.
 type Waiting struct {
 	Events int64  `json:"events"`

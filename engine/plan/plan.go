@@ -31,6 +31,7 @@ type Plan struct {
 	Scorecard    bool            // also compare the other goals and metrics, and decide
 	Curve        bool            // also by the visitors' age
 	CurveDays    int             // see query.Request
+	Distribution bool            // also of the values of goal events
 
 	asked   query.Request            // what the request left open has its zero value
 	goals   map[int64]catalogue.Goal // of the account
@@ -101,7 +102,8 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 		return nil, query.GoalFault(r.GoalID)
 	}
 	plan := &Plan{
-		asked: r, Scorecard: r.Scorecard, Curve: r.Curve, CurveDays: r.CurveDays, goals: owned.Goals,
+		asked: r, Scorecard: r.Scorecard, Curve: r.Curve, CurveDays: r.CurveDays,
+		Distribution: r.Distribution, goals: owned.Goals,
 	}
 	plan.Question = Question{
 		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval,

@@ -31,18 +31,20 @@ const (
 	paramScorecard = "scorecard"
 	paramCurve     = "curve"
 	ParamCurveDays = "curveDays"
+
+	paramDistribution = "distribution"
 )
 
 // parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
 	CampaignResults: {
 		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
-		paramCurve, ParamCurveDays,
+		paramCurve, ParamCurveDays, paramDistribution,
 	},
-	WidgetResults: {paramWebsite, ParamGoal, ParamInterval, paramCap, paramWindow},
+	WidgetResults: {paramWebsite, ParamGoal, ParamInterval, paramCap, paramWindow, paramDistribution},
 	ExperimentResults: {
 		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
-		paramCurve, ParamCurveDays,
+		paramCurve, ParamCurveDays, paramDistribution,
 	},
 }
 
@@ -74,6 +76,8 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		Scorecard: p.OneOf(paramScorecard, []string{"true", "false"}) == "true",
 		Curve:     p.OneOf(paramCurve, []string{"exposureDay"}) != "",
 		CurveDays: p.ParseInteger(ParamCurveDays, LeastCurveDays, MostCurveDays, 0),
+
+		Distribution: p.OneOf(paramDistribution, []string{"goalValue"}) != "",
 	}
 	switch {
 	case r.Curve && r.Dimension != "":

@@ -38,6 +38,7 @@ type Request struct {
 	ConversionWindow *schema.ConversionWindow
 	Curve            bool // also by the visitors' age
 	CurveDays        int  // of the curve; 0: as many as the data allow, at most DefaultCurveDays
+	Distribution     bool // also of the values of goal events
 	Filters          Filters
 }
 

@@ -33,6 +33,7 @@ var (
 	scorecardCSV = slices.Concat(
 		under("",
 			"campaignId widgetId experimentId methodology significanceLevel filters window.from window.to dataThrough"),
+		under("report.", "goal.id goal.name conversionWindow.from conversionWindow.to conversionWindow.source"),
 		under("decision.", "status variationId decidedAt"),
 		under("", "goal.id goal.name metric conversionWindow.from conversionWindow.to conversionWindow.source"),
 		under("", "role direction id name control"),
@@ -156,11 +157,14 @@ func csvRows(report map[string]any) []map[string]any {
 	return rows
 }
 
-// scorecardRows returns a row for each variation in a row of the scorecard, with the fields of all three.
+// scorecardRows returns a row for each variation in a row of the scorecard, with the fields of all three. The goal and
+// the conversion window of the report, which the row of the scorecard has too, are under report.
 func scorecardRows(report map[string]any) []map[string]any {
 	var rows []map[string]any
 	for _, row := range objectsIn(report, "scorecard") {
-		rows = append(rows, rowsOf(report, row, row)...)
+		fields := maps.Clone(row)
+		fields["report"], fields["conversionWindow"] = report, row["conversionWindow"]
+		rows = append(rows, rowsOf(report, row, fields)...)
 	}
 	return rows
 }

@@ -225,3 +225,26 @@ func TestAxisIsThatOfThePage(t *testing.T) {
 		}
 	}
 }
+
+// TestScorecardCSVNamesTheReport checks that a row of a scorecard, which has a goal and a window of its own, also has those
+// of the report.
+func TestScorecardCSVNamesTheReport(t *testing.T) {
+	text, err := CSV(&result.Report{
+		Goal: &result.GoalName{ID: 3, Name: "Purchase"}, ConversionWindow: &result.AgeRange{From: "0h", To: "168h", Source: "request"},
+		Scorecard: []*result.ScorecardRow{{Goal: &result.GoalName{ID: 4, Name: "Support"}, Variations: []result.ScorecardVariation{{ID: 1}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	for column, want := range map[string]string{
+		"report.goal.name": "Purchase", "report.conversionWindow.to": "168h", "goal.name": "Support", "conversionWindow.to": "",
+	} {
+		if got := rows[1][slices.Index(rows[0], column)]; got != want {
+			t.Errorf("%s is %q, want %q", column, got, want)
+		}
+	}
+}

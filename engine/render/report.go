@@ -110,6 +110,9 @@ func (t *reportTable) writeReportNotes(rows []tableRow) {
 	for _, warning := range t.results.Checks.Warnings {
 		notes = append(notes, "Warning: "+PrintableText(warning.Message))
 	}
+	if cause := t.results.Checks.SplitCause; cause != nil {
+		notes = append(notes, PrintableText(cause.Text))
+	}
 	notes = append(notes, t.results.LooksInWords(), t.progressNote())
 	if w := t.results.Worth; w != nil {
 		for i := range w.Items {

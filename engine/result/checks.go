@@ -193,17 +193,21 @@ func (c *CapCheck) InWords() string {
 		c.Amount, wording.FormatCount(c.Visitors), c.ValueRemoved)
 }
 
-func (c *sliceSums) sampleRatio(plan *plan.Plan) *stats.SampleRatioCheck {
+func (c *sliceSums) sampleRatio(p *plan.Plan) *stats.SampleRatioCheck {
+	return checkSplit(p, func(variation int64, period int) int64 { return c.firstViews[variation].periods[period] })
+}
+
+// checkSplit tests numbers of visitors by first variation and period of equal shares.
+func checkSplit(p *plan.Plan, visitors func(variation int64, period int) int64) *stats.SampleRatioCheck {
 	var periods []stats.SharePeriod
-	for i := range plan.SharePeriods {
-		periods = append(periods,
-			plan.ObservedSplit(i, func(variation int64) int64 { return c.firstViews[variation].periods[i] }))
+	for i := range p.SharePeriods {
+		periods = append(periods, p.ObservedSplit(i, func(variation int64) int64 { return visitors(variation, i) }))
 	}
 	check := stats.SampleRatioMismatch(periods)
 	shown := check
 	shown.Observed, shown.Expected = []int64{}, []float64{}
-	ids := plan.SplitOrder()
-	for _, v := range plan.Variations { // in the order of the report
+	ids := p.SplitOrder()
+	for _, v := range p.Variations { // in the order of the report
 		if at := slices.Index(ids, v.ID); at < len(check.Observed) {
 			shown.Observed, shown.Expected = append(shown.Observed, check.Observed[at]),
 				append(shown.Expected, check.Expected[at])

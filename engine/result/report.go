@@ -41,9 +41,12 @@ type Report struct {
 	Breakdown []BreakdownSlice `json:"breakdown,omitzero"` // only with a dimension
 	Series    []Point          `json:"series,omitzero"`    // only with an interval
 	Curve     *Curve           `json:"curve,omitempty"`    // only if the request asks for it
-	Decision  *Decision        `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
-	Scorecard []*ScorecardRow  `json:"scorecard,omitzero"`
-	Worth     *Worth           `json:"worth,omitempty"` // only with a scorecard
+
+	Distribution *Distribution `json:"distribution,omitempty"` // only if the request asks for it
+
+	Decision  *Decision       `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
+	Scorecard []*ScorecardRow `json:"scorecard,omitzero"`
+	Worth     *Worth          `json:"worth,omitempty"` // only with a scorecard
 
 	breakdown *breakdown // the slices of Breakdown
 	novel     []int64    // variations with a finding of novelty
@@ -256,7 +259,8 @@ type Sequential struct {
 
 // Checks report whether the data are valid.
 type Checks struct {
-	SampleRatio       *stats.SampleRatioCheck `json:"sampleRatio"` // null: nothing is compared
+	SampleRatio       *stats.SampleRatioCheck `json:"sampleRatio"`          // null: nothing is compared
+	SplitCause        *SplitCause             `json:"splitCause,omitempty"` // only of a whole report with a mismatch
 	Leak              []Leak                  `json:"leak"`
 	MultipleExposures MultipleExposures       `json:"multipleExposures"`
 	Automated         *Automated              `json:"automated,omitempty"` // only if there are any

@@ -36,6 +36,12 @@ func TestBounds(t *testing.T) {
 		{"campaigns[0].variations[0].share", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].Share = to.(int) }, []any{0, 100}, []any{-1, 101}},
 		{"campaigns[0].variations[0].targetId", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].TargetID = to.(int64) }, []any{int64(6)}, []any{int64(77)}},
 		{
+			"campaigns[0].variations[0].imageUrl", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].ImageURL = to.(string) },
+			[]any{"", "https://a.example/b.png?c=1", "https://a.example/" + strings.Repeat("a", 2030)},
+			[]any{"http://a.example/b.png", "javascript:alert(1)", "//a.example/b.png", "b.png", "https://", "https://u@a.example/", "https://a.example/#b", "https://a.example/" + strings.Repeat("a", 2031)},
+		},
+		{"widgets[0].experiments[0].variations[0].imageUrl", func(w *catalogue.Website, to any) { w.Widgets[0].Experiments[0].Variations[0].ImageURL = to.(string) }, []any{"https://a.example/b"}, []any{"data:image/png;base64,AA=="}},
+		{
 			"campaigns[0].id", func(w *catalogue.Website, to any) { w.Campaigns[0].ID = to.(int64) },
 			[]any{int64(12), schema.FirstKeyID - 1},
 			[]any{int64(0), int64(-1), schema.FirstKeyID, int64(1<<63 - 1)},

@@ -157,6 +157,7 @@ type Variation struct {
 	Share    int    `yaml:"share" json:"share"`
 	TargetID int64  `yaml:"targetId,omitempty" json:"targetId,omitempty"`
 	Order    int    `yaml:"order,omitempty" json:"order"`
+	ImageURL string `yaml:"imageUrl,omitempty" json:"imageUrl,omitempty"` // of a picture; display only
 }
 
 // Widget is an on-site element.
@@ -173,9 +174,10 @@ type Widget struct {
 
 // WidgetVariation is a variation of a widget or of one of its experiments.
 type WidgetVariation struct {
-	ID    int64  `yaml:"id" json:"id"`
-	Name  string `yaml:"name" json:"name"`
-	Share int    `yaml:"share" json:"share" default:"100"`
+	ID       int64  `yaml:"id" json:"id"`
+	Name     string `yaml:"name" json:"name"`
+	Share    int    `yaml:"share" json:"share" default:"100"`
+	ImageURL string `yaml:"imageUrl,omitempty" json:"imageUrl,omitempty"`
 }
 
 // Experiment compares variations of a widget.

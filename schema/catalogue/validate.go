@@ -290,7 +290,7 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	for i, variation := range campaign.Variations {
 		at := fmt.Sprintf("%s.variations[%d]", path, i)
 		c.checkKey(at, 0, schema.NameVariation, variation.ID, variation.Key, taken) // 0 is control, not declared
-		c.checkVariation(at, variation.Name, variation.Share)
+		c.checkVariation(at, variation.Name, variation.Share, variation.ImageURL)
 		c.checkReference(at+".targetId", variation.TargetID, targets, "target")
 	}
 }
@@ -324,9 +324,13 @@ func (c *checker) checkPrior(path string, campaign *Campaign) {
 	}
 }
 
-func (c *checker) checkVariation(path, name string, share int) {
+func (c *checker) checkVariation(path, name string, share int, image string) {
 	c.checkName(path, name)
 	c.checkRange(path+".share", float64(share), 0, 100)
+	if image != "" && !isURL(image, "https") {
+		c.Add(path+".imageUrl", image, fmt.Sprintf("must be an https:// URL of at most %d bytes, without a user and a "+
+			"fragment, or be omitted", maxURL))
+	}
 }
 
 func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
@@ -338,7 +342,7 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 	for i, v := range widget.Variations {
 		at := fmt.Sprintf("%s.variations[%d]", path, i)
 		c.checkID(at, v.ID, own)
-		c.checkVariation(at, v.Name, v.Share)
+		c.checkVariation(at, v.Name, v.Share, v.ImageURL)
 	}
 	experiments := ids{}
 	for i, experiment := range widget.Experiments {
@@ -357,7 +361,7 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 		for j, v := range experiment.Variations {
 			of := fmt.Sprintf("%s.variations[%d]", at, j)
 			c.checkID(of, v.ID, taken)
-			c.checkVariation(of, v.Name, v.Share)
+			c.checkVariation(of, v.Name, v.Share, v.ImageURL)
 		}
 	}
 }

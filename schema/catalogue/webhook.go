@@ -74,7 +74,14 @@ func (w *Webhook) Host() string {
 	return ""
 }
 
-// The maximum length of a webhook's URL in bytes, and the maximum number of webhooks of an account: a server polls each
+// isURL reports whether a text is an absolute URL with one of the schemes, without a user and a fragment.
+func isURL(text string, schemes ...string) bool {
+	u, err := url.Parse(text)
+	return err == nil && slices.Contains(schemes, u.Scheme) && u.Hostname() != "" && u.User == nil &&
+		u.Fragment == "" && len(text) <= maxURL
+}
+
+// The maximum length of a URL in bytes, and the maximum number of webhooks of an account: a server polls each
 // of them.
 const (
 	maxURL      = 2048
@@ -89,9 +96,7 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook) {
 	for i := range hooks {
 		hook, at := &hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i)
 		c.checkID(at, hook.ID, taken)
-		if u, err := url.Parse(hook.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
-			u.Hostname() == "" ||
-			u.User != nil || u.Fragment != "" || len(hook.URL) > maxURL {
+		if !isURL(hook.URL, "http", "https") {
 			c.Add(at+".url", hook.URL,
 				fmt.Sprintf("must be an http:// or https:// URL of at most %d bytes, without a user "+
 					"and a fragment", maxURL))

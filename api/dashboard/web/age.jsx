@@ -3,44 +3,40 @@ import { query } from "./api.js";
 import { tick } from "./forest.jsx";
 import { count, lift, liftSpan, metric, text } from "./format.js";
 import { useAnswer } from "./hooks.js";
-import { Empty, Fault, Loading, Mark, Num, hue } from "./parts.jsx";
+import { DataTable, Empty, Fault, Loading, Mark, Num } from "./parts.jsx";
+import { Plane, pathOf } from "./plane.jsx";
 import { scaleOf } from "./scale.js";
 import { nameOf } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
+/** @import { Across, Up } from "./plane.jsx" */
 /** @import { Route } from "./route.js" */
 /** @import { Curve, Interval, Results, Subject } from "./types.d.ts" */
 
-const height = 260; // of the drawing, in pixels
-
 /** Band is the area between the ends of intervals.
- * @param {{ x: (day: number) => number, y: (value: number | null, open: number) => number, days: number[], intervals: (Interval | null | undefined)[], class: string }} props */
-function Band({ x, y, days, intervals, class: name }) {
-  const upper = intervals.map((i, at) => (i ? `${x(days[at])},${y(i[1], Infinity)}` : "")), lower = intervals.map((i, at) => (i ? `${x(days[at])},${y(i[0], -Infinity)}` : ""));
+ * @param {{ x: Across, y: Up, intervals: (Interval | null | undefined)[], class: string }} props */
+function Band({ x, y, intervals, class: name }) {
+  const upper = intervals.map((i, at) => (i ? `${x(at)},${y(i[1], Infinity)}` : "")), lower = intervals.map((i, at) => (i ? `${x(at)},${y(i[0], -Infinity)}` : ""));
   return <polygon class={name} points={[...upper, ...lower.reverse()].join(" ")} />;
 }
 
 /** Drawing shows the uplift of a variation by age, in its two bands.
  * @param {{ curve: Curve, at: number, name: string }} props */
 function Drawing({ curve, at, name }) {
-  const points = curve.points.map((p) => ({ day: p.day, ...p.variations[at] })), days = points.map((p) => p.day);
+  const points = curve.points.map((p) => ({ day: p.day, ...p.variations[at] })), last = points.length - 1;
   const single = points.map((p) => p.comparison?.improvement), together = points.map((p) => p.simultaneous?.improvement.interval);
   const scale = scaleOf([0, ...single.slice(1).flatMap((e) => [e?.value, ...(e?.interval ?? [])]), ...together.slice(2).flatMap((i) => i ?? [])], 4);
-  const room = 640, left = 64;
-  /** @param {number} day */
-  const x = (day) => left + ((room - left - 10) * (day - 1)) / Math.max(days.length - 1, 1);
-  /** @param {number | null | undefined} value @param {number} [open] */
-  const y = (value, open = 0) => height - 24 - ((height - 34) * scale.clip(value ?? null, open)) / 100;
-  const every = Math.ceil(days.length / 10);
+  const every = Math.ceil(points.length / 10);
+  /** @type {[number, string][]} */
+  const marks = points.flatMap(({ day: d }, i) => (d % every === 0 || (d === 1 && every > 2) ? [[i, String(d)]] : []));
   return (
-    <svg class={"age " + hue(at)} viewBox={`0 0 ${room} ${height}`} width="100%" role="img" aria-label={`${name}: uplift by age, from ${lift(single[0]?.value, single[0]?.interval)} on the first day to ${lift(single.at(-1)?.value, single.at(-1)?.interval)} after ${days.length} days. See the data table below.`}>
-      {scale.ticks.map((t) => <g key={t}><line class="grid" x1={left} x2={room} y1={y(t)} y2={y(t)} /><text x={left - 6} y={y(t) + 4} text-anchor="end">{tick(t)}</text></g>)}
-      <line class="zero" x1={left} x2={room} y1={y(0)} y2={y(0)} />
-      <Band {...{ x, y, days }} intervals={together} class="together" />
-      <Band {...{ x, y, days }} intervals={single.map((e) => e?.interval)} class="single" />
-      <polyline class="line" points={points.flatMap((p, i) => (single[i]?.value === null ? [] : [`${x(p.day)},${y(single[i]?.value)}`])).join(" ")} />
-      {days.filter((d) => d % every === 0 || (d === 1 && every > 2)).map((d) => <text key={d} x={x(d)} y={height - 4} text-anchor="middle">{d}</text>)}
-    </svg>
+    <Plane {...{ scale, last, marks }} index={at} write={tick} label={`${name}: uplift by age, from ${lift(single[0]?.value, single[0]?.interval)} on the first day to ${lift(single.at(-1)?.value, single.at(-1)?.interval)} after ${points.length} days`}>
+      {(x, y) => <>
+        <Band {...{ x, y }} intervals={together} class="together" />
+        <Band {...{ x, y }} intervals={single.map((e) => e?.interval)} class="single" />
+        <polyline class="line" points={pathOf(single.map((e) => e?.value), x, y)} />
+      </>}
+    </Plane>
   );
 }
 
@@ -51,18 +47,15 @@ function Table({ curve, results }) {
   return (
     <details>
       <summary>Show data table</summary>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="By age: data">
-        <table>
-          <thead><tr><th scope="col">Day</th><th scope="col">{control.name}</th>{treatments.map((v) => [<th scope="col" key={v.id}>{v.name}</th>, <th scope="col" key={"u" + v.id}>Uplift</th>, <th scope="col" key={"t" + v.id}>All days together</th>])}</tr></thead>
-          <tbody>{curve.points.map((p) => (
-            <tr key={p.day}><th scope="row">{p.day}</th>{p.variations.map(({ id, value, comparison: c, simultaneous: s }) => [
-              <td key={id}><Num value={value}>{metric(name, value)}</Num></td>,
-              c && <td key={"u" + id}><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num> <small>{liftSpan(c.improvement.interval)}</small></td>,
-              c && <td key={"t" + id}>{liftSpan(s?.improvement.interval)}</td>,
-            ])}</tr>
-          ))}</tbody>
-        </table>
-      </div>
+      <DataTable label="By age: data" heads={["Day", control.name, ...treatments.flatMap((v) => [v.name, "Uplift", "All days together"])]} tall>
+        {curve.points.map((p) => (
+          <tr key={p.day}><th scope="row">{p.day}</th>{p.variations.map(({ id, value, comparison: c, simultaneous: s }) => [
+            <td key={id}><Num value={value}>{metric(name, value)}</Num></td>,
+            c && <td key={"u" + id}><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num> <small>{liftSpan(c.improvement.interval)}</small></td>,
+            c && <td key={"t" + id}>{liftSpan(s?.improvement.interval)}</td>,
+          ])}</tr>
+        ))}
+      </DataTable>
     </details>
   );
 }

@@ -118,11 +118,11 @@ function curvesOf(lines, cumulative) {
   const series = [{}];
   /** @type {Band[]} */
   const bands = [];
-  for (const { index } of lines) {
+  for (const { index, thin } of lines) {
     const stroke = ink("--v" + (index % 6));
     const edge = { show: cumulative, stroke: stroke + "80", width: 1, dash: dashes[index % 6], points: { show: false } };
     if (cumulative) bands.push({ series: [series.length + 2, series.length + 1], fill: stroke + (["2e", "24"][lines.length - 1] || "14") });
-    series.push({ stroke, width: 2, dash: dashes[index % 6], points: { size: 5, fill: stroke } }, edge, edge);
+    series.push({ stroke, width: thin ? 1 : 2, dash: dashes[index % 6], points: { show: thin ? false : undefined, size: 5, fill: stroke } }, edge, edge);
   }
   return { series, bands };
 }

@@ -3,45 +3,54 @@ import { count, decimals, minute, money, number, percent, probability } from "./
 import { Help } from "./help.jsx";
 import { Looks } from "./looks.jsx";
 import { Num, Part } from "./parts.jsx";
+import { Cause, SplitOverTime } from "./split.jsx";
 import { why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
-/** @import { Results, SampleRatio as Ratio, Variation } from "./types.d.ts" */
+/** @import { Route } from "./route.js" */
+/** @import { Results, Subject } from "./types.d.ts" */
 
 const title = "Progress and looks";
 const signs = { fine: ["✓", ": OK"], bad: ["!", ": needs attention"], open: ["○", ": not available yet"] };
 
-/** @param {{ good?: boolean, open?: boolean, title: string, of?: string, children: ComponentChildren }} props */
-function Check({ good, open, title, of, children }) {
+/** @param {{ good?: boolean, open?: boolean, title: string, of?: string, more?: ComponentChildren, children: ComponentChildren }} props */
+function Check({ good, open, title, of, more, children }) {
   const state = open ? "open" : good ? "fine" : "bad";
   const [sign, words] = signs[state];
-  return <li class={state}><b><span aria-hidden="true">{sign}</span> {title}<span class="hidden">{words}</span></b>{of && <Help of={of} />}<p>{children}</p></li>;
+  return <li class={state}><b><span aria-hidden="true">{sign}</span> {title}<span class="hidden">{words}</span></b>{of && <Help of={of} />}<p>{children}</p>{more}</li>;
 }
 
 const srm = "Sample ratio mismatch (SRM)";
 
-/** @param {{ check: Ratio | null, variations: Variation[] }} props */
-function SampleRatio({ check, variations }) {
+/** @param {{ results: Results, subject: Subject, route: Route }} props */
+function SampleRatio({ results, subject, route }) {
+  const { variations, checks: { sampleRatio: check, splitCause: cause } } = results;
   if (!check) return null;
   if (check.pValue === null) return <Check open title={srm} of="split">Not available: {why(check.reason)}.</Check>;
   return (
-    <Check good={!check.mismatch} title={srm} of="split">
+    <Check good={!check.mismatch} title={srm} of="split" more={<>{cause && <Cause {...{ cause, variations }} />}<SplitOverTime {...{ results, subject, route }} /></>}>
       {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "No mismatch: the split of visitors matches the configured shares. "}
       {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
     </Check>
   );
 }
 
+/** The warnings that are checks of their own.
+ * @type {Record<string, string>} */
+const days = { DAYS_WITHOUT_VISITORS: "Days without visitors", VARIATION_WITHOUT_VISITORS: "Variation without visitors" };
+
 /** Checks shows the data quality checks.
- * @param {{ results: Results }} props */
-export function Checks({ results }) {
+ * @param {{ results: Results, subject: Subject, route: Route }} props */
+export function Checks({ results, subject, route }) {
   const { checks } = results, several = checks.multipleExposures;
-  const warnings = checks.warnings.filter((w) => !["SAMPLE_RATIO_MISMATCH", "EVENTS_WAITING"].includes(w.code)); // shown elsewhere
-  const failed = results.stale || checks.sampleRatio?.mismatch || several.warning || checks.automated?.warning || checks.leak.length > 0 || checks.unknownVariations.length > 0;
+  const warnings = checks.warnings.filter((w) => !["SAMPLE_RATIO_MISMATCH", "EVENTS_WAITING"].includes(w.code) && !(w.code in days)); // shown elsewhere
+  const silent = checks.warnings.filter((w) => w.code in days);
+  const failed = results.stale || silent.length > 0 || checks.sampleRatio?.mismatch || several.warning || checks.automated?.warning || checks.leak.length > 0 || checks.unknownVariations.length > 0;
   return (
     <Part id="health" title="Health" open={failed}>
       <ul class="checks">
-        <SampleRatio check={checks.sampleRatio} variations={results.variations} />
+        <SampleRatio {...{ results, subject, route }} />
+        {silent.map(({ code, message }) => <Check key={message} title={days[code]}>{message[0].toUpperCase() + message.slice(1)}.</Check>)}
         <Check good={!several.warning} title="Multi-exposed visitors" of="multiExposed">
           {several.visitors === 0 ? "None." : <><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)}) saw more than one variation. {several.rule === "exclude" ? "They are excluded." : "They count for the first variation they saw."}</>}
         </Check>

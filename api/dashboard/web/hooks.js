@@ -97,6 +97,13 @@ export function useAnswer(path, { request = ask, every = often } = {}) {
   return { ...state, again: () => again.current() };
 }
 
+/** useOpened reports whether details have been opened, and returns their handler.
+ * @returns {[boolean, (event: { currentTarget: { open: boolean } }) => void]} */
+export function useOpened() {
+  const [opened, set] = useState(false);
+  return [opened, (event) => { if (event.currentTarget.open) set(true); }];
+}
+
 /** useTheme reports whether the system uses a dark theme. */
 export function useTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -1,7 +1,9 @@
 // @ts-check
 import { chance, count, dayName, isRate, lastDay, lift, liftSpan, metric, money, number, percent, probability } from "./format.js";
 import { Help } from "./help.jsx";
-import { Mark, Num } from "./parts.jsx";
+import { DataTable, Mark, Num } from "./parts.jsx";
+import { Plane, pathOf } from "./plane.jsx";
+import { scaleOf } from "./scale.js";
 import { why } from "./words.js";
 
 /** @import { Conclusion, Effect, Look, LookVariation, Results } from "./types.d.ts" */
@@ -56,6 +58,24 @@ function Shown({ variation: { improvement, difference, reason }, name }) {
   return <><Num value={difference.value}>{metric(name, difference.value, difference.interval)}</Num> <small>difference</small></>;
 }
 
+/** Boundary shows the statistic of a variation at each look between the bounds that it must reach.
+ * @param {{ looks: Look[], id: number, index: number, name: string }} props */
+function Boundary({ looks, id, index, name }) {
+  const found = looks.map((l) => l.variations.find((v) => v.id === id)), z = found.map((v) => v?.z), bounds = found.map((v) => v?.criticalValue);
+  const lower = bounds.map((c) => (c === null || c === undefined ? c : -c)), scale = scaleOf([0, ...z, ...bounds, ...lower]);
+  const said = found.flatMap((v, i) => (v?.z !== null && v?.criticalValue ? [`look ${looks[i].number}: ${number(v?.z ?? 0, 2)} of ${number(v.criticalValue, 2)}`] : []));
+  if (said.length < 2) return null;
+  return (
+    <Plane {...{ index, scale }} last={looks.length - 1} marks={looks.map((l, i) => [i, "look " + l.number])} write={String} label={`${name}: z and its bound at each look, ${said.join("; ")}`}>
+      {(x, y) => <>
+        {[bounds, lower].map((ends, i) => <polyline key={i} class="bound" points={pathOf(ends, x, y)} />)}
+        <polyline class="line" points={pathOf(z, x, y)} />
+        {z.map((value, i) => value !== null && value !== undefined && <circle key={i} cx={x(i)} cy={y(value)} r="5" />)}
+      </>}
+    </Plane>
+  );
+}
+
 /** Looks shows how far the plan is, and a table of all looks.
  * @param {{ results: Results }} props */
 export function Looks({ results }) {
@@ -68,24 +88,23 @@ export function Looks({ results }) {
       {last && (
         <details id="all-looks">
           <summary>Show all looks</summary>
-          <div class="scroll" tabIndex={0} role="region" aria-label="Looks">
-            <table>
-              <thead><tr><th scope="col">Look, date</th><th scope="col">Visitors</th>{several && <th scope="col">Variation</th>}<th scope="col">Uplift with {results.significanceLevel}{"\u00a0"}% interval</th><th scope="col">p</th>{bayesian && <th scope="col">Chance to beat control</th>}<th scope="col">Significant</th></tr></thead>
-              <tbody>{looks.flatMap((look) => look.variations.map((v) => {
-                const index = variations.findIndex(({ id }) => id === v.id);
-                return (
-                  <tr key={look.number + " " + v.id} data-look={look.number}>
-                    <th scope="row">{look.number}<small>{lastDay(look.end)}</small></th><td><Num value={look.visitors}>{count(look.visitors)}</Num></td>
-                    {several && <td><Mark index={index} />{"\u00a0"}{variations[index]?.name}</td>}
-                    <td><Shown variation={v} name={results.compareMetric ?? "goalConversionRate"} /></td>
-                    <td><Num value={v.pValue}>{probability(v.pValue)}</Num></td>
-                    {bayesian && <td><Num value={v.chanceToBeatControl}>{chance(v.chanceToBeatControl)}</Num></td>}
-                    <td>{v.significant ? <b>yes</b> : "no"}</td>
-                  </tr>
-                );
-              }))}</tbody>
-            </table>
-          </div>
+          <p class="quiet">z compares a variation with {variations[0].name}. A look is significant if z reaches a bound (dashed), which gets lower as the plan advances.</p>
+          {variations.map(({ id, name, comparison }, index) => comparison && <div key={id}>{several && <p class="who"><Mark index={index} />{"\u00a0"}{name}</p>}<Boundary {...{ looks, id, index, name }} /></div>)}
+          <DataTable label="Looks" heads={["Look, date", "Visitors", ...(several ? ["Variation"] : []), `Uplift with ${results.significanceLevel}\u00a0% interval`, "z (bound)", "p", ...(bayesian ? ["Chance to beat control"] : []), "Significant"]}>
+            {looks.flatMap((look) => look.variations.map((v) => {
+              const index = variations.findIndex(({ id }) => id === v.id);
+              return (
+                <tr key={look.number + " " + v.id} data-look={look.number}>
+                  <th scope="row">{look.number}<small>{lastDay(look.end)}</small></th><td><Num value={look.visitors}>{count(look.visitors)}</Num></td>
+                  {several && <td><Mark index={index} />{"\u00a0"}{variations[index]?.name}</td>}
+                  <td><Shown variation={v} name={results.compareMetric ?? "goalConversionRate"} /></td>
+                  <td><Num value={v.z}>{money(v.z)}</Num> <small>({money(v.criticalValue)})</small></td><td><Num value={v.pValue}>{probability(v.pValue)}</Num></td>
+                  {bayesian && <td><Num value={v.chanceToBeatControl}>{chance(v.chanceToBeatControl)}</Num></td>}
+                  <td>{v.significant ? <b>yes</b> : "no"}</td>
+                </tr>
+              );
+            }))}
+          </DataTable>
         </details>
       )}
     </>

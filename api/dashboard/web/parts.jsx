@@ -56,6 +56,14 @@ export const Part = ({ id, title, open, onToggle, children }) => (
   <details class="part" aria-labelledby={id} open={open} onToggle={onToggle}><summary><h2 id={id}>{title}</h2></summary>{children}</details>
 );
 
+/** DataTable is a table that scrolls in a box of its own. heads are those of its columns; tall limits its height.
+ * @param {{ label: string, heads: ComponentChildren[], tall?: boolean, children: ComponentChildren }} props */
+export const DataTable = ({ label, heads, tall, children }) => (
+  <div class={tall ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={label}>
+    <table><thead><tr>{heads.map((head, i) => <th key={i} scope="col">{head}</th>)}</tr></thead><tbody>{children}</tbody></table>
+  </div>
+);
+
 /** Pause stops and resumes the refreshes of the page. */
 export function Pause() {
   const [paused, set] = useState(refresh.paused);

@@ -2,7 +2,7 @@
 import { originOf } from "./changed.jsx";
 import { chance, isRate, lift, liftSpan, loss, percent } from "./format.js";
 import { Axis, tick } from "./forest.jsx";
-import { Mark, Num, Part, hue } from "./parts.jsx";
+import { DataTable, Mark, Num, Part, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 import { metrics } from "./words.js";
 
@@ -48,21 +48,18 @@ export function Posterior({ results }) {
         ))}
         {drawn.length > 0 && <div class="row"><span /><Axis scale={scale} write={tick} /></div>}
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Posterior distribution data">
-        <table>
-          <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th>{prior && <th scope="col">Observed uplift</th>}<th scope="col">Expected loss if chosen</th><th scope="col">Expected loss if {results.variations[0].name} is kept</th></tr></thead>
-          <tbody>{compared.map(({ id, name: variation, improvement, bayesian: c }) => (
-            <tr key={id}>
-              <th scope="row">{variation}</th>
-              <td><Num value={c.chanceToBeatControl}>{chance(c.chanceToBeatControl)}</Num></td>
-              <td><Num value={c.chanceToBeBest}>{chance(c.chanceToBeBest)}</Num></td>
-              {prior && <td><Num value={improvement.observed ?? null}>{lift(improvement.observed ?? null, improvement.interval)}</Num></td>}
-              <td><Num value={c.expectedLoss}>{loss(name, c.expectedLoss)}</Num></td>
-              <td><Num value={c.expectedLossControl}>{loss(name, c.expectedLossControl)}</Num></td>
-            </tr>
-          ))}</tbody>
-        </table>
-      </div>
+      <DataTable label="Posterior distribution data" heads={["Variation", "Chance to beat control", "Chance to be best", ...(prior ? ["Observed uplift"] : []), "Expected loss if chosen", `Expected loss if ${results.variations[0].name} is kept`]}>
+        {compared.map(({ id, name: variation, improvement, bayesian: c }) => (
+          <tr key={id}>
+            <th scope="row">{variation}</th>
+            <td><Num value={c.chanceToBeatControl}>{chance(c.chanceToBeatControl)}</Num></td>
+            <td><Num value={c.chanceToBeBest}>{chance(c.chanceToBeBest)}</Num></td>
+            {prior && <td><Num value={improvement.observed ?? null}>{lift(improvement.observed ?? null, improvement.interval)}</Num></td>}
+            <td><Num value={c.expectedLoss}>{loss(name, c.expectedLoss)}</Num></td>
+            <td><Num value={c.expectedLossControl}>{loss(name, c.expectedLossControl)}</Num></td>
+          </tr>
+        ))}
+      </DataTable>
       <p class="quiet">The expected loss is the average loss of {metrics[name].toLowerCase()} if the choice is wrong{isRate(name) ? ", in percentage points" : ""}.</p>
     </Part>
   );

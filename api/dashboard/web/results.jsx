@@ -74,6 +74,7 @@ export function Results({ subject, route, go }) {
   // Parts appear together, so that none moves when another one arrives.
   const ready = results && (scored || scorecard.error || subject.kind === "widget");
   const empty = results?.totals.visitors === 0;
+  const pictured = (detail.body?.experiments?.find((e) => String(e.id) === subject.experiment) ?? detail.body)?.variations;
   const fresh = results && <> · <Pause /> · data through <span class="at">{minute(results.dataThrough)}</span></>;
   const view = results && viewOf({ ...results, dimension: route.get("dimension") ?? null });
   return (
@@ -91,15 +92,15 @@ export function Results({ subject, route, go }) {
           {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or no visitors match the filters"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove filters</a> : <>Events appear here within seconds. To list the latest events, run <code>lifthouse events</code>.</>}</Empty>}
           {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}
           {!empty && subject.kind !== "widget" && <Scorecard answer={scorecard} />}
-          {subject.kind === "widget" && <Variations results={results} kind={subject.kind} />}
+          {subject.kind === "widget" && <Variations {...{ results, pictured, subject, route }} />}
           {!empty && <OverTime {...{ subject, route, go }} />}
           {subject.kind !== "widget" && (!empty || route.get("dimension")) && <Segments {...{ subject, route, go }} />}
           {subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}
           <div class="parts">
-            {subject.kind !== "widget" && <Variations results={results} kind={subject.kind} />}
+            {subject.kind !== "widget" && <Variations {...{ results, pictured, subject, route }} />}
             <Posterior results={results} />
             {subject.kind !== "widget" && !empty && <Changed {...{ subject, results, route }} />}
-            <Checks results={results} />
+            <Checks {...{ subject, results, route }} />
             {!empty && <Progress results={results} scored={scored} />}
             <Export path={path} title={detail.body?.name ?? "Lifthouse"} view={view} plot={!empty && subject.kind !== "widget"} />
             <Glossary />

@@ -5,7 +5,7 @@ import { query } from "./api.js";
 import { Chart, dashes, drawingOf } from "./chart.jsx";
 import { day, lastDay, minute } from "./format.js";
 import { useAnswer } from "./hooks.js";
-import { Empty, Fault, Loading, Num } from "./parts.jsx";
+import { DataTable, Empty, Fault, Loading, Num } from "./parts.jsx";
 import { marksOf, unitOf } from "./points.js";
 import { viewsOf } from "./views.js";
 
@@ -79,17 +79,14 @@ function Numbers({ results, points, view, outside }) {
   return (
     <details>
       <summary>Show data table{outside && " (early intervals exceed the axis)"}</summary>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label={view.label + " over time: data"}>
-        <table>
-          <thead><tr><th scope="col">{view.cumulative ? "Until" : unitOf(points)[0].toUpperCase() + unitOf(points).slice(1)}</th>{view.lines.map((l) => <th key={l.name} scope="col">{l.name}</th>)}</tr></thead>
-          <tbody>{points.map((p, i) => (
-            <tr key={p.time} data-time={p.time}><th scope="row">{view.cumulative ? minute(p.time) : when(points, i, false)}{lookAt(results, p) && <small>{lookAt(results, p)}</small>}</th>{view.lines.map((l) => {
-              const e = l.entries[i];
-              return <td key={l.name}>{e ? <><Num value={e.value}>{view.write(e.value, e.interval)}</Num> <small>{view.span(e.interval)}</small></> : "–"}</td>;
-            })}</tr>
-          ))}</tbody>
-        </table>
-      </div>
+      <DataTable label={view.label + " over time: data"} heads={[view.cumulative ? "Until" : unitOf(points)[0].toUpperCase() + unitOf(points).slice(1), ...view.lines.map((l) => l.name)]} tall>
+        {points.map((p, i) => (
+          <tr key={p.time} data-time={p.time}><th scope="row">{view.cumulative ? minute(p.time) : when(points, i, false)}{lookAt(results, p) && <small>{lookAt(results, p)}</small>}</th>{view.lines.map((l) => {
+            const e = l.entries[i];
+            return <td key={l.name}>{e ? <><Num value={e.value}>{view.write(e.value, e.interval)}</Num> <small>{view.span(e.interval)}</small></> : "–"}</td>;
+          })}</tr>
+        ))}
+      </DataTable>
     </details>
   );
 }
@@ -115,7 +112,7 @@ function Switches({ views, chosen, interval, route, go }) {
 
 /** Curves shows a view: the readout, the chart and the data table.
  * @param {{ results: Results, points: Point[], view: View }} props */
-function Curves({ results, points, view }) {
+export function Curves({ results, points, view }) {
   const [pointed, point] = useState(/** @type {number | undefined} */ (undefined));
   const drawing = useMemo(() => drawingOf(view, points), [view, points]);
   const marks = useMemo(() => marksOf(results, points), [results, points]), last = points.length - 1, at = Math.min(pointed ?? last, last);

@@ -1,14 +1,17 @@
 // @ts-check
 import { chance, count, isRate, lastDay, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
 import { Axis } from "./forest.jsx";
+import { Funnel } from "./funnel.jsx";
 import { Help } from "./help.jsx";
 import { hasDecision } from "./looks.jsx";
 import { Mark, Num, Part, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
+import { Values } from "./values.jsx";
 import { inconclusive, metrics, nameOf, verdicts, why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
-/** @import { Comparison, Conclusion, Estimate, MetricName, Results, Scale, Subject } from "./types.d.ts" */
+/** @import { Route } from "./route.js" */
+/** @import { Comparison, Conclusion, Estimate, Experiment, MetricName, Results, Scale, Subject } from "./types.d.ts" */
 
 /** Bar shows an estimate with its interval.
  * @param {{ scale: Scale, estimate: Estimate, index: number, name: MetricName }} props */
@@ -79,9 +82,10 @@ const helped = { convertedVisitors: "converted", goalsReached: "goals" };
 
 /** @typedef {keyof typeof words} Count */
 
-/** Variations is the table of variations.
- * @param {{ results: Results, kind: Subject["kind"] }} props */
-export function Variations({ results, kind }) {
+/** Variations is the table of variations. Pictures are links: the policy of the page loads nothing from other hosts.
+ * @param {{ results: Results, subject: Subject, route: Route, pictured?: Experiment["variations"] }} props */
+export function Variations({ results, subject, route, pictured }) {
+  const { kind } = subject;
   const name = results.compareMetric || "goalConversionRate";
   const estimates = results.variations.map((v) => v.metrics[name]);
   const scale = scaleOf(estimates.flatMap((e) => [e.value, ...(e.interval || [])]).filter((x) => x !== null));
@@ -99,10 +103,10 @@ export function Variations({ results, kind }) {
         <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < counts.length + 3 ? "n" : undefined}>{h}{helps[i] && <Help of={helps[i]} />}</th>)}</tr></thead>
         <tbody role="rowgroup">
           {results.variations.map((v, index) => {
-            const estimate = v.metrics[name], c = compared && v.comparison;
+            const estimate = v.metrics[name], c = compared && v.comparison, picture = pictured?.find(({ id }) => id === v.id)?.imageUrl;
             return (
               <tr key={v.id} role="row" data-variation={v.id}>
-                <th role="rowheader" scope="row"><Mark index={index} />{"\u00a0"}{v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}</th>
+                <th role="rowheader" scope="row"><Mark index={index} />{"\u00a0"}{v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}{picture && <small><a href={picture} target="_blank" rel="noreferrer">picture<span class="hidden"> of {v.name}, in a new tab</span></a></small>}</th>
                 <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num></Cell>
                 {counts.map((n) => <Cell key={n} label={words[n]} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
                 <Cell label="Value" class="n"><Num value={v.value}>{money(v.value)}</Num></Cell>
@@ -129,6 +133,8 @@ export function Variations({ results, kind }) {
           {compared && <td role="cell" colSpan={3} />}
         </tr></tfoot>
       </table>
+      {results.totals.value !== 0 && <Values {...{ subject, route }} />}
+      {results.variations[0]?.clicks !== undefined && <Funnel results={results} />}
     </Part>
   );
 }

@@ -85,8 +85,22 @@ export interface SampleRatio {
   reason?: string;
 }
 
+// SplitCause says where a sample ratio mismatch comes from. parts has the worst first.
+export interface SplitCause {
+  text: string;
+  parts: { attribute: string; value: string; visitors: number; observed: number[]; expected: number[]; pValue: number | null; mismatch: boolean }[];
+}
+
+// Bin has the goal events of the variations with values from from up to to. null is no bound.
+export interface Bin {
+  from: number | null;
+  to: number | null;
+  goals: number[];
+}
+
 export interface Checks {
   sampleRatio: SampleRatio | null;
+  splitCause?: SplitCause;
   leak: { variationId: number; visitors: number }[];
   automated?: { visitors: number; warning: boolean };
   multipleExposures: { rule: "exclude" | "first"; visitors: number; share: number; pValue: number | null; warning: boolean };
@@ -261,6 +275,7 @@ export interface Results extends Cell {
   breakdown?: (Cell & { value: string })[];
   series?: Point[];
   curve?: Curve;
+  distribution?: { bins: Bin[] };
   decision?: Decision;
   scorecard?: ScorecardRow[];
   worth?: { pool: { campaigns: number; typicalEffect: WorthEstimate }; items: WorthItem[]; poolText: string };
@@ -272,6 +287,7 @@ export interface Experiment {
   active: boolean;
   startDate?: string;
   endDate?: string;
+  variations?: { id: number; imageUrl?: string }[];
 }
 
 // Item is a campaign or a widget.
@@ -417,6 +433,7 @@ export type Entry = { value: number | null; interval: Interval | null } | undefi
 export interface Line {
   index: number;
   name: string;
+  thin?: boolean;
   entries: Entry[];
 }
 
@@ -430,7 +447,7 @@ export interface Beam {
 
 // View is what the chart over time shows.
 export interface View {
-  name: "uplift" | "metric" | "visitors" | "conversions";
+  name: "uplift" | "metric" | "visitors" | "conversions" | "split";
   label: string; // of the switch
   caption: string;
   lines: Line[]; // curves

@@ -50,8 +50,11 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 	}
 
 	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-	if evaluated[bool](v, `[...document.querySelectorAll("button, .controls, details:not(.part, #evidence)")].some((e) => e.checkVisibility())`) {
+	if evaluated[bool](v, `[...document.querySelectorAll("button:not(.sort), .controls, details:not([open], .part, #evidence), .glossary, #request")].some((e) => e.checkVisibility())`) {
 		t.Error("a printed page has buttons or settings")
+	}
+	if !evaluated[bool](v, `[...document.querySelectorAll(".segments .sort")].every((e) => e.checkVisibility())`) {
+		t.Error("the headings of segments are not printed")
 	}
 	v.picture("print")
 	pdf := must.Get(chromedp.Call(v.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: new(true)}))(v)

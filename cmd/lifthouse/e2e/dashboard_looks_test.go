@@ -157,6 +157,9 @@ func (v *viewer) looksAreTheAPIs() {
 			if variation.Reason == "" {
 				want = append(want, *variation.Improvement.Value)
 			}
+			if variation.Z != nil {
+				want = append(want, *variation.Z)
+			}
 			if variation.PValue != nil {
 				want = append(want, *variation.PValue)
 			}

@@ -218,7 +218,24 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 		check.Contains(t, text, want, "health")
 	}
 	v.shows("Not enough data for a chart.")
+	check.Contains(t, text, r.Checks.SplitCause.Text, "cause")
 	v.look("mismatch")
+
+	v.open("/?campaign=17")
+	v.until(allThere)
+	cause := v.report("/v1/campaigns/17/results").Checks.SplitCause
+	v.shows(cause.Text)
+	v.click("#split-cause summary")
+	for i, part := range cause.Parts {
+		want := []float64{*part.PValue}
+		for _, n := range part.Observed {
+			want = append(want, float64(n))
+		}
+		v.rowIs(fmt.Sprintf("#split-cause tbody tr:nth-child(%d)", i+1), want...)
+	}
+	v.click("#split-over-time summary")
+	v.until(`document.querySelector("#split-over-time .uplot")`)
+	v.look("split")
 
 	v.open("/?campaign=26")
 	v.shows("Events appear here within seconds.")

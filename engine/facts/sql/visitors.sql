@@ -1,9 +1,9 @@
--- one row per place, exposed_before, {{if .Mature}}maturity, {{end}}period of equal shares and crossing: sums over its visitors
+-- one row per place, exposed_before, {{if .Mature}}maturity, {{end}}{{if .ByFirstDay}}day of the first view, {{end}}period of equal shares and crossing: sums over its visitors
 SELECT
     toUInt32({{.Place}})                                    AS place,
     {{if .From}}toUnixTimestamp64Milli(first_time) < {from_ms:Int64}{{else}}false{{end}} AS exposed_before,
     {{.Immature}}                                           AS immature,
-    toInt64(0)                                              AS bucket,
+    {{if .ByFirstDay}}toInt64(first_day){{else}}toInt64(0){{end}} AS bucket,
     {{.Period}}                                             AS period,
     {{.Crossed}}                                            AS crossed,
     sum(toInt64(sign))                                      AS visitors,
@@ -38,5 +38,5 @@ WHERE {{template "visitors_where.sql" .}}
     {{- if .From}}
     AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
     {{- end}}{{end}}
-GROUP BY {{if or .ByPlace .From}}place{{else}}variation{{end}}{{if .From}}, exposed_before{{end}}{{if .Mature}}, immature{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
+GROUP BY {{if or .ByPlace .From}}place{{else}}variation{{end}}{{if .From}}, exposed_before{{end}}{{if .Mature}}, immature{{end}}{{if .ByFirstDay}}, bucket{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
 {{template "settings.sql" .}}

@@ -1,0 +1,297 @@
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/wording"
+	"lifthouse/stats"
+)
+
+// SplitCause says where a sample ratio mismatch comes from.
+type SplitCause struct {
+	Text      string        `json:"text"`
+	Without   *SplitRegion  `json:"without"`   // the visitors who carry the mismatch; null: none stand out
+	Parts     []SplitPart   `json:"parts"`     // the worst first
+	LostViews []LostOfSplit `json:"lostViews"` // goal events of visitors without a view
+}
+
+// SplitRegion are the visitors whose split is furthest from the shares, and the split of all others.
+type SplitRegion struct {
+	Attribute string   `json:"attribute"`      // as in SplitPart
+	Value     string   `json:"value"`          // empty: all visitors
+	From      string   `json:"from,omitempty"` // day (UTC) of the first view; empty: from the start
+	Visitors  int64    `json:"visitors"`
+	PValue    *float64 `json:"pValue"` // of the others
+	Matches   bool     `json:"matches"`
+}
+
+// SplitPart has the split of the visitors of a day, or with one value of an attribute.
+type SplitPart struct {
+	Attribute string    `json:"attribute"` // day (of the first view, UTC) or an attribute of the first view
+	Value     string    `json:"value"`
+	Visitors  int64     `json:"visitors"`
+	Observed  []int64   `json:"observed"` // as in the check of the sample ratio
+	Expected  []float64 `json:"expected"`
+	PValue    *float64  `json:"pValue"`
+	Mismatch  bool      `json:"mismatch"`
+}
+
+// LostOfSplit are the goal events that carry a variation and whose visitors have no view.
+type LostOfSplit struct {
+	VariationID int64 `json:"variationId"`
+	moments.LostViews
+}
+
+// byDay is the attribute of parts by the day of the first view.
+const byDay = "day"
+
+// SplitAttributes are the attributes of the first view that are examined after a mismatch, beside its day: what decides
+// which code a visitor runs, and where the visitor comes from.
+var SplitAttributes = []query.Dimension{query.ByDevice, "browser", query.ByChannel, "utmSource"}
+
+// splitNames are the names of the attributes in texts.
+var splitNames = map[string]string{
+	"device": "device", "browser": "browser", "channel": "channel", "utmSource": "UTM source",
+}
+
+// shownParts is the maximum number of parts of an attribute in a report.
+const shownParts = 5
+
+// split has numbers of visitors by first variation and period of equal shares.
+type split map[[2]int64]int64
+
+func (s split) add(others split, sign int64) {
+	for at, n := range others {
+		s[at] += sign * n
+	}
+}
+
+func (s split) check(p *plan.Plan) *stats.SampleRatioCheck {
+	return checkSplit(p, func(variation int64, period int) int64 { return s[[2]int64{variation, int64(period)}] })
+}
+
+// visitors returns the number of visitors of the declared variations.
+func (s split) visitors(p *plan.Plan) (n int64) {
+	for at, visitors := range s {
+		if slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == at[0] }) {
+			n += visitors
+		}
+	}
+	return n
+}
+
+// splitOfValue has the visitors with one value of an attribute, by day.
+type splitOfValue struct {
+	attribute, value string
+	isOthers         bool
+	days             map[int64]split
+	whole            split
+	check            *stats.SampleRatioCheck
+	parts            int // of its attribute
+}
+
+// worstFirst orders parts by the evidence against their shares.
+func worstFirst(a, b *splitOfValue) int {
+	return cmp.Or(cmp.Compare(b.check.LogFactor, a.check.LogFactor), cmp.Compare(a.value, b.value))
+}
+
+func (v *splitOfValue) add(day int64, counts split) {
+	if v.days[day] == nil {
+		v.days[day] = split{}
+	}
+	v.days[day].add(counts, 1)
+	v.whole.add(counts, 1)
+}
+
+// NewSplitCause examines the split by day and by each attribute. by has the visitors by attribute and day, see
+// facts.ReadFirstViews. lost has the goal events of visitors without a view.
+//
+// A part is a mismatch if its always-valid p-value is below .001 / (attributes · parts of its attribute), so at each
+// reading the probability that a fair part is one is at most .001. Attributes with a single part are left out.
+//
+// Without is the region with the largest Bayes factor against its shares: a day, all visitors from a day on, or those
+// with the worst value of an attribute, also from a day on. If the others match, this is the evidence that exactly the
+// region is wrong. It must exceed the evidence that all visitors are wrong times the number of regions.
+func NewSplitCause(
+	p *plan.Plan, by map[query.Dimension][]moments.Step, lost map[int64]moments.LostViews,
+) *SplitCause {
+	whole, groups := groupSplits(p, by)
+	cause := &SplitCause{Parts: []SplitPart{}, LostViews: []LostOfSplit{}}
+	var worst []*splitOfValue
+	for _, group := range groups {
+		worst = append(worst, group[:min(len(group), shownParts)]...)
+	}
+	slices.SortStableFunc(worst, worstFirst)
+	for _, v := range worst {
+		c := v.check
+		cause.Parts = append(cause.Parts, SplitPart{
+			Attribute: v.attribute, Value: v.value, Visitors: v.whole.visitors(p),
+			Observed: c.Observed, Expected: c.Expected, PValue: c.PValue,
+			Mismatch: c.PValue != nil && *c.PValue < stats.MismatchAlpha/float64(len(groups)*v.parts),
+		})
+	}
+	for _, v := range p.Variations {
+		if n := lost[v.ID]; n.Goals > 0 {
+			cause.LostViews = append(cause.LostViews, LostOfSplit{v.ID, n})
+		}
+	}
+	cause.Without = findRegion(p, whole, groups)
+	cause.Text = cause.inWords(p, whole.check)
+	return cause
+}
+
+// groupSplits returns the split of all visitors by day, and the parts of each attribute that has several: the worst
+// first.
+func groupSplits(p *plan.Plan, by map[query.Dimension][]moments.Step) (*splitOfValue, [][]*splitOfValue) {
+	newValue := func(attribute, value string) *splitOfValue {
+		return &splitOfValue{attribute: attribute, value: value, days: map[int64]split{}, whole: split{}}
+	}
+	whole := newValue("", "")
+	all := make([]map[string]*splitOfValue, 1+len(SplitAttributes))
+	for i := range all {
+		all[i] = map[string]*splitOfValue{}
+	}
+	add := func(of map[string]*splitOfValue, attribute, value string, day int64, counts split) *splitOfValue {
+		if of[value] == nil {
+			of[value] = newValue(attribute, value)
+		}
+		of[value].add(day, counts)
+		return of[value]
+	}
+	for i, attribute := range SplitAttributes {
+		for _, step := range by[attribute] {
+			if step.ExposedBefore {
+				continue
+			}
+			counts := split{{step.VariationID, int64(step.Period)}: step.Visitors}
+			value := ShownValue(step.Dimension)
+			if step.Others {
+				value = otherValues
+			}
+			add(all[i+1], string(attribute), value, step.Bucket, counts).isOthers = step.Others
+			if i == 0 {
+				whole.add(step.Bucket, counts)
+				add(all[0], byDay, dateOf(step.Bucket), step.Bucket, counts)
+			}
+		}
+	}
+	var groups [][]*splitOfValue
+	for _, of := range all {
+		group := slices.Collect(maps.Values(of))
+		for _, v := range group {
+			v.check, v.parts = v.whole.check(p), len(group)
+		}
+		slices.SortFunc(group, worstFirst)
+		if len(group) > 1 {
+			groups = append(groups, group)
+		}
+	}
+	whole.check = whole.whole.check(p)
+	return whole, groups
+}
+
+// findRegion returns the region that carries the mismatch, see NewSplitCause.
+func findRegion(p *plan.Plan, whole *splitOfValue, groups [][]*splitOfValue) *SplitRegion {
+	var best *SplitRegion
+	var of split
+	most, regions := math.Inf(-1), 0
+	consider := func(attribute, value, from string, counts split) {
+		regions++
+		if factor := counts.check(p).LogFactor; factor > most {
+			most, best = factor, &SplitRegion{Attribute: attribute, Value: value, From: from}
+			of = maps.Clone(counts)
+		}
+	}
+	fromEachDay := func(v *splitOfValue) {
+		days := slices.Sorted(maps.Keys(v.days))
+		counts := split{}
+		for i, day := range slices.Backward(days) {
+			counts.add(v.days[day], 1)
+			switch {
+			case i > 0:
+				consider(cmp.Or(v.attribute, byDay), v.value, dateOf(day), counts)
+			case v.attribute != "":
+				consider(v.attribute, v.value, "", counts)
+			}
+		}
+	}
+	fromEachDay(whole)
+	for _, group := range groups {
+		if group[0].attribute == byDay {
+			consider(byDay, group[0].value, "", group[0].whole)
+			regions += len(group) - 1
+			continue
+		}
+		if i := slices.IndexFunc(group, func(v *splitOfValue) bool { return !v.isOthers }); i >= 0 {
+			fromEachDay(group[i])
+			regions += len(group) - 1
+		}
+	}
+	if best == nil || most <= whole.check.LogFactor+math.Log(float64(regions)) {
+		return nil
+	}
+	others := maps.Clone(whole.whole)
+	others.add(of, -1)
+	check := others.check(p)
+	best.Visitors, best.PValue, best.Matches = of.visitors(p), check.PValue, !check.Mismatch
+	return best
+}
+
+// dateOf returns the date of a day, counted since 1970.
+func dateOf(day int64) string {
+	return time.Unix(0, 0).UTC().AddDate(0, 0, int(day)).Format(time.DateOnly)
+}
+
+// inWords says which visitors carry the mismatch, and in which variation views may be lost.
+func (c *SplitCause) inWords(p *plan.Plan, all *stats.SampleRatioCheck) string {
+	text := "No day, device, browser, channel or UTM source stands out: the split is wrong throughout."
+	switch r := c.Without; {
+	case r != nil && r.Matches:
+		text = fmt.Sprintf("Without the %s, the split matches the shares: p = %s.", r.InWords(),
+			wording.FormatPValue(*r.PValue))
+	case r != nil && r.PValue != nil:
+		text = fmt.Sprintf("The %s are furthest from the shares, but without them the split does not match either: "+
+			"p = %s.", r.InWords(), wording.FormatPValue(*r.PValue))
+	case !all.Mismatch && all.PValue != nil:
+		text = fmt.Sprintf("The visitors so far match the shares again: p = %s. The mismatch was found at the end of "+
+			"an earlier day.", wording.FormatPValue(*all.PValue))
+	}
+	var lost []string
+	for _, v := range p.Variations {
+		for _, l := range c.LostViews {
+			if l.VariationID == v.ID {
+				lost = append(lost, v.Name+" "+wording.FormatCount(l.Goals))
+			}
+		}
+	}
+	if len(lost) > 0 {
+		text += " Goals of visitors without a view, by the variation that they carry: " + strings.Join(lost, ", ") + "."
+	}
+	return text
+}
+
+// InWords describes the visitors: 1,234 visitors with the browser safari, first exposed from 2025-11-19 on.
+func (r *SplitRegion) InWords() string {
+	text := wording.FormatCount(r.Visitors) + " visitors"
+	if r.Attribute != byDay {
+		text += fmt.Sprintf(" with the %s %s", splitNames[r.Attribute], r.Value)
+		if r.From != "" {
+			text += ","
+		}
+	} else if r.From == "" {
+		return text + " first exposed on " + r.Value
+	}
+	if r.From != "" {
+		text += " first exposed from " + r.From + " on"
+	}
+	return text
+}

@@ -1,0 +1,384 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
+	"lifthouse/schema/schematest/worlds"
+	"lifthouse/stats"
+)
+
+// arrival is a visitor of a report.
+type arrival struct {
+	first  schema.Event      // view
+	day    string            // of it
+	values map[string]string // of attributes, and the day
+}
+
+func newArrival(first schema.Event) arrival {
+	day := first.Time.UTC().Format(time.DateOnly)
+	values := map[string]string{"day": day}
+	for _, name := range result.SplitAttributes {
+		values[string(name)] = result.ShownValue(attribute(string(name), &first))
+	}
+	return arrival{first, day, values}
+}
+
+// arrivalsOf returns the visitors of a report, and the goal events of visitors without a view by the variation that
+// they carry, with plain loops over the events.
+func arrivalsOf(p *plan.Plan, events []schema.Event) (arrivals []arrival, lost map[int64]moments.LostViews) {
+	byVisitor := map[uint64][]schema.Event{}
+	for _, e := range events {
+		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
+			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
+		}
+	}
+	lost = map[int64]moments.LostViews{}
+	for _, own := range byVisitor {
+		views := slices.DeleteFunc(slices.Clone(own), func(e schema.Event) bool { return e.Kind != schema.KindView })
+		if len(views) == 0 {
+			carried := map[int64]bool{}
+			for _, e := range own {
+				if e.Kind == schema.KindGoal {
+					n := lost[e.VariationID]
+					n.Goals++
+					if !carried[e.VariationID] {
+						n.Visitors++
+					}
+					carried[e.VariationID], lost[e.VariationID] = true, n
+				}
+			}
+			continue
+		}
+		first := slices.MinFunc(views, func(a, b schema.Event) int {
+			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
+		})
+		if matches(p, &first) && !first.Time.Before(p.WindowStart()) && first.Time.Before(p.WindowEnd()) {
+			arrivals = append(arrivals, newArrival(first))
+		}
+	}
+	return arrivals, lost
+}
+
+// splitOf tests the split of some visitors.
+func splitOf(p *plan.Plan, arrivals []arrival, is func(arrival) bool) (check stats.SampleRatioCheck, visitors int64) {
+	var periods []stats.SharePeriod
+	for i, period := range p.SharePeriods {
+		periods = append(periods, p.ObservedSplit(i, func(variation int64) (n int64) {
+			for _, a := range arrivals {
+				until := schema.EndOfTime
+				if i+1 < len(p.SharePeriods) {
+					until = p.SharePeriods[i+1].Since
+				}
+				from := i == 0 || !a.first.Time.Before(period.Since)
+				if from && a.first.Time.Before(until) && a.first.VariationID == variation && is(a) {
+					n++
+				}
+			}
+			return n
+		}))
+	}
+	for _, a := range arrivals {
+		if is(a) && slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == a.first.VariationID }) {
+			visitors++
+		}
+	}
+	return stats.SampleRatioMismatch(periods), visitors
+}
+
+// checkCause compares a cause with the visitors of the plain loops.
+func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []arrival, lost map[int64]moments.LostViews) {
+	t.Helper()
+	attributes := []string{"day"}
+	for _, a := range result.SplitAttributes {
+		attributes = append(attributes, string(a))
+	}
+	values := map[string][]string{}
+	days := map[string]bool{}
+	for _, attribute := range attributes {
+		found := map[string]bool{}
+		for _, a := range arrivals {
+			found[a.values[attribute]], days[a.day] = true, true
+		}
+		if len(found) > 1 {
+			values[attribute] = slices.Sorted(maps.Keys(found))
+		}
+	}
+	in := func(attribute, value string) func(arrival) bool {
+		return func(a arrival) bool { return attribute == "" || a.values[attribute] == value }
+	}
+	type candidate struct {
+		attribute, value, from string
+		is                     func(arrival) bool
+		factor                 float64
+	}
+	var regions []candidate
+	add := func(attribute, value, from string, is func(arrival) bool) {
+		check, _ := splitOf(p, arrivals, is)
+		regions = append(regions, candidate{attribute, value, from, is, check.LogFactor})
+	}
+	wanted := map[string]int{}
+	n := 0
+	fromDays := func(attribute, value string) {
+		first := ""
+		for _, a := range arrivals {
+			if in(attribute, value)(a) && (first == "" || a.day < first) {
+				first = a.day
+			}
+		}
+		for _, day := range slices.Sorted(maps.Keys(days)) {
+			has := slices.ContainsFunc(arrivals, func(a arrival) bool { return a.day == day && in(attribute, value)(a) })
+			if !has || day == first && attribute == "" {
+				continue
+			}
+			n++
+			from := day
+			if day == first {
+				from = ""
+			}
+			add(cmp.Or(attribute, "day"), value, from, func(a arrival) bool { return a.day >= day && in(attribute, value)(a) })
+		}
+	}
+	fromDays("", "")
+	for attribute, all := range values {
+		factors := map[string]float64{}
+		for _, value := range all {
+			check, visitors := splitOf(p, arrivals, in(attribute, value))
+			factors[value] = check.LogFactor
+			wanted[fmt.Sprintf("%s %q %d %d %v", attribute, value, visitors, inOrder(p, check.Observed), *check.PValue < .001/float64(len(values)*len(all)))]++
+		}
+		slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(factors[b], factors[a]), cmp.Compare(a, b)) })
+		n += len(all) - 1
+		if attribute == "day" {
+			n++
+			add("day", all[0], "", in("day", all[0]))
+			continue
+		}
+		fromDays(attribute, all[0])
+	}
+	for _, part := range cause.Parts {
+		text := fmt.Sprintf("%s %q %d %d %v", part.Attribute, part.Value, part.Visitors, part.Observed, part.Mismatch)
+		if wanted[text]--; wanted[text] < 0 {
+			t.Errorf("part %s, want one of %v\n%+v", text, wanted, p)
+		}
+	}
+	if !slices.IsSortedFunc(cause.Parts, func(a, b result.SplitPart) int { return cmp.Compare(*a.PValue, *b.PValue) }) {
+		t.Errorf("the parts are not sorted: %+v", cause.Parts)
+	}
+	whole, _ := splitOf(p, arrivals, func(arrival) bool { return true })
+	best := candidate{factor: math.Inf(-1)}
+	for _, c := range regions {
+		if c.factor > best.factor {
+			best = c
+		}
+	}
+	if r := cause.Without; r == nil {
+		if best.factor > whole.LogFactor+math.Log(float64(n))+1e-9 {
+			t.Errorf("no region, want %+v of %d, all %v\n%+v", best, n, whole.LogFactor, p)
+		}
+	} else {
+		var named *candidate // of equal ones, any
+		for i, c := range regions {
+			if c.attribute == r.Attribute && c.value == r.Value && c.from == r.From {
+				named = &regions[i]
+			}
+		}
+		if named == nil || math.Abs(named.factor-best.factor) > 1e-9 || best.factor < whole.LogFactor+math.Log(float64(n))-1e-9 {
+			t.Fatalf("region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
+		}
+		others, _ := splitOf(p, arrivals, func(a arrival) bool { return !named.is(a) })
+		if _, visitors := splitOf(p, arrivals, named.is); visitors != r.Visitors || math.Abs(*others.PValue-*r.PValue) > 1e-9 || r.Matches == others.Mismatch {
+			t.Errorf("region %+v, want %d visitors and %+v", r, visitors, others)
+		}
+	}
+	var got, want []string
+	for _, l := range cause.LostViews {
+		got = append(got, fmt.Sprint(l))
+	}
+	for _, v := range p.Variations {
+		if n := lost[v.ID]; n.Goals > 0 {
+			want = append(want, fmt.Sprint(result.LostOfSplit{VariationID: v.ID, LostViews: n}))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("lost views %v, want %v\n%+v", got, want, p)
+	}
+}
+
+// inOrder returns numbers in the order of the variations of the report.
+func inOrder(p *plan.Plan, observed []int64) (ordered []int64) {
+	for _, v := range p.Variations {
+		ordered = append(ordered, observed[slices.Index(p.SplitOrder(), v.ID)])
+	}
+	return ordered
+}
+
+// causeOf returns the cause of a report, as if its split did not match.
+func causeOf(t worlds.TB, e *Engine, p *plan.Plan) *result.SplitCause {
+	t.Helper()
+	report := &result.Report{}
+	report.Checks.SampleRatio = &stats.SampleRatioCheck{Mismatch: true}
+	if err := e.addSplitCause(t.Context(), p, Version{}, report); err != nil {
+		fatal(t, err)
+	}
+	return report.Checks.SplitCause
+}
+
+func TestSplitCauseEqualsTheFold(t *testing.T) {
+	w := worlds.New(61)
+	w.Days, w.Visitors = 4, 500
+	var events []schema.Event
+	var ids []int64
+	for id := int64(1); id <= 6; id++ {
+		ids = append(ids, id)
+		events = append(events, w.Events(id, 1_000)...)
+	}
+	in := newStored(t, schematest.OpenMigrated(t), events)
+	owned := drawResources(w, ids...)
+	worlds.Check(t, tier.Of(40, 2_000), func(t *rapid.T, r worlds.Rand) {
+		request := drawRequest(worlds.Of(r), 1+r.Int64N(6))
+		if request.Operation == query.WidgetResults {
+			request.Operation = query.CampaignResults
+		}
+		p, err := plan.New(request, owned)
+		if err != nil {
+			fatal(t, err)
+		}
+		if len(p.Variations) < 2 {
+			return
+		}
+		arrivals, lost := arrivalsOf(p, in.events)
+		if whole, _ := splitOf(p, arrivals, func(arrival) bool { return true }); whole.PValue == nil {
+			return // nothing is tested
+		}
+		checkCause(t, p, causeOf(t, in.engine, p), arrivals, lost)
+	})
+}
+
+// TestSplitRegions loses visitors of a random region of many, and compares the region with a search by plain loops.
+func TestSplitRegions(t *testing.T) {
+	owned := drawResources(worlds.New(1))
+	owned.Campaigns[1] = catalogue.LiveCampaign{Campaign: catalogue.Campaign{
+		ID: 1, WebsiteID: 1, ControlShare: 50, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
+	}}
+	p, err := plan.New(query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}, owned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	worlds.Check(t, tier.Of(20, 1_000), func(t *rapid.T, r worlds.Rand) {
+		w, start := worlds.Of(r), worlds.Start.Truncate(24*time.Hour)
+		name, value := worlds.Pick(w, "day", "browser", "device", "channel"), worlds.Pick(w, "a", "b", "c")
+		since, until := start.AddDate(0, 0, w.IntN(5)), start.AddDate(0, 0, worlds.Pick(w, 5, 9))
+		loss := worlds.Pick(w, 0, 6, 10)                             // tenths
+		random := rand.New(rand.NewPCG(uint64(w.Int64N(1<<40)), 61)) //nolint:gosec // a seed
+		pick := func(values ...string) string { return values[min(random.IntN(len(values)), random.IntN(len(values)))] }
+		var arrivals []arrival
+		for range 3_000 {
+			e := schema.Event{Time: start.Add(time.Duration(random.IntN(7*24)) * time.Hour), VariationID: random.Int64N(2)}
+			e.Browser, e.Device, e.Channel, e.UTMSource = pick("a", "b", "c", "d"), pick("a", "b", "c"), pick("a", "b"), "only"
+			in := !e.Time.Before(since) && e.Time.Before(until) && (name == "day" || attribute(name, &e) == value)
+			if !in || e.VariationID == 0 || random.IntN(10) >= loss {
+				arrivals = append(arrivals, newArrival(e))
+			}
+		}
+		by := map[query.Dimension][]moments.Step{}
+		for _, a := range arrivals {
+			for _, dimension := range result.SplitAttributes {
+				row := moments.Row{RowKey: moments.RowKey{VariationID: a.first.VariationID, Dimension: attribute(string(dimension), &a.first)}, Moments: moments.Moments{Visitors: 1}}
+				by[dimension] = append(by[dimension], moments.Step{Bucket: a.first.Time.Unix() / 86_400, Row: row})
+			}
+		}
+		cause := result.NewSplitCause(p, by, nil)
+		checkCause(t, p, cause, arrivals, nil)
+		if c := cause.Without; c != nil {
+			found[c.Attribute]++
+		}
+	})
+	if len(found) < 2 {
+		t.Errorf("regions of few attributes: %v", found)
+	}
+}
+
+// TestSplitCauseFindsLostViews loses views of one browser from a day on.
+func TestSplitCauseFindsLostViews(t *testing.T) {
+	x := newTrial(t, time.Date(2025, 11, 10, 0, 0, 0, 0, time.UTC))
+	var events []schema.Event
+	statements := 0
+	x.engine.ObserveQueries(func(time.Duration, error) { statements++ })
+	send := func(day int) {
+		var sent []schema.Event
+		at := x.first.AddDate(0, 0, day).Add(time.Hour)
+		for i := range 2 * dailyVisitors {
+			x.ids++
+			e := schema.Event{
+				EventID: 2 * x.ids, Time: at.Add(time.Duration(i) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+				VisitorID: x.ids, VariationID: int64(i % 2), Kind: schema.KindView,
+				Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[i/2%2], Browser: []string{"chrome", "safari 17", "firefox", "edge"}[i/4%4]},
+			}
+			goal := e
+			goal.EventID, goal.Kind, goal.GoalID, goal.Attributes = e.EventID+1, schema.KindGoal, 1, schema.Attributes{}
+			if lost := day >= 9 && e.Browser == "safari 17" && e.VariationID == 1; !lost {
+				sent = append(sent, e)
+			}
+			if i%16 == 5 { // a treatment visitor of safari 17
+				sent = append(sent, goal)
+			}
+		}
+		events = append(events, sent...)
+		if err := schema.InsertEvents(t.Context(), x.conn, sent, at.AddDate(0, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		x.refresh()
+	}
+	for day := range 9 {
+		send(day)
+	}
+	if r := x.report(func(*query.Request) {}); r.Checks.SplitCause != nil {
+		t.Fatalf("cause without a mismatch: %+v", r.Checks.SplitCause)
+	}
+	for day := 9; day < 14; day++ {
+		send(day)
+	}
+	statements = 0
+	r := x.report(func(*query.Request) {})
+	first := statements
+	if byDevice := x.report(byDevice); byDevice.Checks.SplitCause == nil || statements-first >= 2*len(result.SplitAttributes) {
+		t.Errorf("%d statements, then %d for another report about the same visitors", first, statements-first)
+	}
+	cause := r.Checks.SplitCause
+	if cause == nil {
+		t.Fatalf("no cause: %+v", r.Checks.SampleRatio)
+	}
+	const want = "Without the 630 visitors with the browser safari 17, first exposed from 2025-11-19 on, the split matches the shares: p = 1.0000. " +
+		"Goals of visitors without a view, by the variation that they carry: Green 315."
+	if cause.Text != want {
+		t.Errorf("%s\n%s", cause.Text, want)
+	}
+	if worst := cause.Parts[0]; worst.Attribute != "browser" || worst.Value != "safari 17" || !worst.Mismatch || cause.Parts[len(cause.Parts)-1].Mismatch {
+		t.Errorf("parts %+v", cause.Parts)
+	}
+	p := x.engine.AsOfFirstView(planOf(t, x.engine, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}))
+	arrivals, lost := arrivalsOf(p, events)
+	checkCause(t, p, cause, arrivals, lost)
+	if !strings.Contains(inJSON(t, r), `"splitCause":{"text":"Without`) {
+		t.Error("the report has no cause")
+	}
+}

@@ -24,7 +24,7 @@ const (
 	ReasonPlanChanged                   Reason = "PLAN_CHANGED"
 	ReasonLiftImpossible                Reason = "LIFT_IMPOSSIBLE"
 	ReasonSampleRatioMismatch           Reason = "SAMPLE_RATIO_MISMATCH"
-	ReasonNotSignificantAcrossBreakdown Reason = "NOT_SIGNIFICANT_ACROSS_BREAKDOWN"
+	ReasonTooFewSegments                Reason = "TOO_FEW_SEGMENTS"
 	ReasonNoTraffic                     Reason = "NO_TRAFFIC"
 	// ReasonInvalidData marks sums that contradict each other (more converted than visitors, a negative variance),
 	// samples of different kinds, and numbers beyond floating point.

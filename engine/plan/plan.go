@@ -31,6 +31,7 @@ type Plan struct {
 	Scorecard    bool            // also compare the other goals and metrics, and decide
 	Curve        bool            // also by the visitors' age
 	CurveDays    int             // see query.Request
+	Complement   bool            // also compare with all visitors whom the filters exclude
 
 	asked   query.Request            // what the request left open has its zero value
 	goals   map[int64]catalogue.Goal // of the account
@@ -102,6 +103,7 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	}
 	plan := &Plan{
 		asked: r, Scorecard: r.Scorecard, Curve: r.Curve, CurveDays: r.CurveDays, goals: owned.Goals,
+		Complement: r.Complement,
 	}
 	plan.Question = Question{
 		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval,
@@ -326,7 +328,7 @@ func (p *Plan) IsDeclared() bool {
 
 // OfAllVisitors reports whether the question is about all visitors up to the end of its window.
 func (q *Question) OfAllVisitors() bool {
-	return q.Filters.From.IsZero() && len(q.Filters.Lists)+len(q.Filters.Texts) == 0
+	return q.Filters.From.IsZero() && !q.Filters.SelectsVisitors()
 }
 
 // SharesSince returns when the current shares took effect; OpenFrom: they never changed.

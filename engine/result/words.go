@@ -39,13 +39,14 @@ func (c *Comparison) VerdictInWords() string {
 	return string(c.Verdict)
 }
 
-// ConclusiveVerdict returns the verdict if it is conclusive, and VerdictInconclusive otherwise. The result selects the
-// colour of a verdict.
+// ConclusiveVerdict returns the verdict if a look supports it, and VerdictInconclusive otherwise: the last look if the
+// verdict only describes. The result selects the colour of a verdict.
 func (c *Comparison) ConclusiveVerdict() stats.Verdict {
-	if !c.isConclusive() {
-		return stats.VerdictInconclusive
+	if c.Conclusive != nil && *c.Conclusive ||
+		c.Conclusive == nil && c.Sequential != nil && c.Sequential.Significant {
+		return c.Verdict
 	}
-	return c.Verdict
+	return stats.VerdictInconclusive
 }
 
 // metrics has the name of each metric in texts, what it counts in a month, and whether it is a share of the visitors.

@@ -202,7 +202,7 @@ func TestLongCoverageOfDifferenceOfLifts(t *testing.T) {
 				lifted.look(r, &x, n)
 				lifts[i] = Compare(s.shop.sample(c), []Sample{s.shop.sample(x)}, o)[0].Lift
 			}
-			if in := DifferenceOfLifts(lifts[0], lifts[1]).Interval; in != nil && in.Excludes(.1) {
+			if in := DifferenceOfLifts(lifts[0], lifts[1]).Interval; in.Excludes(.1) {
 				missed++
 			}
 		}

@@ -124,11 +124,23 @@ func LookInWords(row *looks.Row, level int, rate bool) string {
 	spread := wording.HalfWidth(row.Difference.Value, row.Difference.Interval)
 	write := func(x float64) string { return wording.FormatSigned(x, wording.SpreadDecimals(spread)) }
 	if rate {
-		write = func(x float64) string {
-			return wording.FormatSigned(100*x, wording.PercentDecimals(spread)) + " percentage points"
-		}
+		write = percentagePoints(row.Difference)
 	}
 	return "a difference of " + withInterval(row.Difference, level, write)
+}
+
+// ComplementInWords returns how far a lift is above that among all other visitors.
+func ComplementInWords(d stats.Effect, level int) string {
+	if d.Value == nil {
+		return "no difference from the lift among all other visitors is known, because " + wording.ExplainReason(d.Reason)
+	}
+	return "the lift minus that among all other visitors is " + withInterval(d, level, percentagePoints(d))
+}
+
+// percentagePoints returns the format of a difference of fractions.
+func percentagePoints(d stats.Effect) func(x float64) string {
+	decimals := wording.PercentDecimals(wording.HalfWidth(d.Value, d.Interval))
+	return func(x float64) string { return wording.FormatSigned(100*x, decimals) + " percentage points" }
 }
 
 // withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).

@@ -114,7 +114,7 @@ func TestSegmentsDescribe(t *testing.T) {
 	if got.Segments != 2 || !(math.Abs(*got.BayesFactor-want) <= 1e-9*want) || *got.PValue != 1 / *got.BayesFactor {
 		t.Errorf("heterogeneity is %s, want %v", inJSON(t, got), want)
 	}
-	for factor, want := range map[float64]string{.02: "50 times likelier if the lift is the same", 1: "1.0 times likelier if the lift differs", 1e9: "more than 1,000 times likelier if the lift differs"} {
+	for factor, want := range map[float64]string{.02: "50 times likelier if the lift is the same", 1: "do not say whether the lift differs between the segments (Bayes factor 1.0)", 4: "4.0 times likelier if the lift differs", 1e9: "more than 1,000 times likelier if the lift differs"} {
 		p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})
 		p.Rules.Methodology = catalogue.Bayesian
 		if h := result.NewHeterogeneity(p, stats.Heterogeneity{BayesFactor: &factor, PValue: &factor}); !strings.Contains(h.Text, want) || h.PValue != nil {

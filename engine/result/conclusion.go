@@ -100,7 +100,7 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 	case stats.StatusWinner, stats.StatusLoser:
 		return j.decidedText(p, concludingRow(a))
 	case stats.StatusInvalid:
-		return InvalidInWords(*j.Checks.SampleRatio.PValue)
+		return InvalidInWords(*j.Checks.SampleRatio.PValue, isBayesian(p))
 	case stats.StatusInsufficientData:
 		if slices.Contains(c.Reasons, reasonNothingToCompare) {
 			return "There is nothing to compare: there is only one variation."
@@ -117,17 +117,25 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 		return "There was no look yet" + whenNext(a) + "."
 	default:
 	}
-	last := a.LastLook()
-	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name,
-		last.Number, lastDay(last.End), whenNext(a))
+	last, differed := a.LastLook(), "differed significantly from"
+	if isBayesian(p) {
+		differed = "was clearly better or worse than"
+	}
+	return fmt.Sprintf("No variation %s %s at look %d on %s%s.", differed, j.Variations[0].Name, last.Number,
+		lastDay(last.End), whenNext(a))
 }
 
-// InvalidInWords returns the conclusion of results with a sample ratio mismatch.
-func InvalidInWords(p float64) string {
-	const text = "The results are not valid: the split of the visitors does not match the configured shares (sample " +
-		"ratio mismatch, p = %s)."
-	return fmt.Sprintf(text, wording.FormatPValue(p))
+// InvalidInWords returns the conclusion of results with a sample ratio mismatch. A Bayesian one has no p-value.
+func InvalidInWords(p float64, bayesian bool) string {
+	text := "The results are not valid: the split of the visitors does not match the configured shares (sample ratio " +
+		"mismatch"
+	if !bayesian {
+		text += ", p = " + wording.FormatPValue(p)
+	}
+	return text + ")."
 }
+
+func isBayesian(p *plan.Plan) bool { return stats.Methodology(p.Rules.Methodology) == stats.MethodologyBayesian }
 
 // InWords returns the last day of the look, which is its date everywhere, and the day on which it is published.
 func (l *NextLook) InWords() string {

@@ -62,10 +62,13 @@ func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
 	switch factor := found.BayesFactor; {
 	case factor == nil:
 		h.Text = "Whether the lift differs between the segments is not known: " + wording.ExplainReason(h.Reason) + "."
-	case stats.Methodology(p.Rules.Methodology) == stats.MethodologyBayesian && *factor >= 1:
+	case isBayesian(p) && *factor < unclearFactor && *factor > 1/unclearFactor:
+		h.Text = fmt.Sprintf("The data do not say whether the lift differs between the segments (Bayes factor %s).",
+			wording.FormatNumber(*factor, 1))
+	case isBayesian(p) && *factor >= 1:
 		h.Text = fmt.Sprintf("The data are %s times likelier if the lift differs between the segments than if it is "+
 			"the same.", formatFactor(*factor))
-	case stats.Methodology(p.Rules.Methodology) == stats.MethodologyBayesian:
+	case isBayesian(p):
 		h.Text = fmt.Sprintf("The data are %s times likelier if the lift is the same in all segments than if it differs.",
 			formatFactor(1 / *factor))
 	default:
@@ -79,6 +82,10 @@ func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
 	}
 	return h
 }
+
+// unclearFactor is the Bayes factor below which the data say nothing. Factors up to 3 are barely worth mentioning (Kass
+// and Raftery 1995).
+const unclearFactor = 3
 
 // formatFactor formats a Bayes factor of at least 1 with two digits.
 func formatFactor(factor float64) string {

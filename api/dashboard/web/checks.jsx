@@ -20,14 +20,14 @@ function Check({ good, open, title, of, children }) {
 
 const srm = "Sample ratio mismatch (SRM)";
 
-/** @param {{ check: Ratio | null, variations: Variation[] }} props */
-function SampleRatio({ check, variations }) {
+/** @param {{ check: Ratio | null, variations: Variation[], bayesian: boolean }} props */
+function SampleRatio({ check, variations, bayesian }) {
   if (!check) return null;
   if (check.pValue === null) return <Check open title={srm} of="split">Not available: {why(check.reason)}.</Check>;
   return (
     <Check good={!check.mismatch} title={srm} of="split">
       {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "No mismatch: the split of visitors matches the configured shares. "}
-      {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
+      {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}{!bayesian && <>; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span></>}.
     </Check>
   );
 }
@@ -41,7 +41,7 @@ export function Checks({ results }) {
   return (
     <Part id="health" title="Health" open={failed}>
       <ul class="checks">
-        <SampleRatio check={checks.sampleRatio} variations={results.variations} />
+        <SampleRatio check={checks.sampleRatio} variations={results.variations} bayesian={results.methodology === "bayesian"} />
         <Check good={!several.warning} title="Multi-exposed visitors" of="multiExposed">
           {several.visitors === 0 ? "None." : <><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)}) saw more than one variation. {several.rule === "exclude" ? "They are excluded." : "They count for the first variation they saw."}</>}
         </Check>

@@ -83,6 +83,14 @@ function span(interval, write) {
  * @param {Interval | null} [interval] */
 export const liftSpan = (interval) => span(interval, (x) => lift(x, interval));
 
+/** points formats a difference of uplifts in percentage points, with the decimals that its interval permits.
+ * @param {Optional} x @param {Interval | null} [interval] */
+export const points = (x, interval) => lift(x, interval).replace("%", "points");
+
+/** pointsSpan formats the interval of a difference of uplifts.
+ * @param {Interval | null} [interval] */
+export const pointsSpan = (interval) => liftSpan(interval).replaceAll("\u00a0%", "");
+
 /** text keeps numbers and their units on one line.
  * @param {string} words */
 export const text = (words) => words.replaceAll(" %", "\u00a0%");

@@ -31,7 +31,7 @@ export function Posterior({ results }) {
   const name = results.compareMetric ?? "goalConversionRate";
   const prior = compared[0]?.bayesian.prior;
   const drawn = compared.flatMap(({ improvement: { value, interval }, ...v }) => (value !== null && interval?.every((x) => x !== null) ? [{ ...v, value, interval: /** @type {[number, number]} */ (interval) }] : []));
-  const scale = scaleOf([0, ...drawn.flatMap(({ value, interval }) => [2 * interval[0] - value, 2 * interval[1] - value])]);
+  const scale = scaleOf([0, ...drawn.flatMap(({ value, interval }) => [2 * interval[0] - value, 2 * interval[1] - value])], 8);
   return (
     <Part id="posterior" title="Posterior distribution">
       <p class="quiet">The posterior distribution of each uplift, approximated from its centre and its {results.significanceLevel} % credible interval. Right of the line, the variation is better.{prior && ` Before the data, 95 % of all uplifts were expected between ${percent(prior.mean - 1.96 * prior.standardDeviation, 1)} and ${percent(prior.mean + 1.96 * prior.standardDeviation, 1)} (the prior, ${originOf(prior)}).`}</p>
@@ -50,12 +50,13 @@ export function Posterior({ results }) {
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Posterior distribution data">
         <table>
-          <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th>{prior && <th scope="col">Observed uplift</th>}<th scope="col">Expected loss if chosen</th><th scope="col">Expected loss if {results.variations[0].name} is kept</th></tr></thead>
+          <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th><th scope="col">Expected uplift</th>{prior && <th scope="col">Observed uplift</th>}<th scope="col">Expected loss if chosen</th><th scope="col">Expected loss if {results.variations[0].name} is kept</th></tr></thead>
           <tbody>{compared.map(({ id, name: variation, improvement, bayesian: c }) => (
             <tr key={id}>
               <th scope="row">{variation}</th>
               <td><Num value={c.chanceToBeatControl}>{chance(c.chanceToBeatControl)}</Num></td>
               <td><Num value={c.chanceToBeBest}>{chance(c.chanceToBeBest)}</Num></td>
+              <td><Num value={improvement.value}>{lift(improvement.value, improvement.interval)}</Num> <small>{liftSpan(improvement.interval)}</small></td>
               {prior && <td><Num value={improvement.observed ?? null}>{lift(improvement.observed ?? null, improvement.interval)}</Num></td>}
               <td><Num value={c.expectedLoss}>{loss(name, c.expectedLoss)}</Num></td>
               <td><Num value={c.expectedLossControl}>{loss(name, c.expectedLossControl)}</Num></td>

@@ -49,6 +49,15 @@ export interface Comparison {
   verdict: "better" | "worse" | "inconclusive" | "insufficientData";
   conclusive?: boolean;
   reasons: string[];
+  complement?: Complement;
+}
+
+// Complement is the comparison among the visitors that a segment lacks.
+export interface Complement {
+  visitors: number;
+  controlVisitors: number;
+  improvement: Effect;
+  improvementDifference: Effect;
 }
 
 export interface Counts {
@@ -258,6 +267,7 @@ export interface Results extends Cell {
   looks?: Look[];
   nextLook?: { number: number; end: string; publishedAt: string };
   power?: Power;
+  heterogeneity?: { segments: number; bayesFactor: number | null; pValue?: number; reason?: string; text: string };
   breakdown?: (Cell & { value: string })[];
   series?: Point[];
   curve?: Curve;

@@ -73,8 +73,7 @@ func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
 			formatFactor(1 / *factor))
 	default:
 		h.PValue = found.PValue
-		text := "No difference between the lifts of the segments is significant (p = %s, however often you look): the " +
-			"result of all visitors holds for each."
+		text := "The lift does not differ significantly between the segments (p = %s, however often you look)."
 		if *h.PValue < statsOptions(p).Alpha() {
 			text = "The lift differs between the segments (p = %s, however often you look)."
 		}

@@ -183,7 +183,9 @@ func TestTheDashboardsSegments(t *testing.T) {
 	v.openSignedIn("/?campaign=13", allThere)
 	v.choose("[name=dimension]", "browser")
 	v.until(allThere + ` && document.querySelector(".segments")`)
-	segments := v.report("/v1/campaigns/13/results?dimension=browser").Breakdown
+	report := v.report("/v1/campaigns/13/results?dimension=browser")
+	v.until(fmt.Sprintf(`document.querySelector("#differ")?.innerText.startsWith(%q)`, report.Heterogeneity.Text))
+	segments := report.Breakdown
 	v.segmentsAre(segments)
 	visitors := func(c result.BreakdownSlice) int64 { return c.Totals.Visitors }
 	slices.SortStableFunc(segments, func(a, b result.BreakdownSlice) int { return cmp.Compare(visitors(a), visitors(b)) })
@@ -208,7 +210,8 @@ func (v *viewer) segmentsAre(segments []result.BreakdownSlice) {
 		for _, variation := range segment.Variations[1:] {
 			v.rowIs(fmt.Sprintf(`.segments [data-value=%q][data-variation-id="%d"]`, segment.Value, variation.ID),
 				float64(variation.Visitors), float64(control.Visitors),
-				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value, *variation.Comparison.Improvement.Value)
+				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value, *variation.Comparison.Improvement.Value,
+				*variation.Comparison.Complement.ImprovementDifference.Value)
 		}
 	}
 }

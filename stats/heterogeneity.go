@@ -13,11 +13,11 @@ type Heterogeneity struct {
 // largestLogFactor limits the Bayes factor to numbers that floating point has.
 const largestLogFactor = 700
 
-// TestHeterogeneity tests whether the lift differs between segments of the visitors. effects has the effects of each
+// MeasureHeterogeneity tests whether the lift differs between segments of the visitors. effects has the effects of each
 // treatment in each segment; those with a Reason do not count. spread > 0 is the standard deviation of the lifts over
 // segments if they differ. For the segments i of a treatment,
 //
-//	y_i ~ N(μ, v_i) if the lifts are equal, else N(μ, v_i + spread²),  v_i = StandardError_i²
+//	y_i ~ N(μ, v_i) if the lifts are equal, else N(μ, v_i + spread²),  v_i = se_i²
 //	B = sqrt(Σ 1/v_i / Σ 1/w_i) Π sqrt(v_i / w_i) exp((Q(v) - Q(w)) / 2),  w_i = v_i + spread²
 //	Q(u) = Σ (y_i - m)² / u_i,  m = Σ y_i/u_i / Σ 1/u_i
 //
@@ -30,7 +30,7 @@ const largestLogFactor = 700
 //
 // See Hendriksen, de Heide and Grünwald (2021), "Optional Stopping with Bayes Factors": the right Haar prior; Cochran
 // (1954) for Q; Vovk and Wang (2021), "E-values", for the mean of dependent factors.
-func TestHeterogeneity(effects [][]PooledEffect, spread float64) Heterogeneity {
+func MeasureHeterogeneity(effects [][]PooledEffect, spread float64) Heterogeneity {
 	found, sum := Heterogeneity{Reason: ReasonTooFewSegments}, 0.0
 	for _, segments := range effects {
 		var values, errors, widened []float64

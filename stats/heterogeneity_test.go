@@ -74,14 +74,14 @@ func TestHeterogeneityIsTheIntegral(t *testing.T) {
 			return sum
 		}
 		want := density(spread) / density(0)
-		if got := TestHeterogeneity([][]PooledEffect{effects}, spread); !(math.Abs(*got.BayesFactor-want) <= 1e-9*want) || *got.PValue != math.Min(1, 1 / *got.BayesFactor) || got.Segments != len(effects) {
+		if got := MeasureHeterogeneity([][]PooledEffect{effects}, spread); !(math.Abs(*got.BayesFactor-want) <= 1e-9*want) || *got.PValue != math.Min(1, 1 / *got.BayesFactor) || got.Segments != len(effects) {
 			t.Errorf("%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
 		}
 		shifted := slices.Clone(effects)
 		for i := range shifted {
 			shifted[i].Value += .5
 		}
-		both := TestHeterogeneity([][]PooledEffect{shifted, {{}, {Reason: ReasonTooFewVisitors}}}, spread)
+		both := MeasureHeterogeneity([][]PooledEffect{shifted, {{}, {Reason: ReasonTooFewVisitors}}}, spread)
 		if mean := (want + 1) / 2; !(math.Abs(*both.BayesFactor-mean) <= 1e-9*mean) {
 			t.Errorf("%v with a treatment of one segment: %v, want %v", effects, *both.BayesFactor, mean)
 		}
@@ -92,11 +92,11 @@ func TestHeterogeneityIsTheIntegral(t *testing.T) {
 func TestHeterogeneityOfWeakData(t *testing.T) {
 	one, weak := PooledEffect{Value: .1, StandardError: .1}, PooledEffect{Reason: ReasonTooFewVisitors}
 	for _, effects := range [][][]PooledEffect{nil, {}, {nil}, {{one}}, {{weak, weak}}, {{one, weak}, {weak, one}}} {
-		if got := TestHeterogeneity(effects, .1); got.Reason != ReasonTooFewSegments || got.BayesFactor != nil || got.PValue != nil {
+		if got := MeasureHeterogeneity(effects, .1); got.Reason != ReasonTooFewSegments || got.BayesFactor != nil || got.PValue != nil {
 			t.Errorf("%v: %+v", effects, got)
 		}
 	}
-	far := TestHeterogeneity([][]PooledEffect{{{Value: -1e6, StandardError: 1e-9}, {Value: 1e6, StandardError: 1e-9}}}, .1)
+	far := MeasureHeterogeneity([][]PooledEffect{{{Value: -1e6, StandardError: 1e-9}, {Value: 1e6, StandardError: 1e-9}}}, .1)
 	if !isFinite(*far.BayesFactor) || !(*far.PValue > 0 && *far.PValue < 1e-300) {
 		t.Errorf("far apart: %v, p %v", *far.BayesFactor, *far.PValue)
 	}
@@ -150,7 +150,7 @@ func TestLongHeterogeneity(t *testing.T) {
 		for range s.trials {
 			day, any := 0, false
 			s.run(r, days, func(effects []PooledEffect) {
-				h := TestHeterogeneity([][]PooledEffect{effects}, spreadOfPlan)
+				h := MeasureHeterogeneity([][]PooledEffect{effects}, spreadOfPlan)
 				any = any || h.PValue != nil && *h.PValue <= .05
 				if day++; day == days && cochranP(effects) <= .05 {
 					byQ++

@@ -288,7 +288,8 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	answer := &reportAnswer{
 		experiment: of, Omitted: max(len(r.Breakdown)-limit, 0), DataThrough: r.DataThrough,
 		Stale: r.Stale, Sentences: []string{
-			"A breakdown only describes: the decision is about all visitors. More breakdowns mean more false positives.",
+			"A breakdown only describes: the decision is about all visitors. More breakdowns mean more false " +
+				"positives.",
 		},
 	}
 	if r.Heterogeneity != nil && !isInvalid(r.Conclusion) {

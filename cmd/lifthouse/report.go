@@ -117,8 +117,8 @@ const anyDays = "DAYS"
 // parameterOfFlag maps flags of report to parameters of the API.
 var parameterOfFlag = map[string]string{
 	"goal": "goal", "metric": "compareMetric", "dimension": "dimension", "interval": "interval", "cap": "cap",
-	"scorecard": "scorecard", "complement": "complement", "conversion-window": "conversionWindow", "from": "filters[dateFrom]",
-	"to": "filters[dateTo]",
+	"scorecard": "scorecard", "complement": "complement", "conversion-window": "conversionWindow",
+	"from": "filters[dateFrom]", "to": "filters[dateTo]",
 }
 
 // parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the

@@ -31,7 +31,7 @@ type Plan struct {
 	Scorecard    bool            // also compare the other goals and metrics, and decide
 	Curve        bool            // also by the visitors' age
 	CurveDays    int             // see query.Request
-	Complement   bool            // also compare with all visitors whom the filters exclude
+	Complement   bool            // also compare with the visitors that the filters exclude
 
 	asked   query.Request            // what the request left open has its zero value
 	goals   map[int64]catalogue.Goal // of the account

@@ -200,7 +200,8 @@ func (t *reportTable) progressNote() string {
 	return text + "."
 }
 
-// writeBreakdown writes whether the values differ, all values in one table, and notes those that differ from the others.
+// writeBreakdown writes whether the values differ, all values in one table, and notes on those that differ from all
+// others.
 func (t *reportTable) writeBreakdown() {
 	var rows []tableRow
 	var notes []string

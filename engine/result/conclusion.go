@@ -135,7 +135,9 @@ func InvalidInWords(p float64, bayesian bool) string {
 	return text + ")."
 }
 
-func isBayesian(p *plan.Plan) bool { return stats.Methodology(p.Rules.Methodology) == stats.MethodologyBayesian }
+func isBayesian(p *plan.Plan) bool {
+	return stats.Methodology(p.Rules.Methodology) == stats.MethodologyBayesian
+}
 
 // InWords returns the last day of the look, which is its date everywhere, and the day on which it is published.
 func (l *NextLook) InWords() string {

@@ -53,7 +53,7 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 	// Lifts that differ by less than half the minimum effect hardly matter. At the default of 20 %, this spread finds
 	// most in the simulations of TestLongHeterogeneity.
 	spread := p.Rules.MDE / 100 / 2
-	r.Heterogeneity = NewHeterogeneity(p, stats.TestHeterogeneity(effects, spread))
+	r.Heterogeneity = NewHeterogeneity(p, stats.MeasureHeterogeneity(effects, spread))
 }
 
 // NewHeterogeneity returns the answer with its text, in the words of the methodology.
@@ -69,8 +69,8 @@ func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
 		h.Text = fmt.Sprintf("The data are %s times likelier if the lift differs between the segments than if it is "+
 			"the same.", formatFactor(*factor))
 	case isBayesian(p):
-		h.Text = fmt.Sprintf("The data are %s times likelier if the lift is the same in all segments than if it differs.",
-			formatFactor(1 / *factor))
+		h.Text = fmt.Sprintf("The data are %s times likelier if the lift is the same in all segments than if it "+
+			"differs.", formatFactor(1 / *factor))
 	default:
 		h.PValue = found.PValue
 		text := "The lift does not differ significantly between the segments (p = %s, however often you look)."
@@ -84,7 +84,7 @@ func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
 
 // unclearFactor is the Bayes factor below which the data say nothing. Factors up to 3 are barely worth mentioning (Kass
 // and Raftery 1995).
-const unclearFactor = 3
+const unclearFactor = 3.0
 
 // formatFactor formats a Bayes factor of at least 1 with two digits.
 func formatFactor(factor float64) string {

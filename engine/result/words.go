@@ -132,7 +132,7 @@ func LookInWords(row *looks.Row, level int, rate bool) string {
 // ComplementInWords returns how far a lift is above that among all other visitors.
 func ComplementInWords(d stats.Effect, level int) string {
 	if d.Value == nil {
-		return "no difference from the lift among all other visitors is known, because " + wording.ExplainReason(d.Reason)
+		return "no difference from the lift among all other visitors is known: " + wording.ExplainReason(d.Reason)
 	}
 	return "the lift minus that among all other visitors is " + withInterval(d, level, percentagePoints(d))
 }

@@ -191,7 +191,7 @@ func ratioScenarios() []scenario {
 // breakdownScenario counts campaigns in which the lift of any treatment seems to differ between the slices of a
 // breakdown, at the end of any week. The first treatments have the given lifts in all slices; the others have no effect.
 func (c *campaign) breakdownScenario(sliceShares []float64, lifts ...float64) scenario {
-	c = c.changedCopy(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
+	c = c.withFewerLooks().changedCopy(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
 	measure := "differ"
 	if len(lifts) > 0 {
 		measure += ", one treatment with an effect"
@@ -237,6 +237,6 @@ func breakdownScenarios() []scenario {
 		usual.withShares(25, 25, 25, 25).breakdownScenario(eight, 1),
 		rare.withShares(95, 5).breakdownScenario(eight),
 		capped.withShares(50, 50).withDailyVisitors(2000).breakdownScenario(eight),
-		usual.withShares(50, 50).asBayesian().withFewerLooks().breakdownScenario(eight),
+		usual.withShares(50, 50).asBayesian().breakdownScenario(eight),
 	}
 }

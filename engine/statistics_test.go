@@ -49,7 +49,7 @@ func spreadOf(visits []map[query.Metric]int64, metric query.Metric) spread {
 	return s
 }
 
-// ratiosOf returns value per goal of two variations, with the variance of the delta method: that of (value - ratio ·
+// ratiosOf returns average value of two variations, with the variance of the delta method: that of (value - ratio ·
 // goals) / mean goals over the visitors. It returns false if one of them has no goals.
 func ratiosOf(control, own []map[query.Metric]int64) (c, o spread, both bool) {
 	c, first := ratioOf(control)
@@ -154,7 +154,7 @@ func compareSlice(t worlds.TB, plan *plan.Plan, of *result.Slice, want *folded) 
 				var both bool
 				if control, own, both = ratiosOf(want.visits[of.Variations[0].ID], want.visits[v.ID]); !both {
 					if v.Comparison.Difference.Value != nil {
-						t.Errorf("a difference of value per goal without goals: %v\n%+v",
+						t.Errorf("a difference of average values without goals: %v\n%+v",
 							*v.Comparison.Difference.Value, plan)
 					}
 					continue

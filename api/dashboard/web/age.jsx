@@ -20,7 +20,7 @@ function Band({ x, y, days, intervals, class: name }) {
   return <polygon class={name} points={[...upper, ...lower.reverse()].join(" ")} />;
 }
 
-/** Drawing shows the uplift of a variation by age, in its two bands.
+/** Drawing shows the lift of a variation by age, in its two bands.
  * @param {{ curve: Curve, at: number, name: string }} props */
 function Drawing({ curve, at, name }) {
   const points = curve.points.map((p) => ({ day: p.day, ...p.variations[at] })), days = points.map((p) => p.day);
@@ -33,7 +33,7 @@ function Drawing({ curve, at, name }) {
   const y = (value, open = 0) => height - 24 - ((height - 34) * scale.clip(value ?? null, open)) / 100;
   const every = Math.ceil(days.length / 10);
   return (
-    <svg class={"age " + hue(at)} viewBox={`0 0 ${room} ${height}`} width="100%" role="img" aria-label={`${name}: uplift by age, from ${lift(single[0]?.value, single[0]?.interval)} on the first day to ${lift(single.at(-1)?.value, single.at(-1)?.interval)} after ${days.length} days. See the data table below.`}>
+    <svg class={"age " + hue(at)} viewBox={`0 0 ${room} ${height}`} width="100%" role="img" aria-label={`${name}: lift by age, from ${lift(single[0]?.value, single[0]?.interval)} on the first day to ${lift(single.at(-1)?.value, single.at(-1)?.interval)} after ${days.length} days. See the data table below.`}>
       {scale.ticks.map((t) => <g key={t}><line class="grid" x1={left} x2={room} y1={y(t)} y2={y(t)} /><text x={left - 6} y={y(t) + 4} text-anchor="end">{tick(t)}</text></g>)}
       <line class="zero" x1={left} x2={room} y1={y(0)} y2={y(0)} />
       <Band {...{ x, y, days }} intervals={together} class="together" />
@@ -53,7 +53,7 @@ function Table({ curve, results }) {
       <summary>Show data table</summary>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="By age: data">
         <table>
-          <thead><tr><th scope="col">Day</th><th scope="col">{control.name}</th>{treatments.map((v) => [<th scope="col" key={v.id}>{v.name}</th>, <th scope="col" key={"u" + v.id}>Uplift</th>, <th scope="col" key={"t" + v.id}>All days together</th>])}</tr></thead>
+          <thead><tr><th scope="col">Day</th><th scope="col">{control.name}</th>{treatments.map((v) => [<th scope="col" key={v.id}>{v.name}</th>, <th scope="col" key={"u" + v.id}>Lift</th>, <th scope="col" key={"t" + v.id}>All days together</th>])}</tr></thead>
           <tbody>{curve.points.map((p) => (
             <tr key={p.day}><th scope="row">{p.day}</th>{p.variations.map(({ id, value, comparison: c, simultaneous: s }) => [
               <td key={id}><Num value={value}>{metric(name, value)}</Num></td>,
@@ -67,7 +67,7 @@ function Table({ curve, results }) {
   );
 }
 
-/** ByAge shows the uplift by the time since the first view.
+/** ByAge shows the lift by the time since the first view.
  * @param {{ subject: Subject, route: Route }} props */
 export function ByAge({ subject, route }) {
   /** @type {Answer<Results>} */
@@ -79,7 +79,7 @@ export function ByAge({ subject, route }) {
   const name = nameOf(body.compareMetric, null);
   return (
     <figure id="by-age">
-      <figcaption>Uplift of {name.toLowerCase()} over {body.variations[0].name} by the days since the first view (cumulative). Inner band: {body.significanceLevel}{"\u00a0"}% interval of a single test; outer band: it contains the whole curve.</figcaption>
+      <figcaption>Lift of {name.toLowerCase()} over {body.variations[0].name} by the days since the first view (cumulative). Inner band: {body.significanceLevel}{"\u00a0"}% interval of a single test; outer band: it contains the whole curve.</figcaption>
       {body.variations.map((v, at) => at > 0 && <div key={v.id}>{body.variations.length > 2 && <p class="who"><Mark index={at} />{"\u00a0"}{v.name}</p>}<Drawing {...{ curve, at }} name={v.name} /></div>)}
       {curve.novelty.map((n) => <p key={n.id} class={n.finding ? "finding" : "quiet"}>{text(n.text)}</p>)}
       <p class="quiet note">{count(curve.cohort.visitors)} visitors whose first view was at least {curve.cohort.days} days ago; {count(curve.cohort.immatureVisitors)} came later.</p>

@@ -84,8 +84,8 @@ export function Progress({ results, scored }) {
         {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, {power.daysRemaining > 365 ? "more than a year at this traffic: " : "about "}<b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
       <Looks results={results} />
       {scored && <Waiting scored={scored} />}
-      <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far<Help of="detectable" />: {percent(power.minimumDetectableEffect)}. </>}
-        {power.power !== null && <>Power for the planned uplift<Help of="power" />: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
+      <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable lift so far<Help of="detectable" />: {percent(power.minimumDetectableEffect)}. </>}
+        {power.power !== null && <>Power for the planned lift<Help of="power" />: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
     </Part>
   );
 }

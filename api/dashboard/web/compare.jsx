@@ -6,8 +6,8 @@ import { count } from "./format.js";
 import { useAnswer } from "./hooks.js";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
 import { Minus } from "./segments.jsx";
-import { Cell, Uplift, Verdict } from "./table.jsx";
-import { nameOf, upliftIn } from "./words.js";
+import { Cell, Lift, Verdict } from "./table.jsx";
+import { nameOf, liftIn } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
@@ -19,7 +19,7 @@ const Row = ({ who, segment, name, index, visitors, control, comparison: c, scal
   <tr role="row" data-segment={who}>
     <th role="rowheader" scope="row">{who}<small><Mark index={index} />{"\u00a0"}{name}</small></th>
     <Cell label="Visitors" class="n"><Num value={visitors}>{count(visitors)}</Num><small>and <Num value={control}>{count(control)}</Num></small></Cell>
-    <Cell label={label} class="n two"><Uplift effect={c.improvement} /></Cell>
+    <Cell label={label} class="n two"><Lift effect={c.improvement} /></Cell>
     <Cell label="Minus others" class={segment ? "n two" : "n none"}>{segment && <Minus complement={c.complement} />}</Cell>
     <Cell label="Interval" class="wide"><ForestRow scale={scale} comparison={{ ...c, sequential: undefined }} index={index} name={`${who}, ${name}`} /></Cell>
     <Cell label="Verdict" class={segment ? "two" : "none"}>{segment && <Verdict comparison={c} />}</Cell>
@@ -44,8 +44,8 @@ export function Compare({ subject, route }) {
       {error && <Fault error={error} again={again} />}
       {!body && !error && <Loading what="all other visitors" />}
       {body && <table class="cards scorecard" role="table" aria-labelledby="compare">
-        <thead role="rowgroup"><tr role="row">{["Visitors of", "Visitors", upliftIn(body), "Minus others", `Uplift with ${body.significanceLevel}\u00a0% interval`, "Verdict"].map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < 4 ? "n" : undefined}>{h}</th>)}</tr></thead>
-        <tbody role="rowgroup">{rows.map((r) => <Row key={r.index + r.who} {...r} scale={scale} label={upliftIn(body)} />)}</tbody>
+        <thead role="rowgroup"><tr role="row">{["Visitors of", "Visitors", liftIn(body), "Minus others", `Lift with ${body.significanceLevel}\u00a0% interval`, "Verdict"].map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < 4 ? "n" : undefined}>{h}</th>)}</tr></thead>
+        <tbody role="rowgroup">{rows.map((r) => <Row key={r.index + r.who} {...r} scale={scale} label={liftIn(body)} />)}</tbody>
         <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={4} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" /></tr></tfoot>
       </table>}
     </section>

@@ -3,7 +3,7 @@
 
 /** @type {Record<string, [title: string, meaning: string]>} */
 export const terms = {
-  uplift: ["Uplift", "The relative difference of a variation to control, also called lift. An uplift of +10 % on a rate of 5 % is a rate of 5.5 %."],
+  lift: ["Lift", "The relative difference of a variation to control, in percent of control. A lift of +10 % on a rate of 5 % is a rate of 5.5 %."],
   intervals: ["Intervals", "The thick interval is that of a single test on the data of today, and it describes. The thin interval is that of the last look, and it decides."],
   look: ["Look", "A check-in: the test at the end of each week of full days, published a day later so that late conversions count. All looks share one error budget, and nothing is concluded between them."],
   lastLook: ["p at the last look", "The smallest error rate at which the last look would be significant, given the looks before it. It changes only at looks."],
@@ -21,7 +21,7 @@ export const terms = {
   worth: ["Worth", "What the variation for everybody changes a month, corrected by the effects of all campaigns of the website, because chance has helped the winners. Traffic and effects are taken to last."],
   cause: ["What moved value per visitor", "Value per visitor is goals per visitor times average value. The two factors show whether visitors buy more often or spend more."],
   segments: ["Segments", "The results of visitors with the same value of an attribute. A segment describes and decides nothing: of twenty segments, one is ahead or behind by chance."],
-  complement: ["Minus others", "The uplift in the segment minus the uplift among all other visitors of the report, in percentage points. If its interval excludes 0, the segment seems to differ; the sentence above says whether any segments do."],
+  complement: ["Minus others", "The lift in the segment minus the lift among all other visitors of the report, in percentage points. If its interval excludes 0, the segment seems to differ; the sentence above says whether any segments do."],
   variations: ["Variations", "Each visitor counts once, for the variation of the first view. Conversions count from the first view on."],
   visitors: ["Visitors", "The visitors exposed to a variation: those with at least one view of it. Each counts once, for the variation of the first view."],
   converted: ["Converted", "The visitors with at least one conversion of the goal after the first view. Several conversions of a visitor count once."],
@@ -40,11 +40,11 @@ export const terms = {
   verdict: ["Verdict", "Better or worse only if a look decided so. Ahead or behind means that the difference may still be chance."],
   qValue: ["q-value", "The share of false discoveries to expect among all metrics that are at least this clear. It is computed at looks and corrects secondary metrics for their number."],
   margin: ["Margin", "The largest harm to a guardrail that is acceptable, set before the test. A guardrail is safe once its interval excludes more harm."],
-  prior: ["Prior", "What uplifts were expected before the data, as a normal distribution, learned from earlier campaigns unless one is declared. It shrinks large uplifts of small samples towards its mean."],
+  prior: ["Prior", "What lifts were expected before the data, as a normal distribution, learned from earlier campaigns unless one is declared. It shrinks large lifts of small samples towards its mean."],
   cap: ["Cap", "The highest total value of a visitor that counts. It keeps a few very large orders from deciding the result."],
   outliers: ["Outliers", "Conversions whose value is further from the mean than the maximum z-score. They are excluded in all variations alike."],
   earlier: ["Exposed before the window", "Visitors whose first view is before the chosen dates. They are excluded, because part of their conversions would be missing."],
   power: ["Power", "The probability that the test detects an effect of the planned size if it exists. It grows with the number of visitors."],
-  detectable: ["Minimum detectable uplift", "The smallest uplift that the visitors so far would detect with the planned power. A real effect below it is often missed."],
+  detectable: ["Minimum detectable lift", "The smallest lift that the visitors so far would detect with the planned power. A real effect below it is often missed."],
   waiting: ["Cost of waiting", "What the better variation would have earned for the visitors of a week who see another one. It assumes that the effect is as seen now."],
 };

@@ -25,7 +25,7 @@ export function Since({ at, looks }) {
  * @param {{ difference: Effect, improvement: Effect }} effect @param {Results} results */
 function figures({ difference, improvement }, { compareMetric, significanceLevel }) {
   const kind = `${significanceLevel}\u00a0% interval`, relative = improvement.value;
-  if (relative !== null && improvement.interval) return `uplift ${lift(relative, improvement.interval)} (${kind} ${liftSpan(improvement.interval)})`;
+  if (relative !== null && improvement.interval) return `lift ${lift(relative, improvement.interval)} (${kind} ${liftSpan(improvement.interval)})`;
   const rate = isRate(compareMetric ?? "");
   /** @param {number | null} x */
   const write = (x) => (x === null ? "open" : rate ? number(100 * x, 2) + "\u00a0points" : money(x));
@@ -43,8 +43,8 @@ export function Decided({ results }) {
   const { bayesian, improvement } = today;
   return (
     <dl id="decided" class="quiet">
-      <dt>Decided at look {look.number}, <span class="at">{lastDay(look.end)}</span></dt><dd>{bayesian ? <>observed uplift {lift(then.improvement.value, then.improvement.interval)}, chance to beat control {chance(then.chanceToBeatControl)}</> : <>{figures(then, results)}, p = {probability(then.pValue)}</>}</dd>
-      <dt>Today</dt><dd>{bayesian && <>observed uplift {lift(improvement.observed, improvement.interval)}, expected </>}{figures(today, results)}{bayesian && <>, chance to beat control {chance(bayesian.chanceToBeatControl)}</>}</dd>
+      <dt>Decided at look {look.number}, <span class="at">{lastDay(look.end)}</span></dt><dd>{bayesian ? <>observed lift {lift(then.improvement.value, then.improvement.interval)}, chance to beat control {chance(then.chanceToBeatControl)}</> : <>{figures(then, results)}, p = {probability(then.pValue)}</>}</dd>
+      <dt>Today</dt><dd>{bayesian && <>observed lift {lift(improvement.observed, improvement.interval)}, expected </>}{figures(today, results)}{bayesian && <>, chance to beat control {chance(bayesian.chanceToBeatControl)}</>}</dd>
     </dl>
   );
 }
@@ -66,13 +66,13 @@ export function Looks({ results }) {
   return (
     <>
       <p><span id="looks">{last ? <>Look {last.number} on <span class="at">{lastDay(last.end)}</span>, after {percent(last.tau, 0)} of the plan.</> : "No look yet."}{nextLook && <> Next look on <NextLook nextLook={nextLook} />.</>}</span><Help of="look" /></p>
-      {bayesian && <p class="quiet" id="rule">A look decides if the chance to beat control is above {50 + level / 2}{"\u00a0"}% or below {50 - level / 2}{"\u00a0"}%, and if the weekly test of the observed uplift agrees: chances alone, read each week, would name too many winners.</p>}
+      {bayesian && <p class="quiet" id="rule">A look decides if the chance to beat control is above {50 + level / 2}{"\u00a0"}% or below {50 - level / 2}{"\u00a0"}%, and if the weekly test of the observed lift agrees: chances alone, read each week, would name too many winners.</p>}
       {last && (
         <details id="all-looks">
           <summary>Show all looks</summary>
           <div class="scroll" tabIndex={0} role="region" aria-label="Looks">
             <table>
-              <thead><tr><th scope="col">Look, date</th><th scope="col">Visitors</th>{several && <th scope="col">Variation</th>}{bayesian ? <><th scope="col">Observed uplift</th><th scope="col">Chance to beat control</th><th scope="col">Decided</th></> : <><th scope="col">Uplift with {level}{"\u00a0"}% interval</th><th scope="col">p</th><th scope="col">Significant</th></>}</tr></thead>
+              <thead><tr><th scope="col">Look, date</th><th scope="col">Visitors</th>{several && <th scope="col">Variation</th>}{bayesian ? <><th scope="col">Observed lift</th><th scope="col">Chance to beat control</th><th scope="col">Decided</th></> : <><th scope="col">Lift with {level}{"\u00a0"}% interval</th><th scope="col">p</th><th scope="col">Significant</th></>}</tr></thead>
               <tbody>{looks.flatMap((look) => look.variations.map((v) => {
                 const index = variations.findIndex(({ id }) => id === v.id);
                 return (

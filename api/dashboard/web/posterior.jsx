@@ -9,7 +9,7 @@ import { metrics } from "./words.js";
 /** @import { Results, Scale } from "./types.d.ts" */
 
 /** sketch draws a bell curve through the centre and the ends of the interval of an
- * uplift. The two sides can differ in width.
+ * lift. The two sides can differ in width.
  * @param {number} value
  * @param {[number, number]} interval
  * @param {Scale} scale */
@@ -34,13 +34,13 @@ export function Posterior({ results }) {
   const scale = scaleOf([0, ...drawn.flatMap(({ value, interval }) => [2 * interval[0] - value, 2 * interval[1] - value])], 8);
   return (
     <Part id="posterior" title="Posterior distribution">
-      <p class="quiet">The posterior distribution of each uplift, approximated from its centre and its {results.significanceLevel} % credible interval. Right of the line, the variation is better.{prior && ` Before the data, 95 % of all uplifts were expected between ${percent(prior.mean - 1.96 * prior.standardDeviation, 1)} and ${percent(prior.mean + 1.96 * prior.standardDeviation, 1)} (the prior, ${originOf(prior)}).`}</p>
+      <p class="quiet">The posterior distribution of each lift, approximated from its centre and its {results.significanceLevel} % credible interval. Right of the line, the variation is better.{prior && ` Before the data, 95 % of all lifts were expected between ${percent(prior.mean - 1.96 * prior.standardDeviation, 1)} and ${percent(prior.mean + 1.96 * prior.standardDeviation, 1)} (the prior, ${originOf(prior)}).`}</p>
       <div class="forest">
         {drawn.map((v) => (
           <div class="row" key={v.id}>
             <span class="who"><Mark index={v.index} />{"\u00a0"}{v.name}</span>
             <svg class={"posterior " + hue(v.index)} viewBox="0 0 100 60" preserveAspectRatio="none" height="60" width="100%" role="img"
-              aria-label={`${v.name}: uplift ${lift(v.value, v.interval)}, credible interval ${liftSpan(v.interval)}`}>
+              aria-label={`${v.name}: lift ${lift(v.value, v.interval)}, credible interval ${liftSpan(v.interval)}`}>
               <path d={sketch(v.value, v.interval, scale)} />
               <line class="zero" x1={scale.at(0)} x2={scale.at(0)} y1="0" y2="60" />
             </svg>
@@ -50,7 +50,7 @@ export function Posterior({ results }) {
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Posterior distribution data">
         <table>
-          <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th><th scope="col">Expected uplift</th>{prior && <th scope="col">Observed uplift</th>}<th scope="col">Expected loss if chosen</th><th scope="col">Expected loss if {results.variations[0].name} is kept</th></tr></thead>
+          <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th><th scope="col">Expected lift</th>{prior && <th scope="col">Observed lift</th>}<th scope="col">Expected loss if chosen</th><th scope="col">Expected loss if {results.variations[0].name} is kept</th></tr></thead>
           <tbody>{compared.map(({ id, name: variation, improvement, bayesian: c }) => (
             <tr key={id}>
               <th scope="row">{variation}</th>

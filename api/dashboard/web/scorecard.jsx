@@ -6,7 +6,7 @@ import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { Help } from "./help.jsx";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
 import { Cell, Verdict } from "./table.jsx";
-import { guardrails, nameOf, roles, upliftIn, verdictOf, why } from "./words.js";
+import { guardrails, nameOf, roles, liftIn, verdictOf, why } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Comparison, Interval, Results, Scale, ScorecardRow, ScorecardVariation } from "./types.d.ts" */
@@ -29,7 +29,7 @@ export function Scorecard({ answer: { body, error, loading, again } }) {
   );
 }
 
-/** Change is the uplift or the difference of a row, with its interval and that of the last look.
+/** Change is the lift or the difference of a row, with its interval and that of the last look.
  * @param {{ row: ScorecardRow, comparison: Comparison, absolute: boolean, looks: boolean }} props */
 function Change({ row, comparison: c, absolute, looks }) {
   const effect = absolute ? c.difference : c.improvement, look = looks && (absolute ? c.sequential?.difference : c.sequential?.improvement);
@@ -67,7 +67,7 @@ function Row({ compared, scale, several, absolute, looks, exploring }) {
       <th role="rowheader" scope="row">{nameOf(row.metric, row.conversionWindow)} <small>{row.goal?.name ?? "all goals"}, {roles[row.role]}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
       <Cell label="Control" class="n"><Num value={control.estimate.value}>{metric(row.metric, control.estimate.value, control.estimate.interval)}</Num></Cell>
       <Cell label="Value" class="n"><Num value={v.estimate.value}>{metric(row.metric, v.estimate.value, v.estimate.interval)}</Num></Cell>
-      <Cell label={absolute ? "Difference" : "Uplift"} class="n two"><Change {...{ row, absolute, looks }} comparison={c} /></Cell>
+      <Cell label={absolute ? "Difference" : "Lift"} class="n two"><Change {...{ row, absolute, looks }} comparison={c} /></Cell>
       <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={looks ? c : { ...c, sequential: undefined }} index={index} name={`${nameOf(row.metric, row.conversionWindow)}, ${v.name}`} margin={marginOf(compared)} /></Cell>
       {looks && <Cell label="p at the last look"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{decides && <Look comparison={c} />}{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>}
       <Cell label="Result" class="two"><Outcome {...{ row, v, exploring }} comparison={c} /></Cell>
@@ -77,7 +77,7 @@ function Row({ compared, scale, several, absolute, looks, exploring }) {
 
 const order = /** @type {const} */ (["primary", "guardrail", "secondary", "other"]);
 
-/** Rows is the table, grouped by role, on a common scale of uplifts.
+/** Rows is the table, grouped by role, on a common scale of lifts.
  * @param {{ rows: ScorecardRow[], results: Results, absolute: boolean, looks: boolean }} props */
 function Rows({ rows, results, absolute, looks }) {
   const [others, showOthers] = useState(false);
@@ -85,8 +85,8 @@ function Rows({ rows, results, absolute, looks }) {
   const compared = rows.flatMap((row) => row.variations.flatMap((v, index) => (v.comparison ? [{ row, v, index, comparison: v.comparison }] : [])));
   const scale = liftScale(compared.filter(({ row }) => row.role !== "other").map(({ comparison }) => comparison), compared.flatMap((c) => marginOf(c) ?? []));
   const several = results.variations.length > 2, hidden = compared.filter(({ row }) => row.role === "other").length;
-  const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : upliftIn(results), `${looks ? "Uplift " : ""}with ${level} interval${looks ? "s" : ""}`, ...(looks ? ["p at the last look"] : []), "Result"];
-  const helps = ["", "", "", "uplift", ...(looks ? ["intervals", "lastLook"] : [""]), "result"];
+  const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : liftIn(results), `${looks ? "Lift " : ""}with ${level} interval${looks ? "s" : ""}`, ...(looks ? ["p at the last look"] : []), "Result"];
+  const helps = ["", "", "", "lift", ...(looks ? ["intervals", "lastLook"] : [""]), "result"];
   return (
     <>
       <table class="cards scorecard" role="table" aria-label="Scorecard">

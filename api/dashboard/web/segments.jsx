@@ -9,8 +9,8 @@ import { Empty, Fault, Loading, Mark, Num } from "./parts.jsx";
 import { follow } from "./route.js";
 import { scaleOf } from "./scale.js";
 import { first, reach, sorted } from "./order.js";
-import { Cell, Uplift, Verdict } from "./table.jsx";
-import { filters, listed, nameOf, upliftIn } from "./words.js";
+import { Cell, Lift, Verdict } from "./table.jsx";
+import { filters, listed, nameOf, liftIn } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
@@ -52,7 +52,7 @@ function Sortable({ label, by, order, sort, class: name }) {
   );
 }
 
-/** Minus is the uplift of a segment minus that of all other visitors.
+/** Minus is the lift of a segment minus that of all other visitors.
  * @param {{ complement: Complement | undefined }} props */
 export function Minus({ complement }) {
   const { value, interval } = complement?.improvementDifference ?? { value: null, interval: null };
@@ -69,7 +69,7 @@ function Row({ segment: { cell, control, variation: v, comparison: c, index }, r
       <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num><small>and <Num value={control.visitors}>{count(control.visitors)}</Num></small></Cell>
       <Cell label={control.name} class="n"><Num value={was.value}>{metric(name, was.value, was.interval)}</Num></Cell>
       <Cell label={several ? "Variation" : v.name} class="n"><Num value={is.value}>{metric(name, is.value, is.interval)}</Num></Cell>
-      <Cell label={upliftIn(results)} class="n two"><Uplift effect={c.improvement} /></Cell>
+      <Cell label={liftIn(results)} class="n two"><Lift effect={c.improvement} /></Cell>
       <Cell label="Interval" class="wide"><ForestRow scale={scale} comparison={{ ...c, sequential: undefined }} index={index} name={`${cell.value}, ${v.name}`} /></Cell>
       <Cell label="Minus others" class="n"><Minus complement={c.complement} /></Cell>
       <Cell label="Verdict" class="two"><Verdict comparison={c} /></Cell>
@@ -77,7 +77,7 @@ function Row({ segment: { cell, control, variation: v, comparison: c, index }, r
   );
 }
 
-/** Rows is the table, on a common scale of uplifts.
+/** Rows is the table, on a common scale of lifts.
  * @param {{ results: Results, route: Route, go: Go }} props */
 function Rows({ results, route, go }) {
   const [order, sort] = useState(/** @type {Order} */ ({ by: "visitors", down: true }));
@@ -93,7 +93,7 @@ function Rows({ results, route, go }) {
           <Sortable label="Visitors" by="visitors" class="n" {...{ order, sort }} />
           <th role="columnheader" scope="col" class="n"><span class="hidden">{name}, </span>{control.name}</th>
           <th role="columnheader" scope="col" class="n"><span class="hidden">{name}, </span>{several ? "Variation" : others[0]?.name}</th>
-          <Sortable label={upliftIn(results)} by="uplift" class="n" {...{ order, sort }} />
+          <Sortable label={liftIn(results)} by="lift" class="n" {...{ order, sort }} />
           <th role="columnheader" scope="col">with {results.significanceLevel}{"\u00a0"}% interval</th>
           <th role="columnheader" scope="col" class="n">Minus others<Help of="complement" /></th>
           <th role="columnheader" scope="col">Verdict<Help of="verdict" /></th>
@@ -110,7 +110,7 @@ function Rows({ results, route, go }) {
 /** The attributes that are compared before one is chosen: those with few values. */
 const candidates = ["device", "visitorType", "channel", "os", "browser", "country"];
 
-/** useMostDifferent returns the candidate between whose values the uplift differs most, once, and how many were compared.
+/** useMostDifferent returns the candidate between whose values the lift differs most, once, and how many were compared.
  * If chance explains as much among so many, it is the first one, the device.
  * @param {string | undefined} chosen attribute: nothing is compared
  * @param {(dimension: string) => string} path of the breakdown by an attribute

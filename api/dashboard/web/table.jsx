@@ -5,7 +5,7 @@ import { Help } from "./help.jsx";
 import { hasDecision } from "./looks.jsx";
 import { Mark, Num, Part, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
-import { metrics, nameOf, upliftIn, verdictOf, why } from "./words.js";
+import { metrics, nameOf, liftIn, verdictOf, why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
 /** @import { Comparison, Conclusion, Effect, Estimate, MetricName, Results, Scale, Subject } from "./types.d.ts" */
@@ -30,9 +30,9 @@ export function Verdict({ comparison, conclusion = null }) {
   return <span class={"verdict " + (decided && hasDecision(conclusion) ? comparison.verdict : "inconclusive")}><span aria-hidden="true">{sign}</span> {word}</span>;
 }
 
-/** Uplift shows an uplift with its interval, or why there is none; if a prior shrank it, beside the observed one.
+/** Lift shows a lift with its interval, or why there is none; if a prior shrank it, beside the observed one.
  * @param {{ effect: Effect }} props */
-export const Uplift = ({ effect: { value, observed, interval, reason } }) => (
+export const Lift = ({ effect: { value, observed, interval, reason } }) => (
   <>
     <b><Num value={value}>{lift(value, interval)}</Num></b> <small>{interval ? liftSpan(interval) : reason && why(reason)}</small>
     {observed !== undefined && <small class="observed">observed <Num value={observed}>{lift(observed, interval)}</Num></small>}
@@ -88,8 +88,8 @@ export function Variations({ results, kind }) {
   /** @type {Count[]} */
   const counts = kind === "widget" ? /** @type {Count[]} */ (Object.keys(words).slice(1)) : ["convertedVisitors", "goalsReached"];
   const proof = bayesian ? "Chance to beat control" : "p-value";
-  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", nameOf(name, results.conversionWindow), ...(compared ? [upliftIn(results), proof, "Verdict"] : [])];
-  const helps = ["", "visitors", ...counts.map((n) => helped[n] ?? ""), "value", name, ...(compared ? ["uplift", bayesian ? "chance" : "pValue", "verdict"] : [])];
+  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", nameOf(name, results.conversionWindow), ...(compared ? [liftIn(results), proof, "Verdict"] : [])];
+  const helps = ["", "visitors", ...counts.map((n) => helped[n] ?? ""), "value", name, ...(compared ? ["lift", bayesian ? "chance" : "pValue", "verdict"] : [])];
   return (
     <Part id="variations" title="Variations" open={kind === "widget" || empty}>
       <table class="cards" role="table" aria-labelledby="variations">
@@ -107,9 +107,9 @@ export function Variations({ results, kind }) {
                   <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> {!empty && <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>}
                   <Bar scale={scale} estimate={estimate} index={index} name={name} />
                 </Cell>
-                {compared && !c && <><Cell label="Uplift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
+                {compared && !c && <><Cell label="Lift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
                 {c && <>
-                  <Cell label={upliftIn(results)} class="two"><Uplift effect={c.improvement} /></Cell>
+                  <Cell label={liftIn(results)} class="two"><Lift effect={c.improvement} /></Cell>
                   <Proof comparison={c} label={proof} />
                   <Cell label="Verdict" class="two"><Verdict comparison={c} conclusion={results.conclusion} /><DecidedOn variation={v} conclusion={results.conclusion} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
                 </>}

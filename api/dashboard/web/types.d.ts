@@ -440,7 +440,7 @@ export interface Beam {
 
 // View is what the chart over time shows.
 export interface View {
-  name: "uplift" | "metric" | "visitors" | "conversions";
+  name: "lift" | "metric" | "visitors" | "conversions";
   label: string; // of the switch
   caption: string;
   lines: Line[]; // curves
@@ -463,7 +463,7 @@ export interface Segment {
 
 // Order is the order of the segments.
 export interface Order {
-  by: "value" | "visitors" | "uplift";
+  by: "value" | "visitors" | "lift";
   down: boolean;
 }
 

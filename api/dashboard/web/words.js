@@ -48,9 +48,9 @@ export function verdictOf({ verdict, conclusive }) {
   return { sign, word: word + (direction && conclusive === false ? ", not conclusive" : ""), decided: Boolean(direction && conclusive) };
 }
 
-/** upliftIn returns what the uplifts of a report are called.
+/** liftIn returns what the lifts of a report are called.
  * @param {{ methodology: string }} results */
-export const upliftIn = ({ methodology }) => (methodology === "bayesian" ? "Expected uplift" : "Uplift");
+export const liftIn = ({ methodology }) => (methodology === "bayesian" ? "Expected lift" : "Lift");
 
 export const conclusions = {
   winner: "Winner",

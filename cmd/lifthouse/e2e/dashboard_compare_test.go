@@ -32,7 +32,7 @@ func TestTheDashboardExploresASegment(t *testing.T) {
 	v.rowIs("[data-change=Filters]", *mobile.Variations[1].Comparison.Improvement.Value, *whole.Variations[1].Comparison.Improvement.Value)
 }
 
-// TestTheDashboardShowsWhatASettingChanges compares the uplifts without a cap and without the limit of outliers with
+// TestTheDashboardShowsWhatASettingChanges compares the lifts without a cap and without the limit of outliers with
 // the API.
 func TestTheDashboardShowsWhatASettingChanges(t *testing.T) {
 	v := newViewer(t)
@@ -45,7 +45,7 @@ func TestTheDashboardShowsWhatASettingChanges(t *testing.T) {
 		without := *v.report(home + "?" + metric + others).Variations[1].Comparison.Improvement.Value
 		v.rowIs(fmt.Sprintf("[data-change=%s]", name), both, without)
 		if without == both {
-			t.Errorf("%s does not change the uplift %v", name, both)
+			t.Errorf("%s does not change the lift %v", name, both)
 		}
 	}
 	v.look("changed")

@@ -95,7 +95,7 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 	want := r.Conclusion.Text
 	if slices.Contains(r.Conclusion.Reasons, stats.ReasonNotDeclared) { // an exploration
 		c, own := r.Variations[1].Comparison, r.Variations[1].Name
-		want = fmt.Sprintf("%s: %s, uplift %s", own, c.VerdictInWords(), wording.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
+		want = fmt.Sprintf("%s: %s, lift %s", own, c.VerdictInWords(), wording.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
 	}
 	if got := evaluated[string](v, `document.querySelector("#conclusion").textContent.replaceAll("\u00a0", " ")`); !strings.HasPrefix(got, want) {
 		v.Errorf("the page concludes %q, the API %q", got, want)

@@ -159,7 +159,7 @@ func checkMCP(t *testing.T, s *server) {
 	}
 	answer := call(t, session, "break_down", `{"campaignId":"22","dimension":"visitorType","goal":null}`)
 	report, _ := s.results("/v1/campaigns/22/results?dimension=visitorType")
-	if len(report.Breakdown) == 0 || answer.Omitted != 0 || !strings.Contains(answer.Sentences[0], "one error budget") {
+	if len(report.Breakdown) == 0 || answer.Omitted != 0 || !strings.Contains(answer.Sentences[0], "only describes") || !slices.Contains(answer.Sentences, report.Heterogeneity.Text) {
 		t.Fatalf("the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
 	}
 	for _, slice := range report.Breakdown {

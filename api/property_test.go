@@ -69,8 +69,11 @@ func (a *asker) request() ask {
 	asksFor := func(name string) bool {
 		return slices.ContainsFunc(query, func(q string) bool { return strings.HasPrefix(q, name+"=") })
 	}
+	filters := strings.Join(query, "&")
+	hasComplement := strings.Contains(filters, "device") && !strings.Contains(filters, "zScore")
 	query = slices.DeleteFunc(query, func(q string) bool { // a curve needs old visitors, and has no breakdown
-		return strings.HasPrefix(q, "curveDays=") || strings.HasPrefix(q, "curve=") && asksFor("dimension")
+		return strings.HasPrefix(q, "curveDays=") || strings.HasPrefix(q, "curve=") && asksFor("dimension") ||
+			strings.HasPrefix(q, "complement=") && !hasComplement
 	})
 	token := a.tokens[0]
 	if operation.RequestBody != nil {

@@ -498,3 +498,11 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 		})
 	}
 }
+
+// analyzeNext returns the result of the next look, and its p-value.
+func analyzeNext(d stats.LookDesign, points *[]stats.LookPoint, tau float64, strata ...stats.Stratum) (stats.LookResult, *float64) {
+	*points = append(*points, stats.LookPoint{Tau: tau, Information: stats.LookInformation(strata, true)})
+	sequence, last := d.NewSequence(*points, nil), len(*points)-1
+	found := sequence.AnalyzeLook(last, strata, true)
+	return found, sequence.PValue(last, found)
+}

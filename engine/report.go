@@ -49,6 +49,11 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 	if err != nil {
 		return nil, err
 	}
+	if p.Complement {
+		if rows, err = e.withEveryone(ctx, p, rows); err != nil {
+			return nil, err
+		}
+	}
 	_, span := source.Tracer.Start(ctx, "stats")
 	report := result.New(p, rows, a)
 	span.End()
@@ -71,11 +76,6 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 			return nil, err
 		}
 		report.Distribution = result.NewDistribution(p, steps)
-	}
-	if a != nil && p.Dimension != "" && p.IsDeclared() && p.OfAllVisitors() {
-		if err := e.concludeSlices(ctx, p, version, a, report); err != nil {
-			return nil, err
-		}
 	}
 	if byGoal != nil {
 		report.AddScorecard(p, byGoal, a)
@@ -118,6 +118,19 @@ func (e *Engine) addSplitCause(ctx context.Context, p *plan.Plan, version Versio
 	}
 	report.Checks.SplitCause, err = valueAt(e, split{string(visitors)}, version, read)
 	return err
+}
+
+// withEveryone returns the rows of a report with those of all visitors, whatever their attributes.
+func (e *Engine) withEveryone(ctx context.Context, p *plan.Plan, rows *moments.Rows) (*moments.Rows, error) {
+	q := p.Question
+	q.Filters.Lists, q.Filters.Texts, q.Dimension, q.Interval, q.Cap = nil, nil, "", "", fixedCap(rows.Cap)
+	everyone, err := e.facts.ReadRows(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	both := *rows
+	both.Everyone = everyone.Whole
+	return &both, nil
 }
 
 // negativeGoals returns the number of events of the goal with values below 0.
@@ -199,6 +212,14 @@ func (e *Engine) computeSeries(ctx context.Context, p *plan.Plan, found *moments
 	return result.CumulateSteps(p, steps), nil
 }
 
+// fixedCap returns the cap of a report as an amount, for other reports with the same cap.
+func fixedCap(of *moments.Cap) *schema.Cap {
+	if of == nil || of.Limit == 0 {
+		return nil
+	}
+	return &schema.Cap{Units: of.Limit}
+}
+
 // readPoints computes a separate report for each point. All points use the cap of the whole report.
 func (e *Engine) readPoints(
 	ctx context.Context, p *plan.Plan, limit *moments.Cap, first, last int64,
@@ -206,10 +227,7 @@ func (e *Engine) readPoints(
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
 		until := p.Question
-		until.Filters.To, until.Interval, until.Cap = result.EndOf(p, bucket), "", nil
-		if limit != nil && limit.Limit > 0 {
-			until.Cap = &schema.Cap{Units: limit.Limit}
-		}
+		until.Filters.To, until.Interval, until.Cap = result.EndOf(p, bucket), "", fixedCap(limit)
 		found, err := e.facts.ReadRows(ctx, until)
 		if err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func spreadOf(visits []map[query.Metric]int64, metric query.Metric) spread {
 	return s
 }
 
-// ratiosOf returns value per goal of two variations, with the variance of the delta method: that of (value - ratio ·
+// ratiosOf returns average value of two variations, with the variance of the delta method: that of (value - ratio ·
 // goals) / mean goals over the visitors. It returns false if one of them has no goals.
 func ratiosOf(control, own []map[query.Metric]int64) (c, o spread, both bool) {
 	c, first := ratioOf(control)
@@ -94,7 +94,42 @@ func compareStatistics(t worlds.TB, plan *plan.Plan, results *result.Report, wan
 		for value, folded := range want {
 			if result.ShownValue(value) == results.Breakdown[i].Value {
 				compareSlice(t, plan, &results.Breakdown[i].Slice, folded)
+				compareComplement(t, plan, &results.Breakdown[i].Slice, want, value)
 			}
+		}
+	}
+}
+
+// compareComplement compares the visitors and the lifts of the complement of a value with those of the visitors of all
+// other values.
+func compareComplement(t worlds.TB, plan *plan.Plan, of *result.Slice, want map[string]*folded, value string) {
+	t.Helper()
+	others := func(variation int64) (visits []map[query.Metric]int64) {
+		for other, folded := range want {
+			if other != value && other != all {
+				visits = append(visits, folded.visits[variation]...)
+			}
+		}
+		return visits
+	}
+	control := others(of.Variations[0].ID)
+	for i := range of.Variations {
+		v := &of.Variations[i]
+		if v.Comparison == nil {
+			continue
+		}
+		own, c := others(v.ID), v.Comparison.Complement
+		if c == nil || c.Visitors != int64(len(own)) || c.ControlVisitors != int64(len(control)) {
+			t.Errorf("the complement of %s is %+v, want %d and %d visitors\n%+v", value, c, len(own), len(control), plan)
+			continue
+		}
+		if c.Improvement.Value == nil || plan.Metric == query.AverageValue || plan.Rules.Prior != nil || len(want[all].periods()) > 1 {
+			continue
+		}
+		mc, mt := float(spreadOf(control, plan.Metric).mean), float(spreadOf(own, plan.Metric).mean)
+		near(t, plan, "improvement of the complement", *c.Improvement.Value, (mt-mc)/math.Abs(mc), 1+(math.Abs(mt)+math.Abs(mc))/math.Abs(mc))
+		if d := c.ImprovementDifference.Value; d != nil {
+			near(t, plan, "difference of improvements", *d, *v.Comparison.Improvement.Value-*c.Improvement.Value, 1)
 		}
 	}
 }
@@ -119,7 +154,7 @@ func compareSlice(t worlds.TB, plan *plan.Plan, of *result.Slice, want *folded) 
 				var both bool
 				if control, own, both = ratiosOf(want.visits[of.Variations[0].ID], want.visits[v.ID]); !both {
 					if v.Comparison.Difference.Value != nil {
-						t.Errorf("a difference of value per goal without goals: %v\n%+v",
+						t.Errorf("a difference of average values without goals: %v\n%+v",
 							*v.Comparison.Difference.Value, plan)
 					}
 					continue

@@ -59,21 +59,6 @@ func TestCompetitorsSequential(t *testing.T) {
 	})
 }
 
-func TestCompetitorsHolm(t *testing.T) {
-	eachCompetitor(t, "holm_bonferroni", func(v vector, in struct{ P []float64 }, want struct {
-		Adjusted []float64 `json:"p_adj"`
-	},
-	) {
-		for _, alpha := range want.Adjusted { // the procedure stops at each of them
-			for i, factor := range holmFactors(in.P, alpha*(1+1e-9)) {
-				if rejected := want.Adjusted[i] <= alpha; (factor > 0) != rejected {
-					t.Errorf("competitor %d: p = %v at alpha %v: factor %v, want rejected %v", v.ID, in.P[i], alpha, factor, rejected)
-				}
-			}
-		}
-	})
-}
-
 func TestCompetitorsMeans(t *testing.T) {
 	type input struct {
 		Control, Treatment sumsInput

@@ -95,9 +95,8 @@
 //
 // # Breakdowns
 //
-// Holm's procedure adjusts verdicts at a fixed horizon across the slices, see WeakenAcrossSlices. Looks have a budget
-// for each slice: the j-th slice that reaches 100 visitors in each variation gets alpha / (j (j+1)), see
-// LookDesign.ForSlice. These budgets add up to alpha.
+// The slices of a breakdown describe: their comparisons have no correction. MeasureHeterogeneity answers whether their
+// lifts differ, however often it is read, and DifferenceOfLifts how far two of them are apart.
 //
 // # Assumptions
 //
@@ -109,8 +108,9 @@
 // Lan and DeMets (1983), Biometrika 70; Hwang, Shih and DeCani (1990), Statistics in Medicine 9; Jennison and Turnbull
 // (2000), Group Sequential Methods: looks. Miettinen and Nurminen (1985), Statistics in Medicine 4: score test and
 // intervals. Welch (1947), Biometrika 34. Fieller (1954), JRSS B 16. Wilson (1927), JASA 22. Dunnett (1955), JASA
-// 50. Holm (1979), Scandinavian Journal of Statistics 6. Waudby-Smith, Arbour, Sinha,
-// Kennedy and Ramdas (2021), arXiv:2103.06476: always-valid bounds. Lindon and Malek (2022): sample ratio mismatch.
+// 50. Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021), arXiv:2103.06476: always-valid bounds. Hendriksen, de
+// Heide and Grünwald (2021), Bayesian Analysis 16; Cochran (1954), Biometrics 10: heterogeneity. Zou and Donner (2008),
+// Statistics in Medicine 27: difference of lifts. Lindon and Malek (2022): sample ratio mismatch.
 // Deng, Knoblich and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD: sample ratio mismatch. Kohavi, Tang and
 // Xu (2020), Trustworthy Online Controlled Experiments.
 package stats

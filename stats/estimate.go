@@ -56,7 +56,7 @@ func EstimateMean(m Mean, o Options) Estimate {
 	return newEstimate(m.Mean, math.Sqrt(m.varianceOfMean()), m.Visitors, o)
 }
 
-// EstimateRatio returns R = S/G, value per goal. Its standard error is by the delta method, because visitors are
+// EstimateRatio returns R = S/G, average value. Its standard error is by the delta method, because visitors are
 // independent and goals are not:
 //
 //	SE² = (ss - 2 R sn + R² nn) n / ((n-1) G²)

@@ -57,18 +57,6 @@ func NewLookDesign(alpha float64, shares []float64) LookDesign {
 	return d
 }
 
-// ForSlice returns the design for a breakdown slice. The slice of rank j >= 1 is the j-th that reaches MinimumVisitors
-// in each variation. Its error budget is alpha / (j (j + 1)). The budgets of all slices add up to alpha.
-func (d LookDesign) ForSlice(rank int) LookDesign {
-	j := float64(rank)
-	d.Alpha /= j * (j + 1)
-	d.Level = d.Alpha
-	if d.treatments.size > 1 && d.Alpha > 0 {
-		d.Level = 2 * normalSurvival(d.treatments.criticalValue(d.Alpha))
-	}
-	return d
-}
-
 // familyP adjusts the p-value of a comparison for all treatments. It returns the probability that any |Z_i| is above
 // the normal quantile of p/2.
 func (d LookDesign) familyP(p float64) float64 {

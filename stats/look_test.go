@@ -222,16 +222,6 @@ func TestConcludeLooks(t *testing.T) {
 	}
 }
 
-func TestForSlice(t *testing.T) {
-	for _, shares := range [][]float64{{1, 1}, {1, 1, 1}} {
-		d := NewLookDesign(.05, shares)
-		want := NewLookDesign(.05/6, shares)
-		if got := d.ForSlice(2); got.Alpha != want.Alpha || math.Abs(got.Level-want.Level) > 1e-12 {
-			t.Errorf("%v: %+v, want %+v", shares, got, want)
-		}
-	}
-}
-
 func TestWithin(t *testing.T) {
 	s := newLooked(.05, 1, 1)
 	r := s.Analyze(1, even(100_000, 10_000, 10_010), true)

@@ -79,7 +79,7 @@ func (s Sums) Mean(visitors, scale int64) Mean {
 	return m
 }
 
-// Ratio holds exact sums over visitors of a value and of a number of goals. The metric is S/G: value per goal. Visitors
+// Ratio holds exact sums over visitors of a value and of a number of goals. The metric is S/G: average value. Visitors
 // are independent, goals are not. Value is in units of 1/Scale, Goals in units of 1. Products is the sum of value times
 // goals. A nil sum is 0.
 type Ratio struct {

@@ -97,14 +97,6 @@ func unsoundFrequentist(c Comparison, alpha float64) string {
 	return unsoundDuality(c.Significant, c.Difference.Interval, c.Lift.Interval, c.Difference.Value, alpha)
 }
 
-// Excludes reports whether x lies outside the interval.
-func (i *Interval) Excludes(x float64) bool {
-	if i == nil {
-		return false
-	}
-	return (i[0] != nil && x < *i[0]) || (i[1] != nil && x > *i[1])
-}
-
 // unsoundDuality checks that the intervals exclude 0 exactly if the comparison is significant. The lift's interval is
 // checked only if its end on the side of 0 is finite.
 func unsoundDuality(significant bool, differences, lifts *Interval, d *float64, alpha float64) string {

@@ -10,22 +10,22 @@ type Reason string
 
 // The reasons, in the spelling that results show.
 const (
-	ReasonNoVisitors                    Reason = "NO_VISITORS"
-	ReasonTooFewVisitors                Reason = "TOO_FEW_VISITORS"
-	ReasonTooFewConversions             Reason = "TOO_FEW_CONVERSIONS"
-	ReasonTooFewNonzero                 Reason = "TOO_FEW_NONZERO"
-	ReasonTooFewVariations              Reason = "TOO_FEW_VARIATIONS"
-	ReasonZeroVariance                  Reason = "ZERO_VARIANCE"
-	ReasonBaselineZero                  Reason = "BASELINE_ZERO"
-	ReasonBaselineNotDistinguishable    Reason = "BASELINE_NOT_DISTINGUISHABLE_FROM_ZERO"
-	ReasonLevel100                      Reason = "LEVEL_100"
-	ReasonTooEarly                      Reason = "TOO_EARLY"
-	ReasonNotDeclared                   Reason = "NOT_DECLARED"
-	ReasonPlanChanged                   Reason = "PLAN_CHANGED"
-	ReasonLiftImpossible                Reason = "LIFT_IMPOSSIBLE"
-	ReasonSampleRatioMismatch           Reason = "SAMPLE_RATIO_MISMATCH"
-	ReasonNotSignificantAcrossBreakdown Reason = "NOT_SIGNIFICANT_ACROSS_BREAKDOWN"
-	ReasonNoTraffic                     Reason = "NO_TRAFFIC"
+	ReasonNoVisitors                 Reason = "NO_VISITORS"
+	ReasonTooFewVisitors             Reason = "TOO_FEW_VISITORS"
+	ReasonTooFewConversions          Reason = "TOO_FEW_CONVERSIONS"
+	ReasonTooFewNonzero              Reason = "TOO_FEW_NONZERO"
+	ReasonTooFewVariations           Reason = "TOO_FEW_VARIATIONS"
+	ReasonZeroVariance               Reason = "ZERO_VARIANCE"
+	ReasonBaselineZero               Reason = "BASELINE_ZERO"
+	ReasonBaselineNotDistinguishable Reason = "BASELINE_NOT_DISTINGUISHABLE_FROM_ZERO"
+	ReasonLevel100                   Reason = "LEVEL_100"
+	ReasonTooEarly                   Reason = "TOO_EARLY"
+	ReasonNotDeclared                Reason = "NOT_DECLARED"
+	ReasonPlanChanged                Reason = "PLAN_CHANGED"
+	ReasonLiftImpossible             Reason = "LIFT_IMPOSSIBLE"
+	ReasonSampleRatioMismatch        Reason = "SAMPLE_RATIO_MISMATCH"
+	ReasonTooFewSegments             Reason = "TOO_FEW_SEGMENTS"
+	ReasonNoTraffic                  Reason = "NO_TRAFFIC"
 	// ReasonInvalidData marks sums that contradict each other (more converted than visitors, a negative variance),
 	// samples of different kinds, and numbers beyond floating point.
 	ReasonInvalidData Reason = "INVALID_DATA"
@@ -110,6 +110,14 @@ func SmallerShare(shares []float64, treatment int) float64 {
 // Interval is a confidence or credible interval, [lower, upper]. A nil end is unbounded. An interval that cannot be
 // computed is a nil *Interval, and its Reason is set.
 type Interval [2]*float64
+
+// Excludes reports whether x lies outside the interval. A nil interval excludes nothing.
+func (i *Interval) Excludes(x float64) bool {
+	if i == nil {
+		return false
+	}
+	return (i[0] != nil && x < *i[0]) || (i[1] != nil && x > *i[1])
+}
 
 // Effect is the effect of a treatment relative to control: a difference in the metric's unit, or a lift as a fraction
 // of the control's absolute value. Value is the observed effect. Under a prior of the lift, Value is the posterior

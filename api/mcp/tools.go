@@ -291,9 +291,12 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	answer := &reportAnswer{
 		experiment: of, Omitted: max(len(r.Breakdown)-limit, 0), DataThrough: r.DataThrough,
 		Stale: r.Stale, Sentences: []string{
-			"All values share one error budget: only a value with the conclusion winner or loser has a result, and " +
-				"all other differences describe. More breakdowns mean more false positives.",
+			"A breakdown only describes: the decision is about all visitors. More breakdowns mean more false " +
+				"positives.",
 		},
+	}
+	if r.Heterogeneity != nil && !isInvalid(r.Conclusion) {
+		answer.Sentences = append(answer.Sentences, r.Heterogeneity.Text)
 	}
 	q := newQuoter(r, longName)
 	if q.invalid {
@@ -302,8 +305,7 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	for i := range r.Breakdown[:len(r.Breakdown)-answer.Omitted] {
 		slice := &r.Breakdown[i]
 		q.prefix = fmt.Sprintf("%s %s: ", *r.Dimension, shorten(slice.Value, longName))
-		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) ||
-			slice.Conclusion.HasDecision() && !q.invalid {
+		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) {
 			answer.Sentences = append(answer.Sentences, q.prefix+shorten(slice.Conclusion.Text, maxSentence))
 		}
 		answer.Sentences = append(answer.Sentences, q.quoteVariations(slice.Variations)...)

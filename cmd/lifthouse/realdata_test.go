@@ -226,7 +226,7 @@ func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) 
 }
 
 // TestHillstromScorecardEqualsSciPy compares the scorecard with SciPy 1.10.1 and NumPy on the same file: the score test
-// with the factor (N-1)/N of the variance, Welch's test (ttest_ind), and for value per goal the variance of the delta
+// with the factor (N-1)/N of the variance, Welch's test (ttest_ind), and for average value the variance of the delta
 // method with Welch's degrees of freedom.
 func TestHillstromScorecardEqualsSciPy(t *testing.T) {
 	tier.OnlyLong(t)

@@ -83,6 +83,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.Bool("scorecard", false,
 		"also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")
 	flags.BoolVar(&form.exitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
+	flags.Bool("complement", false, "also compare the filtered visitors with all others")
 	flags.StringArray("filter", nil, "name=value (filters[name] of the API); can be repeated")
 	flags.BoolVar(&form.json, "json", false, "print the JSON of the API")
 	flags.BoolVar(&form.csv, "csv", false, "print CSV")
@@ -116,8 +117,8 @@ const anyDays = "DAYS"
 // parameterOfFlag maps flags of report to parameters of the API.
 var parameterOfFlag = map[string]string{
 	"goal": "goal", "metric": "compareMetric", "dimension": "dimension", "interval": "interval", "cap": "cap",
-	"scorecard": "scorecard", "conversion-window": "conversionWindow", "from": "filters[dateFrom]",
-	"to": "filters[dateTo]",
+	"scorecard": "scorecard", "complement": "complement", "conversion-window": "conversionWindow",
+	"from": "filters[dateFrom]", "to": "filters[dateTo]",
 }
 
 // parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the

@@ -166,7 +166,7 @@ with their limits:
   Guardrails how often a guardrail is safe or harmed, and how often the report says ship, roll back or no
              difference where it should not
   Ratio      how often a sample ratio mismatch is reported, with and without one
-  Breakdown  how often any look finds an effect in any cell, without one
+  Breakdown  how often lifts seem to differ between slices where they are equal
 
 A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit
 is outside its band. The exit status is 1 if a rate is outside its band.`

@@ -272,7 +272,7 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	switch number := len(found.Rows); {
 	case a.isInvalid():
 		c.Status, c.Reasons = stats.StatusInvalid, []stats.Reason{stats.ReasonSampleRatioMismatch}
-		c.Text = result.InvalidInWords(*a.Checks.SampleRatio.PValue)
+		c.Text = result.InvalidInWords(*a.Checks.SampleRatio.PValue, q.Methodology == stats.MethodologyBayesian)
 	case outcome != nil:
 		row, verdict := &found.Rows[outcome.Look][outcome.Treatment], "better"
 		c.Status, c.Reasons = stats.StatusWinner, []stats.Reason{}

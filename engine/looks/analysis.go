@@ -443,7 +443,7 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 			own = append(own, r.Row)
 		}
 	}
-	q := a.analyzeSums(p, s, 0, data, own)
+	q := a.analyzeSums(p, s, data, own)
 	q.Rows = slices.Clone(q.Rows) // of the cache
 	for k, look := range s.Looks {
 		q.Rows[k] = slices.Clone(q.Rows[k])
@@ -460,9 +460,9 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 	return q
 }
 
-// analyzeSums computes the looks from their sums. rank is the rank of a breakdown slice; 0: no slice. Recorded results
-// do not change. If later data give another result at the same critical value, Recomputed has it.
-func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []LookData, recorded []Row) Question {
+// analyzeSums computes the looks from their sums. Recorded results do not change. If later data
+// give another result at the same critical value, Recomputed has it.
+func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recorded []Row) Question {
 	shares := s.firstShares(p)
 	treatments := len(p.Variations) - 1
 	compute := func() Question {
@@ -479,7 +479,7 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []LookD
 			rows := RowsWithout(data, id, stats.ReasonPlanChanged)
 			if !p.Variations[t+1].Added {
 				rows = AnalyzeTreatment(data, t, id, known, func(points []stats.LookPoint) *stats.LookSequence {
-					return a.lookSequence(p, shares, rank, points, results)
+					return a.lookSequence(p, shares, points, results)
 				})
 			}
 			for k := range rows {
@@ -493,7 +493,7 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, rank int, data []LookD
 		}
 		return q
 	}
-	return computeOnce(a, len(data)*treatments*lookBytes, compute, "looks", rank, p.Rules.Methodology,
+	return computeOnce(a, len(data)*treatments*lookBytes, compute, "looks", p.Rules.Methodology,
 		p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, recorded)
 }
 
@@ -540,16 +540,12 @@ func RowsWithout(data []LookData, id int64, reason stats.Reason) []Row {
 // lookSequence returns the critical values of looks. It caches them by the numbers of visitors, because late
 // conversions do not change them.
 func (a *Analyzer) lookSequence(
-	p *plan.Plan, shares []float64, rank int, points []stats.LookPoint, known map[int]stats.LookResult,
+	p *plan.Plan, shares []float64, points []stats.LookPoint, known map[int]stats.LookResult,
 ) *stats.LookSequence {
 	compute := func() *stats.LookSequence {
-		d := stats.NewLookDesign(alphaOf(p), shares)
-		if rank > 0 {
-			d = d.ForSlice(rank)
-		}
-		return d.NewSequence(points, known)
+		return stats.NewLookDesign(alphaOf(p), shares).NewSequence(points, known)
 	}
-	return computeOnce(a, sequenceBytes, compute, "sequence", alphaOf(p), shares, rank, points, known)
+	return computeOnce(a, sequenceBytes, compute, "sequence", alphaOf(p), shares, points, known)
 }
 
 func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -40,6 +40,7 @@ type Step struct {
 type Rows struct {
 	Whole    []Row     // the rows of the whole report
 	Slices   []Row     // the rows of the breakdown; equal to whole unless they are incomplete
+	Everyone []Row     // the rows of all visitors, for a report with filters that is compared with its complement
 	Steps    []Step    // sums that each bucket of the series adds; with a z-score, before the removal of outliers
 	First    time.Time // first view, see facts.Stored; zero: no view
 	Through  time.Time // acceptance time of the last event; zero: no events

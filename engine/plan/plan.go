@@ -32,6 +32,7 @@ type Plan struct {
 	Curve        bool            // also by the visitors' age
 	CurveDays    int             // see query.Request
 	Distribution bool            // also of the values of goal events
+	Complement   bool            // also compare with the visitors that the filters exclude
 
 	asked   query.Request            // what the request left open has its zero value
 	goals   map[int64]catalogue.Goal // of the account
@@ -103,7 +104,7 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	}
 	plan := &Plan{
 		asked: r, Scorecard: r.Scorecard, Curve: r.Curve, CurveDays: r.CurveDays,
-		Distribution: r.Distribution, goals: owned.Goals,
+		Complement: r.Complement, Distribution: r.Distribution, goals: owned.Goals,
 	}
 	plan.Question = Question{
 		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval,
@@ -328,7 +329,7 @@ func (p *Plan) IsDeclared() bool {
 
 // OfAllVisitors reports whether the question is about all visitors up to the end of its window.
 func (q *Question) OfAllVisitors() bool {
-	return q.Filters.From.IsZero() && len(q.Filters.Lists)+len(q.Filters.Texts) == 0
+	return q.Filters.From.IsZero() && !q.Filters.SelectsVisitors()
 }
 
 // SharesSince returns when the current shares took effect; OpenFrom: they never changed.

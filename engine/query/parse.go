@@ -33,18 +33,19 @@ const (
 	ParamCurveDays = "curveDays"
 
 	paramDistribution = "distribution"
+	paramComplement   = "complement"
 )
 
 // parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
 	CampaignResults: {
 		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
-		paramCurve, ParamCurveDays, paramDistribution,
+		paramCurve, ParamCurveDays, paramDistribution, paramComplement,
 	},
 	WidgetResults: {paramWebsite, ParamGoal, ParamInterval, paramCap, paramWindow, paramDistribution},
 	ExperimentResults: {
 		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
-		paramCurve, ParamCurveDays, paramDistribution,
+		paramCurve, ParamCurveDays, paramDistribution, paramComplement,
 	},
 }
 
@@ -78,6 +79,7 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		CurveDays: p.ParseInteger(ParamCurveDays, LeastCurveDays, MostCurveDays, 0),
 
 		Distribution: p.OneOf(paramDistribution, []string{"goalValue"}) != "",
+		Complement:   p.OneOf(paramComplement, []string{"true", "false"}) == "true",
 	}
 	switch {
 	case r.Curve && r.Dimension != "":
@@ -105,6 +107,13 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 	}
 	if f := &r.Filters; f.fromDate == f.toDate && !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
 		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after dateFrom, "+FormatInstant(f.From))
+	}
+	switch f := &r.Filters; {
+	case r.Complement && !f.SelectsVisitors():
+		p.addFault(paramComplement, "true", "needs a filter of visitors, such as filters[device][]")
+	case r.Complement && f.ZScore != 0:
+		p.addFault(paramComplement, "true", "cannot be combined with filters[zScore], whose bounds are those of the "+
+			"visitors of the report")
 	}
 	return r, p.Err()
 }

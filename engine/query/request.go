@@ -39,6 +39,7 @@ type Request struct {
 	Curve            bool // also by the visitors' age
 	CurveDays        int  // of the curve; 0: as many as the data allow, at most DefaultCurveDays
 	Distribution     bool // also of the values of goal events
+	Complement       bool // also compare the filtered visitors with all others
 	Filters          Filters
 }
 
@@ -178,6 +179,9 @@ func startOfDate(date time.Time, zone *time.Location) time.Time {
 	}
 	return at.UTC()
 }
+
+// SelectsVisitors reports whether the filters select visitors by an attribute of their first view.
+func (f *Filters) SelectsVisitors() bool { return len(f.Lists)+len(f.Texts) > 0 }
 
 // CanonicalForm returns the filters in canonical form; encoding/json sorts the keys of a map.
 func (f *Filters) CanonicalForm() map[string]any {

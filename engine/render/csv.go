@@ -28,6 +28,10 @@ var (
 		estimateUnder("metrics.valuePerVisitor."), estimateUnder("metrics.profitPerVisitor."),
 		estimateUnder("metrics.extraValuePerVisitor."), estimateUnder("metrics.averageValue."),
 		comparisonCSV,
+		under("comparison.complement.", "visitors controlVisitors"),
+		under("comparison.complement.improvement.", effectFields),
+		under("comparison.complement.improvementDifference.", "value interval.lower interval.upper reason"),
+		under("heterogeneity.", "segments bayesFactor pValue reason"),
 		under("conclusion.", "status variationId look decidedAt"),
 	)
 	scorecardCSV = slices.Concat(
@@ -60,9 +64,9 @@ var (
 		worthUnder("expected.lift."), worthUnder("expected.perMonth."), worthUnder("expected.valuePerMonth."),
 		under("", "chance reason valueReason"),
 	)
+	effectFields  = "value observed interval.lower interval.upper reason"
 	comparisonCSV = slices.Concat(
-		under("comparison.difference.", "value observed interval.lower interval.upper reason"),
-		under("comparison.improvement.", "value observed interval.lower interval.upper reason"),
+		under("comparison.difference.", effectFields), under("comparison.improvement.", effectFields),
 		under("comparison.frequentist.", "test statistic degreesOfFreedom pValue adjustedPValue correction reason"),
 		under("comparison.sequential.", "look end pValue difference.lower difference.upper improvement.lower "+
 			"improvement.upper"),

@@ -103,6 +103,7 @@ func (t *reportTable) writeReportNotes(rows []tableRow) {
 	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
 		notes = append(notes, "The p-value is that of a single test. Conclusions come from the looks.")
 	}
+	notes = append(notes, t.complementNotes("", &t.results.Slice, true)...)
 	notes = append(notes, t.priorNote())
 	if check := t.results.Checks.Cap; check != nil {
 		notes = append(notes, check.InWords())
@@ -202,19 +203,24 @@ func (t *reportTable) progressNote() string {
 	return text + "."
 }
 
-// writeBreakdown writes all values in one table, and notes the conclusive ones.
+// writeBreakdown writes whether the values differ, all values in one table, and notes on those that differ from all
+// others.
 func (t *reportTable) writeBreakdown() {
 	var rows []tableRow
 	var notes []string
 	for i := range t.results.Breakdown {
 		slice := &t.results.Breakdown[i]
 		rows = append(rows, t.rowsOf(slice.Value, &slice.Slice)...)
-		if c := slice.Conclusion; c != nil && (c.VariationID != nil || c.Status == stats.StatusInvalid) {
+		if c := slice.Conclusion; c != nil && c.Status == stats.StatusInvalid {
 			notes = append(notes, PrintableText(slice.Value+": "+c.Text))
 		}
+		notes = append(notes, t.complementNotes(slice.Value+" · ", &slice.Slice, false)...)
 	}
 	t.writeLine("")
 	t.writeLine(t.paintText(bold, "By "+string(*t.results.Dimension)))
+	if h := t.results.Heterogeneity; h != nil {
+		t.writeParagraph("", h.Text)
+	}
 	if len(rows) == 0 {
 		t.writeLine("")
 		t.writeLine("There are no values yet.")
@@ -222,6 +228,22 @@ func (t *reportTable) writeBreakdown() {
 	}
 	t.writeSection(rows)
 	t.writeNoteLines(notes)
+}
+
+// complementNotes returns a line for each variation whose lift differs from that among all other visitors; every: for
+// each variation.
+func (t *reportTable) complementNotes(prefix string, c *result.Slice, every bool) (notes []string) {
+	for i := range c.Variations {
+		v := &c.Variations[i]
+		if v.Comparison == nil || v.Comparison.Complement == nil {
+			continue
+		}
+		d := v.Comparison.Complement.ImprovementDifference
+		if every || d.Interval.Excludes(0) {
+			notes = append(notes, PrintableText(prefix+v.Name)+": "+result.ComplementInWords(d, t.level)+".")
+		}
+	}
+	return notes
 }
 
 // writeCurve writes a table with a row for each day of age and variation.

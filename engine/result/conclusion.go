@@ -23,15 +23,15 @@ func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
 	j.Checks.warnOfMismatch(*a.MismatchP)
 }
 
-// setConclusion sets the conclusion of the report, or of a segment, from the looks at the declared question. A report
-// about any other question only describes. A sample ratio mismatch makes every report invalid. A verdict is conclusive,
-// or not, only in the report about all visitors: a segment has the same verdict in a breakdown as when a filter selects
-// it.
+// setConclusion sets the conclusion of the report from the looks at the declared question. A report about any other
+// question only describes, and so does a segment: its verdict and conclusion are the same in a breakdown as when a
+// filter selects it. A sample ratio mismatch makes every report invalid.
 func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment bool) {
 	if !p.Rules.Compare {
 		return
 	}
-	if isDescriptive(p) {
+	describes, missing := segment || isDescriptive(p), missingLook(p, segment)
+	if describes {
 		a = nil
 	}
 	for i := range j.Variations {
@@ -43,8 +43,8 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 		if a != nil {
 			last = a.Primary.LastLook(i - 1)
 		}
-		c.Sequential = NewSequential(last, missingLook(p))
-		if !segment && !isDescriptive(p) {
+		c.Sequential = NewSequential(last, missing)
+		if !describes {
 			conclusive := supportsVerdict(a, i-1, c.Verdict)
 			c.Conclusive = &conclusive
 		}
@@ -63,13 +63,13 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 		}
 		c.VariationID, c.Look, c.DecidedAt = &row.VariationID, &row.Number, &row.End
 	default:
-		j.explainUndecided(p, a)
+		j.explainUndecided(a, missing)
 	}
 	c.Text = j.conclusionText(p, a)
 }
 
-// explainUndecided sets the reasons for a missing conclusion.
-func (j *sliceResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
+// explainUndecided sets the reasons for a missing conclusion. missing is why there is no look, if there is none.
+func (j *sliceResult) explainUndecided(a *looks.Analysis, missing stats.Reason) {
 	c := j.Conclusion
 	enough := false
 	for _, v := range j.Variations[1:] {
@@ -79,12 +79,8 @@ func (j *sliceResult) explainUndecided(p *plan.Plan, a *looks.Analysis) {
 	switch {
 	case !enough:
 		c.Status = stats.StatusInsufficientData
-	case p.Rules.SignificanceLevel == LevelWithoutAlpha:
-		c.Reasons = []stats.Reason{stats.ReasonLevel100}
-	case isDescriptive(p):
-		c.Reasons = []stats.Reason{stats.ReasonNotDeclared}
-	case a == nil || len(a.Looks) == 0:
-		c.Reasons = []stats.Reason{stats.ReasonTooEarly}
+	case missing == stats.ReasonLevel100 || a == nil || len(a.Looks) == 0:
+		c.Reasons = []stats.Reason{missing}
 	default:
 		c.Reasons = []stats.Reason{reasonNotSignificant}
 	}
@@ -104,7 +100,7 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 	case stats.StatusWinner, stats.StatusLoser:
 		return j.decidedText(p, concludingRow(a))
 	case stats.StatusInvalid:
-		return InvalidInWords(*j.Checks.SampleRatio.PValue)
+		return InvalidInWords(*j.Checks.SampleRatio.PValue, isBayesian(p))
 	case stats.StatusInsufficientData:
 		if slices.Contains(c.Reasons, reasonNothingToCompare) {
 			return "There is nothing to compare: there is only one variation."
@@ -121,16 +117,26 @@ func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
 		return "There was no look yet" + whenNext(a) + "."
 	default:
 	}
-	last := a.LastLook()
-	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name,
-		last.Number, lastDay(last.End), whenNext(a))
+	last, differed := a.LastLook(), "differed significantly from"
+	if isBayesian(p) {
+		differed = "was clearly better or worse than"
+	}
+	return fmt.Sprintf("No variation %s %s at look %d on %s%s.", differed, j.Variations[0].Name, last.Number,
+		lastDay(last.End), whenNext(a))
 }
 
-// InvalidInWords returns the conclusion of results with a sample ratio mismatch.
-func InvalidInWords(p float64) string {
-	const text = "The results are not valid: the split of the visitors does not match the configured shares (sample " +
-		"ratio mismatch, p = %s)."
-	return fmt.Sprintf(text, wording.FormatPValue(p))
+// InvalidInWords returns the conclusion of results with a sample ratio mismatch. A Bayesian one has no p-value.
+func InvalidInWords(p float64, bayesian bool) string {
+	text := "The results are not valid: the split of the visitors does not match the configured shares (sample ratio " +
+		"mismatch"
+	if !bayesian {
+		text += ", p = " + wording.FormatPValue(p)
+	}
+	return text + ")."
+}
+
+func isBayesian(p *plan.Plan) bool {
+	return stats.Methodology(p.Rules.Methodology) == stats.MethodologyBayesian
 }
 
 // InWords returns the last day of the look, which is its date everywhere, and the day on which it is published.
@@ -248,12 +254,12 @@ func nextLook(a *looks.Analysis) *NextLook {
 // and names no winner.
 func isDescriptive(p *plan.Plan) bool { return !p.IsDeclared() || !p.OfAllVisitors() }
 
-// missingLook returns why a comparison has no look.
-func missingLook(p *plan.Plan) stats.Reason {
+// missingLook returns why a comparison has no look; segment: in a slice of a breakdown.
+func missingLook(p *plan.Plan, segment bool) stats.Reason {
 	switch {
 	case p.Rules.SignificanceLevel == LevelWithoutAlpha:
 		return stats.ReasonLevel100
-	case isDescriptive(p):
+	case segment || isDescriptive(p):
 		return stats.ReasonNotDeclared
 	}
 	return stats.ReasonTooEarly

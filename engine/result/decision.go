@@ -339,11 +339,11 @@ func excludedLifts(lower, upper *float64) string {
 	hasLower := lower != nil && *lower > -1
 	switch {
 	case upper != nil && hasLower:
-		return fmt.Sprintf("an uplift above %s or below %s", percentAt(*upper), percentAt(*lower))
+		return fmt.Sprintf("a lift above %s or below %s", percentAt(*upper), percentAt(*lower))
 	case upper != nil:
-		return "an uplift above " + percentAt(*upper)
+		return "a lift above " + percentAt(*upper)
 	case hasLower:
-		return "an uplift below " + percentAt(*lower)
+		return "a lift below " + percentAt(*lower)
 	}
 	return ""
 }

@@ -10,10 +10,10 @@ func TestExcludedLifts(t *testing.T) {
 	}{
 		{nil, nil, ""},
 		{at(-1), nil, ""},
-		{at(-1), at(0.25), "an uplift above +25.0 %"},
-		{nil, at(0.25), "an uplift above +25.0 %"},
-		{at(-0.1), nil, "an uplift below -10.0 %"},
-		{at(-0.1), at(0.25), "an uplift above +25.0 % or below -10.0 %"},
+		{at(-1), at(0.25), "a lift above +25.0 %"},
+		{nil, at(0.25), "a lift above +25.0 %"},
+		{at(-0.1), nil, "a lift below -10.0 %"},
+		{at(-0.1), at(0.25), "a lift above +25.0 % or below -10.0 %"},
 	} {
 		if got := excludedLifts(test.lower, test.upper); got != test.want {
 			t.Errorf("%v to %v: %q, want %q", test.lower, test.upper, got, test.want)

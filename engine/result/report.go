@@ -38,18 +38,16 @@ type Report struct {
 	Looks             []Look           `json:"looks,omitzero"`     // only of the declared question about all visitors
 	NextLook          *NextLook        `json:"nextLook,omitempty"` // null: none follows
 	Slice
-	Breakdown []BreakdownSlice `json:"breakdown,omitzero"` // only with a dimension
-	Series    []Point          `json:"series,omitzero"`    // only with an interval
-	Curve     *Curve           `json:"curve,omitempty"`    // only if the request asks for it
+	Heterogeneity *Heterogeneity   `json:"heterogeneity,omitempty"` // only with a dimension, if something is compared
+	Breakdown     []BreakdownSlice `json:"breakdown,omitzero"`      // only with a dimension
+	Series        []Point          `json:"series,omitzero"`         // only with an interval
+	Curve         *Curve           `json:"curve,omitempty"`         // only if the request asks for it
+	Distribution  *Distribution    `json:"distribution,omitempty"`  // only if the request asks for it
+	Decision      *Decision        `json:"decision,omitempty"`      // only with a scorecard about the declared question and all visitors
+	Scorecard     []*ScorecardRow  `json:"scorecard,omitzero"`
+	Worth         *Worth           `json:"worth,omitempty"` // only with a scorecard
 
-	Distribution *Distribution `json:"distribution,omitempty"` // only if the request asks for it
-
-	Decision  *Decision       `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
-	Scorecard []*ScorecardRow `json:"scorecard,omitzero"`
-	Worth     *Worth          `json:"worth,omitempty"` // only with a scorecard
-
-	breakdown *breakdown // the slices of Breakdown
-	novel     []int64    // variations with a finding of novelty
+	novel []int64 // variations with a finding of novelty
 }
 
 // Look has the results of all comparisons at the end of a week of full days, or of a full day.
@@ -235,14 +233,7 @@ type Comparison struct {
 	Verdict     stats.Verdict      `json:"verdict"`
 	Conclusive  *bool              `json:"conclusive,omitempty"` // whether a look supports the verdict; nil: the verdict only describes
 	Reasons     []stats.Reason     `json:"reasons"`
-}
-
-// isConclusive reports whether a look supports the verdict. That of a verdict that only describes is the last one.
-func (c *Comparison) isConclusive() bool {
-	if c.Conclusive == nil {
-		return c.Sequential != nil && c.Sequential.Significant
-	}
-	return *c.Conclusive
+	Complement  *Complement        `json:"complement,omitempty"` // nil: not in a breakdown, and not asked for
 }
 
 // Sequential is the result of the last look.

@@ -210,14 +210,14 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 			if row.Role == RolePrimary && all {
 				conclusive := supportsVerdict(a, i-1, v.Comparison.Verdict)
 				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive,
-					NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan))
+					NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan, false))
 			}
 			if row.guardrail >= 0 {
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
 				v.Guardrail.RequiredVisitors = required
 				if all {
 					v.Comparison.Sequential = NewSequential(a.Guardrails[row.guardrail].LastLook(i-1),
-						missingLook(a.Plan))
+						missingLook(a.Plan, false))
 				}
 			}
 		}

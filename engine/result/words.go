@@ -39,13 +39,14 @@ func (c *Comparison) VerdictInWords() string {
 	return string(c.Verdict)
 }
 
-// ConclusiveVerdict returns the verdict if it is conclusive, and VerdictInconclusive otherwise. The result selects the
-// colour of a verdict.
+// ConclusiveVerdict returns the verdict if a look supports it, and VerdictInconclusive otherwise: the last look if the
+// verdict only describes. The result selects the colour of a verdict.
 func (c *Comparison) ConclusiveVerdict() stats.Verdict {
-	if !c.isConclusive() {
-		return stats.VerdictInconclusive
+	if c.Conclusive != nil && *c.Conclusive ||
+		c.Conclusive == nil && c.Sequential != nil && c.Sequential.Significant {
+		return c.Verdict
 	}
-	return c.Verdict
+	return stats.VerdictInconclusive
 }
 
 // metrics has the name of each metric in texts, what it counts in a month, and whether it is a share of the visitors.
@@ -122,11 +123,23 @@ func LookInWords(row *looks.Row, level int, rate bool) string {
 	spread := wording.HalfWidth(row.Difference.Interval)
 	write := func(x float64) string { return wording.FormatSigned(x, wording.SpreadDecimals(spread)) }
 	if rate {
-		write = func(x float64) string {
-			return wording.FormatSigned(100*x, wording.PercentDecimals(spread)) + " percentage points"
-		}
+		write = percentagePoints(row.Difference)
 	}
 	return "a difference of " + withInterval(row.Difference, level, write)
+}
+
+// ComplementInWords returns how far a lift is above that among all other visitors.
+func ComplementInWords(d stats.Effect, level int) string {
+	if d.Value == nil {
+		return "no difference from the lift among all other visitors is known: " + wording.ExplainReason(d.Reason)
+	}
+	return "the lift minus that among all other visitors is " + withInterval(d, level, percentagePoints(d))
+}
+
+// percentagePoints returns the format of a difference of fractions.
+func percentagePoints(d stats.Effect) func(x float64) string {
+	decimals := wording.PercentDecimals(wording.HalfWidth(d.Interval))
+	return func(x float64) string { return wording.FormatSigned(100*x, decimals) + " percentage points" }
 }
 
 // withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).
@@ -135,13 +148,5 @@ func withInterval(e stats.Effect, level int, write func(float64) string) string 
 	if e.Interval == nil {
 		return text
 	}
-	switch lower, upper := e.Interval[0], e.Interval[1]; {
-	case lower != nil && upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval %s to %s)", level, write(*lower), write(*upper))
-	case lower != nil:
-		return text + fmt.Sprintf(" (%d %% interval from %s upward)", level, write(*lower))
-	case upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval up to %s)", level, write(*upper))
-	}
-	return text
+	return text + fmt.Sprintf(" (%d %% interval %s)", level, wording.RangeInWords(e.Interval, write))
 }

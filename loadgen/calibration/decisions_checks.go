@@ -1,7 +1,6 @@
 package calibration
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
+	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
@@ -188,46 +188,34 @@ func ratioScenarios() []scenario {
 	}
 }
 
-// breakdownScenario counts campaigns in which a treatment without an effect is significant in any
-// cell at any look. The first treatments have the given lifts; the others have no effect.
-func (c *campaign) breakdownScenario(cellShares []float64, lifts ...float64) scenario {
-	c = c.changedCopy(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
-	measure := winnerOrLoser
+// breakdownScenario counts campaigns in which the lift of any treatment seems to differ between the slices of a
+// breakdown, at the end of any week. The first treatments have the given lifts in all slices; the others have no effect.
+func (c *campaign) breakdownScenario(sliceShares []float64, lifts ...float64) scenario {
+	c = c.withFewerLooks().changedCopy(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
+	measure := "differ"
 	if len(lifts) > 0 {
-		measure += ", beside one with an effect"
+		measure += ", one treatment with an effect"
 	}
-	shares := slices.SortedFunc(slices.Values(cellShares), func(a, b float64) int { return cmp.Compare(b, a) })
-	return c.newScenario(partBreakdown, fmt.Sprintf("%d cells", len(cellShares)), measure, 0, decisionAlpha, func(l *life) bool {
-		rows := make([][]moments.Row, c.weeks) // of the cells up to each look
+	return c.newScenario(partBreakdown, fmt.Sprintf("%d slices", len(sliceShares)), measure, 0, decisionAlpha, func(l *life) bool {
+		p := *l.plan
+		p.Dimension, p.Top = query.ByDevice, len(sliceShares)
+		rows := make([]moments.Row, 0, len(sliceShares)*len(p.Variations)) // of the slices so far
 		for week := range c.weeks {
-			first := 1 + daysOfWeek*week
-			arriving := l.arrivingVisitors(first)
-			for cell, share := range shares {
+			arriving := l.arrivingVisitors(1 + daysOfWeek*week)
+			for slice, share := range sliceShares {
 				for arm, n := range arriving {
-					visitors := int64(math.Round(daysOfWeek * float64(n) * share / floats.Sum(shares)))
+					visitors := int64(math.Round(daysOfWeek * float64(n) * share / floats.Sum(sliceShares)))
 					t := l.drawTotals(l.random, visitors, l.liftOf(arm))
-					l.addTotals(goalID, arm, first, first, t, false)
-					row := moments.Row{RowKey: moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprintf("cell %02d", cell)}, Moments: t.toMoments()}
-					if week > 0 {
-						row.Moments = row.Merge(rows[week-1][len(rows[week])].Moments)
+					row := moments.Row{RowKey: moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprintf("slice %02d", slice)}, Moments: t.toMoments()}
+					if at := slice*len(arriving) + arm; week > 0 {
+						rows[at].Moments = rows[at].Merge(row.Moments)
+					} else {
+						rows = append(rows, row)
 					}
-					rows[week] = append(rows[week], row)
 				}
 			}
-		}
-		l.days = 1 + daysOfWeek*c.weeks
-		a := l.inTheEnd()
-		cells := looks.NewSlices(a)
-		for week, look := range a.Looks {
-			found := &moments.Rows{Whole: rows[week], Slices: rows[week]}
-			cells.AddLook(look, result.LargeSlices(l.plan, found), func(name string) []moments.Row { return result.RowsOfSlice(found, name) })
-		}
-		for _, cell := range l.analyzer.AnalyzeBreakdown(cells) {
-			var without looks.Question // results without the treatments that have an effect
-			for _, rows := range cell.Primary.Rows {
-				without.Rows = append(without.Rows, rows[len(lifts):])
-			}
-			if without.FindOutcome(decisionAlpha) != nil {
+			found := result.New(&p, &moments.Rows{Whole: rows, Slices: rows}, nil).Heterogeneity
+			if found.BayesFactor != nil && *found.BayesFactor >= 1/decisionAlpha {
 				return true
 			}
 		}
@@ -249,6 +237,6 @@ func breakdownScenarios() []scenario {
 		usual.withShares(25, 25, 25, 25).breakdownScenario(eight, 1),
 		rare.withShares(95, 5).breakdownScenario(eight),
 		capped.withShares(50, 50).withDailyVisitors(2000).breakdownScenario(eight),
-		usual.withShares(50, 50).asBayesian().withFewerLooks().breakdownScenario(eight),
+		usual.withShares(50, 50).asBayesian().breakdownScenario(eight),
 	}
 }

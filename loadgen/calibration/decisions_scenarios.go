@@ -18,7 +18,7 @@ const (
 	partPower     = "Power at the required sample: the first treatment wins by the fourth weekly look"
 	partGuards    = "Guardrails"
 	partRatio     = "Sample ratio mismatch, looked at each day"
-	partBreakdown = "Breakdown: winner or loser without an effect in any cell, at any weekly look"
+	partBreakdown = "Breakdown: the lift seems to differ between the slices, at the end of any week"
 )
 
 // The audiences in the table, with the minimum effects of their campaigns.

@@ -20,7 +20,7 @@ function Band({ x, y, intervals, class: name }) {
   return <polygon class={name} points={[...upper, ...lower.reverse()].join(" ")} />;
 }
 
-/** Drawing shows the uplift of a variation by age, in its two bands.
+/** Drawing shows the lift of a variation by age, in its two bands.
  * @param {{ curve: Curve, at: number, name: string }} props */
 function Drawing({ curve, at, name }) {
   const points = curve.points.map((p) => ({ day: p.day, ...p.variations[at] })), last = points.length - 1;
@@ -30,7 +30,7 @@ function Drawing({ curve, at, name }) {
   /** @type {[number, string][]} */
   const marks = points.flatMap(({ day: d }, i) => (d % every === 0 || (d === 1 && every > 2) ? [[i, String(d)]] : []));
   return (
-    <Plane {...{ scale, last, marks }} index={at} write={tick} label={`${name}: uplift by age, from ${lift(single[0]?.value, single[0]?.interval)} on the first day to ${lift(single.at(-1)?.value, single.at(-1)?.interval)} after ${points.length} days`}>
+    <Plane {...{ scale, last, marks }} index={at} write={tick} label={`${name}: lift by age, from ${lift(single[0]?.value, single[0]?.interval)} on the first day to ${lift(single.at(-1)?.value, single.at(-1)?.interval)} after ${points.length} days`}>
       {(x, y) => <>
         <Band {...{ x, y }} intervals={together} class="together" />
         <Band {...{ x, y }} intervals={single.map((e) => e?.interval)} class="single" />
@@ -47,7 +47,7 @@ function Table({ curve, results }) {
   return (
     <details>
       <summary>Show data table</summary>
-      <DataTable label="By age: data" heads={["Day", control.name, ...treatments.flatMap((v) => [v.name, "Uplift", "All days together"])]} tall>
+      <DataTable label="By age: data" heads={["Day", control.name, ...treatments.flatMap((v) => [v.name, "Lift", "All days together"])]} tall>
         {curve.points.map((p) => (
           <tr key={p.day}><th scope="row">{p.day}</th>{p.variations.map(({ id, value, comparison: c, simultaneous: s }) => [
             <td key={id}><Num value={value}>{metric(name, value)}</Num></td>,
@@ -60,7 +60,7 @@ function Table({ curve, results }) {
   );
 }
 
-/** ByAge shows the uplift by the time since the first view.
+/** ByAge shows the lift by the time since the first view.
  * @param {{ subject: Subject, route: Route }} props */
 export function ByAge({ subject, route }) {
   /** @type {Answer<Results>} */
@@ -72,7 +72,7 @@ export function ByAge({ subject, route }) {
   const name = nameOf(body.compareMetric, null);
   return (
     <figure id="by-age">
-      <figcaption>Uplift of {name.toLowerCase()} over {body.variations[0].name} by the days since the first view (cumulative). Inner band: {body.significanceLevel}{"\u00a0"}% interval of a single test; outer band: it contains the whole curve.</figcaption>
+      <figcaption>Lift of {name.toLowerCase()} over {body.variations[0].name} by the days since the first view (cumulative). Inner band: {body.significanceLevel}{"\u00a0"}% interval of a single test; outer band: it contains the whole curve.</figcaption>
       {body.variations.map((v, at) => at > 0 && <div key={v.id}>{body.variations.length > 2 && <p class="who"><Mark index={at} />{"\u00a0"}{v.name}</p>}<Drawing {...{ curve, at }} name={v.name} /></div>)}
       {curve.novelty.map((n) => <p key={n.id} class={n.finding ? "finding" : "quiet"}>{text(n.text)}</p>)}
       <p class="quiet note">{count(curve.cohort.visitors)} visitors whose first view was at least {curve.cohort.days} days ago; {count(curve.cohort.immatureVisitors)} came later.</p>

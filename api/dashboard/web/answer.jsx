@@ -1,13 +1,14 @@
 // @ts-check
 import { useRef } from "preact/hooks";
-import { count, day, text } from "./format.js";
+import { comparedOf } from "./forest.jsx";
+import { count, day, lift, liftSpan, text } from "./format.js";
 import { Help } from "./help.jsx";
 import { Chip } from "./listing.jsx";
 import { Decided, NextLook, Since } from "./looks.jsx";
 import { Num } from "./parts.jsx";
-import { conclusions, nextSteps, viewOf } from "./words.js";
+import { conclusions, nextSteps, liftIn, verdictOf, viewOf } from "./words.js";
 
-/** @import { Results } from "./types.d.ts" */
+/** @import { Link, Results } from "./types.d.ts" */
 
 /** useSteady keeps the answer until a look, a decision, the day or the view changes: numbers that move with each
  * visitor would only distract from it.
@@ -28,6 +29,20 @@ function Remaining({ power }) {
   return <div><dt>Remaining</dt><dd><Num value={visitors}>{count(visitors)}</Num> visitors{days !== null && (days > 365 ? ", more than a year" : `, about ${count(days)} ${days === 1 ? "day" : "days"}`)}</dd></div>;
 }
 
+/** Exploration is a view of other visitors or of another metric: what it shows today, beside the decision about all
+ * visitors, which it does not change.
+ * @param {{ results: Results, decided: Results | undefined, all: Link }} props */
+export function Exploration({ results, decided, all }) {
+  const { decision } = decided ?? {}, invalid = results.conclusion?.status === "invalid";
+  return (
+    <div class={"conclusion exploration" + (invalid ? " invalid" : "")}>
+      <p class="answer"><b class="tag">Exploration</b> <span class="quiet">{viewOf(results)}</span></p>
+      <h2 class="answer-text" id="conclusion">{invalid ? text(results.conclusion?.text ?? "") : comparedOf(results).map(({ id, name, comparison: c }, i) => <span key={id}>{i > 0 && "; "}{name}: {verdictOf(c).word}{c.improvement.value !== null && `, ${liftIn(results).toLowerCase()} ${lift(c.improvement.value, c.improvement.interval)}${c.improvement.interval ? ` (${liftSpan(c.improvement.interval)})` : ""}`}</span>)}</h2>
+      {decision && <p class="next" id="decision">It decides nothing. The decision about all visitors: <Chip status={decision.status} /> {text(decision.text)} <a {...all}>Show all visitors</a></p>}
+    </div>
+  );
+}
+
 /** Answer is what to do, for which visitors, worth how much a month, and since which look. How that is known is one click
  * away. A report without a decision shows its conclusion.
  * @param {{ results: Results, scored: Results | undefined }} props */
@@ -39,7 +54,7 @@ export function Answer(props) {
   const next = decision && nextSteps[decision.status];
   return (
     <div class={"conclusion " + (decision ? decision.status : conclusion.status)}>
-      <p class="answer">{decision ? <Chip status={decision.status} /> : <b class="tag">{conclusion.reasons.includes("NOT_DECLARED") ? "No conclusion" : conclusions[conclusion.status]}</b>}
+      <p class="answer">{decision ? <Chip status={decision.status} /> : <b class="tag">{conclusions[conclusion.status]}</b>}
         {decision?.decidedAt && <span class="quiet" id="since">since <Since at={decision.decidedAt} looks={results.looks} /></span>}
         {decision && nextLook && decision.status !== "invalid" && !said.includes("next look") && <span class="quiet" id="next-look">Next look <NextLook nextLook={nextLook} /></span>}</p>
       <h2 class="answer-text" id="decision">{decision ? text(said) : <span id="conclusion">{text(said)}</span>}</h2>

@@ -9,17 +9,18 @@ import { metrics } from "./words.js";
 /** @type {[MetricName, string][]} */
 const terms = [["goalsPerVisitor", "×"], ["averageValue", "="], ["valuePerVisitor", ""]];
 
-/** Term is one factor, or the product, for one variation: the uplift of the values themselves, which no prior and no cap
+/** Term is one factor, or the product, for one variation: the lift of the values themselves, which no prior and no cap
  * changes, because only these multiply.
  * @param {{ row: ScorecardRow, id: number }} props */
 function Term({ row, id }) {
   const own = row.variations.find((v) => v.id === id), of = [row.variations[0].estimate, own?.estimate];
   const [control, value] = of.map((e) => e?.uncapped ?? e?.value);
-  const uplift = control && value !== null && value !== undefined ? (value - control) / Math.abs(control) : undefined;
+  const effect = own?.comparison?.improvement;
+  const change = control && value !== null && value !== undefined ? (value - control) / Math.abs(control) : undefined;
   return (
     <div class="term">
       <span class="quiet">{metrics[row.metric]}</span>
-      <b><Num value={uplift}>{lift(uplift, own?.comparison?.improvement.interval)}</Num></b>
+      <b><Num value={change}>{lift(change, effect?.interval)}</Num></b>{effect?.observed !== undefined && <span class="quiet"> observed{row.metric === "valuePerVisitor" && <>, <Num value={effect.value}>{lift(effect.value, effect.interval)}</Num> expected</>}</span>}
       <span class="quiet"><Num value={control}>{metric(row.metric, control, of[0]?.interval)}</Num> → <Num value={value}>{metric(row.metric, value, of[1]?.interval)}</Num></span>
     </div>
   );
@@ -54,7 +55,7 @@ export function Cause({ scored }) {
           {terms.map(([name, sign], i) => { const row = rows[i]; return row && <span key={name} class="pairing"><Term row={row} id={v.id} />{sign && <span class="sign" aria-label={sign === "×" ? "times" : "equals"}>{sign}</span>}</span>; })}
         </div>
       ))}
-      <p class="quiet">Uplifts over {scored.variations[0].name} as observed, without a prior or a cap, with the values of {scored.variations[0].name} and of the variation{goal && <> for the goal {goal.name}</>}.<Help of="cause" /></p>
+      <p class="quiet">Lifts over {scored.variations[0].name} as observed, without a prior or a cap: so the factors multiply to their product, with the values of {scored.variations[0].name} and of the variation{goal && <> for the goal {goal.name}</>}.<Help of="cause" /></p>
     </details>
   );
 }

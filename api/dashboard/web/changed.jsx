@@ -13,7 +13,7 @@ import { Cell } from "./table.jsx";
 /** @import { Route } from "./route.js" */
 /** @import { Effect, Prior, Results, Subject } from "./types.d.ts" */
 
-/** Change is a setting of a report. Its uplift without the setting is that of the report at
+/** Change is a setting of a report. Its lift without the setting is that of the report at
  * a path, or the observed one.
  * @typedef {{ name: string, of?: string, what: string, without?: string, observed?: boolean }} Change */
 
@@ -37,18 +37,18 @@ function changesOf({ checks, variations }, subject, route) {
   if (window.earlierVisitors > 0) found.push({ name: "Exposed before the window", of: "earlier", what: `${count(window.earlierVisitors)} visitors are excluded.` });
   if (cap?.amount) found.push({ name: "Cap", of: "cap", what: `At most ${money(cap.amount)} counts for a visitor (${cap.rule}). ${count(cap.visitors)} visitors lose ${money(cap.valueRemoved)} in all.`, without: report([...asked.filter(([n]) => n !== "cap"), ["cap", noCap]]) });
   if (outliers) found.push({ name: "Outliers", of: "outliers", what: `${count(outliers.removed)} goal events are excluded.`, without: report(asked.filter(([n]) => n !== zScore)) });
-  if (prior) found.push({ name: "Prior", of: "prior", what: `Normal, mean ${percent(prior.mean)}, standard deviation ${percent(prior.standardDeviation)}, ${originOf(prior)}. It shrinks the uplift.`, observed: true });
+  if (prior) found.push({ name: "Prior", of: "prior", what: `Normal, mean ${percent(prior.mean)}, standard deviation ${percent(prior.standardDeviation)}, ${originOf(prior)}. It shrinks the lift.`, observed: true });
   if (segment.length > 0) found.push({ name: "Filters", what: "Only matching visitors count.", without: report(asked.filter(([n]) => !segment.includes(n))) });
   return found;
 }
 
 /** @param {{ effect: Effect | undefined, observed?: boolean }} props */
-const Uplift = ({ effect, observed }) => {
+const Lift = ({ effect, observed }) => {
   const value = observed ? effect?.observed : effect?.value;
   return <><Num value={value}>{lift(value, effect?.interval)}</Num>{!observed && <small>{liftSpan(effect?.interval)}</small>}</>;
 };
 
-/** Rows are the variations with their uplifts with and without a setting.
+/** Rows are the variations with their lifts with and without a setting.
  * @param {{ change: Change, results: Results }} props */
 function Rows({ change, results }) {
   /** @type {Answer<Results>} */
@@ -61,14 +61,14 @@ function Rows({ change, results }) {
       <tr key={v.id} role="row" data-change={change.name}>
         <th role="rowheader" scope="row">{change.name}{change.of && <Help of={change.of} />}<small><Mark index={v.index} />{"\u00a0"}{v.name}</small></th>
         <Cell label="Effect" class="two">{change.what}</Cell>
-        <Cell label="Uplift" class="n"><Uplift effect={v.comparison.improvement} /></Cell>
-        <Cell label="Uplift without it" class="n">{before && !still ? <Uplift effect={before} observed={change.observed} /> : <span class="quiet">{missing}</span>}</Cell>
+        <Cell label="Lift" class="n"><Lift effect={v.comparison.improvement} /></Cell>
+        <Cell label="Lift without it" class="n">{before && !still ? <Lift effect={before} observed={change.observed} /> : <span class="quiet">{missing}</span>}</Cell>
       </tr>
     );
   })}</>;
 }
 
-const heads = ["Setting", "Effect", "Uplift", "Uplift without it"];
+const heads = ["Setting", "Effect", "Lift", "Lift without it"];
 
 /** Changed lists what the report applies beyond counting all events. It requests the
  * reports without them once it is opened.

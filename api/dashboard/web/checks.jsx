@@ -22,15 +22,15 @@ function Check({ good, open, title, of, more, children }) {
 
 const srm = "Sample ratio mismatch (SRM)";
 
-/** @param {{ results: Results, subject: Subject, route: Route }} props */
-function SampleRatio({ results, subject, route }) {
+/** @param {{ results: Results, subject: Subject, route: Route, bayesian: boolean }} props */
+function SampleRatio({ results, subject, route, bayesian }) {
   const { variations, checks: { sampleRatio: check, splitCause: cause } } = results;
   if (!check) return null;
   if (check.pValue === null) return <Check open title={srm} of="split">Not available: {why(check.reason)}.</Check>;
   return (
     <Check good={!check.mismatch} title={srm} of="split" more={<>{cause && <Cause {...{ cause, variations }} />}<SplitOverTime {...{ results, subject, route }} /></>}>
       {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "No mismatch: the split of visitors matches the configured shares. "}
-      {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
+      {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}{!bayesian && <>; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span></>}.
     </Check>
   );
 }
@@ -49,7 +49,7 @@ export function Checks({ results, subject, route }) {
   return (
     <Part id="health" title="Health" open={failed}>
       <ul class="checks">
-        <SampleRatio {...{ results, subject, route }} />
+        <SampleRatio {...{ results, subject, route }} bayesian={results.methodology === "bayesian"} />
         {silent.map(({ code, message }) => <Check key={message} title={days[code]}>{message[0].toUpperCase() + message.slice(1)}.</Check>)}
         <Check good={!several.warning} title="Multi-exposed visitors" of="multiExposed">
           {several.visitors === 0 ? "None." : <><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)}) saw more than one variation. {several.rule === "exclude" ? "They are excluded." : "They count for the first variation they saw."}</>}
@@ -93,8 +93,8 @@ export function Progress({ results, scored }) {
         {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, {power.daysRemaining > 365 ? "more than a year at this traffic: " : "about "}<b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
       <Looks results={results} />
       {scored && <Waiting scored={scored} />}
-      <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far<Help of="detectable" />: {percent(power.minimumDetectableEffect)}. </>}
-        {power.power !== null && <>Power for the planned uplift<Help of="power" />: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
+      <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable lift so far<Help of="detectable" />: {percent(power.minimumDetectableEffect)}. </>}
+        {power.power !== null && <>Power for the planned lift<Help of="power" />: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
     </Part>
   );
 }

@@ -1,66 +1,53 @@
 // @ts-check
 import { query } from "./api.js";
-import { Chips, NewFilter, dates, described } from "./filters.jsx";
+import { described } from "./filters.jsx";
 import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
-import { count, lift, liftSpan, metric } from "./format.js";
+import { count } from "./format.js";
 import { useAnswer } from "./hooks.js";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
-import { Route } from "./route.js";
-import { Cell, Verdict } from "./table.jsx";
-import { nameOf, why } from "./words.js";
+import { Minus } from "./segments.jsx";
+import { Cell, Lift, Verdict } from "./table.jsx";
+import { nameOf, liftIn } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
-/** @import { Go, Results, Scale, Subject } from "./types.d.ts" */
+/** @import { Route } from "./route.js" */
+/** @import { Comparison, Results, Scale, Subject } from "./types.d.ts" */
 
-/** everybody is the segment without filters in the parameter versus. */
-export const everybody = "all";
+/** Row is a variation among the visitors of the segment, or among all others.
+ * @param {{ who: string, segment: boolean, name: string, index: number, visitors: number, control: number, comparison: Comparison, scale: Scale, label: string }} props */
+const Row = ({ who, segment, name, index, visitors, control, comparison: c, scale, label }) => (
+  <tr role="row" data-segment={who}>
+    <th role="rowheader" scope="row">{who}<small><Mark index={index} />{"\u00a0"}{name}</small></th>
+    <Cell label="Visitors" class="n"><Num value={visitors}>{count(visitors)}</Num><small>and <Num value={control}>{count(control)}</Num></small></Cell>
+    <Cell label={label} class="n two"><Lift effect={c.improvement} /></Cell>
+    <Cell label="Minus others" class={segment ? "n two" : "n none"}>{segment && <Minus complement={c.complement} />}</Cell>
+    <Cell label="Interval" class="wide"><ForestRow scale={scale} comparison={{ ...c, sequential: undefined }} index={index} name={`${who}, ${name}`} /></Cell>
+    <Cell label="Verdict" class={segment ? "two" : "none"}>{segment && <Verdict comparison={c} />}</Cell>
+  </tr>
+);
 
-/** Row is a variation in one of the segments.
- * @param {{ segment: string, results: Results, index: number, scale: Scale }} props */
-function Row({ segment, results, index, scale }) {
-  const name = results.compareMetric || "goalConversionRate", control = results.variations[0], own = results.variations[index], c = own.comparison;
-  if (!c) return null;
-  return (
-    <tr role="row" data-segment={segment}>
-      <th role="rowheader" scope="row">{segment}<small><Mark index={index} />{"\u00a0"}{own.name}</small></th>
-      <Cell label="Visitors" class="n"><Num value={own.visitors}>{count(own.visitors)}</Num><small><Num value={control.visitors}>{count(control.visitors)}</Num> in {control.name}</small></Cell>
-      <Cell label={control.name} class="n"><Num value={control.metrics[name].value}>{metric(name, control.metrics[name].value, control.metrics[name].interval)}</Num></Cell>
-      <Cell label={own.name} class="n"><Num value={own.metrics[name].value}>{metric(name, own.metrics[name].value, own.metrics[name].interval)}</Num></Cell>
-      <Cell label="Uplift" class="n two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b><small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
-      <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={c} index={index} name={`${segment}, ${own.name}`} /></Cell>
-      <Cell label="Verdict" class="two"><Verdict comparison={c} conclusion={results.conclusion} /></Cell>
-    </tr>
-  );
-}
-
-/** Compare shows the report of the current filters beside that of another segment, which
- * has the same goal, metric and dates.
- * @param {{ subject: Subject, results: Results, route: Route, go: Go }} props */
-export function Compare({ subject, results, route, go }) {
-  const versus = route.get("versus");
-  const other = new Route(versus === everybody ? "" : versus ?? "");
-  const shared = route.asked.filter(([n]) => n !== "dimension" && (!n.startsWith("filters[") || dates.includes(n)));
-  const path = versus !== undefined && subject.path + "/results" + query([...shared, ...other.filters]);
+/** Compare shows the visitors that the filters select beside all other visitors.
+ * @param {{ subject: Subject, route: Route }} props */
+export function Compare({ subject, route }) {
+  const who = described(route), possible = who !== "all visitors" && !route.get("filters[zScore]");
   /** @type {Answer<Results>} */
-  const { body, error, again } = useAnswer(path);
-  if (versus === undefined) return null;
-  /** @type {Go} */
-  const change = (next) => go(route.with("versus", (typeof next === "string" ? next : next.address).slice(2) || everybody));
-  const both = [[described(route), results], ...(body ? [[described(other), body]] : [])].map(([segment, r]) => ({ segment: String(segment), results: /** @type {Results} */ (r) }));
-  const scale = liftScale(both.flatMap(({ results: r }) => r.variations.flatMap((v) => v.comparison ?? [])));
-  const name = nameOf(results.compareMetric, results.conversionWindow), heads = ["Segment", "Visitors", results.variations[0].name, "Variation", "Uplift", "Uplift with intervals", "Verdict"];
+  const { body, error, again } = useAnswer(possible && subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["complement", "true"]]), { every: 30000 });
+  const rows = (body?.variations ?? []).flatMap(({ name, visitors, comparison: c }, index, [control]) => (c?.complement ? [
+    { who, segment: true, name, index, visitors, control: control.visitors, comparison: c },
+    { who: "all other visitors", segment: false, name, index, visitors: c.complement.visitors, control: c.complement.controlVisitors, comparison: { ...c, improvement: c.complement.improvement } },
+  ] : []));
+  if (!possible || (body && rows.length === 0)) return null;
+  const scale = liftScale(rows.map((r) => ({ ...r.comparison, sequential: undefined })));
   return (
     <section aria-labelledby="compare">
-      <div class="head"><h2 id="compare">{name}: {described(route)} against {described(other)}</h2><button type="button" onClick={() => go(route.without("versus"))}>Close comparison</button></div>
-      <div class="controls"><NewFilter subject={subject} route={other} go={change} /><Chips route={other} go={change} /></div>
+      <div class="head"><h2><span id="compare">{who[0].toUpperCase() + who.slice(1)} against all other visitors</span>{body && <small>{nameOf(body.compareMetric, body.conversionWindow)}</small>}</h2></div>
       {error && <Fault error={error} again={again} />}
-      {!body && !error && <Loading what="the other segment" />}
-      <table class="cards" role="table" aria-labelledby="compare">
-        <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < 5 ? "n" : undefined}>{h}</th>)}</tr></thead>
-        <tbody role="rowgroup">{results.variations.flatMap((_, index) => both.map(({ segment, results: r }, i) => r.variations[index] && <Row key={index + " " + i} {...{ segment, index, scale }} results={r} />))}</tbody>
-        <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={5} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" /></tr></tfoot>
-      </table>
-      <p class="quiet">Two verdicts that differ do not show that the segments differ. Each verdict is that of its own visitors.</p>
+      {!body && !error && <Loading what="all other visitors" />}
+      {body && <table class="cards scorecard" role="table" aria-labelledby="compare">
+        <thead role="rowgroup"><tr role="row">{["Visitors of", "Visitors", liftIn(body), "Minus others", `Lift with ${body.significanceLevel}\u00a0% interval`, "Verdict"].map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < 4 ? "n" : undefined}>{h}</th>)}</tr></thead>
+        <tbody role="rowgroup">{rows.map((r) => <Row key={r.index + r.who} {...r} scale={scale} label={liftIn(body)} />)}</tbody>
+        <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={4} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" /></tr></tfoot>
+      </table>}
     </section>
   );
 }

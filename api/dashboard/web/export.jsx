@@ -8,7 +8,7 @@ import { plotOf } from "./plot.js";
 /** @import { PlotRow } from "./plot.js" */
 
 /** Export shows the API requests of the report and of its visitors, saves the results as CSV and the plot of the
- * uplifts as SVG, and prints the page.
+ * lifts as SVG, and prints the page.
  * @param {{ path: string, title: string, view: string | undefined, plot: boolean }} props */
 export function Export({ path, title, view, plot }) {
   const [shown, show] = useState(/** @type {{ saved?: string, error?: Problem } | undefined} */ (undefined));
@@ -59,7 +59,7 @@ const nameOf = (path) => decodeURIComponent(path).replace("/v1/", "").replaceAll
  * @returns {PlotRow | undefined} */
 function plotted(row) {
   const plot = row.querySelector("svg.forest-row"), [name, about] = [row.querySelector("th")?.firstChild?.textContent ?? "", row.querySelector("th small")?.textContent ?? ""];
-  return plot ? { plot, name: `${name.trim()} (${about})`, uplift: row.querySelector("td[data-label=Uplift] b")?.textContent ?? "" } : undefined;
+  return plot ? { plot, name: `${name.trim()} (${about})`, lift: row.querySelector("td[data-label=Lift] b")?.textContent ?? "" } : undefined;
 }
 
 /** save downloads a text and returns the file name.

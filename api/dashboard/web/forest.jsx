@@ -45,7 +45,7 @@ function Span({ scale, interval, y, thin }) {
   );
 }
 
-/** ForestRow shows an uplift with its interval, that of the last look, and the margin of a
+/** ForestRow shows a lift with its interval, that of the last look, and the margin of a
  * guardrail.
  * @param {{ scale: Scale, comparison: Comparison, index: number, name: string, margin?: number }} props */
 export function ForestRow({ scale, comparison, index, name, margin }) {
@@ -53,7 +53,7 @@ export function ForestRow({ scale, comparison, index, name, margin }) {
   const look = comparison.sequential?.improvement;
   const y = look ? 11 : 16;
   return (
-    <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={`${name}: uplift ${lift(value, interval)}, interval ${liftSpan(interval)}${margin === undefined ? "" : `, margin ${tick(margin)}`}`}>
+    <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={`${name}: lift ${lift(value, interval)}, interval ${liftSpan(interval)}${margin === undefined ? "" : `, margin ${tick(margin)}`}`}>
       <line class="zero" x1={scale.at(0) + "%"} x2={scale.at(0) + "%"} y1="0" y2="32" />
       {margin !== undefined && <line class="margin" x1={scale.at(margin) + "%"} x2={scale.at(margin) + "%"} y1="0" y2="32" />}
       <Span scale={scale} interval={interval} y={y} />

@@ -72,7 +72,7 @@ export const percent = (x, d = 1) => (x === null || x === undefined ? nothing : 
  * @param {number} x @param {number} d */
 export const signedPercent = (x, d) => (x > 0 ? "+" : "") + percent(x, d);
 
-/** lift formats an uplift with the decimals that its interval permits.
+/** lift formats a lift with the decimals that its interval permits.
  * @param {Optional} x @param {Interval | null} [interval] */
 export const lift = (x, interval) => (x === null || x === undefined ? nothing : signedPercent(x, percentDecimals(half(interval))));
 
@@ -84,9 +84,17 @@ function span(interval, write) {
   return `${low === null ? "-∞" : write(low)} to ${high === null ? "+∞" : write(high)}`;
 }
 
-/** liftSpan formats the interval of an uplift.
+/** liftSpan formats the interval of a lift.
  * @param {Interval | null} [interval] */
 export const liftSpan = (interval) => span(interval, (x) => lift(x, interval));
+
+/** points formats a difference of lifts in percentage points, with the decimals that its interval permits.
+ * @param {Optional} x @param {Interval | null} [interval] */
+export const points = (x, interval) => lift(x, interval).replace("%", "points");
+
+/** pointsSpan formats the interval of a difference of lifts.
+ * @param {Interval | null} [interval] */
+export const pointsSpan = (interval) => liftSpan(interval).replaceAll("\u00a0%", "");
 
 /** text keeps numbers and their units on one line.
  * @param {string} words */

@@ -15,13 +15,17 @@ export function Help({ of }) {
   );
 }
 
-const sorted = Object.values(terms).sort(([a], [b]) => a.localeCompare(b, "en"));
+const sorted = Object.entries(terms).sort(([, [a]], [, [b]]) => a.localeCompare(b, "en"));
+
+/** The terms of each method. */
+const frequentist = ["lastLook", "pValue", "qValue", "intervals", "secondary"], bayesian = ["chance", "prior"];
 
 /** Glossary lists all terms. On narrow screens, where tables have no heads, it replaces
- * their buttons. */
-export const Glossary = () => (
+ * their buttons.
+ * @param {{ bayesian?: boolean }} props */
+export const Glossary = ({ bayesian: only }) => (
   <details class="part glossary">
     <summary><h2>Terms</h2></summary>
-    <dl>{sorted.map(([title, meaning]) => <div key={title}><dt>{title}</dt><dd>{meaning}</dd></div>)}</dl>
+    <dl>{sorted.filter(([term]) => !(only ? frequentist : bayesian).includes(term)).map(([, [title, meaning]]) => <div key={title}><dt>{title}</dt><dd>{meaning}</dd></div>)}</dl>
   </details>
 );

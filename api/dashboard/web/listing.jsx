@@ -82,7 +82,7 @@ function Row({ item, scale, acting, go, link, worthOf }) {
       <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>{kind(item.type)} {item.key ?? item.id}{status?.experimentId && <>, experiment {status.experimentId}</>}{about && <> · {about}</>}</small></th>
       <Cell label="Decision" class="two"><Of item={item} /></Cell>
       <Cell label="Worth a month" class={"n two" + (worth.worth?.expected ? "" : " none")}><Worth {...worth} /></Cell>
-      <Cell label="Uplift" class="n two">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : status.lift.reason === "TOO_EARLY" ? "no look yet" : "no interval"}</small></> : <span class="quiet">–</span>}</Cell>
+      <Cell label="Lift" class="n two">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : status.lift.reason === "TOO_EARLY" ? "no look yet" : "no interval"}</small></> : <span class="quiet">–</span>}</Cell>
       <Cell label="Interval" class={effect ? "wide" : "wide none"}>{effect && <ForestRow scale={scale} comparison={effect} index={1} name={item.name} />}</Cell>
       <Cell label="Visitors" class="n"><Num value={status?.visitors}>{count(status?.visitors)}</Num></Cell>
       <Cell label="Days" class="n"><Num value={status?.days}>{count(status?.days)}</Num></Cell>
@@ -93,7 +93,7 @@ function Row({ item, scale, acting, go, link, worthOf }) {
 }
 
 /** @type {[string, string, string?][]} */
-const heads = [["Name", "name"], ["Decision", ""], ["Worth a month", "", "n"], ["Uplift", "lift", "n"], ["Interval of the last look", "", "wide"], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
+const heads = [["Name", "name"], ["Decision", ""], ["Worth a month", "", "n"], ["Lift", "lift", "n"], ["Interval of the last look", "", "wide"], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
 
 /** Heads are the column heads. Those that sort are buttons.
  * @param {{ route: Route, go: Go }} props */

@@ -26,8 +26,8 @@ export function Since({ at, looks }) {
 /** figures returns an effect with its interval as text.
  * @param {{ difference: Effect, improvement: Effect }} effect @param {Results} results */
 function figures({ difference, improvement }, { compareMetric, significanceLevel }) {
-  const kind = `${significanceLevel}\u00a0% interval`, relative = improvement.observed ?? improvement.value;
-  if (relative !== null && improvement.interval) return `uplift ${lift(relative, improvement.interval)} (${kind} ${liftSpan(improvement.interval)})`;
+  const kind = `${significanceLevel}\u00a0% interval`, relative = improvement.value;
+  if (relative !== null && improvement.interval) return `lift ${lift(relative, improvement.interval)} (${kind} ${liftSpan(improvement.interval)})`;
   const rate = isRate(compareMetric ?? "");
   /** @param {number | null} x */
   const write = (x) => (x === null ? "open" : rate ? number(100 * x, 2) + "\u00a0points" : money(x));
@@ -42,19 +42,20 @@ export function Decided({ results }) {
   const c = results.conclusion, look = results.looks?.find((l) => l.number === c?.look);
   const then = look?.variations.find((v) => v.id === c?.variationId), today = results.variations.find((v) => v.id === c?.variationId)?.comparison;
   if (!look || !then || !today || then.difference.value === (today.difference.observed ?? today.difference.value)) return null;
+  const { bayesian, improvement } = today;
   return (
     <dl id="decided" class="quiet">
-      <dt>Decided at look {look.number}, <span class="at">{lastDay(look.end)}</span></dt><dd>{figures(then, results)}, p = {probability(then.pValue)}</dd>
-      <dt>Today</dt><dd>{figures(today, results)}</dd>
+      <dt>Decided at look {look.number}, <span class="at">{lastDay(look.end)}</span></dt><dd>{bayesian ? <>observed lift {lift(then.improvement.value, then.improvement.interval)}, chance to beat control {chance(then.chanceToBeatControl)}</> : <>{figures(then, results)}, p = {probability(then.pValue)}</>}</dd>
+      <dt>Today</dt><dd>{bayesian && <>observed lift {lift(improvement.observed, improvement.interval)}, expected </>}{figures(today, results)}{bayesian && <>, chance to beat control {chance(bayesian.chanceToBeatControl)}</>}</dd>
     </dl>
   );
 }
 
-/** Shown is the effect of a variation at a look.
- * @param {{ variation: LookVariation, name: string }} props */
-function Shown({ variation: { improvement, difference, reason }, name }) {
+/** Shown is the effect of a variation at a look. Beside a chance, it has no interval, which is that of another method.
+ * @param {{ variation: LookVariation, name: string, bayesian: boolean }} props */
+function Shown({ variation: { improvement, difference, reason }, name, bayesian }) {
   if (reason) return <span class="quiet">{why(reason)}</span>;
-  if (improvement.value !== null) return <><Num value={improvement.value}>{lift(improvement.value, improvement.interval)}</Num> <small>{liftSpan(improvement.interval)}</small></>;
+  if (improvement.value !== null) return <><Num value={improvement.value}>{lift(improvement.value, improvement.interval)}</Num> {!bayesian && <small>{liftSpan(improvement.interval)}</small>}</>;
   return <><Num value={difference.value}>{metric(name, difference.value, difference.interval)}</Num> <small>difference</small></>;
 }
 
@@ -79,28 +80,29 @@ function Boundary({ looks, id, index, name }) {
 /** Looks shows how far the plan is, and a table of all looks.
  * @param {{ results: Results }} props */
 export function Looks({ results }) {
-  const { looks, nextLook, variations, methodology } = results;
+  const { looks, nextLook, variations, methodology, conclusion, significanceLevel: level } = results;
   if (!looks) return null;
   const last = looks.at(-1), several = variations.length > 2, bayesian = methodology === "bayesian";
   return (
     <>
       <p><span id="looks">{last ? <>Look {last.number} on <span class="at">{lastDay(last.end)}</span>, after {percent(last.tau, 0)} of the plan.</> : "No look yet."}{nextLook && <> Next look on <NextLook nextLook={nextLook} />.</>}</span><Help of="look" /></p>
+      {bayesian && <p class="quiet" id="rule">A look decides if the chance to beat control is above {50 + level / 2}{"\u00a0"}% or below {50 - level / 2}{"\u00a0"}%, and if the weekly test of the observed lift agrees: chances alone, read each week, would name too many winners.</p>}
       {last && (
         <details id="all-looks">
           <summary>Show all looks</summary>
-          <p class="quiet">z compares a variation with {variations[0].name}. A look is significant if z reaches a bound (dashed), which gets lower as the plan advances.</p>
-          {variations.map(({ id, name, comparison }, index) => comparison && <div key={id}>{several && <p class="who"><Mark index={index} />{"\u00a0"}{name}</p>}<Boundary {...{ looks, id, index, name }} /></div>)}
-          <DataTable label="Looks" heads={["Look, date", "Visitors", ...(several ? ["Variation"] : []), `Uplift with ${results.significanceLevel}\u00a0% interval`, "z (bound)", "p", ...(bayesian ? ["Chance to beat control"] : []), "Significant"]}>
+          {!bayesian && <p class="quiet">z compares a variation with {variations[0].name}. A look is significant if z reaches a bound (dashed), which gets lower as the plan advances.</p>}
+          {!bayesian && variations.map(({ id, name, comparison }, index) => comparison && <div key={id}>{several && <p class="who"><Mark index={index} />{"\u00a0"}{name}</p>}<Boundary {...{ looks, id, index, name }} /></div>)}
+          <DataTable label="Looks" heads={["Look, date", "Visitors", ...(several ? ["Variation"] : []), ...(bayesian ? ["Observed lift", "Chance to beat control", "Decided"] : [`Lift with ${level}\u00a0% interval`, "z (bound)", "p", "Significant"])]}>
             {looks.flatMap((look) => look.variations.map((v) => {
               const index = variations.findIndex(({ id }) => id === v.id);
               return (
                 <tr key={look.number + " " + v.id} data-look={look.number}>
                   <th scope="row">{look.number}<small>{lastDay(look.end)}</small></th><td><Num value={look.visitors}>{count(look.visitors)}</Num></td>
                   {several && <td><Mark index={index} />{"\u00a0"}{variations[index]?.name}</td>}
-                  <td><Shown variation={v} name={results.compareMetric ?? "goalConversionRate"} /></td>
-                  <td><Num value={v.z}>{money(v.z)}</Num> <small>({money(v.criticalValue)})</small></td><td><Num value={v.pValue}>{probability(v.pValue)}</Num></td>
-                  {bayesian && <td><Num value={v.chanceToBeatControl}>{chance(v.chanceToBeatControl)}</Num></td>}
-                  <td>{v.significant ? <b>yes</b> : "no"}</td>
+                  <td><Shown variation={v} bayesian={bayesian} name={results.compareMetric ?? "goalConversionRate"} /></td>
+                  {bayesian ? <td><Num value={v.chanceToBeatControl}>{chance(v.chanceToBeatControl)}</Num></td>
+                    : <><td><Num value={v.z}>{money(v.z)}</Num> <small>({money(v.criticalValue)})</small></td><td><Num value={v.pValue}>{probability(v.pValue)}</Num></td></>}
+                  <td>{(bayesian ? conclusion?.look === look.number && conclusion.variationId === v.id : v.significant) ? <b>yes</b> : "no"}</td>
                 </tr>
               );
             }))}

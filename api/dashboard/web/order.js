@@ -5,10 +5,10 @@ import { bounded } from "./points.js";
 /** @import { Effect, Order, Segment } from "./types.d.ts" */
 
 /** Whether the first click on a column sorts in descending order. */
-export const first = { value: false, visitors: true, uplift: true };
+export const first = { value: false, visitors: true, lift: true };
 
-/** @type {Record<"visitors" | "uplift", (segment: Segment) => number | null>} */
-const keys = { visitors: (s) => s.cell.totals.visitors, uplift: (s) => s.comparison.improvement.value };
+/** @type {Record<"visitors" | "lift", (segment: Segment) => number | null>} */
+const keys = { visitors: (s) => s.cell.totals.visitors, lift: (s) => s.comparison.improvement.value };
 
 /** sorted returns the segments in an order. Segments without a number are last. Equal
  * segments keep their order.
@@ -24,7 +24,7 @@ export function sorted(segments, { by, down }) {
   });
 }
 
-/** reach returns the values that the scale of the uplifts contains: all uplifts, and
+/** reach returns the values that the scale of the lifts contains: all lifts, and
  * their intervals up to twice the median width. Longer intervals, of small segments,
  * would hide the others.
  * @param {Effect[]} effects */

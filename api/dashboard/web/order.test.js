@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { reach, sorted } from "./order.js";
 
-const segment = (value, visitors, uplift) => ({ cell: { value, totals: { visitors } }, comparison: { improvement: { value: uplift, interval: null } } });
+const segment = (value, visitors, lift) => ({ cell: { value, totals: { visitors } }, comparison: { improvement: { value: lift, interval: null } } });
 const segments = [segment("v10", 300, null), segment("v2", 200, -0.1), segment("(none)", 100, 0.2)];
 const values = (order) => sorted(segments, order).map((s) => s.cell.value);
 
@@ -12,9 +12,9 @@ test("visitors sort in both directions", () => {
   assert.deepEqual(values({ by: "visitors", down: true }), ["v10", "v2", "(none)"]);
   assert.deepEqual(values({ by: "visitors", down: false }), ["(none)", "v2", "v10"]);
 });
-test("a missing uplift is last in both directions", () => {
-  assert.deepEqual(values({ by: "uplift", down: true }), ["(none)", "v2", "v10"]);
-  assert.deepEqual(values({ by: "uplift", down: false }), ["v2", "(none)", "v10"]);
+test("a missing lift is last in both directions", () => {
+  assert.deepEqual(values({ by: "lift", down: true }), ["(none)", "v2", "v10"]);
+  assert.deepEqual(values({ by: "lift", down: false }), ["v2", "(none)", "v10"]);
 });
 test("sorting keeps the given list", () => assert.equal(segments[0].cell.value, "v10"));
 
@@ -23,4 +23,4 @@ test("a scale cuts an interval that is much wider than the others", () => {
   assert.equal(Math.max(...ends), 1.4);
   assert.ok(Math.min(...ends) >= -0.4);
 });
-test("no uplift has no ends", () => assert.deepEqual(reach([{ value: null, interval: null }]), []));
+test("no lift has no ends", () => assert.deepEqual(reach([{ value: null, interval: null }]), []));

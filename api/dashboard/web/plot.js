@@ -1,7 +1,7 @@
 // @ts-check
-// The plot of uplifts as an SVG file that stands alone.
+// The plot of lifts as an SVG file that stands alone.
 
-/** @typedef {{ plot: Element, name: string, uplift: string }} PlotRow */
+/** @typedef {{ plot: Element, name: string, lift: string }} PlotRow */
 
 const space = "http://www.w3.org/2000/svg";
 const sizes = { width: 900, label: 330, figure: 100, row: 40, head: 70 };
@@ -28,7 +28,7 @@ function copied(element) {
   return copy;
 }
 
-/** plotOf returns an SVG document with a title, a line about the view and one row for each uplift. Texts are
+/** plotOf returns an SVG document with a title, a line about the view and one row for each lift. Texts are
  * escaped by the serializer.
  * @param {PlotRow[]} rows @param {string} title @param {string} view */
 export function plotOf(rows, title, view) {
@@ -39,10 +39,10 @@ export function plotOf(rows, title, view) {
   put(root, "rect", { width: "100%", height: "100%", fill: getComputedStyle(document.querySelector("section") ?? document.body).backgroundColor });
   put(root, "text", { x: 16, y: 30, fill: ink.color, "font-size": 17, "font-weight": 600 }, title);
   put(root, "text", { x: 16, y: 52, fill: ink.color, "font-size": 13 }, view);
-  rows.forEach(({ plot, name, uplift }, i) => {
+  rows.forEach(({ plot, name, lift }, i) => {
     const y = sizes.head + i * sizes.row;
     put(root, "text", { x: 16, y: y + 20, fill: ink.color, "font-size": 13 }, name);
-    put(root, "text", { x: sizes.label + sizes.figure - 16, y: y + 20, fill: ink.color, "text-anchor": "end", "font-size": 13, "font-weight": 600 }, uplift);
+    put(root, "text", { x: sizes.label + sizes.figure - 16, y: y + 20, fill: ink.color, "text-anchor": "end", "font-size": 13, "font-weight": 600 }, lift);
     const place = copied(plot);
     for (const [key, value] of Object.entries({ x: sizes.label + sizes.figure, y, width: sizes.width - sizes.label - sizes.figure - 20, height: 32 })) place.setAttribute(key, String(value));
     root.append(place);

@@ -57,7 +57,7 @@ export function marksOf({ looks = [], nextLook }, points) {
   return marks.filter(({ at, next }) => at >= first && at <= (next ? 2 * last - first : last));
 }
 
-/** beamsOf returns the intervals of the uplifts at the looks. Looks without an interval have
+/** beamsOf returns the intervals of the lifts at the looks. Looks without an interval have
  * none.
  * @param {Pick<Results, "looks" | "variations">} results
  * @returns {Beam[]} */

@@ -1,6 +1,6 @@
 // @ts-check
 import { query, session } from "./api.js";
-import { Answer as Answered } from "./answer.jsx";
+import { Answer as Answered, Exploration } from "./answer.jsx";
 import { Changed } from "./changed.jsx";
 import { Checks, Progress } from "./checks.jsx";
 import { Compare } from "./compare.jsx";
@@ -68,6 +68,10 @@ export function Results({ subject, route, go }) {
   /** @type {Answer<Report>} */
   const { body: results, error, loading, stale, again } = useAnswer(subject.path + "/results" + query(whole(route)));
   const scorecard = useScorecard(subject, route), scored = scorecard.body;
+  // An exploration is shown beside the decision about all visitors.
+  const exploring = subject.kind !== "widget" && scored && !scored.decision;
+  /** @type {Answer<Report>} */
+  const { body: decided } = useAnswer(exploring && subject.path + "/results" + query([...route.plain.asked, ["scorecard", "true"]]), { every: slow });
   /** @type {Answer<Website[]>} */
   const websites = useAnswer(!session.shared && "/v1/websites", { every: 60000 });
   const website = session.shared ?? websites.body?.find((w) => String(w.id) === route.get("websiteId")) ?? (websites.body?.length === 1 ? websites.body[0] : undefined);
@@ -84,7 +88,7 @@ export function Results({ subject, route, go }) {
       {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
       {results && (stale || results.stale) && <Stale results={results} />}
       {!ready && (loading || results) && !error && <div class="conclusion"><Loading what="results" /></div>}
-      {ready && <Answered results={results} scored={scored} />}
+      {ready && (exploring ? <Exploration results={results} decided={decided} all={follow(go, route.plain.address)} /> : <Answered results={results} scored={scored} />)}
       {ready && results.conclusion && !empty && <TrustStrip results={results} scored={scored} />}
       {(ready || error) && <Controls {...{ subject, route, go, scored }} timezone={website?.timezone} />}
       {ready && (
@@ -94,8 +98,8 @@ export function Results({ subject, route, go }) {
           {!empty && subject.kind !== "widget" && <Scorecard answer={scorecard} />}
           {subject.kind === "widget" && <Variations {...{ results, pictured, subject, route }} />}
           {!empty && <OverTime {...{ subject, route, go }} />}
+          {subject.kind !== "widget" && !empty && <Compare {...{ subject, route }} />}
           {subject.kind !== "widget" && (!empty || route.get("dimension")) && <Segments {...{ subject, route, go }} />}
-          {subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}
           <div class="parts">
             {subject.kind !== "widget" && <Variations {...{ results, pictured, subject, route }} />}
             <Posterior results={results} />
@@ -103,7 +107,7 @@ export function Results({ subject, route, go }) {
             <Checks {...{ subject, results, route }} />
             {!empty && <Progress results={results} scored={scored} />}
             <Export path={path} title={detail.body?.name ?? "Lifthouse"} view={view} plot={!empty && subject.kind !== "widget"} />
-            <Glossary />
+            <Glossary bayesian={results.methodology === "bayesian"} />
           </div>
         </div>
       )}

@@ -5,8 +5,8 @@ import { count, decimals, half, isRate, lift, metric, money, number, probability
 import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { Help } from "./help.jsx";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
-import { Cell } from "./table.jsx";
-import { guardrails, nameOf, roles, verdicts, why } from "./words.js";
+import { Cell, Verdict } from "./table.jsx";
+import { guardrails, nameOf, roles, liftIn, verdictOf, why } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Comparison, Interval, Results, Scale, ScorecardRow, ScorecardVariation } from "./types.d.ts" */
@@ -21,7 +21,7 @@ export function Scorecard({ answer: { body, error, loading, again } }) {
     <section aria-labelledby="scorecard" aria-busy={loading}>
       <div class="head"><h2 id="scorecard">Why</h2>
         <div class="checkboxes"><label class="inline check"><input type="checkbox" name="absolute" checked={absolute} onChange={(e) => setAbsolute(e.currentTarget.checked)} /> Absolute differences</label>
-          <label class="inline check"><input type="checkbox" name="looks" checked={looks} onChange={(e) => setLooks(e.currentTarget.checked)} /> Intervals of the looks</label></div></div>
+          {body?.methodology !== "bayesian" && <label class="inline check"><input type="checkbox" name="looks" checked={looks} onChange={(e) => setLooks(e.currentTarget.checked)} /> Intervals of the looks</label>}</div></div>
       <Cause scored={body} />
       {error && <Fault error={error} again={again} />}
       {rows && body ? <Rows rows={rows} results={body} {...{ absolute, looks }} /> : loading && <Loading what="the scorecard" />}
@@ -29,7 +29,7 @@ export function Scorecard({ answer: { body, error, loading, again } }) {
   );
 }
 
-/** Change is the uplift or the difference of a row, with its interval and that of the last look.
+/** Change is the lift or the difference of a row, with its interval and that of the last look.
  * @param {{ row: ScorecardRow, comparison: Comparison, absolute: boolean, looks: boolean }} props */
 function Change({ row, comparison: c, absolute, looks }) {
   const effect = absolute ? c.difference : c.improvement, look = looks && (absolute ? c.sequential?.difference : c.sequential?.improvement);
@@ -42,6 +42,7 @@ function Change({ row, comparison: c, absolute, looks }) {
     <>
       <b><Num value={effect.value}>{write(effect.value, effect.interval)}{absolute && rate && effect.value !== null && "\u00a0points"}</Num></b>
       <small>{effect.interval ? ends(effect.interval) : effect.reason && why(effect.reason)}</small>
+      {effect.observed !== undefined && <small class="observed">observed <Num value={effect.observed}>{write(effect.observed, effect.interval)}</Num></small>}
       {look && <small class="of-look">{ends(look)}</small>}
     </>
   );
@@ -58,25 +59,25 @@ const marginOf = ({ row, v }) => (v.guardrail?.margin === undefined ? undefined 
 const Look = ({ comparison: { sequential: s } }) => (s ? <small>{[s.look && "look " + s.look, s.pValue === null && why(s.reason)].filter(Boolean).join(": ")}</small> : null);
 
 /** Row is one metric of a goal for one variation.
- * @param {{ compared: Compared, scale: Scale, several: boolean, absolute: boolean, looks: boolean }} props */
-function Row({ compared, scale, several, absolute, looks }) {
+ * @param {{ compared: Compared, scale: Scale, several: boolean, absolute: boolean, looks: boolean, exploring: boolean }} props */
+function Row({ compared, scale, several, absolute, looks, exploring }) {
   const { row, v, index, comparison: c } = compared, [control] = row.variations, decides = row.role === "primary" || row.role === "guardrail";
   return (
     <tr role="row" data-metric={row.metric} data-goal={row.goal?.id} data-role={row.role}>
       <th role="rowheader" scope="row">{nameOf(row.metric, row.conversionWindow)} <small>{row.goal?.name ?? "all goals"}, {roles[row.role]}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
       <Cell label="Control" class="n"><Num value={control.estimate.value}>{metric(row.metric, control.estimate.value, control.estimate.interval)}</Num></Cell>
       <Cell label="Value" class="n"><Num value={v.estimate.value}>{metric(row.metric, v.estimate.value, v.estimate.interval)}</Num></Cell>
-      <Cell label={absolute ? "Difference" : "Uplift"} class="n two"><Change {...{ row, absolute, looks }} comparison={c} /></Cell>
+      <Cell label={absolute ? "Difference" : "Lift"} class="n two"><Change {...{ row, absolute, looks }} comparison={c} /></Cell>
       <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={looks ? c : { ...c, sequential: undefined }} index={index} name={`${nameOf(row.metric, row.conversionWindow)}, ${v.name}`} margin={marginOf(compared)} /></Cell>
       {looks && <Cell label="p at the last look"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{decides && <Look comparison={c} />}{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>}
-      <Cell label="Result" class="two"><Outcome {...{ row, v }} comparison={c} /></Cell>
+      <Cell label="Result" class="two"><Outcome {...{ row, v, exploring }} comparison={c} /></Cell>
     </tr>
   );
 }
 
 const order = /** @type {const} */ (["primary", "guardrail", "secondary", "other"]);
 
-/** Rows is the table, grouped by role, on a common scale of uplifts.
+/** Rows is the table, grouped by role, on a common scale of lifts.
  * @param {{ rows: ScorecardRow[], results: Results, absolute: boolean, looks: boolean }} props */
 function Rows({ rows, results, absolute, looks }) {
   const [others, showOthers] = useState(false);
@@ -84,8 +85,8 @@ function Rows({ rows, results, absolute, looks }) {
   const compared = rows.flatMap((row) => row.variations.flatMap((v, index) => (v.comparison ? [{ row, v, index, comparison: v.comparison }] : [])));
   const scale = liftScale(compared.filter(({ row }) => row.role !== "other").map(({ comparison }) => comparison), compared.flatMap((c) => marginOf(c) ?? []));
   const several = results.variations.length > 2, hidden = compared.filter(({ row }) => row.role === "other").length;
-  const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : "Uplift", `Uplift with ${level} interval${looks ? "s" : ""}`, ...(looks ? ["p at the last look"] : []), "Result"];
-  const helps = ["", "", "", "uplift", ...(looks ? ["intervals", "lastLook"] : [""]), "result"];
+  const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : liftIn(results), `${looks ? "Lift " : ""}with ${level} interval${looks ? "s" : ""}`, ...(looks ? ["p at the last look"] : []), "Result"];
+  const helps = ["", "", "", "lift", ...(looks ? ["intervals", "lastLook"] : [""]), "result"];
   return (
     <>
       <table class="cards scorecard" role="table" aria-label="Scorecard">
@@ -95,7 +96,7 @@ function Rows({ rows, results, absolute, looks }) {
           if (found.length === 0 || (role === "other" && !others)) return null;
           return (
             <tbody key={role} role="rowgroup">
-              {found.map((c) => <Row key={`${c.row.goal?.id} ${c.row.metric} ${c.v.id}`} compared={c} {...{ scale, several, absolute, looks }} />)}
+              {found.map((c) => <Row key={`${c.row.goal?.id} ${c.row.metric} ${c.v.id}`} compared={c} {...{ scale, several, absolute, looks }} exploring={!results.decision} />)}
             </tbody>
           );
         })}
@@ -106,22 +107,19 @@ function Rows({ rows, results, absolute, looks }) {
   );
 }
 
-/** Outcome is the state of a guardrail, or the direction of a conclusive effect.
- * @param {{ row: ScorecardRow, v: ScorecardVariation, comparison: Comparison }} props */
-function Outcome({ row, v, comparison: c }) {
+/** Outcome is the state of a guardrail, always among all visitors, or the direction of a conclusive effect.
+ * @param {{ row: ScorecardRow, v: ScorecardVariation, comparison: Comparison, exploring: boolean }} props */
+function Outcome({ row, v, comparison: c, exploring }) {
   const g = v.guardrail;
   if (g) {
     const margin = g.margin !== undefined ? tick(g.margin).slice(1) : money(g.absoluteMargin);
     const tone = g.status === "safe" ? "better" : g.status === "harmed" ? "worse" : "unknown";
     return (
-      <span class={"verdict " + tone}>{guardrails[g.status]} <small>margin {margin}{g.status === "notYetKnown" && g.requiredVisitors !== null && <>, needs {count(g.requiredVisitors)} visitors</>}</small></span>
+      <span class={"verdict " + tone}>{guardrails[g.status]} <small>margin {margin}{exploring && ", all visitors"}{g.status === "notYetKnown" && g.requiredVisitors !== null && <>, needs {count(g.requiredVisitors)} visitors</>}</small></span>
     );
   }
-  const up = c.verdict === "better", moved = (up || c.verdict === "worse") && c.conclusive;
-  if (!moved) {
-    const [sign, words] = verdicts[c.verdict === "better" ? "ahead" : c.verdict === "worse" ? "behind" : c.verdict];
-    return <span class="verdict inconclusive">{sign} {words}{words !== verdicts[c.verdict][1] && c.conclusive === false && ", not conclusive"}</span>;
-  }
+  if (!verdictOf(c).decided) return <Verdict comparison={c} />;
+  const up = c.verdict === "better";
   const good = up === (row.direction === "up");
   return <span class={"verdict " + (good ? "better" : "worse")}>{up ? "▲ higher" : "▼ lower"}{good ? ", good" : ", bad"}</span>;
 }

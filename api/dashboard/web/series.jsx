@@ -52,7 +52,7 @@ const Dash = ({ dashes }) => <svg width="10" height="14" aria-hidden="true"><lin
 function Readout({ results, view, points, at, pointed, open, marks }) {
   const looks = marks.some((m) => !m.next);
   return (
-    <div class={"readout" + (pointed || view.name !== "uplift" ? "" : " known")} data-at={points[at].time}>
+    <div class={"readout" + (pointed || view.name !== "lift" ? "" : " known")} data-at={points[at].time}>
       <p class="time">{when(points, at, view.cumulative)} <span>{lookAt(results, points[at]) ?? (open ? unitOf(points) + " not over" : pointed ? "" : "latest")}</span></p>
       <ul>
         {view.lines.map(({ index, name, entries }) => {
@@ -138,7 +138,7 @@ export function OverTime({ subject, route, go }) {
   const points = body?.series && body.series.length > 1 ? body.series : undefined;
   const views = useMemo(() => (body && points ? viewsOf(body, points) : []), [body]);
   const view = views.find((v) => v.name === route.get("view")) ?? views[0];
-  const tabs = [...(views.length > 0 ? views : [{ name: "uplift", label: "Over time" }]), ...(subject.kind === "widget" ? [] : [{ name: "age", label: "By age" }])];
+  const tabs = [...(views.length > 0 ? views : [{ name: "lift", label: "Over time" }]), ...(subject.kind === "widget" ? [] : [{ name: "age", label: "By age" }])];
   return (
     <section class="overtime" aria-labelledby="overtime" aria-busy={!byAge && loading}>
       <div class="head"><h2 id="overtime">Over time</h2>

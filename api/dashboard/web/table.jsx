@@ -7,11 +7,11 @@ import { hasDecision } from "./looks.jsx";
 import { Mark, Num, Part, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 import { Values } from "./values.jsx";
-import { inconclusive, metrics, nameOf, verdicts, why } from "./words.js";
+import { metrics, nameOf, liftIn, verdictOf, why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
 /** @import { Route } from "./route.js" */
-/** @import { Comparison, Conclusion, Estimate, Experiment, MetricName, Results, Scale, Subject } from "./types.d.ts" */
+/** @import { Comparison, Conclusion, Effect, Estimate, Experiment, MetricName, Results, Scale, Subject } from "./types.d.ts" */
 
 /** Bar shows an estimate with its interval.
  * @param {{ scale: Scale, estimate: Estimate, index: number, name: MetricName }} props */
@@ -26,25 +26,25 @@ function Bar({ scale, estimate, index, name }) {
   );
 }
 
-/** Verdict shows a verdict: of the primary metric of all visitors, whether it is conclusive;
- * of anything else, which only describes, the state of today. It has a colour only if a look
- * supports it and there is a conclusion.
- * @param {{ comparison: Comparison, conclusion: Conclusion | null }} props */
-export function Verdict({ comparison, conclusion }) {
-  const verdict = !comparison.conclusive && inconclusive[comparison.verdict] || comparison.verdict;
-  const [sign, word] = verdicts[verdict];
-  const alone = verdict in inconclusive && !hasDecision(conclusion);
-  const found = comparison.conclusive === undefined && hasDecision(conclusion) && comparison.sequential?.significant;
-  return (
-    <span class={"verdict " + (alone ? "inconclusive" : found ? comparison.verdict : verdict)}>
-      <span aria-hidden="true">{sign}</span> {word}{verdict !== comparison.verdict && comparison.conclusive === false && ", not conclusive"}{alone && <small>(no conclusion)</small>}
-    </span>
-  );
+/** Verdict shows a verdict. It has a colour only if a look supports it and there is a conclusion.
+ * @param {{ comparison: Comparison, conclusion?: Conclusion | null }} props */
+export function Verdict({ comparison, conclusion = null }) {
+  const { sign, word, decided } = verdictOf(comparison);
+  return <span class={"verdict " + (decided && hasDecision(conclusion) ? comparison.verdict : "inconclusive")}><span aria-hidden="true">{sign}</span> {word}</span>;
 }
+
+/** Lift shows a lift with its interval, or why there is none; if a prior shrank it, beside the observed one.
+ * @param {{ effect: Effect }} props */
+export const Lift = ({ effect: { value, observed, interval, reason } }) => (
+  <>
+    <b><Num value={value}>{lift(value, interval)}</Num></b> <small>{interval ? liftSpan(interval) : reason && why(reason)}</small>
+    {observed !== undefined && <small class="observed">observed <Num value={observed}>{lift(observed, interval)}</Num></small>}
+  </>
+);
 
 /** DecidedOn shows the look that decided, if the verdict of today is not conclusive.
  * @param {{ variation: Results["variations"][number], conclusion: Conclusion | null }} props */
-export function DecidedOn({ variation, conclusion }) {
+function DecidedOn({ variation, conclusion }) {
   if (!conclusion?.decidedAt || conclusion.variationId !== variation.id || variation.comparison?.conclusive) return null;
   return <small>{conclusion.status} at look {conclusion.look}, <span class="at">{lastDay(conclusion.decidedAt)}</span></small>;
 }
@@ -52,25 +52,22 @@ export function DecidedOn({ variation, conclusion }) {
 /** @param {{ label: string, children?: ComponentChildren, class?: string }} props */
 export const Cell = ({ label, children, class: name }) => <td role="cell" data-label={label} class={name}>{children}</td>;
 
-/** Proof shows the chance to beat control or the p-value of the single test, and the p-value
- * of the last look.
+/** Proof shows the chance to beat control, or the p-values of the single test and of the last look.
  * @param {{ comparison: Comparison, label: string }} props */
 function Proof({ comparison, label }) {
   const { frequentist, sequential, bayesian } = comparison;
-  const look = sequential?.look && <small>look {sequential.look}: p <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>;
   if (bayesian) {
     return (
       <Cell label={label}>
         <Num value={bayesian.chanceToBeatControl}>{chance(bayesian.chanceToBeatControl)}</Num>
         {bayesian.reason && <small>{why(bayesian.reason)}</small>}
-        {look}
       </Cell>
     );
   }
   return (
     <Cell label={label}>
       <Num value={frequentist?.adjustedPValue}>{probability(frequentist?.adjustedPValue)}</Num>
-      {look}
+      {sequential?.look && <small>look {sequential.look}: p <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
     </Cell>
   );
 }
@@ -95,8 +92,8 @@ export function Variations({ results, subject, route, pictured }) {
   /** @type {Count[]} */
   const counts = kind === "widget" ? /** @type {Count[]} */ (Object.keys(words).slice(1)) : ["convertedVisitors", "goalsReached"];
   const proof = bayesian ? "Chance to beat control" : "p-value";
-  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", nameOf(name, results.conversionWindow), ...(compared ? ["Uplift", proof, "Verdict"] : [])];
-  const helps = ["", "visitors", ...counts.map((n) => helped[n] ?? ""), "value", name, ...(compared ? ["uplift", bayesian ? "chance" : "pValue", "verdict"] : [])];
+  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", nameOf(name, results.conversionWindow), ...(compared ? [liftIn(results), proof, "Verdict"] : [])];
+  const helps = ["", "visitors", ...counts.map((n) => helped[n] ?? ""), "value", name, ...(compared ? ["lift", bayesian ? "chance" : "pValue", "verdict"] : [])];
   return (
     <Part id="variations" title="Variations" open={kind === "widget" || empty}>
       <table class="cards" role="table" aria-labelledby="variations">
@@ -114,9 +111,9 @@ export function Variations({ results, subject, route, pictured }) {
                   <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> {!empty && <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>}
                   <Bar scale={scale} estimate={estimate} index={index} name={name} />
                 </Cell>
-                {compared && !c && <><Cell label="Uplift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
+                {compared && !c && <><Cell label="Lift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
                 {c && <>
-                  <Cell label="Uplift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
+                  <Cell label={liftIn(results)} class="two"><Lift effect={c.improvement} /></Cell>
                   <Proof comparison={c} label={proof} />
                   <Cell label="Verdict" class="two"><Verdict comparison={c} conclusion={results.conclusion} /><DecidedOn variation={v} conclusion={results.conclusion} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
                 </>}

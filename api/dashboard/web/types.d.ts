@@ -49,6 +49,15 @@ export interface Comparison {
   verdict: "better" | "worse" | "inconclusive" | "insufficientData";
   conclusive?: boolean;
   reasons: string[];
+  complement?: Complement;
+}
+
+// Complement is the comparison among the visitors that a segment lacks.
+export interface Complement {
+  visitors: number;
+  controlVisitors: number;
+  improvement: Effect;
+  improvementDifference: Effect;
 }
 
 export interface Counts {
@@ -272,6 +281,7 @@ export interface Results extends Cell {
   looks?: Look[];
   nextLook?: { number: number; end: string; publishedAt: string };
   power?: Power;
+  heterogeneity?: { segments: number; bayesFactor: number | null; pValue?: number; reason?: string; text: string };
   breakdown?: (Cell & { value: string })[];
   series?: Point[];
   curve?: Curve;
@@ -447,7 +457,7 @@ export interface Beam {
 
 // View is what the chart over time shows.
 export interface View {
-  name: "uplift" | "metric" | "visitors" | "conversions" | "split";
+  name: "lift" | "metric" | "visitors" | "conversions" | "split";
   label: string; // of the switch
   caption: string;
   lines: Line[]; // curves
@@ -470,7 +480,7 @@ export interface Segment {
 
 // Order is the order of the segments.
 export interface Order {
-  by: "value" | "visitors" | "uplift";
+  by: "value" | "visitors" | "lift";
   down: boolean;
 }
 

@@ -3,28 +3,28 @@
 import { count, isRate, lift, liftSpan, metric, metricSpan, money } from "./format.js";
 import { comparedOf, tick } from "./forest.jsx";
 import { beamsOf, bounded, increments, unitOf } from "./points.js";
-import { nameOf } from "./words.js";
+import { nameOf, liftIn } from "./words.js";
 
 /** @import { Line, Point, Results, View } from "./types.d.ts" */
 
 /** @param {Point} point @param {number} id */
 const ofID = (point, id) => point.variations.find((v) => v.id === id);
 
-/** upliftsOf returns the curves of the uplifts with the intervals of a single test (Bayesian:
- * credible intervals), and the intervals of the looks. The axis contains those of the last
- * look: the first ones can be much wider.
+/** liftsOf returns the curves of the lifts with their credible intervals, or with the intervals of
+ * a single test and those of the looks. The axis contains those of the last look: the first
+ * ones can be much wider.
  * @param {Results} results @param {Point[]} points
  * @returns {View | undefined} */
-function upliftsOf(results, points) {
+function liftsOf(results, points) {
   const compared = comparedOf(results), bayesian = results.methodology === "bayesian";
   /** @type {Line[]} */
   const lines = compared.map(({ id, index, name }) => ({ index, name, entries: points.map((p) => ofID(p, id)?.comparison?.improvement) }));
   if (lines.every((line) => line.entries.every((e) => (e?.value ?? null) === null))) return undefined;
-  const beams = beamsOf(results), last = beams.at(-1)?.at;
+  const beams = bayesian ? [] : beamsOf(results), last = beams.at(-1)?.at;
   return {
-    name: "uplift", label: "Uplift", cumulative: true, beams,
+    name: "lift", label: "Lift", cumulative: true, beams,
     marks: [0, ...beams.filter((b) => b.at === last && bounded(b.interval)).flatMap((b) => b.interval.map(Number))],
-    caption: `Uplift over ${results.variations[0].name} (cumulative) with ${results.significanceLevel}\u00a0% ${bayesian ? "credible" : "confidence"} interval of a single test${beams.length > 0 ? "; bars are the intervals of the looks, which decide" : ""}`,
+    caption: `${liftIn(results)} over ${results.variations[0].name} (cumulative) with ${results.significanceLevel}\u00a0% ${bayesian ? "credible interval" : "confidence interval of a single test"}${beams.length > 0 ? "; bars are the intervals of the looks, which decide" : ""}`,
     lines, write: lift, span: liftSpan, tick,
   };
 }
@@ -68,6 +68,6 @@ function countsOf(results, points, name) {
  * @param {Results} results @param {Point[]} points at least two
  * @returns {View[]} */
 export function viewsOf(results, points) {
-  const uplift = upliftsOf(results, points);
-  return [...(uplift ? [uplift] : []), metricsOf(results, points), countsOf(results, points, "visitors"), countsOf(results, points, "conversions")];
+  const lift = liftsOf(results, points);
+  return [...(lift ? [lift] : []), metricsOf(results, points), countsOf(results, points, "visitors"), countsOf(results, points, "conversions")];
 }

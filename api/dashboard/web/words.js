@@ -2,7 +2,7 @@
 import steps from "../../../engine/result/next_steps.json" with { type: "json" };
 import texts from "../../../engine/wording/reasons.json" with { type: "json" };
 
-/** @import { MetricName, Results, Subject } from "./types.d.ts" */
+/** @import { Comparison, MetricName, Results, Subject } from "./types.d.ts" */
 
 export const metrics = {
   goalConversionRate: "Goal conversion rate",
@@ -38,9 +38,19 @@ export const verdicts = {
   insufficientData: ["…", "not enough data"],
 };
 
-/** Replaces verdicts without a look that supports them.
- * @type {Record<string, string>} */
-export const inconclusive = { better: "ahead", worse: "behind" };
+/** verdictOf returns the sign and the word of a verdict, wherever it is shown: in the table, a scorecard, a filtered
+ * view, a breakdown or beside a complement. The engine has the same words. Better and worse need a look, which only the
+ * primary metric of all visitors has.
+ * @param {Comparison} comparison
+ * @returns {{ sign: string, word: string, decided: boolean }} */
+export function verdictOf({ verdict, conclusive }) {
+  const direction = { better: "ahead", worse: "behind" }[String(verdict)], [sign, word] = verdicts[(!conclusive && direction) || verdict];
+  return { sign, word: word + (direction && conclusive === false ? ", not conclusive" : ""), decided: Boolean(direction && conclusive) };
+}
+
+/** liftIn returns what the lifts of a report are called.
+ * @param {{ methodology: string }} results */
+export const liftIn = ({ methodology }) => (methodology === "bayesian" ? "Expected lift" : "Lift");
 
 export const conclusions = {
   winner: "Winner",

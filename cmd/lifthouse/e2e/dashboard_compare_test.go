@@ -5,27 +5,26 @@ import (
 	"testing"
 )
 
-// TestTheDashboardComparesTwoSegments compares the numbers of two segments, and of a report without its filters, with
-// the API.
-func TestTheDashboardComparesTwoSegments(t *testing.T) {
+// TestTheDashboardExploresASegment compares a filtered view and its complement with the API. The segment has the same
+// verdict in the title, beside its complement and in the breakdown, and the decision stands beside it.
+func TestTheDashboardExploresASegment(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/?campaign=12&filters[device][]=mobile", allThere)
-	v.click("#versus")
 	v.until(`document.querySelectorAll("[data-segment]").length === 2`)
-	v.until(`document.querySelector("[aria-labelledby=compare] .filter [name=value] [value=desktop]")`)
-	v.choose("[aria-labelledby=compare] .filter [name=value]", "desktop")
-	v.click("[aria-labelledby=compare] .filter button")
-	v.until(`document.querySelector("[data-segment='device desktop']")`)
-	v.until(`new URLSearchParams(location.search).get("versus") === "filters[device][]=desktop"`)
-	for segment, filter := range map[string]string{"device mobile": "mobile", "device desktop": "desktop"} {
-		r := v.report("/v1/campaigns/12/results?filters[device][]=" + filter)
-		own := r.Variations[1]
-		rates := []float64{*r.Variations[0].Metrics.GoalConversionRate.Value, *own.Metrics.GoalConversionRate.Value}
-		v.until(fmt.Sprintf(`document.querySelector("[data-segment='%s'] data")?.value === "%d"`, segment, own.Visitors))
-		v.rowIs(fmt.Sprintf(`[data-segment="%s"]`, segment), float64(own.Visitors), float64(r.Variations[0].Visitors), rates[0], rates[1],
-			*own.Comparison.Improvement.Value)
-	}
+	r := v.report("/v1/campaigns/12/results?filters[device][]=mobile&complement=true")
+	control, own := r.Variations[0], r.Variations[1]
+	c, other := own.Comparison, own.Comparison.Complement
+	word := c.VerdictInWords()
+	v.rowIs("[data-segment='device mobile']", float64(own.Visitors), float64(control.Visitors), *c.Improvement.Value, *other.ImprovementDifference.Value)
+	v.rowIs("[data-segment='all other visitors']", float64(other.Visitors), float64(other.ControlVisitors), *other.Improvement.Value)
+	v.shows("EXPLORATION")
+	decision := v.report("/v1/campaigns/12/results?scorecard=true").Decision
+	v.until(fmt.Sprintf(`document.querySelector("#decision")?.innerText.includes(%q)`, decision.Text))
+	v.until(fmt.Sprintf(`document.querySelector("#conclusion").innerText.startsWith(%q)`, own.Name+": "+word+","))
+	v.until(fmt.Sprintf(`document.querySelector("[data-segment] .verdict").innerText.endsWith(%q)`, word))
 	v.look("compare")
+	v.choose("[name=dimension]", "device")
+	v.until(fmt.Sprintf(`document.querySelector(".segments [data-value=mobile] .verdict")?.innerText.endsWith(%q)`, word))
 
 	whole, mobile := v.report("/v1/campaigns/12/results"), v.report("/v1/campaigns/12/results?filters[device][]=mobile")
 	v.click("[aria-labelledby=changed] summary")
@@ -33,7 +32,7 @@ func TestTheDashboardComparesTwoSegments(t *testing.T) {
 	v.rowIs("[data-change=Filters]", *mobile.Variations[1].Comparison.Improvement.Value, *whole.Variations[1].Comparison.Improvement.Value)
 }
 
-// TestTheDashboardShowsWhatASettingChanges compares the uplifts without a cap and without the limit of outliers with
+// TestTheDashboardShowsWhatASettingChanges compares the lifts without a cap and without the limit of outliers with
 // the API.
 func TestTheDashboardShowsWhatASettingChanges(t *testing.T) {
 	v := newViewer(t)
@@ -46,7 +45,7 @@ func TestTheDashboardShowsWhatASettingChanges(t *testing.T) {
 		without := *v.report(home + "?" + metric + others).Variations[1].Comparison.Improvement.Value
 		v.rowIs(fmt.Sprintf("[data-change=%s]", name), both, without)
 		if without == both {
-			t.Errorf("%s does not change the uplift %v", name, both)
+			t.Errorf("%s does not change the lift %v", name, both)
 		}
 	}
 	v.look("changed")

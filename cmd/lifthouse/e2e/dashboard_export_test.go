@@ -12,7 +12,7 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// TestTheDashboardExplainsAndExports opens the explanation of a term with the keyboard, saves the plot of the uplifts,
+// TestTheDashboardExplainsAndExports opens the explanation of a term with the keyboard, saves the plot of the lifts,
 // and looks at the page as it is printed.
 func TestTheDashboardExplainsAndExports(t *testing.T) {
 	v := newViewer(t)

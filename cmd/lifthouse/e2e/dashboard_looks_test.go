@@ -94,10 +94,19 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	var want []float64
 	for _, variation := range r.Variations[1:] {
 		b := variation.Comparison.Bayesian
-		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *variation.Comparison.Improvement.Observed, *b.ExpectedLoss, *b.ExpectedLossControl)
+		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *variation.Comparison.Improvement.Value, *variation.Comparison.Improvement.Observed, *b.ExpectedLoss, *b.ExpectedLossControl)
 	}
-	if shown := v.rowIs("[aria-labelledby=posterior]", want...); !strings.HasSuffix(shown[3], " points") {
-		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[3])
+	if shown := v.rowIs("[aria-labelledby=posterior]", want...); !strings.HasSuffix(shown[4], " points") {
+		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[4])
+	}
+	v.until(`document.querySelectorAll("details").forEach((d) => { d.open = true; }) || document.querySelector("#rule") !== null`)
+	const words = `(document.querySelector("main, #main").innerText.match(/(\bp ?[=<]|p-value|significan|confidence).*/gi) ?? [])`
+	if found := evaluated[[]string](v, words); len(found) > 0 {
+		t.Errorf("a Bayesian page speaks another method: %q", found)
+	}
+	for id := range r.Variations[1:] {
+		i := r.Variations[id+1].Comparison.Improvement
+		v.rowIs(fmt.Sprintf("[data-role=primary]:nth-of-type(%d) td:nth-of-type(3)", id+1), *i.Value, *i.Observed)
 	}
 	factors := evaluated[[]float64](v, `[...document.querySelectorAll(".causes .term b data")].map((e) => Number(e.value))`)
 	check.Equal(t, len(factors), 3*len(r.Variations[1:]), "factors")
@@ -170,7 +179,7 @@ func (v *viewer) looksAreTheAPIs() {
 		v.Errorf("%d green verdicts, want 1", n)
 	}
 	v.open("/?campaign=12&compareMetric=valuePerVisitor")
-	v.shows("This report describes: only the primary metric of all visitors has a conclusion.")
+	v.shows("EXPLORATION")
 	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner, #next-look, #looks").length`); n != 0 {
 		v.Errorf("%d parts of a conclusion in a report that describes", n)
 	}

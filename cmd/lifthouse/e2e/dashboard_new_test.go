@@ -125,6 +125,7 @@ func TestTheDashboardOfANewStore(t *testing.T) {
 	r := v.report("/v1/campaigns/" + evaluated[string](v,
 		`new URLSearchParams(location.search).get("campaign")`) + "/results")
 	check.Equal(t, r.Totals.Visitors, 1200, "visitors of the report")
+	v.until(`document.querySelector("[data-variation] data")`)
 	v.rowIs(fmt.Sprintf(`[data-variation="%d"]`, r.Variations[0].ID), 800)
 	check.Equal(t, r.Variations[0].Name, "old", "control")
 	v.choose("[name=autoStop]", "both") // the catalogue has no id of a campaign with a key

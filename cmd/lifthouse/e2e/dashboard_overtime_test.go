@@ -25,7 +25,7 @@ func TestTheDashboardOverTime(t *testing.T) {
 	v.openSignedIn("/?campaign=13", allThere)
 	r := v.report("/v1/campaigns/13/results?interval=day")
 	series := r.Series
-	for _, view := range []string{"metric", "visitors", "conversions", "uplift"} {
+	for _, view := range []string{"metric", "visitors", "conversions", "lift"} {
 		v.click(fmt.Sprintf("[name=view][value=%s]", view))
 		v.until(fmt.Sprintf(`document.querySelector("[name=view]:checked").value === %q`, view))
 		v.readoutIs(view, series, len(series)-1)
@@ -48,7 +48,7 @@ func TestTheDashboardOverTime(t *testing.T) {
 }
 
 // viewsInTheAddress checks the keyboard on the radio buttons, a reload, the granularity of the labels, and the views of
-// a widget, which has no uplift.
+// a widget, which has no lift.
 func (v *viewer) viewsInTheAddress(series []result.Point) {
 	v.Helper()
 	v.do(chromedp.Focus(chromedp.CSS("[name=view]:checked")), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
@@ -60,7 +60,7 @@ func (v *viewer) viewsInTheAddress(series []result.Point) {
 	v.until(allThere + ` && document.querySelector("[name=view]:checked + span").innerText === "Visitors per week"`)
 	weeks := v.report("/v1/campaigns/13/results?interval=week").Series
 	v.readoutIs("visitors", weeks, len(weeks)-1)
-	v.open("/?widget=7&view=uplift")
+	v.open("/?widget=7&view=lift")
 	v.until(curvesThere)
 	views := evaluated[[]string](v, `[...document.querySelectorAll("[name=view]")].map((e) => e.value)`)
 	if want := []string{"metric", "visitors", "conversions"}; !slices.Equal(views, want) {
@@ -183,7 +183,9 @@ func TestTheDashboardsSegments(t *testing.T) {
 	v.openSignedIn("/?campaign=13", allThere)
 	v.choose("[name=dimension]", "browser")
 	v.until(allThere + ` && document.querySelector(".segments")`)
-	segments := v.report("/v1/campaigns/13/results?dimension=browser").Breakdown
+	report := v.report("/v1/campaigns/13/results?dimension=browser")
+	v.until(fmt.Sprintf(`document.querySelector("#differ")?.innerText.startsWith(%q)`, report.Heterogeneity.Text))
+	segments := report.Breakdown
 	v.segmentsAre(segments)
 	visitors := func(c result.BreakdownSlice) int64 { return c.Totals.Visitors }
 	slices.SortStableFunc(segments, func(a, b result.BreakdownSlice) int { return cmp.Compare(visitors(a), visitors(b)) })
@@ -193,7 +195,7 @@ func TestTheDashboardsSegments(t *testing.T) {
 	v.click(".segments th:nth-child(1) button")
 	v.sortedBy("Browser", "ascending", namesOf(segments))
 	v.click(".segments th:nth-child(5) button")
-	v.upliftsFall()
+	v.liftsFall()
 
 	v.click(`.segments [data-value=firefox] .narrow`)
 	v.until(`decodeURIComponent(location.search) === "?campaign=13&filters[browser][]=firefox"`)
@@ -208,7 +210,8 @@ func (v *viewer) segmentsAre(segments []result.BreakdownSlice) {
 		for _, variation := range segment.Variations[1:] {
 			v.rowIs(fmt.Sprintf(`.segments [data-value=%q][data-variation-id="%d"]`, segment.Value, variation.ID),
 				float64(variation.Visitors), float64(control.Visitors),
-				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value, *variation.Comparison.Improvement.Value)
+				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value, *variation.Comparison.Improvement.Value,
+				*variation.Comparison.Complement.ImprovementDifference.Value)
 		}
 	}
 }
@@ -237,12 +240,12 @@ func (v *viewer) sortedBy(head, direction string, names []string) {
 	}
 }
 
-// upliftsFall checks that the rows have descending uplifts.
-func (v *viewer) upliftsFall() {
+// liftsFall checks that the rows have descending lifts.
+func (v *viewer) liftsFall() {
 	v.Helper()
-	v.until(`document.querySelector(".segments th[aria-sort=descending]")?.innerText.startsWith("Uplift")`)
-	uplifts := evaluated[[]float64](v, `[...document.querySelectorAll(".segments tbody td:nth-child(5) b data")].map((e) => Number(e.value))`)
-	if len(uplifts) < 2 || !slices.IsSortedFunc(uplifts, func(a, b float64) int { return cmp.Compare(b, a) }) {
-		v.Errorf("the uplifts are %v, want descending", uplifts)
+	v.until(`document.querySelector(".segments th[aria-sort=descending]")?.innerText.startsWith("Lift")`)
+	lifts := evaluated[[]float64](v, `[...document.querySelectorAll(".segments tbody td:nth-child(5) b data")].map((e) => Number(e.value))`)
+	if len(lifts) < 2 || !slices.IsSortedFunc(lifts, func(a, b float64) int { return cmp.Compare(b, a) }) {
+		v.Errorf("the lifts are %v, want descending", lifts)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"lifthouse/schema/schematest/check"
 )
 
-// measureStory measures a page: its height, its visible question marks, its headings of the first level, and the uplifts
+// measureStory measures a page: its height, its visible question marks, its headings of the first level, and the lifts
 // and intervals that the first screen prints more than once. The labels of axes are drawings and do not count.
 const measureStory = `(() => {
 	const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest("svg, .hidden");
@@ -34,7 +34,7 @@ type story struct {
 }
 
 // TestTheDashboardTellsOneStory bounds the height and the question marks of a campaign, and checks that its first
-// screen prints no uplift and no interval twice.
+// screen prints no lift and no interval twice.
 func TestTheDashboardTellsOneStory(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/?campaign=12", allThere)

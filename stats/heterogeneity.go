@@ -1,0 +1,106 @@
+package stats
+
+import "math"
+
+// Heterogeneity is the evidence that the lift of a treatment differs between segments.
+type Heterogeneity struct {
+	Segments    int      // with enough data in any treatment
+	BayesFactor *float64 // how many times likelier the data are if the lifts differ than if they are equal
+	PValue      *float64 // min(1, 1/BayesFactor)
+	Reason      Reason   // why there is no evidence; BayesFactor and PValue are nil then
+}
+
+// largestLogFactor limits the Bayes factor to numbers that floating point has.
+const largestLogFactor = 700
+
+// MeasureHeterogeneity tests whether the lift differs between segments of the visitors. effects has the effects of each
+// treatment in each segment; those with a Reason do not count. spread > 0 is the standard deviation of the lifts over
+// segments if they differ. For the segments i of a treatment,
+//
+//	y_i ~ N(μ, v_i) if the lifts are equal, else N(μ, v_i + spread²),  v_i = se_i²
+//	B = sqrt(Σ 1/v_i / Σ 1/w_i) Π sqrt(v_i / w_i) exp((Q(v) - Q(w)) / 2),  w_i = v_i + spread²
+//	Q(u) = Σ (y_i - m)² / u_i,  m = Σ y_i/u_i / Σ 1/u_i
+//
+// where the prior of the common μ is flat, so B does not depend on the lift that all segments share. Q(v) is Cochran's
+// Q. B is 1 with fewer than two segments. BayesFactor is the mean of B over the treatments, and is between 0 and e^700.
+//
+// The test is valid however often it is read: the probability that the p-value is ever at most a, without a difference,
+// is at most a, also if segments enter later, because whether they do depends on their visitors and not on the effects.
+// The reason is TOO_FEW_SEGMENTS if no treatment has two segments.
+//
+// See Hendriksen, de Heide and Grünwald (2021), "Optional Stopping with Bayes Factors": the right Haar prior; Cochran
+// (1954) for Q; Vovk and Wang (2021), "E-values", for the mean of dependent factors.
+func MeasureHeterogeneity(effects [][]PooledEffect, spread float64) Heterogeneity {
+	found, sum := Heterogeneity{Reason: ReasonTooFewSegments}, 0.0
+	for _, segments := range effects {
+		var values, errors, widened []float64
+		for _, e := range segments {
+			if e.Reason == "" {
+				v := e.StandardError * e.StandardError
+				values, errors, widened = append(values, e.Value), append(errors, v), append(widened, v+spread*spread)
+			}
+		}
+		found.Segments = max(found.Segments, len(values))
+		if len(values) < 2 {
+			sum++
+			continue
+		}
+		found.Reason = ""
+		equal, differ := logDensityOfEqual(values, errors), logDensityOfEqual(values, widened)
+		sum += math.Exp(math.Min(differ-equal, largestLogFactor))
+	}
+	if found.Reason == "" {
+		factor := sum / float64(len(effects))
+		p := math.Min(1, 1/factor)
+		found.BayesFactor, found.PValue = &factor, &p
+	}
+	return found
+}
+
+// logDensityOfEqual returns the logarithm of the density of independent normal values with given variances and a common
+// mean that has a flat prior, without the constants.
+func logDensityOfEqual(values, variances []float64) float64 {
+	weight, mean, logs := 0.0, 0.0, 0.0
+	for i, v := range variances {
+		weight += 1 / v
+		mean += (values[i] - mean) / v / weight
+		logs += math.Log(v)
+	}
+	q := 0.0
+	for i, v := range variances {
+		q += (values[i] - mean) * (values[i] - mean) / v
+	}
+	return -(logs + math.Log(weight) + q) / 2
+}
+
+// DifferenceOfLifts returns how far a lift is above an independent one, as a fraction: b.Value is subtracted from
+// a.Value. The interval has the level of both intervals [l, u] (MOVER):
+//
+//	d = a - b,  [d - sqrt((a - l_a)² + (u_b - b)²), d + sqrt((u_a - a)² + (b - l_b)²)]
+//
+// An end is nil if an end that it needs is. The reason is that of the lift that lacks something. For credible
+// intervals, the result approximates the one of the difference of both posteriors.
+//
+// See Zou and Donner (2008), "Construction of Confidence Limits about Effect Measures".
+func DifferenceOfLifts(a, b Effect) Effect {
+	reason := a.Reason
+	if reason == "" {
+		reason = b.Reason
+	}
+	if a.Value == nil || b.Value == nil {
+		return Effect{Reason: reason}
+	}
+	d := *a.Value - *b.Value
+	out := Effect{Value: numberOrNil(d), Reason: reason}
+	if a.Interval == nil || b.Interval == nil {
+		return out
+	}
+	end := func(sign float64, ofA, ofB *float64) *float64 {
+		if ofA == nil || ofB == nil {
+			return nil
+		}
+		return numberOrNil(d + sign*math.Hypot(*ofA-*a.Value, *ofB-*b.Value))
+	}
+	out.Interval = &Interval{end(-1, a.Interval[0], b.Interval[1]), end(1, a.Interval[1], b.Interval[0])}
+	return out
+}

@@ -94,7 +94,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		split := stats.Split{Control: 50, Variations: []float64{1, 1}}
 		check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: []int64{6100, 3000, 2950}}})
 		wantCheck := stats.SampleRatioCheck{
-			PValue: check.PValue, Expected: []float64{check.Expected[1], check.Expected[0], check.Expected[2]}, Observed: []int64{3000, 6100, 2950},
+			PValue: check.PValue, Expected: []float64{check.Expected[1], check.Expected[0], check.Expected[2]}, Observed: []int64{3000, 6100, 2950}, LogFactor: check.LogFactor,
 		}
 		if got := a.Checks.SampleRatio; !reflect.DeepEqual(got, wantCheck) {
 			t.Errorf("sample ratio %+v, want %+v", got, wantCheck)

@@ -59,15 +59,15 @@ const marginOf = ({ row, v }) => (v.guardrail?.margin === undefined ? undefined 
 const Look = ({ comparison: { sequential: s } }) => (s ? <small>{[s.look && "look " + s.look, s.pValue === null && why(s.reason)].filter(Boolean).join(": ")}</small> : null);
 
 /** Row is one metric of a goal for one variation.
- * @param {{ compared: Compared, scale: Scale, several: boolean, absolute: boolean, looks: boolean, exploring: boolean }} props */
-function Row({ compared, scale, several, absolute, looks, exploring }) {
+ * @param {{ compared: Compared, scale: Scale, several: boolean, absolute: boolean, looks: boolean, exploring: boolean, label: string }} props */
+function Row({ compared, scale, several, absolute, looks, exploring, label }) {
   const { row, v, index, comparison: c } = compared, [control] = row.variations, decides = row.role === "primary" || row.role === "guardrail";
   return (
     <tr role="row" data-metric={row.metric} data-goal={row.goal?.id} data-role={row.role}>
       <th role="rowheader" scope="row">{nameOf(row.metric, row.conversionWindow)} <small>{row.goal?.name ?? "all goals"}, {roles[row.role]}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
       <Cell label="Control" class="n"><Num value={control.estimate.value}>{metric(row.metric, control.estimate.value, control.estimate.interval)}</Num></Cell>
       <Cell label="Value" class="n"><Num value={v.estimate.value}>{metric(row.metric, v.estimate.value, v.estimate.interval)}</Num></Cell>
-      <Cell label={absolute ? "Difference" : "Lift"} class="n two"><Change {...{ row, absolute, looks }} comparison={c} /></Cell>
+      <Cell label={label} class="n two"><Change {...{ row, absolute, looks }} comparison={c} /></Cell>
       <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={looks ? c : { ...c, sequential: undefined }} index={index} name={`${nameOf(row.metric, row.conversionWindow)}, ${v.name}`} margin={marginOf(compared)} /></Cell>
       {looks && <Cell label="p at the last look"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{decides && <Look comparison={c} />}{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>}
       <Cell label="Result" class="two"><Outcome {...{ row, v, exploring }} comparison={c} /></Cell>
@@ -96,7 +96,7 @@ function Rows({ rows, results, absolute, looks }) {
           if (found.length === 0 || (role === "other" && !others)) return null;
           return (
             <tbody key={role} role="rowgroup">
-              {found.map((c) => <Row key={`${c.row.goal?.id} ${c.row.metric} ${c.v.id}`} compared={c} {...{ scale, several, absolute, looks }} exploring={!results.decision} />)}
+              {found.map((c) => <Row key={`${c.row.goal?.id} ${c.row.metric} ${c.v.id}`} compared={c} {...{ scale, several, absolute, looks }} exploring={!results.decision} label={heads[3]} />)}
             </tbody>
           );
         })}

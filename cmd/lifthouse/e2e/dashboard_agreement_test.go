@@ -17,6 +17,7 @@ import (
 
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/stats"
 )
 
 // question is a question in the words of the API and the page, of the command, and of the assistants' tool.
@@ -89,7 +90,7 @@ func (v *viewer) answersAreTheSame(q question) {
 				if cell != "–" && !strings.Contains(page, cell) {
 					v.Errorf("%s: of %s, the terminal prints %q, and the page\n%s", address, of.Name, cell, page)
 				}
-				isQuoted := i == 0 && k < 2 || i == 1 && k < 2 // the counts, and the lift with its interval
+				isQuoted := k < 2 && (i == 0 || report.Conclusion.Status != stats.StatusInvalid) // counts, and the lift with its interval
 				if isQuoted && cell != "–" && !strings.Contains(sentences, cell) {
 					v.Errorf("%s: of %s, the terminal prints %q, and the assistant reads\n%s", address, of.Name, cell, sentences)
 				}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -95,15 +96,27 @@ func ColumnValues[R, T any](rows []R, value func(*R) T) func() any {
 	}
 }
 
-// InsertColumns sends columns as one block. Their values are computed concurrently.
+// InsertColumns sends columns as one block, see PrepareColumns.
 func InsertColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string,
 	columns []func() any,
 ) error {
-	batch, err := prepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), conn, statement)
+	batch, err := PrepareColumns(ctx, conn, settings, statement, columns)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = batch.Close() }()
+	return batch.Send()
+}
+
+// PrepareColumns returns a batch with columns, which Send stores as one block. Their values are computed concurrently. The
+// caller must close the batch.
+func PrepareColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string,
+	columns []func() any,
+) (driver.Batch, error) {
+	batch, err := prepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), conn, statement)
+	if err != nil {
+		return nil, err
+	}
 	var appending errgroup.Group // appends to different columns are independent
 	appending.SetLimit(runtime.GOMAXPROCS(0))
 	for i, values := range columns {
@@ -115,7 +128,7 @@ func InsertColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Se
 		})
 	}
 	if err := appending.Wait(); err != nil {
-		return err
+		return nil, errors.Join(err, batch.Close())
 	}
-	return batch.Send()
+	return batch, nil
 }

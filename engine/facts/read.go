@@ -297,14 +297,11 @@ func sectionsOfGrain(grain fold.Grain) []any {
 	return []any{clickhouse.Named("first_section", first), clickhouse.Named("last_section", first|(1<<hashBits-1))}
 }
 
-// insertChanges inserts the changes of a refresh as one atomic block. If an insert with the same token is stored,
-// ClickHouse ignores this one and returns no error.
-func (s *server) insertChanges(ctx context.Context, token string, changes []fold.Change) error {
+// prepareChanges returns a batch that inserts the changes of a refresh as one atomic block. If an insert with the same
+// token is stored, ClickHouse ignores this one and returns no error.
+func (s *server) prepareChanges(ctx context.Context, token string, changes []fold.Change) (driver.Batch, error) {
 	insert := "INSERT INTO " + s.Facts + " (" + insertedColumns + ", " + attributes + ")"
-	if err := schema.InsertColumns(ctx, s, oneBlock(token), insert, columnsOf(changes)); err != nil {
-		return fmt.Errorf("insert facts: %w", err)
-	}
-	return nil
+	return schema.PrepareColumns(ctx, s, oneBlock(token), insert, columnsOf(changes))
 }
 
 // columnsOf returns functions that return the values of insertedColumns and of the attributes.

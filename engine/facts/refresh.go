@@ -361,10 +361,15 @@ func (r *Refresher) storeChanges(
 		token = fmt.Sprintf("%d after %x", next.Refresh, r.position.Attempt) // equal in processes at the same position
 	}
 	ctx = context.WithoutCancel(ctx) // an abandoned insert may still be stored
+	batch, err := r.on.prepareChanges(ctx, token, changes)
+	if err != nil {
+		return fmt.Errorf("prepare an insert of facts: %w", err)
+	}
+	defer func() { _ = batch.Close() }()
 	r.inserting.Lock()
 	defer r.inserting.Unlock()
-	if err := r.on.insertChanges(ctx, token, changes); err != nil {
-		return err
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("insert facts: %w", err)
 	}
 	switch stored, err := r.on.readPosition(ctx); {
 	case err != nil:

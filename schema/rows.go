@@ -108,8 +108,8 @@ func InsertColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Se
 	return batch.Send()
 }
 
-// PrepareColumns returns a batch with columns, which Send stores as one block. Their values are computed concurrently. The
-// caller must close the batch.
+// PrepareColumns returns a batch with columns, which Send stores as one block. Their values are computed concurrently.
+// The caller must close the batch.
 func PrepareColumns(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string,
 	columns []func() any,
 ) (driver.Batch, error) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -321,8 +322,8 @@ func TestSplitRegions(t *testing.T) {
 func TestSplitCauseFindsLostViews(t *testing.T) {
 	x := newTrial(t, time.Date(2025, 11, 10, 0, 0, 0, 0, time.UTC))
 	var events []schema.Event
-	statements := 0
-	x.engine.ObserveQueries(func(time.Duration, error) { statements++ })
+	var statements atomic.Int64
+	x.engine.ObserveQueries(func(time.Duration, error) { statements.Add(1) })
 	send := func(day int) {
 		var sent []schema.Event
 		at := x.first.AddDate(0, 0, day).Add(time.Hour)
@@ -357,11 +358,11 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 	for day := 9; day < 14; day++ {
 		send(day)
 	}
-	statements = 0
+	statements.Store(0)
 	r := x.report(func(*query.Request) {})
-	first := statements
-	if byDevice := x.report(byDevice); byDevice.Checks.SplitCause == nil || statements-first >= 2*len(result.SplitAttributes) {
-		t.Errorf("%d statements, then %d for another report about the same visitors", first, statements-first)
+	first := statements.Swap(0)
+	if byDevice := x.report(byDevice); byDevice.Checks.SplitCause == nil || statements.Load() >= 2*int64(len(result.SplitAttributes)) {
+		t.Errorf("%d statements, then %d for another report about the same visitors", first, statements.Load())
 	}
 	cause := r.Checks.SplitCause
 	if cause == nil {

@@ -204,7 +204,7 @@ func collectEffects(r *result.Report) []effect {
 			default:
 				e.estimate = &v.Comparison.Improvement
 				e.verdict = judged{v.Comparison.VerdictInWords(), c.ConclusiveVerdict(v.Comparison)}
-				if v.Comparison.Sequential != nil {
+				if v.Comparison.Sequential != nil && v.Comparison.Bayesian == nil {
 					e.look = v.Comparison.Sequential.Improvement
 				}
 			}
@@ -304,7 +304,7 @@ func (f *forest) addLegend(y int) {
 	level := f.results.SignificanceLevel
 	f.Legend = []forestText{{Text: fmt.Sprintf("%d %% interval %s", level, kind), Y: y, Thick: 5}}
 	for i := range f.results.Variations {
-		if c := f.results.Variations[i].Comparison; c != nil && c.Sequential != nil && c.Sequential.Look != nil {
+		if c := f.results.Variations[i].Comparison; c != nil && c.Bayesian == nil && c.Sequential != nil && c.Sequential.Look != nil {
 			text := fmt.Sprintf("%d %% interval of look %d; arrows point beyond the scale", level, *c.Sequential.Look)
 			f.Legend = append(f.Legend, forestText{Text: text, Y: y + 18, Thick: 1})
 			break

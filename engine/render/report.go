@@ -360,9 +360,12 @@ func (t *reportTable) writeScorecard() {
 	}
 	t.writeLine("")
 	t.writeParagraph(bold, "Scorecard")
-	t.writeParagraph("",
-		fmt.Sprintf("Lifts with their %d %% intervals, of the last look where a row has looks. * marks "+
-			"a change in the good direction.", t.results.SignificanceLevel))
+	intervals, evidence := "intervals, of the last look where a row has looks", "p"
+	if t.methodology == stats.MethodologyBayesian {
+		intervals, evidence = "credible intervals", "chance to beat control"
+	}
+	t.writeParagraph("", fmt.Sprintf("Lifts with their %d %% %s. * marks a change in the good direction.",
+		t.results.SignificanceLevel, intervals))
 	t.writeLine("")
 	var rows []scorecardRow
 	empty := 0
@@ -387,7 +390,7 @@ func (t *reportTable) writeScorecard() {
 		}
 		label.cells = append(label.cells, name)
 	}
-	t.writeGrids(label, scorecardColumns(rows), allRows)
+	t.writeGrids(label, scorecardColumns(rows, evidence), allRows)
 	if empty > 0 {
 		t.writeLine("")
 		t.writeParagraph("",
@@ -401,27 +404,29 @@ type scorecardRow struct {
 	control, treatment *result.ScorecardVariation
 }
 
-// scorecardColumns returns the columns of the scorecard.
-func scorecardColumns(rows []scorecardRow) []column {
+// scorecardColumns returns the columns of the scorecard. evidence is the title of the p-values or chances.
+func scorecardColumns(rows []scorecardRow, evidence string) []column {
 	columns := []column{
 		{title: "role", left: true},
 		{title: "control"},
 		{title: "value"},
 		{title: "lift"},
 		{title: "interval"},
-		{title: "p"},
+		{title: evidence},
 		{title: "verdict", left: true},
 	}
 	verdict := &columns[6]
 	for _, r := range rows {
-		lift, interval, p, word, colour := none, none, none, "", ""
+		lift, interval, found, word, colour := none, none, none, "", ""
 		if c := r.treatment.Comparison; c != nil {
 			claim := c.Improvement.Interval
 			switch {
+			case c.Bayesian != nil:
+				found = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
 			case c.Sequential != nil && c.Sequential.Look != nil:
-				claim, p = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, wording.FormatPValue)
+				claim, found = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, wording.FormatPValue)
 			case c.Frequentist != nil:
-				p = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
+				found = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
 			}
 			inPercent := func(x float64) string { return wording.FormatLift(x, claim) }
 			lift, interval = formatOptional(c.Improvement.Value, inPercent), wording.RangeInWords(claim, inPercent)
@@ -432,7 +437,7 @@ func scorecardColumns(rows []scorecardRow) []column {
 				func(x float64) string { return wording.FormatValue(x, e.Interval, result.IsRate(r.Metric)) })
 		}
 		addCells(columns, string(r.Role), format(&r.control.Estimate), format(&r.treatment.Estimate),
-			lift, interval, p, word)
+			lift, interval, found, word)
 		verdict.colours = append(verdict.colours, colour)
 	}
 	return columns

@@ -244,7 +244,7 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 			if c.Frequentist != nil && c.Frequentist.Correction != stats.CorrectionNone {
 				correction = c.Frequentist.Correction
 			}
-			if c.Sequential != nil && c.Sequential.Look != nil {
+			if c.Sequential != nil && c.Sequential.Look != nil && c.Bayesian == nil {
 				look = *c.Sequential.Look
 			}
 		}

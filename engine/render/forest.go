@@ -304,7 +304,8 @@ func (f *forest) addLegend(y int) {
 	level := f.results.SignificanceLevel
 	f.Legend = []forestText{{Text: fmt.Sprintf("%d %% interval %s", level, kind), Y: y, Thick: 5}}
 	for i := range f.results.Variations {
-		if c := f.results.Variations[i].Comparison; c != nil && c.Bayesian == nil && c.Sequential != nil && c.Sequential.Look != nil {
+		c := f.results.Variations[i].Comparison
+		if c != nil && c.Bayesian == nil && c.Sequential != nil && c.Sequential.Look != nil {
 			text := fmt.Sprintf("%d %% interval of look %d; arrows point beyond the scale", level, *c.Sequential.Look)
 			f.Legend = append(f.Legend, forestText{Text: text, Y: y + 18, Thick: 1})
 			break

@@ -28,6 +28,7 @@ each order in one named line: in the report, without a visitor, before the first
 lines add up exactly. It stores nothing.
 
   lifthouse reconcile orders.csv --campaign 12 -m orders.mapping.yaml
+  zcat orders.csv.gz | lifthouse reconcile - --campaign 12 -m orders.mapping.yaml --format csv
   lifthouse reconcile orders.csv --campaign 12 -m orders.mapping.yaml --from 2026-05-01 --to 2026-05-31
   lifthouse reconcile orders.csv --widget 7 --experiment 2 --goal 3 --rows lines.csv
 
@@ -47,9 +48,12 @@ func (p *program) reconcileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reconcile FILE", Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
 		Args: oneArg,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(cmd *cobra.Command, args []string) error {
 			if (o.campaign == "") == (o.widget == 0) || o.experiment != 0 && o.widget == 0 {
 				return usageError{errors.New("reconcile: must have --campaign, or --widget, perhaps with --experiment")}
+			}
+			if args[0] == "-" && o.rows != "" {
+				return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
 			}
 			return nil
 		},
@@ -119,7 +123,10 @@ func (p *program) reconcileFile(
 	}
 	compared := reconcile.New(planned, limit)
 	compared.Currency = s.Catalogue.Snapshot().AccountResources(request.AccountID).Websites[website].Currency
-	export := p.absolutePath(file)
+	export := file
+	if file != "-" {
+		export = p.absolutePath(file)
+	}
 	if err := ingest.ReadOrders(ctx, export, options, compared.AddOrder); err != nil {
 		return err
 	}

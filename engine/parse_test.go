@@ -55,7 +55,7 @@ func TestDatesBeginAtMidnightOfTheWebsite(t *testing.T) {
 	if err := east.ResolveDates(time.FixedZone("", 2*60*60)); err != nil {
 		t.Error(err)
 	}
-	if err := west.ResolveDates(time.UTC); err == nil || err.Error() != `filters[dateTo]: "2026-05-01T23:00:00Z": must be after dateFrom, 2026-05-02T00:00:00Z` {
+	if err := west.ResolveDates(time.UTC); err == nil || err.Error() != `filters[dateTo]: "2026-05-01T23:00:00Z": must be after the start of the dates, 2026-05-02T00:00:00Z` {
 		t.Errorf("%v", err)
 	}
 }

@@ -157,7 +157,7 @@ func (f *Filters) ResolveDates(zone *time.Location) error {
 		f.To, f.toDate = startOfDate(f.To, zone), false
 	}
 	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
-		detail := "must be after dateFrom, " + FormatInstant(f.From)
+		detail := "must be after the start of the dates, " + FormatInstant(f.From)
 		return InvalidParameters(faults.Fault{Name: "filters[dateTo]", Value: FormatInstant(f.To), Detail: detail})
 	}
 	return nil

@@ -134,7 +134,7 @@ func TestParseReportNamesEveryFault(t *testing.T) {
 		{"filters[dateFrom]=2026-05-01T00:00:00%2B24:00", []string{"filters[dateFrom]: must be a date"}},
 		{"filters[dateFrom]=2026-05-01T0:00:00Z", []string{"filters[dateFrom]: must be a date"}},
 		{"filters[dateFrom]=2026-05-01T00:00:00,5Z", []string{"filters[dateFrom]: must be a date"}},
-		{"filters[dateFrom]=2026-05-02&filters[dateTo]=2026-05-01", []string{"filters[dateTo]: after dateFrom"}},
+		{"filters[dateFrom]=2026-05-02&filters[dateTo]=2026-05-01", []string{"filters[dateTo]: after the start of the dates"}},
 		{"filters[country][]=FRA", []string{"filters[country][]: two letters"}},
 		{"filters[city][]=" + strings.Repeat("x", 513), []string{"filters[city][]: at most 512 bytes"}},
 		{"filters[city][]=%ff", []string{"filters[city][]: UTF-8"}},

@@ -106,7 +106,8 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		p.parseFilter(filter.name, filter.kind, filter.parameter(), &r.Filters)
 	}
 	if f := &r.Filters; f.fromDate == f.toDate && !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
-		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after the start of the dates, "+FormatInstant(f.From))
+		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"),
+			"must be after the start of the dates, "+FormatInstant(f.From))
 	}
 	switch f := &r.Filters; {
 	case r.Complement && !f.SelectsVisitors():

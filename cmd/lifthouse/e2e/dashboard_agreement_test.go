@@ -17,6 +17,7 @@ import (
 
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
 )
 
@@ -58,6 +59,7 @@ func drawQuestion(r *rand.Rand) question {
 // TestAllAnswersAreTheSame asks 200 random questions on the page, in the terminal, for CSV and as an assistant. All print
 // the numbers of the API, and the page and the terminal in the same words.
 func TestAllAnswersAreTheSame(t *testing.T) {
+	tier.OnlyLong(t)
 	for seed := range uint64(4) { // a tab ends after some minutes
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			v := newViewer(t)

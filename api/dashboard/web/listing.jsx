@@ -39,7 +39,7 @@ function Of({ item }) {
   if (!status || status.reason === "NOTHING_TO_COMPARE") return <span class="quiet">nothing to compare</span>;
   if (!status.decision) return <span class="quiet">computing …</span>;
   const { decidedAt } = status.decision;
-  return <><Chip status={status.decision.status} words={worded(status.decision)} />{isNew(item) && <b class="new"> NEW</b>}<small>{decidedAt && <>since <span class="at">{lastDay(decidedAt)}</span>, </>}as of {day(status.computedAt)}</small></>;
+  return <><Chip status={status.decision.status} words={worded(status.decision)} />{isNew(item) && <b class="new"> NEW</b>}<small>{decidedAt && <>since <span class="at">{lastDay(decidedAt)}</span>, </>}<span class="at">as of {day(status.computedAt)}</span></small></>;
 }
 
 /** Worth is what the variation of the decision is expected to be worth a month.

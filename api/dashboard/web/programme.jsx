@@ -144,7 +144,7 @@ export function ProgrammePage({ route, go }) {
               );
             })}</tbody>
           </table></div>}
-          <p class="quiet">{body.campaigns.pooled} campaigns say how large effects are here; {body.campaigns.excludedByData} are too early, too small or not trustworthy, {body.campaigns.excludedByHand} excluded by hand. Effects are taken to last and to add up.</p>
+          <p class="quiet">{body.campaigns.pooled} campaigns say how large effects are here. Left out: {body.campaigns.excludedByData} too early, too small or not trustworthy, {body.campaigns.excludedByHand} by hand. Effects are taken to last and to add up.</p>
         </section>
       </>}
     </>

@@ -202,7 +202,7 @@ func (v *viewer) programmeIsTheAPIs() {
 	v.choose(outcome, "default")
 	v.until("!" + shipped)
 	excluded := func(campaigns int) string {
-		return fmt.Sprintf(`document.body.innerText.includes("%d excluded by hand")`, campaigns)
+		return fmt.Sprintf(`document.body.innerText.includes(", %d by hand.")`, campaigns)
 	}
 	v.choose(outcome, "excluded")
 	v.click(".exclude [type=button]") // cancels

@@ -68,7 +68,7 @@ export function Axis({ scale, write }) {
   return (
     <svg class="axis" height="22" width="100%" aria-hidden="true">
       {scale.ticks.map((x) => (
-        <g key={x} class={scale.ticks.length > 4 && Math.round(x / scale.step) % 2 ? "odd" : undefined}>
+        <g key={x} class={scale.ticks.length > 3 && Math.round(x / scale.step) % 2 ? "odd" : undefined}>
           <line x1={scale.at(x) + "%"} x2={scale.at(x) + "%"} y1="0" y2="4" />
           <text x={scale.at(x) + "%"} y="18" text-anchor={scale.at(x) > 94 ? "end" : scale.at(x) < 6 ? "start" : "middle"}>{write(x)}</text>
         </g>

@@ -120,7 +120,7 @@ func (x answer) readOnce(ctx context.Context, hold bool, read func(answer) error
 	}
 	for i, shard := range x.Shards {
 		if recent := &now.states[i].recent; recent.counts != nil && !recent.kept {
-			shard.recent.StoreValue(x.Subject, recent.version, recent.counts, int64(len(recent.counts))*countBytes)
+			shard.kept.StoreValue(x.Subject, recent.version, recent.counts, int64(len(recent.counts))*countBytes)
 		}
 	}
 	return false, nil
@@ -156,7 +156,7 @@ func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 	for i, shard := range x.Shards {
 		recent := &x.states[i].recent
 		recent.version = recentVersion{x.states[i].Version, from}
-		if last, version := shard.recent.LastValue(x.Subject); version == recent.version {
+		if last, version := shard.kept.LastValue(x.Subject); version == recent.version {
 			recent.counts, recent.kept = last.(map[string]int64), true
 		}
 	}
@@ -205,13 +205,8 @@ func (x answer) readReport(ctx context.Context) (found *moments.Rows, err error)
 		return nil, err
 	}
 	found = x.newRows()
-	s := x.newSums()
-	if x.Dimension != "" {
-		if s.top, err = x.readTop(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.addTotals(ctx, factSums{visitors: true, goals: []int64{x.GoalID}}); err != nil {
+	s, err := x.readTotals(ctx)
+	if err != nil {
 		return nil, err
 	}
 	found.Whole, found.Slices = s.reportRows()
@@ -222,6 +217,25 @@ func (x answer) readReport(ctx context.Context) (found *moments.Rows, err error)
 		found.Steps = steps.bucketSteps()
 	}
 	return found, err
+}
+
+// readTotals reads the sums of the report without its series. A breakdown first uses the values of the dimension that
+// an earlier one found. If it meets no other value, it has them all, and need not look for the most frequent ones.
+func (x answer) readTotals(ctx context.Context) (s *sums, err error) {
+	wanted := factSums{visitors: true, goals: []int64{x.GoalID}}
+	s = x.newSums()
+	if s.top = x.keptValues(); s.top != nil {
+		if err = s.addTotals(ctx, wanted); err != nil || !s.hasOtherValues() {
+			return s, err
+		}
+		s = x.newSums()
+	}
+	if x.Dimension != "" {
+		if s.top, err = x.readTop(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.addTotals(ctx, wanted)
 }
 
 // newRows returns the rows of the answer, without sums.
@@ -424,19 +438,46 @@ func (r Reader) eachGoal(
 	})
 }
 
-// readTop returns the most frequent values of the dimension.
+// mostKept is the maximum number of values of an attribute that are kept. Reading the sums of more values takes longer
+// than finding the most frequent ones.
+const mostKept = 200
+
+// valuesOf is the key of the values of an attribute that visitors of a subject had at some time.
+type valuesOf struct {
+	schema.Subject
+	attribute query.Dimension
+}
+
+// keptValues returns the values of the dimension that earlier reports found; nil: none, or there is no dimension.
+func (x answer) keptValues() []string {
+	last, _ := x.Shards[0].kept.LastValue(valuesOf{x.Subject, x.Dimension})
+	values, _ := last.([]string)
+	return values
+}
+
+// readTop returns the most frequent values of the dimension. It keeps the values that it knows if these are few.
 func (x answer) readTop(ctx context.Context) ([]string, error) {
 	counts := map[string]int64{}
+	for _, value := range x.keptValues() {
+		counts[value] = 0
+	}
 	for _, s := range x.newCountings(nil) {
 		q := s.newQuery()
 		if q.Most = len(x.Shards) == 1; q.Most { // else a value may be frequent only over all servers
-			q.addParam("most", uint32(x.Top)) //nolint:gosec // few
+			q.addParam("most", uint32(max(x.Top, mostKept)+1)) //nolint:gosec // few
 		}
 		if err := s.countValues(ctx, q, counts); err != nil {
 			return nil, err
 		}
 	}
 	values := moments.MostVisited(counts)
+	if 0 < len(values) && len(values) <= mostKept {
+		bytes := 0
+		for _, value := range values {
+			bytes += len(value)
+		}
+		x.Shards[0].kept.StoreValue(valuesOf{x.Subject, x.Dimension}, nil, values, int64(bytes))
+	}
 	return values[:min(len(values), x.Top)], nil
 }
 

@@ -146,33 +146,77 @@ func (s *sums) addTotals(ctx context.Context, wanted factSums) error {
 
 // readTotals reads sums from the cells, if they have them, or else from the rows.
 func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
-	switch byDay, has := s.hasCells(); {
-	case has && byDay:
-		return s.readDays(ctx, wanted)
-	case has:
-		if err := s.addAll(wanted); err != nil || !wanted.visitors {
-			return err
-		}
-		return s.addRecent(ctx)
+	byDay, hasVisitors, hasGoals := s.hasCells()
+	var ofCells factSums
+	if hasVisitors {
+		ofCells.visitors, wanted.visitors = wanted.visitors, false
+	}
+	if hasGoals {
+		ofCells.goals, wanted.goals = wanted.goals, nil
 	}
 	goals := *s
 	goals.of = map[key]*moments.Moments{}
 	reading, ctx := errgroup.WithContext(ctx)
-	if wanted.visitors {
-		reading.Go(func() error { return s.runQuery(ctx, "visitors.sql", s.newQuery(), s.addVisitors) })
+	switch {
+	case !ofCells.visitors && len(ofCells.goals) == 0:
+	case byDay:
+		reading.Go(func() error { return s.readDays(ctx, ofCells) })
+	default:
+		reading.Go(func() error { return s.readAll(ctx, ofCells) })
 	}
-	if len(wanted.goals) > 0 {
-		file := "goals.sql"
-		if !s.isEveryEvent() {
+	if wanted.visitors {
+		reading.Go(func() error { return s.readVisitors(ctx) })
+	}
+	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped() {
+		q, file := goals.newQuery(), "goals.sql"
+		add := goals.addGoals
+		if q.AboveCap = hasGoals; q.AboveCap {
+			add = goals.addRemainder
+		} else if !s.isEveryEvent() {
 			file = "converted.sql"
 		}
-		reading.Go(func() error { return goals.runQuery(ctx, file, goals.newQuery(), goals.addGoals) })
+		reading.Go(func() error { return goals.runQuery(ctx, file, q, add) })
 	}
 	if err := reading.Wait(); err != nil {
 		return err
 	}
 	mergeSums(s.of, goals.of)
 	return nil
+}
+
+// readVisitors reads the sums of visitors from their rows. If all visitors are in the report, addRecent counts those of
+// the recent days: comparing each first day takes a quarter of the statement.
+func (s *counting) readVisitors(ctx context.Context) error {
+	q := s.newQuery()
+	f, isBrokenDown := &s.Filters, s.Dimension != "" || q.ByPeriod || q.ByCrossing
+	isFiltered := len(f.Lists) > 0 || len(f.Texts) > 0 || !f.From.IsZero() || !f.To.IsZero()
+	if q.Mature && !q.Widget && !isFiltered && !isBrokenDown {
+		return s.readByMaturity(ctx, q)
+	}
+	q.Recent = isFiltered
+	if err := s.runQuery(ctx, "visitors.sql", q, s.addVisitors); err != nil || isFiltered {
+		return err
+	}
+	return s.addRecent(ctx)
+}
+
+// readByMaturity reads the sums of all visitors of a campaign, with those of immature visitors apart. The mature ones
+// are those of the cells that are not immature.
+func (s *counting) readByMaturity(ctx context.Context, q *reportQuery) error {
+	if err := s.readAll(ctx, factSums{visitors: true}); err != nil {
+		return err
+	}
+	immature := *s
+	immature.of = map[key]*moments.Moments{}
+	q.Recent, q.OnlyImmature = true, true
+	err := immature.runQuery(ctx, "visitors.sql", q, immature.addVisitors)
+	for at, m := range immature.of {
+		moments.AddTo(s.of, at, m)
+		at.Immature = false
+		rest := moments.NoMoments().Subtract(*m)
+		moments.AddTo(s.of, at, &rest)
+	}
+	return err
 }
 
 // runQuery runs the statement of a file, and calls add for each row.
@@ -232,6 +276,21 @@ func (s *counting) addGoals(row driver.Rows) error {
 	return s.addPlace(place, at, &m)
 }
 
+// addRemainder adds what the cap removes, of a row of sums of goal events whose other sums the cells have.
+func (s *counting) addRemainder(row driver.Rows) error {
+	above := *s
+	above.of = map[key]*moments.Moments{}
+	if err := above.addGoals(row); err != nil {
+		return err
+	}
+	for at, m := range above.of {
+		removed := moments.NoMoments()
+		removed.CappedRemainder = m.CappedRemainder
+		moments.AddTo(s.of, at, &removed)
+	}
+	return nil
+}
+
 // addSteps adds what each bucket of the series adds to some sums.
 func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 	return s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
@@ -240,11 +299,12 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 			return err
 		}
 		if wanted.visitors {
-			q, file := c.newQuery(), "visitor_steps.sql"
+			q := c.newQuery()
 			if q.Crossers = crossers; c.Timing == plan.ByAge && !q.Widget {
-				file = "visitors.sql" // no metric of a campaign needs the ages of views
+				err = c.readVisitors(ctx) // no metric of a campaign needs the ages of views
+			} else {
+				err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors)
 			}
-			err = c.runQuery(ctx, file, q, c.addVisitors)
 		}
 		if err != nil || len(wanted.goals) == 0 {
 			return err
@@ -259,7 +319,7 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 // addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all
 // but those of multi-exposed visitors.
 func (s *counting) addDaySteps(ctx context.Context, wanted factSums) (crossers, done bool, err error) {
-	if byDay, has := s.hasCells(); !has || !byDay {
+	if byDay, hasVisitors, hasGoals := s.hasCells(); !byDay || !hasVisitors || !hasGoals || s.isCapped() {
 		return false, false, nil
 	}
 	crossers = s.newQuery().ByCrossing && s.hasCrossers()
@@ -290,6 +350,16 @@ func (s *counting) stepTime(numbered bool) expr {
 // bucketOf returns the bucket of the series at a time in milliseconds since 1970.
 func bucketOf(ms expr) expr {
 	return "toInt64(intDiv(" + ms + " + {shift:Int64}, {width:Int64}))"
+}
+
+// hasOtherValues reports whether a visitor has a value of the dimension that is not in top.
+func (s *sums) hasOtherValues() bool {
+	for at, m := range s.of {
+		if at.rank == 0 && m.Visitors != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // bucketSteps returns the sums by bucket.
@@ -330,7 +400,7 @@ func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
 		byVariation := cmp.Compare(a.VariationID, b.VariationID)
 		return cmp.Or(byVariation, cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
 	}) {
-		if of[at].Visitors != 0 {
+		if of[at].Visitors != 0 || of[at].Recent != 0 {
 			rows = append(rows, moments.Row{RowKey: at, Moments: *of[at]})
 		}
 	}
@@ -348,6 +418,7 @@ type slots struct {
 	Filters      expr   // of a first view: whether its visitor is in the report
 	Goals        expr   // of a goal event: whether it counts
 	Cap          bool   // total values of visitors are limited to {cap}
+	AboveCap     bool   // only events with a total above {cap} before or after them
 	From, To     bool   // whether the window has a start, and an end before the newest event
 	Columns      expr   // of a visitor, apart from the counts
 	Counts       []expr // of a visitor: columns with the events until the end of the window
@@ -357,27 +428,29 @@ type slots struct {
 	ByPeriod     bool   // the shares changed
 	Crossed      expr   // see key.crossed
 	ByCrossing   bool
-	ByFirstDay   bool    // rows of visitors are grouped by the day of the first view
-	Window       bool    // only events of ages below {age_to_ms} count
-	AgeFrom      bool    // and from {age_from_ms} on
-	Mature       bool    // only visitors first exposed until {mature_ms} count
-	ByAge        bool    // also sum the ages of first conversions
-	OnFirstView  bool    // the events of the window count at the time of the first view
-	Immature     expr    // of a visitor: whether the window has not ended
-	Completions  expr    // of a visitor
-	Conversions  expr    // of a visitor
-	InWindow     expr    // of an event of a widget: 1 if it counts, and else 0
-	StepTime     expr    // of an event other than a goal, in a series
-	Crossers     bool    // only multi-exposed visitors
-	OneGoal      bool    // events of one goal count, {goal_id}
-	SeveralGoals bool    // events of several goals are summed apart, {goal_ids}
-	Series       bool    // group by the bucket
-	Bucket       expr    // of a goal event
-	Numbered     bool    // number the counted events of each visitor again
-	Most         bool    // at most {most} values
-	Few          bool    // the statement reads few rows: one thread suffices
-	Amounts      [3]expr // columns of goal events; empty: the total of each visitor is 0
-	Attributes   string  // columns, separated by commas
+	ByFirstDay   bool // rows of visitors are grouped by the day of the first view
+	Recent       bool // also count the visitors of the recent days
+	Window       bool // only events of ages below {age_to_ms} count
+	AgeFrom      bool // and from {age_from_ms} on
+	Mature       bool // only visitors first exposed until {mature_ms} count
+	OnlyImmature bool // only the others count
+	ByAge        bool // also sum the ages of first conversions
+	OnFirstView  bool // the events of the window count at the time of the first view
+	Immature     expr // of a visitor: whether the window has not ended
+	Completions  expr // of a visitor
+	Conversions  expr // of a visitor
+	InWindow     expr // of an event of a widget: 1 if it counts, and else 0
+	StepTime     expr // of an event other than a goal, in a series
+	Crossers     bool // only multi-exposed visitors
+	OneGoal      bool // events of one goal count, {goal_id}
+	SeveralGoals bool // events of several goals are summed apart, {goal_ids}
+	Series       bool // group by the bucket
+	Bucket       expr // of a goal event
+	Numbered     bool // number the counted events of each visitor again
+	Most         bool // at most {most} values
+	Few          bool // the statement reads few rows: one thread suffices
+	Amounts      [3]amount
+	Attributes   string // columns, separated by commas
 }
 
 // isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are the sums of the report.
@@ -386,17 +459,33 @@ func (s *counting) isEveryEvent() bool {
 		s.ConversionWindow.From == 0
 }
 
-// isZero reports whether an amount adds up to 0 over the goal events of each visitor. The cells say so of all events.
-func (s *counting) isZero(amount int) bool {
-	if !s.isEveryEvent() || s.endsEarly() || s.Interval != "" || s.ConversionWindow.IsSet() {
-		return false
-	}
-	for at, cell := range s.all {
-		if (at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal)) && cell.HasAmount(amount) {
-			return false
+// amount is a column of goal events whose total is summed for each visitor.
+type amount struct {
+	Column expr // empty: the total of each visitor is 0
+	Type   expr // function that converts to the type of products
+}
+
+// newAmounts returns the amounts that the statement sums. The sums of squares over all visitors, which the cells have,
+// show which totals are 0, and where 64 bits suffice: no sum of products over some of the visitors is greater.
+func (s *counting) newAmounts() (all [3]amount) {
+	isKnown := s.isEveryEvent() && !s.endsEarly() && s.Interval == "" && !s.ConversionWindow.IsSet()
+	for k, column := range []expr{"value", "profit", "extra_value"} {
+		has, fits := !isKnown, isKnown
+		for at, cell := range s.all {
+			if at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal) {
+				squares := cell.AmountSquares(k)
+				has = has || squares != fold.Int128{}
+				fits = fits && squares.IsInt64()
+			}
+		}
+		if all[k].Type = "toInt128"; fits {
+			all[k].Type = "toInt64"
+		}
+		if has {
+			all[k].Column = column
 		}
 	}
-	return true
+	return all
 }
 
 // isCapped reports whether total values of visitors are limited.
@@ -572,11 +661,7 @@ func (s *counting) newQuery() *reportQuery {
 		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
 	}
 	q.ByPlace = len(s.top) > 0 || q.ByPeriod || q.ByCrossing
-	for k, column := range []expr{"value", "profit", "extra_value"} {
-		if !s.isZero(k) {
-			q.Amounts[k] = column
-		}
-	}
+	q.Amounts = s.newAmounts()
 	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
 		const text = "arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}," +
 			" later_ms, later_kinds)"
@@ -627,22 +712,32 @@ func (s *counting) addWindow(q *reportQuery) {
 
 // A report about all visitors is read from cells: hundreds of rows in place of millions.
 
-// hasCells reports whether cells have the sums of the report, and whether these are the cells by day. Subjects with
-// fewer visitors than leastVisitorsByDay have none by day.
-func (s *counting) hasCells() (byDay, has bool) {
-	switch f := &s.Filters; {
-	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0:
-		return false, false
-	case s.Cap != nil, s.Dimension != "", len(s.SharePeriods) > 1, s.ConversionWindow.IsSet():
-		return false, false
-	case f.From.IsZero() && f.To.IsZero() && s.Interval == "":
-		return false, true
+// hasCells reports whether cells have the sums of visitors and of goal events of the report, apart from what a cap
+// removes, and whether these are the cells by day. Subjects with fewer visitors than leastVisitorsByDay have none by
+// day. Filters of goal events do not change the sums of visitors.
+func (s *counting) hasCells() (byDay, visitors, goals bool) {
+	f, window := &s.Filters, s.ConversionWindow.IsSet()
+	byDay = !f.From.IsZero() || !f.To.IsZero() || s.Interval != ""
+	switch {
+	case len(f.Lists) > 0, len(f.Texts) > 0, s.Dimension != "", len(s.SharePeriods) > 1:
+		return byDay, false, false
+	case byDay && (!isWholeDay(f.From) || !isWholeDay(f.To) || !s.days || s.Interval == query.Hourly):
+		return byDay, false, false
 	}
-	return true, isWholeDay(s.Filters.From) && isWholeDay(s.Filters.To) && s.days && s.Interval != query.Hourly
+	isWhole := f.GoalValue == nil && f.ZScore == 0 && (!s.isCapped() || s.isEveryEvent())
+	return byDay, !window, !window && isWhole
 }
 
 // isWholeDay reports whether an end of a window is open or at midnight UTC.
 func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(24*time.Hour)) }
+
+// readAll reads sums from the cells of all visitors.
+func (s *counting) readAll(ctx context.Context, wanted factSums) error {
+	if err := s.addAll(wanted); err != nil || !wanted.visitors {
+		return err
+	}
+	return s.addRecent(ctx)
+}
 
 // readDays reads sums from the cells by day.
 func (s *counting) readDays(ctx context.Context, wanted factSums) error {

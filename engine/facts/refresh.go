@@ -61,7 +61,7 @@ type Refresher struct {
 	changed       chan struct{} // closed when a refresh ends
 	done, touched int           // visitors of the running refresh: those that are folded, and all
 
-	recent *cache.Cache // visitors of the recent days, by subject
+	kept *cache.Cache // what reports read again and again: visitors of the recent days, and values of attributes
 
 	deleting  sync.RWMutex // held while events are deleted before their facts
 	inserting sync.RWMutex // held while facts are stored: the position of the store is unknown; reports may hold it off
@@ -78,12 +78,13 @@ func newRefresher() *Refresher {
 		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: longestWait,
 		MaxVisitorEvents: fold.MaxVisitorEvents, automated: map[schema.Visitor]bool{},
 		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
-		recent: cache.New(recentMemory), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
+		kept: cache.New(keptMemory), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
 	}
 }
 
-// recentMemory bounds the memory of the visitors of the recent days, in bytes: about 300 for each subject.
-const recentMemory = 4 << 20
+// keptMemory bounds the memory of what reports read again and again, in bytes: about 300 for the visitors of the recent
+// days of a subject, and at most 20,000 for the values of an attribute.
+const keptMemory = 4 << 20
 
 // NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {

@@ -1,6 +1,7 @@
 package facts_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -155,4 +156,53 @@ func TestAReportEndsWhileFactsChange(t *testing.T) {
 		t.Error(err)
 	}
 	w.check(t)
+}
+
+// TestBreakdownsKnowNewValues reads breakdowns while visitors with new values arrive. A reader that
+// knows the values of earlier breakdowns finds what one without knowledge finds.
+func TestBreakdownsKnowNewValues(t *testing.T) {
+	conn := schematest.OpenEmpty(t)
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	at, r := time.Now().UTC().Truncate(time.Hour), facts.NewRefresher(conn, true)
+	var from, kept query.Filters
+	from.From = at.Add(5 * time.Hour)
+	kept.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
+	for batch := range 9 {
+		var events []schema.Event
+		for i := range 2 + 40*batch { // from 2 to more than 200 values
+			id := uint64(1000*batch + i + 1)
+			view := schema.Event{
+				EventID: id, Time: at.Add(time.Duration(batch) * time.Hour), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: id,
+				VariationID: int64(i % 2), Kind: schema.KindView,
+			}
+			view.Device, view.City = []string{"mobile", "desktop"}[i/7%2], fmt.Sprint("city ", i/2)
+			events = append(events, view)
+		}
+		if err := schema.InsertEvents(t.Context(), conn, events, at.Add(time.Duration(batch)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.RefreshFacts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for name, filters := range map[string]query.Filters{"all": {}, "from": from, "mobile": kept} {
+			for _, top := range []int{2, plan.MaxBreakdown} {
+				knowing, fresh := reportOf(t, conn, r, filters), reportOf(t, conn, facts.NewRefresher(conn, false), filters)
+				q := knowing.Question
+				q.Dimension, q.Top = "city", top
+				found, err := knowing.ReadRows(t.Context(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := fresh.ReadRows(t.Context(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := fmt.Sprint(found.Whole, found.Slices), fmt.Sprint(want.Whole, want.Slices); got != want {
+					t.Errorf("batch %d, %s, top %d: %s, want %s", batch, name, top, got, want)
+				}
+			}
+		}
+	}
 }

@@ -79,6 +79,9 @@ func absoluteValue(a int64) uint64 {
 	return uint64(a)
 }
 
+// IsInt64 reports whether the integer fits into 64 bits.
+func (a Int128) IsInt64() bool { return a == newInt128(int64(a.Low)) } //nolint:gosec // bits
+
 // BigInt returns the integer as a big.Int.
 func (a Int128) BigInt() *big.Int {
 	x := big.NewInt(a.High)
@@ -152,8 +155,8 @@ func (s *Sums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec 
 // AmountSum returns the sum of an amount: 0 is value, 1 is profit, 2 is extra value.
 func (s *Sums) AmountSum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
 
-// HasAmount reports whether the total of an amount is not 0 for some visitor.
-func (s *Sums) HasAmount(amount int) bool { return s[Value+amount*sumsOfAmount+squaresOf] != Int128{} }
+// AmountSquares returns the sum of the squares of the visitors' totals of an amount.
+func (s *Sums) AmountSquares(amount int) Int128 { return s[Value+amount*sumsOfAmount+squaresOf] }
 
 // AsMoments returns the sums as moments of a report.
 func (s *Sums) AsMoments() moments.Moments {

@@ -85,7 +85,9 @@ func MostVisited(visitors map[string]int64) []string {
 func WithOthers(ranked, whole []Row, top int) []Row {
 	visitors := map[string]int64{}
 	for i := range ranked {
-		visitors[ranked[i].Dimension] += ranked[i].Visitors
+		if !ranked[i].ExposedBefore {
+			visitors[ranked[i].Dimension] += ranked[i].Visitors
+		}
 	}
 	values := MostVisited(visitors)
 	values = values[:min(len(values), top)]

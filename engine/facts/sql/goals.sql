@@ -11,7 +11,7 @@ SELECT
     sum({{if .Numbered}}copies{{else}}toInt64(sign){{end}}) AS goals_reached,
     sum(sign * (2 * toInt64(number) - 1))                   AS goals_reached_squares,
     {{template "amounts.sql" (index .Amounts 0)}},
-    {{if index .Amounts 0}}sum(toInt128(sign * value) * number + sign * value_before){{else}}toInt128(0){{end}} AS value_times_goals,
+    {{with index .Amounts 0}}{{if .Column}}toInt128(sum({{.Type}}(sign * value) * number + sign * value_before)){{else}}toInt128(0){{end}}{{end}} AS value_times_goals,
     {{template "amounts.sql" (index .Amounts 1)}},
     {{template "amounts.sql" (index .Amounts 2)}}
 {{- if .Cap}},

@@ -6,6 +6,9 @@ section = {goals:UInt64}
     {{- end}}
     AND ({{.Goals}})
     AND ({{.Filters}})
+    {{- if .AboveCap}}
+    AND greatest(value_before, value_before + value) > {cap:Int64}
+    {{- end}}
     {{- if .Crossers}}
     AND multi_exposed_at != toDateTime64(0, 3)
     {{- end}}

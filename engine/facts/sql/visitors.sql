@@ -7,7 +7,7 @@ SELECT
     {{.Period}}                                             AS period,
     {{.Crossed}}                                            AS crossed,
     sum(toInt64(sign))                                      AS visitors,
-    sum(sign * toInt64(first_day >= {recent_from:Date} AND first_day < {recent_to:Date})) AS visitors_recent,
+    {{if .Recent}}sum(sign * toInt64(first_day >= {recent_from:Date} AND first_day < {recent_to:Date})){{else}}toInt64(0){{end}} AS visitors_recent,
     sum(sign * toInt64(views))                              AS all_views
 {{- if .Widget}},
     sum(sign * toInt64(clicks)), sum(sign * toInt64(submits)), sum(sign * toInt64({{.Completions}})), sum(sign * toInt64({{.Conversions}})), sum(sign * toInt64(contacts)),

@@ -1,0 +1,214 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// ReadFirstViews reads the visitors of a question by an attribute and the day of the first view, which is the bucket of
+// a step. It reads no goal events.
+func (r Reader) ReadFirstViews(
+	ctx context.Context, q plan.Question, by query.Dimension,
+) (found []moments.Step, err error) {
+	q.Dimension, q.Interval = by, ""
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+		s := x.newSums()
+		if s.top, err = x.readTop(ctx); err != nil {
+			return err
+		}
+		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+			q := c.newQuery()
+			q.ByFirstDay = true
+			return c.runQuery(ctx, "visitors.sql", q, c.addVisitors)
+		})
+		found = s.bucketSteps()
+		return err
+	})
+	return found, err
+}
+
+// ReadDistribution reads the numbers of the goal events that a question counts, by their value. The bucket of a step is
+// the lower bound of the bin. bins has all lower bounds, ascending, from one that is not above any value.
+func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []int64) (found []moments.Step, err error) {
+	q.Cap, q.Dimension, q.Interval = nil, "", ""
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+		if x, err = x.withLimits(ctx); err != nil {
+			return err
+		}
+		s := x.newSums()
+		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+			q := c.newQuery()
+			q.addParam("bins", bins)
+			return c.runQuery(ctx, "distribution.sql", q, func(row driver.Rows) error {
+				var place uint32
+				var at key
+				var goals int64
+				if err := row.Scan(&place, &at.bucket, &goals); err != nil {
+					return err
+				}
+				m := moments.NoMoments()
+				m.Goals.Sum.SetInt64(goals)
+				return c.addPlace(place, at, &m)
+			})
+		})
+		found = s.bucketSteps()
+		return err
+	})
+	return found, err
+}
+
+// ReadLostViews reads the goal events of a subject whose visitors have no view of it, by the variation that they carry.
+func (r Reader) ReadLostViews(ctx context.Context, q plan.Question) (found map[int64]moments.LostViews, err error) {
+	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
+		found = map[int64]moments.LostViews{}
+		for _, s := range x.newCountings(nil) {
+			q, of := s.newQuery(), s.Subject
+			q.addParam("website_id", of.WebsiteID)
+			q.addParam("subject", string(of.Kind))
+			q.addParam("subject_id", of.ID)
+			q.addParam("experiment_id", of.ExperimentID)
+			q.addParam("through", s.Through)
+			if err := s.runQuery(ctx, "lost_views.sql", q, func(row driver.Rows) error {
+				var variation int64
+				var goals, visitors int64
+				err := row.Scan(&variation, &goals, &visitors)
+				n := found[variation]
+				n.Goals, n.Visitors = n.Goals+goals, n.Visitors+visitors
+				found[variation] = n
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Value is a value of an attribute in the form of a filter, and the number of visitors with that value in their first
+// view. It is empty if the attribute is not set.
+type Value struct {
+	Value    string `json:"value"`
+	Visitors int64  `json:"visitors"`
+}
+
+// ReadValues returns the values of an attribute of a subject, the most frequent first.
+func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute string) ([]Value, error) {
+	x, err := r.newAnswer(q).withCurrentState(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int64{}
+	for _, s := range x.newCountings(nil) {
+		q := s.newQuery()
+		q.Dimension, q.Filters, q.To, q.From = columns[attribute], "true", false, false
+		if err := s.countValues(ctx, q, counts); err != nil {
+			return nil, err
+		}
+	}
+	var values []Value
+	for _, value := range moments.MostVisited(counts) {
+		values = append(values, Value{value, counts[value]})
+	}
+	return values, nil
+}
+
+// Visitor is a visitor of a report, as a row of a Parquet file. The sums over the rows of a variation are the numbers
+// of the report.
+type Visitor struct {
+	ID           uint64    `parquet:"visitor"`
+	VariationID  int64     `parquet:"variationId,dict"`
+	FirstView    time.Time `parquet:"firstView,timestamp(millisecond)"`
+	MultiExposed bool      `parquet:"multiExposed"`
+
+	// of the first view, as all attributes, in the order of fold.Attributes
+	Device         string `parquet:"device,dict"`
+	Country        string `parquet:"country,dict"`
+	Channel        string `parquet:"channel,dict"`
+	Browser        string `parquet:"browser,dict"`
+	OS             string `parquet:"os,dict"`
+	VisitorType    string `parquet:"visitorType,dict"`
+	Referrer       string `parquet:"referrer,dict"`
+	UTMSource      string `parquet:"utmSource,dict"`
+	UTMMedium      string `parquet:"utmMedium,dict"`
+	UTMCampaign    string `parquet:"utmCampaign,dict"`
+	City           string `parquet:"city,dict"`
+	Region         string `parquet:"region,dict"`
+	UTMContent     string `parquet:"utmContent,dict"`
+	UTMTerm        string `parquet:"utmTerm,dict"`
+	FirstVisitPage string `parquet:"firstVisitPage,dict"`
+
+	Views        uint64 `parquet:"views"` // from the first view until the end of the window, like all events
+	Clicks       uint64 `parquet:"clicks"`
+	Submits      uint64 `parquet:"submits"`
+	Completions  uint64 `parquet:"completions"`
+	Conversions  uint64 `parquet:"conversions"`
+	Contacts     uint64 `parquet:"contacts"`
+	GoalsReached uint64 `parquet:"goalsReached"`
+
+	Value          float64 `parquet:"value"` // with the cap of the report
+	Profit         float64 `parquet:"profit"`
+	ExtraValue     float64 `parquet:"extraValue"`
+	UncappedValue  float64 `parquet:"uncappedValue"`
+	UncappedProfit float64 `parquet:"uncappedProfit"`
+}
+
+// EachVisitor calls each for the visitors of the report that count, in no particular order. All visitors of a server
+// are read from the same facts. It has no time limit, because each may wait for a client that downloads a file.
+func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Visitor) error) error {
+	var x answer
+	err := r.newAnswer(q).atOnePosition(ctx, func(now answer) (err error) {
+		x, err = now.withLimits(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	x.stored.Newest = schema.EndOfTime // of events that may arrive now
+	x.limits.Time = 0
+	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error { return scanReportVisitor(row, each) })
+}
+
+func scanReportVisitor(row driver.Rows, each func(*Visitor) error) error {
+	var v Visitor
+	var variation, attributes string
+	var first int64
+	var value, profit, extra, countedValue, countedProfit int64
+	err := row.Scan(&v.ID, &variation, &first, &attributes,
+		&v.Views, &v.Clicks, &v.Submits, &v.Completions, &v.Conversions, &v.Contacts, &v.GoalsReached,
+		&value, &profit, &extra, &countedValue, &countedProfit)
+	if err != nil {
+		return err
+	}
+	if v.Views == 0 { // a replica lacks the visitor's row
+		return &source.StoreError{Fault: source.Busy}
+	}
+	variation, v.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
+	if v.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
+		return fmt.Errorf("facts: variation %q: %w", variation, err)
+	}
+	v.FirstView = time.UnixMilli(first).UTC()
+	values := strings.Split(attributes, string(fold.Separator))
+	for i, to := range []*string{
+		&v.Device, &v.Country, &v.Channel, &v.Browser, &v.OS, &v.VisitorType, &v.Referrer,
+		&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm, &v.FirstVisitPage,
+	} {
+		*to = values[i]
+	}
+	amount := func(units int64) float64 { return float64(units) / schema.MoneyScale }
+	v.Value, v.Profit, v.ExtraValue = amount(countedValue), amount(countedProfit), amount(extra)
+	v.UncappedValue, v.UncappedProfit = amount(value), amount(profit)
+	return each(&v)
+}

@@ -1,0 +1,321 @@
+package facts
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// expr is trusted SQL. It consists of constants and parameter names, and never has user input.
+type expr string
+
+// slots are the slots of the files of sql/ that reports use.
+type slots struct {
+	Facts, Sent  expr   // tables of facts and of events
+	Widget       bool   // also count clicks, submits, completions, conversions and contacts
+	Dimension    expr   // value of the dimension
+	Filters      expr   // of a first view: whether its visitor is in the report
+	Goals        expr   // of a goal event: whether it counts
+	Cap          bool   // total values of visitors are limited to {cap}
+	AboveCap     bool   // only events with a total above {cap} before or after them
+	From, To     bool   // whether the window has a start, and an end before the newest event
+	Columns      expr   // of a visitor, apart from the counts
+	Counts       []expr // of a visitor: columns with the events until the end of the window
+	Place        expr   // of a row, see addPlace
+	ByPlace      bool   // rows are grouped by the place, else by the variation
+	Period       expr   // index of the period of equal shares of the first view
+	ByPeriod     bool   // the shares changed
+	Crossed      expr   // see key.crossed
+	ByCrossing   bool
+	ByFirstDay   bool // rows of visitors are grouped by the day of the first view
+	Recent       bool // also count the visitors of the recent days
+	Window       bool // only events of ages below {age_to_ms} count
+	AgeFrom      bool // and from {age_from_ms} on
+	Mature       bool // only visitors first exposed until {mature_ms} count
+	OnlyImmature bool // only the others count
+	ByAge        bool // also sum the ages of first conversions
+	OnFirstView  bool // the events of the window count at the time of the first view
+	Immature     expr // of a visitor: whether the window has not ended
+	Completions  expr // of a visitor
+	Conversions  expr // of a visitor
+	InWindow     expr // of an event of a widget: 1 if it counts, and else 0
+	StepTime     expr // of an event other than a goal, in a series
+	Crossers     bool // only multi-exposed visitors
+	OneGoal      bool // events of one goal count, {goal_id}
+	SeveralGoals bool // events of several goals are summed apart, {goal_ids}
+	Series       bool // group by the bucket
+	Bucket       expr // of a goal event
+	Numbered     bool // number the counted events of each visitor again
+	Most         bool // at most {most} values
+	Few          bool // the statement reads few rows: one thread suffices
+	Amounts      [3]amount
+	Attributes   string // columns, separated by commas
+}
+
+// isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are the sums of the report.
+func (s *counting) isEveryEvent() bool {
+	return (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil &&
+		s.ConversionWindow.From == 0
+}
+
+// amount is a column of goal events whose total is summed for each visitor.
+type amount struct {
+	Column expr // empty: the total of each visitor is 0
+	Type   expr // function that converts to the type of products
+}
+
+// newAmounts returns the amounts that the statement sums. The sums of squares over all visitors, which the cells have,
+// show which totals are 0, and where 64 bits suffice: no sum of products over some of the visitors is greater.
+func (s *counting) newAmounts() (all [3]amount) {
+	isKnown := s.isEveryEvent() && !s.endsEarly() && s.Interval == "" && !s.ConversionWindow.IsSet()
+	for k, column := range []expr{"value", "profit", "extra_value"} {
+		has, fits := !isKnown, isKnown
+		for at, cell := range s.all {
+			if at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal) {
+				squares := cell.AmountSquares(k)
+				has = has || squares != fold.Int128{}
+				fits = fits && squares.IsInt64()
+			}
+		}
+		if all[k].Type = "toInt128"; fits {
+			all[k].Type = "toInt64"
+		}
+		if has {
+			all[k].Column = column
+		}
+	}
+	return all
+}
+
+// isCapped reports whether total values of visitors are limited.
+func (s *counting) isCapped() bool { return s.limit != nil && s.limit.Limit > 0 }
+
+// multiplesOf returns the first n multiples of a number.
+func multiplesOf(width, n int) []uint32 {
+	all := make([]uint32, n)
+	for i := range all {
+		all[i] = uint32((i + 1) * width) //nolint:gosec // few
+	}
+	return all
+}
+
+// endsEarly reports whether the window excludes events at its end.
+func (s *counting) endsEarly() bool {
+	return !s.Filters.To.IsZero() && !s.Filters.To.After(s.stored.Newest)
+}
+
+// reportQuery is a statement of a report, with the slots from which its text is rendered.
+type reportQuery struct {
+	source.Statement
+	slots
+}
+
+func (q *reportQuery) addParam(name string, value any) {
+	q.Params = append(q.Params, driver.NamedValue{Name: name, Value: value})
+}
+
+// columns maps attributes to columns.
+var columns = map[string]expr{
+	"device":         "device",
+	"browser":        "browser",
+	"os":             "os",
+	"country":        "country",
+	"region":         "region",
+	"city":           "city",
+	"channel":        "channel",
+	"referrer":       "referrer",
+	"utmSource":      "utm_source",
+	"utmMedium":      "utm_medium",
+	"utmCampaign":    "utm_campaign",
+	"utmContent":     "utm_content",
+	"utmTerm":        "utm_term",
+	"firstVisitPage": "first_visit_page",
+	"visitorType":    "visitor_type",
+}
+
+// addVisitorFilters adds the filters on first views.
+func (q *reportQuery) addVisitorFilters(filters *query.Filters) {
+	add := func(attribute string, operator, kind expr, value any) {
+		column := columns[attribute]
+		q.Filters += " AND " + column + operator + "{filter_" + column + ":" + kind + "}"
+		q.addParam("filter_"+string(column), value)
+	}
+	for _, filter := range filters.Lists {
+		add(filter.Attribute, " IN ", "Array(String)", filter.Values)
+	}
+	for _, filter := range filters.Texts {
+		if strings.Contains(filter.Pattern, "*") {
+			add(filter.Attribute, " LIKE ", "String", likeEscaper.Replace(filter.Pattern))
+		} else {
+			add(filter.Attribute, " = ", "String", filter.Pattern)
+		}
+	}
+	q.Filters = expr(strings.TrimPrefix(string(q.Filters), "true AND "))
+}
+
+// likeEscaper converts the pattern of a filter to a LIKE pattern.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
+
+// addValueFilters adds the filters on the values of goal events. bounds are those of the requested z-score; nil: none.
+func (q *reportQuery) addValueFilters(filters *query.Filters, bounds *moments.Outliers) {
+	if filters.GoalValue != nil {
+		q.Goals += " AND value >= {goal_value:Int64}"
+		q.addParam("goal_value", leastUnits(filters.GoalValue))
+	}
+	if bounds != nil && !bounds.Open {
+		q.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
+		q.addParam("outlier_least", bounds.Least)
+		q.addParam("outlier_most", bounds.Most)
+	}
+	q.Goals = expr(strings.TrimPrefix(string(q.Goals), "true AND "))
+}
+
+// leastUnits rounds an amount up to 1/schema.MoneyScale.
+func leastUnits(amount *big.Rat) int64 {
+	const most = schema.MaxMoney*schema.MoneyScale + 1
+	units := new(big.Rat).Mul(amount, new(big.Rat).SetInt64(schema.MoneyScale))
+	up := new(big.Int).Add(units.Num(), new(big.Int).Sub(units.Denom(), big.NewInt(1)))
+	up.Div(up, units.Denom())
+	if up.Cmp(big.NewInt(most)) > 0 {
+		return most
+	}
+	if up.Cmp(big.NewInt(-most)) < 0 {
+		return -most
+	}
+	return up.Int64()
+}
+
+// newQuery returns the parameters and slots that all statements of the report share.
+func (s *counting) newQuery() *reportQuery {
+	p := &s.Question
+	q := &reportQuery{slots: slots{
+		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,
+		Filters: "true", Goals: "true",
+		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
+		Few:    s.Visitors < leastVisitorsByDay,
+		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
+		Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
+		Immature: "false", Completions: "completions", Conversions: "conversions", InWindow: "1",
+		StepTime:   "toUnixTimestamp64Milli(first_time) + ms",
+		Attributes: attributes,
+	}}
+	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
+	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
+	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
+	q.addVisitorFilters(&p.Filters)
+	q.addValueFilters(&s.Filters, s.outliers)
+	if q.Cap = s.isCapped(); q.Cap {
+		q.addParam("cap", s.limit.Limit)
+	}
+	if s.GoalID != 0 {
+		q.addParam("goal_id", s.GoalID)
+	}
+	if q.SeveralGoals = len(s.goals) > 0; q.SeveralGoals {
+		q.addParam("goal_ids", s.goals)
+	}
+	if q.From {
+		q.addParam("from_ms", p.WindowStart().UnixMilli())
+	}
+	if q.To {
+		q.addParam("to_ms", p.WindowEnd().UnixMilli())
+	}
+	if q.ByPeriod = len(p.SharePeriods) > 1; q.ByPeriod {
+		var changes []int64
+		for _, period := range p.SharePeriods[1:] {
+			changes = append(changes, period.Since.UnixMilli())
+		}
+		q.addParam("share_changes", changes)
+		q.Period = "toUInt8(arrayCount(ms -> toUnixTimestamp64Milli(first_time) >= ms, " +
+			"{share_changes:Array(Int64)}))"
+	}
+	q.Columns = "sign, variation, first_time, first_day, multi_exposed_at"
+	if p.ConversionWindow.IsSet() {
+		s.addWindow(q)
+	}
+	recentFrom, recentTo := plan.RecentPeriod(s.stored.Ingested)
+	q.addParam("recent_from", recentFrom.Format(time.DateOnly))
+	q.addParam("recent_to", recentTo.Format(time.DateOnly))
+	if p.Interval != "" {
+		width, shift := p.Interval.BucketGrid()
+		q.addParam("width", width.Milliseconds())
+		q.addParam("shift", shift.Milliseconds())
+	}
+	switch {
+	case !p.Crossings:
+	case p.Interval != "":
+		q.Crossed = bucketOf("toUnixTimestamp64Milli(multi_exposed_at)")
+	case q.To:
+		q.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
+	}
+	q.ByCrossing = q.Crossed != "toInt64(0)"
+	if p.Dimension != "" {
+		q.Dimension = columns[string(p.Dimension)]
+		q.Columns += ", " + q.Dimension
+	}
+	q.addParam("stored_variations", s.variations)
+	q.addParam("places", multiplesOf(len(s.top)+1, len(s.variations)))
+	if len(s.top) > 0 {
+		q.addParam("top", s.top)
+		q.addParam("ranks", multiplesOf(1, len(s.top)))
+		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
+	}
+	q.ByPlace = len(s.top) > 0 || q.ByPeriod || q.ByCrossing
+	q.Amounts = s.newAmounts()
+	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
+		const text = "arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}," +
+			" later_ms, later_kinds)"
+		counted := fmt.Sprintf(text, i+int(moments.View))
+		if column == "views" {
+			counted = "1 + " + counted // the first view
+		}
+		q.Counts = append(q.Counts, expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
+	}
+	return q
+}
+
+// addWindow adds the conversion window of the report.
+func (s *counting) addWindow(q *reportQuery) {
+	w := s.ConversionWindow
+	q.Window, q.AgeFrom, q.OnFirstView = true, w.From > 0, s.Timing == plan.OnFirstView
+	q.addParam("age_from_ms", w.From.Milliseconds())
+	q.addParam("age_to_ms", w.To.Milliseconds())
+	q.ByAge = s.Timing == plan.ByAge
+	if q.Mature = s.Timing == plan.WhenMature || q.ByAge; q.Mature {
+		through := s.through
+		if to := s.Filters.To; !to.IsZero() && to.Before(through) {
+			through = to
+		}
+		q.addParam("mature_ms", through.Add(-w.Maturity()).UnixMilli())
+		q.Immature = "toUnixTimestamp64Milli(first_time) > {mature_ms:Int64}"
+	}
+	const inside = "arrayCount((ms, kind) -> kind = %d AND ms >= {age_from_ms:UInt64} AND ms < {age_to_ms:UInt64}, " +
+		"later_ms, later_kinds)"
+	q.Completions = expr(fmt.Sprintf(inside, moments.Completion))
+	q.Conversions = expr(fmt.Sprintf(inside, moments.Conversion))
+	switch s.Timing {
+	case plan.WhenMature:
+		q.StepTime = "toUnixTimestamp64Milli(first_time) + greatest(toInt64(ms), {age_to_ms:Int64} - 1)"
+	case plan.OnFirstView:
+		if q.Widget {
+			q.StepTime = "toUnixTimestamp64Milli(first_time) + if(kind IN (4, 5), 0, ms)"
+		}
+	case plan.ByAge:
+		q.StepTime = "toInt64(ms)"
+	case plan.OnEvent:
+	}
+	if q.Widget {
+		q.Columns += ", later_ms, later_kinds"
+		q.InWindow = "toUInt8(kind NOT IN (4, 5) OR ms >= {age_from_ms:UInt64} AND ms < {age_to_ms:UInt64})"
+	}
+}

@@ -14,7 +14,6 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -125,16 +124,69 @@ func (s *counting) addMoments(variation string, at key, m *moments.Moments) erro
 	return nil
 }
 
-// addPlace adds the moments of the rows with a place: a number for the variation and for the rank of the dimension
-// value. ClickHouse groups by one number much faster than by two columns. Rows of events that do not count have no
-// variation.
-func (s *counting) addPlace(place uint32, at key, m *moments.Moments) error {
-	width := uint32(len(s.top) + 1) //nolint:gosec // few
-	if place < width {
-		return nil
+// keyColumn is a column by which a statement groups its rows.
+type keyColumn struct {
+	Name  string // see rowKey.targets
+	Value expr   // empty: the statement does not group by it
+}
+
+// groupBy groups the rows of a statement by columns and by a place: a number for the variation and for the rank of the
+// dimension value. ClickHouse groups by one number much faster than by two columns. If there is nothing but the
+// variation, it groups by the variation.
+func (s *counting) groupBy(q *reportQuery, place expr, columns ...keyColumn) {
+	for _, c := range columns {
+		if c.Value != "" {
+			q.Keys = append(q.Keys, c)
+		}
 	}
-	at.rank = uint16(place % width) //nolint:gosec // few
-	return s.addMoments(s.variations[place/width-1], at, m)
+	if len(q.Keys) == 0 && len(s.top) == 0 && place == q.Place {
+		q.Keys = append(q.Keys, keyColumn{"variation", "variation"})
+		return
+	}
+	q.Keys = append(q.Keys, keyColumn{"place", "toUInt32(" + place + ")"})
+}
+
+// visitorKeys returns the columns by which sums over the rows of a visitor, which have these columns, are grouped.
+func (q *reportQuery) visitorKeys() (keys []keyColumn) {
+	if q.Period != "" {
+		keys = append(keys, keyColumn{"period", "of_period"})
+	}
+	if q.Crossed != "" {
+		keys = append(keys, keyColumn{"crossed", "of_crossing"})
+	}
+	return keys
+}
+
+// rowKey has the values of the key columns of a row.
+type rowKey struct {
+	key
+	place     uint32
+	variation string
+	period    uint8
+}
+
+// targets returns where to store the values of the key columns of a statement.
+func (k *rowKey) targets(q *reportQuery) []any {
+	of := map[string]any{
+		"goal": &k.goal, "exposed_before": &k.ExposedBefore, "immature": &k.Immature, "bucket": &k.bucket,
+		"period": &k.period, "crossed": &k.crossed, "variation": &k.variation, "place": &k.place,
+	}
+	targets := make([]any, len(q.Keys))
+	for i, c := range q.Keys {
+		targets[i] = of[c.Name]
+	}
+	return targets
+}
+
+// addRow adds the moments of a row. Events that do not count have no place and no variation.
+func (s *counting) addRow(k *rowKey, m *moments.Moments) error {
+	k.Period = int(k.period)
+	width := uint32(len(s.top) + 1) //nolint:gosec // few
+	if k.place >= width {
+		k.rank = uint16(k.place % width) //nolint:gosec // few
+		k.variation = s.variations[k.place/width-1]
+	}
+	return s.addMoments(k.variation, k.key, m)
 }
 
 // addTotals adds some sums of a report without its series.
@@ -167,13 +219,15 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	}
 	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped() {
 		q, file := goals.newQuery(), "goals.sql"
-		add := goals.addGoals
-		if q.AboveCap = hasGoals; q.AboveCap {
-			add = goals.addRemainder
-		} else if !s.isEveryEvent() {
+		q.AboveCap = hasGoals
+		if s.isEveryEvent() {
+			goals.groupBy(q, q.Place, keyColumn{"goal", q.Goal}, keyColumn{"period", q.Period},
+				keyColumn{"crossed", q.Crossed})
+		} else {
 			file = "converted.sql"
+			goals.groupBy(q, "of_place", q.visitorKeys()...)
 		}
-		reading.Go(func() error { return goals.runQuery(ctx, file, q, add) })
+		reading.Go(func() error { return goals.runQuery(ctx, file, q, goals.addGoals(q)) })
 	}
 	if err := reading.Wait(); err != nil {
 		return err
@@ -186,16 +240,30 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 // the recent days: comparing each first day takes a quarter of the statement.
 func (s *counting) readVisitors(ctx context.Context) error {
 	q := s.newQuery()
-	f, isBrokenDown := &s.Filters, s.Dimension != "" || q.ByPeriod || q.ByCrossing
+	f, isBrokenDown := &s.Filters, s.Dimension != "" || q.Period != "" || q.Crossed != ""
 	isFiltered := len(f.Lists) > 0 || len(f.Texts) > 0 || !f.From.IsZero() || !f.To.IsZero()
 	if q.Mature && !q.Widget && !isFiltered && !isBrokenDown {
 		return s.readByMaturity(ctx, q)
 	}
 	q.Recent = isFiltered
-	if err := s.runQuery(ctx, "visitors.sql", q, s.addVisitors); err != nil || isFiltered {
+	if err := s.countVisitorRows(ctx, q); err != nil || isFiltered {
 		return err
 	}
 	return s.addRecent(ctx)
+}
+
+// countVisitorRows reads the sums of visitors from their rows.
+func (s *counting) countVisitorRows(ctx context.Context, q *reportQuery) error {
+	var exposedBefore, firstDay expr
+	if q.From {
+		exposedBefore = "toUnixTimestamp64Milli(first_time) < {from_ms:Int64}"
+	}
+	if q.ByFirstDay {
+		firstDay = "toInt64(first_day)"
+	}
+	s.groupBy(q, q.Place, keyColumn{"exposed_before", exposedBefore}, keyColumn{"immature", q.Immature},
+		keyColumn{"bucket", firstDay}, keyColumn{"period", q.Period}, keyColumn{"crossed", q.Crossed})
+	return s.runQuery(ctx, "visitors.sql", q, s.addVisitors(q))
 }
 
 // readByMaturity reads the sums of all visitors of a campaign, with those of immature visitors apart. The mature ones
@@ -207,7 +275,7 @@ func (s *counting) readByMaturity(ctx context.Context, q *reportQuery) error {
 	immature := *s
 	immature.of = map[key]*moments.Moments{}
 	q.Recent, q.OnlyImmature = true, true
-	err := immature.runQuery(ctx, "visitors.sql", q, immature.addVisitors)
+	err := immature.countVisitorRows(ctx, q)
 	for at, m := range immature.of {
 		moments.AddTo(s.of, at, m)
 		at.Immature = false
@@ -225,68 +293,66 @@ func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, ad
 	return s.store.EachRow(ctx, &q.Statement, add)
 }
 
-// addVisitors adds a row of sums of visitors.
-func (s *counting) addVisitors(row driver.Rows) error {
-	var place uint32
-	var at key
-	var period uint8
-	m := moments.NoMoments()
-	to := []any{
-		&place, &at.ExposedBefore, &at.Immature, &at.bucket, &period, &at.crossed, &m.Visitors, &m.Recent, &m.Views,
+// addVisitors returns a function that adds a row of sums of visitors.
+func (s *counting) addVisitors(q *reportQuery) func(driver.Rows) error {
+	return func(row driver.Rows) error {
+		var k rowKey
+		m := moments.NoMoments()
+		to := append(k.targets(q), &m.Visitors)
+		if q.Recent {
+			to = append(to, &m.Recent)
+		}
+		to = append(to, &m.Views)
+		if q.Widget {
+			to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed,
+				&m.Conversion)
+		}
+		if err := row.Scan(to...); err != nil {
+			return err
+		}
+		return s.addRow(&k, &m)
 	}
-	if s.Subject.Kind == schema.SubjectWidget {
-		to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion)
-	}
-	if err := row.Scan(to...); err != nil {
-		return err
-	}
-	at.Period = int(period)
-	return s.addPlace(place, at, &m)
 }
 
-// addGoals adds a row of sums of goal events.
-func (s *counting) addGoals(row driver.Rows) error {
-	var place uint32
-	var at key
-	var period uint8
-	var goals, goalsSquares int64
-	m := moments.NoMoments()
-	to := []any{&at.goal, &place, &at.bucket, &period, &at.crossed, &m.Converted, &goals, &goalsSquares}
-	amount := func(a *moments.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
-	amount(&m.Value)
-	to = append(to, m.ValueGoals)
-	amount(&m.Profit)
-	amount(&m.ExtraValue)
-	if s.isCapped() {
-		capped, value, profit := &m.CappedRemainder, &m.CappedRemainder.Value, &m.CappedRemainder.Profit
-		value.Sum, value.Squares, profit.Squares = new(big.Int), new(big.Int), new(big.Int)
-		profit.Sum = value.Sum
-		to = append(to, &capped.Visitors, value.Sum, value.Squares, profit.Squares, &profit.Nonzero, &profit.Negative)
+// addGoals returns a function that adds a row of sums of goal events. If the cells have the sums without the cap, it
+// adds only what the cap removes.
+func (s *counting) addGoals(q *reportQuery) func(driver.Rows) error {
+	return func(row driver.Rows) error {
+		var k rowKey
+		var goals, goalsSquares int64
+		m := moments.NoMoments()
+		to := append(k.targets(q), &m.Converted, &goals, &goalsSquares)
+		for i, amounts := range []*moments.Amounts{&m.Value, &m.Profit, &m.ExtraValue} {
+			if q.Amounts[i].Column == "" {
+				continue
+			}
+			to = append(to, amounts.Sum, amounts.Squares, &amounts.Nonzero, &amounts.Negative)
+			if i == 0 {
+				to = append(to, m.ValueGoals)
+			}
+		}
+		if q.Cap {
+			capped, value, profit := &m.CappedRemainder, &m.CappedRemainder.Value, &m.CappedRemainder.Profit
+			value.Sum, value.Squares, profit.Squares = new(big.Int), new(big.Int), new(big.Int)
+			profit.Sum = value.Sum
+			to = append(to, &capped.Visitors, value.Sum, value.Squares, profit.Squares, &profit.Nonzero,
+				&profit.Negative)
+		}
+		if q.ByAge {
+			m.FirstAge = stats.Sums{Sum: new(big.Int), Squares: new(big.Int)}
+			to = append(to, m.FirstAge.Sum, m.FirstAge.Squares)
+		}
+		if err := row.Scan(to...); err != nil {
+			return err
+		}
+		m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
+		if q.AboveCap {
+			removed := m.CappedRemainder
+			m = moments.NoMoments()
+			m.CappedRemainder = removed
+		}
+		return s.addRow(&k, &m)
 	}
-	if s.Timing == plan.ByAge {
-		m.FirstAge = stats.Sums{Sum: new(big.Int), Squares: new(big.Int)}
-		to = append(to, m.FirstAge.Sum, m.FirstAge.Squares)
-	}
-	if err := row.Scan(to...); err != nil {
-		return err
-	}
-	at.Period, m.Goals = int(period), stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
-	return s.addPlace(place, at, &m)
-}
-
-// addRemainder adds what the cap removes, of a row of sums of goal events whose other sums the cells have.
-func (s *counting) addRemainder(row driver.Rows) error {
-	above := *s
-	above.of = map[key]*moments.Moments{}
-	if err := above.addGoals(row); err != nil {
-		return err
-	}
-	for at, m := range above.of {
-		removed := moments.NoMoments()
-		removed.CappedRemainder = m.CappedRemainder
-		moments.AddTo(s.of, at, &removed)
-	}
-	return nil
 }
 
 // addSteps adds what each bucket of the series adds to some sums.
@@ -301,16 +367,24 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 			if q.Crossers = crossers; c.Timing == plan.ByAge && !q.Widget {
 				err = c.readVisitors(ctx) // no metric of a campaign needs the ages of views
 			} else {
-				err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors)
+				c.groupBy(q, "of_place", append(q.visitorKeys(),
+					keyColumn{"bucket", "toInt64(intDiv(e.1 + {shift:Int64}, {width:Int64}))"})...)
+				err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors(q))
 			}
 		}
 		if err != nil || len(wanted.goals) == 0 {
 			return err
 		}
 		q := c.newQuery()
-		q.Crossers, q.Series, q.ByPlace, q.Numbered = crossers, true, true, !c.isEveryEvent()
-		q.Bucket = bucketOf(c.stepTime(q.Numbered))
-		return c.runQuery(ctx, "goals.sql", q, c.addGoals)
+		q.Crossers, q.Numbered = crossers, !c.isEveryEvent()
+		bucket := keyColumn{"bucket", bucketOf(c.stepTime(q.Numbered))}
+		if q.Numbered {
+			c.groupBy(q, "of_place", append(q.visitorKeys(), bucket)...)
+		} else {
+			c.groupBy(q, q.Place, bucket, keyColumn{"goal", q.Goal}, keyColumn{"period", q.Period},
+				keyColumn{"crossed", q.Crossed})
+		}
+		return c.runQuery(ctx, "goals.sql", q, c.addGoals(q))
 	})
 }
 
@@ -320,7 +394,7 @@ func (s *counting) addDaySteps(ctx context.Context, wanted factSums) (crossers, 
 	if byDay, hasVisitors, hasGoals := s.hasCells(); !byDay || !hasVisitors || !hasGoals || s.isCapped() {
 		return false, false, nil
 	}
-	crossers = s.newQuery().ByCrossing && s.hasCrossers()
+	crossers = s.newQuery().Crossed != "" && s.hasCrossers()
 	err = s.addDays(ctx, wanted, true, crossers)
 	return crossers, !crossers, err
 }

@@ -162,8 +162,8 @@ func (s *counting) hasCrossers() bool {
 // leaves out multi-exposed visitors.
 func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVariation bool) error {
 	q := s.newQuery()
-	if q.Series = series; series {
-		q.Bucket = bucketOf(factTime)
+	if series {
+		q.Keys = []keyColumn{{"bucket", bucketOf(factTime)}}
 	}
 	goals := wanted.goals
 	if wanted.visitors {
@@ -175,7 +175,11 @@ func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVari
 		var goal int64
 		var at key
 		var large []*big.Int
-		if err := row.Scan(&variation, &goal, &at.bucket, &large); err != nil {
+		to := []any{&variation, &goal}
+		if series {
+			to = append(to, &at.bucket)
+		}
+		if err := row.Scan(append(to, &large)...); err != nil {
 			return err
 		}
 		if oneVariation && strings.HasSuffix(variation, fold.MultiExposed) {

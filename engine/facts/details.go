@@ -31,7 +31,7 @@ func (r Reader) ReadFirstViews(
 		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
 			q := c.newQuery()
 			q.ByFirstDay = true
-			return c.runQuery(ctx, "visitors.sql", q, c.addVisitors)
+			return c.countVisitorRows(ctx, q)
 		})
 		found = s.bucketSteps()
 		return err
@@ -51,16 +51,16 @@ func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []in
 		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
 			q := c.newQuery()
 			q.addParam("bins", bins)
+			c.groupBy(q, q.Place, keyColumn{"bucket", "toInt64(roundDown(value, {bins:Array(Int64)}))"})
 			return c.runQuery(ctx, "distribution.sql", q, func(row driver.Rows) error {
-				var place uint32
-				var at key
+				var k rowKey
 				var goals int64
-				if err := row.Scan(&place, &at.bucket, &goals); err != nil {
+				if err := row.Scan(append(k.targets(q), &goals)...); err != nil {
 					return err
 				}
 				m := moments.NoMoments()
 				m.Goals.Sum.SetInt64(goals)
-				return c.addPlace(place, at, &m)
+				return c.addRow(&k, &m)
 			})
 		})
 		found = s.bucketSteps()

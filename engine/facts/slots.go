@@ -32,12 +32,10 @@ type slots struct {
 	From, To     bool   // whether the window has a start, and an end before the newest event
 	Columns      expr   // of a visitor, apart from the counts
 	Counts       []expr // of a visitor: columns with the events until the end of the window
-	Place        expr   // of a row, see addPlace
-	ByPlace      bool   // rows are grouped by the place, else by the variation
-	Period       expr   // index of the period of equal shares of the first view
-	ByPeriod     bool   // the shares changed
-	Crossed      expr   // see key.crossed
-	ByCrossing   bool
+	Place        expr   // of a row, see groupBy
+	Keys         []keyColumn
+	Period       expr // index of the period of equal shares of the first view; empty: the shares never changed
+	Crossed      expr // see key.crossed
 	ByFirstDay   bool // rows of visitors are grouped by the day of the first view
 	Recent       bool // also count the visitors of the recent days
 	Window       bool // only events of ages below {age_to_ms} count
@@ -54,8 +52,7 @@ type slots struct {
 	Crossers     bool // only multi-exposed visitors
 	OneGoal      bool // events of one goal count, {goal_id}
 	SeveralGoals bool // events of several goals are summed apart, {goal_ids}
-	Series       bool // group by the bucket
-	Bucket       expr // of a goal event
+	Goal         expr // goal_id, if SeveralGoals
 	Numbered     bool // number the counted events of each visitor again
 	Most         bool // at most {most} values
 	Few          bool // the statement reads few rows: one thread suffices
@@ -203,10 +200,9 @@ func (s *counting) newQuery() *reportQuery {
 		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,
 		Filters: "true", Goals: "true",
 		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
-		Few:    s.Visitors < leastVisitorsByDay,
-		Place:  "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
-		Bucket: "toInt64(0)", Period: "toUInt8(0)", Crossed: "toInt64(0)",
-		Immature: "false", Completions: "completions", Conversions: "conversions", InWindow: "1",
+		Few:         s.Visitors < leastVisitorsByDay,
+		Place:       "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
+		Completions: "completions", Conversions: "conversions", InWindow: "1",
 		StepTime:   "toUnixTimestamp64Milli(first_time) + ms",
 		Attributes: attributes,
 	}}
@@ -222,6 +218,7 @@ func (s *counting) newQuery() *reportQuery {
 		q.addParam("goal_id", s.GoalID)
 	}
 	if q.SeveralGoals = len(s.goals) > 0; q.SeveralGoals {
+		q.Goal = "goal_id"
 		q.addParam("goal_ids", s.goals)
 	}
 	if q.From {
@@ -230,7 +227,7 @@ func (s *counting) newQuery() *reportQuery {
 	if q.To {
 		q.addParam("to_ms", p.WindowEnd().UnixMilli())
 	}
-	if q.ByPeriod = len(p.SharePeriods) > 1; q.ByPeriod {
+	if len(p.SharePeriods) > 1 {
 		var changes []int64
 		for _, period := range p.SharePeriods[1:] {
 			changes = append(changes, period.Since.UnixMilli())
@@ -258,7 +255,6 @@ func (s *counting) newQuery() *reportQuery {
 	case q.To:
 		q.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
 	}
-	q.ByCrossing = q.Crossed != "toInt64(0)"
 	if p.Dimension != "" {
 		q.Dimension = columns[string(p.Dimension)]
 		q.Columns += ", " + q.Dimension
@@ -270,7 +266,6 @@ func (s *counting) newQuery() *reportQuery {
 		q.addParam("ranks", multiplesOf(1, len(s.top)))
 		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
 	}
-	q.ByPlace = len(s.top) > 0 || q.ByPeriod || q.ByCrossing
 	q.Amounts = s.newAmounts()
 	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
 		const text = "arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}," +

@@ -1,3 +1,2 @@
-{{if .Column}}toInt128(sum({{.Type}}(sign * {{.Column}}))), toInt128(sum({{.Type}}(sign * {{.Column}}) * (2 * {{.Column}}_before + {{.Column}}))),
+toInt128(sum({{.Type}}(sign * {{.Column}}))), toInt128(sum({{.Type}}(sign * {{.Column}}) * (2 * {{.Column}}_before + {{.Column}}))),
     sum(sign * (toInt64({{.Column}}_before + {{.Column}} != 0) - toInt64({{.Column}}_before != 0))), sum(sign * (toInt64({{.Column}}_before + {{.Column}} < 0) - toInt64({{.Column}}_before < 0)))
-{{- else}}toInt128(0), toInt128(0), toInt64(0), toInt64(0){{end}}

@@ -2,11 +2,11 @@ WITH
     converted AS (  -- one row per visitor with goal events that count: number and amounts of these events, which have one place
         SELECT
             sum(toInt64(sign))                              AS n,
-            toUInt32(intDiv(sum(sign * toInt64({{.Place}})), n)) AS of_place,
-            {{- if .ByPeriod}}
+            intDiv(sum(sign * toInt64({{.Place}})), n)      AS of_place,
+            {{- if .Period}}
             toUInt8(intDiv(sum(sign * toInt64({{.Period}})), n)) AS of_period,
             {{- end}}
-            {{- if .ByCrossing}}
+            {{- if .Crossed}}
             intDiv(sum(sign * {{.Crossed}}), n)             AS of_crossing,
             {{- end}}
             sum(sign * value)                               AS total_value,
@@ -18,14 +18,9 @@ WITH
         GROUP BY visitor_id
         HAVING n != 0
     )
--- one row per place{{if .ByPeriod}} and period{{end}}{{if .ByCrossing}} and crossing{{end}}: sums over these visitors
+-- sums over these visitors
 SELECT
-    toInt64(0)                                              AS goal,
-    of_place                                                AS place,
-    toInt64(0)                                              AS bucket,
-    {{if .ByPeriod}}of_period{{else}}toUInt8(0){{end}}     AS period,
-    {{if .ByCrossing}}of_crossing{{else}}toInt64(0){{end}} AS crossed,
-    toInt64(count())                                        AS converted_visitors,
+    {{template "keys.sql" .}}    toInt64(count())                                        AS converted_visitors,
     toInt64(sum(n))                                         AS goals_reached,
     toInt64(sum(n * n))                                     AS goals_reached_squares,
     sum(toInt128(total_value)), sum(toInt128(total_value) * total_value), toInt64(countIf(total_value != 0)), toInt64(countIf(total_value < 0)),
@@ -41,5 +36,5 @@ SELECT
     sum({{template "profit_negative_removed" pair "total_value" "total_profit"}}) AS profit_negative_removed
 {{- end}}
 FROM converted
-GROUP BY of_place{{if .ByPeriod}}, of_period{{end}}{{if .ByCrossing}}, of_crossing{{end}}
+GROUP BY {{range $i, $key := .Keys}}{{if $i}}, {{end}}{{.Name}}{{end}}
 {{template "settings.sql" .}}

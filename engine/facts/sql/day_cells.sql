@@ -1,9 +1,8 @@
--- one row per variation and goal{{if .Series}} and bucket{{end}}: sums of the cells by day
+-- one row per variation and goal{{if .Keys}} and bucket{{end}}: sums of the cells by day
 SELECT
     variation,
     goal_id,
-    {{.Bucket}}                                             AS bucket,
-    sumForEach(arrayMap(x -> sign * x, sums))               AS of_cell -- the extent has no meaning
+    {{template "keys.sql" .}}sumForEach(arrayMap(x -> sign * x, sums))               AS of_cell -- the extent has no meaning
 FROM {{.Facts}}
 WHERE section = {days:UInt64}
     AND goal_id IN {cell_goals:Array(Int64)}
@@ -13,5 +12,5 @@ WHERE section = {days:UInt64}
     {{- if .To}}
     AND toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}
     {{- end}}
-GROUP BY variation, goal_id{{if .Series}}, bucket{{end}}
+GROUP BY variation, goal_id{{range .Keys}}, {{.Name}}{{end}}
 {{template "settings.sql" .}}

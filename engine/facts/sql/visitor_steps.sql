@@ -1,10 +1,10 @@
 WITH
     seen AS (  -- one row per counted event other than goals: time, kind, and number among the visitor's events of this kind in the window; 0: outside of it
         SELECT
-            toUInt32({{.Place}})                            AS place,
+            {{.Place}}                                      AS of_place,
             sign                                            AS of_sign,
-            {{.Period}}                                     AS of_period,
-            {{.Crossed}}                                    AS of_crossing,
+            {{if .Period}}{{.Period}}{{else}}0{{end}}              AS of_period,
+            {{if .Crossed}}{{.Crossed}}{{else}}0{{end}}            AS of_crossing,
             {{- if .Widget}}
             arrayJoin(arrayMap(
                 (ms, kind, inside, number) -> ({{.StepTime}}, kind, inside * number),
@@ -24,16 +24,9 @@ WITH
         WHERE {{template "visitors_where.sql" .}}
             {{- template "first_view_where.sql" .}}
     )
--- one row per place, bucket, period of equal shares and crossing: the sums that the bucket adds
+-- the sums that each bucket adds
 SELECT
-    place,
-    false                                                   AS exposed_before,
-    false                                                   AS immature,
-    toInt64(intDiv(e.1 + {shift:Int64}, {width:Int64}))     AS bucket,
-    of_period                                               AS period,
-    of_crossing                                             AS crossed,
-    sum(of_sign * toInt64(e.2 = 1 AND e.3 = 1))             AS visitors,
-    toInt64(0)                                              AS visitors_recent,
+    {{template "keys.sql" .}}    sum(of_sign * toInt64(e.2 = 1 AND e.3 = 1))             AS visitors,
     sum(of_sign * toInt64(e.2 = 1))                         AS views
 {{- if .Widget}},
     sum(of_sign * toInt64(e.2 = 2))                         AS clicks,
@@ -49,5 +42,5 @@ WHERE e.2 {{if .Widget}}<= 6{{else}}= 1{{end}}
 {{- if .To}}
     AND e.1 < {to_ms:Int64}
 {{- end}}
-GROUP BY place, bucket, period, crossed
+GROUP BY {{range $i, $key := .Keys}}{{if $i}}, {{end}}{{.Name}}{{end}}
 {{template "settings.sql" .}}

@@ -1,13 +1,9 @@
--- one row per place, exposed_before, {{if .Mature}}maturity, {{end}}{{if .ByFirstDay}}day of the first view, {{end}}period of equal shares and crossing: sums over its visitors
+-- sums over the visitors
 SELECT
-    toUInt32({{.Place}})                                    AS place,
-    {{if .From}}toUnixTimestamp64Milli(first_time) < {from_ms:Int64}{{else}}false{{end}} AS exposed_before,
-    {{.Immature}}                                           AS immature,
-    {{if .ByFirstDay}}toInt64(first_day){{else}}toInt64(0){{end}} AS bucket,
-    {{.Period}}                                             AS period,
-    {{.Crossed}}                                            AS crossed,
-    sum(toInt64(sign))                                      AS visitors,
-    {{if .Recent}}sum(sign * toInt64(first_day >= {recent_from:Date} AND first_day < {recent_to:Date})){{else}}toInt64(0){{end}} AS visitors_recent,
+    {{template "keys.sql" .}}sum(sign)                                               AS visitors,
+{{- if .Recent}}
+    sumIf(sign, first_day >= {recent_from:Date} AND first_day < {recent_to:Date}) AS visitors_recent,
+{{- end}}
     sum(sign * toInt64(views))                              AS all_views
 {{- if .Widget}},
     sum(sign * toInt64(clicks)), sum(sign * toInt64(submits)), sum(sign * toInt64({{.Completions}})), sum(sign * toInt64({{.Conversions}})), sum(sign * toInt64(contacts)),
@@ -38,5 +34,5 @@ WHERE {{template "visitors_where.sql" .}}
     {{- if .From}}
     AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
     {{- end}}{{end}}
-GROUP BY {{if or .ByPlace .From}}place{{else}}variation{{end}}{{if .From}}, exposed_before{{end}}{{if .Mature}}, immature{{end}}{{if .ByFirstDay}}, bucket{{end}}{{if .ByPeriod}}, period{{end}}{{if .ByCrossing}}, crossed{{end}}
+GROUP BY {{range $i, $key := .Keys}}{{if $i}}, {{end}}{{.Name}}{{end}}
 {{template "settings.sql" .}}

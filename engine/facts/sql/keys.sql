@@ -1,0 +1,2 @@
+{{range .Keys}}{{.Value}}{{if ne .Name (print .Value)}} AS {{.Name}}{{end}},
+    {{end}}

@@ -39,16 +39,16 @@ var roleNames = map[role]string{
 	nameRole: "name,test,test name,experiment,experiment name,campaign,campaign name,experience,experience name",
 	variationRole: "variation,variation name,variations,variant,variant name,arm,group,group name,test group,key," +
 		"treatment name",
-	metricRole:   "metric,metric name,goal,goal name,dimension,dimension value,segment",
-	baselineRole: "baseline,is baseline,variation is baseline,is control",
+	metricRole:   "metric,metric name,metric event name,goal,goal name,dimension,dimension value,segment",
+	baselineRole: "baseline,is baseline,is baseline variation,variation is baseline,is control",
 	shippedRole:  "shipped,implemented,launched,deployed,rolled out,winner shipped",
 	daysRole:     "days,days running,duration,duration days,run time days",
 	shareRole:    "share,traffic,traffic share,traffic allocation,split,weight",
 	visitorsRole: "visitors,unique visitors,total visitors,users,total users,units,exposures,participants,n," +
-		"sample size,samples,number of samples,visitor count,denominator",
+		"sample size,samples,number of samples,visitor count,reach,denominator,denominator value",
 	convertedRole: "conversions,unique conversions,converted,converted visitors,orders,purchases,successes," +
-		"success count,conversion count,unique conversions count,numerator",
-	rateRole:      "conversion rate,cr,conv rate,order conversion rate",
+		"success count,conversion count,unique conversions count,goals hit,numerator,numerator value",
+	rateRole:      "conversion rate,cr,cvr,conv rate,order conversion rate,goal conversion rate",
 	meanRole:      "mean,average,avg,mean value,per user value,value per visitor,revenue per visitor,rpv",
 	deviationRole: "sd,std,stddev,std dev,standard deviation,per user value std dev",
 	varianceRole:  "variance,var",
@@ -92,6 +92,11 @@ func readColumn(header string) column {
 		}
 	}
 	return c
+}
+
+// isExperience reports whether a column is called experience: for Convert a test, for Personizely a variation.
+func isExperience(c column) bool {
+	return c.role == nameRole && strings.HasPrefix(strings.ToLower(c.header), "experience")
 }
 
 // wordsOf returns the words and numbers of a text in lower case. A capital begins a word.

@@ -176,11 +176,14 @@ func (t *Table) readHeader(line int, cells []string) bool {
 			labels[c.label] = true
 		}
 	}
+	if i := slices.IndexFunc(columns, isExperience); i >= 0 && has[nameRole] > 1 && has[variationRole] == 0 {
+		columns[i].role = variationRole // of a campaign
+	}
 	layout, means := linePerVariation, has[convertedRole]+has[rateRole]+has[meanRole]+has[totalRole]
 	switch {
 	case len(labels) >= leastVariations:
 		layout = columnsByLabel
-	case has[visitorsRole] == 1 && means > 0 || has[sumsRole] > 0:
+	case has[visitorsRole] == 1 && means > 0 && !slices.ContainsFunc(cells, isNumber) || has[sumsRole] > 0:
 	case t.columns == nil && has[nameRole] > 0 && has[noRole] >= leastVariations:
 		layout = columnByVariation
 	default:
@@ -203,6 +206,12 @@ func (t *Table) readHeader(line int, cells []string) bool {
 	}
 	t.titleLine = 0
 	return true
+}
+
+// isNumber reports whether a cell has a plain number.
+func isNumber(cell string) bool {
+	_, err := strconv.ParseFloat(cell, 64)
+	return err == nil
 }
 
 // cell returns the first cell with a role.

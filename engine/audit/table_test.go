@@ -48,7 +48,7 @@ func TestExportsOfProducts(t *testing.T) {
 		"posthog.tsv":     "Test of line 1: control 8102:2:7.973, test 8170:2.1:8.382",
 		"statsig.csv":     "new_onboarding: control 11800:100:201.6, test 11790:101.5:225; dark_mode: control 9050:99.6:207.4, test 9110:99.4:198.8",
 		"intelligems.csv": "Price +5 %: Control 903/30112, Group B 842/29955",
-		"personizely.csv": "Exit offer: Control 261/5210, Variant A 322/5188 shipped Variant A; Free gift: Control 190/4100, Variant A 195/4087",
+		"personizely.csv": "Exit offer: Original 261/5210, Variant A 322/5188 shipped Variant A; Free gift: Original 190/4100, Variant A 195/4087",
 	} {
 		file := must.Get(os.Open("testdata/" + name))(t)
 		table := must.Get(ReadTable(file))(t)

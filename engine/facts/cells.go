@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/engine/cache"
 	"lifthouse/engine/fold"
 	"lifthouse/schema"
 )
@@ -20,7 +21,21 @@ type cells struct {
 	leastByDay int64                         // number of visitors from which a subject has cells by day
 	byDay      map[schema.Subject]bool       // subjects with cells by day
 	all        map[schema.Subject]fold.Cells // cells of the grain fold.OfAll
+	days       *cache.Cache                  // cells of the grain fold.OfDay that were needed last, by firstDay
 }
+
+// firstDay identifies the cells by day of a goal of a subject whose visitors had their first view on a day.
+type firstDay struct {
+	schema.Subject
+	goal, first int64
+}
+
+// daysMemory bounds the memory of the cells by day that are kept between refreshes, in bytes: those of about 2,000
+// days. Visitors who return have few first days.
+const (
+	daysMemory = 32 << 20
+	cellBytes  = 700 // of a cell and its key
+)
 
 // leastVisitorsByDay is the number of visitors from which a subject has cells by day. Smaller subjects do not need
 // them: their reports over days are fast anyway.
@@ -28,7 +43,10 @@ const leastVisitorsByDay = 20_000
 
 // openCells returns the cells of a store.
 func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error) {
-	c := cells{leastByDay: leastByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{}}
+	c := cells{
+		leastByDay: leastByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{},
+		days: cache.New(daysMemory),
+	}
 	err := schema.EachRow(ctx, s, s.render("subjects_by_day.sql", ""), func(row driver.Rows) error {
 		var of schema.Subject
 		err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
@@ -63,7 +81,7 @@ func (c *cells) appendSumChanges(
 		subjects[rows[0].Subject] = true
 		added.AddRows(rows, sign, c.byDay[rows[0].Subject])
 	})
-	stored, err := c.readDays(ctx, from, added)
+	stored, err := c.cellsByDay(ctx, from, added)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +96,23 @@ func (c *cells) appendSumChanges(
 		c.byDay[subject] = true
 	}
 	for key, cell := range added {
-		of := stored
-		if key.Grain == fold.OfAll {
-			of = c.allOf(key.Subject)
+		of := c.allOf(key.Subject)
+		if key.Grain == fold.OfDay {
+			day := firstDayOf(&key)
+			if stored[day] == nil {
+				stored[day] = fold.Cells{}
+			}
+			of = stored[day]
 		}
 		changes = appendCell(changes, key, cell, of)
 	}
+	for day, cells := range stored {
+		c.days.StoreValue(day, nil, cells, int64(len(cells))*cellBytes)
+	}
 	return changes, nil
 }
+
+func firstDayOf(key *fold.CellKey) firstDay { return firstDay{key.Subject, key.Goal, key.First} }
 
 // eachChanged calls each for the rows of each visitor of each subject: with the sign -1 for the old rows, and with 1
 // for the wanted rows.
@@ -118,23 +145,37 @@ func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, store
 	return append(changes, fold.Change{Row: cellRow(&key, &now)})
 }
 
-// readDays returns the stored cells by day that the added cells change, and possibly other cells.
-func (c *cells) readDays(ctx context.Context, from *server, added fold.Cells) (fold.Cells, error) {
+// cellsByDay returns the stored cells by day that the added cells change. It reads those that are not kept.
+func (c *cells) cellsByDay(ctx context.Context, from *server, added fold.Cells) (map[firstDay]fold.Cells, error) {
+	found := map[firstDay]fold.Cells{}
 	subjects, goals, firsts := map[schema.Subject]bool{}, map[int64]bool{}, map[int64]bool{}
 	for key := range added {
-		if key.Grain == fold.OfDay {
+		if key.Grain != fold.OfDay || found[firstDayOf(&key)] != nil {
+			continue
+		}
+		last, _ := c.days.LastValue(firstDayOf(&key))
+		kept, isKept := last.(fold.Cells)
+		if !isKept {
+			kept = fold.Cells{}
 			subjects[key.Subject], goals[key.Goal], firsts[key.First*day] = true, true, true
 		}
+		found[firstDayOf(&key)] = kept
 	}
 	if len(subjects) == 0 {
-		return fold.Cells{}, nil
+		return found, nil
 	}
 	const ofDays = " AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN " +
 		"{firsts:Array(Int64)}"
-	return from.readCells(ctx, inSections+ofDays,
+	read, err := from.readCells(ctx, inSections+ofDays,
 		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)),
 		clickhouse.Named("goals", slices.Collect(maps.Keys(goals))),
 		clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
+	for key, cell := range read {
+		if of := found[firstDayOf(&key)]; of != nil { // others are read, too, and kept ones again
+			of[key] = cell
+		}
+	}
+	return found, err
 }
 
 // visitorsOf returns the number of visitors in the cells of each subject.

@@ -126,42 +126,25 @@ type foldedEvents struct {
 }
 
 // RefreshFacts folds the visitors with events accepted since the last refresh, and inserts the changes. It returns the
-// position of the facts. While no event arrives, it looks at the last events once more, and then only at their
-// fingerprint: after an import, these can be millions.
+// position of the facts. On a server, where another process may store events late, it looks at the last events again,
+// or only at their fingerprint if that has not changed: after an import, these can be millions.
 func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 	return r.runExclusively(ctx, func(ctx context.Context) error {
-		var through int64
-		row := r.on.QueryRow(ctx, r.on.render("last_accepted.sql", ""), clickhouse.Named("after", r.position.Through))
-		if err := row.Scan(&through); err != nil {
-			return fmt.Errorf("read the last acceptance time: %w", err)
+		if r.alone {
+			return r.foldEventsAfter(ctx, r.position.Through)
 		}
-		if through = max(through, r.position.Through); through == r.position.Through && r.alone {
-			return nil
+		after, began := r.position.Through-overlap.Milliseconds(), time.Now()
+		looksBack := began.Sub(r.lookedBack) >= longOverlapInterval
+		if looksBack {
+			after = r.position.Through - longOverlap.Milliseconds()
 		}
-		after, began := r.position.Through, time.Now()
-		looksBack := !r.alone && began.Sub(r.lookedBack) >= longOverlapInterval
-		switch {
-		case looksBack:
-			after -= longOverlap.Milliseconds()
-		case !r.alone:
-			after -= overlap.Milliseconds()
+		last, fingerprint := foldedEvents{after, r.position}, uint64(0)
+		row := r.on.QueryRow(ctx, r.on.render("fingerprint.sql", ""), clickhouse.Named("after", max(after, 0)))
+		if err := row.Scan(&fingerprint); err != nil {
+			return fmt.Errorf("compute the fingerprint of the last events: %w", err)
 		}
-		within := []any{clickhouse.Named("after", max(after, 0)), clickhouse.Named("through", through)}
-		last, fingerprint, isFolded := foldedEvents{after, r.position}, uint64(0), false
-		if through == r.position.Through {
-			if err := r.on.QueryRow(ctx, r.on.render("fingerprint.sql", ""), within...).Scan(&fingerprint); err != nil {
-				return fmt.Errorf("compute the fingerprint of the last events: %w", err)
-			}
-			folded, known := r.unchanged[last]
-			isFolded = known && folded == fingerprint
-		}
-		if !isFolded {
-			touched, err := schema.QueryRows(ctx, r.on, r.on.render("touched.sql", ""), scanVisitor, within...)
-			if err != nil {
-				return fmt.Errorf("read the visitors with new events: %w", err)
-			}
-			touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return r.automated[v] })
-			if err := r.foldVisitors(ctx, touched, through); err != nil {
+		if folded, known := r.unchanged[last]; !known || folded != fingerprint {
+			if err := r.foldEventsAfter(ctx, after); err != nil {
 				return err
 			}
 			maps.DeleteFunc(r.unchanged, func(of foldedEvents, _ uint64) bool { return of.at != r.position })
@@ -174,6 +157,23 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 		}
 		return nil
 	})
+}
+
+// foldEventsAfter folds the visitors with events that were accepted after a time, in milliseconds since 1970.
+func (r *Refresher) foldEventsAfter(ctx context.Context, after int64) error {
+	through := r.position.Through
+	touched, err := schema.QueryRows(ctx, r.on, r.on.render("touched.sql", ""),
+		func(row driver.Rows, v *schema.Visitor) error {
+			var last int64
+			err := row.Scan(&v.WebsiteID, &v.ID, &last)
+			through = max(through, last)
+			return err
+		}, clickhouse.Named("after", max(after, 0)))
+	if err != nil {
+		return fmt.Errorf("read the visitors with new events: %w", err)
+	}
+	touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return r.automated[v] })
+	return r.foldVisitors(ctx, touched, through)
 }
 
 func scanVisitor(row driver.Rows, v *schema.Visitor) error { return row.Scan(&v.WebsiteID, &v.ID) }
@@ -372,11 +372,13 @@ func (r *Refresher) storeChanges(
 	if err := batch.Send(); err != nil {
 		return fmt.Errorf("insert facts: %w", err)
 	}
-	switch stored, err := r.on.readPosition(ctx); {
-	case err != nil:
-		return err
-	case stored != next:
-		return errOvertaken
+	if !r.alone {
+		switch stored, err := r.on.readPosition(ctx); {
+		case err != nil:
+			return err
+		case stored != next:
+			return errOvertaken
+		}
 	}
 	if checkStored != nil {
 		checkStored(ctx, r, next, changed)

@@ -578,7 +578,7 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	}
 	w.send(t, 30)
 	r.NoteEvents(w.at)
-	left = 5 // last acceptance, visitors, events, what is stored, then the insert
+	left = 4 // visitors, events, what is stored, then the insert
 	var refreshes errgroup.Group
 	refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
 	<-paused.Paused

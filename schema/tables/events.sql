@@ -7,7 +7,9 @@
 -- the identity of an event and its revision: merges remove copies of a revision, and never a revision. The time is not
 -- part of the key, so an event that is sent again with another time is a copy.
 -- No partitions: the rows of a visitor are in few parts, and a late event is not in a part of its own.
--- index_granularity: a refresh reads a few dozen rows around a visitor.
+-- index_granularity: a refresh reads a few hundred rows around a visitor. min_compress_block_size: it decompresses a
+-- block of each column, which by default has at least 64 KiB. Smaller ones take 2 % more disk space, and reading 100
+-- visitors takes two thirds of the CPU time.
 CREATE TABLE IF NOT EXISTS events{{.Local}}{{.On}}
 (
     website_id       Int64,
@@ -50,7 +52,7 @@ CREATE TABLE IF NOT EXISTS events{{.Local}}{{.On}}
 )
 ENGINE = {{.Replicated}}ReplacingMergeTree({{with .Shard}}{{.}}, {{end}}version)
 ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id, revision)
-SETTINGS index_granularity = 512{{if .Cluster}}, replicated_deduplication_window = 1000;
+SETTINGS index_granularity = 512, min_compress_block_size = 16384{{if .Cluster}}, replicated_deduplication_window = 1000;
 
 CREATE TABLE IF NOT EXISTS events{{.On}} AS events_local
 ENGINE = Distributed({{.Cluster}}, currentDatabase(), 'events_local', visitor_id){{end}}

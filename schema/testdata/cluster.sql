@@ -89,7 +89,7 @@ CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', version)
 ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id, revision)
-SETTINGS index_granularity = 512, replicated_deduplication_window = 1000
+SETTINGS index_granularity = 512, min_compress_block_size = 16384, replicated_deduplication_window = 1000
 
 CREATE TABLE IF NOT EXISTS events ON CLUSTER `lift-1` AS events_local
 ENGINE = Distributed('lift-1', currentDatabase(), 'events_local', visitor_id)

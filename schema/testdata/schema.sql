@@ -68,7 +68,7 @@ CREATE TABLE events (`website_id` Int64,
   `first_visit_page` String CODEC(ZSTD(1)),
   `visitor_type` LowCardinality(String) COMMENT 'new, returning or empty',
   `ingested_at` DateTime64(3, 'UTC') COMMENT 'acceptance time, by the clock of the server' CODEC(Delta(8), ZSTD(1)),
-  `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type), 65535) CODEC(Delta(8), ZSTD(1)), INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1) ENGINE = ReplacingMergeTree(version) ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id, revision) SETTINGS index_granularity = 512
+  `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type), 65535) CODEC(Delta(8), ZSTD(1)), INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1) ENGINE = ReplacingMergeTree(version) ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id, revision) SETTINGS index_granularity = 512, min_compress_block_size = 16384
 
 CREATE TABLE events_inbox (`website_id` Int64 COMMENT 'has to be in the catalogue',
   `event_id` String COMMENT 'as sent; where empty, each row is an event of its own, also one that is inserted twice',

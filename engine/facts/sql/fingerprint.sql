@@ -2,4 +2,3 @@
 SELECT sum(cityHash64(website_id, visitor_id, event_id, ingested_at)) -- modulo 2^64
 FROM {{.Sent}}
 WHERE ingested_at > fromUnixTimestamp64Milli({after:Int64}, 'UTC')
-    AND ingested_at <= fromUnixTimestamp64Milli({through:Int64}, 'UTC')

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,10 +30,9 @@ csv. Without a mapping, lines have these fields:
   {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
   {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
 
-A mapping file maps other columns to these fields; see docs/data-in.md. --inspect drafts one:
+A mapping file maps other columns to these fields; docs/data-in.md has an example:
 
-  lifthouse import --inspect orders.csv
-  lifthouse import --dry-run -m orders.csv.mapping.yaml orders.csv
+  lifthouse import --dry-run -m mapping.yaml orders.csv
 
 An event counts once, however often it is imported: import a file again after an interruption. A line without an
 eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if
@@ -47,7 +44,7 @@ const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
-	var dryRun, inspect, follow bool
+	var dryRun, follow bool
 	var maxErrors, website int64
 	cmd := &cobra.Command{
 		Use:   "import FILE… | DIRECTORY… | 'PATTERN'",
@@ -60,13 +57,6 @@ func (p *program) importCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if inspect {
-				files, err := p.expandPatterns(files)
-				if err != nil {
-					return err
-				}
-				return p.inspectFiles(cmd.Context(), files, format)
-			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				options, err := p.importOptions(s, mapping, format, website)
 				if err != nil {
@@ -107,8 +97,6 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	cmd.Flags().StringVar(&rejects, "rejects", "",
 		"file for all rejected lines, as JSON lines with file, line and reason")
-	cmd.Flags().BoolVar(&inspect, "inspect", false,
-		"show the columns, types and first rows of CSV files, and write mapping files to edit; needs no store")
 	cmd.Flags().BoolVar(&follow, "follow", false,
 		"keep importing files that are added to a directory until interrupted")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
@@ -348,105 +336,4 @@ func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, s
 	p.printLine("%s: %s accepted, %d of %s rejected%s, %.1f s, %.0f rows/s",
 		file, wording.CountNoun(r.Rows, "row"), r.Rejected, wording.CountNoun(r.Lines, "line"), separated,
 		seconds, float64(r.Rows)/seconds)
-}
-
-// inspectFiles prints the columns, types and first rows of CSV files. Beside each file it also writes a mapping file to
-// edit, unless there is one.
-func (p *program) inspectFiles(ctx context.Context, files []string, format string) error {
-	for _, file := range files {
-		path := file
-		if path == "-" {
-			return usageError{errors.New("--inspect: must name a file, not standard input")}
-		}
-		path = p.absolutePath(file)
-		in, err := ingest.InspectFile(ctx, path, ingest.Options{Format: format})
-		if err != nil {
-			return err
-		}
-		if err := p.showInspection(file, in); err != nil {
-			return err
-		}
-		if err := p.draftMapping(path, file, in); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *program) showInspection(file string, i *ingest.Inspection) error {
-	encoding := ""
-	if i.Encoding != "" {
-		encoding = ", encoding " + i.Encoding
-	}
-	p.printLine("%s: csv, separator %q%s, the first %s", file, i.Separator, encoding,
-		wording.CountNoun(i.Rows, "row"))
-	fields := map[string]string{}
-	for field, column := range i.GuessColumns() {
-		fields[column.Name] = field
-	}
-	p.printLine("")
-	rows := [][]any{{"COLUMN", "TYPE", "EMPTY", "VALUES", "PROBABLY", "EXAMPLES"}}
-	for _, c := range i.Columns {
-		kind := string(c.Type)
-		if c.Comma {
-			kind += ", decimal comma"
-		}
-		if c.Grouped != "" {
-			kind += ", thousands separators"
-		}
-		distinct := strconv.Itoa(c.Distinct)
-		if c.More {
-			distinct += "+"
-		}
-		examples := strings.Join(c.Values[:min(3, len(c.Values))], ", ")
-		rows = append(rows, []any{tableCell(c.Name), kind, c.Empty, distinct, fields[c.Name], tableCell(examples)})
-	}
-	if err := p.printTable(rows); err != nil {
-		return err
-	}
-	p.printLine("\nThe first rows:\n")
-	rows = nil
-	for _, row := range i.First {
-		shown := make([]any, len(row))
-		for i, value := range row {
-			shown[i] = tableCell(value)
-		}
-		rows = append(rows, append([]any{""}, shown...))
-	}
-	return p.printTable(rows)
-}
-
-// maxCell is the number of characters of a cell that are shown.
-const maxCell = 40
-
-// tableCell returns a value as it is shown in a table.
-func tableCell(value string) string {
-	value = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '·'
-		}
-		return r
-	}, value)
-	if text := []rune(value); len(text) > maxCell {
-		return string(text[:maxCell-1]) + "…"
-	}
-	return value
-}
-
-// draftMapping writes a mapping beside a file. It does not overwrite an existing mapping.
-func (p *program) draftMapping(path, file string, i *ingest.Inspection) error {
-	mapping, shown := path+".mapping.yaml", file+".mapping.yaml"
-	f, err := os.OpenFile(mapping, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // the user edits and shares it
-	if errors.Is(err, fs.ErrExist) {
-		p.printLine("\n%s exists and was kept. Import the file with: lifthouse import -m %s %s", shown, shown, file)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if _, err = f.WriteString(i.DraftMapping(filepath.Base(path))); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	p.printLine("\nWrote %s. Check it, then: lifthouse import --dry-run -m %s %s", shown, shown, file)
-	return f.Close()
 }

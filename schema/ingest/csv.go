@@ -11,8 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"lifthouse/schema/faults"
-
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -74,30 +72,12 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 	if err != nil {
 		return nil, err
 	}
-	if compiled == nil {
-		if compiled, err = headerMapper(table.header); err != nil {
-			return nil, err
-		}
-	}
 	table.ReuseRecord = true
-	l := &csvLines{csvTable: table, mapper: compiled, pad: m.ShortRows, ended: 1}
-	if l.places, err = columnPlaces(compiled, l.header); err != nil {
+	l := &csvLines{csvTable: table, pad: m.ShortRows, ended: 1}
+	if l.mapper, l.places, err = placeColumns(compiled, l.header); err != nil {
 		return nil, errors.Join(err, encodingFault("header", strings.Join(l.header, string(l.Comma)), l.decoded))
 	}
 	return l, nil
-}
-
-// headerMapper returns a mapper for columns with Lifthouse's field names.
-func headerMapper(header []string) (*mapper, error) {
-	m := &Mapping{Fields: map[string]Source{}, Events: []EventMapping{{}}}
-	for _, column := range header {
-		if _, known := fieldByName(column); !known {
-			return nil, fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file",
-				column, faults.OneOf(fieldNames[:]...))
-		}
-		m.Fields[column] = Source{Column: oneOrMore[text]{text(column)}}
-	}
-	return newMapper(m, 0, nil)
 }
 
 func (l *csvLines) readPart() (parse, error) {

@@ -88,7 +88,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	w, _ := newEraser(conn)
 	lines := `{"visitor":"jane \"j\" doe","websiteId":7}` + "\n" + twoEvents + "nonsense\n"
-	table := "websiteId,visitor,event\n8,jane,view\n"
+	table := "websiteId,visitor,event,time\n8,jane,view,\n"
 	for _, dry := range []bool{true, false} {
 		for name, text := range map[string]string{"e.ndjson": lines, "e.csv": table} {
 			must.Get(ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}))(t)
@@ -106,7 +106,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 		return all
 	}
 	got := strings.Join(storedRejects(), "\n")
-	for _, want := range []string{`7 import e.ndjson:1 time: m {"visitor":"jane \"j\" doe","websiteId":7}`, "0 import e.ndjson:4 not JSO nonsense", "8 import e.csv:2 time: m event=view visitor=jane websiteId=8"} {
+	for _, want := range []string{`7 import e.ndjson:1 time: m {"visitor":"jane \"j\" doe","websiteId":7}`, "0 import e.ndjson:4 not JSO nonsense", "8 import e.csv:2 time: m event=view time= visitor=jane websiteId=8"} {
 		check.Contains(t, got, want)
 	}
 	for _, c := range []struct {

@@ -50,11 +50,6 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	for i, leaf := range leaves {
 		header[i] = strings.Join(leaf.Path(), ".")
 	}
-	if m == nil {
-		if m, err = headerMapper(header); err != nil {
-			return nil, err
-		}
-	}
 	l = &parquetLines{ctx: ctx, groups: opened.RowGroups(), mapper: m, buffer: make([]parquet.Row, parquetRows)}
 	l.reportRead = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
@@ -67,8 +62,12 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 
 // findColumns sets the positions of the mapper's columns.
 func (l *parquetLines) findColumns(leaves []*parquet.Column, header []string) (err error) {
-	l.lists = make([]*parquetList, len(l.mapper.columns))
-	for i, name := range l.mapper.columns {
+	var columns []string
+	if l.mapper != nil {
+		columns = l.mapper.columns
+	}
+	l.lists = make([]*parquetList, max(len(columns), int(fieldCount)))
+	for i, name := range columns {
 		if slices.Contains(header, name) {
 			continue
 		}
@@ -76,7 +75,7 @@ func (l *parquetLines) findColumns(leaves []*parquet.Column, header []string) (e
 			header = append(header, name) // so that the name is found
 		}
 	}
-	if l.places, err = columnPlaces(l.mapper, header); err != nil {
+	if l.mapper, l.places, err = placeColumns(l.mapper, header); err != nil {
 		return err
 	}
 	l.texts = make([]func(parquet.Value) (string, error), len(l.places))

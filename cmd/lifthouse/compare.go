@@ -118,8 +118,8 @@ func (p *program) compareCommand() *cobra.Command {
 		"CSV `file` of past tests, as for lifthouse worth, which say how large true effects are; -: standard input")
 	flags.Bool("nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines")
-	registerCompletion(cmd, "methodology", fixedCompletions("frequentist", "bayesian"))
-	registerCompletion(cmd, "level", fixedCompletions("80", "90", "95", "100"))
+	completeFlag(cmd, "methodology", "frequentist", "bayesian")
+	completeFlag(cmd, "level", "80", "90", "95", "100")
 	return cmd
 }
 

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/config"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -165,4 +167,19 @@ func renewDemoToken(ctx context.Context, s *app.Store) (string, error) {
 		AccountID: demo.Account, Name: demoTokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
 	})
 	return secret, err
+}
+
+// orDemo selects the demo store in the working directory if no store is named and the default store does not exist. It
+// runs before a command that reads a store.
+func (p *program) orDemo(*cobra.Command, []string) {
+	if p.running != nil || slices.ContainsFunc(p.settings,
+		func(s *config.Setting) bool { return s.Name == storeFlag && s.Source != config.FromDefault }) {
+		return
+	}
+	fallback, err := p.storeAddress()
+	claimed := demo.IsClaimed(p.absolutePath(strings.TrimPrefix(demoStore, "embedded:")))
+	if err == nil && fallback.Dir != "" && isEmpty(fallback.Dir) && claimed {
+		p.address = demoStore
+		p.printDiagnostic("the folder has no ./data: this is the demo store (--store %s)", demoStore)
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/arrivals"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 )
 
@@ -72,9 +71,6 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&q.summary, "summary", false,
 		"print how many events were accepted in the last hour, day and week")
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
-	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
-		return idCompletions(owned.Websites, func(w catalogue.Website) string { return w.Domain })
-	}))
 	return cmd
 }
 

@@ -103,7 +103,7 @@ func (p *program) importCommand() *cobra.Command {
 	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount,
 		"stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
-	registerCompletion(cmd, "format", fixedCompletions("csv", "ndjson", "parquet"))
+	completeFlag(cmd, "format", "csv", "ndjson", "parquet")
 	return cmd
 }
 

@@ -249,6 +249,14 @@ func oneArg(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// completeFlag sets the values of a flag that a shell suggests.
+func completeFlag(cmd *cobra.Command, flag string, values ...string) {
+	suggest := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(flag, suggest); err != nil {
+		panic(err) // the command has no such flag
+	}
+}
+
 // printTable prints rows of cells in aligned columns. Control characters in a cell become spaces.
 func (p *program) printTable(rows [][]any) error {
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)

@@ -99,7 +99,9 @@ func (p *program) reportCommand() *cobra.Command {
 		}
 		return inFlags(cmd, p.printReport(ctx, s, request, form))
 	})
-	p.completeReport(cmd)
+	completeFlag(cmd, "metric", query.Comparable[query.ExperimentResults]...)
+	completeFlag(cmd, "dimension", query.Dimensions...)
+	completeFlag(cmd, "interval", query.Intervals...)
 	return cmd
 }
 

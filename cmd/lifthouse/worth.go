@@ -238,7 +238,6 @@ func (p *program) outcomeCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&reset, "reset", false, "forget the record")
 	cmd.Flags().StringVar(&o.Date, "date", "", "day of the outcome, such as 2026-03-02; default: today")
 	cmd.Flags().StringVar(&o.Note, "note", "", "note, such as the reason")
-	p.completeSubjects(cmd)
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
 			of, err := parseSubject("outcome", args, owned.FindID)

@@ -24,14 +24,14 @@ many events were accepted, late and undeclared in the last hour, day and week.
 
   lifthouse events --visitor 5a1c9e
   lifthouse events --summary
-  lifthouse events --website 1 --follow
+  lifthouse events --website 1
   lifthouse events --rejects --last 100 --json`
 
 // eventsQuery holds the flags of the command.
 type eventsQuery struct {
 	arrivals.Query
-	follow, raw, summary bool
-	visitor              string
+	raw, summary bool
+	visitor      string
 }
 
 // maxShown is the maximum number of events, and of rejected lines, to print.
@@ -46,7 +46,7 @@ func (p *program) eventsCommand() *cobra.Command {
 		Args:   noArgs,
 		PreRun: p.orDemo,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, other := range []string{"last", "follow", "rejects"} {
+			for _, other := range []string{"last", "rejects"} {
 				if err := onlyOne(cmd, "visitor", "summary", other); err != nil {
 					return err
 				}
@@ -54,17 +54,12 @@ func (p *program) eventsCommand() *cobra.Command {
 			if cmd.Flags().Changed("visitor") && q.visitor == "" {
 				return usageError{errors.New("--visitor: must be the id of a visitor")}
 			}
-			err := p.withStore(cmd.Context(),
+			return p.withStore(cmd.Context(),
 				func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
-			if q.follow && cmd.Context().Err() != nil {
-				err = nil // the user ended it
-			}
-			return err
 		},
 	}
 	bounds.Var(cmd.Flags(), &q.Website, "website", 0, 0, bounds.MaxID, "id of the website; default: all websites")
 	bounds.Var(cmd.Flags(), &q.Last, "last", 20, 0, maxShown, "maximum number of events, and of rejected lines")
-	cmd.Flags().BoolVar(&q.follow, "follow", false, "keep printing new events until interrupted")
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
 	cmd.Flags().StringVar(&q.visitor, "visitor", "",
 		"id of a visitor, as it was sent: print what reports make of the visitor")
@@ -127,41 +122,16 @@ func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) 
 	case q.summary:
 		return p.printArrivalCounts(ctx, s, q)
 	}
-	if q.follow && p.running == nil && s.Dir != "" {
-		return errors.New("--follow: this store is not served, so no events can arrive; start 'lifthouse serve' first")
-	}
 	names, err := s.Writer.Names(ctx)
 	if err != nil {
 		return err
 	}
-	f := arrivals.NewFollower(s.Conn, q.Query, names.KeyOf)
-	last, err := f.LastArrivals(ctx)
+	last, err := arrivals.LastArrivals(ctx, s.Conn, q.Query, names.KeyOf)
 	if err != nil {
 		return err
 	}
-	if err := arrivals.WriteAll(p.stdout, last, q.raw); err != nil {
-		return err
+	if len(last) == 0 && !q.raw {
+		p.printLine("Nothing has arrived.")
 	}
-	if !q.follow {
-		if len(last) == 0 && !q.raw {
-			p.printLine("Nothing has arrived.")
-		}
-		return nil
-	}
-	tick := time.NewTicker(arrivals.Interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		more, err := f.NewArrivals(ctx)
-		if err != nil {
-			return err
-		}
-		if err := arrivals.WriteAll(p.stdout, more, q.raw); err != nil {
-			return err
-		}
-	}
+	return arrivals.WriteAll(p.stdout, last, q.raw)
 }

@@ -44,7 +44,7 @@ const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
-	var dryRun, follow bool
+	var dryRun bool
 	var maxErrors, website int64
 	cmd := &cobra.Command{
 		Use:   "import FILE… | DIRECTORY… | 'PATTERN'",
@@ -63,11 +63,8 @@ func (p *program) importCommand() *cobra.Command {
 					return err
 				}
 				options.DryRun, options.MaxErrors = dryRun, maxErrors
-				if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
-					return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
-				}
-				if follow || slices.ContainsFunc(files, p.isDirectory) {
-					return p.importDirectories(ctx, s, files, options, mapping, follow)
+				if slices.ContainsFunc(files, p.isDirectory) {
+					return p.importDirectories(ctx, s, files, options, mapping)
 				}
 				if files, err = p.expandPatterns(files); err != nil {
 					return err
@@ -97,8 +94,6 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	cmd.Flags().StringVar(&rejects, "rejects", "",
 		"file for all rejected lines, as JSON lines with file, line and reason")
-	cmd.Flags().BoolVar(&follow, "follow", false,
-		"keep importing files that are added to a directory until interrupted")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
 	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount,
 		"stop after this number of rejected lines; 0: never")
@@ -116,7 +111,7 @@ func (p *program) expandPatterns(arguments []string) ([]string, error) {
 			return nil, usageError{fmt.Errorf("%s: %w", argument, err)}
 		}
 		_, missing := os.Stat(p.absolutePath(argument))
-		if !strings.ContainsAny(argument, "*?[") || argument == "-" || missing == nil {
+		if !strings.ContainsAny(argument, "*?[") || missing == nil {
 			matched = []string{argument}
 		}
 		if len(matched) == 0 {
@@ -173,7 +168,7 @@ func (p *program) checkOutput(flag, output string, inputs []string) error {
 	}
 	for _, name := range inputs {
 		read, err := os.Stat(p.absolutePath(name))
-		if name == "-" {
+		if name == standardInput {
 			name = "standard input"
 			read, err = p.stdin.Stat()
 		}
@@ -288,11 +283,7 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	}
 	named := catalogue.NewEventNames(names.KeyOf)
 	options.Accepted = named.AddEvents
-	path := file
-	if path != "-" {
-		path = p.absolutePath(file)
-	}
-	report, err = ingest.ImportFile(ctx, s.Writer, path, options)
+	report, err = ingest.ImportFile(ctx, s.Writer, p.inputPath(file), options)
 	show.ClearBar()
 	if errors.Is(err, ingest.ErrTooManyRejected) {
 		p.printDiagnostic("%v (--max-errors %d); %s accepted before", err, options.MaxErrors,

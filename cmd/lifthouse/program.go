@@ -291,3 +291,22 @@ func (p *program) absolutePath(path string) string {
 	}
 	return filepath.Join(p.dir, path)
 }
+
+// standardInput is the path of an input that is read from standard input.
+const standardInput = "-"
+
+// inputPath is like absolutePath, for a file to read, which may be standard input.
+func (p *program) inputPath(path string) string {
+	if path == standardInput {
+		return path
+	}
+	return p.absolutePath(path)
+}
+
+// openInput opens a file to read, which may be standard input.
+func (p *program) openInput(path string) (*os.File, error) {
+	if path == standardInput {
+		return p.stdin, nil
+	}
+	return os.Open(p.absolutePath(path))
+}

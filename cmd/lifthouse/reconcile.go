@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
@@ -52,7 +51,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 			if (o.campaign == "") == (o.widget == 0) || o.experiment != 0 && o.widget == 0 {
 				return usageError{errors.New("reconcile: must have --campaign, or --widget, perhaps with --experiment")}
 			}
-			if args[0] == "-" && o.rows != "" {
+			if args[0] == standardInput && o.rows != "" {
 				return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
 			}
 			return nil
@@ -123,17 +122,14 @@ func (p *program) reconcileFile(
 	}
 	compared := reconcile.New(planned, limit)
 	compared.Currency = s.Catalogue.Snapshot().AccountResources(request.AccountID).Websites[website].Currency
-	export := file
-	if file != "-" {
-		export = p.absolutePath(file)
-	}
+	export := p.inputPath(file)
 	if err := ingest.ReadOrders(ctx, export, options, compared.AddOrder); err != nil {
 		return err
 	}
 	if err := compared.CompareEvents(ctx, s.Facts, s.Engine.MaxVisitorEvents()); err != nil {
 		return err
 	}
-	rejects, err := ingest.RejectsSince(ctx, s.Conn, website, time.UnixMilli(0), maxRejectsRead)
+	rejects, err := ingest.LastRejects(ctx, s.Conn, website, maxRejectsRead)
 	if err != nil {
 		return err
 	}

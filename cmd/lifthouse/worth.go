@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,16 +147,12 @@ func (p *program) printPast(name string, mde float64, asJSON bool) error {
 
 // readTable reads a table of past tests; -: standard input.
 func (p *program) readTable(name string) (*audit.Table, error) {
-	from := p.stdin
-	if name != "-" {
-		file, err := os.Open(p.absolutePath(name))
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		from = file
+	file, err := p.openInput(name)
+	if err != nil {
+		return nil, err
 	}
-	table, err := audit.ReadTable(from)
+	defer func() { _ = file.Close() }()
+	table, err := audit.ReadTable(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

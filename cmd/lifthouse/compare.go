@@ -60,7 +60,7 @@ the same fields as the results of a campaign, or tables as above:
                      shipped treatment
 
 What a winner is truly worth is less than it seems, because chance has helped it more than hurt. "worth" has the lift
-to expect, given past tests (--past: a CSV file, see lifthouse worth), or what is usual at mde if there is none.
+to expect, given past tests (--past: a CSV file, see lifthouse audit), or what is usual at mde if there is none.
 
 Inputs and tables have percentages (20 is 20 %). JSON output has fractions (0.2), as in the results of a campaign;
 significanceLevel and share are repeated as given.
@@ -115,7 +115,7 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.String("prior", "",
 		"`prior` of lifts, for bayesian: mean:deviation in percent (0:5), or learned from --past, or else from --mde (default learned)")
 	flags.StringVar(&past, "past", "",
-		"CSV `file` of past tests, as for lifthouse worth, which say how large true effects are; -: standard input")
+		"CSV `file` of past tests, as for lifthouse audit, which say how large true effects are; -: standard input")
 	flags.Bool("nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines")
 	completeFlag(cmd, "methodology", "frequentist", "bayesian")

@@ -248,10 +248,9 @@ func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) e
 	if dryRun || ctx.Err() != nil {
 		return nil
 	}
-	show := terminal.NewProgress(p.stderr, "reports", false)
-	defer show.ClearBar()
+	show := terminal.NewProgress()
 	err := s.Facts.FoldAccepted(ctx, func(done, touched int) {
-		show.ShowAmounts(int64(done), int64(touched), func() {
+		show.ShowLine(func() {
 			p.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
 		})
 	})
@@ -265,15 +264,14 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	rejected *rejections,
 ) (report ingest.Report, err error) {
 	started := time.Now()
-	show := terminal.NewProgress(p.stderr, filepath.Base(file), true)
+	show := terminal.NewProgress()
 	options.Progress = func(r ingest.Report) {
-		show.ShowAmounts(r.Bytes, r.TotalBytes, func() {
+		show.ShowLine(func() {
 			p.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
 		})
 	}
 	options.Reject = func(line int64, reason string) {
 		if rejected.writeLine(file, line, reason) {
-			show.ClearBar()
 			p.printDiagnostic("%s: line %d: %s", file, line, reason)
 		}
 	}
@@ -284,7 +282,6 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	named := catalogue.NewEventNames(names.KeyOf)
 	options.Accepted = named.AddEvents
 	report, err = ingest.ImportFile(ctx, s.Writer, p.inputPath(file), options)
-	show.ClearBar()
 	if errors.Is(err, ingest.ErrTooManyRejected) {
 		p.printDiagnostic("%v (--max-errors %d); %s accepted before", err, options.MaxErrors,
 			wording.CountNoun(report.Rows, "row"))

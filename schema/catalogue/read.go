@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -118,8 +119,7 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 		}
 		node.Tag = nullTag
 		return node.Value == Learned
-	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](), parsedText(want) != nil,
-		want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
+	case parsedText(want) != nil, want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {
 			d.addFault(path, node, node.Value, detail)
 			return false
@@ -252,26 +252,17 @@ type Date struct{ time.Time }
 
 const dateFormat = "must be RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01"
 
-func parseDate(text string) (Date, error) {
-	for _, parse := range []func(string) (time.Time, error){
-		schema.ParseTime, func(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) },
-	} {
-		if t, err := parse(text); err == nil {
-			return Date{t.UTC()}, nil
-		}
+// UnmarshalText parses a date.
+func (d *Date) UnmarshalText(text []byte) error {
+	t, err := schema.ParseTime(string(text))
+	if err != nil {
+		t, err = time.Parse(time.DateOnly, string(text))
 	}
-	return Date{}, fmt.Errorf("%q: %s", text, dateFormat)
-}
-
-// UnmarshalYAML parses a date.
-func (d *Date) UnmarshalYAML(decode func(any) error) error {
-	var text string
-	if err := decode(&text); err != nil {
-		return err
+	if err != nil {
+		return errors.New(dateFormat)
 	}
-	var err error
-	*d, err = parseDate(text)
-	return err
+	d.Time = t.UTC()
+	return nil
 }
 
 var (
@@ -290,9 +281,6 @@ var stringTags = []string{"!!str", "!!timestamp"}
 
 // parsedText returns a new value of a type that is parsed from a text; nil: the type is another one.
 func parsedText(want reflect.Type) encoding.TextUnmarshaler {
-	if want == reflect.TypeFor[Date]() { // whose time has another form
-		return nil
-	}
 	parsed, _ := reflect.New(want).Interface().(encoding.TextUnmarshaler)
 	return parsed
 }
@@ -314,16 +302,6 @@ func typeError(want reflect.Type, node *yaml.Node) string {
 	case reflect.Bool:
 		if node.Tag != boolTag {
 			return "must be true or false"
-		}
-	case reflect.Struct:
-		if want == reflect.TypeFor[schema.Cap]() {
-			if _, err := schema.ParseCap(text); err != nil {
-				return err.Error()
-			}
-			return ""
-		}
-		if _, err := parseDate(text); !quoted || err != nil {
-			return dateFormat
 		}
 	case reflect.Float64:
 		if quoted || !number.MatchString(text) {

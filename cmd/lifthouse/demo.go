@@ -3,15 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/config"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -25,7 +21,7 @@ const (
 )
 
 func (p *program) demoCommand() *cobra.Command {
-	var reset, traffic bool
+	var traffic bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Serve a store with synthetic data",
@@ -41,28 +37,19 @@ new token, revokes the previous one, and prints a request to paste. While it is 
 			if !cmd.Flags().Changed("store") {
 				p.address = demoStore
 			}
-			return p.serveDemo(cmd.Context(), reset, traffic)
+			return p.serveDemo(cmd.Context(), traffic)
 		},
 	}
 	p.serveFlags(cmd)
-	cmd.Flags().BoolVar(&reset, "reset", false, "delete the demo store and create it again")
 	cmd.Flags().BoolVar(&traffic, "traffic", true,
 		"send the events of a few visitors per second while the demo is served")
 	return cmd
 }
 
-func (p *program) serveDemo(ctx context.Context, reset, traffic bool) (err error) {
+func (p *program) serveDemo(ctx context.Context, traffic bool) (err error) {
 	address, err := p.storeAddress()
 	if err != nil {
 		return err
-	}
-	if reset && address.Dir == "" {
-		return usageError{errors.New("--reset: drop the database on the server instead")}
-	}
-	if reset {
-		if err := p.removeDemo(ctx, address.Dir); err != nil {
-			return err
-		}
 	}
 	if address.Dir != "" {
 		if err := demo.ClaimDirectory(address.Dir); err != nil {
@@ -112,21 +99,6 @@ func demosOnly(accounts []*catalogue.AccountResources) bool {
 	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demo.Name
 }
 
-// removeDemo deletes a demo store that no process holds.
-func (p *program) removeDemo(ctx context.Context, dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if !demo.IsClaimed(dir) {
-		return fmt.Errorf("%s is not a demo store; --reset only deletes demo stores", dir)
-	}
-	s, err := p.openStore(ctx) // acquires the lock
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Close(), os.RemoveAll(dir))
-}
-
 // makeDemo fills an empty store. It adds the catalogue last, which marks the store as complete.
 func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	if len(s.Catalogue.Snapshot().AllAccounts()) > 0 {
@@ -167,19 +139,4 @@ func renewDemoToken(ctx context.Context, s *app.Store) (string, error) {
 		AccountID: demo.Account, Name: demoTokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
 	})
 	return secret, err
-}
-
-// orDemo selects the demo store in the working directory if no store is named and the default store does not exist. It
-// runs before a command that reads a store.
-func (p *program) orDemo(*cobra.Command, []string) {
-	if p.running != nil || slices.ContainsFunc(p.settings,
-		func(s *config.Setting) bool { return s.Name == storeFlag && s.Source != config.FromDefault }) {
-		return
-	}
-	fallback, err := p.storeAddress()
-	claimed := demo.IsClaimed(p.absolutePath(strings.TrimPrefix(demoStore, "embedded:")))
-	if err == nil && fallback.Dir != "" && isEmpty(fallback.Dir) && claimed {
-		p.address = demoStore
-		p.printDiagnostic("the folder has no ./data: this is the demo store (--store %s)", demoStore)
-	}
 }

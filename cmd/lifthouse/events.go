@@ -40,11 +40,10 @@ const maxShown = 10_000
 func (p *program) eventsCommand() *cobra.Command {
 	var q eventsQuery
 	cmd := &cobra.Command{
-		Use:    "events",
-		Short:  "Print the last events and rejected lines, a visitor's story, or a summary",
-		Long:   eventsHelp,
-		Args:   noArgs,
-		PreRun: p.orDemo,
+		Use:   "events",
+		Short: "Print the last events and rejected lines, a visitor's story, or a summary",
+		Long:  eventsHelp,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, other := range []string{"last", "rejects"} {
 				if err := onlyOne(cmd, "visitor", "summary", other); err != nil {

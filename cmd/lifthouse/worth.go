@@ -40,8 +40,7 @@ func (p *program) worthCommand() *cobra.Command {
 	var website int64
 	cmd := &cobra.Command{
 		Use: "worth", Short: "Print what the shipped variations of a website are worth", Long: worthHelp,
-		Args:   func(cmd *cobra.Command, _ []string) error { return onlyOne(cmd, "json", "csv") },
-		PreRun: p.orDemo,
+		Args: func(cmd *cobra.Command, _ []string) error { return onlyOne(cmd, "json", "csv") },
 	}
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
 	values["goal"] = cmd.Flags().String("goal", "", "id of the goal; default: that of most campaigns")

@@ -10,6 +10,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/arrivals"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine/story"
 	"lifthouse/schema/ingest"
 )
 
@@ -50,6 +51,9 @@ func (p *program) eventsCommand() *cobra.Command {
 					return err
 				}
 			}
+			if err := onlyOne(cmd, "visitor", "json"); err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("visitor") && q.visitor == "" {
 				return usageError{errors.New("--visitor: must be the id of a visitor")}
 			}
@@ -78,11 +82,8 @@ func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) e
 	if err != nil {
 		return err
 	}
-	story := arrivals.StoryOf(q.visitor, of, s.Catalogue.Snapshot(), s.Engine)
-	if q.raw {
-		return p.writeJSON(story)
-	}
-	return story.WriteText(p.stdout)
+	chapters := story.ExplainEvents(of, s.Engine.MaxVisitorEvents(), s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
+	return arrivals.WriteStory(p.stdout, q.visitor, of, chapters)
 }
 
 // printArrivalCounts prints the number of arrivals of each website.

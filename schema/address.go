@@ -156,12 +156,8 @@ type addressParser struct {
 }
 
 func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
-	p.checkSecure()
-	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && p.scheme == "clickhouse" {
-		p.secure = secure
-		if secure {
-			p.port = schemes["clickhouses"].port
-		}
+	if p.query.Has("secure") {
+		p.AddField("secure", "must be omitted: clickhouses:// and https:// have TLS")
 	}
 	addresses := p.parseHosts(hosts)
 	certificates := p.loadCertificates()
@@ -176,7 +172,6 @@ func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 	if len(p.List) > 0 {
 		return Address{}, fmt.Errorf("store %s:\n  %s", p.shown, p.List.Join("\n  "))
 	}
-	p.query.Del("secure")
 	if p.secure {
 		p.query.Set("secure", "true")
 	}
@@ -236,14 +231,6 @@ func (p *addressParser) parseHosts(list string) []string {
 		addresses = append(addresses, net.JoinHostPort(host, given))
 	}
 	return addresses
-}
-
-// checkSecure adds a fault if the parameter secure contradicts the scheme.
-func (p *addressParser) checkSecure() {
-	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil &&
-		(secure && p.scheme == "http" || !secure && schemes[p.scheme].secure) {
-		p.AddField(fmt.Sprintf("secure=%v", secure), "contradicts %s://", p.scheme)
-	}
 }
 
 // loadCertificates returns the TLS configuration with the certificates that the address names, or else the environment.

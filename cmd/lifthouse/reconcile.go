@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/query"
 	"lifthouse/engine/reconcile"
 	"lifthouse/engine/wording"
@@ -26,10 +25,10 @@ const reconcileHelp = `Reconcile compares a shop's own books with a report. It r
 each order in one named line: in the report, without a visitor, before the first view, not received, and so on. The
 lines add up exactly. It stores nothing.
 
-  lifthouse reconcile orders.csv --campaign 12 -m orders.mapping.yaml
-  zcat orders.csv.gz | lifthouse reconcile - --campaign 12 -m orders.mapping.yaml --format csv
-  lifthouse reconcile orders.csv --campaign 12 -m orders.mapping.yaml --from 2026-05-01 --to 2026-05-31
-  lifthouse reconcile orders.csv --widget 7 --experiment 2 --goal 3 --rows lines.csv
+  lifthouse reconcile orders.csv campaign 12 -m orders.mapping.yaml
+  zcat orders.csv.gz | lifthouse reconcile - campaign 12 -m orders.mapping.yaml --format csv
+  lifthouse reconcile orders.csv campaign 12 -m orders.mapping.yaml --from 2026-05-01 --to 2026-05-31
+  lifthouse reconcile orders.csv experiment 7/2 --goal 3 --rows lines.csv
 
 An order is a goal event of the mapping. Dates are those of the order, in the website's time zone. A line marked with !
 differs between variations, and so biases the report. The exit status is 3 if rows cannot be read, and 1 if the lines
@@ -37,30 +36,26 @@ do not add up, which they always should.`
 
 // reconcileOptions are flags of the command.
 type reconcileOptions struct {
-	campaign, mapping, format, rows string
-	widget, experiment              int64
-	asJSON                          bool
+	mapping, format, rows string
+	asJSON                bool
 }
 
 func (p *program) reconcileCommand() *cobra.Command {
 	var o reconcileOptions
 	cmd := &cobra.Command{
-		Use: "reconcile FILE", Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
-		Args: oneArg,
-		PreRunE: func(cmd *cobra.Command, args []string) error {
-			if (o.campaign == "") == (o.widget == 0) || o.experiment != 0 && o.widget == 0 {
-				return usageError{errors.New("reconcile: must have --campaign, or --widget, perhaps with --experiment")}
+		Use:   "reconcile FILE campaign ID | widget ID | experiment WIDGET/ID",
+		Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("reconcile: needs a file of orders, and the campaign that they are compared with")}
 			}
 			if args[0] == standardInput && o.rows != "" {
 				return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
 			}
-			return nil
+			return subjectArgs(cmd, args[1:])
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.campaign, "campaign", "", "id or key of the campaign")
-	bounds.Var(flags, &o.widget, "widget", 0, 0, bounds.MaxID, "id of the widget")
-	bounds.Var(flags, &o.experiment, "experiment", 0, 0, bounds.MaxID, "id of the widget's experiment")
 	flags.String("goal", "", "id or key of the goal; default: the primary goal")
 	flags.String("from", "", "first day of the orders, such as 2026-05-01")
 	flags.String("to", "", "last day of the orders")
@@ -70,14 +65,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 	flags.StringVar(&o.rows, "rows", "", "CSV file to write, with the line of each order")
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			subject := []string{"campaign", o.campaign}
-			switch {
-			case o.experiment != 0:
-				subject = []string{"experiment", fmt.Sprintf("%d/%d", o.widget, o.experiment)}
-			case o.widget != 0:
-				subject = []string{"widget", fmt.Sprint(o.widget)}
-			}
-			request, err := parseRequest(cmd, subject, query.ParseVisitors, owned.FindID)
+			request, err := parseRequest(cmd, args[1:], query.ParseVisitors, owned.FindID)
 			if err != nil {
 				return usageError{err}
 			}

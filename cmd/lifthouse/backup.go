@@ -68,10 +68,11 @@ func (p *program) restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := p.checkOutput("--store", address.Dir, args); err != nil {
-				return err
+			to := p.absolutePath(address.Dir)
+			if !isEmpty(to) {
+				return fmt.Errorf("restore: %s has files already; use a new store, --store", to)
 			}
-			if err := app.RestoreBackup(cmd.Context(), p.absolutePath(address.Dir), from); err != nil {
+			if err := app.RestoreBackup(cmd.Context(), to, from); err != nil {
 				return err
 			}
 			p.printLine("restored %s into %s", args[0], address.Dir)

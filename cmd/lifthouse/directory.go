@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,7 +28,7 @@ func (p *program) isDirectory(argument string) bool {
 // that changed too recently, and those whose content was imported before, also under another name. mapping is the path
 // of the mapping, or its name.
 func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
-	mapping string,
+	mapping string, rejected *rejections,
 ) error {
 	if text, err := os.ReadFile(p.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
 		mapping = string(text)
@@ -39,7 +37,7 @@ func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments
 	if err != nil {
 		return err
 	}
-	rejected, unsettled := &rejections{file: json.NewEncoder(io.Discard)}, 0
+	unsettled := 0
 	for _, f := range files {
 		if time.Since(f.info.ModTime()) < settleTime {
 			unsettled++
@@ -52,14 +50,11 @@ func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments
 			p.printDiagnostic("%v", err)
 		}
 	}
-	if err := p.foldImported(ctx, s, options.DryRun); err != nil {
-		return err
-	}
 	if unsettled > 0 {
 		p.printDiagnostic("%s changed less than %v ago: import again",
 			wording.CountNoun(int64(unsettled), "file"), settleTime)
 	}
-	return p.countRejected(rejected)
+	return nil
 }
 
 // importNewFile imports a file, unless its content was imported. mapping is the text of the mapping, or its name.

@@ -63,26 +63,24 @@ func (p *program) importCommand() *cobra.Command {
 					return err
 				}
 				options.DryRun, options.MaxErrors = dryRun, maxErrors
+				rejected := rejections{file: json.NewEncoder(io.Discard)}
+				if rejects != "" {
+					file, err := p.createOutput("--rejects", rejects)
+					if err != nil {
+						return err
+					}
+					defer func() { _ = file.Close() }()
+					rejected.file = json.NewEncoder(file)
+				}
 				if slices.ContainsFunc(files, p.isDirectory) {
-					return p.importDirectories(ctx, s, files, options, mapping)
+					err = p.importDirectories(ctx, s, files, options, mapping, &rejected)
+				} else {
+					err = p.importFiles(ctx, s, files, options, &rejected)
 				}
-				if files, err = p.expandPatterns(files); err != nil {
-					return err
+				if err == nil {
+					err = p.countRejected(&rejected)
 				}
-				if rejects == "" {
-					return errors.Join(p.importFiles(ctx, s, files, options, io.Discard),
-						p.foldImported(ctx, s, dryRun))
-				}
-				inputs := slices.Concat(files, []string{mapping, p.configFile()}, options.LookupFiles())
-				if err := p.checkOutput("--rejects", rejects, inputs); err != nil {
-					return err
-				}
-				all, err := ingest.CreateFile(p.absolutePath(rejects))
-				if err != nil {
-					return err
-				}
-				return errors.Join(p.importFiles(ctx, s, files, options, all), all.Close(),
-					p.foldImported(ctx, s, dryRun))
+				return errors.Join(err, p.foldImported(ctx, s, dryRun))
 			})
 		},
 	}
@@ -93,7 +91,7 @@ func (p *program) importCommand() *cobra.Command {
 		"id of the website of events without websiteId; default: the only one")
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	cmd.Flags().StringVar(&rejects, "rejects", "",
-		"file for all rejected lines, as JSON lines with file, line and reason")
+		"new file for all rejected lines, as JSON lines with file, line and reason")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
 	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount,
 		"stop after this number of rejected lines; 0: never")
@@ -159,27 +157,6 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 	return options, nil
 }
 
-// checkOutput returns an error if the output at a path is one of the input files, even through a link or another path.
-// flag is the flag that names the output. Devices and pipes cannot be overwritten.
-func (p *program) checkOutput(flag, output string, inputs []string) error {
-	written, err := os.Stat(p.absolutePath(output))
-	if err != nil {
-		return nil //nolint:nilerr // a new file, or one that cannot be opened
-	}
-	for _, name := range inputs {
-		read, err := os.Stat(p.absolutePath(name))
-		if name == standardInput {
-			name = "standard input"
-			read, err = p.stdin.Stat()
-		}
-		if name != "" && err == nil && (read.Mode().IsRegular() || read.IsDir()) && os.SameFile(written, read) {
-			return usageError{fmt.Errorf("%s %q: is the input %q, which would be overwritten: must be another file",
-				flag, output, name)}
-		}
-	}
-	return nil
-}
-
 // timesOf returns the allowed times of events, from the store or from flags of this command.
 func (p *program) timesOf(s *app.Store) ingest.Times {
 	times := s.Times
@@ -216,16 +193,16 @@ func (r *rejections) writeLine(file string, line int64, reason string) (shown bo
 	return r.count <= shownRejects
 }
 
-func (p *program) importFiles(ctx context.Context, s *app.Store, files []string, options ingest.Options,
-	rejects io.Writer,
+func (p *program) importFiles(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
+	rejected *rejections,
 ) error {
-	rejected := rejections{file: json.NewEncoder(rejects)}
+	files, err := p.expandPatterns(arguments)
 	for _, file := range files {
-		if _, err := p.importFile(ctx, s, file, options, &rejected); err != nil {
-			return err
+		if err == nil {
+			_, err = p.importFile(ctx, s, file, options, rejected)
 		}
 	}
-	return p.countRejected(&rejected)
+	return err
 }
 
 // countRejected prints how many lines were rejected besides those that were printed, and returns the error of the

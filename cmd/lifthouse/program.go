@@ -303,6 +303,15 @@ func (p *program) inputPath(path string) string {
 	return p.absolutePath(path)
 }
 
+// createOutput creates the file that a flag names. It overwrites no file, which may be an input.
+func (p *program) createOutput(flag, path string) (*os.File, error) {
+	file, err := os.OpenFile(p.absolutePath(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // as os.Create
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: must be a new file: %w", flag, err)}
+	}
+	return file, nil
+}
+
 // openInput opens a file to read, which may be standard input.
 func (p *program) openInput(path string) (*os.File, error) {
 	if path == standardInput {

@@ -6,8 +6,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 
 	"lifthouse/cmd/internal/app"
@@ -62,7 +60,7 @@ func (p *program) reconcileCommand() *cobra.Command {
 	flags.StringVarP(&o.mapping, "mapping", "m", "", "mapping of the file, as for import")
 	flags.StringVar(&o.format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON")
-	flags.StringVar(&o.rows, "rows", "", "CSV file to write, with the line of each order")
+	flags.StringVar(&o.rows, "rows", "", "new CSV file with the line of each order")
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
 			request, err := parseRequest(cmd, args[1:], query.ParseVisitors, owned.FindID)
@@ -101,12 +99,6 @@ func (p *program) reconcileFile(
 	options, err := p.importOptions(s, o.mapping, o.format, website)
 	if err != nil {
 		return err
-	}
-	if o.rows != "" {
-		inputs := slices.Concat([]string{file, o.mapping, p.configFile()}, options.LookupFiles())
-		if err := p.checkOutput("--rows", o.rows, inputs); err != nil {
-			return err
-		}
 	}
 	compared := reconcile.New(planned, limit)
 	compared.Currency = s.Catalogue.Snapshot().AccountResources(request.AccountID).Websites[website].Currency
@@ -207,7 +199,7 @@ func (p *program) printReconciled(c *reconcile.Comparison) error {
 func (p *program) writeOrderRows(
 	ctx context.Context, name, export string, options ingest.Options, c *reconcile.Comparison,
 ) error {
-	file, err := os.Create(p.absolutePath(name))
+	file, err := p.createOutput("--rows", name)
 	if err != nil {
 		return err
 	}

@@ -153,22 +153,6 @@ func (o *Options) lookupPath(name string) string {
 	return filepath.Join(o.Dir, name)
 }
 
-// LookupFiles returns the paths of the mapping's look-up files.
-func (o *Options) LookupFiles() []string {
-	if o.Mapping == nil {
-		return nil
-	}
-	var files []string
-	for i := range o.Mapping.Events {
-		for _, source := range o.Mapping.fieldsOf(&o.Mapping.Events[i]) {
-			if source.Lookup != nil {
-				files = append(files, o.lookupPath(source.Lookup.File))
-			}
-		}
-	}
-	return files
-}
-
 type importer struct {
 	options Options
 	rules   rules
@@ -346,14 +330,6 @@ func checkPath(path string) error {
 		}
 	}
 	return nil
-}
-
-// CreateFile creates or truncates a file. The path must not be below /dev or /proc.
-func CreateFile(path string) (*os.File, error) {
-	if err := checkPath(path); err != nil {
-		return nil, err
-	}
-	return os.Create(path)
 }
 
 // OpenFile opens a file. The path must not be a directory, nor below /dev or /proc.

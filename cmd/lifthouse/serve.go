@@ -96,12 +96,8 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 	for _, warning := range p.settingWarnings() {
 		slog.WarnContext(ctx, warning)
 	}
-	endTraces, err := app.StartTracing(ctx, buildVersion(), p.getenv)
-	if err != nil {
-		return err
-	}
-	defer endTraces()
 	o := p.serving.ServerOptions
+	var err error
 	if o.TLS, err = p.loadTLSConfig(); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ ALTER USER lifthouse ON CLUSTER lift IDENTIFIED WITH sha256_password BY {serving
 
 GRANT ON CLUSTER lift SELECT, INSERT, ALTER DELETE, OPTIMIZE, CHECK ON lifthouse.*, TRUNCATE ON lifthouse.facts_local TO lifthouse;
 
-GRANT ON CLUSTER lift SELECT ON system.tables, SELECT ON system.parts, SELECT ON system.detached_parts, SELECT ON system.disks, SELECT ON system.build_options TO lifthouse;
+GRANT ON CLUSTER lift SELECT ON system.tables, SELECT ON system.parts, SELECT ON system.detached_parts, SELECT ON system.build_options TO lifthouse;
 
 CREATE USER IF NOT EXISTS lifthouse_migrating ON CLUSTER lift DEFAULT DATABASE lifthouse;
 

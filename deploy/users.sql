@@ -12,7 +12,7 @@ ALTER USER lifthouse IDENTIFIED WITH sha256_password BY {serving_password:String
 
 GRANT SELECT, INSERT, ALTER DELETE, OPTIMIZE, CHECK ON lifthouse.*, TRUNCATE ON lifthouse.facts TO lifthouse;
 
-GRANT SELECT ON system.tables, SELECT ON system.parts, SELECT ON system.detached_parts, SELECT ON system.disks, SELECT ON system.build_options TO lifthouse;
+GRANT SELECT ON system.tables, SELECT ON system.parts, SELECT ON system.detached_parts, SELECT ON system.build_options TO lifthouse;
 
 -- The migrating user also creates and alters tables.
 CREATE USER IF NOT EXISTS lifthouse_migrating DEFAULT DATABASE lifthouse;

@@ -289,16 +289,12 @@ func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
 
 // printImportResult prints the result of importing a file.
 func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, seconds float64) {
-	separated := ""
-	if r.Separator != 0 && r.Separator != ',' {
-		separated = fmt.Sprintf(", separator %q", r.Separator)
-	}
 	if dryRun {
-		p.printLine("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file,
-			wording.CountNoun(r.Rows, "valid row"), r.Rejected, wording.CountNoun(r.Lines, "line"), separated)
+		p.printLine("%s: dry run: %s, %d of %s rejected; nothing was inserted", file,
+			wording.CountNoun(r.Rows, "valid row"), r.Rejected, wording.CountNoun(r.Lines, "line"))
 		return
 	}
-	p.printLine("%s: %s accepted, %d of %s rejected%s, %.1f s, %.0f rows/s",
-		file, wording.CountNoun(r.Rows, "row"), r.Rejected, wording.CountNoun(r.Lines, "line"), separated,
+	p.printLine("%s: %s accepted, %d of %s rejected, %.1f s, %.0f rows/s",
+		file, wording.CountNoun(r.Rows, "row"), r.Rejected, wording.CountNoun(r.Lines, "line"),
 		seconds, float64(r.Rows)/seconds)
 }

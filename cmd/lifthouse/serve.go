@@ -191,12 +191,8 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the private key of the certificate")
 	flags.StringVar(&o.logFormat, "log-format", logText, "text or json")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info (each request), warn or error")
-	bounds.Var(flags, &o.HeaderTimeout, "header-timeout", 10*time.Second, 0, bounds.MaxWait,
-		"maximum time for a client to send the request headers")
 	bounds.Var(flags, &o.ReadTimeout, "read-timeout", time.Minute, 0, bounds.MaxWait,
 		"maximum time for a client to send a request")
-	bounds.Var(flags, &o.IdleTimeout, "idle-timeout", 2*time.Minute, 0, bounds.MaxWait,
-		"time after which an idle connection is closed")
 	bounds.Var(flags, &o.DrainTimeout, "drain-timeout", 5*time.Second, 0, bounds.MaxWait,
 		"time for running requests to finish when the server stops")
 	bounds.Var(flags, &o.DrainDelay, "drain-delay", 0, 0, bounds.MaxWait,

@@ -81,8 +81,6 @@ func readDocument(r io.Reader, into any, prepare func(*Document, *yaml.Node)) (*
 type Document struct {
 	lines  map[string]int // by path
 	faults faults.Collector
-	// missing are the paths of fields that a misspelt name was probably meant to set.
-	missing []string
 }
 
 // maxFaults is the maximum number of faults of a kind that are reported.
@@ -160,7 +158,6 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 		return false
 	}
 	given := map[string]int{} // lines by field
-	var misspelt []string     // the fields that unknown ones were probably meant to be
 	var fine []*yaml.Node     // the keys and values that can be decoded
 	for pair := range slices.Chunk(node.Content, 2) {
 		key, value := pair[0], pair[1]
@@ -168,9 +165,6 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 		of, known := fields[key.Value]
 		switch line, twice := given[key.Value]; {
 		case !known || key.Kind != yaml.ScalarNode:
-			if nearest := faults.NearestName(key.Value, names); nearest != "" {
-				misspelt = append(misspelt, nearest)
-			}
 			d.addField(at, key, "%s %q; %s", faults.UnknownField, key.Value, faults.SuggestName(key.Value, names))
 		case twice:
 			d.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
@@ -188,11 +182,6 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 			&yaml.Node{Kind: yaml.ScalarNode, Value: value})
 	}
 	node.Content = fine
-	for _, name := range misspelt {
-		if given[name] == 0 {
-			d.missing = append(d.missing, strings.TrimPrefix(path+"."+name, "."))
-		}
-	}
 	return true
 }
 
@@ -219,30 +208,19 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// independentFaults returns the faults of validation that do not follow from earlier faults of the same file. A fault
-// follows from a field that could not be decoded.
-func independentFaults(found, earlier faults.List, missing []string) faults.List {
-	isID := func(path string) bool { return strings.HasSuffix(path, ".id") || strings.HasSuffix(path, ".key") }
-	idWrong := slices.ContainsFunc(missing, isID)
-	missing = slices.Clip(missing)
-	for _, e := range earlier {
-		idWrong = idWrong || isID(e.Name)
-		if !strings.HasPrefix(e.Detail, faults.GivenTwice) {
-			missing = append(missing, e.Name)
+// WithFaults returns the faults of the document, and those of its validation about other fields, by line.
+func (d *Document) WithFaults(found faults.List) faults.List {
+	all := slices.Clone(d.faults.List)
+	for _, fault := range found {
+		follows := func(earlier faults.Fault) bool {
+			rest, within := strings.CutPrefix(fault.Name, earlier.Name)
+			return within && (rest == "" || rest[0] == '.' || rest[0] == '[') &&
+				!strings.HasPrefix(earlier.Detail, faults.GivenTwice)
+		}
+		if !slices.ContainsFunc(d.faults.List, follows) {
+			all = append(all, fault)
 		}
 	}
-	return slices.DeleteFunc(found, func(fault faults.Fault) bool {
-		return idWrong && strings.HasPrefix(fault.Detail, noSuch) ||
-			slices.ContainsFunc(missing, func(path string) bool {
-				rest, within := strings.CutPrefix(fault.Name, path)
-				return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
-			})
-	})
-}
-
-// WithFaults returns the faults of the document, and those of its validation that do not follow from them, by line.
-func (d *Document) WithFaults(found faults.List) faults.List {
-	all := append(slices.Clone(d.faults.List), independentFaults(found, d.faults.List, d.missing)...)
 	all.SortByLine(d.lines)
 	return all
 }

@@ -56,7 +56,6 @@ type Report struct {
 	Rejected   int64 // rejected lines
 	Bytes      int64 // bytes read of the file, before decompression
 	TotalBytes int64 // size of the file
-	Separator  rune  // of a CSV file
 }
 
 // ErrTooManyRejected ends an import whose file or mapping is probably wrong.
@@ -115,9 +114,6 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 	i.read = &contextReader{ctx: ctx, r: file}
 	if i.lines, err = i.options.openReader(ctx, path, file, i.read); err != nil {
 		return err
-	}
-	if table, is := i.lines.(*csvLines); is {
-		i.report.Separator = table.Comma
 	}
 	return i.importLines(ctx, w)
 }

@@ -111,6 +111,10 @@ func columnPlaces(m *mapper, header []string) ([]place, error) {
 		return nil, fmt.Errorf("the file lacks the columns %s: it has %s; %s", missing,
 			strings.Join(header, ", "), mappingHint)
 	}
+	if !slices.ContainsFunc(found, func(p place) bool { return p.column >= 0 }) {
+		return nil, fmt.Errorf("the file has none of the columns of the mapping: it has %s; %s",
+			strings.Join(header, ", "), mappingHint)
+	}
 	return found, nil
 }
 

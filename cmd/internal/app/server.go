@@ -28,9 +28,7 @@ type ServerOptions struct {
 	Listen        string      // address of the API
 	Admin         string      // address of metrics and profiles; empty: they are not served
 	TLS           *tls.Config // nil: no TLS
-	HeaderTimeout time.Duration
 	ReadTimeout   time.Duration
-	IdleTimeout   time.Duration
 	DrainTimeout  time.Duration // maximum time for running requests to end when the server stops
 	DrainDelay    time.Duration // time during which readiness fails and new requests are still accepted
 	RetentionDays int           // 0: no retention
@@ -114,14 +112,20 @@ func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) 
 	return listener, nil
 }
 
+// The maximum time for a client to send the request headers, and the time after which an idle connection is closed.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+)
+
 // httpServer returns a server that limits the time a client may take. The write timeout covers the request, the query
 // and a minute to send the response.
 func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 	server := &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: o.HeaderTimeout,
+		ReadHeaderTimeout: min(headerTimeout, cmp.Or(o.ReadTimeout, headerTimeout)),
 		ReadTimeout:       o.ReadTimeout,
-		IdleTimeout:       o.IdleTimeout,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
@@ -140,7 +144,7 @@ func serveAdmin(
 		return nil, err
 	}
 	server := &http.Server{
-		Handler: handler.AdminHandler(), ReadHeaderTimeout: o.HeaderTimeout, IdleTimeout: o.IdleTimeout,
+		Handler: handler.AdminHandler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
 	slog.InfoContext(ctx, "serving metrics and profiles", "url", "http://"+listener.Addr().String()+"/metrics")

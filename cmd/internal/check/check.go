@@ -73,11 +73,10 @@ func (r *Report) CheckServedStore(ctx context.Context, s *app.Store) {
 	r.checkContents(ctx, stored, s.Facts, s.Outbox)
 }
 
-// checkTables checks the servers, disks and tables. It returns false if nothing else can be checked.
+// checkTables checks the servers and tables. It returns false if nothing else can be checked.
 func (r *Report) checkTables(ctx context.Context, conn driver.Conn) bool {
 	r.OK("store", "answers")
 	r.checkServers(ctx, conn)
-	r.checkDisks(ctx, conn)
 	if !r.checkSchema(ctx, conn) {
 		return false
 	}
@@ -150,27 +149,6 @@ func (r *Report) checkData(ctx context.Context, conn driver.Conn) {
 	}
 	if len(faults) == 0 {
 		r.OK("data", "the checksums of all parts match")
-	}
-}
-
-// minFree is the fraction of free disk space below which merges of large parts may fail.
-const minFree = 0.1
-
-// checkDisks checks the free space.
-func (r *Report) checkDisks(ctx context.Context, conn driver.Conn) {
-	disks, err := schema.ReadDisks(ctx, conn)
-	if err != nil {
-		r.Note("disk", "%v", err)
-		return
-	}
-	for _, d := range disks {
-		share := float64(d.Free) / float64(max(d.Total, 1))
-		if share < minFree {
-			r.Note("disk", "%s has %d of %d MB free: add space, or delete old events with --retention-days", d.Disk,
-				d.Free>>20, d.Total>>20)
-			continue
-		}
-		r.OK("disk", "%s has %d of %d MB free", d.Disk, d.Free>>20, d.Total>>20)
 	}
 }
 

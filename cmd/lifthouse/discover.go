@@ -11,7 +11,6 @@ import (
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/faults"
 
 	"github.com/spf13/cobra"
 )
@@ -89,9 +88,6 @@ func (p *program) discoverCommand() *cobra.Command {
 		})
 }
 
-// maxCell is the maximum size of a name in the table, in bytes.
-const maxCell = 40
-
 // printDiscovered prints the campaigns that are not declared.
 func (p *program) printDiscovered(all []engine.Discovered, asJSON bool) error {
 	if asJSON {
@@ -107,14 +103,14 @@ func (p *program) printDiscovered(all []engine.Discovered, asJSON bool) error {
 		var variations []string
 		for k := range d.Variations {
 			v := &d.Variations[k]
-			variations = append(variations, fmt.Sprintf("%s %.1f %%", faults.Clip(v.Name(), maxCell), 100*v.Share))
+			variations = append(variations, fmt.Sprintf("%s %.1f %%", v.Name(), 100*v.Share))
 		}
 		split := "not tested"
 		if d.EqualSplit != nil {
 			split = fmt.Sprintf("p = %.2g", *d.EqualSplit)
 		}
 		rows = append(rows, []any{
-			faults.Clip(d.Name(), maxCell), d.WebsiteID, d.Source, d.FirstView.Format(time.DateOnly), d.Visitors,
+			d.Name(), d.WebsiteID, d.Source, d.FirstView.Format(time.DateOnly), d.Visitors,
 			strings.Join(variations, ", "), split,
 		})
 	}

@@ -72,13 +72,17 @@ func (p *program) eventsCommand() *cobra.Command {
 	return cmd
 }
 
+// websitesOf returns the website that a flag names, or none for all.
+func websitesOf(id int64) []int64 {
+	if id == 0 {
+		return nil
+	}
+	return []int64{id}
+}
+
 // printStory prints how reports count a visitor.
 func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) error {
-	var websites []int64 // none: all
-	if q.Website != 0 {
-		websites = []int64{q.Website}
-	}
-	of, err := s.Journal.ReadVisitor(ctx, q.visitor, websites, s.Engine.MaxVisitorEvents()+1)
+	of, err := s.Journal.ReadVisitor(ctx, q.visitor, websitesOf(q.Website), s.Engine.MaxVisitorEvents()+1)
 	if err != nil {
 		return err
 	}

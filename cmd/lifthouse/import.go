@@ -45,7 +45,7 @@ const shownRejects = 20
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
 	var dryRun bool
-	var maxErrors, website int64
+	var website int64
 	cmd := &cobra.Command{
 		Use:   "import FILE… | DIRECTORY… | 'PATTERN'",
 		Short: "Import events from files",
@@ -62,7 +62,7 @@ func (p *program) importCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				options.DryRun, options.MaxErrors = dryRun, maxErrors
+				options.DryRun = dryRun
 				rejected := rejections{file: json.NewEncoder(io.Discard)}
 				if rejects != "" {
 					file, err := p.createOutput("--rejects", rejects)
@@ -93,8 +93,6 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&rejects, "rejects", "",
 		"new file for all rejected lines, as JSON lines with file, line and reason")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
-	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount,
-		"stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
 	completeFlag(cmd, "format", "csv", "ndjson", "parquet")
 	return cmd
@@ -259,11 +257,6 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	named := catalogue.NewEventNames(names.KeyOf)
 	options.Accepted = named.AddEvents
 	report, err = ingest.ImportFile(ctx, s.Writer, p.inputPath(file), options)
-	if errors.Is(err, ingest.ErrTooManyRejected) {
-		p.printDiagnostic("%v (--max-errors %d); %s accepted before", err, options.MaxErrors,
-			wording.CountNoun(report.Rows, "row"))
-		return report, &exitError{exitRejected}
-	}
 	if err != nil {
 		return report, err
 	}

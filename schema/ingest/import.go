@@ -37,8 +37,6 @@ type Options struct {
 	Owns func(websiteID int64) bool
 	// DryRun stores nothing. Report.Rows counts the valid rows.
 	DryRun bool
-	// MaxErrors is the number of rejected lines that ends the import; 0: no limit.
-	MaxErrors int64
 	// Accepted, if not nil, is called with the valid rows of every batch, before they are written.
 	Accepted func([]schema.Event)
 	// Progress, if not nil, is called after every batch.
@@ -57,9 +55,6 @@ type Report struct {
 	Bytes      int64 // bytes read of the file, before decompression
 	TotalBytes int64 // size of the file
 }
-
-// ErrTooManyRejected ends an import whose file or mapping is probably wrong.
-var ErrTooManyRejected = errors.New("too many lines are rejected")
 
 // ImportFile writes the events of a file, or of Options.Input for the path -. A line with any invalid value is rejected
 // as a whole and reported; the other lines are written.
@@ -222,10 +217,6 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	}
 	i.first = false
 	i.reportRejected(context.WithoutCancel(ctx), b.rejected)
-	rejected, most := i.report.Rejected+int64(len(b.rejected)), i.options.MaxErrors
-	if most > 0 && rejected >= most { // no row of the batch is stored
-		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, rejected)
-	}
 	if i.options.Accepted != nil {
 		i.options.Accepted(b.events)
 	}
@@ -236,7 +227,7 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	}
 	i.report.Rows += int64(len(b.events))
 	i.report.Lines += b.lines
-	i.report.Rejected = rejected
+	i.report.Rejected += int64(len(b.rejected))
 	i.report.Bytes = b.bytes
 	if i.options.Progress != nil {
 		i.options.Progress(i.report)

@@ -15,6 +15,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -61,7 +62,7 @@ confirmation. Their events are kept. Declaring a resource again restores it.`,
 type applying struct{ dryRun, prune, yes, correctShares bool }
 
 func (p *program) applyCatalogue(ctx context.Context, s *app.Store, path string, how applying) error {
-	if how.prune && !how.yes && !how.dryRun && path == standardInput {
+	if how.prune && !how.yes && !how.dryRun && path == ingest.StandardInput {
 		return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard input")}
 	}
 	declared, err := p.readCatalogue(ctx, path)

@@ -25,6 +25,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 )
 
 // Exit codes.
@@ -292,12 +293,9 @@ func (p *program) absolutePath(path string) string {
 	return filepath.Join(p.dir, path)
 }
 
-// standardInput is the path of an input that is read from standard input.
-const standardInput = "-"
-
 // inputPath is like absolutePath, for a file to read, which may be standard input.
 func (p *program) inputPath(path string) string {
-	if path == standardInput {
+	if path == ingest.StandardInput {
 		return path
 	}
 	return p.absolutePath(path)
@@ -305,7 +303,8 @@ func (p *program) inputPath(path string) string {
 
 // createOutput creates the file that a flag names. It overwrites no file, which may be an input.
 func (p *program) createOutput(flag, path string) (*os.File, error) {
-	file, err := os.OpenFile(p.absolutePath(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // as os.Create
+	const isNew = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	file, err := os.OpenFile(p.absolutePath(path), isNew, 0o666) //nolint:gosec // as os.Create
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%s: must be a new file: %w", flag, err)}
 	}
@@ -314,7 +313,7 @@ func (p *program) createOutput(flag, path string) (*os.File, error) {
 
 // openInput opens a file to read, which may be standard input.
 func (p *program) openInput(path string) (*os.File, error) {
-	if path == standardInput {
+	if path == ingest.StandardInput {
 		return p.stdin, nil
 	}
 	return os.Open(p.absolutePath(path))

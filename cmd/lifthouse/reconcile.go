@@ -45,9 +45,9 @@ func (p *program) reconcileCommand() *cobra.Command {
 		Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("reconcile: needs a file of orders, and the campaign that they are compared with")}
+				return usageError{errors.New("reconcile: needs a file of orders and a campaign, such as campaign 12")}
 			}
-			if args[0] == standardInput && o.rows != "" {
+			if args[0] == ingest.StandardInput && o.rows != "" {
 				return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
 			}
 			return subjectArgs(cmd, args[1:])

@@ -40,9 +40,6 @@ type Accepted struct {
 // first window usually suffices.
 var lookBack = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
 
-// beforeAll precedes every acceptance time.
-var beforeAll = time.UnixMilli(0).UTC()
-
 // LastEvents returns the limit most recently accepted events of a website, or of all websites if website is 0, in
 // descending order. Only some fields of the events are set.
 func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Accepted, error) {
@@ -56,7 +53,7 @@ func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int)
 			return events, err
 		}
 	}
-	return eventsSince(ctx, conn, website, beforeAll, limit)
+	return eventsSince(ctx, conn, website, time.UnixMilli(0), limit)
 }
 
 // eventsSince is like LastEvents, for events accepted at or after a time.

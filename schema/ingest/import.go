@@ -125,7 +125,12 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 	var compiled *mapper
 	if o.Mapping != nil {
 		var err error
-		open := func(name string) (io.ReadCloser, error) { return OpenFile(o.lookupPath(name)) }
+		open := func(name string) (io.ReadCloser, error) {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(o.Dir, name)
+			}
+			return OpenFile(name)
+		}
 		if compiled, err = newMapper(o.Mapping, o.WebsiteID, open); err != nil {
 			return nil, err
 		}
@@ -134,14 +139,6 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 		return newParquetLines(ctx, file, counted, compiled)
 	}
 	return openLines(counted, kind, o.Mapping, compiled)
-}
-
-// lookupPath returns the path of a look-up file.
-func (o *Options) lookupPath(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(o.Dir, name)
 }
 
 type importer struct {
@@ -300,8 +297,8 @@ func (i *importer) appendEvent(b *batch, line int64, n int, event *fields) (err 
 	return err
 }
 
-// standardInput is the path of Options.Input.
-const standardInput = "-"
+// StandardInput is the path of Options.Input.
+const StandardInput = "-"
 
 // checkPath returns an error for paths of a process's open files. A server that executes a forwarded command would open
 // its own files instead. Shared memory, /dev/shm, is allowed.
@@ -337,7 +334,7 @@ func OpenFile(path string) (*os.File, error) {
 // openSource opens the file to import. The file must be read twice, so for anything but a regular file openSource
 // returns a copy.
 func (o *Options) openSource(ctx context.Context, path string) (*os.File, error) {
-	if path == standardInput {
+	if path == StandardInput {
 		if o.Input == nil {
 			return nil, errors.New("there is no standard input")
 		}

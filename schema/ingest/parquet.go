@@ -68,7 +68,7 @@ func (l *parquetLines) findColumns(leaves []*parquet.Column, header []string) (e
 	for i, name := range l.mapper.columns {
 		for _, leaf := range leaves {
 			if root := leaf.Path()[0]; leaf.MaxRepetitionLevel() > 0 && strings.HasPrefix(name+".", root+".") {
-				return fmt.Errorf("column %q contains lists: must have one value per row; export JSON lines instead", root)
+				return fmt.Errorf("column %q contains lists: must have one value per row; export JSON lines", root)
 			}
 		}
 		if column := l.places[i].column; column >= 0 {

@@ -301,10 +301,10 @@ const mappingHint = "see docs/data-in.md, Mapping reference"
 // missingColumns lists the columns that a file must have and does not. Of the columns of an element of needed, the file
 // must have one.
 func (m *mapper) missingColumns(needed [][]int, has func(cell int) bool) string {
+	isThere := func(cell int) bool { return has(cell) || strings.HasPrefix(m.columns[cell], headerPrefix) }
 	var missing []string
 	for _, cells := range needed {
-		isHeader := func(cell int) bool { return strings.HasPrefix(m.columns[cell], headerPrefix) }
-		if !m.anyColumns && len(cells) > 0 && !slices.ContainsFunc(cells, has) && !slices.ContainsFunc(cells, isHeader) {
+		if !m.anyColumns && len(cells) > 0 && !slices.ContainsFunc(cells, isThere) {
 			missing = append(missing, strconv.Quote(m.columns[cells[0]]))
 		}
 	}

@@ -180,9 +180,6 @@ type Query struct {
 func LastArrivals(
 	ctx context.Context, conn driver.Conn, q Query, keyOf func(schema.NamedID) string,
 ) (all []Arrival, err error) {
-	if q.Last == 0 {
-		return nil, nil
-	}
 	if !q.OnlyRejected {
 		events, err := ingest.LastEvents(ctx, conn, q.Website, q.Last)
 		if err != nil {

@@ -221,7 +221,7 @@ func (p *program) countRejected(rejected *rejections) error {
 // foldImported folds the accepted events, so that reports include them.
 func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) error {
 	if dryRun || ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the import has returned it
 	}
 	show := terminal.NewProgress()
 	err := s.Facts.FoldAccepted(ctx, func(done, touched int) {

@@ -228,8 +228,6 @@ func (d *Document) WithFaults(found faults.List) faults.List {
 // Date is a time in a catalogue file: RFC 3339, or a day, which means its start in UTC.
 type Date struct{ time.Time }
 
-const dateFormat = "must be RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01"
-
 // UnmarshalText parses a date.
 func (d *Date) UnmarshalText(text []byte) error {
 	t, err := schema.ParseTime(string(text))
@@ -237,7 +235,7 @@ func (d *Date) UnmarshalText(text []byte) error {
 		t, err = time.Parse(time.DateOnly, string(text))
 	}
 	if err != nil {
-		return errors.New(dateFormat)
+		return errors.New("must be RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01")
 	}
 	d.Time = t.UTC()
 	return nil

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"lifthouse/schema/faults"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"lifthouse/schema/faults"
 
 	"github.com/valyala/fastjson"
 )

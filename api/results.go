@@ -44,9 +44,7 @@ func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (an
 func (s *server) scopedRequest(
 	c *gin.Context, operation query.Operation, parse func(query.Operation, string) (query.Request, error),
 ) (request query.Request, owned *catalogue.AccountResources, err error) {
-	_, span := tracer.Start(c.Request.Context(), "parse")
 	request, err = parse(operation, c.Request.URL.RawQuery)
-	span.End()
 	id, err := pathID(c, pathIDName, err)
 	if operation == query.ExperimentResults {
 		request.ExperimentID, err = pathID(c, experimentIDName, err)

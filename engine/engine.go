@@ -94,9 +94,7 @@ type Version struct {
 // ReadVersion folds the events that wait, see facts.Shards.AwaitNoted, and returns the version of the subject's data.
 // What is read later has the data of this version or newer data.
 func (e *Engine) ReadVersion(ctx context.Context, subject schema.Subject) (Version, error) {
-	ctx, span := source.Tracer.Start(ctx, "fold")
 	waiting, err := e.facts.AwaitNoted(ctx)
-	source.EndSpan(span, err)
 	if err != nil {
 		return Version{}, err
 	}

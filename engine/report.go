@@ -11,7 +11,6 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/faults"
 )
@@ -54,9 +53,7 @@ func (e *Engine) computeReport(ctx context.Context, p *plan.Plan, version Versio
 			return nil, err
 		}
 	}
-	_, span := source.Tracer.Start(ctx, "stats")
 	report := result.New(p, rows, a)
-	span.End()
 	if err := e.addSplitCause(ctx, p, version, report); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/agnivade/levenshtein"
 
 	"lifthouse/schema/faults"
 )
@@ -115,8 +113,8 @@ var schemes = map[string]struct {
 }
 
 // ParseAddress parses the address of a store: embedded:DIR, clickhouse://…, clickhouses://…, http://… or https://….
-// Environment variables supply the user, the password and the certificates that the address omits. All errors are
-// reported together.
+// Environment variables supply the user, the password and the certificates that the address omits. Parameters are those
+// of the driver, or else settings of ClickHouse.
 func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	if dir, ok := strings.CutPrefix(address, embeddedPrefix); ok {
 		if dir == "" {
@@ -158,12 +156,8 @@ type addressParser struct {
 }
 
 func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
-	p.checkParameters()
-	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && p.scheme == "clickhouse" {
-		p.secure = secure
-		if secure {
-			p.port = schemes["clickhouses"].port
-		}
+	if p.query.Has("secure") {
+		p.AddField("secure", "must be omitted: clickhouses:// and https:// have TLS")
 	}
 	addresses := p.parseHosts(hosts)
 	certificates := p.loadCertificates()
@@ -178,7 +172,6 @@ func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 	if len(p.List) > 0 {
 		return Address{}, fmt.Errorf("store %s:\n  %s", p.shown, p.List.Join("\n  "))
 	}
-	p.query.Del("secure")
 	if p.secure {
 		p.query.Set("secure", "true")
 	}
@@ -238,70 +231,6 @@ func (p *addressParser) parseHosts(list string) []string {
 		addresses = append(addresses, net.JoinHostPort(host, given))
 	}
 	return addresses
-}
-
-// The types of the parameters of an address. Other parameters are settings of ClickHouse, which ClickHouse validates.
-const (
-	aText     = "a non-empty text"
-	aDuration = "a duration such as 5s"
-	aNumber   = "an integer of at least 1"
-	aBool     = "true or false"
-)
-
-var parameters = map[string]string{
-	"dial_timeout": aDuration, "read_timeout": aDuration, "conn_max_lifetime": aDuration,
-	"max_open_conns": aNumber, "max_idle_conns": aNumber, "secure": aBool, "skip_verify": aBool,
-	"connection_open_strategy": "in_order, round_robin or random",
-	"compress":                 "true, false, lz4, zstd, gzip, deflate or br",
-	"tls_server_name":          aText, "username": aText, "password": aText, "database": aText, "http_path": aText,
-	"http_proxy": aText, "ca": aText, "cert": aText, "key": aText, "cluster": aText,
-}
-
-// validParameter reports whether the value of a parameter has the type, or is in the list of values.
-func validParameter(value, want string) bool {
-	switch want {
-	case aText:
-		return value != ""
-	case aDuration:
-		d, err := time.ParseDuration(value)
-		return err == nil && d > 0
-	case aNumber:
-		n, err := strconv.Atoi(value)
-		return err == nil && n > 0
-	case aBool:
-		_, err := strconv.ParseBool(value)
-		return err == nil
-	}
-	return slices.Contains(strings.FieldsFunc(want, func(r rune) bool { return r == ',' || r == ' ' }), value) &&
-		value != "or"
-}
-
-// maxTypos is the maximum edit distance at which an unknown parameter counts as a misspelling of a known one.
-const maxTypos = 2
-
-func (p *addressParser) checkParameters() {
-	for _, name := range slices.Sorted(maps.Keys(p.query)) {
-		values := p.query[name]
-		want, known := parameters[name]
-		switch {
-		case !known:
-			for other := range parameters {
-				if len(name) > maxTypos+1 && levenshtein.ComputeDistance(name, other) <= maxTypos {
-					p.AddField(name, "unknown parameter; did you mean %s?", other)
-				}
-			}
-		case len(values) > 1:
-			p.AddField(name, "must be given once, is given %d times", len(values))
-		case !validParameter(values[0], want) && name == "password":
-			p.AddField("password", "must be %s", want)
-		case !validParameter(values[0], want):
-			p.AddField(fmt.Sprintf("%s=%q", name, values[0]), "must be %s", want)
-		}
-	}
-	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil &&
-		(secure && p.scheme == "http" || !secure && schemes[p.scheme].secure) {
-		p.AddField(fmt.Sprintf("secure=%v", secure), "contradicts %s://", p.scheme)
-	}
 }
 
 // loadCertificates returns the TLS configuration with the certificates that the address names, or else the environment.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -34,20 +33,9 @@ func WriteBackup(ctx context.Context, conn driver.Conn, dir string) error {
 
 // RestoreBackup restores the tables of a backup into a store without tables.
 func RestoreBackup(ctx context.Context, conn driver.Conn, dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "metadata")); err != nil {
-		return fmt.Errorf("restore: %s is not a backup: %w", dir, err)
-	}
 	database, err := currentDatabase(ctx, conn)
 	if err != nil {
 		return err
-	}
-	var tables uint64
-	const query = "SELECT count() FROM system.tables WHERE database = currentDatabase()"
-	if err := conn.QueryRow(ctx, query).Scan(&tables); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	if tables > 0 {
-		return errors.New("restore: the store has tables already; use a new store, --store")
 	}
 	if err := conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backupDatabase,
 		quoteIdentifier(database), quoteString(dir))); err != nil {

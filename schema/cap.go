@@ -74,21 +74,10 @@ func (c Cap) MarshalYAML() (any, error) {
 	return json.Number(c.String()), nil
 }
 
-// UnmarshalYAML decodes a text or a number.
-func (c *Cap) UnmarshalYAML(decode func(any) error) error {
-	var given any
-	if err := decode(&given); err != nil {
-		return err
-	}
-	text := fmt.Sprint(given)
-	if amount, ok := given.(float64); ok {
-		text = strconv.FormatFloat(amount, 'f', -1, 64)
-	}
-	var err error
-	if *c, err = ParseCap(text); err != nil {
-		return fmt.Errorf("valueCap: %q: %w", text, err)
-	}
-	return nil
+// UnmarshalText parses a cap.
+func (c *Cap) UnmarshalText(text []byte) (err error) {
+	*c, err = ParseCap(string(text))
+	return err
 }
 
 // Equal reports whether two caps are the same; nil: none.

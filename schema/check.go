@@ -56,24 +56,6 @@ func ReadDetachedParts(ctx context.Context, conn driver.Conn) ([]DetachedPart, e
 	return parts, nil
 }
 
-// DiskSpace is the free and total space of a disk of the store, in bytes.
-type DiskSpace struct {
-	Disk        string
-	Free, Total uint64
-}
-
-// ReadDisks returns the space of each disk on which the server, or the embedded engine, stores tables.
-func ReadDisks(ctx context.Context, conn driver.Conn) ([]DiskSpace, error) {
-	disks, err := QueryRows(ctx, conn, "SELECT name, free_space, total_space FROM system.disks ORDER BY name",
-		func(row driver.Rows, d *DiskSpace) error {
-			return row.Scan(&d.Disk, &d.Free, &d.Total)
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read the disks: %w", err)
-	}
-	return disks, nil
-}
-
 // CheckFiles returns an error if files of the embedded store in dir cannot be read. It runs before the engine opens the
 // store. The engine reports unreadable files less clearly, and creates a new database if the database definition is
 // missing. A missing or empty folder is a new store.

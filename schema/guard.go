@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -68,15 +65,13 @@ type hosts struct {
 	addresses []string
 	breakers  map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]
 	timeout   time.Duration // per host
-	strategy  clickhouse.ConnOpenStrategy
-	next      atomic.Int64
 }
 
 // newHosts returns the hosts and raises the driver's dial timeout to the sum of the timeouts of all hosts.
 func newHosts(o *clickhouse.Options) *hosts {
 	h := &hosts{
 		addresses: o.Addr, breakers: map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]{},
-		timeout: o.DialTimeout, strategy: o.ConnOpenStrategy,
+		timeout: o.DialTimeout,
 	}
 	for _, address := range o.Addr {
 		h.breakers[address] = newBreaker[clickhouse.DialResult](address, 1)
@@ -85,27 +80,14 @@ func newHosts(o *clickhouse.Options) *hosts {
 	return h
 }
 
-// dialOrder returns the hosts in the order in which they are tried.
-func (h *hosts) dialOrder() []string {
-	first := 0
-	switch h.strategy {
-	case clickhouse.ConnOpenRoundRobin:
-		first = int(h.next.Add(1)) % len(h.addresses)
-	case clickhouse.ConnOpenRandom:
-		first = rand.N(len(h.addresses)) //nolint:gosec // no secret
-	case clickhouse.ConnOpenInOrder:
-	}
-	return slices.Concat(h.addresses[first:], h.addresses[:first])
-}
-
-// dialHosts implements the driver's DialStrategy.
+// dialHosts implements the driver's DialStrategy. It tries the hosts in their order.
 func (h *hosts) dialHosts(ctx context.Context, _ int, o *clickhouse.Options,
 	dial clickhouse.Dial,
 ) (clickhouse.DialResult, error) {
 	with := *o
 	with.DialTimeout = h.timeout
 	var errs []error
-	for _, address := range h.dialOrder() {
+	for _, address := range h.addresses {
 		result, err := h.breakers[address].Execute(func() (clickhouse.DialResult, error) {
 			one, cancel := context.WithTimeout(ctx, h.timeout)
 			defer cancel()

@@ -20,7 +20,6 @@ import (
 	"lifthouse/schema/catalogue"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel"
 )
 
 // Options limit the work. The zero value of a limit means no limit.
@@ -218,16 +217,12 @@ const (
 // Kinds are all content types of results, the default first.
 var Kinds = []string{JSON, CSV, SVG}
 
-var tracer = otel.Tracer("lifthouse/api")
-
 // computeReport computes the body of a report.
 func (s *Service) computeReport(ctx context.Context, q *Query, version engine.Version) ([]byte, error) {
 	report, err := s.engine.ComputeReportAt(ctx, q.Plan, version)
 	if err != nil {
 		return nil, err
 	}
-	_, span := tracer.Start(ctx, "encode")
-	defer span.End()
 	switch q.Kind {
 	case CSV:
 		return render.CSV(report)

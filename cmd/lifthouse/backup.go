@@ -68,10 +68,11 @@ func (p *program) restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := p.checkOutput("--store", address.Dir, args); err != nil {
-				return err
+			to := p.absolutePath(address.Dir)
+			if !isEmpty(to) {
+				return fmt.Errorf("restore: %s has files already; use a new store, --store", to)
 			}
-			if err := app.RestoreBackup(cmd.Context(), p.absolutePath(address.Dir), from); err != nil {
+			if err := app.RestoreBackup(cmd.Context(), to, from); err != nil {
 				return err
 			}
 			p.printLine("restored %s into %s", args[0], address.Dir)
@@ -138,13 +139,12 @@ func (p *program) sourceOf(given string) (source schema.Address, err error) {
 
 func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Address) error {
 	started := time.Now()
-	show := terminal.NewProgress(p.stderr, "copy", false)
+	show := terminal.NewProgress()
 	copied, err := s.CopyFrom(ctx, source, func(done, total uint64) {
-		show.ShowAmounts(int64(done), int64(total), func() { //nolint:gosec // fewer than 2^63
+		show.ShowLine(func() {
 			p.printDiagnostic("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
 		})
 	})
-	show.ClearBar()
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
 		return fmt.Errorf("%w: stop the server, and repeat the command", err)

@@ -15,7 +15,7 @@ import (
 
 const anyID = "an id is any positive integer of 64 bits"
 
-var meaningful = map[string]string{"shipped=9223372036854775807": anyID, "account=9223372036854775807": anyID, "website=9223372036854775807": anyID, "webhook=9223372036854775807": anyID, "widget=9223372036854775807": anyID, "experiment=9223372036854775807": anyID}
+var meaningful = map[string]string{"shipped=9223372036854775807": anyID, "account=9223372036854775807": anyID, "website=9223372036854775807": anyID, "webhook=9223372036854775807": anyID}
 
 // runAlone executes a command line whose context has ended, so that one that is not refused ends, too. It fails the
 // test if the command creates a file.
@@ -42,7 +42,7 @@ func TestFlagsHaveBounds(t *testing.T) {
 			"lifthouse import": {"x"}, "lifthouse source add": {"segment"}, "lifthouse backup": {"x"},
 			"lifthouse restore": {"x"}, "lifthouse token revoke": {"1"}, "lifthouse share": {"campaign", "1"},
 			"lifthouse webhook resend": {"x"}, "lifthouse outcome": {"campaign", "1"}, "lifthouse webhook test": {"1"},
-			"lifthouse report": {"campaign", "1"}, "lifthouse reconcile": {"orders.csv"}, "lifthouse looks": {"campaign", "1"}, "lifthouse compare": {"--control=1/2", "--treatment=1/2"},
+			"lifthouse report": {"campaign", "1"}, "lifthouse reconcile": {"orders.csv", "campaign", "1"}, "lifthouse looks": {"campaign", "1"}, "lifthouse compare": {"--control=1/2", "--treatment=1/2"},
 		},
 		Meaningful: meaningful,
 	}

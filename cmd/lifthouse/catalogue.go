@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -62,7 +62,7 @@ confirmation. Their events are kept. Declaring a resource again restores it.`,
 type applying struct{ dryRun, prune, yes, correctShares bool }
 
 func (p *program) applyCatalogue(ctx context.Context, s *app.Store, path string, how applying) error {
-	if how.prune && !how.yes && !how.dryRun && path == "-" {
+	if how.prune && !how.yes && !how.dryRun && path == ingest.StandardInput {
 		return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard input")}
 	}
 	declared, err := p.readCatalogue(ctx, path)
@@ -92,17 +92,13 @@ func (p *program) applyCatalogue(ctx context.Context, s *app.Store, path string,
 }
 
 func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.File, error) {
-	in := p.stdin
-	if path != "-" {
-		file, err := os.Open(p.absolutePath(path))
-		if err != nil {
-			return catalogue.File{}, err
-		}
-		defer func() { _ = file.Close() }()
-		defer context.AfterFunc(ctx, func() { _ = file.Close() })()
-		in = file
+	file, err := p.openInput(path)
+	if err != nil {
+		return catalogue.File{}, err
 	}
-	declared, err := catalogue.ReadYAML(in)
+	defer func() { _ = file.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = file.Close() })()
+	declared, err := catalogue.ReadYAML(file)
 	var found faults.List // ApplyFile returns them with the faults that it finds
 	if err != nil && !errors.As(err, &found) {
 		return declared, fmt.Errorf("%s: %w", path, err)

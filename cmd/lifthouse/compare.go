@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/calculator"
@@ -28,14 +27,13 @@ checks and the required sample. A rate is converted/visitors.
 A mean is visitors:mean:variance, where the variance is that of one visitor's value (the squared standard deviation):
 
   lifthouse compare --control 500/10000 --treatment 560/10000 --treatment 545/10000
-  lifthouse compare --control 10000:4.2:81 --treatment 10000:4.6:90 --level 95 --nonnegative
+  lifthouse compare --control 10000:4.2:81 --treatment 10000:4.6:90 --level 95
 
 Such a comparison describes: it has no winner and no loser. A conclusion needs the sums at each weekly look, as JSON
-below. All looks together have the error rate of one test, so decide on plannedDays before the start. --tau states that
-the numbers are the first look, at that time: 1 is the planned end, and 0.25 is a week of four.
+below. All looks together have the error rate of one test, so decide on plannedDays before the start.
 
 Without these flags, it reads one JSON object per line from standard input, and prints one line of JSON per input with
-the same fields as the results of a campaign, or tables as above:
+the same fields as the results of a campaign:
 
   echo '{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}]}' | lifthouse compare
 
@@ -60,7 +58,7 @@ the same fields as the results of a campaign, or tables as above:
                      shipped treatment
 
 What a winner is truly worth is less than it seems, because chance has helped it more than hurt. "worth" has the lift
-to expect, given past tests (--past: a CSV file, see lifthouse worth), or what is usual at mde if there is none.
+to expect, given past tests (--past: a CSV file, see lifthouse audit), or what is usual at mde if there is none.
 
 Inputs and tables have percentages (20 is 20 %). JSON output has fractions (0.2), as in the results of a campaign;
 significanceLevel and share are repeated as given.
@@ -70,14 +68,13 @@ lines are answered, and the exit status is 3. Invalid flags give exit status 2.`
 
 // fieldOfFlag maps flags to fields of the JSON input.
 var fieldOfFlag = map[string]string{
-	"level": "significanceLevel", "methodology": "methodology", "power": "power", "mde": "mde", "prior": "prior",
-	"nonnegative": "nonnegative", "tau": "looks[0].tau", "share": "share", "past": "past",
+	"level": "significanceLevel", "methodology": "methodology", "mde": "mde", "past": "past",
 }
 
 func (p *program) compareCommand() *cobra.Command {
 	var asJSON bool
 	var control, past string
-	var treatments, shares []string
+	var treatments []string
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Compare variations by their counts or means, without a store",
@@ -85,7 +82,7 @@ func (p *program) compareCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if control != "" || len(treatments) > 0 {
-				return p.compareFlags(cmd.Flags(), control, treatments, shares, past, asJSON)
+				return p.compareFlags(cmd.Flags(), control, treatments, past, asJSON)
 			}
 			var err error
 			cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -97,7 +94,7 @@ func (p *program) compareCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.compareLines(cmd.Context(), asJSON)
+			return p.compareLines(cmd.Context())
 		},
 	}
 	flags := cmd.Flags()
@@ -105,29 +102,22 @@ func (p *program) compareCommand() *cobra.Command {
 		"`numbers` of control: converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)")
 	flags.StringArrayVar(&treatments, "treatment", nil,
 		"`numbers` of a variation, in the same form; repeat the flag for more variations")
-	flags.StringSliceVar(&shares, "share", nil, "`shares` of the traffic, control first: 50,50 or 1,1")
 	flags.Int("level", 90, "significance level in `percent`: 80, 90, 95 or 100")
 	flags.String("methodology", "frequentist", "`name` of the methodology: frequentist or bayesian")
-	flags.Int("power", 80, "statistical power in `percent`: 60 to 99")
 	flags.Float64("mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
-	flags.Float64("tau", 0, "`time` at which the numbers are the first look: above 0, where 1 is the planned end "+
-		"(default no look)")
-	flags.String("prior", "",
-		"`prior` of lifts, for bayesian: mean:deviation in percent (0:5), or learned from --past, or else from --mde (default learned)")
 	flags.StringVar(&past, "past", "",
-		"CSV `file` of past tests, as for lifthouse worth, which say how large true effects are; -: standard input")
-	flags.Bool("nonnegative", false, "no visitor's value is below zero")
-	flags.BoolVar(&asJSON, "json", false, "print JSON lines")
-	registerCompletion(cmd, "methodology", fixedCompletions("frequentist", "bayesian"))
-	registerCompletion(cmd, "level", fixedCompletions("80", "90", "95", "100"))
+		"CSV `file` of past tests, as for lifthouse audit, which say how large true effects are; -: standard input")
+	flags.BoolVar(&asJSON, "json", false, "print JSON in place of a table")
+	completeFlag(cmd, "methodology", "frequentist", "bayesian")
+	completeFlag(cmd, "level", "80", "90", "95", "100")
 	return cmd
 }
 
 // compareFlags answers the question that the flags describe.
 func (p *program) compareFlags(
-	flags *pflag.FlagSet, control string, treatments, shares []string, past string, asJSON bool,
+	flags *pflag.FlagSet, control string, treatments []string, past string, asJSON bool,
 ) error {
-	given, err := inputOfFlags(flags, control, treatments, shares)
+	given, err := inputOfFlags(flags, control, treatments)
 	if err != nil {
 		return usageError{fmt.Errorf("compare: %w", err)}
 	}
@@ -146,9 +136,7 @@ func (p *program) compareFlags(
 						true
 				}
 			}
-			if !strings.HasPrefix(fault.Name, "looks[0].variations") { // the same numbers as those of the variations
-				found = append(found, fault)
-			}
+			found = append(found, fault)
 		}
 		return usageError{fmt.Errorf("compare: %s", found.Join("; "))}
 	}
@@ -163,16 +151,12 @@ func (p *program) compareFlags(
 }
 
 // inputOfFlags returns the flags in the form of the JSON input. variations[0] is control.
-func inputOfFlags(flags *pflag.FlagSet, control string, treatments, shares []string) (map[string]any, error) {
+func inputOfFlags(flags *pflag.FlagSet, control string, treatments []string) (map[string]any, error) {
 	if control == "" || len(treatments) == 0 {
 		return nil, errors.New("--control and at least one --treatment are required")
 	}
-	if n := 1 + len(treatments); len(shares) > 0 && len(shares) != n {
-		return nil, fmt.Errorf("--share: must have %d values, one for control and one per --treatment; it has %d", n,
-			len(shares))
-	}
 	input := map[string]any{}
-	var variations, look []map[string]any
+	var variations []map[string]any
 	for i, text := range append([]string{control}, treatments...) {
 		metric, sums, err := calculator.ReadSums(text)
 		switch {
@@ -185,25 +169,11 @@ func inputOfFlags(flags *pflag.FlagSet, control string, treatments, shares []str
 		case input["metric"] != metric:
 			return nil, fmt.Errorf("--treatment %s: must have the form of --control %s", text, control)
 		}
-		look = append(look, sums)
-		variation := map[string]any{}
-		for name, number := range sums {
-			variation[name] = number
-		}
-		if len(shares) > 0 {
-			variation["share"] = jsonValue(shares[i])
-		}
-		variations = append(variations, variation)
+		variations = append(variations, sums)
 	}
 	input["variations"] = variations
 	flags.Visit(func(f *pflag.Flag) {
-		mean, deviation, isNormal := strings.Cut(f.Value.String(), ":")
-		switch field, is := fieldOfFlag[f.Name]; {
-		case f.Name == "tau":
-			input["looks"] = []any{map[string]any{"tau": jsonValue(f.Value.String()), "variations": look}}
-		case f.Name == "prior" && isNormal:
-			input[field] = map[string]any{"mean": jsonValue(mean), "standardDeviation": jsonValue(deviation)}
-		case is && f.Name != "share" && f.Name != "past":
+		if field, is := fieldOfFlag[f.Name]; is && f.Name != "past" {
 			input[field] = jsonValue(f.Value.String())
 		}
 	})
@@ -226,7 +196,7 @@ type inputLine struct {
 
 // compareLines answers the lines of standard input one by one. A goroutine reads them, because a read from a terminal
 // does not end with the context.
-func (p *program) compareLines(ctx context.Context, asJSON bool) error {
+func (p *program) compareLines(ctx context.Context) error {
 	if terminal.Is(p.stdin) {
 		p.printDiagnostic("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the " +
 			"format")
@@ -256,7 +226,7 @@ func (p *program) compareLines(ctx context.Context, asJSON bool) error {
 		case line = <-lines:
 		}
 		if len(bytes.TrimSpace(line.text)) > 0 {
-			answered, err := p.answerLine(number, line.text, asJSON)
+			answered, err := p.answerLine(number, line.text)
 			if err != nil {
 				return err
 			}
@@ -274,20 +244,14 @@ func (p *program) compareLines(ctx context.Context, asJSON bool) error {
 }
 
 // answerLine answers one line. It returns false if the line is invalid.
-func (p *program) answerLine(number int64, text []byte, asJSON bool) (answered bool, err error) {
+func (p *program) answerLine(number int64, text []byte) (answered bool, err error) {
 	input, err := calculator.ParseInput(text)
 	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
 		p.printDiagnostic("line %d: %v", number, invalid)
-		if asJSON {
-			return false, p.writeJSON(calculator.RefuseLine(number, invalid))
-		}
-		return false, nil
+		return false, p.writeJSON(calculator.RefuseLine(number, invalid))
 	}
-	if !asJSON {
-		p.printLine("line %d\n", number)
-	}
-	return true, p.answerInput(input, number, asJSON)
+	return true, p.answerInput(input, number, true)
 }
 
 // answerInput prints the comparison of an input as JSON or as a table.

@@ -31,7 +31,7 @@ func TestComposeFileIsWhole(t *testing.T) {
 	}
 	project := composed(t, "cluster", "server")
 	for _, name := range []string{
-		"server-clickhouse", "server-grants", "server-migrate", "server",
+		"server-clickhouse", "server-users", "server-migrate", "server",
 		"clickhouse-1-1", "clickhouse-1-2", "clickhouse-2-1", "clickhouse-2-2", "keeper", "lifthouse-1", "lifthouse-2", "balancer",
 	} {
 		must.Get(project.GetService(name))(t)

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -23,7 +21,7 @@ const (
 )
 
 func (p *program) demoCommand() *cobra.Command {
-	var reset, traffic bool
+	var traffic bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Serve a store with synthetic data",
@@ -39,28 +37,19 @@ new token, revokes the previous one, and prints a request to paste. While it is 
 			if !cmd.Flags().Changed("store") {
 				p.address = demoStore
 			}
-			return p.serveDemo(cmd.Context(), reset, traffic)
+			return p.serveDemo(cmd.Context(), traffic)
 		},
 	}
 	p.serveFlags(cmd)
-	cmd.Flags().BoolVar(&reset, "reset", false, "delete the demo store and create it again")
 	cmd.Flags().BoolVar(&traffic, "traffic", true,
 		"send the events of a few visitors per second while the demo is served")
 	return cmd
 }
 
-func (p *program) serveDemo(ctx context.Context, reset, traffic bool) (err error) {
+func (p *program) serveDemo(ctx context.Context, traffic bool) (err error) {
 	address, err := p.storeAddress()
 	if err != nil {
 		return err
-	}
-	if reset && address.Dir == "" {
-		return usageError{errors.New("--reset: drop the database on the server instead")}
-	}
-	if reset {
-		if err := p.removeDemo(ctx, address.Dir); err != nil {
-			return err
-		}
 	}
 	if address.Dir != "" {
 		if err := demo.ClaimDirectory(address.Dir); err != nil {
@@ -108,21 +97,6 @@ func (p *program) serveDemo(ctx context.Context, reset, traffic bool) (err error
 // demosOnly reports whether the catalogue is empty or contains only the demo account.
 func demosOnly(accounts []*catalogue.AccountResources) bool {
 	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demo.Name
-}
-
-// removeDemo deletes a demo store that no process holds.
-func (p *program) removeDemo(ctx context.Context, dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if !demo.IsClaimed(dir) {
-		return fmt.Errorf("%s is not a demo store; --reset only deletes demo stores", dir)
-	}
-	s, err := p.openStore(ctx) // acquires the lock
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Close(), os.RemoveAll(dir))
 }
 
 // makeDemo fills an empty store. It adds the catalogue last, which marks the store as complete.

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,58 +18,58 @@ import (
 // settleTime is how long a file must be unchanged before it is imported from a directory: it may still be copied.
 const settleTime = 10 * time.Second
 
-// directory is a directory or a pattern, whose files are imported in the order of their modification. A file whose
-// content was imported before is skipped, also under another name.
-type directory struct {
-	arguments []string
-	options   ingest.Options
-	mapping   string // text of the mapping, or its name
-	rejected  *rejections
-	seen      map[string]fs.FileInfo // files that were imported or skipped, as they were then
-}
-
 // isDirectory reports whether an argument of import is a directory.
 func (p *program) isDirectory(argument string) bool {
 	info, err := os.Stat(p.absolutePath(argument))
 	return err == nil && info.IsDir()
 }
 
-// importNew imports the files that are new, and returns the number of those that changed too recently.
-func (p *program) importNew(ctx context.Context, s *app.Store, d *directory) (unsettled int, err error) {
-	files, err := p.listFiles(d.arguments)
-	if err != nil {
-		return 0, err
+// importDirectories imports the files of directories and patterns, in the order of their modification. It skips files
+// that changed too recently, and those whose content was imported before, also under another name. mapping is the path
+// of the mapping, or its name.
+func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
+	mapping string, rejected *rejections,
+) error {
+	if text, err := os.ReadFile(p.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
+		mapping = string(text)
 	}
+	files, err := p.listFiles(arguments)
+	if err != nil {
+		return err
+	}
+	unsettled := 0
 	for _, f := range files {
-		switch before := d.seen[f.path]; {
-		case before != nil && before.Size() == f.info.Size() && before.ModTime().Equal(f.info.ModTime()):
-			continue
-		case time.Since(f.info.ModTime()) < settleTime:
+		if time.Since(f.info.ModTime()) < settleTime {
 			unsettled++
 			continue
 		}
-		d.seen[f.path] = f.info
-		if err := p.importNewFile(ctx, s, f.path, d); err != nil {
+		if err := p.importNewFile(ctx, s, f.path, options, mapping, rejected); err != nil {
 			if ctx.Err() != nil || !errors.As(err, new(*os.PathError)) { // otherwise moved away
-				return unsettled, err
+				return err
 			}
 			p.printDiagnostic("%v", err)
 		}
 	}
-	return unsettled, p.foldImported(ctx, s, d.options.DryRun)
+	if unsettled > 0 {
+		p.printDiagnostic("%s changed less than %v ago: import again",
+			wording.CountNoun(int64(unsettled), "file"), settleTime)
+	}
+	return nil
 }
 
-// importNewFile imports a file, unless its content was imported.
-func (p *program) importNewFile(ctx context.Context, s *app.Store, path string, d *directory) error {
-	digest, err := ingest.FileDigest(ctx, path, d.mapping, d.options.WebsiteID)
+// importNewFile imports a file, unless its content was imported. mapping is the text of the mapping, or its name.
+func (p *program) importNewFile(ctx context.Context, s *app.Store, path string, options ingest.Options, mapping string,
+	rejected *rejections,
+) error {
+	digest, err := ingest.FileDigest(ctx, path, mapping, options.WebsiteID)
 	if err != nil {
 		return err
 	}
 	if imported, err := ingest.IsImported(ctx, s.Conn, digest); imported || err != nil {
 		return err
 	}
-	report, err := p.importFile(ctx, s, path, d.options, d.rejected)
-	if err != nil || d.options.DryRun {
+	report, err := p.importFile(ctx, s, path, options, rejected)
+	if err != nil || options.DryRun {
 		return err
 	}
 	return ingest.RecordFile(ctx, s.Conn, digest, path, report.Rows)
@@ -110,46 +108,5 @@ func (p *program) listFiles(arguments []string) (found []listedFile, err error) 
 	slices.SortFunc(found, func(a, b listedFile) int {
 		return cmp.Or(a.info.ModTime().Compare(b.info.ModTime()), cmp.Compare(a.path, b.path))
 	})
-	return found, nil
-}
-
-// followDirectories imports the files of directories, and goes on with those that are added until the context ends.
-func (p *program) followDirectories(ctx context.Context, s *app.Store, d *directory) error {
-	tick := time.NewTicker(settleTime)
-	defer tick.Stop()
-	for {
-		if _, err := p.importNew(ctx, s, d); err != nil && ctx.Err() == nil {
-			p.printDiagnostic("%v", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// importDirectories imports the files of directories, and follows them if follow is set.
-func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
-	mapping string, follow bool,
-) error {
-	d := &directory{
-		arguments: arguments, options: options, mapping: mapping, seen: map[string]fs.FileInfo{},
-		rejected: &rejections{file: json.NewEncoder(io.Discard)},
-	}
-	if text, err := os.ReadFile(p.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
-		d.mapping = string(text)
-	}
-	if follow {
-		return p.followDirectories(ctx, s, d)
-	}
-	unsettled, err := p.importNew(ctx, s, d)
-	if err != nil {
-		return err
-	}
-	if unsettled > 0 {
-		p.printDiagnostic("%s changed less than %v ago: import again, or use --follow",
-			wording.CountNoun(int64(unsettled), "file"), settleTime)
-	}
-	return p.countRejected(d.rejected)
+	return slices.CompactFunc(found, func(a, b listedFile) bool { return a.path == b.path }), nil
 }

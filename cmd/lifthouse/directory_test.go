@@ -55,11 +55,4 @@ func TestImportOfADirectory(t *testing.T) {
 	var goals uint64
 	must.OK(t, h.store.Conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&goals))
 	check.Equal(t, goals, 5, "events")
-
-	must.OK(t, os.WriteFile(filepath.Join(dir, "m.yaml"),
-		[]byte("fields: {visitor: v, time: t, event: {value: goal}, goalId: {value: 1}}"), 0o600))
-	if code, _, complaints := h.run("import", in, "--follow", "-m", filepath.Join(dir, "m.yaml")); code != exitUsage ||
-		!strings.Contains(complaints, "need an eventId") {
-		t.Errorf("--follow without ids: exit %d, %s", code, complaints)
-	}
 }

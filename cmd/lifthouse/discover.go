@@ -103,14 +103,14 @@ func (p *program) printDiscovered(all []engine.Discovered, asJSON bool) error {
 		var variations []string
 		for k := range d.Variations {
 			v := &d.Variations[k]
-			variations = append(variations, fmt.Sprintf("%s %.1f %%", tableCell(v.Name()), 100*v.Share))
+			variations = append(variations, fmt.Sprintf("%s %.1f %%", v.Name(), 100*v.Share))
 		}
 		split := "not tested"
 		if d.EqualSplit != nil {
 			split = fmt.Sprintf("p = %.2g", *d.EqualSplit)
 		}
 		rows = append(rows, []any{
-			tableCell(d.Name()), d.WebsiteID, d.Source, d.FirstView.Format(time.DateOnly), d.Visitors,
+			d.Name(), d.WebsiteID, d.Source, d.FirstView.Format(time.DateOnly), d.Visitors,
 			strings.Join(variations, ", "), split,
 		})
 	}

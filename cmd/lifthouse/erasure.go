@@ -22,7 +22,7 @@ confirmation. It can be repeated; a repetition completes an interrupted deletion
 
 func (p *program) forgetCommand() *cobra.Command {
 	var visitors []string
-	var websites []int64
+	var website int64
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "forget --visitor ID…",
@@ -34,12 +34,12 @@ func (p *program) forgetCommand() *cobra.Command {
 				return usageError{errors.New("--visitor: must be the id of a visitor")}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.forgetVisitors(ctx, s.Writer, visitors, websites, yes)
+				return p.forgetVisitors(ctx, s.Writer, visitors, websitesOf(website), yes)
 			})
 		},
 	}
 	cmd.Flags().StringArrayVar(&visitors, "visitor", nil, "id of a visitor as in events; can be repeated")
-	bounds.IDs(cmd.Flags(), &websites, "website", "ids of websites; default: all websites")
+	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; default: all websites")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/arrivals"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/schema/catalogue"
+	"lifthouse/engine/story"
 	"lifthouse/schema/ingest"
 )
 
@@ -25,14 +25,14 @@ many events were accepted, late and undeclared in the last hour, day and week.
 
   lifthouse events --visitor 5a1c9e
   lifthouse events --summary
-  lifthouse events --website 1 --follow
+  lifthouse events --website 1
   lifthouse events --rejects --last 100 --json`
 
 // eventsQuery holds the flags of the command.
 type eventsQuery struct {
 	arrivals.Query
-	follow, raw, summary bool
-	visitor              string
+	raw, summary bool
+	visitor      string
 }
 
 // maxShown is the maximum number of events, and of rejected lines, to print.
@@ -41,58 +41,53 @@ const maxShown = 10_000
 func (p *program) eventsCommand() *cobra.Command {
 	var q eventsQuery
 	cmd := &cobra.Command{
-		Use:    "events",
-		Short:  "Print the last events and rejected lines, a visitor's story, or a summary",
-		Long:   eventsHelp,
-		Args:   noArgs,
-		PreRun: p.orDemo,
+		Use:   "events",
+		Short: "Print the last events and rejected lines, a visitor's story, or a summary",
+		Long:  eventsHelp,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, other := range []string{"last", "follow", "rejects"} {
+			for _, other := range []string{"last", "rejects"} {
 				if err := onlyOne(cmd, "visitor", "summary", other); err != nil {
 					return err
 				}
 			}
+			if err := onlyOne(cmd, "visitor", "json"); err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("visitor") && q.visitor == "" {
 				return usageError{errors.New("--visitor: must be the id of a visitor")}
 			}
-			err := p.withStore(cmd.Context(),
+			return p.withStore(cmd.Context(),
 				func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
-			if q.follow && cmd.Context().Err() != nil {
-				err = nil // the user ended it
-			}
-			return err
 		},
 	}
 	bounds.Var(cmd.Flags(), &q.Website, "website", 0, 0, bounds.MaxID, "id of the website; default: all websites")
 	bounds.Var(cmd.Flags(), &q.Last, "last", 20, 0, maxShown, "maximum number of events, and of rejected lines")
-	cmd.Flags().BoolVar(&q.follow, "follow", false, "keep printing new events until interrupted")
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
 	cmd.Flags().StringVar(&q.visitor, "visitor", "",
 		"id of a visitor, as it was sent: print what reports make of the visitor")
 	cmd.Flags().BoolVar(&q.summary, "summary", false,
 		"print how many events were accepted in the last hour, day and week")
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
-	registerCompletion(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.AccountResources) []completion {
-		return idCompletions(owned.Websites, func(w catalogue.Website) string { return w.Domain })
-	}))
 	return cmd
+}
+
+// websitesOf returns the website that a flag names, or none for all.
+func websitesOf(id int64) []int64 {
+	if id == 0 {
+		return nil
+	}
+	return []int64{id}
 }
 
 // printStory prints how reports count a visitor.
 func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) error {
-	var websites []int64 // none: all
-	if q.Website != 0 {
-		websites = []int64{q.Website}
-	}
-	of, err := s.Journal.ReadVisitor(ctx, q.visitor, websites, s.Engine.MaxVisitorEvents()+1)
+	of, err := s.Journal.ReadVisitor(ctx, q.visitor, websitesOf(q.Website), s.Engine.MaxVisitorEvents()+1)
 	if err != nil {
 		return err
 	}
-	story := arrivals.StoryOf(q.visitor, of, s.Catalogue.Snapshot(), s.Engine)
-	if q.raw {
-		return p.writeJSON(story)
-	}
-	return story.WriteText(p.stdout)
+	chapters := story.ExplainEvents(of, s.Engine.MaxVisitorEvents(), s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
+	return arrivals.WriteStory(p.stdout, q.visitor, of, chapters)
 }
 
 // printArrivalCounts prints the number of arrivals of each website.
@@ -131,41 +126,16 @@ func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) 
 	case q.summary:
 		return p.printArrivalCounts(ctx, s, q)
 	}
-	if q.follow && p.running == nil && s.Dir != "" {
-		return errors.New("--follow: this store is not served, so no events can arrive; start 'lifthouse serve' first")
-	}
 	names, err := s.Writer.Names(ctx)
 	if err != nil {
 		return err
 	}
-	f := arrivals.NewFollower(s.Conn, q.Query, names.KeyOf)
-	last, err := f.LastArrivals(ctx)
+	last, err := arrivals.LastArrivals(ctx, s.Conn, q.Query, names.KeyOf)
 	if err != nil {
 		return err
 	}
-	if err := arrivals.WriteAll(p.stdout, last, q.raw); err != nil {
-		return err
+	if len(last) == 0 && !q.raw {
+		p.printLine("Nothing has arrived.")
 	}
-	if !q.follow {
-		if len(last) == 0 && !q.raw {
-			p.printLine("Nothing has arrived.")
-		}
-		return nil
-	}
-	tick := time.NewTicker(arrivals.Interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		more, err := f.NewArrivals(ctx)
-		if err != nil {
-			return err
-		}
-		if err := arrivals.WriteAll(p.stdout, more, q.raw); err != nil {
-			return err
-		}
-	}
+	return arrivals.WriteAll(p.stdout, last, q.raw)
 }

@@ -96,12 +96,8 @@ func (p *program) acceptLoss(ctx context.Context, s *app.Store, accepted int) er
 
 // showVerified returns a function that shows the progress of a comparison.
 func (p *program) showVerified() func(share float64) {
-	show := terminal.NewProgress(p.stderr, "verify", false)
-	return func(share float64) {
-		if show.ShowAmounts(int64(100*share), 100, func() { p.printDiagnostic("%.0f %%", 100*share) }); share == 1 {
-			show.ClearBar()
-		}
-	}
+	show := terminal.NewProgress()
+	return func(share float64) { show.ShowLine(func() { p.printDiagnostic("%.0f %%", 100*share) }) }
 }
 
 // refreshFacts refreshes or rebuilds the facts of a shard, and then verifies them.

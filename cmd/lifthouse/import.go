@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,10 +30,9 @@ csv. Without a mapping, lines have these fields:
   {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
   {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
 
-A mapping file maps other columns to these fields; see docs/data-in.md. --inspect drafts one:
+A mapping file maps other columns to these fields; docs/data-in.md has an example:
 
-  lifthouse import --inspect orders.csv
-  lifthouse import --dry-run -m orders.csv.mapping.yaml orders.csv
+  lifthouse import --dry-run -m mapping.yaml orders.csv
 
 An event counts once, however often it is imported: import a file again after an interruption. A line without an
 eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if
@@ -47,8 +44,8 @@ const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
-	var dryRun, inspect, follow bool
-	var maxErrors, website int64
+	var dryRun bool
+	var website int64
 	cmd := &cobra.Command{
 		Use:   "import FILE… | DIRECTORY… | 'PATTERN'",
 		Short: "Import events from files",
@@ -60,42 +57,30 @@ func (p *program) importCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if inspect {
-				files, err := p.expandPatterns(files)
-				if err != nil {
-					return err
-				}
-				return p.inspectFiles(cmd.Context(), files, format)
-			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				options, err := p.importOptions(s, mapping, format, website)
 				if err != nil {
 					return err
 				}
-				options.DryRun, options.MaxErrors = dryRun, maxErrors
-				if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
-					return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
+				options.DryRun = dryRun
+				rejected := rejections{file: json.NewEncoder(io.Discard)}
+				if rejects != "" {
+					file, err := p.createOutput("--rejects", rejects)
+					if err != nil {
+						return err
+					}
+					defer func() { _ = file.Close() }()
+					rejected.file = json.NewEncoder(file)
 				}
-				if follow || slices.ContainsFunc(files, p.isDirectory) {
-					return p.importDirectories(ctx, s, files, options, mapping, follow)
+				if slices.ContainsFunc(files, p.isDirectory) {
+					err = p.importDirectories(ctx, s, files, options, mapping, &rejected)
+				} else {
+					err = p.importFiles(ctx, s, files, options, &rejected)
 				}
-				if files, err = p.expandPatterns(files); err != nil {
-					return err
+				if err == nil {
+					err = p.countRejected(&rejected)
 				}
-				if rejects == "" {
-					return errors.Join(p.importFiles(ctx, s, files, options, io.Discard),
-						p.foldImported(ctx, s, dryRun))
-				}
-				inputs := slices.Concat(files, []string{mapping, p.configFile()}, options.LookupFiles())
-				if err := p.checkOutput("--rejects", rejects, inputs); err != nil {
-					return err
-				}
-				all, err := ingest.CreateFile(p.absolutePath(rejects))
-				if err != nil {
-					return err
-				}
-				return errors.Join(p.importFiles(ctx, s, files, options, all), all.Close(),
-					p.foldImported(ctx, s, dryRun))
+				return errors.Join(err, p.foldImported(ctx, s, dryRun))
 			})
 		},
 	}
@@ -106,16 +91,10 @@ func (p *program) importCommand() *cobra.Command {
 		"id of the website of events without websiteId; default: the only one")
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	cmd.Flags().StringVar(&rejects, "rejects", "",
-		"file for all rejected lines, as JSON lines with file, line and reason")
-	cmd.Flags().BoolVar(&inspect, "inspect", false,
-		"show the columns, types and first rows of CSV files, and write mapping files to edit; needs no store")
-	cmd.Flags().BoolVar(&follow, "follow", false,
-		"keep importing files that are added to a directory until interrupted")
+		"new file for all rejected lines, as JSON lines with file, line and reason")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
-	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount,
-		"stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
-	registerCompletion(cmd, "format", fixedCompletions("csv", "ndjson", "parquet"))
+	completeFlag(cmd, "format", "csv", "ndjson", "parquet")
 	return cmd
 }
 
@@ -128,7 +107,7 @@ func (p *program) expandPatterns(arguments []string) ([]string, error) {
 			return nil, usageError{fmt.Errorf("%s: %w", argument, err)}
 		}
 		_, missing := os.Stat(p.absolutePath(argument))
-		if !strings.ContainsAny(argument, "*?[") || argument == "-" || missing == nil {
+		if !strings.ContainsAny(argument, "*?[") || missing == nil {
 			matched = []string{argument}
 		}
 		if len(matched) == 0 {
@@ -176,27 +155,6 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 	return options, nil
 }
 
-// checkOutput returns an error if the output at a path is one of the input files, even through a link or another path.
-// flag is the flag that names the output. Devices and pipes cannot be overwritten.
-func (p *program) checkOutput(flag, output string, inputs []string) error {
-	written, err := os.Stat(p.absolutePath(output))
-	if err != nil {
-		return nil //nolint:nilerr // a new file, or one that cannot be opened
-	}
-	for _, name := range inputs {
-		read, err := os.Stat(p.absolutePath(name))
-		if name == "-" {
-			name = "standard input"
-			read, err = p.stdin.Stat()
-		}
-		if name != "" && err == nil && (read.Mode().IsRegular() || read.IsDir()) && os.SameFile(written, read) {
-			return usageError{fmt.Errorf("%s %q: is the input %q, which would be overwritten: must be another file",
-				flag, output, name)}
-		}
-	}
-	return nil
-}
-
 // timesOf returns the allowed times of events, from the store or from flags of this command.
 func (p *program) timesOf(s *app.Store) ingest.Times {
 	times := s.Times
@@ -233,16 +191,16 @@ func (r *rejections) writeLine(file string, line int64, reason string) (shown bo
 	return r.count <= shownRejects
 }
 
-func (p *program) importFiles(ctx context.Context, s *app.Store, files []string, options ingest.Options,
-	rejects io.Writer,
+func (p *program) importFiles(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
+	rejected *rejections,
 ) error {
-	rejected := rejections{file: json.NewEncoder(rejects)}
+	files, err := p.expandPatterns(arguments)
 	for _, file := range files {
-		if _, err := p.importFile(ctx, s, file, options, &rejected); err != nil {
-			return err
+		if err == nil {
+			_, err = p.importFile(ctx, s, file, options, rejected)
 		}
 	}
-	return p.countRejected(&rejected)
+	return err
 }
 
 // countRejected prints how many lines were rejected besides those that were printed, and returns the error of the
@@ -263,12 +221,11 @@ func (p *program) countRejected(rejected *rejections) error {
 // foldImported folds the accepted events, so that reports include them.
 func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) error {
 	if dryRun || ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the import has returned it
 	}
-	show := terminal.NewProgress(p.stderr, "reports", false)
-	defer show.ClearBar()
+	show := terminal.NewProgress()
 	err := s.Facts.FoldAccepted(ctx, func(done, touched int) {
-		show.ShowAmounts(int64(done), int64(touched), func() {
+		show.ShowLine(func() {
 			p.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
 		})
 	})
@@ -282,15 +239,14 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	rejected *rejections,
 ) (report ingest.Report, err error) {
 	started := time.Now()
-	show := terminal.NewProgress(p.stderr, filepath.Base(file), true)
+	show := terminal.NewProgress()
 	options.Progress = func(r ingest.Report) {
-		show.ShowAmounts(r.Bytes, r.TotalBytes, func() {
+		show.ShowLine(func() {
 			p.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
 		})
 	}
 	options.Reject = func(line int64, reason string) {
 		if rejected.writeLine(file, line, reason) {
-			show.ClearBar()
 			p.printDiagnostic("%s: line %d: %s", file, line, reason)
 		}
 	}
@@ -300,17 +256,7 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	}
 	named := catalogue.NewEventNames(names.KeyOf)
 	options.Accepted = named.AddEvents
-	path := file
-	if path != "-" {
-		path = p.absolutePath(file)
-	}
-	report, err = ingest.ImportFile(ctx, s.Writer, path, options)
-	show.ClearBar()
-	if errors.Is(err, ingest.ErrTooManyRejected) {
-		p.printDiagnostic("%v (--max-errors %d); %s accepted before", err, options.MaxErrors,
-			wording.CountNoun(report.Rows, "row"))
-		return report, &exitError{exitRejected}
-	}
+	report, err = ingest.ImportFile(ctx, s.Writer, p.inputPath(file), options)
 	if err != nil {
 		return report, err
 	}
@@ -336,117 +282,12 @@ func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
 
 // printImportResult prints the result of importing a file.
 func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, seconds float64) {
-	separated := ""
-	if r.Separator != 0 && r.Separator != ',' {
-		separated = fmt.Sprintf(", separator %q", r.Separator)
-	}
 	if dryRun {
-		p.printLine("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file,
-			wording.CountNoun(r.Rows, "valid row"), r.Rejected, wording.CountNoun(r.Lines, "line"), separated)
+		p.printLine("%s: dry run: %s, %d of %s rejected; nothing was inserted", file,
+			wording.CountNoun(r.Rows, "valid row"), r.Rejected, wording.CountNoun(r.Lines, "line"))
 		return
 	}
-	p.printLine("%s: %s accepted, %d of %s rejected%s, %.1f s, %.0f rows/s",
-		file, wording.CountNoun(r.Rows, "row"), r.Rejected, wording.CountNoun(r.Lines, "line"), separated,
+	p.printLine("%s: %s accepted, %d of %s rejected, %.1f s, %.0f rows/s",
+		file, wording.CountNoun(r.Rows, "row"), r.Rejected, wording.CountNoun(r.Lines, "line"),
 		seconds, float64(r.Rows)/seconds)
-}
-
-// inspectFiles prints the columns, types and first rows of CSV files. Beside each file it also writes a mapping file to
-// edit, unless there is one.
-func (p *program) inspectFiles(ctx context.Context, files []string, format string) error {
-	for _, file := range files {
-		path := file
-		if path == "-" {
-			return usageError{errors.New("--inspect: must name a file, not standard input")}
-		}
-		path = p.absolutePath(file)
-		in, err := ingest.InspectFile(ctx, path, ingest.Options{Format: format})
-		if err != nil {
-			return err
-		}
-		if err := p.showInspection(file, in); err != nil {
-			return err
-		}
-		if err := p.draftMapping(path, file, in); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *program) showInspection(file string, i *ingest.Inspection) error {
-	encoding := ""
-	if i.Encoding != "" {
-		encoding = ", encoding " + i.Encoding
-	}
-	p.printLine("%s: csv, separator %q%s, the first %s", file, i.Separator, encoding,
-		wording.CountNoun(i.Rows, "row"))
-	fields := map[string]string{}
-	for field, column := range i.GuessColumns() {
-		fields[column.Name] = field
-	}
-	p.printLine("")
-	rows := [][]any{{"COLUMN", "TYPE", "EMPTY", "VALUES", "PROBABLY", "EXAMPLES"}}
-	for _, c := range i.Columns {
-		kind := string(c.Type)
-		if c.Comma {
-			kind += ", decimal comma"
-		}
-		if c.Grouped != "" {
-			kind += ", thousands separators"
-		}
-		distinct := strconv.Itoa(c.Distinct)
-		if c.More {
-			distinct += "+"
-		}
-		examples := strings.Join(c.Values[:min(3, len(c.Values))], ", ")
-		rows = append(rows, []any{tableCell(c.Name), kind, c.Empty, distinct, fields[c.Name], tableCell(examples)})
-	}
-	if err := p.printTable(rows); err != nil {
-		return err
-	}
-	p.printLine("\nThe first rows:\n")
-	rows = nil
-	for _, row := range i.First {
-		shown := make([]any, len(row))
-		for i, value := range row {
-			shown[i] = tableCell(value)
-		}
-		rows = append(rows, append([]any{""}, shown...))
-	}
-	return p.printTable(rows)
-}
-
-// maxCell is the number of characters of a cell that are shown.
-const maxCell = 40
-
-// tableCell returns a value as it is shown in a table.
-func tableCell(value string) string {
-	value = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '·'
-		}
-		return r
-	}, value)
-	if text := []rune(value); len(text) > maxCell {
-		return string(text[:maxCell-1]) + "…"
-	}
-	return value
-}
-
-// draftMapping writes a mapping beside a file. It does not overwrite an existing mapping.
-func (p *program) draftMapping(path, file string, i *ingest.Inspection) error {
-	mapping, shown := path+".mapping.yaml", file+".mapping.yaml"
-	f, err := os.OpenFile(mapping, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // the user edits and shares it
-	if errors.Is(err, fs.ErrExist) {
-		p.printLine("\n%s exists and was kept. Import the file with: lifthouse import -m %s %s", shown, shown, file)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if _, err = f.WriteString(i.DraftMapping(filepath.Base(path))); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	p.printLine("\nWrote %s. Check it, then: lifthouse import --dry-run -m %s %s", shown, shown, file)
-	return f.Close()
 }

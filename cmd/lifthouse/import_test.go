@@ -33,7 +33,7 @@ func TestRestoreKeepsItsBackup(t *testing.T) {
 		stderr := capture(t)
 		p := &program{stdout: stderr.write, stderr: stderr.write, dir: ".", args: []string{"restore", dir, "--store", "embedded:" + store}, getenv: func(string) string { return "" }}
 		code := p.runCommand(t.Context())
-		if text := stderr.text(); code != exitUsage || !strings.Contains(text, `--store "`+store+`": is the input`) {
+		if text := stderr.text(); code != exitFailed || !strings.Contains(text, store+" has files already") {
 			t.Errorf("restore into %s: exit %d, %s", store, code, text)
 		}
 		check.Equal(t, len(must.Get(os.ReadDir(dir))(t)), 1, "files of the backup")

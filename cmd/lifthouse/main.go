@@ -1,5 +1,3 @@
-//go:build !manual
-
 // Command lifthouse serves the API and the dashboard, and administers a store.
 package main
 

@@ -24,11 +24,10 @@ also answers the protocol at /mcp, with a token of scope read.`
 
 func (p *program) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:    "mcp",
-		Short:  "Let an AI assistant read results, over standard input and output",
-		Long:   mcpHelp,
-		Args:   noArgs,
-		PreRun: p.orDemo,
+		Use:   "mcp",
+		Short: "Let an AI assistant read results, over standard input and output",
+		Long:  mcpHelp,
+		Args:  noArgs,
 	}
 	p.onAccount(cmd, p.answerMCP)
 	run := cmd.RunE

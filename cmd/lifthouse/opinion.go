@@ -1,6 +1,10 @@
 package main
 
-import "lifthouse/engine/audit"
+import (
+	"fmt"
+
+	"lifthouse/engine/audit"
+)
 
 // printAudit prints a second opinion on the tests of a file.
 func (p *program) printAudit(name string, mde float64, asJSON, asCSV bool) error {
@@ -26,4 +30,21 @@ func (p *program) printAudit(name string, mde float64, asJSON, asCSV bool) error
 		}
 	}
 	return p.printTable(rows)
+}
+
+// readTable reads a table of past tests; -: standard input.
+func (p *program) readTable(name string) (*audit.Table, error) {
+	file, err := p.openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	table, err := audit.ReadTable(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, note := range table.Notes {
+		_, _ = fmt.Fprintf(p.stderr, "%s: %s\n", name, note)
+	}
+	return table, nil
 }

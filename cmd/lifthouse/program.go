@@ -25,6 +25,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 )
 
 // Exit codes.
@@ -173,7 +174,7 @@ func (p *program) rootCommand() *cobra.Command {
 			p.sourceAddCommand(), p.sourceListCommand()),
 		p.reconcileCommand(), p.discoverCommand(), p.shareCommand(),
 		p.outcomeCommand(), p.worthCommand(), p.auditCommand(), p.migrateCommand(),
-		p.grantsCommand(), p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(),
+		p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(),
 		p.mcpCommand(),
 		commandGroup("webhook", "List and test webhooks, list deliveries, and send messages again", webhookHelp,
 			p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(), p.webhookResendCommand()))
@@ -249,6 +250,14 @@ func oneArg(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// completeFlag sets the values of a flag that a shell suggests.
+func completeFlag(cmd *cobra.Command, flag string, values ...string) {
+	suggest := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(flag, suggest); err != nil {
+		panic(err) // the command has no such flag
+	}
+}
+
 // printTable prints rows of cells in aligned columns. Control characters in a cell become spaces.
 func (p *program) printTable(rows [][]any) error {
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
@@ -282,4 +291,30 @@ func (p *program) absolutePath(path string) string {
 		return path
 	}
 	return filepath.Join(p.dir, path)
+}
+
+// inputPath is like absolutePath, for a file to read, which may be standard input.
+func (p *program) inputPath(path string) string {
+	if path == ingest.StandardInput {
+		return path
+	}
+	return p.absolutePath(path)
+}
+
+// createOutput creates the file that a flag names. It overwrites no file, which may be an input.
+func (p *program) createOutput(flag, path string) (*os.File, error) {
+	const isNew = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	file, err := os.OpenFile(p.absolutePath(path), isNew, 0o666) //nolint:gosec // as os.Create
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: must be a new file: %w", flag, err)}
+	}
+	return file, nil
+}
+
+// openInput opens a file to read, which may be standard input.
+func (p *program) openInput(path string) (*os.File, error) {
+	if path == ingest.StandardInput {
+		return p.stdin, nil
+	}
+	return os.Open(p.absolutePath(path))
 }

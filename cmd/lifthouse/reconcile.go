@@ -6,13 +6,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/query"
 	"lifthouse/engine/reconcile"
 	"lifthouse/engine/wording"
@@ -27,10 +23,10 @@ const reconcileHelp = `Reconcile compares a shop's own books with a report. It r
 each order in one named line: in the report, without a visitor, before the first view, not received, and so on. The
 lines add up exactly. It stores nothing.
 
-  lifthouse reconcile orders.csv --campaign 12 -m orders.mapping.yaml
-  zcat orders.csv.gz | lifthouse reconcile - --campaign 12 -m orders.mapping.yaml --format csv
-  lifthouse reconcile orders.csv --campaign 12 -m orders.mapping.yaml --from 2026-05-01 --to 2026-05-31
-  lifthouse reconcile orders.csv --widget 7 --experiment 2 --goal 3 --rows lines.csv
+  lifthouse reconcile orders.csv campaign 12 -m orders.mapping.yaml
+  zcat orders.csv.gz | lifthouse reconcile - campaign 12 -m orders.mapping.yaml --format csv
+  lifthouse reconcile orders.csv campaign 12 -m orders.mapping.yaml --from 2026-05-01 --to 2026-05-31
+  lifthouse reconcile orders.csv experiment 7/2 --goal 3 --rows lines.csv
 
 An order is a goal event of the mapping. Dates are those of the order, in the website's time zone. A line marked with !
 differs between variations, and so biases the report. The exit status is 3 if rows cannot be read, and 1 if the lines
@@ -38,47 +34,36 @@ do not add up, which they always should.`
 
 // reconcileOptions are flags of the command.
 type reconcileOptions struct {
-	campaign, mapping, format, rows string
-	widget, experiment              int64
-	asJSON                          bool
+	mapping, format, rows string
+	asJSON                bool
 }
 
 func (p *program) reconcileCommand() *cobra.Command {
 	var o reconcileOptions
 	cmd := &cobra.Command{
-		Use: "reconcile FILE", Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
-		Args: oneArg,
-		PreRunE: func(cmd *cobra.Command, args []string) error {
-			if (o.campaign == "") == (o.widget == 0) || o.experiment != 0 && o.widget == 0 {
-				return usageError{errors.New("reconcile: must have --campaign, or --widget, perhaps with --experiment")}
+		Use:   "reconcile FILE campaign ID | widget ID | experiment WIDGET/ID",
+		Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("reconcile: needs a file of orders and a campaign, such as campaign 12")}
 			}
-			if args[0] == "-" && o.rows != "" {
+			if args[0] == ingest.StandardInput && o.rows != "" {
 				return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
 			}
-			return nil
+			return subjectArgs(cmd, args[1:])
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.campaign, "campaign", "", "id or key of the campaign")
-	bounds.Var(flags, &o.widget, "widget", 0, 0, bounds.MaxID, "id of the widget")
-	bounds.Var(flags, &o.experiment, "experiment", 0, 0, bounds.MaxID, "id of the widget's experiment")
 	flags.String("goal", "", "id or key of the goal; default: the primary goal")
 	flags.String("from", "", "first day of the orders, such as 2026-05-01")
 	flags.String("to", "", "last day of the orders")
 	flags.StringVarP(&o.mapping, "mapping", "m", "", "mapping of the file, as for import")
 	flags.StringVar(&o.format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON")
-	flags.StringVar(&o.rows, "rows", "", "CSV file to write, with the line of each order")
+	flags.StringVar(&o.rows, "rows", "", "new CSV file with the line of each order")
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			subject := []string{"campaign", o.campaign}
-			switch {
-			case o.experiment != 0:
-				subject = []string{"experiment", fmt.Sprintf("%d/%d", o.widget, o.experiment)}
-			case o.widget != 0:
-				subject = []string{"widget", fmt.Sprint(o.widget)}
-			}
-			request, err := parseRequest(cmd, subject, query.ParseVisitors, owned.FindID)
+			request, err := parseRequest(cmd, args[1:], query.ParseVisitors, owned.FindID)
 			if err != nil {
 				return usageError{err}
 			}
@@ -115,25 +100,16 @@ func (p *program) reconcileFile(
 	if err != nil {
 		return err
 	}
-	if o.rows != "" {
-		inputs := slices.Concat([]string{file, o.mapping, p.configFile()}, options.LookupFiles())
-		if err := p.checkOutput("--rows", o.rows, inputs); err != nil {
-			return err
-		}
-	}
 	compared := reconcile.New(planned, limit)
 	compared.Currency = s.Catalogue.Snapshot().AccountResources(request.AccountID).Websites[website].Currency
-	export := file
-	if file != "-" {
-		export = p.absolutePath(file)
-	}
+	export := p.inputPath(file)
 	if err := ingest.ReadOrders(ctx, export, options, compared.AddOrder); err != nil {
 		return err
 	}
 	if err := compared.CompareEvents(ctx, s.Facts, s.Engine.MaxVisitorEvents()); err != nil {
 		return err
 	}
-	rejects, err := ingest.RejectsSince(ctx, s.Conn, website, time.UnixMilli(0), maxRejectsRead)
+	rejects, err := ingest.LastRejects(ctx, s.Conn, website, maxRejectsRead)
 	if err != nil {
 		return err
 	}
@@ -223,7 +199,7 @@ func (p *program) printReconciled(c *reconcile.Comparison) error {
 func (p *program) writeOrderRows(
 	ctx context.Context, name, export string, options ingest.Options, c *reconcile.Comparison,
 ) error {
-	file, err := os.Create(p.absolutePath(name))
+	file, err := p.createOutput("--rows", name)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,6 @@ func (p *program) reportCommand() *cobra.Command {
 			}
 			return nil
 		},
-		PreRun: p.orDemo,
 	}
 	flags := cmd.Flags()
 	flags.String("goal", "", "id or key of the goal; default: the primary goal")
@@ -99,7 +98,9 @@ func (p *program) reportCommand() *cobra.Command {
 		}
 		return inFlags(cmd, p.printReport(ctx, s, request, form))
 	})
-	p.completeReport(cmd)
+	completeFlag(cmd, "metric", query.Comparable[query.ExperimentResults]...)
+	completeFlag(cmd, "dimension", query.Dimensions...)
+	completeFlag(cmd, "interval", query.Intervals...)
 	return cmd
 }
 
@@ -326,7 +327,7 @@ func (p *program) looksCommand() *cobra.Command {
 		Use:   "looks campaign ID | experiment WIDGET/ID",
 		Short: "Print what each look at a campaign or an experiment found",
 		Long:  looksHelp,
-		Args:  subjectArgs, PreRun: p.orDemo,
+		Args:  subjectArgs,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return p.onAccount(cmd,

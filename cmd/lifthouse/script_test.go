@@ -89,7 +89,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 
 func (s *script) expand(t *testing.T, text string) string {
 	t.Helper()
-	functions := template.FuncMap{"relative": s.relative, "ago": func(ago string) string {
+	functions := template.FuncMap{"ago": func(ago string) string {
 		return s.now.Add(-must.Get(time.ParseDuration(ago))(t)).Format(time.RFC3339)
 	}}
 	return scripts.Expand(t, strings.ReplaceAll(text, "$DIR", s.dir), functions)
@@ -144,7 +144,7 @@ var (
 // mask replaces what differs from run to run: the folder, tokens, durations, and times by their distance from the start
 // of the script.
 func (s *script) mask(text string) string {
-	text = strings.NewReplacer(s.dir, "$DIR", s.relative(), "$REL").Replace(text)
+	text = strings.NewReplacer(s.dir, "$DIR").Replace(text)
 	text = password.ReplaceAllString(hash.ReplaceAllString(text, "HASH"), ": PASSWORD\n")
 	text = setting.ReplaceAllString(text, " $1 $2") // the columns are as wide as the name of the folder
 	text = speed.ReplaceAllString(secret.ReplaceAllString(text, "lh_TOKEN"), "")
@@ -163,13 +163,6 @@ func (s *script) mask(text string) string {
 			return fmt.Sprintf("(now %s)", -ago.Round(5*time.Minute))
 		}
 	})
-}
-
-// relative returns the path of the folder from the working directory.
-func (s *script) relative() string {
-	working, _ := os.Getwd()
-	path, _ := filepath.Rel(working, s.dir)
-	return path
 }
 
 // reported returns visitors/converted/value of each variation in a report.

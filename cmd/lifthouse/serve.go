@@ -96,12 +96,8 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 	for _, warning := range p.settingWarnings() {
 		slog.WarnContext(ctx, warning)
 	}
-	endTraces, err := app.StartTracing(ctx, buildVersion(), p.getenv)
-	if err != nil {
-		return err
-	}
-	defer endTraces()
 	o := p.serving.ServerOptions
+	var err error
 	if o.TLS, err = p.loadTLSConfig(); err != nil {
 		return err
 	}
@@ -195,12 +191,8 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the private key of the certificate")
 	flags.StringVar(&o.logFormat, "log-format", logText, "text or json")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info (each request), warn or error")
-	bounds.Var(flags, &o.HeaderTimeout, "header-timeout", 10*time.Second, 0, bounds.MaxWait,
-		"maximum time for a client to send the request headers")
 	bounds.Var(flags, &o.ReadTimeout, "read-timeout", time.Minute, 0, bounds.MaxWait,
 		"maximum time for a client to send a request")
-	bounds.Var(flags, &o.IdleTimeout, "idle-timeout", 2*time.Minute, 0, bounds.MaxWait,
-		"time after which an idle connection is closed")
 	bounds.Var(flags, &o.DrainTimeout, "drain-timeout", 5*time.Second, 0, bounds.MaxWait,
 		"time for running requests to finish when the server stops")
 	bounds.Var(flags, &o.DrainDelay, "drain-delay", 0, 0, bounds.MaxWait,

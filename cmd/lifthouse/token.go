@@ -29,7 +29,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)},
 		"scopes: read, write (includes read), admin (includes write), or ingest")
-	registerCompletion(cmd, "scope", fixedCompletions(catalogue.Scopes...))
+	completeFlag(cmd, "scope", catalogue.Scopes...)
 	bounds.Var(flags, &token.WebsiteID, "website", 0, 0, bounds.MaxID,
 		"id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
@@ -183,7 +183,6 @@ func (p *program) shareCommand() *cobra.Command {
 		"lifetime, such as 30d or 12h")
 	flags.StringVar(&name, "name", "", "name that describes its use")
 	p.publicURLFlag(flags)
-	p.completeSubjects(cmd)
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
 			subject, err := parseSubject("share", args, owned.FindID)

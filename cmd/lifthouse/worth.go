@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +14,6 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/engine/audit"
-	"lifthouse/engine/effects"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
@@ -35,32 +32,15 @@ shipped, unless 'lifthouse outcome' says otherwise.
   lifthouse worth
   lifthouse worth --goal 3 --from 2026-01-01 --csv
 
-With --file, it does so for tests in a table, without a store. The numbers of a variation are those of 'lifthouse
-compare'; shipped is yes, no, or the number of the treatment. Exports of products are read too, see 'lifthouse audit':
-
-  name,control,treatment,shipped
-  Banner,500/10000,560/10000,yes
-  Larger pictures,10000:4.2:81,10000:4.3:84,no
-
-  lifthouse worth --file past.csv --mde 20`
+For tests of other tools, in a table and without a store, see 'lifthouse audit'.`
 
 func (p *program) worthCommand() *cobra.Command {
 	var asJSON, asCSV bool
-	var file string
-	var mde float64
 	values := map[string]*string{"goal": nil, "metric": nil, "from": nil, "to": nil}
 	var website int64
 	cmd := &cobra.Command{
 		Use: "worth", Short: "Print what the shipped variations of a website are worth", Long: worthHelp,
-		Args: func(cmd *cobra.Command, _ []string) error {
-			for _, name := range []string{"website", "goal", "metric", "from", "to", "csv"} {
-				if err := onlyOne(cmd, "file", name); err != nil {
-					return err
-				}
-			}
-			return onlyOne(cmd, "json", "csv")
-		},
-		PreRun: p.orDemo,
+		Args: func(cmd *cobra.Command, _ []string) error { return onlyOne(cmd, "json", "csv") },
 	}
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
 	values["goal"] = cmd.Flags().String("goal", "", "id of the goal; default: that of most campaigns")
@@ -70,9 +50,7 @@ func (p *program) worthCommand() *cobra.Command {
 	values["to"] = cmd.Flags().String("to", "", "last day of shipping that counts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
-	cmd.Flags().StringVar(&file, "file", "", "table of past tests, which needs no store; -: standard input")
-	bounds.Var(cmd.Flags(), &mde, "mde", 20, 1, 100, "minimum effect of the tests of --file in percent")
-	p.onAccount(cmd,
+	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
 			given := url.Values{}
 			for name, value := range values {
@@ -102,69 +80,6 @@ func (p *program) worthCommand() *cobra.Command {
 			}
 			return p.printProgramme(found)
 		})
-	ofStore := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if file != "" {
-			return p.printPast(file, mde/100, asJSON)
-		}
-		return ofStore(cmd, args)
-	}
-	return cmd
-}
-
-// printPast prints what the tests of a file are worth.
-func (p *program) printPast(name string, mde float64, asJSON bool) error {
-	table, err := p.readTable(name)
-	if err != nil {
-		return err
-	}
-	found := effects.NewPast(mde, table.Past())
-	if asJSON {
-		return p.writeJSON(found)
-	}
-	for _, sentence := range found.InWords() {
-		if _, err := p.stdout.WriteString(sentence + "\n"); err != nil {
-			return err
-		}
-	}
-	rows := [][]any{{"TEST", "TREATMENT", "SHIPPED", "OBSERVED", "EXPECTED", "90 % INTERVAL", "CHANCE"}}
-	inPercent := func(x float64) string { return wording.FormatPercent(x, 1, true) }
-	for _, item := range found.Items {
-		row := []any{item.Name, item.Treatment, map[bool]string{true: "yes", false: ""}[item.Shipped]}
-		observed := "unknown"
-		if item.Observed != nil {
-			observed = inPercent(*item.Observed)
-		}
-		if e := item.Expected; e != nil {
-			row = append(row, observed, inPercent(e.Value), inPercent(e.Interval[0])+" to "+inPercent(e.Interval[1]),
-				wording.FormatPercent(*item.Chance, 1, false))
-		} else {
-			row = append(row, wording.ExplainReason(item.Reason))
-		}
-		rows = append(rows, row)
-	}
-	return p.printTable(rows)
-}
-
-// readTable reads a table of past tests; -: standard input.
-func (p *program) readTable(name string) (*audit.Table, error) {
-	from := p.stdin
-	if name != "-" {
-		file, err := os.Open(p.absolutePath(name))
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		from = file
-	}
-	table, err := audit.ReadTable(from)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	for _, note := range table.Notes {
-		_, _ = fmt.Fprintf(p.stderr, "%s: %s\n", name, note)
-	}
-	return table, nil
 }
 
 // websiteOr returns the given website of an account, or the only one if none is given.
@@ -238,7 +153,6 @@ func (p *program) outcomeCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&reset, "reset", false, "forget the record")
 	cmd.Flags().StringVar(&o.Date, "date", "", "day of the outcome, such as 2026-03-02; default: today")
 	cmd.Flags().StringVar(&o.Note, "note", "", "note, such as the reason")
-	p.completeSubjects(cmd)
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
 			of, err := parseSubject("outcome", args, owned.FindID)

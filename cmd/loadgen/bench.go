@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"lifthouse/cmd/internal/bounds"
@@ -41,6 +42,9 @@ func (p *program) benchCommand() *cobra.Command {
 		Long:  benchHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if at := slices.IndexFunc(o.Campaigns, func(id int64) bool { return id < 1 }); at >= 0 {
+				return usageError{fmt.Errorf("--campaign \"%d\": must be an id, an integer from 1", o.Campaigns[at])}
+			}
 			var err error
 			o.Mix, err = bench.ParseMix(mix)
 			if err = errors.Join(err, o.Validate()); err != nil {
@@ -55,7 +59,7 @@ func (p *program) benchCommand() *cobra.Command {
 	flags.StringVar(&o.IngestToken, "ingest-token", "", "token with scope ingest, for a mix with ingest")
 	flags.StringVar(&o.AdminURL, "admin-url", "", "URL of the admin listener with /metrics, such as http://127.0.0.1:8081; without it the server's metrics are not reported")
 	flags.StringVar(&mix, "mix", mix, "preset, or kinds with weights")
-	bounds.IDs(flags, &o.Campaigns, "campaign", "ids of the campaigns to request; without it, all")
+	flags.Int64SliceVar(&o.Campaigns, "campaign", nil, "ids of the campaigns to request; without it, all")
 	bounds.Var(flags, &o.Rate, "rate", o.Rate, 0.001, 1_000_000, "requests per second; with --ladder, of the first step")
 	bounds.Var(flags, &o.Duration, "duration", o.Duration, time.Millisecond, bounds.MaxWait, "duration of each step")
 	bounds.Var(flags, &o.WarmUp, "warm-up", o.WarmUp, 0, bounds.MaxWait, "duration of the load before the first measured step")

@@ -116,8 +116,7 @@ func (p *program) sendEvents(ctx context.Context, o *generateOptions, s *populat
 	case o.output == "":
 		return sent, "", nil
 	}
-	update, clearProgress := p.sendProgress(o.output, s.TotalVisitors())
-	defer clearProgress()
+	update := p.sendProgress(o.output, s.TotalVisitors())
 	write := func(w io.Writer) error {
 		sent, err = population.WriteNDJSON(ctx, s, w, update)
 		return err

@@ -49,9 +49,8 @@ func checkEmbedded(address string) error {
 // insertScenario inserts the events of a scenario into a store and applies the
 // catalogue of the scenario.
 func (p *program) insertScenario(ctx context.Context, store *app.Store, s *population.Scenario) (population.Progress, error) {
-	update, clearProgress := p.sendProgress("store", s.TotalVisitors())
+	update := p.sendProgress("store", s.TotalVisitors())
 	sent, err := population.InsertScenario(ctx, s, store.Writer, update)
-	clearProgress()
 	if err != nil {
 		return sent, err
 	}
@@ -106,15 +105,14 @@ func encodeJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// sendProgress returns a function that shows how many visitors have been sent,
-// and a function that clears it.
-func (p *program) sendProgress(name string, visitors int) (update func(population.Progress), clearProgress func()) {
-	show := terminal.NewProgress(p.err, name, false)
+// sendProgress returns a function that shows how many visitors have been sent.
+func (p *program) sendProgress(name string, visitors int) func(now population.Progress) {
+	show := terminal.NewProgress()
 	return func(now population.Progress) {
-		show.ShowAmounts(int64(now.Visitors), int64(visitors), func() {
+		show.ShowLine(func() {
 			p.printDiagnostic("%s: %d of %d visitors, %d events", name, now.Visitors, visitors, now.Events)
 		})
-	}, show.ClearBar
+	}
 }
 
 // phaseProgress returns a function that shows the progress of phases, and a line at the end of each phase.
@@ -123,14 +121,13 @@ func (p *program) phaseProgress() func(phase string, done, total int) {
 	current := ""
 	return func(phase string, done, total int) {
 		if phase != current {
-			show, current = terminal.NewProgress(p.err, phase, false), phase
+			show, current = terminal.NewProgress(), phase
 		}
 		line := func() { _, _ = fmt.Fprintf(p.err, "%s: %d of %d\n", phase, done, total) }
 		if done < total {
-			show.ShowAmounts(int64(done), int64(total), line)
+			show.ShowLine(line)
 			return
 		}
-		show.ClearBar()
 		line()
 	}
 }

@@ -6,21 +6,6 @@ import (
 	"lifthouse/engine/wording"
 )
 
-// InWords returns what past tests say, in sentences.
-func (p *Past) InWords() []string {
-	inPercent := func(x float64) string { return wording.FormatPercent(x, 1, true) }
-	said := []string{"No test has a shipped variation that can be judged."}
-	if t := p.Total; t != nil {
-		e := Estimate{Value: t.Expected, Interval: t.Interval}
-		said = []string{
-			fmt.Sprintf("Shipped: %d. As observed, they add up to %s; expect %s.", t.Shipped, inPercent(t.Observed),
-				e.InWords(inPercent)),
-		}
-		said = AppendNothing(said, t.ProbablyNothing)
-	}
-	return append(said, p.Pool.InWords("the metric", "test"))
-}
-
 // LiftInWords says what lift is expected.
 func (e *Estimate) LiftInWords() string {
 	inPercent := func(x float64) string { return wording.FormatPercent(x, 1, true) }

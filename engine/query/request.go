@@ -261,12 +261,3 @@ var filterTable = []filter{
 	{"goalValue", oneAmount},
 	{"zScore", oneDeviation},
 }
-
-// FilterNames returns the names of all filters.
-func FilterNames() []string {
-	names := make([]string, len(filterTable))
-	for i, filter := range filterTable {
-		names[i] = filter.name
-	}
-	return names
-}

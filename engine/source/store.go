@@ -15,10 +15,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"go.opentelemetry.io/otel"
-	kv "go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // Limits are the limits of each query of a report.
@@ -202,39 +198,9 @@ type Store struct {
 // EachRow runs a query and calls scan for each row.
 func (s *Store) EachRow(ctx context.Context, q *Statement, scan func(driver.Rows) error) error {
 	started := time.Now()
-	ctx, span := querySpan(ctx, q)
 	err := StoreFailure(ctx, schema.EachRow(s.Limits.withLimits(ctx), s.Conn, q.SQL, scan, q.DriverArgs()...))
-	EndSpan(span, err)
 	if s.Observe != nil {
 		s.Observe(time.Since(started), err)
 	}
 	return err
-}
-
-// Tracer makes the spans of a report: fold, query (one per statement) and stats. They are dropped unless the program
-// configures an exporter.
-var Tracer = otel.Tracer("lifthouse/engine")
-
-// querySpan starts the span of a statement. The query id in the logs of the store consists of the ids of the span. The
-// statement in the span has no parameter values.
-func querySpan(ctx context.Context, q *Statement) (context.Context, trace.Span) {
-	ctx, span := Tracer.Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
-	if !span.IsRecording() {
-		return ctx, span
-	}
-	id := span.SpanContext().TraceID().String() + "-" + span.SpanContext().SpanID().String()
-	span.SetAttributes(
-		kv.String("db.system.name", "clickhouse"),
-		kv.String("db.query.text", q.SQL),
-		kv.String("db.clickhouse.query_id", id))
-	return clickhouse.Context(ctx, clickhouse.WithQueryID(id)), span
-}
-
-// EndSpan ends a span and records an error.
-func EndSpan(span trace.Span, err error) {
-	if err != nil {
-		span.RecordError(err)
-		span.SetStatus(codes.Error, err.Error())
-	}
-	span.End()
 }

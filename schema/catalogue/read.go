@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -80,8 +81,6 @@ func readDocument(r io.Reader, into any, prepare func(*Document, *yaml.Node)) (*
 type Document struct {
 	lines  map[string]int // by path
 	faults faults.Collector
-	// missing are the paths of fields that a misspelt name was probably meant to set.
-	missing []string
 }
 
 // maxFaults is the maximum number of faults of a kind that are reported.
@@ -118,8 +117,7 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 		}
 		node.Tag = nullTag
 		return node.Value == Learned
-	case want == reflect.TypeFor[Date](), want == reflect.TypeFor[schema.Cap](), parsedText(want) != nil,
-		want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
+	case parsedText(want) != nil, want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {
 			d.addFault(path, node, node.Value, detail)
 			return false
@@ -160,7 +158,6 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 		return false
 	}
 	given := map[string]int{} // lines by field
-	var misspelt []string     // the fields that unknown ones were probably meant to be
 	var fine []*yaml.Node     // the keys and values that can be decoded
 	for pair := range slices.Chunk(node.Content, 2) {
 		key, value := pair[0], pair[1]
@@ -168,9 +165,6 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 		of, known := fields[key.Value]
 		switch line, twice := given[key.Value]; {
 		case !known || key.Kind != yaml.ScalarNode:
-			if nearest := faults.NearestName(key.Value, names); nearest != "" {
-				misspelt = append(misspelt, nearest)
-			}
 			d.addField(at, key, "%s %q; %s", faults.UnknownField, key.Value, faults.SuggestName(key.Value, names))
 		case twice:
 			d.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
@@ -188,11 +182,6 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 			&yaml.Node{Kind: yaml.ScalarNode, Value: value})
 	}
 	node.Content = fine
-	for _, name := range misspelt {
-		if given[name] == 0 {
-			d.missing = append(d.missing, strings.TrimPrefix(path+"."+name, "."))
-		}
-	}
 	return true
 }
 
@@ -219,30 +208,19 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// independentFaults returns the faults of validation that do not follow from earlier faults of the same file. A fault
-// follows from a field that could not be decoded.
-func independentFaults(found, earlier faults.List, missing []string) faults.List {
-	isID := func(path string) bool { return strings.HasSuffix(path, ".id") || strings.HasSuffix(path, ".key") }
-	idWrong := slices.ContainsFunc(missing, isID)
-	missing = slices.Clip(missing)
-	for _, e := range earlier {
-		idWrong = idWrong || isID(e.Name)
-		if !strings.HasPrefix(e.Detail, faults.GivenTwice) {
-			missing = append(missing, e.Name)
+// WithFaults returns the faults of the document, and those of its validation about other fields, by line.
+func (d *Document) WithFaults(found faults.List) faults.List {
+	all := slices.Clone(d.faults.List)
+	for _, fault := range found {
+		follows := func(earlier faults.Fault) bool {
+			rest, within := strings.CutPrefix(fault.Name, earlier.Name)
+			return within && (rest == "" || rest[0] == '.' || rest[0] == '[') &&
+				!strings.HasPrefix(earlier.Detail, faults.GivenTwice)
+		}
+		if !slices.ContainsFunc(d.faults.List, follows) {
+			all = append(all, fault)
 		}
 	}
-	return slices.DeleteFunc(found, func(fault faults.Fault) bool {
-		return idWrong && strings.HasPrefix(fault.Detail, noSuch) ||
-			slices.ContainsFunc(missing, func(path string) bool {
-				rest, within := strings.CutPrefix(fault.Name, path)
-				return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
-			})
-	})
-}
-
-// WithFaults returns the faults of the document, and those of its validation that do not follow from them, by line.
-func (d *Document) WithFaults(found faults.List) faults.List {
-	all := append(slices.Clone(d.faults.List), independentFaults(found, d.faults.List, d.missing)...)
 	all.SortByLine(d.lines)
 	return all
 }
@@ -250,28 +228,17 @@ func (d *Document) WithFaults(found faults.List) faults.List {
 // Date is a time in a catalogue file: RFC 3339, or a day, which means its start in UTC.
 type Date struct{ time.Time }
 
-const dateFormat = "must be RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01"
-
-func parseDate(text string) (Date, error) {
-	for _, parse := range []func(string) (time.Time, error){
-		schema.ParseTime, func(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) },
-	} {
-		if t, err := parse(text); err == nil {
-			return Date{t.UTC()}, nil
-		}
+// UnmarshalText parses a date.
+func (d *Date) UnmarshalText(text []byte) error {
+	t, err := schema.ParseTime(string(text))
+	if err != nil {
+		t, err = time.Parse(time.DateOnly, string(text))
 	}
-	return Date{}, fmt.Errorf("%q: %s", text, dateFormat)
-}
-
-// UnmarshalYAML parses a date.
-func (d *Date) UnmarshalYAML(decode func(any) error) error {
-	var text string
-	if err := decode(&text); err != nil {
-		return err
+	if err != nil {
+		return errors.New("must be RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01")
 	}
-	var err error
-	*d, err = parseDate(text)
-	return err
+	d.Time = t.UTC()
+	return nil
 }
 
 var (
@@ -290,9 +257,6 @@ var stringTags = []string{"!!str", "!!timestamp"}
 
 // parsedText returns a new value of a type that is parsed from a text; nil: the type is another one.
 func parsedText(want reflect.Type) encoding.TextUnmarshaler {
-	if want == reflect.TypeFor[Date]() { // whose time has another form
-		return nil
-	}
 	parsed, _ := reflect.New(want).Interface().(encoding.TextUnmarshaler)
 	return parsed
 }
@@ -314,16 +278,6 @@ func typeError(want reflect.Type, node *yaml.Node) string {
 	case reflect.Bool:
 		if node.Tag != boolTag {
 			return "must be true or false"
-		}
-	case reflect.Struct:
-		if want == reflect.TypeFor[schema.Cap]() {
-			if _, err := schema.ParseCap(text); err != nil {
-				return err.Error()
-			}
-			return ""
-		}
-		if _, err := parseDate(text); !quoted || err != nil {
-			return dateFormat
 		}
 	case reflect.Float64:
 		if quoted || !number.MatchString(text) {

@@ -40,9 +40,6 @@ type Accepted struct {
 // first window usually suffices.
 var lookBack = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
 
-// beforeAll precedes every acceptance time.
-var beforeAll = time.UnixMilli(0).UTC()
-
 // LastEvents returns the limit most recently accepted events of a website, or of all websites if website is 0, in
 // descending order. Only some fields of the events are set.
 func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Accepted, error) {
@@ -51,18 +48,19 @@ func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int)
 		return nil, fmt.Errorf("read the last events: %w", err)
 	}
 	for _, back := range lookBack {
-		events, err := EventsSince(ctx, conn, website, newest.Add(-back), limit)
+		events, err := eventsSince(ctx, conn, website, newest.Add(-back), limit)
 		if err != nil || len(events) == limit {
 			return events, err
 		}
 	}
-	return EventsSince(ctx, conn, website, beforeAll, limit)
+	return eventsSince(ctx, conn, website, time.UnixMilli(0), limit)
 }
 
-// EventsSince is like LastEvents, for events accepted at or after a time.
-func EventsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Accepted, error) {
+// eventsSince is like LastEvents, for events accepted at or after a time.
+func eventsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Accepted, error) {
 	events, err := schema.QueryRows(ctx, conn, acceptedColumns+lastEvents, scanAccepted,
-		lastOf(website, since, limit)...)
+		clickhouse.Named("website_id", website), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
+		clickhouse.Named("limit", limit))
 	if err != nil {
 		return nil, fmt.Errorf("read the last events: %w", err)
 	}
@@ -76,11 +74,11 @@ func scanAccepted(rows driver.Rows, e *Accepted) error {
 		&e.Revision, &e.Cancelled)
 }
 
-// RejectsSince returns the limit most recently rejected lines of a website, or of all websites if website is 0, in
-// descending order: those that were rejected at or after a time. Lines of unknown websites are always included.
-func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Reject, error) {
+// LastRejects returns the limit most recently rejected lines of a website, or of all websites if website is 0, in
+// descending order. Lines of unknown websites are always included.
+func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Reject, error) {
 	rejects, err := schema.QueryRows(ctx, conn, rejectedColumns+lastRejects, scanReject,
-		lastOf(website, since, limit)...)
+		clickhouse.Named("website_id", website), clickhouse.Named("limit", limit))
 	if err != nil {
 		return nil, fmt.Errorf("read the last rejects: %w", err)
 	}
@@ -89,14 +87,6 @@ func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since ti
 
 func scanReject(rows driver.Rows, r *Reject) error {
 	return rows.Scan(&r.Time, &r.WebsiteID, (*string)(&r.Channel), &r.File, &r.Line, &r.Reason, &r.Text)
-}
-
-func lastOf(website int64, since time.Time, limit int) []any {
-	return []any{
-		clickhouse.Named("website_id", website),
-		clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
-		clickhouse.Named("limit", limit),
-	}
 }
 
 //go:embed sql/received_stored.sql

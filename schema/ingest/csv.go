@@ -3,6 +3,7 @@ package ingest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"lifthouse/schema/faults"
 
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
@@ -26,21 +25,15 @@ type csvTable struct {
 	decoded bool // the file has another encoding than UTF-8
 }
 
-// openTable reads the header. An empty separator is detected in the first line.
-func openTable(r *bufio.Reader, encoding, separator string) (*csvTable, error) {
+// openTable reads the header.
+func openTable(r *bufio.Reader, encoding string, separator rune) (*csvTable, error) {
 	text, err := decodeText(r, encoding)
 	if err != nil {
 		return nil, err
 	}
-	comma, _ := utf8.DecodeRuneInString(separator)
-	if separator == "" {
-		if comma, err = separatorOf(text); err != nil {
-			return nil, err
-		}
-	}
 	t := &csvTable{bounded: &boundedReader{r: text}, decoded: text != r}
 	t.Reader = csv.NewReader(t.bounded)
-	t.Comma, t.FieldsPerRecord = comma, -1
+	t.Comma, t.FieldsPerRecord = separator, -1
 	t.header, err = t.readCells()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: must have a header with the names of the columns")
@@ -70,34 +63,17 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 	if m == nil {
 		m = &Mapping{}
 	}
-	table, err := openTable(r, m.Encoding, m.Separator)
+	separator, _ := utf8.DecodeRuneInString(cmp.Or(m.Separator, ","))
+	table, err := openTable(r, m.Encoding, separator)
 	if err != nil {
 		return nil, err
 	}
-	if compiled == nil {
-		if compiled, err = headerMapper(table.header); err != nil {
-			return nil, err
-		}
-	}
 	table.ReuseRecord = true
-	l := &csvLines{csvTable: table, mapper: compiled, pad: m.ShortRows, ended: 1}
-	if l.places, err = columnPlaces(compiled, l.header); err != nil {
+	l := &csvLines{csvTable: table, pad: m.ShortRows, ended: 1}
+	if l.mapper, l.places, err = placeColumns(compiled, l.header); err != nil {
 		return nil, errors.Join(err, encodingFault("header", strings.Join(l.header, string(l.Comma)), l.decoded))
 	}
 	return l, nil
-}
-
-// headerMapper returns a mapper for columns with Lifthouse's field names.
-func headerMapper(header []string) (*mapper, error) {
-	m := &Mapping{Fields: map[string]Source{}, Events: []EventMapping{{}}}
-	for _, column := range header {
-		if _, known := fieldByName(column); !known {
-			return nil, fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file",
-				column, faults.OneOf(fieldNames[:]...))
-		}
-		m.Fields[column] = Source{Column: oneOrMore[text]{text(column)}}
-	}
-	return newMapper(m, 0, nil)
 }
 
 func (l *csvLines) readPart() (parse, error) {
@@ -200,54 +176,6 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.left -= n
 	return n, err
-}
-
-// separators are the separators that are detected. A file with one column gets the first one.
-var separators = []byte{',', ';', '\t', '|'}
-
-// maxHeader is the maximum number of bytes that are read to find the end of the first line.
-const maxHeader = 64 << 10
-
-// separatorOf returns the separator that occurs most often in the first line, outside quotes.
-func separatorOf(r *bufio.Reader) (rune, error) {
-	header, err := firstLine(r)
-	if err != nil {
-		return 0, err
-	}
-	counts, quoted := map[byte]int{}, false
-	for _, c := range header {
-		if c == '"' {
-			quoted = !quoted
-		}
-		if !quoted {
-			counts[c]++
-		}
-	}
-	found := separators[0]
-	for _, c := range separators {
-		if counts[c] > counts[found] {
-			found = c
-		}
-	}
-	return rune(found), nil
-}
-
-// firstLine returns the first line, or its first maxHeader bytes, without consuming it. It waits for no more input than
-// the line needs.
-func firstLine(r *bufio.Reader) ([]byte, error) {
-	for n := 1; ; n = min(r.Buffered()+1, maxHeader) {
-		_, err := r.Peek(n)
-		text, _ := r.Peek(min(r.Buffered(), maxHeader))
-		if line, _, found := bytes.Cut(text, []byte("\n")); found {
-			return line, nil
-		}
-		if errors.Is(err, io.EOF) || len(text) == maxHeader {
-			return text, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 }
 
 var utf16Marks = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}

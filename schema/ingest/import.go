@@ -37,8 +37,6 @@ type Options struct {
 	Owns func(websiteID int64) bool
 	// DryRun stores nothing. Report.Rows counts the valid rows.
 	DryRun bool
-	// MaxErrors is the number of rejected lines that ends the import; 0: no limit.
-	MaxErrors int64
 	// Accepted, if not nil, is called with the valid rows of every batch, before they are written.
 	Accepted func([]schema.Event)
 	// Progress, if not nil, is called after every batch.
@@ -56,11 +54,7 @@ type Report struct {
 	Rejected   int64 // rejected lines
 	Bytes      int64 // bytes read of the file, before decompression
 	TotalBytes int64 // size of the file
-	Separator  rune  // of a CSV file
 }
-
-// ErrTooManyRejected ends an import whose file or mapping is probably wrong.
-var ErrTooManyRejected = errors.New("too many lines are rejected")
 
 // ImportFile writes the events of a file, or of Options.Input for the path -. A line with any invalid value is rejected
 // as a whole and reported; the other lines are written.
@@ -116,9 +110,6 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 	if i.lines, err = i.options.openReader(ctx, path, file, i.read); err != nil {
 		return err
 	}
-	if table, is := i.lines.(*csvLines); is {
-		i.report.Separator = table.Comma
-	}
 	return i.importLines(ctx, w)
 }
 
@@ -134,7 +125,12 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 	var compiled *mapper
 	if o.Mapping != nil {
 		var err error
-		open := func(name string) (io.ReadCloser, error) { return OpenFile(o.lookupPath(name)) }
+		open := func(name string) (io.ReadCloser, error) {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(o.Dir, name)
+			}
+			return OpenFile(name)
+		}
 		if compiled, err = newMapper(o.Mapping, o.WebsiteID, open); err != nil {
 			return nil, err
 		}
@@ -143,30 +139,6 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 		return newParquetLines(ctx, file, counted, compiled)
 	}
 	return openLines(counted, kind, o.Mapping, compiled)
-}
-
-// lookupPath returns the path of a look-up file.
-func (o *Options) lookupPath(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(o.Dir, name)
-}
-
-// LookupFiles returns the paths of the mapping's look-up files.
-func (o *Options) LookupFiles() []string {
-	if o.Mapping == nil {
-		return nil
-	}
-	var files []string
-	for i := range o.Mapping.Events {
-		for _, source := range o.Mapping.fieldsOf(&o.Mapping.Events[i]) {
-			if source.Lookup != nil {
-				files = append(files, o.lookupPath(source.Lookup.File))
-			}
-		}
-	}
-	return files
 }
 
 type importer struct {
@@ -242,10 +214,6 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	}
 	i.first = false
 	i.reportRejected(context.WithoutCancel(ctx), b.rejected)
-	rejected, most := i.report.Rejected+int64(len(b.rejected)), i.options.MaxErrors
-	if most > 0 && rejected >= most { // no row of the batch is stored
-		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, rejected)
-	}
 	if i.options.Accepted != nil {
 		i.options.Accepted(b.events)
 	}
@@ -256,7 +224,7 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	}
 	i.report.Rows += int64(len(b.events))
 	i.report.Lines += b.lines
-	i.report.Rejected = rejected
+	i.report.Rejected += int64(len(b.rejected))
 	i.report.Bytes = b.bytes
 	if i.options.Progress != nil {
 		i.options.Progress(i.report)
@@ -329,8 +297,8 @@ func (i *importer) appendEvent(b *batch, line int64, n int, event *fields) (err 
 	return err
 }
 
-// standardInput is the path of Options.Input.
-const standardInput = "-"
+// StandardInput is the path of Options.Input.
+const StandardInput = "-"
 
 // checkPath returns an error for paths of a process's open files. A server that executes a forwarded command would open
 // its own files instead. Shared memory, /dev/shm, is allowed.
@@ -346,14 +314,6 @@ func checkPath(path string) error {
 		}
 	}
 	return nil
-}
-
-// CreateFile creates or truncates a file. The path must not be below /dev or /proc.
-func CreateFile(path string) (*os.File, error) {
-	if err := checkPath(path); err != nil {
-		return nil, err
-	}
-	return os.Create(path)
 }
 
 // OpenFile opens a file. The path must not be a directory, nor below /dev or /proc.
@@ -374,7 +334,7 @@ func OpenFile(path string) (*os.File, error) {
 // openSource opens the file to import. The file must be read twice, so for anything but a regular file openSource
 // returns a copy.
 func (o *Options) openSource(ctx context.Context, path string) (*os.File, error) {
-	if path == standardInput {
+	if path == StandardInput {
 		if o.Input == nil {
 			return nil, errors.New("there is no standard input")
 		}

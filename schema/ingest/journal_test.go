@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -27,7 +26,7 @@ func TestRejectsAreLimited(t *testing.T) {
 	r.BufferRejects(ingest.Reject{WebsiteID: 2, Channel: ingest.ChannelInbox, Reason: "later"})
 	must.OK(t, r.FlushRejects(t.Context()))
 	for website, want := range map[int64]string{0: "301 later", 1: "300 rrrr", 2: "1 later"} {
-		kept, err := ingest.RejectsSince(t.Context(), conn, website, time.UnixMilli(0), 1000)
+		kept, err := ingest.LastRejects(t.Context(), conn, website, 1000)
 		if err != nil || len(kept) == 0 || !strings.HasPrefix(fmt.Sprint(len(kept), " ", kept[0].Reason), want) {
 			t.Errorf("website %d: %d kept, %v; want %s", website, len(kept), err, want)
 			continue
@@ -51,7 +50,7 @@ func TestRejectsSurviveAnUnavailableStore(t *testing.T) {
 	left = 10
 	r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: "second"})
 	must.OK(t, r.FlushRejects(t.Context()))
-	check.Equal(t, len(must.Get(ingest.RejectsSince(t.Context(), conn, 1, time.UnixMilli(0), 10))(t)), 2)
+	check.Equal(t, len(must.Get(ingest.LastRejects(t.Context(), conn, 1, 10))(t)), 2)
 }
 
 func TestRejectsContainNoSecrets(t *testing.T) {
@@ -72,11 +71,11 @@ func TestRejectsContainNoSecrets(t *testing.T) {
 		r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: text, Text: text})
 		r.BufferRejects(ingest.Reject{WebsiteID: 2, Channel: ingest.ChannelHTTP, Reason: `apiKey: "hunter2": want none; city: "lh_hunter2 ?token=hunter2&a"`})
 		must.OK(t, r.FlushRejects(t.Context()))
-		reasons, err := ingest.RejectsSince(t.Context(), conn, 2, time.UnixMilli(0), 1)
+		reasons, err := ingest.LastRejects(t.Context(), conn, 2, 1)
 		if want := `apiKey: …: want none; city: "lh_… ?token=…&a"`; err != nil || reasons[0].Reason != want {
 			t.Errorf("a reason is stored as %q, %v; want %q", reasons[0].Reason, err, want)
 		}
-		kept, err := ingest.RejectsSince(t.Context(), conn, 1, time.UnixMilli(0), 1)
+		kept, err := ingest.LastRejects(t.Context(), conn, 1, 1)
 		if err != nil || kept[0].Text != want || strings.Contains(kept[0].Text, "hunter2") || strings.Contains(text, "unknown") && kept[0].Reason != text {
 			t.Errorf("%.80s is stored as %q, %v; want %q", text, kept[0].Text, err, want)
 		}
@@ -88,25 +87,25 @@ func TestForgetDeletesRejects(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	w, _ := newEraser(conn)
 	lines := `{"visitor":"jane \"j\" doe","websiteId":7}` + "\n" + twoEvents + "nonsense\n"
-	table := "websiteId,visitor,event\n8,jane,view\n"
+	table := "websiteId,visitor,event,time\n8,jane,view,\n"
 	for _, dry := range []bool{true, false} {
 		for name, text := range map[string]string{"e.ndjson": lines, "e.csv": table} {
 			must.Get(ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}))(t)
 		}
-		kept, err := ingest.RejectsSince(t.Context(), conn, 0, time.UnixMilli(0), 10)
+		kept, err := ingest.LastRejects(t.Context(), conn, 0, 10)
 		if err != nil || dry != (len(kept) == 0) {
 			t.Fatalf("dry %v: %d kept, %v", dry, len(kept), err)
 		}
 	}
 	storedRejects := func() (all []string) {
-		kept := must.Get(ingest.RejectsSince(t.Context(), conn, 0, time.UnixMilli(0), 10))(t)
+		kept := must.Get(ingest.LastRejects(t.Context(), conn, 0, 10))(t)
 		for _, k := range kept {
 			all = append(all, fmt.Sprintf("%d %s %s:%d %.7s %s", k.WebsiteID, k.Channel, k.File, k.Line, k.Reason, k.Text))
 		}
 		return all
 	}
 	got := strings.Join(storedRejects(), "\n")
-	for _, want := range []string{`7 import e.ndjson:1 time: m {"visitor":"jane \"j\" doe","websiteId":7}`, "0 import e.ndjson:4 not JSO nonsense", "8 import e.csv:2 time: m event=view visitor=jane websiteId=8"} {
+	for _, want := range []string{`7 import e.ndjson:1 time: m {"visitor":"jane \"j\" doe","websiteId":7}`, "0 import e.ndjson:4 not JSO nonsense", "8 import e.csv:2 time: m event=view time= visitor=jane websiteId=8"} {
 		check.Contains(t, got, want)
 	}
 	for _, c := range []struct {

@@ -143,7 +143,7 @@ func readLookup(l Lookup, encoding string, open func(string) (io.ReadCloser, err
 	if err != nil {
 		return nil, err
 	}
-	table, err := openTable(plain, encoding, "")
+	table, err := openTable(plain, encoding, ',')
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 // contains JSON or lines such as "plan: pro". A column with the whole name takes precedence.
 type Mapping struct {
 	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: the format of the file name
-	Separator string            `yaml:"separator"` // separator of CSV; empty: detected in the first line
+	Separator string            `yaml:"separator"` // separator of CSV; empty: a comma
 	Decimal   string            `yaml:"decimal"`   // decimal separator of numbers: . or ,; empty: .
 	Encoding  string            `yaml:"encoding"`  // encoding of CSV, such as latin1; empty: UTF-8
 	ShortRows bool              `yaml:"shortRows"` // rows of CSV may lack cells at their end, which are empty

@@ -1,12 +1,15 @@
 package ingest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"lifthouse/schema/faults"
 
 	"github.com/valyala/fastjson"
 )
@@ -60,6 +63,36 @@ type place struct {
 	inner  string // the name in the JSON in the cell; empty: the whole cell
 }
 
+// requiredFields are the fields that every event in a file without a mapping has.
+var requiredFields = []string{"websiteId", "visitor", "time", "event"}
+
+// placeColumns returns the positions of the mapper's columns in a header. Without a mapper, the columns have the names
+// of fields, and the mapper of these is returned.
+func placeColumns(m *mapper, header []string) (*mapper, []place, error) {
+	if m != nil {
+		places, err := columnPlaces(m, header)
+		return m, places, err
+	}
+	fields, unknown := map[string]Source{}, ""
+	for _, column := range slices.Concat(requiredFields, header) {
+		if _, known := fieldByName(column); !known {
+			unknown = cmp.Or(unknown, column)
+			continue
+		}
+		fields[column] = Source{Column: oneOrMore[text]{text(column)}}
+	}
+	m, err := newMapper(&Mapping{Fields: fields, Events: []EventMapping{{}}}, 0, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	places, err := columnPlaces(m, header)
+	if err == nil && unknown != "" {
+		err = fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file", unknown,
+			faults.OneOf(fieldNames[:]...))
+	}
+	return m, places, err
+}
+
 // columnPlaces returns the positions of the mapper's columns in a header.
 func columnPlaces(m *mapper, header []string) ([]place, error) {
 	found := make([]place, len(m.columns))
@@ -74,9 +107,14 @@ func columnPlaces(m *mapper, header []string) ([]place, error) {
 		}
 		found[i] = place{at, inner}
 	}
-	if missing, is := m.missingColumn(slices.Concat(m.needed, m.defaulted),
-		func(cell int) bool { return found[cell].column >= 0 }); is {
-		return nil, fmt.Errorf("the file has no column %q; the columns are %s", missing, strings.Join(header, ", "))
+	if missing := m.missingColumns(slices.Concat(m.needed, m.defaulted),
+		func(cell int) bool { return found[cell].column >= 0 }); missing != "" {
+		return nil, fmt.Errorf("the file lacks the columns %s: it has %s; %s", missing,
+			strings.Join(header, ", "), mappingHint)
+	}
+	if !slices.ContainsFunc(found, func(p place) bool { return p.column >= 0 }) {
+		return nil, fmt.Errorf("the file has none of the columns of the mapping: it has %s; %s",
+			strings.Join(header, ", "), mappingHint)
 	}
 	return found, nil
 }

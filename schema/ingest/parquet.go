@@ -26,7 +26,6 @@ type parquetLines struct {
 	mapper     *mapper
 	places     []place // leaf columns of the file for the mapper's columns
 	texts      []func(parquet.Value) (string, error)
-	lists      []*parquetList // for the mapper's columns within lists, else nil
 	number     int64
 }
 
@@ -50,11 +49,6 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	for i, leaf := range leaves {
 		header[i] = strings.Join(leaf.Path(), ".")
 	}
-	if m == nil {
-		if m, err = headerMapper(header); err != nil {
-			return nil, err
-		}
-	}
 	l = &parquetLines{ctx: ctx, groups: opened.RowGroups(), mapper: m, buffer: make([]parquet.Row, parquetRows)}
 	l.reportRead = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
@@ -65,31 +59,21 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	return l, nil
 }
 
-// findColumns sets the positions of the mapper's columns.
+// findColumns sets the positions of the mapper's columns. It returns an error if one of them is a list or in a list.
 func (l *parquetLines) findColumns(leaves []*parquet.Column, header []string) (err error) {
-	l.lists = make([]*parquetList, len(l.mapper.columns))
-	for i, name := range l.mapper.columns {
-		if slices.Contains(header, name) {
-			continue
-		}
-		if l.lists[i] = listOf(name, leaves); l.lists[i] != nil {
-			header = append(header, name) // so that the name is found
-		}
-	}
-	if l.places, err = columnPlaces(l.mapper, header); err != nil {
+	if l.mapper, l.places, err = placeColumns(l.mapper, header); err != nil {
 		return err
 	}
 	l.texts = make([]func(parquet.Value) (string, error), len(l.places))
-	for i, place := range l.places {
-		if l.lists[i] != nil || place.column < 0 {
-			continue
+	for i, name := range l.mapper.columns {
+		for _, leaf := range leaves {
+			if root := leaf.Path()[0]; leaf.MaxRepetitionLevel() > 0 && strings.HasPrefix(name+".", root+".") {
+				return fmt.Errorf("column %q contains lists: must have one value per row; export JSON lines", root)
+			}
 		}
-		leaf := leaves[place.column]
-		if leaf.MaxRepetitionLevel() > 0 {
-			return fmt.Errorf("column %q contains lists: must have one value per row", l.mapper.columns[i])
+		if column := l.places[i].column; column >= 0 {
+			l.places[i].column, l.texts[i] = leaves[column].Index(), textOf(leaves[column].Type())
 		}
-		l.places[i].column = leaf.Index()
-		l.texts[i] = textOf(leaf.Type())
 	}
 	return nil
 }
@@ -153,14 +137,6 @@ func (l *parquetLines) readRows(rows *rows) (err error) {
 func (l *parquetLines) addRow(rows *rows, values parquet.Row) {
 	cells := rows.addRow(l.number, l.number)
 	for i, place := range l.places {
-		var err error
-		if list := l.lists[i]; list != nil {
-			if cells[i], err = list.entryValue(values); err != nil {
-				rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
-				return
-			}
-			continue
-		}
 		if place.column < 0 {
 			continue
 		}
@@ -168,6 +144,7 @@ func (l *parquetLines) addRow(rows *rows, values parquet.Row) {
 		if value.IsNull() {
 			continue
 		}
+		var err error
 		if cells[i], err = l.texts[i](value); err != nil {
 			rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
 			return
@@ -251,78 +228,4 @@ func plainText(v parquet.Value) (string, error) {
 	case parquet.Int96:
 	}
 	return "", fmt.Errorf("the type %s is not supported", v.Kind())
-}
-
-// parquetList reads the value of the entry with a key in a list of objects with key and value, such as event_params of
-// GA4.
-type parquetList struct {
-	name   string // the wanted key
-	key    int    // column of the keys
-	values []parquetColumn
-}
-
-type parquetColumn struct {
-	column int
-	text   func(parquet.Value) (string, error)
-}
-
-// listOf returns the list that a name such as event_params.plan selects, or nil. The leaves of a list are named
-// event_params.key, or event_params.list.element.key.
-func listOf(name string, leaves []*parquet.Column) *parquetList {
-	for _, key := range leaves {
-		path := key.Path()
-		if path[len(path)-1] != "key" || key.MaxRepetitionLevel() != 1 {
-			continue
-		}
-		entries := path[:len(path)-1]
-		list := entries
-		if n := len(entries); n > 2 &&
-			(entries[n-1] == "element" || entries[n-1] == "item" || entries[n-1] == "array") {
-			list = entries[:n-2]
-		}
-		wanted, within := strings.CutPrefix(name, strings.Join(list, ".")+".")
-		if !within {
-			continue
-		}
-		found := &parquetList{name: wanted, key: key.Index()}
-		for _, value := range leaves {
-			inner, of := strings.CutPrefix(strings.Join(value.Path(), "."), strings.Join(entries, ".")+".value")
-			if of && value.MaxRepetitionLevel() == 1 &&
-				(inner == "" || slices.Contains(typedValues, strings.TrimPrefix(inner, "."))) {
-				found.values = append(found.values, parquetColumn{value.Index(), textOf(value.Type())})
-			}
-		}
-		if len(found.values) > 0 {
-			return found
-		}
-	}
-	return nil
-}
-
-// entryValue returns the value of the first entry with the key in a row. It returns an empty string if there is none.
-func (l *parquetList) entryValue(row parquet.Row) (string, error) {
-	at := slices.IndexFunc(columnOf(row, l.key),
-		func(v parquet.Value) bool { return !v.IsNull() && string(v.ByteArray()) == l.name })
-	if at < 0 {
-		return "", nil
-	}
-	for _, column := range l.values {
-		if values := columnOf(row, column.column); at < len(values) && !values[at].IsNull() {
-			return column.text(values[at])
-		}
-	}
-	return "", nil
-}
-
-// columnOf returns the values of a column in a row, which has the values of a column one after the other.
-func columnOf(row parquet.Row, column int) []parquet.Value {
-	from := slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == column })
-	if from < 0 {
-		return nil
-	}
-	to := from
-	for to < len(row) && row[to].Column() == column {
-		to++
-	}
-	return row[from:to]
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -286,25 +287,29 @@ func (l *jsonLines) missingColumns() error {
 	if l.mapper == nil || l.mapper.anyColumns || len(l.keys) == 0 {
 		return nil
 	}
-	if missing, is := l.mapper.missingColumn(l.mapper.needed,
-		func(cell int) bool { return l.present[cell].Load() }); is {
-		return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for "+
-			"the field", missing, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
+	if missing := l.mapper.missingColumns(l.mapper.needed,
+		func(cell int) bool { return l.present[cell].Load() }); missing != "" {
+		return fmt.Errorf("no line has the key %s; the lines have %s: correct the mapping, or set a default for "+
+			"the field: %s", missing, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "), mappingHint)
 	}
 	return nil
 }
 
-// missingColumn returns a column that a file must have and does not, and whether there is one. Of the columns of an
-// element of needed, the file must have one.
-func (m *mapper) missingColumn(needed [][]int, has func(cell int) bool) (name string, is bool) {
+// mappingHint names the documentation of mappings.
+const mappingHint = "see docs/data-in.md, Mapping reference"
+
+// missingColumns lists the columns that a file must have and does not. Of the columns of an element of needed, the file
+// must have one.
+func (m *mapper) missingColumns(needed [][]int, has func(cell int) bool) string {
+	isThere := func(cell int) bool { return has(cell) || strings.HasPrefix(m.columns[cell], headerPrefix) }
+	var missing []string
 	for _, cells := range needed {
-		isHeader := func(cell int) bool { return strings.HasPrefix(m.columns[cell], headerPrefix) }
-		missing := len(cells) > 0 && !slices.ContainsFunc(cells, has) && !slices.ContainsFunc(cells, isHeader)
-		if missing && !m.anyColumns {
-			return m.columns[cells[0]], true
+		if !m.anyColumns && len(cells) > 0 && !slices.ContainsFunc(cells, isThere) {
+			missing = append(missing, strconv.Quote(m.columns[cells[0]]))
 		}
 	}
-	return "", false
+	slices.Sort(missing)
+	return strings.Join(slices.Compact(missing), ", ")
 }
 
 // scalarText returns a JSON string, number or boolean as text. It returns an empty string for null and for a missing

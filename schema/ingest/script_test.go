@@ -34,8 +34,6 @@ import (
 //	own                              the input is the mapping of the source own
 //	source NAME [header=(NAME,VALUE)] [views]
 //	                                 reads the input as a body of a source, which arrives at 2026-05-01T12:00:00Z
-//	inspect NAME                     inspects the input
-//	types                            inspects each line as the values of a column
 //
 // Lines are templates, whose functions are below, with the escapes of Go in them. What is shown is the number of rows,
 // the rejected lines and the error; or the columns of the stored events.
@@ -146,8 +144,6 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return strings.ReplaceAll(fmt.Sprint(err), "<nil>", "ok")
 	case "source":
 		return s.readItems(t, d)
-	case "inspect":
-		return inspected(t, d.CmdArgs[0].Key, expand(t, d.Input)+"\n")
 	}
 	var out []string
 	for line := range strings.SplitSeq(d.Input, "\n") {
@@ -167,8 +163,6 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			b := ingest.Body{WebsiteID: 1}
 			d.MaybeScanArgs(t, "key", &b.Key)
 			out = append(out, verdictOfBody(b, expand(t, line)))
-		case "types":
-			out = append(out, inspected(t, "x.csv", "x\n"+strings.ReplaceAll(expand(t, line), " | ", "\n")+"\n"))
 		default:
 			t.Fatalf("%s: no such command", d.Pos)
 		}
@@ -307,34 +301,6 @@ func verdictOfBody(b ingest.Body, text string) string {
 		verdicts = append(verdicts, verdict)
 	}
 	return strings.Join(verdicts, " | ")
-}
-
-// inspected returns the types of the columns of a file, what they are guessed to be, and faults of the drafted mapping.
-func inspected(t *testing.T, name, text string) string {
-	t.Helper()
-	in := must.Get(ingest.InspectFile(t.Context(), write(t, name, text), ingest.Options{}))(t)
-	var shown []string
-	for _, c := range in.Columns {
-		text := strings.TrimSpace(fmt.Sprint(c.Name, ": ", c.Type, " ", c.Layout))
-		if c.Comma {
-			text += " with commas"
-		}
-		if c.Grouped != "" {
-			text += ", grouped as " + c.Grouped
-		}
-		shown = append(shown, text)
-	}
-	for field, c := range in.GuessColumns() {
-		for i := range shown {
-			if in.Columns[i].Name == c.Name {
-				shown[i] += " (" + field + ")"
-			}
-		}
-	}
-	if _, err := ingest.ReadMapping(strings.NewReader(in.DraftMapping(name))); err != nil && name != "x.csv" {
-		shown = append(shown, "draft: "+shorten(err.Error()))
-	}
-	return strings.Join(shown, " | ")
 }
 
 // shorten returns the first characters of a text, as it can be in a script.

@@ -37,16 +37,7 @@ func NewCluster(tb testing.TB) *Cluster {
 	if !tier.IsLong() {
 		tb.Skip("SKIP: this test starts a ClickHouse cluster: run make test-long")
 	}
-	working, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c := &Cluster{tb: tb, dir: tb.TempDir()}
-	for at := working; c.tool == "" && at != filepath.Dir(at); at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, clusterTool)); err == nil {
-			c.tool = filepath.Join(at, clusterTool)
-		}
-	}
+	c := &Cluster{tb: tb, dir: tb.TempDir(), tool: findAbove(clusterTool)}
 	if c.tool == "" {
 		tb.Skip("SKIP: the cluster tool does not exist (../" + clusterTool + ")")
 	}
@@ -55,6 +46,7 @@ func NewCluster(tb testing.TB) *Cluster {
 			tb.Skipf("SKIP: a cluster needs %s", needed)
 		}
 	}
+	var err error
 	if c.lib, err = embedded.LocateLibrary(); err != nil {
 		tb.Fatal(err)
 	}
@@ -74,7 +66,7 @@ func NewCluster(tb testing.TB) *Cluster {
 }
 
 // copyTool copies the tool. In the copy, the servers have the usual number of background threads, and the users have
-// the grants that lifthouse grants prints. The original has two threads, with which mutations take seconds.
+// the grants of deploy/users.cluster.sql. The original has two threads, with which mutations take seconds.
 func (c *Cluster) copyTool() {
 	c.tb.Helper()
 	from, to := filepath.Dir(c.tool), c.tb.TempDir()
@@ -86,7 +78,7 @@ func (c *Cluster) copyTool() {
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-	users, err := grantedUsers(clusterName, Serving, Migrating)
+	users, err := grantedUsers("users.cluster.sql")
 	if err != nil {
 		c.tb.Fatal(err)
 	}
@@ -117,11 +109,10 @@ func usersOfCluster(users []grantedUser) string {
 	return text.String()
 }
 
-// UserAddress returns the address of the database Granted for one of its users. The caller must create the database.
-func (c *Cluster) UserAddress(user schema.User) string {
+// UserAddress returns the address of the database Granted for one of its users.
+func (c *Cluster) UserAddress(user User) string {
 	_, rest, _ := strings.Cut(c.Address, "@")
-	return "clickhouse://" + user.Name + ":" + user.Password + "@" + strings.Replace(rest, "/lifthouse?",
-		"/"+Granted+"?", 1)
+	return "clickhouse://" + user.Name + ":" + user.Password + "@" + rest
 }
 
 // waitForCluster waits until no other test process has a cluster, because the ports of a cluster are fixed. The lock is

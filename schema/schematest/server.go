@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,13 +31,16 @@ import (
 // of the configuration.
 const serverVariable = "LIFTHOUSE_TEST_SERVER"
 
-// Granted is the database on which the users Serving and Migrating have the privileges that lifthouse grants prints.
-const Granted = "granted"
+// Granted is the database on which the users Serving and Migrating have the privileges of the files in deploy.
+const Granted = "lifthouse"
+
+// User is a ClickHouse user.
+type User struct{ Name, Password string }
 
 // The users of Granted.
 var (
-	Serving   = schema.User{Name: "serving", Password: "s"}
-	Migrating = schema.User{Name: "migrating", Password: "m"}
+	Serving   = User{Name: "lifthouse", Password: "s"}
+	Migrating = User{Name: "lifthouse_migrating", Password: "m"}
 )
 
 const admin = "admin:secret@"
@@ -87,7 +91,7 @@ func (s *ClickHouse) ProxyHandler() http.Handler {
 }
 
 // UserAddress returns the address of the database Granted for one of its users.
-func (s *ClickHouse) UserAddress(user schema.User) string {
+func (s *ClickHouse) UserAddress(user User) string {
 	return "clickhouse://" + user.Name + ":" + user.Password + "@" + s.Native.ListenAddress() + "/" + Granted
 }
 
@@ -146,7 +150,7 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	grants, err := grantedUsers("", Serving, Migrating)
+	grants, err := grantedUsers("users.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -269,35 +273,44 @@ func writeTemplate(path, text string, slots any) error {
 
 // grantedUser is a user and its grants.
 type grantedUser struct {
-	schema.User
+	User
 	Grants []string
 }
 
-// grantedUsers returns the users with the grants that lifthouse grants prints, for users.xml. These servers cannot
-// create users by statements.
-func grantedUsers(cluster string, serving, migrating schema.User) ([]grantedUser, error) {
-	statements, err := schema.Grants{
-		Database: Granted, Cluster: cluster, Serving: serving,
-		Migrating: migrating,
-	}.SQLStatements()
+// grantedUsers returns the users with the grants of a file of SQL in deploy, for users.xml. These servers cannot create
+// users by statements.
+func grantedUsers(file string) ([]grantedUser, error) {
+	text, err := os.ReadFile(findAbove(filepath.Join("deploy", file)))
 	if err != nil {
 		return nil, err
 	}
-	users := []grantedUser{{User: serving}, {User: migrating}}
-	for _, statement := range statements {
+	users := []grantedUser{{User: Serving}, {User: Migrating}}
+	for statement := range strings.SplitSeq(strings.TrimSpace(string(text)), ";\n") {
 		at := strings.LastIndex(statement, "GRANT ")
 		if at < 0 {
 			continue
 		}
-		what, names, _ := strings.Cut(statement[at:], " TO `")
-		what = strings.Replace(what, " ON CLUSTER `"+cluster+"`", "", 1)
+		what, names, _ := strings.Cut(strings.TrimSuffix(statement[at:], ";"), " TO ")
+		what = strings.Replace(what, " ON CLUSTER "+clusterName, "", 1)
 		for i := range users {
-			if strings.Contains("`"+names, "`"+users[i].Name+"`") {
+			if slices.Contains(strings.Split(names, ", "), users[i].Name) {
 				users[i].Grants = append(users[i].Grants, what)
 			}
 		}
 	}
 	return users, nil
+}
+
+// findAbove returns the path of a file that is named relative to a parent of the working directory, or an empty path.
+func findAbove(name string) string {
+	working, err := os.Getwd()
+	for at := working; err == nil && at != filepath.Dir(at); at = filepath.Dir(at) {
+		path := filepath.Join(at, name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // runServer runs the process as a ClickHouse server.

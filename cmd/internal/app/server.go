@@ -20,12 +20,6 @@ import (
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
-
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
-	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
 // ServerOptions configure a server.
@@ -34,9 +28,7 @@ type ServerOptions struct {
 	Listen        string      // address of the API
 	Admin         string      // address of metrics and profiles; empty: they are not served
 	TLS           *tls.Config // nil: no TLS
-	HeaderTimeout time.Duration
 	ReadTimeout   time.Duration
-	IdleTimeout   time.Duration
 	DrainTimeout  time.Duration // maximum time for running requests to end when the server stops
 	DrainDelay    time.Duration // time during which readiness fails and new requests are still accepted
 	RetentionDays int           // 0: no retention
@@ -120,14 +112,20 @@ func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) 
 	return listener, nil
 }
 
+// The maximum time for a client to send the request headers, and the time after which an idle connection is closed.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+)
+
 // httpServer returns a server that limits the time a client may take. The write timeout covers the request, the query
 // and a minute to send the response.
 func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 	server := &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: o.HeaderTimeout,
+		ReadHeaderTimeout: min(headerTimeout, cmp.Or(o.ReadTimeout, headerTimeout)),
 		ReadTimeout:       o.ReadTimeout,
-		IdleTimeout:       o.IdleTimeout,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
@@ -146,7 +144,7 @@ func serveAdmin(
 		return nil, err
 	}
 	server := &http.Server{
-		Handler: handler.AdminHandler(), ReadHeaderTimeout: o.HeaderTimeout, IdleTimeout: o.IdleTimeout,
+		Handler: handler.AdminHandler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
 	slog.InfoContext(ctx, "serving metrics and profiles", "url", "http://"+listener.Addr().String()+"/metrics")
@@ -314,34 +312,4 @@ func NewLogger(to io.Writer, level string, asJSON bool) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(to, options))
 	}
 	return slog.New(slog.NewTextHandler(to, options))
-}
-
-// traceFlush is the time to send the remaining spans when the server stops.
-const traceFlush = 5 * time.Second
-
-// StartTracing exports spans by OTLP over HTTP if one of OpenTelemetry's environment variables names a collector.
-// Otherwise nothing is traced. end sends the remaining spans.
-func StartTracing(ctx context.Context, release string, getenv func(string) string) (end func(), err error) {
-	if getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
-		return func() {}, nil
-	}
-	exporter, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
-	}
-	about, err := resource.New(ctx, resource.WithFromEnv(), resource.WithTelemetrySDK(),
-		resource.WithAttributes(semconv.ServiceName("lifthouse"), semconv.ServiceVersion(release)),
-		resource.WithFromEnv())
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err), exporter.Shutdown(ctx))
-	}
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
-	otel.SetTracerProvider(provider)
-	return func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceFlush)
-		defer cancel()
-		if err := provider.Shutdown(ctx); err != nil {
-			slog.WarnContext(ctx, "send remaining spans failed", "err", err)
-		}
-	}, nil
 }

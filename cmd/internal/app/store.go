@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -309,8 +311,11 @@ func checkSource(ctx context.Context, conn driver.Conn) error {
 	return nil
 }
 
-// RestoreBackup creates an embedded store in a directory from a backup.
+// RestoreBackup creates an embedded store in a new directory from a backup.
 func RestoreBackup(ctx context.Context, dir, from string) (err error) {
+	if _, err := os.Stat(filepath.Join(from, "metadata")); err != nil {
+		return fmt.Errorf("restore: %s is not a backup: %w", from, err)
+	}
 	s, err := openConnected(ctx, schema.Address{Dir: dir}, Options{}, schema.OpenConnection)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,9 +55,9 @@ type rejected struct {
 	Text    string         `json:"text,omitempty"`
 }
 
-func (f *Follower) ofEvent(e ingest.Accepted) Arrival {
+func ofEvent(e ingest.Accepted, keyOfID func(schema.NamedID) string) Arrival {
 	keyOf := func(kind schema.NameKind, campaign, id int64) string {
-		return f.keyOf(schema.NamedID{WebsiteID: e.WebsiteID, Kind: kind, CampaignID: campaign, ID: id})
+		return keyOfID(schema.NamedID{WebsiteID: e.WebsiteID, Kind: kind, CampaignID: campaign, ID: id})
 	}
 	t := &event{
 		EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time,
@@ -170,113 +169,29 @@ func WriteAll(w io.Writer, all []Arrival, asJSON bool) error {
 	return nil
 }
 
-const (
-	// Interval is the recommended time between calls of NewArrivals.
-	Interval = 500 * time.Millisecond
-	// maxNew is the maximum number of events, and of rejected lines, that NewArrivals returns. A person cannot read
-	// more.
-	maxNew = 200
-	// insertTime is the maximum time from the acceptance of an event until it is stored.
-	insertTime = 10 * time.Second
-)
-
 // Query selects arrivals.
 type Query struct {
 	Website      int64 // 0: all websites
-	Last         int   // maximum number of events, and of rejected lines, that LastArrivals returns
+	Last         int   // maximum number of events, and of rejected lines
 	OnlyRejected bool
 }
 
-// Follower reads arrivals from a store.
-type Follower struct {
-	conn            driver.Conn
-	query           Query
-	keyOf           func(schema.NamedID) string
-	events, rejects stream
-}
-
-// NewFollower returns a follower that starts now. keyOf returns the key of an id in events, or an empty string.
-func NewFollower(conn driver.Conn, q Query, keyOf func(schema.NamedID) string) *Follower {
-	now := time.Now()
-	return &Follower{conn: conn, query: q, keyOf: keyOf, events: stream{since: now}, rejects: stream{since: now}}
-}
-
-// LastArrivals returns the last arrivals before the follower was created.
-func (f *Follower) LastArrivals(ctx context.Context) ([]Arrival, error) {
-	if f.query.Last == 0 {
-		return nil, nil
-	}
-	events := func() ([]ingest.Accepted, error) {
-		return ingest.LastEvents(ctx, f.conn, f.query.Website, f.query.Last)
-	}
-	return f.readArrivals(ctx, f.query.Last, events, time.UnixMilli(0))
-}
-
-// NewArrivals returns the arrivals since the last call.
-func (f *Follower) NewArrivals(ctx context.Context) ([]Arrival, error) {
-	events := func() ([]ingest.Accepted, error) {
-		return ingest.EventsSince(ctx, f.conn, f.query.Website, f.events.since, maxNew)
-	}
-	return f.readArrivals(ctx, maxNew, events, f.rejects.since)
-}
-
-// readArrivals returns the events that a function reads, and the lines that were rejected since a time.
-func (f *Follower) readArrivals(
-	ctx context.Context, most int, read func() ([]ingest.Accepted, error), since time.Time,
+// LastArrivals returns the last arrivals. keyOf returns the key of an id in events, or an empty string.
+func LastArrivals(
+	ctx context.Context, conn driver.Conn, q Query, keyOf func(schema.NamedID) string,
 ) (all []Arrival, err error) {
-	if !f.query.OnlyRejected {
-		events, err := read()
+	if !q.OnlyRejected {
+		events, err := ingest.LastEvents(ctx, conn, q.Website, q.Last)
 		if err != nil {
 			return nil, err
 		}
-		all = f.events.unseenArrivals(toArrivals(events, f.ofEvent), most)
-	}
-	rejects, err := ingest.RejectsSince(ctx, f.conn, f.query.Website, since, most)
-	if err != nil {
-		return nil, err
-	}
-	return append(all, f.rejects.unseenArrivals(toArrivals(rejects, ofReject), most)...), nil
-}
-
-// stream keeps track of the events, or of the rejected lines, that were shown. It reads recently accepted arrivals
-// again, because they may have been stored late, and skips those that were shown.
-type stream struct {
-	since time.Time            // arrivals accepted from then on may be new
-	shown map[string]time.Time // acceptance times by key
-}
-
-// unseenArrivals returns the arrivals that were not shown yet, in the order of arrival. Its input is in reverse order.
-// If the input has the maximum length, older arrivals are skipped.
-func (s *stream) unseenArrivals(read []Arrival, most int) []Arrival {
-	if s.shown == nil {
-		s.shown = map[string]time.Time{}
-	}
-	var fresh []Arrival
-	for _, a := range slices.Backward(read) {
-		text, _ := json.Marshal(a) // texts and numbers can be encoded
-		if key := string(text); s.shown[key].IsZero() {
-			s.shown[key] = a.At
-			fresh = append(fresh, a)
+		for _, e := range slices.Backward(events) {
+			all = append(all, ofEvent(e, keyOf))
 		}
 	}
-	if len(read) == 0 {
-		return nil
+	rejects, err := ingest.LastRejects(ctx, conn, q.Website, q.Last)
+	for _, r := range slices.Backward(rejects) {
+		all = append(all, ofReject(r))
 	}
-	next := read[0].At.Add(-insertTime)
-	if len(read) == most {
-		next = read[0].At
-	}
-	if next.After(s.since) {
-		s.since = next
-		maps.DeleteFunc(s.shown, func(_ string, accepted time.Time) bool { return accepted.Before(next) })
-	}
-	return fresh
-}
-
-func toArrivals[T any](found []T, convert func(T) Arrival) []Arrival {
-	all := make([]Arrival, len(found))
-	for i := range found {
-		all[i] = convert(found[i])
-	}
-	return all
+	return all, err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,27 +124,6 @@ func (v *value[T]) Type() string {
 		return "duration"
 	}
 	return fmt.Sprintf("%T", v.least)
-}
-
-// IDs defines a flag that takes a list of ids.
-func IDs(flags *pflag.FlagSet, target *[]int64, name, usage string) {
-	flags.Int64SliceVar(target, name, nil, usage)
-	flag := flags.Lookup(name)
-	flag.Value, flag.DefValue = &ids{flag.Value, target}, "" // the usage omits the default
-}
-
-type ids struct {
-	pflag.Value
-	target *[]int64
-}
-
-// check returns an error if a value is not an id.
-func (v *ids) check() error {
-	if slices.ContainsFunc(*v.target, func(id int64) bool { return id < 1 }) {
-		return fmt.Errorf("%q: must be ids, which are integers from 1 to %d", strings.Trim(v.String(), "[]"),
-			int64(MaxID))
-	}
-	return nil
 }
 
 // CheckFlag returns an error if the value of the flag is outside the bounds.

@@ -16,7 +16,6 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
-	"lifthouse/schema/outbox"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -53,7 +52,7 @@ func (r *Report) CheckStore(ctx context.Context, conn driver.Conn, address schem
 	if err != nil {
 		r.Fault("catalogue", err)
 	} else {
-		r.checkContents(ctx, s.Catalogue, s.Facts, s.Outbox)
+		r.checkContents(ctx, s.Catalogue, s.Facts)
 	}
 	if err := s.CloseReplicas(); err != nil {
 		r.Fault("store", err)
@@ -70,14 +69,13 @@ func (r *Report) CheckServedStore(ctx context.Context, s *app.Store) {
 		r.Fault("catalogue", err)
 		return
 	}
-	r.checkContents(ctx, stored, s.Facts, s.Outbox)
+	r.checkContents(ctx, stored, s.Facts)
 }
 
-// checkTables checks the servers, disks and tables. It returns false if nothing else can be checked.
+// checkTables checks the servers and tables. It returns false if nothing else can be checked.
 func (r *Report) checkTables(ctx context.Context, conn driver.Conn) bool {
 	r.OK("store", "answers")
 	r.checkServers(ctx, conn)
-	r.checkDisks(ctx, conn)
 	if !r.checkSchema(ctx, conn) {
 		return false
 	}
@@ -88,15 +86,12 @@ func (r *Report) checkTables(ctx context.Context, conn driver.Conn) bool {
 	return true
 }
 
-// checkContents checks the catalogue, the facts and the webhooks.
-func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards facts.Shards,
-	messages *outbox.Outbox,
-) {
+// checkContents checks the catalogue and the facts.
+func (r *Report) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards facts.Shards) {
 	r.checkCatalogue(stored.Snapshot())
 	for i, shard := range shards {
 		r.checkFacts(ctx, shard, i+1, len(shards))
 	}
-	r.checkWebhooks(ctx, messages, stored.Snapshot())
 }
 
 // checkSchema checks the form and the version of the tables. It returns false if nothing else can be checked.
@@ -119,20 +114,13 @@ func (r *Report) checkSchema(ctx context.Context, conn driver.Conn) bool {
 	return true
 }
 
-// shownDetached is the maximum number of detached parts to name.
-const shownDetached = 10
-
 // checkDetached names the parts that ClickHouse has set aside. Whether rows are lost with them, a deep check says.
 func (r *Report) checkDetached(ctx context.Context, conn driver.Conn) {
 	parts, err := schema.ReadDetachedParts(ctx, conn)
 	if err != nil {
 		r.Note("data", "%v", err)
 	}
-	for i, p := range parts {
-		if i == shownDetached {
-			r.Note("data", "ClickHouse has set aside %d parts more", len(parts)-i)
-			return
-		}
+	for _, p := range parts {
 		r.Note("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete it",
 			p.Table, p.Reason, p.Path)
 	}
@@ -150,27 +138,6 @@ func (r *Report) checkData(ctx context.Context, conn driver.Conn) {
 	}
 	if len(faults) == 0 {
 		r.OK("data", "the checksums of all parts match")
-	}
-}
-
-// minFree is the fraction of free disk space below which merges of large parts may fail.
-const minFree = 0.1
-
-// checkDisks checks the free space.
-func (r *Report) checkDisks(ctx context.Context, conn driver.Conn) {
-	disks, err := schema.ReadDisks(ctx, conn)
-	if err != nil {
-		r.Note("disk", "%v", err)
-		return
-	}
-	for _, d := range disks {
-		share := float64(d.Free) / float64(max(d.Total, 1))
-		if share < minFree {
-			r.Note("disk", "%s has %d of %d MB free: add space, or delete old events with --retention-days", d.Disk,
-				d.Free>>20, d.Total>>20)
-			continue
-		}
-		r.OK("disk", "%s has %d of %d MB free", d.Disk, d.Free>>20, d.Total>>20)
 	}
 }
 
@@ -278,42 +245,4 @@ func (r *Report) checkServers(ctx context.Context, conn driver.Conn) {
 // storedSize returns how much a server stores.
 func storedSize(s *schema.Server) string {
 	return fmt.Sprintf("%d rows of events, %d of facts, %d MB in all", s.Events, s.Facts, s.Bytes>>20)
-}
-
-// The messages in which failed deliveries are looked for.
-const (
-	checkedMessages = 1000
-	checkedDays     = 7
-)
-
-// checkWebhooks checks that the webhooks received the messages of the last week.
-func (r *Report) checkWebhooks(ctx context.Context, box *outbox.Outbox, snapshot *catalogue.Snapshot) {
-	for _, owned := range snapshot.AllAccounts() {
-		if len(owned.Webhooks) == 0 {
-			continue
-		}
-		sent, err := box.RecentMessages(ctx, owned.ID, 0, checkedMessages)
-		if err != nil {
-			r.Fault("webhooks", err)
-			continue
-		}
-		failed := map[int64]int{}
-		for i := range sent {
-			for _, d := range sent[i].Deliveries {
-				if d.Outcome == outbox.Failed && time.Since(d.At) < checkedDays*24*time.Hour {
-					failed[d.WebhookID]++
-				}
-			}
-		}
-		for _, hook := range catalogue.ByID(owned.Webhooks) {
-			if n := failed[hook.ID]; n > 0 {
-				r.Fault("webhooks",
-					fmt.Errorf("account %d: webhook %d (%s) did not receive %s in the last %d days: lifthouse "+
-						"webhook deliveries has the reasons, lifthouse webhook resend sends them again",
-						owned.ID, hook.ID, hook.Host(), wording.CountNoun(n, "message"), checkedDays))
-				continue
-			}
-			r.OK("webhooks", "account %d: webhook %d (%s)", owned.ID, hook.ID, hook.Host())
-		}
-	}
 }

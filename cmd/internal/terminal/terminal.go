@@ -1,14 +1,12 @@
-// Package terminal detects terminals and shows progress on them.
+// Package terminal detects terminals, and limits how often progress is shown.
 package terminal
 
 import (
-	"io"
 	"os"
 	"time"
 
 	"lifthouse/engine/render"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -43,43 +41,18 @@ func ScreenOf(out *os.File, getenv func(string) string) render.Screen {
 	return s
 }
 
-// Progress shows the progress of a long operation: a bar on a terminal, otherwise a line every 5 seconds.
-type Progress struct {
-	out      io.Writer
-	name     string
-	bytes    bool // whether amounts are bytes; their speed is shown, too
-	bar      *progressbar.ProgressBar
-	lastLine time.Time
-}
+// Progress limits the lines that show the progress of a long operation to one every 5 seconds.
+type Progress struct{ lastLine time.Time }
 
 const linePeriod = 5 * time.Second
 
-// NewProgress returns a progress that prints its first line after 5 seconds.
-func NewProgress(out io.Writer, name string, bytes bool) *Progress {
-	return &Progress{out: out, name: name, bytes: bytes, lastLine: time.Now()}
-}
+// NewProgress returns a progress whose first line is due after 5 seconds.
+func NewProgress() *Progress { return &Progress{lastLine: time.Now()} }
 
-// ShowAmounts shows the current amounts. Without a terminal, line prints them as a line of text.
-func (p *Progress) ShowAmounts(done, total int64, line func()) {
-	if Is(p.out) {
-		if p.bar == nil {
-			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out),
-				progressbar.OptionSetDescription(p.name),
-				progressbar.OptionShowBytes(p.bytes), progressbar.OptionShowCount(),
-				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-		}
-		_ = p.bar.Set64(done)
-		return
-	}
+// ShowLine calls show if a line is due.
+func (p *Progress) ShowLine(show func()) {
 	if time.Since(p.lastLine) >= linePeriod {
 		p.lastLine = time.Now()
-		line()
-	}
-}
-
-// ClearBar removes the bar.
-func (p *Progress) ClearBar() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
+		show()
 	}
 }

@@ -51,7 +51,7 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	do("apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+filepath.Join(at, "third"))
 	for _, c := range []struct{ name, dir, store, want string }{
 		{"backup", backup, "third", "exists already"},
-		{"restore", backup, "third", "has tables already"},
+		{"restore", backup, "third", "has files already"},
 		{"restore", at, "fourth", "is not a backup"},
 	} {
 		code, _, complaints := other(t, nil, c.name, c.dir, "--store=embedded:"+filepath.Join(at, c.store))

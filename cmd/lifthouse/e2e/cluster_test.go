@@ -118,10 +118,9 @@ func raw(t *testing.T, url, token, form string) string {
 // TestAClusterInChaos sends events to two servers on a cluster and reads reports, while the servers are killed, stopped
 // and paused, and replicas are away for a while. Both servers refresh the facts of all shards. Once the replicas have
 // caught up, all acknowledged events are counted once, and the facts are those of the events. The servers have the
-// grants that lifthouse grants prints.
+// grants of deploy/users.cluster.sql.
 func TestAClusterInChaos(t *testing.T) {
 	cluster := schematest.NewCluster(t)
-	newDatabase(t, cluster, schematest.Granted)
 	succeed(t, nil, "migrate", "--store="+cluster.UserAddress(schematest.Migrating))
 	address := cluster.UserAddress(schematest.Serving)
 	w := newWorld(t, "--store="+address)

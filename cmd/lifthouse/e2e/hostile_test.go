@@ -42,7 +42,7 @@ func (p *process) raw(text string, end bool) (string, time.Duration) {
 
 func TestHostileRequestsAreAnsweredOrCutOff(t *testing.T) {
 	t.Parallel()
-	p, _, store := serving(t, "--header-timeout=300ms", "--read-timeout=600ms", "--max-body=1000")
+	p, _, store := serving(t, "--read-timeout=600ms", "--max-body=1000")
 	_, token, _ := other(t, nil, "token", "create", "--scope", "write", store)
 	token = strings.TrimSpace(token)
 	const host = " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"

@@ -332,22 +332,8 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 		t.Errorf("second start: totals %+v, were %+v", is, was)
 	}
 	check.Equal(t, p.status(first), http.StatusUnauthorized, "the last start's token")
-	if code, _, complaints := other(t, nil, "demo", "--reset", store); code != exitFailed || !strings.Contains(complaints, "in use by process") {
-		t.Errorf("reset under a running demo: exit %d, %q", code, complaints)
-	}
 	must.OK(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	must.OK(t, <-p.done, "SIGTERM")
-}
-
-func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	kept := filepath.Join(dir, "kept")
-	must.OK(t, os.WriteFile(kept, nil, 0o600))
-	code, _, complaints := other(t, nil, "demo", "--reset", "--store=embedded:"+dir)
-	if _, err := os.Stat(kept); err != nil || code != exitFailed || !strings.Contains(complaints, "not a demo store") {
-		t.Errorf("exit %d, %q, %v; want a refusal", code, complaints, err)
-	}
 }
 
 func TestDemoLeavesARealStoreAlone(t *testing.T) {

@@ -109,7 +109,6 @@ func installSnapshot(t *testing.T, dist string) {
 	folder = filepath.Dir(folder)
 	for _, name := range []string{
 		"loadgen", "libchdb.*", "README.md", "SECURITY.md", "completions/lifthouse.bash", "completions/_lifthouse", "completions/lifthouse.fish",
-		"man/lifthouse.1", "man/lifthouse-serve.1",
 	} {
 		onlyFile(t, folder, name)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestUnreadOutputEndsACommandCleanly closes the output of a command after its first line, as head does. The store must
-// be closed cleanly, and a command that follows a server must end.
+// be closed cleanly, and a command that a server executes must end.
 func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
@@ -45,6 +45,6 @@ func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
 	_, complaints := succeed(t, nil, "events", "--last=1", store)
 	check.Equal(t, complaints, "", "the next command")
 	p := start(t, "serve", store)
-	readOne("events", "--last=3000", "--follow", store)
+	readOne("events", "--last=3000", store)
 	p.interrupt()
 }

@@ -9,7 +9,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestTheServingUserMayDoAllItNeeds runs the server with the grants of lifthouse grants on a ClickHouse server, and
+// TestTheServingUserMayDoAllItNeeds runs the server with the grants of deploy/users.sql on a ClickHouse server, and
 // checks that the user cannot create tables.
 func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	tier.OnlyLong(t)

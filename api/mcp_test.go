@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,10 +44,7 @@ func (s *server) connect(token string) (*mcp.ClientSession, error) {
 
 func (s *server) connected(token string) *mcp.ClientSession {
 	s.t.Helper()
-	session, err := s.connect(token)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	session := must.Get(s.connect(token))(s.t)
 	s.t.Cleanup(func() { _ = session.Close() })
 	return session
 }
@@ -80,23 +78,16 @@ type called struct {
 func call(t *testing.T, session *mcp.ClientSession, tool, arguments string) (answer called) {
 	t.Helper()
 	found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
-	if err != nil {
-		t.Fatalf("%s %s: %v", tool, arguments, err)
-	}
+	must.OK(t, err, "%s %s", tool, arguments)
 	answer.isError, answer.text = found.IsError, found.Content[0].(*mcp.TextContent).Text
 	if found.IsError {
 		return answer
 	}
-	structured, err := json.Marshal(found.StructuredContent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	structured := must.Get(json.Marshal(found.StructuredContent))(t)
 	if !sameJSON(t, structured, []byte(answer.text)) {
 		t.Errorf("%s: the text %s is not the structured content %s", tool, answer.text, structured)
 	}
-	if err := json.Unmarshal([]byte(answer.text), &answer); err != nil {
-		t.Fatalf("%s: %v", answer.text, err)
-	}
+	must.OK(t, json.Unmarshal([]byte(answer.text), &answer), "%s", answer.text)
 	return answer
 }
 
@@ -267,10 +258,7 @@ func TestMCPRefusals(t *testing.T) {
 			if test.origin != "" {
 				request.Header.Set("Origin", test.origin)
 			}
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			response := must.Get(http.DefaultClient.Do(request))(t)
 			defer func() { _ = response.Body.Close() }()
 			if response.StatusCode != test.want || test.want == 405 && response.Header.Get("Allow") != "POST, OPTIONS" {
 				t.Errorf("%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)
@@ -425,10 +413,7 @@ func TestMCPTools(t *testing.T) {
 	})
 	t.Run("busy store", func(t *testing.T) {
 		busy := newServerOn(t, s.conn, func(o *api.Options) { o.StoreSlots, o.StoreQueue = 1, 0 })
-		release, err := busy.api.Occupy(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		release := must.Get(busy.api.Occupy(t.Context()))(t)
 		defer release()
 		if answer := call(t, busy.connected(s.token), "get_result", `{"campaignId":13}`); !answer.isError || !strings.Contains(answer.text, "the store is overloaded") {
 			t.Errorf("%s", answer.text)

@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 )
@@ -34,12 +35,8 @@ func TestCurveEqualsTheFold(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	e, r := openEngine(conn, nil)
 	ingested := worlds.Start.AddDate(0, 0, worldDays).Add(time.Hour)
-	if err := schema.InsertEvents(t.Context(), conn, events, ingested); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.RefreshFacts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), conn, events, ingested))
+	must.Get(r.RefreshFacts(t.Context()))(t)
 	in, owned, cohorts := stored{e, events}, drawResources(w, ids...), 0
 	worlds.Check(t, tier.Of(40, 2_000), func(t *rapid.T, random worlds.Rand) {
 		r := drawRequest(worlds.Of(random), 1+random.Int64N(6))
@@ -51,17 +48,12 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		if r.Filters.From.IsZero() && random.IntN(2) == 0 {
 			r.Filters.To = worlds.Start.AddDate(0, 0, random.IntN(2*worldDays)) // also after the last event
 		}
-		p, err := plan.New(r, owned)
-		if err != nil {
-			fatal(t, err)
-		}
+		p := must.Get(plan.New(r, owned))(t)
 		report, err := e.ComputeReport(t.Context(), p)
 		if invalid := (*query.InvalidError)(nil); errors.As(err, &invalid) {
 			return // no visitor is old enough
 		}
-		if err != nil {
-			fatal(t, err)
-		}
+		must.OK(t, err)
 		c := report.Curve
 		if c.Cohort.Days != r.CurveDays || len(c.Points) != r.CurveDays {
 			t.Fatalf("cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
@@ -70,10 +62,7 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		if p.Cap != nil {
 			whole := *p
 			whole.ConversionWindow = schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}
-			rows, err := e.facts.ReadRows(t.Context(), whole.Question)
-			if err != nil {
-				fatal(t, err)
-			}
+			rows := must.Get(e.facts.ReadRows(t.Context(), whole.Question))(t)
 			limit = rows.Cap
 		}
 		for _, point := range c.Points {
@@ -104,14 +93,8 @@ func TestCurveEqualsTheFold(t *testing.T) {
 			}
 		}
 		r.Curve, r.ConversionWindow = false, &schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}
-		whole, err := plan.New(r, owned)
-		if err != nil {
-			fatal(t, err)
-		}
-		last, err := e.ComputeReport(t.Context(), whole)
-		if err != nil {
-			fatal(t, err)
-		}
+		whole := must.Get(plan.New(r, owned))(t)
+		last := must.Get(e.ComputeReport(t.Context(), whole))(t)
 		for i, v := range last.Variations {
 			at := c.Points[r.CurveDays-1].Variations[i]
 			if got, want := fmt.Sprint(deref(at.Value)), fmt.Sprint(deref(v.Metrics.EstimateOf(p.Metric).Value)); got != want {
@@ -177,9 +160,7 @@ func TestNoveltyIsFound(t *testing.T) {
 				events = append(events, e)
 			}
 		}
-		if err := schema.InsertEvents(t.Context(), x.conn, events, firstDay.AddDate(0, 0, 45)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, schema.InsertEvents(t.Context(), x.conn, events, firstDay.AddDate(0, 0, 45)))
 		x.refresh()
 		report := x.report(func(r *query.Request) { r.Scorecard, r.Curve = true, true })
 		n := report.Curve.Novelty[0]

@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -44,10 +45,7 @@ const dailyVisitors = 500
 func newTrial(t *testing.T, first time.Time) *trial {
 	t.Helper()
 	conn := schematest.OpenMigrated(t)
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn, nil)}
 	x.campaign = catalogue.Campaign{
 		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
@@ -67,9 +65,7 @@ func (x *trial) apply() {
 		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}, {ID: 2, WebsiteID: 1, Name: "Signup"}},
 		Campaigns: []catalogue.Campaign{x.campaign},
 	}
-	if _, err := x.catalogue.ApplyFile(x.t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
-		x.t.Fatal(err)
-	}
+	must.Get(x.catalogue.ApplyFile(x.t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false))(x.t)
 }
 
 // day stores a day, and folds it.
@@ -83,9 +79,7 @@ func (x *trial) day(day int, converted ...int) {
 func (x *trial) refresh() {
 	x.t.Helper()
 	for _, r := range []*facts.Refresher{x.refresher, x.other.facts.Shards[0]} {
-		if _, err := r.RefreshFacts(x.t.Context()); err != nil {
-			x.t.Fatal(err)
-		}
+		must.Get(r.RefreshFacts(x.t.Context()))(x.t)
 	}
 }
 
@@ -114,9 +108,7 @@ func (x *trial) store(day int, converted ...int) {
 			return schema.InsertEvents(ctx, x.conn, events, at.Add(22*time.Hour))
 		}
 	}
-	if err := write(x.t.Context(), events); err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, write(x.t.Context(), events))
 }
 
 // report returns a report that is equal in another process.
@@ -132,14 +124,8 @@ func (x *trial) report(change func(*query.Request)) *result.Report {
 // reportOf returns the report of a plan, see report.
 func (x *trial) reportOf(p *plan.Plan) *result.Report {
 	x.t.Helper()
-	got, err := x.engine.ComputeReport(x.t.Context(), p)
-	if err != nil {
-		fatal(x.t, err)
-	}
-	other, err := x.other.ComputeReport(x.t.Context(), p)
-	if err != nil {
-		fatal(x.t, err)
-	}
+	got := must.Get(x.engine.ComputeReport(x.t.Context(), p))(x.t)
+	other := must.Get(x.other.ComputeReport(x.t.Context(), p))(x.t)
 	other.GeneratedAt = got.GeneratedAt
 	if g, w := inJSON(x.t, got), inJSON(x.t, other); g != w {
 		at := 0
@@ -154,10 +140,7 @@ func (x *trial) reportOf(p *plan.Plan) *result.Report {
 
 func inJSON(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(v))(t)
 	return string(text)
 }
 
@@ -343,17 +326,9 @@ func TestRecordedHarmStays(t *testing.T) {
 // recordAt records the looks that are mature at a time, and returns the number of rows.
 func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
 	t.Helper()
-	j, err := e.OpenJudgement(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now)
-	if err != nil {
-		fatal(t, err)
-	}
-	if err := j.AnalyzeLooks(t.Context()); err != nil {
-		fatal(t, err)
-	}
-	n, err := j.RecordLooks(t.Context(), now)
-	if err != nil {
-		fatal(t, err)
-	}
+	j := must.Get(e.OpenJudgement(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now))(t)
+	must.OK(t, j.AnalyzeLooks(t.Context()))
+	n := must.Get(j.RecordLooks(t.Context(), now))(t)
 	return n
 }
 
@@ -368,9 +343,7 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	x.apply()
 	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 10}}}}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
-	if _, err := x.catalogue.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	after, afterValue := x.report(nil), x.report(value)
 	if after.SignificanceLevel != 95 || after.Methodology != catalogue.Frequentist || x.decided(after) != x.decided(before) {
 		t.Errorf("level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
@@ -383,10 +356,7 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
 	}
 	p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1})
-	version, err := x.engine.ReadVersion(t.Context(), p.Subject)
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(x.engine.ReadVersion(t.Context(), p.Subject))(t)
 	status, err := x.engine.ComputeStatus(t.Context(), p, version)
 	if err != nil || !slices.Contains(status.Health, "PLAN_CHANGED") {
 		t.Errorf("status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
@@ -401,18 +371,13 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 		t.Helper()
 		widget := catalogue.Widget{ID: 7, WebsiteID: 1, Name: "Popup", Type: "popup", PrimaryGoalID: 1, Experiments: []catalogue.Experiment{experiment}}
 		site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}, Widgets: []catalogue.Widget{widget}}
-		if _, err := x.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(x.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false))(t)
 	}
 	apply()
 	report := func() *result.Report {
 		t.Helper()
 		x.refresh()
-		r, err := x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4}))
-		if err != nil {
-			fatal(t, err)
-		}
+		r := must.Get(x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4})))(t)
 		return r
 	}
 	experiment.PlannedDays = 28
@@ -427,9 +392,7 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 			})
 		}
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, x.writer.WriteEvents(t.Context(), events))
 	before := report()
 	experiment.PlannedDays, experiment.PrimaryMetric = 7, "value"
 	apply()
@@ -461,9 +424,7 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 		other.EventID = 3*i + 2
 		events = append(events, view, goal, other)
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, x.writer.WriteEvents(t.Context(), events))
 	x.refresh()
 	series := func(r *query.Request) {
 		r.Metric, r.Interval, r.Cap, r.Filters.ZScore = query.ValuePerVisitor, query.Daily, &schema.Cap{Percentile: 90}, 1
@@ -475,10 +436,7 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 				for _, change := range changes {
 					change(&r)
 				}
-				got, err := of.ComputeReport(t.Context(), planOf(t, of, r))
-				if err != nil {
-					fatal(t, err)
-				}
+				got := must.Get(of.ComputeReport(t.Context(), planOf(t, of, r)))(t)
 				return got
 			}
 			whole := reportOf(series)

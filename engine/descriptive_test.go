@@ -7,6 +7,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -51,9 +52,7 @@ func TestAutomatedVisitorsAreNamed(t *testing.T) {
 				events = append(events, e)
 			}
 		}
-		if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, x.writer.WriteEvents(t.Context(), events))
 		x.refresh()
 		return x.report(nil)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -26,10 +27,7 @@ func TestEstimatePlans(t *testing.T) {
 		traffic.TrafficAllocation = 100
 		owned.Campaigns[1] = traffic
 		owned.Campaigns[c.ID] = catalogue.LiveCampaign{Campaign: c}
-		all, err := x.engine.EstimatePlans(t.Context(), &owned, []int64{c.ID})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(x.engine.EstimatePlans(t.Context(), &owned, []int64{c.ID}))(t)
 		found := all[c.ID]
 		if found == nil {
 			return 0, 0, 0

@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 // fold computes the counts of a report directly from the definitions, with plain loops over the events of each visitor.
@@ -66,14 +67,9 @@ func (x *reportQuery) ofAll() *reportQuery {
 // prepareQuery folds what waits, and returns the query of a request.
 func prepareQuery(t *testing.T, e *Engine, r query.Request) *reportQuery {
 	t.Helper()
-	if _, err := e.facts.AwaitNoted(t.Context()); err != nil {
-		fatal(t, err)
-	}
+	must.Get(e.facts.AwaitNoted(t.Context()))(t)
 	p := e.AsOfFirstView(planOf(t, e, r))
-	stored, err := e.facts.StoredEvents(t.Context(), p.Subject)
-	if err != nil {
-		fatal(t, err)
-	}
+	stored := must.Get(e.facts.StoredEvents(t.Context(), p.Subject))(t)
 	return &reportQuery{Plan: p, Store: e.facts.Store, Stored: stored}
 }
 

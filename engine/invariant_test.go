@@ -11,6 +11,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/worlds"
 )
 
@@ -21,23 +22,14 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	events, file := w.Events(1, 500), w.File(1)
 	filled := func(batches [][]schema.Event) *Engine {
 		conn := schematest.OpenMigrated(t)
-		c, err := catalogue.Open(t.Context(), conn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(catalogue.Open(t.Context(), conn))(t)
+		must.Get(c.ApplyFile(t.Context(), file, false))(t)
 		writer := ingest.NewWriter(conn, nil)
 		for _, batch := range batches {
-			if err := writer.WriteEvents(t.Context(), slices.Clone(batch)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, writer.WriteEvents(t.Context(), slices.Clone(batch)))
 		}
 		e, r := openEngine(conn, c)
-		if _, err := r.RefreshFacts(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.RefreshFacts(t.Context()))(t)
 		return e
 	}
 	shuffled := append(slices.Clone(events), events[100:300]...)
@@ -45,15 +37,9 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	one, other := filled([][]schema.Event{events}), filled(slices.Collect(slices.Chunk(shuffled, 37)))
 	answer := func(e *Engine, r query.Request) string {
 		t.Helper()
-		results, err := e.ComputeReport(t.Context(), planOf(t, e, r))
-		if err != nil {
-			fatal(t, err)
-		}
+		results := must.Get(e.ComputeReport(t.Context(), planOf(t, e, r)))(t)
 		results.GeneratedAt, results.DataThrough = time.Time{}, nil
-		text, err := json.Marshal(results)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(results))(t)
 		return string(text)
 	}
 	for range 12 {
@@ -70,19 +56,11 @@ func TestSlicesMergeToTheTotal(t *testing.T) {
 	w := worlds.New(9)
 	conn := schematest.OpenMigrated(t)
 	newStored(t, conn, w.Events(1, 600))
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.ApplyFile(t.Context(), w.File(1), false); err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
+	must.Get(c.ApplyFile(t.Context(), w.File(1), false))(t)
 	e, _ := openEngine(conn, c)
 	for _, dimension := range query.Dimensions {
-		results, err := e.ComputeReport(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Dimension: query.Dimension(dimension)}))
-		if err != nil {
-			fatal(t, err)
-		}
+		results := must.Get(e.ComputeReport(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Dimension: query.Dimension(dimension)})))(t)
 		for i, v := range results.Variations {
 			var visitors, views, goals int64
 			value := amounts(0)

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -66,9 +67,7 @@ func (x *trial) storeViews(n int, from, accepted time.Time) {
 			VisitorID: x.ids, VariationID: int64(i % 2), Kind: schema.KindView,
 		})
 	}
-	if err := schema.InsertEvents(x.t.Context(), x.conn, events, accepted); err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, schema.InsertEvents(x.t.Context(), x.conn, events, accepted))
 }
 
 // TestStrayViewsDoNotMoveTheLooks stores views with wrong clocks, and backlogs, before and after the first look.
@@ -157,9 +156,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 			}
 			visitors = append(visitors, v)
 		}
-		if err := x.writer.WriteEvents(t.Context(), all); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, x.writer.WriteEvents(t.Context(), all))
 		x.refresh()
 		before := x.report(nil)
 		looks := before.Looks[:3] // goals go on in the fourth week
@@ -180,9 +177,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 				t.Errorf("large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
 			}
 		}
-		if err := x.writer.WriteEvents(t.Context(), late); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, x.writer.WriteEvents(t.Context(), late))
 		x.refresh()
 		after := x.report(nil)
 		if got, want := inJSON(t, after.Looks[:3]), inJSON(t, looks); got != want {
@@ -219,9 +214,7 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 			}
 		}
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, x.writer.WriteEvents(t.Context(), events))
 	x.refresh()
 	for _, bayesian := range []bool{false, true} {
 		for _, metric := range []query.Metric{query.GoalConversionRate, query.ValuePerVisitor} {
@@ -250,10 +243,7 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 // computeOf returns the report of a plan as it is, without the state at the first view.
 func computeOf(t *testing.T, e *Engine, p *plan.Plan) *result.Report {
 	t.Helper()
-	r, err := e.computeReport(t.Context(), p, Version{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(e.computeReport(t.Context(), p, Version{}))(t)
 	return r
 }
 
@@ -262,9 +252,7 @@ func TestAWeekWithoutVisitorsKeepsTheLastLook(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 75})
 	goal := schema.Event{EventID: 1, Time: firstDay.AddDate(0, 0, 18), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 1, Kind: schema.KindGoal, GoalID: 1}
-	if err := x.writer.WriteEvents(t.Context(), []schema.Event{goal}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, x.writer.WriteEvents(t.Context(), []schema.Event{goal}))
 	x.refresh()
 	r := x.report(func(r *query.Request) { r.Scorecard = true })
 	if n := len(r.Looks); n != 3 || r.Looks[1].Variations[0].Reason != stats.ReasonNoNewVisitors {

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 )
 
 func may(day int) time.Time { return time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC) }
@@ -29,10 +30,7 @@ func TestDatesBeginAtMidnightOfTheWebsite(t *testing.T) {
 		{"Asia/Amman", "2021-10-29", "2021-10-28T21:00:00Z", "2021-10-29T22:00:00Z"},        // midnight twice
 		{"Asia/Beirut", "2021-10-31", "2021-10-30T22:00:00Z", "2021-10-31T22:00:00Z"},       // 23:00 of the day before twice
 	} {
-		r, err := query.ParseReport(query.CampaignResults, "filters[dateFrom]="+test.date+"&filters[dateTo]="+test.date)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(query.ParseReport(query.CampaignResults, "filters[dateFrom]="+test.date+"&filters[dateTo]="+test.date))(t)
 		zone, err := time.LoadLocation(test.zone)
 		if err == nil {
 			err = r.Filters.ResolveDates(zone)
@@ -47,10 +45,7 @@ func TestDatesBeginAtMidnightOfTheWebsite(t *testing.T) {
 			}
 		}
 	}
-	r, err := query.ParseReport(query.CampaignResults, "filters[dateFrom]=2026-05-02&filters[dateTo]=2026-05-01T23:00:00Z")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(query.ParseReport(query.CampaignResults, "filters[dateFrom]=2026-05-02&filters[dateTo]=2026-05-01T23:00:00Z"))(t)
 	east, west := r.Filters, r.Filters
 	if err := east.ResolveDates(time.FixedZone("", 2*60*60)); err != nil {
 		t.Error(err)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -23,6 +22,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 )
@@ -201,12 +201,8 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 		kept = withoutAutomated(events, r.MaxVisitorEvents-1)
 	}
 	for part := range slices.Chunk(events, 1+len(events)/3) {
-		if err := schema.InsertEvents(t.Context(), conn, part, accepted.Add(time.Duration(inserts.Add(1))*time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.RefreshFacts(t.Context()); err != nil {
-			fatal(t, err)
-		}
+		must.OK(t, schema.InsertEvents(t.Context(), conn, part, accepted.Add(time.Duration(inserts.Add(1))*time.Millisecond)))
+		must.Get(r.RefreshFacts(t.Context()))(t)
 	}
 	return stored{e, kept}
 }
@@ -214,10 +210,7 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 // read returns the rows of a plan, and its query with the bounds and the limit that the store has found.
 func (in stored) read(t worlds.TB, x *reportQuery) (*reportQuery, *moments.Rows) {
 	t.Helper()
-	found, err := in.engine.facts.ReadRows(t.Context(), x.Question)
-	if err != nil {
-		fatal(t, err)
-	}
+	found := must.Get(in.engine.facts.ReadRows(t.Context(), x.Question))(t)
 	bounded := *x
 	bounded.Stored.Ingested, bounded.Stored.Newest = found.Through, found.Newest
 	bounded.Outliers = found.Outliers
@@ -228,10 +221,7 @@ func (in stored) read(t worlds.TB, x *reportQuery) (*reportQuery, *moments.Rows)
 // compareWithFold compares the answer with the fold.
 func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, r query.Request) {
 	t.Helper()
-	plan, err := plan.New(r, owned)
-	if err != nil {
-		fatal(t, err)
-	}
+	plan := must.Get(plan.New(r, owned))(t)
 	x, found := in.read(t, &reportQuery{Plan: plan, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
 	if x.Outliers != nil {
 		compareOutliers(t, x, in.events)
@@ -247,9 +237,7 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	compareGoals(t, in, x.Plan)
 	results := result.New(plan, found, nil)
 	compareStatistics(t, plan, results, foldPlainly(x, in.events))
-	if results.Series, err = in.engine.computeSeries(t.Context(), x.Plan, found); err != nil {
-		fatal(t, err)
-	}
+	results.Series = must.Get(in.engine.computeSeries(t.Context(), x.Plan, found))(t)
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%+v", err, plan)
 	}
@@ -267,21 +255,12 @@ func compareGoals(t worlds.TB, in stored, p *plan.Plan) {
 	}
 	goals := []plan.GoalWindow{p.Goal(), {GoalID: 2, Window: p.ConversionWindow}, {GoalID: 1}, {GoalID: 0}}
 	for _, text := range []string{"2h", "2h..9h"} {
-		window, err := schema.ParseConversionWindow(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		window := must.Get(schema.ParseConversionWindow(text))(t)
 		goals = append(goals, plan.GoalWindow{GoalID: 1, Window: window}, plan.GoalWindow{GoalID: 2, Window: window})
 	}
-	found, err := in.engine.facts.ReadGoals(t.Context(), p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals))
-	if err != nil {
-		fatal(t, err)
-	}
+	found := must.Get(in.engine.facts.ReadGoals(t.Context(), p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals)))(t)
 	for i, goal := range goals {
-		alone, err := in.engine.facts.ReadRows(t.Context(), p.AboutGoal(goal).Question)
-		if err != nil {
-			fatal(t, err)
-		}
+		alone := must.Get(in.engine.facts.ReadRows(t.Context(), p.AboutGoal(goal).Question))(t)
 		if got, want := written(t, found[i].Whole), written(t, alone.Whole); got != want {
 			t.Errorf("goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, p)
 		}
@@ -291,10 +270,7 @@ func compareGoals(t worlds.TB, in stored, p *plan.Plan) {
 // compareDistribution compares the numbers of goal events by their value with the values that the fold counted.
 func compareDistribution(t worlds.TB, in stored, x *reportQuery) {
 	t.Helper()
-	steps, err := in.engine.facts.ReadDistribution(t.Context(), x.Question, result.ValueBins())
-	if err != nil {
-		fatal(t, err)
-	}
+	steps := must.Get(in.engine.facts.ReadDistribution(t.Context(), x.Question, result.ValueBins()))(t)
 	values, left := foldPlainly(x, in.events)[all].goals, 0
 	for _, v := range x.Variations {
 		left += len(values[v.ID])
@@ -400,10 +376,7 @@ func compareVariations(t worlds.TB, where string, got, want []result.VariationRe
 
 func written(t worlds.TB, value any) string {
 	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		fatal(t, err)
-	}
+	text := must.Get(json.Marshal(value))(t)
 	return string(text)
 }
 
@@ -493,16 +466,6 @@ func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []s
 	}
 }
 
-// fatal ends the test with the error of the store.
-func fatal(tb worlds.TB, err error) {
-	tb.Helper()
-	var refused *source.StoreError
-	if errors.As(err, &refused) {
-		tb.Fatalf("%v: %v", err, errors.Unwrap(err))
-	}
-	tb.Fatal(err)
-}
-
 // readable omits variations without visitors and formats big integers.
 func readable(sums map[[2]int64]moments.Moments) map[[2]int64]string {
 	texts := map[[2]int64]string{}
@@ -524,9 +487,6 @@ func readable(sums map[[2]int64]moments.Moments) map[[2]int64]string {
 // planOf resolves a request.
 func planOf(tb testing.TB, e *Engine, r query.Request) *plan.Plan {
 	tb.Helper()
-	plan, err := e.PlanReport(r)
-	if err != nil {
-		fatal(tb, err)
-	}
+	plan := must.Get(e.PlanReport(r))(tb)
 	return plan
 }

@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
@@ -39,9 +40,7 @@ func TestScorecardEqualsReports(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, x.writer.WriteEvents(t.Context(), events))
 	x.refresh()
 	for i := range tier.Of(12, 60) {
 		asked := drawRequest(w, 1)
@@ -73,10 +72,7 @@ func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
 		if row.Goal != nil {
 			about.GoalID = row.Goal.ID
 		}
-		alone, err := x.engine.ComputeReport(x.t.Context(), planOf(x.t, x.engine, about))
-		if err != nil {
-			fatal(x.t, err)
-		}
+		alone := must.Get(x.engine.ComputeReport(x.t.Context(), planOf(x.t, x.engine, about)))(x.t)
 		for i, v := range unconcluded(alone.Variations) {
 			got := row.Variations[i]
 			estimate := map[query.Metric]result.Estimate{
@@ -118,9 +114,7 @@ func (x *trial) refunds(day int, converted ...int) {
 			})
 		}
 	}
-	if err := x.writer.WriteEvents(x.t.Context(), events); err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, x.writer.WriteEvents(x.t.Context(), events))
 }
 
 func scorecard(r *query.Request) { r.Scorecard = true }
@@ -312,9 +306,7 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 		Campaigns: []catalogue.Campaign{x.campaign},
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
-	if _, err := x.catalogue.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	x.weeks([]int{50, 80}, []int{50, 80})
 	var events []schema.Event
 	for visitor := range uint64(40) { // large orders of control
@@ -329,9 +321,7 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 			VisitorID: dailyVisitors*3 + 1 + visitor, Kind: schema.KindGoal, GoalID: 2, Value: 9_000 * int64(1+visitor), //nolint:gosec // small
 		})
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, x.writer.WriteEvents(t.Context(), events))
 	x.refresh()
 	looksOf := func(change func(*query.Request)) string {
 		x.engine, _ = openEngine(x.conn, x.catalogue) // has no kept results
@@ -359,9 +349,7 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 	}
 	without := secondary()
 	file.Accounts[0].Websites[0].Goals[1].ValueCap = &schema.Cap{Units: 20_000}
-	if _, err := x.catalogue.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	kept := secondary()
 	looksOf(scorecard) // with a new engine
 	if fresh := secondary(); kept != fresh || kept == without {

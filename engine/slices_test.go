@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -40,9 +41,7 @@ func (x *trial) devices(day int, mobile [2]int, converted, others [2]int) {
 			}
 		}
 	}
-	if err := x.writer.WriteEvents(x.t.Context(), events); err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, x.writer.WriteEvents(x.t.Context(), events))
 }
 
 func byDevice(r *query.Request) { r.Dimension = query.ByDevice }

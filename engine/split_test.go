@@ -21,6 +21,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
@@ -236,9 +237,7 @@ func causeOf(t worlds.TB, e *Engine, p *plan.Plan) *result.SplitCause {
 	t.Helper()
 	report := &result.Report{}
 	report.Checks.SampleRatio = &stats.SampleRatioCheck{Mismatch: true}
-	if err := e.addSplitCause(t.Context(), p, Version{}, report); err != nil {
-		fatal(t, err)
-	}
+	must.OK(t, e.addSplitCause(t.Context(), p, Version{}, report))
 	return report.Checks.SplitCause
 }
 
@@ -258,10 +257,7 @@ func TestSplitCauseEqualsTheFold(t *testing.T) {
 		if request.Operation == query.WidgetResults {
 			request.Operation = query.CampaignResults
 		}
-		p, err := plan.New(request, owned)
-		if err != nil {
-			fatal(t, err)
-		}
+		p := must.Get(plan.New(request, owned))(t)
 		if len(p.Variations) < 2 {
 			return
 		}
@@ -279,10 +275,7 @@ func TestSplitRegions(t *testing.T) {
 	owned.Campaigns[1] = catalogue.LiveCampaign{Campaign: catalogue.Campaign{
 		ID: 1, WebsiteID: 1, ControlShare: 50, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
 	}}
-	p, err := plan.New(query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}, owned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(plan.New(query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}, owned))(t)
 	found := map[string]int{}
 	worlds.Check(t, tier.Of(20, 1_000), func(t *rapid.T, r worlds.Rand) {
 		w, start := worlds.Of(r), worlds.Start.Truncate(24*time.Hour)
@@ -344,9 +337,7 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 			}
 		}
 		events = append(events, sent...)
-		if err := schema.InsertEvents(t.Context(), x.conn, sent, at.AddDate(0, 0, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, schema.InsertEvents(t.Context(), x.conn, sent, at.AddDate(0, 0, 1)))
 		x.refresh()
 	}
 	for day := range 9 {

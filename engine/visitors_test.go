@@ -19,6 +19,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
 )
@@ -37,10 +38,7 @@ func TestReportsEqualTheirVisitors(t *testing.T) {
 		if i%3 > 0 { // few visitors have the values of all filters
 			r.Filters.Lists, r.Filters.Texts = nil, nil
 		}
-		p, err := plan.New(r, owned)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(plan.New(r, owned))(t)
 		x, found := in.read(t, &reportQuery{Plan: p, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
 		visitors += compareVisitors(t, in.engine, x, found)
 		if t.Failed() {
@@ -57,13 +55,8 @@ func TestReportsEqualTheirVisitors(t *testing.T) {
 func compareVisitors(t worlds.TB, e *Engine, x *reportQuery, found *moments.Rows) int {
 	t.Helper()
 	var file bytes.Buffer
-	if err := e.writeVisitors(t.Context(), x.Question, &file); err != nil {
-		fatal(t, err)
-	}
-	visitors, err := parquet.Read[facts.Visitor](bytes.NewReader(file.Bytes()), int64(file.Len()))
-	if err != nil {
-		fatal(t, err)
-	}
+	must.OK(t, e.writeVisitors(t.Context(), x.Question, &file))
+	visitors := must.Get(parquet.Read[facts.Visitor](bytes.NewReader(file.Bytes()), int64(file.Len())))(t)
 	whole, sliced := map[moments.RowKey]*moments.Moments{}, map[moments.RowKey]*moments.Moments{}
 	for i := range visitors {
 		m := momentsOf(found, &visitors[i])
@@ -165,10 +158,7 @@ func TestVisitorsEndWithTheirReader(t *testing.T) {
 	in := newStored(t, schematest.OpenMigrated(t), w.Events(1, 300))
 	reader, writer := io.Pipe()
 	_ = reader.Close()
-	p, err := plan.New(query.Request{AccountID: 1, SubjectID: 1}, drawResources(w, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(plan.New(query.Request{AccountID: 1, SubjectID: 1}, drawResources(w, 1)))(t)
 	x := &reportQuery{Plan: p, Store: in.engine.facts.Store}
 	if err := in.engine.writeVisitors(t.Context(), x.Question, writer); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("%v, want the error of the writer", err)

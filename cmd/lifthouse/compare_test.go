@@ -12,19 +12,15 @@ import (
 
 	"lifthouse/engine/calculator"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/schematest/must"
 )
 
 // runCompare runs the command without a store.
 func runCompare(t *testing.T, stdin string, args ...string) (code int, out, complaints string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stdin")
-	if err := os.WriteFile(path, []byte(stdin), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(stdin), 0o600))
+	in := must.Get(os.Open(path))(t)
 	defer func() { _ = in.Close() }()
 	stdout, stderr := capture(t), capture(t)
 	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, dir: ".", args: append([]string{"compare"}, args...), getenv: func(string) string { return "" }}
@@ -47,9 +43,7 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 	var first, last calculator.Answer
 	var second calculator.Refusal
 	for i, body := range []any{&first, &second, &last} {
-		if err := json.Unmarshal([]byte(lines[i]), body); err != nil {
-			t.Fatalf("%s: %v", lines[i], err)
-		}
+		must.OK(t, json.Unmarshal([]byte(lines[i]), body), "%s", lines[i])
 	}
 	if first.Line != 1 || second.Line != 3 || last.Line != 5 {
 		t.Errorf("lines %d, %d, %d; want 1, 3, 5", first.Line, second.Line, last.Line)
@@ -251,9 +245,7 @@ variation  lift  100 % interval       p  verdict
 
 func TestCompareEndsWhileItWaits(t *testing.T) {
 	in, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer func() { _ = write.Close() }()
 	stdout, stderr := capture(t), capture(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -35,14 +36,9 @@ func (p *programme) effects() (campaigns [][]stats.PooledEffect) {
 
 // TestFitsEqualAQuadrature compares fits with integrals over the true effects.
 func TestFitsEqualAQuadrature(t *testing.T) {
-	text, err := os.ReadFile("testdata/programmes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/programmes.json"))(t)
 	var programmes []programme
-	if err := json.Unmarshal(text, &programmes); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &programmes))
 	check.Equal(t, len(programmes), 40, "programmes")
 	for i, p := range programmes {
 		f := NewFit(p.MDE, p.effects())

@@ -21,6 +21,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/worlds"
 )
 
@@ -46,9 +47,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func newWorldOn(t *testing.T, seed uint64, conn driver.Conn) *world {
 	t.Helper()
-	if _, err := schema.Migrate(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(schema.Migrate(t.Context(), conn))(t)
 	return &world{World: severalDays(seed), conn: conn, at: worlds.Start.AddDate(0, 1, 0)}
 }
 
@@ -81,9 +80,7 @@ func (w *world) send(t *testing.T, n int) (visitors []schema.Visitor, through in
 	for i := range events {
 		visitors = append(visitors, schema.Visitor{WebsiteID: events[i].WebsiteID, ID: events[i].VisitorID})
 	}
-	if err := schema.InsertEvents(t.Context(), w.conn, events, w.at); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), w.conn, events, w.at))
 	return visitors, w.at.UnixMilli()
 }
 
@@ -130,10 +127,7 @@ func joined(a *schema.Attributes) string {
 func (w *world) check(t *testing.T) {
 	t.Helper()
 	want := w.wanted()
-	stored, err := facts.ReadAll(t.Context(), w.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must.Get(facts.ReadAll(t.Context(), w.conn))(t)
 	if changes := fold.AppendChanges(nil, stored, want); len(changes) > 0 {
 		t.Fatalf("%d of %d rows differ, such as %+v", len(changes), len(want), changes[0])
 	}
@@ -150,10 +144,7 @@ func (w *world) checkSums(t *testing.T) {
 		}
 		cells.AddRows(want[from:to], 1, false)
 	}
-	found, err := facts.ReadAllCells(t.Context(), w.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(facts.ReadAllCells(t.Context(), w.conn))(t)
 	for key, cell := range cells {
 		if found[key] == nil || found[key].Sums != cell.Sums || found[key].Newest < cell.Newest {
 			t.Fatalf("cell %+v: %v, want %v", key, found[key], cell)
@@ -196,9 +187,7 @@ func refresh(t *testing.T, r *facts.Refresher, through int64) {
 func merge(t *testing.T, conn driver.Conn) {
 	t.Helper()
 	for _, table := range []string{"facts", "events"} {
-		if err := conn.Exec(context.WithoutCancel(t.Context()), "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.Exec(context.WithoutCancel(t.Context()), "OPTIMIZE TABLE "+table+" FINAL"))
 	}
 }
 
@@ -287,10 +276,7 @@ func TestScrubHeals(t *testing.T) {
 
 func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
 	t.Helper()
-	found, err := r.ScrubFacts(t.Context(), 0, math.MaxUint64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(r.ScrubFacts(t.Context(), 0, math.MaxUint64))(t)
 	return found
 }
 
@@ -338,9 +324,7 @@ func TestLostEventsAreReported(t *testing.T) {
 			for i := range before {
 				again = append(again, before[i].Event)
 			}
-			if err := schema.InsertEvents(t.Context(), w.conn, again, w.at); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, schema.InsertEvents(t.Context(), w.conn, again, w.at))
 			refresh(t, r, w.at.UnixMilli())
 			reported(0)
 			w.check(t)
@@ -354,17 +338,13 @@ func TestLostEventsAreReported(t *testing.T) {
 func countOf(t *testing.T, conn driver.Conn, statement string) int {
 	t.Helper()
 	var n uint64
-	if err := conn.QueryRow(t.Context(), statement).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.QueryRow(t.Context(), statement).Scan(&n))
 	return int(n) //nolint:gosec // few
 }
 
 func execute(t *testing.T, conn driver.Conn, statement string) {
 	t.Helper()
-	if err := conn.Exec(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Exec(t.Context(), statement))
 }
 
 // TestAutomatedVisitors checks that later events of automated visitors are not read, and that a restart, an erasure, a
@@ -398,9 +378,7 @@ func TestAutomatedVisitors(t *testing.T) {
 	var one schema.Visitor
 	row := w.conn.QueryRow(t.Context(), "SELECT website_id, visitor_id FROM facts WHERE grain = 'visitor' GROUP BY ALL "+
 		"HAVING sumIf(sign, endsWith(variation, '!')) > 1 LIMIT 1")
-	if err := row.Scan(&one.WebsiteID, &one.ID); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, row.Scan(&one.WebsiteID, &one.ID))
 	refresh(t, r, w.at.UnixMilli())
 	n := reading.events
 	for range 3 {
@@ -420,9 +398,7 @@ func TestAutomatedVisitors(t *testing.T) {
 	w.check(t)                                // the visitor counts again
 	for _, w.most = range []int{5, 1000, 8} { // another limit
 		r = open(true)
-		if _, err := r.OpenFacts(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.OpenFacts(t.Context()))(t)
 		scrub(t, r)
 		w.check(t)
 	}
@@ -451,9 +427,7 @@ func (w *world) sendGoal(t *testing.T, of schema.Visitor) {
 	t.Helper()
 	w.at = w.at.Add(time.Minute)
 	e := schema.Event{WebsiteID: of.WebsiteID, VisitorID: of.ID, EventID: uint64(w.at.UnixMilli()), Time: w.at, Kind: schema.KindGoal, Subject: schema.SubjectNone, GoalID: 1}
-	if err := schema.InsertEvents(t.Context(), w.conn, []schema.Event{e}, w.at); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), w.conn, []schema.Event{e}, w.at))
 	w.all = append(w.all, acceptedEvent{e, w.at.UnixMilli()})
 }
 
@@ -474,9 +448,7 @@ func (c *countedReads) Query(ctx context.Context, statement string, args ...any)
 func (w *world) erase(t *testing.T, r *facts.Refresher, v schema.Visitor) {
 	t.Helper()
 	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.WebsiteID, v.ID))
-	if err := r.EraseVisitors(t.Context(), []schema.Visitor{v}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.EraseVisitors(t.Context(), []schema.Visitor{v}))
 	var left uint64
 	if err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left); err != nil || left > 0 {
 		t.Errorf("%d rows are left, %v", left, err)
@@ -510,9 +482,7 @@ func race(t *testing.T, through int64, refreshers ...*facts.Refresher) {
 			return err
 		})
 	}
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, all.Wait())
 }
 
 // TestRebuild deletes the facts and folds all events again, on an embedded store and on a server, which know the tokens
@@ -547,15 +517,9 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	refresh(t, other, through)
 	subjects := slices.SortedFunc(maps.Keys(one.AllCounters()), schema.Subject.Compare)
 	dropped, visitor := subjects[0], schema.Visitor{WebsiteID: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
-	if err := other.DropSubjects(t.Context(), []schema.Subject{dropped}); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.EraseVisitors(t.Context(), []schema.Visitor{visitor}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := one.OpenFacts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.DropSubjects(t.Context(), []schema.Subject{dropped}))
+	must.OK(t, other.EraseVisitors(t.Context(), []schema.Visitor{visitor}))
+	must.Get(one.OpenFacts(t.Context()))(t)
 	for _, subject := range subjects {
 		if got, want := one.SubjectCounters(subject), other.SubjectCounters(subject); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", subject, got, want)
@@ -573,9 +537,7 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	left := math.MaxInt
 	paused := schematest.PausedConn{Conn: w.conn, Left: &left, Paused: make(chan struct{}), Resume: make(chan struct{})}
 	r := facts.NewRefresher(paused, true)
-	if err := r.RefreshNoted(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.RefreshNoted(t.Context()))
 	w.send(t, 30)
 	r.NoteEvents(w.at)
 	left = 5 // last acceptance, visitors, events, what is stored, then the insert
@@ -593,9 +555,7 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 		return err
 	})
 	close(paused.Resume)
-	if err := refreshes.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, refreshes.Wait())
 	if r.LastUnfoldedTime() != 0 {
 		t.Error("stored events wait")
 	}
@@ -634,9 +594,7 @@ func TestReportsDoNotWaitLong(t *testing.T) {
 	conn.Held <- schematest.ErrFull // the first failure has ended
 	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.DiskFull})
 	close(conn.Held)
-	if err := r.FoldAccepted(t.Context(), func(int, int) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.FoldAccepted(t.Context(), func(int, int) {}))
 	says(moments.Waiting{})
 	w.check(t)
 	stop()
@@ -662,9 +620,7 @@ func TestNotedEventsAreFolded(t *testing.T) {
 			}
 			left = math.MaxInt
 		}
-		if err := r.RefreshNoted(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, r.RefreshNoted(t.Context()))
 		if r.LastUnfoldedTime() != 0 {
 			t.Error("folded events wait")
 		}
@@ -675,9 +631,7 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	_, through := w.send(t, 30)
 	refresh(t, r, through) // includes the last events, which are noted only now
 	r.NoteEvents(at)
-	if err := r.RefreshNoted(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.RefreshNoted(t.Context()))
 	w.check(t)
 	if now, err := r.StoredPosition(t.Context()); err != nil || now.Through != through {
 		t.Errorf("%+v, %v; want events until %d", now, err, through)
@@ -702,9 +656,7 @@ func TestTiesOfCopies(t *testing.T) {
 				both = [2][]schema.Event{slices.Concat(both[0], both[1])}
 			}
 			for _, events := range both[:inserts] {
-				if err := schema.InsertEvents(t.Context(), w.conn, events, w.at); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, schema.InsertEvents(t.Context(), w.conn, events, w.at))
 			}
 			r := facts.NewRefresher(w.conn, false)
 			refresh(t, r, w.at.UnixMilli())

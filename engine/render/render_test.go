@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
 
@@ -29,9 +30,7 @@ const comparison = `{"metric":"binary","significanceLevel":95,"looks":[{"days":2
 func drawn(t *testing.T, line string, s Screen) string {
 	t.Helper()
 	input, err := calculator.ParseInput([]byte(line))
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
+	must.OK(t, err, "%s", line)
 	return Comparison(input.ComputeAnswer(), s)
 }
 
@@ -81,17 +80,11 @@ func TestTableHoldsAnything(t *testing.T) {
 			}
 			variations[i] = v
 		}
-		line, err := json.Marshal(map[string]any{
+		line := must.Get(json.Marshal(map[string]any{
 			"metric": metric, "variations": variations,
 			"significanceLevel": []int{80, 90, 95, 100}[r.IntN(4)], "methodology": []string{"frequentist", "bayesian"}[r.IntN(2)],
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		input, err := calculator.ParseInput(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
+		input := must.Get(calculator.ParseInput(line))(t)
 		answer := input.ComputeAnswer()
 		for _, width := range []int{80, 120} {
 			for row := range strings.Lines(Comparison(answer, Screen{Width: width})) {
@@ -106,14 +99,9 @@ func TestTableHoldsAnything(t *testing.T) {
 // results returns a recorded report by device.
 func results(t *testing.T) *result.Report {
 	t.Helper()
-	text, err := os.ReadFile("testdata/by_device.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/by_device.json"))(t)
 	var r result.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &r))
 	return &r
 }
 
@@ -173,14 +161,8 @@ func TestReportsNameTheirView(t *testing.T) {
 	if got := ReportSubtitle(r); !strings.Contains(got, want) {
 		t.Errorf("the subtitle is %q, want %q", got, want)
 	}
-	text, err := CSV(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(CSV(r))(t)
+	rows := must.Get(csv.NewReader(bytes.NewReader(text)).ReadAll())(t)
 	const filters = `{"device":["mobile",""],"goalValue":2.5,"utmSource":"a*"}`
 	if at := slices.Index(rows[0], "filters"); at < 0 || at > 10 || rows[1][at] != filters {
 		t.Errorf("the column filters is %d:\n%s", at, text)
@@ -208,10 +190,7 @@ func TestWideNamesAreAligned(t *testing.T) {
 
 // TestAxisIsThatOfThePage checks examples with which the page's scale.js is tested, too.
 func TestAxisIsThatOfThePage(t *testing.T) {
-	text, err := os.ReadFile("../testdata/formats.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../testdata/formats.json"))(t)
 	var examples struct {
 		Scale []struct{ Numbers, Ticks []float64 }
 	}
@@ -229,13 +208,10 @@ func TestAxisIsThatOfThePage(t *testing.T) {
 // TestScorecardCSVNamesTheReport checks that a row of a scorecard, which has a goal and a window of its own, also has those
 // of the report.
 func TestScorecardCSVNamesTheReport(t *testing.T) {
-	text, err := CSV(&result.Report{
+	text := must.Get(CSV(&result.Report{
 		Goal: &result.GoalName{ID: 3, Name: "Purchase"}, ConversionWindow: &result.AgeRange{From: "0h", To: "168h", Source: "request"},
 		Scorecard: []*result.ScorecardRow{{Goal: &result.GoalName{ID: 4, Name: "Support"}, Variations: []result.ScorecardVariation{{ID: 1}}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%v, %v", rows, err)

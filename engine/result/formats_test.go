@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/wording"
+	"lifthouse/schema/schematest/must"
 )
 
 // formatExamples are in testdata/formats.json. The dashboard has the same formats and tests them with the same file
@@ -33,14 +34,9 @@ type formatExamples struct {
 }
 
 func TestFormatsOfSharedExamples(t *testing.T) {
-	text, err := os.ReadFile("../testdata/formats.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../testdata/formats.json"))(t)
 	var examples formatExamples
-	if err := json.Unmarshal(text, &examples); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &examples))
 	count := 0
 	check := func(format string, input any, got, want any) {
 		t.Helper()

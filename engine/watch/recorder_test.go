@@ -17,6 +17,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -52,10 +53,7 @@ func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
 func newPastOfGoal(t *testing.T, goal catalogue.Goal, change func(*catalogue.Campaign)) *past {
 	t.Helper()
 	conn := schematest.OpenMigrated(t)
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	p := &past{t: t, conn: conn, catalogue: c, first: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)}
 	p.campaign = catalogue.Campaign{
 		ID: 2, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
@@ -70,9 +68,7 @@ func newPastOfGoal(t *testing.T, goal catalogue.Goal, change func(*catalogue.Cam
 		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{goal}, Campaigns: []catalogue.Campaign{p.campaign},
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
-	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	p.server = p.newServer(outbox.New(conn))
 	return p
 }
@@ -81,9 +77,7 @@ func newPastOfGoal(t *testing.T, goal catalogue.Goal, change func(*catalogue.Cam
 func (p *past) newServer(box *outbox.Outbox) *server {
 	p.t.Helper()
 	shards := facts.Shards{facts.NewRefresher(p.conn, false)}
-	if err := shards.OpenFacts(p.t.Context()); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, shards.OpenFacts(p.t.Context()))
 	e := engine.New(p.conn, p.catalogue, source.DefaultLimits, shards)
 	return &server{e, shards, box, watch.NewRecorder(e, p.catalogue, box)}
 }
@@ -95,9 +89,7 @@ func (p *past) restart() *server { return p.newServer(outbox.New(p.conn)) }
 func (p *past) arrive(day int, visitors []int, converted ...int) {
 	p.t.Helper()
 	accepted := p.first.AddDate(0, 0, day).Add(23 * time.Hour)
-	if err := schema.InsertEvents(p.t.Context(), p.conn, p.eventsOf(day, visitors, converted...), accepted); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, schema.InsertEvents(p.t.Context(), p.conn, p.eventsOf(day, visitors, converted...), accepted))
 }
 
 func (p *past) eventsOf(day int, visitors []int, converted ...int) (events []schema.Event) {
@@ -122,9 +114,7 @@ func (p *past) eventsOf(day int, visitors []int, converted ...int) (events []sch
 // state.
 func (p *past) pass(by *server, day, hour int) []string {
 	p.t.Helper()
-	if err := by.facts.RefreshFacts(p.t.Context()); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, by.facts.RefreshFacts(p.t.Context()))
 	before := p.messages()
 	by.recorder.RecordDue(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour))
 	var written []string
@@ -140,10 +130,7 @@ func (p *past) pass(by *server, day, hour int) []string {
 // messages returns all messages, the earliest first.
 func (p *past) messages() []outbox.Sent {
 	p.t.Helper()
-	all, err := outbox.New(p.conn).RecentMessages(p.t.Context(), 1, 0, 1000)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	all := must.Get(outbox.New(p.conn).RecentMessages(p.t.Context(), 1, 0, 1000))(p.t)
 	slices.Reverse(all)
 	return all
 }
@@ -151,10 +138,7 @@ func (p *past) messages() []outbox.Sent {
 // reportRuns reports the starts and stops up to a time, and returns the next planned one.
 func (p *past) reportRuns(now time.Time) time.Time {
 	p.t.Helper()
-	next, err := watch.ReportRuns(p.t.Context(), p.catalogue.Snapshot(), outbox.New(p.conn), now)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	next := must.Get(watch.ReportRuns(p.t.Context(), p.catalogue.Snapshot(), outbox.New(p.conn), now))(p.t)
 	return next
 }
 
@@ -204,10 +188,7 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 		want int // ends
 	}{{31, p.server, 0}, {32, p.server, 1}, {33, p.server, 1}, {33, p.restart(), 1}} {
 		p.pass(at.by, at.day, 1)
-		records, err := looks.ReadRecords(t.Context(), p.conn, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		ends := slices.DeleteFunc(slices.Clone(records), func(r looks.Record) bool { return r.Kind != looks.OfEnd })
 		if len(ends) != at.want || len(records) != 2+at.want {
 			t.Fatalf("day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
@@ -236,9 +217,7 @@ func TestImportedDecisionsAreNotReported(t *testing.T) {
 	for day := range 15 {
 		events = append(events, p.eventsOf(day, []int{500, 500}, 50, 80)...)
 	}
-	if err := schema.InsertEvents(t.Context(), p.conn, events, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), p.conn, events, time.Now()))
 	if got := p.pass(p.server, 30, 1); len(got) > 0 {
 		t.Errorf("%q", got)
 	}

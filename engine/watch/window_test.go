@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 // newWindowed declares a campaign whose primary goal 1 has a conversion window, and whose guardrail is the same goal
@@ -19,10 +20,7 @@ import (
 func newWindowed(t *testing.T, own, guardrail string) *past {
 	t.Helper()
 	windowOf := func(text string) *schema.ConversionWindow {
-		w, err := schema.ParseConversionWindow(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(schema.ParseConversionWindow(text))(t)
 		return &w
 	}
 	goal := catalogue.Goal{ID: 1, WebsiteID: 1, Name: "Purchase", ConversionWindow: windowOf(own)}
@@ -61,9 +59,7 @@ func (p *past) arriveLive(day int, all []liveVisitor) {
 			}
 		}
 	}
-	if err := schema.InsertEvents(p.t.Context(), p.conn, events, from.Add(24*time.Hour-time.Millisecond)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, schema.InsertEvents(p.t.Context(), p.conn, events, from.Add(24*time.Hour-time.Millisecond)))
 }
 
 // drawVisitors draws visitors of 20 days, who convert at once or within 12 days.
@@ -105,10 +101,7 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 			by = p.restart()
 		}
 		p.pass(by, day+1, 1)
-		records, err := looks.ReadRecords(t.Context(), p.conn, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		for _, r := range records {
 			key := fmt.Sprintf("%s %d within %s", r.Kind, r.Number, r.Window)
 			if _, known := recordedOn[key]; !known {
@@ -127,10 +120,7 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 	}
 
 	// The sums, counted one by one.
-	records, err := looks.ReadRecords(t.Context(), p.conn, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 	for _, r := range records {
 		if r.Kind != looks.OfLook {
 			continue
@@ -153,17 +143,12 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 
 	// A year later, today's events give the same looks.
 	owned := p.catalogue.Snapshot().AccountResources(1)
-	declared, err := plan.New(query.Request{AccountID: 1, SubjectID: 2}, owned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	declared := must.Get(plan.New(query.Request{AccountID: 1, SubjectID: 2}, owned))(t)
 	j, err := by.OpenJudgement(t.Context(), declared, p.first.AddDate(1, 0, 0))
 	if err == nil {
 		err = j.AnalyzeLooks(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, q := range []looks.Question{j.Looks.Primary, j.Looks.Guardrails[0].Question} {
 		if len(q.Rows) < 2 {
 			t.Errorf("%d looks", len(q.Rows))
@@ -185,10 +170,7 @@ func TestHarmDoesNotWaitForAWindow(t *testing.T) {
 			p.arrive(day, []int{500, 500}, 150, 60)
 			p.pass(p.server, day+1, 1)
 		}
-		records, err := looks.ReadRecords(t.Context(), p.conn, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		for _, r := range records {
 			found = append(found, fmt.Sprint(r.Kind, r.End, r.VariationID, *r.Upper))
 		}

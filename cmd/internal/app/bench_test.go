@@ -11,29 +11,23 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // BenchmarkLoneEvent measures the CPU time of a write of one event, and that of the refresh that folds it, into a store
 // with a campaign of 60,000 visitors.
 func BenchmarkLoneEvent(b *testing.B) {
 	conn := schematest.OpenMigrated(b)
-	c, err := catalogue.Open(b.Context(), conn)
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(b.Context(), conn))(b)
 	_, w, shards := enginetest.OpenWithFacts(b, conn, c)
 	simulated := population.SimpleCampaign{
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 60_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 28, Seed: 1,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
 	for part := range slices.Chunk(slices.Collect(simulated.GenerateEvents()), 100_000) {
-		if err := w.WriteEvents(b.Context(), part); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, w.WriteEvents(b.Context(), part))
 	}
-	if _, err := shards.AwaitNoted(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(shards.AwaitNoted(b.Context()))(b)
 	var writing, folding time.Duration
 	for written := uint64(1); b.Loop(); written++ {
 		event := schema.Event{
@@ -41,13 +35,9 @@ func BenchmarkLoneEvent(b *testing.B) {
 			SubjectID: 12, VisitorID: written, Kind: schema.KindView, Attributes: schema.Attributes{Device: "mobile"},
 		}
 		began := cpuTime(b)
-		if err := w.WriteEvents(b.Context(), []schema.Event{event}); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, w.WriteEvents(b.Context(), []schema.Event{event}))
 		stored := cpuTime(b)
-		if _, err := shards.AwaitNoted(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(shards.AwaitNoted(b.Context()))(b)
 		writing, folding = writing+stored-began, folding+cpuTime(b)-stored
 	}
 	b.ReportMetric(float64(writing.Microseconds())/float64(b.N), "write-cpu-µs/op")
@@ -58,8 +48,6 @@ func BenchmarkLoneEvent(b *testing.B) {
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

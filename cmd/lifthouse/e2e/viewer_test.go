@@ -244,9 +244,7 @@ func (v *viewer) choose(selector, value string) {
 func evaluated[T any](v *viewer, expression string) T {
 	v.Helper()
 	got, err := chromedp.Run(v.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		v.Fatalf("%s: %v", strings.SplitN(expression, "\n", 2)[0], err)
-	}
+	must.OK(v, err, "%s", strings.SplitN(expression, "\n", 2)[0])
 	return got
 }
 

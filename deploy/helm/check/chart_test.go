@@ -24,6 +24,8 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	strict "sigs.k8s.io/yaml"
+
+	"lifthouse/schema/schematest/must"
 )
 
 const (
@@ -153,10 +155,7 @@ func TestChart(t *testing.T) {
 			if _, err := runHelm(t, append([]string{"lint", "--strict", chart}, arguments(name)...)...); err != nil {
 				t.Error(err)
 			}
-			text, err := runHelm(t, append([]string{"template", release, chart, "--namespace", "results"}, arguments(name)...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(runHelm(t, append([]string{"template", release, chart, "--namespace", "results"}, arguments(name)...)...))(t)
 			m := decode(t, text)
 			if got := slices.Sorted(maps.Keys(m)); !slices.Equal(got, want) {
 				t.Errorf("rendered %q, want %q", got, want)
@@ -328,10 +327,7 @@ func checkProbes(t *testing.T, pod *core.PodSpec) {
 		case "LIFTHOUSE_TLS_CERT":
 			scheme = core.URISchemeHTTPS
 		case "LIFTHOUSE_DRAIN_DELAY", "LIFTHOUSE_DRAIN_TIMEOUT":
-			d, err := time.ParseDuration(env.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(time.ParseDuration(env.Value))(t)
 			drain += d
 		case "LIFTHOUSE_LISTEN":
 			if env.Value != fmt.Sprintf(":%d", c.Ports[0].ContainerPort) {
@@ -353,25 +349,17 @@ func checkProbes(t *testing.T, pod *core.PodSpec) {
 // imageUser returns the user of the Dockerfile.
 func imageUser(t *testing.T) int64 {
 	t.Helper()
-	text, err := os.ReadFile("../../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../Dockerfile"))(t)
 	var user int64
 	_, rest, _ := strings.Cut(string(text), "\nUSER ")
-	if _, err := fmt.Sscan(strings.ReplaceAll(rest, ":", " "), &user); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Sscan(strings.ReplaceAll(rest, ":", " "), &user))(t)
 	return user
 }
 
 // knownSettings returns the variables of the settings that docs/operations.md lists.
 func knownSettings(t *testing.T) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../docs/operations.md"))(t)
 	_, table, _ := strings.Cut(string(text), "| setting | default | meaning |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	known := map[string]bool{}
@@ -389,10 +377,7 @@ func knownSettings(t *testing.T) map[string]bool {
 
 // TestChartSetsValues checks that values arrive as the program reads them.
 func TestChartSetsValues(t *testing.T) {
-	text, err := runHelm(t, append([]string{"template", release, chart}, arguments("everything")...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(runHelm(t, append([]string{"template", release, chart}, arguments("everything")...)...))(t)
 	for _, want := range []string{
 		`name: LIFTHOUSE_QUERY_MEMORY` + "\n" + `              value: "4294967296"`,
 		`name: LIFTHOUSE_CORS_ORIGIN` + "\n" + `              value: "https://dash.example.com,https://shop.example.com"`,
@@ -404,10 +389,7 @@ func TestChartSetsValues(t *testing.T) {
 			t.Errorf("the manifests do not contain\n%s", want)
 		}
 	}
-	text, err = runHelm(t, append([]string{"template", release, chart}, arguments("embedded")...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(runHelm(t, append([]string{"template", release, chart}, arguments("embedded")...)...))(t)
 	for _, want := range []string{`value: embedded:/data/store`, `image: "lifthouse:v1.0.0-embedded"`, `value: "2147483648"`, `storageClassName: "fast"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the manifests do not contain\n%s", want)
@@ -441,16 +423,10 @@ func TestChartRejectsValues(t *testing.T) {
 // TestChartPrintsNotes renders the notes as the content of a manifest, because only a cluster prints them.
 func TestChartPrintsNotes(t *testing.T) {
 	copied := t.TempDir()
-	if err := os.CopyFS(copied, os.DirFS(chart)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(copied, "templates/NOTES.txt"), filepath.Join(copied, "notes.txt")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.CopyFS(copied, os.DirFS(chart)))
+	must.OK(t, os.Rename(filepath.Join(copied, "templates/NOTES.txt"), filepath.Join(copied, "notes.txt")))
 	manifest := "notes: |\n{{ tpl (.Files.Get \"notes.txt\") . | indent 2 }}\n"
-	if err := os.WriteFile(filepath.Join(copied, "templates/notes.yaml"), []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(copied, "templates/notes.yaml"), []byte(manifest), 0o600))
 	for name := range valueSets {
 		notes, err := runHelm(t, append([]string{"template", release, copied, "--show-only", "templates/notes.yaml"}, arguments(name)...)...)
 		if err != nil {

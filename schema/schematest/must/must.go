@@ -1,7 +1,12 @@
 // Package must ends tests whose steps fail.
 package must
 
-import "lifthouse/schema/schematest/check"
+import (
+	"errors"
+	"strings"
+
+	"lifthouse/schema/schematest/check"
+)
 
 // TB is a test, also one of rapid.
 type TB interface {
@@ -10,12 +15,17 @@ type TB interface {
 	FailNow()
 }
 
-// OK ends the test if err is not nil, with a text about it, which may have arguments.
+// OK ends the test if err is not nil, with a text about it, which may have arguments. The cause is named even if the
+// text of the error, which is for clients, does not name it.
 func OK(tb TB, err error, about ...any) {
 	tb.Helper()
-	if err != nil {
-		tb.Fatalf("%s%v", check.Text(about), err)
+	if err == nil {
+		return
 	}
+	if cause := errors.Unwrap(err); cause != nil && !strings.Contains(err.Error(), cause.Error()) {
+		tb.Fatalf("%s%v: %v", check.Text(about), err, cause)
+	}
+	tb.Fatalf("%s%v", check.Text(about), err)
 }
 
 // Equal ends the test if a value is not the wanted one.

@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 
@@ -178,9 +179,7 @@ func TestLooksConclude(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.store(0, 50, 60)
 	x.refresh()
-	if got, want := x.decided(x.report(nil)), "inconclusive TOO_EARLY"; got != want {
-		t.Errorf("on the first day: %q, want %q", got, want)
-	}
+	check.Equal(t, x.decided(x.report(nil)), "inconclusive TOO_EARLY", "on the first day")
 	design := stats.NewLookDesign(0.05, []float64{0.5, 0.5})
 	var points []stats.LookPoint
 	var visitors, control, treatment int64
@@ -207,9 +206,7 @@ func TestLooksConclude(t *testing.T) {
 			t.Errorf("look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		}
 		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]
-		if got := x.decided(r); got != wantStatus {
-			t.Errorf("after week %d: %q, want %q: %s", week+1, got, wantStatus, r.Conclusion.Text)
-		}
+		check.Equal(t, x.decided(r), wantStatus, "after week %d: %s", week+1, r.Conclusion.Text)
 	}
 	r := x.report(nil)
 	if want := "Green is better than Control: the goal conversion rate has a lift of +15.0 % (95 % interval "; !strings.HasPrefix(r.Conclusion.Text, want) || !strings.HasSuffix(r.Conclusion.Text, " at look 2 on 2026-03-16 with 14,000 visitors.") {
@@ -261,9 +258,7 @@ func TestReportsThatDescribe(t *testing.T) {
 func TestRecordedLooksStay(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 62})
-	if n := x.recordAt(t, x.engine, firstDay.AddDate(0, 0, 9)); n != 0 {
-		t.Errorf("%d rows of a look that ended before its first view was accepted", n)
-	}
+	check.Equal(t, x.recordAt(t, x.engine, firstDay.AddDate(0, 0, 9)), 0, "rows of a look that ended before its first view was accepted")
 	y := newTrial(t, time.Now().UTC().Truncate(24*time.Hour))
 	y.weeks([]int{50, 62})
 	end := y.first.AddDate(0, 0, 8)
@@ -271,13 +266,9 @@ func TestRecordedLooksStay(t *testing.T) {
 		now  time.Time
 		want int
 	}{{end.Add(23 * time.Hour), 0}, {end.Add(24 * time.Hour), 1}, {end.Add(25 * time.Hour), 0}} {
-		if n := y.recordAt(t, y.engine, test.now); n != test.want {
-			t.Errorf("%d rows at %s, want %d", n, test.now, test.want)
-		}
+		check.Equal(t, y.recordAt(t, y.engine, test.now), test.want, "rows at %s", test.now)
 	}
-	if n := y.recordAt(t, y.other, end.Add(26*time.Hour)); n != 0 {
-		t.Errorf("another engine wrote %d rows again", n)
-	}
+	check.Equal(t, y.recordAt(t, y.other, end.Add(26*time.Hour)), 0, "rows that another engine wrote again")
 	before := y.report(nil)
 	if len(before.Looks) != 1 || before.Looks[0].RecordedAt == nil || before.Looks[0].Variations[0].Recomputed != nil {
 		t.Fatalf("looks %s", inJSON(t, before.Looks))
@@ -315,9 +306,7 @@ func TestRecordedHarmStays(t *testing.T) {
 		x.store(day, 0, 400) // late events
 	}
 	x.refresh()
-	if n := x.recordAt(t, x.other, x.first.AddDate(0, 0, 6)); n != 0 {
-		t.Errorf("%d rows are written again", n)
-	}
+	check.Equal(t, x.recordAt(t, x.other, x.first.AddDate(0, 0, 6)), 0, "rows are written again")
 	if after := x.report(scorecard).Decision; inJSON(t, after) != inJSON(t, before) {
 		t.Errorf("late events changed the decision:\n%s\n%s", inJSON(t, after), inJSON(t, before))
 	}
@@ -440,17 +429,13 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 				return got
 			}
 			whole := reportOf(series)
-			if len(whole.Series) != 4 {
-				t.Fatalf("%d points", len(whole.Series))
-			}
+			must.Equal(t, len(whole.Series), 4, "points")
 			for _, point := range whole.Series {
 				want := reportOf(series, func(r *query.Request) {
 					r.Interval, r.Cap, r.Filters.To = "", &schema.Cap{Units: whole.Checks.Cap.Amount.Units.Int64()}, point.Time
 				})
 				for i, v := range point.Variations {
-					if got, want := *v.Metrics.ValuePerVisitor.Value, *want.Variations[i].Metrics.ValuePerVisitor.Value; got != want {
-						t.Errorf("until %s, variation %d: %v per visitor, want %v", point.Time, v.ID, got, want)
-					}
+					check.Equal(t, *v.Metrics.ValuePerVisitor.Value, *want.Variations[i].Metrics.ValuePerVisitor.Value, "per visitor until %s, variation %d", point.Time, v.ID)
 				}
 			}
 		})

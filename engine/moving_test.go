@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
@@ -25,13 +26,9 @@ func TestChangedSharesKeepRecordedLooks(t *testing.T) {
 	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10))
 	x.live = true
 	x.weeks([]int{50, 75})
-	if n := x.recordAt(t, x.engine, time.Now()); n != 1 {
-		t.Fatalf("%d rows recorded, want 1", n)
-	}
+	must.Equal(t, x.recordAt(t, x.engine, time.Now()), 1, "rows recorded")
 	before := x.report(nil)
-	if got, want := x.decided(before), "winner at look 1"; got != want {
-		t.Fatalf("%s, want %s", got, want)
-	}
+	must.Equal(t, x.decided(before), "winner at look 1")
 	for _, control := range []int{40, 50} {
 		x.campaign.ControlShare, x.campaign.Variations[0].Share = control, 100-control
 		x.apply()
@@ -43,9 +40,7 @@ func TestChangedSharesKeepRecordedLooks(t *testing.T) {
 			t.Errorf("control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
 		}
 		after.Looks[0].Variations[0].Recomputed = nil
-		if got, want := inJSON(t, after.Looks)+x.decided(after), inJSON(t, before.Looks)+x.decided(before); got != want {
-			t.Errorf("control %d %%: %s, want %s", control, got, want)
-		}
+		check.Equal(t, inJSON(t, after.Looks)+x.decided(after), inJSON(t, before.Looks)+x.decided(before), "control %d %%", control)
 	}
 	// A variation that is added later is in today's figures, but in no look.
 	x.campaign.Variations = append(x.campaign.Variations, catalogue.Variation{ID: 2, Name: "Blue", Share: 50, Order: 2})
@@ -107,9 +102,7 @@ func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
 			for _, l := range r.Looks {
 				ends = append(ends, fmt.Sprint(int(l.End.Sub(x.first)/day)))
 			}
-			if got := strings.Join(ends, " "); got != test.want {
-				t.Errorf("looks after %s days, want %s", got, test.want)
-			}
+			check.Equal(t, strings.Join(ends, " "), test.want, "days of the looks")
 			warned := slices.ContainsFunc(r.Checks.Warnings, func(w result.Warning) bool { return w.Code == "EARLY_VIEWS" })
 			if warned != test.warned {
 				t.Errorf("warnings %v", r.Checks.Warnings)

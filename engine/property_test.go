@@ -22,6 +22,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
@@ -227,9 +228,7 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 		compareOutliers(t, x, in.events)
 	}
 	if x.Cap != nil {
-		if want := limitOf(x, in.events); x.CapLimit.Limit != want {
-			t.Errorf("limit %d, want %d\n%+v", x.CapLimit.Limit, want, plan)
-		}
+		check.Equal(t, x.CapLimit.Limit, limitOf(x, in.events), "limit: %+v", plan)
 	}
 	compareRows(t, x, found, in.events)
 	compareTop(t, in, x, found)
@@ -296,14 +295,10 @@ func compareDistribution(t worlds.TB, in stored, x *reportQuery) {
 				}
 			}
 			left -= int(want)
-			if bin.Goals[k] != want {
-				t.Errorf("%d goal events from %d to %d, want %d\n%+v", bin.Goals[k], from, to, want, x.Plan)
-			}
+			check.Equal(t, bin.Goals[k], want, "goal events from %d to %d: %+v", from, to, x.Plan)
 		}
 	}
-	if left != 0 {
-		t.Errorf("%d goal events are in no bin\n%+v", left, x.Plan)
-	}
+	check.Equal(t, left, 0, "goal events in no bin\n%+v", x.Plan)
 }
 
 // compareTop compares a breakdown into few values and others with that of the fold's values.
@@ -369,9 +364,7 @@ func unconcluded(variations []result.VariationResults) []result.VariationResults
 
 func compareVariations(t worlds.TB, where string, got, want []result.VariationResults) {
 	t.Helper()
-	if g, w := written(t, got), written(t, want); g != w {
-		t.Errorf("%s\n got %s\nwant %s", where, g, w)
-	}
+	check.Equal(t, written(t, got), written(t, want), "%s", where)
 }
 
 func written(t worlds.TB, value any) string {
@@ -450,16 +443,12 @@ func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []s
 		if value != all { // visitors who were exposed before the window are counted for the whole report only
 			got.exposedBefore, folded.exposedBefore = 0, 0
 		}
-		if got.immature != folded.immature {
-			t.Errorf("%q: %d immature visitors, want %d\n%+v", value, got.immature, folded.immature, plan)
-		}
+		check.Equal(t, got.immature, folded.immature, "%q: immature visitors: %+v", value, plan)
 		if got.visitors != folded.visitors || got.multiExposed != folded.multiExposed || got.exposedBefore != folded.exposedBefore {
 			t.Errorf("%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value,
 				got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
 		}
-		if g, w := fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)); g != w {
-			t.Errorf("%q:\n got %s\nwant %s\n%+v", value, g, w, plan)
-		}
+		check.Equal(t, fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)), "%q: %+v", value, plan)
 	}
 	if len(byValue) > len(want) {
 		t.Errorf("%d values, want %d", len(byValue), len(want))

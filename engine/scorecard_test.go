@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
@@ -54,9 +55,7 @@ func TestScorecardEqualsReports(t *testing.T) {
 		alone := x.report(func(r *query.Request) { *r = asked })
 		scorecard.Scorecard, scorecard.Decision, scorecard.Worth, scorecard.Checks.FullWeeks, alone.GeneratedAt = nil, nil, nil, nil, scorecard.GeneratedAt
 		scorecard.Checks.Warnings = slices.DeleteFunc(scorecard.Checks.Warnings, func(w result.Warning) bool { return w.Code == "SILENT" })
-		if g, w := inJSON(t, scorecard), inJSON(t, alone); g != w {
-			t.Fatalf("the report with a scorecard\n%s\nwant\n%s", g, w)
-		}
+		must.Equal(t, inJSON(t, scorecard), inJSON(t, alone), "the report with a scorecard")
 	}
 }
 
@@ -80,9 +79,7 @@ func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
 				query.ValuePerVisitor: v.Metrics.ValuePerVisitor, query.ProfitPerVisitor: v.Metrics.ProfitPerVisitor, query.AverageValue: v.Metrics.AverageValue,
 			}[row.Metric]
 			comparison := unconcluded([]result.VariationResults{{Comparison: got.Comparison}})[0].Comparison
-			if g, w := inJSON(x.t, []any{got.ID, got.Name, got.Estimate, comparison}), inJSON(x.t, []any{v.ID, v.Name, estimate, v.Comparison}); g != w {
-				x.t.Fatalf("goal %v, %s, variation %d:\n got %s\nwant %s", row.Goal, row.Metric, v.ID, g, w)
-			}
+			must.Equal(x.t, inJSON(x.t, []any{got.ID, got.Name, got.Estimate, comparison}), inJSON(x.t, []any{v.ID, v.Name, estimate, v.Comparison}), "goal %v, %s, variation %d", row.Goal, row.Metric, v.ID)
 		}
 	}
 }
@@ -178,9 +175,7 @@ func TestDecisions(t *testing.T) {
 				}
 				x.refresh()
 				r = x.report(scorecard)
-				if got := string(r.Decision.Status) + " " + string(r.Decision.Reasons[0].Code); got != want {
-					t.Errorf("week %d: %q, want %q: %s", week+1, got, want, inJSON(t, r.Decision))
-				}
+				check.Equal(t, string(r.Decision.Status)+" "+string(r.Decision.Reasons[0].Code), want, "week %d: %s", week+1, inJSON(t, r.Decision))
 			}
 			if end := x.first.AddDate(0, 0, test.decided); r.Decision.DecidedAt == nil || !r.Decision.DecidedAt.Equal(end) {
 				t.Errorf("decided at %v, want %v", r.Decision.DecidedAt, end)

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
@@ -80,9 +81,7 @@ func TestSegmentsDescribe(t *testing.T) {
 			t.Errorf("%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
 		}
 		for place, c := range map[string]*result.Conclusion{"breakdown": slice.Conclusion, "filter": filtered.Conclusion} {
-			if got := x.concluded(c); got != "inconclusive NOT_DECLARED" {
-				t.Errorf("%s: %s is %q", place, device, got)
-			}
+			check.Equal(t, x.concluded(c), "inconclusive NOT_DECLARED", "%s: %s is", place, device)
 		}
 		other := report(map[string]string{"mobile": "desktop", "desktop": "mobile"}[device]).Variations
 		c := own.Complement

@@ -67,9 +67,7 @@ func TestClusterTablesHaveSameColumns(t *testing.T) {
 			t.Errorf("%s is\n%s\nwant\n%s", table, got, want)
 		}
 	}
-	if got, want := columnsOf(t, cluster, schema.LocalTable("events")), columnsOf(t, one, "events"); got != want {
-		t.Errorf("events_local is\n%s\nwant\n%s", got, want)
-	}
+	check.Equal(t, columnsOf(t, cluster, schema.LocalTable("events")), columnsOf(t, one, "events"), "events_local is")
 	must.OK(t, cluster.Exec(t.Context(), "INSERT INTO events_local (website_id, event, visitor_id) SELECT 1, 'view', number FROM numbers(3)"))
 	var events uint64
 	if err := cluster.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events); err != nil || events != 3 {
@@ -124,9 +122,7 @@ func TestConcurrentMigrate(t *testing.T) {
 		t.Errorf("pending = %v, %v", pending, err)
 	}
 	for _, table := range strings.Fields("events facts catalogue audit rejects looks events_inbox migrations") {
-		if got, want := columnsOf(t, together, table), columnsOf(t, alone, table); got != want {
-			t.Errorf("%s is\n%s\nwant\n%s", table, got, want)
-		}
+		check.Equal(t, columnsOf(t, together, table), columnsOf(t, alone, table), "%s is", table)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/engine/calculator"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -64,9 +65,7 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 	}
 	const message = `lifthouse: line 3: variations[1].shares: unknown field "shares"; did you mean share?; ` +
 		`variations[1].converted: "12011": must be at most n, which is 12010` + "\n"
-	if complaints != message {
-		t.Errorf("it complains %q, want %q", complaints, message)
-	}
+	check.Equal(t, complaints, message, "it complains")
 }
 
 func TestCompareTakesLongLinesAndSkipsLongerOnes(t *testing.T) {
@@ -109,9 +108,7 @@ func TestCompareFlagsAskAsLinesDo(t *testing.T) {
 			continue
 		}
 		_, byLine, _ := runCompare(t, strings.ReplaceAll(test.line, "\n", " "), "--json")
-		if byFlags != byLine {
-			t.Errorf("%q is answered\n%swant\n%s", test.args, byFlags, byLine)
-		}
+		check.Equal(t, byFlags, byLine, "%q is answered", test.args)
 	}
 }
 

@@ -158,9 +158,7 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 		var filtered result.Report
 		h.get("/v1/campaigns/900/results?filters[country][]="+country, &filtered)
 		compareRates(t, "converted", filtered.Variations, segment, names)
-		if got, want := fmt.Sprint(filtered.Filters), "map[country:["+country+"]]"; got != want {
-			t.Errorf("filters echoed as %s, want %s", got, want)
-		}
+		check.Equal(t, fmt.Sprint(filtered.Filters), "map[country:["+country+"]]", "filters echoed as")
 	}
 
 	before := r
@@ -205,9 +203,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		t.Errorf("Welch p = %v, want %v", *p, want)
 	}
 	for i, name := range []string{"control", "variant"} {
-		if got, want := r.Variations[i].Visitors, all.Metrics["REVENUE"].Arms[name].N; got != want {
-			t.Errorf("%s: %d visitors, want %d", name, got, want)
-		}
+		check.Equal(t, r.Variations[i].Visitors, all.Metrics["REVENUE"].Arms[name].N, "%s: visitors", name)
 	}
 }
 

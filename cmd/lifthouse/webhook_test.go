@@ -62,9 +62,7 @@ func newReceiver(t *testing.T) *receiver {
 		if id != "" {
 			sum := hmac.New(sha256.New, []byte(testKey))
 			_, _ = fmt.Fprintf(sum, "%s.%s.%s", id, at, body)
-			if want := "v1," + base64.StdEncoding.EncodeToString(sum.Sum(nil)); req.Header.Get("webhook-signature") != want {
-				t.Errorf("signature %q, want %q", req.Header.Get("webhook-signature"), want)
-			}
+			check.Equal(t, req.Header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(sum.Sum(nil)), "signature")
 		}
 		r.mu.Lock()
 		answer := r.answer

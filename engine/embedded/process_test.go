@@ -146,9 +146,7 @@ func TestSignals(t *testing.T) {
 	p := start(t, "signals", t.TempDir())
 	must.Equal(t, p.line(t), "ready")
 	must.OK(t, p.Process.Signal(os.Interrupt))
-	if got, want := p.line(t), "interrupted and closed"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	check.Equal(t, p.line(t), "interrupted and closed")
 	must.Equal(t, p.line(t), "waiting")
 	must.OK(t, p.Process.Signal(os.Interrupt))
 	_ = p.Wait()

@@ -42,15 +42,11 @@ func TestSettingsClauseIsOfOneStatement(t *testing.T) {
 	initial := setting(t, t.Context(), conn, "max_block_size")
 	exec(t, conn, "CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
 	exec(t, conn, "INSERT INTO t SETTINGS max_block_size = 11 SELECT number FROM numbers(100)")
-	if got := one[uint64](t, conn, "SELECT max(blockSize()) FROM numbers(100) SETTINGS max_block_size = 11"); got != 11 {
-		t.Errorf("the largest block has %d rows, want 11", got)
-	}
+	check.Equal(t, one[uint64](t, conn, "SELECT max(blockSize()) FROM numbers(100) SETTINGS max_block_size = 11"), 11, "rows of the largest block")
 	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (n) SETTINGS max_block_size = 11"))(t)
 	must.OK(t, batch.Append(uint64(1)))
 	must.OK(t, batch.Send())
-	if got := setting(t, t.Context(), conn, "max_block_size"); got != initial {
-		t.Errorf("max_block_size = %s after statements with a SETTINGS clause, want %s", got, initial)
-	}
+	check.Equal(t, setting(t, t.Context(), conn, "max_block_size"), initial, "max_block_size after statements with a SETTINGS clause")
 }
 
 func TestBadSettings(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 )
 
 // at returns a time in March 2026: day and hour.
@@ -61,9 +62,7 @@ func TestSchedule(t *testing.T) {
 			} else {
 				got += fmt.Sprint(s.Next.Day())
 			}
-			if got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
+			check.Equal(t, got, test.want)
 		})
 	}
 }
@@ -107,22 +106,14 @@ func TestPeriodsOfLooks(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	if got, want := describe(s.LookWindows(at(22, 0))), "3-10 15-22"; got != want {
-		t.Errorf("in looks %s, want %s", got, want)
-	}
-	if got, want := describe(s.sinceLooks(at(24, 0))), "3-10 15-24"; got != want {
-		t.Errorf("since looks %s, want %s", got, want)
-	}
-	if got, want := describe(s.sinceLooks(at(12, 0))), "3-12"; got != want {
-		t.Errorf("within the broken week %s, want %s", got, want)
-	}
+	check.Equal(t, describe(s.LookWindows(at(22, 0))), "3-10 15-22", "in looks")
+	check.Equal(t, describe(s.sinceLooks(at(24, 0))), "3-10 15-24", "since looks")
+	check.Equal(t, describe(s.sinceLooks(at(12, 0))), "3-12", "within the broken week")
 	var cuts []string
 	for _, cut := range SeriesCuts(s) {
 		cuts = append(cuts, cut.Format("2.15"))
 	}
-	if got, want := strings.Join(cuts, " "), "3.00 10.00 15.00"; got != want {
-		t.Errorf("cuts %s, want %s", got, want)
-	}
+	check.Equal(t, strings.Join(cuts, " "), "3.00 10.00 15.00", "cuts")
 }
 
 // TestNextLookFollowsNow checks the next look of a running subject whose events stopped on 5 March.
@@ -163,9 +154,7 @@ func TestClockOfImportedViews(t *testing.T) {
 				steps = append(steps, moments.Step{Bucket: dayOf(int(d[0])), Row: moments.Row{Moments: moments.Moments{Visitors: d[1], Views: d[1]}}})
 			}
 			f := FirstView{Time: at(2, 10), OnTime: test.onTime, Imported: true}.WithHistory(steps)
-			if got := f.Start().Format("2.15"); got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
+			check.Equal(t, f.Start().Format("2.15"), test.want)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -116,9 +117,7 @@ func TestStrataEqualTheFold(t *testing.T) {
 						}
 					}
 					m := st.counted[id]
-					if got := SampleOf(&m, query.GoalConversionRate); got != want {
-						t.Fatalf("until %s, period %d, variation %d: %+v, want %+v", end, st.period, id, got, want)
-					}
+					must.Equal[stats.Sample](t, SampleOf(&m, query.GoalConversionRate), want, "until %s, period %d, variation %d", end, st.period, id)
 				}
 			}
 		}

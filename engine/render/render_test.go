@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
@@ -53,9 +54,7 @@ func TestColoursSayNothingMore(t *testing.T) {
 	}
 	escapes := regexp.MustCompile(`\x1b\[\d+m`)
 	spaces := regexp.MustCompile(` +\n`)
-	if got := spaces.ReplaceAllString(escapes.ReplaceAllString(coloured, ""), "\n"); got != plainly {
-		t.Errorf("%s\nwant\n%s", got, plainly)
-	}
+	check.Equal(t, spaces.ReplaceAllString(escapes.ReplaceAllString(coloured, ""), "\n"), plainly)
 }
 
 // TestTableHoldsAnything checks that no line is wider than the screen, for random inputs.
@@ -219,8 +218,6 @@ func TestScorecardCSVNamesTheReport(t *testing.T) {
 	for column, want := range map[string]string{
 		"report.goal.name": "Purchase", "report.conversionWindow.to": "168h", "goal.name": "Support", "conversionWindow.to": "",
 	} {
-		if got := rows[1][slices.Index(rows[0], column)]; got != want {
-			t.Errorf("%s is %q, want %q", column, got, want)
-		}
+		check.Equal(t, rows[1][slices.Index(rows[0], column)], want, "%s is", column)
 	}
 }

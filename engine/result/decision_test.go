@@ -1,6 +1,10 @@
 package result
 
-import "testing"
+import (
+	"testing"
+
+	"lifthouse/schema/schematest/check"
+)
 
 func TestExcludedLifts(t *testing.T) {
 	at := func(lift float64) *float64 { return &lift }
@@ -15,8 +19,6 @@ func TestExcludedLifts(t *testing.T) {
 		{at(-0.1), nil, "a lift below -10.0 %"},
 		{at(-0.1), at(0.25), "a lift above +25.0 % or below -10.0 %"},
 	} {
-		if got := excludedLifts(test.lower, test.upper); got != test.want {
-			t.Errorf("%v to %v: %q, want %q", test.lower, test.upper, got, test.want)
-		}
+		check.Equal(t, excludedLifts(test.lower, test.upper), test.want, "%v to %v", test.lower, test.upper)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/wording"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -41,9 +42,7 @@ func TestFormatsOfSharedExamples(t *testing.T) {
 	check := func(format string, input any, got, want any) {
 		t.Helper()
 		count++
-		if got != want {
-			t.Errorf("%s of %+v is %v, want %v", format, input, got, want)
-		}
+		check.Equal(t, got, want, "%s of %+v is", format, input)
 	}
 	for _, e := range examples.Percent {
 		check("Percent", e, wording.FormatPercent(e.X, e.Decimals, e.Sign), e.Text)

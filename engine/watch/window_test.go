@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -114,9 +115,7 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 	for key, want := range map[string]int{
 		"look 1 within 3d": 8 + 3 + 1, "look 2 within 3d": 15 + 3 + 1, "look 1 within " + guardrail: 8 + 6 + 1, "look 2 within " + guardrail: 15 + 6 + 1,
 	} {
-		if recordedOn[key] != want {
-			t.Errorf("%s recorded on day %d, want %d", key, recordedOn[key], want)
-		}
+		check.Equal(t, recordedOn[key], want, "%s recorded on day", key)
 	}
 
 	// The sums, counted one by one.
@@ -136,9 +135,7 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 			}
 		}
 		a, b := r.Strata[0].Control, r.Strata[0].Variation
-		if got := [2][2]int64{{a.Visitors, a.Converted}, {b.Visitors, b.Converted}}; got != want {
-			t.Errorf("look %d within %s: %v, want %v", r.Number, r.Window, got, want)
-		}
+		check.Equal(t, [2][2]int64{{a.Visitors, a.Converted}, {b.Visitors, b.Converted}}, want, "look %d within %s", r.Number, r.Window)
 	}
 
 	// A year later, today's events give the same looks.

@@ -22,9 +22,7 @@ func TestCopy(t *testing.T) {
 	mustCopy := func(want int) {
 		t.Helper()
 		must.Equal(t, must.Get(second.CopyFrom(t.Context(), conn))(t), want, "rows")
-		if got, want := export(t, second), export(t, first); got != want {
-			t.Errorf("%s\nwant\n%s", got, want)
-		}
+		check.Equal(t, export(t, second), export(t, first))
 	}
 	mustCopy(10) // definitions of account, website, goal, target, campaign and widget; states of three; a token
 	mustCopy(0)

@@ -68,9 +68,7 @@ func TestKeys(t *testing.T) {
 
 	var exported strings.Builder
 	must.OK(t, c.Snapshot().CatalogueFile().WriteYAML(&exported))
-	if computed := regexp.MustCompile(`[0-9]{16}`).FindString(exported.String()); computed != "" {
-		t.Errorf("the export has the computed id %s:\n%s", computed, exported.String())
-	}
+	check.Equal(t, regexp.MustCompile(`[0-9]{16}`).FindString(exported.String()), "", "the export has a computed id:\n%s", exported.String())
 	again := must.Get(catalogue.ReadYAML(strings.NewReader(exported.String())))(t)
 	again.Prune = true
 	check.Equal(t, len(must.Get(c.ApplyFile(t.Context(), again, false))(t)), 0, "changes by the export")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -82,9 +83,7 @@ func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	do("check", "--deep", shared)
 	for _, extra := range [][]string{nil, {"--dimension=device"}, {"--interval=day"}, {"--filter=zScore=1"}, {"--metric=valuePerVisitor", "--filter=dateFrom=1980-01-01"}} {
 		args := append([]string{"report", "campaign", "1", "--json"}, extra...)
-		if got, want := timeless(t, do(append(args, shared)...)), timeless(t, do(append(args, alone)...)); got != want {
-			t.Errorf("%q\n%s\nwant\n%s", args, got, want)
-		}
+		check.Equal(t, timeless(t, do(append(args, shared)...)), timeless(t, do(append(args, alone)...)), "%q", args)
 	}
 	t.Logf("%d rounds, %d processes were killed", rounds, killed)
 }

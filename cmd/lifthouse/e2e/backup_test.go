@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -35,9 +36,7 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 		{"token", "list"},
 	} {
 		generated := regexp.MustCompile(`"generatedAt": .*`)
-		if got, want := generated.ReplaceAllString(do(append(args, restored)...), ""), generated.ReplaceAllString(do(append(args, stored)...), ""); got != want {
-			t.Errorf("%q of the restored store:\n%.600s\nwant\n%.600s", args, got, want)
-		}
+		check.Equal(t, generated.ReplaceAllString(do(append(args, restored)...), ""), generated.ReplaceAllString(do(append(args, stored)...), ""), "%q of the restored store", args)
 	}
 	again := start(t, "serve", restored)
 	if got, want := again.results(token), served.results(token); fmt.Sprint(got.Totals) != fmt.Sprint(want.Totals) || got.Totals.Visitors == 0 {

@@ -315,9 +315,7 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 		if w.lags {
 			least = [2]tally{}
 		}
-		if fault := wrongWith(&got, least, most); fault != "" {
-			w.t.Errorf("%s (%s), asked %v, answered %v, through %v, stale %v: %s", path, cache, asked, answered, through, got.Stale, fault)
-		}
+		check.Equal(w.t, wrongWith(&got, least, most), "", "%s (%s), asked %v, answered %v, through %v, stale %v", path, cache, asked, answered, through, got.Stale)
 		w.read.Add(1)
 		note(w.firstRead)
 	}

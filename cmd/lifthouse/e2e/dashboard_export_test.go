@@ -42,9 +42,7 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 	v.click("#svg")
 	v.until(`window.saved`)
 	v.shows("Saved as campaigns-12-results.svg")
-	if got := evaluated[int64](v, `new DOMParser().parseFromString(window.saved, "image/svg+xml").querySelectorAll("svg > svg circle").length`); got != 4 {
-		t.Errorf("the plot has %d estimates, want those of 4 metrics", got)
-	}
+	check.Equal(t, evaluated[int64](v, `new DOMParser().parseFromString(window.saved, "image/svg+xml").querySelectorAll("svg > svg circle").length`), 4, "estimates of the plot")
 	if paper := evaluated[string](v, `new DOMParser().parseFromString(window.saved, "image/svg+xml").querySelector("rect").getAttribute("fill")`); paper != "rgb(255, 255, 255)" {
 		t.Errorf("the plot saved in the dark scheme is on %s, want white", paper)
 	}

@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -62,9 +63,7 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 		option := fmt.Sprintf(".filter [name=value] [value=%s]", value)
 		v.until(fmt.Sprintf("document.querySelector(%q)", option))
 		want := fmt.Sprintf("%s (%s)", value, thousands(observed.Values[at].Visitors))
-		if got := evaluated[string](v, fmt.Sprintf("document.querySelector(%q).textContent", option)); got != want {
-			v.Errorf("the page offers %q, want %q", got, want)
-		}
+		check.Equal(v, evaluated[string](v, fmt.Sprintf("document.querySelector(%q).textContent", option)), want, "the page offers")
 		v.until(`document.querySelector(".results").ariaBusy !== "true"`) // the answer above may change its height
 		v.choose(".filter [name=value]", value)
 		v.click(".filter button")

@@ -175,14 +175,10 @@ func (v *viewer) looksAreTheAPIs() {
 		}
 		v.rowIs(fmt.Sprintf(`#all-looks [data-look="%d"]`, look.Number), want...)
 	}
-	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better").length`); n != 1 {
-		v.Errorf("%d green verdicts, want 1", n)
-	}
+	check.Equal(v, evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better").length`), 1, "green verdicts")
 	v.open("/?campaign=12&compareMetric=valuePerVisitor")
 	v.shows("EXPLORATION")
-	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner, #next-look, #looks").length`); n != 0 {
-		v.Errorf("%d parts of a conclusion in a report that describes", n)
-	}
+	check.Equal(v, evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner, #next-look, #looks").length`), 0, "parts of a conclusion in a report that describes")
 	v.open("/?campaign=12")
 	v.until(allThere)
 }

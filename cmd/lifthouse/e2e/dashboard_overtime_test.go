@@ -161,9 +161,7 @@ func (v *viewer) pointsAt(view string, r *result.Report, at int) {
 func (v *viewer) tableIs(view string, series []result.Point) {
 	v.Helper()
 	rows := evaluated[[][]string](v, `[...document.querySelectorAll(".overtime tbody tr")].map((e) => [e.dataset.time, ...[...e.querySelectorAll("data")].map((d) => d.value)])`)
-	if len(rows) != len(series) {
-		v.Fatalf("%s: the data table has %d rows, want %d", view, len(rows), len(series))
-	}
+	must.Equal(v, len(rows), len(series), "%s: rows of the data table", view)
 	for i, row := range rows {
 		if row[0] != series[i].Time.Format(time.RFC3339) {
 			v.Errorf("%s: row %d is at %s", view, i, row[0])
@@ -235,9 +233,7 @@ func (v *viewer) sortedBy(head, direction string, names []string) {
 	if !slices.Equal(rows, names) {
 		v.Errorf("sorted by %s: %q, want %q", head, rows, names)
 	}
-	if n := evaluated[int64](v, `document.querySelectorAll(".segments th:is([aria-sort=ascending], [aria-sort=descending])").length`); n != 1 {
-		v.Errorf("%d columns have an order, want 1", n)
-	}
+	check.Equal(v, evaluated[int64](v, `document.querySelectorAll(".segments th:is([aria-sort=ascending], [aria-sort=descending])").length`), 1, "columns have an order")
 }
 
 // liftsFall checks that the rows have descending lifts.

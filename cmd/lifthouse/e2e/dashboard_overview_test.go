@@ -49,16 +49,10 @@ func TestTheDashboardsOverview(t *testing.T) {
 		return strings.Join(evaluated[[]string](v, fmt.Sprintf(`[...document.querySelectorAll(".%s [data-id] a")].map((e) => e.innerText)`, group)), ", ")
 	}
 	v.click(".decide th button") // by name
-	if got, want := names("decide"), "Free delivery banner, Longer checkout form, Newsletter, Sticky header, Trial reminder"; got != want {
-		t.Errorf("by name: %s, want %s", got, want)
-	}
+	check.Equal(t, names("decide"), "Free delivery banner, Longer checkout form, Newsletter, Sticky header, Trial reminder", "by name")
 	v.click(".decide th:nth-child(4) button") // by lift, the largest first
-	if got, want := names("decide"), "Newsletter, Free delivery banner, Trial reminder, Sticky header, Longer checkout form"; got != want {
-		t.Errorf("by lift: %s, want %s", got, want)
-	}
-	if got := evaluated[string](v, `document.querySelector(".decide th:nth-child(4)").ariaSort + location.search`); got != "descending?sort=-lift" {
-		t.Errorf("the sort is %s", got)
-	}
+	check.Equal(t, names("decide"), "Newsletter, Free delivery banner, Trial reminder, Sticky header, Longer checkout form", "by lift")
+	check.Equal(t, evaluated[string](v, `document.querySelector(".decide th:nth-child(4)").ariaSort + location.search`), "descending?sort=-lift", "the sort is")
 	v.click(`[data-kind=campaign][data-id="16"] a`)
 	v.shows("Roll back Long form")
 }

@@ -113,9 +113,7 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 				want, texts = append(want, *c.Sequential.PValue), append(texts, "")
 			}
 		}
-		if len(values) != len(want) {
-			v.Fatalf("%s has %d numbers %q, want %d", variation.Name, len(values), values, len(want))
-		}
+		must.Equal(v, len(values), len(want), "numbers of %s %q", variation.Name, values)
 		for i := range want {
 			if !same(values[i], want[i]) || texts[i] != "" && texts[i] != shown[i] {
 				v.Errorf("%s, number %d: the page has %s and shows %q, the API has %v, want %q", variation.Name, i, values[i], shown[i], want[i], texts[i])

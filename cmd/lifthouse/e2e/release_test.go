@@ -266,8 +266,6 @@ func verifyUnit(t *testing.T, r *scratchRoot) {
 	// The unit depends on units of this machine, and on the program in the other root.
 	unit := filepath.Join(t.TempDir(), "lifthouse.service")
 	must.OK(t, os.WriteFile(unit, bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir)), 0o600))
-	if out := combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)); out != "" {
-		t.Errorf("systemd-analyze verify says\n%s", out)
-	}
+	check.Equal(t, combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)), "", "systemd-analyze verify says")
 	combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=yes", "--threshold=20", unit))
 }

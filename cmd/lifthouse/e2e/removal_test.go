@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -99,9 +100,7 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 			r.agree(p, token, visitors)
 			r.run("", kill.args...)
 			views := r.agree(p, token, visitors)
-			if want := map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[kill.args[0]]; views != want {
-				t.Errorf("%q again leaves %v views, want %v", kill.args, views, want)
-			}
+			check.Equal(t, views, map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[kill.args[0]], "views that %q leaves", kill.args)
 			p.interrupt()
 			r.run("", "check", "--deep")
 		})

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	strict "sigs.k8s.io/yaml"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -186,9 +187,7 @@ func (m manifests) server(t *testing.T) *core.PodTemplateSpec {
 	}
 	for _, s := range ofKind[*apps.StatefulSet](m) {
 		checkSelector(t, "StatefulSet", s.Spec.Selector, s.Spec.Template.Labels)
-		if *s.Spec.Replicas != 1 {
-			t.Errorf("an embedded store has %d replicas", *s.Spec.Replicas)
-		}
+		check.Equal(t, *s.Spec.Replicas, 1, "replicas of an embedded store")
 		if governing, ok := m["Service/"+s.Spec.ServiceName].(*core.Service); !ok || governing.Spec.ClusterIP != core.ClusterIPNone {
 			t.Errorf("the service %s of the StatefulSet is not headless", s.Spec.ServiceName)
 		}
@@ -197,9 +196,7 @@ func (m manifests) server(t *testing.T) *core.PodTemplateSpec {
 		}
 		found = append(found, &s.Spec.Template)
 	}
-	if len(found) != 1 {
-		t.Fatalf("%d workloads, want 1", len(found))
-	}
+	must.Equal(t, len(found), 1, "workloads")
 	return found[0]
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 )
 
 // TestEveryStatementMayLoseItsStore cuts the connections of a report after each number of pieces of data. A statement
@@ -37,8 +38,6 @@ func TestEveryStatementMayLoseItsStore(t *testing.T) {
 				failed++
 			}
 		}
-		if failed < 4 {
-			t.Errorf("%s: %d failures, want one for each statement", query, failed)
-		}
+		check.That(t, failed >= 4, "%s: %d failures, want one for each statement", query, failed)
 	}
 }

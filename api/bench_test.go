@@ -30,9 +30,8 @@ func BenchmarkResults(b *testing.B) {
 	for _, query := range []string{"?compareMetric=valuePerVisitor", "?compareMetric=valuePerVisitor&dimension=device"} {
 		b.Run(query, func(b *testing.B) {
 			for b.Loop() {
-				if response, _, text := s.do("GET", "/v1/campaigns/12/results"+query, s.token); response.status != http.StatusOK {
-					b.Fatalf("%d %s", response.status, text)
-				}
+				response, _, text := s.do("GET", "/v1/campaigns/12/results"+query, s.token)
+				must.That(b, response.status == http.StatusOK, "%d %s", response.status, text)
 			}
 		})
 	}

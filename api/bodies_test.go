@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -35,9 +36,7 @@ type receivedLines struct {
 func (s *server) received(want int, token, body string, header http.Header) (r receivedLines) {
 	s.t.Helper()
 	response, text := s.post(token, body, header)
-	if response.status != want || json.Unmarshal([]byte(text), &r) != nil {
-		s.t.Fatalf("%d, want %d: %.500s", response.status, want, text)
-	}
+	must.That(s.t, response.status == want && json.Unmarshal([]byte(text), &r) == nil, "%d, want %d: %.500s", response.status, want, text)
 	return r
 }
 
@@ -56,9 +55,8 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 			body = "[" + strings.Join(strings.Split(strings.TrimSpace(strings.Replace(text, "nonsense", "7", 1)), "\n"), ",") + "]"
 		}
 		r := s.received(http.StatusOK, token, gzipped(body), http.Header{"Content-Encoding": {"gzip"}})
-		if r.Accepted != lines+1 || r.Rejected != 1 || len(r.Lines) != 1 || r.More != 0 {
-			t.Errorf("%s: %d accepted, %d rejected, %d listed, %d more", form, r.Accepted, r.Rejected, len(r.Lines), r.More)
-		}
+		check.That(t, r.Accepted == lines+1 && r.Rejected == 1 && len(r.Lines) == 1 && r.More == 0,
+			"%s: %d accepted, %d rejected, %d listed, %d more", form, r.Accepted, r.Rejected, len(r.Lines), r.More)
 		for i, line := range r.Lines {
 			if i > 0 && line.Line <= r.Lines[i-1].Line {
 				t.Fatalf("%s: line %d after %d", form, line.Line, r.Lines[i-1].Line)
@@ -66,9 +64,7 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 		}
 	}
 	wrong := s.received(http.StatusBadRequest, token, strings.Repeat("{}\n", 30_000), nil)
-	if len(wrong.Errors) != 1000 || wrong.More != 29_000 {
-		t.Errorf("%d faults are listed, %d more", len(wrong.Errors), wrong.More)
-	}
+	check.That(t, len(wrong.Errors) == 1000 && wrong.More == 29_000, "%d faults are listed, %d more", len(wrong.Errors), wrong.More)
 	cut := s.received(http.StatusBadRequest, token, "["+strings.Repeat(eventLine("cut", "")+",", 30_000), nil)
 	if _, err := json.Marshal(cut); err != nil || len(cut.Errors) != 1 {
 		t.Errorf("an array that does not end: %+v", cut)
@@ -108,9 +104,8 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 		close(ended)
 	}()
 	for small, done := 0, false; !done; small++ {
-		if response, text := s.post(token, eventLine(fmt.Sprint("small", small), ""), nil); response.status != http.StatusOK {
-			t.Errorf("a small body beside them: %d %s", response.status, text)
-		}
+		response, text := s.post(token, eventLine(fmt.Sprint("small", small), ""), nil)
+		check.That(t, response.status == http.StatusOK, "a small body beside them: %d %s", response.status, text)
 		runtime.ReadMemStats(&peak)
 		most = max(most, peak.HeapInuse)
 		select {
@@ -123,12 +118,9 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	for range 12 {
 		taken[<-codes]++
 	}
-	if taken[http.StatusOK] == 0 || taken[http.StatusOK]+taken[http.StatusServiceUnavailable] != 12 {
-		t.Errorf("answers: %v", taken)
-	}
-	if grown := int64(most) - int64(before.HeapInuse); grown > 800<<20 {
-		t.Errorf("the heap grew by %d MiB", grown>>20)
-	}
+	check.That(t, taken[http.StatusOK] != 0 && taken[http.StatusOK]+taken[http.StatusServiceUnavailable] == 12, "answers: %v", taken)
+	grown := int64(most) - int64(before.HeapInuse)
+	check.That(t, grown <= 800<<20, "the heap grew by %d MiB", grown>>20)
 	t.Logf("%v; the heap was %d MiB and grew to %d", taken, before.HeapInuse>>20, most>>20)
 }
 

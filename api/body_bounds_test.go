@@ -9,6 +9,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -42,15 +43,12 @@ func TestBoundsOfBodyFields(t *testing.T) {
 				text := must.Get(json.Marshal(sent))(t)
 				headers := append([]string{"Content-Type", "application/json"}, body.headers...)
 				response, answer := s.send(http.MethodPost, body.path, strings.NewReader(string(text)), headers...)
-				if response.status != http.StatusBadRequest || !strings.Contains(answer, name) {
-					t.Errorf("POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer, name)
-				}
+				check.That(t, response.status == http.StatusBadRequest && strings.Contains(answer, name),
+					"POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer, name)
 				tried++
 			}
 		}
-		if tried < 4 {
-			t.Errorf("%s: %d values", body.schema, tried)
-		}
+		check.That(t, tried >= 4, "%s: %d values", body.schema, tried)
 	}
 }
 

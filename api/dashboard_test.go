@@ -24,9 +24,8 @@ func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 			t.Errorf("%s: X-Robots-Tag %q", path, robots)
 		}
 		policy := response.Get("Content-Security-Policy")
-		if !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';") || strings.Contains(policy, "unsafe") {
-			t.Errorf("%s: the policy is %q", path, policy)
-		}
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';") && !strings.Contains(policy, "unsafe"),
+			"%s: the policy is %q", path, policy)
 		again, _, _ := s.with("GET", path, "", http.Header{"If-None-Match": {response.Get("ETag")}})
 		check.Equal(t, again.status, http.StatusNotModified, "%s with If-None-Match", path)
 	}
@@ -40,8 +39,8 @@ func TestTheAuditIsServedWithoutConnections(t *testing.T) {
 		if response.status != http.StatusOK || text != string(f.Body) || response.Get("Content-Type") != f.Kind {
 			t.Errorf("%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
 		}
-		if policy := response.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';") || strings.Contains(policy, "connect-src") {
-			t.Errorf("%s: the policy is %q", f.Name, policy)
-		}
+		policy := response.Get("Content-Security-Policy")
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';") && !strings.Contains(policy, "connect-src"),
+			"%s: the policy is %q", f.Name, policy)
 	}
 }

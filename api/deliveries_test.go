@@ -32,9 +32,8 @@ func TestDeliveriesAreListed(t *testing.T) {
 		must.OK(t, s.outbox.RecordDeliveries(t.Context(), d))
 	}
 	response, _, text := s.do(http.MethodGet, "/deliveries", s.token)
-	if response.status != http.StatusOK || !strings.Contains(text, `"path":"/?campaign=12","deliveries":[{"webhookId":4`) || !strings.Contains(text, `"outcome":"delivered","status":204,"attempts":2,"host":"hooks.example.com"`) || strings.Contains(text, "secret") || strings.Count(text, "msg_") != 1 {
-		t.Errorf("%d %s", response.status, text)
-	}
+	check.That(t, response.status == http.StatusOK && strings.Contains(text, `"path":"/?campaign=12","deliveries":[{"webhookId":4`) && strings.Contains(text, `"outcome":"delivered","status":204,"attempts":2,"host":"hooks.example.com"`) && !strings.Contains(text, "secret") && strings.Count(text, "msg_") == 1,
+		"%d %s", response.status, text)
 	if _, _, text := s.do(http.MethodGet, "/deliveries", s.newToken(2, 3, catalogue.ScopeRead)); strings.Count(text, "msg_") != 1 || !strings.Contains(text, `"campaignId":99`) {
 		t.Errorf("a token of website 3: %s", text)
 	}

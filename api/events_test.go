@@ -57,9 +57,8 @@ func zstandard(text string) string {
 func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	s := newServer(t)
 	body := zstandard(eventLine("e1", "") + strings.Repeat("\n", 40<<20))
-	if response, text := s.post(s.newToken(1, 1, catalogue.ScopeIngest), body, http.Header{"Content-Encoding": {"zstd"}}); response.status != http.StatusOK || !strings.Contains(text, `"accepted":1`) {
-		t.Errorf("%d %.300s", response.status, text)
-	}
+	response, text := s.post(s.newToken(1, 1, catalogue.ScopeIngest), body, http.Header{"Content-Encoding": {"zstd"}})
+	check.That(t, response.status == http.StatusOK && strings.Contains(text, `"accepted":1`), "%d %.300s", response.status, text)
 }
 
 // TestALargeBodyIsStoredInParts sends more lines than are parsed at once, as lines and as an array.
@@ -73,18 +72,16 @@ func TestALargeBodyIsStoredInParts(t *testing.T) {
 	lines[0], lines[len(lines)-1] = "{}", "7"
 	for _, body := range []string{strings.Join(lines, "\n"), "[" + strings.Join(lines, ",") + "]"} {
 		_, text := s.post(token, body, nil)
-		if want := `"accepted":44998,"rejected":2,"lines":[{"line":1,`; !strings.Contains(text, want) || !strings.Contains(text, `{"line":45000,"detail":"must be a JSON object"}`) {
-			t.Errorf("%.600s; want %s", text, want)
-		}
+		want := `"accepted":44998,"rejected":2,"lines":[{"line":1,`
+		check.That(t, strings.Contains(text, want) && strings.Contains(text, `{"line":45000,"detail":"must be a JSON object"}`), "%.600s; want %s", text, want)
 	}
 	other := strings.ReplaceAll(strings.Join(lines, ","), `"large`, `"broken`)
 	if response, text := s.post(token, "["+other, nil); response.status != http.StatusBadRequest {
 		t.Errorf("an unclosed array: %d %.300s", response.status, text)
 	}
 	var stored uint64
-	if err := s.conn.QueryRow(t.Context(), "SELECT uniqExact(event_id) FROM events").Scan(&stored); err != nil || stored != 44_000 {
-		t.Errorf("%d events are stored, %v; want 44000", stored, err)
-	}
+	err := s.conn.QueryRow(t.Context(), "SELECT uniqExact(event_id) FROM events").Scan(&stored)
+	check.That(t, err == nil && stored == 44_000, "%d events are stored, %v; want 44000", stored, err)
 }
 
 // BenchmarkEvents sends a hundred events per request from 32 clients, and single events from one client.

@@ -142,9 +142,7 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 		marker, _, _ := strings.Cut(lines, "\n")
 		return marker + "\n" + part[1] + "example: " + text
 	})
-	if examples < 20 {
-		t.Errorf("%d examples; is the marker read as it is written?", examples)
-	}
+	check.That(t, examples >= 20, "%d examples; is the marker read as it is written?", examples)
 	if want == string(is) {
 		return
 	}

@@ -26,13 +26,10 @@ func TestGuidesAreServed(t *testing.T) {
 		response, _, text := s.do("GET", path, "")
 		must.Equal(t, response.status, http.StatusOK, path)
 		pages[path] = text
-		if policy := response.Get("Content-Security-Policy"); !strings.HasPrefix(policy,
-			"default-src 'none'; style-src 'self';") || strings.Contains(policy, "unsafe") {
-			t.Errorf("%s: the policy is %q", path, policy)
-		}
-		if regexp.MustCompile(`<script| style=| on\w+=`).MatchString(text) {
-			t.Errorf("%s has scripts or styles", path)
-		}
+		policy := response.Get("Content-Security-Policy")
+		check.That(t, strings.HasPrefix(policy,
+			"default-src 'none'; style-src 'self';") && !strings.Contains(policy, "unsafe"), "%s: the policy is %q", path, policy)
+		check.That(t, !regexp.MustCompile(`<script| style=| on\w+=`).MatchString(text), "%s has scripts or styles", path)
 	}
 	links := 0
 	for path, text := range pages {
@@ -52,9 +49,7 @@ func TestGuidesAreServed(t *testing.T) {
 			}
 		}
 	}
-	if links < len(pages)*len(pages) {
-		t.Errorf("%d links among %d guides", links, len(pages))
-	}
+	check.That(t, links >= len(pages)*len(pages), "%d links among %d guides", links, len(pages))
 	check.Contains(t, pages["/guides/statistics.md"], "<table tabindex=\"0\">", "statistics.md")
 	s.wants(http.StatusNotFound, "GET", "/guides/nothing.md", "")
 }

@@ -107,9 +107,7 @@ func TestSources(t *testing.T) {
 	} {
 		response, text := s.in(test.path, test.body, test.header)
 		check.Equal(t, response.status, test.status, test.name)
-		if !strings.Contains(text, test.want) {
-			t.Errorf("%s: %s, want %s", test.name, text, test.want)
-		}
+		check.That(t, strings.Contains(text, test.want), "%s: %s, want %s", test.name, text, test.want)
 	}
 	check.Equal(t, s.storedEvents(), 5, "events: views without an id are different ones, a purchase counts once")
 	token, _ := s.catalogue.Snapshot().FindToken(catalogue.DigestOf(key), time.Now())
@@ -148,9 +146,7 @@ func TestTheTag(t *testing.T) {
 	path := "/in/" + s.sourceKey("tag", catalogue.Sender{}) + ".js"
 	response, _, text := s.with(http.MethodGet, path, "", http.Header{"Origin": {"https://shop.example.com"}})
 	check.Equal(t, response.status, http.StatusOK, text)
-	if len(text) > 2048 || !strings.Contains(text, "experience_impression") {
-		t.Errorf("a tag of %d bytes, want at most 2048", len(text))
-	}
+	check.That(t, len(text) <= 2048 && strings.Contains(text, "experience_impression"), "a tag of %d bytes, want at most 2048", len(text))
 	for name, want := range map[string]string{
 		"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600",
 		"Access-Control-Allow-Origin": "*",
@@ -158,9 +154,7 @@ func TestTheTag(t *testing.T) {
 		check.Equal(t, response.Get(name), want, name)
 	}
 	tag := response.Get("ETag")
-	if tag == "" || strings.HasPrefix(tag, "W/") {
-		t.Errorf("the ETag is %q, want a strong one", tag)
-	}
+	check.That(t, tag != "" && !strings.HasPrefix(tag, "W/"), "the ETag is %q, want a strong one", tag)
 	again, _, _ := s.with(http.MethodGet, path, "", http.Header{"If-None-Match": {tag}})
 	check.Equal(t, again.status, http.StatusNotModified, "If-None-Match")
 	s.wants(http.StatusUnauthorized, http.MethodGet, "/in/lh_unknown.js", "")
@@ -274,9 +268,7 @@ func TestRateOfSources(t *testing.T) {
 	check.Equal(t, response.status, http.StatusOK, text)
 	response, text = s.in(key, burst, nil)
 	check.Equal(t, response.status, http.StatusTooManyRequests, text)
-	if response.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
-	}
+	check.That(t, response.Get("Retry-After") != "", "no Retry-After")
 	check.Equal(t, s.storedEvents(), 5000, "events")
 }
 

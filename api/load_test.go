@@ -90,9 +90,8 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	check.Equal(t, s.counted("lifthouse_shed_total"), 3, "requests turned away")
 	writes := s.newToken(1, 0, catalogue.ScopeWrite)
 	for _, path := range []string{"/v1/campaigns/12/stop", "/v1/campaigns/12/start"} {
-		if p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes); p.status != http.StatusOK {
-			t.Errorf("%s behind reports: %d %s", path, p.status, text)
-		}
+		p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes)
+		check.That(t, p.status == http.StatusOK, "%s behind reports: %d %s", path, p.status, text)
 	}
 	release()
 	check.Equal(t, (<-queued).status, http.StatusOK, "who waited")
@@ -103,9 +102,7 @@ func TestWaitingForTheStoreEnds(t *testing.T) {
 	release := must.Get(s.api.Occupy(t.Context()))(t)
 	defer release()
 	response, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken()...)
-	if response.status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"busy"`) {
-		t.Errorf("%d %s", response.status, text)
-	}
+	check.That(t, response.status == http.StatusServiceUnavailable && strings.Contains(text, `"code":"busy"`), "%d %s", response.status, text)
 }
 
 func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
@@ -143,9 +140,8 @@ func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	release()
 	s.Close() // the log is written
 	requests := lines(t, log.String(), "request")
-	if len(requests) != 2 || requests[0]["status"] != 499.0 || requests[1]["status"] != 499.0 || len(lines(t, log.String(), "request failed")) > 0 {
-		t.Errorf("the log says\n%s", log)
-	}
+	check.That(t, len(requests) == 2 && requests[0]["status"] == 499.0 && requests[1]["status"] == 499.0 && len(lines(t, log.String(), "request failed")) == 0,
+		"the log says\n%s", log)
 }
 
 // TestConcurrentChangesAreTaken starts and stops campaigns by 50 clients. None of them may have to wait for a slot.
@@ -157,9 +153,8 @@ func TestConcurrentChangesAreTaken(t *testing.T) {
 		clients.Go(func() {
 			for _, verb := range []string{"start", "stop"} {
 				path := fmt.Sprintf("/v1/campaigns/%d/%s", 12+client%3, verb)
-				if p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes); p.status != http.StatusOK {
-					t.Errorf("%s: %d %s", path, p.status, text)
-				}
+				p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes)
+				check.That(t, p.status == http.StatusOK, "%s: %d %s", path, p.status, text)
 			}
 		})
 	}

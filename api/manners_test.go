@@ -145,9 +145,7 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 	if bytes, _ := first["bytes"].(float64); bytes < 100 || first["milliseconds"] == nil {
 		t.Errorf("bytes %v, milliseconds %v", first["bytes"], first["milliseconds"])
 	}
-	if second["status"] != 404.0 || second["route"] != "/v1/campaigns/:id/results" {
-		t.Errorf("second line: %v", second)
-	}
+	check.That(t, second["status"] == 404.0 && second["route"] == "/v1/campaigns/:id/results", "second line: %v", second)
 	metrics := s.metrics()
 	for _, want := range []string{
 		`http_request_duration_seconds_count{method="GET",route="/v1/campaigns/:id",status="200"} 1`,
@@ -157,9 +155,7 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 		check.Contains(t, metrics, want)
 	}
 	for name, text := range map[string]string{"log": log.String(), "errors": answers.String(), "metrics": metrics} {
-		if strings.Contains(text, s.token[:20]) {
-			t.Errorf("%s: the token is in them:\n%.2000s", name, text)
-		}
+		check.That(t, !strings.Contains(text, s.token[:20]), "%s: the token is in them:\n%.2000s", name, text)
 	}
 }
 
@@ -173,8 +169,6 @@ func (s *server) metrics() string {
 	must.OK(s.t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		s.t.Fatalf("metrics: %s, %v", response.Status, err)
-	}
+	must.That(s.t, err == nil && response.StatusCode == http.StatusOK, "metrics: %s, %v", response.Status, err)
 	return string(text)
 }

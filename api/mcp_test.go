@@ -84,9 +84,7 @@ func call(t *testing.T, session *mcp.ClientSession, tool, arguments string) (ans
 		return answer
 	}
 	structured := must.Get(json.Marshal(found.StructuredContent))(t)
-	if !sameJSON(t, structured, []byte(answer.text)) {
-		t.Errorf("%s: the text %s is not the structured content %s", tool, answer.text, structured)
-	}
+	check.That(t, sameJSON(t, structured, []byte(answer.text)), "%s: the text %s is not the structured content %s", tool, answer.text, structured)
 	must.OK(t, json.Unmarshal([]byte(answer.text), &answer), "%s", answer.text)
 	return answer
 }
@@ -94,9 +92,7 @@ func call(t *testing.T, session *mcp.ClientSession, tool, arguments string) (ans
 func sameJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
-		t.Fatalf("%s\n%s", a, b)
-	}
+	must.That(t, json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil, "%s\n%s", a, b)
 	return marshalAny(x) == marshalAny(y)
 }
 
@@ -113,21 +109,16 @@ func checkMCP(t *testing.T, s *server) {
 		path, which := fmt.Sprintf("/v1/campaigns/%d/results?scorecard=true", campaign), fmt.Sprintf(`{"campaignId":%d}`, campaign)
 		report, _ := s.results(path)
 		answer := call(t, session, "get_result", which)
-		if len(answer.text) > 2048 || answer.Decision != report.Decision.Status || !slices.Contains(answer.Sentences, report.Decision.Text) || !strings.Contains(strings.ToLower(strings.Join(answer.Sentences, " ")), strings.ToLower(report.Conclusion.Text)) || answer.Next == "" {
-			t.Errorf("campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
-		}
+		check.That(t, len(answer.text) <= 2048 && answer.Decision == report.Decision.Status && slices.Contains(answer.Sentences, report.Decision.Text) && strings.Contains(strings.ToLower(strings.Join(answer.Sentences, " ")), strings.ToLower(report.Conclusion.Text)) && answer.Next != "",
+			"campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
 		for _, reason := range report.Decision.Reasons {
-			if !slices.Contains(answer.Reasons, string(reason.Code)) {
-				t.Errorf("campaign %d: reasons %q, want %s", campaign, answer.Reasons, reason.Code)
-			}
+			check.That(t, slices.Contains(answer.Reasons, string(reason.Code)), "campaign %d: reasons %q, want %s", campaign, answer.Reasons, reason.Code)
 		}
 		if cause := report.Checks.SplitCause; (cause != nil) != report.Checks.SampleRatio.Mismatch || cause != nil &&
 			(!slices.Contains(answer.Sentences, cause.Text) || !strings.Contains(render.Report(&report, render.Screen{Width: render.MaxWidth}), cause.Text)) {
 			t.Errorf("campaign %d: %q\nand the report lack the cause %+v", campaign, answer.Sentences, cause)
 		}
-		if answer.Omitted > 1 {
-			t.Errorf("campaign %d: %d variations omitted", campaign, answer.Omitted)
-		}
+		check.That(t, answer.Omitted <= 1, "campaign %d: %d variations omitted", campaign, answer.Omitted)
 		checkQuotes(t, &answer, &report.Slice, "", answer.Omitted)
 		details := call(t, session, "get_result", strings.Replace(which, "}", `,"details":true}`, 1))
 		if checkQuotes(t, &details, &report.Slice, "", 0); !strings.Contains(details.Table, "Scorecard") {
@@ -145,14 +136,12 @@ func checkMCP(t *testing.T, s *server) {
 	if answer := call(t, session, "get_result", `{"campaignId":22,"filters":["device=none"],"compareMetric":"valuePerVisitor"}`); answer.Decision != "" || !strings.Contains(answer.Next, "describes") {
 		t.Errorf("a filtered report decides: %s", answer.text)
 	}
-	if invalid := call(t, session, "break_down", `{"campaignId":25,"dimension":"visitorType"}`); strings.Contains(invalid.text, "lift") || !strings.Contains(invalid.Sentences[1], "not valid") {
-		t.Errorf("a breakdown that is not valid is quoted: %s", invalid.text)
-	}
+	invalid := call(t, session, "break_down", `{"campaignId":25,"dimension":"visitorType"}`)
+	check.That(t, !strings.Contains(invalid.text, "lift") && strings.Contains(invalid.Sentences[1], "not valid"), "a breakdown that is not valid is quoted: %s", invalid.text)
 	answer := call(t, session, "break_down", `{"campaignId":"22","dimension":"visitorType","goal":null}`)
 	report, _ := s.results("/v1/campaigns/22/results?dimension=visitorType")
-	if len(report.Breakdown) == 0 || answer.Omitted != 0 || !strings.Contains(answer.Sentences[0], "only describes") || !slices.Contains(answer.Sentences, report.Heterogeneity.Text) {
-		t.Fatalf("the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
-	}
+	must.That(t, len(report.Breakdown) != 0 && answer.Omitted == 0 && strings.Contains(answer.Sentences[0], "only describes") && slices.Contains(answer.Sentences, report.Heterogeneity.Text),
+		"the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
 	for _, slice := range report.Breakdown {
 		checkQuotes(t, &answer, &slice.Slice, "visitorType "+slice.Value+": ", 0)
 	}
@@ -173,9 +162,7 @@ func checkQuotes(t *testing.T, answer *called, of *result.Slice, prefix string, 
 		}
 		c := v.Comparison
 		if c == nil || of.Conclusion.Status == stats.StatusInvalid {
-			if strings.Contains(strings.Join(answer.Sentences, " "), prefix+v.Name+" against") {
-				t.Errorf("a comparison that is not valid is quoted: %q", answer.Sentences)
-			}
+			check.That(t, !strings.Contains(strings.Join(answer.Sentences, " "), prefix+v.Name+" against"), "a comparison that is not valid is quoted: %q", answer.Sentences)
 			continue
 		}
 		lift := fmt.Sprintf("%s%s against Control on the data of today: lift %s", prefix, v.Name, wording.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
@@ -197,9 +184,8 @@ func TestMCPRefusals(t *testing.T) {
 		"no token": {"", "Unauthorized"}, "unknown token": {"lh_unknown", "Unauthorized"}, "ingest token": {s.newToken(1, 1, catalogue.ScopeIngest), "Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if session, err := s.connect(test.token); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, %v; want %s", session, err, test.want)
-			}
+			session, err := s.connect(test.token)
+			check.That(t, err != nil && strings.Contains(err.Error(), test.want), "%v, %v; want %s", session, err, test.want)
 		})
 	}
 	session, bound := s.connected(s.token), s.connected(s.newToken(2, 3, catalogue.ScopeRead))
@@ -231,9 +217,7 @@ func TestMCPRefusals(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			answer := call(t, test.session, test.tool, test.arguments)
 			for _, want := range test.want {
-				if !answer.isError || !strings.Contains(answer.text, want) {
-					t.Errorf("%s %s: %s\nwant %s", test.tool, test.arguments, answer.text, want)
-				}
+				check.That(t, answer.isError && strings.Contains(answer.text, want), "%s %s: %s\nwant %s", test.tool, test.arguments, answer.text, want)
 			}
 		})
 	}
@@ -305,9 +289,8 @@ accounts:
 	} {
 		t.Run(tool, func(t *testing.T) {
 			answer := call(t, session, tool, arguments)
-			if answer.isError || strings.ContainsAny(answer.text[:len(answer.text)-1], "\n\u202e\U000E0041") || !strings.Contains(answer.text, "Ignore") {
-				t.Errorf("%q", answer.text)
-			}
+			check.That(t, !answer.isError && !strings.ContainsAny(answer.text[:len(answer.text)-1], "\n\u202e\U000E0041") && strings.Contains(answer.text, "Ignore"),
+				"%q", answer.text)
 			if tool == "get_result" && (len(answer.text) > 2048 || answer.Omitted == 0 || len(answer.Sentences) == 0) {
 				t.Errorf("%d bytes: %s", len(answer.text), answer.text)
 			}
@@ -325,21 +308,17 @@ func TestMCPTools(t *testing.T) {
 	session := s.connected(s.token)
 	t.Run("list of tools", func(t *testing.T) {
 		tools, err := session.ListTools(t.Context(), nil)
-		if err != nil || len(tools.Tools) != 7 {
-			t.Fatalf("%v, %v", tools, err)
-		}
+		must.That(t, err == nil && len(tools.Tools) == 7, "%v, %v", tools, err)
 		for _, tool := range tools.Tools {
 			schema := marshalAny(tool.InputSchema)
 			if tool.Name == "get_result" {
 				check.Contains(t, schema, `"type":["integer","string"]`, "campaignId and goal")
 			}
-			if !tool.Annotations.ReadOnlyHint || tool.Description == "" || !strings.Contains(schema, `"additionalProperties":false`) || !strings.Contains(schema, `"description"`) {
-				t.Errorf("%s: %s", tool.Name, schema)
-			}
+			check.That(t, tool.Annotations.ReadOnlyHint && tool.Description != "" && strings.Contains(schema, `"additionalProperties":false`) && strings.Contains(schema, `"description"`),
+				"%s: %s", tool.Name, schema)
 		}
-		if text := session.InitializeResult().Instructions; !strings.Contains(text, "word for word") {
-			t.Errorf("instructions %q", text)
-		}
+		text := session.InitializeResult().Instructions
+		check.That(t, strings.Contains(text, "word for word"), "instructions %q", text)
 	})
 	t.Run("list_experiments", func(t *testing.T) {
 		if answer := call(t, session, "list_experiments", `{"websiteId":1}`); answer.Total != 4 || !strings.Contains(answer.Experiments[0].Sentence, "not computed yet") {
@@ -353,9 +332,7 @@ func TestMCPTools(t *testing.T) {
 		campaigns := s.statuses("campaigns")
 		s.statuses("widgets")
 		answer := call(t, session, "list_experiments", `{"limit":3}`)
-		if answer.Total != 5 || len(answer.Experiments) != 3 {
-			t.Fatalf("%s", answer.text)
-		}
+		must.That(t, answer.Total == 5 && len(answer.Experiments) == 3, "%s", answer.text)
 		status := campaigns[0].(map[string]any)["status"].(map[string]any)
 		decision := status["decision"].(map[string]any)
 		if e := answer.Experiments[0]; e.CampaignID != 12 || e.Name != "Banner" || !e.Active || string(e.Decision.Status) != decision["status"] || float64(e.Visitors) != status["visitors"] || !strings.HasPrefix(e.Sentence, "Banner: "+decision["text"].(string)) {
@@ -374,20 +351,15 @@ func TestMCPTools(t *testing.T) {
 			"early": "goal of 2026-05-01 00:04:00 does not count: before the first view", "nobody": "No event of this visitor is stored.",
 		} {
 			answer := call(t, session, "explain_visitor", `{"visitor":"`+visitor+`"}`)
-			if !strings.Contains(strings.Join(answer.Sentences, "\n"), want) || strings.Contains(answer.text, "99") {
-				t.Errorf("%s: %s\nwant %s", visitor, answer.text, want)
-			}
+			check.That(t, strings.Contains(strings.Join(answer.Sentences, "\n"), want) && !strings.Contains(answer.text, "99"), "%s: %s\nwant %s", visitor, answer.text, want)
 		}
 	})
 	t.Run("compare", func(t *testing.T) {
 		answer := call(t, session, "compare", `{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}]}`)
-		if invalid := call(t, session, "compare", `{"metric":"binary","variations":[{"n":9000,"converted":500,"share":50},{"n":10000,"converted":560,"share":50}]}`); len(invalid.Sentences) != 3 || !strings.Contains(invalid.Sentences[0], "not valid") {
-			t.Errorf("a comparison that is not valid is quoted: %s", invalid.text)
-		}
+		invalid := call(t, session, "compare", `{"metric":"binary","variations":[{"n":9000,"converted":500,"share":50},{"n":10000,"converted":560,"share":50}]}`)
+		check.That(t, len(invalid.Sentences) == 3 && strings.Contains(invalid.Sentences[0], "not valid"), "a comparison that is not valid is quoted: %s", invalid.text)
 		for _, want := range []string{answer.Conclusion.Text, "variation 1: rate 5.60 %, 10,000 visitors.", "variation 1 against variation 0 on the data of today: lift +12.0 % (90 % interval +1.5 % to +23.6 %); ahead, not conclusive."} {
-			if !slices.Contains(answer.Sentences, want) || want == "" {
-				t.Errorf("the sentences %q lack %q", answer.Sentences, want)
-			}
+			check.That(t, slices.Contains(answer.Sentences, want) && want != "", "the sentences %q lack %q", answer.Sentences, want)
 		}
 	})
 	t.Run("concurrent calls", func(t *testing.T) {
@@ -402,9 +374,7 @@ func TestMCPTools(t *testing.T) {
 				}
 				for range 5 {
 					found, err := own.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 12}})
-					if err != nil || found.Content[0].(*mcp.TextContent).Text != want {
-						t.Errorf("%+v, %v\nwant %s", found, err, want)
-					}
+					check.That(t, err == nil && found.Content[0].(*mcp.TextContent).Text == want, "%+v, %v\nwant %s", found, err, want)
 				}
 				_ = own.Close()
 			})
@@ -415,18 +385,16 @@ func TestMCPTools(t *testing.T) {
 		busy := newServerOn(t, s.conn, func(o *api.Options) { o.StoreSlots, o.StoreQueue = 1, 0 })
 		release := must.Get(busy.api.Occupy(t.Context()))(t)
 		defer release()
-		if answer := call(t, busy.connected(s.token), "get_result", `{"campaignId":13}`); !answer.isError || !strings.Contains(answer.text, "the store is overloaded") {
-			t.Errorf("%s", answer.text)
-		}
+		answer := call(t, busy.connected(s.token), "get_result", `{"campaignId":13}`)
+		check.That(t, answer.isError && strings.Contains(answer.text, "the store is overloaded"), "%s", answer.text)
 	})
 	t.Run("log without secrets", func(t *testing.T) {
 		log := logged(t)
 		logs := newServerOn(t, s.conn)
 		call(t, logs.connected(s.token), "get_result", `{"campaignId":12}`)
 		logs.Close()
-		if requests := lines(t, log.String(), "request"); len(requests) < 2 || requests[0]["route"] != "/mcp" || requests[0]["account"] != 1.0 || bytes.Contains(log.Bytes(), []byte(s.token[:20])) {
-			t.Errorf("%s", log)
-		}
+		requests := lines(t, log.String(), "request")
+		check.That(t, len(requests) >= 2 && requests[0]["route"] == "/mcp" && requests[0]["account"] == 1.0 && !bytes.Contains(log.Bytes(), []byte(s.token[:20])), "%s", log)
 	})
 }
 
@@ -441,9 +409,7 @@ func TestToolsTakeKeys(t *testing.T) {
 		s.connected(s.newToken(5, 52, catalogue.ScopeRead))
 	a := call(t, all, "get_result", `{"campaignId":"layout","goal":"purchase","websiteId":51}`)
 	b := call(t, bound, "get_result", `{"campaignId":"layout","goal":"purchase"}`)
-	if a.isError || b.isError || a.Name != "Layout" || b.Name != "Layout" || a.CampaignID == b.CampaignID {
-		t.Errorf("%s\n%s", a.text, b.text)
-	}
+	check.That(t, !a.isError && !b.isError && a.Name == "Layout" && b.Name == "Layout" && a.CampaignID != b.CampaignID, "%s\n%s", a.text, b.text)
 	if c := call(t, all, "get_result", `{"campaignId":"layout"}`); !strings.Contains(c.text,
 		"several websites have a campaign with the key") {
 		t.Error(c.text)

@@ -76,41 +76,32 @@ func checkMethodologies(t *testing.T, s *server) {
 	t.Helper()
 	r, _ := s.results("/v1/campaigns/22/results")
 	same, better := r.Variations[1].Comparison, r.Variations[2].Comparison
-	if same.Verdict != stats.VerdictInconclusive || better.Verdict != stats.VerdictBetter || better.Frequentist.Correction != stats.CorrectionDunnett {
-		t.Errorf("verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
-	}
-	if better.Sequential == nil || !better.Sequential.Significant || better.Bayesian != nil {
-		t.Errorf("sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
-	}
+	check.That(t, same.Verdict == stats.VerdictInconclusive && better.Verdict == stats.VerdictBetter && better.Frequentist.Correction == stats.CorrectionDunnett,
+		"verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
+	check.That(t, better.Sequential != nil && better.Sequential.Significant && better.Bayesian == nil, "sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
 	if c := r.Conclusion; c.Status != stats.StatusWinner || *c.VariationID != 2 || !strings.HasPrefix(c.Text, "Better is better than Control: the goal conversion rate has a lift of +") {
 		t.Errorf("conclusion = %+v", c)
 	}
-	if p := r.Power; p.RequiredVisitors == nil || p.Progress == nil || p.DaysRemaining == nil || p.MinimumDetectableEffect == nil {
-		t.Errorf("power = %+v", p)
-	}
+	p := r.Power
+	check.That(t, p.RequiredVisitors != nil && p.Progress != nil && p.DaysRemaining != nil && p.MinimumDetectableEffect != nil, "power = %+v", p)
 
 	r, _ = s.results("/v1/campaigns/23/results")
 	b := r.Variations[2].Comparison.Bayesian
-	if b == nil || *b.ChanceToBeatControl < 0.999 || *b.ChanceToBeBest < 0.99 || *b.ExpectedLoss > *b.ExpectedLossControl || r.Variations[2].Comparison.Frequentist != nil {
-		t.Errorf("bayesian = %+v", b)
-	}
+	check.That(t, b != nil && *b.ChanceToBeatControl >= 0.999 && *b.ChanceToBeBest >= 0.99 && *b.ExpectedLoss <= *b.ExpectedLossControl && r.Variations[2].Comparison.Frequentist == nil,
+		"bayesian = %+v", b)
 
 	r, raw := s.results("/v1/campaigns/24/results")
 	c := r.Variations[2].Comparison
-	if c.Significant || c.Difference.Interval != nil || c.Difference.Reason != stats.ReasonLevel100 || c.Difference.Value == nil || r.Conclusion.Status == stats.StatusWinner {
-		t.Errorf("level 100: %+v, %+v", c, r.Conclusion)
-	}
+	check.That(t, !c.Significant && c.Difference.Interval == nil && c.Difference.Reason == stats.ReasonLevel100 && c.Difference.Value != nil && r.Conclusion.Status != stats.StatusWinner,
+		"level 100: %+v, %+v", c, r.Conclusion)
 	check.Equal(t, raw["significanceLevel"], 100.0, "significanceLevel")
 
 	r, _ = s.results("/v1/campaigns/25/results")
-	if !r.Checks.SampleRatio.Mismatch || r.Conclusion.Status != stats.StatusInvalid || len(r.Checks.Warnings) != 1 || r.Checks.Warnings[0].Code != "SAMPLE_RATIO_MISMATCH" {
-		t.Errorf("wrong shares: %+v, %+v", r.Checks, r.Conclusion)
-	}
+	check.That(t, r.Checks.SampleRatio.Mismatch && r.Conclusion.Status == stats.StatusInvalid && len(r.Checks.Warnings) == 1 && r.Checks.Warnings[0].Code == "SAMPLE_RATIO_MISMATCH",
+		"wrong shares: %+v, %+v", r.Checks, r.Conclusion)
 
 	r, _ = s.results("/v1/campaigns/26/results")
-	if len(r.Checks.Leak) != 1 || r.Checks.Leak[0].VariationID != 1 {
-		t.Errorf("leak = %+v", r.Checks.Leak)
-	}
+	check.That(t, len(r.Checks.Leak) == 1 && r.Checks.Leak[0].VariationID == 1, "leak = %+v", r.Checks.Leak)
 }
 
 // checkNulls checks the nulls in reports with and without data.

@@ -19,6 +19,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/scripts"
 )
@@ -261,10 +262,9 @@ func (s *script) problem(t *testing.T, response answer, text string) string {
 		Code, Title, Detail, RequestID string
 		Errors                         []struct{ In, Name, Value, Detail string }
 	}
-	if err := json.Unmarshal([]byte(text), &p); err != nil || p.Status != response.status || p.Title == "" || p.RequestID != response.Get("X-Request-Id") ||
-		response.Get("Content-Type") != "application/problem+json" {
-		t.Errorf("%v: %d %s", err, response.status, text)
-	}
+	err := json.Unmarshal([]byte(text), &p)
+	check.That(t, err == nil && p.Status == response.status && p.Title != "" && p.RequestID == response.Get("X-Request-Id") && response.Get("Content-Type") == "application/problem+json",
+		"%v: %d %s", err, response.status, text)
 	want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[p.Status]
 	if challenge := response.Get("WWW-Authenticate"); !strings.Contains(challenge, want) || want == "" && challenge != "" {
 		t.Errorf("%s: WWW-Authenticate %q", text, challenge)

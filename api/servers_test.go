@@ -23,9 +23,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for ; !holds(); <-look.C {
-		if time.Now().After(until) {
-			t.Fatalf("%s: not within 20 s", what)
-		}
+		must.That(t, !time.Now().After(until), "%s: not within 20 s", what)
 	}
 }
 
@@ -48,16 +46,14 @@ func TestTwoServersOnOneStore(t *testing.T) {
 		t.Helper()
 		since := time.Now()
 		eventually(t, what, func() bool { code, _ := status("/v1/websites"); return code == want })
-		if took := time.Since(since); took > time.Second {
-			t.Errorf("%s: after %v", what, took)
-		}
+		took := time.Since(since)
+		check.That(t, took <= time.Second, "%s: after %v", what, took)
 	}
 	withinASecond("a token made", http.StatusOK)
 	for _, path := range []string{"/v1/campaigns/13", "/v1/widgets/7"} {
 		for _, verb := range []string{"start", "stop"} {
-			if response, _, text := one.do("POST", path+"/"+verb, one.token); response.status != http.StatusOK {
-				t.Fatalf("%d %s", response.status, text)
-			}
+			response, _, text := one.do("POST", path+"/"+verb, one.token)
+			must.That(t, response.status == http.StatusOK, "%d %s", response.status, text)
 			eventually(t, verb+" of "+path, func() bool { _, body := status(path); return body["active"] == (verb == "start") })
 		}
 	}
@@ -91,9 +87,8 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 					response, text = exchange(t, request.Clone(t.Context()))
 				}
 				var body map[string]any
-				if json.Unmarshal(text, &body) != nil || response.status != http.StatusOK || body["active"] != (verb == "start") {
-					t.Errorf("%s%s = %d %s", path, verb, response.status, text)
-				}
+				check.That(t, json.Unmarshal(text, &body) == nil && response.status == http.StatusOK && body["active"] == (verb == "start"),
+					"%s%s = %d %s", path, verb, response.status, text)
 			}
 		})
 	}
@@ -117,15 +112,11 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 		must.OK(t, s.catalogue.RefreshSnapshot(t.Context()))
 		_, c, campaign := s.do("GET", "/v1/campaigns/12", token)
 		_, w, widget := s.do("GET", "/v1/widgets/7", token)
-		if name, _ := c["name"].(string); !strings.HasSuffix(name, fmt.Sprint(" ", rounds-1)) || c["targetId"] != 5.0 || len(c["variations"].([]any)) != 2 {
-			t.Errorf("in the end: %s, want a name applied last and nothing else lost", campaign)
-		}
-		if len(w["experiments"].([]any)) != 2 || w["startDate"] == nil {
-			t.Errorf("in the end: %s", widget)
-		}
-		if c["active"] == (c["endDate"] != nil) || w["active"] == (w["endDate"] != nil) {
-			t.Errorf("neither started nor stopped: %s %s", campaign, widget)
-		}
+		name, _ := c["name"].(string)
+		check.That(t, strings.HasSuffix(name, fmt.Sprint(" ", rounds-1)) && c["targetId"] == 5.0 && len(c["variations"].([]any)) == 2,
+			"in the end: %s, want a name applied last and nothing else lost", campaign)
+		check.That(t, len(w["experiments"].([]any)) == 2 && w["startDate"] != nil, "in the end: %s", widget)
+		check.That(t, c["active"] != (c["endDate"] != nil) && w["active"] != (w["endDate"] != nil), "neither started nor stopped: %s %s", campaign, widget)
 		seen = append(seen, campaign+widget)
 	}
 	check.Equal(t, seen[0], seen[1], "what the servers see")
@@ -153,7 +144,6 @@ func TestAStoreThatIsAway(t *testing.T) {
 		}
 	}
 	s.wants(http.StatusServiceUnavailable, http.MethodGet, "/readyz", "")
-	if live := s.catalogue.Snapshot().AccountResources(1).Campaigns[12]; !live.Active {
-		t.Error("a stop that was refused is in force")
-	}
+	live := s.catalogue.Snapshot().AccountResources(1).Campaigns[12]
+	check.That(t, live.Active, "a stop that was refused is in force")
 }

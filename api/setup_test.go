@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -48,9 +49,8 @@ func TestAnotherServerTakesTheTag(t *testing.T) {
 	s.apply(strings.Replace(twoSites, "name: Button", "name: Knob", 1))
 	text, tag := s.getCatalogue(admin)
 	response, answer := other.putCatalogue(admin, "", tag, text)
-	if response.status != http.StatusOK || response.Get("ETag") != tag || !regexp.MustCompile(`^"[0-9a-f]{16}"$`).MatchString(tag) {
-		t.Errorf("%d %s, tag %s", response.status, answer, tag)
-	}
+	check.That(t, response.status == http.StatusOK && response.Get("ETag") == tag && regexp.MustCompile(`^"[0-9a-f]{16}"$`).MatchString(tag),
+		"%d %s, tag %s", response.status, answer, tag)
 }
 
 // TestConcurrentCatalogueChangesLoseNothing has 200 clients that each add a goal: first all at the same time, with the
@@ -84,9 +84,7 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	together.Wait()
 	first := slices.Index(statuses, http.StatusOK)
 	slices.Sort(statuses)
-	if first < 0 || statuses[1] != http.StatusPreconditionFailed {
-		t.Fatalf("of the clients with one tag, all but one must get 412: %v", statuses)
-	}
+	must.That(t, first >= 0 && statuses[1] == http.StatusPreconditionFailed, "of the clients with one tag, all but one must get 412: %v", statuses)
 	retries := tier.Of(20, clients)
 	var pending sync.WaitGroup
 	var left atomic.Int64

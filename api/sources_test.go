@@ -44,9 +44,7 @@ func TestTheListOfSources(t *testing.T) {
 	check.Equal(t, fmt.Sprint(got.Name, got.WebsiteID, got.Mapping, got.Accepted, got.Purchases, got.NoVisitor,
 		got.Rejected, got.Ignored),
 		"growthbook1growthbook2 1 1 1 map[page:2 scroll:1]", "the source that sent")
-	if got.LastRequest == nil {
-		t.Error("the source that sent has no time of its last request")
-	}
+	check.That(t, got.LastRequest != nil, "the source that sent has no time of its last request")
 	check.Equal(t, list.Sources[1].Mapping, "own", "mapping of crm")
 	if list.Sources[2].LastRequest != nil {
 		t.Errorf("shopify sent nothing, last request %s", list.Sources[2].LastRequest)
@@ -96,10 +94,8 @@ func TestTheSendersAreThoseOfTheShippedMappings(t *testing.T) {
 	check.Equal(t, len(senders), len(files)-1, "senders: all but the files of GA4")
 	for _, sender := range senders {
 		must.Get(os.Stat("../schema/ingest/shipped/" + sender.Name + ".yaml"))(t)
-		if !strings.Contains(sender.Text, "/in/{KEY}") || strings.Contains(sender.Text, "{HOST}") ||
-			strings.Contains(sender.Text, "{ADDRESS}") {
-			t.Errorf("the text of %s is %s", sender.Name, sender.Text)
-		}
+		check.That(t, strings.Contains(sender.Text, "/in/{KEY}") && !strings.Contains(sender.Text, "{HOST}") && !strings.Contains(sender.Text, "{ADDRESS}"),
+			"the text of %s is %s", sender.Name, sender.Text)
 	}
 	for sender, want := range map[string]string{ // browsers run these in the tests of cmd/lifthouse/e2e
 		"tag": `<script src="https://l.example.com/in/KEY.js" async>`, "segment": `apiHost: "l.example.com/in/KEY"`,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -33,9 +34,7 @@ func (s *server) statuses(kind string) []any {
 		if computed {
 			return list
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the statuses were not computed: %s", text)
-		}
+		must.That(s.t, !time.Now().After(deadline), "the statuses were not computed: %s", text)
 	}
 }
 
@@ -52,9 +51,8 @@ func TestListsHaveStatuses(t *testing.T) {
 	first, _, text := s.do("GET", "/v1/campaigns?websiteId=1&include=status", s.token)
 	must.Equal(t, first.status, http.StatusOK, "%v", text)
 	for _, item := range listOf(s.t, text) {
-		if status := item.(map[string]any)["status"].(map[string]any); status["reason"] != "NOT_COMPUTED" || status["decision"] != nil {
-			t.Errorf("before it is computed: %v", status)
-		}
+		status := item.(map[string]any)["status"].(map[string]any)
+		check.That(t, status["reason"] == "NOT_COMPUTED" && status["decision"] == nil, "before it is computed: %v", status)
 		s.do("GET", fmt.Sprintf("/v1/campaigns/%v/results?scorecard=true&filters[device]=mobile", item.(map[string]any)["id"]), s.token)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -77,13 +75,10 @@ func TestListsHaveStatuses(t *testing.T) {
 	}
 	widgets := s.statuses("widgets")
 	experiments := widgets[0].(map[string]any)["status"].([]any)
-	if len(experiments) == 0 || experiments[0].(map[string]any)["decision"] == nil {
-		t.Errorf("widgets %v", widgets)
-	}
+	check.That(t, len(experiments) != 0 && experiments[0].(map[string]any)["decision"] != nil, "widgets %v", widgets)
 	_, _, plain := s.do("GET", "/v1/campaigns?websiteId=1", s.token)
-	if _, has := listOf(t, plain)[0].(map[string]any)["status"]; has {
-		t.Error("a list without include=status has a status")
-	}
+	_, has := listOf(t, plain)[0].(map[string]any)["status"]
+	check.That(t, !has, "a list without include=status has a status")
 	stop()
 	<-ended
 }

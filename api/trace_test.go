@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"lifthouse/schema/schematest/check"
 )
 
 func TestATraceTellsWhatAReportTook(t *testing.T) {
@@ -28,17 +30,14 @@ func TestATraceTellsWhatAReportTook(t *testing.T) {
 		names = append(names, span.Name)
 		for _, attribute := range span.Attributes {
 			text := attribute.Value.String()
-			if strings.Contains(text, "Secretville") || strings.Contains(text, s.token) || strings.Contains(text, "campaigns/12") {
-				t.Errorf("%s: %s reveals the request: %s", span.Name, attribute.Key, text)
-			}
+			check.That(t, !strings.Contains(text, "Secretville") && !strings.Contains(text, s.token) && !strings.Contains(text, "campaigns/12"),
+				"%s: %s reveals the request: %s", span.Name, attribute.Key, text)
 			if attribute.Key == "db.clickhouse.query_id" && !strings.HasPrefix(text, trace+"-") {
 				t.Errorf("the query id is %s, want it by the span's ids", text)
 			}
 		}
 	}
 	for _, want := range []string{"GET /v1/campaigns/:id/results", "parse", "fold", "query", "stats", "encode"} {
-		if !slices.Contains(names, want) {
-			t.Errorf("no span %q in %v", want, names)
-		}
+		check.That(t, slices.Contains(names, want), "no span %q in %v", want, names)
 	}
 }

@@ -40,10 +40,8 @@ func TestVisitorsOverHTTP(t *testing.T) {
 	rows := s.visitorsOf(path)
 	must.Equal(t, len(rows), 2, "rows")
 	rows = s.visitorsOf(path + "?filters%5Bdevice%5D%5B%5D=mobile&cap=1.5")
-	if len(rows) != 1 || rows[0].ID != schema.HashID("a") || rows[0].Device != "mobile" || rows[0].Views != 1 ||
-		rows[0].GoalsReached != 2 || rows[0].UncappedValue != 2 || rows[0].Value != 1.5 {
-		t.Errorf("rows %+v", rows)
-	}
+	check.That(t, len(rows) == 1 && rows[0].ID == schema.HashID("a") && rows[0].Device == "mobile" && rows[0].Views == 1 && rows[0].GoalsReached == 2 && rows[0].UncappedValue == 2 && rows[0].Value == 1.5,
+		"rows %+v", rows)
 	if rows = s.visitorsOf(path + "?filters%5BdateTo%5D=2020-01-01"); len(rows) != 0 {
 		t.Errorf("%d rows before the first view", len(rows))
 	}
@@ -63,13 +61,11 @@ func TestVisitorsOfWidgetsOverHTTP(t *testing.T) {
 	s.write(events...)
 	for _, path := range []string{"/v1/widgets/7", "/v1/widgets/7/experiments/2"} {
 		r, _ := s.results(path + "/results")
-		if rows := s.visitorsOf(path + "/visitors.parquet"); r.Totals.Visitors != 1 || len(rows) != 1 || rows[0].Clicks != 1 || rows[0].Completions != 1 {
-			t.Errorf("%s: %+v, want the visitor of %+v", path, rows, r.Totals)
-		}
+		rows := s.visitorsOf(path + "/visitors.parquet")
+		check.That(t, r.Totals.Visitors == 1 && len(rows) == 1 && rows[0].Clicks == 1 && rows[0].Completions == 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
 	}
 	made, _ := s.create(s.admin(), `{"campaignId": 12, "expires": "7d"}`)
 	_, token, _ := strings.Cut(made.URL, "lh_")
-	if response, text := s.send(http.MethodGet, "/v1/campaigns/12/visitors.parquet", http.NoBody, "Authorization", "Bearer lh_"+token); response.status != http.StatusForbidden {
-		t.Errorf("with a share link: %d %s", response.status, text)
-	}
+	response, text := s.send(http.MethodGet, "/v1/campaigns/12/visitors.parquet", http.NoBody, "Authorization", "Bearer lh_"+token)
+	check.That(t, response.status == http.StatusForbidden, "with a share link: %d %s", response.status, text)
 }

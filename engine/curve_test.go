@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
@@ -55,9 +56,7 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		}
 		must.OK(t, err)
 		c := report.Curve
-		if c.Cohort.Days != r.CurveDays || len(c.Points) != r.CurveDays {
-			t.Fatalf("cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
-		}
+		must.That(t, c.Cohort.Days == r.CurveDays && len(c.Points) == r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
 		var limit *moments.Cap // that of the cohort
 		if p.Cap != nil {
 			whole := *p
@@ -87,9 +86,9 @@ func TestCurveEqualsTheFold(t *testing.T) {
 				if want /= float64(n); !result.IsRate(p.Metric) && p.Metric != query.GoalsPerVisitor {
 					want /= schema.MoneyScale
 				}
-				if got := *v.Value; got-want > 1e-9*max(1, want, -want) || want-got > 1e-9*max(1, want, -want) {
-					t.Errorf("day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
-				}
+				got := *v.Value
+				check.That(t, got-want <= 1e-9*max(1, want, -want) && want-got <= 1e-9*max(1, want, -want),
+					"day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
 			}
 		}
 		r.Curve, r.ConversionWindow = false, &schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}
@@ -108,9 +107,7 @@ func TestCurveEqualsTheFold(t *testing.T) {
 			}
 		}
 	})
-	if cohorts < 100 {
-		t.Errorf("only %d values compared", cohorts)
-	}
+	check.That(t, cohorts >= 100, "only %d values compared", cohorts)
 }
 
 func deref(x *float64) any {
@@ -164,12 +161,8 @@ func TestNoveltyIsFound(t *testing.T) {
 		x.refresh()
 		report := x.report(func(r *query.Request) { r.Scorecard, r.Curve = true, true })
 		n := report.Curve.Novelty[0]
-		if n.Finding != test.want || n.PValue == nil {
-			t.Errorf("%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
-		}
-		if report.Curve.Cohort.Days != query.DefaultCurveDays {
-			t.Errorf("%s: cohort %+v", test.name, report.Curve.Cohort)
-		}
+		check.That(t, n.Finding == test.want && n.PValue != nil, "%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
+		check.That(t, report.Curve.Cohort.Days == query.DefaultCurveDays, "%s: cohort %+v", test.name, report.Curve.Cohort)
 		t.Logf("%s: %s; %s", test.name, inJSON(t, n), report.Decision.Text)
 	}
 }

@@ -190,21 +190,16 @@ func TestLooksConclude(t *testing.T) {
 		}
 		x.refresh()
 		r := x.report(nil)
-		if len(r.Looks) != week+1 {
-			t.Fatalf("%d looks after %d weeks", len(r.Looks), week+1)
-		}
+		must.That(t, len(r.Looks) == week+1, "%d looks after %d weeks", len(r.Looks), week+1)
 		want, p := analyzeNext(design, &points, float64(week+1)/4, stats.Stratum{
 			Control: stats.Rate{Visitors: visitors, Converted: control}, Treatment: stats.Rate{Visitors: visitors, Converted: treatment}, SmallerShare: 0.5,
 		})
 		got := r.Looks[week]
-		if end := firstDay.AddDate(0, 0, 8+7*week); !got.End.Equal(end) || got.Number != week+1 || got.Visitors != 2*visitors {
-			t.Errorf("look %d: %s", week+1, inJSON(t, got))
-		}
+		end := firstDay.AddDate(0, 0, 8+7*week)
+		check.That(t, got.End.Equal(end) && got.Number == week+1 && got.Visitors == 2*visitors, "look %d: %s", week+1, inJSON(t, got))
 		v := got.Variations[0]
-		if *v.Z != *want.Z || *v.CriticalValue != *want.Critical || *v.PValue != *p ||
-			*v.Improvement.Interval[0] != *want.Lift.Interval[0] || v.Significant != want.Significant {
-			t.Errorf("look %d: %s, want %+v", week+1, inJSON(t, v), want)
-		}
+		check.That(t, *v.Z == *want.Z && *v.CriticalValue == *want.Critical && *v.PValue == *p && *v.Improvement.Interval[0] == *want.Lift.Interval[0] && v.Significant == want.Significant,
+			"look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]
 		check.Equal(t, x.decided(r), wantStatus, "after week %d: %s", week+1, r.Conclusion.Text)
 	}
@@ -238,18 +233,15 @@ func TestReportsThatDescribe(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := x.report(test.change)
-			if got := x.decided(r); !strings.HasPrefix(got, test.want) {
-				t.Errorf("%q, want %q", got, test.want)
-			}
+			got := x.decided(r)
+			check.That(t, strings.HasPrefix(got, test.want), "%q, want %q", got, test.want)
 			if s := r.Variations[1].Comparison.Sequential; strings.Contains(test.want, "NOT_DECLARED") && (s.PValue != nil || s.Reason != stats.ReasonNotDeclared || r.Looks != nil) {
 				t.Errorf("sequential %s", inJSON(t, s))
 			}
 		})
 	}
 	for _, p := range x.report(func(r *query.Request) { r.Interval = query.Daily }).Series {
-		if p.Variations[1].Comparison.Sequential != nil {
-			t.Errorf("the point at %s has a look", p.Time)
-		}
+		check.That(t, p.Variations[1].Comparison.Sequential == nil, "the point at %s has a look", p.Time)
 	}
 }
 
@@ -270,16 +262,12 @@ func TestRecordedLooksStay(t *testing.T) {
 	}
 	check.Equal(t, y.recordAt(t, y.other, end.Add(26*time.Hour)), 0, "rows that another engine wrote again")
 	before := y.report(nil)
-	if len(before.Looks) != 1 || before.Looks[0].RecordedAt == nil || before.Looks[0].Variations[0].Recomputed != nil {
-		t.Fatalf("looks %s", inJSON(t, before.Looks))
-	}
+	must.That(t, len(before.Looks) == 1 && before.Looks[0].RecordedAt != nil && before.Looks[0].Variations[0].Recomputed == nil, "looks %s", inJSON(t, before.Looks))
 	y.store(3, 50, 10) // late events
 	y.refresh()
 	after := y.report(nil)
 	recomputed := after.Looks[0].Variations[0].Recomputed
-	if recomputed == nil || *recomputed.Improvement.Value >= *before.Looks[0].Variations[0].Improvement.Value {
-		t.Errorf("recomputed %s", inJSON(t, recomputed))
-	}
+	check.That(t, recomputed != nil && *recomputed.Improvement.Value < *before.Looks[0].Variations[0].Improvement.Value, "recomputed %s", inJSON(t, recomputed))
 	after.Looks[0].Variations[0].Recomputed = nil
 	if got, want := inJSON(t, after.Looks), inJSON(t, before.Looks); got != want {
 		t.Errorf("late events changed the looks:\n%s\n%s", got, want)
@@ -299,17 +287,14 @@ func TestRecordedHarmStays(t *testing.T) {
 	}
 	scorecard := func(r *query.Request) { r.Scorecard = true }
 	before := x.report(scorecard).Decision
-	if before.Status != result.DecisionRollBack || before.Reasons[0].Code != "PRIMARY_HARMED" {
-		t.Fatalf("decision %s", inJSON(t, before))
-	}
+	must.That(t, before.Status == result.DecisionRollBack && before.Reasons[0].Code == "PRIMARY_HARMED", "decision %s", inJSON(t, before))
 	for day := range 5 {
 		x.store(day, 0, 400) // late events
 	}
 	x.refresh()
 	check.Equal(t, x.recordAt(t, x.other, x.first.AddDate(0, 0, 6)), 0, "rows are written again")
-	if after := x.report(scorecard).Decision; inJSON(t, after) != inJSON(t, before) {
-		t.Errorf("late events changed the decision:\n%s\n%s", inJSON(t, after), inJSON(t, before))
-	}
+	after := x.report(scorecard).Decision
+	check.That(t, inJSON(t, after) == inJSON(t, before), "late events changed the decision:\n%s\n%s", inJSON(t, after), inJSON(t, before))
 }
 
 // recordAt records the looks that are mature at a time, and returns the number of rows.
@@ -337,19 +322,14 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	if after.SignificanceLevel != 95 || after.Methodology != catalogue.Frequentist || x.decided(after) != x.decided(before) {
 		t.Errorf("level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
 	}
-	if beforeValue.Checks.Cap != nil || afterValue.Checks.Cap != nil {
-		t.Errorf("cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
-	}
+	check.That(t, beforeValue.Checks.Cap == nil && afterValue.Checks.Cap == nil, "cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
 	want := "the catalogue declares another methodology, significanceLevel, valueCap since the first view; results use what was declared before it"
-	if !slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }) {
-		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
-	}
+	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
+		"warnings %v, want %q", after.Checks.Warnings, want)
 	p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1})
 	version := must.Get(x.engine.ReadVersion(t.Context(), p.Subject))(t)
 	status, err := x.engine.ComputeStatus(t.Context(), p, version)
-	if err != nil || !slices.Contains(status.Health, "PLAN_CHANGED") {
-		t.Errorf("status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
-	}
+	check.That(t, err == nil && slices.Contains(status.Health, "PLAN_CHANGED"), "status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
 }
 
 // TestPlanOfAnExperimentIsFrozen changes the plan of an experiment of a widget after its first view.
@@ -392,9 +372,8 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 		}
 	}
 	want := "the catalogue declares another plannedDays, primaryMetric since the first view; results use what was declared before it"
-	if !slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }) {
-		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
-	}
+	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
+		"warnings %v, want %q", after.Checks.Warnings, want)
 }
 
 // TestPointsHaveTheCapOfTheReport checks that each point of a series with a z-score is capped at the amount that the

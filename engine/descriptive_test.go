@@ -7,6 +7,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
@@ -67,7 +68,7 @@ func TestAutomatedVisitorsAreNamed(t *testing.T) {
 	if n := len(many.Checks.Warnings); n != len(people.Checks.Warnings)+1 {
 		t.Errorf("warnings %+v", many.Checks.Warnings)
 	}
-	if both := programs(0, 40); both.Checks.Automated.Warning || inJSON(t, both.Totals) != inJSON(t, people.Totals) || inJSON(t, both.Variations) != inJSON(t, people.Variations) {
-		t.Errorf("programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
-	}
+	both := programs(0, 40)
+	check.That(t, !both.Checks.Automated.Warning && inJSON(t, both.Totals) == inJSON(t, people.Totals) && inJSON(t, both.Variations) == inJSON(t, people.Variations),
+		"programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
 }

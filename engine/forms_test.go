@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/worlds"
 )
@@ -28,17 +29,13 @@ func checkForms(t worlds.TB, plan *plan.Plan, results *result.Report) {
 	table := must.Get(render.CSV(results))(t)
 	records, err := csv.NewReader(strings.NewReader(string(table))).ReadAll()
 	want := 1 + len(plan.Variations)*(1+len(results.Breakdown)+len(results.Series))
-	if err != nil || len(records) != want {
-		t.Errorf("%d lines of CSV, %v; want %d\n%+v", len(records), err, want, plan)
-	}
+	check.That(t, err == nil && len(records) == want, "%d lines of CSV, %v; want %d\n%+v", len(records), err, want, plan)
 	svg := must.Get(render.ForestPlot(results))(t)
 	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
 	for err == nil {
 		_, err = decoder.Token()
 	}
-	if !errors.Is(err, io.EOF) || strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
-		t.Errorf("the picture: %v\n%s\n%+v", err, svg, plan)
-	}
+	check.That(t, errors.Is(err, io.EOF) && !strings.Contains(string(svg), "NaN") && !strings.Contains(string(svg), "Inf"), "the picture: %v\n%s\n%+v", err, svg, plan)
 }
 
 // TestValuesAreThoseOfFirstViews compares the values of every attribute with plain loops.
@@ -78,9 +75,9 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 		})
 		for _, most := range []int{2, 1000} {
 			got := must.Get(e.ReadValues(t.Context(), planOf(t, e, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}), name, most))(t)
-			if listed := want[:min(most, len(want))]; !slices.Equal(got.Values, listed) || got.Visitors != int64(len(first)) || got.DistinctValues != int64(len(want)) {
-				t.Errorf("%s: %+v of %d visitors, %d values; want %+v of %d, %d", name, got.Values, got.Visitors, got.DistinctValues, listed, len(first), len(want))
-			}
+			listed := want[:min(most, len(want))]
+			check.That(t, slices.Equal(got.Values, listed) && got.Visitors == int64(len(first)) && got.DistinctValues == int64(len(want)),
+				"%s: %+v of %d visitors, %d values; want %+v of %d, %d", name, got.Values, got.Visitors, got.DistinctValues, listed, len(first), len(want))
 		}
 	}
 }

@@ -45,9 +45,7 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	for range 12 {
 		r := drawRequest(w, 1)
 		first, second, third := answer(one, r), answer(other, r), answer(other, r)
-		if first != second || second != third {
-			t.Fatalf("the answers differ:\n%s\n%s\n%s", first, second, third)
-		}
+		must.That(t, first == second && second == third, "the answers differ:\n%s\n%s\n%s", first, second, third)
 	}
 }
 

@@ -36,9 +36,8 @@ func TestChangedSharesKeepRecordedLooks(t *testing.T) {
 		x.store(3, 90, 0) // late conversions of control
 		x.refresh()
 		after := x.report(nil)
-		if after.Looks[0].RecordedAt == nil || after.Checks.MultipleExposures.Rule != catalogue.ExcludeMultiExposed {
-			t.Errorf("control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
-		}
+		check.That(t, after.Looks[0].RecordedAt != nil && after.Checks.MultipleExposures.Rule == catalogue.ExcludeMultiExposed,
+			"control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
 		after.Looks[0].Variations[0].Recomputed = nil
 		check.Equal(t, inJSON(t, after.Looks)+x.decided(after), inJSON(t, before.Looks)+x.decided(before), "control %d %%", control)
 	}
@@ -104,9 +103,7 @@ func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
 			}
 			check.Equal(t, strings.Join(ends, " "), test.want, "days of the looks")
 			warned := slices.ContainsFunc(r.Checks.Warnings, func(w result.Warning) bool { return w.Code == "EARLY_VIEWS" })
-			if warned != test.warned {
-				t.Errorf("warnings %v", r.Checks.Warnings)
-			}
+			check.That(t, warned == test.warned, "warnings %v", r.Checks.Warnings)
 		})
 	}
 }
@@ -176,9 +173,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 		if got, want := inJSON(t, after.Looks[:3]), inJSON(t, looks); got != want {
 			t.Errorf("large %v: %d later views of the other variation changed the looks:\n%s\n%s", large, len(late), got, want)
 		}
-		if after.Checks.MultipleExposures.Visitors <= before.Checks.MultipleExposures.Visitors {
-			t.Error("no later view of the other variation is in today's figures")
-		}
+		check.That(t, after.Checks.MultipleExposures.Visitors > before.Checks.MultipleExposures.Visitors, "no later view of the other variation is in today's figures")
 	}
 }
 
@@ -222,13 +217,11 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 				"report": r.Variations[1].Comparison, "last point": last.Variations[1].Comparison, "slice": r.Breakdown[0].Variations[1].Comparison,
 				"scorecard": r.Scorecard[0].Variations[1].Comparison,
 			} {
-				if c.Significant || c.Improvement.Value == nil || *c.Improvement.Value > .002 || *c.Improvement.Value < -.002 {
-					t.Errorf("%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
-				}
+				check.That(t, !c.Significant && c.Improvement.Value != nil && *c.Improvement.Value <= .002 && *c.Improvement.Value >= -.002,
+					"%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
 			}
-			if ratio := r.Checks.SampleRatio; ratio.Mismatch || ratio.Observed[0] != 14500 {
-				t.Errorf("sample ratio %s", inJSON(t, ratio))
-			}
+			ratio := r.Checks.SampleRatio
+			check.That(t, !ratio.Mismatch && ratio.Observed[0] == 14500, "sample ratio %s", inJSON(t, ratio))
 		}
 	}
 }
@@ -248,9 +241,8 @@ func TestAWeekWithoutVisitorsKeepsTheLastLook(t *testing.T) {
 	must.OK(t, x.writer.WriteEvents(t.Context(), []schema.Event{goal}))
 	x.refresh()
 	r := x.report(func(r *query.Request) { r.Scorecard = true })
-	if n := len(r.Looks); n != 3 || r.Looks[1].Variations[0].Reason != stats.ReasonNoNewVisitors {
-		t.Fatalf("looks %s", inJSON(t, r.Looks))
-	}
+	n := len(r.Looks)
+	must.That(t, n == 3 && r.Looks[1].Variations[0].Reason == stats.ReasonNoNewVisitors, "looks %s", inJSON(t, r.Looks))
 	if s := r.Variations[1].Comparison.Sequential; *s.Look != 1 || s.PValue == nil || s.Improvement == nil || !s.Significant {
 		t.Errorf("sequential %s, want that of look 1", inJSON(t, s))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -40,9 +41,8 @@ func TestDatesBeginAtMidnightOfTheWebsite(t *testing.T) {
 		}
 		for at := r.Filters.From.Add(-30 * time.Hour); at.Before(r.Filters.To.Add(30 * time.Hour)); at = at.Add(15 * time.Minute) {
 			isWithin := !at.Before(r.Filters.From) && at.Before(r.Filters.To)
-			if isOf := at.In(zone).Format(time.DateOnly) == test.date; isOf != isWithin {
-				t.Errorf("%s in %s: %v is %v", test.date, test.zone, at, isWithin)
-			}
+			isOf := at.In(zone).Format(time.DateOnly) == test.date
+			check.That(t, isOf == isWithin, "%s in %s: %v is %v", test.date, test.zone, at, isWithin)
 		}
 	}
 	r := must.Get(query.ParseReport(query.CampaignResults, "filters[dateFrom]=2026-05-02&filters[dateTo]=2026-05-01T23:00:00Z"))(t)
@@ -97,9 +97,7 @@ func TestParseReport(t *testing.T) {
 		if err == nil {
 			err = got.Filters.ResolveDates(time.UTC)
 		}
-		if err != nil || !reflect.DeepEqual(got, test.want) {
-			t.Errorf("ParseReport(%q) = %+v, %v; want %+v", test.query, got, err, test.want)
-		}
+		check.That(t, err == nil && reflect.DeepEqual(got, test.want), "ParseReport(%q) = %+v, %v; want %+v", test.query, got, err, test.want)
 	}
 }
 
@@ -154,9 +152,8 @@ func TestParseReportNamesEveryFault(t *testing.T) {
 		}
 		for i, want := range test.want {
 			name, detail, _ := strings.Cut(want, ": ")
-			if f := invalid.Faults[i]; f.Name != name || !strings.Contains(f.Detail, detail) {
-				t.Errorf("ParseReport(%.60q) fault = %+v, want %q", test.query, f, want)
-			}
+			f := invalid.Faults[i]
+			check.That(t, f.Name == name && strings.Contains(f.Detail, detail), "ParseReport(%.60q) fault = %+v, want %q", test.query, f, want)
 		}
 	}
 }

@@ -237,9 +237,8 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	results := result.New(plan, found, nil)
 	compareStatistics(t, plan, results, foldPlainly(x, in.events))
 	results.Series = must.Get(in.engine.computeSeries(t.Context(), x.Plan, found))(t)
-	if _, err := json.Marshal(results); err != nil {
-		t.Errorf("results are no JSON: %v\n%+v", err, plan)
-	}
+	_, err := json.Marshal(results)
+	check.That(t, err == nil, "results are no JSON: %v\n%+v", err, plan)
 	checkForms(t, plan, results)
 	if plan.Interval != "" && (plan.Cap == nil || plan.Cap.Percentile == 0) { // points have the percentile of the whole report
 		compareSeries(t, in, x, results)
@@ -260,9 +259,8 @@ func compareGoals(t worlds.TB, in stored, p *plan.Plan) {
 	found := must.Get(in.engine.facts.ReadGoals(t.Context(), p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals)))(t)
 	for i, goal := range goals {
 		alone := must.Get(in.engine.facts.ReadRows(t.Context(), p.AboutGoal(goal).Question))(t)
-		if got, want := written(t, found[i].Whole), written(t, alone.Whole); got != want {
-			t.Errorf("goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, p)
-		}
+		got, want := written(t, found[i].Whole), written(t, alone.Whole)
+		check.That(t, got == want, "goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, p)
 	}
 }
 
@@ -283,9 +281,7 @@ func compareDistribution(t worlds.TB, in stored, x *reportQuery) {
 		if bin.To != nil {
 			to = bin.To.Units.Int64()
 		}
-		if from < below || to <= from {
-			t.Errorf("bin %d is from %d to %d, after %d", i, from, to, below)
-		}
+		check.That(t, from >= below && to > from, "bin %d is from %d to %d, after %d", i, from, to, below)
 		below = to
 		for k, v := range x.Variations {
 			var want int64
@@ -332,9 +328,7 @@ func compareTop(t worlds.TB, in stored, x *reportQuery, found *moments.Rows) {
 func compareSeries(t worlds.TB, in stored, x *reportQuery, whole *result.Report) {
 	t.Helper()
 	if len(whole.Series) == 0 {
-		if whole.Totals.Visitors > 0 {
-			t.Errorf("no point of %d visitors\n%+v", whole.Totals.Visitors, x.Plan)
-		}
+		check.That(t, whole.Totals.Visitors == 0, "no point of %d visitors\n%+v", whole.Totals.Visitors, x.Plan)
 		return
 	}
 	for _, point := range whole.Series {
@@ -378,9 +372,7 @@ func written(t worlds.TB, value any) string {
 func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	t.Helper()
 	values := foldPlainly(plan.about(plan.Plan), events)[all].values
-	if plan.Outliers.Values != int64(len(values)) {
-		t.Errorf("%d goal values, want %d\n%+v", plan.Outliers.Values, len(values), plan)
-	}
+	check.That(t, plan.Outliers.Values == int64(len(values)), "%d goal values, want %d\n%+v", plan.Outliers.Values, len(values), plan)
 	sum, n := new(big.Rat), new(big.Rat).SetInt64(int64(len(values)))
 	for _, v := range values {
 		sum.Add(sum, new(big.Rat).SetInt64(v))
@@ -401,9 +393,7 @@ func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	limit := z.Mul(z, z).Mul(z, variance)
 	for _, v := range values {
 		counts := distance(v).Cmp(limit) <= 0 || variance.Sign() == 0
-		if counts == outlying(plan.Outliers, v) {
-			t.Errorf("value %d counts: %v, bounds %+v\n%+v", v, counts, plan.Outliers, plan)
-		}
+		check.That(t, counts != outlying(plan.Outliers, v), "value %d counts: %v, bounds %+v\n%+v", v, counts, plan.Outliers, plan)
 	}
 }
 
@@ -444,15 +434,11 @@ func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []s
 			got.exposedBefore, folded.exposedBefore = 0, 0
 		}
 		check.Equal(t, got.immature, folded.immature, "%q: immature visitors: %+v", value, plan)
-		if got.visitors != folded.visitors || got.multiExposed != folded.multiExposed || got.exposedBefore != folded.exposedBefore {
-			t.Errorf("%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value,
-				got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
-		}
+		check.That(t, got.visitors == folded.visitors && got.multiExposed == folded.multiExposed && got.exposedBefore == folded.exposedBefore,
+			"%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value, got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
 		check.Equal(t, fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)), "%q: %+v", value, plan)
 	}
-	if len(byValue) > len(want) {
-		t.Errorf("%d values, want %d", len(byValue), len(want))
-	}
+	check.That(t, len(byValue) <= len(want), "%d values, want %d", len(byValue), len(want))
 }
 
 // readable omits variations without visitors and formats big integers.

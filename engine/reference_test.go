@@ -25,6 +25,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
@@ -297,9 +298,7 @@ func (in *referenceWorld) compareReports(t *testing.T, requests int) {
 			in.erase(t)
 		}
 		in.compare(t, in.recentRequest())
-		if t.Failed() {
-			t.Fatalf("case %d", i)
-		}
+		must.That(t, !t.Failed(), "case %d", i)
 	}
 }
 
@@ -398,9 +397,8 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 		q := daily.AboutGoal(goal).Question
 		q.Interval = query.Daily
 		alone := must.Get(in.engine.facts.ReadRows(t.Context(), q))(t)
-		if got, want := sortedLines(steps[i]), sortedLines(alone.Steps); got != want {
-			t.Errorf("goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, x.Plan)
-		}
+		got, want := sortedLines(steps[i]), sortedLines(alone.Steps)
+		check.That(t, got == want, "goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, x.Plan)
 	}
 }
 
@@ -423,13 +421,10 @@ func (in *referenceWorld) compareBodies(t *testing.T, x *reportQuery, found *mom
 		var invalid, err error
 		got.Series, invalid = in.engine.computeSeries(t.Context(), x.Plan, found)
 		want.Series, err = in.engine.computeSeries(t.Context(), x.Plan, wanted)
-		if fmt.Sprint(invalid) != fmt.Sprint(err) {
-			t.Errorf("series: %v, want %v", invalid, err)
-		}
+		check.That(t, fmt.Sprint(invalid) == fmt.Sprint(err), "series: %v, want %v", invalid, err)
 	}
-	if g, w := written(t, got), written(t, want); g != w {
-		t.Errorf("from facts\n%s\nfrom events\n%s\n%+v", g, w, x.Plan)
-	}
+	g, w := written(t, got), written(t, want)
+	check.That(t, g == w, "from facts\n%s\nfrom events\n%s\n%+v", g, w, x.Plan)
 }
 
 // compareParts compares the sums of first views by day and attribute, and of goal events by value, with the rows of the
@@ -480,9 +475,7 @@ func (in *referenceWorld) compareValues(t *testing.T, x *reportQuery) {
 	for _, v := range values.Values {
 		found[v.Value] = v.Visitors
 	}
-	if !maps.Equal(found, visitors) {
-		t.Errorf("values %v, want %v\n%+v", found, visitors, x.Plan)
-	}
+	check.That(t, maps.Equal(found, visitors), "values %v, want %v\n%+v", found, visitors, x.Plan)
 }
 
 // verify checks that the facts are those of the events, and that folding all events again gives the same totals.
@@ -490,14 +483,11 @@ func (in *referenceWorld) verify(t *testing.T) {
 	t.Helper()
 	for _, r := range in.engine.facts.Shards {
 		found, err := r.VerifyFacts(t.Context(), func(float64) {})
-		if err != nil || found.Wrong > 0 || len(found.Lost) > 0 {
-			t.Errorf("%+v, %v", found, err)
-		}
+		check.That(t, err == nil && found.Wrong == 0 && len(found.Lost) == 0, "%+v, %v", found, err)
 		before := counts(r)
 		must.Get(r.RebuildFacts(t.Context()))(t)
-		if after := counts(r); !reflect.DeepEqual(before, after) {
-			t.Errorf("cells %+v, after a rebuild %+v", before, after)
-		}
+		after := counts(r)
+		check.That(t, reflect.DeepEqual(before, after), "cells %+v, after a rebuild %+v", before, after)
 	}
 }
 

@@ -62,9 +62,7 @@ func TestScorecardEqualsReports(t *testing.T) {
 // checkScorecard compares the rows with reports.
 func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
 	x.t.Helper()
-	if len(of.Scorecard) == 0 {
-		x.t.Fatal("there is no scorecard")
-	}
+	must.That(x.t, len(of.Scorecard) != 0, "there is no scorecard")
 	for _, row := range of.Scorecard {
 		about := asked
 		about.Metric, about.GoalID = row.Metric, 0
@@ -177,9 +175,8 @@ func TestDecisions(t *testing.T) {
 				r = x.report(scorecard)
 				check.Equal(t, string(r.Decision.Status)+" "+string(r.Decision.Reasons[0].Code), want, "week %d: %s", week+1, inJSON(t, r.Decision))
 			}
-			if end := x.first.AddDate(0, 0, test.decided); r.Decision.DecidedAt == nil || !r.Decision.DecidedAt.Equal(end) {
-				t.Errorf("decided at %v, want %v", r.Decision.DecidedAt, end)
-			}
+			end := x.first.AddDate(0, 0, test.decided)
+			check.That(t, r.Decision.DecidedAt != nil && r.Decision.DecidedAt.Equal(end), "decided at %v, want %v", r.Decision.DecidedAt, end)
 			t.Log(r.Decision.Text)
 		})
 	}
@@ -200,9 +197,7 @@ func TestDecisionNeedsTheDeclaredQuestion(t *testing.T) {
 		"a start": func(r *query.Request) { r.Filters.From = firstDay.Add(time.Hour) },
 	} {
 		r := x.report(func(r *query.Request) { r.Scorecard = true; change(r) })
-		if r.Decision != nil || len(r.Scorecard) == 0 {
-			t.Errorf("%s: decision %v, %d rows", name, r.Decision, len(r.Scorecard))
-		}
+		check.That(t, r.Decision == nil && len(r.Scorecard) != 0, "%s: decision %v, %d rows", name, r.Decision, len(r.Scorecard))
 	}
 	x.campaign.Variations[0].Share, x.campaign.ControlShare = 50, 90
 	x.apply()
@@ -230,9 +225,7 @@ func TestWorth(t *testing.T) {
 	effect := stats.PooledEffect{Value: .08 / mean, StandardError: math.Sqrt(mean*(1-mean)*2/visitors) / mean}
 	want := effects.NewFit(.2, [][]stats.PooledEffect{{effect}}).TrueEffect(0)
 	by := mean * float64(2*dailyVisitors) * 30 / .5 // visitors a month; half of the traffic took part
-	if item.Observed == nil || item.Expected.PerMonth == nil || item.State != looks.OfLook {
-		t.Fatalf("%s", inJSON(t, item))
-	}
+	must.That(t, item.Observed != nil && item.Expected.PerMonth != nil && item.State == looks.OfLook, "%s", inJSON(t, item))
 	for what, pair := range map[string][2]float64{
 		"observed lift": {*item.Observed.Lift, .8}, "observed": {*item.Observed.PerMonth, effect.Value * by},
 		"expected lift": {item.Expected.Lift.Value, want.Mean / (1 - want.Mean/2)}, "expected": {item.Expected.PerMonth.Value, want.Mean * by},
@@ -243,18 +236,14 @@ func TestWorth(t *testing.T) {
 			t.Errorf("%s is %v, want %v", what, pair[0], pair[1])
 		}
 	}
-	if item.Expected.PerMonth.Value >= *item.Observed.PerMonth || item.Expected.ValuePerMonth != nil || item.ValueReason != worth.ReasonNoValue {
-		t.Errorf("%s", inJSON(t, item))
-	}
-	if text := item.InWords(); !strings.HasPrefix(text, "Expected +") || !strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") || !strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any).") {
-		t.Errorf("%s %s", text, r.Worth.PoolText)
-	}
+	check.That(t, item.Expected.PerMonth.Value < *item.Observed.PerMonth && item.Expected.ValuePerMonth == nil && item.ValueReason == worth.ReasonNoValue, "%s", inJSON(t, item))
+	text := item.InWords()
+	check.That(t, strings.HasPrefix(text, "Expected +") && strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") && strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any)."),
+		"%s %s", text, r.Worth.PoolText)
 	mobile := x.report(func(r *query.Request) {
 		r.Scorecard, r.Filters.Lists = true, []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
 	}).Worth.Items[0]
-	if mobile.Expected != nil || mobile.Reason != worth.ReasonFiltered {
-		t.Errorf("of some visitors: %s", inJSON(t, mobile))
-	}
+	check.That(t, mobile.Expected == nil && mobile.Reason == worth.ReasonFiltered, "of some visitors: %s", inJSON(t, mobile))
 }
 
 // TestRequiredVisitorsOfAGuardrail compares the required sample with that of its numbers. A report of some visitors has
@@ -322,14 +311,11 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 		x.engine, _ = openEngine(x.conn, x.catalogue) // has no kept results
 		x.refresh()
 		r := x.report(func(r *query.Request) { r.Metric = query.ValuePerVisitor; change(r) })
-		if len(r.Looks) == 0 || r.Looks[0].Variations[0].Difference.Value == nil {
-			t.Fatalf("no looks: %s", inJSON(t, r.Looks))
-		}
+		must.That(t, len(r.Looks) != 0 && r.Looks[0].Variations[0].Difference.Value != nil, "no looks: %s", inJSON(t, r.Looks))
 		return inJSON(t, r.Looks)
 	}
-	if plain, all := looksOf(func(*query.Request) {}), looksOf(scorecard); plain != all {
-		t.Errorf("looks %s\nwith a scorecard %s", plain, all)
-	}
+	plain, all := looksOf(func(*query.Request) {}), looksOf(scorecard)
+	check.That(t, plain == all, "looks %s\nwith a scorecard %s", plain, all)
 
 	// A new cap of a secondary goal counts at once.
 	secondary := func() string {
@@ -347,7 +333,6 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	kept := secondary()
 	looksOf(scorecard) // with a new engine
-	if fresh := secondary(); kept != fresh || kept == without {
-		t.Errorf("q-value %s; without a cap %s, without kept results %s", kept, without, fresh)
-	}
+	fresh := secondary()
+	check.That(t, kept == fresh && kept != without, "q-value %s; without a cap %s, without kept results %s", kept, without, fresh)
 }

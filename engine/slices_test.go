@@ -51,9 +51,7 @@ func byDevice(r *query.Request) { r.Dimension = query.ByDevice }
 func sliceOf(t *testing.T, r *result.Report, value string) *result.BreakdownSlice {
 	t.Helper()
 	at := slices.IndexFunc(r.Breakdown, func(c result.BreakdownSlice) bool { return c.Value == value })
-	if at < 0 {
-		t.Fatalf("no part %s", value)
-	}
+	must.That(t, at >= 0, "no part %s", value)
 	return &r.Breakdown[at]
 }
 
@@ -91,9 +89,7 @@ func TestSegmentsDescribe(t *testing.T) {
 		a, b, d := own.Improvement, c.Improvement, c.ImprovementDifference
 		below, above := math.Hypot(*a.Value-*a.Interval[0], *b.Interval[1]-*b.Value), math.Hypot(*a.Interval[1]-*a.Value, *b.Value-*b.Interval[0])
 		for _, pair := range [][2]float64{{*d.Value, *a.Value - *b.Value}, {*d.Interval[0], *a.Value - *b.Value - below}, {*d.Interval[1], *a.Value - *b.Value + above}} {
-			if math.Abs(pair[0]-pair[1]) > 1e-9 {
-				t.Errorf("%s: the difference of the lifts is %s", device, inJSON(t, d))
-			}
+			check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-9, "%s: the difference of the lifts is %s", device, inJSON(t, d))
 		}
 	}
 	if c := whole.Variations[1].Comparison; c.Conclusive == nil || c.Complement != nil {
@@ -109,14 +105,11 @@ func TestSegmentsDescribe(t *testing.T) {
 	const spread = .1 // half of the minimum effect
 	want := distuv.Normal{Sigma: math.Sqrt(v1 + v2 + 2*spread*spread)}.Prob(y1-y2) / distuv.Normal{Sigma: math.Sqrt(v1 + v2)}.Prob(y1-y2)
 	got := whole.Heterogeneity
-	if got.Segments != 2 || !(math.Abs(*got.BayesFactor-want) <= 1e-9*want) || *got.PValue != 1 / *got.BayesFactor {
-		t.Errorf("heterogeneity is %s, want %v", inJSON(t, got), want)
-	}
+	check.That(t, got.Segments == 2 && math.Abs(*got.BayesFactor-want) <= 1e-9*want && *got.PValue == 1 / *got.BayesFactor, "heterogeneity is %s, want %v", inJSON(t, got), want)
 	for factor, want := range map[float64]string{.02: "50 times likelier if the lift is the same", 1: "do not say whether the lift differs between the segments (Bayes factor 1.0)", 4: "4.0 times likelier if the lift differs", 1e9: "more than 1,000 times likelier if the lift differs"} {
 		p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})
 		p.Rules.Methodology = catalogue.Bayesian
-		if h := result.NewHeterogeneity(p, stats.Heterogeneity{BayesFactor: &factor, PValue: &factor}); !strings.Contains(h.Text, want) || h.PValue != nil {
-			t.Errorf("a factor of %v reads %s", factor, inJSON(t, h))
-		}
+		h := result.NewHeterogeneity(p, stats.Heterogeneity{BayesFactor: &factor, PValue: &factor})
+		check.That(t, strings.Contains(h.Text, want) && h.PValue == nil, "a factor of %v reads %s", factor, inJSON(t, h))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
@@ -181,9 +182,7 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 			t.Errorf("part %s, want one of %v\n%+v", text, wanted, p)
 		}
 	}
-	if !slices.IsSortedFunc(cause.Parts, func(a, b result.SplitPart) int { return cmp.Compare(*a.PValue, *b.PValue) }) {
-		t.Errorf("the parts are not sorted: %+v", cause.Parts)
-	}
+	check.That(t, slices.IsSortedFunc(cause.Parts, func(a, b result.SplitPart) int { return cmp.Compare(*a.PValue, *b.PValue) }), "the parts are not sorted: %+v", cause.Parts)
 	whole, _ := splitOf(p, arrivals, func(arrival) bool { return true })
 	best := candidate{factor: math.Inf(-1)}
 	for _, c := range regions {
@@ -192,9 +191,7 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 		}
 	}
 	if r := cause.Without; r == nil {
-		if best.factor > whole.LogFactor+math.Log(float64(n))+1e-9 {
-			t.Errorf("no region, want %+v of %d, all %v\n%+v", best, n, whole.LogFactor, p)
-		}
+		check.That(t, best.factor <= whole.LogFactor+math.Log(float64(n))+1e-9, "no region, want %+v of %d, all %v\n%+v", best, n, whole.LogFactor, p)
 	} else {
 		var named *candidate // of equal ones, any
 		for i, c := range regions {
@@ -219,9 +216,7 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 			want = append(want, fmt.Sprint(result.LostOfSplit{VariationID: v.ID, LostViews: n}))
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("lost views %v, want %v\n%+v", got, want, p)
-	}
+	check.That(t, slices.Equal(got, want), "lost views %v, want %v\n%+v", got, want, p)
 }
 
 // inOrder returns numbers in the order of the variations of the report.
@@ -306,9 +301,7 @@ func TestSplitRegions(t *testing.T) {
 			found[c.Attribute]++
 		}
 	})
-	if len(found) < 2 {
-		t.Errorf("regions of few attributes: %v", found)
-	}
+	check.That(t, len(found) >= 2, "regions of few attributes: %v", found)
 }
 
 // TestSplitCauseFindsLostViews loses views of one browser from a day on.
@@ -356,21 +349,14 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 		t.Errorf("%d statements, then %d for another report about the same visitors", first, statements.Load())
 	}
 	cause := r.Checks.SplitCause
-	if cause == nil {
-		t.Fatalf("no cause: %+v", r.Checks.SampleRatio)
-	}
+	must.That(t, cause != nil, "no cause: %+v", r.Checks.SampleRatio)
 	const want = "Without the 630 visitors with the browser safari 17, first exposed from 2025-11-19 on, the split matches the shares: p = 1.0000. " +
 		"Goals of visitors without a view, by the variation that they carry: Green 315."
-	if cause.Text != want {
-		t.Errorf("%s\n%s", cause.Text, want)
-	}
-	if worst := cause.Parts[0]; worst.Attribute != "browser" || worst.Value != "safari 17" || !worst.Mismatch || cause.Parts[len(cause.Parts)-1].Mismatch {
-		t.Errorf("parts %+v", cause.Parts)
-	}
+	check.That(t, cause.Text == want, "%s\n%s", cause.Text, want)
+	worst := cause.Parts[0]
+	check.That(t, worst.Attribute == "browser" && worst.Value == "safari 17" && worst.Mismatch && !cause.Parts[len(cause.Parts)-1].Mismatch, "parts %+v", cause.Parts)
 	p := x.engine.AsOfFirstView(planOf(t, x.engine, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}))
 	arrivals, lost := arrivalsOf(p, events)
 	checkCause(t, p, cause, arrivals, lost)
-	if !strings.Contains(inJSON(t, r), `"splitCause":{"text":"Without`) {
-		t.Error("the report has no cause")
-	}
+	check.That(t, strings.Contains(inJSON(t, r), `"splitCause":{"text":"Without`), "the report has no cause")
 }

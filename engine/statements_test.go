@@ -40,8 +40,7 @@ func TestStatementsDoNotDependOnValues(t *testing.T) {
 				other.Filters.Texts[i].Pattern = "*" + hostile
 			}
 		}
-		if got, want := statementsOf(other), statementsOf(q); !slices.Equal(got, want) {
-			t.Fatalf("statements %q, want %q", got, want)
-		}
+		got, want := statementsOf(other), statementsOf(q)
+		must.That(t, slices.Equal(got, want), "statements %q, want %q", got, want)
 	}
 }

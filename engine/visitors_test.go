@@ -19,6 +19,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
@@ -45,9 +46,7 @@ func TestReportsEqualTheirVisitors(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	if visitors < 10_000 {
-		t.Errorf("the files have %d visitors", visitors)
-	}
+	check.That(t, visitors >= 10_000, "the files have %d visitors", visitors)
 }
 
 // compareVisitors compares the results of a report with results from the file of its visitors, and returns their
@@ -86,9 +85,8 @@ func compareVisitors(t worlds.TB, e *Engine, x *reportQuery, found *moments.Rows
 		slices.Sort(shown) // values with equal numbers of visitors may differ in those who do not count
 		return strings.Join(shown, "\n")
 	}
-	if g, w := text(got), text(want); g != w {
-		t.Errorf("from the visitors\n%s\nthe report\n%s\n%+v", g, w, x.Plan)
-	}
+	g, w := text(got), text(want)
+	check.That(t, g == w, "from the visitors\n%s\nthe report\n%s\n%+v", g, w, x.Plan)
 	return len(visitors)
 }
 
@@ -160,7 +158,6 @@ func TestVisitorsEndWithTheirReader(t *testing.T) {
 	_ = reader.Close()
 	p := must.Get(plan.New(query.Request{AccountID: 1, SubjectID: 1}, drawResources(w, 1)))(t)
 	x := &reportQuery{Plan: p, Store: in.engine.facts.Store}
-	if err := in.engine.writeVisitors(t.Context(), x.Question, writer); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("%v, want the error of the writer", err)
-	}
+	err := in.engine.writeVisitors(t.Context(), x.Question, writer)
+	check.That(t, errors.Is(err, io.ErrClosedPipe), "%v, want the error of the writer", err)
 }

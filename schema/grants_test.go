@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -24,25 +25,18 @@ func TestGrantsEqualGoldenFile(t *testing.T) {
 		}.SQLStatements())(t)
 		for _, statement := range statements {
 			var formatted string
-			if err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted); err != nil {
-				t.Errorf("%v\n%s", err, statement)
-			}
-			if strings.Contains(formatted, " ON CLUSTER lift") != (cluster != "") {
-				t.Errorf("ON CLUSTER is missing, or is not expected:\n%s", formatted)
-			}
+			err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted)
+			check.That(t, err == nil, "%v\n%s", err, statement)
+			check.That(t, strings.Contains(formatted, " ON CLUSTER lift") == (cluster != ""), "ON CLUSTER is missing, or is not expected:\n%s", formatted)
 		}
 		got := strings.Join(statements, ";\n\n") + ";\n"
-		if strings.Contains(got, "-secret") {
-			t.Errorf("contains a password:\n%s", got)
-		}
+		check.That(t, !strings.Contains(got, "-secret"), "contains a password:\n%s", got)
 		golden := filepath.Join("testdata", name)
 		if *update {
 			must.OK(t, os.WriteFile(golden, []byte(got), 0o600))
 		}
 		want, err := os.ReadFile(golden)
-		if err != nil || got != string(want) {
-			t.Errorf("the statements differ from %s (go test -update writes it), %v:\n%s", golden, err, got)
-		}
+		check.That(t, err == nil && got == string(want), "the statements differ from %s (go test -update writes it), %v:\n%s", golden, err, got)
 	}
 }
 
@@ -51,7 +45,6 @@ func TestGrantsEqualGoldenFile(t *testing.T) {
 func TestMigrateOfCurrentStoreChangesNothing(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	left := 1 // one query, of the recorded migrations
-	if _, err := schema.Migrate(t.Context(), schematest.KilledConn{Conn: conn, Left: &left}); err != nil || left != 0 {
-		t.Errorf("Migrate executed %d statements more than one query, want none; %v", -left, err)
-	}
+	_, err := schema.Migrate(t.Context(), schematest.KilledConn{Conn: conn, Left: &left})
+	check.That(t, err == nil && left == 0, "Migrate executed %d statements more than one query, want none; %v", -left, err)
 }

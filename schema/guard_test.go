@@ -20,6 +20,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -62,9 +63,7 @@ func TestUnreachable(t *testing.T) {
 	for name, host := range map[string]string{"hangs": hanging, "closes": closing, "refuses": schematest.FreeAddress(t)} {
 		for _, scheme := range []string{"clickhouse", "http"} {
 			_, err := reach(t, scheme+"://"+host+"/db?dial_timeout=100ms&read_timeout=100ms")
-			if !schema.IsUnreachable(err) || !strings.Contains(err.Error(), host) {
-				t.Errorf("%s that %s: %v", scheme, name, err)
-			}
+			check.That(t, schema.IsUnreachable(err) && strings.Contains(err.Error(), host), "%s that %s: %v", scheme, name, err)
 		}
 	}
 }
@@ -104,9 +103,8 @@ func TestFailedStoreIsNotContacted(t *testing.T) {
 		}
 	}()
 	for range 5 {
-		if err := conn.QueryRow(t.Context(), "SELECT 1").Err(); !schema.IsUnreachable(err) {
-			t.Fatalf("error = %v", err)
-		}
+		err := conn.QueryRow(t.Context(), "SELECT 1").Err()
+		must.That(t, schema.IsUnreachable(err), "error = %v", err)
 	}
 	before, started := requests.Load(), time.Now()
 	for range 100 {
@@ -196,9 +194,8 @@ func TestInsertsNoticeBrokenConnections(t *testing.T) {
 	}
 	var stored uint64
 	b.left.Store(0)
-	if err := conn.QueryRow(t.Context(), "SELECT count() FROM rejects").Scan(&stored); err != nil || stored != 2 {
-		t.Errorf("%d rows, %v, want 2", stored, err)
-	}
+	err := conn.QueryRow(t.Context(), "SELECT count() FROM rejects").Scan(&stored)
+	check.That(t, err == nil && stored == 2, "%d rows, %v, want 2", stored, err)
 }
 
 // TestInsertRetryIsIdempotent breaks the connection of an insert before or after the insert is executed. A copy that
@@ -229,9 +226,8 @@ func TestCanceledRequestsAreNotFailures(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 10 {
-		if err := conn.Exec(canceled, "SELECT 1"); err == nil {
-			t.Fatal("no error")
-		}
+		err := conn.Exec(canceled, "SELECT 1")
+		must.That(t, err != nil, "no error")
 	}
 	must.OK(t, conn.Exec(t.Context(), "SELECT 1"))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/scripts"
 )
@@ -29,9 +30,7 @@ func TestScripts(t *testing.T) {
 		if err != nil {
 			shown = strings.ReplaceAll(err.Error(), "\n", "\n  ")
 		}
-		if strings.Contains(shown, "secret") {
-			t.Errorf("%s: the password is shown", d.Pos)
-		}
+		check.That(t, !strings.Contains(shown, "secret"), "%s: the password is shown", d.Pos)
 		return shown
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -44,9 +45,7 @@ func TestServersOfACluster(t *testing.T) {
 		for i, s := range servers {
 			shard, replica := uint32(i/2+1), uint32(i%2+1)
 			is := s.Port%100 != silent
-			if s.Shard != shard || s.Replica != replica || s.Port%100 != shard*10+replica || s.Answers != is || is != schema.IsVerified(s.Version) {
-				t.Errorf("%+v", s)
-			}
+			check.That(t, s.Shard == shard && s.Replica == replica && s.Port%100 == shard*10+replica && s.Answers == is && is == schema.IsVerified(s.Version), "%+v", s)
 			if rows := []uint64{2, 1}[i/2]; is && s.Events != rows {
 				t.Errorf("%s has %d events, want %d", &s, s.Events, rows)
 			}

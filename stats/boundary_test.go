@@ -192,9 +192,8 @@ func TestSpend(t *testing.T) {
 		{math.Inf(1), .05, .05},
 		{.5, .05, .0475 * (1 - math.Exp(2)) / (1 - math.Exp(4))},
 	} {
-		if got := SpentAlpha(test.tau, test.alpha); math.Abs(got-test.want) > 1e-15 {
-			t.Errorf("Spend(%v, %v) = %v, want %v", test.tau, test.alpha, got, test.want)
-		}
+		got := SpentAlpha(test.tau, test.alpha)
+		check.That(t, math.Abs(got-test.want) <= 1e-15, "Spend(%v, %v) = %v, want %v", test.tau, test.alpha, got, test.want)
 	}
 }
 
@@ -242,9 +241,8 @@ func TestLadder(t *testing.T) {
 
 func TestInterpolate(t *testing.T) {
 	for x, want := range map[float64]float64{0: 0, 1: 3, 3: 1, 9: 0} {
-		if got := interpolatePolynomial([]float64{1, 2, 4}, []float64{3, 2, 0}, x); math.Abs(got-want) > 1e-15 {
-			t.Errorf("at %v: %v, want %v", x, got, want)
-		}
+		got := interpolatePolynomial([]float64{1, 2, 4}, []float64{3, 2, 0}, x)
+		check.That(t, math.Abs(got-want) <= 1e-15, "at %v: %v, want %v", x, got, want)
 	}
 	check.Equal(t, interpolatePolynomial(nil, nil, 1), 0, "without points")
 }

@@ -41,9 +41,7 @@ func eachCompetitor[In, Want any](t *testing.T, method string, compare func(v ve
 func (v vector) close(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	tolerance, _ := v.Tolerance.(float64)
-	if !(math.Abs(got-want) <= tolerance+1e-9*math.Abs(want)) {
-		t.Errorf("competitor %d, %s: %s = %v, want %v", v.ID, v.Method, what, got, want)
-	}
+	check.That(t, math.Abs(got-want) <= tolerance+1e-9*math.Abs(want), "competitor %d, %s: %s = %v, want %v", v.ID, v.Method, what, got, want)
 }
 
 func TestCompetitorsSequential(t *testing.T) {

@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // TestExceedance compares with values by mpmath at 25 digits: the same integral, with panels of a half between all of
@@ -25,9 +27,7 @@ func TestExceedance(t *testing.T) {
 	for _, test := range tests {
 		f := family{size: len(test.lambdas), loadings: newLoadings(test.lambdas)}
 		got := f.exceedanceProbability(test.c)
-		if math.Abs(got-test.want) > 1e-9*test.want {
-			t.Errorf("P(max|Z| > %v) with %v = %v, want %v", test.c, test.lambdas, got, test.want)
-		}
+		check.That(t, math.Abs(got-test.want) <= 1e-9*test.want, "P(max|Z| > %v) with %v = %v, want %v", test.c, test.lambdas, got, test.want)
 	}
 }
 
@@ -41,8 +41,6 @@ func TestCriticalAgainstDunnettsTable(t *testing.T) {
 			lambdas[j] = math.Sqrt(0.5)
 		}
 		got := family{size: i + 1, loadings: newLoadings(lambdas)}.criticalValue(0.05)
-		if math.Abs(got-want) > 0.006 {
-			t.Errorf("critical value of %d = %v, want %v", i+1, got, want)
-		}
+		check.That(t, math.Abs(got-want) <= 0.006, "critical value of %d = %v, want %v", i+1, got, want)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // segmented is a campaign whose visitors are in segments. daily has the visitors of each segment and day, of both
@@ -92,9 +94,8 @@ func TestHeterogeneityIsTheIntegral(t *testing.T) {
 func TestHeterogeneityOfWeakData(t *testing.T) {
 	one, weak := PooledEffect{Value: .1, StandardError: .1}, PooledEffect{Reason: ReasonTooFewVisitors}
 	for _, effects := range [][][]PooledEffect{nil, {}, {nil}, {{one}}, {{weak, weak}}, {{one, weak}, {weak, one}}} {
-		if got := MeasureHeterogeneity(effects, .1); got.Reason != ReasonTooFewSegments || got.BayesFactor != nil || got.PValue != nil {
-			t.Errorf("%v: %+v", effects, got)
-		}
+		got := MeasureHeterogeneity(effects, .1)
+		check.That(t, got.Reason == ReasonTooFewSegments && got.BayesFactor == nil && got.PValue == nil, "%v: %+v", effects, got)
 	}
 	far := MeasureHeterogeneity([][]PooledEffect{{{Value: -1e6, StandardError: 1e-9}, {Value: 1e6, StandardError: 1e-9}}}, .1)
 	if !isFinite(*far.BayesFactor) || !(*far.PValue > 0 && *far.PValue < 1e-300) {

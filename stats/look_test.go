@@ -53,15 +53,13 @@ func TestPValueOfALook(t *testing.T) {
 func TestAnalyze(t *testing.T) {
 	s := newLooked(.05, 1, 1)
 	first := s.Analyze(.25, even(2000, 200, 240), true)
-	if first.Significant || first.Reason != "" || math.Abs(*first.Critical-3.1703) > 1e-4 || first.Point.Information != 1000 {
-		t.Errorf("look 1: %+v", first)
-	}
+	check.That(t, !first.Significant && first.Reason == "" && math.Abs(*first.Critical-3.1703) <= 1e-4 && first.Point.Information == 1000, "look 1: %+v", first)
 	if p := s.PValue(first); !(*p > .05) {
 		t.Errorf("look 1: p = %v", *p)
 	}
-	if idle := s.Analyze(.5, even(2000, 200, 300), true); idle.Critical != nil || idle.Significant || idle.Reason != ReasonNoNewVisitors || s.PValue(idle) != nil || idle.Difference.Value == nil || idle.Difference.Interval != nil {
-		t.Errorf("without new visitors: %+v", idle)
-	}
+	idle := s.Analyze(.5, even(2000, 200, 300), true)
+	check.That(t, idle.Critical == nil && !idle.Significant && idle.Reason == ReasonNoNewVisitors && s.PValue(idle) == nil && idle.Difference.Value != nil && idle.Difference.Interval == nil,
+		"without new visitors: %+v", idle)
 	last := s.Analyze(1, even(8000, 800, 930), true)
 	p := s.PValue(last)
 	if !last.Significant || last.SignificantDirection() != 1 || *p >= .05 || *last.Lift.Interval[0] <= 0 ||
@@ -87,9 +85,7 @@ func TestAnalyzeOfLedger(t *testing.T) {
 		want := original.Analyze(float64(week)/4, strata, true)
 		restored := &looked{design: design, points: make([]LookPoint, len(known)), known: known}
 		got := restored.Analyze(float64(week)/4, strata, true)
-		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(restored.PValue(got), original.PValue(want)) {
-			t.Errorf("week %d: %+v, want %+v", week, got, want)
-		}
+		check.That(t, reflect.DeepEqual(got, want) && reflect.DeepEqual(restored.PValue(got), original.PValue(want)), "week %d: %+v, want %+v", week, got, want)
 		known[len(known)] = want
 	}
 }
@@ -98,9 +94,7 @@ func TestNothingSpent(t *testing.T) {
 	s := newLooked(.05, 1, 1)
 	s.Analyze(1, even(1000, 100, 100), true)
 	r := s.Analyze(1, even(2000, 200, 900), true)
-	if *r.Critical != largestCritical || r.Significant || r.Reason != ReasonNoAlphaSpent || r.Difference.Interval != nil || *s.PValue(r) < .05 {
-		t.Errorf("%+v", r)
-	}
+	check.That(t, *r.Critical == largestCritical && !r.Significant && r.Reason == ReasonNoAlphaSpent && r.Difference.Interval == nil && *s.PValue(r) >= .05, "%+v", r)
 	s = newLooked(0, 1, 1)
 	if r := s.Analyze(1, even(1000, 100, 900), true); r.Critical != nil || r.Significant || r.Reason != ReasonLevel100 || r.Difference.Value == nil || s.PValue(r) != nil {
 		t.Errorf("level 100: %+v", r)
@@ -194,9 +188,7 @@ func TestDirections(t *testing.T) {
 		check.Equal(t, above.BayesianDirection(test.chance, .05), test.want, "chance %v", test.chance)
 	}
 	z = -3
-	if above.SignificantDirection() != -1 || above.BayesianDirection(.01, .05) != -1 || above.BayesianDirection(.03, .05) != 0 {
-		t.Error("below control")
-	}
+	check.That(t, above.SignificantDirection() == -1 && above.BayesianDirection(.01, .05) == -1 && above.BayesianDirection(.03, .05) == 0, "below control")
 	check.Equal(t, (LookResult{Z: &z}).SignificantDirection(), 0, "not significant")
 }
 
@@ -216,9 +208,8 @@ func TestConcludeLooks(t *testing.T) {
 		{"a loser does not win", [][]Finding{{{-1, -.1}}, {{1, .1}}}, &Outcome{0, 0, false}},
 		{"not withdrawn", [][]Finding{{{1, .1}, none}, {none, {-1, -.1}}}, &Outcome{0, 0, true}},
 	} {
-		if got := ConcludeLooks(test.looks); !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
-		}
+		got := ConcludeLooks(test.looks)
+		check.That(t, reflect.DeepEqual(got, test.want), "%s: %+v, want %+v", test.name, got, test.want)
 	}
 }
 

@@ -49,9 +49,7 @@ func TestHarm(t *testing.T) {
 		{"two periods", Margin{Relative: .1}, append(even(10_000, 2000, 1000), even(10_000, 1000, 600)...), true, true, ""},
 	} {
 		h := test.margin.HarmBound(test.strata, true, rule)
-		if h.Below != test.below || h.Breaks != test.breaks || h.Reason != test.reason {
-			t.Errorf("%s: %+v", test.name, h)
-		}
+		check.That(t, h.Below == test.below && h.Breaks == test.breaks && h.Reason == test.reason, "%s: %+v", test.name, h)
 	}
 	rule.Alpha = 0
 	if h := (Margin{Relative: .1}).HarmBound(even(1000, 100, 1), true, rule); h.Below || h.Reason != ReasonLevel100 {

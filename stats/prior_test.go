@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // TestPriorOfManyVisitors compares the posterior with the product of two normal densities, which it approaches as the
@@ -41,9 +43,8 @@ func TestScoreOfLiftInvertsTheInterval(t *testing.T) {
 			if end <= -1 || math.IsInf(end, 1) || math.Abs(end) < 1e-9 {
 				continue
 			}
-			if z := table.zOfLift(end); math.Abs(math.Abs(z)-q) > 1e-6*q {
-				t.Errorf("%+v: z at %v is %v, want ±%v", table, end, z, q)
-			}
+			z := table.zOfLift(end)
+			check.That(t, math.Abs(math.Abs(z)-q) <= 1e-6*q, "%+v: z at %v is %v, want ±%v", table, end, z, q)
 		}
 	}
 }
@@ -207,9 +208,7 @@ func TestJointLifts(t *testing.T) {
 				t.Errorf("%v against %v: %d is best with %v, drawn %v", control, treatments, i, got[i], drawn[i]/total)
 			}
 		}
-		if math.Abs(sum-1) > 1e-9 {
-			t.Errorf("chances sum to %v", sum)
-		}
+		check.That(t, math.Abs(sum-1) <= 1e-9, "chances sum to %v", sum)
 		for i, c := range compared {
 			if beat := *c.Bayesian.ChanceToBeatControl; math.Abs(beat-beats[i]/total) > 0.02 || *c.Bayesian.ChanceToBeBest > beat+1e-7 {
 				t.Errorf("%v against %v: %d beats control with %v, drawn %v; is best with %v", control, treatments, i, beat, beats[i]/total, *c.Bayesian.ChanceToBeBest)
@@ -252,8 +251,6 @@ func TestLongPriorIsCalibrated(t *testing.T) {
 		share, mean := float64(was)/float64(declared), said/float64(declared)
 		se := math.Sqrt(mean * (1 - mean) / float64(declared))
 		t.Logf("%s: %d declared, said %.4f, was %.4f ± %.4f", name, declared, mean, share, se)
-		if math.Abs(share-mean) > 3*se+0.003 {
-			t.Errorf("%s: said %.4f, was %.4f", name, mean, share)
-		}
+		check.That(t, math.Abs(share-mean) <= 3*se+0.003, "%s: said %.4f, was %.4f", name, mean, share)
 	}
 }

@@ -195,9 +195,7 @@ func TestSwapMirrorsRates(t *testing.T) {
 		there, back := Compare(a, []Sample{b}, o)[0], Compare(b, []Sample{a}, o)[0]
 		mirrored(t, "difference", there.Difference.Interval, back.Difference.Interval, func(x float64) float64 { return -x })
 		mirrored(t, "lift", there.Lift.Interval, back.Lift.Interval, func(x float64) float64 { return 1/(1+x) - 1 })
-		if *there.Frequentist.PValue != *back.Frequentist.PValue || there.Significant != back.Significant {
-			t.Errorf("p of %v and %v changes when they are swapped", a, b)
-		}
+		check.That(t, *there.Frequentist.PValue == *back.Frequentist.PValue && there.Significant == back.Significant, "p of %v and %v changes when they are swapped", a, b)
 	}
 }
 
@@ -212,9 +210,7 @@ func TestSwapMirrorsMeans(t *testing.T) {
 		o := randomOptions(r)
 		there, back := Compare(a, []Sample{b}, o)[0], Compare(b, []Sample{a}, o)[0]
 		mirrored(t, "difference", there.Difference.Interval, back.Difference.Interval, func(x float64) float64 { return -x })
-		if !near(*there.Frequentist.PValue, *back.Frequentist.PValue, 1e-10) {
-			t.Errorf("p of %v and %v changes when they are swapped", a, b)
-		}
+		check.That(t, near(*there.Frequentist.PValue, *back.Frequentist.PValue, 1e-10), "p of %v and %v changes when they are swapped", a, b)
 	}
 }
 
@@ -253,9 +249,7 @@ func TestScaleInvariance(t *testing.T) {
 			return m
 		}
 		plain, scaled := Compare(a, []Sample{b}, o)[0], Compare(scale(a), []Sample{scale(b)}, o)[0]
-		if plain.Verdict != scaled.Verdict || plain.Significant != scaled.Significant {
-			t.Errorf("verdict of %v and %v changes with the unit", a, b)
-		}
+		check.That(t, plain.Verdict == scaled.Verdict && plain.Significant == scaled.Significant, "verdict of %v and %v changes with the unit", a, b)
 		if plain.Frequentist.PValue == nil {
 			continue
 		}
@@ -276,9 +270,7 @@ func same(t *testing.T, a, b *Interval, unit float64) {
 	}
 	lower, upper := ends(a)
 	l, u := ends(b)
-	if !near(lower*unit, l, 1e-12) || !near(upper*unit, u, 1e-12) {
-		t.Errorf("[%v, %v] times %v is not [%v, %v]", lower, upper, unit, l, u)
-	}
+	check.That(t, near(lower*unit, l, 1e-12) && near(upper*unit, u, 1e-12), "[%v, %v] times %v is not [%v, %v]", lower, upper, unit, l, u)
 }
 
 // TestIntervalsNest checks that the interval of a higher level contains that of a lower level.
@@ -326,9 +318,7 @@ func nests(t *testing.T, inner, outer *Interval) {
 	lower, upper := ends(inner)
 	l, u := ends(outer)
 	slack := 1e-9 * (math.Abs(lower) + math.Min(math.Abs(upper), 1e300))
-	if l > lower+slack || u < upper-slack {
-		t.Errorf("[%v, %v] does not contain [%v, %v]", l, u, lower, upper)
-	}
+	check.That(t, l <= lower+slack && u >= upper-slack, "[%v, %v] does not contain [%v, %v]", l, u, lower, upper)
 }
 
 // TestIntervalsContainTheObserved checks that every interval contains the observed value.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -166,9 +167,7 @@ func TestSampleProgress(t *testing.T) {
 	required, _ := s.RequiredVisitors(.2)
 	p := s.ProgressTowards(.2, *required/2, 1000)
 	remaining := *required - *required/2
-	if *p.RemainingVisitors != remaining || *p.DaysRemaining != (remaining+999)/1000 || math.Abs(*p.Progress-.5) > .001 || p.Reason != "" {
-		t.Errorf("%+v", p)
-	}
+	check.That(t, *p.RemainingVisitors == remaining && *p.DaysRemaining == (remaining+999)/1000 && math.Abs(*p.Progress-.5) <= .001 && p.Reason == "", "%+v", p)
 	if !(*p.MinimumDetectableEffect > .25 && *p.MinimumDetectableEffect < .32) || !(*p.Power > .4 && *p.Power < .6) {
 		t.Errorf("half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
 	}

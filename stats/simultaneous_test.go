@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // TestSimultaneousCriticalIsPococks compares the critical values for equal steps with those of Pocock (Jennison and
@@ -28,9 +30,8 @@ func TestSimultaneousCriticalIsPococks(t *testing.T) {
 		for i := range information {
 			information[i] = float64(i+1) * test.informationOfStep
 		}
-		if got := SimultaneousCritical(information, test.alpha); math.Abs(got-test.want) > 6e-4 {
-			t.Errorf("%d points at %v: %v, want %v", test.points, test.alpha, got, test.want)
-		}
+		got := SimultaneousCritical(information, test.alpha)
+		check.That(t, math.Abs(got-test.want) <= 6e-4, "%d points at %v: %v, want %v", test.points, test.alpha, got, test.want)
 	}
 }
 
@@ -50,22 +51,19 @@ func TestSimultaneousCriticalOfUnevenSteps(t *testing.T) {
 			}
 		}
 	}
-	if rate := float64(outside) / paths; math.Abs(rate-.05) > 3.3*math.Sqrt(.05*.95/paths) {
-		t.Errorf("%v of the paths are outside", rate)
-	}
+	rate := float64(outside) / paths
+	check.That(t, math.Abs(rate-.05) <= 3.3*math.Sqrt(.05*.95/paths), "%v of the paths are outside", rate)
 }
 
 // TestSimultaneousCriticalOfWeakData has no point, no information, or no alpha.
 func TestSimultaneousCriticalOfWeakData(t *testing.T) {
 	single := normalQuantile(.025)
 	for _, information := range [][]float64{nil, {0}, {0, 0, 0}, {1}, {2, 2, 2}, {math.NaN(), 1}, {math.Inf(1)}} {
-		if got := SimultaneousCritical(information, .05); math.Abs(got-single) > 1e-6 {
-			t.Errorf("%v: %v", information, got)
-		}
+		got := SimultaneousCritical(information, .05)
+		check.That(t, math.Abs(got-single) <= 1e-6, "%v: %v", information, got)
 	}
 	for _, alpha := range []float64{0, 1, -1, math.NaN()} {
-		if got := SimultaneousCritical([]float64{1, 2}, alpha); !math.IsInf(got, 1) {
-			t.Errorf("alpha %v: %v", alpha, got)
-		}
+		got := SimultaneousCritical([]float64{1, 2}, alpha)
+		check.That(t, math.IsInf(got, 1), "alpha %v: %v", alpha, got)
 	}
 }

@@ -81,9 +81,8 @@ func TestNormalOfStudent(t *testing.T) {
 			s = student{nu: nu}
 		}
 		for _, z := range []float64{.01, 1, 2, 5} {
-			if got := s.equivalentZ(-s.quantile(normalSurvival(z))); math.Abs(got+z) > 1e-9 {
-				t.Errorf("nu %v: %v, want %v", nu, got, -z)
-			}
+			got := s.equivalentZ(-s.quantile(normalSurvival(z)))
+			check.That(t, math.Abs(got+z) <= 1e-9, "nu %v: %v, want %v", nu, got, -z)
 		}
 		last := 0.0
 		for _, x := range []float64{1, 10, 30, 37, 39, 45, 1e3, 1e100, 1e200} {
@@ -144,9 +143,8 @@ func TestStrataDuality(t *testing.T) {
 		must.Equal(t, reason, "")
 		critical := 2 + 2*r.Float64()
 		significant := math.Abs(s.z(0, onDifference)) >= critical
-		if a, b := s.z(0, onDifference), s.z(0, onLift); math.Abs(a-b) > 1e-9*math.Max(1, math.Abs(a)) {
-			t.Errorf("z of no difference %v and of no lift %v", a, b)
-		}
+		a, b := s.z(0, onDifference), s.z(0, onLift)
+		check.That(t, math.Abs(a-b) <= 1e-9*math.Max(1, math.Abs(a)), "z of no difference %v and of no lift %v", a, b)
 		for _, on := range []scale{onDifference, onLift} {
 			in, _ := s.effectInterval(critical, significant, on)
 			e := s.estimateEffect(on)
@@ -178,9 +176,7 @@ func TestStrataIgnoreChangesOverTime(t *testing.T) {
 	if z := s.z(0, onDifference); math.Abs(z) > 1e-12 {
 		t.Errorf("z = %v without an effect", z)
 	}
-	if s.information != 900+2500 || math.Abs(s.visitors-10_000*3400./900) > 1e-9 {
-		t.Errorf("I = %v of %v visitors", s.information, s.visitors)
-	}
+	check.That(t, s.information == 900+2500 && math.Abs(s.visitors-10_000*3400./900) <= 1e-9, "I = %v of %v visitors", s.information, s.visitors)
 	together := newTable(Rate{14_000, 1150}, Rate{6000, 350})
 	if together.z() > -5 {
 		t.Errorf("without strata z = %v", together.z())
@@ -206,9 +202,8 @@ func TestStrataScale(t *testing.T) {
 			}
 			x, _ := a.effectInterval(2.5, false, on)
 			y, _ := b.effectInterval(2.5, false, on)
-			if d := math.Abs(x.lower*by-y.lower) / math.Abs(y.upper-y.lower); d > 1e-8 {
-				t.Errorf("lift %v: %+v and %+v", on, x, y)
-			}
+			d := math.Abs(x.lower*by-y.lower) / math.Abs(y.upper-y.lower)
+			check.That(t, d <= 1e-8, "lift %v: %+v and %+v", on, x, y)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/cmd/internal/bounds/boundstest"
 	"lifthouse/cmd/internal/config"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -28,9 +29,8 @@ func runAlone(t *testing.T, env map[string]string, args ...string) (code int, co
 	p := &program{stdout: stderr.write, stderr: stderr.write, dir: dir, args: args, getenv: func(name string) string { return env[name] }}
 	code = p.runCommand(ctx)
 	complaints = stderr.text()
-	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
-		t.Errorf("%q creates %v: %v", args, files, err)
-	}
+	files, err := os.ReadDir(dir)
+	check.That(t, err == nil && len(files) == 0, "%q creates %v: %v", args, files, err)
 	return code, complaints
 }
 

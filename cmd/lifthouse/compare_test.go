@@ -38,21 +38,16 @@ const (
 func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 	code, out, complaints := runCompare(t, goodLine+"\n\n"+badLine+"\r\n  \n"+meanLine, "--json")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != exitRejected || len(lines) != 3 {
-		t.Fatalf("exit %d, %d lines; want %d and 3\n%s%s", code, len(lines), exitRejected, out, complaints)
-	}
+	must.That(t, code == exitRejected && len(lines) == 3, "exit %d, %d lines; want %d and 3\n%s%s", code, len(lines), exitRejected, out, complaints)
 	var first, last calculator.Answer
 	var second calculator.Refusal
 	for i, body := range []any{&first, &second, &last} {
 		must.OK(t, json.Unmarshal([]byte(lines[i]), body), "%s", lines[i])
 	}
-	if first.Line != 1 || second.Line != 3 || last.Line != 5 {
-		t.Errorf("lines %d, %d, %d; want 1, 3, 5", first.Line, second.Line, last.Line)
-	}
+	check.That(t, first.Line == 1 && second.Line == 3 && last.Line == 5, "lines %d, %d, %d; want 1, 3, 5", first.Line, second.Line, last.Line)
 	const want = 4.316085333069935e-06 // Python's math.erfc(z/sqrt(2)) of decision 1's z
-	if p := *first.Variations[1].Comparison.Frequentist.PValue; math.Abs(p-want) > 1e-9*want {
-		t.Errorf("p = %v, want %v", p, want)
-	}
+	p := *first.Variations[1].Comparison.Frequentist.PValue
+	check.That(t, math.Abs(p-want) <= 1e-9*want, "p = %v, want %v", p, want)
 	if last.Variations[1].Comparison.Bayesian == nil || last.Variations[1].Comparison.Frequentist != nil {
 		t.Errorf("comparison %+v, want the Bayesian blocks only", last.Variations[1].Comparison)
 	}
@@ -60,9 +55,7 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 		{Name: "variations[1].shares", Detail: `unknown field "shares"; did you mean share?`},
 		{Name: "variations[1].converted", Value: "12011", Detail: "must be at most n, which is 12010"},
 	}
-	if !slices.Equal(second.Errors, refused) {
-		t.Errorf("faults %+v, want %+v", second.Errors, refused)
-	}
+	check.That(t, slices.Equal(second.Errors, refused), "faults %+v, want %+v", second.Errors, refused)
 	const message = `lifthouse: line 3: variations[1].shares: unknown field "shares"; did you mean share?; ` +
 		`variations[1].converted: "12011": must be at most n, which is 12010` + "\n"
 	check.Equal(t, complaints, message, "it complains")
@@ -72,9 +65,8 @@ func TestCompareTakesLongLinesAndSkipsLongerOnes(t *testing.T) {
 	padded := goodLine + strings.Repeat(" ", calculator.MaxInput-len(goodLine))
 	code, out, complaints := runCompare(t, padded+"\n"+padded+" \n"+goodLine+"\n", "--json")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != exitRejected || len(lines) != 3 || !strings.HasPrefix(complaints, `lifthouse: line 2: line: "": must have at most 1048576 bytes`) {
-		t.Fatalf("exit %d, %d lines, %q", code, len(lines), complaints)
-	}
+	must.That(t, code == exitRejected && len(lines) == 3 && strings.HasPrefix(complaints, `lifthouse: line 2: line: "": must have at most 1048576 bytes`),
+		"exit %d, %d lines, %q", code, len(lines), complaints)
 	if strings.Replace(lines[0], `"line":1`, `"line":3`, 1) != lines[2] {
 		t.Errorf("the same question is answered\n%s\n%s", lines[0], lines[2])
 	}
@@ -150,9 +142,8 @@ func TestCompareUsage(t *testing.T) {
 		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "must be an array of 2 to 21 variations, has 22"},
 	} {
 		code, out, complaints := runCompare(t, "", test.args...)
-		if code != test.code || !strings.Contains(out+complaints, test.want) {
-			t.Errorf("lifthouse compare %q: exit %d\n%s%s\nwant %d and %q", test.args, code, out, complaints, test.code, test.want)
-		}
+		check.That(t, code == test.code && strings.Contains(out+complaints, test.want),
+			"lifthouse compare %q: exit %d\n%s%s\nwant %d and %q", test.args, code, out, complaints, test.code, test.want)
 	}
 }
 
@@ -248,7 +239,6 @@ func TestCompareEndsWhileItWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, args: []string{"compare", "--json"}, getenv: func(string) string { return "" }}
-	if code := p.runCommand(ctx); code != exitFailed || stdout.text() != "" || stderr.text() != "lifthouse: interrupted\n" {
-		t.Errorf("exit %d, want %d", code, exitFailed)
-	}
+	code := p.runCommand(ctx)
+	check.That(t, code == exitFailed && stdout.text() == "" && stderr.text() == "lifthouse: interrupted\n", "exit %d, want %d", code, exitFailed)
 }

@@ -26,9 +26,8 @@ func composed(t *testing.T, profiles ...string) *types.Project {
 }
 
 func TestComposeFileIsWhole(t *testing.T) {
-	if got := composed(t).ServiceNames(); !slices.Equal(got, []string{"clickhouse", "lifthouse"}) {
-		t.Errorf("docker compose up starts %v", got)
-	}
+	got := composed(t).ServiceNames()
+	check.That(t, slices.Equal(got, []string{"clickhouse", "lifthouse"}), "docker compose up starts %v", got)
 	project := composed(t, "cluster", "server")
 	for _, name := range []string{
 		"server-clickhouse", "server-grants", "server-migrate", "server",
@@ -37,18 +36,15 @@ func TestComposeFileIsWhole(t *testing.T) {
 		must.Get(project.GetService(name))(t)
 	}
 	for name, service := range project.Services {
-		if image, tag, _ := strings.Cut(service.Image, ":"); tag == "" || tag == "latest" {
-			t.Errorf("%s: the image %s is not pinned", name, image)
-		}
+		image, tag, _ := strings.Cut(service.Image, ":")
+		check.That(t, tag != "" && tag != "latest", "%s: the image %s is not pinned", name, image)
 		for _, port := range service.Ports {
 			check.Equal(t, port.HostIP, "127.0.0.1", "%s: port %s is reached from elsewhere", name, port.Published)
 		}
 		if service.Build == nil {
 			continue
 		}
-		if !service.ReadOnly || !slices.Contains(service.CapDrop, "ALL") || service.Privileged {
-			t.Errorf("%s may write to its root, or has capabilities", name)
-		}
+		check.That(t, service.ReadOnly && slices.Contains(service.CapDrop, "ALL") && !service.Privileged, "%s may write to its root, or has capabilities", name)
 		checkCommand(t, name, service)
 	}
 }
@@ -58,18 +54,14 @@ func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	t.Helper()
 	p := &program{getenv: func(string) string { return "" }}
 	command, rest, err := p.rootCommand().Find(service.Command)
-	if err != nil || !command.HasParent() {
-		t.Fatalf("%s: %v: %v", name, service.Command, err)
-	}
+	must.That(t, err == nil && command.HasParent(), "%s: %v: %v", name, service.Command, err)
 	must.OK(t, command.ParseFlags(rest), "%v", name)
 	address := command.Flags().Lookup(storeFlag).Value.String()
 	if store := service.Environment["LIFTHOUSE_STORE"]; store != nil {
 		address = *store
 	}
 	parsed, err := schema.ParseAddress(address, func(string) string { return "" })
-	if err != nil || parsed.Dir != "" {
-		t.Errorf("%s: store %+v, %v", name, parsed, err)
-	}
+	check.That(t, err == nil && parsed.Dir == "", "%s: store %+v, %v", name, parsed, err)
 	if cluster := slices.Contains(service.Profiles, "cluster"); cluster != (parsed.Cluster == "lift") || cluster && len(parsed.Options.Addr) != 4 {
 		t.Errorf("%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
 	}
@@ -124,7 +116,5 @@ func TestDockerfile(t *testing.T) {
 			health = true
 		}
 	}
-	if !user || !health || !stages["server"] || !stages["embedded"] {
-		t.Errorf("user %v, health check %v, stages %v", user, health, stages)
-	}
+	check.That(t, user && health && stages["server"] && stages["embedded"], "user %v, health check %v, stages %v", user, health, stages)
 }

@@ -9,6 +9,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -21,12 +22,8 @@ func TestDemoLeavesOtherStoresAlone(t *testing.T) {
 		}
 		return accounts
 	}
-	if !demosOnly(nil) || !demosOnly(owned(demo.Name)) {
-		t.Error("refuses its own")
-	}
-	if demosOnly(owned("My shop")) || demosOnly(owned(demo.Name, "My shop")) {
-		t.Error("takes another's")
-	}
+	check.That(t, demosOnly(nil) && demosOnly(owned(demo.Name)), "refuses its own")
+	check.That(t, !demosOnly(owned("My shop")) && !demosOnly(owned(demo.Name, "My shop")), "takes another's")
 }
 
 // TestDemoHasVisitorsOnEachDay checks that no day up to yesterday lacks visitors, and that no event is in the future.
@@ -36,9 +33,7 @@ func TestDemoHasVisitorsOnEachDay(t *testing.T) {
 	must.OK(t, p.makeDemo(t.Context(), h.store))
 	var r result.Report
 	must.OK(t, json.Unmarshal([]byte(h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day", "--json")), &r))
-	if r.NewestEvent.After(r.GeneratedAt) {
-		t.Errorf("the newest event is of %s", r.NewestEvent)
-	}
+	check.That(t, !r.NewestEvent.After(r.GeneratedAt), "the newest event is of %s", r.NewestEvent)
 	visitors, through := int64(0), r.GeneratedAt.Truncate(24*time.Hour) // the end of yesterday
 	for _, point := range r.Series {
 		sum := int64(0)

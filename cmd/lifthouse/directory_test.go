@@ -58,8 +58,6 @@ func TestImportOfADirectory(t *testing.T) {
 
 	must.OK(t, os.WriteFile(filepath.Join(dir, "m.yaml"),
 		[]byte("fields: {visitor: v, time: t, event: {value: goal}, goalId: {value: 1}}"), 0o600))
-	if code, _, complaints := h.run("import", in, "--follow", "-m", filepath.Join(dir, "m.yaml")); code != exitUsage ||
-		!strings.Contains(complaints, "need an eventId") {
-		t.Errorf("--follow without ids: exit %d, %s", code, complaints)
-	}
+	code, _, complaints := h.run("import", in, "--follow", "-m", filepath.Join(dir, "m.yaml"))
+	check.That(t, code == exitUsage && strings.Contains(complaints, "need an eventId"), "--follow without ids: exit %d, %s", code, complaints)
 }

@@ -63,9 +63,8 @@ func TestForeignFiles(t *testing.T) {
 				without := filepath.Join(t.TempDir(), "mapping.yaml")
 				lines := slices.DeleteFunc(strings.SplitAfter(committed, "\n"), func(l string) bool { return strings.HasPrefix(l, c.removed) })
 				must.OK(t, os.WriteFile(without, []byte(strings.Join(lines, "")), 0o600))
-				if code, _, complaints := h.run("import", "--dry-run", "-m", without, data); code != exitRejected || !strings.Contains(complaints, c.reason+"\n") {
-					t.Errorf("without %s exit %d: %s\nwant %s", c.removed, code, complaints, c.reason)
-				}
+				code, _, complaints := h.run("import", "--dry-run", "-m", without, data)
+				check.That(t, code == exitRejected && strings.Contains(complaints, c.reason+"\n"), "without %s exit %d: %s\nwant %s", c.removed, code, complaints, c.reason)
 			}
 			if _, out, complaints := h.run("import", "-m", mapping, data); !strings.Contains(out, c.reports) {
 				t.Errorf("import: %s%s; want %s", out, complaints, c.reports)

@@ -18,9 +18,8 @@ func TestImportsEndInReports(t *testing.T) {
 	h.must("import", "testdata/thirty.ndjson", "--dry-run")
 	h.must("import", "testdata/thirty.ndjson")
 	of := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
-	if n := h.store.Facts.SubjectCounters(of).Visitors; n == 0 {
-		t.Error("reports do not include the imported events")
-	}
+	n := h.store.Facts.SubjectCounters(of).Visitors
+	check.That(t, n != 0, "reports do not include the imported events")
 }
 
 // TestRestoreKeepsItsBackup restores a backup into the folder of the backup.
@@ -33,9 +32,8 @@ func TestRestoreKeepsItsBackup(t *testing.T) {
 		stderr := capture(t)
 		p := &program{stdout: stderr.write, stderr: stderr.write, dir: ".", args: []string{"restore", dir, "--store", "embedded:" + store}, getenv: func(string) string { return "" }}
 		code := p.runCommand(t.Context())
-		if text := stderr.text(); code != exitUsage || !strings.Contains(text, `--store "`+store+`": is the input`) {
-			t.Errorf("restore into %s: exit %d, %s", store, code, text)
-		}
+		text := stderr.text()
+		check.That(t, code == exitUsage && strings.Contains(text, `--store "`+store+`": is the input`), "restore into %s: exit %d, %s", store, code, text)
 		check.Equal(t, len(must.Get(os.ReadDir(dir))(t)), 1, "files of the backup")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -40,7 +41,6 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 	for look := time.NewTicker(20 * time.Millisecond); rejected == ""; <-look.C {
 		rejected = h.must("events", "--rejects", "--last", "1", "--json")
 	}
-	if !strings.Contains(rejected, `"websiteId":5,"rejected":{"channel":"inbox","reason":"unknown_website`) || !strings.Contains(rejected, "event_id=3 ") {
-		t.Errorf("the row of a website that is nowhere is kept as %s", rejected)
-	}
+	check.That(t, strings.Contains(rejected, `"websiteId":5,"rejected":{"channel":"inbox","reason":"unknown_website`) && strings.Contains(rejected, "event_id=3 "),
+		"the row of a website that is nowhere is kept as %s", rejected)
 }

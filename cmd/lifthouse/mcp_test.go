@@ -15,6 +15,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -55,17 +56,13 @@ func TestMCPOverStandardStreams(t *testing.T) {
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 			session := must.Get(client.Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil))(t)
 			found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 1}})
-			if err != nil || found.IsError {
-				t.Fatalf("%+v, %v", found, err)
-			}
+			must.That(t, err == nil && !found.IsError, "%+v, %v", found, err)
 			var answer struct{ Sentences []string }
 			if text := found.Content[0].(*mcp.TextContent).Text; json.Unmarshal([]byte(text), &answer) != nil || !slices.Contains(answer.Sentences, report.Decision.Text) {
 				t.Errorf("the answer is %s, want %s", text, report.Decision.Text)
 			}
 			explained, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "explain_visitor", Arguments: map[string]any{"visitor": "nobody"}})
-			if err != nil || explained.IsError {
-				t.Errorf("%+v, %v", explained, err)
-			}
+			check.That(t, err == nil && !explained.IsError, "%+v, %v", explained, err)
 			_ = session.Close()
 			if code, text := <-ended, complaints.text(); code != exitOK || text != "" {
 				t.Errorf("exit %d: %s", code, text)
@@ -95,9 +92,7 @@ func TestMCPAnswersBeforeItEnds(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() { ended <- p.runCommand(t.Context()) }()
 	text, err := io.ReadAll(fromCommand)
-	if err != nil || <-ended != exitOK || strings.Count(string(text), "\n") != 3 || strings.Count(string(text), `"structuredContent"`) != 2 {
-		t.Errorf("%v, %s", err, text)
-	}
+	check.That(t, err == nil && <-ended == exitOK && strings.Count(string(text), "\n") == 3 && strings.Count(string(text), `"structuredContent"`) == 2, "%v, %s", err, text)
 }
 
 // pipe returns the ends of a pipe.

@@ -113,9 +113,8 @@ func compareSpend(t *testing.T, where string, got []result.VariationResults, wan
 			continue
 		}
 		p := spend.Comparisons[name+" vs "+names[0]].Welch.P
-		if f := got[i].Comparison.Frequentist; !near(f.PValue, p) {
-			t.Errorf("%s, %s: Welch p = %v, want %v", where, name, f.PValue, p)
-		}
+		f := got[i].Comparison.Frequentist
+		check.That(t, near(f.PValue, p), "%s, %s: Welch p = %v, want %v", where, name, f.PValue, p)
 	}
 }
 
@@ -133,9 +132,8 @@ func compareRates(t *testing.T, metric string, got []result.VariationResults, wa
 		}
 		n := float64(got[0].Visitors + got[i].Visitors)
 		z := rates.Comparisons[name+" vs "+names[0]].ZPooled.Z * math.Sqrt((n-1)/n)
-		if f := got[i].Comparison.Frequentist; !near(f.Statistic, z) {
-			t.Errorf("%s, %s: z = %v, want %v", metric, name, f.Statistic, z)
-		}
+		f := got[i].Comparison.Frequentist
+		check.That(t, near(f.Statistic, z), "%s, %s: z = %v, want %v", metric, name, f.Statistic, z)
 	}
 }
 
@@ -164,9 +162,8 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	before := r
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz") // each event counts once
 	h.get("/v1/campaigns/900/results", &r)
-	if r.Totals.Visitors != before.Totals.Visitors || r.Totals.Views != before.Totals.Views {
-		t.Errorf("importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
-	}
+	check.That(t, r.Totals.Visitors == before.Totals.Visitors && r.Totals.Views == before.Totals.Views,
+		"importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
 }
 
 // TestRevenueWithoutItsOutlier removes an order of 196.01, which dominates the mean.
@@ -189,9 +186,8 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor"+test.filter, &r)
 		c := r.Variations[0]
 		p := *r.Variations[1].Comparison.Frequentist.PValue
-		if c.Visitors != 2390 || c.Value.String() != test.value || c.ConvertedVisitors != test.converted || math.Abs(p-test.p) > 5e-7 {
-			t.Errorf("%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
-		}
+		check.That(t, c.Visitors == 2390 && c.Value.String() == test.value && c.ConvertedVisitors == test.converted && math.Abs(p-test.p) <= 5e-7,
+			"%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
 		check.Equal(t, r.Checks.MultipleExposures.Visitors, 1541, "multi-exposed visitors")
 		if o := r.Checks.Outliers; (o != nil) != (test.filter != "") || o != nil && o.Removed != 1 {
 			t.Errorf("outliers = %+v, want one removed", o)
@@ -216,9 +212,7 @@ func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) 
 	fromCommand.GeneratedAt = fromAPI.GeneratedAt
 	one := must.Get(json.Marshal(fromAPI))(t)
 	other := must.Get(json.Marshal(fromCommand))(t)
-	if string(one) != string(other) {
-		t.Errorf("lifthouse report %s differs from %s:\n%.300s\n%.300s", strings.Join(args, " "), path, other, one)
-	}
+	check.That(t, string(one) == string(other), "lifthouse report %s differs from %s:\n%.300s\n%.300s", strings.Join(args, " "), path, other, one)
 }
 
 // TestHillstromScorecardEqualsSciPy compares the scorecard with SciPy 1.10.1 and NumPy on the same file: the score test
@@ -251,7 +245,5 @@ func TestHillstromScorecardEqualsSciPy(t *testing.T) {
 			found++
 		}
 	}
-	if found != 8 || len(r.Scorecard) != 10 {
-		t.Errorf("%d comparisons in %d rows", found, len(r.Scorecard))
-	}
+	check.That(t, found == 8 && len(r.Scorecard) == 10, "%d comparisons in %d rows", found, len(r.Scorecard))
 }

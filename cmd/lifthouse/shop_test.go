@@ -323,7 +323,5 @@ func (s *shop) checkReceived() {
 	if again := accepted - len(arrived); again < 0 || again > s.kills {
 		s.t.Errorf("%d messages arrived again after %d kills", again, s.kills)
 	}
-	if !slices.Equal(order, want) {
-		s.t.Errorf("received in the order %q, recorded in the order %q", order, want)
-	}
+	check.That(s.t, slices.Equal(order, want), "received in the order %q, recorded in the order %q", order, want)
 }

@@ -147,9 +147,7 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 		Timestamp time.Time
 		Data      outbox.Data
 	}
-	if len(got) != 2 || !strings.Contains(got[0].body, "First") || got[1].id != second {
-		t.Fatalf("%+v", got)
-	}
+	must.That(t, len(got) == 2 && strings.Contains(got[0].body, "First") && got[1].id == second, "%+v", got)
 	if err := json.Unmarshal([]byte(got[1].body), &body); err != nil || body.Type != "decision.changed" || body.Data.CampaignID != 12 || body.Data.URL != "https://lifthouse.example.com/?campaign=12" {
 		t.Errorf("%s: %+v, %v", got[1].body, body, err)
 	}
@@ -161,9 +159,8 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 	if got := append(r.take(), slack.take()...); len(got) > 0 {
 		t.Errorf("again: %+v", got)
 	}
-	if out := h.must("webhook", "list"); !strings.Contains(out, "slack") || strings.Contains(out, "/in") {
-		t.Errorf("list:\n%s", out)
-	}
+	out := h.must("webhook", "list")
+	check.That(t, strings.Contains(out, "slack") && !strings.Contains(out, "/in"), "list:\n%s", out)
 	check.Contains(t, h.must("webhook", "resend", second, "--webhook", "1"), "1 of 2 webhooks")
 	h.deliver(time.Now().Add(time.Minute))
 	if got := r.take(); len(got) != 1 || got[0].id != second {
@@ -179,9 +176,8 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 		t.Errorf("resent and refused once: %+v", got)
 	}
 	check.Equal(t, strings.Count(h.must("webhook", "deliveries"), "delivered"), 5, "deliveries")
-	if code, _, complaints := h.run("webhook", "resend", "msg_0"); code != exitFailed || !strings.Contains(complaints, `no message "msg_0"`) {
-		t.Errorf("exit %d, %s", code, complaints)
-	}
+	code, _, complaints := h.run("webhook", "resend", "msg_0")
+	check.That(t, code == exitFailed && strings.Contains(complaints, `no message "msg_0"`), "exit %d, %s", code, complaints)
 }
 
 // TestWebhooksAreTriedForADay refuses a message for an hour, another one for more than a day, and accepts the next.
@@ -194,9 +190,8 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 	now, attempts := start, 0
 	for now.Before(start.Add(time.Hour)) {
 		next := h.deliver(now)
-		if pause := next.Sub(now); pause < 5*time.Second || pause > time.Hour+time.Minute {
-			t.Fatalf("pause %s after %d attempts", pause, attempts)
-		}
+		pause := next.Sub(now)
+		must.That(t, pause >= 5*time.Second && pause <= time.Hour+time.Minute, "pause %s after %d attempts", pause, attempts)
 		now, attempts = next.Add(time.Millisecond), attempts+1
 	}
 	if got := r.take(); len(got) != attempts || got[attempts-1].id != first || attempts < 8 || attempts > 12 {
@@ -216,12 +211,9 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 		}
 		now = next.Add(time.Millisecond)
 	}
-	if spent := now.Sub(start); spent < 24*time.Hour || spent > 26*time.Hour {
-		t.Errorf("given up after %s", spent)
-	}
-	if h.counts[outbox.Failed] != 1 || h.counts[outbox.Delivered] != 2 {
-		t.Errorf("%v", h.counts)
-	}
+	spent := now.Sub(start)
+	check.That(t, spent >= 24*time.Hour && spent <= 26*time.Hour, "given up after %s", spent)
+	check.That(t, h.counts[outbox.Failed] == 1 && h.counts[outbox.Delivered] == 2, "%v", h.counts)
 	fourth := h.write(catalogue.EventDecisionChanged, "Fourth")
 	r.responds(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 	r.take()
@@ -247,9 +239,7 @@ func TestMessagesOutliveADayWithoutAServer(t *testing.T) {
 	next = h.deliver(next.Add(time.Millisecond))
 	r.responds(nil)
 	h.deliver(next.Add(time.Millisecond))
-	if h.counts[outbox.Failed] != 0 || h.counts[outbox.Delivered] != 1 {
-		t.Errorf("%v, want one delivery", h.counts)
-	}
+	check.That(t, h.counts[outbox.Failed] == 0 && h.counts[outbox.Delivered] == 1, "%v, want one delivery", h.counts)
 }
 
 // TestHostileReceiversCostNothing lets receivers hang, redirect, and send without end.
@@ -300,9 +290,8 @@ func TestHostileReceiversCostNothing(t *testing.T) {
 		h.write(catalogue.EventDecisionChanged, "First")
 		ctx, cancel := context.WithCancel(t.Context())
 		fast.responds(func(http.ResponseWriter, *http.Request) { cancel() }) // the other one still hangs
-		if _, err := h.sender.DeliverDue(ctx, time.Now()); err == nil {
-			t.Error("not cancelled")
-		}
+		_, err := h.sender.DeliverDue(ctx, time.Now())
+		check.That(t, err != nil, "not cancelled")
 		check.Equal(t, len(fast.take()), 1, "messages to the other webhook")
 		close(hung)
 	})
@@ -333,14 +322,11 @@ func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 		h := newHooked(t, false, hooks...)
 		for i, hook := range hooks {
 			code, _, complaints := h.run("webhook", "test", strconv.Itoa(i+1))
-			if code != exitFailed || !strings.Contains(complaints, "private or reserved") {
-				t.Errorf("%s: exit %d: %s", hook, code, complaints)
-			}
+			check.That(t, code == exitFailed && strings.Contains(complaints, "private or reserved"), "%s: exit %d: %s", hook, code, complaints)
 		}
 	}
-	if got := r.take(); len(got) > 0 {
-		t.Errorf("received %+v", got)
-	}
+	got := r.take()
+	check.That(t, len(got) == 0, "received %+v", got)
 	h := newHooked(t, false, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
 	if out := h.must("webhook", "test", "1", "--webhook-private-addresses"); !strings.Contains(out, "accepted the message with status 204") || len(r.take()) != 1 {
 		t.Error(out)
@@ -410,9 +396,7 @@ func TestOneProcessMayDeliver(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if len(held) > 1 {
-			t.Fatalf("held by %q at the same time", held)
-		}
+		must.That(t, len(held) <= 1, "held by %q at the same time", held)
 		return held
 	}
 	takeUntil := func(want string, names ...string) {

@@ -17,9 +17,9 @@ func TestGenerateToFiles(t *testing.T) {
 	events, catalogue := filepath.Join(dir, "e.ndjson"), filepath.Join(dir, "c.yaml")
 	r := run(t, "generate", "--visitors", "1000", "-o", events, "--catalogue", catalogue).wantOK(t)
 	var truth population.Truth
-	if err := json.Unmarshal([]byte(r.out), &truth); err != nil || truth.Visitors != 1000 || len(truth.Subjects) != 3 {
-		t.Errorf("truth on standard output: error %v, %d visitors, %d subjects", err, truth.Visitors, len(truth.Subjects))
-	}
+	err := json.Unmarshal([]byte(r.out), &truth)
+	check.That(t, err == nil && truth.Visitors == 1000 && len(truth.Subjects) == 3,
+		"truth on standard output: error %v, %d visitors, %d subjects", err, truth.Visitors, len(truth.Subjects))
 	onDisk := must.Get(os.ReadFile(events))(t)
 	piped := run(t, "generate", "--visitors", "1000", "-o", "-").wantOK(t)
 	check.Equal(t, piped.out, string(onDisk), "events on standard output")
@@ -39,8 +39,7 @@ func TestGenerateUsageErrors(t *testing.T) {
 		`--scale "0": must be a number from 0.0001`:     {"standard", "--store", "embedded:x", "--scale", "0"},
 		"missing --store: must be a new store":          {"standard"},
 	} {
-		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) || r.out != "" {
-			t.Errorf("%v: exit %d, %q; want %q", args, r.code, r.err, want)
-		}
+		r := run(t, args...)
+		check.That(t, r.code == exitUsage && strings.Contains(r.err, want) && r.out == "", "%v: exit %d, %q; want %q", args, r.code, r.err, want)
 	}
 }

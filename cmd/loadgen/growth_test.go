@@ -27,9 +27,8 @@ func TestGrowth(t *testing.T) {
 		"must be an embedded store": {"growth", "--store", "http://127.0.0.1:1"},
 		`--scale "0"`:               {"growth", "--store", store, "--scale", "0"},
 	} {
-		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
-			t.Errorf("%v: exit %d, %s", args, r.code, r.err)
-		}
+		r := run(t, args...)
+		check.That(t, r.code == exitUsage && strings.Contains(r.err, want), "%v: exit %d, %s", args, r.code, r.err)
 	}
 	if r := run(t, "growth", "--store", "embedded:"+filepath.Join(dir, "other")); r.code != exitFailed || !strings.Contains(r.err, "does not have the standard data set") {
 		t.Errorf("empty store: exit %d, %s", r.code, r.err)

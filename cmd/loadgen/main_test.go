@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/engine/embedded"
 	"lifthouse/loadgen/calibration"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -71,18 +72,14 @@ func TestInvalidCommandLines(t *testing.T) {
 	} {
 		r := run(t, strings.Fields(line)...)
 		for _, want := range wants {
-			if r.code != exitUsage || !strings.Contains(r.err, want) {
-				t.Errorf("loadgen %s: exit %d, %q does not contain %s", line, r.code, r.err, want)
-			}
+			check.That(t, r.code == exitUsage && strings.Contains(r.err, want), "loadgen %s: exit %d, %q does not contain %s", line, r.code, r.err, want)
 		}
 	}
 }
 
 func TestUnreachableServer(t *testing.T) {
 	r := run(t, strings.Fields("bench --token t --url http://127.0.0.1:1")...)
-	if r.code != exitFailed || !strings.Contains(r.err, "127.0.0.1:1") {
-		t.Errorf("exit %d, %s", r.code, r.err)
-	}
+	check.That(t, r.code == exitFailed && strings.Contains(r.err, "127.0.0.1:1"), "exit %d, %s", r.code, r.err)
 }
 
 func TestCalibrate(t *testing.T) {
@@ -92,32 +89,25 @@ func TestCalibrate(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "calibrate", "--experiments-aa", "4", "--experiments-ab", "0", "--visitors", "100", "--json", jsonFile)
 	cmd.Env = append(os.Environ(), asLoadgen+"=1")
 	text, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(text), "0 outside their acceptance bands") || !strings.Contains(string(text), "events: 4 of 4\n") {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	must.That(t, err == nil && strings.Contains(string(text), "0 outside their acceptance bands") && strings.Contains(string(text), "events: 4 of 4\n"), "%v\n%s", err, text)
 	var result calibration.Result
 	written, err := os.ReadFile(jsonFile)
 	if err == nil {
 		err = json.Unmarshal(written, &result)
 	}
-	if err != nil || result.Null != 4 || result.Reports != 64 || len(result.Cells) < 100 {
-		t.Errorf("%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
-	}
+	check.That(t, err == nil && result.Null == 4 && result.Reports == 64 && len(result.Cells) >= 100,
+		"%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
 }
 
 func TestCalibrateDecisions(t *testing.T) {
 	jsonFile := filepath.Join(t.TempDir(), "decisions.json")
 	args := []string{"calibrate", "decisions", "--experiments", "40", "--only", "^Power.*rate (1|5) %, 50/50, freq", "--json", jsonFile}
 	r := run(t, args...).wantOK(t)
-	if !strings.Contains(r.out, "2 rates, 0 outside their bands") || !strings.Contains(r.err, "simulated experiments: 80 of 80\n") {
-		t.Errorf("%s\n%s", r.out, r.err)
-	}
+	check.That(t, strings.Contains(r.out, "2 rates, 0 outside their bands") && strings.Contains(r.err, "simulated experiments: 80 of 80\n"), "%s\n%s", r.out, r.err)
 	var result calibration.Decisions
 	text, err := os.ReadFile(jsonFile)
 	if err == nil {
 		err = json.Unmarshal(text, &result)
 	}
-	if err != nil || result.Experiments != 40 || len(result.Rows) != 2 || result.Rows[0].Experiments != 40 {
-		t.Errorf("%v: %+v", err, result)
-	}
+	check.That(t, err == nil && result.Experiments == 40 && len(result.Rows) == 2 && result.Rows[0].Experiments == 40, "%v: %+v", err, result)
 }

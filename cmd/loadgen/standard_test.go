@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -12,10 +13,7 @@ func TestStandard(t *testing.T) {
 	tier.OnlyLong(t)
 	store := "embedded:" + filepath.Join(t.TempDir(), "store")
 	r := run(t, "standard", "--store", store, "--scale", "0.0005", "--optimize").wantOK(t)
-	if !strings.HasPrefix(r.out, "lh_") || !strings.Contains(r.err, "merged parts") {
-		t.Errorf("standard output %q, standard error %q", r.out, r.err)
-	}
-	if again := run(t, "standard", "--store", store, "--scale", "0.0005"); again.code != exitFailed || !strings.Contains(again.err, "in use") {
-		t.Errorf("inserting again: exit %d, %s", again.code, again.err)
-	}
+	check.That(t, strings.HasPrefix(r.out, "lh_") && strings.Contains(r.err, "merged parts"), "standard output %q, standard error %q", r.out, r.err)
+	again := run(t, "standard", "--store", store, "--scale", "0.0005")
+	check.That(t, again.code == exitFailed && strings.Contains(again.err, "in use"), "inserting again: exit %d, %s", again.code, again.err)
 }

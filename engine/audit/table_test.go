@@ -102,9 +102,7 @@ func TestFaultsOfTables(t *testing.T) {
 	} {
 		_, err := ReadTable(strings.NewReader(text))
 		for _, w := range want {
-			if err == nil || !strings.Contains(err.Error(), w) {
-				t.Errorf("%.200q: %v, want %q", text, err, w)
-			}
+			check.That(t, err != nil && strings.Contains(err.Error(), w), "%.200q: %v, want %q", text, err, w)
 		}
 	}
 }
@@ -146,18 +144,16 @@ Search,500/10000,580/10000,28
 	all := [][]stats.PooledEffect{{effect(600, 10000)}, {effect(520, 10000)}, {effect(700, 11000)}, {effect(580, 10000)}}
 	fit := effects.NewFit(.2, all)
 	total := fit.Total([]float64{1, 0, 1, 1})
-	if a.Total == nil || a.Total.Shipped != 3 || math.Abs(a.Total.Expected-total.Mean) > 1e-15 || a.Total.Interval != [2]float64{total.Lower, total.Upper} {
-		t.Errorf("%+v, want %+v", a.Total, total)
-	}
+	check.That(t, a.Total != nil && a.Total.Shipped == 3 && math.Abs(a.Total.Expected-total.Mean) <= 1e-15 && a.Total.Interval == [2]float64{total.Lower, total.Upper},
+		"%+v, want %+v", a.Total, total)
 	check.Equal(t, a.Tests[2].SampleRatio == nil, true, "an uneven split may be meant")
-	if ratio := a.Tests[3]; ratio.SampleRatio == nil || !ratio.SampleRatio.Mismatch || ratio.Treatments[0].Expected != nil || ratio.Treatments[0].Reason != stats.ReasonSampleRatioMismatch || ratio.Treatments[0].Winner {
-		t.Errorf("a mismatch: %+v", ratio)
-	}
+	ratio := a.Tests[3]
+	check.That(t, ratio.SampleRatio != nil && ratio.SampleRatio.Mismatch && ratio.Treatments[0].Expected == nil && ratio.Treatments[0].Reason == stats.ReasonSampleRatioMismatch && !ratio.Treatments[0].Winner,
+		"a mismatch: %+v", ratio)
 	first := a.Tests[0].Treatments[0]
 	comparison := stats.Compare(table.Tests[0].Samples[0], table.Tests[0].Samples[1:], stats.Options{SignificanceLevel: 95, NonNegative: true, Shares: []float64{1, 1}})[0]
-	if *first.PValue != *comparison.Frequentist.PValue || !first.Concludes || !(*first.Power > .5) || *first.Lift.Value != *comparison.Lift.Value {
-		t.Errorf("%+v, want %+v", first, comparison)
-	}
+	check.That(t, *first.PValue == *comparison.Frequentist.PValue && first.Concludes && *first.Power > .5 && *first.Lift.Value == *comparison.Lift.Value,
+		"%+v, want %+v", first, comparison)
 	check.Equal(t, a.Text, fmt.Sprintf("You reported +%.0f %%. Expect +%.0f %% to +%.0f %%. All 3 winners are probably worth something.", 100*a.Total.Observed, 100*total.Lower, 100*total.Upper), "the sentence")
 	shipped := New(must.Get(ReadTable(strings.NewReader("name,A,B,shipped\nSkewed,5000/100000,7000/104000,yes\nSmall,5/50,9/50,yes\nFine,500/10000,600/10000,yes\n")))(t), .2)
 	check.Equal(t, shipped.Total.Shipped, 1, "winners that can be judged")

@@ -87,24 +87,18 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 				want = result.NewComparison(comparisons[place-1], firstCampaign.Campaigns)
 				want.Conclusive = new(bool)
 			}
-			if !reflect.DeepEqual(v.Comparison, want) {
-				t.Errorf("variations[%d]: comparison %+v, want %+v", i, v.Comparison, want)
-			}
+			check.That(t, reflect.DeepEqual(v.Comparison, want), "variations[%d]: comparison %+v, want %+v", i, v.Comparison, want)
 		}
 		split := stats.Split{Control: 50, Variations: []float64{1, 1}}
-		check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: []int64{6100, 3000, 2950}}})
+		ratio := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: []int64{6100, 3000, 2950}}})
 		wantCheck := stats.SampleRatioCheck{
-			PValue: check.PValue, Expected: []float64{check.Expected[1], check.Expected[0], check.Expected[2]}, Observed: []int64{3000, 6100, 2950}, LogFactor: check.LogFactor,
+			PValue: ratio.PValue, Expected: []float64{ratio.Expected[1], ratio.Expected[0], ratio.Expected[2]}, Observed: []int64{3000, 6100, 2950}, LogFactor: ratio.LogFactor,
 		}
-		if got := a.Checks.SampleRatio; !reflect.DeepEqual(got, wantCheck) {
-			t.Errorf("sample ratio %+v, want %+v", got, wantCheck)
-		}
-		if *a.Power.RequiredVisitors != *power.RequiredVisitors || *a.Power.MinimumDetectableEffect != *power.MinimumDetectableEffect || a.Power.Reason != "" {
-			t.Errorf("power %+v, want %+v", a.Power, power)
-		}
-		if a.Looks != nil || a.Conclusion.Status != stats.StatusInconclusive || a.Conclusion.VariationID != nil {
-			t.Errorf("conclusion %+v", a.Conclusion)
-		}
+		got := a.Checks.SampleRatio
+		check.That(t, reflect.DeepEqual(got, wantCheck), "sample ratio %+v, want %+v", got, wantCheck)
+		check.That(t, *a.Power.RequiredVisitors == *power.RequiredVisitors && *a.Power.MinimumDetectableEffect == *power.MinimumDetectableEffect && a.Power.Reason == "",
+			"power %+v, want %+v", a.Power, power)
+		check.That(t, a.Looks == nil && a.Conclusion.Status == stats.StatusInconclusive && a.Conclusion.VariationID == nil, "conclusion %+v", a.Conclusion)
 	}
 }
 
@@ -130,15 +124,11 @@ func FuzzCalculator(f *testing.F) {
 		input, err := ParseInput(line)
 		var invalid *query.InvalidError
 		if err != nil {
-			if !errors.As(err, &invalid) || len(invalid.Faults) == 0 {
-				t.Fatalf("ParseQuestion(%q) = %v, want faults", line, err)
-			}
+			must.That(t, errors.As(err, &invalid) && len(invalid.Faults) != 0, "ParseQuestion(%q) = %v, want faults", line, err)
 			must.Get(json.Marshal(RefuseLine(1, invalid)))(t)
 			return
 		}
 		text, err := json.Marshal(input.ComputeAnswer())
-		if err != nil || !json.Valid(text) || notNumbers.Match(text) {
-			t.Fatalf("%s\nis answered %s, %v", line, text, err)
-		}
+		must.That(t, err == nil && json.Valid(text) && !notNumbers.Match(text), "%s\nis answered %s, %v", line, text, err)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/stats"
 )
 
@@ -44,18 +45,12 @@ func TestLooksAgreeWithStats(t *testing.T) {
 		sequence := stats.NewLookDesign(0.05, []float64{70, 10, 10, 10}).NewSequence(points, nil)
 		want := sequence.AnalyzeLook(k, strata, false)
 		got, p := look.Variations[0], *sequence.PValue(k, want)
-		if look.Number != k+1 || look.Visitors != 10*n || look.Tau != float64(k+1)/4 || got.ID != 5 || len(look.Variations) != 3 {
-			t.Errorf("look %+v", look)
-		}
-		if *got.CriticalValue != *want.Critical || *got.Z != *want.Z || got.Significant != want.Significant ||
-			*got.PValue != p || *got.Improvement.Interval[0] != *want.Lift.Interval[0] {
-			t.Errorf("look %d: %+v, want %+v", k+1, got, want)
-		}
+		check.That(t, look.Number == k+1 && look.Visitors == 10*n && look.Tau == float64(k+1)/4 && got.ID == 5 && len(look.Variations) == 3, "look %+v", look)
+		check.That(t, *got.CriticalValue == *want.Critical && *got.Z == *want.Z && got.Significant == want.Significant && *got.PValue == p && *got.Improvement.Interval[0] == *want.Lift.Interval[0],
+			"look %d: %+v, want %+v", k+1, got, want)
 	}
 	last := a.Variations[0].Comparison.Sequential
-	if *last.Look != 2 || *last.PValue != *a.Looks[1].Variations[0].PValue || a.Variations[1].Comparison != nil {
-		t.Errorf("%+v", last)
-	}
+	check.That(t, *last.Look == 2 && *last.PValue == *a.Looks[1].Variations[0].PValue && a.Variations[1].Comparison == nil, "%+v", last)
 }
 
 // TestMismatchAtALookRemains checks that shares that match again do not clear the alarm.
@@ -71,8 +66,7 @@ func TestMismatchAtALookRemains(t *testing.T) {
 func TestOracleOfLooks(t *testing.T) {
 	a := answerTo(t, weekly("", rateSums(1000, 50, 50), rateSums(2000, 100, 100), rateSums(3000, 150, 150), rateSums(4000, 200, 200)))
 	for k, want := range []float64{3.170, 2.835, 2.458, 2.036} {
-		if got := *a.Looks[k].Variations[0].CriticalValue; math.Abs(got-want) > 1e-3 {
-			t.Errorf("look %d: %v, want %v", k+1, got, want)
-		}
+		got := *a.Looks[k].Variations[0].CriticalValue
+		check.That(t, math.Abs(got-want) <= 1e-3, "look %d: %v, want %v", k+1, got, want)
 	}
 }

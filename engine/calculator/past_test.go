@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/engine/audit"
 	"lifthouse/engine/effects"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
@@ -37,9 +38,8 @@ func TestWorthOfAComparison(t *testing.T) {
 		fit := effects.NewFit(.1, test.tests)
 		want, got := fit.TrueEffect(len(test.tests)-1), answer(test.past)
 		item := got.Items[0]
-		if item.VariationID != 4 || item.Expected == nil || math.Abs(item.Expected.Value-lift(want.Mean)) > 1e-12 || math.Abs(item.Expected.Interval[1]-lift(want.Upper)) > 1e-9 || math.Abs(*item.Chance-want.Chance) > 1e-12 {
-			t.Errorf("%s: %+v, want %+v", test.past, item, want)
-		}
+		check.That(t, item.VariationID == 4 && item.Expected != nil && math.Abs(item.Expected.Value-lift(want.Mean)) <= 1e-12 && math.Abs(item.Expected.Interval[1]-lift(want.Upper)) <= 1e-9 && math.Abs(*item.Chance-want.Chance) <= 1e-12,
+			"%s: %+v, want %+v", test.past, item, want)
 		if got.Pool.Campaigns != len(test.tests) || got.Total != nil || len(got.InWords()) != 2 {
 			t.Errorf("%s: %+v, %q", test.past, got, got.InWords())
 		}
@@ -78,10 +78,9 @@ func TestPriorOfAComparison(t *testing.T) {
 		`,"prior":"learned"`: {.1 * mean / weights, 0},
 		`,"past":[{"lift":1,"standardError":2},{"lift":-3,"standardError":1}]`: {past, 2},
 	} {
-		if got := priorOf(more); math.Abs(got.StandardDeviation-want.deviation) > 1e-12 || got.Mean != 0 ||
-			got.Campaigns == nil || *got.Campaigns != want.campaigns {
-			t.Errorf("%s: %+v, want %+v", more, got, want)
-		}
+		got := priorOf(more)
+		check.That(t, math.Abs(got.StandardDeviation-want.deviation) <= 1e-12 && got.Mean == 0 && got.Campaigns != nil && *got.Campaigns == want.campaigns,
+			"%s: %+v, want %+v", more, got, want)
 	}
 	if got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`); got.Campaigns != nil || got.Mean != .01 || got.StandardDeviation != .05 {
 		t.Errorf("declared: %+v", got)
@@ -99,14 +98,11 @@ func TestNothingIsWorth(t *testing.T) {
 		`"mean","variations":[{"n":9000,"mean":-1e90,"variance":0},{"n":9000,"mean":1.0000001e90,"variance":4}]`: stats.ReasonInvalidData,
 	} {
 		w := must.Get(ParseInput([]byte(`{"metric":` + variations + `,"past":[{"lift":2,"standardError":1,"shipped":1}]}`)))(t).ComputeAnswer().Worth
-		if item := w.Items[0]; item.Reason != want || item.Expected != nil || w.InWords() != nil {
-			t.Errorf("%s: %+v, want %s", variations, item, want)
-		}
+		item := w.Items[0]
+		check.That(t, item.Reason == want && item.Expected == nil && w.InWords() == nil, "%s: %+v, want %s", variations, item, want)
 		if want == stats.ReasonBaselineZero {
 			continue // it says how large effects are
 		}
-		if w.Pool.Campaigns != 1 || w.Total == nil || !(w.Total.Expected > 0 && w.Total.Expected < .02) {
-			t.Errorf("%s: the past is worth %+v", variations, w.Total)
-		}
+		check.That(t, w.Pool.Campaigns == 1 && w.Total != nil && w.Total.Expected > 0 && w.Total.Expected < .02, "%s: the past is worth %+v", variations, w.Total)
 	}
 }

@@ -20,9 +20,7 @@ func TestCalculatorExplainsEveryReason(t *testing.T) {
 		source = append(source, text...)
 	}
 	reasons := regexp.MustCompile(`Reason = "([A-Z_0-9]+)"`).FindAllStringSubmatch(string(source), -1)
-	if len(reasons) < 16 {
-		t.Fatalf("found %d reasons", len(reasons))
-	}
+	must.That(t, len(reasons) >= 16, "found %d reasons", len(reasons))
 	for _, reason := range reasons {
 		if wording.ExplainReason(stats.Reason(reason[1])) == reason[1] {
 			t.Errorf("%s has no words", reason[1])

@@ -44,9 +44,7 @@ func TestFitsEqualAQuadrature(t *testing.T) {
 		f := NewFit(p.MDE, p.effects())
 		near := func(what string, got, want float64) {
 			t.Helper()
-			if !(math.Abs(got-want) <= 1e-8*p.MDE*float64(len(p.Campaigns))) {
-				t.Errorf("programme %d: %s is %.12g, want %.12g", i, what, got, want)
-			}
+			check.That(t, math.Abs(got-want) <= 1e-8*p.MDE*float64(len(p.Campaigns)), "programme %d: %s is %.12g, want %.12g", i, what, got, want)
 		}
 		near("typical effect", f.TypicalEffect().Mean, p.TypicalEffect)
 		near("mean effect", f.MeanEffect().Mean, p.MeanEffect)
@@ -76,29 +74,24 @@ func TestLimits(t *testing.T) {
 	some := [][]stats.PooledEffect{{{Value: .05, StandardError: .03}}, {{Value: -.01, StandardError: .02}}}
 	f := NewFit(.2, some)
 	exact := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e-9}})).TrueEffect(2)
-	if math.Abs(exact.Mean-.07) > 1e-7 || math.Abs(exact.Upper-exact.Lower) > 1e-7 || exact.Chance != 1 {
-		t.Errorf("exact data: %+v", exact)
-	}
+	check.That(t, math.Abs(exact.Mean-.07) <= 1e-7 && math.Abs(exact.Upper-exact.Lower) <= 1e-7 && exact.Chance == 1, "exact data: %+v", exact)
 	nothing := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e9}}))
 	if got := nothing.TrueEffect(2).Mean; math.Abs(got-f.MeanEffect().Mean) > 1e-9 {
 		t.Errorf("no data: %g, want the mean of true effects %g", got, f.MeanEffect().Mean)
 	}
 	for i := range 2 {
-		if a, b := f.TrueEffect(i), nothing.TrueEffect(i); math.Abs(a.Mean-b.Mean) > 1e-12 || math.Abs(a.Lower-b.Lower) > 1e-12 {
-			t.Errorf("a campaign that says nothing changes %+v to %+v", a, b)
-		}
+		a, b := f.TrueEffect(i), nothing.TrueEffect(i)
+		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12 && math.Abs(a.Lower-b.Lower) <= 1e-12, "a campaign that says nothing changes %+v to %+v", a, b)
 	}
 	two := [][]stats.PooledEffect{{{Value: .05, StandardError: .03}, {Value: .02, StandardError: .03}}}
 	apart := NewFit(.2, [][]stats.PooledEffect{two[0][:1], two[0][1:]})
 	joint := NewFit(.2, two)
 	for i := range 2 {
-		if a, b := joint.TrueEffect(i), apart.TrueEffect(i); math.Abs(a.Mean-b.Mean) > 1e-12 || math.Abs(a.Upper-b.Upper) > 1e-10 {
-			t.Errorf("treatments that share no error: %+v, apart %+v", a, b)
-		}
+		a, b := joint.TrueEffect(i), apart.TrueEffect(i)
+		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12 && math.Abs(a.Upper-b.Upper) <= 1e-10, "treatments that share no error: %+v, apart %+v", a, b)
 	}
-	if e := NewFit(.2, nil).TypicalEffect(); math.Abs(e.Mean-.05) > .004 {
-		t.Errorf("the typical effect without campaigns is %g, want about a quarter of the minimum effect", e.Mean)
-	}
+	e := NewFit(.2, nil).TypicalEffect()
+	check.That(t, math.Abs(e.Mean-.05) <= .004, "the typical effect without campaigns is %g, want about a quarter of the minimum effect", e.Mean)
 }
 
 // TestWinRate compares win rates with closed forms: of a power that is a normal distribution function, under the normal

@@ -20,18 +20,15 @@ func TestPastEqualsTheFit(t *testing.T) {
 	})
 	fit := NewFit(.2, [][]stats.PooledEffect{{one}, {two}, {three}})
 	total, first := fit.Total([]float64{1, 1, 0}), fit.TrueEffect(0)
-	if p.Total.Sum != (Sum{.08 + .02, total.Mean, [2]float64{total.Lower, total.Upper}}) || p.Total.Shipped != 2 || *p.Total.Exaggeration != (.08+.02)/total.Mean {
-		t.Errorf("%+v, want %+v", p.Total, total)
-	}
+	check.That(t, p.Total.Sum == (Sum{.08 + .02, total.Mean, [2]float64{total.Lower, total.Upper}}) && p.Total.Shipped == 2 && *p.Total.Exaggeration == (.08+.02)/total.Mean,
+		"%+v, want %+v", p.Total, total)
 	check.Equal(t, len(p.Items), 5, "treatments")
-	if e := p.Items[0]; !nearly(e.Expected.Value, first.Mean/(1-.5*first.Mean)) || *e.Chance != first.Chance || !nearly(*e.Observed, .08/(1-.04)) {
-		t.Errorf("%+v, want %+v", e, first)
-	}
+	e := p.Items[0]
+	check.That(t, nearly(e.Expected.Value, first.Mean/(1-.5*first.Mean)) && *e.Chance == first.Chance && nearly(*e.Observed, .08/(1-.04)), "%+v, want %+v", e, first)
 	check.Equal(t, p.Items[1].Reason, stats.ReasonTooFewVisitors, "a small test")
 	check.Equal(t, p.Pool.Campaigns, 3, "tests that say something")
-	if none := NewPast(.2, nil); none.Total != nil || none.Pool.Campaigns != 0 {
-		t.Errorf("nothing: %+v", none)
-	}
+	none := NewPast(.2, nil)
+	check.That(t, none.Total == nil && none.Pool.Campaigns == 0, "nothing: %+v", none)
 }
 
 func nearly(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }

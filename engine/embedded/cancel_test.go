@@ -31,9 +31,8 @@ func TestCancelQuery(t *testing.T) {
 		go func() { ended <- conn.Exec(ctx, endless("cancelled")) }()
 		eventually(t, "the query runs", func() bool { return running(t, watch, "cancelled") == 1 })
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("a cancelled query: %v", err)
-		}
+		err := <-ended
+		check.That(t, errors.Is(err, context.Canceled), "a cancelled query: %v", err)
 		check.Equal(t, running(t, watch, "cancelled"), 0, "queries that run")
 		check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 	}
@@ -45,9 +44,7 @@ func TestDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		err := conn.Exec(ctx, endless("deadline"))
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
+		check.That(t, errors.Is(err, context.DeadlineExceeded), "got %v", err)
 	}
 	eventually(t, "nothing runs", func() bool { return running(t, conn, "deadline") == 0 })
 }
@@ -112,9 +109,8 @@ func TestCancelInsert(t *testing.T) {
 		return one[uint64](t, watch, "SELECT sum(total_rows) FROM system.tables WHERE name = 't'") > 10
 	})
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled insert: %v", err)
-	}
+	err := <-ended
+	check.That(t, errors.Is(err, context.Canceled), "a cancelled insert: %v", err)
 	check.Equal(t, running(t, watch, "INSERT INTO t"), 0, "inserts that run")
 	check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 }
@@ -125,12 +121,10 @@ func TestCancelWhatDoesNotStop(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	if err := conn.Exec(ctx, "SELECT sleepEachRow(3)"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	if took := time.Since(start); took > 2*killGrace {
-		t.Errorf("returned after %v", took)
-	}
+	err := conn.Exec(ctx, "SELECT sleepEachRow(3)")
+	check.That(t, errors.Is(err, context.DeadlineExceeded), "got %v", err)
+	took := time.Since(start)
+	check.That(t, took <= 2*killGrace, "returned after %v", took)
 	one[uint8](t, conn, "SELECT 7")
 	eventually(t, "the statement has ended", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == 0 })
 }
@@ -147,9 +141,8 @@ func TestCancelInsertThatWaitsForRows(t *testing.T) {
 		must.Get(w.Write([]byte("1\n2\n")))(t)
 		eventually(t, "the insert runs", func() bool { return running(t, conn, "INSERT INTO t") == 1 })
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("a cancelled insert: %v", err)
-		}
+		err := <-ended
+		check.That(t, errors.Is(err, context.Canceled), "a cancelled insert: %v", err)
 		eventually(t, "the insert has stopped", func() bool { return running(t, conn, "INSERT INTO t") == 0 })
 		must.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 0, "rows of a cancelled insert")
 	}
@@ -162,9 +155,8 @@ func TestInsertWhoseRowsFail(t *testing.T) {
 	for _, broken := range []error{errors.New("broken"), io.ErrUnexpectedEOF} {
 		for _, rows := range []string{"", "1\n2\n", strings.Repeat("1\n", appendSize)} {
 			r := io.MultiReader(strings.NewReader(rows), failing{broken})
-			if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", r); !errors.Is(err, broken) {
-				t.Errorf("got %v", err)
-			}
+			err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", r)
+			check.That(t, errors.Is(err, broken), "got %v", err)
 		}
 	}
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 0, "rows")

@@ -35,9 +35,7 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 	} {
 		err := conn.Exec(with(t.Context(), tt.settings), tt.sql)
 		var e *clickhouse.Exception
-		if !errors.As(err, &e) || e.Code != tt.code || e.CodeName != tt.name {
-			t.Errorf("%s: %v, want %d %s", tt.sql, err, tt.code, tt.name)
-		}
+		check.That(t, errors.As(err, &e) && e.Code == tt.code && e.CodeName == tt.name, "%s: %v, want %d %s", tt.sql, err, tt.code, tt.name)
 	}
 }
 
@@ -50,9 +48,8 @@ func TestErrorInBatch(t *testing.T) {
 	}
 	check.Equal(t, code(batch.Send()), 469)
 	exec(t, conn, "DROP TABLE t")
-	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", strings.NewReader("1,x")); code(err) != 60 {
-		t.Errorf("insert into a dropped table: %v, want code 60 (UNKNOWN_TABLE)", err)
-	}
+	err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", strings.NewReader("1,x"))
+	check.That(t, code(err) == 60, "insert into a dropped table: %v, want code 60 (UNKNOWN_TABLE)", err)
 	fillWhole(t)
 }
 
@@ -96,9 +93,8 @@ func TestExceptionMarkerInRows(t *testing.T) {
 func TestInsertWithoutRows(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
-	if err := conn.InsertFormat(t.Context(), "Native", "INSERT INTO t", strings.NewReader("")); code(err) != codeNoData {
-		t.Errorf("got %v, want code %d (NO_DATA_TO_INSERT)", err, codeNoData)
-	}
+	err := conn.InsertFormat(t.Context(), "Native", "INSERT INTO t", strings.NewReader(""))
+	check.That(t, code(err) == codeNoData, "got %v, want code %d (NO_DATA_TO_INSERT)", err, codeNoData)
 }
 
 func TestNewException(t *testing.T) {
@@ -114,8 +110,7 @@ func TestNewException(t *testing.T) {
 		{"out of luck", 1002, "", "out of luck"},
 		{"Code: 99999999999. DB::Exception: x", 1002, "", "x"},
 	} {
-		if e := newException(tt.text); e.Code != tt.code || e.CodeName != tt.name || e.Message != tt.message {
-			t.Errorf("newException(%q) = %d, %q, %q", tt.text, e.Code, e.CodeName, e.Message)
-		}
+		e := newException(tt.text)
+		check.That(t, e.Code == tt.code && e.CodeName == tt.name && e.Message == tt.message, "newException(%q) = %d, %q, %q", tt.text, e.Code, e.CodeName, e.Message)
 	}
 }

@@ -136,9 +136,8 @@ func TestKill(t *testing.T) {
 			t.Fatalf("%q: %v", got, err)
 		}
 		// One insert may have been running; its rows may be stored or not.
-		if n != distinct || n%batchRows != 0 || n < acknowledged || n > acknowledged+batchRows {
-			t.Errorf("%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
-		}
+		check.That(t, n == distinct && n%batchRows == 0 && n >= acknowledged && n <= acknowledged+batchRows,
+			"%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
 	}
 }
 
@@ -150,9 +149,8 @@ func TestSignals(t *testing.T) {
 	must.Equal(t, p.line(t), "waiting")
 	must.OK(t, p.Process.Signal(os.Interrupt))
 	_ = p.Wait()
-	if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
-		t.Errorf("without signal.Notify SIGINT gives %v", p.ProcessState)
-	}
+	status, ok := p.ProcessState.Sys().(syscall.WaitStatus)
+	check.That(t, ok && status.Signal() == syscall.SIGINT, "without signal.Notify SIGINT gives %v", p.ProcessState)
 }
 
 func TestClose(t *testing.T) {
@@ -176,16 +174,12 @@ func TestForeignConfiguration(t *testing.T) {
 		must.OK(t, os.WriteFile(path, []byte(foreign), 0o600))
 	}
 	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0").output(t)
-	if strings.Contains(got, "memory 1000000\n") || !strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)) {
-		t.Errorf("with a foreign configuration: %q", got)
-	}
+	check.That(t, !strings.Contains(got, "memory 1000000\n") && strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)), "with a foreign configuration: %q", got)
 }
 
 func TestOptions(t *testing.T) {
 	got := start(t, "options", t.TempDir(), "3").output(t)
-	if !strings.HasSuffix(got, "connections 3\n") {
-		t.Errorf("got %q", got)
-	}
+	check.That(t, strings.HasSuffix(got, "connections 3\n"), "got %q", got)
 }
 
 // TestFsync checks that an insert requests the system to write to the disk. It cannot test a loss of power.

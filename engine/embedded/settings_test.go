@@ -31,9 +31,8 @@ func TestSettingsAreOfOneStatement(t *testing.T) {
 		check.Equal(t, setting(t, ctx, conn, "log_comment"), "it's \\ a\tcomment", "log_comment")
 		check.Equal(t, setting(t, t.Context(), conn, "max_result_rows"), initial, "max_result_rows in the next statement")
 		check.Equal(t, setting(t, t.Context(), conn, "max_block_size"), "4242", "max_block_size with the option 4242")
-		if got := setting(t, t.Context(), plain, "max_block_size"); got == "4242" {
-			t.Error("a setting of one driver affects another")
-		}
+		got := setting(t, t.Context(), plain, "max_block_size")
+		check.That(t, got != "4242", "a setting of one driver affects another")
 	}
 }
 
@@ -62,9 +61,8 @@ func TestBadSettings(t *testing.T) {
 		{clickhouse.Settings{"compress": 1}, 115},
 	} {
 		check.Equal(t, code(conn.Exec(with(t.Context(), tt.settings), "SELECT 1")), tt.code, "%v", tt.settings)
-		if got := setting(t, t.Context(), conn, "max_block_size"); got == "7" {
-			t.Errorf("%v: some of the settings remain", tt.settings)
-		}
+		got := setting(t, t.Context(), conn, "max_block_size")
+		check.That(t, got != "7", "%v: some of the settings remain", tt.settings)
 	}
 }
 
@@ -75,9 +73,8 @@ func TestDatabases(t *testing.T) {
 		exec(t, conn, "INSERT INTO t SELECT {n:UInt64}", clickhouse.Named("n", value))
 	}
 	for range 10 {
-		if x, y := one[uint64](t, a, "SELECT n FROM t"), one[uint64](t, b, "SELECT n FROM t"); x != 1 || y != 2 {
-			t.Fatalf("got %d and %d, want 1 and 2", x, y)
-		}
+		x, y := one[uint64](t, a, "SELECT n FROM t"), one[uint64](t, b, "SELECT n FROM t")
+		must.That(t, x == 1 && y == 2, "got %d and %d, want 1 and 2", x, y)
 	}
 	for _, name := range []string{"no such", "no`such", `no\such`} {
 		conn := connect(t, func(o *clickhouse.Options) { o.Auth.Database = name })

@@ -20,9 +20,8 @@ func TestDriver(t *testing.T) {
 	conn := database(t)
 	must.OK(t, conn.Ping(t.Context()))
 	v := must.Get(conn.ServerVersion())(t)
-	if want := one[string](t, conn, "SELECT version()"); !strings.HasPrefix(want, v.Version.String()) {
-		t.Errorf("the version is %v, want %s", v.Version, want)
-	}
+	want := one[string](t, conn, "SELECT version()")
+	check.That(t, strings.HasPrefix(want, v.Version.String()), "the version is %v, want %s", v.Version, want)
 	exec(t, conn, "CREATE TABLE t (id UInt64, name String, note Nullable(String) DEFAULT 'none') ENGINE = MergeTree ORDER BY id")
 	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)"))(t)
 	type row struct {
@@ -34,9 +33,7 @@ func TestDriver(t *testing.T) {
 	must.OK(t, batch.Send())
 	var rows []row
 	must.OK(t, conn.Select(t.Context(), &rows, "SELECT * FROM t"))
-	if len(rows) != 1 || rows[0].ID != 7 || rows[0].Name != "seven" || rows[0].Note == nil || *rows[0].Note != "none" {
-		t.Errorf("got %+v", rows)
-	}
+	check.That(t, len(rows) == 1 && rows[0].ID == 7 && rows[0].Name == "seven" && rows[0].Note != nil && *rows[0].Note == "none", "got %+v", rows)
 	if err := conn.Select(t.Context(), &rows, "SELECT * FROM t WHERE id = 8"); err != nil || len(rows) != 0 {
 		t.Errorf("an empty result: %v, %v", rows, err)
 	}
@@ -99,13 +96,10 @@ func TestLargeBatchAndStream(t *testing.T) {
 	var name string
 	for ; rows.Next(); want++ {
 		must.OK(t, rows.Scan(&id, &name))
-		if id != want || name != fmt.Sprint("visitor ", want) {
-			t.Fatalf("row %d is %d, %q", want, id, name)
-		}
+		must.That(t, id == want && name == fmt.Sprint("visitor ", want), "row %d is %d, %q", want, id, name)
 	}
-	if err := rows.Err(); err != nil || want != 3*n {
-		t.Errorf("%d rows, %v, want %d", want, err, 3*n)
-	}
+	err := rows.Err()
+	check.That(t, err == nil && want == 3*n, "%d rows, %v, want %d", want, err, 3*n)
 }
 
 // TestLongValues runs an INSERT with its rows in the text, more than the parser reads at once.
@@ -148,9 +142,7 @@ func TestConcurrency(t *testing.T) {
 				var n, wrong uint64
 				err := conn.QueryRow(ctx, "SELECT count(), countIf(name != concat('visitor ', toString(id))) FROM t WHERE id >= {from:UInt64}",
 					clickhouse.Named("from", i)).Scan(&n, &wrong)
-				if err != nil || wrong != 0 {
-					t.Errorf("%d of %d rows are wrong, %v", wrong, n, err)
-				}
+				check.That(t, err == nil && wrong == 0, "%d of %d rows are wrong, %v", wrong, n, err)
 			}
 		})
 	}

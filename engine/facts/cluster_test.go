@@ -33,9 +33,7 @@ func openReplicas(t *testing.T, address string) [][]driver.Conn {
 	t.Helper()
 	parsed := must.Get(schema.ParseAddress(address, func(string) string { return "" }))(t)
 	shards, err := schema.OpenReplicas(t.Context(), schematest.OpenConnection(t, address), parsed)
-	if err != nil || len(shards) != 2 {
-		t.Fatalf("%d shards: %v", len(shards), err)
-	}
+	must.That(t, err == nil && len(shards) == 2, "%d shards: %v", len(shards), err)
 	t.Cleanup(func() { _ = schema.CloseReplicas(shards) })
 	return shards
 }

@@ -21,6 +21,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/worlds"
 )
@@ -151,9 +152,7 @@ func (w *world) checkSums(t *testing.T) {
 		}
 	}
 	for key := range found {
-		if cells[key] == nil {
-			t.Fatalf("cell %+v is stored, but has no visitors", key)
-		}
+		must.That(t, cells[key] != nil, "cell %+v is stored, but has no visitors", key)
 	}
 }
 
@@ -179,9 +178,7 @@ func TestRefreshesOfARandomWalk(t *testing.T) {
 func refresh(t *testing.T, r *facts.Refresher, through int64) {
 	t.Helper()
 	at, err := r.RefreshFacts(t.Context())
-	if err != nil || at.Through != through {
-		t.Fatalf("%+v, %v; want events until %d", at, err, through)
-	}
+	must.That(t, err == nil && at.Through == through, "%+v, %v; want events until %d", at, err, through)
 }
 
 func merge(t *testing.T, conn driver.Conn) {
@@ -205,14 +202,10 @@ func TestRefreshesWithoutNewEvents(t *testing.T) {
 		refresh(t, r, through)
 		before := left
 		refresh(t, r, through) // looks at the last events once more
-		if before-left < 2 {
-			t.Errorf("%d statements, want also those of visitors and events", before-left)
-		}
+		check.That(t, before-left >= 2, "%d statements, want also those of visitors and events", before-left)
 		before = left
 		refresh(t, r, through)
-		if before-left > 1 {
-			t.Errorf("%d statements, want only that of the position", before-left)
-		}
+		check.That(t, before-left <= 1, "%d statements, want only that of the position", before-left)
 		now := w.at
 		w.at = w.at.Add(time.Duration(round)*time.Millisecond - 5*time.Second)
 		w.send(t, 20)
@@ -372,9 +365,7 @@ func TestAutomatedVisitors(t *testing.T) {
 		}
 	}
 	before := automated()
-	if before < 5 {
-		t.Fatalf("%d automated visitors", before)
-	}
+	must.That(t, before >= 5, "%d automated visitors", before)
 	var one schema.Visitor
 	row := w.conn.QueryRow(t.Context(), "SELECT website_id, visitor_id FROM facts WHERE grain = 'visitor' GROUP BY ALL "+
 		"HAVING sumIf(sign, endsWith(variation, '!')) > 1 LIMIT 1")
@@ -386,12 +377,9 @@ func TestAutomatedVisitors(t *testing.T) {
 		refresh(t, r, w.at.UnixMilli())
 		w.check(t)
 	}
-	if reading.events != n {
-		t.Errorf("%d statements read events of an automated visitor", reading.events-n)
-	}
-	if found := scrub(t, r); found.Wrong != 0 {
-		t.Errorf("%+v", found)
-	}
+	check.That(t, reading.events == n, "%d statements read events of an automated visitor", reading.events-n)
+	found := scrub(t, r)
+	check.That(t, found.Wrong == 0, "%+v", found)
 	w.erase(t, r, one)
 	w.sendGoal(t, one)
 	refresh(t, r, w.at.UnixMilli())
@@ -413,9 +401,8 @@ func TestErasure(t *testing.T) {
 	w.erase(t, r, visitors[0])
 	w.erase(t, r, visitors[7])
 	w.check(t)
-	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 {
-		t.Errorf("%+v after an erasure", found)
-	}
+	found := scrub(t, r)
+	check.That(t, found.Wrong == 0 && len(found.Lost) == 0, "%+v after an erasure", found)
 	merge(t, w.conn)
 	_, through = w.send(t, 100)
 	refresh(t, r, through)
@@ -450,9 +437,8 @@ func (w *world) erase(t *testing.T, r *facts.Refresher, v schema.Visitor) {
 	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.WebsiteID, v.ID))
 	must.OK(t, r.EraseVisitors(t.Context(), []schema.Visitor{v}))
 	var left uint64
-	if err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left); err != nil || left > 0 {
-		t.Errorf("%d rows are left, %v", left, err)
-	}
+	err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left)
+	check.That(t, err == nil && left == 0, "%d rows are left, %v", left, err)
 	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return e.WebsiteID == v.WebsiteID && e.VisitorID == v.ID })
 	w.sent = nil
 }
@@ -497,9 +483,8 @@ func TestRebuild(t *testing.T) {
 				_, through := w.send(t, 50)
 				refresh(t, r, through)
 			}
-			if at, err := r.RebuildFacts(t.Context()); err != nil || at.Refresh != 1 {
-				t.Fatalf("%+v, %v", at, err)
-			}
+			at, err := r.RebuildFacts(t.Context())
+			must.That(t, err == nil && at.Refresh == 1, "%+v, %v", at, err)
 			w.check(t)
 			_, through := w.send(t, 50)
 			refresh(t, r, through)
@@ -521,9 +506,8 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	must.OK(t, other.EraseVisitors(t.Context(), []schema.Visitor{visitor}))
 	must.Get(one.OpenFacts(t.Context()))(t)
 	for _, subject := range subjects {
-		if got, want := one.SubjectCounters(subject), other.SubjectCounters(subject); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", subject, got, want)
-		}
+		got, want := one.SubjectCounters(subject), other.SubjectCounters(subject)
+		check.That(t, reflect.DeepEqual(got, want), "%s: %+v, want %+v", subject, got, want)
 	}
 	if got := one.SubjectCounters(dropped); got.AllEvents() != 0 {
 		t.Errorf("dropped: %+v", got)
@@ -544,9 +528,7 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	var refreshes errgroup.Group
 	refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
 	<-paused.Paused
-	if r.LastUnfoldedTime() != w.at.UnixMilli() {
-		t.Error("events that are not stored do not wait")
-	}
+	check.That(t, r.LastUnfoldedTime() == w.at.UnixMilli(), "events that are not stored do not wait")
 	refreshes.Go(func() error {
 		err := r.RefreshNoted(t.Context())
 		if at, _ := r.StoredPosition(t.Context()); at.Through < w.at.UnixMilli() {
@@ -556,9 +538,7 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	})
 	close(paused.Resume)
 	must.OK(t, refreshes.Wait())
-	if r.LastUnfoldedTime() != 0 {
-		t.Error("stored events wait")
-	}
+	check.That(t, r.LastUnfoldedTime() == 0, "stored events wait")
 	w.check(t)
 }
 
@@ -582,9 +562,8 @@ func TestReportsDoNotWaitLong(t *testing.T) {
 	}
 	says := func(want moments.Waiting) {
 		t.Helper()
-		if waits, err := r.AwaitNoted(t.Context()); err != nil || waits != want {
-			t.Errorf("%+v, %v; want %+v", waits, err, want)
-		}
+		waits, err := r.AwaitNoted(t.Context())
+		check.That(t, err == nil && waits == want, "%+v, %v; want %+v", waits, err, want)
 	}
 	r.LongestWait = time.Nanosecond
 	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.Folding})
@@ -610,20 +589,15 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	for round := range 6 {
 		w.send(t, 30)
 		r.NoteEvents(w.at)
-		if r.LastUnfoldedTime() != w.at.UnixMilli() {
-			t.Error("noted events do not wait")
-		}
+		check.That(t, r.LastUnfoldedTime() == w.at.UnixMilli(), "noted events do not wait")
 		if round%2 == 1 {
 			left = 1
-			if err := r.RefreshNoted(t.Context()); err == nil {
-				t.Error("no error")
-			}
+			err := r.RefreshNoted(t.Context())
+			check.That(t, err != nil, "no error")
 			left = math.MaxInt
 		}
 		must.OK(t, r.RefreshNoted(t.Context()))
-		if r.LastUnfoldedTime() != 0 {
-			t.Error("folded events wait")
-		}
+		check.That(t, r.LastUnfoldedTime() == 0, "folded events wait")
 		w.check(t)
 	}
 	w.send(t, 30)
@@ -661,12 +635,11 @@ func TestTiesOfCopies(t *testing.T) {
 			r := facts.NewRefresher(w.conn, false)
 			refresh(t, r, w.at.UnixMilli())
 			merge(t, w.conn)
-			if left := countOf(t, w.conn, "SELECT count() FROM events"); left != len(distinct) {
-				t.Fatalf("%d rows are left after a merge", left)
-			}
-			if found, err := r.VerifyFacts(t.Context(), func(float64) {}); err != nil || found.Wrong != 0 || len(found.Lost) != 0 {
-				t.Errorf("%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
-			}
+			left := countOf(t, w.conn, "SELECT count() FROM events")
+			must.That(t, left == len(distinct), "%d rows are left after a merge", left)
+			found, err := r.VerifyFacts(t.Context(), func(float64) {})
+			check.That(t, err == nil && found.Wrong == 0 && len(found.Lost) == 0,
+				"%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
 		})
 	}
 }

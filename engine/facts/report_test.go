@@ -14,6 +14,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -137,9 +138,7 @@ func TestAReportEndsWhileFactsChange(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || tries != 3 {
-		t.Errorf("%d tries, %v", tries, err)
-	}
+	check.That(t, err == nil && tries == 3, "%d tries, %v", tries, err)
 	if err := refreshes.Wait(); err != nil {
 		t.Error(err)
 	}

@@ -128,9 +128,8 @@ func TestRowsEqualThePlainLoops(t *testing.T) {
 	var multi, uncounted, bare, single int
 	checkWorlds(t, 3000, func(t *rapid.T, w world) {
 		events := w.visitor(7)
-		if got, want := bySubject(withoutDigests(rowsOf(events))), bySubject(naiveRows(events)); !reflect.DeepEqual(got, want) {
-			t.Fatalf("events %+v\nrows %+v\nwant %+v", events, got, want)
-		}
+		got, want := bySubject(withoutDigests(rowsOf(events))), bySubject(naiveRows(events))
+		must.That(t, reflect.DeepEqual(got, want), "events %+v\nrows %+v\nwant %+v", events, got, want)
 		for _, g := range naiveGroups(events) {
 			switch {
 			case strings.HasSuffix(g.variation, "+"):
@@ -144,9 +143,8 @@ func TestRowsEqualThePlainLoops(t *testing.T) {
 			}
 		}
 	})
-	if min(multi, uncounted, bare, single) < 500 {
-		t.Errorf("the worlds are one-sided: %d rows of multi-exposed visitors, %d of others, %d of events that do not count, %d of goals without exposures", multi, single, uncounted, bare)
-	}
+	check.That(t, min(multi, uncounted, bare, single) >= 500,
+		"the worlds are one-sided: %d rows of multi-exposed visitors, %d of others, %d of events that do not count, %d of goals without exposures", multi, single, uncounted, bare)
 }
 
 func TestRowsDoNotDependOnTheOrderOfTheEvents(t *testing.T) {
@@ -174,9 +172,8 @@ func TestLaterCopiesChangeNoRow(t *testing.T) {
 			later.Accepted += 1 + w.Int64N(3)
 			more = append(more, e, later)
 		}
-		if got := rowsOf(w.shuffled(more)); !reflect.DeepEqual(got, want) {
-			t.Errorf("events %+v\nrows %+v\nwith copies %+v\nrows %+v", events, want, more, got)
-		}
+		got := rowsOf(w.shuffled(more))
+		check.That(t, reflect.DeepEqual(got, want), "events %+v\nrows %+v\nwith copies %+v\nrows %+v", events, want, more, got)
 	})
 }
 
@@ -203,9 +200,7 @@ func TestRowsDoNotDependOnArrival(t *testing.T) {
 			for i := range naive {
 				naive[i].Views = Extent{}
 			}
-			if !reflect.DeepEqual(rows, want) || !reflect.DeepEqual(bySubject(withoutDigests(rows)), naive) {
-				t.Fatalf("events %+v\nrows %+v\nwant %+v", arrived, rows, naive)
-			}
+			must.That(t, reflect.DeepEqual(rows, want) && reflect.DeepEqual(bySubject(withoutDigests(rows)), naive), "events %+v\nrows %+v\nwant %+v", arrived, rows, naive)
 		}
 	})
 }
@@ -213,9 +208,8 @@ func TestRowsDoNotDependOnArrival(t *testing.T) {
 func TestRowsAreAppended(t *testing.T) {
 	events := newWorld(rand.New(rand.NewPCG(1, 1))).visitor(7)
 	earlier := []Row{{Visitor: 1}, {Visitor: 2}}
-	if got, want := AppendVisitorRows(slices.Clone(events), MaxVisitorEvents, slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events)); !reflect.DeepEqual(got, want) {
-		t.Errorf("rows %+v, want %+v", got, want)
-	}
+	got, want := AppendVisitorRows(slices.Clone(events), MaxVisitorEvents, slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events))
+	check.That(t, reflect.DeepEqual(got, want), "rows %+v, want %+v", got, want)
 	if rows := AppendVisitorRows(nil, MaxVisitorEvents, nil); rows != nil {
 		t.Errorf("rows of no event: %+v", rows)
 	}
@@ -227,9 +221,7 @@ func TestRowsKeepTheEvents(t *testing.T) {
 		events := w.visitor(7)
 		after := slices.Clone(events)
 		AppendVisitorRows(after, MaxVisitorEvents, nil)
-		if !slices.Equal(after, events) {
-			t.Fatalf("after AppendVisitorRows %+v\nbefore %+v", after, events)
-		}
+		must.That(t, slices.Equal(after, events), "after AppendVisitorRows %+v\nbefore %+v", after, events)
 	})
 }
 
@@ -239,9 +231,7 @@ func TestMultiExposedAtTheTimeZero(t *testing.T) {
 		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: at, Variation: variation, Kind: moments.View}
 	}
 	r := AppendVisitorRows([]Event{view(1, 0, 0), view(2, 0, 1), view(3, 5, 1)}, MaxVisitorEvents, nil)[0]
-	if r.Variation != "0+" || r.MultiExposed != 0 {
-		t.Errorf("variation %s, multi-exposed at %d, want 0+ at 0", r.Variation, r.MultiExposed)
-	}
+	check.That(t, r.Variation == "0+" && r.MultiExposed == 0, "variation %s, multi-exposed at %d, want 0+ at 0", r.Variation, r.MultiExposed)
 }
 
 // digestOf returns the digest of a visitor's only event.
@@ -281,9 +271,8 @@ func TestDigestsShowEveryContent(t *testing.T) {
 	} {
 		e := base
 		change(&e)
-		if other, is := seen[digestOf(e)]; is {
-			t.Errorf("the digest is the same with changed %s and with changed %s", what, other)
-		}
+		other, is := seen[digestOf(e)]
+		check.That(t, !is, "the digest is the same with changed %s and with changed %s", what, other)
 		seen[digestOf(e)] = what
 	}
 	accepted := base
@@ -297,9 +286,7 @@ func TestDigestsShowExchangedAttributes(t *testing.T) {
 		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: int64(id), Kind: moments.View, Attributes: attributes}
 	}
 	one, other := AppendVisitorRows([]Event{view(1, "a"), view(2, "b")}, MaxVisitorEvents, nil)[0], AppendVisitorRows([]Event{view(1, "b"), view(2, "a")}, MaxVisitorEvents, nil)[0]
-	if one.Digest == other.Digest {
-		t.Errorf("rows with attributes %q and %q have the same digest", one.Attributes, other.Attributes)
-	}
+	check.That(t, one.Digest != other.Digest, "rows with attributes %q and %q have the same digest", one.Attributes, other.Attributes)
 }
 
 // A visitor sees a campaign twice, in two variations. One goal without exposures is before the first view, one counts,

@@ -3,6 +3,7 @@ package looks
 import (
 	"testing"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/stats"
 )
 
@@ -11,9 +12,8 @@ import (
 func TestSupportsNeedsTheChance(t *testing.T) {
 	z, chance := 3.0, 0.96
 	q := Question{Rows: [][]Row{{{LookResult: stats.LookResult{Z: &z, Significant: true}}}}}
-	if !q.SupportsVerdict(0, stats.VerdictBetter, 0.05) || q.SupportsVerdict(0, stats.VerdictWorse, 0.05) || q.SupportsVerdict(0, stats.VerdictInconclusive, 0.05) {
-		t.Error("a frequentist look above its boundary supports what it does not say")
-	}
+	check.That(t, q.SupportsVerdict(0, stats.VerdictBetter, 0.05) && !q.SupportsVerdict(0, stats.VerdictWorse, 0.05) && !q.SupportsVerdict(0, stats.VerdictInconclusive, 0.05),
+		"a frequentist look above its boundary supports what it does not say")
 	q.Rows[0][0].Chance = &chance
 	if q.SupportsVerdict(0, stats.VerdictBetter, 0.05) || q.FindOutcome(0.05) != nil {
 		t.Error("a chance of 96 % is enough at alpha .05")

@@ -10,6 +10,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // at returns a time in March 2026: day and hour.
@@ -73,14 +74,11 @@ func TestRecordedLooksFixTheFirstDay(t *testing.T) {
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
 	first := FirstView{Time: at(2, 10), Accepted: at(3, 11), Imported: true}
 	before := NewSchedule(p, first, at(12, 0), at(12, 0), nil)
-	if len(before.Looks) != 1 || !before.Looks[0].End.Equal(at(10, 0)) {
-		t.Fatalf("%+v", before.Looks)
-	}
+	must.That(t, len(before.Looks) == 1 && before.Looks[0].End.Equal(at(10, 0)), "%+v", before.Looks)
 	recorded := []Record{{Row: Row{Look: Look{Number: 1, End: at(10, 0), Days: 7}, FirstDay: at(3, 0)}}}
 	after := NewSchedule(p, first, at(12, 0), at(12, 0), recorded)
-	if fmt.Sprint(after.Looks, after.Next) != fmt.Sprint(before.Looks, before.Next) {
-		t.Errorf("%v, then next %s; before the first look was recorded %v, then %s", after.Looks, after.Next, before.Looks, before.Next)
-	}
+	check.That(t, fmt.Sprint(after.Looks, after.Next) == fmt.Sprint(before.Looks, before.Next),
+		"%v, then next %s; before the first look was recorded %v, then %s", after.Looks, after.Next, before.Looks, before.Next)
 }
 
 // TestLooksEndWithTheNewestEvent checks that weeks without any event are no looks. All days of a look are full, also

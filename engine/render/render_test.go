@@ -41,17 +41,14 @@ variation  visitors    rate     95 % interval     lift       95 % interval      
 0 control    11,927  6.00 %  5.59 % to 6.44 %
 1            12,010  7.49 %  7.04 % to 7.98 %  +24.8 %  +13.5 % to +37.2 %  0.0000043    0.0000045  better
 `
-	if got := drawn(t, comparison, Screen{Width: 120}); !strings.Contains(got, want) {
-		t.Errorf("%s\nwant in it\n%s", got, want)
-	}
+	got := drawn(t, comparison, Screen{Width: 120})
+	check.That(t, strings.Contains(got, want), "%s\nwant in it\n%s", got, want)
 }
 
 // TestColoursSayNothingMore compares a coloured table without its colours with a plain one.
 func TestColoursSayNothingMore(t *testing.T) {
 	coloured, plainly := drawn(t, comparison, Screen{Width: 80, Colour: true}), drawn(t, comparison, Screen{Width: 80})
-	if !strings.Contains(coloured, green+"better") {
-		t.Errorf("no colour in\n%s", coloured)
-	}
+	check.That(t, strings.Contains(coloured, green+"better"), "no colour in\n%s", coloured)
 	escapes := regexp.MustCompile(`\x1b\[\d+m`)
 	spaces := regexp.MustCompile(` +\n`)
 	check.Equal(t, spaces.ReplaceAllString(escapes.ReplaceAllString(coloured, ""), "\n"), plainly)
@@ -87,9 +84,8 @@ func TestTableHoldsAnything(t *testing.T) {
 		answer := input.ComputeAnswer()
 		for _, width := range []int{80, 120} {
 			for row := range strings.Lines(Comparison(answer, Screen{Width: width})) {
-				if n := uniseg.StringWidth(strings.TrimSuffix(row, "\n")); n > width || strings.Contains(row, "Inf") || strings.Contains(row, "NaN") {
-					t.Fatalf("%s\nhas a line of %d columns:\n%s", line, n, row)
-				}
+				n := uniseg.StringWidth(strings.TrimSuffix(row, "\n"))
+				must.That(t, n <= width && !strings.Contains(row, "Inf") && !strings.Contains(row, "NaN"), "%s\nhas a line of %d columns:\n%s", line, n, row)
 			}
 		}
 	}
@@ -117,9 +113,7 @@ func TestReportHoldsAnyName(t *testing.T) {
 					t.Errorf("a line of %d columns on a screen of %d: %q", n, width, line)
 				}
 			}
-			if strings.ContainsAny(text, "\x1b\r") {
-				t.Errorf("it moves the cursor: %q", text)
-			}
+			check.That(t, !strings.ContainsAny(text, "\x1b\r"), "it moves the cursor: %q", text)
 		}
 	}
 	if text := Report(results(t), Screen{Width: PlainWidth, Colour: true}); !strings.Contains(text, bold+"By device"+plain) {
@@ -138,13 +132,9 @@ func TestReportNotesTheLooks(t *testing.T) {
 	r.Dimension = nil
 	text := Report(r, Screen{Width: MaxWidth, Colour: true})
 	for _, want := range []string{"Looks: none yet; the next look is on 2026-05-08 and is published on Sunday, 10 May 2026.", "ahead, not conclusive"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s\nwant in it %q", text, want)
-		}
+		check.That(t, strings.Contains(text, want), "%s\nwant in it %q", text, want)
 	}
-	if strings.Contains(text, green) {
-		t.Errorf("green without a conclusion:\n%s", text)
-	}
+	check.That(t, !strings.Contains(text, green), "green without a conclusion:\n%s", text)
 }
 
 // TestWideNamesAreAligned has a name whose characters take two columns each: the next cell of each row ends in the same
@@ -157,15 +147,13 @@ func TestReportsNameTheirView(t *testing.T) {
 	r.Checks.Cap = &result.CapCheck{Rule: "p99"}
 	r.Variations = []result.VariationResults{{Name: "Control", Control: true}}
 	const want = "device: mobile, not set · goalValue: 2.5 · utmSource: a* · cap p99"
-	if got := ReportSubtitle(r); !strings.Contains(got, want) {
-		t.Errorf("the subtitle is %q, want %q", got, want)
-	}
+	got := ReportSubtitle(r)
+	check.That(t, strings.Contains(got, want), "the subtitle is %q, want %q", got, want)
 	text := must.Get(CSV(r))(t)
 	rows := must.Get(csv.NewReader(bytes.NewReader(text)).ReadAll())(t)
 	const filters = `{"device":["mobile",""],"goalValue":2.5,"utmSource":"a*"}`
-	if at := slices.Index(rows[0], "filters"); at < 0 || at > 10 || rows[1][at] != filters {
-		t.Errorf("the column filters is %d:\n%s", at, text)
-	}
+	at := slices.Index(rows[0], "filters")
+	check.That(t, at >= 0 && at <= 10 && rows[1][at] == filters, "the column filters is %d:\n%s", at, text)
 }
 
 func TestWideNamesAreAligned(t *testing.T) {
@@ -198,9 +186,7 @@ func TestAxisIsThatOfThePage(t *testing.T) {
 	}
 	for _, e := range examples.Scale {
 		got := newAxis(e.Numbers, forestTicks).ticks()
-		if !slices.EqualFunc(got, e.Ticks, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 }) {
-			t.Errorf("%v: %v, want %v", e.Numbers, got, e.Ticks)
-		}
+		check.That(t, slices.EqualFunc(got, e.Ticks, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 }), "%v: %v, want %v", e.Numbers, got, e.Ticks)
 	}
 }
 
@@ -212,9 +198,7 @@ func TestScorecardCSVNamesTheReport(t *testing.T) {
 		Scorecard: []*result.ScorecardRow{{Goal: &result.GoalName{ID: 4, Name: "Support"}, Variations: []result.ScorecardVariation{{ID: 1}}}},
 	}))(t)
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil || len(rows) != 2 {
-		t.Fatalf("%v, %v", rows, err)
-	}
+	must.That(t, err == nil && len(rows) == 2, "%v, %v", rows, err)
 	for column, want := range map[string]string{
 		"report.goal.name": "Purchase", "report.conversionWindow.to": "168h", "goal.name": "Support", "conversionWindow.to": "",
 	} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/moments"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/stats"
 )
 
@@ -22,8 +23,6 @@ func TestOutliersCheckWithoutBounds(t *testing.T) {
 		{moments.Outliers{Values: 1, Open: true}, false, false, "NO_SPREAD"},
 	} {
 		c := outliersCheck(&test.of, 3)
-		if (c.Lower != nil) != test.lower || (c.Upper != nil) != test.upper || c.Reason != test.reason {
-			t.Errorf("%+v: %+v", test.of, c)
-		}
+		check.That(t, (c.Lower != nil) == test.lower && (c.Upper != nil) == test.upper && c.Reason == test.reason, "%+v: %+v", test.of, c)
 	}
 }

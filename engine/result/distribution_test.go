@@ -1,6 +1,10 @@
 package result
 
-import "testing"
+import (
+	"testing"
+
+	"lifthouse/schema/schematest/check"
+)
 
 // TestValueBins checks that the bins have about equal widths on a logarithmic scale, 10 to the power of 1/10, from 0.01 to
 // the largest amount.
@@ -11,7 +15,6 @@ func TestValueBins(t *testing.T) {
 			t.Errorf("bin %d begins at %d, after %d", i, bins[i], bins[i-1])
 		}
 	}
-	if first, last := bins[positiveBins], bins[len(bins)-10]; first != 100 || last != 1e13 {
-		t.Errorf("from %d to %d", first, last)
-	}
+	first, last := bins[positiveBins], bins[len(bins)-10]
+	check.That(t, first == 100 && last == 1e13, "from %d to %d", first, last)
 }

@@ -3,6 +3,8 @@ package result
 import (
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/check"
 )
 
 func TestSilence(t *testing.T) {
@@ -20,13 +22,10 @@ func TestSilence(t *testing.T) {
 		{10 * time.Hour, 9 * time.Hour, 1001, 0},                            // events of the future
 		{10 * time.Hour, 10*time.Hour + 72*time.Hour, 1001, 72 * time.Hour}, // three days
 	} {
-		if got := SilenceDuration(first, first.Add(test.newest), test.views, first.Add(test.now)); got != test.want {
-			t.Errorf("%+v: %s", test, got)
-		}
+		got := SilenceDuration(first, first.Add(test.newest), test.views, first.Add(test.now))
+		check.That(t, got == test.want, "%+v: %s", test, got)
 	}
-	if SilenceDuration(time.Time{}, first, 10, first.AddDate(1, 0, 0)) != 0 {
-		t.Error("silent without a first event")
-	}
+	check.That(t, SilenceDuration(time.Time{}, first, 10, first.AddDate(1, 0, 0)) == 0, "silent without a first event")
 }
 
 func TestFullWeeks(t *testing.T) {

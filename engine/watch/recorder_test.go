@@ -17,6 +17,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -119,9 +120,7 @@ func (p *past) pass(by *server, day, hour int) []string {
 	by.recorder.RecordDue(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour))
 	var written []string
 	for _, m := range p.messages()[len(before):] {
-		if m.Data.CampaignID != 2 || m.Data.Name != "Banner" || m.Data.Text == "" {
-			p.t.Errorf("message %+v", m.Data)
-		}
+		check.That(p.t, m.Data.CampaignID == 2 && m.Data.Name == "Banner" && m.Data.Text != "", "message %+v", m.Data)
 		written = append(written, strings.TrimSpace(m.Event+" "+m.State))
 	}
 	return written
@@ -149,23 +148,20 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 	both := []int{500, 500}
 	for day := range 9 {
 		p.arrive(day, both, 50, 80)
-		if got := p.pass(p.server, day, 23); got != nil {
-			t.Errorf("day %d: %q", day, got)
-		}
+		got := p.pass(p.server, day, 23)
+		check.That(t, got == nil, "day %d: %q", day, got)
 	}
 	p.arrive(9, both, 50, 80)
 	if got := p.pass(p.server, 9, 1); len(got) != 1 || got[0] != "decision.changed ship" {
 		t.Fatalf("after the look: %q", got)
 	}
 	data := p.messages()[0].Data
-	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(string(data.Worth), ") converted visitors a month.") || data.Lift == nil {
-		t.Errorf("%+v", data)
-	}
+	check.That(t, strings.HasPrefix(data.Text, "Ship Green") && strings.Contains(data.Sentence, "interval") && strings.Contains(string(data.Worth), ") converted visitors a month.") && data.Lift != nil,
+		"%+v", data)
 	for _, other := range []*server{p.restart(), p.restart()} {
 		for _, day := range []int{9, 10, 29} {
-			if got := p.pass(other, day, 2); slices.Contains(got, "decision.changed ship") {
-				t.Errorf("day %d: %q", day, got)
-			}
+			got := p.pass(other, day, 2)
+			check.That(t, !slices.Contains(got, "decision.changed ship"), "day %d: %q", day, got)
 		}
 	}
 }
@@ -190,22 +186,17 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 		p.pass(at.by, at.day, 1)
 		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		ends := slices.DeleteFunc(slices.Clone(records), func(r looks.Record) bool { return r.Kind != looks.OfEnd })
-		if len(ends) != at.want || len(records) != 2+at.want {
-			t.Fatalf("day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
-		}
+		must.That(t, len(ends) == at.want && len(records) == 2+at.want, "day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
 		for _, r := range records {
 			days, converted := min(r.Days, 10), int64(0)
 			for day := 1; day <= days; day++ { // the first one is not a full day
 				converted += int64(60 + day)
 			}
-			if number := map[looks.Kind]int{looks.OfLook: r.Days / 7, looks.OfEnd: 14}[r.Kind]; len(r.Strata) != 1 || r.MismatchP == nil ||
-				r.Visitors != int64(1000*days) || r.Number != number || !r.End.Equal(p.first.AddDate(0, 0, 1+r.Days)) {
-				t.Fatalf("%+v", r)
-			}
+			number := map[looks.Kind]int{looks.OfLook: r.Days / 7, looks.OfEnd: 14}[r.Kind]
+			must.That(t, len(r.Strata) == 1 && r.MismatchP != nil && r.Visitors == int64(1000*days) && r.Number == number && r.End.Equal(p.first.AddDate(0, 0, 1+r.Days)), "%+v", r)
 			a, b := r.Strata[0].Control, r.Strata[0].Variation
-			if a.Visitors != int64(500*days) || a.Converted != int64(50*days) || b.Visitors != a.Visitors || b.Converted != converted || b.Goals.Sum.Int64() != converted || b.Goals.Squares.Int64() != converted {
-				t.Errorf("%s: %+v\n%+v", r.Kind, a, b)
-			}
+			check.That(t, a.Visitors == int64(500*days) && a.Converted == int64(50*days) && b.Visitors == a.Visitors && b.Converted == converted && b.Goals.Sum.Int64() == converted && b.Goals.Squares.Int64() == converted,
+				"%s: %+v\n%+v", r.Kind, a, b)
 		}
 	}
 }
@@ -218,9 +209,8 @@ func TestImportedDecisionsAreNotReported(t *testing.T) {
 		events = append(events, p.eventsOf(day, []int{500, 500}, 50, 80)...)
 	}
 	must.OK(t, schema.InsertEvents(t.Context(), p.conn, events, time.Now()))
-	if got := p.pass(p.server, 30, 1); len(got) > 0 {
-		t.Errorf("%q", got)
-	}
+	got := p.pass(p.server, 30, 1)
+	check.That(t, len(got) == 0, "%q", got)
 }
 
 // TestAutoStop stops a campaign that is to be rolled back, once. A person who starts it again knows the decision.
@@ -232,9 +222,8 @@ func TestAutoStop(t *testing.T) {
 			for day := range 10 {
 				p.arrive(day, both, 80, 30)
 			}
-			if got := p.pass(p.server, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
-				t.Fatalf("%q", got)
-			}
+			got := p.pass(p.server, 10, 1)
+			must.That(t, slices.Contains(got, "decision.changed rollBack"), "%q", got)
 			state := func() catalogue.LiveCampaign { return p.catalogue.Snapshot().AccountResources(1).Campaigns[2] }
 			stops := autoStop == catalogue.AutoStopRollBack || autoStop == catalogue.AutoStopBoth
 			if state().Active == stops {
@@ -243,25 +232,20 @@ func TestAutoStop(t *testing.T) {
 			if !stops {
 				return
 			}
-			if run := state().Runs[0]; run.StoppedBy != "auto-stop: rollBack" {
-				t.Errorf("stopped by %q", run.StoppedBy)
-			}
+			run := state().Runs[0]
+			check.That(t, run.StoppedBy == "auto-stop: rollBack", "stopped by %q", run.StoppedBy)
 			log, err := p.catalogue.ReadAuditLog(t.Context(), 1, p.first, 1)
-			if err != nil || log[0].By != "auto-stop: rollBack" || log[0].Change != "inactive" {
-				t.Errorf("audit %+v, %v", log, err)
-			}
+			check.That(t, err == nil && log[0].By == "auto-stop: rollBack" && log[0].Change == "inactive", "audit %+v, %v", log, err)
 			p.reportRuns(time.Now())
-			if last := p.messages()[len(p.messages())-1]; last.Event != catalogue.EventCampaignStopped || !strings.Contains(last.Data.Text, "stopped automatically, because the decision is rollBack") {
-				t.Errorf("%s %+v", last.Event, last.Data)
-			}
+			last := p.messages()[len(p.messages())-1]
+			check.That(t, last.Event == catalogue.EventCampaignStopped && strings.Contains(last.Data.Text, "stopped automatically, because the decision is rollBack"),
+				"%s %+v", last.Event, last.Data)
 			if _, _, err := p.catalogue.Switch(catalogue.WithAuthor(t.Context(), "a person"), 1, 0,
 				schema.SubjectCampaign, 2, true); err != nil {
 				t.Fatal(err)
 			}
 			p.pass(p.restart(), 12, 1)
-			if !state().Active {
-				t.Error("stopped again for the same decision")
-			}
+			check.That(t, state().Active, "stopped again for the same decision")
 		})
 	}
 }
@@ -283,12 +267,9 @@ func TestAutoStopWhileAReplicaLags(t *testing.T) {
 		p.arrive(day, []int{500, 500}, 80, 30)
 	}
 	lagging := p.newServer(outbox.New(laggingConn{p.conn}))
-	if got := p.pass(lagging, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
-		t.Errorf("%q", got)
-	}
-	if p.catalogue.Snapshot().AccountResources(1).Campaigns[2].Active {
-		t.Error("not stopped")
-	}
+	got := p.pass(lagging, 10, 1)
+	check.That(t, slices.Contains(got, "decision.changed rollBack"), "%q", got)
+	check.That(t, !p.catalogue.Snapshot().AccountResources(1).Campaigns[2].Active, "not stopped")
 }
 
 // TestChecksHaveOneMessageADay lets the split of the visitors go wrong and the events stop and arrive again.
@@ -314,9 +295,7 @@ func TestChecksHaveOneMessageADay(t *testing.T) {
 	note(8, 0)
 	want := []string{"2 check.failed sampleRatio", "2 decision.changed invalid", "4 check.failed silence", "7 check.cleared silence"}
 	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.That(t, slices.Equal(got, want), "%q, want %q", got, want)
 }
 
 // TestStartsAndStopsAreReported starts and stops a campaign. Each start and stop has one message, also from another
@@ -336,13 +315,10 @@ func TestStartsAndStopsAreReported(t *testing.T) {
 			p.reportRuns(time.Now())
 		}
 		got := p.messages()
-		if len(got) != i+1 {
-			t.Fatalf("%d messages after %d changes", len(got), i+1)
-		}
+		must.That(t, len(got) == i+1, "%d messages after %d changes", len(got), i+1)
 		event := map[bool]string{true: catalogue.EventCampaignStarted, false: catalogue.EventCampaignStopped}[active]
-		if last := got[i]; last.Event != event || last.Data.By != "token 3 Ann" || time.Since(last.RecordedAt) > time.Minute {
-			t.Errorf("%s %+v at %s", last.Event, last.Data, last.RecordedAt)
-		}
+		last := got[i]
+		check.That(t, last.Event == event && last.Data.By == "token 3 Ann" && time.Since(last.RecordedAt) <= time.Minute, "%s %+v at %s", last.Event, last.Data, last.RecordedAt)
 	}
 }
 

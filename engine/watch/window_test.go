@@ -147,9 +147,7 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 	}
 	must.OK(t, err)
 	for _, q := range []looks.Question{j.Looks.Primary, j.Looks.Guardrails[0].Question} {
-		if len(q.Rows) < 2 {
-			t.Errorf("%d looks", len(q.Rows))
-		}
+		check.That(t, len(q.Rows) >= 2, "%d looks", len(q.Rows))
 		for _, rows := range q.Rows[:2] {
 			if rows[0].RecordedAt.IsZero() || rows[0].Recomputed != nil {
 				t.Errorf("look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
@@ -174,7 +172,5 @@ func TestHarmDoesNotWaitForAWindow(t *testing.T) {
 		return found
 	}
 	without, with := harmOf("1h", "2h"), harmOf("30d", "29d")
-	if len(without) != 2 || !slices.Equal(with, without) {
-		t.Errorf("harm with a window of 30 days: %v, within an hour: %v", with, without)
-	}
+	check.That(t, len(without) == 2 && slices.Equal(with, without), "harm with a window of 30 days: %v, within an hour: %v", with, without)
 }

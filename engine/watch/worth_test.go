@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
@@ -123,9 +124,8 @@ func TestWorthThroughTheLedger(t *testing.T) {
 	same := func(what string, e *engine.Engine) {
 		t.Helper()
 		for w, want := range before {
-			if _, got := read(e, w); got != want {
-				t.Fatalf("%s, website %d:\n%s\nwant\n%s", what, w, got, want)
-			}
+			_, got := read(e, w)
+			must.That(t, got == want, "%s, website %d:\n%s\nwant\n%s", what, w, got, want)
 		}
 	}
 	again, shards, _ := open()
@@ -165,13 +165,9 @@ func compareProgramme(t *testing.T, p *worth.Programme, counts map[int64]*counte
 	fit := effects.NewFit(.2, pooled)
 	near := func(what string, got, want float64) {
 		t.Helper()
-		if math.Abs(got-want) > 1e-9*math.Max(math.Abs(want), 1e-3) {
-			t.Errorf("website %d, %s: %v, want %v", p.WebsiteID, what, got, want)
-		}
+		check.That(t, math.Abs(got-want) <= 1e-9*math.Max(math.Abs(want), 1e-3), "website %d, %s: %v, want %v", p.WebsiteID, what, got, want)
 	}
-	if len(p.Items) != campaignsOfProgramme || p.Campaigns.Pooled != campaignsOfProgramme {
-		t.Fatalf("%+v, %d items", p.Campaigns, len(p.Items))
-	}
+	must.That(t, len(p.Items) == campaignsOfProgramme && p.Campaigns.Pooled == campaignsOfProgramme, "%+v, %d items", p.Campaigns, len(p.Items))
 	for k := range p.Items {
 		item, want := &p.Items[k], fit.TrueEffect(k)
 		near("expected", item.Expected.PerMonth.Value, want.Mean*scales[k])

@@ -11,6 +11,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -62,21 +63,15 @@ func TestRunSendsAllKinds(t *testing.T) {
 	o.Rate, o.Duration, o.WarmUp = 200, 500*time.Millisecond, 300*time.Millisecond // the number of requests depends only on the seed
 	r := must.Get(bench.Run(t.Context(), o))(t)
 	step := r.Steps[0]
-	if err := r.Err(); err != nil || step.All.FailedShare() != 0 || len(step.Kinds) != len(bench.Kinds) {
-		t.Fatalf("%v; %+v; notes %q", err, step.All, r.Notes)
-	}
+	err := r.Err()
+	must.That(t, err == nil && step.All.FailedShare() == 0 && len(step.Kinds) == len(bench.Kinds), "%v; %+v; notes %q", err, step.All, r.Notes)
 	for _, f := range step.Kinds {
-		if f.Succeeded < 5 || f.Latency.P50 <= 0 || f.Latency.Max < f.Latency.P50 {
-			t.Errorf("%+v", f)
-		}
-		if notModified := f.Statuses["304"]; (f.Kind == bench.Dashboard) != (notModified > 0) {
-			t.Errorf("%s: %d responses with status 304; only dashboard requests are conditional", f.Kind, notModified)
-		}
+		check.That(t, f.Succeeded >= 5 && f.Latency.P50 > 0 && f.Latency.Max >= f.Latency.P50, "%+v", f)
+		notModified := f.Statuses["304"]
+		check.That(t, (f.Kind == bench.Dashboard) == (notModified > 0), "%s: %d responses with status 304; only dashboard requests are conditional", f.Kind, notModified)
 	}
 	server := step.Server
-	if server.Cores <= 0 || server.ResidentBytes <= 0 || server.StoreQueries <= 0 || server.Results["miss"] <= 0 {
-		t.Errorf("server metrics: %+v", server)
-	}
+	check.That(t, server.Cores > 0 && server.ResidentBytes > 0 && server.StoreQueries > 0 && server.Results["miss"] > 0, "server metrics: %+v", server)
 }
 
 func TestCampaigns(t *testing.T) {

@@ -132,9 +132,7 @@ func TestLives(t *testing.T) {
 		}
 		found := l.inTheEnd()
 		last := found.Primary.LastLook(0)
-		if len(found.Primary.Rows) != even.weeks || last.RecordedAt.IsZero() || last.Tau != 3 {
-			t.Fatalf("%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
-		}
+		must.That(t, len(found.Primary.Rows) == even.weeks && !last.RecordedAt.IsZero() && last.Tau == 3, "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
 		near(t, test.name+" visitors", float64(last.Strata[0].Control.Visitors), test.visitors, 1e-9)
 		var moved float64 // converted visitors of both variations
 		for _, s := range l.storedSteps(plan.GoalWindow{GoalID: goalID}, plan.OnEvent, startOfDay(1), last.RecordedAt) {
@@ -172,9 +170,8 @@ func TestDraws(t *testing.T) {
 			near(t, a.String()+" revenue", got.sum/visitors, m.Mean*(1+lift), math.Sqrt((m.Variance+m.Mean*m.Mean)*(1+lift)/visitors))
 		}
 	}
-	if r := usual.expectedSample().(stats.Rate); float64(r.Converted)/float64(r.Visitors) != 0.05 {
-		t.Errorf("%+v", r)
-	}
+	r := usual.expectedSample().(stats.Rate)
+	check.That(t, float64(r.Converted)/float64(r.Visitors) == 0.05, "%+v", r)
 	const draws = 200_000
 	for _, test := range []struct{ n, p float64 }{{10, 0.3}, {300, 0.001}, {5000, 0.004}, {40_000, 0.05}, {40_000, 0.95}} {
 		sum, squares := 0.0, 0.0
@@ -201,9 +198,8 @@ func TestDecisionScenarios(t *testing.T) {
 	o := DecisionOptions{Experiments: 1, Workers: 1, Only: regexp.MustCompile("Power.*bayesian")}
 	check.Equal(t, len(must.Get(RunDecisions(t.Context(), &o))(t).Rows), 9, "rows")
 	o.Only = regexp.MustCompile("no such scenario")
-	if _, err := RunDecisions(t.Context(), &o); err == nil || !strings.Contains(err.Error(), `no scenario matches "no such scenario"`) {
-		t.Errorf("no scenario: error %v", err)
-	}
+	_, err := RunDecisions(t.Context(), &o)
+	check.That(t, err != nil && strings.Contains(err.Error(), `no scenario matches "no such scenario"`), "no scenario: error %v", err)
 }
 
 // TestLongDecisionsAreCalibrated runs all scenarios with few campaigns. The full table has 4,000 experiments of each.
@@ -212,8 +208,7 @@ func TestLongDecisionsAreCalibrated(t *testing.T) {
 	tier.OnlyLong(t)
 	d := mustDecide(t, DecisionOptions{Experiments: 200, Seed: 1}, decisionScenarios()...)
 	for _, r := range d.Rows {
-		if r.Rate < 2*r.Lower-r.Least || r.Rate > 2*r.Upper-r.Most {
-			t.Errorf("%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)
-		}
+		check.That(t, r.Rate >= 2*r.Lower-r.Least && r.Rate <= 2*r.Upper-r.Most,
+			"%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)
 	}
 }

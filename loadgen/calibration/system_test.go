@@ -17,6 +17,7 @@ import (
 	"lifthouse/loadgen/loadgentest"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -118,16 +119,13 @@ func TestRun(t *testing.T) {
 	if r.Err() != nil || r.Tested == 0 || r.Reports != 240 {
 		t.Errorf("%v, %d reports\n%s", r.Err(), r.Reports, text(r))
 	}
-	if want := map[string]int{"events": 0, "frequentist 80": 0, "bayesian 100": 0}; !reflect.DeepEqual(left, want) {
-		t.Errorf("remaining work: %v, want none", left)
-	}
+	want := map[string]int{"events": 0, "frequentist 80": 0, "bayesian 100": 0}
+	check.That(t, reflect.DeepEqual(left, want), "remaining work: %v, want none", left)
 	for _, measure := range []string{
 		falsePositives, falseVerdicts, peeking, peekingVerdicts, power, powerVerdicts, wrongSigns, differenceCoverage, improvementCoverage,
 		lookErrors, lookDifference, lookImprovement,
 	} {
-		if !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Measure == measure }) {
-			t.Errorf("no cell has the measure %s", measure)
-		}
+		check.That(t, slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Measure == measure }), "no cell has the measure %s", measure)
 	}
 }
 

@@ -53,9 +53,8 @@ func TestDemoShowsEachDecision(t *testing.T) {
 				continue
 			}
 			month := item.Expected.PerMonth
-			if month == nil || month.Interval[0] > want || month.Interval[1] < want {
-				t.Errorf("campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month, want)
-			}
+			check.That(t, month != nil && month.Interval[0] <= want && month.Interval[1] >= want,
+				"campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month, want)
 		}
 	}
 }

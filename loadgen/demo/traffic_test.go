@@ -7,6 +7,8 @@ import (
 
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestTraffic checks that visitors of every running experiment arrive, that each visit begins with a view, and that
@@ -21,13 +23,10 @@ func TestTraffic(t *testing.T) {
 	for n := range seconds {
 		now := start.Add(time.Duration(n+1) * time.Second)
 		events := traffic.NextEvents(now)
-		if same := again.NextEvents(now); !reflect.DeepEqual(events, same) {
-			t.Fatalf("%v and %v from equal starts", events, same)
-		}
+		same := again.NextEvents(now)
+		must.That(t, reflect.DeepEqual(events, same), "%v and %v from equal starts", events, same)
 		for _, e := range events {
-			if e.Time.Before(last) || e.Time.After(now) {
-				t.Fatalf("an event of %s after one of %s, at %s", e.Time, last, now)
-			}
+			must.That(t, !e.Time.Before(last) && !e.Time.After(now), "an event of %s after one of %s, at %s", e.Time, last, now)
 			last = e.Time
 			if !visitors[e.VisitorID] && e.Kind != schema.KindView {
 				t.Errorf("a visit begins with %s", e.Kind)
@@ -42,7 +41,5 @@ func TestTraffic(t *testing.T) {
 	if n := len(visitors); n < 1.9*seconds || n > 2.1*seconds {
 		t.Errorf("%d visitors in %d seconds", n, seconds)
 	}
-	if len(subjects[schema.SubjectCampaign]) != 7 || len(subjects[schema.SubjectWidget]) != 1 || goals < 100 {
-		t.Errorf("events by subject %v, %d goals", subjects, goals)
-	}
+	check.That(t, len(subjects[schema.SubjectCampaign]) == 7 && len(subjects[schema.SubjectWidget]) == 1 && goals >= 100, "events by subject %v, %d goals", subjects, goals)
 }

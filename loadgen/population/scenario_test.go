@@ -9,6 +9,7 @@ import (
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -27,16 +28,13 @@ func TestSameSeedSameBytes(t *testing.T) {
 	s := population.DefaultScenario()
 	s.SetVisitors(12_000)
 	one, many := lines(t, &s, 1), lines(t, &s, 8)
-	if !bytes.Equal(one, many) {
-		t.Error("the events depend on the number of cores")
-	}
+	check.That(t, bytes.Equal(one, many), "the events depend on the number of cores")
 	if events := bytes.Count(one, []byte("\n")); events < 2*12_000 {
 		t.Errorf("%d events of 12,000 visitors, want at least 24,000", events)
 	}
 	s.Seed++
-	if other := lines(t, &s, 2); bytes.Equal(one, other) {
-		t.Error("different seeds generate the same events")
-	}
+	other := lines(t, &s, 2)
+	check.That(t, !bytes.Equal(one, other), "different seeds generate the same events")
 }
 
 func TestLateEventsAreDelayed(t *testing.T) {
@@ -56,9 +54,8 @@ func TestLateEventsAreDelayed(t *testing.T) {
 		}
 		total++
 	}
-	if share := float64(late) / float64(total); share < 0.03 || share > 0.05 {
-		t.Errorf("the share of late events is %.3f, want 0.03 to 0.05", share)
-	}
+	share := float64(late) / float64(total)
+	check.That(t, share >= 0.03 && share <= 0.05, "the share of late events is %.3f, want 0.03 to 0.05", share)
 }
 
 func TestSetVisitors(t *testing.T) {

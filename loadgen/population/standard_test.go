@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -54,9 +55,7 @@ func TestStandardShape(t *testing.T) {
 	}))
 	about := func(what string, have, want, within float64) {
 		t.Helper()
-		if math.Abs(have-want) > within {
-			t.Errorf("%s: %.4f, want about %v", what, have, want)
-		}
+		check.That(t, math.Abs(have-want) <= within, "%s: %.4f, want about %v", what, have, want)
 	}
 	about("visitors", float64(len(visitors)), 20_000, 0)
 	about("events a visitor", large/float64(len(visitors)), 5.6, 0.15)
@@ -65,7 +64,5 @@ func TestStandardShape(t *testing.T) {
 	about("mean value of goal 1", float64(value)/schema.MoneyScale/float64(kinds[1]), 30, 2)
 	about("kinds of goals", float64(len(kinds)), 5, 0)
 	about("campaigns", float64(len(campaigns)), 201, 0)
-	if most > 80 || most < 30 || long > 0 {
-		t.Errorf("largest number of events of a visitor: %d; events after day 61: %v", most, long)
-	}
+	check.That(t, most <= 80 && most >= 30 && long == 0, "largest number of events of a visitor: %d; events after day 61: %v", most, long)
 }

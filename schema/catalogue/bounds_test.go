@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -67,9 +68,9 @@ func TestBounds(t *testing.T) {
 			must.OK(t, try(to), "%s: %.40v is rejected", test.field, to)
 		}
 		for _, to := range test.refused {
-			if err := try(to); err == nil || !strings.Contains(err.Error(), "accounts[0].websites[0]."+test.field+": ") {
-				t.Errorf("%s: %.40v gives %.200v, want an error", test.field, fmt.Sprint(to), err)
-			}
+			err := try(to)
+			check.That(t, err != nil && strings.Contains(err.Error(), "accounts[0].websites[0]."+test.field+": "),
+				"%s: %.40v gives %.200v, want an error", test.field, fmt.Sprint(to), err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -74,9 +75,7 @@ accounts:
 	} {
 		changes := shares(step.correct, step.control, step.weights)
 		state := c.Snapshot().AccountResources(1).Campaigns[12].State
-		if changes != step.changes || len(state.ShareHistory[0]) != step.history {
-			t.Errorf("%+v: %d changes, history %+v", step, changes, state.ShareHistory)
-		}
+		check.That(t, changes == step.changes && len(state.ShareHistory[0]) == step.history, "%+v: %d changes, history %+v", step, changes, state.ShareHistory)
 		if step.correct && state.CurrentShares(0)[0] != step.control {
 			t.Errorf("%+v: history %+v", step, state.ShareHistory)
 		}
@@ -105,16 +104,14 @@ accounts:
 	mustApply(t, c, file(80, 40, "", other))
 	live := c.Snapshot().AccountResources(1).Campaigns
 	state, added := live[12].State, live[13].State
-	if want := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC); !state.StartDate.Equal(want) || !state.Runs[0].From.Equal(want) || !state.Runs[0].Declared {
-		t.Errorf("start %v, runs %+v; want the declared date", state.StartDate, state.Runs)
-	}
+	want := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	check.That(t, state.StartDate.Equal(want) && state.Runs[0].From.Equal(want) && state.Runs[0].Declared,
+		"start %v, runs %+v; want the declared date", state.StartDate, state.Runs)
 	for name, at := range map[string]time.Time{
 		"update": state.UpdateDate, "plan": state.PlanHistory[0][1].Since, "shares": state.ShareHistory[0][1].Since,
 		"start of the new campaign": *added.StartDate, "run of the new campaign": added.Runs[0].From,
 	} {
-		if at.Before(began) {
-			t.Errorf("%s is dated %s, before %s", name, at, began)
-		}
+		check.That(t, !at.Before(began), "%s is dated %s, before %s", name, at, began)
 	}
 
 	archive := must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop}]")))(t)
@@ -134,13 +131,10 @@ func TestTokens(t *testing.T) {
 	now := time.Now()
 	past := now.Add(-time.Second)
 	secret, token, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeWrite}})
-	if err != nil || !strings.HasPrefix(secret, "lh_") || len(secret) < 43 {
-		t.Fatalf("CreateToken = %q, %v", secret, err)
-	}
+	must.That(t, err == nil && strings.HasPrefix(secret, "lh_") && len(secret) >= 43, "CreateToken = %q, %v", secret, err)
 	found, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), now)
-	if !known || found.AccountID != 1 || !found.HasScope(catalogue.ScopeRead) || found.HasScope(catalogue.ScopeIngest) {
-		t.Errorf("Token = %+v, %v; want a token of account 1 with the scopes read and write", found, known)
-	}
+	check.That(t, known && found.AccountID == 1 && found.HasScope(catalogue.ScopeRead) && !found.HasScope(catalogue.ScopeIngest),
+		"Token = %+v, %v; want a token of account 1 with the scopes read and write", found, known)
 	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(secret+"x"), now); known {
 		t.Error("a wrong token is accepted")
 	}
@@ -162,8 +156,7 @@ func TestTokens(t *testing.T) {
 		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeIngest}},
 		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, WebsiteID: 9},
 	} {
-		if _, _, err := c.CreateToken(t.Context(), wrong); err == nil {
-			t.Errorf("CreateToken(%+v) gives no error", wrong)
-		}
+		_, _, err := c.CreateToken(t.Context(), wrong)
+		check.That(t, err != nil, "CreateToken(%+v) gives no error", wrong)
 	}
 }

@@ -26,9 +26,8 @@ func TestCopy(t *testing.T) {
 	}
 	mustCopy(10) // definitions of account, website, goal, target, campaign and widget; states of three; a token
 	mustCopy(0)
-	if tokens := second.Snapshot().AccountTokens(1); len(tokens) != 1 || tokens[0].Digest != catalogue.DigestOf(secret) {
-		t.Errorf("tokens %+v", tokens)
-	}
+	tokens := second.Snapshot().AccountTokens(1)
+	check.That(t, len(tokens) == 1 && tokens[0].Digest == catalogue.DigestOf(secret), "tokens %+v", tokens)
 
 	if _, _, err := first.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 12, false); err != nil {
 		t.Fatal(err)

@@ -47,9 +47,8 @@ func TestLearnedPriorIsTheDefault(t *testing.T) {
 		const wide = ", prior: {standardDeviation: 50}"
 		return must.Get(catalogue.ReadYAML(strings.NewReader(strings.Replace(whole, wide, prior, 1))))(t)
 	}
-	if written, without := read(", prior: learned"), read(""); !reflect.DeepEqual(written.Accounts, without.Accounts) {
-		t.Errorf("%+v, want %+v", written.Accounts, without.Accounts)
-	}
+	written, without := read(", prior: learned"), read("")
+	check.That(t, reflect.DeepEqual(written.Accounts, without.Accounts), "%+v, want %+v", written.Accounts, without.Accounts)
 }
 
 // TestExportKeepsNames has names that YAML would decode as another type.

@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/scripts"
 )
@@ -206,7 +207,6 @@ func TestWrongElementsKeepThePlacesOfOthers(t *testing.T) {
 		} `yaml:"items"`
 	}
 	_, err := catalogue.ReadDocument(strings.NewReader("items: [7, {name: second}]"), &list)
-	if err == nil || !strings.Contains(err.Error(), `items[0]: "7": must have fields: name`) || len(list.Items) != 2 || list.Items[1].Name != "second" {
-		t.Errorf("%+v, %v", list.Items, err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), `items[0]: "7": must have fields: name`) && len(list.Items) == 2 && list.Items[1].Name == "second",
+		"%+v, %v", list.Items, err)
 }

@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 )
 
 // TestUndeclaredNames checks which names of events are undeclared, how often they occur, and which names are declared.
@@ -69,9 +70,7 @@ accounts:
 	for _, u := range c.Snapshot().UndeclaredNames(named) {
 		got = append(got, string(rune('0'+u.Events))+" "+u.Detail)
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("undeclared are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	check.That(t, slices.Equal(got, want), "undeclared are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 // TestUndeclaredNamesAreLimited checks that random names do not fill the memory.

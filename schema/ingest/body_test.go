@@ -16,9 +16,7 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		for _, line := range lines {
-			if (line.Reason == "") != (len(line.Events) > 0) {
-				t.Errorf("line %d: %d rows, fault %v", line.Line, len(line.Events), line.Reason)
-			}
+			check.That(t, (line.Reason == "") == (len(line.Events) > 0), "line %d: %d rows, fault %v", line.Line, len(line.Events), line.Reason)
 			for i := range line.Events {
 				check.Equal(t, line.Events[i].WebsiteID, 1, "line %d: website", line.Line)
 			}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // exactMoney is a reference implementation of parseMoney with big.Rat.
@@ -47,14 +49,12 @@ func TestParseMoneyEqualsExactArithmetic(t *testing.T) {
 	}
 	for _, text := range texts {
 		got, ok := parseMoney(text)
-		if want, fits := exactMoney(text); got != want || ok != fits {
-			t.Fatalf("parseMoney(%q) = %d, %v; want %d, %v", text, got, ok, want, fits)
-		}
+		want, fits := exactMoney(text)
+		must.That(t, got == want && ok == fits, "parseMoney(%q) = %d, %v; want %d, %v", text, got, ok, want, fits)
 	}
 	for text, want := range map[string]bool{"1e-99999999999999999999": true, "0e99999999999999999999": true, "1e99999999999999999999": false} {
-		if got, ok := parseMoney(text); got != 0 || ok != want {
-			t.Errorf("parseMoney(%q) = %d, %v; want 0, %v", text, got, ok, want)
-		}
+		got, ok := parseMoney(text)
+		check.That(t, got == 0 && ok == want, "parseMoney(%q) = %d, %v; want 0, %v", text, got, ok, want)
 	}
 }
 
@@ -68,9 +68,8 @@ func FuzzParseMoney(f *testing.F) {
 			t.Errorf("parseMoney(%q) = %d, beyond the limit", text, got)
 		}
 		if ok && len(text) < 20 && !strings.Contains(strings.ToLower(text), "e") {
-			if want, fits := exactMoney(text); !fits || want != got {
-				t.Errorf("parseMoney(%q) = %d; want %d, %v", text, got, want, fits)
-			}
+			want, fits := exactMoney(text)
+			check.That(t, fits && want == got, "parseMoney(%q) = %d; want %d, %v", text, got, want, fits)
 		}
 	})
 }

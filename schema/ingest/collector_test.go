@@ -46,9 +46,7 @@ func TestCollectorStoresAll(t *testing.T) {
 				}
 				var stored uint64
 				err := conn.QueryRow(t.Context(), "SELECT uniqExact(event_id) FROM events WHERE event_id IN {ids:Array(UInt64)}", clickhouse.Named("ids", ids)).Scan(&stored)
-				if err != nil || stored != own+shared {
-					t.Errorf("%d of %d events are stored, %v", stored, own+shared, err)
-				}
+				check.That(t, err == nil && stored == own+shared, "%d of %d events are stored, %v", stored, own+shared, err)
 			}
 		})
 	}
@@ -122,7 +120,6 @@ func TestPatientSendersShareInserts(t *testing.T) {
 	}
 	all.Wait()
 	check.Equal(t, number(t, conn, "SELECT count() FROM events FINAL"), senders*calls, "events")
-	if n := inserts.Load(); n > senders*calls/4 {
-		t.Errorf("%d inserts of %d events", n, senders*calls)
-	}
+	n := inserts.Load()
+	check.That(t, n <= senders*calls/4, "%d inserts of %d events", n, senders*calls)
 }

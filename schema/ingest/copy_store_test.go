@@ -7,6 +7,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -32,13 +33,9 @@ func TestCopyEvents(t *testing.T) {
 		}
 		for range 2 {
 			copied, err := ingest.CopyEvents(t.Context(), ingest.NewWriter(to, nil), from, func(done, total uint64) {
-				if done > total {
-					t.Errorf("%d of %d events", done, total)
-				}
+				check.That(t, done <= total, "%d of %d events", done, total)
 			})
-			if err != nil || copied < uint64(len(want)) {
-				t.Fatalf("%d copied, want %d events; %v", copied, len(want), err)
-			}
+			must.That(t, err == nil && copied >= uint64(len(want)), "%d copied, want %d events; %v", copied, len(want), err)
 			compareRows(t, storedRows(t, to), want)
 		}
 		from = to

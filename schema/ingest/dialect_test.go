@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"lifthouse/schema/schematest/check"
 )
 
 func TestSeparatorOf(t *testing.T) {
@@ -17,9 +19,7 @@ func TestSeparatorOf(t *testing.T) {
 			"whole": bufio.NewReaderSize(strings.NewReader(text), maxLine), "bytes": bufio.NewReaderSize(iotest.OneByteReader(strings.NewReader(text)), maxLine),
 		} {
 			got, err := separatorOf(r)
-			if err != nil || got != want {
-				t.Errorf("separatorOf(%.20q) by %s = %q, %v; want %q", text, name, got, err, want)
-			}
+			check.That(t, err == nil && got == want, "separatorOf(%.20q) by %s = %q, %v; want %q", text, name, got, err, want)
 			if whole, _ := r.ReadString(0); whole != text {
 				t.Errorf("%.20q was consumed", text)
 			}

@@ -49,9 +49,7 @@ func TestDropSubjects(t *testing.T) {
 				t.Errorf("accepted at %v", of.Accepted)
 			}
 		}
-		if !maps.Equal(got, want) {
-			t.Errorf("stored %v; want %v", got, want)
-		}
+		check.That(t, maps.Equal(got, want), "stored %v; want %v", got, want)
 		must.OK(t, w.DropSubjects(t.Context(), subjects))
 	}
 	wantEvents, wantFacts := digests(t, never, otherFacts)
@@ -69,9 +67,8 @@ func TestDropSubjectsAfterCrash(t *testing.T) {
 	subject := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
 	left := 2 // the query for the experiments, and the deletion of the events
 	killed, _ := newEraser(schematest.KilledConn{Conn: conn, Left: &left})
-	if err := killed.DropSubjects(t.Context(), []schema.Subject{subject}); err == nil {
-		t.Fatal("the process was not killed")
-	}
+	err := killed.DropSubjects(t.Context(), []schema.Subject{subject})
+	must.That(t, err != nil, "the process was not killed")
 	must.Equal(t, number(t, conn, "SELECT count() FROM events"), 0, "events remain")
 	must.OK(t, w.DropSubjects(t.Context(), []schema.Subject{subject}))
 	check.Equal(t, number(t, conn, "SELECT sum(sign) FROM facts WHERE grain != 'position'"), 0, "facts remain")

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -114,9 +115,7 @@ func FuzzImportOfLines(f *testing.F) {
 			}
 			survives(t, v)
 		}
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("lines %v, want %v; %v", got, want, err)
-		}
+		check.That(t, err == nil && slices.Equal(got, want), "lines %v, want %v; %v", got, want, err)
 	})
 }
 
@@ -144,9 +143,7 @@ func FuzzImportOfCSV(f *testing.F) {
 		}
 		last := int64(1)
 		for _, v := range all {
-			if v.number <= last || v.number > int64(strings.Count(string(text), "\n"))+1 {
-				t.Errorf("line %d after line %d", v.number, last)
-			}
+			check.That(t, v.number > last && v.number <= int64(strings.Count(string(text), "\n"))+1, "line %d after line %d", v.number, last)
 			last = v.number
 			survives(t, v)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -56,13 +57,12 @@ func TestImportOfCopies(t *testing.T) {
 		{"of two visitors in a file", strings.NewReplacer("e1", "e9", "e2", "e9").Replace(twoEvents[:strings.Index(twoEvents, "\n")+1] + strings.ReplaceAll(twoEvents, "v1", "v9")), 8},
 	} {
 		report := run(test.text)
-		if got := count(t, conn); got != test.want || report.Rows != int64(strings.Count(test.text, "\n")) {
-			t.Errorf("%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
-		}
+		got := count(t, conn)
+		check.That(t, got == test.want && report.Rows == int64(strings.Count(test.text, "\n")),
+			"%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
 	}
-	if value := number(t, conn, "SELECT sum(value) FROM events FINAL WHERE subject_id = 12"); value != 2*199000 {
-		t.Errorf("value %d, want 398000, of the first arrivals", value)
-	}
+	value := number(t, conn, "SELECT sum(value) FROM events FINAL WHERE subject_id = 12")
+	check.That(t, value == 2*199000, "value %d, want 398000, of the first arrivals", value)
 }
 
 // TestImportOfSeveralBatches has more events than a batch and a look-up.
@@ -78,12 +78,10 @@ func TestImportOfSeveralBatches(t *testing.T) {
 	for round := range 2 {
 		var reports []ingest.Report
 		report, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { reports = append(reports, r) }})
-		if len(reports) != 2 || reports[0].Bytes >= report.TotalBytes || reports[1].Bytes != report.TotalBytes {
-			t.Errorf("reports %+v; want TotalBytes only after the last batch", reports)
-		}
-		if stored := count(t, conn); err != nil || report.Rows != events || stored != events {
-			t.Errorf("round %d: %+v, %v; %d events", round, report, err, stored)
-		}
+		check.That(t, len(reports) == 2 && reports[0].Bytes < report.TotalBytes && reports[1].Bytes == report.TotalBytes,
+			"reports %+v; want TotalBytes only after the last batch", reports)
+		stored := count(t, conn)
+		check.That(t, err == nil && report.Rows == events && stored == events, "round %d: %+v, %v; %d events", round, report, err, stored)
 	}
 }
 
@@ -91,9 +89,7 @@ func TestImportRejectsUnknownWebsites(t *testing.T) {
 	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.ndjson", twoEvents), ingest.Options{
 		Owns: func(website int64) bool { return website == 2 },
 	})
-	if err != nil || report.Rows != 0 || report.Rejected != 2 {
-		t.Errorf("report = %+v, %v; want both lines rejected", report, err)
-	}
+	check.That(t, err == nil && report.Rows == 0 && report.Rejected == 2, "report = %+v, %v; want both lines rejected", report, err)
 }
 
 func TestImportErrors(t *testing.T) {
@@ -116,7 +112,6 @@ func TestFailedImportReportsProgress(t *testing.T) {
 	}
 	text += lines.String() + "\"x\n" + strings.Repeat("1\n", 200)
 	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.csv", text), ingest.Options{})
-	if err == nil || !strings.Contains(err.Error(), "line 50002: a quote extends") || !strings.Contains(err.Error(), "(50000 rows were accepted before)") {
-		t.Errorf("%+v, %v", report, err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), "line 50002: a quote extends") && strings.Contains(err.Error(), "(50000 rows were accepted before)"),
+		"%+v, %v", report, err)
 }

@@ -33,9 +33,8 @@ func TestRejectsAreLimited(t *testing.T) {
 			continue
 		}
 		for _, k := range kept {
-			if len(k.Reason) > 1<<10 || len(k.Text) > 1<<10 || strings.Contains(k.Text, "�") {
-				t.Errorf("line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
-			}
+			check.That(t, len(k.Reason) <= 1<<10 && len(k.Text) <= 1<<10 && !strings.Contains(k.Text, "�"),
+				"line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
 		}
 	}
 }
@@ -45,9 +44,8 @@ func TestRejectsSurviveAnUnavailableStore(t *testing.T) {
 	conn, left := schematest.OpenMigrated(t), 0
 	r := ingest.NewJournal(schematest.KilledConn{Conn: conn, Left: &left})
 	r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: "first"})
-	if err := r.FlushRejects(t.Context()); !errors.Is(err, schematest.ErrKilled) {
-		t.Fatalf("%v, want ErrKilled", err)
-	}
+	err := r.FlushRejects(t.Context())
+	must.That(t, errors.Is(err, schematest.ErrKilled), "%v, want ErrKilled", err)
 	left = 10
 	r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: "second"})
 	must.OK(t, r.FlushRejects(t.Context()))
@@ -94,9 +92,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 			must.Get(ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}))(t)
 		}
 		kept, err := ingest.RejectsSince(t.Context(), conn, 0, time.UnixMilli(0), 10)
-		if err != nil || dry != (len(kept) == 0) {
-			t.Fatalf("dry %v: %d kept, %v", dry, len(kept), err)
-		}
+		must.That(t, err == nil && dry == (len(kept) == 0), "dry %v: %d kept, %v", dry, len(kept), err)
 	}
 	storedRejects := func() (all []string) {
 		kept := must.Get(ingest.RejectsSince(t.Context(), conn, 0, time.UnixMilli(0), 10))(t)

@@ -57,9 +57,7 @@ func TestLastEvents(t *testing.T) {
 		query += string(text)
 	}
 	read, all := granules(t, conn, query, last.Add(-time.Minute))
-	if all < 500 || read > 10 {
-		t.Errorf("%d of %d granules are read, want at most 10", read, all)
-	}
+	check.That(t, all >= 500 && read <= 10, "%d of %d granules are read, want at most 10", read, all)
 }
 
 // granules returns the number of granules that the query for the last minute reads after all indexes, and the number of

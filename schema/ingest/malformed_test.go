@@ -69,9 +69,7 @@ func TestInvalidParquetFiles(t *testing.T) {
 		whole := parquetBytes(t, events)
 		for at := 0; at < len(whole); at += max(7, len(whole)/60) {
 			report, err := ingest.ImportFile(t.Context(), w, write(t, "e.parquet", whole[:at]), ingest.Options{})
-			if err == nil || report.Rows > 0 {
-				t.Fatalf("%d of %d bytes: %+v, %v", at, len(whole), report, err)
-			}
+			must.That(t, err != nil && report.Rows == 0, "%d of %d bytes: %+v, %v", at, len(whole), report, err)
 			spoilt := whole[:at] + string([]byte{whole[at] ^ 0x55}) + whole[at+1:]
 			_, _ = ingest.ImportFile(t.Context(), w, write(t, "e.parquet", spoilt), ingest.Options{DryRun: true})
 		}
@@ -82,9 +80,7 @@ func TestInvalidParquetFiles(t *testing.T) {
 func TestDeeplyNestedBody(t *testing.T) {
 	for _, text := range []string{"[", `{"a":`} {
 		lines, err := readBody(ingest.Body{WebsiteID: 1}, "["+strings.Repeat(text, 64<<20/len(text)))
-		if err == nil || !strings.HasPrefix(err.Error(), "not JSON: ") || len(lines) > 0 {
-			t.Errorf("%.20q: %d lines, %.200v", text, len(lines), err)
-		}
+		check.That(t, err != nil && strings.HasPrefix(err.Error(), "not JSON: ") && len(lines) == 0, "%.20q: %d lines, %.200v", text, len(lines), err)
 	}
 }
 
@@ -112,9 +108,8 @@ func TestMemoryOfLongLine(t *testing.T) {
 		}
 		runtime.ReadMemStats(&after)
 		check.Contains(t, got, want, "%v", name)
-		if took := after.TotalAlloc - before.TotalAlloc; took > size/2 {
-			t.Errorf("%s: %d MiB allocated for a line of %d", name, took>>20, size>>20)
-		}
+		took := after.TotalAlloc - before.TotalAlloc
+		check.That(t, took <= size/2, "%s: %d MiB allocated for a line of %d", name, took>>20, size>>20)
 	}
 }
 

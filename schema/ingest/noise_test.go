@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -20,9 +21,8 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 	w := ingest.NewWriter(conn, nil)
 	imported := func(name, text string) {
 		t.Helper()
-		if report, err := ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{}); err != nil || report.Rows != 1 {
-			t.Errorf("%s: %+v, %v", name, report, err)
-		}
+		report, err := ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{})
+		check.That(t, err == nil && report.Rows == 1, "%s: %+v, %v", name, report, err)
 	}
 	lines, err := readBody(ingest.Body{WebsiteID: 1}, `{"eventId":"body","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":3,"value":18.990000000000002,"profit":-0.00005,"extraValue":0.30000000000000004}`)
 	if err != nil || lines[0].Reason != "" {

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -53,14 +54,9 @@ func TestImportParquet(t *testing.T) {
 	w := ingest.NewWriter(conn, nil)
 	var rejected []string
 	report, err := ingest.ImportFile(t.Context(), w, write(t, "events.parquet", parquetBytes(t, events)), ingest.Options{Reject: func(_ int64, reason string) { rejected = append(rejected, reason) }})
-	if err != nil || report.Rows != 602 || report.Lines != 603 || report.Bytes != report.TotalBytes {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if len(rejected) != 1 || !strings.HasPrefix(rejected[0], "visitor: missing") {
-		t.Errorf("rejected: %q", rejected)
-	}
+	check.That(t, err == nil && report.Rows == 602 && report.Lines == 603 && report.Bytes == report.TotalBytes, "%+v, %v", report, err)
+	check.That(t, len(rejected) == 1 && strings.HasPrefix(rejected[0], "visitor: missing"), "rejected: %q", rejected)
 	report, err = ingest.ImportFile(t.Context(), w, "-", ingest.Options{Input: strings.NewReader(lines)})
-	if stored := count(t, conn); err != nil || report.Rows != 2 || stored != 2 {
-		t.Errorf("the same as lines: %+v, %v; %d events, want 2", report, err, stored)
-	}
+	stored := count(t, conn)
+	check.That(t, err == nil && report.Rows == 2 && stored == 2, "the same as lines: %+v, %v; %d events, want 2", report, err, stored)
 }

@@ -28,9 +28,8 @@ func TestWriterCompletesCanceledInsert(t *testing.T) {
 	w := ingest.NewWriter(schematest.HookedConn{Conn: conn, Before: func(context.Context, string) error { cancel(); return nil }}, nil)
 	must.OK(t, w.WriteEvents(ctx, []schema.Event{view("e")}))
 	check.Equal(t, number(t, conn, "SELECT count() FROM events"), 1, "stored")
-	if err := w.WriteEvents(ctx, []schema.Event{view("e2")}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled before: %v", err)
-	}
+	err := w.WriteEvents(ctx, []schema.Event{view("e2")})
+	check.That(t, errors.Is(err, context.Canceled), "cancelled before: %v", err)
 }
 
 // TestAcceptanceTimesRise checks that acceptance times rise from insert to insert, also after those of another process
@@ -43,9 +42,7 @@ func TestAcceptanceTimesRise(t *testing.T) {
 	must.OK(t, w.SetClock(t.Context(), time.Time{}))
 	last := ahead
 	w.AfterInsert(func(accepted time.Time) {
-		if !accepted.After(last) {
-			t.Errorf("accepted at %s, after %s", accepted, last)
-		}
+		check.That(t, accepted.After(last), "accepted at %s, after %s", accepted, last)
 		last = accepted
 	})
 	for i := range 3 {
@@ -56,15 +53,10 @@ func TestAcceptanceTimesRise(t *testing.T) {
 
 func TestStoppedWriterWritesNoMore(t *testing.T) {
 	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
-	if !w.StopWrites(t.Context()) {
-		t.Fatal("an idle writer cannot be stopped")
-	}
+	must.That(t, w.StopWrites(t.Context()), "an idle writer cannot be stopped")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if w.StopWrites(ctx) {
-		t.Error("a stopped writer can be stopped again")
-	}
-	if err := w.WriteEvents(ctx, []schema.Event{{EventID: 1}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a stopped writer writes: %v", err)
-	}
+	check.That(t, !w.StopWrites(ctx), "a stopped writer can be stopped again")
+	err := w.WriteEvents(ctx, []schema.Event{{EventID: 1}})
+	check.That(t, errors.Is(err, context.Canceled), "a stopped writer writes: %v", err)
 }

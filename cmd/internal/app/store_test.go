@@ -48,9 +48,8 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 		})
 	}
 	must.OK(t, group.Wait())
-	if got := stores[0].Conn.Stats().MaxOpenConns; got != 3+schema.SpareConns {
-		t.Errorf("%d connections, want those of 3 requests and %d more", got, schema.SpareConns)
-	}
+	got := stores[0].Conn.Stats().MaxOpenConns
+	check.That(t, got == 3+schema.SpareConns, "%d connections, want those of 3 requests and %d more", got, schema.SpareConns)
 	for _, s := range stores {
 		if _, err := s.Facts[0].RefreshFacts(t.Context()); err != nil { // reads what the others stored
 			t.Error(err)

@@ -29,8 +29,6 @@ func TestFollowerSkipsOldArrivals(t *testing.T) {
 	must.OK(t, w.WriteEvents(t.Context(), events))
 	for round, shown := range []int{maxNew, 0} {
 		got, err := f.NewArrivals(t.Context())
-		if err != nil || len(got) != shown {
-			t.Fatalf("round %d: %d arrivals, %v; want %d", round, len(got), err, shown)
-		}
+		must.That(t, err == nil && len(got) == shown, "round %d: %d arrivals, %v; want %d", round, len(got), err, shown)
 	}
 }

@@ -72,9 +72,8 @@ func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 				continue
 			}
 			importing.Go(func() {
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Errorf("round %d: %v\n%s", round, err, out)
-				}
+				out, err := cmd.CombinedOutput()
+				check.That(t, err == nil, "round %d: %v\n%s", round, err, out)
 			})
 		}
 		importing.Wait()

@@ -54,8 +54,6 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 		{"restore", at, "fourth", "is not a backup"},
 	} {
 		code, _, complaints := other(t, nil, c.name, c.dir, "--store=embedded:"+filepath.Join(at, c.store))
-		if code != exitFailed || !strings.Contains(complaints, c.want) {
-			t.Errorf("%s %s: exit %d, %s; want %q", c.name, c.dir, code, complaints, c.want)
-		}
+		check.That(t, code == exitFailed && strings.Contains(complaints, c.want), "%s %s: exit %d, %s; want %q", c.name, c.dir, code, complaints, c.want)
 	}
 }

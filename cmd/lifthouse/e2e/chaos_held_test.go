@@ -20,9 +20,7 @@ func (p *process) held() (held [2]int) {
 	p.t.Helper()
 	_, text := get(p.t, p.log.await(p.t, adminAt), "") // what it logs may be read after what it says
 	found := regexp.MustCompile(`(?m)^go_goroutines (\d+)$`).FindStringSubmatch(text)
-	if found == nil {
-		p.t.Fatalf("no goroutines in\n%s", text)
-	}
+	must.That(p.t, found != nil, "no goroutines in\n%s", text)
 	held[0], _ = strconv.Atoi(found[1])
 	files := must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid)))(p.t)
 	for _, file := range files {

@@ -128,9 +128,7 @@ func inAWorldOfItsOwn(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "unshare", args...)
 	cmd.Env = append(os.Environ(), aDisk+"="+t.TempDir())
 	said, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(said), "--- PASS: "+t.Name()) {
-		t.Fatalf("%v\n%s", err, said)
-	}
+	must.That(t, err == nil && strings.Contains(string(said), "--- PASS: "+t.Name()), "%v\n%s", err, said)
 	for line := range strings.Lines(string(said)) {
 		if strings.Contains(line, "chaos_test.go") {
 			t.Log(strings.TrimSpace(line))
@@ -147,9 +145,8 @@ func wait(r *rand.Rand, least, most int) {
 func (p *process) kill() {
 	p.t.Helper()
 	must.OK(p.t, p.cmd.Process.Kill())
-	if err := <-p.done; err == nil {
-		p.t.Fatal("it ended by itself")
-	}
+	err := <-p.done
+	must.That(p.t, err != nil, "it ended by itself")
 }
 
 // standStill pauses the process for a while, like a machine that swaps.

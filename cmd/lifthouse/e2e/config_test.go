@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -26,9 +27,7 @@ func TestAMisspeltVariableIsNamed(t *testing.T) {
 	cmd := lifthouse(t, "check", "--store=embedded:"+filepath.Join(t.TempDir(), "none"))
 	cmd.Env = append(cmd.Env, "LIFTHOUSE_RESLTS_AGE=1s")
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "LIFTHOUSE_RESLTS_AGE is not a setting; did you mean LIFTHOUSE_RESULTS_AGE") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	check.That(t, err == nil && strings.Contains(string(out), "LIFTHOUSE_RESLTS_AGE is not a setting; did you mean LIFTHOUSE_RESULTS_AGE"), "%v\n%s", err, out)
 }
 
 func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
@@ -45,13 +44,9 @@ func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
 		must.OK(t, err)
 		return status
 	}
-	if !strings.HasPrefix(p.url, "https://") || get(p.url+"/readyz") != http.StatusOK {
-		t.Errorf("%s is not ready", p.url)
-	}
+	check.That(t, strings.HasPrefix(p.url, "https://") && get(p.url+"/readyz") == http.StatusOK, "%s is not ready", p.url)
 	found := regexp.MustCompile(`"url":"(http://[^"]+/metrics)"`).FindStringSubmatch(p.log.String())
-	if found == nil || get(found[1]) != http.StatusOK || get(strings.Replace(found[1], "metrics", "debug/pprof/", 1)) != http.StatusOK {
-		t.Errorf("metrics: %q", found)
-	}
+	check.That(t, found != nil && get(found[1]) == http.StatusOK && get(strings.Replace(found[1], "metrics", "debug/pprof/", 1)) == http.StatusOK, "metrics: %q", found)
 	if log := p.log.String(); !strings.Contains(log, `"msg":"configuration"`) || !strings.Contains(log, `"route":"/readyz"`) {
 		t.Error("the log lacks the configuration or the request")
 	}

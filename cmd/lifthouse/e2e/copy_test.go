@@ -74,11 +74,8 @@ func TestCopyRefusesAnotherCatalogue(t *testing.T) {
 	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
 	must.OK(t, conn.Exec(t.Context(), "INSERT INTO catalogue (account_id, kind, id, facet, version, body) SELECT account_id, kind, id, facet, version + 1, replace(body, '\"power\":80', '\"power\":90') FROM catalogue WHERE kind = 'campaign' AND facet = 'definition'"))
 	code, out, complaints := other(t, nil, "copy", "--from="+first, store)
-	if code != exitFailed || !strings.Contains(complaints, "definition of campaign 1 of account 1") {
-		t.Errorf("exit %d\n%s%s", code, out, complaints)
-	}
+	check.That(t, code == exitFailed && strings.Contains(complaints, "definition of campaign 1 of account 1"), "exit %d\n%s%s", code, out, complaints)
 	var events uint64
-	if err := conn.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events); err != nil || events > 0 {
-		t.Errorf("%d events were copied, %v", events, err)
-	}
+	err := conn.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events)
+	check.That(t, err == nil && events == 0, "%d events were copied, %v", events, err)
 }

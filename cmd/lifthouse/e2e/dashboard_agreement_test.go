@@ -84,9 +84,7 @@ func (v *viewer) answersAreTheSame(q question) {
 	for _, of := range report.Variations {
 		page := evaluated[string](v, fmt.Sprintf(`document.querySelector('[data-variation="%d"]').textContent.replaceAll("\u00a0", " ")`, of.ID))
 		rows := printed[of.Name]
-		if len(rows) == 0 {
-			v.Fatalf("%s: the terminal does not print %s:\n%s", address, of.Name, text)
-		}
+		must.That(v, len(rows) != 0, "%s: the terminal does not print %s:\n%s", address, of.Name, text)
 		for i, row := range rows {
 			for k, cell := range row {
 				if cell != "–" && !strings.Contains(page, cell) {
@@ -125,9 +123,7 @@ func (v *viewer) numbersOfCSVAre(report *result.Report, command []string) {
 	v.Helper()
 	_, out, complaints := other(v.T, nil, slices.Concat(command, []string{"--csv", v.store})...)
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	if err != nil || len(rows) != 1+len(report.Variations) {
-		v.Fatalf("%v: %v, %d rows\n%s", command, err, len(rows), complaints)
-	}
+	must.That(v, err == nil && len(rows) == 1+len(report.Variations), "%v: %v, %d rows\n%s", command, err, len(rows), complaints)
 	for i, variation := range report.Variations {
 		cell := func(name string) string { return rows[1+i][slices.Index(rows[0], name)] }
 		isSame := func(name string, want *float64) {
@@ -167,8 +163,6 @@ func (v *viewer) askTool(arguments map[string]any) string {
 		}
 	}
 	must.OK(v, json.Unmarshal(text, &answer))
-	if answer.Result.IsError {
-		v.Fatalf("%v: %s", arguments, text)
-	}
+	must.That(v, !answer.Result.IsError, "%v: %s", arguments, text)
 	return strings.Join(answer.Result.StructuredContent.Sentences, "\n")
 }

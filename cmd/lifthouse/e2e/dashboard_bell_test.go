@@ -1,6 +1,10 @@
 package e2e
 
-import "testing"
+import (
+	"testing"
+
+	"lifthouse/schema/schematest/check"
+)
 
 // TestTheBellShowsWhatHappened stops a campaign on the page. The bell counts the message, lists it with its author, and
 // leads to the campaign.
@@ -40,7 +44,5 @@ func TestAutoStopIsSetOnThePage(t *testing.T) {
 	v.click(".top .sign-out")
 	v.signIn(v.newToken("read"))
 	v.shows("Auto-stop: at roll back")
-	if evaluated[bool](v, `document.querySelector("[name=autoStop]") !== null`) {
-		t.Error("a token of the scope read is offered to change auto-stop")
-	}
+	check.That(t, !evaluated[bool](v, `document.querySelector("[name=autoStop]") !== null`), "a token of the scope read is offered to change auto-stop")
 }

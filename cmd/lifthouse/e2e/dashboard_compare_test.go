@@ -3,6 +3,8 @@ package e2e
 import (
 	"fmt"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // TestTheDashboardExploresASegment compares a filtered view and its complement with the API. The segment has the same
@@ -44,9 +46,7 @@ func TestTheDashboardShowsWhatASettingChanges(t *testing.T) {
 		v.until(fmt.Sprintf(`document.querySelectorAll("[data-change=%s] data").length === 2`, name))
 		without := *v.report(home + "?" + metric + others).Variations[1].Comparison.Improvement.Value
 		v.rowIs(fmt.Sprintf("[data-change=%s]", name), both, without)
-		if without == both {
-			t.Errorf("%s does not change the lift %v", name, both)
-		}
+		check.That(t, without != both, "%s does not change the lift %v", name, both)
 	}
 	v.look("changed")
 }

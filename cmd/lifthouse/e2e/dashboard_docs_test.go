@@ -7,6 +7,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // TestTheDocsPage looks at the page of the API in several widths, searches it with the keyboard, and checks that it
@@ -17,9 +19,8 @@ func TestTheDocsPage(t *testing.T) {
 		v.sized(width, 900)
 		v.open("/docs")
 		v.shows("Get a campaign's results")
-		if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
-			t.Errorf("the page is %d px wide on a screen of %d px", wide, width)
-		}
+		wide := evaluated[int64](v, `document.documentElement.scrollWidth`)
+		check.That(t, wide <= width, "the page is %d px wide on a screen of %d px", wide, width)
 		v.picture(fmt.Sprintf("docs-%d", width))
 	}
 	// With the keyboard: to the search, to a result, and to its operation.

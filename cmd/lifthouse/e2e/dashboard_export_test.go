@@ -43,17 +43,13 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 	v.until(`window.saved`)
 	v.shows("Saved as campaigns-12-results.svg")
 	check.Equal(t, evaluated[int64](v, `new DOMParser().parseFromString(window.saved, "image/svg+xml").querySelectorAll("svg > svg circle").length`), 4, "estimates of the plot")
-	if paper := evaluated[string](v, `new DOMParser().parseFromString(window.saved, "image/svg+xml").querySelector("rect").getAttribute("fill")`); paper != "rgb(255, 255, 255)" {
-		t.Errorf("the plot saved in the dark scheme is on %s, want white", paper)
-	}
+	paper := evaluated[string](v, `new DOMParser().parseFromString(window.saved, "image/svg+xml").querySelector("rect").getAttribute("fill")`)
+	check.That(t, paper == "rgb(255, 255, 255)", "the plot saved in the dark scheme is on %s, want white", paper)
 
 	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-	if evaluated[bool](v, `[...document.querySelectorAll("button:not(.sort), .controls, details:not([open], .part, #evidence), .glossary, #request")].some((e) => e.checkVisibility())`) {
-		t.Error("a printed page has buttons or settings")
-	}
-	if !evaluated[bool](v, `[...document.querySelectorAll(".segments .sort")].every((e) => e.checkVisibility())`) {
-		t.Error("the headings of segments are not printed")
-	}
+	check.That(t, !evaluated[bool](v, `[...document.querySelectorAll("button:not(.sort), .controls, details:not([open], .part, #evidence), .glossary, #request")].some((e) => e.checkVisibility())`),
+		"a printed page has buttons or settings")
+	check.That(t, evaluated[bool](v, `[...document.querySelectorAll(".segments .sort")].every((e) => e.checkVisibility())`), "the headings of segments are not printed")
 	v.picture("print")
 	pdf := must.Get(chromedp.Call(v.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: new(true)}))(v)
 	check.Contains(t, string(pdf.Data), "/Count 2\n", "pages of the print")

@@ -39,9 +39,8 @@ func TestTheDashboardsFiltersArePickedFromWhatThereIs(t *testing.T) {
 		const filters = "filters[device][]=mobile&filters[device][]=desktop&filters[visitorType]=new"
 		v.until(fmt.Sprintf("decodeURIComponent(location.search) === %q", subject.page[1:]+"&"+filters))
 		narrowed := v.report(subject.path + "/results?" + filters)
-		if n := narrowed.Totals.Visitors; n == 0 || n >= whole {
-			t.Fatalf("the filters let %d of %d visitors through", n, whole)
-		}
+		n := narrowed.Totals.Visitors
+		must.That(t, n != 0 && n < whole, "the filters let %d of %d visitors through", n, whole)
 		v.until(fmt.Sprintf(`document.querySelector("[aria-labelledby=variations] tfoot data")?.value === "%d"`, narrowed.Totals.Visitors))
 		v.until(allThere)
 		v.numbersAreTheAPIs(subject.path+"/results?"+filters, subject.rate)
@@ -57,9 +56,7 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 	v.choose(".filter [name=by]", attribute)
 	for _, value := range values {
 		at := slices.IndexFunc(observed.Values, func(o facts.Value) bool { return o.Value == value })
-		if at < 0 {
-			v.Fatalf("%s is never %s: %v", attribute, value, observed.Values)
-		}
+		must.That(v, at >= 0, "%s is never %s: %v", attribute, value, observed.Values)
 		option := fmt.Sprintf(".filter [name=value] [value=%s]", value)
 		v.until(fmt.Sprintf("document.querySelector(%q)", option))
 		want := fmt.Sprintf("%s (%s)", value, thousands(observed.Values[at].Visitors))
@@ -80,12 +77,8 @@ func (v *viewer) savesTheSame(address string, r *result.Report) {
 		accept, _ := request.Headers["Accept"].(string)
 		asked = asked || strings.HasPrefix(accept, "text/csv") && request.URL == v.site+address
 	}
-	if !asked {
-		v.Errorf("the page never asked %s for text/csv", address)
-	}
-	if len(rows) != 1+len(r.Variations) {
-		v.Fatalf("the CSV has %d rows, want a head and %d variations", len(rows), len(r.Variations))
-	}
+	check.That(v, asked, "the page never asked %s for text/csv", address)
+	must.That(v, len(rows) == 1+len(r.Variations), "the CSV has %d rows, want a head and %d variations", len(rows), len(r.Variations))
 	cell := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
 	for i, variation := range r.Variations {
 		want := compared(r, i)

@@ -65,18 +65,16 @@ func (v *viewer) look(name string) {
 	axe := must.Get(os.ReadFile("../../../node_modules/axe-core/axe.min.js"))(v)
 	for _, width := range []int64{900, 1000, 1100} {
 		v.sized(width, 800)
-		if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
-			v.Errorf("%s at %d px is %d px wide", name, width, wide)
-		}
+		wide := evaluated[int64](v, `document.documentElement.scrollWidth`)
+		check.That(v, wide <= width, "%s at %d px is %d px wide", name, width, wide)
 	}
 	for _, theme := range []string{"light", "dark"} {
 		v.themed(theme)
 		for _, width := range []int64{360, 800, 1440} {
 			v.sized(width, 800)
 			evaluated[bool](v, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
-			if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
-				v.Errorf("%s at %d px is %d px wide", name, width, wide)
-			}
+			wide := evaluated[int64](v, `document.documentElement.scrollWidth`)
+			check.That(v, wide <= width, "%s at %d px is %d px wide", name, width, wide)
 			evaluated[bool](v, string(axe)+`; true`)
 			for _, finding := range evaluated[[]string](v, `axe.run({ rules: { "target-size": { enabled: true } } }).then((r) => r.passes.length < 10 ? ["it looked at nothing"] : r.violations.filter((f) => ["moderate", "serious", "critical"].includes(f.impact)).map((f) => f.id + ": " + f.help + " " + f.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
 				v.Errorf("%s, %s, %d px: %s", name, theme, width, finding)
@@ -101,9 +99,8 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	}
 	v.until(`document.querySelectorAll("details").forEach((d) => { d.open = true; }) || document.querySelector("#rule") !== null`)
 	const words = `(document.querySelector("main, #main").innerText.match(/(\bp ?[=<]|p-value|significan|confidence).*/gi) ?? [])`
-	if found := evaluated[[]string](v, words); len(found) > 0 {
-		t.Errorf("a Bayesian page speaks another method: %q", found)
-	}
+	found := evaluated[[]string](v, words)
+	check.That(t, len(found) == 0, "a Bayesian page speaks another method: %q", found)
 	for id := range r.Variations[1:] {
 		i := r.Variations[id+1].Comparison.Improvement
 		v.rowIs(fmt.Sprintf("[data-role=primary]:nth-of-type(%d) td:nth-of-type(3)", id+1), *i.Value, *i.Observed)
@@ -111,14 +108,11 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	factors := evaluated[[]float64](v, `[...document.querySelectorAll(".causes .term b data")].map((e) => Number(e.value))`)
 	check.Equal(t, len(factors), 3*len(r.Variations[1:]), "factors")
 	for of := range slices.Chunk(factors, 3) {
-		if math.Abs((1+of[0])*(1+of[1])-1-of[2]) > 1e-12 {
-			t.Errorf("the factors %v do not multiply", of)
-		}
+		check.That(t, math.Abs((1+of[0])*(1+of[1])-1-of[2]) <= 1e-12, "the factors %v do not multiply", of)
 	}
 	const share = `(() => { const e = document.querySelector("[data-role=primary] .forest-row line.thick"); return parseFloat(e.getAttribute("x2")) - parseFloat(e.getAttribute("x1")) })()`
-	if width := evaluated[float64](v, share); width < 30 {
-		t.Errorf("the credible interval has %v %% of the axis", width)
-	}
+	width := evaluated[float64](v, share)
+	check.That(t, width >= 30, "the credible interval has %v %% of the axis", width)
 	v.picture("bayesian")
 }
 
@@ -130,29 +124,23 @@ func (v *viewer) looksAreTheAPIs() {
 		return evaluated[string](v, fmt.Sprintf(`document.querySelector(%q)?.textContent.replaceAll("\u00a0", " ") ?? ""`, selector))
 	}
 	r := v.report("/v1/campaigns/12/results")
-	if len(r.Looks) == 0 || r.Conclusion.Look == nil || r.NextLook == nil {
-		v.Fatalf("the demo's campaign 12 has %d looks, conclusion %+v, next look %v", len(r.Looks), r.Conclusion, r.NextLook)
-	}
+	must.That(v, len(r.Looks) != 0 && r.Conclusion.Look != nil && r.NextLook != nil,
+		"the demo's campaign 12 has %d looks, conclusion %+v, next look %v", len(r.Looks), r.Conclusion, r.NextLook)
 	day := func(end time.Time) string { return end.Add(-time.Second).Format(time.DateOnly) }
 	last := r.Looks[len(r.Looks)-1]
 	next := day(r.NextLook.End) + ", published on " + r.NextLook.PublishedAt.UTC().Format("Monday, 2 January")
 	decision := v.report("/v1/campaigns/12/results?scorecard=true").Decision
-	if decision == nil || decision.DecidedAt == nil {
-		v.Fatalf("the demo's campaign 12 has the decision %+v", decision)
-	}
+	must.That(v, decision != nil && decision.DecidedAt != nil, "the demo's campaign 12 has the decision %+v", decision)
 	at := slices.IndexFunc(r.Looks, func(l result.Look) bool { return l.End.Equal(*decision.DecidedAt) })
-	if at < 0 {
-		v.Fatalf("no look ends at %s", decision.DecidedAt)
-	}
+	must.That(v, at >= 0, "no look ends at %s", decision.DecidedAt)
 	for _, part := range []struct{ selector, want string }{
 		{"#next-look", "Next look " + next},
 		{"#since", fmt.Sprintf("since look %d, %s", at+1, day(*decision.DecidedAt))},
 		{"#looks", fmt.Sprintf("Look %d on %s, after %.0f %% of the plan. Next look on %s.", last.Number, day(last.End), 100*last.Tau, next)},
 		{"figure .look", "next look " + day(r.NextLook.End)},
 	} {
-		if got := text(part.selector); !strings.Contains(got, part.want) {
-			v.Errorf("%s reads %q, want %q in it", part.selector, got, part.want)
-		}
+		got := text(part.selector)
+		check.That(v, strings.Contains(got, part.want), "%s reads %q, want %q in it", part.selector, got, part.want)
 	}
 	if got := evaluated[string](v, `document.querySelector(".chart").ariaLabel`); !strings.Contains(got, day(last.End)) || !strings.Contains(got, "The next look is on "+day(r.NextLook.End)) {
 		v.Errorf("the chart is described as %q", got)

@@ -73,9 +73,8 @@ func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 		v.open(question.address)
 		v.until(question.ready)
 		v.until(fmt.Sprintf(`document.querySelector(%q)?.innerText.includes(%q)`, question.selector, question.answer))
-		if end := evaluated[float64](v, fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().bottom`, question.selector)); end > 900 {
-			t.Errorf("%s The answer ends at %.0f px", question.name, end)
-		}
+		end := evaluated[float64](v, fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().bottom`, question.selector))
+		check.That(t, end <= 900, "%s The answer ends at %.0f px", question.name, end)
 	}
 	v.open("/?campaign=12")
 	v.until(allThere)
@@ -130,9 +129,8 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 		best = max(best, item.Expected.ValuePerMonth.Value)
 	}
 	values, _ := v.row("[aria-labelledby=progress]")
-	if !slices.ContainsFunc(values, func(shown string) bool { return same(shown, best*7/30) }) {
-		t.Errorf("progress has the numbers %q, want a week of waiting, %v, among them", values, best*7/30)
-	}
+	check.That(t, slices.ContainsFunc(values, func(shown string) bool { return same(shown, best*7/30) }),
+		"progress has the numbers %q, want a week of waiting, %v, among them", values, best*7/30)
 	v.shows("each week of waiting costs about")
 	v.open("/?campaign=17")
 	v.until(allThere)
@@ -142,9 +140,8 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 			newest = "warn"
 		}
 	}
-	if got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`); !slices.Equal(got, []string{"bad", "fine", "fine", newest}) {
-		t.Errorf("the trust strip is %q, want the newest event to be %s", got, newest)
-	}
+	got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`)
+	check.That(t, slices.Equal(got, []string{"bad", "fine", "fine", newest}), "the trust strip is %q, want the newest event to be %s", got, newest)
 }
 
 // TestTheDashboardOfSeveralWebsites chooses a website, and keeps it on the way to a campaign and back.

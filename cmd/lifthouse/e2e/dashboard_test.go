@@ -80,9 +80,7 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 		if !own && !strings.HasPrefix(request.URL, "data:") { // the browser's own signs, in a field of a date
 			t.Errorf("the page asks %s", request.URL)
 		}
-		if strings.Contains(request.URL, "lh_") {
-			t.Errorf("a token is in %s", request.URL)
-		}
+		check.That(t, !strings.Contains(request.URL, "lh_"), "a token is in %s", request.URL)
 	}
 	v.failures()
 }
@@ -97,9 +95,8 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 		c, own := r.Variations[1].Comparison, r.Variations[1].Name
 		want = fmt.Sprintf("%s: %s, lift %s", own, c.VerdictInWords(), wording.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
 	}
-	if got := evaluated[string](v, `document.querySelector("#conclusion").textContent.replaceAll("\u00a0", " ")`); !strings.HasPrefix(got, want) {
-		v.Errorf("the page concludes %q, the API %q", got, want)
-	}
+	got := evaluated[string](v, `document.querySelector("#conclusion").textContent.replaceAll("\u00a0", " ")`)
+	check.That(v, strings.HasPrefix(got, want), "the page concludes %q, the API %q", got, want)
 	for i, variation := range r.Variations {
 		values, shown := v.row(fmt.Sprintf(`[data-variation="%d"]`, variation.ID))
 		value := must.Get(strconv.ParseFloat(variation.Value.String(), 64))(v)
@@ -188,9 +185,7 @@ func (v *viewer) programmeIsTheAPIs() {
 	for i := range p.Items {
 		if item := &p.Items[i]; item.Expected != nil {
 			values, _ := v.row(fmt.Sprintf(`.programme tbody tr:nth-child(%d)`, i+1))
-			if len(values) != 1 || !same(values[0], item.Expected.ValuePerMonth.Value) {
-				v.Errorf("%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
-			}
+			check.That(v, len(values) == 1 && same(values[0], item.Expected.ValuePerMonth.Value), "%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
 		}
 	}
 	outcome := `[aria-label="Outcome of Trust badges, Badges"]`
@@ -277,9 +272,7 @@ func (v *viewer) requestsCanBeTaken() {
 		return false
 	}
 	v.shows("Saved as campaigns-12-results.csv")
-	if !asked() {
-		v.Error("the page never asked for text/csv")
-	}
+	check.That(v, asked(), "the page never asked for text/csv")
 }
 
 // refreshesInPlace checks that a refresh keeps the elements and the focus, changes only numbers, and sends 304 for
@@ -294,9 +287,7 @@ func (v *viewer) refreshesInPlace() {
 	event := fmt.Sprintf(`{"eventId":"late","time":%d,"websiteId":1,"visitor":"late","event":"view","campaignId":12,"variationId":1}`, time.Now().UnixMilli())
 	v.imports(event)
 	v.until(fmt.Sprintf(`%s.value === String(%s + 1)`, visitors, was))
-	if !evaluated[bool](v, visitors+`.known === true && document.activeElement.name === "goal"`) {
-		v.Error("the refresh replaced the table, or moved the focus")
-	}
+	check.That(v, evaluated[bool](v, visitors+`.known === true && document.activeElement.name === "goal"`), "the refresh replaced the table, or moved the focus")
 	for _, request := range v.requests() {
 		if _, conditional := request.Headers["If-None-Match"]; conditional && strings.HasSuffix(request.URL, "/v1/campaigns/12/results") {
 			return
@@ -323,9 +314,7 @@ func (v *viewer) stopsAndStarts() {
 	v.click(".top .sign-out")
 	v.signIn(v.newToken("read"))
 	v.until(allThere)
-	if evaluated[bool](v, `document.querySelector("#switch") !== null`) {
-		v.Error("a token that may only read is offered to stop a campaign")
-	}
+	check.That(v, !evaluated[bool](v, `document.querySelector("#switch") !== null`), "a token that may only read is offered to stop a campaign")
 }
 
 // failures checks that a revoked token leads to the sign-in, and that the page keeps its data with a notice if the

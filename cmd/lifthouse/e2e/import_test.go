@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -22,9 +23,8 @@ func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
 		{"-", exitOK, "-: 30 rows accepted, 0 of 30 lines rejected"},
 	} {
 		code, out, complaints := other(t, strings.NewReader(string(events)), "import", test.path, store)
-		if code != test.code || !strings.Contains(out+complaints, test.want) {
-			t.Errorf("import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
-		}
+		check.That(t, code == test.code && strings.Contains(out+complaints, test.want),
+			"import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
 	}
 	p.interrupt()
 }

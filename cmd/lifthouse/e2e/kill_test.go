@@ -205,9 +205,7 @@ func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 	}
 	p := start(t, "serve", store)
 	for _, body := range o.waiting {
-		if !p.post(http.DefaultClient, writes, body) {
-			t.Fatal("a server that lives took no events")
-		}
+		must.That(t, p.post(http.DefaultClient, writes, body), "a server that lives took no events")
 	}
 	do("import", file)
 	do("facts", "--verify")
@@ -230,17 +228,15 @@ func TestAKilledImportIsRepeated(t *testing.T) {
 	for len(partsOf(t, dir, "events")) == 0 {
 	}
 	must.OK(t, importing.Process.Kill())
-	if err := importing.Wait(); err == nil {
-		t.Fatal("it was not killed")
-	}
+	err := importing.Wait()
+	must.That(t, err != nil, "it was not killed")
 	succeed(t, nil, "import", events, store)
 	p := start(t, "serve", store)
 	totals := p.results(strings.TrimSpace(out)).Totals
 	var campaign struct{ Views int64 }
 	p.get("/v1/campaigns/1", strings.TrimSpace(out), &campaign)
-	if campaign.Views != visitors || totals.Visitors != visitors || totals.Views != visitors {
-		t.Errorf("%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
-	}
+	check.That(t, campaign.Views == visitors && totals.Visitors == visitors && totals.Views == visitors,
+		"%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
 	p.interrupt()
 	succeed(t, nil, "check", "--deep", store)
 }

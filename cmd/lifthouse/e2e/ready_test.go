@@ -18,9 +18,8 @@ func TestReadySaysWhatTheServerSays(t *testing.T) {
 	defer server.Close()
 	for want, answer := range map[int]int32{exitOK: http.StatusOK, exitFailed: http.StatusServiceUnavailable} {
 		status.Store(answer)
-		if code, _, complaints := other(t, nil, "ready", "--url", server.URL); code != want {
-			t.Errorf("%d: exit %d\n%s", answer, code, complaints)
-		}
+		code, _, complaints := other(t, nil, "ready", "--url", server.URL)
+		check.That(t, code == want, "%d: exit %d\n%s", answer, code, complaints)
 	}
 	server.Close()
 	if code, _, _ := other(t, nil, "ready", "--url", server.URL); code != exitFailed {

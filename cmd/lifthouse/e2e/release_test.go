@@ -71,9 +71,7 @@ func buildSnapshot(t *testing.T) string {
 func onlyFile(t *testing.T, dir, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%s: %q, %v; want one file", pattern, found, err)
-	}
+	must.That(t, err == nil && len(found) == 1, "%s: %q, %v; want one file", pattern, found, err)
 	return found[0]
 }
 
@@ -192,9 +190,7 @@ func (r *scratchRoot) stat(name string) (mode os.FileMode, uid, gid uint32) {
 	r.t.Helper()
 	info := must.Get(os.Stat(filepath.Join(r.dir, name)))(r.t)
 	owner, is := info.Sys().(*syscall.Stat_t)
-	if !is {
-		r.t.Fatalf("%s has no owner", name)
-	}
+	must.That(r.t, is, "%s has no owner", name)
 	return info.Mode().Perm(), owner.Uid, owner.Gid
 }
 
@@ -209,9 +205,7 @@ func installPackage(t *testing.T, dist string) {
 	check.Contains(t, r.dpkg("--install", deb), "installed, but not started")
 	users := must.Get(os.ReadFile(filepath.Join(r.dir, "etc/passwd")))(t)
 	user := regexp.MustCompile(`(?m)^lifthouse:x:(\d+):(\d+):.*:/var/lib/lifthouse:/usr/sbin/nologin$`).FindSubmatch(users)
-	if user == nil {
-		t.Fatalf("the installation created no user:\n%s", users)
-	}
+	must.That(t, user != nil, "the installation created no user:\n%s", users)
 	uid, gid := parseID(t, user[1]), parseID(t, user[2])
 	if mode, owner, group := r.stat("var/lib/lifthouse"); mode != 0o750 || owner != uid || group != gid {
 		t.Errorf("state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
@@ -235,17 +229,15 @@ func installPackage(t *testing.T, dist string) {
 
 	changed := []byte("store: embedded:/var/lib/lifthouse\nlisten: 127.0.0.1:9999\n")
 	must.OK(t, os.WriteFile(filepath.Join(r.dir, config), changed, 0o600))
-	if out := r.dpkg("--install", deb); strings.Contains(out, "not started") {
-		t.Errorf("an upgrade says\n%s", out)
-	}
+	out := r.dpkg("--install", deb)
+	check.That(t, !strings.Contains(out, "not started"), "an upgrade says\n%s", out)
 	if text, err := os.ReadFile(filepath.Join(r.dir, config)); err != nil || !bytes.Equal(text, changed) {
 		t.Errorf("an upgrade changed the configuration: %v\n%s", err, text)
 	}
 	check.Contains(t, r.dpkg("--purge", "lifthouse"), "The data remain in /var/lib/lifthouse")
 	for name, want := range map[string]bool{"usr/bin/lifthouse": false, "usr/lib/lifthouse": false, config: false, "var/lib/lifthouse/metadata": true} {
-		if _, err := os.Lstat(filepath.Join(r.dir, name)); (err == nil) != want {
-			t.Errorf("after the removal, %s: %v", name, err)
-		}
+		_, err := os.Lstat(filepath.Join(r.dir, name))
+		check.That(t, (err == nil) == want, "after the removal, %s: %v", name, err)
 	}
 }
 

@@ -105,9 +105,7 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 			r.run("", "check", "--deep")
 		})
 	}
-	if killed == 0 {
-		t.Error("no command was killed in time")
-	}
+	check.That(t, killed != 0, "no command was killed in time")
 	t.Logf("%d were killed in the midst", killed)
 }
 
@@ -171,9 +169,8 @@ func (r *removals) agree(p *process, token string, most int64) (views [2]int64) 
 		}
 		p.get(fmt.Sprintf("/v1/campaigns/%d", i+1), token, &campaign)
 		p.get(fmt.Sprintf("/v1/campaigns/%d/results", i+1), token, &report)
-		if campaign.Views != report.Totals.Views || report.Totals.Visitors != report.Totals.Views || campaign.Views > most {
-			r.t.Errorf("campaign %d: %d views are counted, its report has %d of %d visitors", i+1, campaign.Views, report.Totals.Views, report.Totals.Visitors)
-		}
+		check.That(r.t, campaign.Views == report.Totals.Views && report.Totals.Visitors == report.Totals.Views && campaign.Views <= most,
+			"campaign %d: %d views are counted, its report has %d of %d visitors", i+1, campaign.Views, report.Totals.Views, report.Totals.Visitors)
 		views[i] = campaign.Views
 	}
 	return views

@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -41,9 +42,8 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 			reports := func(visitors int64) {
 				t.Helper()
 				var r result.Report
-				if err := json.Unmarshal([]byte(do("report", "campaign", "1", "--json")), &r); err != nil || r.Totals.Visitors != visitors {
-					t.Errorf("the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
-				}
+				err := json.Unmarshal([]byte(do("report", "campaign", "1", "--json")), &r)
+				check.That(t, err == nil && r.Totals.Visitors == visitors, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
 			}
 			do("apply", "-f", "../testdata/thirty.catalog.yaml")
 			for backup, visitors := range []int{10, 30} {
@@ -61,9 +61,8 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 			do("facts")
 			reports(c.visitors)
 			code, out, complaints := other(t, nil, "check", "--deep", store)
-			if lost := strings.Contains(out, "stored events of 20 visitors are lost"); lost != c.lost || (code == exitOK) == c.lost {
-				t.Errorf("check --deep: exit %d\n%s%s", code, out, complaints)
-			}
+			lost := strings.Contains(out, "stored events of 20 visitors are lost")
+			check.That(t, lost == c.lost && (code == exitOK) != c.lost, "check --deep: exit %d\n%s%s", code, out, complaints)
 			do("import", file(t, "events", exposedVisitors(0, 40)))
 			do("facts", "--verify")
 			reports(40)

@@ -412,9 +412,7 @@ func (w *brokenWorld) verify(want string) {
 	w.t.Helper()
 	w.t.Logf("%d kills, faults %v", w.kills, w.breaker.faults)
 	for _, fault := range []string{"500", "429", "503", "cut before", "cut after", "twice", "held back"} {
-		if w.breaker.faults[fault] == 0 {
-			w.t.Errorf("the proxy never did this: %s", fault)
-		}
+		check.That(w.t, w.breaker.faults[fault] != 0, "the proxy never did this: %s", fault)
 	}
 	declareDiscovered(w.t, w.store)
 	succeed(w.t, nil, "facts", "--verify", w.store)
@@ -491,9 +489,7 @@ func TestANewcomerFromAnEmptyFolder(t *testing.T) {
 				check.Contains(t, out, want, "report")
 			}
 			files := must.Get(os.ReadDir(filepath.Dir(strings.TrimPrefix(store, "--store=embedded:"))))(t)
-			if slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), ".yaml") }) {
-				t.Error("a YAML file was written")
-			}
+			check.That(t, !slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), ".yaml") }), "a YAML file was written")
 			server.interrupt()
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -22,9 +23,8 @@ func TestTooFewOpenFilesAreRefused(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 200 && exec "$0" apply -f ../testdata/thirty.catalog.yaml --store="$1"`, program.Path, "embedded:"+filepath.Join(t.TempDir(), "data"))
 	cmd.Env = program.Env
 	said, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "needs 4096 open files, and this process may have 200") || strings.Count(string(said), "\n") != 1 {
-		t.Errorf("%v: %s", err, said)
-	}
+	check.That(t, err != nil && strings.Contains(string(said), "needs 4096 open files, and this process may have 200") && strings.Count(string(said), "\n") == 1,
+		"%v: %s", err, said)
 }
 
 // TestWhatCannotBeReadIsNamed checks that the error names the file and the remedy.
@@ -38,9 +38,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	ended(t, exitOK, "import", "../testdata/thirty.ndjson", store)
 	definition := filepath.Join(address, "metadata", "lifthouse", "events.sql")
 	parts := partsOf(t, address, "events")
-	if len(parts) == 0 {
-		t.Fatal("no parts")
-	}
+	must.That(t, len(parts) != 0, "no parts")
 	for name, c := range map[string]struct {
 		path  string
 		spoil func(path string) error
@@ -64,9 +62,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 			}
 			must.OK(t, c.spoil(c.path))
 			code, out, said := other(t, nil, "report", "campaign", "1", "--json", store)
-			if code != exitFailed || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 || out != "" {
-				t.Errorf("exit %d, %s%s; want %q", code, out, said, c.want)
-			}
+			check.That(t, code == exitFailed && strings.Contains(said, c.want) && strings.Count(said, "\n") == 1 && out == "", "exit %d, %s%s; want %q", code, out, said, c.want)
 			must.OK(t, os.RemoveAll(c.path))
 			from := kept
 			if _, err := os.Stat(kept); err != nil {
@@ -86,9 +82,8 @@ func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 		cmd := lifthouse(t, "apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+t.TempDir())
 		cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB="+path)
 		said, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(said), path+" cannot be loaded (it is no library, or cut off") || !strings.Contains(string(said), "npm ci") || strings.Count(string(said), "\n") != 1 {
-			t.Errorf("%s: %v: %s", name, err, said)
-		}
+		check.That(t, err != nil && strings.Contains(string(said), path+" cannot be loaded (it is no library, or cut off") && strings.Contains(string(said), "npm ci") && strings.Count(string(said), "\n") == 1,
+			"%s: %v: %s", name, err, said)
 	}
 }
 
@@ -140,9 +135,8 @@ func TestServeWaitsForAnImport(t *testing.T) {
 	if err != nil || !answersAt.Match(said[:n]) {
 		t.Fatalf("it says %q, %v\n%s", said[:n], err, log.String())
 	}
-	if code, _, complaints := other(t, nil, "serve", "--listen=127.0.0.1:0", store); code != exitFailed || strings.Contains(complaints, "waiting") {
-		t.Errorf("a store that is served is waited for: exit %d, %s", code, complaints)
-	}
+	code, _, complaints := other(t, nil, "serve", "--listen=127.0.0.1:0", store)
+	check.That(t, code == exitFailed && !strings.Contains(complaints, "waiting"), "a store that is served is waited for: exit %d, %s", code, complaints)
 	_ = server.Process.Signal(os.Interrupt)
 	_ = server.Wait()
 }
@@ -170,9 +164,8 @@ func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 	go give("a server that stands still", filepath.Join(dir, remote.SocketName)+" does not answer", "report", "campaign", "1", store)
 	go give("an address", "no answer from "+silent.Addr().String(), "report", "campaign", "1", "--store=clickhouse://"+silent.Addr().String()+"/x?dial_timeout=60s")
 	for range 2 {
-		if r := <-results; r.code != exitFailed || !strings.Contains(r.said, r.want) || r.took > 12*time.Second {
-			t.Errorf("%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
-		}
+		r := <-results
+		check.That(t, r.code == exitFailed && strings.Contains(r.said, r.want) && r.took <= 12*time.Second, "%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
 	}
 	must.OK(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	p.interrupt()

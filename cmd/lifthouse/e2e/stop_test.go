@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -84,9 +85,8 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 			t.Helper()
 			_, write := pipe(t)
 			must.OK(t, write.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
-			if _, err := io.WriteString(write, moreThanAPipe); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Fatalf("the pipe is not full: %v", err)
-			}
+			_, err := io.WriteString(write, moreThanAPipe)
+			must.That(t, errors.Is(err, os.ErrDeadlineExceeded), "the pipe is not full: %v", err)
 			file := filepath.Join(dir, "second.yaml")
 			must.OK(t, os.WriteFile(file, []byte("accounts: [{id: 2, name: Second}]"), 0o600))
 			begin(t, nil, write, "apply", "-f", file, store)
@@ -99,9 +99,8 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, dir, store := serving(t)
 			wait(t, dir, store)
-			if elapsed := p.interrupt(); elapsed > 2*time.Second {
-				t.Errorf("it took %v to end", elapsed)
-			}
+			elapsed := p.interrupt()
+			check.That(t, elapsed <= 2*time.Second, "it took %v to end", elapsed)
 		})
 	}
 }
@@ -120,9 +119,7 @@ func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
 	_ = client.Wait()
 	until := time.Now().Add(2 * time.Second)
 	for holds(t, p.cmd.Process.Pid, its) {
-		if time.Now().After(until) {
-			t.Fatal("the server still reads the client's input")
-		}
+		must.That(t, !time.Now().After(until), "the server still reads the client's input")
 	}
 }
 
@@ -130,9 +127,7 @@ func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
 func holds(t *testing.T, pid int, file string) bool {
 	t.Helper()
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	if err != nil || len(links) == 0 {
-		t.Fatalf("open files of %d: %d, %v", pid, len(links), err)
-	}
+	must.That(t, err == nil && len(links) != 0, "open files of %d: %d, %v", pid, len(links), err)
 	for _, link := range links {
 		if target, err := os.Readlink(link); err == nil && target == file {
 			return true

@@ -33,9 +33,7 @@ func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
 		cmd.Stderr = &complaints
 		must.OK(t, cmd.Start())
 		first, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil || !strings.Contains(first, "campaign 1 variation 1") {
-			t.Errorf("the first line is %q, %v", first, err)
-		}
+		check.That(t, err == nil && strings.Contains(first, "campaign 1 variation 1"), "the first line is %q, %v", first, err)
 		_ = out.Close()
 		if err := cmd.Wait(); err != nil || complaints.Len() > 0 {
 			t.Errorf("%q: %v, %q; want success without messages", args, err, complaints.String())

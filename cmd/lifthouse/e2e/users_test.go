@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -26,16 +27,13 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 		"report campaign 1 --filter zScore=2", "forget --visitor v1 --yes", "retain --days 30 --yes", "facts --rebuild --verify", "check --deep",
 	} {
 		code, out, complaints := other(t, nil, append(strings.Fields(args), serving)...)
-		if code != exitOK || strings.Contains(out, "WRONG") || strings.Contains(out, "list the servers") {
-			t.Errorf("%s: exit %d\n%s%s", args, code, out, complaints)
-		}
+		check.That(t, code == exitOK && !strings.Contains(out, "WRONG") && !strings.Contains(out, "list the servers"), "%s: exit %d\n%s%s", args, code, out, complaints)
 	}
 	p := start(t, "serve", serving)
 	p.interrupt()
 	for _, forbidden := range []string{"DROP TABLE events", "CREATE TABLE other (x Int8) ENGINE = MergeTree ORDER BY x", "ALTER TABLE events ADD COLUMN x Int8"} {
-		if err := schematest.OpenConnection(t, server.UserAddress(schematest.Serving)).Exec(t.Context(), forbidden); err == nil || !strings.Contains(err.Error(), "privileges") {
-			t.Errorf("%s: %v", forbidden, err)
-		}
+		err := schematest.OpenConnection(t, server.UserAddress(schematest.Serving)).Exec(t.Context(), forbidden)
+		check.That(t, err != nil && strings.Contains(err.Error(), "privileges"), "%s: %v", forbidden, err)
 	}
 }
 
@@ -45,8 +43,6 @@ func TestLimitsAreLoweredToTheProfiles(t *testing.T) {
 	store := "--store=" + strings.Replace(server.DatabaseAddress(server.CreateDatabase(t)), "admin:", "narrow:", 1)
 	for _, args := range []string{"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson", "report campaign 1"} {
 		code, out, complaints := other(t, nil, append(strings.Fields(args), store)...)
-		if code != exitOK || !strings.Contains(complaints, "less memory than --query-memory") {
-			t.Errorf("%s: exit %d\n%s%s", args, code, out, complaints)
-		}
+		check.That(t, code == exitOK && strings.Contains(complaints, "less memory than --query-memory"), "%s: exit %d\n%s%s", args, code, out, complaints)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -79,9 +80,7 @@ func copyDemo(t *testing.T) string {
 		start(t, "demo", "--store=embedded:"+dir).interrupt()
 		demoStore.dir = dir
 	})
-	if demoStore.dir == "" {
-		t.Fatal("the demo was not created")
-	}
+	must.That(t, demoStore.dir != "", "the demo was not created")
 	dir := filepath.Join(t.TempDir(), "demo")
 	must.OK(t, os.CopyFS(dir, os.DirFS(demoStore.dir)))
 	return dir
@@ -122,9 +121,7 @@ func openTab(t *testing.T) *viewer {
 	t.Cleanup(func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		if len(v.problems) > 0 {
-			t.Errorf("the browser complains: %q", v.problems)
-		}
+		check.That(t, len(v.problems) == 0, "the browser complains: %q", v.problems)
 	})
 	limited, late := context.WithTimeout(tab, 5*time.Minute)
 	t.Cleanup(late)
@@ -267,9 +264,7 @@ func (v *viewer) openSignedIn(address, condition string) {
 func (v *viewer) rowIs(selector string, want ...float64) (shown []string) {
 	v.Helper()
 	values, shown := v.row(selector)
-	if len(values) < len(want) || !slices.EqualFunc(values[:len(want)], want, same) {
-		v.Errorf("%s shows %q, want %v", selector, values, want)
-	}
+	check.That(v, len(values) >= len(want) && slices.EqualFunc(values[:len(want)], want, same), "%s shows %q, want %v", selector, values, want)
 	return shown
 }
 
@@ -287,8 +282,6 @@ func (v *viewer) themed(theme string) {
 func (v *viewer) newToken(scope string) string {
 	v.Helper()
 	code, out, complaints := other(v.T, nil, "token", "create", "--scope", scope, v.store)
-	if code != exitOK {
-		v.Fatalf("exit %d, %s", code, complaints)
-	}
+	must.That(v, code == exitOK, "exit %d, %s", code, complaints)
 	return strings.TrimSpace(out)
 }

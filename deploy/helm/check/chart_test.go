@@ -40,9 +40,7 @@ const (
 func runHelm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	helm := os.Getenv("HELM")
-	if helm == "" {
-		t.Fatal("HELM is not set: run make helm-check")
-	}
+	must.That(t, helm != "", "HELM is not set: run make helm-check")
 	cmd := exec.CommandContext(t.Context(), helm, append(args, "--kube-version", kubernetes)...)
 	// helm reads no settings, plugins or repositories of the user.
 	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
@@ -106,16 +104,12 @@ func decode(t *testing.T, text string) manifests {
 			continue // only comments
 		}
 		resource := newResource(of)
-		if resource == nil {
-			t.Fatalf("the chart must not render the kind %s %s", of.APIVersion, of.Kind)
-		}
+		must.That(t, resource != nil, "the chart must not render the kind %s %s", of.APIVersion, of.Kind)
 		if err := strict.UnmarshalStrict([]byte(document), resource); err != nil {
 			t.Fatalf("%s: %v\n%s", of.Kind, err, document)
 		}
 		name := of.Kind + "/" + resource.GetName()
-		if m[name] != nil {
-			t.Errorf("%s is rendered twice", name)
-		}
+		check.That(t, m[name] == nil, "%s is rendered twice", name)
 		m[name] = resource
 	}
 	return m
@@ -158,9 +152,8 @@ func TestChart(t *testing.T) {
 			}
 			text := must.Get(runHelm(t, append([]string{"template", release, chart, "--namespace", "results"}, arguments(name)...)...))(t)
 			m := decode(t, text)
-			if got := slices.Sorted(maps.Keys(m)); !slices.Equal(got, want) {
-				t.Errorf("rendered %q, want %q", got, want)
-			}
+			got := slices.Sorted(maps.Keys(m))
+			check.That(t, slices.Equal(got, want), "rendered %q, want %q", got, want)
 			server := m.server(t)
 			m.checkReferences(t, server)
 			checkPod(t, &server.Spec, settings)
@@ -168,9 +161,8 @@ func TestChart(t *testing.T) {
 			for _, job := range ofKind[*batch.Job](m) {
 				checkPod(t, &job.Spec.Template.Spec, settings)
 				for _, service := range ofKind[*core.Service](m) {
-					if labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(job.Spec.Template.Labels)) {
-						t.Errorf("the service %s sends requests to the Job", service.Name)
-					}
+					check.That(t, !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(job.Spec.Template.Labels)),
+						"the service %s sends requests to the Job", service.Name)
 				}
 			}
 		})
@@ -188,9 +180,8 @@ func (m manifests) server(t *testing.T) *core.PodTemplateSpec {
 	for _, s := range ofKind[*apps.StatefulSet](m) {
 		checkSelector(t, "StatefulSet", s.Spec.Selector, s.Spec.Template.Labels)
 		check.Equal(t, *s.Spec.Replicas, 1, "replicas of an embedded store")
-		if governing, ok := m["Service/"+s.Spec.ServiceName].(*core.Service); !ok || governing.Spec.ClusterIP != core.ClusterIPNone {
-			t.Errorf("the service %s of the StatefulSet is not headless", s.Spec.ServiceName)
-		}
+		governing, ok := m["Service/"+s.Spec.ServiceName].(*core.Service)
+		check.That(t, ok && governing.Spec.ClusterIP == core.ClusterIPNone, "the service %s of the StatefulSet is not headless", s.Spec.ServiceName)
 		for _, claim := range s.Spec.VolumeClaimTemplates {
 			s.Spec.Template.Spec.Volumes = append(s.Spec.Template.Spec.Volumes, core.Volume{Name: claim.Name})
 		}
@@ -203,9 +194,7 @@ func (m manifests) server(t *testing.T) *core.PodTemplateSpec {
 func checkSelector(t *testing.T, of string, selector *meta.LabelSelector, has map[string]string) {
 	t.Helper()
 	parsed, err := meta.LabelSelectorAsSelector(selector)
-	if err != nil || parsed.Empty() || !parsed.Matches(labels.Set(has)) {
-		t.Errorf("%s: the selector %v does not match the labels %v: %v", of, parsed, has, err)
-	}
+	check.That(t, err == nil && !parsed.Empty() && parsed.Matches(labels.Set(has)), "%s: the selector %v does not match the labels %v: %v", of, parsed, has, err)
 }
 
 // checkReferences checks that resources refer to others that exist.
@@ -236,9 +225,8 @@ func (m manifests) checkReferences(t *testing.T, server *core.PodTemplateSpec) {
 	}
 	for _, s := range ofKind[*monitoring.ServiceMonitor](m) {
 		target, ok := m["Service/"+s.Name+"-metrics"].(*core.Service)
-		if !ok || target.Spec.Ports[0].Name != s.Spec.Endpoints[0].Port || target.Labels[s.Spec.JobLabel] != "lifthouse" {
-			t.Fatal("the ServiceMonitor has no service, or another job than the alerting rules expect")
-		}
+		must.That(t, ok && target.Spec.Ports[0].Name == s.Spec.Endpoints[0].Port && target.Labels[s.Spec.JobLabel] == "lifthouse",
+			"the ServiceMonitor has no service, or another job than the alerting rules expect")
 		checkSelector(t, "ServiceMonitor", &s.Spec.Selector, target.Labels)
 		if api, ok := m["Service/"+s.Name].(*core.Service); ok && labels.SelectorFromSet(s.Spec.Selector.MatchLabels).Matches(labels.Set(api.Labels)) {
 			t.Error("the ServiceMonitor matches the service of the API too")
@@ -247,9 +235,8 @@ func (m manifests) checkReferences(t *testing.T, server *core.PodTemplateSpec) {
 	for _, i := range ofKind[*networking.Ingress](m) {
 		for _, rule := range i.Spec.Rules {
 			for _, path := range rule.HTTP.Paths {
-				if m["Service/"+path.Backend.Service.Name] == nil || path.Backend.Service.Port.Name != "http" {
-					t.Errorf("the ingress names the service %v, which does not exist", path.Backend.Service)
-				}
+				check.That(t, m["Service/"+path.Backend.Service.Name] != nil && path.Backend.Service.Port.Name == "http",
+					"the ingress names the service %v, which does not exist", path.Backend.Service)
 			}
 		}
 	}
@@ -270,9 +257,8 @@ func checkPod(t *testing.T, pod *core.PodSpec, settings map[string]bool) {
 	if *pod.AutomountServiceAccountToken || *pod.EnableServiceLinks {
 		t.Error("the pod has a token or variables that it does not need")
 	}
-	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
-		t.Errorf("resources are incomplete: %v", c.Resources)
-	}
+	check.That(t, !c.Resources.Requests.Cpu().IsZero() && !c.Resources.Requests.Memory().IsZero() && !c.Resources.Limits.Memory().IsZero(),
+		"resources are incomplete: %v", c.Resources)
 	seen := map[string]bool{}
 	for _, env := range c.Env {
 		if seen[env.Name] {
@@ -292,9 +278,7 @@ func checkPod(t *testing.T, pod *core.PodSpec, settings map[string]bool) {
 	if seen["CLICKHOUSE_PASSWORD"] {
 		t.Error("the password is in the environment: want CLICKHOUSE_PASSWORD_FILE")
 	}
-	if !seen["LIFTHOUSE_STORE"] {
-		t.Error("the store is not set")
-	}
+	check.That(t, seen["LIFTHOUSE_STORE"], "the store is not set")
 	var mounted, volumes []string
 	for _, mount := range c.VolumeMounts {
 		mounted = append(mounted, mount.Name)
@@ -304,9 +288,7 @@ func checkPod(t *testing.T, pod *core.PodSpec, settings map[string]bool) {
 	}
 	slices.Sort(mounted)
 	slices.Sort(volumes)
-	if !slices.Equal(mounted, volumes) {
-		t.Errorf("mounted %q of the volumes %q", mounted, volumes)
-	}
+	check.That(t, slices.Equal(mounted, volumes), "mounted %q of the volumes %q", mounted, volumes)
 }
 
 func isMounted(c *core.Container, path string) bool {
@@ -333,14 +315,12 @@ func checkProbes(t *testing.T, pod *core.PodSpec) {
 		}
 	}
 	for probe, path := range map[*core.Probe]string{c.LivenessProbe: "/healthz", c.StartupProbe: "/healthz", c.ReadinessProbe: "/readyz"} {
-		if get := probe.HTTPGet; get.Path != path || get.Port.StrVal != c.Ports[0].Name || get.Scheme != scheme {
-			t.Errorf("probe %v, want %s over %s", get, path, scheme)
-		}
+		get := probe.HTTPGet
+		check.That(t, get.Path == path && get.Port.StrVal == c.Ports[0].Name && get.Scheme == scheme, "probe %v, want %s over %s", get, path, scheme)
 	}
 	const stop = 5 * time.Second // docs/operations.md
-	if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; grace <= drain+stop {
-		t.Errorf("the pod is killed after %v, but the program may take %v", grace, drain+stop)
-	}
+	grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second
+	check.That(t, grace > drain+stop, "the pod is killed after %v, but the program may take %v", grace, drain+stop)
 }
 
 // imageUser returns the user of the Dockerfile.
@@ -366,9 +346,7 @@ func knownSettings(t *testing.T) map[string]bool {
 			known["LIFTHOUSE_"+strings.ToUpper(strings.ReplaceAll(name[1], "-", "_"))] = true
 		}
 	}
-	if len(known) < 20 {
-		t.Fatalf("docs/operations.md has %d settings: %v", len(known), known)
-	}
+	must.That(t, len(known) >= 20, "docs/operations.md has %d settings: %v", len(known), known)
 	return known
 }
 
@@ -382,15 +360,11 @@ func TestChartSetsValues(t *testing.T) {
 		`image: "registry.example.com/lifthouse@sha256:0`,
 		`maxUnavailable: 25%`,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the manifests do not contain\n%s", want)
-		}
+		check.That(t, strings.Contains(text, want), "the manifests do not contain\n%s", want)
 	}
 	text = must.Get(runHelm(t, append([]string{"template", release, chart}, arguments("embedded")...)...))(t)
 	for _, want := range []string{`value: embedded:/data/store`, `image: "lifthouse:v1.0.0-embedded"`, `value: "2147483648"`, `storageClassName: "fast"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the manifests do not contain\n%s", want)
-		}
+		check.That(t, strings.Contains(text, want), "the manifests do not contain\n%s", want)
 	}
 }
 
@@ -411,9 +385,7 @@ func TestChartRejectsValues(t *testing.T) {
 	} {
 		_, err := runHelm(t, "template", release, chart, "--set", set)
 		var failed *exec.ExitError
-		if !errors.As(err, &failed) || !strings.Contains(err.Error(), message) {
-			t.Errorf("--set %s: %v, want an error with %q", set, err, message)
-		}
+		check.That(t, errors.As(err, &failed) && strings.Contains(err.Error(), message), "--set %s: %v, want an error with %q", set, err, message)
 	}
 }
 
@@ -430,9 +402,7 @@ func TestChartPrintsNotes(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if !strings.Contains(notes, "lifthouse token create --scope read") || strings.Contains(notes, "<no value>") {
-			t.Errorf("%s: notes:\n%s", name, notes)
-		}
+		check.That(t, strings.Contains(notes, "lifthouse token create --scope read") && !strings.Contains(notes, "<no value>"), "%s: notes:\n%s", name, notes)
 		t.Log(notes)
 	}
 }

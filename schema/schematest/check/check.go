@@ -20,6 +20,14 @@ func Equal[T comparable](tb TB, got, want T, about ...any) {
 	}
 }
 
+// That reports a text about what is not so, which may have arguments.
+func That(tb TB, is bool, about string, args ...any) {
+	tb.Helper()
+	if !is {
+		tb.Errorf(about, args...)
+	}
+}
+
 // Contains reports a text without a part.
 func Contains(tb TB, text, part string, about ...any) {
 	tb.Helper()

@@ -36,6 +36,14 @@ func Equal[T comparable](tb TB, got, want T, about ...any) {
 	}
 }
 
+// That ends the test with a text about what is not so, which may have arguments.
+func That(tb TB, is bool, about string, args ...any) {
+	tb.Helper()
+	if !is {
+		tb.Fatalf(about, args...)
+	}
+}
+
 // Get returns a function that returns v, or ends the test if err is not nil: must.Get(os.ReadFile(path))(t).
 func Get[T any](v T, err error) func(TB) T {
 	return func(tb TB) T {

@@ -96,9 +96,7 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		last := must.Get(e.ComputeReport(t.Context(), whole))(t)
 		for i, v := range last.Variations {
 			at := c.Points[r.CurveDays-1].Variations[i]
-			if got, want := fmt.Sprint(deref(at.Value)), fmt.Sprint(deref(v.Metrics.EstimateOf(p.Metric).Value)); got != want {
-				t.Errorf("the last point has %s, the report %s\n%+v", got, want, p)
-			}
+			check.Equal(t, fmt.Sprint(deref(at.Value)), fmt.Sprint(deref(v.Metrics.EstimateOf(p.Metric).Value)), "the last point\n%+v", p)
 			if v.Comparison != nil && at.Comparison != nil {
 				got := written(t, at.Comparison)
 				if want := written(t, result.CurveEffects{Difference: v.Comparison.Difference, Improvement: v.Comparison.Improvement}); got != want && len(last.Variations) > 0 && last.Totals.Visitors > 0 {

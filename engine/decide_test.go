@@ -269,9 +269,7 @@ func TestRecordedLooksStay(t *testing.T) {
 	recomputed := after.Looks[0].Variations[0].Recomputed
 	check.That(t, recomputed != nil && *recomputed.Improvement.Value < *before.Looks[0].Variations[0].Improvement.Value, "recomputed %s", inJSON(t, recomputed))
 	after.Looks[0].Variations[0].Recomputed = nil
-	if got, want := inJSON(t, after.Looks), inJSON(t, before.Looks); got != want {
-		t.Errorf("late events changed the looks:\n%s\n%s", got, want)
-	}
+	check.Equal(t, inJSON(t, after.Looks), inJSON(t, before.Looks), "late events changed the looks")
 }
 
 // TestRecordedHarmStays records that the primary metric is harmed at the end of a day between looks, and stores late
@@ -282,9 +280,7 @@ func TestRecordedHarmStays(t *testing.T) {
 		x.store(day, 100, 20)
 	}
 	x.refresh()
-	if n := x.recordAt(t, x.engine, x.first.AddDate(0, 0, 5).Add(time.Minute)); n != 1 {
-		t.Fatalf("%d rows, want the harm of one treatment", n)
-	}
+	must.Equal(t, x.recordAt(t, x.engine, x.first.AddDate(0, 0, 5).Add(time.Minute)), 1, "rows of the harm")
 	scorecard := func(r *query.Request) { r.Scorecard = true }
 	before := x.report(scorecard).Decision
 	must.That(t, before.Status == result.DecisionRollBack && before.Reasons[0].Code == "PRIMARY_HARMED", "decision %s", inJSON(t, before))

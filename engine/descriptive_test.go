@@ -65,9 +65,7 @@ func TestAutomatedVisitorsAreNamed(t *testing.T) {
 	if a := many.Checks.Automated; a == nil || !a.Warning || a.Visitors != 40 || a.Variations[1] != (result.AutomatedVariation{ID: 1, Visitors: 40}) || a.Variations[0].Visitors != 0 {
 		t.Errorf("many programs of a variation: %+v", a)
 	}
-	if n := len(many.Checks.Warnings); n != len(people.Checks.Warnings)+1 {
-		t.Errorf("warnings %+v", many.Checks.Warnings)
-	}
+	check.Equal(t, len(many.Checks.Warnings), len(people.Checks.Warnings)+1, "warnings %+v", many.Checks.Warnings)
 	both := programs(0, 40)
 	check.That(t, !both.Checks.Automated.Warning && inJSON(t, both.Totals) == inJSON(t, people.Totals) && inJSON(t, both.Variations) == inJSON(t, people.Variations),
 		"programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)

@@ -170,9 +170,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 		must.OK(t, x.writer.WriteEvents(t.Context(), late))
 		x.refresh()
 		after := x.report(nil)
-		if got, want := inJSON(t, after.Looks[:3]), inJSON(t, looks); got != want {
-			t.Errorf("large %v: %d later views of the other variation changed the looks:\n%s\n%s", large, len(late), got, want)
-		}
+		check.Equal(t, inJSON(t, after.Looks[:3]), inJSON(t, looks), "large %v: %d later views of the other variation changed the looks", large, len(late))
 		check.That(t, after.Checks.MultipleExposures.Visitors > before.Checks.MultipleExposures.Visitors, "no later view of the other variation is in today's figures")
 	}
 }

@@ -72,9 +72,7 @@ func TestSegmentsDescribe(t *testing.T) {
 	for device, word := range map[string]string{"mobile": "ahead", "desktop": "inconclusive"} {
 		filtered, slice := report(device), sliceOf(t, whole, device)
 		own := filtered.Variations[1].Comparison
-		if got, want := inJSON(t, slice.Variations[1].Comparison), inJSON(t, own); got != want {
-			t.Errorf("%s is %s in the breakdown, and %s as a filter", device, got, want)
-		}
+		check.Equal(t, inJSON(t, slice.Variations[1].Comparison), inJSON(t, own), "%s in the breakdown, and as a filter", device)
 		if own.VerdictInWords() != word || own.Conclusive != nil || own.ConclusiveVerdict() != stats.VerdictInconclusive {
 			t.Errorf("%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
 		}

@@ -213,9 +213,7 @@ func TestWeakStrata(t *testing.T) {
 	few := Stratum{Control: Rate{1000, 100}, Treatment: Rate{99, 99}}
 	with, _ := newStrata([]Stratum{few, good}, true)
 	alone, _ := newStrata([]Stratum{good}, true)
-	if a, b := with.z(0, onLift), alone.z(0, onLift); a != b {
-		t.Errorf("z = %v with a stratum of few visitors, %v without", a, b)
-	}
+	check.Equal(t, with.z(0, onLift), alone.z(0, onLift), "z with and without a stratum of few visitors")
 	constant := Stratum{Control: Mean{Visitors: 100, Mean: 0}, Treatment: Mean{Visitors: 100, Mean: 0}}
 	values := Stratum{Control: Mean{Visitors: 100, Mean: 1, Variance: 1}, Treatment: Mean{Visitors: 100, Mean: 2, Variance: 1}}
 	both, reason := newStrata([]Stratum{constant, values}, true)

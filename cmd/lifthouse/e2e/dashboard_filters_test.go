@@ -82,9 +82,7 @@ func (v *viewer) savesTheSame(address string, r *result.Report) {
 	cell := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
 	for i, variation := range r.Variations {
 		want := compared(r, i)
-		if got := cell(rows[i+1], "visitors"); got != strconv.FormatInt(variation.Visitors, 10) {
-			v.Errorf("%s has %s visitors in the CSV, the API has %d", variation.Name, got, variation.Visitors)
-		}
+		check.Equal(v, cell(rows[i+1], "visitors"), strconv.FormatInt(variation.Visitors, 10), "visitors of %s in the CSV", variation.Name)
 		if got := cell(rows[i+1], fmt.Sprintf("metrics.%s.value", *r.CompareMetric)); !same(got, want) {
 			v.Errorf("%s has a rate of %s in the CSV, the API has %v", variation.Name, got, want)
 		}

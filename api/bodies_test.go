@@ -66,13 +66,11 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 	wrong := s.received(http.StatusBadRequest, token, strings.Repeat("{}\n", 30_000), nil)
 	check.That(t, len(wrong.Errors) == 1000 && wrong.More == 29_000, "%d faults are listed, %d more", len(wrong.Errors), wrong.More)
 	cut := s.received(http.StatusBadRequest, token, "["+strings.Repeat(eventLine("cut", "")+",", 30_000), nil)
-	if _, err := json.Marshal(cut); err != nil || len(cut.Errors) != 1 {
-		t.Errorf("an array that does not end: %+v", cut)
-	}
+	_, err := json.Marshal(cut)
+	check.That(t, err == nil && len(cut.Errors) == 1, "an array that does not end: %+v", cut)
 	var stored uint64
-	if err := s.conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&stored); err != nil || stored != lines {
-		t.Errorf("%d stored, %v; want %d", stored, err, lines)
-	}
+	err = s.conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&stored)
+	check.That(t, err == nil && stored == lines, "%d stored, %v; want %d", stored, err, lines)
 }
 
 // TestTwelveBombsTakeLittleMemory sends bodies of a few hundred kilobytes that inflate to sixty megabytes. Few are

@@ -335,15 +335,13 @@ func TestMCPTools(t *testing.T) {
 		must.That(t, answer.Total == 5 && len(answer.Experiments) == 3, "%s", answer.text)
 		status := campaigns[0].(map[string]any)["status"].(map[string]any)
 		decision := status["decision"].(map[string]any)
-		if e := answer.Experiments[0]; e.CampaignID != 12 || e.Name != "Banner" || !e.Active || string(e.Decision.Status) != decision["status"] || float64(e.Visitors) != status["visitors"] || !strings.HasPrefix(e.Sentence, "Banner: "+decision["text"].(string)) {
-			t.Errorf("%+v, want %v", e, status)
-		}
+		e := answer.Experiments[0]
+		check.That(t, e.CampaignID == 12 && e.Name == "Banner" && e.Active && string(e.Decision.Status) == decision["status"] && float64(e.Visitors) == status["visitors"] && strings.HasPrefix(e.Sentence, "Banner: "+decision["text"].(string)), "%+v, want %v", e, status)
 		if answer := call(t, session, "list_experiments", `{"active":true,"offset":0}`); answer.Total != 1 {
 			t.Errorf("active ones: %s", answer.text)
 		}
-		if e := call(t, session, "list_experiments", `{"offset":3}`).Experiments[0]; e.WidgetID != 7 || e.ExperimentID != 2 {
-			t.Errorf("after the campaigns: %+v", e)
-		}
+		e = call(t, session, "list_experiments", `{"offset":3}`).Experiments[0]
+		check.That(t, e.WidgetID == 7 && e.ExperimentID == 2, "after the campaigns: %+v", e)
 	})
 	t.Run("explain_visitor", func(t *testing.T) {
 		for visitor, want := range map[string]string{

@@ -19,13 +19,11 @@ func TestDescribingReportsAnalyzeNoLooks(t *testing.T) {
 	x.report(func(r *query.Request) {
 		r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
 	})
-	if n, _, _ := x.engine.cache.Usage(); n != 0 {
-		t.Errorf("%d results of looks after a report with a filter", n)
-	}
+	n, _, _ := x.engine.cache.Usage()
+	check.That(t, n == 0, "%d results of looks after a report with a filter", n)
 	x.report(nil)
-	if n, _, _ := x.engine.cache.Usage(); n == 0 {
-		t.Errorf("%d results of looks after a report of the declared question", n)
-	}
+	n, _, _ = x.engine.cache.Usage()
+	check.That(t, n != 0, "%d results of looks after a report of the declared question", n)
 }
 
 // TestAutomatedVisitorsAreNamed checks that programs on a variation do not change the report of the people, that the
@@ -58,13 +56,11 @@ func TestAutomatedVisitorsAreNamed(t *testing.T) {
 		return x.report(nil)
 	}
 	few := programs(1, 5)
-	if a := few.Checks.Automated; a == nil || a.Visitors != 5 || a.Warning || a.PValue != nil || a.Reason != stats.ReasonTooFewVisitors {
-		t.Errorf("few programs: %+v", a)
-	}
+	a := few.Checks.Automated
+	check.That(t, a != nil && a.Visitors == 5 && !a.Warning && a.PValue == nil && a.Reason == stats.ReasonTooFewVisitors, "few programs: %+v", a)
 	many := programs(1, 35)
-	if a := many.Checks.Automated; a == nil || !a.Warning || a.Visitors != 40 || a.Variations[1] != (result.AutomatedVariation{ID: 1, Visitors: 40}) || a.Variations[0].Visitors != 0 {
-		t.Errorf("many programs of a variation: %+v", a)
-	}
+	a = many.Checks.Automated
+	check.That(t, a != nil && a.Warning && a.Visitors == 40 && a.Variations[1] == (result.AutomatedVariation{ID: 1, Visitors: 40}) && a.Variations[0].Visitors == 0, "many programs of a variation: %+v", a)
 	check.Equal(t, len(many.Checks.Warnings), len(people.Checks.Warnings)+1, "warnings %+v", many.Checks.Warnings)
 	both := programs(0, 40)
 	check.That(t, !both.Checks.Automated.Warning && inJSON(t, both.Totals) == inJSON(t, people.Totals) && inJSON(t, both.Variations) == inJSON(t, people.Variations),

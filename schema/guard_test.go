@@ -245,16 +245,13 @@ func TestTLS(t *testing.T) {
 	address := "https://admin:secret@" + server.Listener.Addr().String() + "/default?dial_timeout=2s&"
 	conn := must.Get(reach(t, address+"ca="+certFile+"&cert="+certFile+"&key="+keyFile))(t)
 	must.OK(t, conn.Exec(t.Context(), "SELECT 1"))
-	if _, err := reach(t, address+"ca="+certFile); !schema.IsUnreachable(err) {
-		t.Errorf("without a client certificate: %v", err)
-	}
-	if _, err := reach(t, address); err == nil || !strings.Contains(err.Error(), "check ca=") {
-		t.Errorf("without the certificate authority: %v", err)
-	}
+	_, err := reach(t, address+"ca="+certFile)
+	check.That(t, schema.IsUnreachable(err), "without a client certificate: %v", err)
+	_, err = reach(t, address)
+	check.That(t, err != nil && strings.Contains(err.Error(), "check ca="), "without the certificate authority: %v", err)
 	native := strings.Replace(address, "https", "clickhouses", 1) // the HTTP server has the certificate, and closes the connection
-	if _, err := reach(t, native); err == nil || !strings.Contains(err.Error(), "check ca=") {
-		t.Errorf("the native protocol without the certificate authority: %v", err)
-	}
+	_, err = reach(t, native)
+	check.That(t, err != nil && strings.Contains(err.Error(), "check ca="), "the native protocol without the certificate authority: %v", err)
 }
 
 // unclosing is a connection whose Close does not return before until is closed.

@@ -126,15 +126,12 @@ func TestDifferenceOfLiftsIsNewcombes(t *testing.T) {
 	}
 	open, known := estimate(1, 10), estimate(3, 10)
 	open.Interval, open.Reason = &Interval{open.Interval[0], nil}, ReasonBaselineNotDistinguishable
-	if d := DifferenceOfLifts(open, known); d.Interval[0] == nil || d.Interval[1] != nil || d.Reason != open.Reason {
-		t.Errorf("an open end: %+v", d)
-	}
-	if d := DifferenceOfLifts(known, open); d.Interval[0] != nil || d.Interval[1] == nil || d.Reason != open.Reason {
-		t.Errorf("an open end of the other: %+v", d)
-	}
-	if d := DifferenceOfLifts(known, Effect{Reason: ReasonBaselineZero}); d.Value != nil || d.Interval != nil || d.Reason != ReasonBaselineZero {
-		t.Errorf("no lift: %+v", d)
-	}
+	d := DifferenceOfLifts(open, known)
+	check.That(t, d.Interval[0] != nil && d.Interval[1] == nil && d.Reason == open.Reason, "an open end: %+v", d)
+	d = DifferenceOfLifts(known, open)
+	check.That(t, d.Interval[0] == nil && d.Interval[1] != nil && d.Reason == open.Reason, "an open end of the other: %+v", d)
+	d = DifferenceOfLifts(known, Effect{Reason: ReasonBaselineZero})
+	check.That(t, d.Value == nil && d.Interval == nil && d.Reason == ReasonBaselineZero, "no lift: %+v", d)
 }
 
 // spreadOfPlan is the spread of reports: half of the minimum effect of 20 %.

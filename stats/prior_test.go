@@ -152,12 +152,10 @@ func TestMirroredBaselines(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.1}}
 	up := mustSound(t, mean(4000, 2, 100), []Sample{mean(4100, 2.3, 120)}, o)[0]
 	down := mustSound(t, mean(4000, -2, 100), []Sample{mean(4100, -2.3, 120)}, o)[0]
-	if a, b := *up.Bayesian.ChanceToBeatControl, *down.Bayesian.ChanceToBeatControl; math.Abs(a+b-1) > 1e-9 {
-		t.Errorf("chances %v and %v", a, b)
-	}
-	if a, b := *up.Lift.Value, *down.Lift.Value; !near(a, -b, 1e-9) {
-		t.Errorf("lifts %v and %v", a, b)
-	}
+	a, b := *up.Bayesian.ChanceToBeatControl, *down.Bayesian.ChanceToBeatControl
+	check.That(t, math.Abs(a+b-1) <= 1e-9, "chances %v and %v", a, b)
+	a, b = *up.Lift.Value, *down.Lift.Value
+	check.That(t, near(a, -b, 1e-9), "lifts %v and %v", a, b)
 }
 
 // TestJointLifts compares the chances to be best and to beat control, and the posterior means, with weighted random

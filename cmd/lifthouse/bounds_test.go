@@ -56,13 +56,11 @@ func TestSettingsHaveBounds(t *testing.T) {
 		for _, value := range boundstest.ExtremeValues(s.Flag) {
 			must.OK(t, os.WriteFile(file, []byte(s.Name+": "+value+"\n"), 0o600))
 			code, complaints := runAlone(t, map[string]string{s.VariableName(): value}, "check")
-			if want := fmt.Sprintf("%s %q: must be ", s.VariableName(), value); code != exitUsage || !strings.Contains(complaints, want) {
-				t.Errorf("exit %d, %q; want %d and %q", code, complaints, exitUsage, want)
-			}
+			want := fmt.Sprintf("%s %q: must be ", s.VariableName(), value)
+			check.That(t, code == exitUsage && strings.Contains(complaints, want), "exit %d, %q; want %d and %q", code, complaints, exitUsage, want)
 			code, complaints = runAlone(t, map[string]string{config.FileVariable: file}, "token", "list")
-			if want := file + ": " + s.Name; code != exitUsage || !strings.Contains(complaints, want) || !strings.Contains(complaints, "must be ") {
-				t.Errorf("%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
-			}
+			want = file + ": " + s.Name
+			check.That(t, code == exitUsage && strings.Contains(complaints, want) && strings.Contains(complaints, "must be "), "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
 		}
 	}
 }

@@ -58,15 +58,13 @@ func TestMCPOverStandardStreams(t *testing.T) {
 			found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 1}})
 			must.That(t, err == nil && !found.IsError, "%+v, %v", found, err)
 			var answer struct{ Sentences []string }
-			if text := found.Content[0].(*mcp.TextContent).Text; json.Unmarshal([]byte(text), &answer) != nil || !slices.Contains(answer.Sentences, report.Decision.Text) {
-				t.Errorf("the answer is %s, want %s", text, report.Decision.Text)
-			}
+			text := found.Content[0].(*mcp.TextContent).Text
+			check.That(t, json.Unmarshal([]byte(text), &answer) == nil && slices.Contains(answer.Sentences, report.Decision.Text), "the answer is %s, want %s", text, report.Decision.Text)
 			explained, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "explain_visitor", Arguments: map[string]any{"visitor": "nobody"}})
 			check.That(t, err == nil && !explained.IsError, "%+v, %v", explained, err)
 			_ = session.Close()
-			if code, text := <-ended, complaints.text(); code != exitOK || text != "" {
-				t.Errorf("exit %d: %s", code, text)
-			}
+			code, text := <-ended, complaints.text()
+			check.That(t, code == exitOK && text == "", "exit %d: %s", code, text)
 		})
 	}
 	stop()

@@ -194,14 +194,12 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 		must.That(t, pause >= 5*time.Second && pause <= time.Hour+time.Minute, "pause %s after %d attempts", pause, attempts)
 		now, attempts = next.Add(time.Millisecond), attempts+1
 	}
-	if got := r.take(); len(got) != attempts || got[attempts-1].id != first || attempts < 8 || attempts > 12 {
-		t.Errorf("%d requests in an hour", len(got))
-	}
+	got := r.take()
+	check.That(t, len(got) == attempts && got[attempts-1].id == first && attempts >= 8 && attempts <= 12, "%d requests in an hour", len(got))
 	r.responds(nil)
 	h.deliver(now)
-	if got := r.take(); len(got) != 2 || got[0].id != first || got[1].id != second {
-		t.Errorf("after the hour: %+v", got)
-	}
+	got = r.take()
+	check.That(t, len(got) == 2 && got[0].id == first && got[1].id == second, "after the hour: %+v", got)
 	third := h.write(catalogue.EventDecisionChanged, "Third")
 	r.responds(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) })
 	for now = time.Now(); ; {
@@ -218,15 +216,12 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 	r.responds(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 	r.take()
 	h.deliver(now)
-	if got := r.take(); len(got) != 1 || got[0].id != fourth || h.counts[outbox.Failed] != 2 {
-		t.Errorf("410: %+v, %v", got, h.counts)
-	}
-	if out := h.must("webhook", "deliveries"); !strings.Contains(out, third) || strings.Count(out, "failed") != 2 || !strings.Contains(out, "no") {
-		t.Errorf("deliveries:\n%s", out)
-	}
-	if code, out, _ := h.run("check"); code != exitFailed || !strings.Contains(out, "did not receive 2 messages in the last 7 days") {
-		t.Errorf("check: exit %d\n%s", code, out)
-	}
+	got = r.take()
+	check.That(t, len(got) == 1 && got[0].id == fourth && h.counts[outbox.Failed] == 2, "410: %+v, %v", got, h.counts)
+	out := h.must("webhook", "deliveries")
+	check.That(t, strings.Contains(out, third) && strings.Count(out, "failed") == 2 && strings.Contains(out, "no"), "deliveries:\n%s", out)
+	code, out, _ := h.run("check")
+	check.That(t, code == exitFailed && strings.Contains(out, "did not receive 2 messages in the last 7 days"), "check: exit %d\n%s", code, out)
 }
 
 // TestMessagesOutliveADayWithoutAServer sends a message for the first time when it is older than a day.

@@ -110,11 +110,8 @@ func TestWinRate(t *testing.T) {
 			}
 		}
 	}
-	if got := fit.WinRate(func(lift float64) float64 { return below((lift - at) / width) }); math.Abs(got.Observed-wins) > 1e-3 || got.Expected >= got.Observed {
-		t.Errorf("%+v, want %v", got, wins)
-	}
-	if got := fit.WinRate(func(float64) float64 { return 1 }); !nearly(got.Observed, 1) ||
-		!nearly(got.Expected, better) {
-		t.Errorf("if all win: %+v, want %v", got, better)
-	}
+	got := fit.WinRate(func(lift float64) float64 { return below((lift - at) / width) })
+	check.That(t, math.Abs(got.Observed-wins) <= 1e-3 && got.Expected < got.Observed, "%+v, want %v", got, wins)
+	got = fit.WinRate(func(float64) float64 { return 1 })
+	check.That(t, nearly(got.Observed, 1) && nearly(got.Expected, better), "if all win: %+v, want %v", got, better)
 }

@@ -64,9 +64,8 @@ func TestCancelStream(t *testing.T) {
 	cancel()
 	for rows.Next() {
 	}
-	if err := rows.Err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("rows.Err() = %v", err)
-	}
+	err := rows.Err()
+	check.That(t, errors.Is(err, context.Canceled), "rows.Err() = %v", err)
 	if err := rows.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -249,22 +249,19 @@ func TestScrubHeals(t *testing.T) {
 	r := facts.NewRefresher(w.conn, true)
 	_, through := w.send(t, 300)
 	refresh(t, r, through)
-	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 || found.Visitors < 40 {
-		t.Errorf("%+v of correct facts", found)
-	}
+	found := scrub(t, r)
+	check.That(t, found.Wrong == 0 && len(found.Lost) == 0 && found.Visitors >= 40, "%+v of correct facts", found)
 	now := w.at
 	w.at = w.at.Add(-time.Hour)
 	w.send(t, 50) // accepted before what is folded
 	w.at = now
 	_, through = w.send(t, 1)
 	refresh(t, r, through)
-	if found := scrub(t, r); found.Wrong == 0 || len(found.Lost) != 0 {
-		t.Errorf("%+v of facts that lack events", found)
-	}
+	found = scrub(t, r)
+	check.That(t, found.Wrong != 0 && len(found.Lost) == 0, "%+v of facts that lack events", found)
 	w.check(t)
-	if found := scrub(t, r); found.Wrong != 0 {
-		t.Errorf("%+v after a scrub", found)
-	}
+	found = scrub(t, r)
+	check.That(t, found.Wrong == 0, "%+v after a scrub", found)
 }
 
 func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {

@@ -150,9 +150,8 @@ func TestLearnedPriorStays(t *testing.T) {
 		t.Helper()
 		for _, of := range priorCampaigns {
 			found, stored := inForce(e, c, of.id), c.Snapshot().AccountResources(1).Campaigns[of.id].LearnedPrior
-			if wanted := want[of.id]; !reflect.DeepEqual(found, wanted) {
-				t.Errorf("%s, campaign %d: the prior is %+v, want %+v", when, of.id, found, wanted)
-			}
+			wanted := want[of.id]
+			check.That(t, reflect.DeepEqual(found, wanted), "%s, campaign %d: the prior is %+v, want %+v", when, of.id, found, wanted)
 			if wanted := want[of.id]; kept && !reflect.DeepEqual(stored, wanted) || !kept && stored != nil {
 				t.Errorf("%s, campaign %d: the catalogue has the prior %+v, want %+v: %t", when, of.id, stored, wanted,
 					kept)

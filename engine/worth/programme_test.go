@@ -148,15 +148,12 @@ func TestWorthOfOtherMetrics(t *testing.T) {
 		}
 		return itemOf(pool(c), c)
 	}
-	if i := worthOf(query.GoalConversionRate, 6, true); i.Expected == nil || i.Expected.PerMonth != nil || i.Reason != ReasonTooFewDays {
-		t.Errorf("six days: %+v", i)
-	}
-	if i := worthOf(query.GoalsPerVisitor, 14, false); i.Expected.PerMonth == nil || i.Expected.ValuePerMonth != nil || i.ValueReason != ReasonNoValue {
-		t.Errorf("without value: %+v", i)
-	}
-	if i := worthOf(query.ValuePerVisitor, 14, true); !nearly(i.Expected.PerMonth.Value, i.Expected.ValuePerMonth.Value) {
-		t.Errorf("value: %+v", i)
-	}
+	i := worthOf(query.GoalConversionRate, 6, true)
+	check.That(t, i.Expected != nil && i.Expected.PerMonth == nil && i.Reason == ReasonTooFewDays, "six days: %+v", i)
+	i = worthOf(query.GoalsPerVisitor, 14, false)
+	check.That(t, i.Expected.PerMonth != nil && i.Expected.ValuePerMonth == nil && i.ValueReason == ReasonNoValue, "without value: %+v", i)
+	i = worthOf(query.ValuePerVisitor, 14, true)
+	check.That(t, nearly(i.Expected.PerMonth.Value, i.Expected.ValuePerMonth.Value), "value: %+v", i)
 }
 
 // TestLiftNeedsABaseline checks that there is no lift if nobody in control converts, or if that may be the true rate,
@@ -202,10 +199,8 @@ func TestAdviceAtTheMedianBaseline(t *testing.T) {
 		check.That(t, 0 < r.Expected && r.Expected < r.Observed && r.Observed < 1, "%+v", p)
 	}
 	high.State[0].Strata[0].Control, high.State[0].Strata[0].Variation = arm(4000, 0), arm(4000, 60)
-	if got := adviceOf(low, median, high); got.Reason != "" || got.RequiredVisitors == nil {
-		t.Errorf("without conversions in the last control: %+v", got)
-	}
-	if got := adviceOf(high); got.Reason != stats.ReasonBaselineZero || got.RequiredVisitors != nil {
-		t.Errorf("without any conversions in control: %+v", got)
-	}
+	got := adviceOf(low, median, high)
+	check.That(t, got.Reason == "" && got.RequiredVisitors != nil, "without conversions in the last control: %+v", got)
+	got = adviceOf(high)
+	check.That(t, got.Reason == stats.ReasonBaselineZero && got.RequiredVisitors == nil, "without any conversions in control: %+v", got)
 }

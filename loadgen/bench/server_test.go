@@ -79,11 +79,9 @@ func TestCampaigns(t *testing.T) {
 	o := bench.Defaults
 	o.URL, o.Token, o.Mix = s.URL, s.Read, bench.Mix{bench.List: 1}
 	o.Rate, o.Duration, o.WarmUp, o.Campaigns = 100, 200*time.Millisecond, 0, []int64{13}
-	if r, err := bench.Run(t.Context(), o); err != nil || r.Mix != "list=1" || len(r.Steps[0].Kinds) != 1 {
-		t.Errorf("%v: %+v", err, r)
-	}
+	r, err := bench.Run(t.Context(), o)
+	check.That(t, err == nil && r.Mix == "list=1" && len(r.Steps[0].Kinds) == 1, "%v: %+v", err, r)
 	o.Campaigns = []int64{99}
-	if _, err := bench.Run(t.Context(), o); err == nil {
-		t.Error("no error for an unknown campaign")
-	}
+	_, err = bench.Run(t.Context(), o)
+	check.That(t, err != nil, "no error for an unknown campaign")
 }

@@ -97,17 +97,14 @@ func TestEventsAreSentAgain(t *testing.T) {
 	}))
 	defer server.Close()
 	s := &System{URL: server.URL, HTTP: server.Client(), tokens: Tokens{Ingest: "lh_x"}}
-	if err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2); err != nil || requests != 2 {
-		t.Errorf("%d requests, error %v", requests, err)
-	}
+	err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2)
+	check.That(t, err == nil && requests == 2, "%d requests, error %v", requests, err)
 	s.tokens.Ingest = "lh_wrong"
-	if err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2); err == nil || !strings.Contains(err.Error(), "401") || requests != 3 {
-		t.Errorf("wrong token: %d requests, error %v", requests, err)
-	}
+	err = s.postLines(t.Context(), []byte("{}\n{}\n"), 2)
+	check.That(t, err != nil && strings.Contains(err.Error(), "401") && requests == 3, "wrong token: %d requests, error %v", requests, err)
 	s.tokens.Ingest = "lh_x"
-	if err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2); err == nil || !strings.Contains(err.Error(), "1 of 2 events were accepted") || !strings.Contains(err.Error(), "time: too old") {
-		t.Errorf("rejected line: error %v", err)
-	}
+	err = s.postLines(t.Context(), []byte("{}\n{}\n"), 2)
+	check.That(t, err != nil && strings.Contains(err.Error(), "1 of 2 events were accepted") && strings.Contains(err.Error(), "time: too old"), "rejected line: error %v", err)
 }
 
 func TestRun(t *testing.T) {

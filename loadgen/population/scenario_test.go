@@ -74,11 +74,9 @@ func TestCatalogueApplies(t *testing.T) {
 		must.OK(t, s.CatalogueFile().WriteYAML(&text))
 		file := must.Get(catalogue.ReadYAML(&text))(t)
 		c := must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
-		if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if changes, err := c.ApplyFile(t.Context(), s.CatalogueFile(), false); err != nil || len(changes) != 0 {
-			t.Errorf("%s: applying the catalogue again: changes %v, error %v", name, changes, err)
-		}
+		_, err := c.ApplyFile(t.Context(), file, false)
+		check.That(t, err == nil, "%s: %v", name, err)
+		changes, err := c.ApplyFile(t.Context(), s.CatalogueFile(), false)
+		check.That(t, err == nil && len(changes) == 0, "%s: applying the catalogue again: changes %v, error %v", name, changes, err)
 	}
 }

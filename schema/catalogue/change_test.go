@@ -89,25 +89,20 @@ func TestSwitchIsIdempotent(t *testing.T) {
 	}
 	first := change(true)
 	check.That(t, first.StartDate != nil && first.StartDate.Equal(first.UpdateDate) && first.EndDate == nil, "started: %+v; want startDate = updateDate, no endDate", first)
-	if again := change(true); !again.UpdateDate.Equal(first.UpdateDate) {
-		t.Errorf("started again: %+v, want nothing changed", again)
-	}
+	again := change(true)
+	check.That(t, again.UpdateDate.Equal(first.UpdateDate), "started again: %+v, want nothing changed", again)
 	stopped := change(false)
 	check.That(t, stopped.EndDate != nil && stopped.EndDate.Equal(stopped.UpdateDate), "stopped: %+v; want endDate = updateDate", stopped)
-	if again := change(false); !again.EndDate.Equal(*stopped.EndDate) || !again.UpdateDate.Equal(stopped.UpdateDate) {
-		t.Errorf("stopped again: %+v, want nothing changed", again)
-	}
+	again = change(false)
+	check.That(t, again.EndDate.Equal(*stopped.EndDate) && again.UpdateDate.Equal(stopped.UpdateDate), "stopped again: %+v, want nothing changed", again)
 	restarted := change(true)
 	check.That(t, restarted.StartDate.Equal(*first.StartDate) && restarted.EndDate == nil, "restarted: %+v; want the first start, no end", restarted)
 	for _, absent := range [][3]int64{{1, 0, 99}, {1, 2, 13}, {9, 0, 13}, {77, 0, 13}} {
-		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectCampaign, absent[2],
-			true); found || err != nil {
-			t.Errorf("switch of %v: %v, %v; want none", absent, found, err)
-		}
-		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectWidget, absent[2], true); found ||
-			err != nil {
-			t.Errorf("switch of widget %v: %v, %v; want none", absent, found, err)
-		}
+		_, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectCampaign, absent[2],
+			true)
+		check.That(t, !found && err == nil, "switch of %v: %v, %v; want none", absent, found, err)
+		_, found, err = c.Switch(t.Context(), absent[0], absent[1], schema.SubjectWidget, absent[2], true)
+		check.That(t, !found && err == nil, "switch of widget %v: %v, %v; want none", absent, found, err)
 	}
 }
 

@@ -94,14 +94,12 @@ func TestImportRejectsUnknownWebsites(t *testing.T) {
 
 func TestImportErrors(t *testing.T) {
 	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
-	if _, err := ingest.ImportFile(t.Context(), w, "absent.ndjson", ingest.Options{}); !os.IsNotExist(err) {
-		t.Errorf("Import of a missing file: %v", err)
-	}
+	_, err := ingest.ImportFile(t.Context(), w, "absent.ndjson", ingest.Options{})
+	check.That(t, os.IsNotExist(err), "Import of a missing file: %v", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ingest.ImportFile(ctx, w, write(t, "e.ndjson", twoEvents), ingest.Options{}); err == nil {
-		t.Error("a canceled context gives no error")
-	}
+	_, err = ingest.ImportFile(ctx, w, write(t, "e.ndjson", twoEvents), ingest.Options{})
+	check.That(t, err != nil, "a canceled context gives no error")
 }
 
 func TestFailedImportReportsProgress(t *testing.T) {

@@ -214,9 +214,8 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	}
 	move(t, inbox, ingest.Moved{Accepted: 3})
 	must.Get(ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()))(t)
-	if stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 3 || left != 0 {
-		t.Errorf("%d stored, %d left; want 3 and 0", stored, left)
-	}
+	stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
+	check.That(t, stored == 3 && left == 0, "%d stored, %d left; want 3 and 0", stored, left)
 }
 
 // TestInboxPages also checks that the first row of an identity is kept, because rows are moved in order.

@@ -83,9 +83,8 @@ func (v *viewer) savesTheSame(address string, r *result.Report) {
 	for i, variation := range r.Variations {
 		want := compared(r, i)
 		check.Equal(v, cell(rows[i+1], "visitors"), strconv.FormatInt(variation.Visitors, 10), "visitors of %s in the CSV", variation.Name)
-		if got := cell(rows[i+1], fmt.Sprintf("metrics.%s.value", *r.CompareMetric)); !same(got, want) {
-			v.Errorf("%s has a rate of %s in the CSV, the API has %v", variation.Name, got, want)
-		}
+		got := cell(rows[i+1], fmt.Sprintf("metrics.%s.value", *r.CompareMetric))
+		check.That(v, same(got, want), "%s has a rate of %s in the CSV, the API has %v", variation.Name, got, want)
 	}
 }
 

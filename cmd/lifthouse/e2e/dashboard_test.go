@@ -252,13 +252,11 @@ func (v *viewer) requestsCanBeTaken() {
 	v.unfolds("[aria-labelledby=request]")
 	v.click(`[aria-labelledby=request] details summary`)
 	curl := evaluated[string](v, `document.querySelector("#curl").innerText`)
-	if want := v.server.url + "/v1/campaigns/12/results'"; !strings.HasSuffix(curl, want) || strings.Contains(curl, "lh_") {
-		v.Errorf("the request is %s, want one of %s and no token", curl, want)
-	}
+	want := v.server.url + "/v1/campaigns/12/results'"
+	check.That(v, strings.HasSuffix(curl, want) && !strings.Contains(curl, "lh_"), "the request is %s, want one of %s and no token", curl, want)
 	visitors := evaluated[string](v, `document.querySelector("#curl-visitors").innerText`)
-	if want := v.server.url + "/v1/campaigns/12/visitors.parquet'"; !strings.HasSuffix(visitors, want) {
-		v.Errorf("the request for the visitors is %s, want one of %s", visitors, want)
-	}
+	want = v.server.url + "/v1/campaigns/12/visitors.parquet'"
+	check.That(v, strings.HasSuffix(visitors, want), "the request for the visitors is %s, want one of %s", visitors, want)
 
 	folder := v.TempDir()
 	must.Get(chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder}))(v)

@@ -115,16 +115,13 @@ func installSnapshot(t *testing.T, dist string) {
 	demo := exec.CommandContext(t.Context(), filepath.Join(home, ".local/bin/lifthouse"), "demo", "--listen", "127.0.0.1:0")
 	demo.Dir, demo.Env = t.TempDir(), []string{"PATH="}
 	p := startCommand(t, demo)
-	if status, text := get(t, p.url+"/readyz", ""); status != http.StatusOK {
-		t.Errorf("/readyz: %d %s", status, text)
-	}
+	status, text := get(t, p.url+"/readyz", "")
+	check.That(t, status == http.StatusOK, "/readyz: %d %s", status, text)
 	token := regexp.MustCompile(`lh_[\w-]+`).FindString(p.said.String())
-	if status, text := get(t, p.url+"/v1/campaigns/12/results", token); status != http.StatusOK || !strings.Contains(text, `"verdict":"better"`) {
-		t.Errorf("a report of the demo: %d %.300s", status, text)
-	}
-	if status, text := get(t, p.url+"/", ""); status != http.StatusOK || !strings.Contains(text, "<title>") {
-		t.Errorf("the page: %d %.300s", status, text)
-	}
+	status, text = get(t, p.url+"/v1/campaigns/12/results", token)
+	check.That(t, status == http.StatusOK && strings.Contains(text, `"verdict":"better"`), "a report of the demo: %d %.300s", status, text)
+	status, text = get(t, p.url+"/", "")
+	check.That(t, status == http.StatusOK && strings.Contains(text, "<title>"), "the page: %d %.300s", status, text)
 	p.interrupt()
 }
 
@@ -207,22 +204,19 @@ func installPackage(t *testing.T, dist string) {
 	user := regexp.MustCompile(`(?m)^lifthouse:x:(\d+):(\d+):.*:/var/lib/lifthouse:/usr/sbin/nologin$`).FindSubmatch(users)
 	must.That(t, user != nil, "the installation created no user:\n%s", users)
 	uid, gid := parseID(t, user[1]), parseID(t, user[2])
-	if mode, owner, group := r.stat("var/lib/lifthouse"); mode != 0o750 || owner != uid || group != gid {
-		t.Errorf("state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
-	}
+	mode, owner, group := r.stat("var/lib/lifthouse")
+	check.That(t, mode == 0o750 && owner == uid && group == gid, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
 	const config = "etc/lifthouse/lifthouse.yaml"
-	if mode, owner, group := r.stat(config); mode != 0o640 || owner != 0 || group != gid {
-		t.Errorf("%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
-	}
+	mode, owner, group = r.stat(config)
+	check.That(t, mode == 0o640 && owner == 0 && group == gid, "%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
 
 	serve := exec.CommandContext(t.Context(), filepath.Join(r.dir, "usr/bin/lifthouse"), "serve", "--listen", "127.0.0.1:0",
 		"--config", filepath.Join(r.dir, config), "--store", "embedded:"+filepath.Join(r.dir, "var/lib/lifthouse"))
 	serve.Dir, serve.Env = "/", []string{"PATH="}
 	serve.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
 	p := startCommand(t, serve)
-	if status, text := get(t, p.url+"/readyz", ""); status != http.StatusOK {
-		t.Errorf("/readyz: %d %s", status, text)
-	}
+	status, text := get(t, p.url+"/readyz", "")
+	check.That(t, status == http.StatusOK, "/readyz: %d %s", status, text)
 	p.interrupt()
 
 	verifyUnit(t, r)

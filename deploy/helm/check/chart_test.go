@@ -97,17 +97,15 @@ func decode(t *testing.T, text string) manifests {
 	m := manifests{}
 	for _, document := range regexp.MustCompile(`(?m)^---$`).Split(text, -1) {
 		var of meta.TypeMeta
-		if err := strict.Unmarshal([]byte(document), &of); err != nil {
-			t.Fatalf("%v\n%s", err, document)
-		}
+		err := strict.Unmarshal([]byte(document), &of)
+		must.That(t, err == nil, "%v\n%s", err, document)
 		if of.Kind == "" {
 			continue // only comments
 		}
 		resource := newResource(of)
 		must.That(t, resource != nil, "the chart must not render the kind %s %s", of.APIVersion, of.Kind)
-		if err := strict.UnmarshalStrict([]byte(document), resource); err != nil {
-			t.Fatalf("%s: %v\n%s", of.Kind, err, document)
-		}
+		err = strict.UnmarshalStrict([]byte(document), resource)
+		must.That(t, err == nil, "%s: %v\n%s", of.Kind, err, document)
 		name := of.Kind + "/" + resource.GetName()
 		check.That(t, m[name] == nil, "%s is rendered twice", name)
 		m[name] = resource

@@ -57,12 +57,9 @@ func FuzzReportRequests(f *testing.F) {
 		request.Header.Set("Accept", reportForms[int(form)%len(reportForms)])
 		response := httptest.NewRecorder()
 		s.api.ServeHTTP(response, request)
-		if response.Code >= 500 {
-			t.Errorf("%s?%s (%s): %d %s", request.URL.Path, query, request.Header.Get("Accept"), response.Code, response.Body)
-		}
-		if kind := response.Header().Get("Content-Type"); strings.Contains(kind, "json") && !json.Valid(response.Body.Bytes()) {
-			t.Errorf("%s?%s: no JSON: %.500s", request.URL.Path, query, response.Body)
-		}
+		check.That(t, response.Code < 500, "%s?%s (%s): %d %s", request.URL.Path, query, request.Header.Get("Accept"), response.Code, response.Body)
+		kind := response.Header().Get("Content-Type")
+		check.That(t, !strings.Contains(kind, "json") || json.Valid(response.Body.Bytes()), "%s?%s: no JSON: %.500s", request.URL.Path, query, response.Body)
 	})
 }
 

@@ -27,9 +27,9 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	}
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 	response, body, text := s.do("GET", "/v1/campaigns", s.token)
-	if after, _ := strconv.Atoi(response.Get("Retry-After")); response.status != http.StatusTooManyRequests || after < 50 || after > 100 || body["code"] != "rate_limited" {
-		t.Errorf("the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
-	}
+	after, _ := strconv.Atoi(response.Get("Retry-After"))
+	check.That(t, response.status == http.StatusTooManyRequests && after >= 50 && after <= 100 && body["code"] == "rate_limited",
+		"the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", other)
 	check.Equal(t, s.counted("lifthouse_rate_limited_total"), 1)
 }
@@ -49,9 +49,9 @@ func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 			check.Equal(t, response.status, http.StatusUnauthorized, "failure %d: %s", n, text)
 			continue
 		}
-		if after, _ := strconv.Atoi(response.Get("Retry-After")); response.status != http.StatusTooManyRequests || after < 1 || after > 12 || body["code"] != "rate_limited" {
-			t.Errorf("failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
-		}
+		after, _ := strconv.Atoi(response.Get("Retry-After"))
+		check.That(t, response.status == http.StatusTooManyRequests && after >= 1 && after <= 12 && body["code"] == "rate_limited",
+			"failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
 		s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 		s.wants(http.StatusUnauthorized, "GET", "/v1/campaigns", "")
 	}
@@ -78,9 +78,7 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/campaigns/14/results", bannerResults + "?dimension=device"} {
 		p, _ := s.send("GET", path, http.NoBody, s.withToken()...)
-		if p.status != http.StatusServiceUnavailable || p.Get("Retry-After") == "" {
-			t.Errorf("%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
-		}
+		check.That(t, p.status == http.StatusServiceUnavailable && p.Get("Retry-After") != "", "%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
 	}
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 	check.Equal(t, s.poll(bannerResults).text, good.text, "what is kept needs no turn")

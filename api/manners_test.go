@@ -87,12 +87,9 @@ func TestLargeAnswersAreCompressed(t *testing.T) {
 		reader, err := open(strings.NewReader(body))
 		must.OK(t, err, "%v", accepted)
 		text, err := io.ReadAll(reader)
-		if err != nil || response.Get("Content-Encoding") != accepted || len(body) > len(plain)/2 || len(text) < len(plain)-100 {
-			t.Errorf("%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
-		}
-		if !strings.Contains(strings.Join(response.Values("Vary"), ","), "Accept-Encoding") {
-			t.Errorf("%s: Vary %q", accepted, response.Values("Vary"))
-		}
+		check.That(t, err == nil && response.Get("Content-Encoding") == accepted && len(body) <= len(plain)/2 && len(text) >= len(plain)-100,
+			"%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
+		check.That(t, strings.Contains(strings.Join(response.Values("Vary"), ","), "Accept-Encoding"), "%s: Vary %q", accepted, response.Values("Vary"))
 	}
 	if response, body := s.send(http.MethodHead, path, http.NoBody, s.withToken("Accept-Encoding", "gzip")...); response.status != http.StatusOK || body != "" {
 		t.Errorf("HEAD: %d, %d bytes", response.status, len(body))

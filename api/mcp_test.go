@@ -110,6 +110,7 @@ func checkMCP(t *testing.T, s *server) {
 		report, _ := s.results(path)
 		answer := call(t, session, "get_result", which)
 		check.That(t, len(answer.text) <= 2048 && answer.Decision == report.Decision.Status && slices.Contains(answer.Sentences, report.Decision.Text) && strings.Contains(strings.ToLower(strings.Join(answer.Sentences, " ")), strings.ToLower(report.Conclusion.Text)) && answer.Next != "",
+
 			"campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
 		for _, reason := range report.Decision.Reasons {
 			check.That(t, slices.Contains(answer.Reasons, string(reason.Code)), "campaign %d: reasons %q, want %s", campaign, answer.Reasons, reason.Code)
@@ -141,6 +142,7 @@ func checkMCP(t *testing.T, s *server) {
 	answer := call(t, session, "break_down", `{"campaignId":"22","dimension":"visitorType","goal":null}`)
 	report, _ := s.results("/v1/campaigns/22/results?dimension=visitorType")
 	must.That(t, len(report.Breakdown) != 0 && answer.Omitted == 0 && strings.Contains(answer.Sentences[0], "only describes") && slices.Contains(answer.Sentences, report.Heterogeneity.Text),
+
 		"the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
 	for _, slice := range report.Breakdown {
 		checkQuotes(t, &answer, &slice.Slice, "visitorType "+slice.Value+": ", 0)
@@ -244,9 +246,8 @@ func TestMCPRefusals(t *testing.T) {
 			}
 			response := must.Get(http.DefaultClient.Do(request))(t)
 			defer func() { _ = response.Body.Close() }()
-			if response.StatusCode != test.want || test.want == 405 && response.Header.Get("Allow") != "POST, OPTIONS" {
-				t.Errorf("%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)
-			}
+			check.That(t, response.StatusCode == test.want && (test.want != 405 || response.Header.Get("Allow") == "POST, OPTIONS"),
+				"%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)
 		})
 	}
 	t.Run("hostile names", func(t *testing.T) { checkHostileNames(t, s) })
@@ -315,6 +316,7 @@ func TestMCPTools(t *testing.T) {
 				check.Contains(t, schema, `"type":["integer","string"]`, "campaignId and goal")
 			}
 			check.That(t, tool.Annotations.ReadOnlyHint && tool.Description != "" && strings.Contains(schema, `"additionalProperties":false`) && strings.Contains(schema, `"description"`),
+
 				"%s: %s", tool.Name, schema)
 		}
 		text := session.InitializeResult().Instructions
@@ -336,7 +338,8 @@ func TestMCPTools(t *testing.T) {
 		status := campaigns[0].(map[string]any)["status"].(map[string]any)
 		decision := status["decision"].(map[string]any)
 		e := answer.Experiments[0]
-		check.That(t, e.CampaignID == 12 && e.Name == "Banner" && e.Active && string(e.Decision.Status) == decision["status"] && float64(e.Visitors) == status["visitors"] && strings.HasPrefix(e.Sentence, "Banner: "+decision["text"].(string)), "%+v, want %v", e, status)
+		check.That(t, e.CampaignID == 12 && e.Name == "Banner" && e.Active && string(e.Decision.Status) == decision["status"] && float64(e.Visitors) == status["visitors"] && strings.HasPrefix(e.Sentence, "Banner: "+decision["text"].(string)),
+			"%+v, want %v", e, status)
 		if answer := call(t, session, "list_experiments", `{"active":true,"offset":0}`); answer.Total != 1 {
 			t.Errorf("active ones: %s", answer.text)
 		}

@@ -43,9 +43,7 @@ func TestMonitoringUsesExistingMetrics(t *testing.T) {
 			}
 			check.That(t, isMetric(name), "the metric %s does not exist; %s uses it", name, expression)
 			for _, label := range labelName.FindAllStringSubmatch(m[2], -1) {
-				if !isLabel(label[1]) {
-					t.Errorf("no metric has the label %s; %s uses it", label[1], expression)
-				}
+				check.That(t, isLabel(label[1]), "no metric has the label %s; %s uses it", label[1], expression)
 			}
 		}
 		for _, m := range byLabels.FindAllStringSubmatch(expression, -1) {

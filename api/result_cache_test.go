@@ -80,6 +80,7 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 		got := s.poll(bannerResults, "If-None-Match", tag)
 		waiting := fmt.Sprintf(`"stale":true,"waiting":{"events":2,"reason":%q}`, reason)
 		check.That(t, got.Totals.Visitors == 1 && strings.Contains(got.text, waiting) && strings.Contains(got.text, "2 accepted events are not in this report yet: "+message) && got.Get("ETag") == "" && got.Get("Cache-Control") == "no-store" && strings.HasPrefix(got.Get("Warning"), "110"),
+
 			"%d %v\n%s", got.status, got.Header, got.text)
 	}
 	says("folding", "the server is still folding them")
@@ -110,14 +111,11 @@ func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	check.That(t, other.Get("ETag") != first.Get("ETag") && other.text != first.text, "another question gets the same answer")
 	s.write(at(1, "b", 0, schema.KindView, 0))
 	second := s.poll(bannerResults, "If-None-Match", first.Get("ETag"))
-	if second.status != http.StatusOK || second.Totals.Visitors != 2 || second.Get("ETag") == first.Get("ETag") {
-		t.Errorf("after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
-	}
+	check.That(t, second.status == http.StatusOK && second.Totals.Visitors == 2 && second.Get("ETag") != first.Get("ETag"),
+		"after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
 	s.apply(strings.Replace(twoAccounts, "name: Button", "name: Knob", 1))
 	third := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
-	if third.status != http.StatusOK || third.Get("ETag") == second.Get("ETag") {
-		t.Errorf("after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
-	}
+	check.That(t, third.status == http.StatusOK && third.Get("ETag") != second.Get("ETag"), "after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
 	s.apply(twoAccounts)
 	fourth := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
 	check.That(t, fourth.status == http.StatusOK, "the definition of before came back: %d; want another version", fourth.status)
@@ -156,6 +154,7 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 		for _, have := range []string{tag, strings.TrimPrefix(tag, "W/"), `"x", ` + tag, "*"} {
 			response, body := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have)...)
 			check.That(t, response.status == http.StatusNotModified && body == "" && response.Get("ETag") == tag && response.Get("Cache-Control") != "" && response.Get("Vary") != "",
+
 				"%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
 			response, _ = s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
 			check.Equal(t, response.status, http.StatusNotModified, "%s, compressed, have %s", path, have)
@@ -263,6 +262,7 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 		t.Helper()
 		p := s.poll(path, "Cache-Control", "no-cache", "If-None-Match", good.Get("ETag"))
 		check.That(t, p.status == http.StatusOK && p.Stale && p.Totals.Visitors == 1 && p.GeneratedAt.Equal(good.GeneratedAt) && strings.HasPrefix(p.Get("Warning"), "110 ") && p.Get("ETag") == "" && p.Get("Cache-Control") == "no-store",
+
 			"%s: %d %v\n%s", when, p.status, p.Header, p.text)
 		other := s.poll("/v1/campaigns/14/results?dimension=device")
 		check.That(t, other.status >= 500 && strings.Contains(other.text, `"requestId"`), "%s, never asked before: %d %s", when, other.status, other.text)

@@ -71,9 +71,7 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 			return 0
 		}
 		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusPreconditionFailed {
-			t.Errorf("client %d: %d", client, response.StatusCode)
-		}
+		check.That(t, response.StatusCode == http.StatusOK || response.StatusCode == http.StatusPreconditionFailed, "client %d: %d", client, response.StatusCode)
 		return response.StatusCode
 	}
 	statuses := make([]int, clients)
@@ -102,8 +100,6 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	pending.Wait()
 	goals := s.catalogue.Snapshot().AccountResources(1).Goals
 	for client := range retries {
-		if goals[int64(client+1)].Name != fmt.Sprint("Of client ", client+1) {
-			t.Errorf("the goal of client %d is lost: %+v", client, goals[int64(client+1)])
-		}
+		check.That(t, goals[int64(client+1)].Name == fmt.Sprint("Of client ", client+1), "the goal of client %d is lost: %+v", client, goals[int64(client+1)])
 	}
 }

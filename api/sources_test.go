@@ -46,9 +46,7 @@ func TestTheListOfSources(t *testing.T) {
 		"growthbook1growthbook2 1 1 1 map[page:2 scroll:1]", "the source that sent")
 	check.That(t, got.LastRequest != nil, "the source that sent has no time of its last request")
 	check.Equal(t, list.Sources[1].Mapping, "own", "mapping of crm")
-	if list.Sources[2].LastRequest != nil {
-		t.Errorf("shopify sent nothing, last request %s", list.Sources[2].LastRequest)
-	}
+	check.That(t, list.Sources[2].LastRequest == nil, "shopify sent nothing, last request %s", list.Sources[2].LastRequest)
 	// One of three has no visitor, which is more than 30 %.
 	must.Equal(t, len(list.Warnings), 1, fmt.Sprint(list.Warnings))
 	check.Contains(t, list.Warnings[0].Message, "1 of 3 of growthbook have no visitor", "warning")

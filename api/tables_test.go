@@ -187,6 +187,7 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 	} {
 		response, text := s.as("image/svg+xml", path)
 		check.That(t, response.Get("Content-Security-Policy") == "sandbox" && response.Get("X-Content-Type-Options") == "nosniff" && strings.HasPrefix(response.Get("Content-Disposition"), "inline; filename=") && response.Get("Content-Type") == "image/svg+xml; charset=utf-8",
+
 			"%s: %v", path, response.Header)
 		decoder := xml.NewDecoder(strings.NewReader(text))
 		for {
@@ -195,9 +196,9 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 				break
 			}
 			must.OK(t, err, "%v", path)
-			if start, ok := token.(xml.StartElement); ok && !slices.Contains([]string{"svg", "title", "rect", "text", "g", "line", "path", "circle"}, start.Name.Local) {
-				t.Errorf("%s: has an element %s", path, start.Name.Local)
-			}
+			start, ok := token.(xml.StartElement)
+			check.That(t, !ok || slices.Contains([]string{"svg", "title", "rect", "text", "g", "line", "path", "circle"}, start.Name.Local),
+				"%s: has an element %s", path, start.Name.Local)
 		}
 		for _, part := range has {
 			check.Contains(t, text, part, "%v", path)

@@ -199,6 +199,7 @@ func TestLooksConclude(t *testing.T) {
 		check.That(t, got.End.Equal(end) && got.Number == week+1 && got.Visitors == 2*visitors, "look %d: %s", week+1, inJSON(t, got))
 		v := got.Variations[0]
 		check.That(t, *v.Z == *want.Z && *v.CriticalValue == *want.Critical && *v.PValue == *p && *v.Improvement.Interval[0] == *want.Lift.Interval[0] && v.Significant == want.Significant,
+
 			"look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]
 		check.Equal(t, x.decided(r), wantStatus, "after week %d: %s", week+1, r.Conclusion.Text)
@@ -315,9 +316,8 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
 	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	after, afterValue := x.report(nil), x.report(value)
-	if after.SignificanceLevel != 95 || after.Methodology != catalogue.Frequentist || x.decided(after) != x.decided(before) {
-		t.Errorf("level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
-	}
+	check.That(t, after.SignificanceLevel == 95 && after.Methodology == catalogue.Frequentist && x.decided(after) == x.decided(before),
+		"level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
 	check.That(t, beforeValue.Checks.Cap == nil && afterValue.Checks.Cap == nil, "cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
 	want := "the catalogue declares another methodology, significanceLevel, valueCap since the first view; results use what was declared before it"
 	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
@@ -363,9 +363,8 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	apply()
 	after := report()
 	for _, r := range []*result.Report{before, after} {
-		if len(r.Looks) != 2 || r.Looks[0].Tau != 0.25 || *r.CompareMetric != query.GoalConversionRate {
-			t.Errorf("%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
-		}
+		check.That(t, len(r.Looks) == 2 && r.Looks[0].Tau == 0.25 && *r.CompareMetric == query.GoalConversionRate,
+			"%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
 	}
 	want := "the catalogue declares another plannedDays, primaryMetric since the first view; results use what was declared before it"
 	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),

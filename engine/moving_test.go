@@ -163,9 +163,9 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 				}
 			}
 			want, _ := analyzeNext(design, &points, float64(i+1)/4, stats.Stratum{Control: rates[0], Treatment: rates[1], SmallerShare: 0.5})
-			if got := look.Variations[0]; look.Visitors != rates[0].Visitors+rates[1].Visitors || *got.Z != *want.Z {
-				t.Errorf("large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
-			}
+			got := look.Variations[0]
+			check.That(t, look.Visitors == rates[0].Visitors+rates[1].Visitors && *got.Z == *want.Z,
+				"large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
 		}
 		must.OK(t, x.writer.WriteEvents(t.Context(), late))
 		x.refresh()

@@ -176,8 +176,7 @@ func FuzzParseReport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		_, err := query.ParseReport(query.CampaignResults, text)
-		if invalid := new(query.InvalidError); err != nil && !errors.As(err, &invalid) {
-			t.Errorf("error %v", err)
-		}
+		invalid := new(query.InvalidError)
+		check.That(t, err == nil || errors.As(err, &invalid), "error %v", err)
 	})
 }

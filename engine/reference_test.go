@@ -454,9 +454,7 @@ func (in *referenceWorld) compareParts(t *testing.T, x *reportQuery, found *mome
 		}
 	}
 	for of, n := range visitors {
-		if n != 0 || goals[of] != 0 {
-			t.Errorf("%+v: %d visitors and %d goal events more than in the report\n%+v", of, n, goals[of], x.Plan)
-		}
+		check.That(t, n == 0 && goals[of] == 0, "%+v: %d visitors and %d goal events more than in the report\n%+v", of, n, goals[of], x.Plan)
 	}
 }
 

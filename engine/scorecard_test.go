@@ -232,13 +232,12 @@ func TestWorth(t *testing.T) {
 		"lower": {item.Expected.PerMonth.Interval[0], want.Lower * by}, "upper": {item.Expected.PerMonth.Interval[1], want.Upper * by},
 		"chance": {*item.Chance, want.Chance}, "typical effect": {r.Worth.Pool.TypicalEffect.Value, effects.NewFit(.2, [][]stats.PooledEffect{{effect}}).TypicalEffect().Mean},
 	} {
-		if math.Abs(pair[0]-pair[1]) > 1e-9*math.Abs(pair[1]) {
-			t.Errorf("%s is %v, want %v", what, pair[0], pair[1])
-		}
+		check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-9*math.Abs(pair[1]), "%s is %v, want %v", what, pair[0], pair[1])
 	}
 	check.That(t, item.Expected.PerMonth.Value < *item.Observed.PerMonth && item.Expected.ValuePerMonth == nil && item.ValueReason == worth.ReasonNoValue, "%s", inJSON(t, item))
 	text := item.InWords()
 	check.That(t, strings.HasPrefix(text, "Expected +") && strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") && strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any)."),
+
 		"%s %s", text, r.Worth.PoolText)
 	mobile := x.report(func(r *query.Request) {
 		r.Scorecard, r.Filters.Lists = true, []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}

@@ -73,9 +73,8 @@ func TestSegmentsDescribe(t *testing.T) {
 		filtered, slice := report(device), sliceOf(t, whole, device)
 		own := filtered.Variations[1].Comparison
 		check.Equal(t, inJSON(t, slice.Variations[1].Comparison), inJSON(t, own), "%s in the breakdown, and as a filter", device)
-		if own.VerdictInWords() != word || own.Conclusive != nil || own.ConclusiveVerdict() != stats.VerdictInconclusive {
-			t.Errorf("%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
-		}
+		check.That(t, own.VerdictInWords() == word && own.Conclusive == nil && own.ConclusiveVerdict() == stats.VerdictInconclusive,
+			"%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
 		for place, c := range map[string]*result.Conclusion{"breakdown": slice.Conclusion, "filter": filtered.Conclusion} {
 			check.Equal(t, x.concluded(c), "inconclusive NOT_DECLARED", "%s: %s is", place, device)
 		}

@@ -246,9 +246,7 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 		near(t, plan, "improvement", *c.Improvement.Value, difference/math.Abs(float(control.mean)), 1+size/math.Abs(float(control.mean)))
 	}
 	if c.Frequentist == nil || c.Frequentist.Statistic == nil {
-		if c.Frequentist != nil && c.Frequentist.Reason == "" && len(c.Reasons) == 0 {
-			t.Errorf("no statistic and no reason\n%+v", plan)
-		}
+		check.That(t, c.Frequentist == nil || c.Frequentist.Reason != "" || len(c.Reasons) != 0, "no statistic and no reason\n%+v", plan)
 		return
 	}
 	var statistic, p, rounding float64 // of a difference of two numbers of nearly the same size, in standard errors

@@ -23,9 +23,7 @@ func TestServersOfAServer(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	want.Answers, want.Events, want.Bytes = true, 3, got[0].Bytes
-	if got[0] != want || got[0].Bytes == 0 || got[0].String() != want.Machine {
-		t.Errorf("%+v, want %+v", got[0], want)
-	}
+	check.That(t, got[0] == want && got[0].Bytes != 0 && got[0].String() == want.Machine, "%+v, want %+v", got[0], want)
 }
 
 // TestServersOfACluster checks the servers of a cluster, one of which is killed. Their ports have the numbers of the
@@ -46,9 +44,8 @@ func TestServersOfACluster(t *testing.T) {
 			shard, replica := uint32(i/2+1), uint32(i%2+1)
 			is := s.Port%100 != silent
 			check.That(t, s.Shard == shard && s.Replica == replica && s.Port%100 == shard*10+replica && s.Answers == is && is == schema.IsVerified(s.Version), "%+v", s)
-			if rows := []uint64{2, 1}[i/2]; is && s.Events != rows {
-				t.Errorf("%s has %d events, want %d", &s, s.Events, rows)
-			}
+			rows := []uint64{2, 1}[i/2]
+			check.That(t, !is || s.Events == rows, "%s has %d events, want %d", &s, s.Events, rows)
 		}
 	}
 	check(0)

@@ -34,9 +34,7 @@ func equal(t *testing.T, got, want []float64, digit float64) {
 	t.Helper()
 	must.Equal(t, len(got), len(want), "%v for %v", got, want)
 	for i := range got {
-		if math.Abs(got[i]-want[i]) > 0.5*digit*(1+1e-6) {
-			t.Errorf("%d: %.6f, want %v (%v)", i+1, got[i], want[i], got)
-		}
+		check.That(t, math.Abs(got[i]-want[i]) <= 0.5*digit*(1+1e-6), "%d: %.6f, want %v (%v)", i+1, got[i], want[i], got)
 	}
 }
 
@@ -87,9 +85,7 @@ func TestBoundaryByAnotherIntegration(t *testing.T) {
 		for k, got := range simpsonCrossings(information, critical) {
 			errs[k] = math.Abs(got - (spent[k] - before))
 			before = spent[k]
-			if errs[k] > 1e-9 {
-				t.Errorf("I = %v: look %d spends %.3g more than planned", information, k+1, errs[k])
-			}
+			check.That(t, errs[k] <= 1e-9, "I = %v: look %d spends %.3g more than planned", information, k+1, errs[k])
 		}
 		t.Logf("I = %v: errors of the spending %.1e", information, errs)
 	}
@@ -152,9 +148,8 @@ func TestBoundaryOfLedger(t *testing.T) {
 	var b boundary
 	for k := range days {
 		next := b
-		if c, _ := next.addLook(days[k], spent[k]); c != want[k] {
-			t.Errorf("look %d: %v, want %v", k+1, c, want[k])
-		}
+		c, _ := next.addLook(days[k], spent[k])
+		check.That(t, c == want[k], "look %d: %v, want %v", k+1, c, want[k])
 		b.restoreLook(days[k], spent[k], want[k])
 		b.restoreLook(days[k], 1, want[k]) // not a new look
 	}
@@ -168,9 +163,7 @@ func TestCriticalValuesFall(t *testing.T) {
 	for a := 3e-9; a < .99; a *= 3 {
 		now := criticalValues(days, spendings(days, 28, a))
 		for k := range now {
-			if !(now[k] < last[k]) {
-				t.Errorf("level %g, look %d: %v, at a third of it %v", a, k+1, now[k], last[k])
-			}
+			check.That(t, now[k] < last[k], "level %g, look %d: %v, at a third of it %v", a, k+1, now[k], last[k])
 		}
 		last = now
 	}

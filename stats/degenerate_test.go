@@ -116,6 +116,7 @@ func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 	alone := Compare(control, []Sample{treatment}, o)[0]
 	beside := Compare(control, []Sample{Rate{}, treatment, nil}, o)[1]
 	check.That(t, *alone.Frequentist.AdjustedPValue == *beside.Frequentist.AdjustedPValue && beside.Frequentist.Correction == CorrectionNone && *alone.Difference.Interval[0] == *beside.Difference.Interval[0],
+
 		"alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
 	check.Equal(t, len(Compare(control, nil, o)), 0, "no treatments")
 }
@@ -136,20 +137,16 @@ func TestUnevenMeans(t *testing.T) {
 // TestOneVariationWithoutVariance checks that equal values of one variation do not yield an interval of width zero.
 func TestOneVariationWithoutVariance(t *testing.T) {
 	c := mustSound(t, mean(5000, 0.5, 9), []Sample{mean(5000, 0, 0)}, Options{SignificanceLevel: 95, NonNegative: true})[0]
-	if !slices.Contains(c.Reasons, ReasonZeroVariance) || !c.Significant ||
-		!(*c.Lift.Interval[0] < *c.Lift.Interval[1]-0.1) {
-		t.Errorf("%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
-	}
+	check.That(t, slices.Contains(c.Reasons, ReasonZeroVariance) && c.Significant && *c.Lift.Interval[0] < *c.Lift.Interval[1]-0.1,
+		"%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
 }
 
 func TestEstimates(t *testing.T) {
 	o := Options{SignificanceLevel: 95}
 	// Wilson (1927) by mpmath: the roots in p of (.15 - p)² = z² p (1-p)/100.
 	e := EstimateRate(Rate{Visitors: 100, Converted: 15}, o)
-	if !near(*e.Interval[0], 0.0930598528, 1e-6) || !near(*e.Interval[1], 0.2328355959, 1e-6) ||
-		!near(*e.StandardError, 0.0357071, 1e-5) {
-		t.Errorf("15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
-	}
+	check.That(t, near(*e.Interval[0], 0.0930598528, 1e-6) && near(*e.Interval[1], 0.2328355959, 1e-6) && near(*e.StandardError, 0.0357071, 1e-5),
+		"15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
 	// t quantile of 9 degrees of freedom: 2.262157.
 	e = EstimateMean(mean(10, 5, 40), o)
 	if !near(*e.Interval[0], 5-2*2.2621571628, 1e-9) || *e.StandardError != 2 {
@@ -185,16 +182,13 @@ func TestEstimateRatio(t *testing.T) {
 	r := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 6), Products: big.NewInt(900), Scale: 10}
 	e := EstimateRatio(r, Options{SignificanceLevel: 90})
 	want := math.Sqrt(50 * 4 / 3. / 16)
-	if *e.Value != 15 || !near(*e.StandardError, want, 1e-15) {
-		t.Errorf("EstimateRatio = %v ± %v, want 15 ± %v", *e.Value, *e.StandardError, want)
-	}
+	check.That(t, *e.Value == 15 && near(*e.StandardError, want, 1e-15), "EstimateRatio = %v ± %v, want 15 ± %v", *e.Value, *e.StandardError, want)
 	// With one goal per visitor the ratio is the mean.
 	ones := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 4), Products: big.NewInt(600), Scale: 10}
 	e = EstimateRatio(ones, Options{SignificanceLevel: 90})
 	m := EstimateMean(sums(600, 140000).Mean(4, 10), Options{SignificanceLevel: 90})
-	if *e.Value != *m.Value || !near(*e.StandardError, *m.StandardError, 1e-15) || *e.Interval[0] != *m.Interval[0] {
-		t.Errorf("a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
-	}
+	check.That(t, *e.Value == *m.Value && near(*e.StandardError, *m.StandardError, 1e-15) && *e.Interval[0] == *m.Interval[0],
+		"a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
 }
 
 func TestSumsMean(t *testing.T) {

@@ -76,9 +76,9 @@ func TestHeterogeneityIsTheIntegral(t *testing.T) {
 			return sum
 		}
 		want := density(spread) / density(0)
-		if got := MeasureHeterogeneity([][]PooledEffect{effects}, spread); !(math.Abs(*got.BayesFactor-want) <= 1e-9*want) || *got.PValue != math.Min(1, 1 / *got.BayesFactor) || got.Segments != len(effects) {
-			t.Errorf("%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
-		}
+		got := MeasureHeterogeneity([][]PooledEffect{effects}, spread)
+		check.That(t, math.Abs(*got.BayesFactor-want) <= 1e-9*want && *got.PValue == math.Min(1, 1 / *got.BayesFactor) && got.Segments == len(effects),
+			"%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
 		shifted := slices.Clone(effects)
 		for i := range shifted {
 			shifted[i].Value += .5
@@ -98,9 +98,7 @@ func TestHeterogeneityOfWeakData(t *testing.T) {
 		check.That(t, got.Reason == ReasonTooFewSegments && got.BayesFactor == nil && got.PValue == nil, "%v: %+v", effects, got)
 	}
 	far := MeasureHeterogeneity([][]PooledEffect{{{Value: -1e6, StandardError: 1e-9}, {Value: 1e6, StandardError: 1e-9}}}, .1)
-	if !isFinite(*far.BayesFactor) || !(*far.PValue > 0 && *far.PValue < 1e-300) {
-		t.Errorf("far apart: %v, p %v", *far.BayesFactor, *far.PValue)
-	}
+	check.That(t, isFinite(*far.BayesFactor) && *far.PValue > 0 && *far.PValue < 1e-300, "far apart: %v, p %v", *far.BayesFactor, *far.PValue)
 }
 
 // TestDifferenceOfLiftsIsNewcombes compares the interval from two Wilson intervals with that of Newcombe (1998),

@@ -59,18 +59,15 @@ func TestAnalyze(t *testing.T) {
 	}
 	idle := s.Analyze(.5, even(2000, 200, 300), true)
 	check.That(t, idle.Critical == nil && !idle.Significant && idle.Reason == ReasonNoNewVisitors && s.PValue(idle) == nil && idle.Difference.Value != nil && idle.Difference.Interval == nil,
+
 		"without new visitors: %+v", idle)
 	last := s.Analyze(1, even(8000, 800, 930), true)
 	p := s.PValue(last)
-	if !last.Significant || last.SignificantDirection() != 1 || *p >= .05 || *last.Lift.Interval[0] <= 0 ||
-		!last.Difference.Interval.Excludes(0) {
-		t.Errorf("look 3: %+v p = %v", last, *p)
-	}
+	check.That(t, last.Significant && last.SignificantDirection() == 1 && *p < .05 && *last.Lift.Interval[0] > 0 && last.Difference.Interval.Excludes(0),
+		"look 3: %+v p = %v", last, *p)
 	// The interval is that of a single test at the tail of the critical value.
 	want := newTable(Rate{8000, 800}, Rate{8000, 930}).differenceBounds(*last.Critical, true)
-	if *last.Difference.Interval[0] != want.lower || *last.Difference.Interval[1] != want.upper {
-		t.Errorf("%+v, want %+v", *last.Difference.Interval, want)
-	}
+	check.That(t, *last.Difference.Interval[0] == want.lower && *last.Difference.Interval[1] == want.upper, "%+v, want %+v", *last.Difference.Interval, want)
 }
 
 // TestAnalyzeOfLedger checks that a sequence of restored rows continues like the original.

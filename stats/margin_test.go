@@ -66,7 +66,6 @@ func TestHarmBound(t *testing.T) {
 	a := 2 * .1 * .05 / (2 * 4)
 	rho2 := (-2*math.Log(a) + math.Log(1-2*math.Log(a))) / 5000
 	k := math.Sqrt((8000*rho2 + 1) / (8000 * rho2) * math.Log((8000*rho2+1)/(a*a)))
-	if want := -1 + k*math.Sqrt(.05); math.Abs(*h.Upper-want) > 1e-9 {
-		t.Errorf("%v, want %v", *h.Upper, want)
-	}
+	want := -1 + k*math.Sqrt(.05)
+	check.That(t, math.Abs(*h.Upper-want) <= 1e-9, "%v, want %v", *h.Upper, want)
 }

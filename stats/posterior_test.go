@@ -64,9 +64,8 @@ func meanOfAnySplit(r *rand.Rand) Mean {
 func TestChancesToBeBestWithoutATest(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
 	compared := Compare(mean(100, 1, 0), []Sample{mean(100, 1.1, 1), mean(1, 5, 0), nil, mean(100, 0.5, 0)}, o)
-	if b := compared[0].Bayesian; math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) > 1e-9 {
-		t.Errorf("the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
-	}
+	b := compared[0].Bayesian
+	check.That(t, math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) <= 1e-9, "the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
 	for _, c := range append(compared[1:], Compare(mean(100, 1, 0), []Sample{mean(100, 2, 0)}, o)...) {
 		check.That(t, c.Bayesian.ChanceToBeBest == nil && c.Bayesian.Reason != "", "without a test: %+v", c.Bayesian)
 	}
@@ -78,9 +77,7 @@ func TestNoConversionInControl(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
 	compared := Compare(Rate{Visitors: 6000}, []Sample{Rate{Visitors: 6000, Converted: 200}}, o)
 	look := newLooked(0.05, 1, 1).Analyze(1, []Stratum{{Control: Rate{Visitors: 6000}, Treatment: Rate{Visitors: 6000, Converted: 200}}}, true)
-	if look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) != 1 {
-		t.Errorf("look %+v, comparison %+v", look, compared[0].Bayesian)
-	}
+	check.That(t, look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) == 1, "look %+v, comparison %+v", look, compared[0].Bayesian)
 	b := compared[0].Bayesian
 	check.That(t, b.ExpectedLoss == nil && b.Reason == ReasonBaselineZero, "loss %v without a reason: %+v", b.ExpectedLoss, b)
 }
@@ -90,7 +87,6 @@ func TestNoConversionInControl(t *testing.T) {
 func TestPriorAgainstData(t *testing.T) {
 	o := Options{SignificanceLevel: 80, Methodology: MethodologyBayesian, Prior: &Prior{Mean: 0.5, StandardDeviation: 0.1}}
 	c := mustSound(t, Rate{Visitors: 100_000, Converted: 100}, []Sample{Rate{Visitors: 100}}, o)[0]
-	if !c.Significant || *c.Difference.Value <= 0 || *c.Difference.Observed >= 0 || c.Verdict != VerdictInconclusive {
-		t.Errorf("%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
-	}
+	check.That(t, c.Significant && *c.Difference.Value > 0 && *c.Difference.Observed < 0 && c.Verdict == VerdictInconclusive,
+		"%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
 }

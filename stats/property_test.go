@@ -296,9 +296,7 @@ func TestIntervalsNest(t *testing.T) {
 			if j > 0 {
 				nests(t, last.Difference.Interval, c.Difference.Interval)
 				nests(t, last.Lift.Interval, c.Lift.Interval)
-				if c.Significant && !last.Significant {
-					t.Errorf("%v and %v are significant at %d and not below", a, b, level)
-				}
+				check.That(t, !c.Significant || last.Significant, "%v and %v are significant at %d and not below", a, b, level)
 			}
 			last = c
 		}
@@ -310,9 +308,7 @@ func TestIntervalsNest(t *testing.T) {
 func nests(t *testing.T, inner, outer *Interval) {
 	t.Helper()
 	if inner == nil || outer == nil {
-		if inner == nil && outer != nil {
-			t.Error("only the higher level has an interval")
-		}
+		check.That(t, inner != nil || outer == nil, "only the higher level has an interval")
 		return
 	}
 	lower, upper := ends(inner)
@@ -340,9 +336,7 @@ func TestIntervalsContainTheObserved(t *testing.T) {
 			}
 			lower, upper := ends(e.Interval)
 			slack := 1e-9 * math.Abs(*e.Value)
-			if *e.Value < lower-slack || *e.Value > upper+slack {
-				t.Errorf("%v and %v: %v is outside [%v, %v]", a, b, *e.Value, lower, upper)
-			}
+			check.That(t, *e.Value >= lower-slack && *e.Value <= upper+slack, "%v and %v: %v is outside [%v, %v]", a, b, *e.Value, lower, upper)
 		}
 	}
 }

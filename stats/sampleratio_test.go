@@ -41,9 +41,8 @@ func TestSampleRatioMismatchFormula(t *testing.T) {
 		a, b = a+1, b+1
 	}
 	formula := lg(3000) - lg(4000) + lg(1700) - lg(1200) - 500*math.Log(.4) + lg(2300) - lg(1800) - 500*math.Log(.6)
-	if math.Abs(math.Log(*found.PValue)+formula) > 1e-8 || math.Abs(urn-formula) > 1e-8 || found.Mismatch {
-		t.Errorf("p = %v, ln B = %v, by the urn %v", *found.PValue, formula, urn)
-	}
+	check.That(t, math.Abs(math.Log(*found.PValue)+formula) <= 1e-8 && math.Abs(urn-formula) <= 1e-8 && !found.Mismatch,
+		"p = %v, ln B = %v, by the urn %v", *found.PValue, formula, urn)
 }
 
 func TestSampleRatioMismatch(t *testing.T) {

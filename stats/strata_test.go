@@ -65,9 +65,7 @@ func TestZOfDifference(t *testing.T) {
 		v := (pt*(1-pt)/nt + pc*(1-pc)/nc) * (nt + nc) / (nt + nc - 1)
 		want := (tab.observedDifference() - delta) / math.Sqrt(v)
 		got := tab.zOfDifference(delta)
-		if v > 1e-9 && math.Abs(got-want) > 1e-5*math.Max(1, math.Abs(want)) {
-			t.Errorf("%+v at %v: %v, want %v", tab, delta, got, want)
-		}
+		check.That(t, v <= 1e-9 || math.Abs(got-want) <= 1e-5*math.Max(1, math.Abs(want)), "%+v at %v: %v, want %v", tab, delta, got, want)
 	}
 	if got := (table{xt: 5, nt: 10, xc: 5, nc: 10}).zOfDifference(-1); !math.IsInf(got, 1) {
 		t.Errorf("at -1: %v", got)
@@ -151,9 +149,7 @@ func TestStrataDuality(t *testing.T) {
 			if math.IsNaN(in.lower) {
 				continue
 			}
-			if math.Abs(s.z(e, on)) > 1e-6 || e < in.lower || e > in.upper {
-				t.Errorf("estimate %v of %+v: z = %v", e, in, s.z(e, on))
-			}
+			check.That(t, math.Abs(s.z(e, on)) <= 1e-6 && e >= in.lower && e <= in.upper, "estimate %v of %+v: z = %v", e, in, s.z(e, on))
 			if excludes := in.lower > 0 || in.upper < 0; excludes != significant && !(on == onLift && math.IsInf(in.upper, 1)) {
 				t.Errorf("%+v: %+v, z %v, critical %v", all, in, s.z(0, on), critical)
 			}
@@ -178,9 +174,7 @@ func TestStrataIgnoreChangesOverTime(t *testing.T) {
 	}
 	check.That(t, s.information == 900+2500 && math.Abs(s.visitors-10_000*3400./900) <= 1e-9, "I = %v of %v visitors", s.information, s.visitors)
 	together := newTable(Rate{14_000, 1150}, Rate{6000, 350})
-	if together.z() > -5 {
-		t.Errorf("without strata z = %v", together.z())
-	}
+	check.That(t, together.z() <= -5, "without strata z = %v", together.z())
 }
 
 func TestStrataScale(t *testing.T) {
@@ -218,9 +212,7 @@ func TestWeakStrata(t *testing.T) {
 	values := Stratum{Control: Mean{Visitors: 100, Mean: 1, Variance: 1}, Treatment: Mean{Visitors: 100, Mean: 2, Variance: 1}}
 	both, reason := newStrata([]Stratum{constant, values}, true)
 	single, _ := newStrata([]Stratum{values}, true)
-	if reason != "" || math.Abs(both.z(0, onLift)-single.z(0, onLift)/math.Sqrt2) > 1e-12 {
-		t.Errorf("a stratum without variance: z = %v (%s)", both.z(0, onLift), reason)
-	}
+	check.That(t, reason == "" && math.Abs(both.z(0, onLift)-single.z(0, onLift)/math.Sqrt2) <= 1e-12, "a stratum without variance: z = %v (%s)", both.z(0, onLift), reason)
 	for _, test := range []struct {
 		strata []Stratum
 		reason Reason

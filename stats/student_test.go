@@ -93,8 +93,6 @@ func TestStudentIsMonotone(t *testing.T) {
 	}
 	for _, x := range []float64{0.5, 2, 6} {
 		got, _ := newStudent(1e14).survival(x)
-		if !near(got, normalSurvival(x), 1e-11) {
-			t.Errorf("survival(%v) = %v, normal %v", x, got, normalSurvival(x))
-		}
+		check.That(t, near(got, normalSurvival(x), 1e-11), "survival(%v) = %v, normal %v", x, got, normalSurvival(x))
 	}
 }

@@ -176,9 +176,7 @@ func TestWelchVectors(t *testing.T) {
 				// The vector with g = 0.96 has the upper end in place of the lower one: an interval that excludes the
 				// observed lift. With g < 1 there are two ends.
 				w.check(t, "upper end", lifts.upper, *want.Lifts[0], tolerance)
-				if !(lifts.lower > 0 && lifts.lower < c.observedLift()) {
-					t.Errorf("lower end = %v, want one in (0, %v)", lifts.lower, c.observedLift())
-				}
+				check.That(t, lifts.lower > 0 && lifts.lower < c.observedLift(), "lower end = %v, want one in (0, %v)", lifts.lower, c.observedLift())
 			} else {
 				w.checkEnds(t, "lift interval", lifts, want.Lifts, welchIntervalTolerance)
 			}

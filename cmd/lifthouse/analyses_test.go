@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -62,9 +63,8 @@ func compareSums(t *testing.T, got []result.VariationResults, want reference, na
 	for i, name := range names {
 		for _, metric := range []string{"spend", "REVENUE"} {
 			worth, known := want.Metrics[metric].Arms[name]
-			if value, err := strconv.ParseFloat(got[i].Value.String(), 64); known && (err != nil || math.Abs(value-worth.Sum) > 1e-6) {
-				t.Errorf("%s, %s: %v, %v; want %v", metric, name, value, err, worth.Sum)
-			}
+			value, err := strconv.ParseFloat(got[i].Value.String(), 64)
+			check.That(t, !known || (err == nil && math.Abs(value-worth.Sum) <= 1e-6), "%s, %s: %v, %v; want %v", metric, name, value, err, worth.Sum)
 		}
 	}
 }

@@ -48,9 +48,8 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 	const want = 4.316085333069935e-06 // Python's math.erfc(z/sqrt(2)) of decision 1's z
 	p := *first.Variations[1].Comparison.Frequentist.PValue
 	check.That(t, math.Abs(p-want) <= 1e-9*want, "p = %v, want %v", p, want)
-	if last.Variations[1].Comparison.Bayesian == nil || last.Variations[1].Comparison.Frequentist != nil {
-		t.Errorf("comparison %+v, want the Bayesian blocks only", last.Variations[1].Comparison)
-	}
+	check.That(t, last.Variations[1].Comparison.Bayesian != nil && last.Variations[1].Comparison.Frequentist == nil,
+		"comparison %+v, want the Bayesian blocks only", last.Variations[1].Comparison)
 	refused := faults.List{
 		{Name: "variations[1].shares", Detail: `unknown field "shares"; did you mean share?`},
 		{Name: "variations[1].converted", Value: "12011", Detail: "must be at most n, which is 12010"},
@@ -67,9 +66,7 @@ func TestCompareTakesLongLinesAndSkipsLongerOnes(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	must.That(t, code == exitRejected && len(lines) == 3 && strings.HasPrefix(complaints, `lifthouse: line 2: line: "": must have at most 1048576 bytes`),
 		"exit %d, %d lines, %q", code, len(lines), complaints)
-	if strings.Replace(lines[0], `"line":1`, `"line":3`, 1) != lines[2] {
-		t.Errorf("the same question is answered\n%s\n%s", lines[0], lines[2])
-	}
+	check.That(t, strings.Replace(lines[0], `"line":1`, `"line":3`, 1) == lines[2], "the same question is answered\n%s\n%s", lines[0], lines[2])
 }
 
 func TestCompareFlagsAskAsLinesDo(t *testing.T) {

@@ -62,9 +62,8 @@ func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	}
 	parsed, err := schema.ParseAddress(address, func(string) string { return "" })
 	check.That(t, err == nil && parsed.Dir == "", "%s: store %+v, %v", name, parsed, err)
-	if cluster := slices.Contains(service.Profiles, "cluster"); cluster != (parsed.Cluster == "lift") || cluster && len(parsed.Options.Addr) != 4 {
-		t.Errorf("%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
-	}
+	cluster := slices.Contains(service.Profiles, "cluster")
+	check.That(t, cluster == (parsed.Cluster == "lift") && (!cluster || len(parsed.Options.Addr) == 4), "%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
 }
 
 // TestConfigurationsOfTheClusterAreXML checks that the configurations are valid XML and name the servers of the
@@ -87,9 +86,8 @@ func TestConfigurationsOfTheClusterAreXML(t *testing.T) {
 			case xml.EndElement:
 				inHost = false
 			case xml.CharData:
-				if _, err := project.GetService(string(element)); inHost && err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				_, err := project.GetService(string(element))
+				check.That(t, !inHost || err == nil, "%s: %v", name, err)
 			}
 		}
 	}
@@ -106,9 +104,7 @@ func TestDockerfile(t *testing.T) {
 		case len(words) == 0:
 		case words[0] == "FROM":
 			_, tag, _ := strings.Cut(words[1], ":")
-			if !stages[words[1]] && (tag == "" || !strings.ContainsAny(tag, "0123456789")) {
-				t.Errorf("%s is not pinned", words[1])
-			}
+			check.That(t, stages[words[1]] || (tag != "" && strings.ContainsAny(tag, "0123456789")), "%s is not pinned", words[1])
 			stages[words[3]] = true
 		case words[0] == "USER":
 			user = words[1] != "0" && words[1] != "root"

@@ -40,12 +40,8 @@ func TestDemoHasVisitorsOnEachDay(t *testing.T) {
 		for _, v := range point.Variations {
 			sum += v.Visitors
 		}
-		if sum == visitors && !point.Time.After(through) {
-			t.Errorf("no visitors on the day before %s", point.Time)
-		}
+		check.That(t, sum != visitors || point.Time.After(through), "no visitors on the day before %s", point.Time)
 		visitors = sum
 	}
-	if len(r.Series) < demo.Days || r.Series[len(r.Series)-1].Time.Before(through) {
-		t.Errorf("%d days, to %s", len(r.Series), r.Series[len(r.Series)-1].Time)
-	}
+	check.That(t, len(r.Series) >= demo.Days && !r.Series[len(r.Series)-1].Time.Before(through), "%d days, to %s", len(r.Series), r.Series[len(r.Series)-1].Time)
 }

@@ -124,9 +124,8 @@ func compareRates(t *testing.T, metric string, got []result.VariationResults, wa
 	rates := want.Metrics[metric]
 	for i, name := range names {
 		w := rates.Arms[name]
-		if got[i].Visitors != w.N || float64(got[i].ConvertedVisitors) != w.Sum {
-			t.Errorf("%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
-		}
+		check.That(t, got[i].Visitors == w.N && float64(got[i].ConvertedVisitors) == w.Sum,
+			"%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
 		if i == 0 {
 			continue
 		}
@@ -189,9 +188,8 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		check.That(t, c.Visitors == 2390 && c.Value.String() == test.value && c.ConvertedVisitors == test.converted && math.Abs(p-test.p) <= 5e-7,
 			"%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
 		check.Equal(t, r.Checks.MultipleExposures.Visitors, 1541, "multi-exposed visitors")
-		if o := r.Checks.Outliers; (o != nil) != (test.filter != "") || o != nil && o.Removed != 1 {
-			t.Errorf("outliers = %+v, want one removed", o)
-		}
+		o := r.Checks.Outliers
+		check.That(t, (o != nil) == (test.filter != "") && (o == nil || o.Removed == 1), "outliers = %+v, want one removed", o)
 	}
 	var r result.Report
 	h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor", &r)

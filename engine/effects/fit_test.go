@@ -76,9 +76,8 @@ func TestLimits(t *testing.T) {
 	exact := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e-9}})).TrueEffect(2)
 	check.That(t, math.Abs(exact.Mean-.07) <= 1e-7 && math.Abs(exact.Upper-exact.Lower) <= 1e-7 && exact.Chance == 1, "exact data: %+v", exact)
 	nothing := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e9}}))
-	if got := nothing.TrueEffect(2).Mean; math.Abs(got-f.MeanEffect().Mean) > 1e-9 {
-		t.Errorf("no data: %g, want the mean of true effects %g", got, f.MeanEffect().Mean)
-	}
+	got := nothing.TrueEffect(2).Mean
+	check.That(t, math.Abs(got-f.MeanEffect().Mean) <= 1e-9, "no data: %g, want the mean of true effects %g", got, f.MeanEffect().Mean)
 	for i := range 2 {
 		a, b := f.TrueEffect(i), nothing.TrueEffect(i)
 		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12 && math.Abs(a.Lower-b.Lower) <= 1e-12, "a campaign that says nothing changes %+v to %+v", a, b)

@@ -105,9 +105,8 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 	t.Chdir(below)
 	t.Setenv(libraryVariable, "")
 	want := must.Get(filepath.EvalSymlinks(data.Name()))(t)
-	if got, err := LocateLibrary(); err != nil || got != data.Name() && got != want {
-		t.Errorf("LocateLibrary() = %q, %v, want %q", got, err, want)
-	}
+	got, err := LocateLibrary()
+	check.That(t, err == nil && (got == data.Name() || got == want), "LocateLibrary() = %q, %v, want %q", got, err, want)
 }
 
 // TestKill checks that the rows of every acknowledged insert survive a SIGKILL.

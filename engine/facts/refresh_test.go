@@ -147,9 +147,7 @@ func (w *world) checkSums(t *testing.T) {
 	}
 	found := must.Get(facts.ReadAllCells(t.Context(), w.conn))(t)
 	for key, cell := range cells {
-		if found[key] == nil || found[key].Sums != cell.Sums || found[key].Newest < cell.Newest {
-			t.Fatalf("cell %+v: %v, want %v", key, found[key], cell)
-		}
+		must.That(t, found[key] != nil && found[key].Sums == cell.Sums && found[key].Newest >= cell.Newest, "cell %+v: %v, want %v", key, found[key], cell)
 	}
 	for key := range found {
 		must.That(t, cells[key] != nil, "cell %+v is stored, but has no visitors", key)
@@ -291,9 +289,9 @@ func TestLostEventsAreReported(t *testing.T) {
 			reported := func(want int) {
 				t.Helper()
 				verified, err := r.VerifyFacts(t.Context(), func(float64) {})
-				if found := scrub(t, r); err != nil || found.Wrong+verified.Wrong != 0 || len(found.Lost) != want || len(verified.Lost) != want || r.LostVisitors() != want {
-					t.Errorf("%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
-				}
+				found := scrub(t, r)
+				check.That(t, err == nil && found.Wrong+verified.Wrong == 0 && len(found.Lost) == want && len(verified.Lost) == want && r.LostVisitors() == want,
+					"%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
 			}
 			before := w.all
 			reported(victims)
@@ -528,9 +526,8 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	check.That(t, r.LastUnfoldedTime() == w.at.UnixMilli(), "events that are not stored do not wait")
 	refreshes.Go(func() error {
 		err := r.RefreshNoted(t.Context())
-		if at, _ := r.StoredPosition(t.Context()); at.Through < w.at.UnixMilli() {
-			t.Errorf("position %+v after a refresh of events until %d", at, w.at.UnixMilli())
-		}
+		at, _ := r.StoredPosition(t.Context())
+		check.That(t, at.Through >= w.at.UnixMilli(), "position %+v after a refresh of events until %d", at, w.at.UnixMilli())
 		return err
 	})
 	close(paused.Resume)

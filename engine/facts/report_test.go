@@ -69,9 +69,7 @@ func checkConverted(t *testing.T, name string, report reported, running bool) {
 	for _, row := range found.Whole {
 		visitors, converted = visitors+row.Visitors, converted+row.Converted
 	}
-	if visitors != converted || !running && visitors != 12 {
-		t.Errorf("%s: %d visitors, %d of them converted", name, visitors, converted)
-	}
+	check.That(t, visitors == converted && (running || visitors == 12), "%s: %d visitors, %d of them converted", name, visitors, converted)
 }
 
 // convert stores a visitor who converts, and folds the events.

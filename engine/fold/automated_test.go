@@ -66,14 +66,10 @@ func TestAutomatedVisitorsCountNowhere(t *testing.T) {
 		again := AppendVisitorRows(w.shuffled(slices.Concat(events, later)), most, nil)
 		must.That(t, reflect.DeepEqual(bySubject(again), bySubject(rows)), "events %+v\nlater %+v\nrows %+v\nwant %+v", events, later, again, rows)
 		for i := range rows {
-			if IsCounted(rows[i].Variation) || rows[i].Digest == 0 {
-				t.Fatalf("%+v", rows[i])
-			}
+			must.That(t, !IsCounted(rows[i].Variation) && rows[i].Digest != 0, "%+v", rows[i])
 		}
 		ExplainVisitor(events, most, nil, func(x Explained) {
-			if x.Reason != Copied && x.Reason != AutomatedVisitor || x.Variation != "" {
-				t.Fatalf("%+v of an automated visitor", x)
-			}
+			must.That(t, (x.Reason == Copied || x.Reason == AutomatedVisitor) && x.Variation == "", "%+v of an automated visitor", x)
 		})
 	})
 	check.That(t, min(automated, others) >= 300, "%d automated visitors, %d others", automated, others)

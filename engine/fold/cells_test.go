@@ -145,9 +145,8 @@ func checkCells(t rapid.TB, w world, cells Cells, visitors [][]Event) {
 	t.Helper()
 	groups := groupsOf(visitors)
 	for key, sums := range cells {
-		if of := visitorsOf(groups, key.Subject, key.Variation, -1); len(of) == 0 && sums.Sums != (Sums{}) {
-			t.Errorf("a cell without visitors: %+v: %+v", key, sums)
-		}
+		of := visitorsOf(groups, key.Subject, key.Variation, -1)
+		check.That(t, len(of) != 0 || sums.Sums == (Sums{}), "a cell without visitors: %+v: %+v", key, sums)
 		if key.Grain == OfAll && (key.First != 0 || key.Day != 0) || key.Grain == OfDay && (key.Variation == "" || key.Day < 0) || key.Grain != OfAll && key.Grain != OfDay {
 			t.Errorf("no such cell: %+v", key)
 		}

@@ -56,9 +56,7 @@ func checkChanges(t rapid.TB, stored, wanted []Row) {
 	check.Equal(t, len(changes), least, "changes")
 	added := map[string]bool{}
 	for i, c := range changes {
-		if i > 0 && c.Cancels && !changes[i-1].Cancels {
-			t.Errorf("change %d cancels a row after a change that adds one", i)
-		}
+		check.That(t, i == 0 || !c.Cancels || changes[i-1].Cancels, "change %d cancels a row after a change that adds one", i)
 		if added[text(*c.Row)] = added[text(*c.Row)] || !c.Cancels; c.Cancels && want[text(*c.Row)] >= before[text(*c.Row)] {
 			t.Errorf("canceled although it is wanted: %+v", c.Row)
 		}

@@ -57,9 +57,8 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 				sums = append(sums, naiveGoalRows(g, goal)...)
 			}
 		}
-		if got := bySubject(ofEvents(rows)); len(sums)+len(got) > 0 && !reflect.DeepEqual(bySubject(sums), got) {
-			t.Fatalf("events %+v\nrows of the reasons %+v\nwant %+v", events, sums, got)
-		}
+		got := bySubject(ofEvents(rows))
+		must.That(t, len(sums)+len(got) == 0 || reflect.DeepEqual(bySubject(sums), got), "events %+v\nrows of the reasons %+v\nwant %+v", events, sums, got)
 		times := map[*Event]int{}
 		for _, x := range explained {
 			if x.Subject == x.Event.Subject {

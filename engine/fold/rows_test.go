@@ -152,9 +152,8 @@ func TestRowsDoNotDependOnTheOrderOfTheEvents(t *testing.T) {
 		events := w.visitor(7)
 		want := rowsOf(events)
 		for range 5 {
-			if shuffled := w.shuffled(events); !reflect.DeepEqual(rowsOf(shuffled), want) {
-				t.Errorf("events %+v\nrows %+v\nin another order %+v\nrows %+v", events, want, shuffled, rowsOf(shuffled))
-			}
+			shuffled := w.shuffled(events)
+			check.That(t, reflect.DeepEqual(rowsOf(shuffled), want), "events %+v\nrows %+v\nin another order %+v\nrows %+v", events, want, shuffled, rowsOf(shuffled))
 		}
 	})
 }
@@ -347,8 +346,6 @@ func TestRowsOfAVisitor(t *testing.T) {
 	got := bySubject(withoutDigests(AppendVisitorRows(events, MaxVisitorEvents, nil)))
 	must.Equal(t, len(got), len(want), "rows: %+v", got)
 	for i := range want {
-		if !reflect.DeepEqual(got[i], want[i]) {
-			t.Errorf("row %d is %+v\nwant %+v", i, got[i], want[i])
-		}
+		check.That(t, reflect.DeepEqual(got[i], want[i]), "row %d is %+v\nwant %+v", i, got[i], want[i])
 	}
 }

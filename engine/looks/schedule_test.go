@@ -87,9 +87,7 @@ func TestLooksEndWithTheNewestEvent(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
 	s := NewSchedule(p, live(at(2, 10)), at(31, 0), at(11, 12), nil)
-	if len(s.Looks) != 2 || s.FullDays() != 14 {
-		t.Errorf("%d looks, %d full days", len(s.Looks), s.FullDays())
-	}
+	check.That(t, len(s.Looks) == 2 && s.FullDays() == 14, "%d looks, %d full days", len(s.Looks), s.FullDays())
 }
 
 // TestPeriodsOfLooks checks the periods of first views of a look: whole weeks, and the full days since.
@@ -185,14 +183,11 @@ func TestLooksWaitForAWindow(t *testing.T) {
 		{"imported, of the second look some visitors are not mature", windowed(stopped, false, true), FirstView{Time: at(2, 10), Accepted: at(30, 0), Imported: true}, at(30, 0), at(19, 12), 1, time.Time{}, true},
 	} {
 		s := NewSchedule(test.plan, test.first, test.through, test.newest, nil)
-		if len(s.Looks) != test.looks || !s.Next.Equal(test.next) || s.HasEnd() != test.hasEnd {
-			t.Errorf("%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
-		}
+		check.That(t, len(s.Looks) == test.looks && s.Next.Equal(test.next) && s.HasEnd() == test.hasEnd,
+			"%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
 		if number, end := s.NextAfter(test.through); !end.Equal(test.next) || !end.IsZero() && number != test.looks+1 {
 			t.Errorf("%s: the next look is %d on %s", test.name, number, end)
 		}
-		if s.Maturity() != 8*24*time.Hour {
-			t.Errorf("maturity %s", s.Maturity())
-		}
+		check.That(t, s.Maturity() == 8*24*time.Hour, "maturity %s", s.Maturity())
 	}
 }

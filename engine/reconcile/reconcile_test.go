@@ -430,9 +430,8 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		}
 		check.Equal(t, compared.Cap.Units.Int64(), removed, "value above the cap")
 		for _, line := range compared.Lines[:reconcile.Counted] {
-			if isSkewed := s.skewed && line.Line == reconcile.CancelledHere; line.Differs != isSkewed && (isSkewed || !s.skewed) {
-				t.Errorf("shop %d: whether the line %s differs between variations", i, line.Line)
-			}
+			isSkewed := s.skewed && line.Line == reconcile.CancelledHere
+			check.That(t, line.Differs == isSkewed || (!isSkewed && s.skewed), "shop %d: whether the line %s differs between variations", i, line.Line)
 		}
 		check.That(t, compared.Lines[reconcile.Amount].Newer != 0, "no order has a higher revision in the export")
 

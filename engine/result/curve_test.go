@@ -169,9 +169,7 @@ func TestConversionWindowsInWords(t *testing.T) {
 		"0h..48h": "within 2 days", "12h..2d": "from hour 12 to 48", "none": "", "90d": "within 90 days",
 	} {
 		w, err := schema.ParseConversionWindow(text)
-		if err != nil || w.InWords() != want {
-			t.Errorf("%s: %q, %v; want %q", text, w.InWords(), err, want)
-		}
+		check.That(t, err == nil && w.InWords() == want, "%s: %q, %v; want %q", text, w.InWords(), err, want)
 		if again, err := schema.ParseConversionWindow(w.String()); err != nil || again != w {
 			t.Errorf("%s is written %s", text, w)
 		}

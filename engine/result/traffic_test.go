@@ -30,8 +30,7 @@ func TestSilence(t *testing.T) {
 
 func TestFullWeeks(t *testing.T) {
 	for days, want := range map[int]FullWeeks{0: {0, 0, false}, 6: {6, 0, false}, 7: {7, 1, true}, 8: {8, 1, false}, 28: {28, 4, true}} {
-		if got := newFullWeeks(days); *got != want {
-			t.Errorf("%d days: %+v", days, *got)
-		}
+		got := newFullWeeks(days)
+		check.That(t, *got == want, "%d days: %+v", days, *got)
 	}
 }

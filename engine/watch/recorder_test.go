@@ -157,6 +157,7 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 	}
 	data := p.messages()[0].Data
 	check.That(t, strings.HasPrefix(data.Text, "Ship Green") && strings.Contains(data.Sentence, "interval") && strings.Contains(string(data.Worth), ") converted visitors a month.") && data.Lift != nil,
+
 		"%+v", data)
 	for _, other := range []*server{p.restart(), p.restart()} {
 		for _, day := range []int{9, 10, 29} {
@@ -196,6 +197,7 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 			must.That(t, len(r.Strata) == 1 && r.MismatchP != nil && r.Visitors == int64(1000*days) && r.Number == number && r.End.Equal(p.first.AddDate(0, 0, 1+r.Days)), "%+v", r)
 			a, b := r.Strata[0].Control, r.Strata[0].Variation
 			check.That(t, a.Visitors == int64(500*days) && a.Converted == int64(50*days) && b.Visitors == a.Visitors && b.Converted == converted && b.Goals.Sum.Int64() == converted && b.Goals.Squares.Int64() == converted,
+
 				"%s: %+v\n%+v", r.Kind, a, b)
 		}
 	}
@@ -226,9 +228,7 @@ func TestAutoStop(t *testing.T) {
 			must.That(t, slices.Contains(got, "decision.changed rollBack"), "%q", got)
 			state := func() catalogue.LiveCampaign { return p.catalogue.Snapshot().AccountResources(1).Campaigns[2] }
 			stops := autoStop == catalogue.AutoStopRollBack || autoStop == catalogue.AutoStopBoth
-			if state().Active == stops {
-				t.Fatalf("active %v", state().Active)
-			}
+			must.That(t, state().Active != stops, "active %v", state().Active)
 			if !stops {
 				return
 			}
@@ -347,9 +347,8 @@ func TestPlannedStartsAndEndsAreReported(t *testing.T) {
 	if next, got := reported(end); !slices.Equal(got, []string{catalogue.EventCampaignStarted, catalogue.EventCampaignStopped}) || !next.IsZero() {
 		t.Errorf("at the end: %q, next at %s", got, next)
 	}
-	if all := p.messages(); all[1].Data.Text != "The campaign was stopped as planned." {
-		t.Errorf("%+v", all[1].Data)
-	}
+	all := p.messages()
+	check.That(t, all[1].Data.Text == "The campaign was stopped as planned.", "%+v", all[1].Data)
 
 	never := newPast(t, func(c *catalogue.Campaign) { c.Active, c.StartDate = false, &catalogue.Date{Time: now} })
 	if never.reportRuns(now.Add(time.Minute)); len(never.messages()) > 0 {

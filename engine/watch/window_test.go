@@ -149,9 +149,8 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 	for _, q := range []looks.Question{j.Looks.Primary, j.Looks.Guardrails[0].Question} {
 		check.That(t, len(q.Rows) >= 2, "%d looks", len(q.Rows))
 		for _, rows := range q.Rows[:2] {
-			if rows[0].RecordedAt.IsZero() || rows[0].Recomputed != nil {
-				t.Errorf("look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
-			}
+			check.That(t, !rows[0].RecordedAt.IsZero() && rows[0].Recomputed == nil,
+				"look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
 		}
 	}
 }

@@ -191,9 +191,7 @@ func TestAdviceAtTheMedianBaseline(t *testing.T) {
 		Shares:  []float64{50, 50}, Looks: 4, Power: .8,
 	}, stats.NewLookDesign(.05, []float64{50, 50}))
 	required, _ := size.RequiredVisitors(all.MDE)
-	if *all.RequiredVisitors != *required || *all.Days != (*required*14+7999)/8000 || len(all.Plans) != 4 {
-		t.Errorf("%+v, want %d visitors", all, *required)
-	}
+	check.That(t, *all.RequiredVisitors == *required && *all.Days == (*required*14+7999)/8000 && len(all.Plans) == 4, "%+v, want %d visitors", all, *required)
 	for _, p := range all.Plans {
 		r := p.WinRate
 		check.That(t, 0 < r.Expected && r.Expected < r.Observed && r.Observed < 1, "%+v", p)

@@ -102,9 +102,7 @@ func TestMixShares(t *testing.T) {
 	}
 	for _, kind := range Kinds {
 		want := float64(mix[kind]) * 200
-		if math.Abs(float64(drawn[kind])-want) > 5*math.Sqrt(want)+1 {
-			t.Errorf("%s: %d, want about %.0f", kind, drawn[kind], want)
-		}
+		check.That(t, math.Abs(float64(drawn[kind])-want) <= 5*math.Sqrt(want)+1, "%s: %d, want about %.0f", kind, drawn[kind], want)
 	}
 }
 
@@ -163,9 +161,8 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 	o := Defaults
 	o.Ladder = true
 	steps, best, err := findHighestRate(t.Context(), &o, withCapacity(o.Rate/2, 0))
-	if r := (&Result{TargetP99: 50, Saturation: best, Steps: steps}); err != nil || best != 0 || len(steps) != 2 || r.Err() == nil {
-		t.Errorf("no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
-	}
+	r := (&Result{TargetP99: 50, Saturation: best, Steps: steps})
+	check.That(t, err == nil && best == 0 && len(steps) == 2 && r.Err() != nil, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
 }
 
 func TestClimbKeepsStepsWhenInterrupted(t *testing.T) {

@@ -50,9 +50,8 @@ func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 	if several := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 5}, all...); !reflect.DeepEqual(one.Rows, several.Rows) {
 		t.Errorf("five workers change the rows:\n%s%s", decisionText(one), decisionText(several))
 	}
-	if alone := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7}, all[1]); alone.Rows[0] != one.Rows[1] {
-		t.Errorf("other scenarios change the row: %+v, want %+v", alone.Rows, one.Rows[1])
-	}
+	alone := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7}, all[1])
+	check.That(t, alone.Rows[0] == one.Rows[1], "other scenarios change the row: %+v, want %+v", alone.Rows, one.Rows[1])
 	if other := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 8}, all...); reflect.DeepEqual(one.Rows, other.Rows) {
 		t.Error("another seed gives equal rows")
 	}
@@ -81,9 +80,7 @@ func TestWrongDecisionsAreDetected(t *testing.T) {
 	alarm := mismatchScenario(5, usual.withShares(50, 50), []float64{0.48, 0.52}, 0, 0.001)
 	for _, wrong := range []scenario{peeking, third, alarm} {
 		d := mustDecide(t, DecisionOptions{Experiments: 100, Seed: 1}, wrong)
-		if d.Outside != 1 || d.Err() == nil || !strings.Contains(decisionText(d), "OUTSIDE") {
-			t.Errorf("inside its band, error %v:\n%s", d.Err(), decisionText(d))
-		}
+		check.That(t, d.Outside == 1 && d.Err() != nil && strings.Contains(decisionText(d), "OUTSIDE"), "inside its band, error %v:\n%s", d.Err(), decisionText(d))
 	}
 }
 
@@ -155,9 +152,9 @@ func TestPausesBreakWeeks(t *testing.T) {
 	l.addDays(ordinaryVisitors, daysOfWeek*c.weeks)
 	found := l.inTheEnd()
 	// Whole weeks begin on days 1 and 14.
-	if n := len(found.Looks); n != 11 || !found.Looks[1].End.Equal(startOfDay(21)) || found.Primary.LastLook(0).Strata[0].Control.Visitors != 11*7000 {
-		t.Errorf("%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
-	}
+	n := len(found.Looks)
+	check.That(t, n == 11 && found.Looks[1].End.Equal(startOfDay(21)) && found.Primary.LastLook(0).Strata[0].Control.Visitors == 11*7000,
+		"%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
 }
 
 func TestDraws(t *testing.T) {

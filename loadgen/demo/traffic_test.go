@@ -28,9 +28,7 @@ func TestTraffic(t *testing.T) {
 		for _, e := range events {
 			must.That(t, !e.Time.Before(last) && !e.Time.After(now), "an event of %s after one of %s, at %s", e.Time, last, now)
 			last = e.Time
-			if !visitors[e.VisitorID] && e.Kind != schema.KindView {
-				t.Errorf("a visit begins with %s", e.Kind)
-			}
+			check.That(t, visitors[e.VisitorID] || e.Kind == schema.KindView, "a visit begins with %s", e.Kind)
 			visitors[e.VisitorID] = true
 			subjects[e.Subject][e.SubjectID]++
 			if e.Kind == schema.KindGoal {

@@ -37,9 +37,7 @@ func TestAuditOfTwoServers(t *testing.T) {
 			owned, _, err := servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, false)
 			must.OK(t, err)
 			all := campaignAudit(t, servers[0], 13)
-			if len(all) < 4 || all[0].Change != "inactive" || owned.Campaigns[13].Active {
-				t.Errorf("%d changes, the last is %+v", len(all), all[0])
-			}
+			check.That(t, len(all) >= 4 && all[0].Change == "inactive" && !owned.Campaigns[13].Active, "%d changes, the last is %+v", len(all), all[0])
 			for i, entry := range all[1:] {
 				later := all[i]
 				check.That(t, later.Version > entry.Version && later.Change != entry.Change,

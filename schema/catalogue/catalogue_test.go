@@ -76,9 +76,7 @@ accounts:
 		changes := shares(step.correct, step.control, step.weights)
 		state := c.Snapshot().AccountResources(1).Campaigns[12].State
 		check.That(t, changes == step.changes && len(state.ShareHistory[0]) == step.history, "%+v: %d changes, history %+v", step, changes, state.ShareHistory)
-		if step.correct && state.CurrentShares(0)[0] != step.control {
-			t.Errorf("%+v: history %+v", step, state.ShareHistory)
-		}
+		check.That(t, !step.correct || state.CurrentShares(0)[0] == step.control, "%+v: history %+v", step, state.ShareHistory)
 	}
 }
 

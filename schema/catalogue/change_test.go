@@ -63,6 +63,7 @@ func TestPrune(t *testing.T) {
 	}
 	owned := c.Snapshot().AccountResources(1)
 	check.That(t, len(owned.Campaigns) == 1 && len(owned.Targets) == 0 && len(owned.Websites) == 1 && len(c.Snapshot().AllAccounts()) == 1 && len(c.Snapshot().AccountTokens(9)) == 0,
+
 		"left: %+v", owned)
 	_, known := c.Snapshot().FindToken(catalogue.DigestOf(kept), now())
 	check.That(t, known, "the token of a named account was archived")
@@ -153,12 +154,10 @@ func TestConcurrentChanges(t *testing.T) {
 		must.OK(t, server.RefreshSnapshot(t.Context()))
 	}
 	is := servers[0].Snapshot().AccountResources(1).Campaigns[12]
-	if other := servers[1].Snapshot().AccountResources(1).Campaigns[12]; fmt.Sprint(is) != fmt.Sprint(other) && is.UpdateDate != other.UpdateDate {
-		t.Errorf("the servers have\n%+v and\n%+v", is, other)
-	}
-	if is.CurrentShares(0)[0] != is.ControlShare || !applied[is.ControlShare] {
-		t.Errorf("control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
-	}
+	other := servers[1].Snapshot().AccountResources(1).Campaigns[12]
+	check.That(t, fmt.Sprint(is) == fmt.Sprint(other) || is.UpdateDate == other.UpdateDate, "the servers have\n%+v and\n%+v", is, other)
+	check.That(t, is.CurrentShares(0)[0] == is.ControlShare && applied[is.ControlShare],
+		"control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
 	recorded := map[int]bool{}
 	for _, since := range is.ShareHistory[0] {
 		recorded[since.Shares[0]] = true

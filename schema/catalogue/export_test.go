@@ -70,9 +70,7 @@ func TestExportKeepsNames(t *testing.T) {
 	again, err := catalogue.ReadYAML(strings.NewReader(text))
 	must.OK(t, err, "%v", text)
 	for i, goal := range again.Accounts[0].Websites[0].Goals {
-		if goal.Name != names[i] || goal.Action != names[i] {
-			t.Errorf("%q is exported as %q and %q", names[i], goal.Name, goal.Action)
-		}
+		check.That(t, goal.Name == names[i] && goal.Action == names[i], "%q is exported as %q and %q", names[i], goal.Name, goal.Action)
 	}
 	check.Equal(t, len(must.Get(c.ApplyFile(t.Context(), again, true))(t)), 0, "changes of applying it")
 }

@@ -80,7 +80,7 @@ func TestUndeclaredNamesAreLimited(t *testing.T) {
 	for id := range int64(30_000) {
 		named.AddEvents([]schema.Event{{WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: id + 1, Kind: schema.KindView}})
 	}
-	if found := c.Snapshot().UndeclaredNames(named); len(found) != 10_000 || !strings.HasSuffix(found[0].Detail, "it declares none") {
-		t.Errorf("%d undeclared names, the first %+v; want 10,000 of a catalogue without campaigns", len(found), found[0])
-	}
+	found := c.Snapshot().UndeclaredNames(named)
+	check.That(t, len(found) == 10_000 && strings.HasSuffix(found[0].Detail, "it declares none"),
+		"%d undeclared names, the first %+v; want 10,000 of a catalogue without campaigns", len(found), found[0])
 }

@@ -46,9 +46,8 @@ func TestLastEvents(t *testing.T) {
 		}
 		must.Equal(t, len(events), c.most, "%+v: events", c)
 		for i, e := range events {
-			if want := c.first - uint64(i)*uint64(c.steps); e.EventID != want || c.website != 0 && e.WebsiteID != c.website {
-				t.Fatalf("%+v: event %d is %d of website %d, want %d", c, i, e.EventID, e.WebsiteID, want)
-			}
+			want := c.first - uint64(i)*uint64(c.steps)
+			must.That(t, e.EventID == want && (c.website == 0 || e.WebsiteID == c.website), "%+v: event %d is %d of website %d, want %d", c, i, e.EventID, e.WebsiteID, want)
 		}
 	}
 	query := ""

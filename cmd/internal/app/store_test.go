@@ -55,9 +55,7 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 			t.Error(err)
 		}
 		totals := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
-		if s.Dir != "" || totals.Visitors != 1 || totals.AllEvents() != 1 {
-			t.Errorf("%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
-		}
+		check.That(t, s.Dir == "" && totals.Visitors == 1 && totals.AllEvents() == 1, "%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -86,9 +84,8 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	event.VisitorID = 7
 	must.OK(t, s.Writer.WriteEvents(t.Context(), []schema.Event{event}))
 	must.OK(t, s.Facts.RefreshFacts(t.Context()))
-	if of := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}); of.Visitors != 1 || !s.Facts.FoldedThrough().After(ahead) {
-		t.Errorf("%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
-	}
+	of := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
+	check.That(t, of.Visitors == 1 && s.Facts.FoldedThrough().After(ahead), "%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
 	must.OK(t, s.Close())
 }
 

@@ -135,9 +135,8 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 		err = os.Truncate(filepath.Join(part, "columns.txt"), 3)
 	}
 	must.OK(w.t, err)
-	if code, out, complaints := other(w.t, nil, "check", "--deep", w.store); code != exitOK && !strings.Contains(out, "are lost") {
-		w.t.Errorf("a lost part: exit %d, %s%s", code, out, complaints)
-	}
+	code, out, complaints := other(w.t, nil, "check", "--deep", w.store)
+	check.That(w.t, code == exitOK || strings.Contains(out, "are lost"), "a lost part: exit %d, %s%s", code, out, complaints)
 	w.mutex.Lock()
 	for _, l := range w.loads {
 		if !l.acked.IsZero() {

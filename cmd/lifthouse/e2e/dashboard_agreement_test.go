@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
@@ -87,13 +88,10 @@ func (v *viewer) answersAreTheSame(q question) {
 		must.That(v, len(rows) != 0, "%s: the terminal does not print %s:\n%s", address, of.Name, text)
 		for i, row := range rows {
 			for k, cell := range row {
-				if cell != "–" && !strings.Contains(page, cell) {
-					v.Errorf("%s: of %s, the terminal prints %q, and the page\n%s", address, of.Name, cell, page)
-				}
+				check.That(v, cell == "–" || strings.Contains(page, cell), "%s: of %s, the terminal prints %q, and the page\n%s", address, of.Name, cell, page)
 				isQuoted := k < 2 && (i == 0 || report.Conclusion.Status != stats.StatusInvalid) // counts, and the lift with its interval
-				if isQuoted && cell != "–" && !strings.Contains(sentences, cell) {
-					v.Errorf("%s: of %s, the terminal prints %q, and the assistant reads\n%s", address, of.Name, cell, sentences)
-				}
+				check.That(v, !isQuoted || cell == "–" || strings.Contains(sentences, cell),
+					"%s: of %s, the terminal prints %q, and the assistant reads\n%s", address, of.Name, cell, sentences)
 			}
 		}
 	}
@@ -136,9 +134,7 @@ func (v *viewer) numbersOfCSVAre(report *result.Report, command []string) {
 		isSame("visitors", &visitors)
 		if c := variation.Comparison; c != nil {
 			isSame("comparison.improvement.value", c.Improvement.Value)
-			if cell("comparison.verdict") != string(c.Verdict) {
-				v.Errorf("%v: CSV has the verdict %q, and the API %q", command, cell("comparison.verdict"), c.Verdict)
-			}
+			check.That(v, cell("comparison.verdict") == string(c.Verdict), "%v: CSV has the verdict %q, and the API %q", command, cell("comparison.verdict"), c.Verdict)
 		}
 	}
 }

@@ -39,8 +39,7 @@ func TestTheDocsPage(t *testing.T) {
 	v.do(chromedp.KeyEvent(kb.ArrowDown + kb.Enter))
 	v.until(`location.hash.length > 1`)
 	for _, request := range v.requests() {
-		if !strings.HasPrefix(request.URL, v.site) && !strings.HasPrefix(request.URL, "data:") && !strings.HasPrefix(request.URL, "blob:") {
-			t.Errorf("the page loads %s", request.URL)
-		}
+		check.That(t, strings.HasPrefix(request.URL, v.site) || strings.HasPrefix(request.URL, "data:") || strings.HasPrefix(request.URL, "blob:"),
+			"the page loads %s", request.URL)
 	}
 }

@@ -94,9 +94,8 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 		b := variation.Comparison.Bayesian
 		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *variation.Comparison.Improvement.Value, *variation.Comparison.Improvement.Observed, *b.ExpectedLoss, *b.ExpectedLossControl)
 	}
-	if shown := v.rowIs("[aria-labelledby=posterior]", want...); !strings.HasSuffix(shown[4], " points") {
-		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[4])
-	}
+	shown := v.rowIs("[aria-labelledby=posterior]", want...)
+	check.That(t, strings.HasSuffix(shown[4], " points"), "the expected loss of a rate is shown as %q, want points of percentage", shown[4])
 	v.until(`document.querySelectorAll("details").forEach((d) => { d.open = true; }) || document.querySelector("#rule") !== null`)
 	const words = `(document.querySelector("main, #main").innerText.match(/(\bp ?[=<]|p-value|significan|confidence).*/gi) ?? [])`
 	found := evaluated[[]string](v, words)

@@ -41,9 +41,7 @@ func TestTheDashboardOverTime(t *testing.T) {
 	check.Equal(t, evaluated[string](v, "location.search"), "?campaign=13", "the URL of the default view")
 	v.viewsInTheAddress(series)
 	for _, request := range v.requests() {
-		if strings.Contains(request.URL, "view=") && strings.Contains(request.URL, "/v1/") {
-			t.Errorf("the API request %s contains the view", request.URL)
-		}
+		check.That(t, !strings.Contains(request.URL, "view=") || !strings.Contains(request.URL, "/v1/"), "the API request %s contains the view", request.URL)
 	}
 }
 
@@ -159,13 +157,9 @@ func (v *viewer) tableIs(view string, series []result.Point) {
 	rows := evaluated[[][]string](v, `[...document.querySelectorAll(".overtime tbody tr")].map((e) => [e.dataset.time, ...[...e.querySelectorAll("data")].map((d) => d.value)])`)
 	must.Equal(v, len(rows), len(series), "%s: rows of the data table", view)
 	for i, row := range rows {
-		if row[0] != series[i].Time.Format(time.RFC3339) {
-			v.Errorf("%s: row %d is at %s", view, i, row[0])
-		}
+		check.That(v, row[0] == series[i].Time.Format(time.RFC3339), "%s: row %d is at %s", view, i, row[0])
 		for j, want := range entriesAt(view, series, i) {
-			if want.Value != "null" && (len(row) < j+2 || !numbersEqual(row[j+1], want.Value)) {
-				v.Errorf("%s, row %d, column %d: %v, want %s", view, i, j, row, want.Value)
-			}
+			check.That(v, want.Value == "null" || (len(row) >= j+2 && numbersEqual(row[j+1], want.Value)), "%s, row %d, column %d: %v, want %s", view, i, j, row, want.Value)
 		}
 	}
 }

@@ -102,17 +102,15 @@ func TestTheDashboardsScorecard(t *testing.T) {
 			want = append(want, *p)
 		}
 		v.rowIs(selector, want...)
-		if g := own.Guardrail; g != nil && !evaluated[bool](v, fmt.Sprintf(`document.querySelector(%q).querySelector(".margin") !== null`, selector)) {
-			t.Errorf("%s has no margin", selector)
-		}
+		g := own.Guardrail
+		check.That(t, g == nil || evaluated[bool](v, fmt.Sprintf(`document.querySelector(%q).querySelector(".margin") !== null`, selector)), "%s has no margin", selector)
 	}
 	primary := r.Scorecard[0].Variations[1]
 	check.Equal(t, strings.ReplaceAll(evaluated[string](v, `document.querySelector(".worth > span").innerText`), "\u00a0", " "), r.Worth.Items[0].Text, "worth on the page")
 	v.click("[name=absolute]")
 	values, _ := v.row(".scorecard [data-role=primary]")
-	if len(values) < 3 || !same(values[2], *primary.Comparison.Difference.Value) {
-		t.Errorf("the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
-	}
+	check.That(t, len(values) >= 3 && same(values[2], *primary.Comparison.Difference.Value),
+		"the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
 	causes, _ := v.row("[data-cause]")
 	must.Equal(t, len(causes), 9, "numbers of the cause %q", causes)
 	check.Equal(t, evaluated[string](v, `document.querySelector("#decision").innerText`), r.Decision.Text, "on the page")

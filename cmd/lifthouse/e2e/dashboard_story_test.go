@@ -48,9 +48,7 @@ func TestTheDashboardTellsOneStory(t *testing.T) {
 			v.until(allThere)
 			measured := evaluated[story](v, measureStory)
 			t.Logf("campaign %d at %d px: %+v", campaign, screen.width, measured)
-			if campaign == 12 && measured.Height > screen.highest {
-				t.Errorf("at %d px, the page is %d px high, want at most %d", screen.width, measured.Height, screen.highest)
-			}
+			check.That(t, campaign != 12 || measured.Height <= screen.highest, "at %d px, the page is %d px high, want at most %d", screen.width, measured.Height, screen.highest)
 			check.That(t, measured.Marks <= 12 && len(measured.Repeated) == 0 && measured.Headings == 1,
 				"campaign %d at %d px has %d question marks, %d headings of the first level and repeats %q", campaign, screen.width, measured.Marks, measured.Headings, measured.Repeated)
 		}

@@ -118,9 +118,7 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 		}
 	}
 	values, _ := v.row(`[aria-labelledby="progress"]`)
-	if len(values) == 0 || !same(values[0], *r.Power.Progress) {
-		v.Errorf("progress is %q, want %v", values, *r.Power.Progress)
-	}
+	check.That(v, len(values) != 0 && same(values[0], *r.Power.Progress), "progress is %q, want %v", values, *r.Power.Progress)
 }
 
 // compared returns the compared rate of a variation.

@@ -179,10 +179,7 @@ func TestTheTagInABrowser(t *testing.T) {
 	}
 	check.Contains(t, requests[0].body, `"source":"news"`, "the campaign of the visit")
 	for _, request := range v.requests() {
-		if !strings.HasPrefix(request.URL, shop.URL) && !strings.HasPrefix(request.URL, f.URL) &&
-			request.URL != "about:blank" {
-			t.Errorf("the page asks %s", request.URL)
-		}
+		check.That(t, strings.HasPrefix(request.URL, shop.URL) || strings.HasPrefix(request.URL, f.URL) || request.URL == "about:blank", "the page asks %s", request.URL)
 	}
 	checkStored(t, storedLines(t, store, "123.456", "T1"),
 		"goal add_to_cart 1, visitor 123.456, id unknown, desktop",

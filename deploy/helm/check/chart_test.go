@@ -216,9 +216,8 @@ func (m manifests) checkReferences(t *testing.T, server *core.PodTemplateSpec) {
 	for _, n := range ofKind[*networking.NetworkPolicy](m) {
 		checkSelector(t, "NetworkPolicy", &n.Spec.PodSelector, server.Labels)
 		for _, rule := range n.Spec.Ingress {
-			if port := rule.Ports[0].Port.StrVal; !ports[port] || port == "metrics" && len(rule.From) == 0 {
-				t.Errorf("NetworkPolicy: the port %s does not exist, or is open to all", port)
-			}
+			port := rule.Ports[0].Port.StrVal
+			check.That(t, ports[port] && (port != "metrics" || len(rule.From) != 0), "NetworkPolicy: the port %s does not exist, or is open to all", port)
 		}
 	}
 	for _, s := range ofKind[*monitoring.ServiceMonitor](m) {
@@ -238,9 +237,8 @@ func (m manifests) checkReferences(t *testing.T, server *core.PodTemplateSpec) {
 			}
 		}
 	}
-	if account := server.Spec.ServiceAccountName; account != "default" && m["ServiceAccount/"+account] == nil {
-		t.Errorf("the service account %s does not exist", account)
-	}
+	account := server.Spec.ServiceAccountName
+	check.That(t, account == "default" || m["ServiceAccount/"+account] != nil, "the service account %s does not exist", account)
 }
 
 // checkPod checks what a pod may do, its environment and its mounts.
@@ -263,15 +261,12 @@ func checkPod(t *testing.T, pod *core.PodSpec, settings map[string]bool) {
 			t.Errorf("%s is set twice", env.Name)
 		}
 		seen[env.Name] = true
-		if strings.HasPrefix(env.Name, "LIFTHOUSE_") && !settings[env.Name] {
-			t.Errorf("%s is not a setting of docs/operations.md", env.Name)
-		}
+		check.That(t, !strings.HasPrefix(env.Name, "LIFTHOUSE_") || settings[env.Name], "%s is not a setting of docs/operations.md", env.Name)
 		if (env.Name == "CLICKHOUSE_USER" || strings.Contains(env.Name, "HEADERS")) && (env.ValueFrom == nil || env.ValueFrom.SecretKeyRef == nil) {
 			t.Errorf("%s is not a reference to a Secret", env.Name)
 		}
-		if path := env.Value; strings.HasPrefix(path, "/etc/lifthouse/") && !isMounted(c, path) {
-			t.Errorf("%s: %s is in no mounted volume", env.Name, path)
-		}
+		path := env.Value
+		check.That(t, !strings.HasPrefix(path, "/etc/lifthouse/") || isMounted(c, path), "%s: %s is in no mounted volume", env.Name, path)
 	}
 	if seen["CLICKHOUSE_PASSWORD"] {
 		t.Error("the password is in the environment: want CLICKHOUSE_PASSWORD_FILE")
@@ -307,9 +302,7 @@ func checkProbes(t *testing.T, pod *core.PodSpec) {
 			d := must.Get(time.ParseDuration(env.Value))(t)
 			drain += d
 		case "LIFTHOUSE_LISTEN":
-			if env.Value != fmt.Sprintf(":%d", c.Ports[0].ContainerPort) {
-				t.Errorf("the server listens at %s, want port %d", env.Value, c.Ports[0].ContainerPort)
-			}
+			check.That(t, env.Value == fmt.Sprintf(":%d", c.Ports[0].ContainerPort), "the server listens at %s, want port %d", env.Value, c.Ports[0].ContainerPort)
 		}
 	}
 	for probe, path := range map[*core.Probe]string{c.LivenessProbe: "/healthz", c.StartupProbe: "/healthz", c.ReadinessProbe: "/readyz"} {

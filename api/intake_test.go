@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -166,8 +165,7 @@ func TestTheTag(t *testing.T) {
 // TestSignedSources sends webhooks with the signatures of Shopify and WooCommerce.
 func TestSignedSources(t *testing.T) {
 	s := newServer(t)
-	file := filepath.Join(t.TempDir(), "secret")
-	must.OK(t, os.WriteFile(file, []byte("hush\n"), 0o600))
+	file := must.WriteFile(t, "secret", "hush\n")
 	key := s.sourceKey("shopify", catalogue.Sender{SecretFile: file})
 	order := `{"id":1,"created_at":"2026-05-01T12:00:00Z","total_price":"10.00","note_attributes":[{"name":"lifthouse","value":"v"}]}`
 	sign := func(secret, body string) string {

@@ -299,8 +299,7 @@ func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
 	t.Helper()
 	j := must.Get(e.OpenJudgement(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now))(t)
 	must.OK(t, j.AnalyzeLooks(t.Context()))
-	n := must.Get(j.RecordLooks(t.Context(), now))(t)
-	return n
+	return must.Get(j.RecordLooks(t.Context(), now))(t)
 }
 
 // TestPlanIsFrozenByTheFirstView changes the level, the methodology and the cap of the primary goal after the first
@@ -342,8 +341,7 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	report := func() *result.Report {
 		t.Helper()
 		x.refresh()
-		r := must.Get(x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4})))(t)
-		return r
+		return must.Get(x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4})))(t)
 	}
 	experiment.PlannedDays = 28
 	apply() // before the first view, a change counts
@@ -399,8 +397,7 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 				for _, change := range changes {
 					change(&r)
 				}
-				got := must.Get(of.ComputeReport(t.Context(), planOf(t, of, r)))(t)
-				return got
+				return must.Get(of.ComputeReport(t.Context(), planOf(t, of, r)))(t)
 			}
 			whole := reportOf(series)
 			must.Equal(t, len(whole.Series), 4, "points")

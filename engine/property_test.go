@@ -462,6 +462,5 @@ func readable(sums map[[2]int64]moments.Moments) map[[2]int64]string {
 // planOf resolves a request.
 func planOf(tb testing.TB, e *Engine, r query.Request) *plan.Plan {
 	tb.Helper()
-	plan := must.Get(e.PlanReport(r))(tb)
-	return plan
+	return must.Get(e.PlanReport(r))(tb)
 }

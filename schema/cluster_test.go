@@ -21,8 +21,7 @@ import (
 // clusterStatements returns the statements that create the tables of a cluster.
 func clusterStatements(t *testing.T) []string {
 	t.Helper()
-	statements := must.Get(schema.Statements("lift-1", false))(t)
-	return statements
+	return must.Get(schema.Statements("lift-1", false))(t)
 }
 
 // TestClusterStatementsEqualGoldenFile also checks that ClickHouse can parse the statements.

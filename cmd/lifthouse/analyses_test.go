@@ -3,7 +3,6 @@ package main
 import (
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,8 +73,7 @@ func TestUdacityWithTheFirstGroupOfEachVisitor(t *testing.T) {
 	tier.OnlyLong(t)
 	want := readReference(t, "udacity_ab", "first_group_by_time_any_conversion")
 	text := must.Get(os.ReadFile("testdata/udacity.catalog.yaml"))(t)
-	first := filepath.Join(t.TempDir(), "first.yaml")
-	must.OK(t, os.WriteFile(first, []byte(strings.Replace(string(text), "controlShare: 50", "controlShare: 50\n            multipleExposures: first", 1)), 0o600))
+	first := must.WriteFile(t, "first.yaml", strings.Replace(string(text), "controlShare: 50", "controlShare: 50\n            multipleExposures: first", 1))
 	h := newHouse(t)
 	h.must("apply", "-f", first)
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +18,7 @@ import (
 // runCompare runs the command without a store.
 func runCompare(t *testing.T, stdin string, args ...string) (code int, out, complaints string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "stdin")
-	must.OK(t, os.WriteFile(path, []byte(stdin), 0o600))
+	path := must.WriteFile(t, "stdin", stdin)
 	in := must.Get(os.Open(path))(t)
 	defer func() { _ = in.Close() }()
 	stdout, stderr := capture(t), capture(t)

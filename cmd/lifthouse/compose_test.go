@@ -21,8 +21,7 @@ import (
 func composed(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
 	options := must.Get(cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithProfiles(profiles), cli.WithInterpolation(true), cli.WithConsistency(true)))(t)
-	project := must.Get(options.LoadProject(t.Context()))(t)
-	return project
+	return must.Get(options.LoadProject(t.Context()))(t)
 }
 
 func TestComposeFileIsWhole(t *testing.T) {

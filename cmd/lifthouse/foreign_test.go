@@ -92,8 +92,7 @@ func guessesOf(t *testing.T, path string) string {
 func editedDraft(t *testing.T, h *house, path string) string {
 	t.Helper()
 	name := filepath.Base(path)
-	beside := filepath.Join(t.TempDir(), name)
-	must.OK(t, os.WriteFile(beside, must.Get(os.ReadFile(path))(t), 0o600))
+	beside := must.WriteFile(t, name, string(must.Get(os.ReadFile(path))(t)))
 	h.must("import", "--inspect", beside)
 	_, draft, _ := strings.Cut(string(must.Get(os.ReadFile(beside+".mapping.yaml"))(t)), "\n")
 	zone := "zone: UTC}"

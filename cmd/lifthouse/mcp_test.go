@@ -41,8 +41,7 @@ func TestMCPOverStandardStreams(t *testing.T) {
 			return p.runCommand(t.Context())
 		},
 		"forwarded": func(in, out, complaints *os.File) int {
-			code, err := remote.RunCommand(t.Context(), socket, remote.Command{Dir: ".", Args: []string{"mcp", "--account=1"}, In: in, Out: out, Err: complaints})
-			must.OK(t, err)
+			code := must.Get(remote.RunCommand(t.Context(), socket, remote.Command{Dir: ".", Args: []string{"mcp", "--account=1"}, In: in, Out: out, Err: complaints}))(t)
 			_, _ = in.Close(), out.Close()
 			return code
 		},

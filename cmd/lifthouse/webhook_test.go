@@ -105,8 +105,7 @@ type hooked struct {
 func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 	t.Helper()
 	h := &hooked{house: newHouse(t), counts: map[outbox.Outcome]int{}}
-	secret := filepath.Join(t.TempDir(), "key")
-	must.OK(t, os.WriteFile(secret, []byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(testKey))+"\n"), 0o600))
+	secret := must.WriteFile(t, "key", "whsec_"+base64.StdEncoding.EncodeToString([]byte(testKey))+"\n")
 	text := "accounts:\n- id: 1\n  name: Shop\n  websites: [{id: 1, domain: shop.example.com, campaigns: [{id: 12, name: Banner}]}]\n  webhooks:\n  - " + strings.Join(hooks, "\n  - ") + "\n"
 	h.input = filepath.Join(filepath.Dir(secret), "catalog.yaml")
 	must.OK(t, os.WriteFile(h.input, []byte(strings.ReplaceAll(text, "SECRET", secret)), 0o600))
@@ -129,8 +128,7 @@ func (h *hooked) write(event, name string) string {
 // deliver delivers what is due at a time, and returns when the next message is.
 func (h *hooked) deliver(now time.Time) time.Time {
 	h.t.Helper()
-	next := must.Get(h.sender.DeliverDue(h.t.Context(), now))(h.t)
-	return next
+	return must.Get(h.sender.DeliverDue(h.t.Context(), now))(h.t)
 }
 
 func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {

@@ -87,8 +87,7 @@ func TestLibraryMissing(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.so")
 	got = startIn(t, "", []string{libraryVariable + "=" + missing}, "open", t.TempDir()).output(t)
 	check.Contains(t, got, missing, "with a wrong %s", libraryVariable)
-	text := filepath.Join(t.TempDir(), "text.so")
-	must.OK(t, os.WriteFile(text, []byte("text"), 0o600))
+	text := must.WriteFile(t, "text.so", "text")
 	got = startIn(t, "", []string{libraryVariable + "=" + text}, "open", t.TempDir()).output(t)
 	check.Contains(t, got, text, "a file that is not a library")
 }

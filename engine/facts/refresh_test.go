@@ -264,8 +264,7 @@ func TestScrubHeals(t *testing.T) {
 
 func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
 	t.Helper()
-	found := must.Get(r.ScrubFacts(t.Context(), 0, math.MaxUint64))(t)
-	return found
+	return must.Get(r.ScrubFacts(t.Context(), 0, math.MaxUint64))(t)
 }
 
 // TestLostEventsAreReported deletes stored events of some visitors: all events, all views, the goals, or those that

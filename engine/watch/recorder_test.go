@@ -137,8 +137,7 @@ func (p *past) messages() []outbox.Sent {
 // reportRuns reports the starts and stops up to a time, and returns the next planned one.
 func (p *past) reportRuns(now time.Time) time.Time {
 	p.t.Helper()
-	next := must.Get(watch.ReportRuns(p.t.Context(), p.catalogue.Snapshot(), outbox.New(p.conn), now))(p.t)
-	return next
+	return must.Get(watch.ReportRuns(p.t.Context(), p.catalogue.Snapshot(), outbox.New(p.conn), now))(p.t)
 }
 
 // TestDecisionsAreReportedOnce passes each day over a campaign with a winner. The message is written with the look, a

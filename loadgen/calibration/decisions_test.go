@@ -33,8 +33,7 @@ func mustDecide(t *testing.T, o DecisionOptions, scenarios ...scenario) *Decisio
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	d := must.Get(runScenarios(t.Context(), scenarios, &o))(t)
-	return d
+	return must.Get(runScenarios(t.Context(), scenarios, &o))(t)
 }
 
 // TestDecisionsDependOnTheSeedOnly checks that neither the number of workers nor the other scenarios change a row.

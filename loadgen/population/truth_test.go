@@ -62,8 +62,7 @@ func (c *checker) report(r query.Request) *result.Report {
 	c.Helper()
 	r.AccountID = 1
 	plan := must.Get(c.engine.PlanReport(r))(c)
-	results := must.Get(c.engine.ComputeReport(c.Context(), plan))(c)
-	return results
+	return must.Get(c.engine.ComputeReport(c.Context(), plan))(c)
 }
 
 func (c *checker) subject(truth *population.SubjectTruth) {

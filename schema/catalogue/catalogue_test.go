@@ -22,8 +22,7 @@ var valid string
 
 func open(t *testing.T) *catalogue.Catalogue {
 	t.Helper()
-	c := must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
-	return c
+	return must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
 }
 
 func apply(t *testing.T, c *catalogue.Catalogue, text string) ([]catalogue.Change, error) {
@@ -37,8 +36,7 @@ func apply(t *testing.T, c *catalogue.Catalogue, text string) ([]catalogue.Chang
 
 func mustApply(t *testing.T, c *catalogue.Catalogue, text string) []catalogue.Change {
 	t.Helper()
-	changes := must.Get(apply(t, c, text))(t)
-	return changes
+	return must.Get(apply(t, c, text))(t)
 }
 
 func TestShareHistory(t *testing.T) {

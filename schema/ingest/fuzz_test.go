@@ -61,8 +61,7 @@ func written(t *testing.T, event *fields) []byte {
 		}
 		object[exposuresName] = list
 	}
-	line := must.Get(json.Marshal(object))(t)
-	return line
+	return must.Get(json.Marshal(object))(t)
 }
 
 // survives fails if an accepted event differs after it is written and parsed again.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,8 +23,7 @@ const twoEvents = `{"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"
 
 func write(t *testing.T, name, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	path := must.WriteFile(t, name, text)
 	return path
 }
 
@@ -41,8 +39,7 @@ func TestImportOfCopies(t *testing.T) {
 	w := ingest.NewWriter(conn, nil)
 	run := func(text string) ingest.Report {
 		t.Helper()
-		report := must.Get(ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", text), ingest.Options{}))(t)
-		return report
+		return must.Get(ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", text), ingest.Options{}))(t)
 	}
 	for _, test := range []struct {
 		name, text string

@@ -13,10 +13,8 @@ import (
 // inspected returns the inspection of a file with the content.
 func inspected(t *testing.T, name, content string) *Inspection {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	must.OK(t, os.WriteFile(path, []byte(content), 0o600))
-	in := must.Get(InspectFile(t.Context(), path, Options{}))(t)
-	return in
+	path := must.WriteFile(t, name, content)
+	return must.Get(InspectFile(t.Context(), path, Options{}))(t)
 }
 
 func TestDraftMapsControlToZero(t *testing.T) {

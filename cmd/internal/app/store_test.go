@@ -70,8 +70,7 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	open := func() *app.Store {
 		t.Helper()
 		home := must.Get(schema.ParseAddress(address, func(string) string { return "" }))(t)
-		s := must.Get(app.OpenStore(t.Context(), home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes}))(t)
-		return s
+		return must.Get(app.OpenStore(t.Context(), home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes}))(t)
 	}
 	event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: schema.HashID("v"), Kind: schema.KindView}
 	s := open()

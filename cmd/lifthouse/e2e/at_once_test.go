@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -56,8 +55,7 @@ func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	r := rand.New(rand.NewPCG(seedOf(t), 17))
 	killed := 0
 	for round := range rounds {
-		path := filepath.Join(t.TempDir(), "events.ndjson")
-		must.OK(t, os.WriteFile(path, []byte(exposedVisitors(round, visitors)), 0o600))
+		path := must.WriteFile(t, "events.ndjson", exposedVisitors(round, visitors))
 		do("import", path, alone)
 		var importing sync.WaitGroup
 		for i := range 4 {

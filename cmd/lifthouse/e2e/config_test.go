@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,13 +13,6 @@ import (
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
-
-func file(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
-}
 
 // TestAMisspeltVariableIsNamed checks a name that is nearly that of a setting. What settings are is in the scripts.
 func TestAMisspeltVariableIsNamed(t *testing.T) {

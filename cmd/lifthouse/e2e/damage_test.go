@@ -69,8 +69,7 @@ func newDamagedStore(t *testing.T, views int) *damagedStore {
 // partsOf returns the folders of the parts of a table of an embedded store.
 func partsOf(t *testing.T, dir, table string) []string {
 	t.Helper()
-	parts := must.Get(filepath.Glob(filepath.Join(tableDir(t, dir, table), "all_*")))(t)
-	return parts
+	return must.Get(filepath.Glob(filepath.Join(tableDir(t, dir, table), "all_*")))(t)
 }
 
 var uuid = regexp.MustCompile(`UUID '((...)[^']+)'`)
@@ -348,8 +347,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	t.Parallel()
-	at := filepath.Join(t.TempDir(), "file")
-	must.OK(t, os.WriteFile(at, nil, 0o600))
+	at := must.WriteFile(t, "file", "")
 	code, _, complaints := other(t, nil, "report", "campaign", "1", "--store=embedded:"+filepath.Join(at, "data"))
 	check.That(t, code == exitFailed && strings.Contains(complaints, at) && strings.Contains(complaints, "not a directory"), "exit %d, %s", code, complaints)
 }

@@ -115,6 +115,5 @@ func (v *viewer) download() [][]string {
 	}
 	file := must.Get(os.Open(filepath.Join(folder, name)))(v)
 	defer func() { _ = file.Close() }()
-	rows := must.Get(csv.NewReader(file).ReadAll())(v)
-	return rows
+	return must.Get(csv.NewReader(file).ReadAll())(v)
 }

@@ -9,8 +9,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -272,15 +270,13 @@ func (v *viewer) changes(was, is string) {
 	v.Helper()
 	_, declared, _ := other(v.T, nil, "export", v.store)
 	must.That(v, strings.Contains(declared, was), "the demo has another catalogue:\n%s", declared)
-	file := filepath.Join(v.TempDir(), "catalog.yaml")
-	must.OK(v, os.WriteFile(file, []byte(strings.Replace(declared, was, is, 1)), 0o600))
+	file := must.WriteFile(v, "catalog.yaml", strings.Replace(declared, was, is, 1))
 	ended(v.T, exitOK, "apply", "-f", file, v.store)
 }
 
 // imports imports events into the demo.
 func (v *viewer) imports(lines string) {
 	v.Helper()
-	file := filepath.Join(v.TempDir(), "events.ndjson")
-	must.OK(v, os.WriteFile(file, []byte(lines), 0o600))
+	file := must.WriteFile(v, "events.ndjson", lines)
 	ended(v.T, exitOK, "import", file, v.store)
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -180,8 +179,7 @@ func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 	for n := range fromFile {
 		lines.WriteString(visitorLines("file", n))
 	}
-	file := filepath.Join(t.TempDir(), "events.ndjson")
-	must.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
+	file := must.WriteFile(t, "events.ndjson", lines.String())
 
 	r := rand.New(rand.NewPCG(30, 9))
 	var o outbox

@@ -250,8 +250,7 @@ func verifyUnit(t *testing.T, r *scratchRoot) {
 	}
 	text := must.Get(os.ReadFile(filepath.Join(r.dir, "usr/lib/systemd/system/lifthouse.service")))(t)
 	// The unit depends on units of this machine, and on the program in the other root.
-	unit := filepath.Join(t.TempDir(), "lifthouse.service")
-	must.OK(t, os.WriteFile(unit, bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir)), 0o600))
+	unit := must.WriteFile(t, "lifthouse.service", string(bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir))))
 	check.Equal(t, combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)), "", "systemd-analyze verify says")
 	combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=yes", "--threshold=20", unit))
 }

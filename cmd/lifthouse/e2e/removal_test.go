@@ -120,12 +120,12 @@ func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
 		out, _ := succeed(t, nil, append(args, store)...)
 		return strings.TrimSpace(out)
 	}
-	do("apply", "-f", file(t, "catalog.yaml", twoCampaigns))
+	do("apply", "-f", must.WriteFile(t, "catalog.yaml", twoCampaigns))
 	var events strings.Builder
 	for i := range 20 {
 		_, _ = fmt.Fprintf(&events, `{"eventId":"%[1]d","time":"2026-01-02T10:00:00Z","websiteId":1,"visitor":"v%[1]d","event":"view","campaignId":%[2]d,"variationId":0}`+"\n", i/2, 1+i%2)
 	}
-	do("import", file(t, "events.ndjson", events.String()))
+	do("import", must.WriteFile(t, "events.ndjson", events.String()))
 	do("facts")
 	token := do("token", "create")
 	p := start(t, "serve", store, "--rate-limit=0")
@@ -153,7 +153,7 @@ func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
 	shows("9 9 ")
 	do("retain", "--days=30", "--yes")
 	shows("0 9 ")
-	do("import", file(t, "events.ndjson", events.String()))
+	do("import", must.WriteFile(t, "events.ndjson", events.String()))
 	shows("10 10 ")
 	p.interrupt()
 	do("check", "--deep")

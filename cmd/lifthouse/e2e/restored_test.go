@@ -47,7 +47,7 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 			}
 			do("apply", "-f", "../testdata/thirty.catalog.yaml")
 			for backup, visitors := range []int{10, 30} {
-				lines := file(t, "events", exposedVisitors(0, visitors))
+				lines := must.WriteFile(t, "events", exposedVisitors(0, visitors))
 				do("import", lines)
 				do("facts")
 				for _, table := range []string{"events", "facts"} {
@@ -63,7 +63,7 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 			code, out, complaints := other(t, nil, "check", "--deep", store)
 			lost := strings.Contains(out, "stored events of 20 visitors are lost")
 			check.That(t, lost == c.lost && (code == exitOK) != c.lost, "check --deep: exit %d\n%s%s", code, out, complaints)
-			do("import", file(t, "events", exposedVisitors(0, 40)))
+			do("import", must.WriteFile(t, "events", exposedVisitors(0, 40)))
 			do("facts", "--verify")
 			reports(40)
 			do("check", "--deep")

@@ -121,8 +121,7 @@ func TestTheSDKsForBrowsers(t *testing.T) {
 	bundle := exec.CommandContext(t.Context(), must.Get(filepath.Abs(checkout+"/node_modules/.bin/esbuild"))(t),
 		"browser.mjs", "--bundle", "--log-level=warning")
 	bundle.Dir = dir
-	script, err := bundle.Output()
-	must.OK(t, err)
+	script := must.Get(bundle.Output())(t)
 	server, store := serveEmpty(t)
 	f := newFront(t, server.url)
 	to := map[string]string{}

@@ -77,8 +77,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 // TestALibraryThatIsCutOffIsNamed checks a truncated library, which would crash the process.
 func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 	for name, content := range map[string]string{"text": "no library", "empty": "", "cut off": "\x7fELF\x02\x01\x01"} {
-		path := filepath.Join(t.TempDir(), "libchdb.so")
-		must.OK(t, os.WriteFile(path, []byte(content), 0o600))
+		path := must.WriteFile(t, "libchdb.so", content)
 		cmd := lifthouse(t, "apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+t.TempDir())
 		cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB="+path)
 		said, err := cmd.CombinedOutput()

@@ -102,8 +102,7 @@ func newViewerOf(t *testing.T, declared string) *viewer {
 	t.Helper()
 	v := openTab(t)
 	v.store = "--store=embedded:" + filepath.Join(t.TempDir(), "data")
-	file := filepath.Join(t.TempDir(), "catalog.yaml")
-	must.OK(t, os.WriteFile(file, []byte(declared), 0o600))
+	file := must.WriteFile(t, "catalog.yaml", declared)
 	ended(t, exitOK, "apply", "-f", file, v.store)
 	v.server = start(t, "serve", v.store)
 	v.site = v.server.url

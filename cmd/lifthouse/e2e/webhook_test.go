@@ -90,7 +90,7 @@ func pastShop(t *testing.T, address, hook string, campaigns int, r *rand.Rand) m
 	t.Helper()
 	const days = 12
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -days)
-	key := file(t, "webhook.key", "whsec_"+strings.Repeat("A", 32))
+	key := must.WriteFile(t, "webhook.key", "whsec_"+strings.Repeat("A", 32))
 	conn := schematest.OpenConnection(t, address)
 	site := catalogue.Website{ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}}
 	for i := range campaigns {

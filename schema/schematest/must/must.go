@@ -3,7 +3,10 @@ package must
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
+	"testing"
 
 	"lifthouse/schema/schematest/check"
 )
@@ -51,4 +54,12 @@ func Get[T any](v T, err error) func(TB) T {
 		OK(tb, err)
 		return v
 	}
+}
+
+// WriteFile writes a file in a new directory, which is deleted when the test ends, and returns its path.
+func WriteFile(tb testing.TB, name, text string) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), name)
+	OK(tb, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }

@@ -1,10 +1,8 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -230,39 +228,4 @@ func TestLadder(t *testing.T) {
 		}
 	}
 	t.Logf("largest relative error of a p below .1: %.1e", worst)
-}
-
-func TestInterpolate(t *testing.T) {
-	for x, want := range map[float64]float64{0: 0, 1: 3, 3: 1, 9: 0} {
-		got := interpolatePolynomial([]float64{1, 2, 4}, []float64{3, 2, 0}, x)
-		check.That(t, math.Abs(got-want) <= 1e-15, "at %v: %v, want %v", x, got, want)
-	}
-	check.Equal(t, interpolatePolynomial(nil, nil, 1), 0, "without points")
-}
-
-// BenchmarkLooks measures all looks of a campaign together.
-func BenchmarkLooks(b *testing.B) {
-	for _, looks := range []int{4, 52, 400} {
-		b.Run(fmt.Sprint(looks), func(b *testing.B) {
-			for b.Loop() {
-				var b boundary
-				for i := range looks {
-					b.addLook(float64(i+1), SpentAlpha(float64(i+1)/4, .05))
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed())/float64(time.Millisecond)/float64(b.N*looks), "ms/look")
-		})
-	}
-}
-
-func BenchmarkPValues(b *testing.B) {
-	const looks = 52
-	for b.Loop() {
-		var l ladder
-		for i := range looks {
-			l.looks = append(l.looks, LookPoint{Tau: float64(i+1) / 4, Information: float64(i + 1)})
-			l.pValue(i, 2.5)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed())/float64(time.Millisecond)/float64(b.N*looks), "ms/look")
 }

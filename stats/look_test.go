@@ -259,17 +259,3 @@ func TestExtremeLooks(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkAnalyze measures a look of a rate with one and with three strata.
-func BenchmarkAnalyze(b *testing.B) {
-	for name, all := range map[string][]Stratum{
-		"one":   even(10_000, 1000, 1100),
-		"three": {even(10_000, 1000, 1100)[0], even(5000, 300, 310)[0], even(7000, 800, 800)[0]},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				newLooked(.05, 1, 1).Analyze(.25, all, true)
-			}
-		})
-	}
-}

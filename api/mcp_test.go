@@ -110,7 +110,6 @@ func checkMCP(t *testing.T, s *server) {
 		report, _ := s.results(path)
 		answer := call(t, session, "get_result", which)
 		check.That(t, len(answer.text) <= 2048 && answer.Decision == report.Decision.Status && slices.Contains(answer.Sentences, report.Decision.Text) && strings.Contains(strings.ToLower(strings.Join(answer.Sentences, " ")), strings.ToLower(report.Conclusion.Text)) && answer.Next != "",
-
 			"campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
 		for _, reason := range report.Decision.Reasons {
 			check.That(t, slices.Contains(answer.Reasons, string(reason.Code)), "campaign %d: reasons %q, want %s", campaign, answer.Reasons, reason.Code)
@@ -142,7 +141,6 @@ func checkMCP(t *testing.T, s *server) {
 	answer := call(t, session, "break_down", `{"campaignId":"22","dimension":"visitorType","goal":null}`)
 	report, _ := s.results("/v1/campaigns/22/results?dimension=visitorType")
 	must.That(t, len(report.Breakdown) != 0 && answer.Omitted == 0 && strings.Contains(answer.Sentences[0], "only describes") && slices.Contains(answer.Sentences, report.Heterogeneity.Text),
-
 		"the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
 	for _, slice := range report.Breakdown {
 		checkQuotes(t, &answer, &slice.Slice, "visitorType "+slice.Value+": ", 0)
@@ -316,7 +314,6 @@ func TestMCPTools(t *testing.T) {
 				check.Contains(t, schema, `"type":["integer","string"]`, "campaignId and goal")
 			}
 			check.That(t, tool.Annotations.ReadOnlyHint && tool.Description != "" && strings.Contains(schema, `"additionalProperties":false`) && strings.Contains(schema, `"description"`),
-
 				"%s: %s", tool.Name, schema)
 		}
 		text := session.InitializeResult().Instructions

@@ -80,7 +80,6 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 		got := s.poll(bannerResults, "If-None-Match", tag)
 		waiting := fmt.Sprintf(`"stale":true,"waiting":{"events":2,"reason":%q}`, reason)
 		check.That(t, got.Totals.Visitors == 1 && strings.Contains(got.text, waiting) && strings.Contains(got.text, "2 accepted events are not in this report yet: "+message) && got.Get("ETag") == "" && got.Get("Cache-Control") == "no-store" && strings.HasPrefix(got.Get("Warning"), "110"),
-
 			"%d %v\n%s", got.status, got.Header, got.text)
 	}
 	says("folding", "the server is still folding them")
@@ -154,7 +153,6 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 		for _, have := range []string{tag, strings.TrimPrefix(tag, "W/"), `"x", ` + tag, "*"} {
 			response, body := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have)...)
 			check.That(t, response.status == http.StatusNotModified && body == "" && response.Get("ETag") == tag && response.Get("Cache-Control") != "" && response.Get("Vary") != "",
-
 				"%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
 			response, _ = s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
 			check.Equal(t, response.status, http.StatusNotModified, "%s, compressed, have %s", path, have)
@@ -262,7 +260,6 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 		t.Helper()
 		p := s.poll(path, "Cache-Control", "no-cache", "If-None-Match", good.Get("ETag"))
 		check.That(t, p.status == http.StatusOK && p.Stale && p.Totals.Visitors == 1 && p.GeneratedAt.Equal(good.GeneratedAt) && strings.HasPrefix(p.Get("Warning"), "110 ") && p.Get("ETag") == "" && p.Get("Cache-Control") == "no-store",
-
 			"%s: %d %v\n%s", when, p.status, p.Header, p.text)
 		other := s.poll("/v1/campaigns/14/results?dimension=device")
 		check.That(t, other.status >= 500 && strings.Contains(other.text, `"requestId"`), "%s, never asked before: %d %s", when, other.status, other.text)

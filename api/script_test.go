@@ -264,7 +264,6 @@ func (s *script) problem(t *testing.T, response answer, text string) string {
 	}
 	err := json.Unmarshal([]byte(text), &p)
 	check.That(t, err == nil && p.Status == response.status && p.Title != "" && p.RequestID == response.Get("X-Request-Id") && response.Get("Content-Type") == "application/problem+json",
-
 		"%v: %d %s", err, response.status, text)
 	want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[p.Status]
 	challenge := response.Get("WWW-Authenticate")

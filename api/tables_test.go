@@ -187,7 +187,6 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 	} {
 		response, text := s.as("image/svg+xml", path)
 		check.That(t, response.Get("Content-Security-Policy") == "sandbox" && response.Get("X-Content-Type-Options") == "nosniff" && strings.HasPrefix(response.Get("Content-Disposition"), "inline; filename=") && response.Get("Content-Type") == "image/svg+xml; charset=utf-8",
-
 			"%s: %v", path, response.Header)
 		decoder := xml.NewDecoder(strings.NewReader(text))
 		for {

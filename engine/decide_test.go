@@ -199,7 +199,6 @@ func TestLooksConclude(t *testing.T) {
 		check.That(t, got.End.Equal(end) && got.Number == week+1 && got.Visitors == 2*visitors, "look %d: %s", week+1, inJSON(t, got))
 		v := got.Variations[0]
 		check.That(t, *v.Z == *want.Z && *v.CriticalValue == *want.Critical && *v.PValue == *p && *v.Improvement.Interval[0] == *want.Lift.Interval[0] && v.Significant == want.Significant,
-
 			"look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]
 		check.Equal(t, x.decided(r), wantStatus, "after week %d: %s", week+1, r.Conclusion.Text)

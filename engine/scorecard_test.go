@@ -237,7 +237,6 @@ func TestWorth(t *testing.T) {
 	check.That(t, item.Expected.PerMonth.Value < *item.Observed.PerMonth && item.Expected.ValuePerMonth == nil && item.ValueReason == worth.ReasonNoValue, "%s", inJSON(t, item))
 	text := item.InWords()
 	check.That(t, strings.HasPrefix(text, "Expected +") && strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") && strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any)."),
-
 		"%s %s", text, r.Worth.PoolText)
 	mobile := x.report(func(r *query.Request) {
 		r.Scorecard, r.Filters.Lists = true, []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}

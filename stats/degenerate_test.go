@@ -116,7 +116,6 @@ func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 	alone := Compare(control, []Sample{treatment}, o)[0]
 	beside := Compare(control, []Sample{Rate{}, treatment, nil}, o)[1]
 	check.That(t, *alone.Frequentist.AdjustedPValue == *beside.Frequentist.AdjustedPValue && beside.Frequentist.Correction == CorrectionNone && *alone.Difference.Interval[0] == *beside.Difference.Interval[0],
-
 		"alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
 	check.Equal(t, len(Compare(control, nil, o)), 0, "no treatments")
 }

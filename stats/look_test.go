@@ -59,7 +59,6 @@ func TestAnalyze(t *testing.T) {
 	}
 	idle := s.Analyze(.5, even(2000, 200, 300), true)
 	check.That(t, idle.Critical == nil && !idle.Significant && idle.Reason == ReasonNoNewVisitors && s.PValue(idle) == nil && idle.Difference.Value != nil && idle.Difference.Interval == nil,
-
 		"without new visitors: %+v", idle)
 	last := s.Analyze(1, even(8000, 800, 930), true)
 	p := s.PValue(last)

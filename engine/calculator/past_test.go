@@ -39,7 +39,6 @@ func TestWorthOfAComparison(t *testing.T) {
 		want, got := fit.TrueEffect(len(test.tests)-1), answer(test.past)
 		item := got.Items[0]
 		check.That(t, item.VariationID == 4 && item.Expected != nil && math.Abs(item.Expected.Value-lift(want.Mean)) <= 1e-12 && math.Abs(item.Expected.Interval[1]-lift(want.Upper)) <= 1e-9 && math.Abs(*item.Chance-want.Chance) <= 1e-12,
-
 			"%s: %+v, want %+v", test.past, item, want)
 		check.That(t, got.Pool.Campaigns == len(test.tests) && got.Total == nil && len(got.InWords()) == 2, "%s: %+v, %q", test.past, got, got.InWords())
 	}

@@ -156,7 +156,6 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 	}
 	data := p.messages()[0].Data
 	check.That(t, strings.HasPrefix(data.Text, "Ship Green") && strings.Contains(data.Sentence, "interval") && strings.Contains(string(data.Worth), ") converted visitors a month.") && data.Lift != nil,
-
 		"%+v", data)
 	for _, other := range []*server{p.restart(), p.restart()} {
 		for _, day := range []int{9, 10, 29} {
@@ -196,7 +195,6 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 			must.That(t, len(r.Strata) == 1 && r.MismatchP != nil && r.Visitors == int64(1000*days) && r.Number == number && r.End.Equal(p.first.AddDate(0, 0, 1+r.Days)), "%+v", r)
 			a, b := r.Strata[0].Control, r.Strata[0].Variation
 			check.That(t, a.Visitors == int64(500*days) && a.Converted == int64(50*days) && b.Visitors == a.Visitors && b.Converted == converted && b.Goals.Sum.Int64() == converted && b.Goals.Squares.Int64() == converted,
-
 				"%s: %+v\n%+v", r.Kind, a, b)
 		}
 	}

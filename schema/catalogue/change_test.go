@@ -63,7 +63,6 @@ func TestPrune(t *testing.T) {
 	}
 	owned := c.Snapshot().AccountResources(1)
 	check.That(t, len(owned.Campaigns) == 1 && len(owned.Targets) == 0 && len(owned.Websites) == 1 && len(c.Snapshot().AllAccounts()) == 1 && len(c.Snapshot().AccountTokens(9)) == 0,
-
 		"left: %+v", owned)
 	_, known := c.Snapshot().FindToken(catalogue.DigestOf(kept), now())
 	check.That(t, known, "the token of a named account was archived")

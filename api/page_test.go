@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -86,4 +87,79 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 			check.That(t, strings.Contains(where.in, strings.Replace(where.form, "%s", code, 1)), "the page has no text for %s, a %s", code, where.schema)
 		}
 	}
+}
+
+func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
+	s := newEmptyServer(t)
+	for _, f := range dashboard.Files(dashboard.Results) {
+		path := "/dashboard/" + f.Name
+		if f.Name == dashboard.Index {
+			path = "/?campaign=12&filters[country][]=US"
+		}
+		response, _, text := s.do("GET", path, "")
+		check.That(t, response.status == http.StatusOK && text == string(f.Body) && response.Get("Content-Type") == f.Kind,
+			"%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
+		robots := response.Get("X-Robots-Tag")
+		check.That(t, (robots == "noindex") == (f.Name == dashboard.Index) && (f.Name != dashboard.Index || strings.Contains(text, `<meta name="robots" content="noindex">`)),
+			"%s: X-Robots-Tag %q", path, robots)
+		policy := response.Get("Content-Security-Policy")
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';") && !strings.Contains(policy, "unsafe"),
+			"%s: the policy is %q", path, policy)
+		again, _, _ := s.with("GET", path, "", http.Header{"If-None-Match": {response.Get("ETag")}})
+		check.Equal(t, again.status, http.StatusNotModified, "%s with If-None-Match", path)
+	}
+	s.wants(http.StatusNotFound, "GET", "/dashboard/nothing.js", "")
+}
+
+func TestTheAuditIsServedWithoutConnections(t *testing.T) {
+	s := newEmptyServer(t)
+	for _, f := range append(dashboard.Files(dashboard.Audit), dashboard.Files(dashboard.AuditParts)...) {
+		response, _, text := s.do("GET", strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), "")
+		check.That(t, response.status == http.StatusOK && text == string(f.Body) && response.Get("Content-Type") == f.Kind,
+			"%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
+		policy := response.Get("Content-Security-Policy")
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';") && !strings.Contains(policy, "connect-src"),
+			"%s: the policy is %q", f.Name, policy)
+	}
+}
+
+// TestGuidesAreServed checks that each guide is served, with a policy that forbids scripts and styles in the page, and
+// that each of its links leads to a guide with this heading, to another page of the program, or to another host.
+func TestGuidesAreServed(t *testing.T) {
+	s := newEmptyServer(t)
+	pages := map[string]string{}
+	for _, file := range must.Get(os.ReadDir("../docs"))(t) {
+		if !strings.HasSuffix(file.Name(), ".md") {
+			continue
+		}
+		path := "/guides/" + file.Name()
+		response, _, text := s.do("GET", path, "")
+		must.Equal(t, response.status, http.StatusOK, path)
+		pages[path] = text
+		policy := response.Get("Content-Security-Policy")
+		check.That(t, strings.HasPrefix(policy,
+			"default-src 'none'; style-src 'self';") && !strings.Contains(policy, "unsafe"), "%s: the policy is %q", path, policy)
+		check.That(t, !regexp.MustCompile(`<script| style=| on\w+=`).MatchString(text), "%s has scripts or styles", path)
+	}
+	links := 0
+	for path, text := range pages {
+		base := must.Get(url.Parse(path))(t)
+		for _, found := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+			to := base.ResolveReference(must.Get(url.Parse(found[1]))(t))
+			target, isGuide := pages[to.Path]
+			switch {
+			case to.Host != "" ||
+				slices.Contains([]string{"/", "/docs", "/dashboard/app.css", "/dashboard/icon.svg"}, to.Path):
+			case !isGuide:
+				t.Errorf("%s links to %s, which is not served", path, found[1])
+			case to.Fragment != "" && !strings.Contains(target, `id="`+to.Fragment+`"`):
+				t.Errorf("%s links to %s, which has no such heading", path, found[1])
+			default:
+				links++
+			}
+		}
+	}
+	check.That(t, links >= len(pages)*len(pages), "%d links among %d guides", links, len(pages))
+	check.Contains(t, pages["/guides/statistics.md"], "<table tabindex=\"0\">", "statistics.md")
+	s.wants(http.StatusNotFound, "GET", "/guides/nothing.md", "")
 }

@@ -2,21 +2,28 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds/boundstest"
+	"lifthouse/cmd/internal/config"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -105,4 +112,105 @@ func (h *house) get(path string, body any) {
 	text := must.Get(io.ReadAll(response.Body))(h.t)
 	must.Equal(h.t, response.StatusCode, http.StatusOK, "GET %s %.500s", path, text)
 	must.OK(h.t, json.Unmarshal(text, body), "GET %s: %.500s", path, text)
+}
+
+const anyID = "an id is any positive integer of 64 bits"
+
+var meaningful = map[string]string{"shipped=9223372036854775807": anyID, "account=9223372036854775807": anyID, "website=9223372036854775807": anyID, "webhook=9223372036854775807": anyID, "widget=9223372036854775807": anyID, "experiment=9223372036854775807": anyID}
+
+// runAlone executes a command line whose context has ended, so that one that is not refused ends, too. It fails the
+// test if the command creates a file.
+func runAlone(t *testing.T, env map[string]string, args ...string) (code int, complaints string) {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	dir := t.TempDir()
+	stderr := capture(t)
+	p := &program{stdout: stderr.write, stderr: stderr.write, dir: dir, args: args, getenv: func(name string) string { return env[name] }}
+	code = p.runCommand(ctx)
+	complaints = stderr.text()
+	files, err := os.ReadDir(dir)
+	check.That(t, err == nil && len(files) == 0, "%q creates %v: %v", args, files, err)
+	return code, complaints
+}
+
+func TestFlagsHaveBounds(t *testing.T) {
+	p := boundstest.Program{
+		Root: (&program{getenv: func(string) string { return "" }}).rootCommand(),
+		Run:  func(args ...string) (int, string) { return runAlone(t, nil, args...) },
+		Arguments: map[string][]string{
+			"lifthouse import": {"x"}, "lifthouse source add": {"segment"}, "lifthouse backup": {"x"},
+			"lifthouse restore": {"x"}, "lifthouse token revoke": {"1"}, "lifthouse share": {"campaign", "1"},
+			"lifthouse webhook resend": {"x"}, "lifthouse outcome": {"campaign", "1"}, "lifthouse webhook test": {"1"},
+			"lifthouse report": {"campaign", "1"}, "lifthouse reconcile": {"orders.csv"}, "lifthouse looks": {"campaign", "1"}, "lifthouse compare": {"--control=1/2", "--treatment=1/2"},
+		},
+		Meaningful: meaningful,
+	}
+	p.CheckFlags(t)
+}
+
+// TestSettingsHaveBounds sets extremes in the environment and in a file.
+func TestSettingsHaveBounds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lifthouse.yaml")
+	for _, s := range config.SettingsOf((&program{getenv: func(string) string { return "" }}).rootCommand()) {
+		for _, value := range boundstest.ExtremeValues(s.Flag) {
+			must.OK(t, os.WriteFile(file, []byte(s.Name+": "+value+"\n"), 0o600))
+			code, complaints := runAlone(t, map[string]string{s.VariableName(): value}, "check")
+			want := fmt.Sprintf("%s %q: must be ", s.VariableName(), value)
+			check.That(t, code == exitUsage && strings.Contains(complaints, want), "exit %d, %q; want %d and %q", code, complaints, exitUsage, want)
+			code, complaints = runAlone(t, map[string]string{config.FileVariable: file}, "token", "list")
+			want = file + ": " + s.Name
+			check.That(t, code == exitUsage && strings.Contains(complaints, want) && strings.Contains(complaints, "must be "), "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
+		}
+	}
+}
+
+// TestImportOfADirectory imports a directory again and again, while files are added, copied, moved, and changed.
+func TestImportOfADirectory(t *testing.T) {
+	h, dir := newHouse(t), t.TempDir()
+	in := filepath.Join(dir, "in")
+	must.OK(t, os.WriteFile(filepath.Join(dir, "c.yaml"),
+		[]byte("accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com}]}]"), 0o600))
+	h.must("apply", "-f", filepath.Join(dir, "c.yaml"))
+	must.OK(t, os.MkdirAll(filepath.Join(in, "2026-05"), 0o700))
+	line := func(id string) string {
+		return fmt.Sprintf(`{"anonymousId":"a%s","messageId":"m%[1]s","event":"Signed Up","timestamp":"2026-05-01T12:00:00Z"}`+"\n", id)
+	}
+	put := func(name, text string, age time.Duration) {
+		t.Helper()
+		path := filepath.Join(in, name)
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		at := time.Now().Add(-age)
+		must.OK(t, os.Chtimes(path, at, at))
+	}
+	files := func(text string) (names []string) {
+		for line := range strings.Lines(text) {
+			if name, _, is := strings.Cut(line, ": "); is && strings.Contains(line, "accepted") {
+				names = append(names, filepath.Base(name))
+			}
+		}
+		return names
+	}
+	put("2026-05/b.ndjson", line("1")+line("2"), time.Hour)
+	put("a.ndjson", line("3"), time.Minute)
+	put("new.ndjson", line("4"), 0)
+	check.Equal(t, fmt.Sprint(files(h.must("import", in, "-m", "segment"))), "[b.ndjson a.ndjson]", "first")
+	check.Equal(t, fmt.Sprint(files(h.must("import", in, "-m", "segment"))), "[]", "again")
+
+	must.OK(t, os.Rename(filepath.Join(in, "a.ndjson"), filepath.Join(in, "moved.ndjson")))
+	put("copy.ndjson", line("3"), 30*time.Minute)
+	put("2026-05/b.ndjson", line("1")+line("2")+line("5"), time.Hour) // exported again, with one more
+	put("new.ndjson", line("4"), time.Minute)
+	check.Equal(t, fmt.Sprint(files(h.must("import", in+"/*", in, "-m", "segment"))),
+		"[b.ndjson new.ndjson]", "changed")
+	check.Equal(t, fmt.Sprint(files(h.must("import", in, "-m", "rudderstack"))), "[b.ndjson copy.ndjson new.ndjson]",
+		"with another mapping")
+	var goals uint64
+	must.OK(t, h.store.Conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&goals))
+	check.Equal(t, goals, 5, "events")
+
+	must.OK(t, os.WriteFile(filepath.Join(dir, "m.yaml"),
+		[]byte("fields: {visitor: v, time: t, event: {value: goal}, goalId: {value: 1}}"), 0o600))
+	code, _, complaints := h.run("import", in, "--follow", "-m", filepath.Join(dir, "m.yaml"))
+	check.That(t, code == exitUsage && strings.Contains(complaints, "need an eventId"), "--follow without ids: exit %d, %s", code, complaints)
 }

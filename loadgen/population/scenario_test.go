@@ -3,11 +3,18 @@ package population_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
 	"lifthouse/loadgen/population"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -79,4 +86,108 @@ func TestCatalogueApplies(t *testing.T) {
 		changes, err := c.ApplyFile(t.Context(), s.CatalogueFile(), false)
 		check.That(t, err == nil && len(changes) == 0, "%s: applying the catalogue again: changes %v, error %v", name, changes, err)
 	}
+}
+
+// TestStandardShape checks the proportions of the standard data set at a small scale.
+func TestStandardShape(t *testing.T) {
+	s := population.StandardScenario(0.004, 1)
+	type visitor struct{ events, seen int }
+	visitors := map[uint64]*visitor{}
+	var large, later, goals, multiple, long float64
+	kinds := map[int64]int{}
+	campaigns := map[int64]bool{}
+	most := 0
+	var value int64
+	must.OK(t, population.GenerateEvents(t.Context(), &s, func(events []population.Event) []population.Event { return events }, func(b population.Batch[[]population.Event]) error {
+		for _, e := range b.Data {
+			campaigns[e.SubjectID] = true
+			if e.SubjectID != population.StandardCampaign {
+				continue
+			}
+			v := visitors[e.VisitorID]
+			if v == nil {
+				v = &visitor{}
+				visitors[e.VisitorID] = v
+			} else {
+				later++
+			}
+			large++
+			v.events++
+			most = max(most, v.events)
+			if e.Kind == schema.KindGoal {
+				goals++
+				kinds[e.GoalID]++
+				value += e.Value
+			} else if v.seen |= 1 << e.VariationID; v.seen == 3 {
+				multiple++
+				v.seen = 0
+			}
+			if e.Time.Sub(s.Start.Time).Hours() > 24*61 {
+				long++
+			}
+			if e.Browser == "" && e.Device != "" || e.FirstVisitPage == "" || e.VisitorType == "" || e.Channel == "" {
+				t.Fatalf("missing attributes: %+v", e)
+			}
+		}
+		return nil
+	}))
+	about := func(what string, have, want, within float64) {
+		t.Helper()
+		check.That(t, math.Abs(have-want) <= within, "%s: %.4f, want about %v", what, have, want)
+	}
+	about("visitors", float64(len(visitors)), 20_000, 0)
+	about("events a visitor", large/float64(len(visitors)), 5.6, 0.15)
+	about("goals among the later events", goals/later, 0.22, 0.01)
+	about("multiple exposures", multiple/float64(len(visitors)), 0.01, 0.003)
+	about("mean value of goal 1", float64(value)/schema.MoneyScale/float64(kinds[1]), 30, 2)
+	about("kinds of goals", float64(len(kinds)), 5, 0)
+	about("campaigns", float64(len(campaigns)), 201, 0)
+	check.That(t, most <= 80 && most >= 30 && long == 0, "largest number of events of a visitor: %d; events after day 61: %v", most, long)
+}
+
+// TestFileAndStoreAgree inserts events into a store and imports the same events from a file, which must be
+// copies of them.
+func TestFileAndStoreAgree(t *testing.T) {
+	s := population.DefaultScenario()
+	s.SetVisitors(1_500)
+	s.Traffic.Duplicates = 0.1
+	conn := schematest.OpenMigrated(t)
+	writer := ingest.NewWriter(conn, nil)
+	sent := must.Get(population.InsertScenario(t.Context(), &s, writer, noReport))(t)
+	digest := func() (rows, hash uint64) {
+		must.OK(t, conn.QueryRow(t.Context(), "SELECT count(), sum(cityHash64(* EXCEPT ingested_at)) FROM events FINAL").Scan(&rows, &hash))
+		return rows, hash
+	}
+	events, want := digest()
+	if events == 0 || events >= uint64(sent.Events) || sent.Visitors != 1_500 { //nolint:gosec // a number of events
+		t.Fatalf("sent %+v, %d events", sent, events)
+	}
+	path := filepath.Join(t.TempDir(), "events.ndjson")
+	file := must.Get(os.Create(path))(t)
+	must.Get(population.WriteNDJSON(t.Context(), &s, file, noReport))(t)
+	must.OK(t, file.Close())
+	report := must.Get(ingest.ImportFile(t.Context(), writer, path, ingest.Options{Reject: func(line int64, reason string) {
+		t.Errorf("line %d: %s", line, reason)
+	}}))(t)
+	if rows, hash := digest(); report.Rows != int64(sent.Events) || rows != events || hash != want {
+		t.Errorf("%+v, %d events; want copies of %d", report, rows, events)
+	}
+}
+
+// BenchmarkNDJSON measures the generation of JSON lines. The target of 10
+// million events per minute is 167,000 per second.
+func BenchmarkNDJSON(b *testing.B) {
+	s := population.DefaultScenario()
+	s.SetVisitors(50_000)
+	events := 0
+	for b.Loop() {
+		p := must.Get(population.WriteNDJSON(b.Context(), &s, io.Discard, noReport))(b)
+		events += p.Events
+	}
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+}
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // discard request logs
+	schematest.Main(m)
 }

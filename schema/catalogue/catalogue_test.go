@@ -3,10 +3,14 @@ package catalogue_test
 import (
 	_ "embed"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dlclark/regexp2"
+
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
@@ -155,4 +159,163 @@ func TestTokens(t *testing.T) {
 		_, _, err := c.CreateToken(t.Context(), wrong)
 		check.That(t, err != nil, "CreateToken(%+v) gives no error", wrong)
 	}
+}
+
+// TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is changed itself.
+func TestCopy(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	first := must.Get(catalogue.Open(t.Context(), conn))(t)
+	second := open(t)
+	mustApply(t, first, valid)
+	secret, _, err := first.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Name: "dashboard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+	must.OK(t, err)
+	mustCopy := func(want int) {
+		t.Helper()
+		must.Equal(t, must.Get(second.CopyFrom(t.Context(), conn))(t), want, "rows")
+		check.Equal(t, export(t, second), export(t, first))
+	}
+	mustCopy(10) // definitions of account, website, goal, target, campaign and widget; states of three; a token
+	mustCopy(0)
+	tokens := second.Snapshot().AccountTokens(1)
+	check.That(t, len(tokens) == 1 && tokens[0].Digest == catalogue.DigestOf(secret), "tokens %+v", tokens)
+
+	if _, _, err := first.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 12, false); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, first, strings.Replace(valid, "name: Shop", "name: Store", 1))
+	mustCopy(2)
+
+	mustApply(t, second, strings.Replace(valid, "name: Shop", "name: Outlet", 1))
+	mustApply(t, first, strings.Replace(valid, "name: Newsletter", "name: Letter", 1))
+	before := export(t, second)
+	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "differ, nothing was copied: definition of account 1;") {
+		t.Errorf("a changed copy: %v", err)
+	}
+	check.Equal(t, export(t, second), before, "after a refused copy")
+}
+
+// TestCopyRefusesAWebsiteOfAnotherAccount checks constraints over all accounts.
+func TestCopyRefusesAWebsiteOfAnotherAccount(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	first := must.Get(catalogue.Open(t.Context(), conn))(t)
+	second := open(t)
+	mustApply(t, first, valid)
+	mustApply(t, second, strings.Replace(valid, "id: 1\n    name: Shop", "id: 2\n    name: Shop", 1))
+	before := export(t, second)
+	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "do not go together") {
+		t.Error(err)
+	}
+	check.Equal(t, export(t, second), before, "after a refused copy")
+}
+
+// contractDomain is the anchored regular expression of the API contract.
+var contractDomain = regexp2.MustCompile(`^(?:((?=[a-z0-9-]{1,63}\.)(xn--)?[a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,63})$`, regexp2.None)
+
+// TestDomainsEqualContract compares validDomain, which takes linear time, with the contract's expression, which needs a
+// look-ahead. Names that are too long for the DNS must be rejected too.
+func TestDomainsEqualContract(t *testing.T) {
+	contractDomain.MatchTimeout = 10 * time.Second
+	random := rand.New(rand.NewPCG(1, 2))
+	domains := []string{
+		"shop.example.com", "example.com", "com", "", ".", "a.b", "a.bc", "a..bc", "a.bc.", ".a.bc", "-a.bc", "a-.bc", "a--b.bc", "a-b.bc", "A.bc", "a_b.bc", "xn--bcher-kva.de",
+		"xn--.de", "xn--a.de", "xn--a-.de", "xn---a.de", "1.2.3.44", "1.co", "a.c0m", "a b.com", "a.com\n", "ä.com", "a.com:80", "https://a.com", "a.com/",
+		strings.Repeat("a", 63) + ".com", strings.Repeat("a", 64) + ".com", "xn--" + strings.Repeat("a", 59) + ".com", "xn--" + strings.Repeat("a", 60) + ".com",
+		"a." + strings.Repeat("b", 63), "a." + strings.Repeat("b", 64), strings.Repeat("a-", 31) + "a.com", strings.Repeat("a-", 32) + "a.com",
+	}
+	parts := []string{"a", "b1", "c", "d.", "e", "-", ".", "xn--", "com", "Z", "0", strings.Repeat("c", 62), "é", "_"}
+	for range 3_000 {
+		var domain strings.Builder
+		for range 1 + random.IntN(7) {
+			domain.WriteString(parts[random.IntN(len(parts))])
+		}
+		if random.IntN(2) == 0 {
+			domain.WriteString(".com")
+		}
+		domains = append(domains, domain.String())
+	}
+	allowed := 0
+	for _, domain := range domains {
+		want := must.Get(contractDomain.MatchString(domain))(t)
+		// $ of .NET matches before a final newline; $ of the contract's dialect does not.
+		want = want && len(domain) <= 253 && !strings.HasSuffix(domain, "\n")
+		check.Equal(t, catalogue.ValidDomain(domain), want, "%v", domain)
+		if want {
+			allowed++
+		}
+	}
+	check.That(t, allowed >= 100, "only %d of %d domains are valid, which are too few for the comparison", allowed, len(domains))
+	long := strings.Repeat("a.", 126) + "aa" // 254 bytes, which the contract's expression allows
+	check.That(t, !catalogue.ValidDomain(long) && !catalogue.ValidDomain(strings.Repeat("a-", 10_000_000)), "a domain that is too long is accepted")
+}
+
+// TestBounds applies each field at its bounds and beyond them.
+func TestBounds(t *testing.T) {
+	c := open(t)
+	name := func(n int) string { return strings.Repeat("é", n) }
+	types := strings.Join(catalogue.CampaignTypes, " ")
+	for _, test := range []struct {
+		field          string // field of the resource
+		set            func(site *catalogue.Website, to any)
+		right, refused []any
+	}{
+		{"campaigns[0].name", func(w *catalogue.Website, to any) { w.Campaigns[0].Name = to.(string) }, []any{"x", name(255)}, []any{"", name(256)}},
+		{"campaigns[0].description", func(w *catalogue.Website, to any) { w.Campaigns[0].Description = to.(string) }, []any{"", name(2048)}, []any{name(2049)}},
+		{"campaigns[0].type", func(w *catalogue.Website, to any) { w.Campaigns[0].Type = to.(string) }, every(types), []any{"", "popup", "Experiment"}},
+		{"campaigns[0].controlShare", func(w *catalogue.Website, to any) { w.Campaigns[0].ControlShare = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"campaigns[0].trafficAllocation", func(w *catalogue.Website, to any) { w.Campaigns[0].TrafficAllocation = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"campaigns[0].significanceLevel", func(w *catalogue.Website, to any) { w.Campaigns[0].SignificanceLevel = to.(int) }, []any{80, 90, 95, 100}, []any{0, 85, 99}},
+		{"campaigns[0].methodology", func(w *catalogue.Website, to any) {
+			w.Campaigns[0].Methodology, w.Campaigns[0].Prior = to.(string), nil
+		}, every("bayesian frequentist"), []any{"", "Bayesian"}},
+		{"campaigns[0].power", func(w *catalogue.Website, to any) { w.Campaigns[0].Power = to.(int) }, []any{60, 99}, []any{59, 100}},
+		{"campaigns[0].mde", func(w *catalogue.Website, to any) { w.Campaigns[0].MDE = to.(float64) }, []any{1.0, 1.5, 100.0}, []any{0.99, 100.01}},
+		{"campaigns[0].targetId", func(w *catalogue.Website, to any) { w.Campaigns[0].TargetID = to.(int64) }, []any{int64(0), int64(5)}, []any{int64(77), int64(-1)}},
+		{"campaigns[0].primaryGoalId", func(w *catalogue.Website, to any) { w.Campaigns[0].PrimaryGoalID = to.(int64) }, []any{int64(0), int64(4)}, []any{int64(77), int64(-1)}},
+		{"campaigns[0].variations[0].share", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].Share = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"campaigns[0].variations[0].targetId", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].TargetID = to.(int64) }, []any{int64(6)}, []any{int64(77)}},
+		{
+			"campaigns[0].variations[0].imageUrl", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].ImageURL = to.(string) },
+			[]any{"", "https://a.example/b.png?c=1", "https://a.example/" + strings.Repeat("a", 2030)},
+			[]any{"http://a.example/b.png", "javascript:alert(1)", "//a.example/b.png", "b.png", "https://", "https://u@a.example/", "https://a.example/#b", "https://a.example/" + strings.Repeat("a", 2031)},
+		},
+		{"widgets[0].experiments[0].variations[0].imageUrl", func(w *catalogue.Website, to any) { w.Widgets[0].Experiments[0].Variations[0].ImageURL = to.(string) }, []any{"https://a.example/b"}, []any{"data:image/png;base64,AA=="}},
+		{
+			"campaigns[0].id", func(w *catalogue.Website, to any) { w.Campaigns[0].ID = to.(int64) },
+			[]any{int64(12), schema.FirstKeyID - 1},
+			[]any{int64(0), int64(-1), schema.FirstKeyID, int64(1<<63 - 1)},
+		},
+		{"widgets[0].name", func(w *catalogue.Website, to any) { w.Widgets[0].Name = to.(string) }, []any{"x", name(255)}, []any{"", name(256)}},
+		{"widgets[0].type", func(w *catalogue.Website, to any) { w.Widgets[0].Type = to.(string) }, every("popup callout bar embedded"), []any{"", "experiment"}},
+		{"widgets[0].primaryGoalId", func(w *catalogue.Website, to any) { w.Widgets[0].PrimaryGoalID = to.(int64) }, []any{int64(3)}, []any{int64(77)}},
+		{"widgets[0].variations[0].share", func(w *catalogue.Website, to any) { w.Widgets[0].Variations[0].Share = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"widgets[0].experiments[0].controlShare", func(w *catalogue.Website, to any) { w.Widgets[0].Experiments[0].ControlShare = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"widgets[0].experiments[0].name", func(w *catalogue.Website, to any) { w.Widgets[0].Experiments[0].Name = to.(string) }, []any{"", name(255)}, []any{name(256)}},
+		{"widgets[0].experiments[0].primaryMetric", func(w *catalogue.Website, to any) { w.Widgets[0].Experiments[0].PrimaryMetric = to.(string) }, every(strings.Join(catalogue.ExperimentMetrics, " ")), []any{"submits"}},
+		{"goals[0].name", func(w *catalogue.Website, to any) { w.Goals[0].Name = to.(string) }, []any{"x", name(255)}, []any{"", name(256)}},
+		{"targets[0].name", func(w *catalogue.Website, to any) { w.Targets[0].Name = to.(string) }, []any{"x", name(255)}, []any{"", name(256), "\xff"}},
+		{"domain", func(w *catalogue.Website, to any) { w.Domain = to.(string) }, []any{"a.bc"}, []any{"", "a", "A.bc"}},
+	} {
+		try := func(to any) error {
+			file := must.Get(catalogue.ReadYAML(strings.NewReader(whole)))(t)
+			test.set(&file.Accounts[0].Websites[0], to)
+			_, err := c.ApplyFile(t.Context(), file, true)
+			return err
+		}
+		for _, to := range test.right {
+			must.OK(t, try(to), "%s: %.40v is rejected", test.field, to)
+		}
+		for _, to := range test.refused {
+			err := try(to)
+			check.That(t, err != nil && strings.Contains(err.Error(), "accounts[0].websites[0]."+test.field+": "),
+				"%s: %.40v gives %.200v, want an error", test.field, fmt.Sprint(to), err)
+		}
+	}
+}
+
+func every(words string) []any {
+	var all []any
+	for word := range strings.FieldsSeq(words) {
+		all = append(all, word)
+	}
+	return all
 }

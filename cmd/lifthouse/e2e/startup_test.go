@@ -1,17 +1,24 @@
 package e2e
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
@@ -168,4 +175,74 @@ func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 	}
 	must.OK(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	p.interrupt()
+}
+
+// TestAMisspeltVariableIsNamed checks a name that is nearly that of a setting. What settings are is in the scripts.
+func TestAMisspeltVariableIsNamed(t *testing.T) {
+	cmd := lifthouse(t, "check", "--store=embedded:"+filepath.Join(t.TempDir(), "none"))
+	cmd.Env = append(cmd.Env, "LIFTHOUSE_RESLTS_AGE=1s")
+	out, err := cmd.CombinedOutput()
+	check.That(t, err == nil && strings.Contains(string(out), "LIFTHOUSE_RESLTS_AGE is not a setting; did you mean LIFTHOUSE_RESULTS_AGE"), "%v\n%s", err, out)
+}
+
+func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
+	t.Parallel()
+	cert, key, certificate := schematest.WriteCertificate(t)
+	pool := x509.NewCertPool()
+	pool.AddCert(certificate)
+	p := start(t, "serve", "--store=embedded:"+filepath.Join(t.TempDir(), "data"), "--tls-cert="+cert, "--tls-key="+key, "--admin-address=127.0.0.1:0", "--log-format=json")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+	defer client.CloseIdleConnections()
+	get := func(url string) int {
+		t.Helper()
+		status, _, err := send(t.Context(), client, http.MethodGet, url, "", "")
+		must.OK(t, err)
+		return status
+	}
+	check.That(t, strings.HasPrefix(p.url, "https://") && get(p.url+"/readyz") == http.StatusOK, "%s is not ready", p.url)
+	found := regexp.MustCompile(`"url":"(http://[^"]+/metrics)"`).FindStringSubmatch(p.log.String())
+	check.That(t, found != nil && get(found[1]) == http.StatusOK && get(strings.Replace(found[1], "metrics", "debug/pprof/", 1)) == http.StatusOK, "metrics: %q", found)
+	if log := p.log.String(); !strings.Contains(log, `"msg":"configuration"`) || !strings.Contains(log, `"route":"/readyz"`) {
+		t.Error("the log lacks the configuration or the request")
+	}
+	client.CloseIdleConnections()
+	p.interrupt()
+}
+
+func TestReadySaysWhatTheServerSays(t *testing.T) {
+	var status atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		check.Equal(t, r.URL.Path, "/readyz", "asked for")
+		w.WriteHeader(int(status.Load()))
+	}))
+	defer server.Close()
+	for want, answer := range map[int]int32{exitOK: http.StatusOK, exitFailed: http.StatusServiceUnavailable} {
+		status.Store(answer)
+		code, _, complaints := other(t, nil, "ready", "--url", server.URL)
+		check.That(t, code == want, "%d: exit %d\n%s", answer, code, complaints)
+	}
+	server.Close()
+	if code, _, _ := other(t, nil, "ready", "--url", server.URL); code != exitFailed {
+		t.Errorf("no server: exit %d", code)
+	}
+}
+
+func TestTracesGoToTheCollectorThatTheEnvironmentNames(t *testing.T) {
+	var sent atomic.Int64
+	var service atomic.Bool
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if err == nil && request.URL.Path == "/v1/traces" {
+			sent.Add(1)
+			service.Store(strings.Contains(string(body), "lifthouse"))
+		}
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	p := start(t, "serve", "--store", "embedded:"+t.TempDir()+"/store")
+	p.status("none")
+	p.interrupt() // what is left is sent
+	if sent.Load() == 0 || !service.Load() {
+		t.Errorf("%d deliveries of traces, with the service's name: %v\n%s", sent.Load(), service.Load(), p.log.String())
+	}
 }

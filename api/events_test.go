@@ -61,29 +61,6 @@ func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	check.That(t, response.status == http.StatusOK && strings.Contains(text, `"accepted":1`), "%d %.300s", response.status, text)
 }
 
-// TestALargeBodyIsStoredInParts sends more lines than are parsed at once, as lines and as an array.
-func TestALargeBodyIsStoredInParts(t *testing.T) {
-	s := newServer(t)
-	token := s.newToken(1, 1, catalogue.ScopeIngest)
-	lines := make([]string, 45_000)
-	for i := range lines {
-		lines[i] = eventLine(fmt.Sprint("large", i%44_000), "")
-	}
-	lines[0], lines[len(lines)-1] = "{}", "7"
-	for _, body := range []string{strings.Join(lines, "\n"), "[" + strings.Join(lines, ",") + "]"} {
-		_, text := s.post(token, body, nil)
-		want := `"accepted":44998,"rejected":2,"lines":[{"line":1,`
-		check.That(t, strings.Contains(text, want) && strings.Contains(text, `{"line":45000,"detail":"must be a JSON object"}`), "%.600s; want %s", text, want)
-	}
-	other := strings.ReplaceAll(strings.Join(lines, ","), `"large`, `"broken`)
-	if response, text := s.post(token, "["+other, nil); response.status != http.StatusBadRequest {
-		t.Errorf("an unclosed array: %d %.300s", response.status, text)
-	}
-	var stored uint64
-	err := s.conn.QueryRow(t.Context(), "SELECT uniqExact(event_id) FROM events").Scan(&stored)
-	check.That(t, err == nil && stored == 44_000, "%d events are stored, %v; want 44000", stored, err)
-}
-
 // BenchmarkEvents sends a hundred events per request from 32 clients, and single events from one client.
 func BenchmarkEvents(b *testing.B) {
 	s := newServer(b)

@@ -17,7 +17,6 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -102,9 +101,7 @@ func TestLargeAnswersAreCompressed(t *testing.T) {
 
 func TestProbes(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	s := newServerOn(t, conn)
-	s.apply(twoAccounts)
-	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	s := newServerWith(t, conn)
 	for _, path := range []string{"/healthz", "/readyz"} {
 		_, text := s.send(http.MethodGet, path, http.NoBody, "If-None-Match", "*")
 		check.Equal(t, text, "{\"status\":\"ok\"}\n", path)

@@ -60,9 +60,7 @@ func (s *server) fold(events ...schema.Event) {
 // events wait and why, and are neither kept nor confirmed.
 func TestReportsSayHowManyEventsWait(t *testing.T) {
 	conn := schematest.HeldConn{Conn: schematest.OpenMigrated(t), Held: make(chan error)}
-	s := newServerOn(t, conn)
-	s.apply(twoAccounts)
-	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	s := newServerWith(t, conn)
 	go func() { conn.Held <- nil }()
 	s.fold(at(0, "a", 0, schema.KindView, 0))
 	tag := s.poll(bannerResults).Get("ETag")
@@ -245,9 +243,7 @@ func TestIdenticalConcurrentRequestsRunOnce(t *testing.T) {
 
 func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	s := newServerOn(t, conn)
-	s.apply(twoAccounts)
-	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	s := newServerWith(t, conn)
 	s.write(at(0, "a", 0, schema.KindView, 0))
 	const path = bannerResults + "?dimension=device" // a report without a dimension needs no statement
 	good := s.poll(path)

@@ -77,18 +77,15 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 		clients.Go(func() {
 			for round := range rounds {
 				path, verb := []string{"/v1/campaigns/12/", "/v1/widgets/7/"}[round%2], []string{"start", "stop"}[(client/2+round/2)%2]
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path+verb, http.NoBody)
-				if err != nil {
-					t.Error(err)
-					return
+				post := func() (answer, string) {
+					return s.send(http.MethodPost, path+verb, http.NoBody, "Authorization", "Bearer "+token)
 				}
-				request.Header.Set("Authorization", "Bearer "+token)
-				response, text := exchange(t, request)
+				response, text := post()
 				for tries := 0; response.status == http.StatusServiceUnavailable && tries < 20; tries++ { // busy: a client repeats it
-					response, text = exchange(t, request.Clone(t.Context()))
+					response, text = post()
 				}
 				var body map[string]any
-				check.That(t, json.Unmarshal(text, &body) == nil && response.status == http.StatusOK && body["active"] == (verb == "start"),
+				check.That(t, json.Unmarshal([]byte(text), &body) == nil && response.status == http.StatusOK && body["active"] == (verb == "start"),
 					"%s%s = %d %s", path, verb, response.status, text)
 			}
 		})

@@ -51,33 +51,6 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	}
 }
 
-// TestSlicesMergeToTheTotal checks for every dimension that the slices add up to the whole report.
-func TestSlicesMergeToTheTotal(t *testing.T) {
-	w := worlds.New(9)
-	conn := schematest.OpenMigrated(t)
-	newStored(t, conn, w.Events(1, 600))
-	c := must.Get(catalogue.Open(t.Context(), conn))(t)
-	must.Get(c.ApplyFile(t.Context(), w.File(1), false))(t)
-	e, _ := openEngine(conn, c)
-	for _, dimension := range query.Dimensions {
-		results := must.Get(e.ComputeReport(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Dimension: query.Dimension(dimension)})))(t)
-		for i, v := range results.Variations {
-			var visitors, views, goals int64
-			value := amounts(0)
-			for _, slice := range results.Breakdown {
-				part := slice.Variations[i]
-				visitors, views, goals = visitors+part.Visitors, views+part.Views, goals+part.GoalsReached
-				if part.Value.Units != nil {
-					value.Sum.Add(value.Sum, part.Value.Units)
-				}
-			}
-			if visitors != v.Visitors || views != v.Views || goals != v.GoalsReached || v.Value.Units != nil && value.Sum.Cmp(v.Value.Units) != 0 {
-				t.Errorf("%s, variation %d: slices have %d visitors, %d views, %d goals worth %s; the total %+v", dimension, v.ID, visitors, views, goals, value.Sum, v.Counts)
-			}
-		}
-	}
-}
-
 // TestStatementsDoNotDependOnValues checks that requests that differ in the values of filters have the same statements:
 // values are only bound.
 func TestStatementsDoNotDependOnValues(t *testing.T) {

@@ -41,7 +41,7 @@ func drawRequest(w worlds.World, subject int64) query.Request {
 	}
 	switch r.Operation {
 	case query.CampaignResults:
-		r.Dimension = query.Dimension(worlds.Pick(w, "", "device", "country", "channel", "referrer", "city"))
+		r.Dimension = query.Dimension(worlds.Pick(w, "", "device", "city", worlds.Pick(w, query.Dimensions...)))
 	case query.ExperimentResults:
 		r.ExperimentID = 4
 	case query.WidgetResults:

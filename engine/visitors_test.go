@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -145,9 +146,12 @@ func without(all, part moments.Amounts) moments.Amounts {
 
 // attributeOf returns the value of an attribute, or "" for no attribute.
 func attributeOf(v *facts.Visitor, name string) string {
-	return map[string]string{
-		"device": v.Device, "country": v.Country, "channel": v.Channel, "referrer": v.Referrer, "city": v.City,
-	}[name]
+	for field, value := range reflect.ValueOf(v).Elem().Fields() {
+		if column, _, _ := strings.Cut(field.Tag.Get("parquet"), ","); column == name {
+			return value.String()
+		}
+	}
+	return ""
 }
 
 // TestVisitorsEndWithTheirReader checks that the reading of visitors ends when the file cannot be written.

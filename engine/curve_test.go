@@ -131,16 +131,12 @@ func TestNoveltyIsFound(t *testing.T) {
 		x.apply()
 		var events []schema.Event
 		for visitor := range 12_000 {
-			v := int64(visitor % 2)
 			early, late := 0.1, 0.1
-			if v == 1 {
+			if visitor%2 == 1 {
 				early, late = test.early, test.late
 			}
-			e := schema.Event{
-				EventID: uint64(4 * visitor), Time: firstDay.Add(time.Duration(random.Int64N(int64(28 * day)))).Truncate(time.Millisecond), //nolint:gosec // positive
-				WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: uint64(visitor), VariationID: v, Kind: schema.KindView, //nolint:gosec // positive
-			}
-			events = append(events, e)
+			view := x.view(firstDay.Add(time.Duration(random.Int64N(int64(28*day)))).Truncate(time.Millisecond), visitor%2)
+			events = append(events, view)
 			age := time.Duration(-1)
 			switch u := random.Float64(); {
 			case u < early:
@@ -149,8 +145,7 @@ func TestNoveltyIsFound(t *testing.T) {
 				age = 2*day + time.Duration(random.Int64N(int64(11*day)))
 			}
 			if age >= 0 {
-				e.EventID, e.Kind, e.GoalID, e.Time = e.EventID+1, schema.KindGoal, 1, e.Time.Add(age).Truncate(time.Millisecond)
-				events = append(events, e)
+				events = append(events, goalAfter(view, age.Truncate(time.Millisecond)))
 			}
 		}
 		must.OK(t, schema.InsertEvents(t.Context(), x.conn, events, firstDay.AddDate(0, 0, 45)))

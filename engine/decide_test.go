@@ -84,6 +84,28 @@ func (x *trial) refresh() {
 	}
 }
 
+// view returns a view of a new visitor.
+func (x *trial) view(at time.Time, variation int) schema.Event {
+	x.ids++
+	return schema.Event{
+		EventID: 4 * x.ids, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids, VariationID: int64(variation),
+		Kind: schema.KindView, Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[x.ids%2]},
+	}
+}
+
+// goalAfter returns an event of goal 1 after a view.
+func goalAfter(view schema.Event, age time.Duration) schema.Event {
+	view.EventID, view.Kind, view.GoalID, view.Time = view.EventID+1, schema.KindGoal, 1, view.Time.Add(age)
+	return view
+}
+
+// write stores events, and folds them.
+func (x *trial) write(events ...schema.Event) {
+	x.t.Helper()
+	must.OK(x.t, x.writer.WriteEvents(x.t.Context(), events))
+	x.refresh()
+}
+
 // store stores a day with the given converted visitors of control and treatment.
 func (x *trial) store(day int, converted ...int) {
 	x.t.Helper()
@@ -91,15 +113,10 @@ func (x *trial) store(day int, converted ...int) {
 	at := x.first.AddDate(0, 0, day).Add(time.Hour)
 	for variation, n := range converted {
 		for visitor := range dailyVisitors {
-			x.ids++
-			e := schema.Event{
-				EventID: 2 * x.ids, Time: at.Add(time.Duration(visitor) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-				VisitorID: x.ids, VariationID: int64(variation), Kind: schema.KindView, Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[visitor%2]},
-			}
-			events = append(events, e)
+			view := x.view(at.Add(time.Duration(visitor)*time.Second), variation)
+			events = append(events, view)
 			if visitor < n {
-				e.EventID, e.Kind, e.GoalID, e.Time = e.EventID+1, schema.KindGoal, 1, e.Time.Add(time.Minute)
-				events = append(events, e)
+				events = append(events, goalAfter(view, time.Minute))
 			}
 		}
 	}
@@ -373,19 +390,15 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 	x := newTrial(t, firstDay)
 	var events []schema.Event
-	for i := range uint64(400) {
-		view := schema.Event{
-			EventID: 3 * i, Time: x.first.AddDate(0, 0, int(i/100)), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: i + 1, VariationID: int64(i % 2), Kind: schema.KindView,
-		}
-		goal := view
-		goal.EventID, goal.Kind, goal.GoalID, goal.Value = 3*i+1, schema.KindGoal, 1, int64((i*7919%400)*(i/100+1))*schema.MoneyScale/10
+	for i := range 400 {
+		view := x.view(x.first.AddDate(0, 0, i/100), i%2)
+		goal := goalAfter(view, 0)
+		goal.Value = int64((i*7919%400)*(i/100+1)) * schema.MoneyScale / 10
 		other := goal
-		other.EventID = 3*i + 2
+		other.EventID++
 		events = append(events, view, goal, other)
 	}
-	must.OK(t, x.writer.WriteEvents(t.Context(), events))
-	x.refresh()
+	x.write(events...)
 	series := func(r *query.Request) {
 		r.Metric, r.Interval, r.Cap, r.Filters.ZScore = query.ValuePerVisitor, query.Daily, &schema.Cap{Percentile: 90}, 1
 	}

@@ -55,11 +55,7 @@ func (x *trial) storeViews(n int, from, accepted time.Time) {
 	x.t.Helper()
 	var events []schema.Event
 	for i := range 2 * n {
-		x.ids++
-		events = append(events, schema.Event{
-			EventID: 2 * x.ids, Time: from.Add(time.Duration(i) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: x.ids, VariationID: int64(i % 2), Kind: schema.KindView,
-		})
+		events = append(events, x.view(from.Add(time.Duration(i)*time.Second), i%2))
 	}
 	must.OK(x.t, schema.InsertEvents(x.t.Context(), x.conn, events, accepted))
 }
@@ -118,7 +114,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 		}
 		random := rand.New(rand.NewPCG(54, 4))
 		type visitor struct {
-			variation      int64
+			variation      int
 			first, crossed time.Time
 			goal           time.Time
 		}
@@ -126,18 +122,16 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 		end := func(look int) time.Time { return firstDay.AddDate(0, 0, 1+7*look) }
 		var all, late []schema.Event
 		for range 3000 {
-			x.ids++
-			v := visitor{variation: random.Int64N(2), first: firstDay.Add(time.Duration(random.Int64N(int64(22 * 24 * time.Hour))))}
-			e := schema.Event{EventID: 4 * x.ids, Time: v.first, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids, VariationID: v.variation, Kind: schema.KindView}
+			v := visitor{variation: random.IntN(2), first: firstDay.Add(time.Duration(random.Int64N(int64(22 * 24 * time.Hour))))}
+			e := x.view(v.first, v.variation)
 			all = append(all, e)
 			if random.IntN(4) == 0 {
-				v.goal = v.first.Add(time.Duration(random.Int64N(int64(5 * 24 * time.Hour))))
-				e.EventID, e.Kind, e.GoalID, e.Time = 4*x.ids+1, schema.KindGoal, 1, v.goal
-				all = append(all, e)
+				goal := goalAfter(e, time.Duration(random.Int64N(int64(5*24*time.Hour))))
+				v.goal, all = goal.Time, append(all, goal)
 			}
 			if random.IntN(25) == 0 {
 				v.crossed = v.first.Add(time.Duration(random.Int64N(int64(15 * 24 * time.Hour))))
-				e.EventID, e.Kind, e.GoalID, e.Time, e.VariationID = 4*x.ids+2, schema.KindView, 0, v.crossed, 1-v.variation
+				e.EventID, e.Time, e.VariationID = e.EventID+2, v.crossed, 1-e.VariationID
 				if v.crossed.Before(end(3)) {
 					all = append(all, e)
 				} else {
@@ -146,8 +140,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 			}
 			visitors = append(visitors, v)
 		}
-		must.OK(t, x.writer.WriteEvents(t.Context(), all))
-		x.refresh()
+		x.write(all...)
 		before := x.report(nil)
 		looks := before.Looks[:3] // goals go on in the fourth week
 		design, points := stats.NewLookDesign(0.05, []float64{0.5, 0.5}), []stats.LookPoint(nil)
@@ -167,8 +160,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 			check.That(t, look.Visitors == rates[0].Visitors+rates[1].Visitors && *got.Z == *want.Z,
 				"large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
 		}
-		must.OK(t, x.writer.WriteEvents(t.Context(), late))
-		x.refresh()
+		x.write(late...)
 		after := x.report(nil)
 		check.Equal(t, inJSON(t, after.Looks[:3]), inJSON(t, looks), "large %v: %d later views of the other variation changed the looks", large, len(late))
 		check.That(t, after.Checks.MultipleExposures.Visitors > before.Checks.MultipleExposures.Visitors, "no later view of the other variation is in today's figures")
@@ -187,21 +179,18 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 	for i, period := range periods {
 		for variation := range 2 {
 			for visitor := range period.visitors[variation] {
-				x.ids++
-				e := schema.Event{
-					EventID: 2 * x.ids, Time: firstDay.AddDate(0, 0, 5*i).Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-					VisitorID: x.ids, VariationID: int64(variation), Kind: schema.KindView, Attributes: schema.Attributes{Device: "mobile"},
-				}
-				events = append(events, e)
+				view := x.view(firstDay.AddDate(0, 0, 5*i).Add(time.Hour), variation)
+				view.Device = "mobile"
+				events = append(events, view)
 				if visitor < period.converted[variation] {
-					e.EventID, e.Kind, e.GoalID, e.Value = e.EventID+1, schema.KindGoal, 1, 10000
-					events = append(events, e)
+					goal := goalAfter(view, 0)
+					goal.Value = 10000
+					events = append(events, goal)
 				}
 			}
 		}
 	}
-	must.OK(t, x.writer.WriteEvents(t.Context(), events))
-	x.refresh()
+	x.write(events...)
 	for _, bayesian := range []bool{false, true} {
 		for _, metric := range []query.Metric{query.GoalConversionRate, query.ValuePerVisitor} {
 			p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Metric: metric, Dimension: "device", Interval: query.Daily, Scorecard: true})
@@ -234,9 +223,9 @@ func computeOf(t *testing.T, e *Engine, p *plan.Plan) *result.Report {
 func TestAWeekWithoutVisitorsKeepsTheLastLook(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 75})
-	goal := schema.Event{EventID: 1, Time: firstDay.AddDate(0, 0, 18), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 1, Kind: schema.KindGoal, GoalID: 1}
-	must.OK(t, x.writer.WriteEvents(t.Context(), []schema.Event{goal}))
-	x.refresh()
+	goal := goalAfter(x.view(firstDay.AddDate(0, 0, 18), 0), 0)
+	goal.VisitorID = 1
+	x.write(goal)
 	r := x.report(func(r *query.Request) { r.Scorecard = true })
 	n := len(r.Looks)
 	must.That(t, n == 3 && r.Looks[1].Variations[0].Reason == stats.ReasonNoNewVisitors, "looks %s", inJSON(t, r.Looks))

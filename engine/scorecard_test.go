@@ -291,20 +291,18 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	x.weeks([]int{50, 80}, []int{50, 80})
 	var events []schema.Event
-	for visitor := range uint64(40) { // large orders of control
-		events = append(events, schema.Event{
-			EventID: 1<<50 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: dailyVisitors*2 + 1 + visitor, Kind: schema.KindGoal, GoalID: 1, Value: 90_000_000,
-		}, schema.Event{
-			EventID: 1<<51 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: dailyVisitors*2 + 1 + visitor, Kind: schema.KindGoal, GoalID: 2, Value: 10_000 + int64(visitor), //nolint:gosec // small
-		}, schema.Event{
-			EventID: 1<<52 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: dailyVisitors*3 + 1 + visitor, Kind: schema.KindGoal, GoalID: 2, Value: 9_000 * int64(1+visitor), //nolint:gosec // small
-		})
+	for visitor := range int64(40) {
+		for _, of := range []struct{ goal, after, value int64 }{
+			{1, 2 * dailyVisitors, 90_000_000}, // a large order of control
+			{2, 2 * dailyVisitors, 10_000 + visitor},
+			{2, 3 * dailyVisitors, 9_000 * (1 + visitor)},
+		} {
+			goal := goalAfter(x.view(firstDay.AddDate(0, 0, 6), 0), 0)
+			goal.VisitorID, goal.GoalID, goal.Value = uint64(of.after+1+visitor), of.goal, of.value //nolint:gosec // small
+			events = append(events, goal)
+		}
 	}
-	must.OK(t, x.writer.WriteEvents(t.Context(), events))
-	x.refresh()
+	x.write(events...)
 	looksOf := func(change func(*query.Request)) string {
 		x.engine, _ = openEngine(x.conn, x.catalogue) // has no kept results
 		x.refresh()

@@ -26,19 +26,15 @@ func (x *trial) devices(day int, mobile [2]int, converted, others [2]int) {
 	at := x.first.AddDate(0, 0, day).Add(time.Hour)
 	for variation := range 2 {
 		for visitor := range dailyVisitors {
-			x.ids++
-			e := schema.Event{
-				EventID: 2 * x.ids, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids,
-				VariationID: int64(variation), Kind: schema.KindView, Attributes: schema.Attributes{Device: "desktop"},
-			}
+			view := x.view(at, variation)
+			view.Device = "desktop"
 			converts := visitor >= mobile[variation] && visitor < mobile[variation]+others[variation]
 			if visitor < mobile[variation] {
-				e.Device, converts = "mobile", visitor < converted[variation]
+				view.Device, converts = "mobile", visitor < converted[variation]
 			}
-			events = append(events, e)
+			events = append(events, view)
 			if converts {
-				e.EventID, e.Kind, e.GoalID = e.EventID+1, schema.KindGoal, 1
-				events = append(events, e)
+				events = append(events, goalAfter(view, 0))
 			}
 		}
 	}
@@ -133,25 +129,18 @@ func TestAutomatedVisitorsAreNamed(t *testing.T) {
 	x.refresher.MaxVisitorEvents, x.other.facts.Shards[0].MaxVisitorEvents = most, most
 	x.weeks([]int{50, 62})
 	people := x.report(nil)
-	programs := func(variation int64, n int) *result.Report {
+	programs := func(variation, n int) *result.Report {
 		var events []schema.Event
 		for range n {
-			x.ids++
-			visitor := x.ids
-			for i := range most + 1 {
-				x.ids++
-				e := schema.Event{
-					EventID: 2 * x.ids, Time: firstDay.Add(time.Duration(i) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-					VisitorID: visitor, VariationID: variation, Kind: schema.KindView,
-				}
-				if i > 0 {
-					e.Kind, e.GoalID, e.Value = schema.KindGoal, 1, 1_000_000
-				}
-				events = append(events, e)
+			view := x.view(firstDay, variation)
+			events = append(events, view)
+			for i := range most {
+				goal := goalAfter(x.view(firstDay, variation), time.Duration(i)*time.Second)
+				goal.VisitorID, goal.Value = view.VisitorID, 1_000_000
+				events = append(events, goal)
 			}
 		}
-		must.OK(t, x.writer.WriteEvents(t.Context(), events))
-		x.refresh()
+		x.write(events...)
 		return x.report(nil)
 	}
 	few := programs(1, 5)

@@ -314,14 +314,10 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 		var sent []schema.Event
 		at := x.first.AddDate(0, 0, day).Add(time.Hour)
 		for i := range 2 * dailyVisitors {
-			x.ids++
-			e := schema.Event{
-				EventID: 2 * x.ids, Time: at.Add(time.Duration(i) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-				VisitorID: x.ids, VariationID: int64(i % 2), Kind: schema.KindView,
-				Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[i/2%2], Browser: []string{"chrome", "safari 17", "firefox", "edge"}[i/4%4]},
-			}
-			goal := e
-			goal.EventID, goal.Kind, goal.GoalID, goal.Attributes = e.EventID+1, schema.KindGoal, 1, schema.Attributes{}
+			e := x.view(at.Add(time.Duration(i)*time.Second), i%2)
+			e.Device, e.Browser = []string{"desktop", "mobile"}[i/2%2], []string{"chrome", "safari 17", "firefox", "edge"}[i/4%4]
+			goal := goalAfter(e, 0)
+			goal.Attributes = schema.Attributes{}
 			if lost := day >= 9 && e.Browser == "safari 17" && e.VariationID == 1; !lost {
 				sent = append(sent, e)
 			}

@@ -27,7 +27,7 @@ import (
 //	file NAME      writes the input to a file in $DIR
 //	sh             executes a script of the shell in $DIR
 //	sql            executes statements
-//	run [env=…]    executes a command line per line, on the store if there is one: ARGUMENTS [> FILE] [<<< STDIN] [?? REGEXP]. The output is the exit code if it
+//	run [env=…]    executes a command line per line, on the store if there is one: ARGUMENTS [< FILE] [> FILE] [<<< STDIN] [?? REGEXP]. The output is the exit code if it
 //	               is not 0, the standard output and the errors, or only their lines that match the expression.
 //
 // The command line numbers SUBJECT is a report of which only visitors/converted/value of each variation are shown. An
@@ -100,6 +100,10 @@ func (s *script) execute(t *testing.T, out *strings.Builder, line string, env ma
 	line, pattern, _ := strings.Cut(line, " ?? ")
 	line, input, given := strings.Cut(line, " <<< ")
 	line, written, toFile := strings.Cut(line, " > ")
+	line, read, fromFile := strings.Cut(line, " < ")
+	if fromFile {
+		input = read
+	}
 	if given {
 		text := input + "\n"
 		input = filepath.Join(s.dir, "stdin")

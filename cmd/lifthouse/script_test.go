@@ -18,6 +18,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/scripts"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestScripts runs the scripts of testdata/scripts. go test ./cmd/lifthouse -run TestScripts -rewrite records the
@@ -35,6 +36,9 @@ import (
 func TestScripts(t *testing.T) {
 	scripts.Run(t, func(t *testing.T) func(*testing.T, *datadriven.TestData) string {
 		t.Helper()
+		if strings.HasSuffix(t.Name(), "/foreign") { // has a store for each file
+			tier.OnlyLong(t)
+		}
 		return (&script{dir: t.TempDir(), now: time.Now().UTC().Truncate(time.Second)}).run
 	})
 }
@@ -62,7 +66,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		must.OK(t, os.WriteFile(filepath.Join(s.dir, d.CmdArgs[0].Key), []byte(input+"\n"), 0o600))
 	case "sh": // in $DIR
 		command := exec.CommandContext(t.Context(), "sh", "-ec", input)
-		command.Dir = s.dir
+		command.Dir, command.Env = s.dir, append(os.Environ(), "TESTDATA="+must.Get(filepath.Abs("testdata"))(t))
 		return string(must.Get(command.CombinedOutput())(t))
 	case "sql":
 		for statement := range strings.SplitSeq(input, ";\n") {

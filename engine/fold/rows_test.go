@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -286,66 +285,4 @@ func TestDigestsShowExchangedAttributes(t *testing.T) {
 	}
 	one, other := AppendVisitorRows([]Event{view(1, "a"), view(2, "b")}, MaxVisitorEvents, nil)[0], AppendVisitorRows([]Event{view(1, "b"), view(2, "a")}, MaxVisitorEvents, nil)[0]
 	check.That(t, one.Digest != other.Digest, "rows with attributes %q and %q have the same digest", one.Attributes, other.Attributes)
-}
-
-// A visitor sees a campaign twice, in two variations. One goal without exposures is before the first view, one counts,
-// one was also sent with its exposure. A goal of the campaign is before the first view; one comes two days later, in
-// two copies.
-func TestRowsOfAVisitor(t *testing.T) {
-	at := func(day, hour, minute int) int64 {
-		return time.Date(2026, 5, day, hour, minute, 0, 0, time.UTC).UnixMilli()
-	}
-	campaign := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
-	goal := func(of schema.Subject, id uint64, at, goal, value int64) Event {
-		return Event{Subject: of, Visitor: 7, ID: id, At: at, Kind: moments.Goal, Goal: goal, Amounts: [3]int64{value, value / 2, 1}, Accepted: at}
-	}
-	copied := goal(campaign, 8, at(3, 23, 0), 3, 999)
-	copied.Accepted++
-	copied.At = at(1, 12, 0)
-	events := []Event{
-		copied,
-		goal(campaign, 8, at(3, 11, 5), 3, 400),
-		goal(noSubject, 7, at(1, 10, 45), 4, 60), // sent with its exposure, too
-		goal(campaign, 7, at(1, 10, 45), 4, 60),
-		goal(noSubject, 6, at(1, 12, 0), 3, -100),
-		{Subject: campaign, Visitor: 7, ID: 5, At: at(2, 0, 0), Kind: moments.Conversion},
-		{Subject: campaign, Visitor: 7, ID: 4, At: at(1, 11, 0), Variation: 2, Kind: moments.View, Attributes: "desktop"},
-		{Subject: campaign, Visitor: 7, ID: 3, At: at(1, 10, 30), Variation: 1, Kind: moments.View, Attributes: "mobile"},
-		goal(campaign, 2, at(1, 10, 29), 3, 20),
-		goal(noSubject, 1, at(1, 9, 0), 3, 10),
-	}
-	const minute = 60 * 1000
-	visitor := func(of schema.Subject, first int64) Row {
-		return Row{Subject: of, Grain: OfVisitor, Visitor: 7, First: first}
-	}
-	before, bare, counted := visitor(campaign, at(1, 10, 29)), visitor(noSubject, at(1, 9, 0)), visitor(campaign, at(1, 10, 30))
-	before.Seen, before.Later, before.LaterKinds = 1, []uint64{0}, []uint8{7}
-	bare.Seen, bare.Since, bare.Later, bare.LaterKinds = 3, 3*hour, []uint64{0, hour + 45*minute, 3 * hour}, []uint8{7, 7, 7}
-	counted.Variation, counted.Attributes, counted.MultiExposed = "1+", "mobile", at(1, 11, 0)
-	counted.Seen, counted.Since, counted.Counts = 5, 48*hour+35*minute, [6]uint32{2, 0, 0, 0, 1, 0}
-	counted.Later, counted.LaterKinds = []uint64{15 * minute, 30 * minute, 90 * minute, 13*hour + 30*minute, 48*hour + 35*minute}, []uint8{7, 1, 7, 5, 7}
-	goalRow := func(of Row, goal int64, since uint64, number uint32, amounts, before [3]int64) Row {
-		return Row{
-			Subject: of.Subject, Grain: OfGoal, Goal: goal, Variation: of.Variation, Visitor: 7, Attributes: of.Attributes,
-			First: of.First, Since: since, Number: number, MultiExposed: of.MultiExposed, Amounts: amounts, Before: before,
-		}
-	}
-	counted.Views = Extent{FirstView: counted.First}
-	want := []Row{
-		before,
-		goalRow(before, 3, 0, 1, [3]int64{20, 10, 1}, [3]int64{}),
-		counted,
-		goalRow(counted, 3, 90*minute, 1, [3]int64{-100, -50, 1}, [3]int64{}), // without exposures
-		goalRow(counted, 3, 48*hour+35*minute, 2, [3]int64{400, 200, 1}, [3]int64{-100, -50, 1}),
-		goalRow(counted, 4, 15*minute, 1, [3]int64{60, 30, 1}, [3]int64{}),
-		bare,
-		goalRow(bare, 3, 0, 1, [3]int64{10, 5, 1}, [3]int64{}),
-		goalRow(bare, 3, 3*hour, 2, [3]int64{-100, -50, 1}, [3]int64{10, 5, 1}),
-		goalRow(bare, 4, hour+45*minute, 1, [3]int64{60, 30, 1}, [3]int64{}),
-	}
-	got := bySubject(withoutDigests(AppendVisitorRows(events, MaxVisitorEvents, nil)))
-	must.Equal(t, len(got), len(want), "rows: %+v", got)
-	for i := range want {
-		check.That(t, reflect.DeepEqual(got[i], want[i]), "row %d is %+v\nwant %+v", i, got[i], want[i])
-	}
 }

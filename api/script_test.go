@@ -70,6 +70,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.apply(file)
 	case "events":
 		s.fold(parseEvents(t, d.CmdArgs[0].Key, d.Input)...)
+	case "source":
+		name := d.CmdArgs[0].Key
+		sender := catalogue.Sender{}
+		d.MaybeScanArgs(t, "mapping", &sender.Mapping)
+		sender.Mapping = strings.Replace(sender.Mapping, ":", ": ", 1)
+		s.kept[name] = s.sourceKey(name, sender)
 	case "count":
 		var rows, some uint64
 		must.OK(t, s.conn.QueryRow(t.Context(), d.Input).Scan(&rows, &some))
@@ -241,7 +247,8 @@ func (s *script) expand(t *testing.T, part string) string {
 	}
 	functions := template.FuncMap{
 		"gzip": gzipped, "zstd": zstandard, "event": eventLine, "cut": func(n int, text string) string { return text[:n] },
-		"kept": func(name string) string { return s.kept[name] }, "replace": func(before, after, text string) string { return strings.Replace(text, before, after, 1) },
+		"token": func(name string) string { return s.token(t, name) },
+		"kept":  func(name string) string { return s.kept[name] }, "replace": func(before, after, text string) string { return strings.Replace(text, before, after, 1) },
 		"unknown": func(n int) (query string) {
 			for i := range n {
 				query += fmt.Sprintf("x%d=&", i)
@@ -266,6 +273,9 @@ func (s *script) problem(t *testing.T, response answer, text string) string {
 	check.That(t, err == nil && p.Status == response.status && p.Title != "" && p.RequestID == response.Get("X-Request-Id") && response.Get("Content-Type") == "application/problem+json",
 		"%v: %d %s", err, response.status, text)
 	want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[p.Status]
+	if p.Code == "invalid_key" { // which is in the path
+		want = ""
+	}
 	challenge := response.Get("WWW-Authenticate")
 	check.That(t, strings.Contains(challenge, want) && (want != "" || challenge == ""), "%s: WWW-Authenticate %q", text, challenge)
 	shown := " " + p.Code

@@ -44,11 +44,7 @@ func TestProcessesImportOneFileIntoAClusterAtOnce(t *testing.T) {
 func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	t.Helper()
 	shared, alone := "--store="+address, "--store=embedded:"+filepath.Join(t.TempDir(), "alone")
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, args...)
-		return out
-	}
+	do := func(args ...string) string { return run(t, args...) }
 	for _, store := range []string{shared, alone} {
 		do("apply", "-f", "../testdata/thirty.catalog.yaml", store)
 	}

@@ -22,11 +22,7 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	at := t.TempDir()
 	stored, restored := "--store=embedded:"+filepath.Join(at, "data"), "--store=embedded:"+filepath.Join(at, "restored")
 	backup := filepath.Join(at, `a back'up \ here`)
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, args...)
-		return out
-	}
+	do := func(args ...string) string { return run(t, args...) }
 	do("apply", "-f", "../testdata/thirty.catalog.yaml", stored)
 	do("import", "../testdata/thirty.ndjson", stored)
 	token := strings.TrimSpace(do("token", "create", stored))
@@ -129,11 +125,7 @@ func TestCopyAStore(t *testing.T) {
 	address := server.DatabaseAddress(server.CreateDatabase(t))
 	onServer := "--store=" + address
 	from := "--from=" + strings.TrimPrefix(first, "--store=embedded:")
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, args...)
-		return out
-	}
+	do := func(args ...string) string { return run(t, args...) }
 	do("apply", "-f", "../testdata/thirty.catalog.yaml", first)
 	do("import", "../testdata/thirty.ndjson", first)
 	do("token", "create", "--name=dashboard", first)

@@ -30,8 +30,7 @@ func TestTheDashboardsFiltersArePickedFromWhatThereIs(t *testing.T) {
 		{"/?widget=7&experiment=2", "/v1/widgets/7/experiments/2", "%.1f %%"},
 		{"/?campaign=12", "/v1/campaigns/12", "%.2f %%"},
 	} {
-		v.open(subject.page)
-		v.until(allThere)
+		v.openAll(subject.page)
 		whole := v.report(subject.path + "/results").Totals.Visitors
 		v.unfolds(".settings details")
 		v.picks(subject.path, "device", "mobile", "desktop")

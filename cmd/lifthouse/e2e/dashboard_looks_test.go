@@ -29,18 +29,15 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	v.signIn(v.token)
 	v.until(statusesThere)
 	v.look("list")
-	v.open("/?campaign=12&dimension=device")
-	v.until(allThere)
+	v.openAll("/?campaign=12&dimension=device")
 	v.look("results")
-	v.open("/?campaign=13&filters[device][]=mobile&filters[device][]=tablet")
-	v.until(allThere)
+	v.openAll("/?campaign=13&filters[device][]=mobile&filters[device][]=tablet")
 	v.click("[aria-labelledby=variations] summary")
 	v.click("[aria-labelledby=overtime] summary")
 	v.look("three")
 	v.click("#switch")
 	v.look("dialog")
-	v.open("/?campaign=14")
-	v.until(allThere)
+	v.openAll("/?campaign=14")
 	v.look("bayesian")
 	v.open("/?show=widgets")
 	v.shows("Newsletter")
@@ -48,8 +45,7 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	v.open("/?widget=7")
 	v.until(curvesThere)
 	v.look("widget")
-	v.open("/?widget=7&experiment=2")
-	v.until(allThere)
+	v.openAll("/?widget=7&experiment=2")
 	v.look("experiment")
 	v.open("/?campaign=13&filters[dateTo]=2001-01-01")
 	v.shows("No visitors yet, or no visitors")
@@ -86,8 +82,7 @@ func (v *viewer) look(name string) {
 
 // TestTheDashboardOfABayesianCampaign compares the numbers of the posterior with the API.
 func TestTheDashboardOfABayesianCampaign(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=14", allThere)
+	v := newSignedIn(t, "/?campaign=14")
 	r := v.report("/v1/campaigns/14/results")
 	var want []float64
 	for _, variation := range r.Variations[1:] {
@@ -166,8 +161,7 @@ func (v *viewer) looksAreTheAPIs() {
 	v.open("/?campaign=12&compareMetric=valuePerVisitor")
 	v.shows("EXPLORATION")
 	check.Equal(v, evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner, #next-look, #looks").length`), 0, "parts of a conclusion in a report that describes")
-	v.open("/?campaign=12")
-	v.until(allThere)
+	v.openAll("/?campaign=12")
 }
 
 // watch records when the table of variations and the chart are first painted, in milliseconds since the navigation.
@@ -185,8 +179,7 @@ new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.ha
 // TestTheDashboardsFirstResults measures the time to the first results with an empty browser cache and a warm server,
 // and how much the parts of the page move while they load. The time depends on the machine and has no bound.
 func TestTheDashboardsFirstResults(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=12", allThere)
+	v := newSignedIn(t, "/?campaign=12")
 	call(v, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
 	call(v, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
 	var table, curves []int

@@ -21,8 +21,7 @@ import (
 // TestTheDashboardOverTime compares each view of the chart with the API: the readout at points that the keyboard and
 // the pointer choose, and the data table.
 func TestTheDashboardOverTime(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=13", allThere)
+	v := newSignedIn(t, "/?campaign=13")
 	r := v.report("/v1/campaigns/13/results?interval=day")
 	series := r.Series
 	for _, view := range []string{"metric", "visitors", "conversions", "lift"} {
@@ -167,8 +166,7 @@ func (v *viewer) tableIs(view string, series []result.Point) {
 // TestTheDashboardsSegments compares the table of segments with the API, in each order, and follows a link to one
 // segment.
 func TestTheDashboardsSegments(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=13", allThere)
+	v := newSignedIn(t, "/?campaign=13")
 	v.choose("[name=dimension]", "browser")
 	v.until(allThere + ` && document.querySelector(".segments")`)
 	report := v.report("/v1/campaigns/13/results?dimension=browser")

@@ -76,8 +76,7 @@ func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 		end := evaluated[float64](v, fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().bottom`, question.selector))
 		check.That(t, end <= 900, "%s The answer ends at %.0f px", question.name, end)
 	}
-	v.open("/?campaign=12")
-	v.until(allThere)
+	v.openAll("/?campaign=12")
 	if end := evaluated[float64](v, `document.querySelector(".scorecard [data-role=primary]").getBoundingClientRect().bottom`); end > 900 {
 		t.Errorf("the primary metric ends at %.0f px", end)
 	}
@@ -85,8 +84,7 @@ func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 
 // TestTheDashboardsScorecard compares the scorecard, the impact and the trust strip with the API.
 func TestTheDashboardsScorecard(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=12", allThere)
+	v := newSignedIn(t, "/?campaign=12")
 	v.until(`document.querySelector(".scorecard")`)
 	v.click("#others")
 	v.click("[name=looks]")
@@ -119,8 +117,7 @@ func TestTheDashboardsScorecard(t *testing.T) {
 // TestTheDashboardSaysWhatWaitingCosts checks progress and the cost of waiting of a campaign without a decision, and
 // the trust strip of one that is not trustworthy.
 func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=14", allThere)
+	v := newSignedIn(t, "/?campaign=14")
 	r := v.report("/v1/campaigns/14/results?scorecard=true")
 	best := 0.0
 	for _, item := range r.Worth.Items {
@@ -130,8 +127,7 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 	check.That(t, slices.ContainsFunc(values, func(shown string) bool { return same(shown, best*7/30) }),
 		"progress has the numbers %q, want a week of waiting, %v, among them", values, best*7/30)
 	v.shows("each week of waiting costs about")
-	v.open("/?campaign=17")
-	v.until(allThere)
+	v.openAll("/?campaign=17")
 	newest := "fine" // in the first hour of a day, as the demo ends at midnight
 	for _, w := range v.report("/v1/campaigns/17/results?scorecard=true").Checks.Warnings {
 		if w.Code == "SILENT" {

@@ -43,16 +43,14 @@ type story struct {
 // TestTheDashboardTellsOneStory bounds the height and the question marks of a campaign, and checks that its first
 // screen prints no lift and no interval twice.
 func TestTheDashboardTellsOneStory(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=12", allThere)
+	v := newSignedIn(t, "/?campaign=12")
 	for _, screen := range []struct {
 		width, height int64
 		highest       int
 	}{{1440, 900, 2000}, {1024, 900, 4000}, {390, 844, 4000}} {
 		v.sized(screen.width, screen.height)
 		for _, campaign := range []int{12, 13, 14, 15, 16, 17, 18} {
-			v.open(fmt.Sprintf("/?campaign=%d", campaign))
-			v.until(allThere)
+			v.openAll(fmt.Sprintf("/?campaign=%d", campaign))
 			measured := evaluated[story](v, measureStory)
 			t.Logf("campaign %d at %d px: %+v", campaign, screen.width, measured)
 			check.That(t, campaign != 12 || measured.Height <= screen.highest, "at %d px, the page is %d px high, want at most %d", screen.width, measured.Height, screen.highest)
@@ -117,8 +115,7 @@ func TestAutoStopIsSetOnThePage(t *testing.T) {
 
 // TestTheDashboardsPictures compares the pictures that are closed at first with the API, by their tables.
 func TestTheDashboardsPictures(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=12", allThere)
+	v := newSignedIn(t, "/?campaign=12")
 	v.unfolds("[aria-labelledby=variations]")
 	v.click("#values summary")
 	v.until(`document.querySelector("#values svg.plane")`)
@@ -155,8 +152,7 @@ func TestTheDashboardLinksToPictures(t *testing.T) {
 // TestTheDashboardExploresASegment compares a filtered view and its complement with the API. The segment has the same
 // verdict in the title, beside its complement and in the breakdown, and the decision stands beside it.
 func TestTheDashboardExploresASegment(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=12&filters[device][]=mobile", allThere)
+	v := newSignedIn(t, "/?campaign=12&filters[device][]=mobile")
 	v.until(`document.querySelectorAll("[data-segment]").length === 2`)
 	r := v.report("/v1/campaigns/12/results?filters[device][]=mobile&complement=true")
 	control, own := r.Variations[0], r.Variations[1]
@@ -199,8 +195,7 @@ func TestTheDashboardShowsWhatASettingChanges(t *testing.T) {
 // TestTheDashboardExplainsAndExports opens the explanation of a term with the keyboard, saves the plot of the lifts,
 // and looks at the page as it is printed.
 func TestTheDashboardExplainsAndExports(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=12", allThere)
+	v := newSignedIn(t, "/?campaign=12")
 	evaluated[bool](v, `document.querySelector("[aria-label='What is “Split”?']").focus(), true`)
 	v.press(kb.Enter)
 	v.until(`document.querySelector(".trust .help-text:popover-open")?.innerText.includes("sample ratio mismatch")`)

@@ -32,8 +32,7 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	v.look("share-dialog")
 
 	v.click("dialog .buttons:last-child button")
-	v.open("/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country")
-	v.until(allThere)
+	v.openAll("/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country")
 	v.click("#share")
 	v.shows("Share “Free delivery banner”")
 	v.until(`document.querySelectorAll(".shares li").length === 1`)

@@ -69,8 +69,7 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 	v.click(`[data-id="12"] a`)
 	v.until(allThere)
 	v.filtersWriteTheAddress()
-	v.open("/?campaign=12")
-	v.until(allThere)
+	v.openAll("/?campaign=12")
 	v.requestsCanBeTaken()
 	v.refreshesInPlace()
 	v.stopsAndStarts()
@@ -241,8 +240,7 @@ func (v *viewer) filtersWriteTheAddress() {
 	v.shows("filters[country][]")
 	v.open("/?campaign=99")
 	v.shows("campaign 99 not found")
-	v.open("/?campaign=12")
-	v.until(allThere)
+	v.openAll("/?campaign=12")
 }
 
 func (v *viewer) requestsCanBeTaken() {
@@ -275,8 +273,7 @@ func (v *viewer) requestsCanBeTaken() {
 // unchanged data.
 func (v *viewer) refreshesInPlace() {
 	v.Helper()
-	v.open("/?campaign=12")
-	v.until(allThere)
+	v.openAll("/?campaign=12")
 	visitors := `document.querySelector("[aria-labelledby=variations] tfoot data")`
 	v.unfolds(".settings details")
 	was := evaluated[string](v, `(() => { const e = `+visitors+`; e.known = true; document.querySelector("[name=goal]").focus(); return e.value })()`)

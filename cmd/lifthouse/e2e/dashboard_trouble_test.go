@@ -209,8 +209,7 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	check.Contains(t, text, r.Checks.SplitCause.Text, "cause")
 	v.look("mismatch")
 
-	v.open("/?campaign=17")
-	v.until(allThere)
+	v.openAll("/?campaign=17")
 	cause := v.report("/v1/campaigns/17/results").Checks.SplitCause
 	v.shows(cause.Text)
 	v.click("#split-cause summary")

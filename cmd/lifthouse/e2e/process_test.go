@@ -190,6 +190,13 @@ func other(t *testing.T, stdin io.Reader, args ...string) (code int, out, compla
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
+// run executes lifthouse, which must succeed, and returns its output.
+func run(t *testing.T, args ...string) string {
+	t.Helper()
+	out, _ := succeed(t, nil, args...)
+	return out
+}
+
 // succeed runs lifthouse, which must exit with 0.
 func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints string) {
 	t.Helper()

@@ -97,6 +97,14 @@ func newViewer(t *testing.T, arguments ...string) *viewer {
 	return v
 }
 
+// newSignedIn is newViewer with a page of results, signed in.
+func newSignedIn(t *testing.T, address string) *viewer {
+	t.Helper()
+	v := newViewer(t)
+	v.openSignedIn(address, allThere)
+	return v
+}
+
 // newViewerOf is newViewer for a new store with a catalogue.
 func newViewerOf(t *testing.T, declared string) *viewer {
 	t.Helper()
@@ -176,6 +184,13 @@ func (v *viewer) do(steps ...chromedp.Action[chromedp.Void]) {
 func (v *viewer) open(address string) {
 	v.Helper()
 	v.do(chromedp.Navigate(v.site + address))
+}
+
+// openAll opens a page of results, and waits for all its parts.
+func (v *viewer) openAll(address string) {
+	v.Helper()
+	v.open(address)
+	v.until(allThere)
 }
 
 // until waits until a condition is true on the page, which may load again.

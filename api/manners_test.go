@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -69,8 +68,7 @@ func lines(t *testing.T, log, message string) []map[string]any {
 	t.Helper()
 	var found []map[string]any
 	for line := range strings.Lines(log) {
-		var entry map[string]any
-		must.OK(t, json.Unmarshal([]byte(line), &entry), "%v", line)
+		entry := must.JSON[map[string]any](t, line)
 		if entry["msg"] == message {
 			found = append(found, entry)
 		}

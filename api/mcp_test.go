@@ -242,7 +242,8 @@ func TestMCPRefusals(t *testing.T) {
 			if test.origin != "" {
 				request.Header.Set("Origin", test.origin)
 			}
-			response := must.Get(http.DefaultClient.Do(request))(t)
+			response, err := http.DefaultClient.Do(request)
+			must.OK(t, err)
 			defer func() { _ = response.Body.Close() }()
 			check.That(t, response.StatusCode == test.want && (test.want != 405 || response.Header.Get("Allow") == "POST, OPTIONS"),
 				"%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)

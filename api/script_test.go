@@ -222,8 +222,7 @@ func (s *script) keep(t *testing.T, field, name string, response answer, text st
 	case ".":
 		s.kept[name] = text
 	default:
-		var made map[string]any
-		must.OK(t, json.Unmarshal([]byte(text), &made))
+		made := must.JSON[map[string]any](t, text)
 		s.kept[name] = fmt.Sprint(made[field])
 	}
 }

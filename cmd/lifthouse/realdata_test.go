@@ -48,8 +48,7 @@ func readReference(t *testing.T, dataset, analysis string) reference {
 		} `json:"datasets"`
 	}
 	must.OK(t, json.Unmarshal(text, &all))
-	var r reference
-	must.OK(t, json.Unmarshal(all.Datasets[dataset].Analyses[analysis], &r))
+	r := must.JSON[reference](t, all.Datasets[dataset].Analyses[analysis])
 	return r
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -183,8 +182,7 @@ func (s *script) relative() string {
 // reported returns visitors/converted/value of each variation in a report.
 func (h *house) reported(args ...string) string {
 	h.t.Helper()
-	var r result.Report
-	must.OK(h.t, json.Unmarshal([]byte(h.must(append([]string{"report", "--json"}, args...)...)), &r))
+	r := must.JSON[result.Report](h.t, h.must(append([]string{"report", "--json"}, args...)...))
 	var counts []string
 	for _, v := range r.Variations {
 		counts = append(counts, fmt.Sprintf("%d/%d/%s", v.Visitors, v.ConvertedVisitors, v.Value))

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -305,8 +304,7 @@ func (s *shop) checkReceived() {
 	accepted := 0
 	var order []string
 	for _, request := range s.hooks.take() {
-		var body struct{ Text string }
-		must.OK(s.t, json.Unmarshal([]byte(request.body), &body))
+		body := must.JSON[struct{ Text string }](s.t, request.body)
 		_, rest, _ := strings.Cut(body.Text, "campaign=")
 		id, _, _ := strings.Cut(rest, "|")
 		if request.accepted {
@@ -347,8 +345,7 @@ func TestDemoHasVisitorsOnEachDay(t *testing.T) {
 	h := newHouse(t)
 	p := &program{stdout: capture(t).write, running: h.store}
 	must.OK(t, p.makeDemo(t.Context(), h.store))
-	var r result.Report
-	must.OK(t, json.Unmarshal([]byte(h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day", "--json")), &r))
+	r := must.JSON[result.Report](t, h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day", "--json"))
 	check.That(t, !r.NewestEvent.After(r.GeneratedAt), "the newest event is of %s", r.NewestEvent)
 	visitors, through := int64(0), r.GeneratedAt.Truncate(24*time.Hour) // the end of yesterday
 	for _, point := range r.Series {

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"encoding/json"
 	"math"
 	"os"
 	"slices"
@@ -37,8 +36,7 @@ func (p *programme) effects() (campaigns [][]stats.PooledEffect) {
 // TestFitsEqualAQuadrature compares fits with integrals over the true effects.
 func TestFitsEqualAQuadrature(t *testing.T) {
 	text := must.Get(os.ReadFile("testdata/programmes.json"))(t)
-	var programmes []programme
-	must.OK(t, json.Unmarshal(text, &programmes))
+	programmes := must.JSON[[]programme](t, text)
 	check.Equal(t, len(programmes), 40, "programmes")
 	for i, p := range programmes {
 		f := NewFit(p.MDE, p.effects())

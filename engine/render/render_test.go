@@ -95,8 +95,7 @@ func TestTableHoldsAnything(t *testing.T) {
 func results(t *testing.T) *result.Report {
 	t.Helper()
 	text := must.Get(os.ReadFile("testdata/by_device.json"))(t)
-	var r result.Report
-	must.OK(t, json.Unmarshal(text, &r))
+	r := must.JSON[result.Report](t, text)
 	return &r
 }
 

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"encoding/json"
 	"os"
 	"testing"
 
@@ -36,8 +35,7 @@ type formatExamples struct {
 
 func TestFormatsOfSharedExamples(t *testing.T) {
 	text := must.Get(os.ReadFile("../testdata/formats.json"))(t)
-	var examples formatExamples
-	must.OK(t, json.Unmarshal(text, &examples))
+	examples := must.JSON[formatExamples](t, text)
 	count := 0
 	compare := func(format string, input any, got, want any) {
 		t.Helper()

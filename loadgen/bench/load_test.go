@@ -153,8 +153,8 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 			steps, best, err := findHighestRate(t.Context(), &o, withCapacity(capacity, slowStep))
 			check.That(t, err == nil && best <= capacity && best >= capacity/searchPrecision, "capacity %g: %g, %v", capacity, best, err)
 			for i, s := range steps {
-				check.That(t, s.Met == (s.Rate <= capacity && i+1 != slowStep) && s.Met == (s.Miss == ""),
-					"capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
+				want := s.Rate <= capacity && i+1 != slowStep
+				check.That(t, s.Met == want && (s.Miss == "") == want, "capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package population_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"math"
@@ -52,8 +51,7 @@ func TestLateEventsAreDelayed(t *testing.T) {
 	firstLine := map[string]int{} // by visitor
 	late, total := 0, 0
 	for n, text := range bytes.Split(bytes.TrimSpace(lines(t, &s, 2)), []byte("\n")) {
-		var e line
-		must.OK(t, json.Unmarshal(text, &e), "line %d: %s", n+1, text)
+		e := must.JSON[line](t, text)
 		if first, seen := firstLine[e.Visitor]; seen && n-first > 10_000 {
 			late++
 		} else if !seen {

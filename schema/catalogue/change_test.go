@@ -154,7 +154,7 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 	is := servers[0].Snapshot().AccountResources(1).Campaigns[12]
 	other := servers[1].Snapshot().AccountResources(1).Campaigns[12]
-	check.That(t, fmt.Sprint(is) == fmt.Sprint(other) || is.UpdateDate == other.UpdateDate, "the servers have\n%+v and\n%+v", is, other)
+	check.That(t, fmt.Sprint(is) == fmt.Sprint(other) || is.UpdateDate.Equal(other.UpdateDate), "the servers have\n%+v and\n%+v", is, other)
 	check.That(t, is.CurrentShares(0)[0] == is.ControlShare && applied[is.ControlShare],
 		"control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
 	recorded := map[int]bool{}

@@ -77,8 +77,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		if d.CmdArgs[0].Key == "widget" {
 			state = owned.Widgets[id].State
 		}
-		var fields map[string]json.RawMessage
-		must.OK(t, json.Unmarshal(must.Get(json.Marshal(state))(t), &fields))
+		fields := must.JSON[map[string]json.RawMessage](t, must.Get(json.Marshal(state))(t))
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			fmt.Fprintf(&out, "%s: %s\n", name, fields[name])
 		}

@@ -95,8 +95,7 @@ func killedAfter(ctx context.Context, cmd *exec.Cmd, after time.Duration) bool {
 // timeless returns a report without generatedAt and dataThrough.
 func timeless(t *testing.T, report string) string {
 	t.Helper()
-	var body map[string]any
-	must.OK(t, json.Unmarshal([]byte(report), &body))
+	body := must.JSON[map[string]any](t, report)
 	delete(body, "generatedAt")
 	delete(body, "dataThrough")
 	text := must.Get(json.Marshal(body))(t)

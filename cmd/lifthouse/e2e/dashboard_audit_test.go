@@ -102,10 +102,8 @@ func TestTheAuditInABrowserEqualsTheProgram(t *testing.T) {
 	numbers, unequal, worst := 0, 0, 0.0
 	for i, table := range tables {
 		want := must.Get(json.Marshal(audit.New(must.Get(audit.ReadTable(strings.NewReader(table)))(t), .2)))(t)
-		var ours any
-		must.OK(t, json.Unmarshal(want, &ours))
-		var theirs struct{ Audit any }
-		must.OK(t, json.Unmarshal([]byte(evaluated[string](v, "auditTable("+strconv.Quote(table)+", 0.2)")), &theirs))
+		ours := must.JSON[any](t, want)
+		theirs := must.JSON[struct{ Audit any }](t, evaluated[string](v, "auditTable("+strconv.Quote(table)+", 0.2)"))
 		var compare func(path string, a, b any)
 		compare = func(path string, a, b any) {
 			switch a := a.(type) {

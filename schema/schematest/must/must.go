@@ -2,6 +2,7 @@
 package must
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -54,6 +55,13 @@ func Get[T any](v T, err error) func(TB) T {
 		OK(tb, err)
 		return v
 	}
+}
+
+// JSON decodes a text of JSON.
+func JSON[T any, Text ~string | ~[]byte](tb TB, text Text) (v T) {
+	tb.Helper()
+	OK(tb, json.Unmarshal([]byte(text), &v), "%.1000s", string(text))
+	return v
 }
 
 // WriteFile writes a file in a new directory, which is deleted when the test ends, and returns its path.

@@ -3,11 +3,16 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"lifthouse/schema/schematest/scripts"
 
 	"lifthouse/cmd/internal/bounds/boundstest"
 	"lifthouse/engine/embedded"
@@ -58,30 +63,15 @@ func (r outcome) wantOK(t *testing.T) outcome {
 	return r
 }
 
-func TestInvalidCommandLines(t *testing.T) {
-	for line, wants := range map[string][]string{
-		"bench": {"token"},
-		"bench --token t --mix dash=1 --url nowhere":                  {"mix:", "url"},
-		"bench --token t --rate 0":                                    {"rate"},
-		"bench --token t --ladder --target-p99 -1s --max-in-flight 0": {"target-p99", "max-in-flight"},
-		"bench x": {`unexpected argument "x"`},
-		"calibrate --experiments-aa 1 --experiments-ab 1": {"their sum must be at least 4"},
-		"calibrate --visitors 1":                          {`--visitors "1"`},
-		"calibrate --level 95":                            {"--level"},
-		"calibrate decisions --experiments 0":             {`experiments "0"`},
-		"calibrate decisions --only (":                    {"invalid --only", "regular expression"},
-		"calibrate decisions x":                           {`unexpected argument "x"`},
-	} {
-		r := run(t, strings.Fields(line)...)
-		for _, want := range wants {
-			check.That(t, r.code == exitUsage && strings.Contains(r.err, want), "loadgen %s: exit %d, %q does not contain %s", line, r.code, r.err, want)
-		}
-	}
-}
-
-func TestUnreachableServer(t *testing.T) {
-	r := run(t, strings.Fields("bench --token t --url http://127.0.0.1:1")...)
-	check.That(t, r.code == exitFailed && strings.Contains(r.err, "127.0.0.1:1"), "exit %d, %s", r.code, r.err)
+// TestScripts runs the scripts of testdata/scripts, whose lines are command lines. -rewrite records their outputs.
+func TestScripts(t *testing.T) {
+	dir := t.TempDir()
+	scripts.RunLines(t, func(t *testing.T, _ *datadriven.TestData, line string) string {
+		t.Helper()
+		r := run(t, strings.Fields(strings.ReplaceAll(line, "$DIR", dir))...)
+		said, _, _ := strings.Cut(strings.ReplaceAll(r.out+r.err, dir, "$DIR"), "\nRun 'loadgen --help'")
+		return fmt.Sprintf("exit %d: %s", r.code, strings.TrimSpace(said))
+	})
 }
 
 func TestCalibrate(t *testing.T) {
@@ -147,24 +137,6 @@ func TestGenerateToFiles(t *testing.T) {
 	check.Contains(t, string(must.Get(os.ReadFile(catalogue))(t)), "Free delivery banner", "catalogue")
 }
 
-func TestGenerateUsageErrors(t *testing.T) {
-	for want, args := range map[string][]string{
-		"missing destination":                           {"generate"},
-		"are mutually exclusive":                        {"generate", "-o", "x", "--store", "embedded:y"},
-		`--visitors "0": must be an integer from 1`:     {"generate", "--visitors", "0", "-o", "-"},
-		`invalid --start "May": must be a day`:          {"generate", "--start", "May", "-o", "-"},
-		`--days "0": must be an integer from 1 to 3650`: {"generate", "--days", "0", "-o", "-"},
-		`unexpected argument "x"`:                       {"generate", "x"},
-		"unknown flag: --visitor":                       {"generate", "--visitor", "1"},
-		"store \"x\": must be embedded:DIR":             {"generate", "--store", "x"},
-		`--scale "0": must be a number from 0.0001`:     {"standard", "--store", "embedded:x", "--scale", "0"},
-		"missing --store: must be a new store":          {"standard"},
-	} {
-		r := run(t, args...)
-		check.That(t, r.code == exitUsage && strings.Contains(r.err, want) && r.out == "", "%v: exit %d, %q; want %q", args, r.code, r.err, want)
-	}
-}
-
 // TestGrowth runs the command at a small scale, and again on the store that then has the campaigns.
 func TestGrowth(t *testing.T) {
 	tier.OnlyLong(t)
@@ -178,13 +150,6 @@ func TestGrowth(t *testing.T) {
 		for _, want := range []string{"unfiltered", "mobile in DE, FR", "by day"} {
 			check.Contains(t, r.out, want)
 		}
-	}
-	for want, args := range map[string][]string{
-		"must be an embedded store": {"growth", "--store", "http://127.0.0.1:1"},
-		`--scale "0"`:               {"growth", "--store", store, "--scale", "0"},
-	} {
-		r := run(t, args...)
-		check.That(t, r.code == exitUsage && strings.Contains(r.err, want), "%v: exit %d, %s", args, r.code, r.err)
 	}
 	if r := run(t, "growth", "--store", "embedded:"+filepath.Join(dir, "other")); r.code != exitFailed || !strings.Contains(r.err, "does not have the standard data set") {
 		t.Errorf("empty store: exit %d, %s", r.code, r.err)

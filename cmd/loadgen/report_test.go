@@ -92,13 +92,3 @@ func TestReportWithoutOptionalInputs(t *testing.T) {
 		check.That(t, !strings.Contains(string(text), unwanted), "the page contains %q:\n%s", unwanted, text)
 	}
 }
-
-func TestReportErrors(t *testing.T) {
-	dir := t.TempDir()
-	if r := run(t, "report", "--results", dir); r.code != exitUsage || !strings.Contains(r.err, "missing --results or --output") {
-		t.Errorf("without --output: exit %d, %s", r.code, r.err)
-	}
-	r := run(t, "report", "--results", dir, "-o", filepath.Join(dir, "B.md"), "--details", dir)
-	check.That(t, r.code == exitFailed && strings.Contains(r.err, "read standard.json, the --json file of another command") && strings.Contains(r.err, "read competitors.json"),
-		"empty directory: exit %d, %s", r.code, r.err)
-}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -104,27 +103,6 @@ func TestMixShares(t *testing.T) {
 		want := float64(mix[kind]) * 200
 		check.That(t, math.Abs(float64(drawn[kind])-want) <= 5*math.Sqrt(want)+1, "%s: %d, want about %.0f", kind, drawn[kind], want)
 	}
-}
-
-func TestParseMixReportsAllProblems(t *testing.T) {
-	_, err := ParseMix("dashbord=1,list,list=-1,series=2,series=3")
-	for _, want := range []string{`"dashbord=1"`, `"list"`, `"list=-1"`, "series is repeated"} {
-		check.That(t, err != nil && strings.Contains(err.Error(), want), "error %v does not contain %s", err, want)
-	}
-	if _, err := ParseMix("list=0"); err == nil {
-		t.Error("no error for a mix without requests")
-	}
-}
-
-func TestValidateReportsAllProblems(t *testing.T) {
-	o := Options{URL: "localhost", AdminURL: "x", Mix: Mix{Ingest: 1}}
-	err := o.Validate()
-	for _, name := range []string{"invalid url", "invalid admin-url", "missing token", "missing ingest-token"} {
-		check.That(t, err != nil && strings.Contains(err.Error(), name), "error %v does not contain %s", err, name)
-	}
-	good := Defaults
-	good.Token = "lh_x"
-	must.OK(t, good.Validate())
 }
 
 // withCapacity simulates a server that meets the target up to a rate, except in one slow step.

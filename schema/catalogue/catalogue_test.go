@@ -125,42 +125,6 @@ accounts:
 	}
 }
 
-func TestTokens(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, valid)
-	now := time.Now()
-	past := now.Add(-time.Second)
-	secret, token, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeWrite}})
-	must.That(t, err == nil && strings.HasPrefix(secret, "lh_") && len(secret) >= 43, "CreateToken = %q, %v", secret, err)
-	found, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), now)
-	check.That(t, known && found.AccountID == 1 && found.HasScope(catalogue.ScopeRead) && !found.HasScope(catalogue.ScopeIngest),
-		"Token = %+v, %v; want a token of account 1 with the scopes read and write", found, known)
-	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(secret+"x"), now); known {
-		t.Error("a wrong token is accepted")
-	}
-	expired, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, ExpiresAt: &past})
-	must.OK(t, err)
-	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(expired), now); known {
-		t.Error("an expired token is accepted")
-	}
-	if revoked, err := c.RevokeToken(t.Context(), 1, token.ID); !revoked || err != nil {
-		t.Errorf("RevokeToken = %v, %v", revoked, err)
-	}
-	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), now); known {
-		t.Error("a revoked token is accepted")
-	}
-	for _, wrong := range []catalogue.Token{
-		{AccountID: 2, Scopes: []catalogue.Scope{catalogue.ScopeRead}},
-		{AccountID: 1},
-		{AccountID: 1, Scopes: []catalogue.Scope{"owner"}},
-		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeIngest}},
-		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, WebsiteID: 9},
-	} {
-		_, _, err := c.CreateToken(t.Context(), wrong)
-		check.That(t, err != nil, "CreateToken(%+v) gives no error", wrong)
-	}
-}
-
 // TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is changed itself.
 func TestCopy(t *testing.T) {
 	conn := schematest.OpenMigrated(t)

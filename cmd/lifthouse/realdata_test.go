@@ -52,6 +52,16 @@ func readReference(t *testing.T, dataset, analysis string) reference {
 	return r
 }
 
+// newRealHouse returns a store with a data set.
+func newRealHouse(t *testing.T, name, file string) *house {
+	t.Helper()
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/"+name+".catalog.yaml")
+	h.must("import", "-m", "testdata/"+name+".mapping.yaml", realData+file)
+	h.token = strings.TrimSpace(h.must("token", "create"))
+	return h
+}
+
 // near reports whether two numbers agree to 1e-9 relative.
 func near(got *float64, want float64) bool {
 	return got != nil && math.Abs(*got-want) <= 1e-9*math.Abs(want)
@@ -60,11 +70,7 @@ func near(got *float64, want float64) bool {
 func TestHillstromEqualsItsReference(t *testing.T) {
 	tier.OnlyLong(t)
 	all := readReference(t, "hillstrom", "all")
-	h := newHouse(t)
-	h.must("apply", "-f", "testdata/hillstrom.catalog.yaml")
-	h.must("import", "-m", "testdata/hillstrom.mapping.yaml", realData+"/hillstrom/hillstrom.csv.gz")
-	h.token = strings.TrimSpace(h.must("token", "create"))
-
+	h := newRealHouse(t, "hillstrom", "/hillstrom/hillstrom.csv.gz")
 	names := []string{"No E-Mail", "Mens E-Mail", "Womens E-Mail"}
 	query := func(extra string) result.Report {
 		var r result.Report
@@ -138,11 +144,7 @@ func compareRates(t *testing.T, metric string, got []result.VariationResults, wa
 func TestUdacityEqualsItsReference(t *testing.T) {
 	tier.OnlyLong(t)
 	want := readReference(t, "udacity_ab", "exclude_users_in_both_groups")
-	h := newHouse(t)
-	h.must("apply", "-f", "testdata/udacity.catalog.yaml")
-	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")
-	h.token = strings.TrimSpace(h.must("token", "create"))
-
+	h := newRealHouse(t, "udacity", "/udacity_ab/ab_data.csv.gz")
 	names := []string{"control", "treatment"}
 	var r result.Report
 	h.get("/v1/campaigns/900/results", &r)
@@ -167,10 +169,7 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 // TestRevenueWithoutItsOutlier removes an order of 196.01, which dominates the mean.
 func TestRevenueWithoutItsOutlier(t *testing.T) {
 	all := readReference(t, "ab_test_revenue", "users_exclude_crossover")
-	h := newHouse(t)
-	h.must("apply", "-f", "testdata/revenue.catalog.yaml")
-	h.must("import", "-m", "testdata/revenue.mapping.yaml", realData+"/ab_test_revenue/AB_Test_Results.csv")
-	h.token = strings.TrimSpace(h.must("token", "create"))
+	h := newRealHouse(t, "revenue", "/ab_test_revenue/AB_Test_Results.csv")
 	for _, test := range []struct {
 		filter    string
 		value     string
@@ -218,10 +217,7 @@ func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) 
 func TestHillstromScorecardEqualsSciPy(t *testing.T) {
 	tier.OnlyLong(t)
 	readReference(t, "hillstrom", "all") // skips without the data
-	h := newHouse(t)
-	h.must("apply", "-f", "testdata/hillstrom.catalog.yaml")
-	h.must("import", "-m", "testdata/hillstrom.mapping.yaml", realData+"/hillstrom/hillstrom.csv.gz")
-	h.token = strings.TrimSpace(h.must("token", "create"))
+	h := newRealHouse(t, "hillstrom", "/hillstrom/hillstrom.csv.gz")
 	var r result.Report
 	h.get("/v1/campaigns/800/results?scorecard=true", &r)
 	type row struct{ difference, statistic, p float64 }

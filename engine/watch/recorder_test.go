@@ -50,18 +50,36 @@ func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
 	return newPastOfGoal(t, catalogue.Goal{ID: 1, WebsiteID: 1, Name: "Purchase"}, change)
 }
 
+// running returns a running campaign with one variation.
+func running(id, website, goal int64, start time.Time) catalogue.Campaign {
+	return catalogue.Campaign{
+		ID: id, WebsiteID: website, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: goal,
+		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
+		Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: start}},
+		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
+	}
+}
+
+// viewOf returns a visitor's view of a campaign of website 1.
+func viewOf(visitor uint64, campaign, variation int64, at time.Time) schema.Event {
+	return schema.Event{
+		EventID: 2 * visitor, VisitorID: visitor, WebsiteID: 1, Time: at, Subject: schema.SubjectCampaign, SubjectID: campaign, VariationID: variation, Kind: schema.KindView,
+	}
+}
+
+// goalAfter returns the goal that follows a view.
+func goalAfter(view schema.Event, goal int64, after time.Duration) schema.Event {
+	view.EventID, view.Kind, view.GoalID, view.Time = view.EventID+1, schema.KindGoal, goal, view.Time.Add(after)
+	return view
+}
+
 // newPastOfGoal is like newPast, with another primary goal.
 func newPastOfGoal(t *testing.T, goal catalogue.Goal, change func(*catalogue.Campaign)) *past {
 	t.Helper()
 	conn := schematest.OpenMigrated(t)
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	p := &past{t: t, conn: conn, catalogue: c, first: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)}
-	p.campaign = catalogue.Campaign{
-		ID: 2, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
-		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
-		Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: p.first.Add(-time.Hour)}},
-		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
-	}
+	p.campaign = running(2, 1, 1, p.first.Add(-time.Hour))
 	if change != nil {
 		change(&p.campaign)
 	}
@@ -70,21 +88,21 @@ func newPastOfGoal(t *testing.T, goal catalogue.Goal, change func(*catalogue.Cam
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
-	p.server = p.newServer(outbox.New(conn))
+	p.server = p.restart()
 	return p
 }
 
 // newServer returns a server that knows nothing yet.
-func (p *past) newServer(box *outbox.Outbox) *server {
-	p.t.Helper()
-	shards := facts.Shards{facts.NewRefresher(p.conn, false)}
-	must.OK(p.t, shards.OpenFacts(p.t.Context()))
-	e := engine.New(p.conn, p.catalogue, source.DefaultLimits, shards)
-	return &server{e, shards, box, watch.NewRecorder(e, p.catalogue, box)}
+func newServer(t *testing.T, conn driver.Conn, c *catalogue.Catalogue) *server {
+	t.Helper()
+	shards, box := facts.Shards{facts.NewRefresher(conn, false)}, outbox.New(conn)
+	must.OK(t, shards.OpenFacts(t.Context()))
+	e := engine.New(conn, c, source.DefaultLimits, shards)
+	return &server{e, shards, box, watch.NewRecorder(e, c, box)}
 }
 
 // restart returns the same server after a restart.
-func (p *past) restart() *server { return p.newServer(outbox.New(p.conn)) }
+func (p *past) restart() *server { return newServer(p.t, p.conn, p.catalogue) }
 
 // arrive stores a day, accepted at its end, with the given visitors and converted visitors of each variation.
 func (p *past) arrive(day int, visitors []int, converted ...int) {
@@ -97,14 +115,10 @@ func (p *past) eventsOf(day int, visitors []int, converted ...int) (events []sch
 	for variation, n := range visitors {
 		for visitor := range n {
 			p.ids++
-			e := schema.Event{
-				EventID: 2 * p.ids, Time: p.first.AddDate(0, 0, day).Add(time.Hour + time.Duration(visitor)*time.Second), WebsiteID: 1,
-				Subject: schema.SubjectCampaign, SubjectID: 2, VisitorID: p.ids, VariationID: int64(variation), Kind: schema.KindView,
-			}
-			events = append(events, e)
+			view := viewOf(p.ids, 2, int64(variation), p.first.AddDate(0, 0, day).Add(time.Hour+time.Duration(visitor)*time.Second))
+			events = append(events, view)
 			if visitor < converted[variation] {
-				e.EventID, e.Kind, e.GoalID, e.Time = e.EventID+1, schema.KindGoal, 1, e.Time.Add(time.Minute)
-				events = append(events, e)
+				events = append(events, goalAfter(view, 1, time.Minute))
 			}
 		}
 	}
@@ -263,7 +277,7 @@ func TestAutoStopWhileAReplicaLags(t *testing.T) {
 	for day := range 10 {
 		p.arrive(day, []int{500, 500}, 80, 30)
 	}
-	lagging := p.newServer(outbox.New(laggingConn{p.conn}))
+	lagging := newServer(t, laggingConn{p.conn}, p.catalogue)
 	got := p.pass(lagging, 10, 1)
 	check.That(t, slices.Contains(got, "decision.changed rollBack"), "%q", got)
 	check.That(t, !p.catalogue.Snapshot().AccountResources(1).Campaigns[2].Active, "not stopped")

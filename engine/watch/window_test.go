@@ -47,11 +47,8 @@ func (p *past) arriveLive(day int, all []liveVisitor) {
 	isToday := func(at time.Time) bool { return !at.Before(from) && at.Before(from.AddDate(0, 0, 1)) }
 	var events []schema.Event
 	for i, v := range all {
-		e := schema.Event{
-			EventID: uint64(i) * 16, Time: v.first, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 2, //nolint:gosec // few
-			VisitorID: uint64(i), VariationID: v.variation, Kind: schema.KindView, //nolint:gosec // few
-		}
-		if isToday(v.first) {
+		e := viewOf(uint64(i), 2, v.variation, v.first) //nolint:gosec // few
+		if e.EventID = 16 * e.VisitorID; isToday(v.first) {
 			events = append(events, e)
 		}
 		for k, at := range v.goals {

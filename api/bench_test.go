@@ -24,8 +24,7 @@ func listening(b *testing.B) (*server, func(path string, headers ...string) int)
 	b.Cleanup(client.CloseIdleConnections)
 	return s, func(path string, headers ...string) int {
 		request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.URL+path, http.NoBody)
-		if err != nil {
-			b.Error(err)
+		if !check.OK(b, err) {
 			return 0
 		}
 		request.Header.Set("Authorization", "Bearer "+s.token)
@@ -33,8 +32,7 @@ func listening(b *testing.B) (*server, func(path string, headers ...string) int)
 			request.Header.Set(headers[i], headers[i+1])
 		}
 		response, err := client.Do(request)
-		if err != nil {
-			b.Error(err)
+		if !check.OK(b, err) {
 			return 0
 		}
 		defer func() { _ = response.Body.Close() }()

@@ -68,14 +68,12 @@ func BenchmarkEvents(b *testing.B) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	deliver := func(body string) {
 		request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, s.URL+"/events", strings.NewReader(body))
-		if err != nil {
-			b.Error(err)
+		if !check.OK(b, err) {
 			return
 		}
 		request.Header.Set("Authorization", "Bearer "+token)
 		response, err := client.Do(request)
-		if err != nil {
-			b.Error(err)
+		if !check.OK(b, err) {
 			return
 		}
 		_, _ = io.Copy(io.Discard, response.Body)

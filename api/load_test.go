@@ -119,8 +119,7 @@ func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	for _, path := range []string{"/v1/campaigns/14/results", bannerResults} {
 		clients.Go(func() {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
-			if err != nil {
-				t.Error(err)
+			if !check.OK(t, err) {
 				return
 			}
 			request.Header.Set("Authorization", "Bearer "+s.token)

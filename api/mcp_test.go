@@ -367,8 +367,7 @@ func TestMCPTools(t *testing.T) {
 		for range 8 {
 			clients.Go(func() {
 				own, err := s.connect(s.token)
-				if err != nil {
-					t.Error(err)
+				if !check.OK(t, err) {
 					return
 				}
 				for range 5 {

@@ -94,13 +94,11 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 		clients.Go(func() {
 			for round := range rounds {
 				file, err := catalogue.ReadYAML(strings.NewReader(strings.Replace(twoSites, "name: Banner", fmt.Sprintf("name: Banner %d %d", i, round), 1)))
-				if err != nil {
-					t.Error(err)
+				if !check.OK(t, err) {
 					return
 				}
-				if _, err := s.catalogue.ApplyFile(t.Context(), file, false); err != nil {
-					t.Error(err)
-				}
+				_, err = s.catalogue.ApplyFile(t.Context(), file, false)
+				check.OK(t, err)
 			}
 		})
 	}

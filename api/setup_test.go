@@ -66,8 +66,7 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 		goal := fmt.Sprintf("goals:\n          - {id: %d, name: Of client %d}\n", client+1, client+1)
 		request := s.request(http.MethodPut, "/catalogue", strings.NewReader(strings.Replace(text, "goals:\n", goal, 1)), append(admin, "If-Match", tag)...)
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Error(err)
+		if !check.OK(t, err) {
 			return 0
 		}
 		_ = response.Body.Close()

@@ -110,8 +110,7 @@ func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	paths := []string{bannerResults, bannerResults + "?dimension=device", bannerResults + "?compareMetric=valuePerVisitor", bannerResults + "?interval=day"}
 	path := paths[n/8%len(paths)] // a few times the same, as a dashboard does
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, http.NoBody)
-	if err != nil {
-		t.Error(err)
+	if !check.OK(t, err) {
 		return
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
@@ -124,8 +123,7 @@ func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	}
 	asked, visitors := time.Now(), s.visitors.Load()
 	response, err := s.client.Do(request)
-	if err != nil {
-		t.Error(err)
+	if !check.OK(t, err) {
 		return
 	}
 	defer func() { _ = response.Body.Close() }()
@@ -159,17 +157,13 @@ func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 		}
 		var events []schema.Event
+		seen := map[uint64]bool{}
 		for e := range simulated.GenerateEvents() {
 			e.VisitorID = schema.HashID(fmt.Sprint(batch, " ", e.VisitorID))
 			e.EventID = schema.HashID(fmt.Sprint(batch, " ", e.EventID))
-			events = append(events, e)
+			seen[e.VisitorID], events = true, append(events, e)
 		}
-		seen := map[uint64]bool{}
-		for _, e := range events {
-			seen[e.VisitorID] = true
-		}
-		if err := s.writer.WriteEvents(t.Context(), events); err != nil {
-			t.Error(err)
+		if !check.OK(t, s.writer.WriteEvents(t.Context(), events)) {
 			return
 		}
 		s.visitors.Add(int64(len(seen)))
@@ -188,8 +182,7 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 	defer tick.Stop()
 	for n := range 1_000_000 {
 		file, err := catalogue.ReadYAML(strings.NewReader(strings.Replace(twoAccounts, "name: Basket", "name: Basket "+strconv.Itoa(n)+", active: "+strconv.FormatBool(n%2 == 0), 1)))
-		if err != nil {
-			t.Error(err)
+		if !check.OK(t, err) {
 			return
 		}
 		if _, err := s.catalogue.ApplyFile(t.Context(), file, false); err != nil {
@@ -203,8 +196,7 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 		if err == nil {
 			_, err = s.catalogue.RevokeToken(t.Context(), 1, token.ID)
 		}
-		if err != nil {
-			t.Error(err)
+		if !check.OK(t, err) {
 			return
 		}
 		select {

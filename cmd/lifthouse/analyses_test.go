@@ -41,15 +41,14 @@ func TestPublishedAnalysesOfTheRealData(t *testing.T) {
 			h.must("import", "-m", "testdata/"+a.mapping+".mapping.yaml", a.file)
 			h.token = strings.TrimSpace(h.must("token", "create"))
 		}
-		var r result.Report
-		h.get("/v1/campaigns/"+a.query, &r)
+		r := h.results("/v1/campaigns/" + a.query)
 		compareRates(t, a.metric, r.Variations, want, a.names)
 		if !strings.Contains(a.query, "goal=") {
 			compareSums(t, r.Variations, want, a.names)
 		}
 		for country, segment := range want.Segments["country"] {
 			if a.analysis == "cleaned" { // the rows have no country
-				h.get("/v1/campaigns/"+a.query+"?filters[country][]="+country, &r)
+				r = h.results("/v1/campaigns/" + a.query + "?filters[country][]=" + country)
 				compareRates(t, a.metric, r.Variations, segment, a.names)
 			}
 		}
@@ -78,8 +77,7 @@ func TestUdacityWithTheFirstGroupOfEachVisitor(t *testing.T) {
 	h.must("apply", "-f", first)
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")
 	h.token = strings.TrimSpace(h.must("token", "create"))
-	var r result.Report
-	h.get("/v1/campaigns/900/results", &r)
+	r := h.results("/v1/campaigns/900/results")
 	compareRates(t, "converted", r.Variations, want, []string{"control", "treatment"})
 	if m := r.Checks.MultipleExposures; m.Rule != "first" || m.Visitors != 1895 {
 		t.Errorf("multipleExposures = %+v, want the first of 1895", m)

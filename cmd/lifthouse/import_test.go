@@ -55,16 +55,12 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 	go func() { ended <- p.serveStore(ctx, h.store, func(_ *app.Store, url string) { ready <- url }) }()
 	defer func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		check.OK(t, <-ended)
 	}()
 	h.url = <-ready
 	must.OK(t, h.store.Conn.Exec(t.Context(), `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES
 		('1', '2026-05-01 12:00:00', 1, 'a', 'view', 1, 0), ('2', '2026-05-01 12:00:00', 1, 'b', 'view', 1, 1), ('3', '2026-05-01 12:00:00', 5, 'c', 'view', 1, 1)`))
-	var results struct{ Totals struct{ Visitors int } }
-	for look := time.NewTicker(20 * time.Millisecond); results.Totals.Visitors < 2; <-look.C {
-		h.get("/v1/campaigns/1/results", &results)
+	for look := time.NewTicker(20 * time.Millisecond); h.results("/v1/campaigns/1/results").Totals.Visitors < 2; <-look.C {
 	}
 	rejected := ""
 	for look := time.NewTicker(20 * time.Millisecond); rejected == ""; <-look.C {

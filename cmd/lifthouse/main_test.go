@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds/boundstest"
 	"lifthouse/cmd/internal/config"
+	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
@@ -95,12 +95,10 @@ func (c *captured) text() string {
 	return <-c.done
 }
 
-// get sends a request and decodes the response, which must be 200, into body.
-func (h *house) get(path string, body any) {
+// results returns a report of the API.
+func (h *house) results(path string) result.Report {
 	h.t.Helper()
-	if err := h.store.Facts.RefreshFacts(h.t.Context()); err != nil { // as a server does
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, h.store.Facts.RefreshFacts(h.t.Context())) // as a server does
 	request := must.Get(http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody))(h.t)
 	if h.token != "" {
 		request.Header.Set("Authorization", "Bearer "+h.token)
@@ -110,7 +108,7 @@ func (h *house) get(path string, body any) {
 	defer func() { _ = response.Body.Close() }()
 	text := must.Get(io.ReadAll(response.Body))(h.t)
 	must.Equal(h.t, response.StatusCode, http.StatusOK, "GET %s %.500s", path, text)
-	must.OK(h.t, json.Unmarshal(text, body), "GET %s: %.500s", path, text)
+	return must.JSON[result.Report](h.t, text)
 }
 
 const anyID = "an id is any positive integer of 64 bits"

@@ -14,7 +14,6 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/remote"
-	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
@@ -23,8 +22,7 @@ import (
 func TestMCPOverStandardStreams(t *testing.T) {
 	h := thirtyHouse(t)
 	h.token = strings.TrimSpace(h.must("token", "create"))
-	var report result.Report
-	h.get("/v1/campaigns/1/results?scorecard=true", &report)
+	report := h.results("/v1/campaigns/1/results?scorecard=true")
 	socket := filepath.Join(t.TempDir(), "s")
 	listener := must.Get(remote.ListenSocket(t.Context(), socket))(t)
 	ctx, stop := context.WithCancel(t.Context())

@@ -48,8 +48,7 @@ func readReference(t *testing.T, dataset, analysis string) reference {
 		} `json:"datasets"`
 	}
 	must.OK(t, json.Unmarshal(text, &all))
-	r := must.JSON[reference](t, all.Datasets[dataset].Analyses[analysis])
-	return r
+	return must.JSON[reference](t, all.Datasets[dataset].Analyses[analysis])
 }
 
 // newRealHouse returns a store with a data set.
@@ -72,11 +71,7 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 	all := readReference(t, "hillstrom", "all")
 	h := newRealHouse(t, "hillstrom", "/hillstrom/hillstrom.csv.gz")
 	names := []string{"No E-Mail", "Mens E-Mail", "Womens E-Mail"}
-	query := func(extra string) result.Report {
-		var r result.Report
-		h.get("/v1/campaigns/800/results?"+extra, &r)
-		return r
-	}
+	query := func(extra string) result.Report { return h.results("/v1/campaigns/800/results?" + extra) }
 	total := query("compareMetric=valuePerVisitor&dimension=channel")
 	if got := total.Checks.SampleRatio.PValue; !near(got, 1) {
 		t.Errorf("sample ratio p = %v, want 1: 21,306, 21,307 and 21,387 visitors are closer to thirds than the prior", *got)
@@ -146,22 +141,20 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	want := readReference(t, "udacity_ab", "exclude_users_in_both_groups")
 	h := newRealHouse(t, "udacity", "/udacity_ab/ab_data.csv.gz")
 	names := []string{"control", "treatment"}
-	var r result.Report
-	h.get("/v1/campaigns/900/results", &r)
+	r := h.results("/v1/campaigns/900/results")
 	compareRates(t, "converted", r.Variations, want, names)
 	if m := r.Checks.MultipleExposures; m.Visitors != 1895 || m.Rule != "exclude" {
 		t.Errorf("multipleExposures = %+v, want 1895 visitors excluded", m)
 	}
 	for country, segment := range want.Segments["country"] {
-		var filtered result.Report
-		h.get("/v1/campaigns/900/results?filters[country][]="+country, &filtered)
+		filtered := h.results("/v1/campaigns/900/results?filters[country][]=" + country)
 		compareRates(t, "converted", filtered.Variations, segment, names)
 		check.Equal(t, fmt.Sprint(filtered.Filters), "map[country:["+country+"]]", "filters echoed as")
 	}
 
 	before := r
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz") // each event counts once
-	h.get("/v1/campaigns/900/results", &r)
+	r = h.results("/v1/campaigns/900/results")
 	check.That(t, r.Totals.Visitors == before.Totals.Visitors && r.Totals.Views == before.Totals.Views,
 		"importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
 }
@@ -179,8 +172,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		{"", "470.56", 54, 0.161724},
 		{"&filters[zScore]=5", "274.55", 53, 0.176524},
 	} {
-		var r result.Report
-		h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor"+test.filter, &r)
+		r := h.results("/v1/campaigns/700/results?compareMetric=valuePerVisitor" + test.filter)
 		c := r.Variations[0]
 		p := *r.Variations[1].Comparison.Frequentist.PValue
 		check.That(t, c.Visitors == 2390 && c.Value.String() == test.value && c.ConvertedVisitors == test.converted && math.Abs(p-test.p) <= 5e-7,
@@ -189,8 +181,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		o := r.Checks.Outliers
 		check.That(t, (o != nil) == (test.filter != "") && (o == nil || o.Removed == 1), "outliers = %+v, want one removed", o)
 	}
-	var r result.Report
-	h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor", &r)
+	r := h.results("/v1/campaigns/700/results?compareMetric=valuePerVisitor")
 	if p, want := r.Variations[1].Comparison.Frequentist.PValue, all.Metrics["REVENUE"].Comparisons["variant vs control"].Welch.P; !near(p, want) {
 		t.Errorf("Welch p = %v, want %v", *p, want)
 	}
@@ -202,9 +193,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 // sameThroughTheCommand compares the output of the command with the response of the API.
 func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) {
 	t.Helper()
-	var fromAPI, fromCommand result.Report
-	h.get(path, &fromAPI)
-	must.OK(t, json.Unmarshal([]byte(h.must(append([]string{"report", "--json"}, args...)...)), &fromCommand))
+	fromAPI, fromCommand := h.results(path), must.JSON[result.Report](t, h.must(append([]string{"report", "--json"}, args...)...))
 	fromCommand.GeneratedAt = fromAPI.GeneratedAt
 	one := must.Get(json.Marshal(fromAPI))(t)
 	other := must.Get(json.Marshal(fromCommand))(t)
@@ -218,8 +207,7 @@ func TestHillstromScorecardEqualsSciPy(t *testing.T) {
 	tier.OnlyLong(t)
 	readReference(t, "hillstrom", "all") // skips without the data
 	h := newRealHouse(t, "hillstrom", "/hillstrom/hillstrom.csv.gz")
-	var r result.Report
-	h.get("/v1/campaigns/800/results?scorecard=true", &r)
+	r := h.results("/v1/campaigns/800/results?scorecard=true")
 	type row struct{ difference, statistic, p float64 }
 	want := map[string][]row{
 		"Visit goalConversionRate":    {{0.07658956365153125, 22.48577698549253, 5.719061071478447e-112}, {0.045233106587052985, 13.94901728816859, 3.189700546547975e-44}},

@@ -43,11 +43,7 @@ func TestThirtyEventsByHand(t *testing.T) {
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
 	check.Contains(t, h.must("import", "testdata/thirty.ndjson"), "30 rows accepted, 0 of 30 lines rejected")
 	h.token = strings.TrimSpace(h.must("token", "create"))
-	query := func(extra string) (r result.Report) {
-		t.Helper()
-		h.get(thirtyPath+extra, &r)
-		return r
-	}
+	query := func(extra string) result.Report { return h.results(thirtyPath + extra) }
 
 	r := query("")
 	compareWithPaper(t, "all", r.Variations, paper{6, 8, 2, 3, "27.5"}, paper{4, 4, 3, 4, "70"})
@@ -106,8 +102,7 @@ func checkThirtyWelch(t *testing.T, v []result.VariationResults) {
 // checkThirtyScore checks the score test of 2 of 6 against 3 of 4. The pooled rate is a half, so z² = 3/2.
 func checkThirtyScore(t *testing.T, h *house) {
 	t.Helper()
-	var r result.Report
-	h.get("/v1/campaigns/1/results", &r)
+	r := h.results("/v1/campaigns/1/results")
 	f := r.Variations[1].Comparison.Frequentist
 	if f.Test != stats.TestScore || !close12(f.Statistic, math.Sqrt(1.5)) || !close12(f.PValue, math.Erfc(math.Sqrt(0.75))) {
 		t.Errorf("test %s, z = %v, p = %v; want the root of 1.5 and %v", f.Test, *f.Statistic, *f.PValue, math.Erfc(math.Sqrt(0.75)))

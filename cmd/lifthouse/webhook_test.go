@@ -379,9 +379,7 @@ func TestOneProcessMayDeliver(t *testing.T) {
 		for _, name := range names {
 			all.Go(func() {
 				is, err := h.store.Outbox.TakeLease(t.Context(), name)
-				if err != nil {
-					t.Error(err)
-				}
+				check.OK(t, err)
 				if mu.Lock(); is {
 					held = append(held, name)
 				}
@@ -406,8 +404,6 @@ func TestOneProcessMayDeliver(t *testing.T) {
 	if held := takeAll("b", "c", "d"); held != nil {
 		t.Fatalf("%q took the lease of another", held)
 	}
-	if err := h.store.Conn.Exec(t.Context(), "INSERT INTO leases SELECT 'a', now64(3), now64(3)"); err != nil { // as if its time had passed
-		t.Fatal(err)
-	}
+	must.OK(t, h.store.Conn.Exec(t.Context(), "INSERT INTO leases SELECT 'a', now64(3), now64(3)")) // as if its time had passed
 	takeUntil("b", "b", "c", "d")
 }

@@ -25,9 +25,7 @@ func startDuckDB(t *testing.T) *competitors.DuckDB {
 		return nil
 	}
 	t.Cleanup(func() {
-		if err := duck.Close(); err != nil {
-			t.Error(err)
-		}
+		check.OK(t, duck.Close())
 	})
 	return duck
 }

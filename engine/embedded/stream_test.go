@@ -68,13 +68,11 @@ func TestFormats(t *testing.T) {
 func fill(tb testing.TB, conn driver.Conn, from, n uint64) {
 	tb.Helper()
 	batch, err := conn.PrepareBatch(tb.Context(), "INSERT INTO t (id, name)")
-	if err != nil {
-		tb.Error(err)
+	if !check.OK(tb, err) {
 		return
 	}
 	for i := range n {
-		if err := batch.Append(from+i, fmt.Sprint("visitor ", from+i)); err != nil {
-			tb.Error(err)
+		if !check.OK(tb, batch.Append(from+i, fmt.Sprint("visitor ", from+i))) {
 			return
 		}
 	}

@@ -137,8 +137,6 @@ func TestAReportEndsWhileFactsChange(t *testing.T) {
 		return nil
 	})
 	check.That(t, err == nil && tries == 3, "%d tries, %v", tries, err)
-	if err := refreshes.Wait(); err != nil {
-		t.Error(err)
-	}
+	check.OK(t, refreshes.Wait())
 	w.check(t)
 }

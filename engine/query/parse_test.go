@@ -79,9 +79,7 @@ func TestDatesBeginAtMidnightOfTheWebsite(t *testing.T) {
 	}
 	r := must.Get(query.ParseReport(query.CampaignResults, "filters[dateFrom]=2026-05-02&filters[dateTo]=2026-05-01T23:00:00Z"))(t)
 	east, west := r.Filters, r.Filters
-	if err := east.ResolveDates(time.FixedZone("", 2*60*60)); err != nil {
-		t.Error(err)
-	}
+	check.OK(t, east.ResolveDates(time.FixedZone("", 2*60*60)))
 	if err := west.ResolveDates(time.UTC); err == nil || err.Error() != `filters[dateTo]: "2026-05-01T23:00:00Z": must be after the start of the dates, 2026-05-02T00:00:00Z` {
 		t.Errorf("%v", err)
 	}

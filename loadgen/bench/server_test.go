@@ -2,13 +2,13 @@ package bench_test
 
 import (
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/loadgentest"
 	"lifthouse/loadgen/population"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
@@ -44,11 +44,7 @@ func newShop(t *testing.T) *loadgentest.Server {
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 400, Start: start, Days: 9, Seed: 1,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 	}
-	var events []schema.Event
-	for e := range simulated.GenerateEvents() {
-		events = append(events, e)
-	}
-	must.OK(t, s.Writer.WriteEvents(t.Context(), events))
+	must.OK(t, s.Writer.WriteEvents(t.Context(), slices.Collect(simulated.GenerateEvents())))
 	return s
 }
 

@@ -40,8 +40,7 @@ func TestCollectorStoresAll(t *testing.T) {
 				for i := range events {
 					ids = append(ids, events[i].EventID)
 				}
-				if err := c.WriteEvents(t.Context(), events); err != nil {
-					t.Error(err)
+				if !check.OK(t, c.WriteEvents(t.Context(), events)) {
 					return
 				}
 				var stored uint64
@@ -112,9 +111,7 @@ func TestPatientSendersShareInserts(t *testing.T) {
 	for sender := range senders {
 		all.Go(func() {
 			for call := range calls {
-				if err := c.WriteSoon(t.Context(), []schema.Event{view(fmt.Sprint(sender, " ", call))}); err != nil {
-					t.Error(err)
-				}
+				check.OK(t, c.WriteSoon(t.Context(), []schema.Event{view(fmt.Sprint(sender, " ", call))}))
 			}
 		})
 	}

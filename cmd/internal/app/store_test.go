@@ -56,9 +56,7 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 		}
 		totals := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
 		check.That(t, s.Dir == "" && totals.Visitors == 1 && totals.AllEvents() == 1, "%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.OK(t, s.Close())
 	}
 }
 

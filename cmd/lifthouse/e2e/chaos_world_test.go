@@ -293,8 +293,7 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 			continue
 		}
 		var got result.Report
-		if err := json.Unmarshal([]byte(text), &got); err != nil {
-			w.t.Error(err)
+		if !check.OK(w.t, json.Unmarshal([]byte(text), &got)) {
 			continue
 		}
 		through := asked

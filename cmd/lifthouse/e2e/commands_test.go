@@ -51,13 +51,10 @@ func TestCompareNeedsNoLibrary(t *testing.T) {
 func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
-	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
-	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	_, store := newThirty(t)
 	file := filepath.Join(t.TempDir(), "many.ndjson")
 	line := `{"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"view","campaignId":1,"variationId":1}` + "\n"
-	if err := os.WriteFile(file, []byte(strings.Repeat(line, 3_000)), 0o600); err != nil { // more than a pipe holds
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(strings.Repeat(line, 3_000)), 0o600)) // more than a pipe holds
 	succeed(t, nil, "import", file, store)
 	readOne := func(args ...string) {
 		t.Helper()

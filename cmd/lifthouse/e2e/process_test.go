@@ -344,9 +344,7 @@ func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {
 
 func TestDemoLeavesARealStoreAlone(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	store := "--store=embedded:" + dir
-	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	_, store := newThirty(t)
 	code, out, complaints := other(t, nil, "demo", store)
 	check.That(t, code == exitFailed && strings.Contains(complaints, "is not a demo store"), "demo: exit %d, %q, %q; want a refusal", code, out, complaints)
 	if _, out, _ := other(t, nil, "token", "list", store); !strings.Contains(out, "has no token") {

@@ -135,18 +135,14 @@ func newScratchRoot(t *testing.T) *scratchRoot {
 	t.Helper()
 	r := &scratchRoot{t, t.TempDir()}
 	for _, dir := range []string{filepath.Dir(r.dir), r.dir} {
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the user of the service must reach its files
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chmod(dir, 0o755)) //nolint:gosec // the user of the service must reach its files
 	}
 	for name, text := range map[string]string{
 		"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/shadow": "root:*:::::::\n", "etc/gshadow": "root:*::\n",
 		"dev/null": "", "tmp/empty": "", "var/lib/dpkg/status": "", "var/lib/dpkg/info/empty": "", "var/lib/dpkg/updates/../available": "",
 	} {
 		path := filepath.Join(r.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as in every root file system
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755)) //nolint:gosec // as in every root file system
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	libraries := regexp.MustCompile(`(/\S+) \(0x`)

@@ -38,10 +38,7 @@ func TestTooFewOpenFilesAreRefused(t *testing.T) {
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
-	dir := t.TempDir()
-	address := filepath.Join(dir, "data")
-	store := "--store=embedded:" + address
-	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	address, store := newThirty(t)
 	ended(t, exitOK, "import", "../testdata/thirty.ndjson", store)
 	definition := filepath.Join(address, "metadata", "lifthouse", "events.sql")
 	parts := partsOf(t, address, "events")
@@ -97,9 +94,7 @@ func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 // serves the store, or has ended, the commands are done.
 func TestCommandsWaitForAStartingServer(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	store := "--store=embedded:" + dir
-	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	dir, store := newThirty(t)
 	lock := must.Get(os.OpenFile(filepath.Join(dir, "lifthouse.lock"), os.O_RDWR, 0))(t)
 	defer func() { _ = lock.Close() }()
 	must.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
@@ -109,9 +104,7 @@ func TestCommandsWaitForAStartingServer(t *testing.T) {
 		startAndAwaitLog(t, cmd, "waiting for it for at most")
 		commands = append(commands, cmd)
 	}
-	if err := lock.Close(); err != nil { // releases the lock
-		t.Fatal(err)
-	}
+	must.OK(t, lock.Close()) // releases the lock
 	for _, cmd := range commands[:2] {
 		must.OK(t, cmd.Wait(), "%v", cmd.Args)
 	}
@@ -121,9 +114,7 @@ func TestCommandsWaitForAStartingServer(t *testing.T) {
 func TestServeWaitsForAnImport(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	store := "--store=embedded:" + dir
-	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	_, store := newThirty(t)
 	read, write := pipe(t)
 	importing := begin(t, read, nil, "import", "-", store)
 	if _, err := io.WriteString(write, strings.Repeat("\n", 200_000)); err != nil { // more than a pipe holds: it has the store

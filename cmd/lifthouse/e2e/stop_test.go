@@ -19,6 +19,15 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
+// newThirty returns the folder of a new store with the catalogue of the thirty events, and the flag that names it.
+func newThirty(t *testing.T) (dir, store string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	store = "--store=embedded:" + dir
+	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	return dir, store
+}
+
 // serving starts a server with the catalogue of the thirty events.
 func serving(t *testing.T, flags ...string) (p *process, dir, store string) {
 	t.Helper()

@@ -145,9 +145,8 @@ func TestChart(t *testing.T) {
 	for name, want := range valueSets {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := runHelm(t, append([]string{"lint", "--strict", chart}, arguments(name)...)...); err != nil {
-				t.Error(err)
-			}
+			_, err := runHelm(t, append([]string{"lint", "--strict", chart}, arguments(name)...)...)
+			check.OK(t, err)
 			text := must.Get(runHelm(t, append([]string{"template", release, chart, "--namespace", "results"}, arguments(name)...)...))(t)
 			m := decode(t, text)
 			got := slices.Sorted(maps.Keys(m))
@@ -389,8 +388,7 @@ func TestChartPrintsNotes(t *testing.T) {
 	must.OK(t, os.WriteFile(filepath.Join(copied, "templates/notes.yaml"), []byte(manifest), 0o600))
 	for name := range valueSets {
 		notes, err := runHelm(t, append([]string{"template", release, copied, "--show-only", "templates/notes.yaml"}, arguments(name)...)...)
-		if err != nil {
-			t.Error(err)
+		if !check.OK(t, err) {
 			continue
 		}
 		check.That(t, strings.Contains(notes, "lifthouse token create --scope read") && !strings.Contains(notes, "<no value>"), "%s: notes:\n%s", name, notes)

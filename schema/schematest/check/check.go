@@ -28,6 +28,15 @@ func That(tb TB, is bool, about string, args ...any) {
 	}
 }
 
+// OK reports an error, after a text about it, which may have arguments, and returns whether there is none.
+func OK(tb TB, err error, about ...any) bool {
+	tb.Helper()
+	if err != nil {
+		tb.Errorf("%s%v", Text(about), err)
+	}
+	return err == nil
+}
+
 // Contains reports a text without a part.
 func Contains(tb TB, text, part string, about ...any) {
 	tb.Helper()

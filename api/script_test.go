@@ -32,6 +32,7 @@ import (
 //	events SUBJECT               stores and folds events: minute, visitor, variation, kind, goal, value, extra value, device
 //	send [as=SCOPE-ACCOUNT-WEBSITE] [type=…] [show=…] [headers=…] [keep=(FIELD,NAME)]
 //	                             sends a request per line: METHOD PATH [| Header: value]… [<< body]
+//	tools [as=…]                 calls a tool of MCP per line, with arguments in JSON, and shows the errors
 //	count                        executes a query of two numbers
 //	audit                        lists the changes that a token made
 //
@@ -80,6 +81,17 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		var rows, some uint64
 		must.OK(t, s.conn.QueryRow(t.Context(), d.Input).Scan(&rows, &some))
 		return fmt.Sprint(rows, " ", some)
+	case "tools":
+		as := "read"
+		d.MaybeScanArgs(t, "as", &as)
+		session, errors := s.connected(s.token(t, as)), ""
+		for line := range strings.SplitSeq(d.Input, "\n") {
+			tool, arguments, _ := strings.Cut(line, " ")
+			answer := call(t, session, tool, arguments)
+			check.That(t, answer.isError, "%s is answered", line)
+			errors += answer.text + "\n"
+		}
+		return errors
 	case "audit":
 		var changes strings.Builder
 		for _, c := range must.Get(s.catalogue.ReadAuditLog(t.Context(), 1, time.Unix(0, 0), 100))(t) {

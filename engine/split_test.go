@@ -47,15 +47,9 @@ func newArrival(first schema.Event) arrival {
 // arrivalsOf returns the visitors of a report, and the goal events of visitors without a view by the variation that
 // they carry, with plain loops over the events.
 func arrivalsOf(p *plan.Plan, events []schema.Event) (arrivals []arrival, lost map[int64]moments.LostViews) {
-	byVisitor := map[uint64][]schema.Event{}
-	for _, e := range events {
-		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
-			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
-		}
-	}
 	lost = map[int64]moments.LostViews{}
-	for _, own := range byVisitor {
-		views := slices.DeleteFunc(slices.Clone(own), func(e schema.Event) bool { return e.Kind != schema.KindView })
+	for _, own := range eventsByVisitor(p.Subject, events) {
+		views := viewsOf(own)
 		if len(views) == 0 {
 			carried := map[int64]bool{}
 			for _, e := range own {
@@ -70,9 +64,7 @@ func arrivalsOf(p *plan.Plan, events []schema.Event) (arrivals []arrival, lost m
 			}
 			continue
 		}
-		first := slices.MinFunc(views, func(a, b schema.Event) int {
-			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
-		})
+		first := views[0]
 		if matches(p, &first) && !first.Time.Before(p.WindowStart()) && first.Time.Before(p.WindowEnd()) {
 			arrivals = append(arrivals, newArrival(first))
 		}

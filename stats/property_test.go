@@ -273,19 +273,22 @@ func same(t *testing.T, a, b *Interval, unit float64) {
 	check.That(t, near(lower*unit, l, 1e-12) && near(upper*unit, u, 1e-12), "[%v, %v] times %v is not [%v, %v]", lower, upper, unit, l, u)
 }
 
+// randomPair returns control and a treatment.
+func randomPair(r *rand.Rand, rates bool) (control, treatment Sample) {
+	if rates {
+		rate := randomRate(r)
+		return rate, randomRival(r, rate)
+	}
+	mean := randomMean(r)
+	return mean, randomRivalMean(r, mean)
+}
+
 // TestIntervalsNest checks that the interval of a higher level contains that of a lower level.
 func TestIntervalsNest(t *testing.T) {
 	r := newRand(11)
 	for i := range rounds(20_000) {
 		o := randomOptions(r)
-		var a, b Sample
-		if i%2 == 0 {
-			rate := randomRate(r)
-			a, b = rate, randomRival(r, rate)
-		} else {
-			mean := randomMean(r)
-			a, b = mean, randomRivalMean(r, mean)
-		}
+		a, b := randomPair(r, i%2 == 0)
 		if i%100 == 0 {
 			o.Methodology = MethodologyBayesian
 		}
@@ -321,14 +324,7 @@ func nests(t *testing.T, inner, outer *Interval) {
 func TestIntervalsContainTheObserved(t *testing.T) {
 	r := newRand(12)
 	for i := range rounds(20_000) {
-		var a, b Sample
-		if i%2 == 0 {
-			rate := randomRate(r)
-			a, b = rate, randomRival(r, rate)
-		} else {
-			mean := randomMean(r)
-			a, b = mean, randomRivalMean(r, mean)
-		}
+		a, b := randomPair(r, i%2 == 0)
 		c := Compare(a, []Sample{b}, Options{SignificanceLevel: levels[r.IntN(4)]})[0]
 		for _, e := range []Effect{c.Difference, c.Lift} {
 			if e.Value == nil || e.Interval == nil {

@@ -130,8 +130,7 @@ func TestCancelWhatDoesNotStop(t *testing.T) {
 
 // TestCancelInsertThatWaitsForRows cancels an insert whose reader returns no more rows.
 func TestCancelInsertThatWaitsForRows(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
 	for range 5 {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, w := io.Pipe()
@@ -149,8 +148,7 @@ func TestCancelInsertThatWaitsForRows(t *testing.T) {
 
 // TestInsertWhoseRowsFail checks that a reader's error does not commit the rows before it.
 func TestInsertWhoseRowsFail(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
 	for _, broken := range []error{errors.New("broken"), io.ErrUnexpectedEOF} {
 		for _, rows := range []string{"", "1\n2\n", strings.Repeat("1\n", appendSize)} {
 			r := io.MultiReader(strings.NewReader(rows), failing{broken})
@@ -168,8 +166,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.error }
 // TestCancelAnywhere checks that cancelling statements at any moment does not damage the engine.
 func TestCancelAnywhere(t *testing.T) {
 	rounds := tier.Of(30, 200)
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	fill(t, conn, 0, 50_000)
 	var workers sync.WaitGroup
 	for w := range 4 {

@@ -12,8 +12,7 @@ import (
 )
 
 func TestErrorsHaveTheirCodes(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, CONSTRAINT small CHECK id < 10) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, CONSTRAINT small CHECK id < 10) ENGINE = MergeTree ORDER BY id")
 	for _, tt := range []struct {
 		sql      string
 		settings clickhouse.Settings
@@ -40,8 +39,7 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 }
 
 func TestErrorInBatch(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String, CONSTRAINT small CHECK id < 1000) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String, CONSTRAINT small CHECK id < 1000) ENGINE = MergeTree ORDER BY id")
 	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)"))(t)
 	for i := range uint64(1001) {
 		must.OK(t, batch.Append(i, "x"))
@@ -55,8 +53,7 @@ func TestErrorInBatch(t *testing.T) {
 
 func fillWhole(t *testing.T) {
 	t.Helper()
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	fill(t, conn, 0, 10)
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 10, "rows after failed inserts")
 }
@@ -89,8 +86,7 @@ func TestExceptionMarkerInRows(t *testing.T) {
 
 // TestInsertWithoutRows checks an insert whose rows the driver cannot encode. The driver then sends no rows.
 func TestInsertWithoutRows(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
 	err := conn.InsertFormat(t.Context(), "Native", "INSERT INTO t", strings.NewReader(""))
 	check.That(t, code(err) == codeNoData, "got %v, want code %d (NO_DATA_TO_INSERT)", err, codeNoData)
 }

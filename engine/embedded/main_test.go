@@ -73,12 +73,21 @@ func database(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	exec(tb, admin, "CREATE DATABASE "+name)
 	tb.Cleanup(func() {
 		if !tb.Failed() {
-			err := admin.Exec(context.Background(), "DROP DATABASE "+name)
-			check.That(tb, err == nil, "drop %s: %v", name, err)
+			check.OK(tb, admin.Exec(context.Background(), "DROP DATABASE "+name))
 		}
 	})
 	use := func(o *clickhouse.Options) { o.Auth.Database = name }
 	return connect(tb, append(change, use)...)
+}
+
+// created is database with the tables of statements.
+func created(tb testing.TB, statements ...string) driver.Conn {
+	tb.Helper()
+	conn := database(tb)
+	for _, statement := range statements {
+		exec(tb, conn, statement)
+	}
+	return conn
 }
 
 func exec(tb testing.TB, conn driver.Conn, sql string, args ...any) {

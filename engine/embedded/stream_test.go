@@ -53,8 +53,7 @@ func TestDriver(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	data := "1,\"a,b\"\n2,\"c\"\n"
 	must.OK(t, conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader(data)))
 	r := must.Get(conn.QueryFormat(t.Context(), "CSV", "SELECT * FROM t ORDER BY id"))(t)
@@ -80,8 +79,7 @@ func fill(tb testing.TB, conn driver.Conn, from, n uint64) {
 }
 
 func TestLargeBatchAndStream(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	const n = 100_000
 	for i := range uint64(3) {
 		fill(t, conn, i*n, n)
@@ -100,8 +98,7 @@ func TestLargeBatchAndStream(t *testing.T) {
 
 // TestLongValues runs an INSERT with its rows in the text, more than the parser reads at once.
 func TestLongValues(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
 	exec(t, conn, "INSERT INTO t VALUES (0)"+strings.Repeat(", (1)", 200_000))
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 200_001, "rows")
 }
@@ -109,8 +106,7 @@ func TestLongValues(t *testing.T) {
 // TestConcurrency runs queries and inserts concurrently, while the garbage collector moves and frees memory.
 func TestConcurrency(t *testing.T) {
 	rounds := tier.Of(5, 30)
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	stop := make(chan struct{})
 	var collector, workers sync.WaitGroup
 	collector.Go(func() {

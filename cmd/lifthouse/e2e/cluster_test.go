@@ -159,11 +159,7 @@ func TestAClusterInChaos(t *testing.T) {
 func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	address, admin := newDatabase(t, cluster, "away")
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, append(args, "--store="+address)...)
-		return out
-	}
+	do := onStore(t, "--store="+address)
 	cluster.KillReplica(2, 2)
 	code, _, complaints := other(t, nil, "migrate", "--store="+address)
 	check.That(t, code == exitFailed && strings.Contains(complaints, "start them, and migrate again"), "tables are made while a server is away: exit %d, %s", code, complaints)

@@ -75,11 +75,7 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			database := server.CreateMigrated(t)
 			store, conn := "--store="+server.DatabaseAddress(database), schematest.OpenConnection(t, server.DatabaseAddress(database))
-			do := func(args ...string) string {
-				t.Helper()
-				out, _ := succeed(t, nil, append(args, store)...)
-				return out
-			}
+			do := onStore(t, store)
 			exec := func(statement string, args ...any) {
 				t.Helper()
 				must.OK(t, conn.Exec(t.Context(), fmt.Sprintf(statement, args...)))

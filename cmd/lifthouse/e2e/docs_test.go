@@ -165,10 +165,7 @@ var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|EN
 // TestDocsNetworkBlocksRun follows the README from git clone to a report of the demo.
 func TestDocsNetworkBlocksRun(t *testing.T) {
 	tier.OnlyLong(t) // downloads packages
-	root := must.Get(filepath.Abs(checkout))(t)
-	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
-		t.Skip("SKIP: the source is not a git checkout, so that it cannot be cloned")
-	}
+	root := gitCheckout(t)
 	for _, needed := range []string{"git", "make", "npm", "curl"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			t.Skipf("SKIP: %s is not installed", needed)

@@ -167,11 +167,7 @@ func TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing(t *testing.T) {
 
 func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 	t.Helper()
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, append(args, store)...)
-		return strings.TrimSpace(out)
-	}
+	do := onStore(t, store)
 	do("apply", "-f", "../testdata/thirty.catalog.yaml")
 	reads, writes := do("token", "create"), do("token", "create", "--scope=ingest", "--website=1")
 	const fromFile = 100_000

@@ -197,6 +197,15 @@ func run(t *testing.T, args ...string) string {
 	return out
 }
 
+// onStore returns a function that runs lifthouse on a store, which must succeed, and returns the output.
+func onStore(t *testing.T, store string) func(args ...string) string {
+	t.Helper()
+	return func(args ...string) string {
+		t.Helper()
+		return strings.TrimSpace(run(t, append(args, store)...))
+	}
+}
+
 // succeed runs lifthouse, which must exit with 0.
 func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints string) {
 	t.Helper()

@@ -47,14 +47,21 @@ func combinedOutput(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// buildSnapshot runs make release-snapshot in a new clone, and returns its folder dist. It uses the tools of this
-// checkout if they are built.
-func buildSnapshot(t *testing.T) string {
+// gitCheckout returns the folder of the source, which can be cloned.
+func gitCheckout(t *testing.T) string {
 	t.Helper()
 	root := must.Get(filepath.Abs(checkout))(t)
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		t.Skip("SKIP: the source is not a git checkout, so that it cannot be cloned")
 	}
+	return root
+}
+
+// buildSnapshot runs make release-snapshot in a new clone, and returns its folder dist. It uses the tools of this
+// checkout if they are built.
+func buildSnapshot(t *testing.T) string {
+	t.Helper()
+	root := gitCheckout(t)
 	clone := filepath.Join(t.TempDir(), "lifthouse")
 	combinedOutput(t, exec.CommandContext(t.Context(), "git", "clone", "--quiet", root, clone))
 	build := exec.CommandContext(t.Context(), "make", "release-snapshot", "GOBIN="+filepath.Join(root, "bin"))

@@ -115,11 +115,7 @@ func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
 	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
 	store := "--store=" + server.DatabaseAddress(server.CreateDatabase(t))
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, append(args, store)...)
-		return strings.TrimSpace(out)
-	}
+	do := onStore(t, store)
 	do("apply", "-f", must.WriteFile(t, "catalog.yaml", twoCampaigns))
 	var events strings.Builder
 	for i := range 20 {

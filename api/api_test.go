@@ -50,7 +50,13 @@ type server struct {
 // newServer serves a new store. change modifies the default options.
 func newServer(tb testing.TB, change ...func(*api.Options)) *server {
 	tb.Helper()
-	s := newEmptyServer(tb, change...)
+	return newServerWith(tb, schematest.OpenMigrated(tb), change...)
+}
+
+// newServerWith serves a store whose connection a test has changed.
+func newServerWith(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) *server {
+	tb.Helper()
+	s := newServerOn(tb, conn, change...)
 	s.apply(twoAccounts)
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	return s

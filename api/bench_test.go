@@ -16,28 +16,6 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// BenchmarkResults measures requests for results of a million events over HTTP, from the side of the client.
-// BenchmarkFacts of package facts shows the statements.
-func BenchmarkResults(b *testing.B) {
-	s := newServer(b)
-	simulated := population.SimpleCampaign{
-		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 330_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 28, MultipleExposures: 0.01, Seed: 1,
-		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
-	}
-	for part := range slices.Chunk(slices.Collect(simulated.GenerateEvents()), 100_000) {
-		must.OK(b, s.writer.WriteEvents(b.Context(), part))
-	}
-	for _, query := range []string{"?compareMetric=valuePerVisitor", "?compareMetric=valuePerVisitor&dimension=device"} {
-		b.Run(query, func(b *testing.B) {
-			for b.Loop() {
-				if response, _, text := s.do("GET", "/v1/campaigns/12/results"+query, s.token); response.status != http.StatusOK {
-					b.Fatalf("%d %s", response.status, text)
-				}
-			}
-		})
-	}
-}
-
 // listening returns a server with default options and a client with persistent connections. Logs are discarded.
 func listening(b *testing.B) (*server, func(path string, headers ...string) int) {
 	b.Helper()
@@ -46,8 +24,7 @@ func listening(b *testing.B) (*server, func(path string, headers ...string) int)
 	b.Cleanup(client.CloseIdleConnections)
 	return s, func(path string, headers ...string) int {
 		request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.URL+path, http.NoBody)
-		if err != nil {
-			b.Error(err)
+		if !check.OK(b, err) {
 			return 0
 		}
 		request.Header.Set("Authorization", "Bearer "+s.token)
@@ -55,8 +32,7 @@ func listening(b *testing.B) (*server, func(path string, headers ...string) int)
 			request.Header.Set(headers[i], headers[i+1])
 		}
 		response, err := client.Do(request)
-		if err != nil {
-			b.Error(err)
+		if !check.OK(b, err) {
 			return 0
 		}
 		defer func() { _ = response.Body.Close() }()

@@ -6,13 +6,17 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"golang.org/x/sync/errgroup"
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -35,48 +39,28 @@ type receivedLines struct {
 func (s *server) received(want int, token, body string, header http.Header) (r receivedLines) {
 	s.t.Helper()
 	response, text := s.post(token, body, header)
-	if response.status != want || json.Unmarshal([]byte(text), &r) != nil {
-		s.t.Fatalf("%d, want %d: %.500s", response.status, want, text)
-	}
+	must.That(s.t, response.status == want && json.Unmarshal([]byte(text), &r) == nil, "%d, want %d: %.500s", response.status, want, text)
 	return r
 }
 
-// TestALargeBodyIsTakenInParts checks that the parts of a body are stored in order, and that the response lists the
-// first lines that were rejected.
+// TestALargeBodyIsTakenInParts sends more lines than are parsed at once, as lines and as an array. The response lists the
+// first lines that were rejected, in order.
 func TestALargeBodyIsTakenInParts(t *testing.T) {
 	s := newServer(t)
 	token := s.newToken(1, 1, catalogue.ScopeIngest)
 	const lines = 45_000
-	text := manyLines(0, lines)
-	first, others, _ := strings.Cut(text, "\n")
-	text = first + "\nnonsense\n" + others + manyLines(lines-1, 1) // the last one is there twice
-	for _, form := range []string{"lines", "array"} {
-		body := text
-		if form == "array" {
-			body = "[" + strings.Join(strings.Split(strings.TrimSpace(strings.Replace(text, "nonsense", "7", 1)), "\n"), ",") + "]"
-		}
+	sent := strings.Split(strings.TrimSpace(manyLines(0, lines)), "\n")
+	sent = slices.Concat([]string{"{}"}, sent, sent[lines-1:], []string{"7"}) // the last one is there twice
+	for _, body := range []string{strings.Join(sent, "\n"), "[" + strings.Join(sent, ",") + "]"} {
 		r := s.received(http.StatusOK, token, gzipped(body), http.Header{"Content-Encoding": {"gzip"}})
-		if r.Accepted != lines+1 || r.Rejected != 1 || len(r.Lines) != 1 || r.More != 0 {
-			t.Errorf("%s: %d accepted, %d rejected, %d listed, %d more", form, r.Accepted, r.Rejected, len(r.Lines), r.More)
-		}
-		for i, line := range r.Lines {
-			if i > 0 && line.Line <= r.Lines[i-1].Line {
-				t.Fatalf("%s: line %d after %d", form, line.Line, r.Lines[i-1].Line)
-			}
-		}
+		must.That(t, r.Accepted == lines+1 && r.Rejected == 2 && len(r.Lines) == 2 && r.More == 0, "%.1s…: %+v", body, r)
+		check.That(t, r.Lines[0].Line == 1 && r.Lines[1].Line == lines+3, "%.1s…: %+v", body, r)
 	}
 	wrong := s.received(http.StatusBadRequest, token, strings.Repeat("{}\n", 30_000), nil)
-	if len(wrong.Errors) != 1000 || wrong.More != 29_000 {
-		t.Errorf("%d faults are listed, %d more", len(wrong.Errors), wrong.More)
-	}
+	check.That(t, len(wrong.Errors) == 1000 && wrong.More == 29_000, "%d faults are listed, %d more", len(wrong.Errors), wrong.More)
 	cut := s.received(http.StatusBadRequest, token, "["+strings.Repeat(eventLine("cut", "")+",", 30_000), nil)
-	if _, err := json.Marshal(cut); err != nil || len(cut.Errors) != 1 {
-		t.Errorf("an array that does not end: %+v", cut)
-	}
-	var stored uint64
-	if err := s.conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&stored); err != nil || stored != lines {
-		t.Errorf("%d stored, %v; want %d", stored, err, lines)
-	}
+	check.Equal(t, len(cut.Errors), 1, "faults of an array that does not end: %+v", cut)
+	check.Equal(t, s.storedEvents(), lines, "stored")
 }
 
 // TestTwelveBombsTakeLittleMemory sends bodies of a few hundred kilobytes that inflate to sixty megabytes. Few are
@@ -94,9 +78,7 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	for range 12 {
 		group.Go(func() error {
 			response, _ := s.post(token, bomb, http.Header{"Content-Encoding": {"gzip"}})
-			if response.status == http.StatusServiceUnavailable && response.Get("Retry-After") == "" {
-				t.Error("no Retry-After")
-			}
+			check.That(t, response.status != http.StatusServiceUnavailable || response.Get("Retry-After") != "", "no Retry-After")
 			codes <- response.status
 			return nil
 		})
@@ -108,9 +90,8 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 		close(ended)
 	}()
 	for small, done := 0, false; !done; small++ {
-		if response, text := s.post(token, eventLine(fmt.Sprint("small", small), ""), nil); response.status != http.StatusOK {
-			t.Errorf("a small body beside them: %d %s", response.status, text)
-		}
+		response, text := s.post(token, eventLine(fmt.Sprint("small", small), ""), nil)
+		check.That(t, response.status == http.StatusOK, "a small body beside them: %d %s", response.status, text)
 		runtime.ReadMemStats(&peak)
 		most = max(most, peak.HeapInuse)
 		select {
@@ -123,12 +104,9 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	for range 12 {
 		taken[<-codes]++
 	}
-	if taken[http.StatusOK] == 0 || taken[http.StatusOK]+taken[http.StatusServiceUnavailable] != 12 {
-		t.Errorf("answers: %v", taken)
-	}
-	if grown := int64(most) - int64(before.HeapInuse); grown > 800<<20 {
-		t.Errorf("the heap grew by %d MiB", grown>>20)
-	}
+	check.That(t, taken[http.StatusOK] != 0 && taken[http.StatusOK]+taken[http.StatusServiceUnavailable] == 12, "answers: %v", taken)
+	grown := int64(most) - int64(before.HeapInuse)
+	check.That(t, grown <= 800<<20, "the heap grew by %d MiB", grown>>20)
 	t.Logf("%v; the heap was %d MiB and grew to %d", taken, before.HeapInuse>>20, most>>20)
 }
 
@@ -150,11 +128,71 @@ func TestABodyWhoseClientLeavesIsNotWritten(t *testing.T) {
 		must.Get(io.WriteString(write, manyLines(0, 10)))(t)
 	}
 	_ = write.CloseWithError(io.ErrClosedPipe)
-	if err := <-left; err == nil {
-		t.Error("half a body was answered")
+	check.That(t, <-left != nil, "half a body was answered")
+	check.Equal(t, s.storedEvents(), 0, "stored events of half a body")
+}
+
+// TestBoundsOfBodyFields sends a value beyond each bound of the document for each field of a body.
+func TestBoundsOfBodyFields(t *testing.T) {
+	s, ingests := newTwoSites(t)
+	c := must.Get(theContract())(t)
+	admin := s.admin()
+	for _, body := range []struct {
+		schema, path string
+		right        map[string]any
+		headers      []string
+	}{
+		{"NewToken", "/tokens", map[string]any{"scopes": []string{"read"}}, admin},
+		{"NewShare", "/shares", map[string]any{"campaignId": 12}, admin},
+		{"NewShare", "/shares", map[string]any{"widgetId": 7}, admin},
+		{"Event", "/events", map[string]any{
+			"eventId": "e", "time": time.Now().UnixMilli(), "websiteId": 1, "visitor": "a", "event": "goal", "goalId": 3,
+			"campaignId": 12, "variationId": 1,
+		}, []string{"Authorization", "Bearer " + ingests}},
+	} {
+		tried := 0
+		for name, field := range c.doc.Components.Schemas[body.schema].Value.Properties {
+			for _, value := range beyond(field.Value) {
+				sent := map[string]any{name: value}
+				for other, right := range body.right {
+					if other != name {
+						sent[other] = right
+					}
+				}
+				text := must.Get(json.Marshal(sent))(t)
+				headers := append([]string{"Content-Type", "application/json"}, body.headers...)
+				response, answer := s.send(http.MethodPost, body.path, strings.NewReader(string(text)), headers...)
+				check.That(t, response.status == http.StatusBadRequest && strings.Contains(answer, name),
+					"POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer, name)
+				tried++
+			}
+		}
+		check.That(t, tried >= 4, "%s: %d values", body.schema, tried)
 	}
-	var stored uint64
-	if err := s.conn.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&stored); err != nil || stored != 0 {
-		t.Errorf("%d events of half a body are stored, %v", stored, err)
+}
+
+// beyond returns values that a schema does not allow.
+func beyond(field *openapi3.Schema) (values []any) {
+	if field.Min != nil {
+		values = append(values, *field.Min-1)
 	}
+	if field.Max != nil {
+		values = append(values, *field.Max+1)
+	}
+	if field.MinLength > 0 {
+		values = append(values, "")
+	}
+	if field.MaxLength != nil {
+		values = append(values, strings.Repeat("n", int(*field.MaxLength)+1)) //nolint:gosec // a short text
+	}
+	if len(field.Enum) > 0 || field.Pattern != "" {
+		values = append(values, "none of these")
+	}
+	if field.MinItems > 0 {
+		values = append(values, []string{})
+	}
+	if field.Type.Is("integer") {
+		values = append(values, 1.5)
+	}
+	return values
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -49,15 +50,12 @@ func TestCodesAreDocumented(t *testing.T) {
 		{"Correction", field("Frequentist", "correction")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got, want := slices.Sorted(maps.Keys(constants[test.name])), slices.Sorted(maps.Keys(test.want)); !slices.Equal(got, want) {
-				t.Errorf("the program has %v\nthe document has %v", got, want)
-			}
+			got, want := slices.Sorted(maps.Keys(constants[test.name])), slices.Sorted(maps.Keys(test.want))
+			check.That(t, slices.Equal(got, want), "the program has %v\nthe document has %v", got, want)
 		})
 	}
 	for value := range constants[""] {
-		if code.MatchString(value) {
-			t.Errorf("the code %q is not a constant of a type", value)
-		}
+		check.That(t, !code.MatchString(value), "the code %q is not a constant of a type", value)
 	}
 }
 
@@ -70,9 +68,8 @@ func TestDimensionsAreDocumented(t *testing.T) {
 		for _, value := range c.doc.Paths.Value(path).Get.Parameters.GetByInAndName("query", "dimension").Schema.Value.Enum {
 			names = append(names, fmt.Sprintf("`%s`", value))
 		}
-		if row := "| `dimension` | " + strings.Join(names, ", ") + "; campaigns and experiments |"; !bytes.Contains(page, []byte(row)) {
-			t.Errorf("docs/api.md lacks the dimensions of %s:\n%s", path, row)
-		}
+		row := "| `dimension` | " + strings.Join(names, ", ") + "; campaigns and experiments |"
+		check.That(t, bytes.Contains(page, []byte(row)), "docs/api.md lacks the dimensions of %s:\n%s", path, row)
 	}
 }
 

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
@@ -18,19 +17,13 @@ import (
 func TestFieldsAreDescribed(t *testing.T) {
 	c := must.Get(theContract())(t)
 	for name, schema := range c.doc.Components.Schemas {
-		if schema.Value.Description == "" {
-			t.Errorf("the schema %s has no description", name)
-		}
+		check.That(t, schema.Value.Description != "", "the schema %s has no description", name)
 		for field, of := range schema.Value.Properties {
-			if of.Value.Description == "" {
-				t.Errorf("%s.%s has no description", name, field)
-			}
+			check.That(t, of.Value.Description != "", "%s.%s has no description", name, field)
 		}
 	}
 	for name, parameter := range c.doc.Components.Parameters {
-		if parameter.Value.Description == "" {
-			t.Errorf("the parameter %s has no description", name)
-		}
+		check.That(t, parameter.Value.Description != "", "the parameter %s has no description", name)
 	}
 }
 
@@ -41,12 +34,9 @@ func TestOperationsAreDescribed(t *testing.T) {
 	for _, path := range c.paths {
 		for method, operation := range path.item.Operations() {
 			name := method + " " + path.template
-			if operation.Summary == "" || len(operation.Summary) > 60 || strings.HasSuffix(operation.Summary, ".") || operation.Description == "" {
-				t.Errorf("%s: summary %q, description %q", name, operation.Summary, operation.Description)
-			}
-			if len(operation.Tags) != 1 || c.doc.Tags.Get(operation.Tags[0]) == nil {
-				t.Errorf("%s has the tags %q", name, operation.Tags)
-			}
+			check.That(t, operation.Summary != "" && len(operation.Summary) <= 60 && !strings.HasSuffix(operation.Summary, ".") && operation.Description != "",
+				"%s: summary %q, description %q", name, operation.Summary, operation.Description)
+			check.That(t, len(operation.Tags) == 1 && c.doc.Tags.Get(operation.Tags[0]) != nil, "%s has the tags %q", name, operation.Tags)
 			if method != http.MethodOptions {
 				ids, summaries = append(ids, operation.OperationID), append(summaries, operation.Summary)
 			}
@@ -107,16 +97,11 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 	for _, parameter := range c.doc.Components.Parameters {
 		schemasIn(parameter.Value.Name, parameter.Value.Schema, verify)
 	}
-	if ids < 35 || intervals != 4 {
-		t.Errorf("%d ids and %d intervals", ids, intervals)
-	}
+	check.That(t, ids >= 35 && intervals == 4, "%d ids and %d intervals", ids, intervals)
 	tuple := c.doc.Components.Schemas["Interval"].Value
-	if len(tuple.PrefixItems) != 2 || tuple.MinItems != 2 || tuple.MaxItems == nil || *tuple.MaxItems != 2 {
-		t.Error("the schema Interval is not a tuple of two")
-	}
+	check.That(t, len(tuple.PrefixItems) == 2 && tuple.MinItems == 2 && tuple.MaxItems != nil && *tuple.MaxItems == 2, "the schema Interval is not a tuple of two")
 	for text, valid := range map[string]bool{"1,2": true, "null,2": true, "1,null": true, "null,null": true, "1": false, "1,2,3": false, `1,"2"`: false, "": false} {
-		var value any
-		must.OK(t, json.Unmarshal([]byte("["+text+"]"), &value))
+		value := must.JSON[any](t, "["+text+"]")
 		check.Equal(t, tuple.VisitJSON(value, openapi3.EnableJSONSchema2020()) == nil, valid, "[%s]", text)
 	}
 }

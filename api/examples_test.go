@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,10 +73,7 @@ func newExampleServer(t *testing.T) *server {
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 4000, Start: start, Days: 14, MultipleExposures: 0.005, Seed: 12,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 	}
-	var events []schema.Event
-	for e := range simulated.GenerateEvents() {
-		events = append(events, e)
-	}
+	events := slices.Collect(simulated.GenerateEvents())
 	kinds := []schema.Kind{schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact, schema.KindGoal}
 	for visitor := range 120 {
 		experiment, variation := int64(0), int64(1)
@@ -142,16 +140,12 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 		marker, _, _ := strings.Cut(lines, "\n")
 		return marker + "\n" + part[1] + "example: " + text
 	})
-	if examples < 20 {
-		t.Errorf("%d examples; is the marker read as it is written?", examples)
-	}
+	check.That(t, examples >= 20, "%d examples; is the marker read as it is written?", examples)
 	if want == string(is) {
 		return
 	}
 	if *update {
-		if err := os.WriteFile(documentFile, []byte(want), 0o644); err != nil { //nolint:gosec // a source file
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(documentFile, []byte(want), 0o644)) //nolint:gosec // a source file
 		return
 	}
 	given, real := strings.Split(string(is), "\n"), strings.Split(want, "\n")

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -56,12 +57,9 @@ func FuzzReportRequests(f *testing.F) {
 		request.Header.Set("Accept", reportForms[int(form)%len(reportForms)])
 		response := httptest.NewRecorder()
 		s.api.ServeHTTP(response, request)
-		if response.Code >= 500 {
-			t.Errorf("%s?%s (%s): %d %s", request.URL.Path, query, request.Header.Get("Accept"), response.Code, response.Body)
-		}
-		if kind := response.Header().Get("Content-Type"); strings.Contains(kind, "json") && !json.Valid(response.Body.Bytes()) {
-			t.Errorf("%s?%s: no JSON: %.500s", request.URL.Path, query, response.Body)
-		}
+		check.That(t, response.Code < 500, "%s?%s (%s): %d %s", request.URL.Path, query, request.Header.Get("Accept"), response.Code, response.Body)
+		kind := response.Header().Get("Content-Type")
+		check.That(t, !strings.Contains(kind, "json") || json.Valid(response.Body.Bytes()), "%s?%s: no JSON: %.500s", request.URL.Path, query, response.Body)
 	})
 }
 
@@ -81,21 +79,16 @@ func TestAZScoreBeyondAllValuesHasOpenBounds(t *testing.T) {
 	read := func(query string) (r report) {
 		t.Helper()
 		response, _, text := s.do("GET", "/v1/campaigns/12/results?"+query, s.token)
-		if response.status != http.StatusOK || json.Unmarshal([]byte(text), &r) != nil {
-			t.Fatalf("%s: %d %.300s", query, response.status, text)
-		}
+		must.That(t, response.status == http.StatusOK && json.Unmarshal([]byte(text), &r) == nil, "%s: %d %.300s", query, response.status, text)
 		return r
 	}
 	all := read("")
 	for _, query := range []string{"filters%5BzScore%5D=1e308", "filters%5BzScore%5D=1e308&interval=day", "filters%5BzScore%5D=1.7e308&dimension=device&interval=hour"} {
 		r := read(query)
-		if o := r.Checks.Outliers; o == nil || o.Removed != 0 || o.Lower != nil || o.Upper != nil || r.Totals != all.Totals {
-			t.Errorf("%s: %+v", query, r)
-		}
+		o := r.Checks.Outliers
+		check.That(t, o != nil && o.Removed == 0 && o.Lower == nil && o.Upper == nil && r.Totals == all.Totals, "%s: %+v", query, r)
 		response, _, text := s.with("GET", "/v1/campaigns/12/results?"+query, s.token, http.Header{"Accept": {"text/csv"}})
-		if response.status != http.StatusOK || strings.Contains(text, "Inf") {
-			t.Errorf("%s as CSV: %d %.300s", query, response.status, text)
-		}
+		check.That(t, response.status == http.StatusOK && !strings.Contains(text, "Inf"), "%s as CSV: %d %.300s", query, response.status, text)
 	}
 	if o := read("filters%5BzScore%5D=1").Checks.Outliers; o == nil || o.Removed == 0 || o.Lower == nil || o.Upper == nil {
 		t.Errorf("a z-score of 1: %+v", o)

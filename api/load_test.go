@@ -10,11 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
@@ -27,9 +31,9 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	}
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 	response, body, text := s.do("GET", "/v1/campaigns", s.token)
-	if after, _ := strconv.Atoi(response.Get("Retry-After")); response.status != http.StatusTooManyRequests || after < 50 || after > 100 || body["code"] != "rate_limited" {
-		t.Errorf("the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
-	}
+	after, _ := strconv.Atoi(response.Get("Retry-After"))
+	check.That(t, response.status == http.StatusTooManyRequests && after >= 50 && after <= 100 && body["code"] == "rate_limited",
+		"the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", other)
 	check.Equal(t, s.counted("lifthouse_rate_limited_total"), 1)
 }
@@ -49,9 +53,9 @@ func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 			check.Equal(t, response.status, http.StatusUnauthorized, "failure %d: %s", n, text)
 			continue
 		}
-		if after, _ := strconv.Atoi(response.Get("Retry-After")); response.status != http.StatusTooManyRequests || after < 1 || after > 12 || body["code"] != "rate_limited" {
-			t.Errorf("failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
-		}
+		after, _ := strconv.Atoi(response.Get("Retry-After"))
+		check.That(t, response.status == http.StatusTooManyRequests && after >= 1 && after <= 12 && body["code"] == "rate_limited",
+			"failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
 		s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 		s.wants(http.StatusUnauthorized, "GET", "/v1/campaigns", "")
 	}
@@ -78,9 +82,7 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/campaigns/14/results", bannerResults + "?dimension=device"} {
 		p, _ := s.send("GET", path, http.NoBody, s.withToken()...)
-		if p.status != http.StatusServiceUnavailable || p.Get("Retry-After") == "" {
-			t.Errorf("%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
-		}
+		check.That(t, p.status == http.StatusServiceUnavailable && p.Get("Retry-After") != "", "%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
 	}
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 	check.Equal(t, s.poll(bannerResults).text, good.text, "what is kept needs no turn")
@@ -90,9 +92,8 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	check.Equal(t, s.counted("lifthouse_shed_total"), 3, "requests turned away")
 	writes := s.newToken(1, 0, catalogue.ScopeWrite)
 	for _, path := range []string{"/v1/campaigns/12/stop", "/v1/campaigns/12/start"} {
-		if p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes); p.status != http.StatusOK {
-			t.Errorf("%s behind reports: %d %s", path, p.status, text)
-		}
+		p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes)
+		check.That(t, p.status == http.StatusOK, "%s behind reports: %d %s", path, p.status, text)
 	}
 	release()
 	check.Equal(t, (<-queued).status, http.StatusOK, "who waited")
@@ -103,9 +104,7 @@ func TestWaitingForTheStoreEnds(t *testing.T) {
 	release := must.Get(s.api.Occupy(t.Context()))(t)
 	defer release()
 	response, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken()...)
-	if response.status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"busy"`) {
-		t.Errorf("%d %s", response.status, text)
-	}
+	check.That(t, response.status == http.StatusServiceUnavailable && strings.Contains(text, `"code":"busy"`), "%d %s", response.status, text)
 }
 
 func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
@@ -120,8 +119,7 @@ func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	for _, path := range []string{"/v1/campaigns/14/results", bannerResults} {
 		clients.Go(func() {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
-			if err != nil {
-				t.Error(err)
+			if !check.OK(t, err) {
 				return
 			}
 			request.Header.Set("Authorization", "Bearer "+s.token)
@@ -143,9 +141,8 @@ func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	release()
 	s.Close() // the log is written
 	requests := lines(t, log.String(), "request")
-	if len(requests) != 2 || requests[0]["status"] != 499.0 || requests[1]["status"] != 499.0 || len(lines(t, log.String(), "request failed")) > 0 {
-		t.Errorf("the log says\n%s", log)
-	}
+	check.That(t, len(requests) == 2 && requests[0]["status"] == 499.0 && requests[1]["status"] == 499.0 && len(lines(t, log.String(), "request failed")) == 0,
+		"the log says\n%s", log)
 }
 
 // TestConcurrentChangesAreTaken starts and stops campaigns by 50 clients. None of them may have to wait for a slot.
@@ -157,11 +154,74 @@ func TestConcurrentChangesAreTaken(t *testing.T) {
 		clients.Go(func() {
 			for _, verb := range []string{"start", "stop"} {
 				path := fmt.Sprintf("/v1/campaigns/%d/%s", 12+client%3, verb)
-				if p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes); p.status != http.StatusOK {
-					t.Errorf("%s: %d %s", path, p.status, text)
-				}
+				p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes)
+				check.That(t, p.status == http.StatusOK, "%s: %d %s", path, p.status, text)
 			}
 		})
 	}
 	clients.Wait()
+}
+
+// TestNoRequestOutlivesItsTime checks that every operation that needs the store is answered within
+// --query-timeout with 503 or 504 and Retry-After if the store hangs, also with
+// many requests.
+func TestNoRequestOutlivesItsTime(t *testing.T) {
+	const timeout, late = 300 * time.Millisecond, 20 * time.Second // without its time, a request waits a minute for a slot, or for ever
+	ended, end := context.WithCancel(context.Background())
+	var stuck atomic.Bool // the store does not answer
+	store := schematest.HookedConn{Conn: schematest.OpenMigrated(t), Before: func(ctx context.Context, _ string) error {
+		if !stuck.Load() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ended.Done():
+			return ended.Err()
+		}
+	}}
+	s := newServerOn(t, store, func(o *api.Options) { o.Timeout, o.ResultsAge, o.StoreSlots, o.StoreWait = timeout, 0, 4, time.Minute })
+	t.Cleanup(end)
+	s.apply(twoAccounts)
+	reads, writes, ingests := s.newToken(1, 0, catalogue.ScopeRead), s.newToken(1, 0, catalogue.ScopeWrite), s.newToken(1, 1, catalogue.ScopeIngest)
+	stuck.Store(true)
+	const event = `{"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"view","campaignId":12,"variationId":1}`
+	var group errgroup.Group
+	for _, request := range []struct{ method, path, token, body, header string }{
+		{"GET", bannerResults, reads, "", ""},
+		{"GET", bannerResults, reads, "", "Cache-Control: no-cache"},
+		{"GET", bannerResults + "?filters%5BzScore%5D=2&interval=day", reads, "", "Cache-Control: no-cache"},
+		{"GET", bannerResults, reads, "", "Accept: text/csv"},
+		{"GET", "/v1/campaigns/12/dimensions/device", reads, "", ""},
+		{"POST", "/v1/campaigns/12/stop", writes, "", ""},
+		{"POST", "/v1/campaigns/12/start", writes, "", ""},
+		{"POST", "/events", ingests, event, ""},
+		{"POST", "/events", ingests, event, "Idempotency-Key: k"},
+	} {
+		for range 6 {
+			group.Go(func() error {
+				name, value, _ := strings.Cut(request.header, ": ")
+				headers := []string{"Authorization", "Bearer " + request.token}
+				if name != "" {
+					headers = append(headers, name, value)
+				}
+				began := time.Now()
+				response, text := s.send(request.method, request.path, strings.NewReader(request.body), headers...)
+				took := time.Since(began)
+				if response.status != http.StatusServiceUnavailable && response.status != http.StatusGatewayTimeout || response.Get("Retry-After") == "" || took > late {
+					t.Errorf("%s %s (%s): %d after %v, Retry-After %q: %.300s", request.method, request.path, request.header, response.status, took, response.Get("Retry-After"), text)
+				}
+				return nil
+			})
+		}
+	}
+	for _, path := range []string{"/v1/campaigns", "/v1/campaigns/12"} { // are kept in memory
+		s.wants(http.StatusOK, "GET", path, reads)
+	}
+	_ = group.Wait()
+	stuck.Store(false)
+	eventually(t, "a store that answers again", func() bool {
+		response, _, _ := s.do("GET", bannerResults, reads)
+		return response.status == http.StatusOK
+	})
 }

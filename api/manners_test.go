@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -66,8 +64,7 @@ func lines(t *testing.T, log, message string) []map[string]any {
 	t.Helper()
 	var found []map[string]any
 	for line := range strings.Lines(log) {
-		var entry map[string]any
-		must.OK(t, json.Unmarshal([]byte(line), &entry), "%v", line)
+		entry := must.JSON[map[string]any](t, line)
 		if entry["msg"] == message {
 			found = append(found, entry)
 		}
@@ -87,12 +84,9 @@ func TestLargeAnswersAreCompressed(t *testing.T) {
 		reader, err := open(strings.NewReader(body))
 		must.OK(t, err, "%v", accepted)
 		text, err := io.ReadAll(reader)
-		if err != nil || response.Get("Content-Encoding") != accepted || len(body) > len(plain)/2 || len(text) < len(plain)-100 {
-			t.Errorf("%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
-		}
-		if !strings.Contains(strings.Join(response.Values("Vary"), ","), "Accept-Encoding") {
-			t.Errorf("%s: Vary %q", accepted, response.Values("Vary"))
-		}
+		check.That(t, err == nil && response.Get("Content-Encoding") == accepted && len(body) <= len(plain)/2 && len(text) >= len(plain)-100,
+			"%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
+		check.That(t, strings.Contains(strings.Join(response.Values("Vary"), ","), "Accept-Encoding"), "%s: Vary %q", accepted, response.Values("Vary"))
 	}
 	if response, body := s.send(http.MethodHead, path, http.NoBody, s.withToken("Accept-Encoding", "gzip")...); response.status != http.StatusOK || body != "" {
 		t.Errorf("HEAD: %d, %d bytes", response.status, len(body))
@@ -101,9 +95,7 @@ func TestLargeAnswersAreCompressed(t *testing.T) {
 
 func TestProbes(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	s := newServerOn(t, conn)
-	s.apply(twoAccounts)
-	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	s := newServerWith(t, conn)
 	for _, path := range []string{"/healthz", "/readyz"} {
 		_, text := s.send(http.MethodGet, path, http.NoBody, "If-None-Match", "*")
 		check.Equal(t, text, "{\"status\":\"ok\"}\n", path)
@@ -145,9 +137,7 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 	if bytes, _ := first["bytes"].(float64); bytes < 100 || first["milliseconds"] == nil {
 		t.Errorf("bytes %v, milliseconds %v", first["bytes"], first["milliseconds"])
 	}
-	if second["status"] != 404.0 || second["route"] != "/v1/campaigns/:id/results" {
-		t.Errorf("second line: %v", second)
-	}
+	check.That(t, second["status"] == 404.0 && second["route"] == "/v1/campaigns/:id/results", "second line: %v", second)
 	metrics := s.metrics()
 	for _, want := range []string{
 		`http_request_duration_seconds_count{method="GET",route="/v1/campaigns/:id",status="200"} 1`,
@@ -157,9 +147,7 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 		check.Contains(t, metrics, want)
 	}
 	for name, text := range map[string]string{"log": log.String(), "errors": answers.String(), "metrics": metrics} {
-		if strings.Contains(text, s.token[:20]) {
-			t.Errorf("%s: the token is in them:\n%.2000s", name, text)
-		}
+		check.That(t, !strings.Contains(text, s.token[:20]), "%s: the token is in them:\n%.2000s", name, text)
 	}
 }
 
@@ -173,8 +161,6 @@ func (s *server) metrics() string {
 	must.OK(s.t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		s.t.Fatalf("metrics: %s, %v", response.Status, err)
-	}
+	must.That(s.t, err == nil && response.StatusCode == http.StatusOK, "metrics: %s, %v", response.Status, err)
 	return string(text)
 }

@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,10 +44,7 @@ func (s *server) connect(token string) (*mcp.ClientSession, error) {
 
 func (s *server) connected(token string) *mcp.ClientSession {
 	s.t.Helper()
-	session, err := s.connect(token)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	session := must.Get(s.connect(token))(s.t)
 	s.t.Cleanup(func() { _ = session.Close() })
 	return session
 }
@@ -80,32 +78,21 @@ type called struct {
 func call(t *testing.T, session *mcp.ClientSession, tool, arguments string) (answer called) {
 	t.Helper()
 	found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
-	if err != nil {
-		t.Fatalf("%s %s: %v", tool, arguments, err)
-	}
+	must.OK(t, err, "%s %s", tool, arguments)
 	answer.isError, answer.text = found.IsError, found.Content[0].(*mcp.TextContent).Text
 	if found.IsError {
 		return answer
 	}
-	structured, err := json.Marshal(found.StructuredContent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !sameJSON(t, structured, []byte(answer.text)) {
-		t.Errorf("%s: the text %s is not the structured content %s", tool, answer.text, structured)
-	}
-	if err := json.Unmarshal([]byte(answer.text), &answer); err != nil {
-		t.Fatalf("%s: %v", answer.text, err)
-	}
+	structured := must.Get(json.Marshal(found.StructuredContent))(t)
+	check.That(t, sameJSON(t, structured, []byte(answer.text)), "%s: the text %s is not the structured content %s", tool, answer.text, structured)
+	must.OK(t, json.Unmarshal([]byte(answer.text), &answer), "%s", answer.text)
 	return answer
 }
 
 func sameJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
-		t.Fatalf("%s\n%s", a, b)
-	}
+	must.That(t, json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil, "%s\n%s", a, b)
 	return marshalAny(x) == marshalAny(y)
 }
 
@@ -122,21 +109,16 @@ func checkMCP(t *testing.T, s *server) {
 		path, which := fmt.Sprintf("/v1/campaigns/%d/results?scorecard=true", campaign), fmt.Sprintf(`{"campaignId":%d}`, campaign)
 		report, _ := s.results(path)
 		answer := call(t, session, "get_result", which)
-		if len(answer.text) > 2048 || answer.Decision != report.Decision.Status || !slices.Contains(answer.Sentences, report.Decision.Text) || !strings.Contains(strings.ToLower(strings.Join(answer.Sentences, " ")), strings.ToLower(report.Conclusion.Text)) || answer.Next == "" {
-			t.Errorf("campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
-		}
+		check.That(t, len(answer.text) <= 2048 && answer.Decision == report.Decision.Status && slices.Contains(answer.Sentences, report.Decision.Text) && strings.Contains(strings.ToLower(strings.Join(answer.Sentences, " ")), strings.ToLower(report.Conclusion.Text)) && answer.Next != "",
+			"campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
 		for _, reason := range report.Decision.Reasons {
-			if !slices.Contains(answer.Reasons, string(reason.Code)) {
-				t.Errorf("campaign %d: reasons %q, want %s", campaign, answer.Reasons, reason.Code)
-			}
+			check.That(t, slices.Contains(answer.Reasons, string(reason.Code)), "campaign %d: reasons %q, want %s", campaign, answer.Reasons, reason.Code)
 		}
 		if cause := report.Checks.SplitCause; (cause != nil) != report.Checks.SampleRatio.Mismatch || cause != nil &&
 			(!slices.Contains(answer.Sentences, cause.Text) || !strings.Contains(render.Report(&report, render.Screen{Width: render.MaxWidth}), cause.Text)) {
 			t.Errorf("campaign %d: %q\nand the report lack the cause %+v", campaign, answer.Sentences, cause)
 		}
-		if answer.Omitted > 1 {
-			t.Errorf("campaign %d: %d variations omitted", campaign, answer.Omitted)
-		}
+		check.That(t, answer.Omitted <= 1, "campaign %d: %d variations omitted", campaign, answer.Omitted)
 		checkQuotes(t, &answer, &report.Slice, "", answer.Omitted)
 		details := call(t, session, "get_result", strings.Replace(which, "}", `,"details":true}`, 1))
 		if checkQuotes(t, &details, &report.Slice, "", 0); !strings.Contains(details.Table, "Scorecard") {
@@ -154,14 +136,12 @@ func checkMCP(t *testing.T, s *server) {
 	if answer := call(t, session, "get_result", `{"campaignId":22,"filters":["device=none"],"compareMetric":"valuePerVisitor"}`); answer.Decision != "" || !strings.Contains(answer.Next, "describes") {
 		t.Errorf("a filtered report decides: %s", answer.text)
 	}
-	if invalid := call(t, session, "break_down", `{"campaignId":25,"dimension":"visitorType"}`); strings.Contains(invalid.text, "lift") || !strings.Contains(invalid.Sentences[1], "not valid") {
-		t.Errorf("a breakdown that is not valid is quoted: %s", invalid.text)
-	}
+	invalid := call(t, session, "break_down", `{"campaignId":25,"dimension":"visitorType"}`)
+	check.That(t, !strings.Contains(invalid.text, "lift") && strings.Contains(invalid.Sentences[1], "not valid"), "a breakdown that is not valid is quoted: %s", invalid.text)
 	answer := call(t, session, "break_down", `{"campaignId":"22","dimension":"visitorType","goal":null}`)
 	report, _ := s.results("/v1/campaigns/22/results?dimension=visitorType")
-	if len(report.Breakdown) == 0 || answer.Omitted != 0 || !strings.Contains(answer.Sentences[0], "only describes") || !slices.Contains(answer.Sentences, report.Heterogeneity.Text) {
-		t.Fatalf("the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
-	}
+	must.That(t, len(report.Breakdown) != 0 && answer.Omitted == 0 && strings.Contains(answer.Sentences[0], "only describes") && slices.Contains(answer.Sentences, report.Heterogeneity.Text),
+		"the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
 	for _, slice := range report.Breakdown {
 		checkQuotes(t, &answer, &slice.Slice, "visitorType "+slice.Value+": ", 0)
 	}
@@ -182,9 +162,7 @@ func checkQuotes(t *testing.T, answer *called, of *result.Slice, prefix string, 
 		}
 		c := v.Comparison
 		if c == nil || of.Conclusion.Status == stats.StatusInvalid {
-			if strings.Contains(strings.Join(answer.Sentences, " "), prefix+v.Name+" against") {
-				t.Errorf("a comparison that is not valid is quoted: %q", answer.Sentences)
-			}
+			check.That(t, !strings.Contains(strings.Join(answer.Sentences, " "), prefix+v.Name+" against"), "a comparison that is not valid is quoted: %q", answer.Sentences)
 			continue
 		}
 		lift := fmt.Sprintf("%s%s against Control on the data of today: lift %s", prefix, v.Name, wording.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
@@ -197,7 +175,7 @@ func checkQuotes(t *testing.T, answer *called, of *result.Slice, prefix string, 
 	}
 }
 
-// TestMCPRefusals checks who may call tools, that all invalid arguments are reported together, and what names may do.
+// TestMCPRefusals checks who may call tools, and what names may do. Invalid arguments are in the script tools.
 func TestMCPRefusals(t *testing.T) {
 	s := newServer(t, func(o *api.Options) {
 		o.PublicURL, o.Origins = "https://lifthouse.example.com", []string{"https://dash.example.com"}
@@ -206,44 +184,8 @@ func TestMCPRefusals(t *testing.T) {
 		"no token": {"", "Unauthorized"}, "unknown token": {"lh_unknown", "Unauthorized"}, "ingest token": {s.newToken(1, 1, catalogue.ScopeIngest), "Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if session, err := s.connect(test.token); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, %v; want %s", session, err, test.want)
-			}
-		})
-	}
-	session, bound := s.connected(s.token), s.connected(s.newToken(2, 3, catalogue.ScopeRead))
-	for _, test := range []struct {
-		name, tool, arguments string
-		session               *mcp.ClientSession
-		want                  []string
-	}{
-		{"another account's campaign", "get_result", `{"campaignId":99}`, session, []string{"campaign 99 not found"}},
-		{"another account's breakdown", "break_down", `{"campaignId":99,"dimension":"device"}`, session, []string{"campaign 99 not found"}},
-		{"another website", "get_result", `{"campaignId":99}`, bound, []string{"campaign 99 not found"}},
-		{"another account's website", "list_experiments", `{"websiteId":2}`, session, []string{"website 2 not found"}},
-		{"another account's website of a visitor", "explain_visitor", `{"visitor":"a","websiteId":2}`, session, []string{"website 2 not found"}},
-		{"another account's goal", "get_result", `{"campaignId":12,"goal":9}`, session, []string{"goal", "must be the id of a goal of the same website"}},
-		{"unknown argument", "get_result", `{"campaignId":12,"detail":true}`, session, []string{`detail: "true": unknown parameter; did you mean details?`}},
-		{"all errors at once", "break_down", `{"campaignId":12,"widgetId":7,"dimension":"colour","limit":99,"goal":-1,"filters":["size=1","dateFrom=tomorrow","country","device"],"x":{}}`, session, []string{
-			"campaignId: ", "must be given alone", `dimension: "colour": must be one of browser`, `limit: "99": must be an integer from 1 to 51`, `goal: "-1": must be a number`,
-			`filters: "country": must be name=value`, `filters: "device": must be name=value`, "filters[size]", `filters[dateFrom]: "tomorrow": must be a date`, `x: "{}": unknown parameter`,
-		}},
-		{"no dimension", "break_down", `{"campaignId":12}`, session, []string{`dimension: "": must be one of browser`}},
-		{"keys of nothing", "get_result", `{"campaignId":"layout","goal":"purchase"}`, session, []string{
-			`campaignId: "layout": no campaign has the key`, `goal: "purchase": no goal has the key`,
-		}},
-		{"no subject", "get_result", `{}`, session, []string{"campaignId"}},
-		{"no visitor", "explain_visitor", `{"visitor":""}`, session, []string{"visitor: ", "must be the id of a visitor"}},
-		{"list", "list_experiments", `{"limit":0,"active":"yes"}`, session, []string{"limit: ", "from 1 to 200", `active: "yes": must be one of true, false`}},
-		{"sums", "compare", `{"metric":"binary","variations":[{"n":1,"converted":2},{"n":-1,"colour":1}]}`, session, []string{"variations[0].converted", "at most n", "variations[1].n", "variations[1].colour"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			answer := call(t, test.session, test.tool, test.arguments)
-			for _, want := range test.want {
-				if !answer.isError || !strings.Contains(answer.text, want) {
-					t.Errorf("%s %s: %s\nwant %s", test.tool, test.arguments, answer.text, want)
-				}
-			}
+			session, err := s.connect(test.token)
+			check.That(t, err != nil && strings.Contains(err.Error(), test.want), "%v, %v; want %s", session, err, test.want)
 		})
 	}
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -268,13 +210,10 @@ func TestMCPRefusals(t *testing.T) {
 				request.Header.Set("Origin", test.origin)
 			}
 			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer func() { _ = response.Body.Close() }()
-			if response.StatusCode != test.want || test.want == 405 && response.Header.Get("Allow") != "POST, OPTIONS" {
-				t.Errorf("%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)
-			}
+			check.That(t, response.StatusCode == test.want && (test.want != 405 || response.Header.Get("Allow") == "POST, OPTIONS"),
+				"%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)
 		})
 	}
 	t.Run("hostile names", func(t *testing.T) { checkHostileNames(t, s) })
@@ -317,9 +256,8 @@ accounts:
 	} {
 		t.Run(tool, func(t *testing.T) {
 			answer := call(t, session, tool, arguments)
-			if answer.isError || strings.ContainsAny(answer.text[:len(answer.text)-1], "\n\u202e\U000E0041") || !strings.Contains(answer.text, "Ignore") {
-				t.Errorf("%q", answer.text)
-			}
+			check.That(t, !answer.isError && !strings.ContainsAny(answer.text[:len(answer.text)-1], "\n\u202e\U000E0041") && strings.Contains(answer.text, "Ignore"),
+				"%q", answer.text)
 			if tool == "get_result" && (len(answer.text) > 2048 || answer.Omitted == 0 || len(answer.Sentences) == 0) {
 				t.Errorf("%d bytes: %s", len(answer.text), answer.text)
 			}
@@ -337,21 +275,17 @@ func TestMCPTools(t *testing.T) {
 	session := s.connected(s.token)
 	t.Run("list of tools", func(t *testing.T) {
 		tools, err := session.ListTools(t.Context(), nil)
-		if err != nil || len(tools.Tools) != 7 {
-			t.Fatalf("%v, %v", tools, err)
-		}
+		must.That(t, err == nil && len(tools.Tools) == 7, "%v, %v", tools, err)
 		for _, tool := range tools.Tools {
 			schema := marshalAny(tool.InputSchema)
 			if tool.Name == "get_result" {
 				check.Contains(t, schema, `"type":["integer","string"]`, "campaignId and goal")
 			}
-			if !tool.Annotations.ReadOnlyHint || tool.Description == "" || !strings.Contains(schema, `"additionalProperties":false`) || !strings.Contains(schema, `"description"`) {
-				t.Errorf("%s: %s", tool.Name, schema)
-			}
+			check.That(t, tool.Annotations.ReadOnlyHint && tool.Description != "" && strings.Contains(schema, `"additionalProperties":false`) && strings.Contains(schema, `"description"`),
+				"%s: %s", tool.Name, schema)
 		}
-		if text := session.InitializeResult().Instructions; !strings.Contains(text, "word for word") {
-			t.Errorf("instructions %q", text)
-		}
+		text := session.InitializeResult().Instructions
+		check.That(t, strings.Contains(text, "word for word"), "instructions %q", text)
 	})
 	t.Run("list_experiments", func(t *testing.T) {
 		if answer := call(t, session, "list_experiments", `{"websiteId":1}`); answer.Total != 4 || !strings.Contains(answer.Experiments[0].Sentence, "not computed yet") {
@@ -365,20 +299,17 @@ func TestMCPTools(t *testing.T) {
 		campaigns := s.statuses("campaigns")
 		s.statuses("widgets")
 		answer := call(t, session, "list_experiments", `{"limit":3}`)
-		if answer.Total != 5 || len(answer.Experiments) != 3 {
-			t.Fatalf("%s", answer.text)
-		}
+		must.That(t, answer.Total == 5 && len(answer.Experiments) == 3, "%s", answer.text)
 		status := campaigns[0].(map[string]any)["status"].(map[string]any)
 		decision := status["decision"].(map[string]any)
-		if e := answer.Experiments[0]; e.CampaignID != 12 || e.Name != "Banner" || !e.Active || string(e.Decision.Status) != decision["status"] || float64(e.Visitors) != status["visitors"] || !strings.HasPrefix(e.Sentence, "Banner: "+decision["text"].(string)) {
-			t.Errorf("%+v, want %v", e, status)
-		}
+		e := answer.Experiments[0]
+		check.That(t, e.CampaignID == 12 && e.Name == "Banner" && e.Active && string(e.Decision.Status) == decision["status"] && float64(e.Visitors) == status["visitors"] && strings.HasPrefix(e.Sentence, "Banner: "+decision["text"].(string)),
+			"%+v, want %v", e, status)
 		if answer := call(t, session, "list_experiments", `{"active":true,"offset":0}`); answer.Total != 1 {
 			t.Errorf("active ones: %s", answer.text)
 		}
-		if e := call(t, session, "list_experiments", `{"offset":3}`).Experiments[0]; e.WidgetID != 7 || e.ExperimentID != 2 {
-			t.Errorf("after the campaigns: %+v", e)
-		}
+		e = call(t, session, "list_experiments", `{"offset":3}`).Experiments[0]
+		check.That(t, e.WidgetID == 7 && e.ExperimentID == 2, "after the campaigns: %+v", e)
 	})
 	t.Run("explain_visitor", func(t *testing.T) {
 		for visitor, want := range map[string]string{
@@ -386,20 +317,15 @@ func TestMCPTools(t *testing.T) {
 			"early": "goal of 2026-05-01 00:04:00 does not count: before the first view", "nobody": "No event of this visitor is stored.",
 		} {
 			answer := call(t, session, "explain_visitor", `{"visitor":"`+visitor+`"}`)
-			if !strings.Contains(strings.Join(answer.Sentences, "\n"), want) || strings.Contains(answer.text, "99") {
-				t.Errorf("%s: %s\nwant %s", visitor, answer.text, want)
-			}
+			check.That(t, strings.Contains(strings.Join(answer.Sentences, "\n"), want) && !strings.Contains(answer.text, "99"), "%s: %s\nwant %s", visitor, answer.text, want)
 		}
 	})
 	t.Run("compare", func(t *testing.T) {
 		answer := call(t, session, "compare", `{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}]}`)
-		if invalid := call(t, session, "compare", `{"metric":"binary","variations":[{"n":9000,"converted":500,"share":50},{"n":10000,"converted":560,"share":50}]}`); len(invalid.Sentences) != 3 || !strings.Contains(invalid.Sentences[0], "not valid") {
-			t.Errorf("a comparison that is not valid is quoted: %s", invalid.text)
-		}
+		invalid := call(t, session, "compare", `{"metric":"binary","variations":[{"n":9000,"converted":500,"share":50},{"n":10000,"converted":560,"share":50}]}`)
+		check.That(t, len(invalid.Sentences) == 3 && strings.Contains(invalid.Sentences[0], "not valid"), "a comparison that is not valid is quoted: %s", invalid.text)
 		for _, want := range []string{answer.Conclusion.Text, "variation 1: rate 5.60 %, 10,000 visitors.", "variation 1 against variation 0 on the data of today: lift +12.0 % (90 % interval +1.5 % to +23.6 %); ahead, not conclusive."} {
-			if !slices.Contains(answer.Sentences, want) || want == "" {
-				t.Errorf("the sentences %q lack %q", answer.Sentences, want)
-			}
+			check.That(t, slices.Contains(answer.Sentences, want) && want != "", "the sentences %q lack %q", answer.Sentences, want)
 		}
 	})
 	t.Run("concurrent calls", func(t *testing.T) {
@@ -408,15 +334,12 @@ func TestMCPTools(t *testing.T) {
 		for range 8 {
 			clients.Go(func() {
 				own, err := s.connect(s.token)
-				if err != nil {
-					t.Error(err)
+				if !check.OK(t, err) {
 					return
 				}
 				for range 5 {
 					found, err := own.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 12}})
-					if err != nil || found.Content[0].(*mcp.TextContent).Text != want {
-						t.Errorf("%+v, %v\nwant %s", found, err, want)
-					}
+					check.That(t, err == nil && found.Content[0].(*mcp.TextContent).Text == want, "%+v, %v\nwant %s", found, err, want)
 				}
 				_ = own.Close()
 			})
@@ -425,23 +348,18 @@ func TestMCPTools(t *testing.T) {
 	})
 	t.Run("busy store", func(t *testing.T) {
 		busy := newServerOn(t, s.conn, func(o *api.Options) { o.StoreSlots, o.StoreQueue = 1, 0 })
-		release, err := busy.api.Occupy(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		release := must.Get(busy.api.Occupy(t.Context()))(t)
 		defer release()
-		if answer := call(t, busy.connected(s.token), "get_result", `{"campaignId":13}`); !answer.isError || !strings.Contains(answer.text, "the store is overloaded") {
-			t.Errorf("%s", answer.text)
-		}
+		answer := call(t, busy.connected(s.token), "get_result", `{"campaignId":13}`)
+		check.That(t, answer.isError && strings.Contains(answer.text, "the store is overloaded"), "%s", answer.text)
 	})
 	t.Run("log without secrets", func(t *testing.T) {
 		log := logged(t)
 		logs := newServerOn(t, s.conn)
 		call(t, logs.connected(s.token), "get_result", `{"campaignId":12}`)
 		logs.Close()
-		if requests := lines(t, log.String(), "request"); len(requests) < 2 || requests[0]["route"] != "/mcp" || requests[0]["account"] != 1.0 || bytes.Contains(log.Bytes(), []byte(s.token[:20])) {
-			t.Errorf("%s", log)
-		}
+		requests := lines(t, log.String(), "request")
+		check.That(t, len(requests) >= 2 && requests[0]["route"] == "/mcp" && requests[0]["account"] == 1.0 && !bytes.Contains(log.Bytes(), []byte(s.token[:20])), "%s", log)
 	})
 }
 
@@ -456,9 +374,7 @@ func TestToolsTakeKeys(t *testing.T) {
 		s.connected(s.newToken(5, 52, catalogue.ScopeRead))
 	a := call(t, all, "get_result", `{"campaignId":"layout","goal":"purchase","websiteId":51}`)
 	b := call(t, bound, "get_result", `{"campaignId":"layout","goal":"purchase"}`)
-	if a.isError || b.isError || a.Name != "Layout" || b.Name != "Layout" || a.CampaignID == b.CampaignID {
-		t.Errorf("%s\n%s", a.text, b.text)
-	}
+	check.That(t, !a.isError && !b.isError && a.Name == "Layout" && b.Name == "Layout" && a.CampaignID != b.CampaignID, "%s\n%s", a.text, b.text)
 	if c := call(t, all, "get_result", `{"campaignId":"layout"}`); !strings.Contains(c.text,
 		"several websites have a campaign with the key") {
 		t.Error(c.text)

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -34,28 +35,20 @@ func TestMonitoringUsesExistingMetrics(t *testing.T) {
 	}
 	for _, expression := range append(dashboardExpressions(t), alertExpressions(t)...) {
 		found := selector.FindAllStringSubmatch(expression, -1)
-		if len(found) == 0 {
-			t.Errorf("%s names no metric", expression)
-		}
+		check.That(t, len(found) != 0, "%s names no metric", expression)
 		for _, m := range found {
 			name := strings.TrimSuffix(strings.TrimSuffix(m[1], "_bucket"), "_count")
 			if m[1] == "up" {
 				continue // Prometheus' own
 			}
-			if !isMetric(name) {
-				t.Errorf("the metric %s does not exist; %s uses it", name, expression)
-			}
+			check.That(t, isMetric(name), "the metric %s does not exist; %s uses it", name, expression)
 			for _, label := range labelName.FindAllStringSubmatch(m[2], -1) {
-				if !isLabel(label[1]) {
-					t.Errorf("no metric has the label %s; %s uses it", label[1], expression)
-				}
+				check.That(t, isLabel(label[1]), "no metric has the label %s; %s uses it", label[1], expression)
 			}
 		}
 		for _, m := range byLabels.FindAllStringSubmatch(expression, -1) {
 			for label := range strings.SplitSeq(m[1], ", ") {
-				if !isLabel(label) {
-					t.Errorf("no metric has the label %s; %s groups by it", label, expression)
-				}
+				check.That(t, isLabel(label), "no metric has the label %s; %s groups by it", label, expression)
 			}
 		}
 	}
@@ -73,16 +66,12 @@ func dashboardExpressions(t *testing.T) []string {
 	must.OK(t, json.Unmarshal(text, &dashboard))
 	var all []string
 	for _, panel := range dashboard.Panels {
-		if panel.Title == "" || panel.Description == "" {
-			t.Errorf("a panel has no title or no description: %+v", panel)
-		}
+		check.That(t, panel.Title != "" && panel.Description != "", "a panel has no title or no description: %+v", panel)
 		for _, target := range panel.Targets {
 			all = append(all, target.Expr)
 		}
 	}
-	if len(all) < 12 {
-		t.Errorf("%d expressions, want at least 12", len(all))
-	}
+	check.That(t, len(all) >= 12, "%d expressions, want at least 12", len(all))
 	return all
 }
 
@@ -102,14 +91,10 @@ func alertExpressions(t *testing.T) []string {
 	var all []string
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {
-			if rule.Alert == "" || rule.Annotations.Summary == "" || rule.Annotations.Description == "" {
-				t.Errorf("an alert lacks a name, a summary or a description: %+v", rule)
-			}
+			check.That(t, rule.Alert != "" && rule.Annotations.Summary != "" && rule.Annotations.Description != "", "an alert lacks a name, a summary or a description: %+v", rule)
 			all = append(all, rule.Expr)
 		}
 	}
-	if len(all) < 5 {
-		t.Errorf("%d alerts, want at least 5", len(all))
-	}
+	check.That(t, len(all) >= 5, "%d alerts, want at least 5", len(all))
 	return all
 }

@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -122,13 +123,11 @@ func TestEveryOperation(t *testing.T) {
 			t.Run(o.method+" "+o.path+"/"+test.name, func(t *testing.T) {
 				response, body, text := s.with(o.method, test.path, test.token, nil)
 				code, _ := body["code"].(string)
-				if response.status != test.status || code != test.code || !strings.Contains(text, test.says) {
-					t.Errorf("%s = %d %s\nwant %d %s saying %q", test.path, response.status, text, test.status, test.code, test.says)
-				}
+				check.That(t, response.status == test.status && code == test.code && strings.Contains(text, test.says),
+					"%s = %d %s\nwant %d %s saying %q", test.path, response.status, text, test.status, test.code, test.says)
 				challenge := response.Get("WWW-Authenticate")
-				if want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[test.status]; !strings.Contains(challenge, want) || want == "" && challenge != "" {
-					t.Errorf("WWW-Authenticate: %s", challenge)
-				}
+				want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[test.status]
+				check.That(t, strings.Contains(challenge, want) && (want != "" || challenge == ""), "WWW-Authenticate: %s", challenge)
 			})
 		}
 	}
@@ -154,8 +153,7 @@ func TestDefaultsOfTheLists(t *testing.T) {
 	} {
 		_, _, text := s.do("GET", "/v1/"+path, s.token)
 		var list []any
-		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != want {
-			t.Errorf("%s has %d, %v, want %d", path, len(list), err, want)
-		}
+		err := json.Unmarshal([]byte(text), &list)
+		check.That(t, err == nil && len(list) == want, "%s has %d, %v, want %d", path, len(list), err, want)
 	}
 }

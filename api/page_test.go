@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -28,18 +29,14 @@ func (s *server) loadsOnlyOwnFiles(path string) {
 	s.t.Helper()
 	page := s.wants(http.StatusOK, "GET", path, "")
 	for _, other := range []string{"<style", "style=", "javascript:", "http://", "https://"} {
-		if strings.Contains(page, other) {
-			s.t.Errorf("%s has %q", path, other)
-		}
+		check.That(s.t, !strings.Contains(page, other), "%s has %q", path, other)
 	}
 	check.Equal(s.t, regexp.MustCompile(`\son\w+=`).FindString(page), "", path)
 	for _, script := range scriptPattern.FindAllStringSubmatch(page, -1) {
 		check.Equal(s.t, script[1], "", path)
 	}
 	files := linkPattern.FindAllStringSubmatch(page, -1)
-	if len(files) < 2 {
-		s.t.Fatalf("%s loads %q, want a script and a style", path, files)
-	}
+	must.That(s.t, len(files) >= 2, "%s loads %q, want a script and a style", path, files)
 	for _, file := range files {
 		s.wants(http.StatusOK, "GET", file[1], "")
 	}
@@ -51,13 +48,10 @@ func TestPagesLoadOnlyOwnFiles(t *testing.T) {
 		s.loadsOnlyOwnFiles(path)
 	}
 	response, _, _ := s.do("GET", "/docs", "")
-	if got := response.Get("Content-Security-Policy"); !strings.Contains(got, "default-src 'none'; script-src 'self';") || strings.Contains(got, "http") {
-		t.Errorf("the policy is %q", got)
-	}
+	got := response.Get("Content-Security-Policy")
+	check.That(t, strings.Contains(got, "default-src 'none'; script-src 'self';") && !strings.Contains(got, "http"), "the policy is %q", got)
 	style := s.wants(http.StatusOK, "GET", "/dashboard/app.css", "")
-	if strings.Contains(style, "url(") || strings.Contains(style, "@import") {
-		t.Error("the style loads another file")
-	}
+	check.That(t, !strings.Contains(style, "url(") && !strings.Contains(style, "@import"), "the style loads another file")
 }
 
 // TestPageIsSmall checks that all files of the page together compress to at most 200 KB.
@@ -68,9 +62,8 @@ func TestPageIsSmall(t *testing.T) {
 		must.Get(w.Write(f.Body))(t)
 		must.OK(t, w.Close())
 	}
-	if n := packed.Len(); n > 200_000 {
-		t.Errorf("%d bytes, want 200,000 at most", n)
-	}
+	n := packed.Len()
+	check.That(t, n <= 200_000, "%d bytes, want 200,000 at most", n)
 }
 
 // TestPageHasTextForEveryCode checks that the page has a text for each code of the API.
@@ -79,13 +72,9 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 	words := must.Get(os.ReadFile("dashboard/web/words.js"))(t)
 	lists := must.Get(os.ReadFile("dashboard/web/list.jsx"))(t)
 	reasons := slices.Sorted(maps.Keys(enumerated(schemas["Reason"])))
-	if len(reasons) < 20 {
-		t.Errorf("the API document has %d reasons", len(reasons))
-	}
+	check.That(t, len(reasons) >= 20, "the API document has %d reasons", len(reasons))
 	for _, code := range append(reasons, "CAP_NOT_REACHED") {
-		if wording.ExplainReason(stats.Reason(code)) == code {
-			t.Errorf("the reason %s has no text", code)
-		}
+		check.That(t, wording.ExplainReason(stats.Reason(code)) != code, "the reason %s has no text", code)
 	}
 	for _, where := range []struct{ schema, form, in string }{
 		{"Metric", "  %s: \"", string(words)},
@@ -93,13 +82,84 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 		{"WidgetType", "\"%s\"", string(lists)},
 	} {
 		codes := slices.Sorted(maps.Keys(enumerated(schemas[where.schema])))
-		if len(codes) == 0 {
-			t.Errorf("the API document has no values for %s", where.schema)
-		}
+		check.That(t, len(codes) != 0, "the API document has no values for %s", where.schema)
 		for _, code := range codes {
-			if !strings.Contains(where.in, strings.Replace(where.form, "%s", code, 1)) {
-				t.Errorf("the page has no text for %s, a %s", code, where.schema)
+			check.That(t, strings.Contains(where.in, strings.Replace(where.form, "%s", code, 1)), "the page has no text for %s, a %s", code, where.schema)
+		}
+	}
+}
+
+func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
+	s := newEmptyServer(t)
+	for _, f := range dashboard.Files(dashboard.Results) {
+		path := "/dashboard/" + f.Name
+		if f.Name == dashboard.Index {
+			path = "/?campaign=12&filters[country][]=US"
+		}
+		response, _, text := s.do("GET", path, "")
+		check.That(t, response.status == http.StatusOK && text == string(f.Body) && response.Get("Content-Type") == f.Kind,
+			"%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
+		robots := response.Get("X-Robots-Tag")
+		check.That(t, (robots == "noindex") == (f.Name == dashboard.Index) && (f.Name != dashboard.Index || strings.Contains(text, `<meta name="robots" content="noindex">`)),
+			"%s: X-Robots-Tag %q", path, robots)
+		policy := response.Get("Content-Security-Policy")
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';") && !strings.Contains(policy, "unsafe"),
+			"%s: the policy is %q", path, policy)
+		again, _, _ := s.with("GET", path, "", http.Header{"If-None-Match": {response.Get("ETag")}})
+		check.Equal(t, again.status, http.StatusNotModified, "%s with If-None-Match", path)
+	}
+	s.wants(http.StatusNotFound, "GET", "/dashboard/nothing.js", "")
+}
+
+func TestTheAuditIsServedWithoutConnections(t *testing.T) {
+	s := newEmptyServer(t)
+	for _, f := range append(dashboard.Files(dashboard.Audit), dashboard.Files(dashboard.AuditParts)...) {
+		response, _, text := s.do("GET", strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), "")
+		check.That(t, response.status == http.StatusOK && text == string(f.Body) && response.Get("Content-Type") == f.Kind,
+			"%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
+		policy := response.Get("Content-Security-Policy")
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';") && !strings.Contains(policy, "connect-src"),
+			"%s: the policy is %q", f.Name, policy)
+	}
+}
+
+// TestGuidesAreServed checks that each guide is served, with a policy that forbids scripts and styles in the page, and
+// that each of its links leads to a guide with this heading, to another page of the program, or to another host.
+func TestGuidesAreServed(t *testing.T) {
+	s := newEmptyServer(t)
+	pages := map[string]string{}
+	for _, file := range must.Get(os.ReadDir("../docs"))(t) {
+		if !strings.HasSuffix(file.Name(), ".md") {
+			continue
+		}
+		path := "/guides/" + file.Name()
+		response, _, text := s.do("GET", path, "")
+		must.Equal(t, response.status, http.StatusOK, path)
+		pages[path] = text
+		policy := response.Get("Content-Security-Policy")
+		check.That(t, strings.HasPrefix(policy,
+			"default-src 'none'; style-src 'self';") && !strings.Contains(policy, "unsafe"), "%s: the policy is %q", path, policy)
+		check.That(t, !regexp.MustCompile(`<script| style=| on\w+=`).MatchString(text), "%s has scripts or styles", path)
+	}
+	links := 0
+	for path, text := range pages {
+		base := must.Get(url.Parse(path))(t)
+		for _, found := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+			to := base.ResolveReference(must.Get(url.Parse(found[1]))(t))
+			target, isGuide := pages[to.Path]
+			switch {
+			case to.Host != "" ||
+				slices.Contains([]string{"/", "/docs", "/dashboard/app.css", "/dashboard/icon.svg"}, to.Path):
+			case !isGuide:
+				t.Errorf("%s links to %s, which is not served", path, found[1])
+			case to.Fragment != "" && !strings.Contains(target, `id="`+to.Fragment+`"`):
+				t.Errorf("%s links to %s, which has no such heading", path, found[1])
+			default:
+				links++
 			}
 		}
 	}
+	check.That(t, links >= len(pages)*len(pages), "%d links among %d guides", links, len(pages))
+	check.Contains(t, pages["/guides/statistics.md"], "<table tabindex=\"0\">", "statistics.md")
+	s.wants(http.StatusNotFound, "GET", "/guides/nothing.md", "")
 }

@@ -31,9 +31,8 @@ func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
 	var got problem
 	must.OK(t, json.NewDecoder(response.Body).Decode(&got))
 	listening.Close()
-	if response.StatusCode != http.StatusInternalServerError || got.Code != "internal_error" || got.RequestID != response.Header.Get(requestIDHeader) {
-		t.Errorf("%s %+v", response.Status, got)
-	}
+	check.That(t, response.StatusCode == http.StatusInternalServerError && got.Code == "internal_error" && got.RequestID == response.Header.Get(requestIDHeader),
+		"%s %+v", response.Status, got)
 	for _, want := range []string{`"requestId":"` + got.RequestID, "TestPanicIsAProblemWhoseCauseIsInTheLog", `"route":"/wrong/:id"`, `"panic":"index of lh_…"`, `"status":500`} {
 		check.Contains(t, log.String(), want)
 	}

@@ -24,6 +24,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
@@ -346,14 +347,10 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 		must.OK(t, err, "%d %.400s to %.600s", response.status, bytes.TrimSpace(body), asked.text)
 	})
 	for _, status := range []int{200, 204, 400, 401, 404, 405} {
-		if answers[status] < 1+requests/250 {
-			t.Errorf("%d answers of %d: the requests are not as manifold as they should be; %v", answers[status], status, answers)
-		}
+		check.That(t, answers[status] >= 1+requests/250, "%d answers of %d: the requests are not as manifold as they should be; %v", answers[status], status, answers)
 	}
 	for warning, seen := range warned {
-		if !seen {
-			t.Errorf("no response has the warning %s", warning)
-		}
+		check.That(t, seen, "no response has the warning %s", warning)
 	}
 	t.Logf("answers by status: %v", answers)
 }

@@ -60,9 +60,7 @@ func (s *server) fold(events ...schema.Event) {
 // events wait and why, and are neither kept nor confirmed.
 func TestReportsSayHowManyEventsWait(t *testing.T) {
 	conn := schematest.HeldConn{Conn: schematest.OpenMigrated(t), Held: make(chan error)}
-	s := newServerOn(t, conn)
-	s.apply(twoAccounts)
-	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	s := newServerWith(t, conn)
 	go func() { conn.Held <- nil }()
 	s.fold(at(0, "a", 0, schema.KindView, 0))
 	tag := s.poll(bannerResults).Get("ETag")
@@ -79,10 +77,8 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 		t.Helper()
 		got := s.poll(bannerResults, "If-None-Match", tag)
 		waiting := fmt.Sprintf(`"stale":true,"waiting":{"events":2,"reason":%q}`, reason)
-		if got.Totals.Visitors != 1 || !strings.Contains(got.text, waiting) || !strings.Contains(got.text, "2 accepted events are not in this report yet: "+message) ||
-			got.Get("ETag") != "" || got.Get("Cache-Control") != "no-store" || !strings.HasPrefix(got.Get("Warning"), "110") {
-			t.Errorf("%d %v\n%s", got.status, got.Header, got.text)
-		}
+		check.That(t, got.Totals.Visitors == 1 && strings.Contains(got.text, waiting) && strings.Contains(got.text, "2 accepted events are not in this report yet: "+message) && got.Get("ETag") == "" && got.Get("Cache-Control") == "no-store" && strings.HasPrefix(got.Get("Warning"), "110"),
+			"%d %v\n%s", got.status, got.Header, got.text)
 	}
 	says("folding", "the server is still folding them")
 	shard.LongestWait = time.Hour
@@ -102,30 +98,24 @@ func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	s := newServer(t)
 	s.write(at(0, "a", 0, schema.KindView, 0))
 	first := s.poll(bannerResults)
-	if first.Totals.Visitors != 1 || first.Get("Cache-Control") != "private, max-age=1" || !strings.HasPrefix(first.Get("ETag"), `W/"`) || first.Get("Vary") == "" {
-		t.Fatalf("%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
-	}
+	must.That(t, first.Totals.Visitors == 1 && first.Get("Cache-Control") == "private, max-age=1" && strings.HasPrefix(first.Get("ETag"), `W/"`) && first.Get("Vary") != "",
+		"%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
 	check.Equal(t, s.poll(bannerResults).text, first.text, "nothing changed")
-	if newer := s.poll(bannerResults, "Cache-Control", "max-age=0, No-Cache"); !newer.GeneratedAt.After(first.GeneratedAt) || newer.Get("ETag") != first.Get("ETag") {
-		t.Errorf("no-cache: generated at %v as before, or another tag of the same data", newer.GeneratedAt)
-	}
-	if other := s.poll(bannerResults + "?compareMetric=valuePerVisitor"); other.Get("ETag") == first.Get("ETag") || other.text == first.text {
-		t.Error("another question gets the same answer")
-	}
+	newer := s.poll(bannerResults, "Cache-Control", "max-age=0, No-Cache")
+	check.That(t, newer.GeneratedAt.After(first.GeneratedAt) && newer.Get("ETag") == first.Get("ETag"),
+		"no-cache: generated at %v as before, or another tag of the same data", newer.GeneratedAt)
+	other := s.poll(bannerResults + "?compareMetric=valuePerVisitor")
+	check.That(t, other.Get("ETag") != first.Get("ETag") && other.text != first.text, "another question gets the same answer")
 	s.write(at(1, "b", 0, schema.KindView, 0))
 	second := s.poll(bannerResults, "If-None-Match", first.Get("ETag"))
-	if second.status != http.StatusOK || second.Totals.Visitors != 2 || second.Get("ETag") == first.Get("ETag") {
-		t.Errorf("after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
-	}
+	check.That(t, second.status == http.StatusOK && second.Totals.Visitors == 2 && second.Get("ETag") != first.Get("ETag"),
+		"after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
 	s.apply(strings.Replace(twoAccounts, "name: Button", "name: Knob", 1))
 	third := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
-	if third.status != http.StatusOK || third.Get("ETag") == second.Get("ETag") {
-		t.Errorf("after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
-	}
+	check.That(t, third.status == http.StatusOK && third.Get("ETag") != second.Get("ETag"), "after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
 	s.apply(twoAccounts)
-	if fourth := s.poll(bannerResults, "If-None-Match", second.Get("ETag")); fourth.status != http.StatusOK {
-		t.Errorf("the definition of before came back: %d; want another version", fourth.status)
-	}
+	fourth := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
+	check.That(t, fourth.status == http.StatusOK, "the definition of before came back: %d; want another version", fourth.status)
 }
 
 func TestStartAndStopShowAtOnce(t *testing.T) {
@@ -141,9 +131,8 @@ func TestStartAndStopShowAtOnce(t *testing.T) {
 			t.Fatalf("%s: %d %v\n%s", action, response.status, response.Header, text)
 		}
 		for _, path := range paths {
-			if response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", before[path].Get("ETag"))...); response.status != http.StatusOK {
-				t.Errorf("after %s, %s = %d", action, path, response.status)
-			}
+			response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", before[path].Get("ETag"))...)
+			check.That(t, response.status == http.StatusOK, "after %s, %s = %d", action, path, response.status)
 		}
 	}
 }
@@ -161,9 +150,8 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 		tag := first.Get("ETag")
 		for _, have := range []string{tag, strings.TrimPrefix(tag, "W/"), `"x", ` + tag, "*"} {
 			response, body := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have)...)
-			if response.status != http.StatusNotModified || body != "" || response.Get("ETag") != tag || response.Get("Cache-Control") == "" || response.Get("Vary") == "" {
-				t.Errorf("%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
-			}
+			check.That(t, response.status == http.StatusNotModified && body == "" && response.Get("ETag") == tag && response.Get("Cache-Control") != "" && response.Get("Vary") != "",
+				"%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
 			response, _ = s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
 			check.Equal(t, response.status, http.StatusNotModified, "%s, compressed, have %s", path, have)
 		}
@@ -172,9 +160,7 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 		}
 	}
 	first, table := s.poll(bannerResults), s.must(bannerResults, "Accept", "text/csv")
-	if first.Get("ETag") == table.Get("ETag") {
-		t.Error("JSON and CSV have the same tag")
-	}
+	check.That(t, first.Get("ETag") != table.Get("ETag"), "JSON and CSV have the same tag")
 }
 
 // must sends a request that must return 200.
@@ -212,9 +198,8 @@ func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 		for name, token := range map[string]string{"another account": two, "another website": bound} {
 			for _, have := range [][]string{nil, {"If-None-Match", first.Get("ETag")}} {
 				theirs, text := get(path, token, have...)
-				if theirs.status == http.StatusNotModified || theirs.Get("ETag") == first.Get("ETag") || text == mine {
-					t.Errorf("%s, %s, %q: %d %s", name, path, have, theirs.status, text)
-				}
+				check.That(t, theirs.status != http.StatusNotModified && theirs.Get("ETag") != first.Get("ETag") && text != mine,
+					"%s, %s, %q: %d %s", name, path, have, theirs.status, text)
 			}
 		}
 	}
@@ -252,16 +237,13 @@ func TestIdenticalConcurrentRequestsRunOnce(t *testing.T) {
 	}
 	close(start)
 	clients.Wait()
-	if miss, other := s.outcomes("miss"), s.outcomes("hit")+s.outcomes("shared"); miss != 1 || other != 19 {
-		t.Errorf("%d computed, %d not; want 1 and 19", miss, other)
-	}
+	miss, other := s.outcomes("miss"), s.outcomes("hit")+s.outcomes("shared")
+	check.That(t, miss == 1 && other == 19, "%d computed, %d not; want 1 and 19", miss, other)
 }
 
 func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
-	s := newServerOn(t, conn)
-	s.apply(twoAccounts)
-	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	s := newServerWith(t, conn)
 	s.write(at(0, "a", 0, schema.KindView, 0))
 	const path = bannerResults + "?dimension=device" // a report without a dimension needs no statement
 	good := s.poll(path)
@@ -273,18 +255,14 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	stale := func(when string) {
 		t.Helper()
 		p := s.poll(path, "Cache-Control", "no-cache", "If-None-Match", good.Get("ETag"))
-		if p.status != http.StatusOK || !p.Stale || p.Totals.Visitors != 1 || !p.GeneratedAt.Equal(good.GeneratedAt) ||
-			!strings.HasPrefix(p.Get("Warning"), "110 ") || p.Get("ETag") != "" || p.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: %d %v\n%s", when, p.status, p.Header, p.text)
-		}
-		if other := s.poll("/v1/campaigns/14/results?dimension=device"); other.status < 500 || !strings.Contains(other.text, `"requestId"`) {
-			t.Errorf("%s, never asked before: %d %s", when, other.status, other.text)
-		}
+		check.That(t, p.status == http.StatusOK && p.Stale && p.Totals.Visitors == 1 && p.GeneratedAt.Equal(good.GeneratedAt) && strings.HasPrefix(p.Get("Warning"), "110 ") && p.Get("ETag") == "" && p.Get("Cache-Control") == "no-store",
+			"%s: %d %v\n%s", when, p.status, p.Header, p.text)
+		other := s.poll("/v1/campaigns/14/results?dimension=device")
+		check.That(t, other.status >= 500 && strings.Contains(other.text, `"requestId"`), "%s, never asked before: %d %s", when, other.status, other.text)
 	}
 	exec("RENAME TABLE facts TO elsewhere")
-	if hit := s.poll(path); hit.Stale || hit.text != good.text {
-		t.Error("nothing changed, and the kept answer is not given")
-	}
+	hit := s.poll(path)
+	check.That(t, !hit.Stale && hit.text == good.text, "nothing changed, and the kept answer is not given")
 	stale("without the table")
 	if _, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept", "text/csv", "If-None-Match", table.Get("ETag"))...); text != "" {
 		t.Error("the table is what the client has, and is sent")
@@ -306,9 +284,9 @@ func TestKeptResultsKeepWithinTheirMemory(t *testing.T) {
 	for i := range 40 {
 		s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=" + strconv.Itoa(i))
 	}
-	if bytes, dropped, answers := s.counted("lifthouse_results_kept_bytes"), s.counted("lifthouse_results_evictions_total"), s.counted("lifthouse_results_kept"); bytes > limit || bytes < limit/4 || dropped+answers != 40 || dropped == 0 {
-		t.Errorf("%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
-	}
+	bytes, dropped, answers := s.counted("lifthouse_results_kept_bytes"), s.counted("lifthouse_results_evictions_total"), s.counted("lifthouse_results_kept")
+	check.That(t, bytes <= limit && bytes >= limit/4 && dropped+answers == 40 && dropped != 0,
+		"%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
 	s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=39")
 	check.Equal(t, s.outcomes("hit"), 1, "the last one was not kept")
 }

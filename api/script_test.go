@@ -19,6 +19,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/scripts"
 )
@@ -31,6 +32,7 @@ import (
 //	events SUBJECT               stores and folds events: minute, visitor, variation, kind, goal, value, extra value, device
 //	send [as=SCOPE-ACCOUNT-WEBSITE] [type=…] [show=…] [headers=…] [keep=(FIELD,NAME)]
 //	                             sends a request per line: METHOD PATH [| Header: value]… [<< body]
+//	tools [as=…]                 calls a tool of MCP per line, with arguments in JSON, and shows the errors
 //	count                        executes a query of two numbers
 //	audit                        lists the changes that a token made
 //
@@ -69,10 +71,27 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.apply(file)
 	case "events":
 		s.fold(parseEvents(t, d.CmdArgs[0].Key, d.Input)...)
+	case "source":
+		name := d.CmdArgs[0].Key
+		sender := catalogue.Sender{}
+		d.MaybeScanArgs(t, "mapping", &sender.Mapping)
+		sender.Mapping = strings.Replace(sender.Mapping, ":", ": ", 1)
+		s.kept[name] = s.sourceKey(name, sender)
 	case "count":
 		var rows, some uint64
 		must.OK(t, s.conn.QueryRow(t.Context(), d.Input).Scan(&rows, &some))
 		return fmt.Sprint(rows, " ", some)
+	case "tools":
+		as := "read"
+		d.MaybeScanArgs(t, "as", &as)
+		session, errors := s.connected(s.token(t, as)), ""
+		for line := range strings.SplitSeq(d.Input, "\n") {
+			tool, arguments, _ := strings.Cut(line, " ")
+			answer := call(t, session, tool, arguments)
+			check.That(t, answer.isError, "%s is answered", line)
+			errors += answer.text + "\n"
+		}
+		return errors
 	case "audit":
 		var changes strings.Builder
 		for _, c := range must.Get(s.catalogue.ReadAuditLog(t.Context(), 1, time.Unix(0, 0), 100))(t) {
@@ -215,8 +234,7 @@ func (s *script) keep(t *testing.T, field, name string, response answer, text st
 	case ".":
 		s.kept[name] = text
 	default:
-		var made map[string]any
-		must.OK(t, json.Unmarshal([]byte(text), &made))
+		made := must.JSON[map[string]any](t, text)
 		s.kept[name] = fmt.Sprint(made[field])
 	}
 }
@@ -240,7 +258,8 @@ func (s *script) expand(t *testing.T, part string) string {
 	}
 	functions := template.FuncMap{
 		"gzip": gzipped, "zstd": zstandard, "event": eventLine, "cut": func(n int, text string) string { return text[:n] },
-		"kept": func(name string) string { return s.kept[name] }, "replace": func(before, after, text string) string { return strings.Replace(text, before, after, 1) },
+		"token": func(name string) string { return s.token(t, name) },
+		"kept":  func(name string) string { return s.kept[name] }, "replace": func(before, after, text string) string { return strings.Replace(text, before, after, 1) },
 		"unknown": func(n int) (query string) {
 			for i := range n {
 				query += fmt.Sprintf("x%d=&", i)
@@ -261,14 +280,15 @@ func (s *script) problem(t *testing.T, response answer, text string) string {
 		Code, Title, Detail, RequestID string
 		Errors                         []struct{ In, Name, Value, Detail string }
 	}
-	if err := json.Unmarshal([]byte(text), &p); err != nil || p.Status != response.status || p.Title == "" || p.RequestID != response.Get("X-Request-Id") ||
-		response.Get("Content-Type") != "application/problem+json" {
-		t.Errorf("%v: %d %s", err, response.status, text)
-	}
+	err := json.Unmarshal([]byte(text), &p)
+	check.That(t, err == nil && p.Status == response.status && p.Title != "" && p.RequestID == response.Get("X-Request-Id") && response.Get("Content-Type") == "application/problem+json",
+		"%v: %d %s", err, response.status, text)
 	want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[p.Status]
-	if challenge := response.Get("WWW-Authenticate"); !strings.Contains(challenge, want) || want == "" && challenge != "" {
-		t.Errorf("%s: WWW-Authenticate %q", text, challenge)
+	if p.Code == "invalid_key" { // which is in the path
+		want = ""
 	}
+	challenge := response.Get("WWW-Authenticate")
+	check.That(t, strings.Contains(challenge, want) && (want != "" || challenge == ""), "%s: WWW-Authenticate %q", text, challenge)
 	shown := " " + p.Code
 	if len(p.Errors) == 0 {
 		return shown + ": " + shorten(p.Detail)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +24,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for ; !holds(); <-look.C {
-		if time.Now().After(until) {
-			t.Fatalf("%s: not within 20 s", what)
-		}
+		must.That(t, !time.Now().After(until), "%s: not within 20 s", what)
 	}
 }
 
@@ -48,16 +47,14 @@ func TestTwoServersOnOneStore(t *testing.T) {
 		t.Helper()
 		since := time.Now()
 		eventually(t, what, func() bool { code, _ := status("/v1/websites"); return code == want })
-		if took := time.Since(since); took > time.Second {
-			t.Errorf("%s: after %v", what, took)
-		}
+		took := time.Since(since)
+		check.That(t, took <= time.Second, "%s: after %v", what, took)
 	}
 	withinASecond("a token made", http.StatusOK)
 	for _, path := range []string{"/v1/campaigns/13", "/v1/widgets/7"} {
 		for _, verb := range []string{"start", "stop"} {
-			if response, _, text := one.do("POST", path+"/"+verb, one.token); response.status != http.StatusOK {
-				t.Fatalf("%d %s", response.status, text)
-			}
+			response, _, text := one.do("POST", path+"/"+verb, one.token)
+			must.That(t, response.status == http.StatusOK, "%d %s", response.status, text)
 			eventually(t, verb+" of "+path, func() bool { _, body := status(path); return body["active"] == (verb == "start") })
 		}
 	}
@@ -80,20 +77,16 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 		clients.Go(func() {
 			for round := range rounds {
 				path, verb := []string{"/v1/campaigns/12/", "/v1/widgets/7/"}[round%2], []string{"start", "stop"}[(client/2+round/2)%2]
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path+verb, http.NoBody)
-				if err != nil {
-					t.Error(err)
-					return
+				post := func() (answer, string) {
+					return s.send(http.MethodPost, path+verb, http.NoBody, "Authorization", "Bearer "+token)
 				}
-				request.Header.Set("Authorization", "Bearer "+token)
-				response, text := exchange(t, request)
+				response, text := post()
 				for tries := 0; response.status == http.StatusServiceUnavailable && tries < 20; tries++ { // busy: a client repeats it
-					response, text = exchange(t, request.Clone(t.Context()))
+					response, text = post()
 				}
 				var body map[string]any
-				if json.Unmarshal(text, &body) != nil || response.status != http.StatusOK || body["active"] != (verb == "start") {
-					t.Errorf("%s%s = %d %s", path, verb, response.status, text)
-				}
+				check.That(t, json.Unmarshal([]byte(text), &body) == nil && response.status == http.StatusOK && body["active"] == (verb == "start"),
+					"%s%s = %d %s", path, verb, response.status, text)
 			}
 		})
 	}
@@ -101,13 +94,11 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 		clients.Go(func() {
 			for round := range rounds {
 				file, err := catalogue.ReadYAML(strings.NewReader(strings.Replace(twoSites, "name: Banner", fmt.Sprintf("name: Banner %d %d", i, round), 1)))
-				if err != nil {
-					t.Error(err)
+				if !check.OK(t, err) {
 					return
 				}
-				if _, err := s.catalogue.ApplyFile(t.Context(), file, false); err != nil {
-					t.Error(err)
-				}
+				_, err = s.catalogue.ApplyFile(t.Context(), file, false)
+				check.OK(t, err)
 			}
 		})
 	}
@@ -117,15 +108,11 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 		must.OK(t, s.catalogue.RefreshSnapshot(t.Context()))
 		_, c, campaign := s.do("GET", "/v1/campaigns/12", token)
 		_, w, widget := s.do("GET", "/v1/widgets/7", token)
-		if name, _ := c["name"].(string); !strings.HasSuffix(name, fmt.Sprint(" ", rounds-1)) || c["targetId"] != 5.0 || len(c["variations"].([]any)) != 2 {
-			t.Errorf("in the end: %s, want a name applied last and nothing else lost", campaign)
-		}
-		if len(w["experiments"].([]any)) != 2 || w["startDate"] == nil {
-			t.Errorf("in the end: %s", widget)
-		}
-		if c["active"] == (c["endDate"] != nil) || w["active"] == (w["endDate"] != nil) {
-			t.Errorf("neither started nor stopped: %s %s", campaign, widget)
-		}
+		name, _ := c["name"].(string)
+		check.That(t, strings.HasSuffix(name, fmt.Sprint(" ", rounds-1)) && c["targetId"] == 5.0 && len(c["variations"].([]any)) == 2,
+			"in the end: %s, want a name applied last and nothing else lost", campaign)
+		check.That(t, len(w["experiments"].([]any)) == 2 && w["startDate"] != nil, "in the end: %s", widget)
+		check.That(t, c["active"] != (c["endDate"] != nil) && w["active"] != (w["endDate"] != nil), "neither started nor stopped: %s %s", campaign, widget)
 		seen = append(seen, campaign+widget)
 	}
 	check.Equal(t, seen[0], seen[1], "what the servers see")
@@ -153,7 +140,37 @@ func TestAStoreThatIsAway(t *testing.T) {
 		}
 	}
 	s.wants(http.StatusServiceUnavailable, http.MethodGet, "/readyz", "")
-	if live := s.catalogue.Snapshot().AccountResources(1).Campaigns[12]; !live.Active {
-		t.Error("a stop that was refused is in force")
+	live := s.catalogue.Snapshot().AccountResources(1).Campaigns[12]
+	check.That(t, live.Active, "a stop that was refused is in force")
+}
+
+// TestEveryStatementMayLoseItsStore cuts the connections of a report after each number of pieces of data. A statement
+// that fails for want of the store gives 503, and never says that it is a bug.
+func TestEveryStatementMayLoseItsStore(t *testing.T) {
+	server := schematest.SharedServer(t)
+	database := server.CreateMigrated(t)
+	direct := newServerOn(t, schematest.OpenConnection(t, server.DatabaseAddress(database)))
+	direct.apply(twoAccounts)
+	read := direct.newToken(1, 0, catalogue.ScopeRead)
+	const plenty = 1 << 30
+	var left atomic.Int64
+	store := schematest.NewProxy(t, server.Native.ListenAddress(), func() (time.Duration, bool) { return 0, left.Add(-1) < 0 })
+	for _, query := range []string{"", "&scorecard=true"} {
+		answered, failed := false, 0
+		for pieces := int64(0); !answered; pieces++ {
+			left.Store(plenty)
+			s := newServerOn(t, schematest.OpenConnection(t, "clickhouse://admin:secret@"+store.ListenAddress()+"/"+database+"?dial_timeout=1s"))
+			left.Store(pieces)
+			got, body, text := s.do(http.MethodGet, "/v1/campaigns/12/results?websiteId=1"+query, read)
+			switch {
+			case got.status == http.StatusOK:
+				answered = true
+			case got.status != http.StatusServiceUnavailable || body["code"] != "down":
+				t.Errorf("%s after %d pieces: status %d\n%s", query, pieces, got.status, text)
+			default:
+				failed++
+			}
+		}
+		check.That(t, failed >= 4, "%s: %d failures, want one for each statement", query, failed)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -48,9 +49,8 @@ func TestAnotherServerTakesTheTag(t *testing.T) {
 	s.apply(strings.Replace(twoSites, "name: Button", "name: Knob", 1))
 	text, tag := s.getCatalogue(admin)
 	response, answer := other.putCatalogue(admin, "", tag, text)
-	if response.status != http.StatusOK || response.Get("ETag") != tag || !regexp.MustCompile(`^"[0-9a-f]{16}"$`).MatchString(tag) {
-		t.Errorf("%d %s, tag %s", response.status, answer, tag)
-	}
+	check.That(t, response.status == http.StatusOK && response.Get("ETag") == tag && regexp.MustCompile(`^"[0-9a-f]{16}"$`).MatchString(tag),
+		"%d %s, tag %s", response.status, answer, tag)
 }
 
 // TestConcurrentCatalogueChangesLoseNothing has 200 clients that each add a goal: first all at the same time, with the
@@ -66,14 +66,11 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 		goal := fmt.Sprintf("goals:\n          - {id: %d, name: Of client %d}\n", client+1, client+1)
 		request := s.request(http.MethodPut, "/catalogue", strings.NewReader(strings.Replace(text, "goals:\n", goal, 1)), append(admin, "If-Match", tag)...)
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Error(err)
+		if !check.OK(t, err) {
 			return 0
 		}
 		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusPreconditionFailed {
-			t.Errorf("client %d: %d", client, response.StatusCode)
-		}
+		check.That(t, response.StatusCode == http.StatusOK || response.StatusCode == http.StatusPreconditionFailed, "client %d: %d", client, response.StatusCode)
 		return response.StatusCode
 	}
 	statuses := make([]int, clients)
@@ -84,9 +81,7 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	together.Wait()
 	first := slices.Index(statuses, http.StatusOK)
 	slices.Sort(statuses)
-	if first < 0 || statuses[1] != http.StatusPreconditionFailed {
-		t.Fatalf("of the clients with one tag, all but one must get 412: %v", statuses)
-	}
+	must.That(t, first >= 0 && statuses[1] == http.StatusPreconditionFailed, "of the clients with one tag, all but one must get 412: %v", statuses)
 	retries := tier.Of(20, clients)
 	var pending sync.WaitGroup
 	var left atomic.Int64
@@ -104,8 +99,6 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	pending.Wait()
 	goals := s.catalogue.Snapshot().AccountResources(1).Goals
 	for client := range retries {
-		if goals[int64(client+1)].Name != fmt.Sprint("Of client ", client+1) {
-			t.Errorf("the goal of client %d is lost: %+v", client, goals[int64(client+1)])
-		}
+		check.That(t, goals[int64(client+1)].Name == fmt.Sprint("Of client ", client+1), "the goal of client %d is lost: %+v", client, goals[int64(client+1)])
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -85,9 +86,8 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d polls, %d of them 304; %d visitors; computed %d, kept %d, shared %d; goroutines %d, were %d; heap %d KiB, was %d",
 		s.polls.Load(), s.same.Load(), s.visitors.Load(), s.outcomes("miss"), s.outcomes("hit"), s.outcomes("shared"),
 		runtime.NumGoroutine(), goroutines, heapInUse()>>10, heap>>10)
-	if stale := s.outcomes("stale"); stale > 0 {
-		t.Errorf("%d stale answers of a store that is well", stale)
-	}
+	stale := s.outcomes("stale")
+	check.That(t, stale == 0, "%d stale answers of a store that is well", stale)
 }
 
 // rest closes idle connections.
@@ -110,8 +110,7 @@ func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	paths := []string{bannerResults, bannerResults + "?dimension=device", bannerResults + "?compareMetric=valuePerVisitor", bannerResults + "?interval=day"}
 	path := paths[n/8%len(paths)] // a few times the same, as a dashboard does
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, http.NoBody)
-	if err != nil {
-		t.Error(err)
+	if !check.OK(t, err) {
 		return
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
@@ -124,8 +123,7 @@ func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	}
 	asked, visitors := time.Now(), s.visitors.Load()
 	response, err := s.client.Do(request)
-	if err != nil {
-		t.Error(err)
+	if !check.OK(t, err) {
 		return
 	}
 	defer func() { _ = response.Body.Close() }()
@@ -143,12 +141,9 @@ func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	if plain {
 		*tag = response.Header.Get("ETag")
 	}
-	if age := asked.Sub(p.GeneratedAt); p.Stale || age > soakAge+time.Second/2 {
-		t.Errorf("stale %v, %v old when it was asked for", p.Stale, age)
-	}
-	if int64(p.Totals.Visitors) < visitors {
-		t.Errorf("%d visitors, and %d were stored when it was asked for", p.Totals.Visitors, visitors)
-	}
+	age := asked.Sub(p.GeneratedAt)
+	check.That(t, !p.Stale && age <= soakAge+time.Second/2, "stale %v, %v old when it was asked for", p.Stale, age)
+	check.That(t, int64(p.Totals.Visitors) >= visitors, "%d visitors, and %d were stored when it was asked for", p.Totals.Visitors, visitors)
 }
 
 // keepWriting writes events, day by day.
@@ -162,17 +157,13 @@ func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 		}
 		var events []schema.Event
+		seen := map[uint64]bool{}
 		for e := range simulated.GenerateEvents() {
 			e.VisitorID = schema.HashID(fmt.Sprint(batch, " ", e.VisitorID))
 			e.EventID = schema.HashID(fmt.Sprint(batch, " ", e.EventID))
-			events = append(events, e)
+			seen[e.VisitorID], events = true, append(events, e)
 		}
-		seen := map[uint64]bool{}
-		for _, e := range events {
-			seen[e.VisitorID] = true
-		}
-		if err := s.writer.WriteEvents(t.Context(), events); err != nil {
-			t.Error(err)
+		if !check.OK(t, s.writer.WriteEvents(t.Context(), events)) {
 			return
 		}
 		s.visitors.Add(int64(len(seen)))
@@ -191,8 +182,7 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 	defer tick.Stop()
 	for n := range 1_000_000 {
 		file, err := catalogue.ReadYAML(strings.NewReader(strings.Replace(twoAccounts, "name: Basket", "name: Basket "+strconv.Itoa(n)+", active: "+strconv.FormatBool(n%2 == 0), 1)))
-		if err != nil {
-			t.Error(err)
+		if !check.OK(t, err) {
 			return
 		}
 		if _, err := s.catalogue.ApplyFile(t.Context(), file, false); err != nil {
@@ -206,8 +196,7 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 		if err == nil {
 			_, err = s.catalogue.RevokeToken(t.Context(), 1, token.ID)
 		}
-		if err != nil {
-			t.Error(err)
+		if !check.OK(t, err) {
 			return
 		}
 		select {

@@ -120,9 +120,7 @@ func TestCSVHasWhatTheJSONHas(t *testing.T) {
 		must.OK(t, decoder.Decode(&whole))
 		compare := func(in map[string]any, value, time string) {
 			for _, v := range in["variations"].([]any) {
-				if len(rows) == 0 {
-					t.Fatalf("%s: no row for %v", path, v)
-				}
+				must.That(t, len(rows) != 0, "%s: no row for %v", path, v)
 				row := rows[0]
 				rows = rows[1:]
 				want := map[string]string{"breakdown.value": value, "series.time": time}
@@ -174,12 +172,9 @@ func TestNoTextOfACSVIsAFormula(t *testing.T) {
 			t.Errorf("variation %q, goal %q: want an apostrophe before", row["name"], row["goal.name"])
 		}
 	}
-	if !slices.Contains(values, "'+phone") {
-		t.Errorf("values %q, want '+phone", values)
-	}
-	if v := rows[0]["value"]; !strings.HasPrefix(v, "-") {
-		t.Errorf("value %q, want a number below 0 as it is", v)
-	}
+	check.That(t, slices.Contains(values, "'+phone"), "values %q, want '+phone", values)
+	v := rows[0]["value"]
+	check.That(t, strings.HasPrefix(v, "-"), "value %q, want a number below 0 as it is", v)
 }
 
 func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
@@ -191,10 +186,8 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing": {"=1+1", "not enough data", "–"},
 	} {
 		response, text := s.as("image/svg+xml", path)
-		if response.Get("Content-Security-Policy") != "sandbox" || response.Get("X-Content-Type-Options") != "nosniff" ||
-			!strings.HasPrefix(response.Get("Content-Disposition"), "inline; filename=") || response.Get("Content-Type") != "image/svg+xml; charset=utf-8" {
-			t.Errorf("%s: %v", path, response.Header)
-		}
+		check.That(t, response.Get("Content-Security-Policy") == "sandbox" && response.Get("X-Content-Type-Options") == "nosniff" && strings.HasPrefix(response.Get("Content-Disposition"), "inline; filename=") && response.Get("Content-Type") == "image/svg+xml; charset=utf-8",
+			"%s: %v", path, response.Header)
 		decoder := xml.NewDecoder(strings.NewReader(text))
 		for {
 			token, err := decoder.Token()
@@ -202,15 +195,13 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 				break
 			}
 			must.OK(t, err, "%v", path)
-			if start, ok := token.(xml.StartElement); ok && !slices.Contains([]string{"svg", "title", "rect", "text", "g", "line", "path", "circle"}, start.Name.Local) {
-				t.Errorf("%s: has an element %s", path, start.Name.Local)
-			}
+			start, ok := token.(xml.StartElement)
+			check.That(t, !ok || slices.Contains([]string{"svg", "title", "rect", "text", "g", "line", "path", "circle"}, start.Name.Local),
+				"%s: has an element %s", path, start.Name.Local)
 		}
 		for _, part := range has {
 			check.Contains(t, text, part, "%v", path)
 		}
-		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
-			t.Errorf("%s: draws a value that is not a number\n%s", path, text)
-		}
+		check.That(t, !strings.Contains(text, "NaN") && !strings.Contains(text, "Inf"), "%s: draws a value that is not a number\n%s", path, text)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -52,12 +53,9 @@ func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 			made, text := s.create(admin, test.body)
 			want := regexp.MustCompile(`^https://lift\.example\.com/\?` + regexp.QuoteMeta(test.address) + `#currency=EUR&share=lh_[\w-]{43}&timezone=Europe%2FBerlin$`)
 			link, err := url.Parse(made.URL)
-			if err != nil || !want.MatchString(made.URL) || made.Secret != "" {
-				t.Fatalf("%v, %s, want %s", err, text, want)
-			}
-			if days := made.ExpiresAt.Sub(made.CreatedAt).Hours() / 24; days < 29.9 || days > 30 {
-				t.Errorf("it is valid for %v days, want 30", days)
-			}
+			must.That(t, err == nil && want.MatchString(made.URL) && made.Secret == "", "%v, %s, want %s", err, text, want)
+			days := made.ExpiresAt.Sub(made.CreatedAt).Hours() / 24
+			check.That(t, days >= 29.9 && days <= 30, "it is valid for %v days, want 30", days)
 			fragment := must.Get(url.ParseQuery(link.EscapedFragment()))(t)
 			token := fragment.Get("share")
 			s.triesEveryOperation(t, c, token, test.own)
@@ -104,15 +102,13 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 				case shares && !allowed && response.status != http.StatusNotFound:
 					t.Errorf("%s %s = %d %s, want 404", method, target, response.status, text)
 				}
-				if challenge := response.Get("WWW-Authenticate"); (response.status == http.StatusForbidden) != strings.Contains(challenge, `error="insufficient_scope"`) {
-					t.Errorf("%s %s: WWW-Authenticate %q", method, target, challenge)
-				}
+				challenge := response.Get("WWW-Authenticate")
+				check.That(t, (response.status == http.StatusForbidden) == strings.Contains(challenge, `error="insufficient_scope"`),
+					"%s %s: WWW-Authenticate %q", method, target, challenge)
 			}
 		}
 	}
-	if tried < 100 || found != len(own) {
-		t.Errorf("%d requests, %d of what the link shows, want %d", tried, found, len(own))
-	}
+	check.That(t, tried >= 100 && found == len(own), "%d requests, %d of what the link shows, want %d", tried, found, len(own))
 }
 
 // readsInEveryForm reads results in each format, and with parameters.
@@ -139,9 +135,8 @@ func TestEndedShareLinks(t *testing.T) {
 	made, _ := s.create(admin, `{"widgetId": 7, "experimentId": 2, "expires": "7d"}`)
 	token := regexp.MustCompile(`lh_[\w-]+`).FindString(made.URL)
 	_, body, text := s.do("GET", "/v1/widgets/7", token)
-	if experiments, _ := body["experiments"].([]any); len(experiments) != 1 {
-		t.Errorf("the link to an experiment shows %s", text)
-	}
+	experiments, _ := body["experiments"].([]any)
+	check.That(t, len(experiments) == 1, "the link to an experiment shows %s", text)
 	expired := catalogue.NewShare(1, "", schema.SubjectIDs{CampaignID: 12}, time.Hour)
 	past := time.Now().Add(-time.Second)
 	expired.ExpiresAt = &past
@@ -153,8 +148,7 @@ func TestEndedShareLinks(t *testing.T) {
 	s.apply(strings.Replace(twoSites, "{id: 2, name: Wording,", "{id: 5, name: Wording,", 1))
 	s.wants(http.StatusNotFound, "GET", "/v1/widgets/7", token)
 	s.apply(twoSites)
-	if response, _ := s.send(http.MethodDelete, fmt.Sprint("/tokens/", made.ID), http.NoBody, admin...); response.status != http.StatusNoContent {
-		t.Errorf("revoke: %d", response.status)
-	}
+	response, _ := s.send(http.MethodDelete, fmt.Sprint("/tokens/", made.ID), http.NoBody, admin...)
+	check.That(t, response.status == http.StatusNoContent, "revoke: %d", response.status)
 	s.wants(http.StatusUnauthorized, "GET", "/v1/widgets/7", token)
 }

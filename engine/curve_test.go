@@ -16,6 +16,8 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 )
@@ -34,12 +36,8 @@ func TestCurveEqualsTheFold(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	e, r := openEngine(conn, nil)
 	ingested := worlds.Start.AddDate(0, 0, worldDays).Add(time.Hour)
-	if err := schema.InsertEvents(t.Context(), conn, events, ingested); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.RefreshFacts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), conn, events, ingested))
+	must.Get(r.RefreshFacts(t.Context()))(t)
 	in, owned, cohorts := stored{e, events}, drawResources(w, ids...), 0
 	worlds.Check(t, tier.Of(40, 2_000), func(t *rapid.T, random worlds.Rand) {
 		r := drawRequest(worlds.Of(random), 1+random.Int64N(6))
@@ -51,29 +49,19 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		if r.Filters.From.IsZero() && random.IntN(2) == 0 {
 			r.Filters.To = worlds.Start.AddDate(0, 0, random.IntN(2*worldDays)) // also after the last event
 		}
-		p, err := plan.New(r, owned)
-		if err != nil {
-			fatal(t, err)
-		}
+		p := must.Get(plan.New(r, owned))(t)
 		report, err := e.ComputeReport(t.Context(), p)
 		if invalid := (*query.InvalidError)(nil); errors.As(err, &invalid) {
 			return // no visitor is old enough
 		}
-		if err != nil {
-			fatal(t, err)
-		}
+		must.OK(t, err)
 		c := report.Curve
-		if c.Cohort.Days != r.CurveDays || len(c.Points) != r.CurveDays {
-			t.Fatalf("cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
-		}
+		must.That(t, c.Cohort.Days == r.CurveDays && len(c.Points) == r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
 		var limit *moments.Cap // that of the cohort
 		if p.Cap != nil {
 			whole := *p
 			whole.ConversionWindow = schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}
-			rows, err := e.facts.ReadRows(t.Context(), whole.Question)
-			if err != nil {
-				fatal(t, err)
-			}
+			rows := must.Get(e.facts.ReadRows(t.Context(), whole.Question))(t)
 			limit = rows.Cap
 		}
 		for _, point := range c.Points {
@@ -83,9 +71,8 @@ func TestCurveEqualsTheFold(t *testing.T) {
 			x.cohort = time.Duration(r.CurveDays) * day
 			x.CapLimit = limit
 			sums := foldPlainly(x, in.events)[all]
-			if sums.visitors-sums.immature != c.Cohort.Visitors && p.MultipleExposures == "first" {
-				t.Errorf("%d visitors, want %d", c.Cohort.Visitors, sums.visitors-sums.immature)
-			}
+			check.That(t, sums.visitors-sums.immature == c.Cohort.Visitors || p.MultipleExposures != "first",
+				"%d visitors, want %d", c.Cohort.Visitors, sums.visitors-sums.immature)
 			for i, v := range point.Variations {
 				want, n := 0.0, 0
 				for _, visit := range sums.visits[p.Variations[i].ID] {
@@ -98,36 +85,25 @@ func TestCurveEqualsTheFold(t *testing.T) {
 				if want /= float64(n); !result.IsRate(p.Metric) && p.Metric != query.GoalsPerVisitor {
 					want /= schema.MoneyScale
 				}
-				if got := *v.Value; got-want > 1e-9*max(1, want, -want) || want-got > 1e-9*max(1, want, -want) {
-					t.Errorf("day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
-				}
+				got := *v.Value
+				check.That(t, got-want <= 1e-9*max(1, want, -want) && want-got <= 1e-9*max(1, want, -want),
+					"day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
 			}
 		}
 		r.Curve, r.ConversionWindow = false, &schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}
-		whole, err := plan.New(r, owned)
-		if err != nil {
-			fatal(t, err)
-		}
-		last, err := e.ComputeReport(t.Context(), whole)
-		if err != nil {
-			fatal(t, err)
-		}
+		whole := must.Get(plan.New(r, owned))(t)
+		last := must.Get(e.ComputeReport(t.Context(), whole))(t)
 		for i, v := range last.Variations {
 			at := c.Points[r.CurveDays-1].Variations[i]
-			if got, want := fmt.Sprint(deref(at.Value)), fmt.Sprint(deref(v.Metrics.EstimateOf(p.Metric).Value)); got != want {
-				t.Errorf("the last point has %s, the report %s\n%+v", got, want, p)
-			}
+			check.Equal(t, fmt.Sprint(deref(at.Value)), fmt.Sprint(deref(v.Metrics.EstimateOf(p.Metric).Value)), "the last point\n%+v", p)
 			if v.Comparison != nil && at.Comparison != nil {
 				got := written(t, at.Comparison)
-				if want := written(t, result.CurveEffects{Difference: v.Comparison.Difference, Improvement: v.Comparison.Improvement}); got != want && len(last.Variations) > 0 && last.Totals.Visitors > 0 {
-					t.Errorf("the last point has %s, the report %s\n%+v", got, want, p)
-				}
+				want := written(t, result.CurveEffects{Difference: v.Comparison.Difference, Improvement: v.Comparison.Improvement})
+				check.That(t, got == want || len(last.Variations) == 0 || last.Totals.Visitors == 0, "the last point has %s, the report %s\n%+v", got, want, p)
 			}
 		}
 	})
-	if cohorts < 100 {
-		t.Errorf("only %d values compared", cohorts)
-	}
+	check.That(t, cohorts >= 100, "only %d values compared", cohorts)
 }
 
 func deref(x *float64) any {
@@ -155,16 +131,12 @@ func TestNoveltyIsFound(t *testing.T) {
 		x.apply()
 		var events []schema.Event
 		for visitor := range 12_000 {
-			v := int64(visitor % 2)
 			early, late := 0.1, 0.1
-			if v == 1 {
+			if visitor%2 == 1 {
 				early, late = test.early, test.late
 			}
-			e := schema.Event{
-				EventID: uint64(4 * visitor), Time: firstDay.Add(time.Duration(random.Int64N(int64(28 * day)))).Truncate(time.Millisecond), //nolint:gosec // positive
-				WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: uint64(visitor), VariationID: v, Kind: schema.KindView, //nolint:gosec // positive
-			}
-			events = append(events, e)
+			view := x.view(firstDay.Add(time.Duration(random.Int64N(int64(28*day)))).Truncate(time.Millisecond), visitor%2)
+			events = append(events, view)
 			age := time.Duration(-1)
 			switch u := random.Float64(); {
 			case u < early:
@@ -173,22 +145,15 @@ func TestNoveltyIsFound(t *testing.T) {
 				age = 2*day + time.Duration(random.Int64N(int64(11*day)))
 			}
 			if age >= 0 {
-				e.EventID, e.Kind, e.GoalID, e.Time = e.EventID+1, schema.KindGoal, 1, e.Time.Add(age).Truncate(time.Millisecond)
-				events = append(events, e)
+				events = append(events, goalAfter(view, age.Truncate(time.Millisecond)))
 			}
 		}
-		if err := schema.InsertEvents(t.Context(), x.conn, events, firstDay.AddDate(0, 0, 45)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, schema.InsertEvents(t.Context(), x.conn, events, firstDay.AddDate(0, 0, 45)))
 		x.refresh()
 		report := x.report(func(r *query.Request) { r.Scorecard, r.Curve = true, true })
 		n := report.Curve.Novelty[0]
-		if n.Finding != test.want || n.PValue == nil {
-			t.Errorf("%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
-		}
-		if report.Curve.Cohort.Days != query.DefaultCurveDays {
-			t.Errorf("%s: cohort %+v", test.name, report.Curve.Cohort)
-		}
+		check.That(t, n.Finding == test.want && n.PValue != nil, "%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
+		check.That(t, report.Curve.Cohort.Days == query.DefaultCurveDays, "%s: cohort %+v", test.name, report.Curve.Cohort)
 		t.Logf("%s: %s; %s", test.name, inJSON(t, n), report.Decision.Text)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -44,10 +46,7 @@ const dailyVisitors = 500
 func newTrial(t *testing.T, first time.Time) *trial {
 	t.Helper()
 	conn := schematest.OpenMigrated(t)
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn, nil)}
 	x.campaign = catalogue.Campaign{
 		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
@@ -67,9 +66,7 @@ func (x *trial) apply() {
 		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}, {ID: 2, WebsiteID: 1, Name: "Signup"}},
 		Campaigns: []catalogue.Campaign{x.campaign},
 	}
-	if _, err := x.catalogue.ApplyFile(x.t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
-		x.t.Fatal(err)
-	}
+	must.Get(x.catalogue.ApplyFile(x.t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false))(x.t)
 }
 
 // day stores a day, and folds it.
@@ -83,10 +80,30 @@ func (x *trial) day(day int, converted ...int) {
 func (x *trial) refresh() {
 	x.t.Helper()
 	for _, r := range []*facts.Refresher{x.refresher, x.other.facts.Shards[0]} {
-		if _, err := r.RefreshFacts(x.t.Context()); err != nil {
-			x.t.Fatal(err)
-		}
+		must.Get(r.RefreshFacts(x.t.Context()))(x.t)
 	}
+}
+
+// view returns a view of a new visitor.
+func (x *trial) view(at time.Time, variation int) schema.Event {
+	x.ids++
+	return schema.Event{
+		EventID: 4 * x.ids, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids, VariationID: int64(variation),
+		Kind: schema.KindView, Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[x.ids%2]},
+	}
+}
+
+// goalAfter returns an event of goal 1 after a view.
+func goalAfter(view schema.Event, age time.Duration) schema.Event {
+	view.EventID, view.Kind, view.GoalID, view.Time = view.EventID+1, schema.KindGoal, 1, view.Time.Add(age)
+	return view
+}
+
+// write stores events, and folds them.
+func (x *trial) write(events ...schema.Event) {
+	x.t.Helper()
+	must.OK(x.t, x.writer.WriteEvents(x.t.Context(), events))
+	x.refresh()
 }
 
 // store stores a day with the given converted visitors of control and treatment.
@@ -96,15 +113,10 @@ func (x *trial) store(day int, converted ...int) {
 	at := x.first.AddDate(0, 0, day).Add(time.Hour)
 	for variation, n := range converted {
 		for visitor := range dailyVisitors {
-			x.ids++
-			e := schema.Event{
-				EventID: 2 * x.ids, Time: at.Add(time.Duration(visitor) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-				VisitorID: x.ids, VariationID: int64(variation), Kind: schema.KindView, Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[visitor%2]},
-			}
-			events = append(events, e)
+			view := x.view(at.Add(time.Duration(visitor)*time.Second), variation)
+			events = append(events, view)
 			if visitor < n {
-				e.EventID, e.Kind, e.GoalID, e.Time = e.EventID+1, schema.KindGoal, 1, e.Time.Add(time.Minute)
-				events = append(events, e)
+				events = append(events, goalAfter(view, time.Minute))
 			}
 		}
 	}
@@ -114,9 +126,7 @@ func (x *trial) store(day int, converted ...int) {
 			return schema.InsertEvents(ctx, x.conn, events, at.Add(22*time.Hour))
 		}
 	}
-	if err := write(x.t.Context(), events); err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, write(x.t.Context(), events))
 }
 
 // report returns a report that is equal in another process.
@@ -132,14 +142,8 @@ func (x *trial) report(change func(*query.Request)) *result.Report {
 // reportOf returns the report of a plan, see report.
 func (x *trial) reportOf(p *plan.Plan) *result.Report {
 	x.t.Helper()
-	got, err := x.engine.ComputeReport(x.t.Context(), p)
-	if err != nil {
-		fatal(x.t, err)
-	}
-	other, err := x.other.ComputeReport(x.t.Context(), p)
-	if err != nil {
-		fatal(x.t, err)
-	}
+	got := must.Get(x.engine.ComputeReport(x.t.Context(), p))(x.t)
+	other := must.Get(x.other.ComputeReport(x.t.Context(), p))(x.t)
 	other.GeneratedAt = got.GeneratedAt
 	if g, w := inJSON(x.t, got), inJSON(x.t, other); g != w {
 		at := 0
@@ -154,10 +158,7 @@ func (x *trial) reportOf(p *plan.Plan) *result.Report {
 
 func inJSON(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(v))(t)
 	return string(text)
 }
 
@@ -195,9 +196,7 @@ func TestLooksConclude(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.store(0, 50, 60)
 	x.refresh()
-	if got, want := x.decided(x.report(nil)), "inconclusive TOO_EARLY"; got != want {
-		t.Errorf("on the first day: %q, want %q", got, want)
-	}
+	check.Equal(t, x.decided(x.report(nil)), "inconclusive TOO_EARLY", "on the first day")
 	design := stats.NewLookDesign(0.05, []float64{0.5, 0.5})
 	var points []stats.LookPoint
 	var visitors, control, treatment int64
@@ -208,25 +207,18 @@ func TestLooksConclude(t *testing.T) {
 		}
 		x.refresh()
 		r := x.report(nil)
-		if len(r.Looks) != week+1 {
-			t.Fatalf("%d looks after %d weeks", len(r.Looks), week+1)
-		}
+		must.That(t, len(r.Looks) == week+1, "%d looks after %d weeks", len(r.Looks), week+1)
 		want, p := analyzeNext(design, &points, float64(week+1)/4, stats.Stratum{
 			Control: stats.Rate{Visitors: visitors, Converted: control}, Treatment: stats.Rate{Visitors: visitors, Converted: treatment}, SmallerShare: 0.5,
 		})
 		got := r.Looks[week]
-		if end := firstDay.AddDate(0, 0, 8+7*week); !got.End.Equal(end) || got.Number != week+1 || got.Visitors != 2*visitors {
-			t.Errorf("look %d: %s", week+1, inJSON(t, got))
-		}
+		end := firstDay.AddDate(0, 0, 8+7*week)
+		check.That(t, got.End.Equal(end) && got.Number == week+1 && got.Visitors == 2*visitors, "look %d: %s", week+1, inJSON(t, got))
 		v := got.Variations[0]
-		if *v.Z != *want.Z || *v.CriticalValue != *want.Critical || *v.PValue != *p ||
-			*v.Improvement.Interval[0] != *want.Lift.Interval[0] || v.Significant != want.Significant {
-			t.Errorf("look %d: %s, want %+v", week+1, inJSON(t, v), want)
-		}
+		check.That(t, *v.Z == *want.Z && *v.CriticalValue == *want.Critical && *v.PValue == *p && *v.Improvement.Interval[0] == *want.Lift.Interval[0] && v.Significant == want.Significant,
+			"look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]
-		if got := x.decided(r); got != wantStatus {
-			t.Errorf("after week %d: %q, want %q: %s", week+1, got, wantStatus, r.Conclusion.Text)
-		}
+		check.Equal(t, x.decided(r), wantStatus, "after week %d: %s", week+1, r.Conclusion.Text)
 	}
 	r := x.report(nil)
 	if want := "Green is better than Control: the goal conversion rate has a lift of +15.0 % (95 % interval "; !strings.HasPrefix(r.Conclusion.Text, want) || !strings.HasSuffix(r.Conclusion.Text, " at look 2 on 2026-03-16 with 14,000 visitors.") {
@@ -258,18 +250,15 @@ func TestReportsThatDescribe(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := x.report(test.change)
-			if got := x.decided(r); !strings.HasPrefix(got, test.want) {
-				t.Errorf("%q, want %q", got, test.want)
-			}
+			got := x.decided(r)
+			check.That(t, strings.HasPrefix(got, test.want), "%q, want %q", got, test.want)
 			if s := r.Variations[1].Comparison.Sequential; strings.Contains(test.want, "NOT_DECLARED") && (s.PValue != nil || s.Reason != stats.ReasonNotDeclared || r.Looks != nil) {
 				t.Errorf("sequential %s", inJSON(t, s))
 			}
 		})
 	}
 	for _, p := range x.report(func(r *query.Request) { r.Interval = query.Daily }).Series {
-		if p.Variations[1].Comparison.Sequential != nil {
-			t.Errorf("the point at %s has a look", p.Time)
-		}
+		check.That(t, p.Variations[1].Comparison.Sequential == nil, "the point at %s has a look", p.Time)
 	}
 }
 
@@ -278,9 +267,7 @@ func TestReportsThatDescribe(t *testing.T) {
 func TestRecordedLooksStay(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 62})
-	if n := x.recordAt(t, x.engine, firstDay.AddDate(0, 0, 9)); n != 0 {
-		t.Errorf("%d rows of a look that ended before its first view was accepted", n)
-	}
+	check.Equal(t, x.recordAt(t, x.engine, firstDay.AddDate(0, 0, 9)), 0, "rows of a look that ended before its first view was accepted")
 	y := newTrial(t, time.Now().UTC().Truncate(24*time.Hour))
 	y.weeks([]int{50, 62})
 	end := y.first.AddDate(0, 0, 8)
@@ -288,28 +275,18 @@ func TestRecordedLooksStay(t *testing.T) {
 		now  time.Time
 		want int
 	}{{end.Add(23 * time.Hour), 0}, {end.Add(24 * time.Hour), 1}, {end.Add(25 * time.Hour), 0}} {
-		if n := y.recordAt(t, y.engine, test.now); n != test.want {
-			t.Errorf("%d rows at %s, want %d", n, test.now, test.want)
-		}
+		check.Equal(t, y.recordAt(t, y.engine, test.now), test.want, "rows at %s", test.now)
 	}
-	if n := y.recordAt(t, y.other, end.Add(26*time.Hour)); n != 0 {
-		t.Errorf("another engine wrote %d rows again", n)
-	}
+	check.Equal(t, y.recordAt(t, y.other, end.Add(26*time.Hour)), 0, "rows that another engine wrote again")
 	before := y.report(nil)
-	if len(before.Looks) != 1 || before.Looks[0].RecordedAt == nil || before.Looks[0].Variations[0].Recomputed != nil {
-		t.Fatalf("looks %s", inJSON(t, before.Looks))
-	}
+	must.That(t, len(before.Looks) == 1 && before.Looks[0].RecordedAt != nil && before.Looks[0].Variations[0].Recomputed == nil, "looks %s", inJSON(t, before.Looks))
 	y.store(3, 50, 10) // late events
 	y.refresh()
 	after := y.report(nil)
 	recomputed := after.Looks[0].Variations[0].Recomputed
-	if recomputed == nil || *recomputed.Improvement.Value >= *before.Looks[0].Variations[0].Improvement.Value {
-		t.Errorf("recomputed %s", inJSON(t, recomputed))
-	}
+	check.That(t, recomputed != nil && *recomputed.Improvement.Value < *before.Looks[0].Variations[0].Improvement.Value, "recomputed %s", inJSON(t, recomputed))
 	after.Looks[0].Variations[0].Recomputed = nil
-	if got, want := inJSON(t, after.Looks), inJSON(t, before.Looks); got != want {
-		t.Errorf("late events changed the looks:\n%s\n%s", got, want)
-	}
+	check.Equal(t, inJSON(t, after.Looks), inJSON(t, before.Looks), "late events changed the looks")
 }
 
 // TestRecordedHarmStays records that the primary metric is harmed at the end of a day between looks, and stores late
@@ -320,41 +297,25 @@ func TestRecordedHarmStays(t *testing.T) {
 		x.store(day, 100, 20)
 	}
 	x.refresh()
-	if n := x.recordAt(t, x.engine, x.first.AddDate(0, 0, 5).Add(time.Minute)); n != 1 {
-		t.Fatalf("%d rows, want the harm of one treatment", n)
-	}
+	must.Equal(t, x.recordAt(t, x.engine, x.first.AddDate(0, 0, 5).Add(time.Minute)), 1, "rows of the harm")
 	scorecard := func(r *query.Request) { r.Scorecard = true }
 	before := x.report(scorecard).Decision
-	if before.Status != result.DecisionRollBack || before.Reasons[0].Code != "PRIMARY_HARMED" {
-		t.Fatalf("decision %s", inJSON(t, before))
-	}
+	must.That(t, before.Status == result.DecisionRollBack && before.Reasons[0].Code == "PRIMARY_HARMED", "decision %s", inJSON(t, before))
 	for day := range 5 {
 		x.store(day, 0, 400) // late events
 	}
 	x.refresh()
-	if n := x.recordAt(t, x.other, x.first.AddDate(0, 0, 6)); n != 0 {
-		t.Errorf("%d rows are written again", n)
-	}
-	if after := x.report(scorecard).Decision; inJSON(t, after) != inJSON(t, before) {
-		t.Errorf("late events changed the decision:\n%s\n%s", inJSON(t, after), inJSON(t, before))
-	}
+	check.Equal(t, x.recordAt(t, x.other, x.first.AddDate(0, 0, 6)), 0, "rows are written again")
+	after := x.report(scorecard).Decision
+	check.That(t, inJSON(t, after) == inJSON(t, before), "late events changed the decision:\n%s\n%s", inJSON(t, after), inJSON(t, before))
 }
 
 // recordAt records the looks that are mature at a time, and returns the number of rows.
 func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
 	t.Helper()
-	j, err := e.OpenJudgement(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now)
-	if err != nil {
-		fatal(t, err)
-	}
-	if err := j.AnalyzeLooks(t.Context()); err != nil {
-		fatal(t, err)
-	}
-	n, err := j.RecordLooks(t.Context(), now)
-	if err != nil {
-		fatal(t, err)
-	}
-	return n
+	j := must.Get(e.OpenJudgement(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now))(t)
+	must.OK(t, j.AnalyzeLooks(t.Context()))
+	return must.Get(j.RecordLooks(t.Context(), now))(t)
 }
 
 // TestPlanIsFrozenByTheFirstView changes the level, the methodology and the cap of the primary goal after the first
@@ -368,29 +329,18 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	x.apply()
 	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 10}}}}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
-	if _, err := x.catalogue.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	after, afterValue := x.report(nil), x.report(value)
-	if after.SignificanceLevel != 95 || after.Methodology != catalogue.Frequentist || x.decided(after) != x.decided(before) {
-		t.Errorf("level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
-	}
-	if beforeValue.Checks.Cap != nil || afterValue.Checks.Cap != nil {
-		t.Errorf("cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
-	}
+	check.That(t, after.SignificanceLevel == 95 && after.Methodology == catalogue.Frequentist && x.decided(after) == x.decided(before),
+		"level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
+	check.That(t, beforeValue.Checks.Cap == nil && afterValue.Checks.Cap == nil, "cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
 	want := "the catalogue declares another methodology, significanceLevel, valueCap since the first view; results use what was declared before it"
-	if !slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }) {
-		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
-	}
+	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
+		"warnings %v, want %q", after.Checks.Warnings, want)
 	p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1})
-	version, err := x.engine.ReadVersion(t.Context(), p.Subject)
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := must.Get(x.engine.ReadVersion(t.Context(), p.Subject))(t)
 	status, err := x.engine.ComputeStatus(t.Context(), p, version)
-	if err != nil || !slices.Contains(status.Health, "PLAN_CHANGED") {
-		t.Errorf("status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
-	}
+	check.That(t, err == nil && slices.Contains(status.Health, "PLAN_CHANGED"), "status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
 }
 
 // TestPlanOfAnExperimentIsFrozen changes the plan of an experiment of a widget after its first view.
@@ -401,19 +351,13 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 		t.Helper()
 		widget := catalogue.Widget{ID: 7, WebsiteID: 1, Name: "Popup", Type: "popup", PrimaryGoalID: 1, Experiments: []catalogue.Experiment{experiment}}
 		site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}, Widgets: []catalogue.Widget{widget}}
-		if _, err := x.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(x.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false))(t)
 	}
 	apply()
 	report := func() *result.Report {
 		t.Helper()
 		x.refresh()
-		r, err := x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4}))
-		if err != nil {
-			fatal(t, err)
-		}
-		return r
+		return must.Get(x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4})))(t)
 	}
 	experiment.PlannedDays = 28
 	apply() // before the first view, a change counts
@@ -427,22 +371,18 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 			})
 		}
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, x.writer.WriteEvents(t.Context(), events))
 	before := report()
 	experiment.PlannedDays, experiment.PrimaryMetric = 7, "value"
 	apply()
 	after := report()
 	for _, r := range []*result.Report{before, after} {
-		if len(r.Looks) != 2 || r.Looks[0].Tau != 0.25 || *r.CompareMetric != query.GoalConversionRate {
-			t.Errorf("%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
-		}
+		check.That(t, len(r.Looks) == 2 && r.Looks[0].Tau == 0.25 && *r.CompareMetric == query.GoalConversionRate,
+			"%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
 	}
 	want := "the catalogue declares another plannedDays, primaryMetric since the first view; results use what was declared before it"
-	if !slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }) {
-		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
-	}
+	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
+		"warnings %v, want %q", after.Checks.Warnings, want)
 }
 
 // TestPointsHaveTheCapOfTheReport checks that each point of a series with a z-score is capped at the amount that the
@@ -450,21 +390,15 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 	x := newTrial(t, firstDay)
 	var events []schema.Event
-	for i := range uint64(400) {
-		view := schema.Event{
-			EventID: 3 * i, Time: x.first.AddDate(0, 0, int(i/100)), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: i + 1, VariationID: int64(i % 2), Kind: schema.KindView,
-		}
-		goal := view
-		goal.EventID, goal.Kind, goal.GoalID, goal.Value = 3*i+1, schema.KindGoal, 1, int64((i*7919%400)*(i/100+1))*schema.MoneyScale/10
+	for i := range 400 {
+		view := x.view(x.first.AddDate(0, 0, i/100), i%2)
+		goal := goalAfter(view, 0)
+		goal.Value = int64((i*7919%400)*(i/100+1)) * schema.MoneyScale / 10
 		other := goal
-		other.EventID = 3*i + 2
+		other.EventID++
 		events = append(events, view, goal, other)
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
-	x.refresh()
+	x.write(events...)
 	series := func(r *query.Request) {
 		r.Metric, r.Interval, r.Cap, r.Filters.ZScore = query.ValuePerVisitor, query.Daily, &schema.Cap{Percentile: 90}, 1
 	}
@@ -475,24 +409,16 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 				for _, change := range changes {
 					change(&r)
 				}
-				got, err := of.ComputeReport(t.Context(), planOf(t, of, r))
-				if err != nil {
-					fatal(t, err)
-				}
-				return got
+				return must.Get(of.ComputeReport(t.Context(), planOf(t, of, r)))(t)
 			}
 			whole := reportOf(series)
-			if len(whole.Series) != 4 {
-				t.Fatalf("%d points", len(whole.Series))
-			}
+			must.Equal(t, len(whole.Series), 4, "points")
 			for _, point := range whole.Series {
 				want := reportOf(series, func(r *query.Request) {
 					r.Interval, r.Cap, r.Filters.To = "", &schema.Cap{Units: whole.Checks.Cap.Amount.Units.Int64()}, point.Time
 				})
 				for i, v := range point.Variations {
-					if got, want := *v.Metrics.ValuePerVisitor.Value, *want.Variations[i].Metrics.ValuePerVisitor.Value; got != want {
-						t.Errorf("until %s, variation %d: %v per visitor, want %v", point.Time, v.ID, got, want)
-					}
+					check.Equal(t, *v.Metrics.ValuePerVisitor.Value, *want.Variations[i].Metrics.ValuePerVisitor.Value, "per visitor until %s, variation %d", point.Time, v.ID)
 				}
 			}
 		})

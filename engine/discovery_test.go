@@ -91,9 +91,8 @@ func TestDiscover(t *testing.T) {
 		},
 		{Declaration{Campaign: "uneven", Control: "old", Shares: []int{75, 25}}, "goal: "},
 	} {
-		if _, err := declare(test.how); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%+v: %v, want %s", test.how, err, test.want)
-		}
+		_, err := declare(test.how)
+		check.That(t, err != nil && strings.Contains(err.Error(), test.want), "%+v: %v, want %s", test.how, err, test.want)
 	}
 	apply(must.Get(declare(Declaration{
 		Campaign: "uneven", Goal: "purchase", Control: "old",
@@ -111,8 +110,6 @@ func TestDiscover(t *testing.T) {
 			planOf(t, e, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: id})))(t)
 		check.Equal(t, report.Totals.Visitors, 2000, name)
 		check.Equal(t, report.Checks.SampleRatio.Mismatch, false, "mismatch of "+name)
-		if !strings.Contains(fmt.Sprint(report.Checks.Warnings), "DECLARED_LATE") {
-			t.Errorf("%s: %v", name, report.Checks.Warnings)
-		}
+		check.That(t, strings.Contains(fmt.Sprint(report.Checks.Warnings), "DECLARED_LATE"), "%s: %v", name, report.Checks.Warnings)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -26,10 +28,7 @@ func TestEstimatePlans(t *testing.T) {
 		traffic.TrafficAllocation = 100
 		owned.Campaigns[1] = traffic
 		owned.Campaigns[c.ID] = catalogue.LiveCampaign{Campaign: c}
-		all, err := x.engine.EstimatePlans(t.Context(), &owned, []int64{c.ID})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(x.engine.EstimatePlans(t.Context(), &owned, []int64{c.ID}))(t)
 		found := all[c.ID]
 		if found == nil {
 			return 0, 0, 0
@@ -70,9 +69,9 @@ func TestEstimatePlans(t *testing.T) {
 		{"its own visitors", func(c *catalogue.Campaign) { c.ID, c.TrafficAllocation = 1, 100 }, []float64{0.5, 0.5}, 4, 1000, 28},
 	} {
 		lift, daily, days := estimate(test.change)
-		if expected := want(test.shares, test.looks, test.daily*float64(test.days)); math.Abs(lift/expected-1) > 1e-9 || daily != test.daily || days != test.days {
-			t.Errorf("%s: %v in %d days at %v visitors a day; want %v in %d days at %v", test.name, lift, days, daily, expected, test.days, test.daily)
-		}
+		expected := want(test.shares, test.looks, test.daily*float64(test.days))
+		check.That(t, math.Abs(lift/expected-1) <= 1e-9 && daily == test.daily && days == test.days,
+			"%s: %v in %d days at %v visitors a day; want %v in %d days at %v", test.name, lift, days, daily, expected, test.days, test.daily)
 	}
 	if lift, _, _ := estimate(func(c *catalogue.Campaign) { c.PrimaryGoalID = 2 }); lift != 0 {
 		t.Errorf("a lift of %v of a goal without events", lift)

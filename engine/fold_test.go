@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/must"
 )
 
 // fold computes the counts of a report directly from the definitions, with plain loops over the events of each visitor.
@@ -66,39 +67,42 @@ func (x *reportQuery) ofAll() *reportQuery {
 // prepareQuery folds what waits, and returns the query of a request.
 func prepareQuery(t *testing.T, e *Engine, r query.Request) *reportQuery {
 	t.Helper()
-	if _, err := e.facts.AwaitNoted(t.Context()); err != nil {
-		fatal(t, err)
-	}
+	must.Get(e.facts.AwaitNoted(t.Context()))(t)
 	p := e.AsOfFirstView(planOf(t, e, r))
-	stored, err := e.facts.StoredEvents(t.Context(), p.Subject)
-	if err != nil {
-		fatal(t, err)
-	}
+	stored := must.Get(e.facts.StoredEvents(t.Context(), p.Subject))(t)
 	return &reportQuery{Plan: p, Store: e.facts.Store, Stored: stored}
 }
 
-func foldPlainly(p *reportQuery, events []schema.Event) map[string]*folded {
-	byVisitor := map[uint64][]schema.Event{}
+// eventsByVisitor returns the events of a subject.
+func eventsByVisitor(of schema.Subject, events []schema.Event) map[uint64][]schema.Event {
+	found := map[uint64][]schema.Event{}
 	for _, e := range events {
-		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
-			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
+		if e.WebsiteID == of.WebsiteID && e.Subject == of.Kind && e.SubjectID == of.ID && e.ExperimentID == of.ExperimentID {
+			found[e.VisitorID] = append(found[e.VisitorID], e)
 		}
 	}
+	return found
+}
+
+// viewsOf returns the views among the events of a visitor, the one that counts first.
+func viewsOf(own []schema.Event) []schema.Event {
+	views := slices.DeleteFunc(slices.Clone(own), func(e schema.Event) bool { return e.Kind != schema.KindView })
+	slices.SortFunc(views, func(a, b schema.Event) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
+	})
+	return views
+}
+
+func foldPlainly(p *reportQuery, events []schema.Event) map[string]*folded {
+	byVisitor := eventsByVisitor(p.Subject, events)
 	through := completeThrough(p, byVisitor)
 	cells := map[string]*folded{all: {moments: map[[2]int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}}
 	for _, own := range byVisitor {
-		var views []schema.Event
-		for _, e := range own {
-			if e.Kind == schema.KindView {
-				views = append(views, e)
-			}
-		}
+		views := viewsOf(own)
 		if len(views) == 0 {
 			continue
 		}
-		first := slices.MinFunc(views, func(a, b schema.Event) int {
-			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
-		})
+		first := views[0]
 		if !matches(p.Plan, &first) || !first.Time.Before(p.WindowEnd()) {
 			continue
 		}

@@ -13,6 +13,8 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -24,13 +26,9 @@ func TestChangedSharesKeepRecordedLooks(t *testing.T) {
 	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10))
 	x.live = true
 	x.weeks([]int{50, 75})
-	if n := x.recordAt(t, x.engine, time.Now()); n != 1 {
-		t.Fatalf("%d rows recorded, want 1", n)
-	}
+	must.Equal(t, x.recordAt(t, x.engine, time.Now()), 1, "rows recorded")
 	before := x.report(nil)
-	if got, want := x.decided(before), "winner at look 1"; got != want {
-		t.Fatalf("%s, want %s", got, want)
-	}
+	must.Equal(t, x.decided(before), "winner at look 1")
 	for _, control := range []int{40, 50} {
 		x.campaign.ControlShare, x.campaign.Variations[0].Share = control, 100-control
 		x.apply()
@@ -38,13 +36,10 @@ func TestChangedSharesKeepRecordedLooks(t *testing.T) {
 		x.store(3, 90, 0) // late conversions of control
 		x.refresh()
 		after := x.report(nil)
-		if after.Looks[0].RecordedAt == nil || after.Checks.MultipleExposures.Rule != catalogue.ExcludeMultiExposed {
-			t.Errorf("control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
-		}
+		check.That(t, after.Looks[0].RecordedAt != nil && after.Checks.MultipleExposures.Rule == catalogue.ExcludeMultiExposed,
+			"control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
 		after.Looks[0].Variations[0].Recomputed = nil
-		if got, want := inJSON(t, after.Looks)+x.decided(after), inJSON(t, before.Looks)+x.decided(before); got != want {
-			t.Errorf("control %d %%: %s, want %s", control, got, want)
-		}
+		check.Equal(t, inJSON(t, after.Looks)+x.decided(after), inJSON(t, before.Looks)+x.decided(before), "control %d %%", control)
 	}
 	// A variation that is added later is in today's figures, but in no look.
 	x.campaign.Variations = append(x.campaign.Variations, catalogue.Variation{ID: 2, Name: "Blue", Share: 50, Order: 2})
@@ -60,15 +55,9 @@ func (x *trial) storeViews(n int, from, accepted time.Time) {
 	x.t.Helper()
 	var events []schema.Event
 	for i := range 2 * n {
-		x.ids++
-		events = append(events, schema.Event{
-			EventID: 2 * x.ids, Time: from.Add(time.Duration(i) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: x.ids, VariationID: int64(i % 2), Kind: schema.KindView,
-		})
+		events = append(events, x.view(from.Add(time.Duration(i)*time.Second), i%2))
 	}
-	if err := schema.InsertEvents(x.t.Context(), x.conn, events, accepted); err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, schema.InsertEvents(x.t.Context(), x.conn, events, accepted))
 }
 
 // TestStrayViewsDoNotMoveTheLooks stores views with wrong clocks, and backlogs, before and after the first look.
@@ -108,13 +97,9 @@ func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
 			for _, l := range r.Looks {
 				ends = append(ends, fmt.Sprint(int(l.End.Sub(x.first)/day)))
 			}
-			if got := strings.Join(ends, " "); got != test.want {
-				t.Errorf("looks after %s days, want %s", got, test.want)
-			}
+			check.Equal(t, strings.Join(ends, " "), test.want, "days of the looks")
 			warned := slices.ContainsFunc(r.Checks.Warnings, func(w result.Warning) bool { return w.Code == "EARLY_VIEWS" })
-			if warned != test.warned {
-				t.Errorf("warnings %v", r.Checks.Warnings)
-			}
+			check.That(t, warned == test.warned, "warnings %v", r.Checks.Warnings)
 		})
 	}
 }
@@ -129,7 +114,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 		}
 		random := rand.New(rand.NewPCG(54, 4))
 		type visitor struct {
-			variation      int64
+			variation      int
 			first, crossed time.Time
 			goal           time.Time
 		}
@@ -137,18 +122,16 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 		end := func(look int) time.Time { return firstDay.AddDate(0, 0, 1+7*look) }
 		var all, late []schema.Event
 		for range 3000 {
-			x.ids++
-			v := visitor{variation: random.Int64N(2), first: firstDay.Add(time.Duration(random.Int64N(int64(22 * 24 * time.Hour))))}
-			e := schema.Event{EventID: 4 * x.ids, Time: v.first, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids, VariationID: v.variation, Kind: schema.KindView}
+			v := visitor{variation: random.IntN(2), first: firstDay.Add(time.Duration(random.Int64N(int64(22 * 24 * time.Hour))))}
+			e := x.view(v.first, v.variation)
 			all = append(all, e)
 			if random.IntN(4) == 0 {
-				v.goal = v.first.Add(time.Duration(random.Int64N(int64(5 * 24 * time.Hour))))
-				e.EventID, e.Kind, e.GoalID, e.Time = 4*x.ids+1, schema.KindGoal, 1, v.goal
-				all = append(all, e)
+				goal := goalAfter(e, time.Duration(random.Int64N(int64(5*24*time.Hour))))
+				v.goal, all = goal.Time, append(all, goal)
 			}
 			if random.IntN(25) == 0 {
 				v.crossed = v.first.Add(time.Duration(random.Int64N(int64(15 * 24 * time.Hour))))
-				e.EventID, e.Kind, e.GoalID, e.Time, e.VariationID = 4*x.ids+2, schema.KindView, 0, v.crossed, 1-v.variation
+				e.EventID, e.Time, e.VariationID = e.EventID+2, v.crossed, 1-e.VariationID
 				if v.crossed.Before(end(3)) {
 					all = append(all, e)
 				} else {
@@ -157,10 +140,7 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 			}
 			visitors = append(visitors, v)
 		}
-		if err := x.writer.WriteEvents(t.Context(), all); err != nil {
-			t.Fatal(err)
-		}
-		x.refresh()
+		x.write(all...)
 		before := x.report(nil)
 		looks := before.Looks[:3] // goals go on in the fourth week
 		design, points := stats.NewLookDesign(0.05, []float64{0.5, 0.5}), []stats.LookPoint(nil)
@@ -176,21 +156,14 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 				}
 			}
 			want, _ := analyzeNext(design, &points, float64(i+1)/4, stats.Stratum{Control: rates[0], Treatment: rates[1], SmallerShare: 0.5})
-			if got := look.Variations[0]; look.Visitors != rates[0].Visitors+rates[1].Visitors || *got.Z != *want.Z {
-				t.Errorf("large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
-			}
+			got := look.Variations[0]
+			check.That(t, look.Visitors == rates[0].Visitors+rates[1].Visitors && *got.Z == *want.Z,
+				"large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
 		}
-		if err := x.writer.WriteEvents(t.Context(), late); err != nil {
-			t.Fatal(err)
-		}
-		x.refresh()
+		x.write(late...)
 		after := x.report(nil)
-		if got, want := inJSON(t, after.Looks[:3]), inJSON(t, looks); got != want {
-			t.Errorf("large %v: %d later views of the other variation changed the looks:\n%s\n%s", large, len(late), got, want)
-		}
-		if after.Checks.MultipleExposures.Visitors <= before.Checks.MultipleExposures.Visitors {
-			t.Error("no later view of the other variation is in today's figures")
-		}
+		check.Equal(t, inJSON(t, after.Looks[:3]), inJSON(t, looks), "large %v: %d later views of the other variation changed the looks", large, len(late))
+		check.That(t, after.Checks.MultipleExposures.Visitors > before.Checks.MultipleExposures.Visitors, "no later view of the other variation is in today's figures")
 	}
 }
 
@@ -206,23 +179,18 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 	for i, period := range periods {
 		for variation := range 2 {
 			for visitor := range period.visitors[variation] {
-				x.ids++
-				e := schema.Event{
-					EventID: 2 * x.ids, Time: firstDay.AddDate(0, 0, 5*i).Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-					VisitorID: x.ids, VariationID: int64(variation), Kind: schema.KindView, Attributes: schema.Attributes{Device: "mobile"},
-				}
-				events = append(events, e)
+				view := x.view(firstDay.AddDate(0, 0, 5*i).Add(time.Hour), variation)
+				view.Device = "mobile"
+				events = append(events, view)
 				if visitor < period.converted[variation] {
-					e.EventID, e.Kind, e.GoalID, e.Value = e.EventID+1, schema.KindGoal, 1, 10000
-					events = append(events, e)
+					goal := goalAfter(view, 0)
+					goal.Value = 10000
+					events = append(events, goal)
 				}
 			}
 		}
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
-	x.refresh()
+	x.write(events...)
 	for _, bayesian := range []bool{false, true} {
 		for _, metric := range []query.Metric{query.GoalConversionRate, query.ValuePerVisitor} {
 			p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Metric: metric, Dimension: "device", Interval: query.Daily, Scorecard: true})
@@ -236,13 +204,11 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 				"report": r.Variations[1].Comparison, "last point": last.Variations[1].Comparison, "slice": r.Breakdown[0].Variations[1].Comparison,
 				"scorecard": r.Scorecard[0].Variations[1].Comparison,
 			} {
-				if c.Significant || c.Improvement.Value == nil || *c.Improvement.Value > .002 || *c.Improvement.Value < -.002 {
-					t.Errorf("%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
-				}
+				check.That(t, !c.Significant && c.Improvement.Value != nil && *c.Improvement.Value <= .002 && *c.Improvement.Value >= -.002,
+					"%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
 			}
-			if ratio := r.Checks.SampleRatio; ratio.Mismatch || ratio.Observed[0] != 14500 {
-				t.Errorf("sample ratio %s", inJSON(t, ratio))
-			}
+			ratio := r.Checks.SampleRatio
+			check.That(t, !ratio.Mismatch && ratio.Observed[0] == 14500, "sample ratio %s", inJSON(t, ratio))
 		}
 	}
 }
@@ -250,26 +216,19 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 // computeOf returns the report of a plan as it is, without the state at the first view.
 func computeOf(t *testing.T, e *Engine, p *plan.Plan) *result.Report {
 	t.Helper()
-	r, err := e.computeReport(t.Context(), p, Version{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(e.computeReport(t.Context(), p, Version{}))(t)
 }
 
 // TestAWeekWithoutVisitorsKeepsTheLastLook has a winner at the first look, and then late goals only.
 func TestAWeekWithoutVisitorsKeepsTheLastLook(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.weeks([]int{50, 75})
-	goal := schema.Event{EventID: 1, Time: firstDay.AddDate(0, 0, 18), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 1, Kind: schema.KindGoal, GoalID: 1}
-	if err := x.writer.WriteEvents(t.Context(), []schema.Event{goal}); err != nil {
-		t.Fatal(err)
-	}
-	x.refresh()
+	goal := goalAfter(x.view(firstDay.AddDate(0, 0, 18), 0), 0)
+	goal.VisitorID = 1
+	x.write(goal)
 	r := x.report(func(r *query.Request) { r.Scorecard = true })
-	if n := len(r.Looks); n != 3 || r.Looks[1].Variations[0].Reason != stats.ReasonNoNewVisitors {
-		t.Fatalf("looks %s", inJSON(t, r.Looks))
-	}
+	n := len(r.Looks)
+	must.That(t, n == 3 && r.Looks[1].Variations[0].Reason == stats.ReasonNoNewVisitors, "looks %s", inJSON(t, r.Looks))
 	if s := r.Variations[1].Comparison.Sequential; *s.Look != 1 || s.PValue == nil || s.Improvement == nil || !s.Significant {
 		t.Errorf("sequential %s, want that of look 1", inJSON(t, s))
 	}

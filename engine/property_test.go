@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -23,6 +22,8 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 )
@@ -40,7 +41,7 @@ func drawRequest(w worlds.World, subject int64) query.Request {
 	}
 	switch r.Operation {
 	case query.CampaignResults:
-		r.Dimension = query.Dimension(worlds.Pick(w, "", "device", "country", "channel", "referrer", "city"))
+		r.Dimension = query.Dimension(worlds.Pick(w, "", "device", "city", worlds.Pick(w, query.Dimensions...)))
 	case query.ExperimentResults:
 		r.ExperimentID = 4
 	case query.WidgetResults:
@@ -201,12 +202,8 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 		kept = withoutAutomated(events, r.MaxVisitorEvents-1)
 	}
 	for part := range slices.Chunk(events, 1+len(events)/3) {
-		if err := schema.InsertEvents(t.Context(), conn, part, accepted.Add(time.Duration(inserts.Add(1))*time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.RefreshFacts(t.Context()); err != nil {
-			fatal(t, err)
-		}
+		must.OK(t, schema.InsertEvents(t.Context(), conn, part, accepted.Add(time.Duration(inserts.Add(1))*time.Millisecond)))
+		must.Get(r.RefreshFacts(t.Context()))(t)
 	}
 	return stored{e, kept}
 }
@@ -214,10 +211,7 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 // read returns the rows of a plan, and its query with the bounds and the limit that the store has found.
 func (in stored) read(t worlds.TB, x *reportQuery) (*reportQuery, *moments.Rows) {
 	t.Helper()
-	found, err := in.engine.facts.ReadRows(t.Context(), x.Question)
-	if err != nil {
-		fatal(t, err)
-	}
+	found := must.Get(in.engine.facts.ReadRows(t.Context(), x.Question))(t)
 	bounded := *x
 	bounded.Stored.Ingested, bounded.Stored.Newest = found.Through, found.Newest
 	bounded.Outliers = found.Outliers
@@ -228,18 +222,13 @@ func (in stored) read(t worlds.TB, x *reportQuery) (*reportQuery, *moments.Rows)
 // compareWithFold compares the answer with the fold.
 func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, r query.Request) {
 	t.Helper()
-	plan, err := plan.New(r, owned)
-	if err != nil {
-		fatal(t, err)
-	}
+	plan := must.Get(plan.New(r, owned))(t)
 	x, found := in.read(t, &reportQuery{Plan: plan, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
 	if x.Outliers != nil {
 		compareOutliers(t, x, in.events)
 	}
 	if x.Cap != nil {
-		if want := limitOf(x, in.events); x.CapLimit.Limit != want {
-			t.Errorf("limit %d, want %d\n%+v", x.CapLimit.Limit, want, plan)
-		}
+		check.Equal(t, x.CapLimit.Limit, limitOf(x, in.events), "limit: %+v", plan)
 	}
 	compareRows(t, x, found, in.events)
 	compareTop(t, in, x, found)
@@ -247,12 +236,9 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	compareGoals(t, in, x.Plan)
 	results := result.New(plan, found, nil)
 	compareStatistics(t, plan, results, foldPlainly(x, in.events))
-	if results.Series, err = in.engine.computeSeries(t.Context(), x.Plan, found); err != nil {
-		fatal(t, err)
-	}
-	if _, err := json.Marshal(results); err != nil {
-		t.Errorf("results are no JSON: %v\n%+v", err, plan)
-	}
+	results.Series = must.Get(in.engine.computeSeries(t.Context(), x.Plan, found))(t)
+	_, err := json.Marshal(results)
+	check.That(t, err == nil, "results are no JSON: %v\n%+v", err, plan)
 	checkForms(t, plan, results)
 	if plan.Interval != "" && (plan.Cap == nil || plan.Cap.Percentile == 0) { // points have the percentile of the whole report
 		compareSeries(t, in, x, results)
@@ -267,34 +253,21 @@ func compareGoals(t worlds.TB, in stored, p *plan.Plan) {
 	}
 	goals := []plan.GoalWindow{p.Goal(), {GoalID: 2, Window: p.ConversionWindow}, {GoalID: 1}, {GoalID: 0}}
 	for _, text := range []string{"2h", "2h..9h"} {
-		window, err := schema.ParseConversionWindow(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		window := must.Get(schema.ParseConversionWindow(text))(t)
 		goals = append(goals, plan.GoalWindow{GoalID: 1, Window: window}, plan.GoalWindow{GoalID: 2, Window: window})
 	}
-	found, err := in.engine.facts.ReadGoals(t.Context(), p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals))
-	if err != nil {
-		fatal(t, err)
-	}
+	found := must.Get(in.engine.facts.ReadGoals(t.Context(), p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals)))(t)
 	for i, goal := range goals {
-		alone, err := in.engine.facts.ReadRows(t.Context(), p.AboutGoal(goal).Question)
-		if err != nil {
-			fatal(t, err)
-		}
-		if got, want := written(t, found[i].Whole), written(t, alone.Whole); got != want {
-			t.Errorf("goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, p)
-		}
+		alone := must.Get(in.engine.facts.ReadRows(t.Context(), p.AboutGoal(goal).Question))(t)
+		got, want := written(t, found[i].Whole), written(t, alone.Whole)
+		check.That(t, got == want, "goal %v of several\n%s\nalone\n%s\n%+v", goal, got, want, p)
 	}
 }
 
 // compareDistribution compares the numbers of goal events by their value with the values that the fold counted.
 func compareDistribution(t worlds.TB, in stored, x *reportQuery) {
 	t.Helper()
-	steps, err := in.engine.facts.ReadDistribution(t.Context(), x.Question, result.ValueBins())
-	if err != nil {
-		fatal(t, err)
-	}
+	steps := must.Get(in.engine.facts.ReadDistribution(t.Context(), x.Question, result.ValueBins()))(t)
 	values, left := foldPlainly(x, in.events)[all].goals, 0
 	for _, v := range x.Variations {
 		left += len(values[v.ID])
@@ -308,9 +281,7 @@ func compareDistribution(t worlds.TB, in stored, x *reportQuery) {
 		if bin.To != nil {
 			to = bin.To.Units.Int64()
 		}
-		if from < below || to <= from {
-			t.Errorf("bin %d is from %d to %d, after %d", i, from, to, below)
-		}
+		check.That(t, from >= below && to > from, "bin %d is from %d to %d, after %d", i, from, to, below)
 		below = to
 		for k, v := range x.Variations {
 			var want int64
@@ -320,14 +291,10 @@ func compareDistribution(t worlds.TB, in stored, x *reportQuery) {
 				}
 			}
 			left -= int(want)
-			if bin.Goals[k] != want {
-				t.Errorf("%d goal events from %d to %d, want %d\n%+v", bin.Goals[k], from, to, want, x.Plan)
-			}
+			check.Equal(t, bin.Goals[k], want, "goal events from %d to %d: %+v", from, to, x.Plan)
 		}
 	}
-	if left != 0 {
-		t.Errorf("%d goal events are in no bin\n%+v", left, x.Plan)
-	}
+	check.Equal(t, left, 0, "goal events in no bin\n%+v", x.Plan)
 }
 
 // compareTop compares a breakdown into few values and others with that of the fold's values.
@@ -361,9 +328,7 @@ func compareTop(t worlds.TB, in stored, x *reportQuery, found *moments.Rows) {
 func compareSeries(t worlds.TB, in stored, x *reportQuery, whole *result.Report) {
 	t.Helper()
 	if len(whole.Series) == 0 {
-		if whole.Totals.Visitors > 0 {
-			t.Errorf("no point of %d visitors\n%+v", whole.Totals.Visitors, x.Plan)
-		}
+		check.That(t, whole.Totals.Visitors == 0, "no point of %d visitors\n%+v", whole.Totals.Visitors, x.Plan)
 		return
 	}
 	for _, point := range whole.Series {
@@ -393,17 +358,12 @@ func unconcluded(variations []result.VariationResults) []result.VariationResults
 
 func compareVariations(t worlds.TB, where string, got, want []result.VariationResults) {
 	t.Helper()
-	if g, w := written(t, got), written(t, want); g != w {
-		t.Errorf("%s\n got %s\nwant %s", where, g, w)
-	}
+	check.Equal(t, written(t, got), written(t, want), "%s", where)
 }
 
 func written(t worlds.TB, value any) string {
 	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		fatal(t, err)
-	}
+	text := must.Get(json.Marshal(value))(t)
 	return string(text)
 }
 
@@ -412,9 +372,7 @@ func written(t worlds.TB, value any) string {
 func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	t.Helper()
 	values := foldPlainly(plan.about(plan.Plan), events)[all].values
-	if plan.Outliers.Values != int64(len(values)) {
-		t.Errorf("%d goal values, want %d\n%+v", plan.Outliers.Values, len(values), plan)
-	}
+	check.That(t, plan.Outliers.Values == int64(len(values)), "%d goal values, want %d\n%+v", plan.Outliers.Values, len(values), plan)
 	sum, n := new(big.Rat), new(big.Rat).SetInt64(int64(len(values)))
 	for _, v := range values {
 		sum.Add(sum, new(big.Rat).SetInt64(v))
@@ -435,9 +393,7 @@ func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	limit := z.Mul(z, z).Mul(z, variance)
 	for _, v := range values {
 		counts := distance(v).Cmp(limit) <= 0 || variance.Sign() == 0
-		if counts == outlying(plan.Outliers, v) {
-			t.Errorf("value %d counts: %v, bounds %+v\n%+v", v, counts, plan.Outliers, plan)
-		}
+		check.That(t, counts != outlying(plan.Outliers, v), "value %d counts: %v, bounds %+v\n%+v", v, counts, plan.Outliers, plan)
 	}
 }
 
@@ -477,30 +433,12 @@ func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []s
 		if value != all { // visitors who were exposed before the window are counted for the whole report only
 			got.exposedBefore, folded.exposedBefore = 0, 0
 		}
-		if got.immature != folded.immature {
-			t.Errorf("%q: %d immature visitors, want %d\n%+v", value, got.immature, folded.immature, plan)
-		}
-		if got.visitors != folded.visitors || got.multiExposed != folded.multiExposed || got.exposedBefore != folded.exposedBefore {
-			t.Errorf("%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value,
-				got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
-		}
-		if g, w := fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)); g != w {
-			t.Errorf("%q:\n got %s\nwant %s\n%+v", value, g, w, plan)
-		}
+		check.Equal(t, got.immature, folded.immature, "%q: immature visitors: %+v", value, plan)
+		check.That(t, got.visitors == folded.visitors && got.multiExposed == folded.multiExposed && got.exposedBefore == folded.exposedBefore,
+			"%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value, got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
+		check.Equal(t, fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)), "%q: %+v", value, plan)
 	}
-	if len(byValue) > len(want) {
-		t.Errorf("%d values, want %d", len(byValue), len(want))
-	}
-}
-
-// fatal ends the test with the error of the store.
-func fatal(tb worlds.TB, err error) {
-	tb.Helper()
-	var refused *source.StoreError
-	if errors.As(err, &refused) {
-		tb.Fatalf("%v: %v", err, errors.Unwrap(err))
-	}
-	tb.Fatal(err)
+	check.That(t, len(byValue) <= len(want), "%d values, want %d", len(byValue), len(want))
 }
 
 // readable omits variations without visitors and formats big integers.
@@ -524,9 +462,5 @@ func readable(sums map[[2]int64]moments.Moments) map[[2]int64]string {
 // planOf resolves a request.
 func planOf(tb testing.TB, e *Engine, r query.Request) *plan.Plan {
 	tb.Helper()
-	plan, err := e.PlanReport(r)
-	if err != nil {
-		fatal(tb, err)
-	}
-	return plan
+	return must.Get(e.PlanReport(r))(tb)
 }

@@ -14,6 +14,8 @@ import (
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
@@ -39,9 +41,7 @@ func TestScorecardEqualsReports(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, x.writer.WriteEvents(t.Context(), events))
 	x.refresh()
 	for i := range tier.Of(12, 60) {
 		asked := drawRequest(w, 1)
@@ -55,28 +55,21 @@ func TestScorecardEqualsReports(t *testing.T) {
 		alone := x.report(func(r *query.Request) { *r = asked })
 		scorecard.Scorecard, scorecard.Decision, scorecard.Worth, scorecard.Checks.FullWeeks, alone.GeneratedAt = nil, nil, nil, nil, scorecard.GeneratedAt
 		scorecard.Checks.Warnings = slices.DeleteFunc(scorecard.Checks.Warnings, func(w result.Warning) bool { return w.Code == "SILENT" })
-		if g, w := inJSON(t, scorecard), inJSON(t, alone); g != w {
-			t.Fatalf("the report with a scorecard\n%s\nwant\n%s", g, w)
-		}
+		must.Equal(t, inJSON(t, scorecard), inJSON(t, alone), "the report with a scorecard")
 	}
 }
 
 // checkScorecard compares the rows with reports.
 func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
 	x.t.Helper()
-	if len(of.Scorecard) == 0 {
-		x.t.Fatal("there is no scorecard")
-	}
+	must.That(x.t, len(of.Scorecard) != 0, "there is no scorecard")
 	for _, row := range of.Scorecard {
 		about := asked
 		about.Metric, about.GoalID = row.Metric, 0
 		if row.Goal != nil {
 			about.GoalID = row.Goal.ID
 		}
-		alone, err := x.engine.ComputeReport(x.t.Context(), planOf(x.t, x.engine, about))
-		if err != nil {
-			fatal(x.t, err)
-		}
+		alone := must.Get(x.engine.ComputeReport(x.t.Context(), planOf(x.t, x.engine, about)))(x.t)
 		for i, v := range unconcluded(alone.Variations) {
 			got := row.Variations[i]
 			estimate := map[query.Metric]result.Estimate{
@@ -84,9 +77,7 @@ func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
 				query.ValuePerVisitor: v.Metrics.ValuePerVisitor, query.ProfitPerVisitor: v.Metrics.ProfitPerVisitor, query.AverageValue: v.Metrics.AverageValue,
 			}[row.Metric]
 			comparison := unconcluded([]result.VariationResults{{Comparison: got.Comparison}})[0].Comparison
-			if g, w := inJSON(x.t, []any{got.ID, got.Name, got.Estimate, comparison}), inJSON(x.t, []any{v.ID, v.Name, estimate, v.Comparison}); g != w {
-				x.t.Fatalf("goal %v, %s, variation %d:\n got %s\nwant %s", row.Goal, row.Metric, v.ID, g, w)
-			}
+			must.Equal(x.t, inJSON(x.t, []any{got.ID, got.Name, got.Estimate, comparison}), inJSON(x.t, []any{v.ID, v.Name, estimate, v.Comparison}), "goal %v, %s, variation %d", row.Goal, row.Metric, v.ID)
 		}
 	}
 }
@@ -118,9 +109,7 @@ func (x *trial) refunds(day int, converted ...int) {
 			})
 		}
 	}
-	if err := x.writer.WriteEvents(x.t.Context(), events); err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, x.writer.WriteEvents(x.t.Context(), events))
 }
 
 func scorecard(r *query.Request) { r.Scorecard = true }
@@ -184,13 +173,10 @@ func TestDecisions(t *testing.T) {
 				}
 				x.refresh()
 				r = x.report(scorecard)
-				if got := string(r.Decision.Status) + " " + string(r.Decision.Reasons[0].Code); got != want {
-					t.Errorf("week %d: %q, want %q: %s", week+1, got, want, inJSON(t, r.Decision))
-				}
+				check.Equal(t, string(r.Decision.Status)+" "+string(r.Decision.Reasons[0].Code), want, "week %d: %s", week+1, inJSON(t, r.Decision))
 			}
-			if end := x.first.AddDate(0, 0, test.decided); r.Decision.DecidedAt == nil || !r.Decision.DecidedAt.Equal(end) {
-				t.Errorf("decided at %v, want %v", r.Decision.DecidedAt, end)
-			}
+			end := x.first.AddDate(0, 0, test.decided)
+			check.That(t, r.Decision.DecidedAt != nil && r.Decision.DecidedAt.Equal(end), "decided at %v, want %v", r.Decision.DecidedAt, end)
 			t.Log(r.Decision.Text)
 		})
 	}
@@ -211,9 +197,7 @@ func TestDecisionNeedsTheDeclaredQuestion(t *testing.T) {
 		"a start": func(r *query.Request) { r.Filters.From = firstDay.Add(time.Hour) },
 	} {
 		r := x.report(func(r *query.Request) { r.Scorecard = true; change(r) })
-		if r.Decision != nil || len(r.Scorecard) == 0 {
-			t.Errorf("%s: decision %v, %d rows", name, r.Decision, len(r.Scorecard))
-		}
+		check.That(t, r.Decision == nil && len(r.Scorecard) != 0, "%s: decision %v, %d rows", name, r.Decision, len(r.Scorecard))
 	}
 	x.campaign.Variations[0].Share, x.campaign.ControlShare = 50, 90
 	x.apply()
@@ -241,31 +225,23 @@ func TestWorth(t *testing.T) {
 	effect := stats.PooledEffect{Value: .08 / mean, StandardError: math.Sqrt(mean*(1-mean)*2/visitors) / mean}
 	want := effects.NewFit(.2, [][]stats.PooledEffect{{effect}}).TrueEffect(0)
 	by := mean * float64(2*dailyVisitors) * 30 / .5 // visitors a month; half of the traffic took part
-	if item.Observed == nil || item.Expected.PerMonth == nil || item.State != looks.OfLook {
-		t.Fatalf("%s", inJSON(t, item))
-	}
+	must.That(t, item.Observed != nil && item.Expected.PerMonth != nil && item.State == looks.OfLook, "%s", inJSON(t, item))
 	for what, pair := range map[string][2]float64{
 		"observed lift": {*item.Observed.Lift, .8}, "observed": {*item.Observed.PerMonth, effect.Value * by},
 		"expected lift": {item.Expected.Lift.Value, want.Mean / (1 - want.Mean/2)}, "expected": {item.Expected.PerMonth.Value, want.Mean * by},
 		"lower": {item.Expected.PerMonth.Interval[0], want.Lower * by}, "upper": {item.Expected.PerMonth.Interval[1], want.Upper * by},
 		"chance": {*item.Chance, want.Chance}, "typical effect": {r.Worth.Pool.TypicalEffect.Value, effects.NewFit(.2, [][]stats.PooledEffect{{effect}}).TypicalEffect().Mean},
 	} {
-		if math.Abs(pair[0]-pair[1]) > 1e-9*math.Abs(pair[1]) {
-			t.Errorf("%s is %v, want %v", what, pair[0], pair[1])
-		}
+		check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-9*math.Abs(pair[1]), "%s is %v, want %v", what, pair[0], pair[1])
 	}
-	if item.Expected.PerMonth.Value >= *item.Observed.PerMonth || item.Expected.ValuePerMonth != nil || item.ValueReason != worth.ReasonNoValue {
-		t.Errorf("%s", inJSON(t, item))
-	}
-	if text := item.InWords(); !strings.HasPrefix(text, "Expected +") || !strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") || !strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any).") {
-		t.Errorf("%s %s", text, r.Worth.PoolText)
-	}
+	check.That(t, item.Expected.PerMonth.Value < *item.Observed.PerMonth && item.Expected.ValuePerMonth == nil && item.ValueReason == worth.ReasonNoValue, "%s", inJSON(t, item))
+	text := item.InWords()
+	check.That(t, strings.HasPrefix(text, "Expected +") && strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") && strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any)."),
+		"%s %s", text, r.Worth.PoolText)
 	mobile := x.report(func(r *query.Request) {
 		r.Scorecard, r.Filters.Lists = true, []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
 	}).Worth.Items[0]
-	if mobile.Expected != nil || mobile.Reason != worth.ReasonFiltered {
-		t.Errorf("of some visitors: %s", inJSON(t, mobile))
-	}
+	check.That(t, mobile.Expected == nil && mobile.Reason == worth.ReasonFiltered, "of some visitors: %s", inJSON(t, mobile))
 }
 
 // TestRequiredVisitorsOfAGuardrail compares the required sample with that of its numbers. A report of some visitors has
@@ -312,39 +288,30 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 		Campaigns: []catalogue.Campaign{x.campaign},
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
-	if _, err := x.catalogue.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	x.weeks([]int{50, 80}, []int{50, 80})
 	var events []schema.Event
-	for visitor := range uint64(40) { // large orders of control
-		events = append(events, schema.Event{
-			EventID: 1<<50 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: dailyVisitors*2 + 1 + visitor, Kind: schema.KindGoal, GoalID: 1, Value: 90_000_000,
-		}, schema.Event{
-			EventID: 1<<51 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: dailyVisitors*2 + 1 + visitor, Kind: schema.KindGoal, GoalID: 2, Value: 10_000 + int64(visitor), //nolint:gosec // small
-		}, schema.Event{
-			EventID: 1<<52 + visitor, Time: firstDay.AddDate(0, 0, 6), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-			VisitorID: dailyVisitors*3 + 1 + visitor, Kind: schema.KindGoal, GoalID: 2, Value: 9_000 * int64(1+visitor), //nolint:gosec // small
-		})
+	for visitor := range int64(40) {
+		for _, of := range []struct{ goal, after, value int64 }{
+			{1, 2 * dailyVisitors, 90_000_000}, // a large order of control
+			{2, 2 * dailyVisitors, 10_000 + visitor},
+			{2, 3 * dailyVisitors, 9_000 * (1 + visitor)},
+		} {
+			goal := goalAfter(x.view(firstDay.AddDate(0, 0, 6), 0), 0)
+			goal.VisitorID, goal.GoalID, goal.Value = uint64(of.after+1+visitor), of.goal, of.value //nolint:gosec // small
+			events = append(events, goal)
+		}
 	}
-	if err := x.writer.WriteEvents(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
-	x.refresh()
+	x.write(events...)
 	looksOf := func(change func(*query.Request)) string {
 		x.engine, _ = openEngine(x.conn, x.catalogue) // has no kept results
 		x.refresh()
 		r := x.report(func(r *query.Request) { r.Metric = query.ValuePerVisitor; change(r) })
-		if len(r.Looks) == 0 || r.Looks[0].Variations[0].Difference.Value == nil {
-			t.Fatalf("no looks: %s", inJSON(t, r.Looks))
-		}
+		must.That(t, len(r.Looks) != 0 && r.Looks[0].Variations[0].Difference.Value != nil, "no looks: %s", inJSON(t, r.Looks))
 		return inJSON(t, r.Looks)
 	}
-	if plain, all := looksOf(func(*query.Request) {}), looksOf(scorecard); plain != all {
-		t.Errorf("looks %s\nwith a scorecard %s", plain, all)
-	}
+	plain, all := looksOf(func(*query.Request) {}), looksOf(scorecard)
+	check.That(t, plain == all, "looks %s\nwith a scorecard %s", plain, all)
 
 	// A new cap of a secondary goal counts at once.
 	secondary := func() string {
@@ -359,12 +326,9 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 	}
 	without := secondary()
 	file.Accounts[0].Websites[0].Goals[1].ValueCap = &schema.Cap{Units: 20_000}
-	if _, err := x.catalogue.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	kept := secondary()
 	looksOf(scorecard) // with a new engine
-	if fresh := secondary(); kept != fresh || kept == without {
-		t.Errorf("q-value %s; without a cap %s, without kept results %s", kept, without, fresh)
-	}
+	fresh := secondary()
+	check.That(t, kept == fresh && kept != without, "q-value %s; without a cap %s, without kept results %s", kept, without, fresh)
 }

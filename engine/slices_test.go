@@ -13,6 +13,8 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -24,25 +26,19 @@ func (x *trial) devices(day int, mobile [2]int, converted, others [2]int) {
 	at := x.first.AddDate(0, 0, day).Add(time.Hour)
 	for variation := range 2 {
 		for visitor := range dailyVisitors {
-			x.ids++
-			e := schema.Event{
-				EventID: 2 * x.ids, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids,
-				VariationID: int64(variation), Kind: schema.KindView, Attributes: schema.Attributes{Device: "desktop"},
-			}
+			view := x.view(at, variation)
+			view.Device = "desktop"
 			converts := visitor >= mobile[variation] && visitor < mobile[variation]+others[variation]
 			if visitor < mobile[variation] {
-				e.Device, converts = "mobile", visitor < converted[variation]
+				view.Device, converts = "mobile", visitor < converted[variation]
 			}
-			events = append(events, e)
+			events = append(events, view)
 			if converts {
-				e.EventID, e.Kind, e.GoalID = e.EventID+1, schema.KindGoal, 1
-				events = append(events, e)
+				events = append(events, goalAfter(view, 0))
 			}
 		}
 	}
-	if err := x.writer.WriteEvents(x.t.Context(), events); err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, x.writer.WriteEvents(x.t.Context(), events))
 }
 
 func byDevice(r *query.Request) { r.Dimension = query.ByDevice }
@@ -51,9 +47,7 @@ func byDevice(r *query.Request) { r.Dimension = query.ByDevice }
 func sliceOf(t *testing.T, r *result.Report, value string) *result.BreakdownSlice {
 	t.Helper()
 	at := slices.IndexFunc(r.Breakdown, func(c result.BreakdownSlice) bool { return c.Value == value })
-	if at < 0 {
-		t.Fatalf("no part %s", value)
-	}
+	must.That(t, at >= 0, "no part %s", value)
 	return &r.Breakdown[at]
 }
 
@@ -74,16 +68,11 @@ func TestSegmentsDescribe(t *testing.T) {
 	for device, word := range map[string]string{"mobile": "ahead", "desktop": "inconclusive"} {
 		filtered, slice := report(device), sliceOf(t, whole, device)
 		own := filtered.Variations[1].Comparison
-		if got, want := inJSON(t, slice.Variations[1].Comparison), inJSON(t, own); got != want {
-			t.Errorf("%s is %s in the breakdown, and %s as a filter", device, got, want)
-		}
-		if own.VerdictInWords() != word || own.Conclusive != nil || own.ConclusiveVerdict() != stats.VerdictInconclusive {
-			t.Errorf("%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
-		}
+		check.Equal(t, inJSON(t, slice.Variations[1].Comparison), inJSON(t, own), "%s in the breakdown, and as a filter", device)
+		check.That(t, own.VerdictInWords() == word && own.Conclusive == nil && own.ConclusiveVerdict() == stats.VerdictInconclusive,
+			"%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
 		for place, c := range map[string]*result.Conclusion{"breakdown": slice.Conclusion, "filter": filtered.Conclusion} {
-			if got := x.concluded(c); got != "inconclusive NOT_DECLARED" {
-				t.Errorf("%s: %s is %q", place, device, got)
-			}
+			check.Equal(t, x.concluded(c), "inconclusive NOT_DECLARED", "%s: %s is", place, device)
 		}
 		other := report(map[string]string{"mobile": "desktop", "desktop": "mobile"}[device]).Variations
 		c := own.Complement
@@ -93,9 +82,7 @@ func TestSegmentsDescribe(t *testing.T) {
 		a, b, d := own.Improvement, c.Improvement, c.ImprovementDifference
 		below, above := math.Hypot(*a.Value-*a.Interval[0], *b.Interval[1]-*b.Value), math.Hypot(*a.Interval[1]-*a.Value, *b.Value-*b.Interval[0])
 		for _, pair := range [][2]float64{{*d.Value, *a.Value - *b.Value}, {*d.Interval[0], *a.Value - *b.Value - below}, {*d.Interval[1], *a.Value - *b.Value + above}} {
-			if math.Abs(pair[0]-pair[1]) > 1e-9 {
-				t.Errorf("%s: the difference of the lifts is %s", device, inJSON(t, d))
-			}
+			check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-9, "%s: the difference of the lifts is %s", device, inJSON(t, d))
 		}
 	}
 	if c := whole.Variations[1].Comparison; c.Conclusive == nil || c.Complement != nil {
@@ -111,14 +98,59 @@ func TestSegmentsDescribe(t *testing.T) {
 	const spread = .1 // half of the minimum effect
 	want := distuv.Normal{Sigma: math.Sqrt(v1 + v2 + 2*spread*spread)}.Prob(y1-y2) / distuv.Normal{Sigma: math.Sqrt(v1 + v2)}.Prob(y1-y2)
 	got := whole.Heterogeneity
-	if got.Segments != 2 || !(math.Abs(*got.BayesFactor-want) <= 1e-9*want) || *got.PValue != 1 / *got.BayesFactor {
-		t.Errorf("heterogeneity is %s, want %v", inJSON(t, got), want)
-	}
+	check.That(t, got.Segments == 2 && math.Abs(*got.BayesFactor-want) <= 1e-9*want && *got.PValue == 1 / *got.BayesFactor, "heterogeneity is %s, want %v", inJSON(t, got), want)
 	for factor, want := range map[float64]string{.02: "50 times likelier if the lift is the same", 1: "do not say whether the lift differs between the segments (Bayes factor 1.0)", 4: "4.0 times likelier if the lift differs", 1e9: "more than 1,000 times likelier if the lift differs"} {
 		p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})
 		p.Rules.Methodology = catalogue.Bayesian
-		if h := result.NewHeterogeneity(p, stats.Heterogeneity{BayesFactor: &factor, PValue: &factor}); !strings.Contains(h.Text, want) || h.PValue != nil {
-			t.Errorf("a factor of %v reads %s", factor, inJSON(t, h))
-		}
+		h := result.NewHeterogeneity(p, stats.Heterogeneity{BayesFactor: &factor, PValue: &factor})
+		check.That(t, strings.Contains(h.Text, want) && h.PValue == nil, "a factor of %v reads %s", factor, inJSON(t, h))
 	}
+}
+
+// TestDescribingReportsAnalyzeNoLooks checks that a report with filters does not pay for looks that it does not show.
+func TestDescribingReportsAnalyzeNoLooks(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.weeks([]int{50, 62})
+	x.report(func(r *query.Request) {
+		r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
+	})
+	n, _, _ := x.engine.cache.Usage()
+	check.That(t, n == 0, "%d results of looks after a report with a filter", n)
+	x.report(nil)
+	n, _, _ = x.engine.cache.Usage()
+	check.That(t, n != 0, "%d results of looks after a report of the declared question", n)
+}
+
+// TestAutomatedVisitorsAreNamed checks that programs on a variation do not change the report of the people, that the
+// report names them, and warns if one variation has more of them.
+func TestAutomatedVisitorsAreNamed(t *testing.T) {
+	const most = 20
+	x := newTrial(t, firstDay)
+	x.refresher.MaxVisitorEvents, x.other.facts.Shards[0].MaxVisitorEvents = most, most
+	x.weeks([]int{50, 62})
+	people := x.report(nil)
+	programs := func(variation, n int) *result.Report {
+		var events []schema.Event
+		for range n {
+			view := x.view(firstDay, variation)
+			events = append(events, view)
+			for i := range most {
+				goal := goalAfter(x.view(firstDay, variation), time.Duration(i)*time.Second)
+				goal.VisitorID, goal.Value = view.VisitorID, 1_000_000
+				events = append(events, goal)
+			}
+		}
+		x.write(events...)
+		return x.report(nil)
+	}
+	few := programs(1, 5)
+	a := few.Checks.Automated
+	check.That(t, a != nil && a.Visitors == 5 && !a.Warning && a.PValue == nil && a.Reason == stats.ReasonTooFewVisitors, "few programs: %+v", a)
+	many := programs(1, 35)
+	a = many.Checks.Automated
+	check.That(t, a != nil && a.Warning && a.Visitors == 40 && a.Variations[1] == (result.AutomatedVariation{ID: 1, Visitors: 40}) && a.Variations[0].Visitors == 0, "many programs of a variation: %+v", a)
+	check.Equal(t, len(many.Checks.Warnings), len(people.Checks.Warnings)+1, "warnings %+v", many.Checks.Warnings)
+	both := programs(0, 40)
+	check.That(t, !both.Checks.Automated.Warning && inJSON(t, both.Totals) == inJSON(t, people.Totals) && inJSON(t, both.Variations) == inJSON(t, people.Variations),
+		"programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
 }

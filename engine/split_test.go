@@ -21,6 +21,8 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
@@ -45,15 +47,9 @@ func newArrival(first schema.Event) arrival {
 // arrivalsOf returns the visitors of a report, and the goal events of visitors without a view by the variation that
 // they carry, with plain loops over the events.
 func arrivalsOf(p *plan.Plan, events []schema.Event) (arrivals []arrival, lost map[int64]moments.LostViews) {
-	byVisitor := map[uint64][]schema.Event{}
-	for _, e := range events {
-		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
-			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
-		}
-	}
 	lost = map[int64]moments.LostViews{}
-	for _, own := range byVisitor {
-		views := slices.DeleteFunc(slices.Clone(own), func(e schema.Event) bool { return e.Kind != schema.KindView })
+	for _, own := range eventsByVisitor(p.Subject, events) {
+		views := viewsOf(own)
 		if len(views) == 0 {
 			carried := map[int64]bool{}
 			for _, e := range own {
@@ -68,9 +64,7 @@ func arrivalsOf(p *plan.Plan, events []schema.Event) (arrivals []arrival, lost m
 			}
 			continue
 		}
-		first := slices.MinFunc(views, func(a, b schema.Event) int {
-			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
-		})
+		first := views[0]
 		if matches(p, &first) && !first.Time.Before(p.WindowStart()) && first.Time.Before(p.WindowEnd()) {
 			arrivals = append(arrivals, newArrival(first))
 		}
@@ -180,9 +174,7 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 			t.Errorf("part %s, want one of %v\n%+v", text, wanted, p)
 		}
 	}
-	if !slices.IsSortedFunc(cause.Parts, func(a, b result.SplitPart) int { return cmp.Compare(*a.PValue, *b.PValue) }) {
-		t.Errorf("the parts are not sorted: %+v", cause.Parts)
-	}
+	check.That(t, slices.IsSortedFunc(cause.Parts, func(a, b result.SplitPart) int { return cmp.Compare(*a.PValue, *b.PValue) }), "the parts are not sorted: %+v", cause.Parts)
 	whole, _ := splitOf(p, arrivals, func(arrival) bool { return true })
 	best := candidate{factor: math.Inf(-1)}
 	for _, c := range regions {
@@ -191,9 +183,7 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 		}
 	}
 	if r := cause.Without; r == nil {
-		if best.factor > whole.LogFactor+math.Log(float64(n))+1e-9 {
-			t.Errorf("no region, want %+v of %d, all %v\n%+v", best, n, whole.LogFactor, p)
-		}
+		check.That(t, best.factor <= whole.LogFactor+math.Log(float64(n))+1e-9, "no region, want %+v of %d, all %v\n%+v", best, n, whole.LogFactor, p)
 	} else {
 		var named *candidate // of equal ones, any
 		for i, c := range regions {
@@ -218,9 +208,7 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 			want = append(want, fmt.Sprint(result.LostOfSplit{VariationID: v.ID, LostViews: n}))
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("lost views %v, want %v\n%+v", got, want, p)
-	}
+	check.That(t, slices.Equal(got, want), "lost views %v, want %v\n%+v", got, want, p)
 }
 
 // inOrder returns numbers in the order of the variations of the report.
@@ -236,9 +224,7 @@ func causeOf(t worlds.TB, e *Engine, p *plan.Plan) *result.SplitCause {
 	t.Helper()
 	report := &result.Report{}
 	report.Checks.SampleRatio = &stats.SampleRatioCheck{Mismatch: true}
-	if err := e.addSplitCause(t.Context(), p, Version{}, report); err != nil {
-		fatal(t, err)
-	}
+	must.OK(t, e.addSplitCause(t.Context(), p, Version{}, report))
 	return report.Checks.SplitCause
 }
 
@@ -258,10 +244,7 @@ func TestSplitCauseEqualsTheFold(t *testing.T) {
 		if request.Operation == query.WidgetResults {
 			request.Operation = query.CampaignResults
 		}
-		p, err := plan.New(request, owned)
-		if err != nil {
-			fatal(t, err)
-		}
+		p := must.Get(plan.New(request, owned))(t)
 		if len(p.Variations) < 2 {
 			return
 		}
@@ -279,10 +262,7 @@ func TestSplitRegions(t *testing.T) {
 	owned.Campaigns[1] = catalogue.LiveCampaign{Campaign: catalogue.Campaign{
 		ID: 1, WebsiteID: 1, ControlShare: 50, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
 	}}
-	p, err := plan.New(query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}, owned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(plan.New(query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}, owned))(t)
 	found := map[string]int{}
 	worlds.Check(t, tier.Of(20, 1_000), func(t *rapid.T, r worlds.Rand) {
 		w, start := worlds.Of(r), worlds.Start.Truncate(24*time.Hour)
@@ -313,9 +293,7 @@ func TestSplitRegions(t *testing.T) {
 			found[c.Attribute]++
 		}
 	})
-	if len(found) < 2 {
-		t.Errorf("regions of few attributes: %v", found)
-	}
+	check.That(t, len(found) >= 2, "regions of few attributes: %v", found)
 }
 
 // TestSplitCauseFindsLostViews loses views of one browser from a day on.
@@ -328,14 +306,10 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 		var sent []schema.Event
 		at := x.first.AddDate(0, 0, day).Add(time.Hour)
 		for i := range 2 * dailyVisitors {
-			x.ids++
-			e := schema.Event{
-				EventID: 2 * x.ids, Time: at.Add(time.Duration(i) * time.Second), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
-				VisitorID: x.ids, VariationID: int64(i % 2), Kind: schema.KindView,
-				Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[i/2%2], Browser: []string{"chrome", "safari 17", "firefox", "edge"}[i/4%4]},
-			}
-			goal := e
-			goal.EventID, goal.Kind, goal.GoalID, goal.Attributes = e.EventID+1, schema.KindGoal, 1, schema.Attributes{}
+			e := x.view(at.Add(time.Duration(i)*time.Second), i%2)
+			e.Device, e.Browser = []string{"desktop", "mobile"}[i/2%2], []string{"chrome", "safari 17", "firefox", "edge"}[i/4%4]
+			goal := goalAfter(e, 0)
+			goal.Attributes = schema.Attributes{}
 			if lost := day >= 9 && e.Browser == "safari 17" && e.VariationID == 1; !lost {
 				sent = append(sent, e)
 			}
@@ -344,9 +318,7 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 			}
 		}
 		events = append(events, sent...)
-		if err := schema.InsertEvents(t.Context(), x.conn, sent, at.AddDate(0, 0, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, schema.InsertEvents(t.Context(), x.conn, sent, at.AddDate(0, 0, 1)))
 		x.refresh()
 	}
 	for day := range 9 {
@@ -361,25 +333,18 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 	statements.Store(0)
 	r := x.report(func(*query.Request) {})
 	first := statements.Swap(0)
-	if byDevice := x.report(byDevice); byDevice.Checks.SplitCause == nil || statements.Load() >= 2*int64(len(result.SplitAttributes)) {
-		t.Errorf("%d statements, then %d for another report about the same visitors", first, statements.Load())
-	}
+	byDevice := x.report(byDevice)
+	check.That(t, byDevice.Checks.SplitCause != nil && statements.Load() < 2*int64(len(result.SplitAttributes)),
+		"%d statements, then %d for another report about the same visitors", first, statements.Load())
 	cause := r.Checks.SplitCause
-	if cause == nil {
-		t.Fatalf("no cause: %+v", r.Checks.SampleRatio)
-	}
+	must.That(t, cause != nil, "no cause: %+v", r.Checks.SampleRatio)
 	const want = "Without the 630 visitors with the browser safari 17, first exposed from 2025-11-19 on, the split matches the shares: p = 1.0000. " +
 		"Goals of visitors without a view, by the variation that they carry: Green 315."
-	if cause.Text != want {
-		t.Errorf("%s\n%s", cause.Text, want)
-	}
-	if worst := cause.Parts[0]; worst.Attribute != "browser" || worst.Value != "safari 17" || !worst.Mismatch || cause.Parts[len(cause.Parts)-1].Mismatch {
-		t.Errorf("parts %+v", cause.Parts)
-	}
+	check.That(t, cause.Text == want, "%s\n%s", cause.Text, want)
+	worst := cause.Parts[0]
+	check.That(t, worst.Attribute == "browser" && worst.Value == "safari 17" && worst.Mismatch && !cause.Parts[len(cause.Parts)-1].Mismatch, "parts %+v", cause.Parts)
 	p := x.engine.AsOfFirstView(planOf(t, x.engine, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}))
 	arrivals, lost := arrivalsOf(p, events)
 	checkCause(t, p, cause, arrivals, lost)
-	if !strings.Contains(inJSON(t, r), `"splitCause":{"text":"Without`) {
-		t.Error("the report has no cause")
-	}
+	check.That(t, strings.Contains(inJSON(t, r), `"splitCause":{"text":"Without`), "the report has no cause")
 }

@@ -10,6 +10,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
 )
@@ -168,9 +169,7 @@ func compareSlice(t worlds.TB, plan *plan.Plan, of *result.Slice, want *folded) 
 func compareEstimate(t worlds.TB, plan *plan.Plan, metric query.Metric, got result.Estimate, s spread) {
 	t.Helper()
 	if s.n == 0 {
-		if got.Value != nil || got.Reason != stats.ReasonNoVisitors {
-			t.Errorf("%s of nobody is %v, %q", metric, got.Value, got.Reason)
-		}
+		check.That(t, got.Value == nil && got.Reason == stats.ReasonNoVisitors, "%s of nobody is %v, %q", metric, got.Value, got.Reason)
 		return
 	}
 	near(t, plan, string(metric), *got.Value, float(s.mean), 0)
@@ -247,9 +246,7 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 		near(t, plan, "improvement", *c.Improvement.Value, difference/math.Abs(float(control.mean)), 1+size/math.Abs(float(control.mean)))
 	}
 	if c.Frequentist == nil || c.Frequentist.Statistic == nil {
-		if c.Frequentist != nil && c.Frequentist.Reason == "" && len(c.Reasons) == 0 {
-			t.Errorf("no statistic and no reason\n%+v", plan)
-		}
+		check.That(t, c.Frequentist == nil || c.Frequentist.Reason != "" || len(c.Reasons) != 0, "no statistic and no reason\n%+v", plan)
 		return
 	}
 	var statistic, p, rounding float64 // of a difference of two numbers of nearly the same size, in standard errors
@@ -273,9 +270,7 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 				statistic, p, se, freedom = other, larger, wide, control.n+own.n-2
 			}
 		}
-		if uneven != (c.Frequentist.Test == stats.TestWelchPooled) {
-			t.Errorf("the test is %s\n%+v", c.Frequentist.Test, plan)
-		}
+		check.That(t, uneven == (c.Frequentist.Test == stats.TestWelchPooled), "the test is %s\n%+v", c.Frequentist.Test, plan)
 		rounding = ulps * size / se
 		near(t, plan, "degrees of freedom", *c.Frequentist.DegreesOfFreedom, freedom, 0)
 	} else {
@@ -295,7 +290,5 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 
 func near(t worlds.TB, plan *plan.Plan, what string, got, want, scale float64) {
 	t.Helper()
-	if !(math.Abs(got-want) <= tolerance*math.Max(math.Abs(want), scale)) {
-		t.Errorf("%s is %v, want %v\n%+v", what, got, want, plan)
-	}
+	check.That(t, math.Abs(got-want) <= tolerance*math.Max(math.Abs(want), scale), "%s is %v, want %v\n%+v", what, got, want, plan)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,8 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/worlds"
 	"lifthouse/stats"
 )
@@ -37,19 +40,14 @@ func TestReportsEqualTheirVisitors(t *testing.T) {
 		if i%3 > 0 { // few visitors have the values of all filters
 			r.Filters.Lists, r.Filters.Texts = nil, nil
 		}
-		p, err := plan.New(r, owned)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(plan.New(r, owned))(t)
 		x, found := in.read(t, &reportQuery{Plan: p, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
 		visitors += compareVisitors(t, in.engine, x, found)
 		if t.Failed() {
 			t.FailNow()
 		}
 	}
-	if visitors < 10_000 {
-		t.Errorf("the files have %d visitors", visitors)
-	}
+	check.That(t, visitors >= 10_000, "the files have %d visitors", visitors)
 }
 
 // compareVisitors compares the results of a report with results from the file of its visitors, and returns their
@@ -57,13 +55,8 @@ func TestReportsEqualTheirVisitors(t *testing.T) {
 func compareVisitors(t worlds.TB, e *Engine, x *reportQuery, found *moments.Rows) int {
 	t.Helper()
 	var file bytes.Buffer
-	if err := e.writeVisitors(t.Context(), x.Question, &file); err != nil {
-		fatal(t, err)
-	}
-	visitors, err := parquet.Read[facts.Visitor](bytes.NewReader(file.Bytes()), int64(file.Len()))
-	if err != nil {
-		fatal(t, err)
-	}
+	must.OK(t, e.writeVisitors(t.Context(), x.Question, &file))
+	visitors := must.Get(parquet.Read[facts.Visitor](bytes.NewReader(file.Bytes()), int64(file.Len())))(t)
 	whole, sliced := map[moments.RowKey]*moments.Moments{}, map[moments.RowKey]*moments.Moments{}
 	for i := range visitors {
 		m := momentsOf(found, &visitors[i])
@@ -93,9 +86,8 @@ func compareVisitors(t worlds.TB, e *Engine, x *reportQuery, found *moments.Rows
 		slices.Sort(shown) // values with equal numbers of visitors may differ in those who do not count
 		return strings.Join(shown, "\n")
 	}
-	if g, w := text(got), text(want); g != w {
-		t.Errorf("from the visitors\n%s\nthe report\n%s\n%+v", g, w, x.Plan)
-	}
+	g, w := text(got), text(want)
+	check.That(t, g == w, "from the visitors\n%s\nthe report\n%s\n%+v", g, w, x.Plan)
 	return len(visitors)
 }
 
@@ -154,9 +146,12 @@ func without(all, part moments.Amounts) moments.Amounts {
 
 // attributeOf returns the value of an attribute, or "" for no attribute.
 func attributeOf(v *facts.Visitor, name string) string {
-	return map[string]string{
-		"device": v.Device, "country": v.Country, "channel": v.Channel, "referrer": v.Referrer, "city": v.City,
-	}[name]
+	for field, value := range reflect.ValueOf(v).Elem().Fields() {
+		if column, _, _ := strings.Cut(field.Tag.Get("parquet"), ","); column == name {
+			return value.String()
+		}
+	}
+	return ""
 }
 
 // TestVisitorsEndWithTheirReader checks that the reading of visitors ends when the file cannot be written.
@@ -165,12 +160,8 @@ func TestVisitorsEndWithTheirReader(t *testing.T) {
 	in := newStored(t, schematest.OpenMigrated(t), w.Events(1, 300))
 	reader, writer := io.Pipe()
 	_ = reader.Close()
-	p, err := plan.New(query.Request{AccountID: 1, SubjectID: 1}, drawResources(w, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(plan.New(query.Request{AccountID: 1, SubjectID: 1}, drawResources(w, 1)))(t)
 	x := &reportQuery{Plan: p, Store: in.engine.facts.Store}
-	if err := in.engine.writeVisitors(t.Context(), x.Question, writer); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("%v, want the error of the writer", err)
-	}
+	err := in.engine.writeVisitors(t.Context(), x.Question, writer)
+	check.That(t, errors.Is(err, io.ErrClosedPipe), "%v, want the error of the writer", err)
 }

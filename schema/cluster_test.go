@@ -21,8 +21,7 @@ import (
 // clusterStatements returns the statements that create the tables of a cluster.
 func clusterStatements(t *testing.T) []string {
 	t.Helper()
-	statements := must.Get(schema.Statements("lift-1", false))(t)
-	return statements
+	return must.Get(schema.Statements("lift-1", false))(t)
 }
 
 // TestClusterStatementsEqualGoldenFile also checks that ClickHouse can parse the statements.
@@ -31,9 +30,8 @@ func TestClusterStatementsEqualGoldenFile(t *testing.T) {
 	var got strings.Builder
 	for _, statement := range clusterStatements(t) {
 		var formatted string
-		if err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted); err != nil {
-			t.Errorf("%v\n%s", err, statement)
-		}
+		err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted)
+		check.That(t, err == nil, "%v\n%s", err, statement)
 		check.Contains(t, formatted, " ON CLUSTER `lift-1`")
 		got.WriteString(formatted + "\n\n")
 	}
@@ -63,18 +61,14 @@ func TestClusterTablesHaveSameColumns(t *testing.T) {
 	}
 	for _, table := range strings.Fields("events facts catalogue audit rejects looks events_inbox migrations") {
 		want := columnsOf(t, one, table)
-		if got := columnsOf(t, cluster, table); got != want || want == "" {
-			t.Errorf("%s is\n%s\nwant\n%s", table, got, want)
-		}
+		got := columnsOf(t, cluster, table)
+		check.That(t, got == want && want != "", "%s is\n%s\nwant\n%s", table, got, want)
 	}
-	if got, want := columnsOf(t, cluster, schema.LocalTable("events")), columnsOf(t, one, "events"); got != want {
-		t.Errorf("events_local is\n%s\nwant\n%s", got, want)
-	}
+	check.Equal(t, columnsOf(t, cluster, schema.LocalTable("events")), columnsOf(t, one, "events"), "events_local is")
 	must.OK(t, cluster.Exec(t.Context(), "INSERT INTO events_local (website_id, event, visitor_id) SELECT 1, 'view', number FROM numbers(3)"))
 	var events uint64
-	if err := cluster.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events); err != nil || events != 3 {
-		t.Errorf("%d events, %v; want 3", events, err)
-	}
+	err := cluster.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events)
+	check.That(t, err == nil && events == 3, "%d events, %v; want 3", events, err)
 }
 
 func columnsOf(t *testing.T, conn driver.Conn, table string) string {
@@ -124,18 +118,15 @@ func TestConcurrentMigrate(t *testing.T) {
 		t.Errorf("pending = %v, %v", pending, err)
 	}
 	for _, table := range strings.Fields("events facts catalogue audit rejects looks events_inbox migrations") {
-		if got, want := columnsOf(t, together, table), columnsOf(t, alone, table); got != want {
-			t.Errorf("%s is\n%s\nwant\n%s", table, got, want)
-		}
+		check.Equal(t, columnsOf(t, together, table), columnsOf(t, alone, table), "%s is", table)
 	}
 }
 
 func TestCheckTableForm(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	must.OK(t, schema.CheckTableForm(t.Context(), conn))
-	if err := schema.CheckTableForm(t.Context(), schema.Clustered(conn, "c")); err == nil || !strings.Contains(err.Error(), "remove cluster=c from the address") {
-		t.Errorf("error = %v", err)
-	}
+	err := schema.CheckTableForm(t.Context(), schema.Clustered(conn, "c"))
+	check.That(t, err != nil && strings.Contains(err.Error(), "remove cluster=c from the address"), "error = %v", err)
 	must.OK(t, schema.CheckTableForm(t.Context(), schema.Clustered(schematest.OpenEmpty(t), "c")))
 }
 
@@ -143,10 +134,34 @@ func TestCheckTableForm(t *testing.T) {
 func TestReplicatedEngine(t *testing.T) {
 	single := must.Get(schema.Statements("", false))(t)
 	replicated, err := schema.Statements("", true)
-	if err != nil || len(replicated) != len(single) {
-		t.Fatalf("%d statements, want %d; %v", len(replicated), len(single), err)
-	}
+	must.That(t, err == nil && len(replicated) == len(single), "%d statements, want %d; %v", len(replicated), len(single), err)
 	for i, statement := range single {
 		check.Equal(t, strings.Replace(statement, "\nENGINE = ", "\nENGINE = Replicated", 1), replicated[i])
 	}
+}
+
+// TestUsersAreValidSQL checks that ClickHouse can parse the statements of deploy. The embedded engine has no users, so it
+// cannot execute them.
+func TestUsersAreValidSQL(t *testing.T) {
+	conn := schematest.OpenEmpty(t)
+	for name, onCluster := range map[string]bool{"users.sql": false, "users.cluster.sql": true} {
+		for statement := range strings.SplitSeq(string(must.Get(os.ReadFile("../deploy/"+name))(t)), ";\n\n") {
+			var formatted string
+			if err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted); err != nil {
+				t.Errorf("%v\n%s", err, statement)
+			}
+			if strings.Contains(formatted, " ON CLUSTER lift") != onCluster {
+				t.Errorf("ON CLUSTER is missing, or is not expected:\n%s", formatted)
+			}
+		}
+	}
+}
+
+// TestMigrateOfCurrentStoreChangesNothing checks that the serving user, who may
+// not create tables, can open a store without pending migrations.
+func TestMigrateOfCurrentStoreChangesNothing(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	left := 1 // one query, of the recorded migrations
+	_, err := schema.Migrate(t.Context(), schematest.KilledConn{Conn: conn, Left: &left})
+	check.That(t, err == nil && left == 0, "Migrate executed %d statements more than one query, want none; %v", -left, err)
 }

@@ -20,6 +20,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -62,9 +63,7 @@ func TestUnreachable(t *testing.T) {
 	for name, host := range map[string]string{"hangs": hanging, "closes": closing, "refuses": schematest.FreeAddress(t)} {
 		for _, scheme := range []string{"clickhouse", "http"} {
 			_, err := reach(t, scheme+"://"+host+"/db?dial_timeout=100ms&read_timeout=100ms")
-			if !schema.IsUnreachable(err) || !strings.Contains(err.Error(), host) {
-				t.Errorf("%s that %s: %v", scheme, name, err)
-			}
+			check.That(t, schema.IsUnreachable(err) && strings.Contains(err.Error(), host), "%s that %s: %v", scheme, name, err)
 		}
 	}
 }
@@ -104,9 +103,8 @@ func TestFailedStoreIsNotContacted(t *testing.T) {
 		}
 	}()
 	for range 5 {
-		if err := conn.QueryRow(t.Context(), "SELECT 1").Err(); !schema.IsUnreachable(err) {
-			t.Fatalf("error = %v", err)
-		}
+		err := conn.QueryRow(t.Context(), "SELECT 1").Err()
+		must.That(t, schema.IsUnreachable(err), "error = %v", err)
 	}
 	before, started := requests.Load(), time.Now()
 	for range 100 {
@@ -115,9 +113,8 @@ func TestFailedStoreIsNotContacted(t *testing.T) {
 			t.Fatalf("error = %v", err)
 		}
 	}
-	if now := requests.Load(); before == 0 || time.Since(started) < time.Second && now != before {
-		t.Errorf("connections: %d, and %d after 100 more statements", before, now)
-	}
+	now := requests.Load()
+	check.That(t, before != 0 && (time.Since(started) >= time.Second || now == before), "connections: %d, and %d after 100 more statements", before, now)
 }
 
 // TestFailover has a first host that does not respond.
@@ -135,9 +132,7 @@ func TestFailover(t *testing.T) {
 				must.OK(t, conn.Exec(t.Context(), "SELECT 1"), "%v", scheme)
 			}
 		}
-		if tried.Load() == 0 || tried.Load() > 5 {
-			t.Errorf("%s: %d connections to the host that hangs, want 1 to 5", scheme, tried.Load())
-		}
+		check.That(t, tried.Load() != 0 && tried.Load() <= 5, "%s: %d connections to the host that hangs, want 1 to 5", scheme, tried.Load())
 	}
 }
 
@@ -196,9 +191,8 @@ func TestInsertsNoticeBrokenConnections(t *testing.T) {
 	}
 	var stored uint64
 	b.left.Store(0)
-	if err := conn.QueryRow(t.Context(), "SELECT count() FROM rejects").Scan(&stored); err != nil || stored != 2 {
-		t.Errorf("%d rows, %v, want 2", stored, err)
-	}
+	err := conn.QueryRow(t.Context(), "SELECT count() FROM rejects").Scan(&stored)
+	check.That(t, err == nil && stored == 2, "%d rows, %v, want 2", stored, err)
 }
 
 // TestInsertRetryIsIdempotent breaks the connection of an insert before or after the insert is executed. A copy that
@@ -216,9 +210,7 @@ func TestInsertRetryIsIdempotent(t *testing.T) {
 		must.OK(t, schema.InsertEvents(t.Context(), conn, []schema.Event{event}, time.Now()))
 		var events uint64
 		must.OK(t, conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&events))
-		if events != 1 || b.requests.Load() < 2 {
-			t.Errorf("done %v: %d events, %d requests", done, events, b.requests.Load())
-		}
+		check.That(t, events == 1 && b.requests.Load() >= 2, "done %v: %d events, %d requests", done, events, b.requests.Load())
 	}
 }
 
@@ -229,9 +221,8 @@ func TestCanceledRequestsAreNotFailures(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 10 {
-		if err := conn.Exec(canceled, "SELECT 1"); err == nil {
-			t.Fatal("no error")
-		}
+		err := conn.Exec(canceled, "SELECT 1")
+		must.That(t, err != nil, "no error")
 	}
 	must.OK(t, conn.Exec(t.Context(), "SELECT 1"))
 }
@@ -249,16 +240,13 @@ func TestTLS(t *testing.T) {
 	address := "https://admin:secret@" + server.Listener.Addr().String() + "/default?dial_timeout=2s&"
 	conn := must.Get(reach(t, address+"ca="+certFile+"&cert="+certFile+"&key="+keyFile))(t)
 	must.OK(t, conn.Exec(t.Context(), "SELECT 1"))
-	if _, err := reach(t, address+"ca="+certFile); !schema.IsUnreachable(err) {
-		t.Errorf("without a client certificate: %v", err)
-	}
-	if _, err := reach(t, address); err == nil || !strings.Contains(err.Error(), "check ca=") {
-		t.Errorf("without the certificate authority: %v", err)
-	}
+	_, err := reach(t, address+"ca="+certFile)
+	check.That(t, schema.IsUnreachable(err), "without a client certificate: %v", err)
+	_, err = reach(t, address)
+	check.That(t, err != nil && strings.Contains(err.Error(), "check ca="), "without the certificate authority: %v", err)
 	native := strings.Replace(address, "https", "clickhouses", 1) // the HTTP server has the certificate, and closes the connection
-	if _, err := reach(t, native); err == nil || !strings.Contains(err.Error(), "check ca=") {
-		t.Errorf("the native protocol without the certificate authority: %v", err)
-	}
+	_, err = reach(t, native)
+	check.That(t, err != nil && strings.Contains(err.Error(), "check ca="), "the native protocol without the certificate authority: %v", err)
 }
 
 // unclosing is a connection whose Close does not return before until is closed.

@@ -23,13 +23,9 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 func TestMigrateRunsEachFileOnce(t *testing.T) {
 	conn := schematest.OpenEmpty(t)
 	first, err := schema.Migrate(t.Context(), conn)
-	if err != nil || len(first) == 0 {
-		t.Fatalf("first Migrate = %v, %v; want files", first, err)
-	}
+	must.That(t, err == nil && len(first) != 0, "first Migrate = %v, %v; want files", first, err)
 	second, err := schema.Migrate(t.Context(), conn)
-	if err != nil || len(second) != 0 {
-		t.Errorf("second Migrate = %v, %v; want none", second, err)
-	}
+	check.That(t, err == nil && len(second) == 0, "second Migrate = %v, %v; want none", second, err)
 }
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
@@ -50,9 +46,7 @@ func TestMigrateErrors(t *testing.T) {
 			conn := schematest.OpenEmpty(t)
 			must.Get(schema.MigrateFrom(t.Context(), conn, ran))(t)
 			_, err := schema.MigrateFrom(t.Context(), conn, test.files)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error = %v, want %q", err, test.want)
-			}
+			check.That(t, err != nil && strings.Contains(err.Error(), test.want), "error = %v, want %q", err, test.want)
 		})
 	}
 }
@@ -65,9 +59,7 @@ func TestMigrateResumesAfterAFailure(t *testing.T) {
 	}
 	fixed := file("CREATE TABLE IF NOT EXISTS b (x UInt8) ENGINE = MergeTree ORDER BY x")
 	applied, err := schema.MigrateFrom(t.Context(), conn, fstest.MapFS{"tables/a.sql": good, "tables/b.sql": fixed})
-	if err != nil || strings.Join(applied, ",") != "b.sql" {
-		t.Errorf("applied = %v, %v; want b.sql", applied, err)
-	}
+	check.That(t, err == nil && strings.Join(applied, ",") == "b.sql", "applied = %v, %v; want b.sql", applied, err)
 }
 
 // TestTablesEqualGoldenFile detects unintended changes of the tables, by a migration or by a release of ClickHouse.

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/scripts"
 )
@@ -21,6 +22,7 @@ import (
 //	show     an address, of which what messages may have is shown
 //	cap      a cap, of which the JSON is shown
 //	time     a time, which is shown in UTC
+//	id       a kind of name and a key or an id, of which the id on website 7 is shown
 //	files    the files of a store, of which the faults are shown
 func TestScripts(t *testing.T) {
 	scripts.RunLines(t, func(t *testing.T, d *datadriven.TestData, line string) string {
@@ -29,9 +31,7 @@ func TestScripts(t *testing.T) {
 		if err != nil {
 			shown = strings.ReplaceAll(err.Error(), "\n", "\n  ")
 		}
-		if strings.Contains(shown, "secret") {
-			t.Errorf("%s: the password is shown", d.Pos)
-		}
+		check.That(t, !strings.Contains(shown, "secret"), "%s: the password is shown", d.Pos)
 		return shown
 	})
 }
@@ -66,6 +66,12 @@ func showLine(t *testing.T, command, line string) (string, error) {
 	case "time":
 		at, err := schema.ParseTime(line)
 		return fmt.Sprint(at.UTC()), err
+	case "id":
+		var kind schema.NameKind
+		var key string
+		must.Get(fmt.Sscanf(line, "%s %q", &kind, &key))(t)
+		id, _, err := schema.IDOf(7, kind, key)
+		return fmt.Sprint(id), err
 	case "files":
 		dir := t.TempDir()
 		for file := range strings.FieldsSeq(line) {

@@ -1,10 +1,8 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -34,9 +32,7 @@ func equal(t *testing.T, got, want []float64, digit float64) {
 	t.Helper()
 	must.Equal(t, len(got), len(want), "%v for %v", got, want)
 	for i := range got {
-		if math.Abs(got[i]-want[i]) > 0.5*digit*(1+1e-6) {
-			t.Errorf("%d: %.6f, want %v (%v)", i+1, got[i], want[i], got)
-		}
+		check.That(t, math.Abs(got[i]-want[i]) <= 0.5*digit*(1+1e-6), "%d: %.6f, want %v (%v)", i+1, got[i], want[i], got)
 	}
 }
 
@@ -87,9 +83,7 @@ func TestBoundaryByAnotherIntegration(t *testing.T) {
 		for k, got := range simpsonCrossings(information, critical) {
 			errs[k] = math.Abs(got - (spent[k] - before))
 			before = spent[k]
-			if errs[k] > 1e-9 {
-				t.Errorf("I = %v: look %d spends %.3g more than planned", information, k+1, errs[k])
-			}
+			check.That(t, errs[k] <= 1e-9, "I = %v: look %d spends %.3g more than planned", information, k+1, errs[k])
 		}
 		t.Logf("I = %v: errors of the spending %.1e", information, errs)
 	}
@@ -152,9 +146,8 @@ func TestBoundaryOfLedger(t *testing.T) {
 	var b boundary
 	for k := range days {
 		next := b
-		if c, _ := next.addLook(days[k], spent[k]); c != want[k] {
-			t.Errorf("look %d: %v, want %v", k+1, c, want[k])
-		}
+		c, _ := next.addLook(days[k], spent[k])
+		check.That(t, c == want[k], "look %d: %v, want %v", k+1, c, want[k])
 		b.restoreLook(days[k], spent[k], want[k])
 		b.restoreLook(days[k], 1, want[k]) // not a new look
 	}
@@ -168,9 +161,7 @@ func TestCriticalValuesFall(t *testing.T) {
 	for a := 3e-9; a < .99; a *= 3 {
 		now := criticalValues(days, spendings(days, 28, a))
 		for k := range now {
-			if !(now[k] < last[k]) {
-				t.Errorf("level %g, look %d: %v, at a third of it %v", a, k+1, now[k], last[k])
-			}
+			check.That(t, now[k] < last[k], "level %g, look %d: %v, at a third of it %v", a, k+1, now[k], last[k])
 		}
 		last = now
 	}
@@ -192,9 +183,8 @@ func TestSpend(t *testing.T) {
 		{math.Inf(1), .05, .05},
 		{.5, .05, .0475 * (1 - math.Exp(2)) / (1 - math.Exp(4))},
 	} {
-		if got := SpentAlpha(test.tau, test.alpha); math.Abs(got-test.want) > 1e-15 {
-			t.Errorf("Spend(%v, %v) = %v, want %v", test.tau, test.alpha, got, test.want)
-		}
+		got := SpentAlpha(test.tau, test.alpha)
+		check.That(t, math.Abs(got-test.want) <= 1e-15, "Spend(%v, %v) = %v, want %v", test.tau, test.alpha, got, test.want)
 	}
 }
 
@@ -238,40 +228,4 @@ func TestLadder(t *testing.T) {
 		}
 	}
 	t.Logf("largest relative error of a p below .1: %.1e", worst)
-}
-
-func TestInterpolate(t *testing.T) {
-	for x, want := range map[float64]float64{0: 0, 1: 3, 3: 1, 9: 0} {
-		if got := interpolatePolynomial([]float64{1, 2, 4}, []float64{3, 2, 0}, x); math.Abs(got-want) > 1e-15 {
-			t.Errorf("at %v: %v, want %v", x, got, want)
-		}
-	}
-	check.Equal(t, interpolatePolynomial(nil, nil, 1), 0, "without points")
-}
-
-// BenchmarkLooks measures all looks of a campaign together.
-func BenchmarkLooks(b *testing.B) {
-	for _, looks := range []int{4, 52, 400} {
-		b.Run(fmt.Sprint(looks), func(b *testing.B) {
-			for b.Loop() {
-				var b boundary
-				for i := range looks {
-					b.addLook(float64(i+1), SpentAlpha(float64(i+1)/4, .05))
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed())/float64(time.Millisecond)/float64(b.N*looks), "ms/look")
-		})
-	}
-}
-
-func BenchmarkPValues(b *testing.B) {
-	const looks = 52
-	for b.Loop() {
-		var l ladder
-		for i := range looks {
-			l.looks = append(l.looks, LookPoint{Tau: float64(i+1) / 4, Information: float64(i + 1)})
-			l.pValue(i, 2.5)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed())/float64(time.Millisecond)/float64(b.N*looks), "ms/look")
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -21,9 +22,7 @@ func atMost(t *testing.T, what string, events, trials int, limit float64) {
 	rate := float64(events) / float64(trials)
 	se := math.Sqrt(limit * (1 - limit) / float64(trials))
 	t.Logf("%s: %.4f (at most %.4f + 3 × %.4f, %d trials)", what, rate, limit, se, trials)
-	if rate > limit+3*se {
-		t.Errorf("%s: %.4f", what, rate)
-	}
+	check.That(t, rate <= limit+3*se, "%s: %.4f", what, rate)
 }
 
 // TestLongSizeOfScoreTest computes the size of the score test by enumeration of all tables.
@@ -56,9 +55,7 @@ func TestLongSizeOfScoreTest(t *testing.T) {
 			}
 		}
 		t.Logf("size at %v with %d each: %.4f", test.p, test.n, size)
-		if math.Abs(size-test.want) > 5e-5 {
-			t.Errorf("size = %.5f, want %v", size, test.want)
-		}
+		check.That(t, math.Abs(size-test.want) <= 5e-5, "size = %.5f, want %v", size, test.want)
 	}
 }
 
@@ -186,9 +183,7 @@ func TestLongUnevenRevenue(t *testing.T) {
 			name := fmt.Sprintf("%d/%d of %d", control, 100-control, visitors)
 			t.Logf("%s: Welch alone %.4f, coverage of half the buyers %.4f", name, float64(welch)/trials, float64(covered)/trials)
 			atMost(t, name, errors, trials, 0.021)
-			if covered < 0.84*trials {
-				t.Errorf("%s: coverage %.4f", name, float64(covered)/trials)
-			}
+			check.That(t, covered >= 0.84*trials, "%s: coverage %.4f", name, float64(covered)/trials)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // segmented is a campaign whose visitors are in segments. daily has the visitors of each segment and day, of both
@@ -74,9 +76,9 @@ func TestHeterogeneityIsTheIntegral(t *testing.T) {
 			return sum
 		}
 		want := density(spread) / density(0)
-		if got := MeasureHeterogeneity([][]PooledEffect{effects}, spread); !(math.Abs(*got.BayesFactor-want) <= 1e-9*want) || *got.PValue != math.Min(1, 1 / *got.BayesFactor) || got.Segments != len(effects) {
-			t.Errorf("%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
-		}
+		got := MeasureHeterogeneity([][]PooledEffect{effects}, spread)
+		check.That(t, math.Abs(*got.BayesFactor-want) <= 1e-9*want && *got.PValue == math.Min(1, 1 / *got.BayesFactor) && got.Segments == len(effects),
+			"%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
 		shifted := slices.Clone(effects)
 		for i := range shifted {
 			shifted[i].Value += .5
@@ -92,14 +94,11 @@ func TestHeterogeneityIsTheIntegral(t *testing.T) {
 func TestHeterogeneityOfWeakData(t *testing.T) {
 	one, weak := PooledEffect{Value: .1, StandardError: .1}, PooledEffect{Reason: ReasonTooFewVisitors}
 	for _, effects := range [][][]PooledEffect{nil, {}, {nil}, {{one}}, {{weak, weak}}, {{one, weak}, {weak, one}}} {
-		if got := MeasureHeterogeneity(effects, .1); got.Reason != ReasonTooFewSegments || got.BayesFactor != nil || got.PValue != nil {
-			t.Errorf("%v: %+v", effects, got)
-		}
+		got := MeasureHeterogeneity(effects, .1)
+		check.That(t, got.Reason == ReasonTooFewSegments && got.BayesFactor == nil && got.PValue == nil, "%v: %+v", effects, got)
 	}
 	far := MeasureHeterogeneity([][]PooledEffect{{{Value: -1e6, StandardError: 1e-9}, {Value: 1e6, StandardError: 1e-9}}}, .1)
-	if !isFinite(*far.BayesFactor) || !(*far.PValue > 0 && *far.PValue < 1e-300) {
-		t.Errorf("far apart: %v, p %v", *far.BayesFactor, *far.PValue)
-	}
+	check.That(t, isFinite(*far.BayesFactor) && *far.PValue > 0 && *far.PValue < 1e-300, "far apart: %v, p %v", *far.BayesFactor, *far.PValue)
 }
 
 // TestDifferenceOfLiftsIsNewcombes compares the interval from two Wilson intervals with that of Newcombe (1998),
@@ -125,15 +124,12 @@ func TestDifferenceOfLiftsIsNewcombes(t *testing.T) {
 	}
 	open, known := estimate(1, 10), estimate(3, 10)
 	open.Interval, open.Reason = &Interval{open.Interval[0], nil}, ReasonBaselineNotDistinguishable
-	if d := DifferenceOfLifts(open, known); d.Interval[0] == nil || d.Interval[1] != nil || d.Reason != open.Reason {
-		t.Errorf("an open end: %+v", d)
-	}
-	if d := DifferenceOfLifts(known, open); d.Interval[0] != nil || d.Interval[1] == nil || d.Reason != open.Reason {
-		t.Errorf("an open end of the other: %+v", d)
-	}
-	if d := DifferenceOfLifts(known, Effect{Reason: ReasonBaselineZero}); d.Value != nil || d.Interval != nil || d.Reason != ReasonBaselineZero {
-		t.Errorf("no lift: %+v", d)
-	}
+	d := DifferenceOfLifts(open, known)
+	check.That(t, d.Interval[0] != nil && d.Interval[1] == nil && d.Reason == open.Reason, "an open end: %+v", d)
+	d = DifferenceOfLifts(known, open)
+	check.That(t, d.Interval[0] == nil && d.Interval[1] != nil && d.Reason == open.Reason, "an open end of the other: %+v", d)
+	d = DifferenceOfLifts(known, Effect{Reason: ReasonBaselineZero})
+	check.That(t, d.Value == nil && d.Interval == nil && d.Reason == ReasonBaselineZero, "no lift: %+v", d)
 }
 
 // spreadOfPlan is the spread of reports: half of the minimum effect of 20 %.

@@ -53,26 +53,20 @@ func TestPValueOfALook(t *testing.T) {
 func TestAnalyze(t *testing.T) {
 	s := newLooked(.05, 1, 1)
 	first := s.Analyze(.25, even(2000, 200, 240), true)
-	if first.Significant || first.Reason != "" || math.Abs(*first.Critical-3.1703) > 1e-4 || first.Point.Information != 1000 {
-		t.Errorf("look 1: %+v", first)
-	}
+	check.That(t, !first.Significant && first.Reason == "" && math.Abs(*first.Critical-3.1703) <= 1e-4 && first.Point.Information == 1000, "look 1: %+v", first)
 	if p := s.PValue(first); !(*p > .05) {
 		t.Errorf("look 1: p = %v", *p)
 	}
-	if idle := s.Analyze(.5, even(2000, 200, 300), true); idle.Critical != nil || idle.Significant || idle.Reason != ReasonNoNewVisitors || s.PValue(idle) != nil || idle.Difference.Value == nil || idle.Difference.Interval != nil {
-		t.Errorf("without new visitors: %+v", idle)
-	}
+	idle := s.Analyze(.5, even(2000, 200, 300), true)
+	check.That(t, idle.Critical == nil && !idle.Significant && idle.Reason == ReasonNoNewVisitors && s.PValue(idle) == nil && idle.Difference.Value != nil && idle.Difference.Interval == nil,
+		"without new visitors: %+v", idle)
 	last := s.Analyze(1, even(8000, 800, 930), true)
 	p := s.PValue(last)
-	if !last.Significant || last.SignificantDirection() != 1 || *p >= .05 || *last.Lift.Interval[0] <= 0 ||
-		!last.Difference.Interval.Excludes(0) {
-		t.Errorf("look 3: %+v p = %v", last, *p)
-	}
+	check.That(t, last.Significant && last.SignificantDirection() == 1 && *p < .05 && *last.Lift.Interval[0] > 0 && last.Difference.Interval.Excludes(0),
+		"look 3: %+v p = %v", last, *p)
 	// The interval is that of a single test at the tail of the critical value.
 	want := newTable(Rate{8000, 800}, Rate{8000, 930}).differenceBounds(*last.Critical, true)
-	if *last.Difference.Interval[0] != want.lower || *last.Difference.Interval[1] != want.upper {
-		t.Errorf("%+v, want %+v", *last.Difference.Interval, want)
-	}
+	check.That(t, *last.Difference.Interval[0] == want.lower && *last.Difference.Interval[1] == want.upper, "%+v, want %+v", *last.Difference.Interval, want)
 }
 
 // TestAnalyzeOfLedger checks that a sequence of restored rows continues like the original.
@@ -87,9 +81,7 @@ func TestAnalyzeOfLedger(t *testing.T) {
 		want := original.Analyze(float64(week)/4, strata, true)
 		restored := &looked{design: design, points: make([]LookPoint, len(known)), known: known}
 		got := restored.Analyze(float64(week)/4, strata, true)
-		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(restored.PValue(got), original.PValue(want)) {
-			t.Errorf("week %d: %+v, want %+v", week, got, want)
-		}
+		check.That(t, reflect.DeepEqual(got, want) && reflect.DeepEqual(restored.PValue(got), original.PValue(want)), "week %d: %+v, want %+v", week, got, want)
 		known[len(known)] = want
 	}
 }
@@ -98,9 +90,7 @@ func TestNothingSpent(t *testing.T) {
 	s := newLooked(.05, 1, 1)
 	s.Analyze(1, even(1000, 100, 100), true)
 	r := s.Analyze(1, even(2000, 200, 900), true)
-	if *r.Critical != largestCritical || r.Significant || r.Reason != ReasonNoAlphaSpent || r.Difference.Interval != nil || *s.PValue(r) < .05 {
-		t.Errorf("%+v", r)
-	}
+	check.That(t, *r.Critical == largestCritical && !r.Significant && r.Reason == ReasonNoAlphaSpent && r.Difference.Interval == nil && *s.PValue(r) >= .05, "%+v", r)
 	s = newLooked(0, 1, 1)
 	if r := s.Analyze(1, even(1000, 100, 900), true); r.Critical != nil || r.Significant || r.Reason != ReasonLevel100 || r.Difference.Value == nil || s.PValue(r) != nil {
 		t.Errorf("level 100: %+v", r)
@@ -194,9 +184,7 @@ func TestDirections(t *testing.T) {
 		check.Equal(t, above.BayesianDirection(test.chance, .05), test.want, "chance %v", test.chance)
 	}
 	z = -3
-	if above.SignificantDirection() != -1 || above.BayesianDirection(.01, .05) != -1 || above.BayesianDirection(.03, .05) != 0 {
-		t.Error("below control")
-	}
+	check.That(t, above.SignificantDirection() == -1 && above.BayesianDirection(.01, .05) == -1 && above.BayesianDirection(.03, .05) == 0, "below control")
 	check.Equal(t, (LookResult{Z: &z}).SignificantDirection(), 0, "not significant")
 }
 
@@ -216,9 +204,8 @@ func TestConcludeLooks(t *testing.T) {
 		{"a loser does not win", [][]Finding{{{-1, -.1}}, {{1, .1}}}, &Outcome{0, 0, false}},
 		{"not withdrawn", [][]Finding{{{1, .1}, none}, {none, {-1, -.1}}}, &Outcome{0, 0, true}},
 	} {
-		if got := ConcludeLooks(test.looks); !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
-		}
+		got := ConcludeLooks(test.looks)
+		check.That(t, reflect.DeepEqual(got, test.want), "%s: %+v, want %+v", test.name, got, test.want)
 	}
 }
 
@@ -272,16 +259,65 @@ func TestExtremeLooks(t *testing.T) {
 	}
 }
 
-// BenchmarkAnalyze measures a look of a rate with one and with three strata.
-func BenchmarkAnalyze(b *testing.B) {
-	for name, all := range map[string][]Stratum{
-		"one":   even(10_000, 1000, 1100),
-		"three": {even(10_000, 1000, 1100)[0], even(5000, 300, 310)[0], even(7000, 800, 800)[0]},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				newLooked(.05, 1, 1).Analyze(.25, all, true)
-			}
-		})
+func TestSafe(t *testing.T) {
+	analyze := func(n, xc, xt int64) LookResult {
+		return newLooked(.05, 1, 1).Analyze(1, even(n, xc, xt), true)
 	}
+	for _, test := range []struct {
+		name   string
+		margin Margin
+		look   LookResult
+		want   bool
+	}{
+		{"few", Margin{Relative: .1}, analyze(50, 5, 5), false},
+		{"open", Margin{Relative: .1}, analyze(1000, 100, 100), false},
+		{"safe", Margin{Relative: .05}, analyze(20_000, 4000, 4000), true},
+		{"loss", Margin{Relative: .05}, analyze(20_000, 4000, 3800), false},
+		{"less is better", Margin{Relative: .1, Down: true}, analyze(10_000, 2000, 1000), true},
+		{"less is better, and more came", Margin{Relative: .1, Down: true}, analyze(10_000, 1000, 2000), false},
+		{"in units", Margin{Absolute: .02}, analyze(10_000, 2000, 2000), true},
+		{"in units, small", Margin{Absolute: .005}, analyze(10_000, 2000, 2000), false},
+	} {
+		check.Equal(t, test.margin.IsSafe(test.look), test.want, "%v", test.name)
+	}
+}
+
+func TestHarm(t *testing.T) {
+	rule := HarmRule{Alpha: .05, Treatments: 1, Guardrails: 1, PlannedVisitors: 20_000}
+	for _, test := range []struct {
+		name          string
+		margin        Margin
+		strata        []Stratum
+		below, breaks bool
+		reason        Reason
+	}{
+		{"few", Margin{Relative: .1}, even(50, 5, 5), false, false, ReasonTooFewVisitors},
+		{"harmless", Margin{Relative: .1}, even(10_000, 2000, 2000), false, false, ""},
+		{"half", Margin{Relative: .1}, even(10_000, 2000, 1000), true, true, ""},
+		{"a little", Margin{Relative: .02}, even(40_000, 8000, 7200), true, false, ""},
+		{"more is worse", Margin{Relative: .1, Down: true}, even(10_000, 1000, 2000), true, true, ""},
+		{"in units", Margin{Absolute: .01}, even(10_000, 2000, 1000), true, true, ""},
+		{"in units, a little", Margin{Absolute: .004}, even(40_000, 8000, 7200), true, false, ""},
+		{"two periods", Margin{Relative: .1}, append(even(10_000, 2000, 1000), even(10_000, 1000, 600)...), true, true, ""},
+	} {
+		h := test.margin.HarmBound(test.strata, true, rule)
+		check.That(t, h.Below == test.below && h.Breaks == test.breaks && h.Reason == test.reason, "%s: %+v", test.name, h)
+	}
+	rule.Alpha = 0
+	if h := (Margin{Relative: .1}).HarmBound(even(1000, 100, 1), true, rule); h.Below || h.Reason != ReasonLevel100 {
+		t.Errorf("level 100: %+v", h)
+	}
+}
+
+// TestHarmBound checks the bound of a mean, d + k SE, with the critical value k of a sequence whose two sides have
+// twice the error rate.
+func TestHarmBound(t *testing.T) {
+	control := Mean{Visitors: 4000, Mean: 10, Variance: 100, Nonzero: 4000}
+	treatment := Mean{Visitors: 4000, Mean: 9, Variance: 100, Nonzero: 4000}
+	h := Margin{Absolute: .1}.HarmBound([]Stratum{{Control: control, Treatment: treatment}}, true, HarmRule{Alpha: .05, Treatments: 2, Guardrails: 3})
+	a := 2 * .1 * .05 / (2 * 4)
+	rho2 := (-2*math.Log(a) + math.Log(1-2*math.Log(a))) / 5000
+	k := math.Sqrt((8000*rho2 + 1) / (8000 * rho2) * math.Log((8000*rho2+1)/(a*a)))
+	want := -1 + k*math.Sqrt(.05)
+	check.That(t, math.Abs(*h.Upper-want) <= 1e-9, "%v, want %v", *h.Upper, want)
 }

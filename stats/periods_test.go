@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // TestComparePeriods compares the statistic of two periods with the weighted sum of the statistics of each, from other
@@ -58,10 +60,9 @@ func TestComparePeriods(t *testing.T) {
 			}} {
 				one := ComparePeriods(last.Samples, []Period{empty, last}, o)[0]
 				o.Shares = last.Shares
-				if alone := Compare(last.Samples[0], last.Samples[1:], o)[0]; !equalNumbers(one.Lift.Value,
-					alone.Lift.Value) || !equalNumbers(one.Lift.Interval[0], alone.Lift.Interval[0]) {
-					t.Errorf("one period: %+v, want %+v", one, alone)
-				}
+				alone := Compare(last.Samples[0], last.Samples[1:], o)[0]
+				check.That(t, equalNumbers(one.Lift.Value,
+					alone.Lift.Value) && equalNumbers(one.Lift.Interval[0], alone.Lift.Interval[0]), "one period: %+v, want %+v", one, alone)
 			}
 			bayes := ComparePeriods(last.Samples, test.periods, Options{
 				SignificanceLevel: 95,

@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestChancesToBeBest checks that the chances to be best sum to one, and that with one treatment they are the chances
@@ -34,22 +37,17 @@ func TestChancesToBeBest(t *testing.T) {
 		}
 		sum := 0.0
 		for _, c := range compared {
-			if c.Bayesian.ChanceToBeBest == nil {
-				t.Fatalf("%v, %v: no chance to be best", control, treatments)
-			}
+			must.That(t, c.Bayesian.ChanceToBeBest != nil, "%v, %v: no chance to be best", control, treatments)
 			sum += *c.Bayesian.ChanceToBeBest
 		}
 		inControl := *compared[0].Bayesian.ControlChanceToBeBest
-		if math.Abs(sum+inControl-1) > 1e-8 {
-			t.Errorf("%v, %v: chances sum to %v", control, treatments, sum+inControl)
-		}
+		check.That(t, math.Abs(sum+inControl-1) <= 1e-8, "%v, %v: chances sum to %v", control, treatments, sum+inControl)
 		if len(compared) > 1 {
 			continue
 		}
 		above := *compared[0].Bayesian.ChanceToBeatControl
-		if math.Abs(sum-above) > 1e-9 || math.Abs(inControl-(1-above)) > 1e-9 {
-			t.Errorf("%v, %v: best %v and control %v, chance to beat control %v", control, treatments, sum, inControl, above)
-		}
+		check.That(t, math.Abs(sum-above) <= 1e-9 && math.Abs(inControl-(1-above)) <= 1e-9,
+			"%v, %v: best %v and control %v, chance to beat control %v", control, treatments, sum, inControl, above)
 	}
 }
 
@@ -66,13 +64,10 @@ func meanOfAnySplit(r *rand.Rand) Mean {
 func TestChancesToBeBestWithoutATest(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
 	compared := Compare(mean(100, 1, 0), []Sample{mean(100, 1.1, 1), mean(1, 5, 0), nil, mean(100, 0.5, 0)}, o)
-	if b := compared[0].Bayesian; math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) > 1e-9 {
-		t.Errorf("the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
-	}
+	b := compared[0].Bayesian
+	check.That(t, math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) <= 1e-9, "the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
 	for _, c := range append(compared[1:], Compare(mean(100, 1, 0), []Sample{mean(100, 2, 0)}, o)...) {
-		if c.Bayesian.ChanceToBeBest != nil || c.Bayesian.Reason == "" {
-			t.Errorf("without a test: %+v", c.Bayesian)
-		}
+		check.That(t, c.Bayesian.ChanceToBeBest == nil && c.Bayesian.Reason != "", "without a test: %+v", c.Bayesian)
 	}
 }
 
@@ -82,12 +77,9 @@ func TestNoConversionInControl(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
 	compared := Compare(Rate{Visitors: 6000}, []Sample{Rate{Visitors: 6000, Converted: 200}}, o)
 	look := newLooked(0.05, 1, 1).Analyze(1, []Stratum{{Control: Rate{Visitors: 6000}, Treatment: Rate{Visitors: 6000, Converted: 200}}}, true)
-	if look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) != 1 {
-		t.Errorf("look %+v, comparison %+v", look, compared[0].Bayesian)
-	}
-	if b := compared[0].Bayesian; b.ExpectedLoss != nil || b.Reason != ReasonBaselineZero {
-		t.Errorf("loss %v without a reason: %+v", b.ExpectedLoss, b)
-	}
+	check.That(t, look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) == 1, "look %+v, comparison %+v", look, compared[0].Bayesian)
+	b := compared[0].Bayesian
+	check.That(t, b.ExpectedLoss == nil && b.Reason == ReasonBaselineZero, "loss %v without a reason: %+v", b.ExpectedLoss, b)
 }
 
 // TestPriorAgainstData checks a prior that outweighs a few conversions. The posterior is better, the data are worse,
@@ -95,7 +87,6 @@ func TestNoConversionInControl(t *testing.T) {
 func TestPriorAgainstData(t *testing.T) {
 	o := Options{SignificanceLevel: 80, Methodology: MethodologyBayesian, Prior: &Prior{Mean: 0.5, StandardDeviation: 0.1}}
 	c := mustSound(t, Rate{Visitors: 100_000, Converted: 100}, []Sample{Rate{Visitors: 100}}, o)[0]
-	if !c.Significant || *c.Difference.Value <= 0 || *c.Difference.Observed >= 0 || c.Verdict != VerdictInconclusive {
-		t.Errorf("%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
-	}
+	check.That(t, c.Significant && *c.Difference.Value > 0 && *c.Difference.Observed < 0 && c.Verdict == VerdictInconclusive,
+		"%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
 }

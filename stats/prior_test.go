@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // TestPriorOfManyVisitors compares the posterior with the product of two normal densities, which it approaches as the
@@ -15,9 +17,7 @@ func TestPriorOfManyVisitors(t *testing.T) {
 	se := math.Sqrt((1/p - 1) * 2 / 4e6)
 	weight := 1/(se*se) + 1/(0.01*0.01)
 	mean := (0.015/(se*se) + 0.01/(0.01*0.01)) / weight
-	if !near(*c.Lift.Value, mean, 2e-3) || *c.Lift.Observed != 0.015 {
-		t.Errorf("lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed, mean)
-	}
+	check.That(t, near(*c.Lift.Value, mean, 2e-3) && *c.Lift.Observed == 0.015, "lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed, mean)
 	if want := mean - 1.959964/math.Sqrt(weight); !near(*c.Lift.Interval[0], want, 1e-2) {
 		t.Errorf("lower end %v, want %v", *c.Lift.Interval[0], want)
 	}
@@ -41,9 +41,8 @@ func TestScoreOfLiftInvertsTheInterval(t *testing.T) {
 			if end <= -1 || math.IsInf(end, 1) || math.Abs(end) < 1e-9 {
 				continue
 			}
-			if z := table.zOfLift(end); math.Abs(math.Abs(z)-q) > 1e-6*q {
-				t.Errorf("%+v: z at %v is %v, want ±%v", table, end, z, q)
-			}
+			z := table.zOfLift(end)
+			check.That(t, math.Abs(math.Abs(z)-q) <= 1e-6*q, "%+v: z at %v is %v, want ±%v", table, end, z, q)
 		}
 	}
 }
@@ -129,9 +128,7 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 			"chance": {s.above, f.above}, "chance below": {s.below, f.below}, "mean": {s.mean, f.mean}, "loss": {s.loss, f.loss}, "gain": {s.gain, f.gain},
 			"lower": {s.interval.lower, f.interval.lower}, "upper": {s.interval.upper, f.interval.upper},
 		} {
-			if math.Abs(pair[0]-pair[1]) > 1e-10*math.Abs(pair[1]) {
-				t.Errorf("%s: %s is %v, with narrow panels %v", test.name, what, pair[0], pair[1])
-			}
+			check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-10*math.Abs(pair[1]), "%s: %s is %v, with narrow panels %v", test.name, what, pair[0], pair[1])
 		}
 		for what, pair := range map[string][2]float64{
 			"chance": {s.above, 1 - naive.below(0)}, "mean": {s.mean, naive.mean(func(x float64) float64 { return x })},
@@ -139,9 +136,7 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 			"gain":                    {s.gain, naive.mean(func(x float64) float64 { return math.Max(x, 0) })},
 			"mass below the interval": {0.025, naive.below(s.interval.lower)}, "mass below its upper end": {0.975, naive.below(s.interval.upper)},
 		} {
-			if math.Abs(pair[0]-pair[1]) > 3e-4*math.Max(math.Abs(pair[1]), 0.01) {
-				t.Errorf("%s: %s is %v, want %v", test.name, what, pair[0], pair[1])
-			}
+			check.That(t, math.Abs(pair[0]-pair[1]) <= 3e-4*math.Max(math.Abs(pair[1]), 0.01), "%s: %s is %v, want %v", test.name, what, pair[0], pair[1])
 		}
 	}
 }
@@ -151,12 +146,10 @@ func TestMirroredBaselines(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.1}}
 	up := mustSound(t, mean(4000, 2, 100), []Sample{mean(4100, 2.3, 120)}, o)[0]
 	down := mustSound(t, mean(4000, -2, 100), []Sample{mean(4100, -2.3, 120)}, o)[0]
-	if a, b := *up.Bayesian.ChanceToBeatControl, *down.Bayesian.ChanceToBeatControl; math.Abs(a+b-1) > 1e-9 {
-		t.Errorf("chances %v and %v", a, b)
-	}
-	if a, b := *up.Lift.Value, *down.Lift.Value; !near(a, -b, 1e-9) {
-		t.Errorf("lifts %v and %v", a, b)
-	}
+	a, b := *up.Bayesian.ChanceToBeatControl, *down.Bayesian.ChanceToBeatControl
+	check.That(t, math.Abs(a+b-1) <= 1e-9, "chances %v and %v", a, b)
+	a, b = *up.Lift.Value, *down.Lift.Value
+	check.That(t, near(a, -b, 1e-9), "lifts %v and %v", a, b)
 }
 
 // TestJointLifts compares the chances to be best and to beat control, and the posterior means, with weighted random
@@ -203,20 +196,15 @@ func TestJointLifts(t *testing.T) {
 			sum += *c.Bayesian.ChanceToBeBest
 		}
 		for i := range got {
-			if math.Abs(got[i]-drawn[i]/total) > 0.02 {
-				t.Errorf("%v against %v: %d is best with %v, drawn %v", control, treatments, i, got[i], drawn[i]/total)
-			}
+			check.That(t, math.Abs(got[i]-drawn[i]/total) <= 0.02, "%v against %v: %d is best with %v, drawn %v", control, treatments, i, got[i], drawn[i]/total)
 		}
-		if math.Abs(sum-1) > 1e-9 {
-			t.Errorf("chances sum to %v", sum)
-		}
+		check.That(t, math.Abs(sum-1) <= 1e-9, "chances sum to %v", sum)
 		for i, c := range compared {
-			if beat := *c.Bayesian.ChanceToBeatControl; math.Abs(beat-beats[i]/total) > 0.02 || *c.Bayesian.ChanceToBeBest > beat+1e-7 {
-				t.Errorf("%v against %v: %d beats control with %v, drawn %v; is best with %v", control, treatments, i, beat, beats[i]/total, *c.Bayesian.ChanceToBeBest)
-			}
-			if mean := *c.Lift.Value; math.Abs(mean-means[i]/total) > 0.003 {
-				t.Errorf("%v against %v: lift %d is %v, drawn %v", control, treatments, i, mean, means[i]/total)
-			}
+			beat := *c.Bayesian.ChanceToBeatControl
+			check.That(t, math.Abs(beat-beats[i]/total) <= 0.02 && *c.Bayesian.ChanceToBeBest <= beat+1e-7,
+				"%v against %v: %d beats control with %v, drawn %v; is best with %v", control, treatments, i, beat, beats[i]/total, *c.Bayesian.ChanceToBeBest)
+			mean := *c.Lift.Value
+			check.That(t, math.Abs(mean-means[i]/total) <= 0.003, "%v against %v: lift %d is %v, drawn %v", control, treatments, i, mean, means[i]/total)
 		}
 	}
 }
@@ -252,8 +240,6 @@ func TestLongPriorIsCalibrated(t *testing.T) {
 		share, mean := float64(was)/float64(declared), said/float64(declared)
 		se := math.Sqrt(mean * (1 - mean) / float64(declared))
 		t.Logf("%s: %d declared, said %.4f, was %.4f ± %.4f", name, declared, mean, share, se)
-		if math.Abs(share-mean) > 3*se+0.003 {
-			t.Errorf("%s: said %.4f, was %.4f", name, mean, share)
-		}
+		check.That(t, math.Abs(share-mean) <= 3*se+0.003, "%s: said %.4f, was %.4f", name, mean, share)
 	}
 }

@@ -195,9 +195,7 @@ func TestSwapMirrorsRates(t *testing.T) {
 		there, back := Compare(a, []Sample{b}, o)[0], Compare(b, []Sample{a}, o)[0]
 		mirrored(t, "difference", there.Difference.Interval, back.Difference.Interval, func(x float64) float64 { return -x })
 		mirrored(t, "lift", there.Lift.Interval, back.Lift.Interval, func(x float64) float64 { return 1/(1+x) - 1 })
-		if *there.Frequentist.PValue != *back.Frequentist.PValue || there.Significant != back.Significant {
-			t.Errorf("p of %v and %v changes when they are swapped", a, b)
-		}
+		check.That(t, *there.Frequentist.PValue == *back.Frequentist.PValue && there.Significant == back.Significant, "p of %v and %v changes when they are swapped", a, b)
 	}
 }
 
@@ -212,9 +210,7 @@ func TestSwapMirrorsMeans(t *testing.T) {
 		o := randomOptions(r)
 		there, back := Compare(a, []Sample{b}, o)[0], Compare(b, []Sample{a}, o)[0]
 		mirrored(t, "difference", there.Difference.Interval, back.Difference.Interval, func(x float64) float64 { return -x })
-		if !near(*there.Frequentist.PValue, *back.Frequentist.PValue, 1e-10) {
-			t.Errorf("p of %v and %v changes when they are swapped", a, b)
-		}
+		check.That(t, near(*there.Frequentist.PValue, *back.Frequentist.PValue, 1e-10), "p of %v and %v changes when they are swapped", a, b)
 	}
 }
 
@@ -253,9 +249,7 @@ func TestScaleInvariance(t *testing.T) {
 			return m
 		}
 		plain, scaled := Compare(a, []Sample{b}, o)[0], Compare(scale(a), []Sample{scale(b)}, o)[0]
-		if plain.Verdict != scaled.Verdict || plain.Significant != scaled.Significant {
-			t.Errorf("verdict of %v and %v changes with the unit", a, b)
-		}
+		check.That(t, plain.Verdict == scaled.Verdict && plain.Significant == scaled.Significant, "verdict of %v and %v changes with the unit", a, b)
 		if plain.Frequentist.PValue == nil {
 			continue
 		}
@@ -276,9 +270,17 @@ func same(t *testing.T, a, b *Interval, unit float64) {
 	}
 	lower, upper := ends(a)
 	l, u := ends(b)
-	if !near(lower*unit, l, 1e-12) || !near(upper*unit, u, 1e-12) {
-		t.Errorf("[%v, %v] times %v is not [%v, %v]", lower, upper, unit, l, u)
+	check.That(t, near(lower*unit, l, 1e-12) && near(upper*unit, u, 1e-12), "[%v, %v] times %v is not [%v, %v]", lower, upper, unit, l, u)
+}
+
+// randomPair returns control and a treatment.
+func randomPair(r *rand.Rand, rates bool) (control, treatment Sample) {
+	if rates {
+		rate := randomRate(r)
+		return rate, randomRival(r, rate)
 	}
+	mean := randomMean(r)
+	return mean, randomRivalMean(r, mean)
 }
 
 // TestIntervalsNest checks that the interval of a higher level contains that of a lower level.
@@ -286,14 +288,7 @@ func TestIntervalsNest(t *testing.T) {
 	r := newRand(11)
 	for i := range rounds(20_000) {
 		o := randomOptions(r)
-		var a, b Sample
-		if i%2 == 0 {
-			rate := randomRate(r)
-			a, b = rate, randomRival(r, rate)
-		} else {
-			mean := randomMean(r)
-			a, b = mean, randomRivalMean(r, mean)
-		}
+		a, b := randomPair(r, i%2 == 0)
 		if i%100 == 0 {
 			o.Methodology = MethodologyBayesian
 		}
@@ -304,9 +299,7 @@ func TestIntervalsNest(t *testing.T) {
 			if j > 0 {
 				nests(t, last.Difference.Interval, c.Difference.Interval)
 				nests(t, last.Lift.Interval, c.Lift.Interval)
-				if c.Significant && !last.Significant {
-					t.Errorf("%v and %v are significant at %d and not below", a, b, level)
-				}
+				check.That(t, !c.Significant || last.Significant, "%v and %v are significant at %d and not below", a, b, level)
 			}
 			last = c
 		}
@@ -318,31 +311,20 @@ func TestIntervalsNest(t *testing.T) {
 func nests(t *testing.T, inner, outer *Interval) {
 	t.Helper()
 	if inner == nil || outer == nil {
-		if inner == nil && outer != nil {
-			t.Error("only the higher level has an interval")
-		}
+		check.That(t, inner != nil || outer == nil, "only the higher level has an interval")
 		return
 	}
 	lower, upper := ends(inner)
 	l, u := ends(outer)
 	slack := 1e-9 * (math.Abs(lower) + math.Min(math.Abs(upper), 1e300))
-	if l > lower+slack || u < upper-slack {
-		t.Errorf("[%v, %v] does not contain [%v, %v]", l, u, lower, upper)
-	}
+	check.That(t, l <= lower+slack && u >= upper-slack, "[%v, %v] does not contain [%v, %v]", l, u, lower, upper)
 }
 
 // TestIntervalsContainTheObserved checks that every interval contains the observed value.
 func TestIntervalsContainTheObserved(t *testing.T) {
 	r := newRand(12)
 	for i := range rounds(20_000) {
-		var a, b Sample
-		if i%2 == 0 {
-			rate := randomRate(r)
-			a, b = rate, randomRival(r, rate)
-		} else {
-			mean := randomMean(r)
-			a, b = mean, randomRivalMean(r, mean)
-		}
+		a, b := randomPair(r, i%2 == 0)
 		c := Compare(a, []Sample{b}, Options{SignificanceLevel: levels[r.IntN(4)]})[0]
 		for _, e := range []Effect{c.Difference, c.Lift} {
 			if e.Value == nil || e.Interval == nil {
@@ -350,9 +332,7 @@ func TestIntervalsContainTheObserved(t *testing.T) {
 			}
 			lower, upper := ends(e.Interval)
 			slack := 1e-9 * math.Abs(*e.Value)
-			if *e.Value < lower-slack || *e.Value > upper+slack {
-				t.Errorf("%v and %v: %v is outside [%v, %v]", a, b, *e.Value, lower, upper)
-			}
+			check.That(t, *e.Value >= lower-slack && *e.Value <= upper+slack, "%v and %v: %v is outside [%v, %v]", a, b, *e.Value, lower, upper)
 		}
 	}
 }

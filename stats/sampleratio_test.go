@@ -27,14 +27,12 @@ func TestSplitExpected(t *testing.T) {
 	}
 	for _, test := range tests {
 		got := test.split.ExpectedShares()
-		if !slices.EqualFunc(got, test.want, func(a, b float64) bool { return near(a, b, 1e-15) }) {
-			t.Errorf("%s: %v, want %v", test.name, got, test.want)
-		}
+		check.That(t, slices.EqualFunc(got, test.want, func(a, b float64) bool { return near(a, b, 1e-15) }), "%s: %v, want %v", test.name, got, test.want)
 	}
 }
 
 func TestSampleRatioMismatchFormula(t *testing.T) {
-	check := SampleRatioMismatch([]SharePeriod{{Split{40, []float64{1}}, []int64{500, 500}}})
+	found := SampleRatioMismatch([]SharePeriod{{Split{40, []float64{1}}, []int64{500, 500}}})
 	lg := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
 	// A Pólya urn: the product of the chances of every visitor under the prior.
 	urn, a, b := 0.0, 1200.0, 1800.0
@@ -43,9 +41,8 @@ func TestSampleRatioMismatchFormula(t *testing.T) {
 		a, b = a+1, b+1
 	}
 	formula := lg(3000) - lg(4000) + lg(1700) - lg(1200) - 500*math.Log(.4) + lg(2300) - lg(1800) - 500*math.Log(.6)
-	if math.Abs(math.Log(*check.PValue)+formula) > 1e-8 || math.Abs(urn-formula) > 1e-8 || check.Mismatch {
-		t.Errorf("p = %v, ln B = %v, by the urn %v", *check.PValue, formula, urn)
-	}
+	check.That(t, math.Abs(math.Log(*found.PValue)+formula) <= 1e-8 && math.Abs(urn-formula) <= 1e-8 && !found.Mismatch,
+		"p = %v, ln B = %v, by the urn %v", *found.PValue, formula, urn)
 }
 
 func TestSampleRatioMismatch(t *testing.T) {
@@ -80,19 +77,15 @@ func TestSampleRatioMismatch(t *testing.T) {
 		{"other variations", []SharePeriod{{half, []int64{1, 1, 1}}}, false, ReasonInvalidData},
 		{"no remainder", []SharePeriod{{Split{50, []float64{0}}, []int64{1, 1}}}, false, ReasonInvalidData},
 	} {
-		check := SampleRatioMismatch(test.periods)
-		if check.Mismatch != test.mismatch || check.Reason != test.reason || (check.PValue == nil) != (test.reason != "") {
-			t.Errorf("%s: %+v", test.name, check)
-		}
-		mustFinite(t, check)
-		if check.PValue != nil && !(*check.PValue >= 0 && *check.PValue <= 1) {
-			t.Errorf("%s: p = %v", test.name, *check.PValue)
+		found := SampleRatioMismatch(test.periods)
+		check.That(t, found.Mismatch == test.mismatch && found.Reason == test.reason && (found.PValue == nil) == (test.reason != ""), "%s: %+v", test.name, found)
+		mustFinite(t, found)
+		if found.PValue != nil && !(*found.PValue >= 0 && *found.PValue <= 1) {
+			t.Errorf("%s: p = %v", test.name, *found.PValue)
 		}
 	}
-	check := SampleRatioMismatch([]SharePeriod{{half, []int64{100, 100}}, {Split{10, []float64{1}}, []int64{10, 90}}})
-	if !slices.Equal(check.Observed, []int64{110, 190}) || !slices.Equal(check.Expected, []float64{110, 190}) {
-		t.Errorf("%+v", check)
-	}
+	found := SampleRatioMismatch([]SharePeriod{{half, []int64{100, 100}}, {Split{10, []float64{1}}, []int64{10, 90}}})
+	check.That(t, slices.Equal(found.Observed, []int64{110, 190}) && slices.Equal(found.Expected, []float64{110, 190}), "%+v", found)
 }
 
 // TestSampleRatioMismatchPower simulates 48/52 and fair campaigns that are looked at each day with 1,000 visitors.
@@ -116,9 +109,7 @@ func TestSampleRatioMismatchPower(t *testing.T) {
 		return float64(found) / campaigns
 	}
 	power, by21, fair := alarms(.48, 30), alarms(.48, 21), alarms(.5, 100)
-	if power < .985 || by21 < .93 || by21 > .97 || fair > .003 {
-		t.Errorf("found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
-	}
+	check.That(t, power >= .985 && by21 >= .93 && by21 <= .97 && fair <= .003, "found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
 	t.Logf("found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
 }
 
@@ -152,9 +143,7 @@ func TestCompareShares(t *testing.T) {
 	}
 	for _, test := range tests {
 		got := CompareShares(test.multiExposed, test.visitors)
-		if got.Differ != test.skewed || got.Reason != test.reason || (got.PValue == nil) != (test.reason != "") {
-			t.Errorf("%s: %+v", test.name, got)
-		}
+		check.That(t, got.Differ == test.skewed && got.Reason == test.reason && (got.PValue == nil) == (test.reason != ""), "%s: %+v", test.name, got)
 		mustFinite(t, got)
 	}
 	// chi² = 2 (30 - 60)² / (60 (1 - .006)), whose tail is erfc(sqrt(chi²/2)).

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -94,9 +95,8 @@ func TestDriftByAnotherIntegration(t *testing.T) {
 			const visitors = 20_000
 			se, _ := s.standardError(lift, visitors)
 			got, reason := s.PowerAt(lift, visitors)
-			if want := powerOnGrid(s, lift/se, s.upperBounds(se)); reason != "" || math.Abs(*got-want) > 1e-9 {
-				t.Errorf("prior %v, lift %v: power %.12f, want %.12f", prior, lift, *got, want)
-			}
+			want := powerOnGrid(s, lift/se, s.upperBounds(se))
+			check.That(t, reason == "" && math.Abs(*got-want) <= 1e-9, "prior %v, lift %v: power %.12f, want %.12f", prior, lift, *got, want)
 		}
 	}
 }
@@ -110,14 +110,10 @@ func TestSampleSizeOfRates(t *testing.T) {
 		v := math.Max(pc*(1-pc)/shares[0]+pt*(1-pt)/shares[1], pooled*(1-pooled)*(1/shares[0]+1/shares[1]))
 		want := s.theta * s.theta * v / (.01 * .01)
 		got, _ := s.RequiredVisitors(.2)
-		if math.Abs(float64(*got)-want) > 1.001 {
-			t.Errorf("shares %v: %d, want %.1f", shares, *got, want)
-		}
+		check.That(t, math.Abs(float64(*got)-want) <= 1.001, "shares %v: %d, want %.1f", shares, *got, want)
 		effect, _ := s.DetectableLift(want)
 		power, _ := s.PowerAt(.2, want)
-		if math.Abs(*effect-.2) > 1e-7 || math.Abs(*power-.8) > 1e-7 {
-			t.Errorf("shares %v: effect %v and power %v at the required sample", shares, *effect, *power)
-		}
+		check.That(t, math.Abs(*effect-.2) <= 1e-7 && math.Abs(*power-.8) <= 1e-7, "shares %v: effect %v and power %v at the required sample", shares, *effect, *power)
 	}
 }
 
@@ -126,9 +122,8 @@ func TestSampleSizeOfMeans(t *testing.T) {
 	s := newTestSize(t, func(p *SamplePlan) { p.Control, p.Shares = control, []float64{1, 3} })
 	got, _ := s.RequiredVisitors(.1)
 	// Every value is 10 % larger, so the variance of the treatment is 121, and the pooled one (100 + 3 * 121) / 4.
-	if want := s.theta * s.theta * math.Max(400+121*4./3, 115.75*(4+4./3)) / .04; math.Abs(float64(*got)-want) > 1 {
-		t.Errorf("%d, want %v", *got, want)
-	}
+	want := s.theta * s.theta * math.Max(400+121*4./3, 115.75*(4+4./3)) / .04
+	check.That(t, math.Abs(float64(*got)-want) <= 1, "%d, want %v", *got, want)
 	for _, prior := range []*Prior{nil, {StandardDeviation: .1 / 1.96}} {
 		s.plan.Prior = prior
 		required, _ := s.RequiredVisitors(.1)
@@ -152,9 +147,7 @@ func TestRequiredForMargin(t *testing.T) {
 		{Margin{Relative: .1, Down: true}, base * 2 * (1 + 1.21) / (.005 * .005), base * 2 * 2.3 / (.005 * .005)},
 	} {
 		got, reason := s.RequiredForMargin(test.margin)
-		if reason != "" || float64(*got) < test.low || float64(*got) > test.high {
-			t.Errorf("%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
-		}
+		check.That(t, reason == "" && float64(*got) >= test.low && float64(*got) <= test.high, "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
 	}
 	if got, reason := s.RequiredForMargin(Margin{}); got != nil || reason != ReasonInvalidData {
 		t.Errorf("no margin: %v %v", got, reason)
@@ -166,12 +159,9 @@ func TestSampleProgress(t *testing.T) {
 	required, _ := s.RequiredVisitors(.2)
 	p := s.ProgressTowards(.2, *required/2, 1000)
 	remaining := *required - *required/2
-	if *p.RemainingVisitors != remaining || *p.DaysRemaining != (remaining+999)/1000 || math.Abs(*p.Progress-.5) > .001 || p.Reason != "" {
-		t.Errorf("%+v", p)
-	}
-	if !(*p.MinimumDetectableEffect > .25 && *p.MinimumDetectableEffect < .32) || !(*p.Power > .4 && *p.Power < .6) {
-		t.Errorf("half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
-	}
+	check.That(t, *p.RemainingVisitors == remaining && *p.DaysRemaining == (remaining+999)/1000 && math.Abs(*p.Progress-.5) <= .001 && p.Reason == "", "%+v", p)
+	check.That(t, *p.MinimumDetectableEffect > .25 && *p.MinimumDetectableEffect < .32 && *p.Power > .4 && *p.Power < .6,
+		"half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
 	if p = s.ProgressTowards(.2, *required, 0); *p.DaysRemaining != 0 || *p.Progress != 1 || p.Reason != "" {
 		t.Errorf("reached: %+v", p)
 	}

@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // bruteZ returns the score statistic of pt = r pc + δ by its definition: the restricted likelihood is maximized over pc
@@ -71,7 +73,5 @@ func crosses(t *testing.T, table table, what string, x, width, q float64, z func
 		return
 	}
 	before, after := z(math.Max(x-width, -1)), z(x+width)
-	if !(before >= q-1e-9 && after <= q+1e-9) {
-		t.Errorf("%+v: %s %v: z goes from %v to %v, not through %v", table, what, x, before, after, q)
-	}
+	check.That(t, before >= q-1e-9 && after <= q+1e-9, "%+v: %s %v: z goes from %v to %v, not through %v", table, what, x, before, after, q)
 }

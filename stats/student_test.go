@@ -3,6 +3,9 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestStudentSurvival compares with values by mpmath at 40 digits: betainc(nu/2, 1/2, 0, nu/(nu+t²)) / 2, and above
@@ -73,9 +76,7 @@ func TestStudentQuantileInvertsSurvival(t *testing.T) {
 		nu, tail := math.Exp(r.Float64()*30), math.Exp(-60*r.Float64())/2.01
 		s := newStudent(nu)
 		got, _ := s.survival(s.quantile(tail))
-		if !near(got, tail, 1e-11) {
-			t.Errorf("survival(quantile(%v)) = %v with nu = %v", tail, got, nu)
-		}
+		check.That(t, near(got, tail, 1e-11), "survival(quantile(%v)) = %v with nu = %v", tail, got, nu)
 	}
 }
 
@@ -86,16 +87,12 @@ func TestStudentIsMonotone(t *testing.T) {
 		s, last := newStudent(nu), 0.5
 		for x := 0.01; x < 12; x += 0.01 {
 			p, _ := s.survival(x)
-			if !(p < last) {
-				t.Fatalf("survival(%v) = %v with nu = %v, above %v", x, p, nu, last)
-			}
+			must.That(t, p < last, "survival(%v) = %v with nu = %v, above %v", x, p, nu, last)
 			last = p
 		}
 	}
 	for _, x := range []float64{0.5, 2, 6} {
 		got, _ := newStudent(1e14).survival(x)
-		if !near(got, normalSurvival(x), 1e-11) {
-			t.Errorf("survival(%v) = %v, normal %v", x, got, normalSurvival(x))
-		}
+		check.That(t, near(got, normalSurvival(x), 1e-11), "survival(%v) = %v, normal %v", x, got, normalSurvival(x))
 	}
 }

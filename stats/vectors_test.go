@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -55,9 +56,7 @@ func decodeEach[In, Want any](t *testing.T, all []vector, method string, compare
 			count++
 		}
 	}
-	if count == 0 {
-		t.Fatalf("no vector of %s", method)
-	}
+	must.That(t, count != 0, "no vector of %s", method)
 	return count
 }
 
@@ -75,9 +74,7 @@ func (w *worst) check(t *testing.T, what string, got, want, tolerance float64) {
 	if got == want {
 		err = 0
 	}
-	if math.IsNaN(err) || err > tolerance {
-		t.Errorf("%s = %v, want %v, relative error %.2g", what, got, want, err)
-	}
+	check.That(t, !math.IsNaN(err) && err <= tolerance, "%s = %v, want %v, relative error %.2g", what, got, want, err)
 	w.err = math.Max(w.err, err)
 }
 
@@ -179,9 +176,7 @@ func TestWelchVectors(t *testing.T) {
 				// The vector with g = 0.96 has the upper end in place of the lower one: an interval that excludes the
 				// observed lift. With g < 1 there are two ends.
 				w.check(t, "upper end", lifts.upper, *want.Lifts[0], tolerance)
-				if !(lifts.lower > 0 && lifts.lower < c.observedLift()) {
-					t.Errorf("lower end = %v, want one in (0, %v)", lifts.lower, c.observedLift())
-				}
+				check.That(t, lifts.lower > 0 && lifts.lower < c.observedLift(), "lower end = %v, want one in (0, %v)", lifts.lower, c.observedLift())
 			} else {
 				w.checkEnds(t, "lift interval", lifts, want.Lifts, welchIntervalTolerance)
 			}

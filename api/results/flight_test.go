@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"lifthouse/schema/schematest/check"
 )
 
 // until returns when the given number of requests wait for the only computation.
@@ -40,16 +42,13 @@ func TestAComputationOutlivesWhoBeganIt(t *testing.T) {
 	first, leave := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	clients.Go(func() {
-		if _, _, err := f.joinFlight(first, "k", compute); !errors.Is(err, context.Canceled) {
-			t.Errorf("the client that left gets %v", err)
-		}
+		_, _, err := f.joinFlight(first, "k", compute)
+		check.That(t, errors.Is(err, context.Canceled), "the client that left gets %v", err)
 	})
 	f.until(1)
 	clients.Go(func() {
 		body, joined, err := f.joinFlight(t.Context(), "k", compute)
-		if string(body) != "done" || !joined || err != nil {
-			t.Errorf("who stayed: %q, joined %v, %v", body, joined, err)
-		}
+		check.That(t, string(body) == "done" && joined && err == nil, "who stayed: %q, joined %v, %v", body, joined, err)
 	})
 	f.until(2)
 	leave()
@@ -76,9 +75,7 @@ func TestAComputationEndsWithTheLastWhoWaits(t *testing.T) {
 	<-ended
 	<-left
 	body, joined, err := f.joinFlight(t.Context(), "k", func(context.Context) ([]byte, error) { return []byte("again"), nil })
-	if string(body) != "again" || joined || err != nil {
-		t.Errorf("the next: %q, joined %v, %v", body, joined, err)
-	}
+	check.That(t, string(body) == "again" && !joined && err == nil, "the next: %q, joined %v, %v", body, joined, err)
 }
 
 func TestAPanicOfAComputationIsItsError(t *testing.T) {
@@ -87,7 +84,5 @@ func TestAPanicOfAComputationIsItsError(t *testing.T) {
 	defer slog.SetDefault(before)
 	var f flightGroup[[]byte]
 	_, _, err := f.joinFlight(t.Context(), "k", func(context.Context) ([]byte, error) { panic("wrong") })
-	if err == nil || !strings.Contains(err.Error(), "wrong") {
-		t.Errorf("%v", err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), "wrong"), "%v", err)
 }

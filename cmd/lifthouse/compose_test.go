@@ -21,14 +21,12 @@ import (
 func composed(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
 	options := must.Get(cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithProfiles(profiles), cli.WithInterpolation(true), cli.WithConsistency(true)))(t)
-	project := must.Get(options.LoadProject(t.Context()))(t)
-	return project
+	return must.Get(options.LoadProject(t.Context()))(t)
 }
 
 func TestComposeFileIsWhole(t *testing.T) {
-	if got := composed(t).ServiceNames(); !slices.Equal(got, []string{"clickhouse", "lifthouse"}) {
-		t.Errorf("docker compose up starts %v", got)
-	}
+	got := composed(t).ServiceNames()
+	check.That(t, slices.Equal(got, []string{"clickhouse", "lifthouse"}), "docker compose up starts %v", got)
 	project := composed(t, "cluster", "server")
 	for _, name := range []string{
 		"server-clickhouse", "server-users", "server-migrate", "server",
@@ -37,18 +35,15 @@ func TestComposeFileIsWhole(t *testing.T) {
 		must.Get(project.GetService(name))(t)
 	}
 	for name, service := range project.Services {
-		if image, tag, _ := strings.Cut(service.Image, ":"); tag == "" || tag == "latest" {
-			t.Errorf("%s: the image %s is not pinned", name, image)
-		}
+		image, tag, _ := strings.Cut(service.Image, ":")
+		check.That(t, tag != "" && tag != "latest", "%s: the image %s is not pinned", name, image)
 		for _, port := range service.Ports {
 			check.Equal(t, port.HostIP, "127.0.0.1", "%s: port %s is reached from elsewhere", name, port.Published)
 		}
 		if service.Build == nil {
 			continue
 		}
-		if !service.ReadOnly || !slices.Contains(service.CapDrop, "ALL") || service.Privileged {
-			t.Errorf("%s may write to its root, or has capabilities", name)
-		}
+		check.That(t, service.ReadOnly && slices.Contains(service.CapDrop, "ALL") && !service.Privileged, "%s may write to its root, or has capabilities", name)
 		checkCommand(t, name, service)
 	}
 }
@@ -58,21 +53,16 @@ func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	t.Helper()
 	p := &program{getenv: func(string) string { return "" }}
 	command, rest, err := p.rootCommand().Find(service.Command)
-	if err != nil || !command.HasParent() {
-		t.Fatalf("%s: %v: %v", name, service.Command, err)
-	}
+	must.That(t, err == nil && command.HasParent(), "%s: %v: %v", name, service.Command, err)
 	must.OK(t, command.ParseFlags(rest), "%v", name)
 	address := command.Flags().Lookup(storeFlag).Value.String()
 	if store := service.Environment["LIFTHOUSE_STORE"]; store != nil {
 		address = *store
 	}
 	parsed, err := schema.ParseAddress(address, func(string) string { return "" })
-	if err != nil || parsed.Dir != "" {
-		t.Errorf("%s: store %+v, %v", name, parsed, err)
-	}
-	if cluster := slices.Contains(service.Profiles, "cluster"); cluster != (parsed.Cluster == "lift") || cluster && len(parsed.Options.Addr) != 4 {
-		t.Errorf("%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
-	}
+	check.That(t, err == nil && parsed.Dir == "", "%s: store %+v, %v", name, parsed, err)
+	cluster := slices.Contains(service.Profiles, "cluster")
+	check.That(t, cluster == (parsed.Cluster == "lift") && (!cluster || len(parsed.Options.Addr) == 4), "%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
 }
 
 // TestConfigurationsOfTheClusterAreXML checks that the configurations are valid XML and name the servers of the
@@ -95,9 +85,8 @@ func TestConfigurationsOfTheClusterAreXML(t *testing.T) {
 			case xml.EndElement:
 				inHost = false
 			case xml.CharData:
-				if _, err := project.GetService(string(element)); inHost && err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				_, err := project.GetService(string(element))
+				check.That(t, !inHost || err == nil, "%s: %v", name, err)
 			}
 		}
 	}
@@ -114,9 +103,7 @@ func TestDockerfile(t *testing.T) {
 		case len(words) == 0:
 		case words[0] == "FROM":
 			_, tag, _ := strings.Cut(words[1], ":")
-			if !stages[words[1]] && (tag == "" || !strings.ContainsAny(tag, "0123456789")) {
-				t.Errorf("%s is not pinned", words[1])
-			}
+			check.That(t, stages[words[1]] || (tag != "" && strings.ContainsAny(tag, "0123456789")), "%s is not pinned", words[1])
 			stages[words[3]] = true
 		case words[0] == "USER":
 			user = words[1] != "0" && words[1] != "root"
@@ -124,7 +111,5 @@ func TestDockerfile(t *testing.T) {
 			health = true
 		}
 	}
-	if !user || !health || !stages["server"] || !stages["embedded"] {
-		t.Errorf("user %v, health check %v, stages %v", user, health, stages)
-	}
+	check.That(t, user && health && stages["server"] && stages["embedded"], "user %v, health check %v, stages %v", user, health, stages)
 }

@@ -24,52 +24,79 @@ func (p *program) isDirectory(argument string) bool {
 	return err == nil && info.IsDir()
 }
 
-// importDirectories imports the files of directories and patterns, in the order of their modification. It skips files
-// that changed too recently, and those whose content was imported before, also under another name. mapping is the path
-// of the mapping, or its name.
+// directory is a directory or a pattern, whose files are imported in the order of their modification. A file whose
+// content was imported before is skipped, also under another name.
+type directory struct {
+	arguments []string
+	options   ingest.Options
+	mapping   string // text of the mapping, or its name
+	rejected  *rejections
+	seen      map[string]fs.FileInfo // files that were imported or skipped, as they were then
+}
+
+// importDirectories imports the files of directories. mapping is the path of the mapping, or its name. If follow is
+// true, it goes on with files that are added, until the context ends.
 func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
-	mapping string, rejected *rejections,
+	mapping string, rejected *rejections, follow bool,
 ) error {
+	d := &directory{arguments, options, mapping, rejected, map[string]fs.FileInfo{}}
 	if text, err := os.ReadFile(p.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
-		mapping = string(text)
+		d.mapping = string(text)
 	}
-	files, err := p.listFiles(arguments)
+	unsettled, err := p.importNewFiles(ctx, s, d)
+	for tick := time.Tick(settleTime); follow && ctx.Err() == nil; _, err = p.importNewFiles(ctx, s, d) {
+		if err = errors.Join(err, p.foldImported(ctx, s, options.DryRun)); err != nil {
+			p.printDiagnostic("%v", err)
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if err == nil && unsettled > 0 {
+		p.printDiagnostic("%s changed less than %v ago: import again, or use --follow",
+			wording.CountNoun(int64(unsettled), "file"), settleTime)
+	}
+	return err
+}
+
+// importNewFiles imports the files that are new, and returns the number of those that changed too recently.
+func (p *program) importNewFiles(ctx context.Context, s *app.Store, d *directory) (unsettled int, err error) {
+	files, err := p.listFiles(d.arguments)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	unsettled := 0
 	for _, f := range files {
-		if time.Since(f.info.ModTime()) < settleTime {
+		switch before := d.seen[f.path]; {
+		case before != nil && before.Size() == f.info.Size() && before.ModTime().Equal(f.info.ModTime()):
+			continue
+		case time.Since(f.info.ModTime()) < settleTime:
 			unsettled++
 			continue
 		}
-		if err := p.importNewFile(ctx, s, f.path, options, mapping, rejected); err != nil {
+		d.seen[f.path] = f.info
+		if err := p.importNewFile(ctx, s, f.path, d); err != nil {
 			if ctx.Err() != nil || !errors.As(err, new(*os.PathError)) { // otherwise moved away
-				return err
+				return unsettled, err
 			}
 			p.printDiagnostic("%v", err)
 		}
 	}
-	if unsettled > 0 {
-		p.printDiagnostic("%s changed less than %v ago: import again",
-			wording.CountNoun(int64(unsettled), "file"), settleTime)
-	}
-	return nil
+	return unsettled, nil
 }
 
-// importNewFile imports a file, unless its content was imported. mapping is the text of the mapping, or its name.
-func (p *program) importNewFile(ctx context.Context, s *app.Store, path string, options ingest.Options, mapping string,
-	rejected *rejections,
-) error {
-	digest, err := ingest.FileDigest(ctx, path, mapping, options.WebsiteID)
+// importNewFile imports a file, unless its content was imported.
+func (p *program) importNewFile(ctx context.Context, s *app.Store, path string, d *directory) error {
+	digest, err := ingest.FileDigest(ctx, path, d.mapping, d.options.WebsiteID)
 	if err != nil {
 		return err
 	}
 	if imported, err := ingest.IsImported(ctx, s.Conn, digest); imported || err != nil {
 		return err
 	}
-	report, err := p.importFile(ctx, s, path, options, rejected)
-	if err != nil || options.DryRun {
+	report, err := p.importFile(ctx, s, path, d.options, d.rejected)
+	if err != nil || d.options.DryRun {
 		return err
 	}
 	return ingest.RecordFile(ctx, s.Conn, digest, path, report.Rows)

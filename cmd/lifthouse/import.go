@@ -44,7 +44,7 @@ const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
-	var dryRun bool
+	var dryRun, follow bool
 	var website int64
 	cmd := &cobra.Command{
 		Use:   "import FILE… | DIRECTORY… | 'PATTERN'",
@@ -63,6 +63,9 @@ func (p *program) importCommand() *cobra.Command {
 					return err
 				}
 				options.DryRun = dryRun
+				if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
+					return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
+				}
 				rejected := rejections{file: json.NewEncoder(io.Discard)}
 				if rejects != "" {
 					file, err := p.createOutput("--rejects", rejects)
@@ -72,8 +75,8 @@ func (p *program) importCommand() *cobra.Command {
 					defer func() { _ = file.Close() }()
 					rejected.file = json.NewEncoder(file)
 				}
-				if slices.ContainsFunc(files, p.isDirectory) {
-					err = p.importDirectories(ctx, s, files, options, mapping, &rejected)
+				if follow || slices.ContainsFunc(files, p.isDirectory) {
+					err = p.importDirectories(ctx, s, files, options, mapping, &rejected, follow)
 				} else {
 					err = p.importFiles(ctx, s, files, options, &rejected)
 				}
@@ -92,6 +95,8 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	cmd.Flags().StringVar(&rejects, "rejects", "",
 		"new file for all rejected lines, as JSON lines with file, line and reason")
+	cmd.Flags().BoolVar(&follow, "follow", false,
+		"keep importing files that are added to a directory until interrupted")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
 	p.timeFlags(cmd)
 	completeFlag(cmd, "format", "csv", "ndjson", "parquet")

@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,9 +16,13 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds/boundstest"
+	"lifthouse/cmd/internal/config"
+	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -89,12 +95,10 @@ func (c *captured) text() string {
 	return <-c.done
 }
 
-// get sends a request and decodes the response, which must be 200, into body.
-func (h *house) get(path string, body any) {
+// results returns a report of the API.
+func (h *house) results(path string) result.Report {
 	h.t.Helper()
-	if err := h.store.Facts.RefreshFacts(h.t.Context()); err != nil { // as a server does
-		h.t.Fatal(err)
-	}
+	must.OK(h.t, h.store.Facts.RefreshFacts(h.t.Context())) // as a server does
 	request := must.Get(http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody))(h.t)
 	if h.token != "" {
 		request.Header.Set("Authorization", "Bearer "+h.token)
@@ -104,5 +108,68 @@ func (h *house) get(path string, body any) {
 	defer func() { _ = response.Body.Close() }()
 	text := must.Get(io.ReadAll(response.Body))(h.t)
 	must.Equal(h.t, response.StatusCode, http.StatusOK, "GET %s %.500s", path, text)
-	must.OK(h.t, json.Unmarshal(text, body), "GET %s: %.500s", path, text)
+	return must.JSON[result.Report](h.t, text)
+}
+
+const anyID = "an id is any positive integer of 64 bits"
+
+var meaningful = map[string]string{"shipped=9223372036854775807": anyID, "account=9223372036854775807": anyID, "website=9223372036854775807": anyID, "webhook=9223372036854775807": anyID}
+
+// runAlone executes a command line whose context has ended, so that one that is not refused ends, too. It fails the
+// test if the command creates a file.
+func runAlone(t *testing.T, env map[string]string, args ...string) (code int, complaints string) {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	dir := t.TempDir()
+	stderr := capture(t)
+	p := &program{stdout: stderr.write, stderr: stderr.write, dir: dir, args: args, getenv: func(name string) string { return env[name] }}
+	code = p.runCommand(ctx)
+	complaints = stderr.text()
+	files, err := os.ReadDir(dir)
+	check.That(t, err == nil && len(files) == 0, "%q creates %v: %v", args, files, err)
+	return code, complaints
+}
+
+func TestFlagsHaveBounds(t *testing.T) {
+	p := boundstest.Program{
+		Root: (&program{getenv: func(string) string { return "" }}).rootCommand(),
+		Run:  func(args ...string) (int, string) { return runAlone(t, nil, args...) },
+		Arguments: map[string][]string{
+			"lifthouse import": {"x"}, "lifthouse source add": {"segment"}, "lifthouse backup": {"x"},
+			"lifthouse restore": {"x"}, "lifthouse token revoke": {"1"}, "lifthouse share": {"campaign", "1"},
+			"lifthouse webhook resend": {"x"}, "lifthouse outcome": {"campaign", "1"}, "lifthouse webhook test": {"1"},
+			"lifthouse report": {"campaign", "1"}, "lifthouse reconcile": {"orders.csv", "campaign", "1"}, "lifthouse looks": {"campaign", "1"}, "lifthouse compare": {"--control=1/2", "--treatment=1/2"},
+		},
+		Meaningful: meaningful,
+	}
+	p.CheckFlags(t)
+}
+
+// TestSettingsHaveBounds sets extremes in the environment and in a file.
+func TestSettingsHaveBounds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lifthouse.yaml")
+	for _, s := range config.SettingsOf((&program{getenv: func(string) string { return "" }}).rootCommand()) {
+		for _, value := range boundstest.ExtremeValues(s.Flag) {
+			must.OK(t, os.WriteFile(file, []byte(s.Name+": "+value+"\n"), 0o600))
+			code, complaints := runAlone(t, map[string]string{s.VariableName(): value}, "check")
+			want := fmt.Sprintf("%s %q: must be ", s.VariableName(), value)
+			check.That(t, code == exitUsage && strings.Contains(complaints, want), "exit %d, %q; want %d and %q", code, complaints, exitUsage, want)
+			code, complaints = runAlone(t, map[string]string{config.FileVariable: file}, "token", "list")
+			want = file + ": " + s.Name
+			check.That(t, code == exitUsage && strings.Contains(complaints, want) && strings.Contains(complaints, "must be "), "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
+		}
+	}
+}
+
+func TestCompareEndsWhileItWaits(t *testing.T) {
+	in, write, err := os.Pipe()
+	must.OK(t, err)
+	defer func() { _ = write.Close() }()
+	stdout, stderr := capture(t), capture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, args: []string{"compare", "--json"}, getenv: func(string) string { return "" }}
+	code := p.runCommand(ctx)
+	check.That(t, code == exitFailed && stdout.text() == "" && stderr.text() == "lifthouse: interrupted\n", "exit %d, want %d", code, exitFailed)
 }

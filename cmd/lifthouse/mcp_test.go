@@ -14,7 +14,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/remote"
-	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -22,8 +22,7 @@ import (
 func TestMCPOverStandardStreams(t *testing.T) {
 	h := thirtyHouse(t)
 	h.token = strings.TrimSpace(h.must("token", "create"))
-	var report result.Report
-	h.get("/v1/campaigns/1/results?scorecard=true", &report)
+	report := h.results("/v1/campaigns/1/results?scorecard=true")
 	socket := filepath.Join(t.TempDir(), "s")
 	listener := must.Get(remote.ListenSocket(t.Context(), socket))(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -40,8 +39,7 @@ func TestMCPOverStandardStreams(t *testing.T) {
 			return p.runCommand(t.Context())
 		},
 		"forwarded": func(in, out, complaints *os.File) int {
-			code, err := remote.RunCommand(t.Context(), socket, remote.Command{Dir: ".", Args: []string{"mcp", "--account=1"}, In: in, Out: out, Err: complaints})
-			must.OK(t, err)
+			code := must.Get(remote.RunCommand(t.Context(), socket, remote.Command{Dir: ".", Args: []string{"mcp", "--account=1"}, In: in, Out: out, Err: complaints}))(t)
 			_, _ = in.Close(), out.Close()
 			return code
 		},
@@ -55,21 +53,15 @@ func TestMCPOverStandardStreams(t *testing.T) {
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 			session := must.Get(client.Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil))(t)
 			found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 1}})
-			if err != nil || found.IsError {
-				t.Fatalf("%+v, %v", found, err)
-			}
+			must.That(t, err == nil && !found.IsError, "%+v, %v", found, err)
 			var answer struct{ Sentences []string }
-			if text := found.Content[0].(*mcp.TextContent).Text; json.Unmarshal([]byte(text), &answer) != nil || !slices.Contains(answer.Sentences, report.Decision.Text) {
-				t.Errorf("the answer is %s, want %s", text, report.Decision.Text)
-			}
+			text := found.Content[0].(*mcp.TextContent).Text
+			check.That(t, json.Unmarshal([]byte(text), &answer) == nil && slices.Contains(answer.Sentences, report.Decision.Text), "the answer is %s, want %s", text, report.Decision.Text)
 			explained, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "explain_visitor", Arguments: map[string]any{"visitor": "nobody"}})
-			if err != nil || explained.IsError {
-				t.Errorf("%+v, %v", explained, err)
-			}
+			check.That(t, err == nil && !explained.IsError, "%+v, %v", explained, err)
 			_ = session.Close()
-			if code, text := <-ended, complaints.text(); code != exitOK || text != "" {
-				t.Errorf("exit %d: %s", code, text)
-			}
+			code, text := <-ended, complaints.text()
+			check.That(t, code == exitOK && text == "", "exit %d: %s", code, text)
 		})
 	}
 	stop()
@@ -95,9 +87,7 @@ func TestMCPAnswersBeforeItEnds(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() { ended <- p.runCommand(t.Context()) }()
 	text, err := io.ReadAll(fromCommand)
-	if err != nil || <-ended != exitOK || strings.Count(string(text), "\n") != 3 || strings.Count(string(text), `"structuredContent"`) != 2 {
-		t.Errorf("%v, %s", err, text)
-	}
+	check.That(t, err == nil && <-ended == exitOK && strings.Count(string(text), "\n") == 3 && strings.Count(string(text), `"structuredContent"`) == 2, "%v, %s", err, text)
 }
 
 // pipe returns the ends of a pipe.

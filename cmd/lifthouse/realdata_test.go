@@ -48,9 +48,17 @@ func readReference(t *testing.T, dataset, analysis string) reference {
 		} `json:"datasets"`
 	}
 	must.OK(t, json.Unmarshal(text, &all))
-	var r reference
-	must.OK(t, json.Unmarshal(all.Datasets[dataset].Analyses[analysis], &r))
-	return r
+	return must.JSON[reference](t, all.Datasets[dataset].Analyses[analysis])
+}
+
+// newRealHouse returns a store with a data set.
+func newRealHouse(t *testing.T, name, file string) *house {
+	t.Helper()
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/"+name+".catalog.yaml")
+	h.must("import", "-m", "testdata/"+name+".mapping.yaml", realData+file)
+	h.token = strings.TrimSpace(h.must("token", "create"))
+	return h
 }
 
 // near reports whether two numbers agree to 1e-9 relative.
@@ -61,17 +69,9 @@ func near(got *float64, want float64) bool {
 func TestHillstromEqualsItsReference(t *testing.T) {
 	tier.OnlyLong(t)
 	all := readReference(t, "hillstrom", "all")
-	h := newHouse(t)
-	h.must("apply", "-f", "testdata/hillstrom.catalog.yaml")
-	h.must("import", "-m", "testdata/hillstrom.mapping.yaml", realData+"/hillstrom/hillstrom.csv.gz")
-	h.token = strings.TrimSpace(h.must("token", "create"))
-
+	h := newRealHouse(t, "hillstrom", "/hillstrom/hillstrom.csv.gz")
 	names := []string{"No E-Mail", "Mens E-Mail", "Womens E-Mail"}
-	query := func(extra string) result.Report {
-		var r result.Report
-		h.get("/v1/campaigns/800/results?"+extra, &r)
-		return r
-	}
+	query := func(extra string) result.Report { return h.results("/v1/campaigns/800/results?" + extra) }
 	total := query("compareMetric=valuePerVisitor&dimension=channel")
 	if got := total.Checks.SampleRatio.PValue; !near(got, 1) {
 		t.Errorf("sample ratio p = %v, want 1: 21,306, 21,307 and 21,387 visitors are closer to thirds than the prior", *got)
@@ -113,9 +113,8 @@ func compareSpend(t *testing.T, where string, got []result.VariationResults, wan
 			continue
 		}
 		p := spend.Comparisons[name+" vs "+names[0]].Welch.P
-		if f := got[i].Comparison.Frequentist; !near(f.PValue, p) {
-			t.Errorf("%s, %s: Welch p = %v, want %v", where, name, f.PValue, p)
-		}
+		f := got[i].Comparison.Frequentist
+		check.That(t, near(f.PValue, p), "%s, %s: Welch p = %v, want %v", where, name, f.PValue, p)
 	}
 }
 
@@ -125,59 +124,45 @@ func compareRates(t *testing.T, metric string, got []result.VariationResults, wa
 	rates := want.Metrics[metric]
 	for i, name := range names {
 		w := rates.Arms[name]
-		if got[i].Visitors != w.N || float64(got[i].ConvertedVisitors) != w.Sum {
-			t.Errorf("%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
-		}
+		check.That(t, got[i].Visitors == w.N && float64(got[i].ConvertedVisitors) == w.Sum,
+			"%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
 		if i == 0 {
 			continue
 		}
 		n := float64(got[0].Visitors + got[i].Visitors)
 		z := rates.Comparisons[name+" vs "+names[0]].ZPooled.Z * math.Sqrt((n-1)/n)
-		if f := got[i].Comparison.Frequentist; !near(f.Statistic, z) {
-			t.Errorf("%s, %s: z = %v, want %v", metric, name, f.Statistic, z)
-		}
+		f := got[i].Comparison.Frequentist
+		check.That(t, near(f.Statistic, z), "%s, %s: z = %v, want %v", metric, name, f.Statistic, z)
 	}
 }
 
 func TestUdacityEqualsItsReference(t *testing.T) {
 	tier.OnlyLong(t)
 	want := readReference(t, "udacity_ab", "exclude_users_in_both_groups")
-	h := newHouse(t)
-	h.must("apply", "-f", "testdata/udacity.catalog.yaml")
-	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")
-	h.token = strings.TrimSpace(h.must("token", "create"))
-
+	h := newRealHouse(t, "udacity", "/udacity_ab/ab_data.csv.gz")
 	names := []string{"control", "treatment"}
-	var r result.Report
-	h.get("/v1/campaigns/900/results", &r)
+	r := h.results("/v1/campaigns/900/results")
 	compareRates(t, "converted", r.Variations, want, names)
 	if m := r.Checks.MultipleExposures; m.Visitors != 1895 || m.Rule != "exclude" {
 		t.Errorf("multipleExposures = %+v, want 1895 visitors excluded", m)
 	}
 	for country, segment := range want.Segments["country"] {
-		var filtered result.Report
-		h.get("/v1/campaigns/900/results?filters[country][]="+country, &filtered)
+		filtered := h.results("/v1/campaigns/900/results?filters[country][]=" + country)
 		compareRates(t, "converted", filtered.Variations, segment, names)
-		if got, want := fmt.Sprint(filtered.Filters), "map[country:["+country+"]]"; got != want {
-			t.Errorf("filters echoed as %s, want %s", got, want)
-		}
+		check.Equal(t, fmt.Sprint(filtered.Filters), "map[country:["+country+"]]", "filters echoed as")
 	}
 
 	before := r
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz") // each event counts once
-	h.get("/v1/campaigns/900/results", &r)
-	if r.Totals.Visitors != before.Totals.Visitors || r.Totals.Views != before.Totals.Views {
-		t.Errorf("importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
-	}
+	r = h.results("/v1/campaigns/900/results")
+	check.That(t, r.Totals.Visitors == before.Totals.Visitors && r.Totals.Views == before.Totals.Views,
+		"importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
 }
 
 // TestRevenueWithoutItsOutlier removes an order of 196.01, which dominates the mean.
 func TestRevenueWithoutItsOutlier(t *testing.T) {
 	all := readReference(t, "ab_test_revenue", "users_exclude_crossover")
-	h := newHouse(t)
-	h.must("apply", "-f", "testdata/revenue.catalog.yaml")
-	h.must("import", "-m", "testdata/revenue.mapping.yaml", realData+"/ab_test_revenue/AB_Test_Results.csv")
-	h.token = strings.TrimSpace(h.must("token", "create"))
+	h := newRealHouse(t, "revenue", "/ab_test_revenue/AB_Test_Results.csv")
 	for _, test := range []struct {
 		filter    string
 		value     string
@@ -187,42 +172,32 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		{"", "470.56", 54, 0.161724},
 		{"&filters[zScore]=5", "274.55", 53, 0.176524},
 	} {
-		var r result.Report
-		h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor"+test.filter, &r)
+		r := h.results("/v1/campaigns/700/results?compareMetric=valuePerVisitor" + test.filter)
 		c := r.Variations[0]
 		p := *r.Variations[1].Comparison.Frequentist.PValue
-		if c.Visitors != 2390 || c.Value.String() != test.value || c.ConvertedVisitors != test.converted || math.Abs(p-test.p) > 5e-7 {
-			t.Errorf("%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
-		}
+		check.That(t, c.Visitors == 2390 && c.Value.String() == test.value && c.ConvertedVisitors == test.converted && math.Abs(p-test.p) <= 5e-7,
+			"%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
 		check.Equal(t, r.Checks.MultipleExposures.Visitors, 1541, "multi-exposed visitors")
-		if o := r.Checks.Outliers; (o != nil) != (test.filter != "") || o != nil && o.Removed != 1 {
-			t.Errorf("outliers = %+v, want one removed", o)
-		}
+		o := r.Checks.Outliers
+		check.That(t, (o != nil) == (test.filter != "") && (o == nil || o.Removed == 1), "outliers = %+v, want one removed", o)
 	}
-	var r result.Report
-	h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor", &r)
+	r := h.results("/v1/campaigns/700/results?compareMetric=valuePerVisitor")
 	if p, want := r.Variations[1].Comparison.Frequentist.PValue, all.Metrics["REVENUE"].Comparisons["variant vs control"].Welch.P; !near(p, want) {
 		t.Errorf("Welch p = %v, want %v", *p, want)
 	}
 	for i, name := range []string{"control", "variant"} {
-		if got, want := r.Variations[i].Visitors, all.Metrics["REVENUE"].Arms[name].N; got != want {
-			t.Errorf("%s: %d visitors, want %d", name, got, want)
-		}
+		check.Equal(t, r.Variations[i].Visitors, all.Metrics["REVENUE"].Arms[name].N, "%s: visitors", name)
 	}
 }
 
 // sameThroughTheCommand compares the output of the command with the response of the API.
 func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) {
 	t.Helper()
-	var fromAPI, fromCommand result.Report
-	h.get(path, &fromAPI)
-	must.OK(t, json.Unmarshal([]byte(h.must(append([]string{"report", "--json"}, args...)...)), &fromCommand))
+	fromAPI, fromCommand := h.results(path), must.JSON[result.Report](t, h.must(append([]string{"report", "--json"}, args...)...))
 	fromCommand.GeneratedAt = fromAPI.GeneratedAt
 	one := must.Get(json.Marshal(fromAPI))(t)
 	other := must.Get(json.Marshal(fromCommand))(t)
-	if string(one) != string(other) {
-		t.Errorf("lifthouse report %s differs from %s:\n%.300s\n%.300s", strings.Join(args, " "), path, other, one)
-	}
+	check.That(t, string(one) == string(other), "lifthouse report %s differs from %s:\n%.300s\n%.300s", strings.Join(args, " "), path, other, one)
 }
 
 // TestHillstromScorecardEqualsSciPy compares the scorecard with SciPy 1.10.1 and NumPy on the same file: the score test
@@ -231,12 +206,8 @@ func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) 
 func TestHillstromScorecardEqualsSciPy(t *testing.T) {
 	tier.OnlyLong(t)
 	readReference(t, "hillstrom", "all") // skips without the data
-	h := newHouse(t)
-	h.must("apply", "-f", "testdata/hillstrom.catalog.yaml")
-	h.must("import", "-m", "testdata/hillstrom.mapping.yaml", realData+"/hillstrom/hillstrom.csv.gz")
-	h.token = strings.TrimSpace(h.must("token", "create"))
-	var r result.Report
-	h.get("/v1/campaigns/800/results?scorecard=true", &r)
+	h := newRealHouse(t, "hillstrom", "/hillstrom/hillstrom.csv.gz")
+	r := h.results("/v1/campaigns/800/results?scorecard=true")
 	type row struct{ difference, statistic, p float64 }
 	want := map[string][]row{
 		"Visit goalConversionRate":    {{0.07658956365153125, 22.48577698549253, 5.719061071478447e-112}, {0.045233106587052985, 13.94901728816859, 3.189700546547975e-44}},
@@ -255,7 +226,5 @@ func TestHillstromScorecardEqualsSciPy(t *testing.T) {
 			found++
 		}
 	}
-	if found != 8 || len(r.Scorecard) != 10 {
-		t.Errorf("%d comparisons in %d rows", found, len(r.Scorecard))
-	}
+	check.That(t, found == 8 && len(r.Scorecard) == 10, "%d comparisons in %d rows", found, len(r.Scorecard))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/scripts"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestScripts runs the scripts of testdata/scripts. go test ./cmd/lifthouse -run TestScripts -rewrite records the
@@ -27,7 +27,7 @@ import (
 //	file NAME      writes the input to a file in $DIR
 //	sh             executes a script of the shell in $DIR
 //	sql            executes statements
-//	run [env=…]    executes a command line per line, on the store if there is one: ARGUMENTS [> FILE] [<<< STDIN] [?? REGEXP]. The output is the exit code if it
+//	run [env=…]    executes a command line per line, on the store if there is one: ARGUMENTS [< FILE] [> FILE] [<<< STDIN] [?? REGEXP]. The output is the exit code if it
 //	               is not 0, the standard output and the errors, or only their lines that match the expression.
 //
 // The command line numbers SUBJECT is a report of which only visitors/converted/value of each variation are shown. An
@@ -35,6 +35,9 @@ import (
 func TestScripts(t *testing.T) {
 	scripts.Run(t, func(t *testing.T) func(*testing.T, *datadriven.TestData) string {
 		t.Helper()
+		if strings.HasSuffix(t.Name(), "/foreign") { // has a store for each file
+			tier.OnlyLong(t)
+		}
 		return (&script{dir: t.TempDir(), now: time.Now().UTC().Truncate(time.Second)}).run
 	})
 }
@@ -62,7 +65,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		must.OK(t, os.WriteFile(filepath.Join(s.dir, d.CmdArgs[0].Key), []byte(input+"\n"), 0o600))
 	case "sh": // in $DIR
 		command := exec.CommandContext(t.Context(), "sh", "-ec", input)
-		command.Dir = s.dir
+		command.Dir, command.Env = s.dir, append(os.Environ(), "TESTDATA="+must.Get(filepath.Abs("testdata"))(t))
 		return string(must.Get(command.CombinedOutput())(t))
 	case "sql":
 		for statement := range strings.SplitSeq(input, ";\n") {
@@ -100,6 +103,10 @@ func (s *script) execute(t *testing.T, out *strings.Builder, line string, env ma
 	line, pattern, _ := strings.Cut(line, " ?? ")
 	line, input, given := strings.Cut(line, " <<< ")
 	line, written, toFile := strings.Cut(line, " > ")
+	line, read, fromFile := strings.Cut(line, " < ")
+	if fromFile {
+		input = read
+	}
 	if given {
 		text := input + "\n"
 		input = filepath.Join(s.dir, "stdin")
@@ -168,8 +175,7 @@ func (s *script) mask(text string) string {
 // reported returns visitors/converted/value of each variation in a report.
 func (h *house) reported(args ...string) string {
 	h.t.Helper()
-	var r result.Report
-	must.OK(h.t, json.Unmarshal([]byte(h.must(append([]string{"report", "--json"}, args...)...)), &r))
+	r := must.JSON[result.Report](h.t, h.must(append([]string{"report", "--json"}, args...)...))
 	var counts []string
 	for _, v := range r.Variations {
 		counts = append(counts, fmt.Sprintf("%d/%d/%s", v.Visitors, v.ConvertedVisitors, v.Value))

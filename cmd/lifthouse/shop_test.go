@@ -3,12 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +18,10 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
+	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
@@ -302,8 +304,7 @@ func (s *shop) checkReceived() {
 	accepted := 0
 	var order []string
 	for _, request := range s.hooks.take() {
-		var body struct{ Text string }
-		must.OK(s.t, json.Unmarshal([]byte(request.body), &body))
+		body := must.JSON[struct{ Text string }](s.t, request.body)
 		_, rest, _ := strings.Cut(body.Text, "campaign=")
 		id, _, _ := strings.Cut(rest, "|")
 		if request.accepted {
@@ -323,7 +324,37 @@ func (s *shop) checkReceived() {
 	if again := accepted - len(arrived); again < 0 || again > s.kills {
 		s.t.Errorf("%d messages arrived again after %d kills", again, s.kills)
 	}
-	if !slices.Equal(order, want) {
-		s.t.Errorf("received in the order %q, recorded in the order %q", order, want)
+	check.That(s.t, slices.Equal(order, want), "received in the order %q, recorded in the order %q", order, want)
+}
+
+// TestDemoLeavesOtherStoresAlone also checks stores without a mark file.
+func TestDemoLeavesOtherStoresAlone(t *testing.T) {
+	owned := func(names ...string) []*catalogue.AccountResources {
+		var accounts []*catalogue.AccountResources
+		for _, name := range names {
+			accounts = append(accounts, &catalogue.AccountResources{Account: catalogue.Account{Name: name}})
+		}
+		return accounts
 	}
+	check.That(t, demosOnly(nil) && demosOnly(owned(demo.Name)), "refuses its own")
+	check.That(t, !demosOnly(owned("My shop")) && !demosOnly(owned(demo.Name, "My shop")), "takes another's")
+}
+
+// TestDemoHasVisitorsOnEachDay checks that no day up to yesterday lacks visitors, and that no event is in the future.
+func TestDemoHasVisitorsOnEachDay(t *testing.T) {
+	h := newHouse(t)
+	p := &program{stdout: capture(t).write, running: h.store}
+	must.OK(t, p.makeDemo(t.Context(), h.store))
+	r := must.JSON[result.Report](t, h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day", "--json"))
+	check.That(t, !r.NewestEvent.After(r.GeneratedAt), "the newest event is of %s", r.NewestEvent)
+	visitors, through := int64(0), r.GeneratedAt.Truncate(24*time.Hour) // the end of yesterday
+	for _, point := range r.Series {
+		sum := int64(0)
+		for _, v := range point.Variations {
+			sum += v.Visitors
+		}
+		check.That(t, sum != visitors || point.Time.After(through), "no visitors on the day before %s", point.Time)
+		visitors = sum
+	}
+	check.That(t, len(r.Series) >= demo.Days && !r.Series[len(r.Series)-1].Time.Before(through), "%d days, to %s", len(r.Series), r.Series[len(r.Series)-1].Time)
 }

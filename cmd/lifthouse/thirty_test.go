@@ -43,29 +43,20 @@ func TestThirtyEventsByHand(t *testing.T) {
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
 	check.Contains(t, h.must("import", "testdata/thirty.ndjson"), "30 rows accepted, 0 of 30 lines rejected")
 	h.token = strings.TrimSpace(h.must("token", "create"))
-	query := func(extra string) (r result.Report) {
-		t.Helper()
-		h.get(thirtyPath+extra, &r)
-		return r
-	}
+	query := func(extra string) result.Report { return h.results(thirtyPath + extra) }
 
 	r := query("")
 	compareWithPaper(t, "all", r.Variations, paper{6, 8, 2, 3, "27.5"}, paper{4, 4, 3, 4, "70"})
-	if r.Totals.Visitors != 10 || r.Totals.Value.String() != "97.5" {
-		t.Errorf("totals = %+v", r.Totals)
-	}
+	check.That(t, r.Totals.Visitors == 10 && r.Totals.Value.String() == "97.5", "totals = %+v", r.Totals)
 	checkThirtyWelch(t, r.Variations)
 	c := r.Checks
-	if c.MultipleExposures.Rule != "exclude" || c.MultipleExposures.Visitors != 2 || c.MultipleExposures.Share != 2.0/13 || !c.MultipleExposures.Warning {
-		t.Errorf("multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
-	}
-	if len(c.UnknownVariations) != 1 || c.UnknownVariations[0] != (result.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}) {
-		t.Errorf("unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
-	}
+	check.That(t, c.MultipleExposures.Rule == "exclude" && c.MultipleExposures.Visitors == 2 && c.MultipleExposures.Share == 2.0/13 && c.MultipleExposures.Warning,
+		"multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
+	check.That(t, len(c.UnknownVariations) == 1 && c.UnknownVariations[0] == (result.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}),
+		"unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
 	// 1/p is Π (1 + k/1500) over k < 8 and k < 4, divided by Π (1 + k/3000) over k < 12.
-	if s := c.SampleRatio; !near(s.PValue, 0.9993396354831753) || s.Mismatch || s.Observed[0] != 8 || s.Observed[1] != 4 {
-		t.Errorf("sampleRatio = %+v, want 8 and 4 and no mismatch", s)
-	}
+	s := c.SampleRatio
+	check.That(t, near(s.PValue, 0.9993396354831753) && !s.Mismatch && s.Observed[0] == 8 && s.Observed[1] == 4, "sampleRatio = %+v, want 8 and 4 and no mismatch", s)
 
 	checkThirtyScore(t, h)
 	compareWithPaper(t, "goal 2", query("&goal=2").Variations, paper{6, 8, 1, 1, "7"}, paper{4, 4, 0, 0, "0"})
@@ -78,9 +69,7 @@ func TestThirtyEventsByHand(t *testing.T) {
 	compareWithPaper(t, "no country", query("&filters[country][]=").Variations, paper{value: "0"}, paper{value: "0"})
 
 	devices := query("&dimension=device").Breakdown
-	if len(devices) != 2 || devices[0].Value != "mobile" || devices[1].Value != "desktop" {
-		t.Fatalf("devices = %+v", devices)
-	}
+	must.That(t, len(devices) == 2 && devices[0].Value == "mobile" && devices[1].Value == "desktop", "devices = %+v", devices)
 	compareWithPaper(t, "mobile", devices[0].Variations, paper{4, 5, 2, 3, "27.5"}, paper{3, 3, 2, 3, "45"})
 	compareWithPaper(t, "desktop", devices[1].Variations, paper{2, 3, 0, 0, "0"}, paper{1, 1, 1, 1, "25"})
 }
@@ -107,16 +96,13 @@ func checkThirtyWelch(t *testing.T, v []result.VariationResults) {
 	if f.Test != stats.TestWelch || !close12(f.Statistic, (70.0/4-27.5/6)/math.Sqrt(vc+vt)) || !close12(f.DegreesOfFreedom, (vc+vt)*(vc+vt)/(vc*vc/5+vt*vt/3)) {
 		t.Errorf("test %s, t = %v with %v degrees of freedom", f.Test, *f.Statistic, *f.DegreesOfFreedom)
 	}
-	if c.Significant || c.Verdict != stats.VerdictInsufficientData {
-		t.Errorf("significant %v, verdict %s; want too few data", c.Significant, c.Verdict)
-	}
+	check.That(t, !c.Significant && c.Verdict == stats.VerdictInsufficientData, "significant %v, verdict %s; want too few data", c.Significant, c.Verdict)
 }
 
 // checkThirtyScore checks the score test of 2 of 6 against 3 of 4. The pooled rate is a half, so z² = 3/2.
 func checkThirtyScore(t *testing.T, h *house) {
 	t.Helper()
-	var r result.Report
-	h.get("/v1/campaigns/1/results", &r)
+	r := h.results("/v1/campaigns/1/results")
 	f := r.Variations[1].Comparison.Frequentist
 	if f.Test != stats.TestScore || !close12(f.Statistic, math.Sqrt(1.5)) || !close12(f.PValue, math.Erfc(math.Sqrt(0.75))) {
 		t.Errorf("test %s, z = %v, p = %v; want the root of 1.5 and %v", f.Test, *f.Statistic, *f.PValue, math.Erfc(math.Sqrt(0.75)))

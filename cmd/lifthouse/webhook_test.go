@@ -62,9 +62,7 @@ func newReceiver(t *testing.T) *receiver {
 		if id != "" {
 			sum := hmac.New(sha256.New, []byte(testKey))
 			_, _ = fmt.Fprintf(sum, "%s.%s.%s", id, at, body)
-			if want := "v1," + base64.StdEncoding.EncodeToString(sum.Sum(nil)); req.Header.Get("webhook-signature") != want {
-				t.Errorf("signature %q, want %q", req.Header.Get("webhook-signature"), want)
-			}
+			check.Equal(t, req.Header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(sum.Sum(nil)), "signature")
 		}
 		r.mu.Lock()
 		answer := r.answer
@@ -107,8 +105,7 @@ type hooked struct {
 func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 	t.Helper()
 	h := &hooked{house: newHouse(t), counts: map[outbox.Outcome]int{}}
-	secret := filepath.Join(t.TempDir(), "key")
-	must.OK(t, os.WriteFile(secret, []byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(testKey))+"\n"), 0o600))
+	secret := must.WriteFile(t, "key", "whsec_"+base64.StdEncoding.EncodeToString([]byte(testKey))+"\n")
 	text := "accounts:\n- id: 1\n  name: Shop\n  websites: [{id: 1, domain: shop.example.com, campaigns: [{id: 12, name: Banner}]}]\n  webhooks:\n  - " + strings.Join(hooks, "\n  - ") + "\n"
 	h.input = filepath.Join(filepath.Dir(secret), "catalog.yaml")
 	must.OK(t, os.WriteFile(h.input, []byte(strings.ReplaceAll(text, "SECRET", secret)), 0o600))
@@ -131,8 +128,7 @@ func (h *hooked) write(event, name string) string {
 // deliver delivers what is due at a time, and returns when the next message is.
 func (h *hooked) deliver(now time.Time) time.Time {
 	h.t.Helper()
-	next := must.Get(h.sender.DeliverDue(h.t.Context(), now))(h.t)
-	return next
+	return must.Get(h.sender.DeliverDue(h.t.Context(), now))(h.t)
 }
 
 func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
@@ -149,9 +145,7 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 		Timestamp time.Time
 		Data      outbox.Data
 	}
-	if len(got) != 2 || !strings.Contains(got[0].body, "First") || got[1].id != second {
-		t.Fatalf("%+v", got)
-	}
+	must.That(t, len(got) == 2 && strings.Contains(got[0].body, "First") && got[1].id == second, "%+v", got)
 	if err := json.Unmarshal([]byte(got[1].body), &body); err != nil || body.Type != "decision.changed" || body.Data.CampaignID != 12 || body.Data.URL != "https://lifthouse.example.com/?campaign=12" {
 		t.Errorf("%s: %+v, %v", got[1].body, body, err)
 	}
@@ -163,9 +157,8 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 	if got := append(r.take(), slack.take()...); len(got) > 0 {
 		t.Errorf("again: %+v", got)
 	}
-	if out := h.must("webhook", "list"); !strings.Contains(out, "slack") || strings.Contains(out, "/in") {
-		t.Errorf("list:\n%s", out)
-	}
+	out := h.must("webhook", "list")
+	check.That(t, strings.Contains(out, "slack") && !strings.Contains(out, "/in"), "list:\n%s", out)
 	check.Contains(t, h.must("webhook", "resend", second, "--webhook", "1"), "1 of 2 webhooks")
 	h.deliver(time.Now().Add(time.Minute))
 	if got := r.take(); len(got) != 1 || got[0].id != second {
@@ -181,9 +174,8 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 		t.Errorf("resent and refused once: %+v", got)
 	}
 	check.Equal(t, strings.Count(h.must("webhook", "deliveries"), "delivered"), 5, "deliveries")
-	if code, _, complaints := h.run("webhook", "resend", "msg_0"); code != exitFailed || !strings.Contains(complaints, `no message "msg_0"`) {
-		t.Errorf("exit %d, %s", code, complaints)
-	}
+	code, _, complaints := h.run("webhook", "resend", "msg_0")
+	check.That(t, code == exitFailed && strings.Contains(complaints, `no message "msg_0"`), "exit %d, %s", code, complaints)
 }
 
 // TestWebhooksAreTriedForADay refuses a message for an hour, another one for more than a day, and accepts the next.
@@ -196,19 +188,16 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 	now, attempts := start, 0
 	for now.Before(start.Add(time.Hour)) {
 		next := h.deliver(now)
-		if pause := next.Sub(now); pause < 5*time.Second || pause > time.Hour+time.Minute {
-			t.Fatalf("pause %s after %d attempts", pause, attempts)
-		}
+		pause := next.Sub(now)
+		must.That(t, pause >= 5*time.Second && pause <= time.Hour+time.Minute, "pause %s after %d attempts", pause, attempts)
 		now, attempts = next.Add(time.Millisecond), attempts+1
 	}
-	if got := r.take(); len(got) != attempts || got[attempts-1].id != first || attempts < 8 || attempts > 12 {
-		t.Errorf("%d requests in an hour", len(got))
-	}
+	got := r.take()
+	check.That(t, len(got) == attempts && got[attempts-1].id == first && attempts >= 8 && attempts <= 12, "%d requests in an hour", len(got))
 	r.responds(nil)
 	h.deliver(now)
-	if got := r.take(); len(got) != 2 || got[0].id != first || got[1].id != second {
-		t.Errorf("after the hour: %+v", got)
-	}
+	got = r.take()
+	check.That(t, len(got) == 2 && got[0].id == first && got[1].id == second, "after the hour: %+v", got)
 	third := h.write(catalogue.EventDecisionChanged, "Third")
 	r.responds(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) })
 	for now = time.Now(); ; {
@@ -218,22 +207,17 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 		}
 		now = next.Add(time.Millisecond)
 	}
-	if spent := now.Sub(start); spent < 24*time.Hour || spent > 26*time.Hour {
-		t.Errorf("given up after %s", spent)
-	}
-	if h.counts[outbox.Failed] != 1 || h.counts[outbox.Delivered] != 2 {
-		t.Errorf("%v", h.counts)
-	}
+	spent := now.Sub(start)
+	check.That(t, spent >= 24*time.Hour && spent <= 26*time.Hour, "given up after %s", spent)
+	check.That(t, h.counts[outbox.Failed] == 1 && h.counts[outbox.Delivered] == 2, "%v", h.counts)
 	fourth := h.write(catalogue.EventDecisionChanged, "Fourth")
 	r.responds(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 	r.take()
 	h.deliver(now)
-	if got := r.take(); len(got) != 1 || got[0].id != fourth || h.counts[outbox.Failed] != 2 {
-		t.Errorf("410: %+v, %v", got, h.counts)
-	}
-	if out := h.must("webhook", "deliveries"); !strings.Contains(out, third) || strings.Count(out, "failed") != 2 || !strings.Contains(out, "no") {
-		t.Errorf("deliveries:\n%s", out)
-	}
+	got = r.take()
+	check.That(t, len(got) == 1 && got[0].id == fourth && h.counts[outbox.Failed] == 2, "410: %+v, %v", got, h.counts)
+	out := h.must("webhook", "deliveries")
+	check.That(t, strings.Contains(out, third) && strings.Count(out, "failed") == 2 && strings.Contains(out, "no"), "deliveries:\n%s", out)
 }
 
 // TestMessagesOutliveADayWithoutAServer sends a message for the first time when it is older than a day.
@@ -246,9 +230,7 @@ func TestMessagesOutliveADayWithoutAServer(t *testing.T) {
 	next = h.deliver(next.Add(time.Millisecond))
 	r.responds(nil)
 	h.deliver(next.Add(time.Millisecond))
-	if h.counts[outbox.Failed] != 0 || h.counts[outbox.Delivered] != 1 {
-		t.Errorf("%v, want one delivery", h.counts)
-	}
+	check.That(t, h.counts[outbox.Failed] == 0 && h.counts[outbox.Delivered] == 1, "%v, want one delivery", h.counts)
 }
 
 // TestHostileReceiversCostNothing lets receivers hang, redirect, and send without end.
@@ -299,9 +281,8 @@ func TestHostileReceiversCostNothing(t *testing.T) {
 		h.write(catalogue.EventDecisionChanged, "First")
 		ctx, cancel := context.WithCancel(t.Context())
 		fast.responds(func(http.ResponseWriter, *http.Request) { cancel() }) // the other one still hangs
-		if _, err := h.sender.DeliverDue(ctx, time.Now()); err == nil {
-			t.Error("not cancelled")
-		}
+		_, err := h.sender.DeliverDue(ctx, time.Now())
+		check.That(t, err != nil, "not cancelled")
 		check.Equal(t, len(fast.take()), 1, "messages to the other webhook")
 		close(hung)
 	})
@@ -332,14 +313,11 @@ func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 		h := newHooked(t, false, hooks...)
 		for i, hook := range hooks {
 			code, _, complaints := h.run("webhook", "test", strconv.Itoa(i+1))
-			if code != exitFailed || !strings.Contains(complaints, "private or reserved") {
-				t.Errorf("%s: exit %d: %s", hook, code, complaints)
-			}
+			check.That(t, code == exitFailed && strings.Contains(complaints, "private or reserved"), "%s: exit %d: %s", hook, code, complaints)
 		}
 	}
-	if got := r.take(); len(got) > 0 {
-		t.Errorf("received %+v", got)
-	}
+	got := r.take()
+	check.That(t, len(got) == 0, "received %+v", got)
 	h := newHooked(t, false, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
 	if out := h.must("webhook", "test", "1", "--webhook-private-addresses"); !strings.Contains(out, "accepted the message with status 204") || len(r.take()) != 1 {
 		t.Error(out)
@@ -399,9 +377,7 @@ func TestOneProcessMayDeliver(t *testing.T) {
 		for _, name := range names {
 			all.Go(func() {
 				is, err := h.store.Outbox.TakeLease(t.Context(), name)
-				if err != nil {
-					t.Error(err)
-				}
+				check.OK(t, err)
 				if mu.Lock(); is {
 					held = append(held, name)
 				}
@@ -409,9 +385,7 @@ func TestOneProcessMayDeliver(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if len(held) > 1 {
-			t.Fatalf("held by %q at the same time", held)
-		}
+		must.That(t, len(held) <= 1, "held by %q at the same time", held)
 		return held
 	}
 	takeUntil := func(want string, names ...string) {
@@ -428,8 +402,6 @@ func TestOneProcessMayDeliver(t *testing.T) {
 	if held := takeAll("b", "c", "d"); held != nil {
 		t.Fatalf("%q took the lease of another", held)
 	}
-	if err := h.store.Conn.Exec(t.Context(), "INSERT INTO leases SELECT 'a', now64(3), now64(3)"); err != nil { // as if its time had passed
-		t.Fatal(err)
-	}
+	must.OK(t, h.store.Conn.Exec(t.Context(), "INSERT INTO leases SELECT 'a', now64(3), now64(3)")) // as if its time had passed
 	takeUntil("b", "b", "c", "d")
 }

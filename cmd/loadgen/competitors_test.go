@@ -25,9 +25,7 @@ func startDuckDB(t *testing.T) *competitors.DuckDB {
 		return nil
 	}
 	t.Cleanup(func() {
-		if err := duck.Close(); err != nil {
-			t.Error(err)
-		}
+		check.OK(t, duck.Close())
 	})
 	return duck
 }
@@ -58,9 +56,8 @@ func TestCompetitors(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if len(result.Differences) > 0 || result.Compared < 100 || len(result.Rows) != rows || result.Visitors != 3000 {
-			t.Errorf("%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
-		}
+		check.That(t, len(result.Differences) == 0 && result.Compared >= 100 && len(result.Rows) == rows && result.Visitors == 3000,
+			"%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
 		if err := p.printCompetitors(result); err != nil {
 			return err
 		}
@@ -83,16 +80,13 @@ func TestCompetitors(t *testing.T) {
 		check.Equal(t, len(result.Differences), differences, "differences: %v", result.Differences)
 		return nil
 	}))
-	if !strings.Contains(out.String(), "numbers compared, 0 differ") || !strings.Contains(out.String(), "PostHog") {
-		t.Errorf("table:\n%s", out.String())
-	}
+	check.That(t, strings.Contains(out.String(), "numbers compared, 0 differ") && strings.Contains(out.String(), "PostHog"), "table:\n%s", out.String())
 	for want, args := range map[string][]string{
 		"must be an embedded store":                       {"competitors", "--store", "http://127.0.0.1:1"},
 		`--rounds "0": must be an integer from 1 to 1000`: {"competitors", "--store", store, "--rounds", "0"},
 	} {
-		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
-			t.Errorf("%v: exit %d, %s", args, r.code, r.err)
-		}
+		r := run(t, args...)
+		check.That(t, r.code == exitUsage && strings.Contains(r.err, want), "%v: exit %d, %s", args, r.code, r.err)
 	}
 	if r := run(t, "competitors", "--store", store, "--campaign", "99"); r.code != exitFailed || !strings.Contains(r.err, "invalid --campaign 99") {
 		t.Errorf("unknown campaign: exit %d, %s", r.code, r.err)

@@ -3,13 +3,19 @@ package calculator
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 
+	"lifthouse/engine/audit"
+	"lifthouse/engine/effects"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -87,24 +93,18 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 				want = result.NewComparison(comparisons[place-1], firstCampaign.Campaigns)
 				want.Conclusive = new(bool)
 			}
-			if !reflect.DeepEqual(v.Comparison, want) {
-				t.Errorf("variations[%d]: comparison %+v, want %+v", i, v.Comparison, want)
-			}
+			check.That(t, reflect.DeepEqual(v.Comparison, want), "variations[%d]: comparison %+v, want %+v", i, v.Comparison, want)
 		}
 		split := stats.Split{Control: 50, Variations: []float64{1, 1}}
-		check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: []int64{6100, 3000, 2950}}})
+		ratio := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: []int64{6100, 3000, 2950}}})
 		wantCheck := stats.SampleRatioCheck{
-			PValue: check.PValue, Expected: []float64{check.Expected[1], check.Expected[0], check.Expected[2]}, Observed: []int64{3000, 6100, 2950}, LogFactor: check.LogFactor,
+			PValue: ratio.PValue, Expected: []float64{ratio.Expected[1], ratio.Expected[0], ratio.Expected[2]}, Observed: []int64{3000, 6100, 2950}, LogFactor: ratio.LogFactor,
 		}
-		if got := a.Checks.SampleRatio; !reflect.DeepEqual(got, wantCheck) {
-			t.Errorf("sample ratio %+v, want %+v", got, wantCheck)
-		}
-		if *a.Power.RequiredVisitors != *power.RequiredVisitors || *a.Power.MinimumDetectableEffect != *power.MinimumDetectableEffect || a.Power.Reason != "" {
-			t.Errorf("power %+v, want %+v", a.Power, power)
-		}
-		if a.Looks != nil || a.Conclusion.Status != stats.StatusInconclusive || a.Conclusion.VariationID != nil {
-			t.Errorf("conclusion %+v", a.Conclusion)
-		}
+		got := a.Checks.SampleRatio
+		check.That(t, reflect.DeepEqual(got, wantCheck), "sample ratio %+v, want %+v", got, wantCheck)
+		check.That(t, *a.Power.RequiredVisitors == *power.RequiredVisitors && *a.Power.MinimumDetectableEffect == *power.MinimumDetectableEffect && a.Power.Reason == "",
+			"power %+v, want %+v", a.Power, power)
+		check.That(t, a.Looks == nil && a.Conclusion.Status == stats.StatusInconclusive && a.Conclusion.VariationID == nil, "conclusion %+v", a.Conclusion)
 	}
 }
 
@@ -130,15 +130,204 @@ func FuzzCalculator(f *testing.F) {
 		input, err := ParseInput(line)
 		var invalid *query.InvalidError
 		if err != nil {
-			if !errors.As(err, &invalid) || len(invalid.Faults) == 0 {
-				t.Fatalf("ParseQuestion(%q) = %v, want faults", line, err)
-			}
+			must.That(t, errors.As(err, &invalid) && len(invalid.Faults) != 0, "ParseQuestion(%q) = %v, want faults", line, err)
 			must.Get(json.Marshal(RefuseLine(1, invalid)))(t)
 			return
 		}
 		text, err := json.Marshal(input.ComputeAnswer())
-		if err != nil || !json.Valid(text) || notNumbers.Match(text) {
-			t.Fatalf("%s\nis answered %s, %v", line, text, err)
-		}
+		must.That(t, err == nil && json.Valid(text) && !notNumbers.Match(text), "%s\nis answered %s, %v", line, text, err)
 	})
+}
+
+// rateSums returns the sums of rates, of n visitors per variation.
+func rateSums(n int64, converted ...int64) string {
+	texts := make([]string, len(converted))
+	for i, x := range converted {
+		texts[i] = fmt.Sprintf(`{"n":%d,"converted":%d}`, n, x)
+	}
+	return `"variations":[` + strings.Join(texts, ",") + `]`
+}
+
+// weekly returns an input with weekly looks, of which the last is today's.
+func weekly(options string, sums ...string) string {
+	looks := make([]string, len(sums))
+	for i, s := range sums {
+		looks[i] = fmt.Sprintf(`{"days":%d,%s}`, 7*(i+1), s)
+	}
+	return fmt.Sprintf(`{"metric":"binary","significanceLevel":95,%s"looks":[%s],%s}`, options, strings.Join(looks, ","), sums[len(sums)-1])
+}
+
+// TestLooksAgreeWithStats has control in the middle, shares and three treatments.
+func TestLooksAgreeWithStats(t *testing.T) {
+	a := answerTo(t, `{"metric":"mean","significanceLevel":95,"plannedVisitors":40000,
+		"variations":[{"id":5,"share":10,"n":2000,"mean":5,"variance":90},{"id":9,"control":true,"share":70,"n":14000,"mean":4,"variance":81},
+		  {"id":2,"share":10,"n":2000,"mean":4.1,"variance":80},{"id":3,"share":10,"n":2000,"mean":3.9,"variance":80}],
+		"looks":[{"variations":[{"n":1000,"mean":5,"variance":90},{"n":7000,"mean":4,"variance":81},{"n":1000,"mean":4.1,"variance":80},{"n":1000,"mean":3.9,"variance":80}]},
+		  {"variations":[{"n":2000,"mean":5,"variance":90},{"n":14000,"mean":4,"variance":81},{"n":2000,"mean":4.1,"variance":80},{"n":2000,"mean":3.9,"variance":80}]}]}`)
+	var points []stats.LookPoint
+	for k, n := range []int64{1000, 2000} {
+		look := a.Looks[k]
+		strata := []stats.Stratum{{
+			Control: stats.Mean{Visitors: 7 * n, Mean: 4, Variance: 81, Nonzero: -1}, Treatment: stats.Mean{Visitors: n, Mean: 5, Variance: 90, Nonzero: -1}, SmallerShare: 0.125,
+		}}
+		points = append(points, stats.LookPoint{Tau: float64(k+1) / 4, Information: stats.LookInformation(strata, false)})
+		sequence := stats.NewLookDesign(0.05, []float64{70, 10, 10, 10}).NewSequence(points, nil)
+		want := sequence.AnalyzeLook(k, strata, false)
+		got, p := look.Variations[0], *sequence.PValue(k, want)
+		check.That(t, look.Number == k+1 && look.Visitors == 10*n && look.Tau == float64(k+1)/4 && got.ID == 5 && len(look.Variations) == 3, "look %+v", look)
+		check.That(t, *got.CriticalValue == *want.Critical && *got.Z == *want.Z && got.Significant == want.Significant && *got.PValue == p && *got.Improvement.Interval[0] == *want.Lift.Interval[0],
+			"look %d: %+v, want %+v", k+1, got, want)
+	}
+	last := a.Variations[0].Comparison.Sequential
+	check.That(t, *last.Look == 2 && *last.PValue == *a.Looks[1].Variations[0].PValue && a.Variations[1].Comparison == nil, "%+v", last)
+}
+
+// TestMismatchAtALookRemains checks that shares that match again do not clear the alarm.
+func TestMismatchAtALookRemains(t *testing.T) {
+	a := answerTo(t, `{"metric":"binary","looks":[{"tau":0.5,"variations":[{"n":2000,"converted":200},{"n":2600,"converted":500}]}],
+		"variations":[{"n":9000,"converted":900,"share":50},{"n":9000,"converted":1800,"share":50}]}`)
+	if c := a.Conclusion; c.Status != stats.StatusInvalid || c.VariationID != nil || *a.Variations[1].Comparison.Conclusive || a.Checks.SampleRatio.Observed[0] != 2000 {
+		t.Errorf("conclusion %+v, checks %+v", c, a.Checks)
+	}
+}
+
+// TestOracleOfLooks has the critical values of decision 12.
+func TestOracleOfLooks(t *testing.T) {
+	a := answerTo(t, weekly("", rateSums(1000, 50, 50), rateSums(2000, 100, 100), rateSums(3000, 150, 150), rateSums(4000, 200, 200)))
+	for k, want := range []float64{3.170, 2.835, 2.458, 2.036} {
+		got := *a.Looks[k].Variations[0].CriticalValue
+		check.That(t, math.Abs(got-want) <= 1e-3, "look %d: %v, want %v", k+1, got, want)
+	}
+}
+
+func TestCalculatorExplainsEveryReason(t *testing.T) {
+	var source []byte
+	for _, file := range []string{"types.go", "look.go"} {
+		text := must.Get(os.ReadFile("../../stats/" + file))(t)
+		source = append(source, text...)
+	}
+	reasons := regexp.MustCompile(`Reason = "([A-Z_0-9]+)"`).FindAllStringSubmatch(string(source), -1)
+	must.That(t, len(reasons) >= 16, "found %d reasons", len(reasons))
+	for _, reason := range reasons {
+		check.That(t, wording.ExplainReason(stats.Reason(reason[1])) != reason[1], "%s has no words", reason[1])
+	}
+}
+
+func TestCalculatorWritesNumbers(t *testing.T) {
+	for _, test := range []struct{ got, want string }{
+		{wording.FormatNumber(1234567.891, 2), "1,234,567.89"},
+		{wording.FormatNumber(-1234.5, 1), "-1,234.5"},
+		{wording.FormatNumber(-123, 0), "-123"},
+		{wording.FormatNumber(3e12, 2), "3e+12"},
+		{wording.FormatCount(0), "0"},
+		{wording.FormatCount(-1234), "-1,234"},
+		{wording.FormatCount(math.MinInt64), "-9,223,372,036,854,775,808"},
+		{wording.FormatPercent(0.2483, wording.PercentDecimals(0.119), true), "+24.8 %"},
+		{wording.FormatPercent(0.06003, wording.PercentDecimals(0.0042), false), "6.00 %"},
+		{wording.FormatPercent(-12, wording.PercentDecimals(3), true), "-1,200 %"},
+		{wording.FormatPercent(0, 1, true), "0.0 %"},
+		{wording.FormatPercent(math.MaxFloat64, 1, true), "+1.798e+308 %"},
+		{wording.FormatPValue(0.03125), "0.0312"},
+		{wording.FormatPValue(4.316e-6), "0.0000043"},
+		{wording.FormatPValue(0), "0"},
+		{wording.FormatChance(1), "over 99.99 %"},
+		{wording.FormatChance(0), "under 0.01 %"},
+		{wording.FormatChance(0.97254), "97.25 %"},
+		{fmt.Sprint(wording.SpreadDecimals(0), wording.SpreadDecimals(0.176), wording.SpreadDecimals(3.1), wording.SpreadDecimals(311), wording.SpreadDecimals(1e-300), wording.SpreadDecimals(math.Inf(1))), "2 2 1 0 9 2"},
+	} {
+		check.Equal(t, test.got, test.want)
+	}
+}
+
+// TestWorthOfAComparison checks that the worth of a comparison is the fit of its own effect and those of past tests,
+// however these are given: as sums, as lifts with standard errors, and in a file.
+func TestWorthOfAComparison(t *testing.T) {
+	rate := func(visitors, converted int64) stats.Rate {
+		return stats.Rate{Visitors: visitors, Converted: converted}
+	}
+	effect := func(control, treatment stats.Rate) stats.PooledEffect {
+		return stats.NewPooledEffect([]stats.Stratum{{Control: control, Treatment: treatment}})
+	}
+	own, first, second := effect(rate(9000, 500), rate(10000, 590)), effect(rate(10000, 500), rate(10000, 560)), stats.PooledEffect{Value: .01, StandardError: .02}
+	lift := func(effect float64) float64 { return effect / (1 - 10./19*effect) } // relative to the mean of 9,000 and 10,000 visitors
+	const question = `{"metric":"binary","mde":10,"variations":[{"id":4,"n":10000,"converted":590},{"id":7,"control":true,"n":9000,"converted":500}]`
+	answer := func(past string) *AnswerWorth {
+		return must.Get(ParseInput([]byte(question + past + "}")))(t).ComputeAnswer().Worth
+	}
+	for _, test := range []struct {
+		past  string
+		tests [][]stats.PooledEffect
+	}{
+		{"", [][]stats.PooledEffect{{own}}},
+		{`,"past":[{"variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}]},{"lift":1,"standardError":2}]`, [][]stats.PooledEffect{{first}, {second}, {own}}},
+		{`,"past":[{"variations":[{"n":10,"converted":5},{"n":10,"converted":6}]},{"lift":1,"standardError":2}]`, [][]stats.PooledEffect{{second}, {own}}},
+	} {
+		fit := effects.NewFit(.1, test.tests)
+		want, got := fit.TrueEffect(len(test.tests)-1), answer(test.past)
+		item := got.Items[0]
+		check.That(t, item.VariationID == 4 && item.Expected != nil && math.Abs(item.Expected.Value-lift(want.Mean)) <= 1e-12 && math.Abs(item.Expected.Interval[1]-lift(want.Upper)) <= 1e-9 && math.Abs(*item.Chance-want.Chance) <= 1e-12,
+			"%s: %+v, want %+v", test.past, item, want)
+		check.That(t, got.Pool.Campaigns == len(test.tests) && got.Total == nil && len(got.InWords()) == 2, "%s: %+v, %q", test.past, got, got.InWords())
+	}
+	input := must.Get(ParseInput([]byte(question + "}")))(t)
+	input.Past = must.Get(audit.ReadTable(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t).Past()
+	ofFile, ofLine := input.ComputeAnswer().Worth, answer(`,"past":[{"name":"Banner","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}],"shipped":1}]`)
+	if *ofFile.Total != *ofLine.Total && (ofFile.Total.Expected != ofLine.Total.Expected || ofFile.Total.Shipped != 1) || ofFile.Items[0].Text != ofLine.Items[0].Text {
+		t.Errorf("a file gives %+v, and a line %+v", ofFile, ofLine)
+	}
+}
+
+// TestPriorOfAComparison checks that a Bayesian comparison without a prior has the one that its past tests say, without
+// its own numbers; and without past tests, the mean of the model's own prior, summed here over its grid.
+func TestPriorOfAComparison(t *testing.T) {
+	priorOf := func(more string) *stats.Prior {
+		const question = `{"metric":"binary","methodology":"bayesian","mde":10,"variations":[{"n":9000,"converted":500},{"n":10000,"converted":590}]`
+		return must.Get(ParseInput([]byte(question + more +
+			"}")))(t).ComputeAnswer().Variations[1].Comparison.Bayesian.Prior
+	}
+	mean, weights := 0.0, 0.0
+	for k := range 24 {
+		tau := math.Pow(2, -6+8*float64(k)/23) // 1/64 to 4
+		weight := math.Exp(-math.Pow(math.Log(tau/.15), 2) / 2)
+		mean, weights = mean+weight*tau, weights+weight
+	}
+	past := effects.NewFit(.1, [][]stats.PooledEffect{
+		{{Value: .01, StandardError: .02}},
+		{{Value: -.03, StandardError: .01}},
+	}).TypicalEffect().Mean
+	for more, want := range map[string]struct {
+		deviation float64
+		campaigns int
+	}{
+		"":                   {.1 * mean / weights, 0},
+		`,"prior":"learned"`: {.1 * mean / weights, 0},
+		`,"past":[{"lift":1,"standardError":2},{"lift":-3,"standardError":1}]`: {past, 2},
+	} {
+		got := priorOf(more)
+		check.That(t, math.Abs(got.StandardDeviation-want.deviation) <= 1e-12 && got.Mean == 0 && got.Campaigns != nil && *got.Campaigns == want.campaigns,
+			"%s: %+v, want %+v", more, got, want)
+	}
+	if got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`); got.Campaigns != nil || got.Mean != .01 || got.StandardDeviation != .05 {
+		t.Errorf("declared: %+v", got)
+	}
+}
+
+// TestNothingIsWorth checks what says nothing about a worth: a sample ratio mismatch, too few visitors, and numbers
+// beyond floating point. None of them changes the past tests.
+func TestNothingIsWorth(t *testing.T) {
+	for variations, want := range map[string]stats.Reason{
+		`"binary","variations":[{"n":10000,"converted":500,"share":90},{"n":10000,"converted":590,"share":10}]`:  stats.ReasonSampleRatioMismatch,
+		`"binary","variations":[{"n":99,"converted":50},{"n":10000,"converted":590}]`:                            stats.ReasonTooFewVisitors,
+		`"binary","variations":[{"n":2000,"converted":0},{"n":2000,"converted":60}]`:                             stats.ReasonBaselineZero,
+		`"mean","variations":[{"n":9000,"mean":0.01,"variance":4},{"n":9000,"mean":1.7e308,"variance":4}]`:       stats.ReasonInvalidData,
+		`"mean","variations":[{"n":9000,"mean":-1e90,"variance":0},{"n":9000,"mean":1.0000001e90,"variance":4}]`: stats.ReasonInvalidData,
+	} {
+		w := must.Get(ParseInput([]byte(`{"metric":` + variations + `,"past":[{"lift":2,"standardError":1,"shipped":1}]}`)))(t).ComputeAnswer().Worth
+		item := w.Items[0]
+		check.That(t, item.Reason == want && item.Expected == nil && w.InWords() == nil, "%s: %+v, want %s", variations, item, want)
+		if want == stats.ReasonBaselineZero {
+			continue // it says how large effects are
+		}
+		check.That(t, w.Pool.Campaigns == 1 && w.Total != nil && w.Total.Expected > 0 && w.Total.Expected < .02, "%s: the past is worth %+v", variations, w.Total)
+	}
 }

@@ -1,13 +1,13 @@
 package effects
 
 import (
-	"encoding/json"
 	"math"
 	"os"
 	"slices"
 	"testing"
 
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -35,22 +35,14 @@ func (p *programme) effects() (campaigns [][]stats.PooledEffect) {
 
 // TestFitsEqualAQuadrature compares fits with integrals over the true effects.
 func TestFitsEqualAQuadrature(t *testing.T) {
-	text, err := os.ReadFile("testdata/programmes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var programmes []programme
-	if err := json.Unmarshal(text, &programmes); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/programmes.json"))(t)
+	programmes := must.JSON[[]programme](t, text)
 	check.Equal(t, len(programmes), 40, "programmes")
 	for i, p := range programmes {
 		f := NewFit(p.MDE, p.effects())
 		near := func(what string, got, want float64) {
 			t.Helper()
-			if !(math.Abs(got-want) <= 1e-8*p.MDE*float64(len(p.Campaigns))) {
-				t.Errorf("programme %d: %s is %.12g, want %.12g", i, what, got, want)
-			}
+			check.That(t, math.Abs(got-want) <= 1e-8*p.MDE*float64(len(p.Campaigns)), "programme %d: %s is %.12g, want %.12g", i, what, got, want)
 		}
 		near("typical effect", f.TypicalEffect().Mean, p.TypicalEffect)
 		near("mean effect", f.MeanEffect().Mean, p.MeanEffect)
@@ -80,29 +72,23 @@ func TestLimits(t *testing.T) {
 	some := [][]stats.PooledEffect{{{Value: .05, StandardError: .03}}, {{Value: -.01, StandardError: .02}}}
 	f := NewFit(.2, some)
 	exact := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e-9}})).TrueEffect(2)
-	if math.Abs(exact.Mean-.07) > 1e-7 || math.Abs(exact.Upper-exact.Lower) > 1e-7 || exact.Chance != 1 {
-		t.Errorf("exact data: %+v", exact)
-	}
+	check.That(t, math.Abs(exact.Mean-.07) <= 1e-7 && math.Abs(exact.Upper-exact.Lower) <= 1e-7 && exact.Chance == 1, "exact data: %+v", exact)
 	nothing := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e9}}))
-	if got := nothing.TrueEffect(2).Mean; math.Abs(got-f.MeanEffect().Mean) > 1e-9 {
-		t.Errorf("no data: %g, want the mean of true effects %g", got, f.MeanEffect().Mean)
-	}
+	got := nothing.TrueEffect(2).Mean
+	check.That(t, math.Abs(got-f.MeanEffect().Mean) <= 1e-9, "no data: %g, want the mean of true effects %g", got, f.MeanEffect().Mean)
 	for i := range 2 {
-		if a, b := f.TrueEffect(i), nothing.TrueEffect(i); math.Abs(a.Mean-b.Mean) > 1e-12 || math.Abs(a.Lower-b.Lower) > 1e-12 {
-			t.Errorf("a campaign that says nothing changes %+v to %+v", a, b)
-		}
+		a, b := f.TrueEffect(i), nothing.TrueEffect(i)
+		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12 && math.Abs(a.Lower-b.Lower) <= 1e-12, "a campaign that says nothing changes %+v to %+v", a, b)
 	}
 	two := [][]stats.PooledEffect{{{Value: .05, StandardError: .03}, {Value: .02, StandardError: .03}}}
 	apart := NewFit(.2, [][]stats.PooledEffect{two[0][:1], two[0][1:]})
 	joint := NewFit(.2, two)
 	for i := range 2 {
-		if a, b := joint.TrueEffect(i), apart.TrueEffect(i); math.Abs(a.Mean-b.Mean) > 1e-12 || math.Abs(a.Upper-b.Upper) > 1e-10 {
-			t.Errorf("treatments that share no error: %+v, apart %+v", a, b)
-		}
+		a, b := joint.TrueEffect(i), apart.TrueEffect(i)
+		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12 && math.Abs(a.Upper-b.Upper) <= 1e-10, "treatments that share no error: %+v, apart %+v", a, b)
 	}
-	if e := NewFit(.2, nil).TypicalEffect(); math.Abs(e.Mean-.05) > .004 {
-		t.Errorf("the typical effect without campaigns is %g, want about a quarter of the minimum effect", e.Mean)
-	}
+	e := NewFit(.2, nil).TypicalEffect()
+	check.That(t, math.Abs(e.Mean-.05) <= .004, "the typical effect without campaigns is %g, want about a quarter of the minimum effect", e.Mean)
 }
 
 // TestWinRate compares win rates with closed forms: of a power that is a normal distribution function, under the normal
@@ -121,11 +107,33 @@ func TestWinRate(t *testing.T) {
 			}
 		}
 	}
-	if got := fit.WinRate(func(lift float64) float64 { return below((lift - at) / width) }); math.Abs(got.Observed-wins) > 1e-3 || got.Expected >= got.Observed {
-		t.Errorf("%+v, want %v", got, wins)
-	}
-	if got := fit.WinRate(func(float64) float64 { return 1 }); !nearly(got.Observed, 1) ||
-		!nearly(got.Expected, better) {
-		t.Errorf("if all win: %+v, want %v", got, better)
-	}
+	got := fit.WinRate(func(lift float64) float64 { return below((lift - at) / width) })
+	check.That(t, math.Abs(got.Observed-wins) <= 1e-3 && got.Expected < got.Observed, "%+v, want %v", got, wins)
+	got = fit.WinRate(func(float64) float64 { return 1 })
+	check.That(t, nearly(got.Observed, 1) && nearly(got.Expected, better), "if all win: %+v, want %v", got, better)
 }
+
+// TestPastEqualsTheFit compares past tests with the fit of their effects.
+func TestPastEqualsTheFit(t *testing.T) {
+	effect := func(value, se float64) stats.PooledEffect {
+		return stats.PooledEffect{Value: value, StandardError: se, Mean: .1, TreatmentShare: .5}
+	}
+	small := stats.PooledEffect{Reason: stats.ReasonTooFewVisitors}
+	one, two, three := effect(.08, .03), effect(.02, .04), effect(-.05, .02)
+	p := NewPast(.2, []PastTest{
+		{"A", []stats.PooledEffect{one}, 1}, {"B", []stats.PooledEffect{small}, 1}, {"C", []stats.PooledEffect{small, two}, 2}, {"D", []stats.PooledEffect{three}, 0},
+	})
+	fit := NewFit(.2, [][]stats.PooledEffect{{one}, {two}, {three}})
+	total, first := fit.Total([]float64{1, 1, 0}), fit.TrueEffect(0)
+	check.That(t, p.Total.Sum == (Sum{.08 + .02, total.Mean, [2]float64{total.Lower, total.Upper}}) && p.Total.Shipped == 2 && *p.Total.Exaggeration == (.08+.02)/total.Mean,
+		"%+v, want %+v", p.Total, total)
+	check.Equal(t, len(p.Items), 5, "treatments")
+	e := p.Items[0]
+	check.That(t, nearly(e.Expected.Value, first.Mean/(1-.5*first.Mean)) && *e.Chance == first.Chance && nearly(*e.Observed, .08/(1-.04)), "%+v, want %+v", e, first)
+	check.Equal(t, p.Items[1].Reason, stats.ReasonTooFewVisitors, "a small test")
+	check.Equal(t, p.Pool.Campaigns, 3, "tests that say something")
+	none := NewPast(.2, nil)
+	check.That(t, none.Total == nil && none.Pool.Campaigns == 0, "nothing: %+v", none)
+}
+
+func nearly(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }

@@ -31,9 +31,8 @@ func TestCancelQuery(t *testing.T) {
 		go func() { ended <- conn.Exec(ctx, endless("cancelled")) }()
 		eventually(t, "the query runs", func() bool { return running(t, watch, "cancelled") == 1 })
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("a cancelled query: %v", err)
-		}
+		err := <-ended
+		check.That(t, errors.Is(err, context.Canceled), "a cancelled query: %v", err)
 		check.Equal(t, running(t, watch, "cancelled"), 0, "queries that run")
 		check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 	}
@@ -45,9 +44,7 @@ func TestDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		err := conn.Exec(ctx, endless("deadline"))
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
+		check.That(t, errors.Is(err, context.DeadlineExceeded), "got %v", err)
 	}
 	eventually(t, "nothing runs", func() bool { return running(t, conn, "deadline") == 0 })
 }
@@ -67,9 +64,8 @@ func TestCancelStream(t *testing.T) {
 	cancel()
 	for rows.Next() {
 	}
-	if err := rows.Err(); !errors.Is(err, context.Canceled) {
-		t.Errorf("rows.Err() = %v", err)
-	}
+	err := rows.Err()
+	check.That(t, errors.Is(err, context.Canceled), "rows.Err() = %v", err)
 	if err := rows.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -112,9 +108,8 @@ func TestCancelInsert(t *testing.T) {
 		return one[uint64](t, watch, "SELECT sum(total_rows) FROM system.tables WHERE name = 't'") > 10
 	})
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled insert: %v", err)
-	}
+	err := <-ended
+	check.That(t, errors.Is(err, context.Canceled), "a cancelled insert: %v", err)
 	check.Equal(t, running(t, watch, "INSERT INTO t"), 0, "inserts that run")
 	check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 }
@@ -125,20 +120,17 @@ func TestCancelWhatDoesNotStop(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	if err := conn.Exec(ctx, "SELECT sleepEachRow(3)"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	if took := time.Since(start); took > 2*killGrace {
-		t.Errorf("returned after %v", took)
-	}
+	err := conn.Exec(ctx, "SELECT sleepEachRow(3)")
+	check.That(t, errors.Is(err, context.DeadlineExceeded), "got %v", err)
+	took := time.Since(start)
+	check.That(t, took <= 2*killGrace, "returned after %v", took)
 	one[uint8](t, conn, "SELECT 7")
 	eventually(t, "the statement has ended", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == 0 })
 }
 
 // TestCancelInsertThatWaitsForRows cancels an insert whose reader returns no more rows.
 func TestCancelInsertThatWaitsForRows(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
 	for range 5 {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, w := io.Pipe()
@@ -147,9 +139,8 @@ func TestCancelInsertThatWaitsForRows(t *testing.T) {
 		must.Get(w.Write([]byte("1\n2\n")))(t)
 		eventually(t, "the insert runs", func() bool { return running(t, conn, "INSERT INTO t") == 1 })
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("a cancelled insert: %v", err)
-		}
+		err := <-ended
+		check.That(t, errors.Is(err, context.Canceled), "a cancelled insert: %v", err)
 		eventually(t, "the insert has stopped", func() bool { return running(t, conn, "INSERT INTO t") == 0 })
 		must.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 0, "rows of a cancelled insert")
 	}
@@ -157,14 +148,12 @@ func TestCancelInsertThatWaitsForRows(t *testing.T) {
 
 // TestInsertWhoseRowsFail checks that a reader's error does not commit the rows before it.
 func TestInsertWhoseRowsFail(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
 	for _, broken := range []error{errors.New("broken"), io.ErrUnexpectedEOF} {
 		for _, rows := range []string{"", "1\n2\n", strings.Repeat("1\n", appendSize)} {
 			r := io.MultiReader(strings.NewReader(rows), failing{broken})
-			if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", r); !errors.Is(err, broken) {
-				t.Errorf("got %v", err)
-			}
+			err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", r)
+			check.That(t, errors.Is(err, broken), "got %v", err)
 		}
 	}
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 0, "rows")
@@ -177,8 +166,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.error }
 // TestCancelAnywhere checks that cancelling statements at any moment does not damage the engine.
 func TestCancelAnywhere(t *testing.T) {
 	rounds := tier.Of(30, 200)
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	fill(t, conn, 0, 50_000)
 	var workers sync.WaitGroup
 	for w := range 4 {
@@ -200,9 +188,7 @@ func TestCancelAnywhere(t *testing.T) {
 					err = conn.Select(ctx, &rows, "SELECT id FROM t")
 				}
 				cancel()
-				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("statement %d: %v", w, err)
-				}
+				check.That(t, err == nil || errors.Is(err, context.DeadlineExceeded), "statement %d: %v", w, err)
 			}
 		})
 	}
@@ -210,9 +196,7 @@ func TestCancelAnywhere(t *testing.T) {
 	eventually(t, "all connections are free", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == 0 })
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM system.processes"), 1, "statements that run")
 	// An insert of one block is stored completely or not at all.
-	if n := one[uint64](t, conn, "SELECT toUInt64(countIf(name = 'x') % 1000 + countIf(name = 'y') % 20000) FROM t"); n != 0 {
-		t.Errorf("a part of a cancelled insert is stored: %d rows", n)
-	}
+	check.Equal(t, one[uint64](t, conn, "SELECT toUInt64(countIf(name = 'x') % 1000 + countIf(name = 'y') % 20000) FROM t"), 0, "rows of a cancelled insert")
 }
 
 func TestNoGoroutineLeak(t *testing.T) {

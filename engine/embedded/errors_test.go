@@ -12,8 +12,7 @@ import (
 )
 
 func TestErrorsHaveTheirCodes(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, CONSTRAINT small CHECK id < 10) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, CONSTRAINT small CHECK id < 10) ENGINE = MergeTree ORDER BY id")
 	for _, tt := range []struct {
 		sql      string
 		settings clickhouse.Settings
@@ -35,31 +34,26 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 	} {
 		err := conn.Exec(with(t.Context(), tt.settings), tt.sql)
 		var e *clickhouse.Exception
-		if !errors.As(err, &e) || e.Code != tt.code || e.CodeName != tt.name {
-			t.Errorf("%s: %v, want %d %s", tt.sql, err, tt.code, tt.name)
-		}
+		check.That(t, errors.As(err, &e) && e.Code == tt.code && e.CodeName == tt.name, "%s: %v, want %d %s", tt.sql, err, tt.code, tt.name)
 	}
 }
 
 func TestErrorInBatch(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String, CONSTRAINT small CHECK id < 1000) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String, CONSTRAINT small CHECK id < 1000) ENGINE = MergeTree ORDER BY id")
 	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)"))(t)
 	for i := range uint64(1001) {
 		must.OK(t, batch.Append(i, "x"))
 	}
 	check.Equal(t, code(batch.Send()), 469)
 	exec(t, conn, "DROP TABLE t")
-	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", strings.NewReader("1,x")); code(err) != 60 {
-		t.Errorf("insert into a dropped table: %v, want code 60 (UNKNOWN_TABLE)", err)
-	}
+	err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", strings.NewReader("1,x"))
+	check.That(t, code(err) == 60, "insert into a dropped table: %v, want code 60 (UNKNOWN_TABLE)", err)
 	fillWhole(t)
 }
 
 func fillWhole(t *testing.T) {
 	t.Helper()
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	fill(t, conn, 0, 10)
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 10, "rows after failed inserts")
 }
@@ -77,9 +71,7 @@ func TestErrorInMidStream(t *testing.T) {
 		for rows.Next() {
 			n++
 		}
-		if code(rows.Err()) != 395 || n > at {
-			t.Errorf("error at row %d: %d rows, then %v, want code 395", at, n, rows.Err())
-		}
+		check.That(t, code(rows.Err()) == 395 && n <= at, "error at row %d: %d rows, then %v, want code 395", at, n, rows.Err())
 		check.Equal(t, code(rows.Close()), 395, "Close")
 		check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 	}
@@ -94,11 +86,9 @@ func TestExceptionMarkerInRows(t *testing.T) {
 
 // TestInsertWithoutRows checks an insert whose rows the driver cannot encode. The driver then sends no rows.
 func TestInsertWithoutRows(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
-	if err := conn.InsertFormat(t.Context(), "Native", "INSERT INTO t", strings.NewReader("")); code(err) != codeNoData {
-		t.Errorf("got %v, want code %d (NO_DATA_TO_INSERT)", err, codeNoData)
-	}
+	conn := created(t, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	err := conn.InsertFormat(t.Context(), "Native", "INSERT INTO t", strings.NewReader(""))
+	check.That(t, code(err) == codeNoData, "got %v, want code %d (NO_DATA_TO_INSERT)", err, codeNoData)
 }
 
 func TestNewException(t *testing.T) {
@@ -114,8 +104,7 @@ func TestNewException(t *testing.T) {
 		{"out of luck", 1002, "", "out of luck"},
 		{"Code: 99999999999. DB::Exception: x", 1002, "", "x"},
 	} {
-		if e := newException(tt.text); e.Code != tt.code || e.CodeName != tt.name || e.Message != tt.message {
-			t.Errorf("newException(%q) = %d, %q, %q", tt.text, e.Code, e.CodeName, e.Message)
-		}
+		e := newException(tt.text)
+		check.That(t, e.Code == tt.code && e.CodeName == tt.name && e.Message == tt.message, "newException(%q) = %d, %q, %q", tt.text, e.Code, e.CodeName, e.Message)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -57,9 +58,8 @@ func connect(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	}
 	conn := must.Get(clickhouse.Open(options))(tb)
 	tb.Cleanup(func() {
-		if err := conn.Close(); err != nil {
-			tb.Errorf("close the driver: %v", err)
-		}
+		err := conn.Close()
+		check.That(tb, err == nil, "close the driver: %v", err)
 	})
 	return conn
 }
@@ -73,13 +73,21 @@ func database(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	exec(tb, admin, "CREATE DATABASE "+name)
 	tb.Cleanup(func() {
 		if !tb.Failed() {
-			if err := admin.Exec(context.Background(), "DROP DATABASE "+name); err != nil {
-				tb.Errorf("drop %s: %v", name, err)
-			}
+			check.OK(tb, admin.Exec(context.Background(), "DROP DATABASE "+name))
 		}
 	})
 	use := func(o *clickhouse.Options) { o.Auth.Database = name }
 	return connect(tb, append(change, use)...)
+}
+
+// created is database with the tables of statements.
+func created(tb testing.TB, statements ...string) driver.Conn {
+	tb.Helper()
+	conn := database(tb)
+	for _, statement := range statements {
+		exec(tb, conn, statement)
+	}
+	return conn
 }
 
 func exec(tb testing.TB, conn driver.Conn, sql string, args ...any) {
@@ -99,9 +107,7 @@ func one[T any](tb testing.TB, conn driver.Conn, sql string, args ...any) T {
 func eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
 	for until := time.Now().Add(time.Minute); !condition(); {
-		if time.Now().After(until) {
-			tb.Fatalf("not within a minute: %s", what)
-		}
+		must.That(tb, !time.Now().After(until), "not within a minute: %s", what)
 	}
 }
 

@@ -87,8 +87,7 @@ func TestLibraryMissing(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.so")
 	got = startIn(t, "", []string{libraryVariable + "=" + missing}, "open", t.TempDir()).output(t)
 	check.Contains(t, got, missing, "with a wrong %s", libraryVariable)
-	text := filepath.Join(t.TempDir(), "text.so")
-	must.OK(t, os.WriteFile(text, []byte("text"), 0o600))
+	text := must.WriteFile(t, "text.so", "text")
 	got = startIn(t, "", []string{libraryVariable + "=" + text}, "open", t.TempDir()).output(t)
 	check.Contains(t, got, text, "a file that is not a library")
 }
@@ -105,9 +104,8 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 	t.Chdir(below)
 	t.Setenv(libraryVariable, "")
 	want := must.Get(filepath.EvalSymlinks(data.Name()))(t)
-	if got, err := LocateLibrary(); err != nil || got != data.Name() && got != want {
-		t.Errorf("LocateLibrary() = %q, %v, want %q", got, err, want)
-	}
+	got, err := LocateLibrary()
+	check.That(t, err == nil && (got == data.Name() || got == want), "LocateLibrary() = %q, %v, want %q", got, err, want)
 }
 
 // TestKill checks that the rows of every acknowledged insert survive a SIGKILL.
@@ -136,9 +134,8 @@ func TestKill(t *testing.T) {
 			t.Fatalf("%q: %v", got, err)
 		}
 		// One insert may have been running; its rows may be stored or not.
-		if n != distinct || n%batchRows != 0 || n < acknowledged || n > acknowledged+batchRows {
-			t.Errorf("%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
-		}
+		check.That(t, n == distinct && n%batchRows == 0 && n >= acknowledged && n <= acknowledged+batchRows,
+			"%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
 	}
 }
 
@@ -146,15 +143,12 @@ func TestSignals(t *testing.T) {
 	p := start(t, "signals", t.TempDir())
 	must.Equal(t, p.line(t), "ready")
 	must.OK(t, p.Process.Signal(os.Interrupt))
-	if got, want := p.line(t), "interrupted and closed"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	check.Equal(t, p.line(t), "interrupted and closed")
 	must.Equal(t, p.line(t), "waiting")
 	must.OK(t, p.Process.Signal(os.Interrupt))
 	_ = p.Wait()
-	if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
-		t.Errorf("without signal.Notify SIGINT gives %v", p.ProcessState)
-	}
+	status, ok := p.ProcessState.Sys().(syscall.WaitStatus)
+	check.That(t, ok && status.Signal() == syscall.SIGINT, "without signal.Notify SIGINT gives %v", p.ProcessState)
 }
 
 func TestClose(t *testing.T) {
@@ -178,16 +172,12 @@ func TestForeignConfiguration(t *testing.T) {
 		must.OK(t, os.WriteFile(path, []byte(foreign), 0o600))
 	}
 	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0").output(t)
-	if strings.Contains(got, "memory 1000000\n") || !strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)) {
-		t.Errorf("with a foreign configuration: %q", got)
-	}
+	check.That(t, !strings.Contains(got, "memory 1000000\n") && strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)), "with a foreign configuration: %q", got)
 }
 
 func TestOptions(t *testing.T) {
 	got := start(t, "options", t.TempDir(), "3").output(t)
-	if !strings.HasSuffix(got, "connections 3\n") {
-		t.Errorf("got %q", got)
-	}
+	check.That(t, strings.HasSuffix(got, "connections 3\n"), "got %q", got)
 }
 
 // TestFsync checks that an insert requests the system to write to the disk. It cannot test a loss of power.

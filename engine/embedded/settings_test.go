@@ -31,9 +31,8 @@ func TestSettingsAreOfOneStatement(t *testing.T) {
 		check.Equal(t, setting(t, ctx, conn, "log_comment"), "it's \\ a\tcomment", "log_comment")
 		check.Equal(t, setting(t, t.Context(), conn, "max_result_rows"), initial, "max_result_rows in the next statement")
 		check.Equal(t, setting(t, t.Context(), conn, "max_block_size"), "4242", "max_block_size with the option 4242")
-		if got := setting(t, t.Context(), plain, "max_block_size"); got == "4242" {
-			t.Error("a setting of one driver affects another")
-		}
+		got := setting(t, t.Context(), plain, "max_block_size")
+		check.That(t, got != "4242", "a setting of one driver affects another")
 	}
 }
 
@@ -42,15 +41,11 @@ func TestSettingsClauseIsOfOneStatement(t *testing.T) {
 	initial := setting(t, t.Context(), conn, "max_block_size")
 	exec(t, conn, "CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
 	exec(t, conn, "INSERT INTO t SETTINGS max_block_size = 11 SELECT number FROM numbers(100)")
-	if got := one[uint64](t, conn, "SELECT max(blockSize()) FROM numbers(100) SETTINGS max_block_size = 11"); got != 11 {
-		t.Errorf("the largest block has %d rows, want 11", got)
-	}
+	check.Equal(t, one[uint64](t, conn, "SELECT max(blockSize()) FROM numbers(100) SETTINGS max_block_size = 11"), 11, "rows of the largest block")
 	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (n) SETTINGS max_block_size = 11"))(t)
 	must.OK(t, batch.Append(uint64(1)))
 	must.OK(t, batch.Send())
-	if got := setting(t, t.Context(), conn, "max_block_size"); got != initial {
-		t.Errorf("max_block_size = %s after statements with a SETTINGS clause, want %s", got, initial)
-	}
+	check.Equal(t, setting(t, t.Context(), conn, "max_block_size"), initial, "max_block_size after statements with a SETTINGS clause")
 }
 
 func TestBadSettings(t *testing.T) {
@@ -66,9 +61,8 @@ func TestBadSettings(t *testing.T) {
 		{clickhouse.Settings{"compress": 1}, 115},
 	} {
 		check.Equal(t, code(conn.Exec(with(t.Context(), tt.settings), "SELECT 1")), tt.code, "%v", tt.settings)
-		if got := setting(t, t.Context(), conn, "max_block_size"); got == "7" {
-			t.Errorf("%v: some of the settings remain", tt.settings)
-		}
+		got := setting(t, t.Context(), conn, "max_block_size")
+		check.That(t, got != "7", "%v: some of the settings remain", tt.settings)
 	}
 }
 
@@ -79,9 +73,8 @@ func TestDatabases(t *testing.T) {
 		exec(t, conn, "INSERT INTO t SELECT {n:UInt64}", clickhouse.Named("n", value))
 	}
 	for range 10 {
-		if x, y := one[uint64](t, a, "SELECT n FROM t"), one[uint64](t, b, "SELECT n FROM t"); x != 1 || y != 2 {
-			t.Fatalf("got %d and %d, want 1 and 2", x, y)
-		}
+		x, y := one[uint64](t, a, "SELECT n FROM t"), one[uint64](t, b, "SELECT n FROM t")
+		must.That(t, x == 1 && y == 2, "got %d and %d, want 1 and 2", x, y)
 	}
 	for _, name := range []string{"no such", "no`such", `no\such`} {
 		conn := connect(t, func(o *clickhouse.Options) { o.Auth.Database = name })

@@ -20,9 +20,8 @@ func TestDriver(t *testing.T) {
 	conn := database(t)
 	must.OK(t, conn.Ping(t.Context()))
 	v := must.Get(conn.ServerVersion())(t)
-	if want := one[string](t, conn, "SELECT version()"); !strings.HasPrefix(want, v.Version.String()) {
-		t.Errorf("the version is %v, want %s", v.Version, want)
-	}
+	want := one[string](t, conn, "SELECT version()")
+	check.That(t, strings.HasPrefix(want, v.Version.String()), "the version is %v, want %s", v.Version, want)
 	exec(t, conn, "CREATE TABLE t (id UInt64, name String, note Nullable(String) DEFAULT 'none') ENGINE = MergeTree ORDER BY id")
 	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)"))(t)
 	type row struct {
@@ -34,9 +33,7 @@ func TestDriver(t *testing.T) {
 	must.OK(t, batch.Send())
 	var rows []row
 	must.OK(t, conn.Select(t.Context(), &rows, "SELECT * FROM t"))
-	if len(rows) != 1 || rows[0].ID != 7 || rows[0].Name != "seven" || rows[0].Note == nil || *rows[0].Note != "none" {
-		t.Errorf("got %+v", rows)
-	}
+	check.That(t, len(rows) == 1 && rows[0].ID == 7 && rows[0].Name == "seven" && rows[0].Note != nil && *rows[0].Note == "none", "got %+v", rows)
 	if err := conn.Select(t.Context(), &rows, "SELECT * FROM t WHERE id = 8"); err != nil || len(rows) != 0 {
 		t.Errorf("an empty result: %v, %v", rows, err)
 	}
@@ -56,30 +53,25 @@ func TestDriver(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	data := "1,\"a,b\"\n2,\"c\"\n"
 	must.OK(t, conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader(data)))
 	r := must.Get(conn.QueryFormat(t.Context(), "CSV", "SELECT * FROM t ORDER BY id"))(t)
 	defer func() { _ = r.Close() }()
 	check.Equal(t, string(must.Get(io.ReadAll(r))(t)), data)
 	err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader("1,a\nx,b\n"))
-	if code(err) != 27 && code(err) != 117 && code(err) != 72 {
-		t.Errorf("rows that do not parse: %v", err)
-	}
+	check.That(t, code(err) == 27 || code(err) == 117 || code(err) == 72, "rows that do not parse: %v", err)
 }
 
 // fill inserts rows with ids in [from, from+n) in one batch.
 func fill(tb testing.TB, conn driver.Conn, from, n uint64) {
 	tb.Helper()
 	batch, err := conn.PrepareBatch(tb.Context(), "INSERT INTO t (id, name)")
-	if err != nil {
-		tb.Error(err)
+	if !check.OK(tb, err) {
 		return
 	}
 	for i := range n {
-		if err := batch.Append(from+i, fmt.Sprint("visitor ", from+i)); err != nil {
-			tb.Error(err)
+		if !check.OK(tb, batch.Append(from+i, fmt.Sprint("visitor ", from+i))) {
 			return
 		}
 	}
@@ -87,8 +79,7 @@ func fill(tb testing.TB, conn driver.Conn, from, n uint64) {
 }
 
 func TestLargeBatchAndStream(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	const n = 100_000
 	for i := range uint64(3) {
 		fill(t, conn, i*n, n)
@@ -99,19 +90,15 @@ func TestLargeBatchAndStream(t *testing.T) {
 	var name string
 	for ; rows.Next(); want++ {
 		must.OK(t, rows.Scan(&id, &name))
-		if id != want || name != fmt.Sprint("visitor ", want) {
-			t.Fatalf("row %d is %d, %q", want, id, name)
-		}
+		must.That(t, id == want && name == fmt.Sprint("visitor ", want), "row %d is %d, %q", want, id, name)
 	}
-	if err := rows.Err(); err != nil || want != 3*n {
-		t.Errorf("%d rows, %v, want %d", want, err, 3*n)
-	}
+	err := rows.Err()
+	check.That(t, err == nil && want == 3*n, "%d rows, %v, want %d", want, err, 3*n)
 }
 
 // TestLongValues runs an INSERT with its rows in the text, more than the parser reads at once.
 func TestLongValues(t *testing.T) {
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
 	exec(t, conn, "INSERT INTO t VALUES (0)"+strings.Repeat(", (1)", 200_000))
 	check.Equal(t, one[uint64](t, conn, "SELECT count() FROM t"), 200_001, "rows")
 }
@@ -119,8 +106,7 @@ func TestLongValues(t *testing.T) {
 // TestConcurrency runs queries and inserts concurrently, while the garbage collector moves and frees memory.
 func TestConcurrency(t *testing.T) {
 	rounds := tier.Of(5, 30)
-	conn := database(t)
-	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	stop := make(chan struct{})
 	var collector, workers sync.WaitGroup
 	collector.Go(func() {
@@ -148,9 +134,7 @@ func TestConcurrency(t *testing.T) {
 				var n, wrong uint64
 				err := conn.QueryRow(ctx, "SELECT count(), countIf(name != concat('visitor ', toString(id))) FROM t WHERE id >= {from:UInt64}",
 					clickhouse.Named("from", i)).Scan(&n, &wrong)
-				if err != nil || wrong != 0 {
-					t.Errorf("%d of %d rows are wrong, %v", wrong, n, err)
-				}
+				check.That(t, err == nil && wrong == 0, "%d of %d rows are wrong, %v", wrong, n, err)
 			}
 		})
 	}

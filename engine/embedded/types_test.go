@@ -107,9 +107,7 @@ func TestTypesRoundTrip(t *testing.T) {
 			for i, v := range typ.values {
 				got := reflect.New(reflect.TypeOf(v))
 				must.OK(t, conn.QueryRow(t.Context(), "SELECT v FROM t WHERE id = {id:UInt32}", clickhouse.Named("id", i)).Scan(got.Interface()))
-				if !same(got.Elem().Interface(), v) {
-					t.Errorf("%#v came back as %#v", v, got.Elem().Interface())
-				}
+				check.That(t, same(got.Elem().Interface(), v), "%#v came back as %#v", v, got.Elem().Interface())
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // cpu returns the CPU time of the process.
@@ -41,9 +42,7 @@ func sendCampaign(b *testing.B, conn driver.Conn, accepted *time.Time, campaign 
 	part := make([]schema.Event, 0, 100_000)
 	send := func() {
 		*accepted = accepted.Add(time.Millisecond)
-		if err := schema.InsertEvents(b.Context(), conn, part, *accepted); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, schema.InsertEvents(b.Context(), conn, part, *accepted))
 		events += len(part)
 		part = part[:0]
 	}
@@ -63,27 +62,21 @@ func BenchmarkFacts(b *testing.B) {
 		large = n
 	}
 	conn := schematest.OpenEmpty(b)
-	if _, err := schema.Migrate(b.Context(), conn); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(schema.Migrate(b.Context(), conn))(b)
 	accepted := campaignStart.AddDate(0, 0, 28)
 	started, began := cpu(), time.Now()
 	events := sendCampaign(b, conn, &accepted, 12, large) + sendCampaign(b, conn, &accepted, 13, 10_000)
 	b.Logf("insert of %d events: %.1f s of CPU, %.0f events/s", events, (cpu() - started).Seconds(), float64(events)/time.Since(began).Seconds())
 	r := facts.NewRefresher(conn, true)
 	started, began = cpu(), time.Now()
-	if _, err := r.RefreshFacts(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(r.RefreshFacts(b.Context()))(b)
 	b.Logf("refresh of all: %.1f s of CPU a million events, %.0f events/s", (cpu()-started).Seconds()*1e6/float64(events), float64(events)/time.Since(began).Seconds())
 	awaitMerges(b, conn)
 	b.Run("nothing", func(b *testing.B) {
 		started := cpu()
 		n := 0
 		for b.Loop() {
-			if err := conn.Exec(b.Context(), "SELECT 1"); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, conn.Exec(b.Context(), "SELECT 1"))
 			n++
 		}
 		b.ReportMetric((cpu()-started).Seconds()*1000/float64(n), "cpu-ms")
@@ -105,9 +98,7 @@ func BenchmarkFacts(b *testing.B) {
 func awaitMerges(b *testing.B, conn driver.Conn) {
 	b.Helper()
 	for running := uint64(1); running > 0; {
-		if err := conn.QueryRow(b.Context(), "SELECT count() FROM system.merges").Scan(&running); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, conn.QueryRow(b.Context(), "SELECT count() FROM system.merges").Scan(&running))
 	}
 }
 
@@ -130,14 +121,10 @@ func benchRefresh(b *testing.B, conn driver.Conn, r *facts.Refresher, accepted *
 			}
 		}
 		started := cpu()
-		if err := schema.InsertEvents(b.Context(), conn, events, *accepted); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, schema.InsertEvents(b.Context(), conn, events, *accepted))
 		inserting += cpu() - started
 		started = cpu()
-		if _, err := r.RefreshFacts(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(r.RefreshFacts(b.Context()))(b)
 		used += cpu() - started
 		refreshes++
 	}
@@ -203,9 +190,7 @@ func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign i
 		} else {
 			_, err = report.ReadRows(b.Context(), report.Question)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		used += cpu() - started
 		reports++
 	}
@@ -220,15 +205,11 @@ func BenchmarkTrickle(b *testing.B) {
 		visitors = n
 	}
 	conn := schematest.OpenEmpty(b)
-	if _, err := schema.Migrate(b.Context(), conn); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(schema.Migrate(b.Context(), conn))(b)
 	accepted := campaignStart.AddDate(0, 0, 28)
 	sendCampaign(b, conn, &accepted, 12, visitors)
 	r := facts.NewRefresher(conn, true)
-	if _, err := r.RefreshFacts(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(r.RefreshFacts(b.Context()))(b)
 	awaitMerges(b, conn)
 	idle, seconds := cpu(), 10
 	<-time.After(time.Duration(seconds) * time.Second)
@@ -256,15 +237,11 @@ func BenchmarkTrickle(b *testing.B) {
 		accepted = accepted.Add(time.Second)
 		e := <-next
 		e.EventID, e.Time = e.EventID+uint64(n), e.Time.Add(time.Hour)
-		if err := schema.InsertEvents(b.Context(), conn, []schema.Event{e}, accepted); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, schema.InsertEvents(b.Context(), conn, []schema.Event{e}, accepted))
 		inserting += cpu() - at
 		if n%5 == 0 {
 			at = cpu()
-			if _, err := r.RefreshFacts(b.Context()); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(r.RefreshFacts(b.Context()))(b)
 			refreshing += cpu() - at
 		}
 	}

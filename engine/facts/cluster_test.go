@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/fold"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/must"
 )
 
 // member is a process that refreshes the facts of all shards of a cluster.
@@ -30,14 +31,9 @@ func newMember(t *testing.T, address string) (m member) {
 // openReplicas returns connections to the replicas of each shard.
 func openReplicas(t *testing.T, address string) [][]driver.Conn {
 	t.Helper()
-	parsed, err := schema.ParseAddress(address, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := must.Get(schema.ParseAddress(address, func(string) string { return "" }))(t)
 	shards, err := schema.OpenReplicas(t.Context(), schematest.OpenConnection(t, address), parsed)
-	if err != nil || len(shards) != 2 {
-		t.Fatalf("%d shards: %v", len(shards), err)
-	}
+	must.That(t, err == nil && len(shards) == 2, "%d shards: %v", len(shards), err)
 	t.Cleanup(func() { _ = schema.CloseReplicas(shards) })
 	return shards
 }
@@ -88,9 +84,7 @@ func TestFactsOfACluster(t *testing.T) {
 	awaitNoError(t, func() error { return last.refresh(t.Context()) })
 	w.checkReplicas(t, shards)
 	for _, shard := range last { // ClickHouse knows the tokens of the first refreshes
-		if _, err := shard.RebuildFacts(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(shard.RebuildFacts(t.Context()))(t)
 	}
 	w.checkReplicas(t, shards)
 }

@@ -21,6 +21,7 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -37,13 +38,8 @@ func TestKilledProcesses(t *testing.T) {
 		child := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 		child.Env = append(os.Environ(), childVariable+"="+dir)
 		child.Stderr = os.Stderr
-		out, err := child.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(child.StdoutPipe())(t)
+		must.OK(t, child.Start())
 		// each line is a step of the process, which is killed at a moment of a later one
 		lines := bufio.NewReader(out)
 		for range 2 + random.IntN(30) {
@@ -55,9 +51,7 @@ func TestKilledProcesses(t *testing.T) {
 		}
 		for until := time.Now().Add(time.Duration(random.IntN(30_000)) * time.Microsecond); time.Now().Before(until); {
 		}
-		if err := child.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, child.Process.Kill())
 		_ = child.Wait()
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/worlds"
 )
 
@@ -46,9 +48,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func newWorldOn(t *testing.T, seed uint64, conn driver.Conn) *world {
 	t.Helper()
-	if _, err := schema.Migrate(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(schema.Migrate(t.Context(), conn))(t)
 	return &world{World: severalDays(seed), conn: conn, at: worlds.Start.AddDate(0, 1, 0)}
 }
 
@@ -81,9 +81,7 @@ func (w *world) send(t *testing.T, n int) (visitors []schema.Visitor, through in
 	for i := range events {
 		visitors = append(visitors, schema.Visitor{WebsiteID: events[i].WebsiteID, ID: events[i].VisitorID})
 	}
-	if err := schema.InsertEvents(t.Context(), w.conn, events, w.at); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), w.conn, events, w.at))
 	return visitors, w.at.UnixMilli()
 }
 
@@ -130,10 +128,7 @@ func joined(a *schema.Attributes) string {
 func (w *world) check(t *testing.T) {
 	t.Helper()
 	want := w.wanted()
-	stored, err := facts.ReadAll(t.Context(), w.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := must.Get(facts.ReadAll(t.Context(), w.conn))(t)
 	if changes := fold.AppendChanges(nil, stored, want); len(changes) > 0 {
 		t.Fatalf("%d of %d rows differ, such as %+v", len(changes), len(want), changes[0])
 	}
@@ -150,19 +145,12 @@ func (w *world) checkSums(t *testing.T) {
 		}
 		cells.AddRows(want[from:to], 1, false)
 	}
-	found, err := facts.ReadAllCells(t.Context(), w.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(facts.ReadAllCells(t.Context(), w.conn))(t)
 	for key, cell := range cells {
-		if found[key] == nil || found[key].Sums != cell.Sums || found[key].Newest < cell.Newest {
-			t.Fatalf("cell %+v: %v, want %v", key, found[key], cell)
-		}
+		must.That(t, found[key] != nil && found[key].Sums == cell.Sums && found[key].Newest >= cell.Newest, "cell %+v: %v, want %v", key, found[key], cell)
 	}
 	for key := range found {
-		if cells[key] == nil {
-			t.Fatalf("cell %+v is stored, but has no visitors", key)
-		}
+		must.That(t, cells[key] != nil, "cell %+v is stored, but has no visitors", key)
 	}
 }
 
@@ -188,17 +176,13 @@ func TestRefreshesOfARandomWalk(t *testing.T) {
 func refresh(t *testing.T, r *facts.Refresher, through int64) {
 	t.Helper()
 	at, err := r.RefreshFacts(t.Context())
-	if err != nil || at.Through != through {
-		t.Fatalf("%+v, %v; want events until %d", at, err, through)
-	}
+	must.That(t, err == nil && at.Through == through, "%+v, %v; want events until %d", at, err, through)
 }
 
 func merge(t *testing.T, conn driver.Conn) {
 	t.Helper()
 	for _, table := range []string{"facts", "events"} {
-		if err := conn.Exec(context.WithoutCancel(t.Context()), "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.Exec(context.WithoutCancel(t.Context()), "OPTIMIZE TABLE "+table+" FINAL"))
 	}
 }
 
@@ -216,14 +200,10 @@ func TestRefreshesWithoutNewEvents(t *testing.T) {
 		refresh(t, r, through)
 		before := left
 		refresh(t, r, through) // looks at the last events once more
-		if before-left < 2 {
-			t.Errorf("%d statements, want also those of visitors and events", before-left)
-		}
+		check.That(t, before-left >= 2, "%d statements, want also those of visitors and events", before-left)
 		before = left
 		refresh(t, r, through)
-		if before-left > 1 {
-			t.Errorf("%d statements, want only that of the position", before-left)
-		}
+		check.That(t, before-left <= 1, "%d statements, want only that of the position", before-left)
 		now := w.at
 		w.at = w.at.Add(time.Duration(round)*time.Millisecond - 5*time.Second)
 		w.send(t, 20)
@@ -267,31 +247,24 @@ func TestScrubHeals(t *testing.T) {
 	r := facts.NewRefresher(w.conn, true)
 	_, through := w.send(t, 300)
 	refresh(t, r, through)
-	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 || found.Visitors < 40 {
-		t.Errorf("%+v of correct facts", found)
-	}
+	found := scrub(t, r)
+	check.That(t, found.Wrong == 0 && len(found.Lost) == 0 && found.Visitors >= 40, "%+v of correct facts", found)
 	now := w.at
 	w.at = w.at.Add(-time.Hour)
 	w.send(t, 50) // accepted before what is folded
 	w.at = now
 	_, through = w.send(t, 1)
 	refresh(t, r, through)
-	if found := scrub(t, r); found.Wrong == 0 || len(found.Lost) != 0 {
-		t.Errorf("%+v of facts that lack events", found)
-	}
+	found = scrub(t, r)
+	check.That(t, found.Wrong != 0 && len(found.Lost) == 0, "%+v of facts that lack events", found)
 	w.check(t)
-	if found := scrub(t, r); found.Wrong != 0 {
-		t.Errorf("%+v after a scrub", found)
-	}
+	found = scrub(t, r)
+	check.That(t, found.Wrong == 0, "%+v after a scrub", found)
 }
 
 func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
 	t.Helper()
-	found, err := r.ScrubFacts(t.Context(), 0, math.MaxUint64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	return must.Get(r.ScrubFacts(t.Context(), 0, math.MaxUint64))(t)
 }
 
 // TestLostEventsAreReported deletes stored events of some visitors: all events, all views, the goals, or those that
@@ -315,9 +288,9 @@ func TestLostEventsAreReported(t *testing.T) {
 			reported := func(want int) {
 				t.Helper()
 				verified, err := r.VerifyFacts(t.Context(), func(float64) {})
-				if found := scrub(t, r); err != nil || found.Wrong+verified.Wrong != 0 || len(found.Lost) != want || len(verified.Lost) != want || r.LostVisitors() != want {
-					t.Errorf("%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
-				}
+				found := scrub(t, r)
+				check.That(t, err == nil && found.Wrong+verified.Wrong == 0 && len(found.Lost) == want && len(verified.Lost) == want && r.LostVisitors() == want,
+					"%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
 			}
 			before := w.all
 			reported(victims)
@@ -338,9 +311,7 @@ func TestLostEventsAreReported(t *testing.T) {
 			for i := range before {
 				again = append(again, before[i].Event)
 			}
-			if err := schema.InsertEvents(t.Context(), w.conn, again, w.at); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, schema.InsertEvents(t.Context(), w.conn, again, w.at))
 			refresh(t, r, w.at.UnixMilli())
 			reported(0)
 			w.check(t)
@@ -354,17 +325,13 @@ func TestLostEventsAreReported(t *testing.T) {
 func countOf(t *testing.T, conn driver.Conn, statement string) int {
 	t.Helper()
 	var n uint64
-	if err := conn.QueryRow(t.Context(), statement).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.QueryRow(t.Context(), statement).Scan(&n))
 	return int(n) //nolint:gosec // few
 }
 
 func execute(t *testing.T, conn driver.Conn, statement string) {
 	t.Helper()
-	if err := conn.Exec(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Exec(t.Context(), statement))
 }
 
 // TestAutomatedVisitors checks that later events of automated visitors are not read, and that a restart, an erasure, a
@@ -392,15 +359,11 @@ func TestAutomatedVisitors(t *testing.T) {
 		}
 	}
 	before := automated()
-	if before < 5 {
-		t.Fatalf("%d automated visitors", before)
-	}
+	must.That(t, before >= 5, "%d automated visitors", before)
 	var one schema.Visitor
 	row := w.conn.QueryRow(t.Context(), "SELECT website_id, visitor_id FROM facts WHERE grain = 'visitor' GROUP BY ALL "+
 		"HAVING sumIf(sign, endsWith(variation, '!')) > 1 LIMIT 1")
-	if err := row.Scan(&one.WebsiteID, &one.ID); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, row.Scan(&one.WebsiteID, &one.ID))
 	refresh(t, r, w.at.UnixMilli())
 	n := reading.events
 	for range 3 {
@@ -408,21 +371,16 @@ func TestAutomatedVisitors(t *testing.T) {
 		refresh(t, r, w.at.UnixMilli())
 		w.check(t)
 	}
-	if reading.events != n {
-		t.Errorf("%d statements read events of an automated visitor", reading.events-n)
-	}
-	if found := scrub(t, r); found.Wrong != 0 {
-		t.Errorf("%+v", found)
-	}
+	check.That(t, reading.events == n, "%d statements read events of an automated visitor", reading.events-n)
+	found := scrub(t, r)
+	check.That(t, found.Wrong == 0, "%+v", found)
 	w.erase(t, r, one)
 	w.sendGoal(t, one)
 	refresh(t, r, w.at.UnixMilli())
 	w.check(t)                                // the visitor counts again
 	for _, w.most = range []int{5, 1000, 8} { // another limit
 		r = open(true)
-		if _, err := r.OpenFacts(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.OpenFacts(t.Context()))(t)
 		scrub(t, r)
 		w.check(t)
 	}
@@ -437,9 +395,8 @@ func TestErasure(t *testing.T) {
 	w.erase(t, r, visitors[0])
 	w.erase(t, r, visitors[7])
 	w.check(t)
-	if found := scrub(t, r); found.Wrong != 0 || len(found.Lost) != 0 {
-		t.Errorf("%+v after an erasure", found)
-	}
+	found := scrub(t, r)
+	check.That(t, found.Wrong == 0 && len(found.Lost) == 0, "%+v after an erasure", found)
 	merge(t, w.conn)
 	_, through = w.send(t, 100)
 	refresh(t, r, through)
@@ -451,9 +408,7 @@ func (w *world) sendGoal(t *testing.T, of schema.Visitor) {
 	t.Helper()
 	w.at = w.at.Add(time.Minute)
 	e := schema.Event{WebsiteID: of.WebsiteID, VisitorID: of.ID, EventID: uint64(w.at.UnixMilli()), Time: w.at, Kind: schema.KindGoal, Subject: schema.SubjectNone, GoalID: 1}
-	if err := schema.InsertEvents(t.Context(), w.conn, []schema.Event{e}, w.at); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), w.conn, []schema.Event{e}, w.at))
 	w.all = append(w.all, acceptedEvent{e, w.at.UnixMilli()})
 }
 
@@ -474,13 +429,10 @@ func (c *countedReads) Query(ctx context.Context, statement string, args ...any)
 func (w *world) erase(t *testing.T, r *facts.Refresher, v schema.Visitor) {
 	t.Helper()
 	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.WebsiteID, v.ID))
-	if err := r.EraseVisitors(t.Context(), []schema.Visitor{v}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.EraseVisitors(t.Context(), []schema.Visitor{v}))
 	var left uint64
-	if err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left); err != nil || left > 0 {
-		t.Errorf("%d rows are left, %v", left, err)
-	}
+	err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left)
+	check.That(t, err == nil && left == 0, "%d rows are left, %v", left, err)
 	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return e.WebsiteID == v.WebsiteID && e.VisitorID == v.ID })
 	w.sent = nil
 }
@@ -510,9 +462,7 @@ func race(t *testing.T, through int64, refreshers ...*facts.Refresher) {
 			return err
 		})
 	}
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, all.Wait())
 }
 
 // TestRebuild deletes the facts and folds all events again, on an embedded store and on a server, which know the tokens
@@ -527,9 +477,8 @@ func TestRebuild(t *testing.T) {
 				_, through := w.send(t, 50)
 				refresh(t, r, through)
 			}
-			if at, err := r.RebuildFacts(t.Context()); err != nil || at.Refresh != 1 {
-				t.Fatalf("%+v, %v", at, err)
-			}
+			at, err := r.RebuildFacts(t.Context())
+			must.That(t, err == nil && at.Refresh == 1, "%+v, %v", at, err)
 			w.check(t)
 			_, through := w.send(t, 50)
 			refresh(t, r, through)
@@ -547,19 +496,12 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 	refresh(t, other, through)
 	subjects := slices.SortedFunc(maps.Keys(one.AllCounters()), schema.Subject.Compare)
 	dropped, visitor := subjects[0], schema.Visitor{WebsiteID: w.all[0].WebsiteID, ID: w.all[0].VisitorID}
-	if err := other.DropSubjects(t.Context(), []schema.Subject{dropped}); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.EraseVisitors(t.Context(), []schema.Visitor{visitor}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := one.OpenFacts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, other.DropSubjects(t.Context(), []schema.Subject{dropped}))
+	must.OK(t, other.EraseVisitors(t.Context(), []schema.Visitor{visitor}))
+	must.Get(one.OpenFacts(t.Context()))(t)
 	for _, subject := range subjects {
-		if got, want := one.SubjectCounters(subject), other.SubjectCounters(subject); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", subject, got, want)
-		}
+		got, want := one.SubjectCounters(subject), other.SubjectCounters(subject)
+		check.That(t, reflect.DeepEqual(got, want), "%s: %+v, want %+v", subject, got, want)
 	}
 	if got := one.SubjectCounters(dropped); got.AllEvents() != 0 {
 		t.Errorf("dropped: %+v", got)
@@ -573,32 +515,23 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	left := math.MaxInt
 	paused := schematest.PausedConn{Conn: w.conn, Left: &left, Paused: make(chan struct{}), Resume: make(chan struct{})}
 	r := facts.NewRefresher(paused, true)
-	if err := r.RefreshNoted(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.RefreshNoted(t.Context()))
 	w.send(t, 30)
 	r.NoteEvents(w.at)
 	left = 4 // visitors, events, what is stored, then the insert
 	var refreshes errgroup.Group
 	refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
 	<-paused.Paused
-	if r.LastUnfoldedTime() != w.at.UnixMilli() {
-		t.Error("events that are not stored do not wait")
-	}
+	check.That(t, r.LastUnfoldedTime() == w.at.UnixMilli(), "events that are not stored do not wait")
 	refreshes.Go(func() error {
 		err := r.RefreshNoted(t.Context())
-		if at, _ := r.StoredPosition(t.Context()); at.Through < w.at.UnixMilli() {
-			t.Errorf("position %+v after a refresh of events until %d", at, w.at.UnixMilli())
-		}
+		at, _ := r.StoredPosition(t.Context())
+		check.That(t, at.Through >= w.at.UnixMilli(), "position %+v after a refresh of events until %d", at, w.at.UnixMilli())
 		return err
 	})
 	close(paused.Resume)
-	if err := refreshes.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if r.LastUnfoldedTime() != 0 {
-		t.Error("stored events wait")
-	}
+	must.OK(t, refreshes.Wait())
+	check.That(t, r.LastUnfoldedTime() == 0, "stored events wait")
 	w.check(t)
 }
 
@@ -622,9 +555,8 @@ func TestReportsDoNotWaitLong(t *testing.T) {
 	}
 	says := func(want moments.Waiting) {
 		t.Helper()
-		if waits, err := r.AwaitNoted(t.Context()); err != nil || waits != want {
-			t.Errorf("%+v, %v; want %+v", waits, err, want)
-		}
+		waits, err := r.AwaitNoted(t.Context())
+		check.That(t, err == nil && waits == want, "%+v, %v; want %+v", waits, err, want)
 	}
 	r.LongestWait = time.Nanosecond
 	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.Folding})
@@ -634,9 +566,7 @@ func TestReportsDoNotWaitLong(t *testing.T) {
 	conn.Held <- schematest.ErrFull // the first failure has ended
 	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.DiskFull})
 	close(conn.Held)
-	if err := r.FoldAccepted(t.Context(), func(int, int) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.FoldAccepted(t.Context(), func(int, int) {}))
 	says(moments.Waiting{})
 	w.check(t)
 	stop()
@@ -652,22 +582,15 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	for round := range 6 {
 		w.send(t, 30)
 		r.NoteEvents(w.at)
-		if r.LastUnfoldedTime() != w.at.UnixMilli() {
-			t.Error("noted events do not wait")
-		}
+		check.That(t, r.LastUnfoldedTime() == w.at.UnixMilli(), "noted events do not wait")
 		if round%2 == 1 {
 			left = 1
-			if err := r.RefreshNoted(t.Context()); err == nil {
-				t.Error("no error")
-			}
+			err := r.RefreshNoted(t.Context())
+			check.That(t, err != nil, "no error")
 			left = math.MaxInt
 		}
-		if err := r.RefreshNoted(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if r.LastUnfoldedTime() != 0 {
-			t.Error("folded events wait")
-		}
+		must.OK(t, r.RefreshNoted(t.Context()))
+		check.That(t, r.LastUnfoldedTime() == 0, "folded events wait")
 		w.check(t)
 	}
 	w.send(t, 30)
@@ -675,9 +598,7 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	_, through := w.send(t, 30)
 	refresh(t, r, through) // includes the last events, which are noted only now
 	r.NoteEvents(at)
-	if err := r.RefreshNoted(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.RefreshNoted(t.Context()))
 	w.check(t)
 	if now, err := r.StoredPosition(t.Context()); err != nil || now.Through != through {
 		t.Errorf("%+v, %v; want events until %d", now, err, through)
@@ -702,19 +623,16 @@ func TestTiesOfCopies(t *testing.T) {
 				both = [2][]schema.Event{slices.Concat(both[0], both[1])}
 			}
 			for _, events := range both[:inserts] {
-				if err := schema.InsertEvents(t.Context(), w.conn, events, w.at); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, schema.InsertEvents(t.Context(), w.conn, events, w.at))
 			}
 			r := facts.NewRefresher(w.conn, false)
 			refresh(t, r, w.at.UnixMilli())
 			merge(t, w.conn)
-			if left := countOf(t, w.conn, "SELECT count() FROM events"); left != len(distinct) {
-				t.Fatalf("%d rows are left after a merge", left)
-			}
-			if found, err := r.VerifyFacts(t.Context(), func(float64) {}); err != nil || found.Wrong != 0 || len(found.Lost) != 0 {
-				t.Errorf("%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
-			}
+			left := countOf(t, w.conn, "SELECT count() FROM events")
+			must.That(t, left == len(distinct), "%d rows are left after a merge", left)
+			found, err := r.VerifyFacts(t.Context(), func(float64) {})
+			check.That(t, err == nil && found.Wrong == 0 && len(found.Lost) == 0,
+				"%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
 		})
 	}
 }

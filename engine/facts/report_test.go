@@ -15,6 +15,8 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestReportsDuringRefreshes reads reports while visitors arrive who convert in the same refresh. So a report whose
@@ -26,9 +28,7 @@ func TestReportsDuringRefreshes(t *testing.T) {
 		alone bool
 	}{"embedded": {schematest.OpenEmpty(t), true}, "server": {schematest.OpenConnection(t, server.DatabaseAddress(server.CreateDatabase(t))), false}} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := schema.Migrate(t.Context(), store.Conn); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(schema.Migrate(t.Context(), store.Conn))(t)
 			r := facts.NewRefresher(store.Conn, store.alone)
 			reports := map[string]reported{
 				"rows":  reportOf(t, store.Conn, r, query.Filters{Lists: []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}}),
@@ -56,9 +56,7 @@ func TestReportsDuringRefreshes(t *testing.T) {
 					checkConverted(t, name, report, running)
 				}
 			}
-			if err := both.Wait(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, both.Wait())
 			t.Logf("%d reports", read)
 		})
 	}
@@ -67,17 +65,12 @@ func TestReportsDuringRefreshes(t *testing.T) {
 // checkConverted checks that every visitor of a report is converted, and that the last report has all of them.
 func checkConverted(t *testing.T, name string, report reported, running bool) {
 	t.Helper()
-	found, err := report.ReadRows(t.Context(), report.Question)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(report.ReadRows(t.Context(), report.Question))(t)
 	var visitors, converted int64
 	for _, row := range found.Whole {
 		visitors, converted = visitors+row.Visitors, converted+row.Converted
 	}
-	if visitors != converted || !running && visitors != 12 {
-		t.Errorf("%s: %d visitors, %d of them converted", name, visitors, converted)
-	}
+	check.That(t, visitors == converted && (running || visitors == 12), "%s: %d visitors, %d of them converted", name, visitors, converted)
 }
 
 // convert stores a visitor who converts, and folds the events.
@@ -112,16 +105,13 @@ func reportOf(tb testing.TB, conn driver.Conn, r *facts.Refresher, filters query
 // requested returns a report about a campaign with two variations.
 func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Request) reported {
 	tb.Helper()
-	p, err := plan.New(r, &catalogue.AccountResources{
+	p := must.Get(plan.New(r, &catalogue.AccountResources{
 		Websites: map[int64]catalogue.Website{1: {ID: 1}}, Goals: map[int64]catalogue.Goal{3: {ID: 3, WebsiteID: 1, Name: "Purchase"}},
 		Campaigns: map[int64]catalogue.LiveCampaign{r.SubjectID: {Campaign: catalogue.Campaign{
 			ID: r.SubjectID, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
 			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
 		}}},
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	}))(tb)
 	return reported{facts.Reader{Shards: facts.Shards{of}, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits}}, p.Question}
 }
 
@@ -137,9 +127,7 @@ func TestAReportEndsWhileFactsChange(t *testing.T) {
 		refreshes.Go(func() error { return r.RefreshNoted(t.Context()) })
 	}
 	change()
-	if err := refreshes.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, refreshes.Wait())
 	tries := 0
 	x := requested(t, w.conn, r, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1, GoalID: 3, Metric: query.GoalConversionRate})
 	err := x.AtOnePosition(t.Context(), x.Question, func() error {
@@ -149,12 +137,8 @@ func TestAReportEndsWhileFactsChange(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || tries != 3 {
-		t.Errorf("%d tries, %v", tries, err)
-	}
-	if err := refreshes.Wait(); err != nil {
-		t.Error(err)
-	}
+	check.That(t, err == nil && tries == 3, "%d tries, %v", tries, err)
+	check.OK(t, refreshes.Wait())
 	w.check(t)
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"lifthouse/engine/moments"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // naiveAutomated returns the rows of an automated visitor, without digests.
@@ -48,9 +50,8 @@ func TestAutomatedVisitorsCountNowhere(t *testing.T) {
 		rows := AppendVisitorRows(slices.Clone(events), most, nil)
 		if len(distinct) <= most {
 			others++
-			if want := rowsOf(events); !reflect.DeepEqual(rows, want) {
-				t.Fatalf("%d of %d events: %+v\nwant %+v", len(distinct), most, rows, want)
-			}
+			want := rowsOf(events)
+			must.That(t, reflect.DeepEqual(rows, want), "%d of %d events: %+v\nwant %+v", len(distinct), most, rows, want)
 			return
 		}
 		automated++
@@ -62,21 +63,14 @@ func TestAutomatedVisitorsCountNowhere(t *testing.T) {
 			later[i].ID += 1000
 			later[i].Accepted = w.start + 100
 		}
-		if again := AppendVisitorRows(w.shuffled(slices.Concat(events, later)), most, nil); !reflect.DeepEqual(bySubject(again), bySubject(rows)) {
-			t.Fatalf("events %+v\nlater %+v\nrows %+v\nwant %+v", events, later, again, rows)
-		}
+		again := AppendVisitorRows(w.shuffled(slices.Concat(events, later)), most, nil)
+		must.That(t, reflect.DeepEqual(bySubject(again), bySubject(rows)), "events %+v\nlater %+v\nrows %+v\nwant %+v", events, later, again, rows)
 		for i := range rows {
-			if IsCounted(rows[i].Variation) || rows[i].Digest == 0 {
-				t.Fatalf("%+v", rows[i])
-			}
+			must.That(t, !IsCounted(rows[i].Variation) && rows[i].Digest != 0, "%+v", rows[i])
 		}
 		ExplainVisitor(events, most, nil, func(x Explained) {
-			if x.Reason != Copied && x.Reason != AutomatedVisitor || x.Variation != "" {
-				t.Fatalf("%+v of an automated visitor", x)
-			}
+			must.That(t, (x.Reason == Copied || x.Reason == AutomatedVisitor) && x.Variation == "", "%+v of an automated visitor", x)
 		})
 	})
-	if min(automated, others) < 300 {
-		t.Errorf("%d automated visitors, %d others", automated, others)
-	}
+	check.That(t, min(automated, others) >= 300, "%d automated visitors, %d others", automated, others)
 }

@@ -145,9 +145,8 @@ func checkCells(t rapid.TB, w world, cells Cells, visitors [][]Event) {
 	t.Helper()
 	groups := groupsOf(visitors)
 	for key, sums := range cells {
-		if of := visitorsOf(groups, key.Subject, key.Variation, -1); len(of) == 0 && sums.Sums != (Sums{}) {
-			t.Errorf("a cell without visitors: %+v: %+v", key, sums)
-		}
+		of := visitorsOf(groups, key.Subject, key.Variation, -1)
+		check.That(t, len(of) != 0 || sums.Sums == (Sums{}), "a cell without visitors: %+v: %+v", key, sums)
 		if key.Grain == OfAll && (key.First != 0 || key.Day != 0) || key.Grain == OfDay && (key.Variation == "" || key.Day < 0) || key.Grain != OfAll && key.Grain != OfDay {
 			t.Errorf("no such cell: %+v", key)
 		}
@@ -180,9 +179,8 @@ func checkAll(t rapid.TB, cells Cells, groups []group, key CellKey) {
 			got[i].Set(bigOf(sums.Sums[i]))
 		}
 	}
-	if want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, -1), key.Goal, math.MaxInt64); !got.equal(want) {
-		t.Errorf("%+v: sums %v, want %v", key, got, want)
-	}
+	want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, -1), key.Goal, math.MaxInt64)
+	check.That(t, got.equal(want), "%+v: sums %v, want %v", key, got, want)
 }
 
 // checkDays checks the sums until the end of each day, of the visitors of each first day and of all of them.
@@ -193,9 +191,8 @@ func checkDays(t rapid.TB, w world, cells Cells, groups []group, key CellKey) {
 		whole := &bigSums{}
 		for first := from; first < from+5; first++ {
 			got := cells.sumOfDays(key.Subject, key.Goal, key.Variation, first, until)
-			if want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, first), key.Goal, (until+1)*day); !got.equal(want) {
-				t.Errorf("%+v, first views of day %d, events until day %d: sums %v, want %v", key, first, until, got, want)
-			}
+			want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, first), key.Goal, (until+1)*day)
+			check.That(t, got.equal(want), "%+v, first views of day %d, events until day %d: sums %v, want %v", key, first, until, got, want)
 			for i := range whole {
 				whole[i].Add(&whole[i], &got[i])
 			}
@@ -315,7 +312,5 @@ func TestMomentsAreTheSums(t *testing.T) {
 	for i := range s[:NegativeGoals] { // they are no moments of a report
 		want = append(want, int64(100+i))
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("moments %v, want %v", got, want)
-	}
+	check.That(t, slices.Equal(got, want), "moments %v, want %v", got, want)
 }

@@ -56,9 +56,7 @@ func checkChanges(t rapid.TB, stored, wanted []Row) {
 	check.Equal(t, len(changes), least, "changes")
 	added := map[string]bool{}
 	for i, c := range changes {
-		if i > 0 && c.Cancels && !changes[i-1].Cancels {
-			t.Errorf("change %d cancels a row after a change that adds one", i)
-		}
+		check.That(t, i == 0 || !c.Cancels || changes[i-1].Cancels, "change %d cancels a row after a change that adds one", i)
 		if added[text(*c.Row)] = added[text(*c.Row)] || !c.Cancels; c.Cancels && want[text(*c.Row)] >= before[text(*c.Row)] {
 			t.Errorf("canceled although it is wanted: %+v", c.Row)
 		}
@@ -78,9 +76,8 @@ func TestChangesTurnStoredRowsIntoWantedOnes(t *testing.T) {
 		checkChanges(t, w.drawn(wanted), w.drawn(wanted))
 		checkChanges(t, nil, wanted)
 		checkChanges(t, wanted, nil)
-		if changes := AppendChanges(nil, wanted, rowsOf(events)); len(changes) > 0 {
-			t.Errorf("changes between equal rows: %+v", changes)
-		}
+		changes := AppendChanges(nil, wanted, rowsOf(events))
+		check.That(t, len(changes) == 0, "changes between equal rows: %+v", changes)
 	})
 }
 
@@ -89,17 +86,15 @@ func TestEmptyListsAreNoChange(t *testing.T) {
 	row := Row{Subject: subjects[0], Grain: OfVisitor, Visitor: 7}
 	stored := row
 	stored.Later, stored.LaterKinds = []uint64{}, []uint8{}
-	if changes := AppendChanges(nil, []Row{stored}, []Row{row}); len(changes) > 0 {
-		t.Errorf("changes %+v", changes)
-	}
+	changes := AppendChanges(nil, []Row{stored}, []Row{row})
+	check.That(t, len(changes) == 0, "changes %+v", changes)
 }
 
 func TestChangesAreAppended(t *testing.T) {
 	earlier := []Change{{&Row{Visitor: 1}, false}, {&Row{Visitor: 2}, true}}
 	changes := AppendChanges(slices.Clone(earlier), []Row{{Visitor: 3}}, []Row{{Visitor: 4}})
-	if want := slices.Concat(earlier, []Change{{&Row{Visitor: 3}, true}, {&Row{Visitor: 4}, false}}); !reflect.DeepEqual(changes, want) {
-		t.Errorf("changes %+v, want %+v", changes, want)
-	}
+	want := slices.Concat(earlier, []Change{{&Row{Visitor: 3}, true}, {&Row{Visitor: 4}, false}})
+	check.That(t, reflect.DeepEqual(changes, want), "changes %+v, want %+v", changes, want)
 }
 
 // others returns rows that differ from a row in one number, text or list.
@@ -152,12 +147,9 @@ func TestEveryDifferenceOfRowsIsAChange(t *testing.T) {
 		MultiExposed: 4, Seen: 5, Digest: 6, Later: []uint64{1, 2}, LaterKinds: []uint8{3, 4},
 	}
 	differing := others(row)
-	if len(differing) < 32 {
-		t.Errorf("only %d fields are checked", len(differing))
-	}
+	check.That(t, len(differing) >= 32, "only %d fields are checked", len(differing))
 	for what, other := range differing {
-		if changes, want := AppendChanges(nil, []Row{row}, []Row{other}), []Change{{&row, true}, {&other, false}}; !reflect.DeepEqual(changes, want) {
-			t.Errorf("%s: changes %+v, want %+v", what, changes, want)
-		}
+		changes, want := AppendChanges(nil, []Row{row}, []Row{other}), []Change{{&row, true}, {&other, false}}
+		check.That(t, reflect.DeepEqual(changes, want), "%s: changes %+v, want %+v", what, changes, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // groupsOfReasons returns the groups of a visitor's events that the reasons make.
@@ -47,9 +48,8 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 		events := w.visitor(7)
 		var explained []Explained
 		rows := ExplainVisitor(events, MaxVisitorEvents, nil, func(x Explained) { explained = append(explained, x) })
-		if want := rowsOf(events); !reflect.DeepEqual(rows, want) {
-			t.Fatalf("events %+v\nrows with reasons %+v\nwithout %+v", events, rows, want)
-		}
+		want := rowsOf(events)
+		must.That(t, reflect.DeepEqual(rows, want), "events %+v\nrows with reasons %+v\nwithout %+v", events, rows, want)
 		sums := []Row{}
 		for _, g := range groupsOfReasons(explained) {
 			sums = append(sums, naiveVisitorRow(g))
@@ -57,9 +57,8 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 				sums = append(sums, naiveGoalRows(g, goal)...)
 			}
 		}
-		if got := bySubject(ofEvents(rows)); len(sums)+len(got) > 0 && !reflect.DeepEqual(bySubject(sums), got) {
-			t.Fatalf("events %+v\nrows of the reasons %+v\nwant %+v", events, sums, got)
-		}
+		got := bySubject(ofEvents(rows))
+		must.That(t, len(sums)+len(got) == 0 || reflect.DeepEqual(bySubject(sums), got), "events %+v\nrows of the reasons %+v\nwant %+v", events, sums, got)
 		times := map[*Event]int{}
 		for _, x := range explained {
 			if x.Subject == x.Event.Subject {

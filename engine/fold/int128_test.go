@@ -65,9 +65,8 @@ func TestInt128AndBigAreInverse(t *testing.T) {
 func TestProductsAreExact(t *testing.T) {
 	for _, a := range integers() {
 		for _, b := range integers() {
-			if got, want := bigOf(exactProduct(a, b)), new(big.Int).Mul(big.NewInt(a), big.NewInt(b)); got.Cmp(want) != 0 {
-				t.Fatalf("%d times %d is %v, want %v", a, b, got, want)
-			}
+			got, want := bigOf(exactProduct(a, b)), new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
+			must.That(t, got.Cmp(want) == 0, "%d times %d is %v, want %v", a, b, got, want)
 		}
 	}
 }

@@ -25,13 +25,11 @@ func TestLostEvents(t *testing.T) {
 		must.Equal(t, len(lost), len(events)-len(kept), "events are lost")
 		checkSameSums(t, AppendVisitorRows(append(lost, kept...), MaxVisitorEvents, nil), rows)
 		again := AppendVisitorRows(append(lost, kept...), MaxVisitorEvents, nil)
-		if found := AppendVisitorRows(append(LostEvents(again, kept, isShort), kept...), MaxVisitorEvents, nil); !reflect.DeepEqual(found, again) {
-			t.Fatalf("the rows do not stay the same: %+v, then %+v", again, found)
-		}
+		found := AppendVisitorRows(append(LostEvents(again, kept, isShort), kept...), MaxVisitorEvents, nil)
+		must.That(t, reflect.DeepEqual(found, again), "the rows do not stay the same: %+v, then %+v", again, found)
 		checkSameSums(t, AppendVisitorRows(slices.Concat(lost, kept, later), MaxVisitorEvents, nil), AppendVisitorRows(slices.Concat(events, later), MaxVisitorEvents, nil))
-		if left := LostEvents(again, w.shuffled(slices.Concat(kept, events)), isShort); len(left) > 0 {
-			t.Fatalf("lost although they are stored again: %+v", left)
-		}
+		left := LostEvents(again, w.shuffled(slices.Concat(kept, events)), isShort)
+		must.That(t, len(left) == 0, "lost although they are stored again: %+v", left)
 	})
 }
 
@@ -79,7 +77,5 @@ func checkSameSums(t *rapid.T, found, want []Row) {
 		}
 		return visitors
 	}
-	if !reflect.DeepEqual(cells(found), cells(want)) || !reflect.DeepEqual(visitors(found), visitors(want)) {
-		t.Fatalf("%+v\nwant %+v", found, want)
-	}
+	must.That(t, reflect.DeepEqual(cells(found), cells(want)) && reflect.DeepEqual(visitors(found), visitors(want)), "%+v\nwant %+v", found, want)
 }

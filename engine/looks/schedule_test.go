@@ -9,6 +9,8 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // at returns a time in March 2026: day and hour.
@@ -61,9 +63,7 @@ func TestSchedule(t *testing.T) {
 			} else {
 				got += fmt.Sprint(s.Next.Day())
 			}
-			if got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
+			check.Equal(t, got, test.want)
 		})
 	}
 }
@@ -74,14 +74,11 @@ func TestRecordedLooksFixTheFirstDay(t *testing.T) {
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
 	first := FirstView{Time: at(2, 10), Accepted: at(3, 11), Imported: true}
 	before := NewSchedule(p, first, at(12, 0), at(12, 0), nil)
-	if len(before.Looks) != 1 || !before.Looks[0].End.Equal(at(10, 0)) {
-		t.Fatalf("%+v", before.Looks)
-	}
+	must.That(t, len(before.Looks) == 1 && before.Looks[0].End.Equal(at(10, 0)), "%+v", before.Looks)
 	recorded := []Record{{Row: Row{Look: Look{Number: 1, End: at(10, 0), Days: 7}, FirstDay: at(3, 0)}}}
 	after := NewSchedule(p, first, at(12, 0), at(12, 0), recorded)
-	if fmt.Sprint(after.Looks, after.Next) != fmt.Sprint(before.Looks, before.Next) {
-		t.Errorf("%v, then next %s; before the first look was recorded %v, then %s", after.Looks, after.Next, before.Looks, before.Next)
-	}
+	check.That(t, fmt.Sprint(after.Looks, after.Next) == fmt.Sprint(before.Looks, before.Next),
+		"%v, then next %s; before the first look was recorded %v, then %s", after.Looks, after.Next, before.Looks, before.Next)
 }
 
 // TestLooksEndWithTheNewestEvent checks that weeks without any event are no looks. All days of a look are full, also
@@ -90,9 +87,7 @@ func TestLooksEndWithTheNewestEvent(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
 	s := NewSchedule(p, live(at(2, 10)), at(31, 0), at(11, 12), nil)
-	if len(s.Looks) != 2 || s.FullDays() != 14 {
-		t.Errorf("%d looks, %d full days", len(s.Looks), s.FullDays())
-	}
+	check.That(t, len(s.Looks) == 2 && s.FullDays() == 14, "%d looks, %d full days", len(s.Looks), s.FullDays())
 }
 
 // TestPeriodsOfLooks checks the periods of first views of a look: whole weeks, and the full days since.
@@ -107,22 +102,14 @@ func TestPeriodsOfLooks(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
-	if got, want := describe(s.LookWindows(at(22, 0))), "3-10 15-22"; got != want {
-		t.Errorf("in looks %s, want %s", got, want)
-	}
-	if got, want := describe(s.sinceLooks(at(24, 0))), "3-10 15-24"; got != want {
-		t.Errorf("since looks %s, want %s", got, want)
-	}
-	if got, want := describe(s.sinceLooks(at(12, 0))), "3-12"; got != want {
-		t.Errorf("within the broken week %s, want %s", got, want)
-	}
+	check.Equal(t, describe(s.LookWindows(at(22, 0))), "3-10 15-22", "in looks")
+	check.Equal(t, describe(s.sinceLooks(at(24, 0))), "3-10 15-24", "since looks")
+	check.Equal(t, describe(s.sinceLooks(at(12, 0))), "3-12", "within the broken week")
 	var cuts []string
 	for _, cut := range SeriesCuts(s) {
 		cuts = append(cuts, cut.Format("2.15"))
 	}
-	if got, want := strings.Join(cuts, " "), "3.00 10.00 15.00"; got != want {
-		t.Errorf("cuts %s, want %s", got, want)
-	}
+	check.Equal(t, strings.Join(cuts, " "), "3.00 10.00 15.00", "cuts")
 }
 
 // TestNextLookFollowsNow checks the next look of a running subject whose events stopped on 5 March.
@@ -163,9 +150,7 @@ func TestClockOfImportedViews(t *testing.T) {
 				steps = append(steps, moments.Step{Bucket: dayOf(int(d[0])), Row: moments.Row{Moments: moments.Moments{Visitors: d[1], Views: d[1]}}})
 			}
 			f := FirstView{Time: at(2, 10), OnTime: test.onTime, Imported: true}.WithHistory(steps)
-			if got := f.Start().Format("2.15"); got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
+			check.Equal(t, f.Start().Format("2.15"), test.want)
 		})
 	}
 }
@@ -198,14 +183,11 @@ func TestLooksWaitForAWindow(t *testing.T) {
 		{"imported, of the second look some visitors are not mature", windowed(stopped, false, true), FirstView{Time: at(2, 10), Accepted: at(30, 0), Imported: true}, at(30, 0), at(19, 12), 1, time.Time{}, true},
 	} {
 		s := NewSchedule(test.plan, test.first, test.through, test.newest, nil)
-		if len(s.Looks) != test.looks || !s.Next.Equal(test.next) || s.HasEnd() != test.hasEnd {
-			t.Errorf("%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
-		}
+		check.That(t, len(s.Looks) == test.looks && s.Next.Equal(test.next) && s.HasEnd() == test.hasEnd,
+			"%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
 		if number, end := s.NextAfter(test.through); !end.Equal(test.next) || !end.IsZero() && number != test.looks+1 {
 			t.Errorf("%s: the next look is %d on %s", test.name, number, end)
 		}
-		if s.Maturity() != 8*24*time.Hour {
-			t.Errorf("maturity %s", s.Maturity())
-		}
+		check.That(t, s.Maturity() == 8*24*time.Hour, "maturity %s", s.Maturity())
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -116,9 +118,7 @@ func TestStrataEqualTheFold(t *testing.T) {
 						}
 					}
 					m := st.counted[id]
-					if got := SampleOf(&m, query.GoalConversionRate); got != want {
-						t.Fatalf("until %s, period %d, variation %d: %+v, want %+v", end, st.period, id, got, want)
-					}
+					must.Equal[stats.Sample](t, SampleOf(&m, query.GoalConversionRate), want, "until %s, period %d, variation %d", end, st.period, id)
 				}
 			}
 		}
@@ -128,5 +128,22 @@ func TestStrataEqualTheFold(t *testing.T) {
 		for _, end := range s.fullDays() {
 			check(s.sinceLooks(end), end)
 		}
+	}
+}
+
+// TestSupportsNeedsTheChance checks that a Bayesian look supports a verdict only if the chance agrees with its
+// boundary.
+func TestSupportsNeedsTheChance(t *testing.T) {
+	z, chance := 3.0, 0.96
+	q := Question{Rows: [][]Row{{{LookResult: stats.LookResult{Z: &z, Significant: true}}}}}
+	check.That(t, q.SupportsVerdict(0, stats.VerdictBetter, 0.05) && !q.SupportsVerdict(0, stats.VerdictWorse, 0.05) && !q.SupportsVerdict(0, stats.VerdictInconclusive, 0.05),
+		"a frequentist look above its boundary supports what it does not say")
+	q.Rows[0][0].Chance = &chance
+	if q.SupportsVerdict(0, stats.VerdictBetter, 0.05) || q.FindOutcome(0.05) != nil {
+		t.Error("a chance of 96 % is enough at alpha .05")
+	}
+	chance = 0.98
+	if !q.SupportsVerdict(0, stats.VerdictBetter, 0.05) || q.FindOutcome(0.05) == nil {
+		t.Error("a chance of 98 % is not enough at alpha .05")
 	}
 }

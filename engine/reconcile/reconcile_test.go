@@ -410,9 +410,7 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 	} {
 		conn, e, shards, path := s.open(t, uint64(i), tier.Of(3000, 100_000)) //nolint:gosec // small
 		compared, limit := s.compare(t, e, shards, path)
-		if !compared.AddsUp() || compared.Difference.String() != "0.0000" {
-			t.Fatalf("shop %d: the difference is %s", i, &compared.Difference)
-		}
+		must.That(t, compared.AddsUp() && compared.Difference.String() == "0.0000", "shop %d: the difference is %s", i, &compared.Difference)
 		wrong := 0
 		for at, row := range compared.Rows {
 			if row.Line != s.want[at] {
@@ -432,22 +430,18 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		}
 		check.Equal(t, compared.Cap.Units.Int64(), removed, "value above the cap")
 		for _, line := range compared.Lines[:reconcile.Counted] {
-			if isSkewed := s.skewed && line.Line == reconcile.CancelledHere; line.Differs != isSkewed && (isSkewed || !s.skewed) {
-				t.Errorf("shop %d: whether the line %s differs between variations", i, line.Line)
-			}
+			isSkewed := s.skewed && line.Line == reconcile.CancelledHere
+			check.That(t, line.Differs == isSkewed || (!isSkewed && s.skewed), "shop %d: whether the line %s differs between variations", i, line.Line)
 		}
-		if compared.Lines[reconcile.Amount].Newer == 0 {
-			t.Error("no order has a higher revision in the export")
-		}
+		check.That(t, compared.Lines[reconcile.Amount].Newer != 0, "no order has a higher revision in the export")
 
 		// a row of facts is corrupted
 		must.OK(t, conn.Exec(t.Context(), `INSERT INTO facts (section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, value)
 			SELECT section, website_id, subject, subject_id, experiment_id, grain, goal_id, 1, variation, visitor_id, first_time, since_ms, number + 1, 1
 			FROM facts WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign' AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20' AND since_ms < 864000000 AND first_time < '2026-10-15' LIMIT 1`))
 		corrupted, _ := s.compare(t, e, shards, path)
-		if corrupted.AddsUp() || corrupted.Difference.String() != "-0.0001" {
-			t.Errorf("shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
-		}
+		check.That(t, !corrupted.AddsUp() && corrupted.Difference.String() == "-0.0001",
+			"shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
 	}
 }
 
@@ -456,7 +450,6 @@ func checkSums(t *testing.T, what string, got, want *reconcile.Sums) {
 	if want == nil {
 		want = &reconcile.Sums{}
 	}
-	if got.Orders != want.Orders || got.Value.String() != want.Value.String() || got.Profit.String() != want.Profit.String() {
-		t.Errorf("%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
-	}
+	check.That(t, got.Orders == want.Orders && got.Value.String() == want.Value.String() && got.Profit.String() == want.Profit.String(),
+		"%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
 }

@@ -16,6 +16,8 @@ import (
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
 
@@ -29,9 +31,7 @@ const comparison = `{"metric":"binary","significanceLevel":95,"looks":[{"days":2
 func drawn(t *testing.T, line string, s Screen) string {
 	t.Helper()
 	input, err := calculator.ParseInput([]byte(line))
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
+	must.OK(t, err, "%s", line)
 	return Comparison(input.ComputeAnswer(), s)
 }
 
@@ -41,22 +41,17 @@ variation  visitors    rate     95 % interval     lift       95 % interval      
 0 control    11,927  6.00 %  5.59 % to 6.44 %
 1            12,010  7.49 %  7.04 % to 7.98 %  +24.8 %  +13.5 % to +37.2 %  0.0000043    0.0000045  better
 `
-	if got := drawn(t, comparison, Screen{Width: 120}); !strings.Contains(got, want) {
-		t.Errorf("%s\nwant in it\n%s", got, want)
-	}
+	got := drawn(t, comparison, Screen{Width: 120})
+	check.That(t, strings.Contains(got, want), "%s\nwant in it\n%s", got, want)
 }
 
 // TestColoursSayNothingMore compares a coloured table without its colours with a plain one.
 func TestColoursSayNothingMore(t *testing.T) {
 	coloured, plainly := drawn(t, comparison, Screen{Width: 80, Colour: true}), drawn(t, comparison, Screen{Width: 80})
-	if !strings.Contains(coloured, green+"better") {
-		t.Errorf("no colour in\n%s", coloured)
-	}
+	check.That(t, strings.Contains(coloured, green+"better"), "no colour in\n%s", coloured)
 	escapes := regexp.MustCompile(`\x1b\[\d+m`)
 	spaces := regexp.MustCompile(` +\n`)
-	if got := spaces.ReplaceAllString(escapes.ReplaceAllString(coloured, ""), "\n"); got != plainly {
-		t.Errorf("%s\nwant\n%s", got, plainly)
-	}
+	check.Equal(t, spaces.ReplaceAllString(escapes.ReplaceAllString(coloured, ""), "\n"), plainly)
 }
 
 // TestTableHoldsAnything checks that no line is wider than the screen, for random inputs.
@@ -81,23 +76,16 @@ func TestTableHoldsAnything(t *testing.T) {
 			}
 			variations[i] = v
 		}
-		line, err := json.Marshal(map[string]any{
+		line := must.Get(json.Marshal(map[string]any{
 			"metric": metric, "variations": variations,
 			"significanceLevel": []int{80, 90, 95, 100}[r.IntN(4)], "methodology": []string{"frequentist", "bayesian"}[r.IntN(2)],
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		input, err := calculator.ParseInput(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
+		input := must.Get(calculator.ParseInput(line))(t)
 		answer := input.ComputeAnswer()
 		for _, width := range []int{80, 120} {
 			for row := range strings.Lines(Comparison(answer, Screen{Width: width})) {
-				if n := uniseg.StringWidth(strings.TrimSuffix(row, "\n")); n > width || strings.Contains(row, "Inf") || strings.Contains(row, "NaN") {
-					t.Fatalf("%s\nhas a line of %d columns:\n%s", line, n, row)
-				}
+				n := uniseg.StringWidth(strings.TrimSuffix(row, "\n"))
+				must.That(t, n <= width && !strings.Contains(row, "Inf") && !strings.Contains(row, "NaN"), "%s\nhas a line of %d columns:\n%s", line, n, row)
 			}
 		}
 	}
@@ -106,14 +94,8 @@ func TestTableHoldsAnything(t *testing.T) {
 // results returns a recorded report by device.
 func results(t *testing.T) *result.Report {
 	t.Helper()
-	text, err := os.ReadFile("testdata/by_device.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r result.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/by_device.json"))(t)
+	r := must.JSON[result.Report](t, text)
 	return &r
 }
 
@@ -126,13 +108,10 @@ func TestReportHoldsAnyName(t *testing.T) {
 		for _, width := range []int{MinWidth, PlainWidth, MaxWidth} {
 			text := Report(r, Screen{Width: width})
 			for line := range strings.Lines(text) {
-				if n := uniseg.StringWidth(strings.TrimSuffix(line, "\n")); n > width && strings.Contains(line, " ") {
-					t.Errorf("a line of %d columns on a screen of %d: %q", n, width, line)
-				}
+				n := uniseg.StringWidth(strings.TrimSuffix(line, "\n"))
+				check.That(t, n <= width || !strings.Contains(line, " "), "a line of %d columns on a screen of %d: %q", n, width, line)
 			}
-			if strings.ContainsAny(text, "\x1b\r") {
-				t.Errorf("it moves the cursor: %q", text)
-			}
+			check.That(t, !strings.ContainsAny(text, "\x1b\r"), "it moves the cursor: %q", text)
 		}
 	}
 	if text := Report(results(t), Screen{Width: PlainWidth, Colour: true}); !strings.Contains(text, bold+"By device"+plain) {
@@ -151,13 +130,9 @@ func TestReportNotesTheLooks(t *testing.T) {
 	r.Dimension = nil
 	text := Report(r, Screen{Width: MaxWidth, Colour: true})
 	for _, want := range []string{"Looks: none yet; the next look is on 2026-05-08 and is published on Sunday, 10 May 2026.", "ahead, not conclusive"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s\nwant in it %q", text, want)
-		}
+		check.That(t, strings.Contains(text, want), "%s\nwant in it %q", text, want)
 	}
-	if strings.Contains(text, green) {
-		t.Errorf("green without a conclusion:\n%s", text)
-	}
+	check.That(t, !strings.Contains(text, green), "green without a conclusion:\n%s", text)
 }
 
 // TestWideNamesAreAligned has a name whose characters take two columns each: the next cell of each row ends in the same
@@ -170,21 +145,13 @@ func TestReportsNameTheirView(t *testing.T) {
 	r.Checks.Cap = &result.CapCheck{Rule: "p99"}
 	r.Variations = []result.VariationResults{{Name: "Control", Control: true}}
 	const want = "device: mobile, not set · goalValue: 2.5 · utmSource: a* · cap p99"
-	if got := ReportSubtitle(r); !strings.Contains(got, want) {
-		t.Errorf("the subtitle is %q, want %q", got, want)
-	}
-	text, err := CSV(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := ReportSubtitle(r)
+	check.That(t, strings.Contains(got, want), "the subtitle is %q, want %q", got, want)
+	text := must.Get(CSV(r))(t)
+	rows := must.Get(csv.NewReader(bytes.NewReader(text)).ReadAll())(t)
 	const filters = `{"device":["mobile",""],"goalValue":2.5,"utmSource":"a*"}`
-	if at := slices.Index(rows[0], "filters"); at < 0 || at > 10 || rows[1][at] != filters {
-		t.Errorf("the column filters is %d:\n%s", at, text)
-	}
+	at := slices.Index(rows[0], "filters")
+	check.That(t, at >= 0 && at <= 10 && rows[1][at] == filters, "the column filters is %d:\n%s", at, text)
 }
 
 func TestWideNamesAreAligned(t *testing.T) {
@@ -208,10 +175,7 @@ func TestWideNamesAreAligned(t *testing.T) {
 
 // TestAxisIsThatOfThePage checks examples with which the page's scale.js is tested, too.
 func TestAxisIsThatOfThePage(t *testing.T) {
-	text, err := os.ReadFile("../testdata/formats.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../testdata/formats.json"))(t)
 	var examples struct {
 		Scale []struct{ Numbers, Ticks []float64 }
 	}
@@ -220,31 +184,22 @@ func TestAxisIsThatOfThePage(t *testing.T) {
 	}
 	for _, e := range examples.Scale {
 		got := newAxis(e.Numbers, forestTicks).ticks()
-		if !slices.EqualFunc(got, e.Ticks, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 }) {
-			t.Errorf("%v: %v, want %v", e.Numbers, got, e.Ticks)
-		}
+		check.That(t, slices.EqualFunc(got, e.Ticks, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 }), "%v: %v, want %v", e.Numbers, got, e.Ticks)
 	}
 }
 
 // TestScorecardCSVNamesTheReport checks that a row of a scorecard, which has a goal and a window of its own, also has those
 // of the report.
 func TestScorecardCSVNamesTheReport(t *testing.T) {
-	text, err := CSV(&result.Report{
+	text := must.Get(CSV(&result.Report{
 		Goal: &result.GoalName{ID: 3, Name: "Purchase"}, ConversionWindow: &result.AgeRange{From: "0h", To: "168h", Source: "request"},
 		Scorecard: []*result.ScorecardRow{{Goal: &result.GoalName{ID: 4, Name: "Support"}, Variations: []result.ScorecardVariation{{ID: 1}}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil || len(rows) != 2 {
-		t.Fatalf("%v, %v", rows, err)
-	}
+	must.That(t, err == nil && len(rows) == 2, "%v, %v", rows, err)
 	for column, want := range map[string]string{
 		"report.goal.name": "Purchase", "report.conversionWindow.to": "168h", "goal.name": "Support", "conversionWindow.to": "",
 	} {
-		if got := rows[1][slices.Index(rows[0], column)]; got != want {
-			t.Errorf("%s is %q, want %q", column, got, want)
-		}
+		check.Equal(t, rows[1][slices.Index(rows[0], column)], want, "%s is", column)
 	}
 }

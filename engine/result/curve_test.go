@@ -11,6 +11,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
 )
@@ -122,9 +123,7 @@ func TestTheBandContainsTheCurve(t *testing.T) {
 		}
 		rate := float64(outside) / experiments
 		t.Logf("%s, %d points: %.3f outside of the band, %.3f of a pointwise interval", test.metric, test.days, rate, float64(pointwise)/experiments)
-		if rate > test.most+2*math.Sqrt(test.most*(1-test.most)/experiments) {
-			t.Errorf("%s, %d points: %.3f outside of the band", test.metric, test.days, rate)
-		}
+		check.That(t, rate <= test.most+2*math.Sqrt(test.most*(1-test.most)/experiments), "%s, %d points: %.3f outside of the band", test.metric, test.days, rate)
 	}
 }
 
@@ -158,9 +157,8 @@ func TestNoveltyIsOfTheLift(t *testing.T) {
 		}
 		rate := float64(found) / experiments
 		t.Logf("%s, %d visitors: %.3f", test.name, test.visitors, rate)
-		if slack := 2 * math.Sqrt(.05*.95/experiments); rate < test.least || rate > test.most+slack {
-			t.Errorf("%s, %d visitors: %.3f, want %v to %v", test.name, test.visitors, rate, test.least, test.most)
-		}
+		slack := 2 * math.Sqrt(.05*.95/experiments)
+		check.That(t, rate >= test.least && rate <= test.most+slack, "%s, %d visitors: %.3f, want %v to %v", test.name, test.visitors, rate, test.least, test.most)
 	}
 }
 
@@ -171,16 +169,13 @@ func TestConversionWindowsInWords(t *testing.T) {
 		"0h..48h": "within 2 days", "12h..2d": "from hour 12 to 48", "none": "", "90d": "within 90 days",
 	} {
 		w, err := schema.ParseConversionWindow(text)
-		if err != nil || w.InWords() != want {
-			t.Errorf("%s: %q, %v; want %q", text, w.InWords(), err, want)
-		}
+		check.That(t, err == nil && w.InWords() == want, "%s: %q, %v; want %q", text, w.InWords(), err, want)
 		if again, err := schema.ParseConversionWindow(w.String()); err != nil || again != w {
 			t.Errorf("%s is written %s", text, w)
 		}
 	}
 	for _, text := range []string{"", "8", "0h", "91d", "2161h", "7d..7d", "14d..7d", "..7d", "7d..", "-1d", "1.5d", "7 d", "7D", "1w", "99999d", "7d..14d..21d"} {
-		if w, err := schema.ParseConversionWindow(text); err == nil {
-			t.Errorf("%q is read as %s", text, w)
-		}
+		w, err := schema.ParseConversionWindow(text)
+		check.That(t, err != nil, "%q is read as %s", text, w)
 	}
 }

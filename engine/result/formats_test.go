@@ -1,11 +1,12 @@
 package result
 
 import (
-	"encoding/json"
 	"os"
 	"testing"
 
 	"lifthouse/engine/wording"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // formatExamples are in testdata/formats.json. The dashboard has the same formats and tests them with the same file
@@ -33,42 +34,32 @@ type formatExamples struct {
 }
 
 func TestFormatsOfSharedExamples(t *testing.T) {
-	text, err := os.ReadFile("../testdata/formats.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var examples formatExamples
-	if err := json.Unmarshal(text, &examples); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../testdata/formats.json"))(t)
+	examples := must.JSON[formatExamples](t, text)
 	count := 0
-	check := func(format string, input any, got, want any) {
+	compare := func(format string, input any, got, want any) {
 		t.Helper()
 		count++
-		if got != want {
-			t.Errorf("%s of %+v is %v, want %v", format, input, got, want)
-		}
+		check.Equal(t, got, want, "%s of %+v is", format, input)
 	}
 	for _, e := range examples.Percent {
-		check("Percent", e, wording.FormatPercent(e.X, e.Decimals, e.Sign), e.Text)
+		compare("Percent", e, wording.FormatPercent(e.X, e.Decimals, e.Sign), e.Text)
 	}
 	for _, e := range examples.Number {
-		check("Number", e, wording.FormatNumber(e.X, e.Decimals), e.Text)
+		compare("Number", e, wording.FormatNumber(e.X, e.Decimals), e.Text)
 	}
 	for _, e := range examples.Probability {
-		check("Probability", e, wording.FormatPValue(e.P), e.Text)
+		compare("Probability", e, wording.FormatPValue(e.P), e.Text)
 	}
 	for _, e := range examples.Chance {
-		check("Chance", e, wording.FormatChance(e.P), e.Text)
+		compare("Chance", e, wording.FormatChance(e.P), e.Text)
 	}
 	for _, e := range examples.Grouped {
-		check("Grouped", e, wording.FormatCount(e.N), e.Text)
+		compare("Grouped", e, wording.FormatCount(e.N), e.Text)
 	}
 	for _, e := range examples.Decimals {
-		check("Decimals", e, wording.SpreadDecimals(e.Spread), e.Decimals)
-		check("PercentDecimals", e, wording.PercentDecimals(e.Spread), e.PercentDecimals)
+		compare("Decimals", e, wording.SpreadDecimals(e.Spread), e.Decimals)
+		compare("PercentDecimals", e, wording.PercentDecimals(e.Spread), e.PercentDecimals)
 	}
-	if count < 150 {
-		t.Errorf("compared %d examples, want at least 150", count)
-	}
+	check.That(t, count >= 150, "compared %d examples, want at least 150", count)
 }

@@ -39,9 +39,7 @@ func TestLimitsEndQueries(t *testing.T) {
 			s := &Store{Conn: conn, Limits: test.limits}
 			err := s.EachRow(t.Context(), &Statement{SQL: test.sql}, ignore)
 			var fault *StoreError
-			if !errors.As(err, &fault) || fault.Fault != test.want || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("error = %v, want %s", err, test.want)
-			}
+			check.That(t, errors.As(err, &fault) && fault.Fault == test.want && strings.Contains(err.Error(), test.says), "error = %v, want %s", err, test.want)
 			must.OK(t, s.EachRow(t.Context(), &Statement{SQL: "SELECT 1"}, ignore), "the next query")
 		})
 	}
@@ -63,13 +61,10 @@ func TestEndedRequestStopsItsQuery(t *testing.T) {
 	for running() == 0 {
 	}
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("error = %v, want the end of the request", err)
-	}
+	err := <-ended
+	check.That(t, errors.Is(err, context.Canceled), "error = %v, want the end of the request", err)
 	for deadline := time.Now().Add(10 * time.Second); running() > 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("the query still runs")
-		}
+		must.That(t, !time.Now().After(deadline), "the query still runs")
 	}
 }
 
@@ -104,9 +99,7 @@ func FuzzParameter(f *testing.F) {
 			Params: []driver.NamedValue{{Name: "text", Value: text}, {Name: "texts", Value: []string{text, "'"}}},
 		}
 		must.OK(t, s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
-		if alone != text || listed != text {
-			t.Errorf("%q reads back as %q and %q", text, alone, listed)
-		}
+		check.That(t, alone == text && listed == text, "%q reads back as %q and %q", text, alone, listed)
 	})
 }
 
@@ -117,7 +110,5 @@ func TestStatementsUseTheOldAnalyzer(t *testing.T) {
 	var value string
 	var isObsolete uint8
 	err := s.EachRow(t.Context(), &Statement{SQL: sql}, func(row driver.Rows) error { return row.Scan(&value, &isObsolete) })
-	if err != nil || value != "0" || isObsolete != 0 {
-		t.Errorf("enable_analyzer is %q, obsolete %d, %v", value, isObsolete, err)
-	}
+	check.That(t, err == nil && value == "0" && isObsolete == 0, "enable_analyzer is %q, obsolete %d, %v", value, isObsolete, err)
 }

@@ -167,9 +167,7 @@ func compare(t *testing.T, e *engine.Engine, subject schema.Subject, chapters []
 			check.Equal(t, sums[v.ID], want, "%s, goal %d, variation %d: stories", subject, goal, v.ID)
 			delete(sums, v.ID)
 		}
-		if len(sums) > 0 {
-			t.Errorf("%s, goal %d: the stories count other variations: %+v", subject, goal, sums)
-		}
+		check.That(t, len(sums) == 0, "%s, goal %d: the stories count other variations: %+v", subject, goal, sums)
 	}
 }
 

@@ -9,15 +9,12 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/effects"
-	"lifthouse/engine/facts"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/source"
-	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
@@ -63,32 +60,16 @@ func TestLearnedPriorStays(t *testing.T) {
 		site.Goals = append(site.Goals, catalogue.Goal{ID: goal, WebsiteID: 1, Name: "Purchase"})
 	}
 	for _, of := range priorCampaigns {
-		campaign := catalogue.Campaign{
-			ID: of.id, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: of.methodology,
-			Prior:         of.prior,
-			PrimaryGoalID: of.goal, ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
-			Initial: catalogue.Initial{
-				Active:    of.end == 0,
-				StartDate: &catalogue.Date{Time: first.AddDate(0, 0, of.from)},
-			},
-			Variations: []catalogue.Variation{{ID: 1, Name: "B", Share: 50, Order: 1}},
-		}
+		campaign := running(of.id, 1, of.goal, first.AddDate(0, 0, of.from))
+		campaign.Methodology, campaign.Prior, campaign.Active = of.methodology, of.prior, of.end == 0
 		if of.end > 0 {
 			campaign.EndDate = &catalogue.Date{Time: first.AddDate(0, 0, of.end).Add(12 * time.Hour)}
 		}
 		site.Campaigns = append(site.Campaigns, campaign)
 	}
-	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{
-		ID: 1, Name: "a",
-		Websites: []catalogue.Website{site},
-	}}}, false))(t)
-	open := func(c *catalogue.Catalogue) (*engine.Engine, facts.Shards, *watch.Recorder) {
-		shards := facts.Shards{facts.NewRefresher(conn, false)}
-		must.OK(t, shards.OpenFacts(t.Context()))
-		e := engine.New(conn, c, source.DefaultLimits, shards)
-		return e, shards, watch.NewRecorder(e, c, outbox.New(conn))
-	}
-	e, shards, recorder := open(c)
+	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false))(t)
+	server := newServer(t, conn, c)
+	e, recorder := server.Engine, server.recorder
 	other := must.Get(catalogue.Open(t.Context(), conn))(t) // of a second server, which knows no prior yet
 	insert := func(day int) {
 		var events []schema.Event
@@ -98,23 +79,15 @@ func TestLearnedPriorStays(t *testing.T) {
 					continue
 				}
 				variation, n := i%2, i/2
-				view := schema.Event{
-					EventID:   uint64(2 * ((of.id*100+int64(day))*1000 + i)),
-					VisitorID: uint64((of.id*100+int64(day))*1000 + i), WebsiteID: 1,
-					Time: first.AddDate(0, 0, day).Add(time.Duration(i) * time.Minute), Subject: schema.SubjectCampaign,
-					SubjectID:   of.id,
-					VariationID: variation, Kind: schema.KindView,
-				}
+				view := viewOf(uint64((of.id*100+int64(day))*1000+i), of.id, variation, first.AddDate(0, 0, day).Add(time.Duration(i)*time.Minute))
 				events = append(events, view)
 				if n < 30+variation*of.lift {
-					view.EventID, view.Kind, view.GoalID, view.Time = view.EventID+1, schema.KindGoal, of.goal,
-						view.Time.Add(time.Second)
-					events = append(events, view)
+					events = append(events, goalAfter(view, of.goal, time.Second))
 				}
 			}
 		}
 		must.OK(t, schema.InsertEvents(t.Context(), conn, events, first.AddDate(0, 0, day).Add(23*time.Hour)))
-		must.OK(t, shards.RefreshFacts(t.Context()))
+		must.OK(t, server.facts.RefreshFacts(t.Context()))
 	}
 	inForce := func(e *engine.Engine, c *catalogue.Catalogue, id int64) *catalogue.Prior {
 		t.Helper()
@@ -149,9 +122,8 @@ func TestLearnedPriorStays(t *testing.T) {
 		t.Helper()
 		for _, of := range priorCampaigns {
 			found, stored := inForce(e, c, of.id), c.Snapshot().AccountResources(1).Campaigns[of.id].LearnedPrior
-			if wanted := want[of.id]; !reflect.DeepEqual(found, wanted) {
-				t.Errorf("%s, campaign %d: the prior is %+v, want %+v", when, of.id, found, wanted)
-			}
+			wanted := want[of.id]
+			check.That(t, reflect.DeepEqual(found, wanted), "%s, campaign %d: the prior is %+v, want %+v", when, of.id, found, wanted)
 			if wanted := want[of.id]; kept && !reflect.DeepEqual(stored, wanted) || !kept && stored != nil {
 				t.Errorf("%s, campaign %d: the catalogue has the prior %+v, want %+v: %t", when, of.id, stored, wanted,
 					kept)
@@ -168,8 +140,7 @@ func TestLearnedPriorStays(t *testing.T) {
 	same("before a server has kept it", e, c, false)
 	recorder.RecordDue(t.Context(), through(12))
 	same("after a server has kept it", e, c, true)
-	_, _, second := open(other)
-	second.RecordDue(t.Context(), through(12))
+	newServer(t, conn, other).recorder.RecordDue(t.Context(), through(12))
 	var kept []int64
 	for _, a := range must.Get(c.ReadAuditLog(t.Context(), 1, first, 1000))(t) {
 		if a.By == "learned prior" {
@@ -191,12 +162,9 @@ func TestLearnedPriorStays(t *testing.T) {
 	same("after campaigns were excluded and another ended", e, c, true)
 	recorded := must.Get(e.Ledger.SubjectRecords(t.Context(),
 		schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 6}))(t)
-	if len(recorded) == 0 ||
-		slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Hash != recorded[0].Hash }) {
-		t.Errorf("%d looks are recorded, want some of one declaration", len(recorded))
-	}
+	check.That(t, len(recorded) != 0 && !slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Hash != recorded[0].Hash }),
+		"%d looks are recorded, want some of one declaration", len(recorded))
 	must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE events"))
 	again := must.Get(catalogue.Open(t.Context(), conn))(t)
-	empty, _, _ := open(again)
-	same("after a restart without events", empty, again, true)
+	same("after a restart without events", newServer(t, conn, again).Engine, again, true)
 }

@@ -17,6 +17,8 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -48,21 +50,36 @@ func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
 	return newPastOfGoal(t, catalogue.Goal{ID: 1, WebsiteID: 1, Name: "Purchase"}, change)
 }
 
+// running returns a running campaign with one variation.
+func running(id, website, goal int64, start time.Time) catalogue.Campaign {
+	return catalogue.Campaign{
+		ID: id, WebsiteID: website, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: goal,
+		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
+		Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: start}},
+		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
+	}
+}
+
+// viewOf returns a visitor's view of a campaign of website 1.
+func viewOf(visitor uint64, campaign, variation int64, at time.Time) schema.Event {
+	return schema.Event{
+		EventID: 2 * visitor, VisitorID: visitor, WebsiteID: 1, Time: at, Subject: schema.SubjectCampaign, SubjectID: campaign, VariationID: variation, Kind: schema.KindView,
+	}
+}
+
+// goalAfter returns the goal that follows a view.
+func goalAfter(view schema.Event, goal int64, after time.Duration) schema.Event {
+	view.EventID, view.Kind, view.GoalID, view.Time = view.EventID+1, schema.KindGoal, goal, view.Time.Add(after)
+	return view
+}
+
 // newPastOfGoal is like newPast, with another primary goal.
 func newPastOfGoal(t *testing.T, goal catalogue.Goal, change func(*catalogue.Campaign)) *past {
 	t.Helper()
 	conn := schematest.OpenMigrated(t)
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	p := &past{t: t, conn: conn, catalogue: c, first: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -30)}
-	p.campaign = catalogue.Campaign{
-		ID: 2, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
-		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
-		Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: p.first.Add(-time.Hour)}},
-		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
-	}
+	p.campaign = running(2, 1, 1, p.first.Add(-time.Hour))
 	if change != nil {
 		change(&p.campaign)
 	}
@@ -70,48 +87,38 @@ func newPastOfGoal(t *testing.T, goal catalogue.Goal, change func(*catalogue.Cam
 		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{goal}, Campaigns: []catalogue.Campaign{p.campaign},
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
-	if _, err := c.ApplyFile(t.Context(), file, false); err != nil {
-		t.Fatal(err)
-	}
-	p.server = p.newServer(outbox.New(conn))
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
+	p.server = p.restart()
 	return p
 }
 
 // newServer returns a server that knows nothing yet.
-func (p *past) newServer(box *outbox.Outbox) *server {
-	p.t.Helper()
-	shards := facts.Shards{facts.NewRefresher(p.conn, false)}
-	if err := shards.OpenFacts(p.t.Context()); err != nil {
-		p.t.Fatal(err)
-	}
-	e := engine.New(p.conn, p.catalogue, source.DefaultLimits, shards)
-	return &server{e, shards, box, watch.NewRecorder(e, p.catalogue, box)}
+func newServer(t *testing.T, conn driver.Conn, c *catalogue.Catalogue) *server {
+	t.Helper()
+	shards, box := facts.Shards{facts.NewRefresher(conn, false)}, outbox.New(conn)
+	must.OK(t, shards.OpenFacts(t.Context()))
+	e := engine.New(conn, c, source.DefaultLimits, shards)
+	return &server{e, shards, box, watch.NewRecorder(e, c, box)}
 }
 
 // restart returns the same server after a restart.
-func (p *past) restart() *server { return p.newServer(outbox.New(p.conn)) }
+func (p *past) restart() *server { return newServer(p.t, p.conn, p.catalogue) }
 
 // arrive stores a day, accepted at its end, with the given visitors and converted visitors of each variation.
 func (p *past) arrive(day int, visitors []int, converted ...int) {
 	p.t.Helper()
 	accepted := p.first.AddDate(0, 0, day).Add(23 * time.Hour)
-	if err := schema.InsertEvents(p.t.Context(), p.conn, p.eventsOf(day, visitors, converted...), accepted); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, schema.InsertEvents(p.t.Context(), p.conn, p.eventsOf(day, visitors, converted...), accepted))
 }
 
 func (p *past) eventsOf(day int, visitors []int, converted ...int) (events []schema.Event) {
 	for variation, n := range visitors {
 		for visitor := range n {
 			p.ids++
-			e := schema.Event{
-				EventID: 2 * p.ids, Time: p.first.AddDate(0, 0, day).Add(time.Hour + time.Duration(visitor)*time.Second), WebsiteID: 1,
-				Subject: schema.SubjectCampaign, SubjectID: 2, VisitorID: p.ids, VariationID: int64(variation), Kind: schema.KindView,
-			}
-			events = append(events, e)
+			view := viewOf(p.ids, 2, int64(variation), p.first.AddDate(0, 0, day).Add(time.Hour+time.Duration(visitor)*time.Second))
+			events = append(events, view)
 			if visitor < converted[variation] {
-				e.EventID, e.Kind, e.GoalID, e.Time = e.EventID+1, schema.KindGoal, 1, e.Time.Add(time.Minute)
-				events = append(events, e)
+				events = append(events, goalAfter(view, 1, time.Minute))
 			}
 		}
 	}
@@ -122,16 +129,12 @@ func (p *past) eventsOf(day int, visitors []int, converted ...int) (events []sch
 // state.
 func (p *past) pass(by *server, day, hour int) []string {
 	p.t.Helper()
-	if err := by.facts.RefreshFacts(p.t.Context()); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, by.facts.RefreshFacts(p.t.Context()))
 	before := p.messages()
 	by.recorder.RecordDue(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour))
 	var written []string
 	for _, m := range p.messages()[len(before):] {
-		if m.Data.CampaignID != 2 || m.Data.Name != "Banner" || m.Data.Text == "" {
-			p.t.Errorf("message %+v", m.Data)
-		}
+		check.That(p.t, m.Data.CampaignID == 2 && m.Data.Name == "Banner" && m.Data.Text != "", "message %+v", m.Data)
 		written = append(written, strings.TrimSpace(m.Event+" "+m.State))
 	}
 	return written
@@ -140,10 +143,7 @@ func (p *past) pass(by *server, day, hour int) []string {
 // messages returns all messages, the earliest first.
 func (p *past) messages() []outbox.Sent {
 	p.t.Helper()
-	all, err := outbox.New(p.conn).RecentMessages(p.t.Context(), 1, 0, 1000)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	all := must.Get(outbox.New(p.conn).RecentMessages(p.t.Context(), 1, 0, 1000))(p.t)
 	slices.Reverse(all)
 	return all
 }
@@ -151,11 +151,7 @@ func (p *past) messages() []outbox.Sent {
 // reportRuns reports the starts and stops up to a time, and returns the next planned one.
 func (p *past) reportRuns(now time.Time) time.Time {
 	p.t.Helper()
-	next, err := watch.ReportRuns(p.t.Context(), p.catalogue.Snapshot(), outbox.New(p.conn), now)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return next
+	return must.Get(watch.ReportRuns(p.t.Context(), p.catalogue.Snapshot(), outbox.New(p.conn), now))(p.t)
 }
 
 // TestDecisionsAreReportedOnce passes each day over a campaign with a winner. The message is written with the look, a
@@ -165,23 +161,20 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 	both := []int{500, 500}
 	for day := range 9 {
 		p.arrive(day, both, 50, 80)
-		if got := p.pass(p.server, day, 23); got != nil {
-			t.Errorf("day %d: %q", day, got)
-		}
+		got := p.pass(p.server, day, 23)
+		check.That(t, got == nil, "day %d: %q", day, got)
 	}
 	p.arrive(9, both, 50, 80)
 	if got := p.pass(p.server, 9, 1); len(got) != 1 || got[0] != "decision.changed ship" {
 		t.Fatalf("after the look: %q", got)
 	}
 	data := p.messages()[0].Data
-	if !strings.HasPrefix(data.Text, "Ship Green") || !strings.Contains(data.Sentence, "interval") || !strings.Contains(string(data.Worth), ") converted visitors a month.") || data.Lift == nil {
-		t.Errorf("%+v", data)
-	}
+	check.That(t, strings.HasPrefix(data.Text, "Ship Green") && strings.Contains(data.Sentence, "interval") && strings.Contains(string(data.Worth), ") converted visitors a month.") && data.Lift != nil,
+		"%+v", data)
 	for _, other := range []*server{p.restart(), p.restart()} {
 		for _, day := range []int{9, 10, 29} {
-			if got := p.pass(other, day, 2); slices.Contains(got, "decision.changed ship") {
-				t.Errorf("day %d: %q", day, got)
-			}
+			got := p.pass(other, day, 2)
+			check.That(t, !slices.Contains(got, "decision.changed ship"), "day %d: %q", day, got)
 		}
 	}
 }
@@ -204,27 +197,19 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 		want int // ends
 	}{{31, p.server, 0}, {32, p.server, 1}, {33, p.server, 1}, {33, p.restart(), 1}} {
 		p.pass(at.by, at.day, 1)
-		records, err := looks.ReadRecords(t.Context(), p.conn, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		ends := slices.DeleteFunc(slices.Clone(records), func(r looks.Record) bool { return r.Kind != looks.OfEnd })
-		if len(ends) != at.want || len(records) != 2+at.want {
-			t.Fatalf("day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
-		}
+		must.That(t, len(ends) == at.want && len(records) == 2+at.want, "day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
 		for _, r := range records {
 			days, converted := min(r.Days, 10), int64(0)
 			for day := 1; day <= days; day++ { // the first one is not a full day
 				converted += int64(60 + day)
 			}
-			if number := map[looks.Kind]int{looks.OfLook: r.Days / 7, looks.OfEnd: 14}[r.Kind]; len(r.Strata) != 1 || r.MismatchP == nil ||
-				r.Visitors != int64(1000*days) || r.Number != number || !r.End.Equal(p.first.AddDate(0, 0, 1+r.Days)) {
-				t.Fatalf("%+v", r)
-			}
+			number := map[looks.Kind]int{looks.OfLook: r.Days / 7, looks.OfEnd: 14}[r.Kind]
+			must.That(t, len(r.Strata) == 1 && r.MismatchP != nil && r.Visitors == int64(1000*days) && r.Number == number && r.End.Equal(p.first.AddDate(0, 0, 1+r.Days)), "%+v", r)
 			a, b := r.Strata[0].Control, r.Strata[0].Variation
-			if a.Visitors != int64(500*days) || a.Converted != int64(50*days) || b.Visitors != a.Visitors || b.Converted != converted || b.Goals.Sum.Int64() != converted || b.Goals.Squares.Int64() != converted {
-				t.Errorf("%s: %+v\n%+v", r.Kind, a, b)
-			}
+			check.That(t, a.Visitors == int64(500*days) && a.Converted == int64(50*days) && b.Visitors == a.Visitors && b.Converted == converted && b.Goals.Sum.Int64() == converted && b.Goals.Squares.Int64() == converted,
+				"%s: %+v\n%+v", r.Kind, a, b)
 		}
 	}
 }
@@ -236,12 +221,9 @@ func TestImportedDecisionsAreNotReported(t *testing.T) {
 	for day := range 15 {
 		events = append(events, p.eventsOf(day, []int{500, 500}, 50, 80)...)
 	}
-	if err := schema.InsertEvents(t.Context(), p.conn, events, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if got := p.pass(p.server, 30, 1); len(got) > 0 {
-		t.Errorf("%q", got)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), p.conn, events, time.Now()))
+	got := p.pass(p.server, 30, 1)
+	check.That(t, len(got) == 0, "%q", got)
 }
 
 // TestAutoStop stops a campaign that is to be rolled back, once. A person who starts it again knows the decision.
@@ -253,36 +235,28 @@ func TestAutoStop(t *testing.T) {
 			for day := range 10 {
 				p.arrive(day, both, 80, 30)
 			}
-			if got := p.pass(p.server, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
-				t.Fatalf("%q", got)
-			}
+			got := p.pass(p.server, 10, 1)
+			must.That(t, slices.Contains(got, "decision.changed rollBack"), "%q", got)
 			state := func() catalogue.LiveCampaign { return p.catalogue.Snapshot().AccountResources(1).Campaigns[2] }
 			stops := autoStop == catalogue.AutoStopRollBack || autoStop == catalogue.AutoStopBoth
-			if state().Active == stops {
-				t.Fatalf("active %v", state().Active)
-			}
+			must.That(t, state().Active != stops, "active %v", state().Active)
 			if !stops {
 				return
 			}
-			if run := state().Runs[0]; run.StoppedBy != "auto-stop: rollBack" {
-				t.Errorf("stopped by %q", run.StoppedBy)
-			}
+			run := state().Runs[0]
+			check.That(t, run.StoppedBy == "auto-stop: rollBack", "stopped by %q", run.StoppedBy)
 			log, err := p.catalogue.ReadAuditLog(t.Context(), 1, p.first, 1)
-			if err != nil || log[0].By != "auto-stop: rollBack" || log[0].Change != "inactive" {
-				t.Errorf("audit %+v, %v", log, err)
-			}
+			check.That(t, err == nil && log[0].By == "auto-stop: rollBack" && log[0].Change == "inactive", "audit %+v, %v", log, err)
 			p.reportRuns(time.Now())
-			if last := p.messages()[len(p.messages())-1]; last.Event != catalogue.EventCampaignStopped || !strings.Contains(last.Data.Text, "stopped automatically, because the decision is rollBack") {
-				t.Errorf("%s %+v", last.Event, last.Data)
-			}
+			last := p.messages()[len(p.messages())-1]
+			check.That(t, last.Event == catalogue.EventCampaignStopped && strings.Contains(last.Data.Text, "stopped automatically, because the decision is rollBack"),
+				"%s %+v", last.Event, last.Data)
 			if _, _, err := p.catalogue.Switch(catalogue.WithAuthor(t.Context(), "a person"), 1, 0,
 				schema.SubjectCampaign, 2, true); err != nil {
 				t.Fatal(err)
 			}
 			p.pass(p.restart(), 12, 1)
-			if !state().Active {
-				t.Error("stopped again for the same decision")
-			}
+			check.That(t, state().Active, "stopped again for the same decision")
 		})
 	}
 }
@@ -303,13 +277,10 @@ func TestAutoStopWhileAReplicaLags(t *testing.T) {
 	for day := range 10 {
 		p.arrive(day, []int{500, 500}, 80, 30)
 	}
-	lagging := p.newServer(outbox.New(laggingConn{p.conn}))
-	if got := p.pass(lagging, 10, 1); !slices.Contains(got, "decision.changed rollBack") {
-		t.Errorf("%q", got)
-	}
-	if p.catalogue.Snapshot().AccountResources(1).Campaigns[2].Active {
-		t.Error("not stopped")
-	}
+	lagging := newServer(t, laggingConn{p.conn}, p.catalogue)
+	got := p.pass(lagging, 10, 1)
+	check.That(t, slices.Contains(got, "decision.changed rollBack"), "%q", got)
+	check.That(t, !p.catalogue.Snapshot().AccountResources(1).Campaigns[2].Active, "not stopped")
 }
 
 // TestChecksHaveOneMessageADay lets the split of the visitors go wrong and the events stop and arrive again.
@@ -335,9 +306,7 @@ func TestChecksHaveOneMessageADay(t *testing.T) {
 	note(8, 0)
 	want := []string{"2 check.failed sampleRatio", "2 decision.changed invalid", "4 check.failed silence", "7 check.cleared silence"}
 	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.That(t, slices.Equal(got, want), "%q, want %q", got, want)
 }
 
 // TestStartsAndStopsAreReported starts and stops a campaign. Each start and stop has one message, also from another
@@ -357,13 +326,10 @@ func TestStartsAndStopsAreReported(t *testing.T) {
 			p.reportRuns(time.Now())
 		}
 		got := p.messages()
-		if len(got) != i+1 {
-			t.Fatalf("%d messages after %d changes", len(got), i+1)
-		}
+		must.That(t, len(got) == i+1, "%d messages after %d changes", len(got), i+1)
 		event := map[bool]string{true: catalogue.EventCampaignStarted, false: catalogue.EventCampaignStopped}[active]
-		if last := got[i]; last.Event != event || last.Data.By != "token 3 Ann" || time.Since(last.RecordedAt) > time.Minute {
-			t.Errorf("%s %+v at %s", last.Event, last.Data, last.RecordedAt)
-		}
+		last := got[i]
+		check.That(t, last.Event == event && last.Data.By == "token 3 Ann" && time.Since(last.RecordedAt) <= time.Minute, "%s %+v at %s", last.Event, last.Data, last.RecordedAt)
 	}
 }
 
@@ -392,9 +358,8 @@ func TestPlannedStartsAndEndsAreReported(t *testing.T) {
 	if next, got := reported(end); !slices.Equal(got, []string{catalogue.EventCampaignStarted, catalogue.EventCampaignStopped}) || !next.IsZero() {
 		t.Errorf("at the end: %q, next at %s", got, next)
 	}
-	if all := p.messages(); all[1].Data.Text != "The campaign was stopped as planned." {
-		t.Errorf("%+v", all[1].Data)
-	}
+	all := p.messages()
+	check.That(t, all[1].Data.Text == "The campaign was stopped as planned.", "%+v", all[1].Data)
 
 	never := newPast(t, func(c *catalogue.Campaign) { c.Active, c.StartDate = false, &catalogue.Date{Time: now} })
 	if never.reportRuns(now.Add(time.Minute)); len(never.messages()) > 0 {

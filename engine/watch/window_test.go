@@ -12,6 +12,8 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // newWindowed declares a campaign whose primary goal 1 has a conversion window, and whose guardrail is the same goal
@@ -19,10 +21,7 @@ import (
 func newWindowed(t *testing.T, own, guardrail string) *past {
 	t.Helper()
 	windowOf := func(text string) *schema.ConversionWindow {
-		w, err := schema.ParseConversionWindow(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(schema.ParseConversionWindow(text))(t)
 		return &w
 	}
 	goal := catalogue.Goal{ID: 1, WebsiteID: 1, Name: "Purchase", ConversionWindow: windowOf(own)}
@@ -48,11 +47,8 @@ func (p *past) arriveLive(day int, all []liveVisitor) {
 	isToday := func(at time.Time) bool { return !at.Before(from) && at.Before(from.AddDate(0, 0, 1)) }
 	var events []schema.Event
 	for i, v := range all {
-		e := schema.Event{
-			EventID: uint64(i) * 16, Time: v.first, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 2, //nolint:gosec // few
-			VisitorID: uint64(i), VariationID: v.variation, Kind: schema.KindView, //nolint:gosec // few
-		}
-		if isToday(v.first) {
+		e := viewOf(uint64(i), 2, v.variation, v.first) //nolint:gosec // few
+		if e.EventID = 16 * e.VisitorID; isToday(v.first) {
 			events = append(events, e)
 		}
 		for k, at := range v.goals {
@@ -61,9 +57,7 @@ func (p *past) arriveLive(day int, all []liveVisitor) {
 			}
 		}
 	}
-	if err := schema.InsertEvents(p.t.Context(), p.conn, events, from.Add(24*time.Hour-time.Millisecond)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, schema.InsertEvents(p.t.Context(), p.conn, events, from.Add(24*time.Hour-time.Millisecond)))
 }
 
 // drawVisitors draws visitors of 20 days, who convert at once or within 12 days.
@@ -105,10 +99,7 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 			by = p.restart()
 		}
 		p.pass(by, day+1, 1)
-		records, err := looks.ReadRecords(t.Context(), p.conn, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		for _, r := range records {
 			key := fmt.Sprintf("%s %d within %s", r.Kind, r.Number, r.Window)
 			if _, known := recordedOn[key]; !known {
@@ -121,16 +112,11 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 	for key, want := range map[string]int{
 		"look 1 within 3d": 8 + 3 + 1, "look 2 within 3d": 15 + 3 + 1, "look 1 within " + guardrail: 8 + 6 + 1, "look 2 within " + guardrail: 15 + 6 + 1,
 	} {
-		if recordedOn[key] != want {
-			t.Errorf("%s recorded on day %d, want %d", key, recordedOn[key], want)
-		}
+		check.Equal(t, recordedOn[key], want, "%s recorded on day", key)
 	}
 
 	// The sums, counted one by one.
-	records, err := looks.ReadRecords(t.Context(), p.conn, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 	for _, r := range records {
 		if r.Kind != looks.OfLook {
 			continue
@@ -146,32 +132,22 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 			}
 		}
 		a, b := r.Strata[0].Control, r.Strata[0].Variation
-		if got := [2][2]int64{{a.Visitors, a.Converted}, {b.Visitors, b.Converted}}; got != want {
-			t.Errorf("look %d within %s: %v, want %v", r.Number, r.Window, got, want)
-		}
+		check.Equal(t, [2][2]int64{{a.Visitors, a.Converted}, {b.Visitors, b.Converted}}, want, "look %d within %s", r.Number, r.Window)
 	}
 
 	// A year later, today's events give the same looks.
 	owned := p.catalogue.Snapshot().AccountResources(1)
-	declared, err := plan.New(query.Request{AccountID: 1, SubjectID: 2}, owned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	declared := must.Get(plan.New(query.Request{AccountID: 1, SubjectID: 2}, owned))(t)
 	j, err := by.OpenJudgement(t.Context(), declared, p.first.AddDate(1, 0, 0))
 	if err == nil {
 		err = j.AnalyzeLooks(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, q := range []looks.Question{j.Looks.Primary, j.Looks.Guardrails[0].Question} {
-		if len(q.Rows) < 2 {
-			t.Errorf("%d looks", len(q.Rows))
-		}
+		check.That(t, len(q.Rows) >= 2, "%d looks", len(q.Rows))
 		for _, rows := range q.Rows[:2] {
-			if rows[0].RecordedAt.IsZero() || rows[0].Recomputed != nil {
-				t.Errorf("look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
-			}
+			check.That(t, !rows[0].RecordedAt.IsZero() && rows[0].Recomputed == nil,
+				"look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
 		}
 	}
 }
@@ -185,17 +161,12 @@ func TestHarmDoesNotWaitForAWindow(t *testing.T) {
 			p.arrive(day, []int{500, 500}, 150, 60)
 			p.pass(p.server, day+1, 1)
 		}
-		records, err := looks.ReadRecords(t.Context(), p.conn, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		for _, r := range records {
 			found = append(found, fmt.Sprint(r.Kind, r.End, r.VariationID, *r.Upper))
 		}
 		return found
 	}
 	without, with := harmOf("1h", "2h"), harmOf("30d", "29d")
-	if len(without) != 2 || !slices.Equal(with, without) {
-		t.Errorf("harm with a window of 30 days: %v, within an hour: %v", with, without)
-	}
+	check.That(t, len(without) == 2 && slices.Equal(with, without), "harm with a window of 30 days: %v, within an hour: %v", with, without)
 }

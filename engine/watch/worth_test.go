@@ -9,15 +9,12 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/effects"
-	"lifthouse/engine/facts"
 	"lifthouse/engine/query"
-	"lifthouse/engine/source"
-	"lifthouse/engine/watch"
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
@@ -43,15 +40,8 @@ func TestWorthThroughTheLedger(t *testing.T) {
 	for w := range websites {
 		site := catalogue.Website{ID: w + 1, Domain: "a.example.com", Currency: "EUR", Goals: []catalogue.Goal{{ID: 10 * (w + 1), WebsiteID: w + 1, Name: "Purchase"}}}
 		for k := range int64(campaignsOfProgramme) {
-			campaign := catalogue.Campaign{
-				ID: 10*(w+1) + k, WebsiteID: w + 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 10 * (w + 1),
-				ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
-				Initial: catalogue.Initial{
-					Active: k%2 == 1, StartDate: &catalogue.Date{Time: first.Add(-time.Hour)},
-				},
-				Variations: []catalogue.Variation{{ID: 1, Name: "B", Share: 50, Order: 1}},
-			}
-			if k%2 == 0 { // it ends on its last day, within the third week
+			campaign := running(10*(w+1)+k, w+1, 10*(w+1), first.Add(-time.Hour))
+			if campaign.Active = k%2 == 1; k%2 == 0 { // it ends on its last day, within the third week
 				campaign.EndDate = &catalogue.Date{Time: first.AddDate(0, 0, daysOfCampaign-1).Add(12 * time.Hour)}
 			}
 			site.Campaigns = append(site.Campaigns, campaign)
@@ -59,13 +49,7 @@ func TestWorthThroughTheLedger(t *testing.T) {
 		account.Websites = append(account.Websites, site)
 	}
 	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false))(t)
-	open := func() (*engine.Engine, facts.Shards, *watch.Recorder) {
-		shards := facts.Shards{facts.NewRefresher(conn, false)}
-		must.OK(t, shards.OpenFacts(t.Context()))
-		e := engine.New(conn, c, source.DefaultLimits, shards)
-		return e, shards, watch.NewRecorder(e, c, outbox.New(conn))
-	}
-	e, shards, recorder := open()
+	server := newServer(t, conn, c)
 	counts := map[int64]*counted{}
 	random := rand.New(rand.NewPCG(57, 1))
 	visitor := uint64(0)
@@ -81,17 +65,15 @@ func TestWorthThroughTheLedger(t *testing.T) {
 					rate := .12 * (1 + float64(variation)*.1*float64(k-3))
 					for range visitorsOfDay {
 						visitor++
-						view := schema.Event{
-							EventID: 2 * visitor, Time: first.AddDate(0, 0,
-								day).Add(time.Duration(1+visitor%39_600) * time.Second), WebsiteID: w + 1,
-							Subject: schema.SubjectCampaign, SubjectID: id, VisitorID: visitor, VariationID: int64(variation), Kind: schema.KindView,
-						}
+						view := viewOf(visitor, id, int64(variation), first.AddDate(0, 0, day).Add(time.Duration(1+visitor%39_600)*time.Second))
+						view.WebsiteID = w + 1
 						events = append(events, view)
 						if random.Float64() >= rate {
 							continue
 						}
-						view.EventID, view.Kind, view.GoalID, view.Value, view.Time = view.EventID+1, schema.KindGoal, 10*(w+1), 500_000, view.Time.Add(time.Second)
-						events = append(events, view)
+						goal := goalAfter(view, 10*(w+1), time.Second)
+						goal.Value = 500_000
+						events = append(events, goal)
 						if of := counts[id]; day > 0 && day < daysOfCampaign-1 {
 							of.full[variation]++
 							if day <= 14 {
@@ -103,12 +85,12 @@ func TestWorthThroughTheLedger(t *testing.T) {
 			}
 		}
 		must.OK(t, schema.InsertEvents(t.Context(), conn, events, first.AddDate(0, 0, day).Add(23*time.Hour)))
-		must.OK(t, shards.RefreshFacts(t.Context()))
+		must.OK(t, server.facts.RefreshFacts(t.Context()))
 		if day%7 == 2 { // a look is due
-			recorder.RecordDue(t.Context(), first.AddDate(0, 0, day+1).Add(time.Hour))
+			server.recorder.RecordDue(t.Context(), first.AddDate(0, 0, day+1).Add(time.Hour))
 		}
 	}
-	recorder.RecordDue(t.Context(), first.AddDate(0, 0, daysOfCampaign+2))
+	server.recorder.RecordDue(t.Context(), first.AddDate(0, 0, daysOfCampaign+2))
 	read := func(e *engine.Engine, website int64) (*worth.Programme, string) {
 		t.Helper()
 		p := must.Get(e.ReadProgramme(t.Context(), query.Programme{WebsiteID: website}))(t)
@@ -116,32 +98,30 @@ func TestWorthThroughTheLedger(t *testing.T) {
 	}
 	before := map[int64]string{}
 	for w := range websites {
-		p, text := read(e, w+1)
+		p, text := read(server.Engine, w+1)
 		before[w+1] = text
 		compareProgramme(t, p, counts, 10*(w+1))
 	}
 	same := func(what string, e *engine.Engine) {
 		t.Helper()
 		for w, want := range before {
-			if _, got := read(e, w); got != want {
-				t.Fatalf("%s, website %d:\n%s\nwant\n%s", what, w, got, want)
-			}
+			_, got := read(e, w)
+			must.That(t, got == want, "%s, website %d:\n%s\nwant\n%s", what, w, got, want)
 		}
 	}
-	again, shards, _ := open()
-	same("after a restart", again)
+	again := newServer(t, conn, c)
+	same("after a restart", again.Engine)
 	must.OK(t, conn.Exec(t.Context(), "ALTER TABLE events DELETE WHERE visitor_id = 7 SETTINGS mutations_sync = 1"))
-	must.OK(t, shards.EraseVisitors(t.Context(), []schema.Visitor{{WebsiteID: 1, ID: 7}}))
-	same("after an erasure", again)
+	must.OK(t, again.facts.EraseVisitors(t.Context(), []schema.Visitor{{WebsiteID: 1, ID: 7}}))
+	same("after an erasure", again.Engine)
 	must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE events"))
 	var all []schema.Subject
 	for id := range counts {
 		all = append(all, schema.Subject{WebsiteID: id / 10, Kind: schema.SubjectCampaign, ID: id})
 	}
-	must.OK(t, shards.DropSubjects(t.Context(), all))
-	same("after all events are deleted", again)
-	empty, _, _ := open()
-	same("of a store without events", empty)
+	must.OK(t, again.facts.DropSubjects(t.Context(), all))
+	same("after all events are deleted", again.Engine)
+	same("of a store without events", newServer(t, conn, c).Engine)
 }
 
 // compareProgramme compares a programme with the fit of the counts of its campaigns: in all full days of those that ended,
@@ -165,13 +145,9 @@ func compareProgramme(t *testing.T, p *worth.Programme, counts map[int64]*counte
 	fit := effects.NewFit(.2, pooled)
 	near := func(what string, got, want float64) {
 		t.Helper()
-		if math.Abs(got-want) > 1e-9*math.Max(math.Abs(want), 1e-3) {
-			t.Errorf("website %d, %s: %v, want %v", p.WebsiteID, what, got, want)
-		}
+		check.That(t, math.Abs(got-want) <= 1e-9*math.Max(math.Abs(want), 1e-3), "website %d, %s: %v, want %v", p.WebsiteID, what, got, want)
 	}
-	if len(p.Items) != campaignsOfProgramme || p.Campaigns.Pooled != campaignsOfProgramme {
-		t.Fatalf("%+v, %d items", p.Campaigns, len(p.Items))
-	}
+	must.That(t, len(p.Items) == campaignsOfProgramme && p.Campaigns.Pooled == campaignsOfProgramme, "%+v, %d items", p.Campaigns, len(p.Items))
 	for k := range p.Items {
 		item, want := &p.Items[k], fit.TrueEffect(k)
 		near("expected", item.Expected.PerMonth.Value, want.Mean*scales[k])

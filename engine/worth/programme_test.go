@@ -87,30 +87,22 @@ func TestProgrammeEqualsTheFit(t *testing.T) {
 	want := effects.NewFit(.2, pooled).Total(factors)
 	p := programmeOf("", "", campaigns...)
 	total := p.Total.ValuePerMonth
-	if !nearly(total.Observed, observed) || !nearly(total.Expected, want.Mean) || !nearly(total.Interval[0], want.Lower) || !nearly(total.Interval[1], want.Upper) {
-		t.Errorf("%+v, want %+v, observed %v", total, want, observed)
-	}
-	if !nearly(p.Total.PerMonth.Expected*50, total.Expected) || !nearly(*p.Total.Exaggeration, observed/want.Mean) {
-		t.Errorf("%+v", p.Total)
-	}
+	check.That(t, nearly(total.Observed, observed) && nearly(total.Expected, want.Mean) && nearly(total.Interval[0], want.Lower) && nearly(total.Interval[1], want.Upper),
+		"%+v, want %+v, observed %v", total, want, observed)
+	check.That(t, nearly(p.Total.PerMonth.Expected*50, total.Expected) && nearly(*p.Total.Exaggeration, observed/want.Mean), "%+v", p.Total)
 	nothing := 0.0
 	for _, i := range []int{0, 2} {
 		nothing += 1 - effects.NewFit(.2, pooled).TrueEffect(i).Chance
 	}
-	if !nearly(p.Total.ProbablyNothing, nothing) || p.Campaigns != (Counts{4, 2, 0, 0}) || len(p.Curve) != 2 || p.Curve[1].Sum != *total {
-		t.Errorf("%+v, curve %+v, want %v for nothing", p.Total, p.Curve, nothing)
-	}
+	check.That(t, nearly(p.Total.ProbablyNothing, nothing) && p.Campaigns == (Counts{4, 2, 0, 0}) && len(p.Curve) == 2 && p.Curve[1].Sum == *total,
+		"%+v, curve %+v, want %v for nothing", p.Total, p.Curve, nothing)
 	early := programmeOf("", "2026-02-05", campaigns...)
-	if early.Campaigns.Shipped != 1 || len(early.Curve) != 1 || early.Curve[0] != p.Curve[0] || early.TypicalEffect != p.TypicalEffect {
-		t.Errorf("until the fifth: %+v", early)
-	}
-	if none := programmeOf("2026-02-10", "", campaigns...).Total; none.ValuePerMonth != nil || none.Reason != ReasonNothingShipped {
-		t.Errorf("since the tenth: %+v", none)
-	}
+	check.That(t, early.Campaigns.Shipped == 1 && len(early.Curve) == 1 && early.Curve[0] == p.Curve[0] && early.TypicalEffect == p.TypicalEffect, "until the fifth: %+v", early)
+	none := programmeOf("2026-02-10", "", campaigns...).Total
+	check.That(t, none.ValuePerMonth == nil && none.Reason == ReasonNothingShipped, "since the tenth: %+v", none)
 	slices.Reverse(campaigns)
-	if again := programmeOf("", "", campaigns...).Total.ValuePerMonth; !nearly(again.Expected, total.Expected) || !nearly(again.Interval[0], total.Interval[0]) {
-		t.Errorf("in another order: %+v, want %+v", again, total)
-	}
+	again := programmeOf("", "", campaigns...).Total.ValuePerMonth
+	check.That(t, nearly(again.Expected, total.Expected) && nearly(again.Interval[0], total.Interval[0]), "in another order: %+v, want %+v", again, total)
 }
 
 // TestExclusionsLookAtNoDifference excludes campaigns, and the same campaigns with the variations exchanged.
@@ -156,15 +148,12 @@ func TestWorthOfOtherMetrics(t *testing.T) {
 		}
 		return itemOf(pool(c), c)
 	}
-	if i := worthOf(query.GoalConversionRate, 6, true); i.Expected == nil || i.Expected.PerMonth != nil || i.Reason != ReasonTooFewDays {
-		t.Errorf("six days: %+v", i)
-	}
-	if i := worthOf(query.GoalsPerVisitor, 14, false); i.Expected.PerMonth == nil || i.Expected.ValuePerMonth != nil || i.ValueReason != ReasonNoValue {
-		t.Errorf("without value: %+v", i)
-	}
-	if i := worthOf(query.ValuePerVisitor, 14, true); !nearly(i.Expected.PerMonth.Value, i.Expected.ValuePerMonth.Value) {
-		t.Errorf("value: %+v", i)
-	}
+	i := worthOf(query.GoalConversionRate, 6, true)
+	check.That(t, i.Expected != nil && i.Expected.PerMonth == nil && i.Reason == ReasonTooFewDays, "six days: %+v", i)
+	i = worthOf(query.GoalsPerVisitor, 14, false)
+	check.That(t, i.Expected.PerMonth != nil && i.Expected.ValuePerMonth == nil && i.ValueReason == ReasonNoValue, "without value: %+v", i)
+	i = worthOf(query.ValuePerVisitor, 14, true)
+	check.That(t, nearly(i.Expected.PerMonth.Value, i.Expected.ValuePerMonth.Value), "value: %+v", i)
 }
 
 // TestLiftNeedsABaseline checks that there is no lift if nobody in control converts, or if that may be the true rate,
@@ -182,12 +171,10 @@ func TestLiftNeedsABaseline(t *testing.T) {
 	} {
 		c := campaign(1, 2000, test.control, test.treatment, catalogue.Shipped, 1)
 		i := itemOf(pool(c), c)
-		if (i.Observed.Lift != nil) != test.observed || (i.Expected.Lift != nil) != test.expected || i.LiftReason != test.want {
-			t.Errorf("%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
-		}
-		if in := i.Expected.PerMonth.Interval; !(in[0] < i.Expected.PerMonth.Value && i.Expected.PerMonth.Value < in[1]) {
-			t.Errorf("%d and %d: a month %+v", test.control, test.treatment, i.Expected.PerMonth)
-		}
+		check.That(t, (i.Observed.Lift != nil) == test.observed && (i.Expected.Lift != nil) == test.expected && i.LiftReason == test.want,
+			"%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
+		in := i.Expected.PerMonth.Interval
+		check.That(t, in[0] < i.Expected.PerMonth.Value && i.Expected.PerMonth.Value < in[1], "%d and %d: a month %+v", test.control, test.treatment, i.Expected.PerMonth)
 		must.Get(json.Marshal(i))(t)
 	}
 }
@@ -204,19 +191,14 @@ func TestAdviceAtTheMedianBaseline(t *testing.T) {
 		Shares:  []float64{50, 50}, Looks: 4, Power: .8,
 	}, stats.NewLookDesign(.05, []float64{50, 50}))
 	required, _ := size.RequiredVisitors(all.MDE)
-	if *all.RequiredVisitors != *required || *all.Days != (*required*14+7999)/8000 || len(all.Plans) != 4 {
-		t.Errorf("%+v, want %d visitors", all, *required)
-	}
+	check.That(t, *all.RequiredVisitors == *required && *all.Days == (*required*14+7999)/8000 && len(all.Plans) == 4, "%+v, want %d visitors", all, *required)
 	for _, p := range all.Plans {
-		if r := p.WinRate; !(0 < r.Expected && r.Expected < r.Observed && r.Observed < 1) {
-			t.Errorf("%+v", p)
-		}
+		r := p.WinRate
+		check.That(t, 0 < r.Expected && r.Expected < r.Observed && r.Observed < 1, "%+v", p)
 	}
 	high.State[0].Strata[0].Control, high.State[0].Strata[0].Variation = arm(4000, 0), arm(4000, 60)
-	if got := adviceOf(low, median, high); got.Reason != "" || got.RequiredVisitors == nil {
-		t.Errorf("without conversions in the last control: %+v", got)
-	}
-	if got := adviceOf(high); got.Reason != stats.ReasonBaselineZero || got.RequiredVisitors != nil {
-		t.Errorf("without any conversions in control: %+v", got)
-	}
+	got := adviceOf(low, median, high)
+	check.That(t, got.Reason == "" && got.RequiredVisitors != nil, "without conversions in the last control: %+v", got)
+	got = adviceOf(high)
+	check.That(t, got.Reason == stats.ReasonBaselineZero && got.RequiredVisitors == nil, "without any conversions in control: %+v", got)
 }

@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -62,12 +62,10 @@ func TestStallLengthensLatencies(t *testing.T) {
 		waited += scheduled[stalled-1] - start
 	}
 	all := step.All
-	if total := all.Latency.Mean * float64(all.Succeeded); all.FailedShare() != 0 || total < 0.99*float64(waited.Microseconds())/1000 {
-		t.Errorf("the requests took %.0f ms together, want at least %v: %+v", total, waited, all)
-	}
-	if longest := scheduled[stalled-1] - scheduled[0]; all.Latency.Max < 0.99*float64(longest.Microseconds())/1000 {
-		t.Errorf("the longest request took %.0f ms, want at least %v", all.Latency.Max, longest)
-	}
+	total := all.Latency.Mean * float64(all.Succeeded)
+	check.That(t, all.FailedShare() == 0 && total >= 0.99*float64(waited.Microseconds())/1000, "the requests took %.0f ms together, want at least %v: %+v", total, waited, all)
+	longest := scheduled[stalled-1] - scheduled[0]
+	check.That(t, all.Latency.Max >= 0.99*float64(longest.Microseconds())/1000, "the longest request took %.0f ms, want at least %v", all.Latency.Max, longest)
 }
 
 func TestRequestsNotSentAreCounted(t *testing.T) {
@@ -76,9 +74,8 @@ func TestRequestsNotSentAreCounted(t *testing.T) {
 	l := newLoad(t, o, func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 	step, err := l.runStep(t.Context(), "", 500, 200*time.Millisecond)
 	f := step.All
-	if err != nil || f.Succeeded != 0 || f.NotSent == 0 || f.Statuses["timeout"] == 0 || f.Scheduled != f.NotSent+int64(f.Statuses["timeout"]) || f.FailedShare() != 1 {
-		t.Errorf("%v: %+v", err, f)
-	}
+	check.That(t, err == nil && f.Succeeded == 0 && f.NotSent != 0 && f.Statuses["timeout"] != 0 && f.Scheduled == f.NotSent+int64(f.Statuses["timeout"]) && f.FailedShare() == 1,
+		"%v: %+v", err, f)
 	if err := (&Result{Steps: []Step{step}}).Err(); err == nil {
 		t.Error("no error although all requests failed")
 	}
@@ -87,9 +84,8 @@ func TestRequestsNotSentAreCounted(t *testing.T) {
 func TestFailuresHaveNoLatency(t *testing.T) {
 	l := newLoad(t, Defaults, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	step, err := l.runStep(t.Context(), "", 500, 100*time.Millisecond)
-	if f := step.All; err != nil || f.Statuses["503"] != int(f.Scheduled) || f.Succeeded != 0 || f.Latency.Max != 0 {
-		t.Errorf("%v: %+v", err, f)
-	}
+	f := step.All
+	check.That(t, err == nil && f.Statuses["503"] == int(f.Scheduled) && f.Succeeded == 0 && f.Latency.Max == 0, "%v: %+v", err, f)
 }
 
 func TestMixShares(t *testing.T) {
@@ -100,42 +96,13 @@ func TestMixShares(t *testing.T) {
 	drawn := map[Kind]int{}
 	for range 20_000 {
 		a, b := w.nextTask(), same.nextTask()
-		if a.kind != b.kind || a.path != b.path || a.conditional != (a.kind == Dashboard) || a.noCache != (a.kind == Uncached) {
-			t.Fatalf("%+v, %+v", a, b)
-		}
+		must.That(t, a.kind == b.kind && a.path == b.path && a.conditional == (a.kind == Dashboard) && a.noCache == (a.kind == Uncached), "%+v, %+v", a, b)
 		drawn[a.kind]++
 	}
 	for _, kind := range Kinds {
 		want := float64(mix[kind]) * 200
-		if math.Abs(float64(drawn[kind])-want) > 5*math.Sqrt(want)+1 {
-			t.Errorf("%s: %d, want about %.0f", kind, drawn[kind], want)
-		}
+		check.That(t, math.Abs(float64(drawn[kind])-want) <= 5*math.Sqrt(want)+1, "%s: %d, want about %.0f", kind, drawn[kind], want)
 	}
-}
-
-func TestParseMixReportsAllProblems(t *testing.T) {
-	_, err := ParseMix("dashbord=1,list,list=-1,series=2,series=3")
-	for _, want := range []string{`"dashbord=1"`, `"list"`, `"list=-1"`, "series is repeated"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v does not contain %s", err, want)
-		}
-	}
-	if _, err := ParseMix("list=0"); err == nil {
-		t.Error("no error for a mix without requests")
-	}
-}
-
-func TestValidateReportsAllProblems(t *testing.T) {
-	o := Options{URL: "localhost", AdminURL: "x", Mix: Mix{Ingest: 1}}
-	err := o.Validate()
-	for _, name := range []string{"invalid url", "invalid admin-url", "missing token", "missing ingest-token"} {
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v does not contain %s", err, name)
-		}
-	}
-	good := Defaults
-	good.Token = "lh_x"
-	must.OK(t, good.Validate())
 }
 
 // withCapacity simulates a server that meets the target up to a rate, except in one slow step.
@@ -162,22 +129,18 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 			o := Defaults
 			o.Rate, o.Ladder = 10, true
 			steps, best, err := findHighestRate(t.Context(), &o, withCapacity(capacity, slowStep))
-			if err != nil || best > capacity || best < capacity/searchPrecision {
-				t.Errorf("capacity %g: %g, %v", capacity, best, err)
-			}
+			check.That(t, err == nil && best <= capacity && best >= capacity/searchPrecision, "capacity %g: %g, %v", capacity, best, err)
 			for i, s := range steps {
-				if s.Met != (s.Rate <= capacity && i+1 != slowStep) || s.Met != (s.Miss == "") {
-					t.Errorf("capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
-				}
+				want := s.Rate <= capacity && i+1 != slowStep
+				check.That(t, s.Met == want && (s.Miss == "") == want, "capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
 			}
 		}
 	}
 	o := Defaults
 	o.Ladder = true
 	steps, best, err := findHighestRate(t.Context(), &o, withCapacity(o.Rate/2, 0))
-	if r := (&Result{TargetP99: 50, Saturation: best, Steps: steps}); err != nil || best != 0 || len(steps) != 2 || r.Err() == nil {
-		t.Errorf("no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
-	}
+	r := (&Result{TargetP99: 50, Saturation: best, Steps: steps})
+	check.That(t, err == nil && best == 0 && len(steps) == 2 && r.Err() != nil, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
 }
 
 func TestClimbKeepsStepsWhenInterrupted(t *testing.T) {
@@ -189,7 +152,5 @@ func TestClimbKeepsStepsWhenInterrupted(t *testing.T) {
 		}
 		return Step{}, nil
 	})
-	if !errors.Is(err, stop) || len(steps) != 3 || best != 2.25 {
-		t.Errorf("%d steps, %g, %v", len(steps), best, err)
-	}
+	check.That(t, errors.Is(err, stop) && len(steps) == 3 && best == 2.25, "%d steps, %g, %v", len(steps), best, err)
 }

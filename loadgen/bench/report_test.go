@@ -36,9 +36,7 @@ func TestPercentiles(t *testing.T) {
 	s := ladderResult().Steps[0] // 40 µs, 80 µs, … 40 ms
 	l := s.All.Latency
 	for name, pair := range map[string][2]float64{"p50": {l.P50, 20}, "p90": {l.P90, 36}, "p95": {l.P95, 38}, "p99": {l.P99, 39.6}, "p99.9": {l.P999, 39.96}, "max": {l.Max, 40}, "mean": {l.Mean, 20.02}} {
-		if math.Abs(pair[0]-pair[1]) > 0.002*pair[1] {
-			t.Errorf("%s = %g, want %g", name, pair[0], pair[1])
-		}
+		check.That(t, math.Abs(pair[0]-pair[1]) <= 0.002*pair[1], "%s = %g, want %g", name, pair[0], pair[1])
 	}
 	if !s.Met || s.All.Scheduled != 1001 || s.All.Failures() != 1 { // one failure in 1,000 requests is allowed
 		t.Errorf("%+v", s.All)

@@ -2,15 +2,16 @@ package bench_test
 
 import (
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/loadgentest"
 	"lifthouse/loadgen/population"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -43,11 +44,7 @@ func newShop(t *testing.T) *loadgentest.Server {
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 400, Start: start, Days: 9, Seed: 1,
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 	}
-	var events []schema.Event
-	for e := range simulated.GenerateEvents() {
-		events = append(events, e)
-	}
-	must.OK(t, s.Writer.WriteEvents(t.Context(), events))
+	must.OK(t, s.Writer.WriteEvents(t.Context(), slices.Collect(simulated.GenerateEvents())))
 	return s
 }
 
@@ -62,21 +59,15 @@ func TestRunSendsAllKinds(t *testing.T) {
 	o.Rate, o.Duration, o.WarmUp = 200, 500*time.Millisecond, 300*time.Millisecond // the number of requests depends only on the seed
 	r := must.Get(bench.Run(t.Context(), o))(t)
 	step := r.Steps[0]
-	if err := r.Err(); err != nil || step.All.FailedShare() != 0 || len(step.Kinds) != len(bench.Kinds) {
-		t.Fatalf("%v; %+v; notes %q", err, step.All, r.Notes)
-	}
+	err := r.Err()
+	must.That(t, err == nil && step.All.FailedShare() == 0 && len(step.Kinds) == len(bench.Kinds), "%v; %+v; notes %q", err, step.All, r.Notes)
 	for _, f := range step.Kinds {
-		if f.Succeeded < 5 || f.Latency.P50 <= 0 || f.Latency.Max < f.Latency.P50 {
-			t.Errorf("%+v", f)
-		}
-		if notModified := f.Statuses["304"]; (f.Kind == bench.Dashboard) != (notModified > 0) {
-			t.Errorf("%s: %d responses with status 304; only dashboard requests are conditional", f.Kind, notModified)
-		}
+		check.That(t, f.Succeeded >= 5 && f.Latency.P50 > 0 && f.Latency.Max >= f.Latency.P50, "%+v", f)
+		notModified := f.Statuses["304"]
+		check.That(t, (f.Kind == bench.Dashboard) == (notModified > 0), "%s: %d responses with status 304; only dashboard requests are conditional", f.Kind, notModified)
 	}
 	server := step.Server
-	if server.Cores <= 0 || server.ResidentBytes <= 0 || server.StoreQueries <= 0 || server.Results["miss"] <= 0 {
-		t.Errorf("server metrics: %+v", server)
-	}
+	check.That(t, server.Cores > 0 && server.ResidentBytes > 0 && server.StoreQueries > 0 && server.Results["miss"] > 0, "server metrics: %+v", server)
 }
 
 func TestCampaigns(t *testing.T) {
@@ -84,11 +75,9 @@ func TestCampaigns(t *testing.T) {
 	o := bench.Defaults
 	o.URL, o.Token, o.Mix = s.URL, s.Read, bench.Mix{bench.List: 1}
 	o.Rate, o.Duration, o.WarmUp, o.Campaigns = 100, 200*time.Millisecond, 0, []int64{13}
-	if r, err := bench.Run(t.Context(), o); err != nil || r.Mix != "list=1" || len(r.Steps[0].Kinds) != 1 {
-		t.Errorf("%v: %+v", err, r)
-	}
+	r, err := bench.Run(t.Context(), o)
+	check.That(t, err == nil && r.Mix == "list=1" && len(r.Steps[0].Kinds) == 1, "%v: %+v", err, r)
 	o.Campaigns = []int64{99}
-	if _, err := bench.Run(t.Context(), o); err == nil {
-		t.Error("no error for an unknown campaign")
-	}
+	_, err = bench.Run(t.Context(), o)
+	check.That(t, err != nil, "no error for an unknown campaign")
 }

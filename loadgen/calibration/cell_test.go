@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -25,9 +26,9 @@ func TestQuantiles(t *testing.T) {
 		{3, 0.5, 1e-9, 0, 3},
 		{1_000_000, 0.05, 1e-6, 48964, 51043}, // about 4.75 standard deviations of 217.9
 	} {
-		if low, high := lowerQuantile(test.n, test.p, test.tail), upperQuantile(test.n, test.p, test.tail); max(low-test.lowest, test.lowest-low, high-test.highest, test.highest-high) > test.n/100_000 {
-			t.Errorf("n=%d p=%g tail=%g: %d to %d, want %d to %d", test.n, test.p, test.tail, low, high, test.lowest, test.highest)
-		}
+		low, high := lowerQuantile(test.n, test.p, test.tail), upperQuantile(test.n, test.p, test.tail)
+		check.That(t, max(low-test.lowest, test.lowest-low, high-test.highest, test.highest-high) <= test.n/100_000,
+			"n=%d p=%g tail=%g: %d to %d, want %d to %d", test.n, test.p, test.tail, low, high, test.lowest, test.highest)
 	}
 }
 
@@ -102,30 +103,25 @@ func TestTally(t *testing.T) {
 	n.addResults(&experiment{shape: even}, goalConversionRate, &results{
 		final: []comparison{newComparison(0, -1, 1, false)}, days: [][]comparison{{}, {early}, {newComparison(0, -1, 1, false)}},
 	})
-	if n.null.significant != 0 || n.null.anyDay != 1 || n.null.anyDayDecided != 1 || n.null.anyLook != 0 || n.all.difference != 1 || n.all.lookDifference != 0 {
-		t.Errorf("significant on one day only: %+v", n)
-	}
+	check.That(t, n.null.significant == 0 && n.null.anyDay == 1 && n.null.anyDayDecided == 1 && n.null.anyLook == 0 && n.all.difference == 1 && n.all.lookDifference == 0,
+		"significant on one day only: %+v", n)
 	early.decided = false
 	n.addResults(&experiment{shape: even}, goalConversionRate, &results{final: []comparison{early}, looks: [][]comparison{{early}}})
-	if n.null.anyLook != 1 || n.all.withLooks != 1 || n.all.lookDifference != 0 || n.null.significant != 1 || n.null.decided != 0 {
-		t.Errorf("significant without a verdict: %+v", n)
-	}
+	check.That(t, n.null.anyLook == 1 && n.all.withLooks == 1 && n.all.lookDifference == 0 && n.null.significant == 1 && n.null.decided == 0,
+		"significant without a verdict: %+v", n)
 	n = tally{}
 	n.addResults(&experiment{shape: even, effect: true}, goalConversionRate, &results{final: []comparison{newComparison(-0.05, 0.04, 0.06, true)}})
-	if n.effect.wrongSign != 1 || n.effect.significant != 1 || n.all.difference != 1 || n.all.improvement != 0 || n.all.withLooks != 0 || n.null.experiments != 0 {
-		t.Errorf("wrong sign: %+v", n)
-	}
+	check.That(t, n.effect.wrongSign == 1 && n.effect.significant == 1 && n.all.difference == 1 && n.all.improvement == 0 && n.all.withLooks == 0 && n.null.experiments == 0,
+		"wrong sign: %+v", n)
 	three := &shapes[2] // its second variation has no effect
 	second := newComparison(-0.01, -1, 1, true)
 	second.variation = 2
 	n = tally{}
 	n.addResults(&experiment{shape: three, effect: true}, valuePerVisitor, &results{final: []comparison{newComparison(2, 2, 3, false), second}})
-	if n.effect.significant != 0 || n.effect.wrongSign != 0 || n.all.difference != 1 || n.all.improvement != 0 {
-		t.Errorf("variation without effect: %+v, want no power and no wrong sign", n)
-	}
-	if open := (bounds{nil, new(float64)}); !open.coversValue(-1e9) || open.coversValue(1) || !(bounds{}).coversValue(7) {
-		t.Error("an infinite bound does not limit the interval")
-	}
+	check.That(t, n.effect.significant == 0 && n.effect.wrongSign == 0 && n.all.difference == 1 && n.all.improvement == 0,
+		"variation without effect: %+v, want no power and no wrong sign", n)
+	open := (bounds{nil, new(float64)})
+	check.That(t, open.coversValue(-1e9) && !open.coversValue(1) && (bounds{}).coversValue(7), "an infinite bound does not limit the interval")
 }
 
 func TestEventsMatchTheTruth(t *testing.T) {
@@ -169,9 +165,7 @@ func TestEventsMatchTheTruth(t *testing.T) {
 
 func near(t *testing.T, what string, got, want, deviation float64) {
 	t.Helper()
-	if math.Abs(got-want) > 4.5*deviation {
-		t.Errorf("%s: %g, want %g, a deviation is %g", what, got, want, deviation)
-	}
+	check.That(t, math.Abs(got-want) <= 4.5*deviation, "%s: %g, want %g, a deviation is %g", what, got, want, deviation)
 }
 
 func TestPowerCell(t *testing.T) {

@@ -33,8 +33,7 @@ func mustDecide(t *testing.T, o DecisionOptions, scenarios ...scenario) *Decisio
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	d := must.Get(runScenarios(t.Context(), scenarios, &o))(t)
-	return d
+	return must.Get(runScenarios(t.Context(), scenarios, &o))(t)
 }
 
 // TestDecisionsDependOnTheSeedOnly checks that neither the number of workers nor the other scenarios change a row.
@@ -50,9 +49,8 @@ func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 	if several := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 5}, all...); !reflect.DeepEqual(one.Rows, several.Rows) {
 		t.Errorf("five workers change the rows:\n%s%s", decisionText(one), decisionText(several))
 	}
-	if alone := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7}, all[1]); alone.Rows[0] != one.Rows[1] {
-		t.Errorf("other scenarios change the row: %+v, want %+v", alone.Rows, one.Rows[1])
-	}
+	alone := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7}, all[1])
+	check.That(t, alone.Rows[0] == one.Rows[1], "other scenarios change the row: %+v, want %+v", alone.Rows, one.Rows[1])
 	if other := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 8}, all...); reflect.DeepEqual(one.Rows, other.Rows) {
 		t.Error("another seed gives equal rows")
 	}
@@ -81,9 +79,7 @@ func TestWrongDecisionsAreDetected(t *testing.T) {
 	alarm := mismatchScenario(5, usual.withShares(50, 50), []float64{0.48, 0.52}, 0, 0.001)
 	for _, wrong := range []scenario{peeking, third, alarm} {
 		d := mustDecide(t, DecisionOptions{Experiments: 100, Seed: 1}, wrong)
-		if d.Outside != 1 || d.Err() == nil || !strings.Contains(decisionText(d), "OUTSIDE") {
-			t.Errorf("inside its band, error %v:\n%s", d.Err(), decisionText(d))
-		}
+		check.That(t, d.Outside == 1 && d.Err() != nil && strings.Contains(decisionText(d), "OUTSIDE"), "inside its band, error %v:\n%s", d.Err(), decisionText(d))
 	}
 }
 
@@ -132,9 +128,7 @@ func TestLives(t *testing.T) {
 		}
 		found := l.inTheEnd()
 		last := found.Primary.LastLook(0)
-		if len(found.Primary.Rows) != even.weeks || last.RecordedAt.IsZero() || last.Tau != 3 {
-			t.Fatalf("%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
-		}
+		must.That(t, len(found.Primary.Rows) == even.weeks && !last.RecordedAt.IsZero() && last.Tau == 3, "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
 		near(t, test.name+" visitors", float64(last.Strata[0].Control.Visitors), test.visitors, 1e-9)
 		var moved float64 // converted visitors of both variations
 		for _, s := range l.storedSteps(plan.GoalWindow{GoalID: goalID}, plan.OnEvent, startOfDay(1), last.RecordedAt) {
@@ -157,9 +151,9 @@ func TestPausesBreakWeeks(t *testing.T) {
 	l.addDays(ordinaryVisitors, daysOfWeek*c.weeks)
 	found := l.inTheEnd()
 	// Whole weeks begin on days 1 and 14.
-	if n := len(found.Looks); n != 11 || !found.Looks[1].End.Equal(startOfDay(21)) || found.Primary.LastLook(0).Strata[0].Control.Visitors != 11*7000 {
-		t.Errorf("%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
-	}
+	n := len(found.Looks)
+	check.That(t, n == 11 && found.Looks[1].End.Equal(startOfDay(21)) && found.Primary.LastLook(0).Strata[0].Control.Visitors == 11*7000,
+		"%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
 }
 
 func TestDraws(t *testing.T) {
@@ -172,9 +166,8 @@ func TestDraws(t *testing.T) {
 			near(t, a.String()+" revenue", got.sum/visitors, m.Mean*(1+lift), math.Sqrt((m.Variance+m.Mean*m.Mean)*(1+lift)/visitors))
 		}
 	}
-	if r := usual.expectedSample().(stats.Rate); float64(r.Converted)/float64(r.Visitors) != 0.05 {
-		t.Errorf("%+v", r)
-	}
+	r := usual.expectedSample().(stats.Rate)
+	check.That(t, float64(r.Converted)/float64(r.Visitors) == 0.05, "%+v", r)
 	const draws = 200_000
 	for _, test := range []struct{ n, p float64 }{{10, 0.3}, {300, 0.001}, {5000, 0.004}, {40_000, 0.05}, {40_000, 0.95}} {
 		sum, squares := 0.0, 0.0
@@ -201,9 +194,8 @@ func TestDecisionScenarios(t *testing.T) {
 	o := DecisionOptions{Experiments: 1, Workers: 1, Only: regexp.MustCompile("Power.*bayesian")}
 	check.Equal(t, len(must.Get(RunDecisions(t.Context(), &o))(t).Rows), 9, "rows")
 	o.Only = regexp.MustCompile("no such scenario")
-	if _, err := RunDecisions(t.Context(), &o); err == nil || !strings.Contains(err.Error(), `no scenario matches "no such scenario"`) {
-		t.Errorf("no scenario: error %v", err)
-	}
+	_, err := RunDecisions(t.Context(), &o)
+	check.That(t, err != nil && strings.Contains(err.Error(), `no scenario matches "no such scenario"`), "no scenario: error %v", err)
 }
 
 // TestLongDecisionsAreCalibrated runs all scenarios with few campaigns. The full table has 4,000 experiments of each.
@@ -212,8 +204,7 @@ func TestLongDecisionsAreCalibrated(t *testing.T) {
 	tier.OnlyLong(t)
 	d := mustDecide(t, DecisionOptions{Experiments: 200, Seed: 1}, decisionScenarios()...)
 	for _, r := range d.Rows {
-		if r.Rate < 2*r.Lower-r.Least || r.Rate > 2*r.Upper-r.Most {
-			t.Errorf("%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)
-		}
+		check.That(t, r.Rate >= 2*r.Lower-r.Least && r.Rate <= 2*r.Upper-r.Most,
+			"%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)
 	}
 }

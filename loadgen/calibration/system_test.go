@@ -17,6 +17,7 @@ import (
 	"lifthouse/loadgen/loadgentest"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -96,17 +97,14 @@ func TestEventsAreSentAgain(t *testing.T) {
 	}))
 	defer server.Close()
 	s := &System{URL: server.URL, HTTP: server.Client(), tokens: Tokens{Ingest: "lh_x"}}
-	if err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2); err != nil || requests != 2 {
-		t.Errorf("%d requests, error %v", requests, err)
-	}
+	err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2)
+	check.That(t, err == nil && requests == 2, "%d requests, error %v", requests, err)
 	s.tokens.Ingest = "lh_wrong"
-	if err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2); err == nil || !strings.Contains(err.Error(), "401") || requests != 3 {
-		t.Errorf("wrong token: %d requests, error %v", requests, err)
-	}
+	err = s.postLines(t.Context(), []byte("{}\n{}\n"), 2)
+	check.That(t, err != nil && strings.Contains(err.Error(), "401") && requests == 3, "wrong token: %d requests, error %v", requests, err)
 	s.tokens.Ingest = "lh_x"
-	if err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2); err == nil || !strings.Contains(err.Error(), "1 of 2 events were accepted") || !strings.Contains(err.Error(), "time: too old") {
-		t.Errorf("rejected line: error %v", err)
-	}
+	err = s.postLines(t.Context(), []byte("{}\n{}\n"), 2)
+	check.That(t, err != nil && strings.Contains(err.Error(), "1 of 2 events were accepted") && strings.Contains(err.Error(), "time: too old"), "rejected line: error %v", err)
 }
 
 func TestRun(t *testing.T) {
@@ -118,16 +116,13 @@ func TestRun(t *testing.T) {
 	if r.Err() != nil || r.Tested == 0 || r.Reports != 240 {
 		t.Errorf("%v, %d reports\n%s", r.Err(), r.Reports, text(r))
 	}
-	if want := map[string]int{"events": 0, "frequentist 80": 0, "bayesian 100": 0}; !reflect.DeepEqual(left, want) {
-		t.Errorf("remaining work: %v, want none", left)
-	}
+	want := map[string]int{"events": 0, "frequentist 80": 0, "bayesian 100": 0}
+	check.That(t, reflect.DeepEqual(left, want), "remaining work: %v, want none", left)
 	for _, measure := range []string{
 		falsePositives, falseVerdicts, peeking, peekingVerdicts, power, powerVerdicts, wrongSigns, differenceCoverage, improvementCoverage,
 		lookErrors, lookDifference, lookImprovement,
 	} {
-		if !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Measure == measure }) {
-			t.Errorf("no cell has the measure %s", measure)
-		}
+		check.That(t, slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Measure == measure }), "no cell has the measure %s", measure)
 	}
 }
 
@@ -140,9 +135,8 @@ func TestWrongPValuesAreDetected(t *testing.T) {
 		t.Errorf("p-values divided by 10: no cell is outside its band\n%s", text(r))
 	}
 	for i := range r.Cells {
-		if c := &r.Cells[i]; c.Outside && c.Measure != falsePositives {
-			t.Errorf("outside its band: %+v", c)
-		}
+		c := &r.Cells[i]
+		check.That(t, !c.Outside || c.Measure == falsePositives, "outside its band: %+v", c)
 	}
 }
 

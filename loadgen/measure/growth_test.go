@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/loadgen/measure"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestGrowthOf(t *testing.T) {
@@ -17,9 +18,7 @@ func TestGrowthOf(t *testing.T) {
 		return nil
 	}}
 	g, err := measure.GrowthOf(t.Context(), []int64{10, 20}, []int64{7, 8}, []measure.Query{query})
-	if err != nil || len(g.Rows) != 1 || len(g.Rows[0].WallMS) != 2 || len(g.Rows[0].CPUMS) != 2 {
-		t.Fatalf("%+v, error %v", g, err)
-	}
+	must.That(t, err == nil && len(g.Rows) == 1 && len(g.Rows[0].WallMS) == 2 && len(g.Rows[0].CPUMS) == 2, "%+v, error %v", g, err)
 	if len(calls) != 10 || calls[4] != 7 || calls[5] != 8 { // 3 measured rounds and 2 warm-up rounds per campaign
 		t.Errorf("campaigns of the calls: %v", calls)
 	}

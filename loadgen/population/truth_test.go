@@ -13,6 +13,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -44,9 +45,7 @@ func TestTruthAndReportsAgree(t *testing.T) {
 		c.subject(&subject)
 	}
 	t.Logf("%d figures, largest |z| %.2f at %s", c.figures, c.largest, c.at)
-	if c.figures < 150 {
-		t.Errorf("%d figures compared, want at least 150", c.figures)
-	}
+	check.That(t, c.figures >= 150, "%d figures compared, want at least 150", c.figures)
 }
 
 // checker compares reports with the truth.
@@ -63,8 +62,7 @@ func (c *checker) report(r query.Request) *result.Report {
 	c.Helper()
 	r.AccountID = 1
 	plan := must.Get(c.engine.PlanReport(r))(c)
-	results := must.Get(c.engine.ComputeReport(c.Context(), plan))(c)
-	return results
+	return must.Get(c.engine.ComputeReport(c.Context(), plan))(c)
 }
 
 func (c *checker) subject(truth *population.SubjectTruth) {
@@ -77,12 +75,9 @@ func (c *checker) subject(truth *population.SubjectTruth) {
 		r.GoalID = outcome.GoalID
 		whole := c.report(r)
 		counted := whole.Totals.Visitors + whole.Checks.MultipleExposures.Visitors
-		if counted != int64(truth.Visitors) {
-			c.Errorf("%s: %d visitors including multiple exposures, want %d", name, counted, truth.Visitors)
-		}
-		if share := float64(whole.Checks.MultipleExposures.Visitors) / float64(counted); math.Abs(share-0.05) > 0.01 {
-			c.Errorf("%s: %.3f of the visitors have multiple exposures, want 0.05", name, share)
-		}
+		check.That(c, counted == int64(truth.Visitors), "%s: %d visitors including multiple exposures, want %d", name, counted, truth.Visitors)
+		share := float64(whole.Checks.MultipleExposures.Visitors) / float64(counted)
+		check.That(c, math.Abs(share-0.05) <= 0.01, "%s: %.3f of the visitors have multiple exposures, want 0.05", name, share)
 		c.cell(name, &outcome, &outcome.Segments[0], whole.Variations)
 		if truth.WidgetID != 0 || (!c.long && outcome.GoalID != truth.PrimaryGoalID) {
 			continue // reports of widgets have no breakdown
@@ -124,9 +119,7 @@ func (c *checker) cell(name string, outcome *population.OutcomeTruth, truth *pop
 	for i, want := range truth.Variations {
 		v := &variations[i]
 		at := fmt.Sprintf("%s, variation %d", name, v.ID)
-		if v.ID != want.ID {
-			c.Errorf("%s: want variation %d", at, want.ID)
-		}
+		check.That(c, v.ID == want.ID, "%s: want variation %d", at, want.ID)
 		switch outcome.Event {
 		case "conversion":
 			c.figure(at+" conversion rate", v.Metrics.ConversionRate, want.Rate)
@@ -187,9 +180,7 @@ func TestTruthOnPaper(t *testing.T) {
 	near(t, "the variation's rate", all[1].Rate, 1.2*0.067)
 	near(t, "the variation's lift", *all[1].RateLift, 0.2)
 	near(t, "the variation's lift of value", *all[1].ValueLift, 0.2)
-	if all[0].RateLift != nil {
-		t.Error("control has a lift")
-	}
+	check.That(t, all[0].RateLift == nil, "control has a lift")
 	for _, segment := range segments {
 		if segment.When["visitorType"] == "new" {
 			near(t, "share of the new", segment.Share, 0.66)
@@ -200,7 +191,5 @@ func TestTruthOnPaper(t *testing.T) {
 
 func near(t *testing.T, what string, have, want float64) {
 	t.Helper()
-	if math.Abs(have-want) > 1e-9 {
-		t.Errorf("%s: %v, want %v", what, have, want)
-	}
+	check.That(t, math.Abs(have-want) <= 1e-9, "%s: %v, want %v", what, have, want)
 }

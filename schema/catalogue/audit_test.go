@@ -11,6 +11,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -26,10 +27,9 @@ func TestAuditOfTwoServers(t *testing.T) {
 			for client := range 6 {
 				clients.Go(func() {
 					for round := range tier.Of(8, 60) {
-						if _, found, err := servers[client%2].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13,
-							round%2 == 0); err != nil || !found {
-							t.Errorf("%v, %v", found, err)
-						}
+						_, found, err := servers[client%2].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13,
+							round%2 == 0)
+						check.That(t, err == nil && found, "%v, %v", found, err)
 					}
 				})
 			}
@@ -37,13 +37,11 @@ func TestAuditOfTwoServers(t *testing.T) {
 			owned, _, err := servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, false)
 			must.OK(t, err)
 			all := campaignAudit(t, servers[0], 13)
-			if len(all) < 4 || all[0].Change != "inactive" || owned.Campaigns[13].Active {
-				t.Errorf("%d changes, the last is %+v", len(all), all[0])
-			}
+			check.That(t, len(all) >= 4 && all[0].Change == "inactive" && !owned.Campaigns[13].Active, "%d changes, the last is %+v", len(all), all[0])
 			for i, entry := range all[1:] {
-				if later := all[i]; later.Version <= entry.Version || later.Change == entry.Change {
-					t.Errorf("version %d, %s, is followed by version %d, %s", entry.Version, entry.Change, later.Version, later.Change)
-				}
+				later := all[i]
+				check.That(t, later.Version > entry.Version && later.Change != entry.Change,
+					"version %d, %s, is followed by version %d, %s", entry.Version, entry.Change, later.Version, later.Change)
 			}
 		})
 	}
@@ -65,9 +63,8 @@ func TestAuditOfARace(t *testing.T) {
 	for _, entry := range campaignAudit(t, c, 13) {
 		got = append(got, entry.By+" "+entry.Change)
 	}
-	if want := []string{"one inactive", "one changed", "one active"}; len(got) < 3 || !slices.Equal(got[:3], want) {
-		t.Errorf("%q, want %q first", got, want)
-	}
+	want := []string{"one inactive", "one changed", "one active"}
+	check.That(t, len(got) >= 3 && slices.Equal(got[:3], want), "%q, want %q first", got, want)
 }
 
 // campaignAudit returns the changes of the state of a campaign, the latest first.

@@ -3,12 +3,18 @@ package catalogue_test
 import (
 	_ "embed"
 	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dlclark/regexp2"
+
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -21,8 +27,7 @@ var valid string
 
 func open(t *testing.T) *catalogue.Catalogue {
 	t.Helper()
-	c := must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
-	return c
+	return must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
 }
 
 func apply(t *testing.T, c *catalogue.Catalogue, text string) ([]catalogue.Change, error) {
@@ -36,8 +41,7 @@ func apply(t *testing.T, c *catalogue.Catalogue, text string) ([]catalogue.Chang
 
 func mustApply(t *testing.T, c *catalogue.Catalogue, text string) []catalogue.Change {
 	t.Helper()
-	changes := must.Get(apply(t, c, text))(t)
-	return changes
+	return must.Get(apply(t, c, text))(t)
 }
 
 func TestShareHistory(t *testing.T) {
@@ -74,12 +78,8 @@ accounts:
 	} {
 		changes := shares(step.correct, step.control, step.weights)
 		state := c.Snapshot().AccountResources(1).Campaigns[12].State
-		if changes != step.changes || len(state.ShareHistory[0]) != step.history {
-			t.Errorf("%+v: %d changes, history %+v", step, changes, state.ShareHistory)
-		}
-		if step.correct && state.CurrentShares(0)[0] != step.control {
-			t.Errorf("%+v: history %+v", step, state.ShareHistory)
-		}
+		check.That(t, changes == step.changes && len(state.ShareHistory[0]) == step.history, "%+v: %d changes, history %+v", step, changes, state.ShareHistory)
+		check.That(t, !step.correct || state.CurrentShares(0)[0] == step.control, "%+v: history %+v", step, state.ShareHistory)
 	}
 }
 
@@ -105,16 +105,14 @@ accounts:
 	mustApply(t, c, file(80, 40, "", other))
 	live := c.Snapshot().AccountResources(1).Campaigns
 	state, added := live[12].State, live[13].State
-	if want := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC); !state.StartDate.Equal(want) || !state.Runs[0].From.Equal(want) || !state.Runs[0].Declared {
-		t.Errorf("start %v, runs %+v; want the declared date", state.StartDate, state.Runs)
-	}
+	want := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	check.That(t, state.StartDate.Equal(want) && state.Runs[0].From.Equal(want) && state.Runs[0].Declared,
+		"start %v, runs %+v; want the declared date", state.StartDate, state.Runs)
 	for name, at := range map[string]time.Time{
 		"update": state.UpdateDate, "plan": state.PlanHistory[0][1].Since, "shares": state.ShareHistory[0][1].Since,
 		"start of the new campaign": *added.StartDate, "run of the new campaign": added.Runs[0].From,
 	} {
-		if at.Before(began) {
-			t.Errorf("%s is dated %s, before %s", name, at, began)
-		}
+		check.That(t, !at.Before(began), "%s is dated %s, before %s", name, at, began)
 	}
 
 	archive := must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop}]")))(t)
@@ -128,42 +126,112 @@ accounts:
 	}
 }
 
+// TestTokens checks what SECURITY.md says of them. The scripts of api and of the commands have the rest.
 func TestTokens(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, valid)
-	now := time.Now()
-	past := now.Add(-time.Second)
 	secret, token, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeWrite}})
-	if err != nil || !strings.HasPrefix(secret, "lh_") || len(secret) < 43 {
-		t.Fatalf("CreateToken = %q, %v", secret, err)
+	must.That(t, err == nil && regexp.MustCompile(`^lh_[\w-]{43}$`).MatchString(secret), "%q, %v; want 256 bits", secret, err)
+	isKnown := func(secret string) bool {
+		_, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), time.Now())
+		return known
 	}
-	found, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), now)
-	if !known || found.AccountID != 1 || !found.HasScope(catalogue.ScopeRead) || found.HasScope(catalogue.ScopeIngest) {
-		t.Errorf("Token = %+v, %v; want a token of account 1 with the scopes read and write", found, known)
-	}
-	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(secret+"x"), now); known {
-		t.Error("a wrong token is accepted")
-	}
-	expired, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, ExpiresAt: &past})
+	check.That(t, isKnown(secret) && !isKnown(secret+"x"), "the token is not accepted, or a wrong one is")
+	must.Get(c.RevokeToken(t.Context(), 1, token.ID))(t)
+	check.That(t, !isKnown(secret), "a revoked token is accepted")
+}
+
+// TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is changed itself.
+func TestCopy(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	first := must.Get(catalogue.Open(t.Context(), conn))(t)
+	second := open(t)
+	mustApply(t, first, valid)
+	secret, _, err := first.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Name: "dashboard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 	must.OK(t, err)
-	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(expired), now); known {
-		t.Error("an expired token is accepted")
+	mustCopy := func(want int) {
+		t.Helper()
+		must.Equal(t, must.Get(second.CopyFrom(t.Context(), conn))(t), want, "rows")
+		check.Equal(t, export(t, second), export(t, first))
 	}
-	if revoked, err := c.RevokeToken(t.Context(), 1, token.ID); !revoked || err != nil {
-		t.Errorf("RevokeToken = %v, %v", revoked, err)
+	mustCopy(10) // definitions of account, website, goal, target, campaign and widget; states of three; a token
+	mustCopy(0)
+	tokens := second.Snapshot().AccountTokens(1)
+	check.That(t, len(tokens) == 1 && tokens[0].Digest == catalogue.DigestOf(secret), "tokens %+v", tokens)
+
+	if _, _, err := first.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 12, false); err != nil {
+		t.Fatal(err)
 	}
-	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), now); known {
-		t.Error("a revoked token is accepted")
+	mustApply(t, first, strings.Replace(valid, "name: Shop", "name: Store", 1))
+	mustCopy(2)
+
+	mustApply(t, second, strings.Replace(valid, "name: Shop", "name: Outlet", 1))
+	mustApply(t, first, strings.Replace(valid, "name: Newsletter", "name: Letter", 1))
+	before := export(t, second)
+	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "differ, nothing was copied: definition of account 1;") {
+		t.Errorf("a changed copy: %v", err)
 	}
-	for _, wrong := range []catalogue.Token{
-		{AccountID: 2, Scopes: []catalogue.Scope{catalogue.ScopeRead}},
-		{AccountID: 1},
-		{AccountID: 1, Scopes: []catalogue.Scope{"owner"}},
-		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeIngest}},
-		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, WebsiteID: 9},
-	} {
-		if _, _, err := c.CreateToken(t.Context(), wrong); err == nil {
-			t.Errorf("CreateToken(%+v) gives no error", wrong)
+	check.Equal(t, export(t, second), before, "after a refused copy")
+}
+
+// TestCopyRefusesAWebsiteOfAnotherAccount checks constraints over all accounts.
+func TestCopyRefusesAWebsiteOfAnotherAccount(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	first := must.Get(catalogue.Open(t.Context(), conn))(t)
+	second := open(t)
+	mustApply(t, first, valid)
+	mustApply(t, second, strings.Replace(valid, "id: 1\n    name: Shop", "id: 2\n    name: Shop", 1))
+	before := export(t, second)
+	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "do not go together") {
+		t.Error(err)
+	}
+	check.Equal(t, export(t, second), before, "after a refused copy")
+}
+
+// contractDomain is the anchored regular expression of the API contract.
+var contractDomain = regexp2.MustCompile(`^(?:((?=[a-z0-9-]{1,63}\.)(xn--)?[a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,63})$`, regexp2.None)
+
+// TestDomainsEqualContract compares validDomain, which takes linear time, with the contract's expression, which needs a
+// look-ahead. Names that are too long for the DNS must be rejected too.
+func TestDomainsEqualContract(t *testing.T) {
+	contractDomain.MatchTimeout = 10 * time.Second
+	random := rand.New(rand.NewPCG(1, 2))
+	domains := []string{
+		"shop.example.com", "example.com", "com", "", ".", "a.b", "a.bc", "a..bc", "a.bc.", ".a.bc", "-a.bc", "a-.bc", "a--b.bc", "a-b.bc", "A.bc", "a_b.bc", "xn--bcher-kva.de",
+		"xn--.de", "xn--a.de", "xn--a-.de", "xn---a.de", "1.2.3.44", "1.co", "a.c0m", "a b.com", "a.com\n", "ä.com", "a.com:80", "https://a.com", "a.com/",
+		strings.Repeat("a", 63) + ".com", strings.Repeat("a", 64) + ".com", "xn--" + strings.Repeat("a", 59) + ".com", "xn--" + strings.Repeat("a", 60) + ".com",
+		"a." + strings.Repeat("b", 63), "a." + strings.Repeat("b", 64), strings.Repeat("a-", 31) + "a.com", strings.Repeat("a-", 32) + "a.com",
+	}
+	parts := []string{"a", "b1", "c", "d.", "e", "-", ".", "xn--", "com", "Z", "0", strings.Repeat("c", 62), "é", "_"}
+	for range 3_000 {
+		var domain strings.Builder
+		for range 1 + random.IntN(7) {
+			domain.WriteString(parts[random.IntN(len(parts))])
+		}
+		if random.IntN(2) == 0 {
+			domain.WriteString(".com")
+		}
+		domains = append(domains, domain.String())
+	}
+	allowed := 0
+	for _, domain := range domains {
+		want := must.Get(contractDomain.MatchString(domain))(t)
+		// $ of .NET matches before a final newline; $ of the contract's dialect does not.
+		want = want && len(domain) <= 253 && !strings.HasSuffix(domain, "\n")
+		check.Equal(t, catalogue.ValidDomain(domain), want, "%v", domain)
+		if want {
+			allowed++
 		}
 	}
+	check.That(t, allowed >= 100, "only %d of %d domains are valid, which are too few for the comparison", allowed, len(domains))
+	long := strings.Repeat("a.", 126) + "aa" // 254 bytes, which the contract's expression allows
+	check.That(t, !catalogue.ValidDomain(long) && !catalogue.ValidDomain(strings.Repeat("a-", 10_000_000)), "a domain that is too long is accepted")
+}
+
+// TestNamesAreUTF8 checks what no file in YAML can have. What it can have is in the scripts.
+func TestNamesAreUTF8(t *testing.T) {
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(whole)))(t)
+	file.Accounts[0].Websites[0].Targets[0].Name = "\xff"
+	_, err := open(t).ApplyFile(t.Context(), file, true)
+	check.That(t, err != nil && strings.Contains(err.Error(), "accounts[0].websites[0].targets[0].name: "), "%v", err)
 }

@@ -11,6 +11,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -27,9 +28,8 @@ func TestPruneWithAnotherCap(t *testing.T) {
 	site.Campaigns = slices.Delete(site.Campaigns, at, at+1)
 	site.Goals[goal].ValueCap = &schema.Cap{Percentile: 99}
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
-	if left, is := c.Snapshot().AccountResources(1).Campaigns[12]; is {
-		t.Errorf("the pruned campaign: %+v", left)
-	}
+	left, is := c.Snapshot().AccountResources(1).Campaigns[12]
+	check.That(t, !is, "the pruned campaign: %+v", left)
 }
 
 func TestPrune(t *testing.T) {
@@ -47,9 +47,7 @@ func TestPrune(t *testing.T) {
 	site.Campaigns, site.Targets = site.Campaigns[:1], nil
 	file.Accounts[0].Websites = file.Accounts[0].Websites[:1]
 	_, err = c.ApplyFile(t.Context(), file, false)
-	if err == nil || !strings.Contains(err.Error(), `campaigns[0].targetId: "5": the website has no such target`) {
-		t.Fatalf("a reference to a pruned resource gives %v", err)
-	}
+	must.That(t, err != nil && strings.Contains(err.Error(), `campaigns[0].targetId: "5": the website has no such target`), "a reference to a pruned resource gives %v", err)
 	site.Campaigns[0].TargetID, site.Campaigns[0].Variations[0].TargetID = 0, 0
 
 	for _, dryRun := range []bool{true, false} {
@@ -60,25 +58,21 @@ func TestPrune(t *testing.T) {
 				archived = append(archived, fmt.Sprintf("%s %d %s", change.Kind, change.ID, change.Name))
 			}
 		}
-		if want := []string{"campaign 13 Plain", "campaign 14 Wide", "target 5 Everyone", "target 6 Nobody", "website 2 empty.example.com", "account 9 No websites", "token 1 "}; !slices.Equal(archived, want) {
-			t.Errorf("archived %q, want %q", archived, want)
-		}
+		want := []string{"campaign 13 Plain", "campaign 14 Wide", "target 5 Everyone", "target 6 Nobody", "website 2 empty.example.com", "account 9 No websites", "token 1 "}
+		check.That(t, slices.Equal(archived, want), "archived %q, want %q", archived, want)
 	}
 	owned := c.Snapshot().AccountResources(1)
-	if len(owned.Campaigns) != 1 || len(owned.Targets) != 0 || len(owned.Websites) != 1 || len(c.Snapshot().AllAccounts()) != 1 || len(c.Snapshot().AccountTokens(9)) != 0 {
-		t.Errorf("left: %+v", owned)
-	}
-	if _, known := c.Snapshot().FindToken(catalogue.DigestOf(kept), now()); !known {
-		t.Error("the token of a named account was archived")
-	}
+	check.That(t, len(owned.Campaigns) == 1 && len(owned.Targets) == 0 && len(owned.Websites) == 1 && len(c.Snapshot().AllAccounts()) == 1 && len(c.Snapshot().AccountTokens(9)) == 0,
+		"left: %+v", owned)
+	_, known := c.Snapshot().FindToken(catalogue.DigestOf(kept), now())
+	check.That(t, known, "the token of a named account was archived")
 
 	if _, err := apply(t, c, "accounts: [{id: 5, name: Thief, websites: [{id: 2, domain: empty.example.com}]}]"); err == nil || !strings.Contains(err.Error(), "belongs to another account") {
 		t.Errorf("another account takes an archived website: %v", err)
 	}
 	changes := mustApply(t, c, whole)
-	if again := c.Snapshot().AccountResources(1).Campaigns[13]; !slices.ContainsFunc(changes, func(c catalogue.Change) bool { return c.Created && c.ID == 13 }) || again.CreateDate.IsZero() {
-		t.Errorf("named again: %+v", again)
-	}
+	again := c.Snapshot().AccountResources(1).Campaigns[13]
+	check.That(t, slices.ContainsFunc(changes, func(c catalogue.Change) bool { return c.Created && c.ID == 13 }) && !again.CreateDate.IsZero(), "named again: %+v", again)
 }
 
 func TestSwitchIsIdempotent(t *testing.T) {
@@ -88,40 +82,27 @@ func TestSwitchIsIdempotent(t *testing.T) {
 		t.Helper()
 		owned, found, err := c.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 13, active)
 		live := owned.Campaigns[13]
-		if err != nil || !found || live.Active != active || live.Name != "Plain" {
-			t.Fatalf("switch to %v: %+v, %v, %v", active, live, found, err)
-		}
-		if is := c.Snapshot().AccountResources(1).Campaigns[13].State; is.Active != active || !is.UpdateDate.Equal(live.UpdateDate) {
-			t.Fatalf("switched to %v, the snapshot has %+v", active, is)
-		}
+		must.That(t, err == nil && found && live.Active == active && live.Name == "Plain", "switch to %v: %+v, %v, %v", active, live, found, err)
+		is := c.Snapshot().AccountResources(1).Campaigns[13].State
+		must.That(t, is.Active == active && is.UpdateDate.Equal(live.UpdateDate), "switched to %v, the snapshot has %+v", active, is)
 		return live.State
 	}
 	first := change(true)
-	if first.StartDate == nil || !first.StartDate.Equal(first.UpdateDate) || first.EndDate != nil {
-		t.Errorf("started: %+v; want startDate = updateDate, no endDate", first)
-	}
-	if again := change(true); !again.UpdateDate.Equal(first.UpdateDate) {
-		t.Errorf("started again: %+v, want nothing changed", again)
-	}
+	check.That(t, first.StartDate != nil && first.StartDate.Equal(first.UpdateDate) && first.EndDate == nil, "started: %+v; want startDate = updateDate, no endDate", first)
+	again := change(true)
+	check.That(t, again.UpdateDate.Equal(first.UpdateDate), "started again: %+v, want nothing changed", again)
 	stopped := change(false)
-	if stopped.EndDate == nil || !stopped.EndDate.Equal(stopped.UpdateDate) {
-		t.Errorf("stopped: %+v; want endDate = updateDate", stopped)
-	}
-	if again := change(false); !again.EndDate.Equal(*stopped.EndDate) || !again.UpdateDate.Equal(stopped.UpdateDate) {
-		t.Errorf("stopped again: %+v, want nothing changed", again)
-	}
-	if restarted := change(true); !restarted.StartDate.Equal(*first.StartDate) || restarted.EndDate != nil {
-		t.Errorf("restarted: %+v; want the first start, no end", restarted)
-	}
+	check.That(t, stopped.EndDate != nil && stopped.EndDate.Equal(stopped.UpdateDate), "stopped: %+v; want endDate = updateDate", stopped)
+	again = change(false)
+	check.That(t, again.EndDate.Equal(*stopped.EndDate) && again.UpdateDate.Equal(stopped.UpdateDate), "stopped again: %+v, want nothing changed", again)
+	restarted := change(true)
+	check.That(t, restarted.StartDate.Equal(*first.StartDate) && restarted.EndDate == nil, "restarted: %+v; want the first start, no end", restarted)
 	for _, absent := range [][3]int64{{1, 0, 99}, {1, 2, 13}, {9, 0, 13}, {77, 0, 13}} {
-		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectCampaign, absent[2],
-			true); found || err != nil {
-			t.Errorf("switch of %v: %v, %v; want none", absent, found, err)
-		}
-		if _, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectWidget, absent[2], true); found ||
-			err != nil {
-			t.Errorf("switch of widget %v: %v, %v; want none", absent, found, err)
-		}
+		_, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectCampaign, absent[2],
+			true)
+		check.That(t, !found && err == nil, "switch of %v: %v, %v; want none", absent, found, err)
+		_, found, err = c.Switch(t.Context(), absent[0], absent[1], schema.SubjectWidget, absent[2], true)
+		check.That(t, !found && err == nil, "switch of widget %v: %v, %v; want none", absent, found, err)
 	}
 }
 
@@ -147,9 +128,7 @@ func TestConcurrentChanges(t *testing.T) {
 				active := random.IntN(2) == 0
 				owned, found, err := server.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 12, active)
 				live := owned.Campaigns[12]
-				if err != nil || !found || live.Active != active || len(live.Variations) != 2 {
-					t.Errorf("switch to %v: %+v, %v, %v", active, live, found, err)
-				}
+				check.That(t, err == nil && found && live.Active == active && len(live.Variations) == 2, "switch to %v: %+v, %v, %v", active, live, found, err)
 				if round%3 != 0 {
 					continue
 				}
@@ -161,9 +140,7 @@ func TestConcurrentChanges(t *testing.T) {
 					t.Errorf("apply: %v", err)
 				}
 				secret, _, err := server.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
-				if err != nil {
-					t.Errorf("token: %v", err)
-				}
+				check.That(t, err == nil, "token: %v", err)
 				mu.Lock()
 				applied[share%100] = true
 				secrets = append(secrets, secret)
@@ -176,12 +153,10 @@ func TestConcurrentChanges(t *testing.T) {
 		must.OK(t, server.RefreshSnapshot(t.Context()))
 	}
 	is := servers[0].Snapshot().AccountResources(1).Campaigns[12]
-	if other := servers[1].Snapshot().AccountResources(1).Campaigns[12]; fmt.Sprint(is) != fmt.Sprint(other) && is.UpdateDate != other.UpdateDate {
-		t.Errorf("the servers have\n%+v and\n%+v", is, other)
-	}
-	if is.CurrentShares(0)[0] != is.ControlShare || !applied[is.ControlShare] {
-		t.Errorf("control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
-	}
+	other := servers[1].Snapshot().AccountResources(1).Campaigns[12]
+	check.That(t, fmt.Sprint(is) == fmt.Sprint(other) || is.UpdateDate.Equal(other.UpdateDate), "the servers have\n%+v and\n%+v", is, other)
+	check.That(t, is.CurrentShares(0)[0] == is.ControlShare && applied[is.ControlShare],
+		"control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
 	recorded := map[int]bool{}
 	for _, since := range is.ShareHistory[0] {
 		recorded[since.Shares[0]] = true
@@ -191,13 +166,10 @@ func TestConcurrentChanges(t *testing.T) {
 		planned[since.MDE] = true
 	}
 	for share := range applied {
-		if !recorded[share] || !planned[1+float64(share)/2] {
-			t.Errorf("share %d and its plan were applied and are not in the histories", share)
-		}
+		check.That(t, recorded[share] && planned[1+float64(share)/2], "share %d and its plan were applied and are not in the histories", share)
 	}
 	for _, secret := range secrets {
-		if _, known := servers[0].Snapshot().FindToken(catalogue.DigestOf(secret), now()); !known {
-			t.Error("a created token is not accepted")
-		}
+		_, known := servers[0].Snapshot().FindToken(catalogue.DigestOf(secret), now())
+		check.That(t, known, "a created token is not accepted")
 	}
 }

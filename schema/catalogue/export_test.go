@@ -47,9 +47,8 @@ func TestLearnedPriorIsTheDefault(t *testing.T) {
 		const wide = ", prior: {standardDeviation: 50}"
 		return must.Get(catalogue.ReadYAML(strings.NewReader(strings.Replace(whole, wide, prior, 1))))(t)
 	}
-	if written, without := read(", prior: learned"), read(""); !reflect.DeepEqual(written.Accounts, without.Accounts) {
-		t.Errorf("%+v, want %+v", written.Accounts, without.Accounts)
-	}
+	written, without := read(", prior: learned"), read("")
+	check.That(t, reflect.DeepEqual(written.Accounts, without.Accounts), "%+v, want %+v", written.Accounts, without.Accounts)
 }
 
 // TestExportKeepsNames has names that YAML would decode as another type.
@@ -71,9 +70,7 @@ func TestExportKeepsNames(t *testing.T) {
 	again, err := catalogue.ReadYAML(strings.NewReader(text))
 	must.OK(t, err, "%v", text)
 	for i, goal := range again.Accounts[0].Websites[0].Goals {
-		if goal.Name != names[i] || goal.Action != names[i] {
-			t.Errorf("%q is exported as %q and %q", names[i], goal.Name, goal.Action)
-		}
+		check.That(t, goal.Name == names[i] && goal.Action == names[i], "%q is exported as %q and %q", names[i], goal.Name, goal.Action)
 	}
 	check.Equal(t, len(must.Get(c.ApplyFile(t.Context(), again, true))(t)), 0, "changes of applying it")
 }

@@ -1,6 +1,10 @@
 package catalogue
 
-import "testing"
+import (
+	"testing"
+
+	"lifthouse/schema/schematest/check"
+)
 
 // ValidDomain reports whether a website may have the domain.
 var ValidDomain = validDomain
@@ -8,7 +12,6 @@ var ValidDomain = validDomain
 // TestConflictsOfALaggingReplica reads a written row back from a replica that does not have it yet.
 func TestConflictsOfALaggingReplica(t *testing.T) {
 	mine := row{key: key{1, kindToken, 1, partDefinition}, Writer: "this", Version: 1}
-	if found := (versions{}).conflictingRows([]row{mine}); len(found) > 0 {
-		t.Errorf("%+v", found)
-	}
+	found := (versions{}).conflictingRows([]row{mine})
+	check.That(t, len(found) == 0, "%+v", found)
 }

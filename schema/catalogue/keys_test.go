@@ -68,42 +68,8 @@ func TestKeys(t *testing.T) {
 
 	var exported strings.Builder
 	must.OK(t, c.Snapshot().CatalogueFile().WriteYAML(&exported))
-	if computed := regexp.MustCompile(`[0-9]{16}`).FindString(exported.String()); computed != "" {
-		t.Errorf("the export has the computed id %s:\n%s", computed, exported.String())
-	}
+	check.Equal(t, regexp.MustCompile(`[0-9]{16}`).FindString(exported.String()), "", "the export has a computed id:\n%s", exported.String())
 	again := must.Get(catalogue.ReadYAML(strings.NewReader(exported.String())))(t)
 	again.Prune = true
 	check.Equal(t, len(must.Get(c.ApplyFile(t.Context(), again, false))(t)), 0, "changes by the export")
-}
-
-// TestIDOf checks ids against those of an independent implementation of xxHash64, and texts that are no keys.
-func TestIDOf(t *testing.T) {
-	for _, test := range []struct {
-		kind schema.NameKind
-		text string
-		want int64 // -1: an error
-	}{
-		{schema.NameCampaign, "12", 12},
-		{schema.NameCampaign, "0", -1},
-		{schema.NameCampaign, "-3", -1},
-		{schema.NameVariation, "0", 0},
-		{schema.NameVariation, "control", 0},
-		{schema.NameCampaign, "checkout-layout", 4983885691358523},
-		{schema.NameGoal, "purchase", 5535488763278370},
-		{schema.NameVariation, "b", 8794104487388372},
-		{schema.NameCampaign, "9007199254740992", 8758021583940292},
-		{schema.NameVariation, "Control", 7247770351980661},
-		{schema.NameCampaign, "", -1},
-		{schema.NameCampaign, " x", -1},
-		{schema.NameCampaign, "x\n", -1},
-		{schema.NameCampaign, "\xff", -1},
-		{schema.NameCampaign, strings.Repeat("x", 201), -1},
-		{schema.NameCampaign, "12.0", -1},
-	} {
-		id, _, err := schema.IDOf(7, test.kind, test.text)
-		if err != nil {
-			id = -1
-		}
-		check.Equal(t, id, test.want, string(test.kind)+" "+test.text)
-	}
 }

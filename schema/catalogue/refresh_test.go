@@ -29,9 +29,8 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 		check.Contains(t, query, "WHERE")
 	}
 	for _, server := range servers {
-		if is := server.Snapshot().AccountResources(1).Campaigns[12].State; is.Active != live.Active {
-			t.Errorf("a server has %+v, want %+v", is, live.State)
-		}
+		is := server.Snapshot().AccountResources(1).Campaigns[12].State
+		check.That(t, is.Active == live.Active, "a server has %+v, want %+v", is, live.State)
 	}
 	requireEqual(t, conn, servers)
 }

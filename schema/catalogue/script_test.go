@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/scripts"
 )
@@ -76,8 +77,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		if d.CmdArgs[0].Key == "widget" {
 			state = owned.Widgets[id].State
 		}
-		var fields map[string]json.RawMessage
-		must.OK(t, json.Unmarshal(must.Get(json.Marshal(state))(t), &fields))
+		fields := must.JSON[map[string]json.RawMessage](t, must.Get(json.Marshal(state))(t))
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			fmt.Fprintf(&out, "%s: %s\n", name, fields[name])
 		}
@@ -104,7 +104,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			_, err := catalogue.ReadYAML(strings.NewReader(in + strings.Repeat(unquoted(t, line), times)))
 			out.WriteString(said(err))
 		case "edit":
-			out.WriteString(s.apply(t, &datadriven.TestData{CmdArgs: []datadriven.CmdArg{{Key: "dry"}}}, edited(t, d, line)))
+			applied := s.apply(t, &datadriven.TestData{CmdArgs: []datadriven.CmdArg{{Key: "dry"}}}, edited(t, d, line))
+			out.WriteString(longLine.ReplaceAllString(applied, "$1…"))
 		default:
 			t.Fatalf("%s: no such command", d.Pos)
 		}
@@ -117,7 +118,7 @@ func edited(t *testing.T, d *datadriven.TestData, replacements ...string) string
 	t.Helper()
 	text := string(must.Get(os.ReadFile("testdata/" + d.CmdArgs[0].Key))(t))
 	for _, line := range replacements {
-		from, to, _ := strings.Cut(line, " => ")
+		from, to, _ := strings.Cut(scripts.Expand(t, line, nil), " => ")
 		if from = unquoted(t, from); !strings.Contains(text, from) {
 			t.Errorf("%s: the file lacks %q", d.Pos, from)
 		}
@@ -156,6 +157,8 @@ func (s *script) apply(t *testing.T, d *datadriven.TestData, text string) string
 	return s.mask(out.String()) + said(err)
 }
 
+var longLine = regexp.MustCompile(`(?m)^(.{199}).{2,}$`)
+
 // said returns the first lines of an error, with at most 200 characters of each.
 func said(err error) string {
 	if err == nil {
@@ -167,10 +170,7 @@ func said(err error) string {
 			out.WriteString("and more\n")
 			break
 		}
-		if short := []rune(line); len(short) > 200 {
-			line = string(short[:199]) + "…"
-		}
-		out.WriteString(line + "\n")
+		out.WriteString(longLine.ReplaceAllString(line, "$1…") + "\n")
 	}
 	return out.String()
 }
@@ -206,7 +206,6 @@ func TestWrongElementsKeepThePlacesOfOthers(t *testing.T) {
 		} `yaml:"items"`
 	}
 	_, err := catalogue.ReadDocument(strings.NewReader("items: [7, {name: second}]"), &list)
-	if err == nil || !strings.Contains(err.Error(), `items[0]: "7": must have fields: name`) || len(list.Items) != 2 || list.Items[1].Name != "second" {
-		t.Errorf("%+v, %v", list.Items, err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), `items[0]: "7": must have fields: name`) && len(list.Items) == 2 && list.Items[1].Name == "second",
+		"%+v, %v", list.Items, err)
 }

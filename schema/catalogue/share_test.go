@@ -47,9 +47,8 @@ func TestShareLinkAndView(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			check.Equal(t, owned.ShareLink("https://lift.example.com", &test.subject, "lh_x"), test.link, "ShareLink")
 			view := owned.SharedView(&test.subject)
-			if len(view.Campaigns) != test.campaigns || len(view.Widgets) != test.widgets || len(view.Websites) != test.websites || len(view.Goals) != test.websites || view.Version != owned.Version {
-				t.Errorf("SharedView = %+v", view)
-			}
+			check.That(t, len(view.Campaigns) == test.campaigns && len(view.Widgets) == test.widgets && len(view.Websites) == test.websites && len(view.Goals) == test.websites && view.Version == owned.Version,
+				"SharedView = %+v", view)
 			check.Equal(t, len(view.Widgets[7].Experiments) == 1, test.name == "experiment", "experiments")
 		})
 	}
@@ -73,9 +72,8 @@ func TestApplyToVersion(t *testing.T) {
 		t.Errorf("version %d, stored %d, before %d, %v", version, is, was, err)
 	}
 	for _, versions := range [][]uint64{{5}, {was}} {
-		if _, _, err := servers[1].ApplyToVersion(t.Context(), file("Second", versions...), false); err == nil || !strings.Contains(err.Error(), "has changed") {
-			t.Errorf("versions %d: %v, want ErrVersionChanged", versions, err)
-		}
+		_, _, err := servers[1].ApplyToVersion(t.Context(), file("Second", versions...), false)
+		check.That(t, err != nil && strings.Contains(err.Error(), "has changed"), "versions %d: %v, want ErrVersionChanged", versions, err)
 	}
 	if is := servers[1].Snapshot().AccountResources(1); is.Version != version || is.Name != "First" {
 		t.Errorf("the other server has %s in version %d after the refusal, want First in %d", is.Name, is.Version, version)

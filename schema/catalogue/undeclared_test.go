@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/check"
 )
 
 // TestUndeclaredNames checks which names of events are undeclared, how often they occur, and which names are declared.
@@ -69,9 +70,7 @@ accounts:
 	for _, u := range c.Snapshot().UndeclaredNames(named) {
 		got = append(got, string(rune('0'+u.Events))+" "+u.Detail)
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("undeclared are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	check.That(t, slices.Equal(got, want), "undeclared are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 // TestUndeclaredNamesAreLimited checks that random names do not fill the memory.
@@ -81,7 +80,7 @@ func TestUndeclaredNamesAreLimited(t *testing.T) {
 	for id := range int64(30_000) {
 		named.AddEvents([]schema.Event{{WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: id + 1, Kind: schema.KindView}})
 	}
-	if found := c.Snapshot().UndeclaredNames(named); len(found) != 10_000 || !strings.HasSuffix(found[0].Detail, "it declares none") {
-		t.Errorf("%d undeclared names, the first %+v; want 10,000 of a catalogue without campaigns", len(found), found[0])
-	}
+	found := c.Snapshot().UndeclaredNames(named)
+	check.That(t, len(found) == 10_000 && strings.HasSuffix(found[0].Detail, "it declares none"),
+		"%d undeclared names, the first %+v; want 10,000 of a catalogue without campaigns", len(found), found[0])
 }

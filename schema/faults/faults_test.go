@@ -10,9 +10,7 @@ import (
 
 func TestCollectorNamesAllFaultsUpToALimit(t *testing.T) {
 	c := faults.Collector{Most: 3}
-	if c.List.Err() != nil {
-		t.Error("no faults are an error")
-	}
+	check.That(t, c.List.Err() == nil, "no faults are an error")
 	c.Append(faults.Fault{Name: "a.nam", Line: 7, WithoutValue: true, Detail: faults.UnknownField + "; " + faults.SuggestName("nam", []string{"id", "name"})})
 	c.Add("b", 5, faults.OneOf("1", "2"))
 	for range 3 {

@@ -40,15 +40,12 @@ func TestCollectorStoresAll(t *testing.T) {
 				for i := range events {
 					ids = append(ids, events[i].EventID)
 				}
-				if err := c.WriteEvents(t.Context(), events); err != nil {
-					t.Error(err)
+				if !check.OK(t, c.WriteEvents(t.Context(), events)) {
 					return
 				}
 				var stored uint64
 				err := conn.QueryRow(t.Context(), "SELECT uniqExact(event_id) FROM events WHERE event_id IN {ids:Array(UInt64)}", clickhouse.Named("ids", ids)).Scan(&stored)
-				if err != nil || stored != own+shared {
-					t.Errorf("%d of %d events are stored, %v", stored, own+shared, err)
-				}
+				check.That(t, err == nil && stored == own+shared, "%d of %d events are stored, %v", stored, own+shared, err)
 			}
 		})
 	}
@@ -114,15 +111,12 @@ func TestPatientSendersShareInserts(t *testing.T) {
 	for sender := range senders {
 		all.Go(func() {
 			for call := range calls {
-				if err := c.WriteSoon(t.Context(), []schema.Event{view(fmt.Sprint(sender, " ", call))}); err != nil {
-					t.Error(err)
-				}
+				check.OK(t, c.WriteSoon(t.Context(), []schema.Event{view(fmt.Sprint(sender, " ", call))}))
 			}
 		})
 	}
 	all.Wait()
 	check.Equal(t, number(t, conn, "SELECT count() FROM events FINAL"), senders*calls, "events")
-	if n := inserts.Load(); n > senders*calls/4 {
-		t.Errorf("%d inserts of %d events", n, senders*calls)
-	}
+	n := inserts.Load()
+	check.That(t, n <= senders*calls/4, "%d inserts of %d events", n, senders*calls)
 }

@@ -59,3 +59,16 @@ func RecordFile(ctx context.Context, conn driver.Conn, digest uint64, path strin
 	}
 	return nil
 }
+
+// GoalsHaveIDs reports whether every event of the mapping that may be a goal has an eventId. Then a line counts once,
+// also if it is in several files.
+func (m *Mapping) GoalsHaveIDs() bool {
+	for i := range m.Events {
+		fields := m.fieldsOf(&m.Events[i])
+		_, hasID := fields[fieldNames[fieldEventID]]
+		if !hasID && fields[fieldNames[fieldEvent]].Value != text(schema.KindView) {
+			return false
+		}
+	}
+	return true
+}

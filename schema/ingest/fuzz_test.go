@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -60,8 +61,7 @@ func written(t *testing.T, event *fields) []byte {
 		}
 		object[exposuresName] = list
 	}
-	line := must.Get(json.Marshal(object))(t)
-	return line
+	return must.Get(json.Marshal(object))(t)
 }
 
 // survives fails if an accepted event differs after it is written and parsed again.
@@ -109,14 +109,10 @@ func FuzzImportOfLines(f *testing.F) {
 		var got []int64
 		for _, v := range all {
 			got = append(got, v.number)
-			if v.fault == nil && len(v.events) != 1 {
-				t.Errorf("line %d: %d events and no error", v.number, len(v.events))
-			}
+			check.That(t, v.fault != nil || len(v.events) == 1, "line %d: %d events and no error", v.number, len(v.events))
 			survives(t, v)
 		}
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("lines %v, want %v; %v", got, want, err)
-		}
+		check.That(t, err == nil && slices.Equal(got, want), "lines %v, want %v; %v", got, want, err)
 	})
 }
 
@@ -139,14 +135,10 @@ func FuzzImportOfCSV(f *testing.F) {
 			}
 			count++
 		}
-		if err == nil && len(all) != count {
-			t.Errorf("%d verdicts for %d records", len(all), count)
-		}
+		check.That(t, err != nil || len(all) == count, "%d verdicts for %d records", len(all), count)
 		last := int64(1)
 		for _, v := range all {
-			if v.number <= last || v.number > int64(strings.Count(string(text), "\n"))+1 {
-				t.Errorf("line %d after line %d", v.number, last)
-			}
+			check.That(t, v.number > last && v.number <= int64(strings.Count(string(text), "\n"))+1, "line %d after line %d", v.number, last)
 			last = v.number
 			survives(t, v)
 		}
@@ -203,9 +195,7 @@ func FuzzMapping(f *testing.F) {
 			parse(func(line origin, events []fields, fault error) {
 				lists := m.Each != "" ||
 					slices.ContainsFunc(m.Events, func(e EventMapping) bool { return e.Each != "" })
-				if fault == nil && !lists && len(events) > len(m.Events) {
-					t.Errorf("line %d has %d events of %d", line.number, len(events), len(m.Events))
-				}
+				check.That(t, fault != nil || lists || len(events) <= len(m.Events), "line %d has %d events of %d", line.number, len(events), len(m.Events))
 				for i := range events {
 					_, fault := (&rules{}).validate(nil, &events[i], "fallback")
 					if fault == nil && !utf8.ValidString(events[i].values[fieldVisitor]) {

@@ -72,9 +72,7 @@ func BenchmarkImport(b *testing.B) {
 			w := ingest.NewWriter(schematest.OpenMigrated(b), nil)
 			started := time.Now()
 			report, err := ingest.ImportFile(b.Context(), w, path, ingest.Options{})
-			if err != nil || report.Rows != int64(events) {
-				b.Fatalf("%+v, %v", report, err)
-			}
+			must.That(b, err == nil && report.Rows == int64(events), "%+v, %v", report, err)
 			b.ReportMetric(0, "ns/op") // there is one import for any b.N
 			b.ReportMetric(float64(events)/time.Since(started).Seconds(), "events/s")
 			b.ReportMetric(residentPeak(b), "peak-MiB")

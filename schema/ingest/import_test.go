@@ -1,18 +1,24 @@
 package ingest_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/parquet-go/parquet-go"
 
+	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
 )
 
 func TestMain(m *testing.M) { schematest.Main(m) }
@@ -23,8 +29,7 @@ const twoEvents = `{"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"
 
 func write(t *testing.T, name, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	path := must.WriteFile(t, name, text)
 	return path
 }
 
@@ -40,8 +45,7 @@ func TestImportOfCopies(t *testing.T) {
 	w := ingest.NewWriter(conn, nil)
 	run := func(text string) ingest.Report {
 		t.Helper()
-		report := must.Get(ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", text), ingest.Options{}))(t)
-		return report
+		return must.Get(ingest.ImportFile(t.Context(), w, write(t, "e.ndjson", text), ingest.Options{}))(t)
 	}
 	for _, test := range []struct {
 		name, text string
@@ -56,13 +60,12 @@ func TestImportOfCopies(t *testing.T) {
 		{"of two visitors in a file", strings.NewReplacer("e1", "e9", "e2", "e9").Replace(twoEvents[:strings.Index(twoEvents, "\n")+1] + strings.ReplaceAll(twoEvents, "v1", "v9")), 8},
 	} {
 		report := run(test.text)
-		if got := count(t, conn); got != test.want || report.Rows != int64(strings.Count(test.text, "\n")) {
-			t.Errorf("%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
-		}
+		got := count(t, conn)
+		check.That(t, got == test.want && report.Rows == int64(strings.Count(test.text, "\n")),
+			"%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
 	}
-	if value := number(t, conn, "SELECT sum(value) FROM events FINAL WHERE subject_id = 12"); value != 2*199000 {
-		t.Errorf("value %d, want 398000, of the first arrivals", value)
-	}
+	value := number(t, conn, "SELECT sum(value) FROM events FINAL WHERE subject_id = 12")
+	check.That(t, value == 2*199000, "value %d, want 398000, of the first arrivals", value)
 }
 
 // TestImportOfSeveralBatches has more events than a batch and a look-up.
@@ -78,12 +81,10 @@ func TestImportOfSeveralBatches(t *testing.T) {
 	for round := range 2 {
 		var reports []ingest.Report
 		report, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { reports = append(reports, r) }})
-		if len(reports) != 2 || reports[0].Bytes >= report.TotalBytes || reports[1].Bytes != report.TotalBytes {
-			t.Errorf("reports %+v; want TotalBytes only after the last batch", reports)
-		}
-		if stored := count(t, conn); err != nil || report.Rows != events || stored != events {
-			t.Errorf("round %d: %+v, %v; %d events", round, report, err, stored)
-		}
+		check.That(t, len(reports) == 2 && reports[0].Bytes < report.TotalBytes && reports[1].Bytes == report.TotalBytes,
+			"reports %+v; want TotalBytes only after the last batch", reports)
+		stored := count(t, conn)
+		check.That(t, err == nil && report.Rows == events && stored == events, "round %d: %+v, %v; %d events", round, report, err, stored)
 	}
 }
 
@@ -91,21 +92,17 @@ func TestImportRejectsUnknownWebsites(t *testing.T) {
 	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.ndjson", twoEvents), ingest.Options{
 		Owns: func(website int64) bool { return website == 2 },
 	})
-	if err != nil || report.Rows != 0 || report.Rejected != 2 {
-		t.Errorf("report = %+v, %v; want both lines rejected", report, err)
-	}
+	check.That(t, err == nil && report.Rows == 0 && report.Rejected == 2, "report = %+v, %v; want both lines rejected", report, err)
 }
 
 func TestImportErrors(t *testing.T) {
 	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
-	if _, err := ingest.ImportFile(t.Context(), w, "absent.ndjson", ingest.Options{}); !os.IsNotExist(err) {
-		t.Errorf("Import of a missing file: %v", err)
-	}
+	_, err := ingest.ImportFile(t.Context(), w, "absent.ndjson", ingest.Options{})
+	check.That(t, os.IsNotExist(err), "Import of a missing file: %v", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ingest.ImportFile(ctx, w, write(t, "e.ndjson", twoEvents), ingest.Options{}); err == nil {
-		t.Error("a canceled context gives no error")
-	}
+	_, err = ingest.ImportFile(ctx, w, write(t, "e.ndjson", twoEvents), ingest.Options{})
+	check.That(t, err != nil, "a canceled context gives no error")
 }
 
 func TestFailedImportReportsProgress(t *testing.T) {
@@ -116,7 +113,112 @@ func TestFailedImportReportsProgress(t *testing.T) {
 	}
 	text += lines.String() + "\"x\n" + strings.Repeat("1\n", 200)
 	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.csv", text), ingest.Options{})
-	if err == nil || !strings.Contains(err.Error(), "line 50002: a quote extends") || !strings.Contains(err.Error(), "(50000 rows were accepted before)") {
-		t.Errorf("%+v, %v", report, err)
+	check.That(t, err != nil && strings.Contains(err.Error(), "line 50002: a quote extends") && strings.Contains(err.Error(), "(50000 rows were accepted before)"),
+		"%+v, %v", report, err)
+}
+
+// TestCopyEvents copies random events from an embedded store to a server and back, twice each. The oracle is the first
+// store.
+func TestCopyEvents(t *testing.T) {
+	tier.OnlyLong(t)
+	r := rand.New(rand.NewPCG(61, 0))
+	from := schematest.OpenMigrated(t)
+	w := ingest.NewWriter(from, nil)
+	for visitor := range uint64(tier.Of(6, 80)) {
+		for _, e := range arrivals(r, visitor) { // one by one, so that the order of their arrival counts
+			must.OK(t, w.WriteEvents(t.Context(), []schema.Event{e}))
+		}
 	}
+	want := storedRows(t, from)
+	server := schematest.SharedServer(t)
+	for i := range 3 {
+		to := schematest.OpenMigrated(t)
+		if i%2 == 0 {
+			to = server.OpenMigrated(t)
+		}
+		for range 2 {
+			copied, err := ingest.CopyEvents(t.Context(), ingest.NewWriter(to, nil), from, func(done, total uint64) {
+				check.That(t, done <= total, "%d of %d events", done, total)
+			})
+			must.That(t, err == nil && copied >= uint64(len(want)), "%d copied, want %d events; %v", copied, len(want), err)
+			compareRows(t, storedRows(t, to), want)
+		}
+		from = to
+	}
+}
+
+// readBody returns all lines of a body.
+func readBody(b ingest.Body, text string) (lines []ingest.Line, err error) {
+	err = b.ParseLines([]byte(text), func(line ingest.Line) error {
+		lines = append(lines, line)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return lines, nil
+}
+
+func FuzzBody(f *testing.F) {
+	f.Add([]byte(`{"eventId":"e","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":1}`))
+	f.Add([]byte(`[{},[],"",null,{"exposures":[{}]}]`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		lines, err := readBody(ingest.Body{WebsiteID: 1, Key: "k"}, string(body))
+		if err != nil {
+			return
+		}
+		for _, line := range lines {
+			check.That(t, (line.Reason == "") == (len(line.Events) > 0), "line %d: %d rows, fault %v", line.Line, len(line.Events), line.Reason)
+			for i := range line.Events {
+				check.Equal(t, line.Events[i].WebsiteID, 1, "line %d: website", line.Line)
+			}
+		}
+	})
+}
+
+type parquetEvent struct {
+	EventID     string    `parquet:"eventId"`
+	Time        time.Time `parquet:"time,timestamp(microsecond)"`
+	WebsiteID   uint32    `parquet:"websiteId"`
+	Visitor     string    `parquet:"visitor,dict"`
+	Event       string    `parquet:"event"`
+	CampaignID  int64     `parquet:"campaignId"`
+	VariationID int32     `parquet:"variationId"`
+	GoalID      *int64    `parquet:"goalId,optional"`
+	Value       int64     `parquet:"value,decimal(2:18)"`
+	Profit      float64   `parquet:"profit"`
+	Country     *string   `parquet:"country,optional"`
+}
+
+func parquetBytes(t *testing.T, events []parquetEvent) string {
+	t.Helper()
+	var file bytes.Buffer
+	must.OK(t, parquet.Write(&file, events))
+	return file.String()
+}
+
+// TestImportParquet compares a Parquet file with NDJSON lines of the same events.
+func TestImportParquet(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 7_000_000, time.UTC)
+	goal, country := int64(3), "FR"
+	events := []parquetEvent{
+		{EventID: "e1", Time: at, WebsiteID: 1, Visitor: "v1", Event: "view", CampaignID: 12, VariationID: 1, GoalID: nil, Value: 0, Profit: 0, Country: &country},
+		{EventID: "e2", Time: at.Add(time.Minute), WebsiteID: 1, Visitor: "v1", Event: "goal", CampaignID: 12, VariationID: 1, GoalID: &goal, Value: -1990, Profit: 0.0001, Country: nil},
+		{EventID: "e3", Time: at, WebsiteID: 1, Visitor: "", Event: "view", CampaignID: 12, VariationID: 1, GoalID: nil, Value: 0, Profit: 0, Country: nil},
+	}
+	for range 600 { // more rows than one read
+		events = append(events, events[0])
+	}
+	const lines = `{"eventId":"e1","time":"2026-05-01T12:00:00.007Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"country":"FR"}
+{"eventId":"e2","time":"2026-05-01T12:01:00.007Z","websiteId":1,"visitor":"v1","event":"goal","campaignId":12,"variationId":1,"goalId":3,"value":-19.90,"profit":0.0001}
+`
+	conn := schematest.OpenMigrated(t)
+	w := ingest.NewWriter(conn, nil)
+	var rejected []string
+	report, err := ingest.ImportFile(t.Context(), w, write(t, "events.parquet", parquetBytes(t, events)), ingest.Options{Reject: func(_ int64, reason string) { rejected = append(rejected, reason) }})
+	check.That(t, err == nil && report.Rows == 602 && report.Lines == 603 && report.Bytes == report.TotalBytes, "%+v, %v", report, err)
+	check.That(t, len(rejected) == 1 && strings.HasPrefix(rejected[0], "visitor: missing"), "rejected: %q", rejected)
+	report, err = ingest.ImportFile(t.Context(), w, "-", ingest.Options{Input: strings.NewReader(lines)})
+	stored := count(t, conn)
+	check.That(t, err == nil && report.Rows == 2 && stored == 2, "the same as lines: %+v, %v; %d events, want 2", report, err, stored)
 }

@@ -61,9 +61,8 @@ func TestInboxRowsEqualLines(t *testing.T) {
 	move(t, ingest.NewInbox(byRow, ingest.NewWriter(byRow, nil)), ingest.Moved{Accepted: 6})
 	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(byLine, nil), "-", ingest.Options{Input: strings.NewReader(lines)}))(t)
 	wantEvents, wantFacts := digests(t, byLine, facts.NewRefresher(byLine, false))
-	if events, folded := digests(t, byRow, facts.NewRefresher(byRow, false)); events != wantEvents || folded != wantFacts {
-		t.Errorf("events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
-	}
+	events, folded := digests(t, byRow, facts.NewRefresher(byRow, false))
+	check.That(t, events == wantEvents && folded == wantFacts, "events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
 	check.Equal(t, number(t, byRow, "SELECT count() FROM events_inbox"), 0, "rows left")
 }
 
@@ -73,9 +72,7 @@ func recipe(t *testing.T) []string {
 	document := must.Get(os.ReadFile("../../docs/data-in.md"))(t)
 	_, rest, found := strings.Cut(string(document), "```sql\nCREATE TABLE incoming")
 	statements, _, ends := strings.Cut(rest, "```")
-	if !found || !ends {
-		t.Fatal("docs/data-in.md has no recipe for events_inbox")
-	}
+	must.That(t, found && ends, "docs/data-in.md has no recipe for events_inbox")
 	return strings.Split(strings.TrimSuffix(strings.TrimSpace("CREATE TABLE incoming"+statements), ";"), ";\n")
 }
 
@@ -160,9 +157,8 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 			check.Contains(t, reasons[id], want, "%v", id)
 		}
 	}
-	if stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 1 || left != 0 {
-		t.Errorf("%d stored, %d left; want 1 and 0", stored, left)
-	}
+	stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
+	check.That(t, stored == 1 && left == 0, "%d stored, %d left; want 1 and 0", stored, left)
 }
 
 // TestInboxKilled kills a process after each of its statements, and moves the rows with another one.
@@ -187,9 +183,7 @@ func TestInboxKilled(t *testing.T) {
 		}
 		must.Get(ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()))(t)
 		stored, left2 := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
-		if stored != rows || left2 != 0 {
-			t.Errorf("killed after %d statements: %d stored, %d left; want %d, 0", statements, stored, left2, rows)
-		}
+		check.That(t, stored == rows && left2 == 0, "killed after %d statements: %d stored, %d left; want %d, 0", statements, stored, left2, rows)
 	}
 	t.Error("no move was completed")
 }
@@ -220,9 +214,8 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	}
 	move(t, inbox, ingest.Moved{Accepted: 3})
 	must.Get(ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()))(t)
-	if stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 3 || left != 0 {
-		t.Errorf("%d stored, %d left; want 3 and 0", stored, left)
-	}
+	stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
+	check.That(t, stored == 3 && left == 0, "%d stored, %d left; want 3 and 0", stored, left)
 }
 
 // TestInboxPages also checks that the first row of an identity is kept, because rows are moved in order.
@@ -235,9 +228,8 @@ func TestInboxPages(t *testing.T) {
 	var pages []ingest.Moved
 	inbox.Moved = func(m ingest.Moved) { pages = append(pages, m) }
 	move(t, inbox, ingest.Moved{Accepted: 120_000})
-	if want := []ingest.Moved{{Accepted: 50_000}, {Accepted: 50_000}, {Accepted: 20_000}}; !slices.Equal(pages, want) {
-		t.Errorf("pages %+v, want %+v", pages, want)
-	}
+	want := []ingest.Moved{{Accepted: 50_000}, {Accepted: 50_000}, {Accepted: 20_000}}
+	check.That(t, slices.Equal(pages, want), "pages %+v, want %+v", pages, want)
 	check.Equal(t, number(t, conn, "SELECT sum(variation_id) FROM events FINAL"), 0, "variations of the first rows")
 }
 
@@ -249,9 +241,8 @@ func TestInboxIsRarelyMerged(t *testing.T) {
 	for n := range inserts {
 		exec(t, conn, inboxView+fmt.Sprintf("('%d', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)", n))
 	}
-	if parts := number(t, conn, "SELECT count() FROM system.parts WHERE database = currentDatabase() AND table = 'events_inbox' AND active"); parts != inserts {
-		t.Errorf("%d parts of %d inserts", parts, inserts)
-	}
+	parts := number(t, conn, "SELECT count() FROM system.parts WHERE database = currentDatabase() AND table = 'events_inbox' AND active")
+	check.That(t, parts == inserts, "%d parts of %d inserts", parts, inserts)
 	move(t, ingest.NewInbox(conn, ingest.NewWriter(conn, nil)), ingest.Moved{Accepted: inserts})
 }
 
@@ -263,7 +254,6 @@ func TestForgetDeletesInboxRows(t *testing.T) {
 	w, _ := newEraser(conn)
 	must.Get(w.ForgetVisitors(t.Context(), []string{"forgotten"}, nil))(t)
 	move(t, ingest.NewInbox(conn, w), ingest.Moved{Accepted: 1})
-	if known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.HashID("forgotten"))); known != 0 {
-		t.Error("a forgotten visitor was moved from the inbox")
-	}
+	known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.HashID("forgotten")))
+	check.That(t, known == 0, "a forgotten visitor was moved from the inbox")
 }

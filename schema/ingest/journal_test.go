@@ -1,11 +1,14 @@
 package ingest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
@@ -32,9 +35,8 @@ func TestRejectsAreLimited(t *testing.T) {
 			continue
 		}
 		for _, k := range kept {
-			if len(k.Reason) > 1<<10 || len(k.Text) > 1<<10 || strings.Contains(k.Text, "�") {
-				t.Errorf("line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
-			}
+			check.That(t, len(k.Reason) <= 1<<10 && len(k.Text) <= 1<<10 && !strings.Contains(k.Text, "�"),
+				"line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
 		}
 	}
 }
@@ -44,9 +46,8 @@ func TestRejectsSurviveAnUnavailableStore(t *testing.T) {
 	conn, left := schematest.OpenMigrated(t), 0
 	r := ingest.NewJournal(schematest.KilledConn{Conn: conn, Left: &left})
 	r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: "first"})
-	if err := r.FlushRejects(t.Context()); !errors.Is(err, schematest.ErrKilled) {
-		t.Fatalf("%v, want ErrKilled", err)
-	}
+	err := r.FlushRejects(t.Context())
+	must.That(t, errors.Is(err, schematest.ErrKilled), "%v, want ErrKilled", err)
 	left = 10
 	r.BufferRejects(ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Reason: "second"})
 	must.OK(t, r.FlushRejects(t.Context()))
@@ -93,9 +94,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 			must.Get(ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}))(t)
 		}
 		kept, err := ingest.LastRejects(t.Context(), conn, 0, 10)
-		if err != nil || dry != (len(kept) == 0) {
-			t.Fatalf("dry %v: %d kept, %v", dry, len(kept), err)
-		}
+		must.That(t, err == nil && dry == (len(kept) == 0), "dry %v: %d kept, %v", dry, len(kept), err)
 	}
 	storedRejects := func() (all []string) {
 		kept := must.Get(ingest.LastRejects(t.Context(), conn, 0, 10))(t)
@@ -118,4 +117,51 @@ func TestForgetDeletesRejects(t *testing.T) {
 			t.Errorf("without %q on %d: %q, want %d", c.visitor, c.website, left, c.left)
 		}
 	}
+}
+
+func view(eventID string) schema.Event {
+	return schema.Event{
+		EventID: schema.HashID(eventID), VisitorID: schema.HashID("v"), Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
+		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, Kind: schema.KindView,
+	}
+}
+
+// TestWriterCompletesCanceledInsert cancels the context of an insert when it starts.
+func TestWriterCompletesCanceledInsert(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	w := ingest.NewWriter(schematest.HookedConn{Conn: conn, Before: func(context.Context, string) error { cancel(); return nil }}, nil)
+	must.OK(t, w.WriteEvents(ctx, []schema.Event{view("e")}))
+	check.Equal(t, number(t, conn, "SELECT count() FROM events"), 1, "stored")
+	err := w.WriteEvents(ctx, []schema.Event{view("e2")})
+	check.That(t, errors.Is(err, context.Canceled), "cancelled before: %v", err)
+}
+
+// TestAcceptanceTimesRise checks that acceptance times rise from insert to insert, also after those of another process
+// whose clock is ahead.
+func TestAcceptanceTimesRise(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	ahead := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	must.OK(t, schema.InsertEvents(t.Context(), conn, []schema.Event{view("ahead")}, ahead))
+	w := ingest.NewWriter(conn, nil)
+	must.OK(t, w.SetClock(t.Context(), time.Time{}))
+	last := ahead
+	w.AfterInsert(func(accepted time.Time) {
+		check.That(t, accepted.After(last), "accepted at %s, after %s", accepted, last)
+		last = accepted
+	})
+	for i := range 3 {
+		must.OK(t, w.WriteEvents(t.Context(), []schema.Event{view(fmt.Sprint(i))}))
+	}
+	check.Equal(t, last, ahead.Add(3*time.Millisecond), "last acceptance")
+}
+
+func TestStoppedWriterWritesNoMore(t *testing.T) {
+	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
+	must.That(t, w.StopWrites(t.Context()), "an idle writer cannot be stopped")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	check.That(t, !w.StopWrites(ctx), "a stopped writer can be stopped again")
+	err := w.WriteEvents(ctx, []schema.Event{{EventID: 1}})
+	check.That(t, errors.Is(err, context.Canceled), "a stopped writer writes: %v", err)
 }

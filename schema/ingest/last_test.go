@@ -46,9 +46,8 @@ func TestLastEvents(t *testing.T) {
 		}
 		must.Equal(t, len(events), c.most, "%+v: events", c)
 		for i, e := range events {
-			if want := c.first - uint64(i)*uint64(c.steps); e.EventID != want || c.website != 0 && e.WebsiteID != c.website {
-				t.Fatalf("%+v: event %d is %d of website %d, want %d", c, i, e.EventID, e.WebsiteID, want)
-			}
+			want := c.first - uint64(i)*uint64(c.steps)
+			must.That(t, e.EventID == want && (c.website == 0 || e.WebsiteID == c.website), "%+v: event %d is %d of website %d, want %d", c, i, e.EventID, e.WebsiteID, want)
 		}
 	}
 	query := ""
@@ -57,9 +56,7 @@ func TestLastEvents(t *testing.T) {
 		query += string(text)
 	}
 	read, all := granules(t, conn, query, last.Add(-time.Minute))
-	if all < 500 || read > 10 {
-		t.Errorf("%d of %d granules are read, want at most 10", read, all)
-	}
+	check.That(t, all >= 500 && read <= 10, "%d of %d granules are read, want at most 10", read, all)
 }
 
 // granules returns the number of granules that the query for the last minute reads after all indexes, and the number of

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -69,9 +70,7 @@ func TestInvalidParquetFiles(t *testing.T) {
 		whole := parquetBytes(t, events)
 		for at := 0; at < len(whole); at += max(7, len(whole)/60) {
 			report, err := ingest.ImportFile(t.Context(), w, write(t, "e.parquet", whole[:at]), ingest.Options{})
-			if err == nil || report.Rows > 0 {
-				t.Fatalf("%d of %d bytes: %+v, %v", at, len(whole), report, err)
-			}
+			must.That(t, err != nil && report.Rows == 0, "%d of %d bytes: %+v, %v", at, len(whole), report, err)
 			spoilt := whole[:at] + string([]byte{whole[at] ^ 0x55}) + whole[at+1:]
 			_, _ = ingest.ImportFile(t.Context(), w, write(t, "e.parquet", spoilt), ingest.Options{DryRun: true})
 		}
@@ -82,9 +81,7 @@ func TestInvalidParquetFiles(t *testing.T) {
 func TestDeeplyNestedBody(t *testing.T) {
 	for _, text := range []string{"[", `{"a":`} {
 		lines, err := readBody(ingest.Body{WebsiteID: 1}, "["+strings.Repeat(text, 64<<20/len(text)))
-		if err == nil || !strings.HasPrefix(err.Error(), "not JSON: ") || len(lines) > 0 {
-			t.Errorf("%.20q: %d lines, %.200v", text, len(lines), err)
-		}
+		check.That(t, err != nil && strings.HasPrefix(err.Error(), "not JSON: ") && len(lines) == 0, "%.20q: %d lines, %.200v", text, len(lines), err)
 	}
 }
 
@@ -112,9 +109,8 @@ func TestMemoryOfLongLine(t *testing.T) {
 		}
 		runtime.ReadMemStats(&after)
 		check.Contains(t, got, want, "%v", name)
-		if took := after.TotalAlloc - before.TotalAlloc; took > size/2 {
-			t.Errorf("%s: %d MiB allocated for a line of %d", name, took>>20, size>>20)
-		}
+		took := after.TotalAlloc - before.TotalAlloc
+		check.That(t, took <= size/2, "%s: %d MiB allocated for a line of %d", name, took>>20, size>>20)
 	}
 }
 
@@ -126,4 +122,42 @@ func (endless) Read(p []byte) (int, error) {
 		p[i] = 'x'
 	}
 	return len(p), nil
+}
+
+// TestFloatNoiseIsRounded sends amounts that JavaScript computes (3*6.33,
+// 0.1+0.2) and half units of the last stored decimal, as a body, CSV, Parquet and
+// inbox rows.
+func TestFloatNoiseIsRounded(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	w := ingest.NewWriter(conn, nil)
+	imported := func(name, text string) {
+		t.Helper()
+		report, err := ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{})
+		check.That(t, err == nil && report.Rows == 1, "%s: %+v, %v", name, report, err)
+	}
+	lines, err := readBody(ingest.Body{WebsiteID: 1}, `{"eventId":"body","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":3,"value":18.990000000000002,"profit":-0.00005,"extraValue":0.30000000000000004}`)
+	if err != nil || lines[0].Reason != "" {
+		t.Fatal(err, lines)
+	}
+	must.OK(t, w.WriteEvents(t.Context(), lines[0].Events))
+	imported("e.csv", "eventId,time,websiteId,visitor,event,goalId,value,profit,extraValue\ncsv,2026-05-01T12:00:00Z,1,v,goal,3,18.990000000000002,-5e-5,0.30000000000000004\n")
+	var file bytes.Buffer
+	must.OK(t, parquet.Write(&file, []struct {
+		EventID    string    `parquet:"eventId"`
+		Time       time.Time `parquet:"time,timestamp(microsecond)"`
+		WebsiteID  int64     `parquet:"websiteId"`
+		Visitor    string    `parquet:"visitor"`
+		Event      string    `parquet:"event"`
+		GoalID     int64     `parquet:"goalId"`
+		Value      float64   `parquet:"value"`
+		Profit     float64   `parquet:"profit"`
+		ExtraValue int64     `parquet:"extraValue,decimal(17:18)"`
+	}{{"parquet", time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), 1, "v", "goal", 3, 18.990000000000002, -0.00005, 30_000_000_000_000_004}}))
+	imported("e.parquet", file.String())
+	exec(t, conn, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value, profit, extra_value)
+		VALUES ('inbox', '2026-05-01 12:00:00', 1, 'v', 'goal', 3, 18.990000000000002, '-0.00005', '0.30000000000000004')`)
+	move(t, ingest.NewInbox(conn, w), ingest.Moved{Accepted: 1})
+	if n := number(t, conn, "SELECT countIf((value, profit, extra_value) = (189900, -1, 3000)) * 10 + count() FROM events"); n != 44 {
+		t.Errorf("%d of 4 events have the rounded amounts, %d are stored", n/10, n%10)
+	}
 }

@@ -59,10 +59,9 @@ func TestNamesPrecedeEvents(t *testing.T) {
 
 	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), path, ingest.Options{DryRun: true}))(t)
 	check.Equal(t, namesOf(t, conn), "", "names of a dry run")
-	if _, err := ingest.ImportFile(t.Context(), ingest.NewWriter(failing, nil), path,
-		ingest.Options{}); !errors.Is(err, broken) {
-		t.Fatalf("the import returns %v", err)
-	}
+	_, err := ingest.ImportFile(t.Context(), ingest.NewWriter(failing, nil), path,
+		ingest.Options{})
+	must.That(t, errors.Is(err, broken), "the import returns %v", err)
 	check.Equal(t, namesOf(t, conn), want, "names of a failed import")
 	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil), path, ingest.Options{}))(t)
 	check.Equal(t, namesOf(t, conn), want, "names of an import")

@@ -19,6 +19,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/scripts"
 )
@@ -251,9 +252,7 @@ func (s *script) compareBody(t *testing.T, text string, report ingest.Report) {
 			good++
 		}
 	}
-	if good != report.Lines-report.Rejected && !strings.HasPrefix(text, "[") {
-		t.Errorf("a body of %d lines, the file of %d: %.300q", good, report.Lines-report.Rejected, text)
-	}
+	check.That(t, good == report.Lines-report.Rejected || strings.HasPrefix(text, "["), "a body of %d lines, the file of %d: %.300q", good, report.Lines-report.Rejected, text)
 }
 
 // event imports a view with other fields.

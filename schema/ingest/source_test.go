@@ -15,6 +15,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -30,13 +31,10 @@ func TestImportOfStreams(t *testing.T) {
 		}
 	}()
 	report, err := ingest.ImportFile(t.Context(), w, pipe, ingest.Options{})
-	if err != nil || report.Rows != 2 {
-		t.Errorf("a pipe: %+v, %v; want 2 rows", report, err)
-	}
+	check.That(t, err == nil && report.Rows == 2, "a pipe: %+v, %v; want 2 rows", report, err)
 	report, err = ingest.ImportFile(t.Context(), w, "-", ingest.Options{Input: io.MultiReader(strings.NewReader(twoEvents))})
-	if stored := count(t, conn); err != nil || report.Rows != 2 || stored != 2 {
-		t.Errorf("standard input: %+v, %v, %d events; want 2", report, err, stored)
-	}
+	stored := count(t, conn)
+	check.That(t, err == nil && report.Rows == 2 && stored == 2, "standard input: %+v, %v, %d events; want 2", report, err, stored)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -64,9 +62,8 @@ func TestImportRejectsPathsOfTheProcess(t *testing.T) {
 		"-":                 "there is no standard input",
 		"/dev/absent.jsonl": "or - for standard input",
 	} {
-		if _, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", path, err, want)
-		}
+		_, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{})
+		check.That(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %q", path, err, want)
 	}
 }
 
@@ -88,8 +85,7 @@ func TestCompressedFileHasSameIDs(t *testing.T) {
 		{"grown.ndjson", plain + "\n", 4},
 	} {
 		report, err := ingest.ImportFile(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
-		if stored := count(t, conn); err != nil || report.Rows != 2 || stored != test.want {
-			t.Errorf("%s: %+v, %v; %d events, want %d", test.name, report, err, stored, test.want)
-		}
+		stored := count(t, conn)
+		check.That(t, err == nil && report.Rows == 2 && stored == test.want, "%s: %+v, %v; %d events, want %d", test.name, report, err, stored, test.want)
 	}
 }

@@ -47,23 +47,16 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if got := stores[0].Conn.Stats().MaxOpenConns; got != 3+schema.SpareConns {
-		t.Errorf("%d connections, want those of 3 requests and %d more", got, schema.SpareConns)
-	}
+	must.OK(t, group.Wait())
+	got := stores[0].Conn.Stats().MaxOpenConns
+	check.That(t, got == 3+schema.SpareConns, "%d connections, want those of 3 requests and %d more", got, schema.SpareConns)
 	for _, s := range stores {
 		if _, err := s.Facts[0].RefreshFacts(t.Context()); err != nil { // reads what the others stored
 			t.Error(err)
 		}
 		totals := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
-		if s.Dir != "" || totals.Visitors != 1 || totals.AllEvents() != 1 {
-			t.Errorf("%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		check.That(t, s.Dir == "" && totals.Visitors == 1 && totals.AllEvents() == 1, "%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
+		check.OK(t, s.Close())
 	}
 }
 
@@ -74,45 +67,23 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	address := server.DatabaseAddress(server.CreateDatabase(t))
 	open := func() *app.Store {
 		t.Helper()
-		home, err := schema.ParseAddress(address, func(string) string { return "" })
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := app.OpenStore(t.Context(), home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		home := must.Get(schema.ParseAddress(address, func(string) string { return "" }))(t)
+		return must.Get(app.OpenStore(t.Context(), home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes}))(t)
 	}
 	event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: schema.HashID("v"), Kind: schema.KindView}
 	s := open()
 	ahead := time.Now().Add(2 * time.Hour)
-	if err := schema.InsertEvents(t.Context(), s.Conn, []schema.Event{event}, ahead); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Facts.RefreshFacts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Writer.ForgetVisitors(t.Context(), []string{"v"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, schema.InsertEvents(t.Context(), s.Conn, []schema.Event{event}, ahead))
+	must.OK(t, s.Facts.RefreshFacts(t.Context()))
+	must.Get(s.Writer.ForgetVisitors(t.Context(), []string{"v"}, nil))(t)
+	must.OK(t, s.Close())
 	s = open()
 	event.VisitorID = 7
-	if err := s.Writer.WriteEvents(t.Context(), []schema.Event{event}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Facts.RefreshFacts(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if of := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}); of.Visitors != 1 || !s.Facts.FoldedThrough().After(ahead) {
-		t.Errorf("%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Writer.WriteEvents(t.Context(), []schema.Event{event}))
+	must.OK(t, s.Facts.RefreshFacts(t.Context()))
+	of := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
+	check.That(t, of.Visitors == 1 && s.Facts.FoldedThrough().After(ahead), "%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
+	must.OK(t, s.Close())
 }
 
 // TestRetentionOfWhatIsNotDeclared imports events of the past of three campaigns: one is declared, one was archived,

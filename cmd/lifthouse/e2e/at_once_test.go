@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -44,19 +44,14 @@ func TestProcessesImportOneFileIntoAClusterAtOnce(t *testing.T) {
 func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	t.Helper()
 	shared, alone := "--store="+address, "--store=embedded:"+filepath.Join(t.TempDir(), "alone")
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, args...)
-		return out
-	}
+	do := func(args ...string) string { return run(t, args...) }
 	for _, store := range []string{shared, alone} {
 		do("apply", "-f", "../testdata/thirty.catalog.yaml", store)
 	}
 	r := rand.New(rand.NewPCG(seedOf(t), 17))
 	killed := 0
 	for round := range rounds {
-		path := filepath.Join(t.TempDir(), "events.ndjson")
-		must.OK(t, os.WriteFile(path, []byte(exposedVisitors(round, visitors)), 0o600))
+		path := must.WriteFile(t, "events.ndjson", exposedVisitors(round, visitors))
 		do("import", path, alone)
 		var importing sync.WaitGroup
 		for i := range 4 {
@@ -71,9 +66,8 @@ func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 				continue
 			}
 			importing.Go(func() {
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Errorf("round %d: %v\n%s", round, err, out)
-				}
+				out, err := cmd.CombinedOutput()
+				check.That(t, err == nil, "round %d: %v\n%s", round, err, out)
 			})
 		}
 		importing.Wait()
@@ -82,9 +76,7 @@ func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	do("check", "--deep", shared)
 	for _, extra := range [][]string{nil, {"--dimension=device"}, {"--interval=day"}, {"--filter=zScore=1"}, {"--metric=valuePerVisitor", "--filter=dateFrom=1980-01-01"}} {
 		args := append([]string{"report", "campaign", "1", "--json"}, extra...)
-		if got, want := timeless(t, do(append(args, shared)...)), timeless(t, do(append(args, alone)...)); got != want {
-			t.Errorf("%q\n%s\nwant\n%s", args, got, want)
-		}
+		check.Equal(t, timeless(t, do(append(args, shared)...)), timeless(t, do(append(args, alone)...)), "%q", args)
 	}
 	t.Logf("%d rounds, %d processes were killed", rounds, killed)
 }
@@ -103,8 +95,7 @@ func killedAfter(ctx context.Context, cmd *exec.Cmd, after time.Duration) bool {
 // timeless returns a report without generatedAt and dataThrough.
 func timeless(t *testing.T, report string) string {
 	t.Helper()
-	var body map[string]any
-	must.OK(t, json.Unmarshal([]byte(report), &body))
+	body := must.JSON[map[string]any](t, report)
 	delete(body, "generatedAt")
 	delete(body, "dataThrough")
 	text := must.Get(json.Marshal(body))(t)

@@ -21,8 +21,7 @@ const oldCampaign = `accounts: [{id: 1, name: Paper, websites: [{id: 1, domain: 
 // declareOld adds the old campaign to the catalogue.
 func (w *world) declareOld() {
 	w.t.Helper()
-	file := filepath.Join(w.t.TempDir(), "old.yaml")
-	must.OK(w.t, os.WriteFile(file, []byte(oldCampaign), 0o600))
+	file := must.WriteFile(w.t, "old.yaml", oldCampaign)
 	w.must("apply", "-f", file)
 }
 
@@ -96,8 +95,7 @@ func (w *world) retain(r *rand.Rand, p *process, restart func() *process) *proce
 	for n := range 3000 {
 		text.WriteString(strings.Replace(visitorLines("old", 3*n), `"campaignId":1`, `"campaignId":2`, 1))
 	}
-	file := filepath.Join(w.t.TempDir(), "old.ndjson")
-	must.OK(w.t, os.WriteFile(file, []byte(text.String()), 0o600))
+	file := must.WriteFile(w.t, "old.ndjson", text.String())
 	w.must("import", file)
 	args := []string{"retain", "--days=30", "--yes", w.store}
 	if r.IntN(2) == 0 {
@@ -135,9 +133,8 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 		err = os.Truncate(filepath.Join(part, "columns.txt"), 3)
 	}
 	must.OK(w.t, err)
-	if code, out, complaints := other(w.t, nil, "check", "--deep", w.store); code != exitOK && !strings.Contains(out, "are lost") {
-		w.t.Errorf("a lost part: exit %d, %s%s", code, out, complaints)
-	}
+	code, out, complaints := other(w.t, nil, "check", "--deep", w.store)
+	check.That(w.t, code == exitOK || strings.Contains(out, "are lost"), "a lost part: exit %d, %s%s", code, out, complaints)
 	w.mutex.Lock()
 	for _, l := range w.loads {
 		if !l.acked.IsZero() {

@@ -252,9 +252,7 @@ const patience = time.Minute
 func (w *world) mustSend(url string, l *load) {
 	w.t.Helper()
 	for until := time.Now().Add(patience); !w.sendOne(url, l); {
-		if time.Now().After(until) {
-			w.t.Fatal("a server that lives took no events")
-		}
+		must.That(w.t, !time.Now().After(until), "a server that lives took no events")
 	}
 }
 
@@ -266,9 +264,7 @@ func (w *world) report(url string) (got result.Report) {
 		if err == nil && status == http.StatusOK && json.Unmarshal([]byte(text), &got) == nil && !got.Stale {
 			return got
 		}
-		if time.Now().After(until) {
-			w.t.Fatalf("%d %.500s, %v", status, text, err)
-		}
+		must.That(w.t, !time.Now().After(until), "%d %.500s, %v", status, text, err)
 	}
 }
 
@@ -297,8 +293,7 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 			continue
 		}
 		var got result.Report
-		if err := json.Unmarshal([]byte(text), &got); err != nil {
-			w.t.Error(err)
+		if !check.OK(w.t, json.Unmarshal([]byte(text), &got)) {
 			continue
 		}
 		through := asked
@@ -315,9 +310,7 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 		if w.lags {
 			least = [2]tally{}
 		}
-		if fault := wrongWith(&got, least, most); fault != "" {
-			w.t.Errorf("%s (%s), asked %v, answered %v, through %v, stale %v: %s", path, cache, asked, answered, through, got.Stale, fault)
-		}
+		check.Equal(w.t, wrongWith(&got, least, most), "", "%s (%s), asked %v, answered %v, through %v, stale %v", path, cache, asked, answered, through, got.Stale)
 		w.read.Add(1)
 		note(w.firstRead)
 	}
@@ -400,9 +393,8 @@ func (w *world) file(visitors int) *load {
 // imported records that a file was imported.
 func (w *world) imported(l *load) {
 	w.t.Helper()
-	if code, out, complaints := other(w.t, nil, "import", l.file, w.store); code != exitRejected {
-		w.t.Errorf("import: exit %d, %s%s; want the one event of the day after tomorrow rejected", code, out, complaints)
-	}
+	code, out, complaints := other(w.t, nil, "import", l.file, w.store)
+	check.That(w.t, code == exitRejected, "import: exit %d, %s%s; want the one event of the day after tomorrow rejected", code, out, complaints)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	l.acked = time.Now()

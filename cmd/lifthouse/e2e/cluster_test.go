@@ -109,9 +109,7 @@ var madeAt = func() *regexp.Regexp {
 func raw(t *testing.T, url, token, form string) string {
 	t.Helper()
 	status, text := get(t, url, token, "Accept", form)
-	if status >= http.StatusInternalServerError {
-		t.Errorf("%s: %d %.500s", url, status, text)
-	}
+	check.That(t, status < http.StatusInternalServerError, "%s: %d %.500s", url, status, text)
 	return fmt.Sprint(status) + "\n" + madeAt.ReplaceAllString(text, "")
 }
 
@@ -160,15 +158,10 @@ func TestAClusterInChaos(t *testing.T) {
 func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	address, admin := newDatabase(t, cluster, "away")
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, append(args, "--store="+address)...)
-		return out
-	}
+	do := onStore(t, "--store="+address)
 	cluster.KillReplica(2, 2)
-	if code, _, complaints := other(t, nil, "migrate", "--store="+address); code != exitFailed || !strings.Contains(complaints, "start them, and migrate again") {
-		t.Errorf("tables are made while a server is away: exit %d, %s", code, complaints)
-	}
+	code, _, complaints := other(t, nil, "migrate", "--store="+address)
+	check.That(t, code == exitFailed && strings.Contains(complaints, "start them, and migrate again"), "tables are made while a server is away: exit %d, %s", code, complaints)
 	cluster.RestartReplica(2, 2)
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.databases) WHERE name = 'away'")
 	do("migrate")

@@ -69,8 +69,7 @@ func newDamagedStore(t *testing.T, views int) *damagedStore {
 // partsOf returns the folders of the parts of a table of an embedded store.
 func partsOf(t *testing.T, dir, table string) []string {
 	t.Helper()
-	parts := must.Get(filepath.Glob(filepath.Join(tableDir(t, dir, table), "all_*")))(t)
-	return parts
+	return must.Get(filepath.Glob(filepath.Join(tableDir(t, dir, table), "all_*")))(t)
 }
 
 var uuid = regexp.MustCompile(`UUID '((...)[^']+)'`)
@@ -80,9 +79,7 @@ func tableDir(t *testing.T, dir, table string) string {
 	t.Helper()
 	definition := must.Get(os.ReadFile(filepath.Join(dir, "metadata", "lifthouse", table+".sql")))(t)
 	found := uuid.FindSubmatch(definition)
-	if found == nil {
-		t.Fatalf("no UUID in\n%s", definition)
-	}
+	must.That(t, found != nil, "no UUID in\n%s", definition)
 	return filepath.Join(dir, "store", string(found[2]), string(found[1]))
 }
 
@@ -96,9 +93,8 @@ func (s *damagedStore) do(want int, args ...string) string {
 func (s *damagedStore) reports(visitors int64) {
 	s.t.Helper()
 	var r result.Report
-	if err := json.Unmarshal([]byte(s.do(exitOK, "report", "campaign", "1", "--json")), &r); err != nil || r.Totals.Visitors != visitors {
-		s.t.Errorf("the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
-	}
+	err := json.Unmarshal([]byte(s.do(exitOK, "report", "campaign", "1", "--json")), &r)
+	check.That(s.t, err == nil && r.Totals.Visitors == visitors, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
 }
 
 // ended runs lifthouse, which must exit with the given code, and returns its output.
@@ -195,9 +191,8 @@ func (s *damagedStore) value(want string) {
 	s.t.Helper()
 	var r result.Report
 	_, out, _ := other(s.t, nil, "report", "campaign", "1", "--json", "--store=embedded:"+s.address)
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Totals.Value.String() != want {
-		s.t.Errorf("the report has the value %v, %v; want %v", r.Totals.Value, err, want)
-	}
+	err := json.Unmarshal([]byte(out), &r)
+	check.That(s.t, err == nil && r.Totals.Value.String() == want, "the report has the value %v, %v; want %v", r.Totals.Value, err, want)
 }
 
 // TestALossIsNotHealed damages a part with goals, which ClickHouse sets aside. Reports keep these goals and add new
@@ -221,9 +216,8 @@ func TestALossIsNotHealed(t *testing.T) {
 	store.do(exitOK, "import", store.goals("new", lost, 1))
 	store.value("101100")
 	store.says(server.log.String(), "has set aside a part", "broken-on-start", "stored events of visitors are lost", "visitors=100")
-	if _, text, err := send(t.Context(), http.DefaultClient, http.MethodGet, server.log.await(t, adminAt), "", ""); err != nil || !strings.Contains(text, "\nlifthouse_lost_visitors 100\n") {
-		t.Errorf("metrics: %v\n%s", err, text)
-	}
+	_, text, err := send(t.Context(), http.DefaultClient, http.MethodGet, server.log.await(t, adminAt), "", "")
+	check.That(t, err == nil && strings.Contains(text, "\nlifthouse_lost_visitors 100\n"), "metrics: %v\n%s", err, text)
 	server.interrupt()
 	store.says(store.do(exitFailed, "check", "--deep"), "WRONG    stored events of 100 visitors are lost", "has set aside a part of events (broken-on-start)")
 	if said := store.do(exitFailed, "facts", "--verify"); strings.Contains(said, "--rebuild at once") || !strings.Contains(said, "stored events of 100 visitors are lost") {
@@ -270,9 +264,7 @@ func TestDamagedFactsAreRebuilt(t *testing.T) {
 			store.reports(views)
 			store.do(exitOK, "facts")
 			parts := partsOf(t, store.address, "facts")
-			if len(parts) == 0 {
-				t.Fatal("no facts")
-			}
+			must.That(t, len(parts) != 0, "no facts")
 			for _, part := range parts {
 				must.OK(t, spoil(part))
 			}
@@ -345,9 +337,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", fullDisk)
 	cmd.Env = slices.Concat(program.Env, []string{"SELF=" + program.Path, "DISK=" + disk, "EVENTS=" + events, "DECLARED=" + declared, "REPORT=" + report, "LIFTHOUSE_STORE=embedded:" + filepath.Join(disk, "data")})
 	said, err := cmd.CombinedOutput()
-	if err != nil || !bytes.Contains(said, []byte("the disk of the store is full: free space")) {
-		t.Fatalf("%v\n%s", err, said)
-	}
+	must.That(t, err == nil && bytes.Contains(said, []byte("the disk of the store is full: free space")), "%v\n%s", err, said)
 	text := must.Get(os.ReadFile(report))(t)
 	var r result.Report
 	if err := json.Unmarshal(text, &r); err != nil || r.Totals.Visitors != views || r.Totals.Views != views {
@@ -357,10 +347,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	t.Parallel()
-	at := filepath.Join(t.TempDir(), "file")
-	must.OK(t, os.WriteFile(at, nil, 0o600))
+	at := must.WriteFile(t, "file", "")
 	code, _, complaints := other(t, nil, "report", "campaign", "1", "--store=embedded:"+filepath.Join(at, "data"))
-	if code != exitFailed || !strings.Contains(complaints, at) || !strings.Contains(complaints, "not a directory") {
-		t.Errorf("exit %d, %s", code, complaints)
-	}
+	check.That(t, code == exitFailed && strings.Contains(complaints, at) && strings.Contains(complaints, "not a directory"), "exit %d, %s", code, complaints)
 }

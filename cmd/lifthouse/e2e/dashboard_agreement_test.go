@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
@@ -84,18 +85,13 @@ func (v *viewer) answersAreTheSame(q question) {
 	for _, of := range report.Variations {
 		page := evaluated[string](v, fmt.Sprintf(`document.querySelector('[data-variation="%d"]').textContent.replaceAll("\u00a0", " ")`, of.ID))
 		rows := printed[of.Name]
-		if len(rows) == 0 {
-			v.Fatalf("%s: the terminal does not print %s:\n%s", address, of.Name, text)
-		}
+		must.That(v, len(rows) != 0, "%s: the terminal does not print %s:\n%s", address, of.Name, text)
 		for i, row := range rows {
 			for k, cell := range row {
-				if cell != "–" && !strings.Contains(page, cell) {
-					v.Errorf("%s: of %s, the terminal prints %q, and the page\n%s", address, of.Name, cell, page)
-				}
+				check.That(v, cell == "–" || strings.Contains(page, cell), "%s: of %s, the terminal prints %q, and the page\n%s", address, of.Name, cell, page)
 				isQuoted := k < 2 && (i == 0 || report.Conclusion.Status != stats.StatusInvalid) // counts, and the lift with its interval
-				if isQuoted && cell != "–" && !strings.Contains(sentences, cell) {
-					v.Errorf("%s: of %s, the terminal prints %q, and the assistant reads\n%s", address, of.Name, cell, sentences)
-				}
+				check.That(v, !isQuoted || cell == "–" || strings.Contains(sentences, cell),
+					"%s: of %s, the terminal prints %q, and the assistant reads\n%s", address, of.Name, cell, sentences)
 			}
 		}
 	}
@@ -125,9 +121,7 @@ func (v *viewer) numbersOfCSVAre(report *result.Report, command []string) {
 	v.Helper()
 	_, out, complaints := other(v.T, nil, slices.Concat(command, []string{"--csv", v.store})...)
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	if err != nil || len(rows) != 1+len(report.Variations) {
-		v.Fatalf("%v: %v, %d rows\n%s", command, err, len(rows), complaints)
-	}
+	must.That(v, err == nil && len(rows) == 1+len(report.Variations), "%v: %v, %d rows\n%s", command, err, len(rows), complaints)
 	for i, variation := range report.Variations {
 		cell := func(name string) string { return rows[1+i][slices.Index(rows[0], name)] }
 		isSame := func(name string, want *float64) {
@@ -140,9 +134,7 @@ func (v *viewer) numbersOfCSVAre(report *result.Report, command []string) {
 		isSame("visitors", &visitors)
 		if c := variation.Comparison; c != nil {
 			isSame("comparison.improvement.value", c.Improvement.Value)
-			if cell("comparison.verdict") != string(c.Verdict) {
-				v.Errorf("%v: CSV has the verdict %q, and the API %q", command, cell("comparison.verdict"), c.Verdict)
-			}
+			check.That(v, cell("comparison.verdict") == string(c.Verdict), "%v: CSV has the verdict %q, and the API %q", command, cell("comparison.verdict"), c.Verdict)
 		}
 	}
 }
@@ -167,8 +159,6 @@ func (v *viewer) askTool(arguments map[string]any) string {
 		}
 	}
 	must.OK(v, json.Unmarshal(text, &answer))
-	if answer.Result.IsError {
-		v.Fatalf("%v: %s", arguments, text)
-	}
+	must.That(v, !answer.Result.IsError, "%v: %s", arguments, text)
 	return strings.Join(answer.Result.StructuredContent.Sentences, "\n")
 }

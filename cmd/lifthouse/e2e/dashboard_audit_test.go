@@ -29,9 +29,8 @@ const auditFolder = "../../../api/dashboard/audit"
 func openAudit(t *testing.T) *viewer {
 	t.Helper()
 	v := openTab(t)
-	if out, err := exec.CommandContext(t.Context(), "bash", "../../../.ci/audit").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.CommandContext(t.Context(), "bash", "../../../.ci/audit").CombinedOutput()
+	must.That(t, err == nil, "%v: %s", err, out)
 	files := http.FileServer(http.Dir(auditFolder))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", dashboard.Policies[dashboard.Audit])
@@ -103,10 +102,8 @@ func TestTheAuditInABrowserEqualsTheProgram(t *testing.T) {
 	numbers, unequal, worst := 0, 0, 0.0
 	for i, table := range tables {
 		want := must.Get(json.Marshal(audit.New(must.Get(audit.ReadTable(strings.NewReader(table)))(t), .2)))(t)
-		var ours any
-		must.OK(t, json.Unmarshal(want, &ours))
-		var theirs struct{ Audit any }
-		must.OK(t, json.Unmarshal([]byte(evaluated[string](v, "auditTable("+strconv.Quote(table)+", 0.2)")), &theirs))
+		ours := must.JSON[any](t, want)
+		theirs := must.JSON[struct{ Audit any }](t, evaluated[string](v, "auditTable("+strconv.Quote(table)+", 0.2)"))
 		var compare func(path string, a, b any)
 		compare = func(path string, a, b any) {
 			switch a := a.(type) {
@@ -130,14 +127,10 @@ func TestTheAuditInABrowserEqualsTheProgram(t *testing.T) {
 						off /= math.Abs(a)
 						worst = max(worst, off)
 					}
-					if !(off < 1e-10) {
-						t.Errorf("table %d%s: %v, and in the browser %v", i, path, a, other)
-					}
+					check.That(t, off < 1e-10, "table %d%s: %v, and in the browser %v", i, path, a, other)
 				}
 			default:
-				if !reflect.DeepEqual(a, b) {
-					t.Errorf("table %d%s: %v, and in the browser %v", i, path, a, b)
-				}
+				check.That(t, reflect.DeepEqual(a, b), "table %d%s: %v, and in the browser %v", i, path, a, b)
 			}
 		}
 		compare("", ours, theirs.Audit)
@@ -167,9 +160,7 @@ func TestTheAuditPage(t *testing.T) {
 	// Hostile tables.
 	judge("test,variation,visitors,conversions\n<img src=x onerror=alert(1)>,<b>A</b>,1000,50\n<img src=x onerror=alert(1)>,=1+1,1000,80\n")
 	v.shows("<img src=x onerror=alert(1)>")
-	if evaluated[bool](v, `Boolean(document.querySelector("#answer img, #answer b:not([class]):not(.key b)"))`) {
-		t.Error("a name has become HTML")
-	}
+	check.That(t, !evaluated[bool](v, `Boolean(document.querySelector("#answer img, #answer b:not([class]):not(.key b)"))`), "a name has become HTML")
 	judge("test,variation,visitors,conversions\nA,x,1e308,NaN\nA,y,=1+1,5\n")
 	v.shows(`line 2: conversions: "NaN": is not a number`)
 	v.shows(`line 3: visitors: "=1+1": is not a number`)
@@ -185,12 +176,9 @@ func TestTheAuditPage(t *testing.T) {
 	v.click("#answer .buttons button")
 	v.until(`location.hash.length > 100`)
 	link := evaluated[string](v, `location.href`)
-	if after := addressesOf(v.requests()[asked:]); len(after) > 0 {
-		t.Errorf("after loading, the page asked %v", after)
-	}
-	if evaluated[bool](v, `fetch("/audit/audit.js").then(() => true, () => false)`) {
-		t.Error("the policy allows a connection")
-	}
+	after := addressesOf(v.requests()[asked:])
+	check.That(t, len(after) == 0, "after loading, the page asked %v", after)
+	check.That(t, !evaluated[bool](v, `fetch("/audit/audit.js").then(() => true, () => false)`), "the policy allows a connection")
 	v.problems = nil // the refused connection
 	v.open("/#x")    // another page
 	v.site = ""

@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -29,8 +30,7 @@ func TestTheDashboardsFiltersArePickedFromWhatThereIs(t *testing.T) {
 		{"/?widget=7&experiment=2", "/v1/widgets/7/experiments/2", "%.1f %%"},
 		{"/?campaign=12", "/v1/campaigns/12", "%.2f %%"},
 	} {
-		v.open(subject.page)
-		v.until(allThere)
+		v.openAll(subject.page)
 		whole := v.report(subject.path + "/results").Totals.Visitors
 		v.unfolds(".settings details")
 		v.picks(subject.path, "device", "mobile", "desktop")
@@ -38,9 +38,8 @@ func TestTheDashboardsFiltersArePickedFromWhatThereIs(t *testing.T) {
 		const filters = "filters[device][]=mobile&filters[device][]=desktop&filters[visitorType]=new"
 		v.until(fmt.Sprintf("decodeURIComponent(location.search) === %q", subject.page[1:]+"&"+filters))
 		narrowed := v.report(subject.path + "/results?" + filters)
-		if n := narrowed.Totals.Visitors; n == 0 || n >= whole {
-			t.Fatalf("the filters let %d of %d visitors through", n, whole)
-		}
+		n := narrowed.Totals.Visitors
+		must.That(t, n != 0 && n < whole, "the filters let %d of %d visitors through", n, whole)
 		v.until(fmt.Sprintf(`document.querySelector("[aria-labelledby=variations] tfoot data")?.value === "%d"`, narrowed.Totals.Visitors))
 		v.until(allThere)
 		v.numbersAreTheAPIs(subject.path+"/results?"+filters, subject.rate)
@@ -56,15 +55,11 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 	v.choose(".filter [name=by]", attribute)
 	for _, value := range values {
 		at := slices.IndexFunc(observed.Values, func(o facts.Value) bool { return o.Value == value })
-		if at < 0 {
-			v.Fatalf("%s is never %s: %v", attribute, value, observed.Values)
-		}
+		must.That(v, at >= 0, "%s is never %s: %v", attribute, value, observed.Values)
 		option := fmt.Sprintf(".filter [name=value] [value=%s]", value)
 		v.until(fmt.Sprintf("document.querySelector(%q)", option))
 		want := fmt.Sprintf("%s (%s)", value, thousands(observed.Values[at].Visitors))
-		if got := evaluated[string](v, fmt.Sprintf("document.querySelector(%q).textContent", option)); got != want {
-			v.Errorf("the page offers %q, want %q", got, want)
-		}
+		check.Equal(v, evaluated[string](v, fmt.Sprintf("document.querySelector(%q).textContent", option)), want, "the page offers")
 		v.until(`document.querySelector(".results").ariaBusy !== "true"`) // the answer above may change its height
 		v.choose(".filter [name=value]", value)
 		v.click(".filter button")
@@ -81,21 +76,14 @@ func (v *viewer) savesTheSame(address string, r *result.Report) {
 		accept, _ := request.Headers["Accept"].(string)
 		asked = asked || strings.HasPrefix(accept, "text/csv") && request.URL == v.site+address
 	}
-	if !asked {
-		v.Errorf("the page never asked %s for text/csv", address)
-	}
-	if len(rows) != 1+len(r.Variations) {
-		v.Fatalf("the CSV has %d rows, want a head and %d variations", len(rows), len(r.Variations))
-	}
+	check.That(v, asked, "the page never asked %s for text/csv", address)
+	must.That(v, len(rows) == 1+len(r.Variations), "the CSV has %d rows, want a head and %d variations", len(rows), len(r.Variations))
 	cell := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
 	for i, variation := range r.Variations {
 		want := compared(r, i)
-		if got := cell(rows[i+1], "visitors"); got != strconv.FormatInt(variation.Visitors, 10) {
-			v.Errorf("%s has %s visitors in the CSV, the API has %d", variation.Name, got, variation.Visitors)
-		}
-		if got := cell(rows[i+1], fmt.Sprintf("metrics.%s.value", *r.CompareMetric)); !same(got, want) {
-			v.Errorf("%s has a rate of %s in the CSV, the API has %v", variation.Name, got, want)
-		}
+		check.Equal(v, cell(rows[i+1], "visitors"), strconv.FormatInt(variation.Visitors, 10), "visitors of %s in the CSV", variation.Name)
+		got := cell(rows[i+1], fmt.Sprintf("metrics.%s.value", *r.CompareMetric))
+		check.That(v, same(got, want), "%s has a rate of %s in the CSV, the API has %v", variation.Name, got, want)
 	}
 }
 
@@ -126,6 +114,5 @@ func (v *viewer) download() [][]string {
 	}
 	file := must.Get(os.Open(filepath.Join(folder, name)))(v)
 	defer func() { _ = file.Close() }()
-	rows := must.Get(csv.NewReader(file).ReadAll())(v)
-	return rows
+	return must.Get(csv.NewReader(file).ReadAll())(v)
 }

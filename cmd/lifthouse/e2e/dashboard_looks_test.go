@@ -29,18 +29,15 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	v.signIn(v.token)
 	v.until(statusesThere)
 	v.look("list")
-	v.open("/?campaign=12&dimension=device")
-	v.until(allThere)
+	v.openAll("/?campaign=12&dimension=device")
 	v.look("results")
-	v.open("/?campaign=13&filters[device][]=mobile&filters[device][]=tablet")
-	v.until(allThere)
+	v.openAll("/?campaign=13&filters[device][]=mobile&filters[device][]=tablet")
 	v.click("[aria-labelledby=variations] summary")
 	v.click("[aria-labelledby=overtime] summary")
 	v.look("three")
 	v.click("#switch")
 	v.look("dialog")
-	v.open("/?campaign=14")
-	v.until(allThere)
+	v.openAll("/?campaign=14")
 	v.look("bayesian")
 	v.open("/?show=widgets")
 	v.shows("Newsletter")
@@ -48,8 +45,7 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	v.open("/?widget=7")
 	v.until(curvesThere)
 	v.look("widget")
-	v.open("/?widget=7&experiment=2")
-	v.until(allThere)
+	v.openAll("/?widget=7&experiment=2")
 	v.look("experiment")
 	v.open("/?campaign=13&filters[dateTo]=2001-01-01")
 	v.shows("No visitors yet, or no visitors")
@@ -65,18 +61,16 @@ func (v *viewer) look(name string) {
 	axe := must.Get(os.ReadFile("../../../node_modules/axe-core/axe.min.js"))(v)
 	for _, width := range []int64{900, 1000, 1100} {
 		v.sized(width, 800)
-		if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
-			v.Errorf("%s at %d px is %d px wide", name, width, wide)
-		}
+		wide := evaluated[int64](v, `document.documentElement.scrollWidth`)
+		check.That(v, wide <= width, "%s at %d px is %d px wide", name, width, wide)
 	}
 	for _, theme := range []string{"light", "dark"} {
 		v.themed(theme)
 		for _, width := range []int64{360, 800, 1440} {
 			v.sized(width, 800)
 			evaluated[bool](v, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
-			if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
-				v.Errorf("%s at %d px is %d px wide", name, width, wide)
-			}
+			wide := evaluated[int64](v, `document.documentElement.scrollWidth`)
+			check.That(v, wide <= width, "%s at %d px is %d px wide", name, width, wide)
 			evaluated[bool](v, string(axe)+`; true`)
 			for _, finding := range evaluated[[]string](v, `axe.run({ rules: { "target-size": { enabled: true } } }).then((r) => r.passes.length < 10 ? ["it looked at nothing"] : r.violations.filter((f) => ["moderate", "serious", "critical"].includes(f.impact)).map((f) => f.id + ": " + f.help + " " + f.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
 				v.Errorf("%s, %s, %d px: %s", name, theme, width, finding)
@@ -88,22 +82,19 @@ func (v *viewer) look(name string) {
 
 // TestTheDashboardOfABayesianCampaign compares the numbers of the posterior with the API.
 func TestTheDashboardOfABayesianCampaign(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=14", allThere)
+	v := newSignedIn(t, "/?campaign=14")
 	r := v.report("/v1/campaigns/14/results")
 	var want []float64
 	for _, variation := range r.Variations[1:] {
 		b := variation.Comparison.Bayesian
 		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *variation.Comparison.Improvement.Value, *variation.Comparison.Improvement.Observed, *b.ExpectedLoss, *b.ExpectedLossControl)
 	}
-	if shown := v.rowIs("[aria-labelledby=posterior]", want...); !strings.HasSuffix(shown[4], " points") {
-		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[4])
-	}
+	shown := v.rowIs("[aria-labelledby=posterior]", want...)
+	check.That(t, strings.HasSuffix(shown[4], " points"), "the expected loss of a rate is shown as %q, want points of percentage", shown[4])
 	v.until(`document.querySelectorAll("details").forEach((d) => { d.open = true; }) || document.querySelector("#rule") !== null`)
 	const words = `(document.querySelector("main, #main").innerText.match(/(\bp ?[=<]|p-value|significan|confidence).*/gi) ?? [])`
-	if found := evaluated[[]string](v, words); len(found) > 0 {
-		t.Errorf("a Bayesian page speaks another method: %q", found)
-	}
+	found := evaluated[[]string](v, words)
+	check.That(t, len(found) == 0, "a Bayesian page speaks another method: %q", found)
 	for id := range r.Variations[1:] {
 		i := r.Variations[id+1].Comparison.Improvement
 		v.rowIs(fmt.Sprintf("[data-role=primary]:nth-of-type(%d) td:nth-of-type(3)", id+1), *i.Value, *i.Observed)
@@ -111,14 +102,11 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	factors := evaluated[[]float64](v, `[...document.querySelectorAll(".causes .term b data")].map((e) => Number(e.value))`)
 	check.Equal(t, len(factors), 3*len(r.Variations[1:]), "factors")
 	for of := range slices.Chunk(factors, 3) {
-		if math.Abs((1+of[0])*(1+of[1])-1-of[2]) > 1e-12 {
-			t.Errorf("the factors %v do not multiply", of)
-		}
+		check.That(t, math.Abs((1+of[0])*(1+of[1])-1-of[2]) <= 1e-12, "the factors %v do not multiply", of)
 	}
 	const share = `(() => { const e = document.querySelector("[data-role=primary] .forest-row line.thick"); return parseFloat(e.getAttribute("x2")) - parseFloat(e.getAttribute("x1")) })()`
-	if width := evaluated[float64](v, share); width < 30 {
-		t.Errorf("the credible interval has %v %% of the axis", width)
-	}
+	width := evaluated[float64](v, share)
+	check.That(t, width >= 30, "the credible interval has %v %% of the axis", width)
 	v.picture("bayesian")
 }
 
@@ -130,29 +118,23 @@ func (v *viewer) looksAreTheAPIs() {
 		return evaluated[string](v, fmt.Sprintf(`document.querySelector(%q)?.textContent.replaceAll("\u00a0", " ") ?? ""`, selector))
 	}
 	r := v.report("/v1/campaigns/12/results")
-	if len(r.Looks) == 0 || r.Conclusion.Look == nil || r.NextLook == nil {
-		v.Fatalf("the demo's campaign 12 has %d looks, conclusion %+v, next look %v", len(r.Looks), r.Conclusion, r.NextLook)
-	}
+	must.That(v, len(r.Looks) != 0 && r.Conclusion.Look != nil && r.NextLook != nil,
+		"the demo's campaign 12 has %d looks, conclusion %+v, next look %v", len(r.Looks), r.Conclusion, r.NextLook)
 	day := func(end time.Time) string { return end.Add(-time.Second).Format(time.DateOnly) }
 	last := r.Looks[len(r.Looks)-1]
 	next := day(r.NextLook.End) + ", published on " + r.NextLook.PublishedAt.UTC().Format("Monday, 2 January")
 	decision := v.report("/v1/campaigns/12/results?scorecard=true").Decision
-	if decision == nil || decision.DecidedAt == nil {
-		v.Fatalf("the demo's campaign 12 has the decision %+v", decision)
-	}
+	must.That(v, decision != nil && decision.DecidedAt != nil, "the demo's campaign 12 has the decision %+v", decision)
 	at := slices.IndexFunc(r.Looks, func(l result.Look) bool { return l.End.Equal(*decision.DecidedAt) })
-	if at < 0 {
-		v.Fatalf("no look ends at %s", decision.DecidedAt)
-	}
+	must.That(v, at >= 0, "no look ends at %s", decision.DecidedAt)
 	for _, part := range []struct{ selector, want string }{
 		{"#next-look", "Next look " + next},
 		{"#since", fmt.Sprintf("since look %d, %s", at+1, day(*decision.DecidedAt))},
 		{"#looks", fmt.Sprintf("Look %d on %s, after %.0f %% of the plan. Next look on %s.", last.Number, day(last.End), 100*last.Tau, next)},
 		{"figure .look", "next look " + day(r.NextLook.End)},
 	} {
-		if got := text(part.selector); !strings.Contains(got, part.want) {
-			v.Errorf("%s reads %q, want %q in it", part.selector, got, part.want)
-		}
+		got := text(part.selector)
+		check.That(v, strings.Contains(got, part.want), "%s reads %q, want %q in it", part.selector, got, part.want)
 	}
 	if got := evaluated[string](v, `document.querySelector(".chart").ariaLabel`); !strings.Contains(got, day(last.End)) || !strings.Contains(got, "The next look is on "+day(r.NextLook.End)) {
 		v.Errorf("the chart is described as %q", got)
@@ -175,16 +157,11 @@ func (v *viewer) looksAreTheAPIs() {
 		}
 		v.rowIs(fmt.Sprintf(`#all-looks [data-look="%d"]`, look.Number), want...)
 	}
-	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better").length`); n != 1 {
-		v.Errorf("%d green verdicts, want 1", n)
-	}
+	check.Equal(v, evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better").length`), 1, "green verdicts")
 	v.open("/?campaign=12&compareMetric=valuePerVisitor")
 	v.shows("EXPLORATION")
-	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner, #next-look, #looks").length`); n != 0 {
-		v.Errorf("%d parts of a conclusion in a report that describes", n)
-	}
-	v.open("/?campaign=12")
-	v.until(allThere)
+	check.Equal(v, evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner, #next-look, #looks").length`), 0, "parts of a conclusion in a report that describes")
+	v.openAll("/?campaign=12")
 }
 
 // watch records when the table of variations and the chart are first painted, in milliseconds since the navigation.
@@ -202,8 +179,7 @@ new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.ha
 // TestTheDashboardsFirstResults measures the time to the first results with an empty browser cache and a warm server,
 // and how much the parts of the page move while they load. The time depends on the machine and has no bound.
 func TestTheDashboardsFirstResults(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=12", allThere)
+	v := newSignedIn(t, "/?campaign=12")
 	call(v, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
 	call(v, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
 	var table, curves []int

@@ -39,9 +39,7 @@ func TestTheDashboardOfANewStore(t *testing.T) {
 	v := newViewerOf(t, "accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com}]}]\n")
 	v.openSignedIn("/", `document.querySelector("#waiting")?.innerText === "Waiting for the first event"`)
 	v.shows("0 events have arrived.")
-	if evaluated[bool](v, `document.body.innerText.includes("Needs attention")`) {
-		t.Error("an empty store needs attention")
-	}
+	check.That(t, !evaluated[bool](v, `document.body.innerText.includes("Needs attention")`), "an empty store needs attention")
 	v.until(`document.querySelector(".senders")`)
 	titles := evaluated[[]string](v, `[...document.querySelectorAll(".senders summary")].map((e) => e.innerText)`)
 	check.Equal(t, strings.Join(titles, ", "),
@@ -157,10 +155,7 @@ func TestTheDashboardOfAReaderSaysWhichCommandsToRun(t *testing.T) {
 	v.click(".undeclared summary")
 	v.shows(`lifthouse discover 'it'\''s new' --goal purchase`)
 	_, listed, _ := other(t, nil, "source", "list", v.store)
-	if !regexp.MustCompile(`\n2 +growthbook +1 +\S+Z +4 +0 +0 +0 +0\n`).MatchString(listed) {
-		t.Errorf("source list prints\n%s", listed)
-	}
-	if evaluated[bool](v, `document.querySelector(".senders button, .undeclared button") !== null`) {
-		t.Error("a token that may only read is offered to make a source, or to declare")
-	}
+	check.That(t, regexp.MustCompile(`\n2 +growthbook +1 +\S+Z +4 +0 +0 +0 +0\n`).MatchString(listed), "source list prints\n%s", listed)
+	check.That(t, !evaluated[bool](v, `document.querySelector(".senders button, .undeclared button") !== null`),
+		"a token that may only read is offered to make a source, or to declare")
 }

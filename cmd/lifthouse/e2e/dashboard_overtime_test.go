@@ -21,8 +21,7 @@ import (
 // TestTheDashboardOverTime compares each view of the chart with the API: the readout at points that the keyboard and
 // the pointer choose, and the data table.
 func TestTheDashboardOverTime(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=13", allThere)
+	v := newSignedIn(t, "/?campaign=13")
 	r := v.report("/v1/campaigns/13/results?interval=day")
 	series := r.Series
 	for _, view := range []string{"metric", "visitors", "conversions", "lift"} {
@@ -41,9 +40,7 @@ func TestTheDashboardOverTime(t *testing.T) {
 	check.Equal(t, evaluated[string](v, "location.search"), "?campaign=13", "the URL of the default view")
 	v.viewsInTheAddress(series)
 	for _, request := range v.requests() {
-		if strings.Contains(request.URL, "view=") && strings.Contains(request.URL, "/v1/") {
-			t.Errorf("the API request %s contains the view", request.URL)
-		}
+		check.That(t, !strings.Contains(request.URL, "view=") || !strings.Contains(request.URL, "/v1/"), "the API request %s contains the view", request.URL)
 	}
 }
 
@@ -63,9 +60,8 @@ func (v *viewer) viewsInTheAddress(series []result.Point) {
 	v.open("/?widget=7&view=lift")
 	v.until(curvesThere)
 	views := evaluated[[]string](v, `[...document.querySelectorAll("[name=view]")].map((e) => e.value)`)
-	if want := []string{"metric", "visitors", "conversions"}; !slices.Equal(views, want) {
-		v.Errorf("a widget has the views %q, want %q", views, want)
-	}
+	want := []string{"metric", "visitors", "conversions"}
+	check.That(v, slices.Equal(views, want), "a widget has the views %q, want %q", views, want)
 }
 
 // entry is a value of a curve with its interval, as the page has it.
@@ -110,9 +106,8 @@ func (v *viewer) readoutIs(view string, series []result.Point, at int) {
 	v.until(fmt.Sprintf(`document.querySelector(".readout")?.dataset.at === %q`, series[at].Time.Format(time.RFC3339)))
 	shown := evaluated[[]entry](v, `[...document.querySelectorAll(".readout li")].map((e) => ({ Value: e.querySelector("data")?.value ?? "", Interval: e.querySelector(".span").dataset.interval ?? "" }))`)
 	want := entriesAt(view, series, at)
-	if !slices.EqualFunc(shown, want, func(a, b entry) bool { return numbersEqual(a.Value, b.Value) && numbersEqual(a.Interval, b.Interval) }) {
-		v.Errorf("%s at point %d: the page reads %v, the API %v", view, at, shown, want)
-	}
+	check.That(v, slices.EqualFunc(shown, want, func(a, b entry) bool { return numbersEqual(a.Value, b.Value) && numbersEqual(a.Interval, b.Interval) }),
+		"%s at point %d: the page reads %v, the API %v", view, at, shown, want)
 }
 
 // placeOf returns the place of a point on the time axis, as a fraction. The axis ends at the last point, or at the next
@@ -147,12 +142,10 @@ func (v *viewer) pointsAt(view string, r *result.Report, at int) {
 	x := box[0] + box[2]*placeOf(view, r, at)
 	v.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x-3, box[1]+20), chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, box[1]+40))
 	v.readoutIs(view, series, at)
-	if line := evaluated[bool](v, `document.querySelector(".u-cursor-x").getClientRects().length === 1`); !line {
-		v.Errorf("%s: no crosshair", view)
-	}
-	if after := evaluated[string](v, place); after != before {
-		v.Errorf("%s: the chart moved from %s to %s", view, before, after)
-	}
+	line := evaluated[bool](v, `document.querySelector(".u-cursor-x").getClientRects().length === 1`)
+	check.That(v, line, "%s: no crosshair", view)
+	after := evaluated[string](v, place)
+	check.That(v, after == before, "%s: the chart moved from %s to %s", view, before, after)
 	v.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, box[1]-200))
 	v.readoutIs(view, series, len(series)-1)
 }
@@ -161,17 +154,11 @@ func (v *viewer) pointsAt(view string, r *result.Report, at int) {
 func (v *viewer) tableIs(view string, series []result.Point) {
 	v.Helper()
 	rows := evaluated[[][]string](v, `[...document.querySelectorAll(".overtime tbody tr")].map((e) => [e.dataset.time, ...[...e.querySelectorAll("data")].map((d) => d.value)])`)
-	if len(rows) != len(series) {
-		v.Fatalf("%s: the data table has %d rows, want %d", view, len(rows), len(series))
-	}
+	must.Equal(v, len(rows), len(series), "%s: rows of the data table", view)
 	for i, row := range rows {
-		if row[0] != series[i].Time.Format(time.RFC3339) {
-			v.Errorf("%s: row %d is at %s", view, i, row[0])
-		}
+		check.That(v, row[0] == series[i].Time.Format(time.RFC3339), "%s: row %d is at %s", view, i, row[0])
 		for j, want := range entriesAt(view, series, i) {
-			if want.Value != "null" && (len(row) < j+2 || !numbersEqual(row[j+1], want.Value)) {
-				v.Errorf("%s, row %d, column %d: %v, want %s", view, i, j, row, want.Value)
-			}
+			check.That(v, want.Value == "null" || (len(row) >= j+2 && numbersEqual(row[j+1], want.Value)), "%s, row %d, column %d: %v, want %s", view, i, j, row, want.Value)
 		}
 	}
 }
@@ -179,8 +166,7 @@ func (v *viewer) tableIs(view string, series []result.Point) {
 // TestTheDashboardsSegments compares the table of segments with the API, in each order, and follows a link to one
 // segment.
 func TestTheDashboardsSegments(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=13", allThere)
+	v := newSignedIn(t, "/?campaign=13")
 	v.choose("[name=dimension]", "browser")
 	v.until(allThere + ` && document.querySelector(".segments")`)
 	report := v.report("/v1/campaigns/13/results?dimension=browser")
@@ -232,12 +218,8 @@ func (v *viewer) sortedBy(head, direction string, names []string) {
 	v.Helper()
 	v.until(fmt.Sprintf(`document.querySelector(".segments th[aria-sort=%s]")?.innerText.startsWith(%q)`, direction, head))
 	rows := evaluated[[]string](v, `[...document.querySelectorAll(".segments tbody tr")].map((e) => e.dataset.value)`)
-	if !slices.Equal(rows, names) {
-		v.Errorf("sorted by %s: %q, want %q", head, rows, names)
-	}
-	if n := evaluated[int64](v, `document.querySelectorAll(".segments th:is([aria-sort=ascending], [aria-sort=descending])").length`); n != 1 {
-		v.Errorf("%d columns have an order, want 1", n)
-	}
+	check.That(v, slices.Equal(rows, names), "sorted by %s: %q, want %q", head, rows, names)
+	check.Equal(v, evaluated[int64](v, `document.querySelectorAll(".segments th:is([aria-sort=ascending], [aria-sort=descending])").length`), 1, "columns have an order")
 }
 
 // liftsFall checks that the rows have descending lifts.
@@ -245,7 +227,5 @@ func (v *viewer) liftsFall() {
 	v.Helper()
 	v.until(`document.querySelector(".segments th[aria-sort=descending]")?.innerText.startsWith("Lift")`)
 	lifts := evaluated[[]float64](v, `[...document.querySelectorAll(".segments tbody td:nth-child(5) b data")].map((e) => Number(e.value))`)
-	if len(lifts) < 2 || !slices.IsSortedFunc(lifts, func(a, b float64) int { return cmp.Compare(b, a) }) {
-		v.Errorf("the lifts are %v, want descending", lifts)
-	}
+	check.That(v, len(lifts) >= 2 && slices.IsSortedFunc(lifts, func(a, b float64) int { return cmp.Compare(b, a) }), "the lifts are %v, want descending", lifts)
 }

@@ -49,16 +49,10 @@ func TestTheDashboardsOverview(t *testing.T) {
 		return strings.Join(evaluated[[]string](v, fmt.Sprintf(`[...document.querySelectorAll(".%s [data-id] a")].map((e) => e.innerText)`, group)), ", ")
 	}
 	v.click(".decide th button") // by name
-	if got, want := names("decide"), "Free delivery banner, Longer checkout form, Newsletter, Sticky header, Trial reminder"; got != want {
-		t.Errorf("by name: %s, want %s", got, want)
-	}
+	check.Equal(t, names("decide"), "Free delivery banner, Longer checkout form, Newsletter, Sticky header, Trial reminder", "by name")
 	v.click(".decide th:nth-child(4) button") // by lift, the largest first
-	if got, want := names("decide"), "Newsletter, Free delivery banner, Trial reminder, Sticky header, Longer checkout form"; got != want {
-		t.Errorf("by lift: %s, want %s", got, want)
-	}
-	if got := evaluated[string](v, `document.querySelector(".decide th:nth-child(4)").ariaSort + location.search`); got != "descending?sort=-lift" {
-		t.Errorf("the sort is %s", got)
-	}
+	check.Equal(t, names("decide"), "Newsletter, Free delivery banner, Trial reminder, Sticky header, Longer checkout form", "by lift")
+	check.Equal(t, evaluated[string](v, `document.querySelector(".decide th:nth-child(4)").ariaSort + location.search`), "descending?sort=-lift", "the sort is")
 	v.click(`[data-kind=campaign][data-id="16"] a`)
 	v.shows("Roll back Long form")
 }
@@ -79,12 +73,10 @@ func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 		v.open(question.address)
 		v.until(question.ready)
 		v.until(fmt.Sprintf(`document.querySelector(%q)?.innerText.includes(%q)`, question.selector, question.answer))
-		if end := evaluated[float64](v, fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().bottom`, question.selector)); end > 900 {
-			t.Errorf("%s The answer ends at %.0f px", question.name, end)
-		}
+		end := evaluated[float64](v, fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().bottom`, question.selector))
+		check.That(t, end <= 900, "%s The answer ends at %.0f px", question.name, end)
 	}
-	v.open("/?campaign=12")
-	v.until(allThere)
+	v.openAll("/?campaign=12")
 	if end := evaluated[float64](v, `document.querySelector(".scorecard [data-role=primary]").getBoundingClientRect().bottom`); end > 900 {
 		t.Errorf("the primary metric ends at %.0f px", end)
 	}
@@ -92,8 +84,7 @@ func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
 
 // TestTheDashboardsScorecard compares the scorecard, the impact and the trust strip with the API.
 func TestTheDashboardsScorecard(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=12", allThere)
+	v := newSignedIn(t, "/?campaign=12")
 	v.until(`document.querySelector(".scorecard")`)
 	v.click("#others")
 	v.click("[name=looks]")
@@ -109,17 +100,15 @@ func TestTheDashboardsScorecard(t *testing.T) {
 			want = append(want, *p)
 		}
 		v.rowIs(selector, want...)
-		if g := own.Guardrail; g != nil && !evaluated[bool](v, fmt.Sprintf(`document.querySelector(%q).querySelector(".margin") !== null`, selector)) {
-			t.Errorf("%s has no margin", selector)
-		}
+		g := own.Guardrail
+		check.That(t, g == nil || evaluated[bool](v, fmt.Sprintf(`document.querySelector(%q).querySelector(".margin") !== null`, selector)), "%s has no margin", selector)
 	}
 	primary := r.Scorecard[0].Variations[1]
 	check.Equal(t, strings.ReplaceAll(evaluated[string](v, `document.querySelector(".worth > span").innerText`), "\u00a0", " "), r.Worth.Items[0].Text, "worth on the page")
 	v.click("[name=absolute]")
 	values, _ := v.row(".scorecard [data-role=primary]")
-	if len(values) < 3 || !same(values[2], *primary.Comparison.Difference.Value) {
-		t.Errorf("the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
-	}
+	check.That(t, len(values) >= 3 && same(values[2], *primary.Comparison.Difference.Value),
+		"the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
 	causes, _ := v.row("[data-cause]")
 	must.Equal(t, len(causes), 9, "numbers of the cause %q", causes)
 	check.Equal(t, evaluated[string](v, `document.querySelector("#decision").innerText`), r.Decision.Text, "on the page")
@@ -128,29 +117,25 @@ func TestTheDashboardsScorecard(t *testing.T) {
 // TestTheDashboardSaysWhatWaitingCosts checks progress and the cost of waiting of a campaign without a decision, and
 // the trust strip of one that is not trustworthy.
 func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
-	v := newViewer(t)
-	v.openSignedIn("/?campaign=14", allThere)
+	v := newSignedIn(t, "/?campaign=14")
 	r := v.report("/v1/campaigns/14/results?scorecard=true")
 	best := 0.0
 	for _, item := range r.Worth.Items {
 		best = max(best, item.Expected.ValuePerMonth.Value)
 	}
 	values, _ := v.row("[aria-labelledby=progress]")
-	if !slices.ContainsFunc(values, func(shown string) bool { return same(shown, best*7/30) }) {
-		t.Errorf("progress has the numbers %q, want a week of waiting, %v, among them", values, best*7/30)
-	}
+	check.That(t, slices.ContainsFunc(values, func(shown string) bool { return same(shown, best*7/30) }),
+		"progress has the numbers %q, want a week of waiting, %v, among them", values, best*7/30)
 	v.shows("each week of waiting costs about")
-	v.open("/?campaign=17")
-	v.until(allThere)
+	v.openAll("/?campaign=17")
 	newest := "fine" // in the first hour of a day, as the demo ends at midnight
 	for _, w := range v.report("/v1/campaigns/17/results?scorecard=true").Checks.Warnings {
 		if w.Code == "SILENT" {
 			newest = "warn"
 		}
 	}
-	if got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`); !slices.Equal(got, []string{"bad", "fine", "fine", newest}) {
-		t.Errorf("the trust strip is %q, want the newest event to be %s", got, newest)
-	}
+	got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`)
+	check.That(t, slices.Equal(got, []string{"bad", "fine", "fine", newest}), "the trust strip is %q, want the newest event to be %s", got, newest)
 }
 
 // TestTheDashboardOfSeveralWebsites chooses a website, and keeps it on the way to a campaign and back.

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestTheDashboardSharesAPage creates a share link on the page and opens it, and then one of the command. A link shows
@@ -15,9 +18,7 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	v.open("/?campaign=12")
 	v.signIn(v.newToken("write"))
 	v.until(allThere)
-	if evaluated[bool](v, `document.querySelector("#share") !== null`) {
-		t.Error("a token of the scope write is offered to share")
-	}
+	check.That(t, !evaluated[bool](v, `document.querySelector("#share") !== null`), "a token of the scope write is offered to share")
 	v.click(".top .sign-out")
 	v.signIn(v.token)
 	v.until(allThere)
@@ -27,26 +28,21 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	v.click("#create-link")
 	v.until(`document.querySelectorAll(".shares li").length === 1`)
 	link := evaluated[string](v, `document.querySelector("#link").value`)
-	if !strings.HasPrefix(link, v.server.url+"/?campaign=12#currency=EUR&share=lh_") {
-		t.Fatalf("the link is %s", link)
-	}
+	must.That(t, strings.HasPrefix(link, v.server.url+"/?campaign=12#currency=EUR&share=lh_"), "the link is %s", link)
 	v.look("share-dialog")
 
 	v.click("dialog .buttons:last-child button")
-	v.open("/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country")
-	v.until(allThere)
+	v.openAll("/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country")
 	v.click("#share")
 	v.shows("Share “Free delivery banner”")
 	v.until(`document.querySelectorAll(".shares li").length === 1`)
 	v.click("#create-link")
 	v.until(`document.querySelector("#link")`)
 	viewed := evaluated[string](v, `document.querySelector("#link").value`)
-	if !strings.HasPrefix(viewed, v.server.url+"/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country#currency=EUR&share=lh_") {
-		t.Errorf("the link with a view is %s", viewed)
-	}
-	if got := evaluated[string](v, `document.querySelector(".printed").textContent`); !strings.Contains(got, "from 2025-12-31T23:00:00Z · Device: mobile · by Country") {
-		t.Errorf("the print says %q", got)
-	}
+	check.That(t, strings.HasPrefix(viewed, v.server.url+"/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country#currency=EUR&share=lh_"),
+		"the link with a view is %s", viewed)
+	got := evaluated[string](v, `document.querySelector(".printed").textContent`)
+	check.That(t, strings.Contains(got, "from 2025-12-31T23:00:00Z · Device: mobile · by Country"), "the print says %q", got)
 	v.revokeLast()
 	v.click("dialog .buttons:last-child button")
 
@@ -74,9 +70,8 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	v.until(`document.querySelector("[name=token]") && location.search === ""`)
 
 	out, said := succeed(t, nil, "share", "experiment", "7/2", "--expires", "30d", v.store)
-	if !strings.HasPrefix(out, v.server.url+"/?experiment=2&widget=7#") || !strings.Contains(said, "the link expires at ") || strings.Contains(said, "--public-url") {
-		t.Fatalf("the command says %q and %q", out, said)
-	}
+	must.That(t, strings.HasPrefix(out, v.server.url+"/?experiment=2&widget=7#") && strings.Contains(said, "the link expires at ") && !strings.Contains(said, "--public-url"),
+		"the command says %q and %q", out, said)
 	v.open(strings.TrimSpace(out[len(v.server.url):]))
 	v.showsSharedPage()
 	v.numbersAreTheAPIs("/v1/widgets/7/experiments/2/results", "%.1f %%")
@@ -91,9 +86,8 @@ func (v *viewer) showsSharedPage() {
 	if evaluated[bool](v, `location.hash !== "" || document.querySelector("#switch, #share, .top button, .top a, .subject a") !== null`) {
 		v.Errorf("the shared page at %s has links or actions", evaluated[string](v, `location.href`))
 	}
-	if !evaluated[bool](v, `sessionStorage.getItem("lifthouse.token").startsWith("lh_") && localStorage.length === 0 && document.querySelector("meta[name=robots]").content === "noindex"`) {
-		v.Error("the token is not in the session of the tab, or the page may be indexed")
-	}
+	check.That(v, evaluated[bool](v, `sessionStorage.getItem("lifthouse.token").startsWith("lh_") && localStorage.length === 0 && document.querySelector("meta[name=robots]").content === "noindex"`),
+		"the token is not in the session of the tab, or the page may be indexed")
 }
 
 // requestsOnly checks that a shared page requests its campaign only, and that no request has the token in its address

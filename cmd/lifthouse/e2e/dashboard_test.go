@@ -69,8 +69,7 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 	v.click(`[data-id="12"] a`)
 	v.until(allThere)
 	v.filtersWriteTheAddress()
-	v.open("/?campaign=12")
-	v.until(allThere)
+	v.openAll("/?campaign=12")
 	v.requestsCanBeTaken()
 	v.refreshesInPlace()
 	v.stopsAndStarts()
@@ -80,9 +79,7 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 		if !own && !strings.HasPrefix(request.URL, "data:") { // the browser's own signs, in a field of a date
 			t.Errorf("the page asks %s", request.URL)
 		}
-		if strings.Contains(request.URL, "lh_") {
-			t.Errorf("a token is in %s", request.URL)
-		}
+		check.That(t, !strings.Contains(request.URL, "lh_"), "a token is in %s", request.URL)
 	}
 	v.failures()
 }
@@ -97,9 +94,8 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 		c, own := r.Variations[1].Comparison, r.Variations[1].Name
 		want = fmt.Sprintf("%s: %s, lift %s", own, c.VerdictInWords(), wording.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
 	}
-	if got := evaluated[string](v, `document.querySelector("#conclusion").textContent.replaceAll("\u00a0", " ")`); !strings.HasPrefix(got, want) {
-		v.Errorf("the page concludes %q, the API %q", got, want)
-	}
+	got := evaluated[string](v, `document.querySelector("#conclusion").textContent.replaceAll("\u00a0", " ")`)
+	check.That(v, strings.HasPrefix(got, want), "the page concludes %q, the API %q", got, want)
 	for i, variation := range r.Variations {
 		values, shown := v.row(fmt.Sprintf(`[data-variation="%d"]`, variation.ID))
 		value := must.Get(strconv.ParseFloat(variation.Value.String(), 64))(v)
@@ -113,9 +109,7 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 				want, texts = append(want, *c.Sequential.PValue), append(texts, "")
 			}
 		}
-		if len(values) != len(want) {
-			v.Fatalf("%s has %d numbers %q, want %d", variation.Name, len(values), values, len(want))
-		}
+		must.Equal(v, len(values), len(want), "numbers of %s %q", variation.Name, values)
 		for i := range want {
 			if !same(values[i], want[i]) || texts[i] != "" && texts[i] != shown[i] {
 				v.Errorf("%s, number %d: the page has %s and shows %q, the API has %v, want %q", variation.Name, i, values[i], shown[i], want[i], texts[i])
@@ -123,9 +117,7 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 		}
 	}
 	values, _ := v.row(`[aria-labelledby="progress"]`)
-	if len(values) == 0 || !same(values[0], *r.Power.Progress) {
-		v.Errorf("progress is %q, want %v", values, *r.Power.Progress)
-	}
+	check.That(v, len(values) != 0 && same(values[0], *r.Power.Progress), "progress is %q, want %v", values, *r.Power.Progress)
 }
 
 // compared returns the compared rate of a variation.
@@ -190,9 +182,7 @@ func (v *viewer) programmeIsTheAPIs() {
 	for i := range p.Items {
 		if item := &p.Items[i]; item.Expected != nil {
 			values, _ := v.row(fmt.Sprintf(`.programme tbody tr:nth-child(%d)`, i+1))
-			if len(values) != 1 || !same(values[0], item.Expected.ValuePerMonth.Value) {
-				v.Errorf("%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
-			}
+			check.That(v, len(values) == 1 && same(values[0], item.Expected.ValuePerMonth.Value), "%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
 		}
 	}
 	outcome := `[aria-label="Outcome of Trust badges, Badges"]`
@@ -250,8 +240,7 @@ func (v *viewer) filtersWriteTheAddress() {
 	v.shows("filters[country][]")
 	v.open("/?campaign=99")
 	v.shows("campaign 99 not found")
-	v.open("/?campaign=12")
-	v.until(allThere)
+	v.openAll("/?campaign=12")
 }
 
 func (v *viewer) requestsCanBeTaken() {
@@ -259,13 +248,11 @@ func (v *viewer) requestsCanBeTaken() {
 	v.unfolds("[aria-labelledby=request]")
 	v.click(`[aria-labelledby=request] details summary`)
 	curl := evaluated[string](v, `document.querySelector("#curl").innerText`)
-	if want := v.server.url + "/v1/campaigns/12/results'"; !strings.HasSuffix(curl, want) || strings.Contains(curl, "lh_") {
-		v.Errorf("the request is %s, want one of %s and no token", curl, want)
-	}
+	want := v.server.url + "/v1/campaigns/12/results'"
+	check.That(v, strings.HasSuffix(curl, want) && !strings.Contains(curl, "lh_"), "the request is %s, want one of %s and no token", curl, want)
 	visitors := evaluated[string](v, `document.querySelector("#curl-visitors").innerText`)
-	if want := v.server.url + "/v1/campaigns/12/visitors.parquet'"; !strings.HasSuffix(visitors, want) {
-		v.Errorf("the request for the visitors is %s, want one of %s", visitors, want)
-	}
+	want = v.server.url + "/v1/campaigns/12/visitors.parquet'"
+	check.That(v, strings.HasSuffix(visitors, want), "the request for the visitors is %s, want one of %s", visitors, want)
 
 	folder := v.TempDir()
 	must.Get(chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder}))(v)
@@ -279,26 +266,21 @@ func (v *viewer) requestsCanBeTaken() {
 		return false
 	}
 	v.shows("Saved as campaigns-12-results.csv")
-	if !asked() {
-		v.Error("the page never asked for text/csv")
-	}
+	check.That(v, asked(), "the page never asked for text/csv")
 }
 
 // refreshesInPlace checks that a refresh keeps the elements and the focus, changes only numbers, and sends 304 for
 // unchanged data.
 func (v *viewer) refreshesInPlace() {
 	v.Helper()
-	v.open("/?campaign=12")
-	v.until(allThere)
+	v.openAll("/?campaign=12")
 	visitors := `document.querySelector("[aria-labelledby=variations] tfoot data")`
 	v.unfolds(".settings details")
 	was := evaluated[string](v, `(() => { const e = `+visitors+`; e.known = true; document.querySelector("[name=goal]").focus(); return e.value })()`)
 	event := fmt.Sprintf(`{"eventId":"late","time":%d,"websiteId":1,"visitor":"late","event":"view","campaignId":12,"variationId":1}`, time.Now().UnixMilli())
 	v.imports(event)
 	v.until(fmt.Sprintf(`%s.value === String(%s + 1)`, visitors, was))
-	if !evaluated[bool](v, visitors+`.known === true && document.activeElement.name === "goal"`) {
-		v.Error("the refresh replaced the table, or moved the focus")
-	}
+	check.That(v, evaluated[bool](v, visitors+`.known === true && document.activeElement.name === "goal"`), "the refresh replaced the table, or moved the focus")
 	for _, request := range v.requests() {
 		if _, conditional := request.Headers["If-None-Match"]; conditional && strings.HasSuffix(request.URL, "/v1/campaigns/12/results") {
 			return
@@ -325,9 +307,7 @@ func (v *viewer) stopsAndStarts() {
 	v.click(".top .sign-out")
 	v.signIn(v.newToken("read"))
 	v.until(allThere)
-	if evaluated[bool](v, `document.querySelector("#switch") !== null`) {
-		v.Error("a token that may only read is offered to stop a campaign")
-	}
+	check.That(v, !evaluated[bool](v, `document.querySelector("#switch") !== null`), "a token that may only read is offered to stop a campaign")
 }
 
 // failures checks that a revoked token leads to the sign-in, and that the page keeps its data with a notice if the

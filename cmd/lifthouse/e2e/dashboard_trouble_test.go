@@ -9,8 +9,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,9 +29,7 @@ func (v *viewer) tabTo(selector string) {
 	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
 	for range 60 {
 		if evaluated[bool](v, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
-			if !evaluated[bool](v, `getComputedStyle(document.activeElement).outlineStyle !== "none"`) {
-				v.Errorf("%s has the focus and does not show it", selector)
-			}
+			check.That(v, evaluated[bool](v, `getComputedStyle(document.activeElement).outlineStyle !== "none"`), "%s has the focus and does not show it", selector)
 			return
 		}
 		v.press(kb.Tab)
@@ -63,9 +59,7 @@ func TestTheDashboardByKeyboardAlone(t *testing.T) {
 	v.press(kb.ArrowDown)
 	v.until(`location.search === "?campaign=12&goal=3"`)
 	v.until(allThere)
-	if !evaluated[bool](v, `document.activeElement.name === "goal"`) {
-		t.Error("the focus has left the goal that was chosen")
-	}
+	check.That(t, evaluated[bool](v, `document.activeElement.name === "goal"`), "the focus has left the goal that was chosen")
 	for _, leave := range []func(){
 		func() { v.press(kb.Escape) },
 		func() { v.tabTo("dialog button:not(.strong)"); v.press(kb.Enter) },
@@ -74,18 +68,14 @@ func TestTheDashboardByKeyboardAlone(t *testing.T) {
 		v.tabTo("#switch")
 		v.press(kb.Enter)
 		v.shows("Stop “Free delivery banner”?")
-		if !evaluated[bool](v, `document.querySelector("dialog").contains(document.activeElement)`) {
-			t.Error("the question does not have the focus")
-		}
+		check.That(t, evaluated[bool](v, `document.querySelector("dialog").contains(document.activeElement)`), "the question does not have the focus")
 		leave()
 		v.until(`!document.querySelector("dialog")`)
 		v.until(`document.activeElement.id === "switch"`)
 	}
 	var campaign struct{ Active bool }
 	v.server.get("/v1/campaigns/12", v.token, &campaign)
-	if !campaign.Active {
-		t.Error("the campaign was stopped")
-	}
+	check.That(t, campaign.Active, "the campaign was stopped")
 }
 
 // TestTheDashboardWaitsWhereATokenAsksTooMuch checks that the page reports the rate limit, and shows results as soon as
@@ -210,9 +200,7 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	v.shows("Do not decide")
 	v.shows("Sample ratio mismatch (SRM)")
 	r := v.report("/v1/campaigns/25/results")
-	if !r.Checks.SampleRatio.Mismatch {
-		t.Fatalf("600 of 1600 is no mismatch: %+v", r.Checks.SampleRatio)
-	}
+	must.That(t, r.Checks.SampleRatio.Mismatch, "600 of 1600 is no mismatch: %+v", r.Checks.SampleRatio)
 	text := evaluated[string](v, `document.querySelector("[aria-labelledby=health] .bad").innerText`)
 	for _, want := range []string{"Some visitors are lost or counted twice", "Control: 1,000 (800 expected); Slow: 600 (800 expected)", "needs attention"} {
 		check.Contains(t, text, want, "health")
@@ -221,8 +209,7 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	check.Contains(t, text, r.Checks.SplitCause.Text, "cause")
 	v.look("mismatch")
 
-	v.open("/?campaign=17")
-	v.until(allThere)
+	v.openAll("/?campaign=17")
 	cause := v.report("/v1/campaigns/17/results").Checks.SplitCause
 	v.shows(cause.Text)
 	v.click("#split-cause summary")
@@ -267,9 +254,7 @@ func TestTheDashboardShowsHostileTextsAsTexts(t *testing.T) {
 	for _, want := range []string{bad, "h " + bad, "#t " + bad, "v " + bad} {
 		v.shows(want)
 	}
-	if evaluated[bool](v, `document.querySelector("img") !== null`) || len(v.problems) > 0 {
-		t.Errorf("a text was taken for markup; the browser complains: %q", v.problems)
-	}
+	check.That(t, !evaluated[bool](v, `document.querySelector("img") !== null`) && len(v.problems) == 0, "a text was taken for markup; the browser complains: %q", v.problems)
 }
 
 // declare adds campaigns to the catalogue of the demo.
@@ -283,18 +268,14 @@ func (v *viewer) declare(campaigns string) {
 func (v *viewer) changes(was, is string) {
 	v.Helper()
 	_, declared, _ := other(v.T, nil, "export", v.store)
-	if !strings.Contains(declared, was) {
-		v.Fatalf("the demo has another catalogue:\n%s", declared)
-	}
-	file := filepath.Join(v.TempDir(), "catalog.yaml")
-	must.OK(v, os.WriteFile(file, []byte(strings.Replace(declared, was, is, 1)), 0o600))
+	must.That(v, strings.Contains(declared, was), "the demo has another catalogue:\n%s", declared)
+	file := must.WriteFile(v, "catalog.yaml", strings.Replace(declared, was, is, 1))
 	ended(v.T, exitOK, "apply", "-f", file, v.store)
 }
 
 // imports imports events into the demo.
 func (v *viewer) imports(lines string) {
 	v.Helper()
-	file := filepath.Join(v.TempDir(), "events.ndjson")
-	must.OK(v, os.WriteFile(file, []byte(lines), 0o600))
+	file := must.WriteFile(v, "events.ndjson", lines)
 	ended(v.T, exitOK, "import", file, v.store)
 }

@@ -55,13 +55,9 @@ func docBlocks(t *testing.T, path string) []docBlock {
 			continue
 		}
 		marker := markerPattern.FindStringSubmatch(line)
-		if marker == nil || i+1 == len(lines) || lines[i+1] != "```sh" {
-			t.Fatalf("%s:%d: want <!-- run --> or <!-- run: network[, serves] -->, and then a block ```sh", path, i+1)
-		}
+		must.That(t, marker != nil && i+1 != len(lines) && lines[i+1] == "```sh", "%s:%d: want <!-- run --> or <!-- run: network[, serves] -->, and then a block ```sh", path, i+1)
 		length := slices.Index(lines[i+2:], "```")
-		if length < 1 {
-			t.Fatalf("%s:%d: the block is empty or has no end", path, i+1)
-		}
+		must.That(t, length >= 1, "%s:%d: the block is empty or has no end", path, i+1)
 		block := docBlock{line: i + 1, text: strings.Join(lines[i+2:i+2+length], "\n")}
 		for option := range strings.SplitSeq(marker[1], ",") {
 			switch strings.TrimSpace(option) {
@@ -157,14 +153,10 @@ func runBlocks(t *testing.T, document, want string) {
 			"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 		},
 	}
-	if len(s.blocks) == 0 {
-		t.Fatal("no block is marked <!-- run -->")
-	}
+	must.That(t, len(s.blocks) != 0, "no block is marked <!-- run -->")
 	out, err := s.run(t, 2*time.Minute)
 	must.OK(t, err, "%v", out)
-	if !strings.Contains(out, want) {
-		t.Errorf("%s: the output does not contain %q\n%s", document, want, out)
-	}
+	check.That(t, strings.Contains(out, want), "%s: the output does not contain %q\n%s", document, want, out)
 }
 
 // offline matches what npm and go report without a network.
@@ -173,10 +165,7 @@ var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|EN
 // TestDocsNetworkBlocksRun follows the README from git clone to a report of the demo.
 func TestDocsNetworkBlocksRun(t *testing.T) {
 	tier.OnlyLong(t) // downloads packages
-	root := must.Get(filepath.Abs(checkout))(t)
-	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
-		t.Skip("SKIP: the source is not a git checkout, so that it cannot be cloned")
-	}
+	root := gitCheckout(t)
 	for _, needed := range []string{"git", "make", "npm", "curl"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			t.Skipf("SKIP: %s is not installed", needed)
@@ -202,9 +191,8 @@ func TestDocsNetworkBlocksRun(t *testing.T) {
 // TestDocsReadmeIsShort bounds the README.
 func TestDocsReadmeIsShort(t *testing.T) {
 	text := must.Get(os.ReadFile(filepath.Join(checkout, "README.md")))(t)
-	if lines := strings.Count(string(text), "\n"); lines > 150 {
-		t.Errorf("README.md has %d lines, want at most 150: move details to docs/", lines)
-	}
+	lines := strings.Count(string(text), "\n")
+	check.That(t, lines <= 150, "README.md has %d lines, want at most 150: move details to docs/", lines)
 }
 
 var (
@@ -308,13 +296,9 @@ func TestDocsListEverySetting(t *testing.T) {
 		"docs/data-in.md":    yamlKeys(reflect.TypeFor[ingest.Mapping]()),
 	} {
 		text := must.Get(os.ReadFile(filepath.Join(checkout, document)))(t)
-		if len(names) < 5 {
-			t.Fatalf("%s: only %q to look for", document, names)
-		}
+		must.That(t, len(names) >= 5, "%s: only %q to look for", document, names)
 		for _, name := range names {
-			if !regexp.MustCompile("[`.]" + name + "`").Match(text) {
-				t.Errorf("%s does not list `%s`", document, name)
-			}
+			check.That(t, regexp.MustCompile("[`.]"+name+"`").Match(text), "%s does not list `%s`", document, name)
 		}
 	}
 }

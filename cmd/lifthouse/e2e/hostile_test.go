@@ -34,9 +34,7 @@ func (p *process) raw(text string, end bool) (string, time.Duration) {
 		_ = conn.(*net.TCPConn).CloseWrite()
 	}
 	answer, err := io.ReadAll(conn)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		p.t.Fatalf("%.60q: the connection is never ended", text)
-	}
+	must.That(p.t, !errors.Is(err, os.ErrDeadlineExceeded), "%.60q: the connection is never ended", text)
 	return string(answer), time.Since(started)
 }
 
@@ -86,20 +84,16 @@ func TestHostileRequestsAreAnsweredOrCutOff(t *testing.T) {
 			if test.want == "" && answer != "" && !strings.Contains(line, "408") || test.want != "" && !strings.Contains(line, " "+test.want) {
 				t.Errorf("%q, want %s", line, test.want)
 			}
-			if elapsed > 5*time.Second || len(answer) > 200_000 || strings.Contains(answer, "root:") || strings.Contains(answer, "Set-Cookie:") {
-				t.Errorf("after %v, %d bytes:\n%.500s", elapsed, len(answer), answer)
-			}
+			check.That(t, elapsed <= 5*time.Second && len(answer) <= 200_000 && !strings.Contains(answer, "root:") && !strings.Contains(answer, "Set-Cookie:"),
+				"after %v, %d bytes:\n%.500s", elapsed, len(answer), answer)
 		})
 	}
 	for name, text := range map[string]string{"half a request": "GET /v1/camp", "half a body": "POST /v1/campaigns/1" + auth + "Content-Length: 900\r\n\r\nabc"} {
-		if answer, elapsed := p.raw(text, true); elapsed > 5*time.Second {
-			t.Errorf("%s: %v, %q", name, elapsed, answer)
-		}
+		answer, elapsed := p.raw(text, true)
+		check.That(t, elapsed <= 5*time.Second, "%s: %v, %q", name, elapsed, answer)
 	}
 	check.Equal(t, p.status(token), http.StatusOK, "afterwards")
-	if strings.Contains(p.log.String(), token[:20]) || strings.Contains(p.log.String(), `"panic"`) {
-		t.Errorf("the log has the token or a panic")
-	}
+	check.That(t, !strings.Contains(p.log.String(), token[:20]) && !strings.Contains(p.log.String(), `"panic"`), "the log has the token or a panic")
 	p.interrupt()
 }
 
@@ -121,9 +115,7 @@ func TestServerSaysThatItIsAboutToStop(t *testing.T) {
 			said++
 		}
 	}
-	if said == 0 {
-		t.Error("it never said that it is about to stop")
-	}
+	check.That(t, said != 0, "it never said that it is about to stop")
 	must.OK(t, <-p.done)
 }
 
@@ -133,9 +125,7 @@ func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
 	p, _, store := serving(t, "--store-concurrency=1", "--store-wait=20s", "--drain-timeout=20s", "--admin-address=127.0.0.1:0", "--log-format=json")
 	_, token, _ := other(t, nil, "token", "create", store)
 	admin := regexp.MustCompile(`"url":"(http://[^"]+/metrics)"`).FindStringSubmatch(p.log.String())
-	if admin == nil {
-		t.Fatal("no metrics")
-	}
+	must.That(t, admin != nil, "no metrics")
 	metric := func(name string) int {
 		_, text := get(t, admin[1], "")
 		sum := 0
@@ -151,9 +141,7 @@ func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
 	for i := range clients {
 		running.Go(func() {
 			status, text := get(t, fmt.Sprintf("%s/v1/campaigns/1/results?dimension=device&filters%%5BzScore%%5D=%d", p.url, i+2), strings.TrimSpace(token))
-			if status != http.StatusOK || !strings.HasSuffix(text, "}\n") {
-				t.Errorf("%d, %d bytes", status, len(text))
-			}
+			check.That(t, status == http.StatusOK && strings.HasSuffix(text, "}\n"), "%d, %d bytes", status, len(text))
 		})
 	}
 	under, done := 0, 0
@@ -163,9 +151,7 @@ func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
 	}
 	must.OK(t, p.cmd.Process.Signal(os.Interrupt))
 	running.Wait()
-	if under == 0 {
-		t.Error("all of them were answered before the server was stopped")
-	}
+	check.That(t, under != 0, "all of them were answered before the server was stopped")
 	must.OK(t, <-p.done)
 }
 
@@ -183,17 +169,13 @@ func TestTokensTakeEffectWithinASecond(t *testing.T) {
 	ingests := create("--scope", "ingest", "--website", "1")
 	check.Equal(t, p.status(ingests), http.StatusForbidden, "a token that only ingests")
 	list := ended(t, exitOK, "token", "list", store)
-	if !regexp.MustCompile(`1 .*write +all`).MatchString(list) || !regexp.MustCompile(`2 .*ingest +1 `).MatchString(list) {
-		t.Errorf("token list:\n%s", list)
-	}
+	check.That(t, regexp.MustCompile(`1 .*write +all`).MatchString(list) && regexp.MustCompile(`2 .*ingest +1 `).MatchString(list), "token list:\n%s", list)
 	ended(t, exitOK, "token", "revoke", "2", store)
 	check.Equal(t, p.status(ingests), http.StatusUnauthorized, "a revoked token")
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for asked := time.Now(); p.status(token) != http.StatusUnauthorized; asked = time.Now() { // or 429, for asking so often
-		if asked.After(created.Add(lives + time.Second)) {
-			t.Fatal("the token does not expire")
-		}
+		must.That(t, !asked.After(created.Add(lives+time.Second)), "the token does not expire")
 		<-look.C
 	}
 	p.interrupt()

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -168,11 +167,7 @@ func TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing(t *testing.T) {
 
 func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 	t.Helper()
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, append(args, store)...)
-		return strings.TrimSpace(out)
-	}
+	do := onStore(t, store)
 	do("apply", "-f", "../testdata/thirty.catalog.yaml")
 	reads, writes := do("token", "create"), do("token", "create", "--scope=ingest", "--website=1")
 	const fromFile = 100_000
@@ -180,8 +175,7 @@ func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 	for n := range fromFile {
 		lines.WriteString(visitorLines("file", n))
 	}
-	file := filepath.Join(t.TempDir(), "events.ndjson")
-	must.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
+	file := must.WriteFile(t, "events.ndjson", lines.String())
 
 	r := rand.New(rand.NewPCG(30, 9))
 	var o outbox
@@ -205,9 +199,7 @@ func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 	}
 	p := start(t, "serve", store)
 	for _, body := range o.waiting {
-		if !p.post(http.DefaultClient, writes, body) {
-			t.Fatal("a server that lives took no events")
-		}
+		must.That(t, p.post(http.DefaultClient, writes, body), "a server that lives took no events")
 	}
 	do("import", file)
 	do("facts", "--verify")
@@ -230,17 +222,15 @@ func TestAKilledImportIsRepeated(t *testing.T) {
 	for len(partsOf(t, dir, "events")) == 0 {
 	}
 	must.OK(t, importing.Process.Kill())
-	if err := importing.Wait(); err == nil {
-		t.Fatal("it was not killed")
-	}
+	err := importing.Wait()
+	must.That(t, err != nil, "it was not killed")
 	succeed(t, nil, "import", events, store)
 	p := start(t, "serve", store)
 	totals := p.results(strings.TrimSpace(out)).Totals
 	var campaign struct{ Views int64 }
 	p.get("/v1/campaigns/1", strings.TrimSpace(out), &campaign)
-	if campaign.Views != visitors || totals.Visitors != visitors || totals.Views != visitors {
-		t.Errorf("%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
-	}
+	check.That(t, campaign.Views == visitors && totals.Visitors == visitors && totals.Views == visitors,
+		"%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
 	p.interrupt()
 	succeed(t, nil, "check", "--deep", store)
 }

@@ -61,14 +61,12 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 		{"GET", "/v1/widgets/7/results", `"totals":{"visitors":1,`},
 		{"GET", "/v1/widgets/7/experiments/2/results", `"compareMetric":"conversionRate"`},
 	} {
-		if status, body := ask(test.method, test.path, write); status != http.StatusOK || !strings.Contains(body, test.says) {
-			t.Errorf("%s %s = %d %.800s, want %s", test.method, test.path, status, body, test.says)
-		}
+		status, body := ask(test.method, test.path, write)
+		check.That(t, status == http.StatusOK && strings.Contains(body, test.says), "%s %s = %d %.800s, want %s", test.method, test.path, status, body, test.says)
 	}
 	for path, says := range map[string]string{"/v1/campaigns/12/start": "insufficient_scope", "/v1/widgets/7/stop": "insufficient_scope"} {
-		if status, body := ask("POST", path, read); status != http.StatusForbidden || !strings.Contains(body, says) {
-			t.Errorf("POST %s with a token to read = %d %s", path, status, body)
-		}
+		status, body := ask("POST", path, read)
+		check.That(t, status == http.StatusForbidden && strings.Contains(body, says), "POST %s with a token to read = %d %s", path, status, body)
 	}
 	if status, body := ask("GET", "/v1/websites", "lh_nobody"); status != http.StatusUnauthorized {
 		t.Errorf("an unknown token gives %d %s", status, body)

@@ -190,6 +190,22 @@ func other(t *testing.T, stdin io.Reader, args ...string) (code int, out, compla
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
+// run executes lifthouse, which must succeed, and returns its output.
+func run(t *testing.T, args ...string) string {
+	t.Helper()
+	out, _ := succeed(t, nil, args...)
+	return out
+}
+
+// onStore returns a function that runs lifthouse on a store, which must succeed, and returns the output.
+func onStore(t *testing.T, store string) func(args ...string) string {
+	t.Helper()
+	return func(args ...string) string {
+		t.Helper()
+		return strings.TrimSpace(run(t, append(args, store)...))
+	}
+}
+
 // succeed runs lifthouse, which must exit with 0.
 func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints string) {
 	t.Helper()
@@ -244,9 +260,8 @@ func (p *process) results(token string) (r result.Report) {
 func (p *process) get(path, token string, into any) {
 	p.t.Helper()
 	status, text := get(p.t, p.url+path, token, "Cache-Control", "no-cache")
-	if err := json.Unmarshal([]byte(text), into); err != nil || status != http.StatusOK {
-		p.t.Fatalf("%s: %d, %v", path, status, err)
-	}
+	err := json.Unmarshal([]byte(text), into)
+	must.That(p.t, err == nil && status == http.StatusOK, "%s: %d, %v", path, status, err)
 }
 
 func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
@@ -268,18 +283,15 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	check.Equal(t, p.results(token).Totals.Visitors, 10, "visitors")
 
 	spare := strings.TrimSpace(do(nil, "token", "create", "--name", "spare part", "--expires", "720h"))
-	if list := do(nil, "token", "list"); !strings.Contains(list, "spare part") || strings.Contains(list, spare) {
-		t.Errorf("token list says\n%s", list)
-	}
+	list := do(nil, "token", "list")
+	check.That(t, strings.Contains(list, "spare part") && !strings.Contains(list, spare), "token list says\n%s", list)
 	do(nil, "token", "revoke", "2")
 	check.Equal(t, p.status(spare), http.StatusUnauthorized, "a revoked token")
 
-	if code, _, complaints := other(t, nil, "serve", store); code != exitFailed || !strings.Contains(complaints, "is in use by process") {
-		t.Errorf("another server: exit %d, %s", code, complaints)
-	}
-	if elapsed := p.interrupt(); elapsed > 2*time.Second {
-		t.Errorf("it took %v to end", elapsed)
-	}
+	code, _, complaints := other(t, nil, "serve", store)
+	check.That(t, code == exitFailed && strings.Contains(complaints, "is in use by process"), "another server: exit %d, %s", code, complaints)
+	elapsed := p.interrupt()
+	check.That(t, elapsed <= 2*time.Second, "it took %v to end", elapsed)
 	p = start(t, "serve", store)
 	totals := p.results(token).Totals
 	check.Equal(t, totals.Visitors, 10, "visitors after a second start")
@@ -287,9 +299,8 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 
 	do(nil, "import", "../testdata/thirty.ndjson")
 	var again result.Report
-	if err := json.Unmarshal([]byte(do(nil, "report", "campaign", "1", "--json")), &again); err != nil || fmt.Sprint(again.Totals) != fmt.Sprint(totals) {
-		t.Errorf("imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
-	}
+	err := json.Unmarshal([]byte(do(nil, "report", "campaign", "1", "--json")), &again)
+	check.That(t, err == nil && fmt.Sprint(again.Totals) == fmt.Sprint(totals), "imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
 }
 
 func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
@@ -306,31 +317,23 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 		}
 		status, text := get(t, found[2], found[1])
 		var r result.Report
-		if err := json.Unmarshal([]byte(text), &r); err != nil || status != http.StatusOK {
-			t.Fatalf("%d, %v", status, err)
-		}
+		err := json.Unmarshal([]byte(text), &r)
+		must.That(t, err == nil && status == http.StatusOK, "%d, %v", status, err)
 		return found[1], r
 	}
 	p := start(t, "demo", store)
 	first, r := ask(p)
 	check.Equal(t, r.Variations[1].Comparison.Verdict, "better", "the planted effect")
 	p.interrupt()
-	if strings.Contains(p.said.String(), "curl") && !strings.Contains(p.said.String(), "Creating the demo store") {
-		t.Error("the first start did not make the store")
-	}
+	check.That(t, !strings.Contains(p.said.String(), "curl") || strings.Contains(p.said.String(), "Creating the demo store"), "the first start did not make the store")
 
 	p = start(t, "demo", store)
-	if strings.Contains(p.said.String(), "Creating the demo store") {
-		t.Error("the second start made the store again")
-	}
+	check.That(t, !strings.Contains(p.said.String(), "Creating the demo store"), "the second start made the store again")
 	second, again := ask(p)
-	if second == first {
-		t.Error("the second start did not renew the token")
-	}
+	check.That(t, second != first, "the second start did not renew the token")
 	was, is := r.Totals, again.Totals
-	if is.Visitors != was.Visitors || is.Views != was.Views || is.GoalsReached != was.GoalsReached || is.Value.String() != was.Value.String() {
-		t.Errorf("second start: totals %+v, were %+v", is, was)
-	}
+	check.That(t, is.Visitors == was.Visitors && is.Views == was.Views && is.GoalsReached == was.GoalsReached && is.Value.String() == was.Value.String(),
+		"second start: totals %+v, were %+v", is, was)
 	check.Equal(t, p.status(first), http.StatusUnauthorized, "the last start's token")
 	must.OK(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	must.OK(t, <-p.done, "SIGTERM")
@@ -338,13 +341,9 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 
 func TestDemoLeavesARealStoreAlone(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	store := "--store=embedded:" + dir
-	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	_, store := newThirty(t)
 	code, out, complaints := other(t, nil, "demo", store)
-	if code != exitFailed || !strings.Contains(complaints, "is not a demo store") {
-		t.Errorf("demo: exit %d, %q, %q; want a refusal", code, out, complaints)
-	}
+	check.That(t, code == exitFailed && strings.Contains(complaints, "is not a demo store"), "demo: exit %d, %q, %q; want a refusal", code, out, complaints)
 	if _, out, _ := other(t, nil, "token", "list", store); !strings.Contains(out, "has no token") {
 		t.Errorf("demo made a token: %q", out)
 	}
@@ -354,9 +353,7 @@ func TestMissingLibraryTellsHowToInstallIt(t *testing.T) {
 	cmd := lifthouse(t, "serve", "--store=embedded:"+t.TempDir())
 	cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB=/absent/libchdb.so")
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "npm ci") {
-		t.Errorf("%v, %q; want the command that installs it", err, out)
-	}
+	check.That(t, err != nil && strings.Contains(string(out), "npm ci"), "%v, %q; want the command that installs it", err, out)
 }
 
 // TestTheDemoHasVisitors checks that visitors arrive at a demo while it is served.
@@ -369,9 +366,8 @@ func TestTheDemoHasVisitors(t *testing.T) {
 	for range time.Tick(100 * time.Millisecond) {
 		status, text := get(t, p.url+"/v1/campaigns/12/results", token)
 		var r result.Report
-		if err := json.Unmarshal([]byte(text), &r); err != nil || status != http.StatusOK {
-			t.Fatalf("%d, %v", status, err)
-		}
+		err := json.Unmarshal([]byte(text), &r)
+		must.That(t, err == nil && status == http.StatusOK, "%d, %v", status, err)
 		if first == 0 {
 			first = r.Totals.Visitors
 		}

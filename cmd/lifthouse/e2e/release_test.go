@@ -47,14 +47,21 @@ func combinedOutput(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// buildSnapshot runs make release-snapshot in a new clone, and returns its folder dist. It uses the tools of this
-// checkout if they are built.
-func buildSnapshot(t *testing.T) string {
+// gitCheckout returns the folder of the source, which can be cloned.
+func gitCheckout(t *testing.T) string {
 	t.Helper()
 	root := must.Get(filepath.Abs(checkout))(t)
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		t.Skip("SKIP: the source is not a git checkout, so that it cannot be cloned")
 	}
+	return root
+}
+
+// buildSnapshot runs make release-snapshot in a new clone, and returns its folder dist. It uses the tools of this
+// checkout if they are built.
+func buildSnapshot(t *testing.T) string {
+	t.Helper()
+	root := gitCheckout(t)
 	clone := filepath.Join(t.TempDir(), "lifthouse")
 	combinedOutput(t, exec.CommandContext(t.Context(), "git", "clone", "--quiet", root, clone))
 	build := exec.CommandContext(t.Context(), "make", "release-snapshot", "GOBIN="+filepath.Join(root, "bin"))
@@ -71,9 +78,7 @@ func buildSnapshot(t *testing.T) string {
 func onlyFile(t *testing.T, dir, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%s: %q, %v; want one file", pattern, found, err)
-	}
+	must.That(t, err == nil && len(found) == 1, "%s: %q, %v; want one file", pattern, found, err)
 	return found[0]
 }
 
@@ -116,16 +121,13 @@ func installSnapshot(t *testing.T, dist string) {
 	demo := exec.CommandContext(t.Context(), filepath.Join(home, ".local/bin/lifthouse"), "demo", "--listen", "127.0.0.1:0")
 	demo.Dir, demo.Env = t.TempDir(), []string{"PATH="}
 	p := startCommand(t, demo)
-	if status, text := get(t, p.url+"/readyz", ""); status != http.StatusOK {
-		t.Errorf("/readyz: %d %s", status, text)
-	}
+	status, text := get(t, p.url+"/readyz", "")
+	check.That(t, status == http.StatusOK, "/readyz: %d %s", status, text)
 	token := regexp.MustCompile(`lh_[\w-]+`).FindString(p.said.String())
-	if status, text := get(t, p.url+"/v1/campaigns/12/results", token); status != http.StatusOK || !strings.Contains(text, `"verdict":"better"`) {
-		t.Errorf("a report of the demo: %d %.300s", status, text)
-	}
-	if status, text := get(t, p.url+"/", ""); status != http.StatusOK || !strings.Contains(text, "<title>") {
-		t.Errorf("the page: %d %.300s", status, text)
-	}
+	status, text = get(t, p.url+"/v1/campaigns/12/results", token)
+	check.That(t, status == http.StatusOK && strings.Contains(text, `"verdict":"better"`), "a report of the demo: %d %.300s", status, text)
+	status, text = get(t, p.url+"/", "")
+	check.That(t, status == http.StatusOK && strings.Contains(text, "<title>"), "the page: %d %.300s", status, text)
 	p.interrupt()
 }
 
@@ -139,18 +141,14 @@ func newScratchRoot(t *testing.T) *scratchRoot {
 	t.Helper()
 	r := &scratchRoot{t, t.TempDir()}
 	for _, dir := range []string{filepath.Dir(r.dir), r.dir} {
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the user of the service must reach its files
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chmod(dir, 0o755)) //nolint:gosec // the user of the service must reach its files
 	}
 	for name, text := range map[string]string{
 		"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/shadow": "root:*:::::::\n", "etc/gshadow": "root:*::\n",
 		"dev/null": "", "tmp/empty": "", "var/lib/dpkg/status": "", "var/lib/dpkg/info/empty": "", "var/lib/dpkg/updates/../available": "",
 	} {
 		path := filepath.Join(r.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as in every root file system
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755)) //nolint:gosec // as in every root file system
 		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	libraries := regexp.MustCompile(`(/\S+) \(0x`)
@@ -191,9 +189,7 @@ func (r *scratchRoot) stat(name string) (mode os.FileMode, uid, gid uint32) {
 	r.t.Helper()
 	info := must.Get(os.Stat(filepath.Join(r.dir, name)))(r.t)
 	owner, is := info.Sys().(*syscall.Stat_t)
-	if !is {
-		r.t.Fatalf("%s has no owner", name)
-	}
+	must.That(r.t, is, "%s has no owner", name)
 	return info.Mode().Perm(), owner.Uid, owner.Gid
 }
 
@@ -208,43 +204,36 @@ func installPackage(t *testing.T, dist string) {
 	check.Contains(t, r.dpkg("--install", deb), "installed, but not started")
 	users := must.Get(os.ReadFile(filepath.Join(r.dir, "etc/passwd")))(t)
 	user := regexp.MustCompile(`(?m)^lifthouse:x:(\d+):(\d+):.*:/var/lib/lifthouse:/usr/sbin/nologin$`).FindSubmatch(users)
-	if user == nil {
-		t.Fatalf("the installation created no user:\n%s", users)
-	}
+	must.That(t, user != nil, "the installation created no user:\n%s", users)
 	uid, gid := parseID(t, user[1]), parseID(t, user[2])
-	if mode, owner, group := r.stat("var/lib/lifthouse"); mode != 0o750 || owner != uid || group != gid {
-		t.Errorf("state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
-	}
+	mode, owner, group := r.stat("var/lib/lifthouse")
+	check.That(t, mode == 0o750 && owner == uid && group == gid, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
 	const config = "etc/lifthouse/lifthouse.yaml"
-	if mode, owner, group := r.stat(config); mode != 0o640 || owner != 0 || group != gid {
-		t.Errorf("%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
-	}
+	mode, owner, group = r.stat(config)
+	check.That(t, mode == 0o640 && owner == 0 && group == gid, "%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
 
 	serve := exec.CommandContext(t.Context(), filepath.Join(r.dir, "usr/bin/lifthouse"), "serve", "--listen", "127.0.0.1:0",
 		"--config", filepath.Join(r.dir, config), "--store", "embedded:"+filepath.Join(r.dir, "var/lib/lifthouse"))
 	serve.Dir, serve.Env = "/", []string{"PATH="}
 	serve.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
 	p := startCommand(t, serve)
-	if status, text := get(t, p.url+"/readyz", ""); status != http.StatusOK {
-		t.Errorf("/readyz: %d %s", status, text)
-	}
+	status, text := get(t, p.url+"/readyz", "")
+	check.That(t, status == http.StatusOK, "/readyz: %d %s", status, text)
 	p.interrupt()
 
 	verifyUnit(t, r)
 
 	changed := []byte("store: embedded:/var/lib/lifthouse\nlisten: 127.0.0.1:9999\n")
 	must.OK(t, os.WriteFile(filepath.Join(r.dir, config), changed, 0o600))
-	if out := r.dpkg("--install", deb); strings.Contains(out, "not started") {
-		t.Errorf("an upgrade says\n%s", out)
-	}
+	out := r.dpkg("--install", deb)
+	check.That(t, !strings.Contains(out, "not started"), "an upgrade says\n%s", out)
 	if text, err := os.ReadFile(filepath.Join(r.dir, config)); err != nil || !bytes.Equal(text, changed) {
 		t.Errorf("an upgrade changed the configuration: %v\n%s", err, text)
 	}
 	check.Contains(t, r.dpkg("--purge", "lifthouse"), "The data remain in /var/lib/lifthouse")
 	for name, want := range map[string]bool{"usr/bin/lifthouse": false, "usr/lib/lifthouse": false, config: false, "var/lib/lifthouse/metadata": true} {
-		if _, err := os.Lstat(filepath.Join(r.dir, name)); (err == nil) != want {
-			t.Errorf("after the removal, %s: %v", name, err)
-		}
+		_, err := os.Lstat(filepath.Join(r.dir, name))
+		check.That(t, (err == nil) == want, "after the removal, %s: %v", name, err)
 	}
 }
 
@@ -263,10 +252,7 @@ func verifyUnit(t *testing.T, r *scratchRoot) {
 	}
 	text := must.Get(os.ReadFile(filepath.Join(r.dir, "usr/lib/systemd/system/lifthouse.service")))(t)
 	// The unit depends on units of this machine, and on the program in the other root.
-	unit := filepath.Join(t.TempDir(), "lifthouse.service")
-	must.OK(t, os.WriteFile(unit, bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir)), 0o600))
-	if out := combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)); out != "" {
-		t.Errorf("systemd-analyze verify says\n%s", out)
-	}
+	unit := must.WriteFile(t, "lifthouse.service", string(bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir))))
+	check.Equal(t, combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)), "", "systemd-analyze verify says")
 	combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=yes", "--threshold=20", unit))
 }

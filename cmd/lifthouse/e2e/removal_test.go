@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -99,16 +100,12 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 			r.agree(p, token, visitors)
 			r.run("", kill.args...)
 			views := r.agree(p, token, visitors)
-			if want := map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[kill.args[0]]; views != want {
-				t.Errorf("%q again leaves %v views, want %v", kill.args, views, want)
-			}
+			check.Equal(t, views, map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[kill.args[0]], "views that %q leaves", kill.args)
 			p.interrupt()
 			r.run("", "check", "--deep")
 		})
 	}
-	if killed == 0 {
-		t.Error("no command was killed in time")
-	}
+	check.That(t, killed != 0, "no command was killed in time")
 	t.Logf("%d were killed in the midst", killed)
 }
 
@@ -118,17 +115,13 @@ func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
 	tier.OnlyLong(t)
 	server := schematest.SharedServer(t)
 	store := "--store=" + server.DatabaseAddress(server.CreateDatabase(t))
-	do := func(args ...string) string {
-		t.Helper()
-		out, _ := succeed(t, nil, append(args, store)...)
-		return strings.TrimSpace(out)
-	}
-	do("apply", "-f", file(t, "catalog.yaml", twoCampaigns))
+	do := onStore(t, store)
+	do("apply", "-f", must.WriteFile(t, "catalog.yaml", twoCampaigns))
 	var events strings.Builder
 	for i := range 20 {
 		_, _ = fmt.Fprintf(&events, `{"eventId":"%[1]d","time":"2026-01-02T10:00:00Z","websiteId":1,"visitor":"v%[1]d","event":"view","campaignId":%[2]d,"variationId":0}`+"\n", i/2, 1+i%2)
 	}
-	do("import", file(t, "events.ndjson", events.String()))
+	do("import", must.WriteFile(t, "events.ndjson", events.String()))
 	do("facts")
 	token := do("token", "create")
 	p := start(t, "serve", store, "--rate-limit=0")
@@ -156,7 +149,7 @@ func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
 	shows("9 9 ")
 	do("retain", "--days=30", "--yes")
 	shows("0 9 ")
-	do("import", file(t, "events.ndjson", events.String()))
+	do("import", must.WriteFile(t, "events.ndjson", events.String()))
 	shows("10 10 ")
 	p.interrupt()
 	do("check", "--deep")
@@ -172,9 +165,8 @@ func (r *removals) agree(p *process, token string, most int64) (views [2]int64) 
 		}
 		p.get(fmt.Sprintf("/v1/campaigns/%d", i+1), token, &campaign)
 		p.get(fmt.Sprintf("/v1/campaigns/%d/results", i+1), token, &report)
-		if campaign.Views != report.Totals.Views || report.Totals.Visitors != report.Totals.Views || campaign.Views > most {
-			r.t.Errorf("campaign %d: %d views are counted, its report has %d of %d visitors", i+1, campaign.Views, report.Totals.Views, report.Totals.Visitors)
-		}
+		check.That(r.t, campaign.Views == report.Totals.Views && report.Totals.Visitors == report.Totals.Views && campaign.Views <= most,
+			"campaign %d: %d views are counted, its report has %d of %d visitors", i+1, campaign.Views, report.Totals.Views, report.Totals.Visitors)
 		views[i] = campaign.Views
 	}
 	return views

@@ -121,8 +121,7 @@ func TestTheSDKsForBrowsers(t *testing.T) {
 	bundle := exec.CommandContext(t.Context(), must.Get(filepath.Abs(checkout+"/node_modules/.bin/esbuild"))(t),
 		"browser.mjs", "--bundle", "--log-level=warning")
 	bundle.Dir = dir
-	script, err := bundle.Output()
-	must.OK(t, err)
+	script := must.Get(bundle.Output())(t)
 	server, store := serveEmpty(t)
 	f := newFront(t, server.url)
 	to := map[string]string{}
@@ -412,9 +411,7 @@ func (w *brokenWorld) verify(want string) {
 	w.t.Helper()
 	w.t.Logf("%d kills, faults %v", w.kills, w.breaker.faults)
 	for _, fault := range []string{"500", "429", "503", "cut before", "cut after", "twice", "held back"} {
-		if w.breaker.faults[fault] == 0 {
-			w.t.Errorf("the proxy never did this: %s", fault)
-		}
+		check.That(w.t, w.breaker.faults[fault] != 0, "the proxy never did this: %s", fault)
 	}
 	declareDiscovered(w.t, w.store)
 	succeed(w.t, nil, "facts", "--verify", w.store)
@@ -491,9 +488,7 @@ func TestANewcomerFromAnEmptyFolder(t *testing.T) {
 				check.Contains(t, out, want, "report")
 			}
 			files := must.Get(os.ReadDir(filepath.Dir(strings.TrimPrefix(store, "--store=embedded:"))))(t)
-			if slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), ".yaml") }) {
-				t.Error("a YAML file was written")
-			}
+			check.That(t, !slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), ".yaml") }), "a YAML file was written")
 			server.interrupt()
 		})
 	}

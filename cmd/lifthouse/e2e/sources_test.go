@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -64,8 +63,7 @@ func storedLines(t *testing.T, store string, known ...string) []string {
 	var lines []string
 	listed := map[string]bool{} // copies of an event are stored until they are merged
 	for scanner := bufio.NewScanner(strings.NewReader(out)); scanner.Scan(); {
-		var a arrivals.Arrival
-		must.OK(t, json.Unmarshal(scanner.Bytes(), &a), scanner.Text())
+		a := must.JSON[arrivals.Arrival](t, scanner.Bytes())
 		if a.Rejected != nil {
 			lines = append(lines, "rejected: "+a.Rejected.Reason)
 			continue

@@ -1,17 +1,25 @@
 package e2e
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -22,25 +30,19 @@ func TestTooFewOpenFilesAreRefused(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 200 && exec "$0" apply -f ../testdata/thirty.catalog.yaml --store="$1"`, program.Path, "embedded:"+filepath.Join(t.TempDir(), "data"))
 	cmd.Env = program.Env
 	said, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "needs 4096 open files, and this process may have 200") || strings.Count(string(said), "\n") != 1 {
-		t.Errorf("%v: %s", err, said)
-	}
+	check.That(t, err != nil && strings.Contains(string(said), "needs 4096 open files, and this process may have 200") && strings.Count(string(said), "\n") == 1,
+		"%v: %s", err, said)
 }
 
 // TestWhatCannotBeReadIsNamed checks that the error names the file and the remedy.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
-	dir := t.TempDir()
-	address := filepath.Join(dir, "data")
-	store := "--store=embedded:" + address
-	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	address, store := newThirty(t)
 	ended(t, exitOK, "import", "../testdata/thirty.ndjson", store)
 	definition := filepath.Join(address, "metadata", "lifthouse", "events.sql")
 	parts := partsOf(t, address, "events")
-	if len(parts) == 0 {
-		t.Fatal("no parts")
-	}
+	must.That(t, len(parts) != 0, "no parts")
 	for name, c := range map[string]struct {
 		path  string
 		spoil func(path string) error
@@ -64,9 +66,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 			}
 			must.OK(t, c.spoil(c.path))
 			code, out, said := other(t, nil, "report", "campaign", "1", "--json", store)
-			if code != exitFailed || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 || out != "" {
-				t.Errorf("exit %d, %s%s; want %q", code, out, said, c.want)
-			}
+			check.That(t, code == exitFailed && strings.Contains(said, c.want) && strings.Count(said, "\n") == 1 && out == "", "exit %d, %s%s; want %q", code, out, said, c.want)
 			must.OK(t, os.RemoveAll(c.path))
 			from := kept
 			if _, err := os.Stat(kept); err != nil {
@@ -81,14 +81,12 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 // TestALibraryThatIsCutOffIsNamed checks a truncated library, which would crash the process.
 func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 	for name, content := range map[string]string{"text": "no library", "empty": "", "cut off": "\x7fELF\x02\x01\x01"} {
-		path := filepath.Join(t.TempDir(), "libchdb.so")
-		must.OK(t, os.WriteFile(path, []byte(content), 0o600))
+		path := must.WriteFile(t, "libchdb.so", content)
 		cmd := lifthouse(t, "apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+t.TempDir())
 		cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB="+path)
 		said, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(said), path+" cannot be loaded (it is no library, or cut off") || !strings.Contains(string(said), "npm ci") || strings.Count(string(said), "\n") != 1 {
-			t.Errorf("%s: %v: %s", name, err, said)
-		}
+		check.That(t, err != nil && strings.Contains(string(said), path+" cannot be loaded (it is no library, or cut off") && strings.Contains(string(said), "npm ci") && strings.Count(string(said), "\n") == 1,
+			"%s: %v: %s", name, err, said)
 	}
 }
 
@@ -96,9 +94,7 @@ func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 // serves the store, or has ended, the commands are done.
 func TestCommandsWaitForAStartingServer(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	store := "--store=embedded:" + dir
-	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	dir, store := newThirty(t)
 	lock := must.Get(os.OpenFile(filepath.Join(dir, "lifthouse.lock"), os.O_RDWR, 0))(t)
 	defer func() { _ = lock.Close() }()
 	must.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
@@ -108,9 +104,7 @@ func TestCommandsWaitForAStartingServer(t *testing.T) {
 		startAndAwaitLog(t, cmd, "waiting for it for at most")
 		commands = append(commands, cmd)
 	}
-	if err := lock.Close(); err != nil { // releases the lock
-		t.Fatal(err)
-	}
+	must.OK(t, lock.Close()) // releases the lock
 	for _, cmd := range commands[:2] {
 		must.OK(t, cmd.Wait(), "%v", cmd.Args)
 	}
@@ -120,9 +114,7 @@ func TestCommandsWaitForAStartingServer(t *testing.T) {
 func TestServeWaitsForAnImport(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	store := "--store=embedded:" + dir
-	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	_, store := newThirty(t)
 	read, write := pipe(t)
 	importing := begin(t, read, nil, "import", "-", store)
 	if _, err := io.WriteString(write, strings.Repeat("\n", 200_000)); err != nil { // more than a pipe holds: it has the store
@@ -140,9 +132,8 @@ func TestServeWaitsForAnImport(t *testing.T) {
 	if err != nil || !answersAt.Match(said[:n]) {
 		t.Fatalf("it says %q, %v\n%s", said[:n], err, log.String())
 	}
-	if code, _, complaints := other(t, nil, "serve", "--listen=127.0.0.1:0", store); code != exitFailed || strings.Contains(complaints, "waiting") {
-		t.Errorf("a store that is served is waited for: exit %d, %s", code, complaints)
-	}
+	code, _, complaints := other(t, nil, "serve", "--listen=127.0.0.1:0", store)
+	check.That(t, code == exitFailed && !strings.Contains(complaints, "waiting"), "a store that is served is waited for: exit %d, %s", code, complaints)
 	_ = server.Process.Signal(os.Interrupt)
 	_ = server.Wait()
 }
@@ -170,10 +161,59 @@ func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 	go give("a server that stands still", filepath.Join(dir, remote.SocketName)+" does not answer", "report", "campaign", "1", store)
 	go give("an address", "no answer from "+silent.Addr().String(), "report", "campaign", "1", "--store=clickhouse://"+silent.Addr().String()+"/x?dial_timeout=60s")
 	for range 2 {
-		if r := <-results; r.code != exitFailed || !strings.Contains(r.said, r.want) || r.took > 12*time.Second {
-			t.Errorf("%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
-		}
+		r := <-results
+		check.That(t, r.code == exitFailed && strings.Contains(r.said, r.want) && r.took <= 12*time.Second, "%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
 	}
 	must.OK(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	p.interrupt()
+}
+
+// TestAMisspeltVariableIsNamed checks a name that is nearly that of a setting. What settings are is in the scripts.
+func TestAMisspeltVariableIsNamed(t *testing.T) {
+	cmd := lifthouse(t, "check", "--store=embedded:"+filepath.Join(t.TempDir(), "none"))
+	cmd.Env = append(cmd.Env, "LIFTHOUSE_RESLTS_AGE=1s")
+	out, err := cmd.CombinedOutput()
+	check.That(t, err == nil && strings.Contains(string(out), "LIFTHOUSE_RESLTS_AGE is not a setting; did you mean LIFTHOUSE_RESULTS_AGE"), "%v\n%s", err, out)
+}
+
+func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
+	t.Parallel()
+	cert, key, certificate := schematest.WriteCertificate(t)
+	pool := x509.NewCertPool()
+	pool.AddCert(certificate)
+	p := start(t, "serve", "--store=embedded:"+filepath.Join(t.TempDir(), "data"), "--tls-cert="+cert, "--tls-key="+key, "--admin-address=127.0.0.1:0", "--log-format=json")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+	defer client.CloseIdleConnections()
+	get := func(url string) int {
+		t.Helper()
+		status, _, err := send(t.Context(), client, http.MethodGet, url, "", "")
+		must.OK(t, err)
+		return status
+	}
+	check.That(t, strings.HasPrefix(p.url, "https://") && get(p.url+"/readyz") == http.StatusOK, "%s is not ready", p.url)
+	found := regexp.MustCompile(`"url":"(http://[^"]+/metrics)"`).FindStringSubmatch(p.log.String())
+	check.That(t, found != nil && get(found[1]) == http.StatusOK && get(strings.Replace(found[1], "metrics", "debug/pprof/", 1)) == http.StatusOK, "metrics: %q", found)
+	if log := p.log.String(); !strings.Contains(log, `"msg":"configuration"`) || !strings.Contains(log, `"route":"/readyz"`) {
+		t.Error("the log lacks the configuration or the request")
+	}
+	client.CloseIdleConnections()
+	p.interrupt()
+}
+
+func TestReadySaysWhatTheServerSays(t *testing.T) {
+	var status atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		check.Equal(t, r.URL.Path, "/readyz", "asked for")
+		w.WriteHeader(int(status.Load()))
+	}))
+	defer server.Close()
+	for want, answer := range map[int]int32{exitOK: http.StatusOK, exitFailed: http.StatusServiceUnavailable} {
+		status.Store(answer)
+		code, _, complaints := other(t, nil, "ready", "--url", server.URL)
+		check.That(t, code == want, "%d: exit %d\n%s", answer, code, complaints)
+	}
+	server.Close()
+	if code, _, _ := other(t, nil, "ready", "--url", server.URL); code != exitFailed {
+		t.Errorf("no server: exit %d", code)
+	}
 }

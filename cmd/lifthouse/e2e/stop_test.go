@@ -14,9 +14,19 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
+
+// newThirty returns the folder of a new store with the catalogue of the thirty events, and the flag that names it.
+func newThirty(t *testing.T) (dir, store string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	store = "--store=embedded:" + dir
+	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	return dir, store
+}
 
 // serving starts a server with the catalogue of the thirty events.
 func serving(t *testing.T, flags ...string) (p *process, dir, store string) {
@@ -84,9 +94,8 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 			t.Helper()
 			_, write := pipe(t)
 			must.OK(t, write.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
-			if _, err := io.WriteString(write, moreThanAPipe); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Fatalf("the pipe is not full: %v", err)
-			}
+			_, err := io.WriteString(write, moreThanAPipe)
+			must.That(t, errors.Is(err, os.ErrDeadlineExceeded), "the pipe is not full: %v", err)
 			file := filepath.Join(dir, "second.yaml")
 			must.OK(t, os.WriteFile(file, []byte("accounts: [{id: 2, name: Second}]"), 0o600))
 			begin(t, nil, write, "apply", "-f", file, store)
@@ -99,9 +108,8 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, dir, store := serving(t)
 			wait(t, dir, store)
-			if elapsed := p.interrupt(); elapsed > 2*time.Second {
-				t.Errorf("it took %v to end", elapsed)
-			}
+			elapsed := p.interrupt()
+			check.That(t, elapsed <= 2*time.Second, "it took %v to end", elapsed)
 		})
 	}
 }
@@ -120,9 +128,7 @@ func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
 	_ = client.Wait()
 	until := time.Now().Add(2 * time.Second)
 	for holds(t, p.cmd.Process.Pid, its) {
-		if time.Now().After(until) {
-			t.Fatal("the server still reads the client's input")
-		}
+		must.That(t, !time.Now().After(until), "the server still reads the client's input")
 	}
 }
 
@@ -130,9 +136,7 @@ func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
 func holds(t *testing.T, pid int, file string) bool {
 	t.Helper()
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	if err != nil || len(links) == 0 {
-		t.Fatalf("open files of %d: %d, %v", pid, len(links), err)
-	}
+	must.That(t, err == nil && len(links) != 0, "open files of %d: %d, %v", pid, len(links), err)
 	for _, link := range links {
 		if target, err := os.Readlink(link); err == nil && target == file {
 			return true

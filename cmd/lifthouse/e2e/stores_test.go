@@ -82,7 +82,7 @@ func recordStore(t *testing.T, to string) {
 	must.Get(population.WriteNDJSON(t.Context(), &shop, &events, func(population.Progress) {}))(t)
 	p := start(t, "serve", store)
 	succeed(t, &declared, "apply", "-f", "-", store)
-	succeed(t, nil, "import", file(t, "events.ndjson", events.String()), store)
+	succeed(t, nil, "import", must.WriteFile(t, "events.ndjson", events.String()), store)
 	must.OK(t, os.MkdirAll(to, 0o750))
 	for name, args := range reportedOfStore {
 		out, _ := succeed(t, nil, append(args, store)...)

@@ -149,9 +149,8 @@ func TestTheTagInABrowser(t *testing.T) {
 		evaluated[float64](v,
 			`dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: "b"}, {event: "gtm.dom"})`), 9, "what push returns")
 	v.until(`waits.filter((ms) => ms === 2000).length > 2`)
-	if early := f.requests(0); len(early) > 0 {
-		t.Fatalf("sent before the visitor is known: %+v", early)
-	}
+	early := f.requests(0)
+	must.That(t, len(early) == 0, "sent before the visitor is known: %+v", early)
 
 	// With the cookie, the events are sent until the server has them. A reloaded page reports its purchase again.
 	evaluated[string](v, `document.cookie = "_ga=GA1.1.123.456"`)
@@ -172,20 +171,15 @@ func TestTheTagInABrowser(t *testing.T) {
 	for i, want := range []int{503, 503, 200, 200, 200} {
 		r := requests[i]
 		check.Equal(t, r.status, want, "request %d", i)
-		if r.method != http.MethodPost || r.origin != shop.URL || r.cookie != "" ||
-			!strings.HasPrefix(r.kind, "text/plain") {
-			t.Errorf("request %d: %+v, want a simple one without cookies", i, r)
-		}
+		check.That(t, r.method == http.MethodPost && r.origin == shop.URL && r.cookie == "" && strings.HasPrefix(r.kind, "text/plain"),
+			"request %d: %+v, want a simple one without cookies", i, r)
 		if i < 3 {
 			check.Equal(t, r.eventIDs(t), first, "ids of request %d", i)
 		}
 	}
 	check.Contains(t, requests[0].body, `"source":"news"`, "the campaign of the visit")
 	for _, request := range v.requests() {
-		if !strings.HasPrefix(request.URL, shop.URL) && !strings.HasPrefix(request.URL, f.URL) &&
-			request.URL != "about:blank" {
-			t.Errorf("the page asks %s", request.URL)
-		}
+		check.That(t, strings.HasPrefix(request.URL, shop.URL) || strings.HasPrefix(request.URL, f.URL) || request.URL == "about:blank", "the page asks %s", request.URL)
 	}
 	checkStored(t, storedLines(t, store, "123.456", "T1"),
 		"goal add_to_cart 1, visitor 123.456, id unknown, desktop",
@@ -224,9 +218,7 @@ func pixelIn(t *testing.T, text string) string {
 	t.Helper()
 	_, pixel, found := strings.Cut(text, "Add custom pixel\n")
 	pixel, _, ends := strings.Cut(pixel, "Then: lifthouse source list")
-	if !found || !ends {
-		t.Fatalf("source add prints no pixel:\n%s", text)
-	}
+	must.That(t, found && ends, "source add prints no pixel:\n%s", text)
 	return pixel
 }
 
@@ -325,10 +317,7 @@ func TestThePixelInASandbox(t *testing.T) {
 	defer shop.Close()
 	v.do(chromedp.Navigate(shop.URL))
 	r := f.requests(1)[0]
-	if r.method != http.MethodPost || r.origin != "null" || !strings.HasPrefix(r.kind, "text/plain") ||
-		r.status != http.StatusOK {
-		t.Errorf("the pixel sends %+v", r)
-	}
+	check.That(t, r.method == http.MethodPost && r.origin == "null" && strings.HasPrefix(r.kind, "text/plain") && r.status == http.StatusOK, "the pixel sends %+v", r)
 	check.Equal(t, len(f.requests(0)), 1, "requests")
 	checkStored(t, storedLines(t, store, "123.456", "token-9"), "goal purchase 42.5, visitor 123.456, id token-9")
 	server.interrupt()
@@ -342,9 +331,7 @@ func TestTheThemeOfShopify(t *testing.T) {
 	_, text := addSource(t, store, server.url, "shopify")
 	_, script, found := strings.Cut(text, "<script>")
 	script, _, ends := strings.Cut(script, "</script>")
-	if !found || !ends {
-		t.Fatalf("source add prints no script:\n%s", text)
-	}
+	must.That(t, found && ends, "source add prints no script:\n%s", text)
 	updates := make(chan string, 2)
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/cart/update.js" {

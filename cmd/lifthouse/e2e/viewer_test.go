@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
@@ -79,9 +80,7 @@ func copyDemo(t *testing.T) string {
 		start(t, "demo", "--store=embedded:"+dir).interrupt()
 		demoStore.dir = dir
 	})
-	if demoStore.dir == "" {
-		t.Fatal("the demo was not created")
-	}
+	must.That(t, demoStore.dir != "", "the demo was not created")
 	dir := filepath.Join(t.TempDir(), "demo")
 	must.OK(t, os.CopyFS(dir, os.DirFS(demoStore.dir)))
 	return dir
@@ -98,13 +97,20 @@ func newViewer(t *testing.T, arguments ...string) *viewer {
 	return v
 }
 
+// newSignedIn is newViewer with a page of results, signed in.
+func newSignedIn(t *testing.T, address string) *viewer {
+	t.Helper()
+	v := newViewer(t)
+	v.openSignedIn(address, allThere)
+	return v
+}
+
 // newViewerOf is newViewer for a new store with a catalogue.
 func newViewerOf(t *testing.T, declared string) *viewer {
 	t.Helper()
 	v := openTab(t)
 	v.store = "--store=embedded:" + filepath.Join(t.TempDir(), "data")
-	file := filepath.Join(t.TempDir(), "catalog.yaml")
-	must.OK(t, os.WriteFile(file, []byte(declared), 0o600))
+	file := must.WriteFile(t, "catalog.yaml", declared)
 	ended(t, exitOK, "apply", "-f", file, v.store)
 	v.server = start(t, "serve", v.store)
 	v.site = v.server.url
@@ -122,9 +128,7 @@ func openTab(t *testing.T) *viewer {
 	t.Cleanup(func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		if len(v.problems) > 0 {
-			t.Errorf("the browser complains: %q", v.problems)
-		}
+		check.That(t, len(v.problems) == 0, "the browser complains: %q", v.problems)
 	})
 	limited, late := context.WithTimeout(tab, 5*time.Minute)
 	t.Cleanup(late)
@@ -180,6 +184,13 @@ func (v *viewer) do(steps ...chromedp.Action[chromedp.Void]) {
 func (v *viewer) open(address string) {
 	v.Helper()
 	v.do(chromedp.Navigate(v.site + address))
+}
+
+// openAll opens a page of results, and waits for all its parts.
+func (v *viewer) openAll(address string) {
+	v.Helper()
+	v.open(address)
+	v.until(allThere)
 }
 
 // until waits until a condition is true on the page, which may load again.
@@ -244,9 +255,7 @@ func (v *viewer) choose(selector, value string) {
 func evaluated[T any](v *viewer, expression string) T {
 	v.Helper()
 	got, err := chromedp.Run(v.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		v.Fatalf("%s: %v", strings.SplitN(expression, "\n", 2)[0], err)
-	}
+	must.OK(v, err, "%s", strings.SplitN(expression, "\n", 2)[0])
 	return got
 }
 
@@ -269,9 +278,7 @@ func (v *viewer) openSignedIn(address, condition string) {
 func (v *viewer) rowIs(selector string, want ...float64) (shown []string) {
 	v.Helper()
 	values, shown := v.row(selector)
-	if len(values) < len(want) || !slices.EqualFunc(values[:len(want)], want, same) {
-		v.Errorf("%s shows %q, want %v", selector, values, want)
-	}
+	check.That(v, len(values) >= len(want) && slices.EqualFunc(values[:len(want)], want, same), "%s shows %q, want %v", selector, values, want)
 	return shown
 }
 
@@ -289,8 +296,6 @@ func (v *viewer) themed(theme string) {
 func (v *viewer) newToken(scope string) string {
 	v.Helper()
 	code, out, complaints := other(v.T, nil, "token", "create", "--scope", scope, v.store)
-	if code != exitOK {
-		v.Fatalf("exit %d, %s", code, complaints)
-	}
+	must.That(v, code == exitOK, "exit %d, %s", code, complaints)
 	return strings.TrimSpace(out)
 }

@@ -45,9 +45,8 @@ func TestKilledServersDeliverEachDecision(t *testing.T) {
 			}
 		}
 		body, _ := io.ReadAll(req.Body)
-		if err := json.Unmarshal(body, &m); err != nil {
-			t.Errorf("%s: %v", body, err)
-		}
+		err := json.Unmarshal(body, &m)
+		check.That(t, err == nil, "%s: %v", body, err)
 		d := delivered{req.Header.Get("webhook-id"), fmt.Sprint(m.Data.CampaignID), m.Data.Decision.Status, make(chan struct{})}
 		select {
 		case got <- d:
@@ -70,9 +69,7 @@ func TestKilledServersDeliverEachDecision(t *testing.T) {
 			again++
 			check.Equal(t, id, d.id, "ids of %s", decision)
 		}
-		if !expected[decision] {
-			t.Errorf("%s is not what the report says", decision)
-		}
+		check.That(t, expected[decision], "%s is not what the report says", decision)
 		ids[decision] = d.id
 		if killed < kills && r.IntN(3) == 0 {
 			killed++
@@ -83,9 +80,7 @@ func TestKilledServersDeliverEachDecision(t *testing.T) {
 		}
 		close(d.answer)
 	}
-	if again > killed {
-		t.Errorf("%d messages arrived again after %d kills", again, killed)
-	}
+	check.That(t, again <= killed, "%d messages arrived again after %d kills", again, killed)
 	t.Logf("%d decisions of %d campaigns, %d kills of both servers, %d messages arrived again", len(ids), campaigns, killed, again)
 }
 
@@ -95,7 +90,7 @@ func pastShop(t *testing.T, address, hook string, campaigns int, r *rand.Rand) m
 	t.Helper()
 	const days = 12
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -days)
-	key := file(t, "webhook.key", "whsec_"+strings.Repeat("A", 32))
+	key := must.WriteFile(t, "webhook.key", "whsec_"+strings.Repeat("A", 32))
 	conn := schematest.OpenConnection(t, address)
 	site := catalogue.Website{ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}}
 	for i := range campaigns {

@@ -20,6 +20,23 @@ func Equal[T comparable](tb TB, got, want T, about ...any) {
 	}
 }
 
+// That reports a text about what is not so, which may have arguments.
+func That(tb TB, is bool, about string, args ...any) {
+	tb.Helper()
+	if !is {
+		tb.Errorf(about, args...)
+	}
+}
+
+// OK reports an error, after a text about it, which may have arguments, and returns whether there is none.
+func OK(tb TB, err error, about ...any) bool {
+	tb.Helper()
+	if err != nil {
+		tb.Errorf("%s%v", Text(about), err)
+	}
+	return err == nil
+}
+
 // Contains reports a text without a part.
 func Contains(tb TB, text, part string, about ...any) {
 	tb.Helper()

@@ -114,6 +114,14 @@ func foldPlainly(p *reportQuery, events []schema.Event) map[string]*folded {
 			c.add(p, first, views, own, through)
 		}
 	}
+	for value, c := range cells {
+		for at, m := range c.moments {
+			if value != all && p.Dimension != "" { // only the whole report has visitors of the recent days
+				m.Recent = 0
+				c.moments[at] = m
+			}
+		}
+	}
 	return cells
 }
 

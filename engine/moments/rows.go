@@ -81,10 +81,11 @@ func MostVisited(visitors map[string]int64) []string {
 }
 
 // WithOthers returns the rows of the top most frequent dimension values, and rows for all other values: the whole
-// report minus these rows.
+// report minus these rows. They have no visitors of the recent days.
 func WithOthers(ranked, whole []Row, top int) []Row {
 	visitors := map[string]int64{}
 	for i := range ranked {
+		ranked[i].Recent = 0
 		if !ranked[i].ExposedBefore {
 			visitors[ranked[i].Dimension] += ranked[i].Visitors
 		}

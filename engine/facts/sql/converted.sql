@@ -18,9 +18,9 @@ WITH
         GROUP BY visitor_id
         HAVING n != 0
     )
--- sums over these visitors
+-- one row per key: sums over these visitors
 SELECT
-    {{template "keys.sql" .}}    toInt64(count())                                        AS converted_visitors,
+    {{template "keys.sql" .}}toInt64(count())                                        AS converted_visitors,
     toInt64(sum(n))                                         AS goals_reached,
     toInt64(sum(n * n))                                     AS goals_reached_squares,
     sum(toInt128(total_value)), sum(toInt128(total_value) * total_value), toInt64(countIf(total_value != 0)), toInt64(countIf(total_value < 0)),

@@ -24,9 +24,9 @@ WITH
         WHERE {{template "visitors_where.sql" .}}
             {{- template "first_view_where.sql" .}}
     )
--- the sums that each bucket adds
+-- one row per key: the sums that its bucket adds
 SELECT
-    {{template "keys.sql" .}}    sum(of_sign * toInt64(e.2 = 1 AND e.3 = 1))             AS visitors,
+    {{template "keys.sql" .}}sum(of_sign * toInt64(e.2 = 1 AND e.3 = 1))             AS visitors,
     sum(of_sign * toInt64(e.2 = 1))                         AS views
 {{- if .Widget}},
     sum(of_sign * toInt64(e.2 = 2))                         AS clicks,

@@ -1,4 +1,4 @@
--- sums over the visitors
+-- one row per key: sums over its visitors
 SELECT
     {{template "keys.sql" .}}sum(sign)                                               AS visitors,
 {{- if .Recent}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -146,5 +147,12 @@ func TestMetricsOfAStoreOnServers(t *testing.T) {
 		`lifthouse_store_server_up{server="a:9000"} 1`, `lifthouse_store_server_up{server="b:9000"} 0`,
 	} {
 		check.Contains(t, metrics, want+"\n")
+	}
+}
+func reportPercentiles(b *testing.B, took []time.Duration) {
+	b.Helper()
+	slices.Sort(took)
+	for _, percentile := range []int{50, 99} {
+		b.ReportMetric(float64(took[len(took)*percentile/100].Microseconds())/1000, fmt.Sprintf("p%d-ms", percentile))
 	}
 }

@@ -52,24 +52,6 @@ func (s *server) storedEvents() (events uint64) {
 
 const growthbookView = `{"event_name":"Experiment Viewed","properties_json":{"experimentId":"layout","variationId":"b"},"device_id":"anon-1"}`
 
-// TestSources checks what SECURITY.md says of the key of a source and of bodies. The script sources has the rest.
-func TestSources(t *testing.T) {
-	s := newServer(t)
-	key := s.sourceKey("growthbook", catalogue.Sender{})
-	for body, want := range map[string]int{
-		gzipped(strings.Repeat(" ", 5<<20)):       http.StatusBadRequest,
-		`["` + strings.Repeat("x", 4<<20) + `"]`:  http.StatusRequestEntityTooLarge,
-		"[" + strings.Repeat("{},", 5000) + "{}]": http.StatusBadRequest,
-		growthbookView: http.StatusOK,
-	} {
-		response, text := s.in(key, body, nil)
-		check.Equal(t, response.status, want, "%.40q: %s", body, text)
-	}
-	response, text := s.post(key, eventLine("e", ""), nil)
-	check.Equal(t, response.status, http.StatusForbidden, "POST /events: %s", text)
-	check.Equal(t, s.storedEvents(), 1, "events")
-}
-
 // TestSourcesAcceptEveryOrigin sends what a browser asks before it sends, and what the page of a sandbox sends.
 func TestSourcesAcceptEveryOrigin(t *testing.T) {
 	s := newServer(t)

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -124,21 +123,6 @@ accounts:
 	if n := len(again.PlanHistory[0]); n != 3 || again.PlanHistory[0][2].Since.Before(declared) || again.ShareHistory[0][2].Since.Before(declared) {
 		t.Errorf("declared again: plans %+v, shares %+v", again.PlanHistory, again.ShareHistory)
 	}
-}
-
-// TestTokens checks what SECURITY.md says of them. The scripts of api and of the commands have the rest.
-func TestTokens(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, valid)
-	secret, token, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeWrite}})
-	must.That(t, err == nil && regexp.MustCompile(`^lh_[\w-]{43}$`).MatchString(secret), "%q, %v; want 256 bits", secret, err)
-	isKnown := func(secret string) bool {
-		_, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), time.Now())
-		return known
-	}
-	check.That(t, isKnown(secret) && !isKnown(secret+"x"), "the token is not accepted, or a wrong one is")
-	must.Get(c.RevokeToken(t.Context(), 1, token.ID))(t)
-	check.That(t, !isKnown(secret), "a revoked token is accepted")
 }
 
 // TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is changed itself.

@@ -16,22 +16,6 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestPruneWithAnotherCap prunes a campaign, and changes the cap of its primary goal.
-func TestPruneWithAnotherCap(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, whole)
-	file := c.Snapshot().CatalogueFile()
-	file.Prune = true
-	site := &file.Accounts[0].Websites[0]
-	at := slices.IndexFunc(site.Campaigns, func(campaign catalogue.Campaign) bool { return campaign.ID == 12 })
-	goal := slices.IndexFunc(site.Goals, func(g catalogue.Goal) bool { return g.ID == site.Campaigns[at].PrimaryGoalID })
-	site.Campaigns = slices.Delete(site.Campaigns, at, at+1)
-	site.Goals[goal].ValueCap = &schema.Cap{Percentile: 99}
-	must.Get(c.ApplyFile(t.Context(), file, false))(t)
-	left, is := c.Snapshot().AccountResources(1).Campaigns[12]
-	check.That(t, !is, "the pruned campaign: %+v", left)
-}
-
 func TestPrune(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, whole)
@@ -73,37 +57,6 @@ func TestPrune(t *testing.T) {
 	changes := mustApply(t, c, whole)
 	again := c.Snapshot().AccountResources(1).Campaigns[13]
 	check.That(t, slices.ContainsFunc(changes, func(c catalogue.Change) bool { return c.Created && c.ID == 13 }) && !again.CreateDate.IsZero(), "named again: %+v", again)
-}
-
-func TestSwitchIsIdempotent(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, whole)
-	change := func(active bool) catalogue.State {
-		t.Helper()
-		owned, found, err := c.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 13, active)
-		live := owned.Campaigns[13]
-		must.That(t, err == nil && found && live.Active == active && live.Name == "Plain", "switch to %v: %+v, %v, %v", active, live, found, err)
-		is := c.Snapshot().AccountResources(1).Campaigns[13].State
-		must.That(t, is.Active == active && is.UpdateDate.Equal(live.UpdateDate), "switched to %v, the snapshot has %+v", active, is)
-		return live.State
-	}
-	first := change(true)
-	check.That(t, first.StartDate != nil && first.StartDate.Equal(first.UpdateDate) && first.EndDate == nil, "started: %+v; want startDate = updateDate, no endDate", first)
-	again := change(true)
-	check.That(t, again.UpdateDate.Equal(first.UpdateDate), "started again: %+v, want nothing changed", again)
-	stopped := change(false)
-	check.That(t, stopped.EndDate != nil && stopped.EndDate.Equal(stopped.UpdateDate), "stopped: %+v; want endDate = updateDate", stopped)
-	again = change(false)
-	check.That(t, again.EndDate.Equal(*stopped.EndDate) && again.UpdateDate.Equal(stopped.UpdateDate), "stopped again: %+v, want nothing changed", again)
-	restarted := change(true)
-	check.That(t, restarted.StartDate.Equal(*first.StartDate) && restarted.EndDate == nil, "restarted: %+v; want the first start, no end", restarted)
-	for _, absent := range [][3]int64{{1, 0, 99}, {1, 2, 13}, {9, 0, 13}, {77, 0, 13}} {
-		_, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectCampaign, absent[2],
-			true)
-		check.That(t, !found && err == nil, "switch of %v: %v, %v; want none", absent, found, err)
-		_, found, err = c.Switch(t.Context(), absent[0], absent[1], schema.SubjectWidget, absent[2], true)
-		check.That(t, !found && err == nil, "switch of widget %v: %v, %v; want none", absent, found, err)
-	}
 }
 
 // TestConcurrentChanges has two catalogues of one store, each with clients that start and stop campaigns, apply shares

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -171,18 +172,8 @@ func (s *server) must(path string, headers ...string) answer {
 	return response
 }
 
-const neighbours = `
-accounts:
-  - id: 1
-    name: One
-    websites:
-      - {id: 1, domain: a.example.com, campaigns: [{id: 12, name: Same, controlShare: 50, variations: [{id: 1, name: New, share: 100}]}]}
-      - {id: 3, domain: c.example.com}
-  - id: 2
-    name: Two
-    websites:
-      - {id: 2, domain: b.example.com, campaigns: [{id: 12, name: Same, controlShare: 50, variations: [{id: 1, name: New, share: 100}]}]}
-`
+//go:embed testdata/neighbours.yaml
+var neighbours string
 
 func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 	s := newServerOn(t, schematest.OpenMigrated(t))

@@ -2,7 +2,6 @@ package population_test
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -170,19 +169,6 @@ func TestFileAndStoreAgree(t *testing.T) {
 	if rows, hash := digest(); report.Rows != int64(sent.Events) || rows != events || hash != want {
 		t.Errorf("%+v, %d events; want copies of %d", report, rows, events)
 	}
-}
-
-// BenchmarkNDJSON measures the generation of JSON lines. The target of 10
-// million events per minute is 167,000 per second.
-func BenchmarkNDJSON(b *testing.B) {
-	s := population.DefaultScenario()
-	s.SetVisitors(50_000)
-	events := 0
-	for b.Loop() {
-		p := must.Get(population.WriteNDJSON(b.Context(), &s, io.Discard, noReport))(b)
-		events += p.Events
-	}
-	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
 }
 
 func TestMain(m *testing.M) {

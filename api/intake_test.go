@@ -52,27 +52,6 @@ func (s *server) storedEvents() (events uint64) {
 
 const growthbookView = `{"event_name":"Experiment Viewed","properties_json":{"experimentId":"layout","variationId":"b"},"device_id":"anon-1"}`
 
-// TestSourcesAcceptEveryOrigin sends what a browser asks before it sends, and what the page of a sandbox sends.
-func TestSourcesAcceptEveryOrigin(t *testing.T) {
-	s := newServer(t)
-	key := s.sourceKey("growthbook", catalogue.Sender{})
-	response, _, _ := s.with(http.MethodOptions, "/in/"+key+"/v1/track", "", http.Header{
-		"Origin": {"https://shop.example.com"}, "Access-Control-Request-Method": {"POST"},
-		"Access-Control-Request-Headers": {"anonymousid,authorization,content-type,sentat"},
-	})
-	check.Equal(t, response.status, http.StatusNoContent, "preflight")
-	check.Equal(t, response.Get("Access-Control-Allow-Headers"),
-		"anonymousid,authorization,content-type,sentat", "headers")
-	sent, _ := s.in(key, growthbookView, map[string]string{"Origin": "null"})
-	check.Equal(t, sent.Get("Access-Control-Allow-Origin"), "*", "origin")
-	for method, want := range map[string]int{
-		http.MethodGet: http.StatusMethodNotAllowed,
-		http.MethodPut: http.StatusMethodNotAllowed,
-	} {
-		s.wants(want, method, "/in/"+key, "")
-	}
-}
-
 // TestTheTag loads the tag of a source as a page of any origin does.
 func TestTheTag(t *testing.T) {
 	s := newServer(t)

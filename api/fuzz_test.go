@@ -90,7 +90,6 @@ func TestAZScoreBeyondAllValuesHasOpenBounds(t *testing.T) {
 		response, _, text := s.with("GET", "/v1/campaigns/12/results?"+query, s.token, http.Header{"Accept": {"text/csv"}})
 		check.That(t, response.status == http.StatusOK && !strings.Contains(text, "Inf"), "%s as CSV: %d %.300s", query, response.status, text)
 	}
-	if o := read("filters%5BzScore%5D=1").Checks.Outliers; o == nil || o.Removed == 0 || o.Lower == nil || o.Upper == nil {
-		t.Errorf("a z-score of 1: %+v", o)
-	}
+	o := read("filters%5BzScore%5D=1").Checks.Outliers
+	check.That(t, o != nil && o.Removed != 0 && o.Lower != nil && o.Upper != nil, "a z-score of 1: %+v", o)
 }

@@ -102,9 +102,8 @@ func TestSignedSources(t *testing.T) {
 	}
 	check.Equal(t, s.storedEvents(), 1, "orders")
 	must.OK(t, os.Remove(file))
-	if response, _ := s.in(key, order, nil); response.status != http.StatusServiceUnavailable {
-		t.Errorf("without the file of the secret: %d", response.status)
-	}
+	response, _ := s.in(key, order, nil)
+	check.That(t, response.status == http.StatusServiceUnavailable, "without the file of the secret: %d", response.status)
 }
 
 // TestWebhooksOfAnOrderInAnyOrder sends the webhooks of an order of Shopify in each order, and each one twice: the state

@@ -125,9 +125,8 @@ func unexplained(t *testing.T, path string, value any) {
 			if name == "variationId" && len(reasons) > 0 {
 				continue
 			}
-			if (field == nil || open) && !slices.Contains(mayBeNull, name) && v["reason"] == nil && v[name+"Reason"] == nil {
-				t.Errorf("%s.%s is null without a reason: %v", path, name, v)
-			}
+			check.That(t, field != nil && !open || slices.Contains(mayBeNull, name) || v["reason"] != nil || v[name+"Reason"] != nil,
+				"%s.%s is null without a reason: %v", path, name, v)
 			unexplained(t, path+"."+name, field)
 		}
 	}

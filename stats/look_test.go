@@ -232,17 +232,15 @@ func TestExtremeLooks(t *testing.T) {
 				t.Errorf("%+v: %v", all, *x)
 			}
 		}
-		if result.Reason == "" && (result.Critical == nil || result.Z == nil) || result.Difference.Reason == "" && result.Difference.Interval == nil || result.Lift.Reason == "" && (result.Lift.Interval == nil || result.Lift.Value == nil) {
-			t.Errorf("%+v: no reason in %+v", all, result)
-		}
+		check.That(t, (result.Reason != "" || result.Critical != nil && result.Z != nil) && (result.Difference.Reason != "" || result.Difference.Interval != nil) && (result.Lift.Reason != "" || result.Lift.Interval != nil && result.Lift.Value != nil),
+			"%+v: no reason in %+v", all, result)
 	}
 }
 
 func TestHarmAtLevel100(t *testing.T) {
 	rule := HarmRule{Treatments: 1, Guardrails: 1, PlannedVisitors: 20_000}
-	if h := (Margin{Relative: .1}).HarmBound(even(1000, 100, 1), true, rule); h.Below || h.Reason != ReasonLevel100 {
-		t.Errorf("level 100: %+v", h)
-	}
+	h := (Margin{Relative: .1}).HarmBound(even(1000, 100, 1), true, rule)
+	check.That(t, !h.Below && h.Reason == ReasonLevel100, "level 100: %+v", h)
 }
 
 // TestHarmBound checks the bound of a mean, d + k SE, with the critical value k of a sequence whose two sides have

@@ -70,7 +70,6 @@ func TestCompareShares(t *testing.T) {
 		t.Errorf("p = %v", got)
 	}
 	// The .05 quantile of 4 degrees of freedom.
-	if got := chiSquareSurvival(9.487729036781154, 4); !near(got, 0.05, 1e-12) {
-		t.Errorf("tail %v, want .05", got)
-	}
+	got := chiSquareSurvival(9.487729036781154, 4)
+	check.That(t, near(got, 0.05, 1e-12), "tail %v, want .05", got)
 }

@@ -37,9 +37,7 @@ func TestReport(t *testing.T) {
 		at := -1
 		for _, want := range wants {
 			next := strings.Index(string(text), want)
-			if next <= at {
-				t.Errorf("%s: %q is missing or in the wrong place:\n%s", filepath.Base(file), want, text)
-			}
+			check.That(t, next > at, "%s: %q is missing or in the wrong place:\n%s", filepath.Base(file), want, text)
 			at = max(at, next)
 		}
 	}

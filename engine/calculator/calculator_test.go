@@ -37,13 +37,11 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 	a := answerTo(t, demo)
 	// Decision 1's z is 4.595550359; Python's math.erfc(z/sqrt(2)) is its p.
 	const want = 4.316085333069935e-06
-	if p := *a.Variations[1].Comparison.Frequentist.PValue; math.Abs(p-want) > 1e-9*want {
-		t.Errorf("p = %v, want %v", p, want)
-	}
+	p := *a.Variations[1].Comparison.Frequentist.PValue
+	check.That(t, math.Abs(p-want) <= 1e-9*want, "p = %v, want %v", p, want)
 	c := a.Variations[1].Comparison
-	if c.Verdict != stats.VerdictBetter || *c.Conclusive || c.Sequential != nil || a.Conclusion.Status != stats.StatusInconclusive || a.Conclusion.VariationID != nil {
-		t.Errorf("verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
-	}
+	check.That(t, c.Verdict == stats.VerdictBetter && !*c.Conclusive && c.Sequential == nil && a.Conclusion.Status == stats.StatusInconclusive && a.Conclusion.VariationID == nil,
+		"verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
 	const sentence = "No conclusion: pass the sums at each weekly look to conclude."
 	check.Equal(t, a.Conclusion.Text, sentence)
 }
@@ -272,9 +270,8 @@ func TestWorthOfAComparison(t *testing.T) {
 	input := must.Get(ParseInput([]byte(question + "}")))(t)
 	input.Past = must.Get(audit.ReadTable(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t).Past()
 	ofFile, ofLine := input.ComputeAnswer().Worth, answer(`,"past":[{"name":"Banner","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}],"shipped":1}]`)
-	if *ofFile.Total != *ofLine.Total && (ofFile.Total.Expected != ofLine.Total.Expected || ofFile.Total.Shipped != 1) || ofFile.Items[0].Text != ofLine.Items[0].Text {
-		t.Errorf("a file gives %+v, and a line %+v", ofFile, ofLine)
-	}
+	check.That(t, (*ofFile.Total == *ofLine.Total || ofFile.Total.Expected == ofLine.Total.Expected && ofFile.Total.Shipped == 1) && ofFile.Items[0].Text == ofLine.Items[0].Text,
+		"a file gives %+v, and a line %+v", ofFile, ofLine)
 }
 
 // TestPriorOfAComparison checks that a Bayesian comparison without a prior has the one that its past tests say, without
@@ -307,9 +304,8 @@ func TestPriorOfAComparison(t *testing.T) {
 		check.That(t, math.Abs(got.StandardDeviation-want.deviation) <= 1e-12 && got.Mean == 0 && got.Campaigns != nil && *got.Campaigns == want.campaigns,
 			"%s: %+v, want %+v", more, got, want)
 	}
-	if got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`); got.Campaigns != nil || got.Mean != .01 || got.StandardDeviation != .05 {
-		t.Errorf("declared: %+v", got)
-	}
+	got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`)
+	check.That(t, got.Campaigns == nil && got.Mean == .01 && got.StandardDeviation == .05, "declared: %+v", got)
 }
 
 // TestNothingIsWorth checks what says nothing about a worth: a sample ratio mismatch, too few visitors, and numbers

@@ -140,9 +140,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 			p.url = found[1]
 		}
 	}
-	if p.url == "" {
-		t.Fatalf("it never answered; it said:\n%s", p.said.String())
-	}
+	must.That(t, p.url != "", "it never answered; it said:\n%s", p.said.String())
 	rest := make(chan struct{})
 	go func() {
 		for lines.Scan() {
@@ -312,9 +310,7 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 	ask := func(p *process) (string, result.Report) {
 		t.Helper()
 		found := request.FindStringSubmatch(p.said.String())
-		if found == nil {
-			t.Fatalf("no request to paste in:\n%s", p.said.String())
-		}
+		must.That(t, found != nil, "no request to paste in:\n%s", p.said.String())
 		status, text := get(t, found[2], found[1])
 		var r result.Report
 		err := json.Unmarshal([]byte(text), &r)

@@ -3,8 +3,6 @@ package catalogue_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -15,49 +13,6 @@ import (
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
-
-func TestPrune(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, whole)
-	if _, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 9, Scopes: []catalogue.Scope{catalogue.ScopeRead}}); err != nil {
-		t.Fatal(err)
-	}
-	kept, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
-	must.OK(t, err)
-	file := c.Snapshot().CatalogueFile()
-	file.Prune = true
-	file.Accounts = file.Accounts[:1]
-	site := &file.Accounts[0].Websites[0]
-	site.Campaigns, site.Targets = site.Campaigns[:1], nil
-	file.Accounts[0].Websites = file.Accounts[0].Websites[:1]
-	_, err = c.ApplyFile(t.Context(), file, false)
-	must.That(t, err != nil && strings.Contains(err.Error(), `campaigns[0].targetId: "5": the website has no such target`), "a reference to a pruned resource gives %v", err)
-	site.Campaigns[0].TargetID, site.Campaigns[0].Variations[0].TargetID = 0, 0
-
-	for _, dryRun := range []bool{true, false} {
-		changes := must.Get(c.ApplyFile(t.Context(), file, dryRun))(t)
-		var archived []string
-		for _, change := range changes {
-			if change.Archived {
-				archived = append(archived, fmt.Sprintf("%s %d %s", change.Kind, change.ID, change.Name))
-			}
-		}
-		want := []string{"campaign 13 Plain", "campaign 14 Wide", "target 5 Everyone", "target 6 Nobody", "website 2 empty.example.com", "account 9 No websites", "token 1 "}
-		check.That(t, slices.Equal(archived, want), "archived %q, want %q", archived, want)
-	}
-	owned := c.Snapshot().AccountResources(1)
-	check.That(t, len(owned.Campaigns) == 1 && len(owned.Targets) == 0 && len(owned.Websites) == 1 && len(c.Snapshot().AllAccounts()) == 1 && len(c.Snapshot().AccountTokens(9)) == 0,
-		"left: %+v", owned)
-	_, known := c.Snapshot().FindToken(catalogue.DigestOf(kept), now())
-	check.That(t, known, "the token of a named account was archived")
-
-	if _, err := apply(t, c, "accounts: [{id: 5, name: Thief, websites: [{id: 2, domain: empty.example.com}]}]"); err == nil || !strings.Contains(err.Error(), "belongs to another account") {
-		t.Errorf("another account takes an archived website: %v", err)
-	}
-	changes := mustApply(t, c, whole)
-	again := c.Snapshot().AccountResources(1).Campaigns[13]
-	check.That(t, slices.ContainsFunc(changes, func(c catalogue.Change) bool { return c.Created && c.ID == 13 }) && !again.CreateDate.IsZero(), "named again: %+v", again)
-}
 
 // TestConcurrentChanges has two catalogues of one store, each with clients that start and stop campaigns, apply shares
 // and names, and create tokens concurrently.

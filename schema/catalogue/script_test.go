@@ -35,6 +35,7 @@ import (
 //	exported                         shows the catalogue as a file, and applies that file
 //	state KIND ID                    shows the state of a campaign or a widget
 //	start ID, stop ID                starts or stops a campaign, and shows its state
+//	token ACCOUNT [list]             creates a token, and counts those of the account
 //	undeclared                       lists the names of events that are undeclared: KIND ID EXPERIMENT VARIATION [GOAL EVENT]
 //	ended DATE                       lists what ended until then
 //
@@ -80,6 +81,13 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			return fmt.Sprint("found ", found, "\n", said(err))
 		}
 		return s.state(t, "campaign", d.CmdArgs[0].Key)
+	case "token": // the tokens of an account, with a new one
+		id := must.Get(strconv.ParseInt(d.CmdArgs[0].Key, 10, 64))(t)
+		if !d.HasArg("list") {
+			_, _, err := s.CreateToken(t.Context(), catalogue.Token{AccountID: id, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+			must.OK(t, err)
+		}
+		return fmt.Sprint(len(s.Snapshot().AccountTokens(id)), " tokens")
 	case "undeclared":
 		return s.undeclared(t, d.Input)
 	case "ended":

@@ -52,29 +52,6 @@ func (s *server) storedEvents() (events uint64) {
 
 const growthbookView = `{"event_name":"Experiment Viewed","properties_json":{"experimentId":"layout","variationId":"b"},"device_id":"anon-1"}`
 
-// TestTheTag loads the tag of a source as a page of any origin does.
-func TestTheTag(t *testing.T) {
-	s := newServer(t)
-	path := "/in/" + s.sourceKey("tag", catalogue.Sender{}) + ".js"
-	response, _, text := s.with(http.MethodGet, path, "", http.Header{"Origin": {"https://shop.example.com"}})
-	check.Equal(t, response.status, http.StatusOK, text)
-	check.That(t, len(text) <= 2048 && strings.Contains(text, "experience_impression"), "a tag of %d bytes, want at most 2048", len(text))
-	for name, want := range map[string]string{
-		"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600",
-		"Access-Control-Allow-Origin": "*",
-	} {
-		check.Equal(t, response.Get(name), want, name)
-	}
-	tag := response.Get("ETag")
-	check.That(t, tag != "" && !strings.HasPrefix(tag, "W/"), "the ETag is %q, want a strong one", tag)
-	again, _, _ := s.with(http.MethodGet, path, "", http.Header{"If-None-Match": {tag}})
-	check.Equal(t, again.status, http.StatusNotModified, "If-None-Match")
-	s.wants(http.StatusUnauthorized, http.MethodGet, "/in/lh_unknown.js", "")
-	s.wants(http.StatusMethodNotAllowed, http.MethodPut, path, "")
-	s.wants(http.StatusMethodNotAllowed, http.MethodGet, path+"/more", "")
-	s.wants(http.StatusUnauthorized, http.MethodPost, path, "[]")
-}
-
 // TestSignedSources sends webhooks with the signatures of Shopify and WooCommerce.
 func TestSignedSources(t *testing.T) {
 	s := newServer(t)

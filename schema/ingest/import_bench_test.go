@@ -14,14 +14,15 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// BenchmarkImport imports a file of the events of IMPORT_VISITORS visitors, by default 50,000, into an empty store. It
-// reports events per second and the peak memory of the process, including the embedded store.
+// BenchmarkImport imports a file of about IMPORT_EVENTS events, by default 250,000, into an empty store. It reports events
+// per second and the peak memory of the process, including the embedded store.
 func BenchmarkImport(b *testing.B) {
-	scenario := population.DefaultScenario()
-	scenario.SetVisitors(50_000)
-	if visitors, err := strconv.Atoi(os.Getenv("IMPORT_VISITORS")); err == nil {
-		scenario.SetVisitors(visitors)
+	events := 250_000
+	if n, err := strconv.Atoi(os.Getenv("IMPORT_EVENTS")); err == nil {
+		events = n
 	}
+	scenario := population.DefaultScenario()
+	scenario.SetVisitors(events / 5)
 	path := filepath.Join(b.TempDir(), "events.ndjson")
 	file := must.Get(os.Create(path))(b)
 	sent := must.Get(population.WriteNDJSON(b.Context(), &scenario, file, func(population.Progress) {}))(b)

@@ -62,15 +62,6 @@ func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 	check.Equal(t, strings.Count(log.String(), "too many unknown tokens"), 1, "lines of %s", log.String())
 }
 
-func TestNoRateIsNoBound(t *testing.T) {
-	s := newServer(t, func(o *api.Options) { o.TokenRate = 0 })
-	for range 50 {
-		if response, _, _ := s.do("HEAD", "/v1/campaigns", s.token); response.status != http.StatusOK {
-			t.Fatal(response.status)
-		}
-	}
-}
-
 func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 1, time.Minute })
 	good := s.poll(bannerResults)

@@ -189,15 +189,6 @@ func TestMismatchAtALookRemains(t *testing.T) {
 	}
 }
 
-// TestOracleOfLooks has the critical values of decision 12.
-func TestOracleOfLooks(t *testing.T) {
-	a := answerTo(t, weekly("", rateSums(1000, 50, 50), rateSums(2000, 100, 100), rateSums(3000, 150, 150), rateSums(4000, 200, 200)))
-	for k, want := range []float64{3.170, 2.835, 2.458, 2.036} {
-		got := *a.Looks[k].Variations[0].CriticalValue
-		check.That(t, math.Abs(got-want) <= 1e-3, "look %d: %v, want %v", k+1, got, want)
-	}
-}
-
 func TestCalculatorExplainsEveryReason(t *testing.T) {
 	var source []byte
 	for _, file := range []string{"types.go", "look.go"} {

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -62,7 +60,7 @@ func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	check.That(t, response.status == http.StatusOK && strings.Contains(text, `"accepted":1`), "%d %.300s", response.status, text)
 }
 
-// BenchmarkEvents sends a hundred events per request from 32 clients, and single events from one client.
+// BenchmarkEvents sends a hundred events per request from 32 clients.
 func BenchmarkEvents(b *testing.B) {
 	s := newServer(b)
 	token := s.newToken(1, 1, catalogue.ScopeIngest)
@@ -91,41 +89,27 @@ func BenchmarkEvents(b *testing.B) {
 		}
 		return lines.String()
 	}
-	b.Run("many", func(b *testing.B) {
-		const senders, size, requests = 32, 100, 64
-		for b.Loop() {
-			b.StopTimer()
-			bodies := make([][]string, senders)
-			for i := range bodies {
-				for range requests {
-					bodies[i] = append(bodies[i], body(size))
+	const senders, size, requests = 32, 100, 64
+	for b.Loop() {
+		b.StopTimer()
+		bodies := make([][]string, senders)
+		for i := range bodies {
+			for range requests {
+				bodies[i] = append(bodies[i], body(size))
+			}
+		}
+		b.StartTimer()
+		var all sync.WaitGroup
+		for _, own := range bodies {
+			all.Go(func() {
+				for _, text := range own {
+					deliver(text)
 				}
-			}
-			b.StartTimer()
-			var all sync.WaitGroup
-			for _, own := range bodies {
-				all.Go(func() {
-					for _, text := range own {
-						deliver(text)
-					}
-				})
-			}
-			all.Wait()
+			})
 		}
-		b.ReportMetric(float64(b.N*senders*size*requests)/b.Elapsed().Seconds(), "events/s")
-	})
-	b.Run("lone", func(b *testing.B) {
-		var took []time.Duration
-		for b.Loop() {
-			b.StopTimer()
-			text := body(1)
-			b.StartTimer()
-			started := time.Now()
-			deliver(text)
-			took = append(took, time.Since(started))
-		}
-		reportPercentiles(b, took)
-	})
+		all.Wait()
+	}
+	b.ReportMetric(float64(b.N*senders*size*requests)/b.Elapsed().Seconds(), "events/s")
 }
 
 func TestMetricsCountTheInbox(t *testing.T) {
@@ -147,12 +131,5 @@ func TestMetricsOfAStoreOnServers(t *testing.T) {
 		`lifthouse_store_server_up{server="a:9000"} 1`, `lifthouse_store_server_up{server="b:9000"} 0`,
 	} {
 		check.Contains(t, metrics, want+"\n")
-	}
-}
-func reportPercentiles(b *testing.B, took []time.Duration) {
-	b.Helper()
-	slices.Sort(took)
-	for _, percentile := range []int{50, 99} {
-		b.ReportMetric(float64(took[len(took)*percentile/100].Microseconds())/1000, fmt.Sprintf("p%d-ms", percentile))
 	}
 }

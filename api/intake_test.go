@@ -145,20 +145,6 @@ func TestWebhooksOfAnOrderInAnyOrder(t *testing.T) {
 	check.Equal(t, latest, earliest, "time of the last order")
 }
 
-// TestRateOfSources sends more than a source may, and then nothing of the refused request is stored.
-func TestRateOfSources(t *testing.T) {
-	s := newServer(t)
-	rate := 1
-	key := s.sourceKey("growthbook", catalogue.Sender{Rate: &rate})
-	burst := "[" + strings.Repeat(growthbookView+",", 4999) + growthbookView + "]"
-	response, text := s.in(key, burst, nil)
-	check.Equal(t, response.status, http.StatusOK, text)
-	response, text = s.in(key, burst, nil)
-	check.Equal(t, response.status, http.StatusTooManyRequests, text)
-	check.That(t, response.Get("Retry-After") != "", "no Retry-After")
-	check.Equal(t, s.storedEvents(), 5000, "events")
-}
-
 // TestOrderOfItemsDoesNotMatter sends the same items in random orders and in requests of random sizes, and declares the
 // campaign before, between or after them. The facts are the same, and so are the reports but for what they say of the
 // declaration.

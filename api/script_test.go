@@ -75,6 +75,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		name := d.CmdArgs[0].Key
 		sender := catalogue.Sender{}
 		d.MaybeScanArgs(t, "mapping", &sender.Mapping)
+		if rate := 0; d.MaybeScanArgs(t, "rate", &rate) {
+			sender.Rate = &rate
+		}
 		sender.Mapping = strings.Replace(sender.Mapping, ":", ": ", 1)
 		s.kept[name] = s.sourceKey(name, sender)
 	case "count":
@@ -292,6 +295,7 @@ func (s *script) problem(t *testing.T, response answer, text string) string {
 	}
 	challenge := response.Get("WWW-Authenticate")
 	check.That(t, strings.Contains(challenge, want) && (want != "" || challenge == ""), "%s: WWW-Authenticate %q", text, challenge)
+	check.That(t, p.Status != http.StatusTooManyRequests || response.Get("Retry-After") != "", "%s: no Retry-After", text)
 	shown := " " + p.Code
 	if len(p.Errors) == 0 {
 		return shown + ": " + shorten(p.Detail)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -260,6 +261,29 @@ func (p *process) get(path, token string, into any) {
 	status, text := get(p.t, p.url+path, token, "Cache-Control", "no-cache")
 	err := json.Unmarshal([]byte(text), into)
 	must.That(p.t, err == nil && status == http.StatusOK, "%s: %d, %v", path, status, err)
+}
+
+//go:embed testdata/operations.txt
+var operations string
+
+// TestAllOperationsOfAStartedProgram starts lifthouse and calls each of the 16 operations over HTTP.
+func TestAllOperationsOfAStartedProgram(t *testing.T) {
+	t.Parallel()
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	p := start(t, "serve", store)
+	do := onStore(t, store)
+	do("apply", "-f", "../testdata/operated.catalog.yaml")
+	do("import", "testdata/operated.ndjson")
+	do("facts")
+	token := do("token", "create", "--scope", "write")
+	for line := range strings.Lines(operations) {
+		request, says, _ := strings.Cut(strings.TrimSpace(line), " => ")
+		method, path, _ := strings.Cut(request, " ")
+		status, text, err := send(t.Context(), http.DefaultClient, method, p.url+path, token, "")
+		var body bytes.Buffer
+		check.That(t, err == nil && json.Compact(&body, []byte(text)) == nil && status == http.StatusOK && strings.Contains(body.String(), says),
+			"%s = %d %.800s, %v; want %s", request, status, text, err, says)
+	}
 }
 
 func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	_ "embed"
 	"flag"
 	"fmt"
 	"net/http"
@@ -25,43 +26,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the examples of openapi.yaml")
 
 // exampleShop is the small store that the document's examples are of.
-const exampleShop = `
-accounts:
-  - id: 1
-    name: Shop
-    webhooks: [{id: 1, url: "https://hooks.slack.com/services/T000/B000/XXXX", format: slack}]
-    websites:
-      - id: 1
-        domain: shop.example.com
-        goals: [{id: 3, name: Purchase, action: buy, default: true, value: 50}, {id: 4, name: Signup}]
-        targets: [{id: 5, name: First visit, createDate: 2025-05-01}]
-        campaigns:
-          - id: 12
-            name: Free delivery banner
-            description: Announces free delivery above the fold.
-            type: experiment
-            primaryGoalId: 3
-            targetId: 5
-            significanceLevel: 95
-            controlShare: 50
-            trafficAllocation: 100
-            plannedVisitors: 4000
-            active: true
-            createDate: 2025-05-01
-            startDate: 2025-05-01
-            variations: [{id: 1, name: Banner, share: 100, order: 1}]
-          - {id: 13, name: Returning visitors, targetId: 5, createDate: 2025-05-01}
-        widgets:
-          - id: 7
-            name: Newsletter
-            type: popup
-            primaryGoalId: 4
-            active: true
-            createDate: 2025-05-01
-            startDate: 2025-05-01
-            variations: [{id: 1, name: Plain}]
-            experiments: [{id: 2, name: Wording, primaryMetric: completions, controlShare: 50, active: true, createDate: 2025-05-02, startDate: 2025-05-02, variations: [{id: 1, name: Short}]}]
-`
+//
+//go:embed testdata/examples.yaml
+var exampleShop string
 
 func newExampleServer(t *testing.T) *server {
 	t.Helper()

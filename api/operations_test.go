@@ -51,82 +51,44 @@ func newTwoSites(t *testing.T, change ...func(*api.Options)) (s *server, ingests
 	return s, s.newToken(1, 1, catalogue.ScopeIngest)
 }
 
+//go:embed testdata/operations.txt
+var operationRequests string
+
 // TestEveryOperation checks the responses of each operation, and the order of errors: 401, 403, 400, 404.
 func TestEveryOperation(t *testing.T) {
 	s, ingests := newTwoSites(t)
-	reader := s.newToken(1, 0, catalogue.ScopeRead)
+	tokens := map[string]string{
+		"": "", "unknown": "lh_unknown", "write": s.token, "ingest": ingests, "read": s.newToken(1, 0, catalogue.ScopeRead),
+	}
+	_, requests, _ := strings.Cut(operationRequests, "\n\n")
 	for _, o := range operations {
-		path := func(id any) string {
-			if o.list {
-				return o.path
+		applies := map[string]bool{
+			"all": true, "sited": o.kind != "website", "unsited": o.kind == "website", "one": !o.list, "write": o.method == "POST",
+			"results": strings.HasSuffix(o.path, "/results"), "list": o.list && o.kind != "website",
+		}
+		for line := range strings.Lines(requests) {
+			test := strings.Split(strings.NewReplacer("ID", fmt.Sprint(o.id), "KIND", o.kind).Replace(line), "|")
+			for i, field := range test {
+				test[i] = strings.TrimSpace(field)
 			}
-			return strings.Replace(o.path, "%d", fmt.Sprint(id), 1)
-		}
-		type exchange struct {
-			name, path, token string
-			status            int
-			code, says        string
-		}
-		right := path(o.id)
-		if o.list && o.kind != "website" {
-			right += "?websiteId=1"
-		}
-		tests := []exchange{
-			{name: "right", path: right, token: s.token, status: 200, code: "", says: ""},
-			{name: "no token before everything else", path: path("x") + "?colour=red&websiteId=9", token: "", status: 401, code: "unauthenticated", says: ""},
-			{name: "unknown token", path: path(o.id), token: "lh_unknown", status: 401, code: "invalid_token", says: ""},
-			{name: "scope before parameters", path: path("x") + "?colour=red&websiteId=9", token: ingests, status: 403, code: "insufficient_scope", says: ""},
-			{name: "parameters before what is absent", path: path(98) + "?colour=red", token: s.token, status: 400, code: "invalid_parameter", says: `"in":"query","name":"colour","value":"red"`},
-			{name: "a semicolon", path: path(o.id) + "?a=1;b=2", token: s.token, status: 400, code: "invalid_parameter", says: ""},
-		}
-		if o.kind != "website" {
-			tests = append(
-				tests,
-				exchange{name: "misspelt", path: path(o.id) + "?websiteid=1", token: s.token, status: 400, code: "invalid_parameter", says: "did you mean websiteId?"},
-				exchange{name: "website is not a number", path: path(o.id) + "?websiteId=one", token: s.token, status: 400, code: "invalid_parameter", says: "digits only"},
-				exchange{name: "website twice", path: path(o.id) + "?websiteId=1&websiteId=1", token: s.token, status: 400, code: "invalid_parameter", says: "must be given once"},
-				exchange{name: "foreign website", path: path(o.id) + "?websiteId=9", token: s.token, status: 404, code: "not_found", says: "website 9 not found"},
-				exchange{name: "absent website", path: path(o.id) + "?websiteId=77", token: s.token, status: 404, code: "not_found", says: "website 77 not found"},
-				exchange{name: "website beyond 64 bits", path: path(o.id) + "?websiteId=99999999999999999999", token: s.token, status: 404, code: "not_found", says: "website not found"},
-			)
-		} else {
-			tests = append(tests, exchange{name: "no parameters at all", path: path(0) + "?limit=1", token: s.token, status: 400, code: "invalid_parameter", says: "this operation has no parameters"})
-		}
-		if !o.list {
-			tests = append(
-				tests,
-				exchange{name: "id is not a number", path: path("1x"), token: s.token, status: 400, code: "invalid_parameter", says: `"in":"path","name":"id","value":"1x"`},
-				exchange{name: "id and parameter at once", path: path("x") + "?colour=red", token: s.token, status: 400, code: "invalid_parameter", says: `"name":"colour"`},
-				exchange{name: "absent", path: path(98), token: s.token, status: 404, code: "not_found", says: o.kind + " 98 not found"},
-				exchange{name: "another account's", path: path(99), token: s.token, status: 404, code: "not_found", says: o.kind + " 99 not found"},
-				exchange{name: "beyond 64 bits", path: path("99999999999999999999"), token: s.token, status: 404, code: "not_found", says: o.kind + " not found"},
-				exchange{name: "0", path: path(0), token: s.token, status: 404, code: "not_found", says: ""},
-				exchange{name: "on another website", path: path(o.id) + "?websiteId=2", token: s.token, status: 404, code: "not_found", says: o.kind + " "},
-			)
-		}
-		if o.method == "POST" {
-			tests = append(tests, exchange{name: "read is not write", path: path("x") + "?colour=red", token: reader, status: 403, code: "insufficient_scope", says: "lacks the scope write"})
-		}
-		if strings.HasSuffix(o.path, "/results") {
-			tests = append(
-				tests,
-				exchange{name: "goal before website", path: path(o.id) + "?websiteId=9&goal=77", token: s.token, status: 400, code: "unknown_goal", says: ""},
-				exchange{name: "goal before what is absent", path: path(98) + "?goal=99", token: s.token, status: 400, code: "unknown_goal", says: ""},
-				exchange{name: "goal of another website", path: path(98) + "?websiteId=1&goal=30", token: s.token, status: 400, code: "unknown_goal", says: ""},
-				exchange{name: "goal known, website not", path: path(o.id) + "?websiteId=9&goal=3", token: s.token, status: 404, code: "not_found", says: "website 9 not found"},
-			)
-		}
-		if o.list && o.kind != "website" {
-			tests = append(tests, exchange{name: "which website?", path: path(0), token: s.token, status: 400, code: "website_required", says: "1, 2"})
-		}
-		for _, test := range tests {
-			t.Run(o.method+" "+o.path+"/"+test.name, func(t *testing.T) {
-				response, body, text := s.with(o.method, test.path, test.token, nil)
+			if !applies[test[1]] {
+				continue
+			}
+			id, query, asks := strings.Cut(test[2], "?")
+			path := strings.Replace(o.path, "%d", id, 1)
+			switch {
+			case asks:
+				path += "?" + query
+			case test[0] == "right" && applies["list"]:
+				path += "?websiteId=1"
+			}
+			t.Run(o.method+" "+o.path+"/"+test[0], func(t *testing.T) {
+				response, body, text := s.with(o.method, path, tokens[test[3]], nil)
 				code, _ := body["code"].(string)
-				check.That(t, response.status == test.status && code == test.code && strings.Contains(text, test.says),
-					"%s = %d %s\nwant %d %s saying %q", test.path, response.status, text, test.status, test.code, test.says)
+				answered := strings.TrimSpace(fmt.Sprint(response.status, " ", code))
+				check.That(t, answered == test[4] && strings.Contains(text, test[5]), "%s = %s %s\nwant %s saying %q", path, answered, text, test[4], test[5])
 				challenge := response.Get("WWW-Authenticate")
-				want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[test.status]
+				want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[response.status]
 				check.That(t, strings.Contains(challenge, want) && (want != "" || challenge == ""), "WWW-Authenticate: %s", challenge)
 			})
 		}

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -87,9 +88,8 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 	says("full", "the disk of the store is full")
 	close(conn.Held)
 	must.OK(t, shard.FoldAccepted(t.Context(), func(int, int) {}))
-	if got := s.poll(bannerResults, "If-None-Match", tag); got.Totals.Visitors != 3 || got.Stale || got.Get("ETag") == "" {
-		t.Errorf("%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
-	}
+	got := s.poll(bannerResults, "If-None-Match", tag)
+	check.That(t, got.Totals.Visitors == 3 && !got.Stale && got.Get("ETag") != "", "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
 	stop()
 	following.Wait()
 }
@@ -155,9 +155,8 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 			response, _ = s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
 			check.Equal(t, response.status, http.StatusNotModified, "%s, compressed, have %s", path, have)
 		}
-		if response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", `"x"`)...); response.status != http.StatusOK {
-			t.Errorf("%s, have another: %d", path, response.status)
-		}
+		response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", `"x"`)...)
+		check.That(t, response.status == http.StatusOK, "%s, have another: %d", path, response.status)
 	}
 	first, table := s.poll(bannerResults), s.must(bannerResults, "Accept", "text/csv")
 	check.That(t, first.Get("ETag") != table.Get("ETag"), "JSON and CSV have the same tag")
@@ -171,18 +170,8 @@ func (s *server) must(path string, headers ...string) answer {
 	return response
 }
 
-const neighbours = `
-accounts:
-  - id: 1
-    name: One
-    websites:
-      - {id: 1, domain: a.example.com, campaigns: [{id: 12, name: Same, controlShare: 50, variations: [{id: 1, name: New, share: 100}]}]}
-      - {id: 3, domain: c.example.com}
-  - id: 2
-    name: Two
-    websites:
-      - {id: 2, domain: b.example.com, campaigns: [{id: 12, name: Same, controlShare: 50, variations: [{id: 1, name: New, share: 100}]}]}
-`
+//go:embed testdata/neighbours.yaml
+var neighbours string
 
 func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 	s := newServerOn(t, schematest.OpenMigrated(t))
@@ -203,9 +192,8 @@ func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 			}
 		}
 	}
-	if _, text := get(bannerResults, two); !strings.Contains(text, `"visitors":0`) || strings.Contains(text, `"visitors":1`) {
-		t.Errorf("account 2 sees %s", text)
-	}
+	_, text := get(bannerResults, two)
+	check.That(t, strings.Contains(text, `"visitors":0`) && !strings.Contains(text, `"visitors":1`), "account 2 sees %s", text)
 }
 
 // counted returns the value of a metric, or 0.
@@ -264,9 +252,8 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	hit := s.poll(path)
 	check.That(t, !hit.Stale && hit.text == good.text, "nothing changed, and the kept answer is not given")
 	stale("without the table")
-	if _, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept", "text/csv", "If-None-Match", table.Get("ETag"))...); text != "" {
-		t.Error("the table is what the client has, and is sent")
-	}
+	_, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept", "text/csv", "If-None-Match", table.Get("ETag"))...)
+	check.That(t, text == "", "the table is what the client has, and is sent")
 	exec("RENAME TABLE elsewhere TO facts")
 	if p := s.poll(path, "Cache-Control", "no-cache"); p.Stale || p.Get("Warning") != "" || p.Get("ETag") != good.Get("ETag") {
 		t.Errorf("the store is back: stale %v, %v", p.Stale, p.Header)

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	_ "embed"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -21,21 +22,9 @@ import (
 )
 
 // judgedCampaigns declares campaigns with different methods for the same visitors.
-const judgedCampaigns = `
-accounts:
-  - id: 1
-    name: Shop
-    websites:
-      - id: 1
-        domain: shop.example.com
-        goals: [{id: 3, name: Purchase}]
-        campaigns:
-          - {id: 22, name: Frequentist, primaryGoalId: 3, significanceLevel: 95, controlShare: 34, variations: [{id: 1, name: Same, share: 33}, {id: 2, name: Better, share: 33}]}
-          - {id: 23, name: Bayesian, primaryGoalId: 3, significanceLevel: 95, controlShare: 34, methodology: bayesian, variations: [{id: 1, name: Same, share: 33}, {id: 2, name: Better, share: 33}]}
-          - {id: 24, name: Level 100, primaryGoalId: 3, significanceLevel: 100, controlShare: 34, variations: [{id: 1, name: Same, share: 33}, {id: 2, name: Better, share: 33}]}
-          - {id: 25, name: Wrong shares, primaryGoalId: 3, significanceLevel: 95, controlShare: 60, variations: [{id: 1, name: Same, share: 33}, {id: 2, name: Better, share: 33}]}
-          - {id: 26, name: Leak, primaryGoalId: 3, significanceLevel: 95, controlShare: 50, variations: [{id: 1, name: Same, share: 0}, {id: 2, name: Better, share: 100}]}
-`
+//
+//go:embed testdata/judged.yaml
+var judgedCampaigns string
 
 func (s *server) apply(text string) {
 	s.t.Helper()
@@ -136,9 +125,8 @@ func unexplained(t *testing.T, path string, value any) {
 			if name == "variationId" && len(reasons) > 0 {
 				continue
 			}
-			if (field == nil || open) && !slices.Contains(mayBeNull, name) && v["reason"] == nil && v[name+"Reason"] == nil {
-				t.Errorf("%s.%s is null without a reason: %v", path, name, v)
-			}
+			check.That(t, field != nil && !open || slices.Contains(mayBeNull, name) || v["reason"] != nil || v[name+"Reason"] != nil,
+				"%s.%s is null without a reason: %v", path, name, v)
 			unexplained(t, path+"."+name, field)
 		}
 	}

@@ -30,7 +30,7 @@ import (
 //	store FILE [option=value…]   serves a store with a catalogue
 //	apply                        applies the input to the catalogue: a line "a => b" replaces a by b in FILE
 //	events SUBJECT               stores and folds events: minute, visitor, variation, kind, goal, value, extra value, device
-//	send [as=SCOPE-ACCOUNT-WEBSITE] [type=…] [show=…] [headers=…] [keep=(FIELD,NAME)]
+//	send [as=SCOPE-ACCOUNT-WEBSITE] [type=…] [show=…] [headers=…] [keep=(FIELD,NAME)] [most=BYTES]
 //	                             sends a request per line: METHOD PATH [| Header: value]… [<< body]
 //	tools [as=…]                 calls a tool of MCP per line, with arguments in JSON, and shows the errors
 //	count                        executes a query of two numbers
@@ -75,6 +75,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		name := d.CmdArgs[0].Key
 		sender := catalogue.Sender{}
 		d.MaybeScanArgs(t, "mapping", &sender.Mapping)
+		if rate := 0; d.MaybeScanArgs(t, "rate", &rate) {
+			sender.Rate = &rate
+		}
 		sender.Mapping = strings.Replace(sender.Mapping, ":", ": ", 1)
 		s.kept[name] = s.sourceKey(name, sender)
 	case "count":
@@ -205,6 +208,9 @@ func (s *script) answer(t *testing.T, d *datadriven.TestData, line string) strin
 	} else if show, _ := d.Arg("show"); len(show.Vals) > 0 {
 		shown += s.fields(response, text, show.Vals)
 	}
+	if most := len(text); d.MaybeScanArgs(t, "most", &most) {
+		check.That(t, text != "" && len(text) <= most, "%s: %d bytes, want at most %d", line, len(text), most)
+	}
 	if keep, given := d.Arg("keep"); given {
 		s.keep(t, keep.Vals[0], keep.Vals[1], response, text)
 	}
@@ -218,7 +224,7 @@ func (s *script) answer(t *testing.T, d *datadriven.TestData, line string) strin
 		case name == "X-Request-Id" && value != own.Get(name):
 			value = "another"
 		case name == "ETag":
-			value = ordinal(&s.tags, "v", value)
+			value = strings.Repeat("weak ", strings.Count(value, "W/")) + ordinal(&s.tags, "v", value)
 		}
 		shown += " " + name + ": " + value
 	}
@@ -289,6 +295,7 @@ func (s *script) problem(t *testing.T, response answer, text string) string {
 	}
 	challenge := response.Get("WWW-Authenticate")
 	check.That(t, strings.Contains(challenge, want) && (want != "" || challenge == ""), "%s: WWW-Authenticate %q", text, challenge)
+	check.That(t, p.Status != http.StatusTooManyRequests || response.Get("Retry-After") != "", "%s: no Retry-After", text)
 	shown := " " + p.Code
 	if len(p.Errors) == 0 {
 		return shown + ": " + shorten(p.Detail)

@@ -78,9 +78,8 @@ func TestSoak(t *testing.T) {
 	if now := runtime.NumGoroutine(); now > goroutines+5 {
 		t.Errorf("%d goroutines, were %d", now, goroutines)
 	}
-	if now := heapInUse(); now > heap+api.DefaultOptions.ResultsMemory {
-		t.Errorf("%d bytes of heap, were %d", now, heap)
-	}
+	now := heapInUse()
+	check.That(t, now <= heap+api.DefaultOptions.ResultsMemory, "%d bytes of heap, were %d", now, heap)
 	stop()
 	background.Wait()
 	t.Logf("%d polls, %d of them 304; %d visitors; computed %d, kept %d, shared %d; goroutines %d, were %d; heap %d KiB, was %d",

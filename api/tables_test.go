@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	_ "embed"
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -17,17 +18,8 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-const oddShop = `
-accounts:
-  - id: 1
-    name: Shop
-    websites:
-      - id: 1
-        domain: shop.example.com
-        goals: [{id: 3, name: "@home, \"cheap\""}]
-        campaigns: [{id: 12, name: Odd, primaryGoalId: 3, controlShare: 50, variations: [{id: 1, name: "=1+1 <script>&", share: 100}]}]
-        widgets: [{id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: "-Plain"}]}]
-`
+//go:embed testdata/odd.yaml
+var oddShop string
 
 // newOddServer has visitors of campaign 12 on devices with odd names. The device is that of the first view.
 func newOddServer(t *testing.T) *server {

@@ -76,7 +76,6 @@ func TestEstimatePlans(t *testing.T) {
 	if lift, _, _ := estimate(func(c *catalogue.Campaign) { c.PrimaryGoalID = 2 }); lift != 0 {
 		t.Errorf("a lift of %v of a goal without events", lift)
 	}
-	if lift, _, _ := estimate(func(c *catalogue.Campaign) { c.PrimaryGoalID = 9 }); lift != 0 {
-		t.Errorf("a lift of %v of an unknown goal", lift)
-	}
+	lift, _, _ := estimate(func(c *catalogue.Campaign) { c.PrimaryGoalID = 9 })
+	check.That(t, lift == 0, "a lift of %v of an unknown goal", lift)
 }

@@ -191,9 +191,8 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 				named = &regions[i]
 			}
 		}
-		if named == nil || math.Abs(named.factor-best.factor) > 1e-9 || best.factor < whole.LogFactor+math.Log(float64(n))-1e-9 {
-			t.Fatalf("region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
-		}
+		must.That(t, named != nil && math.Abs(named.factor-best.factor) <= 1e-9 && best.factor >= whole.LogFactor+math.Log(float64(n))-1e-9,
+			"region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
 		others, _ := splitOf(p, arrivals, func(a arrival) bool { return !named.is(a) })
 		if _, visitors := splitOf(p, arrivals, named.is); visitors != r.Visitors || math.Abs(*others.PValue-*r.PValue) > 1e-9 || r.Matches == others.Mismatch {
 			t.Errorf("region %+v, want %d visitors and %+v", r, visitors, others)

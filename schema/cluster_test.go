@@ -114,9 +114,8 @@ func TestConcurrentMigrate(t *testing.T) {
 		})
 	}
 	must.OK(t, group.Wait())
-	if pending, err := schema.PendingMigrations(t.Context(), together); err != nil || len(pending) > 0 {
-		t.Errorf("pending = %v, %v", pending, err)
-	}
+	pending, err := schema.PendingMigrations(t.Context(), together)
+	check.That(t, err == nil && len(pending) <= 0, "pending = %v, %v", pending, err)
 	for _, table := range strings.Fields("events facts catalogue audit rejects looks events_inbox migrations") {
 		check.Equal(t, columnsOf(t, together, table), columnsOf(t, alone, table), "%s is", table)
 	}
@@ -147,12 +146,9 @@ func TestUsersAreValidSQL(t *testing.T) {
 	for name, onCluster := range map[string]bool{"users.sql": false, "users.cluster.sql": true} {
 		for statement := range strings.SplitSeq(string(must.Get(os.ReadFile("../deploy/"+name))(t)), ";\n\n") {
 			var formatted string
-			if err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted); err != nil {
-				t.Errorf("%v\n%s", err, statement)
-			}
-			if strings.Contains(formatted, " ON CLUSTER lift") != onCluster {
-				t.Errorf("ON CLUSTER is missing, or is not expected:\n%s", formatted)
-			}
+			err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted)
+			check.That(t, err == nil, "%v\n%s", err, statement)
+			check.That(t, strings.Contains(formatted, " ON CLUSTER lift") == onCluster, "ON CLUSTER is missing, or is not expected:\n%s", formatted)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 //	address  the address of a store, of which what connects to it is shown
 //	show     an address, of which what messages may have is shown
 //	cap      a cap, of which the JSON is shown
+//	window   a conversion window, which is shown as people write and read it
 //	time     a time, which is shown in UTC
 //	id       a kind of name and a key or an id, of which the id on website 7 is shown
 //	files    the files of a store, of which the faults are shown
@@ -63,6 +64,9 @@ func showLine(t *testing.T, command, line string) (string, error) {
 			t.Errorf("%s is %+v, in JSON %s and then %+v", line, parsed, text, again)
 		}
 		return string(text), nil
+	case "window":
+		w, err := schema.ParseConversionWindow(line)
+		return fmt.Sprintf("%s %q", w, w.InWords()), err
 	case "time":
 		at, err := schema.ParseTime(line)
 		return fmt.Sprint(at.UTC()), err

@@ -127,15 +127,13 @@ func TestBoundaryCarriesSpending(t *testing.T) {
 		information float64
 		reason      Reason
 	}{{0, ReasonTooFewVisitors}, {math.NaN(), ReasonTooFewVisitors}, {math.Inf(1), ReasonTooFewVisitors}, {.5, ReasonNoNewVisitors}, {1.0009, ReasonNoNewVisitors}} {
-		if c, reason := b.addLook(test.information, .02); c != 0 || reason != test.reason {
-			t.Errorf("I = %v: %v %v", test.information, c, reason)
-		}
+		c, reason := b.addLook(test.information, .02)
+		check.That(t, c == 0 && reason == test.reason, "I = %v: %v %v", test.information, c, reason)
 	}
 	skipped, _ := b.addLook(2, .03)
 	equal(t, []float64{skipped}, criticalValues([]float64{1, 2}, []float64{.001, .03})[1:], 1e-12)
-	if c, _ := b.addLook(3, .03+1e-14); c != largestCritical {
-		t.Errorf("c = %v where nothing is spent", c)
-	}
+	c, _ := b.addLook(3, .03+1e-14)
+	check.That(t, c == largestCritical, "c = %v where nothing is spent", c)
 }
 
 // TestBoundaryOfLedger checks that restored looks give the same next value.
@@ -223,9 +221,8 @@ func TestLadder(t *testing.T) {
 				worst = math.Max(worst, difference)
 			}
 		}
-		if got := l.pValue(last, 40); got < 1e-12*(1-1e-9) || got > 4e-11 {
-			t.Errorf("days %v: p = %v at z = 40", days, got)
-		}
+		got := l.pValue(last, 40)
+		check.That(t, got >= 1e-12*(1-1e-9) && got <= 4e-11, "days %v: p = %v at z = 40", days, got)
 	}
 	t.Logf("largest relative error of a p below .1: %.1e", worst)
 }

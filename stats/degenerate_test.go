@@ -14,73 +14,6 @@ func mean(n int64, m, v float64) Mean {
 	return Mean{Visitors: n, Mean: m, Variance: v, Nonzero: -1}
 }
 
-func TestDegenerateComparisons(t *testing.T) {
-	inf, nan := math.Inf(1), math.NaN()
-	tests := []struct {
-		name               string
-		control, treatment Sample
-		verdict            Verdict
-		reasons            []Reason
-		p                  bool // whether there is one
-	}{
-		{"no samples", nil, nil, VerdictInsufficientData, []Reason{ReasonNoVisitors}, false},
-		{"no visitors", Rate{}, Rate{}, VerdictInsufficientData, []Reason{ReasonNoVisitors}, false},
-		{"one side empty", Rate{Visitors: 200, Converted: 9}, Rate{}, VerdictInsufficientData, []Reason{ReasonNoVisitors}, false},
-		{"mixed kinds", Rate{Visitors: 9}, mean(9, 1, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"more converted than there are", Rate{Visitors: 9, Converted: 10}, Rate{Visitors: 9}, VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"negative visitors", Rate{Visitors: -9}, Rate{Visitors: 9}, VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"one visitor each", Rate{Visitors: 1, Converted: 1}, Rate{Visitors: 1}, VerdictInsufficientData, []Reason{ReasonTooFewVisitors, ReasonTooFewConversions}, true},
-		{"nobody converted", Rate{Visitors: 900}, Rate{Visitors: 900}, VerdictInsufficientData, []Reason{ReasonTooFewConversions, ReasonBaselineZero}, true},
-		{"all converted", Rate{Visitors: 900, Converted: 900}, Rate{Visitors: 900, Converted: 900}, VerdictInsufficientData, []Reason{ReasonTooFewConversions}, true},
-		{"four conversions", Rate{Visitors: 900, Converted: 1}, Rate{Visitors: 900, Converted: 3}, VerdictInsufficientData, []Reason{ReasonTooFewConversions}, true},
-		{"0 against 7 of 500", Rate{Visitors: 500}, Rate{Visitors: 500, Converted: 7}, VerdictBetter, []Reason{ReasonBaselineZero}, true},
-		{"7 against 0 of 500", Rate{Visitors: 500, Converted: 7}, Rate{Visitors: 500}, VerdictWorse, []Reason{}, true},
-		{"99 visitors", Rate{Visitors: 99, Converted: 1}, Rate{Visitors: 99, Converted: 90}, VerdictInsufficientData, []Reason{ReasonTooFewVisitors}, true},
-		{"the largest counts", Rate{Visitors: 1e12, Converted: 5e11}, Rate{Visitors: 1e12, Converted: 3e11}, VerdictWorse, []Reason{}, true},
-		{"too large a count", Rate{Visitors: math.MaxInt64, Converted: 7}, Rate{Visitors: 1e12, Converted: 9}, VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"all of the largest count", Rate{Visitors: 1e12, Converted: 1e12 - 9}, Rate{Visitors: 1e12, Converted: 1e12 - 90}, VerdictWorse, []Reason{}, true},
-		{"from none to all", Rate{Visitors: 1e12, Converted: 0}, Rate{Visitors: 1e12, Converted: 1e12}, VerdictBetter, []Reason{ReasonBaselineZero}, true},
-		{"a mean of one", mean(1, 5, 0), mean(500, 5, 1), VerdictInsufficientData, []Reason{ReasonTooFewVisitors}, false},
-		{"a mean of none", mean(0, nan, nan), mean(500, 5, 1), VerdictInsufficientData, []Reason{ReasonNoVisitors}, false},
-		{"constant means", mean(500, 5, 0), mean(500, 6, 0), VerdictInsufficientData, []Reason{ReasonZeroVariance}, false},
-		{"one constant mean", mean(500, 5, 0), mean(500, 6, 1), VerdictBetter, []Reason{ReasonZeroVariance}, true},
-		{"negative variance", mean(500, 5, -1), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"NaN mean", mean(500, nan, 1), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"infinite mean", mean(500, 1, 1), mean(500, inf, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"infinite variance", mean(500, 1, inf), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"NaN variance", mean(500, 1, nan), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"variances overflow together", mean(2, 1, math.MaxFloat64), mean(2, 6, math.MaxFloat64), VerdictInsufficientData, []Reason{ReasonTooFewVisitors, ReasonBaselineNotDistinguishable}, true},
-		{"a difference that overflows", mean(500, -math.MaxFloat64, 1), mean(500, math.MaxFloat64, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"the smallest numbers", mean(500, 5e-324, 5e-324), mean(500, 1e-323, 5e-324), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
-		{"baseline zero", mean(500, 0, 1), mean(500, 1, 1), VerdictBetter, []Reason{ReasonBaselineZero}, true},
-		{"baseline below zero", mean(500, -10, 1), mean(500, -9, 1), VerdictBetter, []Reason{}, true},
-		{"baseline near zero", mean(500, 0.01, 1), mean(500, 1, 1), VerdictBetter, []Reason{ReasonBaselineNotDistinguishable}, true},
-		{"19 with a value", Mean{500, 1, 1, 19}, Mean{500, 2, 1, 400}, VerdictInsufficientData, []Reason{ReasonTooFewNonzero}, true},
-		{"20 with a value", Mean{500, 1, 1, 20}, Mean{500, 2, 1, 20}, VerdictBetter, []Reason{}, true},
-		{"equal means", mean(500, 1, 1), mean(500, 1, 1), VerdictInconclusive, []Reason{}, true},
-	}
-	for _, methodology := range []Methodology{MethodologyFrequentist, MethodologyBayesian} {
-		for _, test := range tests {
-			o := Options{SignificanceLevel: 95, Methodology: methodology, Prior: &Prior{StandardDeviation: 5 / 1.96}}
-			c := mustSound(t, test.control, []Sample{test.treatment}, o)[0]
-			has := c.Frequentist != nil && c.Frequentist.PValue != nil || c.Bayesian != nil && c.Bayesian.ChanceToBeatControl != nil
-			if methodology == MethodologyBayesian {
-				switch test.name {
-				case "7 against 0 of 500": // the prior expects few lifts near -100 %
-					test.verdict = VerdictInconclusive
-				case "baseline zero": // a prior of the lift needs a lift
-					test.verdict, test.p = VerdictInsufficientData, false
-				}
-			} else if !slices.Equal(c.Reasons, test.reasons) {
-				t.Errorf("%s: %v, want %v", test.name, c.Reasons, test.reasons)
-			}
-			check.That(t, c.Verdict == test.verdict && has == test.p, "%s, %s: %s, result %v; want %s, %v", test.name, methodology, c.Verdict, has, test.verdict, test.p)
-			o.SignificanceLevel = 100
-			mustSound(t, test.control, []Sample{test.treatment, test.treatment}, o)
-		}
-	}
-}
-
 // TestLevel100 checks that at level 100 nothing is significant, however large the effect is.
 func TestLevel100(t *testing.T) {
 	pairs := [][2]Sample{
@@ -155,22 +88,13 @@ func TestEstimates(t *testing.T) {
 		name   string
 		e      Estimate
 		reason Reason
-		value  bool
 	}{
-		{"no visitors", EstimateRate(Rate{}, o), ReasonNoVisitors, false},
-		{"impossible", EstimateRate(Rate{Visitors: 1, Converted: 2}, o), ReasonInvalidData, false},
-		{"nobody converted", EstimateRate(Rate{Visitors: 10}, o), "", true},
-		{"no mean", EstimateMean(mean(0, 0, 0), o), ReasonNoVisitors, false},
-		{"one visitor", EstimateMean(mean(1, 4, 0), o), ReasonTooFewVisitors, true},
-		{"constant", EstimateMean(mean(7, 4, 0), o), ReasonZeroVariance, true},
-		{"NaN", EstimateMean(mean(7, math.NaN(), 0), o), ReasonInvalidData, false},
-		{"half width overflows", EstimateMean(mean(2, 1, math.MaxFloat64), o), "", true},
-		{"nobody", EstimateRatio(Ratio{Scale: 1}, o), ReasonNoVisitors, false},
-		{"no goals", EstimateRatio(Ratio{Visitors: 5, Scale: 1}, o), ReasonBaselineZero, false},
-		{"no scale", EstimateRatio(Ratio{Visitors: 5}, o), ReasonInvalidData, false},
+		{"nobody", EstimateRatio(Ratio{Scale: 1}, o), ReasonNoVisitors},
+		{"no goals", EstimateRatio(Ratio{Visitors: 5, Scale: 1}, o), ReasonBaselineZero},
+		{"no scale", EstimateRatio(Ratio{Visitors: 5}, o), ReasonInvalidData},
 	}
 	for _, test := range tests {
-		check.That(t, test.e.Reason == test.reason && (test.e.Value != nil) == test.value, "%s: %+v, want reason %q", test.name, test.e, test.reason)
+		check.That(t, test.e.Reason == test.reason && test.e.Value == nil, "%s: %+v, want reason %q", test.name, test.e, test.reason)
 	}
 }
 

@@ -11,24 +11,10 @@ import (
 // TestExceedance compares with values by mpmath at 25 digits: the same integral, with panels of a half between all of
 // its steps.
 func TestExceedance(t *testing.T) {
-	tests := []struct {
-		c       float64
-		lambdas []float64
-		want    float64
-	}{
-		{2.5, []float64{0.7071, 0.7071, 0.7071}, 0.033583057584766016},
-		{3, []float64{0.95, 0.96, 0.97}, 0.0049563987107787371},
-		{2.2, []float64{0.9999999, 0.5, 0.3}, 0.076682623208420479},
-		{2.4, []float64{1 - 1e-9, 1 - 1e-9, 1 - 1e-9, 1 - 1e-9}, 0.016397133775793614},
-		{8, []float64{0.7, 0.8}, 2.4883635166707567e-15},
-		{1, []float64{0.99999, 0.9999, 0.999, 0.99}, 0.35077382387262015},
-		{5, []float64{0.2, 0.999999}, 1.1465910569941569e-6},
-		{0.01, []float64{0.5, 0.5, 0.6}, 0.99999943301340321},
-	}
-	for _, test := range tests {
-		f := family{size: len(test.lambdas), loadings: newLoadings(test.lambdas)}
-		got := f.exceedanceProbability(test.c)
-		check.That(t, math.Abs(got-test.want) <= 1e-9*test.want, "P(max|Z| > %v) with %v = %v, want %v", test.c, test.lambdas, got, test.want)
+	for _, test := range readRows(t, "exceedance.txt") {
+		c, want, lambdas := test[0], test[1], test[2:]
+		got := family{size: len(lambdas), loadings: newLoadings(lambdas)}.exceedanceProbability(c)
+		check.That(t, math.Abs(got-want) <= 1e-9*want, "P(max|Z| > %v) with %v = %v, want %v", c, lambdas, got, want)
 	}
 }
 
@@ -73,27 +59,13 @@ func TestFalseDiscovery(t *testing.T) {
 // TestSimultaneousCriticalIsPococks compares the critical values for equal steps with those of Pocock (Jennison and
 // Turnbull 2000, table 2.1).
 func TestSimultaneousCriticalIsPococks(t *testing.T) {
-	for _, test := range []struct {
-		points            int
-		alpha, want       float64
-		informationOfStep float64
-	}{
-		{1, .05, 1.960, 1},
-		{2, .05, 2.178, 1},
-		{3, .05, 2.289, 3},
-		{4, .05, 2.361, 1},
-		{5, .05, 2.413, 1e-9},
-		{10, .05, 2.555, 1e9},
-		{5, .01, 2.986, 1},
-		{5, .10, 2.122, 1},
-		{20, .05, 2.672, 1},
-	} {
-		information := make([]float64, test.points)
+	for _, test := range readRows(t, "pocock.txt") {
+		information := make([]float64, int(test[0]))
 		for i := range information {
-			information[i] = float64(i+1) * test.informationOfStep
+			information[i] = float64(i+1) * test[3]
 		}
-		got := SimultaneousCritical(information, test.alpha)
-		check.That(t, math.Abs(got-test.want) <= 6e-4, "%d points at %v: %v, want %v", test.points, test.alpha, got, test.want)
+		got := SimultaneousCritical(information, test[1])
+		check.That(t, math.Abs(got-test[2]) <= 6e-4, "%v points at %v: %v, want %v", test[0], test[1], got, test[2])
 	}
 }
 

@@ -225,9 +225,8 @@ func mirrored(t *testing.T, what string, a, b *Interval, image func(float64) flo
 	l, u := ends(b)
 	for _, pair := range [][2]float64{{lower, image(u)}, {upper, image(l)}} {
 		size := math.Max(1e-9, math.Min(math.Abs(lower), math.Abs(upper)))
-		if !near(pair[0], pair[1], 1e-8) && !(math.Abs(pair[0]-pair[1]) < 1e-8*size) && !(pair[0] > 1e9 && pair[1] > 1e9) {
-			t.Errorf("%s: [%v, %v] does not mirror [%v, %v]", what, lower, upper, l, u)
-		}
+		check.That(t, near(pair[0], pair[1], 1e-8) || math.Abs(pair[0]-pair[1]) < 1e-8*size || pair[0] > 1e9 && pair[1] > 1e9,
+			"%s: [%v, %v] does not mirror [%v, %v]", what, lower, upper, l, u)
 	}
 }
 

@@ -88,9 +88,8 @@ func TestDriftByAnotherIntegration(t *testing.T) {
 	for _, prior := range []*Prior{nil, {StandardDeviation: .1 / 1.96}, {Mean: .02, StandardDeviation: .03}} {
 		s := newTestSize(t, func(p *SamplePlan) { p.Prior = prior })
 		theta := s.driftOfLift(.1)
-		if power := powerOnGrid(s, theta, s.upperBounds(.1/theta)); math.Abs(power-.8) > 1e-9 {
-			t.Errorf("prior %v: power %.12f, want .8", prior, power)
-		}
+		power := powerOnGrid(s, theta, s.upperBounds(.1/theta))
+		check.That(t, math.Abs(power-.8) <= 1e-9, "prior %v: power %.12f, want .8", prior, power)
 		for _, lift := range []float64{-.05, -.01, .03} {
 			const visitors = 20_000
 			se, _ := s.standardError(lift, visitors)
@@ -149,9 +148,8 @@ func TestRequiredForMargin(t *testing.T) {
 		got, reason := s.RequiredForMargin(test.margin)
 		check.That(t, reason == "" && float64(*got) >= test.low && float64(*got) <= test.high, "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
 	}
-	if got, reason := s.RequiredForMargin(Margin{}); got != nil || reason != ReasonInvalidData {
-		t.Errorf("no margin: %v %v", got, reason)
-	}
+	got, reason := s.RequiredForMargin(Margin{})
+	check.That(t, got == nil && reason == ReasonInvalidData, "no margin: %v %v", got, reason)
 }
 
 func TestSampleProgress(t *testing.T) {
@@ -197,9 +195,8 @@ func TestNoSampleSize(t *testing.T) {
 	} {
 		plan := valid
 		test.change(&plan)
-		if s, reason := NewSampleSize(plan, NewLookDesign(test.alpha, plan.Shares)); s != nil || reason != test.reason {
-			t.Errorf("%+v: %v, want %v", plan, reason, test.reason)
-		}
+		s, reason := NewSampleSize(plan, NewLookDesign(test.alpha, plan.Shares))
+		check.That(t, s == nil && reason == test.reason, "%+v: %v, want %v", plan, reason, test.reason)
 	}
 }
 

@@ -67,9 +67,8 @@ func TestZOfDifference(t *testing.T) {
 		got := tab.zOfDifference(delta)
 		check.That(t, v <= 1e-9 || math.Abs(got-want) <= 1e-5*math.Max(1, math.Abs(want)), "%+v at %v: %v, want %v", tab, delta, got, want)
 	}
-	if got := (table{xt: 5, nt: 10, xc: 5, nc: 10}).zOfDifference(-1); !math.IsInf(got, 1) {
-		t.Errorf("at -1: %v", got)
-	}
+	got := (table{xt: 5, nt: 10, xc: 5, nc: 10}).zOfDifference(-1)
+	check.That(t, math.IsInf(got, 1), "at -1: %v", got)
 }
 
 func TestNormalOfStudent(t *testing.T) {
@@ -224,8 +223,7 @@ func TestWeakStrata(t *testing.T) {
 		{[]Stratum{good, {Control: Rate{}, Treatment: Rate{}}}, ""},
 		{[]Stratum{{Control: Rate{200, 1}, Treatment: Mean{Visitors: 200, Variance: 1}}}, ReasonInvalidData},
 	} {
-		if _, reason := newStrata(test.strata, true); reason != test.reason {
-			t.Errorf("%+v: %q, want %q", test.strata, reason, test.reason)
-		}
+		_, reason := newStrata(test.strata, true)
+		check.That(t, reason == test.reason, "%+v: %q, want %q", test.strata, reason, test.reason)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"lifthouse/schema/schematest/check"
@@ -22,6 +23,19 @@ func readVectors(t *testing.T, name string, into any) {
 	}
 	must.OK(t, err)
 	must.OK(t, json.Unmarshal(content, into))
+}
+
+// readRows reads a file of testdata/reference, whose lines are numbers.
+func readRows(t *testing.T, name string) (rows [][]float64) {
+	t.Helper()
+	text := must.Get(os.ReadFile("testdata/reference/" + name))(t)
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "#") {
+			rows = append(rows, floats(t, strings.Join(strings.Fields(line), ",")))
+		}
+	}
+	must.That(t, len(rows) > 0, "%s has no numbers", name)
+	return rows
 }
 
 type vector struct {

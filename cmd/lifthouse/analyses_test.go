@@ -79,7 +79,6 @@ func TestUdacityWithTheFirstGroupOfEachVisitor(t *testing.T) {
 	h.token = strings.TrimSpace(h.must("token", "create"))
 	r := h.results("/v1/campaigns/900/results")
 	compareRates(t, "converted", r.Variations, want, []string{"control", "treatment"})
-	if m := r.Checks.MultipleExposures; m.Rule != "first" || m.Visitors != 1895 {
-		t.Errorf("multipleExposures = %+v, want the first of 1895", m)
-	}
+	m := r.Checks.MultipleExposures
+	check.That(t, m.Rule == "first" && m.Visitors == 1895, "multipleExposures = %+v, want the first of 1895", m)
 }

@@ -66,9 +66,8 @@ func TestMCPOverStandardStreams(t *testing.T) {
 	}
 	stop()
 	<-served
-	if code, _, complaints := h.run("mcp", "--account=7"); code != exitFailed || !strings.Contains(complaints, "--account 7: no such account") {
-		t.Errorf("exit %d: %s", code, complaints)
-	}
+	code, _, complaints := h.run("mcp", "--account=7")
+	check.That(t, code == exitFailed && strings.Contains(complaints, "--account 7: no such account"), "exit %d: %s", code, complaints)
 }
 
 // TestMCPAnswersBeforeItEnds checks that requests are answered if the input ends right after them.

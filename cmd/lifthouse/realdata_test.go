@@ -143,9 +143,8 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	names := []string{"control", "treatment"}
 	r := h.results("/v1/campaigns/900/results")
 	compareRates(t, "converted", r.Variations, want, names)
-	if m := r.Checks.MultipleExposures; m.Visitors != 1895 || m.Rule != "exclude" {
-		t.Errorf("multipleExposures = %+v, want 1895 visitors excluded", m)
-	}
+	m := r.Checks.MultipleExposures
+	check.That(t, m.Visitors == 1895 && m.Rule == "exclude", "multipleExposures = %+v, want 1895 visitors excluded", m)
 	for country, segment := range want.Segments["country"] {
 		filtered := h.results("/v1/campaigns/900/results?filters[country][]=" + country)
 		compareRates(t, "converted", filtered.Variations, segment, names)

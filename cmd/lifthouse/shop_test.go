@@ -321,9 +321,8 @@ func (s *shop) checkReceived() {
 			want = append(want, id)
 		}
 	}
-	if again := accepted - len(arrived); again < 0 || again > s.kills {
-		s.t.Errorf("%d messages arrived again after %d kills", again, s.kills)
-	}
+	again := accepted - len(arrived)
+	check.That(s.t, again >= 0 && again <= s.kills, "%d messages arrived again after %d kills", again, s.kills)
 	check.That(s.t, slices.Equal(order, want), "received in the order %q, recorded in the order %q", order, want)
 }
 

@@ -88,7 +88,6 @@ func TestCompetitors(t *testing.T) {
 		r := run(t, args...)
 		check.That(t, r.code == exitUsage && strings.Contains(r.err, want), "%v: exit %d, %s", args, r.code, r.err)
 	}
-	if r := run(t, "competitors", "--store", store, "--campaign", "99"); r.code != exitFailed || !strings.Contains(r.err, "invalid --campaign 99") {
-		t.Errorf("unknown campaign: exit %d, %s", r.code, r.err)
-	}
+	r := run(t, "competitors", "--store", store, "--campaign", "99")
+	check.That(t, r.code == exitFailed && strings.Contains(r.err, "invalid --campaign 99"), "unknown campaign: exit %d, %s", r.code, r.err)
 }

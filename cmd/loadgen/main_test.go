@@ -151,9 +151,8 @@ func TestGrowth(t *testing.T) {
 			check.Contains(t, r.out, want)
 		}
 	}
-	if r := run(t, "growth", "--store", "embedded:"+filepath.Join(dir, "other")); r.code != exitFailed || !strings.Contains(r.err, "does not have the standard data set") {
-		t.Errorf("empty store: exit %d, %s", r.code, r.err)
-	}
+	r := run(t, "growth", "--store", "embedded:"+filepath.Join(dir, "other"))
+	check.That(t, r.code == exitFailed && strings.Contains(r.err, "does not have the standard data set"), "empty store: exit %d, %s", r.code, r.err)
 }
 
 func TestStandard(t *testing.T) {

@@ -125,7 +125,6 @@ Search,500/10000,580/10000,28
 	var file strings.Builder
 	table.Tests[0].Name = "=HYPERLINK(1)"
 	must.OK(t, New(table, .2).WriteCSV(&file))
-	if lines := strings.Split(file.String(), "\n"); len(lines) != 7 || !strings.HasPrefix(lines[1], "'=HYPERLINK(1),B,true,0.2") {
-		t.Errorf("%s", file.String())
-	}
+	lines := strings.Split(file.String(), "\n")
+	check.That(t, len(lines) == 7 && strings.HasPrefix(lines[1], "'=HYPERLINK(1),B,true,0.2"), "%s", file.String())
 }

@@ -37,13 +37,11 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 	a := answerTo(t, demo)
 	// Decision 1's z is 4.595550359; Python's math.erfc(z/sqrt(2)) is its p.
 	const want = 4.316085333069935e-06
-	if p := *a.Variations[1].Comparison.Frequentist.PValue; math.Abs(p-want) > 1e-9*want {
-		t.Errorf("p = %v, want %v", p, want)
-	}
+	p := *a.Variations[1].Comparison.Frequentist.PValue
+	check.That(t, math.Abs(p-want) <= 1e-9*want, "p = %v, want %v", p, want)
 	c := a.Variations[1].Comparison
-	if c.Verdict != stats.VerdictBetter || *c.Conclusive || c.Sequential != nil || a.Conclusion.Status != stats.StatusInconclusive || a.Conclusion.VariationID != nil {
-		t.Errorf("verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
-	}
+	check.That(t, c.Verdict == stats.VerdictBetter && !*c.Conclusive && c.Sequential == nil && a.Conclusion.Status == stats.StatusInconclusive && a.Conclusion.VariationID == nil,
+		"verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
 	const sentence = "No conclusion: pass the sums at each weekly look to conclude."
 	check.Equal(t, a.Conclusion.Text, sentence)
 }
@@ -191,15 +189,6 @@ func TestMismatchAtALookRemains(t *testing.T) {
 	}
 }
 
-// TestOracleOfLooks has the critical values of decision 12.
-func TestOracleOfLooks(t *testing.T) {
-	a := answerTo(t, weekly("", rateSums(1000, 50, 50), rateSums(2000, 100, 100), rateSums(3000, 150, 150), rateSums(4000, 200, 200)))
-	for k, want := range []float64{3.170, 2.835, 2.458, 2.036} {
-		got := *a.Looks[k].Variations[0].CriticalValue
-		check.That(t, math.Abs(got-want) <= 1e-3, "look %d: %v, want %v", k+1, got, want)
-	}
-}
-
 func TestCalculatorExplainsEveryReason(t *testing.T) {
 	var source []byte
 	for _, file := range []string{"types.go", "look.go"} {
@@ -210,32 +199,6 @@ func TestCalculatorExplainsEveryReason(t *testing.T) {
 	must.That(t, len(reasons) >= 16, "found %d reasons", len(reasons))
 	for _, reason := range reasons {
 		check.That(t, wording.ExplainReason(stats.Reason(reason[1])) != reason[1], "%s has no words", reason[1])
-	}
-}
-
-func TestCalculatorWritesNumbers(t *testing.T) {
-	for _, test := range []struct{ got, want string }{
-		{wording.FormatNumber(1234567.891, 2), "1,234,567.89"},
-		{wording.FormatNumber(-1234.5, 1), "-1,234.5"},
-		{wording.FormatNumber(-123, 0), "-123"},
-		{wording.FormatNumber(3e12, 2), "3e+12"},
-		{wording.FormatCount(0), "0"},
-		{wording.FormatCount(-1234), "-1,234"},
-		{wording.FormatCount(math.MinInt64), "-9,223,372,036,854,775,808"},
-		{wording.FormatPercent(0.2483, wording.PercentDecimals(0.119), true), "+24.8 %"},
-		{wording.FormatPercent(0.06003, wording.PercentDecimals(0.0042), false), "6.00 %"},
-		{wording.FormatPercent(-12, wording.PercentDecimals(3), true), "-1,200 %"},
-		{wording.FormatPercent(0, 1, true), "0.0 %"},
-		{wording.FormatPercent(math.MaxFloat64, 1, true), "+1.798e+308 %"},
-		{wording.FormatPValue(0.03125), "0.0312"},
-		{wording.FormatPValue(4.316e-6), "0.0000043"},
-		{wording.FormatPValue(0), "0"},
-		{wording.FormatChance(1), "over 99.99 %"},
-		{wording.FormatChance(0), "under 0.01 %"},
-		{wording.FormatChance(0.97254), "97.25 %"},
-		{fmt.Sprint(wording.SpreadDecimals(0), wording.SpreadDecimals(0.176), wording.SpreadDecimals(3.1), wording.SpreadDecimals(311), wording.SpreadDecimals(1e-300), wording.SpreadDecimals(math.Inf(1))), "2 2 1 0 9 2"},
-	} {
-		check.Equal(t, test.got, test.want)
 	}
 }
 
@@ -272,9 +235,8 @@ func TestWorthOfAComparison(t *testing.T) {
 	input := must.Get(ParseInput([]byte(question + "}")))(t)
 	input.Past = must.Get(audit.ReadTable(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t).Past()
 	ofFile, ofLine := input.ComputeAnswer().Worth, answer(`,"past":[{"name":"Banner","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}],"shipped":1}]`)
-	if *ofFile.Total != *ofLine.Total && (ofFile.Total.Expected != ofLine.Total.Expected || ofFile.Total.Shipped != 1) || ofFile.Items[0].Text != ofLine.Items[0].Text {
-		t.Errorf("a file gives %+v, and a line %+v", ofFile, ofLine)
-	}
+	check.That(t, (*ofFile.Total == *ofLine.Total || ofFile.Total.Expected == ofLine.Total.Expected && ofFile.Total.Shipped == 1) && ofFile.Items[0].Text == ofLine.Items[0].Text,
+		"a file gives %+v, and a line %+v", ofFile, ofLine)
 }
 
 // TestPriorOfAComparison checks that a Bayesian comparison without a prior has the one that its past tests say, without
@@ -307,9 +269,8 @@ func TestPriorOfAComparison(t *testing.T) {
 		check.That(t, math.Abs(got.StandardDeviation-want.deviation) <= 1e-12 && got.Mean == 0 && got.Campaigns != nil && *got.Campaigns == want.campaigns,
 			"%s: %+v, want %+v", more, got, want)
 	}
-	if got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`); got.Campaigns != nil || got.Mean != .01 || got.StandardDeviation != .05 {
-		t.Errorf("declared: %+v", got)
-	}
+	got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`)
+	check.That(t, got.Campaigns == nil && got.Mean == .01 && got.StandardDeviation == .05, "declared: %+v", got)
 }
 
 // TestNothingIsWorth checks what says nothing about a worth: a sample ratio mismatch, too few visitors, and numbers

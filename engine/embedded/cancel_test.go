@@ -86,9 +86,8 @@ func TestCancelWhileWaitingForAConnection(t *testing.T) {
 	eventually(t, "all connections are taken", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == defaultConnections })
 	late, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer stop()
-	if err := connect(t).Exec(late, "SELECT 1"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a statement without a connection: %v", err)
-	}
+	err := connect(t).Exec(late, "SELECT 1")
+	check.That(t, errors.Is(err, context.DeadlineExceeded), "a statement without a connection: %v", err)
 	cancel()
 	busy.Wait()
 }

@@ -59,9 +59,8 @@ func TestArrayParameters(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	numbers := []uint64{0, 1, 1 << 63}
-	if got := one[[]uint64](t, conn, "SELECT {a:Array(UInt64)}", clickhouse.Named("a", numbers)); !reflect.DeepEqual(got, numbers) {
-		t.Errorf("got %v, want %v", got, numbers)
-	}
+	got := one[[]uint64](t, conn, "SELECT {a:Array(UInt64)}", clickhouse.Named("a", numbers))
+	check.That(t, reflect.DeepEqual(got, numbers), "got %v, want %v", got, numbers)
 }
 
 func TestOtherParameters(t *testing.T) {
@@ -71,9 +70,8 @@ func TestOtherParameters(t *testing.T) {
 	}
 	check.Equal(t, one[int64](t, conn, "SELECT {n:Int64}", clickhouse.Named("n", int64(-1<<63))), -1<<63)
 	at := time.Date(2024, 2, 29, 12, 30, 0, 123e6, time.UTC)
-	if got := one[time.Time](t, conn, "SELECT {t:DateTime64(3, 'UTC')}", clickhouse.DateNamed("t", at, clickhouse.MilliSeconds)); !got.Equal(at) {
-		t.Errorf("got %v, want %v", got, at)
-	}
+	got := one[time.Time](t, conn, "SELECT {t:DateTime64(3, 'UTC')}", clickhouse.DateNamed("t", at, clickhouse.MilliSeconds))
+	check.That(t, got.Equal(at), "got %v, want %v", got, at)
 	exec(t, conn, "CREATE TABLE t (s String) ENGINE = MergeTree ORDER BY s")
 	exec(t, conn, "INSERT INTO {table:Identifier} SELECT {s:String}", clickhouse.Named("table", "t"), clickhouse.Named("s", "a\tb"))
 	check.Equal(t, one[string](t, conn, "SELECT s FROM {table:Identifier}", clickhouse.Named("table", "t")), "a\tb")

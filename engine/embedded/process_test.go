@@ -130,9 +130,8 @@ func TestKill(t *testing.T) {
 		}
 		var n, distinct uint64
 		got := start(t, "count", dir).output(t)
-		if _, err := fmt.Sscan(got, &n, &distinct); err != nil {
-			t.Fatalf("%q: %v", got, err)
-		}
+		_, err := fmt.Sscan(got, &n, &distinct)
+		must.That(t, err == nil, "%q: %v", got, err)
 		// One insert may have been running; its rows may be stored or not.
 		check.That(t, n == distinct && n%batchRows == 0 && n >= acknowledged && n <= acknowledged+batchRows,
 			"%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)

@@ -142,7 +142,6 @@ func TestConcurrency(t *testing.T) {
 	close(stop)
 	collector.Wait()
 	const want = writers * size
-	if n, distinct := one[uint64](t, conn, "SELECT count() FROM t"), one[uint64](t, conn, "SELECT uniqExact(id) FROM t"); n != want*uint64(rounds) || distinct != n {
-		t.Errorf("%d rows, %d of them different, want %d", n, distinct, want*rounds)
-	}
+	n, distinct := one[uint64](t, conn, "SELECT count() FROM t"), one[uint64](t, conn, "SELECT uniqExact(id) FROM t")
+	check.That(t, n == want*uint64(rounds) && distinct == n, "%d rows, %d of them different, want %d", n, distinct, want*rounds)
 }

@@ -503,9 +503,8 @@ func TestTotalsAfterAnotherProcessErases(t *testing.T) {
 		got, want := one.SubjectCounters(subject), other.SubjectCounters(subject)
 		check.That(t, reflect.DeepEqual(got, want), "%s: %+v, want %+v", subject, got, want)
 	}
-	if got := one.SubjectCounters(dropped); got.AllEvents() != 0 {
-		t.Errorf("dropped: %+v", got)
-	}
+	got := one.SubjectCounters(dropped)
+	check.That(t, got.AllEvents() == 0, "dropped: %+v", got)
 }
 
 // TestNotedEventsWaitUntilTheyAreStored pauses a refresh before its insert: its events wait until they are stored, so
@@ -600,9 +599,8 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	r.NoteEvents(at)
 	must.OK(t, r.RefreshNoted(t.Context()))
 	w.check(t)
-	if now, err := r.StoredPosition(t.Context()); err != nil || now.Through != through {
-		t.Errorf("%+v, %v; want events until %d", now, err, through)
-	}
+	now, err := r.StoredPosition(t.Context())
+	check.That(t, err == nil && now.Through == through, "%+v, %v; want events until %d", now, err, through)
 }
 
 // TestTiesOfCopies stores copies of events with other content, accepted in the same millisecond, by one insert or by

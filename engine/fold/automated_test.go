@@ -55,9 +55,8 @@ func TestAutomatedVisitorsCountNowhere(t *testing.T) {
 			return
 		}
 		automated++
-		if want := naiveAutomated(distinct, most); !reflect.DeepEqual(bySubject(withoutDigests(rows)), bySubject(want)) {
-			t.Fatalf("events %+v\nrows %+v\nwant %+v", events, rows, want)
-		}
+		want := naiveAutomated(distinct, most)
+		must.That(t, reflect.DeepEqual(bySubject(withoutDigests(rows)), bySubject(want)), "events %+v\nrows %+v\nwant %+v", events, rows, want)
 		later := w.visitor(7)
 		for i := range later {
 			later[i].ID += 1000

@@ -147,9 +147,8 @@ func checkCells(t rapid.TB, w world, cells Cells, visitors [][]Event) {
 	for key, sums := range cells {
 		of := visitorsOf(groups, key.Subject, key.Variation, -1)
 		check.That(t, len(of) != 0 || sums.Sums == (Sums{}), "a cell without visitors: %+v: %+v", key, sums)
-		if key.Grain == OfAll && (key.First != 0 || key.Day != 0) || key.Grain == OfDay && (key.Variation == "" || key.Day < 0) || key.Grain != OfAll && key.Grain != OfDay {
-			t.Errorf("no such cell: %+v", key)
-		}
+		check.That(t, (key.Grain != OfAll || key.First == 0 && key.Day == 0) && (key.Grain != OfDay || key.Variation != "" && key.Day >= 0) && (key.Grain == OfAll || key.Grain == OfDay),
+			"no such cell: %+v", key)
 	}
 	type cell struct {
 		subject   schema.Subject
@@ -197,9 +196,8 @@ func checkDays(t rapid.TB, w world, cells Cells, groups []group, key CellKey) {
 				whole[i].Add(&whole[i], &got[i])
 			}
 		}
-		if want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, -1), key.Goal, (until+1)*day); !whole.equal(want) {
-			t.Errorf("%+v, events until day %d: sums %v, want %v", key, until, whole, want)
-		}
+		want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, -1), key.Goal, (until+1)*day)
+		check.That(t, whole.equal(want), "%+v, events until day %d: sums %v, want %v", key, until, whole, want)
 	}
 }
 

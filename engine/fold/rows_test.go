@@ -203,9 +203,8 @@ func TestRowsAreAppended(t *testing.T) {
 	earlier := []Row{{Visitor: 1}, {Visitor: 2}}
 	got, want := AppendVisitorRows(slices.Clone(events), MaxVisitorEvents, slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events))
 	check.That(t, reflect.DeepEqual(got, want), "rows %+v, want %+v", got, want)
-	if rows := AppendVisitorRows(nil, MaxVisitorEvents, nil); rows != nil {
-		t.Errorf("rows of no event: %+v", rows)
-	}
+	rows := AppendVisitorRows(nil, MaxVisitorEvents, nil)
+	check.That(t, rows == nil, "rows of no event: %+v", rows)
 }
 
 // Times begin with 1970, where a visitor is multi-exposed at the time 0.

@@ -185,9 +185,8 @@ func TestLooksWaitForAWindow(t *testing.T) {
 		s := NewSchedule(test.plan, test.first, test.through, test.newest, nil)
 		check.That(t, len(s.Looks) == test.looks && s.Next.Equal(test.next) && s.HasEnd() == test.hasEnd,
 			"%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
-		if number, end := s.NextAfter(test.through); !end.Equal(test.next) || !end.IsZero() && number != test.looks+1 {
-			t.Errorf("%s: the next look is %d on %s", test.name, number, end)
-		}
+		number, end := s.NextAfter(test.through)
+		check.That(t, end.Equal(test.next) && (end.IsZero() || number == test.looks+1), "%s: the next look is %d on %s", test.name, number, end)
 		check.That(t, s.Maturity() == 8*24*time.Hour, "maturity %s", s.Maturity())
 	}
 }

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	_ "embed"
 	"encoding/csv"
 	"fmt"
 	"math/big"
@@ -56,19 +57,8 @@ type shop struct {
 	visitors int
 }
 
-const catalogueOfShop = `
-accounts:
-  - id: 1
-    name: Shop
-    websites:
-      - id: 1
-        domain: shop.example.com
-        currency: EUR
-        timezone: %s
-        goals: [{id: 3, name: Purchase, valueCap: %s%s}, {id: 4, name: Signup}]
-        campaigns:
-          - {id: 12, name: Prices, type: experiment, primaryGoalId: 3, controlShare: 50, multipleExposures: %s, variations: [{id: 1, name: New, share: 50}]}
-`
+//go:embed testdata/shop.yaml
+var catalogueOfShop string
 
 // amount returns an amount as an export writes it, and in 1/10,000: with cents, or with the error of a division by three.
 func (s *shop) amount() (text string, units int64) {

@@ -114,9 +114,8 @@ func TestReportHoldsAnyName(t *testing.T) {
 			check.That(t, !strings.ContainsAny(text, "\x1b\r"), "it moves the cursor: %q", text)
 		}
 	}
-	if text := Report(results(t), Screen{Width: PlainWidth, Colour: true}); !strings.Contains(text, bold+"By device"+plain) {
-		t.Errorf("no colour in\n%s", text)
-	}
+	text := Report(results(t), Screen{Width: PlainWidth, Colour: true})
+	check.That(t, strings.Contains(text, bold+"By device"+plain), "no colour in\n%s", text)
 }
 
 // TestReportNotesTheLooks also checks that a verdict without a look has no colour.

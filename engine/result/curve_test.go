@@ -161,21 +161,3 @@ func TestNoveltyIsOfTheLift(t *testing.T) {
 		check.That(t, rate >= test.least && rate <= test.most+slack, "%s, %d visitors: %.3f, want %v to %v", test.name, test.visitors, rate, test.least, test.most)
 	}
 }
-
-// TestConversionWindowsInWords shows windows as people write and read them.
-func TestConversionWindowsInWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"7d": "within 7 days", "24h": "within 1 day", "1h": "within 1 hour", "36h": "within 36 hours", "7d..14d": "from day 7 to 14",
-		"0h..48h": "within 2 days", "12h..2d": "from hour 12 to 48", "none": "", "90d": "within 90 days",
-	} {
-		w, err := schema.ParseConversionWindow(text)
-		check.That(t, err == nil && w.InWords() == want, "%s: %q, %v; want %q", text, w.InWords(), err, want)
-		if again, err := schema.ParseConversionWindow(w.String()); err != nil || again != w {
-			t.Errorf("%s is written %s", text, w)
-		}
-	}
-	for _, text := range []string{"", "8", "0h", "91d", "2161h", "7d..7d", "14d..7d", "..7d", "7d..", "-1d", "1.5d", "7 d", "7D", "1w", "99999d", "7d..14d..21d"} {
-		w, err := schema.ParseConversionWindow(text)
-		check.That(t, err != nil, "%q is read as %s", text, w)
-	}
-}

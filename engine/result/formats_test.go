@@ -1,6 +1,7 @@
 package result
 
 import (
+	"math"
 	"os"
 	"testing"
 
@@ -57,6 +58,8 @@ func TestFormatsOfSharedExamples(t *testing.T) {
 	for _, e := range examples.Grouped {
 		compare("Grouped", e, wording.FormatCount(e.N), e.Text)
 	}
+	compare("Grouped", math.MinInt64, wording.FormatCount(math.MinInt64), "-9,223,372,036,854,775,808")
+	compare("Decimals", math.Inf(1), wording.SpreadDecimals(math.Inf(1)), 2)
 	for _, e := range examples.Decimals {
 		compare("Decimals", e, wording.SpreadDecimals(e.Spread), e.Decimals)
 		compare("PercentDecimals", e, wording.PercentDecimals(e.Spread), e.PercentDecimals)

@@ -1,6 +1,7 @@
 package story_test
 
 import (
+	_ "embed"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -26,26 +27,9 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 
 // shop has a campaign that excludes multi-exposed visitors, one that counts them for their first variation, one without
 // a primary goal, and a widget with an experiment.
-const shop = `
-accounts:
-  - id: 1
-    name: Shop
-    websites:
-      - id: 1
-        domain: shop.example.com
-        goals: [{id: 3, name: Purchase}, {id: 4, name: Signup}]
-        campaigns:
-          - {id: 12, name: Banner, type: experiment, primaryGoalId: 3, controlShare: 50, multipleExposures: exclude, variations: [{id: 1, name: New, share: 50}]}
-          - {id: 13, name: Price, type: experiment, primaryGoalId: 4, controlShare: 50, multipleExposures: first, variations: [{id: 1, name: New, share: 50}]}
-          - {id: 14, name: Hero, type: experiment, controlShare: 50, variations: [{id: 1, name: New, share: 50}]}
-        widgets:
-          - {id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: Plain}], experiments: [{id: 2, name: Wording, variations: [{id: 1, name: Short}]}]}
-      - id: 2
-        domain: blog.example.com
-        goals: [{id: 5, name: Comment}]
-        campaigns:
-          - {id: 20, name: Title, type: experiment, primaryGoalId: 5, controlShare: 50, variations: [{id: 1, name: New, share: 50}]}
-`
+//
+//go:embed testdata/shop.yaml
+var shop string
 
 func openShop(t *testing.T) (driver.Conn, *catalogue.Catalogue) {
 	t.Helper()

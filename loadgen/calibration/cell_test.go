@@ -73,9 +73,8 @@ func TestWrongErrorRatesAreDetected(t *testing.T) {
 	}{{1, false}, {2, true}, {0.3, true}} {
 		r := &Result{Cells: cellsOf(drawTallies(&o, test.factor), &o)}
 		testCells(r)
-		if (r.Outside > 0) != test.outside || (r.Err() != nil) != test.outside || r.Tested < 150 {
-			t.Errorf("error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
-		}
+		check.That(t, (r.Outside > 0) == test.outside && (r.Err() != nil) == test.outside && r.Tested >= 150,
+			"error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
 	}
 }
 

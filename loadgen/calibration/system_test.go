@@ -113,9 +113,7 @@ func TestRun(t *testing.T) {
 	left := map[string]int{}
 	o.Progress = func(phase string, done, of int) { left[phase] = of - done }
 	r := must.Get(Run(t.Context(), newSystem(t, nil), o))(t)
-	if r.Err() != nil || r.Tested == 0 || r.Reports != 240 {
-		t.Errorf("%v, %d reports\n%s", r.Err(), r.Reports, text(r))
-	}
+	check.That(t, r.Err() == nil && r.Tested != 0 && r.Reports == 240, "%v, %d reports\n%s", r.Err(), r.Reports, text(r))
 	want := map[string]int{"events": 0, "frequentist 80": 0, "bayesian 100": 0}
 	check.That(t, reflect.DeepEqual(left, want), "remaining work: %v, want none", left)
 	for _, measure := range []string{
@@ -131,9 +129,7 @@ func TestWrongPValuesAreDetected(t *testing.T) {
 	o := smallOptions()
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}}
 	r := must.Get(Run(t.Context(), newSystem(t, pValueDivider(10)), o))(t)
-	if r.Err() == nil || r.Outside == 0 {
-		t.Errorf("p-values divided by 10: no cell is outside its band\n%s", text(r))
-	}
+	check.That(t, r.Err() != nil && r.Outside != 0, "p-values divided by 10: no cell is outside its band\n%s", text(r))
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		check.That(t, !c.Outside || c.Measure == falsePositives, "outside its band: %+v", c)
@@ -145,14 +141,10 @@ func TestRunLong(t *testing.T) {
 	o := Defaults
 	o.Null, o.Effect = 400, 200
 	r := must.Get(Run(t.Context(), newSystem(t, nil), &o))(t)
-	if r.Err() != nil {
-		t.Fatalf("%v\n%s", r.Err(), text(r))
-	}
+	must.That(t, r.Err() == nil, "%v\n%s", r.Err(), text(r))
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}, {catalogue.Frequentist, 90, 0}}
 	r, err := Run(t.Context(), newSystem(t, pValueDivider(2)), &o)
-	if err != nil || r.Err() == nil {
-		t.Errorf("error %v; p-values divided by 2: no cell is outside its band\n%s", err, text(r))
-	}
+	check.That(t, err == nil && r.Err() != nil, "error %v; p-values divided by 2: no cell is outside its band\n%s", err, text(r))
 }
 
 // text returns the cells, one per line.

@@ -86,8 +86,7 @@ func TestTraffic(t *testing.T) {
 			}
 		}
 	}
-	if n := len(visitors); n < 1.9*seconds || n > 2.1*seconds {
-		t.Errorf("%d visitors in %d seconds", n, seconds)
-	}
+	n := len(visitors)
+	check.That(t, n >= 1.9*seconds && n <= 2.1*seconds, "%d visitors in %d seconds", n, seconds)
 	check.That(t, len(subjects[schema.SubjectCampaign]) == 7 && len(subjects[schema.SubjectWidget]) == 1 && goals >= 100, "events by subject %v, %d goals", subjects, goals)
 }

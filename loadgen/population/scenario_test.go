@@ -2,7 +2,6 @@ package population_test
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"math"
 	"os"
@@ -35,9 +34,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 	s.SetVisitors(12_000)
 	one, many := lines(t, &s, 1), lines(t, &s, 8)
 	check.That(t, bytes.Equal(one, many), "the events depend on the number of cores")
-	if events := bytes.Count(one, []byte("\n")); events < 2*12_000 {
-		t.Errorf("%d events of 12,000 visitors, want at least 24,000", events)
-	}
+	events := bytes.Count(one, []byte("\n"))
+	check.That(t, events >= 2*12_000, "%d events of 12,000 visitors, want at least 24,000", events)
 	s.Seed++
 	other := lines(t, &s, 2)
 	check.That(t, !bytes.Equal(one, other), "different seeds generate the same events")
@@ -123,9 +121,8 @@ func TestStandardShape(t *testing.T) {
 			if e.Time.Sub(s.Start.Time).Hours() > 24*61 {
 				long++
 			}
-			if e.Browser == "" && e.Device != "" || e.FirstVisitPage == "" || e.VisitorType == "" || e.Channel == "" {
-				t.Fatalf("missing attributes: %+v", e)
-			}
+			must.That(t, (e.Browser != "" || e.Device == "") && e.FirstVisitPage != "" && e.VisitorType != "" && e.Channel != "",
+				"missing attributes: %+v", e)
 		}
 		return nil
 	}))
@@ -167,22 +164,8 @@ func TestFileAndStoreAgree(t *testing.T) {
 	report := must.Get(ingest.ImportFile(t.Context(), writer, path, ingest.Options{Reject: func(line int64, reason string) {
 		t.Errorf("line %d: %s", line, reason)
 	}}))(t)
-	if rows, hash := digest(); report.Rows != int64(sent.Events) || rows != events || hash != want {
-		t.Errorf("%+v, %d events; want copies of %d", report, rows, events)
-	}
-}
-
-// BenchmarkNDJSON measures the generation of JSON lines. The target of 10
-// million events per minute is 167,000 per second.
-func BenchmarkNDJSON(b *testing.B) {
-	s := population.DefaultScenario()
-	s.SetVisitors(50_000)
-	events := 0
-	for b.Loop() {
-		p := must.Get(population.WriteNDJSON(b.Context(), &s, io.Discard, noReport))(b)
-		events += p.Events
-	}
-	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+	rows, hash := digest()
+	check.That(t, report.Rows == int64(sent.Events) && rows == events && hash == want, "%+v, %d events; want copies of %d", report, rows, events)
 }
 
 func TestMain(m *testing.M) {

@@ -2,9 +2,7 @@ package catalogue_test
 
 import (
 	_ "embed"
-	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -42,103 +40,6 @@ func apply(t *testing.T, c *catalogue.Catalogue, text string) ([]catalogue.Chang
 func mustApply(t *testing.T, c *catalogue.Catalogue, text string) []catalogue.Change {
 	t.Helper()
 	return must.Get(apply(t, c, text))(t)
-}
-
-func TestShareHistory(t *testing.T) {
-	c := open(t)
-	shares := func(correct bool, control int, weights string) int {
-		t.Helper()
-		file := must.Get(catalogue.ReadYAML(strings.NewReader(fmt.Sprintf(`
-accounts:
-  - id: 1
-    name: Shop
-    websites: [{id: 1, domain: shop.example.com, campaigns: [{id: 12, name: Banner, controlShare: %d, variations: [%s]}]}]
-`, control, weights))))(t)
-		file.CorrectShares = correct
-		changes := must.Get(c.ApplyFile(t.Context(), file, false))(t)
-		return len(changes)
-	}
-	const thirds, halves, other = "{id: 1, name: A, share: 33}, {id: 2, name: B, share: 33}",
-		"{id: 1, name: A, share: 50}, {id: 2, name: B, share: 50}", "{id: 1, name: A, share: 50}, {id: 2, name: B, share: 51}"
-	for _, step := range []struct {
-		correct          bool
-		control          int
-		weights          string
-		changes, history int
-	}{
-		{false, 34, thirds, 3, 1},
-		{false, 34, halves, 1, 1},
-		{false, 34, halves + ", {id: 3, name: C, share: 0}", 1, 1},
-		{false, 34, other, 1, 2},
-		{false, 50, other, 1, 3},
-		{true, 34, halves, 1, 1},
-		{false, 34, other, 1, 2},
-		{true, 34, other, 1, 1}, // its definition is already stored
-		{true, 34, other, 0, 1},
-	} {
-		changes := shares(step.correct, step.control, step.weights)
-		state := c.Snapshot().AccountResources(1).Campaigns[12].State
-		check.That(t, changes == step.changes && len(state.ShareHistory[0]) == step.history, "%+v: %d changes, history %+v", step, changes, state.ShareHistory)
-		check.That(t, !step.correct || state.CurrentShares(0)[0] == step.control, "%+v: history %+v", step, state.ShareHistory)
-	}
-}
-
-// TestLaterApplyIsDatedNow applies a file without the date of start of a campaign that runs since January: the changes
-// of its plan and shares, and the start of a new campaign after it in the file, are dated at the time of each call.
-func TestLaterApplyIsDatedNow(t *testing.T) {
-	c := open(t)
-	file := func(level, control int, start, others string) string {
-		return fmt.Sprintf(`
-accounts:
-  - id: 1
-    name: Shop
-    websites:
-      - id: 1
-        domain: shop.example.com
-        campaigns:
-          - {id: 12, name: Banner, active: true, significanceLevel: %d, controlShare: %d%s, variations: [{id: 1, name: A, share: 50}]}
-%s`, level, control, start, others)
-	}
-	const other = "          - {id: 13, name: New, active: true, controlShare: 50, variations: [{id: 1, name: A, share: 50}]}\n"
-	began := time.Now().Truncate(time.Millisecond)
-	mustApply(t, c, file(95, 50, ", startDate: 2026-01-05", ""))
-	mustApply(t, c, file(80, 40, "", other))
-	live := c.Snapshot().AccountResources(1).Campaigns
-	state, added := live[12].State, live[13].State
-	want := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-	check.That(t, state.StartDate.Equal(want) && state.Runs[0].From.Equal(want) && state.Runs[0].Declared,
-		"start %v, runs %+v; want the declared date", state.StartDate, state.Runs)
-	for name, at := range map[string]time.Time{
-		"update": state.UpdateDate, "plan": state.PlanHistory[0][1].Since, "shares": state.ShareHistory[0][1].Since,
-		"start of the new campaign": *added.StartDate, "run of the new campaign": added.Runs[0].From,
-	} {
-		check.That(t, !at.Before(began), "%s is dated %s, before %s", name, at, began)
-	}
-
-	archive := must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop}]")))(t)
-	archive.Prune = true
-	must.Get(c.ApplyFile(t.Context(), archive, false))(t)
-	declared := time.Now().Truncate(time.Millisecond)
-	mustApply(t, c, file(90, 50, "", ""))
-	again := c.Snapshot().AccountResources(1).Campaigns[12].State
-	if n := len(again.PlanHistory[0]); n != 3 || again.PlanHistory[0][2].Since.Before(declared) || again.ShareHistory[0][2].Since.Before(declared) {
-		t.Errorf("declared again: plans %+v, shares %+v", again.PlanHistory, again.ShareHistory)
-	}
-}
-
-// TestTokens checks what SECURITY.md says of them. The scripts of api and of the commands have the rest.
-func TestTokens(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, valid)
-	secret, token, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeWrite}})
-	must.That(t, err == nil && regexp.MustCompile(`^lh_[\w-]{43}$`).MatchString(secret), "%q, %v; want 256 bits", secret, err)
-	isKnown := func(secret string) bool {
-		_, known := c.Snapshot().FindToken(catalogue.DigestOf(secret), time.Now())
-		return known
-	}
-	check.That(t, isKnown(secret) && !isKnown(secret+"x"), "the token is not accepted, or a wrong one is")
-	must.Get(c.RevokeToken(t.Context(), 1, token.ID))(t)
-	check.That(t, !isKnown(secret), "a revoked token is accepted")
 }
 
 // TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is changed itself.

@@ -3,8 +3,6 @@ package catalogue_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -15,96 +13,6 @@ import (
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 )
-
-// TestPruneWithAnotherCap prunes a campaign, and changes the cap of its primary goal.
-func TestPruneWithAnotherCap(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, whole)
-	file := c.Snapshot().CatalogueFile()
-	file.Prune = true
-	site := &file.Accounts[0].Websites[0]
-	at := slices.IndexFunc(site.Campaigns, func(campaign catalogue.Campaign) bool { return campaign.ID == 12 })
-	goal := slices.IndexFunc(site.Goals, func(g catalogue.Goal) bool { return g.ID == site.Campaigns[at].PrimaryGoalID })
-	site.Campaigns = slices.Delete(site.Campaigns, at, at+1)
-	site.Goals[goal].ValueCap = &schema.Cap{Percentile: 99}
-	must.Get(c.ApplyFile(t.Context(), file, false))(t)
-	left, is := c.Snapshot().AccountResources(1).Campaigns[12]
-	check.That(t, !is, "the pruned campaign: %+v", left)
-}
-
-func TestPrune(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, whole)
-	if _, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 9, Scopes: []catalogue.Scope{catalogue.ScopeRead}}); err != nil {
-		t.Fatal(err)
-	}
-	kept, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
-	must.OK(t, err)
-	file := c.Snapshot().CatalogueFile()
-	file.Prune = true
-	file.Accounts = file.Accounts[:1]
-	site := &file.Accounts[0].Websites[0]
-	site.Campaigns, site.Targets = site.Campaigns[:1], nil
-	file.Accounts[0].Websites = file.Accounts[0].Websites[:1]
-	_, err = c.ApplyFile(t.Context(), file, false)
-	must.That(t, err != nil && strings.Contains(err.Error(), `campaigns[0].targetId: "5": the website has no such target`), "a reference to a pruned resource gives %v", err)
-	site.Campaigns[0].TargetID, site.Campaigns[0].Variations[0].TargetID = 0, 0
-
-	for _, dryRun := range []bool{true, false} {
-		changes := must.Get(c.ApplyFile(t.Context(), file, dryRun))(t)
-		var archived []string
-		for _, change := range changes {
-			if change.Archived {
-				archived = append(archived, fmt.Sprintf("%s %d %s", change.Kind, change.ID, change.Name))
-			}
-		}
-		want := []string{"campaign 13 Plain", "campaign 14 Wide", "target 5 Everyone", "target 6 Nobody", "website 2 empty.example.com", "account 9 No websites", "token 1 "}
-		check.That(t, slices.Equal(archived, want), "archived %q, want %q", archived, want)
-	}
-	owned := c.Snapshot().AccountResources(1)
-	check.That(t, len(owned.Campaigns) == 1 && len(owned.Targets) == 0 && len(owned.Websites) == 1 && len(c.Snapshot().AllAccounts()) == 1 && len(c.Snapshot().AccountTokens(9)) == 0,
-		"left: %+v", owned)
-	_, known := c.Snapshot().FindToken(catalogue.DigestOf(kept), now())
-	check.That(t, known, "the token of a named account was archived")
-
-	if _, err := apply(t, c, "accounts: [{id: 5, name: Thief, websites: [{id: 2, domain: empty.example.com}]}]"); err == nil || !strings.Contains(err.Error(), "belongs to another account") {
-		t.Errorf("another account takes an archived website: %v", err)
-	}
-	changes := mustApply(t, c, whole)
-	again := c.Snapshot().AccountResources(1).Campaigns[13]
-	check.That(t, slices.ContainsFunc(changes, func(c catalogue.Change) bool { return c.Created && c.ID == 13 }) && !again.CreateDate.IsZero(), "named again: %+v", again)
-}
-
-func TestSwitchIsIdempotent(t *testing.T) {
-	c := open(t)
-	mustApply(t, c, whole)
-	change := func(active bool) catalogue.State {
-		t.Helper()
-		owned, found, err := c.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 13, active)
-		live := owned.Campaigns[13]
-		must.That(t, err == nil && found && live.Active == active && live.Name == "Plain", "switch to %v: %+v, %v, %v", active, live, found, err)
-		is := c.Snapshot().AccountResources(1).Campaigns[13].State
-		must.That(t, is.Active == active && is.UpdateDate.Equal(live.UpdateDate), "switched to %v, the snapshot has %+v", active, is)
-		return live.State
-	}
-	first := change(true)
-	check.That(t, first.StartDate != nil && first.StartDate.Equal(first.UpdateDate) && first.EndDate == nil, "started: %+v; want startDate = updateDate, no endDate", first)
-	again := change(true)
-	check.That(t, again.UpdateDate.Equal(first.UpdateDate), "started again: %+v, want nothing changed", again)
-	stopped := change(false)
-	check.That(t, stopped.EndDate != nil && stopped.EndDate.Equal(stopped.UpdateDate), "stopped: %+v; want endDate = updateDate", stopped)
-	again = change(false)
-	check.That(t, again.EndDate.Equal(*stopped.EndDate) && again.UpdateDate.Equal(stopped.UpdateDate), "stopped again: %+v, want nothing changed", again)
-	restarted := change(true)
-	check.That(t, restarted.StartDate.Equal(*first.StartDate) && restarted.EndDate == nil, "restarted: %+v; want the first start, no end", restarted)
-	for _, absent := range [][3]int64{{1, 0, 99}, {1, 2, 13}, {9, 0, 13}, {77, 0, 13}} {
-		_, found, err := c.Switch(t.Context(), absent[0], absent[1], schema.SubjectCampaign, absent[2],
-			true)
-		check.That(t, !found && err == nil, "switch of %v: %v, %v; want none", absent, found, err)
-		_, found, err = c.Switch(t.Context(), absent[0], absent[1], schema.SubjectWidget, absent[2], true)
-		check.That(t, !found && err == nil, "switch of widget %v: %v, %v; want none", absent, found, err)
-	}
-}
 
 // TestConcurrentChanges has two catalogues of one store, each with clients that start and stop campaigns, apply shares
 // and names, and create tokens concurrently.

@@ -25,7 +25,7 @@ import (
 
 // TestScripts runs the scripts of testdata/scripts. -rewrite records their outputs. The commands are:
 //
-//	apply [FILE] [dry] [prune] [account=N]
+//	apply [FILE] [dry] [prune] [correct] [account=N]
 //	                                 applies the input, or FILE with a replacement per line of the input, FROM => TO, and
 //	                                 lists the changes or the faults
 //	edit FILE                        applies FILE dry with each replacement alone
@@ -34,7 +34,9 @@ import (
 //	text [times=N] [in=…]            reads a text per line, which is quoted as in Go, N times, after another one
 //	exported                         shows the catalogue as a file, and applies that file
 //	state KIND ID                    shows the state of a campaign or a widget
-//	start ID                         starts a campaign
+//	start ID, stop ID                starts or stops a campaign, and shows its state
+//	token ACCOUNT [list]             creates a token, and counts those of the account
+//	undeclared                       lists the names of events that are undeclared: KIND ID EXPERIMENT VARIATION [GOAL EVENT]
 //	ended DATE                       lists what ended until then
 //
 // Times of this run are t1, t2 and so on.
@@ -71,21 +73,23 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		must.OK(t, s.Snapshot().CatalogueFile().WriteYAML(&out))
 		return s.mask(out.String()) + s.apply(t, d, out.String())
 	case "state":
-		owned := s.Snapshot().AccountResources(1)
-		id := must.Get(strconv.ParseInt(d.CmdArgs[1].Key, 10, 64))(t)
-		state := owned.Campaigns[id].State
-		if d.CmdArgs[0].Key == "widget" {
-			state = owned.Widgets[id].State
+		return s.state(t, d.CmdArgs[0].Key, d.CmdArgs[1].Key)
+	case "start", "stop":
+		id := must.Get(strconv.ParseInt(d.CmdArgs[0].Key, 10, 64))(t)
+		_, found, err := s.Switch(t.Context(), 1, 0, schema.SubjectCampaign, id, d.Cmd == "start")
+		if err != nil || !found {
+			return fmt.Sprint("found ", found, "\n", said(err))
 		}
-		fields := must.JSON[map[string]json.RawMessage](t, must.Get(json.Marshal(state))(t))
-		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			fmt.Fprintf(&out, "%s: %s\n", name, fields[name])
+		return s.state(t, "campaign", d.CmdArgs[0].Key)
+	case "token": // the tokens of an account, with a new one
+		id := must.Get(strconv.ParseInt(d.CmdArgs[0].Key, 10, 64))(t)
+		if !d.HasArg("list") {
+			_, _, err := s.CreateToken(t.Context(), catalogue.Token{AccountID: id, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+			must.OK(t, err)
 		}
-		return s.mask(out.String())
-	case "start":
-		_, _, err := s.Switch(t.Context(), 1, 0, schema.SubjectCampaign,
-			must.Get(strconv.ParseInt(d.CmdArgs[0].Key, 10, 64))(t), true)
-		return said(err)
+		return fmt.Sprint(len(s.Snapshot().AccountTokens(id)), " tokens")
+	case "undeclared":
+		return s.undeclared(t, d.Input)
 	case "ended":
 		for _, e := range s.Snapshot().EndedSubjects(must.Get(time.Parse(time.DateOnly, d.CmdArgs[0].Key))(t)) {
 			fmt.Fprintf(&out, "%s %d of website %d, %s, ended on %s\n", e.Kind, e.ID, e.WebsiteID, e.Name, e.EndDate.Format(time.DateOnly))
@@ -113,6 +117,45 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
+// state returns the fields of the state of a campaign or a widget.
+func (s *script) state(t *testing.T, kind, name string) string {
+	t.Helper()
+	owned := s.Snapshot().AccountResources(1)
+	id := must.Get(strconv.ParseInt(name, 10, 64))(t)
+	state := owned.Campaigns[id].State
+	if kind == "widget" {
+		state = owned.Widgets[id].State
+	}
+	fields := must.JSON[map[string]json.RawMessage](t, must.Get(json.Marshal(state))(t))
+	var out strings.Builder
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(&out, "%s: %s\n", field, fields[field])
+	}
+	return s.mask(out.String())
+}
+
+// undeclared adds the events in two parts.
+func (s *script) undeclared(t *testing.T, lines string) string {
+	t.Helper()
+	var events []schema.Event
+	for line := range strings.SplitSeq(lines, "\n") {
+		e := schema.Event{WebsiteID: 1, Kind: schema.KindView}
+		_ = must.Get(fmt.Sscan(line+" 0 0", &e.Subject, &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.GoalID, &e.EventID))(t)
+		if e.GoalID > 0 {
+			e.Kind = schema.KindGoal
+		}
+		events = append(events, e)
+	}
+	named := catalogue.NewEventNames(func(schema.NamedID) string { return "" })
+	named.AddEvents(events[:len(events)/2])
+	named.AddEvents(events[len(events)/2:])
+	var out strings.Builder
+	for _, u := range s.Snapshot().UndeclaredNames(named) {
+		fmt.Fprintln(&out, u.Events, u.Detail)
+	}
+	return out.String()
+}
+
 // edited returns the file of a command with replacements, each FROM => TO.
 func edited(t *testing.T, d *datadriven.TestData, replacements ...string) string {
 	t.Helper()
@@ -134,7 +177,7 @@ func (s *script) apply(t *testing.T, d *datadriven.TestData, text string) string
 	if err != nil && !errors.As(err, &wrong) {
 		return said(err)
 	}
-	file.Prune = d.HasArg("prune")
+	file.Prune, file.CorrectShares = d.HasArg("prune"), d.HasArg("correct")
 	d.MaybeScanArgs(t, "account", &file.AccountID)
 	changes, err := s.ApplyFile(t.Context(), file, d.HasArg("dry"))
 	var out strings.Builder

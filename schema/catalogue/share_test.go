@@ -21,31 +21,13 @@ func TestShareLinkAndView(t *testing.T) {
 		link                         string
 		campaigns, widgets, websites int
 	}{
-		{
-			"campaign",
-			schema.SubjectIDs{CampaignID: 12},
-			"https://lift.example.com/?campaign=12#currency=EUR&share=lh_x",
-			1, 0, 1,
-		},
-		{
-			"widget",
-			schema.SubjectIDs{WidgetID: 7},
-			"https://lift.example.com/?widget=7#currency=EUR&share=lh_x",
-			0, 1, 1,
-		},
-		{
-			"experiment",
-			schema.SubjectIDs{WidgetID: 7, ExperimentID: 2},
-			"https://lift.example.com/?experiment=2&widget=7#currency=EUR&share=lh_x", 0, 1, 1,
-		},
-		{
-			"absent",
-			schema.SubjectIDs{WidgetID: 7, ExperimentID: 3},
-			"https://lift.example.com/?experiment=3&widget=7#share=lh_x", 0, 0, 0,
-		},
+		{"campaign", schema.SubjectIDs{CampaignID: 12}, "?campaign=12#currency=EUR&share=lh_x", 1, 0, 1},
+		{"widget", schema.SubjectIDs{WidgetID: 7}, "?widget=7#currency=EUR&share=lh_x", 0, 1, 1},
+		{"experiment", schema.SubjectIDs{WidgetID: 7, ExperimentID: 2}, "?experiment=2&widget=7#currency=EUR&share=lh_x", 0, 1, 1},
+		{"absent", schema.SubjectIDs{WidgetID: 7, ExperimentID: 3}, "?experiment=3&widget=7#share=lh_x", 0, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			check.Equal(t, owned.ShareLink("https://lift.example.com", &test.subject, "lh_x"), test.link, "ShareLink")
+			check.Equal(t, owned.ShareLink("https://lift.example.com", &test.subject, "lh_x"), "https://lift.example.com/"+test.link, "ShareLink")
 			view := owned.SharedView(&test.subject)
 			check.That(t, len(view.Campaigns) == test.campaigns && len(view.Widgets) == test.widgets && len(view.Websites) == test.websites && len(view.Goals) == test.websites && view.Version == owned.Version,
 				"SharedView = %+v", view)

@@ -113,9 +113,8 @@ func TestForgetDeletesRejects(t *testing.T) {
 		left    int
 	}{{`jane "j" doe`, 8, 3}, {`jane "j" doe`, 7, 2}, {"", 7, 2}, {"nobody", 8, 2}, {"jane", 8, 1}} {
 		must.Get(w.ForgetVisitors(t.Context(), []string{c.visitor}, []int64{c.website}))(t)
-		if left := storedRejects(); len(left) != c.left {
-			t.Errorf("without %q on %d: %q, want %d", c.visitor, c.website, left, c.left)
-		}
+		left := storedRejects()
+		check.That(t, len(left) == c.left, "without %q on %d: %q, want %d", c.visitor, c.website, left, c.left)
 	}
 }
 

@@ -157,7 +157,6 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 	exec(t, conn, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value, profit, extra_value)
 		VALUES ('inbox', '2026-05-01 12:00:00', 1, 'v', 'goal', 3, 18.990000000000002, '-0.00005', '0.30000000000000004')`)
 	move(t, ingest.NewInbox(conn, w), ingest.Moved{Accepted: 1})
-	if n := number(t, conn, "SELECT countIf((value, profit, extra_value) = (189900, -1, 3000)) * 10 + count() FROM events"); n != 44 {
-		t.Errorf("%d of 4 events have the rounded amounts, %d are stored", n/10, n%10)
-	}
+	n := number(t, conn, "SELECT countIf((value, profit, extra_value) = (189900, -1, 3000)) * 10 + count() FROM events")
+	check.That(t, n == 44, "%d of 4 events have the rounded amounts, %d are stored", n/10, n%10)
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,16 +21,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-const oneCampaign = `accounts:
-  - id: 1
-    name: A
-    websites:
-      - id: 1
-        domain: a.example.com
-        goals: [{id: 1, name: Purchase}]
-        campaigns:
-          - {id: 1, name: C, type: experiment, targetMode: live, primaryGoalId: 1, controlShare: 50, variations: [{id: 1, name: V, share: 50}]}
-`
+//go:embed testdata/one_campaign.yaml
+var oneCampaign string
 
 // writeHistory writes a file with a number of views, one per visitor, and the matching catalogue.
 func writeHistory(t *testing.T, dir string, views int) (events, declared string) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"os"
@@ -165,16 +166,9 @@ func (v *viewer) looksAreTheAPIs() {
 }
 
 // watch records when the table of variations and the chart are first painted, in milliseconds since the navigation.
-const watch = `window.seen = {};
-new MutationObserver(() => requestAnimationFrame(() => {
-	const there = {table: document.querySelector("[aria-labelledby=variations] tbody tr"), curves: document.querySelectorAll(".uplot").length === 1};
-	for (const name in there) if (there[name]) window.seen[name] ??= performance.now();
-})).observe(document, {childList: true, subtree: true});
-window.moved = {total: 0, what: []};
-new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.hadRecentInput) {
-	window.moved.total += e.value;
-	window.moved.what.push(e.value.toFixed(4) + " " + e.sources.map((s) => s.node?.className || s.node?.nodeName).join(","));
-} }).observe({type: "layout-shift", buffered: true});`
+//
+//go:embed testdata/watch.js
+var watch string
 
 // TestTheDashboardsFirstResults measures the time to the first results with an empty browser cache and a warm server,
 // and how much the parts of the page move while they load. The time depends on the machine and has no bound.

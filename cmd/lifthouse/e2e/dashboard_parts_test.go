@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,23 +17,9 @@ import (
 
 // measureStory measures a page: its height, its visible question marks, its headings of the first level, and the lifts
 // and intervals that the first screen prints more than once. The labels of axes are drawings and do not count.
-const measureStory = `(() => {
-	const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest("svg, .hidden");
-	const texts = document.createTreeWalker(document.getElementById("main"), NodeFilter.SHOW_TEXT), found = {};
-	let first = "";
-	while (texts.nextNode()) {
-		const e = texts.currentNode.parentElement;
-		if (shown(e) && e.getBoundingClientRect().top < innerHeight) first += texts.currentNode.data + "\n";
-	}
-	for (const [fact] of first.matchAll(/[+-][\d.,∞]+(\s%)? to [+-][\d.,∞]+(\s%)?|[+-][\d.,]+\s%/g)) found[fact] = (found[fact] ?? 0) + 1;
-	return {
-		Height: document.documentElement.scrollHeight,
-		Marks: [...document.querySelectorAll("button.help")].filter(shown).length,
-		Headings: [...document.querySelectorAll("h1")].filter(shown).length,
-		Facts: Object.keys(found).length,
-		Repeated: Object.keys(found).filter((fact) => found[fact] > 1),
-	};
-})()`
+//
+//go:embed testdata/story.js
+var measureStory string
 
 // story is what measureStory returns.
 type story struct {

@@ -98,9 +98,8 @@ func (v *viewer) requestsOnly(asked []*network.Request) {
 		path := strings.TrimPrefix(request.URL, v.server.url)
 		own := slices.ContainsFunc([]string{"/v1/campaigns/12", "/v1/campaigns/13", "/dashboard/", "/?campaign="}, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) || path == "/"
 		referer, _ := request.Headers["Referer"].(string)
-		if !own && !strings.HasPrefix(request.URL, "data:") || strings.Contains(request.URL, "lh_") || referer != "" {
-			v.Errorf("the shared page requests %s, with the headers %v", request.URL, request.Headers)
-		}
+		check.That(v, (own || strings.HasPrefix(request.URL, "data:")) && !strings.Contains(request.URL, "lh_") && referer == "",
+			"the shared page requests %s, with the headers %v", request.URL, request.Headers)
 	}
 }
 

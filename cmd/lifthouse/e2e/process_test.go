@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,9 +141,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 			p.url = found[1]
 		}
 	}
-	if p.url == "" {
-		t.Fatalf("it never answered; it said:\n%s", p.said.String())
-	}
+	must.That(t, p.url != "", "it never answered; it said:\n%s", p.said.String())
 	rest := make(chan struct{})
 	go func() {
 		for lines.Scan() {
@@ -264,6 +263,29 @@ func (p *process) get(path, token string, into any) {
 	must.That(p.t, err == nil && status == http.StatusOK, "%s: %d, %v", path, status, err)
 }
 
+//go:embed testdata/operations.txt
+var operations string
+
+// TestAllOperationsOfAStartedProgram starts lifthouse and calls each of the 16 operations over HTTP.
+func TestAllOperationsOfAStartedProgram(t *testing.T) {
+	t.Parallel()
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	p := start(t, "serve", store)
+	do := onStore(t, store)
+	do("apply", "-f", "../testdata/operated.catalog.yaml")
+	do("import", "testdata/operated.ndjson")
+	do("facts")
+	token := do("token", "create", "--scope", "write")
+	for line := range strings.Lines(operations) {
+		request, says, _ := strings.Cut(strings.TrimSpace(line), " => ")
+		method, path, _ := strings.Cut(request, " ")
+		status, text, err := send(t.Context(), http.DefaultClient, method, p.url+path, token, "")
+		var body bytes.Buffer
+		check.That(t, err == nil && json.Compact(&body, []byte(text)) == nil && status == http.StatusOK && strings.Contains(body.String(), says),
+			"%s = %d %.800s, %v; want %s", request, status, text, err, says)
+	}
+}
+
 func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -312,9 +334,7 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 	ask := func(p *process) (string, result.Report) {
 		t.Helper()
 		found := request.FindStringSubmatch(p.said.String())
-		if found == nil {
-			t.Fatalf("no request to paste in:\n%s", p.said.String())
-		}
+		must.That(t, found != nil, "no request to paste in:\n%s", p.said.String())
 		status, text := get(t, found[2], found[1])
 		var r result.Report
 		err := json.Unmarshal([]byte(text), &r)

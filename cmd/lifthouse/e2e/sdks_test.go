@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -327,6 +328,9 @@ func TestExactlyOnceThroughABrokenProxy(t *testing.T) {
 		visitors, visitors, purchases, purchases, expectedValue(purchases)))
 }
 
+//go:embed testdata/purchases.html
+var purchasesPage string
+
 // TestTheTagExactlyOnce does the same with the tag and 5,000 events. Its visitors come one after the other, each with a
 // view and 99 purchases.
 func TestTheTagExactlyOnce(t *testing.T) {
@@ -336,26 +340,7 @@ func TestTheTagExactlyOnce(t *testing.T) {
 	address, _ := addSource(t, w.store, w.proxy.URL, "tag", "--rate=0")
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = fmt.Fprintf(w, `<!doctype html><script>
-			const realTimeout = setTimeout, realFetch = fetch; // waits are short
-			window.setTimeout = (f, ms) => realTimeout(f, ms / 100);
-			let acknowledged = 0;
-			window.fetch = async (...request) => {
-				const response = await realFetch(...request);
-				if (response.ok) acknowledged += JSON.parse(request[1].body).batch.length;
-				return response;
-			};
-			window.dataLayer = [];
-			const visit = async (n, purchases) => {
-				document.cookie = "_ga=GA1.1.visitor." + n;
-				dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: ["control", "b"][n %% 2]});
-				for (let i = 0; i < purchases; i++) {
-					dataLayer.push({event: "purchase", ecommerce: {transaction_id: n + "-" + i, value: 2}});
-				}
-				while (acknowledged < (n + 1) * (purchases + 1)) await new Promise((done) => realTimeout(done, 5));
-				return acknowledged;
-			};
-		</script><script src="%s.js"></script>`, address)
+		_, _ = fmt.Fprintf(w, purchasesPage, address)
 	}))
 	defer shop.Close()
 	v.do(chromedp.Navigate(shop.URL))

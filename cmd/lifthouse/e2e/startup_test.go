@@ -213,7 +213,6 @@ func TestReadySaysWhatTheServerSays(t *testing.T) {
 		check.That(t, code == want, "%d: exit %d\n%s", answer, code, complaints)
 	}
 	server.Close()
-	if code, _, _ := other(t, nil, "ready", "--url", server.URL); code != exitFailed {
-		t.Errorf("no server: exit %d", code)
-	}
+	code, _, _ := other(t, nil, "ready", "--url", server.URL)
+	check.That(t, code == exitFailed, "no server: exit %d", code)
 }

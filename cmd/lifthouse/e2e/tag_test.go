@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -110,22 +111,9 @@ func (s *sent) eventIDs(t *testing.T) string {
 
 // shopPage is a page with gtag, of which one event precedes the tag. Its clock makes waits short, and lists them. Once
 // the page is slow, no wait ends.
-const shopPage = `<!doctype html><title>Shop</title><script>
-const waits = [], realTimeout = setTimeout, realFetch = fetch;
-let slow = false, answers = 0;
-window.fetch = (...request) => realFetch(...request).finally(() => answers++);
-window.setTimeout = (f, ms) => {
-  if (ms > 4000) return realTimeout(f, ms); // not of the tag
-  waits.push(ms);
-  return realTimeout(f, slow ? 1e9 : ms / 100);
-};
-window.dataLayer = window.dataLayer || [];
-function gtag() { dataLayer.push(arguments); }
-gtag("js", new Date());
-gtag("event", "experience_impression", {exp_variant_string: "CONV-1001-2"});
-dataLayer.push(null, 7, "event", {event: 7}, {get event() { throw new Error("the page must not notice"); }});
-</script>
-<script src="%[1]s.js" async></script><script src="%[1]s.js" async></script>`
+//
+//go:embed testdata/shop.html
+var shopPage string
 
 // TestTheTagInABrowser opens a page of another origin with the tag: twice, as by a theme and a tag manager. The server
 // fails twice, and the last event happens as the page is left.
@@ -222,6 +210,12 @@ func pixelIn(t *testing.T, text string) string {
 	return pixel
 }
 
+//go:embed testdata/visits.html
+var visitsPage string
+
+//go:embed testdata/buyers.html
+var buyersPixel string
+
 // TestANewcomerWithTagAndPixel goes from an empty folder to a report with the line and the pixel that source add
 // prints, in a shop that reports its experiments to Google, without a line of YAML. Of 100 visitors, 30 buy.
 func TestANewcomerWithTagAndPixel(t *testing.T) {
@@ -238,35 +232,11 @@ func TestANewcomerWithTagAndPixel(t *testing.T) {
 		switch r.URL.Path {
 		// one visitor after the other: the tag has sent the view of one when the cookie of the next one is set
 		case "/":
-			_, _ = fmt.Fprintf(w, `<!doctype html><script>
-				const realTimeout = setTimeout, realFetch = fetch; // waits are short
-				window.setTimeout = (f, ms) => realTimeout(f, ms > 4000 ? ms : ms / 100); // longer ones are not of the tag
-				let answered = () => {};
-				window.fetch = (...request) => realFetch(...request).finally(() => answered());
-				window.dataLayer = [];
-				const visits = async () => {
-					for (let n = 0; n < %d; n++) {
-						document.cookie = "_ga=GA1.1.visitor." + n;
-						const sent = new Promise((done) => (answered = done));
-						dataLayer.push({event: "experience_impression", exp_variant_string: "CONV-1001-" + (1 + n %% 2)});
-						await sent;
-					}
-					window.visited = true;
-				};
-			</script>%s`, visitors, line)
+			_, _ = fmt.Fprintf(w, visitsPage, visitors, line)
 		case "/thanks":
 			_, _ = io.WriteString(w, `<iframe sandbox="allow-scripts" src="/pixel"></iframe>`)
 		case "/pixel":
-			_, _ = fmt.Fprintf(w, `<script>
-				let buyer = 0;
-				const browser = {cookie: {get: async () => "GA1.1.visitor." + buyer++}};
-				const analytics = {subscribe: (_, react) => {
-					for (let n = 0; n < %d; n++) {
-						react({id: "sh-" + n, data: {checkout: {token: "order-" + n, totalPrice: {amount: 10}}}});
-					}
-				}};
-				%s
-			</script>`, buyers, pixelIn(t, text))
+			_, _ = fmt.Fprintf(w, buyersPixel, buyers, pixelIn(t, text))
 		}
 	}))
 	defer shop.Close()
@@ -288,6 +258,9 @@ func TestANewcomerWithTagAndPixel(t *testing.T) {
 	server.interrupt()
 }
 
+//go:embed testdata/sandbox.html
+var sandboxPixel string
+
 // TestThePixelInASandbox runs the pixel that source add prints as Shopify runs it: in a frame whose origin is null,
 // with Shopify's objects.
 func TestThePixelInASandbox(t *testing.T) {
@@ -302,17 +275,7 @@ func TestThePixelInASandbox(t *testing.T) {
 			_, _ = io.WriteString(w, `<iframe sandbox="allow-scripts" src="/pixel"></iframe>`)
 			return
 		}
-		_, _ = fmt.Fprintf(w, `<script>
-			const checkout = {token: "token-9", totalPrice: {amount: 42.5, currencyCode: "EUR"}};
-			let cookies = [undefined, "GA1.1.123.456"];
-			const browser = {cookie: {get: async (name) => name === "_ga" && cookies.shift()}};
-			const analytics = {subscribe: async (name, react) => {
-				if (name !== "checkout_completed") throw name;
-				await react({id: "sh-0", data: {checkout}}); // without consent
-				await react({id: "sh-1", data: {checkout}});
-			}};
-			%s
-		</script>`, pixel)
+		_, _ = fmt.Fprintf(w, sandboxPixel, pixel)
 	}))
 	defer shop.Close()
 	v.do(chromedp.Navigate(shop.URL))

@@ -24,9 +24,6 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	strict "sigs.k8s.io/yaml"
-
-	"lifthouse/schema/schematest/check"
-	"lifthouse/schema/schematest/must"
 )
 
 const (
@@ -40,7 +37,9 @@ const (
 func runHelm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	helm := os.Getenv("HELM")
-	must.That(t, helm != "", "HELM is not set: run make helm-check")
+	if helm == "" {
+		t.Fatal("HELM is not set: run make helm-check")
+	}
 	cmd := exec.CommandContext(t.Context(), helm, append(args, "--kube-version", kubernetes)...)
 	// helm reads no settings, plugins or repositories of the user.
 	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
@@ -97,17 +96,23 @@ func decode(t *testing.T, text string) manifests {
 	m := manifests{}
 	for _, document := range regexp.MustCompile(`(?m)^---$`).Split(text, -1) {
 		var of meta.TypeMeta
-		err := strict.Unmarshal([]byte(document), &of)
-		must.That(t, err == nil, "%v\n%s", err, document)
+		if err := strict.Unmarshal([]byte(document), &of); err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
 		if of.Kind == "" {
 			continue // only comments
 		}
 		resource := newResource(of)
-		must.That(t, resource != nil, "the chart must not render the kind %s %s", of.APIVersion, of.Kind)
-		err = strict.UnmarshalStrict([]byte(document), resource)
-		must.That(t, err == nil, "%s: %v\n%s", of.Kind, err, document)
+		if resource == nil {
+			t.Fatalf("the chart must not render the kind %s %s", of.APIVersion, of.Kind)
+		}
+		if err := strict.UnmarshalStrict([]byte(document), resource); err != nil {
+			t.Fatalf("%s: %v\n%s", of.Kind, err, document)
+		}
 		name := of.Kind + "/" + resource.GetName()
-		check.That(t, m[name] == nil, "%s is rendered twice", name)
+		if m[name] != nil {
+			t.Errorf("%s is rendered twice", name)
+		}
 		m[name] = resource
 	}
 	return m
@@ -145,12 +150,17 @@ func TestChart(t *testing.T) {
 	for name, want := range valueSets {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := runHelm(t, append([]string{"lint", "--strict", chart}, arguments(name)...)...)
-			check.OK(t, err)
-			text := must.Get(runHelm(t, append([]string{"template", release, chart, "--namespace", "results"}, arguments(name)...)...))(t)
+			if _, err := runHelm(t, append([]string{"lint", "--strict", chart}, arguments(name)...)...); err != nil {
+				t.Error(err)
+			}
+			text, err := runHelm(t, append([]string{"template", release, chart, "--namespace", "results"}, arguments(name)...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
 			m := decode(t, text)
-			got := slices.Sorted(maps.Keys(m))
-			check.That(t, slices.Equal(got, want), "rendered %q, want %q", got, want)
+			if got := slices.Sorted(maps.Keys(m)); !slices.Equal(got, want) {
+				t.Errorf("rendered %q, want %q", got, want)
+			}
 			server := m.server(t)
 			m.checkReferences(t, server)
 			checkPod(t, &server.Spec, settings)
@@ -158,8 +168,9 @@ func TestChart(t *testing.T) {
 			for _, job := range ofKind[*batch.Job](m) {
 				checkPod(t, &job.Spec.Template.Spec, settings)
 				for _, service := range ofKind[*core.Service](m) {
-					check.That(t, !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(job.Spec.Template.Labels)),
-						"the service %s sends requests to the Job", service.Name)
+					if labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(job.Spec.Template.Labels)) {
+						t.Errorf("the service %s sends requests to the Job", service.Name)
+					}
 				}
 			}
 		})
@@ -176,22 +187,29 @@ func (m manifests) server(t *testing.T) *core.PodTemplateSpec {
 	}
 	for _, s := range ofKind[*apps.StatefulSet](m) {
 		checkSelector(t, "StatefulSet", s.Spec.Selector, s.Spec.Template.Labels)
-		check.Equal(t, *s.Spec.Replicas, 1, "replicas of an embedded store")
-		governing, ok := m["Service/"+s.Spec.ServiceName].(*core.Service)
-		check.That(t, ok && governing.Spec.ClusterIP == core.ClusterIPNone, "the service %s of the StatefulSet is not headless", s.Spec.ServiceName)
+		if *s.Spec.Replicas != 1 {
+			t.Errorf("an embedded store has %d replicas", *s.Spec.Replicas)
+		}
+		if governing, ok := m["Service/"+s.Spec.ServiceName].(*core.Service); !ok || governing.Spec.ClusterIP != core.ClusterIPNone {
+			t.Errorf("the service %s of the StatefulSet is not headless", s.Spec.ServiceName)
+		}
 		for _, claim := range s.Spec.VolumeClaimTemplates {
 			s.Spec.Template.Spec.Volumes = append(s.Spec.Template.Spec.Volumes, core.Volume{Name: claim.Name})
 		}
 		found = append(found, &s.Spec.Template)
 	}
-	must.Equal(t, len(found), 1, "workloads")
+	if len(found) != 1 {
+		t.Fatalf("%d workloads, want 1", len(found))
+	}
 	return found[0]
 }
 
 func checkSelector(t *testing.T, of string, selector *meta.LabelSelector, has map[string]string) {
 	t.Helper()
 	parsed, err := meta.LabelSelectorAsSelector(selector)
-	check.That(t, err == nil && !parsed.Empty() && parsed.Matches(labels.Set(has)), "%s: the selector %v does not match the labels %v: %v", of, parsed, has, err)
+	if err != nil || parsed.Empty() || !parsed.Matches(labels.Set(has)) {
+		t.Errorf("%s: the selector %v does not match the labels %v: %v", of, parsed, has, err)
+	}
 }
 
 // checkReferences checks that resources refer to others that exist.
@@ -215,14 +233,16 @@ func (m manifests) checkReferences(t *testing.T, server *core.PodTemplateSpec) {
 	for _, n := range ofKind[*networking.NetworkPolicy](m) {
 		checkSelector(t, "NetworkPolicy", &n.Spec.PodSelector, server.Labels)
 		for _, rule := range n.Spec.Ingress {
-			port := rule.Ports[0].Port.StrVal
-			check.That(t, ports[port] && (port != "metrics" || len(rule.From) != 0), "NetworkPolicy: the port %s does not exist, or is open to all", port)
+			if port := rule.Ports[0].Port.StrVal; !ports[port] || port == "metrics" && len(rule.From) == 0 {
+				t.Errorf("NetworkPolicy: the port %s does not exist, or is open to all", port)
+			}
 		}
 	}
 	for _, s := range ofKind[*monitoring.ServiceMonitor](m) {
 		target, ok := m["Service/"+s.Name+"-metrics"].(*core.Service)
-		must.That(t, ok && target.Spec.Ports[0].Name == s.Spec.Endpoints[0].Port && target.Labels[s.Spec.JobLabel] == "lifthouse",
-			"the ServiceMonitor has no service, or another job than the alerting rules expect")
+		if !ok || target.Spec.Ports[0].Name != s.Spec.Endpoints[0].Port || target.Labels[s.Spec.JobLabel] != "lifthouse" {
+			t.Fatal("the ServiceMonitor has no service, or another job than the alerting rules expect")
+		}
 		checkSelector(t, "ServiceMonitor", &s.Spec.Selector, target.Labels)
 		if api, ok := m["Service/"+s.Name].(*core.Service); ok && labels.SelectorFromSet(s.Spec.Selector.MatchLabels).Matches(labels.Set(api.Labels)) {
 			t.Error("the ServiceMonitor matches the service of the API too")
@@ -231,13 +251,15 @@ func (m manifests) checkReferences(t *testing.T, server *core.PodTemplateSpec) {
 	for _, i := range ofKind[*networking.Ingress](m) {
 		for _, rule := range i.Spec.Rules {
 			for _, path := range rule.HTTP.Paths {
-				check.That(t, m["Service/"+path.Backend.Service.Name] != nil && path.Backend.Service.Port.Name == "http",
-					"the ingress names the service %v, which does not exist", path.Backend.Service)
+				if m["Service/"+path.Backend.Service.Name] == nil || path.Backend.Service.Port.Name != "http" {
+					t.Errorf("the ingress names the service %v, which does not exist", path.Backend.Service)
+				}
 			}
 		}
 	}
-	account := server.Spec.ServiceAccountName
-	check.That(t, account == "default" || m["ServiceAccount/"+account] != nil, "the service account %s does not exist", account)
+	if account := server.Spec.ServiceAccountName; account != "default" && m["ServiceAccount/"+account] == nil {
+		t.Errorf("the service account %s does not exist", account)
+	}
 }
 
 // checkPod checks what a pod may do, its environment and its mounts.
@@ -252,25 +274,31 @@ func checkPod(t *testing.T, pod *core.PodSpec, settings map[string]bool) {
 	if *pod.AutomountServiceAccountToken || *pod.EnableServiceLinks {
 		t.Error("the pod has a token or variables that it does not need")
 	}
-	check.That(t, !c.Resources.Requests.Cpu().IsZero() && !c.Resources.Requests.Memory().IsZero() && !c.Resources.Limits.Memory().IsZero(),
-		"resources are incomplete: %v", c.Resources)
+	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
+		t.Errorf("resources are incomplete: %v", c.Resources)
+	}
 	seen := map[string]bool{}
 	for _, env := range c.Env {
 		if seen[env.Name] {
 			t.Errorf("%s is set twice", env.Name)
 		}
 		seen[env.Name] = true
-		check.That(t, !strings.HasPrefix(env.Name, "LIFTHOUSE_") || settings[env.Name], "%s is not a setting of docs/operations.md", env.Name)
+		if strings.HasPrefix(env.Name, "LIFTHOUSE_") && !settings[env.Name] {
+			t.Errorf("%s is not a setting of docs/operations.md", env.Name)
+		}
 		if (env.Name == "CLICKHOUSE_USER" || strings.Contains(env.Name, "HEADERS")) && (env.ValueFrom == nil || env.ValueFrom.SecretKeyRef == nil) {
 			t.Errorf("%s is not a reference to a Secret", env.Name)
 		}
-		path := env.Value
-		check.That(t, !strings.HasPrefix(path, "/etc/lifthouse/") || isMounted(c, path), "%s: %s is in no mounted volume", env.Name, path)
+		if path := env.Value; strings.HasPrefix(path, "/etc/lifthouse/") && !isMounted(c, path) {
+			t.Errorf("%s: %s is in no mounted volume", env.Name, path)
+		}
 	}
 	if seen["CLICKHOUSE_PASSWORD"] {
 		t.Error("the password is in the environment: want CLICKHOUSE_PASSWORD_FILE")
 	}
-	check.That(t, seen["LIFTHOUSE_STORE"], "the store is not set")
+	if !seen["LIFTHOUSE_STORE"] {
+		t.Error("the store is not set")
+	}
 	var mounted, volumes []string
 	for _, mount := range c.VolumeMounts {
 		mounted = append(mounted, mount.Name)
@@ -280,7 +308,9 @@ func checkPod(t *testing.T, pod *core.PodSpec, settings map[string]bool) {
 	}
 	slices.Sort(mounted)
 	slices.Sort(volumes)
-	check.That(t, slices.Equal(mounted, volumes), "mounted %q of the volumes %q", mounted, volumes)
+	if !slices.Equal(mounted, volumes) {
+		t.Errorf("mounted %q of the volumes %q", mounted, volumes)
+	}
 }
 
 func isMounted(c *core.Container, path string) bool {
@@ -298,35 +328,50 @@ func checkProbes(t *testing.T, pod *core.PodSpec) {
 		case "LIFTHOUSE_TLS_CERT":
 			scheme = core.URISchemeHTTPS
 		case "LIFTHOUSE_DRAIN_DELAY", "LIFTHOUSE_DRAIN_TIMEOUT":
-			d := must.Get(time.ParseDuration(env.Value))(t)
+			d, err := time.ParseDuration(env.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
 			drain += d
 		case "LIFTHOUSE_LISTEN":
-			check.That(t, env.Value == fmt.Sprintf(":%d", c.Ports[0].ContainerPort), "the server listens at %s, want port %d", env.Value, c.Ports[0].ContainerPort)
+			if env.Value != fmt.Sprintf(":%d", c.Ports[0].ContainerPort) {
+				t.Errorf("the server listens at %s, want port %d", env.Value, c.Ports[0].ContainerPort)
+			}
 		}
 	}
 	for probe, path := range map[*core.Probe]string{c.LivenessProbe: "/healthz", c.StartupProbe: "/healthz", c.ReadinessProbe: "/readyz"} {
-		get := probe.HTTPGet
-		check.That(t, get.Path == path && get.Port.StrVal == c.Ports[0].Name && get.Scheme == scheme, "probe %v, want %s over %s", get, path, scheme)
+		if get := probe.HTTPGet; get.Path != path || get.Port.StrVal != c.Ports[0].Name || get.Scheme != scheme {
+			t.Errorf("probe %v, want %s over %s", get, path, scheme)
+		}
 	}
 	const stop = 5 * time.Second // docs/operations.md
-	grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second
-	check.That(t, grace > drain+stop, "the pod is killed after %v, but the program may take %v", grace, drain+stop)
+	if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; grace <= drain+stop {
+		t.Errorf("the pod is killed after %v, but the program may take %v", grace, drain+stop)
+	}
 }
 
 // imageUser returns the user of the Dockerfile.
 func imageUser(t *testing.T) int64 {
 	t.Helper()
-	text := must.Get(os.ReadFile("../../../Dockerfile"))(t)
+	text, err := os.ReadFile("../../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var user int64
 	_, rest, _ := strings.Cut(string(text), "\nUSER ")
-	must.Get(fmt.Sscan(strings.ReplaceAll(rest, ":", " "), &user))(t)
+	if _, err := fmt.Sscan(strings.ReplaceAll(rest, ":", " "), &user); err != nil {
+		t.Fatal(err)
+	}
 	return user
 }
 
 // knownSettings returns the variables of the settings that docs/operations.md lists.
 func knownSettings(t *testing.T) map[string]bool {
 	t.Helper()
-	text := must.Get(os.ReadFile("../../../docs/operations.md"))(t)
+	text, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, table, _ := strings.Cut(string(text), "| setting | default | meaning |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	known := map[string]bool{}
@@ -336,13 +381,18 @@ func knownSettings(t *testing.T) map[string]bool {
 			known["LIFTHOUSE_"+strings.ToUpper(strings.ReplaceAll(name[1], "-", "_"))] = true
 		}
 	}
-	must.That(t, len(known) >= 20, "docs/operations.md has %d settings: %v", len(known), known)
+	if len(known) < 20 {
+		t.Fatalf("docs/operations.md has %d settings: %v", len(known), known)
+	}
 	return known
 }
 
 // TestChartSetsValues checks that values arrive as the program reads them.
 func TestChartSetsValues(t *testing.T) {
-	text := must.Get(runHelm(t, append([]string{"template", release, chart}, arguments("everything")...)...))(t)
+	text, err := runHelm(t, append([]string{"template", release, chart}, arguments("everything")...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{
 		`name: LIFTHOUSE_QUERY_MEMORY` + "\n" + `              value: "4294967296"`,
 		`name: LIFTHOUSE_CORS_ORIGIN` + "\n" + `              value: "https://dash.example.com,https://shop.example.com"`,
@@ -350,11 +400,18 @@ func TestChartSetsValues(t *testing.T) {
 		`image: "registry.example.com/lifthouse@sha256:0`,
 		`maxUnavailable: 25%`,
 	} {
-		check.That(t, strings.Contains(text, want), "the manifests do not contain\n%s", want)
+		if !strings.Contains(text, want) {
+			t.Errorf("the manifests do not contain\n%s", want)
+		}
 	}
-	text = must.Get(runHelm(t, append([]string{"template", release, chart}, arguments("embedded")...)...))(t)
+	text, err = runHelm(t, append([]string{"template", release, chart}, arguments("embedded")...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{`value: embedded:/data/store`, `image: "lifthouse:v1.0.0-embedded"`, `value: "2147483648"`, `storageClassName: "fast"`} {
-		check.That(t, strings.Contains(text, want), "the manifests do not contain\n%s", want)
+		if !strings.Contains(text, want) {
+			t.Errorf("the manifests do not contain\n%s", want)
+		}
 	}
 }
 
@@ -375,23 +432,34 @@ func TestChartRejectsValues(t *testing.T) {
 	} {
 		_, err := runHelm(t, "template", release, chart, "--set", set)
 		var failed *exec.ExitError
-		check.That(t, errors.As(err, &failed) && strings.Contains(err.Error(), message), "--set %s: %v, want an error with %q", set, err, message)
+		if !errors.As(err, &failed) || !strings.Contains(err.Error(), message) {
+			t.Errorf("--set %s: %v, want an error with %q", set, err, message)
+		}
 	}
 }
 
 // TestChartPrintsNotes renders the notes as the content of a manifest, because only a cluster prints them.
 func TestChartPrintsNotes(t *testing.T) {
 	copied := t.TempDir()
-	must.OK(t, os.CopyFS(copied, os.DirFS(chart)))
-	must.OK(t, os.Rename(filepath.Join(copied, "templates/NOTES.txt"), filepath.Join(copied, "notes.txt")))
+	if err := os.CopyFS(copied, os.DirFS(chart)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(copied, "templates/NOTES.txt"), filepath.Join(copied, "notes.txt")); err != nil {
+		t.Fatal(err)
+	}
 	manifest := "notes: |\n{{ tpl (.Files.Get \"notes.txt\") . | indent 2 }}\n"
-	must.OK(t, os.WriteFile(filepath.Join(copied, "templates/notes.yaml"), []byte(manifest), 0o600))
+	if err := os.WriteFile(filepath.Join(copied, "templates/notes.yaml"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name := range valueSets {
 		notes, err := runHelm(t, append([]string{"template", release, copied, "--show-only", "templates/notes.yaml"}, arguments(name)...)...)
-		if !check.OK(t, err) {
+		if err != nil {
+			t.Error(err)
 			continue
 		}
-		check.That(t, strings.Contains(notes, "lifthouse token create --scope read") && !strings.Contains(notes, "<no value>"), "%s: notes:\n%s", name, notes)
+		if !strings.Contains(notes, "lifthouse token create --scope read") || strings.Contains(notes, "<no value>") {
+			t.Errorf("%s: notes:\n%s", name, notes)
+		}
 		t.Log(notes)
 	}
 }

@@ -58,8 +58,8 @@ type listArguments struct {
 	Limit     int   `json:"limit,omitempty" jsonschema:"maximum number of items: 1 to 200; default 50"`
 }
 
-// searchedWebsite returns what the caller owns, and the website of the arguments or of the caller; 0: all. The error has
-// the faults of all arguments that were read before.
+// searchedWebsite returns what the caller owns, and the website of the arguments or of the caller; 0: all. The error
+// has the faults of all arguments that were read before.
 func (s *Server) searchedWebsite(c Caller, a *arguments) (*catalogue.AccountResources, int64, error) {
 	asked := a.ID("websiteId")
 	if err := a.Err(); err != nil {

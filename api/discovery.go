@@ -38,21 +38,16 @@ func (s *server) declareCampaign(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	var asked struct {
-		WebsiteID  int64  `yaml:"websiteId"`
-		CampaignID int64  `yaml:"campaignId"`
-		Key        string `yaml:"key"`
-		Goal       string `yaml:"goal"`
-		Control    string `yaml:"control"`
-		Shares     []int  `yaml:"shares"`
-		Days       int    `yaml:"plannedDays"`
-		Ignore     bool   `yaml:"ignore"`
+		engine.Declaration `yaml:",inline"`
+		CampaignID         int64  `yaml:"campaignId"`
+		Key                string `yaml:"key"`
 	}
 	if err := s.readBodyYAML(c, &asked); err != nil {
 		return nil, err
 	}
-	name, value := "campaignId", strconv.FormatInt(asked.CampaignID, 10)
-	if asked.Key != "" {
-		name, value = "key", asked.Key
+	name := "campaignId"
+	if asked.Campaign = strconv.FormatInt(asked.CampaignID, 10); asked.Key != "" {
+		name, asked.Campaign = "key", asked.Key
 	}
 	var wrong faults.Collector
 	if asked.WebsiteID < 1 {
@@ -68,12 +63,9 @@ func (s *server) declareCampaign(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, found, err := engine.DeclareDiscovered(all, owned, engine.Declaration{
-		WebsiteID: asked.WebsiteID, Campaign: value, Ignored: asked.Ignore,
-		Goal: asked.Goal, Control: asked.Control, Shares: asked.Shares, Days: asked.Days,
-	})
+	file, found, err := engine.DeclareDiscovered(all, owned, asked.Declaration)
 	if !found {
-		wrong.Add(name, value, "must be, with its websiteId, a campaign that GET /v1/undeclared lists")
+		wrong.Add(name, asked.Campaign, "must be, with its websiteId, a campaign that GET /v1/undeclared lists")
 		return nil, wrong.List
 	}
 	if err != nil {

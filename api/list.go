@@ -266,23 +266,19 @@ const attributeName = "name"
 // dimensionHandler returns the observed values of an attribute.
 func (s *server) dimensionHandler(operation query.Operation) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
-		p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit")
-		request := query.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
-		most := p.ParseInteger("limit", 1, ofValues.most, ofValues.otherwise)
-		err := p.Err()
-		attribute := c.Param(attributeName)
-		if all := query.Dimensions; !slices.Contains(all, attribute) {
-			err = prependFault(err, faults.Fault{Name: attributeName, Value: attribute, Detail: faults.OneOf(all...)})
+		attribute, most := c.Param(attributeName), 0
+		parse := func(operation query.Operation, rawQuery string) (query.Request, error) {
+			p := query.ReadParameters(rawQuery, websiteIDName, "limit")
+			request := query.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
+			most = p.ParseInteger("limit", 1, ofValues.most, ofValues.otherwise)
+			if all := query.Dimensions; !slices.Contains(all, attribute) {
+				fault := faults.Fault{Name: attributeName, Value: attribute, Detail: faults.OneOf(all...)}
+				return request, prependFault(p.Err(), fault)
+			}
+			return request, p.Err()
 		}
-		request.SubjectID, err = pathID(c, pathIDName, err)
-		if operation == query.ExperimentResults {
-			request.ExperimentID, err = pathID(c, experimentIDName, err)
-		}
+		request, owned, err := s.scopedRequest(c, operation, parse)
 		if err != nil {
-			return nil, err
-		}
-		owned, bound := s.reportedResources(c, operation)
-		if request, err = results.ScopeRequest(request, owned, bound); err != nil {
 			return nil, err
 		}
 		asked, err := s.results.ValuesQuery(request, owned, attribute, most)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	_ "embed" // the texts of senders
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"lifthouse/schema/ingest"
 
 	"github.com/gin-gonic/gin"
+	"go.yaml.in/yaml/v4"
 )
 
 // Sources are the sources of an account, what is wrong with them, and the senders that can become one.
@@ -98,47 +100,16 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 	return list
 }
 
+//go:embed senders.yaml
+var sendersYAML []byte
+
 // senders are what people use, and what to paste there.
-var senders = []Sender{
-	{"growthbook", "GrowthBook", `In the page, with GrowthBook's script, add the attribute
-  data-event-ingestor-host="{ADDRESS}"
-or with the SDK: growthbookTrackingPlugin({ingestorHost: "{ADDRESS}"})`},
-	{"segment", "Segment", `In Segment: Connections, Destinations, Webhooks (Actions), URL {ADDRESS}
-or with the Node SDK: new Analytics({writeKey, host: "{HOST}", path: "/in/{KEY}"})
-or in the browser: analytics.load(writeKey, {integrations: {"Segment.io": {apiHost: "{BARE}"}}})`},
-	{"rudderstack", "RudderStack", `With the Node SDK: new Analytics(writeKey, {dataPlaneUrl: "{ADDRESS}"})
-or in the browser: rudderanalytics.load(writeKey, "{ADDRESS}")`},
-	{"posthog", "PostHog", `In PostHog: Data pipelines, Destinations, HTTP Webhook, URL {ADDRESS}
-with the JSON body
-  {"uuid": "{event.uuid}", "event": "{event.event}", "distinct_id": "{event.distinct_id}",
-   "timestamp": "{event.timestamp}", "properties": "{event.properties}"}
-or with the Node SDK: new PostHog(key, {host: "{ADDRESS}"})`},
-	{"tag", "Google Analytics, or any page", `In the head of each page, or as a custom HTML tag of Google Tag Manager on all pages:
-  <script src="{ADDRESS}.js" async></script>
-It sends the experiments, purchases and other goals that the page reports to Google Analytics. The visitor is the cookie
-_ga; name another one with data-visitor="gbuuid". A tool that does not report to Google Analytics needs this line where
-it shows a variation:
-  dataLayer.push({event: "experiment_viewed", experiment_id: "checkout-layout", variation_id: "b"})
-For purchases in Shopify, whose thank-you page runs no scripts: Settings, Customer events, Add custom pixel
-  analytics.subscribe("checkout_completed", async (event) => {
-    const cookie = await browser.cookie.get("_ga"), checkout = event.data.checkout;
-    if (cookie) fetch("{ADDRESS}", {method: "POST", keepalive: true, body: JSON.stringify({
-      visitor: cookie.replace(/^GA\d\.[\d-]+\./, ""),
-      batch: [{id: event.id, event: "purchase", order: checkout.token, value: checkout.totalPrice.amount}]})});
-  });`},
-	{"shopify", "Shopify", `In Shopify: Settings, Notifications, Webhooks: Order creation and Order update, format JSON, URL
-  {ADDRESS}
-and with its secret: lifthouse source add shopify --secret-file FILE
-In the theme, so that orders name their visitor:
-  <script>
-    const ga = /(?:^|; )_ga=GA\d\.[\d-]+\.([^;]+)/.exec(document.cookie);
-    if (ga) fetch("/cart/update.js", {method: "POST", headers: {"Content-Type": "application/json"},
-      body: JSON.stringify({attributes: {lifthouse: ga[1]}})});
-  </script>
-Without webhooks and this script, the pixel that lifthouse source add tag prints reports purchases, but no refunds.`},
-	{"woocommerce", "WooCommerce", `In WooCommerce: Settings, Advanced, Webhooks: Order created and Order updated, delivery URL
-  {ADDRESS}`},
-}
+var senders = func() (all []Sender) {
+	if err := yaml.Load(sendersYAML, &all); err != nil {
+		panic(err) // the file is part of the program
+	}
+	return all
+}()
 
 // PasteText returns what to paste at a sender with a key, whose requests arrive at a URL.
 func PasteText(sender, publicURL, key string) string {

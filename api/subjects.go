@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"lifthouse/engine"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -12,14 +13,12 @@ import (
 
 // campaign is an item of the list of campaigns.
 type campaign struct {
-	ID                int64      `json:"id"`
-	Key               string     `json:"key,omitempty"`
-	Name              string     `json:"name"`
-	Description       string     `json:"description,omitempty"`
-	Type              string     `json:"type"`
-	GoalsReached      int64      `json:"goalsReached"`
-	Views             int64      `json:"views"`
-	Value             int64      `json:"value"`
+	ID          int64  `json:"id"`
+	Key         string `json:"key,omitempty"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Type        string `json:"type"`
+	engine.CampaignCounters
 	CreateDate        time.Time  `json:"createDate"`
 	UpdateDate        time.Time  `json:"updateDate"`
 	StartDate         *time.Time `json:"startDate,omitempty"`
@@ -76,11 +75,10 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 
 // countedCampaign returns a campaign with its counters.
 func (s *server) countedCampaign(c *catalogue.LiveCampaign) campaign {
-	counters := s.Engine.CountersOfCampaign(c)
 	return campaign{
 		ID: c.ID, Key: c.Key, Name: c.Name, Description: c.Description, Type: c.Type,
-		GoalsReached: counters.GoalsReached, Views: counters.Views, Value: counters.Value,
-		CreateDate: c.CreateDate, UpdateDate: c.UpdateDate, StartDate: c.StartDate, EndDate: c.EndDate,
+		CampaignCounters: s.Engine.CountersOfCampaign(c),
+		CreateDate:       c.CreateDate, UpdateDate: c.UpdateDate, StartDate: c.StartDate, EndDate: c.EndDate,
 		Active: c.Active, ControlShare: c.ControlShare, TrafficAllocation: c.TrafficAllocation,
 		TargetID: c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
@@ -100,17 +98,9 @@ func (s *server) campaignDetail(c *catalogue.LiveCampaign) campaignDetail {
 
 // widget is an item of the list of widgets.
 type widget struct {
-	ID            int64      `json:"id"`
-	Name          string     `json:"name"`
-	Clicks        int64      `json:"clicks"`
-	Views         int64      `json:"views"`
-	Conversions   int64      `json:"conversions"`
-	GoalsReached  int64      `json:"goalsReached"`
-	Value         int64      `json:"value"`
-	ExtraValue    int64      `json:"extraValue"`
-	Submits       int64      `json:"submits"`
-	Completions   int64      `json:"completions"`
-	Contacts      int64      `json:"contacts"`
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+	engine.WidgetCounters
 	CreateDate    time.Time  `json:"createDate"`
 	UpdateDate    time.Time  `json:"updateDate"`
 	Active        bool       `json:"active"`
@@ -188,13 +178,10 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 
 // countedWidget returns a widget with its counters.
 func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
-	counters := s.Engine.CountersOfWidget(w)
 	return widget{
 		ID: w.ID, Name: w.Name, Type: w.Type, PrimaryGoalID: w.PrimaryGoalID,
-		Views: counters.Views, Clicks: counters.Clicks, Submits: counters.Submits, Completions: counters.Completions,
-		Conversions: counters.Conversions, Contacts: counters.Contacts,
-		GoalsReached: counters.GoalsReached, Value: counters.Value, ExtraValue: counters.ExtraValue,
-		CreateDate: w.CreateDate, UpdateDate: w.UpdateDate, StartDate: w.StartDate, EndDate: w.EndDate,
+		WidgetCounters: s.Engine.CountersOfWidget(w),
+		CreateDate:     w.CreateDate, UpdateDate: w.UpdateDate, StartDate: w.StartDate, EndDate: w.EndDate,
 		Active: w.Active,
 	}
 }

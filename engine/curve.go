@@ -32,7 +32,7 @@ func (e *Engine) computeCurve(ctx context.Context, p *plan.Plan, found *moments.
 		return nil, err
 	}
 	curve := result.NewCurve(p, days, steps, found.Whole)
-	first := laterTime(found.First, p.Filters.From)
+	first := schema.LaterTime(found.First, p.Filters.From)
 	if most := int(curveEnd(p, found).Sub(first) / day); curve.Cohort.Visitors == 0 && p.CurveDays > 0 &&
 		!first.IsZero() {
 		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []faults.Fault{{
@@ -83,13 +83,6 @@ func curveEnd(p *plan.Plan, found *moments.Rows) time.Time {
 		return to
 	}
 	return found.Complete
-}
-
-func laterTime(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // addNovelty adds what the looks that decide found about novelty. It is about the visitors of a look whose first days

@@ -110,13 +110,13 @@ func (d *Discovered) addVariations(counters *facts.SubjectCounters, keyOf func(i
 
 // Declaration is how people declare a discovered campaign. Everything else of its plan is the default.
 type Declaration struct {
-	WebsiteID int64  // 0: the only one with the campaign
-	Campaign  string // key or id
-	Ignored   bool   // the campaign is not discovered any more; the rest does not matter
-	Goal      string // key or id of the primary goal
-	Control   string // key or id of control; empty: the variation 0, if there is one
-	Shares    []int  // per cent, in the order of the variations with control first; none: equal
-	Days      int    // planned; 0: the default
+	WebsiteID int64  `yaml:"websiteId"`   // 0: the only one with the campaign
+	Campaign  string `yaml:"-"`           // key or id
+	Ignored   bool   `yaml:"ignore"`      // the campaign is not discovered any more; the rest does not matter
+	Goal      string `yaml:"goal"`        // key or id of the primary goal
+	Control   string `yaml:"control"`     // key or id of control; empty: the variation 0, if there is one
+	Shares    []int  `yaml:"shares"`      // per cent, in the order of the variations with control first; none: equal
+	Days      int    `yaml:"plannedDays"` // 0: the default
 }
 
 // DeclareDiscovered returns the catalogue file that declares one of the discovered campaigns, and its goal if the

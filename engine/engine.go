@@ -156,7 +156,9 @@ func (e *Engine) CheckReady(ctx context.Context) error {
 // CampaignCounters are the live counters of a campaign. They count all folded events, including those that a report
 // excludes. Goals and value are those of the primary goal.
 type CampaignCounters struct {
-	Views, GoalsReached, Value int64
+	GoalsReached int64 `json:"goalsReached"`
+	Views        int64 `json:"views"`
+	Value        int64 `json:"value"`
 }
 
 // CountersOfCampaign returns the live counters of a campaign.
@@ -169,8 +171,15 @@ func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters 
 // WidgetCounters are the live counters of a widget and its experiments. Goals and values are those of the primary goal,
 // or of all goals if there is no primary goal.
 type WidgetCounters struct {
-	Views, Clicks, Submits, Completions, Conversions, Contacts int64
-	GoalsReached, Value, ExtraValue                            int64
+	Clicks       int64 `json:"clicks"`
+	Views        int64 `json:"views"`
+	Conversions  int64 `json:"conversions"`
+	GoalsReached int64 `json:"goalsReached"`
+	Value        int64 `json:"value"`
+	ExtraValue   int64 `json:"extraValue"`
+	Submits      int64 `json:"submits"`
+	Completions  int64 `json:"completions"`
+	Contacts     int64 `json:"contacts"`
 }
 
 // CountersOfWidget returns the live counters of a widget, with those of its experiments.

@@ -16,9 +16,7 @@ import (
 // Values has the observed values of an attribute, the most frequent first. Visitors counts all visitors of the subject,
 // including those that a report excludes, by the attribute of their first view.
 type Values struct {
-	CampaignID     int64         `json:"campaignId,omitzero"`
-	WidgetID       int64         `json:"widgetId,omitzero"`
-	ExperimentID   int64         `json:"experimentId,omitzero"`
+	schema.SubjectIDs
 	Dimension      string        `json:"dimension"`
 	DataThrough    *time.Time    `json:"dataThrough"` // null: the subject has no events
 	Visitors       int64         `json:"visitors"`
@@ -33,14 +31,9 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 	if err != nil {
 		return nil, err
 	}
-	found := &Values{Dimension: attribute, Values: []facts.Value{}}
+	found := &Values{SubjectIDs: plan.Subject.IDs(), Dimension: attribute, Values: []facts.Value{}}
 	if through := stored.Ingested; !through.IsZero() {
 		found.DataThrough = &through
-	}
-	if plan.Subject.Kind == schema.SubjectCampaign {
-		found.CampaignID = plan.Subject.ID
-	} else {
-		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}
 	values, err := e.facts.ReadValues(ctx, plan.Question, attribute)
 	for i, v := range values {

@@ -2,13 +2,13 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"sync"
+	"math"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 )
 
 // ServeStreams answers messages, one per line, until the input or the context ends. It closes both streams.
@@ -16,75 +16,52 @@ func (s *Server) ServeStreams(ctx context.Context, c Caller, requests io.ReadClo
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	streams := &sdk.IOTransport{Reader: requests, Writer: out, MaxLineLength: MaxMessage}
-	return s.sdk.Run(withCall(ctx, c), answeringTransport{streams})
+	return s.sdk.Run(withCall(ctx, c), answeringTransport{streams, s})
 }
 
 // answeringTransport passes on the end of the input when all requests are answered, because the SDK cancels those in
 // progress.
-type answeringTransport struct{ sdk.Transport }
+type answeringTransport struct {
+	sdk.Transport
+	server *Server
+}
 
 // Connect implements sdk.Transport.
 func (t answeringTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	conn, err := t.Transport.Connect(ctx)
-	waiting, answered := map[jsonrpc.ID]bool{}, make(chan struct{}, 1)
-	return &answeringConn{Connection: conn, ended: ctx.Done(), answered: answered, waiting: waiting}, err
+	return &answeringConn{conn, ctx, t.server, semaphore.NewWeighted(allRequests)}, err
 }
 
 type answeringConn struct {
 	sdk.Connection
-	ended    <-chan struct{}
-	answered chan struct{} // signals that an answer was written
-
-	mu      sync.Mutex
-	waiting map[jsonrpc.ID]bool // requests without an answer; guarded by mu
+	ctx     context.Context
+	server  *Server
+	waiting *semaphore.Weighted // has 1 for each request without an answer
 }
 
-// Read implements sdk.Connection. Each call of a tool has a time limit, so the wait for answers ends.
+// allRequests is more than the number of requests at the same time.
+const allRequests = math.MaxInt64
+
+// Read implements sdk.Connection. At the end of the input, it waits for the answers as long as a call of a tool may
+// take.
 func (c *answeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
-	if r, is := m.(*jsonrpc.Request); is {
-		c.setWaiting(r)
+	if r, is := m.(*jsonrpc.Request); is && r.IsCall() {
+		err = c.waiting.Acquire(ctx, 1)
 	}
-	for errors.Is(err, io.EOF) && c.countWaiting() > 0 {
-		select {
-		case <-c.answered:
-		case <-c.ended:
-			return m, err
-		}
+	if errors.Is(err, io.EOF) {
+		limited, cancel := c.server.results.LimitTime(c.ctx)
+		defer cancel()
+		_ = c.waiting.Acquire(limited, allRequests)
 	}
 	return m, err
-}
-
-func (c *answeringConn) setWaiting(r *jsonrpc.Request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var cancelled struct{ RequestID any }
-	switch {
-	case r.IsCall():
-		c.waiting[r.ID] = true
-	case r.Method == "notifications/cancelled" && json.Unmarshal(r.Params, &cancelled) == nil:
-		id, _ := jsonrpc.MakeID(cancelled.RequestID)
-		delete(c.waiting, id)
-	}
-}
-
-func (c *answeringConn) countWaiting() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.waiting)
 }
 
 // Write implements sdk.Connection.
 func (c *answeringConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
-	if r, is := m.(*jsonrpc.Response); is {
-		c.mu.Lock()
-		delete(c.waiting, r.ID)
-		c.mu.Unlock()
-		select {
-		case c.answered <- struct{}{}:
-		default: // the last signal is not seen yet
-		}
+	if _, is := m.(*jsonrpc.Response); is {
+		c.waiting.Release(1)
 	}
 	return err
 }

@@ -58,6 +58,18 @@ type listArguments struct {
 	Limit     int   `json:"limit,omitempty" jsonschema:"maximum number of items: 1 to 200; default 50"`
 }
 
+// searchedWebsite returns what the caller owns, and the website of the arguments or of the caller; 0: all. The error
+// has the faults of all arguments that were read before.
+func (s *Server) searchedWebsite(c Caller, a *arguments) (*catalogue.AccountResources, int64, error) {
+	asked := a.ID("websiteId")
+	if err := a.Err(); err != nil {
+		return nil, 0, err
+	}
+	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
+	website, err := results.SearchedWebsite(owned, c.WebsiteID, asked)
+	return owned, website, err
+}
+
 // listed is a campaign or an experiment with its decision.
 type listed struct {
 	experiment
@@ -68,13 +80,9 @@ type listed struct {
 
 // listExperiments returns campaigns and experiments of widgets, ordered by id, with their last computed decisions.
 func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (any, error) {
-	active, asked := a.OneOf("active", []string{"true", "false"}), a.ID("websiteId")
+	active := a.OneOf("active", []string{"true", "false"})
 	offset, limit := a.ParseInteger("offset", 0, 1<<31-1, 0), a.ParseInteger("limit", 1, 200, 50)
-	if err := a.Err(); err != nil {
-		return nil, err
-	}
-	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
-	website, err := results.SearchedWebsite(owned, c.WebsiteID, asked)
+	owned, website, err := s.searchedWebsite(c, a)
 	if err != nil {
 		return nil, err
 	}
@@ -108,12 +116,7 @@ type undeclaredArguments struct {
 
 // listUndeclared returns the campaigns in the events that the catalogue does not declare.
 func (s *Server) listUndeclared(ctx context.Context, c Caller, a *arguments) (any, error) {
-	asked := a.ID("websiteId")
-	if err := a.Err(); err != nil {
-		return nil, err
-	}
-	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
-	website, err := results.SearchedWebsite(owned, c.WebsiteID, asked)
+	owned, website, err := s.searchedWebsite(c, a)
 	if err != nil {
 		return nil, err
 	}
@@ -326,12 +329,7 @@ const maxShipped = 20
 // getWorth returns what the shipped variations of a website are worth together.
 func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, error) {
 	asked := query.ReadProgramme(a.Parameters)
-	asked.WebsiteID = a.ID("websiteId")
-	if err := a.Err(); err != nil {
-		return nil, err
-	}
-	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
-	website, err := results.SearchedWebsite(owned, c.WebsiteID, asked.WebsiteID)
+	owned, website, err := s.searchedWebsite(c, a)
 	if err != nil {
 		return nil, err
 	}
@@ -376,16 +374,10 @@ const maxReasons = 30
 // explainVisitor returns how the reports of the caller's websites count a visitor.
 func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (any, error) {
 	visitor, given := a.SingleValue("visitor")
-	asked, err := a.ID("websiteId"), a.Err()
-	if err == nil && (!given || visitor == "") {
-		err = invalidArgument("visitor", visitor, "must be the id of a visitor")
+	if len(a.List) == 0 && (!given || visitor == "") {
+		a.Add("visitor", visitor, "must be the id of a visitor")
 	}
-	if err != nil {
-		return nil, err
-	}
-	known := s.catalogue.Snapshot()
-	owned := known.AccountResources(c.AccountID)
-	website, err := results.SearchedWebsite(owned, c.WebsiteID, asked)
+	owned, website, err := s.searchedWebsite(c, a)
 	if err != nil {
 		return nil, err
 	}
@@ -402,8 +394,8 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 		return nil, err
 	}
 	sentences, reasons := []string{}, []string{}
-	for _, chapter := range story.ExplainEvents(found, s.engine.MaxVisitorEvents(), known,
-		s.engine.AsOfFirstView) {
+	for _, chapter := range story.ExplainEvents(found, s.engine.MaxVisitorEvents(),
+		s.catalogue.Snapshot(), s.engine.AsOfFirstView) {
 		title := fmt.Sprintf("Website %d, %s: ", chapter.Subject.WebsiteID, chapter.Subject.ShortName())
 		counted := 0
 		for _, l := range chapter.Lines {

@@ -134,19 +134,18 @@ func (c *checker) checkInput(given *inputText) *Input {
 			c.Add("significanceLevel", formatNumber(*level), "must be one of 80, 90, 95, 100 per cent")
 		}
 	}
-	power, _ := c.checkWhole("power", given.Power, 60, 99, perCent)
-	q.Power, q.MDE, q.PlannedDays = int(power), c.checkNumber("mde", given.MDE, 1, 100, perCent), 28
+	q.Power, q.PlannedDays = int(c.checkWhole("power", given.Power, 60, 99, perCent)), 28
+	q.MDE = c.checkNumber("mde", given.MDE, 1, 100, perCent)
 	if given.PlannedVisitors != nil {
-		q.PlannedVisitors, _ = c.checkWhole("plannedVisitors", given.PlannedVisitors, 1, maxVisitors, "")
+		q.PlannedVisitors = c.checkWhole("plannedVisitors", given.PlannedVisitors, 1, maxVisitors, "")
 		c.refuse("plannedDays", given.PlannedDays, "must be omitted, because plannedVisitors measures the time")
 	}
 	if given.PlannedDays != nil {
-		days, _ := c.checkWhole("plannedDays", given.PlannedDays, 1, maxDays, "")
-		q.PlannedDays = int(days)
+		q.PlannedDays = int(c.checkWhole("plannedDays", given.PlannedDays, 1, maxDays, ""))
 	}
 	q.Prior = c.checkPrior(q, given.Prior)
-	valid := c.checkVariations(q, given.Variations)
-	c.checkLooks(q, given.Looks, valid)
+	c.checkVariations(q, given.Variations)
+	c.checkLooks(q, given.Looks)
 	q.Past = c.checkPast(given.Past)
 	return q
 }
@@ -167,11 +166,8 @@ func (c *checker) checkPrior(q *Input, given *catalogue.Prior) *stats.Prior {
 	return nil
 }
 
-// validCounts reports which counts of a variation are valid.
-type validCounts struct{ visitors, converted bool }
-
-// checkVariations sets the variations, and returns which of their counts are valid.
-func (c *checker) checkVariations(q *Input, given []variationText) (valid []validCounts) {
+// checkVariations sets the variations.
+func (c *checker) checkVariations(q *Input, given []variationText) {
 	if n := len(given); n < leastVariations || n > maxVariations {
 		c.Add("variations", n,
 			fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations,
@@ -199,7 +195,7 @@ func (c *checker) checkVariations(q *Input, given []variationText) (valid []vali
 		if v.Share != nil {
 			total, shares = total+c.checkNumber(path+".share", v.Share, 0, 100, perCent), shares+1
 		}
-		valid = append(valid, c.checkSums(q, path, &g.sumsText, &v))
+		c.checkSums(q, path, &g.sumsText, &v)
 		q.Variations = append(q.Variations, v)
 	}
 	if control < 0 && len(q.Variations) > 0 {
@@ -214,25 +210,24 @@ func (c *checker) checkVariations(q *Input, given []variationText) (valid []vali
 				"is missing: either all variations must have a share, or none")
 		}
 	}
-	return valid
 }
 
-// checkSums sets the sums of a variation. The mean and the variance are optional where they are undefined: the mean
-// without visitors, the variance with fewer than two.
-func (c *checker) checkSums(q *Input, path string, given *sumsText, v *Variation) (valid validCounts) {
-	v.Visitors, valid.visitors = c.checkWhole(path+".n", given.Visitors, 0, maxVisitors, "")
+// checkSums sets the sums of a variation; invalid counts are noCount. The mean and the variance are optional where they
+// are undefined: the mean without visitors, the variance with fewer than two.
+func (c *checker) checkSums(q *Input, path string, given *sumsText, v *Variation) {
+	v.Visitors = c.checkWhole(path+".n", given.Visitors, 0, maxVisitors, "")
 	visitors := v.Visitors
-	if !valid.visitors {
+	if visitors == noCount {
 		visitors = maxVisitors // avoids further errors about this value
 	}
 	switch q.Metric {
 	case MetricBinary:
 		c.refuse(path+".mean", given.Mean, `is only valid for the metric "mean"`)
 		c.refuse(path+".variance", given.Variance, `is only valid for the metric "mean"`)
-		v.Converted, valid.converted = c.checkWhole(path+".converted", given.Converted, 0, maxVisitors, "")
-		if valid.converted && v.Converted > visitors {
+		v.Converted = c.checkWhole(path+".converted", given.Converted, 0, maxVisitors, "")
+		if v.Converted > visitors {
 			c.Add(path+".converted", v.Converted, fmt.Sprintf("must be at most n, which is %d", visitors))
-			valid.converted = false
+			v.Converted = noCount
 		}
 	case MetricMean:
 		c.refuse(path+".converted", given.Converted, `is only valid for the metric "binary"`)
@@ -246,23 +241,14 @@ func (c *checker) checkSums(q *Input, path string, given *sumsText, v *Variation
 			c.Add(path+".mean", formatNumber(v.Mean), "must be at least 0, because nonnegative is true")
 		}
 	}
-	return valid
-}
-
-// earlierSums are the sums of a variation at a look, and their path in the input.
-type earlierSums struct {
-	Variation
-	validCounts
-	path string
 }
 
 // checkLooks sets the looks. The numbers of visitors and converted visitors must not decrease from look to look, nor
 // exceed those of the variations. Values are not checked, because refunds can reduce them.
-func (c *checker) checkLooks(q *Input, given []lookText, valid []validCounts) {
+func (c *checker) checkLooks(q *Input, given []lookText) {
 	if len(given) > maxLooks {
 		c.Add("looks", len(given), fmt.Sprintf("must be an array of 1 to %d looks, has %d", maxLooks, len(given)))
 	}
-	var before []earlierSums
 	last := 0.0
 	for k := range given[:min(len(given), maxLooks)] {
 		g, path := &given[k], fmt.Sprintf("looks[%d]", k)
@@ -270,7 +256,7 @@ func (c *checker) checkLooks(q *Input, given []lookText, valid []validCounts) {
 			c.Add(path+".variations", len(g.Variations),
 				fmt.Sprintf("must be an array of %d variations, in the order of variations", n))
 		}
-		look, sums := Look{Variations: make([]Variation, len(q.Variations))}, make([]earlierSums, len(q.Variations))
+		look := Look{Variations: make([]Variation, len(q.Variations))}
 		for i := range g.Variations[:min(len(g.Variations), len(q.Variations))] {
 			s, today, v := &g.Variations[i], &q.Variations[i], &look.Variations[i]
 			*v = Variation{ID: today.ID, Control: today.Control, Share: today.Share}
@@ -278,17 +264,16 @@ func (c *checker) checkLooks(q *Input, given []lookText, valid []validCounts) {
 			if s.ID != nil && *s.ID != today.ID {
 				c.Add(at+".id", *s.ID, fmt.Sprintf("must be %d, the id of variations[%d]", today.ID, i))
 			}
-			sums[i] = earlierSums{validCounts: c.checkSums(q, at, s, v), path: at}
-			sums[i].Variation = *v
-			if i < len(before) {
-				c.compareSums(sums[i], before[i], -1, "at least")
+			c.checkSums(q, at, s, v)
+			if k > 0 {
+				c.compareSums(at, v, fmt.Sprintf("looks[%d].variations[%d]", k-1, i), &q.Looks[k-1].Variations[i], -1)
 			}
 			if k == len(given)-1 {
-				c.compareSums(sums[i], earlierSums{*today, valid[i], fmt.Sprintf("variations[%d]", i)}, 1, "at most")
+				c.compareSums(at, v, fmt.Sprintf("variations[%d]", i), today, 1)
 			}
 		}
 		look.Tau = c.checkTau(q, path, g, last, visitorsOf(look.Variations))
-		before, last = sums, math.Max(last, look.Tau)
+		last = math.Max(last, look.Tau)
 		q.Looks = append(q.Looks, look)
 	}
 }
@@ -312,8 +297,7 @@ func (c *checker) checkTau(q *Input, path string, given *lookText, last float64,
 		}
 	default:
 		name, value = path+".days", given.Days
-		days, _ := c.checkWhole(name, given.Days, 1, maxDays, "")
-		tau = float64(days) / float64(max(q.PlannedDays, 1))
+		tau = float64(c.checkWhole(name, given.Days, 1, maxDays, "")) / float64(max(q.PlannedDays, 1))
 	}
 	if tau > 0 && tau <= last {
 		c.Add(name, formatNumber(*value), "must be later than the look before")
@@ -321,16 +305,16 @@ func (c *checker) checkTau(q *Input, path string, given *lookText, last float64,
 	return tau
 }
 
-// compareSums rejects sums that are below (-1) or above (1) those of the previous look or of today.
-func (c *checker) compareSums(now, other earlierSums, wrong int, bound string) {
-	if now.visitors && other.visitors && cmp.Compare(now.Visitors, other.Visitors) == wrong {
-		c.Add(now.path+".n", now.Visitors,
-			fmt.Sprintf("must be %s %d, which is n of %s", bound, other.Visitors, other.path))
+// compareSums rejects valid counts that are below (-1) or above (1) those of the previous look or of today.
+func (c *checker) compareSums(path string, now *Variation, otherPath string, other *Variation, wrong int) {
+	bound := map[int]string{-1: "at least", 1: "at most"}[wrong]
+	compare := func(name string, now, other int64) {
+		if now != noCount && other != noCount && cmp.Compare(now, other) == wrong {
+			c.Add(path+"."+name, now, fmt.Sprintf("must be %s %d, which is %s of %s", bound, other, name, otherPath))
+		}
 	}
-	if now.converted && other.converted && cmp.Compare(now.Converted, other.Converted) == wrong {
-		detail := fmt.Sprintf("must be %s %d, which is converted of %s", bound, other.Converted, other.path)
-		c.Add(now.path+".converted", now.Converted, detail)
-	}
+	compare("n", now.Visitors, other.Visitors)
+	compare("converted", now.Converted, other.Converted)
 }
 
 // perCent is the unit of a number in a message: 20, not 0.2.
@@ -355,8 +339,11 @@ func (c *checker) refuse(path string, given *float64, detail string) {
 	}
 }
 
-// checkWhole returns an integer within bounds. It returns false if the value is invalid or absent.
-func (c *checker) checkWhole(path string, given *float64, least, most int64, unit string) (int64, bool) {
+// noCount takes the place of an integer that is invalid or absent.
+const noCount = -1
+
+// checkWhole returns an integer within bounds, or noCount.
+func (c *checker) checkWhole(path string, given *float64, least, most int64, unit string) int64 {
 	detail := fmt.Sprintf("must be an integer from %d to %d%s", least, most, unit)
 	switch {
 	case given == nil:
@@ -364,9 +351,9 @@ func (c *checker) checkWhole(path string, given *float64, least, most int64, uni
 	case *given != math.Trunc(*given) || *given < float64(least) || *given > float64(most):
 		c.Add(path, formatNumber(*given), detail)
 	default:
-		return int64(*given), true
+		return int64(*given)
 	}
-	return 0, false
+	return noCount
 }
 
 // checkNumber returns a number within bounds. It returns 0 if the value is invalid or absent.

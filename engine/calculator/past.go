@@ -51,8 +51,7 @@ func (c *checker) checkPast(given []pastText) []effects.PastTest {
 			test.Effects = c.checkPastSums(path+".variations", g.Variations)
 		}
 		if g.Shipped != nil {
-			shipped, _ := c.checkWhole(path+".shipped", g.Shipped, 0, int64(max(len(test.Effects), 1)), "")
-			test.Shipped = int(shipped)
+			test.Shipped = int(c.checkWhole(path+".shipped", g.Shipped, 0, int64(max(len(test.Effects), 1)), ""))
 		}
 		tests = append(tests, test)
 	}

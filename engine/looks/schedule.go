@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/schema"
 )
 
 const (
@@ -114,9 +115,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 			written = r.End
 		}
 	}
-	if written.After(through) {
-		through = written
-	}
+	through = schema.LaterTime(through, written)
 	for _, r := range runsOf(p, start, first.Imported, through) {
 		if full := (Window{ceilDay(r.From), r.To.Truncate(day)}); full.From.Before(full.To) {
 			s.days = append(s.days, full)
@@ -150,8 +149,8 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	if len(s.days) == 0 && p.Running {
 		s.Next = ceilDay(start).Add(week)
 	}
-	if n := len(s.Looks); n > 0 && s.Looks[n-1].End.After(s.last) {
-		s.last = s.Looks[n-1].End
+	if n := len(s.Looks); n > 0 {
+		s.last = schema.LaterTime(s.last, s.Looks[n-1].End)
 	}
 	return s
 }

@@ -36,17 +36,16 @@ const (
 	paramComplement   = "complement"
 )
 
+// comparingParameters are the parameters of reports that compare, other than filters.
+var comparingParameters = []string{
+	paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
+	paramCurve, ParamCurveDays, paramDistribution, paramComplement,
+}
+
 // parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
-	CampaignResults: {
-		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
-		paramCurve, ParamCurveDays, paramDistribution, paramComplement,
-	},
+	CampaignResults: comparingParameters, ExperimentResults: comparingParameters,
 	WidgetResults: {paramWebsite, ParamGoal, ParamInterval, paramCap, paramWindow, paramDistribution},
-	ExperimentResults: {
-		paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
-		paramCurve, ParamCurveDays, paramDistribution, paramComplement,
-	},
 }
 
 // ParseReport parses the query string of an operation. It rejects unknown parameters. The error is an InvalidError with

@@ -87,19 +87,7 @@ const (
 // rows of the report.
 func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row) *Curve {
 	// Add up the days.
-	through := make([]sliceSums, days)
-	sums := map[moments.RowKey]moments.Row{}
-	for day, i := 0, 0; day < days; day++ {
-		for ; i < len(steps) && steps[i].Bucket == int64(day); i++ {
-			key := steps[i].RowKey
-			sums[key] = moments.Row{RowKey: key, Moments: sums[key].Merge(steps[i].Moments)}
-		}
-		var rows []moments.Row
-		for _, r := range sums {
-			rows = append(rows, r)
-		}
-		through[day] = sumRows(rows, p.MultipleExposures)
-	}
+	through := sumSteps(p, steps, 0, days)
 	last, all := &through[days-1], sumRows(whole, p.MultipleExposures)
 	c := &Curve{
 		Cohort: Cohort{Days: days, Visitors: last.visitors - last.immatureVisitors()},

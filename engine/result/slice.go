@@ -366,18 +366,24 @@ func ShownValue(value string) string {
 // CumulateSteps returns the running sums of the steps as points.
 func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
-	through := make([]sliceSums, last-first+1)
-	sums := map[moments.RowKey]moments.Row{}
-	for bucket, i := first, 0; bucket <= last; bucket++ {
-		for ; i < len(steps) && steps[i].Bucket == bucket; i++ {
-			key := steps[i].RowKey
-			sums[key] = moments.Row{RowKey: key, Moments: sums[key].Merge(steps[i].Moments)}
-		}
-		through[bucket-first] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
-	}
+	through := sumSteps(p, steps, first, int(last-first+1))
 	points := make([]Point, len(through))
 	onAllCores(len(points), func(i int) { points[i] = pointOf(p, first+int64(i), &through[i]) })
 	return points
+}
+
+// sumSteps returns the running sums of the steps at the ends of n buckets from the first one on.
+func sumSteps(p *plan.Plan, steps []moments.Step, first int64, n int) []sliceSums {
+	through := make([]sliceSums, n)
+	sums, i := map[moments.RowKey]moments.Row{}, 0
+	for k := range through {
+		for ; i < len(steps) && steps[i].Bucket == first+int64(k); i++ {
+			key := steps[i].RowKey
+			sums[key] = moments.Row{RowKey: key, Moments: sums[key].Merge(steps[i].Moments)}
+		}
+		through[k] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
+	}
+	return through
 }
 
 // onAllCores calls do for each number below n, concurrently.

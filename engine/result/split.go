@@ -139,13 +139,15 @@ func NewSplitCause(
 			Mismatch: c.PValue != nil && *c.PValue < stats.MismatchAlpha/float64(len(groups)*v.parts),
 		})
 	}
+	var lostGoals []string
 	for _, v := range p.Variations {
 		if n := lost[v.ID]; n.Goals > 0 {
 			cause.LostViews = append(cause.LostViews, LostOfSplit{v.ID, n})
+			lostGoals = append(lostGoals, v.Name+" "+wording.FormatCount(n.Goals))
 		}
 	}
 	cause.Without = findRegion(p, whole, groups)
-	cause.Text = cause.inWords(p, whole.check)
+	cause.Text = cause.inWords(whole.check, lostGoals)
 	return cause
 }
 
@@ -251,8 +253,9 @@ func dateOf(day int64) string {
 	return time.Unix(0, 0).UTC().AddDate(0, 0, int(day)).Format(time.DateOnly)
 }
 
-// inWords says which visitors carry the mismatch, and in which variation views may be lost.
-func (c *SplitCause) inWords(p *plan.Plan, all *stats.SampleRatioCheck) string {
+// inWords says which visitors carry the mismatch, and in which variation views may be lost: lost has the goals without
+// a view.
+func (c *SplitCause) inWords(all *stats.SampleRatioCheck, lost []string) string {
 	text := "No day, device, browser, channel or UTM source stands out: the split is wrong throughout."
 	switch r := c.Without; {
 	case r != nil && r.Matches:
@@ -264,14 +267,6 @@ func (c *SplitCause) inWords(p *plan.Plan, all *stats.SampleRatioCheck) string {
 	case !all.Mismatch && all.PValue != nil:
 		text = fmt.Sprintf("The visitors so far match the shares again: p = %s. The mismatch was found at the end of "+
 			"an earlier day.", wording.FormatPValue(*all.PValue))
-	}
-	var lost []string
-	for _, v := range p.Variations {
-		for _, l := range c.LostViews {
-			if l.VariationID == v.ID {
-				lost = append(lost, v.Name+" "+wording.FormatCount(l.Goals))
-			}
-		}
 	}
 	if len(lost) > 0 {
 		text += " Goals of visitors without a view, by the variation that they carry: " + strings.Join(lost, ", ") + "."

@@ -244,12 +244,12 @@ func (s *Sender) attemptDelivery(
 	ctx context.Context, account int64, hook *catalogue.LiveWebhook, m *outbox.Message, now func() time.Time,
 ) outbox.Delivery {
 	d := outbox.Delivery{AccountID: account, WebhookID: hook.ID, MessageID: m.ID}
-	status, gone, err := s.sendMessage(ctx, &hook.Webhook, m)
+	status, err := s.sendMessage(ctx, &hook.Webhook, m)
 	d.At, d.Status, d.Outcome = now().UTC().Truncate(time.Millisecond), status, outbox.Delivered
 	if err != nil {
 		d.Outcome, d.Detail = outbox.Retrying, describeFailure(err)
 	}
-	if gone {
+	if status == http.StatusGone { // the receiver does not want further messages
 		d.Outcome = outbox.Failed
 	}
 	return d
@@ -263,40 +263,39 @@ func (s *Sender) SendTest(ctx context.Context, account int64, hook *catalogue.Li
 	return s.attemptDelivery(ctx, account, hook, &m, time.Now)
 }
 
-// sendMessage sends a message. It returns the status of the response, or 0, and whether the receiver does not want
-// further messages (410). Every status but 2xx is an error.
+// sendMessage sends a message. It returns the status of the response, or 0. Every status but 2xx is an error.
 func (s *Sender) sendMessage(
 	ctx context.Context, hook *catalogue.Webhook, m *outbox.Message,
-) (status uint16, gone bool, err error) {
+) (status uint16, err error) {
 	body, err := s.encodeBody(hook.Format, m)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, bytes.NewReader(body))
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "Lifthouse/"+s.Release)
 	if hook.Format == catalogue.FormatStandard {
 		if err := signRequest(request, hook.SecretFile, m.ID, body); err != nil {
-			return 0, false, err
+			return 0, err
 		}
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	status = uint16(response.StatusCode) //nolint:gosec // three digits
 	switch {
 	case status >= 200 && status < 300:
-		return status, false, nil
+		return status, nil
 	case status >= 300 && status < 400:
-		return status, false, errors.New("the receiver redirects, which is not followed; enter the final URL")
+		return status, errors.New("the receiver redirects, which is not followed; enter the final URL")
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxDetail))
-	return status, status == http.StatusGone, fmt.Errorf("the receiver returned %s: %s", response.Status, text)
+	return status, fmt.Errorf("the receiver returned %s: %s", response.Status, text)
 }
 
 // minKey is the minimum length of a key in bytes (Standard Webhooks, "Signature scheme").

@@ -37,11 +37,8 @@ func PoolOf(p *plan.Plan) PoolKey {
 
 // KindOf returns the representative of the kind of a metric.
 func KindOf(metric query.Metric) query.Metric {
-	switch metric {
-	case query.GoalConversionRate, query.GoalsPerVisitor:
+	if metric == query.GoalConversionRate || metric == query.GoalsPerVisitor {
 		return query.ValuePerVisitor
-	case query.ValuePerVisitor, query.ProfitPerVisitor, query.ExtraValuePerVisitor, query.ConversionRate,
-		query.CompletionRate, query.AverageValue:
 	}
 	return metric
 }

@@ -3,10 +3,8 @@ package api_test
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -58,58 +56,6 @@ func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	body := zstandard(eventLine("e1", "") + strings.Repeat("\n", 40<<20))
 	response, text := s.post(s.newToken(1, 1, catalogue.ScopeIngest), body, http.Header{"Content-Encoding": {"zstd"}})
 	check.That(t, response.status == http.StatusOK && strings.Contains(text, `"accepted":1`), "%d %.300s", response.status, text)
-}
-
-// BenchmarkEvents sends a hundred events per request from 32 clients.
-func BenchmarkEvents(b *testing.B) {
-	s := newServer(b)
-	token := s.newToken(1, 1, catalogue.ScopeIngest)
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	deliver := func(body string) {
-		request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, s.URL+"/events", strings.NewReader(body))
-		if !check.OK(b, err) {
-			return
-		}
-		request.Header.Set("Authorization", "Bearer "+token)
-		response, err := client.Do(request)
-		if !check.OK(b, err) {
-			return
-		}
-		_, _ = io.Copy(io.Discard, response.Body)
-		_ = response.Body.Close()
-		check.Equal(b, response.StatusCode, http.StatusOK, "status")
-	}
-	sent := 0
-	body := func(events int) string {
-		var lines strings.Builder
-		for range events {
-			sent++
-			id := fmt.Sprint("bench", sent)
-			lines.WriteString(strings.Replace(eventLine(id, ""), `"visitor":"v"`, `"visitor":"`+id+`"`, 1) + "\n")
-		}
-		return lines.String()
-	}
-	const senders, size, requests = 32, 100, 64
-	for b.Loop() {
-		b.StopTimer()
-		bodies := make([][]string, senders)
-		for i := range bodies {
-			for range requests {
-				bodies[i] = append(bodies[i], body(size))
-			}
-		}
-		b.StartTimer()
-		var all sync.WaitGroup
-		for _, own := range bodies {
-			all.Go(func() {
-				for _, text := range own {
-					deliver(text)
-				}
-			})
-		}
-		all.Wait()
-	}
-	b.ReportMetric(float64(b.N*senders*size*requests)/b.Elapsed().Seconds(), "events/s")
 }
 
 func TestMetricsCountTheInbox(t *testing.T) {

@@ -50,8 +50,6 @@ func (s *server) storedEvents() (events uint64) {
 	return events
 }
 
-const growthbookView = `{"event_name":"Experiment Viewed","properties_json":{"experimentId":"layout","variationId":"b"},"device_id":"anon-1"}`
-
 // TestSignedSources sends webhooks with the signatures of Shopify and WooCommerce.
 func TestSignedSources(t *testing.T) {
 	s := newServer(t)

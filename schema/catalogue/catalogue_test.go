@@ -37,9 +37,9 @@ func apply(t *testing.T, c *catalogue.Catalogue, text string) ([]catalogue.Chang
 	return c.ApplyFile(t.Context(), file, false)
 }
 
-func mustApply(t *testing.T, c *catalogue.Catalogue, text string) []catalogue.Change {
+func mustApply(t *testing.T, c *catalogue.Catalogue, text string) {
 	t.Helper()
-	return must.Get(apply(t, c, text))(t)
+	must.Get(apply(t, c, text))(t)
 }
 
 // TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is changed itself.

@@ -109,9 +109,13 @@ func (e *Engine) withHistory(
 // judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version.
 func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*Judgement, error) {
 	type judged struct{ question string }
-	kept, err := valueAt(e, judged{questionKey(p)}, version, func() (*Judgement, int64, error) {
+	question := questionKey(p)
+	today, settled := e.readSettled(ctx, p)
+	kept, err := valueAt(e, judged{question}, version, func() (*Judgement, int64, error) {
 		j, err := e.openJudgement(ctx, p, version, time.Time{})
-		if err == nil {
+		if err == nil && settled != 0 && !j.Schedule.EndOfFullDays().After(today) {
+			err = j.analyzeSettledLooks(ctx, question, settled)
+		} else if err == nil {
 			err = j.AnalyzeLooks(ctx)
 		}
 		if err != nil {
@@ -126,6 +130,40 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 	j := *kept
 	j.Plan = p.DeclaredReport() // names and other parts of the plan that change no look may have changed
 	return &j, nil
+}
+
+// readSettled returns the start of today (UTC), and the version of the facts of earlier days. The version is 0 if the
+// looks of a plan need later facts: events in the conversion window of an earlier day, or values that change a cap.
+func (e *Engine) readSettled(ctx context.Context, p *plan.Plan) (today time.Time, version uint64) {
+	for _, q := range questionsAbout(p.DeclaredPlan(), p.Declared.AllGoals()) {
+		if q.Window.IsSet() || q.Cap != nil || len(p.SharePeriods) > 1 {
+			return time.Time{}, 0
+		}
+	}
+	day, known := e.facts.LastDay(ctx)
+	if !known {
+		return time.Time{}, 0
+	}
+	return time.Unix(day*24*60*60, 0).UTC(), e.facts.SettledVersionOn(day, p.Subject)
+}
+
+// analyzeSettledLooks is AnalyzeLooks with the results that were kept, if no fact of a full day has changed.
+func (j *Judgement) analyzeSettledLooks(ctx context.Context, question string, settled uint64) error {
+	type analyzed struct{ question string }
+	s := j.Schedule
+	at := fmt.Sprint(settled, len(j.Recorded), s.FirstView, s.FullDays(), s.Looks, s.HasEnd())
+	found, err := cache.ValueAt(j.engine.cache, analyzed{question}, at, func() (*looks.Analysis, int64, error) {
+		if err := j.AnalyzeLooks(ctx); err != nil {
+			return nil, 0, err
+		}
+		return j.Looks, j.Looks.Bytes(), nil
+	})
+	if err != nil {
+		return err
+	}
+	analysis := *found
+	analysis.Schedule, j.Looks = s, &analysis
+	return nil
 }
 
 // valueAt returns what was computed from a version of the data, from the cache if possible.

@@ -155,6 +155,9 @@ func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 	for i, shard := range x.Shards {
 		recent := &x.states[i].recent
 		recent.version = recentVersion{x.states[i].Version, from}
+		if shard.alone { // else its facts may be newer than this process knows
+			recent.version.facts = shard.settledVersion(x.Subject)
+		}
 		if last, version := shard.kept.LastValue(x.Subject); version == recent.version {
 			recent.counts, recent.kept = last.(map[string]int64), true
 		}

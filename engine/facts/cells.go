@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -71,15 +73,28 @@ func (c *cells) allOf(subject schema.Subject) fold.Cells {
 	return c.all[subject]
 }
 
-// appendSumChanges appends the changes of the cells if the rows of visitors change from had to want. It adds the
-// subjects of these rows to subjects, and updates the cells in memory.
+// anyDay is the first changed day of a subject if it is not known.
+const anyDay int64 = 0
+
+// appendSumChanges appends the changes of the cells if the rows of visitors change from had to want, and updates the
+// cells in memory. It adds the subjects of these rows to subjects, each with the first day whose sums change, in days
+// since 1970. Sums of multi-exposed visitors may change on any day, as may those of a subject without cells by day.
 func (c *cells) appendSumChanges(
-	ctx context.Context, from *server, subjects map[schema.Subject]bool, changes []fold.Change, had, want []fold.Row,
+	ctx context.Context, from *server, subjects map[schema.Subject]int64, changes []fold.Change, had, want []fold.Row,
 ) ([]fold.Change, error) {
 	added := fold.Cells{}
 	eachChanged(had, want, func(rows []fold.Row, sign int64) {
-		subjects[rows[0].Subject] = true
-		added.AddRows(rows, sign, c.byDay[rows[0].Subject])
+		subject, first := rows[0].Subject, int64(math.MaxInt64)
+		for i := range rows {
+			if strings.HasSuffix(rows[i].Variation, fold.MultiExposed) {
+				first = anyDay
+			}
+		}
+		if before, has := subjects[subject]; has {
+			first = min(first, before)
+		}
+		subjects[subject] = first
+		added.AddRows(rows, sign, c.byDay[subject])
 	})
 	stored, err := c.cellsByDay(ctx, from, added)
 	if err != nil {
@@ -87,7 +102,11 @@ func (c *cells) appendSumChanges(
 	}
 	more := visitorsOf(added)
 	for subject := range subjects {
-		if c.byDay[subject] || more[subject]+visitorsOf(c.all[subject])[subject] < c.leastByDay {
+		if c.byDay[subject] {
+			continue
+		}
+		subjects[subject] = anyDay
+		if more[subject]+visitorsOf(c.all[subject])[subject] < c.leastByDay {
 			continue
 		}
 		if err := from.addDays(ctx, subject, added, had, want); err != nil {
@@ -103,6 +122,9 @@ func (c *cells) appendSumChanges(
 				stored[day] = fold.Cells{}
 			}
 			of = stored[day]
+			if cell.Sums != (fold.Sums{}) {
+				subjects[key.Subject] = min(subjects[key.Subject], key.First+key.Day)
+			}
 		}
 		changes = appendCell(changes, key, cell, of)
 	}

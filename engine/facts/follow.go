@@ -59,9 +59,11 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 		}
 		return moments.Waiting{}, r.RefreshNoted(ctx)
 	}
-	select {
-	case r.wake <- struct{}{}:
-	default:
+	if !r.alone || r.LastUnfoldedTime() != 0 {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
 	}
 	r.noting.Lock()
 	noted, before := r.noted, r.refreshes

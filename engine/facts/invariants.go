@@ -21,7 +21,7 @@ func init() { checkStored = panicOnViolation }
 
 // panicOnViolation panics if a stored position is not later than the last one, or if the stored cells of a changed
 // subject are not the sums of its stored rows.
-func panicOnViolation(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]bool) {
+func panicOnViolation(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]int64) {
 	if next.Refresh <= r.position.Refresh || next.Through < r.position.Through {
 		panic(fmt.Sprintf("facts: %+v is stored after %+v", next, r.position))
 	}

@@ -71,6 +71,7 @@ type Refresher struct {
 	fresh    time.Time    // when the last refresh succeeded
 	lost     map[schema.Visitor]bool
 	counters map[schema.Subject]SubjectCounters
+	settled  map[schema.Subject]uint64 // attempt that last may have changed sums of a day before its own (UTC)
 }
 
 func newRefresher() *Refresher {
@@ -79,6 +80,7 @@ func newRefresher() *Refresher {
 		MaxVisitorEvents: fold.MaxVisitorEvents, automated: map[schema.Visitor]bool{},
 		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		kept: cache.New(keptMemory), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
+		settled: map[schema.Subject]uint64{},
 	}
 }
 
@@ -281,7 +283,11 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	if r.automated, err = r.on.readAutomated(ctx, &r.cells, r.MaxVisitorEvents); err != nil {
 		return err
 	}
-	r.publishState(maps.Keys(r.cells.all), true)
+	all := map[schema.Subject]int64{}
+	for subject := range r.cells.all {
+		all[subject] = anyDay
+	}
+	r.publishState(all, true)
 	r.known = true
 	return nil
 }
@@ -336,7 +342,7 @@ func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next 
 	if len(changes) == 0 && next.Through == r.position.Through {
 		return nil
 	}
-	changed := map[schema.Subject]bool{}
+	changed := map[schema.Subject]int64{}
 	if len(changes) > 0 {
 		if changes, err = r.cells.appendSumChanges(ctx, r.on, changed, changes, had, want); err != nil {
 			return err
@@ -346,9 +352,9 @@ func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next 
 }
 
 // storeChanges inserts changes of rows and cells, together with the next position. changed has the subjects of the
-// cells.
+// cells, each with the first day whose sums may change.
 func (r *Refresher) storeChanges(
-	ctx context.Context, changes []fold.Change, changed map[schema.Subject]bool, next Position,
+	ctx context.Context, changes []fold.Change, changed map[schema.Subject]int64, next Position,
 ) error {
 	if r.position.Refresh > 0 {
 		changes = append(changes, fold.Change{Row: r.position.asRow(), Cancels: true})
@@ -385,7 +391,7 @@ func (r *Refresher) storeChanges(
 	}
 	r.position, r.readAt = next, time.Now()
 	r.noteAutomated(changes)
-	r.publishState(maps.Keys(changed), false)
+	r.publishState(changed, false)
 	return nil
 }
 
@@ -429,7 +435,7 @@ func (s *server) readAutomated(ctx context.Context, c *cells, most int) (map[sch
 }
 
 // checkStored checks a stored change if the program is built with the tag invariants; nil without it.
-var checkStored func(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]bool)
+var checkStored func(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]int64)
 
 // rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from the events up to
 // the last position, and checks each visitor's number of events and digest. It reads the rows of visitors that fail the

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -144,6 +143,16 @@ func (s Shards) VersionOn(day int64, of schema.Subject) uint64 {
 	version := uint64(day) //nolint:gosec // not negative
 	for _, shard := range s {
 		version ^= shard.SubjectCounters(of).Version
+	}
+	return version
+}
+
+// SettledVersionOn returns the version of a subject's settled facts on a day: a number that changes with the day, and if
+// the sums of the subject up to the end of an earlier day (UTC) may have changed. Other processes have other numbers.
+func (s Shards) SettledVersionOn(day int64, of schema.Subject) uint64 {
+	version := uint64(day) //nolint:gosec // not negative
+	for _, shard := range s {
+		version ^= shard.settledVersion(of)
 	}
 	return version
 }
@@ -335,16 +344,29 @@ func (r *Refresher) LostVisitors() int {
 	return len(r.lost)
 }
 
-// publishState makes the position and the counters of some subjects visible to readers. all means that no other subject
-// has counters.
-func (r *Refresher) publishState(subjects iter.Seq[schema.Subject], all bool) {
+// settledVersion returns a number that changes when sums of a subject on a day before the current one (UTC) may.
+func (r *Refresher) settledVersion(of schema.Subject) uint64 {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	return r.settled[of]
+}
+
+// publishState makes the position and the counters of changed subjects visible to readers. changed has the first day
+// whose sums may have changed. all means that no other subject has facts.
+func (r *Refresher) publishState(changed map[schema.Subject]int64, all bool) {
 	counters := map[schema.Subject]SubjectCounters{}
-	for subject := range subjects {
+	for subject := range changed {
 		counters[subject] = countersOf(maps.Clone(r.cells.allOf(subject))) // refreshes change the cells
 	}
 	r.read.Lock()
 	defer r.read.Unlock()
 	r.shown = r.position
+	today := max(fold.DayOf(time.Now().UnixMilli()), fold.DayOf(r.position.Through))
+	for subject, first := range changed {
+		if _, has := r.settled[subject]; first < today || !has {
+			r.settled[subject] = r.position.Attempt
+		}
+	}
 	if all {
 		r.counters = counters
 		return

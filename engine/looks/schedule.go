@@ -298,6 +298,14 @@ func (s *Schedule) EndOfDay(n int) time.Time { return s.fullDays()[n-1] }
 // FullDays returns the number of full days, up to the day of the newest event or the last look.
 func (s *Schedule) FullDays() int { return len(s.fullDays()) }
 
+// EndOfFullDays returns the end of the last full day; zero: there is none.
+func (s *Schedule) EndOfFullDays() (end time.Time) {
+	if ends := s.fullDays(); len(ends) > 0 {
+		end = ends[len(ends)-1]
+	}
+	return end
+}
+
 // HasEnd reports whether the subject has ended after a full day, and this day is mature.
 func (s *Schedule) HasEnd() bool { return s.ended && s.FullDays() > 0 }
 

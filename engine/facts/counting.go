@@ -146,6 +146,17 @@ func (s *counting) groupBy(q *reportQuery, place expr, columns ...keyColumn) {
 	q.Keys = append(q.Keys, keyColumn{"place", "toUInt32(" + place + ")"})
 }
 
+// groupGoals groups sums over goal events, also by a bucket unless it is empty. If not every event counts, their rows
+// have the columns of visitorKeys.
+func (s *counting) groupGoals(q *reportQuery, bucket expr) {
+	if !s.isEveryEvent() {
+		s.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})...)
+		return
+	}
+	s.groupBy(q, q.Place, keyColumn{"bucket", bucket}, keyColumn{"goal", q.Goal}, keyColumn{"period", q.Period},
+		keyColumn{"crossed", q.Crossed})
+}
+
 // visitorKeys returns the columns by which sums over the rows of a visitor, which have these columns, are grouped.
 func (q *reportQuery) visitorKeys() (keys []keyColumn) {
 	if q.Period != "" {
@@ -220,13 +231,10 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped() {
 		q, file := goals.newQuery(), "goals.sql"
 		q.AboveCap = hasGoals
-		if s.isEveryEvent() {
-			goals.groupBy(q, q.Place, keyColumn{"goal", q.Goal}, keyColumn{"period", q.Period},
-				keyColumn{"crossed", q.Crossed})
-		} else {
+		if !s.isEveryEvent() {
 			file = "converted.sql"
-			goals.groupBy(q, "of_place", q.visitorKeys()...)
 		}
+		goals.groupGoals(q, "")
 		reading.Go(func() error { return goals.runQuery(ctx, file, q, goals.addGoals(q)) })
 	}
 	if err := reading.Wait(); err != nil {
@@ -368,7 +376,7 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 				err = c.readVisitors(ctx) // no metric of a campaign needs the ages of views
 			} else {
 				c.groupBy(q, "of_place", append(q.visitorKeys(),
-					keyColumn{"bucket", "toInt64(intDiv(e.1 + {shift:Int64}, {width:Int64}))"})...)
+					keyColumn{"bucket", bucketOf("e.1")})...)
 				err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors(q))
 			}
 		}
@@ -377,13 +385,7 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 		}
 		q := c.newQuery()
 		q.Crossers, q.Numbered = crossers, !c.isEveryEvent()
-		bucket := keyColumn{"bucket", bucketOf(c.stepTime(q.Numbered))}
-		if q.Numbered {
-			c.groupBy(q, "of_place", append(q.visitorKeys(), bucket)...)
-		} else {
-			c.groupBy(q, q.Place, bucket, keyColumn{"goal", q.Goal}, keyColumn{"period", q.Period},
-				keyColumn{"crossed", q.Crossed})
-		}
+		c.groupGoals(q, bucketOf(c.stepTime(q.Numbered)))
 		return c.runQuery(ctx, "goals.sql", q, c.addGoals(q))
 	})
 }

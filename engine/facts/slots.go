@@ -51,8 +51,7 @@ type slots struct {
 	StepTime     expr // of an event other than a goal, in a series
 	Crossers     bool // only multi-exposed visitors
 	OneGoal      bool // events of one goal count, {goal_id}
-	SeveralGoals bool // events of several goals are summed apart, {goal_ids}
-	Goal         expr // goal_id, if SeveralGoals
+	Goal         expr // goal_id, if events of several goals are summed apart, {goal_ids}
 	Numbered     bool // number the counted events of each visitor again
 	Most         bool // at most {most} values
 	Few          bool // the statement reads few rows: one thread suffices
@@ -217,7 +216,7 @@ func (s *counting) newQuery() *reportQuery {
 	if s.GoalID != 0 {
 		q.addParam("goal_id", s.GoalID)
 	}
-	if q.SeveralGoals = len(s.goals) > 0; q.SeveralGoals {
+	if len(s.goals) > 0 {
 		q.Goal = "goal_id"
 		q.addParam("goal_ids", s.goals)
 	}

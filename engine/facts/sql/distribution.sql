@@ -1,4 +1,4 @@
--- one row per place and bin: the counted goal events whose value is in the bin, which has the lower bound bucket
+-- one row per place and bin: the number of counted goal events in the bin; bucket is its lower bound
 SELECT
     {{template "keys.sql" .}}sum(toInt64(sign))                                      AS goals_reached
 FROM {{.Facts}}

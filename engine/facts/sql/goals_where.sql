@@ -1,5 +1,5 @@
 section = {goals:UInt64}
-    {{- if .SeveralGoals}}
+    {{- if .Goal}}
     AND goal_id IN {goal_ids:Array(Int64)}
     {{- else if .OneGoal}}
     AND goal_id = {goal_id:Int64}

@@ -301,6 +301,7 @@ var errTooLate = errors.New("the refresh took too long")
 
 // foldVisitors folds sorted visitors in batches. Only the last batch moves the position to through.
 func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, through int64) error {
+	hasFacts := r.position.Refresh > 0
 	for from := 0; ; from += visitorsAtOnce {
 		if from > 0 {
 			if err := r.confirmPosition(ctx); err != nil {
@@ -309,7 +310,7 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 		}
 		to := min(from+visitorsAtOnce, len(touched))
 		r.setProgress(from, len(touched))
-		had, want, err := r.rowsOf(ctx, touched[from:to], through)
+		had, want, err := r.rowsOf(ctx, touched[from:to], through, hasFacts)
 		if err != nil {
 			return err
 		}
@@ -438,10 +439,10 @@ func (s *server) readAutomated(ctx context.Context, c *cells, most int) (map[sch
 var checkStored func(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]int64)
 
 // rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from the events up to
-// the last position, and checks each visitor's number of events and digest. It reads the rows of visitors that fail the
-// check.
+// the last position. Unless the visitors have no facts yet, it checks each one's number of events and digest, and reads
+// the rows of those that fail the check.
 func (r *Refresher) rowsOf(
-	ctx context.Context, touched []schema.Visitor, through int64,
+	ctx context.Context, touched []schema.Visitor, through int64, hasFacts bool,
 ) (had, want []fold.Row, err error) {
 	if len(touched) == 0 {
 		return nil, nil, nil
@@ -462,7 +463,7 @@ func (r *Refresher) rowsOf(
 		had = fold.AppendVisitorRows(before, r.MaxVisitorEvents, had)
 		want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
 	}
-	if r.position.Refresh == 0 {
+	if !hasFacts {
 		return had, want, nil
 	}
 	subjects := map[schema.Subject]bool{}

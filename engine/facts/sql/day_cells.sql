@@ -1,7 +1,6 @@
 -- one row per variation and goal{{if .Keys}} and bucket{{end}}: sums of the cells by day
 SELECT
-    variation,
-    goal_id,
+    variation, goal_id,
     {{template "keys.sql" .}}sumForEach(arrayMap(x -> sign * x, sums))               AS of_cell -- the extent has no meaning
 FROM {{.Facts}}
 WHERE section = {days:UInt64}

@@ -1,17 +1,8 @@
 -- one row per stored event, copies included, of some visitors
 SELECT
-    website_id,
-    visitor_id,
-    toUInt8(subject),
-    subject_id,
-    experiment_id,
-    event_id,
-    revision,
-    cancelled,
+    website_id, visitor_id, toUInt8(subject), subject_id, experiment_id, event_id, revision, cancelled,
     toUnixTimestamp64Milli(time),
-    variation_id,
-    toUInt8(event),
-    goal_id, value, profit, extra_value,
+    variation_id, toUInt8(event), goal_id, value, profit, extra_value,
     toUnixTimestamp64Milli(ingested_at) AS accepted_ms,
     version,
     if(event = 'view', concatWithSeparator('\0', {{.Attributes}}), '')

@@ -1,11 +1,6 @@
--- one row per visitor and subject of some sections: the number and the digest of the events in
--- the visitor's facts
+-- one row per visitor and subject of some sections: the number and the digest of the events in the visitor's facts
 SELECT
-    website_id,
-    visitor_id,
-    toUInt8(subject),
-    subject_id,
-    experiment_id,
+    website_id, visitor_id, toUInt8(subject), subject_id, experiment_id,
     sum(toInt64(sign) * seen)   AS events,
     groupBitXor(digest)         AS digests
 FROM {{.Facts}}

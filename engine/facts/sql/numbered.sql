@@ -8,9 +8,7 @@ live AS (  -- one row per counted goal event that is not cancelled
             number                                          AS of_goal,
             {{if .Period}}{{.Period}}{{else}}0{{end}}              AS of_period,
             {{if .Crossed}}{{.Crossed}}{{else}}0{{end}}            AS of_crossing,
-            value,
-            profit,
-            extra_value,
+            value, profit, extra_value,
             sum(toInt64(sign))                              AS copies
         FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
@@ -24,9 +22,7 @@ live AS (  -- one row per counted goal event that is not cancelled
             toInt8(1)                                       AS sign,
             first_ms, at_ms, of_period, of_crossing, copies,
             row_number() OVER of_visitor                    AS number,
-            value,
-            profit,
-            extra_value,
+            value, profit, extra_value,
             sum(value) OVER of_visitor - value              AS value_before,
             sum(profit) OVER of_visitor - profit            AS profit_before,
             sum(extra_value) OVER of_visitor - extra_value  AS extra_value_before

@@ -5,9 +5,7 @@ WITH
             message_id,
             max(attempted_at) AS at
         FROM deliveries
-        WHERE account_id = {account:Int64}
-            AND webhook_id = {webhook:Int64}
-            AND outcome = 'requested'
+        WHERE account_id = {account:Int64} AND webhook_id = {webhook:Int64} AND outcome = 'requested'
         GROUP BY message_id
     ),
     attempts AS (
@@ -19,8 +17,7 @@ WITH
             max(r.at)                                                               AS requested_at
         FROM deliveries AS d
         LEFT JOIN requested AS r ON d.message_id = r.message_id
-        WHERE d.account_id = {account:Int64}
-            AND d.webhook_id = {webhook:Int64}
+        WHERE d.account_id = {account:Int64} AND d.webhook_id = {webhook:Int64}
         GROUP BY d.message_id
     )
 SELECT

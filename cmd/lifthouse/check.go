@@ -13,21 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const checkHelp = `Check prints the settings in effect with the source of each value, and checks that the store
-answers, that its tables are up to date, and that the catalogue is valid. It reports each fault with a remedy.
-
---deep also reads every stored part, compares its checksums, and compares the facts of all visitors, from which reports
-are computed, with their events: one minute for ten million events. Check changes nothing.`
-
 func (p *program) checkCommand() *cobra.Command {
 	r := &check.Report{To: p.stdout}
-	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "Validate configuration, store and catalogue",
-		Long:  checkHelp,
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return p.runChecks(cmd.Context(), r) },
-	}
+	cmd := newCommand("check", noArgs, func(cmd *cobra.Command, _ []string) error { return p.runChecks(cmd.Context(), r) })
 	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&r.Deep, "deep", false, "read every stored part, and compare the facts of all visitors with "+
 		"their events")

@@ -23,22 +23,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const importHelp = `Import reads events from files: one JSON object per line (NDJSON), CSV with a header, or Parquet.
-NDJSON and CSV can be compressed with gzip or zstd. The file - is standard input, which is NDJSON unless --format is
-csv. Without a mapping, lines have these fields:
-
-  {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
-  {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
-
-A mapping file maps other columns to these fields; docs/data-in.md has an example:
-
-  lifthouse import --dry-run -m mapping.yaml orders.csv
-
-An event counts once, however often it is imported: import a file again after an interruption. A line without an
-eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if
-files grow. An invalid line is rejected and reported with its number and the reason; the exit status is then 3. If a
-server holds the store, its settings for the times of events apply unless the command has flags for them.`
-
 // shownRejects is the maximum number of rejected lines to print.
 const shownRejects = 20
 
@@ -46,47 +30,41 @@ func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
 	var dryRun, follow bool
 	var website int64
-	cmd := &cobra.Command{
-		Use:   "import FILE… | DIRECTORY… | 'PATTERN'",
-		Short: "Import events from files",
-		Long:  importHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{fmt.Errorf("%s: no file given; usage: %s", cmd.CommandPath(), cmd.UseLine())}
+	cmd := newCommand("import", func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{fmt.Errorf("%s: no file given; usage: %s", cmd.CommandPath(), cmd.UseLine())}
+		}
+		return nil
+	}, func(cmd *cobra.Command, files []string) error {
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			options, err := p.importOptions(s, mapping, format, website)
+			if err != nil {
+				return err
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, files []string) error {
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				options, err := p.importOptions(s, mapping, format, website)
+			options.DryRun = dryRun
+			if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
+				return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
+			}
+			rejected := rejections{file: json.NewEncoder(io.Discard)}
+			if rejects != "" {
+				file, err := p.createOutput("--rejects", rejects)
 				if err != nil {
 					return err
 				}
-				options.DryRun = dryRun
-				if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
-					return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
-				}
-				rejected := rejections{file: json.NewEncoder(io.Discard)}
-				if rejects != "" {
-					file, err := p.createOutput("--rejects", rejects)
-					if err != nil {
-						return err
-					}
-					defer func() { _ = file.Close() }()
-					rejected.file = json.NewEncoder(file)
-				}
-				if follow || slices.ContainsFunc(files, p.isDirectory) {
-					err = p.importDirectories(ctx, s, files, options, mapping, &rejected, follow)
-				} else {
-					err = p.importFiles(ctx, s, files, options, &rejected)
-				}
-				if err == nil {
-					err = p.countRejected(&rejected)
-				}
-				return errors.Join(err, p.foldImported(ctx, s, dryRun))
-			})
-		},
-	}
+				defer func() { _ = file.Close() }()
+				rejected.file = json.NewEncoder(file)
+			}
+			if follow || slices.ContainsFunc(files, p.isDirectory) {
+				err = p.importDirectories(ctx, s, files, options, mapping, &rejected, follow)
+			} else {
+				err = p.importFiles(ctx, s, files, options, &rejected)
+			}
+			if err == nil {
+				err = p.countRejected(&rejected)
+			}
+			return errors.Join(err, p.foldImported(ctx, s, dryRun))
+		})
+	})
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "",
 		"YAML file that maps columns to fields of events, or a shipped mapping: "+
 			strings.Join(ingest.ShippedMappings(), ", "))

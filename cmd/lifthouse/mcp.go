@@ -13,22 +13,8 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-const mcpHelp = `Mcp lets an AI assistant read results: it answers the Model Context Protocol over standard input and
-output, until the input ends. The assistant starts the command. Its tools list experiments, get and break down results,
-explain how a visitor counts, and compare given counts. All tools only read.
-
-  claude mcp add lifthouse -- lifthouse mcp --store embedded:/var/lib/lifthouse
-
-A running server executes the command. Without a server, the command holds an embedded store until it ends. A server
-also answers the protocol at /mcp, with a token of scope read.`
-
 func (p *program) mcpCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "mcp",
-		Short: "Let an AI assistant read results, over standard input and output",
-		Long:  mcpHelp,
-		Args:  noArgs,
-	}
+	cmd := newCommand("mcp", noArgs, nil)
 	p.onAccount(cmd, p.answerMCP)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -53,7 +54,6 @@ type program struct {
 	running               *app.Store        // store of the running server; nil: not forwarded
 	server                app.ServerOptions // of the running server
 	overdue               chan struct{}     // closed when a server did not stop in time; nil: a forwarded command
-	serves                bool              // the store is opened to serve requests
 	stopMargin            time.Duration     // additional time to stop after running requests
 
 	config           string // file
@@ -116,32 +116,13 @@ func (p *program) printLine(format string, args ...any) {
 
 const storeFlag = "store"
 
-const longHelp = `Lifthouse computes the results of on-site experiments: which variation is better, by how much, and
-with what certainty.
-
-It stores events in ClickHouse, within this process or on servers, and serves results over HTTP under /v1.
-First steps: 'lifthouse demo' serves synthetic data; 'lifthouse serve' serves your own.
-
-One process at a time can hold an embedded store. Commands for the same store are forwarded to the running server,
-and wait while it starts.
-
-Exit status: 0 success, 1 failure, 2 invalid command line or configuration, 3 success with rejected input.`
-
 func (p *program) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "lifthouse",
-		Short:         "Results of on-site experiments",
-		Long:          longHelp,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Version:       buildVersion(),
-		Args:          knownCommand,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetContext(catalogue.WithAuthor(cmd.Context(),
-				strings.TrimSpace(cmd.CommandPath()+" "+p.getenv("USER"))))
-			return p.resolveSettings(cmd)
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	root := newCommand("lifthouse", knownCommand, showHelp)
+	root.SilenceErrors, root.SilenceUsage, root.Version = true, true, buildVersion()
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		author := strings.TrimSpace(cmd.CommandPath() + " " + p.getenv("USER"))
+		cmd.SetContext(catalogue.WithAuthor(cmd.Context(), author))
+		return p.resolveSettings(cmd)
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.ExplainParseError(err)} })
 	address := p.getenv("LIFTHOUSE_STORE")
@@ -168,16 +149,14 @@ func (p *program) rootCommand() *cobra.Command {
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(),
 		p.retainCommand(),
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(),
-		commandGroup("token", "Create, list and revoke API tokens", "",
-			p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
-		commandGroup("source", "Make and list the addresses to which shops and SDKs send events", "",
-			p.sourceAddCommand(), p.sourceListCommand()),
+		commandGroup("token", p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
+		commandGroup("source", p.sourceAddCommand(), p.sourceListCommand()),
 		p.reconcileCommand(), p.discoverCommand(), p.shareCommand(),
 		p.outcomeCommand(), p.worthCommand(), p.auditCommand(), p.migrateCommand(),
 		p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(),
 		p.mcpCommand(),
-		commandGroup("webhook", "List and test webhooks, list deliveries, and send messages again", webhookHelp,
-			p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(), p.webhookResendCommand()))
+		commandGroup("webhook", p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(),
+			p.webhookResendCommand()))
 	return root
 }
 
@@ -203,12 +182,28 @@ func (p *program) resolveSettings(cmd *cobra.Command) error {
 // configFile returns the path of the file with settings, or "".
 func (p *program) configFile() string { return cmp.Or(p.config, p.getenv(config.FileVariable)) }
 
-// commandGroup returns a command that only has other commands.
-func commandGroup(name, short, long string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: name, Short: short, Long: long, Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+// helpFiles has a file for each command: its usage and what it does, a line each, and then its description.
+//
+//go:embed help/*.txt
+var helpFiles embed.FS
+
+// newCommand returns the command that a help file describes. run may be nil, and be set later.
+func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	help, err := helpFiles.ReadFile("help/" + name + ".txt")
+	if err != nil {
+		panic(err) // the command has no such file
 	}
+	usage, rest, _ := strings.Cut(string(help), "\n")
+	short, long, _ := strings.Cut(rest, "\n")
+	return &cobra.Command{Use: usage, Short: short, Long: strings.Trim(long, "\n"), Args: args, RunE: run}
+}
+
+// showHelp is what a command does that only has other commands.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// commandGroup returns a command that only has other commands.
+func commandGroup(name string, commands ...*cobra.Command) *cobra.Command {
+	cmd := newCommand(name, knownCommand, showHelp)
 	cmd.AddCommand(commands...)
 	return cmd
 }

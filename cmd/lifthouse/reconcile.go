@@ -19,19 +19,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const reconcileHelp = `Reconcile compares a shop's own books with a report. It reads an export of orders, as import does, and puts
-each order in one named line: in the report, without a visitor, before the first view, not received, and so on. The
-lines add up exactly. It stores nothing.
-
-  lifthouse reconcile orders.csv campaign 12 -m orders.mapping.yaml
-  zcat orders.csv.gz | lifthouse reconcile - campaign 12 -m orders.mapping.yaml --format csv
-  lifthouse reconcile orders.csv campaign 12 -m orders.mapping.yaml --from 2026-05-01 --to 2026-05-31
-  lifthouse reconcile orders.csv experiment 7/2 --goal 3 --rows lines.csv
-
-An order is a goal event of the mapping. Dates are those of the order, in the website's time zone. A line marked with !
-differs between variations, and so biases the report. The exit status is 3 if rows cannot be read, and 1 if the lines
-do not add up, which they always should.`
-
 // reconcileOptions are flags of the command.
 type reconcileOptions struct {
 	mapping, format, rows string
@@ -40,19 +27,15 @@ type reconcileOptions struct {
 
 func (p *program) reconcileCommand() *cobra.Command {
 	var o reconcileOptions
-	cmd := &cobra.Command{
-		Use:   "reconcile FILE campaign ID | widget ID | experiment WIDGET/ID",
-		Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{errors.New("reconcile: needs a file of orders and a campaign, such as campaign 12")}
-			}
-			if args[0] == ingest.StandardInput && o.rows != "" {
-				return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
-			}
-			return subjectArgs(cmd, args[1:])
-		},
-	}
+	cmd := newCommand("reconcile", func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{errors.New("reconcile: needs a file of orders and a campaign, such as campaign 12")}
+		}
+		if args[0] == ingest.StandardInput && o.rows != "" {
+			return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
+		}
+		return subjectArgs(cmd, args[1:])
+	}, nil)
 	flags := cmd.Flags()
 	flags.String("goal", "", "id or key of the goal; default: the primary goal")
 	flags.String("from", "", "first day of the orders, such as 2026-05-01")

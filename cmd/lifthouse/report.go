@@ -24,26 +24,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget as tables with the lifts
-and their intervals, without colours into a pipe. --json prints the JSON of the API, and --csv prints CSV. NO_COLOR
-disables colours. --visitors writes a Parquet file with one row for each visitor of the report, from
-which all its numbers can be computed.
-
-  lifthouse report campaign 12 --dimension device --filter country=US --filter country=CA
-  lifthouse report campaign 12 --metric valuePerVisitor --filter dateFrom=2026-05-01 --filter dateTo=2026-05-31
-  lifthouse report widget 7 --goal 3
-  lifthouse report experiment 7/2 --interval day
-  lifthouse report campaign 12 --dimension device --csv > by-device.csv
-  lifthouse report campaign 12 --scorecard
-  lifthouse report campaign 12 --filter device=mobile --visitors mobile.parquet
-
-To compare a report with the shop's own orders, see 'lifthouse reconcile'. With --exit-code, the exit code is the
-decision of the scorecard:
-
-  0 ship · 10 keepRunning · 11 noDifference · 12 rollBack · 13 invalid · 14 noWinner
-
-An error still has exit code 1, and an invalid command line 2.`
-
 // reportForm is the format of a report.
 type reportForm struct {
 	json, csv bool
@@ -53,21 +33,16 @@ type reportForm struct {
 
 func (p *program) reportCommand() *cobra.Command {
 	var form reportForm
-	cmd := &cobra.Command{
-		Use:   "report campaign ID | widget ID | experiment WIDGET/ID",
-		Short: "Print the results of a campaign, a widget or an experiment",
-		Long:  reportHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			_, err := parseRequest(cmd, args, form.parser(), acceptAnyKey)
-			if err == nil {
-				err = onlyOne(cmd, "json", "csv", "visitors")
-			}
-			if err != nil {
-				return usageError{err}
-			}
-			return nil
-		},
-	}
+	cmd := newCommand("report", func(cmd *cobra.Command, args []string) error {
+		_, err := parseRequest(cmd, args, form.parser(), acceptAnyKey)
+		if err == nil {
+			err = onlyOne(cmd, "json", "csv", "visitors")
+		}
+		if err != nil {
+			return usageError{err}
+		}
+		return nil
+	}, nil)
 	flags := cmd.Flags()
 	flags.String("goal", "", "id or key of the goal; default: the primary goal")
 	flags.String("metric", "", "metric to compare (compareMetric of the API)")
@@ -314,21 +289,9 @@ func (p *program) formatReport(results *result.Report, form reportForm) (string,
 	return indented.String(), err
 }
 
-const looksHelp = `Looks prints what each look at a campaign or an experiment found: the lift with its interval, z with
-the bound that it must reach, and the p-value. A server records a look once, a day after its end, and later data do not
-change it. A look that no server recorded is computed from the events.
-
-  lifthouse looks campaign 12
-  lifthouse looks experiment 7/2 --json`
-
 func (p *program) looksCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "looks campaign ID | experiment WIDGET/ID",
-		Short: "Print what each look at a campaign or an experiment found",
-		Long:  looksHelp,
-		Args:  subjectArgs,
-	}
+	cmd := newCommand("looks", subjectArgs, nil)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {

@@ -21,34 +21,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const serveHelp = `Serve answers the API until it is interrupted. Other commands for the same store are forwarded to it.
-
-Every setting can be a flag, an environment variable or a line of a YAML file: --query-timeout 30s,
-LIFTHOUSE_QUERY_TIMEOUT=30s, or query-timeout: 30s in the file that --config or LIFTHOUSE_CONFIG names. Flags override
-the environment, the environment overrides the file. 'lifthouse check' prints the settings in effect and validates
-them.`
-
 func (p *program) serveCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve the API under /v1 and the dashboard",
-		Long:  serveHelp,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if p.running != nil {
-				return usageError{errors.New("a server is already running on this store")}
-			}
-			p.serves = true
-			var s *app.Store
-			if err := p.awaitHolder(cmd.Context(), holderTimeout, func() (err error) {
-				s, err = p.openStore(cmd.Context())
-				return err
-			}); err != nil {
-				return err
-			}
-			return errors.Join(p.serveStore(cmd.Context(), s, p.firstSteps), s.Close())
-		},
-	}
+	cmd := newCommand("serve", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if p.running != nil {
+			return usageError{errors.New("a server is already running on this store")}
+		}
+		var s *app.Store
+		if err := p.awaitHolder(cmd.Context(), holderTimeout, func() (err error) {
+			s, err = p.openStore(cmd.Context())
+			return err
+		}); err != nil {
+			return err
+		}
+		return errors.Join(p.serveStore(cmd.Context(), s, p.firstSteps), s.Close())
+	})
 	p.serveFlags(cmd)
 	return cmd
 }

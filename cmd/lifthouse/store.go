@@ -100,15 +100,9 @@ const readyTimeout = 3 * time.Second
 
 func (p *program) readyCommand() *cobra.Command {
 	var url string
-	cmd := &cobra.Command{
-		Use:   "ready",
-		Short: "Check whether a server is ready, for health checks",
-		Long:  "Ready requests /readyz of a server. The exit status is 0 if the server is ready, and 1 otherwise.",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.checkReadiness(cmd.Context(), url+"/readyz")
-		},
-	}
+	cmd := newCommand("ready", noArgs, func(cmd *cobra.Command, _ []string) error {
+		return p.checkReadiness(cmd.Context(), url+"/readyz")
+	})
 	cmd.Flags().StringVar(&url, "url", "http://"+app.DefaultListen, "URL of the server")
 	return cmd
 }

@@ -20,12 +20,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	var token catalogue.Token
 	var scopes []string
 	var expires time.Duration
-	cmd := &cobra.Command{
-		Use:   "create",
-		Short: "Create a token and print it",
-		Long:  "Create prints a new token. Only a digest is stored, so the token cannot be shown again.",
-		Args:  noArgs,
-	}
+	cmd := newCommand("token-create", noArgs, nil)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)},
 		"scopes: read, write (includes read), admin (includes write), or ingest")
@@ -51,13 +46,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 }
 
 func (p *program) tokenListCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the tokens and share links of an account",
-		Long: `List prints the tokens of an account, including expired ones, without their secrets. A token of the
-scope share is a share link; its column WEBSITE has what it shows.`,
-		Args: noArgs,
-	}
+	cmd := newCommand("token-list", noArgs, nil)
 	return p.onAccount(cmd, func(_ context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
 		tokens := s.Catalogue.Snapshot().AccountTokens(owned.ID)
 		if len(tokens) == 0 {
@@ -94,21 +83,16 @@ scope share is a share link; its column WEBSITE has what it shows.`,
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	var id int64
-	cmd := &cobra.Command{
-		Use:   "revoke ID",
-		Short: "Revoke a token or a share link",
-		Long:  "Revoke invalidates a token or a share link at once. ID is the number in the output of token list.",
-		Args: func(cmd *cobra.Command, args []string) (err error) {
-			if err := oneArg(cmd, args); err != nil {
-				return err
-			}
-			if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
-				return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list "+
-					"prints the ids", args[0])}
-			}
-			return nil
-		},
-	}
+	cmd := newCommand("token-revoke", func(cmd *cobra.Command, args []string) (err error) {
+		if err := oneArg(cmd, args); err != nil {
+			return err
+		}
+		if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
+			return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list "+
+				"prints the ids", args[0])}
+		}
+		return nil
+	}, nil)
 	return p.onAccount(cmd,
 		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
 			revoked, err := s.Catalogue.RevokeToken(ctx, owned.ID, id)
@@ -160,24 +144,10 @@ func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
 	return 0, usageError{fmt.Errorf("--account is required, one of %s", strings.Join(names, ", "))}
 }
 
-const shareHelp = `Share prints a link to the page of a campaign, a widget or an experiment of a widget. Everybody with
-the link can read this page, without a token, until the link expires or is revoked, and nothing else. Only a digest of
-the link is stored, so it cannot be shown again. 'lifthouse token list' lists the links, and 'lifthouse token revoke'
-revokes one.
-
-  lifthouse share campaign 12 --expires 30d
-  lifthouse share widget 7 --name "for the board"
-  lifthouse share experiment 7/2`
-
 func (p *program) shareCommand() *cobra.Command {
 	var name string
 	var expires time.Duration
-	cmd := &cobra.Command{
-		Use:   "share campaign ID | widget ID | experiment WIDGET/ID",
-		Short: "Create a link to one page, which needs no token",
-		Long:  shareHelp,
-		Args:  subjectArgs,
-	}
+	cmd := newCommand("share", subjectArgs, nil)
 	flags := cmd.Flags()
 	bounds.Var(flags, &expires, "expires", catalogue.DefaultShareLifetime, time.Second, catalogue.MaxShareLifetime,
 		"lifetime, such as 30d or 12h")

@@ -20,21 +20,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const webhookHelp = `Webhooks receive messages about decisions, failed checks, and starts and stops. They are declared
-in the catalogue:
-
-  accounts:
-    - id: 1
-      name: Shop
-      webhooks:
-        - {id: 1, url: "https://hooks.example.com/lifthouse", secretFile: /etc/lifthouse/webhook-1.key}
-        - {id: 2, url: "https://hooks.slack.com/services/…", format: slack, events: [decision.changed]}
-
-A server delivers each message at least once, in order, and tries again for a day. docs/webhooks.md describes the
-messages.`
-
 func (p *program) webhookListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the webhooks of an account", Args: noArgs}
+	cmd := newCommand("webhook-list", noArgs, nil)
 	return p.onAccount(cmd, func(_ context.Context, _ *app.Store, owned *catalogue.AccountResources, _ []string) error {
 		if len(owned.Webhooks) == 0 {
 			p.printLine("Account %d has no webhook; declare one in the catalogue (lifthouse webhook --help).", owned.ID)
@@ -52,13 +39,7 @@ func (p *program) webhookListCommand() *cobra.Command {
 }
 
 func (p *program) webhookTestCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "test ID",
-		Short: "Send a test message to a webhook",
-		Long: "Test sends a message at once, and prints the response. If the receiver does not accept it, the exit " +
-			"status is 1.",
-		Args: oneArg,
-	}
+	cmd := newCommand("webhook-test", oneArg, nil)
 	cmd.Flags().BoolVar(&p.serving.PrivateWebhooks, privateWebhooks, false, privateWebhooksHelp)
 	p.publicURLFlag(cmd.Flags())
 	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources,
@@ -89,7 +70,7 @@ const maxDeliveries = 10_000
 func (p *program) webhookDeliveriesCommand() *cobra.Command {
 	var limit int
 	var asJSON bool
-	cmd := &cobra.Command{Use: "deliveries", Short: "Print the latest messages and their deliveries", Args: noArgs}
+	cmd := newCommand("webhook-deliveries", noArgs, nil)
 	bounds.Var(cmd.Flags(), &limit, "limit", 50, 1, maxDeliveries, "maximum number of messages")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the bodies of the messages")
 	return p.onAccount(cmd,
@@ -129,13 +110,7 @@ func (p *program) showDeliveries(sent []outbox.Sent) error {
 
 func (p *program) webhookResendCommand() *cobra.Command {
 	var only int64
-	cmd := &cobra.Command{
-		Use:   "resend MESSAGE",
-		Short: "Deliver a message again",
-		Long: "Resend makes the server deliver a message again, to all webhooks that take its event or to one of " +
-			"them. It keeps its id.",
-		Args: oneArg,
-	}
+	cmd := newCommand("webhook-resend", oneArg, nil)
 	bounds.Var(cmd.Flags(), &only, "webhook", 0, 0, bounds.MaxID, "id of the only webhook; 0: all that take the event")
 	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources,
 		args []string,

@@ -25,23 +25,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const worthHelp = `Worth prints what the shipped variations of a website are truly worth together, with an interval of 90 %,
-how large effects typically are there, and what each variation is worth. A campaign that ended with a winner counts as
-shipped, unless 'lifthouse outcome' says otherwise.
-
-  lifthouse worth
-  lifthouse worth --goal 3 --from 2026-01-01 --csv
-
-For tests of other tools, in a table and without a store, see 'lifthouse audit'.`
-
 func (p *program) worthCommand() *cobra.Command {
 	var asJSON, asCSV bool
 	values := map[string]*string{"goal": nil, "metric": nil, "from": nil, "to": nil}
 	var website int64
-	cmd := &cobra.Command{
-		Use: "worth", Short: "Print what the shipped variations of a website are worth", Long: worthHelp,
-		Args: func(cmd *cobra.Command, _ []string) error { return onlyOne(cmd, "json", "csv") },
-	}
+	cmd := newCommand("worth", func(cmd *cobra.Command, _ []string) error { return onlyOne(cmd, "json", "csv") }, nil)
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
 	values["goal"] = cmd.Flags().String("goal", "", "id of the goal; default: that of most campaigns")
 	values["metric"] = cmd.Flags().String("metric", "",
@@ -122,29 +110,16 @@ func (p *program) printProgramme(found *worth.Programme) error {
 	return p.printTable(rows)
 }
 
-const outcomeHelp = `Outcome records what was done after a campaign or an experiment of a widget. Without a record, an ended
-campaign with a winner counts as shipped, and another one as dropped. An excluded campaign, such as an A/A test, says
-nothing about the others.
-
-  lifthouse outcome campaign 12 --shipped 1 --date 2026-03-02
-  lifthouse outcome experiment 7/2 --dropped
-  lifthouse outcome campaign 13 --excluded --note "A/A test"
-  lifthouse outcome campaign 12 --reset`
-
 func (p *program) outcomeCommand() *cobra.Command {
 	var shipped int64
 	var dropped, excluded, reset bool
 	o, kinds := catalogue.Outcome{}, []string{catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset"}
-	cmd := &cobra.Command{
-		Use: "outcome campaign ID | experiment WIDGET/ID", Short: "Record what was done after a campaign",
-		Long: outcomeHelp,
-		Args: subjectArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.ContainsFunc(kinds, cmd.Flags().Changed) {
-				return usageError{errors.New("outcome: needs one of --shipped, --dropped, --excluded and --reset")}
-			}
-			return onlyOne(cmd, kinds...)
-		},
+	cmd := newCommand("outcome", subjectArgs, nil)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !slices.ContainsFunc(kinds, cmd.Flags().Changed) {
+			return usageError{errors.New("outcome: needs one of --shipped, --dropped, --excluded and --reset")}
+		}
+		return onlyOne(cmd, kinds...)
 	}
 	bounds.Var(cmd.Flags(), &shipped, "shipped", 0, 0, bounds.MaxID, "id of the variation that all visitors see now")
 	cmd.Flags().BoolVar(&dropped, catalogue.Dropped, false, "no variation was kept")

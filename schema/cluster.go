@@ -91,10 +91,8 @@ func DeleteEvents(ctx context.Context, conn driver.Conn, deletion string, args .
 // inReplicatedDatabase reports whether the database has the engine Replicated, and so replicates its table definitions.
 func inReplicatedDatabase(ctx context.Context, conn driver.Conn) (replicated bool, err error) {
 	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
-	if err := conn.QueryRow(ctx, query).Scan(&replicated); err != nil {
-		return false, fmt.Errorf("read the engine of the database: %w", err)
-	}
-	return replicated, nil
+	err = conn.QueryRow(ctx, query).Scan(&replicated)
+	return replicated, WrapError(err, "read the engine of the database")
 }
 
 // ClusterOf returns the cluster and the database of a connection that OpenConnection opened, or empty strings if the
@@ -180,10 +178,7 @@ func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 	if err == nil && cluster != "" {
 		servers, err = withSilent(ctx, conn, cluster, servers)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list the servers of the store: %w", err)
-	}
-	return servers, nil
+	return servers, WrapError(err, "list the servers of the store")
 }
 
 // withSilent adds the servers of a cluster that do not answer. A server that answers but does not know its place may be

@@ -96,10 +96,7 @@ func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, accepte
 	if IsUnreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
 		err = InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
 	}
-	if err != nil {
-		return fmt.Errorf("insert events: %w", err)
-	}
-	return nil
+	return WrapError(err, "insert events")
 }
 
 func eventColumns(events []Event, acceptedAt time.Time) []func() any {

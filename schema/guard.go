@@ -26,13 +26,10 @@ func (e *dialError) Unwrap() error { return e.error }
 
 // IsUnreachable reports whether an error is a failure of the connection, not an error that a server returned.
 func IsUnreachable(err error) bool {
-	var exception *clickhouse.Exception
-	if err == nil || errors.As(err, &exception) || errors.Is(err, context.Canceled) {
+	if err == nil || errors.As(err, new(*clickhouse.Exception)) || errors.Is(err, context.Canceled) {
 		return false
 	}
-	var network net.Error
-	var dial *dialError
-	return errors.Is(err, ErrUnavailable) || errors.As(err, &dial) || errors.As(err, &network) ||
+	return errors.Is(err, ErrUnavailable) || errors.As(err, new(*dialError)) || errors.As(err, new(net.Error)) ||
 		errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, clickhouse.ErrConnectionClosed)
 }
@@ -106,12 +103,10 @@ func (h *hosts) dialHosts(ctx context.Context, _ int, o *clickhouse.Options,
 }
 
 func wrapDialError(ctx context.Context, address string, err error) error {
-	var exception *clickhouse.Exception
-	var certificate *tls.CertificateVerificationError
 	switch {
-	case err == nil || ctx.Err() != nil || errors.As(err, &exception):
+	case err == nil || ctx.Err() != nil || errors.As(err, new(*clickhouse.Exception)):
 		return err
-	case errors.As(err, &certificate):
+	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return &dialError{fmt.Errorf("%s: the certificate is not trusted; check ca=: %w", address, err)}
 	}
 	return &dialError{fmt.Errorf("%s: %w", address, err)}
@@ -184,10 +179,7 @@ const changeTimeout = time.Hour
 func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
 	long, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	nothingSent := func(err error) bool {
-		var dial *dialError
-		return errors.As(err, &dial)
-	}
+	nothingSent := func(err error) bool { return errors.As(err, new(*dialError)) }
 	_, err := retryCall(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Exec(long, query, args...) })
 	return err
 }

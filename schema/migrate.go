@@ -115,10 +115,8 @@ func PendingMigrations(ctx context.Context, conn driver.Conn) ([]string, error) 
 
 func hasMigrations(ctx context.Context, conn driver.Conn) (bool, error) {
 	var exists uint8
-	if err := conn.QueryRow(ctx, "EXISTS TABLE migrations").Scan(&exists); err != nil {
-		return false, fmt.Errorf("read migrations table: %w", err)
-	}
-	return exists == 1, nil
+	err := conn.QueryRow(ctx, "EXISTS TABLE migrations").Scan(&exists)
+	return exists == 1, WrapError(err, "read migrations table")
 }
 
 // concurrentCodes are the error codes (ErrorCodes.cpp) with which a server may reject a migration while another process
@@ -207,8 +205,5 @@ func recordedChecksums(ctx context.Context, conn driver.Conn) (map[string]string
 			recorded[name] = checksum
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("read migrations table: %w", err)
-	}
-	return recorded, nil
+	return recorded, WrapError(err, "read migrations table")
 }

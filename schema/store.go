@@ -138,8 +138,8 @@ func pingStore(ctx context.Context, conn driver.Conn) error {
 
 // isTimeout reports whether a server did not respond in time.
 func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
+	timeout, is := errors.AsType[net.Error](err)
+	return is && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
 }
 
 // SettingLimit returns the maximum that the user's profile allows for a setting, or 0 if there is no maximum. The
@@ -148,10 +148,8 @@ func SettingLimit(ctx context.Context, conn driver.Conn, setting string) (most i
 	const query = `SELECT toInt64OrZero(ifNull(if(readonly != 0, value, max), ''))
 		FROM system.settings
 		WHERE name = {name:String}`
-	if err := conn.QueryRow(ctx, query, clickhouse.Named("name", setting)).Scan(&most); err != nil {
-		return 0, fmt.Errorf("read the limits of settings: %w", err)
-	}
-	return most, nil
+	err = conn.QueryRow(ctx, query, clickhouse.Named("name", setting)).Scan(&most)
+	return most, WrapError(err, "read the limits of settings")
 }
 
 // ServerTimeout is the maximum time for a server to respond to a simple request.

@@ -114,8 +114,7 @@ func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Add
 			p.printDiagnostic("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
 		})
 	})
-	var locked *embedded.LockedError
-	if errors.As(err, &locked) {
+	if errors.As(err, new(*embedded.LockedError)) {
 		return fmt.Errorf("%w: stop the server, and repeat the command", err)
 	}
 	if err != nil {

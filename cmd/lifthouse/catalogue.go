@@ -54,8 +54,7 @@ func (p *program) applyCatalogue(ctx context.Context, s *app.Store, path string,
 	declared.CorrectShares, declared.Prune = how.correctShares, how.prune
 	change := func(dryRun bool) ([]catalogue.Change, error) {
 		changes, err := s.Catalogue.ApplyFile(ctx, declared, dryRun)
-		var found faults.List
-		if errors.As(err, &found) {
+		if found, is := errors.AsType[faults.List](err); is {
 			err = fmt.Errorf("%s: nothing was changed:\n%w", path, found)
 		}
 		return changes, err
@@ -81,8 +80,7 @@ func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.Fil
 	defer func() { _ = file.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = file.Close() })()
 	declared, err := catalogue.ReadYAML(file)
-	var found faults.List // ApplyFile returns them with the faults that it finds
-	if err != nil && !errors.As(err, &found) {
+	if err != nil && !errors.As(err, new(faults.List)) { // ApplyFile returns these with the faults that it finds
 		return declared, fmt.Errorf("%s: %w", path, err)
 	}
 	return declared, nil

@@ -38,8 +38,7 @@ func (p *program) runChecks(ctx context.Context, r *check.Report) error {
 		}
 	}
 	err := p.checkStore(ctx, r)
-	var exit *exitError
-	if errors.As(err, &exit) || err == nil && r.Failed {
+	if errors.As(err, new(*exitError)) || err == nil && r.Failed {
 		return &exitError{exitFailed}
 	}
 	return err
@@ -66,8 +65,7 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 			held, address.Options, err = app.OpenEmbedded(ctx, dir, p.fsync, 0)
 			return err
 		})
-		var locked *embedded.LockedError
-		if errors.As(err, &locked) {
+		if locked, is := errors.AsType[*embedded.LockedError](err); is {
 			return p.checkByHolder(ctx, r, locked)
 		}
 		if err != nil {

@@ -73,8 +73,7 @@ func (p *program) compareFlags(
 		return err
 	}
 	input, err := calculator.ParseInput(line)
-	var invalid *query.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, is := errors.AsType[*query.InvalidError](err); is {
 		var found faults.List
 		for _, fault := range invalid.Faults {
 			for flag, field := range fieldOfFlag {
@@ -193,8 +192,7 @@ func (p *program) compareLines(ctx context.Context) error {
 // answerLine answers one line. It returns false if the line is invalid.
 func (p *program) answerLine(number int64, text []byte) (answered bool, err error) {
 	input, err := calculator.ParseInput(text)
-	var invalid *query.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, is := errors.AsType[*query.InvalidError](err); is {
 		p.printDiagnostic("line %d: %v", number, invalid)
 		return false, p.writeJSON(calculator.RefuseLine(number, invalid))
 	}

@@ -17,6 +17,7 @@ import (
 	"lifthouse/cmd/internal/config"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/wording"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -212,10 +213,7 @@ func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) e
 			p.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
 		})
 	})
-	if err != nil {
-		return fmt.Errorf("the accepted events are stored, but reports do not include all of them yet: %w", err)
-	}
-	return nil
+	return schema.WrapError(err, "the accepted events are stored, but reports do not include all of them yet")
 }
 
 func (p *program) importFile(ctx context.Context, s *app.Store, file string, options ingest.Options,

@@ -69,8 +69,7 @@ func (p *program) withStoreMade(ctx context.Context, work func(context.Context, 
 		s, err = p.openStore(ctx)
 		return err
 	})
-	var locked *embedded.LockedError
-	if errors.As(err, &locked) {
+	if locked, is := errors.AsType[*embedded.LockedError](err); is {
 		code, delegateErr := p.forwardCommand(ctx, locked)
 		if delegateErr != nil {
 			return fmt.Errorf("%w (and it accepts no commands: %w)", err, delegateErr)

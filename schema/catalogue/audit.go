@@ -48,10 +48,7 @@ func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visit
 	err := c.conn.Exec(ctx, insertAcceptedLoss,
 		clickhouse.Named("account", c.Snapshot().ownerOf(website)), clickhouse.Named("website", website),
 		clickhouse.Named("visitors", visitors), clickhouse.Named("author", authorOf(ctx)))
-	if err != nil {
-		return fmt.Errorf("write the audit log: %w", err)
-	}
-	return nil
+	return schema.WrapError(err, "write the audit log")
 }
 
 //go:embed audit.sql
@@ -75,10 +72,7 @@ func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.
 		return err
 	}, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
 		clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
-	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	return all, nil
+	return all, schema.WrapError(err, "read the audit log")
 }
 
 // changeOf returns the value of AuditEntry.Change. A state that changed without a start or a stop has other shares or

@@ -90,8 +90,5 @@ func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 	if err == nil {
 		err = together.Validate()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the catalogues do not go together, nothing was copied: %w", err)
-	}
-	return rows, nil
+	return rows, schema.WrapError(err, "the catalogues do not go together, nothing was copied")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -110,10 +109,7 @@ func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any)
 		return found.Scan(&r.AccountID, (*string)(&r.Kind), &r.ID, (*string)(&r.Part), &r.Writer, &r.Version, &r.Body,
 			&r.Archived, &r.ChangedAt)
 	}, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read catalogue: %w", err)
-	}
-	return rows, nil
+	return rows, schema.WrapError(err, "read catalogue")
 }
 
 // insertRows inserts the rows in one block, which is atomic.
@@ -122,10 +118,7 @@ func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
 		"archived, changed_by)", rows, func(r *row) []any {
 		return []any{r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By}
 	})
-	if err != nil {
-		return fmt.Errorf("write catalogue: %w", err)
-	}
-	return nil
+	return schema.WrapError(err, "write catalogue")
 }
 
 func encodeJSON(body any) (string, error) {

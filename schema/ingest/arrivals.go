@@ -61,10 +61,7 @@ func eventsSince(ctx context.Context, conn driver.Conn, website int64, since tim
 	events, err := schema.QueryRows(ctx, conn, acceptedColumns+lastEvents, scanAccepted,
 		clickhouse.Named("website_id", website), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
 		clickhouse.Named("limit", limit))
-	if err != nil {
-		return nil, fmt.Errorf("read the last events: %w", err)
-	}
-	return events, nil
+	return events, schema.WrapError(err, "read the last events")
 }
 
 func scanAccepted(rows driver.Rows, e *Accepted) error {
@@ -79,10 +76,7 @@ func scanAccepted(rows driver.Rows, e *Accepted) error {
 func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Reject, error) {
 	rejects, err := schema.QueryRows(ctx, conn, rejectedColumns+lastRejects, scanReject,
 		clickhouse.Named("website_id", website), clickhouse.Named("limit", limit))
-	if err != nil {
-		return nil, fmt.Errorf("read the last rejects: %w", err)
-	}
-	return rejects, nil
+	return rejects, schema.WrapError(err, "read the last rejects")
 }
 
 func scanReject(rows driver.Rows, r *Reject) error {
@@ -123,10 +117,7 @@ func CountReceived(ctx context.Context, conn driver.Conn, website int64,
 		return rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
 			&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week)
 	}, params...)
-	if err != nil {
-		return nil, fmt.Errorf("count received events: %w", err)
-	}
-	return stored, nil
+	return stored, schema.WrapError(err, "count received events")
 }
 
 //go:embed sql/visitor_stored.sql

@@ -63,10 +63,7 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 		events[s] = n
 		return err
 	}, namedVisitors(visitors, websites)...)
-	if err != nil {
-		return nil, fmt.Errorf("look up visitors: %w", err)
-	}
-	return events, nil
+	return events, schema.WrapError(err, "look up visitors")
 }
 
 // ForgetVisitors deletes all data of the visitors. When it returns, their rows are removed from disk. Writes wait until
@@ -175,10 +172,7 @@ func (w *Writer) CountSubjects(ctx context.Context,
 		counts[s] = stored
 		return err
 	}, namedSubjects(subjects)...)
-	if err != nil {
-		return nil, fmt.Errorf("count events of subjects: %w", err)
-	}
-	return counts, nil
+	return counts, schema.WrapError(err, "count events of subjects")
 }
 
 // DropSubjects deletes all events of the subjects, and then their facts. Unattributed goals remain, because they belong

@@ -148,10 +148,7 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	}
 	found := m.checkFields()
 	found.SortByLine(lines)
-	if err := found.Err(); err != nil {
-		return nil, fmt.Errorf("mapping: %w", err)
-	}
-	return &m, nil
+	return &m, schema.WrapError(found.Err(), "mapping")
 }
 
 // extend adds the fields and the events of the mapping that m extends.

@@ -231,10 +231,7 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 	if err == nil {
 		err = flush()
 	}
-	if err != nil {
-		return copied, fmt.Errorf("copy events: %w", err)
-	}
-	return copied, nil
+	return copied, schema.WrapError(err, "copy events")
 }
 
 // scanEvent reads a row of eventColumns.

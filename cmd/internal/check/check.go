@@ -143,8 +143,7 @@ func (r *Report) checkData(ctx context.Context, conn driver.Conn) {
 
 // checkCatalogue checks the definitions.
 func (r *Report) checkCatalogue(s *catalogue.Snapshot) {
-	var found faults.List
-	if errors.As(s.Validate(), &found) {
+	if found, is := errors.AsType[faults.List](s.Validate()); is {
 		for _, fault := range found {
 			r.Fault("catalogue", faults.List{fault})
 		}

@@ -48,6 +48,9 @@ const (
 	KindGoal       Kind = "goal"
 )
 
+// Kinds are all types of events.
+var Kinds = []Kind{KindView, KindClick, KindSubmit, KindCompletion, KindConversion, KindContact, KindGoal}
+
 // Event is one row of the events table.
 type Event struct {
 	EventID      uint64

@@ -4,11 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"lifthouse/schema"
 
@@ -166,17 +164,6 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 
 // containsWord reports whether a text contains a word that is not part of a longer word.
 func containsWord(text, word string) bool {
-	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
-	for rest, at := text, 0; ; {
-		at = strings.Index(rest, word)
-		if at < 0 {
-			return false
-		}
-		before, _ := utf8.DecodeLastRuneInString(rest[:at])
-		after, _ := utf8.DecodeRuneInString(rest[at+len(word):])
-		if !inWord(before) && !inWord(after) {
-			return true
-		}
-		rest = rest[at+1:]
-	}
+	const around = `[^\pL\p{Nd}_-]`
+	return regexp.MustCompile(`(^|` + around + `)` + regexp.QuoteMeta(word) + `($|` + around + `)`).MatchString(text)
 }

@@ -69,8 +69,9 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 	}
 	defer func() { _ = file.Close() }()
 	readNames := w.Names
-	if o.DryRun { // its names must not be stored
+	if o.DryRun { // its names and rejected lines must not be stored
 		readNames = func(ctx context.Context) (*Names, error) { return openNames(ctx, w.conn) }
+		o.Journal = nil
 	}
 	names, err := readNames(ctx)
 	if err != nil {
@@ -80,9 +81,6 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 	i := importer{
 		options: o, name: name, first: true,
 		rules: rules{times: o.Times, owns: o.Owns, names: names, source: name},
-	}
-	if !o.DryRun {
-		i.journal = o.Journal
 	}
 	err = i.importFile(ctx, w, path, file)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -144,8 +142,7 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 type importer struct {
 	options Options
 	rules   rules
-	name    string   // file name
-	journal *Journal // nil: nothing is kept
+	name    string // file name
 	read    *contextReader
 	lines   lines
 	digest  func() (uint64, error) // digest of the decompressed content of the file
@@ -243,11 +240,11 @@ func (i *importer) reportRejected(ctx context.Context, lines []Reject) {
 			i.options.Reject(r.Line, r.Reason)
 		}
 	}
-	if i.journal == nil {
+	if i.options.Journal == nil {
 		return
 	}
-	i.journal.BufferRejects(lines...)
-	if err := i.journal.FlushRejects(ctx); err != nil {
+	i.options.Journal.BufferRejects(lines...)
+	if err := i.options.Journal.FlushRejects(ctx); err != nil {
 		slog.WarnContext(ctx, "write journal of events failed", "err", err)
 	}
 }

@@ -244,7 +244,7 @@ func (m *Mapping) checkFields() faults.List {
 func checkSources(found *faults.Collector, path string, sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		s, at := sources[name], path+"."+name
-		if _, known := fieldByName(name); !known {
+		if _, known := fieldsByName[name]; !known {
 			found.AddField(at, "%s; must be one of %v", faults.UnknownField, fieldNames)
 		}
 		hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")

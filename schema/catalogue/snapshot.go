@@ -208,27 +208,6 @@ func addPart[R any](resources map[int64]R, r row, parts func(*R) (definition any
 	return err
 }
 
-// withStates returns a snapshot with new states of campaigns and widgets. It shares everything else with s.
-func (s *Snapshot) withStates(known, states map[key]row) (*Snapshot, error) {
-	next := *s
-	next.accounts = maps.Clone(s.accounts)
-	for at, r := range states {
-		owned := next.accounts[at.AccountID]
-		if owned == s.accounts[at.AccountID] {
-			changed := *owned
-			changed.Campaigns, changed.Widgets = maps.Clone(owned.Campaigns), maps.Clone(owned.Widgets)
-			owned = &changed
-			next.accounts[at.AccountID] = owned
-		}
-		if err := next.addRow(r); err != nil {
-			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", at.Kind, at.ID, at.AccountID, err)
-		}
-		before := known[at]
-		owned.Version += r.versionHash() - before.versionHash()
-	}
-	return &next, nil
-}
-
 // position identifies the changes that a catalogue has read: the number of keys, the sum of their highest versions, and
 // the time of the latest change. Versions only grow. So if the number and the sum equal those of the store, every
 // change is known.
@@ -283,42 +262,18 @@ func (c *Catalogue) updateSnapshot(rows []row) error {
 	return c.adoptRowsLocked(rows)
 }
 
-// adoptRowsLocked adds the rows that are newer than the known ones. If only states of campaigns and widgets changed, it
-// copies only the accounts that they belong to. Otherwise it builds the whole snapshot again.
+// adoptRowsLocked adds the rows that are newer than the known ones.
 func (c *Catalogue) adoptRowsLocked(rows []row) error {
-	newer := map[key]row{}
-	onlyStates := true
+	all, changed := maps.Clone(c.rows), false
 	for _, r := range rows {
-		known, exists := newer[r.key]
-		if !exists {
-			known, exists = c.rows[r.key]
+		if known, exists := all[r.key]; !exists || r.compareVersion(known) < 0 {
+			all[r.key], changed = r, true
 		}
-		if exists && r.compareVersion(known) >= 0 {
-			continue
-		}
-		newer[r.key] = r
-		onlyStates = onlyStates && exists && r.Part == partState && (r.Kind == kindCampaign || r.Kind == kindWidget) &&
-			!r.Archived && !known.Archived
 	}
-	switch {
-	case len(newer) == 0:
+	if !changed {
 		return nil
-	case !onlyStates:
-		all := maps.Clone(c.rows)
-		maps.Copy(all, newer)
-		return c.replaceRowsLocked(slices.Collect(maps.Values(all)))
 	}
-	next, err := c.snapshot.Load().withStates(c.rows, newer)
-	if err != nil {
-		return err
-	}
-	for at, r := range newer {
-		c.position.versions += r.Version - c.rows[at].Version
-		c.position.latest = schema.LaterTime(c.position.latest, r.ChangedAt)
-		c.rows[at] = r
-	}
-	c.snapshot.Store(next)
-	return nil
+	return c.replaceRowsLocked(slices.Collect(maps.Values(all)))
 }
 
 // replaceRowsLocked sets the current rows.

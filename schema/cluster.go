@@ -146,11 +146,12 @@ func (s *Server) String() string {
 	return fmt.Sprintf("%s (shard %d, replica %d)", s.Name(), s.Shard, s.Replica)
 }
 
-//go:embed servers.sql
-var serversText string
-
-//go:embed places.sql
-var placesQuery string
+var (
+	//go:embed servers.sql
+	serversText string
+	//go:embed places.sql
+	placesQuery string
+)
 
 // ReadServers returns the servers of the store, by shard and replica. Every server reads its own system tables, because
 // functions for the version and the host name may return those of the connected server.

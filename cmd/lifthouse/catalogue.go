@@ -233,15 +233,11 @@ func (p *program) auditCommand() *cobra.Command {
 			if asJSON {
 				return p.writeJSON(changes)
 			}
-			if len(changes) == 0 {
-				p.printLine("There are no changes.")
-				return nil
-			}
 			rows := [][]any{{"time", "account", "what", "id", "change", "by"}}
 			for _, c := range changes {
 				rows = append(rows, []any{c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, c.By})
 			}
-			return p.printTable(rows)
+			return p.printList(rows, "There are no changes.")
 		})
 	})
 	bounds.Var(cmd.Flags(), &account, "account", 0, 0, bounds.MaxID, "id of the account; 0: all accounts")

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
@@ -42,37 +41,36 @@ func (p *program) discoverCommand() *cobra.Command {
 	flags.BoolVar(&how.Ignored, "ignore", false, "do not list the campaign any more")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the catalogue file and change nothing")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			if _, err := s.Facts.AwaitNoted(ctx); err != nil { // so that what was just sent is listed
-				return err
-			}
-			all, err := s.Engine.Discover(ctx, owned)
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return p.printDiscovered(all, asJSON)
-			}
-			how.Campaign = args[0]
-			file, found, err := engine.DeclareDiscovered(all, owned, how)
-			switch {
-			case !found:
-				return fmt.Errorf("discover: no campaign %q without a declaration, or several websites have one: set "+
-					"--website", args[0])
-			case err != nil:
-				return fmt.Errorf("discover: %w", err)
-			}
-			changes, err := s.Catalogue.ApplyFile(ctx, file, dryRun)
-			if err != nil {
-				return err
-			}
-			if err := file.WriteYAML(p.stdout); err != nil {
-				return err
-			}
-			p.sayChanges(ctx, s, file, changes, dryRun)
-			return nil
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		if _, err := s.Facts.AwaitNoted(ctx); err != nil { // so that what was just sent is listed
+			return err
+		}
+		all, err := s.Engine.Discover(ctx, s.owned)
+		if err != nil {
+			return err
+		}
+		if len(args) == 0 {
+			return p.printDiscovered(all, asJSON)
+		}
+		how.Campaign = args[0]
+		file, found, err := engine.DeclareDiscovered(all, s.owned, how)
+		switch {
+		case !found:
+			return fmt.Errorf("discover: no campaign %q without a declaration, or several websites have one: set "+
+				"--website", args[0])
+		case err != nil:
+			return fmt.Errorf("discover: %w", err)
+		}
+		changes, err := s.Catalogue.ApplyFile(ctx, file, dryRun)
+		if err != nil {
+			return err
+		}
+		if err := file.WriteYAML(p.stdout); err != nil {
+			return err
+		}
+		p.sayChanges(ctx, s.Store, file, changes, dryRun)
+		return nil
+	})
 }
 
 // printDiscovered prints the campaigns that are not declared.

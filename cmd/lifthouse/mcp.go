@@ -8,9 +8,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/api/mcp"
-	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/terminal"
-	"lifthouse/schema/catalogue"
 )
 
 func (p *program) mcpCommand() *cobra.Command {
@@ -30,7 +28,7 @@ func (p *program) mcpCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) answerMCP(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+func (p *program) answerMCP(ctx context.Context, s ownedStore, _ []string) error {
 	p.serving.API = api.DefaultOptions
 	p.serving.API.Release, p.serving.API.Timeout = buildVersion(), p.limits.Time
 	following, stop := context.WithCancel(ctx)
@@ -40,5 +38,5 @@ func (p *program) answerMCP(ctx context.Context, s *app.Store, owned *catalogue.
 	}
 	defer background.Wait()
 	defer stop()
-	return s.MCP(following, p.serving.API).ServeStreams(ctx, mcp.Caller{AccountID: owned.ID}, p.stdin, p.stdout)
+	return s.MCP(following, p.serving.API).ServeStreams(ctx, mcp.Caller{AccountID: s.owned.ID}, p.stdin, p.stdout)
 }

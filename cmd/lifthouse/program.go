@@ -266,6 +266,15 @@ func (p *program) printTable(rows [][]any) error {
 	return table.Flush()
 }
 
+// printList prints a table, or a sentence instead of a table without rows.
+func (p *program) printList(rows [][]any, none string, values ...any) error {
+	if len(rows) == 1 { // the header
+		p.printLine(none, values...)
+		return nil
+	}
+	return p.printTable(rows)
+}
+
 // onlyOne returns an error if several of the flags are set.
 func onlyOne(cmd *cobra.Command, names ...string) error {
 	var given []string

@@ -13,7 +13,6 @@ import (
 	"lifthouse/engine/reconcile"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
@@ -44,15 +43,14 @@ func (p *program) reconcileCommand() *cobra.Command {
 	flags.StringVar(&o.format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON")
 	flags.StringVar(&o.rows, "rows", "", "new CSV file with the line of each order")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			request, err := parseRequest(cmd, args[1:], query.ParseVisitors, owned.FindID)
-			if err != nil {
-				return usageError{err}
-			}
-			request.AccountID = owned.ID
-			return p.reconcileFile(ctx, s, request, args[0], &o)
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		request, err := parseRequest(cmd, args[1:], query.ParseVisitors, s.owned.FindID)
+		if err != nil {
+			return usageError{err}
+		}
+		request.AccountID = s.owned.ID
+		return p.reconcileFile(ctx, s.Store, request, args[0], &o)
+	})
 }
 
 // reconcileFile compares the orders of a file with a report, and prints the lines.

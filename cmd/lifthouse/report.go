@@ -19,7 +19,6 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
 )
@@ -62,16 +61,16 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.BoolVar(&form.json, "json", false, "print the JSON of the API")
 	flags.BoolVar(&form.csv, "csv", false, "print CSV")
 	flags.StringVar(&form.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
-	p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-		request, err := parseRequest(cmd, args, form.parser(), owned.FindID)
+	p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		request, err := parseRequest(cmd, args, form.parser(), s.owned.FindID)
 		if err != nil {
 			return err
 		}
-		request.AccountID = owned.ID
+		request.AccountID = s.owned.ID
 		if form.visitors != "" {
-			return inFlags(cmd, p.writeVisitors(ctx, s, request, form.visitors))
+			return inFlags(cmd, p.writeVisitors(ctx, s.Store, request, form.visitors))
 		}
-		return inFlags(cmd, p.printReport(ctx, s, request, form))
+		return inFlags(cmd, p.printReport(ctx, s.Store, request, form))
 	})
 	completeFlag(cmd, "metric", query.Comparable[query.ExperimentResults]...)
 	completeFlag(cmd, "dimension", query.Dimensions...)
@@ -293,24 +292,23 @@ func (p *program) looksCommand() *cobra.Command {
 	var asJSON bool
 	cmd := newCommand("looks", subjectArgs, nil)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			request, err := parseRequest(cmd, args, query.ParseReport, owned.FindID)
-			if err != nil {
-				return err
-			}
-			request.AccountID = owned.ID
-			results, err := computeReport(ctx, s, request)
-			switch {
-			case err != nil:
-				return err
-			case results.Looks == nil:
-				return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least " +
-					"two variations")
-			case asJSON:
-				return p.writeJSON(results.Looks)
-			}
-			_, err = p.stdout.WriteString(render.Looks(results))
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		request, err := parseRequest(cmd, args, query.ParseReport, s.owned.FindID)
+		if err != nil {
 			return err
-		})
+		}
+		request.AccountID = s.owned.ID
+		results, err := computeReport(ctx, s.Store, request)
+		switch {
+		case err != nil:
+			return err
+		case results.Looks == nil:
+			return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least " +
+				"two variations")
+		case asJSON:
+			return p.writeJSON(results.Looks)
+		}
+		_, err = p.stdout.WriteString(render.Looks(results))
+		return err
+	})
 }

@@ -125,11 +125,11 @@ func (p *program) publicURL() string {
 
 func (p *program) sourceListCommand() *cobra.Command {
 	cmd := newCommand("source-list", noArgs, nil)
-	return p.onAccount(cmd, func(_ context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+	return p.onAccount(cmd, func(_ context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}
-		list := s.Sources(owned.ID)
+		list := s.Sources(s.owned.ID)
 		var notes []string
 		for _, source := range list.Sources {
 			last := "never"
@@ -153,7 +153,7 @@ func (p *program) sourceListCommand() *cobra.Command {
 			notes = append(notes, "Warning: "+warning.Message)
 		}
 		if len(rows) == 1 {
-			p.printLine("Account %d has no source; make one with lifthouse source add.", owned.ID)
+			p.printLine("Account %d has no source; make one with lifthouse source add.", s.owned.ID)
 			return nil
 		}
 		if err := p.printTable(rows); err != nil {

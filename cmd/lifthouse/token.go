@@ -29,32 +29,26 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		"id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
 	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 30d or 12h; 0: until it is revoked")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-			for _, scope := range scopes {
-				token.Scopes = append(token.Scopes, catalogue.Scope(scope))
-			}
-			token.AccountID = owned.ID
-			token.SetLifetime(expires)
-			secret, _, err := s.Catalogue.CreateToken(ctx, token)
-			if err != nil {
-				return fmt.Errorf("token: %w", err)
-			}
-			p.printLine("%s", secret)
-			return nil
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
+		for _, scope := range scopes {
+			token.Scopes = append(token.Scopes, catalogue.Scope(scope))
+		}
+		token.AccountID = s.owned.ID
+		token.SetLifetime(expires)
+		secret, _, err := s.Catalogue.CreateToken(ctx, token)
+		if err != nil {
+			return fmt.Errorf("token: %w", err)
+		}
+		p.printLine("%s", secret)
+		return nil
+	})
 }
 
 func (p *program) tokenListCommand() *cobra.Command {
 	cmd := newCommand("token-list", noArgs, nil)
-	return p.onAccount(cmd, func(_ context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		tokens := s.Catalogue.Snapshot().AccountTokens(owned.ID)
-		if len(tokens) == 0 {
-			p.printLine("Account %d has no token; create one with lifthouse token create.", owned.ID)
-			return nil
-		}
+	return p.onAccount(cmd, func(_ context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{"ID", "NAME", "SCOPES", "WEBSITE", "CREATED", "EXPIRES"}}
-		for _, token := range tokens {
+		for _, token := range s.Catalogue.Snapshot().AccountTokens(s.owned.ID) {
 			scopes := make([]string, len(token.Scopes))
 			for i, scope := range token.Scopes {
 				scopes[i] = string(scope)
@@ -77,7 +71,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 				expires,
 			})
 		}
-		return p.printTable(rows)
+		return p.printList(rows, "Account %d has no token; create one with lifthouse token create.", s.owned.ID)
 	})
 }
 
@@ -93,23 +87,28 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 		}
 		return nil
 	}, nil)
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-			revoked, err := s.Catalogue.RevokeToken(ctx, owned.ID, id)
-			if err != nil {
-				return err
-			}
-			if !revoked {
-				return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", owned.ID, id)
-			}
-			p.printLine("Token %d of account %d is revoked.", id, owned.ID)
-			return nil
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
+		revoked, err := s.Catalogue.RevokeToken(ctx, s.owned.ID, id)
+		if err != nil {
+			return err
+		}
+		if !revoked {
+			return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", s.owned.ID, id)
+		}
+		p.printLine("Token %d of account %d is revoked.", id, s.owned.ID)
+		return nil
+	})
+}
+
+// ownedStore is a store, and an account that it has.
+type ownedStore struct {
+	*app.Store
+	owned *catalogue.AccountResources
 }
 
 // onAccount makes a command do work on the store and on the account that its flag --account names.
 func (p *program) onAccount(cmd *cobra.Command,
-	work func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error,
+	work func(ctx context.Context, s ownedStore, args []string) error,
 ) *cobra.Command {
 	var account int64
 	bounds.Var(cmd.Flags(), &account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
@@ -119,7 +118,7 @@ func (p *program) onAccount(cmd *cobra.Command,
 			if err != nil {
 				return err
 			}
-			return work(ctx, s, s.Catalogue.Snapshot().AccountResources(id), args)
+			return work(ctx, ownedStore{s, s.Catalogue.Snapshot().AccountResources(id)}, args)
 		})
 	}
 	return cmd
@@ -153,26 +152,25 @@ func (p *program) shareCommand() *cobra.Command {
 		"lifetime, such as 30d or 12h")
 	flags.StringVar(&name, "name", "", "name that describes its use")
 	p.publicURLFlag(flags)
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			subject, err := parseSubject("share", args, owned.FindID)
-			if err != nil {
-				return err
-			}
-			share := catalogue.NewShare(owned.ID, name, subject.IDs(), expires)
-			secret, made, err := s.Catalogue.CreateToken(ctx, share)
-			if err != nil {
-				return fmt.Errorf("share: %w", err)
-			}
-			if p.serving.API.PublicURL == "" && p.server.API.PublicURL == "" {
-				p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it "+
-					"with --%s", publicURLFlag)
-			}
-			p.printLine("%s", owned.ShareLink(p.publicURL(), made.Shared, secret))
-			p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
-				made.ExpiresAt.Format(time.RFC3339), made.ID)
-			return nil
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		subject, err := parseSubject("share", args, s.owned.FindID)
+		if err != nil {
+			return err
+		}
+		share := catalogue.NewShare(s.owned.ID, name, subject.IDs(), expires)
+		secret, made, err := s.Catalogue.CreateToken(ctx, share)
+		if err != nil {
+			return fmt.Errorf("share: %w", err)
+		}
+		if p.serving.API.PublicURL == "" && p.server.API.PublicURL == "" {
+			p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it "+
+				"with --%s", publicURLFlag)
+		}
+		p.printLine("%s", s.owned.ShareLink(p.publicURL(), made.Shared, secret))
+		p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
+			made.ExpiresAt.Format(time.RFC3339), made.ID)
+		return nil
+	})
 }
 
 // publicURLFlag adds the base of the links that a command makes.

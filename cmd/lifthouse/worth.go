@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
@@ -38,36 +37,35 @@ func (p *program) worthCommand() *cobra.Command {
 	values["to"] = cmd.Flags().String("to", "", "last day of shipping that counts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-			given := url.Values{}
-			for name, value := range values {
-				if *value != "" {
-					given.Set(name, *value)
-				}
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
+		given := url.Values{}
+		for name, value := range values {
+			if *value != "" {
+				given.Set(name, *value)
 			}
-			asked, err := query.ParseProgramme(given.Encode())
-			if err != nil {
-				return usageError{err}
+		}
+		asked, err := query.ParseProgramme(given.Encode())
+		if err != nil {
+			return usageError{err}
+		}
+		if asked.WebsiteID, err = websiteOr(website, s.owned); err != nil {
+			return err
+		}
+		found, err := s.Engine.ReadProgramme(ctx, asked)
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			return p.writeJSON(found)
+		case asCSV:
+			text, err := render.ProgrammeCSV(found)
+			if err == nil {
+				_, err = p.stdout.Write(text)
 			}
-			if asked.WebsiteID, err = websiteOr(website, owned); err != nil {
-				return err
-			}
-			found, err := s.Engine.ReadProgramme(ctx, asked)
-			switch {
-			case err != nil:
-				return err
-			case asJSON:
-				return p.writeJSON(found)
-			case asCSV:
-				text, err := render.ProgrammeCSV(found)
-				if err == nil {
-					_, err = p.stdout.Write(text)
-				}
-				return err
-			}
-			return p.printProgramme(found)
-		})
+			return err
+		}
+		return p.printProgramme(found)
+	})
 }
 
 // websiteOr returns the given website of an account, or the only one if none is given.
@@ -128,28 +126,27 @@ func (p *program) outcomeCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&reset, "reset", false, "forget the record")
 	cmd.Flags().StringVar(&o.Date, "date", "", "day of the outcome, such as 2026-03-02; default: today")
 	cmd.Flags().StringVar(&o.Note, "note", "", "note, such as the reason")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			of, err := parseSubject("outcome", args, owned.FindID)
-			if err != nil || of.Kind == schema.SubjectWidget && of.ExperimentID == 0 {
-				return usageError{cmp.Or(err, errors.New("outcome: a widget has none; name one of its experiments"))}
-			}
-			o.Date = cmp.Or(o.Date, time.Now().UTC().Format(time.DateOnly))
-			recorded := &o
-			switch {
-			case reset:
-				recorded = nil
-			case dropped:
-				o.Outcome = catalogue.Dropped
-			case excluded:
-				o.Outcome = catalogue.Excluded
-			default:
-				o.Outcome, o.VariationID = catalogue.Shipped, shipped
-			}
-			found, err := s.Catalogue.SetOutcome(ctx, owned.ID, 0, of, recorded)
-			if err == nil && !found {
-				err = fmt.Errorf("outcome: no %s %s", args[0], args[1])
-			}
-			return err
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		of, err := parseSubject("outcome", args, s.owned.FindID)
+		if err != nil || of.Kind == schema.SubjectWidget && of.ExperimentID == 0 {
+			return usageError{cmp.Or(err, errors.New("outcome: a widget has none; name one of its experiments"))}
+		}
+		o.Date = cmp.Or(o.Date, time.Now().UTC().Format(time.DateOnly))
+		recorded := &o
+		switch {
+		case reset:
+			recorded = nil
+		case dropped:
+			o.Outcome = catalogue.Dropped
+		case excluded:
+			o.Outcome = catalogue.Excluded
+		default:
+			o.Outcome, o.VariationID = catalogue.Shipped, shipped
+		}
+		found, err := s.Catalogue.SetOutcome(ctx, s.owned.ID, 0, of, recorded)
+		if err == nil && !found {
+			err = fmt.Errorf("outcome: no %s %s", args[0], args[1])
+		}
+		return err
+	})
 }

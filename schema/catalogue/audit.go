@@ -40,8 +40,12 @@ type AuditEntry struct {
 	After   json.RawMessage `json:"after"` // the definition or the state
 }
 
-//go:embed accepted_loss.sql
-var insertAcceptedLoss string
+var (
+	//go:embed accepted_loss.sql
+	insertAcceptedLoss string
+	//go:embed audit.sql
+	auditQuery string
+)
 
 // RecordAcceptedLoss adds to the audit log that a person accepts the loss of stored events of visitors of a website.
 func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visitors int) error {
@@ -50,9 +54,6 @@ func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visit
 		clickhouse.Named("visitors", visitors), clickhouse.Named("author", authorOf(ctx)))
 	return schema.WrapError(err, "write the audit log")
 }
-
-//go:embed audit.sql
-var auditQuery string
 
 // ReadAuditLog returns the changes since a time, of one account, or of all accounts if account is 0. It returns at most
 // limit changes, the latest first. If several servers made the same change at the same time, it returns only the first.

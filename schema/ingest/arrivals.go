@@ -25,6 +25,12 @@ var (
 	lastRejects string
 	//go:embed sql/newest_event.sql
 	newestEvent string
+	//go:embed sql/received_stored.sql
+	receivedStored string
+	//go:embed sql/visitor_stored.sql
+	visitorStored string
+	//go:embed sql/visitor_rejects.sql
+	visitorRejects string
 )
 
 // Accepted is an event with its acceptance time.
@@ -81,9 +87,6 @@ func scanReject(rows driver.Rows, r *Reject) error {
 	return rows.Scan(&r.Time, &r.WebsiteID, (*string)(&r.Channel), &r.File, &r.Line, &r.Reason, &r.Text)
 }
 
-//go:embed sql/received_stored.sql
-var receivedStored string
-
 // Windows are counts for the last hour, day and week. Each window includes the shorter ones.
 type Windows struct {
 	Hour uint64 `json:"hour"`
@@ -117,12 +120,6 @@ func CountReceived(ctx context.Context, conn driver.Conn, website int64,
 	}, params...)
 	return stored, schema.WrapError(err, "count received events")
 }
-
-//go:embed sql/visitor_stored.sql
-var visitorStored string
-
-//go:embed sql/visitor_rejects.sql
-var visitorRejects string
 
 // OfVisitor holds everything that arrived about a visitor.
 type OfVisitor struct {

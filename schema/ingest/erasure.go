@@ -17,20 +17,24 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/visitor_events.sql
-var visitorEvents string
-
-//go:embed sql/forget.sql
-var forget string
-
-//go:embed sql/forget_inbox.sql
-var forgetInbox string
-
-//go:embed sql/forget_rejects.sql
-var forgetRejects string
-
-//go:embed sql/visitor_facts.sql
-var visitorFacts string
+var (
+	//go:embed sql/visitor_events.sql
+	visitorEvents string
+	//go:embed sql/forget.sql
+	forget string
+	//go:embed sql/forget_inbox.sql
+	forgetInbox string
+	//go:embed sql/forget_rejects.sql
+	forgetRejects string
+	//go:embed sql/visitor_facts.sql
+	visitorFacts string
+	//go:embed sql/subjects.sql
+	subjectsStored string
+	//go:embed sql/drop_events.sql
+	dropEvents string
+	//go:embed sql/experiments.sql
+	experimentsStored string
+)
 
 // Erased counts the stored data of visitors.
 type Erased struct {
@@ -144,15 +148,6 @@ func namedVisitors(visitors []string, websites []int64) []any {
 	}
 	return []any{clickhouse.Named("visitor_ids", hashes), clickhouse.Named("website_ids", websites)}
 }
-
-//go:embed sql/subjects.sql
-var subjectsStored string
-
-//go:embed sql/drop_events.sql
-var dropEvents string
-
-//go:embed sql/experiments.sql
-var experimentsStored string
 
 // StoredEvents are the stored events of a subject.
 type StoredEvents struct {

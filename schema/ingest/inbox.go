@@ -18,11 +18,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/inbox_parts.sql
-var inboxParts string
-
-//go:embed sql/inbox_rows.sql
-var inboxRows string
+var (
+	//go:embed sql/inbox_parts.sql
+	inboxParts string
+	//go:embed sql/inbox_rows.sql
+	inboxRows string
+)
 
 // Inbox moves rows of events_inbox to events: it validates and writes the rows of some parts of the table, and then
 // drops the parts. If it is interrupted, the rows remain in events_inbox, and moving them again is harmless.

@@ -84,7 +84,11 @@ func openConnected(
 ) (s *Store, err error) {
 	s = &Store{Dir: address.Dir}
 	if s.Dir != "" {
-		s.embedded, address.Options, err = OpenEmbedded(ctx, s.Dir, o.Fsync, connectionCount(o.Concurrency))
+		connections := 0 // the engine's default
+		if o.Concurrency > 0 {
+			connections = o.Concurrency + schema.SpareConns
+		}
+		s.embedded, address.Options, err = OpenEmbedded(ctx, s.Dir, o.Fsync, connections)
 		if err != nil {
 			return nil, err
 		}
@@ -204,15 +208,6 @@ func OpenEmbedded(
 	options := e.ClientOptions()
 	options.Auth.Database = schema.EmbeddedDatabase
 	return e, options, nil
-}
-
-// connectionCount returns the number of connections to an embedded store: one per concurrent report, and some for
-// everything else. If requests is 0, the engine's default applies.
-func connectionCount(requests int) int {
-	if requests <= 0 {
-		return 0
-	}
-	return requests + schema.SpareConns
 }
 
 // withinProfile lowers the memory limit to the maximum that the user's profile on the server allows. The driver sets

@@ -62,7 +62,7 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 		}
 		var held *embedded.Engine
 		err := p.awaitHolder(ctx, commandTimeout, func() (err error) {
-			held, address.Options, err = app.OpenEmbedded(ctx, dir, p.fsync, 0)
+			held, address.Options, err = app.OpenEmbedded(ctx, dir, p.opening.Fsync, 0)
 			return err
 		})
 		if locked, is := errors.AsType[*embedded.LockedError](err); is {

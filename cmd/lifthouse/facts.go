@@ -27,7 +27,7 @@ func (p *program) factsCommand() *cobra.Command {
 		if o.acceptLoss > 0 && !o.rebuild {
 			return usageError{errors.New("--accept-loss: needs --rebuild")}
 		}
-		p.unreadFacts = o.rebuild
+		p.opening.UnreadFacts = o.rebuild
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 			if o.rebuild {
 				if err := p.acceptLoss(ctx, s, o.acceptLoss); err != nil {

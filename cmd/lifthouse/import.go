@@ -146,9 +146,9 @@ func (p *program) timesOf(s *app.Store) ingest.Times {
 		switch {
 		case own.Source == config.FromDefault:
 		case own.Name == maxEventAge:
-			times.MaxAge, times.Now = p.serving.times.MaxAge, time.Now
+			times.MaxAge, times.Now = p.opening.Times.MaxAge, time.Now
 		case own.Name == maxEventSkew:
-			times.MaxSkew, times.Now = p.serving.times.MaxSkew, time.Now
+			times.MaxSkew, times.Now = p.opening.Times.MaxSkew, time.Now
 		}
 	}
 	return times

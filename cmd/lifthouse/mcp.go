@@ -30,7 +30,7 @@ func (p *program) mcpCommand() *cobra.Command {
 
 func (p *program) answerMCP(ctx context.Context, s ownedStore, _ []string) error {
 	p.serving.API = api.DefaultOptions
-	p.serving.API.Release, p.serving.API.Timeout = buildVersion(), p.limits.Time
+	p.serving.API.Release, p.serving.API.Timeout = buildVersion(), p.opening.Limits.Time
 	following, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	if p.running == nil { // no server keeps the store up to date

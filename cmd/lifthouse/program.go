@@ -56,14 +56,11 @@ type program struct {
 	overdue               chan struct{}     // closed when a server did not stop in time; nil: a forwarded command
 	stopMargin            time.Duration     // additional time to stop after running requests
 
-	config           string // file
-	address          string // of the store
-	limits           source.Limits
-	maxVisitorEvents int  // above which a visitor is automated
-	fsync            bool // of an embedded store
-	unreadFacts      bool // see app.Options
-	serving          serveOptions
-	settings         config.Settings // resolved
+	config   string      // file
+	address  string      // of the store
+	opening  app.Options // of the store
+	serving  serveOptions
+	settings config.Settings // resolved
 }
 
 // exitError ends the program with a code. Its cause has been printed.
@@ -135,14 +132,15 @@ func (p *program) rootCommand() *cobra.Command {
 		"address of the store: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… "+
 			"(LIFTHOUSE_STORE)")
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
-	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false,
+	root.PersistentFlags().BoolVar(&p.opening.Fsync, "fsync", false,
 		"sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
-	p.limits = source.DefaultLimits
-	bounds.Var(root.PersistentFlags(), &p.limits.Time, "query-timeout", p.limits.Time, 0, bounds.MaxWait,
+	limits := &p.opening.Limits
+	*limits = source.DefaultLimits
+	bounds.Var(root.PersistentFlags(), &limits.Time, "query-timeout", limits.Time, 0, bounds.MaxWait,
 		"maximum duration of a query, and of a request including waits; 0: no limit")
-	bounds.Var(root.PersistentFlags(), &p.limits.Memory, "query-memory", p.limits.Memory, 0, bounds.MaxMemory,
+	bounds.Var(root.PersistentFlags(), &limits.Memory, "query-memory", limits.Memory, 0, bounds.MaxMemory,
 		"maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
-	bounds.Var(root.PersistentFlags(), &p.maxVisitorEvents, "max-visitor-events", fold.MaxVisitorEvents,
+	bounds.Var(root.PersistentFlags(), &p.opening.MaxVisitorEvents, "max-visitor-events", fold.MaxVisitorEvents,
 		100, bounds.MaxVisitorEvents,
 		"events of a website above which a visitor is automated and counts nowhere; a change needs facts --rebuild")
 	root.AddCommand(

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/api"
@@ -87,7 +90,7 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 	if o.TLS, err = p.loadTLSConfig(); err != nil {
 		return err
 	}
-	o.API.Release, o.API.Timeout = buildVersion(), p.limits.Time
+	o.API.Release, o.API.Timeout = buildVersion(), p.opening.Limits.Time
 	o.Ready = func(url string) { ready(s, url) }
 	// the process ends if the server does not stop in time, as by a kill; the store recovers from that
 	o.Stopping = func() {
@@ -153,7 +156,6 @@ type serveOptions struct {
 	app.ServerOptions
 	tlsCert, tlsKey     string // paths
 	logFormat, logLevel string
-	times               ingest.Times // allowed times of events
 }
 
 // The values of --log-format.
@@ -225,10 +227,10 @@ const (
 
 // timeFlags adds the settings for the allowed times of events to a command.
 func (p *program) timeFlags(cmd *cobra.Command) {
-	p.serving.times = ingest.DefaultTimes
-	bounds.Var(cmd.Flags(), &p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge,
+	p.opening.Times = ingest.DefaultTimes
+	bounds.Var(cmd.Flags(), &p.opening.Times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge,
 		"maximum age of an event, such as 2160h; 0: any time since 1970")
-	bounds.Var(cmd.Flags(), &p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge,
+	bounds.Var(cmd.Flags(), &p.opening.Times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge,
 		"how far in the future the time of an event may be")
 }
 
@@ -247,7 +249,24 @@ func (o *serveOptions) settingFaults() []string {
 	if err := new(slog.Level).UnmarshalText([]byte(o.logLevel)); err != nil {
 		fault("log-level", o.logLevel, "debug, info, warn or error")
 	}
-	faults = append(faults, o.AddressFaults()...)
+	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
+		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || name == "listen") {
+			fault(name, address, "host:port, such as "+app.DefaultListen)
+		}
+	}
+	if public := o.API.PublicURL; public != "" {
+		if u, err := url.Parse(public); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+			u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/") {
+			fault("public-url", public,
+				"http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
+		}
+	}
+	for _, origin := range o.API.Origins {
+		if u, err := url.Parse(origin); origin != "*" &&
+			(err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
+			fault("cors-origin", origin, "scheme://host or scheme://host:port, or *")
+		}
+	}
 	slices.Sort(faults)
 	return faults
 }

@@ -36,10 +36,8 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return app.OpenStore(ctx, address, app.Options{
-		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times,
-		MaxVisitorEvents: p.maxVisitorEvents, UnreadFacts: p.unreadFacts,
-	})
+	p.opening.Concurrency = p.serving.API.StoreSlots
+	return app.OpenStore(ctx, address, p.opening)
 }
 
 // withStore runs work on an existing store. It returns an error if the store does not exist, for example because its

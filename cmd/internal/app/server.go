@@ -11,8 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -250,33 +248,6 @@ const serversInterval = 15 * time.Second
 
 // DefaultListen can be reached from this machine only.
 const DefaultListen = "127.0.0.1:8080"
-
-// AddressFaults returns the invalid addresses and origins.
-func (o *ServerOptions) AddressFaults() []string {
-	var faults []string
-	fault := func(name string, value any, want string) {
-		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
-	}
-	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
-		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || name == "listen") {
-			fault(name, address, "host:port, such as "+DefaultListen)
-		}
-	}
-	if public := o.API.PublicURL; public != "" {
-		if u, err := url.Parse(public); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
-			u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/") {
-			fault("public-url", public,
-				"http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
-		}
-	}
-	for _, origin := range o.API.Origins {
-		if u, err := url.Parse(origin); origin != "*" &&
-			(err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
-			fault("cors-origin", origin, "scheme://host or scheme://host:port, or *")
-		}
-	}
-	return faults
-}
 
 // NetworkWarnings returns warnings about addresses that other machines can reach.
 func (o *ServerOptions) NetworkWarnings(hasTLS bool) []string {

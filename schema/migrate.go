@@ -19,15 +19,8 @@ import (
 //go:embed tables/*.sql
 var tables embed.FS
 
-const createMigrations = `
-CREATE TABLE IF NOT EXISTS migrations{{.On}}
-(
-    name       String,
-    checksum   String,
-    applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
-)
-ENGINE = {{.Replicated}}ReplacingMergeTree{{with .All}}({{.}}){{end}}
-ORDER BY name`
+//go:embed create_migrations.sql
+var createMigrations string
 
 // Migrate runs the pending migrations: the embedded statements that the store has not recorded, in the order of their
 // names. It records each migration with its checksum and returns the names of those it ran. Migrate returns an error

@@ -3,6 +3,7 @@ package catalogue
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -71,15 +72,8 @@ func (r row) archivedVersion() row {
 	return r
 }
 
-// positionQuery selects the position of the stored rows. It reads no bodies.
-const positionQuery = `
-SELECT count(), sum(version), max(changed_at)
-FROM
-(
-    SELECT max(version) AS version, max(changed_at) AS changed_at
-    FROM catalogue
-    GROUP BY account_id, kind, id, facet
-)`
+//go:embed position.sql
+var positionQuery string
 
 // A query of rows begins with selectRows.
 const (
@@ -96,12 +90,9 @@ SELECT account_id, kind, id, facet, writer, version, body, archived, changed_at
 SETTINGS max_threads = 1, optimize_move_to_prewhere = 0`
 )
 
-const currentRows = selectRows + fromAll + `
-ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, writer
-LIMIT 1 BY account_id, kind, id, facet`
-
 func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
-	return queryRows(ctx, conn, currentRows)
+	all, err := versionsByKey(queryRows(ctx, conn, selectRows+fromAll))
+	return all.latestRows(), err
 }
 
 func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any) ([]row, error) {

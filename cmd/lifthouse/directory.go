@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/wording"
 	"lifthouse/schema/ingest"
 )
@@ -24,29 +23,18 @@ func (p *program) isDirectory(argument string) bool {
 	return err == nil && info.IsDir()
 }
 
-// directory is a directory or a pattern, whose files are imported in the order of their modification. A file whose
-// content was imported before is skipped, also under another name.
-type directory struct {
-	arguments []string
-	options   ingest.Options
-	mapping   string // text of the mapping, or its name
-	rejected  *rejections
-	seen      map[string]fs.FileInfo // files that were imported or skipped, as they were then
-}
-
-// importDirectories imports the files of directories. mapping is the path of the mapping, or its name. If follow is
-// true, it goes on with files that are added, until the context ends.
-func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
-	mapping string, rejected *rejections, follow bool,
-) error {
-	d := &directory{arguments, options, mapping, rejected, map[string]fs.FileInfo{}}
-	if text, err := os.ReadFile(p.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
-		d.mapping = string(text)
+// importDirectories imports the files of directories and patterns, in the order of their modification. A file whose
+// content was imported before is skipped, also under another name. mapping is the path of the mapping, or its name. If
+// follow is true, it goes on with files that are added, until the context ends.
+func (i *fileImport) importDirectories(ctx context.Context, arguments []string, mapping string, follow bool) error {
+	i.mapping, i.seen = mapping, map[string]fs.FileInfo{}
+	if text, err := os.ReadFile(i.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
+		i.mapping = string(text)
 	}
-	unsettled, err := p.importNewFiles(ctx, s, d)
-	for tick := time.Tick(settleTime); follow && ctx.Err() == nil; _, err = p.importNewFiles(ctx, s, d) {
-		if err = errors.Join(err, p.foldImported(ctx, s, options.DryRun)); err != nil {
-			p.printDiagnostic("%v", err)
+	unsettled, err := i.importNewFiles(ctx, arguments)
+	for tick := time.Tick(settleTime); follow && ctx.Err() == nil; _, err = i.importNewFiles(ctx, arguments) {
+		if err = errors.Join(err, i.foldImported(ctx)); err != nil {
+			i.printDiagnostic("%v", err)
 		}
 		select {
 		case <-tick:
@@ -55,51 +43,51 @@ func (p *program) importDirectories(ctx context.Context, s *app.Store, arguments
 		}
 	}
 	if err == nil && unsettled > 0 {
-		p.printDiagnostic("%s changed less than %v ago: import again, or use --follow",
+		i.printDiagnostic("%s changed less than %v ago: import again, or use --follow",
 			wording.CountNoun(int64(unsettled), "file"), settleTime)
 	}
 	return err
 }
 
 // importNewFiles imports the files that are new, and returns the number of those that changed too recently.
-func (p *program) importNewFiles(ctx context.Context, s *app.Store, d *directory) (unsettled int, err error) {
-	files, err := p.listFiles(d.arguments)
+func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (unsettled int, err error) {
+	files, err := i.listFiles(arguments)
 	if err != nil {
 		return 0, err
 	}
 	for _, f := range files {
-		switch before := d.seen[f.path]; {
+		switch before := i.seen[f.path]; {
 		case before != nil && before.Size() == f.info.Size() && before.ModTime().Equal(f.info.ModTime()):
 			continue
 		case time.Since(f.info.ModTime()) < settleTime:
 			unsettled++
 			continue
 		}
-		d.seen[f.path] = f.info
-		if err := p.importNewFile(ctx, s, f.path, d); err != nil {
+		i.seen[f.path] = f.info
+		if err := i.importNewFile(ctx, f.path); err != nil {
 			if ctx.Err() != nil || !errors.As(err, new(*os.PathError)) { // otherwise moved away
 				return unsettled, err
 			}
-			p.printDiagnostic("%v", err)
+			i.printDiagnostic("%v", err)
 		}
 	}
 	return unsettled, nil
 }
 
 // importNewFile imports a file, unless its content was imported.
-func (p *program) importNewFile(ctx context.Context, s *app.Store, path string, d *directory) error {
-	digest, err := ingest.FileDigest(ctx, path, d.mapping, d.options.WebsiteID)
+func (i *fileImport) importNewFile(ctx context.Context, path string) error {
+	digest, err := ingest.FileDigest(ctx, path, i.mapping, i.options.WebsiteID)
 	if err != nil {
 		return err
 	}
-	if imported, err := ingest.IsImported(ctx, s.Conn, digest); imported || err != nil {
+	if imported, err := ingest.IsImported(ctx, i.store.Conn, digest); imported || err != nil {
 		return err
 	}
-	report, err := p.importFile(ctx, s, path, d.options, d.rejected)
-	if err != nil || d.options.DryRun {
+	report, err := i.importFile(ctx, path)
+	if err != nil || i.options.DryRun {
 		return err
 	}
-	return ingest.RecordFile(ctx, s.Conn, digest, path, report.Rows)
+	return ingest.RecordFile(ctx, i.store.Conn, digest, path, report.Rows)
 }
 
 // listedFile is a file as it was when it was listed.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,24 +47,24 @@ func (p *program) importCommand() *cobra.Command {
 			if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
 				return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
 			}
-			rejected := rejections{file: json.NewEncoder(io.Discard)}
+			i := fileImport{program: p, store: s, options: options, rejects: json.NewEncoder(io.Discard)}
 			if rejects != "" {
 				file, err := p.createOutput("--rejects", rejects)
 				if err != nil {
 					return err
 				}
 				defer func() { _ = file.Close() }()
-				rejected.file = json.NewEncoder(file)
+				i.rejects = json.NewEncoder(file)
 			}
 			if follow || slices.ContainsFunc(files, p.isDirectory) {
-				err = p.importDirectories(ctx, s, files, options, mapping, &rejected, follow)
+				err = i.importDirectories(ctx, files, mapping, follow)
 			} else {
-				err = p.importFiles(ctx, s, files, options, &rejected)
+				err = i.importFiles(ctx, files)
 			}
 			if err == nil {
-				err = p.countRejected(&rejected)
+				err = i.countRejected()
 			}
-			return errors.Join(err, p.foldImported(ctx, s, dryRun))
+			return errors.Join(err, i.foldImported(ctx))
 		})
 	})
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "",
@@ -154,34 +155,25 @@ func (p *program) timesOf(s *app.Store) ingest.Times {
 	return times
 }
 
-// rejections are the rejected lines of all files.
-type rejections struct {
-	file  *json.Encoder // the --rejects file
-	count int64
-	err   error // of the file
+// fileImport is the import of files into a store.
+type fileImport struct {
+	*program
+	store   *app.Store
+	options ingest.Options
+
+	rejects  *json.Encoder // the --rejects file
+	rejected int64         // lines of all files
+	unkept   error         // of the --rejects file
+
+	mapping string                 // of directories: text of the mapping, or its name
+	seen    map[string]fs.FileInfo // files of directories that were imported or skipped, as they were then
 }
 
-// writeLine writes a line to the --rejects file, and reports whether the line is among the first ones, which are also
-// printed.
-func (r *rejections) writeLine(file string, line int64, reason string) (shown bool) {
-	if r.err == nil {
-		r.err = r.file.Encode(struct {
-			File   string `json:"file"`
-			Line   int64  `json:"line"`
-			Reason string `json:"reason"`
-		}{file, line, reason})
-	}
-	r.count++
-	return r.count <= shownRejects
-}
-
-func (p *program) importFiles(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
-	rejected *rejections,
-) error {
-	files, err := p.expandPatterns(arguments)
+func (i *fileImport) importFiles(ctx context.Context, arguments []string) error {
+	files, err := i.expandPatterns(arguments)
 	for _, file := range files {
 		if err == nil {
-			_, err = p.importFile(ctx, s, file, options, rejected)
+			_, err = i.importFile(ctx, file)
 		}
 	}
 	return err
@@ -189,60 +181,64 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, arguments []str
 
 // countRejected prints how many lines were rejected besides those that were printed, and returns the error of the
 // command.
-func (p *program) countRejected(rejected *rejections) error {
-	if rejected.err != nil {
-		return fmt.Errorf("--rejects: %w", rejected.err)
+func (i *fileImport) countRejected() error {
+	if i.unkept != nil {
+		return fmt.Errorf("--rejects: %w", i.unkept)
 	}
-	if rejected.count > shownRejects {
-		p.printDiagnostic("%s rejected besides", wording.CountNoun(rejected.count-shownRejects, "line"))
+	if i.rejected > shownRejects {
+		i.printDiagnostic("%s rejected besides", wording.CountNoun(i.rejected-shownRejects, "line"))
 	}
-	if rejected.count > 0 {
+	if i.rejected > 0 {
 		return &exitError{exitRejected}
 	}
 	return nil
 }
 
 // foldImported folds the accepted events, so that reports include them.
-func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) error {
-	if dryRun || ctx.Err() != nil {
+func (i *fileImport) foldImported(ctx context.Context) error {
+	if i.options.DryRun || ctx.Err() != nil {
 		return nil //nolint:nilerr // the import has returned it
 	}
 	show := terminal.NewProgress()
-	err := s.Facts.FoldAccepted(ctx, func(done, touched int) {
+	err := i.store.Facts.FoldAccepted(ctx, func(done, touched int) {
 		show.ShowLine(func() {
-			p.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
+			i.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
 		})
 	})
 	return schema.WrapError(err, "the accepted events are stored, but reports do not include all of them yet")
 }
 
-func (p *program) importFile(ctx context.Context, s *app.Store, file string, options ingest.Options,
-	rejected *rejections,
-) (report ingest.Report, err error) {
-	started := time.Now()
-	show := terminal.NewProgress()
+func (i *fileImport) importFile(ctx context.Context, file string) (report ingest.Report, err error) {
+	started, show, options := time.Now(), terminal.NewProgress(), i.options
 	options.Progress = func(r ingest.Report) {
 		show.ShowLine(func() {
-			p.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
+			i.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
 		})
 	}
 	options.Reject = func(line int64, reason string) {
-		if rejected.writeLine(file, line, reason) {
-			p.printDiagnostic("%s: line %d: %s", file, line, reason)
+		if i.unkept == nil {
+			i.unkept = i.rejects.Encode(struct {
+				File   string `json:"file"`
+				Line   int64  `json:"line"`
+				Reason string `json:"reason"`
+			}{file, line, reason})
+		}
+		if i.rejected++; i.rejected <= shownRejects {
+			i.printDiagnostic("%s: line %d: %s", file, line, reason)
 		}
 	}
-	names, err := s.Writer.Names(ctx)
+	names, err := i.store.Writer.Names(ctx)
 	if err != nil {
 		return report, err
 	}
 	named := catalogue.NewEventNames(names.KeyOf)
 	options.Accepted = named.AddEvents
-	report, err = ingest.ImportFile(ctx, s.Writer, p.inputPath(file), options)
+	report, err = ingest.ImportFile(ctx, i.store.Writer, i.inputPath(file), options)
 	if err != nil {
 		return report, err
 	}
-	p.printImportResult(file, report, options.DryRun, time.Since(started).Seconds())
-	p.warnOfUndeclared(file, s.Catalogue.Snapshot().UndeclaredNames(named))
+	i.printImportResult(file, report, options.DryRun, time.Since(started).Seconds())
+	i.warnOfUndeclared(file, i.store.Catalogue.Snapshot().UndeclaredNames(named))
 	return report, nil
 }
 

@@ -47,7 +47,7 @@ func (p *program) serveDemo(ctx context.Context, traffic bool) (err error) {
 			return err
 		}
 	}
-	s, err := p.openStore(ctx)
+	s, err := p.openStore(ctx, 0)
 	if err != nil {
 		return err
 	}

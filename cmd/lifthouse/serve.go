@@ -29,11 +29,8 @@ func (p *program) serveCommand() *cobra.Command {
 		if p.running != nil {
 			return usageError{errors.New("a server is already running on this store")}
 		}
-		var s *app.Store
-		if err := p.awaitHolder(cmd.Context(), holderTimeout, func() (err error) {
-			s, err = p.openStore(cmd.Context())
-			return err
-		}); err != nil {
+		s, err := p.openStore(cmd.Context(), holderTimeout)
+		if err != nil {
 			return err
 		}
 		return errors.Join(p.serveStore(cmd.Context(), s, p.firstSteps), s.Close())
@@ -57,7 +54,7 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 		err := open()
 		var locked *embedded.LockedError
 		if !errors.As(err, &locked) || remote.IsServed(ctx, filepath.Join(locked.Dir, remote.SocketName)) ||
-			time.Now().After(until) {
+			!time.Now().Before(until) {
 			return err
 		}
 		if !waiting {

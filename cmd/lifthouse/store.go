@@ -30,14 +30,18 @@ func (p *program) storeAddress() (schema.Address, error) {
 	return address, nil
 }
 
-// openStore opens a store and brings its tables up to date.
-func (p *program) openStore(ctx context.Context) (*app.Store, error) {
+// openStore opens a store and brings its tables up to date. It waits for at most a time for another process.
+func (p *program) openStore(ctx context.Context, wait time.Duration) (s *app.Store, err error) {
 	address, err := p.storeAddress()
 	if err != nil {
 		return nil, err
 	}
 	p.opening.Concurrency = p.serving.API.StoreSlots
-	return app.OpenStore(ctx, address, p.opening)
+	err = p.awaitHolder(ctx, wait, func() (err error) {
+		s, err = app.OpenStore(ctx, address, p.opening)
+		return err
+	})
+	return s, err
 }
 
 // withStore runs work on an existing store. It returns an error if the store does not exist, for example because its
@@ -62,11 +66,7 @@ func (p *program) withStoreMade(ctx context.Context, work func(context.Context, 
 	if p.running != nil {
 		return work(ctx, p.running)
 	}
-	var s *app.Store
-	err := p.awaitHolder(ctx, commandTimeout, func() (err error) {
-		s, err = p.openStore(ctx)
-		return err
-	})
+	s, err := p.openStore(ctx, commandTimeout)
 	if locked, is := errors.AsType[*embedded.LockedError](err); is {
 		code, delegateErr := p.forwardCommand(ctx, locked)
 		if delegateErr != nil {

@@ -220,8 +220,9 @@ func (a *applier) applyCampaign(account int64, site *Website, i int, path string
 		lines := a.declares.read.lines // nil: the file was not read, and sets all fields
 		notes := campaign.creationNotes(func(field string) bool { return lines == nil || lines[path+"."+field] > 0 })
 		plan := campaign.DeclaredPlan(a.goalsAfter(account, site))
+		settles := func(g Guardrail) bool { return g.Settle != nil }
 		mayReturn := campaign.Type == "shippingExperiment" || campaign.Type == "productExperiment"
-		if mayReturn && (campaign.Goals == nil || !slices.ContainsFunc(campaign.Goals.Guardrails, isSettled)) {
+		if mayReturn && (campaign.Goals == nil || !slices.ContainsFunc(campaign.Goals.Guardrails, settles)) {
 			notes = append(notes, fmt.Sprintf("returns may change: a guardrail such as {goalId: %d, metric: "+
 				"valuePerVisitor, margin: 3, window: 7d, settle: 30d} waits for them", campaign.PrimaryGoalID))
 		}
@@ -236,8 +237,6 @@ func (a *applier) applyCampaign(account int64, site *Website, i int, path string
 	d.plans = a.changedPlans(d.resource, site, campaign)
 	a.addState(d, changed)
 }
-
-func isSettled(g Guardrail) bool { return g.Settle != nil }
 
 // planned is a resource with plans: a campaign or a widget.
 type planned interface {

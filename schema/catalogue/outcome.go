@@ -44,19 +44,19 @@ var ErrRunning = errors.New("it is running: stop it first")
 func (c *Catalogue) SetOutcome(
 	ctx context.Context, account, website int64, of schema.Subject, o *Outcome,
 ) (found bool, err error) {
-	r, exists := resourceOf(account, of.Kind, of.ID), false
+	r, exists := resource{account, kind(of.Kind), of.ID}, false
 	_, found, err = c.changeState(ctx, r, website, func(owned *AccountResources, state *State) (bool, error) {
 		var variations []int64
-		variations, exists = owned.variationsOf(of)
-		switch {
-		case !exists:
+		if variations, exists = owned.variationsOf(of); !exists {
 			return false, nil
-		case o == nil && state.Outcomes[of.ExperimentID] == (Outcome{}):
-			return false, nil
-		case o == nil:
-			state.Outcomes = maps.Clone(state.Outcomes)
-			delete(state.Outcomes, of.ExperimentID)
-			return true, nil
+		}
+		before := state.Outcomes[of.ExperimentID]
+		outcomes := map[int64]Outcome{}
+		maps.Copy(outcomes, state.Outcomes)
+		state.Outcomes = outcomes
+		if o == nil {
+			delete(outcomes, of.ExperimentID)
+			return before != Outcome{}, nil
 		}
 		if err := o.check(variations); err != nil {
 			return false, err
@@ -64,13 +64,8 @@ func (c *Catalogue) SetOutcome(
 		if o.Outcome == Dropped && state.Active {
 			return false, ErrRunning
 		}
-		state.Outcomes = maps.Clone(state.Outcomes)
-		if state.Outcomes == nil {
-			state.Outcomes = map[int64]Outcome{}
-		}
-		isNew := state.Outcomes[of.ExperimentID] != *o
-		state.Outcomes[of.ExperimentID] = *o
-		return isNew, nil
+		outcomes[of.ExperimentID] = *o
+		return before != *o, nil
 	})
 	return found && exists, err
 }

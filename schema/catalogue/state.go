@@ -238,10 +238,10 @@ func (s Shares) sumWeights() int {
 // Switch starts or stops a campaign or a widget of the account, and returns the resources of the account with its new
 // state. If website is not 0, it must belong to this website. found is false if there is no such campaign or widget. If
 // it already has the state, nothing changes.
-func (c *Catalogue) Switch(ctx context.Context, account, website int64, kind schema.SubjectKind, id int64,
-	active bool,
-) (owned *AccountResources, found bool, err error) {
-	r := resourceOf(account, kind, id)
+func (c *Catalogue) Switch(ctx context.Context, account, website int64, of schema.SubjectKind, id int64, active bool) (
+	owned *AccountResources, found bool, err error,
+) {
+	r := resource{account, kind(of), id}
 	return c.changeState(ctx, r, website, func(_ *AccountResources, state *State) (bool, error) {
 		if state.Active == active {
 			return false, nil
@@ -249,11 +249,6 @@ func (c *Catalogue) Switch(ctx context.Context, account, website int64, kind sch
 		state.switchTo(active, time.Now().UTC().Truncate(time.Millisecond), authorOf(ctx))
 		return true, nil
 	})
-}
-
-// resourceOf returns a campaign or a widget as a resource.
-func resourceOf(account int64, subject schema.SubjectKind, id int64) resource {
-	return resource{account, kind(subject), id}
 }
 
 // changeState changes the state of a resource, and returns the resources of its account. change reports whether the

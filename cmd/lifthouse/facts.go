@@ -7,7 +7,6 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/cmd/internal/check"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/wording"
@@ -100,7 +99,7 @@ func (p *program) refreshFacts(ctx context.Context, shard *facts.Refresher, o fa
 	if !o.verify {
 		return nil
 	}
-	visitors, faults, err := check.VerifyFacts(ctx, shard, p.showVerified())
+	visitors, faults, err := verifyFacts(ctx, shard, p.showVerified())
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return err
 	}

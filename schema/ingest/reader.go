@@ -140,25 +140,22 @@ type jsonLines struct {
 	mapper *mapper // nil: the lines have Lifthouse's field names
 	number int64
 
-	readers sync.Pool // of *jsonReader
-	buffers sync.Pool // of *[]byte: buffers for the text of parts
 	mu      sync.Mutex
 	keys    map[string]bool // keys of the lines, at most maxKeys
 	present []atomic.Bool   // whether any line had the mapper's column
 }
 
+// partBuffers are buffers for the text of parts.
+var partBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, partSize+partSize/16)) }}
+
 // readPart implements lines. A part ends after a line that is too long.
 func (l *jsonLines) readPart() (parse, error) {
 	first := l.number + 1
-	text, known := l.buffers.Get().(*[]byte)
-	if !known {
-		room := make([]byte, 0, partSize+partSize/16)
-		text = &room
-	}
+	text := partBuffers.Get().(*[]byte)
 	parse := func(take func(origin, []fields, error)) {
 		l.parseLines(*text, first, take)
 		*text = (*text)[:0]
-		l.buffers.Put(text)
+		partBuffers.Put(text)
 	}
 	for len(*text) < partSize {
 		line, err := l.readLine()
@@ -201,11 +198,8 @@ func (l *jsonLines) readLine() ([]byte, error) {
 
 // parseLines parses complete lines. number is the number of the first line.
 func (l *jsonLines) parseLines(text []byte, number int64, take func(origin, []fields, error)) {
-	reader, known := l.readers.Get().(*jsonReader)
-	if !known {
-		reader = &jsonReader{}
-	}
-	defer l.readers.Put(reader)
+	reader := jsonReaders.Get().(*jsonReader)
+	defer jsonReaders.Put(reader)
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			events, err := l.parseEvents(reader, number, line)
@@ -252,6 +246,8 @@ type jsonReader struct {
 	number   []byte
 	nested   nested
 }
+
+var jsonReaders = sync.Pool{New: func() any { return &jsonReader{} }}
 
 // internTable caches strings, because most values occur in many events.
 type internTable [1024]string

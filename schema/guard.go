@@ -190,9 +190,7 @@ func (g *guarded) PrepareBatch(ctx context.Context, query string,
 	opts ...driver.PrepareBatchOption,
 ) (driver.Batch, error) {
 	ctx = clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(nil))
-	return retryCall(ctx, g, IsUnreachable, func() (driver.Batch,
-		error,
-	) {
+	return retryCall(ctx, g, IsUnreachable, func() (driver.Batch, error) {
 		return g.Conn.PrepareBatch(ctx, query, opts...)
 	})
 }

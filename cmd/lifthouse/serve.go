@@ -102,9 +102,7 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 		} else {
 			defer func() { _ = listener.Close() }()
 			o.Commands = func(ctx context.Context) {
-				remote.ServeCommands(ctx, listener, func(ctx context.Context,
-					c remote.Command,
-				) int {
+				remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int {
 					return runForwarded(ctx, c, s, o)
 				})
 			}

@@ -83,8 +83,7 @@ const DefaultRate = 2000
 // HasScope reports whether the token has the scope.
 func (t *Token) HasScope(scope Scope) bool {
 	return slices.ContainsFunc(t.Scopes, func(has Scope) bool {
-		return has == scope ||
-			slices.Contains(impliedScopes[has], scope)
+		return has == scope || slices.Contains(impliedScopes[has], scope)
 	})
 }
 

@@ -218,8 +218,7 @@ func (m *Mapping) checkFields() faults.List {
 		found.Add("decimal", m.Decimal, "must be . or ,")
 	}
 	if _, err := htmlindex.Get(m.Encoding); m.Encoding != "" && err != nil {
-		found.Add("encoding", m.Encoding,
-			"must be a name such as utf-8, latin1, windows-1252 or utf-16le")
+		found.Add("encoding", m.Encoding, "must be a name such as utf-8, latin1, windows-1252 or utf-16le")
 	}
 	checkSources(&found, "fields", m.Fields)
 	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
@@ -260,8 +259,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 			found.AddField(at, "map, match and format require a column")
 		}
 		if expression, err := regexp.Compile(s.Match); err != nil || s.Match != "" && expression.NumSubexp() != 1 {
-			found.Add(at+".match", s.Match,
-				"must be a regular expression with one group, such as ^exp-(.+)$")
+			found.Add(at+".match", s.Match, "must be a regular expression with one group, such as ^exp-(.+)$")
 		}
 		if len(s.Hash) > 0 && name != fieldNames[fieldEventID] {
 			found.AddField(at+".hash", "is only allowed for eventId")

@@ -7,6 +7,7 @@ import (
 	"context"
 	sqldriver "database/sql/driver"
 	_ "embed" // statements
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -54,11 +55,8 @@ type Message struct {
 func MessageID(account int64, parts ...any) string {
 	text := fmt.Sprint(append([]any{account, " "}, parts...)...)
 	first, second := xxhash.Sum64String(text), xxhash.Sum64String("lifthouse "+text)
-	var digest [16]byte
-	for i := range 8 {
-		digest[i], digest[8+i] = byte(first>>(8*i)), byte(second>>(8*i))
-	}
-	return "msg_" + hex.EncodeToString(digest[:])
+	digest := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, first), second)
+	return "msg_" + hex.EncodeToString(digest)
 }
 
 // Outbox is the tables messages and deliveries of a store.

@@ -141,10 +141,7 @@ func serveAdmin(
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{
-		Handler: handler.AdminHandler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
-	}
+	server := httpServer(handler.AdminHandler(), &ServerOptions{})
 	slog.InfoContext(ctx, "serving metrics and profiles", "url", "http://"+listener.Addr().String()+"/metrics")
 	background.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

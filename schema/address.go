@@ -191,18 +191,14 @@ func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 		options.TLS.MinVersion = tls.VersionTLS12
 		options.TLS.RootCAs, options.TLS.Certificates = certificates.RootCAs, certificates.Certificates
 	}
-	setTimes(options)
-	return Address{Options: options, Cluster: cluster}, nil
-}
-
-func setTimes(o *clickhouse.Options) {
 	readTimeout := nativeReadTimeout
-	if o.Protocol == clickhouse.HTTP {
+	if options.Protocol == clickhouse.HTTP {
 		readTimeout = httpReadTimeout
 	}
-	o.DialTimeout = cmp.Or(o.DialTimeout, dialTimeout)
-	o.ReadTimeout = cmp.Or(o.ReadTimeout, readTimeout)
-	o.ConnMaxLifetime = cmp.Or(o.ConnMaxLifetime, connLifetime)
+	options.DialTimeout = cmp.Or(options.DialTimeout, dialTimeout)
+	options.ReadTimeout = cmp.Or(options.ReadTimeout, readTimeout)
+	options.ConnMaxLifetime = cmp.Or(options.ConnMaxLifetime, connLifetime)
+	return Address{Options: options, Cluster: cluster}, nil
 }
 
 // takeParameter returns a parameter and removes it from the query, because the driver does not know it.

@@ -111,8 +111,10 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 	if address.Cluster != "" {
 		conn = clustered{conn, address.Cluster, cmp.Or(address.Options.Auth.Database, "default")}
 	}
-	switch err := pingStore(ctx, conn); {
-	case ctx.Err() == nil && isTimeout(err):
+	err = pingStore(ctx, conn)
+	network, isNetwork := errors.AsType[net.Error](err)
+	switch {
+	case ctx.Err() == nil && (isNetwork && network.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)):
 		return nil, errors.Join(fmt.Errorf("connect to the store: no answer from %s (%w)",
 			strings.Join(with.Addr, ", "), err), conn.Close())
 	case err != nil:
@@ -134,12 +136,6 @@ func pingStore(ctx context.Context, conn driver.Conn) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// isTimeout reports whether a server did not respond in time.
-func isTimeout(err error) bool {
-	timeout, is := errors.AsType[net.Error](err)
-	return is && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
 }
 
 // SettingLimit returns the maximum that the user's profile allows for a setting, or 0 if there is no maximum. The

@@ -161,10 +161,29 @@ func (r *checkReport) checkServedStore(ctx context.Context, s *app.Store) {
 func (r *checkReport) checkTables(ctx context.Context, conn driver.Conn) bool {
 	r.reportOK("store", "answers")
 	r.checkServers(ctx, conn)
-	if !r.checkSchema(ctx, conn) {
+	err := schema.CheckTableForm(ctx, conn)
+	var pending []string
+	if err == nil {
+		pending, err = schema.PendingMigrations(ctx, conn)
+	}
+	switch {
+	case err != nil:
+		r.reportFault("schema", err)
+		return false
+	case len(pending) > 0:
+		r.reportNote("schema", "pending migrations: %s; lifthouse migrate or lifthouse serve applies them",
+			strings.Join(pending, ", "))
 		return false
 	}
-	r.checkDetached(ctx, conn)
+	r.reportOK("schema", "is up to date")
+	detached, err := schema.ReadDetachedParts(ctx, conn)
+	if err != nil {
+		r.reportNote("data", "%v", err)
+	}
+	for _, p := range detached { // whether rows are lost with them, a deep check says
+		r.reportNote("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete it",
+			p.Table, p.Reason, p.Path)
+	}
 	if r.deep {
 		r.checkData(ctx, conn)
 	}
@@ -176,38 +195,6 @@ func (r *checkReport) checkContents(ctx context.Context, stored *catalogue.Catal
 	r.checkCatalogue(stored.Snapshot())
 	for i, shard := range shards {
 		r.checkFacts(ctx, shard, i+1, len(shards))
-	}
-}
-
-// checkSchema checks the form and the version of the tables. It returns false if nothing else can be checked.
-func (r *checkReport) checkSchema(ctx context.Context, conn driver.Conn) bool {
-	if err := schema.CheckTableForm(ctx, conn); err != nil {
-		r.reportFault("schema", err)
-		return false
-	}
-	pending, err := schema.PendingMigrations(ctx, conn)
-	switch {
-	case err != nil:
-		r.reportFault("schema", err)
-		return false
-	case len(pending) > 0:
-		r.reportNote("schema", "pending migrations: %s; lifthouse migrate or lifthouse serve applies them",
-			strings.Join(pending, ", "))
-		return false
-	}
-	r.reportOK("schema", "is up to date")
-	return true
-}
-
-// checkDetached names the parts that ClickHouse has set aside. Whether rows are lost with them, a deep check says.
-func (r *checkReport) checkDetached(ctx context.Context, conn driver.Conn) {
-	parts, err := schema.ReadDetachedParts(ctx, conn)
-	if err != nil {
-		r.reportNote("data", "%v", err)
-	}
-	for _, p := range parts {
-		r.reportNote("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete it",
-			p.Table, p.Reason, p.Path)
 	}
 }
 

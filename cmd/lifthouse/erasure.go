@@ -11,7 +11,6 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/wording"
-	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -25,35 +24,30 @@ func (p *program) forgetCommand() *cobra.Command {
 			return usageError{errors.New("--visitor: must be the id of a visitor")}
 		}
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			return p.forgetVisitors(ctx, s.Writer, visitors, websitesOf(website), yes)
+			websites := websitesOf(website)
+			if !yes {
+				found, err := s.Writer.CountVisitors(ctx, visitors, websites)
+				if err != nil {
+					return err
+				}
+				if !p.confirm("Stored: %s of %s. Delete permanently?",
+					wording.CountNoun(found.Events, "event"), wording.CountNoun(found.Subjects, "subject")) {
+					return errNotConfirmed
+				}
+			}
+			erased, err := s.Writer.ForgetVisitors(ctx, visitors, websites)
+			if err != nil {
+				return err
+			}
+			p.printLine("deleted %s of %s", wording.CountNoun(erased.Events, "event"),
+				wording.CountNoun(erased.Subjects, "subject"))
+			return nil
 		})
 	})
 	cmd.Flags().StringArrayVar(&visitors, "visitor", nil, "id of a visitor as in events; can be repeated")
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; default: all websites")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
-}
-
-func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors []string, websites []int64,
-	yes bool,
-) error {
-	if !yes {
-		found, err := w.CountVisitors(ctx, visitors, websites)
-		if err != nil {
-			return err
-		}
-		if !p.confirm("Stored: %s of %s. Delete permanently?",
-			wording.CountNoun(found.Events, "event"), wording.CountNoun(found.Subjects, "subject")) {
-			return errNotConfirmed
-		}
-	}
-	erased, err := w.ForgetVisitors(ctx, visitors, websites)
-	if err != nil {
-		return err
-	}
-	p.printLine("deleted %s of %s", wording.CountNoun(erased.Events, "event"),
-		wording.CountNoun(erased.Subjects, "subject"))
-	return nil
 }
 
 var errNotConfirmed = errors.New("nothing was deleted; answer y or use --yes")

@@ -60,16 +60,6 @@ func websitesOf(id int64) []int64 {
 	return []int64{id}
 }
 
-// printStory prints how reports count a visitor.
-func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) error {
-	of, err := s.Journal.ReadVisitor(ctx, q.visitor, websitesOf(q.Website), s.Engine.MaxVisitorEvents()+1)
-	if err != nil {
-		return err
-	}
-	chapters := story.ExplainEvents(of, s.Engine.MaxVisitorEvents(), s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
-	return arrivals.WriteStory(p.stdout, q.visitor, of, chapters)
-}
-
 // printArrivalCounts prints the number of arrivals of each website.
 func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q eventsQuery) error {
 	stored, err := ingest.CountReceived(ctx, s.Conn, q.Website, time.Now())
@@ -102,7 +92,13 @@ func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q events
 func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) error {
 	switch {
 	case q.visitor != "":
-		return p.printStory(ctx, s, q)
+		most := s.Engine.MaxVisitorEvents()
+		of, err := s.Journal.ReadVisitor(ctx, q.visitor, websitesOf(q.Website), most+1)
+		if err != nil {
+			return err
+		}
+		chapters := story.ExplainEvents(of, most, s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
+		return arrivals.WriteStory(p.stdout, q.visitor, of, chapters)
 	case q.summary:
 		return p.printArrivalCounts(ctx, s, q)
 	}

@@ -60,7 +60,10 @@ func (p *program) importCommand() *cobra.Command {
 			if follow || slices.ContainsFunc(files, p.isDirectory) {
 				err = i.importDirectories(ctx, files, mapping, follow)
 			} else {
-				err = i.importFiles(ctx, files)
+				files, err = p.expandPatterns(files)
+				for n := 0; n < len(files) && err == nil; n++ {
+					_, err = i.importFile(ctx, files[n])
+				}
 			}
 			if err == nil {
 				err = i.countRejected()
@@ -170,16 +173,6 @@ type fileImport struct {
 	seen    map[string]fs.FileInfo // files of directories that were imported or skipped, as they were then
 }
 
-func (i *fileImport) importFiles(ctx context.Context, arguments []string) error {
-	files, err := i.expandPatterns(arguments)
-	for _, file := range files {
-		if err == nil {
-			_, err = i.importFile(ctx, file)
-		}
-	}
-	return err
-}
-
 // countRejected prints how many lines were rejected besides those that were printed, and returns the error of the
 // command.
 func (i *fileImport) countRejected() error {
@@ -238,7 +231,15 @@ func (i *fileImport) importFile(ctx context.Context, file string) (report ingest
 	if err != nil {
 		return report, err
 	}
-	i.printImportResult(file, report, options.DryRun, time.Since(started).Seconds())
+	lines := wording.CountNoun(report.Lines, "line")
+	if options.DryRun {
+		i.printLine("%s: dry run: %s, %d of %s rejected; nothing was inserted", file,
+			wording.CountNoun(report.Rows, "valid row"), report.Rejected, lines)
+	} else {
+		seconds := time.Since(started).Seconds()
+		i.printLine("%s: %s accepted, %d of %s rejected, %.1f s, %.0f rows/s", file,
+			wording.CountNoun(report.Rows, "row"), report.Rejected, lines, seconds, float64(report.Rows)/seconds)
+	}
 	i.warnOfUndeclared(file, i.store.Catalogue.Snapshot().UndeclaredNames(named))
 	return report, nil
 }
@@ -256,18 +257,6 @@ func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
 		p.printDiagnostic("%s: warning: %s more that the catalogue does not declare", file,
 			wording.CountNoun(more, "name"))
 	}
-}
-
-// printImportResult prints the result of importing a file.
-func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, seconds float64) {
-	if dryRun {
-		p.printLine("%s: dry run: %s, %d of %s rejected; nothing was inserted", file,
-			wording.CountNoun(r.Rows, "valid row"), r.Rejected, wording.CountNoun(r.Lines, "line"))
-		return
-	}
-	p.printLine("%s: %s accepted, %d of %s rejected, %.1f s, %.0f rows/s",
-		file, wording.CountNoun(r.Rows, "row"), r.Rejected, wording.CountNoun(r.Lines, "line"),
-		seconds, float64(r.Rows)/seconds)
 }
 
 // settleTime is how long a file must be unchanged before it is imported from a directory: it may still be copied.

@@ -98,27 +98,23 @@ const readyTimeout = 3 * time.Second
 func (p *program) readyCommand() *cobra.Command {
 	var url string
 	cmd := newCommand("ready", noArgs, func(cmd *cobra.Command, _ []string) error {
-		return p.checkReadiness(cmd.Context(), url+"/readyz")
+		ctx, cancel := context.WithTimeout(cmd.Context(), readyTimeout)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", http.NoBody)
+		if err != nil {
+			return usageError{err}
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s/readyz: %s", url, answer.Status)
+		}
+		return answer.Body.Close()
 	})
 	cmd.Flags().StringVar(&url, "url", "http://"+app.DefaultListen, "URL of the server")
 	return cmd
-}
-
-func (p *program) checkReadiness(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return usageError{err}
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, answer.Status)
-	}
-	return answer.Body.Close()
 }
 
 // release is the version, set by .goreleaser.yaml and the Dockerfile.

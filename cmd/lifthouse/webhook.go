@@ -75,26 +75,22 @@ func (p *program) webhookDeliveriesCommand() *cobra.Command {
 		if asJSON {
 			return p.writeJSON(sent)
 		}
-		return p.showDeliveries(sent)
+		rows := [][]any{{"recorded", "message", "event", "about", "webhook", "outcome", "attempts", "detail"}}
+		for i := range sent {
+			m := &sent[i]
+			message := []any{
+				m.RecordedAt.Format(time.RFC3339), m.ID, m.Event,
+				fmt.Sprintf("%s %d", m.Subject.Kind, m.Subject.ID),
+			}
+			if len(m.Deliveries) == 0 {
+				rows = append(rows, append(slices.Clone(message), "-", "-", 0, ""))
+			}
+			for _, d := range m.Deliveries {
+				rows = append(rows, append(slices.Clone(message), d.WebhookID, d.Outcome, d.Attempts, d.Detail))
+			}
+		}
+		return p.printList(rows, "There are no messages yet.")
 	})
-}
-
-func (p *program) showDeliveries(sent []outbox.Sent) error {
-	rows := [][]any{{"recorded", "message", "event", "about", "webhook", "outcome", "attempts", "detail"}}
-	for i := range sent {
-		m := &sent[i]
-		message := []any{
-			m.RecordedAt.Format(time.RFC3339), m.ID, m.Event,
-			fmt.Sprintf("%s %d", m.Subject.Kind, m.Subject.ID),
-		}
-		if len(m.Deliveries) == 0 {
-			rows = append(rows, append(slices.Clone(message), "-", "-", 0, ""))
-		}
-		for _, d := range m.Deliveries {
-			rows = append(rows, append(slices.Clone(message), d.WebhookID, d.Outcome, d.Attempts, d.Detail))
-		}
-	}
-	return p.printList(rows, "There are no messages yet.")
 }
 
 func (p *program) webhookResendCommand() *cobra.Command {

@@ -218,7 +218,13 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 		reader.single[0], err = reader.readFields(object)
 		return reader.single[:], err
 	}
-	l.recordKeys(object)
+	l.mu.Lock()
+	object.Visit(func(key []byte, _ *fastjson.Value) {
+		if !l.keys[string(key)] && len(l.keys) < maxKeys {
+			l.keys[string(key)] = true
+		}
+	})
+	l.mu.Unlock()
 	var events []fields
 	whole := &jsonLine{reader: reader, mapper: l.mapper, objects: []*fastjson.Object{object}}
 	err = whole.eachItem(func(item *jsonLine) (err error) {
@@ -265,16 +271,6 @@ func (t *internTable) internText(text []byte) string {
 
 // maxKeys is the maximum number of keys of a file in an error message.
 const maxKeys = 100
-
-func (l *jsonLines) recordKeys(object *fastjson.Object) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	object.Visit(func(key []byte, _ *fastjson.Value) {
-		if !l.keys[string(key)] && len(l.keys) < maxKeys {
-			l.keys[string(key)] = true
-		}
-	})
-}
 
 // missingColumns returns an error if none of the parsed lines has a column that the mapping requires.
 func (l *jsonLines) missingColumns() error {

@@ -88,13 +88,6 @@ func DeleteEvents(ctx context.Context, conn driver.Conn, deletion string, args .
 		LocalTable("events"))
 }
 
-// inReplicatedDatabase reports whether the database has the engine Replicated, and so replicates its table definitions.
-func inReplicatedDatabase(ctx context.Context, conn driver.Conn) (replicated bool, err error) {
-	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
-	err = conn.QueryRow(ctx, query).Scan(&replicated)
-	return replicated, WrapError(err, "read the engine of the database")
-}
-
 // ClusterOf returns the cluster and the database of a connection that OpenConnection opened, or empty strings if the
 // connection does not lead to a cluster.
 func ClusterOf(conn driver.Conn) (cluster, database string) {

@@ -35,9 +35,10 @@ func runMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]string
 	if err != nil {
 		return nil, err
 	}
-	replicated, err := inReplicatedDatabase(ctx, conn)
-	if err != nil {
-		return nil, err
+	var replicated bool // the engine of the database replicates the definitions of its tables
+	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
+	if err := conn.QueryRow(ctx, query).Scan(&replicated); err != nil {
+		return nil, fmt.Errorf("read the engine of the database: %w", err)
 	}
 	cluster, _ := ClusterOf(conn)
 	run := func(text string) error {

@@ -120,24 +120,13 @@ func inputOfFlags(flags *pflag.FlagSet, control string, treatments []string) (ma
 	input["variations"] = variations
 	flags.Visit(func(f *pflag.Flag) {
 		if field, is := fieldOfFlag[f.Name]; is && f.Name != "past" {
-			input[field] = jsonValue(f.Value.String())
+			input[field] = f.Value.String() // of the name of a methodology
+			if text := []byte(f.Value.String()); json.Valid(text) {
+				input[field] = json.RawMessage(text)
+			}
 		}
 	})
 	return input, nil
-}
-
-// jsonValue returns a number or a boolean as JSON, and another text as a string, which the parser rejects.
-func jsonValue(text string) any {
-	if json.Valid([]byte(text)) {
-		return json.RawMessage(text)
-	}
-	return text
-}
-
-// inputLine is a line of standard input, or the error that ended the input.
-type inputLine struct {
-	text []byte
-	err  error
 }
 
 // compareLines answers the lines of standard input one by one. A goroutine reads them, because a read from a terminal
@@ -149,6 +138,10 @@ func (p *program) compareLines(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	type inputLine struct {
+		text []byte
+		err  error // that ended the input
+	}
 	lines := make(chan inputLine)
 	go func() {
 		for reader := bufio.NewReader(p.stdin); ; {

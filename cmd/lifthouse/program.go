@@ -161,7 +161,7 @@ func (p *program) rootCommand() *cobra.Command {
 // resolveSettings resolves the settings, and returns all errors of the configuration.
 func (p *program) resolveSettings(cmd *cobra.Command) error {
 	p.settings = config.SettingsOf(cmd)
-	file := p.configFile()
+	file := cmp.Or(p.config, p.getenv(config.FileVariable))
 	if file != "" {
 		file = p.absolutePath(file)
 	}
@@ -176,9 +176,6 @@ func (p *program) resolveSettings(cmd *cobra.Command) error {
 		return usageError{fmt.Errorf("invalid configuration:\n  %s", strings.Join(faults, "\n  "))}
 	}
 }
-
-// configFile returns the path of the file with settings, or "".
-func (p *program) configFile() string { return cmp.Or(p.config, p.getenv(config.FileVariable)) }
 
 // helpFiles has a file for each command: its usage and what it does, a line each, and then its description.
 //

@@ -220,9 +220,24 @@ func (p *program) printReport(ctx context.Context, s *app.Store, request query.R
 	if err != nil {
 		return err
 	}
-	text, err := p.formatReport(results, form)
+	var text []byte
+	switch {
+	case form.csv:
+		if results.Waiting != nil { // CSV has no warnings
+			p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
+		}
+		text, err = render.CSV(results)
+	case form.json:
+		var indented bytes.Buffer
+		if text, err = render.JSON(results); err == nil {
+			err = json.Indent(&indented, text, "", "  ")
+		}
+		text = indented.Bytes()
+	default:
+		text = []byte(render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)))
+	}
 	if err == nil {
-		_, err = p.stdout.WriteString(text)
+		_, err = p.stdout.Write(text)
 	}
 	switch {
 	case err != nil || !form.exitCode:
@@ -265,27 +280,6 @@ func (p *program) writeVisitors(ctx context.Context, s *app.Store, request query
 		return errors.Join(err, os.Remove(file.Name()))
 	}
 	return nil
-}
-
-// formatReport returns the report in the selected format.
-func (p *program) formatReport(results *result.Report, form reportForm) (string, error) {
-	switch {
-	case form.csv:
-		if results.Waiting != nil { // CSV has no warnings
-			p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
-		}
-		text, err := render.CSV(results)
-		return string(text), err
-	case !form.json:
-		return render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)), nil
-	}
-	text, err := render.JSON(results)
-	if err != nil {
-		return "", err
-	}
-	var indented bytes.Buffer
-	err = json.Indent(&indented, text, "", "  ")
-	return indented.String(), err
 }
 
 func (p *program) looksCommand() *cobra.Command {

@@ -142,26 +142,21 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 	return s, nil
 }
 
-func (s *Snapshot) ensureAccount(account int64) *AccountResources {
-	o, ok := s.accounts[account]
-	if !ok {
-		o = &AccountResources{
-			Account:  Account{ID: account},
-			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
-			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{}, Webhooks: map[int64]LiveWebhook{},
-		}
-		s.accounts[account] = o
-	}
-	return o
-}
-
 // versionHash returns a hash of the row. Rows are immutable: a change inserts the next version.
 func (r *row) versionHash() uint64 {
 	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ", r.Archived, " ", r.Body))
 }
 
 func (s *Snapshot) addRow(r row) error {
-	o := s.ensureAccount(r.AccountID)
+	o, known := s.accounts[r.AccountID]
+	if !known {
+		o = &AccountResources{
+			Account:  Account{ID: r.AccountID},
+			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
+			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{}, Webhooks: map[int64]LiveWebhook{},
+		}
+		s.accounts[r.AccountID] = o
+	}
 	body := []byte(r.Body)
 	switch r.Kind {
 	case kindAccount:

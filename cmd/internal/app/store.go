@@ -111,9 +111,15 @@ func (s *Store) CloseReplicas() error { return schema.CloseReplicas(s.replicas) 
 
 // createComponents makes the components of the store.
 func (s *Store) createComponents(ctx context.Context, address schema.Address, o Options) (err error) {
-	if s.Dir == "" {
-		if o.Limits, err = withinProfile(ctx, s.Conn, o.Limits); err != nil {
+	if s.Dir == "" { // the profile of the user may allow less memory; the driver sets the time limit of each query
+		most, err := schema.SettingLimit(ctx, s.Conn, "max_memory_usage")
+		if err != nil {
 			return err
+		}
+		if most > 0 && (o.Limits.Memory == 0 || o.Limits.Memory > most) {
+			slog.WarnContext(ctx, "the profile of the ClickHouse user allows less memory than --query-memory",
+				"bytes", most)
+			o.Limits.Memory = most
 		}
 	}
 	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
@@ -208,21 +214,6 @@ func OpenEmbedded(
 	options := e.ClientOptions()
 	options.Auth.Database = schema.EmbeddedDatabase
 	return e, options, nil
-}
-
-// withinProfile lowers the memory limit to the maximum that the user's profile on the server allows. The driver sets
-// the time limit of each query.
-func withinProfile(ctx context.Context, conn driver.Conn, limits source.Limits) (source.Limits, error) {
-	most, err := schema.SettingLimit(ctx, conn, "max_memory_usage")
-	if err != nil {
-		return limits, err
-	}
-	if most > 0 && (limits.Memory == 0 || limits.Memory > most) {
-		slog.WarnContext(ctx, "the profile of the ClickHouse user allows less memory than --query-memory",
-			"bytes", most)
-		limits.Memory = most
-	}
-	return limits, nil
 }
 
 // HasWebsite reports whether the catalogue has the website.

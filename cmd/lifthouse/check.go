@@ -62,7 +62,15 @@ func (r *checkReport) runChecks(ctx context.Context) error {
 // check it.
 func (r *checkReport) checkStore(ctx context.Context) error {
 	if r.running != nil {
-		r.checkServedStore(ctx, r.running)
+		if !r.checkTables(ctx, r.running.Conn) {
+			return nil
+		}
+		stored, err := catalogue.Open(ctx, r.running.Conn) // other programs may have changed it
+		if err != nil {
+			r.reportFault("catalogue", err)
+			return nil
+		}
+		r.checkContents(ctx, stored, r.running.Facts)
 		return nil
 	}
 	address, err := r.storeAddress()
@@ -80,7 +88,14 @@ func (r *checkReport) checkStore(ctx context.Context) error {
 			return err
 		})
 		if locked, is := errors.AsType[*embedded.LockedError](err); is {
-			return r.checkByHolder(ctx, locked)
+			code, err := r.forwardCommand(ctx, locked)
+			switch {
+			case err != nil:
+				r.reportFault("store", fmt.Errorf("%w, and it accepts no commands: %w", locked, err))
+			case code != exitOK:
+				return &exitError{code}
+			}
+			return nil
 		}
 		if err != nil {
 			r.reportFault("store", err)
@@ -96,19 +111,6 @@ func (r *checkReport) checkStore(ctx context.Context) error {
 	}
 	defer func() { _ = conn.Close() }()
 	r.checkOpenStore(ctx, conn, address)
-	return nil
-}
-
-// checkByHolder lets the process that holds the store check it.
-func (r *checkReport) checkByHolder(ctx context.Context, locked *embedded.LockedError) error {
-	code, err := r.forwardCommand(ctx, locked)
-	if err != nil {
-		r.reportFault("store", fmt.Errorf("%w, and it accepts no commands: %w", locked, err))
-		return nil
-	}
-	if code != exitOK {
-		return &exitError{code}
-	}
 	return nil
 }
 
@@ -142,19 +144,6 @@ func (r *checkReport) checkOpenStore(ctx context.Context, conn driver.Conn, addr
 	if err := s.CloseReplicas(); err != nil {
 		r.reportFault("store", err)
 	}
-}
-
-// checkServedStore checks the store of this process.
-func (r *checkReport) checkServedStore(ctx context.Context, s *app.Store) {
-	if !r.checkTables(ctx, s.Conn) {
-		return
-	}
-	stored, err := catalogue.Open(ctx, s.Conn) // other programs may have changed it
-	if err != nil {
-		r.reportFault("catalogue", err)
-		return
-	}
-	r.checkContents(ctx, stored, s.Facts)
 }
 
 // checkTables checks the servers and tables. It returns false if nothing else can be checked.

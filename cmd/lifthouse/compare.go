@@ -165,11 +165,16 @@ func (p *program) compareLines(ctx context.Context) error {
 		case line = <-lines:
 		}
 		if len(bytes.TrimSpace(line.text)) > 0 {
-			answered, err := p.answerLine(number, line.text)
+			input, err := calculator.ParseInput(line.text)
+			if invalid, is := errors.AsType[*query.InvalidError](err); is {
+				p.printDiagnostic("line %d: %v", number, invalid)
+				rejected, err = true, p.writeJSON(calculator.RefuseLine(number, invalid))
+			} else {
+				err = p.answerInput(input, number, true)
+			}
 			if err != nil {
 				return err
 			}
-			rejected = rejected || !answered
 		}
 		switch {
 		case errors.Is(line.err, io.EOF) && rejected:
@@ -180,16 +185,6 @@ func (p *program) compareLines(ctx context.Context) error {
 			return line.err
 		}
 	}
-}
-
-// answerLine answers one line. It returns false if the line is invalid.
-func (p *program) answerLine(number int64, text []byte) (answered bool, err error) {
-	input, err := calculator.ParseInput(text)
-	if invalid, is := errors.AsType[*query.InvalidError](err); is {
-		p.printDiagnostic("line %d: %v", number, invalid)
-		return false, p.writeJSON(calculator.RefuseLine(number, invalid))
-	}
-	return true, p.answerInput(input, number, true)
 }
 
 // answerInput prints the comparison of an input as JSON or as a table.

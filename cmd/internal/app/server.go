@@ -44,7 +44,14 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 	if err != nil {
 		return err
 	}
-	s.warnOfDetachedParts(ctx)
+	detached, err := schema.ReadDetachedParts(ctx, s.Conn)
+	if err != nil {
+		slog.WarnContext(ctx, err.Error())
+	}
+	for _, p := range detached {
+		slog.WarnContext(ctx, "ClickHouse has set aside a part; lifthouse check --deep says whether events are lost",
+			"table", p.Table, "reason", p.Reason, "path", p.Path)
+	}
 	var background sync.WaitGroup
 	defer background.Wait()
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // ends after the last request
@@ -87,18 +94,6 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 		o.Stopping()
 	}
 	return drainServer(ctx, handler, server, o)
-}
-
-// warnOfDetachedParts logs the parts that ClickHouse has set aside.
-func (s *Store) warnOfDetachedParts(ctx context.Context) {
-	parts, err := schema.ReadDetachedParts(ctx, s.Conn)
-	if err != nil {
-		slog.WarnContext(ctx, err.Error())
-	}
-	for _, p := range parts {
-		slog.WarnContext(ctx, "ClickHouse has set aside a part; lifthouse check --deep says whether events are lost",
-			"table", p.Table, "reason", p.Reason, "path", p.Path)
-	}
 }
 
 func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) {

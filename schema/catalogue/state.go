@@ -288,15 +288,13 @@ func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
 
 // stateOf returns the state of a campaign or a widget of a website; 0: of any website.
 func (s *Snapshot) stateOf(r resource, website int64) (state State, found bool) {
-	owned, at := s.AccountResources(r.account), int64(0)
+	owned := s.AccountResources(r.account)
+	campaign, isCampaign := owned.Campaigns[r.id]
+	widget, isWidget := owned.Widgets[r.id]
 	if r.kind == kindCampaign {
-		live, exists := owned.Campaigns[r.id]
-		at, state, found = live.WebsiteID, live.State, exists
-	} else {
-		live, exists := owned.Widgets[r.id]
-		at, state, found = live.WebsiteID, live.State, exists
+		return campaign.State, isCampaign && (website == 0 || website == campaign.WebsiteID)
 	}
-	return state, found && (website == 0 || website == at)
+	return widget.State, isWidget && (website == 0 || website == widget.WebsiteID)
 }
 
 func (s *State) switchTo(active bool, now time.Time, author string) {

@@ -264,26 +264,20 @@ type Received struct {
 func ReceivedOf(
 	stored []ingest.StoredRows, known *catalogue.Snapshot, keyOf func(schema.NamedID) string,
 ) []*Received {
-	byWebsite := map[int64]*Received{}
-	of := func(website int64) *Received {
-		if byWebsite[website] == nil {
-			byWebsite[website] = &Received{WebsiteID: website, Names: []catalogue.Undeclared{}}
-		}
-		return byWebsite[website]
-	}
-	named := map[int64]*catalogue.EventNames{}
+	byWebsite, named := map[int64]*Received{}, map[int64]*catalogue.EventNames{}
 	for i := range stored {
 		s := &stored[i]
-		r := of(s.WebsiteID)
+		if byWebsite[s.WebsiteID] == nil {
+			byWebsite[s.WebsiteID] = &Received{WebsiteID: s.WebsiteID}
+			named[s.WebsiteID] = catalogue.NewEventNames(keyOf)
+		}
+		r := byWebsite[s.WebsiteID]
 		r.Accepted.AddCounts(s.Accepted)
 		r.Late.AddCounts(s.Late)
 		own := catalogue.NewEventNames(keyOf)
 		own.AddRows(&s.Event, 1)
 		if len(known.UndeclaredNames(own)) > 0 {
 			r.Undeclared.AddCounts(s.Accepted)
-		}
-		if named[s.WebsiteID] == nil {
-			named[s.WebsiteID] = catalogue.NewEventNames(keyOf)
 		}
 		named[s.WebsiteID].AddRows(&s.Event, int(s.Accepted.Week)) //nolint:gosec // a number of rows
 	}

@@ -137,25 +137,7 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 			"password percent-encoded", ShowAddress(address), name)
 	}
 	u.Scheme, u.Host = scheme.dsn, "h"
-	p := addressParser{
-		shown: ShowAddress(address), scheme: name, port: scheme.port, query: u.Query(), getenv: getenv,
-		secure: scheme.secure,
-	}
-	return p.parseServer(u, hosts)
-}
-
-// addressParser parses the address of a server and collects the errors.
-type addressParser struct {
-	shown  string // the address without secrets
-	scheme string
-	port   string // default port
-	query  url.Values
-	getenv func(string) string
-	secure bool
-	faults.Collector
-}
-
-func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
+	p := addressParser{port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure}
 	if p.query.Has("secure") {
 		p.AddField("secure", "must be omitted: clickhouses:// and https:// have TLS")
 	}
@@ -170,7 +152,7 @@ func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 	}
 	password := p.readPassword()
 	if len(p.List) > 0 {
-		return Address{}, fmt.Errorf("store %s:\n  %s", p.shown, p.List.Join("\n  "))
+		return Address{}, fmt.Errorf("store %s:\n  %s", ShowAddress(address), p.List.Join("\n  "))
 	}
 	if p.secure {
 		p.query.Set("secure", "true")
@@ -178,15 +160,11 @@ func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 	u.RawQuery = p.query.Encode()
 	options, err := clickhouse.ParseDSN(u.String())
 	if err != nil {
-		return Address{}, fmt.Errorf("store %s: %w", p.shown, err)
+		return Address{}, fmt.Errorf("store %s: %w", ShowAddress(address), err)
 	}
 	options.Addr = addresses
-	if options.Auth.Username == "" {
-		options.Auth.Username = p.getenv(userVariable)
-	}
-	if options.Auth.Password == "" {
-		options.Auth.Password = password
-	}
+	options.Auth.Username = cmp.Or(options.Auth.Username, getenv(userVariable))
+	options.Auth.Password = cmp.Or(options.Auth.Password, password)
 	if options.TLS != nil {
 		options.TLS.MinVersion = tls.VersionTLS12
 		options.TLS.RootCAs, options.TLS.Certificates = certificates.RootCAs, certificates.Certificates
@@ -199,6 +177,15 @@ func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 	options.ReadTimeout = cmp.Or(options.ReadTimeout, readTimeout)
 	options.ConnMaxLifetime = cmp.Or(options.ConnMaxLifetime, connLifetime)
 	return Address{Options: options, Cluster: cluster}, nil
+}
+
+// addressParser parses the address of a server and collects the errors.
+type addressParser struct {
+	port   string // default port
+	query  url.Values
+	getenv func(string) string
+	secure bool
+	faults.Collector
 }
 
 // takeParameter returns a parameter and removes it from the query, because the driver does not know it.

@@ -56,10 +56,10 @@ func OpenMigrated(ctx context.Context, address Address) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckTableForm(ctx, conn); err != nil {
-		return nil, errors.Join(err, conn.Close())
+	if err = CheckTableForm(ctx, conn); err == nil {
+		_, err = Migrate(ctx, conn)
 	}
-	if _, err := Migrate(ctx, conn); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil

@@ -68,10 +68,10 @@ func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.createComponents(ctx, address, o); err != nil {
-		return nil, errors.Join(err, s.Close())
+	if err = s.createComponents(ctx, address, o); err == nil {
+		err = s.Writer.SetClock(ctx, s.Facts.FoldedThrough())
 	}
-	if err := s.Writer.SetClock(ctx, s.Facts.FoldedThrough()); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

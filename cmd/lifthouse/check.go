@@ -170,8 +170,8 @@ func (r *checkReport) checkTables(ctx context.Context, conn driver.Conn) bool {
 		r.reportNote("data", "%v", err)
 	}
 	for _, p := range detached { // whether rows are lost with them, a deep check says
-		r.reportNote("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete it",
-			p.Table, p.Reason, p.Path)
+		r.reportNote("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete "+
+			"it", p.Table, p.Reason, p.Path)
 	}
 	if r.deep {
 		r.checkData(ctx, conn)
@@ -219,8 +219,8 @@ func (r *checkReport) checkCatalogue(s *catalogue.Snapshot) {
 		r.reportOK("catalogue", "account %d (%s): websites %d, goals %d, targets %d, campaigns %d, widgets %d",
 			a.ID, a.Name, len(a.Websites), len(a.Goals), len(a.Targets), len(a.Campaigns), len(a.Widgets))
 		if len(s.AccountTokens(a.ID)) == 0 {
-			r.reportNote("catalogue", "account %d has no token: create one with lifthouse token create --account %d", a.ID,
-				a.ID)
+			r.reportNote("catalogue", "account %d has no token: create one with lifthouse token create --account %d",
+				a.ID, a.ID)
 		}
 	}
 }
@@ -296,8 +296,8 @@ func (r *checkReport) checkServers(ctx context.Context, conn driver.Conn) {
 		case schema.IsVerified(s.Version):
 			r.reportOK("store", "ClickHouse %s on %s: %s", s.Version, s, storedSize(s))
 		default:
-			r.reportNote("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s", s.Version, s,
-				schema.VerifiedRelease, storedSize(s))
+			r.reportNote("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s",
+				s.Version, s, schema.VerifiedRelease, storedSize(s))
 		}
 	}
 }

@@ -122,10 +122,7 @@ func (p *program) rootCommand() *cobra.Command {
 		return p.resolveSettings(cmd)
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.ExplainParseError(err)} })
-	address := p.getenv("LIFTHOUSE_STORE")
-	if address == "" {
-		address = schema.DefaultStore
-	}
+	address := cmp.Or(p.getenv("LIFTHOUSE_STORE"), schema.DefaultStore)
 	root.PersistentFlags().StringVar(&p.config, "config", "",
 		"YAML file with settings, named like the flags ("+config.FileVariable+")")
 	root.PersistentFlags().StringVar(&p.address, storeFlag, address,

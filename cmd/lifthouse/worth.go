@@ -99,10 +99,7 @@ func (p *program) printProgramme(found *worth.Programme) error {
 			outcome = catalogue.Dropped
 		}
 		shown := result.NewWorthItem(&item.Item, found.Currency)
-		said := shown.InWords()
-		if said == "" {
-			said = wording.ExplainReason(item.Reason)
-		}
+		said := cmp.Or(shown.InWords(), wording.ExplainReason(item.Reason))
 		rows = append(rows, []any{id, item.Campaign, item.Name, outcome, item.Outcome.Date, said})
 	}
 	return p.printTable(rows)

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,15 +114,10 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 
 // openReader returns a reader of the file, positioned at its start. counted reads the same file.
 func (o *Options) openReader(ctx context.Context, path string, file *os.File, counted *contextReader) (lines, error) {
-	kind := o.Format
-	if kind == "" && o.Mapping != nil {
-		kind = o.Mapping.Format
-	}
-	if kind == "" {
-		kind = formatOf(path)
-	}
+	kind := cmp.Or(o.Format, formatOf(path))
 	var compiled *mapper
 	if o.Mapping != nil {
+		kind = cmp.Or(o.Format, o.Mapping.Format, formatOf(path))
 		var err error
 		open := func(name string) (io.ReadCloser, error) {
 			if !filepath.IsAbs(name) {

@@ -71,11 +71,18 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 	}
 	failed := make(chan error, 2)
 	if o.Admin != "" {
-		admin, err := serveAdmin(ctx, handler, o, &background, failed)
+		inner, err := listenTCP(ctx, "--admin-address", o.Admin)
 		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
+		admin := httpServer(handler.AdminHandler(), &ServerOptions{})
 		defer func() { _ = admin.Close() }()
+		slog.InfoContext(ctx, "serving metrics and profiles", "url", "http://"+inner.Addr().String()+"/metrics")
+		background.Go(func() {
+			if err := admin.Serve(inner); !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+			}
+		})
 	}
 	server := httpServer(handler, o)
 	if o.TLS == nil {
@@ -126,24 +133,6 @@ func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 		server.WriteTimeout = o.ReadTimeout + o.API.Timeout + time.Minute
 	}
 	return server
-}
-
-// serveAdmin serves metrics and profiles.
-func serveAdmin(
-	ctx context.Context, handler *api.API, o *ServerOptions, background *sync.WaitGroup, failed chan<- error,
-) (*http.Server, error) {
-	listener, err := listenTCP(ctx, "--admin-address", o.Admin)
-	if err != nil {
-		return nil, err
-	}
-	server := httpServer(handler.AdminHandler(), &ServerOptions{})
-	slog.InfoContext(ctx, "serving metrics and profiles", "url", "http://"+listener.Addr().String()+"/metrics")
-	background.Go(func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			failed <- err
-		}
-	})
-	return server, nil
 }
 
 // drainServer makes the readiness probe fail, stops accepting requests, and waits for the running ones.

@@ -80,11 +80,7 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	plans := map[key]map[int64]Plan{}
 	retry := false // after a conflict: some rows are already stored, and the version was compared before
-	_, err = c.changeRows(ctx, nil, func(current []row) ([]row, error) {
-		known, err := newSnapshot(current)
-		if err != nil {
-			return nil, err
-		}
+	_, err = c.changeRows(ctx, nil, func(current []row, known *Snapshot) ([]row, error) {
 		if err := file.validateAgainst(known).Err(); err != nil {
 			return nil, err
 		}

@@ -207,11 +207,12 @@ func (v versions) conflictingRows(written []row) []row {
 	return found
 }
 
-// changeRows calls compute with the current rows of a resource, or of all resources if only is nil. It inserts the rows
-// that compute returns, and returns the current rows once they include the inserted ones. Other changes of this process
-// wait. compute is called again after a conflict and must make the same change to whatever rows it gets.
+// changeRows calls compute with the current rows of a resource, or of all resources if only is nil, and with a snapshot
+// of them. It inserts the rows that compute returns, and returns the current rows once they include the inserted ones.
+// Other changes of this process wait. compute is called again after a conflict and must make the same change to
+// whatever rows it gets.
 func (c *Catalogue) changeRows(ctx context.Context, only *resource,
-	compute func(current []row) ([]row, error),
+	compute func(current []row, known *Snapshot) ([]row, error),
 ) ([]row, error) {
 	select {
 	case c.changing <- struct{}{}:
@@ -225,7 +226,12 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 	}
 	var conflicts []row
 	for attempt := range maxRaces {
-		rows, err := compute(replaceConflicts(all.latestRows(), conflicts))
+		current := replaceConflicts(all.latestRows(), conflicts)
+		known, err := newSnapshot(current)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := compute(current, known)
 		if err != nil {
 			return nil, err
 		}
@@ -235,9 +241,7 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 		}
 		for i := range rows {
 			rows[i].Writer = c.writer
-			if rows[i].By == "" {
-				rows[i].By = authorOf(ctx)
-			}
+			rows[i].By = cmp.Or(rows[i].By, authorOf(ctx))
 		}
 		if attempt == 0 {
 			var cancel context.CancelFunc

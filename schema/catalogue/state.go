@@ -257,11 +257,7 @@ func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
 	change func(*AccountResources, *State) (bool, error),
 ) (owned *AccountResources, found bool, err error) {
 	at := key{r.account, r.kind, r.id, partState}
-	current, err := c.changeRows(ctx, &r, func(current []row) ([]row, error) {
-		known, err := newSnapshot(current)
-		if err != nil {
-			return nil, err
-		}
+	current, err := c.changeRows(ctx, &r, func(current []row, known *Snapshot) ([]row, error) {
 		var state State
 		if state, found = known.stateOf(r, website); !found {
 			return nil, nil

@@ -121,11 +121,7 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	if err != nil {
 		return "", Token{}, err
 	}
-	_, err = c.changeRows(ctx, nil, func(current []row) ([]row, error) {
-		known, err := newSnapshot(current)
-		if err != nil {
-			return nil, err
-		}
+	_, err = c.changeRows(ctx, nil, func(current []row, known *Snapshot) ([]row, error) {
 		if err := token.validateFor(known.AccountResources(token.AccountID)); err != nil {
 			return nil, err
 		}
@@ -192,7 +188,7 @@ func (c *checker) checkSender(t *Token) {
 // RevokeToken revokes a token. It returns false if the account has no such token.
 func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
 	revoked := false
-	_, err := c.changeRows(ctx, nil, func(current []row) ([]row, error) {
+	_, err := c.changeRows(ctx, nil, func(current []row, _ *Snapshot) ([]row, error) {
 		at := slices.IndexFunc(current, func(r row) bool {
 			return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
 		})

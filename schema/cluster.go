@@ -240,7 +240,7 @@ func openReplica(address Address, host string) (driver.Conn, error) {
 	with.Settings = writeSettings()
 	maps.Copy(with.Settings, serverSettings())
 	maps.Copy(with.Settings, address.Options.Settings)
-	with.DialStrategy = newHosts(&with).dialHosts
+	setDialing(&with)
 	conn, err := clickhouse.Open(&with)
 	if err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 	with := *address.Options
 	with.Settings = settings
 	if address.Dir == "" {
-		with.DialStrategy = newHosts(&with).dialHosts
+		setDialing(&with)
 	}
 	conn, err := clickhouse.Open(&with)
 	if err != nil {

@@ -293,26 +293,15 @@ func (i *importer) appendEvent(b *batch, line int64, n int, event *fields) (err 
 // StandardInput is the path of Options.Input.
 const StandardInput = "-"
 
-// checkPath returns an error for paths of a process's open files. A server that executes a forwarded command would open
-// its own files instead. Shared memory, /dev/shm, is allowed.
-func checkPath(path string) error {
-	path = filepath.Clean(path)
-	if strings.HasPrefix(path, "/dev/shm/") {
-		return nil
-	}
-	for _, root := range []string{"/dev/", "/proc/"} {
-		if strings.HasPrefix(path, root) {
-			return fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, or - "+
-				"for standard input", path, root)
-		}
-	}
-	return nil
-}
-
-// OpenFile opens a file. The path must not be a directory, nor below /dev or /proc.
+// OpenFile opens a file. The path must not be a directory, nor that of an open file of a process, below /dev or /proc: a
+// server that executes a forwarded command would open its own files instead. Shared memory, /dev/shm, is allowed.
 func OpenFile(path string) (*os.File, error) {
-	if err := checkPath(path); err != nil {
-		return nil, err
+	clean := filepath.Clean(path)
+	for _, root := range []string{"/dev/", "/proc/"} {
+		if strings.HasPrefix(clean, root) && !strings.HasPrefix(clean, "/dev/shm/") {
+			return nil, fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, or - "+
+				"for standard input", clean, root)
+		}
 	}
 	info, err := os.Stat(path)
 	if err != nil {

@@ -138,18 +138,15 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	}
 	u.Scheme, u.Host = scheme.dsn, "h"
 	p := addressParser{port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure}
-	if p.query.Has("secure") {
-		p.AddField("secure", "must be omitted: clickhouses:// and https:// have TLS")
-	}
+	p.AddIf(p.query.Has("secure"), "secure", nil, "must be omitted: clickhouses:// and https:// have TLS")
 	addresses := p.parseHosts(hosts)
 	certificates := p.loadCertificates()
 	cluster := p.takeParameter("cluster")
-	if cluster != "" && !identifierForm.MatchString(cluster) {
-		p.AddField(fmt.Sprintf("cluster=%q", cluster), "must be a name of letters, digits, _ and -")
-	}
-	if database := strings.TrimPrefix(u.Path, "/"); database != "" && !identifierForm.MatchString(database) {
-		p.AddField(fmt.Sprintf("database %q", database), "must be a name of letters, digits, _ and -")
-	}
+	p.AddIf(cluster != "" && !identifierForm.MatchString(cluster),
+		fmt.Sprintf("cluster=%q", cluster), nil, "must be a name of letters, digits, _ and -")
+	database := strings.TrimPrefix(u.Path, "/")
+	p.AddIf(database != "" && !identifierForm.MatchString(database),
+		fmt.Sprintf("database %q", database), nil, "must be a name of letters, digits, _ and -")
 	password := p.readPassword()
 	if len(p.List) > 0 {
 		return Address{}, fmt.Errorf("store %s:\n  %s", ShowAddress(address), p.List.Join("\n  "))

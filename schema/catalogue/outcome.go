@@ -73,9 +73,8 @@ func (c *Catalogue) SetOutcome(
 // check returns all faults of an outcome of a subject with these variations.
 func (o *Outcome) check(variations []int64) error {
 	var found faults.Collector
-	if !slices.Contains(Outcomes, o.Outcome) {
-		found.Add("outcome", o.Outcome, "must be one of "+strings.Join(Outcomes, ", "))
-	}
+	found.AddIf(!slices.Contains(Outcomes, o.Outcome),
+		"outcome", o.Outcome, "must be one of "+strings.Join(Outcomes, ", "))
 	var ids []string
 	for _, id := range variations {
 		ids = append(ids, strconv.FormatInt(id, 10))
@@ -90,12 +89,9 @@ func (o *Outcome) check(variations []int64) error {
 		day.After(time.Now()) {
 		found.Add("date", o.Date, "must be a day such as 2026-03-02, not in the future, or be omitted for today")
 	}
-	if o.Outcome == Excluded && o.Note == "" {
-		found.Add("note", o.Note, "must say why the campaign is excluded")
-	}
-	if len(o.Note) > maxNote {
-		found.Add("note", faults.Clip(o.Note, maxNote), fmt.Sprintf("must have at most %d bytes", maxNote))
-	}
+	found.AddIf(o.Outcome == Excluded && o.Note == "", "note", o.Note, "must say why the campaign is excluded")
+	found.AddIf(len(o.Note) > maxNote,
+		"note", faults.Clip(o.Note, maxNote), fmt.Sprintf("must have at most %d bytes", maxNote))
 	return found.List.Err()
 }
 

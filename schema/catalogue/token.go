@@ -155,9 +155,7 @@ func (t *Token) validateFor(owned *AccountResources) error {
 		c.checkShare(t, owned)
 		return c.List.Err()
 	}
-	if len(t.Scopes) == 0 {
-		c.Add("scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
-	}
+	c.AddIf(len(t.Scopes) == 0, "scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
 	for i, scope := range t.Scopes {
 		c.oneOf(fmt.Sprintf("scopes[%d]", i), string(scope), Scopes)
 	}
@@ -174,12 +172,8 @@ func (t *Token) validateFor(owned *AccountResources) error {
 }
 
 func (c *checker) checkSender(t *Token) {
-	if len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest {
-		c.Add("sender", "", "is only allowed with the scope ingest")
-	}
-	if t.Name == "" {
-		c.Add("name", "", "must be given: it is the name of the source")
-	}
+	c.AddIf(len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest, "sender", "", "is only allowed with the scope ingest")
+	c.AddIf(t.Name == "", "name", "", "must be given: it is the name of the source")
 	if r := t.Sender.Rate; r != nil {
 		c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
 	}
@@ -241,9 +235,8 @@ func (c *checker) checkShare(t *Token, owned *AccountResources) {
 			fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d",
 				t.AccountID))
 	}
-	if t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)) {
-		c.Add("expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
-	}
+	c.AddIf(t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)),
+		"expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
 }
 
 // SharedView returns the part of the account that a share link shows: the subject, its website and the goals of the

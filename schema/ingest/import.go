@@ -293,14 +293,14 @@ func (i *importer) appendEvent(b *batch, line int64, n int, event *fields) (err 
 // StandardInput is the path of Options.Input.
 const StandardInput = "-"
 
-// OpenFile opens a file. The path must not be a directory, nor that of an open file of a process, below /dev or /proc: a
-// server that executes a forwarded command would open its own files instead. Shared memory, /dev/shm, is allowed.
+// OpenFile opens a file. The path must not be a directory, nor that of an open file of a process, below /dev or /proc:
+// a server that executes a forwarded command would open its own files instead. Shared memory, /dev/shm, is allowed.
 func OpenFile(path string) (*os.File, error) {
 	clean := filepath.Clean(path)
 	for _, root := range []string{"/dev/", "/proc/"} {
 		if strings.HasPrefix(clean, root) && !strings.HasPrefix(clean, "/dev/shm/") {
-			return nil, fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, or - "+
-				"for standard input", clean, root)
+			return nil, fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, or "+
+				"- for standard input", clean, root)
 		}
 	}
 	info, err := os.Stat(path)

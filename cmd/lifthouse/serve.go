@@ -232,35 +232,30 @@ func (p *program) timeFlags(cmd *cobra.Command) {
 // settingFaults returns all invalid settings, sorted by name.
 func (o *serveOptions) settingFaults() []string {
 	var faults []string
-	fault := func(name string, value any, want string) {
-		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
+	check := func(wrong bool, name, value, want string) {
+		if wrong {
+			faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, value, want))
+		}
 	}
 	if (o.tlsCert == "") != (o.tlsKey == "") {
 		faults = append(faults, "tls-cert, tls-key: both are required")
 	}
-	if o.logFormat != logText && o.logFormat != logJSON {
-		fault("log-format", o.logFormat, logText+" or "+logJSON)
-	}
-	if err := new(slog.Level).UnmarshalText([]byte(o.logLevel)); err != nil {
-		fault("log-level", o.logLevel, "debug, info, warn or error")
-	}
+	check(o.logFormat != logText && o.logFormat != logJSON, "log-format", o.logFormat, logText+" or "+logJSON)
+	check(new(slog.Level).UnmarshalText([]byte(o.logLevel)) != nil,
+		"log-level", o.logLevel, "debug, info, warn or error")
 	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
-		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || name == "listen") {
-			fault(name, address, "host:port, such as "+app.DefaultListen)
-		}
+		_, _, err := net.SplitHostPort(address)
+		check(err != nil && (address != "" || name == "listen"), name, address, "host:port, such as "+app.DefaultListen)
 	}
-	if public := o.API.PublicURL; public != "" {
-		if u, err := url.Parse(public); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
-			u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/") {
-			fault("public-url", public,
-				"http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
-		}
-	}
+	public := o.API.PublicURL
+	u, err := url.Parse(public)
+	check(public != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/")), "public-url", public,
+		"http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
 	for _, origin := range o.API.Origins {
-		if u, err := url.Parse(origin); origin != "*" &&
-			(err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
-			fault("cors-origin", origin, "scheme://host or scheme://host:port, or *")
-		}
+		u, err := url.Parse(origin)
+		check(origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host),
+			"cors-origin", origin, "scheme://host or scheme://host:port, or *")
 	}
 	slices.Sort(faults)
 	return faults

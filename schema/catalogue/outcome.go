@@ -85,10 +85,9 @@ func (o *Outcome) check(variations []int64) error {
 	case o.Outcome != Shipped && o.VariationID != 0:
 		found.Add("variationId", o.VariationID, "must be omitted unless the outcome is shipped")
 	}
-	if day, err := time.Parse(time.DateOnly, o.Date); err != nil || day.Before(schema.FirstTime) ||
-		day.After(time.Now()) {
-		found.Add("date", o.Date, "must be a day such as 2026-03-02, not in the future, or be omitted for today")
-	}
+	day, invalid := time.Parse(time.DateOnly, o.Date)
+	found.AddIf(invalid != nil || day.Before(schema.FirstTime) || day.After(time.Now()),
+		"date", o.Date, "must be a day such as 2026-03-02, not in the future, or be omitted for today")
 	found.AddIf(o.Outcome == Excluded && o.Note == "", "note", o.Note, "must say why the campaign is excluded")
 	found.AddIf(len(o.Note) > maxNote,
 		"note", faults.Clip(o.Note, maxNote), fmt.Sprintf("must have at most %d bytes", maxNote))

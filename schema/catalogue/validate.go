@@ -124,9 +124,9 @@ func (c *checker) checkWindow(path string, w *schema.ConversionWindow) {
 }
 
 func (c *checker) checkText(path, value string, minimum, maximum int) {
-	if n := utf8.RuneCountInString(value); n < minimum || n > maximum {
-		c.Add(path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
-	}
+	n := utf8.RuneCountInString(value)
+	c.AddIf(n < minimum || n > maximum,
+		path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
 	c.AddIf(!utf8.ValidString(value), path, value, "must be UTF-8")
 }
 
@@ -189,7 +189,12 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	owner := c.known.AccountResources(account)
 	c.AddIf(!validDomain(site.Domain),
 		path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
-	c.checkLocale(path, site)
+	_, invalid := currency.ParseISO(site.Currency)
+	c.AddIf(site.Currency != "" && (invalid != nil || site.Currency != strings.ToUpper(site.Currency)),
+		path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
+	_, unknown := time.LoadLocation(site.Timezone)
+	c.AddIf(unknown != nil || site.Timezone == "Local",
+		path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
 	for i, name := range site.Ignored {
 		if fault := schema.KeyFault(name); fault != "" {
 			c.Add(fmt.Sprintf("%s.ignored[%d]", path, i), name, fault)
@@ -236,21 +241,6 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		c.checkID(at, site.Widgets[i].ID, taken["widget"])
 		c.checkResource(at, site.Widgets[i].ID, owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
 		c.checkWidget(at, &site.Widgets[i], goals)
-	}
-}
-
-// checkLocale checks the currency and the time zone of a website.
-func (c *checker) checkLocale(path string, site *Website) {
-	if site.Currency != "" {
-		if _, err := currency.ParseISO(site.Currency); err != nil || site.Currency != strings.ToUpper(site.Currency) {
-			c.Add(path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
-		}
-	}
-	if site.Timezone != "" {
-		if _, err := time.LoadLocation(site.Timezone); err != nil || site.Timezone == "Local" {
-			c.Add(path+".timezone", site.Timezone,
-				"must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
-		}
 	}
 }
 

@@ -109,7 +109,14 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 			return nil, nil
 		}
 		if !retry {
-			version += a.versionChange(file.AccountID)
+			for _, r := range a.rows {
+				a.current[r.key] = r
+			}
+			after, err := newSnapshot(slices.Collect(maps.Values(a.current)))
+			if err != nil {
+				return nil, err
+			}
+			version = after.AccountResources(file.AccountID).Version
 		}
 		retry = true
 		return a.rows, nil
@@ -122,21 +129,6 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 
 // mayChange reports whether the file may change an account.
 func (f *File) mayChange(account int64) bool { return f.AccountID == 0 || f.AccountID == account }
-
-// versionChange returns what the new rows add to the version of an account.
-func (a *applier) versionChange(account int64) (sum uint64) {
-	for i := range a.rows {
-		r := &a.rows[i]
-		if r.AccountID != account || r.Kind == kindToken {
-			continue
-		}
-		sum += r.versionHash()
-		if before, exists := a.current[r.key]; exists {
-			sum -= before.versionHash()
-		}
-	}
-	return sum
-}
 
 type applier struct {
 	now      time.Time

@@ -121,30 +121,26 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 		tokens: map[Digest]Token{}, ever: map[key]bool{},
 	}
 	versions := map[int64]uint64{}
-	for _, row := range rows {
-		if row.Kind != kindToken {
-			versions[row.AccountID] += row.versionHash()
+	for _, r := range rows {
+		if r.Kind != kindToken { // rows are immutable: a change inserts the next version
+			versions[r.AccountID] += xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ",
+				r.Archived, " ", r.Body))
 		}
-		s.ever[row.key] = true
-		if row.Archived {
-			if row.Kind == kindWebsite {
-				s.archived[row.ID] = row.AccountID
+		s.ever[r.key] = true
+		if r.Archived {
+			if r.Kind == kindWebsite {
+				s.archived[r.ID] = r.AccountID
 			}
 			continue
 		}
-		if err := s.addRow(row); err != nil {
-			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", row.Kind, row.ID, row.AccountID, err)
+		if err := s.addRow(r); err != nil {
+			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", r.Kind, r.ID, r.AccountID, err)
 		}
 	}
 	for id, owned := range s.accounts {
 		owned.Version = versions[id]
 	}
 	return s, nil
-}
-
-// versionHash returns a hash of the row. Rows are immutable: a change inserts the next version.
-func (r *row) versionHash() uint64 {
-	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ", r.Archived, " ", r.Body))
 }
 
 func (s *Snapshot) addRow(r row) error {

@@ -23,54 +23,48 @@ import (
 
 func (p *program) applyCommand() *cobra.Command {
 	var file string
-	var how applying
+	var dryRun, prune, yes, correctShares bool
 	cmd := newCommand("apply", noArgs, func(cmd *cobra.Command, _ []string) error {
 		if file == "" {
 			return usageError{errors.New("apply: no file given: lifthouse apply -f catalog.yaml")}
 		}
 		return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			return p.applyCatalogue(ctx, s, file, how)
+			if prune && !yes && !dryRun && file == ingest.StandardInput {
+				return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard " +
+					"input")}
+			}
+			declared, err := p.readCatalogue(ctx, file)
+			if err != nil {
+				return err
+			}
+			declared.CorrectShares, declared.Prune = correctShares, prune
+			change := func(dryRun bool) ([]catalogue.Change, error) {
+				changes, err := s.Catalogue.ApplyFile(ctx, declared, dryRun)
+				if found, is := errors.AsType[faults.List](err); is {
+					err = fmt.Errorf("%s: nothing was changed:\n%w", file, found)
+				}
+				return changes, err
+			}
+			if prune && !yes && !dryRun {
+				if agreed, err := p.confirmArchiving(change); !agreed || err != nil {
+					return err
+				}
+			}
+			changes, err := change(dryRun)
+			if err != nil {
+				return err
+			}
+			p.sayChanges(ctx, s, declared, changes, dryRun)
+			return nil
 		})
 	})
 	cmd.Flags().StringVarP(&file, "file", "f", "", "catalogue as YAML; - for standard input")
-	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "print the changes without making them")
-	cmd.Flags().BoolVar(&how.prune, "prune", false, "archive resources that are not in the file, after confirmation")
-	cmd.Flags().BoolVar(&how.yes, "yes", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&how.correctShares, "correct-shares", false,
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the changes without making them")
+	cmd.Flags().BoolVar(&prune, "prune", false, "archive resources that are not in the file, after confirmation")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&correctShares, "correct-shares", false,
 		"apply the shares in the file from the beginning, and discard their history")
 	return cmd
-}
-
-// applying has the options of the command.
-type applying struct{ dryRun, prune, yes, correctShares bool }
-
-func (p *program) applyCatalogue(ctx context.Context, s *app.Store, path string, how applying) error {
-	if how.prune && !how.yes && !how.dryRun && path == ingest.StandardInput {
-		return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard input")}
-	}
-	declared, err := p.readCatalogue(ctx, path)
-	if err != nil {
-		return err
-	}
-	declared.CorrectShares, declared.Prune = how.correctShares, how.prune
-	change := func(dryRun bool) ([]catalogue.Change, error) {
-		changes, err := s.Catalogue.ApplyFile(ctx, declared, dryRun)
-		if found, is := errors.AsType[faults.List](err); is {
-			err = fmt.Errorf("%s: nothing was changed:\n%w", path, found)
-		}
-		return changes, err
-	}
-	if how.prune && !how.yes && !how.dryRun {
-		if agreed, err := p.confirmArchiving(change); !agreed || err != nil {
-			return err
-		}
-	}
-	changes, err := change(how.dryRun)
-	if err != nil {
-		return err
-	}
-	p.sayChanges(ctx, s, declared, changes, how.dryRun)
-	return nil
 }
 
 func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.File, error) {

@@ -68,44 +68,40 @@ func (p *program) retainCommand() *cobra.Command {
 			return usageError{fmt.Errorf("--days is missing: must be an integer from 1 to %d", bounds.MaxDays)}
 		}
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			return p.applyRetention(ctx, s, days, dryRun, yes)
+			found, err := s.ExpiredSubjects(ctx, days, time.Now())
+			if err != nil {
+				return err
+			}
+			var total uint64
+			for _, e := range found {
+				total += e.Events
+				ended := "ended"
+				if e.Undeclared {
+					ended = "not declared, latest event"
+				}
+				p.printLine("%s %d %q of website %d, %s %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID, ended,
+					e.EndDate.Format(time.DateOnly), wording.CountNoun(e.Events, "event"))
+			}
+			events, subjects := wording.CountNoun(total, "event"), wording.CountNoun(len(found), "subject")
+			switch {
+			case len(found) == 0:
+				p.printLine("No events are past the retention period of %s.", wording.CountNoun(days, "day"))
+				return nil
+			case dryRun:
+				p.printLine("Dry run: %s of %s would be deleted; nothing was deleted.", events, subjects)
+				return nil
+			case !yes && !p.confirm("Delete %s of %s permanently?", events, subjects):
+				return errNotConfirmed
+			}
+			if err := s.EraseSubjects(ctx, found); err != nil {
+				return err
+			}
+			p.printLine("deleted %s of %s", events, subjects)
+			return nil
 		})
 	})
 	bounds.Var(cmd.Flags(), &days, "days", 0, 1, bounds.MaxDays, "retention period in days after the end")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted without deleting it")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
-}
-
-func (p *program) applyRetention(ctx context.Context, s *app.Store, days int, dryRun, yes bool) error {
-	found, err := s.ExpiredSubjects(ctx, days, time.Now())
-	if err != nil {
-		return err
-	}
-	var total uint64
-	for _, e := range found {
-		total += e.Events
-		ended := "ended"
-		if e.Undeclared {
-			ended = "not declared, latest event"
-		}
-		p.printLine("%s %d %q of website %d, %s %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID, ended,
-			e.EndDate.Format(time.DateOnly), wording.CountNoun(e.Events, "event"))
-	}
-	events, subjects := wording.CountNoun(total, "event"), wording.CountNoun(len(found), "subject")
-	switch {
-	case len(found) == 0:
-		p.printLine("No events are past the retention period of %s.", wording.CountNoun(days, "day"))
-		return nil
-	case dryRun:
-		p.printLine("Dry run: %s of %s would be deleted; nothing was deleted.", events, subjects)
-		return nil
-	case !yes && !p.confirm("Delete %s of %s permanently?", events, subjects):
-		return errNotConfirmed
-	}
-	if err := s.EraseSubjects(ctx, found); err != nil {
-		return err
-	}
-	p.printLine("deleted %s of %s", events, subjects)
-	return nil
 }

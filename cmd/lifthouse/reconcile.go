@@ -112,29 +112,26 @@ func (p *program) reconcileFile(
 	if err != nil {
 		return err
 	}
-	return p.judgeReconciled(file, compared)
-}
 
-// maxRejectsRead is the number of rejected lines in which orders are looked for.
-const maxRejectsRead = 100_000
-
-// judgeReconciled returns the error of the command: the lines do not add up, or rows cannot be read.
-func (p *program) judgeReconciled(file string, c *reconcile.Comparison) error {
-	for _, fault := range c.Faults {
+	// the judgement: the lines do not add up, or rows cannot be read
+	for _, fault := range compared.Faults {
 		p.printDiagnostic("%s: %s", file, fault)
 	}
-	unreadable := c.Lines[reconcile.Unreadable].Orders
-	if besides := unreadable - int64(len(c.Faults)); besides > 0 {
+	unreadable := compared.Lines[reconcile.Unreadable].Orders
+	if besides := unreadable - int64(len(compared.Faults)); besides > 0 {
 		p.printDiagnostic("%s cannot be read besides", wording.CountNoun(besides, "row"))
 	}
 	switch {
-	case !c.AddsUp():
+	case !compared.AddsUp():
 		return errors.New("the lines do not add up: facts and events differ; run 'lifthouse facts --verify'")
 	case unreadable > 0:
 		return &exitError{exitRejected}
 	}
 	return nil
 }
+
+// maxRejectsRead is the number of rejected lines in which orders are looked for.
+const maxRejectsRead = 100_000
 
 // printReconciled prints a sentence, and a table of the lines.
 func (p *program) printReconciled(c *reconcile.Comparison) error {

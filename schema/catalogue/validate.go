@@ -193,8 +193,8 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	c.AddIf(site.Currency != "" && (invalid != nil || site.Currency != strings.ToUpper(site.Currency)),
 		path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
 	_, unknown := time.LoadLocation(site.Timezone)
-	c.AddIf(unknown != nil || site.Timezone == "Local",
-		path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
+	c.AddIf(unknown != nil || site.Timezone == "Local", path+".timezone", site.Timezone,
+		"must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
 	for i, name := range site.Ignored {
 		if fault := schema.KeyFault(name); fault != "" {
 			c.Add(fmt.Sprintf("%s.ignored[%d]", path, i), name, fault)
@@ -306,8 +306,8 @@ func (c *checker) checkPrior(path string, campaign *Campaign) {
 func (c *checker) checkVariation(path, name string, share int, image string) {
 	c.checkName(path, name)
 	c.checkRange(path+".share", float64(share), 0, 100)
-	c.AddIf(image != "" && !isURL(image, "https"), path+".imageUrl", image, fmt.Sprintf("must be an https:// URL of at "+
-		"most %d bytes, without a user and a fragment, or be omitted", maxURL))
+	c.AddIf(image != "" && !isURL(image, "https"), path+".imageUrl", image, fmt.Sprintf("must be an https:// URL of "+
+		"at most %d bytes, without a user and a fragment, or be omitted", maxURL))
 }
 
 func (c *checker) checkWidget(path string, widget *Widget, goals ids) {

@@ -95,8 +95,8 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook) {
 	for i := range hooks {
 		hook, at := &hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i)
 		c.checkID(at, hook.ID, taken)
-		c.AddIf(!isURL(hook.URL, "http", "https"), at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// URL of "+
-			"at most %d bytes, without a user and a fragment", maxURL))
+		c.AddIf(!isURL(hook.URL, "http", "https"), at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// "+
+			"URL of at most %d bytes, without a user and a fragment", maxURL))
 		for j, event := range hook.Events {
 			c.oneOf(fmt.Sprintf("%s.events[%d]", at, j), event, WebhookEvents)
 			c.AddIf(slices.Index(hook.Events, event) < j, fmt.Sprintf("%s.events[%d]", at, j), event, "is not unique")

@@ -299,8 +299,8 @@ func OpenFile(path string) (*os.File, error) {
 	clean := filepath.Clean(path)
 	for _, root := range []string{"/dev/", "/proc/"} {
 		if strings.HasPrefix(clean, root) && !strings.HasPrefix(clean, "/dev/shm/") {
-			return nil, fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, or "+
-				"- for standard input", clean, root)
+			return nil, fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, "+
+				"or - for standard input", clean, root)
 		}
 	}
 	info, err := os.Stat(path)

@@ -253,8 +253,8 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 			at+".match", s.Match, "must be a regular expression with one group, such as ^exp-(.+)$")
 		found.AddIf(len(s.Hash) > 0 && name != fieldNames[fieldEventID], at+".hash", nil, "is only allowed for eventId")
 		found.AddIf(s.SentAt != "" && name != fieldNames[fieldTime], at+".sentAt", nil, "is only allowed for time")
-		found.AddIf(!isFormat(s.Format), at+".format", s.Format, "must be unix, unixMilliseconds, unixMicroseconds, age or "+
-			"a Go layout with a year, such as 2006-01-02 15:04:05; or country")
+		found.AddIf(!isFormat(s.Format), at+".format", s.Format, "must be unix, unixMilliseconds, unixMicroseconds, "+
+			"age or a Go layout with a year, such as 2006-01-02 15:04:05; or country")
 		found.AddIf((s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
 			(s.Zone != "" || s.Format != "" && s.Format != formatCountry) && !isTime,
 			at, nil, "format and zone are only allowed for time and revision, and format: country for country")

@@ -75,7 +75,25 @@ func (p *program) copyCommand() *cobra.Command {
 			return err
 		}
 		return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			return p.copyStore(ctx, s, source)
+			started := time.Now()
+			show := terminal.NewProgress()
+			copied, err := s.CopyFrom(ctx, source, func(done, total uint64) {
+				show.ShowLine(func() {
+					p.printDiagnostic("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
+				})
+			})
+			if errors.As(err, new(*embedded.LockedError)) {
+				return fmt.Errorf("%w: stop the server, and repeat the command", err)
+			}
+			if err != nil {
+				return err
+			}
+			p.printLine("catalogue: %s copied", wording.CountNoun(copied.Catalogue, "row"))
+			p.printLine("looks: %d copied", copied.Looks)
+			p.printLine("messages: %d copied", copied.Messages)
+			p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied",
+				wording.CountNoun(copied.Events, "row"), time.Since(started).Seconds())
+			return nil
 		})
 	})
 	cmd.Flags().StringVar(&from, "from", "", "the store to copy: a folder, or an address like that of --store")
@@ -104,26 +122,4 @@ func (p *program) sourceOf(given string) (source schema.Address, err error) {
 			"restore")}
 	}
 	return source, nil
-}
-
-func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Address) error {
-	started := time.Now()
-	show := terminal.NewProgress()
-	copied, err := s.CopyFrom(ctx, source, func(done, total uint64) {
-		show.ShowLine(func() {
-			p.printDiagnostic("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
-		})
-	})
-	if errors.As(err, new(*embedded.LockedError)) {
-		return fmt.Errorf("%w: stop the server, and repeat the command", err)
-	}
-	if err != nil {
-		return err
-	}
-	p.printLine("catalogue: %s copied", wording.CountNoun(copied.Catalogue, "row"))
-	p.printLine("looks: %d copied", copied.Looks)
-	p.printLine("messages: %d copied", copied.Messages)
-	p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied",
-		wording.CountNoun(copied.Events, "row"), time.Since(started).Seconds())
-	return nil
 }

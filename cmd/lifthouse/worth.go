@@ -83,9 +83,7 @@ func websiteOr(given int64, owned *catalogue.AccountResources) (int64, error) {
 // printProgramme prints a programme: its sentences, and a table of the treatments.
 func (p *program) printProgramme(found *worth.Programme) error {
 	for _, sentence := range found.Sentences {
-		if _, err := p.stdout.WriteString(sentence + "\n"); err != nil {
-			return err
-		}
+		p.printLine("%s", sentence)
 	}
 	rows := [][]any{{"ID", "CAMPAIGN", "VARIATION", "OUTCOME", "DATE", "WORTH"}}
 	for i := range found.Items {

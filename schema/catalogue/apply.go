@@ -234,11 +234,20 @@ type planned interface {
 // changedPlans returns the plans of a resource before and after the file is applied. It returns nil if the resource is
 // new, or if its plans are replaced.
 func (a *applier) changedPlans(r resource, site *Website, after planned) *[2]map[int64]Plan {
-	before := a.plansBefore(key{r.account, r.kind, r.id, partDefinition})
-	if before == nil || a.declares.ReplacePlans {
+	k := key{r.account, r.kind, r.id, partDefinition}
+	row, exists := a.current[k]
+	if a.plans[k] == nil && exists { // on a retry, the stored definition may already be the one in the file
+		var defined planned = &Campaign{}
+		if k.Kind == kindWidget {
+			defined = &Widget{}
+		}
+		a.decodeRow(&row, defined)
+		a.plans[k] = defined.plansByExperiment(func(id int64) Goal { return a.goalBefore(k.AccountID, id) })
+	}
+	if a.plans[k] == nil || a.declares.ReplacePlans {
 		return nil
 	}
-	return &[2]map[int64]Plan{before, after.plansByExperiment(a.goalsAfter(r.account, site))}
+	return &[2]map[int64]Plan{a.plans[k], after.plansByExperiment(a.goalsAfter(r.account, site))}
 }
 
 // goalsAfter returns the goals as they are after the file is applied.
@@ -280,21 +289,6 @@ func (a *applier) plansOfOthers(account int64, site *Website) {
 // goalBefore returns a goal before the file is applied.
 func (a *applier) goalBefore(account, id int64) Goal {
 	return a.known.AccountResources(account).Goals[id]
-}
-
-// plansBefore returns the plans of a campaign or a widget before the file is applied, or nil if the resource is new. On
-// a retry, the stored definition may already be the one in the file.
-func (a *applier) plansBefore(k key) map[int64]Plan {
-	row, exists := a.current[k]
-	if a.plans[k] == nil && exists {
-		var defined planned = &Campaign{}
-		if k.Kind == kindWidget {
-			defined = &Widget{}
-		}
-		a.decodeRow(&row, defined)
-		a.plans[k] = defined.plansByExperiment(func(id int64) Goal { return a.goalBefore(k.AccountID, id) })
-	}
-	return a.plans[k]
 }
 
 // encodeBody returns the body of a row.

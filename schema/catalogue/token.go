@@ -149,10 +149,22 @@ func (t *Token) validateFor(owned *AccountResources) error {
 	}
 	c.checkText("name", t.Name, 0, 255)
 	if t.Sender != nil {
-		c.checkSender(t)
+		c.AddIf(len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest, "sender", "", "is only allowed with the scope ingest")
+		c.AddIf(t.Name == "", "name", "", "must be given: it is the name of the source")
+		if r := t.Sender.Rate; r != nil {
+			c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
+		}
 	}
 	if t.Shared != nil {
-		c.checkShare(t, owned)
+		kind, _, _ := strings.Cut(t.Shared.Arguments(), " ")
+		view := owned.SharedView(t.Shared)
+		if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
+			c.Add(kind+"Id", t.Shared.Arguments(),
+				fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d",
+					t.AccountID))
+		}
+		c.AddIf(t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)),
+			"expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
 		return c.List.Err()
 	}
 	c.AddIf(len(t.Scopes) == 0, "scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
@@ -169,14 +181,6 @@ func (t *Token) validateFor(owned *AccountResources) error {
 		c.Add("websiteId", t.WebsiteID, "must be omitted: the scope admin is for the whole account")
 	}
 	return c.List.Err()
-}
-
-func (c *checker) checkSender(t *Token) {
-	c.AddIf(len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest, "sender", "", "is only allowed with the scope ingest")
-	c.AddIf(t.Name == "", "name", "", "must be given: it is the name of the source")
-	if r := t.Sender.Rate; r != nil {
-		c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
-	}
 }
 
 // RevokeToken revokes a token. It returns false if the account has no such token.
@@ -224,19 +228,6 @@ func NewShare(account int64, name string, subject schema.SubjectIDs, lifetime ti
 	t := Token{AccountID: account, Name: name, Scopes: []Scope{ScopeShare}, Shared: &subject}
 	t.SetLifetime(lifetime)
 	return t
-}
-
-// checkShare checks the token of a share link.
-func (c *checker) checkShare(t *Token, owned *AccountResources) {
-	kind, _, _ := strings.Cut(t.Shared.Arguments(), " ")
-	view := owned.SharedView(t.Shared)
-	if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
-		c.Add(kind+"Id", t.Shared.Arguments(),
-			fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d",
-				t.AccountID))
-	}
-	c.AddIf(t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)),
-		"expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
 }
 
 // SharedView returns the part of the account that a share link shows: the subject, its website and the goals of the

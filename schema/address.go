@@ -137,40 +137,19 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 			"password percent-encoded", ShowAddress(address), name)
 	}
 	u.Scheme, u.Host = scheme.dsn, "h"
-	p := addressParser{
-		shown: ShowAddress(address), scheme: name, port: scheme.port, query: u.Query(), getenv: getenv,
-		secure: scheme.secure,
-	}
-	return p.parseServer(u, hosts)
-}
-
-// addressParser parses the address of a server and collects the errors.
-type addressParser struct {
-	shown  string // the address without secrets
-	scheme string
-	port   string // default port
-	query  url.Values
-	getenv func(string) string
-	secure bool
-	faults.Collector
-}
-
-func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
-	if p.query.Has("secure") {
-		p.AddField("secure", "must be omitted: clickhouses:// and https:// have TLS")
-	}
+	p := addressParser{port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure}
+	p.AddIf(p.query.Has("secure"), "secure", nil, "must be omitted: clickhouses:// and https:// have TLS")
 	addresses := p.parseHosts(hosts)
 	certificates := p.loadCertificates()
 	cluster := p.takeParameter("cluster")
-	if cluster != "" && !identifierForm.MatchString(cluster) {
-		p.AddField(fmt.Sprintf("cluster=%q", cluster), "must be a name of letters, digits, _ and -")
-	}
-	if database := strings.TrimPrefix(u.Path, "/"); database != "" && !identifierForm.MatchString(database) {
-		p.AddField(fmt.Sprintf("database %q", database), "must be a name of letters, digits, _ and -")
-	}
+	p.AddIf(cluster != "" && !identifierForm.MatchString(cluster),
+		fmt.Sprintf("cluster=%q", cluster), nil, "must be a name of letters, digits, _ and -")
+	database := strings.TrimPrefix(u.Path, "/")
+	p.AddIf(database != "" && !identifierForm.MatchString(database),
+		fmt.Sprintf("database %q", database), nil, "must be a name of letters, digits, _ and -")
 	password := p.readPassword()
 	if len(p.List) > 0 {
-		return Address{}, fmt.Errorf("store %s:\n  %s", p.shown, p.List.Join("\n  "))
+		return Address{}, fmt.Errorf("store %s:\n  %s", ShowAddress(address), p.List.Join("\n  "))
 	}
 	if p.secure {
 		p.query.Set("secure", "true")
@@ -178,31 +157,32 @@ func (p *addressParser) parseServer(u *url.URL, hosts string) (Address, error) {
 	u.RawQuery = p.query.Encode()
 	options, err := clickhouse.ParseDSN(u.String())
 	if err != nil {
-		return Address{}, fmt.Errorf("store %s: %w", p.shown, err)
+		return Address{}, fmt.Errorf("store %s: %w", ShowAddress(address), err)
 	}
 	options.Addr = addresses
-	if options.Auth.Username == "" {
-		options.Auth.Username = p.getenv(userVariable)
-	}
-	if options.Auth.Password == "" {
-		options.Auth.Password = password
-	}
+	options.Auth.Username = cmp.Or(options.Auth.Username, getenv(userVariable))
+	options.Auth.Password = cmp.Or(options.Auth.Password, password)
 	if options.TLS != nil {
 		options.TLS.MinVersion = tls.VersionTLS12
 		options.TLS.RootCAs, options.TLS.Certificates = certificates.RootCAs, certificates.Certificates
 	}
-	setTimes(options)
+	readTimeout := nativeReadTimeout
+	if options.Protocol == clickhouse.HTTP {
+		readTimeout = httpReadTimeout
+	}
+	options.DialTimeout = cmp.Or(options.DialTimeout, dialTimeout)
+	options.ReadTimeout = cmp.Or(options.ReadTimeout, readTimeout)
+	options.ConnMaxLifetime = cmp.Or(options.ConnMaxLifetime, connLifetime)
 	return Address{Options: options, Cluster: cluster}, nil
 }
 
-func setTimes(o *clickhouse.Options) {
-	readTimeout := nativeReadTimeout
-	if o.Protocol == clickhouse.HTTP {
-		readTimeout = httpReadTimeout
-	}
-	o.DialTimeout = cmp.Or(o.DialTimeout, dialTimeout)
-	o.ReadTimeout = cmp.Or(o.ReadTimeout, readTimeout)
-	o.ConnMaxLifetime = cmp.Or(o.ConnMaxLifetime, connLifetime)
+// addressParser parses the address of a server and collects the errors.
+type addressParser struct {
+	port   string // default port
+	query  url.Values
+	getenv func(string) string
+	secure bool
+	faults.Collector
 }
 
 // takeParameter returns a parameter and removes it from the query, because the driver does not know it.

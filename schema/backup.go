@@ -23,12 +23,9 @@ func WriteBackup(ctx context.Context, conn driver.Conn, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := conn.Exec(ctx,
-		fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", quoteIdentifier(database), backupDatabase,
-			quoteString(dir))); err != nil {
-		return fmt.Errorf("back up: %w", err)
-	}
-	return nil
+	err = conn.Exec(ctx, fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", quoteIdentifier(database), backupDatabase,
+		quoteString(dir)))
+	return WrapError(err, "back up")
 }
 
 // RestoreBackup restores the tables of a backup into a store without tables.
@@ -37,19 +34,15 @@ func RestoreBackup(ctx context.Context, conn driver.Conn, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backupDatabase,
-		quoteIdentifier(database), quoteString(dir))); err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	return nil
+	err = conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backupDatabase,
+		quoteIdentifier(database), quoteString(dir)))
+	return WrapError(err, "restore")
 }
 
 func currentDatabase(ctx context.Context, conn driver.Conn) (string, error) {
 	var name string
-	if err := conn.QueryRow(ctx, "SELECT currentDatabase()").Scan(&name); err != nil {
-		return "", fmt.Errorf("read the store's database: %w", err)
-	}
-	return name, nil
+	err := conn.QueryRow(ctx, "SELECT currentDatabase()").Scan(&name)
+	return name, WrapError(err, "read the store's database")
 }
 
 var escaper = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "`", "\\`")

@@ -50,10 +50,7 @@ func ReadDetachedParts(ctx context.Context, conn driver.Conn) ([]DetachedPart, e
 	parts, err := QueryRows(ctx, conn, query, func(row driver.Rows, p *DetachedPart) error {
 		return row.Scan(&p.Table, &p.Reason, &p.Path)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the parts that are set aside: %w", err)
-	}
-	return parts, nil
+	return parts, WrapError(err, "read the parts that are set aside")
 }
 
 // CheckFiles returns an error if files of the embedded store in dir cannot be read. It runs before the engine opens the
@@ -124,8 +121,7 @@ func checkDefinitions(dir string, parts bool) error {
 }
 
 func unreadableError(what, path string, err error) error {
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
+	if cause, is := errors.AsType[*fs.PathError](err); is {
 		err = cause.Err
 	}
 	switch {

@@ -88,15 +88,6 @@ func DeleteEvents(ctx context.Context, conn driver.Conn, deletion string, args .
 		LocalTable("events"))
 }
 
-// inReplicatedDatabase reports whether the database has the engine Replicated, and so replicates its table definitions.
-func inReplicatedDatabase(ctx context.Context, conn driver.Conn) (replicated bool, err error) {
-	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
-	if err := conn.QueryRow(ctx, query).Scan(&replicated); err != nil {
-		return false, fmt.Errorf("read the engine of the database: %w", err)
-	}
-	return replicated, nil
-}
-
 // ClusterOf returns the cluster and the database of a connection that OpenConnection opened, or empty strings if the
 // connection does not lead to a cluster.
 func ClusterOf(conn driver.Conn) (cluster, database string) {
@@ -148,11 +139,12 @@ func (s *Server) String() string {
 	return fmt.Sprintf("%s (shard %d, replica %d)", s.Name(), s.Shard, s.Replica)
 }
 
-//go:embed servers.sql
-var serversText string
-
-//go:embed places.sql
-var placesQuery string
+var (
+	//go:embed servers.sql
+	serversText string
+	//go:embed places.sql
+	placesQuery string
+)
 
 // ReadServers returns the servers of the store, by shard and replica. Every server reads its own system tables, because
 // functions for the version and the host name may return those of the connected server.
@@ -180,10 +172,7 @@ func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 	if err == nil && cluster != "" {
 		servers, err = withSilent(ctx, conn, cluster, servers)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list the servers of the store: %w", err)
-	}
-	return servers, nil
+	return servers, WrapError(err, "list the servers of the store")
 }
 
 // withSilent adds the servers of a cluster that do not answer. A server that answers but does not know its place may be
@@ -251,7 +240,7 @@ func openReplica(address Address, host string) (driver.Conn, error) {
 	with.Settings = writeSettings()
 	maps.Copy(with.Settings, serverSettings())
 	maps.Copy(with.Settings, address.Options.Settings)
-	with.DialStrategy = newHosts(&with).dialHosts
+	setDialing(&with)
 	conn, err := clickhouse.Open(&with)
 	if err != nil {
 		return nil, err

@@ -48,6 +48,9 @@ const (
 	KindGoal       Kind = "goal"
 )
 
+// Kinds are all types of events.
+var Kinds = []Kind{KindView, KindClick, KindSubmit, KindCompletion, KindConversion, KindContact, KindGoal}
+
 // Event is one row of the events table.
 type Event struct {
 	EventID      uint64
@@ -96,10 +99,7 @@ func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, accepte
 	if IsUnreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
 		err = InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
 	}
-	if err != nil {
-		return fmt.Errorf("insert events: %w", err)
-	}
-	return nil
+	return WrapError(err, "insert events")
 }
 
 func eventColumns(events []Event, acceptedAt time.Time) []func() any {

@@ -26,13 +26,10 @@ func (e *dialError) Unwrap() error { return e.error }
 
 // IsUnreachable reports whether an error is a failure of the connection, not an error that a server returned.
 func IsUnreachable(err error) bool {
-	var exception *clickhouse.Exception
-	if err == nil || errors.As(err, &exception) || errors.Is(err, context.Canceled) {
+	if err == nil || errors.As(err, new(*clickhouse.Exception)) || errors.Is(err, context.Canceled) {
 		return false
 	}
-	var network net.Error
-	var dial *dialError
-	return errors.Is(err, ErrUnavailable) || errors.As(err, &dial) || errors.As(err, &network) ||
+	return errors.Is(err, ErrUnavailable) || errors.As(err, new(*dialError)) || errors.As(err, new(net.Error)) ||
 		errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, clickhouse.ErrConnectionClosed)
 }
@@ -59,59 +56,46 @@ func breakerError(err error) error {
 	return err
 }
 
-// hosts are servers with the same data. A host that cannot be reached is skipped for breakerTimeout, so only one
-// request has to wait for its dial timeout.
-type hosts struct {
-	addresses []string
-	breakers  map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]
-	timeout   time.Duration // per host
-}
-
-// newHosts returns the hosts and raises the driver's dial timeout to the sum of the timeouts of all hosts.
-func newHosts(o *clickhouse.Options) *hosts {
-	h := &hosts{
-		addresses: o.Addr, breakers: map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]{},
-		timeout: o.DialTimeout,
+// setDialing makes the driver try the hosts, which have the same data, in their order. A host that cannot be reached is
+// skipped for breakerTimeout, so only one request has to wait for its dial timeout. The dial timeout of the driver
+// becomes the sum of those of all hosts.
+func setDialing(o *clickhouse.Options) {
+	hosts, timeout := o.Addr, o.DialTimeout
+	breakers := map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]{}
+	for _, address := range hosts {
+		breakers[address] = newBreaker[clickhouse.DialResult](address, 1)
 	}
-	for _, address := range o.Addr {
-		h.breakers[address] = newBreaker[clickhouse.DialResult](address, 1)
-	}
-	o.DialTimeout *= time.Duration(len(o.Addr))
-	return h
-}
-
-// dialHosts implements the driver's DialStrategy. It tries the hosts in their order.
-func (h *hosts) dialHosts(ctx context.Context, _ int, o *clickhouse.Options,
-	dial clickhouse.Dial,
-) (clickhouse.DialResult, error) {
-	with := *o
-	with.DialTimeout = h.timeout
-	var errs []error
-	for _, address := range h.addresses {
-		result, err := h.breakers[address].Execute(func() (clickhouse.DialResult, error) {
-			one, cancel := context.WithTimeout(ctx, h.timeout)
-			defer cancel()
-			result, err := dial(one, address, &with)
-			return result, wrapDialError(ctx, address, err)
-		})
-		if err == nil {
-			return result, nil
+	o.DialTimeout *= time.Duration(len(hosts))
+	o.DialStrategy = func(ctx context.Context, _ int, o *clickhouse.Options, dial clickhouse.Dial) (
+		clickhouse.DialResult, error,
+	) {
+		with := *o
+		with.DialTimeout = timeout
+		var errs []error
+		for _, address := range hosts {
+			result, err := breakers[address].Execute(func() (clickhouse.DialResult, error) {
+				one, cancel := context.WithTimeout(ctx, timeout)
+				defer cancel()
+				result, err := dial(one, address, &with)
+				return result, wrapDialError(ctx, address, err)
+			})
+			if err == nil {
+				return result, nil
+			}
+			errs = append(errs, breakerError(err))
+			if !IsUnreachable(breakerError(err)) { // for example a wrong password, which every host would reject
+				break
+			}
 		}
-		errs = append(errs, breakerError(err))
-		if !IsUnreachable(breakerError(err)) { // for example a wrong password, which every host would reject
-			break
-		}
+		return clickhouse.DialResult{}, errors.Join(errs...)
 	}
-	return clickhouse.DialResult{}, errors.Join(errs...)
 }
 
 func wrapDialError(ctx context.Context, address string, err error) error {
-	var exception *clickhouse.Exception
-	var certificate *tls.CertificateVerificationError
 	switch {
-	case err == nil || ctx.Err() != nil || errors.As(err, &exception):
+	case err == nil || ctx.Err() != nil || errors.As(err, new(*clickhouse.Exception)):
 		return err
-	case errors.As(err, &certificate):
+	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return &dialError{fmt.Errorf("%s: the certificate is not trusted; check ca=: %w", address, err)}
 	}
 	return &dialError{fmt.Errorf("%s: %w", address, err)}
@@ -184,10 +168,7 @@ const changeTimeout = time.Hour
 func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
 	long, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	nothingSent := func(err error) bool {
-		var dial *dialError
-		return errors.As(err, &dial)
-	}
+	nothingSent := func(err error) bool { return errors.As(err, new(*dialError)) }
 	_, err := retryCall(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Exec(long, query, args...) })
 	return err
 }
@@ -198,9 +179,7 @@ func (g *guarded) PrepareBatch(ctx context.Context, query string,
 	opts ...driver.PrepareBatchOption,
 ) (driver.Batch, error) {
 	ctx = clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(nil))
-	return retryCall(ctx, g, IsUnreachable, func() (driver.Batch,
-		error,
-	) {
+	return retryCall(ctx, g, IsUnreachable, func() (driver.Batch, error) {
 		return g.Conn.PrepareBatch(ctx, query, opts...)
 	})
 }

@@ -116,8 +116,5 @@ func ReadNames(ctx context.Context, conn driver.Conn) (map[NamedID]Name, error) 
 		names[n.NamedID] = n
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the names in events: %w", err)
-	}
-	return names, nil
+	return names, WrapError(err, "read the names in events")
 }

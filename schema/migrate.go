@@ -19,15 +19,8 @@ import (
 //go:embed tables/*.sql
 var tables embed.FS
 
-const createMigrations = `
-CREATE TABLE IF NOT EXISTS migrations{{.On}}
-(
-    name       String,
-    checksum   String,
-    applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
-)
-ENGINE = {{.Replicated}}ReplacingMergeTree{{with .All}}({{.}}){{end}}
-ORDER BY name`
+//go:embed create_migrations.sql
+var createMigrations string
 
 // Migrate runs the pending migrations: the embedded statements that the store has not recorded, in the order of their
 // names. It records each migration with its checksum and returns the names of those it ran. Migrate returns an error
@@ -42,9 +35,10 @@ func runMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]string
 	if err != nil {
 		return nil, err
 	}
-	replicated, err := inReplicatedDatabase(ctx, conn)
-	if err != nil {
-		return nil, err
+	var replicated bool // the engine of the database replicates the definitions of its tables
+	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
+	if err := conn.QueryRow(ctx, query).Scan(&replicated); err != nil {
+		return nil, fmt.Errorf("read the engine of the database: %w", err)
 	}
 	cluster, _ := ClusterOf(conn)
 	run := func(text string) error {
@@ -115,10 +109,8 @@ func PendingMigrations(ctx context.Context, conn driver.Conn) ([]string, error) 
 
 func hasMigrations(ctx context.Context, conn driver.Conn) (bool, error) {
 	var exists uint8
-	if err := conn.QueryRow(ctx, "EXISTS TABLE migrations").Scan(&exists); err != nil {
-		return false, fmt.Errorf("read migrations table: %w", err)
-	}
-	return exists == 1, nil
+	err := conn.QueryRow(ctx, "EXISTS TABLE migrations").Scan(&exists)
+	return exists == 1, WrapError(err, "read migrations table")
 }
 
 // concurrentCodes are the error codes (ErrorCodes.cpp) with which a server may reject a migration while another process
@@ -207,8 +199,5 @@ func recordedChecksums(ctx context.Context, conn driver.Conn) (map[string]string
 			recorded[name] = checksum
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("read migrations table: %w", err)
-	}
-	return recorded, nil
+	return recorded, WrapError(err, "read migrations table")
 }

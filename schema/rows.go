@@ -132,3 +132,11 @@ func PrepareColumns(ctx context.Context, conn driver.Conn, settings clickhouse.S
 	}
 	return batch, nil
 }
+
+// WrapError returns an error that says what failed, or nil if nothing did.
+func WrapError(err error, task string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", task, err)
+}

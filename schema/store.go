@@ -56,10 +56,10 @@ func OpenMigrated(ctx context.Context, address Address) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckTableForm(ctx, conn); err != nil {
-		return nil, errors.Join(err, conn.Close())
+	if err = CheckTableForm(ctx, conn); err == nil {
+		_, err = Migrate(ctx, conn)
 	}
-	if _, err := Migrate(ctx, conn); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
@@ -99,7 +99,7 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 	with := *address.Options
 	with.Settings = settings
 	if address.Dir == "" {
-		with.DialStrategy = newHosts(&with).dialHosts
+		setDialing(&with)
 	}
 	conn, err := clickhouse.Open(&with)
 	if err != nil {
@@ -111,8 +111,10 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 	if address.Cluster != "" {
 		conn = clustered{conn, address.Cluster, cmp.Or(address.Options.Auth.Database, "default")}
 	}
-	switch err := pingStore(ctx, conn); {
-	case ctx.Err() == nil && isTimeout(err):
+	err = pingStore(ctx, conn)
+	network, isNetwork := errors.AsType[net.Error](err)
+	switch {
+	case ctx.Err() == nil && (isNetwork && network.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)):
 		return nil, errors.Join(fmt.Errorf("connect to the store: no answer from %s (%w)",
 			strings.Join(with.Addr, ", "), err), conn.Close())
 	case err != nil:
@@ -136,22 +138,14 @@ func pingStore(ctx context.Context, conn driver.Conn) error {
 	}
 }
 
-// isTimeout reports whether a server did not respond in time.
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
-}
-
 // SettingLimit returns the maximum that the user's profile allows for a setting, or 0 if there is no maximum. The
 // server rejects statements that exceed the maximum.
 func SettingLimit(ctx context.Context, conn driver.Conn, setting string) (most int64, err error) {
 	const query = `SELECT toInt64OrZero(ifNull(if(readonly != 0, value, max), ''))
 		FROM system.settings
 		WHERE name = {name:String}`
-	if err := conn.QueryRow(ctx, query, clickhouse.Named("name", setting)).Scan(&most); err != nil {
-		return 0, fmt.Errorf("read the limits of settings: %w", err)
-	}
-	return most, nil
+	err = conn.QueryRow(ctx, query, clickhouse.Named("name", setting)).Scan(&most)
+	return most, WrapError(err, "read the limits of settings")
 }
 
 // ServerTimeout is the maximum time for a server to respond to a simple request.

@@ -35,8 +35,7 @@ func main() {
 // answerTable judges the tests of a table, or says what is wrong with it. mde is their minimum effect, as a fraction.
 func answerTable(text string, mde float64) (a answer) {
 	table, err := audit.ReadTable(strings.NewReader(text))
-	var found faults.List
-	if errors.As(err, &found) {
+	if found, is := errors.AsType[faults.List](err); is {
 		for i := range found {
 			a.Faults = append(a.Faults, found[i].String())
 		}

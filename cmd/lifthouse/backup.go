@@ -23,92 +23,79 @@ var errOnlyEmbedded = usageError{errors.New("--store: must be embedded:DIR; use 
 	"servers")}
 
 func (p *program) backupCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "backup DIR",
-		Short: "Write a backup of the store to a new directory",
-		Long: `Backup writes all events, the catalogue and the digests of the tokens to the new directory DIR. A running
-server continues to answer requests; new events wait until the backup is complete. 'lifthouse restore' restores it.`,
-		Args: oneArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				if s.Dir == "" {
-					return errOnlyEmbedded
-				}
-				dir, err := filepath.Abs(p.absolutePath(args[0]))
-				if err != nil {
-					return err
-				}
-				if err := s.Writer.PauseWrites(ctx,
-					func() error { return schema.WriteBackup(ctx, s.Conn, dir) }); err != nil {
-					return err
-				}
-				p.printLine("wrote the backup to %s", args[0])
-				return nil
-			})
-		},
-	}
+	return newCommand("backup", oneArg, func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			if s.Dir == "" {
+				return errOnlyEmbedded
+			}
+			dir, err := filepath.Abs(p.absolutePath(args[0]))
+			if err != nil {
+				return err
+			}
+			if err := s.Writer.PauseWrites(ctx,
+				func() error { return schema.WriteBackup(ctx, s.Conn, dir) }); err != nil {
+				return err
+			}
+			p.printLine("wrote the backup to %s", args[0])
+			return nil
+		})
+	})
 }
 
 func (p *program) restoreCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "restore DIR",
-		Short: "Create a store from a backup",
-		Long: "Restore creates the store that --store names from a directory written by 'lifthouse backup'. The " +
-			"store must not exist.",
-		Args: oneArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			address, err := schema.ParseAddress(p.address, p.getenv)
-			if err != nil {
-				return usageError{err}
-			}
-			if address.Dir == "" {
-				return errOnlyEmbedded
-			}
-			from, err := filepath.Abs(p.absolutePath(args[0]))
-			if err != nil {
-				return err
-			}
-			to := p.absolutePath(address.Dir)
-			if !isEmpty(to) {
-				return fmt.Errorf("restore: %s has files already; use a new store, --store", to)
-			}
-			if err := app.RestoreBackup(cmd.Context(), to, from); err != nil {
-				return err
-			}
-			p.printLine("restored %s into %s", args[0], address.Dir)
-			return nil
-		},
-	}
+	return newCommand("restore", oneArg, func(cmd *cobra.Command, args []string) error {
+		address, err := schema.ParseAddress(p.address, p.getenv)
+		if err != nil {
+			return usageError{err}
+		}
+		if address.Dir == "" {
+			return errOnlyEmbedded
+		}
+		from, err := filepath.Abs(p.absolutePath(args[0]))
+		if err != nil {
+			return err
+		}
+		to := p.absolutePath(address.Dir)
+		if !isEmpty(to) {
+			return fmt.Errorf("restore: %s has files already; use a new store, --store", to)
+		}
+		if err := app.RestoreBackup(cmd.Context(), to, from); err != nil {
+			return err
+		}
+		p.printLine("restored %s into %s", args[0], address.Dir)
+		return nil
+	})
 }
-
-const copyHelp = `Copy adds the catalogue, the tokens, the recorded looks, the messages to webhooks and the events of
-another store to the store that --store names. The other store is an embedded store, which no server may hold, or one
-on servers. It is not changed. One process can open one embedded store: between two embedded stores, use 'lifthouse
-backup' and 'lifthouse restore'.
-
-  lifthouse copy --from ./data --store clickhouse://ch.example.com/lifthouse
-
-Each event counts once, however often it is copied: repeat the command after an interruption, or to copy what arrived
-in the meantime. The catalogue is copied if the store has no other definitions of the same ids; else nothing is copied.
-The audit log, rejected lines and events_inbox are not copied. Servers of the store fold the events.`
 
 func (p *program) copyCommand() *cobra.Command {
 	var from string
-	cmd := &cobra.Command{
-		Use:   "copy --from ADDRESS",
-		Short: "Copy another store into the store",
-		Long:  copyHelp,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			source, err := p.sourceOf(from)
+	cmd := newCommand("copy", noArgs, func(cmd *cobra.Command, _ []string) error {
+		source, err := p.sourceOf(from)
+		if err != nil {
+			return err
+		}
+		return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			started := time.Now()
+			show := terminal.NewProgress()
+			copied, err := s.CopyFrom(ctx, source, func(done, total uint64) {
+				show.ShowLine(func() {
+					p.printDiagnostic("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
+				})
+			})
+			if errors.As(err, new(*embedded.LockedError)) {
+				return fmt.Errorf("%w: stop the server, and repeat the command", err)
+			}
 			if err != nil {
 				return err
 			}
-			return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.copyStore(ctx, s, source)
-			})
-		},
-	}
+			p.printLine("catalogue: %s copied", wording.CountNoun(copied.Catalogue, "row"))
+			p.printLine("looks: %d copied", copied.Looks)
+			p.printLine("messages: %d copied", copied.Messages)
+			p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied",
+				wording.CountNoun(copied.Events, "row"), time.Since(started).Seconds())
+			return nil
+		})
+	})
 	cmd.Flags().StringVar(&from, "from", "", "the store to copy: a folder, or an address like that of --store")
 	return cmd
 }
@@ -135,27 +122,4 @@ func (p *program) sourceOf(given string) (source schema.Address, err error) {
 			"restore")}
 	}
 	return source, nil
-}
-
-func (p *program) copyStore(ctx context.Context, s *app.Store, source schema.Address) error {
-	started := time.Now()
-	show := terminal.NewProgress()
-	copied, err := s.CopyFrom(ctx, source, func(done, total uint64) {
-		show.ShowLine(func() {
-			p.printDiagnostic("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
-		})
-	})
-	var locked *embedded.LockedError
-	if errors.As(err, &locked) {
-		return fmt.Errorf("%w: stop the server, and repeat the command", err)
-	}
-	if err != nil {
-		return err
-	}
-	p.printLine("catalogue: %s copied", wording.CountNoun(copied.Catalogue, "row"))
-	p.printLine("looks: %d copied", copied.Looks)
-	p.printLine("messages: %d copied", copied.Messages)
-	p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied",
-		wording.CountNoun(copied.Events, "row"), time.Since(started).Seconds())
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine/audit"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -22,73 +23,48 @@ import (
 
 func (p *program) applyCommand() *cobra.Command {
 	var file string
-	var how applying
-	cmd := &cobra.Command{
-		Use:   "apply -f catalog.yaml",
-		Short: "Declare accounts, websites, goals, targets, campaigns and widgets",
-		Long: `Apply creates and updates the resources in a YAML file. The whole file is validated first; if it has
-errors, nothing is changed. Resources that are not in the file are kept. The state of an existing
-campaign or widget (active, start and end dates) is not changed.
-
-Changed shares take effect now: the check of the sample ratio only counts visitors from now on. If
-the recorded shares were a mistake and the traffic never followed them, --correct-shares applies
-the shares in the file from the beginning.
-
-For a campaign of a website with visitors, it says which lift the plan can detect. The plan counts from
-the first view on.
-
-With --prune, resources that are not in the file, including accounts, are listed and archived after
-confirmation. Their events are kept. Declaring a resource again restores it.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file == "" {
-				return usageError{errors.New("apply: no file given: lifthouse apply -f catalog.yaml")}
+	var dryRun, prune, yes, correctShares bool
+	cmd := newCommand("apply", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if file == "" {
+			return usageError{errors.New("apply: no file given: lifthouse apply -f catalog.yaml")}
+		}
+		return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			if prune && !yes && !dryRun && file == ingest.StandardInput {
+				return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard " +
+					"input")}
 			}
-			return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.applyCatalogue(ctx, s, file, how)
-			})
-		},
-	}
+			declared, err := p.readCatalogue(ctx, file)
+			if err != nil {
+				return err
+			}
+			declared.CorrectShares, declared.Prune = correctShares, prune
+			change := func(dryRun bool) ([]catalogue.Change, error) {
+				changes, err := s.Catalogue.ApplyFile(ctx, declared, dryRun)
+				if found, is := errors.AsType[faults.List](err); is {
+					err = fmt.Errorf("%s: nothing was changed:\n%w", file, found)
+				}
+				return changes, err
+			}
+			if prune && !yes && !dryRun {
+				if agreed, err := p.confirmArchiving(change); !agreed || err != nil {
+					return err
+				}
+			}
+			changes, err := change(dryRun)
+			if err != nil {
+				return err
+			}
+			p.sayChanges(ctx, s, declared, changes, dryRun)
+			return nil
+		})
+	})
 	cmd.Flags().StringVarP(&file, "file", "f", "", "catalogue as YAML; - for standard input")
-	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "print the changes without making them")
-	cmd.Flags().BoolVar(&how.prune, "prune", false, "archive resources that are not in the file, after confirmation")
-	cmd.Flags().BoolVar(&how.yes, "yes", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&how.correctShares, "correct-shares", false,
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the changes without making them")
+	cmd.Flags().BoolVar(&prune, "prune", false, "archive resources that are not in the file, after confirmation")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&correctShares, "correct-shares", false,
 		"apply the shares in the file from the beginning, and discard their history")
 	return cmd
-}
-
-// applying has the options of the command.
-type applying struct{ dryRun, prune, yes, correctShares bool }
-
-func (p *program) applyCatalogue(ctx context.Context, s *app.Store, path string, how applying) error {
-	if how.prune && !how.yes && !how.dryRun && path == ingest.StandardInput {
-		return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard input")}
-	}
-	declared, err := p.readCatalogue(ctx, path)
-	if err != nil {
-		return err
-	}
-	declared.CorrectShares, declared.Prune = how.correctShares, how.prune
-	change := func(dryRun bool) ([]catalogue.Change, error) {
-		changes, err := s.Catalogue.ApplyFile(ctx, declared, dryRun)
-		var found faults.List
-		if errors.As(err, &found) {
-			err = fmt.Errorf("%s: nothing was changed:\n%w", path, found)
-		}
-		return changes, err
-	}
-	if how.prune && !how.yes && !how.dryRun {
-		if agreed, err := p.confirmArchiving(change); !agreed || err != nil {
-			return err
-		}
-	}
-	changes, err := change(how.dryRun)
-	if err != nil {
-		return err
-	}
-	p.sayChanges(ctx, s, declared, changes, how.dryRun)
-	return nil
 }
 
 func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.File, error) {
@@ -99,8 +75,7 @@ func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.Fil
 	defer func() { _ = file.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = file.Close() })()
 	declared, err := catalogue.ReadYAML(file)
-	var found faults.List // ApplyFile returns them with the faults that it finds
-	if err != nil && !errors.As(err, &found) {
+	if err != nil && !errors.As(err, new(faults.List)) { // ApplyFile returns these with the faults that it finds
 		return declared, fmt.Errorf("%s: %w", path, err)
 	}
 	return declared, nil
@@ -211,37 +186,15 @@ func (p *program) sayChange(change catalogue.Change) {
 }
 
 func (p *program) exportCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "export",
-		Short: "Print the catalogue as a file for apply",
-		Long: `Export prints accounts, websites, goals, targets, campaigns and widgets as a YAML file for apply.
-Applying the file to this store changes nothing; applying it to an empty store creates the same
-catalogue. The file has no tokens and no history of shares.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
-					return err
-				}
-				return s.Catalogue.Snapshot().CatalogueFile().WriteYAML(p.stdout)
-			})
-		},
-	}
+	return newCommand("export", noArgs, func(cmd *cobra.Command, _ []string) error {
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
+				return err
+			}
+			return s.Catalogue.Snapshot().CatalogueFile().WriteYAML(p.stdout)
+		})
+	})
 }
-
-const auditHelp = `Audit prints the changes of the catalogue, the latest first: definitions and tokens that were
-created, changed, archived or revoked, and campaigns and widgets that were started or stopped. The author is a token of
-the API (its number and name), or a command and its user. The log is never deleted.
-
-With a file, audit is a second opinion on past tests instead, and needs no store: whether each of them would have
-concluded, and what all winners are truly worth together. The file is a spreadsheet or an export of another product
-as text. A winner is what was shipped; or without such a column, the best treatment of a test at p < .05:
-
-  test,variation,visitors,conversions,shipped
-  Banner,Control,10000,500,
-  Banner,B,10020,560,yes
-
-  lifthouse audit tests.csv --csv`
 
 // maxAudited is the maximum of --limit.
 const maxAudited = 1_000_000
@@ -252,46 +205,36 @@ func (p *program) auditCommand() *cobra.Command {
 	var limit int
 	var asJSON, asCSV bool
 	var mde float64
-	cmd := &cobra.Command{
-		Use:   "audit [FILE]",
-		Short: "Print the changes of the catalogue and their authors, or a second opinion on past tests",
-		Long:  auditHelp,
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ofFile := map[string]bool{"account": false, "since": false, "limit": false, "mde": true, "csv": true}
-			for name, is := range ofFile {
-				if cmd.Flags().Changed(name) && is != (len(args) == 1) {
-					return usageError{fmt.Errorf("audit: --%s is valid only %s a file", name,
-						map[bool]string{true: "with", false: "without"}[is])}
-				}
+	cmd := newCommand("audit", cobra.MaximumNArgs(1), func(cmd *cobra.Command, args []string) error {
+		ofFile := map[string]bool{"account": false, "since": false, "limit": false, "mde": true, "csv": true}
+		for name, is := range ofFile {
+			if cmd.Flags().Changed(name) && is != (len(args) == 1) {
+				return usageError{fmt.Errorf("audit: --%s is valid only %s a file", name,
+					map[bool]string{true: "with", false: "without"}[is])}
 			}
-			if len(args) == 1 {
-				return p.printAudit(args[0], mde/100, asJSON, asCSV)
+		}
+		if len(args) == 1 {
+			return p.printAudit(args[0], mde/100, asJSON, asCSV)
+		}
+		var from time.Time
+		if from = time.Unix(0, 0); since > 0 {
+			from = time.Now().Add(-since)
+		}
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			changes, err := s.Catalogue.ReadAuditLog(ctx, account, from, limit)
+			if err != nil {
+				return err
 			}
-			var from time.Time
-			if from = time.Unix(0, 0); since > 0 {
-				from = time.Now().Add(-since)
+			if asJSON {
+				return p.writeJSON(changes)
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				changes, err := s.Catalogue.ReadAuditLog(ctx, account, from, limit)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return p.writeJSON(changes)
-				}
-				if len(changes) == 0 {
-					p.printLine("There are no changes.")
-					return nil
-				}
-				rows := [][]any{{"time", "account", "what", "id", "change", "by"}}
-				for _, c := range changes {
-					rows = append(rows, []any{c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, c.By})
-				}
-				return p.printTable(rows)
-			})
-		},
-	}
+			rows := [][]any{{"time", "account", "what", "id", "change", "by"}}
+			for _, c := range changes {
+				rows = append(rows, []any{c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, c.By})
+			}
+			return p.printList(rows, "There are no changes.")
+		})
+	})
 	bounds.Var(cmd.Flags(), &account, "account", 0, 0, bounds.MaxID, "id of the account; 0: all accounts")
 	bounds.Var(cmd.Flags(), &since, "since", 0, 0, bounds.MaxAge, "maximum age of the changes, such as 720h; 0: all")
 	bounds.Var(cmd.Flags(), &limit, "limit", 100, 1, maxAudited, "maximum number of changes")
@@ -299,4 +242,47 @@ func (p *program) auditCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV, a row per treatment of FILE")
 	bounds.Var(cmd.Flags(), &mde, "mde", 20, 1, 100, "minimum effect of the tests of FILE in percent")
 	return cmd
+}
+
+// printAudit prints a second opinion on the tests of a file.
+func (p *program) printAudit(name string, mde float64, asJSON, asCSV bool) error {
+	table, err := p.readTable(name)
+	if err != nil {
+		return err
+	}
+	found := audit.New(table, mde)
+	switch {
+	case asJSON:
+		return p.writeJSON(found)
+	case asCSV:
+		return found.WriteCSV(p.stdout)
+	}
+	for _, sentence := range append([]string{found.Text}, found.Sentences...) {
+		p.printLine("%s", sentence)
+	}
+	rows := [][]any{{"TEST", "TREATMENT", "WINNER", "JUDGEMENT"}}
+	for _, test := range found.Tests {
+		for i := range test.Treatments {
+			t := &test.Treatments[i]
+			rows = append(rows, []any{test.Name, t.Name, map[bool]string{true: "yes"}[t.Winner], t.Text})
+		}
+	}
+	return p.printTable(rows)
+}
+
+// readTable reads a table of past tests; -: standard input.
+func (p *program) readTable(name string) (*audit.Table, error) {
+	file, err := p.openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	table, err := audit.ReadTable(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, note := range table.Notes {
+		_, _ = fmt.Fprintf(p.stderr, "%s: %s\n", name, note)
+	}
+	return table, nil
 }

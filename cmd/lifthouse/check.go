@@ -4,54 +4,55 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/check"
 	"lifthouse/engine/embedded"
+	"lifthouse/engine/facts"
+	"lifthouse/engine/source"
+	"lifthouse/engine/wording"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
 )
 
-const checkHelp = `Check prints the settings in effect with the source of each value, and checks that the store
-answers, that its tables are up to date, and that the catalogue is valid. It reports each fault with a remedy.
-
---deep also reads every stored part, compares its checksums, and compares the facts of all visitors, from which reports
-are computed, with their events: one minute for ten million events. Check changes nothing.`
+// checkReport prints findings, one line each.
+type checkReport struct {
+	*program
+	deep   bool // read every part, and compare the facts of all visitors with their events
+	failed bool // whether there was a fault
+}
 
 func (p *program) checkCommand() *cobra.Command {
-	r := &check.Report{To: p.stdout}
-	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "Validate configuration, store and catalogue",
-		Long:  checkHelp,
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return p.runChecks(cmd.Context(), r) },
-	}
+	r := &checkReport{program: p}
+	cmd := newCommand("check", noArgs, func(cmd *cobra.Command, _ []string) error { return r.runChecks(cmd.Context()) })
 	p.serveFlags(cmd)
-	cmd.Flags().BoolVar(&r.Deep, "deep", false, "read every stored part, and compare the facts of all visitors with "+
+	cmd.Flags().BoolVar(&r.deep, "deep", false, "read every stored part, and compare the facts of all visitors with "+
 		"their events")
 	return cmd
 }
 
-func (p *program) runChecks(ctx context.Context, r *check.Report) error {
-	if p.running == nil { // otherwise the client has printed its settings
+func (r *checkReport) runChecks(ctx context.Context) error {
+	if r.running == nil { // otherwise the client has printed its settings
 		var rows [][]any
-		for _, s := range p.settings {
+		for _, s := range r.settings {
 			rows = append(rows, []any{s.Name, shownValue(s), fmt.Sprintf("(%s)", s.Source)})
 		}
-		_ = p.printTable(rows)
-		p.printLine("")
-		if _, err := p.loadTLSConfig(); err != nil {
-			r.Fault("server", err)
+		_ = r.printTable(rows)
+		r.printLine("")
+		if _, err := r.loadTLSConfig(); err != nil {
+			r.reportFault("server", err)
 		}
-		for _, warning := range p.settingWarnings() {
-			r.Note("server", "%s", warning)
+		for _, warning := range r.settingWarnings() {
+			r.reportNote("server", "%s", warning)
 		}
 	}
-	err := p.checkStore(ctx, r)
-	var exit *exitError
-	if errors.As(err, &exit) || err == nil && r.Failed {
+	err := r.checkStore(ctx)
+	if errors.As(err, new(*exitError)) || err == nil && r.failed {
 		return &exitError{exitFailed}
 	}
 	return err
@@ -59,55 +60,249 @@ func (p *program) runChecks(ctx context.Context, r *check.Report) error {
 
 // checkStore checks the store without changing its tables. If another process holds the store, it lets that process
 // check it.
-func (p *program) checkStore(ctx context.Context, r *check.Report) error {
-	if p.running != nil {
-		r.CheckServedStore(ctx, p.running)
+func (r *checkReport) checkStore(ctx context.Context) error {
+	if r.running != nil {
+		if !r.checkTables(ctx, r.running.Conn) {
+			return nil
+		}
+		stored, err := catalogue.Open(ctx, r.running.Conn) // other programs may have changed it
+		if err != nil {
+			r.reportFault("catalogue", err)
+			return nil
+		}
+		r.checkContents(ctx, stored, r.running.Facts)
 		return nil
 	}
-	address, err := p.storeAddress()
+	address, err := r.storeAddress()
 	if err != nil {
 		return err
 	}
 	if dir := address.Dir; dir != "" {
 		if isEmpty(dir) {
-			r.Note("store", "%s does not exist yet; lifthouse serve creates it", dir)
+			r.reportNote("store", "%s does not exist yet; lifthouse serve creates it", dir)
 			return nil
 		}
 		var held *embedded.Engine
-		err := p.awaitHolder(ctx, commandTimeout, func() (err error) {
-			held, address.Options, err = app.OpenEmbedded(ctx, dir, p.fsync, 0)
+		err := r.awaitHolder(ctx, commandTimeout, func() (err error) {
+			held, address.Options, err = app.OpenEmbedded(ctx, dir, r.opening.Fsync, 0)
 			return err
 		})
-		var locked *embedded.LockedError
-		if errors.As(err, &locked) {
-			return p.checkByHolder(ctx, r, locked)
+		if locked, is := errors.AsType[*embedded.LockedError](err); is {
+			code, err := r.forwardCommand(ctx, locked)
+			switch {
+			case err != nil:
+				r.reportFault("store", fmt.Errorf("%w, and it accepts no commands: %w", locked, err))
+			case code != exitOK:
+				return &exitError{code}
+			}
+			return nil
 		}
 		if err != nil {
-			r.Fault("store", err)
+			r.reportFault("store", err)
 			return nil
 		}
 		defer func() { _ = held.Close() }()
 	}
 	conn, err := schema.OpenConnection(ctx, address)
 	if err != nil {
-		r.Fault("store",
-			fmt.Errorf("%w; check the address %s, and that the server runs", err, schema.ShowAddress(p.address)))
+		r.reportFault("store",
+			fmt.Errorf("%w; check the address %s, and that the server runs", err, schema.ShowAddress(r.address)))
 		return nil
 	}
 	defer func() { _ = conn.Close() }()
-	r.CheckStore(ctx, conn, address)
+	r.checkOpenStore(ctx, conn, address)
 	return nil
 }
 
-// checkByHolder lets the process that holds the store check it.
-func (p *program) checkByHolder(ctx context.Context, r *check.Report, locked *embedded.LockedError) error {
-	code, err := p.forwardCommand(ctx, locked)
+// reportOK prints that an aspect was checked and is in order.
+func (r *checkReport) reportOK(aspect, format string, args ...any) {
+	_, _ = fmt.Fprintf(r.stdout, "%-9s  ok       %s\n", aspect, fmt.Sprintf(format, args...))
+}
+
+// reportNote prints a piece of advice that is not a fault.
+func (r *checkReport) reportNote(aspect, format string, args ...any) {
+	_, _ = fmt.Fprintf(r.stdout, "%-9s  note     %s\n", aspect, fmt.Sprintf(format, args...))
+}
+
+// reportFault prints a fault.
+func (r *checkReport) reportFault(aspect string, err error) {
+	r.failed = true
+	_, _ = fmt.Fprintf(r.stdout, "%-9s  WRONG    %v\n", aspect, err)
+}
+
+// checkOpenStore checks an open store, without changing it.
+func (r *checkReport) checkOpenStore(ctx context.Context, conn driver.Conn, address schema.Address) {
+	if !r.checkTables(ctx, conn) {
+		return
+	}
+	s, err := app.NewStore(ctx, conn, address, app.Options{Limits: source.DefaultLimits, UnreadFacts: true})
 	if err != nil {
-		r.Fault("store", fmt.Errorf("%w, and it accepts no commands: %w", locked, err))
-		return nil
+		r.reportFault("catalogue", err)
+	} else {
+		r.checkContents(ctx, s.Catalogue, s.Facts)
 	}
-	if code != exitOK {
-		return &exitError{code}
+	if err := s.CloseReplicas(); err != nil {
+		r.reportFault("store", err)
 	}
-	return nil
+}
+
+// checkTables checks the servers and tables. It returns false if nothing else can be checked.
+func (r *checkReport) checkTables(ctx context.Context, conn driver.Conn) bool {
+	r.reportOK("store", "answers")
+	r.checkServers(ctx, conn)
+	err := schema.CheckTableForm(ctx, conn)
+	var pending []string
+	if err == nil {
+		pending, err = schema.PendingMigrations(ctx, conn)
+	}
+	switch {
+	case err != nil:
+		r.reportFault("schema", err)
+		return false
+	case len(pending) > 0:
+		r.reportNote("schema", "pending migrations: %s; lifthouse migrate or lifthouse serve applies them",
+			strings.Join(pending, ", "))
+		return false
+	}
+	r.reportOK("schema", "is up to date")
+	detached, err := schema.ReadDetachedParts(ctx, conn)
+	if err != nil {
+		r.reportNote("data", "%v", err)
+	}
+	for _, p := range detached { // whether rows are lost with them, a deep check says
+		r.reportNote("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete "+
+			"it", p.Table, p.Reason, p.Path)
+	}
+	if r.deep {
+		r.checkData(ctx, conn)
+	}
+	return true
+}
+
+// checkContents checks the catalogue and the facts.
+func (r *checkReport) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards facts.Shards) {
+	r.checkCatalogue(stored.Snapshot())
+	for i, shard := range shards {
+		r.checkFacts(ctx, shard, i+1, len(shards))
+	}
+}
+
+// checkData checks the checksums of all parts.
+func (r *checkReport) checkData(ctx context.Context, conn driver.Conn) {
+	faults, err := schema.CheckData(ctx, conn)
+	if err != nil {
+		r.reportFault("data", err)
+		return
+	}
+	for _, fault := range faults {
+		r.reportFault("data", fmt.Errorf("%s; restore a backup (lifthouse restore)", fault))
+	}
+	if len(faults) == 0 {
+		r.reportOK("data", "the checksums of all parts match")
+	}
+}
+
+// checkCatalogue checks the definitions.
+func (r *checkReport) checkCatalogue(s *catalogue.Snapshot) {
+	if found, is := errors.AsType[faults.List](s.Validate()); is {
+		for _, fault := range found {
+			r.reportFault("catalogue", faults.List{fault})
+		}
+		r.reportNote("catalogue", "lifthouse export writes the catalogue: correct the faults in that file and apply it")
+	}
+	accounts := s.AllAccounts()
+	if len(accounts) == 0 {
+		r.reportNote("catalogue",
+			"is empty: declare accounts, websites, goals and campaigns with lifthouse apply -f catalog.yaml")
+	}
+	for _, a := range accounts {
+		r.reportOK("catalogue", "account %d (%s): websites %d, goals %d, targets %d, campaigns %d, widgets %d",
+			a.ID, a.Name, len(a.Websites), len(a.Goals), len(a.Targets), len(a.Campaigns), len(a.Widgets))
+		if len(s.AccountTokens(a.ID)) == 0 {
+			r.reportNote("catalogue", "account %d has no token: create one with lifthouse token create --account %d",
+				a.ID, a.ID)
+		}
+	}
+}
+
+// checkFacts checks that the facts of a shard can be read. In a deep check, it also checks that they match the events.
+func (r *checkReport) checkFacts(ctx context.Context, shard *facts.Refresher, number, shards int) {
+	where := ""
+	if shards > 1 {
+		where = fmt.Sprintf("of shard %d ", number)
+	}
+	at, err := shard.OpenFacts(ctx)
+	switch {
+	case err != nil:
+		r.reportFault("facts", err)
+		return
+	case at.Through == 0:
+		r.reportOK("facts", "%sare empty", where)
+		return
+	}
+	r.reportOK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
+	if !r.deep {
+		return
+	}
+	visitors, faults, err := verifyFacts(ctx, shard, func(float64) {})
+	for _, fault := range append(faults, err) {
+		if fault != nil {
+			r.reportFault("facts", fault)
+		}
+	}
+	if err == nil && len(faults) == 0 {
+		r.reportOK("facts", "%sof all %s are those of their events", where, wording.CountNoun(visitors, "visitor"))
+	}
+}
+
+// verifyFacts compares the facts of a shard with its events. It returns the number of visitors, and an error with the
+// remedy for each kind of difference. progress is called with the share that has been compared.
+func verifyFacts(ctx context.Context, shard *facts.Refresher,
+	progress func(share float64),
+) (visitors int, faults []error, err error) {
+	found, err := shard.VerifyFacts(ctx, progress)
+	if err != nil {
+		return 0, nil, err
+	}
+	if found.Wrong > 0 {
+		remedy := ", lifthouse facts --rebuild at once"
+		if len(found.Lost) > 0 { // only the facts still count what is lost
+			remedy = ""
+		}
+		faults = append(faults,
+			fmt.Errorf("the facts of %s are not those of their events: a server corrects them within a "+
+				"day%s", wording.CountNoun(found.Wrong, "visitor"), remedy))
+	}
+	if len(found.Lost) > 0 {
+		faults = append(faults, fmt.Errorf("stored events of %s are lost; reports keep what they counted: "+
+			"restore a backup (lifthouse restore), or send the events again; to accept the loss: lifthouse facts "+
+			"--rebuild --accept-loss N", wording.CountNoun(len(found.Lost), "visitor")))
+	}
+	return found.Visitors, faults, nil
+}
+
+// checkServers lists the servers of the store, and checks that they answer and run the verified ClickHouse release.
+func (r *checkReport) checkServers(ctx context.Context, conn driver.Conn) {
+	servers, err := schema.ReadServers(ctx, conn)
+	if err != nil {
+		r.reportNote("store", "%v", err)
+		return
+	}
+	for i := range servers {
+		s := &servers[i]
+		switch {
+		case !s.Answers:
+			r.reportFault("store", fmt.Errorf("%s does not answer; reports use the other replicas of its shard", s))
+		case schema.IsVerified(s.Version):
+			r.reportOK("store", "ClickHouse %s on %s: %s", s.Version, s, storedSize(s))
+		default:
+			r.reportNote("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s",
+				s.Version, s, schema.VerifiedRelease, storedSize(s))
+		}
+	}
+}
+
+// storedSize returns how much a server stores.
+func storedSize(s *schema.Server) string {
+	return fmt.Sprintf("%d rows of events, %d of facts, %d MB in all", s.Events, s.Facts, s.Bytes>>20)
 }

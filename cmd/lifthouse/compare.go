@@ -19,53 +19,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const compareHelp = `Compare is a calculator: it compares variations from counts, or from means and variances. It needs
-no store.
-
-With flags, it compares one input and prints a table. --json prints the JSON of the comparison, which also has the
-checks and the required sample. A rate is converted/visitors.
-A mean is visitors:mean:variance, where the variance is that of one visitor's value (the squared standard deviation):
-
-  lifthouse compare --control 500/10000 --treatment 560/10000 --treatment 545/10000
-  lifthouse compare --control 10000:4.2:81 --treatment 10000:4.6:90 --level 95
-
-Such a comparison describes: it has no winner and no loser. A conclusion needs the sums at each weekly look, as JSON
-below. All looks together have the error rate of one test, so decide on plannedDays before the start.
-
-Without these flags, it reads one JSON object per line from standard input, and prints one line of JSON per input with
-the same fields as the results of a campaign:
-
-  echo '{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}]}' | lifthouse compare
-
-  metric             binary (n and converted) or mean (n, mean and variance)
-  variations         2 to 21 of {"id", "control", "share", "n", "converted"} or {…, "n", "mean", "variance"};
-                     the first is control unless another one is marked; default ids are 0, 1, 2 …;
-                     shares are relative weights (50 and 50, or 1 and 1), for all variations or none
-  significanceLevel  80, 90, 95 or 100 per cent; default 90
-  methodology        frequentist or bayesian; default frequentist
-  power              60 to 99 per cent; default 80
-  mde                minimum detectable effect, 1 to 100 per cent of control; default 20
-  plannedDays        days to the planned end, for looks; default 28
-  plannedVisitors    visitors at the planned end, over all variations, which measure the time in place of days
-  looks              [{"days", "variations": [{"n", "converted"}, …]}, …]: the sums so far at the end of each week, in
-                     order, earlier looks first; {"tau"} in place of days is the time as a fraction of the plan;
-                     neither with plannedVisitors
-  prior              of lifts, for bayesian: {"mean", "standardDeviation"} in per cent, or "learned", the default:
-                     from the past tests, or, without any, a standard deviation of a quarter of mde
-  nonnegative        true if no visitor's value is below zero; default false
-  past               [{"variations": [{"n", "converted"}, …]}, …] or [{"lift", "standardError"}, …] in per cent: past
-                     tests of the same metric, control first; optional: "name", and "shipped", the number of the
-                     shipped treatment
-
-What a winner is truly worth is less than it seems, because chance has helped it more than hurt. "worth" has the lift
-to expect, given past tests (--past: a CSV file, see lifthouse audit), or what is usual at mde if there is none.
-
-Inputs and tables have percentages (20 is 20 %). JSON output has fractions (0.2), as in the results of a campaign;
-significanceLevel and share are repeated as given.
-
-An invalid line is answered by {"line", "error", "errors": [{"field", "value", "detail"}]} and a message. The other
-lines are answered, and the exit status is 3. Invalid flags give exit status 2.`
-
 // fieldOfFlag maps flags to fields of the JSON input.
 var fieldOfFlag = map[string]string{
 	"level": "significanceLevel", "methodology": "methodology", "mde": "mde", "past": "past",
@@ -75,28 +28,22 @@ func (p *program) compareCommand() *cobra.Command {
 	var asJSON bool
 	var control, past string
 	var treatments []string
-	cmd := &cobra.Command{
-		Use:   "compare",
-		Short: "Compare variations by their counts or means, without a store",
-		Long:  compareHelp,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if control != "" || len(treatments) > 0 {
-				return p.compareFlags(cmd.Flags(), control, treatments, past, asJSON)
+	cmd := newCommand("compare", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if control != "" || len(treatments) > 0 {
+			return p.compareFlags(cmd.Flags(), control, treatments, past, asJSON)
+		}
+		var err error
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if field, is := fieldOfFlag[f.Name]; is && err == nil {
+				err = usageError{fmt.Errorf("compare: --%s requires --control and --treatment; "+
+					"a line of standard input has its own %s", f.Name, field)}
 			}
-			var err error
-			cmd.Flags().Visit(func(f *pflag.Flag) {
-				if field, is := fieldOfFlag[f.Name]; is && err == nil {
-					err = usageError{fmt.Errorf("compare: --%s requires --control and --treatment; "+
-						"a line of standard input has its own %s", f.Name, field)}
-				}
-			})
-			if err != nil {
-				return err
-			}
-			return p.compareLines(cmd.Context())
-		},
-	}
+		})
+		if err != nil {
+			return err
+		}
+		return p.compareLines(cmd.Context())
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&control, "control", "",
 		"`numbers` of control: converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)")
@@ -126,8 +73,7 @@ func (p *program) compareFlags(
 		return err
 	}
 	input, err := calculator.ParseInput(line)
-	var invalid *query.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, is := errors.AsType[*query.InvalidError](err); is {
 		var found faults.List
 		for _, fault := range invalid.Faults {
 			for flag, field := range fieldOfFlag {
@@ -174,24 +120,13 @@ func inputOfFlags(flags *pflag.FlagSet, control string, treatments []string) (ma
 	input["variations"] = variations
 	flags.Visit(func(f *pflag.Flag) {
 		if field, is := fieldOfFlag[f.Name]; is && f.Name != "past" {
-			input[field] = jsonValue(f.Value.String())
+			input[field] = f.Value.String() // of the name of a methodology
+			if text := []byte(f.Value.String()); json.Valid(text) {
+				input[field] = json.RawMessage(text)
+			}
 		}
 	})
 	return input, nil
-}
-
-// jsonValue returns a number or a boolean as JSON, and another text as a string, which the parser rejects.
-func jsonValue(text string) any {
-	if json.Valid([]byte(text)) {
-		return json.RawMessage(text)
-	}
-	return text
-}
-
-// inputLine is a line of standard input, or the error that ended the input.
-type inputLine struct {
-	text []byte
-	err  error
 }
 
 // compareLines answers the lines of standard input one by one. A goroutine reads them, because a read from a terminal
@@ -203,6 +138,10 @@ func (p *program) compareLines(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	type inputLine struct {
+		text []byte
+		err  error // that ended the input
+	}
 	lines := make(chan inputLine)
 	go func() {
 		for reader := bufio.NewReader(p.stdin); ; {
@@ -226,11 +165,16 @@ func (p *program) compareLines(ctx context.Context) error {
 		case line = <-lines:
 		}
 		if len(bytes.TrimSpace(line.text)) > 0 {
-			answered, err := p.answerLine(number, line.text)
+			input, err := calculator.ParseInput(line.text)
+			if invalid, is := errors.AsType[*query.InvalidError](err); is {
+				p.printDiagnostic("line %d: %v", number, invalid)
+				rejected, err = true, p.writeJSON(calculator.RefuseLine(number, invalid))
+			} else {
+				err = p.answerInput(input, number, true)
+			}
 			if err != nil {
 				return err
 			}
-			rejected = rejected || !answered
 		}
 		switch {
 		case errors.Is(line.err, io.EOF) && rejected:
@@ -241,17 +185,6 @@ func (p *program) compareLines(ctx context.Context) error {
 			return line.err
 		}
 	}
-}
-
-// answerLine answers one line. It returns false if the line is invalid.
-func (p *program) answerLine(number int64, text []byte) (answered bool, err error) {
-	input, err := calculator.ParseInput(text)
-	var invalid *query.InvalidError
-	if errors.As(err, &invalid) {
-		p.printDiagnostic("line %d: %v", number, invalid)
-		return false, p.writeJSON(calculator.RefuseLine(number, invalid))
-	}
-	return true, p.answerInput(input, number, true)
 }
 
 // answerInput prints the comparison of an input as JSON or as a table.

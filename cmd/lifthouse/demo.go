@@ -22,24 +22,15 @@ const (
 
 func (p *program) demoCommand() *cobra.Command {
 	var traffic bool
-	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "Serve a store with synthetic data",
-		Long: `Demo serves synthetic experiments of a small shop. The first start creates the store ` + demoStore + `, or the
-one that --store names, which may also be an empty database on a server. Later starts use it again. Each start creates a
-new token, revokes the previous one, and prints a request to paste. While it is served, the shop has visitors;
---traffic=false sends none.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if p.running != nil {
-				return usageError{errors.New("a server is already running on this store")}
-			}
-			if !cmd.Flags().Changed("store") {
-				p.address = demoStore
-			}
-			return p.serveDemo(cmd.Context(), traffic)
-		},
-	}
+	cmd := newCommand("demo", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if p.running != nil {
+			return usageError{errors.New("a server is already running on this store")}
+		}
+		if !cmd.Flags().Changed("store") {
+			p.address = demoStore
+		}
+		return p.serveDemo(cmd.Context(), traffic)
+	})
 	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&traffic, "traffic", true,
 		"send the events of a few visitors per second while the demo is served")
@@ -56,7 +47,7 @@ func (p *program) serveDemo(ctx context.Context, traffic bool) (err error) {
 			return err
 		}
 	}
-	s, err := p.openStore(ctx)
+	s, err := p.openStore(ctx, 0)
 	if err != nil {
 		return err
 	}

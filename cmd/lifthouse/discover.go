@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
@@ -15,36 +14,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const discoverHelp = `Discover lists the campaigns in the events that the catalogue does not declare, with their visitors but
-without any outcome: a plan that is declared after the first views must not be chosen by what they did. With a name, it
-declares the campaign, and prints the catalogue file that it applied.
-
-  lifthouse discover
-  lifthouse discover checkout-layout --goal purchase
-  lifthouse discover checkout-layout --goal purchase --control old --shares 60,40 --days 14
-  lifthouse discover checkout-layout --ignore`
-
 func (p *program) discoverCommand() *cobra.Command {
 	var how engine.Declaration
 	var dryRun, asJSON bool
-	cmd := &cobra.Command{
-		Use: "discover [NAME]", Short: "List and declare the campaigns that arrived without a declaration",
-		Long: discoverHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 1:
-				return usageError{fmt.Errorf("discover: takes one name, got %q", args)}
-			case len(args) == 1 && how.Goal == "" && !how.Ignored:
-				return usageError{errors.New("discover: needs --goal, the goal that decides, such as --goal purchase")}
+	cmd := newCommand("discover", func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > 1:
+			return usageError{fmt.Errorf("discover: takes one name, got %q", args)}
+		case len(args) == 1 && how.Goal == "" && !how.Ignored:
+			return usageError{errors.New("discover: needs --goal, the goal that decides, such as --goal purchase")}
+		}
+		for _, share := range how.Shares {
+			if share < 0 || share > 100 {
+				return usageError{fmt.Errorf("--shares \"%d\": must be from 0 to 100, such as 60,40", share)}
 			}
-			for _, share := range how.Shares {
-				if share < 0 || share > 100 {
-					return usageError{fmt.Errorf("--shares \"%d\": must be from 0 to 100, such as 60,40", share)}
-				}
-			}
-			return nil
-		},
-	}
+		}
+		return nil
+	}, nil)
 	flags := cmd.Flags()
 	bounds.Var(flags, &how.WebsiteID, "website", 0, 0, bounds.MaxID,
 		"id of the website; required if several have the campaign")
@@ -55,37 +41,36 @@ func (p *program) discoverCommand() *cobra.Command {
 	flags.BoolVar(&how.Ignored, "ignore", false, "do not list the campaign any more")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the catalogue file and change nothing")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			if _, err := s.Facts.AwaitNoted(ctx); err != nil { // so that what was just sent is listed
-				return err
-			}
-			all, err := s.Engine.Discover(ctx, owned)
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return p.printDiscovered(all, asJSON)
-			}
-			how.Campaign = args[0]
-			file, found, err := engine.DeclareDiscovered(all, owned, how)
-			switch {
-			case !found:
-				return fmt.Errorf("discover: no campaign %q without a declaration, or several websites have one: set "+
-					"--website", args[0])
-			case err != nil:
-				return fmt.Errorf("discover: %w", err)
-			}
-			changes, err := s.Catalogue.ApplyFile(ctx, file, dryRun)
-			if err != nil {
-				return err
-			}
-			if err := file.WriteYAML(p.stdout); err != nil {
-				return err
-			}
-			p.sayChanges(ctx, s, file, changes, dryRun)
-			return nil
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		if _, err := s.Facts.AwaitNoted(ctx); err != nil { // so that what was just sent is listed
+			return err
+		}
+		all, err := s.Engine.Discover(ctx, s.owned)
+		if err != nil {
+			return err
+		}
+		if len(args) == 0 {
+			return p.printDiscovered(all, asJSON)
+		}
+		how.Campaign = args[0]
+		file, found, err := engine.DeclareDiscovered(all, s.owned, how)
+		switch {
+		case !found:
+			return fmt.Errorf("discover: no campaign %q without a declaration, or several websites have one: set "+
+				"--website", args[0])
+		case err != nil:
+			return fmt.Errorf("discover: %w", err)
+		}
+		changes, err := s.Catalogue.ApplyFile(ctx, file, dryRun)
+		if err != nil {
+			return err
+		}
+		if err := file.WriteYAML(p.stdout); err != nil {
+			return err
+		}
+		p.sayChanges(ctx, s.Store, file, changes, dryRun)
+		return nil
+	})
 }
 
 // printDiscovered prints the campaigns that are not declared.

@@ -11,59 +11,43 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/wording"
-	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
-
-const forgetHelp = `Forget deletes all events of visitors from the store and its disk, and updates reports and
-counters. Visitors are given by their ids as sent in events. Forget prints the number of events and asks for
-confirmation. It can be repeated; a repetition completes an interrupted deletion.`
 
 func (p *program) forgetCommand() *cobra.Command {
 	var visitors []string
 	var website int64
 	var yes bool
-	cmd := &cobra.Command{
-		Use:   "forget --visitor ID…",
-		Short: "Delete all events of visitors",
-		Long:  forgetHelp,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(visitors) == 0 {
-				return usageError{errors.New("--visitor: must be the id of a visitor")}
+	cmd := newCommand("forget", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if len(visitors) == 0 {
+			return usageError{errors.New("--visitor: must be the id of a visitor")}
+		}
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			websites := websitesOf(website)
+			if !yes {
+				found, err := s.Writer.CountVisitors(ctx, visitors, websites)
+				if err != nil {
+					return err
+				}
+				if !p.confirm("Stored: %s of %s. Delete permanently?",
+					wording.CountNoun(found.Events, "event"), wording.CountNoun(found.Subjects, "subject")) {
+					return errNotConfirmed
+				}
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.forgetVisitors(ctx, s.Writer, visitors, websitesOf(website), yes)
-			})
-		},
-	}
+			erased, err := s.Writer.ForgetVisitors(ctx, visitors, websites)
+			if err != nil {
+				return err
+			}
+			p.printLine("deleted %s of %s", wording.CountNoun(erased.Events, "event"),
+				wording.CountNoun(erased.Subjects, "subject"))
+			return nil
+		})
+	})
 	cmd.Flags().StringArrayVar(&visitors, "visitor", nil, "id of a visitor as in events; can be repeated")
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; default: all websites")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
-}
-
-func (p *program) forgetVisitors(ctx context.Context, w *ingest.Writer, visitors []string, websites []int64,
-	yes bool,
-) error {
-	if !yes {
-		found, err := w.CountVisitors(ctx, visitors, websites)
-		if err != nil {
-			return err
-		}
-		if !p.confirm("Stored: %s of %s. Delete permanently?",
-			wording.CountNoun(found.Events, "event"), wording.CountNoun(found.Subjects, "subject")) {
-			return errNotConfirmed
-		}
-	}
-	erased, err := w.ForgetVisitors(ctx, visitors, websites)
-	if err != nil {
-		return err
-	}
-	p.printLine("deleted %s of %s", wording.CountNoun(erased.Events, "event"),
-		wording.CountNoun(erased.Subjects, "subject"))
-	return nil
 }
 
 var errNotConfirmed = errors.New("nothing was deleted; answer y or use --yes")
@@ -76,65 +60,48 @@ func (p *program) confirm(question string, values ...any) bool {
 	return answer == "y" || answer == "yes"
 }
 
-const retainHelp = `Retain deletes the events of campaigns and widgets, with their experiments, that ended at least the
-given number of days ago, and updates reports and counters. A campaign or widget has ended if it is stopped, or declared
-inactive, and its end date has passed. Active and archived ones are kept. One that was never declared has ended when its
-latest event arrived. All events of a campaign or widget are deleted together, so that no visitor's history is cut.
-Unattributed goals and the catalogue are kept. Retain lists what it would delete and asks for confirmation. 'lifthouse
-serve --retention-days N' does the same every day.`
-
 func (p *program) retainCommand() *cobra.Command {
 	var days int
 	var dryRun, yes bool
-	cmd := &cobra.Command{
-		Use:   "retain --days N",
-		Short: "Delete events past their retention period",
-		Long:  retainHelp,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if days == 0 {
-				return usageError{fmt.Errorf("--days is missing: must be an integer from 1 to %d", bounds.MaxDays)}
+	cmd := newCommand("retain", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if days == 0 {
+			return usageError{fmt.Errorf("--days is missing: must be an integer from 1 to %d", bounds.MaxDays)}
+		}
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			found, err := s.ExpiredSubjects(ctx, days, time.Now())
+			if err != nil {
+				return err
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				return p.applyRetention(ctx, s, days, dryRun, yes)
-			})
-		},
-	}
+			var total uint64
+			for _, e := range found {
+				total += e.Events
+				ended := "ended"
+				if e.Undeclared {
+					ended = "not declared, latest event"
+				}
+				p.printLine("%s %d %q of website %d, %s %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID, ended,
+					e.EndDate.Format(time.DateOnly), wording.CountNoun(e.Events, "event"))
+			}
+			events, subjects := wording.CountNoun(total, "event"), wording.CountNoun(len(found), "subject")
+			switch {
+			case len(found) == 0:
+				p.printLine("No events are past the retention period of %s.", wording.CountNoun(days, "day"))
+				return nil
+			case dryRun:
+				p.printLine("Dry run: %s of %s would be deleted; nothing was deleted.", events, subjects)
+				return nil
+			case !yes && !p.confirm("Delete %s of %s permanently?", events, subjects):
+				return errNotConfirmed
+			}
+			if err := s.EraseSubjects(ctx, found); err != nil {
+				return err
+			}
+			p.printLine("deleted %s of %s", events, subjects)
+			return nil
+		})
+	})
 	bounds.Var(cmd.Flags(), &days, "days", 0, 1, bounds.MaxDays, "retention period in days after the end")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted without deleting it")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
-}
-
-func (p *program) applyRetention(ctx context.Context, s *app.Store, days int, dryRun, yes bool) error {
-	found, err := s.ExpiredSubjects(ctx, days, time.Now())
-	if err != nil {
-		return err
-	}
-	var total uint64
-	for _, e := range found {
-		total += e.Events
-		ended := "ended"
-		if e.Undeclared {
-			ended = "not declared, latest event"
-		}
-		p.printLine("%s %d %q of website %d, %s %s: %s", e.Kind, e.ID, e.Name, e.WebsiteID, ended,
-			e.EndDate.Format(time.DateOnly), wording.CountNoun(e.Events, "event"))
-	}
-	events, subjects := wording.CountNoun(total, "event"), wording.CountNoun(len(found), "subject")
-	switch {
-	case len(found) == 0:
-		p.printLine("No events are past the retention period of %s.", wording.CountNoun(days, "day"))
-		return nil
-	case dryRun:
-		p.printLine("Dry run: %s of %s would be deleted; nothing was deleted.", events, subjects)
-		return nil
-	case !yes && !p.confirm("Delete %s of %s permanently?", events, subjects):
-		return errNotConfirmed
-	}
-	if err := s.EraseSubjects(ctx, found); err != nil {
-		return err
-	}
-	p.printLine("deleted %s of %s", events, subjects)
-	return nil
 }

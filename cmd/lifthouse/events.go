@@ -14,20 +14,6 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-const eventsHelp = `Events prints the last accepted events and the last rejected lines, with the reason and the
-beginning of each line. Use it to check whether tracking works. Times are arrival times in UTC. A visitor is shown by
-the hash of its id, as it is stored. Rejected lines are kept for a week, at most a few hundred per request or file.
-Values that look like passwords or tokens are masked.
-
-With --visitor, it prints what reports make of one visitor: where the visitor counts, which events count, and why the
-others do not. Copies of events and the rejected lines of the last week are included. With --summary, it prints how
-many events were accepted, late and undeclared in the last hour, day and week.
-
-  lifthouse events --visitor 5a1c9e
-  lifthouse events --summary
-  lifthouse events --website 1
-  lifthouse events --rejects --last 100 --json`
-
 // eventsQuery holds the flags of the command.
 type eventsQuery struct {
 	arrivals.Query
@@ -40,27 +26,21 @@ const maxShown = 10_000
 
 func (p *program) eventsCommand() *cobra.Command {
 	var q eventsQuery
-	cmd := &cobra.Command{
-		Use:   "events",
-		Short: "Print the last events and rejected lines, a visitor's story, or a summary",
-		Long:  eventsHelp,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, other := range []string{"last", "rejects"} {
-				if err := onlyOne(cmd, "visitor", "summary", other); err != nil {
-					return err
-				}
-			}
-			if err := onlyOne(cmd, "visitor", "json"); err != nil {
+	cmd := newCommand("events", noArgs, func(cmd *cobra.Command, _ []string) error {
+		for _, other := range []string{"last", "rejects"} {
+			if err := onlyOne(cmd, "visitor", "summary", other); err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("visitor") && q.visitor == "" {
-				return usageError{errors.New("--visitor: must be the id of a visitor")}
-			}
-			return p.withStore(cmd.Context(),
-				func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
-		},
-	}
+		}
+		if err := onlyOne(cmd, "visitor", "json"); err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("visitor") && q.visitor == "" {
+			return usageError{errors.New("--visitor: must be the id of a visitor")}
+		}
+		return p.withStore(cmd.Context(),
+			func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
+	})
 	bounds.Var(cmd.Flags(), &q.Website, "website", 0, 0, bounds.MaxID, "id of the website; default: all websites")
 	bounds.Var(cmd.Flags(), &q.Last, "last", 20, 0, maxShown, "maximum number of events, and of rejected lines")
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
@@ -78,16 +58,6 @@ func websitesOf(id int64) []int64 {
 		return nil
 	}
 	return []int64{id}
-}
-
-// printStory prints how reports count a visitor.
-func (p *program) printStory(ctx context.Context, s *app.Store, q eventsQuery) error {
-	of, err := s.Journal.ReadVisitor(ctx, q.visitor, websitesOf(q.Website), s.Engine.MaxVisitorEvents()+1)
-	if err != nil {
-		return err
-	}
-	chapters := story.ExplainEvents(of, s.Engine.MaxVisitorEvents(), s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
-	return arrivals.WriteStory(p.stdout, q.visitor, of, chapters)
 }
 
 // printArrivalCounts prints the number of arrivals of each website.
@@ -122,7 +92,13 @@ func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q events
 func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) error {
 	switch {
 	case q.visitor != "":
-		return p.printStory(ctx, s, q)
+		most := s.Engine.MaxVisitorEvents()
+		of, err := s.Journal.ReadVisitor(ctx, q.visitor, websitesOf(q.Website), most+1)
+		if err != nil {
+			return err
+		}
+		chapters := story.ExplainEvents(of, most, s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
+		return arrivals.WriteStory(p.stdout, q.visitor, of, chapters)
 	case q.summary:
 		return p.printArrivalCounts(ctx, s, q)
 	}

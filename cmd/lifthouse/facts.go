@@ -7,21 +7,12 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/cmd/internal/check"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/wording"
 
 	"github.com/spf13/cobra"
 )
-
-const factsHelp = `Facts folds the events that arrived since the last refresh into the facts, from which all reports
-are computed. A server does so by itself, and so do lifthouse report and looks.
-
---verify compares the facts of all visitors with their events and exits with 1 if any differ; it changes nothing.
---rebuild deletes all facts and folds all events again, one minute for ten million events; reports are incomplete until
-then. Facts still count events that are lost, so --rebuild refuses to delete them, unless --accept-loss is the number
-of the visitors who lost events. The audit log says who accepted the loss.`
 
 // factsOptions are the flags of the command.
 type factsOptions struct {
@@ -31,31 +22,25 @@ type factsOptions struct {
 
 func (p *program) factsCommand() *cobra.Command {
 	var o factsOptions
-	cmd := &cobra.Command{
-		Use:   "facts",
-		Short: "Refresh, verify or rebuild the facts, from which reports are computed",
-		Long:  factsHelp,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.acceptLoss > 0 && !o.rebuild {
-				return usageError{errors.New("--accept-loss: needs --rebuild")}
+	cmd := newCommand("facts", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if o.acceptLoss > 0 && !o.rebuild {
+			return usageError{errors.New("--accept-loss: needs --rebuild")}
+		}
+		p.opening.UnreadFacts = o.rebuild
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			if o.rebuild {
+				if err := p.acceptLoss(ctx, s, o.acceptLoss); err != nil {
+					return err
+				}
 			}
-			p.unreadFacts = o.rebuild
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				if o.rebuild {
-					if err := p.acceptLoss(ctx, s, o.acceptLoss); err != nil {
-						return err
-					}
+			for _, shard := range s.Facts {
+				if err := p.refreshFacts(ctx, shard, o); err != nil {
+					return err
 				}
-				for _, shard := range s.Facts {
-					if err := p.refreshFacts(ctx, shard, o); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		},
-	}
+			}
+			return nil
+		})
+	})
 	cmd.Flags().BoolVar(&o.rebuild, "rebuild", false, "delete all facts and fold all events again")
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "compare the facts of all visitors with their events")
 	bounds.Var(cmd.Flags(), &o.acceptLoss, "accept-loss", 0, 0, bounds.MaxCount,
@@ -114,7 +99,7 @@ func (p *program) refreshFacts(ctx context.Context, shard *facts.Refresher, o fa
 	if !o.verify {
 		return nil
 	}
-	visitors, faults, err := check.VerifyFacts(ctx, shard, p.showVerified())
+	visitors, faults, err := verifyFacts(ctx, shard, p.showVerified())
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return err
 	}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,27 +19,12 @@ import (
 	"lifthouse/cmd/internal/config"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/wording"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
-
-const importHelp = `Import reads events from files: one JSON object per line (NDJSON), CSV with a header, or Parquet.
-NDJSON and CSV can be compressed with gzip or zstd. The file - is standard input, which is NDJSON unless --format is
-csv. Without a mapping, lines have these fields:
-
-  {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
-  {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
-
-A mapping file maps other columns to these fields; docs/data-in.md has an example:
-
-  lifthouse import --dry-run -m mapping.yaml orders.csv
-
-An event counts once, however often it is imported: import a file again after an interruption. A line without an
-eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if
-files grow. An invalid line is rejected and reported with its number and the reason; the exit status is then 3. If a
-server holds the store, its settings for the times of events apply unless the command has flags for them.`
 
 // shownRejects is the maximum number of rejected lines to print.
 const shownRejects = 20
@@ -46,47 +33,44 @@ func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
 	var dryRun, follow bool
 	var website int64
-	cmd := &cobra.Command{
-		Use:   "import FILE… | DIRECTORY… | 'PATTERN'",
-		Short: "Import events from files",
-		Long:  importHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{fmt.Errorf("%s: no file given; usage: %s", cmd.CommandPath(), cmd.UseLine())}
+	cmd := newCommand("import", func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{fmt.Errorf("%s: no file given; usage: %s", cmd.CommandPath(), cmd.UseLine())}
+		}
+		return nil
+	}, func(cmd *cobra.Command, files []string) error {
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			options, err := p.importOptions(s, mapping, format, website)
+			if err != nil {
+				return err
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, files []string) error {
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-				options, err := p.importOptions(s, mapping, format, website)
+			options.DryRun = dryRun
+			if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
+				return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
+			}
+			i := fileImport{program: p, store: s, options: options, rejects: json.NewEncoder(io.Discard)}
+			if rejects != "" {
+				file, err := p.createOutput("--rejects", rejects)
 				if err != nil {
 					return err
 				}
-				options.DryRun = dryRun
-				if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
-					return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
+				defer func() { _ = file.Close() }()
+				i.rejects = json.NewEncoder(file)
+			}
+			if follow || slices.ContainsFunc(files, p.isDirectory) {
+				err = i.importDirectories(ctx, files, mapping, follow)
+			} else {
+				files, err = p.expandPatterns(files)
+				for n := 0; n < len(files) && err == nil; n++ {
+					_, err = i.importFile(ctx, files[n])
 				}
-				rejected := rejections{file: json.NewEncoder(io.Discard)}
-				if rejects != "" {
-					file, err := p.createOutput("--rejects", rejects)
-					if err != nil {
-						return err
-					}
-					defer func() { _ = file.Close() }()
-					rejected.file = json.NewEncoder(file)
-				}
-				if follow || slices.ContainsFunc(files, p.isDirectory) {
-					err = p.importDirectories(ctx, s, files, options, mapping, &rejected, follow)
-				} else {
-					err = p.importFiles(ctx, s, files, options, &rejected)
-				}
-				if err == nil {
-					err = p.countRejected(&rejected)
-				}
-				return errors.Join(err, p.foldImported(ctx, s, dryRun))
-			})
-		},
-	}
+			}
+			if err == nil {
+				err = i.countRejected()
+			}
+			return errors.Join(err, i.foldImported(ctx))
+		})
+	})
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "",
 		"YAML file that maps columns to fields of events, or a shipped mapping: "+
 			strings.Join(ingest.ShippedMappings(), ", "))
@@ -167,106 +151,96 @@ func (p *program) timesOf(s *app.Store) ingest.Times {
 		switch {
 		case own.Source == config.FromDefault:
 		case own.Name == maxEventAge:
-			times.MaxAge, times.Now = p.serving.times.MaxAge, time.Now
+			times.MaxAge, times.Now = p.opening.Times.MaxAge, time.Now
 		case own.Name == maxEventSkew:
-			times.MaxSkew, times.Now = p.serving.times.MaxSkew, time.Now
+			times.MaxSkew, times.Now = p.opening.Times.MaxSkew, time.Now
 		}
 	}
 	return times
 }
 
-// rejections are the rejected lines of all files.
-type rejections struct {
-	file  *json.Encoder // the --rejects file
-	count int64
-	err   error // of the file
-}
+// fileImport is the import of files into a store.
+type fileImport struct {
+	*program
+	store   *app.Store
+	options ingest.Options
 
-// writeLine writes a line to the --rejects file, and reports whether the line is among the first ones, which are also
-// printed.
-func (r *rejections) writeLine(file string, line int64, reason string) (shown bool) {
-	if r.err == nil {
-		r.err = r.file.Encode(struct {
-			File   string `json:"file"`
-			Line   int64  `json:"line"`
-			Reason string `json:"reason"`
-		}{file, line, reason})
-	}
-	r.count++
-	return r.count <= shownRejects
-}
+	rejects  *json.Encoder // the --rejects file
+	rejected int64         // lines of all files
+	unkept   error         // of the --rejects file
 
-func (p *program) importFiles(ctx context.Context, s *app.Store, arguments []string, options ingest.Options,
-	rejected *rejections,
-) error {
-	files, err := p.expandPatterns(arguments)
-	for _, file := range files {
-		if err == nil {
-			_, err = p.importFile(ctx, s, file, options, rejected)
-		}
-	}
-	return err
+	mapping string                 // of directories: text of the mapping, or its name
+	seen    map[string]fs.FileInfo // files of directories that were imported or skipped, as they were then
 }
 
 // countRejected prints how many lines were rejected besides those that were printed, and returns the error of the
 // command.
-func (p *program) countRejected(rejected *rejections) error {
-	if rejected.err != nil {
-		return fmt.Errorf("--rejects: %w", rejected.err)
+func (i *fileImport) countRejected() error {
+	if i.unkept != nil {
+		return fmt.Errorf("--rejects: %w", i.unkept)
 	}
-	if rejected.count > shownRejects {
-		p.printDiagnostic("%s rejected besides", wording.CountNoun(rejected.count-shownRejects, "line"))
+	if i.rejected > shownRejects {
+		i.printDiagnostic("%s rejected besides", wording.CountNoun(i.rejected-shownRejects, "line"))
 	}
-	if rejected.count > 0 {
+	if i.rejected > 0 {
 		return &exitError{exitRejected}
 	}
 	return nil
 }
 
 // foldImported folds the accepted events, so that reports include them.
-func (p *program) foldImported(ctx context.Context, s *app.Store, dryRun bool) error {
-	if dryRun || ctx.Err() != nil {
+func (i *fileImport) foldImported(ctx context.Context) error {
+	if i.options.DryRun || ctx.Err() != nil {
 		return nil //nolint:nilerr // the import has returned it
 	}
 	show := terminal.NewProgress()
-	err := s.Facts.FoldAccepted(ctx, func(done, touched int) {
+	err := i.store.Facts.FoldAccepted(ctx, func(done, touched int) {
 		show.ShowLine(func() {
-			p.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
+			i.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
 		})
 	})
-	if err != nil {
-		return fmt.Errorf("the accepted events are stored, but reports do not include all of them yet: %w", err)
-	}
-	return nil
+	return schema.WrapError(err, "the accepted events are stored, but reports do not include all of them yet")
 }
 
-func (p *program) importFile(ctx context.Context, s *app.Store, file string, options ingest.Options,
-	rejected *rejections,
-) (report ingest.Report, err error) {
-	started := time.Now()
-	show := terminal.NewProgress()
+func (i *fileImport) importFile(ctx context.Context, file string) (report ingest.Report, err error) {
+	started, show, options := time.Now(), terminal.NewProgress(), i.options
 	options.Progress = func(r ingest.Report) {
 		show.ShowLine(func() {
-			p.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
+			i.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
 		})
 	}
 	options.Reject = func(line int64, reason string) {
-		if rejected.writeLine(file, line, reason) {
-			p.printDiagnostic("%s: line %d: %s", file, line, reason)
+		if i.unkept == nil {
+			i.unkept = i.rejects.Encode(struct {
+				File   string `json:"file"`
+				Line   int64  `json:"line"`
+				Reason string `json:"reason"`
+			}{file, line, reason})
+		}
+		if i.rejected++; i.rejected <= shownRejects {
+			i.printDiagnostic("%s: line %d: %s", file, line, reason)
 		}
 	}
-	names, err := s.Writer.Names(ctx)
+	names, err := i.store.Writer.Names(ctx)
 	if err != nil {
 		return report, err
 	}
 	named := catalogue.NewEventNames(names.KeyOf)
 	options.Accepted = named.AddEvents
-	report, err = ingest.ImportFile(ctx, s.Writer, p.inputPath(file), options)
+	report, err = ingest.ImportFile(ctx, i.store.Writer, i.inputPath(file), options)
 	if err != nil {
 		return report, err
 	}
-	p.printImportResult(file, report, options.DryRun, time.Since(started).Seconds())
-	p.warnOfUndeclared(file, s.Catalogue.Snapshot().UndeclaredNames(named))
+	lines := wording.CountNoun(report.Lines, "line")
+	if options.DryRun {
+		i.printLine("%s: dry run: %s, %d of %s rejected; nothing was inserted", file,
+			wording.CountNoun(report.Rows, "valid row"), report.Rejected, lines)
+	} else {
+		seconds := time.Since(started).Seconds()
+		i.printLine("%s: %s accepted, %d of %s rejected, %.1f s, %.0f rows/s", file,
+			wording.CountNoun(report.Rows, "row"), report.Rejected, lines, seconds, float64(report.Rows)/seconds)
+	}
+	i.warnOfUndeclared(file, i.store.Catalogue.Snapshot().UndeclaredNames(named))
 	return report, nil
 }
 
@@ -285,14 +259,114 @@ func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
 	}
 }
 
-// printImportResult prints the result of importing a file.
-func (p *program) printImportResult(file string, r ingest.Report, dryRun bool, seconds float64) {
-	if dryRun {
-		p.printLine("%s: dry run: %s, %d of %s rejected; nothing was inserted", file,
-			wording.CountNoun(r.Rows, "valid row"), r.Rejected, wording.CountNoun(r.Lines, "line"))
-		return
+// settleTime is how long a file must be unchanged before it is imported from a directory: it may still be copied.
+const settleTime = 10 * time.Second
+
+// isDirectory reports whether an argument of import is a directory.
+func (p *program) isDirectory(argument string) bool {
+	info, err := os.Stat(p.absolutePath(argument))
+	return err == nil && info.IsDir()
+}
+
+// importDirectories imports the files of directories and patterns, in the order of their modification. A file whose
+// content was imported before is skipped, also under another name. mapping is the path of the mapping, or its name. If
+// follow is true, it goes on with files that are added, until the context ends.
+func (i *fileImport) importDirectories(ctx context.Context, arguments []string, mapping string, follow bool) error {
+	i.mapping, i.seen = mapping, map[string]fs.FileInfo{}
+	if text, err := os.ReadFile(i.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
+		i.mapping = string(text)
 	}
-	p.printLine("%s: %s accepted, %d of %s rejected, %.1f s, %.0f rows/s",
-		file, wording.CountNoun(r.Rows, "row"), r.Rejected, wording.CountNoun(r.Lines, "line"),
-		seconds, float64(r.Rows)/seconds)
+	unsettled, err := i.importNewFiles(ctx, arguments)
+	for tick := time.Tick(settleTime); follow && ctx.Err() == nil; _, err = i.importNewFiles(ctx, arguments) {
+		if err = errors.Join(err, i.foldImported(ctx)); err != nil {
+			i.printDiagnostic("%v", err)
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if err == nil && unsettled > 0 {
+		i.printDiagnostic("%s changed less than %v ago: import again, or use --follow",
+			wording.CountNoun(int64(unsettled), "file"), settleTime)
+	}
+	return err
+}
+
+// importNewFiles imports the files that are new, and returns the number of those that changed too recently.
+func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (unsettled int, err error) {
+	files, err := i.listFiles(arguments)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range files {
+		switch before := i.seen[f.path]; {
+		case before != nil && before.Size() == f.info.Size() && before.ModTime().Equal(f.info.ModTime()):
+			continue
+		case time.Since(f.info.ModTime()) < settleTime:
+			unsettled++
+			continue
+		}
+		i.seen[f.path] = f.info
+		if err := i.importNewFile(ctx, f.path); err != nil {
+			if ctx.Err() != nil || !errors.As(err, new(*os.PathError)) { // otherwise moved away
+				return unsettled, err
+			}
+			i.printDiagnostic("%v", err)
+		}
+	}
+	return unsettled, nil
+}
+
+// importNewFile imports a file, unless its content was imported.
+func (i *fileImport) importNewFile(ctx context.Context, path string) error {
+	digest, err := ingest.FileDigest(ctx, path, i.mapping, i.options.WebsiteID)
+	if err != nil {
+		return err
+	}
+	if imported, err := ingest.IsImported(ctx, i.store.Conn, digest); imported || err != nil {
+		return err
+	}
+	report, err := i.importFile(ctx, path)
+	if err != nil || i.options.DryRun {
+		return err
+	}
+	return ingest.RecordFile(ctx, i.store.Conn, digest, path, report.Rows)
+}
+
+// listedFile is a file as it was when it was listed.
+type listedFile struct {
+	path string
+	info fs.FileInfo
+}
+
+// listFiles returns the files that the arguments name, and those below directories, in the order of their modification.
+func (p *program) listFiles(arguments []string) (found []listedFile, err error) {
+	add := func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			found = append(found, listedFile{path, info})
+		}
+		return nil
+	}
+	for _, argument := range arguments {
+		matched := []string{p.absolutePath(argument)}
+		if !p.isDirectory(argument) {
+			if matched, err = filepath.Glob(matched[0]); err != nil {
+				return nil, usageError{err}
+			}
+		}
+		for _, path := range matched {
+			if err := filepath.WalkDir(path, add); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b listedFile) int {
+		return cmp.Or(a.info.ModTime().Compare(b.info.ModTime()), cmp.Compare(a.path, b.path))
+	})
+	return slices.CompactFunc(found, func(a, b listedFile) bool { return a.path == b.path }), nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -53,17 +54,13 @@ type program struct {
 	running               *app.Store        // store of the running server; nil: not forwarded
 	server                app.ServerOptions // of the running server
 	overdue               chan struct{}     // closed when a server did not stop in time; nil: a forwarded command
-	serves                bool              // the store is opened to serve requests
 	stopMargin            time.Duration     // additional time to stop after running requests
 
-	config           string // file
-	address          string // of the store
-	limits           source.Limits
-	maxVisitorEvents int  // above which a visitor is automated
-	fsync            bool // of an embedded store
-	unreadFacts      bool // see app.Options
-	serving          serveOptions
-	settings         config.Settings // resolved
+	config   string      // file
+	address  string      // of the store
+	opening  app.Options // of the store
+	serving  serveOptions
+	settings config.Settings // resolved
 }
 
 // exitError ends the program with a code. Its cause has been printed.
@@ -116,75 +113,52 @@ func (p *program) printLine(format string, args ...any) {
 
 const storeFlag = "store"
 
-const longHelp = `Lifthouse computes the results of on-site experiments: which variation is better, by how much, and
-with what certainty.
-
-It stores events in ClickHouse, within this process or on servers, and serves results over HTTP under /v1.
-First steps: 'lifthouse demo' serves synthetic data; 'lifthouse serve' serves your own.
-
-One process at a time can hold an embedded store. Commands for the same store are forwarded to the running server,
-and wait while it starts.
-
-Exit status: 0 success, 1 failure, 2 invalid command line or configuration, 3 success with rejected input.`
-
 func (p *program) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "lifthouse",
-		Short:         "Results of on-site experiments",
-		Long:          longHelp,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Version:       buildVersion(),
-		Args:          knownCommand,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetContext(catalogue.WithAuthor(cmd.Context(),
-				strings.TrimSpace(cmd.CommandPath()+" "+p.getenv("USER"))))
-			return p.resolveSettings(cmd)
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	root := newCommand("lifthouse", knownCommand, showHelp)
+	root.SilenceErrors, root.SilenceUsage, root.Version = true, true, buildVersion()
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		author := strings.TrimSpace(cmd.CommandPath() + " " + p.getenv("USER"))
+		cmd.SetContext(catalogue.WithAuthor(cmd.Context(), author))
+		return p.resolveSettings(cmd)
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.ExplainParseError(err)} })
-	address := p.getenv("LIFTHOUSE_STORE")
-	if address == "" {
-		address = schema.DefaultStore
-	}
+	address := cmp.Or(p.getenv("LIFTHOUSE_STORE"), schema.DefaultStore)
 	root.PersistentFlags().StringVar(&p.config, "config", "",
 		"YAML file with settings, named like the flags ("+config.FileVariable+")")
 	root.PersistentFlags().StringVar(&p.address, storeFlag, address,
 		"address of the store: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… "+
 			"(LIFTHOUSE_STORE)")
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
-	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false,
+	root.PersistentFlags().BoolVar(&p.opening.Fsync, "fsync", false,
 		"sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
-	p.limits = source.DefaultLimits
-	bounds.Var(root.PersistentFlags(), &p.limits.Time, "query-timeout", p.limits.Time, 0, bounds.MaxWait,
+	limits := &p.opening.Limits
+	*limits = source.DefaultLimits
+	bounds.Var(root.PersistentFlags(), &limits.Time, "query-timeout", limits.Time, 0, bounds.MaxWait,
 		"maximum duration of a query, and of a request including waits; 0: no limit")
-	bounds.Var(root.PersistentFlags(), &p.limits.Memory, "query-memory", p.limits.Memory, 0, bounds.MaxMemory,
+	bounds.Var(root.PersistentFlags(), &limits.Memory, "query-memory", limits.Memory, 0, bounds.MaxMemory,
 		"maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
-	bounds.Var(root.PersistentFlags(), &p.maxVisitorEvents, "max-visitor-events", fold.MaxVisitorEvents,
+	bounds.Var(root.PersistentFlags(), &p.opening.MaxVisitorEvents, "max-visitor-events", fold.MaxVisitorEvents,
 		100, bounds.MaxVisitorEvents,
 		"events of a website above which a visitor is automated and counts nowhere; a change needs facts --rebuild")
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(),
 		p.retainCommand(),
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(),
-		commandGroup("token", "Create, list and revoke API tokens", "",
-			p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
-		commandGroup("source", "Make and list the addresses to which shops and SDKs send events", "",
-			p.sourceAddCommand(), p.sourceListCommand()),
+		commandGroup("token", p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
+		commandGroup("source", p.sourceAddCommand(), p.sourceListCommand()),
 		p.reconcileCommand(), p.discoverCommand(), p.shareCommand(),
 		p.outcomeCommand(), p.worthCommand(), p.auditCommand(), p.migrateCommand(),
 		p.readyCommand(), p.factsCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand(),
 		p.mcpCommand(),
-		commandGroup("webhook", "List and test webhooks, list deliveries, and send messages again", webhookHelp,
-			p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(), p.webhookResendCommand()))
+		commandGroup("webhook", p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(),
+			p.webhookResendCommand()))
 	return root
 }
 
 // resolveSettings resolves the settings, and returns all errors of the configuration.
 func (p *program) resolveSettings(cmd *cobra.Command) error {
 	p.settings = config.SettingsOf(cmd)
-	file := p.configFile()
+	file := cmp.Or(p.config, p.getenv(config.FileVariable))
 	if file != "" {
 		file = p.absolutePath(file)
 	}
@@ -200,15 +174,28 @@ func (p *program) resolveSettings(cmd *cobra.Command) error {
 	}
 }
 
-// configFile returns the path of the file with settings, or "".
-func (p *program) configFile() string { return cmp.Or(p.config, p.getenv(config.FileVariable)) }
+// helpFiles has a file for each command: its usage and what it does, a line each, and then its description.
+//
+//go:embed help/*.txt
+var helpFiles embed.FS
+
+// newCommand returns the command that a help file describes. run may be nil, and be set later.
+func newCommand(name string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	help, err := helpFiles.ReadFile("help/" + name + ".txt")
+	if err != nil {
+		panic(err) // the command has no such file
+	}
+	usage, rest, _ := strings.Cut(string(help), "\n")
+	short, long, _ := strings.Cut(rest, "\n")
+	return &cobra.Command{Use: usage, Short: short, Long: strings.Trim(long, "\n"), Args: args, RunE: run}
+}
+
+// showHelp is what a command does that only has other commands.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // commandGroup returns a command that only has other commands.
-func commandGroup(name, short, long string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: name, Short: short, Long: long, Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+func commandGroup(name string, commands ...*cobra.Command) *cobra.Command {
+	cmd := newCommand(name, knownCommand, showHelp)
 	cmd.AddCommand(commands...)
 	return cmd
 }
@@ -269,6 +256,15 @@ func (p *program) printTable(rows [][]any) error {
 		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	return table.Flush()
+}
+
+// printList prints a table, or a sentence instead of a table without rows.
+func (p *program) printList(rows [][]any, none string, values ...any) error {
+	if len(rows) == 1 { // the header
+		p.printLine(none, values...)
+		return nil
+	}
+	return p.printTable(rows)
 }
 
 // onlyOne returns an error if several of the flags are set.

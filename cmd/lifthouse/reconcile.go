@@ -13,24 +13,10 @@ import (
 	"lifthouse/engine/reconcile"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
-
-const reconcileHelp = `Reconcile compares a shop's own books with a report. It reads an export of orders, as import does, and puts
-each order in one named line: in the report, without a visitor, before the first view, not received, and so on. The
-lines add up exactly. It stores nothing.
-
-  lifthouse reconcile orders.csv campaign 12 -m orders.mapping.yaml
-  zcat orders.csv.gz | lifthouse reconcile - campaign 12 -m orders.mapping.yaml --format csv
-  lifthouse reconcile orders.csv campaign 12 -m orders.mapping.yaml --from 2026-05-01 --to 2026-05-31
-  lifthouse reconcile orders.csv experiment 7/2 --goal 3 --rows lines.csv
-
-An order is a goal event of the mapping. Dates are those of the order, in the website's time zone. A line marked with !
-differs between variations, and so biases the report. The exit status is 3 if rows cannot be read, and 1 if the lines
-do not add up, which they always should.`
 
 // reconcileOptions are flags of the command.
 type reconcileOptions struct {
@@ -40,19 +26,15 @@ type reconcileOptions struct {
 
 func (p *program) reconcileCommand() *cobra.Command {
 	var o reconcileOptions
-	cmd := &cobra.Command{
-		Use:   "reconcile FILE campaign ID | widget ID | experiment WIDGET/ID",
-		Short: "Compare a shop's own orders with a report, to the cent", Long: reconcileHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{errors.New("reconcile: needs a file of orders and a campaign, such as campaign 12")}
-			}
-			if args[0] == ingest.StandardInput && o.rows != "" {
-				return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
-			}
-			return subjectArgs(cmd, args[1:])
-		},
-	}
+	cmd := newCommand("reconcile", func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{errors.New("reconcile: needs a file of orders and a campaign, such as campaign 12")}
+		}
+		if args[0] == ingest.StandardInput && o.rows != "" {
+			return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
+		}
+		return subjectArgs(cmd, args[1:])
+	}, nil)
 	flags := cmd.Flags()
 	flags.String("goal", "", "id or key of the goal; default: the primary goal")
 	flags.String("from", "", "first day of the orders, such as 2026-05-01")
@@ -61,15 +43,14 @@ func (p *program) reconcileCommand() *cobra.Command {
 	flags.StringVar(&o.format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON")
 	flags.StringVar(&o.rows, "rows", "", "new CSV file with the line of each order")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			request, err := parseRequest(cmd, args[1:], query.ParseVisitors, owned.FindID)
-			if err != nil {
-				return usageError{err}
-			}
-			request.AccountID = owned.ID
-			return p.reconcileFile(ctx, s, request, args[0], &o)
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		request, err := parseRequest(cmd, args[1:], query.ParseVisitors, s.owned.FindID)
+		if err != nil {
+			return usageError{err}
+		}
+		request.AccountID = s.owned.ID
+		return p.reconcileFile(ctx, s.Store, request, args[0], &o)
+	})
 }
 
 // reconcileFile compares the orders of a file with a report, and prints the lines.
@@ -131,29 +112,26 @@ func (p *program) reconcileFile(
 	if err != nil {
 		return err
 	}
-	return p.judgeReconciled(file, compared)
-}
 
-// maxRejectsRead is the number of rejected lines in which orders are looked for.
-const maxRejectsRead = 100_000
-
-// judgeReconciled returns the error of the command: the lines do not add up, or rows cannot be read.
-func (p *program) judgeReconciled(file string, c *reconcile.Comparison) error {
-	for _, fault := range c.Faults {
+	// the judgement: the lines do not add up, or rows cannot be read
+	for _, fault := range compared.Faults {
 		p.printDiagnostic("%s: %s", file, fault)
 	}
-	unreadable := c.Lines[reconcile.Unreadable].Orders
-	if besides := unreadable - int64(len(c.Faults)); besides > 0 {
+	unreadable := compared.Lines[reconcile.Unreadable].Orders
+	if besides := unreadable - int64(len(compared.Faults)); besides > 0 {
 		p.printDiagnostic("%s cannot be read besides", wording.CountNoun(besides, "row"))
 	}
 	switch {
-	case !c.AddsUp():
+	case !compared.AddsUp():
 		return errors.New("the lines do not add up: facts and events differ; run 'lifthouse facts --verify'")
 	case unreadable > 0:
 		return &exitError{exitRejected}
 	}
 	return nil
 }
+
+// maxRejectsRead is the number of rejected lines in which orders are looked for.
+const maxRejectsRead = 100_000
 
 // printReconciled prints a sentence, and a table of the lines.
 func (p *program) printReconciled(c *reconcile.Comparison) error {

@@ -19,30 +19,9 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
 )
-
-const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget as tables with the lifts
-and their intervals, without colours into a pipe. --json prints the JSON of the API, and --csv prints CSV. NO_COLOR
-disables colours. --visitors writes a Parquet file with one row for each visitor of the report, from
-which all its numbers can be computed.
-
-  lifthouse report campaign 12 --dimension device --filter country=US --filter country=CA
-  lifthouse report campaign 12 --metric valuePerVisitor --filter dateFrom=2026-05-01 --filter dateTo=2026-05-31
-  lifthouse report widget 7 --goal 3
-  lifthouse report experiment 7/2 --interval day
-  lifthouse report campaign 12 --dimension device --csv > by-device.csv
-  lifthouse report campaign 12 --scorecard
-  lifthouse report campaign 12 --filter device=mobile --visitors mobile.parquet
-
-To compare a report with the shop's own orders, see 'lifthouse reconcile'. With --exit-code, the exit code is the
-decision of the scorecard:
-
-  0 ship · 10 keepRunning · 11 noDifference · 12 rollBack · 13 invalid · 14 noWinner
-
-An error still has exit code 1, and an invalid command line 2.`
 
 // reportForm is the format of a report.
 type reportForm struct {
@@ -53,21 +32,16 @@ type reportForm struct {
 
 func (p *program) reportCommand() *cobra.Command {
 	var form reportForm
-	cmd := &cobra.Command{
-		Use:   "report campaign ID | widget ID | experiment WIDGET/ID",
-		Short: "Print the results of a campaign, a widget or an experiment",
-		Long:  reportHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			_, err := parseRequest(cmd, args, form.parser(), acceptAnyKey)
-			if err == nil {
-				err = onlyOne(cmd, "json", "csv", "visitors")
-			}
-			if err != nil {
-				return usageError{err}
-			}
-			return nil
-		},
-	}
+	cmd := newCommand("report", func(cmd *cobra.Command, args []string) error {
+		_, err := parseRequest(cmd, args, form.parser(), acceptAnyKey)
+		if err == nil {
+			err = onlyOne(cmd, "json", "csv", "visitors")
+		}
+		if err != nil {
+			return usageError{err}
+		}
+		return nil
+	}, nil)
 	flags := cmd.Flags()
 	flags.String("goal", "", "id or key of the goal; default: the primary goal")
 	flags.String("metric", "", "metric to compare (compareMetric of the API)")
@@ -87,16 +61,16 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.BoolVar(&form.json, "json", false, "print the JSON of the API")
 	flags.BoolVar(&form.csv, "csv", false, "print CSV")
 	flags.StringVar(&form.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
-	p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-		request, err := parseRequest(cmd, args, form.parser(), owned.FindID)
+	p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		request, err := parseRequest(cmd, args, form.parser(), s.owned.FindID)
 		if err != nil {
 			return err
 		}
-		request.AccountID = owned.ID
+		request.AccountID = s.owned.ID
 		if form.visitors != "" {
-			return inFlags(cmd, p.writeVisitors(ctx, s, request, form.visitors))
+			return inFlags(cmd, p.writeVisitors(ctx, s.Store, request, form.visitors))
 		}
-		return inFlags(cmd, p.printReport(ctx, s, request, form))
+		return inFlags(cmd, p.printReport(ctx, s.Store, request, form))
 	})
 	completeFlag(cmd, "metric", query.Comparable[query.ExperimentResults]...)
 	completeFlag(cmd, "dimension", query.Dimensions...)
@@ -246,9 +220,24 @@ func (p *program) printReport(ctx context.Context, s *app.Store, request query.R
 	if err != nil {
 		return err
 	}
-	text, err := p.formatReport(results, form)
+	var text []byte
+	switch {
+	case form.csv:
+		if results.Waiting != nil { // CSV has no warnings
+			p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
+		}
+		text, err = render.CSV(results)
+	case form.json:
+		var indented bytes.Buffer
+		if text, err = render.JSON(results); err == nil {
+			err = json.Indent(&indented, text, "", "  ")
+		}
+		text = indented.Bytes()
+	default:
+		text = []byte(render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)))
+	}
 	if err == nil {
-		_, err = p.stdout.WriteString(text)
+		_, err = p.stdout.Write(text)
 	}
 	switch {
 	case err != nil || !form.exitCode:
@@ -293,61 +282,27 @@ func (p *program) writeVisitors(ctx context.Context, s *app.Store, request query
 	return nil
 }
 
-// formatReport returns the report in the selected format.
-func (p *program) formatReport(results *result.Report, form reportForm) (string, error) {
-	switch {
-	case form.csv:
-		if results.Waiting != nil { // CSV has no warnings
-			p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
-		}
-		text, err := render.CSV(results)
-		return string(text), err
-	case !form.json:
-		return render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)), nil
-	}
-	text, err := render.JSON(results)
-	if err != nil {
-		return "", err
-	}
-	var indented bytes.Buffer
-	err = json.Indent(&indented, text, "", "  ")
-	return indented.String(), err
-}
-
-const looksHelp = `Looks prints what each look at a campaign or an experiment found: the lift with its interval, z with
-the bound that it must reach, and the p-value. A server records a look once, a day after its end, and later data do not
-change it. A look that no server recorded is computed from the events.
-
-  lifthouse looks campaign 12
-  lifthouse looks experiment 7/2 --json`
-
 func (p *program) looksCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "looks campaign ID | experiment WIDGET/ID",
-		Short: "Print what each look at a campaign or an experiment found",
-		Long:  looksHelp,
-		Args:  subjectArgs,
-	}
+	cmd := newCommand("looks", subjectArgs, nil)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			request, err := parseRequest(cmd, args, query.ParseReport, owned.FindID)
-			if err != nil {
-				return err
-			}
-			request.AccountID = owned.ID
-			results, err := computeReport(ctx, s, request)
-			switch {
-			case err != nil:
-				return err
-			case results.Looks == nil:
-				return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least " +
-					"two variations")
-			case asJSON:
-				return p.writeJSON(results.Looks)
-			}
-			_, err = p.stdout.WriteString(render.Looks(results))
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		request, err := parseRequest(cmd, args, query.ParseReport, s.owned.FindID)
+		if err != nil {
 			return err
-		})
+		}
+		request.AccountID = s.owned.ID
+		results, err := computeReport(ctx, s.Store, request)
+		switch {
+		case err != nil:
+			return err
+		case results.Looks == nil:
+			return errors.New("looks: nothing is compared: it needs a campaign or an experiment with at least " +
+				"two variations")
+		case asJSON:
+			return p.writeJSON(results.Looks)
+		}
+		_, err = p.stdout.WriteString(render.Looks(results))
+		return err
+	})
 }

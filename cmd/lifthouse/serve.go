@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/api"
@@ -21,34 +24,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const serveHelp = `Serve answers the API until it is interrupted. Other commands for the same store are forwarded to it.
-
-Every setting can be a flag, an environment variable or a line of a YAML file: --query-timeout 30s,
-LIFTHOUSE_QUERY_TIMEOUT=30s, or query-timeout: 30s in the file that --config or LIFTHOUSE_CONFIG names. Flags override
-the environment, the environment overrides the file. 'lifthouse check' prints the settings in effect and validates
-them.`
-
 func (p *program) serveCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve the API under /v1 and the dashboard",
-		Long:  serveHelp,
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if p.running != nil {
-				return usageError{errors.New("a server is already running on this store")}
-			}
-			p.serves = true
-			var s *app.Store
-			if err := p.awaitHolder(cmd.Context(), holderTimeout, func() (err error) {
-				s, err = p.openStore(cmd.Context())
-				return err
-			}); err != nil {
-				return err
-			}
-			return errors.Join(p.serveStore(cmd.Context(), s, p.firstSteps), s.Close())
-		},
-	}
+	cmd := newCommand("serve", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if p.running != nil {
+			return usageError{errors.New("a server is already running on this store")}
+		}
+		s, err := p.openStore(cmd.Context(), holderTimeout)
+		if err != nil {
+			return err
+		}
+		return errors.Join(p.serveStore(cmd.Context(), s, p.firstSteps), s.Close())
+	})
 	p.serveFlags(cmd)
 	return cmd
 }
@@ -68,7 +54,7 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 		err := open()
 		var locked *embedded.LockedError
 		if !errors.As(err, &locked) || remote.IsServed(ctx, filepath.Join(locked.Dir, remote.SocketName)) ||
-			time.Now().After(until) {
+			!time.Now().Before(until) {
 			return err
 		}
 		if !waiting {
@@ -101,7 +87,7 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 	if o.TLS, err = p.loadTLSConfig(); err != nil {
 		return err
 	}
-	o.API.Release, o.API.Timeout = buildVersion(), p.limits.Time
+	o.API.Release, o.API.Timeout = buildVersion(), p.opening.Limits.Time
 	o.Ready = func(url string) { ready(s, url) }
 	// the process ends if the server does not stop in time, as by a kill; the store recovers from that
 	o.Stopping = func() {
@@ -116,9 +102,7 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 		} else {
 			defer func() { _ = listener.Close() }()
 			o.Commands = func(ctx context.Context) {
-				remote.ServeCommands(ctx, listener, func(ctx context.Context,
-					c remote.Command,
-				) int {
+				remote.ServeCommands(ctx, listener, func(ctx context.Context, c remote.Command) int {
 					return runForwarded(ctx, c, s, o)
 				})
 			}
@@ -167,7 +151,6 @@ type serveOptions struct {
 	app.ServerOptions
 	tlsCert, tlsKey     string // paths
 	logFormat, logLevel string
-	times               ingest.Times // allowed times of events
 }
 
 // The values of --log-format.
@@ -239,29 +222,41 @@ const (
 
 // timeFlags adds the settings for the allowed times of events to a command.
 func (p *program) timeFlags(cmd *cobra.Command) {
-	p.serving.times = ingest.DefaultTimes
-	bounds.Var(cmd.Flags(), &p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge,
+	p.opening.Times = ingest.DefaultTimes
+	bounds.Var(cmd.Flags(), &p.opening.Times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge,
 		"maximum age of an event, such as 2160h; 0: any time since 1970")
-	bounds.Var(cmd.Flags(), &p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge,
+	bounds.Var(cmd.Flags(), &p.opening.Times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge,
 		"how far in the future the time of an event may be")
 }
 
 // settingFaults returns all invalid settings, sorted by name.
 func (o *serveOptions) settingFaults() []string {
 	var faults []string
-	fault := func(name string, value any, want string) {
-		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
+	check := func(wrong bool, name, value, want string) {
+		if wrong {
+			faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, value, want))
+		}
 	}
 	if (o.tlsCert == "") != (o.tlsKey == "") {
 		faults = append(faults, "tls-cert, tls-key: both are required")
 	}
-	if o.logFormat != logText && o.logFormat != logJSON {
-		fault("log-format", o.logFormat, logText+" or "+logJSON)
+	check(o.logFormat != logText && o.logFormat != logJSON, "log-format", o.logFormat, logText+" or "+logJSON)
+	check(new(slog.Level).UnmarshalText([]byte(o.logLevel)) != nil,
+		"log-level", o.logLevel, "debug, info, warn or error")
+	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
+		_, _, err := net.SplitHostPort(address)
+		check(err != nil && (address != "" || name == "listen"), name, address, "host:port, such as "+app.DefaultListen)
 	}
-	if err := new(slog.Level).UnmarshalText([]byte(o.logLevel)); err != nil {
-		fault("log-level", o.logLevel, "debug, info, warn or error")
+	public := o.API.PublicURL
+	u, err := url.Parse(public)
+	check(public != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/")), "public-url", public,
+		"http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
+	for _, origin := range o.API.Origins {
+		u, err := url.Parse(origin)
+		check(origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host),
+			"cors-origin", origin, "scheme://host or scheme://host:port, or *")
 	}
-	faults = append(faults, o.AddressFaults()...)
 	slices.Sort(faults)
 	return faults
 }

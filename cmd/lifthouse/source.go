@@ -21,33 +21,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const sourceAddHelp = `Add makes an address for a sender of events: POST /in/ and a key. The requests of GrowthBook's SDK, Segment,
-RudderStack, PostHog, the tag for browsers, Shopify and WooCommerce are read as they are, by a shipped mapping of this
-name. Add prints what to paste at the sender. Only a digest of the key is stored, so it cannot be shown again.
-
-  lifthouse source add growthbook --domain shop.example.com
-  lifthouse source add shopify --secret-file /etc/lifthouse/shopify.secret
-  lifthouse source add crm --mapping crm.yaml
-
-A client with a key can add events to its website and nothing else. The key of a page is public: with --views-only, its
-purchases are rejected, and another source with a secret sends them.`
-
 func (p *program) sourceAddCommand() *cobra.Command {
 	var domain, name, mapping string
 	var website int64
 	var rate int
 	sender := catalogue.Sender{}
-	cmd := &cobra.Command{
-		Use:   "add " + strings.Join(ingest.ShippedMappings(), "|") + " | NAME --mapping FILE",
-		Short: "Make an address for a sender, and print what to paste there", Long: sourceAddHelp,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || mapping == "" && !ingest.IsShipped(args[0]) {
-				return usageError{fmt.Errorf("source add: the sender %s, or a name with --mapping FILE",
-					faults.OneOf(ingest.ShippedMappings()...))}
-			}
-			return nil
-		},
-	}
+	cmd := newCommand("source-add", func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 || mapping == "" && !ingest.IsShipped(args[0]) {
+			return usageError{fmt.Errorf("source add: the sender %s, or a name with --mapping FILE",
+				faults.OneOf(ingest.ShippedMappings()...))}
+		}
+		return nil
+	}, nil)
+	cmd.Use = fmt.Sprintf(cmd.Use, strings.Join(ingest.ShippedMappings(), "|"))
 	flags := cmd.Flags()
 	flags.StringVar(&domain, "domain", "", "domain of the website, which is created if the store does not have it")
 	bounds.Var(flags, &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
@@ -138,17 +124,12 @@ func (p *program) publicURL() string {
 }
 
 func (p *program) sourceListCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the sources, and what has arrived from each", Args: noArgs,
-		Long: `List prints the sources of an account, and what has arrived from each since the server started. IGNORED are
-events that the mapping has no use for, by their names. NO VISITOR are those without a visitor, such as orders at a
-point of sale, or of visitors without consent.`,
-	}
-	return p.onAccount(cmd, func(_ context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
+	cmd := newCommand("source-list", noArgs, nil)
+	return p.onAccount(cmd, func(_ context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}
-		list := s.Sources(owned.ID)
+		list := s.Sources(s.owned.ID)
 		var notes []string
 		for _, source := range list.Sources {
 			last := "never"
@@ -172,7 +153,7 @@ point of sale, or of visitors without consent.`,
 			notes = append(notes, "Warning: "+warning.Message)
 		}
 		if len(rows) == 1 {
-			p.printLine("Account %d has no source; make one with lifthouse source add.", owned.ID)
+			p.printLine("Account %d has no source; make one with lifthouse source add.", s.owned.ID)
 			return nil
 		}
 		if err := p.printTable(rows); err != nil {

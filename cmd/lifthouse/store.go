@@ -30,16 +30,18 @@ func (p *program) storeAddress() (schema.Address, error) {
 	return address, nil
 }
 
-// openStore opens a store and brings its tables up to date.
-func (p *program) openStore(ctx context.Context) (*app.Store, error) {
+// openStore opens a store and brings its tables up to date. It waits for at most a time for another process.
+func (p *program) openStore(ctx context.Context, wait time.Duration) (s *app.Store, err error) {
 	address, err := p.storeAddress()
 	if err != nil {
 		return nil, err
 	}
-	return app.OpenStore(ctx, address, app.Options{
-		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times,
-		MaxVisitorEvents: p.maxVisitorEvents, UnreadFacts: p.unreadFacts,
+	p.opening.Concurrency = p.serving.API.StoreSlots
+	err = p.awaitHolder(ctx, wait, func() (err error) {
+		s, err = app.OpenStore(ctx, address, p.opening)
+		return err
 	})
+	return s, err
 }
 
 // withStore runs work on an existing store. It returns an error if the store does not exist, for example because its
@@ -64,13 +66,8 @@ func (p *program) withStoreMade(ctx context.Context, work func(context.Context, 
 	if p.running != nil {
 		return work(ctx, p.running)
 	}
-	var s *app.Store
-	err := p.awaitHolder(ctx, commandTimeout, func() (err error) {
-		s, err = p.openStore(ctx)
-		return err
-	})
-	var locked *embedded.LockedError
-	if errors.As(err, &locked) {
+	s, err := p.openStore(ctx, commandTimeout)
+	if locked, is := errors.AsType[*embedded.LockedError](err); is {
 		code, delegateErr := p.forwardCommand(ctx, locked)
 		if delegateErr != nil {
 			return fmt.Errorf("%w (and it accepts no commands: %w)", err, delegateErr)
@@ -100,34 +97,24 @@ const readyTimeout = 3 * time.Second
 
 func (p *program) readyCommand() *cobra.Command {
 	var url string
-	cmd := &cobra.Command{
-		Use:   "ready",
-		Short: "Check whether a server is ready, for health checks",
-		Long:  "Ready requests /readyz of a server. The exit status is 0 if the server is ready, and 1 otherwise.",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.checkReadiness(cmd.Context(), url+"/readyz")
-		},
-	}
+	cmd := newCommand("ready", noArgs, func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), readyTimeout)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", http.NoBody)
+		if err != nil {
+			return usageError{err}
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s/readyz: %s", url, answer.Status)
+		}
+		return answer.Body.Close()
+	})
 	cmd.Flags().StringVar(&url, "url", "http://"+app.DefaultListen, "URL of the server")
 	return cmd
-}
-
-func (p *program) checkReadiness(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return usageError{err}
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, answer.Status)
-	}
-	return answer.Body.Close()
 }
 
 // release is the version, set by .goreleaser.yaml and the Dockerfile.
@@ -149,4 +136,13 @@ func buildVersion() string {
 		}
 	}
 	return info.Main.Version
+}
+
+func (p *program) migrateCommand() *cobra.Command {
+	return newCommand("migrate", noArgs, func(cmd *cobra.Command, _ []string) error {
+		return p.withStoreMade(cmd.Context(), func(context.Context, *app.Store) error {
+			p.printLine("The tables are up to date.")
+			return nil
+		})
+	})
 }

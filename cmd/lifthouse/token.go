@@ -20,12 +20,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	var token catalogue.Token
 	var scopes []string
 	var expires time.Duration
-	cmd := &cobra.Command{
-		Use:   "create",
-		Short: "Create a token and print it",
-		Long:  "Create prints a new token. Only a digest is stored, so the token cannot be shown again.",
-		Args:  noArgs,
-	}
+	cmd := newCommand("token-create", noArgs, nil)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)},
 		"scopes: read, write (includes read), admin (includes write), or ingest")
@@ -34,38 +29,26 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		"id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
 	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 30d or 12h; 0: until it is revoked")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-			for _, scope := range scopes {
-				token.Scopes = append(token.Scopes, catalogue.Scope(scope))
-			}
-			token.AccountID = owned.ID
-			token.SetLifetime(expires)
-			secret, _, err := s.Catalogue.CreateToken(ctx, token)
-			if err != nil {
-				return fmt.Errorf("token: %w", err)
-			}
-			p.printLine("%s", secret)
-			return nil
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
+		for _, scope := range scopes {
+			token.Scopes = append(token.Scopes, catalogue.Scope(scope))
+		}
+		token.AccountID = s.owned.ID
+		token.SetLifetime(expires)
+		secret, _, err := s.Catalogue.CreateToken(ctx, token)
+		if err != nil {
+			return fmt.Errorf("token: %w", err)
+		}
+		p.printLine("%s", secret)
+		return nil
+	})
 }
 
 func (p *program) tokenListCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the tokens and share links of an account",
-		Long: `List prints the tokens of an account, including expired ones, without their secrets. A token of the
-scope share is a share link; its column WEBSITE has what it shows.`,
-		Args: noArgs,
-	}
-	return p.onAccount(cmd, func(_ context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		tokens := s.Catalogue.Snapshot().AccountTokens(owned.ID)
-		if len(tokens) == 0 {
-			p.printLine("Account %d has no token; create one with lifthouse token create.", owned.ID)
-			return nil
-		}
+	cmd := newCommand("token-list", noArgs, nil)
+	return p.onAccount(cmd, func(_ context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{"ID", "NAME", "SCOPES", "WEBSITE", "CREATED", "EXPIRES"}}
-		for _, token := range tokens {
+		for _, token := range s.Catalogue.Snapshot().AccountTokens(s.owned.ID) {
 			scopes := make([]string, len(token.Scopes))
 			for i, scope := range token.Scopes {
 				scopes[i] = string(scope)
@@ -88,44 +71,44 @@ scope share is a share link; its column WEBSITE has what it shows.`,
 				expires,
 			})
 		}
-		return p.printTable(rows)
+		return p.printList(rows, "Account %d has no token; create one with lifthouse token create.", s.owned.ID)
 	})
 }
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	var id int64
-	cmd := &cobra.Command{
-		Use:   "revoke ID",
-		Short: "Revoke a token or a share link",
-		Long:  "Revoke invalidates a token or a share link at once. ID is the number in the output of token list.",
-		Args: func(cmd *cobra.Command, args []string) (err error) {
-			if err := oneArg(cmd, args); err != nil {
-				return err
-			}
-			if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
-				return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list "+
-					"prints the ids", args[0])}
-			}
-			return nil
-		},
-	}
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-			revoked, err := s.Catalogue.RevokeToken(ctx, owned.ID, id)
-			if err != nil {
-				return err
-			}
-			if !revoked {
-				return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", owned.ID, id)
-			}
-			p.printLine("Token %d of account %d is revoked.", id, owned.ID)
-			return nil
-		})
+	cmd := newCommand("token-revoke", func(cmd *cobra.Command, args []string) (err error) {
+		if err := oneArg(cmd, args); err != nil {
+			return err
+		}
+		if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
+			return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list "+
+				"prints the ids", args[0])}
+		}
+		return nil
+	}, nil)
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
+		revoked, err := s.Catalogue.RevokeToken(ctx, s.owned.ID, id)
+		if err != nil {
+			return err
+		}
+		if !revoked {
+			return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", s.owned.ID, id)
+		}
+		p.printLine("Token %d of account %d is revoked.", id, s.owned.ID)
+		return nil
+	})
+}
+
+// ownedStore is a store, and an account that it has.
+type ownedStore struct {
+	*app.Store
+	owned *catalogue.AccountResources
 }
 
 // onAccount makes a command do work on the store and on the account that its flag --account names.
 func (p *program) onAccount(cmd *cobra.Command,
-	work func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error,
+	work func(ctx context.Context, s ownedStore, args []string) error,
 ) *cobra.Command {
 	var account int64
 	bounds.Var(cmd.Flags(), &account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
@@ -135,7 +118,7 @@ func (p *program) onAccount(cmd *cobra.Command,
 			if err != nil {
 				return err
 			}
-			return work(ctx, s, s.Catalogue.Snapshot().AccountResources(id), args)
+			return work(ctx, ownedStore{s, s.Catalogue.Snapshot().AccountResources(id)}, args)
 		})
 	}
 	return cmd
@@ -160,49 +143,34 @@ func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
 	return 0, usageError{fmt.Errorf("--account is required, one of %s", strings.Join(names, ", "))}
 }
 
-const shareHelp = `Share prints a link to the page of a campaign, a widget or an experiment of a widget. Everybody with
-the link can read this page, without a token, until the link expires or is revoked, and nothing else. Only a digest of
-the link is stored, so it cannot be shown again. 'lifthouse token list' lists the links, and 'lifthouse token revoke'
-revokes one.
-
-  lifthouse share campaign 12 --expires 30d
-  lifthouse share widget 7 --name "for the board"
-  lifthouse share experiment 7/2`
-
 func (p *program) shareCommand() *cobra.Command {
 	var name string
 	var expires time.Duration
-	cmd := &cobra.Command{
-		Use:   "share campaign ID | widget ID | experiment WIDGET/ID",
-		Short: "Create a link to one page, which needs no token",
-		Long:  shareHelp,
-		Args:  subjectArgs,
-	}
+	cmd := newCommand("share", subjectArgs, nil)
 	flags := cmd.Flags()
 	bounds.Var(flags, &expires, "expires", catalogue.DefaultShareLifetime, time.Second, catalogue.MaxShareLifetime,
 		"lifetime, such as 30d or 12h")
 	flags.StringVar(&name, "name", "", "name that describes its use")
 	p.publicURLFlag(flags)
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			subject, err := parseSubject("share", args, owned.FindID)
-			if err != nil {
-				return err
-			}
-			share := catalogue.NewShare(owned.ID, name, subject.IDs(), expires)
-			secret, made, err := s.Catalogue.CreateToken(ctx, share)
-			if err != nil {
-				return fmt.Errorf("share: %w", err)
-			}
-			if p.serving.API.PublicURL == "" && p.server.API.PublicURL == "" {
-				p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it "+
-					"with --%s", publicURLFlag)
-			}
-			p.printLine("%s", owned.ShareLink(p.publicURL(), made.Shared, secret))
-			p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
-				made.ExpiresAt.Format(time.RFC3339), made.ID)
-			return nil
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		subject, err := parseSubject("share", args, s.owned.FindID)
+		if err != nil {
+			return err
+		}
+		share := catalogue.NewShare(s.owned.ID, name, subject.IDs(), expires)
+		secret, made, err := s.Catalogue.CreateToken(ctx, share)
+		if err != nil {
+			return fmt.Errorf("share: %w", err)
+		}
+		if p.serving.API.PublicURL == "" && p.server.API.PublicURL == "" {
+			p.printDiagnostic("the link is for this machine; if people open the dashboard at another URL, name it "+
+				"with --%s", publicURLFlag)
+		}
+		p.printLine("%s", s.owned.ShareLink(p.publicURL(), made.Shared, secret))
+		p.printDiagnostic("the link expires at %s; 'lifthouse token revoke %d' revokes it",
+			made.ExpiresAt.Format(time.RFC3339), made.ID)
+		return nil
+	})
 }
 
 // publicURLFlag adds the base of the links that a command makes.

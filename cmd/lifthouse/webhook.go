@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
@@ -20,61 +19,37 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const webhookHelp = `Webhooks receive messages about decisions, failed checks, and starts and stops. They are declared
-in the catalogue:
-
-  accounts:
-    - id: 1
-      name: Shop
-      webhooks:
-        - {id: 1, url: "https://hooks.example.com/lifthouse", secretFile: /etc/lifthouse/webhook-1.key}
-        - {id: 2, url: "https://hooks.slack.com/services/…", format: slack, events: [decision.changed]}
-
-A server delivers each message at least once, in order, and tries again for a day. docs/webhooks.md describes the
-messages.`
-
 func (p *program) webhookListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the webhooks of an account", Args: noArgs}
-	return p.onAccount(cmd, func(_ context.Context, _ *app.Store, owned *catalogue.AccountResources, _ []string) error {
-		if len(owned.Webhooks) == 0 {
-			p.printLine("Account %d has no webhook; declare one in the catalogue (lifthouse webhook --help).", owned.ID)
-			return nil
-		}
+	cmd := newCommand("webhook-list", noArgs, nil)
+	return p.onAccount(cmd, func(_ context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{"ID", "HOST", "FORMAT", "EVENTS", "SINCE"}}
-		for _, hook := range catalogue.ByID(owned.Webhooks) {
+		for _, hook := range catalogue.ByID(s.owned.Webhooks) {
 			rows = append(rows, []any{
 				hook.ID, hook.Host(), hook.Format, cmp.Or(strings.Join(hook.Events, ","), "all"),
 				hook.CreateDate.Format(time.RFC3339),
 			})
 		}
-		return p.printTable(rows)
+		return p.printList(rows, "Account %d has no webhook; declare one in the catalogue (lifthouse webhook --help).",
+			s.owned.ID)
 	})
 }
 
 func (p *program) webhookTestCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "test ID",
-		Short: "Send a test message to a webhook",
-		Long: "Test sends a message at once, and prints the response. If the receiver does not accept it, the exit " +
-			"status is 1.",
-		Args: oneArg,
-	}
+	cmd := newCommand("webhook-test", oneArg, nil)
 	cmd.Flags().BoolVar(&p.serving.PrivateWebhooks, privateWebhooks, false, privateWebhooksHelp)
 	p.publicURLFlag(cmd.Flags())
-	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources,
-		args []string,
-	) error {
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
-		hook, known := owned.Webhooks[id]
+		hook, known := s.owned.Webhooks[id]
 		if err != nil || !known {
-			return fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", owned.ID,
+			return fmt.Errorf("account %d has no webhook %q; lifthouse webhook list prints its webhooks", s.owned.ID,
 				args[0])
 		}
 		d := s.WebhookSender(watch.SenderOptions{
 			PublicURL:    p.publicURL(),
 			Release:      buildVersion(),
 			AllowPrivate: p.serving.PrivateWebhooks || p.server.PrivateWebhooks,
-		}).SendTest(ctx, owned.ID, &hook)
+		}).SendTest(ctx, s.owned.ID, &hook)
 		if d.Outcome != outbox.Delivered {
 			return fmt.Errorf("webhook %d (%s) did not accept the message: %s", hook.ID, hook.Host(), d.Detail)
 		}
@@ -89,70 +64,53 @@ const maxDeliveries = 10_000
 func (p *program) webhookDeliveriesCommand() *cobra.Command {
 	var limit int
 	var asJSON bool
-	cmd := &cobra.Command{Use: "deliveries", Short: "Print the latest messages and their deliveries", Args: noArgs}
+	cmd := newCommand("webhook-deliveries", noArgs, nil)
 	bounds.Var(cmd.Flags(), &limit, "limit", 50, 1, maxDeliveries, "maximum number of messages")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the bodies of the messages")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-			sent, err := s.Outbox.RecentMessages(ctx, owned.ID, 0, limit)
-			if err != nil {
-				return err
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
+		sent, err := s.Outbox.RecentMessages(ctx, s.owned.ID, 0, limit)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return p.writeJSON(sent)
+		}
+		rows := [][]any{{"recorded", "message", "event", "about", "webhook", "outcome", "attempts", "detail"}}
+		for i := range sent {
+			m := &sent[i]
+			message := []any{
+				m.RecordedAt.Format(time.RFC3339), m.ID, m.Event,
+				fmt.Sprintf("%s %d", m.Subject.Kind, m.Subject.ID),
 			}
-			if asJSON {
-				return p.writeJSON(sent)
+			if len(m.Deliveries) == 0 {
+				rows = append(rows, append(slices.Clone(message), "-", "-", 0, ""))
 			}
-			return p.showDeliveries(sent)
-		})
-}
-
-func (p *program) showDeliveries(sent []outbox.Sent) error {
-	if len(sent) == 0 {
-		p.printLine("There are no messages yet.")
-		return nil
-	}
-	rows := [][]any{{"recorded", "message", "event", "about", "webhook", "outcome", "attempts", "detail"}}
-	for i := range sent {
-		m := &sent[i]
-		message := []any{
-			m.RecordedAt.Format(time.RFC3339), m.ID, m.Event,
-			fmt.Sprintf("%s %d", m.Subject.Kind, m.Subject.ID),
+			for _, d := range m.Deliveries {
+				rows = append(rows, append(slices.Clone(message), d.WebhookID, d.Outcome, d.Attempts, d.Detail))
+			}
 		}
-		if len(m.Deliveries) == 0 {
-			rows = append(rows, append(slices.Clone(message), "-", "-", 0, ""))
-		}
-		for _, d := range m.Deliveries {
-			rows = append(rows, append(slices.Clone(message), d.WebhookID, d.Outcome, d.Attempts, d.Detail))
-		}
-	}
-	return p.printTable(rows)
+		return p.printList(rows, "There are no messages yet.")
+	})
 }
 
 func (p *program) webhookResendCommand() *cobra.Command {
 	var only int64
-	cmd := &cobra.Command{
-		Use:   "resend MESSAGE",
-		Short: "Deliver a message again",
-		Long: "Resend makes the server deliver a message again, to all webhooks that take its event or to one of " +
-			"them. It keeps its id.",
-		Args: oneArg,
-	}
+	cmd := newCommand("webhook-resend", oneArg, nil)
 	bounds.Var(cmd.Flags(), &only, "webhook", 0, 0, bounds.MaxID, "id of the only webhook; 0: all that take the event")
-	return p.onAccount(cmd, func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources,
-		args []string,
-	) error {
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
 		found, err := s.Outbox.ReadMessages(ctx, 0, schema.Subject{}, args[0])
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 || found[0].AccountID != owned.ID {
+		if len(found) == 0 || found[0].AccountID != s.owned.ID {
 			return fmt.Errorf("account %d has no message %q; lifthouse webhook deliveries prints the messages",
-				owned.ID, args[0])
+				s.owned.ID, args[0])
 		}
 		var requests []outbox.Delivery
-		for _, hook := range catalogue.ByID(owned.Webhooks) {
+		for _, hook := range catalogue.ByID(s.owned.Webhooks) {
 			if only == hook.ID || only == 0 && slices.Contains(hook.EventsTaken(), found[0].Event) {
 				requests = append(requests, outbox.Delivery{
-					AccountID: owned.ID, WebhookID: hook.ID, MessageID: args[0], At: time.Now().UTC(),
+					AccountID: s.owned.ID, WebhookID: hook.ID, MessageID: args[0], At: time.Now().UTC(),
 					Outcome: outbox.Requested,
 					Detail:  "lifthouse webhook resend",
 				})
@@ -162,7 +120,7 @@ func (p *program) webhookResendCommand() *cobra.Command {
 			return errors.New("no webhook takes the message; lifthouse webhook list prints the webhooks")
 		}
 		p.printLine("The message will be delivered again to %d of %d webhooks when a server runs.", len(requests),
-			len(owned.Webhooks))
+			len(s.owned.Webhooks))
 		return s.Outbox.RecordDeliveries(ctx, requests...)
 	})
 }

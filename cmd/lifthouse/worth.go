@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
@@ -25,23 +24,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const worthHelp = `Worth prints what the shipped variations of a website are truly worth together, with an interval of 90 %,
-how large effects typically are there, and what each variation is worth. A campaign that ended with a winner counts as
-shipped, unless 'lifthouse outcome' says otherwise.
-
-  lifthouse worth
-  lifthouse worth --goal 3 --from 2026-01-01 --csv
-
-For tests of other tools, in a table and without a store, see 'lifthouse audit'.`
-
 func (p *program) worthCommand() *cobra.Command {
 	var asJSON, asCSV bool
 	values := map[string]*string{"goal": nil, "metric": nil, "from": nil, "to": nil}
 	var website int64
-	cmd := &cobra.Command{
-		Use: "worth", Short: "Print what the shipped variations of a website are worth", Long: worthHelp,
-		Args: func(cmd *cobra.Command, _ []string) error { return onlyOne(cmd, "json", "csv") },
-	}
+	cmd := newCommand("worth", func(cmd *cobra.Command, _ []string) error { return onlyOne(cmd, "json", "csv") }, nil)
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
 	values["goal"] = cmd.Flags().String("goal", "", "id of the goal; default: that of most campaigns")
 	values["metric"] = cmd.Flags().String("metric", "",
@@ -50,36 +37,35 @@ func (p *program) worthCommand() *cobra.Command {
 	values["to"] = cmd.Flags().String("to", "", "last day of shipping that counts")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, _ []string) error {
-			given := url.Values{}
-			for name, value := range values {
-				if *value != "" {
-					given.Set(name, *value)
-				}
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
+		given := url.Values{}
+		for name, value := range values {
+			if *value != "" {
+				given.Set(name, *value)
 			}
-			asked, err := query.ParseProgramme(given.Encode())
-			if err != nil {
-				return usageError{err}
+		}
+		asked, err := query.ParseProgramme(given.Encode())
+		if err != nil {
+			return usageError{err}
+		}
+		if asked.WebsiteID, err = websiteOr(website, s.owned); err != nil {
+			return err
+		}
+		found, err := s.Engine.ReadProgramme(ctx, asked)
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			return p.writeJSON(found)
+		case asCSV:
+			text, err := render.ProgrammeCSV(found)
+			if err == nil {
+				_, err = p.stdout.Write(text)
 			}
-			if asked.WebsiteID, err = websiteOr(website, owned); err != nil {
-				return err
-			}
-			found, err := s.Engine.ReadProgramme(ctx, asked)
-			switch {
-			case err != nil:
-				return err
-			case asJSON:
-				return p.writeJSON(found)
-			case asCSV:
-				text, err := render.ProgrammeCSV(found)
-				if err == nil {
-					_, err = p.stdout.Write(text)
-				}
-				return err
-			}
-			return p.printProgramme(found)
-		})
+			return err
+		}
+		return p.printProgramme(found)
+	})
 }
 
 // websiteOr returns the given website of an account, or the only one if none is given.
@@ -97,9 +83,7 @@ func websiteOr(given int64, owned *catalogue.AccountResources) (int64, error) {
 // printProgramme prints a programme: its sentences, and a table of the treatments.
 func (p *program) printProgramme(found *worth.Programme) error {
 	for _, sentence := range found.Sentences {
-		if _, err := p.stdout.WriteString(sentence + "\n"); err != nil {
-			return err
-		}
+		p.printLine("%s", sentence)
 	}
 	rows := [][]any{{"ID", "CAMPAIGN", "VARIATION", "OUTCOME", "DATE", "WORTH"}}
 	for i := range found.Items {
@@ -113,38 +97,22 @@ func (p *program) printProgramme(found *worth.Programme) error {
 			outcome = catalogue.Dropped
 		}
 		shown := result.NewWorthItem(&item.Item, found.Currency)
-		said := shown.InWords()
-		if said == "" {
-			said = wording.ExplainReason(item.Reason)
-		}
+		said := cmp.Or(shown.InWords(), wording.ExplainReason(item.Reason))
 		rows = append(rows, []any{id, item.Campaign, item.Name, outcome, item.Outcome.Date, said})
 	}
 	return p.printTable(rows)
 }
 
-const outcomeHelp = `Outcome records what was done after a campaign or an experiment of a widget. Without a record, an ended
-campaign with a winner counts as shipped, and another one as dropped. An excluded campaign, such as an A/A test, says
-nothing about the others.
-
-  lifthouse outcome campaign 12 --shipped 1 --date 2026-03-02
-  lifthouse outcome experiment 7/2 --dropped
-  lifthouse outcome campaign 13 --excluded --note "A/A test"
-  lifthouse outcome campaign 12 --reset`
-
 func (p *program) outcomeCommand() *cobra.Command {
 	var shipped int64
 	var dropped, excluded, reset bool
 	o, kinds := catalogue.Outcome{}, []string{catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset"}
-	cmd := &cobra.Command{
-		Use: "outcome campaign ID | experiment WIDGET/ID", Short: "Record what was done after a campaign",
-		Long: outcomeHelp,
-		Args: subjectArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.ContainsFunc(kinds, cmd.Flags().Changed) {
-				return usageError{errors.New("outcome: needs one of --shipped, --dropped, --excluded and --reset")}
-			}
-			return onlyOne(cmd, kinds...)
-		},
+	cmd := newCommand("outcome", subjectArgs, nil)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !slices.ContainsFunc(kinds, cmd.Flags().Changed) {
+			return usageError{errors.New("outcome: needs one of --shipped, --dropped, --excluded and --reset")}
+		}
+		return onlyOne(cmd, kinds...)
 	}
 	bounds.Var(cmd.Flags(), &shipped, "shipped", 0, 0, bounds.MaxID, "id of the variation that all visitors see now")
 	cmd.Flags().BoolVar(&dropped, catalogue.Dropped, false, "no variation was kept")
@@ -153,28 +121,27 @@ func (p *program) outcomeCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&reset, "reset", false, "forget the record")
 	cmd.Flags().StringVar(&o.Date, "date", "", "day of the outcome, such as 2026-03-02; default: today")
 	cmd.Flags().StringVar(&o.Note, "note", "", "note, such as the reason")
-	return p.onAccount(cmd,
-		func(ctx context.Context, s *app.Store, owned *catalogue.AccountResources, args []string) error {
-			of, err := parseSubject("outcome", args, owned.FindID)
-			if err != nil || of.Kind == schema.SubjectWidget && of.ExperimentID == 0 {
-				return usageError{cmp.Or(err, errors.New("outcome: a widget has none; name one of its experiments"))}
-			}
-			o.Date = cmp.Or(o.Date, time.Now().UTC().Format(time.DateOnly))
-			recorded := &o
-			switch {
-			case reset:
-				recorded = nil
-			case dropped:
-				o.Outcome = catalogue.Dropped
-			case excluded:
-				o.Outcome = catalogue.Excluded
-			default:
-				o.Outcome, o.VariationID = catalogue.Shipped, shipped
-			}
-			found, err := s.Catalogue.SetOutcome(ctx, owned.ID, 0, of, recorded)
-			if err == nil && !found {
-				err = fmt.Errorf("outcome: no %s %s", args[0], args[1])
-			}
-			return err
-		})
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		of, err := parseSubject("outcome", args, s.owned.FindID)
+		if err != nil || of.Kind == schema.SubjectWidget && of.ExperimentID == 0 {
+			return usageError{cmp.Or(err, errors.New("outcome: a widget has none; name one of its experiments"))}
+		}
+		o.Date = cmp.Or(o.Date, time.Now().UTC().Format(time.DateOnly))
+		recorded := &o
+		switch {
+		case reset:
+			recorded = nil
+		case dropped:
+			o.Outcome = catalogue.Dropped
+		case excluded:
+			o.Outcome = catalogue.Excluded
+		default:
+			o.Outcome, o.VariationID = catalogue.Shipped, shipped
+		}
+		found, err := s.Catalogue.SetOutcome(ctx, s.owned.ID, 0, of, recorded)
+		if err == nil && !found {
+			err = fmt.Errorf("outcome: no %s %s", args[0], args[1])
+		}
+		return err
+	})
 }

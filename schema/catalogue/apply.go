@@ -80,11 +80,7 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	plans := map[key]map[int64]Plan{}
 	retry := false // after a conflict: some rows are already stored, and the version was compared before
-	_, err = c.changeRows(ctx, nil, func(current []row) ([]row, error) {
-		known, err := newSnapshot(current)
-		if err != nil {
-			return nil, err
-		}
+	_, err = c.changeRows(ctx, nil, func(current []row, known *Snapshot) ([]row, error) {
 		if err := file.validateAgainst(known).Err(); err != nil {
 			return nil, err
 		}
@@ -113,7 +109,14 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 			return nil, nil
 		}
 		if !retry {
-			version += a.versionChange(file.AccountID)
+			for _, r := range a.rows {
+				a.current[r.key] = r
+			}
+			after, err := newSnapshot(slices.Collect(maps.Values(a.current)))
+			if err != nil {
+				return nil, err
+			}
+			version = after.AccountResources(file.AccountID).Version
 		}
 		retry = true
 		return a.rows, nil
@@ -126,21 +129,6 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 
 // mayChange reports whether the file may change an account.
 func (f *File) mayChange(account int64) bool { return f.AccountID == 0 || f.AccountID == account }
-
-// versionChange returns what the new rows add to the version of an account.
-func (a *applier) versionChange(account int64) (sum uint64) {
-	for i := range a.rows {
-		r := &a.rows[i]
-		if r.AccountID != account || r.Kind == kindToken {
-			continue
-		}
-		sum += r.versionHash()
-		if before, exists := a.current[r.key]; exists {
-			sum -= before.versionHash()
-		}
-	}
-	return sum
-}
 
 type applier struct {
 	now      time.Time
@@ -220,8 +208,9 @@ func (a *applier) applyCampaign(account int64, site *Website, i int, path string
 		lines := a.declares.read.lines // nil: the file was not read, and sets all fields
 		notes := campaign.creationNotes(func(field string) bool { return lines == nil || lines[path+"."+field] > 0 })
 		plan := campaign.DeclaredPlan(a.goalsAfter(account, site))
+		settles := func(g Guardrail) bool { return g.Settle != nil }
 		mayReturn := campaign.Type == "shippingExperiment" || campaign.Type == "productExperiment"
-		if mayReturn && (campaign.Goals == nil || !slices.ContainsFunc(campaign.Goals.Guardrails, isSettled)) {
+		if mayReturn && (campaign.Goals == nil || !slices.ContainsFunc(campaign.Goals.Guardrails, settles)) {
 			notes = append(notes, fmt.Sprintf("returns may change: a guardrail such as {goalId: %d, metric: "+
 				"valuePerVisitor, margin: 3, window: 7d, settle: 30d} waits for them", campaign.PrimaryGoalID))
 		}
@@ -237,8 +226,6 @@ func (a *applier) applyCampaign(account int64, site *Website, i int, path string
 	a.addState(d, changed)
 }
 
-func isSettled(g Guardrail) bool { return g.Settle != nil }
-
 // planned is a resource with plans: a campaign or a widget.
 type planned interface {
 	plansByExperiment(goalOf func(id int64) Goal) map[int64]Plan
@@ -247,11 +234,20 @@ type planned interface {
 // changedPlans returns the plans of a resource before and after the file is applied. It returns nil if the resource is
 // new, or if its plans are replaced.
 func (a *applier) changedPlans(r resource, site *Website, after planned) *[2]map[int64]Plan {
-	before := a.plansBefore(key{r.account, r.kind, r.id, partDefinition})
-	if before == nil || a.declares.ReplacePlans {
+	k := key{r.account, r.kind, r.id, partDefinition}
+	row, exists := a.current[k]
+	if a.plans[k] == nil && exists { // on a retry, the stored definition may already be the one in the file
+		var defined planned = &Campaign{}
+		if k.Kind == kindWidget {
+			defined = &Widget{}
+		}
+		a.decodeRow(&row, defined)
+		a.plans[k] = defined.plansByExperiment(func(id int64) Goal { return a.goalBefore(k.AccountID, id) })
+	}
+	if a.plans[k] == nil || a.declares.ReplacePlans {
 		return nil
 	}
-	return &[2]map[int64]Plan{before, after.plansByExperiment(a.goalsAfter(r.account, site))}
+	return &[2]map[int64]Plan{a.plans[k], after.plansByExperiment(a.goalsAfter(r.account, site))}
 }
 
 // goalsAfter returns the goals as they are after the file is applied.
@@ -293,21 +289,6 @@ func (a *applier) plansOfOthers(account int64, site *Website) {
 // goalBefore returns a goal before the file is applied.
 func (a *applier) goalBefore(account, id int64) Goal {
 	return a.known.AccountResources(account).Goals[id]
-}
-
-// plansBefore returns the plans of a campaign or a widget before the file is applied, or nil if the resource is new. On
-// a retry, the stored definition may already be the one in the file.
-func (a *applier) plansBefore(k key) map[int64]Plan {
-	row, exists := a.current[k]
-	if a.plans[k] == nil && exists {
-		var defined planned = &Campaign{}
-		if k.Kind == kindWidget {
-			defined = &Widget{}
-		}
-		a.decodeRow(&row, defined)
-		a.plans[k] = defined.plansByExperiment(func(id int64) Goal { return a.goalBefore(k.AccountID, id) })
-	}
-	return a.plans[k]
 }
 
 // encodeBody returns the body of a row.

@@ -40,22 +40,20 @@ type AuditEntry struct {
 	After   json.RawMessage `json:"after"` // the definition or the state
 }
 
-//go:embed accepted_loss.sql
-var insertAcceptedLoss string
+var (
+	//go:embed accepted_loss.sql
+	insertAcceptedLoss string
+	//go:embed audit.sql
+	auditQuery string
+)
 
 // RecordAcceptedLoss adds to the audit log that a person accepts the loss of stored events of visitors of a website.
 func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visitors int) error {
 	err := c.conn.Exec(ctx, insertAcceptedLoss,
 		clickhouse.Named("account", c.Snapshot().ownerOf(website)), clickhouse.Named("website", website),
 		clickhouse.Named("visitors", visitors), clickhouse.Named("author", authorOf(ctx)))
-	if err != nil {
-		return fmt.Errorf("write the audit log: %w", err)
-	}
-	return nil
+	return schema.WrapError(err, "write the audit log")
 }
-
-//go:embed audit.sql
-var auditQuery string
 
 // ReadAuditLog returns the changes since a time, of one account, or of all accounts if account is 0. It returns at most
 // limit changes, the latest first. If several servers made the same change at the same time, it returns only the first.
@@ -75,10 +73,7 @@ func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.
 		return err
 	}, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
 		clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
-	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	return all, nil
+	return all, schema.WrapError(err, "read the audit log")
 }
 
 // changeOf returns the value of AuditEntry.Change. A state that changed without a start or a stop has other shares or

@@ -44,7 +44,7 @@ func (c *Catalogue) CopyFrom(ctx context.Context, source driver.Conn) (written i
 	if !strings.HasPrefix(authorOf(ctx), copiedBy) {
 		ctx = WithAuthor(ctx, copiedBy)
 	}
-	_, err = c.changeRows(ctx, nil, func(current []row) ([]row, error) {
+	_, err = c.changeRows(ctx, nil, func(current []row, _ *Snapshot) ([]row, error) {
 		rows, err := rowsToCopy(current, others, copied)
 		written = max(written, len(rows)) // on a retry after a conflict, some rows are already stored
 		return rows, err
@@ -90,8 +90,5 @@ func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
 	if err == nil {
 		err = together.Validate()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the catalogues do not go together, nothing was copied: %w", err)
-	}
-	return rows, nil
+	return rows, schema.WrapError(err, "the catalogues do not go together, nothing was copied")
 }

@@ -349,9 +349,8 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 	if g == nil {
 		return
 	}
-	if g.Primary != 0 && g.Primary != primary {
-		c.Add(path+".primary", g.Primary, fmt.Sprintf("must equal primaryGoalId, %d, or be omitted", primary))
-	}
+	c.AddIf(g.Primary != 0 && g.Primary != primary,
+		path+".primary", g.Primary, fmt.Sprintf("must equal primaryGoalId, %d, or be omitted", primary))
 	type measured struct {
 		goal   int64
 		metric string
@@ -362,9 +361,7 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 	one := func(path string, goal int64, metric, direction string, window *schema.ConversionWindow,
 		settle *schema.Settle,
 	) {
-		if goal < 1 {
-			c.Add(path+".goalId", goal, "must be the id of a goal")
-		}
+		c.AddIf(goal < 1, path+".goalId", goal, "must be the id of a goal")
 		c.checkReference(path+".goalId", goal, known, "goal")
 		c.oneOf(path+".metric", metric, GoalMetrics)
 		c.oneOf(path+".direction", direction, []string{Up, Down})
@@ -375,9 +372,8 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 		}
 		if settle != nil {
 			is.settle = *settle
-			if window == nil && !c.windowed[goal] || window != nil && !window.IsSet() {
-				c.Add(path+".settle", settle, needsWindow)
-			}
+			c.AddIf(window == nil && !c.windowed[goal] || window != nil && !window.IsSet(),
+				path+".settle", settle, needsWindow)
 		}
 		if other, twice := taken[is]; twice {
 			c.Add(path, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
@@ -411,14 +407,10 @@ func (c *checker) checkMargins(path string, r *Guardrail) {
 func (c *checker) checkShownTexts(path, hypothesis, owner string, tags []string) {
 	c.checkText(path+".hypothesis", hypothesis, 0, maxHypothesis)
 	c.checkText(path+".owner", owner, 0, 255)
-	if len(tags) > maxTags {
-		c.Add(path+".tags", len(tags), fmt.Sprintf("must have at most %d tags", maxTags))
-	}
+	c.AddIf(len(tags) > maxTags, path+".tags", len(tags), fmt.Sprintf("must have at most %d tags", maxTags))
 	for i, tag := range tags {
 		c.checkText(fmt.Sprintf("%s.tags[%d]", path, i), tag, 1, maxTag)
-		if slices.Index(tags, tag) < i {
-			c.Add(fmt.Sprintf("%s.tags[%d]", path, i), tag, "is not unique")
-		}
+		c.AddIf(slices.Index(tags, tag) < i, fmt.Sprintf("%s.tags[%d]", path, i), tag, "is not unique")
 	}
 }
 

@@ -44,19 +44,19 @@ var ErrRunning = errors.New("it is running: stop it first")
 func (c *Catalogue) SetOutcome(
 	ctx context.Context, account, website int64, of schema.Subject, o *Outcome,
 ) (found bool, err error) {
-	r, exists := resourceOf(account, of.Kind, of.ID), false
+	r, exists := resource{account, kind(of.Kind), of.ID}, false
 	_, found, err = c.changeState(ctx, r, website, func(owned *AccountResources, state *State) (bool, error) {
 		var variations []int64
-		variations, exists = owned.variationsOf(of)
-		switch {
-		case !exists:
+		if variations, exists = owned.variationsOf(of); !exists {
 			return false, nil
-		case o == nil && state.Outcomes[of.ExperimentID] == (Outcome{}):
-			return false, nil
-		case o == nil:
-			state.Outcomes = maps.Clone(state.Outcomes)
-			delete(state.Outcomes, of.ExperimentID)
-			return true, nil
+		}
+		before := state.Outcomes[of.ExperimentID]
+		outcomes := map[int64]Outcome{}
+		maps.Copy(outcomes, state.Outcomes)
+		state.Outcomes = outcomes
+		if o == nil {
+			delete(outcomes, of.ExperimentID)
+			return before != Outcome{}, nil
 		}
 		if err := o.check(variations); err != nil {
 			return false, err
@@ -64,13 +64,8 @@ func (c *Catalogue) SetOutcome(
 		if o.Outcome == Dropped && state.Active {
 			return false, ErrRunning
 		}
-		state.Outcomes = maps.Clone(state.Outcomes)
-		if state.Outcomes == nil {
-			state.Outcomes = map[int64]Outcome{}
-		}
-		isNew := state.Outcomes[of.ExperimentID] != *o
-		state.Outcomes[of.ExperimentID] = *o
-		return isNew, nil
+		outcomes[of.ExperimentID] = *o
+		return before != *o, nil
 	})
 	return found && exists, err
 }
@@ -78,9 +73,8 @@ func (c *Catalogue) SetOutcome(
 // check returns all faults of an outcome of a subject with these variations.
 func (o *Outcome) check(variations []int64) error {
 	var found faults.Collector
-	if !slices.Contains(Outcomes, o.Outcome) {
-		found.Add("outcome", o.Outcome, "must be one of "+strings.Join(Outcomes, ", "))
-	}
+	found.AddIf(!slices.Contains(Outcomes, o.Outcome),
+		"outcome", o.Outcome, "must be one of "+strings.Join(Outcomes, ", "))
 	var ids []string
 	for _, id := range variations {
 		ids = append(ids, strconv.FormatInt(id, 10))
@@ -91,16 +85,12 @@ func (o *Outcome) check(variations []int64) error {
 	case o.Outcome != Shipped && o.VariationID != 0:
 		found.Add("variationId", o.VariationID, "must be omitted unless the outcome is shipped")
 	}
-	if day, err := time.Parse(time.DateOnly, o.Date); err != nil || day.Before(schema.FirstTime) ||
-		day.After(time.Now()) {
-		found.Add("date", o.Date, "must be a day such as 2026-03-02, not in the future, or be omitted for today")
-	}
-	if o.Outcome == Excluded && o.Note == "" {
-		found.Add("note", o.Note, "must say why the campaign is excluded")
-	}
-	if len(o.Note) > maxNote {
-		found.Add("note", faults.Clip(o.Note, maxNote), fmt.Sprintf("must have at most %d bytes", maxNote))
-	}
+	day, invalid := time.Parse(time.DateOnly, o.Date)
+	found.AddIf(invalid != nil || day.Before(schema.FirstTime) || day.After(time.Now()),
+		"date", o.Date, "must be a day such as 2026-03-02, not in the future, or be omitted for today")
+	found.AddIf(o.Outcome == Excluded && o.Note == "", "note", o.Note, "must say why the campaign is excluded")
+	found.AddIf(len(o.Note) > maxNote,
+		"note", faults.Clip(o.Note, maxNote), fmt.Sprintf("must have at most %d bytes", maxNote))
 	return found.List.Err()
 }
 

@@ -86,8 +86,10 @@ type Document struct {
 // maxFaults is the maximum number of faults of a kind that are reported.
 const maxFaults = 1000
 
-func (d *Document) addFault(path string, node *yaml.Node, value, detail string) {
+// addFault adds a fault about a node, which cannot be decoded: it returns false.
+func (d *Document) addFault(path string, node *yaml.Node, value, detail string) bool {
 	d.faults.Append(faults.Fault{Name: path, Line: node.Line, Value: strings.TrimSpace(value), Detail: detail})
+	return false
 }
 
 func (d *Document) addField(path string, key *yaml.Node, detail string, values ...any) {
@@ -104,11 +106,9 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 	}
 	switch {
 	case node.Kind == yaml.AliasNode:
-		d.addFault(path, node, "*"+node.Value, "must be written out: aliases are not supported")
-		return false
+		return d.addFault(path, node, "*"+node.Value, "must be written out: aliases are not supported")
 	case node.Style&yaml.TaggedStyle != 0:
-		d.addFault(path, node, node.Tag, "must be written without a tag")
-		return false
+		return d.addFault(path, node, node.Tag, "must be written without a tag")
 	case node.Tag == nullTag: // the default
 		return true
 	case want == reflect.TypeFor[Prior]() && node.Kind == yaml.ScalarNode:
@@ -119,8 +119,7 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 		return node.Value == Learned
 	case parsedText(want) != nil, want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {
-			d.addFault(path, node, node.Value, detail)
-			return false
+			return d.addFault(path, node, node.Value, detail)
 		}
 		return true
 	case want.Kind() == reflect.Slice:
@@ -131,8 +130,7 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 
 func (d *Document) checkList(path string, node *yaml.Node, want reflect.Type) bool {
 	if node.Kind != yaml.SequenceNode {
-		d.addFault(path, node, node.Value, "must be a list")
-		return false
+		return d.addFault(path, node, node.Value, "must be a list")
 	}
 	for i, element := range node.Content {
 		if !d.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want) {
@@ -154,8 +152,7 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 		}
 	}
 	if node.Kind != yaml.MappingNode {
-		d.addFault(path, node, node.Value, "must have fields: "+strings.Join(names, ", "))
-		return false
+		return d.addFault(path, node, node.Value, "must have fields: "+strings.Join(names, ", "))
 	}
 	given := map[string]int{} // lines by field
 	var fine []*yaml.Node     // the keys and values that can be decoded

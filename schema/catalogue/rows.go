@@ -3,9 +3,9 @@ package catalogue
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -72,15 +72,8 @@ func (r row) archivedVersion() row {
 	return r
 }
 
-// positionQuery selects the position of the stored rows. It reads no bodies.
-const positionQuery = `
-SELECT count(), sum(version), max(changed_at)
-FROM
-(
-    SELECT max(version) AS version, max(changed_at) AS changed_at
-    FROM catalogue
-    GROUP BY account_id, kind, id, facet
-)`
+//go:embed position.sql
+var positionQuery string
 
 // A query of rows begins with selectRows.
 const (
@@ -97,12 +90,9 @@ SELECT account_id, kind, id, facet, writer, version, body, archived, changed_at
 SETTINGS max_threads = 1, optimize_move_to_prewhere = 0`
 )
 
-const currentRows = selectRows + fromAll + `
-ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, writer
-LIMIT 1 BY account_id, kind, id, facet`
-
 func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
-	return queryRows(ctx, conn, currentRows)
+	all, err := versionsByKey(queryRows(ctx, conn, selectRows+fromAll))
+	return all.latestRows(), err
 }
 
 func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any) ([]row, error) {
@@ -110,10 +100,7 @@ func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any)
 		return found.Scan(&r.AccountID, (*string)(&r.Kind), &r.ID, (*string)(&r.Part), &r.Writer, &r.Version, &r.Body,
 			&r.Archived, &r.ChangedAt)
 	}, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read catalogue: %w", err)
-	}
-	return rows, nil
+	return rows, schema.WrapError(err, "read catalogue")
 }
 
 // insertRows inserts the rows in one block, which is atomic.
@@ -122,10 +109,7 @@ func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
 		"archived, changed_by)", rows, func(r *row) []any {
 		return []any{r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By}
 	})
-	if err != nil {
-		return fmt.Errorf("write catalogue: %w", err)
-	}
-	return nil
+	return schema.WrapError(err, "write catalogue")
 }
 
 func encodeJSON(body any) (string, error) {
@@ -223,11 +207,12 @@ func (v versions) conflictingRows(written []row) []row {
 	return found
 }
 
-// changeRows calls compute with the current rows of a resource, or of all resources if only is nil. It inserts the rows
-// that compute returns, and returns the current rows once they include the inserted ones. Other changes of this process
-// wait. compute is called again after a conflict and must make the same change to whatever rows it gets.
+// changeRows calls compute with the current rows of a resource, or of all resources if only is nil, and with a snapshot
+// of them. It inserts the rows that compute returns, and returns the current rows once they include the inserted ones.
+// Other changes of this process wait. compute is called again after a conflict and must make the same change to
+// whatever rows it gets.
 func (c *Catalogue) changeRows(ctx context.Context, only *resource,
-	compute func(current []row) ([]row, error),
+	compute func(current []row, known *Snapshot) ([]row, error),
 ) ([]row, error) {
 	select {
 	case c.changing <- struct{}{}:
@@ -241,7 +226,12 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 	}
 	var conflicts []row
 	for attempt := range maxRaces {
-		rows, err := compute(replaceConflicts(all.latestRows(), conflicts))
+		current := replaceConflicts(all.latestRows(), conflicts)
+		known, err := newSnapshot(current)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := compute(current, known)
 		if err != nil {
 			return nil, err
 		}
@@ -251,9 +241,7 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 		}
 		for i := range rows {
 			rows[i].Writer = c.writer
-			if rows[i].By == "" {
-				rows[i].By = authorOf(ctx)
-			}
+			rows[i].By = cmp.Or(rows[i].By, authorOf(ctx))
 		}
 		if attempt == 0 {
 			var cancel context.CancelFunc

@@ -121,19 +121,20 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 		tokens: map[Digest]Token{}, ever: map[key]bool{},
 	}
 	versions := map[int64]uint64{}
-	for _, row := range rows {
-		if row.Kind != kindToken {
-			versions[row.AccountID] += row.versionHash()
+	for _, r := range rows {
+		if r.Kind != kindToken { // rows are immutable: a change inserts the next version
+			versions[r.AccountID] += xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ",
+				r.Archived, " ", r.Body))
 		}
-		s.ever[row.key] = true
-		if row.Archived {
-			if row.Kind == kindWebsite {
-				s.archived[row.ID] = row.AccountID
+		s.ever[r.key] = true
+		if r.Archived {
+			if r.Kind == kindWebsite {
+				s.archived[r.ID] = r.AccountID
 			}
 			continue
 		}
-		if err := s.addRow(row); err != nil {
-			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", row.Kind, row.ID, row.AccountID, err)
+		if err := s.addRow(r); err != nil {
+			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", r.Kind, r.ID, r.AccountID, err)
 		}
 	}
 	for id, owned := range s.accounts {
@@ -142,26 +143,16 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 	return s, nil
 }
 
-func (s *Snapshot) ensureAccount(account int64) *AccountResources {
-	o, ok := s.accounts[account]
-	if !ok {
+func (s *Snapshot) addRow(r row) error {
+	o, known := s.accounts[r.AccountID]
+	if !known {
 		o = &AccountResources{
-			Account:  Account{ID: account},
+			Account:  Account{ID: r.AccountID},
 			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
 			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{}, Webhooks: map[int64]LiveWebhook{},
 		}
-		s.accounts[account] = o
+		s.accounts[r.AccountID] = o
 	}
-	return o
-}
-
-// versionHash returns a hash of the row. Rows are immutable: a change inserts the next version.
-func (r *row) versionHash() uint64 {
-	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ", r.Archived, " ", r.Body))
-}
-
-func (s *Snapshot) addRow(r row) error {
-	o := s.ensureAccount(r.AccountID)
 	body := []byte(r.Body)
 	switch r.Kind {
 	case kindAccount:
@@ -206,27 +197,6 @@ func addPart[R any](resources map[int64]R, r row, parts func(*R) (definition any
 	err := json.Unmarshal([]byte(r.Body), into)
 	resources[r.ID] = live
 	return err
-}
-
-// withStates returns a snapshot with new states of campaigns and widgets. It shares everything else with s.
-func (s *Snapshot) withStates(known, states map[key]row) (*Snapshot, error) {
-	next := *s
-	next.accounts = maps.Clone(s.accounts)
-	for at, r := range states {
-		owned := next.accounts[at.AccountID]
-		if owned == s.accounts[at.AccountID] {
-			changed := *owned
-			changed.Campaigns, changed.Widgets = maps.Clone(owned.Campaigns), maps.Clone(owned.Widgets)
-			owned = &changed
-			next.accounts[at.AccountID] = owned
-		}
-		if err := next.addRow(r); err != nil {
-			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", at.Kind, at.ID, at.AccountID, err)
-		}
-		before := known[at]
-		owned.Version += r.versionHash() - before.versionHash()
-	}
-	return &next, nil
 }
 
 // position identifies the changes that a catalogue has read: the number of keys, the sum of their highest versions, and
@@ -283,42 +253,18 @@ func (c *Catalogue) updateSnapshot(rows []row) error {
 	return c.adoptRowsLocked(rows)
 }
 
-// adoptRowsLocked adds the rows that are newer than the known ones. If only states of campaigns and widgets changed, it
-// copies only the accounts that they belong to. Otherwise it builds the whole snapshot again.
+// adoptRowsLocked adds the rows that are newer than the known ones.
 func (c *Catalogue) adoptRowsLocked(rows []row) error {
-	newer := map[key]row{}
-	onlyStates := true
+	all, changed := maps.Clone(c.rows), false
 	for _, r := range rows {
-		known, exists := newer[r.key]
-		if !exists {
-			known, exists = c.rows[r.key]
+		if known, exists := all[r.key]; !exists || r.compareVersion(known) < 0 {
+			all[r.key], changed = r, true
 		}
-		if exists && r.compareVersion(known) >= 0 {
-			continue
-		}
-		newer[r.key] = r
-		onlyStates = onlyStates && exists && r.Part == partState && (r.Kind == kindCampaign || r.Kind == kindWidget) &&
-			!r.Archived && !known.Archived
 	}
-	switch {
-	case len(newer) == 0:
+	if !changed {
 		return nil
-	case !onlyStates:
-		all := maps.Clone(c.rows)
-		maps.Copy(all, newer)
-		return c.replaceRowsLocked(slices.Collect(maps.Values(all)))
 	}
-	next, err := c.snapshot.Load().withStates(c.rows, newer)
-	if err != nil {
-		return err
-	}
-	for at, r := range newer {
-		c.position.versions += r.Version - c.rows[at].Version
-		c.position.latest = schema.LaterTime(c.position.latest, r.ChangedAt)
-		c.rows[at] = r
-	}
-	c.snapshot.Store(next)
-	return nil
+	return c.replaceRowsLocked(slices.Collect(maps.Values(all)))
 }
 
 // replaceRowsLocked sets the current rows.

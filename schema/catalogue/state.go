@@ -238,10 +238,10 @@ func (s Shares) sumWeights() int {
 // Switch starts or stops a campaign or a widget of the account, and returns the resources of the account with its new
 // state. If website is not 0, it must belong to this website. found is false if there is no such campaign or widget. If
 // it already has the state, nothing changes.
-func (c *Catalogue) Switch(ctx context.Context, account, website int64, kind schema.SubjectKind, id int64,
-	active bool,
-) (owned *AccountResources, found bool, err error) {
-	r := resourceOf(account, kind, id)
+func (c *Catalogue) Switch(ctx context.Context, account, website int64, of schema.SubjectKind, id int64, active bool) (
+	owned *AccountResources, found bool, err error,
+) {
+	r := resource{account, kind(of), id}
 	return c.changeState(ctx, r, website, func(_ *AccountResources, state *State) (bool, error) {
 		if state.Active == active {
 			return false, nil
@@ -251,22 +251,13 @@ func (c *Catalogue) Switch(ctx context.Context, account, website int64, kind sch
 	})
 }
 
-// resourceOf returns a campaign or a widget as a resource.
-func resourceOf(account int64, subject schema.SubjectKind, id int64) resource {
-	return resource{account, kind(subject), id}
-}
-
 // changeState changes the state of a resource, and returns the resources of its account. change reports whether the
 // state changed. found is false if the website does not have the resource.
 func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
 	change func(*AccountResources, *State) (bool, error),
 ) (owned *AccountResources, found bool, err error) {
 	at := key{r.account, r.kind, r.id, partState}
-	current, err := c.changeRows(ctx, &r, func(current []row) ([]row, error) {
-		known, err := newSnapshot(current)
-		if err != nil {
-			return nil, err
-		}
+	current, err := c.changeRows(ctx, &r, func(current []row, known *Snapshot) ([]row, error) {
 		var state State
 		if state, found = known.stateOf(r, website); !found {
 			return nil, nil
@@ -293,15 +284,13 @@ func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
 
 // stateOf returns the state of a campaign or a widget of a website; 0: of any website.
 func (s *Snapshot) stateOf(r resource, website int64) (state State, found bool) {
-	owned, at := s.AccountResources(r.account), int64(0)
+	owned := s.AccountResources(r.account)
+	campaign, isCampaign := owned.Campaigns[r.id]
+	widget, isWidget := owned.Widgets[r.id]
 	if r.kind == kindCampaign {
-		live, exists := owned.Campaigns[r.id]
-		at, state, found = live.WebsiteID, live.State, exists
-	} else {
-		live, exists := owned.Widgets[r.id]
-		at, state, found = live.WebsiteID, live.State, exists
+		return campaign.State, isCampaign && (website == 0 || website == campaign.WebsiteID)
 	}
-	return state, found && (website == 0 || website == at)
+	return widget.State, isWidget && (website == 0 || website == widget.WebsiteID)
 }
 
 func (s *State) switchTo(active bool, now time.Time, author string) {

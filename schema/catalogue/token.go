@@ -83,8 +83,7 @@ const DefaultRate = 2000
 // HasScope reports whether the token has the scope.
 func (t *Token) HasScope(scope Scope) bool {
 	return slices.ContainsFunc(t.Scopes, func(has Scope) bool {
-		return has == scope ||
-			slices.Contains(impliedScopes[has], scope)
+		return has == scope || slices.Contains(impliedScopes[has], scope)
 	})
 }
 
@@ -114,9 +113,7 @@ func RedactTokens(text string) string {
 // token are invalid, the error is a faults.List.
 func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token, error) {
 	random := make([]byte, 32)
-	if _, err := rand.Read(random); err != nil {
-		return "", Token{}, fmt.Errorf("create token: %w", err)
-	}
+	_, _ = rand.Read(random) // never fails
 	secret := tokenPrefix + base64.RawURLEncoding.EncodeToString(random)
 	token.Digest = DigestOf(secret)
 	token.CreatedAt = time.Now().UTC().Truncate(time.Millisecond)
@@ -124,11 +121,7 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	if err != nil {
 		return "", Token{}, err
 	}
-	_, err = c.changeRows(ctx, nil, func(current []row) ([]row, error) {
-		known, err := newSnapshot(current)
-		if err != nil {
-			return nil, err
-		}
+	_, err = c.changeRows(ctx, nil, func(current []row, known *Snapshot) ([]row, error) {
 		if err := token.validateFor(known.AccountResources(token.AccountID)); err != nil {
 			return nil, err
 		}
@@ -156,15 +149,25 @@ func (t *Token) validateFor(owned *AccountResources) error {
 	}
 	c.checkText("name", t.Name, 0, 255)
 	if t.Sender != nil {
-		c.checkSender(t)
+		c.AddIf(len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest, "sender", "", "is only allowed with the scope ingest")
+		c.AddIf(t.Name == "", "name", "", "must be given: it is the name of the source")
+		if r := t.Sender.Rate; r != nil {
+			c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
+		}
 	}
 	if t.Shared != nil {
-		c.checkShare(t, owned)
+		kind, _, _ := strings.Cut(t.Shared.Arguments(), " ")
+		view := owned.SharedView(t.Shared)
+		if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
+			c.Add(kind+"Id", t.Shared.Arguments(),
+				fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d",
+					t.AccountID))
+		}
+		c.AddIf(t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)),
+			"expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
 		return c.List.Err()
 	}
-	if len(t.Scopes) == 0 {
-		c.Add("scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
-	}
+	c.AddIf(len(t.Scopes) == 0, "scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
 	for i, scope := range t.Scopes {
 		c.oneOf(fmt.Sprintf("scopes[%d]", i), string(scope), Scopes)
 	}
@@ -180,22 +183,10 @@ func (t *Token) validateFor(owned *AccountResources) error {
 	return c.List.Err()
 }
 
-func (c *checker) checkSender(t *Token) {
-	if len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest {
-		c.Add("sender", "", "is only allowed with the scope ingest")
-	}
-	if t.Name == "" {
-		c.Add("name", "", "must be given: it is the name of the source")
-	}
-	if r := t.Sender.Rate; r != nil {
-		c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
-	}
-}
-
 // RevokeToken revokes a token. It returns false if the account has no such token.
 func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
 	revoked := false
-	_, err := c.changeRows(ctx, nil, func(current []row) ([]row, error) {
+	_, err := c.changeRows(ctx, nil, func(current []row, _ *Snapshot) ([]row, error) {
 		at := slices.IndexFunc(current, func(r row) bool {
 			return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
 		})
@@ -237,20 +228,6 @@ func NewShare(account int64, name string, subject schema.SubjectIDs, lifetime ti
 	t := Token{AccountID: account, Name: name, Scopes: []Scope{ScopeShare}, Shared: &subject}
 	t.SetLifetime(lifetime)
 	return t
-}
-
-// checkShare checks the token of a share link.
-func (c *checker) checkShare(t *Token, owned *AccountResources) {
-	kind, _, _ := strings.Cut(t.Shared.Arguments(), " ")
-	view := owned.SharedView(t.Shared)
-	if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
-		c.Add(kind+"Id", t.Shared.Arguments(),
-			fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d",
-				t.AccountID))
-	}
-	if t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)) {
-		c.Add("expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
-	}
 }
 
 // SharedView returns the part of the account that a share link shows: the subject, its website and the goals of the

@@ -55,9 +55,7 @@ func validDomain(domain string) bool {
 // store.
 func (f *File) validateAgainst(known *Snapshot) faults.List {
 	c := checker{known: known, prune: f.Prune, windowed: map[int64]bool{}, Collector: faults.Collector{Most: maxFaults}}
-	if len(f.Accounts) == 0 {
-		c.Add("accounts", "", "must have at least one account")
-	}
+	c.AddIf(len(f.Accounts) == 0, "accounts", "", "must have at least one account")
 	accounts, websites := ids{}, ids{}
 	for a := range f.Accounts {
 		account := &f.Accounts[a]
@@ -121,26 +119,22 @@ func (c *checker) checkKey(path string, website int64, kind schema.NameKind, id 
 
 // checkWindow checks that a time to settle stands in the field settle.
 func (c *checker) checkWindow(path string, w *schema.ConversionWindow) {
-	if w != nil && w.Settle > 0 {
-		c.Add(path, w, "must have the time to settle in a field of its own, such as settle: 30d")
-	}
+	c.AddIf(w != nil && w.Settle > 0,
+		path, w, "must have the time to settle in a field of its own, such as settle: 30d")
 }
 
 func (c *checker) checkText(path, value string, minimum, maximum int) {
-	if n := utf8.RuneCountInString(value); n < minimum || n > maximum {
-		c.Add(path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
-	}
-	if !utf8.ValidString(value) {
-		c.Add(path, value, "must be UTF-8")
-	}
+	n := utf8.RuneCountInString(value)
+	c.AddIf(n < minimum || n > maximum,
+		path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
+	c.AddIf(!utf8.ValidString(value), path, value, "must be UTF-8")
 }
 
 func (c *checker) checkName(path, name string) { c.checkText(path+".name", name, 1, 255) }
 
 func (c *checker) checkRange(path string, value, minimum, maximum float64) {
-	if !(value >= minimum && value <= maximum) {
-		c.Add(path, value, fmt.Sprintf("must be from %v to %v", minimum, maximum))
-	}
+	c.AddIf(!(value >= minimum && value <= maximum),
+		path, value, fmt.Sprintf("must be from %v to %v", minimum, maximum))
 }
 
 func (c *checker) oneOf(path, value string, allowed []string) {
@@ -173,9 +167,8 @@ func (c *checker) checkReference(path string, id int64, known ids, kind string) 
 // checkResource rejects an id that belongs to another website of the account, because the events of the resource cannot
 // move. website is that of the store, or 0.
 func (c *checker) checkResource(path string, id int64, website, wants int64) {
-	if website != 0 && website != wants {
-		c.Add(path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
-	}
+	c.AddIf(website != 0 && website != wants,
+		path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
 }
 
 func (c *checker) checkDates(path string, initial Initial) {
@@ -194,10 +187,14 @@ func (c *checker) checkDates(path string, initial Initial) {
 
 func (c *checker) checkWebsite(path string, account int64, site *Website, taken map[string]ids) {
 	owner := c.known.AccountResources(account)
-	if !validDomain(site.Domain) {
-		c.Add(path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
-	}
-	c.checkLocale(path, site)
+	c.AddIf(!validDomain(site.Domain),
+		path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
+	_, invalid := currency.ParseISO(site.Currency)
+	c.AddIf(site.Currency != "" && (invalid != nil || site.Currency != strings.ToUpper(site.Currency)),
+		path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
+	_, unknown := time.LoadLocation(site.Timezone)
+	c.AddIf(unknown != nil || site.Timezone == "Local", path+".timezone", site.Timezone,
+		"must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
 	for i, name := range site.Ignored {
 		if fault := schema.KeyFault(name); fault != "" {
 			c.Add(fmt.Sprintf("%s.ignored[%d]", path, i), name, fault)
@@ -247,21 +244,6 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	}
 }
 
-// checkLocale checks the currency and the time zone of a website.
-func (c *checker) checkLocale(path string, site *Website) {
-	if site.Currency != "" {
-		if _, err := currency.ParseISO(site.Currency); err != nil || site.Currency != strings.ToUpper(site.Currency) {
-			c.Add(path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
-		}
-	}
-	if site.Timezone != "" {
-		if _, err := time.LoadLocation(site.Timezone); err != nil || site.Timezone == "Local" {
-			c.Add(path+".timezone", site.Timezone,
-				"must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
-		}
-	}
-}
-
 func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets ids) {
 	c.checkName(path, campaign.Name)
 	c.checkText(path+".description", campaign.Description, 0, 2048)
@@ -300,16 +282,13 @@ func (c *checker) lookPlan(path string, p *LookPlan) {
 	if p.PlannedDays != 0 {
 		c.checkRange(path+".plannedDays", float64(p.PlannedDays), 1, 730)
 	}
-	if p.PlannedVisitors < 0 {
-		c.Add(path+".plannedVisitors", p.PlannedVisitors, "must be an integer from 1, or 0 for none")
-	}
+	c.AddIf(p.PlannedVisitors < 0,
+		path+".plannedVisitors", p.PlannedVisitors, "must be an integer from 1, or 0 for none")
 	if p.Maturity != nil {
 		c.checkRange(path+".maturity", float64(*p.Maturity), 0, 168)
 	}
-	if p.EquivalenceMargin != 0 && !(p.EquivalenceMargin > 0 && p.EquivalenceMargin < 100) {
-		c.Add(path+".equivalenceMargin", p.EquivalenceMargin,
-			"must be above 0 and below 100, in per cent, or be omitted")
-	}
+	c.AddIf(p.EquivalenceMargin != 0 && !(p.EquivalenceMargin > 0 && p.EquivalenceMargin < 100),
+		path+".equivalenceMargin", p.EquivalenceMargin, "must be above 0 and below 100, in per cent, or be omitted")
 }
 
 func (c *checker) checkPrior(path string, campaign *Campaign) {
@@ -327,10 +306,8 @@ func (c *checker) checkPrior(path string, campaign *Campaign) {
 func (c *checker) checkVariation(path, name string, share int, image string) {
 	c.checkName(path, name)
 	c.checkRange(path+".share", float64(share), 0, 100)
-	if image != "" && !isURL(image, "https") {
-		c.Add(path+".imageUrl", image, fmt.Sprintf("must be an https:// URL of at most %d bytes, without a user and a "+
-			"fragment, or be omitted", maxURL))
-	}
+	c.AddIf(image != "" && !isURL(image, "https"), path+".imageUrl", image, fmt.Sprintf("must be an https:// URL of "+
+		"at most %d bytes, without a user and a fragment, or be omitted", maxURL))
 }
 
 func (c *checker) checkWidget(path string, widget *Widget, goals ids) {

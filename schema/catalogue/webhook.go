@@ -89,23 +89,17 @@ const (
 )
 
 func (c *checker) checkWebhooks(path string, hooks []Webhook) {
-	if len(hooks) > maxWebhooks {
-		c.Add(path+".webhooks", len(hooks), fmt.Sprintf("must have at most %d webhooks", maxWebhooks))
-	}
+	c.AddIf(len(hooks) > maxWebhooks,
+		path+".webhooks", len(hooks), fmt.Sprintf("must have at most %d webhooks", maxWebhooks))
 	taken := ids{}
 	for i := range hooks {
 		hook, at := &hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i)
 		c.checkID(at, hook.ID, taken)
-		if !isURL(hook.URL, "http", "https") {
-			c.Add(at+".url", hook.URL,
-				fmt.Sprintf("must be an http:// or https:// URL of at most %d bytes, without a user "+
-					"and a fragment", maxURL))
-		}
+		c.AddIf(!isURL(hook.URL, "http", "https"), at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// "+
+			"URL of at most %d bytes, without a user and a fragment", maxURL))
 		for j, event := range hook.Events {
 			c.oneOf(fmt.Sprintf("%s.events[%d]", at, j), event, WebhookEvents)
-			if slices.Index(hook.Events, event) < j {
-				c.Add(fmt.Sprintf("%s.events[%d]", at, j), event, "is not unique")
-			}
+			c.AddIf(slices.Index(hook.Events, event) < j, fmt.Sprintf("%s.events[%d]", at, j), event, "is not unique")
 		}
 		c.oneOf(at+".format", hook.Format, WebhookFormats)
 		switch {

@@ -96,6 +96,16 @@ func (c *Collector) Add(name string, value any, detail string) {
 	c.Append(Fault{Name: name, Value: fmt.Sprint(value), Detail: detail})
 }
 
+// AddIf adds a fault if something is wrong. Without a value, nil, the fault is about the field.
+func (c *Collector) AddIf(wrong bool, name string, value any, detail string) {
+	switch {
+	case wrong && value == nil:
+		c.AddField(name, "%s", detail)
+	case wrong:
+		c.Add(name, value, detail)
+	}
+}
+
 // AddField adds a fault about a field, whose detail fmt.Sprintf formats.
 func (c *Collector) AddField(name, detail string, values ...any) {
 	c.Append(Fault{Name: name, Detail: fmt.Sprintf(detail, values...), WithoutValue: true})

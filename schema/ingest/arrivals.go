@@ -4,11 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"lifthouse/schema"
 
@@ -27,6 +25,12 @@ var (
 	lastRejects string
 	//go:embed sql/newest_event.sql
 	newestEvent string
+	//go:embed sql/received_stored.sql
+	receivedStored string
+	//go:embed sql/visitor_stored.sql
+	visitorStored string
+	//go:embed sql/visitor_rejects.sql
+	visitorRejects string
 )
 
 // Accepted is an event with its acceptance time.
@@ -61,10 +65,7 @@ func eventsSince(ctx context.Context, conn driver.Conn, website int64, since tim
 	events, err := schema.QueryRows(ctx, conn, acceptedColumns+lastEvents, scanAccepted,
 		clickhouse.Named("website_id", website), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
 		clickhouse.Named("limit", limit))
-	if err != nil {
-		return nil, fmt.Errorf("read the last events: %w", err)
-	}
-	return events, nil
+	return events, schema.WrapError(err, "read the last events")
 }
 
 func scanAccepted(rows driver.Rows, e *Accepted) error {
@@ -79,18 +80,12 @@ func scanAccepted(rows driver.Rows, e *Accepted) error {
 func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Reject, error) {
 	rejects, err := schema.QueryRows(ctx, conn, rejectedColumns+lastRejects, scanReject,
 		clickhouse.Named("website_id", website), clickhouse.Named("limit", limit))
-	if err != nil {
-		return nil, fmt.Errorf("read the last rejects: %w", err)
-	}
-	return rejects, nil
+	return rejects, schema.WrapError(err, "read the last rejects")
 }
 
 func scanReject(rows driver.Rows, r *Reject) error {
 	return rows.Scan(&r.Time, &r.WebsiteID, (*string)(&r.Channel), &r.File, &r.Line, &r.Reason, &r.Text)
 }
-
-//go:embed sql/received_stored.sql
-var receivedStored string
 
 // Windows are counts for the last hour, day and week. Each window includes the shorter ones.
 type Windows struct {
@@ -123,17 +118,8 @@ func CountReceived(ctx context.Context, conn driver.Conn, website int64,
 		return rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
 			&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week)
 	}, params...)
-	if err != nil {
-		return nil, fmt.Errorf("count received events: %w", err)
-	}
-	return stored, nil
+	return stored, schema.WrapError(err, "count received events")
 }
-
-//go:embed sql/visitor_stored.sql
-var visitorStored string
-
-//go:embed sql/visitor_rejects.sql
-var visitorRejects string
 
 // OfVisitor holds everything that arrived about a visitor.
 type OfVisitor struct {
@@ -175,17 +161,6 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 
 // containsWord reports whether a text contains a word that is not part of a longer word.
 func containsWord(text, word string) bool {
-	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
-	for rest, at := text, 0; ; {
-		at = strings.Index(rest, word)
-		if at < 0 {
-			return false
-		}
-		before, _ := utf8.DecodeLastRuneInString(rest[:at])
-		after, _ := utf8.DecodeRuneInString(rest[at+len(word):])
-		if !inWord(before) && !inWord(after) {
-			return true
-		}
-		rest = rest[at+1:]
-	}
+	const around = `[^\pL\p{Nd}_-]`
+	return regexp.MustCompile(`(^|` + around + `)` + regexp.QuoteMeta(word) + `($|` + around + `)`).MatchString(text)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"lifthouse/schema"
+
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -38,10 +40,7 @@ func openTable(r *bufio.Reader, encoding string, separator rune) (*csvTable, err
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: must have a header with the names of the columns")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read header: %w", err)
-	}
-	return t, nil
+	return t, schema.WrapError(err, "read header")
 }
 
 // readCells reads the next record.
@@ -99,12 +98,10 @@ func (l *csvLines) readRecord(rows *rows) error {
 		l.ended += strings.Count(record[len(record)-1], "\n")
 		record, err = l.fitRecord(record)
 	}
-	var bad *csv.ParseError
-	if errors.As(err, &bad) {
+	if bad, is := errors.AsType[*csv.ParseError](err); is {
 		l.ended = max(bad.Line, bad.StartLine+strings.Count(strings.Join(record, ""), "\n"))
 		err := badRecord(bad, l.ended)
-		var single lineError
-		if errors.As(err, &single) {
+		if single, is := errors.AsType[lineError](err); is {
 			rows.addRow(int64(bad.StartLine), l.record)
 			rows.setFault(single)
 			return nil

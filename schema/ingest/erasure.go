@@ -17,20 +17,24 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/visitor_events.sql
-var visitorEvents string
-
-//go:embed sql/forget.sql
-var forget string
-
-//go:embed sql/forget_inbox.sql
-var forgetInbox string
-
-//go:embed sql/forget_rejects.sql
-var forgetRejects string
-
-//go:embed sql/visitor_facts.sql
-var visitorFacts string
+var (
+	//go:embed sql/visitor_events.sql
+	visitorEvents string
+	//go:embed sql/forget.sql
+	forget string
+	//go:embed sql/forget_inbox.sql
+	forgetInbox string
+	//go:embed sql/forget_rejects.sql
+	forgetRejects string
+	//go:embed sql/visitor_facts.sql
+	visitorFacts string
+	//go:embed sql/subjects.sql
+	subjectsStored string
+	//go:embed sql/drop_events.sql
+	dropEvents string
+	//go:embed sql/experiments.sql
+	experimentsStored string
+)
 
 // Erased counts the stored data of visitors.
 type Erased struct {
@@ -63,10 +67,7 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 		events[s] = n
 		return err
 	}, namedVisitors(visitors, websites)...)
-	if err != nil {
-		return nil, fmt.Errorf("look up visitors: %w", err)
-	}
-	return events, nil
+	return events, schema.WrapError(err, "look up visitors")
 }
 
 // ForgetVisitors deletes all data of the visitors. When it returns, their rows are removed from disk. Writes wait until
@@ -148,15 +149,6 @@ func namedVisitors(visitors []string, websites []int64) []any {
 	return []any{clickhouse.Named("visitor_ids", hashes), clickhouse.Named("website_ids", websites)}
 }
 
-//go:embed sql/subjects.sql
-var subjectsStored string
-
-//go:embed sql/drop_events.sql
-var dropEvents string
-
-//go:embed sql/experiments.sql
-var experimentsStored string
-
 // StoredEvents are the stored events of a subject.
 type StoredEvents struct {
 	Events   uint64    // number of rows
@@ -175,10 +167,7 @@ func (w *Writer) CountSubjects(ctx context.Context,
 		counts[s] = stored
 		return err
 	}, namedSubjects(subjects)...)
-	if err != nil {
-		return nil, fmt.Errorf("count events of subjects: %w", err)
-	}
-	return counts, nil
+	return counts, schema.WrapError(err, "count events of subjects")
 }
 
 // DropSubjects deletes all events of the subjects, and then their facts. Unattributed goals remain, because they belong

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,11 +68,6 @@ var fieldsByName = func() map[string]field {
 	}
 	return byName
 }()
-
-func fieldByName(name string) (field, bool) {
-	f, known := fieldsByName[name]
-	return f, known
-}
 
 // fields are the values of an incoming event as text. An empty text means that the field is not set.
 type fields struct {
@@ -231,10 +227,7 @@ func parseTime(value string) (time.Time, error) {
 
 func (b *builder) eventKind() schema.Kind {
 	kind := schema.Kind(b.given.values[fieldEvent])
-	switch kind {
-	case schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion,
-		schema.KindConversion, schema.KindContact, schema.KindGoal:
-	default:
+	if !slices.Contains(schema.Kinds, kind) {
 		b.addFault("event", string(kind), "must be view, click, submit, completion, conversion, contact or goal")
 	}
 	return kind
@@ -295,23 +288,15 @@ func (b *builder) moneyField(f field) int64 {
 }
 
 func (b *builder) eventAttributes() schema.Attributes {
-	a := schema.Attributes{
-		Device:         strings.ToLower(b.textField(fieldDevice)),
-		Browser:        strings.ToLower(b.textField(fieldBrowser)),
-		OS:             strings.ToLower(b.textField(fieldOS)),
-		Country:        strings.ToUpper(b.textField(fieldCountry)),
-		Region:         b.textField(fieldRegion),
-		City:           b.textField(fieldCity),
-		Channel:        b.textField(fieldChannel),
-		Referrer:       b.textField(fieldReferrer),
-		UTMSource:      b.textField(fieldUTMSource),
-		UTMMedium:      b.textField(fieldUTMMedium),
-		UTMCampaign:    b.textField(fieldUTMCampaign),
-		UTMContent:     b.textField(fieldUTMContent),
-		UTMTerm:        b.textField(fieldUTMTerm),
-		FirstVisitPage: b.textField(fieldFirstVisitPage),
-		VisitorType:    b.given.values[fieldVisitorType],
+	a := schema.Attributes{VisitorType: b.given.values[fieldVisitorType]}
+	for i, text := range []*string{
+		&a.Device, &a.Browser, &a.OS, &a.Country, &a.Region, &a.City, &a.Channel, &a.Referrer, &a.UTMSource,
+		&a.UTMMedium, &a.UTMCampaign, &a.UTMContent, &a.UTMTerm, &a.FirstVisitPage,
+	} {
+		*text = b.textField(fieldDevice + field(i))
 	}
+	a.Device, a.Browser, a.OS = strings.ToLower(a.Device), strings.ToLower(a.Browser), strings.ToLower(a.OS)
+	a.Country = strings.ToUpper(a.Country)
 	if c := a.Country; c != "" && (len(c) != 2 || c[0] < 'A' || c[0] > 'Z' || c[1] < 'A' || c[1] > 'Z') {
 		b.addFault("country", b.given.values[fieldCountry], "must be two letters, as in ISO 3166")
 	}

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -42,10 +41,7 @@ func IsImported(ctx context.Context, conn driver.Conn, digest uint64) (bool, err
 	var files uint64
 	err := conn.QueryRow(ctx, "SELECT count() FROM files WHERE digest = {digest:UInt64}",
 		clickhouse.Named("digest", digest)).Scan(&files)
-	if err != nil {
-		return false, fmt.Errorf("read the imported files: %w", err)
-	}
-	return files > 0, nil
+	return files > 0, schema.WrapError(err, "read the imported files")
 }
 
 // RecordFile records that a file was imported.
@@ -54,10 +50,7 @@ func RecordFile(ctx context.Context, conn driver.Conn, digest uint64, path strin
 		func(rows *int64) []any {
 			return []any{digest, path, uint64(*rows), time.Now().UTC()} //nolint:gosec // not negative
 		})
-	if err != nil {
-		return fmt.Errorf("record an imported file: %w", err)
-	}
-	return nil
+	return schema.WrapError(err, "record an imported file")
 }
 
 // GoalsHaveIDs reports whether every event of the mapping that may be a goal has an eventId. Then a line counts once,

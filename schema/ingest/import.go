@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,8 +70,9 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 	}
 	defer func() { _ = file.Close() }()
 	readNames := w.Names
-	if o.DryRun { // its names must not be stored
+	if o.DryRun { // its names and rejected lines must not be stored
 		readNames = func(ctx context.Context) (*Names, error) { return openNames(ctx, w.conn) }
+		o.Journal = nil
 	}
 	names, err := readNames(ctx)
 	if err != nil {
@@ -80,9 +82,6 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 	i := importer{
 		options: o, name: name, first: true,
 		rules: rules{times: o.Times, owns: o.Owns, names: names, source: name},
-	}
-	if !o.DryRun {
-		i.journal = o.Journal
 	}
 	err = i.importFile(ctx, w, path, file)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -115,15 +114,10 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 
 // openReader returns a reader of the file, positioned at its start. counted reads the same file.
 func (o *Options) openReader(ctx context.Context, path string, file *os.File, counted *contextReader) (lines, error) {
-	kind := o.Format
-	if kind == "" && o.Mapping != nil {
-		kind = o.Mapping.Format
-	}
-	if kind == "" {
-		kind = formatOf(path)
-	}
+	kind := cmp.Or(o.Format, formatOf(path))
 	var compiled *mapper
 	if o.Mapping != nil {
+		kind = cmp.Or(o.Format, o.Mapping.Format, formatOf(path))
 		var err error
 		open := func(name string) (io.ReadCloser, error) {
 			if !filepath.IsAbs(name) {
@@ -144,8 +138,7 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 type importer struct {
 	options Options
 	rules   rules
-	name    string   // file name
-	journal *Journal // nil: nothing is kept
+	name    string // file name
 	read    *contextReader
 	lines   lines
 	digest  func() (uint64, error) // digest of the decompressed content of the file
@@ -243,11 +236,11 @@ func (i *importer) reportRejected(ctx context.Context, lines []Reject) {
 			i.options.Reject(r.Line, r.Reason)
 		}
 	}
-	if i.journal == nil {
+	if i.options.Journal == nil {
 		return
 	}
-	i.journal.BufferRejects(lines...)
-	if err := i.journal.FlushRejects(ctx); err != nil {
+	i.options.Journal.BufferRejects(lines...)
+	if err := i.options.Journal.FlushRejects(ctx); err != nil {
 		slog.WarnContext(ctx, "write journal of events failed", "err", err)
 	}
 }
@@ -300,26 +293,15 @@ func (i *importer) appendEvent(b *batch, line int64, n int, event *fields) (err 
 // StandardInput is the path of Options.Input.
 const StandardInput = "-"
 
-// checkPath returns an error for paths of a process's open files. A server that executes a forwarded command would open
-// its own files instead. Shared memory, /dev/shm, is allowed.
-func checkPath(path string) error {
-	path = filepath.Clean(path)
-	if strings.HasPrefix(path, "/dev/shm/") {
-		return nil
-	}
-	for _, root := range []string{"/dev/", "/proc/"} {
-		if strings.HasPrefix(path, root) {
-			return fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, or - "+
-				"for standard input", path, root)
-		}
-	}
-	return nil
-}
-
-// OpenFile opens a file. The path must not be a directory, nor below /dev or /proc.
+// OpenFile opens a file. The path must not be a directory, nor that of an open file of a process, below /dev or /proc:
+// a server that executes a forwarded command would open its own files instead. Shared memory, /dev/shm, is allowed.
 func OpenFile(path string) (*os.File, error) {
-	if err := checkPath(path); err != nil {
-		return nil, err
+	clean := filepath.Clean(path)
+	for _, root := range []string{"/dev/", "/proc/"} {
+		if strings.HasPrefix(clean, root) && !strings.HasPrefix(clean, "/dev/shm/") {
+			return nil, fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, "+
+				"or - for standard input", clean, root)
+		}
 	}
 	info, err := os.Stat(path)
 	if err != nil {

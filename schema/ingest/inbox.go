@@ -18,11 +18,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/inbox_parts.sql
-var inboxParts string
-
-//go:embed sql/inbox_rows.sql
-var inboxRows string
+var (
+	//go:embed sql/inbox_parts.sql
+	inboxParts string
+	//go:embed sql/inbox_rows.sql
+	inboxRows string
+)
 
 // Inbox moves rows of events_inbox to events: it validates and writes the rows of some parts of the table, and then
 // drops the parts. If it is interrupted, the rows remain in events_inbox, and moving them again is harmless.
@@ -151,7 +152,12 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 	if moved.Accepted+moved.Rejected < all {
 		return moved, nil
 	}
-	return moved, i.dropExistingParts(ctx, names)
+	for some := range slices.Chunk(names, 100) {
+		if err := i.dropExistingParts(ctx, some); err != nil {
+			return moved, err
+		}
+	}
+	return moved, nil
 }
 
 // movePageLocked validates and writes the rows of some parts with offsets from first to until-1. The caller must hold
@@ -227,32 +233,18 @@ const noSuchPart = 232
 // dropExistingParts drops parts. It ignores parts that do not exist: another server has dropped them, or they were
 // merged and their rows are moved again.
 func (i *Inbox) dropExistingParts(ctx context.Context, parts []string) error {
-	for chunk := range slices.Chunk(parts, 100) {
-		err := i.dropParts(ctx, chunk)
-		if isMissingPart(err) && len(chunk) > 1 {
-			for _, one := range chunk {
-				if err = i.dropParts(ctx, []string{one}); err != nil && !isMissingPart(err) {
-					break
-				}
-			}
-		}
-		if err != nil && !isMissingPart(err) {
-			return fmt.Errorf("drop moved rows of events_inbox: %w", err)
-		}
-	}
-	return nil
-}
-
-func isMissingPart(err error) bool {
-	var exception *clickhouse.Exception
-	return errors.As(err, &exception) && exception.Code == noSuchPart
-}
-
-func (i *Inbox) dropParts(ctx context.Context, parts []string) error {
 	drops, values := make([]string, len(parts)), make([]any, len(parts))
 	for n, part := range parts {
 		name := fmt.Sprintf("part%d", n)
 		drops[n], values[n] = fmt.Sprintf("DROP PART {%s:String}", name), clickhouse.Named(name, part)
 	}
-	return i.conn.Exec(ctx, "ALTER TABLE events_inbox "+strings.Join(drops, ", "), values...)
+	err := i.conn.Exec(ctx, "ALTER TABLE events_inbox "+strings.Join(drops, ", "), values...)
+	if missing, is := errors.AsType[*clickhouse.Exception](err); !is || missing.Code != noSuchPart {
+		return schema.WrapError(err, "drop moved rows of events_inbox")
+	}
+	err = nil
+	for n := 0; len(parts) > 1 && n < len(parts) && err == nil; n++ { // one by one: others may exist
+		err = i.dropExistingParts(ctx, parts[n:n+1])
+	}
+	return err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"lifthouse/schema"
@@ -21,8 +20,7 @@ type Intake struct {
 	Source    string // name of the sender's source
 	ViewsOnly bool   // goals are rejected
 
-	mapper  *mapper
-	readers sync.Pool // of *jsonReader
+	mapper *mapper
 }
 
 // NewIntake compiles the mapping of a sender: the name of a shipped one, or YAML. It returns an error if the mapping
@@ -100,11 +98,8 @@ type Item struct {
 // ParseBody calls take for each item of a body, which may be compressed: the elements of an array, those of the
 // mapping's list, or the body itself. It returns a *BodyError if the body is not valid JSON, before it calls take.
 func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
-	reader, known := in.readers.Get().(*jsonReader)
-	if !known {
-		reader = &jsonReader{}
-	}
-	defer in.readers.Put(reader)
+	reader := jsonReaders.Get().(*jsonReader)
+	defer jsonReaders.Put(reader)
 	text, err := decompressItems(sent)
 	var body *fastjson.Value
 	if err == nil {

@@ -105,8 +105,9 @@ func (m *mapper) cellsOf(columns []text) []int {
 func (m *mapper) compileField(name string, s Source, encoding string, lookups map[Lookup]map[string]string,
 	open func(string) (io.ReadCloser, error),
 ) (mappedField, error) {
-	f := mappedField{source: s, sentAt: -1, cells: m.cellsOf(slices.Concat(s.Column, s.Hash))}
-	f.field, _ = fieldByName(name)
+	f := mappedField{
+		field: fieldsByName[name], source: s, sentAt: -1, cells: m.cellsOf(slices.Concat(s.Column, s.Hash)),
+	}
 	if s.Default == nil {
 		m.needed = append(m.needed, f.cells)
 	} else {

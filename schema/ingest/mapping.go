@@ -148,10 +148,7 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	}
 	found := m.checkFields()
 	found.SortByLine(lines)
-	if err := found.Err(); err != nil {
-		return nil, fmt.Errorf("mapping: %w", err)
-	}
-	return &m, nil
+	return &m, schema.WrapError(found.Err(), "mapping")
 }
 
 // extend adds the fields and the events of the mapping that m extends.
@@ -211,19 +208,14 @@ func ShippedMapping(name string) (*Mapping, error) {
 
 func (m *Mapping) checkFields() faults.List {
 	var found faults.Collector
-	if m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet {
-		found.Add("format", m.Format, "must be csv, ndjson or parquet")
-	}
-	if len([]rune(m.Separator)) > 1 {
-		found.Add("separator", m.Separator, "must be one character")
-	}
-	if m.Decimal != "" && m.Decimal != decimalPoint && m.Decimal != decimalComma {
-		found.Add("decimal", m.Decimal, "must be . or ,")
-	}
-	if _, err := htmlindex.Get(m.Encoding); m.Encoding != "" && err != nil {
-		found.Add("encoding", m.Encoding,
-			"must be a name such as utf-8, latin1, windows-1252 or utf-16le")
-	}
+	found.AddIf(m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet,
+		"format", m.Format, "must be csv, ndjson or parquet")
+	found.AddIf(len([]rune(m.Separator)) > 1, "separator", m.Separator, "must be one character")
+	found.AddIf(m.Decimal != "" && m.Decimal != decimalPoint && m.Decimal != decimalComma,
+		"decimal", m.Decimal, "must be . or ,")
+	_, unknown := htmlindex.Get(m.Encoding)
+	found.AddIf(m.Encoding != "" && unknown != nil,
+		"encoding", m.Encoding, "must be a name such as utf-8, latin1, windows-1252 or utf-16le")
 	checkSources(&found, "fields", m.Fields)
 	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
 		found.AddField("fields.eventId",
@@ -235,10 +227,8 @@ func (m *Mapping) checkFields() faults.List {
 		checkSources(&found, at+".fields", event.Fields)
 		for _, w := range event.When {
 			hasColumn := len(w.Column) > 0 && !slices.Contains(w.Column, "")
-			if !hasColumn || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1 {
-				found.AddField(at+".when",
-					"must have column and one of equals, not, above, or be a list of such conditions")
-			}
+			found.AddIf(!hasColumn || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1,
+				at+".when", nil, "must have column and one of equals, not, above, or be a list of such conditions")
 		}
 	}
 	return found.List
@@ -247,47 +237,32 @@ func (m *Mapping) checkFields() faults.List {
 func checkSources(found *faults.Collector, path string, sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		s, at := sources[name], path+"."+name
-		if _, known := fieldByName(name); !known {
+		if _, known := fieldsByName[name]; !known {
 			found.AddField(at, "%s; must be one of %v", faults.UnknownField, fieldNames)
 		}
 		hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")
 		isTime := name == fieldNames[fieldTime] || name == fieldNames[fieldRevision] && s.Format != formatAge
 		hasHash := len(s.Hash) > 0 && !slices.Contains(s.Hash, "")
-		if count(hasColumn, s.Value != "", s.RowNumber, hasHash) != 1 {
-			found.AddField(at, "must have one of column, value, rowNumber, hash")
-		}
-		if s.Default != nil && len(s.Column) == 0 {
-			found.AddField(at+".default", "requires a column")
-		}
-		if len(s.Column) == 0 && (s.Map != nil || s.Format != "" || s.Match != "") {
-			found.AddField(at, "map, match and format require a column")
-		}
-		if expression, err := regexp.Compile(s.Match); err != nil || s.Match != "" && expression.NumSubexp() != 1 {
-			found.Add(at+".match", s.Match,
-				"must be a regular expression with one group, such as ^exp-(.+)$")
-		}
-		if len(s.Hash) > 0 && name != fieldNames[fieldEventID] {
-			found.AddField(at+".hash", "is only allowed for eventId")
-		}
-		if s.SentAt != "" && name != fieldNames[fieldTime] {
-			found.AddField(at+".sentAt", "is only allowed for time")
-		}
-		if !isFormat(s.Format) {
-			found.Add(at+".format", s.Format,
-				"must be unix, unixMilliseconds, unixMicroseconds, age or a Go layout with a year, such as 2006-01-02 "+
-					"15:04:05; or country")
-		}
-		if (s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
-			(s.Zone != "" || s.Format != "" && s.Format != formatCountry) && !isTime {
-			found.AddField(at,
-				"format and zone are only allowed for time and revision, and format: country for country")
-		}
-		if _, err := time.LoadLocation(s.Zone); err != nil {
-			found.Add(at+".zone", s.Zone, "must be a name such as Europe/Paris")
-		}
-		if l := s.Lookup; l != nil && (l.File == "" || l.Key == "" || l.Column == "" || len(s.Column) == 0) {
-			found.AddField(at+".lookup", "must have file, key and column, and requires a column to look up")
-		}
+		found.AddIf(count(hasColumn, s.Value != "", s.RowNumber, hasHash) != 1,
+			at, nil, "must have one of column, value, rowNumber, hash")
+		found.AddIf(s.Default != nil && len(s.Column) == 0, at+".default", nil, "requires a column")
+		found.AddIf(len(s.Column) == 0 && (s.Map != nil || s.Format != "" || s.Match != ""),
+			at, nil, "map, match and format require a column")
+		expression, invalid := regexp.Compile(s.Match)
+		found.AddIf(invalid != nil || s.Match != "" && expression.NumSubexp() != 1,
+			at+".match", s.Match, "must be a regular expression with one group, such as ^exp-(.+)$")
+		found.AddIf(len(s.Hash) > 0 && name != fieldNames[fieldEventID], at+".hash", nil, "is only allowed for eventId")
+		found.AddIf(s.SentAt != "" && name != fieldNames[fieldTime], at+".sentAt", nil, "is only allowed for time")
+		found.AddIf(!isFormat(s.Format), at+".format", s.Format, "must be unix, unixMilliseconds, unixMicroseconds, "+
+			"age or a Go layout with a year, such as 2006-01-02 15:04:05; or country")
+		found.AddIf((s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
+			(s.Zone != "" || s.Format != "" && s.Format != formatCountry) && !isTime,
+			at, nil, "format and zone are only allowed for time and revision, and format: country for country")
+		_, unknown := time.LoadLocation(s.Zone)
+		found.AddIf(unknown != nil, at+".zone", s.Zone, "must be a name such as Europe/Paris")
+		l := s.Lookup
+		found.AddIf(l != nil && (l.File == "" || l.Key == "" || l.Column == "" || len(s.Column) == 0),
+			at+".lookup", nil, "must have file, key and column, and requires a column to look up")
 	}
 }
 

@@ -75,7 +75,7 @@ func placeColumns(m *mapper, header []string) (*mapper, []place, error) {
 	}
 	fields, unknown := map[string]Source{}, ""
 	for _, column := range slices.Concat(requiredFields, header) {
-		if _, known := fieldByName(column); !known {
+		if _, known := fieldsByName[column]; !known {
 			unknown = cmp.Or(unknown, column)
 			continue
 		}

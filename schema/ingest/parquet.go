@@ -154,28 +154,29 @@ func (l *parquetLines) addRow(rows *rows, values parquet.Row) {
 
 // textOf returns the function that converts values of the type to text.
 func textOf(stored parquet.Type) func(parquet.Value) (string, error) {
-	if logical := stored.LogicalType(); logical != nil {
+	logical := stored.LogicalType()
+	if logical == nil {
+		return plainText
+	}
+	return func(v parquet.Value) (string, error) {
 		switch t := logical.Value.(type) {
 		case *format.TimestampType:
-			return func(v parquet.Value) (string, error) { return timestampText(t, v.Int64()) }
+			return timestampText(t, v.Int64())
 		case *format.DateType:
-			return func(v parquet.Value) (string, error) {
-				return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.RFC3339), nil
-			}
+			return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.RFC3339), nil
 		case *format.DecimalType:
-			return func(v parquet.Value) (string, error) { return decimalText(v, t.Scale), nil }
+			return decimalText(v, t.Scale), nil
 		case *format.IntType:
-			if !t.IsSigned {
-				return func(v parquet.Value) (string, error) {
-					if v.Kind() == parquet.Int32 {
-						return strconv.FormatUint(uint64(v.Uint32()), 10), nil
-					}
-					return strconv.FormatUint(v.Uint64(), 10), nil
-				}
+			switch {
+			case t.IsSigned:
+			case v.Kind() == parquet.Int32:
+				return strconv.FormatUint(uint64(v.Uint32()), 10), nil
+			default:
+				return strconv.FormatUint(v.Uint64(), 10), nil
 			}
 		}
+		return plainText(v)
 	}
-	return plainText
 }
 
 func timestampText(t *format.TimestampType, n int64) (string, error) {

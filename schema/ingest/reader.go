@@ -140,25 +140,22 @@ type jsonLines struct {
 	mapper *mapper // nil: the lines have Lifthouse's field names
 	number int64
 
-	readers sync.Pool // of *jsonReader
-	buffers sync.Pool // of *[]byte: buffers for the text of parts
 	mu      sync.Mutex
 	keys    map[string]bool // keys of the lines, at most maxKeys
 	present []atomic.Bool   // whether any line had the mapper's column
 }
 
+// partBuffers are buffers for the text of parts.
+var partBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, partSize+partSize/16)) }}
+
 // readPart implements lines. A part ends after a line that is too long.
 func (l *jsonLines) readPart() (parse, error) {
 	first := l.number + 1
-	text, known := l.buffers.Get().(*[]byte)
-	if !known {
-		room := make([]byte, 0, partSize+partSize/16)
-		text = &room
-	}
+	text := partBuffers.Get().(*[]byte)
 	parse := func(take func(origin, []fields, error)) {
 		l.parseLines(*text, first, take)
 		*text = (*text)[:0]
-		l.buffers.Put(text)
+		partBuffers.Put(text)
 	}
 	for len(*text) < partSize {
 		line, err := l.readLine()
@@ -201,11 +198,8 @@ func (l *jsonLines) readLine() ([]byte, error) {
 
 // parseLines parses complete lines. number is the number of the first line.
 func (l *jsonLines) parseLines(text []byte, number int64, take func(origin, []fields, error)) {
-	reader, known := l.readers.Get().(*jsonReader)
-	if !known {
-		reader = &jsonReader{}
-	}
-	defer l.readers.Put(reader)
+	reader := jsonReaders.Get().(*jsonReader)
+	defer jsonReaders.Put(reader)
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			events, err := l.parseEvents(reader, number, line)
@@ -224,7 +218,13 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 		reader.single[0], err = reader.readFields(object)
 		return reader.single[:], err
 	}
-	l.recordKeys(object)
+	l.mu.Lock()
+	object.Visit(func(key []byte, _ *fastjson.Value) {
+		if !l.keys[string(key)] && len(l.keys) < maxKeys {
+			l.keys[string(key)] = true
+		}
+	})
+	l.mu.Unlock()
 	var events []fields
 	whole := &jsonLine{reader: reader, mapper: l.mapper, objects: []*fastjson.Object{object}}
 	err = whole.eachItem(func(item *jsonLine) (err error) {
@@ -253,6 +253,8 @@ type jsonReader struct {
 	nested   nested
 }
 
+var jsonReaders = sync.Pool{New: func() any { return &jsonReader{} }}
+
 // internTable caches strings, because most values occur in many events.
 type internTable [1024]string
 
@@ -269,16 +271,6 @@ func (t *internTable) internText(text []byte) string {
 
 // maxKeys is the maximum number of keys of a file in an error message.
 const maxKeys = 100
-
-func (l *jsonLines) recordKeys(object *fastjson.Object) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	object.Visit(func(key []byte, _ *fastjson.Value) {
-		if !l.keys[string(key)] && len(l.keys) < maxKeys {
-			l.keys[string(key)] = true
-		}
-	})
-}
 
 // missingColumns returns an error if none of the parsed lines has a column that the mapping requires.
 func (l *jsonLines) missingColumns() error {

@@ -220,9 +220,14 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 	err = schema.EachRow(ctx, source, eventColumns+"ORDER BY version DESC, website_id, visitor_id",
 		func(row driver.Rows) error {
 			var e schema.Event
-			if err := scanEvent(row, &e); err != nil {
+			if err := row.Scan(&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VisitorID,
+				&e.EventID, &e.Time, &e.VariationID, (*string)(&e.Kind), &e.GoalID,
+				&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
+				&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
+				&e.FirstVisitPage, &e.VisitorType, &e.Revision, &e.Cancelled); err != nil {
 				return err
 			}
+			e.Time = e.Time.UTC()
 			if batch = append(batch, e); len(batch) < copyBatch {
 				return nil
 			}
@@ -231,19 +236,5 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 	if err == nil {
 		err = flush()
 	}
-	if err != nil {
-		return copied, fmt.Errorf("copy events: %w", err)
-	}
-	return copied, nil
-}
-
-// scanEvent reads a row of eventColumns.
-func scanEvent(row driver.Rows, e *schema.Event) error {
-	err := row.Scan(&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VisitorID,
-		&e.EventID, &e.Time, &e.VariationID, (*string)(&e.Kind), &e.GoalID,
-		&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
-		&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
-		&e.FirstVisitPage, &e.VisitorType, &e.Revision, &e.Cancelled)
-	e.Time = e.Time.UTC()
-	return err
+	return copied, schema.WrapError(err, "copy events")
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	sqldriver "database/sql/driver"
 	_ "embed" // statements
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -54,11 +55,8 @@ type Message struct {
 func MessageID(account int64, parts ...any) string {
 	text := fmt.Sprint(append([]any{account, " "}, parts...)...)
 	first, second := xxhash.Sum64String(text), xxhash.Sum64String("lifthouse "+text)
-	var digest [16]byte
-	for i := range 8 {
-		digest[i], digest[8+i] = byte(first>>(8*i)), byte(second>>(8*i))
-	}
-	return "msg_" + hex.EncodeToString(digest[:])
+	digest := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, first), second)
+	return "msg_" + hex.EncodeToString(digest)
 }
 
 // Outbox is the tables messages and deliveries of a store.
@@ -87,10 +85,7 @@ func (o *Outbox) ReadMessages(ctx context.Context, account int64, of schema.Subj
 		func(row driver.Rows, m *Message) error { return m.scanRow(row) },
 		clickhouse.Named("account", account), clickhouse.Named("subject", string(of.Kind)),
 		clickhouse.Named("id", of.ID), clickhouse.Named("experiment", of.ExperimentID), clickhouse.Named("ids", ids))
-	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	return found, nil
+	return found, schema.WrapError(err, "read messages")
 }
 
 func (m *Message) scanRow(row driver.Rows, more ...any) error {
@@ -199,10 +194,7 @@ func (o *Outbox) PendingMessages(
 		return p.scanRow(row, &p.Retries, &p.LastAt, &p.DueSince)
 	}, clickhouse.Named("account", account), clickhouse.Named("webhook", webhook), clickhouse.Named("events", events),
 		clickhouse.DateNamed("since", since, clickhouse.MilliSeconds), clickhouse.Named("limit", uint32(limit))) //nolint:gosec // a constant
-	if err != nil {
-		return nil, fmt.Errorf("read pending messages: %w", err)
-	}
-	return found, nil
+	return found, schema.WrapError(err, "read pending messages")
 }
 
 // Sent is a message with its deliveries.
@@ -232,10 +224,7 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 		}
 		return nil
 	}, clickhouse.Named("account", account), clickhouse.Named("website", website), clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded
-	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	return all, nil
+	return all, schema.WrapError(err, "read messages")
 }
 
 // LeaseTime is how long a process may deliver after TakeLease. If it ends, messages wait for at most this time.
@@ -251,10 +240,7 @@ func (o *Outbox) TakeLease(ctx context.Context, holder string) (bool, error) {
 	if err == nil {
 		err = o.conn.QueryRow(ctx, leaseSQL).Scan(&holders)
 	}
-	if err != nil {
-		return false, fmt.Errorf("take the lease of deliveries: %w", err)
-	}
-	return slices.Equal(holders, []string{holder}), nil
+	return slices.Equal(holders, []string{holder}), schema.WrapError(err, "take the lease of deliveries")
 }
 
 // CopyFrom adds the messages of accounts in another store that this store lacks, with the state of their deliveries,

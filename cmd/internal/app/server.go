@@ -11,8 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +44,14 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 	if err != nil {
 		return err
 	}
-	s.warnOfDetachedParts(ctx)
+	detached, err := schema.ReadDetachedParts(ctx, s.Conn)
+	if err != nil {
+		slog.WarnContext(ctx, err.Error())
+	}
+	for _, p := range detached {
+		slog.WarnContext(ctx, "ClickHouse has set aside a part; lifthouse check --deep says whether events are lost",
+			"table", p.Table, "reason", p.Reason, "path", p.Path)
+	}
 	var background sync.WaitGroup
 	defer background.Wait()
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // ends after the last request
@@ -66,11 +71,18 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 	}
 	failed := make(chan error, 2)
 	if o.Admin != "" {
-		admin, err := serveAdmin(ctx, handler, o, &background, failed)
+		inner, err := listenTCP(ctx, "--admin-address", o.Admin)
 		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
+		admin := httpServer(handler.AdminHandler(), &ServerOptions{})
 		defer func() { _ = admin.Close() }()
+		slog.InfoContext(ctx, "serving metrics and profiles", "url", "http://"+inner.Addr().String()+"/metrics")
+		background.Go(func() {
+			if err := admin.Serve(inner); !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+			}
+		})
 	}
 	server := httpServer(handler, o)
 	if o.TLS == nil {
@@ -89,18 +101,6 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 		o.Stopping()
 	}
 	return drainServer(ctx, handler, server, o)
-}
-
-// warnOfDetachedParts logs the parts that ClickHouse has set aside.
-func (s *Store) warnOfDetachedParts(ctx context.Context) {
-	parts, err := schema.ReadDetachedParts(ctx, s.Conn)
-	if err != nil {
-		slog.WarnContext(ctx, err.Error())
-	}
-	for _, p := range parts {
-		slog.WarnContext(ctx, "ClickHouse has set aside a part; lifthouse check --deep says whether events are lost",
-			"table", p.Table, "reason", p.Reason, "path", p.Path)
-	}
 }
 
 func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) {
@@ -133,27 +133,6 @@ func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 		server.WriteTimeout = o.ReadTimeout + o.API.Timeout + time.Minute
 	}
 	return server
-}
-
-// serveAdmin serves metrics and profiles.
-func serveAdmin(
-	ctx context.Context, handler *api.API, o *ServerOptions, background *sync.WaitGroup, failed chan<- error,
-) (*http.Server, error) {
-	listener, err := listenTCP(ctx, "--admin-address", o.Admin)
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{
-		Handler: handler.AdminHandler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
-	}
-	slog.InfoContext(ctx, "serving metrics and profiles", "url", "http://"+listener.Addr().String()+"/metrics")
-	background.Go(func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			failed <- err
-		}
-	})
-	return server, nil
 }
 
 // drainServer makes the readiness probe fail, stops accepting requests, and waits for the running ones.
@@ -250,33 +229,6 @@ const serversInterval = 15 * time.Second
 
 // DefaultListen can be reached from this machine only.
 const DefaultListen = "127.0.0.1:8080"
-
-// AddressFaults returns the invalid addresses and origins.
-func (o *ServerOptions) AddressFaults() []string {
-	var faults []string
-	fault := func(name string, value any, want string) {
-		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
-	}
-	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
-		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || name == "listen") {
-			fault(name, address, "host:port, such as "+DefaultListen)
-		}
-	}
-	if public := o.API.PublicURL; public != "" {
-		if u, err := url.Parse(public); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
-			u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/") {
-			fault("public-url", public,
-				"http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
-		}
-	}
-	for _, origin := range o.API.Origins {
-		if u, err := url.Parse(origin); origin != "*" &&
-			(err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
-			fault("cors-origin", origin, "scheme://host or scheme://host:port, or *")
-		}
-	}
-	return faults
-}
 
 // NetworkWarnings returns warnings about addresses that other machines can reach.
 func (o *ServerOptions) NetworkWarnings(hasTLS bool) []string {

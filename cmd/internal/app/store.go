@@ -68,10 +68,10 @@ func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.createComponents(ctx, address, o); err != nil {
-		return nil, errors.Join(err, s.Close())
+	if err = s.createComponents(ctx, address, o); err == nil {
+		err = s.Writer.SetClock(ctx, s.Facts.FoldedThrough())
 	}
-	if err := s.Writer.SetClock(ctx, s.Facts.FoldedThrough()); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -84,7 +84,11 @@ func openConnected(
 ) (s *Store, err error) {
 	s = &Store{Dir: address.Dir}
 	if s.Dir != "" {
-		s.embedded, address.Options, err = OpenEmbedded(ctx, s.Dir, o.Fsync, connectionCount(o.Concurrency))
+		connections := 0 // the engine's default
+		if o.Concurrency > 0 {
+			connections = o.Concurrency + schema.SpareConns
+		}
+		s.embedded, address.Options, err = OpenEmbedded(ctx, s.Dir, o.Fsync, connections)
 		if err != nil {
 			return nil, err
 		}
@@ -107,9 +111,15 @@ func (s *Store) CloseReplicas() error { return schema.CloseReplicas(s.replicas) 
 
 // createComponents makes the components of the store.
 func (s *Store) createComponents(ctx context.Context, address schema.Address, o Options) (err error) {
-	if s.Dir == "" {
-		if o.Limits, err = withinProfile(ctx, s.Conn, o.Limits); err != nil {
+	if s.Dir == "" { // the profile of the user may allow less memory; the driver sets the time limit of each query
+		most, err := schema.SettingLimit(ctx, s.Conn, "max_memory_usage")
+		if err != nil {
 			return err
+		}
+		if most > 0 && (o.Limits.Memory == 0 || o.Limits.Memory > most) {
+			slog.WarnContext(ctx, "the profile of the ClickHouse user allows less memory than --query-memory",
+				"bytes", most)
+			o.Limits.Memory = most
 		}
 	}
 	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
@@ -204,30 +214,6 @@ func OpenEmbedded(
 	options := e.ClientOptions()
 	options.Auth.Database = schema.EmbeddedDatabase
 	return e, options, nil
-}
-
-// connectionCount returns the number of connections to an embedded store: one per concurrent report, and some for
-// everything else. If requests is 0, the engine's default applies.
-func connectionCount(requests int) int {
-	if requests <= 0 {
-		return 0
-	}
-	return requests + schema.SpareConns
-}
-
-// withinProfile lowers the memory limit to the maximum that the user's profile on the server allows. The driver sets
-// the time limit of each query.
-func withinProfile(ctx context.Context, conn driver.Conn, limits source.Limits) (source.Limits, error) {
-	most, err := schema.SettingLimit(ctx, conn, "max_memory_usage")
-	if err != nil {
-		return limits, err
-	}
-	if most > 0 && (limits.Memory == 0 || limits.Memory > most) {
-		slog.WarnContext(ctx, "the profile of the ClickHouse user allows less memory than --query-memory",
-			"bytes", most)
-		limits.Memory = most
-	}
-	return limits, nil
 }
 
 // HasWebsite reports whether the catalogue has the website.

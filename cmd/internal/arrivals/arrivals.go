@@ -7,13 +7,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"lifthouse/engine/render"
+	"lifthouse/engine/story"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -194,4 +198,110 @@ func LastArrivals(
 		all = append(all, ofReject(r))
 	}
 	return all, err
+}
+
+// WriteStory prints what arrived about a visitor, whose id is given as it was sent, and how reports count it.
+func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters []*story.Chapter) error {
+	var out strings.Builder
+	_, _ = fmt.Fprintf(&out, "Visitor %s, stored as %016x\n", visitor, schema.HashID(visitor))
+	if len(chapters)+len(arrived.Rejects) == 0 {
+		_, _ = fmt.Fprintln(&out,
+			"\nNothing has arrived of this visitor. The id is case-sensitive; rejected lines are kept for a week.")
+	}
+	if arrived.Limited {
+		_, _ = fmt.Fprintf(&out, "\nOnly the first events are considered: this visitor has more. It may be a bot.\n")
+	}
+	for _, c := range chapters {
+		writeChapter(&out, c)
+	}
+	if len(arrived.Rejects) > 0 {
+		_, _ = fmt.Fprintln(&out, "\nRejected in the last week:")
+	}
+	for _, r := range arrived.Rejects {
+		_, _ = fmt.Fprintf(&out, "  %s  %s: %s\n", r.Time.UTC().Format(time.DateTime),
+			lineOrigin(r.Channel, r.File, r.Line), r.Reason)
+	}
+	_, err := io.WriteString(w, render.PrintableText(out.String()))
+	return err
+}
+
+// writeChapter prints how the report of a subject counts the visitor.
+func writeChapter(out *strings.Builder, c *story.Chapter) {
+	subject, isAttributed := c.Subject.ShortName(), c.Subject.Kind != schema.SubjectNone
+	if !isAttributed {
+		subject = "unattributed goals"
+	}
+	if c.Name != "" {
+		subject += fmt.Sprintf(" (%s)", c.Name)
+	}
+	_, _ = fmt.Fprintf(out, "\nWebsite %d, %s: %s.\n", c.Subject.WebsiteID, subject, c.Why)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "  TIME (UTC)\tEVENT\tVARIATION\tVALUE\tCOUNTS\tWHY\tARRIVED")
+	for _, e := range c.Lines {
+		variation := ""
+		if isAttributed {
+			variation = strconv.FormatInt(e.VariationID, 10)
+		}
+		counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
+		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			e.Time.UTC().Format(time.DateTime), kindOf(e.Kind, e.GoalID, ""), variation, jsonAmount(e.Value), counts,
+			e.Why, e.Arrival)
+	}
+	_ = table.Flush()
+}
+
+// Received counts the events that were accepted for a website in the last hour, day and week, including copies. An
+// event with several exposures counts once for each exposure.
+type Received struct {
+	WebsiteID  int64                  `json:"websiteId"`
+	Accepted   ingest.Windows         `json:"accepted"`
+	Late       ingest.Windows         `json:"late"`       // accepted more than an hour after they happened
+	Undeclared ingest.Windows         `json:"undeclared"` // accepted, but with a name that the catalogue does not declare
+	Names      []catalogue.Undeclared `json:"names"`      // undeclared names of the last week
+}
+
+// ReceivedOf returns the counts of each website, ordered by id. keyOf returns the key of an id in events.
+func ReceivedOf(
+	stored []ingest.StoredRows, known *catalogue.Snapshot, keyOf func(schema.NamedID) string,
+) []*Received {
+	byWebsite, named := map[int64]*Received{}, map[int64]*catalogue.EventNames{}
+	for i := range stored {
+		s := &stored[i]
+		if byWebsite[s.WebsiteID] == nil {
+			byWebsite[s.WebsiteID] = &Received{WebsiteID: s.WebsiteID}
+			named[s.WebsiteID] = catalogue.NewEventNames(keyOf)
+		}
+		r := byWebsite[s.WebsiteID]
+		r.Accepted.AddCounts(s.Accepted)
+		r.Late.AddCounts(s.Late)
+		own := catalogue.NewEventNames(keyOf)
+		own.AddRows(&s.Event, 1)
+		if len(known.UndeclaredNames(own)) > 0 {
+			r.Undeclared.AddCounts(s.Accepted)
+		}
+		named[s.WebsiteID].AddRows(&s.Event, int(s.Accepted.Week)) //nolint:gosec // a number of rows
+	}
+	for website, of := range named {
+		byWebsite[website].Names = known.UndeclaredNames(of)
+	}
+	return slices.SortedFunc(maps.Values(byWebsite),
+		func(a, b *Received) int { return cmp.Compare(a.WebsiteID, b.WebsiteID) })
+}
+
+// shownNames is the maximum number of undeclared names that WriteText prints.
+const shownNames = 10
+
+// WriteText prints the counts of a website as text.
+func (r *Received) WriteText(out io.Writer) {
+	website := fmt.Sprintf("Website %d", r.WebsiteID)
+	row := func(name string, w ingest.Windows) {
+		_, _ = fmt.Fprintf(out, "  %-50s %10d %10d %10d\n", name, w.Hour, w.Day, w.Week)
+	}
+	_, _ = fmt.Fprintf(out, "%-52s %10s %10s %10s\n", website, "hour", "day", "week")
+	row("accepted", r.Accepted)
+	row("  late: more than an hour after they happened", r.Late)
+	row("  undeclared: a name is not in the catalogue", r.Undeclared)
+	for _, u := range r.Names[:min(len(r.Names), shownNames)] {
+		_, _ = fmt.Fprintf(out, "  %d in the last week: %s\n", u.Events, u.Detail)
+	}
 }

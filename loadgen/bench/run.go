@@ -56,11 +56,12 @@ type Result struct {
 // Validate returns an error that lists all invalid options, or nil.
 func (o *Options) Validate() error {
 	var errs []error
-	for name, address := range map[string]string{"url": o.URL, "admin-url": o.AdminURL} {
-		u, err := url.Parse(address)
-		absent := address == "" && name != "url"
+	for _, of := range []struct{ name, address string }{{"url", o.URL}, {"admin-url", o.AdminURL}} {
+		u, err := url.Parse(of.address)
+		absent := of.address == "" && of.name != "url"
 		if !absent && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-			errs = append(errs, fmt.Errorf("invalid %s %q: must be a URL such as http://127.0.0.1:8080", name, address))
+			const text = "invalid %s %q: must be a URL such as http://127.0.0.1:8080"
+			errs = append(errs, fmt.Errorf(text, of.name, of.address))
 		}
 	}
 	if o.Token == "" {

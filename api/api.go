@@ -139,27 +139,23 @@ func (s *server) addRoutes(router *gin.Engine) {
 	get("/goals/:id", getHandler(s, goals, newGoal))
 	get("/targets", listHandler(s, targets, newTarget))
 	get("/targets/:id", getHandler(s, targets, newTarget))
-	get("/websites", s.listWebsites)
-	get("/undeclared", s.listUndeclared)
-	get("/sources", s.listSources)
+	get("/websites", withoutParameters(s.listWebsites))
+	get("/undeclared", withoutParameters(s.listUndeclared))
+	get("/sources", withoutParameters(s.listSources))
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
-	shared("/campaigns/:id/results", s.reportHandler(query.CampaignResults), results.Kinds...)
-	shared("/widgets/:id/results", s.reportHandler(query.WidgetResults), results.Kinds...)
-	shared("/widgets/:id/experiments/:experimentId/results", s.reportHandler(query.ExperimentResults), results.Kinds...)
-	shared("/campaigns/:id/dimensions/:name", s.dimensionHandler(query.CampaignResults))
-	shared("/widgets/:id/dimensions/:name", s.dimensionHandler(query.WidgetResults))
-	shared("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimensionHandler(query.ExperimentResults))
-	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries", s.listDeliveries)
+	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries",
+		withoutParameters(s.listDeliveries))
 	files := router.Group("/v1", s.requireScope(catalogue.ScopeRead)) // without the time limit of reports
 	for path, operation := range map[string]query.Operation{
 		"/campaigns/:id": query.CampaignResults, "/widgets/:id": query.WidgetResults,
 		"/widgets/:id/experiments/:experimentId": query.ExperimentResults,
 	} {
-		files.GET(path+"/visitors.parquet", s.sendVisitors(operation))
-		files.HEAD(path+"/visitors.parquet", s.sendVisitors(operation))
+		shared(path+"/results", s.reportHandler(operation), results.Kinds...)
+		shared(path+"/dimensions/:name", s.dimensionHandler(operation))
+		files.Match(readMethods, path+"/visitors.parquet", s.sendVisitors(operation))
 	}
 	router.POST("/mcp", s.requireScope(catalogue.ScopeRead), s.answerMCP)
 	router.POST("/events", s.requireScope(catalogue.ScopeIngest), respondWith(s.takeEvents))
@@ -168,30 +164,41 @@ func (s *server) addRoutes(router *gin.Engine) {
 		write.POST("/campaigns/:id"+path, respondWith(switchHandler(s, campaigns, active, s.countedCampaign)))
 		write.POST("/widgets/:id"+path, respondWith(switchHandler(s, widgets, active, s.countedWidget)))
 	}
-	for _, method := range []string{http.MethodPut, http.MethodDelete} {
-		write.Handle(method, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))
-		write.Handle(method, "/widgets/:id/experiments/:experimentId/outcome",
-			respondWith(s.putOutcome(schema.SubjectWidget)))
-	}
+	changes := []string{http.MethodPut, http.MethodDelete}
+	write.Match(changes, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))
+	write.Match(changes, "/widgets/:id/experiments/:experimentId/outcome",
+		respondWith(s.putOutcome(schema.SubjectWidget)))
 	s.addIntake(router)
 	s.addSetup(router)
 	addPages(router)
 }
 
-// getRoutes returns a function that adds GET and HEAD routes to a group.
-func getRoutes(group gin.IRoutes) func(path string, handle func(*gin.Context) (any, error), types ...string) {
-	return func(path string, handle func(*gin.Context) (any, error), types ...string) {
-		group.GET(path, respondWith(handle, types...))
-		group.HEAD(path, respondWith(handle, types...))
+// readMethods are the methods of operations that only read.
+var readMethods = []string{http.MethodGet, http.MethodHead}
+
+// handler answers an operation with a body or a problem. The body is a reply, bytes of the negotiated type, or JSON.
+type handler = func(*gin.Context) (any, error)
+
+// getRoutes returns a function that adds routes for reading to a group.
+func getRoutes(group gin.IRoutes) func(path string, handle handler, types ...string) {
+	return func(path string, handle handler, types ...string) {
+		group.Match(readMethods, path, respondWith(handle, types...))
 	}
 }
 
-// plain is a body that is not JSON.
-type plain struct{ kind, text string }
+// withoutParameters wraps an operation that has no parameters.
+func withoutParameters(handle handler) handler {
+	return func(c *gin.Context) (any, error) {
+		if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+			return nil, err
+		}
+		return handle(c)
+	}
+}
 
 // respondWith sends the result of a handler: a body or a problem. The Accept header selects one of the types; the
 // default is JSON.
-func respondWith(handle func(*gin.Context) (any, error), types ...string) gin.HandlerFunc {
+func respondWith(handle handler, types ...string) gin.HandlerFunc {
 	if len(types) == 0 {
 		types = []string{results.JSON}
 	}
@@ -201,11 +208,10 @@ func respondWith(handle func(*gin.Context) (any, error), types ...string) gin.Ha
 			return
 		}
 		body, err := handle(c)
-		if err != nil {
-			writeProblem(c, problemOf(err))
-			return
+		var ready reply
+		if err == nil {
+			ready, err = replyOf(c, body)
 		}
-		ready, err := replyOf(c, body)
 		if err != nil {
 			writeProblem(c, problemOf(err))
 			return
@@ -221,15 +227,15 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 	switch b := body.(type) {
 	case reply:
 		return b, nil
-	case plain:
-		r.kind, r.body = b.kind, []byte(b.text)
+	case []byte:
+		r.kind, r.body = c.GetString(typeKey), b
 	default:
 		var err error
 		if r.body, err = render.JSON(body); err != nil {
 			return reply{}, err
 		}
 	}
-	if c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+	if !slices.Contains(readMethods, c.Request.Method) {
 		r.keep = notKept // responses to changes must not be cached
 		return r, nil
 	}
@@ -310,8 +316,7 @@ type file struct {
 }
 
 func addFile(router *gin.Engine, path string, f *file) {
-	router.GET(path, f.serveBody)
-	router.HEAD(path, f.serveBody)
+	router.Match(readMethods, path, f.serveBody)
 }
 
 func (f *file) serveBody(c *gin.Context) {

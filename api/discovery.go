@@ -23,9 +23,6 @@ func (s *server) discover(c *gin.Context) ([]engine.Discovered, *catalogue.Accou
 
 // listUndeclared returns the campaigns that arrived and are not declared.
 func (s *server) listUndeclared(c *gin.Context) (any, error) {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return nil, err
-	}
 	all, _, err := s.discover(c)
 	return all, err
 }

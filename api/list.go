@@ -186,7 +186,7 @@ var (
 
 // getHandler returns the handler of an operation that returns one resource. Its error is a parameter error or a
 // NotFoundError.
-func getHandler[R, S any](s *server, from resources[R], show func(*R) S) func(*gin.Context) (any, error) {
+func getHandler[R, S any](s *server, from resources[R], show func(*R) S) handler {
 	return func(c *gin.Context) (any, error) {
 		p, err := s.parsePlace(c)
 		if err != nil {
@@ -201,7 +201,7 @@ func getHandler[R, S any](s *server, from resources[R], show func(*R) S) func(*g
 }
 
 // listHandler returns the handler of an operation that lists all resources of a website.
-func listHandler[R, S any](s *server, from resources[R], show func(*R) S) func(*gin.Context) (any, error) {
+func listHandler[R, S any](s *server, from resources[R], show func(*R) S) handler {
 	return func(c *gin.Context) (any, error) {
 		l, err := s.parseListing(c, ofOthers, nil)
 		if err != nil {
@@ -244,9 +244,6 @@ type website struct {
 
 // listWebsites returns all websites that the token may read, on one page.
 func (s *server) listWebsites(c *gin.Context) (any, error) {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return nil, err
-	}
 	owned, bound := s.accountResources(c)
 	list := []website{}
 	for _, w := range catalogue.ByID(owned.Websites) {
@@ -264,7 +261,7 @@ var ofValues = bounds{1000, 100}
 const attributeName = "name"
 
 // dimensionHandler returns the observed values of an attribute.
-func (s *server) dimensionHandler(operation query.Operation) func(*gin.Context) (any, error) {
+func (s *server) dimensionHandler(operation query.Operation) handler {
 	return func(c *gin.Context) (any, error) {
 		attribute, most := c.Param(attributeName), 0
 		parse := func(operation query.Operation, rawQuery string) (query.Request, error) {

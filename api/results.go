@@ -22,7 +22,7 @@ import (
 )
 
 // reportHandler returns the handler of an operation that returns a report.
-func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (any, error) {
+func (s *server) reportHandler(operation query.Operation) handler {
 	return func(c *gin.Context) (any, error) {
 		request, owned, err := s.scopedRequest(c, operation, query.ParseReport)
 		if err != nil {
@@ -205,9 +205,6 @@ const listedMessages = 100
 
 // listDeliveries returns the latest messages, the latest first.
 func (s *server) listDeliveries(c *gin.Context) (any, error) {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return nil, err
-	}
 	token := tokenOf(c)
 	sent, err := s.Outbox.RecentMessages(c.Request.Context(), token.AccountID, token.WebsiteID, listedMessages)
 	if err != nil {

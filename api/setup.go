@@ -29,16 +29,14 @@ import (
 func (s *server) addSetup(router *gin.Engine) {
 	admin := router.Group("", s.requireScope(catalogue.ScopeAdmin))
 	limited := admin.Group("", s.limitTime)
-	change := func(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
-		return respondWith(admitTo(s.setups, handle))
-	}
-	getRoutes(admin)("/catalogue", s.getCatalogue, yamlType, results.JSON)
+	change := func(handle handler) gin.HandlerFunc { return respondWith(admitTo(s.setups, handle)) }
+	getRoutes(admin)("/catalogue", withoutParameters(s.getCatalogue), yamlType, results.JSON)
 	admin.PUT("/catalogue", change(s.putCatalogue))
 	limited.POST("/declarations", change(s.declareCampaign))
-	getRoutes(limited)("/tokens", s.listTokens)
-	limited.POST("/tokens", change(s.createToken))
+	getRoutes(limited)("/tokens", withoutParameters(s.listTokens))
+	limited.POST("/tokens", change(withoutParameters(s.createToken)))
 	limited.DELETE("/tokens/:id", change(s.revokeToken))
-	limited.POST("/shares", change(s.createShare))
+	limited.POST("/shares", change(withoutParameters(s.createShare)))
 }
 
 const yamlType = "application/yaml"
@@ -76,9 +74,6 @@ func matchesVersion(tags string, version uint64) bool {
 
 // getCatalogue returns the catalogue of the token's account.
 func (s *server) getCatalogue(c *gin.Context) (any, error) {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return nil, err
-	}
 	owned, _ := s.accountResources(c)
 	kind, write := c.GetString(typeKey), owned.CatalogueFile().WriteYAML
 	if kind == results.JSON {
@@ -197,14 +192,9 @@ func bodyFaults(code string, found faults.List) *problem {
 // together.
 const changeSlots = 256
 
-// admitChange wraps operations that change the store. They have an admission of their own, so they never wait behind
-// reports.
-func (s *server) admitChange(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
-	return admitTo(s.changes, handle)
-}
-
-// admitTo wraps operations that need a slot of an admission.
-func admitTo(admission *results.Admission, handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
+// admitTo wraps operations that need a slot of an admission. Changes of the store have admissions of their own, so they
+// never wait behind reports.
+func admitTo(admission *results.Admission, handle handler) handler {
 	return func(c *gin.Context) (any, error) {
 		leave, err := admission.AcquireSlot(c.Request.Context())
 		if err != nil {
@@ -219,8 +209,8 @@ func admitTo(admission *results.Admission, handle func(*gin.Context) (any, error
 // body of the request.
 func switchHandler[R, S any](s *server, of resources[R], active bool,
 	show func(*R) S,
-) func(*gin.Context) (any, error) {
-	return s.admitChange(func(c *gin.Context) (any, error) {
+) handler {
+	return admitTo(s.changes, func(c *gin.Context) (any, error) {
 		p, err := s.parsePlace(c)
 		if err != nil {
 			return nil, err
@@ -282,9 +272,6 @@ func newToken(t *catalogue.Token) token {
 
 // listTokens returns the tokens of the account, including its share links.
 func (s *server) listTokens(c *gin.Context) (any, error) {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return nil, err
-	}
 	list := []token{}
 	for _, t := range s.Catalogue.Snapshot().AccountTokens(tokenOf(c).AccountID) {
 		list = append(list, newToken(&t))
@@ -303,7 +290,7 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 		Expires   *string           `yaml:"expires"`
 		Sender    *catalogue.Sender `yaml:"sender"`
 	}
-	if err := s.readRequest(c, &asked); err != nil {
+	if err := s.readBodyYAML(c, &asked); err != nil {
 		return nil, err
 	}
 	var fields bodyFields
@@ -333,7 +320,7 @@ func (s *server) createShare(c *gin.Context) (any, error) {
 		Name         string  `yaml:"name"`
 		Expires      *string `yaml:"expires"`
 	}
-	if err := s.readRequest(c, &asked); err != nil {
+	if err := s.readBodyYAML(c, &asked); err != nil {
 		return nil, err
 	}
 	var fields bodyFields
@@ -392,14 +379,6 @@ func (s *server) revokeToken(c *gin.Context) (any, error) {
 
 // maxRequest is the maximum size of a small body in bytes.
 const maxRequest = 64 << 10
-
-// readRequest decodes the body into asked.
-func (s *server) readRequest(c *gin.Context, asked any) error {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return err
-	}
-	return s.readBodyYAML(c, asked)
-}
 
 // readBodyYAML decodes a small body.
 func (s *server) readBodyYAML(c *gin.Context, asked any) error {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -127,9 +126,6 @@ func SourceAddress(publicURL, key string) string { return publicURL + intakePath
 
 // listSources returns the sources of the token's websites.
 func (s *server) listSources(c *gin.Context) (any, error) {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return nil, err
-	}
 	asking := tokenOf(c)
 	tokens := slices.DeleteFunc(s.Catalogue.Snapshot().AccountTokens(asking.AccountID), func(t catalogue.Token) bool {
 		return t.WebsiteID != cmp.Or(asking.WebsiteID, t.WebsiteID)

@@ -41,13 +41,12 @@ func (s *server) getWorth(c *gin.Context) (any, error) {
 	if err != nil || c.GetString(typeKey) != results.CSV {
 		return programme, err
 	}
-	text, err := render.ProgrammeCSV(programme)
-	return plain{results.CSV, string(text)}, err
+	return render.ProgrammeCSV(programme)
 }
 
 // putOutcome records what was done after a campaign or an experiment, or deletes the record.
-func (s *server) putOutcome(kind schema.SubjectKind) func(*gin.Context) (any, error) {
-	return s.admitChange(func(c *gin.Context) (any, error) {
+func (s *server) putOutcome(kind schema.SubjectKind) handler {
+	return admitTo(s.changes, func(c *gin.Context) (any, error) {
 		p, err := s.parsePlace(c)
 		of := schema.Subject{Kind: kind, ID: p.id}
 		if kind == schema.SubjectWidget {

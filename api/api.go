@@ -284,63 +284,60 @@ var DefaultOptions = Options{
 	StoreWait:     2 * time.Second,
 }
 
+// homePath is the path of the page of results.
+const homePath = "/"
+
 // addPages adds the routes of the OpenAPI document, of the audit, and of the dashboard: its page at / and its files
 // under /dashboard.
 func addPages(router *gin.Engine) {
 	for _, d := range docs.All() {
-		addFile(router, d.Path, &file{d.Kind, d.Policy, "", d.Body})
+		router.Match(readMethods, d.Path, serveDocument(d))
+	}
+	add := func(path, page string, f dashboard.File) {
+		router.Match(readMethods, path, serveDocument(docs.Document{
+			Path: path, Kind: f.Kind, Policy: dashboard.Policies[page],
+			Body: func() ([]byte, error) { return f.Body, nil },
+		}))
 	}
 	for _, f := range dashboard.Files(dashboard.Results) {
-		path, robots := "/dashboard/"+f.Name, ""
+		path := "/dashboard/" + f.Name
 		if f.Name == dashboard.Index {
-			path, robots = "/", "noindex" // share links must not be found by search engines
+			path = homePath
 		}
-		policy := dashboard.Policies[dashboard.Results]
-		addFile(router, path, &file{f.Kind, policy, robots, func() ([]byte, error) { return f.Body, nil }})
+		add(path, dashboard.Results, f)
 	}
 	for _, folder := range []string{dashboard.Audit, dashboard.AuditParts} {
 		for _, f := range dashboard.Files(folder) {
-			path := strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index)
-			policy := dashboard.Policies[dashboard.Audit]
-			addFile(router, path, &file{f.Kind, policy, "", func() ([]byte, error) { return f.Body, nil }})
+			add(strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), dashboard.Audit, f)
 		}
 	}
 }
 
-// file is a body that is the same for all clients.
-type file struct {
-	kind   string // content type
-	policy string // Content-Security-Policy; empty: none
-	robots string // X-Robots-Tag; empty: none
-	body   func() ([]byte, error)
-}
-
-func addFile(router *gin.Engine, path string, f *file) {
-	router.Match(readMethods, path, f.serveBody)
-}
-
-func (f *file) serveBody(c *gin.Context) {
-	body, err := f.body()
-	if err != nil {
-		writeProblem(c, problemOf(err))
-		return
+// serveDocument returns the handler of a document, which is the same for all clients.
+func serveDocument(d docs.Document) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		body, err := d.Body()
+		if err != nil {
+			writeProblem(c, problemOf(err))
+			return
+		}
+		tag := negotiation.EntityTag(string(body))
+		c.Header("ETag", tag)
+		c.Header("Cache-Control", "no-cache")
+		if d.Path == homePath {
+			c.Header("X-Robots-Tag", "noindex") // share links must not be found by search engines
+		}
+		if d.Policy != "" {
+			c.Header("Content-Security-Policy", d.Policy)
+			c.Header("X-Content-Type-Options", "nosniff")
+			c.Header("Referrer-Policy", "no-referrer")
+		}
+		if negotiation.MatchesTag(c.Request, tag) {
+			notModified(c)
+			return
+		}
+		c.Data(http.StatusOK, d.Kind, body)
 	}
-	tag := negotiation.EntityTag(string(body))
-	c.Header("ETag", tag)
-	c.Header("Cache-Control", "no-cache")
-	if f.robots != "" {
-		c.Header("X-Robots-Tag", f.robots)
-	}
-	if f.policy != "" {
-		c.Header("Content-Security-Policy", f.policy)
-		c.Header("X-Content-Type-Options", "nosniff")
-		c.Header("Referrer-Policy", "no-referrer")
-	}
-	if negotiation.MatchesTag(c.Request, tag) {
-		notModified(c)
-		return
-	}
-	c.Data(http.StatusOK, f.kind, body)
 }
 
 // healthy is the successful response of both probes. Clients must not cache it.

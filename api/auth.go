@@ -48,7 +48,6 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 		token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
 		if !known {
 			if p := s.checkFailureRate(c.Request); p != nil {
-				s.metrics.rateLimited.Inc()
 				writeProblem(c, p)
 				return
 			}
@@ -60,7 +59,6 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 		recordOf(c.Request.Context()).token = token
 		c.Header(tokenScopesHeader, scopesOf(token))
 		if p := s.checkTokenRate(&token, scope); p != nil {
-			s.metrics.rateLimited.Inc()
 			writeProblem(c, p)
 			return
 		}
@@ -106,7 +104,9 @@ func byToken(c *gin.Context) context.Context {
 		strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))
 }
 
-func rateLimited(wait time.Duration, detail string) *problem {
+// rateLimited counts a request that exceeds a rate, and returns its problem.
+func (s *server) rateLimited(wait time.Duration, detail string) *problem {
+	s.metrics.rateLimited.Inc()
 	return &problem{
 		Status: http.StatusTooManyRequests, Code: "rate_limited",
 		retryAfter: int(math.Ceil(wait.Seconds())), Detail: detail,
@@ -123,7 +123,7 @@ func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *
 	if wait == 0 {
 		return nil
 	}
-	return rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, with bursts of %d",
+	return s.rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, with bursts of %d",
 		float64(s.rates.PerSecond), s.rates.Burst))
 }
 
@@ -138,7 +138,7 @@ func (s *server) checkFailureRate(request *http.Request) *problem {
 	if first {
 		slog.WarnContext(request.Context(), "too many unknown tokens from one address", "address", address.String())
 	}
-	return rateLimited(wait,
+	return s.rateLimited(wait,
 		fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.Burst))
 }
 

@@ -185,13 +185,12 @@ func checkEventRequest(c *gin.Context) error {
 
 // rejectBody records the beginning of an unreadable body as a rejected line, and returns the problem.
 func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
-	var wrong *problem
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	if wrong.Status == http.StatusServiceUnavailable {
+	wrong, isProblem := errors.AsType[*problem](err)
+	switch {
+	case !isProblem:
+	case wrong.Status == http.StatusServiceUnavailable:
 		s.metrics.results.Shed.Inc()
-	} else {
+	default:
 		reason := wrong.Detail
 		for _, e := range wrong.Errors {
 			reason += ": " + e.Detail

@@ -139,7 +139,6 @@ func (s *server) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error
 		return &token, nil
 	}
 	if p := s.checkFailureRate(c.Request); p != nil {
-		s.metrics.rateLimited.Inc()
 		return nil, p
 	}
 	return nil, newRefusal(http.StatusUnauthorized, "invalid_key",
@@ -202,14 +201,12 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 			}
 		}
 	})
-	var unread *ingest.BodyError
-	if errors.As(err, &unread) {
+	if _, isUnread := errors.AsType[*ingest.BodyError](err); isUnread {
 		return nil, bodyProblem(err)
 	}
 	items := taken.Accepted + taken.Ignored + taken.Rejected
 	if wait := of.reserve(arrived, items); wait > 0 {
-		s.metrics.rateLimited.Inc()
-		return nil, rateLimited(wait,
+		return nil, s.rateLimited(wait,
 			fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))
 	}
 	if len(events) > 0 {

@@ -151,8 +151,7 @@ func pathID(c *gin.Context, name string, before error) (int64, error) {
 // prependFault inserts a path error before earlier errors.
 func prependFault(before error, fault faults.Fault) error {
 	all := faults.List{fault}
-	var invalid *query.InvalidError
-	if errors.As(before, &invalid) {
+	if invalid, is := errors.AsType[*query.InvalidError](before); is {
 		all = append(all, invalid.Faults...)
 	}
 	return query.InvalidParameters(all...)

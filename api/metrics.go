@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"lifthouse/api/results"
@@ -37,48 +38,41 @@ type metrics struct {
 var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *metrics {
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "http_request_duration_seconds",
-			Help: "Duration of a request from its header to the end of its response.", Buckets: seconds,
-		}, []string{"method", "route", "status"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	add := promauto.With(registry)
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return add.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	durations := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return add.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
+	}
+	return &metrics{
+		registry: registry,
+		results:  results.NewMetrics(registry),
+		requests: durations("http_request_duration_seconds",
+			"Duration of a request from its header to the end of its response.", "method", "route", "status"),
+		inFlight: add.NewGauge(prometheus.GaugeOpts{
 			Name: "http_requests_in_flight", Help: "Requests that are being processed.",
 		}),
-		storeQueries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "lifthouse_store_query_seconds", Help: "Duration of a store query until its last row.",
-			Buckets: seconds,
-		}, []string{"outcome"}),
-		rateLimited: prometheus.NewCounter(prometheus.CounterOpts{
+		storeQueries: durations("lifthouse_store_query_seconds", "Duration of a store query until its last row.",
+			"outcome"),
+		rateLimited: add.NewCounter(prometheus.CounterOpts{
 			Name: "lifthouse_rate_limited_total",
 			Help: "Requests rejected because of the rate limit of their token, or because of too many unknown " +
 				"tokens from their address.",
 		}),
+		events: counters("lifthouse_events_total", "Events received over HTTP: accepted, rejected.", "verdict"),
+		sources: counters("lifthouse_source_items_total",
+			"Items received from sources: accepted, ignored, rejected.", "source", "verdict"),
+		deliveries: counters("lifthouse_webhook_attempts_total",
+			"Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).", "outcome"),
+		inbox: counters("lifthouse_inbox_rows_total", "Rows moved out of events_inbox: accepted, rejected.", "verdict"),
+		servers: add.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lifthouse_store_server_up", Help: "Whether a server of a cluster answers the others: 1 or 0.",
+		}, []string{"server"}),
 	}
-	m.results = results.NewMetrics(m.registry)
-	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
-	}, []string{"verdict"})
-	m.sources = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_source_items_total", Help: "Items received from sources: accepted, ignored, rejected.",
-	}, []string{"source", "verdict"})
-	m.deliveries = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_webhook_attempts_total",
-		Help: "Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).",
-	}, []string{"outcome"})
-	m.inbox = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: accepted, rejected.",
-	}, []string{"verdict"})
-	m.servers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "lifthouse_store_server_up", Help: "Whether a server of a cluster answers the others: 1 or 0.",
-	}, []string{"server"})
-	m.registry.MustRegister(
-		m.events, m.sources, m.inbox, m.deliveries, m.servers,
-		m.requests, m.inFlight, m.storeQueries, m.rateLimited,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
-	return m
 }
 
 // countEvents counts the events of a request.
@@ -119,24 +113,22 @@ func (a *API) SetServers(servers []schema.Server) {
 
 // ExportFacts exports how far the facts lag behind the events, and the number of visitors who lost events.
 func (a *API) ExportFacts(of facts.Shards) {
-	registry := a.server.metrics.registry
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	add := promauto.With(a.server.metrics.registry)
+	add.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_facts_lag_seconds", Help: "Time since the last refresh of facts that succeeded.",
-	}, func() float64 { return of.RefreshLag().Seconds() }))
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	}, func() float64 { return of.RefreshLag().Seconds() })
+	add.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_lost_visitors",
 		Help: "Visitors of the last scrubs whose stored events are fewer than those that their facts were made of.",
-	}, func() float64 { return float64(of.LostVisitors()) }))
+	}, func() float64 { return float64(of.LostVisitors()) })
 }
 
 // observeQuery observes the duration of a store query.
 func (m *metrics) observeQuery(elapsed time.Duration, err error) {
 	outcome := "ok"
-	var store *source.StoreError
-	switch {
-	case errors.As(err, &store):
+	if store, failed := errors.AsType[*source.StoreError](err); failed {
 		outcome = string(store.Fault)
-	case err != nil:
+	} else if err != nil {
 		outcome = "canceled"
 	}
 	m.storeQueries.WithLabelValues(outcome).Observe(elapsed.Seconds())

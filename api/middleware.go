@@ -213,8 +213,8 @@ func within(ctx context.Context, work func() error) error {
 
 // describeTimeout replaces the message of a change that timed out, because the engine's message is about reports.
 func describeTimeout(err error, detail string) error {
-	var store *source.StoreError
-	if !errors.As(err, &store) || store.Fault != source.TooSlow {
+	store, failed := errors.AsType[*source.StoreError](err)
+	if !failed || store.Fault != source.TooSlow {
 		return err
 	}
 	p := storeProblem(store)

@@ -33,11 +33,8 @@ func (s *server) getWorth(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	asked.WebsiteID = id
-	var programme *worth.Programme
-	err = s.results.RunAdmitted(c.Request.Context(), func(ctx context.Context) (err error) {
-		programme, err = s.Engine.ReadProgramme(ctx, asked)
-		return err
-	})
+	programme, err := results.RunAdmitted(c.Request.Context(), s.results,
+		func(ctx context.Context) (*worth.Programme, error) { return s.Engine.ReadProgramme(ctx, asked) })
 	if err != nil || c.GetString(typeKey) != results.CSV {
 		return programme, err
 	}

@@ -20,6 +20,7 @@ import (
 	"lifthouse/schema/catalogue"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Options limit the work. The zero value of a limit means no limit.
@@ -111,10 +112,9 @@ func (v Version) String() string { return fmt.Sprint(v.catalogue, v.Version) }
 
 // Answer is the answer to a query.
 type Answer struct {
-	Body      []byte
-	Version   Version // of Body
-	Stale     bool    // accepted events are not in Body yet, or the store failed and Body is the last successful one
-	Unchanged bool    // the client has the body of this version
+	Body    []byte  // nil: the client has the body of this version
+	Version Version // of Body
+	Stale   bool    // accepted events are not in Body yet, or the store failed and Body is the last successful one
 }
 
 // AnswerQuery returns the body of a query for the current version of the data, or for newer data. has reports whether
@@ -132,7 +132,7 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	if version.IsCurrent() && !newest {
 		if has != nil && has(version) {
 			s.metrics.CountOutcome(NotModified)
-			return Answer{Version: version, Unchanged: true}, nil
+			return Answer{Version: version}, nil
 		}
 		last, madeFrom := s.cache.LastValue(q.Key)
 		if kept, found := last.(entry); found && madeFrom == version && time.Since(kept.at) < s.options.Age {
@@ -155,14 +155,14 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	return Answer{Body: found.body, Version: version, Stale: version.Waiting.Events > 0}, nil
 }
 
-// RunAdmitted calls work with a slot of the gate and within the deadline. The work does not depend on the request that
-// started it, because other requests may wait for it.
-func (s *Service) RunAdmitted(ctx context.Context, work func(context.Context) error) error {
+// RunAdmitted calls work with a slot of the service and within its deadline. The work does not depend on the request
+// that started it, because other requests may wait for it.
+func RunAdmitted[T any](ctx context.Context, s *Service, work func(context.Context) (T, error)) (found T, err error) {
 	ctx, cancel := s.LimitTime(ctx)
 	defer cancel()
 	leave, err := s.gate.AcquireSlot(ctx)
 	if err != nil {
-		return err
+		return found, err
 	}
 	defer leave()
 	return work(ctx)
@@ -171,10 +171,10 @@ func (s *Service) RunAdmitted(ctx context.Context, work func(context.Context) er
 // computeBody computes the body and caches it. The version was read before the data, so a body may include newer data
 // than its version, but never older.
 func (s *Service) computeBody(ctx context.Context, q *Query, version Version) (made entry, err error) {
-	err = s.RunAdmitted(ctx, func(ctx context.Context) error {
-		made.at = time.Now()
-		made.body, err = q.compute(ctx, version.Version)
-		return err
+	made, err = RunAdmitted(ctx, s, func(ctx context.Context) (entry, error) {
+		at := time.Now()
+		body, err := q.compute(ctx, version.Version)
+		return entry{body, at}, err
 	})
 	if err == nil && version.Waiting.Events == 0 {
 		s.cache.StoreValue(q.Key, version, made, int64(len(q.Key)+len(made.body)))
@@ -197,10 +197,9 @@ func WithDeadline(ctx context.Context, timeout time.Duration) (context.Context, 
 
 // lastGood returns the last successful body, marked as stale, if the store failed.
 func (s *Service) lastGood(q *Query, err error) (Answer, error) {
-	var failed *source.StoreError
 	last, _ := s.cache.LastValue(q.Key)
 	kept, found := last.(entry)
-	if !found || !errors.As(err, &failed) {
+	if _, failed := errors.AsType[*source.StoreError](err); !found || !failed {
 		return Answer{}, err
 	}
 	s.metrics.CountOutcome(Stale)
@@ -298,39 +297,36 @@ type Metrics struct {
 	Shed prometheus.Counter // requests that an admission rejected
 
 	outcomes *prometheus.CounterVec
-	registry prometheus.Registerer
+	add      promauto.Factory
 }
 
 // NewMetrics returns the metrics, registered.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		registry: registry,
-		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+	add := promauto.With(registry)
+	return &Metrics{
+		add: add,
+		outcomes: add.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifthouse_results_total",
 			Help: "Responses with results: not_modified, hit (cached), shared (computed for another request), " +
 				"miss (computed), stale (the store failed).",
 		}, []string{"outcome"}),
-		Shed: prometheus.NewCounter(prometheus.CounterOpts{
+		Shed: add.NewCounter(prometheus.CounterOpts{
 			Name: "lifthouse_shed_total", Help: "Requests rejected because too many requests use the store.",
 		}),
 	}
-	registry.MustRegister(m.outcomes, m.Shed)
-	return m
 }
 
 // observeCache registers the metrics of the cached bodies.
 func (m *Metrics) observeCache(c *cache.Cache) {
-	m.registry.MustRegister(
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
-		}, func() float64 { _, _, evicted := c.Usage(); return float64(evicted) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
-		}, func() float64 { _, bytes, _ := c.Usage(); return float64(bytes) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept", Help: "Cached results.",
-		}, func() float64 { values, _, _ := c.Usage(); return float64(values) }),
-	)
+	m.add.NewCounterFunc(prometheus.CounterOpts{
+		Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
+	}, func() float64 { _, _, evicted := c.Usage(); return float64(evicted) })
+	m.add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
+	}, func() float64 { _, bytes, _ := c.Usage(); return float64(bytes) })
+	m.add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_results_kept", Help: "Cached results.",
+	}, func() float64 { values, _, _ := c.Usage(); return float64(values) })
 }
 
 // CountOutcome counts a response.

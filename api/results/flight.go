@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"lifthouse/schema/catalogue"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 )
 
 // flightGroup shares running computations between requests with equal keys. golang.org/x/sync/singleflight is not used:
@@ -96,7 +98,7 @@ func (f *flightGroup[T]) removeFlight(key string, run *flight[T]) {
 // wait briefly for a slot, and all others are rejected. Long waits would double the load, because clients repeat
 // requests that take long.
 type Admission struct {
-	slots   chan struct{} // nil: no limit
+	slots   *semaphore.Weighted
 	waiting atomic.Int64
 	queue   int64
 	wait    time.Duration
@@ -112,11 +114,11 @@ type Queue struct {
 
 // NewAdmission returns an admission that counts the rejected requests.
 func NewAdmission(q Queue, shed prometheus.Counter) *Admission {
-	g := &Admission{queue: int64(q.Length), wait: q.Wait, shed: shed}
+	slots := int64(math.MaxInt64)
 	if q.Slots > 0 {
-		g.slots = make(chan struct{}, q.Slots)
+		slots = int64(q.Slots)
 	}
-	return g
+	return &Admission{slots: semaphore.NewWeighted(slots), queue: int64(q.Length), wait: q.Wait, shed: shed}
 }
 
 // WaitingRequests returns the number of requests that wait for a slot.
@@ -124,29 +126,21 @@ func (g *Admission) WaitingRequests() int64 { return g.waiting.Load() }
 
 // AcquireSlot waits for a slot, which leave releases. The error is a StoreError or the error of the context.
 func (g *Admission) AcquireSlot(ctx context.Context) (leave func(), err error) {
-	if g.slots == nil {
-		return func() {}, nil
-	}
-	leave = func() { <-g.slots }
-	select {
-	case g.slots <- struct{}{}:
+	leave = func() { g.slots.Release(1) }
+	if g.slots.TryAcquire(1) {
 		return leave, nil
-	default:
 	}
 	defer g.waiting.Add(-1)
-	if g.waiting.Add(1) > g.queue {
-		g.shed.Inc()
-		return nil, &source.StoreError{Fault: source.Busy}
+	if g.waiting.Add(1) <= g.queue {
+		patient, cancel := context.WithTimeout(ctx, g.wait)
+		defer cancel()
+		if g.slots.Acquire(patient, 1) == nil {
+			return leave, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 	}
-	patience := time.NewTimer(g.wait)
-	defer patience.Stop()
-	select {
-	case g.slots <- struct{}{}:
-		return leave, nil
-	case <-patience.C:
-		g.shed.Inc()
-		return nil, &source.StoreError{Fault: source.Busy}
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	g.shed.Inc()
+	return nil, &source.StoreError{Fault: source.Busy}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,8 +61,7 @@ type Engine struct {
 	mu      sync.Mutex // guards closed against running.Add
 	closed  bool
 	running sync.WaitGroup
-	closing sync.Once
-	failure error // returned by Close
+	stop    func() error // stops the engine once, and unlocks the folder
 }
 
 // A process has at most one storage path in the library.
@@ -105,6 +105,7 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 		}
 	}
 	e := &Engine{dir: dir, lock: lock, options: o}
+	e.stop = sync.OnceValue(e.stopAndUnlock)
 	if e.options.Connections <= 0 {
 		e.options.Connections = defaultConnections
 	}
@@ -208,12 +209,9 @@ func (e *Engine) readVersionAndSettings() error {
 
 func (e *Engine) openSession() (*session, error) {
 	mark := strconv.FormatInt(1_000_000+e.marks.Add(1), 10)
-	arguments := append([]string{}, e.arguments...)
-	c, err := e.lib.openConn(append(arguments, "--"+markSetting+"="+mark))
-	if err != nil {
-		return nil, err
-	}
-	return &session{conn: c, mark: mark, database: defaultDatabase}, nil
+	arguments := slices.Clone(e.arguments)
+	connected, err := e.lib.connectWith(append(arguments, "--"+markSetting+"="+mark))
+	return &session{lib: e.lib, handle: connected, mark: mark, database: defaultDatabase}, err
 }
 
 // ClientOptions returns the options for clickhouse.Open to connect to the engine. The caller may set Auth.Database,
@@ -241,10 +239,7 @@ func (e *Engine) ClientOptions() *clickhouse.Options {
 //
 // Close leaves the library's idle threads running, so the process can open an engine again. Shutdown joins these
 // threads.
-func (e *Engine) Close() error {
-	e.closing.Do(func() { e.failure = e.stopAndUnlock() })
-	return e.failure
-}
+func (e *Engine) Close() error { return e.stop() }
 
 func (e *Engine) stopAndUnlock() error {
 	e.mu.Lock()

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// session is a connection of the library with the state that its statements see. The library has settings and a current
-// database only per connection. So a session changes them if its next statement needs different ones.
+// session is a connection of the library with the state that its statements see. It runs one statement at a time. The
+// library has settings and a current database only per connection. So a session changes them if its next statement
+// needs different ones. Its methods must not be called concurrently.
 type session struct {
-	*conn
+	lib      *library
+	handle   handle
 	mark     string // value of markSetting, which identifies the running statement
 	database string
 	settings map[string]string
@@ -21,6 +23,18 @@ type session struct {
 const markSetting = "http_headers_progress_interval_ms"
 
 const defaultDatabase = "default"
+
+func (s *session) close() {
+	if s.handle != 0 {
+		s.lib.closeConn(s.handle)
+		s.handle = 0
+	}
+}
+
+// runQuery runs a statement to its end and returns its complete result.
+func (s *session) runQuery(sql, format string, parameters []parameter) *result {
+	return &result{s.lib, callStatement(s.handle, s.lib.query, sql, format, parameters)}
+}
 
 // applySettings sets the database and the settings of the session. After an error the session must be discarded.
 func (s *session) applySettings(database string, settings, initial map[string]string) error {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
@@ -58,7 +59,7 @@ func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*r
 func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	stream := &result{lib: s.lib}
 	e.guardCall(ctx, s, func() {
-		stream.handle = callStatement(s.conn, s.lib.streamQuery, q.sql, q.format, q.parameters)
+		stream.handle = callStatement(s.handle, s.lib.streamQuery, q.sql, q.format, q.parameters)
 	})
 	defer stream.free()
 	if err := stream.err(); err != nil {
@@ -66,7 +67,7 @@ func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit 
 	}
 	for {
 		chunk := &result{lib: s.lib}
-		e.guardCall(ctx, s, func() { chunk.handle = s.lib.fetch(s.cPointer(), stream.handle) })
+		e.guardCall(ctx, s, func() { chunk.handle = s.lib.fetch(s.handle.cPointer(), stream.handle) })
 		if err := chunk.err(); err != nil {
 			chunk.free()
 			return err
@@ -76,7 +77,7 @@ func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit 
 			return nil
 		}
 		if err := emit(chunk); err != nil {
-			e.guardCall(ctx, s, func() { s.lib.cancel(s.cPointer(), stream.handle) })
+			e.guardCall(ctx, s, func() { s.lib.cancel(s.handle.cPointer(), stream.handle) })
 			return err
 		}
 	}
@@ -102,15 +103,13 @@ var errRefused = errors.New("embedded: the engine accepted only some of the rows
 
 // insertRows appends the rows of a request to a table.
 func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
-	i := &insertion{lib: s.lib}
-	e.guardCall(ctx, s, func() {
-		i.handle = callStatement(s.conn, s.lib.insert, q.sql, q.format, q.parameters)
-	})
-	defer i.lib.insertDestroy(i.handle)
-	if err := i.err(); err != nil {
-		return err
+	var stream insertHandle
+	e.guardCall(ctx, s, func() { stream = callStatement(s.handle, s.lib.insert, q.sql, q.format, q.parameters) })
+	defer s.lib.insertDestroy(stream)
+	if text := s.lib.insertError(stream); text != "" {
+		return newException(text)
 	}
-	n, err := e.appendRows(ctx, s, q.rows, i)
+	n, err := e.appendRows(ctx, s, q.rows, stream)
 	if err == nil && n == 0 && q.format == "Native" {
 		// The driver sends no body if it fails to encode a block. Without this error it would report that the rows were
 		// inserted.
@@ -119,20 +118,21 @@ func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 		}
 	}
 	if err != nil && !errors.Is(err, errRefused) {
-		e.guardCall(ctx, s, func() { i.lib.insertCancel(i.handle) })
+		e.guardCall(ctx, s, func() { s.lib.insertCancel(stream) })
 		return err
 	}
-	var reason error
-	e.guardCall(ctx, s, func() { reason = i.commitRows() })
-	if reason != nil {
+	committed := &result{lib: s.lib}
+	e.guardCall(ctx, s, func() { committed.handle = s.lib.insertDone(stream) })
+	defer committed.free()
+	if reason := committed.err(); reason != nil {
 		return reason
 	}
 	return err
 }
 
-// appendRows appends all bytes of rows and returns their number. If it returns errRefused, commitRows returns the
-// reason.
-func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser, i *insertion) (int64, error) {
+// appendRows appends all bytes of rows and returns their number. If it returns errRefused, committing the rows fails
+// with the reason.
+func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser, stream insertHandle) (int64, error) {
 	unblock := context.AfterFunc(ctx, func() { _ = rows.Close() }) // ends a Read that waits for rows
 	defer unblock()
 	buffer := make([]byte, appendSize)
@@ -144,9 +144,11 @@ func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser,
 		}
 		if n > 0 {
 			total += int64(n)
-			accepted := false
-			e.guardCall(ctx, s, func() { accepted = i.appendBytes(buffer[:n]) })
-			if !accepted {
+			var state int32
+			e.guardCall(ctx, s, func() {
+				state = s.lib.insertAppend(stream, unsafe.Pointer(unsafe.SliceData(buffer)), uintptr(n))
+			})
+			if state != 0 {
 				return total, errRefused
 			}
 		}

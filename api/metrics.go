@@ -42,33 +42,38 @@ func newMetrics() *metrics {
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	add := promauto.With(registry)
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return add.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	durations := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return add.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
-	}
 	return &metrics{
 		registry: registry,
 		results:  results.NewMetrics(registry),
-		requests: durations("http_request_duration_seconds",
-			"Duration of a request from its header to the end of its response.", "method", "route", "status"),
+		requests: add.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "http_request_duration_seconds",
+			Help: "Duration of a request from its header to the end of its response.", Buckets: seconds,
+		}, []string{"method", "route", "status"}),
 		inFlight: add.NewGauge(prometheus.GaugeOpts{
 			Name: "http_requests_in_flight", Help: "Requests that are being processed.",
 		}),
-		storeQueries: durations("lifthouse_store_query_seconds", "Duration of a store query until its last row.",
-			"outcome"),
+		storeQueries: add.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "lifthouse_store_query_seconds", Help: "Duration of a store query until its last row.",
+			Buckets: seconds,
+		}, []string{"outcome"}),
 		rateLimited: add.NewCounter(prometheus.CounterOpts{
 			Name: "lifthouse_rate_limited_total",
 			Help: "Requests rejected because of the rate limit of their token, or because of too many unknown " +
 				"tokens from their address.",
 		}),
-		events: counters("lifthouse_events_total", "Events received over HTTP: accepted, rejected.", "verdict"),
-		sources: counters("lifthouse_source_items_total",
-			"Items received from sources: accepted, ignored, rejected.", "source", "verdict"),
-		deliveries: counters("lifthouse_webhook_attempts_total",
-			"Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).", "outcome"),
-		inbox: counters("lifthouse_inbox_rows_total", "Rows moved out of events_inbox: accepted, rejected.", "verdict"),
+		events: add.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
+		}, []string{"verdict"}),
+		sources: add.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_source_items_total", Help: "Items received from sources: accepted, ignored, rejected.",
+		}, []string{"source", "verdict"}),
+		deliveries: add.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_webhook_attempts_total",
+			Help: "Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).",
+		}, []string{"outcome"}),
+		inbox: add.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: accepted, rejected.",
+		}, []string{"verdict"}),
 		servers: add.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "lifthouse_store_server_up", Help: "Whether a server of a cluster answers the others: 1 or 0.",
 		}, []string{"server"}),

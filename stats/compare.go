@@ -149,8 +149,7 @@ func (c pair) withoutTest(o Options) Comparison {
 	} else {
 		out.Frequentist = &Frequentist{Test: c.test, Correction: CorrectionNone, Reason: c.reason}
 	}
-	if !c.stratified && checkSample(c.control) == "" && checkSample(c.treatment) == "" &&
-		sameKind(c.control, c.treatment) {
+	if !c.stratified && c.isComparable() {
 		mc, d := c.control.observedValue(), c.treatment.observedValue()-c.control.observedValue()
 		out.Difference.Value = numberOrNil(d)
 		if mc != 0 {
@@ -161,8 +160,9 @@ func (c pair) withoutTest(o Options) Comparison {
 	return out
 }
 
-func sameKind(a, b Sample) bool {
-	_, first := a.(Rate)
-	_, second := b.(Rate)
-	return first == second
+// isComparable reports whether both samples are valid and of the same kind.
+func (c pair) isComparable() bool {
+	_, first := c.control.(Rate)
+	_, second := c.treatment.(Rate)
+	return checkSample(c.control) == "" && checkSample(c.treatment) == "" && first == second
 }

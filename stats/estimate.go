@@ -5,10 +5,11 @@ import "math"
 // Estimate is the metric of one variation: its value, its standard error and its interval at the plain alpha. None of
 // them is adjusted for a family. Reason is set if any of them is nil.
 type Estimate struct {
-	Value         *float64
-	StandardError *float64
-	Interval      *Interval
-	Reason        Reason
+	Value         *float64  `json:"value"`
+	Uncapped      *float64  `json:"uncapped,omitempty"` // the value of uncapped data, if those of Value are capped
+	StandardError *float64  `json:"standardError"`
+	Interval      *Interval `json:"interval"`
+	Reason        Reason    `json:"reason,omitempty"`
 }
 
 // EstimateRate returns the share of visitors who converted, p = x/n, with standard error sqrt(p (1-p) / n) and Wilson's

@@ -99,9 +99,7 @@ func (f family) exceedanceProbability(c float64) float64 {
 	points, gap := []float64{0, end}, 0.25
 	for _, l := range f.loadings {
 		steps := []float64{l.lambda * c, c / l.lambda}
-		if l.sigma < gap {
-			gap = l.sigma
-		}
+		gap = math.Min(gap, l.sigma)
 		if l.sigma < 0.3 {
 			for _, k := range []float64{-8, -3, 3, 8} {
 				steps = append(steps, (c+k*l.sigma)/l.lambda)
@@ -157,18 +155,6 @@ func (f family) criticalValue(alpha float64) float64 {
 	return findRoot(excess, bracket{lower, upper, low, high}, 1e-13)
 }
 
-// ascendingOrder returns the indexes of the valid p-values in ascending order of p.
-func ascendingOrder(p []float64) []int {
-	var order []int
-	for i, x := range p {
-		if x >= 0 && x <= 1 {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
-	return order
-}
-
 // FalseDiscovery returns the q-values of a family by Benjamini and Hochberg, in the order of p:
 //
 //	q(i) = min over j >= i of p(j) m / j,  at most 1,
@@ -179,11 +165,13 @@ func ascendingOrder(p []float64) []int {
 //
 // See Benjamini and Hochberg (1995).
 func FalseDiscovery(p []float64) []float64 {
-	q := make([]float64, len(p))
-	for i := range q {
-		q[i] = math.NaN()
+	q, order := slices.Repeat([]float64{math.NaN()}, len(p)), []int(nil)
+	for i, x := range p {
+		if x >= 0 && x <= 1 {
+			order = append(order, i)
+		}
 	}
-	order := ascendingOrder(p)
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
 	least := 1.0
 	for rank := len(order); rank > 0; rank-- {
 		i := order[rank-1]

@@ -1,13 +1,16 @@
 package stats
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Heterogeneity is the evidence that the lift of a treatment differs between segments.
 type Heterogeneity struct {
-	Segments    int      // with enough data in any treatment
-	BayesFactor *float64 // how many times likelier the data are if the lifts differ than if they are equal
-	PValue      *float64 // min(1, 1/BayesFactor)
-	Reason      Reason   // why there is no evidence; BayesFactor and PValue are nil then
+	Segments    int      `json:"segments"`         // with enough data in any treatment
+	BayesFactor *float64 `json:"bayesFactor"`      // how many times likelier the data are if the lifts differ
+	PValue      *float64 `json:"pValue,omitempty"` // min(1, 1/BayesFactor)
+	Reason      Reason   `json:"reason,omitempty"` // why there is no evidence; BayesFactor and PValue are nil then
 }
 
 // largestLogFactor limits the Bayes factor to numbers that floating point has.
@@ -83,10 +86,7 @@ func logDensityOfEqual(values, variances []float64) float64 {
 //
 // See Zou and Donner (2008), "Construction of Confidence Limits about Effect Measures".
 func DifferenceOfLifts(a, b Effect) Effect {
-	reason := a.Reason
-	if reason == "" {
-		reason = b.Reason
-	}
+	reason := cmp.Or(a.Reason, b.Reason)
 	if a.Value == nil || b.Value == nil {
 		return Effect{Reason: reason}
 	}

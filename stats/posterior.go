@@ -2,39 +2,6 @@ package stats
 
 import "math"
 
-// posterior compares treatment with control by the posterior of the lift.
-type posterior struct {
-	below, above float64 // P(lift < 0), P(lift > 0)
-	// loss is E[(control - treatment)+], the expected loss from shipping the treatment. lossControl is E[(treatment -
-	// control)+], the expected loss from keeping control.
-	loss, lossControl float64
-	// difference and lift are posterior means, differences and lifts equal-tailed credible intervals.
-	difference, lift   float64
-	differences, lifts bounds
-	differenceReason   Reason
-}
-
-// pairPosterior returns the posterior of a pair. baseline is the absolute value of control. If it is 0, no visitor of
-// control converted: losses and differences are NaN. With alpha 0 there are no intervals.
-func (r *rule) pairPosterior(l *lifts, baseline, alpha float64) posterior {
-	s := r.summarizePosterior(l, alpha)
-	p := posterior{below: s.below, above: s.above, lift: s.mean}
-	if baseline == 0 {
-		baseline, p.differenceReason = math.NaN(), ReasonBaselineZero
-	}
-	p.loss, p.lossControl, p.difference = baseline*s.loss, baseline*s.gain, baseline*s.mean
-	if alpha == 0 {
-		return p
-	}
-	tail := alpha / 2
-	p.lifts = bounds{
-		lower: endOnSide(s.interval.lower, smallestEffect, s.below < tail),
-		upper: -endOnSide(-s.interval.upper, smallestEffect, s.above < tail),
-	}.sortedBounds()
-	p.differences = bounds{lower: baseline * p.lifts.lower, upper: baseline * p.lifts.upper}
-	return p
-}
-
 // sortedBounds returns the bounds in ascending order. The ends of an interval narrower than their last digit may be in
 // descending order.
 func (in bounds) sortedBounds() bounds {
@@ -59,30 +26,40 @@ func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 	}
 }
 
-// bayesianComparison returns the comparison of one pair under the given posterior of the lift.
+// bayesianComparison returns the comparison of one pair under the given posterior of the lift. Values and losses are
+// posterior means, and intervals are equal-tailed credible intervals. If the mean of control is 0, no visitor of control
+// converted, and there are neither losses nor differences.
 func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
-	alpha := o.Alpha()
-	p := r.pairPosterior(l, math.Abs(c.control.observedValue()), alpha)
+	alpha, baseline, reason := o.Alpha(), math.Abs(c.control.observedValue()), Reason("")
+	p := r.summarizePosterior(l, alpha)
+	if baseline == 0 {
+		baseline, reason = math.NaN(), ReasonBaselineZero
+	}
 	out := Comparison{
 		Bayesian: &Bayesian{
 			ChanceToBeatControl: numberOrNil(math.Min(p.above, 1)),
-			ExpectedLoss:        numberOrNil(p.loss),
-			ExpectedLossControl: numberOrNil(p.lossControl),
+			ExpectedLoss:        numberOrNil(baseline * p.loss),
+			ExpectedLossControl: numberOrNil(baseline * p.gain),
 			Prior:               o.Prior,
-			Reason:              p.differenceReason,
+			Reason:              reason,
 		},
 		Difference: Effect{
-			Value:    numberOrNil(p.difference),
+			Value:    numberOrNil(baseline * p.mean),
 			Observed: numberOrNil(c.contrast.observedDifference()),
 		},
-		Lift:        Effect{Value: numberOrNil(p.lift), Observed: numberOrNil(c.contrast.observedLift())},
+		Lift:        Effect{Value: numberOrNil(p.mean), Observed: numberOrNil(c.contrast.observedLift())},
 		Significant: math.Min(p.below, p.above) < alpha/2,
 	}
 	if alpha == 0 {
 		out.Difference.Reason, out.Lift.Reason = ReasonLevel100, ReasonLevel100
 	} else {
-		out.Difference.Interval, out.Difference.Reason = shownInterval(p.differences, p.differenceReason)
-		out.Lift.Interval, out.Lift.Reason = shownInterval(p.lifts, "")
+		lifts := bounds{
+			lower: endOnSide(p.interval.lower, smallestEffect, p.below < alpha/2),
+			upper: -endOnSide(-p.interval.upper, smallestEffect, p.above < alpha/2),
+		}.sortedBounds()
+		differences := bounds{lower: baseline * lifts.lower, upper: baseline * lifts.upper}
+		out.Difference.Interval, out.Difference.Reason = shownInterval(differences, reason)
+		out.Lift.Interval, out.Lift.Reason = shownInterval(lifts, "")
 	}
 	c.setVerdict(&out, o)
 	if out.Significant && (p.above > p.below) != (c.statistic > 0) && out.Verdict != VerdictInsufficientData {

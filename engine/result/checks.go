@@ -69,7 +69,7 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 		checks.warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation",
 			100*m.Share)
 	}
-	if m.skewed {
+	if m.Differ {
 		checks.warn(WarningMultipleExposuresSkewed,
 			"the share of multi-exposed visitors differs between variations (p = %s)", wording.FormatPValue(*m.PValue))
 	}
@@ -225,15 +225,14 @@ func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
 		arrived := c.firstViews[v.ID]
 		multiExposed[i], visitors[i] = arrived.multiExposed, arrived.visitors
 	}
-	shares := stats.CompareShares(multiExposed, visitors)
 	m := MultipleExposures{
-		Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: shares.PValue,
-		Reason: shares.Reason, skewed: shares.Differ,
+		Rule: plan.MultipleExposures, Visitors: c.multiExposed,
+		ShareComparison: stats.CompareShares(multiExposed, visitors),
 	}
 	if c.visitors > 0 {
 		m.Share = float64(c.multiExposed) / float64(c.visitors)
 	}
-	m.Warning = m.Share > multipleExposuresWarning || shares.Differ
+	m.Warning = m.Share > multipleExposuresWarning || m.Differ
 	return m
 }
 
@@ -251,8 +250,8 @@ func automatedCheck(plan *plan.Plan, found map[int64]moments.Automated) *Automat
 	if check.Visitors == 0 {
 		return nil
 	}
-	shares := stats.CompareShares(automated, all)
-	check.PValue, check.Reason, check.Warning = shares.PValue, shares.Reason, shares.Differ
+	check.ShareComparison = stats.CompareShares(automated, all)
+	check.Warning = check.Differ
 	return check
 }
 

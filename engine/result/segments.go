@@ -20,11 +20,8 @@ type Complement struct {
 
 // Heterogeneity answers whether the lift differs between the values of the dimension.
 type Heterogeneity struct {
-	Segments    int          `json:"segments"` // values with enough data
-	BayesFactor *float64     `json:"bayesFactor"`
-	PValue      *float64     `json:"pValue,omitempty"` // only frequentist
-	Reason      stats.Reason `json:"reason,omitempty"`
-	Text        string       `json:"text"`
+	stats.Heterogeneity
+	Text string `json:"text"`
 }
 
 // addBreakdown adds the slices, each with its complement, and whether they differ. The slice "(other)" does not count
@@ -58,7 +55,10 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 
 // NewHeterogeneity returns the answer with its text, in the words of the methodology.
 func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
-	h := &Heterogeneity{Segments: found.Segments, BayesFactor: found.BayesFactor, Reason: found.Reason}
+	h := &Heterogeneity{Heterogeneity: found}
+	if isBayesian(p) {
+		h.PValue = nil
+	}
 	switch factor := found.BayesFactor; {
 	case factor == nil:
 		h.Text = "Whether the lift differs between the segments is not known: " + wording.ExplainReason(h.Reason) + "."
@@ -72,7 +72,6 @@ func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
 		h.Text = fmt.Sprintf("The data are %s times likelier if the lift is the same in all segments than if it "+
 			"differs.", formatFactor(1 / *factor))
 	default:
-		h.PValue = found.PValue
 		text := "The lift does not differ significantly between the segments (p = %s, however often you look)."
 		if *h.PValue < statsOptions(p).Alpha() {
 			text = "The lift differs between the segments (p = %s, however often you look)."

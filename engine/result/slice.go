@@ -306,7 +306,7 @@ func newMetrics(m *moments.Moments, p *plan.Plan, o stats.Options) Metrics {
 		ValuePerVisitor:      limited(query.ValuePerVisitor, &m.Value),
 		ProfitPerVisitor:     limited(query.ProfitPerVisitor, &m.Profit),
 		ExtraValuePerVisitor: of(query.ExtraValuePerVisitor),
-		AverageValue:         newEstimate(stats.EstimateRatio(looks.RatioOf(m), o)),
+		AverageValue:         stats.EstimateRatio(looks.RatioOf(m), o),
 	}
 }
 

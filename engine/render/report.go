@@ -257,15 +257,8 @@ func (t *reportTable) writeCurve() {
 		wording.FormatCount(c.Cohort.ImmatureVisitors), level))
 	t.writeLine("")
 	label := column{title: "day"}
-	columns := []column{
-		{title: "variation", left: true},
-		{title: t.results.Variations[0].Name},
-		{title: "value"},
-		{title: "lift"},
-		{title: "interval"},
-		{title: "all days"},
-	}
-	columns[1].title = ShortenText(PrintableText(columns[1].title), t.maxLabelWidth())
+	columns := newColumns("<variation", "", "value", "lift", "interval", "all days")
+	columns[1].title = ShortenText(PrintableText(t.results.Variations[0].Name), t.maxLabelWidth())
 	write := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	for _, point := range c.Points {
 		control := point.Variations[0].Value
@@ -308,19 +301,7 @@ func PrintableText(text string) string {
 // Looks returns a table with a row for each look and variation: the result of the look, when it was recorded, and
 // whether today's events give another result.
 func Looks(r *result.Report) string {
-	columns := []column{
-		{title: "look"},
-		{title: "until", left: true},
-		{title: "visitors"},
-		{title: "variation", left: true},
-		{title: "lift"},
-		{title: "interval"},
-		{title: "z"},
-		{title: "bound"},
-		{title: "p"},
-		{title: "", left: true},
-		{title: "recorded", left: true},
-	}
+	columns := newColumns("look", "<until", "visitors", "<variation", "lift", "interval", "z", "bound", "p", "<", "<recorded")
 	names := map[int64]string{}
 	for _, v := range r.Variations {
 		names[v.ID] = ShortenText(PrintableText(v.Name), 22)
@@ -406,15 +387,7 @@ type scorecardRow struct {
 
 // scorecardColumns returns the columns of the scorecard. evidence is the title of the p-values or chances.
 func scorecardColumns(rows []scorecardRow, evidence string) []column {
-	columns := []column{
-		{title: "role", left: true},
-		{title: "control"},
-		{title: "value"},
-		{title: "lift"},
-		{title: "interval"},
-		{title: evidence},
-		{title: "verdict", left: true},
-	}
+	columns := newColumns("<role", "control", "value", "lift", "interval", evidence, "<verdict")
 	verdict := &columns[6]
 	for _, r := range rows {
 		lift, interval, found, word, colour := none, none, none, "", ""

@@ -118,6 +118,15 @@ type column struct {
 	colours []string // one per row; nil: no colours
 }
 
+// newColumns returns columns with titles. The cells below a title that begins with < are aligned to the left.
+func newColumns(titles ...string) []column {
+	columns := make([]column, len(titles))
+	for i, title := range titles {
+		columns[i].title, columns[i].left = strings.CutPrefix(title, "<")
+	}
+	return columns
+}
+
 // addCells appends a cell to each column.
 func addCells(columns []column, cells ...string) {
 	for i := range columns {
@@ -222,7 +231,7 @@ func (t *table) observedColumns(rows []tableRow) []column {
 	if t.rate {
 		name = "rate"
 	}
-	columns := []column{{title: "visitors"}, {title: "converted"}, {title: name}, {title: t.intervalTitle()}}
+	columns := newColumns("visitors", "converted", name, t.intervalTitle())
 	for _, r := range rows {
 		write := func(x float64) string { return wording.FormatValue(x, r.Interval, t.rate) }
 		addCells(columns, wording.FormatCount(r.visitors), r.converted, formatOptional(r.Value, write),
@@ -256,13 +265,7 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 	case correction != stats.CorrectionNone:
 		evidence = "adjusted p"
 	}
-	columns := []column{
-		{title: "lift"},
-		{title: t.intervalTitle()},
-		{title: evidence},
-		{title: fmt.Sprintf("p at look %d", look)},
-		{title: "verdict", left: true},
-	}
+	columns := newColumns("lift", t.intervalTitle(), evidence, fmt.Sprintf("p at look %d", look), "<verdict")
 	for _, r := range rows {
 		var lift, interval, found, atLook string
 		if c := r.Comparison; c != nil {

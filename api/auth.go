@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -21,18 +20,9 @@ const tokenKey = "token"
 
 const realm = `Bearer realm="lifthouse"`
 
-// tokenScopesHeader is the response header with the scopes of the token. With it, clients offer only what the token
-// permits.
+// tokenScopesHeader is the response header with the scopes of the token, separated by spaces (RFC 6749, section 3.3).
+// With it, clients offer only what the token permits.
 const tokenScopesHeader = "X-Token-Scopes"
-
-// scopesOf returns the scopes of a token, separated by spaces (RFC 6749, section 3.3).
-func scopesOf(token catalogue.Token) string {
-	names := make([]string, len(token.Scopes))
-	for i, scope := range token.Scopes {
-		names[i] = string(scope)
-	}
-	return strings.Join(names, " ")
-}
 
 // requireScope accepts requests with a token that has the scope, or one of the alternatives (RFC 6750).
 func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scope) gin.HandlerFunc {
@@ -57,7 +47,7 @@ func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.S
 			return
 		}
 		recordOf(c.Request.Context()).token = token
-		c.Header(tokenScopesHeader, scopesOf(token))
+		c.Header(tokenScopesHeader, strings.Trim(fmt.Sprint(token.Scopes), "[]"))
 		if p := s.checkTokenRate(&token, scope); p != nil {
 			writeProblem(c, p)
 			return
@@ -85,16 +75,6 @@ func (s *server) accountResources(c *gin.Context) (*catalogue.AccountResources, 
 		owned = owned.SharedView(token.Shared)
 	}
 	return owned, token.WebsiteID
-}
-
-// reportedResources is like accountResources, for reports of an operation. A share link of an experiment reads the
-// widget, but not the widget's own report.
-func (s *server) reportedResources(c *gin.Context, operation query.Operation) (*catalogue.AccountResources, int64) {
-	owned, bound := s.accountResources(c)
-	if shared := tokenOf(c).Shared; shared != nil && shared.ExperimentID != 0 && operation == query.WidgetResults {
-		owned.Widgets = nil
-	}
-	return owned, bound
 }
 
 // byToken returns the context of the request with its token as the author of changes.

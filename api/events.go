@@ -77,7 +77,11 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 		return nil, newRefusal(http.StatusForbidden, "key_of_source",
 			"the token is the key of a source, which sends to /in/ and the key")
 	}
-	if err := checkEventRequest(c); err != nil {
+	found, keys := query.ReadParameters(c.Request.URL.RawQuery), c.Request.Header.Values(keyHeader)
+	if len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
+		found.Add(keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters")
+	}
+	if err := found.Err(); err != nil {
 		return nil, err
 	}
 	if !hasContentType(c, eventTypes) {
@@ -172,15 +176,6 @@ func hasContentType(c *gin.Context, allowed []string) bool {
 	}
 	kind, _, err := mime.ParseMediaType(types[0])
 	return err == nil && len(types) == 1 && slices.Contains(allowed, kind)
-}
-
-// checkEventRequest returns the faults of the query and the headers.
-func checkEventRequest(c *gin.Context) error {
-	found := query.ReadParameters(c.Request.URL.RawQuery)
-	if keys := c.Request.Header.Values(keyHeader); len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
-		found.Add(keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters")
-	}
-	return found.Err()
 }
 
 // rejectBody records the beginning of an unreadable body as a rejected line, and returns the problem.
@@ -281,7 +276,6 @@ func (b *body) releaseMemory() {
 		b.of.large.Release(1)
 	}
 	b.of.lines.Release(b.lines)
-	*b = body{of: b.of}
 }
 
 // acquireMemory acquires memory for a text of the given size. A body that becomes large waits for other large bodies,

@@ -204,8 +204,9 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 	if _, isUnread := errors.AsType[*ingest.BodyError](err); isUnread {
 		return nil, bodyProblem(err)
 	}
-	items := taken.Accepted + taken.Ignored + taken.Rejected
-	if wait := of.reserve(arrived, items); wait > 0 {
+	reserved := of.limiter.ReserveN(arrived, taken.Accepted+taken.Ignored+taken.Rejected)
+	if wait := reserved.DelayFrom(arrived); wait > 0 {
+		reserved.CancelAt(arrived)
 		return nil, s.rateLimited(wait,
 			fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))
 	}
@@ -241,16 +242,6 @@ func (s *server) sendTag(c *gin.Context) (any, error) {
 
 // javaScript is the content type of the tag.
 const javaScript = "text/javascript"
-
-// reserve returns how long a request with a number of items has to wait; 0: it is within the rate.
-func (s *sender) reserve(now time.Time, items int) time.Duration {
-	reserved := s.limiter.ReserveN(now, items)
-	wait := reserved.DelayFrom(now)
-	if wait > 0 {
-		reserved.CancelAt(now)
-	}
-	return wait
-}
 
 // addCounts adds the counts of a request. Of the names of ignored items, it keeps the first ones.
 func (s *sender) addCounts(taken *SourceCounts) {

@@ -242,27 +242,24 @@ func (s *server) limitSize(c *gin.Context) {
 		}
 	}
 	path, query, body := int64(len(c.Request.URL.EscapedPath())), int64(len(c.Request.URL.RawQuery)), s.options.MaxBody
-	switch {
-	case query > maxQuery:
-		tooLarge(c, http.StatusRequestURITooLong, "query", maxQuery, query)
-	case path > maxPath:
-		tooLarge(c, http.StatusRequestURITooLong, "path", maxPath, path)
-	case headers > maxHeaders:
-		tooLarge(c, http.StatusRequestHeaderFieldsTooLarge, "headers", maxHeaders, headers)
-	case body > 0 && c.Request.ContentLength > body:
-		tooLarge(c, http.StatusRequestEntityTooLarge, "body", body, c.Request.ContentLength)
-	case body > 0:
+	for _, part := range []struct {
+		status     int
+		code, name string
+		most, has  int64 // bytes; 0: no limit
+	}{
+		{http.StatusRequestURITooLong, "uri_too_long", "query", maxQuery, query},
+		{http.StatusRequestURITooLong, "uri_too_long", "path", maxPath, path},
+		{http.StatusRequestHeaderFieldsTooLarge, "headers_too_large", "headers", maxHeaders, headers},
+		{http.StatusRequestEntityTooLarge, "body_too_large", "body", body, c.Request.ContentLength},
+	} {
+		if part.most > 0 && part.has > part.most {
+			c.Header("Connection", "close") // the rest of the request is not read
+			writeProblem(c, newRefusal(part.status, part.code,
+				fmt.Sprintf("the %s must have at most %d bytes; it has %d", part.name, part.most, part.has)))
+			return
+		}
+	}
+	if body > 0 {
 		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, body)
 	}
-}
-
-var tooLargeCodes = map[int]string{
-	http.StatusRequestURITooLong: "uri_too_long", http.StatusRequestHeaderFieldsTooLarge: "headers_too_large",
-	http.StatusRequestEntityTooLarge: "body_too_large",
-}
-
-func tooLarge(c *gin.Context, status int, what string, most, has int64) {
-	c.Header("Connection", "close") // the rest of the request is not read
-	writeProblem(c, newRefusal(status, tooLargeCodes[status],
-		fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, most, has)))
 }

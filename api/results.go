@@ -52,7 +52,10 @@ func (s *server) scopedRequest(
 	if err != nil {
 		return request, nil, err
 	}
-	owned, bound := s.reportedResources(c, operation)
+	owned, bound := s.accountResources(c)
+	if shared := tokenOf(c).Shared; shared != nil && shared.ExperimentID != 0 && operation == query.WidgetResults {
+		owned.Widgets = nil // a share link of an experiment reads the widget, but not the widget's own report
+	}
 	request.SubjectID = id
 	request, err = results.ScopeRequest(request, owned, bound)
 	return request, owned, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
@@ -60,18 +61,6 @@ func catalogueTag(version uint64, kind string) string {
 	return fmt.Sprintf(`"%016x%s"`, version, suffix)
 }
 
-// matchesVersion reports whether If-Match names a version. A proxy that compresses may have made the tag weak, which
-// does not change the version that it means.
-func matchesVersion(tags string, version uint64) bool {
-	for tag := range strings.SplitSeq(tags, ",") {
-		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
-		if tag == "*" || tag == catalogueTag(version, yamlType) || tag == catalogueTag(version, results.JSON) {
-			return true
-		}
-	}
-	return false
-}
-
 // getCatalogue returns the catalogue of the token's account.
 func (s *server) getCatalogue(c *gin.Context) (any, error) {
 	owned, _ := s.accountResources(c)
@@ -94,13 +83,16 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	tags := strings.Join(c.Request.Header.Values("If-Match"), ",")
-	if tags == "" && !dryRun {
+	unconditional := strings.Join(c.Request.Header.Values("If-Match"), ",") == ""
+	if unconditional && !dryRun {
 		return nil, newRefusal(http.StatusPreconditionRequired, "precondition_required",
 			"send the header If-Match with the ETag of GET /catalogue, which protects the changes of others, or "+
 				"If-Match: * to overwrite them")
 	}
-	replaces := func(version uint64) bool { return tags == "" || matchesVersion(tags, version) }
+	replaces := func(version uint64) bool {
+		return unconditional || negotiation.ListsTag(c.Request, "If-Match", catalogueTag(version, yamlType),
+			catalogueTag(version, results.JSON))
+	}
 	var answered reply
 	err := s.useYAML(c, maxCatalogue, func(text io.Reader) (err error) {
 		if err := s.Catalogue.RefreshSnapshot(c.Request.Context()); err != nil { // another server may have changed it

@@ -145,8 +145,7 @@ func utcTime(d *catalogue.Date) *time.Time {
 	if d == nil {
 		return nil
 	}
-	t := d.UTC()
-	return &t
+	return new(d.UTC())
 }
 
 func (s *server) listWidgets(c *gin.Context) (any, error) {

@@ -54,8 +54,7 @@ func MeasureHeterogeneity(effects [][]PooledEffect, spread float64) Heterogeneit
 	}
 	if found.Reason == "" {
 		factor := sum / float64(len(effects))
-		p := math.Min(1, 1/factor)
-		found.BayesFactor, found.PValue = &factor, &p
+		found.BayesFactor, found.PValue = &factor, new(math.Min(1, 1/factor))
 	}
 	return found
 }

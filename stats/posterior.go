@@ -2,12 +2,6 @@ package stats
 
 import "math"
 
-// sortedBounds returns the bounds in ascending order. The ends of an interval narrower than their last digit may be in
-// descending order.
-func (in bounds) sortedBounds() bounds {
-	return bounds{lower: math.Min(in.lower, in.upper), upper: math.Max(in.lower, in.upper)}
-}
-
 // compareBayesian compares each pair by its part of the joint posterior. There is no correction for several treatments.
 func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 	r := newRule()
@@ -53,10 +47,10 @@ func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 	if alpha == 0 {
 		out.Difference.Reason, out.Lift.Reason = ReasonLevel100, ReasonLevel100
 	} else {
-		lifts := bounds{
-			lower: endOnSide(p.interval.lower, smallestEffect, p.below < alpha/2),
-			upper: -endOnSide(-p.interval.upper, smallestEffect, p.above < alpha/2),
-		}.sortedBounds()
+		lower := endOnSide(p.interval.lower, smallestEffect, p.below < alpha/2)
+		upper := -endOnSide(-p.interval.upper, smallestEffect, p.above < alpha/2)
+		// The ends of an interval narrower than their last digit may be in descending order.
+		lifts := bounds{lower: math.Min(lower, upper), upper: math.Max(lower, upper)}
 		differences := bounds{lower: baseline * lifts.lower, upper: baseline * lifts.upper}
 		out.Difference.Interval, out.Difference.Reason = shownInterval(differences, reason)
 		out.Lift.Interval, out.Lift.Reason = shownInterval(lifts, "")

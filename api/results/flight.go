@@ -54,7 +54,12 @@ func (f *flightGroup[T]) joinFlight(
 	case <-run.done:
 		return run.found, joined, run.err
 	case <-ctx.Done():
-		f.leaveFlight(key, run)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if run.waiting--; run.waiting == 0 {
+			f.removeFlight(key, run) // under the same lock as the count, so that no request joins a cancelled computation
+			run.cancel()
+		}
 		return found, joined, context.Cause(ctx)
 	}
 }
@@ -75,16 +80,6 @@ func (f *flightGroup[T]) runFlight(
 		close(run.done)
 	}()
 	run.found, run.err = compute(ctx)
-}
-
-func (f *flightGroup[T]) leaveFlight(key string, run *flight[T]) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	run.waiting--
-	if run.waiting == 0 {
-		f.removeFlight(key, run) // under the same lock as the count, so that no request joins a cancelled computation
-		run.cancel()
-	}
 }
 
 // removeFlight removes a computation. The caller must hold the lock.

@@ -64,7 +64,16 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 		return nil, err
 	}
 	q.compute = func(ctx context.Context, version engine.Version) ([]byte, error) {
-		return s.computeReport(ctx, q, version)
+		report, err := s.engine.ComputeReportAt(ctx, q.Plan, version)
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == CSV:
+			return render.CSV(report)
+		case kind == SVG:
+			return render.ForestPlot(report)
+		}
+		return render.JSON(report)
 	}
 	return q, nil
 }
@@ -215,21 +224,6 @@ const (
 
 // Kinds are all content types of results, the default first.
 var Kinds = []string{JSON, CSV, SVG}
-
-// computeReport computes the body of a report.
-func (s *Service) computeReport(ctx context.Context, q *Query, version engine.Version) ([]byte, error) {
-	report, err := s.engine.ComputeReportAt(ctx, q.Plan, version)
-	if err != nil {
-		return nil, err
-	}
-	switch q.Kind {
-	case CSV:
-		return render.CSV(report)
-	case SVG:
-		return render.ForestPlot(report)
-	}
-	return render.JSON(report)
-}
 
 // markStale sets the field stale in a body. In JSON, the first such field belongs to the report, because quotes in
 // earlier texts are escaped.

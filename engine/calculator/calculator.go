@@ -144,9 +144,8 @@ func (q *Input) ComputeAnswer() *Answer {
 		}
 		if place > 0 {
 			shown.Comparison = result.NewComparison(comparisons[place-1], learned.Campaigns)
-			conclusive := !answer.isInvalid() &&
-				found.SupportsVerdict(place-1, comparisons[place-1].Verdict, options.Alpha())
-			shown.Comparison.Conclusive = &conclusive
+			shown.Comparison.Conclusive = new(!answer.isInvalid() &&
+				found.SupportsVerdict(place-1, comparisons[place-1].Verdict, options.Alpha()))
 			if last := found.LastLook(place - 1); last != nil {
 				shown.Comparison.Sequential = result.NewSequential(last, "")
 			}

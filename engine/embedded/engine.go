@@ -137,7 +137,8 @@ func (e *Engine) startLibrary(path string) error {
 		"--implicit_select=0",                        // as on a server: "1 + 1" is a syntax error
 		"--max_server_memory_usage_to_ram_ratio=0.5", // half of the memory of the machine or its cgroup
 	}
-	e.pool = newPool(e.options.Connections, e.openSession)
+	size := e.options.Connections
+	e.pool = &pool{e.openSession, make(chan struct{}, size), make(chan *session, size)}
 	e.control.session, err = e.openSession()
 	if err != nil {
 		return err
@@ -257,7 +258,9 @@ func (e *Engine) stopAndUnlock() error {
 		return fmt.Errorf("embedded: statements still run %v after they were cancelled; %s stays in use until the "+
 			"process ends", closeTimeout, e.dir)
 	}
-	e.pool.closeIdle()
+	for len(e.pool.idle) > 0 {
+		e.pool.discardSession(<-e.pool.idle)
+	}
 	e.control.close()
 	opened.Lock()
 	defer opened.Unlock()

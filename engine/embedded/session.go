@@ -110,10 +110,6 @@ type pool struct {
 	idle   chan *session
 }
 
-func newPool(size int, open func() (*session, error)) *pool {
-	return &pool{open: open, opened: make(chan struct{}, size), idle: make(chan *session, size)}
-}
-
 // takeSession returns a session. If all are lent, it waits for one until ctx ends.
 func (p *pool) takeSession(ctx context.Context) (*session, error) {
 	select {
@@ -139,11 +135,4 @@ func (p *pool) takeSession(ctx context.Context) (*session, error) {
 func (p *pool) discardSession(s *session) {
 	s.close()
 	<-p.opened
-}
-
-// closeIdle closes the sessions that are not lent.
-func (p *pool) closeIdle() {
-	for len(p.idle) > 0 {
-		p.discardSession(<-p.idle)
-	}
 }

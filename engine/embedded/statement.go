@@ -266,15 +266,6 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, a.causeOf(err)
 }
 
-// awaitFirstChunk waits for the first bytes of the answer. It returns io.EOF if the statement ended without a result.
-func (a *answer) awaitFirstChunk() error {
-	_, err := a.Peek(1)
-	if err = a.causeOf(err); err != nil {
-		_ = a.Close()
-	}
-	return err
-}
-
 // causeOf replaces the error of a closed pipe with its cause.
 func (a *answer) causeOf(err error) error {
 	if errors.Is(err, io.ErrClosedPipe) {

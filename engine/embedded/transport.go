@@ -47,15 +47,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = a.awaitFirstChunk()
-	switch {
-	case err == nil:
+	if _, err = a.Peek(1); err == nil { // the first bytes of the answer
 		return newResponse(r, http.StatusOK, a), nil
-	case errors.Is(err, io.EOF):
-		return newResponse(r, http.StatusOK, nil), nil
-	default:
-		return errorResponse(r, err)
 	}
+	defer func() { _ = a.Close() }()
+	if errors.Is(err, io.EOF) { // the statement ended without a result
+		return newResponse(r, http.StatusOK, nil), nil
+	}
+	return errorResponse(r, a.causeOf(err))
 }
 
 // respondToGreeting responds to the greeting with the engine's name, version, revision and time zone. It returns

@@ -121,8 +121,7 @@ func (m *Moments) GoalsReached() int64 {
 // AddTo adds moments to the entry of a key. It modifies neither m nor the previous entry.
 func AddTo[K comparable](sums map[K]*Moments, key K, m *Moments) {
 	if had := sums[key]; had != nil {
-		merged := had.Merge(*m)
-		m = &merged
+		m = new(had.Merge(*m))
 	}
 	sums[key] = m
 }

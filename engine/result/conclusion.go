@@ -45,8 +45,7 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 		}
 		c.Sequential = NewSequential(last, missing)
 		if !describes {
-			conclusive := supportsVerdict(a, i-1, c.Verdict)
-			c.Conclusive = &conclusive
+			c.Conclusive = new(supportsVerdict(a, i-1, c.Verdict))
 		}
 	}
 	j.Conclusion = &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}

@@ -52,8 +52,7 @@ func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int
 		case !g.Down:
 			shown.Lower = in[0]
 		case in[1] != nil:
-			lower := -*in[1]
-			shown.Lower = &lower
+			shown.Lower = new(-*in[1])
 		}
 	}
 	return shown

@@ -34,7 +34,11 @@ func ProgrammeInWords(p *worth.Programme) []string {
 		said = effects.AppendNothing(said, p.Total.ProbablyNothing)
 	}
 	pool := effects.PoolSummary{Campaigns: p.Campaigns.Pooled, TypicalEffect: p.TypicalEffect, Anchor: p.Anchor}
-	said = append(said, pool.InWords(poolMetricInWords(p.Metric), "campaign"))
+	metric := metrics[p.Metric].name
+	if p.Metric == query.ValuePerVisitor { // the representative of several
+		metric = "the primary metric"
+	}
+	said = append(said, pool.InWords(metric, "campaign"))
 	if a := p.Advice; a != nil && a.RequiredVisitors != nil && a.Days != nil {
 		said = append(said,
 			fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the pace of the last one.",
@@ -53,11 +57,3 @@ func ProgrammeInWords(p *worth.Programme) []string {
 
 // usualWeeks is the length of the plan whose chance a programme reports: the default of the catalogue.
 const usualWeeks = 4
-
-// poolMetricInWords names the metrics of a pool.
-func poolMetricInWords(metric query.Metric) string {
-	if metric == query.ValuePerVisitor {
-		return "the primary metric"
-	}
-	return metrics[metric].name
-}

@@ -175,8 +175,8 @@ func setQValues(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
 			if row.secondary < 0 || math.IsNaN(q[row.secondary]) {
 				continue
 			}
-			discovered := q[row.secondary] < alpha
-			row.Variations[treatment+1].QValue, row.Variations[treatment+1].Discovered = &q[row.secondary], &discovered
+			v := &row.Variations[treatment+1]
+			v.QValue, v.Discovered = &q[row.secondary], new(q[row.secondary] < alpha)
 		}
 	}
 }
@@ -208,9 +208,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 				continue
 			}
 			if row.Role == RolePrimary && all {
-				conclusive := supportsVerdict(a, i-1, v.Comparison.Verdict)
-				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive,
-					NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan, false))
+				v.Comparison.Conclusive = new(supportsVerdict(a, i-1, v.Comparison.Verdict))
+				v.Comparison.Sequential = NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan, false))
 			}
 			if row.guardrail >= 0 {
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)

@@ -154,10 +154,14 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		j.total, j.immature = j.total.Merge(m), j.immature+c.immature[v.ID]
-		j.Variations = append(j.Variations, VariationResults{
+		shown := VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
-			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, plan, options),
-		})
+			Counts: newCounts(&m), Metrics: newMetrics(&m, plan, options),
+		}
+		if plan.Subject.Kind == schema.SubjectWidget {
+			shown.Actions = &m.Actions
+		}
+		j.Variations = append(j.Variations, shown)
 	}
 	if len(plan.Variations) == 0 || !plan.Rules.Compare {
 		return j
@@ -272,14 +276,6 @@ func plannedLooks(p *plan.Plan, perDay float64) int {
 	days /= 7
 	const most = 100 // more looks change the sample by less than 1 %
 	return int(math.Max(1, math.Min(math.Ceil(days), most)))
-}
-
-// actionsOf returns the counters of a widget; nil for a campaign.
-func actionsOf(p *plan.Plan, m *moments.Moments) *moments.Actions {
-	if p.Subject.Kind != schema.SubjectWidget {
-		return nil
-	}
-	return &m.Actions
 }
 
 func newCounts(m *moments.Moments) Counts {

@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Compare compares every treatment with control and returns the comparisons in the order of the treatments. The
 // treatments form one family at the alpha of the options. All samples must be of one kind, Rate or Mean. A treatment
@@ -104,30 +107,20 @@ func (c pair) frequentistComparison(family family, o Options) Comparison {
 		},
 		Significant: significant,
 	}
-	if alpha == 0 {
-		out.Difference, out.Lift = c.observedEffects(nil, false)
-	} else {
-		q := c.contrast.quantile(tail)
-		out.Difference, out.Lift = c.observedEffects(&q, significant)
+	q := c.contrast.quantile(tail)
+	observe := func(on scale) Effect {
+		e := Effect{Value: numberOrNil(c.contrast.estimateEffect(on)), Reason: ReasonLevel100}
+		if alpha > 0 {
+			e.Interval, e.Reason = shownInterval(c.contrast.effectInterval(q, significant, on))
+		}
+		if e.Value == nil {
+			e.Reason = cmp.Or(e.Reason, ReasonInvalidData)
+		}
+		return e
 	}
+	out.Difference, out.Lift = observe(onDifference), observe(onLift)
 	c.setVerdict(&out, o)
 	return out
-}
-
-// observedEffects returns the observed difference and lift with their intervals at critical value q. If q is nil, there
-// are no intervals.
-func (c pair) observedEffects(q *float64, significant bool) (difference, lift Effect) {
-	difference.Value, lift.Value = numberOrNil(c.contrast.observedDifference()), numberOrNil(c.contrast.observedLift())
-	if q == nil {
-		difference.Reason, lift.Reason = ReasonLevel100, ReasonLevel100
-		return difference, lift
-	}
-	difference.Interval, difference.Reason = shownInterval(c.contrast.differenceBounds(*q, significant), "")
-	lift.Interval, lift.Reason = shownInterval(c.contrast.liftBounds(*q, significant))
-	if lift.Value == nil && lift.Reason == "" {
-		lift.Reason = ReasonInvalidData
-	}
-	return difference, lift
 }
 
 // shownInterval returns the interval of a result. If an end is missing, the returned reason says why. If an end exceeds

@@ -12,13 +12,11 @@ type contrast interface {
 	testResult() (name Test, statistic, nu, p float64)
 	// quantile returns the critical value of the statistic with the given upper tail.
 	quantile(tail float64) float64
-	// observedDifference and observedLift return the observed effects, or NaN if there is none.
-	observedDifference() float64
-	observedLift() float64
-	// differenceBounds and liftBounds return the intervals at critical value q. They exclude 0 exactly if significant
-	// is true. The reason explains a missing end of the lift's interval.
-	differenceBounds(q float64, significant bool) bounds
-	liftBounds(q float64, significant bool) (bounds, Reason)
+	// estimateEffect returns the observed effect, or NaN if there is none.
+	estimateEffect(on scale) float64
+	// effectInterval returns the interval at critical value q. It excludes 0 exactly if significant is true. The reason
+	// explains a missing end of the lift's interval.
+	effectInterval(q float64, significant bool, on scale) (bounds, Reason)
 	// alwaysValid returns the contrast for an always-valid bound and for a posterior. It is unchanged for rates. For an
 	// uneven pair of means, it has the larger standard error.
 	alwaysValid() contrast
@@ -60,19 +58,24 @@ func (r rates) alwaysValid() contrast { return r }
 
 func (r rates) quantile(tail float64) float64 { return normalQuantile(tail) }
 
-func (r rates) observedLift() float64 {
-	if r.xc == 0 {
+func (r rates) estimateEffect(on scale) float64 {
+	switch {
+	case on == onDifference:
+		return r.observedDifference()
+	case r.xc == 0:
 		return math.NaN()
 	}
 	return r.crossDifference() / (r.nt * r.xc)
 }
 
-func (r rates) liftBounds(q float64, significant bool) (bounds, Reason) {
-	in := r.liftInterval(q, significant)
-	if r.xc == 0 {
-		return in, ReasonBaselineZero
+func (r rates) effectInterval(q float64, significant bool, on scale) (bounds, Reason) {
+	switch {
+	case on == onDifference:
+		return r.differenceBounds(q, significant), ""
+	case r.xc == 0:
+		return r.liftInterval(q, significant), ReasonBaselineZero
 	}
-	return in, ""
+	return r.liftInterval(q, significant), ""
 }
 
 func (r rates) controlCorrelation() float64 { return math.Sqrt(r.nt / (r.nt + r.nc)) }
@@ -134,15 +137,21 @@ func (w welch) alwaysValid() contrast { return w }
 
 func (w welch) quantile(tail float64) float64 { return w.student.quantile(tail) }
 
-func (w welch) observedLift() float64 {
-	if w.mc == 0 {
+func (w welch) estimateEffect(on scale) float64 {
+	switch {
+	case on == onDifference:
+		return w.observedDifference()
+	case w.mc == 0:
 		return math.NaN()
 	}
 	return w.observedDifference() / math.Abs(w.mc)
 }
 
-func (w welch) liftBounds(q float64, significant bool) (bounds, Reason) {
-	if w.mc == 0 {
+func (w welch) effectInterval(q float64, significant bool, on scale) (bounds, Reason) {
+	switch {
+	case on == onDifference:
+		return w.differenceBounds(q, significant), ""
+	case w.mc == 0:
 		return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineZero
 	}
 	return w.liftInterval(q, significant, w.nonNegative)
@@ -178,20 +187,11 @@ func (u uneven) alwaysValid() contrast {
 // quantile returns the normal quantile, because the two statistics have different degrees of freedom.
 func (u uneven) quantile(tail float64) float64 { return normalQuantile(tail) }
 
-func (u uneven) differenceBounds(q float64, significant bool) bounds {
+// effectInterval returns the smallest interval that contains those of both tests. It is NaN if either is NaN.
+func (u uneven) effectInterval(q float64, significant bool, on scale) (bounds, Reason) {
 	tail := normalSurvival(q)
-	return u.welch.differenceBounds(u.welch.quantile(tail),
-		significant).hullWith(u.pooled.differenceBounds(u.pooled.quantile(tail), significant))
-}
-
-func (u uneven) liftBounds(q float64, significant bool) (bounds, Reason) {
-	tail := normalSurvival(q)
-	in, reason := u.welch.liftBounds(u.welch.quantile(tail), significant)
-	pooled, reasonPooled := u.pooled.liftBounds(u.pooled.quantile(tail), significant)
-	return in.hullWith(pooled), cmp.Or(reason, reasonPooled)
-}
-
-// hullWith returns the smallest interval that contains both. It is NaN if either is NaN.
-func (in bounds) hullWith(other bounds) bounds {
-	return bounds{lower: math.Min(in.lower, other.lower), upper: math.Max(in.upper, other.upper)}
+	in, reason := u.welch.effectInterval(u.welch.quantile(tail), significant, on)
+	pooled, reasonPooled := u.pooled.effectInterval(u.pooled.quantile(tail), significant, on)
+	hull := bounds{lower: math.Min(in.lower, pooled.lower), upper: math.Max(in.upper, pooled.upper)}
+	return hull, cmp.Or(reason, reasonPooled)
 }

@@ -39,9 +39,9 @@ func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 		},
 		Difference: Effect{
 			Value:    numberOrNil(baseline * p.mean),
-			Observed: numberOrNil(c.contrast.observedDifference()),
+			Observed: numberOrNil(c.contrast.estimateEffect(onDifference)),
 		},
-		Lift:        Effect{Value: numberOrNil(p.mean), Observed: numberOrNil(c.contrast.observedLift())},
+		Lift:        Effect{Value: numberOrNil(p.mean), Observed: numberOrNil(c.contrast.estimateEffect(onLift))},
 		Significant: math.Min(p.below, p.above) < alpha/2,
 	}
 	if alpha == 0 {

@@ -73,7 +73,7 @@ func (o *others) minusLogBound() float64 {
 // liftsOf returns the posterior of the lift of a pair, or false if its baseline is a mean of 0.
 func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	l := lifts{prior: prior, from: math.Inf(-1)}
-	observed := c.observedLift()
+	observed := c.estimateEffect(onLift)
 	switch c := c.alwaysValid().(type) {
 	case rates:
 		l.z, l.from = c.zOfLift, -1

@@ -37,8 +37,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// server has the handlers of the API.
-type server struct {
+// API is the handler of the API.
+type API struct {
+	http.Handler
 	Parts
 	options  Options
 	metrics  *metrics
@@ -56,12 +57,6 @@ type server struct {
 	senders  sync.Map // of *sender, by the digests of their tokens
 }
 
-// API is the handler of the API.
-type API struct {
-	http.Handler
-	server *server
-}
-
 // Parts are what the API serves.
 type Parts struct {
 	Engine    *engine.Engine
@@ -75,7 +70,7 @@ type Parts struct {
 
 // New returns the API of a store.
 func New(parts Parts, o Options) *API {
-	s := &server{Parts: parts, options: o, metrics: newMetrics()}
+	s := &API{Parts: parts, options: o, metrics: newMetrics()}
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.results = results.New(s.Engine, s.gate,
@@ -94,16 +89,17 @@ func New(parts Parts, o Options) *API {
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return &API{Handler: s.accessLog(compressed(s.newRouter())), server: s}
+	s.Handler = s.accessLog(compressed(s.newRouter()))
+	return s
 }
 
 // compressFrom is the minimum size of a compressed body in bytes.
 const compressFrom = 1 << 10
 
 // StartDraining makes the readiness probe fail before the server stops. The server still answers requests.
-func (a *API) StartDraining() { a.server.draining.Store(true) }
+func (s *API) StartDraining() { s.draining.Store(true) }
 
-func (s *server) newRouter() http.Handler {
+func (s *API) newRouter() http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	router := gin.New()
 	router.HandleMethodNotAllowed = true
@@ -128,7 +124,7 @@ func (s *server) newRouter() http.Handler {
 }
 
 // addRoutes adds every operation. Each GET route also answers HEAD.
-func (s *server) addRoutes(router *gin.Engine) {
+func (s *API) addRoutes(router *gin.Engine) {
 	open := getRoutes(router)
 	open("/healthz", checkLiveness)
 	open("/readyz", s.checkReadiness)
@@ -348,7 +344,7 @@ func checkLiveness(*gin.Context) (any, error) { return healthy, nil }
 
 // checkReadiness is the readiness probe. It fails while the server drains, the store is unavailable, or the tables are
 // out of date.
-func (s *server) checkReadiness(c *gin.Context) (any, error) {
+func (s *API) checkReadiness(c *gin.Context) (any, error) {
 	if s.draining.Load() {
 		return nil, newRefusal(http.StatusServiceUnavailable, "draining", "the server is stopping")
 	}
@@ -387,11 +383,11 @@ func (r *readiness) checkStore(ctx context.Context, store func(context.Context) 
 }
 
 // MCP returns the server of the Model Context Protocol.
-func (a *API) MCP() *mcp.Server { return a.server.mcp }
+func (s *API) MCP() *mcp.Server { return s.mcp }
 
 // answerMCP answers a message of the Model Context Protocol. It rejects batches, because the rate of a token counts
 // requests.
-func (s *server) answerMCP(c *gin.Context) {
+func (s *API) answerMCP(c *gin.Context) {
 	if origin := c.GetHeader("Origin"); origin != "" && !s.allowsOrigin(origin) {
 		writeProblem(c, newRefusal(http.StatusForbidden, "origin_not_allowed",
 			"the Origin must be that of --public-url or one of --cors-origin"))
@@ -414,7 +410,7 @@ func (s *server) answerMCP(c *gin.Context) {
 
 // allowsOrigin reports whether pages of an origin may call tools. Comparing it with the host is not enough: a page can
 // give its own host name the address of this server (DNS rebinding).
-func (s *server) allowsOrigin(origin string) bool {
+func (s *API) allowsOrigin(origin string) bool {
 	public, err := url.Parse(s.options.PublicURL)
 	return err == nil && strings.EqualFold(origin, public.Scheme+"://"+public.Host) ||
 		slices.Contains(s.options.Origins, "*") || slices.Contains(s.options.Origins, origin)

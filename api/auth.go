@@ -25,7 +25,7 @@ const realm = `Bearer realm="lifthouse"`
 const tokenScopesHeader = "X-Token-Scopes"
 
 // requireScope accepts requests with a token that has the scope, or one of the alternatives (RFC 6750).
-func (s *server) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scope) gin.HandlerFunc {
+func (s *API) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Writer.Header().Add("Vary", varies)
 		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
@@ -68,7 +68,7 @@ func tokenOf(c *gin.Context) catalogue.Token { return c.MustGet(tokenKey).(catal
 
 // accountResources returns the resources of the token's account, or those that its share link shows. It also returns
 // the website of a token that is bound to one, or 0.
-func (s *server) accountResources(c *gin.Context) (*catalogue.AccountResources, int64) {
+func (s *API) accountResources(c *gin.Context) (*catalogue.AccountResources, int64) {
 	token := tokenOf(c)
 	owned := s.Catalogue.Snapshot().AccountResources(token.AccountID)
 	if token.Shared != nil {
@@ -85,7 +85,7 @@ func byToken(c *gin.Context) context.Context {
 }
 
 // rateLimited counts a request that exceeds a rate, and returns its problem.
-func (s *server) rateLimited(wait time.Duration, detail string) *problem {
+func (s *API) rateLimited(wait time.Duration, detail string) *problem {
 	s.metrics.rateLimited.Inc()
 	return &problem{
 		Status: http.StatusTooManyRequests, Code: "rate_limited",
@@ -95,7 +95,7 @@ func (s *server) rateLimited(wait time.Duration, detail string) *problem {
 
 // checkTokenRate rejects a token that exceeds its rate. It does not apply to events, which the queue of the writer
 // limits.
-func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *problem {
+func (s *API) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *problem {
 	if scope == catalogue.ScopeIngest {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (s *server) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *
 
 // checkFailureRate rejects an address that sent too many unknown tokens, and logs this once. It is called only for
 // unknown tokens. So a valid token is never rejected, even behind the same proxy.
-func (s *server) checkFailureRate(request *http.Request) *problem {
+func (s *API) checkFailureRate(request *http.Request) *problem {
 	address := addressOf(request)
 	wait, first := s.failures.CountAction(address, time.Now())
 	if wait == 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // discover returns the campaigns in the events of the token's websites that the catalogue does not declare.
-func (s *server) discover(c *gin.Context) ([]engine.Discovered, *catalogue.AccountResources, error) {
+func (s *API) discover(c *gin.Context) ([]engine.Discovered, *catalogue.AccountResources, error) {
 	owned, bound := s.accountResources(c)
 	all, err := s.Engine.Discover(c.Request.Context(), owned)
 	all = slices.DeleteFunc(all, func(d engine.Discovered) bool { return bound != 0 && d.WebsiteID != bound })
@@ -22,13 +22,13 @@ func (s *server) discover(c *gin.Context) ([]engine.Discovered, *catalogue.Accou
 }
 
 // listUndeclared returns the campaigns that arrived and are not declared.
-func (s *server) listUndeclared(c *gin.Context) (any, error) {
+func (s *API) listUndeclared(c *gin.Context) (any, error) {
 	all, _, err := s.discover(c)
 	return all, err
 }
 
 // declareCampaign declares a campaign that arrived, or ignores it.
-func (s *server) declareCampaign(c *gin.Context) (any, error) {
+func (s *API) declareCampaign(c *gin.Context) (any, error) {
 	p := query.ReadParameters(c.Request.URL.RawQuery, "dryRun")
 	dryRun := p.OneOf("dryRun", []string{"true", "false"}) == "true"
 	if err := p.Err(); err != nil {

@@ -70,7 +70,7 @@ var keyPattern = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 var eventTypes = []string{"application/json", "application/x-ndjson", "text/plain"}
 
 // takeEvents stores the events of a body. It returns after they are stored.
-func (s *server) takeEvents(c *gin.Context) (any, error) {
+func (s *API) takeEvents(c *gin.Context) (any, error) {
 	token := tokenOf(c)
 	if token.Sender != nil {
 		c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="ingest"`)
@@ -108,7 +108,7 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 		WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names, Source: token.Name,
 	}
 	w := &eventWriter{
-		server: s, named: catalogue.NewEventNames(names.KeyOf), received: Received{Lines: []RejectedLine{}},
+		api: s, named: catalogue.NewEventNames(names.KeyOf), received: Received{Lines: []RejectedLine{}},
 	}
 	var unread *ingest.BodyError
 	switch err := w.storeLines(ctx, events, held.text); {
@@ -127,7 +127,7 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 
 // eventWriter stores the valid lines of a body, in parts of chunkLines lines, and records the rejected ones.
 type eventWriter struct {
-	server   *server
+	api      *API
 	received Received
 	named    *catalogue.EventNames // names in the stored lines
 	part     []schema.Event
@@ -142,7 +142,7 @@ func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []b
 		}
 		if line.Reason != "" {
 			w.received.rejectLine(line.Line, line.Reason)
-			w.server.Journal.BufferRejects(line.Reject)
+			w.api.Journal.BufferRejects(line.Reject)
 			return nil
 		}
 		w.part = append(w.part, line.Events...)
@@ -160,7 +160,7 @@ func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []b
 // storePart stores the events of the part.
 func (w *eventWriter) storePart(ctx context.Context) error {
 	w.named.AddEvents(w.part)
-	if err := w.server.Collector.WriteEvents(ctx, w.part); err != nil {
+	if err := w.api.Collector.WriteEvents(ctx, w.part); err != nil {
 		return err
 	}
 	w.received.Accepted += w.lines
@@ -179,7 +179,7 @@ func hasContentType(c *gin.Context, allowed []string) bool {
 }
 
 // rejectBody records the beginning of an unreadable body as a rejected line, and returns the problem.
-func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
+func (s *API) rejectBody(websiteID int64, text []byte, err error) error {
 	wrong, isProblem := errors.AsType[*problem](err)
 	switch {
 	case !isProblem:
@@ -215,7 +215,7 @@ func noneTaken(r *Received) error {
 }
 
 // intakeProblem returns the problem for events that could not be stored.
-func (s *server) intakeProblem(c *gin.Context, err error) error {
+func (s *API) intakeProblem(c *gin.Context, err error) error {
 	if errors.Is(err, ingest.ErrFull) {
 		s.metrics.results.Shed.Inc()
 		return &problem{
@@ -327,7 +327,7 @@ const firstRead = 64 << 10
 
 // readBody reads and decompresses a body of at most most bytes within the limits; 0: any size. It stops if the client
 // disconnects. Even after an error, the caller must release the body, and may use the part that was read.
-func (s *server) readBody(request *http.Request, b *body, most int64) error {
+func (s *API) readBody(request *http.Request, b *body, most int64) error {
 	plain, closePlain, err := decompressBody(request)
 	if err != nil {
 		return err

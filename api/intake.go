@@ -59,7 +59,7 @@ type sender struct {
 }
 
 // senderOf returns the sender of a token. Tokens do not change, so neither do senders.
-func (s *server) senderOf(token *catalogue.Token) (*sender, error) {
+func (s *API) senderOf(token *catalogue.Token) (*sender, error) {
 	if known, has := s.senders.Load(token.Digest); has {
 		return known.(*sender), nil
 	}
@@ -85,9 +85,7 @@ func (s *server) senderOf(token *catalogue.Token) (*sender, error) {
 }
 
 // CountsOf returns what arrived from the source of a token since the start of the process.
-func (a *API) CountsOf(token *catalogue.Token) SourceCounts { return a.server.countsOf(token) }
-
-func (s *server) countsOf(token *catalogue.Token) SourceCounts {
+func (s *API) CountsOf(token *catalogue.Token) SourceCounts {
 	known, has := s.senders.Load(token.Digest)
 	if !has {
 		return SourceCounts{}
@@ -132,7 +130,7 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 }
 
 // tokenOfKey returns the token whose secret is the key in the path.
-func (s *server) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error) {
+func (s *API) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error) {
 	token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(key), time.Now())
 	if known && token.Sender != nil {
 		recordOf(c.Request.Context()).token = token
@@ -146,7 +144,7 @@ func (s *server) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error
 }
 
 // takeItems stores the events of a request of a source. It returns after they are stored.
-func (s *server) takeItems(c *gin.Context) (any, error) {
+func (s *API) takeItems(c *gin.Context) (any, error) {
 	arrived := time.Now().UTC()
 	token, err := s.tokenOfKey(c, c.Param("key"))
 	if err != nil {
@@ -226,7 +224,7 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 var tag []byte
 
 // sendTag sends the tag. Its address is the key with the ending .js.
-func (s *server) sendTag(c *gin.Context) (any, error) {
+func (s *API) sendTag(c *gin.Context) (any, error) {
 	key, isScript := strings.CutSuffix(c.Param("key"), ".js")
 	if !isScript {
 		c.Header("Allow", "POST, OPTIONS")
@@ -262,7 +260,7 @@ func (s *sender) addCounts(taken *SourceCounts) {
 const intakePath = "/in/"
 
 // addIntake adds the addresses of sources and of their tags. SDKs append a path of their own, which is ignored.
-func (s *server) addIntake(router *gin.Engine) {
+func (s *API) addIntake(router *gin.Engine) {
 	router.POST(intakePath+":key", respondWith(s.takeItems))
 	router.POST(intakePath+":key/*path", respondWith(s.takeItems))
 	getRoutes(router)(intakePath+":key", s.sendTag, javaScript)

@@ -39,7 +39,7 @@ type listing struct {
 
 // parseListing parses the parameters of a list. types are the valid values of the type filter; nil: the list has no
 // filters. An account with several websites must name one.
-func (s *server) parseListing(c *gin.Context, of bounds, types []string) (listing, error) {
+func (s *API) parseListing(c *gin.Context, of bounds, types []string) (listing, error) {
 	names := []string{websiteIDName, "offset", "limit"}
 	if types != nil {
 		names = append(names, "active", "type", "include")
@@ -121,7 +121,7 @@ type place struct {
 }
 
 // parsePlace parses the parameters of an operation that has only the parameter website.
-func (s *server) parsePlace(c *gin.Context) (place, error) {
+func (s *API) parsePlace(c *gin.Context) (place, error) {
 	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
 	asked := p.ID(websiteIDName)
 	id, err := pathID(c, pathIDName, p.Err())
@@ -185,7 +185,7 @@ var (
 
 // getHandler returns the handler of an operation that returns one resource. Its error is a parameter error or a
 // NotFoundError.
-func getHandler[R, S any](s *server, from resources[R], show func(*R) S) handler {
+func getHandler[R, S any](s *API, from resources[R], show func(*R) S) handler {
 	return func(c *gin.Context) (any, error) {
 		p, err := s.parsePlace(c)
 		if err != nil {
@@ -200,7 +200,7 @@ func getHandler[R, S any](s *server, from resources[R], show func(*R) S) handler
 }
 
 // listHandler returns the handler of an operation that lists all resources of a website.
-func listHandler[R, S any](s *server, from resources[R], show func(*R) S) handler {
+func listHandler[R, S any](s *API, from resources[R], show func(*R) S) handler {
 	return func(c *gin.Context) (any, error) {
 		l, err := s.parseListing(c, ofOthers, nil)
 		if err != nil {
@@ -242,7 +242,7 @@ type website struct {
 }
 
 // listWebsites returns all websites that the token may read, on one page.
-func (s *server) listWebsites(c *gin.Context) (any, error) {
+func (s *API) listWebsites(c *gin.Context) (any, error) {
 	owned, bound := s.accountResources(c)
 	list := []website{}
 	for _, w := range catalogue.ByID(owned.Websites) {
@@ -260,7 +260,7 @@ var ofValues = bounds{1000, 100}
 const attributeName = "name"
 
 // dimensionHandler returns the observed values of an attribute.
-func (s *server) dimensionHandler(operation query.Operation) handler {
+func (s *API) dimensionHandler(operation query.Operation) handler {
 	return func(c *gin.Context) (any, error) {
 		attribute, most := c.Param(attributeName), 0
 		parse := func(operation query.Operation, rawQuery string) (query.Request, error) {

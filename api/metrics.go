@@ -94,31 +94,31 @@ func (m *metrics) countSource(source string, taken *Taken) {
 }
 
 // CountInbox counts rows moved from events_inbox.
-func (a *API) CountInbox(moved ingest.Moved) {
-	rows := a.server.metrics.inbox
+func (s *API) CountInbox(moved ingest.Moved) {
+	rows := s.metrics.inbox
 	rows.WithLabelValues("accepted").Add(float64(moved.Accepted))
 	rows.WithLabelValues("rejected").Add(float64(moved.Rejected))
 }
 
 // CountDelivery counts an attempt to deliver a message to a webhook.
-func (a *API) CountDelivery(outcome outbox.Outcome) {
-	a.server.metrics.deliveries.WithLabelValues(string(outcome)).Inc()
+func (s *API) CountDelivery(outcome outbox.Outcome) {
+	s.metrics.deliveries.WithLabelValues(string(outcome)).Inc()
 }
 
 // SetServers sets which servers of a cluster answer.
-func (a *API) SetServers(servers []schema.Server) {
+func (s *API) SetServers(servers []schema.Server) {
 	for i := range servers {
 		up := 0.0
 		if servers[i].Answers {
 			up = 1
 		}
-		a.server.metrics.servers.WithLabelValues(servers[i].Name()).Set(up)
+		s.metrics.servers.WithLabelValues(servers[i].Name()).Set(up)
 	}
 }
 
 // ExportFacts exports how far the facts lag behind the events, and the number of visitors who lost events.
-func (a *API) ExportFacts(of facts.Shards) {
-	add := promauto.With(a.server.metrics.registry)
+func (s *API) ExportFacts(of facts.Shards) {
+	add := promauto.With(s.metrics.registry)
 	add.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_facts_lag_seconds", Help: "Time since the last refresh of facts that succeeded.",
 	}, func() float64 { return of.RefreshLag().Seconds() })
@@ -141,9 +141,9 @@ func (m *metrics) observeQuery(elapsed time.Duration, err error) {
 
 // AdminHandler returns the handler of metrics and profiles. It requires no token, so its address must be reachable only
 // by operators.
-func (a *API) AdminHandler() http.Handler {
+func (s *API) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.server.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)

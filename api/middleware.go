@@ -42,7 +42,7 @@ func recordOf(ctx context.Context) *record {
 const noRoute = "none"
 
 // accessLog logs and counts the responses of a handler as they are sent.
-func (s *server) accessLog(handler http.Handler) http.Handler {
+func (s *API) accessLog(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		started := time.Now()
 		r := &record{route: noRoute}
@@ -56,7 +56,7 @@ func (s *server) accessLog(handler http.Handler) http.Handler {
 	})
 }
 
-func (s *server) logRequest(request *http.Request, r *record, sent *sentWriter, elapsed time.Duration) {
+func (s *API) logRequest(request *http.Request, r *record, sent *sentWriter, elapsed time.Duration) {
 	status := sent.status
 	if status == 0 {
 		status = http.StatusOK
@@ -152,7 +152,7 @@ const (
 // headers, so browsers hide them from the page. Credentials are never allowed: a page sets the token in a header.
 //
 // Pages of all origins can send to a source, also one in a sandbox, whose origin is null.
-func (s *server) setCORSHeaders(c *gin.Context) {
+func (s *API) setCORSHeaders(c *gin.Context) {
 	if strings.HasPrefix(c.Request.URL.Path, intakePath) {
 		c.Header("Access-Control-Allow-Origin", "*")
 		return
@@ -175,7 +175,7 @@ func (s *server) setCORSHeaders(c *gin.Context) {
 }
 
 // optionsOf answers OPTIONS requests, including CORS preflight requests.
-func (s *server) optionsOf(c *gin.Context, allow string) {
+func (s *API) optionsOf(c *gin.Context, allow string) {
 	if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" &&
 		c.GetHeader("Access-Control-Request-Method") != "" {
 		headers, seconds := sentByPages, "600"
@@ -191,7 +191,7 @@ func (s *server) optionsOf(c *gin.Context, allow string) {
 
 // limitTime sets the deadline of a request from Options.Timeout. At the deadline, everything that waits or runs for the
 // request ends with the StoreError TooSlow.
-func (s *server) limitTime(c *gin.Context) {
+func (s *API) limitTime(c *gin.Context) {
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
@@ -231,7 +231,7 @@ const (
 )
 
 // limitSize rejects requests that are too large. The error for an unknown path or method takes precedence.
-func (s *server) limitSize(c *gin.Context) {
+func (s *API) limitSize(c *gin.Context) {
 	if c.FullPath() == "" {
 		return
 	}

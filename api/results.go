@@ -22,7 +22,7 @@ import (
 )
 
 // reportHandler returns the handler of an operation that returns a report.
-func (s *server) reportHandler(operation query.Operation) handler {
+func (s *API) reportHandler(operation query.Operation) handler {
 	return func(c *gin.Context) (any, error) {
 		request, owned, err := s.scopedRequest(c, operation, query.ParseReport)
 		if err != nil {
@@ -41,7 +41,7 @@ func (s *server) reportHandler(operation query.Operation) handler {
 }
 
 // scopedRequest parses the request of an operation, within the resources that the token may read.
-func (s *server) scopedRequest(
+func (s *API) scopedRequest(
 	c *gin.Context, operation query.Operation, parse func(query.Operation, string) (query.Request, error),
 ) (request query.Request, owned *catalogue.AccountResources, err error) {
 	request, err = parse(operation, c.Request.URL.RawQuery)
@@ -63,7 +63,7 @@ func (s *server) scopedRequest(
 
 // answerQuery returns 304 if the client has the current response, and the response otherwise. If the store fails, the
 // response has no entity tag, so a conditional request cannot confirm it.
-func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
+func (s *API) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
 	found, err := s.results.AnswerQuery(c.Request.Context(), q, negotiation.WantsNew(c.Request),
 		func(v results.Version) bool {
 			return negotiation.MatchesTag(c.Request, s.entityTag(q, v))
@@ -79,7 +79,7 @@ func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
 }
 
 // entityTag returns the entity tag of a response. A response without all accepted events has none.
-func (s *server) entityTag(q *results.Query, v results.Version) string {
+func (s *API) entityTag(q *results.Query, v results.Version) string {
 	return negotiation.EntityTag(s.options.Release, q.Key, v.String())
 }
 
@@ -128,7 +128,7 @@ const visitorSlots = 2
 
 // sendVisitors returns the handler of an operation that sends the visitors of a report as a Parquet file. It sends the
 // file while it reads the visitors. If that fails, it aborts the connection.
-func (s *server) sendVisitors(operation query.Operation) gin.HandlerFunc {
+func (s *API) sendVisitors(operation query.Operation) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		p, err := s.planVisitors(c, operation)
 		if err == nil && c.Request.Method != http.MethodHead {
@@ -152,7 +152,7 @@ func (s *server) sendVisitors(operation query.Operation) gin.HandlerFunc {
 }
 
 // planVisitors returns the plan of the report whose visitors are requested.
-func (s *server) planVisitors(c *gin.Context, operation query.Operation) (*plan.Plan, error) {
+func (s *API) planVisitors(c *gin.Context, operation query.Operation) (*plan.Plan, error) {
 	if err := negotiateType(c, []string{parquetType}); err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ type webhookDelivery struct {
 const listedMessages = 100
 
 // listDeliveries returns the latest messages, the latest first.
-func (s *server) listDeliveries(c *gin.Context) (any, error) {
+func (s *API) listDeliveries(c *gin.Context) (any, error) {
 	token := tokenOf(c)
 	sent, err := s.Outbox.RecentMessages(c.Request.Context(), token.AccountID, token.WebsiteID, listedMessages)
 	if err != nil {

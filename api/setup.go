@@ -27,7 +27,7 @@ import (
 // apply, token and share.
 
 // addSetup adds the operations that need the scope admin.
-func (s *server) addSetup(router *gin.Engine) {
+func (s *API) addSetup(router *gin.Engine) {
 	admin := router.Group("", s.requireScope(catalogue.ScopeAdmin))
 	limited := admin.Group("", s.limitTime)
 	change := func(handle handler) gin.HandlerFunc { return respondWith(admitTo(s.setups, handle)) }
@@ -62,7 +62,7 @@ func catalogueTag(version uint64, kind string) string {
 }
 
 // getCatalogue returns the catalogue of the token's account.
-func (s *server) getCatalogue(c *gin.Context) (any, error) {
+func (s *API) getCatalogue(c *gin.Context) (any, error) {
 	owned, _ := s.accountResources(c)
 	kind, write := c.GetString(typeKey), owned.CatalogueFile().WriteYAML
 	if kind == results.JSON {
@@ -76,7 +76,7 @@ func (s *server) getCatalogue(c *gin.Context) (any, error) {
 }
 
 // putCatalogue changes the account's catalogue to what the body declares.
-func (s *server) putCatalogue(c *gin.Context) (any, error) {
+func (s *API) putCatalogue(c *gin.Context) (any, error) {
 	p := query.ReadParameters(c.Request.URL.RawQuery, "dryRun", "prune")
 	booleans := []string{"true", "false"}
 	dryRun, prune := p.OneOf("dryRun", booleans) == "true", p.OneOf("prune", booleans) == "true"
@@ -114,7 +114,7 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 }
 
 // applyCatalogue changes the account's catalogue and returns the changes.
-func (s *server) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool) (reply, error) {
+func (s *API) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool) (reply, error) {
 	var changes []catalogue.Change
 	var version uint64
 	// starts after the body was received from the client
@@ -148,7 +148,7 @@ func versionChanged() error {
 
 // useYAML calls use with the body, which is YAML or JSON, of at most most bytes. It does so for one request at a time,
 // because a parsed body takes much memory.
-func (s *server) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
+func (s *API) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
 	if !hasContentType(c, yamlTypes) {
 		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"Content-Type must be application/yaml or application/json")
@@ -199,7 +199,7 @@ func admitTo(admission *results.Admission, handle handler) handler {
 
 // switchHandler returns the handler of an operation that starts or stops a resource, and returns it. It ignores the
 // body of the request.
-func switchHandler[R, S any](s *server, of resources[R], active bool,
+func switchHandler[R, S any](s *API, of resources[R], active bool,
 	show func(*R) S,
 ) handler {
 	return admitTo(s.changes, func(c *gin.Context) (any, error) {
@@ -263,7 +263,7 @@ func newToken(t *catalogue.Token) token {
 }
 
 // listTokens returns the tokens of the account, including its share links.
-func (s *server) listTokens(c *gin.Context) (any, error) {
+func (s *API) listTokens(c *gin.Context) (any, error) {
 	list := []token{}
 	for _, t := range s.Catalogue.Snapshot().AccountTokens(tokenOf(c).AccountID) {
 		list = append(list, newToken(&t))
@@ -274,7 +274,7 @@ func (s *server) listTokens(c *gin.Context) (any, error) {
 }
 
 // createToken creates a token of the account. The response has its secret, which cannot be shown again.
-func (s *server) createToken(c *gin.Context) (any, error) {
+func (s *API) createToken(c *gin.Context) (any, error) {
 	var asked struct {
 		Name      string            `yaml:"name"`
 		Scopes    []catalogue.Scope `yaml:"scopes"`
@@ -304,7 +304,7 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 }
 
 // createShare creates a share link. The response has its address, which cannot be shown again.
-func (s *server) createShare(c *gin.Context) (any, error) {
+func (s *API) createShare(c *gin.Context) (any, error) {
 	var asked struct {
 		CampaignID   *int64  `yaml:"campaignId"`
 		WidgetID     *int64  `yaml:"widgetId"`
@@ -332,7 +332,7 @@ func (s *server) createShare(c *gin.Context) (any, error) {
 }
 
 // storeToken creates a token and returns it, with its secret as show sets it.
-func (s *server) storeToken(c *gin.Context, made catalogue.Token, show func(shown *token, secret string)) (any, error) {
+func (s *API) storeToken(c *gin.Context, made catalogue.Token, show func(shown *token, secret string)) (any, error) {
 	var secret string
 	ctx := byToken(c)
 	err := within(ctx, func() (err error) {
@@ -350,7 +350,7 @@ func (s *server) storeToken(c *gin.Context, made catalogue.Token, show func(show
 }
 
 // revokeToken revokes a token of the account, or a share link.
-func (s *server) revokeToken(c *gin.Context) (any, error) {
+func (s *API) revokeToken(c *gin.Context) (any, error) {
 	id, err := pathID(c, pathIDName, query.ReadParameters(c.Request.URL.RawQuery).Err())
 	if err != nil {
 		return nil, err
@@ -373,7 +373,7 @@ func (s *server) revokeToken(c *gin.Context) (any, error) {
 const maxRequest = 64 << 10
 
 // readBodyYAML decodes a small body.
-func (s *server) readBodyYAML(c *gin.Context, asked any) error {
+func (s *API) readBodyYAML(c *gin.Context, asked any) error {
 	return s.useYAML(c, maxRequest, func(text io.Reader) error {
 		if err := catalogue.DecodeYAML(text, asked); err != nil {
 			return bodyProblem(err)

@@ -125,12 +125,12 @@ func PasteText(sender, publicURL, key string) string {
 func SourceAddress(publicURL, key string) string { return publicURL + intakePath + key }
 
 // listSources returns the sources of the token's websites.
-func (s *server) listSources(c *gin.Context) (any, error) {
+func (s *API) listSources(c *gin.Context) (any, error) {
 	asking := tokenOf(c)
 	tokens := slices.DeleteFunc(s.Catalogue.Snapshot().AccountTokens(asking.AccountID), func(t catalogue.Token) bool {
 		return t.WebsiteID != cmp.Or(asking.WebsiteID, t.WebsiteID)
 	})
-	list := NewSources(tokens, s.countsOf)
+	list := NewSources(tokens, s.CountsOf)
 	for _, sender := range senders {
 		sender.Text = PasteText(sender.Name, s.options.PublicURL, "{KEY}")
 		list.Senders = append(list.Senders, sender)

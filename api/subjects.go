@@ -52,7 +52,7 @@ type campaignDetail struct {
 	Variations []catalogue.Variation `json:"variations"`
 }
 
-func (s *server) listCampaigns(c *gin.Context) (any, error) {
+func (s *API) listCampaigns(c *gin.Context) (any, error) {
 	l, err := s.parseListing(c, ofSubjects, catalogue.CampaignTypes)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 }
 
 // countedCampaign returns a campaign with its counters.
-func (s *server) countedCampaign(c *catalogue.LiveCampaign) campaign {
+func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 	return campaign{
 		ID: c.ID, Key: c.Key, Name: c.Name, Description: c.Description, Type: c.Type,
 		CampaignCounters: s.Engine.CountersOfCampaign(c),
@@ -88,7 +88,7 @@ func (s *server) countedCampaign(c *catalogue.LiveCampaign) campaign {
 	}
 }
 
-func (s *server) campaignDetail(c *catalogue.LiveCampaign) campaignDetail {
+func (s *API) campaignDetail(c *catalogue.LiveCampaign) campaignDetail {
 	detail := campaignDetail{campaign: s.countedCampaign(c), Variations: c.Variations}
 	if detail.Variations == nil {
 		detail.Variations = []catalogue.Variation{}
@@ -148,7 +148,7 @@ func utcTime(d *catalogue.Date) *time.Time {
 	return new(d.UTC())
 }
 
-func (s *server) listWidgets(c *gin.Context) (any, error) {
+func (s *API) listWidgets(c *gin.Context) (any, error) {
 	l, err := s.parseListing(c, ofSubjects, catalogue.WidgetTypes)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 }
 
 // countedWidget returns a widget with its counters.
-func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
+func (s *API) countedWidget(w *catalogue.LiveWidget) widget {
 	return widget{
 		ID: w.ID, Name: w.Name, Type: w.Type, PrimaryGoalID: w.PrimaryGoalID,
 		WidgetCounters: s.Engine.CountersOfWidget(w),
@@ -187,7 +187,7 @@ func (s *server) countedWidget(w *catalogue.LiveWidget) widget {
 
 // widgetDetail returns a widget with its experiments. The dates of an experiment are the declared ones, or otherwise
 // the times of the first and last change of its shares.
-func (s *server) widgetDetail(w *catalogue.LiveWidget) widgetDetail {
+func (s *API) widgetDetail(w *catalogue.LiveWidget) widgetDetail {
 	detail := widgetDetail{
 		widget: s.countedWidget(w), Variations: append([]catalogue.WidgetVariation{}, w.Variations...),
 		Experiments: []widgetExperiment{},

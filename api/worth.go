@@ -19,7 +19,7 @@ import (
 )
 
 // getWorth returns what a website's shipped variations are worth together.
-func (s *server) getWorth(c *gin.Context) (any, error) {
+func (s *API) getWorth(c *gin.Context) (any, error) {
 	asked, err := query.ParseProgramme(c.Request.URL.RawQuery)
 	id, err := pathID(c, pathIDName, err)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *server) getWorth(c *gin.Context) (any, error) {
 }
 
 // putOutcome records what was done after a campaign or an experiment, or deletes the record.
-func (s *server) putOutcome(kind schema.SubjectKind) handler {
+func (s *API) putOutcome(kind schema.SubjectKind) handler {
 	return admitTo(s.changes, func(c *gin.Context) (any, error) {
 		p, err := s.parsePlace(c)
 		of := schema.Subject{Kind: kind, ID: p.id}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
+	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
@@ -406,4 +408,62 @@ func (f *bodyFields) lifetime(given *string, otherwise time.Duration) time.Durat
 		f.Add("expires", *given, "must be a duration of a second or more, such as 30d or 12h, or be omitted")
 	}
 	return lifetime
+}
+
+// discover returns the campaigns in the events of the token's websites that the catalogue does not declare.
+func (s *API) discover(c *gin.Context) ([]engine.Discovered, *catalogue.AccountResources, error) {
+	owned, bound := s.accountResources(c)
+	all, err := s.Engine.Discover(c.Request.Context(), owned)
+	all = slices.DeleteFunc(all, func(d engine.Discovered) bool { return bound != 0 && d.WebsiteID != bound })
+	return all, owned, source.StoreFailure(c.Request.Context(), err)
+}
+
+// listUndeclared returns the campaigns that arrived and are not declared.
+func (s *API) listUndeclared(c *gin.Context) (any, error) {
+	all, _, err := s.discover(c)
+	return all, err
+}
+
+// declareCampaign declares a campaign that arrived, or ignores it.
+func (s *API) declareCampaign(c *gin.Context) (any, error) {
+	p := query.ReadParameters(c.Request.URL.RawQuery, "dryRun")
+	dryRun := p.OneOf("dryRun", []string{"true", "false"}) == "true"
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	var asked struct {
+		engine.Declaration `yaml:",inline"`
+		CampaignID         int64  `yaml:"campaignId"`
+		Key                string `yaml:"key"`
+	}
+	if err := s.readBodyYAML(c, &asked); err != nil {
+		return nil, err
+	}
+	name := "campaignId"
+	if asked.Campaign = strconv.FormatInt(asked.CampaignID, 10); asked.Key != "" {
+		name, asked.Campaign = "key", asked.Key
+	}
+	var wrong faults.Collector
+	if asked.WebsiteID < 1 {
+		wrong.Add("websiteId", asked.WebsiteID, "must be the id of a website")
+	}
+	if asked.Key != "" && asked.CampaignID != 0 {
+		wrong.Add("key", asked.Key, "must not be given with campaignId")
+	}
+	if err := wrong.List.Err(); err != nil {
+		return nil, err
+	}
+	all, owned, err := s.discover(c)
+	if err != nil {
+		return nil, err
+	}
+	file, found, err := engine.DeclareDiscovered(all, owned, asked.Declaration)
+	if !found {
+		wrong.Add(name, asked.Campaign, "must be, with its websiteId, a campaign that GET /v1/undeclared lists")
+		return nil, wrong.List
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.applyCatalogue(c, file, dryRun)
 }

@@ -140,12 +140,12 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	version := Version{data, q.catalogue}
 	if version.IsCurrent() && !newest {
 		if has != nil && has(version) {
-			s.metrics.CountOutcome(NotModified)
+			s.metrics.countOutcome(NotModified)
 			return Answer{Version: version}, nil
 		}
 		last, madeFrom := s.cache.LastValue(q.Key)
 		if kept, found := last.(entry); found && madeFrom == version && time.Since(kept.at) < s.options.Age {
-			s.metrics.CountOutcome(Hit)
+			s.metrics.countOutcome(Hit)
 			return Answer{Body: kept.body, Version: version}, nil
 		}
 	}
@@ -157,9 +157,9 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	case err != nil:
 		return s.lastGood(q, err)
 	case joined:
-		s.metrics.CountOutcome(Shared)
+		s.metrics.countOutcome(Shared)
 	default:
-		s.metrics.CountOutcome(Miss)
+		s.metrics.countOutcome(Miss)
 	}
 	return Answer{Body: found.body, Version: version, Stale: version.Waiting.Events > 0}, nil
 }
@@ -211,7 +211,7 @@ func (s *Service) lastGood(q *Query, err error) (Answer, error) {
 	if _, failed := errors.AsType[*source.StoreError](err); !found || !failed {
 		return Answer{}, err
 	}
-	s.metrics.CountOutcome(Stale)
+	s.metrics.countOutcome(Stale)
 	return Answer{Body: markStale(q.Kind, kept.body), Stale: true}, nil
 }
 
@@ -323,5 +323,5 @@ func (m *Metrics) observeCache(c *cache.Cache) {
 	}, func() float64 { values, _, _ := c.Usage(); return float64(values) })
 }
 
-// CountOutcome counts a response.
-func (m *Metrics) CountOutcome(o Outcome) { m.outcomes.WithLabelValues(string(o)).Inc() }
+// countOutcome counts a response.
+func (m *Metrics) countOutcome(o Outcome) { m.outcomes.WithLabelValues(string(o)).Inc() }

@@ -157,17 +157,6 @@ func (e *Estimate) LiftInWords() string {
 	return fmt.Sprintf("Expected a lift of %s.", e.InWords(inPercent))
 }
 
-// AppendNothing appends how many shipped variations are probably worth nothing, if any.
-func AppendNothing(said []string, variations float64) []string {
-	switch {
-	case variations < .5:
-		return said
-	case variations < 1.5:
-		return append(said, "About 1 of them is worth nothing.")
-	}
-	return append(said, fmt.Sprintf("About %.0f of them are worth nothing.", variations))
-}
-
 // InWords writes an estimate with its interval.
 func (e *Estimate) InWords(write func(float64) string) string {
 	return fmt.Sprintf("%s (%.0f %% interval %s to %s)", write(e.Value), 100*Level, write(e.Interval[0]),

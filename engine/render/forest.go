@@ -112,7 +112,7 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 	f.setScale(effects)
 	y := 34
 	addLines := func(text string, letters, height int, bold bool) {
-		for _, line := range WrapText(text, letters) {
+		for _, line := range wrapText(text, letters) {
 			f.Lines = append(f.Lines, forestText{Text: line, Y: y, Bold: bold})
 			y += height
 		}
@@ -246,7 +246,7 @@ func (f *forest) setScale(effects []effect) {
 // newRow returns a row with its middle at y.
 func (f *forest) newRow(e effect, y int) forestRow {
 	row := forestRow{
-		Heading: e.estimate == nil, Label: ShortenText(e.label, forestLabel), Visitors: wording.FormatCount(e.visitors),
+		Heading: e.estimate == nil, Label: shortenText(e.label, forestLabel), Visitors: wording.FormatCount(e.visitors),
 		Colour: cmp.Or(forestColours[e.verdict.verdict], forestOther), Y: y, Value: none, Verdict: e.verdict.words,
 	}
 	if row.Heading {

@@ -75,10 +75,10 @@ func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 			visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.comparedMetric()),
 			Comparison: v.Comparison,
 		}
-		row.label, row.converted = ShortenText(PrintableText(v.Name), t.maxLabelWidth()),
+		row.label, row.converted = shortenText(PrintableText(v.Name), t.maxLabelWidth()),
 			wording.FormatCount(v.ConvertedVisitors)
 		if value != "" {
-			row.label = ShortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
+			row.label = shortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
 		}
 		if v.Comparison != nil {
 			row.verdict = judged{v.Comparison.VerdictInWords(), c.ConclusiveVerdict(v.Comparison)}
@@ -165,7 +165,7 @@ func (t *table) writeNoteLines(notes []string) {
 	}
 	t.writeLine("")
 	for _, note := range notes {
-		for i, line := range WrapText(note, t.Width-len(gap)) {
+		for i, line := range wrapText(note, t.Width-len(gap)) {
 			if i > 0 {
 				line = gap + line
 			}
@@ -258,7 +258,7 @@ func (t *reportTable) writeCurve() {
 	t.writeLine("")
 	label := column{title: "day"}
 	columns := newColumns("<variation", "", "value", "lift", "interval", "all days")
-	columns[1].title = ShortenText(PrintableText(t.results.Variations[0].Name), t.maxLabelWidth())
+	columns[1].title = shortenText(PrintableText(t.results.Variations[0].Name), t.maxLabelWidth())
 	write := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	for _, point := range c.Points {
 		control := point.Variations[0].Value
@@ -272,7 +272,7 @@ func (t *reportTable) writeCurve() {
 			if v.Simultaneous != nil {
 				together = wording.RangeInWords(v.Simultaneous.Improvement.Interval, write)
 			}
-			addCells(columns, ShortenText(PrintableText(t.results.Variations[i].Name), t.maxLabelWidth()),
+			addCells(columns, shortenText(PrintableText(t.results.Variations[i].Name), t.maxLabelWidth()),
 				formatOptional(control, value), formatOptional(v.Value, value),
 				formatOptional(v.Comparison.Improvement.Value, write),
 				wording.RangeInWords(v.Comparison.Improvement.Interval, write), together)
@@ -304,7 +304,7 @@ func Looks(r *result.Report) string {
 	columns := newColumns("look", "<until", "visitors", "<variation", "lift", "interval", "z", "bound", "p", "<", "<recorded")
 	names := map[int64]string{}
 	for _, v := range r.Variations {
-		names[v.ID] = ShortenText(PrintableText(v.Name), 22)
+		names[v.ID] = shortenText(PrintableText(v.Name), 22)
 	}
 	write := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
@@ -365,9 +365,9 @@ func (t *reportTable) writeScorecard() {
 		func(r *result.ScorecardRow) bool { return len(r.Variations) > 2 })
 	label := column{title: "metric", left: true}
 	for _, r := range rows {
-		name := ShortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
+		name := shortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
 		if several {
-			name += " · " + ShortenText(PrintableText(r.treatment.Name), t.maxLabelWidth())
+			name += " · " + shortenText(PrintableText(r.treatment.Name), t.maxLabelWidth())
 		}
 		label.cells = append(label.cells, name)
 	}

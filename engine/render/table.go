@@ -105,7 +105,7 @@ func Comparison(a *calculator.Answer, s Screen) string {
 func (t *table) writeLine(text string) { t.out.WriteString(strings.TrimRight(text, " ") + "\n") }
 
 func (t *table) writeParagraph(colour, text string) {
-	for _, line := range WrapText(text, t.Width) {
+	for _, line := range wrapText(text, t.Width) {
 		t.writeLine(t.paintText(colour, line))
 	}
 }
@@ -300,9 +300,9 @@ func formatOptional(x *float64, write func(float64) string) string {
 	return write(*x)
 }
 
-// WrapText breaks a text into lines of at most width terminal columns. It keeps a number and its percent sign together.
+// wrapText breaks a text into lines of at most width terminal columns. It keeps a number and its percent sign together.
 // A longer word gets its own line.
-func WrapText(text string, width int) []string {
+func wrapText(text string, width int) []string {
 	const held = "\x00%"
 	text = strings.ReplaceAll(text, " %", held)
 	var lines []string
@@ -321,8 +321,8 @@ func WrapText(text string, width int) []string {
 	return append(lines, line)
 }
 
-// ShortenText cuts a text to a width in terminal columns. An ellipsis replaces the rest.
-func ShortenText(text string, width int) string {
+// shortenText cuts a text to a width in terminal columns. An ellipsis replaces the rest.
+func shortenText(text string, width int) string {
 	if uniseg.StringWidth(text) <= width {
 		return text
 	}

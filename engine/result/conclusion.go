@@ -174,18 +174,13 @@ func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 	return text + "."
 }
 
-// HasDecision reports whether there is a winner or a loser.
-func (c *Conclusion) HasDecision() bool {
-	return c != nil && (c.Status == stats.StatusWinner || c.Status == stats.StatusLoser)
-}
-
 // ConclusiveVerdict returns the verdict of a comparison if the conclusion of the slice supports it, and
 // VerdictInconclusive otherwise. The result selects the colour of the verdict.
 func (c *Slice) ConclusiveVerdict(of *Comparison) stats.Verdict {
-	if !c.Conclusion.HasDecision() {
-		return stats.VerdictInconclusive
+	if d := c.Conclusion; d != nil && (d.Status == stats.StatusWinner || d.Status == stats.StatusLoser) {
+		return of.ConclusiveVerdict()
 	}
-	return of.ConclusiveVerdict()
+	return stats.VerdictInconclusive
 }
 
 // ExplainAll returns the texts of reasons in one line.

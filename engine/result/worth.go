@@ -91,22 +91,22 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 	if strings.HasPrefix(unit, "of ") && currency != "" {
 		unit = currency + " " + unit
 	}
-	i.Text = fmt.Sprintf("Expected %s %s a month", i.Expected.PerMonth.InWords(FormatRounded), unit)
+	i.Text = fmt.Sprintf("Expected %s %s a month", i.Expected.PerMonth.InWords(formatRounded), unit)
 	if value := i.Expected.ValuePerMonth; value != nil && i.Metric != query.ValuePerVisitor {
-		i.Text += fmt.Sprintf(", about %s (%s to %s)", FormatRounded(value.Value), FormatRounded(value.Interval[0]),
-			FormatRounded(value.Interval[1]))
+		i.Text += fmt.Sprintf(", about %s (%s to %s)", formatRounded(value.Value), formatRounded(value.Interval[0]),
+			formatRounded(value.Interval[1]))
 		if currency != "" {
 			i.Text += " " + currency
 		}
 		i.Text += " of value"
 	}
 	i.Text += "."
-	i.ObservedText = fmt.Sprintf("Observed: %s.", FormatRounded(*i.Observed.PerMonth))
+	i.ObservedText = fmt.Sprintf("Observed: %s.", formatRounded(*i.Observed.PerMonth))
 	return i
 }
 
-// FormatRounded writes a number of a worth with its sign and two digits, so that it does not change with every visitor.
-func FormatRounded(x float64) string {
+// formatRounded writes a number of a worth with its sign and two digits, so that it does not change with every visitor.
+func formatRounded(x float64) string {
 	x = worth.RoundMoney(x)
 	decimals := 0
 	if x != 0 && math.Abs(x) < 10 {
@@ -134,9 +134,14 @@ func ProgrammeInWords(p *worth.Programme) []string {
 		e := effects.Estimate{Value: sum.Expected, Interval: sum.Interval}
 		said = append(said,
 			fmt.Sprintf("Shipped: %s, expected to be worth %s %s.", wording.CountNoun(n, "variation"),
-				e.InWords(FormatRounded), unit),
-			fmt.Sprintf("Reported as observed, they would add up to %s.", FormatRounded(sum.Observed)))
-		said = effects.AppendNothing(said, p.Total.ProbablyNothing)
+				e.InWords(formatRounded), unit),
+			fmt.Sprintf("Reported as observed, they would add up to %s.", formatRounded(sum.Observed)))
+		switch nothing := p.Total.ProbablyNothing; {
+		case nothing >= 1.5:
+			said = append(said, fmt.Sprintf("About %.0f of them are worth nothing.", nothing))
+		case nothing >= .5:
+			said = append(said, "About 1 of them is worth nothing.")
+		}
 	}
 	pool := effects.PoolSummary{Campaigns: p.Campaigns.Pooled, TypicalEffect: p.TypicalEffect, Anchor: p.Anchor}
 	metric := metrics[p.Metric].name

@@ -36,11 +36,12 @@ type Taken struct {
 
 // SourceCounts are what arrived from a source since the start of the process.
 type SourceCounts struct {
-	Taken
-	Last      time.Time      // when a request arrived last
-	Purchases int            // accepted events of the goal purchase
-	NoVisitor int            // ignored, because the item names no visitor
-	Names     map[string]int // of ignored items, by what the sender calls them
+	LastRequest *time.Time     `json:"lastRequest"` // nil: none
+	Accepted    int            `json:"accepted"`
+	Purchases   int            `json:"purchases"` // accepted events of the goal purchase
+	NoVisitor   int            `json:"noVisitor"` // ignored, because the item names no visitor
+	Ignored     map[string]int `json:"ignored"`   // other ignored items, by what the sender calls them
+	Rejected    int            `json:"rejected"`
 }
 
 // maxIgnoredNames is the maximum number of names of ignored items. Items with further names count under otherNames.
@@ -78,7 +79,7 @@ func (s *API) senderOf(token *catalogue.Token) (*sender, error) {
 	purchase, _, _ := schema.IDOf(token.WebsiteID, schema.NameGoal, "purchase") // a valid key
 	made := &sender{
 		intake: intake, limiter: rate.NewLimiter(limit, max(perSecond, ingest.MaxItems)), purchase: purchase,
-		counts: SourceCounts{Names: map[string]int{}},
+		counts: SourceCounts{Ignored: map[string]int{}},
 	}
 	of, _ := s.senders.LoadOrStore(token.Digest, made)
 	return of.(*sender), nil
@@ -94,7 +95,7 @@ func (s *API) CountsOf(token *catalogue.Token) SourceCounts {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	counts := of.counts
-	counts.Names = maps.Clone(counts.Names)
+	counts.Ignored = maps.Clone(counts.Ignored)
 	return counts
 }
 
@@ -176,31 +177,33 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	request := &ingest.Request{
 		Arrived: arrived, Header: c.GetHeader, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names,
 	}
-	taken := SourceCounts{Last: arrived, Names: map[string]int{}}
+	counts := SourceCounts{LastRequest: &arrived, Ignored: map[string]int{}}
 	var events []schema.Event
 	err = of.intake.ParseBody(held.text, request, func(item *ingest.Item) {
 		switch {
 		case item.Reject != nil:
-			taken.Rejected++
+			counts.Rejected++
 			s.Journal.BufferRejects(*item.Reject)
 		case item.Ignored && item.NoVisitor:
-			taken.Ignored++
-			taken.NoVisitor++
+			counts.NoVisitor++
 		case item.Ignored:
-			taken.Ignored++
-			taken.Names[item.Name]++
+			counts.Ignored[item.Name]++
 		default:
-			taken.Accepted++
+			counts.Accepted++
 			events = append(events, item.Events...)
 			for _, goal := range item.Goals {
 				if goal == of.purchase {
-					taken.Purchases++
+					counts.Purchases++
 				}
 			}
 		}
 	})
 	if _, isUnread := errors.AsType[*ingest.BodyError](err); isUnread {
 		return nil, bodyProblem(err)
+	}
+	taken := Taken{counts.Accepted, counts.NoVisitor, counts.Rejected}
+	for _, items := range counts.Ignored {
+		taken.Ignored += items
 	}
 	reserved := of.limiter.ReserveN(arrived, taken.Accepted+taken.Ignored+taken.Rejected)
 	if wait := reserved.DelayFrom(arrived); wait > 0 {
@@ -213,9 +216,9 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 			return nil, s.intakeProblem(c, err)
 		}
 	}
-	of.addCounts(&taken)
-	s.metrics.countSource(token.Name, &taken.Taken)
-	return taken.Taken, nil
+	of.addCounts(&counts)
+	s.metrics.countSource(token.Name, &taken)
+	return taken, nil
 }
 
 // tag is the script for pages that sends to the source. make assets builds it from tag.js.
@@ -242,17 +245,17 @@ func (s *API) sendTag(c *gin.Context) (any, error) {
 const javaScript = "text/javascript"
 
 // addCounts adds the counts of a request. Of the names of ignored items, it keeps the first ones.
-func (s *sender) addCounts(taken *SourceCounts) {
+func (s *sender) addCounts(more *SourceCounts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.counts
-	c.Accepted, c.Ignored, c.Rejected = c.Accepted+taken.Accepted, c.Ignored+taken.Ignored, c.Rejected+taken.Rejected
-	c.Purchases, c.NoVisitor, c.Last = c.Purchases+taken.Purchases, c.NoVisitor+taken.NoVisitor, taken.Last
-	for name, items := range taken.Names {
-		if _, known := c.Names[name]; !known && len(c.Names) >= maxIgnoredNames {
+	c.Accepted, c.Rejected, c.LastRequest = c.Accepted+more.Accepted, c.Rejected+more.Rejected, more.LastRequest
+	c.Purchases, c.NoVisitor = c.Purchases+more.Purchases, c.NoVisitor+more.NoVisitor
+	for name, items := range more.Ignored {
+		if _, known := c.Ignored[name]; !known && len(c.Ignored) >= maxIgnoredNames {
 			name = otherNames
 		}
-		c.Names[name] += items
+		c.Ignored[name] += items
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -25,16 +24,11 @@ type Sources struct {
 
 // Source is a source and what arrived from it since the start of the process.
 type Source struct {
-	ID          int64          `json:"id"` // of its token
-	Name        string         `json:"name"`
-	WebsiteID   int64          `json:"websiteId"`
-	Mapping     string         `json:"mapping"`     // name of a shipped mapping, or ownMapping
-	LastRequest *time.Time     `json:"lastRequest"` // nil: none
-	Accepted    int            `json:"accepted"`
-	Purchases   int            `json:"purchases"`
-	NoVisitor   int            `json:"noVisitor"`
-	Ignored     map[string]int `json:"ignored"` // other ignored items, by what the sender calls them
-	Rejected    int            `json:"rejected"`
+	ID        int64  `json:"id"` // of its token
+	Name      string `json:"name"`
+	WebsiteID int64  `json:"websiteId"`
+	Mapping   string `json:"mapping"` // name of a shipped mapping, or ownMapping
+	SourceCounts
 }
 
 // SourceWarning says what is probably wrong with sources of a website.
@@ -66,17 +60,13 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 			continue
 		}
 		c := countsOf(token)
-		source := Source{
-			ID: token.ID, Name: token.Name, WebsiteID: token.WebsiteID, Mapping: ownMapping, Accepted: c.Accepted,
-			Purchases: c.Purchases, NoVisitor: c.NoVisitor, Ignored: map[string]int{}, Rejected: c.Rejected,
+		source := Source{token.ID, token.Name, token.WebsiteID, ownMapping, c}
+		if c.Ignored == nil {
+			source.Ignored = map[string]int{}
 		}
 		if ingest.IsShipped(token.Sender.Mapping) {
 			source.Mapping = token.Sender.Mapping
 		}
-		if !c.Last.IsZero() {
-			source.LastRequest = &c.Last
-		}
-		maps.Copy(source.Ignored, c.Names)
 		list.Sources = append(list.Sources, source)
 		if c.Purchases > 0 {
 			buying[token.WebsiteID] = append(buying[token.WebsiteID], token.Name)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -57,10 +58,7 @@ func (s *API) accessLog(handler http.Handler) http.Handler {
 }
 
 func (s *API) logRequest(request *http.Request, r *record, sent *sentWriter, elapsed time.Duration) {
-	status := sent.status
-	if status == 0 {
-		status = http.StatusOK
-	}
+	status := cmp.Or(sent.status, http.StatusOK)
 	if status == statusClientClosed && s.draining.Load() {
 		status = http.StatusServiceUnavailable // the server is stopping
 	}

@@ -89,11 +89,7 @@ func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 }
 
 func (s *API) campaignDetail(c *catalogue.LiveCampaign) campaignDetail {
-	detail := campaignDetail{campaign: s.countedCampaign(c), Variations: c.Variations}
-	if detail.Variations == nil {
-		detail.Variations = []catalogue.Variation{}
-	}
-	return detail
+	return campaignDetail{s.countedCampaign(c), append([]catalogue.Variation{}, c.Variations...)}
 }
 
 // widget is an item of the list of widgets.

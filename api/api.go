@@ -349,10 +349,7 @@ func (s *API) checkReadiness(c *gin.Context) (any, error) {
 		return nil, newRefusal(http.StatusServiceUnavailable, "draining", "the server is stopping")
 	}
 	if err := s.ready.checkStore(c.Request.Context(), s.Engine.CheckReady); err != nil {
-		return nil, &problem{
-			Status: http.StatusServiceUnavailable, Code: "not_ready",
-			Detail: "the store is not ready; run lifthouse check for details", cause: err,
-		}
+		return nil, unavailable("not_ready", "the store is not ready; run lifthouse check for details", 0, err)
 	}
 	return healthy, nil
 }

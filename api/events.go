@@ -218,10 +218,7 @@ func noneTaken(r *Received) error {
 func (s *API) intakeProblem(c *gin.Context, err error) error {
 	if errors.Is(err, ingest.ErrFull) {
 		s.metrics.results.Shed.Inc()
-		return &problem{
-			Status: http.StatusServiceUnavailable, Code: string(source.Busy),
-			Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1,
-		}
+		return unavailable(string(source.Busy), "too many events are waiting to be written: retry in a moment", 1, nil)
 	}
 	return describeTimeout(source.StoreFailure(c.Request.Context(), err),
 		"the events were not stored in time, or their status is unknown: send the same events again; each event "+
@@ -315,10 +312,8 @@ func (b *body) holdLines(lines int64) error {
 
 // bodiesBusy returns the problem for a body that exceeds the limits.
 func bodiesBusy() error {
-	return &problem{
-		Status: http.StatusServiceUnavailable, Code: string(source.Busy), retryAfter: retryAfter,
-		Detail: "too many large bodies at the same time: retry in a moment, or send less per request",
-	}
+	return unavailable(string(source.Busy),
+		"too many large bodies at the same time: retry in a moment, or send less per request", retryAfter, nil)
 }
 
 // firstRead is the size of the first buffer for a compressed body or a body of unknown length. The buffer doubles as

@@ -115,10 +115,7 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 	}
 	secret, err := os.ReadFile(token.Sender.SecretFile)
 	if err != nil {
-		return &problem{
-			Status: http.StatusServiceUnavailable, Code: "secret_unavailable", cause: err,
-			Detail: "the secret of the source cannot be read; the log has the cause",
-		}
+		return unavailable("secret_unavailable", "the secret of the source cannot be read; the log has the cause", 0, err)
 	}
 	mac := hmac.New(sha256.New, []byte(strings.TrimSpace(string(secret))))
 	_, _ = mac.Write(body) // never fails

@@ -112,6 +112,13 @@ func newRefusal(status int, code, detail string) *problem {
 	return &problem{Status: status, Code: code, Detail: detail}
 }
 
+// unavailable returns a problem that ends without a change of the request.
+func unavailable(code, detail string, retryAfter int, cause error) *problem {
+	return &problem{
+		Status: http.StatusServiceUnavailable, Code: code, Detail: detail, retryAfter: retryAfter, cause: cause,
+	}
+}
+
 // Error returns the detail: a handler returns a problem as its error.
 func (p *problem) Error() string { return p.Detail }
 

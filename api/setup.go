@@ -234,10 +234,7 @@ func changeFailure(c *gin.Context, err error, next string) error {
 		return found
 	}
 	if errors.Is(err, catalogue.ErrContested) {
-		return &problem{
-			Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(),
-			retryAfter: retryAfter, cause: err,
-		}
+		return unavailable("contested", err.Error(), retryAfter, err)
 	}
 	return describeTimeout(source.StoreFailure(c.Request.Context(), err),
 		"the store did not answer in time and the change may still be made: "+next)

@@ -233,8 +233,6 @@ func (a *Audit) say() {
 		default:
 			a.Text += fmt.Sprintf(" Of %d winners, about %.0f are nothing.", t.Shipped, nothing)
 		}
-	}
-	if t := a.Total; t != nil {
 		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
 		a.Sentences = append(a.Sentences, "The winners are expected to add up to "+e.InWords(inPercent)+".")
 	}

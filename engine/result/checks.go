@@ -3,6 +3,8 @@ package result
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -146,22 +148,20 @@ func (c *sliceSums) maturityCheck(p *plan.Plan, found *moments.Rows) *MaturityCh
 	for _, v := range p.Variations {
 		check.Variations = append(check.Variations, ImmatureVariation{v.ID, c.immature[v.ID]})
 	}
-	check.ImmatureVisitors = c.immatureVisitors()
+	check.ImmatureVisitors = sumOf(maps.Values(c.immature))
 	if n := check.ImmatureVisitors; n > 0 && n == c.visitors {
-		first := found.First
-		if from := p.Filters.From; from.After(first) {
-			first = from
-		}
+		first := slices.MaxFunc([]time.Time{found.First, p.Filters.From}, time.Time.Compare)
 		check.FirstMature = new(first.Add(p.ConversionWindow.Maturity()))
 	}
 	return check
 }
 
-func (c *sliceSums) immatureVisitors() (n int64) {
-	for _, visitors := range c.immature {
-		n += visitors
+// sumOf adds up numbers.
+func sumOf(numbers iter.Seq[int64]) (sum int64) {
+	for n := range numbers {
+		sum += n
 	}
-	return n
+	return sum
 }
 
 // capCheck returns what the cap removed from the counted visitors.
@@ -363,15 +363,9 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 	var usual []int64
 	without := map[int64][]time.Time{}
 	for _, d := range a.Days {
-		var total, sum int64
-		for _, n := range d.Visitors {
-			total += n
-		}
-		for _, n := range usual {
-			sum += n
-		}
+		total := sumOf(maps.Values(d.Visitors))
 		switch {
-		case total == 0 && sum >= leastExpected*int64(max(len(usual), 1)):
+		case total == 0 && sumOf(slices.Values(usual)) >= leastExpected*int64(max(len(usual), 1)):
 			pending = append(pending, d.Start)
 		case total >= leastExpected:
 			empty, pending = append(empty, pending...), nil

@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -90,7 +91,7 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 	through := sumSteps(p, steps, 0, days)
 	last, all := &through[days-1], sumRows(whole, p.MultipleExposures)
 	c := &Curve{
-		Cohort: Cohort{Days: days, Visitors: last.visitors - last.immatureVisitors()},
+		Cohort: Cohort{Days: days, Visitors: last.visitors - sumOf(maps.Values(last.immature))},
 		Points: make([]CurvePoint, days), Novelty: last.novelty(p),
 	}
 	c.Cohort.ImmatureVisitors = all.visitors - c.Cohort.Visitors
@@ -189,25 +190,17 @@ func (n *Novelty) inWords(control, variation string) string {
 	return "It is not known yet whether the effect of " + variation + " changes with exposure: " + ages + "."
 }
 
-// findingOf returns the finding of a look; empty: none.
-func (n *Novelty) findingOf() string {
-	switch {
-	case n.PValue == nil || *n.PValue >= noveltyAlpha:
-		return ""
-	case *n.MeanAge.Variation < *n.MeanAge.Control:
-		return Fades
-	}
-	return Grows
-}
-
 // AddNovelty adds what a look that decides found about novelty to the curve, and to the text of a decision about a
 // variation. Of two looks, the first finding counts. It changes no decision.
 func (r *Report) AddNovelty(atLook []Novelty) {
 	for i := range atLook {
 		n := &atLook[i]
-		finding := n.findingOf()
-		if finding == "" || slices.Contains(r.novel, n.ID) {
+		if n.PValue == nil || *n.PValue >= noveltyAlpha || slices.Contains(r.novel, n.ID) {
 			continue
+		}
+		finding := Grows
+		if *n.MeanAge.Variation < *n.MeanAge.Control {
+			finding = Fades
 		}
 		r.novel = append(r.novel, n.ID)
 		if r.Curve != nil {

@@ -112,7 +112,7 @@ func newRefusal(status int, code, detail string) *problem {
 	return &problem{Status: status, Code: code, Detail: detail}
 }
 
-// unavailable returns a problem that ends without a change of the request.
+// unavailable returns a problem that may have passed when the request is repeated.
 func unavailable(code, detail string, retryAfter int, cause error) *problem {
 	return &problem{
 		Status: http.StatusServiceUnavailable, Code: code, Detail: detail, retryAfter: retryAfter, cause: cause,

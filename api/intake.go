@@ -115,7 +115,8 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 	}
 	secret, err := os.ReadFile(token.Sender.SecretFile)
 	if err != nil {
-		return unavailable("secret_unavailable", "the secret of the source cannot be read; the log has the cause", 0, err)
+		return unavailable("secret_unavailable", "the secret of the source cannot be read; the log has the cause",
+			0, err)
 	}
 	mac := hmac.New(sha256.New, []byte(strings.TrimSpace(string(secret))))
 	_, _ = mac.Write(body) // never fails

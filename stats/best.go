@@ -298,8 +298,8 @@ func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 }
 
 // bayesianComparison returns the comparison of one pair under the given posterior of the lift. Values and losses are
-// posterior means, and intervals are equal-tailed credible intervals. If the mean of control is 0, no visitor of control
-// converted, and there are neither losses nor differences.
+// posterior means, and intervals are equal-tailed credible intervals. If the mean of control is 0, no visitor of
+// control converted, and there are neither losses nor differences.
 func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 	alpha, baseline, reason := o.Alpha(), math.Abs(c.control.observedValue()), Reason("")
 	p := r.summarizePosterior(l, alpha)

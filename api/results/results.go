@@ -372,7 +372,7 @@ func (f *flightGroup[T]) joinFlight(
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if run.waiting--; run.waiting == 0 {
-			f.removeFlight(key, run) // under the same lock as the count, so that no request joins a cancelled computation
+			f.removeFlight(key, run) // with the lock of the count, so that no request joins a cancelled computation
 			run.cancel()
 		}
 		return found, joined, context.Cause(ctx)

@@ -244,7 +244,8 @@ func checkLibrary(path string) error {
 		return err
 	}
 	library, err := elf.NewFile(file)
-	if _, other := errors.AsType[*elf.FormatError](err); other || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	_, isOther := errors.AsType[*elf.FormatError](err)
+	if isOther || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("it is no library, or cut off: %w", err)
 	}
 	if err != nil {

@@ -301,7 +301,8 @@ func PrintableText(text string) string {
 // Looks returns a table with a row for each look and variation: the result of the look, when it was recorded, and
 // whether today's events give another result.
 func Looks(r *result.Report) string {
-	columns := newColumns("look", "<until", "visitors", "<variation", "lift", "interval", "z", "bound", "p", "<", "<recorded")
+	columns := newColumns("look", "<until", "visitors", "<variation", "lift", "interval", "z", "bound", "p", "<",
+		"<recorded")
 	names := map[int64]string{}
 	for _, v := range r.Variations {
 		names[v.ID] = shortenText(PrintableText(v.Name), 22)

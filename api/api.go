@@ -164,7 +164,10 @@ func (s *API) addRoutes(router *gin.Engine) {
 	write.Match(changes, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))
 	write.Match(changes, "/widgets/:id/experiments/:experimentId/outcome",
 		respondWith(s.putOutcome(schema.SubjectWidget)))
-	s.addIntake(router)
+	for _, path := range []string{intakePath + ":key", intakePath + ":key/*path"} { // SDKs append a path of their own
+		router.POST(path, respondWith(s.takeItems))
+	}
+	open(intakePath+":key", s.sendTag, javaScript)
 	s.addSetup(router)
 	addPages(router)
 }

@@ -263,13 +263,6 @@ func (s *sender) addCounts(more *SourceCounts) {
 // intakePath begins the addresses of sources.
 const intakePath = "/in/"
 
-// addIntake adds the addresses of sources and of their tags. SDKs append a path of their own, which is ignored.
-func (s *API) addIntake(router *gin.Engine) {
-	router.POST(intakePath+":key", respondWith(s.takeItems))
-	router.POST(intakePath+":key/*path", respondWith(s.takeItems))
-	getRoutes(router)(intakePath+":key", s.sendTag, javaScript)
-}
-
 // Sources are the sources of an account, what is wrong with them, and the senders that can become one.
 type Sources struct {
 	Sources  []Source        `json:"sources"` // by id

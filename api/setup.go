@@ -51,16 +51,12 @@ var yamlTypes = []string{yamlType, "application/x-yaml", "text/yaml", results.JS
 // allocates 70 MB, and at most 1.2 GB if all of it are keys or brackets.
 const maxCatalogue = 1 << 20
 
-// jsonTag ends the entity tag of the catalogue as JSON: a strong tag names one representation.
-const jsonTag = "-json"
-
-// catalogueTag returns the entity tag of a version of the account's catalogue.
+// catalogueTag returns the entity tag of a version of the account's catalogue. A strong tag names one representation.
 func catalogueTag(version uint64, kind string) string {
-	suffix := ""
 	if kind == results.JSON {
-		suffix = jsonTag
+		return fmt.Sprintf(`"%016x-json"`, version)
 	}
-	return fmt.Sprintf(`"%016x%s"`, version, suffix)
+	return fmt.Sprintf(`"%016x"`, version)
 }
 
 // getCatalogue returns the catalogue of the token's account.

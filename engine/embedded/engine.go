@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -312,36 +311,18 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
-		if err = writePID(f); err == nil {
+		if err = os.WriteFile(f.Name(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err == nil {
 			return f, nil
 		}
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = &LockedError{Dir: dir, PID: readPID(f)}
+		text, _ := os.ReadFile(f.Name())
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(text))) // 0 if the file has no process id
+		err = &LockedError{Dir: dir, PID: pid}
 	} else {
 		err = fmt.Errorf("embedded: lock %s: %w", f.Name(), err)
 	}
 	return nil, errors.Join(err, f.Close())
-}
-
-func writePID(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return err
-	}
-	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	return err
-}
-
-func readPID(f *os.File) int {
-	text, err := io.ReadAll(io.LimitReader(f, 32))
-	if err != nil {
-		return 0
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0
-	}
-	return pid
 }
 
 // leastOpenFiles is the minimum limit of open files for a process. A merge opens the files of every column of every

@@ -206,8 +206,8 @@ func (e *Engine) killStatement(s *session) {
 // notStreamable reports whether the library refused to stream a statement. It streams only SELECT, and refuses other
 // statements before it runs them.
 func notStreamable(err error) bool {
-	var e *clickhouse.Exception
-	return errors.As(err, &e) && e.Code == codeBadArguments &&
+	e, isException := errors.AsType[*clickhouse.Exception](err)
+	return isException && e.Code == codeBadArguments &&
 		strings.HasPrefix(e.Message, "Streaming query is not supported")
 }
 

@@ -97,8 +97,8 @@ func newResponse(r *http.Request, status int, body io.ReadCloser) *http.Response
 // errorResponse returns a response with an exception of the engine. It returns any other error as an error of the
 // transport.
 func errorResponse(r *http.Request, err error) (*http.Response, error) {
-	var e *clickhouse.Exception
-	if !errors.As(err, &e) {
+	e, isException := errors.AsType[*clickhouse.Exception](err)
+	if !isException {
 		return nil, err
 	}
 	text := fmt.Sprintf("Code: %d. %s: %s", e.Code, e.Name, e.Message)

@@ -351,8 +351,17 @@ func (s *API) checkReadiness(c *gin.Context) (any, error) {
 	if s.draining.Load() {
 		return nil, newRefusal(http.StatusServiceUnavailable, "draining", "the server is stopping")
 	}
-	if err := s.ready.checkStore(c.Request.Context(), s.Engine.CheckReady); err != nil {
-		return nil, unavailable("not_ready", "the store is not ready; run lifthouse check for details", 0, err)
+	r := &s.ready
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.asked) >= readyMaxAge {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), readyTimeout)
+		defer cancel()
+		r.err = s.Engine.CheckReady(ctx)
+		r.asked = time.Now()
+	}
+	if r.err != nil {
+		return nil, unavailable("not_ready", "the store is not ready; run lifthouse check for details", 0, r.err)
 	}
 	return healthy, nil
 }
@@ -367,19 +376,6 @@ type readiness struct {
 	mu    sync.Mutex
 	asked time.Time
 	err   error
-}
-
-func (r *readiness) checkStore(ctx context.Context, store func(context.Context) error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if time.Since(r.asked) < readyMaxAge {
-		return r.err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
-	defer cancel()
-	r.err = store(ctx)
-	r.asked = time.Now()
-	return r.err
 }
 
 // MCP returns the server of the Model Context Protocol.

@@ -94,10 +94,11 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 	if err := s.readBody(c.Request, held, s.options.MaxEvents); err != nil {
 		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}
-	// Each event has a brace.
-	if err := held.holdLines(min(int64(bytes.Count(held.text, []byte("{")))+1, chunkLines)); err != nil {
-		return nil, s.rejectBody(token.WebsiteID, held.text, err)
+	lines := min(int64(bytes.Count(held.text, []byte("{")))+1, chunkLines) // each event has a brace
+	if !s.bodies.lines.TryAcquire(lines) {
+		return nil, s.rejectBody(token.WebsiteID, held.text, bodiesBusy())
 	}
+	held.lines = lines
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // the body has arrived
 	defer cancel()
 	names, err := s.Collector.Names(ctx)
@@ -121,7 +122,8 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 	}
 	undeclared := s.Catalogue.Snapshot().UndeclaredNames(w.named)
 	w.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
-	s.metrics.countEvents(&w.received)
+	s.metrics.events.WithLabelValues("accepted").Add(float64(w.received.Accepted))
+	s.metrics.events.WithLabelValues("rejected").Add(float64(w.received.Rejected))
 	return w.received, nil
 }
 
@@ -298,15 +300,6 @@ func (b *body) acquireMemory(ctx context.Context, size int64) error {
 		return bodiesBusy()
 	}
 	b.small = size
-	return nil
-}
-
-// holdLines acquires the given number of lines, in addition to those that the body already holds.
-func (b *body) holdLines(lines int64) error {
-	if !b.of.lines.TryAcquire(lines) {
-		return bodiesBusy()
-	}
-	b.lines += lines
 	return nil
 }
 

@@ -218,7 +218,9 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 		}
 	}
 	of.addCounts(&counts)
-	s.metrics.countSource(token.Name, &taken)
+	s.metrics.sources.WithLabelValues(token.Name, "accepted").Add(float64(taken.Accepted))
+	s.metrics.sources.WithLabelValues(token.Name, "ignored").Add(float64(taken.Ignored))
+	s.metrics.sources.WithLabelValues(token.Name, "rejected").Add(float64(taken.Rejected))
 	return taken, nil
 }
 

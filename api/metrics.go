@@ -80,19 +80,6 @@ func newMetrics() *metrics {
 	}
 }
 
-// countEvents counts the events of a request.
-func (m *metrics) countEvents(r *Received) {
-	m.events.WithLabelValues("accepted").Add(float64(r.Accepted))
-	m.events.WithLabelValues("rejected").Add(float64(r.Rejected))
-}
-
-// countSource counts the items of a request of a source.
-func (m *metrics) countSource(source string, taken *Taken) {
-	m.sources.WithLabelValues(source, "accepted").Add(float64(taken.Accepted))
-	m.sources.WithLabelValues(source, "ignored").Add(float64(taken.Ignored))
-	m.sources.WithLabelValues(source, "rejected").Add(float64(taken.Rejected))
-}
-
 // CountInbox counts rows moved from events_inbox.
 func (s *API) CountInbox(moved ingest.Moved) {
 	rows := s.metrics.inbox

@@ -51,27 +51,23 @@ func (s *API) accessLog(handler http.Handler) http.Handler {
 		s.metrics.inFlight.Inc()
 		defer func() {
 			s.metrics.inFlight.Dec()
-			s.logRequest(request, r, sent, time.Since(started))
+			status, elapsed := cmp.Or(sent.status, http.StatusOK), time.Since(started)
+			if status == statusClientClosed && s.draining.Load() {
+				status = http.StatusServiceUnavailable // the server is stopping
+			}
+			method := knownMethod(request.Method)
+			s.metrics.requests.WithLabelValues(method, r.route, strconv.Itoa(status)).Observe(elapsed.Seconds())
+			if strings.HasPrefix(r.route, intakePath) && status < http.StatusBadRequest {
+				return // as many as a shop has visitors; the metrics count them
+			}
+			slog.LogAttrs(request.Context(), slog.LevelInfo, "request",
+				slog.String("method", method), slog.String("route", r.route), slog.Int("status", status),
+				slog.Float64("milliseconds", float64(elapsed.Microseconds())/1000), slog.Int64("bytes", sent.bytes),
+				slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID),
+				slog.Int64("token", r.token.ID))
 		}()
 		handler.ServeHTTP(sent, request.WithContext(context.WithValue(request.Context(), recordKey{}, r)))
 	})
-}
-
-func (s *API) logRequest(request *http.Request, r *record, sent *sentWriter, elapsed time.Duration) {
-	status := cmp.Or(sent.status, http.StatusOK)
-	if status == statusClientClosed && s.draining.Load() {
-		status = http.StatusServiceUnavailable // the server is stopping
-	}
-	s.metrics.requests.WithLabelValues(knownMethod(request.Method), r.route,
-		strconv.Itoa(status)).Observe(elapsed.Seconds())
-	if strings.HasPrefix(r.route, intakePath) && status < http.StatusBadRequest {
-		return // as many as a shop has visitors; the metrics count them
-	}
-	slog.LogAttrs(request.Context(), slog.LevelInfo, "request",
-		slog.String("method", knownMethod(request.Method)), slog.String("route", r.route), slog.Int("status", status),
-		slog.Float64("milliseconds", float64(elapsed.Microseconds())/1000), slog.Int64("bytes", sent.bytes),
-		slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID),
-		slog.Int64("token", r.token.ID))
 }
 
 // knownMethod returns the method if it is standard, so clients cannot create metric labels.

@@ -279,27 +279,9 @@ func (j *jointLifts) rangeOfU() (low, high float64) {
 	return low - beyond, high + beyond
 }
 
-// compareBayesian compares each pair by its part of the joint posterior. There is no correction for several treatments.
-func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
-	r := newRule()
-	posteriors, best := r.jointLifts(pairs, o)
-	for i, c := range pairs {
-		if posteriors[i] == nil {
-			if c.contrast != nil {
-				c.reason = ReasonBaselineZero
-			}
-			comparisons[i] = c.withoutTest(o)
-			continue
-		}
-		comparisons[i] = c.bayesianComparison(r, posteriors[i], o)
-		comparisons[i].Bayesian.ChanceToBeBest = best[i+1]
-		comparisons[i].Bayesian.ControlChanceToBeBest = best[0]
-	}
-}
-
 // bayesianComparison returns the comparison of one pair under the given posterior of the lift. Values and losses are
 // posterior means, and intervals are equal-tailed credible intervals. If the mean of control is 0, no visitor of
-// control converted, and there are neither losses nor differences.
+// control converted, and there are neither losses nor differences. There is no correction for several treatments.
 func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 	alpha, baseline, reason := o.Alpha(), math.Abs(c.control.observedValue()), Reason("")
 	p := r.summarizePosterior(l, alpha)

@@ -45,8 +45,21 @@ func ComparePeriods(pooled []Sample, periods []Period, o Options) []Comparison {
 
 func comparePairs(pairs []pair, o Options) []Comparison {
 	comparisons := make([]Comparison, len(pairs))
-	if o.Methodology == MethodologyBayesian {
-		compareBayesian(comparisons, pairs, o)
+	if o.Methodology == MethodologyBayesian { // each pair by its part of the joint posterior
+		r := newRule()
+		posteriors, best := r.jointLifts(pairs, o)
+		for i, c := range pairs {
+			if posteriors[i] == nil {
+				if c.contrast != nil {
+					c.reason = ReasonBaselineZero
+				}
+				comparisons[i] = c.withoutTest(o)
+				continue
+			}
+			comparisons[i] = c.bayesianComparison(r, posteriors[i], o)
+			comparisons[i].Bayesian.ChanceToBeBest = best[i+1]
+			comparisons[i].Bayesian.ControlChanceToBeBest = best[0]
+		}
 		return comparisons
 	}
 	family := newFamily(pairs, o.Alpha())

@@ -64,12 +64,6 @@ func (o *others) minusLog(z float64) float64 {
 	return -largest - math.Log(sum)
 }
 
-// minusLogBound returns a lower bound of minusLog.
-func (o *others) minusLogBound() float64 {
-	largest := slices.Max(append(o.logWeight[:len(o.logWeight):len(o.logWeight)], math.Inf(-1)))
-	return -largest - math.Log(float64(max(len(o.u), 1)))
-}
-
 // liftsOf returns the posterior of the lift of a pair, or false if its baseline is a mean of 0.
 func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	l := lifts{prior: prior, from: math.Inf(-1)}
@@ -160,8 +154,8 @@ func (l *lifts) minusLogLikelihood(lift float64) float64 {
 func (l *lifts) findMode() {
 	const farthest = 1e6 // if the likelihood at the mean is 0
 	least := 0.0
-	if l.others != nil {
-		least = l.others.minusLogBound()
+	if o := l.others; o != nil { // a lower bound of minusLog
+		least = -slices.Max(append(slices.Clip(o.logWeight), math.Inf(-1))) - math.Log(float64(max(len(o.u), 1)))
 	}
 	reach := l.prior.StandardDeviation * math.Min(math.Sqrt(2*math.Max(l.minusLogLikelihood(l.prior.Mean)-least, 0)),
 		farthest)

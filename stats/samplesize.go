@@ -336,14 +336,6 @@ func (m Margin) sizeAndScale() (float64, scale) {
 	return m.Absolute, onDifference
 }
 
-// inGoodDirection returns an interval in the good direction: a loss is negative.
-func (m Margin) inGoodDirection(in bounds) bounds {
-	if m.Down {
-		return bounds{lower: -in.upper, upper: -in.lower}
-	}
-	return in
-}
-
 // IsSafe reports whether a look shows that the loss is less than the margin: the lower end of its interval, in the good
 // direction, is above -margin. A treatment that loses exactly the margin appears safe at any look with a probability of
 // about Alpha/2.
@@ -410,7 +402,10 @@ func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	critical := alwaysValidCritical(s.visitors, tuningParameter(a, planned), a)
 	upper := func(on scale) (float64, Reason) {
 		in, reason := s.effectInterval(critical, math.Abs(s.z(0, on)) > critical, on)
-		return m.inGoodDirection(in).upper, reason
+		if m.Down {
+			return -in.lower, reason
+		}
+		return in.upper, reason
 	}
 	margin, on := m.sizeAndScale()
 	bound, reason := upper(on)

@@ -48,9 +48,17 @@ type Service struct {
 
 // New returns the service of an engine. gate limits the concurrent computations.
 func New(e *engine.Engine, gate *Admission, o Options, m *Metrics) *Service {
-	s := &Service{engine: e, options: o, metrics: m, cache: cache.New(o.Memory), gate: gate}
-	m.observeCache(s.cache)
-	return s
+	c := cache.New(o.Memory)
+	m.add.NewCounterFunc(prometheus.CounterOpts{
+		Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
+	}, func() float64 { _, _, evicted := c.Usage(); return float64(evicted) })
+	m.add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
+	}, func() float64 { _, bytes, _ := c.Usage(); return float64(bytes) })
+	m.add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_results_kept", Help: "Cached results.",
+	}, func() float64 { values, _, _ := c.Usage(); return float64(values) })
+	return &Service{engine: e, options: o, metrics: m, cache: c, gate: gate}
 }
 
 // Query is a request for results in canonical form.
@@ -314,19 +322,6 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "lifthouse_shed_total", Help: "Requests rejected because too many requests use the store.",
 		}),
 	}
-}
-
-// observeCache registers the metrics of the cached bodies.
-func (m *Metrics) observeCache(c *cache.Cache) {
-	m.add.NewCounterFunc(prometheus.CounterOpts{
-		Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
-	}, func() float64 { _, _, evicted := c.Usage(); return float64(evicted) })
-	m.add.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
-	}, func() float64 { _, bytes, _ := c.Usage(); return float64(bytes) })
-	m.add.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifthouse_results_kept", Help: "Cached results.",
-	}, func() float64 { values, _, _ := c.Usage(); return float64(values) })
 }
 
 // countOutcome counts a response.

@@ -166,7 +166,9 @@ func (c *Chapter) explainReport(
 		}
 		if l.folded.Reason > fold.Cancelled {
 			l.Counts, l.Why = c.explainEvent(l, p)
-			l.Why += l.timeNote()
+			if l.folded.At != l.Time.UnixMilli() {
+				l.Why += "; its time is the earliest of its revisions, " + formatTime(time.UnixMilli(l.folded.At))
+			}
 		}
 	}
 }
@@ -260,14 +262,6 @@ func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 			l.Why = "no campaign or widget was seen before it"
 		}
 	}
-}
-
-// timeNote says at which time an event counts, if that is the time of an earlier revision.
-func (l *Line) timeNote() string {
-	if l.folded.At == l.Time.UnixMilli() {
-		return ""
-	}
-	return "; its time is the earliest of its revisions, " + formatTime(time.UnixMilli(l.folded.At))
 }
 
 const automatedVisitor = "the visitor is automated"

@@ -115,7 +115,11 @@ func (p *Pool) NewProgramme(from, to string) *Programme {
 			r.AsOf = &c.State[0].End
 		}
 		for k := range items {
-			item := newProgrammeItem(c, &items[k])
+			o := c.Outcome
+			item := ProgrammeItem{
+				SubjectIDs: c.Plan.Subject.IDs(), Campaign: c.Name, Outcome: o, Item: items[k],
+				Shipped: o.Outcome.Outcome == catalogue.Shipped && o.VariationID == items[k].VariationID,
+			}
 			if item.Shipped && (from == "" || item.Outcome.Date >= from) && (to == "" || item.Outcome.Date <= to) {
 				r.Campaigns.Shipped++
 				if number, is := p.fitted[&items[k]]; is {
@@ -138,14 +142,6 @@ func (p *Pool) NewProgramme(from, to string) *Programme {
 	}
 	r.Advice = p.advice()
 	return r
-}
-
-func newProgrammeItem(c *Campaign, item *Item) ProgrammeItem {
-	o := c.Outcome
-	return ProgrammeItem{
-		SubjectIDs: c.Plan.Subject.IDs(), Campaign: c.Name, Outcome: o, Item: *item,
-		Shipped: o.Outcome.Outcome == catalogue.Shipped && o.VariationID == item.VariationID,
-	}
 }
 
 // shippedItem is a shipped treatment that the fit knows.

@@ -34,6 +34,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 )
 
@@ -83,7 +84,10 @@ func New(parts Parts, o Options) *API {
 	s.files = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = rates.New[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
 	s.failures = rates.New[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
-	s.bodies = newBodies(o.StoreWait)
+	s.bodies = &bodies{
+		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies), wait: o.StoreWait,
+		lines: semaphore.NewWeighted(chunks * chunkLines), parsed: semaphore.NewWeighted(1),
+	}
 	s.Engine.ObserveQueries(s.metrics.observeQuery)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {

@@ -252,14 +252,6 @@ type bodies struct {
 	parsed *semaphore.Weighted // bodies of YAML; a parsed one takes hundreds of times its size
 }
 
-func newBodies(wait time.Duration) *bodies {
-	return &bodies{
-		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies),
-		lines: semaphore.NewWeighted(chunks * chunkLines), wait: wait,
-		parsed: semaphore.NewWeighted(1),
-	}
-}
-
 // body is a request body that is being processed. releaseMemory returns its share of the limits.
 type body struct {
 	of      *bodies

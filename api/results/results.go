@@ -154,12 +154,12 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	version := Version{data, q.catalogue}
 	if version.IsCurrent() && !newest {
 		if has != nil && has(version) {
-			s.metrics.countOutcome(NotModified)
+			s.metrics.countOutcome("not_modified")
 			return Answer{Version: version}, nil
 		}
 		last, madeFrom := s.cache.LastValue(q.Key)
 		if kept, found := last.(entry); found && madeFrom == version && time.Since(kept.at) < s.options.Age {
-			s.metrics.countOutcome(Hit)
+			s.metrics.countOutcome("hit")
 			return Answer{Body: kept.body, Version: version}, nil
 		}
 	}
@@ -171,9 +171,9 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	case err != nil:
 		return s.lastGood(q, err)
 	case joined:
-		s.metrics.countOutcome(Shared)
+		s.metrics.countOutcome("shared")
 	default:
-		s.metrics.countOutcome(Miss)
+		s.metrics.countOutcome("miss")
 	}
 	return Answer{Body: found.body, Version: version, Stale: version.Waiting.Events > 0}, nil
 }
@@ -225,7 +225,7 @@ func (s *Service) lastGood(q *Query, err error) (Answer, error) {
 	if _, failed := errors.AsType[*source.StoreError](err); !found || !failed {
 		return Answer{}, err
 	}
-	s.metrics.countOutcome(Stale)
+	s.metrics.countOutcome("stale")
 	return Answer{Body: markStale(q.Kind, kept.body), Stale: true}, nil
 }
 
@@ -288,18 +288,6 @@ func CheckGoal(owned *catalogue.AccountResources, website, id int64) error {
 	return query.GoalFault(id)
 }
 
-// Outcome says where a response comes from.
-type Outcome string
-
-// The outcomes.
-const (
-	NotModified Outcome = "not_modified"
-	Hit         Outcome = "hit"
-	Shared      Outcome = "shared"
-	Miss        Outcome = "miss"
-	Stale       Outcome = "stale"
-)
-
 // Metrics are the Prometheus metrics of the service. Clients cannot create label values.
 type Metrics struct {
 	Shed prometheus.Counter // requests that an admission rejected
@@ -324,8 +312,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	}
 }
 
-// countOutcome counts a response.
-func (m *Metrics) countOutcome(o Outcome) { m.outcomes.WithLabelValues(string(o)).Inc() }
+// countOutcome counts a response by where it comes from.
+func (m *Metrics) countOutcome(outcome string) { m.outcomes.WithLabelValues(outcome).Inc() }
 
 // flightGroup shares running computations between requests with equal keys. golang.org/x/sync/singleflight is not used:
 // it cannot cancel a computation that no request waits for any more, and a panic in its DoChan ends the process.

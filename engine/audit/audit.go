@@ -99,7 +99,15 @@ func New(t *Table, mde float64) *Audit {
 			n++
 		}
 	}
-	a.advise(sizes)
+	var needs []int64 // visitors that find an effect that is typical here
+	for _, size := range sizes {
+		if n, _ := size.RequiredVisitors(a.Pool.TypicalEffect.Value); n != nil {
+			needs = append(needs, *n)
+		}
+	}
+	if slices.Sort(needs); len(needs) > 0 {
+		a.Required = &needs[(len(needs)-1)/2] // the median
+	}
 	a.say()
 	return a
 }
@@ -196,19 +204,6 @@ func (t *JudgedTest) bestTreatment() (best int) {
 		}
 	}
 	return best
-}
-
-// advise sets the visitors that a test with the median need requires to find an effect that is typical here.
-func (a *Audit) advise(sizes []*stats.SampleSize) {
-	var needs []int64
-	for _, size := range sizes {
-		if n, _ := size.RequiredVisitors(a.Pool.TypicalEffect.Value); n != nil {
-			needs = append(needs, *n)
-		}
-	}
-	if slices.Sort(needs); len(needs) > 0 {
-		a.Required = &needs[(len(needs)-1)/2]
-	}
 }
 
 // say sets the sentences. The first says what was reported, and what to expect of it.

@@ -179,8 +179,11 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	ended, quiet := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(quiet)
+		kill := "KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) + " ASYNC"
 		for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-			e.killStatement(s)
+			e.control.Lock()
+			_ = e.control.execStatement(kill) // it is tried again
+			e.control.Unlock()
 			select {
 			case <-ended:
 				return
@@ -193,14 +196,6 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	if !stop() {
 		<-quiet
 	}
-}
-
-// killStatement asks the engine to stop the session's statement. Its error is ignored because guardCall tries again.
-func (e *Engine) killStatement(s *session) {
-	e.control.Lock()
-	defer e.control.Unlock()
-	_ = e.control.execStatement("KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) +
-		" ASYNC")
 }
 
 // notStreamable reports whether the library refused to stream a statement. It streams only SELECT, and refuses other

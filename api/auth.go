@@ -48,9 +48,12 @@ func (s *API) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scop
 		}
 		recordOf(c.Request.Context()).token = token
 		c.Header(tokenScopesHeader, strings.Trim(fmt.Sprint(token.Scopes), "[]"))
-		if p := s.checkTokenRate(&token, scope); p != nil {
-			writeProblem(c, p)
-			return
+		if scope != catalogue.ScopeIngest { // the queue of the writer limits events
+			if wait, _ := s.rates.CountAction(token.Digest, time.Now()); wait > 0 {
+				writeProblem(c, s.rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, "+
+					"with bursts of %d", float64(s.rates.PerSecond), s.rates.Burst)))
+				return
+			}
 		}
 		if !token.HasScope(scope) && !slices.ContainsFunc(alternatives, token.HasScope) {
 			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
@@ -91,20 +94,6 @@ func (s *API) rateLimited(wait time.Duration, detail string) *problem {
 		Status: http.StatusTooManyRequests, Code: "rate_limited",
 		retryAfter: int(math.Ceil(wait.Seconds())), Detail: detail,
 	}
-}
-
-// checkTokenRate rejects a token that exceeds its rate. It does not apply to events, which the queue of the writer
-// limits.
-func (s *API) checkTokenRate(token *catalogue.Token, scope catalogue.Scope) *problem {
-	if scope == catalogue.ScopeIngest {
-		return nil
-	}
-	wait, _ := s.rates.CountAction(token.Digest, time.Now())
-	if wait == 0 {
-		return nil
-	}
-	return s.rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, with bursts of %d",
-		float64(s.rates.PerSecond), s.rates.Burst))
 }
 
 // checkFailureRate rejects an address that sent too many unknown tokens, and logs this once. It is called only for

@@ -226,7 +226,11 @@ func (s *Service) lastGood(q *Query, err error) (Answer, error) {
 		return Answer{}, err
 	}
 	s.metrics.countOutcome("stale")
-	return Answer{Body: markStale(q.Kind, kept.body), Stale: true}, nil
+	body := kept.body
+	if q.Kind == JSON { // the first such field is that of the report, because quotes in earlier texts are escaped
+		body = bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
+	}
+	return Answer{Body: body, Stale: true}, nil
 }
 
 // Content types of results.
@@ -238,15 +242,6 @@ const (
 
 // Kinds are all content types of results, the default first.
 var Kinds = []string{JSON, CSV, SVG}
-
-// markStale sets the field stale in a body. In JSON, the first such field belongs to the report, because quotes in
-// earlier texts are escaped.
-func markStale(kind string, body []byte) []byte {
-	if kind != JSON {
-		return body // the Warning header reports it
-	}
-	return bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
-}
 
 // entry is a body.
 type entry struct {

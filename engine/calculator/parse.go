@@ -102,27 +102,23 @@ func (c *checker) readLine(line []byte, into *inputText) *catalogue.Document {
 	switch err := json.Unmarshal(line, &text); {
 	case len(line) > MaxInput:
 		c.Add(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxInput))
-		return nil
 	case !utf8.Valid(line):
 		c.Add(wholeLine, "", "must be UTF-8")
-		return nil
 	case errors.As(err, &syntax):
 		at := min(int(syntax.Offset), len(line))
 		before := strings.ToValidUTF8(string(line[max(0, at-20):at]), "")
 		c.Add(wholeLine, before, fmt.Sprintf("must be one JSON object: %v, at byte %d", err, at))
-		return nil
-	}
-	if text = bytes.TrimSpace(text); text[0] != '{' {
-		c.Add(wholeLine, faults.Clip(string(text), maxShown), `must be an object: {"metric": …}`)
-		return nil
-	}
-	document, err := catalogue.ReadDocument(bytes.NewReader(text), into)
-	var found faults.List
-	if err != nil && !errors.As(err, &found) {
+	case bytes.TrimSpace(text)[0] != '{':
+		shown := faults.Clip(string(bytes.TrimSpace(text)), maxShown)
+		c.Add(wholeLine, shown, `must be an object: {"metric": …}`)
+	default:
+		document, err := catalogue.ReadDocument(bytes.NewReader(text), into)
+		if _, hasFaults := errors.AsType[faults.List](err); err == nil || hasFaults {
+			return document
+		}
 		c.Add(wholeLine, "", err.Error())
-		return nil
 	}
-	return document
+	return nil
 }
 
 func (c *checker) checkInput(given *inputText) *Input {
@@ -171,8 +167,7 @@ func (c *checker) checkPrior(q *Input, given *catalogue.Prior) *stats.Prior {
 func (c *checker) checkVariations(q *Input, given []variationText) {
 	if n := len(given); n < leastVariations || n > maxVariations {
 		c.Add("variations", n,
-			fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations,
-				n))
+			fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations, n))
 	}
 	control, shares, total := -1, 0, 0.0
 	for i := range given[:min(len(given), maxVariations)] {

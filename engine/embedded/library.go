@@ -78,11 +78,7 @@ func loadLibrary(path string) (*library, error) {
 		}
 		return load.lib, nil
 	}
-	err := checkLibrary(path)
-	var lib *library
-	if err == nil {
-		lib, err = openLibrary(path)
-	}
+	lib, err := openLibrary(path)
 	if err != nil {
 		return nil, fmt.Errorf("the ClickHouse library %s cannot be loaded (%w): install it again with npm ci or make "+
 			"engine, or set %s to the path of another", path, err, libraryVariable)
@@ -92,6 +88,9 @@ func loadLibrary(path string) (*library, error) {
 }
 
 func openLibrary(path string) (*library, error) {
+	if err := checkLibrary(path); err != nil {
+		return nil, err
+	}
 	dl, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, err
@@ -292,14 +291,17 @@ func searchPaths() []string {
 		names = append(names, "libchdb.dylib")
 	}
 	var starts, list []string
+	addFolder := func(folder string) {
+		for _, name := range names {
+			list = append(list, filepath.Join(folder, name))
+		}
+	}
 	if executable, err := os.Executable(); err == nil {
 		if resolved, err := filepath.EvalSymlinks(executable); err == nil {
 			executable = resolved
 		}
 		starts = append(starts, filepath.Dir(executable))
-		for _, name := range names {
-			list = append(list, filepath.Join(filepath.Dir(executable), name))
-		}
+		addFolder(filepath.Dir(executable))
 	}
 	if working, err := os.Getwd(); err == nil {
 		starts = append(starts, working)
@@ -308,9 +310,7 @@ func searchPaths() []string {
 	for _, start := range starts {
 		for dir := start; !seen[dir]; dir = filepath.Dir(dir) {
 			seen[dir] = true
-			for _, name := range names {
-				list = append(list, filepath.Join(dir, "node_modules", "@chdb", npmPackage(), name))
-			}
+			addFolder(filepath.Join(dir, "node_modules", "@chdb", npmPackage()))
 		}
 	}
 	return list
@@ -318,14 +318,11 @@ func searchPaths() []string {
 
 // npmPackage returns the name of the library's npm package on this platform.
 func npmPackage() string {
-	arch := runtime.GOARCH
-	if arch == "amd64" {
-		arch = "x64"
-	}
+	name := "lib-" + runtime.GOOS + "-" + strings.Replace(runtime.GOARCH, "amd64", "x64", 1)
 	if runtime.GOOS == "linux" {
-		return "lib-linux-" + arch + "-gnu"
+		name += "-gnu"
 	}
-	return "lib-" + runtime.GOOS + "-" + arch
+	return name
 }
 
 func isFile(path string) bool {

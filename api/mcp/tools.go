@@ -250,11 +250,9 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 		if r.NextLook != nil {
 			a.Next += " The " + r.NextLook.InWords() + "."
 		}
-		if d.VariationID != nil {
-			rank[*d.VariationID] = -1
-		}
 		a.Sentences = append(a.Sentences, shorten(d.Text, maxSentence))
 		if d.VariationID != nil {
+			rank[*d.VariationID] = -1
 			if item := r.WorthOf(*d.VariationID); item != nil && item.Text != "" {
 				a.Sentences = append(a.Sentences, item.InWords())
 			}

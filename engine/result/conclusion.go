@@ -61,28 +61,22 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 			c.Status = stats.StatusWinner
 		}
 		c.VariationID, c.Look, c.DecidedAt = &row.VariationID, &row.Number, &row.End
-	default:
-		j.explainUndecided(a, missing)
+	default: // the reasons for a missing conclusion
+		enough := false
+		for _, v := range j.Variations[1:] {
+			enough = enough || v.Comparison.Verdict != stats.VerdictInsufficientData
+			c.Reasons = stats.AppendReasons(c.Reasons, v.Comparison.Reasons...)
+		}
+		switch {
+		case !enough:
+			c.Status = stats.StatusInsufficientData
+		case missing == stats.ReasonLevel100 || a == nil || len(a.Looks) == 0:
+			c.Reasons = []stats.Reason{missing}
+		default:
+			c.Reasons = []stats.Reason{reasonNotSignificant}
+		}
 	}
 	c.Text = j.conclusionText(p, a)
-}
-
-// explainUndecided sets the reasons for a missing conclusion. missing is why there is no look, if there is none.
-func (j *sliceResult) explainUndecided(a *looks.Analysis, missing stats.Reason) {
-	c := j.Conclusion
-	enough := false
-	for _, v := range j.Variations[1:] {
-		enough = enough || v.Comparison.Verdict != stats.VerdictInsufficientData
-		c.Reasons = stats.AppendReasons(c.Reasons, v.Comparison.Reasons...)
-	}
-	switch {
-	case !enough:
-		c.Status = stats.StatusInsufficientData
-	case missing == stats.ReasonLevel100 || a == nil || len(a.Looks) == 0:
-		c.Reasons = []stats.Reason{missing}
-	default:
-		c.Reasons = []stats.Reason{reasonNotSignificant}
-	}
 }
 
 // Reasons of conclusions that name no variation, in addition to the reasons of package stats.

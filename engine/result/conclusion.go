@@ -12,17 +12,6 @@ import (
 	"lifthouse/stats"
 )
 
-// keepMismatch restores the alarm of a sample ratio mismatch that was found at the end of an earlier day.
-func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
-	check := j.Checks.SampleRatio
-	if a == nil || a.MismatchP == nil || isDescriptive(p) || check == nil || check.Mismatch ||
-		*a.MismatchP >= stats.MismatchAlpha {
-		return
-	}
-	check.PValue, check.Mismatch = a.MismatchP, true
-	j.Checks.warnOfMismatch(*a.MismatchP)
-}
-
 // setConclusion sets the conclusion of the report from the looks at the declared question. A report about any other
 // question only describes, and so does a segment: its verdict and conclusion are the same in a breakdown as when a
 // filter selects it. A sample ratio mismatch makes every report invalid.

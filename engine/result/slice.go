@@ -25,7 +25,11 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.computeResults(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
-	result.keepMismatch(plan, a)
+	if check := result.Checks.SampleRatio; check != nil && !check.Mismatch && a != nil && a.MismatchP != nil &&
+		*a.MismatchP < stats.MismatchAlpha && !isDescriptive(plan) { // that was found at the end of an earlier day
+		check.PValue, check.Mismatch = a.MismatchP, true
+		result.Checks.warnOfMismatch(*a.MismatchP)
+	}
 	result.checkDays(plan, a)
 	result.setConclusion(plan, a, false)
 	if found.Everyone != nil {
@@ -246,11 +250,15 @@ func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *stat
 	return &progress
 }
 
-// sampleSize returns the sample size calculation for the metric and the planned looks.
+// sampleSize returns the sample size calculation for the metric and the planned looks. A planned number of visitors is
+// converted to days at the present pace.
 func (j *sliceResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
-	o := statsOptions(p)
+	o, days := statsOptions(p), float64(p.Rules.PlannedDays)
+	if p.Rules.PlannedVisitors > 0 && daily > 0 {
+		days = float64(p.Rules.PlannedVisitors) / daily
+	}
 	return stats.NewSampleSize(stats.SamplePlan{
-		Control: j.control, Shares: o.Shares, Looks: plannedLooks(p, daily),
+		Control: j.control, Shares: o.Shares, Looks: max(int(math.Ceil(days/7)), 1),
 		Power: float64(p.Rules.Power) / 100, Prior: o.Prior,
 	}, stats.NewLookDesign(o.Alpha(), o.Shares))
 }
@@ -264,18 +272,6 @@ func perDay(total *moments.Moments, first, through time.Time) float64 {
 		return float64(total.Recent) / days
 	}
 	return float64(total.Recent) / plan.RecentDays
-}
-
-// plannedLooks returns the number of looks until the end of the plan. A planned number of visitors is converted to days
-// at the present pace.
-func plannedLooks(p *plan.Plan, perDay float64) int {
-	days := float64(p.Rules.PlannedDays)
-	if p.Rules.PlannedVisitors > 0 && perDay > 0 {
-		days = float64(p.Rules.PlannedVisitors) / perDay
-	}
-	days /= 7
-	const most = 100 // more looks change the sample by less than 1 %
-	return int(math.Max(1, math.Min(math.Ceil(days), most)))
 }
 
 func newCounts(m *moments.Moments) Counts {

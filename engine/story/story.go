@@ -50,8 +50,14 @@ func ExplainEvents(
 	events := arrived.Events
 	stored, ofWebsite := map[fold.Event]*ingest.Accepted{}, map[int64][]fold.Event{}
 	for i := range events {
-		e := eventToFold(&events[i])
-		stored[e], ofWebsite[e.Subject.WebsiteID] = &events[i], append(ofWebsite[e.Subject.WebsiteID], e)
+		from := &events[i] // equal events of the fold were equal as they were read
+		e := fold.Event{
+			Subject: from.SubjectOf(), Visitor: from.VisitorID, ID: from.EventID, At: from.Time.UnixMilli(),
+			Variation: from.VariationID, Kind: kinds[from.Kind], Goal: from.GoalID, Amounts: [3]int64{from.Value},
+			Revision: from.Revision, Cancelled: from.Cancelled, Accepted: from.At.UnixMilli(), Version: from.Version,
+			Attributes: from.Device + string(fold.Separator) + from.Country,
+		}
+		stored[e], ofWebsite[e.Subject.WebsiteID] = from, append(ofWebsite[e.Subject.WebsiteID], e)
 	}
 	chapters, attributed := map[schema.Subject]*Chapter{}, map[*fold.Event][]*Line{}
 	for website, own := range ofWebsite {
@@ -100,15 +106,6 @@ var kinds = map[schema.Kind]moments.Kind{
 	schema.KindView: moments.View, schema.KindClick: moments.Click, schema.KindSubmit: moments.Submit,
 	schema.KindCompletion: moments.Completion, schema.KindConversion: moments.Conversion,
 	schema.KindContact: moments.Contact, schema.KindGoal: moments.Goal,
-}
-
-// eventToFold returns a stored event as the fold reads it. Equal events of the fold were equal as they were read.
-func eventToFold(e *ingest.Accepted) fold.Event {
-	return fold.Event{
-		Subject: e.SubjectOf(), Visitor: e.VisitorID, ID: e.EventID, At: e.Time.UnixMilli(), Variation: e.VariationID,
-		Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value}, Revision: e.Revision, Cancelled: e.Cancelled,
-		Accepted: e.At.UnixMilli(), Version: e.Version, Attributes: e.Device + string(fold.Separator) + e.Country,
-	}
 }
 
 // copyNote says why a copy of an event does not count.

@@ -151,7 +151,11 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	if len(mdes) == 0 {
 		mdes = all
 	}
-	mde := medianOf(mdes)
+	slices.Sort(mdes)
+	mde := defaultMDE
+	if n := len(mdes); n > 0 { // the median
+		mde = (mdes[(n-1)/2] + mdes[n/2]) / 2
+	}
 	pool.fit, pool.advice = effects.NewFit(mde, fitted), sync.OnceValue(pool.advise)
 	pool.Summary = pool.fit.Summary()
 	for item, i := range pool.fitted {
@@ -180,14 +184,6 @@ func PriorOf(s effects.PoolSummary) catalogue.Prior {
 func (p *Pool) ItemsOf(subject schema.Subject) (items []Item, has bool) {
 	items, has = p.items[subject]
 	return items, has
-}
-
-func medianOf(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	if n := len(x); n > 0 {
-		return (x[(n-1)/2] + x[n/2]) / 2
-	}
-	return defaultMDE
 }
 
 // defaultMDE is the minimum effect of a pool without campaigns: that of the catalogue.

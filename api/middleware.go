@@ -110,10 +110,7 @@ func (w *sentWriter) Write(body []byte) (int, error) {
 // Unwrap supports http.ResponseController.
 func (w *sentWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-const (
-	requestIDKey    = "requestId"
-	requestIDHeader = "X-Request-Id"
-)
+const requestIDHeader = "X-Request-Id"
 
 // safeRequestID matches ids that are safe in logs.
 var safeRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
@@ -130,7 +127,6 @@ func requestID(c *gin.Context) {
 	if route := c.FullPath(); route != "" {
 		r.route = route
 	}
-	c.Set(requestIDKey, id)
 	c.Header(requestIDHeader, id)
 	c.Header("X-Content-Type-Options", "nosniff")
 	c.Next()

@@ -206,7 +206,7 @@ func writeProblem(c *gin.Context, p *problem) {
 	p.Type = "about:blank"
 	p.Title = http.StatusText(p.Status)
 	p.Instance = strings.ToValidUTF8(c.Request.URL.Path[:min(len(c.Request.URL.Path), maxPath)], "�")
-	p.RequestID = c.GetString(requestIDKey)
+	p.RequestID = recordOf(c.Request.Context()).requestID
 	if p.Status >= http.StatusInternalServerError {
 		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "route", c.FullPath(),
 			"status", p.Status, "code", p.Code, "err", catalogue.RedactTokens(fmt.Sprint(p.cause)))
@@ -233,7 +233,8 @@ func recoverPanic(c *gin.Context) {
 		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(cause) // net/http aborts the connection
 		}
-		slog.ErrorContext(c.Request.Context(), "panic", "requestId", c.GetString(requestIDKey), "route", c.FullPath(),
+		ctx := c.Request.Context()
+		slog.ErrorContext(ctx, "panic", "requestId", recordOf(ctx).requestID, "route", c.FullPath(),
 			"panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 		if !c.Writer.Written() {
 			writeProblem(c, problemOf(errors.New("panic")))

@@ -89,7 +89,11 @@ func liftsOf(c contrast, prior Prior) (lifts, bool) {
 		}
 		l.z = c.zOfLift
 	case strata:
-		if !c.hasLift() {
+		isZero := func(c contrast) bool {
+			mean, ok := c.(interface{ baseline() float64 })
+			return ok && mean.baseline() == 0
+		}
+		if c.mixed || slices.ContainsFunc(c.contrasts, isZero) {
 			return lifts{}, false
 		}
 		l.z = func(lift float64) float64 { return c.z(lift, onLift) }

@@ -125,16 +125,6 @@ func (s strata) newPair(control, treatment Sample, reason Reason) pair {
 	return c
 }
 
-// hasLift reports whether the baselines of the strata have the same sign.
-func (s strata) hasLift() bool {
-	for _, c := range s.contrasts {
-		if mean, ok := c.(interface{ baseline() float64 }); ok && mean.baseline() == 0 {
-			return false
-		}
-	}
-	return !s.mixed
-}
-
 func (s strata) testResult() (name Test, statistic, nu, p float64) {
 	name, _, _, _ = s.firstContrast().testResult()
 	z := s.z(0, onDifference)

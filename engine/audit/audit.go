@@ -26,7 +26,6 @@ type Audit struct {
 	Tests     []JudgedTest        `json:"tests"`
 	Notes     []string            `json:"notes"` // what was left out
 
-	options   stats.Options
 	sequences map[plan]*stats.LookSequence
 }
 
@@ -73,8 +72,7 @@ const (
 // New judges the tests of a table. mde is their minimum effect, as a fraction.
 func New(t *Table, mde float64) *Audit {
 	a := &Audit{
-		Tests: []JudgedTest{}, Notes: t.Notes, options: stats.Options{SignificanceLevel: level},
-		sequences: map[plan]*stats.LookSequence{},
+		Tests: []JudgedTest{}, Notes: t.Notes, sequences: map[plan]*stats.LookSequence{},
 	}
 	past := t.Past()
 	var sizes []*stats.SampleSize
@@ -124,8 +122,7 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		visitors += shares[i]
 	}
 	_, isRate := control.(stats.Rate)
-	o := a.options
-	o.Shares, o.NonNegative = shares, isRate
+	o := stats.Options{SignificanceLevel: level, Shares: shares, NonNegative: isRate}
 	design := stats.NewLookDesign(o.Alpha(), shares)
 	size, _ := stats.NewSampleSize(
 		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: usualPower}, design)

@@ -65,18 +65,12 @@ func (t *transport) respondToGreeting(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: client_protocol_version: %w", err)
 	}
-	block := proto.NewBlock()
+	block, buffer := proto.NewBlock(), new(chproto.Buffer)
 	err = errors.Join(
 		block.AddColumn("displayName()", "String"), block.AddColumn("version()", "String"),
-		block.AddColumn("revision()", "UInt32"), block.AddColumn("timezone()", "String"))
+		block.AddColumn("revision()", "UInt32"), block.AddColumn("timezone()", "String"),
+		block.Append("embedded", t.engine.version, uint32(0), t.engine.timezone), block.Encode(buffer, revision))
 	if err != nil {
-		return nil, err
-	}
-	if err := block.Append("embedded", t.engine.version, uint32(0), t.engine.timezone); err != nil {
-		return nil, err
-	}
-	buffer := new(chproto.Buffer)
-	if err := block.Encode(buffer, revision); err != nil {
 		return nil, err
 	}
 	return newResponse(r, http.StatusOK, io.NopCloser(bytes.NewReader(buffer.Buf))), nil

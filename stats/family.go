@@ -91,8 +91,16 @@ func (f family) exceedanceProbability(c float64) float64 {
 	if single == 0 || c <= 0 {
 		return single
 	}
-	integrand := func(u float64) float64 {
-		return normalDensity(u) * f.anyBeyond(c, u)
+	integrand := func(u float64) float64 { // φ(u) times the probability that any |z| is above c, given u
+		within := 0.0
+		for _, l := range f.loadings {
+			tail := normalSurvival((c - l.lambda*u) / l.sigma)
+			if far := (c + l.lambda*u) / l.sigma; far < 2*c+8 {
+				tail += normalSurvival(far)
+			}
+			within += l.count * math.Log1p(-math.Min(tail, 1))
+		}
+		return normalDensity(u) * -math.Expm1(within)
 	}
 	// The integrand is even. Exceeding c is likeliest at u = λc and certain at u = c/λ.
 	end := math.Sqrt(c*c + 84)
@@ -112,32 +120,13 @@ func (f family) exceedanceProbability(c float64) float64 {
 		}
 	}
 	slices.Sort(points)
-	return 2 * integratePanels(integrand, thinPoints(points, gap), 2e-10*single)
-}
-
-// thinPoints removes the points that are too near their neighbor for a panel.
-func thinPoints(points []float64, gap float64) []float64 {
-	kept := points[:1]
-	last := points[len(points)-1]
+	kept := points[:1] // without those that are too near their neighbor for a panel
 	for _, p := range points[1:] {
-		if p-kept[len(kept)-1] > gap || p == last {
+		if p-kept[len(kept)-1] > gap || p == end {
 			kept = append(kept, p)
 		}
 	}
-	return kept
-}
-
-// anyBeyond returns the probability that any |z| is above c, given control's part u.
-func (f family) anyBeyond(c, u float64) float64 {
-	within := 0.0
-	for _, l := range f.loadings {
-		tail := normalSurvival((c - l.lambda*u) / l.sigma)
-		if far := (c + l.lambda*u) / l.sigma; far < 2*c+8 {
-			tail += normalSurvival(far)
-		}
-		within += l.count * math.Log1p(-math.Min(tail, 1))
-	}
-	return -math.Expm1(within)
+	return 2 * integratePanels(integrand, kept, 2e-10*single)
 }
 
 // criticalValue returns the c that the largest |z| of the family exceeds with probability alpha. It lies between the

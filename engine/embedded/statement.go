@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -312,10 +313,7 @@ func (s *session) runQuery(sql, format string, parameters []parameter) *result {
 
 // applySettings sets the database and the settings of the session. After an error the session must be discarded.
 func (s *session) applySettings(database string, settings, initial map[string]string) error {
-	if database == "" {
-		database = defaultDatabase
-	}
-	if database != s.database {
+	if database = cmp.Or(database, defaultDatabase); database != s.database {
 		if err := s.execStatement("USE " + quoteName(database)); err != nil {
 			return err
 		}
@@ -345,11 +343,11 @@ func (s *session) settingChanges(settings, initial map[string]string) []string {
 		if _, ok := settings[name]; ok {
 			continue
 		}
-		if value, ok := initial[name]; ok {
-			list = append(list, quoteName(name)+" = "+quoteText(value))
-		} else {
-			list = append(list, quoteName(name)+" = DEFAULT")
+		value := "DEFAULT"
+		if text, ok := initial[name]; ok {
+			value = quoteText(text)
 		}
+		list = append(list, quoteName(name)+" = "+value)
 	}
 	return list
 }

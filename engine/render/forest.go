@@ -157,7 +157,15 @@ func ReportSubtitle(r *result.Report) string {
 	add("%s, %d %%", r.Methodology, r.SignificanceLevel)
 	add("%s visitors", wording.FormatCount(r.Totals.Visitors))
 	for _, name := range slices.Sorted(maps.Keys(r.Filters)) {
-		add("%s: %s", name, valuesInWords(r.Filters[name]))
+		values, several := r.Filters[name].([]string)
+		if !several {
+			values = []string{fmt.Sprint(r.Filters[name])}
+		}
+		words := make([]string, len(values))
+		for i, value := range values {
+			words[i] = cmp.Or(value, "not set")
+		}
+		add("%s: %s", name, strings.Join(words, ", "))
 	}
 	if r.Checks.Cap != nil {
 		add("cap %s", r.Checks.Cap.Rule)
@@ -172,19 +180,6 @@ func ReportSubtitle(r *result.Report) string {
 		add("data through %s", r.DataThrough.UTC().Format("2006-01-02 15:04"))
 	}
 	return strings.Join(parts, " · ")
-}
-
-// valuesInWords returns the values of a filter. An empty text means not set.
-func valuesInWords(filter any) string {
-	values, several := filter.([]string)
-	if !several {
-		values = []string{fmt.Sprint(filter)}
-	}
-	words := make([]string, len(values))
-	for i, value := range values {
-		words[i] = cmp.Or(value, "not set")
-	}
-	return strings.Join(words, ", ")
 }
 
 func collectEffects(r *result.Report) []effect {

@@ -426,21 +426,6 @@ func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.D
 	return silent
 }
 
-// checkTraffic adds the checks of a scorecard.
-func (r *Report) checkTraffic(running bool, a *looks.Analysis, now time.Time) {
-	if a == nil {
-		return
-	}
-	r.Checks.FullWeeks = newFullWeeks(a.FullDays())
-	if !running || r.NewestEvent == nil || r.Window.To != nil {
-		return
-	}
-	if silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, now); silent > 0 {
-		r.Checks.warn(warningSilent, "no event for %s, although the subject is active; check that tracking still works",
-			roughDuration(silent))
-	}
-}
-
 // roughDuration returns a duration in hours or days.
 func roughDuration(d time.Duration) string {
 	if d < 48*time.Hour {

@@ -222,7 +222,16 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 		}
 	}
 	r.Scorecard = rows
-	r.checkTraffic(p.Running, a, r.GeneratedAt)
+	if a != nil {
+		r.Checks.FullWeeks = newFullWeeks(a.FullDays())
+	}
+	if a != nil && p.Running && r.NewestEvent != nil && r.Window.To == nil {
+		silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, r.GeneratedAt)
+		if silent > 0 {
+			r.Checks.warn(warningSilent,
+				"no event for %s, although the subject is active; check that tracking still works", roughDuration(silent))
+		}
+	}
 	if !isDescriptive(p) {
 		r.Decision = r.makeDecision(p, a)
 	}

@@ -118,7 +118,13 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 	case err != nil:
 		return nil, s.intakeProblem(c, err)
 	case w.received.Accepted == 0:
-		return nil, noneTaken(&w.received)
+		p := newRefusal(http.StatusBadRequest, "events_rejected", "no event is valid; nothing was stored")
+		for _, line := range w.received.Lines {
+			at := "line " + strconv.FormatInt(line.Line, 10)
+			p.Errors = append(p.Errors, fault{"body", at, "", line.Detail})
+		}
+		p.More = w.received.More
+		return nil, p
 	}
 	undeclared := s.Catalogue.Snapshot().UndeclaredNames(w.named)
 	w.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
@@ -203,18 +209,6 @@ func (s *API) rejectBody(websiteID int64, text []byte, err error) error {
 // keptOfBody is the maximum size of the beginning of a body that is recorded, in bytes. The journal shortens it
 // further.
 const keptOfBody = 4 << 10
-
-// noneTaken returns the problem for a body without any valid line.
-func noneTaken(r *Received) error {
-	p := &problem{
-		Status: http.StatusBadRequest, Code: "events_rejected",
-		Detail: "no event is valid; nothing was stored", More: r.More,
-	}
-	for _, line := range r.Lines {
-		p.Errors = append(p.Errors, fault{"body", "line " + strconv.FormatInt(line.Line, 10), "", line.Detail})
-	}
-	return p
-}
 
 // intakeProblem returns the problem for events that could not be stored.
 func (s *API) intakeProblem(c *gin.Context, err error) error {

@@ -126,8 +126,9 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 		y += forestHeight
 	}
 	f.Bottom = y + 4
+	decimals := min(max(0, -int(math.Floor(math.Log10(f.step)+1e-9))-2), 9) // those of multiples of the step in per cent
 	for _, x := range f.ticks() {
-		label := wording.FormatPercent(x, stepDecimals(f.step), x != 0 && r.CompareMetric != nil)
+		label := wording.FormatPercent(x, decimals, x != 0 && r.CompareMetric != nil)
 		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(x), Label: label, Zero: x == 0})
 	}
 	f.addLegend(f.Bottom + 46)
@@ -338,10 +339,4 @@ func (a axis) ticks() []float64 {
 		all = append(all, k*a.step)
 	}
 	return all
-}
-
-// stepDecimals returns the number of decimals needed to distinguish multiples of a step in per cent. The step is a
-// fraction.
-func stepDecimals(step float64) int {
-	return min(max(0, -int(math.Floor(math.Log10(step)+1e-9))-2), 9)
 }

@@ -64,7 +64,12 @@ func ExplainEvents(
 		account, _ := known.AccountOfWebsite(website)
 		fold.ExplainVisitor(own, most, nil, func(x fold.Explained) {
 			line := &Line{Accepted: *stored[*x.Event], folded: x}
-			line.Arrival = arrivalNote(&line.Accepted)
+			switch late := line.At.Sub(line.Time); {
+			case late > lateAfter:
+				line.Arrival = formatDuration(late) + " late"
+			case late < -time.Minute:
+				line.Arrival = formatDuration(-late) + " before its time: check the sender's clock"
+			}
 			if chapters[x.Subject] == nil {
 				chapters[x.Subject] = &Chapter{Subject: x.Subject, owned: known.AccountResources(account)}
 			}
@@ -265,18 +270,6 @@ const automatedVisitor = "the visitor is automated"
 
 // lateAfter is the time from which an event is called late.
 const lateAfter = time.Hour
-
-// arrivalNote says whether an event arrived late or before its time, or returns an empty text.
-func arrivalNote(e *ingest.Accepted) string {
-	late := e.At.Sub(e.Time)
-	switch {
-	case late > lateAfter:
-		return formatDuration(late) + " late"
-	case late < -time.Minute:
-		return formatDuration(-late) + " before its time: check the sender's clock"
-	}
-	return ""
-}
 
 // formatDuration writes a duration of at least a minute in its largest unit.
 func formatDuration(d time.Duration) string {

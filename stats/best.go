@@ -41,7 +41,14 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	}
 	joint := newJointLifts(r, arms, lambdas)
 	total := make([]float64, len(arms)+1)
-	low, high := joint.rangeOfU()
+	// If the data contradict the prior, u explains a part.
+	const beyond = 6.5 // standard deviations, where the density is below 1e-9 of its maximum
+	low, high := 0.0, 0.0
+	for i, arm := range arms {
+		at := lambdas[i] * arm.z(arm.mode)
+		low, high = math.Min(low, at), math.Max(high, at)
+	}
+	low, high = low-beyond, high+beyond
 	// The integrand is analytic and vanishes at both ends, so equal steps have an error of about exp(-20/stepOfSigma²).
 	steps := int(math.Min((high-low)/joint.finest/stepOfSigma, mostSteps)) + 1
 	for step := range steps + 1 {
@@ -267,16 +274,6 @@ func (j *jointLifts) othersOf(arm int) *others {
 		}
 	}
 	return o
-}
-
-// rangeOfU returns the range of u. If the data contradict the prior, u explains a part.
-func (j *jointLifts) rangeOfU() (low, high float64) {
-	const beyond = 6.5 // standard deviations, where the density is below 1e-9 of its maximum
-	for i := range j.arms {
-		at := j.lambdas[i] * j.arms[i].z(j.arms[i].mode)
-		low, high = math.Min(low, at), math.Max(high, at)
-	}
-	return low - beyond, high + beyond
 }
 
 // bayesianComparison returns the comparison of one pair under the given posterior of the lift. Values and losses are

@@ -257,28 +257,23 @@ type liftSummary struct {
 func (r *rule) summarizePosterior(l *lifts, alpha float64) liftSummary {
 	p := panels{rule: r, points: l.panelEnds(deep)}
 	if p.panelCount() < 1 {
-		return l.atMode()
+		s := liftSummary{ // narrower than the digits of its mode
+			mean: l.mode, loss: math.Max(-l.mode, 0), gain: math.Max(l.mode, 0),
+			interval: bounds{l.mode, l.mode},
+		}
+		switch {
+		case l.mode < 0:
+			s.below = 1
+		case l.mode > 0:
+			s.above = 1
+		default:
+			s.below, s.above = 0.5, 0.5
+		}
+		return s
 	}
 	p.splitAt(0)
 	p.splitAt(l.kink)
 	return p.summarizeLifts(l, alpha)
-}
-
-// atMode returns the summary of a posterior that is narrower than the digits of its mode.
-func (l *lifts) atMode() liftSummary {
-	s := liftSummary{
-		mean: l.mode, loss: math.Max(-l.mode, 0), gain: math.Max(l.mode, 0),
-		interval: bounds{l.mode, l.mode},
-	}
-	switch {
-	case l.mode < 0:
-		s.below = 1
-	case l.mode > 0:
-		s.above = 1
-	default:
-		s.below, s.above = 0.5, 0.5
-	}
-	return s
 }
 
 func (p panels) summarizeLifts(l *lifts, alpha float64) liftSummary {

@@ -230,19 +230,11 @@ func (r *result) free() {
 // checkLibrary checks that the file contains all segments of its header. A signal kills a process that uses a truncated
 // library, for example after an interrupted download.
 func checkLibrary(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS != "linux" {
 		return err
 	}
-	defer func() { _ = file.Close() }()
-	if runtime.GOOS != "linux" {
-		return nil
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	library, err := elf.NewFile(file)
+	library, err := elf.Open(path)
 	_, isOther := errors.AsType[*elf.FormatError](err)
 	if isOther || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("it is no library, or cut off: %w", err)
@@ -250,6 +242,7 @@ func checkLibrary(path string) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = library.Close() }()
 	for _, segment := range library.Progs {
 		if end := segment.Off + segment.Filesz; end > uint64(info.Size()) { //nolint:gosec // a file size is not negative
 			return fmt.Errorf("it is cut off: it has %d of at least %d bytes", info.Size(), end)

@@ -336,7 +336,7 @@ func serveDocument(d docs.Document) gin.HandlerFunc {
 			c.Header("Referrer-Policy", "no-referrer")
 		}
 		if negotiation.MatchesTag(c.Request, tag) {
-			notModified(c)
+			sendStatus(c, http.StatusNotModified)
 			return
 		}
 		c.Data(http.StatusOK, d.Kind, body)

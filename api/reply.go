@@ -50,7 +50,7 @@ func sendReply(c *gin.Context, r reply) {
 	if r.tag != "" {
 		c.Header("ETag", r.tag)
 		if negotiation.MatchesTag(c.Request, r.tag) {
-			notModified(c)
+			sendStatus(c, http.StatusNotModified)
 			return
 		}
 	}
@@ -58,15 +58,15 @@ func sendReply(c *gin.Context, r reply) {
 		c.Header("Warning", `110 lifthouse "Response is Stale"`)
 	}
 	if r.status == http.StatusNoContent {
-		c.Status(r.status)
-		c.Writer.WriteHeaderNow()
+		sendStatus(c, r.status)
 		return
 	}
 	c.Data(cmp.Or(r.status, http.StatusOK), r.kind+"; charset=utf-8", r.body)
 }
 
-func notModified(c *gin.Context) {
-	c.Status(http.StatusNotModified)
+// sendStatus sends a response without a body.
+func sendStatus(c *gin.Context, status int) {
+	c.Status(status)
 	c.Writer.WriteHeaderNow()
 }
 

@@ -126,7 +126,7 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 		y += forestHeight
 	}
 	f.Bottom = y + 4
-	decimals := min(max(0, -int(math.Floor(math.Log10(f.step)+1e-9))-2), 9) // those of multiples of the step in per cent
+	decimals := min(max(0, -int(math.Floor(math.Log10(f.step)+1e-9))-2), 9) // of multiples of the step in per cent
 	for _, x := range f.ticks() {
 		label := wording.FormatPercent(x, decimals, x != 0 && r.CompareMetric != nil)
 		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(x), Label: label, Zero: x == 0})

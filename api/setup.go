@@ -100,8 +100,8 @@ func (s *API) putCatalogue(c *gin.Context) (any, error) {
 			return versionChanged() // without parsing the body, so the retries of many clients are cheap
 		}
 		file, err := catalogue.ReadYAML(text)
-		var found faults.List // ApplyToVersion returns them with the faults that it finds
-		if err != nil && !errors.As(err, &found) {
+		// ApplyToVersion returns the faults with those that it finds.
+		if _, hasFaults := errors.AsType[faults.List](err); err != nil && !hasFaults {
 			return bodyProblem(err)
 		}
 		file.AccountID, file.Replaces, file.Prune = tokenOf(c).AccountID, replaces, prune

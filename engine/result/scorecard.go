@@ -228,8 +228,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	if a != nil && p.Running && r.NewestEvent != nil && r.Window.To == nil {
 		silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, r.GeneratedAt)
 		if silent > 0 {
-			r.Checks.warn(warningSilent, "no event for %s, although the subject is active; check that tracking still works",
-				roughDuration(silent))
+			r.Checks.warn(warningSilent, "no event for %s, although the subject is active; check that tracking "+
+				"still works", roughDuration(silent))
 		}
 	}
 	if !isDescriptive(p) {

@@ -322,7 +322,13 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 	if len(q.Looks) == 0 {
 		return all
 	}
-	shares, o := q.lookShares(order), q.statsOptions(order)
+	// the shares at the first look: the given ones, or else the observed ones, or equal ones if a variation has none
+	shares, o := expectedShares(q.Looks[0].Variations, order), q.statsOptions(order)
+	if q.Variations[0].Share != nil {
+		shares = expectedShares(q.Variations, order)
+	} else if slices.Min(shares) == 0 {
+		shares = slices.Repeat([]float64{1}, len(shares))
+	}
 	design := stats.NewLookDesign(o.Alpha(), shares)
 	data := make([]looks.LookData, len(q.Looks))
 	for k, look := range q.Looks {
@@ -352,19 +358,6 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 		}
 	}
 	return all
-}
-
-// lookShares returns the shares at the first look, control first: the given shares, or else the observed ones. All
-// shares are equal if a variation has no visitors at the first look.
-func (q *Input) lookShares(order []int) []float64 {
-	if q.Variations[0].Share != nil {
-		return expectedShares(q.Variations, order)
-	}
-	observed := expectedShares(q.Looks[0].Variations, order)
-	if slices.Min(observed) == 0 {
-		return slices.Repeat([]float64{1}, len(observed))
-	}
-	return observed
 }
 
 // shownLooks returns the looks for the answer, with the variations in the order of the input.

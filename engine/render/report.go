@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,13 +27,15 @@ func (s Screen) maxLabelWidth() int {
 type reportTable struct {
 	*table
 	results *result.Report
+	metric  query.Metric // the compared one, or the goal conversion rate if nothing is compared
 }
 
 // Report returns a report as text: the conclusion, one row per variation, and notes. With a dimension, a second table
 // has one row per value and variation.
 func Report(r *result.Report, s Screen) string {
-	t := &reportTable{&table{Screen: s, methodology: stats.Methodology(r.Methodology), level: r.SignificanceLevel}, r}
-	t.rate = result.IsRate(t.comparedMetric())
+	base := &table{Screen: s, methodology: stats.Methodology(r.Methodology), level: r.SignificanceLevel}
+	t := &reportTable{base, r, *cmp.Or(r.CompareMetric, new(query.GoalConversionRate))}
+	t.rate = result.IsRate(t.metric)
 	rows := t.rowsOf("", &r.Slice)
 	if r.Decision != nil {
 		t.writeParagraph(bold, PrintableText(r.Decision.Text))
@@ -58,21 +61,13 @@ func Report(r *result.Report, s Screen) string {
 	return t.out.String()
 }
 
-// comparedMetric returns the compared metric, or the goal conversion rate if nothing is compared.
-func (t *reportTable) comparedMetric() query.Metric {
-	if t.results.CompareMetric == nil {
-		return query.GoalConversionRate
-	}
-	return *t.results.CompareMetric
-}
-
 // rowsOf returns the variations of a slice. value is that of the dimension, or empty.
 func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 	rows := make([]tableRow, len(c.Variations))
 	for i := range c.Variations {
 		v, row := &c.Variations[i], &rows[i]
 		*row = tableRow{
-			visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.comparedMetric()),
+			visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.metric),
 			Comparison: v.Comparison,
 		}
 		row.label, row.converted = shortenText(PrintableText(v.Name), t.maxLabelWidth()),

@@ -71,10 +71,7 @@ func (s *API) senderOf(token *catalogue.Token) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	perSecond := catalogue.DefaultRate
-	if token.Sender.Rate != nil {
-		perSecond = *token.Sender.Rate
-	}
+	perSecond := *cmp.Or(token.Sender.Rate, new(catalogue.DefaultRate))
 	limit := rate.Limit(perSecond)
 	if perSecond == 0 {
 		limit = rate.Inf

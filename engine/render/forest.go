@@ -207,11 +207,11 @@ func collectEffects(r *result.Report) []effect {
 			effects = append(effects, e)
 		}
 	}
-	if r.Dimension == nil {
-		add("", &r.Slice)
-		return effects
+	heading := ""
+	if r.Dimension != nil {
+		heading = "All visitors"
 	}
-	add("All visitors", &r.Slice)
+	add(heading, &r.Slice)
 	for i := range r.Breakdown {
 		add(r.Breakdown[i].Value, &r.Breakdown[i].Slice)
 	}

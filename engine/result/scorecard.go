@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -70,10 +71,12 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	var rows []*ScorecardRow
 	for _, g := range goals {
 		all := sumRows(g.Rows.Whole, p.MultipleExposures)
+		hasGoals := slices.ContainsFunc(slices.Collect(maps.Values(all.counted)),
+			func(m moments.Moments) bool { return m.GoalsReached() > 0 })
 		for _, metric := range metricsOf(p, g.Plan) {
 			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), sums: &all, through: g.Rows.Through}
 			row.setRole(p)
-			if all.hasGoals() || row.Role != RoleOther || g.Plan.Goal() == p.Goal() {
+			if hasGoals || row.Role != RoleOther || g.Plan.Goal() == p.Goal() {
 				rows = append(rows, row)
 			}
 		}
@@ -107,15 +110,6 @@ func metricsOf(p, goal *plan.Plan) []query.Metric {
 		add(s.GoalWindow, s.Metric)
 	}
 	return metrics
-}
-
-func (c *sliceSums) hasGoals() bool {
-	for _, m := range c.counted {
-		if m.GoalsReached() > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // setRole sets the goal, the role and the direction of a row of the report.

@@ -446,8 +446,13 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 		if names[i] == otherValues {
 			continue
 		}
-		for t, effect := range all[i].pooledEffects(p) {
-			effects[t] = append(effects[t], effect)
+		periods := all[i].periodSamples(p)
+		for t := range effects {
+			strata := make([]stats.Stratum, len(periods))
+			for k, period := range periods {
+				strata[k] = stats.Stratum{Control: period.Samples[0], Treatment: period.Samples[t+1]}
+			}
+			effects[t] = append(effects[t], stats.NewPooledEffect(strata))
 		}
 	}
 	// Lifts that differ by less than half the minimum effect hardly matter. At the default of 20 %, this spread finds
@@ -532,18 +537,4 @@ func (c *sliceSums) withoutPart(part *sliceSums) sliceSums {
 		others.periods = append(others.periods, counted)
 	}
 	return others
-}
-
-// pooledEffects returns the effect of each treatment.
-func (c *sliceSums) pooledEffects(p *plan.Plan) []stats.PooledEffect {
-	periods := c.periodSamples(p)
-	effects := make([]stats.PooledEffect, len(p.Variations)-1)
-	for t := range effects {
-		strata := make([]stats.Stratum, len(periods))
-		for i, period := range periods {
-			strata[i] = stats.Stratum{Control: period.Samples[0], Treatment: period.Samples[t+1]}
-		}
-		effects[t] = stats.NewPooledEffect(strata)
-	}
-	return effects
 }

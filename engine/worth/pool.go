@@ -158,8 +158,20 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	}
 	pool.fit, pool.advice = effects.NewFit(mde, fitted), sync.OnceValue(pool.advise)
 	pool.Summary = pool.fit.Summary()
-	for item, i := range pool.fitted {
-		item.expect(pool.fit.TrueEffect(i), &pool.fit.Effects[i])
+	for item, i := range pool.fitted { // what is expected
+		e := pool.fit.TrueEffect(i)
+		item.Chance = &e.Chance
+		item.Expected = &TrueValue{Lift: effects.ExpectedLift(e, &pool.fit.Effects[i])}
+		if item.LiftReason == "" && item.Expected.Lift == nil {
+			item.LiftReason = stats.ReasonBaselineNotDistinguishable
+		}
+		times := func(scale float64) *effects.Estimate {
+			if scale == 0 {
+				return nil
+			}
+			return new(effects.EstimateOf(e, func(x float64) float64 { return x * scale }))
+		}
+		item.Expected.PerMonth, item.Expected.ValuePerMonth = times(item.scale), times(item.valueScale)
 	}
 	return pool
 }
@@ -261,22 +273,6 @@ func (c *Campaign) observeRow(row *looks.Row, item *Item) stats.PooledEffect {
 		item.Observed.ValuePerMonth = new(item.valueScale * effect.Value)
 	}
 	return effect
-}
-
-// expect sets what is expected.
-func (i *Item) expect(e effects.Expected, effect *stats.PooledEffect) {
-	i.Chance = &e.Chance
-	i.Expected = &TrueValue{Lift: effects.ExpectedLift(e, effect)}
-	if i.LiftReason == "" && i.Expected.Lift == nil {
-		i.LiftReason = stats.ReasonBaselineNotDistinguishable
-	}
-	times := func(scale float64) *effects.Estimate {
-		if scale == 0 {
-			return nil
-		}
-		return new(effects.EstimateOf(e, func(x float64) float64 { return x * scale }))
-	}
-	i.Expected.PerMonth, i.Expected.ValuePerMonth = times(i.scale), times(i.valueScale)
 }
 
 // RoundMoney rounds a number of a worth to two digits, so that it does not change with every visitor.

@@ -34,11 +34,13 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 )
 
-// server has the handlers of the API.
-type server struct {
+// API is the handler of the API.
+type API struct {
+	http.Handler
 	Parts
 	options  Options
 	metrics  *metrics
@@ -56,12 +58,6 @@ type server struct {
 	senders  sync.Map // of *sender, by the digests of their tokens
 }
 
-// API is the handler of the API.
-type API struct {
-	http.Handler
-	server *server
-}
-
 // Parts are what the API serves.
 type Parts struct {
 	Engine    *engine.Engine
@@ -75,7 +71,7 @@ type Parts struct {
 
 // New returns the API of a store.
 func New(parts Parts, o Options) *API {
-	s := &server{Parts: parts, options: o, metrics: newMetrics()}
+	s := &API{Parts: parts, options: o, metrics: newMetrics()}
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.results = results.New(s.Engine, s.gate,
@@ -88,22 +84,26 @@ func New(parts Parts, o Options) *API {
 	s.files = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = rates.New[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
 	s.failures = rates.New[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
-	s.bodies = newBodies(o.StoreWait)
+	s.bodies = &bodies{
+		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies), wait: o.StoreWait,
+		lines: semaphore.NewWeighted(chunks * chunkLines), parsed: semaphore.NewWeighted(1),
+	}
 	s.Engine.ObserveQueries(s.metrics.observeQuery)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return &API{Handler: s.accessLog(compressed(s.newRouter())), server: s}
+	s.Handler = s.accessLog(compressed(s.newRouter()))
+	return s
 }
 
 // compressFrom is the minimum size of a compressed body in bytes.
 const compressFrom = 1 << 10
 
 // StartDraining makes the readiness probe fail before the server stops. The server still answers requests.
-func (a *API) StartDraining() { a.server.draining.Store(true) }
+func (s *API) StartDraining() { s.draining.Store(true) }
 
-func (s *server) newRouter() http.Handler {
+func (s *API) newRouter() http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	router := gin.New()
 	router.HandleMethodNotAllowed = true
@@ -128,9 +128,9 @@ func (s *server) newRouter() http.Handler {
 }
 
 // addRoutes adds every operation. Each GET route also answers HEAD.
-func (s *server) addRoutes(router *gin.Engine) {
+func (s *API) addRoutes(router *gin.Engine) {
 	open := getRoutes(router)
-	open("/healthz", checkLiveness)
+	open("/healthz", func(*gin.Context) (any, error) { return healthy, nil })
 	open("/readyz", s.checkReadiness)
 	get := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead), s.limitTime))
 	get("/campaigns", s.listCampaigns)
@@ -139,27 +139,23 @@ func (s *server) addRoutes(router *gin.Engine) {
 	get("/goals/:id", getHandler(s, goals, newGoal))
 	get("/targets", listHandler(s, targets, newTarget))
 	get("/targets/:id", getHandler(s, targets, newTarget))
-	get("/websites", s.listWebsites)
-	get("/undeclared", s.listUndeclared)
-	get("/sources", s.listSources)
+	get("/websites", withoutParameters(s.listWebsites))
+	get("/undeclared", withoutParameters(s.listUndeclared))
+	get("/sources", withoutParameters(s.listSources))
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
-	shared("/campaigns/:id/results", s.reportHandler(query.CampaignResults), results.Kinds...)
-	shared("/widgets/:id/results", s.reportHandler(query.WidgetResults), results.Kinds...)
-	shared("/widgets/:id/experiments/:experimentId/results", s.reportHandler(query.ExperimentResults), results.Kinds...)
-	shared("/campaigns/:id/dimensions/:name", s.dimensionHandler(query.CampaignResults))
-	shared("/widgets/:id/dimensions/:name", s.dimensionHandler(query.WidgetResults))
-	shared("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimensionHandler(query.ExperimentResults))
-	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries", s.listDeliveries)
+	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries",
+		withoutParameters(s.listDeliveries))
 	files := router.Group("/v1", s.requireScope(catalogue.ScopeRead)) // without the time limit of reports
 	for path, operation := range map[string]query.Operation{
 		"/campaigns/:id": query.CampaignResults, "/widgets/:id": query.WidgetResults,
 		"/widgets/:id/experiments/:experimentId": query.ExperimentResults,
 	} {
-		files.GET(path+"/visitors.parquet", s.sendVisitors(operation))
-		files.HEAD(path+"/visitors.parquet", s.sendVisitors(operation))
+		shared(path+"/results", s.reportHandler(operation), results.Kinds...)
+		shared(path+"/dimensions/:name", s.dimensionHandler(operation))
+		files.Match(readMethods, path+"/visitors.parquet", s.sendVisitors(operation))
 	}
 	router.POST("/mcp", s.requireScope(catalogue.ScopeRead), s.answerMCP)
 	router.POST("/events", s.requireScope(catalogue.ScopeIngest), respondWith(s.takeEvents))
@@ -168,30 +164,44 @@ func (s *server) addRoutes(router *gin.Engine) {
 		write.POST("/campaigns/:id"+path, respondWith(switchHandler(s, campaigns, active, s.countedCampaign)))
 		write.POST("/widgets/:id"+path, respondWith(switchHandler(s, widgets, active, s.countedWidget)))
 	}
-	for _, method := range []string{http.MethodPut, http.MethodDelete} {
-		write.Handle(method, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))
-		write.Handle(method, "/widgets/:id/experiments/:experimentId/outcome",
-			respondWith(s.putOutcome(schema.SubjectWidget)))
+	changes := []string{http.MethodPut, http.MethodDelete}
+	write.Match(changes, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))
+	write.Match(changes, "/widgets/:id/experiments/:experimentId/outcome",
+		respondWith(s.putOutcome(schema.SubjectWidget)))
+	for _, path := range []string{intakePath + ":key", intakePath + ":key/*path"} { // SDKs append a path of their own
+		router.POST(path, respondWith(s.takeItems))
 	}
-	s.addIntake(router)
+	open(intakePath+":key", s.sendTag, javaScript)
 	s.addSetup(router)
 	addPages(router)
 }
 
-// getRoutes returns a function that adds GET and HEAD routes to a group.
-func getRoutes(group gin.IRoutes) func(path string, handle func(*gin.Context) (any, error), types ...string) {
-	return func(path string, handle func(*gin.Context) (any, error), types ...string) {
-		group.GET(path, respondWith(handle, types...))
-		group.HEAD(path, respondWith(handle, types...))
+// readMethods are the methods of operations that only read.
+var readMethods = []string{http.MethodGet, http.MethodHead}
+
+// handler answers an operation with a body or a problem. The body is a reply, bytes of the negotiated type, or JSON.
+type handler = func(*gin.Context) (any, error)
+
+// getRoutes returns a function that adds routes for reading to a group.
+func getRoutes(group gin.IRoutes) func(path string, handle handler, types ...string) {
+	return func(path string, handle handler, types ...string) {
+		group.Match(readMethods, path, respondWith(handle, types...))
 	}
 }
 
-// plain is a body that is not JSON.
-type plain struct{ kind, text string }
+// withoutParameters wraps an operation that has no parameters.
+func withoutParameters(handle handler) handler {
+	return func(c *gin.Context) (any, error) {
+		if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+			return nil, err
+		}
+		return handle(c)
+	}
+}
 
 // respondWith sends the result of a handler: a body or a problem. The Accept header selects one of the types; the
 // default is JSON.
-func respondWith(handle func(*gin.Context) (any, error), types ...string) gin.HandlerFunc {
+func respondWith(handle handler, types ...string) gin.HandlerFunc {
 	if len(types) == 0 {
 		types = []string{results.JSON}
 	}
@@ -201,11 +211,10 @@ func respondWith(handle func(*gin.Context) (any, error), types ...string) gin.Ha
 			return
 		}
 		body, err := handle(c)
-		if err != nil {
-			writeProblem(c, problemOf(err))
-			return
+		var ready reply
+		if err == nil {
+			ready, err = replyOf(c, body)
 		}
-		ready, err := replyOf(c, body)
 		if err != nil {
 			writeProblem(c, problemOf(err))
 			return
@@ -221,15 +230,15 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 	switch b := body.(type) {
 	case reply:
 		return b, nil
-	case plain:
-		r.kind, r.body = b.kind, []byte(b.text)
+	case []byte:
+		r.kind, r.body = c.GetString(typeKey), b
 	default:
 		var err error
 		if r.body, err = render.JSON(body); err != nil {
 			return reply{}, err
 		}
 	}
-	if c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+	if !slices.Contains(readMethods, c.Request.Method) {
 		r.keep = notKept // responses to changes must not be cached
 		return r, nil
 	}
@@ -278,83 +287,82 @@ var DefaultOptions = Options{
 	StoreWait:     2 * time.Second,
 }
 
+// homePath is the path of the page of results.
+const homePath = "/"
+
 // addPages adds the routes of the OpenAPI document, of the audit, and of the dashboard: its page at / and its files
 // under /dashboard.
 func addPages(router *gin.Engine) {
 	for _, d := range docs.All() {
-		addFile(router, d.Path, &file{d.Kind, d.Policy, "", d.Body})
+		router.Match(readMethods, d.Path, serveDocument(d))
+	}
+	add := func(path, page string, f dashboard.File) {
+		router.Match(readMethods, path, serveDocument(docs.Document{
+			Path: path, Kind: f.Kind, Policy: dashboard.Policies[page],
+			Body: func() ([]byte, error) { return f.Body, nil },
+		}))
 	}
 	for _, f := range dashboard.Files(dashboard.Results) {
-		path, robots := "/dashboard/"+f.Name, ""
+		path := "/dashboard/" + f.Name
 		if f.Name == dashboard.Index {
-			path, robots = "/", "noindex" // share links must not be found by search engines
+			path = homePath
 		}
-		policy := dashboard.Policies[dashboard.Results]
-		addFile(router, path, &file{f.Kind, policy, robots, func() ([]byte, error) { return f.Body, nil }})
+		add(path, dashboard.Results, f)
 	}
 	for _, folder := range []string{dashboard.Audit, dashboard.AuditParts} {
 		for _, f := range dashboard.Files(folder) {
-			path := strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index)
-			policy := dashboard.Policies[dashboard.Audit]
-			addFile(router, path, &file{f.Kind, policy, "", func() ([]byte, error) { return f.Body, nil }})
+			add(strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), dashboard.Audit, f)
 		}
 	}
 }
 
-// file is a body that is the same for all clients.
-type file struct {
-	kind   string // content type
-	policy string // Content-Security-Policy; empty: none
-	robots string // X-Robots-Tag; empty: none
-	body   func() ([]byte, error)
-}
-
-func addFile(router *gin.Engine, path string, f *file) {
-	router.GET(path, f.serveBody)
-	router.HEAD(path, f.serveBody)
-}
-
-func (f *file) serveBody(c *gin.Context) {
-	body, err := f.body()
-	if err != nil {
-		writeProblem(c, problemOf(err))
-		return
+// serveDocument returns the handler of a document, which is the same for all clients.
+func serveDocument(d docs.Document) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		body, err := d.Body()
+		if err != nil {
+			writeProblem(c, problemOf(err))
+			return
+		}
+		tag := negotiation.EntityTag(string(body))
+		c.Header("ETag", tag)
+		c.Header("Cache-Control", "no-cache")
+		if d.Path == homePath {
+			c.Header("X-Robots-Tag", "noindex") // share links must not be found by search engines
+		}
+		if d.Policy != "" {
+			c.Header("Content-Security-Policy", d.Policy)
+			c.Header("X-Content-Type-Options", "nosniff")
+			c.Header("Referrer-Policy", "no-referrer")
+		}
+		if negotiation.MatchesTag(c.Request, tag) {
+			sendStatus(c, http.StatusNotModified)
+			return
+		}
+		c.Data(http.StatusOK, d.Kind, body)
 	}
-	tag := negotiation.EntityTag(string(body))
-	c.Header("ETag", tag)
-	c.Header("Cache-Control", "no-cache")
-	if f.robots != "" {
-		c.Header("X-Robots-Tag", f.robots)
-	}
-	if f.policy != "" {
-		c.Header("Content-Security-Policy", f.policy)
-		c.Header("X-Content-Type-Options", "nosniff")
-		c.Header("Referrer-Policy", "no-referrer")
-	}
-	if negotiation.MatchesTag(c.Request, tag) {
-		notModified(c)
-		return
-	}
-	c.Data(http.StatusOK, f.kind, body)
 }
 
 // healthy is the successful response of both probes. Clients must not cache it.
 var healthy = reply{kind: results.JSON, keep: notKept, body: []byte(`{"status":"ok"}` + "\n")}
 
-// checkLiveness is the liveness probe.
-func checkLiveness(*gin.Context) (any, error) { return healthy, nil }
-
 // checkReadiness is the readiness probe. It fails while the server drains, the store is unavailable, or the tables are
 // out of date.
-func (s *server) checkReadiness(c *gin.Context) (any, error) {
+func (s *API) checkReadiness(c *gin.Context) (any, error) {
 	if s.draining.Load() {
 		return nil, newRefusal(http.StatusServiceUnavailable, "draining", "the server is stopping")
 	}
-	if err := s.ready.checkStore(c.Request.Context(), s.Engine.CheckReady); err != nil {
-		return nil, &problem{
-			Status: http.StatusServiceUnavailable, Code: "not_ready",
-			Detail: "the store is not ready; run lifthouse check for details", cause: err,
-		}
+	r := &s.ready
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.asked) >= readyMaxAge {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), readyTimeout)
+		defer cancel()
+		r.err = s.Engine.CheckReady(ctx)
+		r.asked = time.Now()
+	}
+	if r.err != nil {
+		return nil, unavailable("not_ready", "the store is not ready; run lifthouse check for details", 0, r.err)
 	}
 	return healthy, nil
 }
@@ -371,25 +379,12 @@ type readiness struct {
 	err   error
 }
 
-func (r *readiness) checkStore(ctx context.Context, store func(context.Context) error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if time.Since(r.asked) < readyMaxAge {
-		return r.err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
-	defer cancel()
-	r.err = store(ctx)
-	r.asked = time.Now()
-	return r.err
-}
-
 // MCP returns the server of the Model Context Protocol.
-func (a *API) MCP() *mcp.Server { return a.server.mcp }
+func (s *API) MCP() *mcp.Server { return s.mcp }
 
 // answerMCP answers a message of the Model Context Protocol. It rejects batches, because the rate of a token counts
 // requests.
-func (s *server) answerMCP(c *gin.Context) {
+func (s *API) answerMCP(c *gin.Context) {
 	if origin := c.GetHeader("Origin"); origin != "" && !s.allowsOrigin(origin) {
 		writeProblem(c, newRefusal(http.StatusForbidden, "origin_not_allowed",
 			"the Origin must be that of --public-url or one of --cors-origin"))
@@ -412,7 +407,7 @@ func (s *server) answerMCP(c *gin.Context) {
 
 // allowsOrigin reports whether pages of an origin may call tools. Comparing it with the host is not enough: a page can
 // give its own host name the address of this server (DNS rebinding).
-func (s *server) allowsOrigin(origin string) bool {
+func (s *API) allowsOrigin(origin string) bool {
 	public, err := url.Parse(s.options.PublicURL)
 	return err == nil && strings.EqualFold(origin, public.Scheme+"://"+public.Host) ||
 		slices.Contains(s.options.Origins, "*") || slices.Contains(s.options.Origins, origin)

@@ -70,14 +70,18 @@ var keyPattern = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 var eventTypes = []string{"application/json", "application/x-ndjson", "text/plain"}
 
 // takeEvents stores the events of a body. It returns after they are stored.
-func (s *server) takeEvents(c *gin.Context) (any, error) {
+func (s *API) takeEvents(c *gin.Context) (any, error) {
 	token := tokenOf(c)
 	if token.Sender != nil {
 		c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="ingest"`)
 		return nil, newRefusal(http.StatusForbidden, "key_of_source",
 			"the token is the key of a source, which sends to /in/ and the key")
 	}
-	if err := checkEventRequest(c); err != nil {
+	found, keys := query.ReadParameters(c.Request.URL.RawQuery), c.Request.Header.Values(keyHeader)
+	if len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
+		found.Add(keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters")
+	}
+	if err := found.Err(); err != nil {
 		return nil, err
 	}
 	if !hasContentType(c, eventTypes) {
@@ -90,10 +94,11 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	if err := s.readBody(c.Request, held, s.options.MaxEvents); err != nil {
 		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}
-	// Each event has a brace.
-	if err := held.holdLines(min(int64(bytes.Count(held.text, []byte("{")))+1, chunkLines)); err != nil {
-		return nil, s.rejectBody(token.WebsiteID, held.text, err)
+	lines := min(int64(bytes.Count(held.text, []byte("{")))+1, chunkLines) // each event has a brace
+	if !s.bodies.lines.TryAcquire(lines) {
+		return nil, s.rejectBody(token.WebsiteID, held.text, bodiesBusy())
 	}
+	held.lines = lines
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // the body has arrived
 	defer cancel()
 	names, err := s.Collector.Names(ctx)
@@ -104,7 +109,7 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 		WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names, Source: token.Name,
 	}
 	w := &eventWriter{
-		server: s, named: catalogue.NewEventNames(names.KeyOf), received: Received{Lines: []RejectedLine{}},
+		api: s, named: catalogue.NewEventNames(names.KeyOf), received: Received{Lines: []RejectedLine{}},
 	}
 	var unread *ingest.BodyError
 	switch err := w.storeLines(ctx, events, held.text); {
@@ -113,17 +118,24 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	case err != nil:
 		return nil, s.intakeProblem(c, err)
 	case w.received.Accepted == 0:
-		return nil, noneTaken(&w.received)
+		p := newRefusal(http.StatusBadRequest, "events_rejected", "no event is valid; nothing was stored")
+		for _, line := range w.received.Lines {
+			at := "line " + strconv.FormatInt(line.Line, 10)
+			p.Errors = append(p.Errors, fault{"body", at, "", line.Detail})
+		}
+		p.More = w.received.More
+		return nil, p
 	}
 	undeclared := s.Catalogue.Snapshot().UndeclaredNames(w.named)
 	w.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
-	s.metrics.countEvents(&w.received)
+	s.metrics.events.WithLabelValues("accepted").Add(float64(w.received.Accepted))
+	s.metrics.events.WithLabelValues("rejected").Add(float64(w.received.Rejected))
 	return w.received, nil
 }
 
 // eventWriter stores the valid lines of a body, in parts of chunkLines lines, and records the rejected ones.
 type eventWriter struct {
-	server   *server
+	api      *API
 	received Received
 	named    *catalogue.EventNames // names in the stored lines
 	part     []schema.Event
@@ -138,7 +150,7 @@ func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []b
 		}
 		if line.Reason != "" {
 			w.received.rejectLine(line.Line, line.Reason)
-			w.server.Journal.BufferRejects(line.Reject)
+			w.api.Journal.BufferRejects(line.Reject)
 			return nil
 		}
 		w.part = append(w.part, line.Events...)
@@ -156,7 +168,7 @@ func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []b
 // storePart stores the events of the part.
 func (w *eventWriter) storePart(ctx context.Context) error {
 	w.named.AddEvents(w.part)
-	if err := w.server.Collector.WriteEvents(ctx, w.part); err != nil {
+	if err := w.api.Collector.WriteEvents(ctx, w.part); err != nil {
 		return err
 	}
 	w.received.Accepted += w.lines
@@ -174,24 +186,14 @@ func hasContentType(c *gin.Context, allowed []string) bool {
 	return err == nil && len(types) == 1 && slices.Contains(allowed, kind)
 }
 
-// checkEventRequest returns the faults of the query and the headers.
-func checkEventRequest(c *gin.Context) error {
-	found := query.ReadParameters(c.Request.URL.RawQuery)
-	if keys := c.Request.Header.Values(keyHeader); len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
-		found.Add(keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters")
-	}
-	return found.Err()
-}
-
 // rejectBody records the beginning of an unreadable body as a rejected line, and returns the problem.
-func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
-	var wrong *problem
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	if wrong.Status == http.StatusServiceUnavailable {
+func (s *API) rejectBody(websiteID int64, text []byte, err error) error {
+	wrong, isProblem := errors.AsType[*problem](err)
+	switch {
+	case !isProblem:
+	case wrong.Status == http.StatusServiceUnavailable:
 		s.metrics.results.Shed.Inc()
-	} else {
+	default:
 		reason := wrong.Detail
 		for _, e := range wrong.Errors {
 			reason += ": " + e.Detail
@@ -208,26 +210,11 @@ func (s *server) rejectBody(websiteID int64, text []byte, err error) error {
 // further.
 const keptOfBody = 4 << 10
 
-// noneTaken returns the problem for a body without any valid line.
-func noneTaken(r *Received) error {
-	p := &problem{
-		Status: http.StatusBadRequest, Code: "events_rejected",
-		Detail: "no event is valid; nothing was stored", More: r.More,
-	}
-	for _, line := range r.Lines {
-		p.Errors = append(p.Errors, fault{"body", "line " + strconv.FormatInt(line.Line, 10), "", line.Detail})
-	}
-	return p
-}
-
 // intakeProblem returns the problem for events that could not be stored.
-func (s *server) intakeProblem(c *gin.Context, err error) error {
+func (s *API) intakeProblem(c *gin.Context, err error) error {
 	if errors.Is(err, ingest.ErrFull) {
 		s.metrics.results.Shed.Inc()
-		return &problem{
-			Status: http.StatusServiceUnavailable, Code: string(source.Busy),
-			Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1,
-		}
+		return unavailable(string(source.Busy), "too many events are waiting to be written: retry in a moment", 1, nil)
 	}
 	return describeTimeout(source.StoreFailure(c.Request.Context(), err),
 		"the events were not stored in time, or their status is unknown: send the same events again; each event "+
@@ -259,14 +246,6 @@ type bodies struct {
 	parsed *semaphore.Weighted // bodies of YAML; a parsed one takes hundreds of times its size
 }
 
-func newBodies(wait time.Duration) *bodies {
-	return &bodies{
-		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies),
-		lines: semaphore.NewWeighted(chunks * chunkLines), wait: wait,
-		parsed: semaphore.NewWeighted(1),
-	}
-}
-
 // body is a request body that is being processed. releaseMemory returns its share of the limits.
 type body struct {
 	of      *bodies
@@ -282,7 +261,6 @@ func (b *body) releaseMemory() {
 		b.of.large.Release(1)
 	}
 	b.of.lines.Release(b.lines)
-	*b = body{of: b.of}
 }
 
 // acquireMemory acquires memory for a text of the given size. A body that becomes large waits for other large bodies,
@@ -311,21 +289,10 @@ func (b *body) acquireMemory(ctx context.Context, size int64) error {
 	return nil
 }
 
-// holdLines acquires the given number of lines, in addition to those that the body already holds.
-func (b *body) holdLines(lines int64) error {
-	if !b.of.lines.TryAcquire(lines) {
-		return bodiesBusy()
-	}
-	b.lines += lines
-	return nil
-}
-
 // bodiesBusy returns the problem for a body that exceeds the limits.
 func bodiesBusy() error {
-	return &problem{
-		Status: http.StatusServiceUnavailable, Code: string(source.Busy), retryAfter: retryAfter,
-		Detail: "too many large bodies at the same time: retry in a moment, or send less per request",
-	}
+	return unavailable(string(source.Busy),
+		"too many large bodies at the same time: retry in a moment, or send less per request", retryAfter, nil)
 }
 
 // firstRead is the size of the first buffer for a compressed body or a body of unknown length. The buffer doubles as
@@ -334,7 +301,7 @@ const firstRead = 64 << 10
 
 // readBody reads and decompresses a body of at most most bytes within the limits; 0: any size. It stops if the client
 // disconnects. Even after an error, the caller must release the body, and may use the part that was read.
-func (s *server) readBody(request *http.Request, b *body, most int64) error {
+func (s *API) readBody(request *http.Request, b *body, most int64) error {
 	plain, closePlain, err := decompressBody(request)
 	if err != nil {
 		return err

@@ -7,12 +7,12 @@ import (
 )
 
 // Routes returns the routes of the router.
-func Routes() gin.RoutesInfo { return (&server{}).newRouter().(*gin.Engine).Routes() }
+func Routes() gin.RoutesInfo { return (&API{}).newRouter().(*gin.Engine).Routes() }
 
 // Occupy holds a slot of the admission until release is called.
 func (a *API) Occupy(ctx context.Context) (release func(), err error) {
-	return a.server.gate.AcquireSlot(ctx)
+	return a.gate.AcquireSlot(ctx)
 }
 
 // Waiting returns the number of requests that wait for a slot.
-func (a *API) Waiting() int64 { return a.server.gate.WaitingRequests() }
+func (a *API) Waiting() int64 { return a.gate.WaitingRequests() }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	_ "embed" // the tag
@@ -11,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +25,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
+	"go.yaml.in/yaml/v4"
 	"golang.org/x/time/rate"
 )
 
@@ -36,11 +39,12 @@ type Taken struct {
 
 // SourceCounts are what arrived from a source since the start of the process.
 type SourceCounts struct {
-	Taken
-	Last      time.Time      // when a request arrived last
-	Purchases int            // accepted events of the goal purchase
-	NoVisitor int            // ignored, because the item names no visitor
-	Names     map[string]int // of ignored items, by what the sender calls them
+	LastRequest *time.Time     `json:"lastRequest"` // nil: none
+	Accepted    int            `json:"accepted"`
+	Purchases   int            `json:"purchases"` // accepted events of the goal purchase
+	NoVisitor   int            `json:"noVisitor"` // ignored, because the item names no visitor
+	Ignored     map[string]int `json:"ignored"`   // other ignored items, by what the sender calls them
+	Rejected    int            `json:"rejected"`
 }
 
 // maxIgnoredNames is the maximum number of names of ignored items. Items with further names count under otherNames.
@@ -59,7 +63,7 @@ type sender struct {
 }
 
 // senderOf returns the sender of a token. Tokens do not change, so neither do senders.
-func (s *server) senderOf(token *catalogue.Token) (*sender, error) {
+func (s *API) senderOf(token *catalogue.Token) (*sender, error) {
 	if known, has := s.senders.Load(token.Digest); has {
 		return known.(*sender), nil
 	}
@@ -67,10 +71,7 @@ func (s *server) senderOf(token *catalogue.Token) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	perSecond := catalogue.DefaultRate
-	if token.Sender.Rate != nil {
-		perSecond = *token.Sender.Rate
-	}
+	perSecond := *cmp.Or(token.Sender.Rate, new(catalogue.DefaultRate))
 	limit := rate.Limit(perSecond)
 	if perSecond == 0 {
 		limit = rate.Inf
@@ -78,16 +79,14 @@ func (s *server) senderOf(token *catalogue.Token) (*sender, error) {
 	purchase, _, _ := schema.IDOf(token.WebsiteID, schema.NameGoal, "purchase") // a valid key
 	made := &sender{
 		intake: intake, limiter: rate.NewLimiter(limit, max(perSecond, ingest.MaxItems)), purchase: purchase,
-		counts: SourceCounts{Names: map[string]int{}},
+		counts: SourceCounts{Ignored: map[string]int{}},
 	}
 	of, _ := s.senders.LoadOrStore(token.Digest, made)
 	return of.(*sender), nil
 }
 
 // CountsOf returns what arrived from the source of a token since the start of the process.
-func (a *API) CountsOf(token *catalogue.Token) SourceCounts { return a.server.countsOf(token) }
-
-func (s *server) countsOf(token *catalogue.Token) SourceCounts {
+func (s *API) CountsOf(token *catalogue.Token) SourceCounts {
 	known, has := s.senders.Load(token.Digest)
 	if !has {
 		return SourceCounts{}
@@ -96,7 +95,7 @@ func (s *server) countsOf(token *catalogue.Token) SourceCounts {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	counts := of.counts
-	counts.Names = maps.Clone(counts.Names)
+	counts.Ignored = maps.Clone(counts.Ignored)
 	return counts
 }
 
@@ -113,10 +112,8 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 	}
 	secret, err := os.ReadFile(token.Sender.SecretFile)
 	if err != nil {
-		return &problem{
-			Status: http.StatusServiceUnavailable, Code: "secret_unavailable", cause: err,
-			Detail: "the secret of the source cannot be read; the log has the cause",
-		}
+		return unavailable("secret_unavailable", "the secret of the source cannot be read; the log has the cause",
+			0, err)
 	}
 	mac := hmac.New(sha256.New, []byte(strings.TrimSpace(string(secret))))
 	_, _ = mac.Write(body) // never fails
@@ -132,14 +129,13 @@ func checkSignature(token *catalogue.Token, header http.Header, body []byte) err
 }
 
 // tokenOfKey returns the token whose secret is the key in the path.
-func (s *server) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error) {
+func (s *API) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error) {
 	token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(key), time.Now())
 	if known && token.Sender != nil {
 		recordOf(c.Request.Context()).token = token
 		return &token, nil
 	}
 	if p := s.checkFailureRate(c.Request); p != nil {
-		s.metrics.rateLimited.Inc()
 		return nil, p
 	}
 	return nil, newRefusal(http.StatusUnauthorized, "invalid_key",
@@ -147,7 +143,7 @@ func (s *server) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error
 }
 
 // takeItems stores the events of a request of a source. It returns after they are stored.
-func (s *server) takeItems(c *gin.Context) (any, error) {
+func (s *API) takeItems(c *gin.Context) (any, error) {
 	arrived := time.Now().UTC()
 	token, err := s.tokenOfKey(c, c.Param("key"))
 	if err != nil {
@@ -179,37 +175,38 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 	request := &ingest.Request{
 		Arrived: arrived, Header: c.GetHeader, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names,
 	}
-	taken := SourceCounts{Last: arrived, Names: map[string]int{}}
+	counts := SourceCounts{LastRequest: &arrived, Ignored: map[string]int{}}
 	var events []schema.Event
 	err = of.intake.ParseBody(held.text, request, func(item *ingest.Item) {
 		switch {
 		case item.Reject != nil:
-			taken.Rejected++
+			counts.Rejected++
 			s.Journal.BufferRejects(*item.Reject)
 		case item.Ignored && item.NoVisitor:
-			taken.Ignored++
-			taken.NoVisitor++
+			counts.NoVisitor++
 		case item.Ignored:
-			taken.Ignored++
-			taken.Names[item.Name]++
+			counts.Ignored[item.Name]++
 		default:
-			taken.Accepted++
+			counts.Accepted++
 			events = append(events, item.Events...)
 			for _, goal := range item.Goals {
 				if goal == of.purchase {
-					taken.Purchases++
+					counts.Purchases++
 				}
 			}
 		}
 	})
-	var unread *ingest.BodyError
-	if errors.As(err, &unread) {
+	if _, isUnread := errors.AsType[*ingest.BodyError](err); isUnread {
 		return nil, bodyProblem(err)
 	}
-	items := taken.Accepted + taken.Ignored + taken.Rejected
-	if wait := of.reserve(arrived, items); wait > 0 {
-		s.metrics.rateLimited.Inc()
-		return nil, rateLimited(wait,
+	taken := Taken{counts.Accepted, counts.NoVisitor, counts.Rejected}
+	for _, items := range counts.Ignored {
+		taken.Ignored += items
+	}
+	reserved := of.limiter.ReserveN(arrived, taken.Accepted+taken.Ignored+taken.Rejected)
+	if wait := reserved.DelayFrom(arrived); wait > 0 {
+		reserved.CancelAt(arrived)
+		return nil, s.rateLimited(wait,
 			fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))
 	}
 	if len(events) > 0 {
@@ -217,9 +214,11 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 			return nil, s.intakeProblem(c, err)
 		}
 	}
-	of.addCounts(&taken)
-	s.metrics.countSource(token.Name, &taken.Taken)
-	return taken.Taken, nil
+	of.addCounts(&counts)
+	s.metrics.sources.WithLabelValues(token.Name, "accepted").Add(float64(taken.Accepted))
+	s.metrics.sources.WithLabelValues(token.Name, "ignored").Add(float64(taken.Ignored))
+	s.metrics.sources.WithLabelValues(token.Name, "rejected").Add(float64(taken.Rejected))
+	return taken, nil
 }
 
 // tag is the script for pages that sends to the source. make assets builds it from tag.js.
@@ -228,7 +227,7 @@ func (s *server) takeItems(c *gin.Context) (any, error) {
 var tag []byte
 
 // sendTag sends the tag. Its address is the key with the ending .js.
-func (s *server) sendTag(c *gin.Context) (any, error) {
+func (s *API) sendTag(c *gin.Context) (any, error) {
 	key, isScript := strings.CutSuffix(c.Param("key"), ".js")
 	if !isScript {
 		c.Header("Allow", "POST, OPTIONS")
@@ -245,37 +244,133 @@ func (s *server) sendTag(c *gin.Context) (any, error) {
 // javaScript is the content type of the tag.
 const javaScript = "text/javascript"
 
-// reserve returns how long a request with a number of items has to wait; 0: it is within the rate.
-func (s *sender) reserve(now time.Time, items int) time.Duration {
-	reserved := s.limiter.ReserveN(now, items)
-	wait := reserved.DelayFrom(now)
-	if wait > 0 {
-		reserved.CancelAt(now)
-	}
-	return wait
-}
-
 // addCounts adds the counts of a request. Of the names of ignored items, it keeps the first ones.
-func (s *sender) addCounts(taken *SourceCounts) {
+func (s *sender) addCounts(more *SourceCounts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.counts
-	c.Accepted, c.Ignored, c.Rejected = c.Accepted+taken.Accepted, c.Ignored+taken.Ignored, c.Rejected+taken.Rejected
-	c.Purchases, c.NoVisitor, c.Last = c.Purchases+taken.Purchases, c.NoVisitor+taken.NoVisitor, taken.Last
-	for name, items := range taken.Names {
-		if _, known := c.Names[name]; !known && len(c.Names) >= maxIgnoredNames {
+	c.Accepted, c.Rejected, c.LastRequest = c.Accepted+more.Accepted, c.Rejected+more.Rejected, more.LastRequest
+	c.Purchases, c.NoVisitor = c.Purchases+more.Purchases, c.NoVisitor+more.NoVisitor
+	for name, items := range more.Ignored {
+		if _, known := c.Ignored[name]; !known && len(c.Ignored) >= maxIgnoredNames {
 			name = otherNames
 		}
-		c.Names[name] += items
+		c.Ignored[name] += items
 	}
 }
 
 // intakePath begins the addresses of sources.
 const intakePath = "/in/"
 
-// addIntake adds the addresses of sources and of their tags. SDKs append a path of their own, which is ignored.
-func (s *server) addIntake(router *gin.Engine) {
-	router.POST(intakePath+":key", respondWith(s.takeItems))
-	router.POST(intakePath+":key/*path", respondWith(s.takeItems))
-	getRoutes(router)(intakePath+":key", s.sendTag, javaScript)
+// Sources are the sources of an account, what is wrong with them, and the senders that can become one.
+type Sources struct {
+	Sources  []Source        `json:"sources"` // by id
+	Warnings []SourceWarning `json:"warnings"`
+	Senders  []Sender        `json:"senders"` // with the placeholder {KEY} for the key
+}
+
+// Source is a source and what arrived from it since the start of the process.
+type Source struct {
+	ID        int64  `json:"id"` // of its token
+	Name      string `json:"name"`
+	WebsiteID int64  `json:"websiteId"`
+	Mapping   string `json:"mapping"` // name of a shipped mapping, or ownMapping
+	SourceCounts
+}
+
+// SourceWarning says what is probably wrong with sources of a website.
+type SourceWarning struct {
+	WebsiteID int64  `json:"websiteId"`
+	Message   string `json:"message"`
+}
+
+// Sender is a product that can send events, and what to paste there.
+type Sender struct {
+	Name  string `json:"name"` // of its mapping
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// ownMapping is the mapping of a source that is not shipped.
+const ownMapping = "own"
+
+// mostWithoutVisitor is the share of items without a visitor above which something is probably wrong.
+const mostWithoutVisitor = .3
+
+// NewSources returns the sources among tokens, with what arrived from each.
+func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) SourceCounts) Sources {
+	list := Sources{Sources: []Source{}, Warnings: []SourceWarning{}}
+	buying := map[int64][]string{} // sources of purchases, by website
+	for i := range tokens {
+		token := &tokens[i]
+		if token.Sender == nil {
+			continue
+		}
+		c := countsOf(token)
+		source := Source{token.ID, token.Name, token.WebsiteID, ownMapping, c}
+		if c.Ignored == nil {
+			source.Ignored = map[string]int{}
+		}
+		if ingest.IsShipped(token.Sender.Mapping) {
+			source.Mapping = token.Sender.Mapping
+		}
+		list.Sources = append(list.Sources, source)
+		if c.Purchases > 0 {
+			buying[token.WebsiteID] = append(buying[token.WebsiteID], token.Name)
+		}
+		if all := c.Accepted + c.NoVisitor; float64(c.NoVisitor) > mostWithoutVisitor*float64(all) {
+			list.Warnings = append(list.Warnings, SourceWarning{token.WebsiteID, fmt.Sprintf(
+				"%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and may "+
+					"visitors refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name,
+			)})
+		}
+	}
+	for _, website := range slices.Sorted(maps.Keys(buying)) {
+		if names := buying[website]; len(names) > 1 {
+			list.Warnings = append(list.Warnings, SourceWarning{website, fmt.Sprintf(
+				"Purchases of website %d come from several sources, %s: an order counts twice unless both send the "+
+					"same visitor and order id. Let one source send them.", website, strings.Join(names, ", "),
+			)})
+		}
+	}
+	return list
+}
+
+//go:embed senders.yaml
+var sendersYAML []byte
+
+// senders are what people use, and what to paste there.
+var senders = func() (all []Sender) {
+	if err := yaml.Load(sendersYAML, &all); err != nil {
+		panic(err) // the file is part of the program
+	}
+	return all
+}()
+
+// PasteText returns what to paste at a sender with a key, whose requests arrive at a URL.
+func PasteText(sender, publicURL, key string) string {
+	text := "Send JSON to {ADDRESS}"
+	if at := slices.IndexFunc(senders, func(s Sender) bool { return s.Name == sender }); at >= 0 {
+		text = senders[at].Text
+	}
+	address := SourceAddress(publicURL, key)
+	_, bare, _ := strings.Cut(address, "://") // as Segment's SDK for browsers needs it
+	return strings.NewReplacer("{ADDRESS}", address, "{BARE}", bare, "{HOST}", publicURL, "{KEY}", key).Replace(text)
+}
+
+// SourceAddress returns the address of a source.
+func SourceAddress(publicURL, key string) string { return publicURL + intakePath + key }
+
+// listSources returns the sources of the token's websites.
+func (s *API) listSources(c *gin.Context) (any, error) {
+	asking := tokenOf(c)
+	tokens := slices.DeleteFunc(s.Catalogue.Snapshot().AccountTokens(asking.AccountID), func(t catalogue.Token) bool {
+		return t.WebsiteID != cmp.Or(asking.WebsiteID, t.WebsiteID)
+	})
+	list := NewSources(tokens, s.CountsOf)
+	for _, sender := range senders {
+		sender.Text = PasteText(sender.Name, s.options.PublicURL, "{KEY}")
+		list.Senders = append(list.Senders, sender)
+	}
+	return list, nil
 }

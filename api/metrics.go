@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"lifthouse/api/results"
@@ -37,106 +38,89 @@ type metrics struct {
 var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *metrics {
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	add := promauto.With(registry)
+	return &metrics{
+		registry: registry,
+		results:  results.NewMetrics(registry),
+		requests: add.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "http_request_duration_seconds",
 			Help: "Duration of a request from its header to the end of its response.", Buckets: seconds,
 		}, []string{"method", "route", "status"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inFlight: add.NewGauge(prometheus.GaugeOpts{
 			Name: "http_requests_in_flight", Help: "Requests that are being processed.",
 		}),
-		storeQueries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		storeQueries: add.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "lifthouse_store_query_seconds", Help: "Duration of a store query until its last row.",
 			Buckets: seconds,
 		}, []string{"outcome"}),
-		rateLimited: prometheus.NewCounter(prometheus.CounterOpts{
+		rateLimited: add.NewCounter(prometheus.CounterOpts{
 			Name: "lifthouse_rate_limited_total",
 			Help: "Requests rejected because of the rate limit of their token, or because of too many unknown " +
 				"tokens from their address.",
 		}),
+		events: add.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
+		}, []string{"verdict"}),
+		sources: add.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_source_items_total", Help: "Items received from sources: accepted, ignored, rejected.",
+		}, []string{"source", "verdict"}),
+		deliveries: add.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_webhook_attempts_total",
+			Help: "Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).",
+		}, []string{"outcome"}),
+		inbox: add.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: accepted, rejected.",
+		}, []string{"verdict"}),
+		servers: add.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lifthouse_store_server_up", Help: "Whether a server of a cluster answers the others: 1 or 0.",
+		}, []string{"server"}),
 	}
-	m.results = results.NewMetrics(m.registry)
-	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
-	}, []string{"verdict"})
-	m.sources = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_source_items_total", Help: "Items received from sources: accepted, ignored, rejected.",
-	}, []string{"source", "verdict"})
-	m.deliveries = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_webhook_attempts_total",
-		Help: "Attempts to deliver messages to webhooks: delivered, retrying, failed (no further attempt).",
-	}, []string{"outcome"})
-	m.inbox = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: accepted, rejected.",
-	}, []string{"verdict"})
-	m.servers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "lifthouse_store_server_up", Help: "Whether a server of a cluster answers the others: 1 or 0.",
-	}, []string{"server"})
-	m.registry.MustRegister(
-		m.events, m.sources, m.inbox, m.deliveries, m.servers,
-		m.requests, m.inFlight, m.storeQueries, m.rateLimited,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
-	return m
-}
-
-// countEvents counts the events of a request.
-func (m *metrics) countEvents(r *Received) {
-	m.events.WithLabelValues("accepted").Add(float64(r.Accepted))
-	m.events.WithLabelValues("rejected").Add(float64(r.Rejected))
-}
-
-// countSource counts the items of a request of a source.
-func (m *metrics) countSource(source string, taken *Taken) {
-	m.sources.WithLabelValues(source, "accepted").Add(float64(taken.Accepted))
-	m.sources.WithLabelValues(source, "ignored").Add(float64(taken.Ignored))
-	m.sources.WithLabelValues(source, "rejected").Add(float64(taken.Rejected))
 }
 
 // CountInbox counts rows moved from events_inbox.
-func (a *API) CountInbox(moved ingest.Moved) {
-	rows := a.server.metrics.inbox
+func (s *API) CountInbox(moved ingest.Moved) {
+	rows := s.metrics.inbox
 	rows.WithLabelValues("accepted").Add(float64(moved.Accepted))
 	rows.WithLabelValues("rejected").Add(float64(moved.Rejected))
 }
 
 // CountDelivery counts an attempt to deliver a message to a webhook.
-func (a *API) CountDelivery(outcome outbox.Outcome) {
-	a.server.metrics.deliveries.WithLabelValues(string(outcome)).Inc()
+func (s *API) CountDelivery(outcome outbox.Outcome) {
+	s.metrics.deliveries.WithLabelValues(string(outcome)).Inc()
 }
 
 // SetServers sets which servers of a cluster answer.
-func (a *API) SetServers(servers []schema.Server) {
+func (s *API) SetServers(servers []schema.Server) {
 	for i := range servers {
 		up := 0.0
 		if servers[i].Answers {
 			up = 1
 		}
-		a.server.metrics.servers.WithLabelValues(servers[i].Name()).Set(up)
+		s.metrics.servers.WithLabelValues(servers[i].Name()).Set(up)
 	}
 }
 
 // ExportFacts exports how far the facts lag behind the events, and the number of visitors who lost events.
-func (a *API) ExportFacts(of facts.Shards) {
-	registry := a.server.metrics.registry
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+func (s *API) ExportFacts(of facts.Shards) {
+	add := promauto.With(s.metrics.registry)
+	add.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_facts_lag_seconds", Help: "Time since the last refresh of facts that succeeded.",
-	}, func() float64 { return of.RefreshLag().Seconds() }))
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	}, func() float64 { return of.RefreshLag().Seconds() })
+	add.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_lost_visitors",
 		Help: "Visitors of the last scrubs whose stored events are fewer than those that their facts were made of.",
-	}, func() float64 { return float64(of.LostVisitors()) }))
+	}, func() float64 { return float64(of.LostVisitors()) })
 }
 
 // observeQuery observes the duration of a store query.
 func (m *metrics) observeQuery(elapsed time.Duration, err error) {
 	outcome := "ok"
-	var store *source.StoreError
-	switch {
-	case errors.As(err, &store):
+	if store, failed := errors.AsType[*source.StoreError](err); failed {
 		outcome = string(store.Fault)
-	case err != nil:
+	} else if err != nil {
 		outcome = "canceled"
 	}
 	m.storeQueries.WithLabelValues(outcome).Observe(elapsed.Seconds())
@@ -144,9 +128,9 @@ func (m *metrics) observeQuery(elapsed time.Duration, err error) {
 
 // AdminHandler returns the handler of metrics and profiles. It requires no token, so its address must be reachable only
 // by operators.
-func (a *API) AdminHandler() http.Handler {
+func (s *API) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.server.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)

@@ -1,12 +1,15 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -42,7 +45,7 @@ func recordOf(ctx context.Context) *record {
 const noRoute = "none"
 
 // accessLog logs and counts the responses of a handler as they are sent.
-func (s *server) accessLog(handler http.Handler) http.Handler {
+func (s *API) accessLog(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		started := time.Now()
 		r := &record{route: noRoute}
@@ -50,30 +53,23 @@ func (s *server) accessLog(handler http.Handler) http.Handler {
 		s.metrics.inFlight.Inc()
 		defer func() {
 			s.metrics.inFlight.Dec()
-			s.logRequest(request, r, sent, time.Since(started))
+			status, elapsed := cmp.Or(sent.status, http.StatusOK), time.Since(started)
+			if status == statusClientClosed && s.draining.Load() {
+				status = http.StatusServiceUnavailable // the server is stopping
+			}
+			method := knownMethod(request.Method)
+			s.metrics.requests.WithLabelValues(method, r.route, strconv.Itoa(status)).Observe(elapsed.Seconds())
+			if strings.HasPrefix(r.route, intakePath) && status < http.StatusBadRequest {
+				return // as many as a shop has visitors; the metrics count them
+			}
+			slog.LogAttrs(request.Context(), slog.LevelInfo, "request",
+				slog.String("method", method), slog.String("route", r.route), slog.Int("status", status),
+				slog.Float64("milliseconds", float64(elapsed.Microseconds())/1000), slog.Int64("bytes", sent.bytes),
+				slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID),
+				slog.Int64("token", r.token.ID))
 		}()
 		handler.ServeHTTP(sent, request.WithContext(context.WithValue(request.Context(), recordKey{}, r)))
 	})
-}
-
-func (s *server) logRequest(request *http.Request, r *record, sent *sentWriter, elapsed time.Duration) {
-	status := sent.status
-	if status == 0 {
-		status = http.StatusOK
-	}
-	if status == statusClientClosed && s.draining.Load() {
-		status = http.StatusServiceUnavailable // the server is stopping
-	}
-	s.metrics.requests.WithLabelValues(knownMethod(request.Method), r.route,
-		strconv.Itoa(status)).Observe(elapsed.Seconds())
-	if strings.HasPrefix(r.route, intakePath) && status < http.StatusBadRequest {
-		return // as many as a shop has visitors; the metrics count them
-	}
-	slog.LogAttrs(request.Context(), slog.LevelInfo, "request",
-		slog.String("method", knownMethod(request.Method)), slog.String("route", r.route), slog.Int("status", status),
-		slog.Float64("milliseconds", float64(elapsed.Microseconds())/1000), slog.Int64("bytes", sent.bytes),
-		slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID),
-		slog.Int64("token", r.token.ID))
 }
 
 // knownMethod returns the method if it is standard, so clients cannot create metric labels.
@@ -114,10 +110,7 @@ func (w *sentWriter) Write(body []byte) (int, error) {
 // Unwrap supports http.ResponseController.
 func (w *sentWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-const (
-	requestIDKey    = "requestId"
-	requestIDHeader = "X-Request-Id"
-)
+const requestIDHeader = "X-Request-Id"
 
 // safeRequestID matches ids that are safe in logs.
 var safeRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
@@ -134,7 +127,6 @@ func requestID(c *gin.Context) {
 	if route := c.FullPath(); route != "" {
 		r.route = route
 	}
-	c.Set(requestIDKey, id)
 	c.Header(requestIDHeader, id)
 	c.Header("X-Content-Type-Options", "nosniff")
 	c.Next()
@@ -152,7 +144,7 @@ const (
 // headers, so browsers hide them from the page. Credentials are never allowed: a page sets the token in a header.
 //
 // Pages of all origins can send to a source, also one in a sandbox, whose origin is null.
-func (s *server) setCORSHeaders(c *gin.Context) {
+func (s *API) setCORSHeaders(c *gin.Context) {
 	if strings.HasPrefix(c.Request.URL.Path, intakePath) {
 		c.Header("Access-Control-Allow-Origin", "*")
 		return
@@ -175,7 +167,7 @@ func (s *server) setCORSHeaders(c *gin.Context) {
 }
 
 // optionsOf answers OPTIONS requests, including CORS preflight requests.
-func (s *server) optionsOf(c *gin.Context, allow string) {
+func (s *API) optionsOf(c *gin.Context, allow string) {
 	if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" &&
 		c.GetHeader("Access-Control-Request-Method") != "" {
 		headers, seconds := sentByPages, "600"
@@ -191,7 +183,7 @@ func (s *server) optionsOf(c *gin.Context, allow string) {
 
 // limitTime sets the deadline of a request from Options.Timeout. At the deadline, everything that waits or runs for the
 // request ends with the StoreError TooSlow.
-func (s *server) limitTime(c *gin.Context) {
+func (s *API) limitTime(c *gin.Context) {
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
@@ -213,8 +205,8 @@ func within(ctx context.Context, work func() error) error {
 
 // describeTimeout replaces the message of a change that timed out, because the engine's message is about reports.
 func describeTimeout(err error, detail string) error {
-	var store *source.StoreError
-	if !errors.As(err, &store) || store.Fault != source.TooSlow {
+	store, failed := errors.AsType[*source.StoreError](err)
+	if !failed || store.Fault != source.TooSlow {
 		return err
 	}
 	p := storeProblem(store)
@@ -231,7 +223,7 @@ const (
 )
 
 // limitSize rejects requests that are too large. The error for an unknown path or method takes precedence.
-func (s *server) limitSize(c *gin.Context) {
+func (s *API) limitSize(c *gin.Context) {
 	if c.FullPath() == "" {
 		return
 	}
@@ -242,27 +234,133 @@ func (s *server) limitSize(c *gin.Context) {
 		}
 	}
 	path, query, body := int64(len(c.Request.URL.EscapedPath())), int64(len(c.Request.URL.RawQuery)), s.options.MaxBody
-	switch {
-	case query > maxQuery:
-		tooLarge(c, http.StatusRequestURITooLong, "query", maxQuery, query)
-	case path > maxPath:
-		tooLarge(c, http.StatusRequestURITooLong, "path", maxPath, path)
-	case headers > maxHeaders:
-		tooLarge(c, http.StatusRequestHeaderFieldsTooLarge, "headers", maxHeaders, headers)
-	case body > 0 && c.Request.ContentLength > body:
-		tooLarge(c, http.StatusRequestEntityTooLarge, "body", body, c.Request.ContentLength)
-	case body > 0:
+	for _, part := range []struct {
+		status     int
+		code, name string
+		most, has  int64 // bytes; 0: no limit
+	}{
+		{http.StatusRequestURITooLong, "uri_too_long", "query", maxQuery, query},
+		{http.StatusRequestURITooLong, "uri_too_long", "path", maxPath, path},
+		{http.StatusRequestHeaderFieldsTooLarge, "headers_too_large", "headers", maxHeaders, headers},
+		{http.StatusRequestEntityTooLarge, "body_too_large", "body", body, c.Request.ContentLength},
+	} {
+		if part.most > 0 && part.has > part.most {
+			c.Header("Connection", "close") // the rest of the request is not read
+			writeProblem(c, newRefusal(part.status, part.code,
+				fmt.Sprintf("the %s must have at most %d bytes; it has %d", part.name, part.most, part.has)))
+			return
+		}
+	}
+	if body > 0 {
 		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, body)
 	}
 }
 
-var tooLargeCodes = map[int]string{
-	http.StatusRequestURITooLong: "uri_too_long", http.StatusRequestHeaderFieldsTooLarge: "headers_too_large",
-	http.StatusRequestEntityTooLarge: "body_too_large",
+const tokenKey = "token"
+
+const realm = `Bearer realm="lifthouse"`
+
+// tokenScopesHeader is the response header with the scopes of the token, separated by spaces (RFC 6749, section 3.3).
+// With it, clients offer only what the token permits.
+const tokenScopesHeader = "X-Token-Scopes"
+
+// requireScope accepts requests with a token that has the scope, or one of the alternatives (RFC 6750).
+func (s *API) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scope) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		c.Writer.Header().Add("Vary", varies)
+		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") || secret == "" {
+			c.Header("WWW-Authenticate", realm)
+			writeProblem(c, newRefusal(http.StatusUnauthorized, "unauthenticated",
+				"send the header Authorization: Bearer <token>; create a token with lifthouse token create"))
+			return
+		}
+		token, known := s.Catalogue.Snapshot().FindToken(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
+		if !known {
+			if p := s.checkFailureRate(c.Request); p != nil {
+				writeProblem(c, p)
+				return
+			}
+			c.Header("WWW-Authenticate", realm+`, error="invalid_token"`)
+			writeProblem(c, newRefusal(http.StatusUnauthorized, "invalid_token",
+				"the token is unknown, expired or revoked"))
+			return
+		}
+		recordOf(c.Request.Context()).token = token
+		c.Header(tokenScopesHeader, strings.Trim(fmt.Sprint(token.Scopes), "[]"))
+		if scope != catalogue.ScopeIngest { // the queue of the writer limits events
+			if wait, _ := s.rates.CountAction(token.Digest, time.Now()); wait > 0 {
+				writeProblem(c, s.rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, "+
+					"with bursts of %d", float64(s.rates.PerSecond), s.rates.Burst)))
+				return
+			}
+		}
+		if !token.HasScope(scope) && !slices.ContainsFunc(alternatives, token.HasScope) {
+			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
+			writeProblem(c, newRefusal(http.StatusForbidden, "insufficient_scope",
+				"the token lacks the scope "+string(scope)))
+			return
+		}
+		c.Set(tokenKey, token)
+		c.Next()
+	}
 }
 
-func tooLarge(c *gin.Context, status int, what string, most, has int64) {
-	c.Header("Connection", "close") // the rest of the request is not read
-	writeProblem(c, newRefusal(status, tooLargeCodes[status],
-		fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, most, has)))
+// tokenOf returns the token of an authenticated request.
+func tokenOf(c *gin.Context) catalogue.Token { return c.MustGet(tokenKey).(catalogue.Token) }
+
+// accountResources returns the resources of the token's account, or those that its share link shows. It also returns
+// the website of a token that is bound to one, or 0.
+func (s *API) accountResources(c *gin.Context) (*catalogue.AccountResources, int64) {
+	token := tokenOf(c)
+	owned := s.Catalogue.Snapshot().AccountResources(token.AccountID)
+	if token.Shared != nil {
+		owned = owned.SharedView(token.Shared)
+	}
+	return owned, token.WebsiteID
+}
+
+// byToken returns the context of the request with its token as the author of changes.
+func byToken(c *gin.Context) context.Context {
+	token := tokenOf(c)
+	return catalogue.WithAuthor(c.Request.Context(),
+		strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))
+}
+
+// rateLimited counts a request that exceeds a rate, and returns its problem.
+func (s *API) rateLimited(wait time.Duration, detail string) *problem {
+	s.metrics.rateLimited.Inc()
+	return &problem{
+		Status: http.StatusTooManyRequests, Code: "rate_limited",
+		retryAfter: int(math.Ceil(wait.Seconds())), Detail: detail,
+	}
+}
+
+// checkFailureRate rejects an address that sent too many unknown tokens, and logs this once. It is called only for
+// unknown tokens. So a valid token is never rejected, even behind the same proxy.
+func (s *API) checkFailureRate(request *http.Request) *problem {
+	address := addressOf(request)
+	wait, first := s.failures.CountAction(address, time.Now())
+	if wait == 0 {
+		return nil
+	}
+	if first {
+		slog.WarnContext(request.Context(), "too many unknown tokens from one address", "address", address.String())
+	}
+	return s.rateLimited(wait,
+		fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.Burst))
+}
+
+// addressOf returns the address of the client. For IPv6, it returns the /64 network, because one client may use all of
+// its addresses.
+func addressOf(request *http.Request) netip.Prefix {
+	at, err := netip.ParseAddrPort(request.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	address, bits := at.Addr().Unmap().WithZone(""), 64
+	if address.Is4() {
+		bits = 32
+	}
+	return netip.PrefixFrom(address, bits).Masked()
 }

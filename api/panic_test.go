@@ -20,7 +20,7 @@ func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
 	defer slog.SetDefault(before)
 
-	s := &server{metrics: newMetrics()}
+	s := &API{metrics: newMetrics()}
 	router := s.newRouter().(*gin.Engine)
 	router.GET("/wrong/:id", func(*gin.Context) { panic("index of lh_0123456789abcdef0123456789abcdef") })
 	listening := httptest.NewServer(s.accessLog(router))

@@ -50,7 +50,7 @@ func sendReply(c *gin.Context, r reply) {
 	if r.tag != "" {
 		c.Header("ETag", r.tag)
 		if negotiation.MatchesTag(c.Request, r.tag) {
-			notModified(c)
+			sendStatus(c, http.StatusNotModified)
 			return
 		}
 	}
@@ -58,15 +58,15 @@ func sendReply(c *gin.Context, r reply) {
 		c.Header("Warning", `110 lifthouse "Response is Stale"`)
 	}
 	if r.status == http.StatusNoContent {
-		c.Status(r.status)
-		c.Writer.WriteHeaderNow()
+		sendStatus(c, r.status)
 		return
 	}
 	c.Data(cmp.Or(r.status, http.StatusOK), r.kind+"; charset=utf-8", r.body)
 }
 
-func notModified(c *gin.Context) {
-	c.Status(http.StatusNotModified)
+// sendStatus sends a response without a body.
+func sendStatus(c *gin.Context, status int) {
+	c.Status(status)
 	c.Writer.WriteHeaderNow()
 }
 
@@ -110,6 +110,13 @@ type fault struct {
 // newRefusal returns a problem.
 func newRefusal(status int, code, detail string) *problem {
 	return &problem{Status: status, Code: code, Detail: detail}
+}
+
+// unavailable returns a problem that may have passed when the request is repeated.
+func unavailable(code, detail string, retryAfter int, cause error) *problem {
+	return &problem{
+		Status: http.StatusServiceUnavailable, Code: code, Detail: detail, retryAfter: retryAfter, cause: cause,
+	}
 }
 
 // Error returns the detail: a handler returns a problem as its error.
@@ -199,7 +206,7 @@ func writeProblem(c *gin.Context, p *problem) {
 	p.Type = "about:blank"
 	p.Title = http.StatusText(p.Status)
 	p.Instance = strings.ToValidUTF8(c.Request.URL.Path[:min(len(c.Request.URL.Path), maxPath)], "�")
-	p.RequestID = c.GetString(requestIDKey)
+	p.RequestID = recordOf(c.Request.Context()).requestID
 	if p.Status >= http.StatusInternalServerError {
 		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "route", c.FullPath(),
 			"status", p.Status, "code", p.Code, "err", catalogue.RedactTokens(fmt.Sprint(p.cause)))
@@ -226,7 +233,8 @@ func recoverPanic(c *gin.Context) {
 		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(cause) // net/http aborts the connection
 		}
-		slog.ErrorContext(c.Request.Context(), "panic", "requestId", c.GetString(requestIDKey), "route", c.FullPath(),
+		ctx := c.Request.Context()
+		slog.ErrorContext(ctx, "panic", "requestId", recordOf(ctx).requestID, "route", c.FullPath(),
 			"panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 		if !c.Writer.Written() {
 			writeProblem(c, problemOf(errors.New("panic")))

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,9 +15,12 @@ import (
 	"lifthouse/api/results"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/render"
 	"lifthouse/engine/source"
+	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/outbox"
 
 	"github.com/gin-gonic/gin"
@@ -22,7 +28,7 @@ import (
 )
 
 // reportHandler returns the handler of an operation that returns a report.
-func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (any, error) {
+func (s *API) reportHandler(operation query.Operation) handler {
 	return func(c *gin.Context) (any, error) {
 		request, owned, err := s.scopedRequest(c, operation, query.ParseReport)
 		if err != nil {
@@ -41,7 +47,7 @@ func (s *server) reportHandler(operation query.Operation) func(*gin.Context) (an
 }
 
 // scopedRequest parses the request of an operation, within the resources that the token may read.
-func (s *server) scopedRequest(
+func (s *API) scopedRequest(
 	c *gin.Context, operation query.Operation, parse func(query.Operation, string) (query.Request, error),
 ) (request query.Request, owned *catalogue.AccountResources, err error) {
 	request, err = parse(operation, c.Request.URL.RawQuery)
@@ -52,7 +58,10 @@ func (s *server) scopedRequest(
 	if err != nil {
 		return request, nil, err
 	}
-	owned, bound := s.reportedResources(c, operation)
+	owned, bound := s.accountResources(c)
+	if shared := tokenOf(c).Shared; shared != nil && shared.ExperimentID != 0 && operation == query.WidgetResults {
+		owned.Widgets = nil // a share link of an experiment reads the widget, but not the widget's own report
+	}
 	request.SubjectID = id
 	request, err = results.ScopeRequest(request, owned, bound)
 	return request, owned, err
@@ -60,7 +69,7 @@ func (s *server) scopedRequest(
 
 // answerQuery returns 304 if the client has the current response, and the response otherwise. If the store fails, the
 // response has no entity tag, so a conditional request cannot confirm it.
-func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
+func (s *API) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
 	found, err := s.results.AnswerQuery(c.Request.Context(), q, negotiation.WantsNew(c.Request),
 		func(v results.Version) bool {
 			return negotiation.MatchesTag(c.Request, s.entityTag(q, v))
@@ -76,7 +85,7 @@ func (s *server) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
 }
 
 // entityTag returns the entity tag of a response. A response without all accepted events has none.
-func (s *server) entityTag(q *results.Query, v results.Version) string {
+func (s *API) entityTag(q *results.Query, v results.Version) string {
 	return negotiation.EntityTag(s.options.Release, q.Key, v.String())
 }
 
@@ -125,7 +134,7 @@ const visitorSlots = 2
 
 // sendVisitors returns the handler of an operation that sends the visitors of a report as a Parquet file. It sends the
 // file while it reads the visitors. If that fails, it aborts the connection.
-func (s *server) sendVisitors(operation query.Operation) gin.HandlerFunc {
+func (s *API) sendVisitors(operation query.Operation) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		p, err := s.planVisitors(c, operation)
 		if err == nil && c.Request.Method != http.MethodHead {
@@ -149,7 +158,7 @@ func (s *server) sendVisitors(operation query.Operation) gin.HandlerFunc {
 }
 
 // planVisitors returns the plan of the report whose visitors are requested.
-func (s *server) planVisitors(c *gin.Context, operation query.Operation) (*plan.Plan, error) {
+func (s *API) planVisitors(c *gin.Context, operation query.Operation) (*plan.Plan, error) {
 	if err := negotiateType(c, []string{parquetType}); err != nil {
 		return nil, err
 	}
@@ -204,10 +213,7 @@ type webhookDelivery struct {
 const listedMessages = 100
 
 // listDeliveries returns the latest messages, the latest first.
-func (s *server) listDeliveries(c *gin.Context) (any, error) {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return nil, err
-	}
+func (s *API) listDeliveries(c *gin.Context) (any, error) {
 	token := tokenOf(c)
 	sent, err := s.Outbox.RecentMessages(c.Request.Context(), token.AccountID, token.WebsiteID, listedMessages)
 	if err != nil {
@@ -225,4 +231,70 @@ func (s *server) listDeliveries(c *gin.Context) (any, error) {
 		}
 	}
 	return list, nil
+}
+
+// getWorth returns what a website's shipped variations are worth together.
+func (s *API) getWorth(c *gin.Context) (any, error) {
+	asked, err := query.ParseProgramme(c.Request.URL.RawQuery)
+	id, err := pathID(c, pathIDName, err)
+	if err != nil {
+		return nil, err
+	}
+	owned, bound := s.accountResources(c)
+	if id, err = results.SearchedWebsite(owned, bound, id); err != nil {
+		return nil, err
+	}
+	if err := results.CheckGoal(owned, id, asked.GoalID); err != nil {
+		return nil, err
+	}
+	asked.WebsiteID = id
+	programme, err := results.RunAdmitted(c.Request.Context(), s.results,
+		func(ctx context.Context) (*worth.Programme, error) { return s.Engine.ReadProgramme(ctx, asked) })
+	if err != nil || c.GetString(typeKey) != results.CSV {
+		return programme, err
+	}
+	return render.ProgrammeCSV(programme)
+}
+
+// putOutcome records what was done after a campaign or an experiment, or deletes the record.
+func (s *API) putOutcome(kind schema.SubjectKind) handler {
+	return admitTo(s.changes, func(c *gin.Context) (any, error) {
+		p, err := s.parsePlace(c)
+		of := schema.Subject{Kind: kind, ID: p.id}
+		if kind == schema.SubjectWidget {
+			of.ExperimentID, err = pathID(c, experimentIDName, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		var outcome *catalogue.Outcome
+		if c.Request.Method == http.MethodPut {
+			outcome = &catalogue.Outcome{}
+			if err := s.readBodyYAML(c, outcome); err != nil {
+				return nil, err
+			}
+			outcome.Date = cmp.Or(outcome.Date, time.Now().UTC().Format(time.DateOnly))
+		}
+		ctx, found := byToken(c), false
+		err = within(ctx, func() (err error) {
+			found, err = s.Catalogue.SetOutcome(ctx, p.owned.ID, p.website, of, outcome)
+			return err
+		})
+		invalid := faults.List(nil)
+		switch {
+		case errors.As(err, &invalid):
+			return nil, bodyFaults("invalid_outcome", invalid)
+		case errors.Is(err, catalogue.ErrRunning):
+			return nil, newRefusal(http.StatusConflict, "outcome_running", err.Error())
+		case err != nil:
+			return nil, changeFailure(c, err, "repeat the request, which is idempotent")
+		case !found && kind == schema.SubjectWidget:
+			return nil, &query.NotFoundError{Kind: "experiment", ID: of.ExperimentID}
+		case !found:
+			return nil, &query.NotFoundError{Kind: "campaign", ID: of.ID}
+		}
+		return struct {
+			Outcome *catalogue.Outcome `json:"outcome"` // null: the default
+		}{outcome}, nil
+	})
 }

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
+	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
@@ -26,19 +29,17 @@ import (
 // apply, token and share.
 
 // addSetup adds the operations that need the scope admin.
-func (s *server) addSetup(router *gin.Engine) {
+func (s *API) addSetup(router *gin.Engine) {
 	admin := router.Group("", s.requireScope(catalogue.ScopeAdmin))
 	limited := admin.Group("", s.limitTime)
-	change := func(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
-		return respondWith(admitTo(s.setups, handle))
-	}
-	getRoutes(admin)("/catalogue", s.getCatalogue, yamlType, results.JSON)
+	change := func(handle handler) gin.HandlerFunc { return respondWith(admitTo(s.setups, handle)) }
+	getRoutes(admin)("/catalogue", withoutParameters(s.getCatalogue), yamlType, results.JSON)
 	admin.PUT("/catalogue", change(s.putCatalogue))
 	limited.POST("/declarations", change(s.declareCampaign))
-	getRoutes(limited)("/tokens", s.listTokens)
-	limited.POST("/tokens", change(s.createToken))
+	getRoutes(limited)("/tokens", withoutParameters(s.listTokens))
+	limited.POST("/tokens", change(withoutParameters(s.createToken)))
 	limited.DELETE("/tokens/:id", change(s.revokeToken))
-	limited.POST("/shares", change(s.createShare))
+	limited.POST("/shares", change(withoutParameters(s.createShare)))
 }
 
 const yamlType = "application/yaml"
@@ -50,35 +51,16 @@ var yamlTypes = []string{yamlType, "application/x-yaml", "text/yaml", results.JS
 // allocates 70 MB, and at most 1.2 GB if all of it are keys or brackets.
 const maxCatalogue = 1 << 20
 
-// jsonTag ends the entity tag of the catalogue as JSON: a strong tag names one representation.
-const jsonTag = "-json"
-
-// catalogueTag returns the entity tag of a version of the account's catalogue.
+// catalogueTag returns the entity tag of a version of the account's catalogue. A strong tag names one representation.
 func catalogueTag(version uint64, kind string) string {
-	suffix := ""
 	if kind == results.JSON {
-		suffix = jsonTag
+		return fmt.Sprintf(`"%016x-json"`, version)
 	}
-	return fmt.Sprintf(`"%016x%s"`, version, suffix)
-}
-
-// matchesVersion reports whether If-Match names a version. A proxy that compresses may have made the tag weak, which
-// does not change the version that it means.
-func matchesVersion(tags string, version uint64) bool {
-	for tag := range strings.SplitSeq(tags, ",") {
-		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
-		if tag == "*" || tag == catalogueTag(version, yamlType) || tag == catalogueTag(version, results.JSON) {
-			return true
-		}
-	}
-	return false
+	return fmt.Sprintf(`"%016x"`, version)
 }
 
 // getCatalogue returns the catalogue of the token's account.
-func (s *server) getCatalogue(c *gin.Context) (any, error) {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return nil, err
-	}
+func (s *API) getCatalogue(c *gin.Context) (any, error) {
 	owned, _ := s.accountResources(c)
 	kind, write := c.GetString(typeKey), owned.CatalogueFile().WriteYAML
 	if kind == results.JSON {
@@ -92,20 +74,23 @@ func (s *server) getCatalogue(c *gin.Context) (any, error) {
 }
 
 // putCatalogue changes the account's catalogue to what the body declares.
-func (s *server) putCatalogue(c *gin.Context) (any, error) {
+func (s *API) putCatalogue(c *gin.Context) (any, error) {
 	p := query.ReadParameters(c.Request.URL.RawQuery, "dryRun", "prune")
 	booleans := []string{"true", "false"}
 	dryRun, prune := p.OneOf("dryRun", booleans) == "true", p.OneOf("prune", booleans) == "true"
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	tags := strings.Join(c.Request.Header.Values("If-Match"), ",")
-	if tags == "" && !dryRun {
+	unconditional := strings.Join(c.Request.Header.Values("If-Match"), ",") == ""
+	if unconditional && !dryRun {
 		return nil, newRefusal(http.StatusPreconditionRequired, "precondition_required",
 			"send the header If-Match with the ETag of GET /catalogue, which protects the changes of others, or "+
 				"If-Match: * to overwrite them")
 	}
-	replaces := func(version uint64) bool { return tags == "" || matchesVersion(tags, version) }
+	replaces := func(version uint64) bool {
+		return unconditional || negotiation.ListsTag(c.Request, "If-Match", catalogueTag(version, yamlType),
+			catalogueTag(version, results.JSON))
+	}
 	var answered reply
 	err := s.useYAML(c, maxCatalogue, func(text io.Reader) (err error) {
 		if err := s.Catalogue.RefreshSnapshot(c.Request.Context()); err != nil { // another server may have changed it
@@ -115,8 +100,8 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 			return versionChanged() // without parsing the body, so the retries of many clients are cheap
 		}
 		file, err := catalogue.ReadYAML(text)
-		var found faults.List // ApplyToVersion returns them with the faults that it finds
-		if err != nil && !errors.As(err, &found) {
+		// ApplyToVersion returns the faults with those that it finds.
+		if _, hasFaults := errors.AsType[faults.List](err); err != nil && !hasFaults {
 			return bodyProblem(err)
 		}
 		file.AccountID, file.Replaces, file.Prune = tokenOf(c).AccountID, replaces, prune
@@ -127,7 +112,7 @@ func (s *server) putCatalogue(c *gin.Context) (any, error) {
 }
 
 // applyCatalogue changes the account's catalogue and returns the changes.
-func (s *server) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool) (reply, error) {
+func (s *API) applyCatalogue(c *gin.Context, file catalogue.File, dryRun bool) (reply, error) {
 	var changes []catalogue.Change
 	var version uint64
 	// starts after the body was received from the client
@@ -161,7 +146,7 @@ func versionChanged() error {
 
 // useYAML calls use with the body, which is YAML or JSON, of at most most bytes. It does so for one request at a time,
 // because a parsed body takes much memory.
-func (s *server) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
+func (s *API) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
 	if !hasContentType(c, yamlTypes) {
 		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"Content-Type must be application/yaml or application/json")
@@ -197,14 +182,9 @@ func bodyFaults(code string, found faults.List) *problem {
 // together.
 const changeSlots = 256
 
-// admitChange wraps operations that change the store. They have an admission of their own, so they never wait behind
-// reports.
-func (s *server) admitChange(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
-	return admitTo(s.changes, handle)
-}
-
-// admitTo wraps operations that need a slot of an admission.
-func admitTo(admission *results.Admission, handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
+// admitTo wraps operations that need a slot of an admission. Changes of the store have admissions of their own, so they
+// never wait behind reports.
+func admitTo(admission *results.Admission, handle handler) handler {
 	return func(c *gin.Context) (any, error) {
 		leave, err := admission.AcquireSlot(c.Request.Context())
 		if err != nil {
@@ -217,10 +197,10 @@ func admitTo(admission *results.Admission, handle func(*gin.Context) (any, error
 
 // switchHandler returns the handler of an operation that starts or stops a resource, and returns it. It ignores the
 // body of the request.
-func switchHandler[R, S any](s *server, of resources[R], active bool,
+func switchHandler[R, S any](s *API, of resources[R], active bool,
 	show func(*R) S,
-) func(*gin.Context) (any, error) {
-	return s.admitChange(func(c *gin.Context) (any, error) {
+) handler {
+	return admitTo(s.changes, func(c *gin.Context) (any, error) {
 		p, err := s.parsePlace(c)
 		if err != nil {
 			return nil, err
@@ -250,10 +230,7 @@ func changeFailure(c *gin.Context, err error, next string) error {
 		return found
 	}
 	if errors.Is(err, catalogue.ErrContested) {
-		return &problem{
-			Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(),
-			retryAfter: retryAfter, cause: err,
-		}
+		return unavailable("contested", err.Error(), retryAfter, err)
 	}
 	return describeTimeout(source.StoreFailure(c.Request.Context(), err),
 		"the store did not answer in time and the change may still be made: "+next)
@@ -281,10 +258,7 @@ func newToken(t *catalogue.Token) token {
 }
 
 // listTokens returns the tokens of the account, including its share links.
-func (s *server) listTokens(c *gin.Context) (any, error) {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return nil, err
-	}
+func (s *API) listTokens(c *gin.Context) (any, error) {
 	list := []token{}
 	for _, t := range s.Catalogue.Snapshot().AccountTokens(tokenOf(c).AccountID) {
 		list = append(list, newToken(&t))
@@ -295,7 +269,7 @@ func (s *server) listTokens(c *gin.Context) (any, error) {
 }
 
 // createToken creates a token of the account. The response has its secret, which cannot be shown again.
-func (s *server) createToken(c *gin.Context) (any, error) {
+func (s *API) createToken(c *gin.Context) (any, error) {
 	var asked struct {
 		Name      string            `yaml:"name"`
 		Scopes    []catalogue.Scope `yaml:"scopes"`
@@ -303,7 +277,7 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 		Expires   *string           `yaml:"expires"`
 		Sender    *catalogue.Sender `yaml:"sender"`
 	}
-	if err := s.readRequest(c, &asked); err != nil {
+	if err := s.readBodyYAML(c, &asked); err != nil {
 		return nil, err
 	}
 	var fields bodyFields
@@ -325,7 +299,7 @@ func (s *server) createToken(c *gin.Context) (any, error) {
 }
 
 // createShare creates a share link. The response has its address, which cannot be shown again.
-func (s *server) createShare(c *gin.Context) (any, error) {
+func (s *API) createShare(c *gin.Context) (any, error) {
 	var asked struct {
 		CampaignID   *int64  `yaml:"campaignId"`
 		WidgetID     *int64  `yaml:"widgetId"`
@@ -333,7 +307,7 @@ func (s *server) createShare(c *gin.Context) (any, error) {
 		Name         string  `yaml:"name"`
 		Expires      *string `yaml:"expires"`
 	}
-	if err := s.readRequest(c, &asked); err != nil {
+	if err := s.readBodyYAML(c, &asked); err != nil {
 		return nil, err
 	}
 	var fields bodyFields
@@ -353,7 +327,7 @@ func (s *server) createShare(c *gin.Context) (any, error) {
 }
 
 // storeToken creates a token and returns it, with its secret as show sets it.
-func (s *server) storeToken(c *gin.Context, made catalogue.Token, show func(shown *token, secret string)) (any, error) {
+func (s *API) storeToken(c *gin.Context, made catalogue.Token, show func(shown *token, secret string)) (any, error) {
 	var secret string
 	ctx := byToken(c)
 	err := within(ctx, func() (err error) {
@@ -371,7 +345,7 @@ func (s *server) storeToken(c *gin.Context, made catalogue.Token, show func(show
 }
 
 // revokeToken revokes a token of the account, or a share link.
-func (s *server) revokeToken(c *gin.Context) (any, error) {
+func (s *API) revokeToken(c *gin.Context) (any, error) {
 	id, err := pathID(c, pathIDName, query.ReadParameters(c.Request.URL.RawQuery).Err())
 	if err != nil {
 		return nil, err
@@ -393,16 +367,8 @@ func (s *server) revokeToken(c *gin.Context) (any, error) {
 // maxRequest is the maximum size of a small body in bytes.
 const maxRequest = 64 << 10
 
-// readRequest decodes the body into asked.
-func (s *server) readRequest(c *gin.Context, asked any) error {
-	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
-		return err
-	}
-	return s.readBodyYAML(c, asked)
-}
-
 // readBodyYAML decodes a small body.
-func (s *server) readBodyYAML(c *gin.Context, asked any) error {
+func (s *API) readBodyYAML(c *gin.Context, asked any) error {
 	return s.useYAML(c, maxRequest, func(text io.Reader) error {
 		if err := catalogue.DecodeYAML(text, asked); err != nil {
 			return bodyProblem(err)
@@ -435,4 +401,62 @@ func (f *bodyFields) lifetime(given *string, otherwise time.Duration) time.Durat
 		f.Add("expires", *given, "must be a duration of a second or more, such as 30d or 12h, or be omitted")
 	}
 	return lifetime
+}
+
+// discover returns the campaigns in the events of the token's websites that the catalogue does not declare.
+func (s *API) discover(c *gin.Context) ([]engine.Discovered, *catalogue.AccountResources, error) {
+	owned, bound := s.accountResources(c)
+	all, err := s.Engine.Discover(c.Request.Context(), owned)
+	all = slices.DeleteFunc(all, func(d engine.Discovered) bool { return bound != 0 && d.WebsiteID != bound })
+	return all, owned, source.StoreFailure(c.Request.Context(), err)
+}
+
+// listUndeclared returns the campaigns that arrived and are not declared.
+func (s *API) listUndeclared(c *gin.Context) (any, error) {
+	all, _, err := s.discover(c)
+	return all, err
+}
+
+// declareCampaign declares a campaign that arrived, or ignores it.
+func (s *API) declareCampaign(c *gin.Context) (any, error) {
+	p := query.ReadParameters(c.Request.URL.RawQuery, "dryRun")
+	dryRun := p.OneOf("dryRun", []string{"true", "false"}) == "true"
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	var asked struct {
+		engine.Declaration `yaml:",inline"`
+		CampaignID         int64  `yaml:"campaignId"`
+		Key                string `yaml:"key"`
+	}
+	if err := s.readBodyYAML(c, &asked); err != nil {
+		return nil, err
+	}
+	name := "campaignId"
+	if asked.Campaign = strconv.FormatInt(asked.CampaignID, 10); asked.Key != "" {
+		name, asked.Campaign = "key", asked.Key
+	}
+	var wrong faults.Collector
+	if asked.WebsiteID < 1 {
+		wrong.Add("websiteId", asked.WebsiteID, "must be the id of a website")
+	}
+	if asked.Key != "" && asked.CampaignID != 0 {
+		wrong.Add("key", asked.Key, "must not be given with campaignId")
+	}
+	if err := wrong.List.Err(); err != nil {
+		return nil, err
+	}
+	all, owned, err := s.discover(c)
+	if err != nil {
+		return nil, err
+	}
+	file, found, err := engine.DeclareDiscovered(all, owned, asked.Declaration)
+	if !found {
+		wrong.Add(name, asked.Campaign, "must be, with its websiteId, a campaign that GET /v1/undeclared lists")
+		return nil, wrong.List
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.applyCatalogue(c, file, dryRun)
 }

@@ -41,7 +41,14 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	}
 	joint := newJointLifts(r, arms, lambdas)
 	total := make([]float64, len(arms)+1)
-	low, high := joint.rangeOfU()
+	// If the data contradict the prior, u explains a part.
+	const beyond = 6.5 // standard deviations, where the density is below 1e-9 of its maximum
+	low, high := 0.0, 0.0
+	for i, arm := range arms {
+		at := lambdas[i] * arm.z(arm.mode)
+		low, high = math.Min(low, at), math.Max(high, at)
+	}
+	low, high = low-beyond, high+beyond
 	// The integrand is analytic and vanishes at both ends, so equal steps have an error of about exp(-20/stepOfSigma²).
 	steps := int(math.Min((high-low)/joint.finest/stepOfSigma, mostSteps)) + 1
 	for step := range steps + 1 {
@@ -269,12 +276,46 @@ func (j *jointLifts) othersOf(arm int) *others {
 	return o
 }
 
-// rangeOfU returns the range of u. If the data contradict the prior, u explains a part.
-func (j *jointLifts) rangeOfU() (low, high float64) {
-	const beyond = 6.5 // standard deviations, where the density is below 1e-9 of its maximum
-	for i := range j.arms {
-		at := j.lambdas[i] * j.arms[i].z(j.arms[i].mode)
-		low, high = math.Min(low, at), math.Max(high, at)
+// bayesianComparison returns the comparison of one pair under the given posterior of the lift. Values and losses are
+// posterior means, and intervals are equal-tailed credible intervals. If the mean of control is 0, no visitor of
+// control converted, and there are neither losses nor differences. There is no correction for several treatments.
+func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
+	alpha, baseline, reason := o.Alpha(), math.Abs(c.control.observedValue()), Reason("")
+	p := r.summarizePosterior(l, alpha)
+	if baseline == 0 {
+		baseline, reason = math.NaN(), ReasonBaselineZero
 	}
-	return low - beyond, high + beyond
+	out := Comparison{
+		Bayesian: &Bayesian{
+			ChanceToBeatControl: numberOrNil(math.Min(p.above, 1)),
+			ExpectedLoss:        numberOrNil(baseline * p.loss),
+			ExpectedLossControl: numberOrNil(baseline * p.gain),
+			Prior:               o.Prior,
+			Reason:              reason,
+		},
+		Difference: Effect{
+			Value:    numberOrNil(baseline * p.mean),
+			Observed: numberOrNil(c.contrast.estimateEffect(onDifference)),
+		},
+		Lift:        Effect{Value: numberOrNil(p.mean), Observed: numberOrNil(c.contrast.estimateEffect(onLift))},
+		Significant: math.Min(p.below, p.above) < alpha/2,
+	}
+	if alpha == 0 {
+		out.Difference.Reason, out.Lift.Reason = ReasonLevel100, ReasonLevel100
+	} else {
+		lower := endOnSide(p.interval.lower, smallestEffect, p.below < alpha/2)
+		upper := -endOnSide(-p.interval.upper, smallestEffect, p.above < alpha/2)
+		// The ends of an interval narrower than their last digit may be in descending order.
+		lifts := bounds{lower: math.Min(lower, upper), upper: math.Max(lower, upper)}
+		differences := bounds{lower: baseline * lifts.lower, upper: baseline * lifts.upper}
+		out.Difference.Interval, out.Difference.Reason = shownInterval(differences, reason)
+		out.Lift.Interval, out.Lift.Reason = shownInterval(lifts, "")
+	}
+	c.setVerdict(&out, o)
+	if out.Significant && (p.above > p.below) != (c.statistic > 0) && out.Verdict != VerdictInsufficientData {
+		// There are so few conversions that the prior outweighs them.
+		out.Verdict = VerdictInconclusive
+		out.Reasons = append(out.Reasons, ReasonTooFewConversions)
+	}
+	return out
 }

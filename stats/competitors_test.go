@@ -265,7 +265,7 @@ func (v growthBookVector) checkMean(t *testing.T, w *worst) {
 	always := c.differenceBounds(k, false)
 	w.check(t, "sequential upper", always.upper, sequential.CI[1], tolerance)
 	if fieller := v.Output.Check.Fieller; fieller != nil && c.mc > 0 {
-		lifts, _ := c.liftBounds(q, p < v.Input.Alpha)
+		lifts, _ := c.effectInterval(q, p < v.Input.Alpha, onLift)
 		w.check(t, "lower lift", lifts.lower, fieller[0], tolerance)
 		w.check(t, "upper lift", lifts.upper, fieller[1], tolerance)
 	}

@@ -91,17 +91,23 @@ func (f family) exceedanceProbability(c float64) float64 {
 	if single == 0 || c <= 0 {
 		return single
 	}
-	integrand := func(u float64) float64 {
-		return normalDensity(u) * f.anyBeyond(c, u)
+	integrand := func(u float64) float64 { // φ(u) times the probability that any |z| is above c, given u
+		within := 0.0
+		for _, l := range f.loadings {
+			tail := normalSurvival((c - l.lambda*u) / l.sigma)
+			if far := (c + l.lambda*u) / l.sigma; far < 2*c+8 {
+				tail += normalSurvival(far)
+			}
+			within += l.count * math.Log1p(-math.Min(tail, 1))
+		}
+		return normalDensity(u) * -math.Expm1(within)
 	}
 	// The integrand is even. Exceeding c is likeliest at u = λc and certain at u = c/λ.
 	end := math.Sqrt(c*c + 84)
 	points, gap := []float64{0, end}, 0.25
 	for _, l := range f.loadings {
 		steps := []float64{l.lambda * c, c / l.lambda}
-		if l.sigma < gap {
-			gap = l.sigma
-		}
+		gap = math.Min(gap, l.sigma)
 		if l.sigma < 0.3 {
 			for _, k := range []float64{-8, -3, 3, 8} {
 				steps = append(steps, (c+k*l.sigma)/l.lambda)
@@ -114,32 +120,13 @@ func (f family) exceedanceProbability(c float64) float64 {
 		}
 	}
 	slices.Sort(points)
-	return 2 * integratePanels(integrand, thinPoints(points, gap), 2e-10*single)
-}
-
-// thinPoints removes the points that are too near their neighbor for a panel.
-func thinPoints(points []float64, gap float64) []float64 {
-	kept := points[:1]
-	last := points[len(points)-1]
+	kept := points[:1] // without those that are too near their neighbor for a panel
 	for _, p := range points[1:] {
-		if p-kept[len(kept)-1] > gap || p == last {
+		if p-kept[len(kept)-1] > gap || p == end {
 			kept = append(kept, p)
 		}
 	}
-	return kept
-}
-
-// anyBeyond returns the probability that any |z| is above c, given control's part u.
-func (f family) anyBeyond(c, u float64) float64 {
-	within := 0.0
-	for _, l := range f.loadings {
-		tail := normalSurvival((c - l.lambda*u) / l.sigma)
-		if far := (c + l.lambda*u) / l.sigma; far < 2*c+8 {
-			tail += normalSurvival(far)
-		}
-		within += l.count * math.Log1p(-math.Min(tail, 1))
-	}
-	return -math.Expm1(within)
+	return 2 * integratePanels(integrand, kept, 2e-10*single)
 }
 
 // criticalValue returns the c that the largest |z| of the family exceeds with probability alpha. It lies between the
@@ -157,18 +144,6 @@ func (f family) criticalValue(alpha float64) float64 {
 	return findRoot(excess, bracket{lower, upper, low, high}, 1e-13)
 }
 
-// ascendingOrder returns the indexes of the valid p-values in ascending order of p.
-func ascendingOrder(p []float64) []int {
-	var order []int
-	for i, x := range p {
-		if x >= 0 && x <= 1 {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
-	return order
-}
-
 // FalseDiscovery returns the q-values of a family by Benjamini and Hochberg, in the order of p:
 //
 //	q(i) = min over j >= i of p(j) m / j,  at most 1,
@@ -179,11 +154,13 @@ func ascendingOrder(p []float64) []int {
 //
 // See Benjamini and Hochberg (1995).
 func FalseDiscovery(p []float64) []float64 {
-	q := make([]float64, len(p))
-	for i := range q {
-		q[i] = math.NaN()
+	q, order := slices.Repeat([]float64{math.NaN()}, len(p)), []int(nil)
+	for i, x := range p {
+		if x >= 0 && x <= 1 {
+			order = append(order, i)
+		}
 	}
-	order := ascendingOrder(p)
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
 	least := 1.0
 	for rank := len(order); rank > 0; rank-- {
 		i := order[rank-1]

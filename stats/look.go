@@ -57,15 +57,6 @@ func NewLookDesign(alpha float64, shares []float64) LookDesign {
 	return d
 }
 
-// familyP adjusts the p-value of a comparison for all treatments. It returns the probability that any |Z_i| is above
-// the normal quantile of p/2.
-func (d LookDesign) familyP(p float64) float64 {
-	if d.treatments.size < 2 {
-		return p
-	}
-	return math.Max(p, math.Min(1, d.treatments.exceedanceProbability(normalQuantile(p/2))))
-}
-
 // LookSequence has the critical values of all looks at one comparison of a treatment with control, in order. They
 // depend only on the numbers of visitors. A LookSequence may be used concurrently.
 type LookSequence struct {
@@ -111,7 +102,10 @@ func (s *LookSequence) PValue(look int, r LookResult) *float64 {
 	if r.Critical == nil || r.Z == nil {
 		return nil
 	}
-	p := s.design.familyP(s.ladder.pValue(look, *r.Z))
+	p := s.ladder.pValue(look, *r.Z)
+	if all := s.design.treatments; all.size > 1 { // the probability that any |Z_i| is above the normal quantile of p/2
+		p = math.Max(p, math.Min(1, all.exceedanceProbability(normalQuantile(p/2))))
+	}
 	if r.Significant {
 		return numberOrNil(math.Min(p, s.design.Alpha*(1-1e-12)))
 	}

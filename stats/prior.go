@@ -64,16 +64,10 @@ func (o *others) minusLog(z float64) float64 {
 	return -largest - math.Log(sum)
 }
 
-// minusLogBound returns a lower bound of minusLog.
-func (o *others) minusLogBound() float64 {
-	largest := slices.Max(append(o.logWeight[:len(o.logWeight):len(o.logWeight)], math.Inf(-1)))
-	return -largest - math.Log(float64(max(len(o.u), 1)))
-}
-
 // liftsOf returns the posterior of the lift of a pair, or false if its baseline is a mean of 0.
 func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	l := lifts{prior: prior, from: math.Inf(-1)}
-	observed := c.observedLift()
+	observed := c.estimateEffect(onLift)
 	switch c := c.alwaysValid().(type) {
 	case rates:
 		l.z, l.from = c.zOfLift, -1
@@ -95,7 +89,11 @@ func liftsOf(c contrast, prior Prior) (lifts, bool) {
 		}
 		l.z = c.zOfLift
 	case strata:
-		if !c.hasLift() {
+		isZero := func(c contrast) bool {
+			mean, ok := c.(interface{ baseline() float64 })
+			return ok && mean.baseline() == 0
+		}
+		if c.mixed || slices.ContainsFunc(c.contrasts, isZero) {
 			return lifts{}, false
 		}
 		l.z = func(lift float64) float64 { return c.z(lift, onLift) }
@@ -160,8 +158,8 @@ func (l *lifts) minusLogLikelihood(lift float64) float64 {
 func (l *lifts) findMode() {
 	const farthest = 1e6 // if the likelihood at the mean is 0
 	least := 0.0
-	if l.others != nil {
-		least = l.others.minusLogBound()
+	if o := l.others; o != nil { // a lower bound of minusLog
+		least = -slices.Max(append(slices.Clip(o.logWeight), math.Inf(-1))) - math.Log(float64(max(len(o.u), 1)))
 	}
 	reach := l.prior.StandardDeviation * math.Min(math.Sqrt(2*math.Max(l.minusLogLikelihood(l.prior.Mean)-least, 0)),
 		farthest)
@@ -259,28 +257,23 @@ type liftSummary struct {
 func (r *rule) summarizePosterior(l *lifts, alpha float64) liftSummary {
 	p := panels{rule: r, points: l.panelEnds(deep)}
 	if p.panelCount() < 1 {
-		return l.atMode()
+		s := liftSummary{ // narrower than the digits of its mode
+			mean: l.mode, loss: math.Max(-l.mode, 0), gain: math.Max(l.mode, 0),
+			interval: bounds{l.mode, l.mode},
+		}
+		switch {
+		case l.mode < 0:
+			s.below = 1
+		case l.mode > 0:
+			s.above = 1
+		default:
+			s.below, s.above = 0.5, 0.5
+		}
+		return s
 	}
 	p.splitAt(0)
 	p.splitAt(l.kink)
 	return p.summarizeLifts(l, alpha)
-}
-
-// atMode returns the summary of a posterior that is narrower than the digits of its mode.
-func (l *lifts) atMode() liftSummary {
-	s := liftSummary{
-		mean: l.mode, loss: math.Max(-l.mode, 0), gain: math.Max(l.mode, 0),
-		interval: bounds{l.mode, l.mode},
-	}
-	switch {
-	case l.mode < 0:
-		s.below = 1
-	case l.mode > 0:
-		s.above = 1
-	default:
-		s.below, s.above = 0.5, 0.5
-	}
-	return s
 }
 
 func (p panels) summarizeLifts(l *lifts, alpha float64) liftSummary {

@@ -218,9 +218,9 @@ const minimumExpected = 5
 // variation. PValue is the p-value of the hypothesis that the share is equal in all variations. It is nil if Reason is
 // set. Differ is true if the shares differ at p < 0.001.
 type ShareComparison struct {
-	PValue *float64
-	Differ bool
-	Reason Reason
+	PValue *float64 `json:"pValue"`
+	Differ bool     `json:"-"`
+	Reason Reason   `json:"reason,omitempty"`
 }
 
 // CompareShares tests whether the share of some visitors differs between variations, by the chi-square of homogeneity

@@ -230,8 +230,7 @@ func (s *SampleSize) visitorsForDrift(h hypothesis, theta float64) (*int64, Reas
 	if !(n < 1<<62) {
 		return nil, ReasonBaselineNotDistinguishable
 	}
-	required := max(int64(n), 1)
-	return &required, ""
+	return new(max(int64(n), 1)), ""
 }
 
 // standardError returns the standard error of the lift for n visitors over all variations.
@@ -308,8 +307,7 @@ func (s *SampleSize) ProgressTowards(lift float64, visitors int64, perDay float6
 		case !(perDay > 0) || !(days < 1<<62):
 			p.Reason = cmp.Or(p.Reason, ReasonNoTraffic)
 		default:
-			whole := int64(days)
-			p.DaysRemaining = &whole
+			p.DaysRemaining = new(int64(days))
 		}
 	}
 	var effect, power Reason
@@ -336,14 +334,6 @@ func (m Margin) sizeAndScale() (float64, scale) {
 		return m.Relative, onLift
 	}
 	return m.Absolute, onDifference
-}
-
-// inGoodDirection returns an interval in the good direction: a loss is negative.
-func (m Margin) inGoodDirection(in bounds) bounds {
-	if m.Down {
-		return bounds{lower: -in.upper, upper: -in.lower}
-	}
-	return in
 }
 
 // IsSafe reports whether a look shows that the loss is less than the margin: the lower end of its interval, in the good
@@ -412,7 +402,10 @@ func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	critical := alwaysValidCritical(s.visitors, tuningParameter(a, planned), a)
 	upper := func(on scale) (float64, Reason) {
 		in, reason := s.effectInterval(critical, math.Abs(s.z(0, on)) > critical, on)
-		return m.inGoodDirection(in).upper, reason
+		if m.Down {
+			return -in.lower, reason
+		}
+		return in.upper, reason
 	}
 	margin, on := m.sizeAndScale()
 	bound, reason := upper(on)
@@ -420,10 +413,7 @@ func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	h := Harm{Upper: numberOrNil(bound), Below: bound < -margin}
 	h.Breaks = h.Below && lift < breakerLift
 	if h.Upper == nil {
-		h.Reason = reason
-		if reason == "" {
-			h.Reason = ReasonInvalidData
-		}
+		h.Reason = cmp.Or(reason, ReasonInvalidData)
 	}
 	return h
 }

@@ -235,14 +235,10 @@ func (t table) lowerLift(q float64, positive bool) float64 {
 	if t.xt == t.nt {
 		return endOnSide(t.lowerLiftAllConverted(target), smallestEffect, positive)
 	}
-	mu := t.solveMultiplier(target, positive)
-	return endOnSide(t.liftAt(mu), smallestEffect, positive)
-}
-
-// liftAt returns pt/pc - 1 at μ without cancellation if the rates are nearly equal.
-func (t table) liftAt(mu float64) float64 {
-	rest := (t.nt - t.xt) + (t.nc - t.xc)
-	return math.Max((t.crossDifference()-mu*rest)/((t.nt-mu)*(t.xc+mu)), -1)
+	mu, rest := t.solveMultiplier(target, positive), (t.nt-t.xt)+(t.nc-t.xc)
+	// pt/pc - 1 at μ, without cancellation if the rates are nearly equal
+	lift := math.Max((t.crossDifference()-mu*rest)/((t.nt-mu)*(t.xc+mu)), -1)
+	return endOnSide(lift, smallestEffect, positive)
 }
 
 // solveMultiplier solves the cubic

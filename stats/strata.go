@@ -125,16 +125,6 @@ func (s strata) newPair(control, treatment Sample, reason Reason) pair {
 	return c
 }
 
-// hasLift reports whether the baselines of the strata have the same sign.
-func (s strata) hasLift() bool {
-	for _, c := range s.contrasts {
-		if mean, ok := c.(interface{ baseline() float64 }); ok && mean.baseline() == 0 {
-			return false
-		}
-	}
-	return !s.mixed
-}
-
 func (s strata) testResult() (name Test, statistic, nu, p float64) {
 	name, _, _, _ = s.firstContrast().testResult()
 	z := s.z(0, onDifference)
@@ -142,19 +132,6 @@ func (s strata) testResult() (name Test, statistic, nu, p float64) {
 }
 
 func (s strata) quantile(tail float64) float64 { return normalQuantile(tail) }
-
-func (s strata) observedDifference() float64 { return s.estimateEffect(onDifference) }
-
-func (s strata) observedLift() float64 { return s.estimateEffect(onLift) }
-
-func (s strata) differenceBounds(q float64, significant bool) bounds {
-	in, _ := s.effectInterval(q, significant, onDifference)
-	return in
-}
-
-func (s strata) liftBounds(q float64, significant bool) (bounds, Reason) {
-	return s.effectInterval(q, significant, onLift)
-}
 
 // controlCorrelation returns sqrt(Σ (I_s / I) λ_s²). With it, λ_i λ_j is the correlation of the z of two treatments if
 // their shares changed in proportion, and above it otherwise.
@@ -264,11 +241,7 @@ func (s strata) estimateEffect(on scale) float64 {
 		if c == nil || (on == onLift && s.mixed) {
 			continue
 		}
-		e := c.observedDifference()
-		if on == onLift {
-			e = c.observedLift()
-		}
-		if isFinite(e) {
+		if e := c.estimateEffect(on); isFinite(e) {
 			low, high = math.Min(low, e), math.Max(high, e)
 		}
 	}
@@ -297,10 +270,7 @@ func (s strata) effectInterval(critical float64, significant bool, on scale) (bo
 				q = critical
 			}
 		}
-		if on == onLift {
-			return c.liftBounds(q, significant)
-		}
-		return c.differenceBounds(q, significant), ""
+		return c.effectInterval(q, significant, on)
 	}
 	missing := bounds{lower: math.NaN(), upper: math.NaN()}
 	if on == onLift && s.mixed {

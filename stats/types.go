@@ -216,7 +216,7 @@ func AppendReasons(reasons []Reason, more ...Reason) []Reason {
 
 // insufficientReasons returns why the data are insufficient for a verdict.
 func (c pair) insufficientReasons() []Reason {
-	if checkSample(c.control) != "" || checkSample(c.treatment) != "" || !sameKind(c.control, c.treatment) {
+	if !c.isComparable() {
 		return nil
 	}
 	var reasons []Reason

@@ -143,12 +143,12 @@ func TestScoreVectors(t *testing.T) {
 		w.check(t, "z", z, want.Z, tolerance)
 		w.check(t, "p", p, want.P, tolerance)
 		w.checkEnds(t, "difference interval", c.differenceBounds(q, p < in.Alpha), want.Differences, tolerance)
-		lifts, _ := c.liftBounds(q, p < in.Alpha)
+		lifts, _ := c.effectInterval(q, p < in.Alpha, onLift)
 		w.checkEnds(t, "lift interval", lifts, want.Lifts, tolerance)
 		if want.Lift != nil {
-			w.check(t, "lift", c.observedLift(), *want.Lift, tolerance)
-		} else if !math.IsNaN(c.observedLift()) {
-			t.Errorf("lift = %v, want none", c.observedLift())
+			w.check(t, "lift", c.estimateEffect(onLift), *want.Lift, tolerance)
+		} else if !math.IsNaN(c.estimateEffect(onLift)) {
+			t.Errorf("lift = %v, want none", c.estimateEffect(onLift))
 		}
 	})
 }
@@ -185,17 +185,17 @@ func TestWelchVectors(t *testing.T) {
 			w.check(t, "t", statistic, want.T, tolerance)
 			w.check(t, "p", p, want.P, tolerance)
 			w.checkEnds(t, "difference interval", c.differenceBounds(q, p < in.Alpha), want.Differences, welchIntervalTolerance)
-			lifts, _ := c.liftBounds(q, p < in.Alpha)
-			if c.observedLift() < *orInf(want.Lifts[0]) {
+			lifts, _ := c.effectInterval(q, p < in.Alpha, onLift)
+			if c.estimateEffect(onLift) < *orInf(want.Lifts[0]) {
 				// The vector with g = 0.96 has the upper end in place of the lower one: an interval that excludes the
 				// observed lift. With g < 1 there are two ends.
 				w.check(t, "upper end", lifts.upper, *want.Lifts[0], tolerance)
-				check.That(t, lifts.lower > 0 && lifts.lower < c.observedLift(), "lower end = %v, want one in (0, %v)", lifts.lower, c.observedLift())
+				check.That(t, lifts.lower > 0 && lifts.lower < c.estimateEffect(onLift), "lower end = %v, want one in (0, %v)", lifts.lower, c.estimateEffect(onLift))
 			} else {
 				w.checkEnds(t, "lift interval", lifts, want.Lifts, welchIntervalTolerance)
 			}
 			if want.Lift != nil {
-				w.check(t, "lift", c.observedLift(), *want.Lift, tolerance)
+				w.check(t, "lift", c.estimateEffect(onLift), *want.Lift, tolerance)
 			}
 		})
 	}

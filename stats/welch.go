@@ -56,16 +56,6 @@ func (m means) withPooledVariance() means {
 	return m
 }
 
-// withWidenedError returns the pair with a standard error not below the pooled one. Both variances are scaled by the
-// same factor.
-func (m means) withWidenedError() means {
-	by := m.withPooledVariance().standardError() / m.standardError()
-	if by > 1 && isFinite(by) {
-		m.sc, m.st = m.sc*by*by, m.st*by*by
-	}
-	return m
-}
-
 // differenceBounds returns d ± q SE.
 func (m means) differenceBounds(q float64, significant bool) bounds {
 	d, half := m.observedDifference(), q*m.standardError()

@@ -120,10 +120,9 @@ func (s *Server) listUndeclared(ctx context.Context, c Caller, a *arguments) (an
 	if err != nil {
 		return nil, err
 	}
-	var found []engine.Discovered
-	err = s.results.RunAdmitted(ctx, func(ctx context.Context) (err error) {
-		found, err = s.engine.Discover(ctx, owned)
-		return source.StoreFailure(ctx, err)
+	found, err := results.RunAdmitted(ctx, s.results, func(ctx context.Context) ([]engine.Discovered, error) {
+		all, err := s.engine.Discover(ctx, owned)
+		return all, source.StoreFailure(ctx, err)
 	})
 	found = slices.DeleteFunc(found,
 		func(d engine.Discovered) bool { return website != 0 && d.WebsiteID != website })
@@ -251,11 +250,9 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 		if r.NextLook != nil {
 			a.Next += " The " + r.NextLook.InWords() + "."
 		}
-		if d.VariationID != nil {
-			rank[*d.VariationID] = -1
-		}
 		a.Sentences = append(a.Sentences, shorten(d.Text, maxSentence))
 		if d.VariationID != nil {
+			rank[*d.VariationID] = -1
 			if item := r.WorthOf(*d.VariationID); item != nil && item.Text != "" {
 				a.Sentences = append(a.Sentences, item.InWords())
 			}
@@ -341,11 +338,8 @@ func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, err
 		return nil, query.InvalidParameters(faults.Fault{Name: "websiteId", Detail: detail})
 	}
 	asked.WebsiteID = website
-	var found *worth.Programme
-	err = s.results.RunAdmitted(ctx, func(ctx context.Context) (err error) {
-		found, err = s.engine.ReadProgramme(ctx, asked)
-		return err
-	})
+	found, err := results.RunAdmitted(ctx, s.results,
+		func(ctx context.Context) (*worth.Programme, error) { return s.engine.ReadProgramme(ctx, asked) })
 	if err != nil {
 		return nil, err
 	}
@@ -386,11 +380,11 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 	if website != 0 {
 		websites = []int64{website}
 	}
-	var found *ingest.OfVisitor
-	if err := s.results.RunAdmitted(ctx, func(ctx context.Context) (err error) {
-		found, err = s.journal.ReadVisitor(ctx, visitor, websites, s.engine.MaxVisitorEvents()+1)
-		return source.StoreFailure(ctx, err)
-	}); err != nil {
+	found, err := results.RunAdmitted(ctx, s.results, func(ctx context.Context) (*ingest.OfVisitor, error) {
+		of, err := s.journal.ReadVisitor(ctx, visitor, websites, s.engine.MaxVisitorEvents()+1)
+		return of, source.StoreFailure(ctx, err)
+	})
+	if err != nil {
 		return nil, err
 	}
 	sentences, reasons := []string{}, []string{}
@@ -453,10 +447,9 @@ func (s *Server) compareCounts(ctx context.Context, _ Caller, a *arguments) (any
 		Sentences []string `json:"sentences"`
 		*calculator.Answer
 	}
-	if err := s.results.RunAdmitted(ctx, func(context.Context) error {
-		answer.Answer = input.ComputeAnswer()
-		return nil
-	}); err != nil {
+	answer.Answer, err = results.RunAdmitted(ctx, s.results,
+		func(context.Context) (*calculator.Answer, error) { return input.ComputeAnswer(), nil })
+	if err != nil {
 		return nil, err
 	}
 	answer.Sentences = []string{answer.Conclusion.Text}

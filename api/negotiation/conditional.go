@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"io"
+	"iter"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,13 +27,16 @@ func EntityTag(parts ...string) string {
 // MatchesTag reports whether the client has the response with this tag (RFC 9110,
 // 13.1.2).
 func MatchesTag(request *http.Request, tag string) bool {
-	if request.Method != http.MethodGet && request.Method != http.MethodHead {
-		return false
-	}
-	opaque := strings.TrimPrefix(tag, "W/")
-	for candidate := range strings.SplitSeq(strings.Join(request.Header.Values("If-None-Match"), ","), ",") {
-		candidate = strings.TrimSpace(candidate)
-		if candidate == "*" || strings.TrimPrefix(candidate, "W/") == opaque {
+	isRead := request.Method == http.MethodGet || request.Method == http.MethodHead
+	return isRead && ListsTag(request, "If-None-Match", tag)
+}
+
+// ListsTag reports whether a header lists one of the tags, or all. A proxy that compresses may have made a strong tag
+// weak, which does not change what it means.
+func ListsTag(request *http.Request, header string, tags ...string) bool {
+	for candidate := range valuesOf(request, header) {
+		isSame := func(tag string) bool { return strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(candidate, "W/") }
+		if candidate == "*" || slices.ContainsFunc(tags, isSame) {
 			return true
 		}
 	}
@@ -40,68 +45,56 @@ func MatchesTag(request *http.Request, tag string) bool {
 
 // WantsNew reports whether the client requests a newly computed response.
 func WantsNew(request *http.Request) bool {
-	for directive := range strings.SplitSeq(strings.Join(request.Header.Values("Cache-Control"), ","), ",") {
-		if strings.EqualFold(strings.TrimSpace(directive), "no-cache") {
+	for directive := range valuesOf(request, "Cache-Control") {
+		if strings.EqualFold(directive, "no-cache") {
 			return true
 		}
 	}
 	return false
 }
 
-// PreferredType returns the offer with the highest quality in the Accept header (RFC 9110, 12.5.1). Among equals it
-// returns the first, and "" if no offer is acceptable. Without the header, every offer is acceptable.
+// valuesOf returns the comma-separated values of a header.
+func valuesOf(request *http.Request, header string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for value := range strings.SplitSeq(strings.Join(request.Header.Values(header), ","), ",") {
+			if !yield(strings.TrimSpace(value)) {
+				return
+			}
+		}
+	}
+}
+
+// PreferredType returns the offer with the highest quality in the Accept header (RFC 9110, 12.5.1): that of the most
+// specific range that matches it. Among equals it returns the first, and "" if no offer is acceptable. Without the
+// header, every offer is acceptable. Invalid ranges are ignored.
 func PreferredType(accept, offers []string) string {
 	header := strings.Join(accept, ",")
 	if strings.Trim(header, " ,") == "" {
 		return offers[0]
 	}
-	ranges := mediaRanges(header)
+	qualities := map[string]float64{} // of type/subtype, type/* or */*
+	for part := range strings.SplitSeq(header, ",") {
+		name, parameters, err := mime.ParseMediaType(part)
+		quality := 1.0
+		if q, given := parameters["q"]; given && err == nil {
+			quality, err = strconv.ParseFloat(q, 64)
+		}
+		if err == nil && quality >= 0 && quality <= 1 {
+			qualities[name] = max(qualities[name], quality)
+		}
+	}
 	best, liked := "", 0.0
 	for _, offer := range offers {
-		if q := qualityOf(offer, ranges); q > liked {
-			best, liked = offer, q
+		family, _, _ := strings.Cut(offer, "/")
+		quality := 0.0
+		for _, name := range []string{"*/*", family + "/*", offer} {
+			if q, matches := qualities[name]; matches {
+				quality = q
+			}
+		}
+		if quality > liked {
+			best, liked = offer, quality
 		}
 	}
 	return best
-}
-
-type mediaRange struct {
-	name    string // type/subtype, type/* or */*
-	quality float64
-}
-
-// mediaRanges parses the valid media ranges of the header.
-func mediaRanges(header string) []mediaRange {
-	var ranges []mediaRange
-	for part := range strings.SplitSeq(header, ",") {
-		name, parameters, err := mime.ParseMediaType(part)
-		if err != nil {
-			continue
-		}
-		quality := 1.0
-		if q, given := parameters["q"]; given {
-			if quality, err = strconv.ParseFloat(q, 64); err != nil || !(quality >= 0 && quality <= 1) {
-				continue
-			}
-		}
-		ranges = append(ranges, mediaRange{name, quality})
-	}
-	return ranges
-}
-
-// qualityOf returns the quality of the most specific range that matches the offer.
-func qualityOf(offer string, ranges []mediaRange) float64 {
-	family, _, _ := strings.Cut(offer, "/")
-	for _, name := range []string{offer, family + "/*", "*/*"} {
-		best, found := 0.0, false
-		for _, r := range ranges {
-			if r.name == name {
-				best, found = max(best, r.quality), true
-			}
-		}
-		if found {
-			return best
-		}
-	}
-	return 0
 }

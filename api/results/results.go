@@ -9,6 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"lifthouse/engine"
@@ -20,6 +25,8 @@ import (
 	"lifthouse/schema/catalogue"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/sync/semaphore"
 )
 
 // Options limit the work. The zero value of a limit means no limit.
@@ -41,9 +48,17 @@ type Service struct {
 
 // New returns the service of an engine. gate limits the concurrent computations.
 func New(e *engine.Engine, gate *Admission, o Options, m *Metrics) *Service {
-	s := &Service{engine: e, options: o, metrics: m, cache: cache.New(o.Memory), gate: gate}
-	m.observeCache(s.cache)
-	return s
+	c := cache.New(o.Memory)
+	m.add.NewCounterFunc(prometheus.CounterOpts{
+		Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
+	}, func() float64 { _, _, evicted := c.Usage(); return float64(evicted) })
+	m.add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
+	}, func() float64 { _, bytes, _ := c.Usage(); return float64(bytes) })
+	m.add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_results_kept", Help: "Cached results.",
+	}, func() float64 { values, _, _ := c.Usage(); return float64(values) })
+	return &Service{engine: e, options: o, metrics: m, cache: c, gate: gate}
 }
 
 // Query is a request for results in canonical form.
@@ -63,7 +78,16 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 		return nil, err
 	}
 	q.compute = func(ctx context.Context, version engine.Version) ([]byte, error) {
-		return s.computeReport(ctx, q, version)
+		report, err := s.engine.ComputeReportAt(ctx, q.Plan, version)
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == CSV:
+			return render.CSV(report)
+		case kind == SVG:
+			return render.ForestPlot(report)
+		}
+		return render.JSON(report)
 	}
 	return q, nil
 }
@@ -111,10 +135,9 @@ func (v Version) String() string { return fmt.Sprint(v.catalogue, v.Version) }
 
 // Answer is the answer to a query.
 type Answer struct {
-	Body      []byte
-	Version   Version // of Body
-	Stale     bool    // accepted events are not in Body yet, or the store failed and Body is the last successful one
-	Unchanged bool    // the client has the body of this version
+	Body    []byte  // nil: the client has the body of this version
+	Version Version // of Body
+	Stale   bool    // accepted events are not in Body yet, or the store failed and Body is the last successful one
 }
 
 // AnswerQuery returns the body of a query for the current version of the data, or for newer data. has reports whether
@@ -131,12 +154,12 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	version := Version{data, q.catalogue}
 	if version.IsCurrent() && !newest {
 		if has != nil && has(version) {
-			s.metrics.CountOutcome(NotModified)
-			return Answer{Version: version, Unchanged: true}, nil
+			s.metrics.countOutcome("not_modified")
+			return Answer{Version: version}, nil
 		}
 		last, madeFrom := s.cache.LastValue(q.Key)
 		if kept, found := last.(entry); found && madeFrom == version && time.Since(kept.at) < s.options.Age {
-			s.metrics.CountOutcome(Hit)
+			s.metrics.countOutcome("hit")
 			return Answer{Body: kept.body, Version: version}, nil
 		}
 	}
@@ -148,21 +171,21 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	case err != nil:
 		return s.lastGood(q, err)
 	case joined:
-		s.metrics.CountOutcome(Shared)
+		s.metrics.countOutcome("shared")
 	default:
-		s.metrics.CountOutcome(Miss)
+		s.metrics.countOutcome("miss")
 	}
 	return Answer{Body: found.body, Version: version, Stale: version.Waiting.Events > 0}, nil
 }
 
-// RunAdmitted calls work with a slot of the gate and within the deadline. The work does not depend on the request that
-// started it, because other requests may wait for it.
-func (s *Service) RunAdmitted(ctx context.Context, work func(context.Context) error) error {
+// RunAdmitted calls work with a slot of the service and within its deadline. The work does not depend on the request
+// that started it, because other requests may wait for it.
+func RunAdmitted[T any](ctx context.Context, s *Service, work func(context.Context) (T, error)) (found T, err error) {
 	ctx, cancel := s.LimitTime(ctx)
 	defer cancel()
 	leave, err := s.gate.AcquireSlot(ctx)
 	if err != nil {
-		return err
+		return found, err
 	}
 	defer leave()
 	return work(ctx)
@@ -171,10 +194,10 @@ func (s *Service) RunAdmitted(ctx context.Context, work func(context.Context) er
 // computeBody computes the body and caches it. The version was read before the data, so a body may include newer data
 // than its version, but never older.
 func (s *Service) computeBody(ctx context.Context, q *Query, version Version) (made entry, err error) {
-	err = s.RunAdmitted(ctx, func(ctx context.Context) error {
-		made.at = time.Now()
-		made.body, err = q.compute(ctx, version.Version)
-		return err
+	made, err = RunAdmitted(ctx, s, func(ctx context.Context) (entry, error) {
+		at := time.Now()
+		body, err := q.compute(ctx, version.Version)
+		return entry{body, at}, err
 	})
 	if err == nil && version.Waiting.Events == 0 {
 		s.cache.StoreValue(q.Key, version, made, int64(len(q.Key)+len(made.body)))
@@ -197,14 +220,17 @@ func WithDeadline(ctx context.Context, timeout time.Duration) (context.Context, 
 
 // lastGood returns the last successful body, marked as stale, if the store failed.
 func (s *Service) lastGood(q *Query, err error) (Answer, error) {
-	var failed *source.StoreError
 	last, _ := s.cache.LastValue(q.Key)
 	kept, found := last.(entry)
-	if !found || !errors.As(err, &failed) {
+	if _, failed := errors.AsType[*source.StoreError](err); !found || !failed {
 		return Answer{}, err
 	}
-	s.metrics.CountOutcome(Stale)
-	return Answer{Body: markStale(q.Kind, kept.body), Stale: true}, nil
+	s.metrics.countOutcome("stale")
+	body := kept.body
+	if q.Kind == JSON { // the first such field is that of the report, because quotes in earlier texts are escaped
+		body = bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
+	}
+	return Answer{Body: body, Stale: true}, nil
 }
 
 // Content types of results.
@@ -216,30 +242,6 @@ const (
 
 // Kinds are all content types of results, the default first.
 var Kinds = []string{JSON, CSV, SVG}
-
-// computeReport computes the body of a report.
-func (s *Service) computeReport(ctx context.Context, q *Query, version engine.Version) ([]byte, error) {
-	report, err := s.engine.ComputeReportAt(ctx, q.Plan, version)
-	if err != nil {
-		return nil, err
-	}
-	switch q.Kind {
-	case CSV:
-		return render.CSV(report)
-	case SVG:
-		return render.ForestPlot(report)
-	}
-	return render.JSON(report)
-}
-
-// markStale sets the field stale in a body. In JSON, the first such field belongs to the report, because quotes in
-// earlier texts are escaped.
-func markStale(kind string, body []byte) []byte {
-	if kind != JSON {
-		return body // the Warning header reports it
-	}
-	return bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
-}
 
 // entry is a body.
 type entry struct {
@@ -281,57 +283,152 @@ func CheckGoal(owned *catalogue.AccountResources, website, id int64) error {
 	return query.GoalFault(id)
 }
 
-// Outcome says where a response comes from.
-type Outcome string
-
-// The outcomes.
-const (
-	NotModified Outcome = "not_modified"
-	Hit         Outcome = "hit"
-	Shared      Outcome = "shared"
-	Miss        Outcome = "miss"
-	Stale       Outcome = "stale"
-)
-
 // Metrics are the Prometheus metrics of the service. Clients cannot create label values.
 type Metrics struct {
 	Shed prometheus.Counter // requests that an admission rejected
 
 	outcomes *prometheus.CounterVec
-	registry prometheus.Registerer
+	add      promauto.Factory
 }
 
 // NewMetrics returns the metrics, registered.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		registry: registry,
-		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+	add := promauto.With(registry)
+	return &Metrics{
+		add: add,
+		outcomes: add.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifthouse_results_total",
 			Help: "Responses with results: not_modified, hit (cached), shared (computed for another request), " +
 				"miss (computed), stale (the store failed).",
 		}, []string{"outcome"}),
-		Shed: prometheus.NewCounter(prometheus.CounterOpts{
+		Shed: add.NewCounter(prometheus.CounterOpts{
 			Name: "lifthouse_shed_total", Help: "Requests rejected because too many requests use the store.",
 		}),
 	}
-	registry.MustRegister(m.outcomes, m.Shed)
-	return m
 }
 
-// observeCache registers the metrics of the cached bodies.
-func (m *Metrics) observeCache(c *cache.Cache) {
-	m.registry.MustRegister(
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
-		}, func() float64 { _, _, evicted := c.Usage(); return float64(evicted) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
-		}, func() float64 { _, bytes, _ := c.Usage(); return float64(bytes) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept", Help: "Cached results.",
-		}, func() float64 { values, _, _ := c.Usage(); return float64(values) }),
-	)
+// countOutcome counts a response by where it comes from.
+func (m *Metrics) countOutcome(outcome string) { m.outcomes.WithLabelValues(outcome).Inc() }
+
+// flightGroup shares running computations between requests with equal keys. golang.org/x/sync/singleflight is not used:
+// it cannot cancel a computation that no request waits for any more, and a panic in its DoChan ends the process.
+type flightGroup[T any] struct {
+	mu    sync.Mutex
+	under map[string]*flight[T]
 }
 
-// CountOutcome counts a response.
-func (m *Metrics) CountOutcome(o Outcome) { m.outcomes.WithLabelValues(string(o)).Inc() }
+type flight[T any] struct {
+	done    chan struct{}
+	cancel  context.CancelFunc
+	waiting int
+	found   T
+	err     error
+}
+
+// joinFlight waits for the running computation of the key, or starts one, and reports whether it was already running. A
+// computation continues when the request that started it leaves, and is cancelled when the last request leaves.
+func (f *flightGroup[T]) joinFlight(
+	ctx context.Context, key string, compute func(context.Context) (T, error),
+) (found T, joined bool, err error) {
+	f.mu.Lock()
+	if f.under == nil {
+		f.under = map[string]*flight[T]{}
+	}
+	run, joined := f.under[key]
+	if !joined {
+		detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		run = &flight[T]{done: make(chan struct{}), cancel: cancel}
+		f.under[key] = run
+		go f.runFlight(detached, key, run, compute)
+	}
+	run.waiting++
+	f.mu.Unlock()
+	select {
+	case <-run.done:
+		return run.found, joined, run.err
+	case <-ctx.Done():
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if run.waiting--; run.waiting == 0 {
+			f.removeFlight(key, run) // with the lock of the count, so that no request joins a cancelled computation
+			run.cancel()
+		}
+		return found, joined, context.Cause(ctx)
+	}
+}
+
+func (f *flightGroup[T]) runFlight(
+	ctx context.Context, key string, run *flight[T], compute func(context.Context) (T, error),
+) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			slog.ErrorContext(ctx, "panic", "panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack",
+				string(debug.Stack()))
+			run.err = fmt.Errorf("panic: %v", cause)
+		}
+		run.cancel()
+		f.mu.Lock()
+		f.removeFlight(key, run)
+		f.mu.Unlock()
+		close(run.done)
+	}()
+	run.found, run.err = compute(ctx)
+}
+
+// removeFlight removes a computation. The caller must hold the lock.
+func (f *flightGroup[T]) removeFlight(key string, run *flight[T]) {
+	if f.under[key] == run {
+		delete(f.under, key)
+	}
+}
+
+// Admission limits the number of requests that use the store at the same time. A limited number of further requests
+// wait briefly for a slot, and all others are rejected. Long waits would double the load, because clients repeat
+// requests that take long.
+type Admission struct {
+	slots   *semaphore.Weighted
+	waiting atomic.Int64
+	queue   int64
+	wait    time.Duration
+	shed    prometheus.Counter
+}
+
+// Queue sets the sizes of an admission.
+type Queue struct {
+	Slots  int           // requests that use the store at the same time; 0: no limit
+	Length int           // waiting requests
+	Wait   time.Duration // maximum wait
+}
+
+// NewAdmission returns an admission that counts the rejected requests.
+func NewAdmission(q Queue, shed prometheus.Counter) *Admission {
+	slots := int64(math.MaxInt64)
+	if q.Slots > 0 {
+		slots = int64(q.Slots)
+	}
+	return &Admission{slots: semaphore.NewWeighted(slots), queue: int64(q.Length), wait: q.Wait, shed: shed}
+}
+
+// WaitingRequests returns the number of requests that wait for a slot.
+func (g *Admission) WaitingRequests() int64 { return g.waiting.Load() }
+
+// AcquireSlot waits for a slot, which leave releases. The error is a StoreError or the error of the context.
+func (g *Admission) AcquireSlot(ctx context.Context) (leave func(), err error) {
+	leave = func() { g.slots.Release(1) }
+	if g.slots.TryAcquire(1) {
+		return leave, nil
+	}
+	defer g.waiting.Add(-1)
+	if g.waiting.Add(1) <= g.queue {
+		patient, cancel := context.WithTimeout(ctx, g.wait)
+		defer cancel()
+		if g.slots.Acquire(patient, 1) == nil {
+			return leave, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	g.shed.Inc()
+	return nil, &source.StoreError{Fault: source.Busy}
+}

@@ -26,7 +26,6 @@ type Audit struct {
 	Tests     []JudgedTest        `json:"tests"`
 	Notes     []string            `json:"notes"` // what was left out
 
-	options   stats.Options
 	sequences map[plan]*stats.LookSequence
 }
 
@@ -73,8 +72,7 @@ const (
 // New judges the tests of a table. mde is their minimum effect, as a fraction.
 func New(t *Table, mde float64) *Audit {
 	a := &Audit{
-		Tests: []JudgedTest{}, Notes: t.Notes, options: stats.Options{SignificanceLevel: level},
-		sequences: map[plan]*stats.LookSequence{},
+		Tests: []JudgedTest{}, Notes: t.Notes, sequences: map[plan]*stats.LookSequence{},
 	}
 	past := t.Past()
 	var sizes []*stats.SampleSize
@@ -99,7 +97,15 @@ func New(t *Table, mde float64) *Audit {
 			n++
 		}
 	}
-	a.advise(sizes)
+	var needs []int64 // visitors that find an effect that is typical here
+	for _, size := range sizes {
+		if n, _ := size.RequiredVisitors(a.Pool.TypicalEffect.Value); n != nil {
+			needs = append(needs, *n)
+		}
+	}
+	if slices.Sort(needs); len(needs) > 0 {
+		a.Required = &needs[(len(needs)-1)/2] // the median
+	}
 	a.say()
 	return a
 }
@@ -116,8 +122,7 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		visitors += shares[i]
 	}
 	_, isRate := control.(stats.Rate)
-	o := a.options
-	o.Shares, o.NonNegative = shares, isRate
+	o := stats.Options{SignificanceLevel: level, Shares: shares, NonNegative: isRate}
 	design := stats.NewLookDesign(o.Alpha(), shares)
 	size, _ := stats.NewSampleSize(
 		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: usualPower}, design)
@@ -198,19 +203,6 @@ func (t *JudgedTest) bestTreatment() (best int) {
 	return best
 }
 
-// advise sets the visitors that a test with the median need requires to find an effect that is typical here.
-func (a *Audit) advise(sizes []*stats.SampleSize) {
-	var needs []int64
-	for _, size := range sizes {
-		if n, _ := size.RequiredVisitors(a.Pool.TypicalEffect.Value); n != nil {
-			needs = append(needs, *n)
-		}
-	}
-	if slices.Sort(needs); len(needs) > 0 {
-		a.Required = &needs[(len(needs)-1)/2]
-	}
-}
-
 // say sets the sentences. The first says what was reported, and what to expect of it.
 func (a *Audit) say() {
 	inPercent := func(x float64) string {
@@ -233,8 +225,6 @@ func (a *Audit) say() {
 		default:
 			a.Text += fmt.Sprintf(" Of %d winners, about %.0f are nothing.", t.Shipped, nothing)
 		}
-	}
-	if t := a.Total; t != nil {
 		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
 		a.Sentences = append(a.Sentences, "The winners are expected to add up to "+e.InWords(inPercent)+".")
 	}

@@ -3,6 +3,7 @@ package audit
 import (
 	"errors"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,17 +174,13 @@ func readNumber(text string, isCount, hasDecimalCommas bool) (float64, error) {
 	return x, nil
 }
 
-// isGrouped reports whether a mark stands between groups of three digits only.
-func isGrouped(text, mark string) bool {
-	groups := strings.Split(strings.TrimLeft(text, "+-"), mark)
-	for i, group := range groups {
-		if n := len(group); i == 0 && (n < 1 || n > 3 || group == "0") || i > 0 && n != 3 ||
-			strings.Trim(group, "0123456789") != "" {
-			return false
-		}
-	}
-	return true
+// grouped matches numbers with a mark between groups of three digits only.
+var grouped = map[string]*regexp.Regexp{
+	",": regexp.MustCompile(`^[+-]*([1-9]|\d{2,3})(,\d{3})+$`),
+	".": regexp.MustCompile(`^[+-]*([1-9]|\d{2,3})(\.\d{3})+$`),
 }
+
+func isGrouped(text, mark string) bool { return grouped[mark].MatchString(text) }
 
 // hasDecimalComma reports whether a cell can only be read with a decimal comma.
 func hasDecimalComma(cell string) bool {

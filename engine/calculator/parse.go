@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -101,27 +102,23 @@ func (c *checker) readLine(line []byte, into *inputText) *catalogue.Document {
 	switch err := json.Unmarshal(line, &text); {
 	case len(line) > MaxInput:
 		c.Add(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxInput))
-		return nil
 	case !utf8.Valid(line):
 		c.Add(wholeLine, "", "must be UTF-8")
-		return nil
 	case errors.As(err, &syntax):
 		at := min(int(syntax.Offset), len(line))
 		before := strings.ToValidUTF8(string(line[max(0, at-20):at]), "")
 		c.Add(wholeLine, before, fmt.Sprintf("must be one JSON object: %v, at byte %d", err, at))
-		return nil
-	}
-	if text = bytes.TrimSpace(text); text[0] != '{' {
-		c.Add(wholeLine, faults.Clip(string(text), maxShown), `must be an object: {"metric": …}`)
-		return nil
-	}
-	document, err := catalogue.ReadDocument(bytes.NewReader(text), into)
-	var found faults.List
-	if err != nil && !errors.As(err, &found) {
+	case bytes.TrimSpace(text)[0] != '{':
+		shown := faults.Clip(string(bytes.TrimSpace(text)), maxShown)
+		c.Add(wholeLine, shown, `must be an object: {"metric": …}`)
+	default:
+		document, err := catalogue.ReadDocument(bytes.NewReader(text), into)
+		if _, hasFaults := errors.AsType[faults.List](err); err == nil || hasFaults {
+			return document
+		}
 		c.Add(wholeLine, "", err.Error())
-		return nil
 	}
-	return document
+	return nil
 }
 
 func (c *checker) checkInput(given *inputText) *Input {
@@ -170,8 +167,7 @@ func (c *checker) checkPrior(q *Input, given *catalogue.Prior) *stats.Prior {
 func (c *checker) checkVariations(q *Input, given []variationText) {
 	if n := len(given); n < leastVariations || n > maxVariations {
 		c.Add("variations", n,
-			fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations,
-				n))
+			fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations, n))
 	}
 	control, shares, total := -1, 0, 0.0
 	for i := range given[:min(len(given), maxVariations)] {
@@ -375,4 +371,30 @@ func (c *checker) checkNumber(path string, given *float64, least, most float64, 
 		return *given
 	}
 	return 0
+}
+
+// jsonNumber matches a number in JSON.
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$`)
+
+// ReadSums parses the numbers of a variation.
+func ReadSums(text string) (Metric, map[string]any, error) {
+	metric, names, numbers := MetricBinary, []string{"converted", "n"}, strings.Split(text, "/")
+	if len(numbers) == 1 {
+		metric, names, numbers = MetricMean, []string{"n", "mean", "variance"}, strings.Split(text, ":")
+	}
+	if len(numbers) != len(names) {
+		return "", nil,
+			fmt.Errorf("%s: must be converted/visitors (500/10000) or visitors:mean:variance (10000:4.2:81)",
+				text)
+	}
+	sums := map[string]any{}
+	for i, name := range names {
+		number := strings.TrimSpace(numbers[i])
+		if !jsonNumber.MatchString(number) {
+			return "", nil, fmt.Errorf("%s: %q is not a number; use digits only, as in 500/10000 or 10000:4.2:81", text,
+				number)
+		}
+		sums[name] = json.Number(number)
+	}
+	return metric, sums, nil
 }

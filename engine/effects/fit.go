@@ -124,7 +124,7 @@ func (f *Fit) addCampaign(g, campaign int) float64 {
 		for k, i := range treatments {
 			parts, log := f.partsGiven(g, i, u)
 			logs[q] += log
-			first[q*len(treatments)+k], second[q*len(treatments)+k] = momentsOf(&parts)
+			first[q*len(treatments)+k], second[q*len(treatments)+k] = momentsOf(parts[:])
 		}
 	}
 	log, weights := logOfSum(logs), normalize(logs)
@@ -140,7 +140,7 @@ func (f *Fit) addCampaign(g, campaign int) float64 {
 }
 
 // momentsOf returns the mean and the mean of squares of a mixture.
-func momentsOf(parts *[2]normal) (mean, square float64) {
+func momentsOf(parts []normal) (mean, square float64) {
 	for _, p := range parts {
 		mean += p.weight * p.mean
 		square += p.weight * (p.mean*p.mean + p.deviation*p.deviation)
@@ -290,11 +290,9 @@ func expectedOf(mixture []normal) Expected {
 		total += p.weight
 	}
 	for i := range mixture {
-		p := &mixture[i]
-		p.weight /= total
-		e.Mean += p.weight * p.mean
-		second += p.weight * (p.mean*p.mean + p.deviation*p.deviation)
+		mixture[i].weight /= total
 	}
+	e.Mean, second = momentsOf(mixture)
 	deviation := math.Sqrt(max(second-e.Mean*e.Mean, 0))
 	if deviation == 0 {
 		return Expected{e.Mean, e.Mean, e.Mean, (1 + math.Copysign(1, e.Mean)) / 2}

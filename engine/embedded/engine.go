@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,8 +60,7 @@ type Engine struct {
 	mu      sync.Mutex // guards closed against running.Add
 	closed  bool
 	running sync.WaitGroup
-	closing sync.Once
-	failure error // returned by Close
+	stop    func() error // stops the engine once, and unlocks the folder
 }
 
 // A process has at most one storage path in the library.
@@ -105,6 +104,7 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 		}
 	}
 	e := &Engine{dir: dir, lock: lock, options: o}
+	e.stop = sync.OnceValue(e.stopAndUnlock)
 	if e.options.Connections <= 0 {
 		e.options.Connections = defaultConnections
 	}
@@ -136,7 +136,8 @@ func (e *Engine) startLibrary(path string) error {
 		"--implicit_select=0",                        // as on a server: "1 + 1" is a syntax error
 		"--max_server_memory_usage_to_ram_ratio=0.5", // half of the memory of the machine or its cgroup
 	}
-	e.pool = newPool(e.options.Connections, e.openSession)
+	size := e.options.Connections
+	e.pool = &pool{e.openSession, make(chan struct{}, size), make(chan *session, size)}
 	e.control.session, err = e.openSession()
 	if err != nil {
 		return err
@@ -208,12 +209,9 @@ func (e *Engine) readVersionAndSettings() error {
 
 func (e *Engine) openSession() (*session, error) {
 	mark := strconv.FormatInt(1_000_000+e.marks.Add(1), 10)
-	arguments := append([]string{}, e.arguments...)
-	c, err := e.lib.openConn(append(arguments, "--"+markSetting+"="+mark))
-	if err != nil {
-		return nil, err
-	}
-	return &session{conn: c, mark: mark, database: defaultDatabase}, nil
+	arguments := slices.Clone(e.arguments)
+	connected, err := e.lib.connectWith(append(arguments, "--"+markSetting+"="+mark))
+	return &session{lib: e.lib, handle: connected, mark: mark, database: defaultDatabase}, err
 }
 
 // ClientOptions returns the options for clickhouse.Open to connect to the engine. The caller may set Auth.Database,
@@ -241,10 +239,7 @@ func (e *Engine) ClientOptions() *clickhouse.Options {
 //
 // Close leaves the library's idle threads running, so the process can open an engine again. Shutdown joins these
 // threads.
-func (e *Engine) Close() error {
-	e.closing.Do(func() { e.failure = e.stopAndUnlock() })
-	return e.failure
-}
+func (e *Engine) Close() error { return e.stop() }
 
 func (e *Engine) stopAndUnlock() error {
 	e.mu.Lock()
@@ -262,7 +257,9 @@ func (e *Engine) stopAndUnlock() error {
 		return fmt.Errorf("embedded: statements still run %v after they were cancelled; %s stays in use until the "+
 			"process ends", closeTimeout, e.dir)
 	}
-	e.pool.closeIdle()
+	for len(e.pool.idle) > 0 {
+		e.pool.discardSession(<-e.pool.idle)
+	}
 	e.control.close()
 	opened.Lock()
 	defer opened.Unlock()
@@ -314,36 +311,18 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
-		if err = writePID(f); err == nil {
+		if err = os.WriteFile(f.Name(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err == nil {
 			return f, nil
 		}
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = &LockedError{Dir: dir, PID: readPID(f)}
+		text, _ := os.ReadFile(f.Name())
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(text))) // 0 if the file has no process id
+		err = &LockedError{Dir: dir, PID: pid}
 	} else {
 		err = fmt.Errorf("embedded: lock %s: %w", f.Name(), err)
 	}
 	return nil, errors.Join(err, f.Close())
-}
-
-func writePID(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return err
-	}
-	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	return err
-}
-
-func readPID(f *os.File) int {
-	text, err := io.ReadAll(io.LimitReader(f, 32))
-	if err != nil {
-		return 0
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0
-	}
-	return pid
 }
 
 // leastOpenFiles is the minimum limit of open files for a process. A merge opens the files of every column of every

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -31,29 +32,29 @@ type statementFunc[H resultHandle | insertHandle] func(
 	names, nameLens, values, valueLens unsafe.Pointer, count uintptr,
 ) H
 
-// library holds the C functions that this package calls.
+// library holds the C functions that this package calls, with their names.
 type library struct {
-	connect     func(argc int32, argv unsafe.Pointer) handle
-	closeConn   func(handle)
-	setHandlers func(enabled int32)
-	shutdown    func()
+	connect     func(argc int32, argv unsafe.Pointer) handle `symbol:"chdb_connect"`
+	closeConn   func(handle)                                 `symbol:"chdb_close_conn"`
+	setHandlers func(enabled int32)                          `symbol:"chdb_set_signal_handlers_enabled"`
+	shutdown    func()                                       `symbol:"chdb_shutdown"`
 
-	query       statementFunc[resultHandle]
-	streamQuery statementFunc[resultHandle]
-	fetch       func(conn uintptr, stream resultHandle) resultHandle
-	cancel      func(conn uintptr, stream resultHandle)
-	destroy     func(resultHandle)
+	query       statementFunc[resultHandle]                          `symbol:"chdb_query_with_params_n"`
+	streamQuery statementFunc[resultHandle]                          `symbol:"chdb_stream_query_with_params_n"`
+	fetch       func(conn uintptr, stream resultHandle) resultHandle `symbol:"chdb_stream_fetch_result"`
+	cancel      func(conn uintptr, stream resultHandle)              `symbol:"chdb_stream_cancel_query"`
+	destroy     func(resultHandle)                                   `symbol:"chdb_destroy_query_result"`
 
-	insert        statementFunc[insertHandle]
-	insertAppend  func(stream insertHandle, data unsafe.Pointer, length uintptr) int32
-	insertDone    func(insertHandle) resultHandle
-	insertCancel  func(insertHandle)
-	insertError   func(insertHandle) string
-	insertDestroy func(insertHandle)
+	insert        statementFunc[insertHandle]                                          `symbol:"chdb_stream_insert_with_params_n"`
+	insertAppend  func(stream insertHandle, data unsafe.Pointer, length uintptr) int32 `symbol:"chdb_stream_append"`
+	insertDone    func(insertHandle) resultHandle                                      `symbol:"chdb_stream_done"`
+	insertCancel  func(insertHandle)                                                   `symbol:"chdb_stream_cancel_insert"`
+	insertError   func(insertHandle) string                                            `symbol:"chdb_stream_insert_error"`
+	insertDestroy func(insertHandle)                                                   `symbol:"chdb_destroy_insert_stream"`
 
-	resultBuffer func(resultHandle) unsafe.Pointer
-	resultLength func(resultHandle) uintptr
-	resultError  func(resultHandle) string
+	resultBuffer func(resultHandle) unsafe.Pointer `symbol:"chdb_result_buffer"`
+	resultLength func(resultHandle) uintptr        `symbol:"chdb_result_length"`
+	resultError  func(resultHandle) string         `symbol:"chdb_result_error"`
 }
 
 var load struct {
@@ -77,11 +78,7 @@ func loadLibrary(path string) (*library, error) {
 		}
 		return load.lib, nil
 	}
-	err := checkLibrary(path)
-	var lib *library
-	if err == nil {
-		lib, err = openLibrary(path)
-	}
+	lib, err := openLibrary(path)
 	if err != nil {
 		return nil, fmt.Errorf("the ClickHouse library %s cannot be loaded (%w): install it again with npm ci or make "+
 			"engine, or set %s to the path of another", path, err, libraryVariable)
@@ -91,39 +88,20 @@ func loadLibrary(path string) (*library, error) {
 }
 
 func openLibrary(path string) (*library, error) {
+	if err := checkLibrary(path); err != nil {
+		return nil, err
+	}
 	dl, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, err
 	}
 	lib := new(library)
-	for _, f := range []struct {
-		name string
-		fn   any
-	}{
-		{"chdb_connect", &lib.connect},
-		{"chdb_close_conn", &lib.closeConn},
-		{"chdb_set_signal_handlers_enabled", &lib.setHandlers},
-		{"chdb_shutdown", &lib.shutdown},
-		{"chdb_query_with_params_n", &lib.query},
-		{"chdb_stream_query_with_params_n", &lib.streamQuery},
-		{"chdb_stream_fetch_result", &lib.fetch},
-		{"chdb_stream_cancel_query", &lib.cancel},
-		{"chdb_destroy_query_result", &lib.destroy},
-		{"chdb_stream_insert_with_params_n", &lib.insert},
-		{"chdb_stream_append", &lib.insertAppend},
-		{"chdb_stream_done", &lib.insertDone},
-		{"chdb_stream_cancel_insert", &lib.insertCancel},
-		{"chdb_stream_insert_error", &lib.insertError},
-		{"chdb_destroy_insert_stream", &lib.insertDestroy},
-		{"chdb_result_buffer", &lib.resultBuffer},
-		{"chdb_result_length", &lib.resultLength},
-		{"chdb_result_error", &lib.resultError},
-	} {
-		address, err := purego.Dlsym(dl, f.name)
+	for field, function := range reflect.ValueOf(lib).Elem().Fields() {
+		address, err := purego.Dlsym(dl, field.Tag.Get("symbol"))
 		if err != nil {
 			return nil, err
 		}
-		purego.RegisterFunc(f.fn, address)
+		purego.RegisterFunc(reflect.NewAt(field.Type, function.Addr().UnsafePointer()).Interface(), address)
 	}
 	return lib, lib.quietSignals()
 }
@@ -159,19 +137,14 @@ func (l *library) quietSignals() error {
 	return nil
 }
 
-// conn is a connection of the library. It runs one statement at a time. Its methods must not be called concurrently.
-type conn struct {
-	lib    *library
-	handle handle
-}
-
-func (l *library) openConn(arguments []string) (*conn, error) {
+// connectWith opens a connection of the library.
+func (l *library) connectWith(arguments []string) (handle, error) {
 	argv := make([]unsafe.Pointer, len(arguments)+1)
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	for i, argument := range arguments {
 		if strings.IndexByte(argument, 0) >= 0 {
-			return nil, fmt.Errorf("embedded: invalid argument %q: must not contain NUL", argument)
+			return 0, fmt.Errorf("embedded: invalid argument %q: must not contain NUL", argument)
 		}
 		b := append([]byte(argument), 0)
 		pin.Pin(&b[0])
@@ -180,69 +153,46 @@ func (l *library) openConn(arguments []string) (*conn, error) {
 	h := l.connect(int32(len(arguments)), unsafe.Pointer(&argv[0]))
 	runtime.KeepAlive(argv)
 	if h == 0 {
-		return nil, errors.New("embedded: the engine refused a connection; see standard error for the reason")
+		return 0, errors.New("embedded: the engine refused a connection; see standard error for the reason")
 	}
-	return &conn{lib: l, handle: h}, nil
-}
-
-func (c *conn) close() {
-	if c.handle != 0 {
-		c.lib.closeConn(c.handle)
-		c.handle = 0
-	}
+	return h, nil
 }
 
 // cPointer returns the argument of the C functions for parameters of type chdb_connection: the pointer to which the
 // result of chdb_connect points.
-func (c *conn) cPointer() uintptr {
-	return **(**uintptr)(unsafe.Pointer(&c.handle))
+func (h handle) cPointer() uintptr {
+	return **(**uintptr)(unsafe.Pointer(&h))
 }
 
 // parameter is a value for a placeholder {name:Type} of a statement.
 type parameter struct{ name, value string }
 
-// vectors is a list of parameters in the layout of the C functions.
-type vectors struct {
-	names, values       []unsafe.Pointer
-	nameLens, valueLens []uintptr
-	pin                 runtime.Pinner
-}
-
-func newVectors(parameters []parameter) *vectors {
-	v := new(vectors)
-	for _, p := range parameters {
-		v.names, v.nameLens = append(v.names, v.pinText(p.name)), append(v.nameLens, uintptr(len(p.name)))
-		v.values, v.valueLens = append(v.values, v.pinText(p.value)), append(v.valueLens, uintptr(len(p.value)))
-	}
-	return v
-}
-
 var empty = [1]byte{}
 
-func (v *vectors) pinText(s string) unsafe.Pointer {
-	if s == "" {
-		return unsafe.Pointer(&empty)
-	}
-	p := unsafe.StringData(s)
-	v.pin.Pin(p)
-	return unsafe.Pointer(p)
-}
-
 // callStatement calls a C function that starts a statement.
-func callStatement[H resultHandle | insertHandle](c *conn, f statementFunc[H], sql, format string,
+func callStatement[H resultHandle | insertHandle](conn handle, f statementFunc[H], sql, format string,
 	parameters []parameter,
 ) H {
-	v := newVectors(parameters)
-	defer v.pin.Unpin()
-	return f(c.cPointer(), v.pinText(sql), uintptr(len(sql)), v.pinText(format), uintptr(len(format)),
-		unsafe.Pointer(unsafe.SliceData(v.names)), unsafe.Pointer(unsafe.SliceData(v.nameLens)),
-		unsafe.Pointer(unsafe.SliceData(v.values)), unsafe.Pointer(unsafe.SliceData(v.valueLens)),
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pinText := func(s string) unsafe.Pointer {
+		if s == "" {
+			return unsafe.Pointer(&empty)
+		}
+		p := unsafe.StringData(s)
+		pin.Pin(p)
+		return unsafe.Pointer(p)
+	}
+	var names, values []unsafe.Pointer
+	var nameLens, valueLens []uintptr
+	for _, p := range parameters {
+		names, nameLens = append(names, pinText(p.name)), append(nameLens, uintptr(len(p.name)))
+		values, valueLens = append(values, pinText(p.value)), append(valueLens, uintptr(len(p.value)))
+	}
+	return f(conn.cPointer(), pinText(sql), uintptr(len(sql)), pinText(format), uintptr(len(format)),
+		unsafe.Pointer(unsafe.SliceData(names)), unsafe.Pointer(unsafe.SliceData(nameLens)),
+		unsafe.Pointer(unsafe.SliceData(values)), unsafe.Pointer(unsafe.SliceData(valueLens)),
 		uintptr(len(parameters)))
-}
-
-// runQuery runs a statement to its end and returns its complete result.
-func (c *conn) runQuery(sql, format string, parameters []parameter) *result {
-	return &result{c.lib, callStatement(c, c.lib.query, sql, format, parameters)}
 }
 
 // result is a result of the library. Its owner must free it.
@@ -277,57 +227,22 @@ func (r *result) free() {
 	}
 }
 
-// insertion is a running INSERT. Its rows are appended as bytes of a format.
-type insertion struct {
-	lib    *library
-	handle insertHandle
-}
-
-func (i *insertion) err() error {
-	if text := i.lib.insertError(i.handle); text != "" {
-		return newException(text)
-	}
-	return nil
-}
-
-// appendBytes passes the next bytes to the engine. It reports whether the insertion can continue. If not, commitRows
-// returns the reason.
-func (i *insertion) appendBytes(data []byte) bool {
-	state := i.lib.insertAppend(i.handle, unsafe.Pointer(unsafe.SliceData(data)), uintptr(len(data)))
-	runtime.KeepAlive(data)
-	return state == 0
-}
-
-// commitRows commits the rows.
-func (i *insertion) commitRows() error {
-	r := &result{lib: i.lib, handle: i.lib.insertDone(i.handle)}
-	defer r.free()
-	return r.err()
-}
-
 // checkLibrary checks that the file contains all segments of its header. A signal kills a process that uses a truncated
 // library, for example after an interrupted download.
 func checkLibrary(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS != "linux" {
 		return err
 	}
-	defer func() { _ = file.Close() }()
-	if runtime.GOOS != "linux" {
-		return nil
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	library, err := elf.NewFile(file)
-	var format *elf.FormatError
-	if errors.As(err, &format) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	library, err := elf.Open(path)
+	_, isOther := errors.AsType[*elf.FormatError](err)
+	if isOther || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("it is no library, or cut off: %w", err)
 	}
 	if err != nil {
 		return err
 	}
+	defer func() { _ = library.Close() }()
 	for _, segment := range library.Progs {
 		if end := segment.Off + segment.Filesz; end > uint64(info.Size()) { //nolint:gosec // a file size is not negative
 			return fmt.Errorf("it is cut off: it has %d of at least %d bytes", info.Size(), end)
@@ -369,14 +284,17 @@ func searchPaths() []string {
 		names = append(names, "libchdb.dylib")
 	}
 	var starts, list []string
+	addFolder := func(folder string) {
+		for _, name := range names {
+			list = append(list, filepath.Join(folder, name))
+		}
+	}
 	if executable, err := os.Executable(); err == nil {
 		if resolved, err := filepath.EvalSymlinks(executable); err == nil {
 			executable = resolved
 		}
 		starts = append(starts, filepath.Dir(executable))
-		for _, name := range names {
-			list = append(list, filepath.Join(filepath.Dir(executable), name))
-		}
+		addFolder(filepath.Dir(executable))
 	}
 	if working, err := os.Getwd(); err == nil {
 		starts = append(starts, working)
@@ -385,9 +303,7 @@ func searchPaths() []string {
 	for _, start := range starts {
 		for dir := start; !seen[dir]; dir = filepath.Dir(dir) {
 			seen[dir] = true
-			for _, name := range names {
-				list = append(list, filepath.Join(dir, "node_modules", "@chdb", npmPackage(), name))
-			}
+			addFolder(filepath.Join(dir, "node_modules", "@chdb", npmPackage()))
 		}
 	}
 	return list
@@ -395,14 +311,11 @@ func searchPaths() []string {
 
 // npmPackage returns the name of the library's npm package on this platform.
 func npmPackage() string {
-	arch := runtime.GOARCH
-	if arch == "amd64" {
-		arch = "x64"
-	}
+	name := "lib-" + runtime.GOOS + "-" + strings.Replace(runtime.GOARCH, "amd64", "x64", 1)
 	if runtime.GOOS == "linux" {
-		return "lib-linux-" + arch + "-gnu"
+		name += "-gnu"
 	}
-	return "lib-" + runtime.GOOS + "-" + arch
+	return name
 }
 
 func isFile(path string) bool {

@@ -2,12 +2,16 @@ package embedded
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
@@ -58,7 +62,7 @@ func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*r
 func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	stream := &result{lib: s.lib}
 	e.guardCall(ctx, s, func() {
-		stream.handle = callStatement(s.conn, s.lib.streamQuery, q.sql, q.format, q.parameters)
+		stream.handle = callStatement(s.handle, s.lib.streamQuery, q.sql, q.format, q.parameters)
 	})
 	defer stream.free()
 	if err := stream.err(); err != nil {
@@ -66,7 +70,7 @@ func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit 
 	}
 	for {
 		chunk := &result{lib: s.lib}
-		e.guardCall(ctx, s, func() { chunk.handle = s.lib.fetch(s.cPointer(), stream.handle) })
+		e.guardCall(ctx, s, func() { chunk.handle = s.lib.fetch(s.handle.cPointer(), stream.handle) })
 		if err := chunk.err(); err != nil {
 			chunk.free()
 			return err
@@ -76,7 +80,7 @@ func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit 
 			return nil
 		}
 		if err := emit(chunk); err != nil {
-			e.guardCall(ctx, s, func() { s.lib.cancel(s.cPointer(), stream.handle) })
+			e.guardCall(ctx, s, func() { s.lib.cancel(s.handle.cPointer(), stream.handle) })
 			return err
 		}
 	}
@@ -102,15 +106,13 @@ var errRefused = errors.New("embedded: the engine accepted only some of the rows
 
 // insertRows appends the rows of a request to a table.
 func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
-	i := &insertion{lib: s.lib}
-	e.guardCall(ctx, s, func() {
-		i.handle = callStatement(s.conn, s.lib.insert, q.sql, q.format, q.parameters)
-	})
-	defer i.lib.insertDestroy(i.handle)
-	if err := i.err(); err != nil {
-		return err
+	var stream insertHandle
+	e.guardCall(ctx, s, func() { stream = callStatement(s.handle, s.lib.insert, q.sql, q.format, q.parameters) })
+	defer s.lib.insertDestroy(stream)
+	if text := s.lib.insertError(stream); text != "" {
+		return newException(text)
 	}
-	n, err := e.appendRows(ctx, s, q.rows, i)
+	n, err := e.appendRows(ctx, s, q.rows, stream)
 	if err == nil && n == 0 && q.format == "Native" {
 		// The driver sends no body if it fails to encode a block. Without this error it would report that the rows were
 		// inserted.
@@ -119,20 +121,21 @@ func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 		}
 	}
 	if err != nil && !errors.Is(err, errRefused) {
-		e.guardCall(ctx, s, func() { i.lib.insertCancel(i.handle) })
+		e.guardCall(ctx, s, func() { s.lib.insertCancel(stream) })
 		return err
 	}
-	var reason error
-	e.guardCall(ctx, s, func() { reason = i.commitRows() })
-	if reason != nil {
+	committed := &result{lib: s.lib}
+	e.guardCall(ctx, s, func() { committed.handle = s.lib.insertDone(stream) })
+	defer committed.free()
+	if reason := committed.err(); reason != nil {
 		return reason
 	}
 	return err
 }
 
-// appendRows appends all bytes of rows and returns their number. If it returns errRefused, commitRows returns the
-// reason.
-func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser, i *insertion) (int64, error) {
+// appendRows appends all bytes of rows and returns their number. If it returns errRefused, committing the rows fails
+// with the reason.
+func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser, stream insertHandle) (int64, error) {
 	unblock := context.AfterFunc(ctx, func() { _ = rows.Close() }) // ends a Read that waits for rows
 	defer unblock()
 	buffer := make([]byte, appendSize)
@@ -144,9 +147,11 @@ func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser,
 		}
 		if n > 0 {
 			total += int64(n)
-			accepted := false
-			e.guardCall(ctx, s, func() { accepted = i.appendBytes(buffer[:n]) })
-			if !accepted {
+			var state int32
+			e.guardCall(ctx, s, func() {
+				state = s.lib.insertAppend(stream, unsafe.Pointer(unsafe.SliceData(buffer)), uintptr(n))
+			})
+			if state != 0 {
 				return total, errRefused
 			}
 		}
@@ -177,8 +182,11 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	ended, quiet := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(quiet)
+		kill := "KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) + " ASYNC"
 		for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-			e.killStatement(s)
+			e.control.Lock()
+			_ = e.control.execStatement(kill) // it is tried again
+			e.control.Unlock()
 			select {
 			case <-ended:
 				return
@@ -193,19 +201,11 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	}
 }
 
-// killStatement asks the engine to stop the session's statement. Its error is ignored because guardCall tries again.
-func (e *Engine) killStatement(s *session) {
-	e.control.Lock()
-	defer e.control.Unlock()
-	_ = e.control.execStatement("KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) +
-		" ASYNC")
-}
-
 // notStreamable reports whether the library refused to stream a statement. It streams only SELECT, and refuses other
 // statements before it runs them.
 func notStreamable(err error) bool {
-	var e *clickhouse.Exception
-	return errors.As(err, &e) && e.Code == codeBadArguments &&
+	e, isException := errors.AsType[*clickhouse.Exception](err)
+	return isException && e.Code == codeBadArguments &&
 		strings.HasPrefix(e.Message, "Streaming query is not supported")
 }
 
@@ -264,15 +264,6 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, a.causeOf(err)
 }
 
-// awaitFirstChunk waits for the first bytes of the answer. It returns io.EOF if the statement ended without a result.
-func (a *answer) awaitFirstChunk() error {
-	_, err := a.Peek(1)
-	if err = a.causeOf(err); err != nil {
-		_ = a.Close()
-	}
-	return err
-}
-
 // causeOf replaces the error of a closed pipe with its cause.
 func (a *answer) causeOf(err error) error {
 	if errors.Is(err, io.ErrClosedPipe) {
@@ -289,4 +280,131 @@ func (a *answer) Close() error {
 	case <-time.After(killGrace):
 	}
 	return nil
+}
+
+// session is a connection of the library with the state that its statements see. It runs one statement at a time. The
+// library has settings and a current database only per connection. So a session changes them if its next statement
+// needs different ones. Its methods must not be called concurrently.
+type session struct {
+	lib      *library
+	handle   handle
+	mark     string // value of markSetting, which identifies the running statement
+	database string
+	settings map[string]string
+}
+
+// markSetting is a setting that has no effect without an HTTP server. Every session has a unique value of it. The value
+// is visible in system.processes.
+const markSetting = "http_headers_progress_interval_ms"
+
+const defaultDatabase = "default"
+
+func (s *session) close() {
+	if s.handle != 0 {
+		s.lib.closeConn(s.handle)
+		s.handle = 0
+	}
+}
+
+// runQuery runs a statement to its end and returns its complete result.
+func (s *session) runQuery(sql, format string, parameters []parameter) *result {
+	return &result{s.lib, callStatement(s.handle, s.lib.query, sql, format, parameters)}
+}
+
+// applySettings sets the database and the settings of the session. After an error the session must be discarded.
+func (s *session) applySettings(database string, settings, initial map[string]string) error {
+	if database = cmp.Or(database, defaultDatabase); database != s.database {
+		if err := s.execStatement("USE " + quoteName(database)); err != nil {
+			return err
+		}
+		s.database = database
+	}
+	changes := s.settingChanges(settings, initial)
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := s.execStatement("SET " + strings.Join(changes, ", ")); err != nil {
+		return err
+	}
+	s.settings = maps.Clone(settings)
+	return nil
+}
+
+// settingChanges returns the assignments for SET that give the session the settings, and reset all other settings to
+// their initial values.
+func (s *session) settingChanges(settings, initial map[string]string) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if value, ok := s.settings[name]; !ok || value != settings[name] {
+			list = append(list, quoteName(name)+" = "+quoteText(settings[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.settings)) {
+		if _, ok := settings[name]; ok {
+			continue
+		}
+		value := "DEFAULT"
+		if text, ok := initial[name]; ok {
+			value = quoteText(text)
+		}
+		list = append(list, quoteName(name)+" = "+value)
+	}
+	return list
+}
+
+// execStatement runs a statement and discards its result.
+func (s *session) execStatement(sql string) error {
+	r := s.runQuery(sql, "Null", nil)
+	defer r.free()
+	return r.err()
+}
+
+// queryText runs a statement and returns its result as tab-separated text.
+func (s *session) queryText(sql string) (string, error) {
+	r := s.runQuery(sql, "TSVRaw", nil)
+	defer r.free()
+	return string(r.bytes()), r.err()
+}
+
+var (
+	textEscaper = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	nameEscaper = strings.NewReplacer(`\`, `\\`, "`", "\\`")
+)
+
+func quoteText(s string) string { return "'" + textEscaper.Replace(s) + "'" }
+
+func quoteName(s string) string { return "`" + nameEscaper.Replace(s) + "`" }
+
+// pool lends sessions. A session is lent to one statement at a time.
+type pool struct {
+	open   func() (*session, error)
+	opened chan struct{} // one element per open session
+	idle   chan *session
+}
+
+// takeSession returns a session. If all are lent, it waits for one until ctx ends.
+func (p *pool) takeSession(ctx context.Context) (*session, error) {
+	select {
+	case s := <-p.idle:
+		return s, nil
+	default:
+	}
+	select {
+	case s := <-p.idle:
+		return s, nil
+	case p.opened <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	s, err := p.open()
+	if err != nil {
+		<-p.opened
+	}
+	return s, err
+}
+
+// discardSession closes a session whose state is unknown, instead of returning it to the pool.
+func (p *pool) discardSession(s *session) {
+	s.close()
+	<-p.opened
 }

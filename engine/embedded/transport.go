@@ -47,15 +47,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = a.awaitFirstChunk()
-	switch {
-	case err == nil:
+	if _, err = a.Peek(1); err == nil { // the first bytes of the answer
 		return newResponse(r, http.StatusOK, a), nil
-	case errors.Is(err, io.EOF):
-		return newResponse(r, http.StatusOK, nil), nil
-	default:
-		return errorResponse(r, err)
 	}
+	defer func() { _ = a.Close() }()
+	if errors.Is(err, io.EOF) { // the statement ended without a result
+		return newResponse(r, http.StatusOK, nil), nil
+	}
+	return errorResponse(r, a.causeOf(err))
 }
 
 // respondToGreeting responds to the greeting with the engine's name, version, revision and time zone. It returns
@@ -66,18 +65,12 @@ func (t *transport) respondToGreeting(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: client_protocol_version: %w", err)
 	}
-	block := proto.NewBlock()
+	block, buffer := proto.NewBlock(), new(chproto.Buffer)
 	err = errors.Join(
 		block.AddColumn("displayName()", "String"), block.AddColumn("version()", "String"),
-		block.AddColumn("revision()", "UInt32"), block.AddColumn("timezone()", "String"))
+		block.AddColumn("revision()", "UInt32"), block.AddColumn("timezone()", "String"),
+		block.Append("embedded", t.engine.version, uint32(0), t.engine.timezone), block.Encode(buffer, revision))
 	if err != nil {
-		return nil, err
-	}
-	if err := block.Append("embedded", t.engine.version, uint32(0), t.engine.timezone); err != nil {
-		return nil, err
-	}
-	buffer := new(chproto.Buffer)
-	if err := block.Encode(buffer, revision); err != nil {
 		return nil, err
 	}
 	return newResponse(r, http.StatusOK, io.NopCloser(bytes.NewReader(buffer.Buf))), nil
@@ -98,8 +91,8 @@ func newResponse(r *http.Request, status int, body io.ReadCloser) *http.Response
 // errorResponse returns a response with an exception of the engine. It returns any other error as an error of the
 // transport.
 func errorResponse(r *http.Request, err error) (*http.Response, error) {
-	var e *clickhouse.Exception
-	if !errors.As(err, &e) {
+	e, isException := errors.AsType[*clickhouse.Exception](err)
+	if !isException {
 		return nil, err
 	}
 	text := fmt.Sprintf("Code: %d. %s: %s", e.Code, e.Name, e.Message)

@@ -3,8 +3,14 @@
 package moments
 
 import (
+	"cmp"
+	"maps"
+	"math"
 	"math/big"
+	"slices"
+	"time"
 
+	"lifthouse/schema"
 	"lifthouse/stats"
 )
 
@@ -121,8 +127,7 @@ func (m *Moments) GoalsReached() int64 {
 // AddTo adds moments to the entry of a key. It modifies neither m nor the previous entry.
 func AddTo[K comparable](sums map[K]*Moments, key K, m *Moments) {
 	if had := sums[key]; had != nil {
-		merged := had.Merge(*m)
-		m = &merged
+		m = new(had.Merge(*m))
 	}
 	sums[key] = m
 }
@@ -164,4 +169,192 @@ func (m Moments) WithCappedValues() Moments {
 		m.Profit = m.Profit.combine(&m.CappedRemainder.Profit, -1)
 	}
 	return m
+}
+
+// RowKey identifies the visitors that a row counts.
+type RowKey struct {
+	VariationID   int64
+	Dimension     string
+	Period        int  // index of the period of equal shares of the first view, see plan.Plan.SharePeriods
+	ExposedBefore bool // active in the window, but first exposed before it
+	MultiExposed  bool // exposed to more than one variation
+	Immature      bool // first exposed too late for the conversion window to have ended
+}
+
+// Row holds the sums over the visitors of one segment.
+type Row struct {
+	RowKey
+	Others bool // all values of the dimension that cannot be among the most frequent
+	Moments
+}
+
+// Step has the sums that one bucket adds to a cumulative report.
+type Step struct {
+	Bucket int64
+	// of multi-exposed visitors: the bucket of the first view of another variation; only in steps of looks
+	Crossed int64
+	Row
+}
+
+// Rows are the rows of a report and what they include.
+type Rows struct {
+	Whole    []Row     // the rows of the whole report
+	Slices   []Row     // the rows of the breakdown; equal to whole unless they are incomplete
+	Everyone []Row     // the rows of all visitors, for a report with filters that is compared with its complement
+	Steps    []Step    // sums that each bucket of the series adds; with a z-score, before the removal of outliers
+	First    time.Time // first view, see facts.Stored; zero: no view
+	Through  time.Time // acceptance time of the last event; zero: no events
+	Newest   time.Time // latest event time; zero: no events
+	Complete time.Time // time up to which all events are known
+	Outliers *Outliers // bounds of goal values; nil: no z-score
+	Cap      *Cap      // limit of the total values of visitors; nil: none
+
+	Automated map[int64]Automated // by variation
+}
+
+// Automated counts the automated visitors of a variation, and its others, without filters and window.
+type Automated struct{ Visitors, Others int64 }
+
+// LostViews are the goal events of visitors without a view, and these visitors.
+type LostViews struct {
+	Goals    int64 `json:"goals"`
+	Visitors int64 `json:"visitors"`
+}
+
+// Waiting are accepted events that no report includes yet.
+type Waiting struct {
+	Events int64  `json:"events"`
+	Reason string `json:"reason"` // Folding or DiskFull
+}
+
+// Reasons why events wait.
+const (
+	Folding  = "folding"
+	DiskFull = "full"
+)
+
+// MostVisited returns the values sorted by visitors, descending.
+func MostVisited(visitors map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(visitors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
+	})
+}
+
+// WithOthers returns the rows of the top most frequent dimension values, and rows for all other values: the whole
+// report minus these rows. They have no visitors of the recent days.
+func WithOthers(ranked, whole []Row, top int) []Row {
+	visitors := map[string]int64{}
+	for i := range ranked {
+		ranked[i].Recent = 0
+		if !ranked[i].ExposedBefore {
+			visitors[ranked[i].Dimension] += ranked[i].Visitors
+		}
+	}
+	values := MostVisited(visitors)
+	values = values[:min(len(values), top)]
+	ranked = slices.DeleteFunc(ranked, func(r Row) bool { return !slices.Contains(values, r.Dimension) })
+	kept := len(ranked)
+	for _, others := range whole {
+		others.Others, others.Recent = true, 0
+		for i := range ranked[:kept] {
+			of := ranked[i].RowKey
+			if of.Dimension = ""; of == others.RowKey {
+				others.Moments = others.Subtract(ranked[i].Moments)
+			}
+		}
+		if others.Visitors != 0 {
+			ranked = append(ranked, others)
+		}
+	}
+	if !slices.ContainsFunc(ranked[kept:], func(r Row) bool { return !r.ExposedBefore }) {
+		return ranked[:kept] // no other value has visitors of the window
+	}
+	return ranked
+}
+
+// Cap is the limit of the total value of each visitor of a report.
+type Cap struct {
+	schema.Cap
+	Limit int64 // in 1/schema.MoneyScale; 0: nothing is capped, because the percentile is not reached
+}
+
+// NewCap returns the cap of a report. totals has the total values of the converted visitors; NewCap sorts it. A
+// percentile is the value at the nearest rank. It is not reached if fewer than one visitor is above it, or if it is not
+// above 0.
+func NewCap(rule schema.Cap, totals []int64) *Cap {
+	c := &Cap{Cap: rule, Limit: rule.Units}
+	const thousand = 1000 // percentiles have one decimal
+	above := len(totals) * (thousand - int(math.Round(10*rule.Percentile))) / thousand
+	if rule.Percentile == 0 || above == 0 {
+		return c
+	}
+	slices.Sort(totals)
+	c.Limit = max(totals[len(totals)-above-1], 0)
+	return c
+}
+
+// Outliers are the bounds of the goal values that count. They follow from the z-score of the whole report.
+type Outliers struct {
+	Values       int64   // goal events before removal
+	Lower, Upper float64 // in the sender's unit, inclusive; infinite if a float64 overflows
+	Least, Most  int64   // the same in 1/schema.MoneyScale, rounded inwards
+	Open         bool    // fewer than two values or no deviation: nothing is removed
+}
+
+// NewOutliers returns the bounds mean ± z·sd of n values with sum s and sum of squares ss; sd is the standard deviation
+// with n-1. A value v counts if
+//
+//	(n v - s)² (n - 1) <= z² n (n ss - s²)
+//
+// which is evaluated in exact arithmetic.
+func NewOutliers(n int64, s, ss *big.Int, z float64) *Outliers {
+	o := &Outliers{Values: n}
+	count := big.NewInt(n)
+	spread := new(big.Int).Mul(count, ss)
+	spread.Sub(spread, new(big.Int).Mul(s, s))
+	if n < 2 || spread.Sign() <= 0 {
+		o.Open = true
+		return o
+	}
+	limit := new(big.Rat).SetFloat64(z)
+	limit.Mul(limit, limit).Mul(limit, new(big.Rat).SetInt(new(big.Int).Mul(count, spread)))
+	counts := func(v *big.Int) bool {
+		d := new(big.Int).Mul(count, v)
+		d.Sub(d, s)
+		d.Mul(d, d).Mul(d, big.NewInt(n-1))
+		return new(big.Rat).SetInt(d).Cmp(limit) <= 0
+	}
+	mean := new(big.Float).SetPrec(256).SetInt(s)
+	mean.Quo(mean, new(big.Float).SetInt(count))
+	width := new(big.Float).SetPrec(256).SetInt(spread)
+	width.Quo(width, new(big.Float).SetInt(new(big.Int).Mul(count, big.NewInt(n-1))))
+	width.Sqrt(width).Mul(width, big.NewFloat(z))
+	low, high := new(big.Float).Sub(mean, width), new(big.Float).Add(mean, width)
+	o.Lower, o.Upper = inUnits(low), inUnits(high)
+	o.Least, o.Most = outermostInteger(low, counts, 1), outermostInteger(high, counts, -1)
+	return o
+}
+
+func inUnits(x *big.Float) float64 {
+	unit, _ := new(big.Float).Quo(x, big.NewFloat(schema.MoneyScale)).Float64()
+	return unit
+}
+
+// outermostInteger returns the outermost integer near the bound that counts. It searches inwards by step, from the
+// largest possible amount if the bound is beyond it. If there is no integer between the bounds, it returns one beyond
+// the opposite bound, which makes the range empty.
+func outermostInteger(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
+	const most = schema.MaxMoney * schema.MoneyScale
+	v, _ := bound.Int(nil)
+	if v.Cmp(big.NewInt(most)) > 0 || v.Cmp(big.NewInt(-most)) < 0 {
+		return -step * most
+	}
+	near := v.Int64() - 2*step
+	for range 4 {
+		if counts(big.NewInt(near)) {
+			return near
+		}
+		near += step
+	}
+	return near
 }

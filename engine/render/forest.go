@@ -112,7 +112,7 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 	f.setScale(effects)
 	y := 34
 	addLines := func(text string, letters, height int, bold bool) {
-		for _, line := range WrapText(text, letters) {
+		for _, line := range wrapText(text, letters) {
 			f.Lines = append(f.Lines, forestText{Text: line, Y: y, Bold: bold})
 			y += height
 		}
@@ -126,8 +126,9 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 		y += forestHeight
 	}
 	f.Bottom = y + 4
+	decimals := min(max(0, -int(math.Floor(math.Log10(f.step)+1e-9))-2), 9) // of multiples of the step in per cent
 	for _, x := range f.ticks() {
-		label := wording.FormatPercent(x, stepDecimals(f.step), x != 0 && r.CompareMetric != nil)
+		label := wording.FormatPercent(x, decimals, x != 0 && r.CompareMetric != nil)
 		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(x), Label: label, Zero: x == 0})
 	}
 	f.addLegend(f.Bottom + 46)
@@ -157,7 +158,15 @@ func ReportSubtitle(r *result.Report) string {
 	add("%s, %d %%", r.Methodology, r.SignificanceLevel)
 	add("%s visitors", wording.FormatCount(r.Totals.Visitors))
 	for _, name := range slices.Sorted(maps.Keys(r.Filters)) {
-		add("%s: %s", name, valuesInWords(r.Filters[name]))
+		values, several := r.Filters[name].([]string)
+		if !several {
+			values = []string{fmt.Sprint(r.Filters[name])}
+		}
+		words := make([]string, len(values))
+		for i, value := range values {
+			words[i] = cmp.Or(value, "not set")
+		}
+		add("%s: %s", name, strings.Join(words, ", "))
 	}
 	if r.Checks.Cap != nil {
 		add("cap %s", r.Checks.Cap.Rule)
@@ -172,19 +181,6 @@ func ReportSubtitle(r *result.Report) string {
 		add("data through %s", r.DataThrough.UTC().Format("2006-01-02 15:04"))
 	}
 	return strings.Join(parts, " · ")
-}
-
-// valuesInWords returns the values of a filter. An empty text means not set.
-func valuesInWords(filter any) string {
-	values, several := filter.([]string)
-	if !several {
-		values = []string{fmt.Sprint(filter)}
-	}
-	words := make([]string, len(values))
-	for i, value := range values {
-		words[i] = cmp.Or(value, "not set")
-	}
-	return strings.Join(words, ", ")
 }
 
 func collectEffects(r *result.Report) []effect {
@@ -211,11 +207,11 @@ func collectEffects(r *result.Report) []effect {
 			effects = append(effects, e)
 		}
 	}
-	if r.Dimension == nil {
-		add("", &r.Slice)
-		return effects
+	heading := ""
+	if r.Dimension != nil {
+		heading = "All visitors"
 	}
-	add("All visitors", &r.Slice)
+	add(heading, &r.Slice)
 	for i := range r.Breakdown {
 		add(r.Breakdown[i].Value, &r.Breakdown[i].Slice)
 	}
@@ -246,7 +242,7 @@ func (f *forest) setScale(effects []effect) {
 // newRow returns a row with its middle at y.
 func (f *forest) newRow(e effect, y int) forestRow {
 	row := forestRow{
-		Heading: e.estimate == nil, Label: ShortenText(e.label, forestLabel), Visitors: wording.FormatCount(e.visitors),
+		Heading: e.estimate == nil, Label: shortenText(e.label, forestLabel), Visitors: wording.FormatCount(e.visitors),
 		Colour: cmp.Or(forestColours[e.verdict.verdict], forestOther), Y: y, Value: none, Verdict: e.verdict.words,
 	}
 	if row.Heading {
@@ -343,10 +339,4 @@ func (a axis) ticks() []float64 {
 		all = append(all, k*a.step)
 	}
 	return all
-}
-
-// stepDecimals returns the number of decimals needed to distinguish multiples of a step in per cent. The step is a
-// fraction.
-func stepDecimals(step float64) int {
-	return min(max(0, -int(math.Floor(math.Log10(step)+1e-9))-2), 9)
 }

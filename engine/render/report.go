@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,13 +27,15 @@ func (s Screen) maxLabelWidth() int {
 type reportTable struct {
 	*table
 	results *result.Report
+	metric  query.Metric // the compared one, or the goal conversion rate if nothing is compared
 }
 
 // Report returns a report as text: the conclusion, one row per variation, and notes. With a dimension, a second table
 // has one row per value and variation.
 func Report(r *result.Report, s Screen) string {
-	t := &reportTable{&table{Screen: s, methodology: stats.Methodology(r.Methodology), level: r.SignificanceLevel}, r}
-	t.rate = result.IsRate(t.comparedMetric())
+	base := &table{Screen: s, methodology: stats.Methodology(r.Methodology), level: r.SignificanceLevel}
+	t := &reportTable{base, r, *cmp.Or(r.CompareMetric, new(query.GoalConversionRate))}
+	t.rate = result.IsRate(t.metric)
 	rows := t.rowsOf("", &r.Slice)
 	if r.Decision != nil {
 		t.writeParagraph(bold, PrintableText(r.Decision.Text))
@@ -58,27 +61,19 @@ func Report(r *result.Report, s Screen) string {
 	return t.out.String()
 }
 
-// comparedMetric returns the compared metric, or the goal conversion rate if nothing is compared.
-func (t *reportTable) comparedMetric() query.Metric {
-	if t.results.CompareMetric == nil {
-		return query.GoalConversionRate
-	}
-	return *t.results.CompareMetric
-}
-
 // rowsOf returns the variations of a slice. value is that of the dimension, or empty.
 func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 	rows := make([]tableRow, len(c.Variations))
 	for i := range c.Variations {
 		v, row := &c.Variations[i], &rows[i]
 		*row = tableRow{
-			visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.comparedMetric()),
+			visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.metric),
 			Comparison: v.Comparison,
 		}
-		row.label, row.converted = ShortenText(PrintableText(v.Name), t.maxLabelWidth()),
+		row.label, row.converted = shortenText(PrintableText(v.Name), t.maxLabelWidth()),
 			wording.FormatCount(v.ConvertedVisitors)
 		if value != "" {
-			row.label = ShortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
+			row.label = shortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
 		}
 		if v.Comparison != nil {
 			row.verdict = judged{v.Comparison.VerdictInWords(), c.ConclusiveVerdict(v.Comparison)}
@@ -165,7 +160,7 @@ func (t *table) writeNoteLines(notes []string) {
 	}
 	t.writeLine("")
 	for _, note := range notes {
-		for i, line := range WrapText(note, t.Width-len(gap)) {
+		for i, line := range wrapText(note, t.Width-len(gap)) {
 			if i > 0 {
 				line = gap + line
 			}
@@ -257,15 +252,8 @@ func (t *reportTable) writeCurve() {
 		wording.FormatCount(c.Cohort.ImmatureVisitors), level))
 	t.writeLine("")
 	label := column{title: "day"}
-	columns := []column{
-		{title: "variation", left: true},
-		{title: t.results.Variations[0].Name},
-		{title: "value"},
-		{title: "lift"},
-		{title: "interval"},
-		{title: "all days"},
-	}
-	columns[1].title = ShortenText(PrintableText(columns[1].title), t.maxLabelWidth())
+	columns := newColumns("<variation", "", "value", "lift", "interval", "all days")
+	columns[1].title = shortenText(PrintableText(t.results.Variations[0].Name), t.maxLabelWidth())
 	write := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	for _, point := range c.Points {
 		control := point.Variations[0].Value
@@ -279,7 +267,7 @@ func (t *reportTable) writeCurve() {
 			if v.Simultaneous != nil {
 				together = wording.RangeInWords(v.Simultaneous.Improvement.Interval, write)
 			}
-			addCells(columns, ShortenText(PrintableText(t.results.Variations[i].Name), t.maxLabelWidth()),
+			addCells(columns, shortenText(PrintableText(t.results.Variations[i].Name), t.maxLabelWidth()),
 				formatOptional(control, value), formatOptional(v.Value, value),
 				formatOptional(v.Comparison.Improvement.Value, write),
 				wording.RangeInWords(v.Comparison.Improvement.Interval, write), together)
@@ -308,22 +296,11 @@ func PrintableText(text string) string {
 // Looks returns a table with a row for each look and variation: the result of the look, when it was recorded, and
 // whether today's events give another result.
 func Looks(r *result.Report) string {
-	columns := []column{
-		{title: "look"},
-		{title: "until", left: true},
-		{title: "visitors"},
-		{title: "variation", left: true},
-		{title: "lift"},
-		{title: "interval"},
-		{title: "z"},
-		{title: "bound"},
-		{title: "p"},
-		{title: "", left: true},
-		{title: "recorded", left: true},
-	}
+	columns := newColumns("look", "<until", "visitors", "<variation", "lift", "interval", "z", "bound", "p", "<",
+		"<recorded")
 	names := map[int64]string{}
 	for _, v := range r.Variations {
-		names[v.ID] = ShortenText(PrintableText(v.Name), 22)
+		names[v.ID] = shortenText(PrintableText(v.Name), 22)
 	}
 	write := func(x float64) string { return wording.FormatPercent(x, 1, true) }
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
@@ -384,9 +361,9 @@ func (t *reportTable) writeScorecard() {
 		func(r *result.ScorecardRow) bool { return len(r.Variations) > 2 })
 	label := column{title: "metric", left: true}
 	for _, r := range rows {
-		name := ShortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
+		name := shortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
 		if several {
-			name += " · " + ShortenText(PrintableText(r.treatment.Name), t.maxLabelWidth())
+			name += " · " + shortenText(PrintableText(r.treatment.Name), t.maxLabelWidth())
 		}
 		label.cells = append(label.cells, name)
 	}
@@ -406,15 +383,7 @@ type scorecardRow struct {
 
 // scorecardColumns returns the columns of the scorecard. evidence is the title of the p-values or chances.
 func scorecardColumns(rows []scorecardRow, evidence string) []column {
-	columns := []column{
-		{title: "role", left: true},
-		{title: "control"},
-		{title: "value"},
-		{title: "lift"},
-		{title: "interval"},
-		{title: evidence},
-		{title: "verdict", left: true},
-	}
+	columns := newColumns("<role", "control", "value", "lift", "interval", evidence, "<verdict")
 	verdict := &columns[6]
 	for _, r := range rows {
 		lift, interval, found, word, colour := none, none, none, "", ""

@@ -105,7 +105,7 @@ func Comparison(a *calculator.Answer, s Screen) string {
 func (t *table) writeLine(text string) { t.out.WriteString(strings.TrimRight(text, " ") + "\n") }
 
 func (t *table) writeParagraph(colour, text string) {
-	for _, line := range WrapText(text, t.Width) {
+	for _, line := range wrapText(text, t.Width) {
 		t.writeLine(t.paintText(colour, line))
 	}
 }
@@ -116,6 +116,15 @@ type column struct {
 	left    bool     // whether cells are aligned to the left
 	cells   []string // one per row
 	colours []string // one per row; nil: no colours
+}
+
+// newColumns returns columns with titles. The cells below a title that begins with < are aligned to the left.
+func newColumns(titles ...string) []column {
+	columns := make([]column, len(titles))
+	for i, title := range titles {
+		columns[i].title, columns[i].left = strings.CutPrefix(title, "<")
+	}
+	return columns
 }
 
 // addCells appends a cell to each column.
@@ -222,7 +231,7 @@ func (t *table) observedColumns(rows []tableRow) []column {
 	if t.rate {
 		name = "rate"
 	}
-	columns := []column{{title: "visitors"}, {title: "converted"}, {title: name}, {title: t.intervalTitle()}}
+	columns := newColumns("visitors", "converted", name, t.intervalTitle())
 	for _, r := range rows {
 		write := func(x float64) string { return wording.FormatValue(x, r.Interval, t.rate) }
 		addCells(columns, wording.FormatCount(r.visitors), r.converted, formatOptional(r.Value, write),
@@ -256,13 +265,7 @@ func (t *table) comparedColumns(rows []tableRow) []column {
 	case correction != stats.CorrectionNone:
 		evidence = "adjusted p"
 	}
-	columns := []column{
-		{title: "lift"},
-		{title: t.intervalTitle()},
-		{title: evidence},
-		{title: fmt.Sprintf("p at look %d", look)},
-		{title: "verdict", left: true},
-	}
+	columns := newColumns("lift", t.intervalTitle(), evidence, fmt.Sprintf("p at look %d", look), "<verdict")
 	for _, r := range rows {
 		var lift, interval, found, atLook string
 		if c := r.Comparison; c != nil {
@@ -297,9 +300,9 @@ func formatOptional(x *float64, write func(float64) string) string {
 	return write(*x)
 }
 
-// WrapText breaks a text into lines of at most width terminal columns. It keeps a number and its percent sign together.
+// wrapText breaks a text into lines of at most width terminal columns. It keeps a number and its percent sign together.
 // A longer word gets its own line.
-func WrapText(text string, width int) []string {
+func wrapText(text string, width int) []string {
 	const held = "\x00%"
 	text = strings.ReplaceAll(text, " %", held)
 	var lines []string
@@ -318,8 +321,8 @@ func WrapText(text string, width int) []string {
 	return append(lines, line)
 }
 
-// ShortenText cuts a text to a width in terminal columns. An ellipsis replaces the rest.
-func ShortenText(text string, width int) string {
+// shortenText cuts a text to a width in terminal columns. An ellipsis replaces the rest.
+func shortenText(text string, width int) string {
 	if uniseg.StringWidth(text) <= width {
 		return text
 	}

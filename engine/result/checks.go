@@ -3,6 +3,8 @@ package result
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -69,7 +71,7 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 		checks.warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation",
 			100*m.Share)
 	}
-	if m.skewed {
+	if m.Differ {
 		checks.warn(WarningMultipleExposuresSkewed,
 			"the share of multi-exposed visitors differs between variations (p = %s)", wording.FormatPValue(*m.PValue))
 	}
@@ -146,22 +148,20 @@ func (c *sliceSums) maturityCheck(p *plan.Plan, found *moments.Rows) *MaturityCh
 	for _, v := range p.Variations {
 		check.Variations = append(check.Variations, ImmatureVariation{v.ID, c.immature[v.ID]})
 	}
-	check.ImmatureVisitors = c.immatureVisitors()
+	check.ImmatureVisitors = sumOf(maps.Values(c.immature))
 	if n := check.ImmatureVisitors; n > 0 && n == c.visitors {
-		first := found.First
-		if from := p.Filters.From; from.After(first) {
-			first = from
-		}
+		first := slices.MaxFunc([]time.Time{found.First, p.Filters.From}, time.Time.Compare)
 		check.FirstMature = new(first.Add(p.ConversionWindow.Maturity()))
 	}
 	return check
 }
 
-func (c *sliceSums) immatureVisitors() (n int64) {
-	for _, visitors := range c.immature {
-		n += visitors
+// sumOf adds up numbers.
+func sumOf(numbers iter.Seq[int64]) (sum int64) {
+	for n := range numbers {
+		sum += n
 	}
-	return n
+	return sum
 }
 
 // capCheck returns what the cap removed from the counted visitors.
@@ -225,15 +225,14 @@ func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
 		arrived := c.firstViews[v.ID]
 		multiExposed[i], visitors[i] = arrived.multiExposed, arrived.visitors
 	}
-	shares := stats.CompareShares(multiExposed, visitors)
 	m := MultipleExposures{
-		Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: shares.PValue,
-		Reason: shares.Reason, skewed: shares.Differ,
+		Rule: plan.MultipleExposures, Visitors: c.multiExposed,
+		ShareComparison: stats.CompareShares(multiExposed, visitors),
 	}
 	if c.visitors > 0 {
 		m.Share = float64(c.multiExposed) / float64(c.visitors)
 	}
-	m.Warning = m.Share > multipleExposuresWarning || shares.Differ
+	m.Warning = m.Share > multipleExposuresWarning || m.Differ
 	return m
 }
 
@@ -251,8 +250,8 @@ func automatedCheck(plan *plan.Plan, found map[int64]moments.Automated) *Automat
 	if check.Visitors == 0 {
 		return nil
 	}
-	shares := stats.CompareShares(automated, all)
-	check.PValue, check.Reason, check.Warning = shares.PValue, shares.Reason, shares.Differ
+	check.ShareComparison = stats.CompareShares(automated, all)
+	check.Warning = check.Differ
 	return check
 }
 
@@ -364,15 +363,9 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 	var usual []int64
 	without := map[int64][]time.Time{}
 	for _, d := range a.Days {
-		var total, sum int64
-		for _, n := range d.Visitors {
-			total += n
-		}
-		for _, n := range usual {
-			sum += n
-		}
+		total := sumOf(maps.Values(d.Visitors))
 		switch {
-		case total == 0 && sum >= leastExpected*int64(max(len(usual), 1)):
+		case total == 0 && sumOf(slices.Values(usual)) >= leastExpected*int64(max(len(usual), 1)):
 			pending = append(pending, d.Start)
 		case total >= leastExpected:
 			empty, pending = append(empty, pending...), nil
@@ -431,21 +424,6 @@ func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.D
 		return 0
 	}
 	return silent
-}
-
-// checkTraffic adds the checks of a scorecard.
-func (r *Report) checkTraffic(running bool, a *looks.Analysis, now time.Time) {
-	if a == nil {
-		return
-	}
-	r.Checks.FullWeeks = newFullWeeks(a.FullDays())
-	if !running || r.NewestEvent == nil || r.Window.To != nil {
-		return
-	}
-	if silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, now); silent > 0 {
-		r.Checks.warn(warningSilent, "no event for %s, although the subject is active; check that tracking still works",
-			roughDuration(silent))
-	}
 }
 
 // roughDuration returns a duration in hours or days.

@@ -12,17 +12,6 @@ import (
 	"lifthouse/stats"
 )
 
-// keepMismatch restores the alarm of a sample ratio mismatch that was found at the end of an earlier day.
-func (j *sliceResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
-	check := j.Checks.SampleRatio
-	if a == nil || a.MismatchP == nil || isDescriptive(p) || check == nil || check.Mismatch ||
-		*a.MismatchP >= stats.MismatchAlpha {
-		return
-	}
-	check.PValue, check.Mismatch = a.MismatchP, true
-	j.Checks.warnOfMismatch(*a.MismatchP)
-}
-
 // setConclusion sets the conclusion of the report from the looks at the declared question. A report about any other
 // question only describes, and so does a segment: its verdict and conclusion are the same in a breakdown as when a
 // filter selects it. A sample ratio mismatch makes every report invalid.
@@ -45,8 +34,7 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 		}
 		c.Sequential = NewSequential(last, missing)
 		if !describes {
-			conclusive := supportsVerdict(a, i-1, c.Verdict)
-			c.Conclusive = &conclusive
+			c.Conclusive = new(supportsVerdict(a, i-1, c.Verdict))
 		}
 	}
 	j.Conclusion = &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
@@ -62,28 +50,22 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 			c.Status = stats.StatusWinner
 		}
 		c.VariationID, c.Look, c.DecidedAt = &row.VariationID, &row.Number, &row.End
-	default:
-		j.explainUndecided(a, missing)
+	default: // the reasons for a missing conclusion
+		enough := false
+		for _, v := range j.Variations[1:] {
+			enough = enough || v.Comparison.Verdict != stats.VerdictInsufficientData
+			c.Reasons = stats.AppendReasons(c.Reasons, v.Comparison.Reasons...)
+		}
+		switch {
+		case !enough:
+			c.Status = stats.StatusInsufficientData
+		case missing == stats.ReasonLevel100 || a == nil || len(a.Looks) == 0:
+			c.Reasons = []stats.Reason{missing}
+		default:
+			c.Reasons = []stats.Reason{reasonNotSignificant}
+		}
 	}
 	c.Text = j.conclusionText(p, a)
-}
-
-// explainUndecided sets the reasons for a missing conclusion. missing is why there is no look, if there is none.
-func (j *sliceResult) explainUndecided(a *looks.Analysis, missing stats.Reason) {
-	c := j.Conclusion
-	enough := false
-	for _, v := range j.Variations[1:] {
-		enough = enough || v.Comparison.Verdict != stats.VerdictInsufficientData
-		c.Reasons = stats.AppendReasons(c.Reasons, v.Comparison.Reasons...)
-	}
-	switch {
-	case !enough:
-		c.Status = stats.StatusInsufficientData
-	case missing == stats.ReasonLevel100 || a == nil || len(a.Looks) == 0:
-		c.Reasons = []stats.Reason{missing}
-	default:
-		c.Reasons = []stats.Reason{reasonNotSignificant}
-	}
 }
 
 // Reasons of conclusions that name no variation, in addition to the reasons of package stats.
@@ -175,18 +157,13 @@ func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
 	return text + "."
 }
 
-// HasDecision reports whether there is a winner or a loser.
-func (c *Conclusion) HasDecision() bool {
-	return c != nil && (c.Status == stats.StatusWinner || c.Status == stats.StatusLoser)
-}
-
 // ConclusiveVerdict returns the verdict of a comparison if the conclusion of the slice supports it, and
 // VerdictInconclusive otherwise. The result selects the colour of the verdict.
 func (c *Slice) ConclusiveVerdict(of *Comparison) stats.Verdict {
-	if !c.Conclusion.HasDecision() {
-		return stats.VerdictInconclusive
+	if d := c.Conclusion; d != nil && (d.Status == stats.StatusWinner || d.Status == stats.StatusLoser) {
+		return of.ConclusiveVerdict()
 	}
-	return of.ConclusiveVerdict()
+	return stats.VerdictInconclusive
 }
 
 // ExplainAll returns the texts of reasons in one line.

@@ -2,6 +2,8 @@ package result
 
 import (
 	"fmt"
+	"maps"
+	"math/big"
 	"slices"
 	"time"
 
@@ -9,6 +11,8 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/wording"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
@@ -90,7 +94,7 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 	through := sumSteps(p, steps, 0, days)
 	last, all := &through[days-1], sumRows(whole, p.MultipleExposures)
 	c := &Curve{
-		Cohort: Cohort{Days: days, Visitors: last.visitors - last.immatureVisitors()},
+		Cohort: Cohort{Days: days, Visitors: last.visitors - sumOf(maps.Values(last.immature))},
 		Points: make([]CurvePoint, days), Novelty: last.novelty(p),
 	}
 	c.Cohort.ImmatureVisitors = all.visitors - c.Cohort.Visitors
@@ -189,25 +193,17 @@ func (n *Novelty) inWords(control, variation string) string {
 	return "It is not known yet whether the effect of " + variation + " changes with exposure: " + ages + "."
 }
 
-// findingOf returns the finding of a look; empty: none.
-func (n *Novelty) findingOf() string {
-	switch {
-	case n.PValue == nil || *n.PValue >= noveltyAlpha:
-		return ""
-	case *n.MeanAge.Variation < *n.MeanAge.Control:
-		return Fades
-	}
-	return Grows
-}
-
 // AddNovelty adds what a look that decides found about novelty to the curve, and to the text of a decision about a
 // variation. Of two looks, the first finding counts. It changes no decision.
 func (r *Report) AddNovelty(atLook []Novelty) {
 	for i := range atLook {
 		n := &atLook[i]
-		finding := n.findingOf()
-		if finding == "" || slices.Contains(r.novel, n.ID) {
+		if n.PValue == nil || *n.PValue >= noveltyAlpha || slices.Contains(r.novel, n.ID) {
 			continue
+		}
+		finding := Grows
+		if *n.MeanAge.Variation < *n.MeanAge.Control {
+			finding = Fades
 		}
 		r.novel = append(r.novel, n.ID)
 		if r.Curve != nil {
@@ -230,3 +226,79 @@ func (r *Report) AddNovelty(atLook []Novelty) {
 }
 
 func inDays(days float64) string { return wording.FormatNumber(days, 1) + " days" }
+
+// Distribution has the counted goal events of each variation by their value. A cap does not apply: it limits totals of
+// visitors.
+type Distribution struct {
+	// Ascending: from the first to the last one from 0.01 with events, and before them others with events.
+	Bins []DistributionBin `json:"bins"`
+}
+
+// DistributionBin has the goal events with values in [From, To).
+type DistributionBin struct {
+	From  *Money  `json:"from"`  // null: no bound
+	To    *Money  `json:"to"`    // null: no bound
+	Goals []int64 `json:"goals"` // in the order of the variations
+}
+
+// ValueBins returns the lower bounds of the bins, in 1/schema.MoneyScale: of values below 0, of 0, of values below
+// 0.01, and then ten for each power of ten. These are the preferred numbers of the series R10 (ISO 3), which are round
+// and about equally wide on a logarithmic scale.
+func ValueBins() []int64 {
+	const most = schema.MaxMoney * schema.MoneyScale
+	bins := []int64{-most, 0, 1}
+	for power := int64(schema.MoneyScale / 100); power <= most; power *= 10 {
+		for _, hundredths := range []int64{100, 125, 160, 200, 250, 315, 400, 500, 630, 800} {
+			bins = append(bins, power*hundredths/100)
+		}
+	}
+	return bins
+}
+
+// positiveBins is the number of bins before that of 0.01.
+const positiveBins = 3
+
+// NewDistribution returns the distribution of a report. steps has the goal events by the lower bound of their bin.
+func NewDistribution(p *plan.Plan, steps []moments.Step) *Distribution {
+	bounds, index := ValueBins(), map[int64]int{}
+	for i, bound := range bounds {
+		index[bound] = i
+	}
+	goals, all := make([][]int64, len(bounds)), make([]int64, len(bounds))
+	for i := range goals {
+		goals[i] = make([]int64, len(p.Variations))
+	}
+	for _, s := range steps {
+		if s.MultiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
+			continue
+		}
+		for v := range p.Variations {
+			if p.Variations[v].ID == s.VariationID {
+				goals[index[s.Bucket]][v] += s.GoalsReached()
+				all[index[s.Bucket]] += s.GoalsReached()
+			}
+		}
+	}
+	first, last := len(bounds), 0
+	for i := len(bounds) - 1; i >= positiveBins; i-- {
+		if all[i] > 0 {
+			first, last = i, max(i, last)
+		}
+	}
+	found := &Distribution{Bins: []DistributionBin{}}
+	bound := func(i int) *Money { return &Money{big.NewInt(bounds[i])} }
+	for i := range bounds {
+		if (i >= positiveBins || all[i] == 0) && (i < first || i > last) {
+			continue
+		}
+		bin := DistributionBin{Goals: goals[i]}
+		if i > 0 {
+			bin.From = bound(i)
+		}
+		if i+1 < len(bounds) {
+			bin.To = bound(i + 1)
+		}
+		found.Bins = append(found.Bins, bin)
+	}
+	return found
+}

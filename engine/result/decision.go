@@ -52,8 +52,7 @@ func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int
 		case !g.Down:
 			shown.Lower = in[0]
 		case in[1] != nil:
-			lower := -*in[1]
-			shown.Lower = &lower
+			shown.Lower = new(-*in[1])
 		}
 	}
 	return shown
@@ -260,20 +259,11 @@ func (d *decider) winnerDecision() *Decision {
 	if n := len(d.plan.Declared.Guardrails); n > 0 {
 		found.Reasons = append(found.Reasons,
 			DecisionReason{Code: reasonGuardrailsSafe, Text: "all guardrails are safe"})
-		found.Text += ", and " + safeGuardrails(n)
+		safe := map[int]string{1: "its guardrail is safe", 2: "both guardrails are safe"}[n]
+		found.Text += ", and " + cmp.Or(safe, fmt.Sprintf("all %d guardrails are safe", n))
 	}
 	found.Text += "."
 	return found
-}
-
-func safeGuardrails(n int) string {
-	switch n {
-	case 1:
-		return "its guardrail is safe"
-	case 2:
-		return "both guardrails are safe"
-	}
-	return fmt.Sprintf("all %d guardrails are safe", n)
 }
 
 // noDifference returns the decision if the intervals of all lifts are within the declared equivalence margin, or nil.

@@ -214,13 +214,7 @@ type Metrics struct {
 
 // Estimate is the value of a metric with its standard error and interval. Values that cannot be computed are null, with
 // a reason.
-type Estimate struct {
-	Value         *float64        `json:"value"`
-	Uncapped      *float64        `json:"uncapped,omitempty"` // the value without the cap of the report
-	StandardError *float64        `json:"standardError"`
-	Interval      *stats.Interval `json:"interval"`
-	Reason        stats.Reason    `json:"reason,omitempty"`
-}
+type Estimate = stats.Estimate
 
 // Comparison compares a variation with control on the metric of the report.
 type Comparison struct {
@@ -266,14 +260,11 @@ type Checks struct {
 
 // MultipleExposures counts the visitors who were exposed to more than one variation.
 type MultipleExposures struct {
-	Rule     string       `json:"rule"` // exclude or first
-	Visitors int64        `json:"visitors"`
-	Share    float64      `json:"share"`  // of the visitors before exclusion
-	PValue   *float64     `json:"pValue"` // of the hypothesis that the share is equal in all variations
-	Reason   stats.Reason `json:"reason,omitempty"`
-	Warning  bool         `json:"warning"`
-
-	skewed bool
+	Rule     string  `json:"rule"` // exclude or first
+	Visitors int64   `json:"visitors"`
+	Share    float64 `json:"share"` // of the visitors before exclusion
+	stats.ShareComparison
+	Warning bool `json:"warning"`
 }
 
 // Automated counts the visitors with more events than people have, by the variation of the first view. They are in no
@@ -281,9 +272,8 @@ type MultipleExposures struct {
 type Automated struct {
 	Visitors   int64                `json:"visitors"`
 	Variations []AutomatedVariation `json:"variations"`
-	PValue     *float64             `json:"pValue"` // of the hypothesis that their share is equal in all variations
-	Reason     stats.Reason         `json:"reason,omitempty"`
-	Warning    bool                 `json:"warning"`
+	stats.ShareComparison
+	Warning bool `json:"warning"`
 }
 
 // AutomatedVariation counts the automated visitors of a variation.
@@ -384,15 +374,11 @@ func (m Money) String() string {
 func NewEstimate(sample stats.Sample, o stats.Options) Estimate {
 	switch s := sample.(type) {
 	case stats.Rate:
-		return newEstimate(stats.EstimateRate(s, o))
+		return stats.EstimateRate(s, o)
 	case stats.Mean:
-		return newEstimate(stats.EstimateMean(s, o))
+		return stats.EstimateMean(s, o)
 	}
 	return Estimate{}
-}
-
-func newEstimate(e stats.Estimate) Estimate {
-	return Estimate{Value: e.Value, StandardError: e.StandardError, Interval: e.Interval, Reason: e.Reason}
 }
 
 // NewComparison returns the comparison for the response body. campaigns is the number of those from which its prior was

@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -70,10 +71,12 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	var rows []*ScorecardRow
 	for _, g := range goals {
 		all := sumRows(g.Rows.Whole, p.MultipleExposures)
+		hasGoals := slices.ContainsFunc(slices.Collect(maps.Values(all.counted)),
+			func(m moments.Moments) bool { return m.GoalsReached() > 0 })
 		for _, metric := range metricsOf(p, g.Plan) {
 			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), sums: &all, through: g.Rows.Through}
 			row.setRole(p)
-			if all.hasGoals() || row.Role != RoleOther || g.Plan.Goal() == p.Goal() {
+			if hasGoals || row.Role != RoleOther || g.Plan.Goal() == p.Goal() {
 				rows = append(rows, row)
 			}
 		}
@@ -107,15 +110,6 @@ func metricsOf(p, goal *plan.Plan) []query.Metric {
 		add(s.GoalWindow, s.Metric)
 	}
 	return metrics
-}
-
-func (c *sliceSums) hasGoals() bool {
-	for _, m := range c.counted {
-		if m.GoalsReached() > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // setRole sets the goal, the role and the direction of a row of the report.
@@ -175,8 +169,8 @@ func setQValues(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
 			if row.secondary < 0 || math.IsNaN(q[row.secondary]) {
 				continue
 			}
-			discovered := q[row.secondary] < alpha
-			row.Variations[treatment+1].QValue, row.Variations[treatment+1].Discovered = &q[row.secondary], &discovered
+			v := &row.Variations[treatment+1]
+			v.QValue, v.Discovered = &q[row.secondary], new(q[row.secondary] < alpha)
 		}
 	}
 }
@@ -208,9 +202,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 				continue
 			}
 			if row.Role == RolePrimary && all {
-				conclusive := supportsVerdict(a, i-1, v.Comparison.Verdict)
-				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive,
-					NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan, false))
+				v.Comparison.Conclusive = new(supportsVerdict(a, i-1, v.Comparison.Verdict))
+				v.Comparison.Sequential = NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan, false))
 			}
 			if row.guardrail >= 0 {
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
@@ -223,7 +216,16 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 		}
 	}
 	r.Scorecard = rows
-	r.checkTraffic(p.Running, a, r.GeneratedAt)
+	if a != nil {
+		r.Checks.FullWeeks = newFullWeeks(a.FullDays())
+	}
+	if a != nil && p.Running && r.NewestEvent != nil && r.Window.To == nil {
+		silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, r.GeneratedAt)
+		if silent > 0 {
+			r.Checks.warn(warningSilent, "no event for %s, although the subject is active; check that tracking "+
+				"still works", roughDuration(silent))
+		}
+	}
 	if !isDescriptive(p) {
 		r.Decision = r.makeDecision(p, a)
 	}

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -25,7 +27,11 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.computeResults(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
-	result.keepMismatch(plan, a)
+	if check := result.Checks.SampleRatio; check != nil && !check.Mismatch && a != nil && a.MismatchP != nil &&
+		*a.MismatchP < stats.MismatchAlpha && !isDescriptive(plan) { // that was found at the end of an earlier day
+		check.PValue, check.Mismatch = a.MismatchP, true
+		result.Checks.warnOfMismatch(*a.MismatchP)
+	}
 	result.checkDays(plan, a)
 	result.setConclusion(plan, a, false)
 	if found.Everyone != nil {
@@ -154,10 +160,14 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		j.total, j.immature = j.total.Merge(m), j.immature+c.immature[v.ID]
-		j.Variations = append(j.Variations, VariationResults{
+		shown := VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
-			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, plan, options),
-		})
+			Counts: newCounts(&m), Metrics: newMetrics(&m, plan, options),
+		}
+		if plan.Subject.Kind == schema.SubjectWidget {
+			shown.Actions = &m.Actions
+		}
+		j.Variations = append(j.Variations, shown)
 	}
 	if len(plan.Variations) == 0 || !plan.Rules.Compare {
 		return j
@@ -242,11 +252,15 @@ func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *stat
 	return &progress
 }
 
-// sampleSize returns the sample size calculation for the metric and the planned looks.
+// sampleSize returns the sample size calculation for the metric and the planned looks. A planned number of visitors is
+// converted to days at the present pace.
 func (j *sliceResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
-	o := statsOptions(p)
+	o, days := statsOptions(p), float64(p.Rules.PlannedDays)
+	if p.Rules.PlannedVisitors > 0 && daily > 0 {
+		days = float64(p.Rules.PlannedVisitors) / daily
+	}
 	return stats.NewSampleSize(stats.SamplePlan{
-		Control: j.control, Shares: o.Shares, Looks: plannedLooks(p, daily),
+		Control: j.control, Shares: o.Shares, Looks: max(int(math.Ceil(days/7)), 1),
 		Power: float64(p.Rules.Power) / 100, Prior: o.Prior,
 	}, stats.NewLookDesign(o.Alpha(), o.Shares))
 }
@@ -260,26 +274,6 @@ func perDay(total *moments.Moments, first, through time.Time) float64 {
 		return float64(total.Recent) / days
 	}
 	return float64(total.Recent) / plan.RecentDays
-}
-
-// plannedLooks returns the number of looks until the end of the plan. A planned number of visitors is converted to days
-// at the present pace.
-func plannedLooks(p *plan.Plan, perDay float64) int {
-	days := float64(p.Rules.PlannedDays)
-	if p.Rules.PlannedVisitors > 0 && perDay > 0 {
-		days = float64(p.Rules.PlannedVisitors) / perDay
-	}
-	days /= 7
-	const most = 100 // more looks change the sample by less than 1 %
-	return int(math.Max(1, math.Min(math.Ceil(days), most)))
-}
-
-// actionsOf returns the counters of a widget; nil for a campaign.
-func actionsOf(p *plan.Plan, m *moments.Moments) *moments.Actions {
-	if p.Subject.Kind != schema.SubjectWidget {
-		return nil
-	}
-	return &m.Actions
 }
 
 func newCounts(m *moments.Moments) Counts {
@@ -306,7 +300,7 @@ func newMetrics(m *moments.Moments, p *plan.Plan, o stats.Options) Metrics {
 		ValuePerVisitor:      limited(query.ValuePerVisitor, &m.Value),
 		ProfitPerVisitor:     limited(query.ProfitPerVisitor, &m.Profit),
 		ExtraValuePerVisitor: of(query.ExtraValuePerVisitor),
-		AverageValue:         newEstimate(stats.EstimateRatio(looks.RatioOf(m), o)),
+		AverageValue:         stats.EstimateRatio(looks.RatioOf(m), o),
 	}
 }
 
@@ -417,4 +411,130 @@ func EndOf(p *plan.Plan, bucket int64) time.Time {
 		return to
 	}
 	return end
+}
+
+// Complement compares the lift of a variation in a segment with its lift among all other visitors.
+type Complement struct {
+	Visitors              int64        `json:"visitors"` // others, of the variation
+	ControlVisitors       int64        `json:"controlVisitors"`
+	Improvement           stats.Effect `json:"improvement"`           // among the others
+	ImprovementDifference stats.Effect `json:"improvementDifference"` // in the segment minus among the others
+}
+
+// Heterogeneity answers whether the lift differs between the values of the dimension.
+type Heterogeneity struct {
+	stats.Heterogeneity
+	Text string `json:"text"`
+}
+
+// addBreakdown adds the slices, each with its complement, and whether they differ. The slice "(other)" does not count
+// for that, because its values change.
+func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSums) {
+	names, all := slicesOf(p, found)
+	r.Dimension, r.Breakdown = &p.Dimension, make([]BreakdownSlice, len(all))
+	onAllCores(len(all), func(i int) {
+		j := all[i].computeResults(p, found)
+		j.setConclusion(p, nil, true)
+		j.compareWithOthers(p, &all[i], whole)
+		r.Breakdown[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}
+	})
+	if !p.Rules.Compare || len(p.Variations) < 2 {
+		return
+	}
+	effects := make([][]stats.PooledEffect, len(p.Variations)-1)
+	for i := range all {
+		if names[i] == otherValues {
+			continue
+		}
+		periods := all[i].periodSamples(p)
+		for t := range effects {
+			strata := make([]stats.Stratum, len(periods))
+			for k, period := range periods {
+				strata[k] = stats.Stratum{Control: period.Samples[0], Treatment: period.Samples[t+1]}
+			}
+			effects[t] = append(effects[t], stats.NewPooledEffect(strata))
+		}
+	}
+	// Lifts that differ by less than half the minimum effect hardly matter. At the default of 20 %, this spread finds
+	// most in the simulations of TestLongHeterogeneity.
+	spread := p.Rules.MDE / 100 / 2
+	r.Heterogeneity = NewHeterogeneity(p, stats.MeasureHeterogeneity(effects, spread))
+}
+
+// NewHeterogeneity returns the answer with its text, in the words of the methodology.
+func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
+	h := &Heterogeneity{Heterogeneity: found}
+	if isBayesian(p) {
+		h.PValue = nil
+	}
+	switch factor := found.BayesFactor; {
+	case factor == nil:
+		h.Text = "Whether the lift differs between the segments is not known: " + wording.ExplainReason(h.Reason) + "."
+	case isBayesian(p) && *factor < unclearFactor && *factor > 1/unclearFactor:
+		h.Text = fmt.Sprintf("The data do not say whether the lift differs between the segments (Bayes factor %s).",
+			wording.FormatNumber(*factor, 1))
+	case isBayesian(p) && *factor >= 1:
+		h.Text = fmt.Sprintf("The data are %s times likelier if the lift differs between the segments than if it is "+
+			"the same.", formatFactor(*factor))
+	case isBayesian(p):
+		h.Text = fmt.Sprintf("The data are %s times likelier if the lift is the same in all segments than if it "+
+			"differs.", formatFactor(1 / *factor))
+	default:
+		text := "The lift does not differ significantly between the segments (p = %s, however often you look)."
+		if *h.PValue < statsOptions(p).Alpha() {
+			text = "The lift differs between the segments (p = %s, however often you look)."
+		}
+		h.Text = fmt.Sprintf(text, wording.FormatPValue(*h.PValue))
+	}
+	return h
+}
+
+// unclearFactor is the Bayes factor below which the data say nothing. Factors up to 3 are barely worth mentioning (Kass
+// and Raftery 1995).
+const unclearFactor = 3.0
+
+// formatFactor formats a Bayes factor of at least 1 with two digits.
+func formatFactor(factor float64) string {
+	if factor < 10 {
+		return wording.FormatNumber(factor, 1)
+	}
+	const most = 1000
+	if factor > most {
+		return "more than " + wording.FormatCount(most)
+	}
+	return wording.FormatCount(int64(math.Round(factor)))
+}
+
+// compareWithOthers adds the lifts among the visitors that a segment lacks.
+func (j *sliceResult) compareWithOthers(p *plan.Plan, segment, whole *sliceSums) {
+	if len(j.comparisons) == 0 {
+		return
+	}
+	others := whole.withoutPart(segment)
+	for i, c := range others.compareSamples(p, statsOptions(p)) {
+		own, variation := j.Variations[i+1].Comparison, p.Variations[i+1].ID
+		own.Complement = &Complement{
+			Visitors: others.counted[variation].Visitors, ControlVisitors: others.counted[p.Variations[0].ID].Visitors,
+			Improvement: c.Lift, ImprovementDifference: stats.DifferenceOfLifts(own.Improvement, c.Lift),
+		}
+	}
+}
+
+// withoutPart returns the sums over the visitors that are not in a part of them.
+func (c *sliceSums) withoutPart(part *sliceSums) sliceSums {
+	subtract := func(whole, part map[int64]moments.Moments) map[int64]moments.Moments {
+		rest := map[int64]moments.Moments{}
+		for id, m := range whole {
+			rest[id] = m.Subtract(part[id])
+		}
+		return rest
+	}
+	others := sliceSums{counted: subtract(c.counted, part.counted)}
+	for i, counted := range c.periods {
+		if i < len(part.periods) {
+			counted = subtract(counted, part.periods[i])
+		}
+		others.periods = append(others.periods, counted)
+	}
+	return others
 }

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	_ "embed" // the texts of decisions
 	"encoding/json"
 	"fmt"
@@ -73,24 +74,12 @@ func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metrics[m]
 
 // EstimateOf returns the estimate of a metric.
 func (m *Metrics) EstimateOf(metric query.Metric) Estimate {
-	switch metric {
-	case query.GoalConversionRate:
-		return m.GoalConversionRate
-	case query.ConversionRate:
-		return m.ConversionRate
-	case query.CompletionRate:
-		return m.CompletionRate
-	case query.GoalsPerVisitor:
-		return m.GoalsPerVisitor
-	case query.ValuePerVisitor:
-		return m.ValuePerVisitor
-	case query.ProfitPerVisitor:
-		return m.ProfitPerVisitor
-	case query.ExtraValuePerVisitor:
-		return m.ExtraValuePerVisitor
-	case query.AverageValue:
-	}
-	return m.AverageValue
+	return *cmp.Or(map[query.Metric]*Estimate{
+		query.GoalConversionRate: &m.GoalConversionRate, query.ConversionRate: &m.ConversionRate,
+		query.CompletionRate: &m.CompletionRate, query.GoalsPerVisitor: &m.GoalsPerVisitor,
+		query.ValuePerVisitor: &m.ValuePerVisitor, query.ProfitPerVisitor: &m.ProfitPerVisitor,
+		query.ExtraValuePerVisitor: &m.ExtraValuePerVisitor,
+	}[metric], &m.AverageValue)
 }
 
 // IsRate reports whether a metric is a share of the visitors.

@@ -91,22 +91,22 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 	if strings.HasPrefix(unit, "of ") && currency != "" {
 		unit = currency + " " + unit
 	}
-	i.Text = fmt.Sprintf("Expected %s %s a month", i.Expected.PerMonth.InWords(FormatRounded), unit)
+	i.Text = fmt.Sprintf("Expected %s %s a month", i.Expected.PerMonth.InWords(formatRounded), unit)
 	if value := i.Expected.ValuePerMonth; value != nil && i.Metric != query.ValuePerVisitor {
-		i.Text += fmt.Sprintf(", about %s (%s to %s)", FormatRounded(value.Value), FormatRounded(value.Interval[0]),
-			FormatRounded(value.Interval[1]))
+		i.Text += fmt.Sprintf(", about %s (%s to %s)", formatRounded(value.Value), formatRounded(value.Interval[0]),
+			formatRounded(value.Interval[1]))
 		if currency != "" {
 			i.Text += " " + currency
 		}
 		i.Text += " of value"
 	}
 	i.Text += "."
-	i.ObservedText = fmt.Sprintf("Observed: %s.", FormatRounded(*i.Observed.PerMonth))
+	i.ObservedText = fmt.Sprintf("Observed: %s.", formatRounded(*i.Observed.PerMonth))
 	return i
 }
 
-// FormatRounded writes a number of a worth with its sign and two digits, so that it does not change with every visitor.
-func FormatRounded(x float64) string {
+// formatRounded writes a number of a worth with its sign and two digits, so that it does not change with every visitor.
+func formatRounded(x float64) string {
 	x = worth.RoundMoney(x)
 	decimals := 0
 	if x != 0 && math.Abs(x) < 10 {
@@ -114,3 +114,56 @@ func FormatRounded(x float64) string {
 	}
 	return wording.FormatSigned(x, decimals)
 }
+
+// ProgrammeInWords returns what a programme says, in sentences. The expected numbers come first, with their interval.
+func ProgrammeInWords(p *worth.Programme) []string {
+	var said []string
+	sum, unit := p.Total.ValuePerMonth, strings.TrimSpace(p.Currency+" of value")
+	if sum == nil {
+		sum, unit = p.Total.PerMonth, "a month in the primary metric"
+	} else {
+		unit += " a month"
+	}
+	switch n := p.Campaigns.Shipped; {
+	case n == 0:
+		said = append(said, "No variation was shipped.")
+	case sum == nil:
+		said = append(said, fmt.Sprintf("Shipped: %s. What they are worth together is not known.",
+			wording.CountNoun(n, "variation")))
+	default:
+		e := effects.Estimate{Value: sum.Expected, Interval: sum.Interval}
+		said = append(said,
+			fmt.Sprintf("Shipped: %s, expected to be worth %s %s.", wording.CountNoun(n, "variation"),
+				e.InWords(formatRounded), unit),
+			fmt.Sprintf("Reported as observed, they would add up to %s.", formatRounded(sum.Observed)))
+		switch nothing := p.Total.ProbablyNothing; {
+		case nothing >= 1.5:
+			said = append(said, fmt.Sprintf("About %.0f of them are worth nothing.", nothing))
+		case nothing >= .5:
+			said = append(said, "About 1 of them is worth nothing.")
+		}
+	}
+	pool := effects.PoolSummary{Campaigns: p.Campaigns.Pooled, TypicalEffect: p.TypicalEffect, Anchor: p.Anchor}
+	metric := metrics[p.Metric].name
+	if p.Metric == query.ValuePerVisitor { // the representative of several
+		metric = "the primary metric"
+	}
+	said = append(said, pool.InWords(metric, "campaign"))
+	if a := p.Advice; a != nil && a.RequiredVisitors != nil && a.Days != nil {
+		said = append(said,
+			fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the pace of the last one.",
+				wording.FormatPercent(a.MDE, 1, false), wording.FormatCount(*a.RequiredVisitors),
+				wording.CountNoun(*a.Days, "day")))
+		for _, plan := range a.Plans {
+			if plan.Weeks == usualWeeks {
+				said = append(said,
+					fmt.Sprintf("In %d weeks, about %.0f of 100 ideas win, %.0f of them truly.", plan.Weeks,
+						100*plan.WinRate.Observed, 100*plan.WinRate.Expected))
+			}
+		}
+	}
+	return said
+}
+
+// usualWeeks is the length of the plan whose chance a programme reports: the default of the catalogue.
+const usualWeeks = 4

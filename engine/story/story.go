@@ -50,15 +50,26 @@ func ExplainEvents(
 	events := arrived.Events
 	stored, ofWebsite := map[fold.Event]*ingest.Accepted{}, map[int64][]fold.Event{}
 	for i := range events {
-		e := eventToFold(&events[i])
-		stored[e], ofWebsite[e.Subject.WebsiteID] = &events[i], append(ofWebsite[e.Subject.WebsiteID], e)
+		from := &events[i] // equal events of the fold were equal as they were read
+		e := fold.Event{
+			Subject: from.SubjectOf(), Visitor: from.VisitorID, ID: from.EventID, At: from.Time.UnixMilli(),
+			Variation: from.VariationID, Kind: kinds[from.Kind], Goal: from.GoalID, Amounts: [3]int64{from.Value},
+			Revision: from.Revision, Cancelled: from.Cancelled, Accepted: from.At.UnixMilli(), Version: from.Version,
+			Attributes: from.Device + string(fold.Separator) + from.Country,
+		}
+		stored[e], ofWebsite[e.Subject.WebsiteID] = from, append(ofWebsite[e.Subject.WebsiteID], e)
 	}
 	chapters, attributed := map[schema.Subject]*Chapter{}, map[*fold.Event][]*Line{}
 	for website, own := range ofWebsite {
 		account, _ := known.AccountOfWebsite(website)
 		fold.ExplainVisitor(own, most, nil, func(x fold.Explained) {
 			line := &Line{Accepted: *stored[*x.Event], folded: x}
-			line.Arrival = arrivalNote(&line.Accepted)
+			switch late := line.At.Sub(line.Time); {
+			case late > lateAfter:
+				line.Arrival = formatDuration(late) + " late"
+			case late < -time.Minute:
+				line.Arrival = formatDuration(-late) + " before its time: check the sender's clock"
+			}
 			if chapters[x.Subject] == nil {
 				chapters[x.Subject] = &Chapter{Subject: x.Subject, owned: known.AccountResources(account)}
 			}
@@ -100,15 +111,6 @@ var kinds = map[schema.Kind]moments.Kind{
 	schema.KindView: moments.View, schema.KindClick: moments.Click, schema.KindSubmit: moments.Submit,
 	schema.KindCompletion: moments.Completion, schema.KindConversion: moments.Conversion,
 	schema.KindContact: moments.Contact, schema.KindGoal: moments.Goal,
-}
-
-// eventToFold returns a stored event as the fold reads it. Equal events of the fold were equal as they were read.
-func eventToFold(e *ingest.Accepted) fold.Event {
-	return fold.Event{
-		Subject: e.SubjectOf(), Visitor: e.VisitorID, ID: e.EventID, At: e.Time.UnixMilli(), Variation: e.VariationID,
-		Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value}, Revision: e.Revision, Cancelled: e.Cancelled,
-		Accepted: e.At.UnixMilli(), Version: e.Version, Attributes: e.Device + string(fold.Separator) + e.Country,
-	}
 }
 
 // copyNote says why a copy of an event does not count.
@@ -166,7 +168,9 @@ func (c *Chapter) explainReport(
 		}
 		if l.folded.Reason > fold.Cancelled {
 			l.Counts, l.Why = c.explainEvent(l, p)
-			l.Why += l.timeNote()
+			if l.folded.At != l.Time.UnixMilli() {
+				l.Why += "; its time is the earliest of its revisions, " + formatTime(time.UnixMilli(l.folded.At))
+			}
 		}
 	}
 }
@@ -262,30 +266,10 @@ func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 	}
 }
 
-// timeNote says at which time an event counts, if that is the time of an earlier revision.
-func (l *Line) timeNote() string {
-	if l.folded.At == l.Time.UnixMilli() {
-		return ""
-	}
-	return "; its time is the earliest of its revisions, " + formatTime(time.UnixMilli(l.folded.At))
-}
-
 const automatedVisitor = "the visitor is automated"
 
 // lateAfter is the time from which an event is called late.
 const lateAfter = time.Hour
-
-// arrivalNote says whether an event arrived late or before its time, or returns an empty text.
-func arrivalNote(e *ingest.Accepted) string {
-	late := e.At.Sub(e.Time)
-	switch {
-	case late > lateAfter:
-		return formatDuration(late) + " late"
-	case late < -time.Minute:
-		return formatDuration(-late) + " before its time: check the sender's clock"
-	}
-	return ""
-}
 
 // formatDuration writes a duration of at least a minute in its largest unit.
 func formatDuration(d time.Duration) string {

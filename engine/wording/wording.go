@@ -111,24 +111,12 @@ func FormatNumber(x float64, decimals int) string {
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	}
 	text := strconv.FormatFloat(x, 'f', decimals, 64)
-	whole, rest, _ := strings.Cut(text, ".")
-	minus := ""
-	if strings.HasPrefix(whole, "-") {
-		minus, whole = "-", whole[1:]
-	}
-	if rest != "" {
-		rest = "." + rest
-	}
-	return minus + groupThousands(whole) + rest
+	point := strings.IndexByte(text+".", '.')
+	return groupThousands(text[:point]) + text[point:]
 }
 
 // FormatCount formats a count: 11,927.
-func FormatCount(n int64) string {
-	if n < 0 {
-		return "-" + groupThousands(strconv.FormatInt(n, 10)[1:])
-	}
-	return groupThousands(strconv.FormatInt(n, 10))
-}
+func FormatCount(n int64) string { return groupThousands(strconv.FormatInt(n, 10)) }
 
 // CountNoun writes a count with its noun in the singular or, with an s, in the plural: 1 row, 1,200 rows.
 func CountNoun[N ~int | ~int64 | ~uint64](n N, noun string) string {
@@ -138,8 +126,10 @@ func CountNoun[N ~int | ~int64 | ~uint64](n N, noun string) string {
 	return FormatCount(int64(n)) + " " + noun + "s" //nolint:gosec // no count overflows
 }
 
+// groupThousands separates the thousands of an integer.
 func groupThousands(digits string) string {
-	for i := len(digits) - 3; i > 0; i -= 3 {
+	sign := len(digits) - len(strings.TrimPrefix(digits, "-"))
+	for i := len(digits) - 3; i > sign; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits

@@ -51,7 +51,7 @@ var insertedColumns sync.Map
 
 // prepareBatch returns a batch for a statement. For an embedded store, the driver would read the columns of the table
 // before each batch, which takes as much CPU time as a small INSERT. It does so only once for each statement. Later
-// batches have plain strings, of which ClickHouse makes the dictionaries of LowCardinality in less time than the driver.
+// batches have plain strings: ClickHouse makes the dictionaries of LowCardinality in less time than the driver.
 func prepareBatch(ctx context.Context, conn driver.Conn, statement string) (driver.Batch, error) {
 	columns, known := insertedColumns.Load(statement)
 	if known {

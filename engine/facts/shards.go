@@ -147,8 +147,8 @@ func (s Shards) VersionOn(day int64, of schema.Subject) uint64 {
 	return version
 }
 
-// SettledVersionOn returns the version of a subject's settled facts on a day: a number that changes with the day, and if
-// the sums of the subject up to the end of an earlier day (UTC) may have changed. Other processes have other numbers.
+// SettledVersionOn returns the version of a subject's settled facts on a day: a number that changes with the day, and
+// if the sums of the subject up to the end of an earlier day (UTC) may have changed. Other processes have other numbers.
 func (s Shards) SettledVersionOn(day int64, of schema.Subject) uint64 {
 	version := uint64(day) //nolint:gosec // not negative
 	for _, shard := range s {

@@ -148,7 +148,7 @@ func (s Shards) VersionOn(day int64, of schema.Subject) uint64 {
 }
 
 // SettledVersionOn returns the version of a subject's settled facts on a day: a number that changes with the day, and
-// if the sums of the subject up to the end of an earlier day (UTC) may have changed. Other processes have other numbers.
+// if the sums of the subject up to the end of an earlier day (UTC) may have changed. It differs between processes.
 func (s Shards) SettledVersionOn(day int64, of schema.Subject) uint64 {
 	version := uint64(day) //nolint:gosec // not negative
 	for _, shard := range s {

@@ -113,7 +113,7 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 	today, settled := e.readSettled(ctx, p)
 	kept, err := valueAt(e, judged{question}, version, func() (*Judgement, int64, error) {
 		j, err := e.openJudgement(ctx, p, version, time.Time{})
-		if err == nil && settled != 0 && !j.Schedule.EndOfFullDays().After(today) {
+		if err == nil && settled != 0 && !j.Schedule.LastFullDay().End.After(today) {
 			err = j.analyzeSettledLooks(ctx, question, settled)
 		} else if err == nil {
 			err = j.AnalyzeLooks(ctx)

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -84,16 +83,15 @@ func (c *cells) appendSumChanges(
 ) ([]fold.Change, error) {
 	added := fold.Cells{}
 	eachChanged(had, want, func(rows []fold.Row, sign int64) {
-		subject, first := rows[0].Subject, int64(math.MaxInt64)
+		subject := rows[0].Subject
+		if _, has := subjects[subject]; !has {
+			subjects[subject] = math.MaxInt64
+		}
 		for i := range rows {
-			if strings.HasSuffix(rows[i].Variation, fold.MultiExposed) {
-				first = anyDay
+			if fold.IsMultiExposed(rows[i].Variation) {
+				subjects[subject] = anyDay
 			}
 		}
-		if before, has := subjects[subject]; has {
-			first = min(first, before)
-		}
-		subjects[subject] = first
 		added.AddRows(rows, sign, c.byDay[subject])
 	})
 	stored, err := c.cellsByDay(ctx, from, added)

@@ -375,8 +375,7 @@ func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
 			if q.Crossers = crossers; c.Timing == plan.ByAge && !q.Widget {
 				err = c.readVisitors(ctx) // no metric of a campaign needs the ages of views
 			} else {
-				c.groupBy(q, "of_place", append(q.visitorKeys(),
-					keyColumn{"bucket", bucketOf("e.1")})...)
+				c.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})...)
 				err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors(q))
 			}
 		}

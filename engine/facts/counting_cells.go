@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"lifthouse/engine/fold"
@@ -151,7 +150,7 @@ func (s *counting) goalKey(goal int64) int64 {
 // hasCrossers reports whether any visitor is multi-exposed.
 func (s *counting) hasCrossers() bool {
 	for of := range s.all {
-		if strings.HasSuffix(of.Variation, fold.MultiExposed) {
+		if fold.IsMultiExposed(of.Variation) {
 			return true
 		}
 	}
@@ -182,7 +181,7 @@ func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVari
 		if err := row.Scan(append(to, &large)...); err != nil {
 			return err
 		}
-		if oneVariation && strings.HasSuffix(variation, fold.MultiExposed) {
+		if oneVariation && fold.IsMultiExposed(variation) {
 			return nil
 		}
 		cell, err := cellOf(large)

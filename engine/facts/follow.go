@@ -59,7 +59,7 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 		}
 		return moments.Waiting{}, r.RefreshNoted(ctx)
 	}
-	if !r.alone || r.LastUnfoldedTime() != 0 {
+	if !r.alone || r.LastUnfoldedTime() != 0 { // else nothing waits: other processes store no events
 		select {
 		case r.wake <- struct{}{}:
 		default:

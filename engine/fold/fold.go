@@ -67,6 +67,9 @@ type Row struct {
 // MultiExposed is the suffix of the variation of visitors who saw more than one.
 const MultiExposed = "+"
 
+// IsMultiExposed reports whether a row with this variation is of a counted visitor who saw more than one.
+func IsMultiExposed(variation string) bool { return strings.HasSuffix(variation, MultiExposed) }
+
 // VariationOf returns the variation of a row: the id, with the suffix MultiExposed if multi is true.
 func VariationOf(id int64, multi bool) string {
 	text := strconv.FormatInt(id, 10)

@@ -298,22 +298,16 @@ func (s *Schedule) EndOfDay(n int) time.Time { return s.fullDays()[n-1] }
 // FullDays returns the number of full days, up to the day of the newest event or the last look.
 func (s *Schedule) FullDays() int { return len(s.fullDays()) }
 
-// EndOfFullDays returns the end of the last full day; zero: there is none.
-func (s *Schedule) EndOfFullDays() (end time.Time) {
-	if ends := s.fullDays(); len(ends) > 0 {
-		end = ends[len(ends)-1]
-	}
-	return end
-}
-
 // HasEnd reports whether the subject has ended after a full day, and this day is mature.
 func (s *Schedule) HasEnd() bool { return s.ended && s.FullDays() > 0 }
 
-// LastFullDay returns the state at the end of the last full day, whose number is that of the full days. There must be
-// one.
-func (s *Schedule) LastFullDay() Look {
-	ends := s.fullDays()
-	return Look{Number: len(ends), End: ends[len(ends)-1], Days: len(ends)}
+// LastFullDay returns the state at the end of the last full day, whose number is that of the full days. It returns the
+// zero Look if there is none.
+func (s *Schedule) LastFullDay() (last Look) {
+	if ends := s.fullDays(); len(ends) > 0 {
+		last = Look{Number: len(ends), End: ends[len(ends)-1], Days: len(ends)}
+	}
+	return last
 }
 
 // dayOf returns the number of full days up to the end of a look that has ended.

@@ -458,7 +458,7 @@ func (c *Comparison) ageLine(s *state, first *fold.Explained) Line {
 
 // isExcluded reports whether the report excludes visitors with this variation because they saw several.
 func (c *Comparison) isExcluded(variation string) bool {
-	return strings.HasSuffix(variation, fold.MultiExposed) && c.plan.MultipleExposures == catalogue.ExcludeMultiExposed
+	return fold.IsMultiExposed(variation) && c.plan.MultipleExposures == catalogue.ExcludeMultiExposed
 }
 
 // isInReport reports whether the report has the visitors with a variation of rows.

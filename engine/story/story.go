@@ -185,7 +185,7 @@ func (c *Chapter) explainVisitor(p *plan.Plan) {
 		c.Why = "without a view, the visitor is in no report"
 		return
 	}
-	isMulti := strings.HasSuffix(c.First.folded.Variation, fold.MultiExposed)
+	isMulti := fold.IsMultiExposed(c.First.folded.Variation)
 	at := slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == c.First.VariationID })
 	switch {
 	case isMulti && p.MultipleExposures == catalogue.ExcludeMultiExposed:

@@ -192,11 +192,11 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []struct {
-		day  int
-		by   *server
-		want int // ends
-	}{{31, p.server, 0}, {32, p.server, 1}, {33, p.server, 1}, {33, p.restart(), 1}} {
-		p.pass(at.by, at.day, 1)
+		day, hour int // the first one is less than a day after the stop, at any time of day
+		by        *server
+		want      int // ends
+	}{{31, 0, p.server, 0}, {32, 1, p.server, 1}, {33, 1, p.server, 1}, {33, 1, p.restart(), 1}} {
+		p.pass(at.by, at.day, at.hour)
 		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		ends := slices.DeleteFunc(slices.Clone(records), func(r looks.Record) bool { return r.Kind != looks.OfEnd })
 		must.That(t, len(ends) == at.want && len(records) == 2+at.want, "day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)

@@ -33,8 +33,6 @@ type Body struct {
 	Source string
 }
 
-var errNoEvent = &BodyError{errors.New("no event: the body must have one JSON object per line, or an array of objects")}
-
 // ParseLines parses a body of one JSON event per line, or of one array of events, and calls take for each line or
 // element. It returns a *BodyError if the array is not valid JSON, before it calls take, or if there is no event.
 // Otherwise it returns the first error of take.
@@ -48,18 +46,31 @@ func (b Body) ParseLines(text []byte, take func(Line) error) error {
 		lines = elementsOf(text)
 	}
 	reader, number, found := jsonReader{}, int64(0), false
-	for line := range lines {
+	accepted := rules{times: b.Times, website: b.WebsiteID, names: b.Names, source: b.Source}
+	for text := range lines {
 		number++
-		if line = bytes.TrimSpace(line); len(line) == 0 {
+		if text = bytes.TrimSpace(text); len(text) == 0 {
 			continue
 		}
 		found = true
-		if err := take(b.parseLine(&reader, number, line)); err != nil {
+		line := Line{Reject: Reject{WebsiteID: b.WebsiteID, Channel: ChannelHTTP, Line: number}}
+		event, err := reader.readEvent(text)
+		if err == nil {
+			fallback := ""
+			if b.Key != "" {
+				fallback = fmt.Sprintf("%d:%s:%d", b.WebsiteID, b.Key, number)
+			}
+			line.Events, err = accepted.validate(nil, &event, fallback)
+		}
+		if err != nil {
+			line.Reason, line.Text = err.Error(), origin{text: text}.rejectText()
+		}
+		if err := take(line); err != nil {
 			return err
 		}
 	}
 	if !found {
-		return errNoEvent
+		return &BodyError{errors.New("no event: the body must have one JSON object per line, or an array of objects")}
 	}
 	return nil
 }
@@ -77,25 +88,6 @@ func elementsOf(array []byte) iter.Seq[[]byte] {
 			}
 		}
 	}
-}
-
-// parseLine parses and validates the event of a line.
-func (b Body) parseLine(reader *jsonReader, number int64, text []byte) Line {
-	line := Line{Reject: Reject{WebsiteID: b.WebsiteID, Channel: ChannelHTTP, Line: number}}
-	event, err := reader.readEvent(text)
-	if err == nil {
-		fallback := ""
-		if b.Key != "" {
-			fallback = fmt.Sprintf("%d:%s:%d", b.WebsiteID, b.Key, number)
-		}
-		line.Events, err = (&rules{
-			times: b.Times, website: b.WebsiteID, names: b.Names, source: b.Source,
-		}).validate(nil, &event, fallback)
-	}
-	if err != nil {
-		line.Reason, line.Text = err.Error(), origin{text: text}.rejectText()
-	}
-	return line
 }
 
 func (r *jsonReader) readEvent(text []byte) (fields, error) {

@@ -65,7 +65,7 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 			if c.Equals != nil && compiled.name < 0 {
 				compiled.name = cells[0]
 			}
-			e.when = append(e.when, mappedCondition{c, cells, m.Decimal == decimalComma})
+			e.when = append(e.when, mappedCondition{c, cells, m.Decimal == ","})
 			compiled.needed = append(compiled.needed, cells)
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
@@ -74,7 +74,7 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 				return nil, err
 			}
 			isAmount := f.field == fieldValue || f.field == fieldProfit || f.field == fieldExtraValue
-			f.comma = isAmount && m.Decimal == decimalComma
+			f.comma = isAmount && m.Decimal == ","
 			e.fields = append(e.fields, f)
 		}
 		compiled.events = append(compiled.events, e)

@@ -211,7 +211,7 @@ func (m *Mapping) checkFields() faults.List {
 	found.AddIf(m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet,
 		"format", m.Format, "must be csv, ndjson or parquet")
 	found.AddIf(len([]rune(m.Separator)) > 1, "separator", m.Separator, "must be one character")
-	found.AddIf(m.Decimal != "" && m.Decimal != decimalPoint && m.Decimal != decimalComma,
+	found.AddIf(m.Decimal != "" && m.Decimal != "." && m.Decimal != ",",
 		"decimal", m.Decimal, "must be . or ,")
 	_, unknown := htmlindex.Get(m.Encoding)
 	found.AddIf(m.Encoding != "" && unknown != nil,

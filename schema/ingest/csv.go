@@ -102,7 +102,8 @@ func (l *csvLines) readRecord(rows *rows) error {
 		if n < columns && !l.pad || n > columns && strings.Join(record[columns:], "") != "" {
 			reason := fmt.Errorf("%w: %d, the header has %d", csv.ErrFieldCount, n, columns)
 			if n < columns {
-				reason = fmt.Errorf("%w: if empty cells at the end are left out, set shortRows: true in the mapping", reason)
+				reason = fmt.Errorf("%w: if empty cells at the end are left out, set shortRows: true in the mapping",
+					reason)
 			}
 			err = &csv.ParseError{StartLine: line, Line: line, Column: 1, Err: reason}
 		} else if n < columns {

@@ -142,9 +142,10 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []schema.Subject) er
 	return w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
 		defer w.facts.HoldScrubs()()
-		all, err := schema.QueryRows(ctx, w.conn, statements["experiments"], func(row driver.Rows, s *schema.Subject) error {
+		scan := func(row driver.Rows, s *schema.Subject) error {
 			return row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID)
-		}, namedSubjects(subjects)...)
+		}
+		all, err := schema.QueryRows(ctx, w.conn, statements["experiments"], scan, namedSubjects(subjects)...)
 		if err != nil {
 			return fmt.Errorf("list the experiments of subjects: %w", err)
 		}

@@ -56,26 +56,6 @@ const (
 	MaxItemText = 4 << 20
 )
 
-// The maximum window size of a zstd frame of a request, and the size of the buffers that read it, in bytes.
-const (
-	maxItemWindow = 8 << 20
-	itemBuffer    = 4 << 10
-)
-
-// decompressItems returns the text of a body. Its first bytes say whether it is compressed: not all senders set
-// Content-Encoding.
-func decompressItems(body []byte) ([]byte, error) {
-	plain, err := decompressReader(bytes.NewReader(body), itemBuffer, maxItemWindow)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(plain, MaxItemText+1))
-	if len(text) > MaxItemText {
-		err = fmt.Errorf("the body is longer than %d bytes after decompression", MaxItemText)
-	}
-	return text, err
-}
-
 // Request describes the request in which a body arrived.
 type Request struct {
 	Arrived time.Time
@@ -100,7 +80,16 @@ type Item struct {
 func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
 	reader := jsonReaders.Get().(*jsonReader)
 	defer jsonReaders.Put(reader)
-	text, err := decompressItems(sent)
+	// The first bytes say whether the body is compressed: not all senders set Content-Encoding.
+	const buffer, maxItemWindow = 4 << 10, 8 << 20
+	var text []byte
+	plain, err := decompressReader(bytes.NewReader(sent), buffer, maxItemWindow)
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(plain, MaxItemText+1))
+	}
+	if len(text) > MaxItemText {
+		err = fmt.Errorf("the body is longer than %d bytes after decompression", MaxItemText)
+	}
 	var body *fastjson.Value
 	if err == nil {
 		body, err = parseJSON(&reader.parser, text)
@@ -165,8 +154,13 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 			err = errors.New("the source accepts views only")
 		}
 		if err == nil {
+			// No id is computed from the content: a sender without ids repeats equal events that are different ones.
+			fallback := fmt.Sprintf("%d:%s:%d:%d", in.WebsiteID, request.Key, number, i)
+			if request.Key == "" {
+				fallback = rand.Text()
+			}
 			before := len(item.Events)
-			item.Events, err = accepted.validate(item.Events, event, request.fallbackID(in, number, i))
+			item.Events, err = accepted.validate(item.Events, event, fallback)
 			if len(item.Events) > before && item.Events[before].GoalID != 0 {
 				item.Goals = append(item.Goals, item.Events[before].GoalID)
 			}
@@ -178,13 +172,4 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 		item.Reject = in.newReject(number, err.Error())
 	}
 	return item
-}
-
-// fallbackID returns the id of the event with the index n of an item that has no id. It is not computed from the
-// content: a sender without ids repeats equal events that are different ones.
-func (r *Request) fallbackID(in *Intake, number int64, n int) string {
-	if r.Key == "" {
-		return rand.Text()
-	}
-	return fmt.Sprintf("%d:%s:%d:%d", in.WebsiteID, r.Key, number, n)
 }

@@ -46,7 +46,13 @@ type mappedField struct {
 	match  *regexp.Regexp
 	zone   *time.Location
 	comma  bool // a number has a decimal comma
-	lookup map[string]string
+	tables []valueTable
+}
+
+// valueTable replaces values.
+type valueTable struct {
+	name   string
+	values map[string]string
 }
 
 // newMapper compiles a mapping. It reads the look-up files with open. website is that of events without websiteId.
@@ -129,7 +135,14 @@ func (m *mapper) compileField(name string, s Source, encoding string, lookups ma
 				return f, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
 			}
 		}
-		f.lookup = lookups[*s.Lookup]
+		f.tables = append(f.tables, valueTable{s.Lookup.File, lookups[*s.Lookup]})
+	}
+	if s.Map != nil {
+		values := map[string]string{}
+		for value, replacement := range s.Map {
+			values[string(value)] = string(replacement)
+		}
+		f.tables = append(f.tables, valueTable{"the map", values})
 	}
 	return f, nil
 }
@@ -212,16 +225,40 @@ func firstCell(cells []int, cellAt func(int) (string, error)) (string, error) {
 	return "", nil
 }
 
-// lineEvents appends the fields of each event of a line.
+// lineEvents appends the fields of each event that a line has.
 func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error) {
 	for i := range m.events {
 		e := &m.events[i]
 		add := func(cellAt func(int) (string, error)) error {
-			f, has, err := m.readEvent(e, line, cellAt)
-			if has && err == nil {
-				events = append(events, f)
+			for j := range e.when {
+				value, err := firstCell(e.when[j].cells, cellAt)
+				if err != nil {
+					return err
+				}
+				if holds, err := e.when[j].holdsFor(value); !holds || err != nil {
+					return err
+				}
 			}
-			return err
+			var f fields
+			f.values[fieldWebsiteID] = m.website
+			sent := ""
+			for j := range e.fields {
+				of := &e.fields[j]
+				var err error
+				if f.values[of.field], err = of.cellValue(line, cellAt); err != nil {
+					return err
+				}
+				if of.sentAt >= 0 {
+					if sent, err = cellAt(of.sentAt); err != nil {
+						return err
+					}
+				}
+			}
+			if !line.arrived.IsZero() {
+				f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
+			}
+			events = append(events, f)
+			return nil
 		}
 		var err error
 		switch {
@@ -237,45 +274,21 @@ func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error)
 	return events, nil
 }
 
-// readEvent returns the fields of an event, if the line has it.
-func (m *mapper) readEvent(e *mappedEvent, line *mappedLine, cellAt func(int) (string, error)) (f fields, has bool,
-	err error,
-) {
-	for j := range e.when {
-		value, err := firstCell(e.when[j].cells, cellAt)
-		if err != nil {
-			return f, false, err
-		}
-		if holds, err := e.when[j].holdsFor(value); !holds || err != nil {
-			return f, false, err
-		}
-	}
-	f.values[fieldWebsiteID] = m.website
-	sent := ""
-	for j := range e.fields {
-		of := &e.fields[j]
-		if f.values[of.field], err = of.cellValue(line, cellAt); err != nil {
-			return f, false, err
-		}
-		if of.sentAt >= 0 {
-			if sent, err = cellAt(of.sentAt); err != nil {
-				return f, false, err
-			}
-		}
-	}
-	if !line.arrived.IsZero() {
-		f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
-	}
-	return f, true, nil
-}
-
 func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, error)) (string, error) {
 	s := &f.source
 	switch {
 	case s.RowNumber:
 		return strconv.FormatInt(line.record, 10), nil
 	case len(s.Hash) > 0:
-		return hashCells(f.cells, cellAt)
+		hash := xxhash.New()
+		for _, cell := range f.cells {
+			value, err := cellAt(cell)
+			if err != nil {
+				return "", err
+			}
+			_, _ = hash.WriteString(value + "\x00") // never fails
+		}
+		return strconv.FormatUint(hash.Sum64(), 36), nil
 	case len(s.Column) == 0:
 		return string(s.Value), nil
 	}
@@ -290,25 +303,28 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 		}
 		value = group
 	}
-	if value == "" && s.Default != nil && s.Map == nil && s.Lookup == nil {
+	if value == "" && s.Default != nil && len(f.tables) == 0 {
 		value = string(*s.Default)
 	}
-	if f.lookup != nil {
-		found, known := f.lookup[value]
-		if value, err = f.replaceValue(value, text(found), known, s.Lookup.File); err != nil {
-			return "", err
-		}
-	}
-	if s.Map != nil {
-		found, known := s.Map[text(value)]
-		if value, err = f.replaceValue(value, found, known, "the map"); err != nil {
-			return "", err
+	for _, table := range f.tables {
+		replacement, known := table.values[value]
+		switch {
+		case known:
+			value = replacement
+		case s.Default != nil:
+			value = string(*s.Default)
+		default:
+			return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default",
+				fieldNames[f.field], s.Column[0], clipText(value), table.name)
 		}
 	}
 	switch {
 	case value == "":
 	case s.Format == formatCountry:
-		return countryCode(value), nil
+		if len(value) == len("FR") {
+			return strings.ToUpper(value), nil
+		}
+		return countryCodes()[strings.ToLower(value)], nil // empty: not known
 	case s.Format == formatAge:
 		age, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(age >= 0 && age < maxSeconds*1000) || line.arrived.IsZero() {
@@ -328,30 +344,4 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 		}
 	}
 	return value, nil
-}
-
-// hashCells returns a hash of cells as text.
-func hashCells(cells []int, cellAt func(int) (string, error)) (string, error) {
-	hash := xxhash.New()
-	for _, cell := range cells {
-		value, err := cellAt(cell)
-		if err != nil {
-			return "", err
-		}
-		_, _ = hash.WriteString(value + "\x00") // never fails
-	}
-	return strconv.FormatUint(hash.Sum64(), 36), nil
-}
-
-// replaceValue returns the replacement if the value is known, and the default of the field otherwise. It returns an
-// error if the field has no default.
-func (f *mappedField) replaceValue(value string, replacement text, known bool, table string) (string, error) {
-	if known {
-		return string(replacement), nil
-	}
-	if f.source.Default != nil {
-		return string(*f.source.Default), nil
-	}
-	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field],
-		f.source.Column[0], clipText(value), table)
 }

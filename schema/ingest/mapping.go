@@ -139,9 +139,14 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 		return nil, fmt.Errorf("read mapping: %s", unknownField.ReplaceAllString(err.Error(), "unknown field $1"))
 	}
 	if m.Extends != "" {
-		if err := m.extend(); err != nil {
+		base, err := ShippedMapping(m.Extends)
+		if err != nil {
 			return nil, fmt.Errorf("mapping: line %d: extends: %w", lines["extends"], err)
 		}
+		fields := maps.Clone(base.Fields)
+		maps.Copy(fields, m.Fields)
+		m.Fields, m.Events, m.anyColumns = fields, slices.Concat(base.Events, m.Events), true
+		m.Each, m.inherited = cmp.Or(m.Each, base.Each), len(base.Events)
 	}
 	if len(m.Events) == 0 {
 		m.Events = []EventMapping{{}}
@@ -149,19 +154,6 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	found := m.checkFields()
 	found.SortByLine(lines)
 	return &m, schema.WrapError(found.Err(), "mapping")
-}
-
-// extend adds the fields and the events of the mapping that m extends.
-func (m *Mapping) extend() error {
-	base, err := ShippedMapping(m.Extends)
-	if err != nil {
-		return err
-	}
-	fields := maps.Clone(base.Fields)
-	maps.Copy(fields, m.Fields)
-	m.Fields, m.Events, m.anyColumns = fields, slices.Concat(base.Events, m.Events), true
-	m.Each, m.inherited = cmp.Or(m.Each, base.Each), len(base.Events)
-	return nil
 }
 
 // fieldsOf returns the fields of an event: its own, and those of all events that it does not override.
@@ -274,4 +266,17 @@ func count(conditions ...bool) int {
 		}
 	}
 	return n
+}
+
+// GoalsHaveIDs reports whether every event of the mapping that may be a goal has an eventId. Then a line counts once,
+// also if it is in several files.
+func (m *Mapping) GoalsHaveIDs() bool {
+	for i := range m.Events {
+		fields := m.fieldsOf(&m.Events[i])
+		_, hasID := fields[fieldNames[fieldEventID]]
+		if !hasID && fields[fieldNames[fieldEvent]].Value != text(schema.KindView) {
+			return false
+		}
+	}
+	return true
 }

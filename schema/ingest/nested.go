@@ -216,9 +216,6 @@ func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 	return nil, errNoObject
 }
 
-// typedValues are the keys of a value in BigQuery's GA4 export. One of them is set.
-var typedValues = []string{"string_value", "int_value", "float_value", "double_value"}
-
 // findEntry returns the value of the first entry with the key in a list of objects with key and value, such as GA4's
 // event_params, or with name and value, such as Shopify's note_attributes. It returns nil if no entry has the key.
 func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
@@ -234,30 +231,28 @@ func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 		if e.Type() != fastjson.TypeObject || name == nil || name.Type() != fastjson.TypeString {
 			return nil, errNoObject
 		}
-		if string(name.GetStringBytes()) == key {
-			return typedValue(e.Get("value")), nil
+		if string(name.GetStringBytes()) != key {
+			continue
 		}
+		value := e.Get("value")
+		if value == nil || value.Type() != fastjson.TypeObject {
+			return value, nil
+		}
+		// BigQuery's GA4 export has an object with typed values, one of which is set.
+		typed := value.GetObject().Len() == 0
+		for _, name := range []string{"string_value", "int_value", "float_value", "double_value"} {
+			inner := value.Get(name)
+			if inner != nil && inner.Type() != fastjson.TypeNull {
+				return inner, nil
+			}
+			typed = typed || inner != nil
+		}
+		if typed {
+			return nil, nil
+		}
+		return value, nil
 	}
 	return nil, nil
-}
-
-// typedValue returns the value that is set in an object with typed values. It returns any other value unchanged.
-func typedValue(v *fastjson.Value) *fastjson.Value {
-	if v == nil || v.Type() != fastjson.TypeObject {
-		return v
-	}
-	typed := v.GetObject().Len() == 0
-	for _, name := range typedValues {
-		inner := v.Get(name)
-		if inner != nil && inner.Type() != fastjson.TypeNull {
-			return inner
-		}
-		typed = typed || inner != nil
-	}
-	if typed {
-		return nil
-	}
-	return v
 }
 
 // cellValue returns the value of a name in the JSON in a cell.

@@ -383,31 +383,25 @@ func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: must be an object", i)
 		}
-		seen := map[string]bool{}
+		e, seen := &list[i], map[string]bool{}
+		texts := map[string]*string{
+			"campaignId": &e.campaignID, "widgetId": &e.widgetID, "experimentId": &e.experimentID,
+			"variationId": &e.variationID,
+		}
 		object.Visit(func(key []byte, v *fastjson.Value) {
-			if err != nil {
+			at, text := texts[string(key)], ""
+			switch {
+			case err != nil: // of an earlier key
 				return
-			}
-			if seen[string(key)] {
+			case seen[string(key)]:
 				err = fmt.Errorf("%s: %s", clipText(string(key)), faults.GivenTwice)
 				return
 			}
 			seen[string(key)] = true
-			var text string
-			if text, err = r.scalarText(v); err != nil {
-				return
-			}
-			switch string(key) {
-			case "campaignId":
-				list[i].campaignID = text
-			case "widgetId":
-				list[i].widgetID = text
-			case "experimentId":
-				list[i].experimentID = text
-			case "variationId":
-				list[i].variationID = text
-			default:
+			if text, err = r.scalarText(v); err == nil && at == nil {
 				err = fmt.Errorf("%s %q", faults.UnknownField, clipText(string(key)))
+			} else if err == nil {
+				*at = text
 			}
 		})
 		if err != nil {
@@ -461,34 +455,30 @@ func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 			take(origin{number: line.number}, nil, line.fault)
 			continue
 		}
-		cells := r.cells[i*columns : (i+1)*columns]
-		if err := r.extractNested(&reader, cells); err != nil {
-			take(origin{number: line.number, columns: r.mapper.columns, cells: cells}, nil, err)
-			continue
+		current, mapped.record = r.cells[i*columns:(i+1)*columns], line.record
+		var err error
+		for cell, place := range r.places { // values of JSON objects in cells
+			if place.inner != "" && place.column >= 0 && err == nil {
+				if current[cell], err = reader.cellValue(current[cell], place.inner); err != nil {
+					err = fmt.Errorf("%s: %w", r.mapper.columns[cell], err)
+				}
+			}
 		}
-		current, mapped.record = cells, line.record
-		events, err := r.mapper.lineEvents(nil, &mapped)
-		if invalid := r.textFault(cells); invalid != nil {
-			err = invalid
+		var events []fields
+		if err == nil {
+			events, err = r.mapper.lineEvents(nil, &mapped)
+			for cell := 0; r.text && cell < columns; cell++ {
+				if isASCII(current[cell]) {
+					continue
+				}
+				if fault := encodingFault(r.mapper.columns[cell], current[cell], r.converted); fault != nil {
+					err = fault
+					break
+				}
+			}
 		}
-		take(origin{number: line.number, columns: r.mapper.columns, cells: cells}, events, err)
+		take(origin{number: line.number, columns: r.mapper.columns, cells: current}, events, err)
 	}
-}
-
-// textFault returns an error if a cell is not valid text.
-func (r *rows) textFault(cells []string) error {
-	if !r.text {
-		return nil
-	}
-	for i, cell := range cells {
-		if isASCII(cell) {
-			continue
-		}
-		if err := encodingFault(r.mapper.columns[i], cell, r.converted); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // isASCII reports whether a text is ASCII. It is inlined: most cells are short.
@@ -499,17 +489,4 @@ func isASCII(text string) bool {
 		}
 	}
 	return true
-}
-
-// extractNested replaces cells that contain a JSON object by the requested value in the object.
-func (r *rows) extractNested(reader *jsonReader, cells []string) (err error) {
-	for i, place := range r.places {
-		if place.inner == "" || place.column < 0 {
-			continue
-		}
-		if cells[i], err = reader.cellValue(cells[i], place.inner); err != nil {
-			return fmt.Errorf("%s: %w", r.mapper.columns[i], err)
-		}
-	}
-	return nil
 }

@@ -370,7 +370,7 @@ const maxRequest = 64 << 10
 // readBodyYAML decodes a small body.
 func (s *API) readBodyYAML(c *gin.Context, asked any) error {
 	return s.useYAML(c, maxRequest, func(text io.Reader) error {
-		if err := catalogue.DecodeYAML(text, asked); err != nil {
+		if _, err := catalogue.ReadDocument(text, asked); err != nil {
 			return bodyProblem(err)
 		}
 		return nil

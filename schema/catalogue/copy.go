@@ -45,50 +45,43 @@ func (c *Catalogue) CopyFrom(ctx context.Context, source driver.Conn) (written i
 		ctx = WithAuthor(ctx, copiedBy)
 	}
 	_, err = c.changeRows(ctx, nil, func(current []row, _ *Snapshot) ([]row, error) {
-		rows, err := rowsToCopy(current, others, copied)
+		// The rows that must be written for the current rows to include the others.
+		stored := make(map[key]row, len(current))
+		for _, r := range current {
+			stored[r.key] = r
+		}
+		var rows []row
+		var differ []string
+		for _, other := range others {
+			before, exists := stored[other.key]
+			switch {
+			case exists && before.sameContent(other):
+			case exists && !copied[other.key]:
+				name := fmt.Sprintf("%s of %s %d", other.Part, other.Kind, other.ID)
+				if other.Kind != kindAccount {
+					name += fmt.Sprintf(" of account %d", other.AccountID)
+				}
+				differ = append(differ, name)
+			default:
+				other.Version = before.Version + 1
+				rows = append(rows, other)
+				stored[other.key] = other
+			}
+		}
+		const shown = 10
+		if more := len(differ) - shown; more > 0 {
+			differ = append(differ[:shown], fmt.Sprint(more, " more"))
+		}
+		if len(differ) > 0 {
+			return nil, errors.New("the catalogues differ, nothing was copied: " + strings.Join(differ, ", ") +
+				"; copy into a new store")
+		}
 		written = max(written, len(rows)) // on a retry after a conflict, some rows are already stored
-		return rows, err
+		together, err := newSnapshot(slices.Collect(maps.Values(stored)))
+		if err == nil {
+			err = together.Validate()
+		}
+		return rows, schema.WrapError(err, "the catalogues do not go together, nothing was copied")
 	})
 	return written, err
-}
-
-// shownDifferences is the maximum number of differences that an error names.
-const shownDifferences = 10
-
-// rowsToCopy returns the rows that must be written for the current rows to include the others.
-func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
-	stored := make(map[key]row, len(current))
-	for _, r := range current {
-		stored[r.key] = r
-	}
-	var rows []row
-	var differ []string
-	for _, other := range others {
-		before, exists := stored[other.key]
-		switch {
-		case exists && before.sameContent(other):
-		case exists && !copied[other.key]:
-			name := fmt.Sprintf("%s of %s %d", other.Part, other.Kind, other.ID)
-			if other.Kind != kindAccount {
-				name += fmt.Sprintf(" of account %d", other.AccountID)
-			}
-			differ = append(differ, name)
-		default:
-			other.Version = before.Version + 1
-			rows = append(rows, other)
-			stored[other.key] = other
-		}
-	}
-	if more := len(differ) - shownDifferences; more > 0 {
-		differ = append(differ[:shownDifferences], fmt.Sprint(more, " more"))
-	}
-	if len(differ) > 0 {
-		return nil, errors.New("the catalogues differ, nothing was copied: " + strings.Join(differ, ", ") +
-			"; copy into a new store")
-	}
-	together, err := newSnapshot(slices.Collect(maps.Values(stored)))
-	if err == nil {
-		err = together.Validate()
-	}
-	return rows, schema.WrapError(err, "the catalogues do not go together, nothing was copied")
 }

@@ -25,29 +25,25 @@ func (s *Snapshot) CatalogueFile() File {
 func (o *AccountResources) CatalogueFile() File {
 	account := o.Account
 	for _, site := range ByID(o.Websites) {
-		account.Websites = append(account.Websites, o.exportWebsite(site))
+		site.Goals = definitionsOf(o.Goals, site.ID, func(g Goal) Goal { return g })
+		site.Targets = definitionsOf(o.Targets, site.ID, func(t LiveTarget) Target {
+			t.Target.CreateDate = dateOf(&t.State.CreateDate)
+			return t.Target
+		})
+		site.Campaigns = definitionsOf(o.Campaigns, site.ID, func(c LiveCampaign) Campaign {
+			c.Initial = c.initialState()
+			return c.Campaign
+		})
+		site.Widgets = definitionsOf(o.Widgets, site.ID, func(w LiveWidget) Widget {
+			w.Initial = w.initialState()
+			return w.Widget
+		})
+		account.Websites = append(account.Websites, site)
 	}
 	for _, hook := range ByID(o.Webhooks) {
 		account.Webhooks = append(account.Webhooks, hook.Webhook)
 	}
 	return File{Accounts: []Account{account}}
-}
-
-func (o *AccountResources) exportWebsite(site Website) Website {
-	site.Goals = definitionsOf(o.Goals, site.ID, func(g Goal) Goal { return g })
-	site.Targets = definitionsOf(o.Targets, site.ID, func(t LiveTarget) Target {
-		t.Target.CreateDate = dateOf(&t.State.CreateDate)
-		return t.Target
-	})
-	site.Campaigns = definitionsOf(o.Campaigns, site.ID, func(c LiveCampaign) Campaign {
-		c.Initial = c.initialState()
-		return c.Campaign
-	})
-	site.Widgets = definitionsOf(o.Widgets, site.ID, func(w LiveWidget) Widget {
-		w.Initial = w.initialState()
-		return w.Widget
-	})
-	return site
 }
 
 // definitionsOf returns the definitions of a website's resources, ordered by id.

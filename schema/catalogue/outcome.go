@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -58,7 +57,23 @@ func (c *Catalogue) SetOutcome(
 			delete(outcomes, of.ExperimentID)
 			return before != Outcome{}, nil
 		}
-		if err := o.check(variations); err != nil {
+		var wrong faults.Collector
+		wrong.AddIf(!slices.Contains(Outcomes, o.Outcome),
+			"outcome", o.Outcome, "must be one of "+strings.Join(Outcomes, ", "))
+		switch isVariation := slices.Contains(variations, o.VariationID); {
+		case o.Outcome == Shipped && !isVariation:
+			wrong.Add("variationId", o.VariationID, "must be the shipped variation, one of "+
+				strings.Join(strings.Fields(strings.Trim(fmt.Sprint(variations), "[]")), ", "))
+		case o.Outcome != Shipped && o.VariationID != 0:
+			wrong.Add("variationId", o.VariationID, "must be omitted unless the outcome is shipped")
+		}
+		day, invalid := time.Parse(time.DateOnly, o.Date)
+		wrong.AddIf(invalid != nil || day.Before(schema.FirstTime) || day.After(time.Now()),
+			"date", o.Date, "must be a day such as 2026-03-02, not in the future, or be omitted for today")
+		wrong.AddIf(o.Outcome == Excluded && o.Note == "", "note", o.Note, "must say why the campaign is excluded")
+		wrong.AddIf(len(o.Note) > maxNote,
+			"note", faults.Clip(o.Note, maxNote), fmt.Sprintf("must have at most %d bytes", maxNote))
+		if err := wrong.List.Err(); err != nil {
 			return false, err
 		}
 		if o.Outcome == Dropped && state.Active {
@@ -68,30 +83,6 @@ func (c *Catalogue) SetOutcome(
 		return before != *o, nil
 	})
 	return found && exists, err
-}
-
-// check returns all faults of an outcome of a subject with these variations.
-func (o *Outcome) check(variations []int64) error {
-	var found faults.Collector
-	found.AddIf(!slices.Contains(Outcomes, o.Outcome),
-		"outcome", o.Outcome, "must be one of "+strings.Join(Outcomes, ", "))
-	var ids []string
-	for _, id := range variations {
-		ids = append(ids, strconv.FormatInt(id, 10))
-	}
-	switch isVariation := slices.Contains(variations, o.VariationID); {
-	case o.Outcome == Shipped && !isVariation:
-		found.Add("variationId", o.VariationID, "must be the shipped variation, one of "+strings.Join(ids, ", "))
-	case o.Outcome != Shipped && o.VariationID != 0:
-		found.Add("variationId", o.VariationID, "must be omitted unless the outcome is shipped")
-	}
-	day, invalid := time.Parse(time.DateOnly, o.Date)
-	found.AddIf(invalid != nil || day.Before(schema.FirstTime) || day.After(time.Now()),
-		"date", o.Date, "must be a day such as 2026-03-02, not in the future, or be omitted for today")
-	found.AddIf(o.Outcome == Excluded && o.Note == "", "note", o.Note, "must say why the campaign is excluded")
-	found.AddIf(len(o.Note) > maxNote,
-		"note", faults.Clip(o.Note, maxNote), fmt.Sprintf("must have at most %d bytes", maxNote))
-	return found.List.Err()
 }
 
 // variationsOf returns the ids of the variations of a subject besides control 0, and whether there is such a subject.

@@ -32,14 +32,9 @@ func ReadYAML(r io.Reader) (File, error) {
 	return file, err
 }
 
-// DecodeYAML decodes a YAML or JSON document into a struct. If the document has unknown fields, duplicate fields or
-// values of the wrong type, the error is a faults.List.
-func DecodeYAML(r io.Reader, into any) error {
-	_, err := ReadDocument(r, into)
-	return err
-}
-
-// ReadDocument is like DecodeYAML. After faults, into has the remaining fields, whose faults Document.WithFaults adds.
+// ReadDocument decodes a YAML or JSON document into a struct. If the document has unknown fields, duplicate fields or
+// values of the wrong type, the error is a faults.List, and the struct has the remaining fields, whose faults
+// Document.WithFaults adds.
 func ReadDocument(r io.Reader, into any) (*Document, error) {
 	return readDocument(r, into, func(*Document, *yaml.Node) {})
 }
@@ -122,20 +117,15 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 			return d.addFault(path, node, node.Value, detail)
 		}
 		return true
-	case want.Kind() == reflect.Slice:
-		return d.checkList(path, node, want.Elem())
-	}
-	return d.checkMapping(path, node, want)
-}
-
-func (d *Document) checkList(path string, node *yaml.Node, want reflect.Type) bool {
-	if node.Kind != yaml.SequenceNode {
+	case want.Kind() == reflect.Struct:
+		return d.checkMapping(path, node, want)
+	case node.Kind != yaml.SequenceNode:
 		return d.addFault(path, node, node.Value, "must be a list")
 	}
 	for i, element := range node.Content {
-		if !d.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want) {
+		if !d.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want.Elem()) {
 			node.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag}
-			if want.Kind() == reflect.Struct { // the other elements keep their places
+			if want.Elem().Kind() == reflect.Struct { // the other elements keep their places
 				node.Content[i] = &yaml.Node{Kind: yaml.MappingNode}
 			}
 		}

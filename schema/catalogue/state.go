@@ -246,7 +246,17 @@ func (c *Catalogue) Switch(ctx context.Context, account, website int64, of schem
 		if state.Active == active {
 			return false, nil
 		}
-		state.switchTo(active, time.Now().UTC().Truncate(time.Millisecond), authorOf(ctx))
+		now := time.Now().UTC().Truncate(time.Millisecond)
+		state.Active, state.UpdateDate, state.EndDate, state.Runs = active, now, nil, slices.Clone(state.Runs)
+		if active {
+			state.Runs = append(state.Runs, Run{From: now, StartedBy: authorOf(ctx)})
+			state.StartDate = cmp.Or(state.StartDate, &now)
+			return true, nil
+		}
+		state.EndDate = &now
+		if last := len(state.Runs) - 1; last >= 0 {
+			state.Runs[last].To, state.Runs[last].StoppedBy = &now, authorOf(ctx)
+		}
 		return true, nil
 	})
 }
@@ -258,11 +268,18 @@ func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
 ) (owned *AccountResources, found bool, err error) {
 	at := key{r.account, r.kind, r.id, partState}
 	current, err := c.changeRows(ctx, &r, func(current []row, known *Snapshot) ([]row, error) {
-		var state State
-		if state, found = known.stateOf(r, website); !found {
+		owned := known.AccountResources(r.account)
+		campaign, exists := owned.Campaigns[r.id]
+		state, of := campaign.State, campaign.WebsiteID
+		if r.kind == kindWidget {
+			var widget LiveWidget
+			widget, exists = owned.Widgets[r.id]
+			state, of = widget.State, widget.WebsiteID
+		}
+		if found = exists && (website == 0 || website == of); !found {
 			return nil, nil
 		}
-		if changed, err := change(known.AccountResources(r.account), &state); err != nil || !changed {
+		if changed, err := change(owned, &state); err != nil || !changed {
 			return nil, err
 		}
 		body, err := encodeJSON(state)
@@ -280,33 +297,6 @@ func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
 		return &AccountResources{}, false, err
 	}
 	return known.AccountResources(r.account), found, nil
-}
-
-// stateOf returns the state of a campaign or a widget of a website; 0: of any website.
-func (s *Snapshot) stateOf(r resource, website int64) (state State, found bool) {
-	owned := s.AccountResources(r.account)
-	campaign, isCampaign := owned.Campaigns[r.id]
-	widget, isWidget := owned.Widgets[r.id]
-	if r.kind == kindCampaign {
-		return campaign.State, isCampaign && (website == 0 || website == campaign.WebsiteID)
-	}
-	return widget.State, isWidget && (website == 0 || website == widget.WebsiteID)
-}
-
-func (s *State) switchTo(active bool, now time.Time, author string) {
-	s.Active, s.UpdateDate, s.Runs = active, now, slices.Clone(s.Runs)
-	if !active {
-		s.EndDate = &now
-		if last := len(s.Runs) - 1; last >= 0 {
-			s.Runs[last].To, s.Runs[last].StoppedBy = &now, author
-		}
-		return
-	}
-	s.EndDate = nil
-	s.Runs = append(s.Runs, Run{From: now, StartedBy: author})
-	if s.StartDate == nil {
-		s.StartDate = &now
-	}
 }
 
 // Ended is a campaign, or a widget with its experiments, that has ended.
@@ -332,10 +322,10 @@ func (s *Snapshot) EndedSubjects(now time.Time) []Ended {
 	}
 	for _, owned := range s.AllAccounts() {
 		for _, c := range ByID(owned.Campaigns) {
-			add(schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}, c.Name, c.State)
+			add(c.Subject(), c.Name, c.State)
 		}
 		for _, w := range ByID(owned.Widgets) {
-			add(schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID}, w.Name, w.State)
+			add(w.Subject(0), w.Name, w.State)
 		}
 	}
 	return ended

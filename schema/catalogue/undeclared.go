@@ -92,7 +92,15 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 		}
 		kind := schema.NameKind(u.Kind)
 		u.Key = n.keyOf(schema.NamedID{WebsiteID: u.WebsiteID, Kind: kind, CampaignID: campaign, ID: u.ID})
-		u.Detail = u.describe(declared)
+		name, of := u.Kind+" "+nameOf(u.ID, u.Key), ""
+		if u.Of != "" {
+			of = " of " + u.Of
+		}
+		u.Detail = fmt.Sprintf("the catalogue declares no %s%s for website %d; it declares %s", name, of, u.WebsiteID,
+			listIDs(declared))
+		if u.belongsTo != 0 && u.belongsTo != u.WebsiteID {
+			u.Detail = fmt.Sprintf("%s belongs to website %d, not to website %d", name, u.belongsTo, u.WebsiteID)
+		}
 		found[u] += events
 	}
 	for name, events := range n.exposures {
@@ -166,18 +174,6 @@ func variationIDs[V interface{ named() (id int64, key string) }](variations []V)
 
 func (v Variation) named() (id int64, key string)       { return v.ID, v.Key }
 func (v WidgetVariation) named() (id int64, key string) { return v.ID, "" }
-
-func (u *Undeclared) describe(declared ids) string {
-	name := u.Kind + " " + nameOf(u.ID, u.Key)
-	if u.belongsTo != 0 && u.belongsTo != u.WebsiteID {
-		return fmt.Sprintf("%s belongs to website %d, not to website %d", name, u.belongsTo, u.WebsiteID)
-	}
-	if u.Of != "" {
-		name += " of " + u.Of
-	}
-	return fmt.Sprintf("the catalogue declares no %s for website %d; it declares %s", name, u.WebsiteID,
-		listIDs(declared))
-}
 
 // maxListed is the maximum number of ids that a message lists.
 const maxListed = 10

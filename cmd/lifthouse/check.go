@@ -110,7 +110,18 @@ func (r *checkReport) checkStore(ctx context.Context) error {
 		return nil
 	}
 	defer func() { _ = conn.Close() }()
-	r.checkOpenStore(ctx, conn, address)
+	if !r.checkTables(ctx, conn) {
+		return nil
+	}
+	s, err := app.NewStore(ctx, conn, address, app.Options{Limits: source.DefaultLimits, UnreadFacts: true})
+	if err != nil {
+		r.reportFault("catalogue", err)
+	} else {
+		r.checkContents(ctx, s.Catalogue, s.Facts)
+	}
+	if err := s.CloseReplicas(); err != nil {
+		r.reportFault("store", err)
+	}
 	return nil
 }
 
@@ -130,27 +141,27 @@ func (r *checkReport) reportFault(aspect string, err error) {
 	_, _ = fmt.Fprintf(r.stdout, "%-9s  WRONG    %v\n", aspect, err)
 }
 
-// checkOpenStore checks an open store, without changing it.
-func (r *checkReport) checkOpenStore(ctx context.Context, conn driver.Conn, address schema.Address) {
-	if !r.checkTables(ctx, conn) {
-		return
-	}
-	s, err := app.NewStore(ctx, conn, address, app.Options{Limits: source.DefaultLimits, UnreadFacts: true})
-	if err != nil {
-		r.reportFault("catalogue", err)
-	} else {
-		r.checkContents(ctx, s.Catalogue, s.Facts)
-	}
-	if err := s.CloseReplicas(); err != nil {
-		r.reportFault("store", err)
-	}
-}
-
 // checkTables checks the servers and tables. It returns false if nothing else can be checked.
 func (r *checkReport) checkTables(ctx context.Context, conn driver.Conn) bool {
 	r.reportOK("store", "answers")
-	r.checkServers(ctx, conn)
-	err := schema.CheckTableForm(ctx, conn)
+	servers, err := schema.ReadServers(ctx, conn)
+	if err != nil {
+		r.reportNote("store", "%v", err)
+	}
+	for i := range servers {
+		s := &servers[i]
+		stored := fmt.Sprintf("%d rows of events, %d of facts, %d MB in all", s.Events, s.Facts, s.Bytes>>20)
+		switch {
+		case !s.Answers:
+			r.reportFault("store", fmt.Errorf("%s does not answer; reports use the other replicas of its shard", s))
+		case schema.IsVerified(s.Version):
+			r.reportOK("store", "ClickHouse %s on %s: %s", s.Version, s, stored)
+		default:
+			r.reportNote("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s",
+				s.Version, s, schema.VerifiedRelease, stored)
+		}
+	}
+	err = schema.CheckTableForm(ctx, conn)
 	var pending []string
 	if err == nil {
 		pending, err = schema.PendingMigrations(ctx, conn)
@@ -173,37 +184,26 @@ func (r *checkReport) checkTables(ctx context.Context, conn driver.Conn) bool {
 		r.reportNote("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete "+
 			"it", p.Table, p.Reason, p.Path)
 	}
-	if r.deep {
-		r.checkData(ctx, conn)
+	if !r.deep {
+		return true
+	}
+	faults, err := schema.CheckData(ctx, conn)
+	for _, fault := range faults {
+		r.reportFault("data", fmt.Errorf("%s; restore a backup (lifthouse restore)", fault))
+	}
+	switch {
+	case err != nil:
+		r.reportFault("data", err)
+	case len(faults) == 0:
+		r.reportOK("data", "the checksums of all parts match")
 	}
 	return true
 }
 
-// checkContents checks the catalogue and the facts.
+// checkContents checks the definitions of the catalogue, and that the facts can be read. In a deep check, it also
+// checks that the facts match the events.
 func (r *checkReport) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards facts.Shards) {
-	r.checkCatalogue(stored.Snapshot())
-	for i, shard := range shards {
-		r.checkFacts(ctx, shard, i+1, len(shards))
-	}
-}
-
-// checkData checks the checksums of all parts.
-func (r *checkReport) checkData(ctx context.Context, conn driver.Conn) {
-	faults, err := schema.CheckData(ctx, conn)
-	if err != nil {
-		r.reportFault("data", err)
-		return
-	}
-	for _, fault := range faults {
-		r.reportFault("data", fmt.Errorf("%s; restore a backup (lifthouse restore)", fault))
-	}
-	if len(faults) == 0 {
-		r.reportOK("data", "the checksums of all parts match")
-	}
-}
-
-// checkCatalogue checks the definitions.
-func (r *checkReport) checkCatalogue(s *catalogue.Snapshot) {
+	s := stored.Snapshot()
 	if found, is := errors.AsType[faults.List](s.Validate()); is {
 		for _, fault := range found {
 			r.reportFault("catalogue", faults.List{fault})
@@ -223,35 +223,33 @@ func (r *checkReport) checkCatalogue(s *catalogue.Snapshot) {
 				a.ID, a.ID)
 		}
 	}
-}
-
-// checkFacts checks that the facts of a shard can be read. In a deep check, it also checks that they match the events.
-func (r *checkReport) checkFacts(ctx context.Context, shard *facts.Refresher, number, shards int) {
-	where := ""
-	if shards > 1 {
-		where = fmt.Sprintf("of shard %d ", number)
-	}
-	at, err := shard.OpenFacts(ctx)
-	switch {
-	case err != nil:
-		r.reportFault("facts", err)
-		return
-	case at.Through == 0:
-		r.reportOK("facts", "%sare empty", where)
-		return
-	}
-	r.reportOK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
-	if !r.deep {
-		return
-	}
-	visitors, faults, err := verifyFacts(ctx, shard, func(float64) {})
-	for _, fault := range append(faults, err) {
-		if fault != nil {
-			r.reportFault("facts", fault)
+	for i, shard := range shards {
+		where := ""
+		if len(shards) > 1 {
+			where = fmt.Sprintf("of shard %d ", i+1)
 		}
-	}
-	if err == nil && len(faults) == 0 {
-		r.reportOK("facts", "%sof all %s are those of their events", where, wording.CountNoun(visitors, "visitor"))
+		at, err := shard.OpenFacts(ctx)
+		switch {
+		case err != nil:
+			r.reportFault("facts", err)
+			continue
+		case at.Through == 0:
+			r.reportOK("facts", "%sare empty", where)
+			continue
+		}
+		r.reportOK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
+		if !r.deep {
+			continue
+		}
+		visitors, faults, err := verifyFacts(ctx, shard, func(float64) {})
+		for _, fault := range append(faults, err) {
+			if fault != nil {
+				r.reportFault("facts", fault)
+			}
+		}
+		if err == nil && len(faults) == 0 {
+			r.reportOK("facts", "%sof all %s are those of their events", where, wording.CountNoun(visitors, "visitor"))
+		}
 	}
 }
 
@@ -279,30 +277,4 @@ func verifyFacts(ctx context.Context, shard *facts.Refresher,
 			"--rebuild --accept-loss N", wording.CountNoun(len(found.Lost), "visitor")))
 	}
 	return found.Visitors, faults, nil
-}
-
-// checkServers lists the servers of the store, and checks that they answer and run the verified ClickHouse release.
-func (r *checkReport) checkServers(ctx context.Context, conn driver.Conn) {
-	servers, err := schema.ReadServers(ctx, conn)
-	if err != nil {
-		r.reportNote("store", "%v", err)
-		return
-	}
-	for i := range servers {
-		s := &servers[i]
-		switch {
-		case !s.Answers:
-			r.reportFault("store", fmt.Errorf("%s does not answer; reports use the other replicas of its shard", s))
-		case schema.IsVerified(s.Version):
-			r.reportOK("store", "ClickHouse %s on %s: %s", s.Version, s, storedSize(s))
-		default:
-			r.reportNote("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s",
-				s.Version, s, schema.VerifiedRelease, storedSize(s))
-		}
-	}
-}
-
-// storedSize returns how much a server stores.
-func storedSize(s *schema.Server) string {
-	return fmt.Sprintf("%d rows of events, %d of facts, %d MB in all", s.Events, s.Facts, s.Bytes>>20)
 }

@@ -15,11 +15,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const (
-	demoStore     = "embedded:./demo"
-	demoTokenName = "demo"
-)
-
 func (p *program) demoCommand() *cobra.Command {
 	var traffic bool
 	cmd := newCommand("demo", noArgs, func(cmd *cobra.Command, _ []string) error {
@@ -27,7 +22,7 @@ func (p *program) demoCommand() *cobra.Command {
 			return usageError{errors.New("a server is already running on this store")}
 		}
 		if !cmd.Flags().Changed("store") {
-			p.address = demoStore
+			p.address = "embedded:./demo"
 		}
 		return p.serveDemo(cmd.Context(), traffic)
 	})
@@ -58,7 +53,18 @@ func (p *program) serveDemo(ctx context.Context, traffic bool) (err error) {
 	if err := p.makeDemo(ctx, s); err != nil {
 		return err
 	}
-	token, err := renewDemoToken(ctx, s)
+	// Replace the token of the last start.
+	const tokenName = "demo"
+	for _, token := range s.Catalogue.Snapshot().AccountTokens(demo.Account) {
+		if token.Name == tokenName {
+			if _, err := s.Catalogue.RevokeToken(ctx, demo.Account, token.ID); err != nil {
+				return err
+			}
+		}
+	}
+	token, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
+		AccountID: demo.Account, Name: tokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
+	})
 	if err != nil {
 		return err
 	}
@@ -115,19 +121,4 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 		}
 	}
 	return nil
-}
-
-// renewDemoToken revokes the token of the last start and creates a new one.
-func renewDemoToken(ctx context.Context, s *app.Store) (string, error) {
-	for _, token := range s.Catalogue.Snapshot().AccountTokens(demo.Account) {
-		if token.Name == demoTokenName {
-			if _, err := s.Catalogue.RevokeToken(ctx, demo.Account, token.ID); err != nil {
-				return "", err
-			}
-		}
-	}
-	secret, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
-		AccountID: demo.Account, Name: demoTokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
-	})
-	return secret, err
 }

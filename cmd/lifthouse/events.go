@@ -21,9 +21,6 @@ type eventsQuery struct {
 	visitor      string
 }
 
-// maxShown is the maximum number of events, and of rejected lines, to print.
-const maxShown = 10_000
-
 func (p *program) eventsCommand() *cobra.Command {
 	var q eventsQuery
 	cmd := newCommand("events", noArgs, func(cmd *cobra.Command, _ []string) error {
@@ -42,7 +39,7 @@ func (p *program) eventsCommand() *cobra.Command {
 			func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
 	})
 	bounds.Var(cmd.Flags(), &q.Website, "website", 0, 0, bounds.MaxID, "id of the website; default: all websites")
-	bounds.Var(cmd.Flags(), &q.Last, "last", 20, 0, maxShown, "maximum number of events, and of rejected lines")
+	bounds.Var(cmd.Flags(), &q.Last, "last", 20, 0, 10_000, "maximum number of events, and of rejected lines")
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
 	cmd.Flags().StringVar(&q.visitor, "visitor", "",
 		"id of a visitor, as it was sent: print what reports make of the visitor")
@@ -60,38 +57,8 @@ func websitesOf(id int64) []int64 {
 	return []int64{id}
 }
 
-// printArrivalCounts prints the number of arrivals of each website.
-func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q eventsQuery) error {
-	stored, err := ingest.CountReceived(ctx, s.Conn, q.Website, time.Now())
-	if err != nil {
-		return err
-	}
-	names, err := s.Writer.Names(ctx)
-	if err != nil {
-		return err
-	}
-	all := arrivals.ReceivedOf(stored, s.Catalogue.Snapshot(), names.KeyOf)
-	for i, r := range all {
-		if q.raw {
-			if err := p.writeJSON(r); err != nil {
-				return err
-			}
-			continue
-		}
-		if i > 0 {
-			p.printLine("")
-		}
-		r.WriteText(p.stdout)
-	}
-	if len(all) == 0 && !q.raw {
-		p.printLine("Nothing was accepted in the last week.")
-	}
-	return nil
-}
-
 func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) error {
-	switch {
-	case q.visitor != "":
+	if q.visitor != "" {
 		most := s.Engine.MaxVisitorEvents()
 		of, err := s.Journal.ReadVisitor(ctx, q.visitor, websitesOf(q.Website), most+1)
 		if err != nil {
@@ -99,12 +66,33 @@ func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) 
 		}
 		chapters := story.ExplainEvents(of, most, s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
 		return arrivals.WriteStory(p.stdout, q.visitor, of, chapters)
-	case q.summary:
-		return p.printArrivalCounts(ctx, s, q)
 	}
 	names, err := s.Writer.Names(ctx)
 	if err != nil {
 		return err
+	}
+	if q.summary {
+		stored, err := ingest.CountReceived(ctx, s.Conn, q.Website, time.Now())
+		if err != nil {
+			return err
+		}
+		all := arrivals.ReceivedOf(stored, s.Catalogue.Snapshot(), names.KeyOf)
+		for i, r := range all {
+			if q.raw {
+				if err := p.writeJSON(r); err != nil {
+					return err
+				}
+				continue
+			}
+			if i > 0 {
+				p.printLine("")
+			}
+			r.WriteText(p.stdout)
+		}
+		if len(all) == 0 && !q.raw {
+			p.printLine("Nothing was accepted in the last week.")
+		}
+		return nil
 	}
 	last, err := arrivals.LastArrivals(ctx, s.Conn, q.Query, names.KeyOf)
 	if err != nil {

@@ -8,42 +8,51 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/terminal"
-	"lifthouse/engine/facts"
 	"lifthouse/engine/wording"
 
 	"github.com/spf13/cobra"
 )
 
-// factsOptions are the flags of the command.
-type factsOptions struct {
-	rebuild, verify bool
-	acceptLoss      int
-}
-
 func (p *program) factsCommand() *cobra.Command {
-	var o factsOptions
+	var rebuild, verify bool
+	var accepted int
 	cmd := newCommand("facts", noArgs, func(cmd *cobra.Command, _ []string) error {
-		if o.acceptLoss > 0 && !o.rebuild {
+		if accepted > 0 && !rebuild {
 			return usageError{errors.New("--accept-loss: needs --rebuild")}
 		}
-		p.opening.UnreadFacts = o.rebuild
+		p.opening.UnreadFacts = rebuild
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			if o.rebuild {
-				if err := p.acceptLoss(ctx, s, o.acceptLoss); err != nil {
+			if rebuild {
+				if err := p.acceptLoss(ctx, s, accepted); err != nil {
 					return err
 				}
 			}
 			for _, shard := range s.Facts {
-				if err := p.refreshFacts(ctx, shard, o); err != nil {
+				refresh := shard.RefreshFacts
+				if rebuild {
+					refresh = shard.RebuildFacts
+				}
+				at, err := refresh(ctx)
+				if err != nil {
 					return err
 				}
+				p.printLine("The facts include all events that were accepted until %s.",
+					at.FoldedThrough().Format("2006-01-02T15:04:05.000Z07:00"))
+				if !verify {
+					continue
+				}
+				visitors, faults, err := verifyFacts(ctx, shard, p.showVerified())
+				if err := errors.Join(append(faults, err)...); err != nil {
+					return err
+				}
+				p.printLine("The facts of %s are those of their events.", wording.CountNoun(visitors, "visitor"))
 			}
 			return nil
 		})
 	})
-	cmd.Flags().BoolVar(&o.rebuild, "rebuild", false, "delete all facts and fold all events again")
-	cmd.Flags().BoolVar(&o.verify, "verify", false, "compare the facts of all visitors with their events")
-	bounds.Var(cmd.Flags(), &o.acceptLoss, "accept-loss", 0, 0, bounds.MaxCount,
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "delete all facts and fold all events again")
+	cmd.Flags().BoolVar(&verify, "verify", false, "compare the facts of all visitors with their events")
+	bounds.Var(cmd.Flags(), &accepted, "accept-loss", 0, 0, bounds.MaxCount,
 		"with --rebuild: number of visitors whose lost events no report will count any more")
 	return cmd
 }
@@ -84,28 +93,3 @@ func (p *program) showVerified() func(share float64) {
 	show := terminal.NewProgress()
 	return func(share float64) { show.ShowLine(func() { p.printDiagnostic("%.0f %%", 100*share) }) }
 }
-
-// refreshFacts refreshes or rebuilds the facts of a shard, and then verifies them.
-func (p *program) refreshFacts(ctx context.Context, shard *facts.Refresher, o factsOptions) error {
-	refresh := shard.RefreshFacts
-	if o.rebuild {
-		refresh = shard.RebuildFacts
-	}
-	at, err := refresh(ctx)
-	if err != nil {
-		return err
-	}
-	p.printLine("The facts include all events that were accepted until %s.", at.FoldedThrough().Format(timeOfFacts))
-	if !o.verify {
-		return nil
-	}
-	visitors, faults, err := verifyFacts(ctx, shard, p.showVerified())
-	if err := errors.Join(append(faults, err)...); err != nil {
-		return err
-	}
-	p.printLine("The facts of %s are those of their events.", wording.CountNoun(visitors, "visitor"))
-	return nil
-}
-
-// timeOfFacts is the layout of the time until which facts include the events.
-const timeOfFacts = "2006-01-02T15:04:05.000Z07:00"

@@ -11,12 +11,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/api/mcp"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
@@ -271,4 +274,32 @@ func (p *program) loadTLSConfig() (*tls.Config, error) {
 		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", p.serving.tlsCert, p.serving.tlsKey, err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+func (p *program) mcpCommand() *cobra.Command {
+	cmd := newCommand("mcp", noArgs, nil)
+	p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
+		p.serving.API = api.DefaultOptions
+		p.serving.API.Release, p.serving.API.Timeout = buildVersion(), p.opening.Limits.Time
+		following, stop := context.WithCancel(ctx)
+		var background sync.WaitGroup
+		if p.running == nil { // no server keeps the store up to date
+			background.Go(func() { s.FollowChanges(following) })
+		}
+		defer background.Wait()
+		defer stop()
+		return s.MCP(following, p.serving.API).ServeStreams(ctx, mcp.Caller{AccountID: s.owned.ID}, p.stdin, p.stdout)
+	})
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if terminal.Is(p.stdin) {
+			p.printDiagnostic("an AI assistant starts this command; 'lifthouse mcp --help' describes how; Ctrl-D ends")
+		}
+		err := run(cmd, args)
+		if cmd.Context().Err() != nil {
+			err = nil // the assistant ended the command
+		}
+		return err
+	}
+	return cmd
 }

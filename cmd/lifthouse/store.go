@@ -92,13 +92,10 @@ func (p *program) forwardCommand(ctx context.Context, holder *embedded.LockedErr
 	return remote.RunCommand(ctx, filepath.Join(holder.Dir, remote.SocketName), c)
 }
 
-// readyTimeout is shorter than the timeout of a container's health check.
-const readyTimeout = 3 * time.Second
-
 func (p *program) readyCommand() *cobra.Command {
 	var url string
 	cmd := newCommand("ready", noArgs, func(cmd *cobra.Command, _ []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), readyTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second) // below that of health checks
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", http.NoBody)
 		if err != nil {

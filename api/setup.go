@@ -163,9 +163,6 @@ func (s *API) useYAML(c *gin.Context, most int64, use func(io.Reader) error) err
 	return use(bytes.NewReader(held.text))
 }
 
-// maxFaultValue is the maximum length of the value of a fault in a response, in bytes.
-const maxFaultValue = 200
-
 // bodyFaults returns the problem for a body with faults.
 func bodyFaults(code string, found faults.List) *problem {
 	p := &problem{Status: http.StatusBadRequest, Code: code, Detail: "the body is invalid; nothing was changed"}
@@ -173,7 +170,7 @@ func bodyFaults(code string, found faults.List) *problem {
 		if f.Line > 0 {
 			f.Detail = fmt.Sprintf("line %d: %s", f.Line, f.Detail)
 		}
-		p.Errors = append(p.Errors, fault{"body", f.Name, faults.Clip(f.Value, maxFaultValue), f.Detail})
+		p.Errors = append(p.Errors, fault{"body", f.Name, faults.Clip(f.Value, 200), f.Detail})
 	}
 	return p
 }
@@ -197,7 +194,7 @@ func admitTo(admission *results.Admission, handle handler) handler {
 
 // switchHandler returns the handler of an operation that starts or stops a resource, and returns it. It ignores the
 // body of the request.
-func switchHandler[R, S any](s *API, of resources[R], active bool,
+func switchHandler[R catalogue.Placed, S any](s *API, of resources[R], active bool,
 	show func(*R) S,
 ) handler {
 	return admitTo(s.changes, func(c *gin.Context) (any, error) {
@@ -364,12 +361,9 @@ func (s *API) revokeToken(c *gin.Context) (any, error) {
 	return reply{status: http.StatusNoContent, keep: notKept}, nil
 }
 
-// maxRequest is the maximum size of a small body in bytes.
-const maxRequest = 64 << 10
-
 // readBodyYAML decodes a small body.
 func (s *API) readBodyYAML(c *gin.Context, asked any) error {
-	return s.useYAML(c, maxRequest, func(text io.Reader) error {
+	return s.useYAML(c, 64<<10, func(text io.Reader) error {
 		if _, err := catalogue.ReadDocument(text, asked); err != nil {
 			return bodyProblem(err)
 		}

@@ -56,16 +56,6 @@ const (
 	connLifetime      = 5 * time.Minute // new connections try the first host again
 )
 
-// Environment variables that keep secrets out of the address.
-const (
-	userVariable         = "CLICKHOUSE_USER"
-	passwordVariable     = "CLICKHOUSE_PASSWORD"
-	passwordFileVariable = "CLICKHOUSE_PASSWORD_FILE"
-	caVariable           = "CLICKHOUSE_CA"
-	certVariable         = "CLICKHOUSE_CERT"
-	keyVariable          = "CLICKHOUSE_KEY"
-)
-
 // splitAddress splits the address of a server into scheme, user and password, hosts and the rest. url.Parse cannot
 // parse an address with several hosts.
 func splitAddress(address string) (scheme, user, hosts, rest string, ok bool) {
@@ -147,7 +137,16 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	database := strings.TrimPrefix(u.Path, "/")
 	p.AddIf(database != "" && !identifierForm.MatchString(database),
 		fmt.Sprintf("database %q", database), nil, "must be a name of letters, digits, _ and -")
-	password := p.readPassword()
+	// The environment keeps secrets out of the address.
+	password := getenv("CLICKHOUSE_PASSWORD")
+	const passwordFile = "CLICKHOUSE_PASSWORD_FILE"
+	if file := getenv(passwordFile); password == "" && file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			p.AddField(passwordFile, "%v", err)
+		}
+		password = strings.TrimRight(string(text), "\r\n")
+	}
 	if len(p.List) > 0 {
 		return Address{}, fmt.Errorf("store %s:\n  %s", ShowAddress(address), p.List.Join("\n  "))
 	}
@@ -160,7 +159,7 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 		return Address{}, fmt.Errorf("store %s: %w", ShowAddress(address), err)
 	}
 	options.Addr = addresses
-	options.Auth.Username = cmp.Or(options.Auth.Username, getenv(userVariable))
+	options.Auth.Username = cmp.Or(options.Auth.Username, getenv("CLICKHOUSE_USER"))
 	options.Auth.Password = cmp.Or(options.Auth.Password, password)
 	if options.TLS != nil {
 		options.TLS.MinVersion = tls.VersionTLS12
@@ -216,7 +215,9 @@ func (p *addressParser) parseHosts(list string) []string {
 // loadCertificates returns the TLS configuration with the certificates that the address names, or else the environment.
 func (p *addressParser) loadCertificates() *tls.Config {
 	given := map[string]string{}
-	for name, variable := range map[string]string{"ca": caVariable, "cert": certVariable, "key": keyVariable} {
+	for name, variable := range map[string]string{
+		"ca": "CLICKHOUSE_CA", "cert": "CLICKHOUSE_CERT", "key": "CLICKHOUSE_KEY",
+	} {
 		given[name] = p.takeParameter(name)
 		switch {
 		case given[name] != "" && !p.secure:
@@ -249,17 +250,4 @@ func (p *addressParser) loadCertificates() *tls.Config {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config
-}
-
-// readPassword returns the password from the environment, or from the file that the environment names.
-func (p *addressParser) readPassword() string {
-	file := p.getenv(passwordFileVariable)
-	if password := p.getenv(passwordVariable); password != "" || file == "" {
-		return password
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		p.AddField(passwordFileVariable, "%v", err)
-	}
-	return strings.TrimRight(string(text), "\r\n")
 }

@@ -34,22 +34,6 @@ func serverSettings() clickhouse.Settings {
 	return clickhouse.Settings{"use_hedged_requests": 0, "enable_parallel_replicas": 0}
 }
 
-// clusterSettings returns the additional settings of every statement to a cluster, whose tables are read and written
-// through Distributed tables. The shards acknowledge an insert, not a queue. A query by visitor goes only to the shards
-// of these visitors. All processes prefer the same replica of a shard, so they read each other's rows. ALTER and ON
-// CLUSTER statements wait for the active replicas.
-func clusterSettings() clickhouse.Settings {
-	return clickhouse.Settings{
-		"distributed_foreground_insert":              1,
-		"optimize_skip_unused_shards":                1,
-		"optimize_distributed_group_by_sharding_key": 1,
-		"prefer_localhost_replica":                   0,
-		"load_balancing":                             "in_order",
-		"alter_sync":                                 1,
-		"distributed_ddl_output_mode":                "throw_only_active",
-	}
-}
-
 // OpenMigrated opens a store, checks that it responds, and runs pending migrations.
 func OpenMigrated(ctx context.Context, address Address) (driver.Conn, error) {
 	conn, err := OpenConnection(ctx, address)
@@ -93,7 +77,14 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 		maps.Copy(settings, serverSettings())
 	}
 	if address.Cluster != "" {
-		maps.Copy(settings, clusterSettings())
+		// The tables are read and written through Distributed tables. The shards acknowledge an insert, not a queue. A
+		// query by visitor goes only to the shards of these visitors. All processes prefer the same replica of a shard,
+		// so they read each other's rows. ALTER and ON CLUSTER statements wait for the active replicas.
+		maps.Copy(settings, clickhouse.Settings{
+			"distributed_foreground_insert": 1, "optimize_skip_unused_shards": 1,
+			"optimize_distributed_group_by_sharding_key": 1, "prefer_localhost_replica": 0,
+			"load_balancing": "in_order", "alter_sync": 1, "distributed_ddl_output_mode": "throw_only_active",
+		})
 	}
 	maps.Copy(settings, address.Options.Settings)
 	with := *address.Options

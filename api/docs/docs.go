@@ -54,30 +54,25 @@ func All() []Document {
 	embedded := func(body []byte) func() ([]byte, error) { return func() ([]byte, error) { return body, nil } }
 	return append(guideDocuments(), []Document{
 		{"/openapi.yaml", "application/yaml", "", embedded(openapiYAML)},
-		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(encodeJSON)},
+		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(func() ([]byte, error) {
+			document, err := yaml.YAMLToJSON(openapiYAML) // fields keep their order
+			if err != nil {
+				return nil, err
+			}
+			var text bytes.Buffer
+			err = json.Compact(&text, document)
+			return text.Bytes(), err
+		})},
 		{"/docs", "text/html; charset=utf-8", policy, embedded(page)},
 		{"/docs/start.js", "text/javascript; charset=utf-8", policy, embedded(startScript)},
-		{"/docs/redoc.js", "text/javascript; charset=utf-8", policy, sync.OnceValues(decompressViewer)},
+		{"/docs/redoc.js", "text/javascript; charset=utf-8", policy, sync.OnceValues(func() ([]byte, error) {
+			r, err := gzip.NewReader(bytes.NewReader(viewer))
+			if err != nil {
+				return nil, err
+			}
+			return io.ReadAll(r)
+		})},
 	}...)
-}
-
-func decompressViewer() ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(viewer))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(r)
-}
-
-// encodeJSON returns the document as JSON. Fields keep their order.
-func encodeJSON() ([]byte, error) {
-	document, err := yaml.YAMLToJSON(openapiYAML)
-	if err != nil {
-		return nil, err
-	}
-	var text bytes.Buffer
-	err = json.Compact(&text, document)
-	return text.Bytes(), err
 }
 
 //go:embed guide.html

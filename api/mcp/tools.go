@@ -126,11 +126,8 @@ func (s *Server) listUndeclared(ctx context.Context, c Caller, a *arguments) (an
 	})
 	found = slices.DeleteFunc(found,
 		func(d engine.Discovered) bool { return website != 0 && d.WebsiteID != website })
-	return map[string]any{"total": len(found), "undeclared": found[:min(len(found), mostUndeclared)]}, err
+	return map[string]any{"total": len(found), "undeclared": found[:min(len(found), 20)]}, err
 }
-
-// mostUndeclared is the number of campaigns without a declaration that an answer lists.
-const mostUndeclared = 20
 
 // quoteStatus returns a sentence with the decision.
 func (l *listed) quoteStatus() string {
@@ -320,9 +317,6 @@ type worthArguments struct {
 	To        string  `json:"to,omitempty" jsonschema:"last day of shipping that counts"`
 }
 
-// maxShipped is the maximum number of shipped variations in an answer.
-const maxShipped = 20
-
 // getWorth returns what the shipped variations of a website are worth together.
 func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, error) {
 	asked := query.ReadProgramme(a.Parameters)
@@ -345,7 +339,7 @@ func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, err
 	}
 	sentences := found.Sentences
 	for i := range found.Items {
-		if item := &found.Items[i]; item.Shipped && len(sentences) < maxShipped {
+		if item := &found.Items[i]; item.Shipped && len(sentences) < 20 {
 			shown := result.NewWorthItem(&item.Item, found.Currency)
 			sentences = append(sentences, fmt.Sprintf("%s: %s, shipped on %s. %s", shorten(item.Campaign, longName),
 				shorten(item.Name, shortName), item.Outcome.Date, shown.InWords()))
@@ -361,9 +355,6 @@ type visitorArguments struct {
 	Visitor   string `json:"visitor" jsonschema:"id of the visitor as it was sent; upper and lower case differ"`
 	WebsiteID int64  `json:"websiteId,omitempty" jsonschema:"id of a website; default: all websites"`
 }
-
-// maxReasons is the maximum number of sentences about events that do not count, and about rejected lines.
-const maxReasons = 30
 
 // explainVisitor returns how the reports of the caller's websites count a visitor.
 func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (any, error) {
@@ -413,7 +404,7 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 	if len(found.Events) == 0 {
 		sentences = append(sentences, "No event of this visitor is stored.")
 	}
-	more := max(len(reasons)-maxReasons, 0)
+	more := max(len(reasons)-30, 0)
 	return map[string]any{
 		"visitor":   shorten(visitor, longName),
 		"sentences": append(sentences, reasons[:len(reasons)-more]...), "moreSentences": more, "limited": found.Limited,

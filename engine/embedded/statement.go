@@ -51,9 +51,13 @@ func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*r
 		return e.insertRows(ctx, s, q)
 	}
 	if q.format == "Native" {
-		if err := e.streamResult(ctx, s, q, emit); !notStreamable(err) {
+		err := e.streamResult(ctx, s, q, emit)
+		refused, is := errors.AsType[*clickhouse.Exception](err)
+		if !is || refused.Code != codeBadArguments ||
+			!strings.HasPrefix(refused.Message, "Streaming query is not supported") {
 			return err
 		}
+		// The library streams only SELECT, and refuses other statements before it runs them.
 	}
 	return e.runToEnd(ctx, s, q, emit)
 }
@@ -201,14 +205,6 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	}
 }
 
-// notStreamable reports whether the library refused to stream a statement. It streams only SELECT, and refuses other
-// statements before it runs them.
-func notStreamable(err error) bool {
-	e, isException := errors.AsType[*clickhouse.Exception](err)
-	return isException && e.Code == codeBadArguments &&
-		strings.HasPrefix(e.Message, "Streaming query is not supported")
-}
-
 // killGrace is the maximum time that a caller waits for its statement to stop, after its context has ended or it has
 // closed the answer. Most statements stop within milliseconds, and the caller then finds the engine free. After
 // killGrace the caller returns, and the statement is still killed in the background. Its connection remains in use
@@ -319,7 +315,22 @@ func (s *session) applySettings(database string, settings, initial map[string]st
 		}
 		s.database = database
 	}
-	changes := s.settingChanges(settings, initial)
+	var changes []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if value, ok := s.settings[name]; !ok || value != settings[name] {
+			changes = append(changes, quoteName(name)+" = "+quoteText(settings[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.settings)) { // reset the others
+		if _, ok := settings[name]; ok {
+			continue
+		}
+		value := "DEFAULT"
+		if text, ok := initial[name]; ok {
+			value = quoteText(text)
+		}
+		changes = append(changes, quoteName(name)+" = "+value)
+	}
 	if len(changes) == 0 {
 		return nil
 	}
@@ -328,28 +339,6 @@ func (s *session) applySettings(database string, settings, initial map[string]st
 	}
 	s.settings = maps.Clone(settings)
 	return nil
-}
-
-// settingChanges returns the assignments for SET that give the session the settings, and reset all other settings to
-// their initial values.
-func (s *session) settingChanges(settings, initial map[string]string) []string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		if value, ok := s.settings[name]; !ok || value != settings[name] {
-			list = append(list, quoteName(name)+" = "+quoteText(settings[name]))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.settings)) {
-		if _, ok := settings[name]; ok {
-			continue
-		}
-		value := "DEFAULT"
-		if text, ok := initial[name]; ok {
-			value = quoteText(text)
-		}
-		list = append(list, quoteName(name)+" = "+value)
-	}
-	return list
 }
 
 // execStatement runs a statement and discards its result.

@@ -358,24 +358,31 @@ func (o *AccountResources) SubjectName(s schema.Subject) string {
 	return name
 }
 
-// placed is a resource of a website, which may have a key.
-type placed interface {
-	place() (website int64, key string)
+// Placed is a resource of a website, which may have a key.
+type Placed interface {
+	Place() (website int64, key string)
 }
 
-func (g Goal) place() (website int64, key string)     { return g.WebsiteID, g.Key }
-func (t Target) place() (website int64, key string)   { return t.WebsiteID, "" }
-func (c Campaign) place() (website int64, key string) { return c.WebsiteID, c.Key }
-func (w Widget) place() (website int64, key string)   { return w.WebsiteID, "" }
+// Place returns the website and the key of the goal.
+func (g Goal) Place() (website int64, key string) { return g.WebsiteID, g.Key }
+
+// Place returns the website of the target, which has no key.
+func (t Target) Place() (website int64, key string) { return t.WebsiteID, "" }
+
+// Place returns the website and the key of the campaign.
+func (c Campaign) Place() (website int64, key string) { return c.WebsiteID, c.Key }
+
+// Place returns the website of the widget, which has no key.
+func (w Widget) Place() (website int64, key string) { return w.WebsiteID, "" }
 
 // ids are known ids with their keys; empty: without one.
 type ids map[int64]string
 
 // declaredOf returns the ids of the resources of a website.
-func declaredOf[R placed](resources map[int64]R, website int64) ids {
+func declaredOf[R Placed](resources map[int64]R, website int64) ids {
 	found := ids{}
 	for id, r := range resources {
-		if owner, key := r.place(); owner == website {
+		if owner, key := r.Place(); owner == website {
 			found[id] = key
 		}
 	}

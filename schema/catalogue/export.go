@@ -47,9 +47,9 @@ func (o *AccountResources) CatalogueFile() File {
 }
 
 // definitionsOf returns the definitions of a website's resources, ordered by id.
-func definitionsOf[R placed, D any](resources map[int64]R, website int64, define func(R) D) (all []D) {
+func definitionsOf[R Placed, D any](resources map[int64]R, website int64, define func(R) D) (all []D) {
 	for _, r := range ByID(resources) {
-		if owner, _ := r.place(); owner == website {
+		if owner, _ := r.Place(); owner == website {
 			all = append(all, define(r))
 		}
 	}

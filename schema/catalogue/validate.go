@@ -352,9 +352,9 @@ func (s *Snapshot) Validate() error {
 	return append(c.List, file.validateAgainst(s)...).Err()
 }
 
-func addOrphans[R placed](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R) {
+func addOrphans[R Placed](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R) {
 	for _, id := range slices.Sorted(maps.Keys(resources)) {
-		owner, _ := resources[id].place()
+		owner, _ := resources[id].Place()
 		if _, known := account.Websites[owner]; !known {
 			c.Add(fmt.Sprintf("account %d, %s %d, websiteId", account.ID, kind, id), owner,
 				"the account has no such website")

@@ -100,7 +100,17 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 	if o.Stopping != nil {
 		o.Stopping()
 	}
-	return drainServer(ctx, handler, server, o)
+	handler.StartDraining()
+	if o.DrainDelay > 0 {
+		<-time.After(o.DrainDelay)
+	}
+	deadline, end := context.WithTimeout(context.WithoutCancel(ctx), o.DrainTimeout)
+	defer end()
+	if err := server.Shutdown(deadline); err != nil {
+		slog.WarnContext(ctx, "running requests were cut off", "err", err)
+		return server.Close()
+	}
+	return nil
 }
 
 func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) {
@@ -135,21 +145,6 @@ func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 	return server
 }
 
-// drainServer makes the readiness probe fail, stops accepting requests, and waits for the running ones.
-func drainServer(ctx context.Context, handler *api.API, server *http.Server, o *ServerOptions) error {
-	handler.StartDraining()
-	if o.DrainDelay > 0 {
-		<-time.After(o.DrainDelay)
-	}
-	deadline, stop := context.WithTimeout(context.WithoutCancel(ctx), o.DrainTimeout)
-	defer stop()
-	if err := server.Shutdown(deadline); err != nil {
-		slog.WarnContext(ctx, "running requests were cut off", "err", err)
-		return server.Close()
-	}
-	return nil
-}
-
 const (
 	// catalogueInterval must be shorter than a second: within a second, every server must apply a change that another
 	// server made.
@@ -176,7 +171,7 @@ func (s *Store) startBackgroundTasks(
 	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
 	if cluster, _ := schema.ClusterOf(s.Conn); cluster != "" {
 		background.Go(func() {
-			schema.Repeat(ctx, serversInterval, "list the servers of the cluster", func(ctx context.Context) error {
+			schema.Repeat(ctx, 15*time.Second, "list the servers of the cluster", func(ctx context.Context) error {
 				servers, err := schema.ReadServers(ctx, s.Conn)
 				if err == nil {
 					handler.SetServers(servers)
@@ -223,9 +218,6 @@ func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 		slog.WarnContext(ctx, "move events from events_inbox failed", "err", err)
 	}
 }
-
-// serversInterval is the time between two listings of the servers of a cluster.
-const serversInterval = 15 * time.Second
 
 // DefaultListen can be reached from this machine only.
 const DefaultListen = "127.0.0.1:8080"

@@ -82,10 +82,6 @@ func ofEvent(e ingest.Accepted, keyOfID func(schema.NamedID) string) Arrival {
 	return Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t}
 }
 
-func ofReject(r ingest.Reject) Arrival {
-	return Arrival{At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Channel, r.File, r.Line, r.Reason, r.Text}}
-}
-
 // textLine returns the arrival as text.
 func (a Arrival) textLine() string {
 	at := a.At.UTC().Format("2006-01-02 15:04:05.000")
@@ -195,7 +191,9 @@ func LastArrivals(
 	}
 	rejects, err := ingest.LastRejects(ctx, conn, q.Website, q.Last)
 	for _, r := range slices.Backward(rejects) {
-		all = append(all, ofReject(r))
+		all = append(all, Arrival{
+			At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Channel, r.File, r.Line, r.Reason, r.Text},
+		})
 	}
 	return all, err
 }
@@ -212,7 +210,27 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 		_, _ = fmt.Fprintf(&out, "\nOnly the first events are considered: this visitor has more. It may be a bot.\n")
 	}
 	for _, c := range chapters {
-		writeChapter(&out, c)
+		subject, isAttributed := c.Subject.ShortName(), c.Subject.Kind != schema.SubjectNone
+		if !isAttributed {
+			subject = "unattributed goals"
+		}
+		if c.Name != "" {
+			subject += fmt.Sprintf(" (%s)", c.Name)
+		}
+		_, _ = fmt.Fprintf(&out, "\nWebsite %d, %s: %s.\n", c.Subject.WebsiteID, subject, c.Why)
+		table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "  TIME (UTC)\tEVENT\tVARIATION\tVALUE\tCOUNTS\tWHY\tARRIVED")
+		for _, e := range c.Lines {
+			variation := ""
+			if isAttributed {
+				variation = strconv.FormatInt(e.VariationID, 10)
+			}
+			counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
+			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				e.Time.UTC().Format(time.DateTime), kindOf(e.Kind, e.GoalID, ""), variation, jsonAmount(e.Value),
+				counts, e.Why, e.Arrival)
+		}
+		_ = table.Flush()
 	}
 	if len(arrived.Rejects) > 0 {
 		_, _ = fmt.Fprintln(&out, "\nRejected in the last week:")
@@ -223,31 +241,6 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 	}
 	_, err := io.WriteString(w, render.PrintableText(out.String()))
 	return err
-}
-
-// writeChapter prints how the report of a subject counts the visitor.
-func writeChapter(out *strings.Builder, c *story.Chapter) {
-	subject, isAttributed := c.Subject.ShortName(), c.Subject.Kind != schema.SubjectNone
-	if !isAttributed {
-		subject = "unattributed goals"
-	}
-	if c.Name != "" {
-		subject += fmt.Sprintf(" (%s)", c.Name)
-	}
-	_, _ = fmt.Fprintf(out, "\nWebsite %d, %s: %s.\n", c.Subject.WebsiteID, subject, c.Why)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "  TIME (UTC)\tEVENT\tVARIATION\tVALUE\tCOUNTS\tWHY\tARRIVED")
-	for _, e := range c.Lines {
-		variation := ""
-		if isAttributed {
-			variation = strconv.FormatInt(e.VariationID, 10)
-		}
-		counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
-		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			e.Time.UTC().Format(time.DateTime), kindOf(e.Kind, e.GoalID, ""), variation, jsonAmount(e.Value), counts,
-			e.Why, e.Arrival)
-	}
-	_ = table.Flush()
 }
 
 // Received counts the events that were accepted for a website in the last hour, day and week, including copies. An
@@ -288,9 +281,6 @@ func ReceivedOf(
 		func(a, b *Received) int { return cmp.Compare(a.WebsiteID, b.WebsiteID) })
 }
 
-// shownNames is the maximum number of undeclared names that WriteText prints.
-const shownNames = 10
-
 // WriteText prints the counts of a website as text.
 func (r *Received) WriteText(out io.Writer) {
 	website := fmt.Sprintf("Website %d", r.WebsiteID)
@@ -301,7 +291,7 @@ func (r *Received) WriteText(out io.Writer) {
 	row("accepted", r.Accepted)
 	row("  late: more than an hour after they happened", r.Late)
 	row("  undeclared: a name is not in the catalogue", r.Undeclared)
-	for _, u := range r.Names[:min(len(r.Names), shownNames)] {
+	for _, u := range r.Names[:min(len(r.Names), 10)] {
 		_, _ = fmt.Fprintf(out, "  %d in the last week: %s\n", u.Events, u.Detail)
 	}
 }

@@ -181,7 +181,7 @@ func getHandler[R catalogue.Placed, S any](s *API, from resources[R], show func(
 			return nil, err
 		}
 		found, known := from.all(p.owned)[p.id]
-		if website, _ := found.Place(); !known || p.website != 0 && p.website != website {
+		if website, _ := found.WebsiteAndKey(); !known || p.website != 0 && p.website != website {
 			return nil, &query.NotFoundError{Kind: from.kind, ID: p.id}
 		}
 		return show(&found), nil
@@ -197,7 +197,7 @@ func listHandler[R catalogue.Placed, S any](s *API, from resources[R], show func
 		}
 		list := []S{}
 		isListed := func(r R) bool {
-			website, _ := r.Place()
+			website, _ := r.WebsiteAndKey()
 			return website == l.website
 		}
 		for _, found := range pageOf(c, l, from.all(l.owned), isListed) {

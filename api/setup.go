@@ -285,9 +285,9 @@ func (s *API) createToken(c *gin.Context) (any, error) {
 	}
 	made := catalogue.Token{
 		AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes,
-		WebsiteID: fields.id("websiteId", asked.WebsiteID), Sender: asked.Sender,
+		WebsiteID: fields.optionalID("websiteId", asked.WebsiteID), Sender: asked.Sender,
 	}
-	lifetime := fields.lifetime(asked.Expires, 0)
+	lifetime := fields.parseLifetime(asked.Expires, 0)
 	if err := fields.List.Err(); err != nil {
 		return nil, err
 	}
@@ -309,10 +309,11 @@ func (s *API) createShare(c *gin.Context) (any, error) {
 	}
 	var fields bodyFields
 	subject := schema.SubjectIDs{
-		CampaignID: fields.id("campaignId", asked.CampaignID), WidgetID: fields.id("widgetId", asked.WidgetID),
-		ExperimentID: fields.id("experimentId", asked.ExperimentID),
+		CampaignID:   fields.optionalID("campaignId", asked.CampaignID),
+		WidgetID:     fields.optionalID("widgetId", asked.WidgetID),
+		ExperimentID: fields.optionalID("experimentId", asked.ExperimentID),
 	}
-	lifetime := fields.lifetime(asked.Expires, catalogue.DefaultShareLifetime)
+	lifetime := fields.parseLifetime(asked.Expires, catalogue.DefaultShareLifetime)
 	if err := fields.List.Err(); err != nil {
 		return nil, err
 	}
@@ -374,8 +375,8 @@ func (s *API) readBodyYAML(c *gin.Context, asked any) error {
 // bodyFields collects the faults of optional fields.
 type bodyFields struct{ faults.Collector }
 
-// id returns an id, or 0 if it is omitted.
-func (f *bodyFields) id(name string, given *int64) int64 {
+// optionalID returns an id, or 0 if it is omitted.
+func (f *bodyFields) optionalID(name string, given *int64) int64 {
 	if given == nil {
 		return 0
 	}
@@ -385,8 +386,8 @@ func (f *bodyFields) id(name string, given *int64) int64 {
 	return *given
 }
 
-// lifetime returns the lifetime in the field expires, or the default if it is omitted.
-func (f *bodyFields) lifetime(given *string, otherwise time.Duration) time.Duration {
+// parseLifetime returns the lifetime in the field expires, or the default if it is omitted.
+func (f *bodyFields) parseLifetime(given *string, otherwise time.Duration) time.Duration {
 	if given == nil {
 		return otherwise
 	}
@@ -397,8 +398,8 @@ func (f *bodyFields) lifetime(given *string, otherwise time.Duration) time.Durat
 	return lifetime
 }
 
-// discover returns the campaigns in the events of the token's websites that the catalogue does not declare.
-func (s *API) discover(c *gin.Context) ([]engine.Discovered, *catalogue.AccountResources, error) {
+// discoverCampaigns returns the campaigns in the events of the token's websites that the catalogue does not declare.
+func (s *API) discoverCampaigns(c *gin.Context) ([]engine.Discovered, *catalogue.AccountResources, error) {
 	owned, bound := s.accountResources(c)
 	all, err := s.Engine.Discover(c.Request.Context(), owned)
 	all = slices.DeleteFunc(all, func(d engine.Discovered) bool { return bound != 0 && d.WebsiteID != bound })
@@ -407,7 +408,7 @@ func (s *API) discover(c *gin.Context) ([]engine.Discovered, *catalogue.AccountR
 
 // listUndeclared returns the campaigns that arrived and are not declared.
 func (s *API) listUndeclared(c *gin.Context) (any, error) {
-	all, _, err := s.discover(c)
+	all, _, err := s.discoverCampaigns(c)
 	return all, err
 }
 
@@ -440,7 +441,7 @@ func (s *API) declareCampaign(c *gin.Context) (any, error) {
 	if err := wrong.List.Err(); err != nil {
 		return nil, err
 	}
-	all, owned, err := s.discover(c)
+	all, owned, err := s.discoverCampaigns(c)
 	if err != nil {
 		return nil, err
 	}

@@ -138,12 +138,10 @@ func retryCall[T any](ctx context.Context, g *guarded, retryable func(error) boo
 	return result, breakerError(err)
 }
 
-// Query implements driver.Conn.
 func (g *guarded) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
 	return retryCall(ctx, g, IsUnreachable, func() (driver.Rows, error) { return g.Conn.Query(ctx, query, args...) })
 }
 
-// QueryRow implements driver.Conn.
 func (g *guarded) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
 	row, err := retryCall(ctx, g, IsUnreachable, func() (driver.Row, error) {
 		row := g.Conn.QueryRow(ctx, query, args...)
@@ -155,7 +153,6 @@ func (g *guarded) QueryRow(ctx context.Context, query string, args ...any) drive
 	return row
 }
 
-// Ping implements driver.Conn.
 func (g *guarded) Ping(ctx context.Context) error {
 	_, err := retryCall(ctx, g, IsUnreachable, func() (any, error) { return nil, g.Conn.Ping(ctx) })
 	return err
@@ -164,7 +161,6 @@ func (g *guarded) Ping(ctx context.Context) error {
 // changeTimeout is the maximum duration of a statement that changes stored data. Such a statement sends no progress.
 const changeTimeout = time.Hour
 
-// Exec implements driver.Conn.
 func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
 	long, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
@@ -188,7 +184,6 @@ func (g *guarded) PrepareBatch(ctx context.Context, query string,
 // drops old connections (issue 1990). No statement is running then.
 const closeTimeout = time.Second
 
-// Close implements driver.Conn.
 func (g *guarded) Close() error {
 	closed := make(chan error, 1)
 	go func() { closed <- g.Conn.Close() }()
@@ -204,11 +199,8 @@ func (g *guarded) Close() error {
 // errRow is a row that returns an error.
 type errRow struct{ err error }
 
-// Err implements driver.Row.
 func (r errRow) Err() error { return r.err }
 
-// Scan implements driver.Row.
 func (r errRow) Scan(...any) error { return r.err }
 
-// ScanStruct implements driver.Row.
 func (r errRow) ScanStruct(any) error { return r.err }

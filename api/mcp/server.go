@@ -198,7 +198,7 @@ var keyedArguments = map[string]schema.NameKind{"campaignId": schema.NameCampaig
 func (s *Server) readArguments(c Caller, text json.RawMessage, names []string) (*arguments, error) {
 	given := map[string]json.RawMessage{}
 	if len(text) > 0 && json.Unmarshal(text, &given) != nil {
-		return nil, invalidArgument("arguments", shorten(string(text), shortName), "must be an object")
+		return nil, invalidArgument("arguments", shortenText(string(text), shortName), "must be an object")
 	}
 	values := url.Values{}
 	for name, value := range given {
@@ -283,7 +283,6 @@ type answeringTransport struct {
 	server *Server
 }
 
-// Connect implements sdk.Transport.
 func (t answeringTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	conn, err := t.Transport.Connect(ctx)
 	return &answeringConn{conn, ctx, t.server, semaphore.NewWeighted(allRequests)}, err
@@ -314,7 +313,6 @@ func (c *answeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// Write implements sdk.Connection.
 func (c *answeringConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if _, is := m.(*jsonrpc.Response); is {

@@ -48,7 +48,7 @@ func newExperiment(owned *catalogue.AccountResources, subject schema.Subject, na
 	if subject.Kind == schema.SubjectCampaign {
 		name = owned.Campaigns[subject.ID].Name
 	}
-	return experiment{subject.IDs(), subject.WebsiteID, shorten(name, nameSize)}
+	return experiment{subject.IDs(), subject.WebsiteID, shortenText(name, nameSize)}
 }
 
 type listArguments struct {
@@ -137,7 +137,7 @@ func (l *listed) quoteStatus() string {
 	case l.Decision == nil:
 		return l.Name + ": there is nothing to compare."
 	}
-	said := fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name, shorten(l.Decision.Text, maxSentence),
+	said := fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name, shortenText(l.Decision.Text, maxSentence),
 		wording.FormatCount(*l.Visitors), *l.Days)
 	if l.Lift != nil && l.Lift.Value != nil {
 		said += ", lift " + wording.FormatLift(*l.Lift.Value, l.Lift.Interval)
@@ -232,7 +232,7 @@ func (s *Server) readReport(ctx context.Context, c Caller, a *arguments,
 
 // newResultAnswer returns an answer with some of the variations: control, that of the decision, then the others.
 func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *reportAnswer {
-	named.Name = shorten(named.Name, nameSize)
+	named.Name = shortenText(named.Name, nameSize)
 	a := &reportAnswer{
 		experiment: named, Reasons: r.Conclusion.Reasons, Omitted: len(r.Variations) - shown,
 		DataThrough: r.DataThrough, Stale: r.Stale,
@@ -247,7 +247,7 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 		if r.NextLook != nil {
 			a.Next += " The " + r.NextLook.InWords() + "."
 		}
-		a.Sentences = append(a.Sentences, shorten(d.Text, maxSentence))
+		a.Sentences = append(a.Sentences, shortenText(d.Text, maxSentence))
 		if d.VariationID != nil {
 			rank[*d.VariationID] = -1
 			if item := r.WorthOf(*d.VariationID); item != nil && item.Text != "" {
@@ -257,10 +257,10 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 	}
 	// else the decision repeats the conclusion
 	if r.Decision == nil || !strings.Contains(strings.ToLower(r.Decision.Text), strings.ToLower(r.Conclusion.Text)) {
-		a.Sentences = append(a.Sentences, shorten(r.Conclusion.Text, maxSentence))
+		a.Sentences = append(a.Sentences, shortenText(r.Conclusion.Text, maxSentence))
 	}
 	if cause := r.Checks.SplitCause; cause != nil {
-		a.Sentences = append(a.Sentences, shorten(cause.Text, maxSentence))
+		a.Sentences = append(a.Sentences, shortenText(cause.Text, maxSentence))
 	}
 	a.Reasons = slices.Compact(slices.Sorted(slices.Values(a.Reasons)))
 	for _, w := range r.Checks.Warnings {
@@ -297,13 +297,13 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	}
 	q := newQuoter(r, longName)
 	if q.invalid {
-		answer.Sentences = append(answer.Sentences, shorten(r.Conclusion.Text, maxSentence))
+		answer.Sentences = append(answer.Sentences, shortenText(r.Conclusion.Text, maxSentence))
 	}
 	for i := range r.Breakdown[:len(r.Breakdown)-answer.Omitted] {
 		slice := &r.Breakdown[i]
-		q.prefix = fmt.Sprintf("%s %s: ", *r.Dimension, shorten(slice.Value, longName))
+		q.prefix = fmt.Sprintf("%s %s: ", *r.Dimension, shortenText(slice.Value, longName))
 		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) {
-			answer.Sentences = append(answer.Sentences, q.prefix+shorten(slice.Conclusion.Text, maxSentence))
+			answer.Sentences = append(answer.Sentences, q.prefix+shortenText(slice.Conclusion.Text, maxSentence))
 		}
 		answer.Sentences = append(answer.Sentences, q.quoteVariations(slice.Variations)...)
 	}
@@ -341,8 +341,8 @@ func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, err
 	for i := range found.Items {
 		if item := &found.Items[i]; item.Shipped && len(sentences) < 20 {
 			shown := result.NewWorthItem(&item.Item, found.Currency)
-			sentences = append(sentences, fmt.Sprintf("%s: %s, shipped on %s. %s", shorten(item.Campaign, longName),
-				shorten(item.Name, shortName), item.Outcome.Date, shown.InWords()))
+			sentences = append(sentences, fmt.Sprintf("%s: %s, shipped on %s. %s", shortenText(item.Campaign, longName),
+				shortenText(item.Name, shortName), item.Outcome.Date, shown.InWords()))
 		}
 	}
 	return map[string]any{
@@ -389,16 +389,16 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 				continue
 			}
 			reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind,
-				l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
+				l.Time.UTC().Format(time.DateTime), shortenText(l.Why, maxSentence)))
 		}
 		sentences = append(sentences,
-			fmt.Sprintf("%s%s; %d of %d events count.", title, shorten(chapter.Why, maxSentence),
+			fmt.Sprintf("%s%s; %d of %d events count.", title, shortenText(chapter.Why, maxSentence),
 				counted, len(chapter.Lines)))
 	}
 	for _, r := range found.Rejects {
 		if slices.Contains(websites, r.WebsiteID) {
 			reasons = append(reasons, fmt.Sprintf("Website %d: a line was rejected at %s: %s.", r.WebsiteID,
-				r.Time.UTC().Format(time.DateTime), shorten(r.Reason, maxSentence)))
+				r.Time.UTC().Format(time.DateTime), shortenText(r.Reason, maxSentence)))
 		}
 	}
 	if len(found.Events) == 0 {
@@ -406,7 +406,7 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 	}
 	more := max(len(reasons)-30, 0)
 	return map[string]any{
-		"visitor":   shorten(visitor, longName),
+		"visitor":   shortenText(visitor, longName),
 		"sentences": append(sentences, reasons[:len(reasons)-more]...), "moreSentences": more, "limited": found.Limited,
 	}, nil
 }
@@ -454,7 +454,8 @@ func (s *Server) compareCounts(ctx context.Context, _ Caller, a *arguments) (any
 	}
 	for i := range answer.Variations {
 		v := &answer.Variations[i]
-		answer.Sentences = append(answer.Sentences, q.quote(name(v.ID), v.Visitors, v.Estimate, v.Comparison)...)
+		answer.Sentences = append(answer.Sentences,
+			q.quoteVariation(name(v.ID), v.Visitors, v.Estimate, v.Comparison)...)
 	}
 	answer.Sentences = append(answer.Sentences, answer.Worth.InWords()...)
 	return answer, nil

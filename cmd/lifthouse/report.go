@@ -33,7 +33,7 @@ type reportForm struct {
 func (p *program) reportCommand() *cobra.Command {
 	var form reportForm
 	cmd := newCommand("report", func(cmd *cobra.Command, args []string) error {
-		_, err := parseRequest(cmd, args, form.parser(), acceptAnyKey)
+		_, err := parseRequest(cmd, args, form.requestParser(), acceptAnyKey)
 		if err == nil {
 			err = onlyOne(cmd, "json", "csv", "visitors")
 		}
@@ -62,7 +62,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.BoolVar(&form.csv, "csv", false, "print CSV")
 	flags.StringVar(&form.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
 	p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
-		request, err := parseRequest(cmd, args, form.parser(), s.owned.FindID)
+		request, err := parseRequest(cmd, args, form.requestParser(), s.owned.FindID)
 		if err != nil {
 			return err
 		}
@@ -78,8 +78,8 @@ func (p *program) reportCommand() *cobra.Command {
 	return cmd
 }
 
-// parser returns the parser of the parameters of the API.
-func (f *reportForm) parser() func(query.Operation, string) (query.Request, error) {
+// requestParser returns the parser of the parameters of the API.
+func (f *reportForm) requestParser() func(query.Operation, string) (query.Request, error) {
 	if f.visitors != "" {
 		return query.ParseVisitors
 	}

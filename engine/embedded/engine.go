@@ -186,7 +186,7 @@ func (e *Engine) startLibrary(path string) error {
 		changed, err = e.control.queryText("SELECT name, value FROM system.settings WHERE changed")
 	}
 	if err != nil {
-		e.control.close()
+		e.control.closeSession()
 		return fmt.Errorf("embedded: %w", err)
 	}
 	e.version, e.timezone, _ = strings.Cut(strings.TrimSpace(about), "\t")
@@ -271,7 +271,7 @@ func (e *Engine) stopAndUnlock() error {
 	for len(e.pool.idle) > 0 {
 		e.pool.discardSession(<-e.pool.idle)
 	}
-	e.control.close()
+	e.control.closeSession()
 	opened.Lock()
 	defer opened.Unlock()
 	opened.dir = ""

@@ -201,8 +201,8 @@ type result struct {
 	handle resultHandle
 }
 
-// bytes returns the data of the result. The data is not valid after free.
-func (r *result) bytes() []byte {
+// dataBytes returns the data of the result. The data is not valid after freeMemory.
+func (r *result) dataBytes() []byte {
 	n := r.lib.resultLength(r.handle)
 	if n == 0 {
 		return nil
@@ -220,7 +220,7 @@ func (r *result) err() error {
 	return nil
 }
 
-func (r *result) free() {
+func (r *result) freeMemory() {
 	if r.handle != 0 {
 		r.lib.destroy(r.handle)
 		r.handle = 0

@@ -26,7 +26,24 @@ func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result
 	if err != nil {
 		return err
 	}
-	err = e.runOn(ctx, s, q, emit)
+	if err = context.Cause(ctx); err == nil {
+		err = s.applySettings(q.database, q.settings, e.initial)
+	}
+	switch {
+	case err != nil:
+	case q.rows != nil:
+		err = e.insertRows(ctx, s, q)
+	case q.format == "Native":
+		// The library streams only SELECT, and refuses other statements before it runs them.
+		err = e.streamResult(ctx, s, q, emit)
+		refused, is := errors.AsType[*clickhouse.Exception](err)
+		if is && refused.Code == codeBadArguments &&
+			strings.HasPrefix(refused.Message, "Streaming query is not supported") {
+			err = e.runToEnd(ctx, s, q, emit)
+		}
+	default:
+		err = e.runToEnd(ctx, s, q, emit)
+	}
 	// A session is not reused after an error. The library returns rows of a failed statement to the next statement of
 	// the connection, and keeps a cancelled insert in system.processes.
 	if err != nil {
@@ -40,35 +57,13 @@ func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result
 	return err
 }
 
-func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*result) error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err := s.applySettings(q.database, q.settings, e.initial); err != nil {
-		return err
-	}
-	if q.rows != nil {
-		return e.insertRows(ctx, s, q)
-	}
-	if q.format == "Native" {
-		err := e.streamResult(ctx, s, q, emit)
-		refused, is := errors.AsType[*clickhouse.Exception](err)
-		if !is || refused.Code != codeBadArguments ||
-			!strings.HasPrefix(refused.Message, "Streaming query is not supported") {
-			return err
-		}
-		// The library streams only SELECT, and refuses other statements before it runs them.
-	}
-	return e.runToEnd(ctx, s, q, emit)
-}
-
 // streamResult runs a query and passes its result to emit chunk by chunk.
 func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	stream := &result{lib: s.lib}
 	e.guardCall(ctx, s, func() {
 		stream.handle = callStatement(s.handle, s.lib.streamQuery, q.sql, q.format, q.parameters)
 	})
-	defer stream.free()
+	defer stream.freeMemory()
 	if err := stream.err(); err != nil {
 		return err
 	}
@@ -76,11 +71,11 @@ func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit 
 		chunk := &result{lib: s.lib}
 		e.guardCall(ctx, s, func() { chunk.handle = s.lib.fetch(s.handle.cPointer(), stream.handle) })
 		if err := chunk.err(); err != nil {
-			chunk.free()
+			chunk.freeMemory()
 			return err
 		}
-		if len(chunk.bytes()) == 0 { // the end of the stream
-			chunk.free()
+		if len(chunk.dataBytes()) == 0 { // the end of the stream
+			chunk.freeMemory()
 			return nil
 		}
 		if err := emit(chunk); err != nil {
@@ -95,11 +90,11 @@ func (e *Engine) runToEnd(ctx context.Context, s *session, q *request, emit func
 	var r *result
 	e.guardCall(ctx, s, func() { r = s.runQuery(q.sql, q.format, q.parameters) })
 	if err := r.err(); err != nil {
-		r.free()
+		r.freeMemory()
 		return err
 	}
-	if len(r.bytes()) == 0 {
-		r.free()
+	if len(r.dataBytes()) == 0 {
+		r.freeMemory()
 		return nil
 	}
 	return emit(r)
@@ -130,7 +125,7 @@ func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 	}
 	committed := &result{lib: s.lib}
 	e.guardCall(ctx, s, func() { committed.handle = s.lib.insertDone(stream) })
-	defer committed.free()
+	defer committed.freeMemory()
 	if reason := committed.err(); reason != nil {
 		return reason
 	}
@@ -245,8 +240,8 @@ func (e *Engine) startStatement(ctx context.Context, q *request) (*answer, error
 		defer unhook()
 		defer close(a.ended)
 		_ = writer.CloseWithError(e.runStatement(ctx, q, func(chunk *result) error {
-			defer chunk.free()
-			_, err := writer.Write(chunk.bytes())
+			defer chunk.freeMemory()
+			_, err := writer.Write(chunk.dataBytes())
 			return err
 		}))
 	}()
@@ -295,7 +290,7 @@ const markSetting = "http_headers_progress_interval_ms"
 
 const defaultDatabase = "default"
 
-func (s *session) close() {
+func (s *session) closeSession() {
 	if s.handle != 0 {
 		s.lib.closeConn(s.handle)
 		s.handle = 0
@@ -344,15 +339,15 @@ func (s *session) applySettings(database string, settings, initial map[string]st
 // execStatement runs a statement and discards its result.
 func (s *session) execStatement(sql string) error {
 	r := s.runQuery(sql, "Null", nil)
-	defer r.free()
+	defer r.freeMemory()
 	return r.err()
 }
 
 // queryText runs a statement and returns its result as tab-separated text.
 func (s *session) queryText(sql string) (string, error) {
 	r := s.runQuery(sql, "TSVRaw", nil)
-	defer r.free()
-	return string(r.bytes()), r.err()
+	defer r.freeMemory()
+	return string(r.dataBytes()), r.err()
 }
 
 var (
@@ -394,6 +389,6 @@ func (p *pool) takeSession(ctx context.Context) (*session, error) {
 
 // discardSession closes a session whose state is unknown, instead of returning it to the pool.
 func (p *pool) discardSession(s *session) {
-	s.close()
+	s.closeSession()
 	<-p.opened
 }

@@ -360,20 +360,20 @@ func (o *AccountResources) SubjectName(s schema.Subject) string {
 
 // Placed is a resource of a website, which may have a key.
 type Placed interface {
-	Place() (website int64, key string)
+	WebsiteAndKey() (website int64, key string)
 }
 
-// Place returns the website and the key of the goal.
-func (g Goal) Place() (website int64, key string) { return g.WebsiteID, g.Key }
+// WebsiteAndKey returns the website and the key of the goal.
+func (g Goal) WebsiteAndKey() (website int64, key string) { return g.WebsiteID, g.Key }
 
-// Place returns the website of the target, which has no key.
-func (t Target) Place() (website int64, key string) { return t.WebsiteID, "" }
+// WebsiteAndKey returns the website of the target, which has no key.
+func (t Target) WebsiteAndKey() (website int64, key string) { return t.WebsiteID, "" }
 
-// Place returns the website and the key of the campaign.
-func (c Campaign) Place() (website int64, key string) { return c.WebsiteID, c.Key }
+// WebsiteAndKey returns the website and the key of the campaign.
+func (c Campaign) WebsiteAndKey() (website int64, key string) { return c.WebsiteID, c.Key }
 
-// Place returns the website of the widget, which has no key.
-func (w Widget) Place() (website int64, key string) { return w.WebsiteID, "" }
+// WebsiteAndKey returns the website of the widget, which has no key.
+func (w Widget) WebsiteAndKey() (website int64, key string) { return w.WebsiteID, "" }
 
 // ids are known ids with their keys; empty: without one.
 type ids map[int64]string
@@ -382,7 +382,7 @@ type ids map[int64]string
 func declaredOf[R Placed](resources map[int64]R, website int64) ids {
 	found := ids{}
 	for id, r := range resources {
-		if owner, key := r.Place(); owner == website {
+		if owner, key := r.WebsiteAndKey(); owner == website {
 			found[id] = key
 		}
 	}

@@ -116,7 +116,7 @@ type Campaign struct {
 	Goals             *Goals `yaml:"goals,omitempty" json:"goals,omitempty"`
 	// before a decision to ship; nil: DefaultMinDays
 	MinDays *int `yaml:"minDays,omitempty" json:"minDays,omitempty"`
-	// of AutoStops; empty: only people stop the campaign
+	// AutoStopRollBack, AutoStopInvalid or AutoStopBoth; empty: only people stop the campaign
 	AutoStop   string      `yaml:"autoStop,omitempty" json:"autoStop,omitempty"`
 	Hypothesis string      `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
 	Owner      string      `yaml:"owner,omitempty" json:"owner,omitempty"`

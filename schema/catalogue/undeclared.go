@@ -163,17 +163,17 @@ func (s *Snapshot) lastDeclaredPart(n *exposureName) (Undeclared, ids) {
 }
 
 // variationIDs returns the ids of the variations and of control, 0, which is never declared.
-func variationIDs[V interface{ named() (id int64, key string) }](variations []V) ids {
+func variationIDs[V interface{ idAndKey() (id int64, key string) }](variations []V) ids {
 	found := ids{0: ""}
 	for _, v := range variations {
-		id, key := v.named()
+		id, key := v.idAndKey()
 		found[id] = key
 	}
 	return found
 }
 
-func (v Variation) named() (id int64, key string)       { return v.ID, v.Key }
-func (v WidgetVariation) named() (id int64, key string) { return v.ID, "" }
+func (v Variation) idAndKey() (id int64, key string)       { return v.ID, v.Key }
+func (v WidgetVariation) idAndKey() (id int64, key string) { return v.ID, "" }
 
 // maxListed is the maximum number of ids that a message lists.
 const maxListed = 10

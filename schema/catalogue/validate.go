@@ -261,7 +261,7 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 		cmp.Or(campaign.PrimaryMetric, defaultGoalMetric),
 		goals)
 	c.minDays(path, campaign.MinDays)
-	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, AutoStops)
+	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, []string{AutoStopRollBack, AutoStopInvalid, AutoStopBoth})
 	// Texts that are displayed but not evaluated.
 	c.checkText(path+".hypothesis", campaign.Hypothesis, 0, 2048)
 	c.checkText(path+".owner", campaign.Owner, 0, 255)
@@ -354,7 +354,7 @@ func (s *Snapshot) Validate() error {
 
 func addOrphans[R Placed](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R) {
 	for _, id := range slices.Sorted(maps.Keys(resources)) {
-		owner, _ := resources[id].Place()
+		owner, _ := resources[id].WebsiteAndKey()
 		if _, known := account.Websites[owner]; !known {
 			c.Add(fmt.Sprintf("account %d, %s %d, websiteId", account.ID, kind, id), owner,
 				"the account has no such website")

@@ -76,16 +76,16 @@ func (c *Collector) Names(ctx context.Context) (*Names, error) { return c.writer
 // WriteEvents stores events and returns after they are stored. The error is ErrFull, the cause of the context's end, or
 // an error of the store. After any error except ErrFull, some events may be stored; writing them again is safe.
 func (c *Collector) WriteEvents(ctx context.Context, events []schema.Event) error {
-	return c.write(ctx, events, false)
+	return c.queueEvents(ctx, events, false)
 }
 
 // WriteSoon is like WriteEvents, for a sender that does not wait for the answer. A few events may wait for those of
 // other senders.
 func (c *Collector) WriteSoon(ctx context.Context, events []schema.Event) error {
-	return c.write(ctx, events, len(events) < patientRequest)
+	return c.queueEvents(ctx, events, len(events) < patientRequest)
 }
 
-func (c *Collector) write(ctx context.Context, events []schema.Event, isPatient bool) error {
+func (c *Collector) queueEvents(ctx context.Context, events []schema.Event, isPatient bool) error {
 	weight := min(int64(len(events)), c.maxWaiting)
 	if !c.capacity.TryAcquire(weight) {
 		return ErrFull

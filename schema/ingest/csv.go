@@ -151,7 +151,6 @@ type boundedReader struct {
 	left int // bytes that remain for the current record
 }
 
-// Read implements io.Reader.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errLongRecord

@@ -359,7 +359,6 @@ type contextReader struct {
 	n   atomic.Int64
 }
 
-// Read implements io.Reader.
 func (c *contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err

@@ -219,7 +219,7 @@ func (m *Mapping) checkFields() faults.List {
 		checkSources(&found, at+".fields", event.Fields)
 		for _, w := range event.When {
 			hasColumn := len(w.Column) > 0 && !slices.Contains(w.Column, "")
-			found.AddIf(!hasColumn || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1,
+			found.AddIf(!hasColumn || countTrue(w.Equals != nil, w.Not != nil, w.Above != nil) != 1,
 				at+".when", nil, "must have column and one of equals, not, above, or be a list of such conditions")
 		}
 	}
@@ -235,7 +235,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 		hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")
 		isTime := name == fieldNames[fieldTime] || name == fieldNames[fieldRevision] && s.Format != formatAge
 		hasHash := len(s.Hash) > 0 && !slices.Contains(s.Hash, "")
-		found.AddIf(count(hasColumn, s.Value != "", s.RowNumber, hasHash) != 1,
+		found.AddIf(countTrue(hasColumn, s.Value != "", s.RowNumber, hasHash) != 1,
 			at, nil, "must have one of column, value, rowNumber, hash")
 		found.AddIf(s.Default != nil && len(s.Column) == 0, at+".default", nil, "requires a column")
 		found.AddIf(len(s.Column) == 0 && (s.Map != nil || s.Format != "" || s.Match != ""),
@@ -258,7 +258,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 	}
 }
 
-func count(conditions ...bool) int {
+func countTrue(conditions ...bool) int {
 	n := 0
 	for _, c := range conditions {
 		if c {

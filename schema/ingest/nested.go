@@ -69,33 +69,22 @@ var requiredFields = []string{"websiteId", "visitor", "time", "event"}
 // placeColumns returns the positions of the mapper's columns in a header. Without a mapper, the columns have the names
 // of fields, and the mapper of these is returned.
 func placeColumns(m *mapper, header []string) (*mapper, []place, error) {
-	if m != nil {
-		places, err := columnPlaces(m, header)
-		return m, places, err
-	}
-	fields, unknown := map[string]Source{}, ""
-	for _, column := range slices.Concat(requiredFields, header) {
-		if _, known := fieldsByName[column]; !known {
-			unknown = cmp.Or(unknown, column)
-			continue
+	unknown := ""
+	if m == nil {
+		fields := map[string]Source{}
+		for _, column := range slices.Concat(requiredFields, header) {
+			if _, known := fieldsByName[column]; !known {
+				unknown = cmp.Or(unknown, column)
+				continue
+			}
+			fields[column] = Source{Column: oneOrMore[text]{text(column)}}
 		}
-		fields[column] = Source{Column: oneOrMore[text]{text(column)}}
+		var err error
+		if m, err = newMapper(&Mapping{Fields: fields, Events: []EventMapping{{}}}, 0, nil); err != nil {
+			return nil, nil, err
+		}
 	}
-	m, err := newMapper(&Mapping{Fields: fields, Events: []EventMapping{{}}}, 0, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	places, err := columnPlaces(m, header)
-	if err == nil && unknown != "" {
-		err = fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file", unknown,
-			faults.OneOf(fieldNames[:]...))
-	}
-	return m, places, err
-}
-
-// columnPlaces returns the positions of the mapper's columns in a header.
-func columnPlaces(m *mapper, header []string) ([]place, error) {
-	found := make([]place, len(m.columns))
+	places := make([]place, len(m.columns))
 	for i, name := range m.columns {
 		column, inner, has := name, "", slices.Contains(header, name)
 		if !has {
@@ -103,20 +92,23 @@ func columnPlaces(m *mapper, header []string) ([]place, error) {
 		}
 		at := slices.Index(header, column)
 		if has && slices.Contains(header[at+1:], column) {
-			return nil, fmt.Errorf("the file has several columns %q: the name must be unique", column)
+			return nil, nil, fmt.Errorf("the file has several columns %q: the name must be unique", column)
 		}
-		found[i] = place{at, inner}
+		places[i] = place{at, inner}
 	}
-	if missing := m.missingColumns(slices.Concat(m.needed, m.defaulted),
-		func(cell int) bool { return found[cell].column >= 0 }); missing != "" {
-		return nil, fmt.Errorf("the file lacks the columns %s: it has %s; %s", missing,
-			strings.Join(header, ", "), mappingHint)
+	isThere := func(cell int) bool { return places[cell].column >= 0 }
+	missing := m.missingColumns(slices.Concat(m.needed, m.defaulted), isThere)
+	switch shown := strings.Join(header, ", "); {
+	case missing != "":
+		return nil, nil, fmt.Errorf("the file lacks the columns %s: it has %s; %s", missing, shown, mappingHint)
+	case !slices.ContainsFunc(places, func(p place) bool { return p.column >= 0 }):
+		return nil, nil, fmt.Errorf("the file has none of the columns of the mapping: it has %s; %s", shown,
+			mappingHint)
+	case unknown != "":
+		return nil, nil, fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file",
+			unknown, faults.OneOf(fieldNames[:]...))
 	}
-	if !slices.ContainsFunc(found, func(p place) bool { return p.column >= 0 }) {
-		return nil, fmt.Errorf("the file has none of the columns of the mapping: it has %s; %s",
-			strings.Join(header, ", "), mappingHint)
-	}
-	return found, nil
+	return m, places, nil
 }
 
 // nested parses the JSON in a string. It caches the last value.
@@ -291,8 +283,8 @@ type jsonLine struct {
 // headerPrefix begins the names of columns that are headers of an HTTP request.
 const headerPrefix = "header."
 
-// cells returns a function that returns the values of columns. It looks up each column once.
-func (l *jsonLine) cells() func(cell int) (string, error) {
+// cellReader returns a function that returns the values of columns. It looks up each column once.
+func (l *jsonLine) cellReader() func(cell int) (string, error) {
 	type found struct {
 		value string
 		err   error
@@ -375,16 +367,16 @@ func (l *jsonLine) eachItem(do func(*jsonLine) error) error {
 	return do(l)
 }
 
-// mapped returns the line for the mapper.
-func (l *jsonLine) mapped(record int64, arrived time.Time) *mappedLine {
+// toMappedLine returns the line for the mapper.
+func (l *jsonLine) toMappedLine(record int64, arrived time.Time) *mappedLine {
 	return &mappedLine{
-		record: record, arrived: arrived, cellAt: l.cells(),
+		record: record, arrived: arrived, cellAt: l.cellReader(),
 		each: func(path []string, do func(func(int) (string, error)) error) error {
 			_, err := l.eachElement(path, func(inner *jsonLine) error {
 				if inner == nil {
 					return fmt.Errorf("%s: %w", strings.Join(path, "."), errNotObjects)
 				}
-				return do(inner.cells())
+				return do(inner.cellReader())
 			})
 			return err
 		},

@@ -232,7 +232,7 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 			return fmt.Errorf("%s: %w", strings.Join(l.mapper.each, "."), errNotObjects)
 		}
 		item.present = l.present
-		line := item.mapped(number, time.Time{})
+		line := item.toMappedLine(number, time.Time{})
 		events, err = l.mapper.lineEvents(events, line)
 		for i := range l.present {
 			if !l.present[i].Load() {

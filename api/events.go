@@ -196,15 +196,11 @@ func (s *API) rejectBody(websiteID int64, text []byte, err error) error {
 		}
 		s.Journal.BufferRejects(ingest.Reject{
 			WebsiteID: websiteID, Channel: ingest.ChannelHTTP, Reason: reason,
-			Text: string(text[:min(len(text), keptOfBody)]),
+			Text: string(text[:min(len(text), 4<<10)]), // the journal shortens it further
 		})
 	}
 	return err
 }
-
-// keptOfBody is the maximum size of the beginning of a body that is recorded, in bytes. The journal shortens it
-// further.
-const keptOfBody = 4 << 10
 
 // intakeProblem returns the problem for events that could not be stored.
 func (s *API) intakeProblem(c *gin.Context, err error) error {

@@ -127,9 +127,23 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 			"password percent-encoded", ShowAddress(address), name)
 	}
 	u.Scheme, u.Host = scheme.dsn, "h"
-	p := addressParser{port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure}
+	p := addressParser{query: u.Query(), getenv: getenv, secure: scheme.secure}
 	p.AddIf(p.query.Has("secure"), "secure", nil, "must be omitted: clickhouses:// and https:// have TLS")
-	addresses := p.parseHosts(hosts)
+	var addresses []string
+	for one := range strings.SplitSeq(hosts, ",") {
+		host, given, err := net.SplitHostPort(one)
+		if err != nil { // no port
+			host, given = strings.Trim(one, "[]"), scheme.port
+		}
+		n, err := strconv.Atoi(given)
+		switch {
+		case host == "":
+			p.AddField(fmt.Sprintf("host %q", one), "must be host:port; separate several hosts with commas")
+		case err != nil || n < 1 || n > 65535:
+			p.AddField(fmt.Sprintf("host %q", one), "the port must be from 1 to 65535")
+		}
+		addresses = append(addresses, net.JoinHostPort(host, given))
+	}
 	certificates := p.loadCertificates()
 	cluster := p.takeParameter("cluster")
 	p.AddIf(cluster != "" && !identifierForm.MatchString(cluster),
@@ -177,7 +191,6 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 
 // addressParser parses the address of a server and collects the errors.
 type addressParser struct {
-	port   string // default port
 	query  url.Values
 	getenv func(string) string
 	secure bool
@@ -192,25 +205,6 @@ func (p *addressParser) takeParameter(name string) string {
 }
 
 var identifierForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
-
-func (p *addressParser) parseHosts(list string) []string {
-	var addresses []string
-	for one := range strings.SplitSeq(list, ",") {
-		host, given, err := net.SplitHostPort(one)
-		if err != nil { // no port
-			host, given = strings.Trim(one, "[]"), p.port
-		}
-		n, err := strconv.Atoi(given)
-		switch {
-		case host == "":
-			p.AddField(fmt.Sprintf("host %q", one), "must be host:port; separate several hosts with commas")
-		case err != nil || n < 1 || n > 65535:
-			p.AddField(fmt.Sprintf("host %q", one), "the port must be from 1 to 65535")
-		}
-		addresses = append(addresses, net.JoinHostPort(host, given))
-	}
-	return addresses
-}
 
 // loadCertificates returns the TLS configuration with the certificates that the address names, or else the environment.
 func (p *addressParser) loadCertificates() *tls.Config {

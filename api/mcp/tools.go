@@ -105,7 +105,20 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 	for i, status := range s.statuses.LastStatuses(ctx, c.AccountID, subjects[from:to]) {
 		l := &all[from+i]
 		l.ListedStatus = result.NewListedStatus(status, l.Active)
-		l.Sentence = l.quoteStatus()
+		switch {
+		case l.ComputedAt == nil:
+			l.Sentence = l.Name + ": the decision is not computed yet; call again in a few seconds."
+			continue
+		case l.Decision == nil:
+			l.Sentence = l.Name + ": there is nothing to compare."
+			continue
+		}
+		l.Sentence = fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name,
+			shortenText(l.Decision.Text, maxSentence), wording.FormatCount(*l.Visitors), *l.Days)
+		if l.Lift != nil && l.Lift.Value != nil {
+			l.Sentence += ", lift " + wording.FormatLift(*l.Lift.Value, l.Lift.Interval)
+		}
+		l.Sentence += "."
 	}
 	return map[string]any{"total": len(all), "experiments": all[from:to]}, nil
 }
@@ -127,22 +140,6 @@ func (s *Server) listUndeclared(ctx context.Context, c Caller, a *arguments) (an
 	found = slices.DeleteFunc(found,
 		func(d engine.Discovered) bool { return website != 0 && d.WebsiteID != website })
 	return map[string]any{"total": len(found), "undeclared": found[:min(len(found), 20)]}, err
-}
-
-// quoteStatus returns a sentence with the decision.
-func (l *listed) quoteStatus() string {
-	switch {
-	case l.ComputedAt == nil:
-		return l.Name + ": the decision is not computed yet; call again in a few seconds."
-	case l.Decision == nil:
-		return l.Name + ": there is nothing to compare."
-	}
-	said := fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name, shortenText(l.Decision.Text, maxSentence),
-		wording.FormatCount(*l.Visitors), *l.Days)
-	if l.Lift != nil && l.Lift.Value != nil {
-		said += ", lift " + wording.FormatLift(*l.Lift.Value, l.Lift.Interval)
-	}
-	return said + "."
 }
 
 // reportArguments select a report. Their names and values are those of the API.

@@ -70,9 +70,25 @@ func (p *program) restoreCommand() *cobra.Command {
 func (p *program) copyCommand() *cobra.Command {
 	var from string
 	cmd := newCommand("copy", noArgs, func(cmd *cobra.Command, _ []string) error {
-		source, err := p.sourceOf(from)
+		if from == "" {
+			return usageError{errors.New("--from: must be the folder or the address of the store to copy")}
+		}
+		given := from
+		if info, err := os.Stat(p.absolutePath(from)); err == nil && info.IsDir() {
+			given = "embedded:" + from
+		}
+		source, err := schema.ParseAddress(given, p.getenv)
 		if err != nil {
-			return err
+			return usageError{fmt.Errorf("--from: %w", err)}
+		}
+		if source.Dir != "" {
+			if source.Dir = p.absolutePath(source.Dir); isEmpty(source.Dir) {
+				return usageError{fmt.Errorf("--from: there is no store at %s", source.Dir)}
+			}
+			if p.running != nil || strings.HasPrefix(p.address, "embedded:") {
+				return usageError{errors.New("--from: both stores are embedded; use lifthouse backup and lifthouse " +
+					"restore")}
+			}
 		}
 		return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 			started := time.Now()
@@ -98,28 +114,4 @@ func (p *program) copyCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&from, "from", "", "the store to copy: a folder, or an address like that of --store")
 	return cmd
-}
-
-// sourceOf parses the address of the store to copy.
-func (p *program) sourceOf(given string) (source schema.Address, err error) {
-	if given == "" {
-		return source, usageError{errors.New("--from: must be the folder or the address of the store to copy")}
-	}
-	if info, err := os.Stat(p.absolutePath(given)); err == nil && info.IsDir() {
-		given = "embedded:" + given
-	}
-	if source, err = schema.ParseAddress(given, p.getenv); err != nil {
-		return source, usageError{fmt.Errorf("--from: %w", err)}
-	}
-	if source.Dir == "" {
-		return source, nil
-	}
-	if source.Dir = p.absolutePath(source.Dir); isEmpty(source.Dir) {
-		return source, usageError{fmt.Errorf("--from: there is no store at %s", source.Dir)}
-	}
-	if p.running != nil || strings.HasPrefix(p.address, "embedded:") {
-		return source, usageError{errors.New("--from: both stores are embedded; use lifthouse backup and lifthouse " +
-			"restore")}
-	}
-	return source, nil
 }

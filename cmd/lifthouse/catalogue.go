@@ -286,8 +286,33 @@ func (p *program) discoverCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(args) == 0 {
-			return p.printDiscovered(all, asJSON)
+		switch {
+		case len(args) == 0 && asJSON:
+			return p.writeJSON(all)
+		case len(args) == 0 && len(all) == 0:
+			p.printLine("All campaigns in the events are declared.")
+			return nil
+		case len(args) == 0:
+			rows := [][]any{{"CAMPAIGN", "WEBSITE", "SOURCE", "FIRST VIEW", "VISITORS", "VARIATIONS", "EQUAL SPLIT"}}
+			for i := range all {
+				d := &all[i]
+				var variations []string
+				for k := range d.Variations {
+					v := &d.Variations[k]
+					variations = append(variations, fmt.Sprintf("%s %.1f %%", v.Name(), 100*v.Share))
+				}
+				split := "not tested"
+				if d.EqualSplit != nil {
+					split = fmt.Sprintf("p = %.2g", *d.EqualSplit)
+				}
+				rows = append(rows, []any{
+					d.Name(), d.WebsiteID, d.Source, d.FirstView.Format(time.DateOnly), d.Visitors,
+					strings.Join(variations, ", "), split,
+				})
+			}
+			err := p.printTable(rows)
+			p.printLine("\nDeclare one with: lifthouse discover %q --goal purchase", all[0].Name())
+			return err
 		}
 		how.Campaign = args[0]
 		file, found, err := engine.DeclareDiscovered(all, s.owned, how)
@@ -308,37 +333,4 @@ func (p *program) discoverCommand() *cobra.Command {
 		p.sayChanges(ctx, s.Store, file, changes, dryRun)
 		return nil
 	})
-}
-
-// printDiscovered prints the campaigns that are not declared.
-func (p *program) printDiscovered(all []engine.Discovered, asJSON bool) error {
-	if asJSON {
-		return p.writeJSON(all)
-	}
-	if len(all) == 0 {
-		p.printLine("All campaigns in the events are declared.")
-		return nil
-	}
-	rows := [][]any{{"CAMPAIGN", "WEBSITE", "SOURCE", "FIRST VIEW", "VISITORS", "VARIATIONS", "EQUAL SPLIT"}}
-	for i := range all {
-		d := &all[i]
-		var variations []string
-		for k := range d.Variations {
-			v := &d.Variations[k]
-			variations = append(variations, fmt.Sprintf("%s %.1f %%", v.Name(), 100*v.Share))
-		}
-		split := "not tested"
-		if d.EqualSplit != nil {
-			split = fmt.Sprintf("p = %.2g", *d.EqualSplit)
-		}
-		rows = append(rows, []any{
-			d.Name(), d.WebsiteID, d.Source, d.FirstView.Format(time.DateOnly), d.Visitors,
-			strings.Join(variations, ", "), split,
-		})
-	}
-	if err := p.printTable(rows); err != nil {
-		return err
-	}
-	p.printLine("\nDeclare one with: lifthouse discover %q --goal purchase", all[0].Name())
-	return nil
 }

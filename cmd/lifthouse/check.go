@@ -31,33 +31,31 @@ type checkReport struct {
 
 func (p *program) checkCommand() *cobra.Command {
 	r := &checkReport{program: p}
-	cmd := newCommand("check", noArgs, func(cmd *cobra.Command, _ []string) error { return r.runChecks(cmd.Context()) })
+	cmd := newCommand("check", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if r.running == nil { // otherwise the client has printed its settings
+			var rows [][]any
+			for _, s := range r.settings {
+				rows = append(rows, []any{s.Name, shownValue(s), fmt.Sprintf("(%s)", s.Source)})
+			}
+			_ = r.printTable(rows)
+			r.printLine("")
+			if _, err := r.loadTLSConfig(); err != nil {
+				r.reportFault("server", err)
+			}
+			for _, warning := range r.settingWarnings() {
+				r.reportNote("server", "%s", warning)
+			}
+		}
+		err := r.checkStore(cmd.Context())
+		if errors.As(err, new(*exitError)) || err == nil && r.failed {
+			return &exitError{exitFailed}
+		}
+		return err
+	})
 	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&r.deep, "deep", false, "read every stored part, and compare the facts of all visitors with "+
 		"their events")
 	return cmd
-}
-
-func (r *checkReport) runChecks(ctx context.Context) error {
-	if r.running == nil { // otherwise the client has printed its settings
-		var rows [][]any
-		for _, s := range r.settings {
-			rows = append(rows, []any{s.Name, shownValue(s), fmt.Sprintf("(%s)", s.Source)})
-		}
-		_ = r.printTable(rows)
-		r.printLine("")
-		if _, err := r.loadTLSConfig(); err != nil {
-			r.reportFault("server", err)
-		}
-		for _, warning := range r.settingWarnings() {
-			r.reportNote("server", "%s", warning)
-		}
-	}
-	err := r.checkStore(ctx)
-	if errors.As(err, new(*exitError)) || err == nil && r.failed {
-		return &exitError{exitFailed}
-	}
-	return err
 }
 
 // checkStore checks the store without changing its tables. If another process holds the store, it lets that process
@@ -290,8 +288,33 @@ func (p *program) factsCommand() *cobra.Command {
 		}
 		p.opening.UnreadFacts = rebuild
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			if rebuild {
-				if err := p.acceptLoss(ctx, s, accepted); err != nil {
+			// A rebuild must not lose more visitors' events than a person accepts. The audit log has the loss.
+			lost, byWebsite := 0, map[int64]int{}
+			for _, shard := range s.Facts {
+				if !rebuild {
+					break
+				}
+				_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild remedies some errors
+				found, err := shard.VerifyFacts(ctx, p.showVerified())
+				if err != nil {
+					p.printDiagnostic("the facts cannot be read, so it is not known whether events are lost: %v", err)
+				}
+				for _, v := range found.Lost {
+					byWebsite[v.WebsiteID]++
+					lost++
+				}
+			}
+			switch {
+			case lost == accepted:
+			case lost == 0:
+				return errors.New("--accept-loss: no stored events are lost")
+			default:
+				return fmt.Errorf("stored events of %s are lost, and only the facts still count them: "+
+					"restore a backup (lifthouse restore), or send the events again; to rebuild the facts without "+
+					"them, use --accept-loss %d", wording.CountNoun(lost, "visitor"), lost)
+			}
+			for website, visitors := range byWebsite {
+				if err := s.Catalogue.RecordAcceptedLoss(ctx, website, visitors); err != nil {
 					return err
 				}
 			}
@@ -323,37 +346,6 @@ func (p *program) factsCommand() *cobra.Command {
 	bounds.Var(cmd.Flags(), &accepted, "accept-loss", 0, 0, bounds.MaxCount,
 		"with --rebuild: number of visitors whose lost events no report will count any more")
 	return cmd
-}
-
-// acceptLoss returns an error unless the given number of visitors have lost events. It adds the loss to the audit log.
-func (p *program) acceptLoss(ctx context.Context, s *app.Store, accepted int) error {
-	lost, byWebsite := 0, map[int64]int{}
-	for _, shard := range s.Facts {
-		_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild is the remedy for some errors
-		found, err := shard.VerifyFacts(ctx, p.showVerified())
-		if err != nil {
-			p.printDiagnostic("the facts cannot be read, so it is not known whether events are lost: %v", err)
-		}
-		for _, v := range found.Lost {
-			byWebsite[v.WebsiteID]++
-			lost++
-		}
-	}
-	switch lost {
-	case accepted:
-	case 0:
-		return errors.New("--accept-loss: no stored events are lost")
-	default:
-		return fmt.Errorf("stored events of %s are lost, and only the facts still count them: "+
-			"restore a backup (lifthouse restore), or send the events again; to rebuild the facts without them, use "+
-			"--accept-loss %d", wording.CountNoun(lost, "visitor"), lost)
-	}
-	for website, visitors := range byWebsite {
-		if err := s.Catalogue.RecordAcceptedLoss(ctx, website, visitors); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // showVerified returns a function that shows the progress of a comparison.

@@ -67,10 +67,25 @@ func (p *program) reportCommand() *cobra.Command {
 			return err
 		}
 		request.AccountID = s.owned.ID
-		if form.visitors != "" {
-			return inFlags(cmd, p.writeVisitors(ctx, s.Store, request, form.visitors))
+		if form.visitors == "" {
+			return inFlags(cmd, p.printReport(ctx, s.Store, request, form))
 		}
-		return inFlags(cmd, p.printReport(ctx, s.Store, request, form))
+		// Write the visitors to a file, or leave no file.
+		planned, err := s.Engine.PlanReport(request)
+		if err == nil {
+			err = s.Facts.RefreshFacts(ctx)
+		}
+		if err != nil {
+			return inFlags(cmd, err)
+		}
+		file, err := os.Create(p.absolutePath(form.visitors))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(s.Engine.WriteVisitors(ctx, planned, file), file.Close()); err != nil {
+			return inFlags(cmd, errors.Join(err, os.Remove(file.Name())))
+		}
+		return nil
 	})
 	completeFlag(cmd, "metric", query.Comparable[query.ExperimentResults]...)
 	completeFlag(cmd, "dimension", query.Dimensions...)
@@ -261,25 +276,6 @@ func computeReport(ctx context.Context, s *app.Store, request query.Request) (*r
 		return nil, err
 	}
 	return s.Engine.ComputeReport(ctx, plan)
-}
-
-// writeVisitors writes the visitors of a report to a file, or leaves no file.
-func (p *program) writeVisitors(ctx context.Context, s *app.Store, request query.Request, name string) error {
-	plan, err := s.Engine.PlanReport(request)
-	if err == nil {
-		err = s.Facts.RefreshFacts(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	file, err := os.Create(p.absolutePath(name))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(s.Engine.WriteVisitors(ctx, plan, file), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
 }
 
 func (p *program) looksCommand() *cobra.Command {

@@ -89,8 +89,32 @@ const (
 
 // FollowMessages delivers messages until the context ends.
 func (s *Sender) FollowMessages(ctx context.Context) {
+	longest := idleInterval
+	if s.Holder != "" {
+		longest = pollInterval
+	}
 	for {
-		wait := s.deliverRound(ctx)
+		// Deliver what is due if there are webhooks, and if this process may. Renew the lease if it is old.
+		var next time.Time
+		var err error
+		held := slices.ContainsFunc(s.catalogue.Snapshot().AllAccounts(),
+			func(o *catalogue.AccountResources) bool { return len(o.Webhooks) > 0 })
+		if taken := time.Now(); held && s.Holder != "" && taken.Sub(s.leased) > renewAfter {
+			held, err = s.outbox.TakeLease(ctx, s.Holder)
+			if s.leased = taken; !held {
+				s.leased = time.Time{}
+			}
+		}
+		if held {
+			next, err = s.DeliverDue(ctx, time.Now())
+		}
+		if err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
+		}
+		wait := longest
+		if !next.IsZero() {
+			wait = max(0, min(longest, time.Until(next)))
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -98,35 +122,6 @@ func (s *Sender) FollowMessages(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
-}
-
-// deliverRound delivers what is due if this process may and there are webhooks, and returns how long to wait for the
-// next round. It renews the lease if it is old.
-func (s *Sender) deliverRound(ctx context.Context) time.Duration {
-	longest := idleInterval
-	if s.Holder != "" {
-		longest = pollInterval
-	}
-	var next time.Time
-	var err error
-	held := slices.ContainsFunc(s.catalogue.Snapshot().AllAccounts(),
-		func(o *catalogue.AccountResources) bool { return len(o.Webhooks) > 0 })
-	if taken := time.Now(); held && s.Holder != "" && taken.Sub(s.leased) > renewAfter {
-		held, err = s.outbox.TakeLease(ctx, s.Holder)
-		if s.leased = taken; !held {
-			s.leased = time.Time{}
-		}
-	}
-	if held {
-		next, err = s.DeliverDue(ctx, time.Now())
-	}
-	if err != nil && ctx.Err() == nil {
-		slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
-	}
-	if next.IsZero() {
-		return longest
-	}
-	return max(0, min(longest, time.Until(next)))
 }
 
 // DeliverDue delivers the messages that are due at a time, and returns when the next one is due; zero: none waits.

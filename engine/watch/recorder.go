@@ -201,9 +201,6 @@ const judgedAfterEnd = 8 * 24 * time.Hour
 // autoStopAuthor begins the author of a stop by the server. The decision follows.
 const autoStopAuthor = "auto-stop: "
 
-// runsInterval is the time between two checks for starts and stops.
-const runsInterval = time.Second
-
 // reportedWithin is how long ago a start or a stop may be to be reported. Older ones are from an import, or from a time
 // when no server ran.
 const reportedWithin = 24 * time.Hour
@@ -212,7 +209,7 @@ const reportedWithin = 24 * time.Hour
 func FollowRuns(ctx context.Context, c *catalogue.Catalogue, box *outbox.Outbox) {
 	var seen *catalogue.Snapshot
 	var next time.Time // of the first planned start or stop, or zero
-	schema.Repeat(ctx, runsInterval, "report starts and stops", func(ctx context.Context) error {
+	schema.Repeat(ctx, time.Second, "report starts and stops", func(ctx context.Context) error {
 		snapshot, now := c.Snapshot(), time.Now()
 		if snapshot == seen && (next.IsZero() || now.Before(next)) {
 			return nil

@@ -103,8 +103,23 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 				a.addState(&declared{resource: resource{account.ID, kindWebhook, hook.ID}, name: hook.URL}, changed)
 			}
 		}
-		if file.Prune {
-			a.pruneResources(current)
+		// Archive the resources that the file does not name, of the accounts that it may change. The tokens of an
+		// archived account are archived too.
+		for _, r := range current {
+			account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
+			if !file.Prune || r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] ||
+				!file.mayChange(r.AccountID) {
+				continue
+			}
+			a.rows = append(a.rows, r.archivedVersion())
+			if r.Part == partDefinition {
+				var named struct{ Name, Domain, URL string }
+				a.decodeRow(&r, &named)
+				a.changes = append(a.changes, Change{
+					AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID,
+					Name: cmp.Or(named.Name, named.Domain, named.URL), Archived: true,
+				})
+			}
 		}
 		if a.err != nil {
 			return nil, a.err
@@ -175,7 +190,14 @@ func (a *applier) applyWebsite(account int64, site *Website, path string) {
 		changed := a.defineResource(account, kindCampaign, campaign.ID, campaign.Name, campaign)
 		if changed {
 			change := &a.changes[len(a.changes)-1]
-			if change.Shares = campaign.namedShares(); change.Created {
+			// Control gets its percentage. The others divide the rest by their weights.
+			weights := max(campaign.DeclaredShares().sumWeights(), 1)
+			change.Shares = []NamedShare{{"Control", float64(campaign.ControlShare) / 100}}
+			for _, v := range campaign.Variations {
+				share := float64(100-campaign.ControlShare) / 100 * float64(v.Share) / float64(weights)
+				change.Shares = append(change.Shares, NamedShare{v.Name, share})
+			}
+			if change.Created {
 				change.Notes = a.campaignNotes(account, site, campaign, fmt.Sprintf("%s.campaigns[%d]", path, i))
 			}
 		}
@@ -291,17 +313,6 @@ func (a *applier) decodeRow(r *row, into any) {
 	}
 }
 
-// namedShares returns the fractions of the variations. Control gets its percentage. The others divide the rest by their
-// weights.
-func (c *Campaign) namedShares() []NamedShare {
-	weights, rest := c.DeclaredShares().sumWeights(), float64(100-c.ControlShare)/100
-	shares := []NamedShare{{"Control", float64(c.ControlShare) / 100}}
-	for _, v := range c.Variations {
-		shares = append(shares, NamedShare{v.Name, rest * float64(v.Share) / float64(max(weights, 1))})
-	}
-	return shares
-}
-
 // defineResource adds a row for a definition that is new or has changed, and reports whether it did.
 func (a *applier) defineResource(account int64, k kind, id int64, name string, definition any) bool {
 	body := a.encodeBody(definition)
@@ -313,7 +324,17 @@ func (a *applier) defineResource(account int64, k kind, id int64, name string, d
 	}
 	change := Change{AccountID: account, Kind: string(k), ID: id, Name: name, Created: !exists || before.Archived}
 	if !change.Created {
-		change.Fields = a.fieldChanges(&before, body)
+		var was, is map[string]json.RawMessage
+		a.decodeRow(&before, &was)
+		a.decodeRow(&row{key: at, Body: body}, &is)
+		fields := map[string]json.RawMessage{}
+		maps.Copy(fields, was)
+		maps.Copy(fields, is)
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			if string(was[field]) != string(is[field]) {
+				change.Fields = append(change.Fields, FieldChange{field, JSONText(was[field]), JSONText(is[field])})
+			}
+		}
 	}
 	a.changes = append(a.changes, change)
 	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: body})
@@ -335,7 +356,17 @@ func (a *applier) addState(d *declared, changed bool) {
 	at := key{d.account, d.kind, d.id, partState}
 	a.named[at] = true
 	before, exists := a.current[at]
-	state := a.initialState(&d.initial)
+	state := State{
+		Active: d.initial.Active, CreateDate: *cmp.Or(utcTime(d.initial.CreateDate), &a.now),
+		StartDate: utcTime(d.initial.StartDate), EndDate: utcTime(d.initial.EndDate),
+	}
+	if state.Active { // without a date of start, it starts now
+		state.StartDate = cmp.Or(state.StartDate, &a.now)
+	}
+	if state.StartDate != nil {
+		isDeclared := d.initial.StartDate != nil
+		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate, StartedBy: a.author, Declared: isDeclared}}
+	}
 	// a webhook that was archived gets a new date of creation
 	if exists && (d.kind != kindWebhook || !before.Archived) {
 		state = State{}
@@ -359,70 +390,12 @@ func (a *applier) addState(d *declared, changed bool) {
 	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: a.encodeBody(state)})
 }
 
-// initialState returns the state of a new resource. An active one without a date of start starts now.
-func (a *applier) initialState(declared *Initial) State {
-	state := State{
-		Active: declared.Active, CreateDate: a.now, StartDate: utcTime(declared.StartDate),
-		EndDate: utcTime(declared.EndDate),
-	}
-	if declared.CreateDate != nil {
-		state.CreateDate = *utcTime(declared.CreateDate)
-	}
-	if state.Active && state.StartDate == nil {
-		start := a.now
-		state.StartDate = &start
-	}
-	if state.StartDate != nil {
-		isDeclared := declared.StartDate != nil
-		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate, StartedBy: a.author, Declared: isDeclared}}
-	}
-	return state
-}
-
 func utcTime(d *Date) *time.Time {
 	if d == nil {
 		return nil
 	}
 	u := d.UTC().Truncate(time.Millisecond)
 	return &u
-}
-
-// fieldChanges returns the differences between a stored definition and another one, ordered by field name.
-func (a *applier) fieldChanges(before *row, after string) (changes []FieldChange) {
-	var was, is map[string]json.RawMessage
-	a.decodeRow(before, &was)
-	a.decodeRow(&row{key: before.key, Body: after}, &is)
-	fields := map[string]json.RawMessage{}
-	maps.Copy(fields, was)
-	maps.Copy(fields, is)
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		if string(was[field]) != string(is[field]) {
-			changes = append(changes,
-				FieldChange{Field: field, Before: JSONText(was[field]), After: JSONText(is[field])})
-		}
-	}
-	return changes
-}
-
-// pruneResources archives the current resources that the file does not name, of the accounts that it may change. The
-// tokens of an archived account are archived too.
-func (a *applier) pruneResources(current []row) {
-	for _, r := range current {
-		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
-		if r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] ||
-			!a.declares.mayChange(r.AccountID) {
-			continue
-		}
-		a.rows = append(a.rows, r.archivedVersion())
-		if r.Part == partDefinition {
-			var named struct{ Name, Domain, URL string }
-			a.decodeRow(&r, &named)
-			a.changes = append(a.changes, Change{
-				AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID,
-				Name: cmp.Or(named.Name, named.Domain, named.URL), Archived: true,
-			})
-		}
-	}
 }
 
 // campaignNotes returns the defaults of a new campaign that apply because the file does not give them, what it lacks to

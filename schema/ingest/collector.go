@@ -11,9 +11,6 @@ import (
 	"lifthouse/schema"
 )
 
-// groupSize is the approximate number of events per insert.
-const groupSize = batchSize
-
 // ErrFull means that too many events are waiting to be written, or that the collector has stopped. The sender can retry
 // shortly.
 var ErrFull = errors.New("too many events wait to be written")
@@ -143,7 +140,7 @@ func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
 	size, arePatient := 0, true
 	for r := first; r != nil; r = c.receiveUntil(due) {
 		group, size = append(group, r), size+len(r.events)
-		if size >= groupSize {
+		if size >= batchSize {
 			break
 		}
 		// when this request should be written

@@ -200,9 +200,6 @@ func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until
 	return moved, nil
 }
 
-// noSuchPart is the ClickHouse error code NO_SUCH_DATA_PART: the part was merged or dropped.
-const noSuchPart = 232
-
 // dropExistingParts drops parts. It ignores parts that do not exist: another server has dropped them, or they were
 // merged and their rows are moved again.
 func (i *Inbox) dropExistingParts(ctx context.Context, parts []string) error {
@@ -212,7 +209,7 @@ func (i *Inbox) dropExistingParts(ctx context.Context, parts []string) error {
 		drops[n], values[n] = fmt.Sprintf("DROP PART {%s:String}", name), clickhouse.Named(name, part)
 	}
 	err := i.conn.Exec(ctx, "ALTER TABLE events_inbox "+strings.Join(drops, ", "), values...)
-	if missing, is := errors.AsType[*clickhouse.Exception](err); !is || missing.Code != noSuchPart {
+	if missing, is := errors.AsType[*clickhouse.Exception](err); !is || missing.Code != 232 { // NO_SUCH_DATA_PART
 		return schema.WrapError(err, "drop moved rows of events_inbox")
 	}
 	err = nil

@@ -31,11 +31,13 @@ const (
 	formatParquet = "parquet"
 )
 
-// maxLine is the maximum size of a line of NDJSON, of a record of CSV and of an item of a request, in bytes.
-const maxLine = 1 << 20
-
-// maxWindow is the maximum window size of a zstd frame, in bytes. It is the default maximum of the zstd command.
-const maxWindow = 128 << 20
+const (
+	maxLine      = 1 << 20   // bytes of a line of NDJSON, of a record of CSV and of an item of a request
+	maxWindow    = 128 << 20 // bytes of the window of a zstd frame: the default maximum of the zstd command
+	maxKeys      = 100       // keys of a file in an error message
+	maxFaults    = 10        // invalid keys in the error of a line
+	maxExposures = 100       // of an event
+)
 
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
@@ -269,9 +271,6 @@ func (t *internTable) internText(text []byte) string {
 	return *known
 }
 
-// maxKeys is the maximum number of keys of a file in an error message.
-const maxKeys = 100
-
 // missingColumns returns an error if none of the parsed lines has a column that the mapping requires.
 func (l *jsonLines) missingColumns() error {
 	l.mu.Lock()
@@ -323,12 +322,6 @@ func (r *jsonReader) scalarText(v *fastjson.Value) (string, error) {
 	}
 	return "", errors.New("must be a string, a number or a boolean")
 }
-
-// maxFaults is the maximum number of invalid keys in the error of a line.
-const maxFaults = 10
-
-// maxExposures is the maximum number of exposures of an event.
-const maxExposures = 100
 
 // readFields returns the fields of an event with Lifthouse's field names. The error names all fields that are unknown,
 // duplicate or of the wrong type.

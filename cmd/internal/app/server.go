@@ -166,9 +166,39 @@ func (s *Store) startBackgroundTasks(
 	})
 	background.Go(func() { sender.FollowMessages(ctx) })
 	if o.RetentionDays > 0 {
-		background.Go(func() { s.followRetention(ctx, o.RetentionDays) })
+		const task = "delete events past their retention period"
+		background.Go(func() {
+			schema.Repeat(ctx, 24*time.Hour, task, func(ctx context.Context) error {
+				found, err := s.ExpiredSubjects(ctx, o.RetentionDays, time.Now())
+				if err == nil && len(found) > 0 {
+					err = s.EraseSubjects(ctx, found)
+				}
+				if err != nil {
+					return err
+				}
+				for _, e := range found {
+					slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject,
+						"id", e.ID, "website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
+				}
+				return nil
+			})
+		})
 	}
-	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
+	// Move events that other ClickHouse clients inserted into events_inbox. An embedded store has no other clients. Its
+	// inbox has rows only if the store was restored from a server's backup.
+	inbox := ingest.NewInbox(s.Conn, s.Writer)
+	inbox.Times, inbox.Moved, inbox.Reject = s.Times, handler.CountInbox, s.Journal.BufferRejects
+	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
+		err := s.Catalogue.RefreshSnapshot(ctx) // a website may have been declared just before its events
+		return s.HasWebsite, err
+	}
+	background.Go(func() {
+		if s.Dir == "" {
+			inbox.MovePeriodically(ctx, catalogueInterval)
+		} else if _, err := inbox.MoveRows(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "move events from events_inbox failed", "err", err)
+		}
+	})
 	if cluster, _ := schema.ClusterOf(s.Conn); cluster != "" {
 		background.Go(func() {
 			schema.Repeat(ctx, 15*time.Second, "list the servers of the cluster", func(ctx context.Context) error {
@@ -199,24 +229,6 @@ func (s *Store) FollowChanges(ctx context.Context) {
 	all.Go(func() { s.Facts.FollowEvents(ctx) })
 	s.Statuses.FollowQueue(ctx)
 	all.Wait()
-}
-
-// followInbox moves events that other ClickHouse clients inserted into events_inbox. An embedded store has no other
-// clients. Its inbox has rows only if the store was restored from a server's backup.
-func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
-	inbox := ingest.NewInbox(s.Conn, s.Writer)
-	inbox.Times, inbox.Moved, inbox.Reject = s.Times, moved, s.Journal.BufferRejects
-	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
-		err := s.Catalogue.RefreshSnapshot(ctx) // a website may have been declared just before its events
-		return s.HasWebsite, err
-	}
-	if s.Dir == "" {
-		inbox.MovePeriodically(ctx, catalogueInterval)
-		return
-	}
-	if _, err := inbox.MoveRows(ctx); err != nil && ctx.Err() == nil {
-		slog.WarnContext(ctx, "move events from events_inbox failed", "err", err)
-	}
 }
 
 // DefaultListen can be reached from this machine only.

@@ -366,22 +366,3 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 	}
 	return s.Writer.DropSubjects(ctx, subjects)
 }
-
-// followRetention deletes the events of expired subjects, first at once and then every day, until the context ends.
-func (s *Store) followRetention(ctx context.Context, days int) {
-	const task = "delete events past their retention period"
-	schema.Repeat(ctx, 24*time.Hour, task, func(ctx context.Context) error {
-		found, err := s.ExpiredSubjects(ctx, days, time.Now())
-		if err == nil && len(found) > 0 {
-			err = s.EraseSubjects(ctx, found)
-		}
-		if err != nil {
-			return err
-		}
-		for _, e := range found {
-			slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject, "id", e.ID,
-				"website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
-		}
-		return nil
-	})
-}

@@ -82,45 +82,6 @@ func ofEvent(e ingest.Accepted, keyOfID func(schema.NamedID) string) Arrival {
 	return Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t}
 }
 
-// textLine returns the arrival as text.
-func (a Arrival) textLine() string {
-	at := a.At.UTC().Format("2006-01-02 15:04:05.000")
-	if r := a.Rejected; r != nil {
-		website := cmp.Or(strings.TrimPrefix(strconv.FormatInt(a.WebsiteID, 10), "0"), "?")
-		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, website, lineOrigin(r.Channel, r.File, r.Line),
-			r.Reason)
-		if r.Text != "" {
-			text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
-		}
-		return render.PrintableText(text)
-	}
-	e, saw := a.Event, "unattributed"
-	if e.VariationID != nil {
-		saw = "campaign " + nameOf(e.CampaignID, e.Campaign)
-		if e.WidgetID != 0 {
-			saw = fmt.Sprintf("widget %d", e.WidgetID)
-		}
-		if e.ExperimentID != 0 {
-			saw += fmt.Sprintf(" experiment %d", e.ExperimentID)
-		}
-		saw += " variation " + nameOf(*e.VariationID, e.Variation)
-	}
-	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID,
-		kindOf(e.Event, e.GoalID, e.Goal), saw, e.Visitor, e.Time.UTC().Format(time.DateTime))
-	if e.Revision > 0 {
-		text += fmt.Sprint("  revision ", e.Revision)
-	}
-	if e.Cancelled {
-		text += "  cancelled"
-	}
-	for _, more := range []string{string(e.Value), e.Device, e.Country} {
-		if more != "" {
-			text += "  " + more
-		}
-	}
-	return render.PrintableText(text)
-}
-
 // jsonAmount returns money as a JSON number, or nothing if it is 0.
 func jsonAmount(units int64) json.RawMessage {
 	if units == 0 {
@@ -162,7 +123,42 @@ func WriteAll(w io.Writer, all []Arrival, asJSON bool) error {
 			}
 			continue
 		}
-		if _, err := fmt.Fprintln(w, a.textLine()); err != nil {
+		at, text := a.At.UTC().Format("2006-01-02 15:04:05.000"), ""
+		if r := a.Rejected; r != nil {
+			website := cmp.Or(strings.TrimPrefix(strconv.FormatInt(a.WebsiteID, 10), "0"), "?")
+			text = fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, website,
+				lineOrigin(r.Channel, r.File, r.Line), r.Reason)
+			if r.Text != "" {
+				text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
+			}
+		}
+		if e := a.Event; e != nil {
+			saw := "unattributed"
+			if e.VariationID != nil {
+				saw = "campaign " + nameOf(e.CampaignID, e.Campaign)
+				if e.WidgetID != 0 {
+					saw = fmt.Sprintf("widget %d", e.WidgetID)
+				}
+				if e.ExperimentID != 0 {
+					saw += fmt.Sprintf(" experiment %d", e.ExperimentID)
+				}
+				saw += " variation " + nameOf(*e.VariationID, e.Variation)
+			}
+			text = fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID,
+				kindOf(e.Event, e.GoalID, e.Goal), saw, e.Visitor, e.Time.UTC().Format(time.DateTime))
+			if e.Revision > 0 {
+				text += fmt.Sprint("  revision ", e.Revision)
+			}
+			if e.Cancelled {
+				text += "  cancelled"
+			}
+			for _, more := range []string{string(e.Value), e.Device, e.Country} {
+				if more != "" {
+					text += "  " + more
+				}
+			}
+		}
+		if _, err := fmt.Fprintln(w, render.PrintableText(text)); err != nil {
 			return err
 		}
 	}

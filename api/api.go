@@ -5,6 +5,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/netip"
@@ -92,7 +93,15 @@ func New(parts Parts, o Options) *API {
 		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies), wait: o.StoreWait,
 		lines: semaphore.NewWeighted(chunks * chunkLines), parsed: semaphore.NewWeighted(1),
 	}
-	s.Engine.ObserveQueries(s.metrics.observeQuery)
+	s.Engine.ObserveQueries(func(elapsed time.Duration, err error) {
+		outcome := "ok"
+		if store, failed := errors.AsType[*source.StoreError](err); failed {
+			outcome = string(store.Fault)
+		} else if err != nil {
+			outcome = "canceled"
+		}
+		s.metrics.storeQueries.WithLabelValues(outcome).Observe(elapsed.Seconds())
+	})
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(1<<10), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants

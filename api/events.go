@@ -135,6 +135,15 @@ type eventWriter struct {
 
 // storeLines stores the valid lines in order.
 func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []byte) error {
+	storePart := func() error {
+		w.named.AddEvents(w.part)
+		if err := w.api.Collector.WriteEvents(ctx, w.part); err != nil {
+			return err
+		}
+		w.received.Accepted += w.lines
+		w.part, w.lines = nil, 0 // the collector may still hold the events
+		return nil
+	}
 	err := body.ParseLines(text, func(line ingest.Line) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -153,23 +162,12 @@ func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []b
 		if w.lines++; w.lines < chunkLines {
 			return nil
 		}
-		return w.storePart(ctx)
+		return storePart()
 	})
 	if err != nil || w.lines == 0 {
 		return err
 	}
-	return w.storePart(ctx)
-}
-
-// storePart stores the events of the part.
-func (w *eventWriter) storePart(ctx context.Context) error {
-	w.named.AddEvents(w.part)
-	if err := w.api.Collector.WriteEvents(ctx, w.part); err != nil {
-		return err
-	}
-	w.received.Accepted += w.lines
-	w.part, w.lines = nil, 0 // the collector may still hold the events
-	return nil
+	return storePart()
 }
 
 // hasContentType reports whether the body has one of the content types, or none.

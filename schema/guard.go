@@ -77,7 +77,13 @@ func setDialing(o *clickhouse.Options) {
 				one, cancel := context.WithTimeout(ctx, timeout)
 				defer cancel()
 				result, err := dial(one, address, &with)
-				return result, wrapDialError(ctx, address, err)
+				switch {
+				case err == nil || ctx.Err() != nil || errors.As(err, new(*clickhouse.Exception)):
+					return result, err
+				case errors.As(err, new(*tls.CertificateVerificationError)):
+					err = fmt.Errorf("the certificate is not trusted; check ca=: %w", err)
+				}
+				return result, &dialError{fmt.Errorf("%s: %w", address, err)}
 			})
 			if err == nil {
 				return result, nil
@@ -89,16 +95,6 @@ func setDialing(o *clickhouse.Options) {
 		}
 		return clickhouse.DialResult{}, errors.Join(errs...)
 	}
-}
-
-func wrapDialError(ctx context.Context, address string, err error) error {
-	switch {
-	case err == nil || ctx.Err() != nil || errors.As(err, new(*clickhouse.Exception)):
-		return err
-	case errors.As(err, new(*tls.CertificateVerificationError)):
-		return &dialError{fmt.Errorf("%s: the certificate is not trusted; check ca=: %w", address, err)}
-	}
-	return &dialError{fmt.Errorf("%s: %w", address, err)}
 }
 
 // guarded retries statements that are safe to repeat, and stops contacting servers that fail.

@@ -48,7 +48,18 @@ func All() []Document {
 	file := func(name string) func() ([]byte, error) {
 		return func() ([]byte, error) { return pageFiles.ReadFile(name) }
 	}
-	return append(guideDocuments(), []Document{
+	// The names of the guides are those of the files, so links among them need no change.
+	names, err := fs.Glob(guides.Guides, "*.md")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	var all []Document
+	for _, name := range names {
+		all = append(all, Document{"/guides/" + name, "text/html; charset=utf-8", guidePolicy, sync.OnceValues(
+			func() ([]byte, error) { return renderGuide(name, names) },
+		)})
+	}
+	return append(all, []Document{
 		{"/openapi.yaml", "application/yaml", "", func() ([]byte, error) { return openapiYAML, nil }},
 		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(func() ([]byte, error) {
 			document, err := yaml.YAMLToJSON(openapiYAML) // fields keep their order
@@ -92,20 +103,6 @@ var guideMarkdown = goldmark.New(
 
 // otherFile matches a link to a file of the repository that is not a guide: one with a folder.
 var otherFile = regexp.MustCompile(`\[([^\]]+)\]\((?:\.\.|[\w-]+)/[^)]*\)`)
-
-// guideDocuments returns the guides. Their names are those of the files, so links among them need no change.
-func guideDocuments() (all []Document) {
-	names, err := fs.Glob(guides.Guides, "*.md")
-	if err != nil {
-		panic(err) // the pattern is a constant
-	}
-	for _, name := range names {
-		all = append(all, Document{"/guides/" + name, "text/html; charset=utf-8", guidePolicy, sync.OnceValues(
-			func() ([]byte, error) { return renderGuide(name, names) },
-		)})
-	}
-	return all
-}
 
 // renderGuide returns the page of a guide.
 func renderGuide(name string, names []string) ([]byte, error) {

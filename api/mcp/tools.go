@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -207,8 +209,35 @@ func (s *Server) getResult(ctx context.Context, c Caller, a *arguments) (any, er
 func (s *Server) readReport(ctx context.Context, c Caller, a *arguments,
 	parameters url.Values,
 ) (r *result.Report, named experiment, body []byte, err error) {
+	// The request of a report, with further parameters of the API. The error has all faults.
+	campaign, widget, experimentID := a.ID("campaignId"), a.ID("widgetId"), a.ID("experimentId")
+	operation := query.CampaignResults
+	var unclear, unreadable error
+	if campaign == 0 {
+		operation = query.ExperimentResults
+	}
+	if (campaign != 0) == (widget != 0) || (widget != 0) != (experimentID != 0) {
+		unclear = invalidArgument("campaignId", a.values.Get("campaignId"),
+			"must be given alone, or else widgetId and experimentId")
+	}
+	for _, name := range []string{"websiteId", "goal", "compareMetric", "dimension"} {
+		if given := a.values[name]; given != nil {
+			parameters[name] = given
+		}
+	}
+	for _, filter := range a.values["filters"] {
+		name, value, found := strings.Cut(filter, "=")
+		if !found {
+			const detail = "must be name=value, such as country=US; country= selects visitors without a country"
+			unreadable = errors.Join(unreadable, invalidArgument("filters", filter, detail))
+			continue
+		}
+		parameters.Add("filters["+name+"]", value)
+	}
+	request, err := query.ParseReport(operation, parameters.Encode())
+	request.SubjectID, request.ExperimentID = cmp.Or(campaign, widget), experimentID
+	err = errors.Join(unclear, unreadable, a.Err(), err)
 	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
-	request, err := a.parseRequest(parameters)
 	if err == nil {
 		request, err = results.ScopeRequest(request, owned, c.WebsiteID)
 	}

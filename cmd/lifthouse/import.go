@@ -60,9 +60,22 @@ func (p *program) importCommand() *cobra.Command {
 			if follow || slices.ContainsFunc(files, p.isDirectory) {
 				err = i.importDirectories(ctx, files, mapping, follow)
 			} else {
-				files, err = p.expandPatterns(files)
-				for n := 0; n < len(files) && err == nil; n++ {
-					_, err = i.importFile(ctx, files[n])
+				var named []string // with the files of patterns that the shell has not expanded
+				for _, argument := range files {
+					matched, invalid := filepath.Glob(p.absolutePath(argument))
+					_, missing := os.Stat(p.absolutePath(argument))
+					switch {
+					case invalid != nil:
+						return usageError{fmt.Errorf("%s: %w", argument, invalid)}
+					case !strings.ContainsAny(argument, "*?[") || missing == nil:
+						matched = []string{argument}
+					case len(matched) == 0:
+						return usageError{fmt.Errorf("%s: no file matches", argument)}
+					}
+					named = append(named, matched...)
+				}
+				for n := 0; n < len(named) && err == nil; n++ {
+					_, err = i.importFile(ctx, named[n])
 				}
 			}
 			if i.rejected > shownRejects && err == nil && i.unkept == nil {
@@ -92,26 +105,6 @@ func (p *program) importCommand() *cobra.Command {
 	p.timeFlags(cmd)
 	completeFlag(cmd, "format", "csv", "ndjson", "parquet")
 	return cmd
-}
-
-// expandPatterns returns the files that the arguments name. It expands patterns that the shell has not expanded.
-func (p *program) expandPatterns(arguments []string) ([]string, error) {
-	var files []string
-	for _, argument := range arguments {
-		matched, err := filepath.Glob(p.absolutePath(argument))
-		if err != nil {
-			return nil, usageError{fmt.Errorf("%s: %w", argument, err)}
-		}
-		_, missing := os.Stat(p.absolutePath(argument))
-		if !strings.ContainsAny(argument, "*?[") || missing == nil {
-			matched = []string{argument}
-		}
-		if len(matched) == 0 {
-			return nil, usageError{fmt.Errorf("%s: no file matches", argument)}
-		}
-		files = append(files, matched...)
-	}
-	return files, nil
 }
 
 func (p *program) importOptions(s *app.Store, mapping, format string, website int64) (ingest.Options, error) {

@@ -38,7 +38,21 @@ func (p *program) serveCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return errors.Join(p.serveStore(cmd.Context(), s, p.firstSteps), s.Close())
+		firstSteps := func(s *app.Store, url string) {
+			p.printLine("Lifthouse answers at %s/v1 (store %s). Ctrl-C stops it.", url, schema.ShowAddress(p.address))
+			if len(s.Catalogue.Snapshot().AllAccounts()) > 0 {
+				return
+			}
+			p.printLine(`
+The store is empty. From a second terminal:
+  lifthouse source add segment --domain shop.example.com   an address for events; the help lists the senders
+  lifthouse token create --scope admin                     a token for the page at %s
+  lifthouse discover                                       campaigns that arrived, to declare
+or, for files:
+  lifthouse apply -f catalog.yaml                          declare accounts, websites, goals and campaigns
+  lifthouse import events.ndjson                           import events`, url)
+		}
+		return errors.Join(p.serveStore(cmd.Context(), s, firstSteps), s.Close())
 	})
 	p.serveFlags(cmd)
 	return cmd
@@ -133,22 +147,6 @@ func runForwarded(ctx context.Context, c remote.Command, s *app.Store, o app.Ser
 // settingWarnings returns warnings about settings that are valid.
 func (p *program) settingWarnings() []string {
 	return append(p.serving.NetworkWarnings(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...)
-}
-
-// firstSteps prints the URL of the API, and what to do with an empty store.
-func (p *program) firstSteps(s *app.Store, url string) {
-	p.printLine("Lifthouse answers at %s/v1 (store %s). Ctrl-C stops it.", url, schema.ShowAddress(p.address))
-	if len(s.Catalogue.Snapshot().AllAccounts()) > 0 {
-		return
-	}
-	p.printLine(`
-The store is empty. From a second terminal:
-  lifthouse source add segment --domain shop.example.com   an address for events; the help lists the senders
-  lifthouse token create --scope admin                     a token for the page at %s
-  lifthouse discover                                       campaigns that arrived, to declare
-or, for files:
-  lifthouse apply -f catalog.yaml                          declare accounts, websites, goals and campaigns
-  lifthouse import events.ndjson                           import events`, url)
 }
 
 // serveOptions are the settings of commands that serve.

@@ -110,8 +110,15 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOpenFiles(); err != nil {
-		return nil, err
+	// The Go runtime has already raised the limit of open files to the maximum that the system allows.
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return nil, fmt.Errorf("embedded: read the limit of open files: %w", err)
+	}
+	if limit.Cur < leastOpenFiles {
+		return nil, fmt.Errorf("an embedded store needs %[1]d open files, and this process may have %[2]d: raise the "+
+			"limit (ulimit -n %[1]d; systemd: LimitNOFILE=%[1]d; Docker: --ulimit nofile=%[1]d)", leastOpenFiles,
+			limit.Cur)
 	}
 	opened.Lock()
 	defer opened.Unlock()
@@ -340,17 +347,3 @@ func lockDir(dir string) (*os.File, error) {
 // part that it merges, some 70 for each part. A few merges of ten parts, together with some reports, need 3,000. In a
 // test, a store of eight million events worked with 500 and did not start with 256.
 const leastOpenFiles = 4096
-
-// checkOpenFiles returns an error with the commands to raise the limit, if it is too low. The Go runtime has already
-// raised the limit to the maximum that the system allows.
-func checkOpenFiles() error {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return fmt.Errorf("embedded: read the limit of open files: %w", err)
-	}
-	if limit.Cur < leastOpenFiles {
-		return fmt.Errorf("an embedded store needs %[1]d open files, and this process may have %[2]d: raise the limit "+
-			"(ulimit -n %[1]d; systemd: LimitNOFILE=%[1]d; Docker: --ulimit nofile=%[1]d)", leastOpenFiles, limit.Cur)
-	}
-	return nil
-}

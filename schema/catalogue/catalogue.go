@@ -176,7 +176,40 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 			}
 			continue
 		}
-		if err := s.addRow(r); err != nil {
+		o, known := s.accounts[r.AccountID]
+		if !known {
+			o = &AccountResources{
+				Account:  Account{ID: r.AccountID},
+				Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
+				Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{}, Webhooks: map[int64]LiveWebhook{},
+			}
+			s.accounts[r.AccountID] = o
+		}
+		var err error
+		switch r.Kind {
+		case kindAccount:
+			err = json.Unmarshal([]byte(r.Body), &o.Account)
+		case kindToken:
+			token := Token{ID: r.ID, AccountID: r.AccountID}
+			err = json.Unmarshal([]byte(r.Body), &token)
+			s.tokens[token.Digest] = token
+		case kindWebsite:
+			s.websites[r.ID] = r.AccountID
+			err = addPart(o.Websites, r, func(site *Website) (any, *State) { return site, nil })
+		case kindGoal:
+			err = addPart(o.Goals, r, func(goal *Goal) (any, *State) { return goal, nil })
+		case kindTarget:
+			err = addPart(o.Targets, r, func(live *LiveTarget) (any, *State) { return &live.Target, &live.State })
+		case kindCampaign:
+			err = addPart(o.Campaigns, r, func(live *LiveCampaign) (any, *State) { return &live.Campaign, &live.State })
+		case kindWidget:
+			err = addPart(o.Widgets, r, func(live *LiveWidget) (any, *State) { return &live.Widget, &live.State })
+		case kindWebhook:
+			err = addPart(o.Webhooks, r, func(live *LiveWebhook) (any, *State) { return &live.Webhook, &live.State })
+		default:
+			err = fmt.Errorf("unknown kind %q: the store was written by a newer release", r.Kind)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", r.Kind, r.ID, r.AccountID, err)
 		}
 	}
@@ -184,42 +217,6 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 		owned.Version = versions[id]
 	}
 	return s, nil
-}
-
-func (s *Snapshot) addRow(r row) error {
-	o, known := s.accounts[r.AccountID]
-	if !known {
-		o = &AccountResources{
-			Account:  Account{ID: r.AccountID},
-			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
-			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{}, Webhooks: map[int64]LiveWebhook{},
-		}
-		s.accounts[r.AccountID] = o
-	}
-	body := []byte(r.Body)
-	switch r.Kind {
-	case kindAccount:
-		return json.Unmarshal(body, &o.Account)
-	case kindToken:
-		token := Token{ID: r.ID, AccountID: r.AccountID}
-		err := json.Unmarshal(body, &token)
-		s.tokens[token.Digest] = token
-		return err
-	case kindWebsite:
-		s.websites[r.ID] = r.AccountID
-		return addPart(o.Websites, r, func(site *Website) (any, *State) { return site, nil })
-	case kindGoal:
-		return addPart(o.Goals, r, func(goal *Goal) (any, *State) { return goal, nil })
-	case kindTarget:
-		return addPart(o.Targets, r, func(live *LiveTarget) (any, *State) { return &live.Target, &live.State })
-	case kindCampaign:
-		return addPart(o.Campaigns, r, func(live *LiveCampaign) (any, *State) { return &live.Campaign, &live.State })
-	case kindWidget:
-		return addPart(o.Widgets, r, func(live *LiveWidget) (any, *State) { return &live.Widget, &live.State })
-	case kindWebhook:
-		return addPart(o.Webhooks, r, func(live *LiveWebhook) (any, *State) { return &live.Webhook, &live.State })
-	}
-	return fmt.Errorf("unknown kind %q: the store was written by a newer release", r.Kind)
 }
 
 // addPart adds the definition or the state in a row to a resource.

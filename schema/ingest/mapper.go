@@ -360,6 +360,11 @@ const (
 // formatCountry is the format of a country that is a name in English or a code of ISO 3166.
 const formatCountry = "country"
 
+// formats are the formats of values besides Go's layouts of times. A value may have none.
+var formats = []string{
+	"", formatUnix, formatUnixMilliseconds, formatUnixMicroseconds, formatAge, formatCountry,
+}
+
 // countryCodes has the codes of ISO 3166 by the names of countries in English, in lower case.
 var countryCodes = sync.OnceValue(func() map[string]string {
 	codes, names := map[string]string{}, display.English.Regions()
@@ -372,16 +377,6 @@ var countryCodes = sync.OnceValue(func() map[string]string {
 	}
 	return codes
 })
-
-// isFormat reports whether the format is that of a time with a year, or empty.
-func isFormat(format string) bool {
-	switch format {
-	case "", formatUnix, formatUnixMilliseconds, formatUnixMicroseconds, formatAge, formatCountry:
-		return true
-	}
-	one := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
-	return one.Format(format) != one.AddDate(1, 0, 0).Format(format)
-}
 
 // maxSeconds exceeds the Unix seconds of every accepted time.
 const maxSeconds = 1e11

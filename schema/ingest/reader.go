@@ -78,9 +78,6 @@ func decompressReader(r io.Reader, buffer int, window uint64) (*bufio.Reader, er
 	return buffered, nil
 }
 
-// lineError is an error that concerns one line. The following lines can be read.
-type lineError struct{ error }
-
 // parse parses some lines and calls take for each. The arguments of take are valid until the next call. parse must be
 // called once. An error concerns only its line.
 type parse func(take func(line origin, events []fields, err error))
@@ -155,7 +152,15 @@ func (l *jsonLines) readPart() (parse, error) {
 	first := l.number + 1
 	text := partBuffers.Get().(*[]byte)
 	parse := func(take func(origin, []fields, error)) {
-		l.parseLines(*text, first, take)
+		reader, number := jsonReaders.Get().(*jsonReader), first
+		defer jsonReaders.Put(reader)
+		for line := range bytes.Lines(*text) {
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				events, err := l.parseEvents(reader, number, line)
+				take(origin{number: number, text: line}, events, err)
+			}
+			number++
+		}
 		*text = (*text)[:0]
 		partBuffers.Put(text)
 	}
@@ -165,11 +170,10 @@ func (l *jsonLines) readPart() (parse, error) {
 		if err == nil {
 			continue
 		}
-		var long lineError
-		if last := l.number; errors.As(err, &long) {
+		if last := l.number; errors.Is(err, errLongLine) {
 			return func(take func(origin, []fields, error)) {
 				parse(take)
-				take(origin{number: last}, nil, long)
+				take(origin{number: last}, nil, err)
 			}, nil
 		}
 		return parse, err
@@ -177,7 +181,9 @@ func (l *jsonLines) readPart() (parse, error) {
 	return parse, nil
 }
 
-// readLine reads the next line. If the line is too long, readLine skips it and returns a lineError.
+var errLongLine = fmt.Errorf("longer than %d bytes: the file must have one JSON event per line", maxLine)
+
+// readLine reads the next line. If the line is too long, readLine skips it and returns errLongLine.
 func (l *jsonLines) readLine() ([]byte, error) {
 	line, err := l.text.ReadSlice('\n')
 	if len(line) > 0 {
@@ -195,20 +201,7 @@ func (l *jsonLines) readLine() ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	return nil, lineError{fmt.Errorf("longer than %d bytes: the file must have one JSON event per line", maxLine)}
-}
-
-// parseLines parses complete lines. number is the number of the first line.
-func (l *jsonLines) parseLines(text []byte, number int64, take func(origin, []fields, error)) {
-	reader := jsonReaders.Get().(*jsonReader)
-	defer jsonReaders.Put(reader)
-	for line := range bytes.Lines(text) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			events, err := l.parseEvents(reader, number, line)
-			take(origin{number: number, text: line}, events, err)
-		}
-		number++
-	}
+	return nil, errLongLine
 }
 
 func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) ([]fields, error) {

@@ -270,23 +270,14 @@ func LocateLibrary() (string, error) {
 		}
 		return filepath.Abs(named)
 	}
-	places := searchPaths()
-	if found := slices.IndexFunc(places, isFile); found >= 0 {
-		return places[found], nil
-	}
-	return "", libraryMissing(places...)
-}
-
-// searchPaths returns the paths to search if the caller names no path.
-func searchPaths() []string {
 	names := []string{"libchdb.so"}
 	if runtime.GOOS == "darwin" {
 		names = append(names, "libchdb.dylib")
 	}
-	var starts, list []string
+	var starts, places []string
 	addFolder := func(folder string) {
 		for _, name := range names {
-			list = append(list, filepath.Join(folder, name))
+			places = append(places, filepath.Join(folder, name))
 		}
 	}
 	if executable, err := os.Executable(); err == nil {
@@ -306,7 +297,10 @@ func searchPaths() []string {
 			addFolder(filepath.Join(dir, "node_modules", "@chdb", npmPackage()))
 		}
 	}
-	return list
+	if found := slices.IndexFunc(places, isFile); found >= 0 {
+		return places[found], nil
+	}
+	return "", libraryMissing(places...)
 }
 
 // npmPackage returns the name of the library's npm package on this platform.

@@ -149,16 +149,13 @@ func (s *Sender) DeliverDue(ctx context.Context, now time.Time) (time.Time, erro
 	return first, err
 }
 
-// batch is the number of messages that are read at a time.
-const batch = 100
-
 // deliverTo delivers the due messages to a webhook, in order. A message whose attempt failed delays the later ones. It
 // returns when the next attempt is due; zero: no message waits. With a lease, it starts no attempt after end.
 func (s *Sender) deliverTo(
 	ctx context.Context, account int64, hook *catalogue.LiveWebhook, now func() time.Time, end time.Time,
 ) (time.Time, error) {
 	for {
-		pending, err := s.outbox.PendingMessages(ctx, account, hook.ID, hook.EventsTaken(), hook.CreateDate, batch)
+		pending, err := s.outbox.PendingMessages(ctx, account, hook.ID, hook.EventsTaken(), hook.CreateDate, 100)
 		if err != nil || len(pending) == 0 {
 			return time.Time{}, err
 		}

@@ -78,12 +78,42 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 			compiled.needed = append(compiled.needed, cells)
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
-			f, err := compiled.compileField(name, sources[name], m.Encoding, lookups, open)
-			if err != nil {
+			s, at := sources[name], fieldsByName[name]
+			isAmount := at == fieldValue || at == fieldProfit || at == fieldExtraValue
+			f := mappedField{
+				field: at, source: s, sentAt: -1, cells: compiled.cellsOf(slices.Concat(s.Column, s.Hash)),
+				comma: isAmount && m.Decimal == ",",
+			}
+			if s.Default == nil {
+				compiled.needed = append(compiled.needed, f.cells)
+			} else {
+				compiled.defaulted = append(compiled.defaulted, f.cells)
+			}
+			if s.SentAt != "" {
+				f.sentAt = compiled.cellsOf([]text{s.SentAt})[0]
+			}
+			if s.Match != "" {
+				f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
+			}
+			var err error
+			if f.zone, err = time.LoadLocation(s.Zone); err != nil {
 				return nil, err
 			}
-			isAmount := f.field == fieldValue || f.field == fieldProfit || f.field == fieldExtraValue
-			f.comma = isAmount && m.Decimal == ","
+			if s.Lookup != nil {
+				if _, read := lookups[*s.Lookup]; !read {
+					if lookups[*s.Lookup], err = readLookup(*s.Lookup, m.Encoding, open); err != nil {
+						return nil, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
+					}
+				}
+				f.tables = append(f.tables, valueTable{s.Lookup.File, lookups[*s.Lookup]})
+			}
+			if s.Map != nil {
+				values := map[string]string{}
+				for value, replacement := range s.Map {
+					values[string(value)] = string(replacement)
+				}
+				f.tables = append(f.tables, valueTable{"the map", values})
+			}
 			e.fields = append(e.fields, f)
 		}
 		compiled.events = append(compiled.events, e)
@@ -109,45 +139,6 @@ func (m *mapper) cellsOf(columns []text) []int {
 		cells = append(cells, at)
 	}
 	return cells
-}
-
-func (m *mapper) compileField(name string, s Source, encoding string, lookups map[Lookup]map[string]string,
-	open func(string) (io.ReadCloser, error),
-) (mappedField, error) {
-	f := mappedField{
-		field: fieldsByName[name], source: s, sentAt: -1, cells: m.cellsOf(slices.Concat(s.Column, s.Hash)),
-	}
-	if s.Default == nil {
-		m.needed = append(m.needed, f.cells)
-	} else {
-		m.defaulted = append(m.defaulted, f.cells)
-	}
-	if s.SentAt != "" {
-		f.sentAt = m.cellsOf([]text{s.SentAt})[0]
-	}
-	var err error
-	if s.Match != "" {
-		f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
-	}
-	if f.zone, err = time.LoadLocation(s.Zone); err != nil {
-		return f, err
-	}
-	if s.Lookup != nil {
-		if _, read := lookups[*s.Lookup]; !read {
-			if lookups[*s.Lookup], err = readLookup(*s.Lookup, encoding, open); err != nil {
-				return f, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
-			}
-		}
-		f.tables = append(f.tables, valueTable{s.Lookup.File, lookups[*s.Lookup]})
-	}
-	if s.Map != nil {
-		values := map[string]string{}
-		for value, replacement := range s.Map {
-			values[string(value)] = string(replacement)
-		}
-		f.tables = append(f.tables, valueTable{"the map", values})
-	}
-	return f, nil
 }
 
 func readLookup(l Lookup, encoding string, open func(string) (io.ReadCloser, error)) (map[string]string, error) {

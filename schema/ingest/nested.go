@@ -203,9 +203,9 @@ func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 			return nil, err
 		}
 		return r.nested.parseContainer(string(text))
-	case fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+	default:
+		return nil, errNoObject
 	}
-	return nil, errNoObject
 }
 
 // findEntry returns the value of the first entry with the key in a list of objects with key and value, such as GA4's

@@ -59,29 +59,6 @@ type rejected struct {
 	Text    string         `json:"text,omitempty"`
 }
 
-func ofEvent(e ingest.Accepted, keyOfID func(schema.NamedID) string) Arrival {
-	keyOf := func(kind schema.NameKind, campaign, id int64) string {
-		return keyOfID(schema.NamedID{WebsiteID: e.WebsiteID, Kind: kind, CampaignID: campaign, ID: id})
-	}
-	t := &event{
-		EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time,
-		Event:        e.Kind,
-		ExperimentID: e.ExperimentID, GoalID: e.GoalID, Device: e.Device, Country: e.Country,
-		Revision: e.Revision, Cancelled: e.Cancelled,
-	}
-	switch e.Subject {
-	case schema.SubjectCampaign:
-		t.CampaignID, t.VariationID = e.SubjectID, &e.VariationID
-		t.Campaign = keyOf(schema.NameCampaign, 0, e.SubjectID)
-		t.Variation = keyOf(schema.NameVariation, e.SubjectID, e.VariationID)
-	case schema.SubjectWidget:
-		t.WidgetID, t.VariationID = e.SubjectID, &e.VariationID
-	case schema.SubjectNone:
-	}
-	t.Value, t.Goal = jsonAmount(e.Value), keyOf(schema.NameGoal, 0, e.GoalID)
-	return Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t}
-}
-
 // jsonAmount returns money as a JSON number, or nothing if it is 0.
 func jsonAmount(units int64) json.RawMessage {
 	if units == 0 {
@@ -182,7 +159,25 @@ func LastArrivals(
 			return nil, err
 		}
 		for _, e := range slices.Backward(events) {
-			all = append(all, ofEvent(e, keyOf))
+			key := func(kind schema.NameKind, campaign, id int64) string {
+				return keyOf(schema.NamedID{WebsiteID: e.WebsiteID, Kind: kind, CampaignID: campaign, ID: id})
+			}
+			t := &event{
+				EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time,
+				Event: e.Kind, ExperimentID: e.ExperimentID, GoalID: e.GoalID, Device: e.Device, Country: e.Country,
+				Revision: e.Revision, Cancelled: e.Cancelled, Value: jsonAmount(e.Value),
+				Goal: key(schema.NameGoal, 0, e.GoalID),
+			}
+			switch e.Subject {
+			case schema.SubjectCampaign:
+				t.CampaignID, t.VariationID = e.SubjectID, &e.VariationID
+				t.Campaign = key(schema.NameCampaign, 0, e.SubjectID)
+				t.Variation = key(schema.NameVariation, e.SubjectID, e.VariationID)
+			case schema.SubjectWidget:
+				t.WidgetID, t.VariationID = e.SubjectID, &e.VariationID
+			case schema.SubjectNone:
+			}
+			all = append(all, Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t})
 		}
 	}
 	rejects, err := ingest.LastRejects(ctx, conn, q.Website, q.Last)

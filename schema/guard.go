@@ -37,9 +37,6 @@ func IsUnreachable(err error) bool {
 // breakerTimeout is how long no connection is tried after repeated failures. After that, one statement is tried.
 const breakerTimeout = 2 * time.Second
 
-// maxFailures is the number of consecutive connection failures that opens the circuit breaker of the store.
-const maxFailures = 3
-
 func newBreaker[T any](name string, failures uint32) *gobreaker.CircuitBreaker[T] {
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
 		Name: name, Timeout: breakerTimeout,
@@ -108,7 +105,7 @@ type guarded struct {
 }
 
 func newGuarded(conn driver.Conn, hosts int) *guarded {
-	return &guarded{Conn: conn, breaker: newBreaker[any]("store", maxFailures), attempts: hosts + 1}
+	return &guarded{Conn: conn, breaker: newBreaker[any]("store", 3), attempts: hosts + 1}
 }
 
 // retryCall calls do until it succeeds, while retryable reports true, up to g.attempts times.

@@ -113,18 +113,13 @@ var concurrentCodes = []int32{
 	999, // KEEPER_EXCEPTION
 }
 
-const (
-	concurrentFirstWait = 50 * time.Millisecond
-	concurrentLastWait  = 3 * time.Second
-)
-
 // retryConcurrent retries a statement that fails because another process runs it at the same time.
 func retryConcurrent(ctx context.Context, do func() error) error {
-	for wait := concurrentFirstWait; ; wait *= 2 {
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		err := do()
 		var exception *clickhouse.Exception
 		if err == nil || !errors.As(err, &exception) || !slices.Contains(concurrentCodes, exception.Code) ||
-			wait > concurrentLastWait {
+			wait > 3*time.Second {
 			return err
 		}
 		select {

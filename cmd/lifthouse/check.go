@@ -304,9 +304,9 @@ func (p *program) factsCommand() *cobra.Command {
 					lost++
 				}
 			}
-			switch {
-			case lost == accepted:
-			case lost == 0:
+			switch lost {
+			case accepted:
+			case 0:
 				return errors.New("--accept-loss: no stored events are lost")
 			default:
 				return fmt.Errorf("stored events of %s are lost, and only the facts still count them: "+

@@ -156,13 +156,16 @@ type serveOptions struct {
 	logFormat, logLevel string
 }
 
-// The values of --log-format.
+// The names of settings that several commands have, and the values of --log-format.
 const (
-	logText = "text"
-	logJSON = "json"
+	publicURLFlag       = "public-url"
+	maxEventAge         = "max-event-age"
+	maxEventSkew        = "max-event-skew"
+	privateWebhooks     = "webhook-private-addresses"
+	privateWebhooksHelp = "allow webhooks to private and loopback addresses"
+	logText             = "text"
+	logJSON             = "json"
 )
-
-const publicURLFlag = "public-url"
 
 // serveFlags adds the settings of a server to a command.
 func (p *program) serveFlags(cmd *cobra.Command) {
@@ -210,18 +213,6 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	bounds.Var(flags, &o.API.StoreWait, "store-wait", d.StoreWait, 0, bounds.MaxWait,
 		"maximum time that a request waits for a slot before it gets 503")
 }
-
-// The names of the settings for the allowed times of events.
-const (
-	maxEventAge  = "max-event-age"
-	maxEventSkew = "max-event-skew"
-)
-
-// The setting for the addresses of webhooks.
-const (
-	privateWebhooks     = "webhook-private-addresses"
-	privateWebhooksHelp = "allow webhooks to private and loopback addresses"
-)
 
 // timeFlags adds the settings for the allowed times of events to a command.
 func (p *program) timeFlags(cmd *cobra.Command) {

@@ -306,7 +306,7 @@ func (o *Options) openSource(ctx context.Context, path string) (*os.File, error)
 		if o.Input == nil {
 			return nil, errors.New("there is no standard input")
 		}
-		open = func() (io.ReadCloser, error) { return io.NopCloser(o.Input), nil }
+		open = func() (io.ReadCloser, error) { return io.NopCloser(o.Input), nil } //nolint:unparam // as OpenFile
 	} else if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() || info.IsDir() {
 		return OpenFile(path)
 	}

@@ -14,6 +14,7 @@ type HeldConn struct {
 	Held chan error
 }
 
+// PrepareBatch implements driver.Conn.
 func (c HeldConn) PrepareBatch(
 	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
 ) (driver.Batch, error) {

@@ -12,6 +12,7 @@ type HookedConn struct {
 	Before func(ctx context.Context, statement string) error
 }
 
+// Query implements driver.Conn.
 func (c HookedConn) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
 	if err := c.Before(ctx, query); err != nil {
 		return nil, err
@@ -19,6 +20,7 @@ func (c HookedConn) Query(ctx context.Context, query string, args ...any) (drive
 	return c.Conn.Query(ctx, query, args...)
 }
 
+// QueryRow implements driver.Conn.
 func (c HookedConn) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
 	if c.Before(ctx, query) != nil {
 		ended, cancel := context.WithCancel(ctx)
@@ -28,6 +30,7 @@ func (c HookedConn) QueryRow(ctx context.Context, query string, args ...any) dri
 	return c.Conn.QueryRow(ctx, query, args...)
 }
 
+// Select implements driver.Conn.
 func (c HookedConn) Select(ctx context.Context, to any, query string, args ...any) error {
 	if err := c.Before(ctx, query); err != nil {
 		return err
@@ -35,6 +38,7 @@ func (c HookedConn) Select(ctx context.Context, to any, query string, args ...an
 	return c.Conn.Select(ctx, to, query, args...)
 }
 
+// Exec implements driver.Conn.
 func (c HookedConn) Exec(ctx context.Context, query string, args ...any) error {
 	if err := c.Before(ctx, query); err != nil {
 		return err
@@ -42,6 +46,7 @@ func (c HookedConn) Exec(ctx context.Context, query string, args ...any) error {
 	return c.Conn.Exec(ctx, query, args...)
 }
 
+// PrepareBatch implements driver.Conn.
 func (c HookedConn) PrepareBatch(
 	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
 ) (driver.Batch, error) {

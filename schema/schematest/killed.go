@@ -17,6 +17,7 @@ type KilledConn struct {
 	Left *int
 }
 
+// Query implements driver.Conn.
 func (c KilledConn) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
 	if *c.Left--; *c.Left < 0 {
 		return nil, ErrKilled
@@ -24,6 +25,7 @@ func (c KilledConn) Query(ctx context.Context, query string, args ...any) (drive
 	return c.Conn.Query(ctx, query, args...)
 }
 
+// Exec implements driver.Conn.
 func (c KilledConn) Exec(ctx context.Context, query string, args ...any) error {
 	if *c.Left--; *c.Left < 0 {
 		return ErrKilled
@@ -31,6 +33,7 @@ func (c KilledConn) Exec(ctx context.Context, query string, args ...any) error {
 	return errors.Join(c.Conn.Exec(ctx, query, args...), c.killedError())
 }
 
+// PrepareBatch implements driver.Conn.
 func (c KilledConn) PrepareBatch(
 	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
 ) (driver.Batch, error) {
@@ -53,4 +56,5 @@ type killedBatch struct {
 	conn KilledConn
 }
 
+// Send implements driver.Batch.
 func (b killedBatch) Send() error { return errors.Join(b.Batch.Send(), b.conn.killedError()) }

@@ -15,21 +15,25 @@ type PausedConn struct {
 	Resume chan struct{}
 }
 
+// Query implements driver.Conn.
 func (c PausedConn) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
 	c.pauseIfDue()
 	return c.Conn.Query(ctx, query, args...)
 }
 
+// QueryRow implements driver.Conn.
 func (c PausedConn) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
 	c.pauseIfDue()
 	return c.Conn.QueryRow(ctx, query, args...)
 }
 
+// Exec implements driver.Conn.
 func (c PausedConn) Exec(ctx context.Context, query string, args ...any) error {
 	c.pauseIfDue()
 	return c.Conn.Exec(ctx, query, args...)
 }
 
+// PrepareBatch implements driver.Conn.
 func (c PausedConn) PrepareBatch(
 	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
 ) (driver.Batch, error) {
@@ -51,6 +55,7 @@ type pausedBatch struct {
 	conn PausedConn
 }
 
+// Send implements driver.Batch.
 func (b pausedBatch) Send() error {
 	b.conn.pauseIfDue()
 	return b.Batch.Send()

@@ -337,9 +337,6 @@ func (g *Goals) withWindows(goalOf func(id int64) Goal) *Goals {
 	return others
 }
 
-// maxTags is the maximum number of tags of a campaign.
-const maxTags = 20
-
 // checkGoals checks the goals of a campaign or an experiment with this primary goal and metric.
 func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string, known ids) {
 	if g == nil {

@@ -265,8 +265,7 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	// Texts that are displayed but not evaluated.
 	c.checkText(path+".hypothesis", campaign.Hypothesis, 0, 2048)
 	c.checkText(path+".owner", campaign.Owner, 0, 255)
-	c.AddIf(len(campaign.Tags) > maxTags,
-		path+".tags", len(campaign.Tags), fmt.Sprintf("must have at most %d tags", maxTags))
+	c.AddIf(len(campaign.Tags) > 20, path+".tags", len(campaign.Tags), "must have at most 20 tags")
 	for i, tag := range campaign.Tags {
 		at := fmt.Sprintf("%s.tags[%d]", path, i)
 		c.checkText(at, tag, 1, 64)

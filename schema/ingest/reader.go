@@ -369,25 +369,23 @@ func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: must be an object", i)
 		}
-		e, seen := &list[i], map[string]bool{}
-		texts := map[string]*string{
-			"campaignId": &e.campaignID, "widgetId": &e.widgetID, "experimentId": &e.experimentID,
-			"variationId": &e.variationID,
-		}
+		e := &list[i]
+		texts := [...]*string{&e.campaignID, &e.widgetID, &e.experimentID, &e.variationID}
+		var seen [len(texts)]bool
 		object.Visit(func(key []byte, v *fastjson.Value) {
-			at, text := texts[string(key)], ""
+			at := slices.Index(fieldNames[fieldCampaignID:fieldVariationID+1], string(key))
 			switch {
 			case err != nil: // of an earlier key
 				return
-			case seen[string(key)]:
+			case at >= 0 && seen[at]:
 				err = fmt.Errorf("%s: %s", clipText(string(key)), faults.GivenTwice)
 				return
 			}
-			seen[string(key)] = true
-			if text, err = r.scalarText(v); err == nil && at == nil {
+			var text string
+			if text, err = r.scalarText(v); err == nil && at < 0 {
 				err = fmt.Errorf("%s %q", faults.UnknownField, clipText(string(key)))
 			} else if err == nil {
-				*at = text
+				*texts[at], seen[at] = text, true
 			}
 		})
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"io"
-	"iter"
 	"mime"
 	"net/http"
 	"slices"
@@ -34,7 +33,7 @@ func MatchesTag(request *http.Request, tag string) bool {
 // ListsTag reports whether a header lists one of the tags, or all. A proxy that compresses may have made a strong tag
 // weak, which does not change what it means.
 func ListsTag(request *http.Request, header string, tags ...string) bool {
-	for candidate := range valuesOf(request, header) {
+	for _, candidate := range valuesOf(request, header) {
 		isSame := func(tag string) bool { return strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(candidate, "W/") }
 		if candidate == "*" || slices.ContainsFunc(tags, isSame) {
 			return true
@@ -45,23 +44,17 @@ func ListsTag(request *http.Request, header string, tags ...string) bool {
 
 // WantsNew reports whether the client requests a newly computed response.
 func WantsNew(request *http.Request) bool {
-	for directive := range valuesOf(request, "Cache-Control") {
-		if strings.EqualFold(directive, "no-cache") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(valuesOf(request, "Cache-Control"),
+		func(directive string) bool { return strings.EqualFold(directive, "no-cache") })
 }
 
 // valuesOf returns the comma-separated values of a header.
-func valuesOf(request *http.Request, header string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for value := range strings.SplitSeq(strings.Join(request.Header.Values(header), ","), ",") {
-			if !yield(strings.TrimSpace(value)) {
-				return
-			}
-		}
+func valuesOf(request *http.Request, header string) []string {
+	values := strings.Split(strings.Join(request.Header.Values(header), ","), ",")
+	for i, value := range values {
+		values[i] = strings.TrimSpace(value)
 	}
+	return values
 }
 
 // PreferredType returns the offer with the highest quality in the Accept header (RFC 9110, 12.5.1): that of the most

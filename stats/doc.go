@@ -27,57 +27,31 @@
 // # Looks
 //
 // By the time tau, which is 1 at the planned end, SpentAlpha(tau, alpha) of the budget is spent. The critical value of
-// a look spends the part that earlier looks left, see LookSequence. It depends on the numbers of visitors alone. A
-// treatment is significant if |z| is at least the critical value, and its interval has all effects with a smaller |z|.
-// With several treatments, each has a level at which all together err with probability alpha (Dunnett), see
-// NewLookDesign.
-//
-// A change of shares begins a new stratum. z is the sum of the strata's z, weighted by sqrt(nc nt / (nc + nt)), see
-// Stratum. A stratum with fewer than 100 visitors in a variation does not count.
+// a look spends the part that earlier looks left, and depends on the numbers of visitors alone. A treatment is
+// significant if |z| is at least the critical value, and its interval has all effects with a smaller |z|. With several
+// treatments, each has a level at which all together err with probability alpha, see NewLookDesign. A change of shares
+// begins a new Stratum.
 //
 // The first significant look concludes, and later looks do not withdraw it: see ConcludeLooks. In a Bayesian campaign,
-// the chance to beat control must agree: see LookResult.BayesianDirection. A guardrail is safe if the interval of a
-// look excludes the margin. An always-valid bound with its own part of alpha detects harm. See Margin.IsSafe and
-// Margin.HarmBound. SampleSize plans the visitors for such looks.
+// the chance to beat control must agree: see LookResult.BayesianDirection. Guardrails have Margin.IsSafe at looks, and
+// Margin.HarmBound on any day. SampleSize plans the visitors for such looks.
 //
-// # Rates: the score test
+// # Tests
 //
-//	z = d / sqrt(p (1-p) (1/nc + 1/nt) N/(N-1)),  N = nc + nt,  P = 2 Q(|z|)
+// Rates have the score test of two rates, whose intervals invert it for differences and for ratios. It is also valid at
+// 0 and at n conversions, where Wald-type tests fail or are wrong.
 //
-// where p is the pooled rate. The interval of the difference contains every δ = pt - pc whose z is below the critical
-// value. Both rates are estimated again under δ for this z. The interval of the lift does the same with r = pt/pc. With
-// a Lagrange multiplier, the restricted estimates solve quadratic (difference) or linear (ratio) equations. z is
-// monotone in the multiplier, so the ends are found without the usual cubic. The test is also valid at 0 and at n
-// conversions, where Wald-type tests fail or are wrong.
+// Means have Welch's t-test of the absolute difference. The same statistic of the relative effect has an error rate of
+// .08 for rates of 1 %, and all its errors are losses. The interval of the lift is Fieller's. Where the split is uneven
+// (unevenShare), the pooled t-test must agree, because there the skewness of the two means does not cancel.
 //
-// # Means: Welch and Fieller
-//
-//	t = d / sqrt(sc + st),  nu = (sc + st)² / (sc²/(nc-1) + st²/(nt-1))
-//
-// The test uses the absolute difference. The same statistic of the relative effect has an error rate of .08 for rates
-// of 1 %, and all its errors are losses. The interval of the lift is Fieller's: all L with (d - L mc)² <= q² (st +
-// (1+L)² sc). This set is an interval if control differs from 0. Otherwise it is nil, or unbounded above if values
-// cannot be negative. The variance is computed in integers before any conversion to floating point, so 10⁹ ± 2 keeps
-// its digits. A variation whose values are all equal takes the pooled variance of the pair.
-//
-// If the smaller variation is expected to have less than 35 % of the pair, Welch's and the pooled t-test are combined.
-// The p-value is the larger of the two, and an interval is the hull of both. In an even split the skewness of the two
-// means cancels. In an uneven split it does not: Welch's t has an error rate of .29 at 95/5 if 2 % of the visitors buy.
-//
-// # Families: Dunnett
-//
-// Several treatments share one control, so their z have the correlations λi λj. The adjusted p is the probability that
-// the largest |z| of the family is at least as large. It is computed by one-dimensional quadrature over the part of z
-// that control contributes. Intervals use the effective alpha of the family's critical value, so they agree with the
-// adjusted p. The family excludes treatments without a p-value. The interval of a single variation uses the plain
-// alpha.
+// Several treatments share one control: their p-values and intervals are Dunnett's. The family excludes treatments
+// without a p-value. The interval of a single variation uses the plain alpha.
 //
 // # Bayesian
 //
-// The lift has a normal prior. Its posterior is the prior times exp(-z(L)²/2), where z(L) is the score statistic of the
-// hypothesis that the lift is L. Several treatments have one joint posterior, because their z share the part that
-// control contributes. Chances, losses and intervals are integrals over panels around the mode. There is no posterior
-// if the mean of control is 0, because then there is no lift.
+// The lift has a normal prior, and the likelihood of the score statistic. Several treatments have one joint
+// posterior. There is none if the mean of control is 0, because then there is no lift.
 //
 // A comparison is significant if the chance to beat control is above 1 - alpha/2 or below alpha/2. There is no
 // correction for several treatments: each chance refers to one comparison, so more comparisons yield more false
@@ -93,15 +67,12 @@
 //
 // Otherwise it is better, worse or inconclusive.
 //
-// # Breakdowns
-//
-// The slices of a breakdown describe: their comparisons have no correction. MeasureHeterogeneity answers whether their
-// lifts differ, however often it is read, and DifferenceOfLifts how far two of them are apart.
+// The slices of a breakdown describe: their comparisons have no correction.
 //
 // # Assumptions
 //
 // Visitors are independent, and each belongs to one variation. Shares do not change within a stratum. A mean is
-// approximately normal; the minimum counts and the pooled t above guard this assumption.
+// approximately normal; the minimum counts and the pooled t guard this assumption.
 //
 // # Sources
 //

@@ -29,7 +29,7 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 		}
 		posteriors[i] = &l
 		arms, places = append(arms, &l), append(places, i+1)
-		lambdas = append(lambdas, math.Min(c.contrast.alwaysValid().controlCorrelation(), largestLoading))
+		lambdas = append(lambdas, math.Min(alwaysValid(c.contrast).controlCorrelation(), largestLoading))
 	}
 	switch len(arms) {
 	case 0:

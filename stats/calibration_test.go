@@ -48,7 +48,7 @@ func TestLongSizeOfScoreTest(t *testing.T) {
 				if wc*wt < 1e-16 {
 					continue
 				}
-				_, _, _, p := rates{newTable(Rate{test.n, int64(xc)}, Rate{test.n, int64(xt)})}.testResult()
+				_, _, _, p := newTable(Rate{test.n, int64(xc)}, Rate{test.n, int64(xt)}).testResult()
 				if p < 0.05 {
 					size += wc * wt
 				}
@@ -209,7 +209,7 @@ func TestLongCoverageOfLift(t *testing.T) {
 		for range trials {
 			control := Rate{test.nc, binomialDraw(r, test.nc, test.p)}
 			treatment := Rate{test.nt, binomialDraw(r, test.nt, 1.1*test.p)}
-			in := rates{newTable(control, treatment)}
+			in := newTable(control, treatment)
 			_, _, _, p := in.testResult()
 			lifts, _ := in.effectInterval(in.quantile(0.025), p < 0.05, onLift)
 			missed += misses(lifts.toInterval())

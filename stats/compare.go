@@ -51,7 +51,7 @@ func comparePairs(pairs []pair, o Options) []Comparison {
 		for i, c := range pairs {
 			if posteriors[i] == nil {
 				if c.contrast != nil {
-					c.reason = ReasonBaselineZero
+					c.contrast, c.reason = nil, ReasonBaselineZero
 				}
 				comparisons[i] = c.withoutTest(o)
 				continue
@@ -148,7 +148,7 @@ func shownInterval(in bounds, reason Reason) (*Interval, Reason) {
 
 // withoutTest returns the comparison of a pair without a test.
 func (c pair) withoutTest(o Options) Comparison {
-	out := Comparison{Verdict: VerdictInsufficientData}
+	var out Comparison
 	out.Difference.Reason, out.Lift.Reason = c.reason, c.reason
 	if o.Methodology == MethodologyBayesian {
 		out.Bayesian = &Bayesian{Reason: c.reason}
@@ -162,7 +162,7 @@ func (c pair) withoutTest(o Options) Comparison {
 			out.Lift.Value = numberOrNil(d / math.Abs(mc))
 		}
 	}
-	out.Reasons = c.verdictReasons(out, o)
+	c.setVerdict(&out, o)
 	return out
 }
 
@@ -185,9 +185,6 @@ type contrast interface {
 	// effectInterval returns the interval at critical value q. It excludes 0 exactly if significant is true. The reason
 	// explains a missing end of the lift's interval.
 	effectInterval(q float64, significant bool, on scale) (bounds, Reason)
-	// alwaysValid returns the contrast for an always-valid bound and for a posterior. It is unchanged for rates. For an
-	// uneven pair of means, it has the larger standard error.
-	alwaysValid() contrast
 	// controlCorrelation returns lambda of the family: the correlation of this contrast's z with the part of z that
 	// control contributes.
 	controlCorrelation() float64
@@ -202,7 +199,7 @@ func newContrast(s Stratum, nonNegative bool) (contrast, Reason) {
 	switch c := s.Control.(type) {
 	case Rate:
 		if t, ok := s.Treatment.(Rate); ok {
-			return rates{newTable(c, t)}, ""
+			return newTable(c, t), ""
 		}
 	case Mean:
 		if t, ok := s.Treatment.(Mean); ok {
@@ -212,41 +209,34 @@ func newContrast(s Stratum, nonNegative bool) (contrast, Reason) {
 	return nil, ReasonInvalidData
 }
 
-// rates is the contrast of two rates by the score test.
-type rates struct {
-	table
-}
-
-func (r rates) testResult() (name Test, statistic, nu, p float64) {
-	z := r.z()
+func (t table) testResult() (name Test, statistic, nu, p float64) {
+	z := t.z()
 	return TestScore, z, math.NaN(), 2 * normalSurvival(math.Abs(z))
 }
 
-func (r rates) alwaysValid() contrast { return r }
+func (t table) quantile(tail float64) float64 { return normalQuantile(tail) }
 
-func (r rates) quantile(tail float64) float64 { return normalQuantile(tail) }
-
-func (r rates) estimateEffect(on scale) float64 {
+func (t table) estimateEffect(on scale) float64 {
 	switch {
 	case on == onDifference:
-		return r.observedDifference()
-	case r.xc == 0:
+		return t.observedDifference()
+	case t.xc == 0:
 		return math.NaN()
 	}
-	return r.crossDifference() / (r.nt * r.xc)
+	return t.crossDifference() / (t.nt * t.xc)
 }
 
-func (r rates) effectInterval(q float64, significant bool, on scale) (bounds, Reason) {
+func (t table) effectInterval(q float64, significant bool, on scale) (bounds, Reason) {
 	switch {
 	case on == onDifference:
-		return r.differenceBounds(q, significant), ""
-	case r.xc == 0:
-		return r.liftInterval(q, significant), ReasonBaselineZero
+		return t.differenceBounds(q, significant), ""
+	case t.xc == 0:
+		return t.liftInterval(q, significant), ReasonBaselineZero
 	}
-	return r.liftInterval(q, significant), ""
+	return t.liftInterval(q, significant), ""
 }
 
-func (r rates) controlCorrelation() float64 { return math.Sqrt(r.nt / (r.nt + r.nc)) }
+func (t table) controlCorrelation() float64 { return math.Sqrt(t.nt / (t.nt + t.nc)) }
 
 // welch is the contrast of two means by Welch's test.
 type welch struct {
@@ -301,8 +291,6 @@ func (w welch) testResult() (name Test, statistic, nu, p float64) {
 	return TestWelch, t, w.student.nu, 2 * tail
 }
 
-func (w welch) alwaysValid() contrast { return w }
-
 func (w welch) quantile(tail float64) float64 { return w.student.quantile(tail) }
 
 func (w welch) estimateEffect(on scale) float64 {
@@ -342,17 +330,6 @@ func (u uneven) testResult() (name Test, statistic, nu, p float64) {
 		statistic, nu, p = t, f, larger
 	}
 	return TestWelchPooled, statistic, nu, p
-}
-
-// alwaysValid widens the standard error to the pooled one: both variances are scaled by the same factor. At a 5/95
-// split of skewed values Welch's always-valid bound has an error rate of .09. The widened one has an error rate below
-// alpha.
-func (u uneven) alwaysValid() contrast {
-	w := u.welch
-	if by := w.withPooledVariance().standardError() / w.standardError(); by > 1 && isFinite(by) {
-		w.sc, w.st = w.sc*by*by, w.st*by*by
-	}
-	return w
 }
 
 // quantile returns the normal quantile, because the two statistics have different degrees of freedom.

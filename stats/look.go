@@ -137,7 +137,7 @@ func (s *LookSequence) AnalyzeLook(look int, strata []Stratum, nonNegative bool)
 	if reason != "" {
 		r.Reason, r.Difference.Reason, r.Lift.Reason = reason, reason, reason
 	}
-	if c.firstContrast() == nil {
+	if len(c.contrasts) == 0 {
 		return r
 	}
 	z := c.z(0, onDifference)

@@ -68,8 +68,8 @@ func (o *others) minusLog(z float64) float64 {
 func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	l := lifts{prior: prior, from: math.Inf(-1)}
 	observed := c.estimateEffect(onLift)
-	switch c := c.alwaysValid().(type) {
-	case rates:
+	switch c := alwaysValid(c).(type) {
+	case table:
 		l.z, l.from = c.zOfLift, -1
 		switch all := (c.xt + c.xc) / c.totalVisitors(); {
 		case c.xt == c.nt:
@@ -97,7 +97,7 @@ func liftsOf(c contrast, prior Prior) (lifts, bool) {
 			return lifts{}, false
 		}
 		l.z = func(lift float64) float64 { return c.z(lift, onLift) }
-		if _, rate := c.firstContrast().(rates); rate {
+		if _, rate := c.contrasts[0].(table); rate {
 			l.from = -1
 		}
 		if math.IsNaN(observed) {

@@ -175,7 +175,7 @@ func TestJointLifts(t *testing.T) {
 			for i, c := range pairs {
 				lift, lambda := 0.1*r.NormFloat64(), c.contrast.controlCorrelation()
 				lifts[i] = lift
-				d := c.contrast.(rates).zOfLift(lift) - lambda*u
+				d := c.contrast.(table).zOfLift(lift) - lambda*u
 				weight *= math.Exp(-d * d / 2 / (1 - lambda*lambda))
 				if lift > most {
 					best, most = i+1, lift

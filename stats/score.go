@@ -7,8 +7,8 @@ type bounds struct {
 	lower, upper float64
 }
 
-// table is a two by two table: the converted visitors and all visitors of treatment and control, as floats. Both
-// numbers of visitors are at least 1.
+// table is the contrast of two rates by the score test, from a two by two table: the converted visitors and all
+// visitors of treatment and control, as floats. Both numbers of visitors are at least 1.
 type table struct {
 	xt, nt, xc, nc float64
 }

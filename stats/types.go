@@ -179,11 +179,37 @@ const (
 	minimumNonzero     = 20 // visitors with a value, in each variation
 )
 
-// setVerdict sets the verdict and the reasons of a comparison after its numbers are set.
+// setVerdict sets the verdict of a comparison after its numbers are set, and the reasons why it is weak and why numbers
+// are missing, each reason once.
 func (c pair) setVerdict(out *Comparison, o Options) {
-	out.Reasons = c.verdictReasons(*out, o)
+	out.Reasons = AppendReasons([]Reason{}, c.reason)
+	isSufficient := c.contrast != nil
+	if c.isComparable() {
+		few := func(is bool, reason Reason) {
+			if is {
+				isSufficient, out.Reasons = false, AppendReasons(out.Reasons, reason)
+			}
+		}
+		few(min(c.control.visitorCount(), c.treatment.visitorCount()) < MinimumVisitors, ReasonTooFewVisitors)
+		switch control := c.control.(type) {
+		case Rate:
+			treatment, _ := c.treatment.(Rate)
+			converted := float64(control.Converted) + float64(treatment.Converted)
+			rest := float64(control.Visitors-control.Converted) + float64(treatment.Visitors-treatment.Converted)
+			few(math.Min(converted, rest) < minimumConversions, ReasonTooFewConversions)
+		case Mean:
+			treatment, _ := c.treatment.(Mean)
+			for _, n := range []int64{control.Nonzero, treatment.Nonzero} {
+				few(n >= 0 && n < minimumNonzero, ReasonTooFewNonzero)
+			}
+		}
+	}
+	out.Reasons = AppendReasons(out.Reasons, out.Difference.Reason, out.Lift.Reason)
+	if o.Alpha() == 0 {
+		out.Reasons = AppendReasons(out.Reasons, ReasonLevel100)
+	}
 	switch {
-	case len(c.insufficientReasons()) > 0:
+	case !isSufficient:
 		out.Verdict = VerdictInsufficientData
 	case !out.Significant:
 		out.Verdict = VerdictInconclusive
@@ -192,16 +218,6 @@ func (c pair) setVerdict(out *Comparison, o Options) {
 	default:
 		out.Verdict = VerdictWorse
 	}
-}
-
-// verdictReasons returns why the verdict is weak and why numbers are missing, each reason once.
-func (c pair) verdictReasons(out Comparison, o Options) []Reason {
-	reasons := AppendReasons([]Reason{}, append([]Reason{c.reason}, c.insufficientReasons()...)...)
-	reasons = AppendReasons(reasons, out.Difference.Reason, out.Lift.Reason)
-	if o.Alpha() == 0 {
-		reasons = AppendReasons(reasons, ReasonLevel100)
-	}
-	return reasons
 }
 
 // AppendReasons appends the reasons that are neither empty nor in the list.
@@ -213,31 +229,3 @@ func AppendReasons(reasons []Reason, more ...Reason) []Reason {
 	}
 	return reasons
 }
-
-// insufficientReasons returns why the data are insufficient for a verdict.
-func (c pair) insufficientReasons() []Reason {
-	if !c.isComparable() {
-		return nil
-	}
-	var reasons []Reason
-	if min(c.control.visitorCount(), c.treatment.visitorCount()) < MinimumVisitors {
-		reasons = append(reasons, ReasonTooFewVisitors)
-	}
-	switch control := c.control.(type) {
-	case Rate:
-		treatment, _ := c.treatment.(Rate)
-		converted := float64(control.Converted) + float64(treatment.Converted)
-		rest := float64(control.Visitors-control.Converted) + float64(treatment.Visitors-treatment.Converted)
-		if math.Min(converted, rest) < minimumConversions {
-			reasons = append(reasons, ReasonTooFewConversions)
-		}
-	case Mean:
-		treatment, _ := c.treatment.(Mean)
-		if control.fewNonzero() || treatment.fewNonzero() {
-			reasons = append(reasons, ReasonTooFewNonzero)
-		}
-	}
-	return reasons
-}
-
-func (m Mean) fewNonzero() bool { return m.Nonzero >= 0 && m.Nonzero < minimumNonzero }

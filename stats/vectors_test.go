@@ -136,7 +136,7 @@ func TestScoreVectors(t *testing.T) {
 		Lifts         [2]*float64 `json:"lift_interval"`
 	}, tolerance float64,
 	) {
-		c := rates{newTable(in.Control.rate(), in.Treatment.rate())}
+		c := newTable(in.Control.rate(), in.Treatment.rate())
 		_, z, _, p := c.testResult()
 		q := c.quantile(in.Alpha / 2)
 		w.check(t, "difference", c.observedDifference(), want.Difference, tolerance)

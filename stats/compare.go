@@ -12,7 +12,8 @@ import (
 func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	pairs := make([]pair, len(treatments))
 	for i, treatment := range treatments {
-		pairs[i] = newPair(Stratum{control, treatment, SmallerShare(o.Shares, i)}, o.NonNegative)
+		c, reason := newContrast(Stratum{control, treatment, SmallerShare(o.Shares, i)}, o.NonNegative)
+		pairs[i] = newPair(control, treatment, c, reason)
 	}
 	return comparePairs(pairs, o)
 }
@@ -38,7 +39,16 @@ func ComparePeriods(pooled []Sample, periods []Period, o Options) []Comparison {
 			all[k] = Stratum{period.Samples[0], period.Samples[i+1], SmallerShare(period.Shares, i)}
 		}
 		s, reason := newStrata(all, o.NonNegative)
-		pairs[i] = s.newPair(pooled[0], pooled[i+1], reason)
+		var c contrast
+		switch {
+		case reason != "":
+		case s.count == 1:
+			c, reason = s.contrasts[0], s.weak
+		default:
+			c, reason = s, s.weak
+		}
+		pairs[i] = newPair(pooled[0], pooled[i+1], c, reason)
+		pairs[i].stratified = true
 	}
 	return comparePairs(pairs, o)
 }
@@ -80,21 +90,15 @@ type pair struct {
 	stratified         bool // the shares changed, so the pooled samples show no effect
 }
 
-func newPair(s Stratum, nonNegative bool) pair {
-	c := pair{control: s.Control, treatment: s.Treatment, test: testOf(s.Control)}
-	c.contrast, c.reason = newContrast(s, nonNegative)
-	if c.contrast != nil {
-		c.test, c.statistic, c.nu, c.p = c.contrast.testResult()
+func newPair(control, treatment Sample, c contrast, reason Reason) pair {
+	p := pair{control: control, treatment: treatment, contrast: c, reason: reason, test: TestScore}
+	if _, isMean := control.(Mean); isMean {
+		p.test = TestWelch
 	}
-	return c
-}
-
-// testOf returns the test of a sample with another one of its kind.
-func testOf(s Sample) Test {
-	if _, ok := s.(Mean); ok {
-		return TestWelch
+	if c != nil {
+		p.test, p.statistic, p.nu, p.p = c.testResult()
 	}
-	return TestScore
+	return p
 }
 
 // frequentistComparison returns the comparison of one pair within its family.

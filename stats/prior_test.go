@@ -164,7 +164,7 @@ func TestJointLifts(t *testing.T) {
 		for i := range treatments {
 			n := 2000 + r.Int64N(20_000)
 			treatments[i] = Rate{Visitors: n, Converted: n / (18 + r.Int64N(5))}
-			pairs = append(pairs, newPair(Stratum{control, treatments[i], 0}, false))
+			pairs = append(pairs, newPair(control, treatments[i], newTable(control, treatments[i].(Rate)), ""))
 		}
 		compared := mustSound(t, control, treatments, o)
 		drawn, beats, means := make([]float64, len(pairs)+1), make([]float64, len(pairs)), make([]float64, len(pairs))

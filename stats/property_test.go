@@ -174,7 +174,7 @@ func TestEdgeOfFamilies(t *testing.T) {
 		for i := range treatments {
 			rival := Mean{Visitors: 100 + r.Int64N(10000), Mean: control.Mean, Variance: 1 + r.Float64(), Nonzero: -1}
 			treatments[i] = rival
-			pairs[i] = newPair(Stratum{control, rival, SmallerShare(o.Shares, i)}, o.NonNegative)
+			pairs[i].contrast, _ = newContrast(Stratum{control, rival, SmallerShare(o.Shares, i)}, o.NonNegative)
 		}
 		f := newFamily(pairs, o.Alpha())
 		off := []float64{-1e-6, 1e-6, -1e-9, 1e-9, -1e-11, 1e-11, 0}[r.IntN(7)]

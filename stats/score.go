@@ -76,9 +76,17 @@ func (t table) lowerDifference(q float64, positive bool) float64 {
 	if math.IsInf(q, 1) || (t.xt == 0 && t.xc == t.nc) {
 		return -1
 	}
-	target := q * q * t.totalVisitors() / (t.totalVisitors() - 1)
-	bracket := t.bracketDifference(positive)
-	lambda := solveLogarithmic(target, bracket, t.startDifference(q), t.scoreDifference)
+	// The bounds of λ lie on one side of the pooled estimate, where δ = 0.
+	n, x := t.totalVisitors(), t.xt+t.xc
+	rest := (t.nt - t.xt) + (t.nc - t.xc)
+	pooled := t.crossDifference() * n / (x * rest)
+	in := bounds{lower: 0, upper: math.Inf(1)}
+	if positive {
+		in.upper = pooled
+	} else if pooled > 0 && !math.IsInf(pooled, 1) {
+		in.lower = pooled
+	}
+	lambda := solveLogarithmic(q*q*n/(n-1), in, t.startDifference(q), t.scoreDifference)
 	r := t.restrictedDifference(lambda)
 	return endOnSide(r.pt-r.pc, t.observedDifference(), positive)
 }
@@ -93,20 +101,6 @@ func endOnSide(end, size float64, positive bool) float64 {
 		return math.Max(end, 1e-12*size)
 	}
 	return math.Min(end, 0)
-}
-
-// bracketDifference returns the bounds of λ for an end. They lie on one side of the pooled estimate, where δ = 0.
-func (t table) bracketDifference(positive bool) bounds {
-	n, x := t.totalVisitors(), t.xt+t.xc
-	rest := (t.nt - t.xt) + (t.nc - t.xc)
-	pooled := t.crossDifference() * n / (x * rest)
-	switch {
-	case positive:
-		return bounds{lower: 0, upper: pooled}
-	case pooled > 0 && !math.IsInf(pooled, 1):
-		return bounds{lower: pooled, upper: math.Inf(1)}
-	}
-	return bounds{lower: 0, upper: math.Inf(1)}
 }
 
 // startDifference returns an initial value of λ from the variance at the observed rates.
@@ -232,12 +226,14 @@ func (t table) lowerLift(q float64, positive bool) float64 {
 		return -1
 	}
 	target := q * q * t.totalVisitors() / (t.totalVisitors() - 1)
+	var lift float64
 	if t.xt == t.nt {
-		return endOnSide(t.lowerLiftAllConverted(target), smallestEffect, positive)
+		lift = t.lowerLiftAllConverted(target)
+	} else {
+		mu, rest := t.solveMultiplier(target, positive), (t.nt-t.xt)+(t.nc-t.xc)
+		// pt/pc - 1 at μ, without cancellation if the rates are nearly equal
+		lift = math.Max((t.crossDifference()-mu*rest)/((t.nt-mu)*(t.xc+mu)), -1)
 	}
-	mu, rest := t.solveMultiplier(target, positive), (t.nt-t.xt)+(t.nc-t.xc)
-	// pt/pc - 1 at μ, without cancellation if the rates are nearly equal
-	lift := math.Max((t.crossDifference()-mu*rest)/((t.nt-mu)*(t.xc+mu)), -1)
 	return endOnSide(lift, smallestEffect, positive)
 }
 

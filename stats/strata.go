@@ -125,21 +125,6 @@ func (s strata) withLargerErrors() strata {
 	return s
 }
 
-// newPair returns the pair of control and a treatment, whose contrast is that of the strata. reason is why they have
-// none.
-func (s strata) newPair(control, treatment Sample, reason Reason) pair {
-	c := pair{control: control, treatment: treatment, test: testOf(control), reason: reason, stratified: true}
-	if reason != "" {
-		return c
-	}
-	c.contrast, c.reason = s, s.weak
-	if s.count == 1 {
-		c.contrast = s.contrasts[0]
-	}
-	c.test, c.statistic, c.nu, c.p = c.contrast.testResult()
-	return c
-}
-
 func (s strata) testResult() (name Test, statistic, nu, p float64) {
 	name, _, _, _ = s.contrasts[0].testResult()
 	z := s.z(0, onDifference)

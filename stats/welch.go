@@ -67,22 +67,17 @@ func (m means) differenceBounds(q float64, significant bool) bounds {
 // at most 1e-9 of the interval's size. observed is the effect inside the interval.
 func (in bounds) moveEndToSide(significant bool, observed float64) bounds {
 	near := 1e-9 * math.Max(math.Abs(observed), math.Min(observed-in.lower, in.upper-observed))
-	if observed >= 0 {
-		in.lower = nearZero(in.lower, near, significant && observed > 0)
-	} else {
-		in.upper = -nearZero(-in.upper, near, significant)
+	end, sign := &in.lower, 1.0
+	if observed < 0 {
+		end, sign = &in.upper, -1
+	}
+	switch inward := sign * *end; {
+	case significant && observed != 0 && inward <= 0 && inward >= -near:
+		*end = sign * 1e-3 * near
+	case !(significant && observed != 0) && inward > 0 && inward <= near:
+		*end = 0
 	}
 	return in
-}
-
-func nearZero(end, near float64, positive bool) float64 {
-	switch {
-	case positive && end <= 0 && end >= -near:
-		return 1e-3 * near
-	case !positive && end > 0 && end <= near:
-		return 0
-	}
-	return end
 }
 
 // liftInterval returns Fieller's interval of the lift d/|mc| at quantile q. With g = q² sc/mc² < 1 it contains the
@@ -160,29 +155,27 @@ type student struct {
 const largestNu = 1e17
 
 func newStudent(nu float64) student {
-	return student{nu: nu, scale: gammaRatio(nu/2) / math.SqrtPi}
-}
-
-// gammaRatio returns Γ(a + 1/2) / Γ(a). From a = 20 on, it uses the difference of two Stirling series, because the
-// difference of two Lgamma values would cancel.
-func gammaRatio(a float64) float64 {
+	a := nu / 2
+	var ratio float64 // Γ(a + 1/2) / Γ(a)
 	if a < 20 {
 		above, _ := math.Lgamma(a + 0.5)
 		below, _ := math.Lgamma(a)
-		return math.Exp(above - below)
+		ratio = math.Exp(above - below)
+	} else { // the difference of two Lgamma values would cancel; that of two Stirling series does not
+		stirling := func(x float64) float64 {
+			s := 1 / (x * x)
+			return (1./12 - s*(1./360-s*(1./1260-s*(1./1680-s/1188)))) / x
+		}
+		ratio = math.Sqrt(a) * math.Exp(a*math.Log1p(0.5/a)-0.5+stirling(a+0.5)-stirling(a))
 	}
-	stirling := func(x float64) float64 {
-		s := 1 / (x * x)
-		return (1./12 - s*(1./360-s*(1./1260-s*(1./1680-s/1188)))) / x
-	}
-	return math.Sqrt(a) * math.Exp(a*math.Log1p(0.5/a)-0.5+stirling(a+0.5)-stirling(a))
+	return student{nu: nu, scale: ratio / math.SqrtPi}
 }
 
 // survival returns P(T > t) for t >= 0, and t times the density at t:
 //
 //	P(T > t) = I_x(nu/2, 1/2) / 2,  x = nu / (nu + t²)
 //
-// It uses a series around the center and a continued fraction in the tail. The usual implementations of the regularized
+// It uses a series of positive terms around the center and a continued fraction in the tail. The usual implementations of the regularized
 // incomplete beta function lose digits at a million degrees of freedom.
 //
 // See DLMF 8.17.7 and 15.8.1.
@@ -201,25 +194,16 @@ func (s student) survival(t float64) (tail, density float64) {
 	}
 	y := 1 / (1 + 1/(h*h))
 	density = s.scale * math.Exp(0.5*s.nu*logX) * math.Sqrt(y)
-	if y*(s.nu+1) < 9 && y < 0.6 {
-		return 0.5 - density*betaSeries(0.5, s.nu/2, y), density
+	if !(y*(s.nu+1) < 9 && y < 0.6) {
+		return density * tailFraction(s.nu/2+1, 1/(h*h)) / (s.nu * y), density
 	}
-	return density * tailFraction(s.nu/2+1, 1/(h*h)) / (s.nu * y), density
-}
-
-// betaSeries returns the sum of Π (a+b+j)/(a+1+j) y, which is I_y(a, b) a B(a, b) / (y^a (1-y)^b). All its terms are
-// positive.
-func betaSeries(a, b, y float64) float64 {
+	// the sum of Π (a+b+j)/(a+1+j) y for a = 1/2 and b = nu/2, which is I_y(a, b) a B(a, b) / (y^a (1-y)^b)
 	sum, term := 1.0, 1.0
-	for k := range 1000 {
-		j := float64(k)
-		term *= (a + b + j) / (a + 1 + j) * y
+	for j := 0.0; j < 1000 && term >= 1e-17*sum; j++ {
+		term *= (0.5 + s.nu/2 + j) / (1.5 + j) * y
 		sum += term
-		if term < 1e-17*sum {
-			break
-		}
 	}
-	return sum
+	return 0.5 - density*sum, density
 }
 
 // tailFraction returns 2F1(1/2, 1; c; -z) for c > 1 and z > 0 by Gauss's continued fraction. All terms of the fraction
@@ -254,7 +238,16 @@ func (s student) quantile(tail float64) float64 {
 	if math.IsInf(z, 1) || s.nu > largestNu {
 		return z
 	}
-	t := s.startValue(tail, z)
+	// The start is that of Abramowitz and Stegun 26.7.5, or the exact quantile of two degrees of freedom where that
+	// series fails.
+	z2, t := z*z, (1-2*tail)/math.Sqrt(2*tail*(1-tail))
+	if s.nu >= 5 && z2 <= s.nu {
+		g1 := z * (z2 + 1) / 4
+		g2 := z * (3 + z2*(16+5*z2)) / 96
+		g3 := z * (-15 + z2*(17+z2*(19+3*z2))) / 384
+		t = z + (g1+(g2+g3/s.nu)/s.nu)/s.nu
+	}
+	t = math.Max(t, 1e-8)
 	logTail := math.Log(tail)
 	for range 1000 {
 		p, density := s.survival(t)
@@ -269,17 +262,4 @@ func (s student) quantile(tail float64) float64 {
 		}
 	}
 	return t
-}
-
-// startValue returns an initial value of the quantile: Abramowitz and Stegun 26.7.5, or the exact quantile of two
-// degrees of freedom where that series fails.
-func (s student) startValue(tail, z float64) float64 {
-	z2 := z * z
-	if s.nu < 5 || z2 > s.nu {
-		return math.Max((1-2*tail)/math.Sqrt(2*tail*(1-tail)), 1e-8)
-	}
-	g1 := z * (z2 + 1) / 4
-	g2 := z * (3 + z2*(16+5*z2)) / 96
-	g3 := z * (-15 + z2*(17+z2*(19+3*z2))) / 384
-	return math.Max(z+(g1+(g2+g3/s.nu)/s.nu)/s.nu, 1e-8)
 }

@@ -42,7 +42,11 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	joint := newJointLifts(r, arms, lambdas)
 	total := make([]float64, len(arms)+1)
 	// If the data contradict the prior, u explains a part.
-	const beyond = 6.5 // standard deviations, where the density is below 1e-9 of its maximum
+	const (
+		beyond      = 6.5  // standard deviations, where the density is below 1e-9 of its maximum
+		stepOfSigma = 0.45 // step in units of the smallest sigma, the scale on which the conditional lifts change
+		mostSteps   = 3000 // if the data contradict the prior
+	)
 	low, high := 0.0, 0.0
 	for i, arm := range arms {
 		at := lambdas[i] * arm.z(arm.mode)
@@ -64,21 +68,25 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	best[0] = numberOrNil(total[0] / sum)
 	for i, place := range places {
 		best[place] = numberOrNil(total[i+1] / sum)
-		arms[i].others = joint.othersOf(i) // from now on, the posterior uses the data of all treatments
+		// From now on, the posterior uses the data of all treatments: those of the other arms about u, which are the
+		// density of u times the integrals of their densities, given u. The integrals have the density of u, see addGiven.
+		o := &others{
+			lambda: lambdas[i], sigma: joint.sigmas[i], u: joint.u, logWeight: make([]float64, len(joint.u)),
+			exponents: make([]float64, len(joint.u)),
+		}
+		for k, u := range joint.u {
+			o.logWeight[k] = float64(len(arms)-2) * 0.5 * u * u
+			for other := range arms {
+				if other != i {
+					o.logWeight[k] += joint.logMasses[other][k]
+				}
+			}
+		}
+		arms[i].others = o
 		arms[i].findMode()
 	}
 	return posteriors, best
 }
-
-// stepOfSigma is the step in u, in units of the smallest sigma, the scale on which the conditional lifts change.
-// mostSteps bounds the number of steps if the data contradict the prior.
-const (
-	stepOfSigma = 0.45
-	mostSteps   = 3000
-)
-
-// smallestSigma bounds the number of panels. A control with 1 % of a pair's visitors has a sigma of .1.
-const smallestSigma = 0.1
 
 // jointLifts has the priors and scores of the lifts of several treatments at the nodes of common panels.
 type jointLifts struct {
@@ -98,6 +106,7 @@ type jointLifts struct {
 }
 
 func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
+	const smallestSigma = 0.1 // bounds the number of panels; a control with 1 % of a pair's visitors has this sigma
 	sigmas := make([]float64, len(arms))
 	j := &jointLifts{
 		arms: arms, lambdas: lambdas, sigmas: sigmas, finest: 1, logMasses: make([][]float64, len(arms)),
@@ -107,7 +116,7 @@ func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
 		sigmas[i] = math.Sqrt((1 - lambdas[i]) * (1 + lambdas[i]))
 		j.finest = math.Min(j.finest, math.Max(sigmas[i], smallestSigma))
 	}
-	j.panels = r.commonPanels(arms)
+	j.panels = panels{rule: r, points: commonPoints(arms)}
 	j.splitAt(0)
 	for i := range arms {
 		j.splitAt(arms[i].kink)
@@ -136,17 +145,16 @@ func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
 	return j
 }
 
-// commonPanels returns panels that are everywhere as narrow as the narrowest panel of the posteriors.
-func (r *rule) commonPanels(arms []*lifts) panels {
+// commonPoints returns panels that are everywhere as narrow as the narrowest panel of the posteriors.
+func commonPoints(arms []*lifts) []float64 {
 	knots := make([][]float64, len(arms))
 	low, high := math.Inf(1), math.Inf(-1)
 	for i, l := range arms {
 		knots[i] = l.panelEnds(shallow)
 		low, high = math.Min(low, knots[i][0]), math.Max(high, knots[i][len(knots[i])-1])
 	}
-	p := panels{rule: r, points: []float64{low}}
-	at := make([]int, len(arms))
-	for x := low; x < high; p.points = append(p.points, x) {
+	points, at := []float64{low}, make([]int, len(arms))
+	for x := low; x < high; points = append(points, x) {
 		next := high
 		for i, k := range knots {
 			for at[i] < len(k) && k[at[i]] <= x {
@@ -165,7 +173,7 @@ func (r *rule) commonPanels(arms []*lifts) panels {
 		}
 		x = next
 	}
-	return p
+	return points
 }
 
 // divideEach divides each panel into parts.
@@ -177,8 +185,7 @@ func (p *panels) divideEach(parts int) {
 			points = append(points, a+(b-a)*float64(k)/float64(parts))
 		}
 	}
-	points = append(points, p.points[len(p.points)-1])
-	p.points = points
+	p.points = append(points, p.points[len(p.points)-1])
 }
 
 // addGiven adds the probabilities that control and each arm are best, given u, times the density of u. By
@@ -201,7 +208,23 @@ func (j *jointLifts) addGiven(total []float64, u float64) {
 		for k, exponent := range j.values[i] {
 			j.values[i][k] = math.Exp(exponent - largest)
 		}
-		negative, mass := j.cumulateMass(j.values[i], j.below[i])
+		// the integral of the values below each node, and below a lift of 0
+		negative, mass := 0.0, 0.0
+		for panel := range j.panelCount() {
+			half := (j.points[panel+1] - j.points[panel]) / 2
+			values, inPanel := j.values[i][panel*order:], 0.0
+			for at := range order {
+				inside := 0.0
+				for l := range order {
+					inside += j.rule.partial[at][l] * values[l]
+				}
+				j.below[i][panel*order+at] = math.Max(mass+half*inside, 0)
+				inPanel += j.rule.weights[at] * values[at]
+			}
+			if mass += half * inPanel; j.points[panel+1] <= 0 {
+				negative = mass
+			}
+		}
 		part[0] *= negative
 		j.logMasses[i] = append(j.logMasses[i], largest+math.Log(mass))
 		scale += largest
@@ -235,45 +258,6 @@ func (j *jointLifts) addGiven(total []float64, u float64) {
 	for i := range part {
 		total[i] += part[i] / largest * math.Exp(scale-j.scale)
 	}
-}
-
-// cumulateMass sets the integral of the values below each node. It returns the integral below a lift of 0 and the whole
-// integral.
-func (j *jointLifts) cumulateMass(values, below []float64) (negative, mass float64) {
-	for panel := range j.panelCount() {
-		half := (j.points[panel+1] - j.points[panel]) / 2
-		inPanel := 0.0
-		for i := range order {
-			inside := 0.0
-			for l := range order {
-				inside += j.rule.partial[i][l] * values[panel*order+l]
-			}
-			below[panel*order+i] = math.Max(mass+half*inside, 0)
-			inPanel += j.rule.weights[i] * values[panel*order+i]
-		}
-		if mass += half * inPanel; j.points[panel+1] <= 0 {
-			negative = mass
-		}
-	}
-	return negative, mass
-}
-
-// othersOf returns the information of the other arms about u: the density of u times the integrals of their densities,
-// given u. The integrals have the density of u, see addGiven.
-func (j *jointLifts) othersOf(arm int) *others {
-	o := &others{
-		lambda: j.lambdas[arm], sigma: j.sigmas[arm], u: j.u, logWeight: make([]float64, len(j.u)),
-		exponents: make([]float64, len(j.u)),
-	}
-	for k, u := range j.u {
-		o.logWeight[k] = float64(len(j.arms)-2) * 0.5 * u * u
-		for i := range j.arms {
-			if i != arm {
-				o.logWeight[k] += j.logMasses[i][k]
-			}
-		}
-	}
-	return o
 }
 
 // bayesianComparison returns the comparison of one pair under the given posterior of the lift. Values and losses are

@@ -31,8 +31,6 @@ const (
 	// leastGain is the minimum ratio of a look's information to the information of the last computed look. Below it,
 	// the look has no critical value, because a quadrature over boundaryNodes cannot resolve the step.
 	leastGain = 1.001
-	// leastSpending is the spending of a look below which nothing is significant.
-	leastSpending = 1e-13
 	// largestCritical is the critical value where nothing is spent.
 	largestCritical = 9
 	// widestPath bounds the quadrature in units of |Z|. Paths beyond it have a probability below 1e-16.
@@ -73,7 +71,7 @@ func (b *boundary) addLook(information, spent float64) (critical float64, reason
 		return 0, ReasonNoNewVisitors
 	}
 	critical, reason = largestCritical, ReasonNoAlphaSpent
-	if spending := spent - b.spent; spending >= leastSpending {
+	if spending := spent - b.spent; spending >= 1e-13 {
 		excess := func(c float64) float64 {
 			return math.Log(2 * b.paths.probabilityAbove(information, c*math.Sqrt(information), 0) / spending)
 		}
@@ -149,24 +147,18 @@ func (l *ladder) pValue(look int, z float64) float64 {
 			critical, logs = append(critical, c), append(logs, math.Log(l.levelAt(i)))
 		}
 	}
-	return math.Exp(interpolatePolynomial(critical, logs, z))
-}
-
-// interpolatePolynomial returns y at x by the polynomial through all points, by Neville's method. The xs must be in
-// ascending order. It returns 0 below all points and the last y above all points. It changes ys.
-func interpolatePolynomial(xs, ys []float64, x float64) float64 {
-	switch {
-	case len(xs) == 0 || x < xs[0]:
-		return 0
-	case x > xs[len(xs)-1]:
-		return ys[len(ys)-1]
+	switch last := len(critical) - 1; {
+	case last < 0 || z < critical[0]:
+		return 1
+	case z > critical[last]:
+		return math.Exp(logs[last])
 	}
-	for width := 1; width < len(xs); width++ {
-		for i := range len(xs) - width {
-			ys[i] += (x - xs[i]) / (xs[i+width] - xs[i]) * (ys[i+1] - ys[i])
+	for width := 1; width < len(critical); width++ { // Neville's method
+		for i := range len(critical) - width {
+			logs[i] += (z - critical[i]) / (critical[i+width] - critical[i]) * (logs[i+1] - logs[i])
 		}
 	}
-	return ys[0]
+	return math.Exp(logs[0])
 }
 
 // paths is the distribution of the score S = Z sqrt(I) at the last look, if there is no effect. It includes only the
@@ -206,11 +198,11 @@ func (p paths) pathsWithin(information, lower, upper float64) paths {
 		information: information, symmetric: lower == -upper && (p.symmetric || p.at == nil),
 		at: make([]float64, boundaryNodes), mass: make([]float64, boundaryNodes),
 	}
-	legendre := legendreNodes()
+	nodes, weights := legendreNodes()
 	sd := math.Sqrt(information - p.information)
 	exponent := -0.5 / (sd * sd)
 	first := 0
-	for i, node := range legendre.at {
+	for i, node := range nodes {
 		x := low + (high-low)/2*(1+node)
 		next.at[i] = x
 		if mirror := boundaryNodes - 1 - i; next.symmetric && mirror < i {
@@ -225,7 +217,7 @@ func (p paths) pathsWithin(information, lower, upper float64) paths {
 			step := x - at[j]
 			sum += mass[j] * math.Exp(exponent*step*step)
 		}
-		next.mass[i] = sum / (sd * math.Sqrt(2*math.Pi)) * legendre.weight[i] * (high - low) / 2
+		next.mass[i] = sum / (sd * math.Sqrt(2*math.Pi)) * weights[i] * (high - low) / 2
 	}
 	return next
 }
@@ -237,14 +229,12 @@ func (p paths) nodesAndMasses() (at, mass []float64) {
 	return p.at, p.mass
 }
 
-// legendre has the nodes of a Gauss-Legendre rule on [-1, 1], ascending, and their weights.
-type legendre struct{ at, weight []float64 }
-
-var legendreNodes = sync.OnceValue(func() legendre {
-	l := legendre{at: make([]float64, boundaryNodes), weight: make([]float64, boundaryNodes)}
-	quad.Legendre{}.FixedLocations(l.at, l.weight, -1, 1)
-	slices.Reverse(l.at) // the weights are symmetric
-	return l
+// legendreNodes returns the nodes of a Gauss-Legendre rule on [-1, 1], ascending, and their weights.
+var legendreNodes = sync.OnceValues(func() (at, weights []float64) {
+	at, weights = make([]float64, boundaryNodes), make([]float64, boundaryNodes)
+	quad.Legendre{}.FixedLocations(at, weights, -1, 1)
+	slices.Reverse(at) // the weights are symmetric
+	return at, weights
 })
 
 // SimultaneousCritical returns the critical value c at which a curve of cumulative metrics of one cohort stays within

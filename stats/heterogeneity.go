@@ -13,9 +13,6 @@ type Heterogeneity struct {
 	Reason      Reason   `json:"reason,omitempty"` // why there is no evidence; BayesFactor and PValue are nil then
 }
 
-// largestLogFactor limits the Bayes factor to numbers that floating point has.
-const largestLogFactor = 700
-
 // MeasureHeterogeneity tests whether the lift differs between segments of the visitors. effects has the effects of each
 // treatment in each segment; those with a Reason do not count. spread > 0 is the standard deviation of the lifts over
 // segments if they differ. For the segments i of a treatment,
@@ -50,7 +47,7 @@ func MeasureHeterogeneity(effects [][]PooledEffect, spread float64) Heterogeneit
 		}
 		found.Reason = ""
 		equal, differ := logDensityOfEqual(values, errors), logDensityOfEqual(values, widened)
-		sum += math.Exp(math.Min(differ-equal, largestLogFactor))
+		sum += math.Exp(math.Min(differ-equal, 700))
 	}
 	if found.Reason == "" {
 		factor := sum / float64(len(effects))
@@ -118,15 +115,6 @@ type PooledEffect struct {
 	Reason         Reason  // why there is no effect; the other fields are 0
 }
 
-const (
-	// leastErrors is the number of its standard errors from which the mean of the pair is known well enough to divide
-	// by it. For a small rate, that is 25 converted visitors.
-	leastErrors = 5
-	// largestPooledEffect is far above the effects of values that are not negative, which are at most the visitors of
-	// the pair per visitor of the treatment. Squares of smaller effects keep their digits.
-	largestPooledEffect = 1e6
-)
-
 // NewPooledEffect returns the effect in the periods of equal shares s that have MinimumVisitors of both variations, as
 // in looks:
 //
@@ -161,12 +149,15 @@ func NewPooledEffect(strata []Stratum) PooledEffect {
 		shared += precision * precision * v / (n * m * m)
 		visitors, treated, total, variance = visitors+n+nt, treated+nt, total+(n+nt)*m, variance+(n+nt)*v
 	}
+	const leastErrors = 5 // from which the mean is known well enough to divide by it: for a small rate, 25 conversions
 	if !(information > 0) || !(total/visitors >= leastErrors*math.Sqrt(variance/visitors/visitors)) {
 		return PooledEffect{Reason: ReasonTooFewVisitors}
 	}
 	e.Value, e.StandardError, e.Shared = sum/information, 1/math.Sqrt(information), math.Sqrt(shared)/information
 	e.Mean, e.TreatmentShare = total/visitors, treated/visitors
-	if !(math.Abs(e.Value) < largestPooledEffect && e.StandardError > 0 && e.Mean < math.MaxFloat64) {
+	// Values that are not negative have far smaller effects: at most the visitors of the pair per visitor of the
+	// treatment. Squares of these keep their digits.
+	if !(math.Abs(e.Value) < 1e6 && e.StandardError > 0 && e.Mean < math.MaxFloat64) {
 		return PooledEffect{Reason: ReasonInvalidData}
 	}
 	return e

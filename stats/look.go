@@ -6,14 +6,6 @@ import (
 	"slices"
 )
 
-// The reasons of a look without a result.
-const (
-	// ReasonNoNewVisitors marks a look whose information grew by less than .1 % since the last computed look.
-	ReasonNoNewVisitors Reason = "NO_NEW_VISITORS"
-	// ReasonNoAlphaSpent marks a look that spends less than 1e-13.
-	ReasonNoAlphaSpent Reason = "NO_ALPHA_SPENT"
-)
-
 // Status is the conclusion of a report.
 type Status string
 

@@ -223,6 +223,7 @@ func (l *lifts) panelEnds(deepest float64) []float64 {
 // is nearly a parabola, judged by its values at the ends and in the middle.
 func (l *lifts) walkPanels(direction, deepest float64) (points []float64) {
 	x, width := l.mode, widest*l.prior.StandardDeviation
+	const mostPanels = 400 // ten suffice for usual data
 	for at := 0.0; at < deepest && len(points) < mostPanels; {
 		next := math.Max(x+direction*width, l.from)
 		if next == x {
@@ -241,9 +242,6 @@ func (l *lifts) walkPanels(direction, deepest float64) (points []float64) {
 	}
 	return points
 }
-
-// mostPanels bounds the panels on each side of a mode. Ten suffice for usual data.
-const mostPanels = 400
 
 // liftSummary has the integrals of a posterior of the lift.
 type liftSummary struct {
@@ -277,7 +275,24 @@ func (r *rule) summarizePosterior(l *lifts, alpha float64) liftSummary {
 }
 
 func (p panels) summarizeLifts(l *lifts, alpha float64) liftSummary {
-	values := p.densityValues(l)
+	values, total := make([]float64, p.panelCount()*order), 0.0 // the density at every node, and its mass
+	for panel := range p.panelCount() {
+		mass := 0.0
+		for i := range order {
+			x, _ := p.nodeAt(panel, i)
+			if drop := l.logDrop(x); drop < 700 {
+				v := math.Exp(-drop)
+				values[panel*order+i] = v
+				mass += p.rule.weights[i] * v
+			}
+		}
+		total += mass * (p.points[panel+1] - p.points[panel]) / 2
+	}
+	for i := range values {
+		if total > 0 {
+			values[i] /= total
+		}
+	}
 	var s liftSummary
 	for panel := range p.panelCount() {
 		for i := range order {

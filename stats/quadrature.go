@@ -76,29 +76,6 @@ func (p panels) nodeAt(panel, i int) (x, half float64) {
 	return a + half*(1+p.rule.nodes[i]), half
 }
 
-// densityValues returns the density at every node. The total mass is 1.
-func (p panels) densityValues(l *lifts) []float64 {
-	values, total := make([]float64, p.panelCount()*order), 0.0
-	for panel := range p.panelCount() {
-		mass := 0.0
-		for i := range order {
-			x, _ := p.nodeAt(panel, i)
-			if drop := l.logDrop(x); drop < 700 {
-				v := math.Exp(-drop)
-				values[panel*order+i] = v
-				mass += p.rule.weights[i] * v
-			}
-		}
-		total += mass * (p.points[panel+1] - p.points[panel]) / 2
-	}
-	if total > 0 {
-		for i := range values {
-			values[i] /= total
-		}
-	}
-	return values
-}
-
 // integratePanels returns the integral of f over the panels between consecutive points. Each panel is halved until the
 // 7 and 15 point rules of Gauss and Kronrod agree within the absolute tolerance. Points must be in ascending order.
 //

@@ -6,20 +6,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-const (
-	// MismatchAlpha is the p-value below which a sample ratio mismatch is reported (Fabijan et al., KDD 2019).
-	MismatchAlpha = 0.001
-	// mismatchPrior is the total count of the Dirichlet prior of SampleRatioMismatch. Of the counts that were tried, it
-	// finds a split of 48/52 instead of 50/50 earliest: by 21,000 visitors in .95 of the campaigns. A count of 10,000
-	// needs 24,000 visitors.
-	mismatchPrior = 3000
-	// largestParts is the largest m of the divisions into multiples of 1/m that shares in integer percent may
-	// represent.
-	largestParts = 12
-	// leakVisitors and leakShare bound the traffic that stray requests may bring to a variation that must not get any.
-	leakVisitors = 5
-	leakShare    = 0.0001
-)
+// MismatchAlpha is the p-value below which a sample ratio mismatch is reported (Fabijan et al., KDD 2019).
+const MismatchAlpha = 0.001
 
 // Split is the planned division of traffic: Control percent to control, and the rest to the variations in proportion to
 // their weights.
@@ -136,6 +124,9 @@ func logBayesFactor(observed []int64, shares []float64, total float64) float64 {
 		below, _ := math.Lgamma(from)
 		return above - below
 	}
+	// mismatchPrior is the total count of the Dirichlet prior. Of the counts that were tried, it finds a split of 48/52
+	// instead of 50/50 earliest: by 21,000 visitors in .95 of the campaigns. A count of 10,000 needs 24,000 visitors.
+	const mismatchPrior = 3000
 	sum := -logRatio(mismatchPrior, total)
 	for i, share := range shares {
 		if x := float64(observed[i]); share > 0 {
@@ -158,10 +149,22 @@ func (s Split) possibleShares(shares []float64) [][]float64 {
 	return all
 }
 
-// nearDivisions returns the splits into multiples of 1/m that are near all shares.
+// nearDivisions returns the splits into multiples of 1/m, for m up to 12, that are near all shares. The maximum distance
+// of a share from its exact value is half a percentage point because of rounding. It is a whole point if another share
+// is nearly equal, because one of several equal shares may include the rounding remainder.
 func nearDivisions(shares []float64) [][]float64 {
+	const slack = 1e-9
+	tolerances := make([]float64, len(shares))
+	for i, share := range shares {
+		tolerances[i] = 0.005 + slack
+		for j, other := range shares {
+			if j != i && other > 0 && math.Abs(other-share) <= 0.015+slack {
+				tolerances[i] = 0.01 + slack
+			}
+		}
+	}
 	var found [][]float64
-	for parts := 2; parts <= largestParts; parts++ {
+	for parts := 2; parts <= 12; parts++ {
 		division := make([]float64, len(shares))
 		left := parts
 		for i, share := range shares {
@@ -171,7 +174,7 @@ func nearDivisions(shares []float64) [][]float64 {
 			k := math.Round(share * float64(parts))
 			division[i] = k / float64(parts)
 			left -= int(k)
-			if k < 1 || math.Abs(division[i]-share) > shareTolerance(shares, i) {
+			if k < 1 || math.Abs(division[i]-share) > tolerances[i] {
 				left = -1
 				break
 			}
@@ -181,19 +184,6 @@ func nearDivisions(shares []float64) [][]float64 {
 		}
 	}
 	return found
-}
-
-// shareTolerance returns the maximum distance of a share from its exact value. It is half a percentage point because of
-// rounding. It is a whole point if another share is nearly equal, because one of several equal shares may include the
-// rounding remainder.
-func shareTolerance(shares []float64, i int) float64 {
-	const slack = 1e-9
-	for j, other := range shares {
-		if j != i && other > 0 && math.Abs(other-shares[i]) <= 0.015+slack {
-			return 0.01 + slack
-		}
-	}
-	return 0.005 + slack
 }
 
 func scaleShares(shares []float64, by float64) []float64 {
@@ -207,12 +197,8 @@ func scaleShares(shares []float64, by float64) []float64 {
 // IsLeak reports whether a variation that must not get traffic has too many visitors for stray requests: more than 5
 // and more than 0.01 % of the total. Such a variation has a share of 0, or is unknown to the campaign.
 func IsLeak(visitors, total int64) bool {
-	return float64(visitors) > math.Max(leakVisitors, leakShare*float64(total))
+	return float64(visitors) > math.Max(5, 0.0001*float64(total))
 }
-
-// minimumExpected is the minimum expected count of a cell for which the chi-square distribution is valid (Cochran,
-// 1954).
-const minimumExpected = 5
 
 // ShareComparison compares the shares of some visitors, such as multi-exposed or automated ones, among those of each
 // variation. PValue is the p-value of the hypothesis that the share is equal in all variations. It is nil if Reason is
@@ -250,6 +236,7 @@ func CompareShares(some, all []int64) ShareComparison {
 		return ShareComparison{Reason: ReasonNoVisitors}
 	}
 	p := counted / total
+	const minimumExpected = 5 // count of a cell for which the chi-square distribution is valid (Cochran, 1954)
 	switch {
 	case cells < 2:
 		return ShareComparison{Reason: ReasonTooFewVariations}

@@ -5,9 +5,6 @@ import (
 	"math"
 )
 
-// mostPlannedLooks bounds the looks of a plan. More looks change the required sample by less than 1 %.
-const mostPlannedLooks = 100
-
 // SamplePlan holds the values that determine the size of an experiment.
 type SamplePlan struct {
 	// Control is the observed sample of control: the baseline and its variance.
@@ -85,7 +82,7 @@ func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
 		return nil, ReasonInvalidData
 	}
 	s := &SampleSize{plan: plan, z: normalQuantile(design.Alpha / 2), shares: scaleShares(plan.Shares, 1/total)}
-	looks := min(plan.Looks, mostPlannedLooks)
+	looks := min(plan.Looks, 100) // more change the required sample by less than 1 %
 	var b boundary
 	for k := range looks {
 		tau := float64(k+1) / float64(looks)
@@ -317,10 +314,6 @@ func (s *SampleSize) ProgressTowards(lift float64, visitors int64, perDay float6
 	return p
 }
 
-// breakerLift is the loss, as a lift, beyond which a guardrail is harmed on a day without a look. Weekdays rarely
-// differ so much: a harmless weekend of -20 % is below a margin of 5 % in .73 of the campaigns.
-const breakerLift = -0.2
-
 // Margin is the largest loss that a guardrail accepts: Relative, a fraction of control's value above 0, or if that is
 // 0, Absolute, in the metric's unit. Down means that lower values are better.
 type Margin struct {
@@ -355,23 +348,20 @@ func (m Margin) IsSafe(r LookResult) bool {
 	return end != nil && (m.Down && *end < margin || !m.Down && *end > -margin)
 }
 
-// DefaultPlannedVisitors is the number of visitors of a pair at which the harm bound is tightest, for campaigns without
-// planned visitors.
-const DefaultPlannedVisitors = 5000
-
 // HarmRule holds the settings that the harm bounds of all guardrails of a campaign share.
 type HarmRule struct {
 	Alpha      float64 // of the campaign
 	Treatments int     // with a share of traffic
 	Guardrails int     // without the primary metric, which counts as one more
-	// PlannedVisitors is the planned number of visitors of the pair, at which the bound is tightest; 0 means
-	// DefaultPlannedVisitors. It must never depend on results.
+	// PlannedVisitors is the planned number of visitors of the pair, at which the bound is tightest; 0 means 5,000. It
+	// must never depend on results.
 	PlannedVisitors float64
 }
 
 // Harm has the upper bound of a treatment's effect in the good direction, on the scale of the margin. Upper is nil,
 // with a Reason, if the bound is infinite or unknown. Below reports that the bound is below -margin, which is harm at a
-// look. Breaks reports that the bound of the lift is also below -20 %, which is harm at the end of any full day.
+// look. Breaks reports that the bound of the lift is also below -20 %, which is harm at the end of any full day: weekdays
+// rarely differ so much. A harmless weekend of -20 % is below a margin of 5 % in .73 of the campaigns.
 type Harm struct {
 	Upper         *float64
 	Below, Breaks bool
@@ -394,7 +384,7 @@ func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	}
 	planned := rule.PlannedVisitors
 	if !(planned > 0) {
-		planned = DefaultPlannedVisitors
+		planned = 5000
 	}
 	// The two sides of a confidence sequence have equal error rates.
 	a := 2 * 0.1 * rule.Alpha / float64(max(rule.Treatments, 1)*(rule.Guardrails+1))
@@ -411,7 +401,7 @@ func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	bound, reason := upper(on)
 	lift, _ := upper(onLift)
 	h := Harm{Upper: numberOrNil(bound), Below: bound < -margin}
-	h.Breaks = h.Below && lift < breakerLift
+	h.Breaks = h.Below && lift < -0.2
 	if h.Upper == nil {
 		h.Reason = cmp.Or(reason, ReasonInvalidData)
 	}

@@ -26,6 +26,9 @@ const (
 	ReasonSampleRatioMismatch        Reason = "SAMPLE_RATIO_MISMATCH"
 	ReasonTooFewSegments             Reason = "TOO_FEW_SEGMENTS"
 	ReasonNoTraffic                  Reason = "NO_TRAFFIC"
+	// A look without a result has less than .1 % more information than the last computed one, or spends less than 1e-13.
+	ReasonNoNewVisitors Reason = "NO_NEW_VISITORS"
+	ReasonNoAlphaSpent  Reason = "NO_ALPHA_SPENT"
 	// ReasonInvalidData marks sums that contradict each other (more converted than visitors, a negative variance),
 	// samples of different kinds, and numbers beyond floating point.
 	ReasonInvalidData Reason = "INVALID_DATA"

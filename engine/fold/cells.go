@@ -165,16 +165,31 @@ func (c Cells) addDays(v *Row, goals []Row, sign int64) {
 		}
 		seen[kind] = true
 	}
-	c.addGoalDays(key, goals, sign, on)
-	c.addReturns(key, v, sign)
+	// the goal events: in the cells of each goal, and in order of time in the sums of all goals
+	goalDay := func(r *Row) int64 { return DayOf(r.First+int64(r.Since)) - first } //nolint:gosec // milliseconds
+	inTime := make([]*Row, len(goals))
+	var total totals
+	for i := range goals {
+		r := &goals[i]
+		if i == 0 || goals[i-1].Goal != r.Goal {
+			total = totals{}
+		}
+		var s Sums
+		total, inTime[i] = s.addGoal(total, &r.Amounts), r
+		of := key
+		of.Goal, of.Day = r.Goal, goalDay(r)
+		c.findOrAdd(of).AddSigned(&s, sign)
+	}
+	slices.SortStableFunc(inTime, func(a, b *Row) int { return cmp.Compare(a.Since, b.Since) })
+	total = totals{}
+	for _, r := range inTime {
+		total = on(goalDay(r)).addGoal(total, &r.Amounts)
+	}
 	for day, s := range days {
 		key.Day = day
 		c.findOrAdd(key).AddSigned(s, sign)
 	}
-}
-
-// addReturns adds the returns of a visitor.
-func (c Cells) addReturns(key CellKey, v *Row, sign int64) {
+	// the returns
 	var one Sums
 	one.addAt(Visitors, 1)
 	key.Goal = Returns
@@ -184,31 +199,5 @@ func (c Cells) addReturns(key CellKey, v *Row, sign int64) {
 			c.findOrAdd(key).AddSigned(&one, sign)
 			key.First = today
 		}
-	}
-}
-
-// addGoalDays adds the goal events to the cells of each goal, and to the sums of all goals by day.
-func (c Cells) addGoalDays(key CellKey, goals []Row, sign int64, all func(day int64) *Sums) {
-	day := func(r *Row) int64 { return DayOf(r.First+int64(r.Since)) - key.First } //nolint:gosec // milliseconds
-	var total totals
-	for i := range goals {
-		r := &goals[i]
-		if i == 0 || goals[i-1].Goal != r.Goal {
-			total = totals{}
-		}
-		var s Sums
-		total = s.addGoal(total, &r.Amounts)
-		of := key
-		of.Goal, of.Day = r.Goal, day(r)
-		c.findOrAdd(of).AddSigned(&s, sign)
-	}
-	inTime := make([]*Row, len(goals))
-	for i := range goals {
-		inTime[i] = &goals[i]
-	}
-	slices.SortStableFunc(inTime, func(a, b *Row) int { return cmp.Compare(a.Since, b.Since) })
-	var of totals
-	for _, r := range inTime {
-		of = all(day(r)).addGoal(of, &r.Amounts)
 	}
 }

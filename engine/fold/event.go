@@ -112,8 +112,6 @@ type eventRows struct {
 	ownLeft, bareLeft []*Event
 }
 
-func newEventRows(own, bare []*Event) eventRows { return eventRows{own, bare, own, bare} }
-
 // nextEvent returns the rows of the next event; none: there is no other.
 func (r *eventRows) nextEvent() (own, bare []*Event) {
 	if len(r.ownLeft) > 0 {

@@ -28,25 +28,3 @@ type Explained struct {
 	Basis     *Event
 	Variation string // of the rows; empty: the event does not count
 }
-
-// explainState explains the rows of an event of a subject. row has its state. x has the other fields of the row; it
-// does not count if the variation is empty.
-func explainState(x Explained, row *Event, own []*Event, explain func(Explained)) {
-	for _, e := range own {
-		if e != row {
-			explain(Explained{Event: e, Subject: x.Subject, Reason: Superseded, At: e.At, Basis: row})
-		}
-	}
-	x.Event, x.Reason = row, SinceFirstView
-	switch {
-	case row.Cancelled:
-		x.Reason, x.Variation = Cancelled, ""
-	case x.Basis == nil:
-		x.Reason = WithoutView
-	case x.Variation == "":
-		x.Reason = BeforeFirstView
-	case row == x.Basis:
-		x.Reason = FirstView
-	}
-	explain(x)
-}

@@ -209,7 +209,7 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 	}
 	var counted, others []*Event // as they count, without cancelled ones
 	var ofCounted, ofOthers madeOf
-	origin, all := own[0], newEventRows(own, bare)
+	origin, all := own[0], eventRows{own, bare, own, bare}
 	for own, bare := all.nextEvent(); len(own)+len(bare) > 0; own, bare = all.nextEvent() {
 		row, e := stateOf(own, bare)
 		isCounted := first != nil && e.At >= first.At
@@ -225,13 +225,28 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 		default:
 			continue // a goal without exposures counts from the first view on
 		}
-		if explain != nil {
-			x := Explained{Subject: origin.Subject, At: e.At, Basis: first}
-			if isCounted {
-				x.Variation = variation
-			}
-			explainState(x, row, own, explain)
+		if explain == nil {
+			continue
 		}
+		for _, other := range own {
+			if other != row {
+				explain(Explained{Event: other, Subject: origin.Subject, Reason: Superseded, At: other.At, Basis: row})
+			}
+		}
+		x := Explained{Event: row, Subject: origin.Subject, At: e.At, Basis: first}
+		switch {
+		case row.Cancelled:
+			x.Reason = Cancelled
+		case first == nil:
+			x.Reason = WithoutView
+		case !isCounted:
+			x.Reason = BeforeFirstView
+		case row == first:
+			x.Reason, x.Variation = FirstView, variation
+		default:
+			x.Reason, x.Variation = SinceFirstView, variation
+		}
+		explain(x)
 	}
 	if ofOthers.seen > 0 {
 		rows = appendRows(rows, origin, others, ofOthers, nil)
@@ -281,12 +296,7 @@ func appendRows(rows []Row, origin *Event, events []*Event, of madeOf, firstView
 			v.LaterKinds = append(v.LaterKinds, uint8(e.Kind))
 		}
 	}
-	return appendGoals(append(rows, v), goals)
-}
-
-// appendGoals appends rows for goal events, in order of time, of the visitor in the last row.
-func appendGoals(rows []Row, goals []*Event) []Row {
-	v := rows[len(rows)-1]
+	rows = append(rows, v)
 	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
 	for i, e := range goals {
 		r := Row{

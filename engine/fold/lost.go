@@ -55,7 +55,7 @@ func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool)
 	}
 	var bare []*Event
 	for own := range splitEvents(distinctEvents(events, nil)) {
-		all := newEventRows(own, bare)
+		all := eventRows{own, bare, own, bare}
 		for own, bare := all.nextEvent(); len(own) > 0; own, bare = all.nextEvent() {
 			_, e := stateOf(own, bare)
 			c := e.content()
@@ -89,7 +89,16 @@ func (l *losses) addRows(v *Row, goals []Row) {
 	if v.Variation != "" {
 		bare = maps.Clone(l.bare)
 		variation, _ = strconv.ParseInt(strings.TrimSuffix(v.Variation, MultiExposed), 10, 64)
-		l.addFirstView(v, variation)
+		// The first view, if it is lost, has the least id: of views at the same time, it is the first.
+		first := Event{Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation}
+		first.Attributes = v.Attributes
+		if slices.ContainsFunc(l.events, func(e Event) bool {
+			return e.content() == first.content() && e.Variation == variation && e.Attributes == v.Attributes
+		}) {
+			l.present[first.content()]--
+		} else {
+			l.lost = append(l.lost, first)
+		}
 	}
 	for i, later := range v.Later {
 		at := v.First + int64(later) //nolint:gosec // milliseconds
@@ -110,19 +119,6 @@ func (l *losses) addRows(v *Row, goals []Row) {
 		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: at, Kind: moments.Goal, Goal: r.Goal, Amounts: r.Amounts}
 		l.addUnlessPresent(&e, bare)
 	}
-}
-
-// addFirstView adds the first view of a visitor of a subject, if it is lost.
-func (l *losses) addFirstView(v *Row, variation int64) {
-	first := Event{Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation}
-	first.Attributes = v.Attributes
-	if slices.ContainsFunc(l.events, func(e Event) bool {
-		return e.content() == first.content() && e.Variation == variation && e.Attributes == v.Attributes
-	}) {
-		l.present[first.content()]--
-		return
-	}
-	l.lost = append(l.lost, first) // with the least id: of views at the same time, it is the first
 }
 
 // addUnlessPresent adds an event that is lost. bare are goals without exposures that the subject of the event counts.

@@ -40,30 +40,6 @@ type others struct {
 	exponents     []float64 // scratch
 }
 
-// minusLog returns minus the logarithm of the likelihood of z. It is never below minus the logarithm of the sum of the
-// weights.
-func (o *others) minusLog(z float64) float64 {
-	if math.IsInf(z, 0) || len(o.u) == 0 {
-		return math.Inf(1)
-	}
-	const negligible = 45 // of an exponent below the largest one
-	largest := math.Inf(-1)
-	for k, u := range o.u {
-		d := (z - o.lambda*u) / o.sigma
-		o.exponents[k] = o.logWeight[k] - 0.5*d*d
-		if o.exponents[k] > largest {
-			largest = o.exponents[k]
-		}
-	}
-	sum := 0.0
-	for _, exponent := range o.exponents {
-		if exponent > largest-negligible {
-			sum += math.Exp(exponent - largest)
-		}
-	}
-	return -largest - math.Log(sum)
-}
-
 // liftsOf returns the posterior of the lift of a pair, or false if its baseline is a mean of 0.
 func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	l := lifts{prior: prior, from: math.Inf(-1)}
@@ -143,13 +119,32 @@ func (l *lifts) minusLog(lift float64) float64 {
 	return 0.5*at*at + l.minusLogLikelihood(lift)
 }
 
-// minusLogLikelihood returns minus the logarithm of the likelihood up to a constant.
+// minusLogLikelihood returns minus the logarithm of the likelihood up to a constant. With others, it is never below
+// minus the logarithm of the sum of their weights.
 func (l *lifts) minusLogLikelihood(lift float64) float64 {
-	z := l.z(lift)
-	if l.others != nil {
-		return l.others.minusLog(z)
+	z, o := l.z(lift), l.others
+	switch {
+	case o == nil:
+		return 0.5 * z * z
+	case math.IsInf(z, 0) || len(o.u) == 0:
+		return math.Inf(1)
 	}
-	return 0.5 * z * z
+	const negligible = 45 // of an exponent below the largest one
+	largest := math.Inf(-1)
+	for k, u := range o.u {
+		d := (z - o.lambda*u) / o.sigma
+		o.exponents[k] = o.logWeight[k] - 0.5*d*d
+		if o.exponents[k] > largest {
+			largest = o.exponents[k]
+		}
+	}
+	sum := 0.0
+	for _, exponent := range o.exponents {
+		if exponent > largest-negligible {
+			sum += math.Exp(exponent - largest)
+		}
+	}
+	return -largest - math.Log(sum)
 }
 
 // findMode sets the mode. With one treatment, the mode is at most |z| prior standard deviations from the prior mean,

@@ -89,17 +89,6 @@ func integratePanels(f func(float64) float64, points []float64, tolerance float6
 }
 
 func integrateAdaptively(f func(float64) float64, a, b, tolerance float64, depth int) float64 {
-	value, err := kronrodEstimate(f, a, b)
-	if err <= tolerance || depth == 0 {
-		return value
-	}
-	middle := a + (b-a)/2
-	return integrateAdaptively(f, a, middle, tolerance/2, depth-1) + integrateAdaptively(f, middle, b,
-		tolerance/2, depth-1)
-}
-
-// kronrodEstimate returns the 15 point estimate on [a, b] and a bound of its error.
-func kronrodEstimate(f func(float64) float64, a, b float64) (value, err float64) {
 	nodes := [...]float64{
 		0.991455371120812639206854697526329, 0.949107912342758524526189684047851,
 		0.864864423359769072789712788640926, 0.741531185599394439863864773280788,
@@ -131,10 +120,11 @@ func kronrodEstimate(f func(float64) float64, a, b float64) (value, err float64)
 	// about the square of this difference.
 	difference := math.Abs(half * (fine - coarse))
 	scale := math.Abs(half*fine) + difference
-	if difference == 0 {
-		return half * fine, 0
+	if difference == 0 || difference*math.Min(1, math.Pow(200*difference/scale, 0.5)) <= tolerance || depth == 0 {
+		return half * fine
 	}
-	return half * fine, difference * math.Min(1, math.Pow(200*difference/scale, 0.5))
+	return integrateAdaptively(f, a, center, tolerance/2, depth-1) +
+		integrateAdaptively(f, center, b, tolerance/2, depth-1)
 }
 
 // bracket is an interval [a, b] at whose ends a function has values of opposite sign, fa and fb.

@@ -31,38 +31,9 @@ type firstDay struct {
 	goal, first int64
 }
 
-// daysMemory bounds the memory of the cells by day that are kept between refreshes, in bytes: those of about 2,000
-// days. Visitors who return have few first days.
-const (
-	daysMemory = 32 << 20
-	cellBytes  = 700 // of a cell and its key
-)
-
 // leastVisitorsByDay is the number of visitors from which a subject has cells by day. Smaller subjects do not need
 // them: their reports over days are fast anyway.
 const leastVisitorsByDay = 20_000
-
-// openCells returns the cells of a store.
-func (s *server) openCells(ctx context.Context, leastByDay int64) (cells, error) {
-	c := cells{
-		leastByDay: leastByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{},
-		days: cache.New(daysMemory),
-	}
-	err := schema.EachRow(ctx, s, s.render("subjects_by_day.sql", ""), func(row driver.Rows) error {
-		var of schema.Subject
-		err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
-		c.byDay[of] = true
-		return err
-	}, sectionsOfGrain(fold.OfDay)...)
-	if err != nil {
-		return c, fmt.Errorf("read the subjects with cells by day: %w", err)
-	}
-	all, err := s.readCells(ctx, inGrain, sectionsOfGrain(fold.OfAll)...)
-	for key, cell := range all {
-		c.allOf(key.Subject)[key] = cell
-	}
-	return c, err
-}
 
 // allOf returns the cells of the grain fold.OfAll of a subject.
 func (c *cells) allOf(subject schema.Subject) fold.Cells {
@@ -111,8 +82,20 @@ func (c *cells) appendSumChanges(
 		if c.byDay[subject] || more[subject]+visitorsOf(c.all[subject])[subject] < c.leastByDay {
 			continue
 		}
-		if err := from.addDays(ctx, subject, added, had, want); err != nil {
+		// the first cells by day of a subject: the sums of its stored visitors, changed from had to want
+		sums, err := from.sumRows(ctx, subject)
+		if err != nil {
 			return nil, err
+		}
+		eachChanged(had, want, func(rows []fold.Row, sign int64) {
+			if rows[0].Subject == subject {
+				sums.AddRows(rows, sign, true)
+			}
+		})
+		for key, cell := range sums {
+			if key.Grain == fold.OfDay {
+				added[key] = cell
+			}
 		}
 		c.byDay[subject] = true
 	}
@@ -125,8 +108,23 @@ func (c *cells) appendSumChanges(
 			}
 			of = stored[day]
 		}
-		changes = appendCell(changes, key, cell, of)
+		now, old := *cell, of[key]
+		if old != nil {
+			now.AddSigned(&old.Sums, 1)
+			now.ExtendBy(&old.Extent)
+			if now == *old {
+				continue
+			}
+			changes = append(changes, fold.Change{Row: cellRow(&key, old), Cancels: true})
+		}
+		if now.Sums == (fold.Sums{}) {
+			delete(of, key)
+			continue
+		}
+		of[key] = &now
+		changes = append(changes, fold.Change{Row: cellRow(&key, &now)})
 	}
+	const cellBytes = 700 // of a cell and its key
 	for day, cells := range stored {
 		c.days.StoreValue(day, nil, cells, int64(len(cells))*cellBytes)
 	}
@@ -145,25 +143,6 @@ func eachChanged(had, want []fold.Row, each func(rows []fold.Row, sign int64)) {
 	for rows := range fold.SplitRuns(want, isSame) {
 		each(rows, 1)
 	}
-}
-
-// appendCell appends the changes that add sums to a cell, and updates the cell in stored.
-func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, stored fold.Cells) []fold.Change {
-	now := *added
-	if had := stored[key]; had != nil {
-		now.AddSigned(&had.Sums, 1)
-		now.ExtendBy(&had.Extent)
-		if now == *had {
-			return changes
-		}
-		changes = append(changes, fold.Change{Row: cellRow(&key, had), Cancels: true})
-	}
-	if now.Sums == (fold.Sums{}) {
-		delete(stored, key)
-		return changes
-	}
-	stored[key] = &now
-	return append(changes, fold.Change{Row: cellRow(&key, &now)})
 }
 
 // cellsByDay returns the stored cells by day that the added cells change. It reads those that are not kept.
@@ -208,25 +187,6 @@ func visitorsOf(of fold.Cells) map[schema.Subject]int64 {
 		}
 	}
 	return visitors
-}
-
-// addDays adds the first cells by day of a subject: the sums of its stored visitors, changed from had to want.
-func (s *server) addDays(ctx context.Context, subject schema.Subject, added fold.Cells, had, want []fold.Row) error {
-	sums, err := s.sumRows(ctx, subject)
-	if err != nil {
-		return err
-	}
-	eachChanged(had, want, func(rows []fold.Row, sign int64) {
-		if rows[0].Subject == subject {
-			sums.AddRows(rows, sign, true)
-		}
-	})
-	for key, cell := range sums {
-		if key.Grain == fold.OfDay {
-			added[key] = cell
-		}
-	}
-	return nil
 }
 
 // sumRows returns the cells of a subject, computed from its stored rows.

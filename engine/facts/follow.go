@@ -135,22 +135,12 @@ func (r *Refresher) RefreshNoted(ctx context.Context) error {
 	return err
 }
 
-// setProgress notes how many of the visitors of the running refresh are folded.
-func (r *Refresher) setProgress(done, touched int) {
-	r.noting.Lock()
-	defer r.noting.Unlock()
-	r.done, r.touched = done, touched
-}
-
-// progressInterval is the time between two calls of the function that shows the progress of a refresh.
-const progressInterval = 100 * time.Millisecond
-
 // FoldAccepted folds all events that were accepted before the call. It calls progress with the numbers of visitors that
 // the running refresh has folded and will fold.
 func (r *Refresher) FoldAccepted(ctx context.Context, progress func(done, touched int)) error {
 	folded := make(chan error, 1)
 	go func() { folded <- r.RefreshNoted(ctx) }()
-	tick := time.NewTicker(progressInterval)
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
@@ -241,7 +231,7 @@ func (r *Refresher) RebuildFacts(ctx context.Context) (Position, error) {
 	r.known = false
 	server := r.currentServer()
 	err := r.changeStoredParts(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC")
-	r.unlockRefresh()
+	<-r.busy
 	if err != nil {
 		return Position{}, fmt.Errorf("delete the facts: %w", err)
 	}
@@ -264,7 +254,7 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor
 			if err != nil {
 				return err
 			}
-			if err := r.replaceRows(ctx, stored, nil, r.position.nextRefresh(r.position.Through)); err != nil {
+			if err := r.replaceRows(ctx, stored, nil, r.position.nextRefresh()); err != nil {
 				return err
 			}
 		}
@@ -274,18 +264,8 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor
 	if err != nil {
 		return err
 	}
-	return r.removeCancelled(ctx, visitors)
-}
-
-// moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted facts is
-// overtaken, and all processes read the facts again.
-func (r *Refresher) moveOn(ctx context.Context) error {
-	return r.storeChanges(ctx, nil, nil, r.position.nextRefresh(r.position.Through))
-}
-
-// removeCancelled merges all facts, which removes the cancelled rows. A merge does not change the sums that reports
-// read. A deletion would, because it changes one part after another.
-func (r *Refresher) removeCancelled(ctx context.Context, visitors []schema.Visitor) error {
+	// A merge of all facts removes the cancelled rows. It does not change the sums that reports read. A deletion would,
+	// because it changes one part after another.
 	server := r.currentServer()
 	merge := "OPTIMIZE TABLE " + server.Facts + " FINAL SETTINGS optimize_throw_if_noop = 1"
 	if err := r.changeStoredParts(ctx, server, merge); err != nil {
@@ -302,6 +282,12 @@ func (r *Refresher) removeCancelled(ctx context.Context, visitors []schema.Visit
 		}
 	}
 	return nil
+}
+
+// moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted facts is
+// overtaken, and all processes read the facts again.
+func (r *Refresher) moveOn(ctx context.Context) error {
+	return r.storeChanges(ctx, nil, nil, r.position.nextRefresh())
 }
 
 // DropSubjects deletes all facts of subjects whose events are already deleted.

@@ -84,16 +84,14 @@ func visitorParams(visitors []schema.Visitor) []any {
 	return []any{clickhouse.Named("websites", websites), clickhouse.Named("visitors", ids)}
 }
 
-// kindsOfSubjects are the kinds of subjects by their number in the column subject.
-var kindsOfSubjects = []schema.SubjectKind{schema.SubjectNone, schema.SubjectCampaign, schema.SubjectWidget}
-
-// scannedKind is the kind of a subject that is read as a number.
+// scannedKind is the kind of a subject that is read as a number, as in the column subject.
 type scannedKind schema.SubjectKind
 
 // Scan implements sql.Scanner.
 func (k *scannedKind) Scan(number any) error {
 	n, _ := number.(uint8)
-	*k = scannedKind(kindsOfSubjects[n])
+	kinds := [...]schema.SubjectKind{schema.SubjectNone, schema.SubjectCampaign, schema.SubjectWidget}
+	*k = scannedKind(kinds[n])
 	return nil
 }
 
@@ -156,8 +154,9 @@ func (of visitorOf) visitor() schema.Visitor {
 	return schema.Visitor{WebsiteID: of.Subject.WebsiteID, ID: of.Visitor}
 }
 
-// madeOfRows adds the number and the digest of the events in the rows to each visitor's entry.
-func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
+// madeOfRows returns the number and the digest of the events in the rows of each visitor of a subject.
+func madeOfRows(rows []fold.Row) map[visitorOf]made {
+	to := map[visitorOf]made{}
 	for i := range rows {
 		if r := &rows[i]; r.Grain == fold.OfVisitor && r.Seen > 0 {
 			of := visitorOf{r.Subject, r.Visitor}
@@ -165,25 +164,7 @@ func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 			to[of] = made{m.seen + int64(r.Seen), m.digest ^ r.Digest}
 		}
 	}
-}
-
-// readMade returns the number and the digest of the events in the stored rows, for the visitors of some subjects.
-func (s *server) readMade(
-	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject],
-) (map[visitorOf]made, error) {
-	found := map[visitorOf]made{}
-	err := schema.EachRow(ctx, s, s.render("made_of.sql", ""), func(row driver.Rows) error {
-		var of visitorOf
-		var m made
-		s := &of.Subject
-		err := row.Scan(&s.WebsiteID, &of.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &m.seen, &m.digest)
-		found[of] = m
-		return err
-	}, append(visitorParams(visitors), clickhouse.Named("sections", sectionsOf(subjects, fold.OfVisitor)))...)
-	if err != nil {
-		return nil, fmt.Errorf("read what the facts are made of: %w", err)
-	}
-	return found, nil
+	return to
 }
 
 // sectionsOf returns the sections of the rows of a grain of some subjects.
@@ -199,9 +180,23 @@ func sectionsOf(subjects iter.Seq[schema.Subject], grain fold.Grain) []uint64 {
 // stored twice, it calls each twice. A row that cancels a missing row is an error.
 func (s *server) readRows(ctx context.Context, where string, each func(*fold.Row) error, params ...any) error {
 	return schema.EachRow(ctx, s, s.render("rows.sql", where), func(row driver.Rows) error {
-		r, copies, err := scanFact(row)
-		if err != nil {
+		var r fold.Row
+		var copies int64
+		s := &r.Subject
+		to := []any{
+			&s.WebsiteID, &r.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, (*uint8)(&r.Grain), &r.Goal,
+			&r.Variation, &r.Attributes, &r.First, &r.Since, &r.Number, &r.MultiExposed, &r.Seen, &r.Digest,
+		}
+		for i := range r.Counts {
+			to = append(to, &r.Counts[i])
+		}
+		to = append(to, &r.Later, &r.LaterKinds, &r.Amounts[0], &r.Amounts[1], &r.Amounts[2], &r.Before[0], &r.Before[1],
+			&r.Before[2], &copies)
+		if err := row.Scan(to...); err != nil {
 			return err
+		}
+		if strings.Trim(r.Attributes, schema.AttributeSeparator) == "" {
+			r.Attributes = "" // as in rows, if all are empty
 		}
 		if copies < 0 {
 			const text = "facts: a row of visitor %d of %s is cancelled without being stored: %w"
@@ -216,45 +211,15 @@ func (s *server) readRows(ctx context.Context, where string, each func(*fold.Row
 	}, params...)
 }
 
-func scanFact(row driver.Rows) (r fold.Row, copies int64, err error) {
-	s := &r.Subject
-	to := []any{
-		&s.WebsiteID, &r.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, (*uint8)(&r.Grain), &r.Goal,
-		&r.Variation, &r.Attributes, &r.First, &r.Since, &r.Number, &r.MultiExposed, &r.Seen, &r.Digest,
-	}
-	for i := range r.Counts {
-		to = append(to, &r.Counts[i])
-	}
-	to = append(to, &r.Later, &r.LaterKinds)
-	for i := range r.Amounts {
-		to = append(to, &r.Amounts[i])
-	}
-	for i := range r.Before {
-		to = append(to, &r.Before[i])
-	}
-	if err := row.Scan(append(to, &copies)...); err != nil {
-		return r, 0, err
-	}
-	r.Attributes = withoutNone(r.Attributes)
-	return r, copies, nil
-}
-
-// withoutNone returns joined attributes as they are in rows. If all attributes are empty, the text is empty.
-func withoutNone(attributes string) string {
-	if strings.Trim(attributes, schema.AttributeSeparator) == "" {
-		return ""
-	}
-	return attributes
-}
-
 const insertedColumns = "section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, " +
 	"visitor_id, first_time, since_ms, number, multi_exposed_at, seen, digest, views, clicks, submits, completions, " +
 	"conversions, contacts, later_ms, later_kinds, value, profit, extra_value, value_before, profit_before, " +
 	"extra_value_before, sums"
 
-// oneBlock returns the settings of an insert that stores all its rows as one part, or none. Of several inserts with the
-// same token, only the first is stored. An empty token equals no other.
-func oneBlock(token string) clickhouse.Settings {
+// prepareChanges returns a batch that inserts the changes of a refresh as one part, or none of them. Of several inserts
+// with the same token, only the first is stored: ClickHouse ignores the others and returns no error. An empty token
+// equals no other.
+func (s *server) prepareChanges(ctx context.Context, token string, changes []fold.Change) (driver.Batch, error) {
 	const most = 1 << 40
 	settings := clickhouse.Settings{
 		"max_insert_block_size": most, "min_insert_block_size_rows": most, "min_insert_block_size_bytes": most,
@@ -263,18 +228,13 @@ func oneBlock(token string) clickhouse.Settings {
 	if token != "" {
 		settings["insert_deduplicate"], settings["insert_deduplication_token"] = 1, token
 	}
-	return settings
+	insert := "INSERT INTO " + s.Facts + " (" + insertedColumns + ", " + attributes + ")"
+	return schema.PrepareColumns(ctx, s, settings, insert, columnsOf(changes))
 }
 
 // grains are the values of the column grain by fold.Grain.
 var grains = []string{
 	fold.OfVisitor: "visitor", fold.OfGoal: "goal", fold.OfAll: "all", fold.OfDay: "day", fold.OfPosition: "position",
-}
-
-// section identifies all rows of a grain of a subject.
-type section struct {
-	schema.Subject
-	fold.Grain
 }
 
 // hashBits is the number of low bits of a section that hold a hash of the subject; the grain is above them. They
@@ -296,15 +256,12 @@ func sectionsOfGrain(grain fold.Grain) []any {
 	return []any{clickhouse.Named("first_section", first), clickhouse.Named("last_section", first|(1<<hashBits-1))}
 }
 
-// prepareChanges returns a batch that inserts the changes of a refresh as one atomic block. If an insert with the same
-// token is stored, ClickHouse ignores this one and returns no error.
-func (s *server) prepareChanges(ctx context.Context, token string, changes []fold.Change) (driver.Batch, error) {
-	insert := "INSERT INTO " + s.Facts + " (" + insertedColumns + ", " + attributes + ")"
-	return schema.PrepareColumns(ctx, s, oneBlock(token), insert, columnsOf(changes))
-}
-
 // columnsOf returns functions that return the values of insertedColumns and of the attributes.
 func columnsOf(changes []fold.Change) []func() any {
+	type section struct {
+		schema.Subject
+		fold.Grain
+	}
 	sections := map[section]uint64{}
 	columns := []func() any{
 		schema.ColumnValues(changes, func(c *fold.Change) uint64 {
@@ -349,11 +306,7 @@ func columnsOf(changes []fold.Change) []func() any {
 		columns = append(columns, schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Before[k] }))
 	}
 	columns = append(columns, schema.ColumnValues(changes, sumsColumn))
-	return append(columns, attributeColumns(changes)...)
-}
-
-// attributeColumns divides the joined attributes. Neighbouring changes often have the same.
-func attributeColumns(changes []fold.Change) []func() any {
+	// the joined attributes, divided
 	split := make([][]string, len(schema.AttributeColumns))
 	for k := range split {
 		split[k] = make([]string, len(changes))
@@ -364,9 +317,8 @@ func attributeColumns(changes []fold.Change) []func() any {
 			split[k][i], rest, _ = strings.Cut(rest, schema.AttributeSeparator)
 		}
 	}
-	columns := make([]func() any, len(split))
 	for k := range split {
-		columns[k] = func() any { return split[k] }
+		columns = append(columns, func() any { return split[k] })
 	}
 	return columns
 }

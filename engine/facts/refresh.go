@@ -193,7 +193,7 @@ func (r *Refresher) runExclusively(ctx context.Context, work func(context.Contex
 	if err := r.lockRefresh(ctx); err != nil {
 		return Position{}, err
 	}
-	defer r.unlockRefresh()
+	defer func() { <-r.busy }()
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
 	for try := 1; ; try++ {
 		r.on = r.currentServer()
@@ -224,8 +224,6 @@ func (r *Refresher) lockRefresh(ctx context.Context) error {
 	}
 }
 
-func (r *Refresher) unlockRefresh() { <-r.busy }
-
 // canRetry reports whether a refresh or a report may succeed at once after an error: another process was faster, or
 // another replica may have facts that this one lacks.
 func (r *Refresher) canRetry(err error) bool {
@@ -234,12 +232,6 @@ func (r *Refresher) canRetry(err error) bool {
 		return errors.Is(err, ErrIncomplete) || len(r.servers) > 1
 	}
 	return errors.Is(err, errOvertaken) || errors.Is(err, errTooLate)
-}
-
-// elapsedSince returns the time since an earlier time, including sleep of the machine and jumps of the clock.
-func elapsedSince(since time.Time) time.Duration {
-	now := time.Now()
-	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
 // OpenFacts reads the state of the stored facts that refreshes need, and returns their position.
@@ -277,10 +269,7 @@ func (r *Refresher) loadState(ctx context.Context) error {
 			slog.WarnContext(ctx, "the store has no facts: all events are folded", "events", events)
 		}
 	}
-	if r.cells, err = r.on.openCells(ctx, r.LeastVisitorsByDay); err != nil {
-		return err
-	}
-	if r.automated, err = r.on.readAutomated(ctx, &r.cells, r.MaxVisitorEvents); err != nil {
+	if err := r.readCellsAndAutomated(ctx); err != nil {
 		return err
 	}
 	all := map[schema.Subject]int64{}
@@ -292,16 +281,57 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	return nil
 }
 
-// longestRefresh is the time after which a refresh must not insert its changes. ClickHouse remembers insert tokens for
-// much longer, so it ignores the second of two refreshes with the same number.
-const longestRefresh = time.Minute
+// readCellsAndAutomated reads the stored cells, and the automated visitors by the limit in force.
+func (r *Refresher) readCellsAndAutomated(ctx context.Context) error {
+	r.cells = cells{
+		leastByDay: r.LeastVisitorsByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{},
+		days: cache.New(32 << 20), // about 2,000 days: visitors who return have few first days
+	}
+	r.automated = map[schema.Visitor]bool{}
+	err := schema.EachRow(ctx, r.on, r.on.render("subjects_by_day.sql", ""), func(row driver.Rows) error {
+		var of schema.Subject
+		err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
+		r.cells.byDay[of] = true
+		return err
+	}, sectionsOfGrain(fold.OfDay)...)
+	if err != nil {
+		return fmt.Errorf("read the subjects with cells by day: %w", err)
+	}
+	all, err := r.on.readCells(ctx, inGrain, sectionsOfGrain(fold.OfAll)...)
+	if err != nil {
+		return err
+	}
+	sections := map[uint64]bool{} // with automated visitors
+	for key, cell := range all {
+		r.cells.allOf(key.Subject)[key] = cell
+		if key.Goal == 0 && fold.IsAutomated(key.Variation) {
+			sections[SectionOf(key.Subject, fold.OfVisitor)] = true
+		}
+	}
+	if len(sections) == 0 {
+		return nil
+	}
+	err = schema.EachRow(ctx, r.on, r.on.render("automated.sql", ""), func(row driver.Rows) error {
+		var v schema.Visitor
+		err := scanVisitor(row, &v)
+		r.automated[v] = true
+		return err
+	}, clickhouse.Named("sections", slices.Collect(maps.Keys(sections))), clickhouse.Named("most", r.MaxVisitorEvents))
+	if err != nil {
+		return fmt.Errorf("read the automated visitors: %w", err)
+	}
+	return nil
+}
 
 // errTooLate means that the process was paused during a refresh.
 var errTooLate = errors.New("the refresh took too long")
 
-// foldVisitors folds sorted visitors in batches. Only the last batch moves the position to through.
+// foldVisitors folds sorted visitors in batches. Only the last batch moves the position to through. It computes the
+// stored rows from the events up to the last position. Unless the visitors have no facts yet, it checks each one's
+// number of events and digest, and reads the rows of those that fail the check.
 func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, through int64) error {
 	hasFacts := r.position.Refresh > 0
+	var before []fold.Event // of a visitor, up to the last position
 	for from := 0; ; from += visitorsAtOnce {
 		if from > 0 {
 			if err := r.confirmPosition(ctx); err != nil {
@@ -309,12 +339,43 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 			}
 		}
 		to := min(from+visitorsAtOnce, len(touched))
-		r.setProgress(from, len(touched))
-		had, want, err := r.rowsOf(ctx, touched[from:to], through, hasFacts)
-		if err != nil {
-			return err
+		r.noting.Lock()
+		r.done, r.touched = from, len(touched)
+		r.noting.Unlock()
+		var had, want []fold.Row
+		if from < to {
+			events, err := r.on.readEvents(ctx, touched[from:to], through)
+			if err != nil {
+				return err
+			}
+			want = make([]fold.Row, 0, len(events)) // about a row for each event
+			subjects := map[schema.Subject]bool{}
+			for own := range splitVisitors(events) {
+				before = before[:0]
+				for i := range own {
+					if own[i].Accepted <= r.position.Through {
+						before = append(before, own[i])
+					}
+				}
+				had = fold.AppendVisitorRows(before, r.MaxVisitorEvents, had)
+				want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
+			}
+			for i := range want {
+				subjects[want[i].Subject] = true
+			}
+			if r.LostVisitors() > 0 { // a goal without exposures may count for a subject without stored events
+				for subject := range r.cells.all {
+					subjects[subject] = true
+				}
+			}
+			if hasFacts {
+				had, want, _, err = r.checkRows(ctx, touched[from:to], maps.Keys(subjects), events, had, want)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		next := r.position.nextRefresh(r.position.Through)
+		next := r.position.nextRefresh()
 		if to == len(touched) {
 			next.Through = through
 		}
@@ -363,7 +424,11 @@ func (r *Refresher) storeChanges(
 	changes = append(changes, fold.Change{Row: next.asRow()})
 	token := ""
 	if !r.alone {
-		if elapsedSince(r.readAt) > longestRefresh {
+		// ClickHouse remembers insert tokens for much longer, so it ignores the second of two refreshes with the same
+		// number. The time includes sleep of the machine and jumps of the clock.
+		const longestRefresh = time.Minute
+		now := time.Now()
+		if max(now.Sub(r.readAt), now.Round(0).Sub(r.readAt.Round(0))) > longestRefresh {
 			return errTooLate
 		}
 		token = fmt.Sprintf("%d after %x", next.Refresh, r.position.Attempt) // equal in processes at the same position
@@ -391,14 +456,7 @@ func (r *Refresher) storeChanges(
 		checkStored(ctx, r, next, changed)
 	}
 	r.position, r.readAt = next, time.Now()
-	r.noteAutomated(changes)
-	r.publishState(changed, false)
-	return nil
-}
-
-// noteAutomated updates the set of automated visitors by stored changes. Changes that cancel come first.
-func (r *Refresher) noteAutomated(changes []fold.Change) {
-	for _, c := range changes {
+	for _, c := range changes { // those that cancel come first
 		switch {
 		case c.Grain != fold.OfVisitor || !fold.IsAutomated(c.Variation):
 		case c.Cancels:
@@ -407,77 +465,12 @@ func (r *Refresher) noteAutomated(changes []fold.Change) {
 			r.automated[visitorOfRow(c.Row)] = true
 		}
 	}
-}
-
-// readAutomated returns the automated visitors by a limit.
-func (s *server) readAutomated(ctx context.Context, c *cells, most int) (map[schema.Visitor]bool, error) {
-	sections, found := []uint64{}, map[schema.Visitor]bool{}
-	for subject, cells := range c.all {
-		for of := range cells {
-			if of.Goal == 0 && fold.IsAutomated(of.Variation) {
-				sections = append(sections, SectionOf(subject, fold.OfVisitor))
-				break
-			}
-		}
-	}
-	if len(sections) == 0 {
-		return found, nil
-	}
-	err := schema.EachRow(ctx, s, s.render("automated.sql", ""), func(row driver.Rows) error {
-		var v schema.Visitor
-		err := scanVisitor(row, &v)
-		found[v] = true
-		return err
-	}, clickhouse.Named("sections", sections), clickhouse.Named("most", most))
-	if err != nil {
-		return nil, fmt.Errorf("read the automated visitors: %w", err)
-	}
-	return found, nil
+	r.publishState(changed, false)
+	return nil
 }
 
 // checkStored checks a stored change if the program is built with the tag invariants; nil without it.
 var checkStored func(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]int64)
-
-// rowsOf returns the stored rows of the visitors and the wanted rows. It computes the stored rows from the events up to
-// the last position. Unless the visitors have no facts yet, it checks each one's number of events and digest, and reads
-// the rows of those that fail the check.
-func (r *Refresher) rowsOf(
-	ctx context.Context, touched []schema.Visitor, through int64, hasFacts bool,
-) (had, want []fold.Row, err error) {
-	if len(touched) == 0 {
-		return nil, nil, nil
-	}
-	events, err := r.on.readEvents(ctx, touched, through)
-	if err != nil {
-		return nil, nil, err
-	}
-	want = make([]fold.Row, 0, len(events)) // about a row for each event
-	var before []fold.Event
-	for own := range splitVisitors(events) {
-		before = before[:0]
-		for i := range own {
-			if own[i].Accepted <= r.position.Through {
-				before = append(before, own[i])
-			}
-		}
-		had = fold.AppendVisitorRows(before, r.MaxVisitorEvents, had)
-		want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
-	}
-	if !hasFacts {
-		return had, want, nil
-	}
-	subjects := map[schema.Subject]bool{}
-	for i := range want {
-		subjects[want[i].Subject] = true
-	}
-	if r.LostVisitors() > 0 { // a goal without exposures may count for a subject without stored events
-		for subject := range r.cells.all {
-			subjects[subject] = true
-		}
-	}
-	had, want, _, err = r.checkRows(ctx, touched, maps.Keys(subjects), events, had, want)
-	return had, want, err
-}
 
 // Position says how far events are folded.
 type Position struct {
@@ -511,9 +504,9 @@ func (s *server) readPosition(ctx context.Context) (Position, error) {
 	return p, nil
 }
 
-// nextRefresh returns the position after another refresh.
-func (p Position) nextRefresh(through int64) Position {
-	return Position{p.Refresh + 1, through, rand.Uint64()} //nolint:gosec // distinguishes attempts
+// nextRefresh returns the position after another refresh without newer events.
+func (p Position) nextRefresh() Position {
+	return Position{p.Refresh + 1, p.Through, rand.Uint64()} //nolint:gosec // distinguishes attempts
 }
 
 // asRow returns the row of a position.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
 	"lifthouse/schema"
@@ -43,7 +44,7 @@ func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64
 	if err := r.currentServer().QueryRow(ctx, "SELECT count() FROM "+r.currentServer().Sent).Scan(&events); err != nil {
 		return found, fmt.Errorf("count the events: %w", err)
 	}
-	parts := min(1+events/eventsOfPart, mostParts)
+	parts := min(1+events/500_000, 64) // between which refreshes run; the ids of a part must fit into memory
 	for part := range parts {
 		first, last := visitorRange(part, parts)
 		r.deleting.RLock()
@@ -57,12 +58,6 @@ func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64
 	}
 	return found, nil
 }
-
-// VerifyFacts reads the visitors in parts, between which refreshes run. The ids of a part must fit into memory.
-const (
-	eventsOfPart = 500_000
-	mostParts    = 64
-)
 
 // scrubRange compares facts with events, for the visitors with ids from first to last.
 func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
@@ -119,7 +114,7 @@ func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor
 		if len(wrong) > 0 {
 			slog.WarnContext(ctx, "facts were not those of the events, and are corrected", "visitors", len(wrong))
 		}
-		err = r.replaceRows(ctx, had, want, r.position.nextRefresh(r.position.Through))
+		err = r.replaceRows(ctx, had, want, r.position.nextRefresh())
 	} else if len(wrong) > 0 {
 		err = r.confirmPosition(ctx)
 	}
@@ -135,11 +130,17 @@ func (r *Refresher) checkRows(
 	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event,
 	had, want []fold.Row,
 ) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
-	expected := map[visitorOf]made{}
-	madeOfRows(had, expected)
-	stored, err := r.on.readMade(ctx, visitors, subjects)
+	expected, stored := madeOfRows(had), map[visitorOf]made{}
+	err = schema.EachRow(ctx, r.on, r.on.render("made_of.sql", ""), func(row driver.Rows) error {
+		var of visitorOf
+		var m made
+		s := &of.Subject
+		err := row.Scan(&s.WebsiteID, &of.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &m.seen, &m.digest)
+		stored[of] = m
+		return err
+	}, append(visitorParams(visitors), clickhouse.Named("sections", sectionsOf(subjects, fold.OfVisitor)))...)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, fmt.Errorf("read what the facts are made of: %w", err)
 	}
 	wrong := map[schema.Visitor]bool{} // whose stored rows were not made of the expected events
 	for _, all := range []map[visitorOf]made{expected, stored} {
@@ -165,9 +166,7 @@ func (r *Refresher) correctRows(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	expected, found := map[visitorOf]made{}, map[visitorOf]made{}
-	madeOfRows(had, expected)
-	madeOfRows(stored, found)
+	expected, found := madeOfRows(had), madeOfRows(stored)
 	short := map[schema.Visitor][]fold.Event{}
 	for of, m := range found {
 		if m.seen > expected[of].seen {

@@ -19,7 +19,6 @@ import (
 	"lifthouse/api/dashboard"
 	"lifthouse/api/docs"
 	"lifthouse/api/mcp"
-	"lifthouse/api/negotiation"
 	"lifthouse/api/rates"
 	"lifthouse/api/results"
 	"lifthouse/engine"
@@ -243,7 +242,7 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 		return r, nil
 	}
 	account := recordOf(c.Request.Context()).token.AccountID
-	r.tag = negotiation.EntityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(),
+	r.tag = entityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(),
 		c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 	return r, nil
 }
@@ -324,7 +323,7 @@ func serveDocument(d docs.Document) gin.HandlerFunc {
 			writeProblem(c, problemOf(err))
 			return
 		}
-		tag := negotiation.EntityTag(string(body))
+		tag := entityTag(string(body))
 		c.Header("ETag", tag)
 		c.Header("Cache-Control", "no-cache")
 		if d.Path == homePath {
@@ -335,7 +334,7 @@ func serveDocument(d docs.Document) gin.HandlerFunc {
 			c.Header("X-Content-Type-Options", "nosniff")
 			c.Header("Referrer-Policy", "no-referrer")
 		}
-		if negotiation.MatchesTag(c.Request, tag) {
+		if matchesTag(c.Request, tag) {
 			sendStatus(c, http.StatusNotModified)
 			return
 		}

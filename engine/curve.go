@@ -86,11 +86,9 @@ func curveEnd(p *plan.Plan, found *moments.Rows) time.Time {
 }
 
 // addNovelty adds what the looks that decide found about novelty. It is about the visitors of a look whose first days
-// have passed then, so that only late events change it: it is computed once.
+// have passed then, so that only late events change it: it is computed once. The report must be about the declared
+// question and all visitors.
 func (e *Engine) addNovelty(ctx context.Context, p *plan.Plan, a *looks.Analysis, report *result.Report) error {
-	if a == nil || !p.IsDeclared() || !p.OfAllVisitors() {
-		return nil
-	}
 	type novelty struct {
 		question string
 		look     int

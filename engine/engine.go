@@ -20,8 +20,10 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +34,11 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -119,13 +123,12 @@ func (e *Engine) firstView(subject schema.Subject) (looks.FirstView, bool) {
 	if extent.FirstView == 0 {
 		return looks.FirstView{}, false
 	}
-	first := looks.FirstView{
+	return looks.FirstView{
 		Time: fold.TimeOf(extent.FirstView), OnTime: fold.TimeOf(extent.FirstOnTime),
 		Accepted: fold.TimeOf(extent.FirstAccepted()),
-	}
-	first.Imported = extent.AcceptedLate != 0 &&
-		(extent.AcceptedOnTime == 0 || extent.AcceptedLate <= extent.AcceptedOnTime)
-	return first, true
+		Imported: extent.AcceptedLate != 0 &&
+			(extent.AcceptedOnTime == 0 || extent.AcceptedLate <= extent.AcceptedOnTime),
+	}, true
 }
 
 // AsOfFirstView returns the plan as it was in force when the first view of the subject was accepted. A prior may still
@@ -137,6 +140,18 @@ func (e *Engine) AsOfFirstView(p *plan.Plan) *plan.Plan {
 	}
 	return p.AsOf(first.Time, first.Accepted)
 }
+
+// PlanInForce returns the plan in force when the first view of the subject was accepted, with its prior. A server keeps a
+// prior that was learned in the catalogue, and then nothing is to be learned.
+func (e *Engine) PlanInForce(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
+	if p = e.AsOfFirstView(p); !p.Rules.MustLearn() {
+		return p, nil
+	}
+	return e.withPrior(ctx, p)
+}
+
+// canDecide reports whether there is something to decide.
+func canDecide(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 1 }
 
 // MaxVisitorEvents returns the number of distinct events of a website above which a visitor is automated.
 func (e *Engine) MaxVisitorEvents() int { return e.facts.Shards[0].MaxVisitorEvents }
@@ -211,4 +226,225 @@ func wholeMoney(units fold.Int128) int64 {
 		half.Neg(half)
 	}
 	return half.Quo(half.Add(amount, half), big.NewInt(schema.MoneyScale)).Int64()
+}
+
+// ComputeReport computes a report, including the results of the subject's looks. The error is an InvalidError, a
+// StoreError, or the error of the context.
+func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Report, error) {
+	version, err := e.ReadVersion(ctx, p.Subject)
+	if err != nil {
+		return nil, err
+	}
+	return e.ComputeReportAt(ctx, p, version)
+}
+
+// ComputeReportAt computes a report from the data of a version, or from newer data.
+func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Version) (*result.Report, error) {
+	p, err := e.PlanInForce(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return e.computeReport(ctx, p, version)
+}
+
+// computeReport computes the report of a plan in force at the first view.
+func (e *Engine) computeReport(
+	ctx context.Context, p *plan.Plan, version Version,
+) (report *result.Report, err error) {
+	// Judge the looks, read the sums, and compare the variations.
+	var a *looks.Analysis
+	if canDecide(p) && (p.Scorecard || p.IsDeclared() && p.OfAllVisitors()) {
+		judged, err := e.judgeAt(ctx, p, version)
+		if err != nil {
+			return nil, err
+		}
+		a = judged.Looks
+	}
+	var rows *moments.Rows
+	var byGoal []result.GoalRows // of the scorecard
+	if p.Scorecard && canDecide(p) {
+		if rows, byGoal, err = e.readScorecard(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if rows == nil || p.Dimension != "" || p.Interval != "" {
+		if rows, err = e.facts.ReadRows(ctx, p.Question); err != nil {
+			return nil, err
+		}
+	}
+	if p.Complement {
+		if rows, err = e.withEveryone(ctx, p, rows); err != nil {
+			return nil, err
+		}
+	}
+	report = result.New(p, rows, a)
+
+	// Add what the request asks for beside it.
+	if check := report.Checks.SampleRatio; check != nil && check.Mismatch {
+		if report.Checks.SplitCause, err = e.readSplitCause(ctx, p, version); err != nil {
+			return nil, err
+		}
+	}
+	if p.Interval != "" {
+		if report.Series, err = e.computeSeries(ctx, p, rows); err != nil {
+			return nil, err
+		}
+	}
+	if p.Curve {
+		if report.Curve, err = e.computeCurve(ctx, p, rows); err != nil {
+			return nil, err
+		}
+	}
+	if p.Distribution {
+		steps, err := e.facts.ReadDistribution(ctx, p.Question, result.ValueBins())
+		if err != nil {
+			return nil, err
+		}
+		report.Distribution = result.NewDistribution(p, steps)
+	}
+	if byGoal != nil {
+		report.AddScorecard(p, byGoal, a)
+		if err := e.addWorth(ctx, p, a, report); err != nil {
+			return nil, err
+		}
+	}
+	if a != nil && p.IsDeclared() && p.OfAllVisitors() {
+		if err := e.addNovelty(ctx, p, a, report); err != nil {
+			return nil, err
+		}
+	}
+
+	// Warn of what the sums do not show.
+	var negative int64
+	for id, goal := range e.facts.SubjectCounters(p.Subject).Goals {
+		if p.GoalID == 0 || id == p.GoalID {
+			negative += goal.Negative
+		}
+	}
+	if negative > 0 {
+		report.WarnOfNegativeValues(negative)
+	}
+	if version.Waiting.Events > 0 {
+		report.AddWaiting(version.Waiting)
+	}
+	return report, nil
+}
+
+// readSplitCause returns where a sample ratio mismatch comes from. It reads once for all reports about the same visitors
+// at a version.
+func (e *Engine) readSplitCause(ctx context.Context, p *plan.Plan, version Version) (*result.SplitCause, error) {
+	q := p.Question
+	q.Cap, q.ConversionWindow, q.Timing, q.Crossings = nil, schema.ConversionWindow{}, plan.WhenMature, false
+	f := &p.Filters
+	visitors, err := json.Marshal([]any{p.Subject, p.Variations, p.SharePeriods, f.From, f.To, f.Lists, f.Texts})
+	if err != nil {
+		return nil, err
+	}
+	type split struct{ visitors string }
+	return valueAt(e, split{string(visitors)}, version, func() (*result.SplitCause, int64, error) {
+		by := map[query.Dimension][]moments.Step{}
+		for _, attribute := range result.SplitAttributes {
+			if by[attribute], err = e.facts.ReadFirstViews(ctx, q, attribute); err != nil {
+				return nil, 0, err
+			}
+		}
+		lost, err := e.facts.ReadLostViews(ctx, q)
+		const bytes = 4096 // of the parts, about
+		return result.NewSplitCause(p, by, lost), bytes, err
+	})
+}
+
+// withEveryone returns the rows of a report with those of all visitors, whatever their attributes.
+func (e *Engine) withEveryone(ctx context.Context, p *plan.Plan, rows *moments.Rows) (*moments.Rows, error) {
+	q := p.Question
+	q.Filters.Lists, q.Filters.Texts, q.Dimension, q.Interval, q.Cap = nil, nil, "", "", fixedCap(rows.Cap)
+	everyone, err := e.facts.ReadRows(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	both := *rows
+	both.Everyone = everyone.Whole
+	return &both, nil
+}
+
+// readScorecard returns the rows of the goals of a scorecard: the goals that the subject declares, the goal of the
+// report, and all goals of the website with events of the subject. The conversion window of a request holds for all. It
+// also returns the rows of the report's goal, without breakdown and series.
+func (e *Engine) readScorecard(ctx context.Context, p *plan.Plan) (*moments.Rows, []result.GoalRows, error) {
+	goals := append(p.Declared.AllGoals(), p.Goal())
+	for id := range e.facts.SubjectCounters(p.Subject).Goals {
+		if _, known := p.FindGoal(id); known {
+			goals = append(goals, plan.GoalWindow{GoalID: id, Window: p.WindowOf(id)})
+		}
+	}
+	if p.AsksForWindow() {
+		for i := range goals {
+			goals[i].Window = p.ConversionWindow
+		}
+	}
+	goals = plan.SortedGoals(goals)
+	found, err := e.facts.ReadGoals(ctx, p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals))
+	if err != nil {
+		return nil, nil, err
+	}
+	var byGoal []result.GoalRows
+	for i, goal := range goals {
+		byGoal = append(byGoal, result.GoalRows{Plan: p.AboutGoal(goal), Rows: found[i]})
+	}
+	return found[slices.Index(goals, p.Goal())], byGoal, nil
+}
+
+// Limits of a series. With a z-score, each point is a separate report.
+const (
+	maxPoints       = 1000
+	maxZScorePoints = 100
+)
+
+// computeSeries returns a point at the end of each bucket, including empty ones, from the first visitor to the last
+// counted event. The last point equals the report.
+func (e *Engine) computeSeries(ctx context.Context, p *plan.Plan, found *moments.Rows) ([]result.Point, error) {
+	steps := found.Steps
+	if len(steps) == 0 {
+		return []result.Point{}, nil
+	}
+	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
+	most := int64(maxPoints)
+	if p.Filters.ZScore != 0 {
+		most = maxZScorePoints
+	}
+	if n := last - first + 1; n > most {
+		const detail = "would return %d points, the maximum is %d: choose a longer interval or a shorter window"
+		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []faults.Fault{
+			{Name: query.ParamInterval, Value: string(p.Interval), Detail: fmt.Sprintf(detail, n, most)},
+		}}
+	}
+	if p.Filters.ZScore != 0 {
+		return e.readPoints(ctx, p, found.Cap, first, last)
+	}
+	return result.CumulateSteps(p, steps), nil
+}
+
+// fixedCap returns the cap of a report as an amount, for other reports with the same cap.
+func fixedCap(of *moments.Cap) *schema.Cap {
+	if of == nil || of.Limit == 0 {
+		return nil
+	}
+	return &schema.Cap{Units: of.Limit}
+}
+
+// readPoints computes a separate report for each point. All points use the cap of the whole report.
+func (e *Engine) readPoints(
+	ctx context.Context, p *plan.Plan, limit *moments.Cap, first, last int64,
+) ([]result.Point, error) {
+	var points []result.Point
+	for bucket := first; bucket <= last; bucket++ {
+		until := p.Question
+		until.Filters.To, until.Interval, until.Cap = result.EndOf(p, bucket), "", fixedCap(limit)
+		found, err := e.facts.ReadRows(ctx, until)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, result.NewPoint(p, bucket, found.Whole))
+	}
+	return points, nil
 }

@@ -36,9 +36,6 @@ type seriesKey struct {
 	timing plan.Timing
 }
 
-// canDecide reports whether there is something to decide.
-func canDecide(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 1 }
-
 // OpenJudgement returns the judgement of a subject up to a time, before the sums of the looks are read. Days end on
 // time, whether or not events arrive. It returns nil if there is nothing to decide, or no view. It is an error if
 // events wait to be folded.

@@ -74,11 +74,14 @@ func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time)
 		if p = e.asOfStart(p, recorded); !canDecide(p) {
 			continue
 		}
-		if !by.IsZero() && p.Rules.MustLearn() {
+		switch {
+		case !p.Rules.MustLearn():
+		case !by.IsZero():
 			p = p.WithPrior(worth.LearnPrior(worth.PoolOf(p), nil, p.Rules.MDE/100))
-		}
-		if p, err = e.withPrior(ctx, p); err != nil {
-			return nil, err
+		default:
+			if p, err = e.withPrior(ctx, p); err != nil {
+				return nil, err
+			}
 		}
 		state, winner, err := e.readState(ctx, p, recorded)
 		if err != nil {
@@ -91,17 +94,9 @@ func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time)
 	return campaigns, nil
 }
 
-// PlanInForce returns the plan in force when the first view of the subject was accepted, with its prior.
-func (e *Engine) PlanInForce(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
-	return e.withPrior(ctx, e.AsOfFirstView(p))
-}
-
 // withPrior returns a plan with the prior that it learns from the campaigns of its pool that had ended by its first
-// view. A server keeps that prior in the catalogue, and then nothing is to be learned.
+// view.
 func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
-	if !p.Rules.MustLearn() {
-		return p, nil
-	}
 	version, err := e.worthVersion(ctx, p.Subject.WebsiteID)
 	if err != nil {
 		return nil, err

@@ -99,10 +99,10 @@ func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
 			"the catalogue declares another %s since the first view; results use what was declared before it",
 			strings.Join(changed, ", "))
 	}
-	if plan.HasEarlierShares() {
+	if since := plan.SharesSince(); since.After(plan.WindowStart()) {
 		checks.warn(warningSharesChanged,
 			"the shares changed at %s; comparisons are made within each period of equal shares",
-			query.FormatInstant(plan.SharesSince()))
+			query.FormatInstant(since))
 	}
 	return checks
 }

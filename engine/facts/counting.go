@@ -43,12 +43,6 @@ const crossedLater = -1
 
 func (x answer) newSums() *sums { return &sums{answer: x, of: map[key]*moments.Moments{}} }
 
-func mergeSums(into, others map[key]*moments.Moments) {
-	for at, m := range others {
-		moments.AddTo(into, at, m)
-	}
-}
-
 // addGoal adds the sums of one of several goals; 0: those of visitors.
 func (s *sums) addGoal(several *sums, goal int64) {
 	for at, m := range several.of {
@@ -67,6 +61,10 @@ type counting struct {
 	top        []string
 	variations []string // of the stored visitors
 	of         map[key]*moments.Moments
+
+	isEveryEvent bool // every event of one goal counts: the sums in the rows are the sums of the report
+	isCapped     bool // total values of visitors are limited
+	endsEarly    bool // the window excludes events at its end
 }
 
 // newCountings returns an empty counting for each server.
@@ -74,6 +72,10 @@ func (x answer) newCountings(top []string) []*counting {
 	all := make([]*counting, len(x.states))
 	for i := range x.states {
 		s := &counting{answer: x, state: &x.states[i], top: top, of: map[key]*moments.Moments{}}
+		s.isEveryEvent = (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil &&
+			s.ConversionWindow.From == 0
+		s.isCapped = s.limit != nil && s.limit.Limit > 0
+		s.endsEarly = !s.Filters.To.IsZero() && !s.Filters.To.After(s.stored.Newest)
 		s.store = source.Store{Conn: s.Conn, Limits: x.limits, Observe: x.Store.Observe}
 		s.variations = []string{""} // transform needs a value
 		for at := range s.all {
@@ -87,18 +89,22 @@ func (x answer) newCountings(top []string) []*counting {
 	return all
 }
 
-// countOnServers counts the rows of each server, and adds them to the sums.
-func (s *sums) countOnServers(ctx context.Context, count func(*counting, context.Context) error) error {
+// countOnServers counts some sums of each server with read, and adds them.
+func (s *sums) countOnServers(
+	ctx context.Context, wanted factSums, read func(*counting, context.Context, factSums) error,
+) error {
 	all := s.newCountings(s.top)
 	work, ctx := errgroup.WithContext(ctx)
 	for _, c := range all {
-		work.Go(func() error { return count(c, ctx) })
+		work.Go(func() error { return read(c, ctx, wanted) })
 	}
 	if err := work.Wait(); err != nil {
 		return err
 	}
 	for _, counted := range all {
-		mergeSums(s.of, counted.of)
+		for at, m := range counted.of {
+			moments.AddTo(s.of, at, m)
+		}
 	}
 	return nil
 }
@@ -149,7 +155,7 @@ func (s *counting) groupBy(q *reportQuery, place expr, columns ...keyColumn) {
 // groupGoals groups sums over goal events, also by a bucket unless it is empty. If not every event counts, their rows
 // have the columns of visitorKeys.
 func (s *counting) groupGoals(q *reportQuery, bucket expr) {
-	if !s.isEveryEvent() {
+	if !s.isEveryEvent {
 		s.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})...)
 		return
 	}
@@ -200,12 +206,7 @@ func (s *counting) addRow(k *rowKey, m *moments.Moments) error {
 	return s.addMoments(k.variation, k.key, m)
 }
 
-// addTotals adds some sums of a report without its series.
-func (s *sums) addTotals(ctx context.Context, wanted factSums) error {
-	return s.countOnServers(ctx, func(c *counting, ctx context.Context) error { return c.readTotals(ctx, wanted) })
-}
-
-// readTotals reads sums from the cells, if they have them, or else from the rows.
+// readTotals reads sums of a report without its series: from the cells, if they have them, or else from the rows.
 func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	byDay, hasVisitors, hasGoals := s.hasCells()
 	var ofCells factSums
@@ -228,10 +229,10 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	if wanted.visitors {
 		reading.Go(func() error { return s.readVisitors(ctx) })
 	}
-	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped() {
+	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped {
 		q, file := goals.newQuery(), "goals.sql"
 		q.AboveCap = hasGoals
-		if !s.isEveryEvent() {
+		if !s.isEveryEvent {
 			file = "converted.sql"
 		}
 		goals.groupGoals(q, "")
@@ -240,18 +241,34 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	if err := reading.Wait(); err != nil {
 		return err
 	}
-	mergeSums(s.of, goals.of)
+	for at, m := range goals.of {
+		moments.AddTo(s.of, at, m)
+	}
 	return nil
 }
 
 // readVisitors reads the sums of visitors from their rows. If all visitors are in the report, addRecent counts those of
-// the recent days: comparing each first day takes a quarter of the statement.
+// the recent days: comparing each first day takes a quarter of the statement. If a campaign's report about all of them
+// has a conversion window, only the immature ones are read: the mature ones are those of the cells that are not immature.
 func (s *counting) readVisitors(ctx context.Context) error {
 	q := s.newQuery()
 	f, isBrokenDown := &s.Filters, s.Dimension != "" || q.Period != "" || q.Crossed != ""
 	isFiltered := len(f.Lists) > 0 || len(f.Texts) > 0 || !f.From.IsZero() || !f.To.IsZero()
 	if q.Mature && !q.Widget && !isFiltered && !isBrokenDown {
-		return s.readByMaturity(ctx, q)
+		if err := s.readAll(ctx, factSums{visitors: true}); err != nil {
+			return err
+		}
+		immature := *s
+		immature.of = map[key]*moments.Moments{}
+		q.Recent, q.OnlyImmature = true, true
+		err := immature.countVisitorRows(ctx, q)
+		for at, m := range immature.of {
+			moments.AddTo(s.of, at, m)
+			at.Immature = false
+			rest := moments.NoMoments().Subtract(*m)
+			moments.AddTo(s.of, at, &rest)
+		}
+		return err
 	}
 	q.Recent = isFiltered
 	if err := s.countVisitorRows(ctx, q); err != nil || isFiltered {
@@ -272,25 +289,6 @@ func (s *counting) countVisitorRows(ctx context.Context, q *reportQuery) error {
 	s.groupBy(q, q.Place, keyColumn{"exposed_before", exposedBefore}, keyColumn{"immature", q.Immature},
 		keyColumn{"bucket", firstDay}, keyColumn{"period", q.Period}, keyColumn{"crossed", q.Crossed})
 	return s.runQuery(ctx, "visitors.sql", q, s.addVisitors(q))
-}
-
-// readByMaturity reads the sums of all visitors of a campaign, with those of immature visitors apart. The mature ones
-// are those of the cells that are not immature.
-func (s *counting) readByMaturity(ctx context.Context, q *reportQuery) error {
-	if err := s.readAll(ctx, factSums{visitors: true}); err != nil {
-		return err
-	}
-	immature := *s
-	immature.of = map[key]*moments.Moments{}
-	q.Recent, q.OnlyImmature = true, true
-	err := immature.countVisitorRows(ctx, q)
-	for at, m := range immature.of {
-		moments.AddTo(s.of, at, m)
-		at.Immature = false
-		rest := moments.NoMoments().Subtract(*m)
-		moments.AddTo(s.of, at, &rest)
-	}
-	return err
 }
 
 // runQuery runs the statement of a file, and calls add for each row.
@@ -363,76 +361,59 @@ func (s *counting) addGoals(q *reportQuery) func(driver.Rows) error {
 	}
 }
 
-// addSteps adds what each bucket of the series adds to some sums.
-func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
-	return s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
-		crossers, done, err := c.addDaySteps(ctx, wanted)
-		if err != nil || done {
+// readSteps reads what each bucket of the series adds to some sums: from the cells by day, if they have them. If they have
+// all but those of multi-exposed visitors, it reads the rows of these only.
+func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
+	hasCrossers := false
+	if byDay, hasVisitors, hasGoals := s.hasCells(); byDay && hasVisitors && hasGoals && !s.isCapped {
+		for of := range s.all {
+			hasCrossers = hasCrossers || fold.IsMultiExposed(of.Variation)
+		}
+		hasCrossers = hasCrossers && s.newQuery().Crossed != ""
+		if err := s.addDays(ctx, wanted, true, hasCrossers); err != nil || !hasCrossers {
 			return err
 		}
-		if wanted.visitors {
-			q := c.newQuery()
-			if q.Crossers = crossers; c.Timing == plan.ByAge && !q.Widget {
-				err = c.readVisitors(ctx) // no metric of a campaign needs the ages of views
-			} else {
-				c.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})...)
-				err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors(q))
-			}
-		}
-		if err != nil || len(wanted.goals) == 0 {
-			return err
-		}
-		q := c.newQuery()
-		q.Crossers, q.Numbered = crossers, !c.isEveryEvent()
-		c.groupGoals(q, bucketOf(c.stepTime(q.Numbered)))
-		return c.runQuery(ctx, "goals.sql", q, c.addGoals(q))
-	})
-}
-
-// addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all
-// but those of multi-exposed visitors.
-func (s *counting) addDaySteps(ctx context.Context, wanted factSums) (crossers, done bool, err error) {
-	if byDay, hasVisitors, hasGoals := s.hasCells(); !byDay || !hasVisitors || !hasGoals || s.isCapped() {
-		return false, false, nil
 	}
-	crossers = s.newQuery().Crossed != "" && s.hasCrossers()
-	err = s.addDays(ctx, wanted, true, crossers)
-	return crossers, !crossers, err
+	if wanted.visitors {
+		q := s.newQuery()
+		if q.Crossers = hasCrossers; s.Timing == plan.ByAge && !q.Widget {
+			err = s.readVisitors(ctx) // no metric of a campaign needs the ages of views
+		} else {
+			s.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})...)
+			err = s.runQuery(ctx, "visitor_steps.sql", q, s.addVisitors(q))
+		}
+	}
+	if err != nil || len(wanted.goals) == 0 {
+		return err
+	}
+
+	// A goal event changes the series at its own time, at that of the first view, or at the last millisecond of the
+	// window. Rows of numbered.sql have other columns.
+	q := s.newQuery()
+	q.Crossers, q.Numbered = hasCrossers, !s.isEveryEvent
+	first, at := expr("toUnixTimestamp64Milli(first_time)"), factTime
+	if q.Numbered {
+		first, at = "toInt64(first_ms)", "toInt64(at_ms)"
+	}
+	switch {
+	case !s.ConversionWindow.IsSet() || s.Timing == plan.OnEvent:
+	case s.Timing == plan.OnFirstView:
+		at = first
+	case s.Timing == plan.ByAge:
+		at = "(" + at + ") - " + first
+	default:
+		at = first + " + {age_to_ms:Int64} - 1"
+	}
+	s.groupGoals(q, bucketOf(at))
+	return s.runQuery(ctx, "goals.sql", q, s.addGoals(q))
 }
 
 // factTime is the time of a fact, in milliseconds since 1970.
 const factTime expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
 
-// stepTime returns the time at which a goal event changes the series. Rows of numbered.sql have other columns.
-func (s *counting) stepTime(numbered bool) expr {
-	first, event := expr("toUnixTimestamp64Milli(first_time)"), factTime
-	if numbered {
-		first, event = "toInt64(first_ms)", "toInt64(at_ms)"
-	}
-	switch {
-	case !s.ConversionWindow.IsSet() || s.Timing == plan.OnEvent:
-		return event
-	case s.Timing == plan.OnFirstView:
-		return first
-	case s.Timing == plan.ByAge:
-		return "(" + event + ") - " + first
-	}
-	return first + " + {age_to_ms:Int64} - 1" // the last millisecond of the window
-}
-
 // bucketOf returns the bucket of the series at a time in milliseconds since 1970.
 func bucketOf(ms expr) expr {
 	return "toInt64(intDiv(" + ms + " + {shift:Int64}, {width:Int64}))"
-}
-
-// hasOtherValues reports whether a visitor has a value of the dimension that is not in top.
-func (s *sums) hasOtherValues() bool {
-	for at, m := range s.of {
-		if at.rank == 0 && m.Visitors != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // bucketSteps returns the sums by bucket.

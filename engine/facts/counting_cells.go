@@ -28,7 +28,7 @@ func (s *counting) hasCells() (byDay, visitors, goals bool) {
 	case byDay && (!isWholeDay(f.From) || !isWholeDay(f.To) || !s.days || s.Interval == query.Hourly):
 		return byDay, false, false
 	}
-	isWhole := f.GoalValue == nil && f.ZScore == 0 && (!s.isCapped() || s.isEveryEvent())
+	isWhole := f.GoalValue == nil && f.ZScore == 0 && (!s.isCapped || s.isEveryEvent)
 	return byDay, !window, !window && isWhole
 }
 
@@ -145,16 +145,6 @@ func (s *counting) goalKey(goal int64) int64 {
 		return 0
 	}
 	return goal
-}
-
-// hasCrossers reports whether any visitor is multi-exposed.
-func (s *counting) hasCrossers() bool {
-	for of := range s.all {
-		if fold.IsMultiExposed(of.Variation) {
-			return true
-		}
-	}
-	return false
 }
 
 // addDays adds sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it

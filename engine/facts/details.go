@@ -28,7 +28,7 @@ func (r Reader) ReadFirstViews(
 		if s.top, err = x.readTop(ctx); err != nil {
 			return err
 		}
-		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
 			q := c.newQuery()
 			q.ByFirstDay = true
 			return c.countVisitorRows(ctx, q)
@@ -48,7 +48,7 @@ func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []in
 			return err
 		}
 		s := x.newSums()
-		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
 			q := c.newQuery()
 			q.addParam("bins", bins)
 			c.groupBy(q, q.Place, keyColumn{"bucket", "toInt64(roundDown(value, {bins:Array(Int64)}))"})

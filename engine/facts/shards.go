@@ -70,15 +70,17 @@ func (s Shards) FoldAccepted(ctx context.Context, progress func(done, touched in
 // AwaitNoted waits until the events that this process stored are folded. A server waits for a short time only, and
 // returns the events that still wait.
 func (s Shards) AwaitNoted(ctx context.Context) (all moments.Waiting, err error) {
-	err = s.each(func(shard *Refresher) error {
+	for _, shard := range s {
 		waits, err := shard.AwaitNoted(ctx)
 		if waits.Events > 0 {
 			all.Events += waits.Events
 			all.Reason = waits.Reason
 		}
-		return source.StoreFailure(ctx, err)
-	})
-	return all, err
+		if err != nil {
+			return all, source.StoreFailure(ctx, err)
+		}
+	}
+	return all, nil
 }
 
 // FoldedThrough returns the latest acceptance time of the events that the facts include, as this process last read it.
@@ -318,15 +320,18 @@ func (r *Refresher) AllCounters() map[schema.Subject]SubjectCounters {
 
 // StoredPosition returns the position of the stored facts. It waits while a refresh stores facts.
 func (r *Refresher) StoredPosition(ctx context.Context) (Position, error) {
-	return r.positionOn(ctx, r.currentServer())
+	return r.positionOn(ctx, r.currentServer(), false)
 }
 
-func (r *Refresher) positionOn(ctx context.Context, server *server) (Position, error) {
+// positionOn returns the position of a server; held: the caller holds off inserts.
+func (r *Refresher) positionOn(ctx context.Context, server *server, held bool) (Position, error) {
 	if !r.alone {
 		return server.readPosition(ctx)
 	}
-	r.inserting.RLock()
-	defer r.inserting.RUnlock()
+	if !held {
+		r.inserting.RLock()
+		defer r.inserting.RUnlock()
+	}
 	return r.ShownPosition(), nil
 }
 

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
@@ -59,12 +60,6 @@ type slots struct {
 	Attributes   string // columns, separated by commas
 }
 
-// isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are the sums of the report.
-func (s *counting) isEveryEvent() bool {
-	return (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil &&
-		s.ConversionWindow.From == 0
-}
-
 // amount is a column of goal events whose total is summed for each visitor.
 type amount struct {
 	Column expr // empty: the total of each visitor is 0
@@ -74,7 +69,7 @@ type amount struct {
 // newAmounts returns the amounts that the statement sums. The sums of squares over all visitors, which the cells have,
 // show which totals are 0, and where 64 bits suffice: no sum of products over some of the visitors is greater.
 func (s *counting) newAmounts() (all [3]amount) {
-	isKnown := s.isEveryEvent() && !s.endsEarly() && s.Interval == "" && !s.ConversionWindow.IsSet()
+	isKnown := s.isEveryEvent && !s.endsEarly && s.Interval == "" && !s.ConversionWindow.IsSet()
 	for k, column := range []expr{"value", "profit", "extra_value"} {
 		has, fits := !isKnown, isKnown
 		for at, cell := range s.all {
@@ -94,9 +89,6 @@ func (s *counting) newAmounts() (all [3]amount) {
 	return all
 }
 
-// isCapped reports whether total values of visitors are limited.
-func (s *counting) isCapped() bool { return s.limit != nil && s.limit.Limit > 0 }
-
 // multiplesOf returns the first n multiples of a number.
 func multiplesOf(width, n int) []uint32 {
 	all := make([]uint32, n)
@@ -104,11 +96,6 @@ func multiplesOf(width, n int) []uint32 {
 		all[i] = uint32((i + 1) * width) //nolint:gosec // few
 	}
 	return all
-}
-
-// endsEarly reports whether the window excludes events at its end.
-func (s *counting) endsEarly() bool {
-	return !s.Filters.To.IsZero() && !s.Filters.To.After(s.stored.Newest)
 }
 
 // reportQuery is a statement of a report, with the slots from which its text is rendered.
@@ -140,12 +127,17 @@ var columns = map[string]expr{
 	"visitorType":    "visitor_type",
 }
 
-// addVisitorFilters adds the filters on first views.
-func (q *reportQuery) addVisitorFilters(filters *query.Filters) {
-	add := func(attribute string, operator, kind expr, value any) {
-		column := columns[attribute]
-		q.Filters += " AND " + column + operator + "{filter_" + column + ":" + kind + "}"
-		q.addParam("filter_"+string(column), value)
+// likeEscaper converts the pattern of a filter to a LIKE pattern.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
+
+// addFilters adds the filters on first views, and those on the values of goal events. bounds are those of the requested
+// z-score; nil: none.
+func (q *reportQuery) addFilters(filters *query.Filters, bounds *moments.Outliers) {
+	visitors, goals := []string{}, []string{}
+	add := func(attribute string, operator, kind string, value any) {
+		column := string(columns[attribute])
+		visitors = append(visitors, column+operator+"{filter_"+column+":"+kind+"}")
+		q.addParam("filter_"+column, value)
 	}
 	for _, filter := range filters.Lists {
 		add(filter.Attribute, " IN ", "Array(String)", filter.Values)
@@ -157,24 +149,17 @@ func (q *reportQuery) addVisitorFilters(filters *query.Filters) {
 			add(filter.Attribute, " = ", "String", filter.Pattern)
 		}
 	}
-	q.Filters = expr(strings.TrimPrefix(string(q.Filters), "true AND "))
-}
-
-// likeEscaper converts the pattern of a filter to a LIKE pattern.
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
-
-// addValueFilters adds the filters on the values of goal events. bounds are those of the requested z-score; nil: none.
-func (q *reportQuery) addValueFilters(filters *query.Filters, bounds *moments.Outliers) {
 	if filters.GoalValue != nil {
-		q.Goals += " AND value >= {goal_value:Int64}"
+		goals = append(goals, "value >= {goal_value:Int64}")
 		q.addParam("goal_value", leastUnits(filters.GoalValue))
 	}
 	if bounds != nil && !bounds.Open {
-		q.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
+		goals = append(goals, "value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}")
 		q.addParam("outlier_least", bounds.Least)
 		q.addParam("outlier_most", bounds.Most)
 	}
-	q.Goals = expr(strings.TrimPrefix(string(q.Goals), "true AND "))
+	q.Filters = expr(cmp.Or(strings.Join(visitors, " AND "), "true"))
+	q.Goals = expr(cmp.Or(strings.Join(goals, " AND "), "true"))
 }
 
 // leastUnits rounds an amount up to 1/schema.MoneyScale.
@@ -197,8 +182,7 @@ func (s *counting) newQuery() *reportQuery {
 	p := &s.Question
 	q := &reportQuery{slots: slots{
 		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,
-		Filters: "true", Goals: "true",
-		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
+		From: !p.Filters.From.IsZero(), To: s.endsEarly, OneGoal: s.GoalID != 0,
 		Few:         s.Visitors < leastVisitorsByDay,
 		Place:       "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
 		Completions: "completions", Conversions: "conversions", InWindow: "1",
@@ -208,9 +192,8 @@ func (s *counting) newQuery() *reportQuery {
 	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
 	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
 	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
-	q.addVisitorFilters(&p.Filters)
-	q.addValueFilters(&s.Filters, s.outliers)
-	if q.Cap = s.isCapped(); q.Cap {
+	q.addFilters(&p.Filters, s.outliers)
+	if q.Cap = s.isCapped; q.Cap {
 		q.addParam("cap", s.limit.Limit)
 	}
 	if s.GoalID != 0 {
@@ -221,10 +204,10 @@ func (s *counting) newQuery() *reportQuery {
 		q.addParam("goal_ids", s.goals)
 	}
 	if q.From {
-		q.addParam("from_ms", p.WindowStart().UnixMilli())
+		q.addParam("from_ms", p.Filters.From.UnixMilli())
 	}
 	if q.To {
-		q.addParam("to_ms", p.WindowEnd().UnixMilli())
+		q.addParam("to_ms", p.Filters.To.UnixMilli())
 	}
 	if len(p.SharePeriods) > 1 {
 		var changes []int64

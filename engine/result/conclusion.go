@@ -37,35 +37,51 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 			c.Conclusive = new(supportsVerdict(a, i-1, c.Verdict))
 		}
 	}
-	j.Conclusion = &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
-	c := j.Conclusion
-	switch row := concludingRow(a); {
+	c := &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
+	j.Conclusion = c
+	enough := false
+	var reasons []stats.Reason // for a missing conclusion
+	for i := 1; i < len(j.Variations); i++ {
+		of := j.Variations[i].Comparison
+		enough = enough || of.Verdict != stats.VerdictInsufficientData
+		reasons = stats.AppendReasons(reasons, of.Reasons...)
+	}
+	switch {
 	case j.Checks.SampleRatio.Mismatch:
 		c.Status, c.Reasons = stats.StatusInvalid, append(c.Reasons, stats.ReasonSampleRatioMismatch)
+		c.Text = InvalidInWords(*j.Checks.SampleRatio.PValue, isBayesian(p))
 	case len(j.Variations) < 2:
 		c.Status, c.Reasons = stats.StatusInsufficientData, append(c.Reasons, reasonNothingToCompare)
-	case row != nil:
+		c.Text = "There is nothing to compare: there is only one variation."
+	case a != nil && a.Outcome != nil:
+		row := &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
 		c.Status = stats.StatusLoser
 		if a.Outcome.Winner {
 			c.Status = stats.StatusWinner
 		}
 		c.VariationID, c.Look, c.DecidedAt = &row.VariationID, &row.Number, &row.End
-	default: // the reasons for a missing conclusion
-		enough := false
-		for _, v := range j.Variations[1:] {
-			enough = enough || v.Comparison.Verdict != stats.VerdictInsufficientData
-			c.Reasons = stats.AppendReasons(c.Reasons, v.Comparison.Reasons...)
+		c.Text = j.decidedText(p, row)
+	case !enough:
+		c.Status, c.Reasons = stats.StatusInsufficientData, append(c.Reasons, reasons...)
+		c.Text = "Not enough data for a verdict: " + ExplainAll(c.Reasons) + "."
+	case missing == stats.ReasonLevel100:
+		c.Reasons = []stats.Reason{missing}
+		c.Text = "No conclusion is possible: " + wording.ExplainReason(missing) + "."
+	case missing == stats.ReasonNotDeclared:
+		c.Reasons = []stats.Reason{missing}
+		c.Text = "This report describes: only the primary metric of all visitors has a conclusion."
+	case a == nil || len(a.Looks) == 0:
+		c.Reasons = []stats.Reason{missing}
+		c.Text = "There was no look yet" + whenNext(a) + "."
+	default:
+		c.Reasons = []stats.Reason{reasonNotSignificant}
+		last, differed := a.LastLook(), "differed significantly from"
+		if isBayesian(p) {
+			differed = "was clearly better or worse than"
 		}
-		switch {
-		case !enough:
-			c.Status = stats.StatusInsufficientData
-		case missing == stats.ReasonLevel100 || a == nil || len(a.Looks) == 0:
-			c.Reasons = []stats.Reason{missing}
-		default:
-			c.Reasons = []stats.Reason{reasonNotSignificant}
-		}
+		c.Text = fmt.Sprintf("No variation %s %s at look %d on %s%s.", differed, j.Variations[0].Name, last.Number,
+			lastDay(last.End), whenNext(a))
 	}
-	c.Text = j.conclusionText(p, a)
 }
 
 // Reasons of conclusions that name no variation, in addition to the reasons of package stats.
@@ -74,38 +90,6 @@ const (
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
 	reasonNotMature        stats.Reason = "NOT_MATURE"
 )
-
-// conclusionText returns the text of the conclusion.
-func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
-	c := j.Conclusion
-	switch c.Status {
-	case stats.StatusWinner, stats.StatusLoser:
-		return j.decidedText(p, concludingRow(a))
-	case stats.StatusInvalid:
-		return InvalidInWords(*j.Checks.SampleRatio.PValue, isBayesian(p))
-	case stats.StatusInsufficientData:
-		if slices.Contains(c.Reasons, reasonNothingToCompare) {
-			return "There is nothing to compare: there is only one variation."
-		}
-		return "Not enough data for a verdict: " + ExplainAll(c.Reasons) + "."
-	case stats.StatusInconclusive:
-	}
-	switch c.Reasons[0] {
-	case stats.ReasonLevel100:
-		return "No conclusion is possible: " + wording.ExplainReason(stats.ReasonLevel100) + "."
-	case stats.ReasonNotDeclared:
-		return "This report describes: only the primary metric of all visitors has a conclusion."
-	case stats.ReasonTooEarly:
-		return "There was no look yet" + whenNext(a) + "."
-	default:
-	}
-	last, differed := a.LastLook(), "differed significantly from"
-	if isBayesian(p) {
-		differed = "was clearly better or worse than"
-	}
-	return fmt.Sprintf("No variation %s %s at look %d on %s%s.", differed, j.Variations[0].Name, last.Number,
-		lastDay(last.End), whenNext(a))
-}
 
 // InvalidInWords returns the conclusion of results with a sample ratio mismatch. A Bayesian one has no p-value.
 func InvalidInWords(p float64, bayesian bool) string {
@@ -244,14 +228,6 @@ func missingLook(p *plan.Plan, segment bool) stats.Reason {
 
 // LevelWithoutAlpha is the significance level at which nothing is significant.
 const LevelWithoutAlpha = 100
-
-// concludingRow returns the row of the concluding look, or nil.
-func concludingRow(a *looks.Analysis) *looks.Row {
-	if a == nil || a.Outcome == nil {
-		return nil
-	}
-	return &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
-}
 
 // supportsVerdict reports whether any look supports the verdict on a treatment. a has the results of the looks; nil:
 // there are none.

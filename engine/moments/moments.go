@@ -89,17 +89,13 @@ func (a *Amounts) combine(o *Amounts, sign int64) Amounts {
 }
 
 func combineSums(a, b stats.Sums, sign int64) stats.Sums {
-	if sign < 0 {
-		b = stats.Sums{Sum: negate(b.Sum), Squares: negate(b.Squares)}
+	if sign < 0 && b.Sum != nil {
+		b.Sum = new(big.Int).Neg(b.Sum)
+	}
+	if sign < 0 && b.Squares != nil {
+		b.Squares = new(big.Int).Neg(b.Squares)
 	}
 	return a.Merge(b)
-}
-
-func negate(x *big.Int) *big.Int {
-	if x == nil {
-		return nil
-	}
-	return new(big.Int).Neg(x)
 }
 
 // NoMoments returns the moments of no visitors, whose sums the caller may modify.

@@ -63,7 +63,7 @@ func ParseVisitors(operation Operation, rawQuery string) (Request, error) {
 func parseRequest(operation Operation, rawQuery string, names []string) (Request, error) {
 	names = slices.Clone(names)
 	for _, filter := range filterTable {
-		names = append(names, filter.parameter())
+		names = append(names, filter.parameter)
 	}
 	p := ReadParameters(rawQuery, names...)
 	r := Request{
@@ -102,7 +102,7 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		r.ConversionWindow = &window
 	}
 	for _, filter := range filterTable {
-		p.parseFilter(filter.name, filter.kind, filter.parameter(), &r.Filters)
+		p.parseFilter(filter, &r.Filters)
 	}
 	if f := &r.Filters; f.fromDate == f.toDate && !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
 		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"),
@@ -133,16 +133,46 @@ func filterOf(parameter string) (name string, listed bool) {
 // decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers, which the standard parsers accept.
 var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 
-// parseFilter adds the filter of a parameter, if it is given.
-func (p *Parameters) parseFilter(name string, kind filterKind, parameter string, filters *Filters) {
-	if kind == listOfText {
-		p.parseList(name, parameter, filters)
-		return
-	}
-	for given := range p.values {
-		if other, listed := filterOf(given); listed && other == name {
+var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
+
+// parseFilter adds a filter, if it is given. The values of a list have the form of stored attributes, are sorted and
+// unique.
+func (p *Parameters) parseFilter(filter filter, filters *Filters) {
+	name, parameter := filter.name, filter.parameter
+	var all []string // of a list
+	for given, texts := range p.values {
+		other, listed := filterOf(given)
+		switch {
+		case other != name:
+		case filter.kind == listOfText:
+			for _, text := range texts {
+				if !p.checkValue(given, text) {
+					continue
+				}
+				value := text
+				switch name {
+				case "device", "browser", "os":
+					value = strings.ToLower(text)
+				case "country":
+					if value = strings.ToUpper(text); !countryCode.MatchString(value) {
+						p.addFault(given, text, "must be two letters (ISO 3166), or empty for unknown")
+					}
+				}
+				all = append(all, value)
+			}
+		case listed:
 			p.addFault(given, p.values.Get(given), "must be one value, written as "+parameter)
 		}
+	}
+	if len(all) > 0 {
+		slices.Sort(all)
+		if all = slices.Compact(all); len(all) > maxValues {
+			p.addFault(parameter, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("must have at most %d values", maxValues))
+		}
+		filters.Lists = append(filters.Lists, ListFilter{name, all})
+	}
+	if filter.kind == listOfText {
+		return
 	}
 	text, given := p.SingleValue(parameter)
 	if !given {
@@ -150,18 +180,17 @@ func (p *Parameters) parseFilter(name string, kind filterKind, parameter string,
 	}
 	number, err := strconv.ParseFloat(text, 64)
 	isNumber := err == nil && decimal.MatchString(text)
-	switch kind {
+	switch filter.kind {
 	case oneInstant:
 		at, isDate, ok := parseInstant(text, name == "dateTo")
-		if !ok {
+		switch {
+		case !ok:
 			p.addFault(parameter, text,
 				"must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 "+
 					"to 2199")
-			return
-		}
-		if name == "dateTo" {
+		case name == "dateTo":
 			filters.To, filters.toDate = at, isDate
-		} else {
+		default:
 			filters.From, filters.fromDate = at, isDate
 		}
 	case oneText:
@@ -188,42 +217,6 @@ func (p *Parameters) parseFilter(name string, kind filterKind, parameter string,
 		filters.ZScore = number
 	case listOfText:
 	}
-}
-
-var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
-
-// parseList adds a list filter. The values have the form of stored attributes, are sorted and unique.
-func (p *Parameters) parseList(name, parameter string, filters *Filters) {
-	var all []string
-	for given, texts := range p.values {
-		if other, _ := filterOf(given); other != name {
-			continue
-		}
-		for _, text := range texts {
-			if !p.checkValue(given, text) {
-				continue
-			}
-			value := text
-			switch name {
-			case "device", "browser", "os":
-				value = strings.ToLower(text)
-			case "country":
-				if value = strings.ToUpper(text); !countryCode.MatchString(value) {
-					p.addFault(given, text, "must be two letters (ISO 3166), or empty for unknown")
-				}
-			}
-			all = append(all, value)
-		}
-	}
-	if len(all) == 0 {
-		return
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	if len(all) > maxValues {
-		p.addFault(parameter, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("must have at most %d values", maxValues))
-	}
-	filters.Lists = append(filters.Lists, ListFilter{name, all})
 }
 
 // parseInstant parses RFC 3339 with an offset, or a date. A date is its start in UTC, or the start of the next day if

@@ -228,36 +228,29 @@ const (
 
 // filter is a filter of the API.
 type filter struct {
-	name string
-	kind filterKind
-}
-
-// parameter returns the name of the parameter that sets the filter.
-func (f filter) parameter() string {
-	if f.kind == listOfText {
-		return "filters[" + f.name + "][]"
-	}
-	return "filters[" + f.name + "]"
+	name      string
+	parameter string // that sets it
+	kind      filterKind
 }
 
 // filterTable has all filters of the API in parse order.
 var filterTable = []filter{
-	{"dateFrom", oneInstant},
-	{"dateTo", oneInstant},
-	{"device", listOfText},
-	{"browser", listOfText},
-	{"os", listOfText},
-	{"country", listOfText},
-	{"region", listOfText},
-	{"city", listOfText},
-	{"utmSource", oneText},
-	{"utmMedium", oneText},
-	{"utmCampaign", oneText},
-	{"utmContent", oneText},
-	{"utmTerm", oneText},
-	{"referrer", oneText},
-	{"firstVisitPage", oneText},
-	{"visitorType", oneVisitorType},
-	{"goalValue", oneAmount},
-	{"zScore", oneDeviation},
+	{"dateFrom", "filters[dateFrom]", oneInstant},
+	{"dateTo", "filters[dateTo]", oneInstant},
+	{"device", "filters[device][]", listOfText},
+	{"browser", "filters[browser][]", listOfText},
+	{"os", "filters[os][]", listOfText},
+	{"country", "filters[country][]", listOfText},
+	{"region", "filters[region][]", listOfText},
+	{"city", "filters[city][]", listOfText},
+	{"utmSource", "filters[utmSource]", oneText},
+	{"utmMedium", "filters[utmMedium]", oneText},
+	{"utmCampaign", "filters[utmCampaign]", oneText},
+	{"utmContent", "filters[utmContent]", oneText},
+	{"utmTerm", "filters[utmTerm]", oneText},
+	{"referrer", "filters[referrer]", oneText},
+	{"firstVisitPage", "filters[firstVisitPage]", oneText},
+	{"visitorType", "filters[visitorType]", oneVisitorType},
+	{"goalValue", "filters[goalValue]", oneAmount},
+	{"zScore", "filters[zScore]", oneDeviation},
 }

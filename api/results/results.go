@@ -38,8 +38,9 @@ type Options struct {
 
 // Service answers requests for results.
 type Service struct {
+	Options
+
 	engine  *engine.Engine
-	options Options
 	metrics *Metrics
 	cache   *cache.Cache
 	flights flightGroup[entry]
@@ -58,7 +59,7 @@ func New(e *engine.Engine, gate *Admission, o Options, m *Metrics) *Service {
 	m.add.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_results_kept", Help: "Cached results.",
 	}, func() float64 { values, _, _ := c.Usage(); return float64(values) })
-	return &Service{engine: e, options: o, metrics: m, cache: c, gate: gate}
+	return &Service{Options: o, engine: e, metrics: m, cache: c, gate: gate}
 }
 
 // Query is a request for results in canonical form.
@@ -126,7 +127,7 @@ type Answer struct {
 // it returns the last successful body, marked as stale. Without such a body, it returns the error of the engine, the
 // admission or the context.
 func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has func(string) bool) (Answer, error) {
-	limited, cancel := s.LimitTime(ctx)
+	limited, cancel := WithDeadline(ctx, s.Timeout)
 	defer cancel()
 	data, err := s.engine.ReadPlanVersion(limited, q.Plan)
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 			return Answer{Version: version}, nil
 		}
 		last, madeFrom := s.cache.LastValue(q.Key)
-		if kept, found := last.(entry); found && madeFrom == version && time.Since(kept.at) < s.options.Age {
+		if kept, found := last.(entry); found && madeFrom == version && time.Since(kept.at) < s.Age {
 			s.metrics.outcomes.WithLabelValues("hit").Inc()
 			return Answer{Body: kept.body, Version: version}, nil
 		}
@@ -175,7 +176,7 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 // RunAdmitted calls work with a slot of the service and within its deadline. The work does not depend on the request
 // that started it, because other requests may wait for it.
 func RunAdmitted[T any](ctx context.Context, s *Service, work func(context.Context) (T, error)) (found T, err error) {
-	ctx, cancel := s.LimitTime(ctx)
+	ctx, cancel := WithDeadline(ctx, s.Timeout)
 	defer cancel()
 	leave, err := s.gate.AcquireSlot(ctx)
 	if err != nil {
@@ -183,11 +184,6 @@ func RunAdmitted[T any](ctx context.Context, s *Service, work func(context.Conte
 	}
 	defer leave()
 	return work(ctx)
-}
-
-// LimitTime returns a context that ends after the timeout of a computation.
-func (s *Service) LimitTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	return WithDeadline(ctx, s.options.Timeout)
 }
 
 // WithDeadline returns a context that ends after the timeout with the StoreError TooSlow; 0: no limit.

@@ -38,7 +38,6 @@ type answer struct {
 	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
 	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
 	through  time.Time         // up to which the events of the subject are complete
-	limits   source.Limits     // of each statement
 	states   []state           // of the shards, at the moment of the answer
 	held     bool              // no refresh stores facts while the answer is read
 }
@@ -63,16 +62,11 @@ const (
 	patience = 50 * time.Millisecond
 )
 
-// newAnswer returns the answer to a question, before anything is read.
-func (r Reader) newAnswer(q plan.Question) answer {
-	return answer{Question: q, Reader: r, limits: r.Store.Limits}
-}
-
 // ReadRows returns the sums of the visitors that a question is about. A breakdown first uses the values of the dimension
 // that an earlier one found. If it meets no other value, it has them all, and need not look for the most frequent ones.
 func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.Rows, err error) {
 	wanted := factSums{visitors: true, goals: []int64{q.GoalID}}
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		if x, err = x.withLimits(ctx); err != nil {
 			return err
 		}
@@ -113,7 +107,8 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 // atOnePosition calls read until the subject's facts do not change during a call. Each statement reads the facts that
 // are stored at that moment. If the position is the same before and after all statements, they have read the same
 // facts.
-func (x answer) atOnePosition(ctx context.Context, read func(answer) error) error {
+func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(answer) error) error {
+	x := answer{Question: q, Reader: r}
 	for try := range mostTries {
 		moved, err := x.readOnce(ctx, try >= holdingTry, read)
 		switch {
@@ -253,7 +248,10 @@ func (x answer) withLimits(ctx context.Context) (answer, error) {
 // newRows returns the rows of the answer, without sums. It counts the automated visitors of the subject, and the others,
 // by variation.
 func (x answer) newRows() *moments.Rows {
-	stored := x.stored.orNone()
+	stored := x.stored
+	if stored.Events == 0 {
+		stored = Stored{}
+	}
 	found := &moments.Rows{
 		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers,
 		Cap: x.limit, Automated: map[int64]moments.Automated{}, Complete: x.through,
@@ -279,7 +277,7 @@ func (x answer) newRows() *moments.Rows {
 
 // ReadVisitorSteps reads the series of visitors, without goal events. The question must have an interval.
 func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []moments.Step, err error) {
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
+	err = r.atOnePosition(ctx, q, func(x answer) error {
 		s := x.newSums()
 		err := s.countOnServers(ctx, factSums{visitors: true}, (*counting).readSteps)
 		found = s.bucketSteps()
@@ -324,7 +322,7 @@ func (r Reader) eachGoal(
 	read func(*counting, context.Context, factSums) error, each func(i int, s *sums),
 ) error {
 	q.Cap = nil
-	return r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+	return r.atOnePosition(ctx, q, func(x answer) (err error) {
 		together := map[schema.ConversionWindow]*sums{}
 		for _, goal := range goals {
 			if together[goal.Window] != nil {

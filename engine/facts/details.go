@@ -23,7 +23,7 @@ func (r Reader) ReadFirstViews(
 	ctx context.Context, q plan.Question, by query.Dimension,
 ) (found []moments.Step, err error) {
 	q.Dimension, q.Interval = by, ""
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		s := x.newSums()
 		if s.top, err = x.readTop(ctx); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (r Reader) ReadFirstViews(
 // the lower bound of the bin. bins has all lower bounds, ascending, from one that is not above any value.
 func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []int64) (found []moments.Step, err error) {
 	q.Cap, q.Dimension, q.Interval = nil, "", ""
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		if x, err = x.withLimits(ctx); err != nil {
 			return err
 		}
@@ -53,14 +53,14 @@ func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []in
 			q.addParam("bins", bins)
 			c.groupBy(q, q.Place, keyColumn{"bucket", "toInt64(roundDown(value, {bins:Array(Int64)}))"})
 			return c.runQuery(ctx, "distribution.sql", q, func(row driver.Rows) error {
-				var k rowKey
 				var goals int64
-				if err := row.Scan(append(k.targets(q), &goals)...); err != nil {
+				at, err := c.scanRow(row, q, &goals)
+				if err != nil {
 					return err
 				}
 				m := moments.NoMoments()
 				m.Goals.Sum.SetInt64(goals)
-				return c.addRow(&k, &m)
+				return c.addMoments(at, &m)
 			})
 		})
 		found = s.bucketSteps()
@@ -71,7 +71,7 @@ func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []in
 
 // ReadLostViews reads the goal events of a subject whose visitors have no view of it, by the variation that they carry.
 func (r Reader) ReadLostViews(ctx context.Context, q plan.Question) (found map[int64]moments.LostViews, err error) {
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
+	err = r.atOnePosition(ctx, q, func(x answer) error {
 		found = map[int64]moments.LostViews{}
 		for _, s := range x.newCountings(nil) {
 			q, of := s.newQuery(), s.Subject
@@ -106,7 +106,7 @@ type Value struct {
 
 // ReadValues returns the values of an attribute of a subject, the most frequent first.
 func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute string) ([]Value, error) {
-	x, err := r.newAnswer(q).withCurrentState(ctx)
+	x, err := answer{Question: q, Reader: r}.withCurrentState(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ type Visitor struct {
 // are read from the same facts. It has no time limit, because each may wait for a client that downloads a file.
 func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Visitor) error) error {
 	var x answer
-	err := r.newAnswer(q).atOnePosition(ctx, func(now answer) (err error) {
+	err := r.atOnePosition(ctx, q, func(now answer) (err error) {
 		x, err = now.withLimits(ctx)
 		return err
 	})
@@ -177,7 +177,8 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		return err
 	}
 	x.stored.Newest = schema.EndOfTime // of events that may arrive now
-	x.limits.Time = 0
+	store := *x.Store
+	store.Limits.Time, x.Store = 0, &store
 	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error { return scanReportVisitor(row, each) })
 }
 

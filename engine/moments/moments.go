@@ -57,7 +57,7 @@ func (m Moments) Subtract(o Moments) Moments { return m.combine(&o, -1) }
 
 // combine returns the sums plus sign times other sums.
 func (m *Moments) combine(o *Moments, sign int64) Moments {
-	return Moments{
+	sum := Moments{
 		Visitors: m.Visitors + sign*o.Visitors,
 		Recent:   m.Recent + sign*o.Recent,
 		Views:    m.Views + sign*o.Views,
@@ -68,17 +68,22 @@ func (m *Moments) combine(o *Moments, sign int64) Moments {
 			Conversions: m.Conversions + sign*o.Conversions,
 			Contacts:    m.Contacts + sign*o.Contacts,
 		},
-		Converted:       m.Converted + sign*o.Converted,
-		Completed:       m.Completed + sign*o.Completed,
-		Conversion:      m.Conversion + sign*o.Conversion,
-		Goals:           combineSums(m.Goals, o.Goals, sign),
-		Value:           m.Value.combine(&o.Value, sign),
-		Profit:          m.Profit.combine(&o.Profit, sign),
-		ExtraValue:      m.ExtraValue.combine(&o.ExtraValue, sign),
-		ValueGoals:      combineSums(stats.Sums{Sum: m.ValueGoals}, stats.Sums{Sum: o.ValueGoals}, sign).Sum,
-		CappedRemainder: m.CappedRemainder.combine(&o.CappedRemainder, sign),
-		FirstAge:        combineSums(m.FirstAge, o.FirstAge, sign),
+		Converted:  m.Converted + sign*o.Converted,
+		Completed:  m.Completed + sign*o.Completed,
+		Conversion: m.Conversion + sign*o.Conversion,
+		Goals:      combineSums(m.Goals, o.Goals, sign),
+		Value:      m.Value.combine(&o.Value, sign),
+		Profit:     m.Profit.combine(&o.Profit, sign),
+		ExtraValue: m.ExtraValue.combine(&o.ExtraValue, sign),
+		ValueGoals: combineSums(stats.Sums{Sum: m.ValueGoals}, stats.Sums{Sum: o.ValueGoals}, sign).Sum,
+		FirstAge:   combineSums(m.FirstAge, o.FirstAge, sign),
 	}
+	if a, b := &m.CappedRemainder, &o.CappedRemainder; a.Value.Sum != nil || b.Value.Sum != nil {
+		sum.CappedRemainder = CappedRemainder{
+			a.Visitors + sign*b.Visitors, a.Value.combine(&b.Value, sign), a.Profit.combine(&b.Profit, sign),
+		}
+	}
+	return sum
 }
 
 func (a *Amounts) combine(o *Amounts, sign int64) Amounts {
@@ -147,15 +152,6 @@ const (
 type CappedRemainder struct {
 	Visitors      int64 // with a total value above the cap
 	Value, Profit Amounts
-}
-
-func (e *CappedRemainder) combine(o *CappedRemainder, sign int64) CappedRemainder {
-	if e.Value.Sum == nil && o.Value.Sum == nil {
-		return CappedRemainder{}
-	}
-	return CappedRemainder{
-		e.Visitors + sign*o.Visitors, e.Value.combine(&o.Value, sign), e.Profit.combine(&o.Profit, sign),
-	}
 }
 
 // WithCappedValues returns the moments with the values and profits of capped visitors. All other sums are unchanged.
@@ -234,38 +230,6 @@ func MostVisited(visitors map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(visitors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
 	})
-}
-
-// WithOthers returns the rows of the top most frequent dimension values, and rows for all other values: the whole
-// report minus these rows. They have no visitors of the recent days.
-func WithOthers(ranked, whole []Row, top int) []Row {
-	visitors := map[string]int64{}
-	for i := range ranked {
-		ranked[i].Recent = 0
-		if !ranked[i].ExposedBefore {
-			visitors[ranked[i].Dimension] += ranked[i].Visitors
-		}
-	}
-	values := MostVisited(visitors)
-	values = values[:min(len(values), top)]
-	ranked = slices.DeleteFunc(ranked, func(r Row) bool { return !slices.Contains(values, r.Dimension) })
-	kept := len(ranked)
-	for _, others := range whole {
-		others.Others, others.Recent = true, 0
-		for i := range ranked[:kept] {
-			of := ranked[i].RowKey
-			if of.Dimension = ""; of == others.RowKey {
-				others.Moments = others.Subtract(ranked[i].Moments)
-			}
-		}
-		if others.Visitors != 0 {
-			ranked = append(ranked, others)
-		}
-	}
-	if !slices.ContainsFunc(ranked[kept:], func(r Row) bool { return !r.ExposedBefore }) {
-		return ranked[:kept] // no other value has visitors of the window
-	}
-	return ranked
 }
 
 // Cap is the limit of the total value of each visitor of a report.

@@ -385,14 +385,6 @@ func (q *Question) OfAllVisitors() bool {
 	return q.Filters.From.IsZero() && !q.Filters.SelectsVisitors()
 }
 
-// SharesSince returns when the current shares took effect; OpenFrom: they never changed.
-func (p *Plan) SharesSince() time.Time {
-	if n := len(p.SharePeriods); n > 0 {
-		return p.SharePeriods[n-1].Since
-	}
-	return OpenFrom
-}
-
 // DeclaredPlan returns the plan of the daily series of the declared question.
 func (p *Plan) DeclaredPlan() *Plan {
 	declared := *p

@@ -103,9 +103,10 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 			"the catalogue declares another %s since the first view; results use what was declared before it",
 			strings.Join(changed, ", "))
 	}
-	if since := p.SharesSince(); since.After(p.WindowStart()) {
+	if n := len(p.SharePeriods); n > 0 && p.SharePeriods[n-1].Since.After(p.WindowStart()) {
 		checks.warn(warningSharesChanged,
-			"the shares changed at %s; comparisons are made within each period of equal shares", query.FormatInstant(since))
+			"the shares changed at %s; comparisons are made within each period of equal shares",
+			query.FormatInstant(p.SharePeriods[n-1].Since))
 	}
 	return checks
 }

@@ -25,7 +25,8 @@ import (
 // nil: there are none.
 func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
-	result := all.computeResults(plan, found)
+	result := all.compareVariations(plan)
+	result.Checks = all.runChecks(plan, found)
 	if found.Outliers != nil {
 		result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
 	}
@@ -152,20 +153,13 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 	return c
 }
 
-// sliceResult is the result of a slice without the conclusion.
+// sliceResult is the result of a slice without checks and conclusion.
 type sliceResult struct {
 	Slice
 	comparisons []stats.Comparison
 	control     stats.Sample
 	total       moments.Moments // over all variations
 	immature    int64           // visitors of all variations
-}
-
-// computeResults computes the metrics, comparisons and checks of a slice.
-func (c *sliceSums) computeResults(plan *plan.Plan, found *moments.Rows) sliceResult {
-	j := c.compareVariations(plan)
-	j.Checks, j.Totals = c.runChecks(plan, found), newCounts(&j.total)
-	return j
 }
 
 // compareVariations computes the metrics and comparisons of the variations.
@@ -184,6 +178,7 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 		}
 		j.Variations = append(j.Variations, shown)
 	}
+	j.Totals = newCounts(&j.total)
 	if len(plan.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
@@ -419,7 +414,8 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 	}
 	r.Dimension, r.Breakdown = &p.Dimension, make([]BreakdownSlice, len(all))
 	onAllCores(len(all), func(i int) {
-		j := all[i].computeResults(p, found)
+		j := all[i].compareVariations(p)
+		j.Checks = all[i].runChecks(p, found)
 		j.setConclusion(p, nil, true)
 		j.compareWithOthers(p, &all[i], whole)
 		r.Breakdown[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}

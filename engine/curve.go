@@ -85,9 +85,9 @@ func curveEnd(p *plan.Plan, found *moments.Rows) time.Time {
 	return found.Complete
 }
 
-// addNovelty adds what the looks that decide found about novelty. It is about the visitors of a look whose first days
-// have passed then, so that only late events change it: it is computed once. The report must be about the declared
-// question and all visitors.
+// addNovelty adds what the looks that decide found about novelty: it compares the ages of first conversions among the
+// visitors of a look whose first days have passed then. Only late events change that, so it is computed once. The report
+// must be about the declared question and all visitors.
 func (e *Engine) addNovelty(ctx context.Context, p *plan.Plan, a *looks.Analysis, report *result.Report) error {
 	type novelty struct {
 		question string
@@ -96,8 +96,19 @@ func (e *Engine) addNovelty(ctx context.Context, p *plan.Plan, a *looks.Analysis
 	for _, look := range a.DecidingLooks() {
 		key := novelty{questionKey(p), look.Number}
 		found, err := cache.ValueAt(e.cache, key, nil, func() ([]result.Novelty, int64, error) {
-			found, err := e.readNovelty(ctx, p, a, look)
-			return found, int64(len(found)) * noveltyBytes, err
+			about := *p.DeclaredReport()
+			about.Filters.From = a.EndOfDay(1).Add(-day)
+			about.Filters.To = look.End.Add(about.ConversionWindow.Maturity())
+			days, err := e.daysOfHalf(ctx, &about, &moments.Rows{Complete: about.Filters.To})
+			if err != nil {
+				return nil, 0, err
+			}
+			steps, err := e.readAges(ctx, &about, days)
+			if err != nil {
+				return nil, 0, err
+			}
+			found := result.NewCurve(&about, days, steps, nil).Novelty
+			return found, int64(len(found)) * noveltyBytes, nil
 		})
 		if err != nil {
 			return err
@@ -109,21 +120,3 @@ func (e *Engine) addNovelty(ctx context.Context, p *plan.Plan, a *looks.Analysis
 
 // noveltyBytes is the approximate size of the novelty of a variation.
 const noveltyBytes = 128
-
-// readNovelty compares the ages of first conversions among the visitors of a look.
-func (e *Engine) readNovelty(
-	ctx context.Context, p *plan.Plan, a *looks.Analysis, look looks.Look,
-) ([]result.Novelty, error) {
-	about := *p.DeclaredReport()
-	about.Filters.From = a.EndOfDay(1).Add(-day)
-	about.Filters.To = look.End.Add(about.ConversionWindow.Maturity())
-	days, err := e.daysOfHalf(ctx, &about, &moments.Rows{Complete: about.Filters.To})
-	if err != nil {
-		return nil, err
-	}
-	steps, err := e.readAges(ctx, &about, days)
-	if err != nil {
-		return nil, err
-	}
-	return result.NewCurve(&about, days, steps, nil).Novelty, nil
-}

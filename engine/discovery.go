@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -73,39 +72,35 @@ func (e *Engine) Discover(ctx context.Context, owned *catalogue.AccountResources
 		if counters.FirstView == 0 || slices.Contains(site.Ignored, d.Name()) {
 			continue
 		}
-		d.addVariations(&counters, func(id int64) string {
-			return known[schema.NamedID{
+
+		// Its variations with their visitors, by the variation of the first view, before any exclusion.
+		for id, n := range counters.FirstExposed {
+			d.Visitors += n
+			key := known[schema.NamedID{
 				WebsiteID: site.ID, Kind: schema.NameVariation, CampaignID: subject.ID, ID: id,
 			}].Key
+			d.Variations = append(d.Variations, DiscoveredVariation{ID: id, Key: key, Visitors: n})
+		}
+		slices.SortFunc(d.Variations, func(a, b DiscoveredVariation) int {
+			isTreatment := func(v DiscoveredVariation) int { return int(min(v.ID, 1)) }
+			return cmp.Or(cmp.Compare(isTreatment(a), isTreatment(b)), cmp.Compare(b.Visitors, a.Visitors),
+				cmp.Compare(a.ID, b.ID))
 		})
+		equal := stats.Split{Control: 100 / float64(len(d.Variations))}
+		var observed []int64
+		for i := range d.Variations {
+			d.Variations[i].Share = float64(d.Variations[i].Visitors) / float64(d.Visitors)
+			if observed = append(observed, d.Variations[i].Visitors); i > 0 {
+				equal.Variations = append(equal.Variations, 1)
+			}
+		}
+		d.EqualSplit = stats.SampleRatioMismatch([]stats.SharePeriod{{Split: equal, Observed: observed}}).PValue
 		found = append(found, d)
 	}
 	slices.SortFunc(found, func(a, b Discovered) int {
 		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.CampaignID, b.CampaignID))
 	})
 	return found, nil
-}
-
-// addVariations adds the variations with their visitors, by the variation of the first view, before any exclusion.
-func (d *Discovered) addVariations(counters *facts.SubjectCounters, keyOf func(id int64) string) {
-	for id, n := range counters.FirstExposed {
-		d.Visitors += n
-		d.Variations = append(d.Variations, DiscoveredVariation{ID: id, Key: keyOf(id), Visitors: n})
-	}
-	slices.SortFunc(d.Variations, func(a, b DiscoveredVariation) int {
-		isTreatment := func(v DiscoveredVariation) int { return int(min(v.ID, 1)) }
-		return cmp.Or(cmp.Compare(isTreatment(a), isTreatment(b)), cmp.Compare(b.Visitors, a.Visitors),
-			cmp.Compare(a.ID, b.ID))
-	})
-	equal := stats.Split{Control: 100 / float64(len(d.Variations))}
-	var observed []int64
-	for i := range d.Variations {
-		d.Variations[i].Share = float64(d.Variations[i].Visitors) / float64(d.Visitors)
-		if observed = append(observed, d.Variations[i].Visitors); i > 0 {
-			equal.Variations = append(equal.Variations, 1)
-		}
-	}
-	d.EqualSplit = stats.SampleRatioMismatch([]stats.SharePeriod{{Split: equal, Observed: observed}}).PValue
 }
 
 // Declaration is how people declare a discovered campaign. Everything else of its plan is the default.
@@ -151,8 +146,41 @@ func (d *Discovered) declare(site *catalogue.Website, owned *catalogue.AccountRe
 	if err != nil {
 		found.Add("goal", how.Goal, err.Error())
 	}
-	variations := d.withControlFirst(how.Control, &found)
-	shares := d.plannedShares(how.Shares, &found)
+
+	// The variations with control in front.
+	var names []string
+	at := -1
+	for i := range d.Variations {
+		v := &d.Variations[i]
+		if names = append(names, v.Name()); v.Name() == cmp.Or(how.Control, schema.ControlKey) {
+			at = i
+		}
+	}
+	variations := slices.Clone(d.Variations)
+	switch {
+	case at < 0:
+		found.Add("control", how.Control,
+			faults.OneOf(names...)+": the one that visitors saw before the campaign")
+	case at > 0 && d.Variations[0].ID == 0:
+		found.Add("control", how.Control, "must be control: it has visitors, and is control in every campaign")
+	default:
+		variations = slices.Insert(slices.Delete(variations, at, at+1), 0, d.Variations[at])
+	}
+
+	// Their shares in per cent.
+	shares, n, sum := how.Shares, len(d.Variations), 0
+	for _, share := range shares {
+		sum += share
+	}
+	switch {
+	case len(shares) == 0 && d.EqualSplit != nil && *d.EqualSplit < stats.MismatchAlpha:
+		found.AddField("shares", "the visitors are not divided equally (p = %.2g): must be the shares that were "+
+			"planned, not those that are observed", *d.EqualSplit)
+	case len(shares) == 0:
+		shares = slices.Repeat([]int{100 / max(n, 1)}, n)
+	case len(shares) != n || sum != 100:
+		found.Add("shares", shares, fmt.Sprintf("must be %d numbers in percent with the sum 100, control first", n))
+	}
 	if err := found.List.Err(); err != nil {
 		return err
 	}
@@ -176,47 +204,4 @@ func (d *Discovered) declare(site *catalogue.Website, owned *catalogue.AccountRe
 	}
 	site.Campaigns = []catalogue.Campaign{campaign}
 	return nil
-}
-
-// withControlFirst returns the variations with control in front.
-func (d *Discovered) withControlFirst(control string, found *faults.Collector) []DiscoveredVariation {
-	var names []string
-	at := -1
-	for i := range d.Variations {
-		v := &d.Variations[i]
-		if names = append(names, v.Name()); v.Name() == cmp.Or(control, schema.ControlKey) {
-			at = i
-		}
-	}
-	switch {
-	case at < 0:
-		found.Add("control", control, faults.OneOf(names...)+": the one that visitors saw before the campaign")
-		return nil
-	case at > 0 && d.Variations[0].ID == 0:
-		found.Add("control", control, "must be control: it has visitors, and is control in every campaign")
-		return nil
-	}
-	rest := slices.Delete(slices.Clone(d.Variations), at, at+1)
-	return append([]DiscoveredVariation{d.Variations[at]}, rest...)
-}
-
-// plannedShares returns the shares in per cent, control first.
-func (d *Discovered) plannedShares(given []int, found *faults.Collector) []int {
-	sum, variations := 0, len(d.Variations)
-	for _, share := range given {
-		sum += share
-	}
-	switch {
-	case len(given) == 0 && d.EqualSplit != nil && *d.EqualSplit < stats.MismatchAlpha:
-		found.AddField("shares", "the visitors are not divided equally (p = %.2g): must be the shares that were "+
-			"planned, not those that are observed", *d.EqualSplit)
-	case len(given) == 0:
-		for range variations {
-			given = append(given, 100/variations)
-		}
-	case len(given) != variations || sum != 100:
-		found.Add("shares", given,
-			fmt.Sprintf("must be %d numbers in percent with the sum 100, control first", variations))
-	}
-	return given
 }

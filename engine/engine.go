@@ -418,10 +418,21 @@ func (e *Engine) computeSeries(ctx context.Context, p *plan.Plan, found *moments
 			{Name: query.ParamInterval, Value: string(p.Interval), Detail: fmt.Sprintf(detail, n, most)},
 		}}
 	}
-	if p.Filters.ZScore != 0 {
-		return e.readPoints(ctx, p, found.Cap, first, last)
+	if p.Filters.ZScore == 0 {
+		return result.CumulateSteps(p, steps), nil
 	}
-	return result.CumulateSteps(p, steps), nil
+	// Each point is a separate report, with the cap of the whole report.
+	var points []result.Point
+	for bucket := first; bucket <= last; bucket++ {
+		until := p.Question
+		until.Filters.To, until.Interval, until.Cap = result.EndOf(p, bucket), "", fixedCap(found.Cap)
+		whole, err := e.facts.ReadRows(ctx, until)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, result.NewPoint(p, bucket, whole.Whole))
+	}
+	return points, nil
 }
 
 // fixedCap returns the cap of a report as an amount, for other reports with the same cap.
@@ -430,21 +441,4 @@ func fixedCap(of *moments.Cap) *schema.Cap {
 		return nil
 	}
 	return &schema.Cap{Units: of.Limit}
-}
-
-// readPoints computes a separate report for each point. All points use the cap of the whole report.
-func (e *Engine) readPoints(
-	ctx context.Context, p *plan.Plan, limit *moments.Cap, first, last int64,
-) ([]result.Point, error) {
-	var points []result.Point
-	for bucket := first; bucket <= last; bucket++ {
-		until := p.Question
-		until.Filters.To, until.Interval, until.Cap = result.EndOf(p, bucket), "", fixedCap(limit)
-		found, err := e.facts.ReadRows(ctx, until)
-		if err != nil {
-			return nil, err
-		}
-		points = append(points, result.NewPoint(p, bucket, found.Whole))
-	}
-	return points, nil
 }

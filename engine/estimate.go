@@ -24,6 +24,11 @@ func (e *Engine) EstimatePlans(
 		campaign, goal int64
 		metric         query.Metric
 	}
+	type traffic struct { // the visitors of a campaign, from which plans are estimated
+		plan  *plan.Plan
+		rows  *moments.Rows
+		first time.Time
+	}
 	read := map[question]*traffic{} // many new campaigns share one
 	estimates := map[int64]*result.PlanEstimate{}
 	for _, id := range campaigns {
@@ -40,9 +45,15 @@ func (e *Engine) EstimatePlans(
 		}
 		at := question{of.Subject.ID, p.Declared.GoalID, p.Declared.Metric}
 		if read[at] == nil {
-			if read[at], err = e.readTraffic(ctx, of); err != nil {
+			if of, err = e.PlanInForce(ctx, of); err != nil {
 				return nil, err
 			}
+			first, _ := e.firstView(of.Subject)
+			found, err := e.facts.ReadRows(ctx, of.Question)
+			if err != nil {
+				return nil, err
+			}
+			read[at] = &traffic{of, found, first.Start()}
 		}
 		if found := result.EstimatePlan(p, read[at].plan, read[at].rows, read[at].first); found != nil {
 			estimates[id] = found
@@ -75,21 +86,4 @@ func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *p
 		}
 	}
 	return most
-}
-
-// traffic has the visitors of a campaign, from which plans are estimated.
-type traffic struct {
-	plan  *plan.Plan
-	rows  *moments.Rows
-	first time.Time
-}
-
-func (e *Engine) readTraffic(ctx context.Context, p *plan.Plan) (*traffic, error) {
-	p, err := e.PlanInForce(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	first, _ := e.firstView(p.Subject)
-	found, err := e.facts.ReadRows(ctx, p.Question)
-	return &traffic{p, found, first.Start()}, err
 }

@@ -69,7 +69,15 @@ func (e *Engine) openJudgement(
 	}
 	first, _ := e.firstView(p.Subject)
 	if first.Imported && len(recorded) == 0 { // recorded looks have the start of the clock
-		if first, err = e.withHistory(ctx, declared, version, first); err != nil {
+		type history struct{ question string }
+		first, err = valueAt(e, history{questionKey(declared)}, version, func() (looks.FirstView, int64, error) {
+			q := declared.Question
+			q.Cap, q.Crossings = nil, false // they change no number of visitors
+			q.ConversionWindow = schema.ConversionWindow{}
+			steps, err := e.facts.ReadVisitorSteps(ctx, q)
+			return first.WithHistory(steps), 0, err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -87,20 +95,6 @@ func (e *Engine) openJudgement(
 		series:   map[seriesKey]map[plan.GoalWindow][]moments.Step{},
 		Schedule: looks.NewSchedule(declared, first, through, stored.Newest, recorded),
 	}, nil
-}
-
-// withHistory returns the first view of imported data with the start of their clock.
-func (e *Engine) withHistory(
-	ctx context.Context, declared *plan.Plan, version Version, first looks.FirstView,
-) (looks.FirstView, error) {
-	type history struct{ question string }
-	return valueAt(e, history{questionKey(declared)}, version, func() (looks.FirstView, int64, error) {
-		q := declared.Question
-		q.Cap, q.Crossings = nil, false // they change no number of visitors
-		q.ConversionWindow = schema.ConversionWindow{}
-		steps, err := e.facts.ReadVisitorSteps(ctx, q)
-		return first.WithHistory(steps), 0, err
-	})
 }
 
 // judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version.

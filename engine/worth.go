@@ -71,7 +71,12 @@ func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time)
 		if err != nil {
 			return nil, source.StoreFailure(ctx, err)
 		}
-		if p = e.asOfStart(p, recorded); !canDecide(p) {
+		if _, viewed := e.firstView(subject); !viewed && len(recorded) > 0 { // its events are deleted
+			p = p.AsOf(recorded[0].FirstDay, recorded[0].FirstDay)
+		} else {
+			p = e.AsOfFirstView(p)
+		}
+		if !canDecide(p) {
 			continue
 		}
 		switch {
@@ -118,15 +123,6 @@ func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error
 		return nil, err
 	}
 	return p.WithPrior(prior), nil
-}
-
-// asOfStart returns the plan in force when the first view of a subject was accepted. If its events are deleted, the
-// ledger says when it began.
-func (e *Engine) asOfStart(p *plan.Plan, recorded []looks.Record) *plan.Plan {
-	if _, viewed := e.firstView(p.Subject); !viewed && len(recorded) > 0 {
-		return p.AsOf(recorded[0].FirstDay, recorded[0].FirstDay)
-	}
-	return e.AsOfFirstView(p)
 }
 
 // readState returns the state of a campaign, that of the ledger, or, if it has none, that of the events; and its winner

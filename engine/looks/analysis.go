@@ -308,14 +308,24 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		found.Days, before = append(found.Days, today), so
 		days = append(days, periods)
 	}
-	least := computeOnce(a, 0, func() []*float64 { return leastMismatchPs(days) }, "mismatch", days)
+	least := computeOnce(a, 0, func() []*float64 { // of each day so far, so a later day does not clear an alarm
+		all := make([]*float64, len(days))
+		for i, periods := range days {
+			all[i] = stats.SampleRatioMismatch(periods).PValue
+			if i > 0 && all[i-1] != nil && (all[i] == nil || *all[i-1] < *all[i]) {
+				all[i] = all[i-1]
+			}
+		}
+		return all
+	}, "mismatch", days)
 	if len(least) > 0 {
 		found.MismatchP = least[len(least)-1]
 	}
 	for k, rows := range found.Primary.Rows {
 		for t := range rows {
 			if rows[t].RecordedAt.IsZero() {
-				rows[t].MismatchP = least[s.dayOf(found.Looks[k])-1]
+				at := slices.IndexFunc(s.fullDays(), found.Looks[k].End.Equal)
+				rows[t].MismatchP = least[at]
 			}
 		}
 	}
@@ -323,20 +333,6 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		found.Ends[t].MismatchP = found.MismatchP
 	}
 	return found, nil
-}
-
-// leastMismatchPs returns for each day the smallest p-value of the sample ratio at the end of any day so far. So a
-// later day does not clear an alarm.
-func leastMismatchPs(days [][]stats.SharePeriod) []*float64 {
-	all := make([]*float64, len(days))
-	var least *float64
-	for i, periods := range days {
-		if p := stats.SampleRatioMismatch(periods).PValue; p != nil && (least == nil || *p < *least) {
-			least = p
-		}
-		all[i] = least
-	}
-	return all
 }
 
 // endRows returns the rows of the end of a subject, by treatment; none if it has not ended. They are about the visitors
@@ -398,7 +394,9 @@ func dataOf(s *Schedule, sums *Sums) []LookData {
 			d.Strata, d.Visitors = append(d.Strata, data), d.Visitors+visitors
 		}
 		most = max(most, d.Visitors)
-		d.Tau = s.lookTau(l, most)
+		if d.Tau = float64(l.Days) / float64(s.rules.PlannedDays); s.rules.PlannedVisitors > 0 {
+			d.Tau = float64(most) / float64(s.rules.PlannedVisitors)
+		}
 		all = append(all, d)
 	}
 	return all
@@ -479,7 +477,10 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recor
 			rows := RowsWithout(data, id, stats.ReasonPlanChanged)
 			if !p.Variations[t+1].Added {
 				rows = AnalyzeTreatment(data, t, id, known, func(points []stats.LookPoint) *stats.LookSequence {
-					return a.lookSequence(p, shares, points, results)
+					// Late conversions do not change the critical values.
+					return computeOnce(a, sequenceBytes, func() *stats.LookSequence {
+						return stats.NewLookDesign(alphaOf(p), shares).NewSequence(points, results)
+					}, "sequence", alphaOf(p), shares, points, results)
 				})
 			}
 			for k := range rows {
@@ -512,6 +513,7 @@ func AnalyzeTreatment(
 		}
 	}
 	critical, rows := sequence(points), RowsWithout(data, id, "")
+	isEqual := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 	for k := range rows {
 		today := critical.AnalyzeLook(k, strata[k], nonNegative[k])
 		row, isKnown := known[k]
@@ -519,7 +521,7 @@ func AnalyzeTreatment(
 		case !isKnown:
 			row = rows[k]
 			row.LookResult, row.PValue = today, critical.PValue(k, today)
-		case !equalNumber(today.Z, row.Z) || points[k].Information != row.Point.Information:
+		case !isEqual(today.Z, row.Z) || points[k].Information != row.Point.Information:
 			row.Recomputed = &today
 		}
 		rows[k] = row
@@ -536,19 +538,6 @@ func RowsWithout(data []LookData, id int64, reason stats.Reason) []Row {
 	}
 	return rows
 }
-
-// lookSequence returns the critical values of looks. It caches them by the numbers of visitors, because late
-// conversions do not change them.
-func (a *Analyzer) lookSequence(
-	p *plan.Plan, shares []float64, points []stats.LookPoint, known map[int]stats.LookResult,
-) *stats.LookSequence {
-	compute := func() *stats.LookSequence {
-		return stats.NewLookDesign(alphaOf(p), shares).NewSequence(points, known)
-	}
-	return computeOnce(a, sequenceBytes, compute, "sequence", alphaOf(p), shares, points, known)
-}
-
-func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // addChances adds the chances to beat control at a look.
 func addChances(p *plan.Plan, rows []Row, strata []StratumData) {

@@ -61,36 +61,26 @@ type key struct {
 	crossed      int64 // day, in days since 1970
 }
 
-// keyOf returns the key of a row.
-func keyOf(r *moments.Row, crossed int64) key {
-	return key{r.VariationID, r.Period, r.MultiExposed, crossed}
-}
-
 // newSums returns the sums. For each cut, steps has the daily series of the visitors whose first view is at or after
 // the cut.
 func newSums(p *plan.Plan, cuts []time.Time, steps [][]moments.Step) *Sums {
 	s := &Sums{plan: p, series: make(map[int64][]through, len(cuts))}
 	for i, cut := range cuts {
-		s.series[cut.UnixMilli()] = cumulateSteps(steps[i])
+		var all []through
+		sum := map[key]moments.Moments{}
+		for k, step := range steps[i] {
+			if !step.ExposedBefore {
+				at := key{step.VariationID, step.Period, step.MultiExposed, step.Crossed}
+				sum[at] = sum[at].Merge(step.Moments)
+			}
+			if k+1 == len(steps[i]) || steps[i][k+1].Bucket != step.Bucket {
+				end := time.UnixMilli((step.Bucket + 1) * day.Milliseconds()).UTC()
+				all = append(all, through{end, maps.Clone(sum)})
+			}
+		}
+		s.series[cut.UnixMilli()] = all
 	}
 	return s
-}
-
-func cumulateSteps(steps []moments.Step) []through {
-	var all []through
-	sum := map[key]moments.Moments{}
-	for i, step := range steps {
-		if !step.ExposedBefore {
-			at := keyOf(&step.Row, step.Crossed)
-			sum[at] = sum[at].Merge(step.Moments)
-		}
-		if i+1 < len(steps) && steps[i+1].Bucket == step.Bucket {
-			continue
-		}
-		all = append(all,
-			through{end: time.UnixMilli((step.Bucket + 1) * day.Milliseconds()).UTC(), sum: maps.Clone(sum)})
-	}
-	return all
 }
 
 // sumsSince returns the sums of the visitors since a cut, up to a time.

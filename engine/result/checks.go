@@ -263,19 +263,14 @@ func outliersCheck(o *moments.Outliers, counted int64) *OutliersCheck {
 	if o.Open {
 		return &OutliersCheck{Reason: noSpread}
 	}
-	check := &OutliersCheck{Removed: o.Values - counted, Lower: finiteBound(o.Lower), Upper: finiteBound(o.Upper)}
-	if check.Lower == nil || check.Upper == nil {
-		check.Reason = boundOverflow
+	check := &OutliersCheck{Removed: o.Values - counted, Lower: &o.Lower, Upper: &o.Upper}
+	if math.IsInf(o.Lower, 0) {
+		check.Lower, check.Reason = nil, boundOverflow
+	}
+	if math.IsInf(o.Upper, 0) {
+		check.Upper, check.Reason = nil, boundOverflow
 	}
 	return check
-}
-
-// finiteBound returns nil for an infinite bound, which removes nothing.
-func finiteBound(bound float64) *float64 {
-	if math.IsInf(bound, 0) {
-		return nil
-	}
-	return &bound
 }
 
 // FullWeeks reports whether the full days of a report are whole weeks. Behaviour depends on the day of the week, so
@@ -379,12 +374,4 @@ func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.D
 		return 0
 	}
 	return silent
-}
-
-// roughDuration returns a duration in hours or days.
-func roughDuration(d time.Duration) string {
-	if d < 48*time.Hour {
-		return fmt.Sprintf("%d hours", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }

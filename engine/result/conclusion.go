@@ -159,23 +159,6 @@ func ExplainAll(reasons []stats.Reason) string {
 	return strings.Join(texts, "; ")
 }
 
-// newLooks returns the looks of the declared question.
-func newLooks(a *looks.Analysis) []Look {
-	all := []Look{}
-	for _, rows := range a.Primary.Rows {
-		first := rows[0]
-		look := Look{
-			Number: first.Number, End: first.End, Tau: first.Tau, Visitors: first.Visitors,
-			RecordedAt: optionalTime(first.RecordedAt),
-		}
-		for i := range rows {
-			look.Variations = append(look.Variations, NewLookVariation(&rows[i]))
-		}
-		all = append(all, look)
-	}
-	return all
-}
-
 // NewLookVariation returns a row of a look for the response body.
 func NewLookVariation(r *looks.Row) LookVariation {
 	shown := LookVariation{

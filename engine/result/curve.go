@@ -102,7 +102,20 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 	// Compare the variations at each point, with both critical values.
 	options := statsOptions(p)
 	if level := stats.NewLookDesign(options.Alpha(), options.Shares).Level; level > 0 && len(p.Variations) > 1 {
-		c.Critical = new(stats.SimultaneousCritical(informationOf(p, through), level))
+		information := make([]float64, days) // of each point up to a factor, see stats.SimultaneousCritical
+		for day := range through {
+			total := moments.Moments{}
+			for _, v := range p.Variations {
+				total = total.Merge(through[day].counted[v.ID])
+			}
+			switch s := looks.SampleOf(&total, p.Metric).(type) {
+			case stats.Rate:
+				information[day] = float64(s.Converted) / float64(s.Visitors-s.Converted)
+			case stats.Mean:
+				information[day] = s.Variance
+			}
+		}
+		c.Critical = new(stats.SimultaneousCritical(information, level))
 	}
 	onAllCores(days, func(day int) {
 		point := CurvePoint{Day: day + 1}
@@ -126,24 +139,6 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 		c.Points[day] = point
 	})
 	return c
-}
-
-// informationOf returns the information of each point up to a factor, see stats.SimultaneousCritical.
-func informationOf(p *plan.Plan, through []sliceSums) []float64 {
-	information := make([]float64, len(through))
-	for day := range through {
-		total := moments.Moments{}
-		for _, v := range p.Variations {
-			total = total.Merge(through[day].counted[v.ID])
-		}
-		switch s := looks.SampleOf(&total, p.Metric).(type) {
-		case stats.Rate:
-			information[day] = float64(s.Converted) / float64(s.Visitors-s.Converted)
-		case stats.Mean:
-			information[day] = s.Variance
-		}
-	}
-	return information
 }
 
 // novelty compares the ages of first conversions.

@@ -124,7 +124,7 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 	case stats.StatusLoser:
 		found := d.decisionAbout(DecisionRollBack, *r.Conclusion.VariationID, r.Conclusion.DecidedAt)
 		found.Reasons = []DecisionReason{{Code: reasonLoser, Text: found.Text + " is worse than control"}}
-		found.Text = fmt.Sprintf("Roll back %s: it is worse than %s.", found.Text, d.controlName())
+		found.Text = fmt.Sprintf("Roll back %s: it is worse than %s.", found.Text, d.Variations[0].Name)
 		return found
 	case stats.StatusWinner:
 		return d.winnerDecision()
@@ -135,8 +135,22 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 			return found
 		}
 	}
-	if found := d.noDifference(); found != nil {
-		return found
+	if a != nil && p.Rules.EquivalenceMargin != 0 { // the intervals of all lifts may be within it
+		margin := p.Rules.EquivalenceMargin
+		for _, rows := range a.Primary.Rows {
+			if slices.ContainsFunc(rows, func(r looks.Row) bool { return !r.IsWithin(margin) }) {
+				continue
+			}
+			return &Decision{
+				Status: DecisionNoDifference, DecidedAt: &rows[0].End,
+				Reasons: []DecisionReason{{
+					Code: reasonEquivalent,
+					Text: "the interval of the lift is within the equivalence margin",
+				}},
+				Text: fmt.Sprintf("No difference: the lift is within ±%v %%, the declared equivalence margin.",
+					100*margin),
+			}
+		}
 	}
 	if found := d.noWinner(); found != nil {
 		return found
@@ -153,8 +167,6 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 	}
 	return found
 }
-
-func (d *decider) controlName() string { return d.Variations[0].Name }
 
 // decisionAbout returns a decision about a variation, whose name is the text.
 func (d *decider) decisionAbout(status DecisionStatus, id int64, at *time.Time) *Decision {
@@ -247,7 +259,7 @@ func (d *decider) winnerDecision() *Decision {
 	if len(missing) > 0 {
 		return &Decision{
 			Status: DecisionKeepRunning, VariationID: &id, Reasons: missing,
-			Text: fmt.Sprintf("Keep running: %s is better than %s, but %s.", name, d.controlName(),
+			Text: fmt.Sprintf("Keep running: %s is better than %s, but %s.", name, d.Variations[0].Name,
 				strings.Join(waits, ", and ")),
 		}
 	}
@@ -255,7 +267,7 @@ func (d *decider) winnerDecision() *Decision {
 		Status: DecisionShip, VariationID: &id, DecidedAt: at,
 		Reasons: []DecisionReason{{Code: reasonWinner, Text: name + " is better than control"}},
 	}
-	found.Text = fmt.Sprintf("Ship %s: it is better than %s", name, d.controlName())
+	found.Text = fmt.Sprintf("Ship %s: it is better than %s", name, d.Variations[0].Name)
 	if n := len(d.plan.Declared.Guardrails); n > 0 {
 		found.Reasons = append(found.Reasons,
 			DecisionReason{Code: reasonGuardrailsSafe, Text: "all guardrails are safe"})
@@ -264,29 +276,6 @@ func (d *decider) winnerDecision() *Decision {
 	}
 	found.Text += "."
 	return found
-}
-
-// noDifference returns the decision if the intervals of all lifts are within the declared equivalence margin, or nil.
-func (d *decider) noDifference() *Decision {
-	margin := d.plan.Rules.EquivalenceMargin
-	if margin == 0 || d.looks == nil {
-		return nil
-	}
-	for _, rows := range d.looks.Primary.Rows {
-		if slices.ContainsFunc(rows, func(r looks.Row) bool { return !r.IsWithin(margin) }) {
-			continue
-		}
-		return &Decision{
-			Status: DecisionNoDifference, DecidedAt: &rows[0].End,
-			Reasons: []DecisionReason{{
-				Code: reasonEquivalent,
-				Text: "the interval of the lift is within the equivalence margin",
-			}},
-			Text: fmt.Sprintf("No difference: the lift is within ±%v %%, the declared equivalence margin.",
-				100*margin),
-		}
-	}
-	return nil
 }
 
 // noWinner returns the decision if the plan or the campaign has ended without a winner or a loser, or nil. The text

@@ -76,7 +76,17 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	if plan.Rules.Compare {
 		results.CompareMetric = &plan.Metric
 		if a != nil && !isDescriptive(plan) {
-			results.Looks, results.NextLook = newLooks(a), nextLook(a)
+			results.Looks, results.NextLook = []Look{}, nextLook(a)
+			for _, rows := range a.Primary.Rows {
+				look := Look{
+					Number: rows[0].Number, End: rows[0].End, Tau: rows[0].Tau, Visitors: rows[0].Visitors,
+					RecordedAt: optionalTime(rows[0].RecordedAt),
+				}
+				for i := range rows {
+					look.Variations = append(look.Variations, NewLookVariation(&rows[i]))
+				}
+				results.Looks = append(results.Looks, look)
+			}
 		}
 	}
 	results.ConversionWindow = newAgeRange(plan)

@@ -61,9 +61,11 @@ var (
 				"state endedAt"),
 		under("", "shipped"), under("outcome.", "outcome variationId date note declared"),
 		under("observed.", "lift perMonth valuePerMonth"),
-		worthUnder("expected.lift."), worthUnder("expected.perMonth."), worthUnder("expected.valuePerMonth."),
+		under("expected.lift.", rangeFields), under("expected.perMonth.", rangeFields),
+		under("expected.valuePerMonth.", rangeFields),
 		under("", "chance reason valueReason"),
 	)
+	rangeFields   = "value interval.lower interval.upper"
 	effectFields  = "value observed interval.lower interval.upper reason"
 	comparisonCSV = slices.Concat(
 		under("comparison.difference.", effectFields), under("comparison.improvement.", effectFields),
@@ -85,8 +87,6 @@ func under(prefix, names string) []string {
 	}
 	return paths
 }
-
-func worthUnder(prefix string) []string { return under(prefix, "value interval.lower interval.upper") }
 
 func estimateUnder(prefix string) []string {
 	return under(prefix, "value uncapped standardError interval.lower interval.upper reason")

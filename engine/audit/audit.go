@@ -124,6 +124,15 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 	_, isRate := control.(stats.Rate)
 	o := stats.Options{SignificanceLevel: level, Shares: shares, NonNegative: isRate}
 	design := stats.NewLookDesign(o.Alpha(), shares)
+	key := plan{test.Looks, design.Level}
+	if a.sequences[key] == nil {
+		points := make([]stats.LookPoint, test.Looks)
+		for k := range points {
+			tau := float64(k+1) / float64(test.Looks)
+			points[k] = stats.LookPoint{Tau: tau, Information: tau}
+		}
+		a.sequences[key] = design.NewSequence(points, nil)
+	}
 	size, _ := stats.NewSampleSize(
 		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: usualPower}, design)
 	for i, c := range stats.Compare(control, t.Samples[1:], o) {
@@ -132,7 +141,7 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 			treatment.PValue, treatment.Reason = c.Frequentist.AdjustedPValue, c.Frequentist.Reason
 		}
 		if shares[0] > 0 && shares[i+1] > 0 && !test.isInvalid() {
-			treatment.Concludes = a.sequenceOf(design, test.Looks).AnalyzeLook(test.Looks-1,
+			treatment.Concludes = a.sequences[key].AnalyzeLook(test.Looks-1,
 				[]stats.Stratum{{Control: control, Treatment: t.Samples[i+1]}}, isRate).Significant
 		}
 		if size != nil && c.Lift.Value != nil {
@@ -141,20 +150,6 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		test.Treatments = append(test.Treatments, treatment)
 	}
 	return test, size
-}
-
-// sequenceOf returns the critical values of equal looks.
-func (a *Audit) sequenceOf(design stats.LookDesign, looks int) *stats.LookSequence {
-	key := plan{looks, design.Level}
-	if a.sequences[key] == nil {
-		points := make([]stats.LookPoint, looks)
-		for k := range points {
-			tau := float64(k+1) / float64(looks)
-			points[k] = stats.LookPoint{Tau: tau, Information: tau}
-		}
-		a.sequences[key] = design.NewSequence(points, nil)
-	}
-	return a.sequences[key]
 }
 
 func visitorsOf(s stats.Sample) int64 {

@@ -133,7 +133,15 @@ func (q *Input) ComputeAnswer() *Answer {
 	samples := q.statsSamples(q.Variations, order)
 	comparisons := stats.Compare(samples[0], samples[1:], options)
 	found := q.analyzeLooks(order)
-	answer.Looks = q.shownLooks(found)
+	for _, rows := range found.Rows {
+		look := AnswerLook{Number: rows[0].Number, Tau: rows[0].Tau, Visitors: rows[0].Visitors}
+		for _, v := range q.Variations {
+			if at := slices.IndexFunc(rows, func(r looks.Row) bool { return r.VariationID == v.ID }); at >= 0 {
+				look.Variations = append(look.Variations, result.NewLookVariation(&rows[at]))
+			}
+		}
+		answer.Looks = append(answer.Looks, look)
+	}
 	answer.Variations = make([]AnswerVariation, len(order))
 	for place, i := range order {
 		v := &q.Variations[i]
@@ -151,7 +159,17 @@ func (q *Input) ComputeAnswer() *Answer {
 			}
 		}
 	}
-	answer.Power = q.computePower(samples[0], options)
+
+	// The required sample size is that of the shares, or of the observed split if there are no shares. The plan has a
+	// look each week. The pace is not known.
+	const week, anyPace = 7, 1
+	size, reason := stats.NewSampleSize(stats.SamplePlan{
+		Control: samples[0], Shares: options.Shares, Looks: max(q.PlannedDays/week, 1), Power: float64(q.Power) / 100,
+		Prior: q.Prior,
+	}, stats.NewLookDesign(options.Alpha(), options.Shares))
+	if answer.Power.Reason = reason; reason == "" {
+		answer.Power.SampleProgress = size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
+	}
 	q.setConclusion(answer, found, comparisons)
 	answer.Worth = q.computeWorth(order, answer.isInvalid())
 	return answer
@@ -203,33 +221,34 @@ func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
 	}
-	for _, look := range q.Looks {
-		if check := q.sampleRatio(look.Variations, order); check.Mismatch {
-			return &AnswerChecks{SampleRatio: check}
+	given, total := expectedShares(q.Variations, order), 0.0
+	for _, share := range given {
+		total += share
+	}
+	var shown stats.SampleRatioCheck
+	for k := range len(q.Looks) + 1 {
+		variations := q.Variations
+		if k < len(q.Looks) {
+			variations = q.Looks[k].Variations
+		}
+		period := stats.SharePeriod{Split: stats.Split{Control: 100 * (given[0] / total), Variations: given[1:]}}
+		for _, i := range order {
+			period.Observed = append(period.Observed, variations[i].Visitors)
+		}
+		check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
+		shown = check
+		shown.Expected, shown.Observed = make([]float64, len(check.Expected)), make([]int64, len(order))
+		for place, i := range order {
+			shown.Observed[i] = period.Observed[place]
+			if len(check.Expected) > place {
+				shown.Expected[i] = check.Expected[place]
+			}
+		}
+		if shown.Mismatch {
+			break
 		}
 	}
-	return &AnswerChecks{SampleRatio: q.sampleRatio(q.Variations, order)}
-}
-
-// sampleRatio compares the visitors at one time with the shares.
-func (q *Input) sampleRatio(variations []Variation, order []int) stats.SampleRatioCheck {
-	given := expectedShares(q.Variations, order)
-	total, period := 0.0, stats.SharePeriod{}
-	for place, i := range order {
-		total += given[place]
-		period.Observed = append(period.Observed, variations[i].Visitors)
-	}
-	period.Split = stats.Split{Control: 100 * (given[0] / total), Variations: given[1:]}
-	check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
-	shown := check
-	shown.Expected, shown.Observed = make([]float64, len(check.Expected)), make([]int64, len(order))
-	for place, i := range order {
-		shown.Observed[i] = period.Observed[place]
-		if len(check.Expected) > place {
-			shown.Expected[i] = check.Expected[place]
-		}
-	}
-	return shown
+	return &AnswerChecks{SampleRatio: shown}
 }
 
 // expectedShares returns the expected shares of the variations, or else the observed ones.
@@ -244,29 +263,23 @@ func expectedShares(variations []Variation, order []int) []float64 {
 	return shares
 }
 
-// computePower computes the required sample size from the shares, or from the observed split if there are no shares.
-// The plan has a look each week.
-func (q *Input) computePower(control stats.Sample, o stats.Options) AnswerPower {
-	plan := stats.SamplePlan{
-		Control: control, Shares: o.Shares, Looks: max(q.PlannedDays/daysOfWeek, 1),
-		Power: float64(q.Power) / 100, Prior: q.Prior,
-	}
-	size, reason := stats.NewSampleSize(plan, stats.NewLookDesign(o.Alpha(), o.Shares))
-	if reason != "" {
-		return AnswerPower{SampleProgress: stats.SampleProgress{Reason: reason}}
-	}
-	const anyPace = 1
-	return AnswerPower{SampleProgress: size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)}
-}
-
-const daysOfWeek = 7
-
 // setConclusion sets the conclusion of an answer.
 func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []stats.Comparison) {
 	c, enough := &a.Conclusion, slices.ContainsFunc(comparisons, func(c stats.Comparison) bool {
 		return c.Verdict != stats.VerdictInsufficientData
 	})
-	c.Status, c.Reasons = stats.StatusInconclusive, reasonsOf(found, comparisons)
+	// The reasons of the last look, and of the comparisons with insufficient data; or without looks, of all comparisons.
+	c.Status, c.Reasons = stats.StatusInconclusive, []stats.Reason{}
+	if n := len(found.Rows); n > 0 {
+		for _, row := range found.Rows[n-1] {
+			c.Reasons = stats.AppendReasons(c.Reasons, row.Reason)
+		}
+	}
+	for _, of := range comparisons {
+		if len(found.Rows) == 0 || of.Verdict == stats.VerdictInsufficientData {
+			c.Reasons = stats.AppendReasons(c.Reasons, of.Reasons...)
+		}
+	}
 	outcome := found.FindOutcome(stats.Options{SignificanceLevel: q.SignificanceLevel}.Alpha())
 	switch number := len(found.Rows); {
 	case a.isInvalid():
@@ -297,23 +310,6 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 		c.Text = fmt.Sprintf("No variation differs significantly from control by look %d (%d %% level).",
 			number, q.SignificanceLevel)
 	}
-}
-
-// reasonsOf returns the distinct reasons of the last look, and of the comparisons with insufficient data. Without
-// looks, it returns the reasons of all comparisons.
-func reasonsOf(found *looks.Question, comparisons []stats.Comparison) []stats.Reason {
-	reasons := []stats.Reason{}
-	if n := len(found.Rows); n > 0 {
-		for _, row := range found.Rows[n-1] {
-			reasons = stats.AppendReasons(reasons, row.Reason)
-		}
-	}
-	for _, c := range comparisons {
-		if len(found.Rows) == 0 || c.Verdict == stats.VerdictInsufficientData {
-			reasons = stats.AppendReasons(reasons, c.Reasons...)
-		}
-	}
-	return reasons
 }
 
 // analyzeLooks analyzes all looks of all treatments.
@@ -356,21 +352,6 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 			samples := data[k].Strata[0].Samples
 			looks.AddChances(all.Rows[k], stats.Compare(samples[0], samples[1:], o))
 		}
-	}
-	return all
-}
-
-// shownLooks returns the looks for the answer, with the variations in the order of the input.
-func (q *Input) shownLooks(found *looks.Question) []AnswerLook {
-	var all []AnswerLook
-	for _, rows := range found.Rows {
-		look := AnswerLook{Number: rows[0].Number, Tau: rows[0].Tau, Visitors: rows[0].Visitors}
-		for _, v := range q.Variations {
-			if at := slices.IndexFunc(rows, func(r looks.Row) bool { return r.VariationID == v.ID }); at >= 0 {
-				look.Variations = append(look.Variations, result.NewLookVariation(&rows[at]))
-			}
-		}
-		all = append(all, look)
 	}
 	return all
 }

@@ -140,27 +140,21 @@ func (c *checker) checkInput(given *inputText) *Input {
 	if given.PlannedDays != nil {
 		q.PlannedDays = int(c.checkWhole("plannedDays", given.PlannedDays, 1, maxDays, ""))
 	}
-	q.Prior = c.checkPrior(q, given.Prior)
+	switch prior := given.Prior; {
+	case prior == nil:
+	case q.Methodology != stats.MethodologyBayesian:
+		c.Add("prior", prior.String(), "must be omitted unless methodology is bayesian")
+	default:
+		q.Prior = &stats.Prior{
+			Mean: c.checkNumber("prior.mean", &prior.Mean, -90, 1000, perCent) / 100,
+			StandardDeviation: c.checkNumber("prior.standardDeviation", &prior.StandardDeviation, 0.1, 1000,
+				perCent) / 100,
+		}
+	}
 	c.checkVariations(q, given.Variations)
 	c.checkLooks(q, given.Looks)
 	q.Past = c.checkPast(given.Past)
 	return q
-}
-
-// checkPrior returns the prior of the lifts; nil: none is given.
-func (c *checker) checkPrior(q *Input, given *catalogue.Prior) *stats.Prior {
-	switch {
-	case given == nil:
-	case q.Methodology != stats.MethodologyBayesian:
-		c.Add("prior", given.String(), "must be omitted unless methodology is bayesian")
-	default:
-		return &stats.Prior{
-			Mean: c.checkNumber("prior.mean", &given.Mean, -90, 1000, perCent) / 100,
-			StandardDeviation: c.checkNumber("prior.standardDeviation", &given.StandardDeviation, 0.1, 1000,
-				perCent) / 100,
-		}
-	}
-	return nil
 }
 
 // checkVariations sets the variations.

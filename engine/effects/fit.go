@@ -331,7 +331,14 @@ func quantileOf(mixture []normal, p, mean, deviation float64) float64 {
 		} else {
 			high = x
 		}
-		next := x + (p-below)/densityAt(mixture, x)
+		density := 0.0 // of the parts that have a deviation
+		for _, p := range mixture {
+			if p.deviation > 0 {
+				z := (x - p.mean) / p.deviation
+				density += p.weight * math.Exp(-z*z/2) / (p.deviation * math.Sqrt(2*math.Pi))
+			}
+		}
+		next := x + (p-below)/density
 		if !(next > low && next < high) || math.Abs(next-x) > last/2 {
 			next = low + (high-low)/2
 		}
@@ -341,18 +348,6 @@ func quantileOf(mixture []normal, p, mean, deviation float64) float64 {
 		}
 	}
 	return x
-}
-
-// densityAt returns the density of a mixture, without its parts that have no deviation.
-func densityAt(mixture []normal, x float64) float64 {
-	density := 0.0
-	for _, p := range mixture {
-		if p.deviation > 0 {
-			z := (x - p.mean) / p.deviation
-			density += p.weight * math.Exp(-z*z/2) / (p.deviation * math.Sqrt(2*math.Pi))
-		}
-	}
-	return density
 }
 
 // WinRate is the share of variations that win. Observed counts all, Expected those that are truly better.

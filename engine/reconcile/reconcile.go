@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -107,10 +108,6 @@ func (s *Sums) subtractSums(o *Sums) {
 	s.Orders -= o.Orders
 	s.Value.Units.Sub(&s.Value.Units, &o.Value.Units)
 	s.Profit.Units.Sub(&s.Profit.Units, &o.Profit.Units)
-}
-
-func (s *Sums) isZero() bool {
-	return s.Orders == 0 && s.Value.Units.Sign() == 0 && s.Profit.Units.Sign() == 0
 }
 
 // Row is an order of the export. An export may have millions of rows, so a row has no text of its own.
@@ -219,12 +216,12 @@ func (c *Comparison) isGoal(id int64) bool { return c.GoalID == 0 || id == c.Goa
 
 // AddsUp reports whether the lines add up, and the events say of each variation what the facts do.
 func (c *Comparison) AddsUp() bool {
-	for _, s := range c.unequal {
-		if !s.isZero() {
+	for _, s := range append(slices.Collect(maps.Values(c.unequal)), &c.left) {
+		if s.Orders != 0 || s.Value.Units.Sign() != 0 || s.Profit.Units.Sign() != 0 {
 			return false
 		}
 	}
-	return c.left.isZero()
+	return true
 }
 
 // mostTries is the number of times that events and facts are read. A refresh between them may make a difference.

@@ -141,8 +141,8 @@ func (e *Engine) AsOfFirstView(p *plan.Plan) *plan.Plan {
 	return p.AsOf(first.Time, first.Accepted)
 }
 
-// PlanInForce returns the plan in force when the first view of the subject was accepted, with its prior. A server keeps a
-// prior that was learned in the catalogue, and then nothing is to be learned.
+// PlanInForce returns the plan in force when the first view of the subject was accepted, with its prior. A server keeps
+// a prior that was learned in the catalogue, and then nothing is to be learned.
 func (e *Engine) PlanInForce(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
 	if p = e.AsOfFirstView(p); !p.Rules.MustLearn() {
 		return p, nil
@@ -330,8 +330,8 @@ func (e *Engine) computeReport(
 	return report, nil
 }
 
-// readSplitCause returns where a sample ratio mismatch comes from. It reads once for all reports about the same visitors
-// at a version.
+// readSplitCause returns where a sample ratio mismatch comes from. It reads once for all reports about the same
+// visitors at a version.
 func (e *Engine) readSplitCause(ctx context.Context, p *plan.Plan, version Version) (*result.SplitCause, error) {
 	q := p.Question
 	q.Cap, q.ConversionWindow, q.Timing, q.Crossings = nil, schema.ConversionWindow{}, plan.WhenMature, false
@@ -514,8 +514,8 @@ func curveEnd(p *plan.Plan, found *moments.Rows) time.Time {
 }
 
 // addNovelty adds what the looks that decide found about novelty: it compares the ages of first conversions among the
-// visitors of a look whose first days have passed then. Only late events change that, so it is computed once. The report
-// must be about the declared question and all visitors.
+// visitors of a look whose first days have passed then. Only late events change that, so it is computed once. The
+// report must be about the declared question and all visitors.
 func (e *Engine) addNovelty(ctx context.Context, p *plan.Plan, a *looks.Analysis, report *result.Report) error {
 	type novelty struct {
 		question string

@@ -268,7 +268,7 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	c, enough := &a.Conclusion, slices.ContainsFunc(comparisons, func(c stats.Comparison) bool {
 		return c.Verdict != stats.VerdictInsufficientData
 	})
-	// The reasons of the last look, and of the comparisons with insufficient data; or without looks, of all comparisons.
+	// The reasons of the last look, and of the comparisons with insufficient data; without looks, of all comparisons.
 	c.Status, c.Reasons = stats.StatusInconclusive, []stats.Reason{}
 	if n := len(found.Rows); n > 0 {
 		for _, row := range found.Rows[n-1] {

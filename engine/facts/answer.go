@@ -418,7 +418,7 @@ func (s *counting) countValues(ctx context.Context, q *reportQuery, counts map[s
 	})
 }
 
-// eachCompared runs a statement about the visitors whom the report compares.
+// eachCompared runs a statement about the visitors that the report compares.
 func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
 	variations := []string{} // values of the column variation
 	for _, v := range x.Variations {

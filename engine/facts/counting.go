@@ -204,7 +204,7 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 
 // readVisitors reads the sums of visitors from their rows. If all visitors are in the report, addRecent counts those of
 // the recent days: comparing each first day takes a quarter of the statement. If a campaign's report about all of them
-// has a conversion window, only the immature ones are read: the mature ones are those of the cells that are not immature.
+// has a conversion window, only the immature ones are read; the mature ones are the others of the cells.
 func (s *counting) readVisitors(ctx context.Context) error {
 	q := s.newQuery()
 	f, isBrokenDown := &s.Filters, s.Dimension != "" || q.Period != "" || q.Crossed != ""
@@ -316,8 +316,8 @@ func (s *counting) addGoals(q *reportQuery) func(driver.Rows) error {
 	}
 }
 
-// readSteps reads what each bucket of the series adds to some sums: from the cells by day, if they have them. If they have
-// all but those of multi-exposed visitors, it reads the rows of these only.
+// readSteps reads what each bucket of the series adds to some sums: from the cells by day, if they have them. If these
+// lack only those of multi-exposed visitors, it reads the rows of these visitors.
 func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 	hasCrossers := false
 	if byDay, hasVisitors, hasGoals := s.hasCells(); byDay && hasVisitors && hasGoals && !s.isCapped {

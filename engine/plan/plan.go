@@ -305,7 +305,7 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 		p.Rules = p.WithPrior(*prior).Rules
 	}
 
-	// The primary metric, and the roles of the goals. The default margin of a guardrail is the minimum detectable effect.
+	// The primary metric, and the roles of the goals. The default margin of a guardrail is the minimum effect.
 	metric := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
 	if p.Subject.ExperimentID != 0 {
 		metric = cmp.Or(query.ExperimentMetric[d.PrimaryMetric], query.Metric(d.PrimaryMetric))

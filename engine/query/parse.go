@@ -167,7 +167,8 @@ func (p *Parameters) parseFilter(filter filter, filters *Filters) {
 	if len(all) > 0 {
 		slices.Sort(all)
 		if all = slices.Compact(all); len(all) > maxValues {
-			p.addFault(parameter, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("must have at most %d values", maxValues))
+			p.addFault(parameter, fmt.Sprintf("%d values", len(all)),
+				fmt.Sprintf("must have at most %d values", maxValues))
 		}
 		filters.Lists = append(filters.Lists, ListFilter{name, all})
 	}

@@ -165,8 +165,8 @@ type Store struct {
 	Observe func(elapsed time.Duration, err error)
 }
 
-// EachRow runs a query and calls scan for each row. The old analyzer of ClickHouse plans a statement in four fifths of the
-// time of the new one. Parameters that the text does not use cost time, so they are not sent.
+// EachRow runs a query and calls scan for each row. The old analyzer of ClickHouse plans a statement in four fifths of
+// the time of the new one. Parameters that the text does not use cost time, so they are not sent.
 func (s *Store) EachRow(ctx context.Context, q *Statement, scan func(driver.Rows) error) error {
 	settings := clickhouse.Settings{"enable_analyzer": 0}
 	if s.Limits.Time > 0 {

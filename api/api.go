@@ -19,7 +19,6 @@ import (
 	"lifthouse/api/dashboard"
 	"lifthouse/api/docs"
 	"lifthouse/api/mcp"
-	"lifthouse/api/rates"
 	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/query"
@@ -47,8 +46,8 @@ type API struct {
 	draining atomic.Bool
 	results  *results.Service
 	mcp      *mcp.Server
-	rates    *rates.Rates[catalogue.Digest] // nil: no limit
-	failures *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
+	rates    *rateLimits[catalogue.Digest] // nil: no limit
+	failures *rateLimits[netip.Prefix]     // failed authentications by address; nil: no limit
 	gate     *results.Admission             // for reports
 	changes  *results.Admission             // for starts and stops
 	setups   *results.Admission             // for other changes of the catalogue
@@ -81,8 +80,8 @@ func New(parts Parts, o Options) *API {
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
 	queue.Slots = visitorSlots
 	s.files = results.NewAdmission(queue, s.metrics.results.Shed)
-	s.rates = rates.New[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
-	s.failures = rates.New[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
+	s.rates = newRateLimits[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
+	s.failures = newRateLimits[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
 	s.bodies = &bodies{
 		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies), wait: o.StoreWait,
 		lines: semaphore.NewWeighted(chunks * chunkLines), parsed: semaphore.NewWeighted(1),

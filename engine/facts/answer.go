@@ -62,8 +62,8 @@ const (
 	patience = 50 * time.Millisecond
 )
 
-// ReadRows returns the sums of the visitors that a question is about. A breakdown first uses the values of the dimension
-// that an earlier one found. If it meets no other value, it has them all, and need not look for the most frequent ones.
+// ReadRows returns the sums of the visitors of a question. A breakdown first uses the values of the dimension that an
+// earlier one found. If it meets no other value, it has them all, and need not look for the most frequent ones.
 func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.Rows, err error) {
 	wanted := factSums{visitors: true, goals: []int64{q.GoalID}}
 	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
@@ -108,13 +108,51 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 // are stored at that moment. If the position is the same before and after all statements, they have read the same
 // facts.
 func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(answer) error) error {
-	x := answer{Question: q, Reader: r}
+	readOnce := func(hold bool) (moved bool, err error) {
+		x := answer{Question: q, Reader: r}
+		if shard := r.Shards[0]; hold && shard.alone {
+			shard.inserting.RLock()
+			defer shard.inserting.RUnlock()
+			x.held = true
+		}
+		if x, err = x.withCurrentState(ctx); err == nil {
+			err = read(x)
+		}
+		if err != nil {
+			return false, err
+		}
+		for i, shard := range r.Shards {
+			was := &x.states[i]
+			at, err := shard.positionOn(ctx, was.server, x.held)
+			if err != nil {
+				return true, err
+			}
+			if at == was.Position {
+				continue
+			}
+			if counters, err := shard.readCountersOn(ctx, was.server, q.Subject); err != nil ||
+				counters.Version != was.Version {
+				return true, err
+			}
+		}
+		for i, shard := range r.Shards {
+			if recent := &x.states[i].recent; recent.counts != nil && !recent.kept {
+				shard.kept.StoreValue(q.Subject, recent.version, recent.counts, int64(len(recent.counts))*countBytes)
+			}
+		}
+		return false, nil
+	}
 	for try := range mostTries {
-		moved, err := x.readOnce(ctx, try >= holdingTry, read)
-		switch {
-		case err == nil && !moved:
+		moved, err := readOnce(try >= holdingTry)
+		if err == nil && !moved {
 			return nil
-		case err != nil && !x.canRetry(err):
+		}
+		canRetry := err == nil
+		for _, shard := range r.Shards { // each uses its next replica, because the failed server is not known
+			canRetry = err != nil && shard.canRetry(err) || canRetry
+		}
+		switch {
+		case !canRetry:
 			return source.StoreFailure(ctx, err)
 		case errors.Is(err, ErrIncomplete):
 			select {
@@ -125,43 +163,6 @@ func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(an
 		}
 	}
 	return &source.StoreError{Fault: source.Busy}
-}
-
-// readOnce calls read, and reports whether the subject's facts have changed during the call. If hold is true, no
-// refresh of this process stores facts during the call.
-func (x answer) readOnce(ctx context.Context, hold bool, read func(answer) error) (moved bool, err error) {
-	if shard := x.Shards[0]; hold && shard.alone {
-		shard.inserting.RLock()
-		defer shard.inserting.RUnlock()
-		x.held = true
-	}
-	now, err := x.withCurrentState(ctx)
-	if err == nil {
-		err = read(now)
-	}
-	if err != nil {
-		return false, err
-	}
-	for i, shard := range x.Shards {
-		was := &now.states[i]
-		at, err := shard.positionOn(ctx, was.server, x.held)
-		if err != nil {
-			return true, err
-		}
-		if at == was.Position {
-			continue
-		}
-		if counters, err := shard.readCountersOn(ctx, was.server, x.Subject); err != nil ||
-			counters.Version != was.Version {
-			return true, err
-		}
-	}
-	for i, shard := range x.Shards {
-		if recent := &now.states[i].recent; recent.counts != nil && !recent.kept {
-			shard.kept.StoreValue(x.Subject, recent.version, recent.counts, int64(len(recent.counts))*countBytes)
-		}
-	}
-	return false, nil
 }
 
 // withCurrentState returns the source with the current state of the subject on the servers.
@@ -194,15 +195,6 @@ func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 		}
 	}
 	return x, nil
-}
-
-// canRetry reports whether a retry after an error may succeed. It makes every shard use its next replica, because the
-// failed server is not known.
-func (x answer) canRetry(err error) (can bool) {
-	for _, shard := range x.Shards {
-		can = shard.canRetry(err) || can
-	}
-	return can
 }
 
 // withLimits returns the source with the bounds of the requested z-score, and with the cap of the report. A percentile
@@ -245,7 +237,7 @@ func (x answer) withLimits(ctx context.Context) (answer, error) {
 	return x, nil
 }
 
-// newRows returns the rows of the answer, without sums. It counts the automated visitors of the subject, and the others,
+// newRows returns the rows of the answer, without sums. It counts the automated visitors of the subject and the others,
 // by variation.
 func (x answer) newRows() *moments.Rows {
 	stored := x.stored

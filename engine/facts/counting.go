@@ -477,7 +477,9 @@ func (s *counting) readDays(ctx context.Context, wanted factSums) error {
 		for variation, n := range before {
 			m := moments.NoMoments()
 			m.Visitors = n
-			if err := s.addMoments(rowKey{key{RowKey: moments.RowKey{ExposedBefore: true}}, variation}, &m); err != nil {
+			at := rowKey{variation: variation}
+			at.ExposedBefore = true
+			if err := s.addMoments(at, &m); err != nil {
 				return err
 			}
 		}

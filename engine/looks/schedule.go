@@ -117,8 +117,8 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 		}
 	}
 	through = schema.LaterTime(through, written)
-	// The subject ran from the start of the clock on. The first run of imported data begins there, too, unless a date of
-	// start is declared.
+	// The subject ran from the start of the clock on. The first run of imported data begins there, too, unless a date
+	// of start is declared.
 	runs := slices.Clone(p.Runs)
 	if len(runs) == 0 {
 		runs = []catalogue.Run{{From: start}}

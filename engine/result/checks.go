@@ -135,7 +135,8 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 			checks.warnOfMismatch(*checks.SampleRatio.PValue)
 		}
 		if len(checks.Leak) > 0 {
-			checks.warn(warningLeak, "variations without traffic have visitors; the assignment of visitors may be wrong")
+			checks.warn(warningLeak,
+				"variations without traffic have visitors; the assignment of visitors may be wrong")
 		}
 	}
 

@@ -176,19 +176,25 @@ type sliceResult struct {
 func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	j := sliceResult{Slice: Slice{Variations: []VariationResults{}}}
 	options := statsOptions(plan)
+	counts := func(m *moments.Moments) Counts {
+		return Counts{
+			Visitors: m.Visitors, Views: m.Views, ConvertedVisitors: m.Converted, GoalsReached: m.GoalsReached(),
+			Value: Money{m.Value.Sum}, Profit: Money{m.Profit.Sum}, ExtraValue: Money{m.ExtraValue.Sum},
+		}
+	}
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		j.total, j.immature = j.total.Merge(m), j.immature+c.immature[v.ID]
 		shown := VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
-			Counts: newCounts(&m), Metrics: newMetrics(&m, plan, options),
+			Counts: counts(&m), Metrics: newMetrics(&m, plan, options),
 		}
 		if plan.Subject.Kind == schema.SubjectWidget {
 			shown.Actions = &m.Actions
 		}
 		j.Variations = append(j.Variations, shown)
 	}
-	j.Totals = newCounts(&j.total)
+	j.Totals = counts(&j.total)
 	if len(plan.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
@@ -273,13 +279,6 @@ func perDay(total *moments.Moments, first, through time.Time) float64 {
 		return float64(total.Recent) / days
 	}
 	return float64(total.Recent) / plan.RecentDays
-}
-
-func newCounts(m *moments.Moments) Counts {
-	return Counts{
-		Visitors: m.Visitors, Views: m.Views, ConvertedVisitors: m.Converted, GoalsReached: m.GoalsReached(),
-		Value: Money{m.Value.Sum}, Profit: Money{m.Profit.Sum}, ExtraValue: Money{m.ExtraValue.Sum},
-	}
 }
 
 func newMetrics(m *moments.Moments, p *plan.Plan, o stats.Options) Metrics {

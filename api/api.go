@@ -48,10 +48,10 @@ type API struct {
 	mcp      *mcp.Server
 	rates    *rateLimits[catalogue.Digest] // nil: no limit
 	failures *rateLimits[netip.Prefix]     // failed authentications by address; nil: no limit
-	gate     *results.Admission             // for reports
-	changes  *results.Admission             // for starts and stops
-	setups   *results.Admission             // for other changes of the catalogue
-	files    *results.Admission             // for files of visitors
+	gate     *results.Admission            // for reports
+	changes  *results.Admission            // for starts and stops
+	setups   *results.Admission            // for other changes of the catalogue
+	files    *results.Admission            // for files of visitors
 	bodies   *bodies
 	senders  sync.Map // of *sender, by the digests of their tokens
 }

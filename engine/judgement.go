@@ -97,17 +97,42 @@ func (e *Engine) openJudgement(
 	}, nil
 }
 
-// judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version.
+// judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version. The results of the
+// looks are kept while no fact of a full day changes, unless they need later facts: events in the conversion window of an
+// earlier day, or values that change a cap.
 func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*Judgement, error) {
 	type judged struct{ question string }
+	type analyzed struct{ question string }
 	question := questionKey(p)
-	today, settled := e.readSettled(ctx, p)
+	needsLater := slices.ContainsFunc(questionsAbout(p.DeclaredPlan(), p.Declared.AllGoals()),
+		func(q facts.GoalQuestion) bool { return q.Window.IsSet() || q.Cap != nil || len(p.SharePeriods) > 1 })
+	today, settled := int64(0), uint64(0)
+	if !needsLater {
+		if last, known := e.facts.LastDay(ctx); known {
+			today, settled = last, e.facts.SettledVersionOn(last, p.Subject)
+		}
+	}
 	kept, err := valueAt(e, judged{question}, version, func() (*Judgement, int64, error) {
 		j, err := e.openJudgement(ctx, p, version, time.Time{})
-		if err == nil && settled != 0 && !j.Schedule.LastFullDay().End.After(today) {
-			err = j.analyzeSettledLooks(ctx, question, settled)
-		} else if err == nil {
-			err = j.AnalyzeLooks(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		s := j.Schedule
+		analyze := func() (*looks.Analysis, int64, error) {
+			if err := j.AnalyzeLooks(ctx); err != nil {
+				return nil, 0, err
+			}
+			return j.Looks, j.Looks.Bytes(), nil
+		}
+		if settled == 0 || s.LastFullDay().End.After(time.Unix(today*24*60*60, 0)) {
+			_, _, err = analyze()
+		} else {
+			at := fmt.Sprint(settled, len(j.Recorded), s.FirstView, s.FullDays(), s.Looks, s.HasEnd())
+			var found *looks.Analysis
+			if found, err = cache.ValueAt(e.cache, analyzed{question}, at, analyze); err == nil {
+				analysis := *found
+				analysis.Schedule, j.Looks = s, &analysis
+			}
 		}
 		if err != nil {
 			return nil, 0, err
@@ -121,40 +146,6 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 	j := *kept
 	j.Plan = p.DeclaredReport() // names and other parts of the plan that change no look may have changed
 	return &j, nil
-}
-
-// readSettled returns the start of today (UTC), and the version of the facts of earlier days. The version is 0 if the
-// looks of a plan need later facts: events in the conversion window of an earlier day, or values that change a cap.
-func (e *Engine) readSettled(ctx context.Context, p *plan.Plan) (today time.Time, version uint64) {
-	for _, q := range questionsAbout(p.DeclaredPlan(), p.Declared.AllGoals()) {
-		if q.Window.IsSet() || q.Cap != nil || len(p.SharePeriods) > 1 {
-			return time.Time{}, 0
-		}
-	}
-	day, known := e.facts.LastDay(ctx)
-	if !known {
-		return time.Time{}, 0
-	}
-	return time.Unix(day*24*60*60, 0).UTC(), e.facts.SettledVersionOn(day, p.Subject)
-}
-
-// analyzeSettledLooks is AnalyzeLooks with the results that were kept, if no fact of a full day has changed.
-func (j *Judgement) analyzeSettledLooks(ctx context.Context, question string, settled uint64) error {
-	type analyzed struct{ question string }
-	s := j.Schedule
-	at := fmt.Sprint(settled, len(j.Recorded), s.FirstView, s.FullDays(), s.Looks, s.HasEnd())
-	found, err := cache.ValueAt(j.engine.cache, analyzed{question}, at, func() (*looks.Analysis, int64, error) {
-		if err := j.AnalyzeLooks(ctx); err != nil {
-			return nil, 0, err
-		}
-		return j.Looks, j.Looks.Bytes(), nil
-	})
-	if err != nil {
-		return err
-	}
-	analysis := *found
-	analysis.Schedule, j.Looks = s, &analysis
-	return nil
 }
 
 // valueAt returns what was computed from a version of the data, from the cache if possible.

@@ -458,8 +458,17 @@ func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncat
 
 // readAll reads sums from the cells of all visitors.
 func (s *counting) readAll(ctx context.Context, wanted factSums) error {
-	if err := s.addAll(wanted); err != nil || !wanted.visitors {
-		return err
+	for at, cell := range s.all {
+		if at.Goal != 0 && !slices.Contains(wanted.goals, at.Goal) {
+			continue
+		}
+		m := s.cellMoments(at.Goal, *cell, wanted)
+		if err := s.addMoments(rowKey{key{goal: s.goalKey(at.Goal)}, at.Variation}, &m); err != nil {
+			return err
+		}
+	}
+	if !wanted.visitors {
+		return nil
 	}
 	return s.addRecent(ctx)
 }
@@ -546,20 +555,6 @@ func (s *counting) countVisitors(ctx context.Context, file string) (map[string]i
 type factSums struct {
 	visitors bool    // of visitors
 	goals    []int64 // of the events of these goals; 0: of all goals
-}
-
-// addAll adds sums of the cells of all visitors.
-func (s *counting) addAll(wanted factSums) error {
-	for at, cell := range s.all {
-		if at.Goal != 0 && !slices.Contains(wanted.goals, at.Goal) {
-			continue
-		}
-		m := s.cellMoments(at.Goal, *cell, wanted)
-		if err := s.addMoments(rowKey{key{goal: s.goalKey(at.Goal)}, at.Variation}, &m); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // goalKey returns the goal in the key of sums.

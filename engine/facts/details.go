@@ -182,39 +182,37 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 	x.stored.Newest = schema.EndOfTime // of events that may arrive now
 	store := *x.Store
 	store.Limits.Time, x.Store = 0, &store
-	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error { return scanReportVisitor(row, each) })
-}
-
-func scanReportVisitor(row driver.Rows, each func(*Visitor) error) error {
-	var v Visitor
-	var variation, attributes string
-	var first int64
-	var value, profit, extra, countedValue, countedProfit int64
-	err := row.Scan(&v.ID, &variation, &first, &attributes,
-		&v.Views, &v.Clicks, &v.Submits, &v.Completions, &v.Conversions, &v.Contacts, &v.GoalsReached,
-		&value, &profit, &extra, &countedValue, &countedProfit)
-	if err != nil {
-		return err
-	}
-	if v.Views == 0 { // a replica lacks the visitor's row
-		return &source.StoreError{Fault: source.Busy}
-	}
-	variation, v.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
-	if v.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
-		return fmt.Errorf("facts: variation %q: %w", variation, err)
-	}
-	v.FirstView = time.UnixMilli(first).UTC()
-	values := strings.Split(attributes, string(fold.Separator))
-	for i, to := range []*string{
-		&v.Device, &v.Country, &v.Channel, &v.Browser, &v.OS, &v.VisitorType, &v.Referrer,
-		&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm, &v.FirstVisitPage,
-	} {
-		*to = values[i]
-	}
-	amount := func(units int64) float64 { return float64(units) / schema.MoneyScale }
-	v.Value, v.Profit, v.ExtraValue = amount(countedValue), amount(countedProfit), amount(extra)
-	v.UncappedValue, v.UncappedProfit = amount(value), amount(profit)
-	return each(&v)
+	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error {
+		var v Visitor
+		var variation, attributes string
+		var first int64
+		var value, profit, extra, countedValue, countedProfit int64
+		err := row.Scan(&v.ID, &variation, &first, &attributes,
+			&v.Views, &v.Clicks, &v.Submits, &v.Completions, &v.Conversions, &v.Contacts, &v.GoalsReached,
+			&value, &profit, &extra, &countedValue, &countedProfit)
+		if err != nil {
+			return err
+		}
+		if v.Views == 0 { // a replica lacks the visitor's row
+			return &source.StoreError{Fault: source.Busy}
+		}
+		variation, v.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
+		if v.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
+			return fmt.Errorf("facts: variation %q: %w", variation, err)
+		}
+		v.FirstView = time.UnixMilli(first).UTC()
+		values := strings.Split(attributes, string(fold.Separator))
+		for i, to := range []*string{
+			&v.Device, &v.Country, &v.Channel, &v.Browser, &v.OS, &v.VisitorType, &v.Referrer,
+			&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm, &v.FirstVisitPage,
+		} {
+			*to = values[i]
+		}
+		amount := func(units int64) float64 { return float64(units) / schema.MoneyScale }
+		v.Value, v.Profit, v.ExtraValue = amount(countedValue), amount(countedProfit), amount(extra)
+		v.UncappedValue, v.UncappedProfit = amount(value), amount(profit)
+		return each(&v)
+	})
 }
 
 // Order is a counted goal event, or, with negative numbers, one that a refresh has replaced.

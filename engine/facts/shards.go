@@ -248,7 +248,7 @@ func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
 func countersOf(cells fold.Cells) SubjectCounters {
 	t := SubjectCounters{Goals: map[int64]GoalCounters{}, FirstExposed: map[int64]int64{}, all: cells}
 	for key, cell := range cells {
-		t.Version ^= hashOf(&key, cell)
+		t.Version ^= xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
 		t.ExtendBy(&cell.Extent)
 		if key.Goal != 0 {
 			t.Goals[key.Goal] = t.Goals[key.Goal].Plus(GoalCounters{
@@ -286,10 +286,6 @@ func (t *SubjectCounters) Merge(o *SubjectCounters) {
 	}
 	t.ExtendBy(&o.Extent)
 	t.Version ^= o.Version
-}
-
-func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
-	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
 }
 
 // AllEvents returns the number of events.

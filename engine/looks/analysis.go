@@ -383,25 +383,6 @@ type StratumData struct {
 	NonNegative bool
 }
 
-// dataOf returns the sums of each look.
-func dataOf(s *Schedule, sums *Sums) []LookData {
-	var all []LookData
-	var most int64
-	for _, l := range s.Looks {
-		d := LookData{Look: l}
-		for _, st := range sums.strataUntil(s.LookWindows(l.End), l.End) {
-			data, visitors := samplesOf(sums.plan, &st)
-			d.Strata, d.Visitors = append(d.Strata, data), d.Visitors+visitors
-		}
-		most = max(most, d.Visitors)
-		if d.Tau = float64(l.Days) / float64(s.rules.PlannedDays); s.rules.PlannedVisitors > 0 {
-			d.Tau = float64(most) / float64(s.rules.PlannedVisitors)
-		}
-		all = append(all, d)
-	}
-	return all
-}
-
 // samplesOf returns the samples of a stratum, and its counted visitors.
 func samplesOf(p *plan.Plan, s *stratum) (StratumData, int64) {
 	data := StratumData{Shares: p.SharePeriods[s.period].Shares, NonNegative: true}
@@ -431,9 +412,23 @@ func strataOf(all []StratumData, treatment int) (strata []stats.Stratum, nonNega
 
 // analyzeGoal returns the looks of a metric of a goal.
 func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Question {
-	p, data := sums.plan, dataOf(s, sums)
-	if len(data) == 0 || len(p.Variations) < 2 {
+	p := sums.plan
+	if len(s.Looks) == 0 || len(p.Variations) < 2 {
 		return Question{}
+	}
+	var data []LookData
+	var most int64
+	for _, l := range s.Looks {
+		d := LookData{Look: l}
+		for _, st := range sums.strataUntil(s.LookWindows(l.End), l.End) {
+			samples, visitors := samplesOf(p, &st)
+			d.Strata, d.Visitors = append(d.Strata, samples), d.Visitors+visitors
+		}
+		most = max(most, d.Visitors)
+		if d.Tau = float64(l.Days) / float64(s.rules.PlannedDays); s.rules.PlannedVisitors > 0 {
+			d.Tau = float64(most) / float64(s.rules.PlannedVisitors)
+		}
+		data = append(data, d)
 	}
 	var own []Row
 	for _, r := range recorded {

@@ -140,45 +140,31 @@ func addSigned(all *[]stratum, sum map[key]moments.Moments, sign int64, rule str
 
 // SampleOf returns the sample of a metric for comparisons, with the cap of the report. AverageValue is not capped.
 func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
-	if metric == query.AverageValue {
-		return RatioOf(m).Mean(m.Value.Nonzero)
-	}
 	capped := m.WithCappedValues()
-	m = &capped
-	rate := func(converted int64) stats.Sample { return stats.Rate{Visitors: m.Visitors, Converted: converted} }
-	switch metric {
-	case query.GoalConversionRate:
-		return rate(m.Converted)
-	case query.ConversionRate:
-		return rate(m.Conversion)
-	case query.CompletionRate:
-		return rate(m.Completed)
-	case query.GoalsPerVisitor:
-		mean := m.Goals.Mean(m.Visitors, 1)
+	mean, a := stats.Mean{}, amountsOf(&capped, metric)
+	switch {
+	case metric == query.AverageValue:
+		return RatioOf(m).Mean(m.Value.Nonzero)
+	case metric == query.GoalsPerVisitor:
+		mean = m.Goals.Mean(m.Visitors, 1)
 		mean.Nonzero = m.Converted
-		return mean
-	case query.ValuePerVisitor, query.ProfitPerVisitor, query.ExtraValuePerVisitor:
-		a := amountsOf(m, metric)
-		mean := a.Mean(m.Visitors, schema.MoneyScale)
+	case a != nil:
+		mean = a.Mean(m.Visitors, schema.MoneyScale)
 		mean.Nonzero = a.Nonzero
-		return mean
-	case query.AverageValue:
+	default:
+		return stats.Rate{Visitors: m.Visitors, Converted: map[query.Metric]int64{
+			query.GoalConversionRate: m.Converted, query.ConversionRate: m.Conversion, query.CompletionRate: m.Completed,
+		}[metric]}
 	}
-	return nil
+	return mean
 }
 
 // amountsOf returns the amounts of a metric of money; nil: it is another metric.
 func amountsOf(m *moments.Moments, metric query.Metric) *moments.Amounts {
-	switch metric {
-	case query.ValuePerVisitor, query.AverageValue:
-		return &m.Value
-	case query.ProfitPerVisitor:
-		return &m.Profit
-	case query.ExtraValuePerVisitor:
-		return &m.ExtraValue
-	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate, query.GoalsPerVisitor:
-	}
-	return nil
+	return map[query.Metric]*moments.Amounts{
+		query.ValuePerVisitor: &m.Value, query.AverageValue: &m.Value, query.ProfitPerVisitor: &m.Profit,
+		query.ExtraValuePerVisitor: &m.ExtraValue,
+	}[metric]
 }
 
 // NeverNegative reports whether no visitor has a negative value of the metric.

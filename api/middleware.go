@@ -386,8 +386,8 @@ type limiter struct {
 // maxLimited is the number of remembered keys.
 const maxLimited = 10_000
 
-// newRateLimits returns a limit of perSecond actions per second, with bursts of the given size. It returns nil, which limits
-// nothing, if perSecond is not above 0.
+// newRateLimits returns a limit of perSecond actions per second, with bursts of the given size. It returns nil, which
+// limits nothing, if perSecond is not above 0.
 func newRateLimits[K comparable](perSecond rate.Limit, burst int) *rateLimits[K] {
 	if perSecond <= 0 {
 		return nil

@@ -238,7 +238,26 @@ func (e *Engine) EstimatePlans(
 		if p, err = e.PlanInForce(ctx, p); err != nil {
 			return nil, err
 		}
-		of := e.mostVisited(p, owned)
+		// The report about the declared question of the campaign itself, or else of that with the most events.
+		var of *plan.Plan
+		most := uint64(0)
+		for _, c := range catalogue.ByID(owned.Campaigns) {
+			subject := c.Subject()
+			counters := e.facts.SubjectCounters(subject)
+			events := counters.AllEvents()
+			if subject == p.Subject && events > 0 {
+				of = p
+				break
+			}
+			if c.WebsiteID != p.Subject.WebsiteID || events <= most {
+				continue
+			}
+			request := plan.ResultsRequest(owned.ID, subject)
+			request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
+			if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
+				of, most = other, events
+			}
+		}
 		if of == nil {
 			continue
 		}
@@ -259,30 +278,4 @@ func (e *Engine) EstimatePlans(
 		}
 	}
 	return estimates, nil
-}
-
-// mostVisited returns a report plan for the declared question of p: for the campaign itself, or else for the website's
-// campaign with the most events. It returns nil if there is none.
-func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.AccountResources) *plan.Plan {
-	var most *plan.Plan
-	events := uint64(0)
-	for _, c := range catalogue.ByID(owned.Campaigns) {
-		if c.WebsiteID != p.Subject.WebsiteID {
-			continue
-		}
-		subject := c.Subject()
-		counters := e.facts.SubjectCounters(subject)
-		if subject == p.Subject && counters.AllEvents() > 0 {
-			return p
-		}
-		if counters.AllEvents() <= events {
-			continue
-		}
-		request := plan.ResultsRequest(owned.ID, subject)
-		request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
-		if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
-			most, events = other, counters.AllEvents()
-		}
-	}
-	return most
 }

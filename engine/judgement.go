@@ -98,8 +98,8 @@ func (e *Engine) openJudgement(
 }
 
 // judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version. The results of the
-// looks are kept while no fact of a full day changes, unless they need later facts: events in the conversion window of an
-// earlier day, or values that change a cap.
+// looks are kept while no fact of a full day changes, unless they need later facts: events in the conversion window of
+// an earlier day, or values that change a cap.
 func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*Judgement, error) {
 	type judged struct{ question string }
 	type analyzed struct{ question string }

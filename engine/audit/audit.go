@@ -81,8 +81,15 @@ func New(t *Table, mde float64) *Audit {
 		if size != nil {
 			sizes = append(sizes, size)
 		}
-		if !t.KnowsShipped {
-			past[i].Shipped = test.bestTreatment()
+		if !t.KnowsShipped && !test.isInvalid() {
+			// People would have shipped the one with the largest difference of those that are significantly better.
+			best := math.Inf(-1)
+			for k, treatment := range test.Treatments {
+				p, d := treatment.PValue, treatment.Difference.Value
+				if p != nil && *p < .05 && d != nil && *d > max(best, 0) {
+					past[i].Shipped, best = k+1, *d
+				}
+			}
 		}
 		a.Tests = append(a.Tests, test)
 	}
@@ -182,21 +189,6 @@ func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
 
 // isInvalid reports a sample ratio mismatch.
 func (t *JudgedTest) isInvalid() bool { return t.SampleRatio != nil && t.SampleRatio.Mismatch }
-
-// bestTreatment returns the number of the treatment that people would have shipped: of those that are significantly
-// better, the one with the largest difference; 0: none, as with a sample ratio mismatch.
-func (t *JudgedTest) bestTreatment() (best int) {
-	if t.isInvalid() {
-		return 0
-	}
-	for i, treatment := range t.Treatments {
-		if p, d := treatment.PValue, treatment.Difference.Value; p != nil && *p < .05 && d != nil && *d > 0 &&
-			(best == 0 || *d > *t.Treatments[best-1].Difference.Value) {
-			best = i + 1
-		}
-	}
-	return best
-}
 
 // say sets the sentences. The first says what was reported, and what to expect of it.
 func (a *Audit) say() {

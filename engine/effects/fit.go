@@ -52,26 +52,6 @@ type point struct {
 	prior   float64
 }
 
-// newGrid returns the grid for a minimum effect, as a fraction.
-func newGrid(mde float64) []point {
-	var grid []point
-	sum := 0.0
-	for i := range shapes {
-		for k := range numberOfTaus {
-			tau := leastTau * math.Pow(mostTau/leastTau, float64(k)/(numberOfTaus-1))
-			z := math.Log(tau/medianTau) / spreadOfLogTau
-			for _, m := range means {
-				p := point{tau * mde, m.of * tau * mde, &shapes[i], shapes[i].weight * math.Exp(-z*z/2) * m.weight}
-				grid, sum = append(grid, p), sum+p.prior
-			}
-		}
-	}
-	for i := range grid {
-		grid[i].prior /= sum
-	}
-	return grid
-}
-
 // normal is a part of a mixture of normals.
 type normal struct{ weight, mean, deviation float64 }
 
@@ -91,7 +71,24 @@ type Fit struct {
 // NewFit returns the fit of campaigns, each with the effects of its treatments. mde is the median minimum effect of the
 // campaigns, as a fraction. The effects of a campaign share the error of its control.
 func NewFit(mde float64, campaigns [][]stats.PooledEffect) *Fit {
-	f := &Fit{mde: mde, grid: newGrid(mde)}
+	// The grid for the minimum effect.
+	f := &Fit{mde: mde}
+	sum := 0.0
+	for i := range shapes {
+		for k := range numberOfTaus {
+			tau := leastTau * math.Pow(mostTau/leastTau, float64(k)/(numberOfTaus-1))
+			z := math.Log(tau/medianTau) / spreadOfLogTau
+			for _, m := range means {
+				p := point{tau * mde, m.of * tau * mde, &shapes[i], shapes[i].weight * math.Exp(-z*z/2) * m.weight}
+				f.grid, sum = append(f.grid, p), sum+p.prior
+			}
+		}
+	}
+	for i := range f.grid {
+		f.grid[i].prior /= sum
+	}
+
+	// The campaigns at each of its points.
 	for i, effects := range campaigns {
 		var own []int
 		for _, e := range effects {

@@ -177,7 +177,25 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	switch {
 	case !ofCells.visitors && len(ofCells.goals) == 0:
 	case byDay:
-		reading.Go(func() error { return s.readDays(ctx, ofCells) })
+		reading.Go(func() error {
+			if err := s.addDays(ctx, ofCells, false, false); err != nil || !ofCells.visitors {
+				return err
+			}
+			if !s.Filters.From.IsZero() {
+				before, err := s.countVisitors(ctx, "before.sql")
+				if err != nil {
+					return err
+				}
+				for variation, n := range before {
+					m, at := moments.NoMoments(), rowKey{variation: variation}
+					m.Visitors, at.ExposedBefore = n, true
+					if err := s.addMoments(at, &m); err != nil {
+						return err
+					}
+				}
+			}
+			return s.addRecent(ctx)
+		})
 	default:
 		reading.Go(func() error { return s.readAll(ctx, ofCells) })
 	}
@@ -469,29 +487,6 @@ func (s *counting) readAll(ctx context.Context, wanted factSums) error {
 	}
 	if !wanted.visitors {
 		return nil
-	}
-	return s.addRecent(ctx)
-}
-
-// readDays reads sums from the cells by day.
-func (s *counting) readDays(ctx context.Context, wanted factSums) error {
-	if err := s.addDays(ctx, wanted, false, false); err != nil || !wanted.visitors {
-		return err
-	}
-	if !s.Filters.From.IsZero() {
-		before, err := s.countVisitors(ctx, "before.sql")
-		if err != nil {
-			return err
-		}
-		for variation, n := range before {
-			m := moments.NoMoments()
-			m.Visitors = n
-			at := rowKey{variation: variation}
-			at.ExposedBefore = true
-			if err := s.addMoments(at, &m); err != nil {
-				return err
-			}
-		}
 	}
 	return s.addRecent(ctx)
 }

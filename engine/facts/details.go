@@ -204,7 +204,8 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		values := strings.Split(attributes, string(fold.Separator))
 		for i, to := range []*string{
 			&v.Device, &v.Country, &v.Channel, &v.Browser, &v.OS, &v.VisitorType, &v.Referrer,
-			&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm, &v.FirstVisitPage,
+			&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm,
+			&v.FirstVisitPage,
 		} {
 			*to = values[i]
 		}

@@ -153,7 +153,8 @@ func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
 		mean.Nonzero = a.Nonzero
 	default:
 		return stats.Rate{Visitors: m.Visitors, Converted: map[query.Metric]int64{
-			query.GoalConversionRate: m.Converted, query.ConversionRate: m.Conversion, query.CompletionRate: m.Completed,
+			query.GoalConversionRate: m.Converted, query.ConversionRate: m.Conversion,
+			query.CompletionRate: m.Completed,
 		}[metric]}
 	}
 	return mean

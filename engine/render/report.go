@@ -381,8 +381,8 @@ func (t *reportTable) writeScorecard() {
 	}
 }
 
-// scorecardVerdict returns the verdict of a variation in words, and its colour. Only conclusive verdicts are coloured, by
-// whether the effect is good.
+// scorecardVerdict returns the verdict of a variation in words, and its colour. Only conclusive verdicts are coloured,
+// by whether the effect is good.
 func scorecardVerdict(r *result.ScorecardRow, v *result.ScorecardVariation) (words, colour string) {
 	if g := v.Guardrail; g != nil {
 		switch g.Status {

@@ -296,7 +296,28 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 	if r.NewestEvent != nil && a != nil {
 		s.first, s.newest = a.FirstView.Start(), *r.NewestEvent
 	}
-	if v := r.leadingVariation(); v != nil {
+
+	// The variation of the decision leads, or else that with the smallest p-value at the last look.
+	var leading *VariationResults
+	least := math.Inf(1)
+	for i := range r.Variations {
+		v := &r.Variations[i]
+		if v.Comparison == nil {
+			continue
+		}
+		if r.Decision != nil && r.Decision.VariationID != nil && *r.Decision.VariationID == v.ID {
+			leading = v
+			break
+		}
+		p := 1.0
+		if of := v.Comparison.Sequential; of != nil && of.PValue != nil {
+			p = *of.PValue
+		}
+		if p < least {
+			leading, least = v, p
+		}
+	}
+	if v := leading; v != nil {
 		s.VariationID, s.Lift = &v.ID, &stats.Effect{
 			Value:    v.Comparison.Improvement.Value,
 			Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason,
@@ -306,30 +327,6 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 		}
 	}
 	return s
-}
-
-// leadingVariation returns the variation of the decision, or else the variation with the smallest p-value at the last
-// look. It returns nil if nothing is compared.
-func (r *Report) leadingVariation() *VariationResults {
-	var found *VariationResults
-	least := math.Inf(1)
-	for i := range r.Variations {
-		v := &r.Variations[i]
-		if v.Comparison == nil {
-			continue
-		}
-		if r.Decision != nil && r.Decision.VariationID != nil && *r.Decision.VariationID == v.ID {
-			return v
-		}
-		p := 1.0
-		if s := v.Comparison.Sequential; s != nil && s.PValue != nil {
-			p = *s.PValue
-		}
-		if p < least {
-			found, least = v, p
-		}
-	}
-	return found
 }
 
 // WarningText returns the message of the first warning of the report with one of the codes, or an empty text.

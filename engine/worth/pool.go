@@ -201,12 +201,19 @@ func (p *Pool) ItemsOf(subject schema.Subject) (items []Item, has bool) {
 // defaultMDE is the minimum effect of a pool without campaigns: that of the catalogue.
 const defaultMDE = .2
 
-// observe returns the items of the treatments with what is observed, and the effects.
-func (c *Campaign) observe() (items []Item, effects []stats.PooledEffect) {
+// observe returns the items of the treatments with what is observed at a look or an end, and the effects. A month has
+//
+//	N 30 / D / allocation
+//
+// visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that
+// takes part. It is assumed that traffic stays as in these days.
+func (c *Campaign) observe() (items []Item, found []stats.PooledEffect) {
+	metric := c.Plan.Declared.Metric
 	for _, v := range c.Plan.Variations[1:] {
-		item := Item{VariationID: v.ID, Name: v.Name, Metric: c.Plan.Declared.Metric}
+		items = append(items, Item{VariationID: v.ID, Name: v.Name, Metric: metric})
+		found = append(found, stats.PooledEffect{})
+		item, effect := &items[len(items)-1], &found[len(found)-1]
 		at := slices.IndexFunc(c.State, func(r looks.Row) bool { return r.VariationID == v.ID })
-		var effect stats.PooledEffect
 		switch {
 		case c.Outcome.Outcome.Outcome == catalogue.Excluded:
 			item.Reason = ReasonExcluded
@@ -216,63 +223,58 @@ func (c *Campaign) observe() (items []Item, effects []stats.PooledEffect) {
 			item.Reason = stats.ReasonPlanChanged
 		case c.State[at].MismatchP != nil && *c.State[at].MismatchP < stats.MismatchAlpha:
 			item.Reason = stats.ReasonSampleRatioMismatch
-		default:
-			effect = c.observeRow(&c.State[at], &item)
 		}
-		items, effects = append(items, item), append(effects, effect)
-	}
-	return items, effects
-}
+		if item.Reason != "" {
+			continue
+		}
 
-// observeRow sets what is observed at a look or an end, and returns the effect. A month has
-//
-//	N 30 / D / allocation
-//
-// visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that
-// takes part. It is assumed that traffic stays as in these days.
-func (c *Campaign) observeRow(row *looks.Row, item *Item) stats.PooledEffect {
-	item.State, item.EndedAt = row.Kind, &row.End
-	metric := c.Plan.Declared.Metric
-	var strata []stats.Stratum
-	pair := moments.NoMoments()
-	for _, s := range row.Strata {
-		strata = append(strata,
-			stats.Stratum{Control: looks.SampleOf(&s.Control, metric), Treatment: looks.SampleOf(&s.Variation, metric)})
-		pair = pair.Merge(s.Control).Merge(s.Variation)
+		// The effect.
+		row := &c.State[at]
+		item.State, item.EndedAt = row.Kind, &row.End
+		var strata []stats.Stratum
+		pair := moments.NoMoments()
+		for _, s := range row.Strata {
+			strata = append(strata, stats.Stratum{
+				Control: looks.SampleOf(&s.Control, metric), Treatment: looks.SampleOf(&s.Variation, metric),
+			})
+			pair = pair.Merge(s.Control).Merge(s.Variation)
+		}
+		*effect = stats.NewPooledEffect(strata)
+		if item.Reason = effect.Reason; item.Reason != "" {
+			continue
+		}
+		item.Observed = &Observed{Lift: effects.ObservedLift(effect)}
+		if item.Observed.Lift == nil {
+			item.LiftReason = stats.ReasonBaselineZero
+		}
+
+		// What it makes in a month.
+		switch {
+		case metric == query.AverageValue:
+			item.Reason = ReasonNotASum
+		case row.Days < leastDays:
+			item.Reason = ReasonTooFewDays
+		case c.Plan.Allocation <= 0:
+			item.Reason = stats.ReasonNoTraffic
+		}
+		if item.Reason != "" {
+			continue
+		}
+		month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / c.Plan.Allocation
+		item.scale = effect.Mean * month
+		item.Observed.PerMonth = new(item.scale * effect.Value)
+		switch value := pair.Value.Sum; {
+		case PoolOf(c.Plan).Metric != query.ValuePerVisitor:
+			item.ValueReason = ReasonNotASum
+		case value == nil || value.Sign() <= 0:
+			item.ValueReason = ReasonNoValue
+		default:
+			perVisitor, _ := new(big.Rat).SetFrac(value, big.NewInt(schema.MoneyScale*pair.Visitors)).Float64()
+			item.valueScale = perVisitor * month
+			item.Observed.ValuePerMonth = new(item.valueScale * effect.Value)
+		}
 	}
-	effect := stats.NewPooledEffect(strata)
-	if item.Reason = effect.Reason; item.Reason != "" {
-		return effect
-	}
-	item.Observed = &Observed{Lift: effects.ObservedLift(&effect)}
-	if item.Observed.Lift == nil {
-		item.LiftReason = stats.ReasonBaselineZero
-	}
-	switch {
-	case metric == query.AverageValue:
-		item.Reason = ReasonNotASum
-		return effect
-	case row.Days < leastDays:
-		item.Reason = ReasonTooFewDays
-		return effect
-	case c.Plan.Allocation <= 0:
-		item.Reason = stats.ReasonNoTraffic
-		return effect
-	}
-	month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / c.Plan.Allocation
-	item.scale = effect.Mean * month
-	item.Observed.PerMonth = new(item.scale * effect.Value)
-	switch value := pair.Value.Sum; {
-	case PoolOf(c.Plan).Metric != query.ValuePerVisitor:
-		item.ValueReason = ReasonNotASum
-	case value == nil || value.Sign() <= 0:
-		item.ValueReason = ReasonNoValue
-	default:
-		perVisitor, _ := new(big.Rat).SetFrac(value, big.NewInt(schema.MoneyScale*pair.Visitors)).Float64()
-		item.valueScale = perVisitor * month
-		item.Observed.ValuePerMonth = new(item.valueScale * effect.Value)
-	}
-	return effect
+	return items, found
 }
 
 // RoundMoney rounds a number of a worth to two digits, so that it does not change with every visitor.

@@ -209,7 +209,21 @@ func problemOf(err error) *problem {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &invalid):
-		return invalidProblem(invalid)
+		p := &problem{
+			Status: http.StatusBadRequest, Code: invalid.Code,
+			Detail: "the request is invalid; nothing was changed",
+		}
+		for _, f := range invalid.Faults {
+			in := "query"
+			switch f.Name {
+			case pathIDName, experimentIDName, attributeName:
+				in = "path"
+			case keyHeader:
+				in = "header"
+			}
+			p.Errors = append(p.Errors, fault{in, f.Name, f.Value, f.Detail})
+		}
+		return p
 	case errors.As(err, &found):
 		return bodyFaults(query.InvalidParameter, found)
 	case errors.As(err, &missing):
@@ -246,24 +260,6 @@ func storeProblem(err *source.StoreError) *problem {
 	case source.Full:
 		p.retryAfter = retryAfterFull
 	case source.TooLarge, source.Busy, source.Down:
-	}
-	return p
-}
-
-func invalidProblem(invalid *query.InvalidError) *problem {
-	p := &problem{
-		Status: http.StatusBadRequest, Code: invalid.Code,
-		Detail: "the request is invalid; nothing was changed",
-	}
-	for _, f := range invalid.Faults {
-		in := "query"
-		switch f.Name {
-		case pathIDName, experimentIDName, attributeName:
-			in = "path"
-		case keyHeader:
-			in = "header"
-		}
-		p.Errors = append(p.Errors, fault{in, f.Name, f.Value, f.Detail})
 	}
 	return p
 }

@@ -76,7 +76,7 @@ func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
 // ReadPlanVersion is like ReadVersion, for a report.
 func (e *Engine) ReadPlanVersion(ctx context.Context, p *plan.Plan) (Version, error) {
 	version, err := e.ReadVersion(ctx, p.Subject)
-	if err == nil && (p.Scorecard || e.AsOfFirstView(p).Rules.MustLearn()) {
+	if err == nil && (p.Asked.Scorecard || e.AsOfFirstView(p).Rules.MustLearn()) {
 		version.Worth, err = e.worthVersion(ctx, p.Subject.WebsiteID)
 	}
 	return version, err
@@ -253,7 +253,7 @@ func (e *Engine) computeReport(
 ) (report *result.Report, err error) {
 	// Judge the looks, read the sums, and compare the variations.
 	var a *looks.Analysis
-	if canDecide(p) && (p.Scorecard || p.IsDeclared() && p.OfAllVisitors()) {
+	if canDecide(p) && (p.Asked.Scorecard || p.IsDeclared() && p.OfAllVisitors()) {
 		judged, err := e.judgeAt(ctx, p, version)
 		if err != nil {
 			return nil, err
@@ -262,7 +262,7 @@ func (e *Engine) computeReport(
 	}
 	var rows *moments.Rows
 	var byGoal []result.GoalRows // of the scorecard
-	if p.Scorecard && canDecide(p) {
+	if p.Asked.Scorecard && canDecide(p) {
 		if rows, byGoal, err = e.readScorecard(ctx, p); err != nil {
 			return nil, err
 		}
@@ -272,7 +272,7 @@ func (e *Engine) computeReport(
 			return nil, err
 		}
 	}
-	if p.Complement {
+	if p.Asked.Complement {
 		if rows, err = e.withEveryone(ctx, p, rows); err != nil {
 			return nil, err
 		}
@@ -290,12 +290,12 @@ func (e *Engine) computeReport(
 			return nil, err
 		}
 	}
-	if p.Curve {
+	if p.Asked.Curve {
 		if report.Curve, err = e.computeCurve(ctx, p, rows); err != nil {
 			return nil, err
 		}
 	}
-	if p.Distribution {
+	if p.Asked.Distribution {
 		steps, err := e.facts.ReadDistribution(ctx, p.Question, result.ValueBins())
 		if err != nil {
 			return nil, err
@@ -448,7 +448,7 @@ const day = 24 * time.Hour
 // computeCurve returns the curve by age of a report with these rows. Without a number of days in the request, it has as
 // many that half of the visitors are in the cohort.
 func (e *Engine) computeCurve(ctx context.Context, p *plan.Plan, found *moments.Rows) (*result.Curve, error) {
-	days := p.CurveDays
+	days := p.Asked.CurveDays
 	if days == 0 {
 		var err error
 		if days, err = e.daysOfHalf(ctx, p, found); err != nil {
@@ -461,7 +461,7 @@ func (e *Engine) computeCurve(ctx context.Context, p *plan.Plan, found *moments.
 	}
 	curve := result.NewCurve(p, days, steps, found.Whole)
 	first := schema.LaterTime(found.First, p.Filters.From)
-	if most := int(curveEnd(p, found).Sub(first) / day); curve.Cohort.Visitors == 0 && p.CurveDays > 0 &&
+	if most := int(curveEnd(p, found).Sub(first) / day); curve.Cohort.Visitors == 0 && p.Asked.CurveDays > 0 &&
 		!first.IsZero() {
 		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []faults.Fault{{
 			Name: query.ParamCurveDays, Value: fmt.Sprint(days),

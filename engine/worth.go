@@ -28,10 +28,16 @@ func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, a *looks.Analysis, 
 	if err != nil {
 		return err
 	}
-	snapshot, website := e.catalogue.Snapshot(), p.Subject.WebsiteID
-	account, _ := snapshot.AccountOfWebsite(website)
-	report.AddWorth(p, a, pool, snapshot.AccountResources(account).Websites[website].Currency)
+	website := p.Subject.WebsiteID
+	report.AddWorth(p, a, pool, e.ownerOf(website).Websites[website].Currency)
 	return nil
+}
+
+// ownerOf returns the resources of the account of a website.
+func (e *Engine) ownerOf(website int64) *catalogue.AccountResources {
+	snapshot := e.catalogue.Snapshot()
+	account, _ := snapshot.AccountOfWebsite(website)
+	return snapshot.AccountResources(account)
 }
 
 // ReadPool returns a pool: all campaigns and experiments of its kind.
@@ -53,14 +59,13 @@ const campaignBytes = 1 << 10
 // readCampaigns returns the campaigns and experiments of a website; with a time, those that had ended by then. Nothing
 // that a pool learns depends on a prior, so the prior of a past campaign need not be learned to learn from it.
 func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time) ([]worth.Campaign, error) {
-	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
-	owned := e.catalogue.Snapshot().AccountResources(account)
+	owned := e.ownerOf(website)
 	var campaigns []worth.Campaign
 	for _, subject := range owned.Subjects() {
 		if subject.WebsiteID != website {
 			continue
 		}
-		p, err := plan.New(plan.ResultsRequest(account, subject), owned)
+		p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
 		if err != nil {
 			return nil, err
 		}
@@ -222,9 +227,7 @@ func outcomeOf(p *plan.Plan, owned *catalogue.AccountResources, winner *plan.Var
 // ReadProgramme returns the programme that a request asks for: that of the pool with most campaigns that has the goal
 // and the metric.
 func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*worth.Programme, error) {
-	snapshot := e.catalogue.Snapshot()
-	account, _ := snapshot.AccountOfWebsite(asked.WebsiteID)
-	owned := snapshot.AccountResources(account)
+	owned := e.ownerOf(asked.WebsiteID)
 	all, err := e.readCampaigns(ctx, asked.WebsiteID, time.Time{})
 	if err != nil {
 		return nil, err
@@ -261,8 +264,7 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 // worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the
 // ledger, and with the events of campaigns whose state is that of their events.
 func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error) {
-	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
-	owned := e.catalogue.Snapshot().AccountResources(account)
+	owned := e.ownerOf(website)
 	version, err := e.Ledger.Version(ctx)
 	if err != nil {
 		return 0, source.StoreFailure(ctx, err)

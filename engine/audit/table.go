@@ -85,7 +85,22 @@ func ReadTable(r io.Reader) (*Table, error) {
 	}
 	rows, lines := t.splitRows(bytes.TrimPrefix(bytes.ToValidUTF8(text, []byte("�")), []byte("\ufeff")))
 	for i, cells := range rows {
-		t.readRow(lines[i], cells)
+		line := lines[i]
+		given := slices.DeleteFunc(slices.Clone(cells), func(cell string) bool { return cell == "" })
+		isNamed := len(given) == 2 && roles[strings.Join(wordsOf(given[0]), " ")] == nameRole
+		switch {
+		case t.readHeader(line, cells):
+		case t.layout == linePerVariation && (len(given) == 1 || t.columns == nil && isNamed):
+			t.title, t.titleLine = faults.Clip(given[len(given)-1], maxShown), line
+		case t.columns == nil:
+			t.note(line, strconv.Itoa(line), "left out: no header above it names visitors")
+		case t.titleLine > 0:
+			t.found.Append(faultAt(t.titleLine, "line", t.title, "has neither numbers nor a header below it"))
+			t.titleLine = 0
+			fallthrough
+		default:
+			t.readNumbersOfRow(line, cells)
+		}
 		if len(t.Tests) > maxTests {
 			t.found.AddField("file", "must have at most %d tests", maxTests)
 			return nil, t.found.List
@@ -143,25 +158,6 @@ func (t *Table) note(line int, key, format string, values ...any) {
 	if !t.noted[key] {
 		t.noted[key] = true
 		t.Notes = append(t.Notes, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, values...))
-	}
-}
-
-// readRow reads a header, a title, or the numbers of a test or of a variation.
-func (t *Table) readRow(line int, cells []string) {
-	given := slices.DeleteFunc(slices.Clone(cells), func(cell string) bool { return cell == "" })
-	isNamed := len(given) == 2 && roles[strings.Join(wordsOf(given[0]), " ")] == nameRole
-	switch {
-	case t.readHeader(line, cells):
-	case t.layout == linePerVariation && (len(given) == 1 || t.columns == nil && isNamed):
-		t.title, t.titleLine = faults.Clip(given[len(given)-1], maxShown), line
-	case t.columns == nil:
-		t.note(line, strconv.Itoa(line), "left out: no header above it names visitors")
-	case t.titleLine > 0:
-		t.found.Append(faultAt(t.titleLine, "line", t.title, "has neither numbers nor a header below it"))
-		t.titleLine = 0
-		fallthrough
-	default:
-		t.readNumbersOfRow(line, cells)
 	}
 }
 

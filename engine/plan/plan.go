@@ -18,7 +18,8 @@ import (
 // depend on the stored events.
 type Plan struct {
 	Question
-	GoalName     string // "" if all goals count
+	Asked        query.Request // what the request left open has its zero value
+	GoalName     string        // "" if all goals count
 	Rules        Rules
 	ControlShare int             // relative weight of variation 0, which may not be in the report
 	Runs         []catalogue.Run // periods in which the subject was active; none: not known
@@ -28,13 +29,7 @@ type Plan struct {
 	CampaignKey  string          // empty: a campaign without one, or another subject
 	Declared     Declared        // declarations for the conclusion
 	Allocation   float64         // share of all traffic that takes part, as a fraction
-	Scorecard    bool            // also compare the other goals and metrics, and decide
-	Curve        bool            // also by the visitors' age
-	CurveDays    int             // see query.Request
-	Distribution bool            // also of the values of goal events
-	Complement   bool            // also compare with the visitors that the filters exclude
 
-	asked   query.Request            // what the request left open has its zero value
 	goals   map[int64]catalogue.Goal // of the account
 	learned *catalogue.Prior         // that the catalogue has; nil: none
 	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed
@@ -105,10 +100,7 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if _, known := owned.Websites[r.WebsiteID]; r.WebsiteID != 0 && !known {
 		return nil, &query.NotFoundError{Kind: "website", ID: r.WebsiteID}
 	}
-	p := &Plan{
-		asked: r, goals: owned.Goals, Scorecard: r.Scorecard, Curve: r.Curve, CurveDays: r.CurveDays,
-		Complement: r.Complement, Distribution: r.Distribution,
-	}
+	p := &Plan{Asked: r, goals: owned.Goals}
 	p.Question = Question{
 		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval,
 		Top: MaxBreakdown,
@@ -178,8 +170,8 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 // the plan fixes for the primary goal.
 func (p *Plan) WindowOf(goal int64) schema.ConversionWindow {
 	switch own, known := p.FindGoal(goal); {
-	case p.asked.ConversionWindow != nil:
-		return *p.asked.ConversionWindow
+	case p.Asked.ConversionWindow != nil:
+		return *p.Asked.ConversionWindow
 	case p.Rules.Compare && goal == p.Declared.GoalID:
 		return p.Declared.ConversionWindow
 	case known:
@@ -189,7 +181,7 @@ func (p *Plan) WindowOf(goal int64) schema.ConversionWindow {
 }
 
 // AsksForWindow reports whether the request has a conversion window.
-func (p *Plan) AsksForWindow() bool { return p.asked.ConversionWindow != nil }
+func (p *Plan) AsksForWindow() bool { return p.Asked.ConversionWindow != nil }
 
 // SplitOrder returns the ids of the variations in the order of a split of the traffic. Variation 0 is first, even if it
 // is not in the report.
@@ -328,7 +320,7 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 		goal := GoalWindow{g.GoalID, g.Window.ValueOrNone()}
 		p.Declared.Guardrails = append(p.Declared.Guardrails, Guardrail{goal, query.Metric(g.Metric), of})
 	}
-	if p.asked.Metric == "" {
+	if p.Asked.Metric == "" {
 		p.Metric = metric
 	}
 
@@ -364,7 +356,7 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	}
 	asOf.SharePeriods = slices.Clone(p.SharePeriods[PeriodAt(p.SharePeriods, viewed):])
 	asOf.SharePeriods[0].Since = OpenFrom
-	if asOf.GoalID != 0 && asOf.GoalID == first.PrimaryGoalID && asOf.asked.Cap == nil {
+	if asOf.GoalID != 0 && asOf.GoalID == first.PrimaryGoalID && asOf.Asked.Cap == nil {
 		asOf.Cap = first.ValueCap
 	}
 	asOf.ConversionWindow = asOf.WindowOf(asOf.GoalID)
@@ -392,7 +384,7 @@ func (p *Plan) DeclaredPlan() *Plan {
 	declared.ConversionWindow = p.Declared.ConversionWindow
 	declared.Filters, declared.Dimension, declared.Interval, declared.Crossings = query.Filters{}, "", query.Daily, true
 	declared.Timing = OnFirstView
-	declared.asked.Cap, declared.asked.ConversionWindow = nil, nil
+	declared.Asked.Cap, declared.Asked.ConversionWindow = nil, nil
 	return &declared
 }
 
@@ -529,16 +521,16 @@ type Guardrail struct {
 // view may refer to a goal that was removed from the catalogue. The name of such a goal is its number.
 func (p *Plan) AboutGoal(of GoalWindow) *Plan {
 	about, goal := *p, of.GoalID
-	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.asked.Cap, "", ""
+	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.Asked.Cap, "", ""
 	about.ConversionWindow = of.Window
 	if goal != 0 {
 		about.GoalName = fmt.Sprint("goal ", goal)
 	}
 	if g, known := p.FindGoal(goal); known {
-		about.GoalName, about.Cap = g.Name, cmp.Or(p.asked.Cap, g.ValueCap)
+		about.GoalName, about.Cap = g.Name, cmp.Or(p.Asked.Cap, g.ValueCap)
 	}
 	if goal == p.Declared.GoalID {
-		about.Cap = cmp.Or(p.asked.Cap, p.Declared.Cap)
+		about.Cap = cmp.Or(p.Asked.Cap, p.Declared.Cap)
 	}
 	return &about
 }

@@ -253,7 +253,7 @@ func (e *Engine) computeReport(
 ) (report *result.Report, err error) {
 	// Judge the looks, read the sums, and compare the variations.
 	var a *looks.Analysis
-	if canDecide(p) && (p.Asked.Scorecard || p.IsDeclared() && p.OfAllVisitors()) {
+	if canDecide(p) && (p.Asked.Scorecard || p.OfAllVisitors() && p.IsDeclared()) {
 		judged, err := e.judgeAt(ctx, p, version)
 		if err != nil {
 			return nil, err
@@ -308,7 +308,7 @@ func (e *Engine) computeReport(
 			return nil, err
 		}
 	}
-	if a != nil && p.IsDeclared() && p.OfAllVisitors() {
+	if a != nil && p.OfAllVisitors() && p.IsDeclared() {
 		if err := e.addNovelty(ctx, p, a, report); err != nil {
 			return nil, err
 		}

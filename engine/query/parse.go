@@ -300,6 +300,9 @@ const maxFaults = 20
 // Err returns an InvalidError with all faults, or nil. Of more than maxFaults, it has the first ones and the number of
 // the others.
 func (p *Parameters) Err() error {
+	if len(p.List) == 0 {
+		return nil
+	}
 	slices.SortFunc(p.List, func(a, b faults.Fault) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Detail, b.Detail))
 	})

@@ -55,13 +55,21 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 		c.Status, c.Reasons = stats.StatusInsufficientData, append(c.Reasons, reasonNothingToCompare)
 		c.Text = "There is nothing to compare: there is only one variation."
 	case a != nil && a.Outcome != nil:
-		row := &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
+		row, verdict := &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment], "worse"
 		c.Status = stats.StatusLoser
 		if a.Outcome.Winner {
-			c.Status = stats.StatusWinner
+			c.Status, verdict = stats.StatusWinner, "better"
 		}
 		c.VariationID, c.Look, c.DecidedAt = &row.VariationID, &row.Number, &row.End
-		c.Text = j.decidedText(p, row)
+		at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
+		name, control := j.Variations[at].Name, j.Variations[0].Name
+		c.Text = fmt.Sprintf("%s is %s than %s: %s has %s at look %d on %s with %s visitors", name, verdict, control,
+			nameIn(p), LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)), row.Number, lastDay(row.End),
+			wording.FormatCount(row.Visitors))
+		if row.Chance != nil {
+			c.Text += fmt.Sprintf(", with a chance of %s to beat %s", wording.FormatChance(*row.Chance), control)
+		}
+		c.Text += "."
 	case !enough:
 		c.Status, c.Reasons = stats.StatusInsufficientData, append(c.Reasons, reasons...)
 		c.Text = "Not enough data for a verdict: " + ExplainAll(c.Reasons) + "."
@@ -125,23 +133,6 @@ func whenNext(a *looks.Analysis) string {
 	return text
 }
 
-// decidedText returns the text about the winner or loser, with the interval at the concluding look.
-func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
-	at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
-	verdict := "worse"
-	if j.Conclusion.Status == stats.StatusWinner {
-		verdict = "better"
-	}
-	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name,
-		nameIn(p), LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)))
-	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End),
-		wording.FormatCount(row.Visitors))
-	if row.Chance != nil {
-		text += fmt.Sprintf(", with a chance of %s to beat %s", wording.FormatChance(*row.Chance), j.Variations[0].Name)
-	}
-	return text + "."
-}
-
 // ConclusiveVerdict returns the verdict of a comparison if the conclusion of the slice supports it, and
 // VerdictInconclusive otherwise. The result selects the colour of the verdict.
 func (c *Slice) ConclusiveVerdict(of *Comparison) stats.Verdict {
@@ -197,7 +188,7 @@ func nextLook(a *looks.Analysis) *NextLook {
 
 // isDescriptive reports whether a report is not about the declared question and all visitors. Such a report describes
 // and names no winner.
-func isDescriptive(p *plan.Plan) bool { return !p.IsDeclared() || !p.OfAllVisitors() }
+func isDescriptive(p *plan.Plan) bool { return !p.OfAllVisitors() || !p.IsDeclared() }
 
 // missingLook returns why a comparison has no look; segment: in a slice of a breakdown.
 func missingLook(p *plan.Plan, segment bool) stats.Reason {

@@ -377,7 +377,7 @@ func (e *Engine) readScorecard(ctx context.Context, p *plan.Plan) (*moments.Rows
 			goals = append(goals, plan.GoalWindow{GoalID: id, Window: p.WindowOf(id)})
 		}
 	}
-	if p.AsksForWindow() {
+	if p.Asked.ConversionWindow != nil {
 		for i := range goals {
 			goals[i].Window = p.ConversionWindow
 		}

@@ -308,16 +308,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		found.Days, before = append(found.Days, today), so
 		days = append(days, periods)
 	}
-	least := computeOnce(a, 0, func() []*float64 { // of each day so far, so a later day does not clear an alarm
-		all := make([]*float64, len(days))
-		for i, periods := range days {
-			all[i] = stats.SampleRatioMismatch(periods).PValue
-			if i > 0 && all[i-1] != nil && (all[i] == nil || *all[i-1] < *all[i]) {
-				all[i] = all[i-1]
-			}
-		}
-		return all
-	}, "mismatch", days)
+	least := computeOnce(a, 0, func() []*float64 { return leastMismatchPs(days) }, "mismatch", days)
 	if len(least) > 0 {
 		found.MismatchP = least[len(least)-1]
 	}
@@ -333,6 +324,19 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		found.Ends[t].MismatchP = found.MismatchP
 	}
 	return found, nil
+}
+
+// leastMismatchPs returns for each day the smallest p-value of the sample ratio at the end of any day so far. So a
+// later day does not clear an alarm.
+func leastMismatchPs(days [][]stats.SharePeriod) []*float64 {
+	all := make([]*float64, len(days))
+	for i, periods := range days {
+		all[i] = stats.SampleRatioMismatch(periods).PValue
+		if i > 0 && all[i-1] != nil && (all[i] == nil || *all[i-1] < *all[i]) {
+			all[i] = all[i-1]
+		}
+	}
+	return all
 }
 
 // endRows returns the rows of the end of a subject, by treatment; none if it has not ended. They are about the visitors

@@ -180,9 +180,6 @@ func (p *Plan) WindowOf(goal int64) schema.ConversionWindow {
 	return schema.ConversionWindow{}
 }
 
-// AsksForWindow reports whether the request has a conversion window.
-func (p *Plan) AsksForWindow() bool { return p.Asked.ConversionWindow != nil }
-
 // SplitOrder returns the ids of the variations in the order of a split of the traffic. Variation 0 is first, even if it
 // is not in the report.
 func (p *Plan) SplitOrder() []int64 {

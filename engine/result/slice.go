@@ -327,7 +327,9 @@ func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := sumSteps(p, steps, first, int(last-first+1))
 	points := make([]Point, len(through))
-	onAllCores(len(points), func(i int) { points[i] = pointOf(p, first+int64(i), &through[i]) })
+	onAllCores(len(points), func(i int) {
+		points[i] = Point{EndOf(p, first+int64(i)), through[i].compareVariations(p).Variations}
+	})
 	return points
 }
 
@@ -360,12 +362,8 @@ func onAllCores(n int, do func(i int)) {
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.
 func NewPoint(p *plan.Plan, bucket int64, rows []moments.Row) Point {
-	c := sumRows(rows, p.MultipleExposures)
-	return pointOf(p, bucket, &c)
-}
-
-func pointOf(p *plan.Plan, bucket int64, through *sliceSums) Point {
-	return Point{Time: EndOf(p, bucket), Variations: through.compareVariations(p).Variations}
+	sums := sumRows(rows, p.MultipleExposures)
+	return Point{Time: EndOf(p, bucket), Variations: sums.compareVariations(p).Variations}
 }
 
 // EndOf returns the end of a bucket or of the window, whichever is earlier.

@@ -488,7 +488,21 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recor
 		}
 		if p.Rules.Methodology == catalogue.Bayesian {
 			for k, look := range data {
-				addChances(p, q.Rows[k], look.Strata)
+				periods, strata := make([]stats.Period, len(look.Strata)), look.Strata
+				for i, s := range strata {
+					periods[i] = stats.Period{Samples: s.Samples, Shares: s.Shares}
+				}
+				o := stats.Options{
+					SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian,
+					Prior: p.Rules.Prior,
+				}
+				_, o.NonNegative = strataOf(strata, 0)
+				if n := len(strata); n > 1 { // the chances need no pooled samples
+					AddChances(q.Rows[k], stats.ComparePeriods(strata[n-1].Samples, periods, o))
+				} else if n == 1 {
+					o.Shares = strata[0].Shares
+					AddChances(q.Rows[k], stats.Compare(strata[0].Samples[0], strata[0].Samples[1:], o))
+				}
 			}
 		}
 		return q
@@ -536,28 +550,6 @@ func RowsWithout(data []LookData, id int64, reason stats.Reason) []Row {
 		rows[k].Reason, rows[k].Difference.Reason, rows[k].Lift.Reason = reason, reason, reason
 	}
 	return rows
-}
-
-// addChances adds the chances to beat control at a look.
-func addChances(p *plan.Plan, rows []Row, strata []StratumData) {
-	if len(strata) == 0 {
-		return
-	}
-	last := strata[len(strata)-1]
-	o := stats.Options{
-		SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian, Prior: p.Rules.Prior,
-	}
-	_, o.NonNegative = strataOf(strata, 0)
-	periods := make([]stats.Period, len(strata))
-	for i, s := range strata {
-		periods[i] = stats.Period{Samples: s.Samples, Shares: s.Shares}
-	}
-	if len(periods) > 1 {
-		AddChances(rows, stats.ComparePeriods(last.Samples, periods, o)) // the chances need no pooled samples
-		return
-	}
-	o.Shares = last.Shares
-	AddChances(rows, stats.Compare(last.Samples[0], last.Samples[1:], o))
 }
 
 // AddChances adds the chances to beat control to the unrecorded rows of a look. Without data, the chance is 1/2.

@@ -23,10 +23,10 @@ var (
 		under("", "window.from window.to dataThrough breakdown.value series.time id name control share visitors views"),
 		under("",
 			"convertedVisitors goalsReached value profit extraValue clicks submits completions conversions contacts"),
-		estimateUnder("metrics.goalConversionRate."), estimateUnder("metrics.conversionRate."),
-		estimateUnder("metrics.completionRate."), estimateUnder("metrics.goalsPerVisitor."),
-		estimateUnder("metrics.valuePerVisitor."), estimateUnder("metrics.profitPerVisitor."),
-		estimateUnder("metrics.extraValuePerVisitor."), estimateUnder("metrics.averageValue."),
+		under("metrics.goalConversionRate.", estimateFields), under("metrics.conversionRate.", estimateFields),
+		under("metrics.completionRate.", estimateFields), under("metrics.goalsPerVisitor.", estimateFields),
+		under("metrics.valuePerVisitor.", estimateFields), under("metrics.profitPerVisitor.", estimateFields),
+		under("metrics.extraValuePerVisitor.", estimateFields), under("metrics.averageValue.", estimateFields),
 		comparisonCSV,
 		under("comparison.complement.", "visitors controlVisitors"),
 		under("comparison.complement.improvement.", effectFields),
@@ -41,7 +41,7 @@ var (
 		under("decision.", "status variationId decidedAt"),
 		under("", "goal.id goal.name metric conversionWindow.from conversionWindow.to conversionWindow.source"),
 		under("", "role direction id name control"),
-		estimateUnder("estimate."),
+		under("estimate.", estimateFields),
 		comparisonCSV,
 		under("", "qValue discovered"),
 		under("guardrail.", "status margin absoluteMargin lower upper requiredVisitors decidedAt reason"),
@@ -65,9 +65,10 @@ var (
 		under("expected.valuePerMonth.", rangeFields),
 		under("", "chance reason valueReason"),
 	)
-	rangeFields   = "value interval.lower interval.upper"
-	effectFields  = "value observed interval.lower interval.upper reason"
-	comparisonCSV = slices.Concat(
+	estimateFields = "value uncapped standardError interval.lower interval.upper reason"
+	rangeFields    = "value interval.lower interval.upper"
+	effectFields   = "value observed interval.lower interval.upper reason"
+	comparisonCSV  = slices.Concat(
 		under("comparison.difference.", effectFields), under("comparison.improvement.", effectFields),
 		under("comparison.frequentist.", "test statistic degreesOfFreedom pValue adjustedPValue correction reason"),
 		under("comparison.sequential.", "look end pValue difference.lower difference.upper improvement.lower "+
@@ -86,10 +87,6 @@ func under(prefix, names string) []string {
 		paths[i] = prefix + name
 	}
 	return paths
-}
-
-func estimateUnder(prefix string) []string {
-	return under(prefix, "value uncapped standardError interval.lower interval.upper reason")
 }
 
 // CSV returns the results as CSV with a header: one row per variation of the report, then per value of the dimension,

@@ -141,15 +141,15 @@ func DeclareDiscovered(
 	if how.Ignored {
 		site.Ignored = append(slices.Clone(site.Ignored), d.Name())
 	} else {
-		err = d.declare(&site, owned, how)
+		err = d.declareIn(&site, owned, how)
 	}
 	account.Websites = []catalogue.Website{site}
 	return catalogue.File{AccountID: account.ID, Accounts: []catalogue.Account{account}}, true, err
 }
 
-// declare adds the campaign to the file of its website. The observed split never becomes the declared one, because the
+// declareIn adds the campaign to the file of its website. The observed split never becomes the declared one, because the
 // test of the split would then accept everything: if the split is not equal, people must say what it was planned to be.
-func (d *Discovered) declare(site *catalogue.Website, owned *catalogue.AccountResources, how Declaration) error {
+func (d *Discovered) declareIn(site *catalogue.Website, owned *catalogue.AccountResources, how Declaration) error {
 	var found faults.Collector
 	goal, goalKey, err := schema.IDOf(site.ID, schema.NameGoal, how.Goal)
 	if err != nil {

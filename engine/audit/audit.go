@@ -113,7 +113,7 @@ func New(t *Table, mde float64) *Audit {
 	if slices.Sort(needs); len(needs) > 0 {
 		a.Required = &needs[(len(needs)-1)/2] // the median
 	}
-	a.say()
+	a.setSentences()
 	return a
 }
 
@@ -190,8 +190,8 @@ func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
 // isInvalid reports a sample ratio mismatch.
 func (t *JudgedTest) isInvalid() bool { return t.SampleRatio != nil && t.SampleRatio.Mismatch }
 
-// say sets the sentences. The first says what was reported, and what to expect of it.
-func (a *Audit) say() {
+// setSentences sets the sentences. The first says what was reported, and what to expect of it.
+func (a *Audit) setSentences() {
 	inPercent := func(x float64) string {
 		return wording.FormatPercent(x, map[bool]int{true: 0, false: 1}[math.Abs(x) >= .1], true)
 	}

@@ -93,7 +93,7 @@ func ReadTable(r io.Reader) (*Table, error) {
 		case t.layout == linePerVariation && (len(given) == 1 || t.columns == nil && isNamed):
 			t.title, t.titleLine = faults.Clip(given[len(given)-1], maxShown), line
 		case t.columns == nil:
-			t.note(line, strconv.Itoa(line), "left out: no header above it names visitors")
+			t.addNote(line, strconv.Itoa(line), "left out: no header above it names visitors")
 		case t.titleLine > 0:
 			t.found.Append(faultAt(t.titleLine, "line", t.title, "has neither numbers nor a header below it"))
 			t.titleLine = 0
@@ -153,8 +153,8 @@ func (t *Table) splitRows(text []byte) (rows [][]string, lines []int) {
 	}
 }
 
-// note says once for each key what is left out.
-func (t *Table) note(line int, key, format string, values ...any) {
+// addNote says once for each key what is left out.
+func (t *Table) addNote(line int, key, format string, values ...any) {
 	if !t.noted[key] {
 		t.noted[key] = true
 		t.Notes = append(t.Notes, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, values...))
@@ -200,7 +200,7 @@ func (t *Table) readHeader(line int, cells []string) bool {
 		}
 	}
 	if len(unread) > 0 {
-		t.note(line, strings.Join(unread, ","), "columns left out: %s", strings.Join(unread, ", "))
+		t.addNote(line, strings.Join(unread, ","), "columns left out: %s", strings.Join(unread, ", "))
 	}
 	t.columns, t.layout = columns, layout
 	t.KnowsShipped = t.KnowsShipped || has[shippedRole] > 0
@@ -211,8 +211,8 @@ func (t *Table) readHeader(line int, cells []string) bool {
 	return true
 }
 
-// cell returns the first cell with a role.
-func (t *Table) cell(cells []string, r role) string {
+// cellOf returns the first cell with a role.
+func (t *Table) cellOf(cells []string, r role) string {
 	for i, c := range t.columns {
 		if c.role == r && c.label == "" && i < len(cells) && cells[i] != "" {
 			return cells[i]
@@ -223,7 +223,7 @@ func (t *Table) cell(cells []string, r role) string {
 
 // readNumbersOfRow reads a test, or a variation of it.
 func (t *Table) readNumbersOfRow(line int, cells []string) {
-	ofRow := t.cell(cells, variationRole)
+	ofRow := t.cellOf(cells, variationRole)
 	test := t.testOf(line, ofRow, cells)
 	if test == nil {
 		return
@@ -261,7 +261,7 @@ func (t *Table) readNumbersOfRow(line int, cells []string) {
 		}
 	}
 	// What is said about the test.
-	if text := t.cell(cells, daysRole); text != "" {
+	if text := t.cellOf(cells, daysRole); text != "" {
 		x, err := readNumber(strings.TrimSuffix(strings.TrimSuffix(text, "s"), "day"), true, t.hasCommas)
 		days, bad := wholeNumber(math.Trunc(x), maxDays)
 		if err = cmp.Or(err, bad); err != nil {
@@ -269,11 +269,11 @@ func (t *Table) readNumbersOfRow(line int, cells []string) {
 		}
 		test.Days = max(test.Days, days)
 	}
-	if yes, _ := isYes(t.cell(cells, baselineRole)); yes {
+	if yes, _ := isYes(t.cellOf(cells, baselineRole)); yes {
 		test.control = len(test.Variations) - 1
 	}
 	// What was shipped: whether this variation was, or which treatment of n: yes, no, or its number or name.
-	shipped, n := t.cell(cells, shippedRole), max(len(labels)-1, 1)
+	shipped, n := t.cellOf(cells, shippedRole), max(len(labels)-1, 1)
 	yes, is := isYes(shipped)
 	number, err := strconv.Atoi(shipped)
 	byName := slices.IndexFunc(test.Variations, func(v string) bool { return strings.EqualFold(v, shipped) })
@@ -300,9 +300,9 @@ func (t *Table) readNumbersOfRow(line int, cells []string) {
 
 // testOf returns the test of a row; nil: the row is left out.
 func (t *Table) testOf(line int, variation string, cells []string) *Test {
-	name := cmp.Or(t.cell(cells, nameRole), t.title)
+	name := cmp.Or(t.cellOf(cells, nameRole), t.title)
 	if isTotal(cmp.Or(variation, name)) || t.layout == linePerVariation && isTotal(cells[0]) {
-		t.note(line, strconv.Itoa(line), "a row of totals, left out")
+		t.addNote(line, strconv.Itoa(line), "a row of totals, left out")
 		return nil
 	}
 	var metrics []string
@@ -322,7 +322,7 @@ func (t *Table) testOf(line int, variation string, cells []string) *Test {
 		t.byName[name], t.Tests = at, append(t.Tests, test)
 	}
 	if test := &t.Tests[at]; metric != test.metric {
-		t.note(line, name+"\x00"+metric, "%q of test %q left out: %q, which is first, counts", metric, name,
+		t.addNote(line, name+"\x00"+metric, "%q of test %q left out: %q, which is first, counts", metric, name,
 			test.metric)
 		return nil
 	}

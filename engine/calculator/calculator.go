@@ -404,8 +404,8 @@ func (c *checker) checkPast(given []pastText) []effects.PastTest {
 			}}
 		} else {
 			const detail = "must be omitted, because variations are given"
-			c.refuse(path+".lift", g.Lift, detail)
-			c.refuse(path+".standardError", g.StandardError, detail)
+			c.refuseField(path+".lift", g.Lift, detail)
+			c.refuseField(path+".standardError", g.StandardError, detail)
 			test.Effects = c.checkPastSums(path+".variations", g.Variations)
 		}
 		if g.Shipped != nil {

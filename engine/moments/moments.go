@@ -50,13 +50,13 @@ type Amounts struct {
 }
 
 // Merge returns the moments of the union of two disjoint sets of visitors.
-func (m Moments) Merge(o Moments) Moments { return m.combine(&o, 1) }
+func (m Moments) Merge(o Moments) Moments { return m.combineWith(&o, 1) }
 
 // Subtract returns the moments without those of a subset of the visitors.
-func (m Moments) Subtract(o Moments) Moments { return m.combine(&o, -1) }
+func (m Moments) Subtract(o Moments) Moments { return m.combineWith(&o, -1) }
 
-// combine returns the sums plus sign times other sums.
-func (m *Moments) combine(o *Moments, sign int64) Moments {
+// combineWith returns the sums plus sign times other sums.
+func (m *Moments) combineWith(o *Moments, sign int64) Moments {
 	sum := Moments{
 		Visitors: m.Visitors + sign*o.Visitors,
 		Recent:   m.Recent + sign*o.Recent,
@@ -72,21 +72,21 @@ func (m *Moments) combine(o *Moments, sign int64) Moments {
 		Completed:  m.Completed + sign*o.Completed,
 		Conversion: m.Conversion + sign*o.Conversion,
 		Goals:      combineSums(m.Goals, o.Goals, sign),
-		Value:      m.Value.combine(&o.Value, sign),
-		Profit:     m.Profit.combine(&o.Profit, sign),
-		ExtraValue: m.ExtraValue.combine(&o.ExtraValue, sign),
+		Value:      m.Value.combineWith(&o.Value, sign),
+		Profit:     m.Profit.combineWith(&o.Profit, sign),
+		ExtraValue: m.ExtraValue.combineWith(&o.ExtraValue, sign),
 		ValueGoals: combineSums(stats.Sums{Sum: m.ValueGoals}, stats.Sums{Sum: o.ValueGoals}, sign).Sum,
 		FirstAge:   combineSums(m.FirstAge, o.FirstAge, sign),
 	}
 	if a, b := &m.CappedRemainder, &o.CappedRemainder; a.Value.Sum != nil || b.Value.Sum != nil {
 		sum.CappedRemainder = CappedRemainder{
-			a.Visitors + sign*b.Visitors, a.Value.combine(&b.Value, sign), a.Profit.combine(&b.Profit, sign),
+			a.Visitors + sign*b.Visitors, a.Value.combineWith(&b.Value, sign), a.Profit.combineWith(&b.Profit, sign),
 		}
 	}
 	return sum
 }
 
-func (a *Amounts) combine(o *Amounts, sign int64) Amounts {
+func (a *Amounts) combineWith(o *Amounts, sign int64) Amounts {
 	return Amounts{
 		Sums: combineSums(a.Sums, o.Sums, sign), Nonzero: a.Nonzero + sign*o.Nonzero,
 		Negative: a.Negative + sign*o.Negative,
@@ -157,8 +157,8 @@ type CappedRemainder struct {
 // WithCappedValues returns the moments with the values and profits of capped visitors. All other sums are unchanged.
 func (m Moments) WithCappedValues() Moments {
 	if m.CappedRemainder.Visitors != 0 && m.CappedRemainder.Value.Sum != nil {
-		m.Value = m.Value.combine(&m.CappedRemainder.Value, -1)
-		m.Profit = m.Profit.combine(&m.CappedRemainder.Profit, -1)
+		m.Value = m.Value.combineWith(&m.CappedRemainder.Value, -1)
+		m.Profit = m.Profit.combineWith(&m.CappedRemainder.Profit, -1)
 	}
 	return m
 }

@@ -58,11 +58,11 @@ const (
 func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 	checks := Checks{Window: WindowCheck{EarlierVisitors: c.exposedBefore}, Warnings: []Warning{}}
 	if found.Through.IsZero() {
-		checks.warn(warningNoEvents, "no events are stored yet; check that tracking sends this id")
+		checks.addWarning(warningNoEvents, "no events are stored yet; check that tracking sends this id")
 	}
 	c.checkVisitors(p, found.Automated, &checks)
 	if o := found.Outliers; o != nil && o.Values < minValues {
-		checks.warn(warningFewValues,
+		checks.addWarning(warningFewValues,
 			"%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 
@@ -92,19 +92,19 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 			check.FirstMature = new(first.Add(p.ConversionWindow.Maturity()))
 		}
 		if checks.ConversionWindow = check; 2*immature > c.visitors {
-			checks.warn(warningWindowOpen, "%s of %s visitors do not count yet: their first view is less than %s ago",
+			checks.addWarning(warningWindowOpen, "%s of %s visitors do not count yet: their first view is less than %s ago",
 				wording.FormatCount(immature), wording.FormatCount(c.visitors), p.ConversionWindow.EndInWords())
 		}
 	}
 
 	// Changes of the plan.
 	if changed := p.Declared.Superseded; len(changed) > 0 {
-		checks.warn(warningPlanChanged,
+		checks.addWarning(warningPlanChanged,
 			"the catalogue declares another %s since the first view; results use what was declared before it",
 			strings.Join(changed, ", "))
 	}
 	if n := len(p.SharePeriods); n > 0 && p.SharePeriods[n-1].Since.After(p.WindowStart()) {
-		checks.warn(warningSharesChanged,
+		checks.addWarning(warningSharesChanged,
 			"the shares changed at %s; comparisons are made within each period of equal shares",
 			query.FormatInstant(p.SharePeriods[n-1].Since))
 	}
@@ -135,7 +135,7 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 			checks.warnOfMismatch(*checks.SampleRatio.PValue)
 		}
 		if len(checks.Leak) > 0 {
-			checks.warn(warningLeak,
+			checks.addWarning(warningLeak,
 				"variations without traffic have visitors; the assignment of visitors may be wrong")
 		}
 	}
@@ -158,17 +158,17 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 	m.Warning = m.Share > multipleExposuresWarning || m.Differ
 	checks.MultipleExposures = m
 	if m.Share > multipleExposuresWarning {
-		checks.warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation",
+		checks.addWarning(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation",
 			100*m.Share)
 	}
 	if m.Differ {
-		checks.warn(WarningMultipleExposuresSkewed,
+		checks.addWarning(WarningMultipleExposuresSkewed,
 			"the share of multi-exposed visitors differs between variations (p = %s)", wording.FormatPValue(*m.PValue))
 	}
 	if a.Visitors > 0 {
 		a.ShareComparison = stats.CompareShares(bots, all)
 		if checks.Automated, a.Warning = a, a.Differ; a.Warning {
-			checks.warn(warningAutomated,
+			checks.addWarning(warningAutomated,
 				"the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
 					"a variation may attract or block them", wording.FormatPValue(*a.PValue))
 		}
@@ -185,23 +185,23 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 	})
 	checks.UnknownVariations = checks.UnknownVariations[:min(len(checks.UnknownVariations), maxUnknown)]
 	if len(checks.UnknownVariations) > 0 {
-		checks.warn(warningUnknownVariations,
+		checks.addWarning(warningUnknownVariations,
 			"events have variation ids that the catalogue does not declare; their visitors are not in the report")
 	}
 }
 
-func (c *Checks) warn(code WarningCode, format string, args ...any) {
+func (c *Checks) addWarning(code WarningCode, format string, args ...any) {
 	c.Warnings = append(c.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 }
 
 func (c *Checks) warnOfMismatch(p float64) {
-	c.warn(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured shares "+
+	c.addWarning(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured shares "+
 		"(p = %s); visitors of a variation are lost or added, so no comparison is valid", wording.FormatPValue(p))
 }
 
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.
 func (r *Report) WarnOfNegativeValues(events int64) {
-	r.Checks.warn(warningNegativeValues, "goal events with a value below 0: %s; each counts as a goal: "+
+	r.Checks.addWarning(warningNegativeValues, "goal events with a value below 0: %s; each counts as a goal: "+
 		"send a refund as a revision of its order", wording.FormatCount(events))
 }
 
@@ -213,7 +213,7 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 	}
 	r.Stale, r.Waiting = true, &waits
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
-	r.Checks.warn(WarningWaiting, "%s accepted events are not in this report yet: %s",
+	r.Checks.addWarning(WarningWaiting, "%s accepted events are not in this report yet: %s",
 		wording.FormatCount(waits.Events), why)
 }
 
@@ -301,12 +301,12 @@ const (
 // imported views that are dated long before the others. The report must be about all visitors.
 func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 	if first := a.FirstView; first.Imported && first.Start().Sub(first.Time) > 24*time.Hour {
-		j.Checks.warn(warningEarlyViews,
+		j.Checks.addWarning(warningEarlyViews,
 			"the first views are dated %s, long before the others; the looks count from %s on",
 			first.Time.Format(time.DateOnly), first.Start().Format(time.DateOnly))
 	}
 	if arrived := a.FirstView.Accepted; p.DeclaredAt.After(arrived) && !arrived.IsZero() {
-		j.Checks.warn(warningDeclaredLate,
+		j.Checks.addWarning(warningDeclaredLate,
 			"declared at %s, after the first view arrived at %s: the plan is honest only if nobody saw outcomes before",
 			query.FormatInstant(p.DeclaredAt), query.FormatInstant(arrived))
 	}
@@ -332,12 +332,12 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 		}
 	}
 	if len(empty) > 0 {
-		j.Checks.warn(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
+		j.Checks.addWarning(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
 			datesInWords(empty))
 	}
 	for _, v := range p.Variations {
 		if days := without[v.ID]; len(days) > 0 {
-			j.Checks.warn(warningEmptyVariation,
+			j.Checks.addWarning(warningEmptyVariation,
 				"%s had no visitors on %s, although the other variations had many; check that it was shown", v.Name,
 				datesInWords(days))
 		}

@@ -95,7 +95,7 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 	last, all := &through[days-1], sumRows(whole, p.MultipleExposures)
 	c := &Curve{
 		Cohort: Cohort{Days: days, Visitors: last.visitors - sumOf(maps.Values(last.immature))},
-		Points: make([]CurvePoint, days), Novelty: last.novelty(p),
+		Points: make([]CurvePoint, days), Novelty: last.compareAges(p),
 	}
 	c.Cohort.ImmatureVisitors = all.visitors - c.Cohort.Visitors
 
@@ -141,8 +141,8 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 	return c
 }
 
-// novelty compares the ages of first conversions.
-func (c *sliceSums) novelty(p *plan.Plan) []Novelty {
+// compareAges compares the ages of first conversions.
+func (c *sliceSums) compareAges(p *plan.Plan) []Novelty {
 	found := []Novelty{}
 	samples := make([]stats.Sample, len(p.Variations))
 	ages := make([]*float64, len(p.Variations))

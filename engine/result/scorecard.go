@@ -223,7 +223,7 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 			if silent < 48*time.Hour {
 				lasting = fmt.Sprintf("%d hours", int(silent.Hours()))
 			}
-			r.Checks.warn(warningSilent, "no event for %s, although the subject is active; check that tracking "+
+			r.Checks.addWarning(warningSilent, "no event for %s, although the subject is active; check that tracking "+
 				"still works", lasting)
 		}
 	}

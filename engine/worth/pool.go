@@ -134,7 +134,7 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	var fitted [][]stats.PooledEffect
 	var mdes, all []float64
 	for _, c := range campaigns {
-		items, effects := c.observe()
+		items, effects := c.observeTreatments()
 		pool.items[c.Plan.Subject] = items
 		all = append(all, c.Plan.Rules.MDE/100)
 		var own []stats.PooledEffect
@@ -156,7 +156,7 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	if n := len(mdes); n > 0 { // the median
 		mde = (mdes[(n-1)/2] + mdes[n/2]) / 2
 	}
-	pool.fit, pool.advice = effects.NewFit(mde, fitted), sync.OnceValue(pool.advise)
+	pool.fit, pool.advice = effects.NewFit(mde, fitted), sync.OnceValue(pool.adviseNext)
 	pool.Summary = pool.fit.Summary()
 	for item, i := range pool.fitted { // what is expected
 		e := pool.fit.TrueEffect(i)
@@ -201,13 +201,13 @@ func (p *Pool) ItemsOf(subject schema.Subject) (items []Item, has bool) {
 // defaultMDE is the minimum effect of a pool without campaigns: that of the catalogue.
 const defaultMDE = .2
 
-// observe returns the items of the treatments with what is observed at a look or an end, and the effects. A month has
+// observeTreatments returns the items of the treatments with what is observed at a look or an end, and the effects. A month has
 //
 //	N 30 / D / allocation
 //
 // visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that
 // takes part. It is assumed that traffic stays as in these days.
-func (c *Campaign) observe() (items []Item, found []stats.PooledEffect) {
+func (c *Campaign) observeTreatments() (items []Item, found []stats.PooledEffect) {
 	metric := c.Plan.Declared.Metric
 	for _, v := range c.Plan.Variations[1:] {
 		items = append(items, Item{VariationID: v.ID, Name: v.Name, Metric: metric})
@@ -458,9 +458,9 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 	return t
 }
 
-// advise returns the advice at the median baseline of the campaigns with the metric of the last one, and at the pace of
+// adviseNext returns the advice at the median baseline of the campaigns with the metric of the last one, and at the pace of
 // the last one; nil: there is none.
-func (p *Pool) advise() *Advice {
+func (p *Pool) adviseNext() *Advice {
 	type baseline struct {
 		*Campaign
 		mean float64

@@ -147,8 +147,9 @@ func DeclareDiscovered(
 	return catalogue.File{AccountID: account.ID, Accounts: []catalogue.Account{account}}, true, err
 }
 
-// declareIn adds the campaign to the file of its website. The observed split never becomes the declared one, because the
-// test of the split would then accept everything: if the split is not equal, people must say what it was planned to be.
+// declareIn adds the campaign to the file of its website. The observed split never becomes the declared one, because
+// the test of the split would then accept everything: if the split is not equal, people must say what it was planned to
+// be.
 func (d *Discovered) declareIn(site *catalogue.Website, owned *catalogue.AccountResources, how Declaration) error {
 	var found faults.Collector
 	goal, goalKey, err := schema.IDOf(site.ID, schema.NameGoal, how.Goal)

@@ -201,7 +201,8 @@ func (p *Pool) ItemsOf(subject schema.Subject) (items []Item, has bool) {
 // defaultMDE is the minimum effect of a pool without campaigns: that of the catalogue.
 const defaultMDE = .2
 
-// observeTreatments returns the items of the treatments with what is observed at a look or an end, and the effects. A month has
+// observeTreatments returns the items of the treatments with what is observed at a look or an end, and the effects. A
+// month has
 //
 //	N 30 / D / allocation
 //
@@ -458,8 +459,8 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 	return t
 }
 
-// adviseNext returns the advice at the median baseline of the campaigns with the metric of the last one, and at the pace of
-// the last one; nil: there is none.
+// adviseNext returns the advice at the median baseline of the campaigns with the metric of the last one, and at the
+// pace of the last one; nil: there is none.
 func (p *Pool) adviseNext() *Advice {
 	type baseline struct {
 		*Campaign

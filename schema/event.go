@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -79,13 +80,52 @@ type Attributes struct {
 	VisitorType                                                   string // new, returning or empty
 }
 
+// AttributeColumns are the names of the attributes in SQL, in the order of joined attributes.
+var AttributeColumns = []string{
+	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium",
+	"utm_campaign", "city", "region", "utm_content", "utm_term", "first_visit_page",
+}
+
+// fields returns the attributes in the order of AttributeColumns.
+func (a *Attributes) fields() []*string {
+	return []*string{
+		&a.Device, &a.Country, &a.Channel, &a.Browser, &a.OS, &a.VisitorType, &a.Referrer, &a.UTMSource, &a.UTMMedium,
+		&a.UTMCampaign, &a.City, &a.Region, &a.UTMContent, &a.UTMTerm, &a.FirstVisitPage,
+	}
+}
+
+// AttributeSeparator separates joined attributes, which contain no control characters.
+const AttributeSeparator = "\x00"
+
+// Join returns the attributes as one text: each after the first one after an AttributeSeparator. It is empty if all
+// attributes are.
+func (a *Attributes) Join() string {
+	values := make([]string, 0, len(AttributeColumns))
+	for _, value := range a.fields() {
+		values = append(values, *value)
+	}
+	joined := strings.Join(values, AttributeSeparator)
+	if len(joined) == len(AttributeColumns)-1 {
+		return ""
+	}
+	return joined
+}
+
+// SplitAttributes returns the attributes of a text that Join returned.
+func SplitAttributes(joined string) (a Attributes) {
+	fields := a.fields()
+	for i, value := range strings.Split(joined, AttributeSeparator) {
+		*fields[i] = value
+	}
+	return a
+}
+
 // HashID returns the 64-bit hash of a visitor id or an event id, which is what the tables store. It equals ClickHouse's
 // xxHash64.
 func HashID(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
-	revision, cancelled, variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country,
-	region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at)`
+	revision, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes, ingested_at)`
 
 // distinctRowSettings disable the search for equal keys within an insert: the caller has already removed duplicates.
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
@@ -119,21 +159,7 @@ func eventColumns(events []Event, acceptedAt time.Time) []func() any {
 		ColumnValues(events, func(e *Event) int64 { return e.Value }),
 		ColumnValues(events, func(e *Event) int64 { return e.Profit }),
 		ColumnValues(events, func(e *Event) int64 { return e.ExtraValue }),
-		ColumnValues(events, func(e *Event) string { return e.Device }),
-		ColumnValues(events, func(e *Event) string { return e.Browser }),
-		ColumnValues(events, func(e *Event) string { return e.OS }),
-		ColumnValues(events, func(e *Event) string { return e.Country }),
-		ColumnValues(events, func(e *Event) string { return e.Region }),
-		ColumnValues(events, func(e *Event) string { return e.City }),
-		ColumnValues(events, func(e *Event) string { return e.Channel }),
-		ColumnValues(events, func(e *Event) string { return e.Referrer }),
-		ColumnValues(events, func(e *Event) string { return e.UTMSource }),
-		ColumnValues(events, func(e *Event) string { return e.UTMMedium }),
-		ColumnValues(events, func(e *Event) string { return e.UTMCampaign }),
-		ColumnValues(events, func(e *Event) string { return e.UTMContent }),
-		ColumnValues(events, func(e *Event) string { return e.UTMTerm }),
-		ColumnValues(events, func(e *Event) string { return e.FirstVisitPage }),
-		ColumnValues(events, func(e *Event) string { return e.VisitorType }),
+		ColumnValues(events, func(e *Event) string { return e.Join() }),
 		ColumnValues(events, func(*Event) time.Time { return acceptedAt }),
 	}
 }

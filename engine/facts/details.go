@@ -136,7 +136,7 @@ type Visitor struct {
 	FirstView    time.Time `parquet:"firstView,timestamp(millisecond)"`
 	MultiExposed bool      `parquet:"multiExposed"`
 
-	// of the first view, as all attributes, in the order of fold.Attributes
+	// of the first view, as all attributes, in the order of schema.AttributeColumns
 	Device         string `parquet:"device,dict"`
 	Country        string `parquet:"country,dict"`
 	Channel        string `parquet:"channel,dict"`
@@ -201,7 +201,7 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 			return fmt.Errorf("facts: variation %q: %w", variation, err)
 		}
 		v.FirstView = time.UnixMilli(first).UTC()
-		values := strings.Split(attributes, string(fold.Separator))
+		values := strings.Split(attributes, schema.AttributeSeparator)
 		for i, to := range []*string{
 			&v.Device, &v.Country, &v.Channel, &v.Browser, &v.OS, &v.VisitorType, &v.Referrer,
 			&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm,

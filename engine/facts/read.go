@@ -38,7 +38,7 @@ var (
 )
 
 // attributes are the columns of the attributes of a first view.
-var attributes = strings.Join(fold.Attributes, ", ")
+var attributes = strings.Join(schema.AttributeColumns, ", ")
 
 // render returns a statement of a refresh: a file of sql/ with a condition. Some files have none.
 func (t tables) render(file, where string) string {
@@ -106,7 +106,6 @@ func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, thro
 		err := row.Scan(&of.WebsiteID, &e.Visitor, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID, &e.ID,
 			&e.Revision, &e.Cancelled, &e.At, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1],
 			&e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
-		e.Attributes = withoutNone(e.Attributes)
 		events = append(events, e)
 		return err
 	}, append(visitorParams(visitors), clickhouse.Named("through", through))...)
@@ -242,7 +241,7 @@ func scanFact(row driver.Rows) (r fold.Row, copies int64, err error) {
 
 // withoutNone returns joined attributes as they are in rows. If all attributes are empty, the text is empty.
 func withoutNone(attributes string) string {
-	if strings.Trim(attributes, string(fold.Separator)) == "" {
+	if strings.Trim(attributes, schema.AttributeSeparator) == "" {
 		return ""
 	}
 	return attributes
@@ -342,14 +341,14 @@ func columnsOf(changes []fold.Change) []func() any {
 
 // attributeColumns divides the joined attributes. Neighbouring changes often have the same.
 func attributeColumns(changes []fold.Change) []func() any {
-	split := make([][]string, len(fold.Attributes))
+	split := make([][]string, len(schema.AttributeColumns))
 	for k := range split {
 		split[k] = make([]string, len(changes))
 	}
 	for i := range changes {
 		rest := changes[i].Attributes
 		for k := 0; k < len(split) && rest != ""; k++ {
-			split[k][i], rest, _ = strings.Cut(rest, string(fold.Separator))
+			split[k][i], rest, _ = strings.Cut(rest, schema.AttributeSeparator)
 		}
 	}
 	columns := make([]func() any, len(split))

@@ -101,7 +101,7 @@ func (w *world) wanted() []fold.Row {
 			At: e.Time.UnixMilli(), Variation: e.VariationID, Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value, e.Profit, e.ExtraValue}, Accepted: e.at,
 		}
 		if e.Kind == schema.KindView {
-			folded.Attributes = joined(&e.Attributes)
+			folded.Attributes = e.Attributes.Join()
 		}
 		byVisitor[of] = append(byVisitor[of], folded)
 	}
@@ -110,18 +110,6 @@ func (w *world) wanted() []fold.Row {
 		rows = fold.AppendVisitorRows(events, cmp.Or(w.most, fold.MaxVisitorEvents), rows)
 	}
 	return rows
-}
-
-// joined returns the attributes of a view as rows have them.
-func joined(a *schema.Attributes) string {
-	values := []string{
-		a.Device, a.Country, a.Channel, a.Browser, a.OS, a.VisitorType, a.Referrer, a.UTMSource, a.UTMMedium, a.UTMCampaign,
-		a.City, a.Region, a.UTMContent, a.UTMTerm, a.FirstVisitPage,
-	}
-	if strings.Join(values, "") == "" {
-		return ""
-	}
-	return strings.Join(values, string(fold.Separator))
 }
 
 // check compares the stored rows and cells with those of all events.

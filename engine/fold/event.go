@@ -25,17 +25,8 @@ type Event struct {
 	Amounts    [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
 	Accepted   int64    // milliseconds since 1970
 	Version    uint64   // of copies that arrived in the same millisecond, merges keep the one with the highest
-	Attributes string   // of a view: the values of Attributes, each after the first one after a Separator
+	Attributes string   // of a view, joined
 }
-
-// Attributes are the columns of the attributes of a first view.
-var Attributes = []string{
-	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium",
-	"utm_campaign", "city", "region", "utm_content", "utm_term", "first_visit_page",
-}
-
-// Separator separates the values of joined attributes, which contain no control characters.
-const Separator = '\x00'
 
 // compareIdentity orders events of a visitor of a website by subject, id and revision, goals without exposures first.
 // Equal events are copies.

@@ -272,13 +272,14 @@ func ratioOrZero(numerator, denominator float64) float64 {
 // copies are the tables that a comparison creates, and drops at the end.
 var copies = []struct {
 	table expr
-	files []string // statements that create and fill it
+	file  string // statement that creates and fills it
 }{
-	{timeOrderedTable, []string{"by_time.sql", "by_time_rows.sql"}},
-	{"loadgen_growthbook_units", []string{"growthbook_units.sql"}},
-	{"loadgen_growthbook_metrics", []string{"growthbook_metrics.sql"}},
-	{"loadgen_posthog_exposures", []string{"posthog_exposures.sql"}},
-	{"loadgen_posthog_metric_events", []string{"posthog_metric_events.sql"}},
+	{visitorOrderedTable, "by_visitor.sql"},
+	{timeOrderedTable, "by_time.sql"},
+	{"loadgen_growthbook_units", "growthbook_units.sql"},
+	{"loadgen_growthbook_metrics", "growthbook_metrics.sql"},
+	{"loadgen_posthog_exposures", "posthog_exposures.sql"},
+	{"loadgen_posthog_metric_events", "posthog_metric_events.sql"},
 }
 
 // createCopies creates the tables that the competitors' queries read, and merges their
@@ -289,14 +290,12 @@ func (r *runner) createCopies(ctx context.Context) error {
 	}
 	for _, c := range copies {
 		r.Progress("creating " + string(c.table))
-		for _, file := range c.files {
-			text, err := sqlText(file, &slots{Events: c.table, Goals: r.goalNames()})
-			if err != nil {
-				return err
-			}
-			if err := r.Conn.Exec(ctx, text, r.questionParameters(MeanValue)...); err != nil {
-				return fmt.Errorf("create %s: %w", c.table, err)
-			}
+		text, err := sqlText(c.file, &slots{Events: c.table, Goals: r.goalNames()})
+		if err != nil {
+			return err
+		}
+		if err := r.Conn.Exec(ctx, text, r.questionParameters(MeanValue)...); err != nil {
+			return fmt.Errorf("create %s: %w", c.table, err)
 		}
 		if err := r.Conn.Exec(ctx, "OPTIMIZE TABLE "+string(c.table)+" FINAL"); err != nil {
 			return fmt.Errorf("merge the parts of %s: %w", c.table, err)

@@ -95,13 +95,14 @@ func sqlText(file string, s *slots) (string, error) {
 
 // Tables that the competitors' queries read.
 const (
-	eventsTable      expr = "events"
-	timeOrderedTable expr = "loadgen_events_by_time" // copy of the events ordered by time
+	duckDBTable         expr = "events"
+	visitorOrderedTable expr = "loadgen_events_by_visitor" // copy of the events with a column for each attribute
+	timeOrderedTable    expr = "loadgen_events_by_time"    // the same copy, ordered by time
 )
 
 // Where the data of a computation are.
 const (
-	asStored    = "as stored"
+	byVisitor   = "by visitor"
 	byTime      = "by time"
 	precomputed = "precomputed"
 	inDuckDB    = "in DuckDB"
@@ -160,7 +161,7 @@ type form struct {
 func everyQuestion(Question) bool { return true }
 
 // isUnfiltered reports whether a question has no filter. Only such questions also use the copy ordered by time, because
-// queries with filters are faster on the table as stored.
+// queries with filters are faster on the copy ordered by visitor.
 func isUnfiltered(q Question) bool {
 	return q == MeanValue || q == ConversionRate || q == FourMetrics || q == ByDevice
 }
@@ -168,17 +169,17 @@ func isUnfiltered(q Question) bool {
 // forms are all the ways in which the competitors compute. In ClickHouse, a PostHog
 // proportion is a funnel.
 var forms = []form{
-	{growthBook, asStored, "growthbook.sql", clickHouse, eventsTable, false, everyQuestion},
-	{postHog, asStored, "posthog.sql", clickHouse, eventsTable, true, everyQuestion},
+	{growthBook, byVisitor, "growthbook.sql", clickHouse, visitorOrderedTable, false, everyQuestion},
+	{postHog, byVisitor, "posthog.sql", clickHouse, visitorOrderedTable, true, everyQuestion},
 	{growthBook, byTime, "growthbook.sql", clickHouse, timeOrderedTable, false, isUnfiltered},
 	{postHog, byTime, "posthog.sql", clickHouse, timeOrderedTable, true, isUnfiltered},
 	{growthBook, precomputed, "growthbook_precomputed.sql", clickHouse, "", false, func(q Question) bool {
 		return q != WithoutOutliers // daily values do not contain single goal events
 	}},
 	{postHog, precomputed, "posthog_precomputed.sql", clickHouse, "", true, everyQuestion},
-	{growthBook, inDuckDB, "growthbook.sql", duckDB, eventsTable, false, everyQuestion},
-	{postHog, inDuckDB, "posthog.sql", duckDB, eventsTable, true, everyQuestion},
-	{onePass, inDuckDB, "one_pass.sql", duckDB, eventsTable, false, everyQuestion},
+	{growthBook, inDuckDB, "growthbook.sql", duckDB, duckDBTable, false, everyQuestion},
+	{postHog, inDuckDB, "posthog.sql", duckDB, duckDBTable, true, everyQuestion},
+	{onePass, inDuckDB, "one_pass.sql", duckDB, duckDBTable, false, everyQuestion},
 	{rowPerVisitor, inDuckDB, "visitors.sql", duckDB, "", false, func(q Question) bool {
 		return q != WithoutOutliers && q != GoalValue && q != FirstWeek // the table has only sums over all goal events of a visitor
 	}},

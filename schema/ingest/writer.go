@@ -220,14 +220,13 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 	err = schema.EachRow(ctx, source, eventColumns+"ORDER BY version DESC, website_id, visitor_id",
 		func(row driver.Rows) error {
 			var e schema.Event
+			var attributes string
 			if err := row.Scan(&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VisitorID,
 				&e.EventID, &e.Time, &e.VariationID, (*string)(&e.Kind), &e.GoalID,
-				&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
-				&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
-				&e.FirstVisitPage, &e.VisitorType, &e.Revision, &e.Cancelled); err != nil {
+				&e.Value, &e.Profit, &e.ExtraValue, &attributes, &e.Revision, &e.Cancelled); err != nil {
 				return err
 			}
-			e.Time = e.Time.UTC()
+			e.Time, e.Attributes = e.Time.UTC(), schema.SplitAttributes(attributes)
 			if batch = append(batch, e); len(batch) < copyBatch {
 				return nil
 			}

@@ -1,5 +1,7 @@
 arrived AS (  -- one row per revision of an event of the website: the copy that arrived first
-        SELECT *
+        SELECT
+            *, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, city, region,
+            utm_content, utm_term, first_visit_page
         FROM events
         WHERE website_id = {website_id:Int64}
         ORDER BY version DESC

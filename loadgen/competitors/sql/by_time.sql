@@ -1,6 +1,6 @@
--- Copy of the events of one campaign, ordered by time as in a typical data warehouse. One row is an event.
-CREATE TABLE {{.Events}} AS events
+-- The events of one campaign, ordered by time as in a typical data warehouse. One row is an event.
+CREATE TABLE {{.Events}}
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(time)
-PRIMARY KEY (website_id, subject, subject_id, time)
 ORDER BY (website_id, subject, subject_id, time)
+AS {{template "campaign_events.sql" .}}

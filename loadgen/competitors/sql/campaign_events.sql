@@ -1,0 +1,5 @@
+SELECT
+    * EXCEPT attributes{{range .Attributes}},
+    toLowCardinality({{.}}) AS {{.}}{{end}}
+FROM events
+WHERE {{.Campaign}}

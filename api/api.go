@@ -5,6 +5,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/netip"
@@ -40,9 +41,13 @@ import (
 type API struct {
 	http.Handler
 	Parts
-	options  Options
-	metrics  *metrics
-	ready    readiness
+	options Options
+	metrics *metrics
+	ready   struct { // the state of the store, kept briefly, so unauthenticated probes cannot overload it
+		sync.Mutex
+		asked time.Time
+		err   error
+	}
 	draining atomic.Bool
 	results  *results.Service
 	mcp      *mcp.Server
@@ -86,17 +91,22 @@ func New(parts Parts, o Options) *API {
 		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies), wait: o.StoreWait,
 		lines: semaphore.NewWeighted(chunks * chunkLines), parsed: semaphore.NewWeighted(1),
 	}
-	s.Engine.ObserveQueries(s.metrics.observeQuery)
-	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
+	s.Engine.ObserveQueries(func(elapsed time.Duration, err error) {
+		outcome := "ok"
+		if store, failed := errors.AsType[*source.StoreError](err); failed {
+			outcome = string(store.Fault)
+		} else if err != nil {
+			outcome = "canceled"
+		}
+		s.metrics.storeQueries.WithLabelValues(outcome).Observe(elapsed.Seconds())
+	})
+	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(1<<10), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
 	s.Handler = s.accessLog(compressed(s.newRouter()))
 	return s
 }
-
-// compressFrom is the minimum size of a compressed body in bytes.
-const compressFrom = 1 << 10
 
 // StartDraining makes the readiness probe fail before the server stops. The server still answers requests.
 func (s *API) StartDraining() { s.draining.Store(true) }
@@ -115,7 +125,17 @@ func (s *API) newRouter() http.Handler {
 		allow := c.Writer.Header().Get("Allow") + ", " + http.MethodOptions
 		c.Header("Allow", allow)
 		if c.Request.Method == http.MethodOptions {
-			s.optionsOf(c, allow)
+			if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" &&
+				c.GetHeader("Access-Control-Request-Method") != "" { // a CORS preflight request
+				headers, seconds := sentByPages, "600"
+				if strings.HasPrefix(c.Request.URL.Path, intakePath) { // SDKs send headers of their own
+					headers, seconds = c.GetHeader("Access-Control-Request-Headers"), "86400"
+				}
+				c.Header("Access-Control-Allow-Methods", allow)
+				c.Header("Access-Control-Allow-Headers", headers)
+				c.Header("Access-Control-Max-Age", seconds)
+			}
+			c.AbortWithStatus(http.StatusNoContent)
 			return
 		}
 		writeProblem(c, newRefusal(http.StatusMethodNotAllowed, "method_not_allowed",
@@ -198,7 +218,7 @@ func withoutParameters(handle handler) handler {
 }
 
 // respondWith sends the result of a handler: a body or a problem. The Accept header selects one of the types; the
-// default is JSON.
+// default is JSON. The entity tag covers the body, its content type, the account and the request.
 func respondWith(handle handler, types ...string) gin.HandlerFunc {
 	if len(types) == 0 {
 		types = []string{results.JSON}
@@ -209,41 +229,32 @@ func respondWith(handle handler, types ...string) gin.HandlerFunc {
 			return
 		}
 		body, err := handle(c)
-		var ready reply
-		if err == nil {
-			ready, err = replyOf(c, body)
+		r := reply{kind: results.JSON, keep: revalidated}
+		isReady := false
+		switch b := body.(type) {
+		case reply:
+			r, isReady = b, true
+		case []byte:
+			r.kind, r.body = c.GetString(typeKey), b
+		default:
+			if err == nil {
+				r.body, err = render.JSON(body)
+			}
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			writeProblem(c, problemOf(err))
 			return
+		case isReady:
+		case !slices.Contains(readMethods, c.Request.Method):
+			r.keep = notKept // responses to changes must not be cached
+		default:
+			account := recordOf(c.Request.Context()).token.AccountID
+			r.tag = entityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(),
+				c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 		}
-		sendReply(c, ready)
+		sendReply(c, r)
 	}
-}
-
-// replyOf converts the result of a handler to a reply. The entity tag covers the body, its content type, the account
-// and the request.
-func replyOf(c *gin.Context, body any) (reply, error) {
-	r := reply{kind: results.JSON, keep: revalidated}
-	switch b := body.(type) {
-	case reply:
-		return b, nil
-	case []byte:
-		r.kind, r.body = c.GetString(typeKey), b
-	default:
-		var err error
-		if r.body, err = render.JSON(body); err != nil {
-			return reply{}, err
-		}
-	}
-	if !slices.Contains(readMethods, c.Request.Method) {
-		r.keep = notKept // responses to changes must not be cached
-		return r, nil
-	}
-	account := recordOf(c.Request.Context()).token.AccountID
-	r.tag = entityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(),
-		c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
-	return r, nil
 }
 
 // Options configure the API. The zero value of a limit means no limit.
@@ -351,10 +362,10 @@ func (s *API) checkReadiness(c *gin.Context) (any, error) {
 		return nil, newRefusal(http.StatusServiceUnavailable, "draining", "the server is stopping")
 	}
 	r := &s.ready
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if time.Since(r.asked) >= readyMaxAge {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), readyTimeout)
+	r.Lock()
+	defer r.Unlock()
+	if time.Since(r.asked) >= time.Second {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), 2*time.Second)
 		defer cancel()
 		r.err = s.Engine.CheckReady(ctx)
 		r.asked = time.Now()
@@ -365,25 +376,18 @@ func (s *API) checkReadiness(c *gin.Context) (any, error) {
 	return healthy, nil
 }
 
-const (
-	readyTimeout = 2 * time.Second
-	readyMaxAge  = time.Second
-)
-
-// readiness briefly caches the state of the store, so unauthenticated probes cannot overload it.
-type readiness struct {
-	mu    sync.Mutex
-	asked time.Time
-	err   error
-}
-
 // MCP returns the server of the Model Context Protocol.
 func (s *API) MCP() *mcp.Server { return s.mcp }
 
 // answerMCP answers a message of the Model Context Protocol. It rejects batches, because the rate of a token counts
 // requests.
 func (s *API) answerMCP(c *gin.Context) {
-	if origin := c.GetHeader("Origin"); origin != "" && !s.allowsOrigin(origin) {
+	// Comparing the origin with the host is not enough: a page can give its own host name the address of this server
+	// (DNS rebinding).
+	origin, allowed := c.GetHeader("Origin"), s.options.Origins
+	public, err := url.Parse(s.options.PublicURL)
+	isOwn := err == nil && strings.EqualFold(origin, public.Scheme+"://"+public.Host)
+	if origin != "" && !isOwn && !slices.Contains(allowed, "*") && !slices.Contains(allowed, origin) {
 		writeProblem(c, newRefusal(http.StatusForbidden, "origin_not_allowed",
 			"the Origin must be that of --public-url or one of --cors-origin"))
 		return
@@ -401,12 +405,4 @@ func (s *API) answerMCP(c *gin.Context) {
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	token := tokenOf(c)
 	s.mcp.ServeCaller(c.Writer, c.Request, mcp.Caller{AccountID: token.AccountID, WebsiteID: token.WebsiteID})
-}
-
-// allowsOrigin reports whether pages of an origin may call tools. Comparing it with the host is not enough: a page can
-// give its own host name the address of this server (DNS rebinding).
-func (s *API) allowsOrigin(origin string) bool {
-	public, err := url.Parse(s.options.PublicURL)
-	return err == nil && strings.EqualFold(origin, public.Scheme+"://"+public.Host) ||
-		slices.Contains(s.options.Origins, "*") || slices.Contains(s.options.Origins, origin)
 }

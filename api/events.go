@@ -45,15 +45,6 @@ const (
 	maxUndeclared = 100
 )
 
-func (r *Received) rejectLine(line int64, detail string) {
-	r.Rejected++
-	if len(r.Lines) == maxRejected {
-		r.More++
-		return
-	}
-	r.Lines = append(r.Lines, RejectedLine{line, detail})
-}
-
 // RejectedLine is a line or an array element that was rejected, and why.
 type RejectedLine struct {
 	Line   int64  `json:"line"` // from 1
@@ -144,12 +135,26 @@ type eventWriter struct {
 
 // storeLines stores the valid lines in order.
 func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []byte) error {
+	storePart := func() error {
+		w.named.AddEvents(w.part)
+		if err := w.api.Collector.WriteEvents(ctx, w.part); err != nil {
+			return err
+		}
+		w.received.Accepted += w.lines
+		w.part, w.lines = nil, 0 // the collector may still hold the events
+		return nil
+	}
 	err := body.ParseLines(text, func(line ingest.Line) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if line.Reason != "" {
-			w.received.rejectLine(line.Line, line.Reason)
+			r := &w.received
+			if r.Rejected++; len(r.Lines) < maxRejected {
+				r.Lines = append(r.Lines, RejectedLine{line.Line, line.Reason})
+			} else {
+				r.More++
+			}
 			w.api.Journal.BufferRejects(line.Reject)
 			return nil
 		}
@@ -157,23 +162,12 @@ func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []b
 		if w.lines++; w.lines < chunkLines {
 			return nil
 		}
-		return w.storePart(ctx)
+		return storePart()
 	})
 	if err != nil || w.lines == 0 {
 		return err
 	}
-	return w.storePart(ctx)
-}
-
-// storePart stores the events of the part.
-func (w *eventWriter) storePart(ctx context.Context) error {
-	w.named.AddEvents(w.part)
-	if err := w.api.Collector.WriteEvents(ctx, w.part); err != nil {
-		return err
-	}
-	w.received.Accepted += w.lines
-	w.part, w.lines = nil, 0 // the collector may still hold the events
-	return nil
+	return storePart()
 }
 
 // hasContentType reports whether the body has one of the content types, or none.
@@ -200,15 +194,11 @@ func (s *API) rejectBody(websiteID int64, text []byte, err error) error {
 		}
 		s.Journal.BufferRejects(ingest.Reject{
 			WebsiteID: websiteID, Channel: ingest.ChannelHTTP, Reason: reason,
-			Text: string(text[:min(len(text), keptOfBody)]),
+			Text: string(text[:min(len(text), 4<<10)]), // the journal shortens it further
 		})
 	}
 	return err
 }
-
-// keptOfBody is the maximum size of the beginning of a body that is recorded, in bytes. The journal shortens it
-// further.
-const keptOfBody = 4 << 10
 
 // intakeProblem returns the problem for events that could not be stored.
 func (s *API) intakeProblem(c *gin.Context, err error) error {
@@ -223,16 +213,11 @@ func (s *API) intakeProblem(c *gin.Context, err error) error {
 
 // Limits of the memory for all request bodies with events together.
 const (
-	// smallBody is the size in bytes above which a body is large. Most bodies are small.
-	smallBody = 1 << 20
-	// smallBodies is the total size of all small bodies in bytes.
-	smallBodies = 64 << 20
-	// largeBodies is the number of concurrent large bodies. Each can have Options.MaxEvents bytes.
-	largeBodies = 2
-	// chunkLines is the number of body lines that are parsed into events at once.
-	chunkLines = 20_000
-	// chunks is the maximum number of such parts in memory at the same time.
-	chunks = 4
+	smallBody   = 1 << 20  // size in bytes above which a body is large; most bodies are small
+	smallBodies = 64 << 20 // total size of all small bodies in bytes
+	largeBodies = 2        // concurrent large bodies; each can have Options.MaxEvents bytes
+	chunkLines  = 20_000   // lines of a body that are parsed into events at once
+	chunks      = 4        // such parts in memory at the same time
 )
 
 // bodies limits the memory of request bodies with events and catalogues. A kilobyte of gzip can contain a megabyte of
@@ -321,7 +306,19 @@ func (s *API) readBody(request *http.Request, b *body, most int64) error {
 		if b.isLarge && most > 0 {
 			room = most + 1 // grow at once to the maximum, because two copies exist while a buffer grows
 		}
-		switch err := b.readText(request.Context(), plain, room); {
+		if int64(cap(b.text)) < room {
+			b.text = append(make([]byte, 0, room), b.text...)
+		}
+		var err error
+		for err == nil && int64(len(b.text)) < room {
+			if request.Context().Err() != nil {
+				return bodyProblem(context.Cause(request.Context()))
+			}
+			var n int
+			n, err = plain.Read(b.text[len(b.text):min(room, int64(len(b.text)+firstRead))])
+			b.text = b.text[:len(b.text)+n]
+		}
+		switch {
 		case err != nil && !errors.Is(err, io.EOF):
 			return bodyProblem(err)
 		case most > 0 && int64(len(b.text)) > most:
@@ -331,26 +328,6 @@ func (s *API) readBody(request *http.Request, b *body, most int64) error {
 		}
 		room *= 2
 	}
-}
-
-// readText reads until the text has the given size. The error is io.EOF at the end.
-func (b *body) readText(ctx context.Context, from io.Reader, size int64) error {
-	if int64(cap(b.text)) < size {
-		text := make([]byte, len(b.text), size)
-		copy(text, b.text)
-		b.text = text
-	}
-	for int64(len(b.text)) < size {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		n, err := from.Read(b.text[len(b.text):min(size, int64(len(b.text)+firstRead))])
-		b.text = b.text[:len(b.text)+n]
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // zstdMemory is the maximum window size of a zstd frame.

@@ -46,11 +46,6 @@ type SourceCounts struct {
 	Rejected    int            `json:"rejected"`
 }
 
-// maxIgnoredNames is the maximum number of names of ignored items. Items with further names count under otherNames.
-const maxIgnoredNames = 200
-
-const otherNames = "others"
-
 // sender is a source whose requests have arrived.
 type sender struct {
 	intake   *ingest.Intake
@@ -100,9 +95,6 @@ func (s *API) CountsOf(token *catalogue.Token) SourceCounts {
 
 // The headers in which senders sign a body: base64(HMAC-SHA256(body)).
 var signatureHeaders = []string{"X-Shopify-Hmac-Sha256", "X-Wc-Webhook-Signature"}
-
-// wooPing begins the body, in the form of a page, with which WooCommerce tests a new webhook.
-const wooPing = "webhook_id="
 
 // checkSignature returns an error unless the body is signed with the secret of the sender, if it has one.
 func checkSignature(token *catalogue.Token, header http.Header, body []byte) error {
@@ -164,7 +156,7 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	}
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // the body has arrived
 	defer cancel()
-	if bytes.HasPrefix(held.text, []byte(wooPing)) {
+	if bytes.HasPrefix(held.text, []byte("webhook_id=")) { // WooCommerce tests a new webhook in the form of a page
 		return Taken{}, nil
 	}
 	names, err := s.Collector.Names(ctx)
@@ -251,8 +243,8 @@ func (s *sender) addCounts(more *SourceCounts) {
 	c.Accepted, c.Rejected, c.LastRequest = c.Accepted+more.Accepted, c.Rejected+more.Rejected, more.LastRequest
 	c.Purchases, c.NoVisitor = c.Purchases+more.Purchases, c.NoVisitor+more.NoVisitor
 	for name, items := range more.Ignored {
-		if _, known := c.Ignored[name]; !known && len(c.Ignored) >= maxIgnoredNames {
-			name = otherNames
+		if _, known := c.Ignored[name]; !known && len(c.Ignored) >= 200 {
+			name = "others"
 		}
 		c.Ignored[name] += items
 	}
@@ -273,7 +265,7 @@ type Source struct {
 	ID        int64  `json:"id"` // of its token
 	Name      string `json:"name"`
 	WebsiteID int64  `json:"websiteId"`
-	Mapping   string `json:"mapping"` // name of a shipped mapping, or ownMapping
+	Mapping   string `json:"mapping"` // name of a shipped mapping, or own
 	SourceCounts
 }
 
@@ -290,12 +282,6 @@ type Sender struct {
 	Text  string `json:"text"`
 }
 
-// ownMapping is the mapping of a source that is not shipped.
-const ownMapping = "own"
-
-// mostWithoutVisitor is the share of items without a visitor above which something is probably wrong.
-const mostWithoutVisitor = .3
-
 // NewSources returns the sources among tokens, with what arrived from each.
 func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) SourceCounts) Sources {
 	list := Sources{Sources: []Source{}, Warnings: []SourceWarning{}}
@@ -306,7 +292,7 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 			continue
 		}
 		c := countsOf(token)
-		source := Source{token.ID, token.Name, token.WebsiteID, ownMapping, c}
+		source := Source{token.ID, token.Name, token.WebsiteID, "own", c}
 		if c.Ignored == nil {
 			source.Ignored = map[string]int{}
 		}
@@ -317,7 +303,7 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 		if c.Purchases > 0 {
 			buying[token.WebsiteID] = append(buying[token.WebsiteID], token.Name)
 		}
-		if all := c.Accepted + c.NoVisitor; float64(c.NoVisitor) > mostWithoutVisitor*float64(all) {
+		if all := c.Accepted + c.NoVisitor; float64(c.NoVisitor) > .3*float64(all) {
 			list.Warnings = append(list.Warnings, SourceWarning{token.WebsiteID, fmt.Sprintf(
 				"%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and may "+
 					"visitors refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name,

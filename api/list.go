@@ -20,17 +20,6 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// bounds is the maximum and the default limit of a list.
-type bounds struct{ most, otherwise int }
-
-var (
-	ofSubjects = bounds{500, 100}  // campaigns and widgets
-	ofOthers   = bounds{1000, 500} // goals and targets
-)
-
-// maxOffset is larger than any list.
-const maxOffset = 1<<31 - 1
-
 // listing holds the parameters of a request for a list of a website.
 type listing struct {
 	owned         *catalogue.AccountResources
@@ -42,16 +31,18 @@ type listing struct {
 
 // parseListing parses the parameters of a list. types are the valid values of the type filter; nil: the list has no
 // filters. An account with several websites must name one.
-func (s *API) parseListing(c *gin.Context, of bounds, types []string) (listing, error) {
+func (s *API) parseListing(c *gin.Context, types []string) (listing, error) {
 	names := []string{websiteIDName, "offset", "limit"}
-	if types != nil {
+	most, otherwise := 1000, 500
+	if types != nil { // campaigns and widgets
+		most, otherwise = 500, 100
 		names = append(names, "active", "type", "include")
 	}
 	p := query.ReadParameters(c.Request.URL.RawQuery, names...)
 	asked := p.ID(websiteIDName)
 	l := listing{
-		offset: p.ParseInteger("offset", 0, maxOffset, 0),
-		limit:  p.ParseInteger("limit", 1, of.most, of.otherwise),
+		offset: p.ParseInteger("offset", 0, 1<<31-1, 0), // larger than any list
+		limit:  p.ParseInteger("limit", 1, most, otherwise),
 	}
 	if types != nil {
 		l.active, l.kind = p.OneOf("active", []string{"true", "false"}), p.OneOf("type", types)
@@ -161,41 +152,36 @@ func prependFault(before error, fault faults.Fault) error {
 }
 
 // resources are the resources of a kind that an operation finds by id, or lists.
-type resources[R any] struct {
-	kind      string
-	all       func(*catalogue.AccountResources) map[int64]R
-	websiteOf func(*R) int64
+type resources[R catalogue.Placed] struct {
+	kind string
+	all  func(*catalogue.AccountResources) map[int64]R
 }
+
+type ofAccount = *catalogue.AccountResources
 
 var (
 	campaigns = resources[catalogue.LiveCampaign]{
-		"campaign", func(o *catalogue.AccountResources) map[int64]catalogue.LiveCampaign { return o.Campaigns },
-		func(c *catalogue.LiveCampaign) int64 { return c.WebsiteID },
+		"campaign", func(o ofAccount) map[int64]catalogue.LiveCampaign { return o.Campaigns },
 	}
 	widgets = resources[catalogue.LiveWidget]{
-		"widget", func(o *catalogue.AccountResources) map[int64]catalogue.LiveWidget { return o.Widgets },
-		func(w *catalogue.LiveWidget) int64 { return w.WebsiteID },
+		"widget", func(o ofAccount) map[int64]catalogue.LiveWidget { return o.Widgets },
 	}
-	goals = resources[catalogue.Goal]{
-		"goal", func(o *catalogue.AccountResources) map[int64]catalogue.Goal { return o.Goals },
-		func(g *catalogue.Goal) int64 { return g.WebsiteID },
-	}
+	goals   = resources[catalogue.Goal]{"goal", func(o ofAccount) map[int64]catalogue.Goal { return o.Goals }}
 	targets = resources[catalogue.LiveTarget]{
-		"target", func(o *catalogue.AccountResources) map[int64]catalogue.LiveTarget { return o.Targets },
-		func(t *catalogue.LiveTarget) int64 { return t.WebsiteID },
+		"target", func(o ofAccount) map[int64]catalogue.LiveTarget { return o.Targets },
 	}
 )
 
 // getHandler returns the handler of an operation that returns one resource. Its error is a parameter error or a
 // NotFoundError.
-func getHandler[R, S any](s *API, from resources[R], show func(*R) S) handler {
+func getHandler[R catalogue.Placed, S any](s *API, from resources[R], show func(*R) S) handler {
 	return func(c *gin.Context) (any, error) {
 		p, err := s.parsePlace(c)
 		if err != nil {
 			return nil, err
 		}
 		found, known := from.all(p.owned)[p.id]
-		if !known || p.website != 0 && p.website != from.websiteOf(&found) {
+		if website, _ := found.WebsiteAndKey(); !known || p.website != 0 && p.website != website {
 			return nil, &query.NotFoundError{Kind: from.kind, ID: p.id}
 		}
 		return show(&found), nil
@@ -203,15 +189,18 @@ func getHandler[R, S any](s *API, from resources[R], show func(*R) S) handler {
 }
 
 // listHandler returns the handler of an operation that lists all resources of a website.
-func listHandler[R, S any](s *API, from resources[R], show func(*R) S) handler {
+func listHandler[R catalogue.Placed, S any](s *API, from resources[R], show func(*R) S) handler {
 	return func(c *gin.Context) (any, error) {
-		l, err := s.parseListing(c, ofOthers, nil)
+		l, err := s.parseListing(c, nil)
 		if err != nil {
 			return nil, err
 		}
 		list := []S{}
-		for _, found := range pageOf(c, l, from.all(l.owned),
-			func(r R) bool { return from.websiteOf(&r) == l.website }) {
+		isListed := func(r R) bool {
+			website, _ := r.WebsiteAndKey()
+			return website == l.website
+		}
+		for _, found := range pageOf(c, l, from.all(l.owned), isListed) {
 			list = append(list, show(&found))
 		}
 		return list, nil
@@ -256,9 +245,6 @@ func (s *API) listWebsites(c *gin.Context) (any, error) {
 	return list, nil
 }
 
-// ofValues is the maximum and the default number of values in a response.
-var ofValues = bounds{1000, 100}
-
 const attributeName = "name"
 
 // dimensionHandler returns the observed values of an attribute.
@@ -268,7 +254,7 @@ func (s *API) dimensionHandler(operation query.Operation) handler {
 		parse := func(operation query.Operation, rawQuery string) (query.Request, error) {
 			p := query.ReadParameters(rawQuery, websiteIDName, "limit")
 			request := query.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
-			most = p.ParseInteger("limit", 1, ofValues.most, ofValues.otherwise)
+			most = p.ParseInteger("limit", 1, 1000, 100)
 			if all := query.Dimensions; !slices.Contains(all, attribute) {
 				fault := faults.Fault{Name: attributeName, Value: attribute, Detail: faults.OneOf(all...)}
 				return request, prependFault(p.Err(), fault)
@@ -329,7 +315,7 @@ type campaignDetail struct {
 }
 
 func (s *API) listCampaigns(c *gin.Context) (any, error) {
-	l, err := s.parseListing(c, ofSubjects, catalogue.CampaignTypes)
+	l, err := s.parseListing(c, catalogue.CampaignTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -421,7 +407,7 @@ func utcTime(d *catalogue.Date) *time.Time {
 }
 
 func (s *API) listWidgets(c *gin.Context) (any, error) {
-	l, err := s.parseListing(c, ofSubjects, catalogue.WidgetTypes)
+	l, err := s.parseListing(c, catalogue.WidgetTypes)
 	if err != nil {
 		return nil, err
 	}

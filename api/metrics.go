@@ -1,10 +1,8 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"net/http/pprof"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -13,7 +11,6 @@ import (
 
 	"lifthouse/api/results"
 	"lifthouse/engine/facts"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/outbox"
@@ -113,17 +110,6 @@ func (s *API) ExportFacts(of facts.Shards) {
 		Name: "lifthouse_lost_visitors",
 		Help: "Visitors of the last scrubs whose stored events are fewer than those that their facts were made of.",
 	}, func() float64 { return float64(of.LostVisitors()) })
-}
-
-// observeQuery observes the duration of a store query.
-func (m *metrics) observeQuery(elapsed time.Duration, err error) {
-	outcome := "ok"
-	if store, failed := errors.AsType[*source.StoreError](err); failed {
-		outcome = string(store.Fault)
-	} else if err != nil {
-		outcome = "canceled"
-	}
-	m.storeQueries.WithLabelValues(outcome).Observe(elapsed.Seconds())
 }
 
 // AdminHandler returns the handler of metrics and profiles. It requires no token, so its address must be reachable only

@@ -44,14 +44,11 @@ func recordOf(ctx context.Context) *record {
 	return &record{}
 }
 
-// noRoute is the route of unknown paths.
-const noRoute = "none"
-
 // accessLog logs and counts the responses of a handler as they are sent.
 func (s *API) accessLog(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		started := time.Now()
-		r := &record{route: noRoute}
+		r := &record{route: "none"} // of unknown paths
 		sent := &sentWriter{ResponseWriter: w}
 		s.metrics.inFlight.Inc()
 		defer func() {
@@ -60,7 +57,10 @@ func (s *API) accessLog(handler http.Handler) http.Handler {
 			if status == statusClientClosed && s.draining.Load() {
 				status = http.StatusServiceUnavailable // the server is stopping
 			}
-			method := knownMethod(request.Method)
+			method := "other" // clients cannot create metric labels
+			if slices.Contains(standardMethods, request.Method) {
+				method = request.Method
+			}
 			s.metrics.requests.WithLabelValues(method, r.route, strconv.Itoa(status)).Observe(elapsed.Seconds())
 			if strings.HasPrefix(r.route, intakePath) && status < http.StatusBadRequest {
 				return // as many as a shop has visitors; the metrics count them
@@ -75,14 +75,9 @@ func (s *API) accessLog(handler http.Handler) http.Handler {
 	})
 }
 
-// knownMethod returns the method if it is standard, so clients cannot create metric labels.
-func knownMethod(method string) string {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
-		http.MethodDelete, http.MethodOptions:
-		return method
-	}
-	return "other"
+var standardMethods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodOptions,
 }
 
 // sentWriter counts the bytes of a response.
@@ -169,21 +164,6 @@ func (s *API) setCORSHeaders(c *gin.Context) {
 	c.Header("Access-Control-Expose-Headers", readByPages)
 }
 
-// optionsOf answers OPTIONS requests, including CORS preflight requests.
-func (s *API) optionsOf(c *gin.Context, allow string) {
-	if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" &&
-		c.GetHeader("Access-Control-Request-Method") != "" {
-		headers, seconds := sentByPages, "600"
-		if strings.HasPrefix(c.Request.URL.Path, intakePath) { // SDKs send headers of their own
-			headers, seconds = c.GetHeader("Access-Control-Request-Headers"), "86400"
-		}
-		c.Header("Access-Control-Allow-Methods", allow)
-		c.Header("Access-Control-Allow-Headers", headers)
-		c.Header("Access-Control-Max-Age", seconds)
-	}
-	c.AbortWithStatus(http.StatusNoContent)
-}
-
 // limitTime sets the deadline of a request from Options.Timeout. At the deadline, everything that waits or runs for the
 // request ends with the StoreError TooSlow.
 func (s *API) limitTime(c *gin.Context) {
@@ -263,10 +243,6 @@ const tokenKey = "token"
 
 const realm = `Bearer realm="lifthouse"`
 
-// tokenScopesHeader is the response header with the scopes of the token, separated by spaces (RFC 6749, section 3.3).
-// With it, clients offer only what the token permits.
-const tokenScopesHeader = "X-Token-Scopes"
-
 // requireScope accepts requests with a token that has the scope, or one of the alternatives (RFC 6750).
 func (s *API) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
@@ -290,7 +266,8 @@ func (s *API) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scop
 			return
 		}
 		recordOf(c.Request.Context()).token = token
-		c.Header(tokenScopesHeader, strings.Trim(fmt.Sprint(token.Scopes), "[]"))
+		// With the scopes (RFC 6749, section 3.3), clients offer only what the token permits.
+		c.Header("X-Token-Scopes", strings.Trim(fmt.Sprint(token.Scopes), "[]"))
 		if scope != catalogue.ScopeIngest { // the queue of the writer limits events
 			if wait, _ := s.rates.countAction(token.Digest, time.Now()); wait > 0 {
 				writeProblem(c, s.rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, "+
@@ -340,9 +317,17 @@ func (s *API) rateLimited(wait time.Duration, detail string) *problem {
 }
 
 // checkFailureRate rejects an address that sent too many unknown tokens, and logs this once. It is called only for
-// unknown tokens. So a valid token is never rejected, even behind the same proxy.
+// unknown tokens. So a valid token is never rejected, even behind the same proxy. For IPv6, the address is the /64
+// network, because one client may use all of its addresses.
 func (s *API) checkFailureRate(request *http.Request) *problem {
-	address := addressOf(request)
+	var address netip.Prefix
+	if at, err := netip.ParseAddrPort(request.RemoteAddr); err == nil {
+		client, bits := at.Addr().Unmap().WithZone(""), 64
+		if client.Is4() {
+			bits = 32
+		}
+		address = netip.PrefixFrom(client, bits).Masked()
+	}
 	wait, first := s.failures.countAction(address, time.Now())
 	if wait == 0 {
 		return nil
@@ -352,20 +337,6 @@ func (s *API) checkFailureRate(request *http.Request) *problem {
 	}
 	return s.rateLimited(wait,
 		fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.burst))
-}
-
-// addressOf returns the address of the client. For IPv6, it returns the /64 network, because one client may use all of
-// its addresses.
-func addressOf(request *http.Request) netip.Prefix {
-	at, err := netip.ParseAddrPort(request.RemoteAddr)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	address, bits := at.Addr().Unmap().WithZone(""), 64
-	if address.Is4() {
-		bits = 32
-	}
-	return netip.PrefixFrom(address, bits).Masked()
 }
 
 // rateLimits limits the rate of an action of each key, such as a token. It remembers recently used keys. A key that it

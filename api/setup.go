@@ -162,9 +162,6 @@ func (s *API) useYAML(c *gin.Context, most int64, use func(io.Reader) error) err
 	return use(bytes.NewReader(held.text))
 }
 
-// maxFaultValue is the maximum length of the value of a fault in a response, in bytes.
-const maxFaultValue = 200
-
 // bodyFaults returns the problem for a body with faults.
 func bodyFaults(code string, found faults.List) *problem {
 	p := &problem{Status: http.StatusBadRequest, Code: code, Detail: "the body is invalid; nothing was changed"}
@@ -172,7 +169,7 @@ func bodyFaults(code string, found faults.List) *problem {
 		if f.Line > 0 {
 			f.Detail = fmt.Sprintf("line %d: %s", f.Line, f.Detail)
 		}
-		p.Errors = append(p.Errors, fault{"body", f.Name, faults.Clip(f.Value, maxFaultValue), f.Detail})
+		p.Errors = append(p.Errors, fault{"body", f.Name, faults.Clip(f.Value, 200), f.Detail})
 	}
 	return p
 }
@@ -196,7 +193,7 @@ func admitTo(admission *results.Admission, handle handler) handler {
 
 // switchHandler returns the handler of an operation that starts or stops a resource, and returns it. It ignores the
 // body of the request.
-func switchHandler[R, S any](s *API, of resources[R], active bool,
+func switchHandler[R catalogue.Placed, S any](s *API, of resources[R], active bool,
 	show func(*R) S,
 ) handler {
 	return admitTo(s.changes, func(c *gin.Context) (any, error) {
@@ -287,9 +284,9 @@ func (s *API) createToken(c *gin.Context) (any, error) {
 	}
 	made := catalogue.Token{
 		AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes,
-		WebsiteID: fields.id("websiteId", asked.WebsiteID), Sender: asked.Sender,
+		WebsiteID: fields.optionalID("websiteId", asked.WebsiteID), Sender: asked.Sender,
 	}
-	lifetime := fields.lifetime(asked.Expires, 0)
+	lifetime := fields.parseLifetime(asked.Expires, 0)
 	if err := fields.List.Err(); err != nil {
 		return nil, err
 	}
@@ -311,10 +308,11 @@ func (s *API) createShare(c *gin.Context) (any, error) {
 	}
 	var fields bodyFields
 	subject := schema.SubjectIDs{
-		CampaignID: fields.id("campaignId", asked.CampaignID), WidgetID: fields.id("widgetId", asked.WidgetID),
-		ExperimentID: fields.id("experimentId", asked.ExperimentID),
+		CampaignID:   fields.optionalID("campaignId", asked.CampaignID),
+		WidgetID:     fields.optionalID("widgetId", asked.WidgetID),
+		ExperimentID: fields.optionalID("experimentId", asked.ExperimentID),
 	}
-	lifetime := fields.lifetime(asked.Expires, catalogue.DefaultShareLifetime)
+	lifetime := fields.parseLifetime(asked.Expires, catalogue.DefaultShareLifetime)
 	if err := fields.List.Err(); err != nil {
 		return nil, err
 	}
@@ -363,13 +361,10 @@ func (s *API) revokeToken(c *gin.Context) (any, error) {
 	return reply{status: http.StatusNoContent, keep: notKept}, nil
 }
 
-// maxRequest is the maximum size of a small body in bytes.
-const maxRequest = 64 << 10
-
 // readBodyYAML decodes a small body.
 func (s *API) readBodyYAML(c *gin.Context, asked any) error {
-	return s.useYAML(c, maxRequest, func(text io.Reader) error {
-		if err := catalogue.DecodeYAML(text, asked); err != nil {
+	return s.useYAML(c, 64<<10, func(text io.Reader) error {
+		if _, err := catalogue.ReadDocument(text, asked); err != nil {
 			return bodyProblem(err)
 		}
 		return nil
@@ -379,8 +374,8 @@ func (s *API) readBodyYAML(c *gin.Context, asked any) error {
 // bodyFields collects the faults of optional fields.
 type bodyFields struct{ faults.Collector }
 
-// id returns an id, or 0 if it is omitted.
-func (f *bodyFields) id(name string, given *int64) int64 {
+// optionalID returns an id, or 0 if it is omitted.
+func (f *bodyFields) optionalID(name string, given *int64) int64 {
 	if given == nil {
 		return 0
 	}
@@ -390,8 +385,8 @@ func (f *bodyFields) id(name string, given *int64) int64 {
 	return *given
 }
 
-// lifetime returns the lifetime in the field expires, or the default if it is omitted.
-func (f *bodyFields) lifetime(given *string, otherwise time.Duration) time.Duration {
+// parseLifetime returns the lifetime in the field expires, or the default if it is omitted.
+func (f *bodyFields) parseLifetime(given *string, otherwise time.Duration) time.Duration {
 	if given == nil {
 		return otherwise
 	}
@@ -402,8 +397,8 @@ func (f *bodyFields) lifetime(given *string, otherwise time.Duration) time.Durat
 	return lifetime
 }
 
-// discover returns the campaigns in the events of the token's websites that the catalogue does not declare.
-func (s *API) discover(c *gin.Context) ([]engine.Discovered, *catalogue.AccountResources, error) {
+// discoverCampaigns returns the campaigns in the events of the token's websites that the catalogue does not declare.
+func (s *API) discoverCampaigns(c *gin.Context) ([]engine.Discovered, *catalogue.AccountResources, error) {
 	owned, bound := s.accountResources(c)
 	all, err := s.Engine.Discover(c.Request.Context(), owned)
 	all = slices.DeleteFunc(all, func(d engine.Discovered) bool { return bound != 0 && d.WebsiteID != bound })
@@ -412,7 +407,7 @@ func (s *API) discover(c *gin.Context) ([]engine.Discovered, *catalogue.AccountR
 
 // listUndeclared returns the campaigns that arrived and are not declared.
 func (s *API) listUndeclared(c *gin.Context) (any, error) {
-	all, _, err := s.discover(c)
+	all, _, err := s.discoverCampaigns(c)
 	return all, err
 }
 
@@ -445,7 +440,7 @@ func (s *API) declareCampaign(c *gin.Context) (any, error) {
 	if err := wrong.List.Err(); err != nil {
 		return nil, err
 	}
-	all, owned, err := s.discover(c)
+	all, owned, err := s.discoverCampaigns(c)
 	if err != nil {
 		return nil, err
 	}

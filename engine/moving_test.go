@@ -107,43 +107,48 @@ func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
 // TestLooksReadNothingForEventsOfToday compares the report of a process that keeps the results of its looks with that
 // of another one, which reads them. Only events that change no earlier day let it keep them.
 func TestLooksReadNothingForEventsOfToday(t *testing.T) {
-	now := time.Now().UTC()
-	x := newTrial(t, now.Truncate(24*time.Hour).AddDate(0, 0, -10))
-	x.live = true
-	x.weeks([]int{50, 60})
-	x.report(nil)
-	queries := 0
-	x.engine.ObserveQueries(func(time.Duration, error) { queries++ })
-	at := func(day int) time.Time { return x.first.AddDate(0, 0, day).Add(2 * time.Hour) }
-	old := func(n uint64, variation int) schema.Event { // a view of the third day
-		view := x.view(at(2), variation)
-		view.VisitorID, view.EventID = 4*dailyVisitors+1+n+uint64(variation)*dailyVisitors, 1<<40+view.EventID
-		return view
-	}
-	crossing := func(n uint64, day int) schema.Event {
-		view := old(n, 0)
-		view.Time, view.VariationID = at(day), 1
-		return view
-	}
-	for _, step := range []struct {
-		name  string
-		event schema.Event
-		kept  bool
-	}{
-		{"a new visitor after two days without events", x.view(now, 1), false},
-		{"a new visitor", x.view(now, 0), true},
-		{"a goal of an old one", goalAfter(old(7, 0), now.Sub(at(2))), true},
-		{"a view of an old one", func() schema.Event { e := old(8, 1); e.Time = now; return e }(), true},
-		{"a late goal", goalAfter(old(9, 0), 48*time.Hour), false},
-		{"a late visitor", x.view(at(5), 0), false},
-		{"a visitor sees the other variation", crossing(10, 10), false},
-		{"a view shows that he saw it before", crossing(10, 6), false},
-	} {
-		x.refresh()
+	for _, large := range []bool{false, true} { // with cells by day
+		now := time.Now().UTC()
+		x := newTrial(t, now.Truncate(24*time.Hour).AddDate(0, 0, -10))
+		x.live = true
+		if !large {
+			x.refresher.LeastVisitorsByDay, x.other.facts.Shards[0].LeastVisitorsByDay = 1e9, 1e9
+		}
+		x.weeks([]int{50, 60})
 		x.report(nil)
-		queries = 0
-		x.write(step.event)
-		check.That(t, len(x.report(nil).Looks) == 1 && (queries == 0) == step.kept, "%s: %d queries", step.name, queries)
+		queries := 0
+		x.engine.ObserveQueries(func(time.Duration, error) { queries++ })
+		at := func(day int) time.Time { return x.first.AddDate(0, 0, day).Add(2 * time.Hour) }
+		old := func(n uint64, variation int) schema.Event { // a view of the third day
+			view := x.view(at(2), variation)
+			view.VisitorID, view.EventID = 4*dailyVisitors+1+n+uint64(variation)*dailyVisitors, 1<<40+view.EventID
+			return view
+		}
+		crossing := func(n uint64, day int) schema.Event {
+			view := old(n, 0)
+			view.Time, view.VariationID = at(day), 1
+			return view
+		}
+		for _, step := range []struct {
+			name  string
+			event schema.Event
+			kept  bool
+		}{
+			{"a new visitor after two days without events", x.view(now, 1), false},
+			{"a new visitor", x.view(now, 0), true},
+			{"a goal of an old one", goalAfter(old(7, 0), now.Sub(at(2))), true},
+			{"a view of an old one", func() schema.Event { e := old(8, 1); e.Time = now; return e }(), true},
+			{"a late goal", goalAfter(old(9, 0), 48*time.Hour), false},
+			{"a late visitor", x.view(at(5), 0), false},
+			{"a visitor sees the other variation", crossing(10, 10), false},
+			{"a view shows that he saw it before", crossing(10, 6), false},
+		} {
+			x.refresh()
+			x.report(nil)
+			queries = 0
+			x.write(step.event)
+			check.That(t, len(x.report(nil).Looks) == 1 && (queries == 0) == step.kept, "large %v, %s: %d queries", large, step.name, queries)
+		}
 	}
 }
 

@@ -56,16 +56,6 @@ const (
 	connLifetime      = 5 * time.Minute // new connections try the first host again
 )
 
-// Environment variables that keep secrets out of the address.
-const (
-	userVariable         = "CLICKHOUSE_USER"
-	passwordVariable     = "CLICKHOUSE_PASSWORD"
-	passwordFileVariable = "CLICKHOUSE_PASSWORD_FILE"
-	caVariable           = "CLICKHOUSE_CA"
-	certVariable         = "CLICKHOUSE_CERT"
-	keyVariable          = "CLICKHOUSE_KEY"
-)
-
 // splitAddress splits the address of a server into scheme, user and password, hosts and the rest. url.Parse cannot
 // parse an address with several hosts.
 func splitAddress(address string) (scheme, user, hosts, rest string, ok bool) {
@@ -137,9 +127,23 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 			"password percent-encoded", ShowAddress(address), name)
 	}
 	u.Scheme, u.Host = scheme.dsn, "h"
-	p := addressParser{port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure}
+	p := addressParser{query: u.Query(), getenv: getenv, secure: scheme.secure}
 	p.AddIf(p.query.Has("secure"), "secure", nil, "must be omitted: clickhouses:// and https:// have TLS")
-	addresses := p.parseHosts(hosts)
+	var addresses []string
+	for one := range strings.SplitSeq(hosts, ",") {
+		host, given, err := net.SplitHostPort(one)
+		if err != nil { // no port
+			host, given = strings.Trim(one, "[]"), scheme.port
+		}
+		n, err := strconv.Atoi(given)
+		switch {
+		case host == "":
+			p.AddField(fmt.Sprintf("host %q", one), "must be host:port; separate several hosts with commas")
+		case err != nil || n < 1 || n > 65535:
+			p.AddField(fmt.Sprintf("host %q", one), "the port must be from 1 to 65535")
+		}
+		addresses = append(addresses, net.JoinHostPort(host, given))
+	}
 	certificates := p.loadCertificates()
 	cluster := p.takeParameter("cluster")
 	p.AddIf(cluster != "" && !identifierForm.MatchString(cluster),
@@ -147,7 +151,16 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	database := strings.TrimPrefix(u.Path, "/")
 	p.AddIf(database != "" && !identifierForm.MatchString(database),
 		fmt.Sprintf("database %q", database), nil, "must be a name of letters, digits, _ and -")
-	password := p.readPassword()
+	// The environment keeps secrets out of the address.
+	password := getenv("CLICKHOUSE_PASSWORD")
+	const passwordFile = "CLICKHOUSE_PASSWORD_FILE"
+	if file := getenv(passwordFile); password == "" && file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			p.AddField(passwordFile, "%v", err)
+		}
+		password = strings.TrimRight(string(text), "\r\n")
+	}
 	if len(p.List) > 0 {
 		return Address{}, fmt.Errorf("store %s:\n  %s", ShowAddress(address), p.List.Join("\n  "))
 	}
@@ -160,7 +173,7 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 		return Address{}, fmt.Errorf("store %s: %w", ShowAddress(address), err)
 	}
 	options.Addr = addresses
-	options.Auth.Username = cmp.Or(options.Auth.Username, getenv(userVariable))
+	options.Auth.Username = cmp.Or(options.Auth.Username, getenv("CLICKHOUSE_USER"))
 	options.Auth.Password = cmp.Or(options.Auth.Password, password)
 	if options.TLS != nil {
 		options.TLS.MinVersion = tls.VersionTLS12
@@ -178,7 +191,6 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 
 // addressParser parses the address of a server and collects the errors.
 type addressParser struct {
-	port   string // default port
 	query  url.Values
 	getenv func(string) string
 	secure bool
@@ -194,29 +206,12 @@ func (p *addressParser) takeParameter(name string) string {
 
 var identifierForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-func (p *addressParser) parseHosts(list string) []string {
-	var addresses []string
-	for one := range strings.SplitSeq(list, ",") {
-		host, given, err := net.SplitHostPort(one)
-		if err != nil { // no port
-			host, given = strings.Trim(one, "[]"), p.port
-		}
-		n, err := strconv.Atoi(given)
-		switch {
-		case host == "":
-			p.AddField(fmt.Sprintf("host %q", one), "must be host:port; separate several hosts with commas")
-		case err != nil || n < 1 || n > 65535:
-			p.AddField(fmt.Sprintf("host %q", one), "the port must be from 1 to 65535")
-		}
-		addresses = append(addresses, net.JoinHostPort(host, given))
-	}
-	return addresses
-}
-
 // loadCertificates returns the TLS configuration with the certificates that the address names, or else the environment.
 func (p *addressParser) loadCertificates() *tls.Config {
 	given := map[string]string{}
-	for name, variable := range map[string]string{"ca": caVariable, "cert": certVariable, "key": keyVariable} {
+	for name, variable := range map[string]string{
+		"ca": "CLICKHOUSE_CA", "cert": "CLICKHOUSE_CERT", "key": "CLICKHOUSE_KEY",
+	} {
 		given[name] = p.takeParameter(name)
 		switch {
 		case given[name] != "" && !p.secure:
@@ -249,17 +244,4 @@ func (p *addressParser) loadCertificates() *tls.Config {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config
-}
-
-// readPassword returns the password from the environment, or from the file that the environment names.
-func (p *addressParser) readPassword() string {
-	file := p.getenv(passwordFileVariable)
-	if password := p.getenv(passwordVariable); password != "" || file == "" {
-		return password
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		p.AddField(passwordFileVariable, "%v", err)
-	}
-	return strings.TrimRight(string(text), "\r\n")
 }

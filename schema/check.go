@@ -76,12 +76,9 @@ const EmbeddedDatabase = "lifthouse"
 
 // metadataDir contains the definition of the database, DATABASE.sql, and the definitions of its tables,
 // DATABASE/TABLE.sql. For a table with rows, the engine writes the definition and then creates a link
-// dataDir/DATABASE/TABLE. So the links show which definitions must exist. This also holds for a store of an older
+// data/DATABASE/TABLE. So the links show which definitions must exist. This also holds for a store of an older
 // release, or one whose creation was interrupted.
-const (
-	metadataDir = "metadata"
-	dataDir     = "data"
-)
+const metadataDir = "metadata"
 
 // checkDefinitions reads the definitions of the database and its tables. The database definition must exist if there
 // are tables or parts of tables.
@@ -91,7 +88,7 @@ func checkDefinitions(dir string, parts bool) error {
 	if err != nil {
 		return err
 	}
-	links, err := filepath.Glob(filepath.Join(dir, dataDir, EmbeddedDatabase, "*"))
+	links, err := filepath.Glob(filepath.Join(dir, "data", EmbeddedDatabase, "*"))
 	if err != nil {
 		return err
 	}

@@ -169,17 +169,11 @@ func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 		servers = append(servers, s)
 		return err
 	})
-	if err == nil && cluster != "" {
-		servers, err = withSilent(ctx, conn, cluster, servers)
+	if err != nil || cluster == "" {
+		return servers, WrapError(err, "list the servers of the store")
 	}
-	return servers, WrapError(err, "list the servers of the store")
-}
-
-// withSilent adds the servers of a cluster that do not answer. A server that answers but does not know its place may be
-// any of them.
-func withSilent(ctx context.Context, conn driver.Conn, cluster string, servers []Server) ([]Server, error) {
-	unknown := 0
-	answers := map[[2]uint32]bool{}
+	// Add the servers of the cluster that do not answer. One that answers without knowing its place may be any of them.
+	unknown, answers := 0, map[[2]uint32]bool{}
 	for _, s := range servers {
 		answers[[2]uint32{s.Shard, s.Replica}] = true
 		if s.Shard == 0 {
@@ -187,7 +181,7 @@ func withSilent(ctx context.Context, conn driver.Conn, cluster string, servers [
 		}
 	}
 	var silent []Server
-	err := EachRow(ctx, conn, placesQuery, func(row driver.Rows) error {
+	err = EachRow(ctx, conn, placesQuery, func(row driver.Rows) error {
 		var s Server
 		err := row.Scan(&s.Shard, &s.Replica, &s.Host, &s.Port)
 		if !answers[[2]uint32{s.Shard, s.Replica}] {
@@ -202,7 +196,7 @@ func withSilent(ctx context.Context, conn driver.Conn, cluster string, servers [
 		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Replica, b.Replica),
 			strings.Compare(a.Machine, b.Machine))
 	})
-	return servers, err
+	return servers, WrapError(err, "list the servers of the store")
 }
 
 // OpenReplicas returns connections to the servers of each shard of a cluster, by their names in remote_servers. The
@@ -224,8 +218,16 @@ func OpenReplicas(ctx context.Context, conn driver.Conn, address Address) (shard
 		if int(shard) > len(shards) {
 			shards = append(shards, nil)
 		}
-		opened, err := openReplica(address, net.JoinHostPort(host, strconv.Itoa(int(port))))
-		shards[len(shards)-1] = append(shards[len(shards)-1], opened)
+		with := *address.Options
+		with.Addr = []string{net.JoinHostPort(host, strconv.Itoa(int(port)))}
+		with.Settings = writeSettings()
+		maps.Copy(with.Settings, serverSettings())
+		maps.Copy(with.Settings, address.Options.Settings)
+		setDialing(&with)
+		opened, err := clickhouse.Open(&with)
+		if err == nil {
+			shards[len(shards)-1] = append(shards[len(shards)-1], newGuarded(opened, 1))
+		}
 		return err
 	}, clickhouse.Named("cluster", address.Cluster))
 	if err != nil {
@@ -234,27 +236,11 @@ func OpenReplicas(ctx context.Context, conn driver.Conn, address Address) (shard
 	return shards, nil
 }
 
-func openReplica(address Address, host string) (driver.Conn, error) {
-	with := *address.Options
-	with.Addr = []string{host}
-	with.Settings = writeSettings()
-	maps.Copy(with.Settings, serverSettings())
-	maps.Copy(with.Settings, address.Options.Settings)
-	setDialing(&with)
-	conn, err := clickhouse.Open(&with)
-	if err != nil {
-		return nil, err
-	}
-	return newGuarded(conn, 1), nil
-}
-
 // CloseReplicas closes connections to replicas.
 func CloseReplicas(shards [][]driver.Conn) error {
 	var errs []error
 	for _, conn := range slices.Concat(shards...) {
-		if conn != nil {
-			errs = append(errs, conn.Close())
-		}
+		errs = append(errs, conn.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -134,16 +134,7 @@ var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_d
 // connection breaks, it sends the insert once more, because copies of stored events are harmless. One insert must not
 // contain two copies of an event that differ.
 func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
-	columns := eventColumns(events, acceptedAt)
-	err := InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
-	if IsUnreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
-		err = InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
-	}
-	return WrapError(err, "insert events")
-}
-
-func eventColumns(events []Event, acceptedAt time.Time) []func() any {
-	return []func() any{
+	columns := []func() any{
 		ColumnValues(events, func(e *Event) int64 { return e.WebsiteID }),
 		ColumnValues(events, func(e *Event) string { return string(e.Subject) }),
 		ColumnValues(events, func(e *Event) int64 { return e.SubjectID }),
@@ -162,6 +153,11 @@ func eventColumns(events []Event, acceptedAt time.Time) []func() any {
 		ColumnValues(events, func(e *Event) string { return e.Join() }),
 		ColumnValues(events, func(*Event) time.Time { return acceptedAt }),
 	}
+	err := InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
+	if IsUnreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
+		err = InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)
+	}
+	return WrapError(err, "insert events")
 }
 
 // Subject identifies what events are about: a campaign, a widget, or an experiment of a widget. Goals without exposures

@@ -37,9 +37,6 @@ func IsUnreachable(err error) bool {
 // breakerTimeout is how long no connection is tried after repeated failures. After that, one statement is tried.
 const breakerTimeout = 2 * time.Second
 
-// maxFailures is the number of consecutive connection failures that opens the circuit breaker of the store.
-const maxFailures = 3
-
 func newBreaker[T any](name string, failures uint32) *gobreaker.CircuitBreaker[T] {
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
 		Name: name, Timeout: breakerTimeout,
@@ -77,7 +74,13 @@ func setDialing(o *clickhouse.Options) {
 				one, cancel := context.WithTimeout(ctx, timeout)
 				defer cancel()
 				result, err := dial(one, address, &with)
-				return result, wrapDialError(ctx, address, err)
+				switch {
+				case err == nil || ctx.Err() != nil || errors.As(err, new(*clickhouse.Exception)):
+					return result, err
+				case errors.As(err, new(*tls.CertificateVerificationError)):
+					err = fmt.Errorf("the certificate is not trusted; check ca=: %w", err)
+				}
+				return result, &dialError{fmt.Errorf("%s: %w", address, err)}
 			})
 			if err == nil {
 				return result, nil
@@ -91,16 +94,6 @@ func setDialing(o *clickhouse.Options) {
 	}
 }
 
-func wrapDialError(ctx context.Context, address string, err error) error {
-	switch {
-	case err == nil || ctx.Err() != nil || errors.As(err, new(*clickhouse.Exception)):
-		return err
-	case errors.As(err, new(*tls.CertificateVerificationError)):
-		return &dialError{fmt.Errorf("%s: the certificate is not trusted; check ca=: %w", address, err)}
-	}
-	return &dialError{fmt.Errorf("%s: %w", address, err)}
-}
-
 // guarded retries statements that are safe to repeat, and stops contacting servers that fail.
 //
 // Query, QueryRow, Ping and PrepareBatch are retried if the connection breaks before the first row. Statements that may
@@ -112,7 +105,7 @@ type guarded struct {
 }
 
 func newGuarded(conn driver.Conn, hosts int) *guarded {
-	return &guarded{Conn: conn, breaker: newBreaker[any]("store", maxFailures), attempts: hosts + 1}
+	return &guarded{Conn: conn, breaker: newBreaker[any]("store", 3), attempts: hosts + 1}
 }
 
 // retryCall calls do until it succeeds, while retryable reports true, up to g.attempts times.
@@ -138,12 +131,10 @@ func retryCall[T any](ctx context.Context, g *guarded, retryable func(error) boo
 	return result, breakerError(err)
 }
 
-// Query implements driver.Conn.
 func (g *guarded) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
 	return retryCall(ctx, g, IsUnreachable, func() (driver.Rows, error) { return g.Conn.Query(ctx, query, args...) })
 }
 
-// QueryRow implements driver.Conn.
 func (g *guarded) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
 	row, err := retryCall(ctx, g, IsUnreachable, func() (driver.Row, error) {
 		row := g.Conn.QueryRow(ctx, query, args...)
@@ -155,7 +146,6 @@ func (g *guarded) QueryRow(ctx context.Context, query string, args ...any) drive
 	return row
 }
 
-// Ping implements driver.Conn.
 func (g *guarded) Ping(ctx context.Context) error {
 	_, err := retryCall(ctx, g, IsUnreachable, func() (any, error) { return nil, g.Conn.Ping(ctx) })
 	return err
@@ -164,7 +154,6 @@ func (g *guarded) Ping(ctx context.Context) error {
 // changeTimeout is the maximum duration of a statement that changes stored data. Such a statement sends no progress.
 const changeTimeout = time.Hour
 
-// Exec implements driver.Conn.
 func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
 	long, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
@@ -188,7 +177,6 @@ func (g *guarded) PrepareBatch(ctx context.Context, query string,
 // drops old connections (issue 1990). No statement is running then.
 const closeTimeout = time.Second
 
-// Close implements driver.Conn.
 func (g *guarded) Close() error {
 	closed := make(chan error, 1)
 	go func() { closed <- g.Conn.Close() }()
@@ -204,11 +192,8 @@ func (g *guarded) Close() error {
 // errRow is a row that returns an error.
 type errRow struct{ err error }
 
-// Err implements driver.Row.
 func (r errRow) Err() error { return r.err }
 
-// Scan implements driver.Row.
 func (r errRow) Scan(...any) error { return r.err }
 
-// ScanStruct implements driver.Row.
 func (r errRow) ScanStruct(any) error { return r.err }

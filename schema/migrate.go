@@ -51,8 +51,15 @@ func runMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]string
 		return err
 	}
 	if !exists { // the serving user may not create tables
-		if err := allServers(ctx, conn); err != nil {
-			return nil, err
+		// All servers of a cluster must be active: a replica that is not cannot create tables later, because Keeper has
+		// the altered definitions. An inactive replica applies later changes when it is active again.
+		if cluster != "" {
+			var servers uint64
+			if err := conn.QueryRow(ctx, "SELECT count() FROM clusterAllReplicas("+quoteString(cluster)+
+				", system.one)").Scan(&servers); err != nil {
+				return nil, fmt.Errorf("all servers of a cluster must run while its tables are created: start them, "+
+					"and migrate again: %w", err)
+			}
 		}
 		if err := run(createMigrations); err != nil {
 			return nil, fmt.Errorf("create migrations table: %w", err)
@@ -77,23 +84,6 @@ func runMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]string
 		applied = append(applied, m.name)
 	}
 	return applied, nil
-}
-
-// allServers returns an error if a server of the cluster is inactive. All servers must be active when the tables are
-// created: a replica that was inactive cannot create tables later, because Keeper has the altered definitions. An
-// inactive replica applies later changes when it is active again.
-func allServers(ctx context.Context, conn driver.Conn) error {
-	cluster, _ := ClusterOf(conn)
-	if cluster == "" {
-		return nil
-	}
-	var servers uint64
-	if err := conn.QueryRow(ctx, "SELECT count() FROM clusterAllReplicas("+quoteString(cluster)+
-		", system.one)").Scan(&servers); err != nil {
-		return fmt.Errorf("all servers of a cluster must run while its tables are created: start them, and migrate "+
-			"again: %w", err)
-	}
-	return nil
 }
 
 // PendingMigrations returns the names of the migrations that Migrate would run, in order. It changes nothing, and
@@ -123,18 +113,13 @@ var concurrentCodes = []int32{
 	999, // KEEPER_EXCEPTION
 }
 
-const (
-	concurrentFirstWait = 50 * time.Millisecond
-	concurrentLastWait  = 3 * time.Second
-)
-
 // retryConcurrent retries a statement that fails because another process runs it at the same time.
 func retryConcurrent(ctx context.Context, do func() error) error {
-	for wait := concurrentFirstWait; ; wait *= 2 {
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		err := do()
 		var exception *clickhouse.Exception
 		if err == nil || !errors.As(err, &exception) || !slices.Contains(concurrentCodes, exception.Code) ||
-			wait > concurrentLastWait {
+			wait > 3*time.Second {
 			return err
 		}
 		select {

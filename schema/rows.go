@@ -2,8 +2,11 @@ package schema
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"runtime"
 	"strings"
 	"sync"
@@ -142,4 +145,18 @@ func WrapError(err error, task string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", task, err)
+}
+
+// ReadStatements returns the texts of embedded files, sql/NAME.sql, by their names.
+func ReadStatements(files embed.FS) map[string]string {
+	texts := map[string]string{}
+	names, _ := fs.Glob(files, "sql/*.sql") // the pattern is valid
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			panic(err) // the files are embedded
+		}
+		texts[strings.TrimSuffix(path.Base(name), ".sql")] = string(text)
+	}
+	return texts
 }

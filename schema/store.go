@@ -1,9 +1,5 @@
 // Package schema defines the tables of a store: migrations, connections to embedded stores and to ClickHouse servers,
 // and the event row.
-//
-// Subpackages: catalogue (accounts with their websites, goals, targets, campaigns, widgets, webhooks and tokens),
-// ingest (validates events and stores them as they were sent), outbox (messages to webhooks, and their attempts) and
-// schematest (migrated stores for tests).
 package schema
 
 import (
@@ -13,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -32,22 +29,6 @@ func writeSettings() clickhouse.Settings {
 // are off: a replica may lack rows that were just stored.
 func serverSettings() clickhouse.Settings {
 	return clickhouse.Settings{"use_hedged_requests": 0, "enable_parallel_replicas": 0}
-}
-
-// clusterSettings returns the additional settings of every statement to a cluster, whose tables are read and written
-// through Distributed tables. The shards acknowledge an insert, not a queue. A query by visitor goes only to the shards
-// of these visitors. All processes prefer the same replica of a shard, so they read each other's rows. ALTER and ON
-// CLUSTER statements wait for the active replicas.
-func clusterSettings() clickhouse.Settings {
-	return clickhouse.Settings{
-		"distributed_foreground_insert":              1,
-		"optimize_skip_unused_shards":                1,
-		"optimize_distributed_group_by_sharding_key": 1,
-		"prefer_localhost_replica":                   0,
-		"load_balancing":                             "in_order",
-		"alter_sync":                                 1,
-		"distributed_ddl_output_mode":                "throw_only_active",
-	}
 }
 
 // OpenMigrated opens a store, checks that it responds, and runs pending migrations.
@@ -93,7 +74,14 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 		maps.Copy(settings, serverSettings())
 	}
 	if address.Cluster != "" {
-		maps.Copy(settings, clusterSettings())
+		// The tables are read and written through Distributed tables. The shards acknowledge an insert, not a queue. A
+		// query by visitor goes only to the shards of these visitors. All processes prefer the same replica of a shard,
+		// so they read each other's rows. ALTER and ON CLUSTER statements wait for the active replicas.
+		maps.Copy(settings, clickhouse.Settings{
+			"distributed_foreground_insert": 1, "optimize_skip_unused_shards": 1,
+			"optimize_distributed_group_by_sharding_key": 1, "prefer_localhost_replica": 0,
+			"load_balancing": "in_order", "alter_sync": 1, "distributed_ddl_output_mode": "throw_only_active",
+		})
 	}
 	maps.Copy(settings, address.Options.Settings)
 	with := *address.Options
@@ -159,3 +147,44 @@ const VerifiedRelease = "26.7"
 func IsVerified(version string) bool {
 	return version == VerifiedRelease || strings.HasPrefix(version, VerifiedRelease+".")
 }
+
+// backupDatabase is the name of the database within a backup, whatever its name in the store.
+const backupDatabase = "lifthouse"
+
+// WriteBackup writes all tables of the store to a new folder dir, an absolute path. It copies the tables one after the
+// other, so nothing may write to the store until it returns.
+func WriteBackup(ctx context.Context, conn driver.Conn, dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("back up: %s exists already; use a new folder", dir)
+	}
+	database, err := currentDatabase(ctx, conn)
+	if err != nil {
+		return err
+	}
+	err = conn.Exec(ctx, fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", quoteIdentifier(database), backupDatabase,
+		quoteString(dir)))
+	return WrapError(err, "back up")
+}
+
+// RestoreBackup restores the tables of a backup into a store without tables.
+func RestoreBackup(ctx context.Context, conn driver.Conn, dir string) error {
+	database, err := currentDatabase(ctx, conn)
+	if err != nil {
+		return err
+	}
+	err = conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backupDatabase,
+		quoteIdentifier(database), quoteString(dir)))
+	return WrapError(err, "restore")
+}
+
+func currentDatabase(ctx context.Context, conn driver.Conn) (string, error) {
+	var name string
+	err := conn.QueryRow(ctx, "SELECT currentDatabase()").Scan(&name)
+	return name, WrapError(err, "read the store's database")
+}
+
+var escaper = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "`", "\\`")
+
+func quoteIdentifier(name string) string { return "`" + escaper.Replace(name) + "`" }
+
+func quoteString(text string) string { return "'" + escaper.Replace(text) + "'" }

@@ -4,7 +4,7 @@ package docs
 import (
 	"bytes"
 	"compress/gzip"
-	_ "embed" // the document and the files of its page
+	"embed"
 	"encoding/json"
 	"html/template"
 	"io"
@@ -24,16 +24,10 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-//go:embed redoc.html
-var page []byte
-
-//go:embed start.js
-var startScript []byte
-
-// viewer is Redoc, compressed. The script .ci/redoc fetches it from npm.
+// pageFiles are the files of the page. Redoc is compressed: the script .ci/redoc fetches it from npm.
 //
-//go:embed redoc.js.gz
-var viewer []byte
+//go:embed redoc.html start.js redoc.js.gz
+var pageFiles embed.FS
 
 // policy is the Content-Security-Policy of the page. It allows only scripts of this server, no other host, and no frame
 // around the page. Redoc writes its styles into the page, and searches in a worker that it creates itself.
@@ -51,33 +45,45 @@ type Document struct {
 // All returns the document as YAML and as JSON, the files of an HTML page that shows it, and the guides. A
 // representation is built on first use.
 func All() []Document {
-	embedded := func(body []byte) func() ([]byte, error) { return func() ([]byte, error) { return body, nil } }
-	return append(guideDocuments(), []Document{
-		{"/openapi.yaml", "application/yaml", "", embedded(openapiYAML)},
-		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(encodeJSON)},
-		{"/docs", "text/html; charset=utf-8", policy, embedded(page)},
-		{"/docs/start.js", "text/javascript; charset=utf-8", policy, embedded(startScript)},
-		{"/docs/redoc.js", "text/javascript; charset=utf-8", policy, sync.OnceValues(decompressViewer)},
+	file := func(name string) func() ([]byte, error) {
+		return func() ([]byte, error) { return pageFiles.ReadFile(name) }
+	}
+	// The names of the guides are those of the files, so links among them need no change.
+	names, err := fs.Glob(guides.Guides, "*.md")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	var all []Document
+	for _, name := range names {
+		all = append(all, Document{"/guides/" + name, "text/html; charset=utf-8", guidePolicy, sync.OnceValues(
+			func() ([]byte, error) { return renderGuide(name, names) },
+		)})
+	}
+	return append(all, []Document{
+		{"/openapi.yaml", "application/yaml", "", func() ([]byte, error) { return openapiYAML, nil }},
+		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(func() ([]byte, error) {
+			document, err := yaml.YAMLToJSON(openapiYAML) // fields keep their order
+			if err != nil {
+				return nil, err
+			}
+			var text bytes.Buffer
+			err = json.Compact(&text, document)
+			return text.Bytes(), err
+		})},
+		{"/docs", "text/html; charset=utf-8", policy, file("redoc.html")},
+		{"/docs/start.js", "text/javascript; charset=utf-8", policy, file("start.js")},
+		{"/docs/redoc.js", "text/javascript; charset=utf-8", policy, sync.OnceValues(func() ([]byte, error) {
+			packed, err := pageFiles.Open("redoc.js.gz")
+			if err != nil {
+				return nil, err
+			}
+			r, err := gzip.NewReader(packed)
+			if err != nil {
+				return nil, err
+			}
+			return io.ReadAll(r)
+		})},
 	}...)
-}
-
-func decompressViewer() ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(viewer))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(r)
-}
-
-// encodeJSON returns the document as JSON. Fields keep their order.
-func encodeJSON() ([]byte, error) {
-	document, err := yaml.YAMLToJSON(openapiYAML)
-	if err != nil {
-		return nil, err
-	}
-	var text bytes.Buffer
-	err = json.Compact(&text, document)
-	return text.Bytes(), err
 }
 
 //go:embed guide.html
@@ -97,20 +103,6 @@ var guideMarkdown = goldmark.New(
 
 // otherFile matches a link to a file of the repository that is not a guide: one with a folder.
 var otherFile = regexp.MustCompile(`\[([^\]]+)\]\((?:\.\.|[\w-]+)/[^)]*\)`)
-
-// guideDocuments returns the guides. Their names are those of the files, so links among them need no change.
-func guideDocuments() (all []Document) {
-	names, err := fs.Glob(guides.Guides, "*.md")
-	if err != nil {
-		panic(err) // the pattern is a constant
-	}
-	for _, name := range names {
-		all = append(all, Document{"/guides/" + name, "text/html; charset=utf-8", guidePolicy, sync.OnceValues(
-			func() ([]byte, error) { return renderGuide(name, names) },
-		)})
-	}
-	return all
-}
 
 // renderGuide returns the page of a guide.
 func renderGuide(name string, names []string) ([]byte, error) {

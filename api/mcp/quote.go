@@ -25,11 +25,11 @@ func newQuoter(r *result.Report, nameSize int) *quoter {
 	row := result.ScorecardRow{Metric: *r.CompareMetric, Goal: r.Goal}
 	q := &quoter{
 		invalid: isInvalid(r.Conclusion), compared: row.Metric,
-		metric: shorten(row.MetricInWords(), nameSize+len(row.Metric)), rate: result.IsRate(row.Metric),
+		metric: shortenText(row.MetricInWords(), nameSize+len(row.Metric)), rate: result.IsRate(row.Metric),
 		level: r.SignificanceLevel, nameSize: nameSize,
 	}
 	if len(r.Variations) > 0 {
-		q.control = shorten(r.Variations[0].Name, nameSize)
+		q.control = shortenText(r.Variations[0].Name, nameSize)
 	}
 	return q
 }
@@ -42,14 +42,15 @@ func (q *quoter) quoteVariations(all []result.VariationResults) (sentences []str
 	for i := range all {
 		v := &all[i]
 		said := fmt.Sprintf("%s converted", wording.FormatCount(v.ConvertedVisitors))
-		sentences = append(sentences, q.quote(shorten(v.Name, q.nameSize), v.Visitors, v.Metrics.EstimateOf(q.compared),
-			v.Comparison, said)...)
+		sentences = append(sentences, q.quoteVariation(shortenText(v.Name, q.nameSize), v.Visitors,
+			v.Metrics.EstimateOf(q.compared), v.Comparison, said)...)
 	}
 	return sentences
 }
 
-// quote returns the sentences about a variation: its estimate with further counts, and its comparison with control.
-func (q *quoter) quote(name string, visitors int64, e result.Estimate, c *result.Comparison,
+// quoteVariation returns the sentences about a variation: its estimate with further counts, and its comparison with
+// control.
+func (q *quoter) quoteVariation(name string, visitors int64, e result.Estimate, c *result.Comparison,
 	counts ...string,
 ) []string {
 	value := "not known"
@@ -86,9 +87,9 @@ func (q *quoter) describeInterval(interval *stats.Interval) string {
 		wording.RangeInWords(interval, func(x float64) string { return wording.FormatLift(x, interval) }))
 }
 
-// shorten returns a text with at most the given size in JSON. It cuts between words, because a number that is cut is
-// another number.
-func shorten(text string, most int) string {
+// shortenText returns a text with at most the given size in JSON. It cuts between words, because a number that is cut
+// is another number.
+func shortenText(text string, most int) string {
 	size := func(text string) int { return len(text) + strings.Count(text, `"`) + strings.Count(text, `\`) }
 	if text = printableText(text); size(text) <= most {
 		return text

@@ -198,7 +198,7 @@ var keyedArguments = map[string]schema.NameKind{"campaignId": schema.NameCampaig
 func (s *Server) readArguments(c Caller, text json.RawMessage, names []string) (*arguments, error) {
 	given := map[string]json.RawMessage{}
 	if len(text) > 0 && json.Unmarshal(text, &given) != nil {
-		return nil, invalidArgument("arguments", shorten(string(text), shortName), "must be an object")
+		return nil, invalidArgument("arguments", shortenText(string(text), shortName), "must be an object")
 	}
 	values := url.Values{}
 	for name, value := range given {
@@ -237,37 +237,6 @@ func invalidArgument(name, value, detail string) error {
 	return query.InvalidParameters(faults.Fault{Name: name, Value: value, Detail: detail})
 }
 
-// parseRequest returns the request of a report, with further parameters of the API. The error has all faults.
-func (a *arguments) parseRequest(parameters url.Values) (query.Request, error) {
-	campaign, widget, experiment := a.ID("campaignId"), a.ID("widgetId"), a.ID("experimentId")
-	operation := query.CampaignResults
-	var unclear, unreadable error
-	if campaign == 0 {
-		operation = query.ExperimentResults
-	}
-	if (campaign != 0) == (widget != 0) || (widget != 0) != (experiment != 0) {
-		unclear = invalidArgument("campaignId", a.values.Get("campaignId"),
-			"must be given alone, or else widgetId and experimentId")
-	}
-	for _, name := range []string{"websiteId", "goal", "compareMetric", "dimension"} {
-		if given := a.values[name]; given != nil {
-			parameters[name] = given
-		}
-	}
-	for _, filter := range a.values["filters"] {
-		name, value, found := strings.Cut(filter, "=")
-		if !found {
-			const detail = "must be name=value, such as country=US; country= selects visitors without a country"
-			unreadable = errors.Join(unreadable, invalidArgument("filters", filter, detail))
-			continue
-		}
-		parameters.Add("filters["+name+"]", value)
-	}
-	request, err := query.ParseReport(operation, parameters.Encode())
-	request.SubjectID, request.ExperimentID = cmp.Or(campaign, widget), experiment
-	return request, errors.Join(unclear, unreadable, a.Err(), err)
-}
-
 // ServeStreams answers messages, one per line, until the input or the context ends. It closes both streams.
 func (s *Server) ServeStreams(ctx context.Context, c Caller, requests io.ReadCloser, out io.WriteCloser) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -283,7 +252,6 @@ type answeringTransport struct {
 	server *Server
 }
 
-// Connect implements sdk.Transport.
 func (t answeringTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	conn, err := t.Transport.Connect(ctx)
 	return &answeringConn{conn, ctx, t.server, semaphore.NewWeighted(allRequests)}, err
@@ -314,7 +282,6 @@ func (c *answeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// Write implements sdk.Connection.
 func (c *answeringConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if _, is := m.(*jsonrpc.Response); is {

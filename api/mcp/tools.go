@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -48,7 +50,7 @@ func newExperiment(owned *catalogue.AccountResources, subject schema.Subject, na
 	if subject.Kind == schema.SubjectCampaign {
 		name = owned.Campaigns[subject.ID].Name
 	}
-	return experiment{subject.IDs(), subject.WebsiteID, shorten(name, nameSize)}
+	return experiment{subject.IDs(), subject.WebsiteID, shortenText(name, nameSize)}
 }
 
 type listArguments struct {
@@ -105,7 +107,20 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 	for i, status := range s.statuses.LastStatuses(ctx, c.AccountID, subjects[from:to]) {
 		l := &all[from+i]
 		l.ListedStatus = result.NewListedStatus(status, l.Active)
-		l.Sentence = l.quoteStatus()
+		switch {
+		case l.ComputedAt == nil:
+			l.Sentence = l.Name + ": the decision is not computed yet; call again in a few seconds."
+			continue
+		case l.Decision == nil:
+			l.Sentence = l.Name + ": there is nothing to compare."
+			continue
+		}
+		l.Sentence = fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name,
+			shortenText(l.Decision.Text, maxSentence), wording.FormatCount(*l.Visitors), *l.Days)
+		if l.Lift != nil && l.Lift.Value != nil {
+			l.Sentence += ", lift " + wording.FormatLift(*l.Lift.Value, l.Lift.Interval)
+		}
+		l.Sentence += "."
 	}
 	return map[string]any{"total": len(all), "experiments": all[from:to]}, nil
 }
@@ -126,26 +141,7 @@ func (s *Server) listUndeclared(ctx context.Context, c Caller, a *arguments) (an
 	})
 	found = slices.DeleteFunc(found,
 		func(d engine.Discovered) bool { return website != 0 && d.WebsiteID != website })
-	return map[string]any{"total": len(found), "undeclared": found[:min(len(found), mostUndeclared)]}, err
-}
-
-// mostUndeclared is the number of campaigns without a declaration that an answer lists.
-const mostUndeclared = 20
-
-// quoteStatus returns a sentence with the decision.
-func (l *listed) quoteStatus() string {
-	switch {
-	case l.ComputedAt == nil:
-		return l.Name + ": the decision is not computed yet; call again in a few seconds."
-	case l.Decision == nil:
-		return l.Name + ": there is nothing to compare."
-	}
-	said := fmt.Sprintf("%s: %s %s visitors in %d full days", l.Name, shorten(l.Decision.Text, maxSentence),
-		wording.FormatCount(*l.Visitors), *l.Days)
-	if l.Lift != nil && l.Lift.Value != nil {
-		said += ", lift " + wording.FormatLift(*l.Lift.Value, l.Lift.Interval)
-	}
-	return said + "."
+	return map[string]any{"total": len(found), "undeclared": found[:min(len(found), 20)]}, err
 }
 
 // reportArguments select a report. Their names and values are those of the API.
@@ -213,8 +209,35 @@ func (s *Server) getResult(ctx context.Context, c Caller, a *arguments) (any, er
 func (s *Server) readReport(ctx context.Context, c Caller, a *arguments,
 	parameters url.Values,
 ) (r *result.Report, named experiment, body []byte, err error) {
+	// The request of a report, with further parameters of the API. The error has all faults.
+	campaign, widget, experimentID := a.ID("campaignId"), a.ID("widgetId"), a.ID("experimentId")
+	operation := query.CampaignResults
+	var unclear, unreadable error
+	if campaign == 0 {
+		operation = query.ExperimentResults
+	}
+	if (campaign != 0) == (widget != 0) || (widget != 0) != (experimentID != 0) {
+		unclear = invalidArgument("campaignId", a.values.Get("campaignId"),
+			"must be given alone, or else widgetId and experimentId")
+	}
+	for _, name := range []string{"websiteId", "goal", "compareMetric", "dimension"} {
+		if given := a.values[name]; given != nil {
+			parameters[name] = given
+		}
+	}
+	for _, filter := range a.values["filters"] {
+		name, value, found := strings.Cut(filter, "=")
+		if !found {
+			const detail = "must be name=value, such as country=US; country= selects visitors without a country"
+			unreadable = errors.Join(unreadable, invalidArgument("filters", filter, detail))
+			continue
+		}
+		parameters.Add("filters["+name+"]", value)
+	}
+	request, err := query.ParseReport(operation, parameters.Encode())
+	request.SubjectID, request.ExperimentID = cmp.Or(campaign, widget), experimentID
+	err = errors.Join(unclear, unreadable, a.Err(), err)
 	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
-	request, err := a.parseRequest(parameters)
 	if err == nil {
 		request, err = results.ScopeRequest(request, owned, c.WebsiteID)
 	}
@@ -235,7 +258,7 @@ func (s *Server) readReport(ctx context.Context, c Caller, a *arguments,
 
 // newResultAnswer returns an answer with some of the variations: control, that of the decision, then the others.
 func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *reportAnswer {
-	named.Name = shorten(named.Name, nameSize)
+	named.Name = shortenText(named.Name, nameSize)
 	a := &reportAnswer{
 		experiment: named, Reasons: r.Conclusion.Reasons, Omitted: len(r.Variations) - shown,
 		DataThrough: r.DataThrough, Stale: r.Stale,
@@ -250,7 +273,7 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 		if r.NextLook != nil {
 			a.Next += " The " + r.NextLook.InWords() + "."
 		}
-		a.Sentences = append(a.Sentences, shorten(d.Text, maxSentence))
+		a.Sentences = append(a.Sentences, shortenText(d.Text, maxSentence))
 		if d.VariationID != nil {
 			rank[*d.VariationID] = -1
 			if item := r.WorthOf(*d.VariationID); item != nil && item.Text != "" {
@@ -260,10 +283,10 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 	}
 	// else the decision repeats the conclusion
 	if r.Decision == nil || !strings.Contains(strings.ToLower(r.Decision.Text), strings.ToLower(r.Conclusion.Text)) {
-		a.Sentences = append(a.Sentences, shorten(r.Conclusion.Text, maxSentence))
+		a.Sentences = append(a.Sentences, shortenText(r.Conclusion.Text, maxSentence))
 	}
 	if cause := r.Checks.SplitCause; cause != nil {
-		a.Sentences = append(a.Sentences, shorten(cause.Text, maxSentence))
+		a.Sentences = append(a.Sentences, shortenText(cause.Text, maxSentence))
 	}
 	a.Reasons = slices.Compact(slices.Sorted(slices.Values(a.Reasons)))
 	for _, w := range r.Checks.Warnings {
@@ -300,13 +323,13 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	}
 	q := newQuoter(r, longName)
 	if q.invalid {
-		answer.Sentences = append(answer.Sentences, shorten(r.Conclusion.Text, maxSentence))
+		answer.Sentences = append(answer.Sentences, shortenText(r.Conclusion.Text, maxSentence))
 	}
 	for i := range r.Breakdown[:len(r.Breakdown)-answer.Omitted] {
 		slice := &r.Breakdown[i]
-		q.prefix = fmt.Sprintf("%s %s: ", *r.Dimension, shorten(slice.Value, longName))
+		q.prefix = fmt.Sprintf("%s %s: ", *r.Dimension, shortenText(slice.Value, longName))
 		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) {
-			answer.Sentences = append(answer.Sentences, q.prefix+shorten(slice.Conclusion.Text, maxSentence))
+			answer.Sentences = append(answer.Sentences, q.prefix+shortenText(slice.Conclusion.Text, maxSentence))
 		}
 		answer.Sentences = append(answer.Sentences, q.quoteVariations(slice.Variations)...)
 	}
@@ -319,9 +342,6 @@ type worthArguments struct {
 	From      string  `json:"from,omitempty" jsonschema:"first day of shipping that counts, such as 2026-01-01"`
 	To        string  `json:"to,omitempty" jsonschema:"last day of shipping that counts"`
 }
-
-// maxShipped is the maximum number of shipped variations in an answer.
-const maxShipped = 20
 
 // getWorth returns what the shipped variations of a website are worth together.
 func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, error) {
@@ -345,10 +365,10 @@ func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, err
 	}
 	sentences := found.Sentences
 	for i := range found.Items {
-		if item := &found.Items[i]; item.Shipped && len(sentences) < maxShipped {
+		if item := &found.Items[i]; item.Shipped && len(sentences) < 20 {
 			shown := result.NewWorthItem(&item.Item, found.Currency)
-			sentences = append(sentences, fmt.Sprintf("%s: %s, shipped on %s. %s", shorten(item.Campaign, longName),
-				shorten(item.Name, shortName), item.Outcome.Date, shown.InWords()))
+			sentences = append(sentences, fmt.Sprintf("%s: %s, shipped on %s. %s", shortenText(item.Campaign, longName),
+				shortenText(item.Name, shortName), item.Outcome.Date, shown.InWords()))
 		}
 	}
 	return map[string]any{
@@ -361,9 +381,6 @@ type visitorArguments struct {
 	Visitor   string `json:"visitor" jsonschema:"id of the visitor as it was sent; upper and lower case differ"`
 	WebsiteID int64  `json:"websiteId,omitempty" jsonschema:"id of a website; default: all websites"`
 }
-
-// maxReasons is the maximum number of sentences about events that do not count, and about rejected lines.
-const maxReasons = 30
 
 // explainVisitor returns how the reports of the caller's websites count a visitor.
 func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (any, error) {
@@ -398,24 +415,24 @@ func (s *Server) explainVisitor(ctx context.Context, c Caller, a *arguments) (an
 				continue
 			}
 			reasons = append(reasons, fmt.Sprintf("%s%s of %s does not count: %s.", title, l.Kind,
-				l.Time.UTC().Format(time.DateTime), shorten(l.Why, maxSentence)))
+				l.Time.UTC().Format(time.DateTime), shortenText(l.Why, maxSentence)))
 		}
 		sentences = append(sentences,
-			fmt.Sprintf("%s%s; %d of %d events count.", title, shorten(chapter.Why, maxSentence),
+			fmt.Sprintf("%s%s; %d of %d events count.", title, shortenText(chapter.Why, maxSentence),
 				counted, len(chapter.Lines)))
 	}
 	for _, r := range found.Rejects {
 		if slices.Contains(websites, r.WebsiteID) {
 			reasons = append(reasons, fmt.Sprintf("Website %d: a line was rejected at %s: %s.", r.WebsiteID,
-				r.Time.UTC().Format(time.DateTime), shorten(r.Reason, maxSentence)))
+				r.Time.UTC().Format(time.DateTime), shortenText(r.Reason, maxSentence)))
 		}
 	}
 	if len(found.Events) == 0 {
 		sentences = append(sentences, "No event of this visitor is stored.")
 	}
-	more := max(len(reasons)-maxReasons, 0)
+	more := max(len(reasons)-30, 0)
 	return map[string]any{
-		"visitor":   shorten(visitor, longName),
+		"visitor":   shortenText(visitor, longName),
 		"sentences": append(sentences, reasons[:len(reasons)-more]...), "moreSentences": more, "limited": found.Limited,
 	}, nil
 }
@@ -463,7 +480,8 @@ func (s *Server) compareCounts(ctx context.Context, _ Caller, a *arguments) (any
 	}
 	for i := range answer.Variations {
 		v := &answer.Variations[i]
-		answer.Sentences = append(answer.Sentences, q.quote(name(v.ID), v.Visitors, v.Estimate, v.Comparison)...)
+		answer.Sentences = append(answer.Sentences,
+			q.quoteVariation(name(v.ID), v.Visitors, v.Estimate, v.Comparison)...)
 	}
 	answer.Sentences = append(answer.Sentences, answer.Worth.InWords()...)
 	return answer, nil

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine"
 	"lifthouse/engine/audit"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
@@ -33,9 +35,15 @@ func (p *program) applyCommand() *cobra.Command {
 				return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard " +
 					"input")}
 			}
-			declared, err := p.readCatalogue(ctx, file)
+			text, err := p.openInput(file)
 			if err != nil {
 				return err
+			}
+			defer func() { _ = text.Close() }()
+			defer context.AfterFunc(ctx, func() { _ = text.Close() })()
+			declared, err := catalogue.ReadYAML(text)
+			if err != nil && !errors.As(err, new(faults.List)) { // ApplyFile returns these with those that it finds
+				return fmt.Errorf("%s: %w", file, err)
 			}
 			declared.CorrectShares, declared.Prune = correctShares, prune
 			change := func(dryRun bool) ([]catalogue.Change, error) {
@@ -45,12 +53,20 @@ func (p *program) applyCommand() *cobra.Command {
 				}
 				return changes, err
 			}
-			if prune && !yes && !dryRun {
-				if agreed, err := p.confirmArchiving(change); !agreed || err != nil {
-					return err
+			confirms := prune && !yes && !dryRun
+			changes, err := change(dryRun || confirms)
+			archived := slices.DeleteFunc(slices.Clone(changes), func(c catalogue.Change) bool { return !c.Archived })
+			if err == nil && confirms {
+				for _, change := range archived {
+					p.sayChange(change)
 				}
+				if len(archived) > 0 && !p.confirm("Archive %s that the file does not have? Their events are kept.",
+					wording.CountNoun(len(archived), "resource")) {
+					p.printLine("Nothing was changed.")
+					return nil
+				}
+				changes, err = change(false)
 			}
-			changes, err := change(dryRun)
 			if err != nil {
 				return err
 			}
@@ -67,66 +83,11 @@ func (p *program) applyCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.File, error) {
-	file, err := p.openInput(path)
-	if err != nil {
-		return catalogue.File{}, err
-	}
-	defer func() { _ = file.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = file.Close() })()
-	declared, err := catalogue.ReadYAML(file)
-	if err != nil && !errors.As(err, new(faults.List)) { // ApplyFile returns these with the faults that it finds
-		return declared, fmt.Errorf("%s: %w", path, err)
-	}
-	return declared, nil
-}
-
-// confirmArchiving lists the resources that would be archived, and asks for confirmation.
-func (p *program) confirmArchiving(change func(dryRun bool) ([]catalogue.Change, error)) (bool, error) {
-	changes, err := change(true)
-	if err != nil {
-		return false, err
-	}
-	archived := slices.DeleteFunc(changes, func(c catalogue.Change) bool { return !c.Archived })
-	if len(archived) == 0 {
-		return true, nil
-	}
-	for _, change := range archived {
-		p.sayChange(change)
-	}
-	if p.confirm("Archive %s that the file does not have? Their events are kept.",
-		wording.CountNoun(len(archived), "resource")) {
-		return true, nil
-	}
-	p.printLine("Nothing was changed.")
-	return false, nil
-}
-
 func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change,
 	dryRun bool,
 ) {
-	estimates := p.estimatePlans(ctx, s, declared, changes)
-	for i, change := range changes {
-		p.sayChange(change)
-		if estimates[i] != "" {
-			p.printLine("    %s", estimates[i])
-		}
-	}
-	switch {
-	case len(changes) == 0:
-		p.printLine("No changes: the catalogue is up to date.")
-	case dryRun:
-		p.printLine("%s; nothing was changed (dry run).", wording.CountNoun(len(changes), "change"))
-	default:
-		p.printLine("%s changed.", wording.CountNoun(len(changes), "resource"))
-	}
-}
-
-// estimatePlans returns, by the index of the change, which effects the plans of changed campaigns can detect.
-func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared catalogue.File,
-	changes []catalogue.Change,
-) map[int]string {
-	texts := map[int]string{}
+	// Estimate which effects the plans of changed campaigns can detect, by the index of the change.
+	estimates := map[int]string{}
 	for i := range declared.Accounts {
 		account := &declared.Accounts[i]
 		at := map[int64]int{}
@@ -144,10 +105,8 @@ func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared cata
 		for w := range account.Websites {
 			for _, campaign := range account.Websites[w].Campaigns {
 				campaign.WebsiteID = account.Websites[w].ID
-				owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{
-					Campaign: campaign,
-					State:    known.Campaigns[campaign.ID].State,
-				}
+				state := known.Campaigns[campaign.ID].State
+				owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{Campaign: campaign, State: state}
 			}
 		}
 		found, err := s.Engine.EstimatePlans(ctx, &owned, slices.Sorted(maps.Keys(at)))
@@ -155,10 +114,23 @@ func (p *program) estimatePlans(ctx context.Context, s *app.Store, declared cata
 			p.printLine("What the plans can detect is not known: %v", err)
 		}
 		for id, estimate := range found {
-			texts[at[id]] = estimate.InWords(owned.Campaigns[id].MDE)
+			estimates[at[id]] = estimate.InWords(owned.Campaigns[id].MDE)
 		}
 	}
-	return texts
+	for i, change := range changes {
+		p.sayChange(change)
+		if estimates[i] != "" {
+			p.printLine("    %s", estimates[i])
+		}
+	}
+	switch {
+	case len(changes) == 0:
+		p.printLine("No changes: the catalogue is up to date.")
+	case dryRun:
+		p.printLine("%s; nothing was changed (dry run).", wording.CountNoun(len(changes), "change"))
+	default:
+		p.printLine("%s changed.", wording.CountNoun(len(changes), "resource"))
+	}
 }
 
 func (p *program) sayChange(change catalogue.Change) {
@@ -196,9 +168,6 @@ func (p *program) exportCommand() *cobra.Command {
 	})
 }
 
-// maxAudited is the maximum of --limit.
-const maxAudited = 1_000_000
-
 func (p *program) auditCommand() *cobra.Command {
 	var account int64
 	var since time.Duration
@@ -214,10 +183,31 @@ func (p *program) auditCommand() *cobra.Command {
 			}
 		}
 		if len(args) == 1 {
-			return p.printAudit(args[0], mde/100, asJSON, asCSV)
+			table, err := p.readTable(args[0])
+			if err != nil {
+				return err
+			}
+			found := audit.New(table, mde/100)
+			switch {
+			case asJSON:
+				return p.writeJSON(found)
+			case asCSV:
+				return found.WriteCSV(p.stdout)
+			}
+			for _, sentence := range append([]string{found.Text}, found.Sentences...) {
+				p.printLine("%s", sentence)
+			}
+			rows := [][]any{{"TEST", "TREATMENT", "WINNER", "JUDGEMENT"}}
+			for _, test := range found.Tests {
+				for i := range test.Treatments {
+					t := &test.Treatments[i]
+					rows = append(rows, []any{test.Name, t.Name, map[bool]string{true: "yes"}[t.Winner], t.Text})
+				}
+			}
+			return p.printTable(rows)
 		}
-		var from time.Time
-		if from = time.Unix(0, 0); since > 0 {
+		from := time.Unix(0, 0)
+		if since > 0 {
 			from = time.Now().Add(-since)
 		}
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
@@ -237,37 +227,11 @@ func (p *program) auditCommand() *cobra.Command {
 	})
 	bounds.Var(cmd.Flags(), &account, "account", 0, 0, bounds.MaxID, "id of the account; 0: all accounts")
 	bounds.Var(cmd.Flags(), &since, "since", 0, 0, bounds.MaxAge, "maximum age of the changes, such as 720h; 0: all")
-	bounds.Var(cmd.Flags(), &limit, "limit", 100, 1, maxAudited, "maximum number of changes")
+	bounds.Var(cmd.Flags(), &limit, "limit", 100, 1, 1_000_000, "maximum number of changes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the definition or state after each change")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV, a row per treatment of FILE")
 	bounds.Var(cmd.Flags(), &mde, "mde", 20, 1, 100, "minimum effect of the tests of FILE in percent")
 	return cmd
-}
-
-// printAudit prints a second opinion on the tests of a file.
-func (p *program) printAudit(name string, mde float64, asJSON, asCSV bool) error {
-	table, err := p.readTable(name)
-	if err != nil {
-		return err
-	}
-	found := audit.New(table, mde)
-	switch {
-	case asJSON:
-		return p.writeJSON(found)
-	case asCSV:
-		return found.WriteCSV(p.stdout)
-	}
-	for _, sentence := range append([]string{found.Text}, found.Sentences...) {
-		p.printLine("%s", sentence)
-	}
-	rows := [][]any{{"TEST", "TREATMENT", "WINNER", "JUDGEMENT"}}
-	for _, test := range found.Tests {
-		for i := range test.Treatments {
-			t := &test.Treatments[i]
-			rows = append(rows, []any{test.Name, t.Name, map[bool]string{true: "yes"}[t.Winner], t.Text})
-		}
-	}
-	return p.printTable(rows)
 }
 
 // readTable reads a table of past tests; -: standard input.
@@ -285,4 +249,88 @@ func (p *program) readTable(name string) (*audit.Table, error) {
 		_, _ = fmt.Fprintf(p.stderr, "%s: %s\n", name, note)
 	}
 	return table, nil
+}
+
+func (p *program) discoverCommand() *cobra.Command {
+	var how engine.Declaration
+	var dryRun, asJSON bool
+	cmd := newCommand("discover", func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > 1:
+			return usageError{fmt.Errorf("discover: takes one name, got %q", args)}
+		case len(args) == 1 && how.Goal == "" && !how.Ignored:
+			return usageError{errors.New("discover: needs --goal, the goal that decides, such as --goal purchase")}
+		}
+		for _, share := range how.Shares {
+			if share < 0 || share > 100 {
+				return usageError{fmt.Errorf("--shares \"%d\": must be from 0 to 100, such as 60,40", share)}
+			}
+		}
+		return nil
+	}, nil)
+	flags := cmd.Flags()
+	bounds.Var(flags, &how.WebsiteID, "website", 0, 0, bounds.MaxID,
+		"id of the website; required if several have the campaign")
+	flags.StringVar(&how.Goal, "goal", "", "key or id of the primary goal, which is declared if it is new")
+	flags.StringVar(&how.Control, "control", "", "key or id of control; default: control, or 0")
+	flags.IntSliceVar(&how.Shares, "shares", nil, "planned shares in percent, control first; default: equal")
+	bounds.Var(flags, &how.Days, "days", catalogue.DefaultPlannedDays, 1, 730, "planned days")
+	flags.BoolVar(&how.Ignored, "ignore", false, "do not list the campaign any more")
+	flags.BoolVar(&dryRun, "dry-run", false, "print the catalogue file and change nothing")
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
+		if _, err := s.Facts.AwaitNoted(ctx); err != nil { // so that what was just sent is listed
+			return err
+		}
+		all, err := s.Engine.Discover(ctx, s.owned)
+		if err != nil {
+			return err
+		}
+		switch {
+		case len(args) == 0 && asJSON:
+			return p.writeJSON(all)
+		case len(args) == 0 && len(all) == 0:
+			p.printLine("All campaigns in the events are declared.")
+			return nil
+		case len(args) == 0:
+			rows := [][]any{{"CAMPAIGN", "WEBSITE", "SOURCE", "FIRST VIEW", "VISITORS", "VARIATIONS", "EQUAL SPLIT"}}
+			for i := range all {
+				d := &all[i]
+				var variations []string
+				for k := range d.Variations {
+					v := &d.Variations[k]
+					variations = append(variations, fmt.Sprintf("%s %.1f %%", v.Name(), 100*v.Share))
+				}
+				split := "not tested"
+				if d.EqualSplit != nil {
+					split = fmt.Sprintf("p = %.2g", *d.EqualSplit)
+				}
+				rows = append(rows, []any{
+					d.Name(), d.WebsiteID, d.Source, d.FirstView.Format(time.DateOnly), d.Visitors,
+					strings.Join(variations, ", "), split,
+				})
+			}
+			err := p.printTable(rows)
+			p.printLine("\nDeclare one with: lifthouse discover %q --goal purchase", all[0].Name())
+			return err
+		}
+		how.Campaign = args[0]
+		file, found, err := engine.DeclareDiscovered(all, s.owned, how)
+		switch {
+		case !found:
+			return fmt.Errorf("discover: no campaign %q without a declaration, or several websites have one: set "+
+				"--website", args[0])
+		case err != nil:
+			return fmt.Errorf("discover: %w", err)
+		}
+		changes, err := s.Catalogue.ApplyFile(ctx, file, dryRun)
+		if err != nil {
+			return err
+		}
+		if err := file.WriteYAML(p.stdout); err != nil {
+			return err
+		}
+		p.sayChanges(ctx, s.Store, file, changes, dryRun)
+		return nil
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
@@ -29,33 +31,31 @@ type checkReport struct {
 
 func (p *program) checkCommand() *cobra.Command {
 	r := &checkReport{program: p}
-	cmd := newCommand("check", noArgs, func(cmd *cobra.Command, _ []string) error { return r.runChecks(cmd.Context()) })
+	cmd := newCommand("check", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if r.running == nil { // otherwise the client has printed its settings
+			var rows [][]any
+			for _, s := range r.settings {
+				rows = append(rows, []any{s.Name, shownValue(s), fmt.Sprintf("(%s)", s.Source)})
+			}
+			_ = r.printTable(rows)
+			r.printLine("")
+			if _, err := r.loadTLSConfig(); err != nil {
+				r.reportFault("server", err)
+			}
+			for _, warning := range r.settingWarnings() {
+				r.reportNote("server", "%s", warning)
+			}
+		}
+		err := r.checkStore(cmd.Context())
+		if errors.As(err, new(*exitError)) || err == nil && r.failed {
+			return &exitError{exitFailed}
+		}
+		return err
+	})
 	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&r.deep, "deep", false, "read every stored part, and compare the facts of all visitors with "+
 		"their events")
 	return cmd
-}
-
-func (r *checkReport) runChecks(ctx context.Context) error {
-	if r.running == nil { // otherwise the client has printed its settings
-		var rows [][]any
-		for _, s := range r.settings {
-			rows = append(rows, []any{s.Name, shownValue(s), fmt.Sprintf("(%s)", s.Source)})
-		}
-		_ = r.printTable(rows)
-		r.printLine("")
-		if _, err := r.loadTLSConfig(); err != nil {
-			r.reportFault("server", err)
-		}
-		for _, warning := range r.settingWarnings() {
-			r.reportNote("server", "%s", warning)
-		}
-	}
-	err := r.checkStore(ctx)
-	if errors.As(err, new(*exitError)) || err == nil && r.failed {
-		return &exitError{exitFailed}
-	}
-	return err
 }
 
 // checkStore checks the store without changing its tables. If another process holds the store, it lets that process
@@ -110,7 +110,18 @@ func (r *checkReport) checkStore(ctx context.Context) error {
 		return nil
 	}
 	defer func() { _ = conn.Close() }()
-	r.checkOpenStore(ctx, conn, address)
+	if !r.checkTables(ctx, conn) {
+		return nil
+	}
+	s, err := app.NewStore(ctx, conn, address, app.Options{Limits: source.DefaultLimits, UnreadFacts: true})
+	if err != nil {
+		r.reportFault("catalogue", err)
+	} else {
+		r.checkContents(ctx, s.Catalogue, s.Facts)
+	}
+	if err := s.CloseReplicas(); err != nil {
+		r.reportFault("store", err)
+	}
 	return nil
 }
 
@@ -130,27 +141,27 @@ func (r *checkReport) reportFault(aspect string, err error) {
 	_, _ = fmt.Fprintf(r.stdout, "%-9s  WRONG    %v\n", aspect, err)
 }
 
-// checkOpenStore checks an open store, without changing it.
-func (r *checkReport) checkOpenStore(ctx context.Context, conn driver.Conn, address schema.Address) {
-	if !r.checkTables(ctx, conn) {
-		return
-	}
-	s, err := app.NewStore(ctx, conn, address, app.Options{Limits: source.DefaultLimits, UnreadFacts: true})
-	if err != nil {
-		r.reportFault("catalogue", err)
-	} else {
-		r.checkContents(ctx, s.Catalogue, s.Facts)
-	}
-	if err := s.CloseReplicas(); err != nil {
-		r.reportFault("store", err)
-	}
-}
-
 // checkTables checks the servers and tables. It returns false if nothing else can be checked.
 func (r *checkReport) checkTables(ctx context.Context, conn driver.Conn) bool {
 	r.reportOK("store", "answers")
-	r.checkServers(ctx, conn)
-	err := schema.CheckTableForm(ctx, conn)
+	servers, err := schema.ReadServers(ctx, conn)
+	if err != nil {
+		r.reportNote("store", "%v", err)
+	}
+	for i := range servers {
+		s := &servers[i]
+		stored := fmt.Sprintf("%d rows of events, %d of facts, %d MB in all", s.Events, s.Facts, s.Bytes>>20)
+		switch {
+		case !s.Answers:
+			r.reportFault("store", fmt.Errorf("%s does not answer; reports use the other replicas of its shard", s))
+		case schema.IsVerified(s.Version):
+			r.reportOK("store", "ClickHouse %s on %s: %s", s.Version, s, stored)
+		default:
+			r.reportNote("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s",
+				s.Version, s, schema.VerifiedRelease, stored)
+		}
+	}
+	err = schema.CheckTableForm(ctx, conn)
 	var pending []string
 	if err == nil {
 		pending, err = schema.PendingMigrations(ctx, conn)
@@ -173,37 +184,26 @@ func (r *checkReport) checkTables(ctx context.Context, conn driver.Conn) bool {
 		r.reportNote("data", "ClickHouse has set aside a part of %s (%s): %s; if --deep finds no lost events, delete "+
 			"it", p.Table, p.Reason, p.Path)
 	}
-	if r.deep {
-		r.checkData(ctx, conn)
+	if !r.deep {
+		return true
+	}
+	faults, err := schema.CheckData(ctx, conn)
+	for _, fault := range faults {
+		r.reportFault("data", fmt.Errorf("%s; restore a backup (lifthouse restore)", fault))
+	}
+	switch {
+	case err != nil:
+		r.reportFault("data", err)
+	case len(faults) == 0:
+		r.reportOK("data", "the checksums of all parts match")
 	}
 	return true
 }
 
-// checkContents checks the catalogue and the facts.
+// checkContents checks the definitions of the catalogue, and that the facts can be read. In a deep check, it also
+// checks that the facts match the events.
 func (r *checkReport) checkContents(ctx context.Context, stored *catalogue.Catalogue, shards facts.Shards) {
-	r.checkCatalogue(stored.Snapshot())
-	for i, shard := range shards {
-		r.checkFacts(ctx, shard, i+1, len(shards))
-	}
-}
-
-// checkData checks the checksums of all parts.
-func (r *checkReport) checkData(ctx context.Context, conn driver.Conn) {
-	faults, err := schema.CheckData(ctx, conn)
-	if err != nil {
-		r.reportFault("data", err)
-		return
-	}
-	for _, fault := range faults {
-		r.reportFault("data", fmt.Errorf("%s; restore a backup (lifthouse restore)", fault))
-	}
-	if len(faults) == 0 {
-		r.reportOK("data", "the checksums of all parts match")
-	}
-}
-
-// checkCatalogue checks the definitions.
-func (r *checkReport) checkCatalogue(s *catalogue.Snapshot) {
+	s := stored.Snapshot()
 	if found, is := errors.AsType[faults.List](s.Validate()); is {
 		for _, fault := range found {
 			r.reportFault("catalogue", faults.List{fault})
@@ -223,35 +223,33 @@ func (r *checkReport) checkCatalogue(s *catalogue.Snapshot) {
 				a.ID, a.ID)
 		}
 	}
-}
-
-// checkFacts checks that the facts of a shard can be read. In a deep check, it also checks that they match the events.
-func (r *checkReport) checkFacts(ctx context.Context, shard *facts.Refresher, number, shards int) {
-	where := ""
-	if shards > 1 {
-		where = fmt.Sprintf("of shard %d ", number)
-	}
-	at, err := shard.OpenFacts(ctx)
-	switch {
-	case err != nil:
-		r.reportFault("facts", err)
-		return
-	case at.Through == 0:
-		r.reportOK("facts", "%sare empty", where)
-		return
-	}
-	r.reportOK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
-	if !r.deep {
-		return
-	}
-	visitors, faults, err := verifyFacts(ctx, shard, func(float64) {})
-	for _, fault := range append(faults, err) {
-		if fault != nil {
-			r.reportFault("facts", fault)
+	for i, shard := range shards {
+		where := ""
+		if len(shards) > 1 {
+			where = fmt.Sprintf("of shard %d ", i+1)
 		}
-	}
-	if err == nil && len(faults) == 0 {
-		r.reportOK("facts", "%sof all %s are those of their events", where, wording.CountNoun(visitors, "visitor"))
+		at, err := shard.OpenFacts(ctx)
+		switch {
+		case err != nil:
+			r.reportFault("facts", err)
+			continue
+		case at.Through == 0:
+			r.reportOK("facts", "%sare empty", where)
+			continue
+		}
+		r.reportOK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
+		if !r.deep {
+			continue
+		}
+		visitors, faults, err := verifyFacts(ctx, shard, func(float64) {})
+		for _, fault := range append(faults, err) {
+			if fault != nil {
+				r.reportFault("facts", fault)
+			}
+		}
+		if err == nil && len(faults) == 0 {
+			r.reportOK("facts", "%sof all %s are those of their events", where, wording.CountNoun(visitors, "visitor"))
+		}
 	}
 }
 
@@ -281,28 +279,77 @@ func verifyFacts(ctx context.Context, shard *facts.Refresher,
 	return found.Visitors, faults, nil
 }
 
-// checkServers lists the servers of the store, and checks that they answer and run the verified ClickHouse release.
-func (r *checkReport) checkServers(ctx context.Context, conn driver.Conn) {
-	servers, err := schema.ReadServers(ctx, conn)
-	if err != nil {
-		r.reportNote("store", "%v", err)
-		return
-	}
-	for i := range servers {
-		s := &servers[i]
-		switch {
-		case !s.Answers:
-			r.reportFault("store", fmt.Errorf("%s does not answer; reports use the other replicas of its shard", s))
-		case schema.IsVerified(s.Version):
-			r.reportOK("store", "ClickHouse %s on %s: %s", s.Version, s, storedSize(s))
-		default:
-			r.reportNote("store", "ClickHouse %s on %s is not verified, the tests of Lifthouse run on %s: %s",
-				s.Version, s, schema.VerifiedRelease, storedSize(s))
+func (p *program) factsCommand() *cobra.Command {
+	var rebuild, verify bool
+	var accepted int
+	cmd := newCommand("facts", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if accepted > 0 && !rebuild {
+			return usageError{errors.New("--accept-loss: needs --rebuild")}
 		}
-	}
+		p.opening.UnreadFacts = rebuild
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			// A rebuild must not lose more visitors' events than a person accepts. The audit log has the loss.
+			lost, byWebsite := 0, map[int64]int{}
+			for _, shard := range s.Facts {
+				if !rebuild {
+					break
+				}
+				_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild remedies some errors
+				found, err := shard.VerifyFacts(ctx, p.showVerified())
+				if err != nil {
+					p.printDiagnostic("the facts cannot be read, so it is not known whether events are lost: %v", err)
+				}
+				for _, v := range found.Lost {
+					byWebsite[v.WebsiteID]++
+					lost++
+				}
+			}
+			switch lost {
+			case accepted:
+			case 0:
+				return errors.New("--accept-loss: no stored events are lost")
+			default:
+				return fmt.Errorf("stored events of %s are lost, and only the facts still count them: "+
+					"restore a backup (lifthouse restore), or send the events again; to rebuild the facts without "+
+					"them, use --accept-loss %d", wording.CountNoun(lost, "visitor"), lost)
+			}
+			for website, visitors := range byWebsite {
+				if err := s.Catalogue.RecordAcceptedLoss(ctx, website, visitors); err != nil {
+					return err
+				}
+			}
+			for _, shard := range s.Facts {
+				refresh := shard.RefreshFacts
+				if rebuild {
+					refresh = shard.RebuildFacts
+				}
+				at, err := refresh(ctx)
+				if err != nil {
+					return err
+				}
+				p.printLine("The facts include all events that were accepted until %s.",
+					at.FoldedThrough().Format("2006-01-02T15:04:05.000Z07:00"))
+				if !verify {
+					continue
+				}
+				visitors, faults, err := verifyFacts(ctx, shard, p.showVerified())
+				if err := errors.Join(append(faults, err)...); err != nil {
+					return err
+				}
+				p.printLine("The facts of %s are those of their events.", wording.CountNoun(visitors, "visitor"))
+			}
+			return nil
+		})
+	})
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "delete all facts and fold all events again")
+	cmd.Flags().BoolVar(&verify, "verify", false, "compare the facts of all visitors with their events")
+	bounds.Var(cmd.Flags(), &accepted, "accept-loss", 0, 0, bounds.MaxCount,
+		"with --rebuild: number of visitors whose lost events no report will count any more")
+	return cmd
 }
 
-// storedSize returns how much a server stores.
-func storedSize(s *schema.Server) string {
-	return fmt.Sprintf("%d rows of events, %d of facts, %d MB in all", s.Events, s.Facts, s.Bytes>>20)
+// showVerified returns a function that shows the progress of a comparison.
+func (p *program) showVerified() func(share float64) {
+	show := terminal.NewProgress()
+	return func(share float64) { show.ShowLine(func() { p.printDiagnostic("%.0f %%", 100*share) }) }
 }

@@ -64,10 +64,35 @@ func (p *program) compareCommand() *cobra.Command {
 func (p *program) compareFlags(
 	flags *pflag.FlagSet, control string, treatments []string, past string, asJSON bool,
 ) error {
-	given, err := inputOfFlags(flags, control, treatments)
-	if err != nil {
-		return usageError{fmt.Errorf("compare: %w", err)}
+	if control == "" || len(treatments) == 0 {
+		return usageError{errors.New("compare: --control and at least one --treatment are required")}
 	}
+	// The flags in the form of the JSON input. Its first variation is control.
+	given := map[string]any{}
+	var variations []map[string]any
+	for i, text := range append([]string{control}, treatments...) {
+		metric, sums, err := calculator.ReadSums(text)
+		switch {
+		case i == 0 && err != nil:
+			return usageError{fmt.Errorf("compare: --control %w", err)}
+		case i == 0:
+			given["metric"] = metric
+		case err != nil:
+			return usageError{fmt.Errorf("compare: --treatment %w", err)}
+		case given["metric"] != metric:
+			return usageError{fmt.Errorf("compare: --treatment %s: must have the form of --control %s", text, control)}
+		}
+		variations = append(variations, sums)
+	}
+	given["variations"] = variations
+	flags.Visit(func(f *pflag.Flag) {
+		if field, is := fieldOfFlag[f.Name]; is && f.Name != "past" {
+			given[field] = f.Value.String() // of the name of a methodology
+			if text := []byte(f.Value.String()); json.Valid(text) {
+				given[field] = json.RawMessage(text)
+			}
+		}
+	})
 	line, err := json.Marshal(given)
 	if err != nil {
 		return err
@@ -94,39 +119,6 @@ func (p *program) compareFlags(
 		input.Past = table.Past()
 	}
 	return p.answerInput(input, 1, asJSON)
-}
-
-// inputOfFlags returns the flags in the form of the JSON input. variations[0] is control.
-func inputOfFlags(flags *pflag.FlagSet, control string, treatments []string) (map[string]any, error) {
-	if control == "" || len(treatments) == 0 {
-		return nil, errors.New("--control and at least one --treatment are required")
-	}
-	input := map[string]any{}
-	var variations []map[string]any
-	for i, text := range append([]string{control}, treatments...) {
-		metric, sums, err := calculator.ReadSums(text)
-		switch {
-		case i == 0 && err != nil:
-			return nil, fmt.Errorf("--control %w", err)
-		case i == 0:
-			input["metric"] = metric
-		case err != nil:
-			return nil, fmt.Errorf("--treatment %w", err)
-		case input["metric"] != metric:
-			return nil, fmt.Errorf("--treatment %s: must have the form of --control %s", text, control)
-		}
-		variations = append(variations, sums)
-	}
-	input["variations"] = variations
-	flags.Visit(func(f *pflag.Flag) {
-		if field, is := fieldOfFlag[f.Name]; is && f.Name != "past" {
-			input[field] = f.Value.String() // of the name of a methodology
-			if text := []byte(f.Value.String()); json.Valid(text) {
-				input[field] = json.RawMessage(text)
-			}
-		}
-	})
-	return input, nil
 }
 
 // compareLines answers the lines of standard input one by one. A goroutine reads them, because a read from a terminal

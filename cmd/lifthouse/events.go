@@ -14,18 +14,10 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// eventsQuery holds the flags of the command.
-type eventsQuery struct {
-	arrivals.Query
-	raw, summary bool
-	visitor      string
-}
-
-// maxShown is the maximum number of events, and of rejected lines, to print.
-const maxShown = 10_000
-
 func (p *program) eventsCommand() *cobra.Command {
-	var q eventsQuery
+	var q arrivals.Query
+	var asJSON, summary bool
+	var visitor string
 	cmd := newCommand("events", noArgs, func(cmd *cobra.Command, _ []string) error {
 		for _, other := range []string{"last", "rejects"} {
 			if err := onlyOne(cmd, "visitor", "summary", other); err != nil {
@@ -35,20 +27,64 @@ func (p *program) eventsCommand() *cobra.Command {
 		if err := onlyOne(cmd, "visitor", "json"); err != nil {
 			return err
 		}
-		if cmd.Flags().Changed("visitor") && q.visitor == "" {
+		if cmd.Flags().Changed("visitor") && visitor == "" {
 			return usageError{errors.New("--visitor: must be the id of a visitor")}
 		}
-		return p.withStore(cmd.Context(),
-			func(ctx context.Context, s *app.Store) error { return p.printEvents(ctx, s, q) })
+		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+			if visitor != "" {
+				most := s.Engine.MaxVisitorEvents()
+				of, err := s.Journal.ReadVisitor(ctx, visitor, websitesOf(q.Website), most+1)
+				if err != nil {
+					return err
+				}
+				chapters := story.ExplainEvents(of, most, s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
+				return arrivals.WriteStory(p.stdout, visitor, of, chapters)
+			}
+			names, err := s.Writer.Names(ctx)
+			if err != nil {
+				return err
+			}
+			if summary {
+				stored, err := ingest.CountReceived(ctx, s.Conn, q.Website, time.Now())
+				if err != nil {
+					return err
+				}
+				all := arrivals.ReceivedOf(stored, s.Catalogue.Snapshot(), names.KeyOf)
+				for i, r := range all {
+					if asJSON {
+						if err := p.writeJSON(r); err != nil {
+							return err
+						}
+						continue
+					}
+					if i > 0 {
+						p.printLine("")
+					}
+					r.WriteText(p.stdout)
+				}
+				if len(all) == 0 && !asJSON {
+					p.printLine("Nothing was accepted in the last week.")
+				}
+				return nil
+			}
+			last, err := arrivals.LastArrivals(ctx, s.Conn, q, names.KeyOf)
+			if err != nil {
+				return err
+			}
+			if len(last) == 0 && !asJSON {
+				p.printLine("Nothing has arrived.")
+			}
+			return arrivals.WriteAll(p.stdout, last, asJSON)
+		})
 	})
 	bounds.Var(cmd.Flags(), &q.Website, "website", 0, 0, bounds.MaxID, "id of the website; default: all websites")
-	bounds.Var(cmd.Flags(), &q.Last, "last", 20, 0, maxShown, "maximum number of events, and of rejected lines")
+	bounds.Var(cmd.Flags(), &q.Last, "last", 20, 0, 10_000, "maximum number of events, and of rejected lines")
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
-	cmd.Flags().StringVar(&q.visitor, "visitor", "",
+	cmd.Flags().StringVar(&visitor, "visitor", "",
 		"id of a visitor, as it was sent: print what reports make of the visitor")
-	cmd.Flags().BoolVar(&q.summary, "summary", false,
+	cmd.Flags().BoolVar(&summary, "summary", false,
 		"print how many events were accepted in the last hour, day and week")
-	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
 
@@ -58,60 +94,4 @@ func websitesOf(id int64) []int64 {
 		return nil
 	}
 	return []int64{id}
-}
-
-// printArrivalCounts prints the number of arrivals of each website.
-func (p *program) printArrivalCounts(ctx context.Context, s *app.Store, q eventsQuery) error {
-	stored, err := ingest.CountReceived(ctx, s.Conn, q.Website, time.Now())
-	if err != nil {
-		return err
-	}
-	names, err := s.Writer.Names(ctx)
-	if err != nil {
-		return err
-	}
-	all := arrivals.ReceivedOf(stored, s.Catalogue.Snapshot(), names.KeyOf)
-	for i, r := range all {
-		if q.raw {
-			if err := p.writeJSON(r); err != nil {
-				return err
-			}
-			continue
-		}
-		if i > 0 {
-			p.printLine("")
-		}
-		r.WriteText(p.stdout)
-	}
-	if len(all) == 0 && !q.raw {
-		p.printLine("Nothing was accepted in the last week.")
-	}
-	return nil
-}
-
-func (p *program) printEvents(ctx context.Context, s *app.Store, q eventsQuery) error {
-	switch {
-	case q.visitor != "":
-		most := s.Engine.MaxVisitorEvents()
-		of, err := s.Journal.ReadVisitor(ctx, q.visitor, websitesOf(q.Website), most+1)
-		if err != nil {
-			return err
-		}
-		chapters := story.ExplainEvents(of, most, s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
-		return arrivals.WriteStory(p.stdout, q.visitor, of, chapters)
-	case q.summary:
-		return p.printArrivalCounts(ctx, s, q)
-	}
-	names, err := s.Writer.Names(ctx)
-	if err != nil {
-		return err
-	}
-	last, err := arrivals.LastArrivals(ctx, s.Conn, q.Query, names.KeyOf)
-	if err != nil {
-		return err
-	}
-	if len(last) == 0 && !q.raw {
-		p.printLine("Nothing has arrived.")
-	}
-	return arrivals.WriteAll(p.stdout, last, q.raw)
 }

@@ -60,13 +60,33 @@ func (p *program) importCommand() *cobra.Command {
 			if follow || slices.ContainsFunc(files, p.isDirectory) {
 				err = i.importDirectories(ctx, files, mapping, follow)
 			} else {
-				files, err = p.expandPatterns(files)
-				for n := 0; n < len(files) && err == nil; n++ {
-					_, err = i.importFile(ctx, files[n])
+				var named []string // with the files of patterns that the shell has not expanded
+				for _, argument := range files {
+					matched, invalid := filepath.Glob(p.absolutePath(argument))
+					_, missing := os.Stat(p.absolutePath(argument))
+					switch {
+					case invalid != nil:
+						return usageError{fmt.Errorf("%s: %w", argument, invalid)}
+					case !strings.ContainsAny(argument, "*?[") || missing == nil:
+						matched = []string{argument}
+					case len(matched) == 0:
+						return usageError{fmt.Errorf("%s: no file matches", argument)}
+					}
+					named = append(named, matched...)
+				}
+				for n := 0; n < len(named) && err == nil; n++ {
+					_, err = i.importFile(ctx, named[n])
 				}
 			}
-			if err == nil {
-				err = i.countRejected()
+			if i.rejected > shownRejects && err == nil && i.unkept == nil {
+				p.printDiagnostic("%s rejected besides", wording.CountNoun(i.rejected-shownRejects, "line"))
+			}
+			switch {
+			case err != nil:
+			case i.unkept != nil:
+				err = fmt.Errorf("--rejects: %w", i.unkept)
+			case i.rejected > 0:
+				err = &exitError{exitRejected}
 			}
 			return errors.Join(err, i.foldImported(ctx))
 		})
@@ -87,30 +107,19 @@ func (p *program) importCommand() *cobra.Command {
 	return cmd
 }
 
-// expandPatterns returns the files that the arguments name. It expands patterns that the shell has not expanded.
-func (p *program) expandPatterns(arguments []string) ([]string, error) {
-	var files []string
-	for _, argument := range arguments {
-		matched, err := filepath.Glob(p.absolutePath(argument))
-		if err != nil {
-			return nil, usageError{fmt.Errorf("%s: %w", argument, err)}
-		}
-		_, missing := os.Stat(p.absolutePath(argument))
-		if !strings.ContainsAny(argument, "*?[") || missing == nil {
-			matched = []string{argument}
-		}
-		if len(matched) == 0 {
-			return nil, usageError{fmt.Errorf("%s: no file matches", argument)}
-		}
-		files = append(files, matched...)
-	}
-	return files, nil
-}
-
 func (p *program) importOptions(s *app.Store, mapping, format string, website int64) (ingest.Options, error) {
 	options := ingest.Options{
-		Format: format, Input: p.stdin, Times: p.timesOf(s), Journal: s.Journal,
+		Format: format, Input: p.stdin, Times: s.Times, Journal: s.Journal,
 		Owns: s.HasWebsite,
+	}
+	for _, own := range p.settings { // flags of this command replace the times of the store
+		switch {
+		case own.Source == config.FromDefault:
+		case own.Name == maxEventAge:
+			options.Times.MaxAge, options.Times.Now = p.opening.Times.MaxAge, time.Now
+		case own.Name == maxEventSkew:
+			options.Times.MaxSkew, options.Times.Now = p.opening.Times.MaxSkew, time.Now
+		}
 	}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
@@ -144,21 +153,6 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 	return options, nil
 }
 
-// timesOf returns the allowed times of events, from the store or from flags of this command.
-func (p *program) timesOf(s *app.Store) ingest.Times {
-	times := s.Times
-	for _, own := range p.settings {
-		switch {
-		case own.Source == config.FromDefault:
-		case own.Name == maxEventAge:
-			times.MaxAge, times.Now = p.opening.Times.MaxAge, time.Now
-		case own.Name == maxEventSkew:
-			times.MaxSkew, times.Now = p.opening.Times.MaxSkew, time.Now
-		}
-	}
-	return times
-}
-
 // fileImport is the import of files into a store.
 type fileImport struct {
 	*program
@@ -171,21 +165,6 @@ type fileImport struct {
 
 	mapping string                 // of directories: text of the mapping, or its name
 	seen    map[string]fs.FileInfo // files of directories that were imported or skipped, as they were then
-}
-
-// countRejected prints how many lines were rejected besides those that were printed, and returns the error of the
-// command.
-func (i *fileImport) countRejected() error {
-	if i.unkept != nil {
-		return fmt.Errorf("--rejects: %w", i.unkept)
-	}
-	if i.rejected > shownRejects {
-		i.printDiagnostic("%s rejected besides", wording.CountNoun(i.rejected-shownRejects, "line"))
-	}
-	if i.rejected > 0 {
-		return &exitError{exitRejected}
-	}
-	return nil
 }
 
 // foldImported folds the accepted events, so that reports include them.
@@ -240,23 +219,17 @@ func (i *fileImport) importFile(ctx context.Context, file string) (report ingest
 		i.printLine("%s: %s accepted, %d of %s rejected, %.1f s, %.0f rows/s", file,
 			wording.CountNoun(report.Rows, "row"), report.Rejected, lines, seconds, float64(report.Rows)/seconds)
 	}
-	i.warnOfUndeclared(file, i.store.Catalogue.Snapshot().UndeclaredNames(named))
-	return report, nil
-}
-
-// shownUndeclared is the maximum number of undeclared names of a file to print.
-const shownUndeclared = 10
-
-// warnOfUndeclared prints the names in a file's events that the catalogue does not declare. Reports do not count these
-// events.
-func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
-	for _, u := range found[:min(len(found), shownUndeclared)] {
-		p.printDiagnostic("%s: warning: %s: %s", file, wording.CountNoun(u.Events, "event"), u.Detail)
+	// Reports do not count events with names that the catalogue does not declare.
+	const shown = 10
+	undeclared := i.store.Catalogue.Snapshot().UndeclaredNames(named)
+	for _, u := range undeclared[:min(len(undeclared), shown)] {
+		i.printDiagnostic("%s: warning: %s: %s", file, wording.CountNoun(u.Events, "event"), u.Detail)
 	}
-	if more := len(found) - shownUndeclared; more > 0 {
-		p.printDiagnostic("%s: warning: %s more that the catalogue does not declare", file,
+	if more := len(undeclared) - shown; more > 0 {
+		i.printDiagnostic("%s: warning: %s more that the catalogue does not declare", file,
 			wording.CountNoun(more, "name"))
 	}
+	return report, nil
 }
 
 // settleTime is how long a file must be unchanged before it is imported from a directory: it may still be copied.
@@ -294,7 +267,8 @@ func (i *fileImport) importDirectories(ctx context.Context, arguments []string, 
 	return err
 }
 
-// importNewFiles imports the files that are new, and returns the number of those that changed too recently.
+// importNewFiles imports the files that are new and whose content was not imported. It returns the number of those that
+// changed too recently.
 func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (unsettled int, err error) {
 	files, err := i.listFiles(arguments)
 	if err != nil {
@@ -309,7 +283,18 @@ func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (un
 			continue
 		}
 		i.seen[f.path] = f.info
-		if err := i.importNewFile(ctx, f.path); err != nil {
+		digest, err := ingest.FileDigest(ctx, f.path, i.mapping, i.options.WebsiteID)
+		var imported bool
+		if err == nil {
+			imported, err = ingest.IsImported(ctx, i.store.Conn, digest)
+		}
+		if err == nil && !imported {
+			var report ingest.Report
+			if report, err = i.importFile(ctx, f.path); err == nil && !i.options.DryRun {
+				err = ingest.RecordFile(ctx, i.store.Conn, digest, f.path, report.Rows)
+			}
+		}
+		if err != nil {
 			if ctx.Err() != nil || !errors.As(err, new(*os.PathError)) { // otherwise moved away
 				return unsettled, err
 			}
@@ -317,22 +302,6 @@ func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (un
 		}
 	}
 	return unsettled, nil
-}
-
-// importNewFile imports a file, unless its content was imported.
-func (i *fileImport) importNewFile(ctx context.Context, path string) error {
-	digest, err := ingest.FileDigest(ctx, path, i.mapping, i.options.WebsiteID)
-	if err != nil {
-		return err
-	}
-	if imported, err := ingest.IsImported(ctx, i.store.Conn, digest); imported || err != nil {
-		return err
-	}
-	report, err := i.importFile(ctx, path)
-	if err != nil || i.options.DryRun {
-		return err
-	}
-	return ingest.RecordFile(ctx, i.store.Conn, digest, path, report.Rows)
 }
 
 // listedFile is a file as it was when it was listed.

@@ -12,10 +12,6 @@ import (
 	"lifthouse/engine/embedded"
 )
 
-// stopMargin is the time to stop background tasks and to close the store. Together with the end of the process, it is 5
-// s.
-const stopMargin = 4500 * time.Millisecond
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal kills the process
@@ -23,11 +19,19 @@ func main() {
 	if err != nil {
 		dir = "."
 	}
+	// Standard output gets another descriptor. When the reader has gone, as in lifthouse events | head, a write to it
+	// fails, and the command ends and closes the store. A write to descriptor 1 would kill the process.
+	stdout := os.Stdout
+	if descriptor, err := syscall.Dup(int(os.Stdout.Fd())); err == nil {
+		syscall.CloseOnExec(descriptor)
+		stdout = os.NewFile(uintptr(descriptor), os.Stdout.Name())
+	}
 	p := &program{
-		stdin: os.Stdin, stdout: duplicateStdout(), stderr: os.Stderr, dir: dir, args: os.Args[1:],
+		stdin: os.Stdin, stdout: stdout, stderr: os.Stderr, dir: dir, args: os.Args[1:],
 		getenv: os.Getenv, environ: os.Environ(),
 	}
-	p.overdue, p.stopMargin = make(chan struct{}), stopMargin
+	// background tasks stop and the store is closed in this time; together with the end of the process, it is 5 s
+	p.overdue, p.stopMargin = make(chan struct{}), 4500*time.Millisecond
 	ended := make(chan int, 1)
 	go func() {
 		code := p.runCommand(ctx)
@@ -45,16 +49,4 @@ func main() {
 		p.printDiagnostic("the store does not stop in time; the process ends now, and the next start checks the store")
 		os.Exit(exitOK)
 	}
-}
-
-// duplicateStdout returns standard output with another descriptor. When the reader has gone, as in lifthouse events |
-// head, a write to this descriptor fails, and the command ends and closes the store. A write to descriptor 1 would kill
-// the process.
-func duplicateStdout() *os.File {
-	descriptor, err := syscall.Dup(int(os.Stdout.Fd()))
-	if err != nil {
-		return os.Stdout
-	}
-	syscall.CloseOnExec(descriptor)
-	return os.NewFile(uintptr(descriptor), os.Stdout.Name())
 }

@@ -90,7 +90,7 @@ func (p *program) reconcileFile(
 	if err := compared.CompareEvents(ctx, s.Facts, s.Engine.MaxVisitorEvents()); err != nil {
 		return err
 	}
-	rejects, err := ingest.LastRejects(ctx, s.Conn, website, maxRejectsRead)
+	rejects, err := ingest.LastRejects(ctx, s.Conn, website, 100_000)
 	if err != nil {
 		return err
 	}
@@ -129,9 +129,6 @@ func (p *program) reconcileFile(
 	}
 	return nil
 }
-
-// maxRejectsRead is the number of rejected lines in which orders are looked for.
-const maxRejectsRead = 100_000
 
 // printReconciled prints a sentence, and a table of the lines.
 func (p *program) printReconciled(c *reconcile.Comparison) error {

@@ -33,7 +33,7 @@ type reportForm struct {
 func (p *program) reportCommand() *cobra.Command {
 	var form reportForm
 	cmd := newCommand("report", func(cmd *cobra.Command, args []string) error {
-		_, err := parseRequest(cmd, args, form.parser(), acceptAnyKey)
+		_, err := parseRequest(cmd, args, form.requestParser(), acceptAnyKey)
 		if err == nil {
 			err = onlyOne(cmd, "json", "csv", "visitors")
 		}
@@ -62,15 +62,30 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.BoolVar(&form.csv, "csv", false, "print CSV")
 	flags.StringVar(&form.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
 	p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
-		request, err := parseRequest(cmd, args, form.parser(), s.owned.FindID)
+		request, err := parseRequest(cmd, args, form.requestParser(), s.owned.FindID)
 		if err != nil {
 			return err
 		}
 		request.AccountID = s.owned.ID
-		if form.visitors != "" {
-			return inFlags(cmd, p.writeVisitors(ctx, s.Store, request, form.visitors))
+		if form.visitors == "" {
+			return inFlags(cmd, p.printReport(ctx, s.Store, request, form))
 		}
-		return inFlags(cmd, p.printReport(ctx, s.Store, request, form))
+		// Write the visitors to a file, or leave no file.
+		planned, err := s.Engine.PlanReport(request)
+		if err == nil {
+			err = s.Facts.RefreshFacts(ctx)
+		}
+		if err != nil {
+			return inFlags(cmd, err)
+		}
+		file, err := os.Create(p.absolutePath(form.visitors))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(s.Engine.WriteVisitors(ctx, planned, file), file.Close()); err != nil {
+			return inFlags(cmd, errors.Join(err, os.Remove(file.Name())))
+		}
+		return nil
 	})
 	completeFlag(cmd, "metric", query.Comparable[query.ExperimentResults]...)
 	completeFlag(cmd, "dimension", query.Dimensions...)
@@ -78,8 +93,8 @@ func (p *program) reportCommand() *cobra.Command {
 	return cmd
 }
 
-// parser returns the parser of the parameters of the API.
-func (f *reportForm) parser() func(query.Operation, string) (query.Request, error) {
+// requestParser returns the parser of the parameters of the API.
+func (f *reportForm) requestParser() func(query.Operation, string) (query.Request, error) {
 	if f.visitors != "" {
 		return query.ParseVisitors
 	}
@@ -261,25 +276,6 @@ func computeReport(ctx context.Context, s *app.Store, request query.Request) (*r
 		return nil, err
 	}
 	return s.Engine.ComputeReport(ctx, plan)
-}
-
-// writeVisitors writes the visitors of a report to a file, or leaves no file.
-func (p *program) writeVisitors(ctx context.Context, s *app.Store, request query.Request, name string) error {
-	plan, err := s.Engine.PlanReport(request)
-	if err == nil {
-		err = s.Facts.RefreshFacts(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	file, err := os.Create(p.absolutePath(name))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(s.Engine.WriteVisitors(ctx, plan, file), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
 }
 
 func (p *program) looksCommand() *cobra.Command {

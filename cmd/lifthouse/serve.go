@@ -11,14 +11,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/api/mcp"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/remote"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/embedded"
+	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
@@ -33,7 +38,21 @@ func (p *program) serveCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return errors.Join(p.serveStore(cmd.Context(), s, p.firstSteps), s.Close())
+		firstSteps := func(s *app.Store, url string) {
+			p.printLine("Lifthouse answers at %s/v1 (store %s). Ctrl-C stops it.", url, schema.ShowAddress(p.address))
+			if len(s.Catalogue.Snapshot().AllAccounts()) > 0 {
+				return
+			}
+			p.printLine(`
+The store is empty. From a second terminal:
+  lifthouse source add segment --domain shop.example.com   an address for events; the help lists the senders
+  lifthouse token create --scope admin                     a token for the page at %s
+  lifthouse discover                                       campaigns that arrived, to declare
+or, for files:
+  lifthouse apply -f catalog.yaml                          declare accounts, websites, goals and campaigns
+  lifthouse import events.ndjson                           import events`, url)
+		}
+		return errors.Join(p.serveStore(cmd.Context(), s, firstSteps), s.Close())
 	})
 	p.serveFlags(cmd)
 	return cmd
@@ -130,22 +149,6 @@ func (p *program) settingWarnings() []string {
 	return append(p.serving.NetworkWarnings(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...)
 }
 
-// firstSteps prints the URL of the API, and what to do with an empty store.
-func (p *program) firstSteps(s *app.Store, url string) {
-	p.printLine("Lifthouse answers at %s/v1 (store %s). Ctrl-C stops it.", url, schema.ShowAddress(p.address))
-	if len(s.Catalogue.Snapshot().AllAccounts()) > 0 {
-		return
-	}
-	p.printLine(`
-The store is empty. From a second terminal:
-  lifthouse source add segment --domain shop.example.com   an address for events; the help lists the senders
-  lifthouse token create --scope admin                     a token for the page at %s
-  lifthouse discover                                       campaigns that arrived, to declare
-or, for files:
-  lifthouse apply -f catalog.yaml                          declare accounts, websites, goals and campaigns
-  lifthouse import events.ndjson                           import events`, url)
-}
-
 // serveOptions are the settings of commands that serve.
 type serveOptions struct {
 	app.ServerOptions
@@ -153,13 +156,16 @@ type serveOptions struct {
 	logFormat, logLevel string
 }
 
-// The values of --log-format.
+// The names of settings that several commands have, and the values of --log-format.
 const (
-	logText = "text"
-	logJSON = "json"
+	publicURLFlag       = "public-url"
+	maxEventAge         = "max-event-age"
+	maxEventSkew        = "max-event-skew"
+	privateWebhooks     = "webhook-private-addresses"
+	privateWebhooksHelp = "allow webhooks to private and loopback addresses"
+	logText             = "text"
+	logJSON             = "json"
 )
-
-const publicURLFlag = "public-url"
 
 // serveFlags adds the settings of a server to a command.
 func (p *program) serveFlags(cmd *cobra.Command) {
@@ -207,18 +213,6 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	bounds.Var(flags, &o.API.StoreWait, "store-wait", d.StoreWait, 0, bounds.MaxWait,
 		"maximum time that a request waits for a slot before it gets 503")
 }
-
-// The names of the settings for the allowed times of events.
-const (
-	maxEventAge  = "max-event-age"
-	maxEventSkew = "max-event-skew"
-)
-
-// The setting for the addresses of webhooks.
-const (
-	privateWebhooks     = "webhook-private-addresses"
-	privateWebhooksHelp = "allow webhooks to private and loopback addresses"
-)
 
 // timeFlags adds the settings for the allowed times of events to a command.
 func (p *program) timeFlags(cmd *cobra.Command) {
@@ -271,4 +265,140 @@ func (p *program) loadTLSConfig() (*tls.Config, error) {
 		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", p.serving.tlsCert, p.serving.tlsKey, err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+func (p *program) mcpCommand() *cobra.Command {
+	cmd := newCommand("mcp", noArgs, nil)
+	p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
+		p.serving.API = api.DefaultOptions
+		p.serving.API.Release, p.serving.API.Timeout = buildVersion(), p.opening.Limits.Time
+		following, stop := context.WithCancel(ctx)
+		var background sync.WaitGroup
+		if p.running == nil { // no server keeps the store up to date
+			background.Go(func() { s.FollowChanges(following) })
+		}
+		defer background.Wait()
+		defer stop()
+		return s.MCP(following, p.serving.API).ServeStreams(ctx, mcp.Caller{AccountID: s.owned.ID}, p.stdin, p.stdout)
+	})
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if terminal.Is(p.stdin) {
+			p.printDiagnostic("an AI assistant starts this command; 'lifthouse mcp --help' describes how; Ctrl-D ends")
+		}
+		err := run(cmd, args)
+		if cmd.Context().Err() != nil {
+			err = nil // the assistant ended the command
+		}
+		return err
+	}
+	return cmd
+}
+
+func (p *program) demoCommand() *cobra.Command {
+	var traffic bool
+	cmd := newCommand("demo", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if p.running != nil {
+			return usageError{errors.New("a server is already running on this store")}
+		}
+		if !cmd.Flags().Changed("store") {
+			p.address = "embedded:./demo"
+		}
+		return p.serveDemo(cmd.Context(), traffic)
+	})
+	p.serveFlags(cmd)
+	cmd.Flags().BoolVar(&traffic, "traffic", true,
+		"send the events of a few visitors per second while the demo is served")
+	return cmd
+}
+
+func (p *program) serveDemo(ctx context.Context, traffic bool) (err error) {
+	address, err := p.storeAddress()
+	if err != nil {
+		return err
+	}
+	if address.Dir != "" {
+		if err := demo.ClaimDirectory(address.Dir); err != nil {
+			return err
+		}
+	}
+	s, err := p.openStore(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().AllAccounts()) {
+		return errors.New("the store has other accounts and is not a demo store: name an empty database")
+	}
+	if err := p.makeDemo(ctx, s); err != nil {
+		return err
+	}
+	// Replace the token of the last start.
+	const tokenName = "demo"
+	for _, token := range s.Catalogue.Snapshot().AccountTokens(demo.Account) {
+		if token.Name == tokenName {
+			if _, err := s.Catalogue.RevokeToken(ctx, demo.Account, token.ID); err != nil {
+				return err
+			}
+		}
+	}
+	token, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
+		AccountID: demo.Account, Name: tokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
+	})
+	if err != nil {
+		return err
+	}
+	visits, end := context.WithCancel(ctx)
+	var sending sync.WaitGroup
+	ready := func(_ *app.Store, url string) {
+		if traffic {
+			visitors := demo.NewTraffic(time.Now())
+			sending.Go(func() {
+				schema.Repeat(visits, time.Second, "send the events of the demo", func(ctx context.Context) error {
+					return s.Writer.WriteEvents(ctx, visitors.NextEvents(time.Now()))
+				})
+			})
+		}
+		p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url,
+			schema.ShowAddress(p.address))
+		p.printLine("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demo.Campaign)
+		p.printLine("Or look at %s/ in a browser, and sign in with the token.\n", url)
+		p.printLine("Use it in other commands with --store %s.", schema.ShowAddress(p.address))
+	}
+	err = p.serveStore(ctx, s, ready)
+	end()
+	sending.Wait()
+	return err
+}
+
+// demosOnly reports whether the catalogue is empty or contains only the demo account.
+func demosOnly(accounts []*catalogue.AccountResources) bool {
+	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demo.Name
+}
+
+// makeDemo fills an empty store. It adds the catalogue last, which marks the store as complete.
+func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
+	if len(s.Catalogue.Snapshot().AllAccounts()) > 0 {
+		return nil
+	}
+	p.printLine("Creating the demo store …")
+	now := time.Now().UTC()
+	start := now.Truncate(24*time.Hour).AddDate(0, 0, -demo.Days) // up to yesterday; visitors of today arrive later
+	events := slices.DeleteFunc(demo.ShopEvents(start), func(e schema.Event) bool { return e.Time.After(now) })
+	if err := s.Writer.WriteEvents(ctx, events); err != nil {
+		return err
+	}
+	// reports do not wait until so many events are folded
+	if err := s.Facts.FoldAccepted(ctx, func(int, int) {}); err != nil {
+		return err
+	}
+	if _, err := s.Catalogue.ApplyFile(ctx, demo.ShopCatalogue(start), false); err != nil {
+		return err
+	}
+	for subject, outcome := range demo.Outcomes(start) {
+		if _, err := s.Catalogue.SetOutcome(ctx, demo.Account, 0, subject, &outcome); err != nil {
+			return err
+		}
+	}
+	return nil
 }

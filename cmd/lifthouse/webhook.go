@@ -58,14 +58,11 @@ func (p *program) webhookTestCommand() *cobra.Command {
 	})
 }
 
-// maxDeliveries is the maximum of --limit.
-const maxDeliveries = 10_000
-
 func (p *program) webhookDeliveriesCommand() *cobra.Command {
 	var limit int
 	var asJSON bool
 	cmd := newCommand("webhook-deliveries", noArgs, nil)
-	bounds.Var(cmd.Flags(), &limit, "limit", 50, 1, maxDeliveries, "maximum number of messages")
+	bounds.Var(cmd.Flags(), &limit, "limit", 50, 1, 10_000, "maximum number of messages")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the bodies of the messages")
 	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
 		sent, err := s.Outbox.RecentMessages(ctx, s.owned.ID, 0, limit)

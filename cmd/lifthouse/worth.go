@@ -17,7 +17,6 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
-	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -64,7 +63,25 @@ func (p *program) worthCommand() *cobra.Command {
 			}
 			return err
 		}
-		return p.printProgramme(found)
+		for _, sentence := range found.Sentences {
+			p.printLine("%s", sentence)
+		}
+		rows := [][]any{{"ID", "CAMPAIGN", "VARIATION", "OUTCOME", "DATE", "WORTH"}}
+		for i := range found.Items {
+			item := &found.Items[i]
+			id := strconv.FormatInt(item.CampaignID, 10)
+			if item.WidgetID != 0 {
+				id = fmt.Sprintf("%d/%d", item.WidgetID, item.ExperimentID)
+			}
+			outcome := item.Outcome.Outcome.Outcome
+			if outcome == catalogue.Shipped && !item.Shipped {
+				outcome = catalogue.Dropped
+			}
+			shown := result.NewWorthItem(&item.Item, found.Currency)
+			said := cmp.Or(shown.InWords(), wording.ExplainReason(item.Reason))
+			rows = append(rows, []any{id, item.Campaign, item.Name, outcome, item.Outcome.Date, said})
+		}
+		return p.printTable(rows)
 	})
 }
 
@@ -78,29 +95,6 @@ func websiteOr(given int64, owned *catalogue.AccountResources) (int64, error) {
 		return ids[0], nil
 	}
 	return 0, usageError{fmt.Errorf("--website must be one of %s", strings.Trim(fmt.Sprint(ids), "[]"))}
-}
-
-// printProgramme prints a programme: its sentences, and a table of the treatments.
-func (p *program) printProgramme(found *worth.Programme) error {
-	for _, sentence := range found.Sentences {
-		p.printLine("%s", sentence)
-	}
-	rows := [][]any{{"ID", "CAMPAIGN", "VARIATION", "OUTCOME", "DATE", "WORTH"}}
-	for i := range found.Items {
-		item := &found.Items[i]
-		id := strconv.FormatInt(item.CampaignID, 10)
-		if item.WidgetID != 0 {
-			id = fmt.Sprintf("%d/%d", item.WidgetID, item.ExperimentID)
-		}
-		outcome := item.Outcome.Outcome.Outcome
-		if outcome == catalogue.Shipped && !item.Shipped {
-			outcome = catalogue.Dropped
-		}
-		shown := result.NewWorthItem(&item.Item, found.Currency)
-		said := cmp.Or(shown.InWords(), wording.ExplainReason(item.Reason))
-		rows = append(rows, []any{id, item.Campaign, item.Name, outcome, item.Outcome.Date, said})
-	}
-	return p.printTable(rows)
 }
 
 func (p *program) outcomeCommand() *cobra.Command {

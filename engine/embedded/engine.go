@@ -1,3 +1,30 @@
+// Package embedded runs ClickHouse inside the process and connects clickhouse-go to it. The rest of the program uses
+// one driver and one SQL dialect, whether its data is in a folder, on a server or on a cluster.
+//
+// # How a statement is run
+//
+//  1. clickhouse-go makes an HTTP request. [Engine.ClientOptions] sets a
+//     transport that replaces the network.
+//  2. The transport reads the statement, its settings, its parameters and its
+//     current database from the request (request).
+//  3. The statement takes a connection of the library from a pool (session). These settings and
+//     this database are first applied to the connection.
+//  4. The result of a query is fetched in chunks, and the rows of an INSERT are
+//     appended in chunks. Neither is ever completely in memory (answer,
+//     statement).
+//  5. When the caller's context ends, KILL QUERY on a separate connection stops
+//     the statement.
+//
+// The library writes its Native format at revision 0. The driver reads at the revision that the server returned when
+// the connection was opened. So the transport answers the first statement itself and returns revision 0. Results then
+// pass through unchanged.
+//
+// # Limits
+//
+// A process has at most one open Engine, and a folder is open in at most one process. External tables, HTTP sessions,
+// read-only sessions, roles, compression between driver and engine, SET, USE and temporary tables must not be used:
+// some would last for later statements. The query id that a caller sets is ignored. Only in the database default, a
+// table that does not exist is looked up as a file in the working directory.
 package embedded
 
 import (
@@ -83,8 +110,15 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOpenFiles(); err != nil {
-		return nil, err
+	// The Go runtime has already raised the limit of open files to the maximum that the system allows.
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return nil, fmt.Errorf("embedded: read the limit of open files: %w", err)
+	}
+	if limit.Cur < leastOpenFiles {
+		return nil, fmt.Errorf("an embedded store needs %[1]d open files, and this process may have %[2]d: raise the "+
+			"limit (ulimit -n %[1]d; systemd: LimitNOFILE=%[1]d; Docker: --ulimit nofile=%[1]d)", leastOpenFiles,
+			limit.Cur)
 	}
 	opened.Lock()
 	defer opened.Unlock()
@@ -124,10 +158,19 @@ func (e *Engine) startLibrary(path string) error {
 	}
 	e.lib = lib
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
-	config, err := e.writeConfig()
-	if err != nil {
-		return err
+
+	// Write the engine's configuration. Without it the library would read a config.xml of another program: in the
+	// working directory, in the user's home directory, or of the machine. On a terminal, and only there, the engine
+	// would write its log to standard error, with "current_thread contains invalid address" for each insert, which has
+	// no effect. Backups may be written to any path, because only Lifthouse's own statements reach the engine.
+	config, durability := filepath.Join(e.dir, "lifthouse.xml"), ""
+	if e.options.Fsync {
+		durability = fsynced
 	}
+	if err := os.WriteFile(config, []byte(fmt.Sprintf(configuration, durability)), 0o644); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+
 	e.arguments = []string{
 		"clickhouse",
 		"--path=" + e.dir,
@@ -142,30 +185,24 @@ func (e *Engine) startLibrary(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.readVersionAndSettings(); err != nil {
-		e.control.close()
-		return err
+
+	// Read the engine's version and time zone, and the settings of a new session.
+	about, err := e.control.queryText("SELECT version(), timezone()")
+	var changed string
+	if err == nil {
+		changed, err = e.control.queryText("SELECT name, value FROM system.settings WHERE changed")
+	}
+	if err != nil {
+		e.control.closeSession()
+		return fmt.Errorf("embedded: %w", err)
+	}
+	e.version, e.timezone, _ = strings.Cut(strings.TrimSpace(about), "\t")
+	e.initial = make(map[string]string)
+	for line := range strings.Lines(changed) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		e.initial[name] = value
 	}
 	return nil
-}
-
-// writeConfig writes the engine's configuration and returns its path. Without a configuration the library would read a
-// config.xml of another program: in the working directory, in the user's home directory, or of the machine.
-//
-// On a terminal, and only there, the engine would write its log to standard error. It would log every insert as
-// "current_thread contains invalid address". This message is about the engine's internal state and has no effect.
-//
-// Backups may be written to any path, because only Lifthouse's own statements reach the engine.
-func (e *Engine) writeConfig() (string, error) {
-	path := filepath.Join(e.dir, "lifthouse.xml")
-	durability := ""
-	if e.options.Fsync {
-		durability = fsynced
-	}
-	if err := os.WriteFile(path, []byte(fmt.Sprintf(configuration, durability)), 0o644); err != nil {
-		return "", fmt.Errorf("embedded: %w", err)
-	}
-	return path, nil
 }
 
 const configuration = `<clickhouse>
@@ -187,25 +224,6 @@ const fsynced = `    <merge_tree>
         <min_rows_to_fsync_after_merge>1</min_rows_to_fsync_after_merge>
     </merge_tree>
 `
-
-// readVersionAndSettings reads the engine's version and time zone, and the settings of a new session.
-func (e *Engine) readVersionAndSettings() error {
-	about, err := e.control.queryText("SELECT version(), timezone()")
-	if err != nil {
-		return fmt.Errorf("embedded: %w", err)
-	}
-	e.version, e.timezone, _ = strings.Cut(strings.TrimSpace(about), "\t")
-	changed, err := e.control.queryText("SELECT name, value FROM system.settings WHERE changed")
-	if err != nil {
-		return fmt.Errorf("embedded: %w", err)
-	}
-	e.initial = make(map[string]string)
-	for line := range strings.Lines(changed) {
-		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		e.initial[name] = value
-	}
-	return nil
-}
 
 func (e *Engine) openSession() (*session, error) {
 	mark := strconv.FormatInt(1_000_000+e.marks.Add(1), 10)
@@ -260,7 +278,7 @@ func (e *Engine) stopAndUnlock() error {
 	for len(e.pool.idle) > 0 {
 		e.pool.discardSession(<-e.pool.idle)
 	}
-	e.control.close()
+	e.control.closeSession()
 	opened.Lock()
 	defer opened.Unlock()
 	opened.dir = ""
@@ -329,17 +347,3 @@ func lockDir(dir string) (*os.File, error) {
 // part that it merges, some 70 for each part. A few merges of ten parts, together with some reports, need 3,000. In a
 // test, a store of eight million events worked with 500 and did not start with 256.
 const leastOpenFiles = 4096
-
-// checkOpenFiles returns an error with the commands to raise the limit, if it is too low. The Go runtime has already
-// raised the limit to the maximum that the system allows.
-func checkOpenFiles() error {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return fmt.Errorf("embedded: read the limit of open files: %w", err)
-	}
-	if limit.Cur < leastOpenFiles {
-		return fmt.Errorf("an embedded store needs %[1]d open files, and this process may have %[2]d: raise the limit "+
-			"(ulimit -n %[1]d; systemd: LimitNOFILE=%[1]d; Docker: --ulimit nofile=%[1]d)", leastOpenFiles, limit.Cur)
-	}
-	return nil
-}

@@ -201,8 +201,8 @@ type result struct {
 	handle resultHandle
 }
 
-// bytes returns the data of the result. The data is not valid after free.
-func (r *result) bytes() []byte {
+// dataBytes returns the data of the result. The data is not valid after freeMemory.
+func (r *result) dataBytes() []byte {
 	n := r.lib.resultLength(r.handle)
 	if n == 0 {
 		return nil
@@ -220,7 +220,7 @@ func (r *result) err() error {
 	return nil
 }
 
-func (r *result) free() {
+func (r *result) freeMemory() {
 	if r.handle != 0 {
 		r.lib.destroy(r.handle)
 		r.handle = 0
@@ -270,23 +270,14 @@ func LocateLibrary() (string, error) {
 		}
 		return filepath.Abs(named)
 	}
-	places := searchPaths()
-	if found := slices.IndexFunc(places, isFile); found >= 0 {
-		return places[found], nil
-	}
-	return "", libraryMissing(places...)
-}
-
-// searchPaths returns the paths to search if the caller names no path.
-func searchPaths() []string {
 	names := []string{"libchdb.so"}
 	if runtime.GOOS == "darwin" {
 		names = append(names, "libchdb.dylib")
 	}
-	var starts, list []string
+	var starts, places []string
 	addFolder := func(folder string) {
 		for _, name := range names {
-			list = append(list, filepath.Join(folder, name))
+			places = append(places, filepath.Join(folder, name))
 		}
 	}
 	if executable, err := os.Executable(); err == nil {
@@ -306,7 +297,10 @@ func searchPaths() []string {
 			addFolder(filepath.Join(dir, "node_modules", "@chdb", npmPackage()))
 		}
 	}
-	return list
+	if found := slices.IndexFunc(places, isFile); found >= 0 {
+		return places[found], nil
+	}
+	return "", libraryMissing(places...)
 }
 
 // npmPackage returns the name of the library's npm package on this platform.

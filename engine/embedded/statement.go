@@ -26,7 +26,24 @@ func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result
 	if err != nil {
 		return err
 	}
-	err = e.runOn(ctx, s, q, emit)
+	if err = context.Cause(ctx); err == nil {
+		err = s.applySettings(q.database, q.settings, e.initial)
+	}
+	switch {
+	case err != nil:
+	case q.rows != nil:
+		err = e.insertRows(ctx, s, q)
+	case q.format == "Native":
+		// The library streams only SELECT, and refuses other statements before it runs them.
+		err = e.streamResult(ctx, s, q, emit)
+		refused, is := errors.AsType[*clickhouse.Exception](err)
+		if is && refused.Code == codeBadArguments &&
+			strings.HasPrefix(refused.Message, "Streaming query is not supported") {
+			err = e.runToEnd(ctx, s, q, emit)
+		}
+	default:
+		err = e.runToEnd(ctx, s, q, emit)
+	}
 	// A session is not reused after an error. The library returns rows of a failed statement to the next statement of
 	// the connection, and keeps a cancelled insert in system.processes.
 	if err != nil {
@@ -40,31 +57,13 @@ func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result
 	return err
 }
 
-func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*result) error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err := s.applySettings(q.database, q.settings, e.initial); err != nil {
-		return err
-	}
-	if q.rows != nil {
-		return e.insertRows(ctx, s, q)
-	}
-	if q.format == "Native" {
-		if err := e.streamResult(ctx, s, q, emit); !notStreamable(err) {
-			return err
-		}
-	}
-	return e.runToEnd(ctx, s, q, emit)
-}
-
 // streamResult runs a query and passes its result to emit chunk by chunk.
 func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	stream := &result{lib: s.lib}
 	e.guardCall(ctx, s, func() {
 		stream.handle = callStatement(s.handle, s.lib.streamQuery, q.sql, q.format, q.parameters)
 	})
-	defer stream.free()
+	defer stream.freeMemory()
 	if err := stream.err(); err != nil {
 		return err
 	}
@@ -72,11 +71,11 @@ func (e *Engine) streamResult(ctx context.Context, s *session, q *request, emit 
 		chunk := &result{lib: s.lib}
 		e.guardCall(ctx, s, func() { chunk.handle = s.lib.fetch(s.handle.cPointer(), stream.handle) })
 		if err := chunk.err(); err != nil {
-			chunk.free()
+			chunk.freeMemory()
 			return err
 		}
-		if len(chunk.bytes()) == 0 { // the end of the stream
-			chunk.free()
+		if len(chunk.dataBytes()) == 0 { // the end of the stream
+			chunk.freeMemory()
 			return nil
 		}
 		if err := emit(chunk); err != nil {
@@ -91,11 +90,11 @@ func (e *Engine) runToEnd(ctx context.Context, s *session, q *request, emit func
 	var r *result
 	e.guardCall(ctx, s, func() { r = s.runQuery(q.sql, q.format, q.parameters) })
 	if err := r.err(); err != nil {
-		r.free()
+		r.freeMemory()
 		return err
 	}
-	if len(r.bytes()) == 0 {
-		r.free()
+	if len(r.dataBytes()) == 0 {
+		r.freeMemory()
 		return nil
 	}
 	return emit(r)
@@ -126,7 +125,7 @@ func (e *Engine) insertRows(ctx context.Context, s *session, q *request) error {
 	}
 	committed := &result{lib: s.lib}
 	e.guardCall(ctx, s, func() { committed.handle = s.lib.insertDone(stream) })
-	defer committed.free()
+	defer committed.freeMemory()
 	if reason := committed.err(); reason != nil {
 		return reason
 	}
@@ -201,14 +200,6 @@ func (e *Engine) guardCall(ctx context.Context, s *session, call func()) {
 	}
 }
 
-// notStreamable reports whether the library refused to stream a statement. It streams only SELECT, and refuses other
-// statements before it runs them.
-func notStreamable(err error) bool {
-	e, isException := errors.AsType[*clickhouse.Exception](err)
-	return isException && e.Code == codeBadArguments &&
-		strings.HasPrefix(e.Message, "Streaming query is not supported")
-}
-
 // killGrace is the maximum time that a caller waits for its statement to stop, after its context has ended or it has
 // closed the answer. Most statements stop within milliseconds, and the caller then finds the engine free. After
 // killGrace the caller returns, and the statement is still killed in the background. Its connection remains in use
@@ -249,8 +240,8 @@ func (e *Engine) startStatement(ctx context.Context, q *request) (*answer, error
 		defer unhook()
 		defer close(a.ended)
 		_ = writer.CloseWithError(e.runStatement(ctx, q, func(chunk *result) error {
-			defer chunk.free()
-			_, err := writer.Write(chunk.bytes())
+			defer chunk.freeMemory()
+			_, err := writer.Write(chunk.dataBytes())
 			return err
 		}))
 	}()
@@ -299,7 +290,7 @@ const markSetting = "http_headers_progress_interval_ms"
 
 const defaultDatabase = "default"
 
-func (s *session) close() {
+func (s *session) closeSession() {
 	if s.handle != 0 {
 		s.lib.closeConn(s.handle)
 		s.handle = 0
@@ -319,7 +310,22 @@ func (s *session) applySettings(database string, settings, initial map[string]st
 		}
 		s.database = database
 	}
-	changes := s.settingChanges(settings, initial)
+	var changes []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if value, ok := s.settings[name]; !ok || value != settings[name] {
+			changes = append(changes, quoteName(name)+" = "+quoteText(settings[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.settings)) { // reset the others
+		if _, ok := settings[name]; ok {
+			continue
+		}
+		value := "DEFAULT"
+		if text, ok := initial[name]; ok {
+			value = quoteText(text)
+		}
+		changes = append(changes, quoteName(name)+" = "+value)
+	}
 	if len(changes) == 0 {
 		return nil
 	}
@@ -330,40 +336,18 @@ func (s *session) applySettings(database string, settings, initial map[string]st
 	return nil
 }
 
-// settingChanges returns the assignments for SET that give the session the settings, and reset all other settings to
-// their initial values.
-func (s *session) settingChanges(settings, initial map[string]string) []string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		if value, ok := s.settings[name]; !ok || value != settings[name] {
-			list = append(list, quoteName(name)+" = "+quoteText(settings[name]))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.settings)) {
-		if _, ok := settings[name]; ok {
-			continue
-		}
-		value := "DEFAULT"
-		if text, ok := initial[name]; ok {
-			value = quoteText(text)
-		}
-		list = append(list, quoteName(name)+" = "+value)
-	}
-	return list
-}
-
 // execStatement runs a statement and discards its result.
 func (s *session) execStatement(sql string) error {
 	r := s.runQuery(sql, "Null", nil)
-	defer r.free()
+	defer r.freeMemory()
 	return r.err()
 }
 
 // queryText runs a statement and returns its result as tab-separated text.
 func (s *session) queryText(sql string) (string, error) {
 	r := s.runQuery(sql, "TSVRaw", nil)
-	defer r.free()
-	return string(r.bytes()), r.err()
+	defer r.freeMemory()
+	return string(r.dataBytes()), r.err()
 }
 
 var (
@@ -405,6 +389,6 @@ func (p *pool) takeSession(ctx context.Context) (*session, error) {
 
 // discardSession closes a session whose state is unknown, instead of returning it to the pool.
 func (p *pool) discardSession(s *session) {
-	s.close()
+	s.closeSession()
 	<-p.opened
 }

@@ -145,29 +145,25 @@ func newRequest(r *http.Request) (*request, error) {
 			q.settings[name] = value
 		}
 	}
-	return q, q.readStatement(values.Get("query"), r.Body)
-}
-
-// readStatement reads the statement from the URL, or from the body if the URL has none. The driver puts the statement
-// into the URL if the body contains rows.
-func (q *request) readStatement(statement string, body io.ReadCloser) error {
+	// The driver puts the statement into the URL if the body has rows.
+	statement := values.Get("query")
 	if statement == "" {
-		if body == nil {
-			return badRequest("the request contains no statement")
+		if r.Body == nil {
+			return q, badRequest("the request contains no statement")
 		}
-		text, err := io.ReadAll(body)
+		text, err := io.ReadAll(r.Body)
 		if err != nil {
-			return fmt.Errorf("embedded: read the statement: %w", err)
+			return q, fmt.Errorf("embedded: read the statement: %w", err)
 		}
 		q.sql = string(text)
-		return nil
+		return q, nil
 	}
 	m := insertFormat.FindStringSubmatch(statement)
 	if m == nil {
-		return badRequest("invalid statement: a statement with rows must end with FORMAT and the name of the format")
+		return q, badRequest("invalid statement: a statement with rows must end with FORMAT and the name of the format")
 	}
-	q.sql, q.format, q.rows = m[1], m[2], body
-	return nil
+	q.sql, q.format, q.rows = m[1], m[2], r.Body
+	return q, nil
 }
 
 func badRequest(format string, values ...any) error {

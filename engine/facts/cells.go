@@ -77,7 +77,7 @@ const anyDay int64 = 0
 
 // appendSumChanges appends the changes of the cells if the rows of visitors change from had to want, and updates the
 // cells in memory. It adds the subjects of these rows to subjects, each with the first day whose sums change, in days
-// since 1970. Sums of multi-exposed visitors may change on any day, as may those of a subject without cells by day.
+// since 1970. Sums of multi-exposed visitors may change on any day.
 func (c *cells) appendSumChanges(
 	ctx context.Context, from *server, subjects map[schema.Subject]int64, changes []fold.Change, had, want []fold.Row,
 ) ([]fold.Change, error) {
@@ -92,19 +92,23 @@ func (c *cells) appendSumChanges(
 				subjects[subject] = anyDay
 			}
 		}
-		added.AddRows(rows, sign, c.byDay[subject])
+		added.AddRows(rows, sign, true)
 	})
+	for key, cell := range added {
+		if key.Grain == fold.OfDay && cell.Sums != (fold.Sums{}) {
+			subjects[key.Subject] = min(subjects[key.Subject], key.First+key.Day)
+		}
+		if key.Grain == fold.OfDay && !c.byDay[key.Subject] {
+			delete(added, key)
+		}
+	}
 	stored, err := c.cellsByDay(ctx, from, added)
 	if err != nil {
 		return nil, err
 	}
 	more := visitorsOf(added)
 	for subject := range subjects {
-		if c.byDay[subject] {
-			continue
-		}
-		subjects[subject] = anyDay
-		if more[subject]+visitorsOf(c.all[subject])[subject] < c.leastByDay {
+		if c.byDay[subject] || more[subject]+visitorsOf(c.all[subject])[subject] < c.leastByDay {
 			continue
 		}
 		if err := from.addDays(ctx, subject, added, had, want); err != nil {
@@ -120,9 +124,6 @@ func (c *cells) appendSumChanges(
 				stored[day] = fold.Cells{}
 			}
 			of = stored[day]
-			if cell.Sums != (fold.Sums{}) {
-				subjects[key.Subject] = min(subjects[key.Subject], key.First+key.Day)
-			}
 		}
 		changes = appendCell(changes, key, cell, of)
 	}

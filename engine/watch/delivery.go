@@ -89,8 +89,32 @@ const (
 
 // FollowMessages delivers messages until the context ends.
 func (s *Sender) FollowMessages(ctx context.Context) {
+	longest := idleInterval
+	if s.Holder != "" {
+		longest = pollInterval
+	}
 	for {
-		wait := s.deliverRound(ctx)
+		// Deliver what is due if there are webhooks, and if this process may. Renew the lease if it is old.
+		var next time.Time
+		var err error
+		held := slices.ContainsFunc(s.catalogue.Snapshot().AllAccounts(),
+			func(o *catalogue.AccountResources) bool { return len(o.Webhooks) > 0 })
+		if taken := time.Now(); held && s.Holder != "" && taken.Sub(s.leased) > renewAfter {
+			held, err = s.outbox.TakeLease(ctx, s.Holder)
+			if s.leased = taken; !held {
+				s.leased = time.Time{}
+			}
+		}
+		if held {
+			next, err = s.DeliverDue(ctx, time.Now())
+		}
+		if err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
+		}
+		wait := longest
+		if !next.IsZero() {
+			wait = max(0, min(longest, time.Until(next)))
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -98,43 +122,6 @@ func (s *Sender) FollowMessages(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
-}
-
-// deliverRound delivers what is due if this process may, and returns how long to wait for the next round.
-func (s *Sender) deliverRound(ctx context.Context) time.Duration {
-	longest := idleInterval
-	if s.Holder != "" {
-		longest = pollInterval
-	}
-	var next time.Time
-	held, err := s.holdsLease(ctx)
-	if held {
-		next, err = s.DeliverDue(ctx, time.Now())
-	}
-	if err != nil && ctx.Err() == nil {
-		slog.WarnContext(ctx, "deliver webhooks failed", "err", err)
-	}
-	if next.IsZero() {
-		return longest
-	}
-	return max(0, min(longest, time.Until(next)))
-}
-
-// holdsLease reports whether this process may deliver, if there are webhooks. It renews the lease if it is old.
-func (s *Sender) holdsLease(ctx context.Context) (bool, error) {
-	if !slices.ContainsFunc(s.catalogue.Snapshot().AllAccounts(),
-		func(o *catalogue.AccountResources) bool { return len(o.Webhooks) > 0 }) {
-		return false, nil
-	}
-	if s.Holder == "" || time.Since(s.leased) <= renewAfter {
-		return true, nil
-	}
-	taken := time.Now()
-	held, err := s.outbox.TakeLease(ctx, s.Holder)
-	if s.leased = taken; !held {
-		s.leased = time.Time{}
-	}
-	return held, err
 }
 
 // DeliverDue delivers the messages that are due at a time, and returns when the next one is due; zero: none waits.
@@ -162,22 +149,23 @@ func (s *Sender) DeliverDue(ctx context.Context, now time.Time) (time.Time, erro
 	return first, err
 }
 
-// batch is the number of messages that are read at a time.
-const batch = 100
-
 // deliverTo delivers the due messages to a webhook, in order. A message whose attempt failed delays the later ones. It
 // returns when the next attempt is due; zero: no message waits. With a lease, it starts no attempt after end.
 func (s *Sender) deliverTo(
 	ctx context.Context, account int64, hook *catalogue.LiveWebhook, now func() time.Time, end time.Time,
 ) (time.Time, error) {
 	for {
-		pending, err := s.outbox.PendingMessages(ctx, account, hook.ID, hook.EventsTaken(), hook.CreateDate, batch)
+		pending, err := s.outbox.PendingMessages(ctx, account, hook.ID, hook.EventsTaken(), hook.CreateDate, 100)
 		if err != nil || len(pending) == 0 {
 			return time.Time{}, err
 		}
 		for i := range pending {
 			p := &pending[i]
-			if due := nextAttempt(p); due.After(now()) {
+			due := p.DueSince
+			if p.Retries > 0 {
+				due = p.LastAt.Add(pauseAfter(p.Retries))
+			}
+			if due.After(now()) {
 				return due, nil
 			}
 			if s.Holder != "" && now().After(end) {
@@ -221,14 +209,6 @@ const (
 	longestPause = time.Hour
 )
 
-// nextAttempt returns when a message is due.
-func nextAttempt(p *outbox.Pending) time.Time {
-	if p.Retries == 0 {
-		return p.DueSince
-	}
-	return p.LastAt.Add(pauseAfter(p.Retries))
-}
-
 // pauseAfter returns the pause after a number of failed attempts.
 func pauseAfter(retries uint64) time.Duration {
 	b := &backoff.ExponentialBackOff{InitialInterval: firstPause, Multiplier: 2, MaxInterval: longestPause}
@@ -247,7 +227,15 @@ func (s *Sender) attemptDelivery(
 	status, err := s.sendMessage(ctx, &hook.Webhook, m)
 	d.At, d.Status, d.Outcome = now().UTC().Truncate(time.Millisecond), status, outbox.Delivered
 	if err != nil {
-		d.Outcome, d.Detail = outbox.Retrying, describeFailure(err)
+		text := err.Error()
+		var request *url.Error
+		switch {
+		case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
+			text = "the address is private or reserved; --webhook-private-addresses allows it"
+		case errors.As(err, &request): // the URL may have a secret
+			text = request.Err.Error()
+		}
+		d.Outcome, d.Detail = outbox.Retrying, strings.ToValidUTF8(text[:min(len(text), 2*maxDetail)], "�")
 	}
 	if status == http.StatusGone { // the receiver does not want further messages
 		d.Outcome = outbox.Failed
@@ -304,10 +292,19 @@ const minKey = 24
 // signRequest adds the headers of Standard Webhooks: the id of the message, the time of the attempt, and the signature
 // HMAC-SHA256 of "id.time.body".
 func signRequest(request *http.Request, secretFile, id string, body []byte) error {
-	text, err := readSecret(secretFile)
+	info, err := os.Stat(secretFile)
 	if err != nil {
 		return fmt.Errorf("secretFile: %w", err)
 	}
+	// The catalogue may name any path, so a device or a pipe is not read.
+	if !info.Mode().IsRegular() || info.Size() > maxSecret {
+		return fmt.Errorf("secretFile: %s: must be a file of at most %d bytes", secretFile, maxSecret)
+	}
+	key, err := os.ReadFile(secretFile)
+	if err != nil {
+		return fmt.Errorf("secretFile: %w", err)
+	}
+	text := strings.TrimSpace(string(key))
 	const prefix = "whsec_"
 	signer, err := standardwebhooks.NewWebhook(text)
 	if err != nil || !strings.HasPrefix(text, prefix) || len(text) < len(prefix)+minKey*4/3 {
@@ -328,58 +325,18 @@ func signRequest(request *http.Request, secretFile, id string, body []byte) erro
 // maxSecret is the maximum size of a file with a key, in bytes.
 const maxSecret = 1 << 10
 
-// readSecret returns the text of a file with a key. The catalogue may name any path, so a device or a pipe is not read.
-func readSecret(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSecret {
-		return "", fmt.Errorf("%s: must be a file of at most %d bytes", path, maxSecret)
-	}
-	text, err := os.ReadFile(path)
-	return strings.TrimSpace(string(text)), err
-}
-
-// describeFailure returns an error as text without the URL, which may have a secret.
-func describeFailure(err error) string {
-	if errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) {
-		return "the address is private or reserved; --webhook-private-addresses allows it"
-	}
-	text := err.Error()
-	var request *url.Error
-	if errors.As(err, &request) {
-		text = request.Err.Error()
-	}
-	return strings.ToValidUTF8(text[:min(len(text), 2*maxDetail)], "�")
-}
-
-// standardMessage is the body of a message in the format standard.
-type standardMessage struct {
-	Type      string       `json:"type"`
-	Timestamp time.Time    `json:"timestamp"` // when the message was recorded
-	Data      *outbox.Data `json:"data"`
-}
-
-// encodeBody returns the body of a request.
+// encodeBody returns the body of a request. In Slack's markup, a message is a line with a link to the page, and the
+// sentences.
 func (s *Sender) encodeBody(format string, m *outbox.Message) ([]byte, error) {
 	data := m.Data
 	data.URL = s.PublicURL + catalogue.PagePath(&data.SubjectIDs)
-	if format == catalogue.FormatSlack {
-		return json.Marshal(map[string]string{"text": slackText(m, &data)})
+	if format != catalogue.FormatSlack {
+		return json.Marshal(struct {
+			Type      string       `json:"type"`
+			Timestamp time.Time    `json:"timestamp"` // when the message was recorded
+			Data      *outbox.Data `json:"data"`
+		}{m.Event, m.RecordedAt, &data})
 	}
-	return json.Marshal(standardMessage{m.Event, m.RecordedAt, &data})
-}
-
-// slackHeadings are the first words of messages to Slack.
-var slackHeadings = map[string]string{
-	catalogue.EventCheckFailed: "Check failed", catalogue.EventCheckCleared: "Check passed again",
-	catalogue.EventCampaignStarted: "Started", catalogue.EventCampaignStopped: "Stopped",
-	catalogue.EventDecisionChanged: "Decision",
-}
-
-// slackText returns a message in Slack's markup: a line with a link to the page, and the sentences.
-func slackText(m *outbox.Message, data *outbox.Data) string {
 	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace
 	lines := []string{fmt.Sprintf("*%s: <%s|%s>*", cmp.Or(slackHeadings[m.Event], "Test"), escape(data.URL),
 		strings.ReplaceAll(escape(data.Name), "\n", " ")), escape(data.Text)}
@@ -390,5 +347,12 @@ func slackText(m *outbox.Message, data *outbox.Data) string {
 	if err := json.Unmarshal(data.Worth, &worth); err == nil {
 		lines = append(lines, escape(worth.InWords()))
 	}
-	return strings.Join(lines, "\n")
+	return json.Marshal(map[string]string{"text": strings.Join(lines, "\n")})
+}
+
+// slackHeadings are the first words of messages to Slack.
+var slackHeadings = map[string]string{
+	catalogue.EventCheckFailed: "Check failed", catalogue.EventCheckCleared: "Check passed again",
+	catalogue.EventCampaignStarted: "Started", catalogue.EventCampaignStopped: "Stopped",
+	catalogue.EventDecisionChanged: "Decision",
 }

@@ -41,12 +41,9 @@ func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox) *
 	}
 }
 
-// recordInterval is the time between two passes over all subjects. A pass records the looks that have become mature.
-const recordInterval = 10 * time.Minute
-
-// FollowLooks records what is due, in regular passes, until the context ends.
+// FollowLooks records what is due, in regular passes over all subjects, until the context ends.
 func (r *Recorder) FollowLooks(ctx context.Context) {
-	schema.Repeat(ctx, recordInterval, "record looks", func(ctx context.Context) error {
+	schema.Repeat(ctx, 10*time.Minute, "record looks", func(ctx context.Context) error {
 		r.RecordDue(ctx, time.Now())
 		return nil
 	})
@@ -111,8 +108,13 @@ func (r *Recorder) recordSubject(
 		}
 	}
 
-	// Report what is decided, and carry it out.
-	if !r.judged[subject].Before(today) || isOver(p, now) {
+	// Report what is decided, and carry it out. If a subject ended long ago, nothing can be decided any more.
+	end, ended := p.EndedAt()
+	longest := time.Duration(0)
+	for _, goal := range p.Declared.AllGoals() {
+		longest = max(longest, goal.Window.Maturity())
+	}
+	if !r.judged[subject].Before(today) || ended && now.Sub(end) > judgedAfterEnd+longest {
 		return nil
 	}
 	if found.Looks == nil {
@@ -169,10 +171,21 @@ func (r *Recorder) reportDecision(
 	if n > 0 {
 		slog.InfoContext(ctx, "messages written", "subject", subject, "messages", n)
 	}
-	if decision == nil {
+
+	// Stop the campaign if it demands this. A campaign that was started after the decision was reported is not stopped:
+	// a person who started it knew the decision.
+	campaign, known := r.catalogue.Snapshot().AccountResources(owned.ID).Campaigns[subject.ID] // as it is now
+	if decision == nil || subject.Kind != schema.SubjectCampaign || !known || !campaign.Active ||
+		!campaign.StopsAt(decision.State) || len(campaign.Runs) == 0 ||
+		!campaign.Runs[len(campaign.Runs)-1].From.Before(decision.RecordedAt) {
 		return nil
 	}
-	return r.stopCampaign(ctx, owned.ID, subject, decision)
+	ctx = catalogue.WithAuthor(ctx, autoStopAuthor+decision.State)
+	if _, _, err := r.catalogue.Switch(ctx, owned.ID, 0, schema.SubjectCampaign, campaign.ID, false); err != nil {
+		return fmt.Errorf("auto-stop: %w", err)
+	}
+	slog.InfoContext(ctx, "campaign stopped", "campaign", campaign.ID, "decision", decision.State)
+	return nil
 }
 
 // isImportedPast reports whether a subject ended before its first view was accepted.
@@ -185,39 +198,8 @@ func isImportedPast(j *engine.Judgement) bool {
 // a look and a day.
 const judgedAfterEnd = 8 * 24 * time.Hour
 
-// isOver reports whether nothing about a subject can be decided any more: it ended long ago.
-func isOver(p *plan.Plan, now time.Time) bool {
-	end, ended := p.EndedAt()
-	longest := time.Duration(0)
-	for _, goal := range p.Declared.AllGoals() {
-		longest = max(longest, goal.Window.Maturity())
-	}
-	return ended && now.Sub(end) > judgedAfterEnd+longest
-}
-
 // autoStopAuthor begins the author of a stop by the server. The decision follows.
 const autoStopAuthor = "auto-stop: "
-
-// stopCampaign stops the campaign of a reported decision if the campaign demands it. A campaign that was started after
-// the decision was reported is not stopped: a person who started it knew the decision.
-func (r *Recorder) stopCampaign(
-	ctx context.Context, account int64, subject schema.Subject, reported *outbox.Message,
-) error {
-	campaign, known := r.catalogue.Snapshot().AccountResources(account).Campaigns[subject.ID] // as it is now
-	if subject.Kind != schema.SubjectCampaign || !known || !campaign.Active || !campaign.StopsAt(reported.State) ||
-		len(campaign.Runs) == 0 || !campaign.Runs[len(campaign.Runs)-1].From.Before(reported.RecordedAt) {
-		return nil
-	}
-	ctx = catalogue.WithAuthor(ctx, autoStopAuthor+reported.State)
-	if _, _, err := r.catalogue.Switch(ctx, account, 0, schema.SubjectCampaign, campaign.ID, false); err != nil {
-		return fmt.Errorf("auto-stop: %w", err)
-	}
-	slog.InfoContext(ctx, "campaign stopped", "campaign", campaign.ID, "decision", reported.State)
-	return nil
-}
-
-// runsInterval is the time between two checks for starts and stops.
-const runsInterval = time.Second
 
 // reportedWithin is how long ago a start or a stop may be to be reported. Older ones are from an import, or from a time
 // when no server ran.
@@ -227,7 +209,7 @@ const reportedWithin = 24 * time.Hour
 func FollowRuns(ctx context.Context, c *catalogue.Catalogue, box *outbox.Outbox) {
 	var seen *catalogue.Snapshot
 	var next time.Time // of the first planned start or stop, or zero
-	schema.Repeat(ctx, runsInterval, "report starts and stops", func(ctx context.Context) error {
+	schema.Repeat(ctx, time.Second, "report starts and stops", func(ctx context.Context) error {
 		snapshot, now := c.Snapshot(), time.Now()
 		if snapshot == seen && (next.IsZero() || now.Before(next)) {
 			return nil
@@ -256,7 +238,13 @@ func ReportRuns(
 					return
 				}
 				id := outbox.MessageID(owned.ID, event, " ", c.ID, " ", when.UnixMilli())
-				data := outbox.Data{Name: c.Name, Text: describeRun(verb, author), By: author}
+				text := fmt.Sprintf("The campaign was %s by %s.", verb, author)
+				if decision, isAuto := strings.CutPrefix(author, autoStopAuthor); isAuto {
+					text = fmt.Sprintf("The campaign was stopped automatically, because the decision is %s.", decision)
+				} else if author == "" { // its date was declared
+					text = fmt.Sprintf("The campaign was %s as planned.", verb)
+				}
+				data := outbox.Data{Name: c.Name, Text: text, By: author}
 				messages = append(messages, outbox.NewMessage(id, owned.ID, event, c.Subject(), "", when, data))
 			}
 			for _, run := range c.Runs {
@@ -274,17 +262,6 @@ func ReportRuns(
 	return next, err
 }
 
-// describeRun returns the sentence about a start or a stop. The author of a declared one is empty.
-func describeRun(verb, author string) string {
-	if decision, isAuto := strings.CutPrefix(author, autoStopAuthor); isAuto {
-		return fmt.Sprintf("The campaign was stopped automatically, because the decision is %s.", decision)
-	}
-	if author == "" {
-		return fmt.Sprintf("The campaign was %s as planned.", verb)
-	}
-	return fmt.Sprintf("The campaign was %s by %s.", verb, author)
-}
-
 // Messages report decisions, failed checks, and starts and stops. A subject is judged after its looks are recorded and
 // once after each day. The id of a message is a hash of what it reports. So each decision is reported once, even if the
 // process ends between recording a look and writing the message, or if several servers judge the subject.
@@ -300,17 +277,14 @@ type decided struct {
 	observed bool // whether the server has run since an earlier pass, so that it could receive events
 }
 
-// reportedDecisions are the decisions that are reported. The others say that nothing is decided.
-var reportedDecisions = []result.DecisionStatus{
-	result.DecisionShip, result.DecisionRollBack,
-	result.DecisionNoDifference, result.DecisionInvalid,
-}
-
 // decisionMessage returns the message about the decision, or nil if there is nothing to report. Decisions of the time
 // before the first view was accepted are not reported: they are from an import.
 func (d *decided) decisionMessage() (*outbox.Message, error) {
 	found := d.report.Decision
-	if found == nil || !slices.Contains(reportedDecisions, found.Status) || found.DecidedAt != nil &&
+	reported := []result.DecisionStatus{ // the others say that nothing is decided
+		result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid,
+	}
+	if found == nil || !slices.Contains(reported, found.Status) || found.DecidedAt != nil &&
 		!found.DecidedAt.After(d.FirstView.Accepted) {
 		return nil, nil
 	}

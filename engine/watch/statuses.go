@@ -66,24 +66,18 @@ func (s *Statuses) LastStatuses(ctx context.Context, account int64, subjects []s
 		last, computedAt := s.kept.LastValue(key)
 		found[i], _ = last.(*result.Status)
 		if version.Known && computedAt != (statusVersion{version.Data, defined}) {
-			s.queueStatus(key)
+			s.mu.Lock()
+			if !s.queued[key] {
+				select {
+				case s.queue <- key:
+					s.queued[key] = true
+				default: // too many are queued
+				}
+			}
+			s.mu.Unlock()
 		}
 	}
 	return found
-}
-
-// queueStatus queues a status, unless it is queued or too many are.
-func (s *Statuses) queueStatus(key statusKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.queued[key] {
-		return
-	}
-	select {
-	case s.queue <- key:
-		s.queued[key] = true
-	default:
-	}
 }
 
 // FollowQueue computes the requested statuses until the context ends.

@@ -91,9 +91,35 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 		for _, r := range current {
 			a.current[r.key] = r
 		}
-		a.applyFile(&file)
-		if file.Prune {
-			a.pruneResources(current)
+		for i := range file.Accounts {
+			account := &file.Accounts[i]
+			a.defineResource(account.ID, kindAccount, account.ID, account.Name, account)
+			for w := range account.Websites {
+				a.applyWebsite(account.ID, &account.Websites[w], fmt.Sprintf("accounts[%d].websites[%d]", i, w))
+			}
+			for h := range account.Webhooks {
+				hook := &account.Webhooks[h]
+				changed := a.defineResource(account.ID, kindWebhook, hook.ID, hook.URL, hook)
+				a.addState(&declared{resource: resource{account.ID, kindWebhook, hook.ID}, name: hook.URL}, changed)
+			}
+		}
+		// Archive the resources that the file does not name, of the accounts that it may change. The tokens of an
+		// archived account are archived too.
+		for _, r := range current {
+			account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
+			if !file.Prune || r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] ||
+				!file.mayChange(r.AccountID) {
+				continue
+			}
+			a.rows = append(a.rows, r.archivedVersion())
+			if r.Part == partDefinition {
+				var named struct{ Name, Domain, URL string }
+				a.decodeRow(&r, &named)
+				a.changes = append(a.changes, Change{
+					AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID,
+					Name: cmp.Or(named.Name, named.Domain, named.URL), Archived: true,
+				})
+			}
 		}
 		if a.err != nil {
 			return nil, a.err
@@ -143,21 +169,6 @@ type applier struct {
 	err      error // a row cannot be encoded or decoded; the rows and changes are incomplete
 }
 
-func (a *applier) applyFile(file *File) {
-	for i := range file.Accounts {
-		account := &file.Accounts[i]
-		a.defineResource(account.ID, kindAccount, account.ID, account.Name, account)
-		for w := range account.Websites {
-			a.applyWebsite(account.ID, &account.Websites[w], fmt.Sprintf("accounts[%d].websites[%d]", i, w))
-		}
-		for h := range account.Webhooks {
-			hook := &account.Webhooks[h]
-			changed := a.defineResource(account.ID, kindWebhook, hook.ID, hook.URL, hook)
-			a.addState(&declared{resource: resource{account.ID, kindWebhook, hook.ID}, name: hook.URL}, changed)
-		}
-	}
-}
-
 func (a *applier) applyWebsite(account int64, site *Website, path string) {
 	a.defineResource(account, kindWebsite, site.ID, site.Domain, site)
 	for i := range site.Goals {
@@ -175,55 +186,51 @@ func (a *applier) applyWebsite(account int64, site *Website, path string) {
 	}
 	for i := range site.Campaigns {
 		site.Campaigns[i].WebsiteID = site.ID
-		a.applyCampaign(account, site, i, fmt.Sprintf("%s.campaigns[%d]", path, i))
+		campaign := &site.Campaigns[i]
+		changed := a.defineResource(account, kindCampaign, campaign.ID, campaign.Name, campaign)
+		if changed {
+			change := &a.changes[len(a.changes)-1]
+			// Control gets its percentage. The others divide the rest by their weights.
+			weights := max(campaign.DeclaredShares().sumWeights(), 1)
+			change.Shares = []NamedShare{{"Control", float64(campaign.ControlShare) / 100}}
+			for _, v := range campaign.Variations {
+				share := float64(100-campaign.ControlShare) / 100 * float64(v.Share) / float64(weights)
+				change.Shares = append(change.Shares, NamedShare{v.Name, share})
+			}
+			if change.Created {
+				change.Notes = a.campaignNotes(account, site, campaign, fmt.Sprintf("%s.campaigns[%d]", path, i))
+			}
+		}
+		d := declared{
+			resource: resource{account, kindCampaign, campaign.ID}, name: campaign.Name, initial: campaign.Initial,
+			shares: map[int64]Shares{0: campaign.DeclaredShares()},
+		}
+		d.plans = a.changedPlans(d.resource, site, campaign)
+		a.addState(&d, changed)
 	}
 	for i := range site.Widgets {
 		site.Widgets[i].WebsiteID = site.ID
-		a.applyWidget(account, site, &site.Widgets[i])
+		widget := &site.Widgets[i]
+		changed := a.defineResource(account, kindWidget, widget.ID, widget.Name, widget)
+		d := declared{
+			resource: resource{account, kindWidget, widget.ID}, name: widget.Name, initial: widget.Initial,
+			shares: map[int64]Shares{},
+		}
+		notes := startNote(widget.Initial, fmt.Sprintf("/v1/widgets/%d", widget.ID))
+		for i := range widget.Experiments {
+			e := &widget.Experiments[i]
+			if d.shares[e.ID] = e.DeclaredShares(); !e.Active {
+				notes = append(notes,
+					fmt.Sprintf("experiment %d: active: false: set active: true in the file when it starts", e.ID))
+			}
+		}
+		if last := len(a.changes) - 1; changed && a.changes[last].Created {
+			a.changes[last].Notes = notes
+		}
+		d.plans = a.changedPlans(d.resource, site, widget)
+		a.addState(&d, changed)
 	}
 	a.plansOfOthers(account, site)
-}
-
-func (a *applier) applyWidget(account int64, site *Website, widget *Widget) {
-	changed := a.defineResource(account, kindWidget, widget.ID, widget.Name, widget)
-	a.addNotes(changed, widget.creationNotes)
-	d := &declared{
-		resource: resource{account, kindWidget, widget.ID}, name: widget.Name, initial: widget.Initial,
-		shares: map[int64]Shares{},
-	}
-	for i := range widget.Experiments {
-		d.shares[widget.Experiments[i].ID] = widget.Experiments[i].DeclaredShares()
-	}
-	d.plans = a.changedPlans(d.resource, site, widget)
-	a.addState(d, changed)
-}
-
-func (a *applier) applyCampaign(account int64, site *Website, i int, path string) {
-	campaign := &site.Campaigns[i]
-	changed := a.defineResource(account, kindCampaign, campaign.ID, campaign.Name, campaign)
-	if changed {
-		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
-	}
-	a.addNotes(changed, func() []string {
-		lines := a.declares.read.lines // nil: the file was not read, and sets all fields
-		notes := campaign.creationNotes(func(field string) bool { return lines == nil || lines[path+"."+field] > 0 })
-		plan := campaign.DeclaredPlan(a.goalsAfter(account, site))
-		settles := func(g Guardrail) bool { return g.Settle != nil }
-		mayReturn := campaign.Type == "shippingExperiment" || campaign.Type == "productExperiment"
-		if mayReturn && (campaign.Goals == nil || !slices.ContainsFunc(campaign.Goals.Guardrails, settles)) {
-			notes = append(notes, fmt.Sprintf("returns may change: a guardrail such as {goalId: %d, metric: "+
-				"valuePerVisitor, margin: 3, window: 7d, settle: 30d} waits for them", campaign.PrimaryGoalID))
-		}
-		return append(notes, plan.windowNotes()...)
-	})
-	d := &declared{
-		resource{account, kindCampaign, campaign.ID},
-		campaign.Name, campaign.Initial,
-		map[int64]Shares{0: campaign.DeclaredShares()},
-		nil,
-	}
-	d.plans = a.changedPlans(d.resource, site, campaign)
-	a.addState(d, changed)
 }
 
 // planned is a resource with plans: a campaign or a widget.
@@ -306,17 +313,6 @@ func (a *applier) decodeRow(r *row, into any) {
 	}
 }
 
-// namedShares returns the fractions of the variations. Control gets its percentage. The others divide the rest by their
-// weights.
-func (c *Campaign) namedShares() []NamedShare {
-	weights, rest := c.DeclaredShares().sumWeights(), float64(100-c.ControlShare)/100
-	shares := []NamedShare{{"Control", float64(c.ControlShare) / 100}}
-	for _, v := range c.Variations {
-		shares = append(shares, NamedShare{v.Name, rest * float64(v.Share) / float64(max(weights, 1))})
-	}
-	return shares
-}
-
 // defineResource adds a row for a definition that is new or has changed, and reports whether it did.
 func (a *applier) defineResource(account int64, k kind, id int64, name string, definition any) bool {
 	body := a.encodeBody(definition)
@@ -328,7 +324,17 @@ func (a *applier) defineResource(account int64, k kind, id int64, name string, d
 	}
 	change := Change{AccountID: account, Kind: string(k), ID: id, Name: name, Created: !exists || before.Archived}
 	if !change.Created {
-		change.Fields = a.fieldChanges(&before, body)
+		var was, is map[string]json.RawMessage
+		a.decodeRow(&before, &was)
+		a.decodeRow(&row{key: at, Body: body}, &is)
+		fields := map[string]json.RawMessage{}
+		maps.Copy(fields, was)
+		maps.Copy(fields, is)
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			if string(was[field]) != string(is[field]) {
+				change.Fields = append(change.Fields, FieldChange{field, JSONText(was[field]), JSONText(is[field])})
+			}
+		}
 	}
 	a.changes = append(a.changes, change)
 	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: body})
@@ -350,7 +356,17 @@ func (a *applier) addState(d *declared, changed bool) {
 	at := key{d.account, d.kind, d.id, partState}
 	a.named[at] = true
 	before, exists := a.current[at]
-	state := a.initialState(&d.initial)
+	state := State{
+		Active: d.initial.Active, CreateDate: *cmp.Or(utcTime(d.initial.CreateDate), &a.now),
+		StartDate: utcTime(d.initial.StartDate), EndDate: utcTime(d.initial.EndDate),
+	}
+	if state.Active { // without a date of start, it starts now
+		state.StartDate = cmp.Or(state.StartDate, &a.now)
+	}
+	if state.StartDate != nil {
+		isDeclared := d.initial.StartDate != nil
+		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate, StartedBy: a.author, Declared: isDeclared}}
+	}
 	// a webhook that was archived gets a new date of creation
 	if exists && (d.kind != kindWebhook || !before.Archived) {
 		state = State{}
@@ -374,26 +390,6 @@ func (a *applier) addState(d *declared, changed bool) {
 	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: a.encodeBody(state)})
 }
 
-// initialState returns the state of a new resource. An active one without a date of start starts now.
-func (a *applier) initialState(declared *Initial) State {
-	state := State{
-		Active: declared.Active, CreateDate: a.now, StartDate: utcTime(declared.StartDate),
-		EndDate: utcTime(declared.EndDate),
-	}
-	if declared.CreateDate != nil {
-		state.CreateDate = *utcTime(declared.CreateDate)
-	}
-	if state.Active && state.StartDate == nil {
-		start := a.now
-		state.StartDate = &start
-	}
-	if state.StartDate != nil {
-		isDeclared := declared.StartDate != nil
-		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate, StartedBy: a.author, Declared: isDeclared}}
-	}
-	return state
-}
-
 func utcTime(d *Date) *time.Time {
 	if d == nil {
 		return nil
@@ -402,55 +398,11 @@ func utcTime(d *Date) *time.Time {
 	return &u
 }
 
-// fieldChanges returns the differences between a stored definition and another one, ordered by field name.
-func (a *applier) fieldChanges(before *row, after string) (changes []FieldChange) {
-	var was, is map[string]json.RawMessage
-	a.decodeRow(before, &was)
-	a.decodeRow(&row{key: before.key, Body: after}, &is)
-	fields := map[string]json.RawMessage{}
-	maps.Copy(fields, was)
-	maps.Copy(fields, is)
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		if string(was[field]) != string(is[field]) {
-			changes = append(changes,
-				FieldChange{Field: field, Before: JSONText(was[field]), After: JSONText(is[field])})
-		}
-	}
-	return changes
-}
-
-// pruneResources archives the current resources that the file does not name, of the accounts that it may change. The
-// tokens of an archived account are archived too.
-func (a *applier) pruneResources(current []row) {
-	for _, r := range current {
-		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
-		if r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] ||
-			!a.declares.mayChange(r.AccountID) {
-			continue
-		}
-		a.rows = append(a.rows, r.archivedVersion())
-		if r.Part == partDefinition {
-			var named struct{ Name, Domain, URL string }
-			a.decodeRow(&r, &named)
-			a.changes = append(a.changes, Change{
-				AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID,
-				Name: cmp.Or(named.Name, named.Domain, named.URL), Archived: true,
-			})
-		}
-	}
-}
-
-// addNotes adds notes to the last change if it created a resource.
-func (a *applier) addNotes(changed bool, notes func() []string) {
-	if last := len(a.changes) - 1; changed && a.changes[last].Created {
-		a.changes[last].Notes = notes()
-	}
-}
-
-// creationNotes returns the defaults that apply because the file does not give them. It also returns what a new
-// campaign lacks to start, or to compare anything.
-func (c *Campaign) creationNotes(isGiven func(field string) bool) []string {
+// campaignNotes returns the defaults of a new campaign that apply because the file does not give them, what it lacks to
+// start or to compare anything, and when it can be decided.
+func (a *applier) campaignNotes(account int64, site *Website, c *Campaign, path string) []string {
 	var defaults, notes []string
+	lines := a.declares.read.lines // nil: the file was not read, and sets all fields
 	for _, field := range []struct {
 		name  string
 		value any
@@ -461,7 +413,7 @@ func (c *Campaign) creationNotes(isGiven func(field string) bool) []string {
 		{"significanceLevel", fmt.Sprintf("%d %%", c.SignificanceLevel)},
 		{"mde", fmt.Sprintf("%v %%", c.MDE)},
 	} {
-		if !isGiven(field.name) {
+		if lines != nil && lines[path+"."+field.name] == 0 {
 			defaults = append(defaults, fmt.Sprintf("%s %v", field.name, field.value))
 		}
 	}
@@ -477,32 +429,23 @@ func (c *Campaign) creationNotes(isGiven func(field string) bool) []string {
 	if c.PrimaryGoalID == 0 {
 		notes = append(notes, "no primaryGoalId: reports count all goals")
 	}
-	return append(notes, startNote(c.Initial, fmt.Sprintf("/v1/campaigns/%d", c.ID))...)
-}
+	notes = append(notes, startNote(c.Initial, fmt.Sprintf("/v1/campaigns/%d", c.ID))...)
 
-// windowNotes returns when the first look is, if it has to wait for a conversion window.
-func (p *Plan) windowNotes() []string {
-	w := p.ConversionWindow
-	if w == nil {
-		return nil
+	// Returns change orders after the conversion window.
+	settles := func(g Guardrail) bool { return g.Settle != nil }
+	mayReturn := c.Type == "shippingExperiment" || c.Type == "productExperiment"
+	if mayReturn && (c.Goals == nil || !slices.ContainsFunc(c.Goals.Guardrails, settles)) {
+		notes = append(notes, fmt.Sprintf("returns may change: a guardrail such as {goalId: %d, metric: "+
+			"valuePerVisitor, margin: 3, window: 7d, settle: 30d} waits for them", c.PrimaryGoalID))
 	}
-	maturity := DefaultMaturity
-	if p.Maturity != nil {
-		maturity = *p.Maturity
-	}
-	day := (7*24*time.Hour + w.Maturity() + time.Duration(maturity)*time.Hour).Hours() / 24
-	return []string{fmt.Sprintf("first look %.0f days after the first full day begins: a week, %s for the conversions "+
-		"of its last visitors, and %d hours for late events", math.Ceil(day), w.EndInWords(), maturity)}
-}
 
-// creationNotes returns what a new widget lacks to start.
-func (w *Widget) creationNotes() []string {
-	notes := startNote(w.Initial, fmt.Sprintf("/v1/widgets/%d", w.ID))
-	for _, e := range w.Experiments {
-		if !e.Active {
-			notes = append(notes,
-				fmt.Sprintf("experiment %d: active: false: set active: true in the file when it starts", e.ID))
-		}
+	// The first look may have to wait for a conversion window.
+	plan := c.DeclaredPlan(a.goalsAfter(account, site))
+	if w := plan.ConversionWindow; w != nil {
+		maturity := *cmp.Or(plan.Maturity, new(DefaultMaturity))
+		day := (7*24*time.Hour + w.Maturity() + time.Duration(maturity)*time.Hour).Hours() / 24
+		notes = append(notes, fmt.Sprintf("first look %.0f days after the first full day begins: a week, %s for the "+
+			"conversions of its last visitors, and %d hours for late events", math.Ceil(day), w.EndInWords(), maturity))
 	}
 	return notes
 }

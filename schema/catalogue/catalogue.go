@@ -7,16 +7,23 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"lifthouse/schema"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/cespare/xxhash/v2"
 )
 
 // Catalogue changes the stored catalogue and keeps a Snapshot of it in memory.
@@ -49,4 +56,332 @@ func (c *Catalogue) Snapshot() *Snapshot { return c.snapshot.Load() }
 // last snapshot remains in use.
 func (c *Catalogue) RefreshPeriodically(ctx context.Context, every time.Duration) {
 	schema.Repeat(ctx, every, "refresh catalogue", c.RefreshSnapshot)
+}
+
+// Snapshot is an immutable copy of the whole catalogue.
+type Snapshot struct {
+	accounts map[int64]*AccountResources
+	websites map[int64]int64 // account by website
+	archived map[int64]int64 // account by archived website
+	ever     map[key]bool    // the definitions, also those that are archived
+	tokens   map[Digest]Token
+}
+
+// AccountResources are an account and all resources that it owns.
+type AccountResources struct {
+	Account
+	// Version changes whenever the account or one of its resources changes, except tokens. A value never recurs, and
+	// all servers of a store have the same value.
+	Version   uint64 `json:"-"`
+	Websites  map[int64]Website
+	Goals     map[int64]Goal
+	Targets   map[int64]LiveTarget
+	Campaigns map[int64]LiveCampaign
+	Widgets   map[int64]LiveWidget
+	Webhooks  map[int64]LiveWebhook
+}
+
+// LiveCampaign is the definition and the state of a campaign.
+type LiveCampaign struct {
+	Campaign
+	State
+}
+
+// LiveWidget is the definition and the state of a widget.
+type LiveWidget struct {
+	Widget
+	State
+}
+
+// LiveTarget is the definition and the dates of a target.
+type LiveTarget struct {
+	Target
+	State
+}
+
+// LiveWebhook is the definition and the dates of a webhook.
+type LiveWebhook struct {
+	Webhook
+	State
+}
+
+// ByID returns the resources ordered by id.
+func ByID[R any](resources map[int64]R) []R {
+	list := make([]R, 0, len(resources))
+	for _, id := range slices.Sorted(maps.Keys(resources)) {
+		list = append(list, resources[id])
+	}
+	return list
+}
+
+// AccountResources returns the account and its resources, or empty AccountResources if there is no such account.
+func (s *Snapshot) AccountResources(id int64) *AccountResources {
+	if owned, ok := s.accounts[id]; ok {
+		return owned
+	}
+	return &AccountResources{}
+}
+
+// AllAccounts returns the accounts ordered by id.
+func (s *Snapshot) AllAccounts() []*AccountResources { return ByID(s.accounts) }
+
+// AccountOfWebsite returns the account that owns the website, and false if there is none.
+func (s *Snapshot) AccountOfWebsite(id int64) (int64, bool) {
+	account, ok := s.websites[id]
+	return account, ok
+}
+
+// ownerOf returns the account that owns the website, which may be archived, or 0 if there is none.
+func (s *Snapshot) ownerOf(website int64) int64 {
+	return cmp.Or(s.websites[website], s.archived[website])
+}
+
+// FindToken returns the token with the digest. It returns false if the token does not exist, was revoked, or has
+// expired at now.
+func (s *Snapshot) FindToken(digest Digest, now time.Time) (Token, bool) {
+	token, ok := s.tokens[digest]
+	if !ok || token.ExpiresAt != nil && !now.Before(*token.ExpiresAt) {
+		return Token{}, false
+	}
+	return token, true
+}
+
+// AccountTokens returns the tokens of an account ordered by id, including expired ones.
+func (s *Snapshot) AccountTokens(account int64) []Token {
+	var tokens []Token
+	for _, token := range s.tokens {
+		if token.AccountID == account {
+			tokens = append(tokens, token)
+		}
+	}
+	slices.SortFunc(tokens, func(a, b Token) int { return cmp.Compare(a.ID, b.ID) })
+	return tokens
+}
+
+func newSnapshot(rows []row) (*Snapshot, error) {
+	s := &Snapshot{
+		accounts: map[int64]*AccountResources{}, websites: map[int64]int64{}, archived: map[int64]int64{},
+		tokens: map[Digest]Token{}, ever: map[key]bool{},
+	}
+	versions := map[int64]uint64{}
+	for _, r := range rows {
+		if r.Kind != kindToken { // rows are immutable: a change inserts the next version
+			versions[r.AccountID] += xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ",
+				r.Archived, " ", r.Body))
+		}
+		s.ever[r.key] = true
+		if r.Archived {
+			if r.Kind == kindWebsite {
+				s.archived[r.ID] = r.AccountID
+			}
+			continue
+		}
+		o, known := s.accounts[r.AccountID]
+		if !known {
+			o = &AccountResources{
+				Account:  Account{ID: r.AccountID},
+				Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
+				Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{}, Webhooks: map[int64]LiveWebhook{},
+			}
+			s.accounts[r.AccountID] = o
+		}
+		var err error
+		switch r.Kind {
+		case kindAccount:
+			err = json.Unmarshal([]byte(r.Body), &o.Account)
+		case kindToken:
+			token := Token{ID: r.ID, AccountID: r.AccountID}
+			err = json.Unmarshal([]byte(r.Body), &token)
+			s.tokens[token.Digest] = token
+		case kindWebsite:
+			s.websites[r.ID] = r.AccountID
+			err = addPart(o.Websites, r, func(site *Website) (any, *State) { return site, nil })
+		case kindGoal:
+			err = addPart(o.Goals, r, func(goal *Goal) (any, *State) { return goal, nil })
+		case kindTarget:
+			err = addPart(o.Targets, r, func(live *LiveTarget) (any, *State) { return &live.Target, &live.State })
+		case kindCampaign:
+			err = addPart(o.Campaigns, r, func(live *LiveCampaign) (any, *State) { return &live.Campaign, &live.State })
+		case kindWidget:
+			err = addPart(o.Widgets, r, func(live *LiveWidget) (any, *State) { return &live.Widget, &live.State })
+		case kindWebhook:
+			err = addPart(o.Webhooks, r, func(live *LiveWebhook) (any, *State) { return &live.Webhook, &live.State })
+		default:
+			err = fmt.Errorf("unknown kind %q: the store was written by a newer release", r.Kind)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", r.Kind, r.ID, r.AccountID, err)
+		}
+	}
+	for id, owned := range s.accounts {
+		owned.Version = versions[id]
+	}
+	return s, nil
+}
+
+// addPart adds the definition or the state in a row to a resource.
+func addPart[R any](resources map[int64]R, r row, parts func(*R) (definition any, state *State)) error {
+	live := resources[r.ID]
+	into, state := parts(&live)
+	if r.Part == partState {
+		*state = State{}
+		into = state
+	}
+	err := json.Unmarshal([]byte(r.Body), into)
+	resources[r.ID] = live
+	return err
+}
+
+// position identifies the changes that a catalogue has read: the number of keys, the sum of their highest versions, and
+// the time of the latest change. Versions only grow. So if the number and the sum equal those of the store, every
+// change is known.
+type position struct {
+	keys, versions uint64
+	latest         time.Time
+}
+
+// maxDelay is the longest expected delay between the time of a change and its storage. It exceeds the duration of an
+// insert and the clock difference between servers. Changes that arrive even later are detected by their versions, and
+// all rows are read again.
+const maxDelay = 10 * time.Second
+
+// RefreshSnapshot reads the changes that were stored since the last refresh.
+func (c *Catalogue) RefreshSnapshot(ctx context.Context) error {
+	c.refreshing.Lock()
+	defer c.refreshing.Unlock()
+	var stored position
+	if err := c.conn.QueryRow(ctx, positionQuery).Scan(&stored.keys, &stored.versions, &stored.latest); err != nil {
+		return fmt.Errorf("read catalogue: %w", err)
+	}
+	known := c.position
+	defer func() { c.position.latest = schema.LaterTime(c.position.latest, stored.latest) }()
+	if c.snapshot.Load() != nil && stored.keys == known.keys && stored.versions == known.versions &&
+		!stored.latest.After(known.latest) {
+		return nil
+	}
+	if known.keys > 0 && stored.keys >= known.keys && stored.versions >= known.versions {
+		recent, err := queryRows(ctx, c.conn, selectRows+fromAll+sinceTime,
+			clickhouse.DateNamed("since", known.latest.Add(-maxDelay), clickhouse.MilliSeconds))
+		if err != nil {
+			return err
+		}
+		if err := c.adoptRowsLocked(recent); err != nil {
+			return err
+		}
+		if c.position.keys >= stored.keys && c.position.versions >= stored.versions {
+			return nil
+		}
+	}
+	rows, err := readRows(ctx, c.conn)
+	if err != nil {
+		return err
+	}
+	return c.replaceRowsLocked(rows)
+}
+
+// updateSnapshot brings the snapshot up to date with stored rows.
+func (c *Catalogue) updateSnapshot(rows []row) error {
+	c.refreshing.Lock()
+	defer c.refreshing.Unlock()
+	return c.adoptRowsLocked(rows)
+}
+
+// adoptRowsLocked adds the rows that are newer than the known ones.
+func (c *Catalogue) adoptRowsLocked(rows []row) error {
+	all, changed := maps.Clone(c.rows), false
+	for _, r := range rows {
+		if known, exists := all[r.key]; !exists || r.compareVersion(known) < 0 {
+			all[r.key], changed = r, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return c.replaceRowsLocked(slices.Collect(maps.Values(all)))
+}
+
+// replaceRowsLocked sets the current rows.
+func (c *Catalogue) replaceRowsLocked(rows []row) error {
+	next, err := newSnapshot(rows)
+	if err != nil {
+		return err
+	}
+	c.rows, c.position = make(map[key]row, len(rows)), position{keys: uint64(len(rows))}
+	for _, r := range rows {
+		c.rows[r.key] = r
+		c.position.versions += r.Version
+		c.position.latest = schema.LaterTime(c.position.latest, r.ChangedAt)
+	}
+	c.snapshot.Store(next)
+	return nil
+}
+
+// Subject returns the campaign as the subject of results.
+func (c *Campaign) Subject() schema.Subject {
+	return schema.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
+}
+
+// Subject returns an experiment of the widget as the subject of results; 0: the widget itself.
+func (w *Widget) Subject(experiment int64) schema.Subject {
+	return schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: experiment}
+}
+
+// Subjects returns the campaigns and experiments of the account, in the order of their ids.
+func (o *AccountResources) Subjects() []schema.Subject {
+	var subjects []schema.Subject
+	for _, c := range ByID(o.Campaigns) {
+		subjects = append(subjects, c.Subject())
+	}
+	for _, w := range ByID(o.Widgets) {
+		for _, e := range w.Experiments {
+			subjects = append(subjects, w.Subject(e.ID))
+		}
+	}
+	return subjects
+}
+
+// SubjectName returns the name of a campaign, or of an experiment with its widget.
+func (o *AccountResources) SubjectName(s schema.Subject) string {
+	if s.Kind == schema.SubjectCampaign {
+		return o.Campaigns[s.ID].Name
+	}
+	widget := o.Widgets[s.ID]
+	name := widget.Name
+	for _, e := range widget.Experiments {
+		if e.ID == s.ExperimentID && e.Name != "" {
+			name += ": " + e.Name
+		}
+	}
+	return name
+}
+
+// Placed is a resource of a website, which may have a key.
+type Placed interface {
+	WebsiteAndKey() (website int64, key string)
+}
+
+// WebsiteAndKey returns the website and the key of the goal.
+func (g Goal) WebsiteAndKey() (website int64, key string) { return g.WebsiteID, g.Key }
+
+// WebsiteAndKey returns the website of the target, which has no key.
+func (t Target) WebsiteAndKey() (website int64, key string) { return t.WebsiteID, "" }
+
+// WebsiteAndKey returns the website and the key of the campaign.
+func (c Campaign) WebsiteAndKey() (website int64, key string) { return c.WebsiteID, c.Key }
+
+// WebsiteAndKey returns the website of the widget, which has no key.
+func (w Widget) WebsiteAndKey() (website int64, key string) { return w.WebsiteID, "" }
+
+// ids are known ids with their keys; empty: without one.
+type ids map[int64]string
+
+// declaredOf returns the ids of the resources of a website.
+func declaredOf[R Placed](resources map[int64]R, website int64) ids {
+	found := ids{}
+	for id, r := range resources {
+		if owner, key := r.WebsiteAndKey(); owner == website {
+			found[id] = key
+		}
+	}
+	return found
 }

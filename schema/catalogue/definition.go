@@ -116,7 +116,7 @@ type Campaign struct {
 	Goals             *Goals `yaml:"goals,omitempty" json:"goals,omitempty"`
 	// before a decision to ship; nil: DefaultMinDays
 	MinDays *int `yaml:"minDays,omitempty" json:"minDays,omitempty"`
-	// of AutoStops; empty: only people stop the campaign
+	// AutoStopRollBack, AutoStopInvalid or AutoStopBoth; empty: only people stop the campaign
 	AutoStop   string      `yaml:"autoStop,omitempty" json:"autoStop,omitempty"`
 	Hypothesis string      `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
 	Owner      string      `yaml:"owner,omitempty" json:"owner,omitempty"`
@@ -337,13 +337,6 @@ func (g *Goals) withWindows(goalOf func(id int64) Goal) *Goals {
 	return others
 }
 
-// Limits of texts that are displayed but not evaluated.
-const (
-	maxTags       = 20
-	maxTag        = 64
-	maxHypothesis = 2048
-)
-
 // checkGoals checks the goals of a campaign or an experiment with this primary goal and metric.
 func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string, known ids) {
 	if g == nil {
@@ -386,31 +379,16 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 	for i, r := range g.Guardrails {
 		at := fmt.Sprintf("%s.guardrails[%d]", path, i)
 		one(at, r.GoalID, r.Metric, r.Direction, r.Window, r.Settle)
-		c.checkMargins(at, &r)
-	}
-}
-
-func (c *checker) checkMargins(path string, r *Guardrail) {
-	switch {
-	case r.Margin != 0 && r.AbsoluteMargin != 0:
-		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
-	case r.Margin != 0 && !(r.Margin > 0 && r.Margin < 100):
-		c.Add(path+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
-	case r.AbsoluteMargin != 0 && !(r.AbsoluteMargin > 0):
-		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
-	case r.Metric == defaultGoalMetric && r.AbsoluteMargin >= 1:
-		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
-	}
-}
-
-// checkShownTexts checks texts that are displayed but not evaluated.
-func (c *checker) checkShownTexts(path, hypothesis, owner string, tags []string) {
-	c.checkText(path+".hypothesis", hypothesis, 0, maxHypothesis)
-	c.checkText(path+".owner", owner, 0, 255)
-	c.AddIf(len(tags) > maxTags, path+".tags", len(tags), fmt.Sprintf("must have at most %d tags", maxTags))
-	for i, tag := range tags {
-		c.checkText(fmt.Sprintf("%s.tags[%d]", path, i), tag, 1, maxTag)
-		c.AddIf(slices.Index(tags, tag) < i, fmt.Sprintf("%s.tags[%d]", path, i), tag, "is not unique")
+		switch {
+		case r.Margin != 0 && r.AbsoluteMargin != 0:
+			c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
+		case r.Margin != 0 && !(r.Margin > 0 && r.Margin < 100):
+			c.Add(at+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
+		case r.AbsoluteMargin != 0 && !(r.AbsoluteMargin > 0):
+			c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
+		case r.Metric == defaultGoalMetric && r.AbsoluteMargin >= 1:
+			c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
+		}
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/schema"
@@ -55,6 +57,9 @@ type row struct {
 	ChangedAt time.Time `ch:"changed_at"` // set only in stored rows
 }
 
+// hasSameKey reports whether two rows have the same key.
+func (r row) hasSameKey(other row) bool { return r.key == other.key }
+
 // sameContent reports whether two rows of the same key have the same content.
 func (r row) sameContent(other row) bool { return r.Body == other.Body && r.Archived == other.Archived }
 
@@ -77,6 +82,8 @@ var positionQuery string
 
 // A query of rows begins with selectRows.
 const (
+	insertCatalogue = `
+INSERT INTO catalogue (account_id, kind, id, facet, writer, version, body, archived, changed_by)`
 	selectRows = `
 SELECT account_id, kind, id, facet, writer, version, body, archived, changed_at
 `
@@ -101,15 +108,6 @@ func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any)
 			&r.Archived, &r.ChangedAt)
 	}, args...)
 	return rows, schema.WrapError(err, "read catalogue")
-}
-
-// insertRows inserts the rows in one block, which is atomic.
-func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
-	err := schema.InsertRows(ctx, conn, "INSERT INTO catalogue (account_id, kind, id, facet, writer, version, body, "+
-		"archived, changed_by)", rows, func(r *row) []any {
-		return []any{r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By}
-	})
-	return schema.WrapError(err, "write catalogue")
 }
 
 func encodeJSON(body any) (string, error) {
@@ -220,13 +218,24 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 		return nil, context.Cause(ctx)
 	}
 	defer func() { <-c.changing }()
-	all, err := c.readResolved(ctx, only)
+
+	// Wait until no key is tied. If a tie remains, its writer has died, and the first row is the current one.
+	all, err := c.readVersions(ctx, only)
+	tied := func() bool { return slices.ContainsFunc(slices.Collect(maps.Keys(all)), all.isTied) }
+	for attempt := 0; err == nil && attempt < maxRaces && tied(); attempt++ {
+		all, err = c.readLater(ctx, only, attempt)
+	}
 	if err != nil {
 		return nil, err
 	}
+
 	var conflicts []row
 	for attempt := range maxRaces {
-		current := replaceConflicts(all.latestRows(), conflicts)
+		// Compute the change on top of the rows of other writers.
+		current := all.latestRows()
+		for _, conflict := range conflicts {
+			current[slices.IndexFunc(current, conflict.hasSameKey)] = conflict
+		}
 		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
@@ -235,7 +244,13 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 		if err != nil {
 			return nil, err
 		}
-		rows = all.resolveTies(rows, conflicts)
+		// Resolve the ties of keys that the change does not write.
+		for _, conflict := range conflicts {
+			if all.isTied(conflict.key) && !slices.ContainsFunc(rows, conflict.hasSameKey) {
+				conflict.Version++
+				rows = append(rows, conflict)
+			}
+		}
 		if len(rows) == 0 {
 			return all.latestRows(), c.updateSnapshot(all.latestRows())
 		}
@@ -243,13 +258,19 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 			rows[i].Writer = c.writer
 			rows[i].By = cmp.Or(rows[i].By, authorOf(ctx))
 		}
+
+		// Insert the rows in one block, which is atomic, and look for rows that other writers have inserted.
 		if attempt == 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
 			defer cancel()
 		}
-		if err := insertRows(ctx, c.conn, rows); err != nil {
-			return nil, err
+		if err := schema.InsertRows(ctx, c.conn, insertCatalogue, rows, func(r *row) []any {
+			return []any{
+				r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By,
+			}
+		}); err != nil {
+			return nil, fmt.Errorf("write catalogue: %w", err)
 		}
 		if all, err = c.readVersions(ctx, only); err != nil {
 			return nil, err
@@ -265,17 +286,6 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 	return nil, ErrContested
 }
 
-// readResolved reads the rows and waits until no key is tied. If a tie remains, the writer that caused it has died, and
-// the first row is the current one.
-func (c *Catalogue) readResolved(ctx context.Context, only *resource) (versions, error) {
-	all, err := c.readVersions(ctx, only)
-	tied := func() bool { return slices.ContainsFunc(slices.Collect(maps.Keys(all)), all.isTied) }
-	for attempt := 0; err == nil && attempt < maxRaces && tied(); attempt++ {
-		all, err = c.readLater(ctx, only, attempt)
-	}
-	return all, err
-}
-
 // readLater reads the rows after a random wait of up to 2 ms, or up to 64 ms for later attempts.
 func (c *Catalogue) readLater(ctx context.Context, only *resource, attempt int) (versions, error) {
 	maxWait := 2 * time.Millisecond << min(attempt, 5)
@@ -287,23 +297,75 @@ func (c *Catalogue) readLater(ctx context.Context, only *resource, attempt int) 
 	}
 }
 
-// replaceConflicts replaces each current row that has a conflict with the conflicting row.
-func replaceConflicts(current, conflicts []row) []row {
-	for _, conflict := range conflicts {
-		at := slices.IndexFunc(current, func(r row) bool { return r.key == conflict.key })
-		current[at] = conflict
-	}
-	return current
-}
+// copiedBy is the prefix of the author of rows that CopyFrom wrote.
+const copiedBy = "lifthouse copy"
 
-// resolveTies resolves the ties of keys that the change does not write. For each of them it adds the conflicting row
-// with the next version.
-func (v versions) resolveTies(rows, conflicts []row) []row {
-	for _, conflict := range conflicts {
-		if v.isTied(conflict.key) && !slices.ContainsFunc(rows, func(r row) bool { return r.key == conflict.key }) {
-			conflict.Version++
-			rows = append(rows, conflict)
-		}
+// copiedQuery selects the keys whose current row was written by CopyFrom.
+const copiedQuery = `
+SELECT account_id, kind, id, facet
+FROM catalogue
+GROUP BY account_id, kind, id, facet
+HAVING startsWith(argMax(changed_by, (version, changed_at)), '` + copiedBy + `')`
+
+// CopyFrom adds the catalogue of another store, including states and token digests, in one atomic insert. It returns
+// the number of rows that it wrote. Rows that an earlier CopyFrom wrote are updated from the other store. If other rows
+// differ, CopyFrom changes nothing and returns an error that names them.
+func (c *Catalogue) CopyFrom(ctx context.Context, source driver.Conn) (written int, err error) {
+	others, err := readRows(ctx, source)
+	if err != nil {
+		return 0, err
 	}
-	return rows
+	copied := map[key]bool{}
+	err = schema.EachRow(ctx, c.conn, copiedQuery, func(row driver.Rows) error {
+		var k key
+		err := row.Scan(&k.AccountID, (*string)(&k.Kind), &k.ID, (*string)(&k.Part))
+		copied[k] = true
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read catalogue: %w", err)
+	}
+	if !strings.HasPrefix(authorOf(ctx), copiedBy) {
+		ctx = WithAuthor(ctx, copiedBy)
+	}
+	_, err = c.changeRows(ctx, nil, func(current []row, _ *Snapshot) ([]row, error) {
+		// The rows that must be written for the current rows to include the others.
+		stored := make(map[key]row, len(current))
+		for _, r := range current {
+			stored[r.key] = r
+		}
+		var rows []row
+		var differ []string
+		for _, other := range others {
+			before, exists := stored[other.key]
+			switch {
+			case exists && before.sameContent(other):
+			case exists && !copied[other.key]:
+				name := fmt.Sprintf("%s of %s %d", other.Part, other.Kind, other.ID)
+				if other.Kind != kindAccount {
+					name += fmt.Sprintf(" of account %d", other.AccountID)
+				}
+				differ = append(differ, name)
+			default:
+				other.Version = before.Version + 1
+				rows = append(rows, other)
+				stored[other.key] = other
+			}
+		}
+		const shown = 10
+		if more := len(differ) - shown; more > 0 {
+			differ = append(differ[:shown], fmt.Sprint(more, " more"))
+		}
+		if len(differ) > 0 {
+			return nil, errors.New("the catalogues differ, nothing was copied: " + strings.Join(differ, ", ") +
+				"; copy into a new store")
+		}
+		written = max(written, len(rows)) // on a retry after a conflict, some rows are already stored
+		together, err := newSnapshot(slices.Collect(maps.Values(stored)))
+		if err == nil {
+			err = together.Validate()
+		}
+		return rows, schema.WrapError(err, "the catalogues do not go together, nothing was copied")
+	})
+	return written, err
 }

@@ -92,7 +92,15 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 		}
 		kind := schema.NameKind(u.Kind)
 		u.Key = n.keyOf(schema.NamedID{WebsiteID: u.WebsiteID, Kind: kind, CampaignID: campaign, ID: u.ID})
-		u.Detail = u.describe(declared)
+		name, of := u.Kind+" "+nameOf(u.ID, u.Key), ""
+		if u.Of != "" {
+			of = " of " + u.Of
+		}
+		u.Detail = fmt.Sprintf("the catalogue declares no %s%s for website %d; it declares %s", name, of, u.WebsiteID,
+			listIDs(declared))
+		if u.belongsTo != 0 && u.belongsTo != u.WebsiteID {
+			u.Detail = fmt.Sprintf("%s belongs to website %d, not to website %d", name, u.belongsTo, u.WebsiteID)
+		}
 		found[u] += events
 	}
 	for name, events := range n.exposures {
@@ -155,29 +163,17 @@ func (s *Snapshot) lastDeclaredPart(n *exposureName) (Undeclared, ids) {
 }
 
 // variationIDs returns the ids of the variations and of control, 0, which is never declared.
-func variationIDs[V interface{ named() (id int64, key string) }](variations []V) ids {
+func variationIDs[V interface{ idAndKey() (id int64, key string) }](variations []V) ids {
 	found := ids{0: ""}
 	for _, v := range variations {
-		id, key := v.named()
+		id, key := v.idAndKey()
 		found[id] = key
 	}
 	return found
 }
 
-func (v Variation) named() (id int64, key string)       { return v.ID, v.Key }
-func (v WidgetVariation) named() (id int64, key string) { return v.ID, "" }
-
-func (u *Undeclared) describe(declared ids) string {
-	name := u.Kind + " " + nameOf(u.ID, u.Key)
-	if u.belongsTo != 0 && u.belongsTo != u.WebsiteID {
-		return fmt.Sprintf("%s belongs to website %d, not to website %d", name, u.belongsTo, u.WebsiteID)
-	}
-	if u.Of != "" {
-		name += " of " + u.Of
-	}
-	return fmt.Sprintf("the catalogue declares no %s for website %d; it declares %s", name, u.WebsiteID,
-		listIDs(declared))
-}
+func (v Variation) idAndKey() (id int64, key string)       { return v.ID, v.Key }
+func (v WidgetVariation) idAndKey() (id int64, key string) { return v.ID, "" }
 
 // maxListed is the maximum number of ids that a message lists.
 const maxListed = 10

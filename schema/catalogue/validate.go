@@ -34,20 +34,14 @@ var ExperimentMetrics = []string{
 	"extraValuePerVisitor",
 }
 
-var significanceLevels = []string{"80", "90", "95", "100"}
-
 // domainPattern is the pattern of the API contract without its look-ahead, which only limits labels to 63 characters.
 // validDomain checks this limit.
 var domainPattern = regexp.MustCompile(`^((xn--)?[a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,63}$`)
 
-// maxDomain is the maximum length of a domain name (RFC 1035, section 2.3.4).
-const maxDomain = 253
-
 func validDomain(domain string) bool {
-	if len(domain) > maxDomain || !domainPattern.MatchString(domain) {
-		return false
-	}
-	return !slices.ContainsFunc(strings.Split(domain, "."), func(label string) bool { return len(label) > 63 })
+	isLong := func(label string) bool { return len(label) > 63 }
+	return len(domain) <= 253 && // RFC 1035, section 2.3.4
+		domainPattern.MatchString(domain) && !slices.ContainsFunc(strings.Split(domain, "."), isLong)
 }
 
 // validateAgainst returns the faults of the file. It checks all constraints of the API contract, and that ids are set
@@ -154,14 +148,11 @@ func (c *checker) noneOrOneOf(path, value string, allowed []string) {
 	}
 }
 
-// noSuch begins the detail of a reference to a resource that does not exist.
-const noSuch = "the website has no such "
-
 func (c *checker) checkReference(path string, id int64, known ids, kind string) {
 	if _, is := known[id]; is || id == 0 {
 		return
 	}
-	c.Add(path, id, noSuch+kind+"; it has "+listIDs(known))
+	c.Add(path, id, "the website has no such "+kind+"; it has "+listIDs(known))
 }
 
 // checkResource rejects an id that belongs to another website of the account, because the events of the resource cannot
@@ -251,13 +242,18 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.checkRange(path+".controlShare", float64(campaign.ControlShare), 0, 100)
 	c.checkRange(path+".trafficAllocation", float64(campaign.TrafficAllocation), 0, 100)
 	c.checkText(path+".targetMode", campaign.TargetMode, 1, 255)
-	c.oneOf(path+".significanceLevel", fmt.Sprint(campaign.SignificanceLevel), significanceLevels)
+	c.oneOf(path+".significanceLevel", fmt.Sprint(campaign.SignificanceLevel), []string{"80", "90", "95", "100"})
 	c.oneOf(path+".methodology", campaign.Methodology, []string{Frequentist, Bayesian})
 	c.checkRange(path+".power", float64(campaign.Power), 60, 99)
 	c.checkRange(path+".mde", campaign.MDE, 1, 100)
 	c.noneOrOneOf(path+".primaryMetric", campaign.PrimaryMetric, GoalMetrics)
 	c.lookPlan(path, &campaign.LookPlan)
-	c.checkPrior(path, campaign)
+	if prior := campaign.Prior; prior != nil && campaign.Methodology != Bayesian {
+		c.Add(path+".prior", prior.String(), "must be omitted unless methodology is bayesian")
+	} else if prior != nil {
+		c.checkRange(path+".prior.mean", prior.Mean, -90, 1000)
+		c.checkRange(path+".prior.standardDeviation", prior.StandardDeviation, 0.1, 1000)
+	}
 	c.noneOrOneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
 	c.checkReference(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
 	c.checkReference(path+".targetId", campaign.TargetID, targets, "target")
@@ -265,8 +261,16 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 		cmp.Or(campaign.PrimaryMetric, defaultGoalMetric),
 		goals)
 	c.minDays(path, campaign.MinDays)
-	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, AutoStops)
-	c.checkShownTexts(path, campaign.Hypothesis, campaign.Owner, campaign.Tags)
+	c.noneOrOneOf(path+".autoStop", campaign.AutoStop, []string{AutoStopRollBack, AutoStopInvalid, AutoStopBoth})
+	// Texts that are displayed but not evaluated.
+	c.checkText(path+".hypothesis", campaign.Hypothesis, 0, 2048)
+	c.checkText(path+".owner", campaign.Owner, 0, 255)
+	c.AddIf(len(campaign.Tags) > 20, path+".tags", len(campaign.Tags), "must have at most 20 tags")
+	for i, tag := range campaign.Tags {
+		at := fmt.Sprintf("%s.tags[%d]", path, i)
+		c.checkText(at, tag, 1, 64)
+		c.AddIf(slices.Index(campaign.Tags, tag) < i, at, tag, "is not unique")
+	}
 	c.checkDates(path, campaign.Initial)
 	taken := ids{}
 	for i, variation := range campaign.Variations {
@@ -291,18 +295,6 @@ func (c *checker) lookPlan(path string, p *LookPlan) {
 		path+".equivalenceMargin", p.EquivalenceMargin, "must be above 0 and below 100, in per cent, or be omitted")
 }
 
-func (c *checker) checkPrior(path string, campaign *Campaign) {
-	p := campaign.Prior
-	switch {
-	case p == nil:
-	case campaign.Methodology != Bayesian:
-		c.Add(path+".prior", p.String(), "must be omitted unless methodology is bayesian")
-	default:
-		c.checkRange(path+".prior.mean", p.Mean, -90, 1000)
-		c.checkRange(path+".prior.standardDeviation", p.StandardDeviation, 0.1, 1000)
-	}
-}
-
 func (c *checker) checkVariation(path, name string, share int, image string) {
 	c.checkName(path, name)
 	c.checkRange(path+".share", float64(share), 0, 100)
@@ -315,12 +307,15 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 	c.oneOf(path+".type", widget.Type, WidgetTypes)
 	c.checkReference(path+".primaryGoalId", widget.PrimaryGoalID, goals, "goal")
 	c.checkDates(path, widget.Initial)
-	own := ids{}
-	for i, v := range widget.Variations {
-		at := fmt.Sprintf("%s.variations[%d]", path, i)
-		c.checkID(at, v.ID, own)
-		c.checkVariation(at, v.Name, v.Share, v.ImageURL)
+	checkVariations := func(path string, variations []WidgetVariation) {
+		taken := ids{}
+		for i, v := range variations {
+			at := fmt.Sprintf("%s.variations[%d]", path, i)
+			c.checkID(at, v.ID, taken)
+			c.checkVariation(at, v.Name, v.Share, v.ImageURL)
+		}
 	}
+	checkVariations(path, widget.Variations)
 	experiments := ids{}
 	for i, experiment := range widget.Experiments {
 		at := fmt.Sprintf("%s.experiments[%d]", path, i)
@@ -334,12 +329,7 @@ func (c *checker) checkWidget(path string, widget *Widget, goals ids) {
 		c.checkDates(at, Initial{
 			CreateDate: experiment.CreateDate, StartDate: experiment.StartDate, EndDate: experiment.EndDate,
 		})
-		taken := ids{}
-		for j, v := range experiment.Variations {
-			of := fmt.Sprintf("%s.variations[%d]", at, j)
-			c.checkID(of, v.ID, taken)
-			c.checkVariation(of, v.Name, v.Share, v.ImageURL)
-		}
+		checkVariations(at, experiment.Variations)
 	}
 }
 
@@ -361,9 +351,9 @@ func (s *Snapshot) Validate() error {
 	return append(c.List, file.validateAgainst(s)...).Err()
 }
 
-func addOrphans[R placed](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R) {
+func addOrphans[R Placed](c *faults.Collector, account *AccountResources, kind kind, resources map[int64]R) {
 	for _, id := range slices.Sorted(maps.Keys(resources)) {
-		owner, _ := resources[id].place()
+		owner, _ := resources[id].WebsiteAndKey()
 		if _, known := account.Websites[owner]; !known {
 			c.Add(fmt.Sprintf("account %d, %s %d, websiteId", account.ID, kind, id), owner,
 				"the account has no such website")

@@ -13,7 +13,7 @@ type Webhook struct {
 	ID     int64    `yaml:"id" json:"id"`
 	URL    string   `yaml:"url" json:"url"`
 	Events []string `yaml:"events,omitempty" json:"events,omitempty"` // of WebhookEvents; empty: all
-	Format string   `yaml:"format" json:"format" default:"standard"`  // of WebhookFormats
+	Format string   `yaml:"format" json:"format" default:"standard"`  // FormatStandard or FormatSlack
 	// path on the server, of the key that signs the messages
 	SecretFile string `yaml:"secretFile,omitempty" json:"secretFile,omitempty"`
 }
@@ -39,18 +39,12 @@ const (
 	FormatSlack    = "slack"
 )
 
-// WebhookFormats are the values of Webhook.Format.
-var WebhookFormats = []string{FormatStandard, FormatSlack}
-
 // The values of Campaign.AutoStop: the decisions at which the server stops a campaign.
 const (
 	AutoStopRollBack = "rollBack"
 	AutoStopInvalid  = "invalid"
 	AutoStopBoth     = "both"
 )
-
-// AutoStops are the values of Campaign.AutoStop.
-var AutoStops = []string{AutoStopRollBack, AutoStopInvalid, AutoStopBoth}
 
 // StopsAt reports whether the campaign is to be stopped at a decision.
 func (c *Campaign) StopsAt(decision string) bool {
@@ -101,7 +95,7 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook) {
 			c.oneOf(fmt.Sprintf("%s.events[%d]", at, j), event, WebhookEvents)
 			c.AddIf(slices.Index(hook.Events, event) < j, fmt.Sprintf("%s.events[%d]", at, j), event, "is not unique")
 		}
-		c.oneOf(at+".format", hook.Format, WebhookFormats)
+		c.oneOf(at+".format", hook.Format, []string{FormatStandard, FormatSlack})
 		switch {
 		case hook.Format == FormatSlack && hook.SecretFile != "":
 			c.Add(at+".secretFile", hook.SecretFile, "must be omitted: messages to Slack are not signed")

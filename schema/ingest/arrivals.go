@@ -2,10 +2,12 @@ package ingest
 
 import (
 	"context"
+	"embed"
 	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/schema"
@@ -14,24 +16,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-var (
-	//go:embed sql/accepted_columns.sql
-	acceptedColumns string
-	//go:embed sql/last_events.sql
-	lastEvents string
-	//go:embed sql/rejected_columns.sql
-	rejectedColumns string
-	//go:embed sql/last_rejects.sql
-	lastRejects string
-	//go:embed sql/newest_event.sql
-	newestEvent string
-	//go:embed sql/received_stored.sql
-	receivedStored string
-	//go:embed sql/visitor_stored.sql
-	visitorStored string
-	//go:embed sql/visitor_rejects.sql
-	visitorRejects string
-)
+//go:embed sql/*.sql
+var statementFiles embed.FS
+
+// statements are the files of sql/.
+var statements = schema.ReadStatements(statementFiles)
 
 // Accepted is an event with its acceptance time.
 type Accepted struct {
@@ -40,31 +29,26 @@ type Accepted struct {
 	schema.Event
 }
 
-// lookBack lists the windows before the newest event in which the last events are searched, one after the other. The
-// first window usually suffices.
-var lookBack = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
-
 // LastEvents returns the limit most recently accepted events of a website, or of all websites if website is 0, in
 // descending order. Only some fields of the events are set.
-func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Accepted, error) {
+func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int) (events []Accepted, err error) {
 	var newest time.Time
-	if err := conn.QueryRow(ctx, newestEvent, clickhouse.Named("website_id", website)).Scan(&newest); err != nil {
-		return nil, fmt.Errorf("read the last events: %w", err)
-	}
-	for _, back := range lookBack {
-		events, err := eventsSince(ctx, conn, website, newest.Add(-back), limit)
+	of := clickhouse.Named("website_id", website)
+	err = conn.QueryRow(ctx, statements["newest_event"], of).Scan(&newest)
+	// Search windows before the newest event, one after the other. The first one usually suffices.
+	for _, since := range []time.Time{
+		newest.Add(-time.Second), newest.Add(-time.Minute), newest.Add(-time.Hour), newest.AddDate(0, 0, -1),
+		newest.AddDate(0, 0, -30), time.UnixMilli(0),
+	} {
+		if err == nil {
+			events, err = schema.QueryRows(ctx, conn, statements["accepted_columns"]+statements["last_events"],
+				scanAccepted, of, clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
+				clickhouse.Named("limit", limit))
+		}
 		if err != nil || len(events) == limit {
-			return events, err
+			break
 		}
 	}
-	return eventsSince(ctx, conn, website, time.UnixMilli(0), limit)
-}
-
-// eventsSince is like LastEvents, for events accepted at or after a time.
-func eventsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Accepted, error) {
-	events, err := schema.QueryRows(ctx, conn, acceptedColumns+lastEvents, scanAccepted,
-		clickhouse.Named("website_id", website), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
-		clickhouse.Named("limit", limit))
 	return events, schema.WrapError(err, "read the last events")
 }
 
@@ -78,7 +62,7 @@ func scanAccepted(rows driver.Rows, e *Accepted) error {
 // LastRejects returns the limit most recently rejected lines of a website, or of all websites if website is 0, in
 // descending order. Lines of unknown websites are always included.
 func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Reject, error) {
-	rejects, err := schema.QueryRows(ctx, conn, rejectedColumns+lastRejects, scanReject,
+	rejects, err := schema.QueryRows(ctx, conn, statements["rejected_columns"]+statements["last_rejects"], scanReject,
 		clickhouse.Named("website_id", website), clickhouse.Named("limit", limit))
 	return rejects, schema.WrapError(err, "read the last rejects")
 }
@@ -114,10 +98,11 @@ func CountReceived(ctx context.Context, conn driver.Conn, website int64,
 		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)
 	}
 	params := []any{clickhouse.Named("website_id", website), ago("hour", 1), ago("day", 24), ago("week", 7*24)}
-	stored, err = schema.QueryRows(ctx, conn, receivedStored, func(rows driver.Rows, s *StoredRows) error {
+	read := func(rows driver.Rows, s *StoredRows) error {
 		return rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
 			&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week)
-	}, params...)
+	}
+	stored, err = schema.QueryRows(ctx, conn, statements["received_stored"], read, params...)
 	return stored, schema.WrapError(err, "count received events")
 }
 
@@ -145,22 +130,22 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 	if v.names, err = schema.ReadNames(ctx, r.conn); err != nil {
 		return nil, err
 	}
-	v.Events, err = schema.QueryRows(ctx, r.conn, acceptedColumns+visitorStored, scanAccepted, params...)
+	accepted := statements["accepted_columns"] + statements["visitor_stored"]
+	v.Events, err = schema.QueryRows(ctx, r.conn, accepted, scanAccepted, params...)
 	if err == nil {
-		v.Rejects, err = schema.QueryRows(ctx, r.conn, rejectedColumns+visitorRejects, scanReject, params...)
+		rejected := statements["rejected_columns"] + statements["visitor_rejects"]
+		v.Rejects, err = schema.QueryRows(ctx, r.conn, rejected, scanReject, params...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the events of a visitor: %w", err)
 	}
 	v.Limited = max(len(v.Events), len(v.Rejects)) >= most
-	v.Rejects = slices.DeleteFunc(v.Rejects, func(r Reject) bool {
-		return !slices.ContainsFunc(ids, func(id string) bool { return containsWord(r.Text, id) })
-	})
-	return v, nil
-}
-
-// containsWord reports whether a text contains a word that is not part of a longer word.
-func containsWord(text, word string) bool {
+	// Keep the lines that have an id as a word, and not as a part of a longer word.
+	for i, id := range ids {
+		ids[i] = regexp.QuoteMeta(id)
+	}
 	const around = `[^\pL\p{Nd}_-]`
-	return regexp.MustCompile(`(^|` + around + `)` + regexp.QuoteMeta(word) + `($|` + around + `)`).MatchString(text)
+	word := regexp.MustCompile(`(^|` + around + `)(` + strings.Join(ids, "|") + `)($|` + around + `)`)
+	v.Rejects = slices.DeleteFunc(v.Rejects, func(r Reject) bool { return !word.MatchString(r.Text) })
+	return v, nil
 }

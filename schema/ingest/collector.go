@@ -11,9 +11,6 @@ import (
 	"lifthouse/schema"
 )
 
-// groupSize is the approximate number of events per insert.
-const groupSize = batchSize
-
 // ErrFull means that too many events are waiting to be written, or that the collector has stopped. The sender can retry
 // shortly.
 var ErrFull = errors.New("too many events wait to be written")
@@ -76,16 +73,16 @@ func (c *Collector) Names(ctx context.Context) (*Names, error) { return c.writer
 // WriteEvents stores events and returns after they are stored. The error is ErrFull, the cause of the context's end, or
 // an error of the store. After any error except ErrFull, some events may be stored; writing them again is safe.
 func (c *Collector) WriteEvents(ctx context.Context, events []schema.Event) error {
-	return c.write(ctx, events, false)
+	return c.queueEvents(ctx, events, false)
 }
 
 // WriteSoon is like WriteEvents, for a sender that does not wait for the answer. A few events may wait for those of
 // other senders.
 func (c *Collector) WriteSoon(ctx context.Context, events []schema.Event) error {
-	return c.write(ctx, events, len(events) < patientRequest)
+	return c.queueEvents(ctx, events, len(events) < patientRequest)
 }
 
-func (c *Collector) write(ctx context.Context, events []schema.Event, isPatient bool) error {
+func (c *Collector) queueEvents(ctx context.Context, events []schema.Event, isPatient bool) error {
 	weight := min(int64(len(events)), c.maxWaiting)
 	if !c.capacity.TryAcquire(weight) {
 		return ErrFull
@@ -112,14 +109,27 @@ func (c *Collector) write(ctx context.Context, events []schema.Event, isPatient 
 func (c *Collector) writeGroups(ctx context.Context) {
 	defer close(c.ended)
 	for {
+		var group []*writeRequest
 		select {
 		case first := <-c.queue:
-			group, started := c.gatherGroup(first), time.Now()
-			c.writeGroup(context.WithoutCancel(ctx), group)
-			c.took, c.written = time.Since(started), time.Now()
+			group = c.gatherGroup(first)
 		case <-ctx.Done():
 			return
 		}
+		started := time.Now()
+		var events []schema.Event
+		for _, r := range group {
+			if r.err = context.Cause(r.ctx); r.err == nil { // else the sender has disconnected
+				events = append(events, r.events...)
+			}
+		}
+		err := c.writer.WriteEvents(context.WithoutCancel(ctx), events)
+		for _, r := range group {
+			r.err = cmp.Or(r.err, err)
+			c.capacity.Release(r.weight)
+			close(r.done)
+		}
+		c.took, c.written = time.Since(started), time.Now()
 	}
 }
 
@@ -130,31 +140,27 @@ func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
 	size, arePatient := 0, true
 	for r := first; r != nil; r = c.receiveUntil(due) {
 		group, size = append(group, r), size+len(r.events)
-		if size >= groupSize {
+		if size >= batchSize {
 			break
 		}
+		// when this request should be written
 		arePatient = arePatient && r.isPatient
-		if d := c.dueTime(r); arePatient || d.Before(due) || due.IsZero() {
-			due = d
+		now := time.Now()
+		wanted := now
+		switch latest := c.written.Add(patientWait); {
+		case r.isPatient:
+			if wanted = now.Add(patientGap); latest.Before(wanted) {
+				wanted = latest
+			}
+		case c.grouped:
+			wanted = now.Add(min(max(leastGroupWait, 3*c.took), mostGroupWait))
+		}
+		if arePatient || wanted.Before(due) || due.IsZero() {
+			due = wanted
 		}
 	}
 	c.grouped = len(group) > 1
 	return group
-}
-
-// dueTime returns when a request that has just come should be written.
-func (c *Collector) dueTime(r *writeRequest) time.Time {
-	now := time.Now()
-	latest := c.written.Add(patientWait)
-	switch due := now.Add(patientGap); {
-	case r.isPatient && due.Before(latest):
-		return due
-	case r.isPatient:
-		return latest
-	case c.grouped:
-		return now.Add(min(max(leastGroupWait, 3*c.took), mostGroupWait))
-	}
-	return now
 }
 
 // receiveUntil returns a request that waits, or the next one that comes before a time; nil: none does.
@@ -173,20 +179,5 @@ func (c *Collector) receiveUntil(due time.Time) *writeRequest {
 		return r
 	case <-time.After(wait):
 		return nil
-	}
-}
-
-func (c *Collector) writeGroup(ctx context.Context, group []*writeRequest) {
-	var events []schema.Event
-	for _, r := range group {
-		if r.err = context.Cause(r.ctx); r.err == nil { // else the sender has disconnected
-			events = append(events, r.events...)
-		}
-	}
-	err := c.writer.WriteEvents(ctx, events)
-	for _, r := range group {
-		r.err = cmp.Or(r.err, err)
-		c.capacity.Release(r.weight)
-		close(r.done)
 	}
 }

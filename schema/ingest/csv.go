@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -93,20 +92,37 @@ func (l *csvLines) readRecord(rows *rows) error {
 		return err
 	}
 	l.record++
+	var line int
 	if err == nil {
-		l.ended, _ = l.FieldPos(len(record) - 1)
-		l.ended += strings.Count(record[len(record)-1], "\n")
-		record, err = l.fitRecord(record)
+		n, columns := len(record), len(l.header)
+		line, _ = l.FieldPos(0)
+		l.ended, _ = l.FieldPos(n - 1)
+		l.ended += strings.Count(record[n-1], "\n")
+		// A record may have more cells than the header if they are empty, and fewer if the mapping allows it.
+		if n < columns && !l.pad || n > columns && strings.Join(record[columns:], "") != "" {
+			reason := fmt.Errorf("%w: %d, the header has %d", csv.ErrFieldCount, n, columns)
+			if n < columns {
+				reason = fmt.Errorf("%w: if empty cells at the end are left out, set shortRows: true in the mapping",
+					reason)
+			}
+			err = &csv.ParseError{StartLine: line, Line: line, Column: 1, Err: reason}
+		} else if n < columns {
+			record = append(record, make([]string, columns-n)...)
+		}
 	}
 	if bad, is := errors.AsType[*csv.ParseError](err); is {
 		l.ended = max(bad.Line, bad.StartLine+strings.Count(strings.Join(record, ""), "\n"))
-		err := badRecord(bad, l.ended)
-		if single, is := errors.AsType[lineError](err); is {
-			rows.addRow(int64(bad.StartLine), l.record)
-			rows.setFault(single)
-			return nil
+		fault := bad.Err
+		switch spanned := l.ended - bad.StartLine; {
+		case spanned > maxSpan:
+			return fmt.Errorf("line %d: a quote extends the record to line %d, check for an unclosed quote: %w",
+				bad.StartLine, l.ended, bad.Err)
+		case spanned > 0:
+			fault = fmt.Errorf("a quote extends the record to line %d: %w", l.ended, bad.Err)
 		}
-		return err
+		rows.addRow(int64(bad.StartLine), l.record)
+		rows.setFault(fault)
+		return nil
 	}
 	if errors.Is(err, errLongRecord) {
 		return fmt.Errorf("line %d: %w: check for an unclosed quote", l.ended+1, err)
@@ -114,7 +130,6 @@ func (l *csvLines) readRecord(rows *rows) error {
 	if err != nil {
 		return err
 	}
-	line, _ := l.FieldPos(0)
 	cells := rows.addRow(int64(line), l.record)
 	for i, place := range l.places {
 		if place.column >= 0 {
@@ -124,38 +139,9 @@ func (l *csvLines) readRecord(rows *rows) error {
 	return nil
 }
 
-// fitRecord returns a record with as many cells as the header. It returns an error if extra cells have values, or if
-// cells are missing and the mapping does not allow short rows.
-func (l *csvLines) fitRecord(record []string) ([]string, error) {
-	n, columns := len(record), len(l.header)
-	if n == columns || n > columns && strings.Join(record[columns:], "") == "" {
-		return record, nil
-	}
-	reason := fmt.Errorf("%w: %d, the header has %d", csv.ErrFieldCount, n, columns)
-	if n < columns && l.pad {
-		return append(record, make([]string, columns-n)...), nil
-	}
-	if n < columns {
-		reason = fmt.Errorf("%w: if empty cells at the end are left out, set shortRows: true in the mapping", reason)
-	}
-	line, _ := l.FieldPos(0)
-	return record, &csv.ParseError{StartLine: line, Line: line, Column: 1, Err: reason}
-}
-
 // maxSpan is the maximum number of lines that an invalid record may span and still be rejected alone. A longer record
 // means an unclosed quote, which ends the import.
 const maxSpan = 100
-
-func badRecord(bad *csv.ParseError, ended int) error {
-	switch {
-	case ended-bad.StartLine > maxSpan:
-		return fmt.Errorf("line %d: a quote extends the record to line %d, check for an unclosed quote: %w",
-			bad.StartLine, ended, bad.Err)
-	case ended > bad.StartLine:
-		return lineError{fmt.Errorf("a quote extends the record to line %d: %w", ended, bad.Err)}
-	}
-	return lineError{bad.Err}
-}
 
 var errLongRecord = fmt.Errorf("the record is longer than %d bytes", maxLine)
 
@@ -165,7 +151,6 @@ type boundedReader struct {
 	left int // bytes that remain for the current record
 }
 
-// Read implements io.Reader.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errLongRecord
@@ -175,39 +160,27 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var utf16Marks = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}
-
 // decodeText converts a text to UTF-8. A text that begins with the byte order mark of UTF-16 is UTF-16, whatever the
 // given encoding.
 func decodeText(r *bufio.Reader, name string) (*bufio.Reader, error) {
-	start, err := r.Peek(len(utf16Marks[0]))
+	start, err := r.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	for _, mark := range utf16Marks {
-		if bytes.Equal(start, mark) {
-			decoder := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
-			return bufio.NewReaderSize(transform.NewReader(r, decoder), maxLine), nil
+	encoding := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	if mark := string(start); mark != "\xff\xfe" && mark != "\xfe\xff" {
+		if name == "" {
+			return r, nil
 		}
-	}
-	if name == "" {
-		return r, nil
-	}
-	encoding, err := htmlindex.Get(name)
-	if err != nil {
-		return nil, err
-	}
-	if canonical, _ := htmlindex.Name(encoding); canonical == "utf-8" {
-		return r, nil // do not replace invalid bytes
+		if encoding, err = htmlindex.Get(name); err != nil {
+			return nil, err
+		}
+		if canonical, _ := htmlindex.Name(encoding); canonical == "utf-8" {
+			return r, nil // do not replace invalid bytes
+		}
 	}
 	return bufio.NewReaderSize(transform.NewReader(r, encoding.NewDecoder()), maxLine), nil
 }
-
-// The values of Mapping.Decimal.
-const (
-	decimalPoint = "."
-	decimalComma = ","
-)
 
 // withDecimalPoint returns a number that has a decimal comma with a decimal point.
 func withDecimalPoint(value string) (string, error) {

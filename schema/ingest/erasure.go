@@ -17,25 +17,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-var (
-	//go:embed sql/visitor_events.sql
-	visitorEvents string
-	//go:embed sql/forget.sql
-	forget string
-	//go:embed sql/forget_inbox.sql
-	forgetInbox string
-	//go:embed sql/forget_rejects.sql
-	forgetRejects string
-	//go:embed sql/visitor_facts.sql
-	visitorFacts string
-	//go:embed sql/subjects.sql
-	subjectsStored string
-	//go:embed sql/drop_events.sql
-	dropEvents string
-	//go:embed sql/experiments.sql
-	experimentsStored string
-)
-
 // Erased counts the stored data of visitors.
 type Erased struct {
 	Events   uint64 // number of rows
@@ -45,84 +26,69 @@ type Erased struct {
 // CountVisitors counts the stored data of visitors, whose ids are given as they were sent. If websites is empty, it
 // includes all websites.
 func (w *Writer) CountVisitors(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
-	found, err := w.eventsOf(ctx, visitors, websites)
-	return erasedOf(found), err
+	erased, _, err := w.eventsOf(ctx, visitors, websites)
+	return erased, err
 }
 
-func erasedOf(events map[schema.Subject]uint64) Erased {
-	erased := Erased{Subjects: uint64(len(events))}
-	for _, n := range events {
-		erased.Events += n
-	}
-	return erased
-}
-
-// eventsOf returns the number of the visitors' events by subject.
-func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int64) (map[schema.Subject]uint64, error) {
-	events := map[schema.Subject]uint64{}
-	err := schema.EachRow(ctx, w.conn, visitorEvents, func(row driver.Rows) error {
+// eventsOf counts the stored data of visitors, and returns the websites that have events of them.
+func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int64) (Erased, []int64, error) {
+	var erased Erased
+	var found []int64
+	err := schema.EachRow(ctx, w.conn, statements["visitor_events"], func(row driver.Rows) error {
 		var s schema.Subject
 		var n uint64
 		err := row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID, &n)
-		events[s] = n
+		erased.Subjects++
+		erased.Events += n
+		found = append(found, s.WebsiteID)
 		return err
 	}, namedVisitors(visitors, websites)...)
-	return events, schema.WrapError(err, "look up visitors")
+	return erased, found, schema.WrapError(err, "look up visitors")
 }
 
 // ForgetVisitors deletes all data of the visitors. When it returns, their rows are removed from disk. Writes wait until
 // then. It deletes the events first, so no refresh can add facts again. To finish an interrupted deletion, call
 // ForgetVisitors again.
-func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites []int64) (found Erased, err error) {
+func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites []int64) (erased Erased, err error) {
 	err = w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
 		defer w.facts.HoldScrubs()()
-		stored, err := w.eventsOf(ctx, visitors, websites)
-		if err != nil {
+		var found []int64
+		if erased, found, err = w.eventsOf(ctx, visitors, websites); err != nil {
 			return err
 		}
-		found = erasedOf(stored)
 		of := namedVisitors(visitors, websites)
-		err = w.conn.Exec(ctx, forgetInbox, of...)
+		err = w.conn.Exec(ctx, statements["forget_inbox"], of...)
 		if err == nil {
-			err = w.conn.Exec(ctx, forgetRejects, clickhouse.Named("visitors", visitorSpellings(visitors)),
-				clickhouse.Named("website_ids", websites))
+			err = w.conn.Exec(ctx, statements["forget_rejects"],
+				clickhouse.Named("visitors", visitorSpellings(visitors)), clickhouse.Named("website_ids", websites))
 		}
 		if err == nil {
-			err = schema.DeleteEvents(ctx, w.conn, forget, of...)
+			err = schema.DeleteEvents(ctx, w.conn, statements["forget"], of...)
 		}
 		if err != nil {
 			return fmt.Errorf("erase visitors: %w", err)
 		}
-		return w.eraseFacts(ctx, visitors, websites, stored)
-	})
-	return found, err
-}
-
-// eraseFacts deletes the facts of the visitors, on the given websites or on all. It includes facts that a running
-// refresh still computes from the deleted events.
-func (w *Writer) eraseFacts(ctx context.Context, visitors []string, websites []int64,
-	events map[schema.Subject]uint64,
-) error {
-	of, err := schema.QueryRows(ctx, w.conn, visitorFacts, func(row driver.Rows, v *schema.Visitor) error {
-		return row.Scan(&v.WebsiteID, &v.ID)
-	}, namedVisitors(visitors, websites)...)
-	if err != nil {
-		return fmt.Errorf("look up the facts of visitors: %w", err)
-	}
-	for subject := range events {
-		for _, visitor := range visitors {
-			of = append(of, schema.Visitor{WebsiteID: subject.WebsiteID, ID: schema.HashID(visitor)})
+		// The facts, including those that a running refresh still computes from the deleted events.
+		facts, err := schema.QueryRows(ctx, w.conn, statements["visitor_facts"],
+			func(row driver.Rows, v *schema.Visitor) error { return row.Scan(&v.WebsiteID, &v.ID) }, of...)
+		if err != nil {
+			return fmt.Errorf("look up the facts of visitors: %w", err)
 		}
-	}
-	if len(of) == 0 {
-		return nil
-	}
-	slices.SortFunc(of, func(a, b schema.Visitor) int {
-		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
+		for _, website := range found {
+			for _, visitor := range visitors {
+				facts = append(facts, schema.Visitor{WebsiteID: website, ID: schema.HashID(visitor)})
+			}
+		}
+		if len(facts) == 0 {
+			return nil
+		}
+		slices.SortFunc(facts, func(a, b schema.Visitor) int {
+			return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
+		})
+		return w.facts.EraseVisitors(ctx, slices.Compact(facts))
 	})
-	of = slices.Compact(of)
-	return w.facts.EraseVisitors(ctx, of)
+	return erased, err
 }
 
 // visitorSpellings returns the ids as they were sent and as JSON may encode them.
@@ -160,7 +126,7 @@ func (w *Writer) CountSubjects(ctx context.Context,
 	subjects []schema.Subject,
 ) (map[schema.Subject]StoredEvents, error) {
 	counts := map[schema.Subject]StoredEvents{}
-	err := schema.EachRow(ctx, w.conn, subjectsStored, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, w.conn, statements["subjects"], func(row driver.Rows) error {
 		var s schema.Subject
 		var stored StoredEvents
 		err := row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &stored.Events, &stored.Accepted)
@@ -176,14 +142,15 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []schema.Subject) er
 	return w.PauseWrites(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
 		defer w.facts.HoldScrubs()()
-		all, err := schema.QueryRows(ctx, w.conn, experimentsStored, func(row driver.Rows, s *schema.Subject) error {
+		scan := func(row driver.Rows, s *schema.Subject) error {
 			return row.Scan(&s.WebsiteID, (*string)(&s.Kind), &s.ID, &s.ExperimentID)
-		}, namedSubjects(subjects)...)
+		}
+		all, err := schema.QueryRows(ctx, w.conn, statements["experiments"], scan, namedSubjects(subjects)...)
 		if err != nil {
 			return fmt.Errorf("list the experiments of subjects: %w", err)
 		}
 		all = append(all, subjects...) // even if the events were deleted before
-		if err := schema.DeleteEvents(ctx, w.conn, dropEvents, namedSubjects(subjects)...); err != nil {
+		if err := schema.DeleteEvents(ctx, w.conn, statements["drop_events"], namedSubjects(subjects)...); err != nil {
 			return fmt.Errorf("drop subjects: %w", err)
 		}
 		return w.facts.DropSubjects(ctx, all)

@@ -132,6 +132,7 @@ func (b *builder) addFault(name, value, detail string) {
 func clipText(text string) string { return faults.Clip(text, 64) }
 
 func (b *builder) buildEvent(fallbackID string) schema.Event {
+	v := &b.given.values
 	id := b.textField(fieldEventID)
 	if id == "" && fallbackID == "" {
 		b.addFault("eventId", "",
@@ -141,22 +142,75 @@ func (b *builder) buildEvent(fallbackID string) schema.Event {
 	if visitor == "" {
 		b.addFault("visitor", "", "must be the id of the visitor")
 	}
-	b.websiteID = b.parseID("websiteId", b.given.values[fieldWebsiteID], 1)
-	revision, cancelled := b.parseRevision()
-	return schema.Event{
-		EventID:    schema.HashID(cmp.Or(id, fallbackID)),
-		Revision:   revision,
-		Cancelled:  cancelled,
-		Time:       b.eventTime(),
-		WebsiteID:  b.websiteID,
-		VisitorID:  schema.HashID(visitor),
-		Kind:       b.eventKind(),
-		GoalID:     b.goalID(),
-		Value:      b.moneyField(fieldValue),
-		Profit:     b.moneyField(fieldProfit),
-		ExtraValue: b.moneyField(fieldExtraValue),
-		Attributes: b.eventAttributes(),
+	b.websiteID = b.parseID("websiteId", v[fieldWebsiteID], 1)
+	e := schema.Event{
+		EventID: schema.HashID(cmp.Or(id, fallbackID)), WebsiteID: b.websiteID, VisitorID: schema.HashID(visitor),
+		Kind: schema.Kind(v[fieldEvent]), Attributes: schema.Attributes{VisitorType: v[fieldVisitorType]},
 	}
+	isGoal := e.Kind == schema.KindGoal
+
+	// The revision and the state, which only goals have.
+	switch number := v[fieldRevision]; {
+	case number == "":
+	case !isGoal:
+		b.addFault("revision", number, "only goals have revisions")
+	default:
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n < 0 {
+			detail := "must be an integer from 0, such as a counter or Unix milliseconds"
+			if _, err := parseTime(number); err == nil {
+				detail = "must be an integer from 0: write Unix milliseconds"
+			}
+			b.addFault("revision", number, detail)
+		}
+		e.Revision = uint64(max(n, 0)) //nolint:gosec // not negative
+	}
+	switch state := v[fieldCancelled]; {
+	case state == "", state == "false":
+	case !isGoal:
+		b.addFault("cancelled", state, "only goals can be cancelled")
+	case state != "true":
+		b.addFault("cancelled", state, "must be true or false")
+	default:
+		e.Cancelled = true
+	}
+
+	// What happened, and when.
+	var err error
+	if e.Time, err = parseTime(v[fieldTime]); err != nil {
+		b.addFault("time", v[fieldTime], err.Error())
+		e.Time = schema.FirstTime
+	} else if fault := b.times.timeFault(e.Time); fault != "" {
+		b.addFault("time", v[fieldTime], fault)
+	}
+	if !slices.Contains(schema.Kinds, e.Kind) {
+		b.addFault("event", v[fieldEvent], "must be view, click, submit, completion, conversion, contact or goal")
+	}
+	switch goal := v[fieldGoalID]; {
+	case isGoal:
+		e.GoalID = b.parseName("goalId", goal, schema.NameGoal, 0)
+	case goal != "":
+		b.addFault("goalId", goal, "is only allowed for the event \"goal\"")
+	}
+	e.Value, e.Profit, e.ExtraValue = b.moneyField(fieldValue), b.moneyField(fieldProfit), b.moneyField(fieldExtraValue)
+
+	// The attributes.
+	a := &e.Attributes
+	for i, text := range []*string{
+		&a.Device, &a.Browser, &a.OS, &a.Country, &a.Region, &a.City, &a.Channel, &a.Referrer, &a.UTMSource,
+		&a.UTMMedium, &a.UTMCampaign, &a.UTMContent, &a.UTMTerm, &a.FirstVisitPage,
+	} {
+		*text = b.textField(fieldDevice + field(i))
+	}
+	a.Device, a.Browser, a.OS = strings.ToLower(a.Device), strings.ToLower(a.Browser), strings.ToLower(a.OS)
+	a.Country = strings.ToUpper(a.Country)
+	if c := a.Country; c != "" && (len(c) != 2 || c[0] < 'A' || c[0] > 'Z' || c[1] < 'A' || c[1] > 'Z') {
+		b.addFault("country", v[fieldCountry], "must be two letters, as in ISO 3166")
+	}
+	if a.VisitorType != "" && a.VisitorType != "new" && a.VisitorType != "returning" {
+		b.addFault("visitorType", a.VisitorType, "must be new or returning")
+	}
+	return e
 }
 
 func (b *builder) textField(f field) string {
@@ -196,19 +250,6 @@ func (b *builder) parseName(name, value string, kind schema.NameKind, campaignID
 	return id
 }
 
-func (b *builder) eventTime() time.Time {
-	value := b.given.values[fieldTime]
-	t, err := parseTime(value)
-	if err != nil {
-		b.addFault("time", value, err.Error())
-		return schema.FirstTime
-	}
-	if fault := b.times.timeFault(t); fault != "" {
-		b.addFault("time", value, fault)
-	}
-	return t
-}
-
 // parseTime parses RFC 3339 or Unix milliseconds. The error says what is allowed.
 func parseTime(value string) (time.Time, error) {
 	if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
@@ -225,54 +266,6 @@ func parseTime(value string) (time.Time, error) {
 	return t.UTC().Truncate(time.Millisecond), nil
 }
 
-func (b *builder) eventKind() schema.Kind {
-	kind := schema.Kind(b.given.values[fieldEvent])
-	if !slices.Contains(schema.Kinds, kind) {
-		b.addFault("event", string(kind), "must be view, click, submit, completion, conversion, contact or goal")
-	}
-	return kind
-}
-
-func (b *builder) goalID() int64 {
-	value := b.given.values[fieldGoalID]
-	if b.given.values[fieldEvent] == string(schema.KindGoal) {
-		return b.parseName("goalId", value, schema.NameGoal, 0)
-	}
-	if value != "" {
-		b.addFault("goalId", value, "is only allowed for the event \"goal\"")
-	}
-	return 0
-}
-
-// parseRevision parses what only goals have.
-func (b *builder) parseRevision() (revision uint64, cancelled bool) {
-	number, state := b.given.values[fieldRevision], b.given.values[fieldCancelled]
-	if b.given.values[fieldEvent] != string(schema.KindGoal) {
-		if number != "" {
-			b.addFault("revision", number, "only goals have revisions")
-		}
-		if state != "" && state != "false" {
-			b.addFault("cancelled", state, "only goals can be cancelled")
-		}
-		return 0, false
-	}
-	if number != "" {
-		n, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || n < 0 {
-			detail := "must be an integer from 0, such as a counter or Unix milliseconds"
-			if _, err := parseTime(number); err == nil {
-				detail = "must be an integer from 0: write Unix milliseconds"
-			}
-			b.addFault("revision", number, detail)
-		}
-		revision = uint64(max(n, 0)) //nolint:gosec // not negative
-	}
-	if state != "" && state != "true" && state != "false" {
-		b.addFault("cancelled", state, "must be true or false")
-	}
-	return revision, state == "true"
-}
-
 func (b *builder) moneyField(f field) int64 {
 	value := b.given.values[f]
 	if value == "" {
@@ -287,25 +280,6 @@ func (b *builder) moneyField(f field) int64 {
 	return amount
 }
 
-func (b *builder) eventAttributes() schema.Attributes {
-	a := schema.Attributes{VisitorType: b.given.values[fieldVisitorType]}
-	for i, text := range []*string{
-		&a.Device, &a.Browser, &a.OS, &a.Country, &a.Region, &a.City, &a.Channel, &a.Referrer, &a.UTMSource,
-		&a.UTMMedium, &a.UTMCampaign, &a.UTMContent, &a.UTMTerm, &a.FirstVisitPage,
-	} {
-		*text = b.textField(fieldDevice + field(i))
-	}
-	a.Device, a.Browser, a.OS = strings.ToLower(a.Device), strings.ToLower(a.Browser), strings.ToLower(a.OS)
-	a.Country = strings.ToUpper(a.Country)
-	if c := a.Country; c != "" && (len(c) != 2 || c[0] < 'A' || c[0] > 'Z' || c[1] < 'A' || c[1] > 'Z') {
-		b.addFault("country", b.given.values[fieldCountry], "must be two letters, as in ISO 3166")
-	}
-	if a.VisitorType != "" && a.VisitorType != "new" && a.VisitorType != "returning" {
-		b.addFault("visitorType", a.VisitorType, "must be new or returning")
-	}
-	return a
-}
-
 // appendRows appends the event once per exposure, or once if it is an unattributed goal.
 func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.Event {
 	v := &b.given.values
@@ -316,7 +290,18 @@ func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.
 			"must not be combined with campaignId, widgetId, experimentId or variationId")
 		return rows
 	case b.given.exposures != nil:
-		return b.addExposures(rows, event)
+		seen := make(map[schema.Subject]bool, len(b.given.exposures))
+		for i, e := range b.given.exposures {
+			prefix := fmt.Sprintf("exposures[%d].", i)
+			rows = append(rows, *event)
+			row := &rows[len(rows)-1]
+			b.setExposure(prefix, e, row)
+			if seen[row.SubjectOf()] {
+				b.addFault(prefix+"campaignId", e.campaignID+e.widgetID, "the event has two exposures of this subject")
+			}
+			seen[row.SubjectOf()] = true
+		}
+		return rows
 	case single != exposure{}:
 		rows = append(rows, *event)
 		b.setExposure("", single, &rows[len(rows)-1])
@@ -327,22 +312,6 @@ func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.
 	}
 	b.addFault("campaignId", "", "must be the campaignId or widgetId, and the variationId, that the visitor saw; only "+
 		"goals may omit them")
-	return rows
-}
-
-func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schema.Event {
-	seen := make(map[schema.Subject]bool, len(b.given.exposures))
-	for i, e := range b.given.exposures {
-		prefix := fmt.Sprintf("exposures[%d].", i)
-		rows = append(rows, *event)
-		row := &rows[len(rows)-1]
-		b.setExposure(prefix, e, row)
-		of := row.SubjectOf()
-		if seen[of] {
-			b.addFault(prefix+"campaignId", e.campaignID+e.widgetID, "the event has two exposures of this subject")
-		}
-		seen[of] = true
-	}
 	return rows
 }
 
@@ -379,10 +348,11 @@ func parseMoney(text string) (int64, bool) {
 	mantissa, exponentText, scientific := strings.Cut(strings.ToLower(text), "e")
 	exponent := 0
 	if scientific {
-		var ok bool
-		if exponent, ok = parseExponent(exponentText); !ok {
+		var err error
+		if exponent, err = strconv.Atoi(exponentText); err != nil && !errors.Is(err, strconv.ErrRange) {
 			return 0, false
 		}
+		exponent = max(-maxExponent, min(exponent, maxExponent))
 	}
 	mantissa, negative := strings.CutPrefix(mantissa, "-")
 	whole, decimals, _ := strings.Cut(mantissa, ".")
@@ -426,15 +396,6 @@ const maxMoneyDigits = len("1000000000") + moneyDecimals
 
 // maxExponent exceeds the number of digits of any text that is read, so larger exponents have the same effect.
 const maxExponent = 1 << 40
-
-// parseExponent reads the exponent of a number in scientific notation and limits its absolute value to maxExponent.
-func parseExponent(text string) (int, bool) {
-	exponent, err := strconv.Atoi(text)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, false
-	}
-	return max(-maxExponent, min(exponent, maxExponent)), true
-}
 
 // leastMilliseconds is the smallest integer that is read as Unix milliseconds, the first instant of 1971. Smaller
 // integers are probably Unix seconds.

@@ -13,8 +13,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/cespare/xxhash/v2"
 )
 
 // batchSize is the number of rows per insert. It is large enough for a small cost per row, and small enough for
@@ -96,6 +101,8 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 	return i.report, fmt.Errorf("%s: %w", path, err)
 }
 
+// importFile reads lines, parses them in parallel, and writes the events in the order of the file. The three steps run
+// concurrently.
 func (i *importer) importFile(ctx context.Context, w *Writer, path string, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -105,11 +112,29 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 	i.digest = sync.OnceValues(func() (uint64, error) {
 		return contentDigest(ctx, io.NewSectionReader(file, 0, info.Size()), "")
 	})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	i.read = &contextReader{ctx: ctx, r: file}
 	if i.lines, err = i.options.openReader(ctx, path, file, i.read); err != nil {
 		return err
 	}
-	return i.importLines(ctx, w)
+	parts := make(chan chan batch, partsAhead)
+	go i.readAll(ctx, parts)
+	pending := batch{events: make([]schema.Event, 0, batchSize+batchSize/8)}
+	for part := range parts {
+		next := <-part
+		pending.events = append(pending.events, next.events...)
+		pending.rejected = append(pending.rejected, next.rejected...)
+		pending.lines, pending.bytes, pending.err = pending.lines+next.lines, next.bytes, next.err
+		if len(pending.events)+len(pending.rejected) < batchSize && pending.err == nil {
+			continue
+		}
+		if err := i.writeBatch(ctx, w, pending); err != nil {
+			return err
+		}
+		pending = batch{events: pending.events[:0]}
+	}
+	return ctx.Err()
 }
 
 // openReader returns a reader of the file, positioned at its start. counted reads the same file.
@@ -155,30 +180,6 @@ type batch struct {
 	err      error // why no further lines can be read; io.EOF at the end of the file
 }
 
-// importLines reads lines, parses them in parallel, and writes the events in the order of the file. The three steps run
-// concurrently.
-func (i *importer) importLines(ctx context.Context, w *Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	parts := make(chan chan batch, partsAhead)
-	go i.readAll(ctx, parts)
-	pending := batch{events: make([]schema.Event, 0, batchSize+batchSize/8)}
-	for part := range parts {
-		next := <-part
-		pending.events = append(pending.events, next.events...)
-		pending.rejected = append(pending.rejected, next.rejected...)
-		pending.lines, pending.bytes, pending.err = pending.lines+next.lines, next.bytes, next.err
-		if len(pending.events)+len(pending.rejected) < batchSize && pending.err == nil {
-			continue
-		}
-		if err := i.writeBatch(ctx, w, pending); err != nil {
-			return err
-		}
-		pending = batch{events: pending.events[:0]}
-	}
-	return ctx.Err()
-}
-
 // readAll reads the file and parses its parts concurrently, as many as the channel holds.
 func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 	defer close(parts)
@@ -206,7 +207,18 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 		}
 	}
 	i.first = false
-	i.reportRejected(context.WithoutCancel(ctx), b.rejected)
+	// Report and store the rejected lines. An error of the journal is only logged.
+	if i.options.Reject != nil {
+		for _, r := range b.rejected {
+			i.options.Reject(r.Line, r.Reason)
+		}
+	}
+	if i.options.Journal != nil {
+		i.options.Journal.BufferRejects(b.rejected...)
+		if err := i.options.Journal.FlushRejects(context.WithoutCancel(ctx)); err != nil {
+			slog.WarnContext(ctx, "write journal of events failed", "err", err)
+		}
+	}
 	if i.options.Accepted != nil {
 		i.options.Accepted(b.events)
 	}
@@ -228,66 +240,38 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	return b.err
 }
 
-// reportRejected reports and stores rejected lines. It returns no error of the journal, because Options.Reject has
-// received the lines.
-func (i *importer) reportRejected(ctx context.Context, lines []Reject) {
-	if i.options.Reject != nil {
-		for _, r := range lines {
-			i.options.Reject(r.Line, r.Reason)
-		}
-	}
-	if i.options.Journal == nil {
-		return
-	}
-	i.options.Journal.BufferRejects(lines...)
-	if err := i.options.Journal.FlushRejects(ctx); err != nil {
-		slog.WarnContext(ctx, "write journal of events failed", "err", err)
-	}
-}
-
 // parseBatch parses and validates the lines of a part.
 func (i *importer) parseBatch(parse parse, read int64, err error) batch {
 	b := batch{events: make([]schema.Event, 0, partRows), bytes: read, err: err}
 	parse(func(line origin, events []fields, err error) {
 		b.lines++
 		before := len(b.events)
-		for n := range events {
-			if err == nil {
-				err = i.appendEvent(&b, line.number, n, &events[n])
+		for n := 0; n < len(events) && err == nil; n++ {
+			fallback := ""
+			if events[n].values[fieldEventID] == "" {
+				var digest uint64
+				if digest, err = i.digest(); err != nil {
+					b.err = err
+					break
+				}
+				fallback = fmt.Sprintf("%x:%d:%d", digest, line.number, n)
 			}
+			b.events, err = i.rules.validate(b.events, &events[n], fallback)
 		}
-		if err != nil {
-			b.events = b.events[:before]
-			i.rejectLine(&b, line, events, err)
+		if err == nil {
+			return
 		}
+		b.events = b.events[:before]
+		r := Reject{Channel: ChannelImport, File: i.name, Line: line.number, Reason: err.Error()}
+		if len(b.rejected) < maxRejects {
+			r.Text = line.rejectText()
+		}
+		if len(events) > 0 {
+			r.WebsiteID, _ = strconv.ParseInt(events[0].values[fieldWebsiteID], 10, 64) // 0 if missing or invalid
+		}
+		b.rejected = append(b.rejected, r)
 	})
 	return b
-}
-
-func (i *importer) rejectLine(b *batch, line origin, events []fields, err error) {
-	r := Reject{Channel: ChannelImport, File: i.name, Line: line.number, Reason: err.Error()}
-	if len(b.rejected) < maxRejects {
-		r.Text = line.rejectText()
-	}
-	if len(events) > 0 {
-		r.WebsiteID, _ = strconv.ParseInt(events[0].values[fieldWebsiteID], 10, 64) // 0 if missing or invalid
-	}
-	b.rejected = append(b.rejected, r)
-}
-
-// appendEvent validates the event of a line with the index n, and appends its rows.
-func (i *importer) appendEvent(b *batch, line int64, n int, event *fields) (err error) {
-	fallback := ""
-	if event.values[fieldEventID] == "" {
-		digest, err := i.digest()
-		if err != nil {
-			b.err = err
-			return err
-		}
-		fallback = fmt.Sprintf("%x:%d:%d", digest, line, n)
-	}
-	b.events, err = i.rules.validate(b.events, event, fallback)
-	return err
 }
 
 // StandardInput is the path of Options.Input.
@@ -313,24 +297,19 @@ func OpenFile(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// openSource opens the file to import. The file must be read twice, so for anything but a regular file openSource
-// returns a copy.
+// openSource opens the file to import. The file must be read twice, so for anything but a regular file, openSource
+// returns a copy in an unlinked temporary file. Opening or reading a pipe may block forever. So it returns when the
+// context ends, even if the copying goroutine is still blocked.
 func (o *Options) openSource(ctx context.Context, path string) (*os.File, error) {
+	open := func() (io.ReadCloser, error) { return OpenFile(path) }
 	if path == StandardInput {
 		if o.Input == nil {
 			return nil, errors.New("there is no standard input")
 		}
-		return spoolStream(ctx, func() (io.ReadCloser, error) { return io.NopCloser(o.Input), nil })
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() || info.IsDir() {
+		open = func() (io.ReadCloser, error) { return io.NopCloser(o.Input), nil } //nolint:unparam // as OpenFile
+	} else if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() || info.IsDir() {
 		return OpenFile(path)
 	}
-	return spoolStream(ctx, func() (io.ReadCloser, error) { return OpenFile(path) })
-}
-
-// spoolStream copies a stream into an unlinked temporary file. Opening or reading a pipe may block forever. So
-// spoolStream returns when the context ends, even if the copying goroutine is still blocked.
-func spoolStream(ctx context.Context, open func() (io.ReadCloser, error)) (*os.File, error) {
 	file, err := os.CreateTemp("", "lifthouse-import-")
 	if err != nil {
 		return nil, err
@@ -380,7 +359,6 @@ type contextReader struct {
 	n   atomic.Int64
 }
 
-// Read implements io.Reader.
 func (c *contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
@@ -388,4 +366,106 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n.Add(int64(n))
 	return n, err
+}
+
+// Order is a goal event that a line of a file yields, or a line that cannot be read.
+type Order struct {
+	FileLine             int64
+	ID                   string // as sent
+	Event, Visitor       uint64 // hashes
+	Revision             uint64
+	At                   int64 // milliseconds since 1970
+	WebsiteID, GoalID    int64
+	Value, Profit        int64 // in 1/schema.MoneyScale; of a line that cannot be read, what can be read
+	Cancelled, NoVisitor bool  // NoVisitor: the line names none
+	Fault                string
+}
+
+// ReadOrders calls take for each goal event of a file, in the order of the file. It stores nothing.
+func ReadOrders(ctx context.Context, path string, o Options, take func(*Order)) error {
+	file, err := o.openSource(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	reader, err := o.openReader(ctx, path, file, &contextReader{ctx: ctx, r: file})
+	for err == nil {
+		var parse parse
+		if parse, err = reader.readPart(); parse == nil {
+			break
+		}
+		parse(func(line origin, events []fields, fault error) {
+			if fault != nil {
+				take(&Order{FileLine: line.number, Fault: fault.Error()})
+				return
+			}
+			for i := range events {
+				event := &events[i]
+				if kind := event.values[fieldEvent]; kind != string(schema.KindGoal) && kind != "" {
+					continue
+				}
+				noVisitor := event.values[fieldVisitor] == ""
+				if noVisitor {
+					event.values[fieldVisitor] = "none"
+				}
+				b := builder{given: event}
+				e := b.buildEvent("")
+				take(&Order{
+					FileLine: line.number, ID: strings.Clone(event.values[fieldEventID]), Event: e.EventID,
+					Visitor: e.VisitorID, Revision: e.Revision, At: e.Time.UnixMilli(), WebsiteID: e.WebsiteID,
+					GoalID: e.GoalID, Value: e.Value, Profit: e.Profit, Cancelled: e.Cancelled, NoVisitor: noVisitor,
+					Fault: b.List.Join("; "),
+				})
+			}
+		})
+	}
+	if l, is := reader.(*jsonLines); is && errors.Is(err, io.EOF) {
+		if missing := l.missingColumns(); missing != nil {
+			err = missing
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// FileDigest returns a hash of the decompressed content of a file and of what its lines are read with, which is the
+// text of the mapping, or its name. A file with the same digest has the same events.
+func FileDigest(ctx context.Context, path, mapping string, website int64) (uint64, error) {
+	file, err := OpenFile(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = file.Close() }()
+	return contentDigest(ctx, file, strconv.FormatInt(website, 10)+"\x00"+mapping+"\x00")
+}
+
+// contentDigest returns a hash of a text and the decompressed content of a file.
+func contentDigest(ctx context.Context, file io.Reader, before string) (uint64, error) {
+	plain, err := decompressFile(&contextReader{ctx: ctx, r: file})
+	if err != nil {
+		return 0, err
+	}
+	hash := xxhash.New()
+	_, _ = hash.WriteString(before) // never fails
+	_, err = io.Copy(hash, plain)
+	return hash.Sum64(), err
+}
+
+// IsImported reports whether a file with this digest was imported.
+func IsImported(ctx context.Context, conn driver.Conn, digest uint64) (bool, error) {
+	var files uint64
+	err := conn.QueryRow(ctx, "SELECT count() FROM files WHERE digest = {digest:UInt64}",
+		clickhouse.Named("digest", digest)).Scan(&files)
+	return files > 0, schema.WrapError(err, "read the imported files")
+}
+
+// RecordFile records that a file was imported.
+func RecordFile(ctx context.Context, conn driver.Conn, digest uint64, path string, rows int64) error {
+	err := schema.InsertRows(ctx, conn, "INSERT INTO files (digest, path, rows, imported_at)", []int64{rows},
+		func(rows *int64) []any {
+			return []any{digest, path, uint64(*rows), time.Now().UTC()} //nolint:gosec // not negative
+		})
+	return schema.WrapError(err, "record an imported file")
 }

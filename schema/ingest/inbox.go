@@ -18,13 +18,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-var (
-	//go:embed sql/inbox_parts.sql
-	inboxParts string
-	//go:embed sql/inbox_rows.sql
-	inboxRows string
-)
-
 // Inbox moves rows of events_inbox to events: it validates and writes the rows of some parts of the table, and then
 // drops the parts. If it is interrupted, the rows remain in events_inbox, and moving them again is harmless.
 type Inbox struct {
@@ -44,11 +37,6 @@ type Inbox struct {
 type Moved struct {
 	Accepted int64
 	Rejected int64
-}
-
-func (m *Moved) addCounts(o Moved) {
-	m.Accepted += o.Accepted
-	m.Rejected += o.Rejected
 }
 
 // NewInbox returns the inbox of a store. Its rows are written by w.
@@ -72,7 +60,7 @@ func (i *Inbox) MovePeriodically(ctx context.Context, every time.Duration) {
 // MoveRows moves the current rows of events_inbox.
 func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 	var moved Moved
-	parts, err := schema.QueryRows(ctx, i.conn, inboxParts, func(rows driver.Rows, p *inboxPart) error {
+	parts, err := schema.QueryRows(ctx, i.conn, statements["inbox_parts"], func(rows driver.Rows, p *inboxPart) error {
 		return rows.Scan(&p.name, &p.rows, &p.bytes)
 	})
 	if err != nil {
@@ -87,14 +75,21 @@ func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 			return moved, err
 		}
 	}
-	for len(parts) > 0 {
-		next := nextParts(parts)
-		result, err := i.moveParts(ctx, parts[:next], owns)
-		moved.addCounts(result)
+	for from := 0; from < len(parts); {
+		// as many parts as are moved together, at least one
+		next, rows, bytes := from+1, parts[from].rows, parts[from].bytes
+		for ; next < len(parts); next++ {
+			rows, bytes = rows+parts[next].rows, bytes+parts[next].bytes
+			if rows > maxReadRows || bytes > maxReadBytes {
+				break
+			}
+		}
+		result, err := i.moveParts(ctx, parts[from:next], owns)
+		moved.Accepted, moved.Rejected = moved.Accepted+result.Accepted, moved.Rejected+result.Rejected
 		if err != nil {
 			return moved, err
 		}
-		parts = parts[next:]
+		from = next
 	}
 	return moved, nil
 }
@@ -110,18 +105,6 @@ const (
 	maxReadRows  = 50_000
 	maxReadBytes = 32 << 20
 )
-
-// nextParts returns how many of the parts are moved together, at least one.
-func nextParts(parts []inboxPart) int {
-	var rows, bytes uint64
-	for n, p := range parts {
-		rows, bytes = rows+p.rows, bytes+p.bytes
-		if n > 0 && (rows > maxReadRows || bytes > maxReadBytes) {
-			return n
-		}
-	}
-	return len(parts)
-}
 
 // moveParts moves several parts together, or one large part page by page.
 func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int64) bool) (Moved, error) {
@@ -143,7 +126,7 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 		if err != nil {
 			return moved, err
 		}
-		moved.addCounts(result)
+		moved.Accepted, moved.Rejected = moved.Accepted+result.Accepted, moved.Rejected+result.Rejected
 		if i.Moved != nil {
 			i.Moved(result)
 		}
@@ -164,32 +147,43 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 // the lock of the writer: a row must not be written after the erasure of its visitor.
 func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until uint64,
 	owns func(int64) bool,
-) (Moved, error) {
-	var moved Moved
-	var events []schema.Event
-	var reason string
+) (moved Moved, err error) {
 	names, err := i.writer.Names(ctx)
 	if err != nil {
 		return moved, err
 	}
 	accepted := rules{times: i.Times, owns: owns, names: names, source: string(ChannelInbox)}
-	err = i.readRows(ctx, parts, first, until, func(id string, row *fields) {
-		var err error
-		if events, err = accepted.validate(events, row, "inbox:"+id); err == nil {
-			return
+	var events []schema.Event
+	var id, reason string
+	var row fields
+	targets := []any{&id}
+	for f := range row.values {
+		targets = append(targets, &row.values[f])
+	}
+	err = schema.EachRow(ctx, i.conn, statements["inbox_rows"], func(found driver.Rows) error {
+		if err := found.Scan(targets...); err != nil {
+			return err
+		}
+		if at := &row.values[fieldTime]; *at != "" {
+			*at = strings.Replace(*at, " ", "T", 1) + "Z"
+		}
+		var fault error
+		if events, fault = accepted.validate(events, &row, "inbox:"+id); fault == nil {
+			return nil
 		}
 		if moved.Rejected++; reason == "" {
-			reason = err.Error()
+			reason = fault.Error()
 		}
 		if i.Reject != nil {
 			r := Reject{
-				Channel: ChannelInbox, Reason: err.Error(),
+				Channel: ChannelInbox, Reason: fault.Error(),
 				Text: "event_id=" + row.values[fieldEventID] + " row_id=" + id,
 			}
 			r.WebsiteID, _ = strconv.ParseInt(row.values[fieldWebsiteID], 10, 64) // 0: the row has no valid website id
 			i.Reject(r)
 		}
-	})
+		return nil
+	}, clickhouse.Named("parts", parts), clickhouse.Named("from", first), clickhouse.Named("until", until))
 	if err != nil {
 		return Moved{}, fmt.Errorf("read events_inbox: %w", err)
 	}
@@ -201,34 +195,10 @@ func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until
 	moved.Accepted = int64(len(events))
 	if moved.Rejected > 0 {
 		slog.WarnContext(ctx, "rows of events_inbox rejected", "rejected", moved.Rejected, "rows",
-			moved.Rejected+int64(len(events)), "firstReason", reason)
+			moved.Rejected+moved.Accepted, "firstReason", reason)
 	}
 	return moved, nil
 }
-
-func (i *Inbox) readRows(ctx context.Context, parts []string, first, until uint64,
-	take func(id string, row *fields),
-) error {
-	var id string
-	var row fields
-	targets := []any{&id}
-	for f := range row.values {
-		targets = append(targets, &row.values[f])
-	}
-	return schema.EachRow(ctx, i.conn, inboxRows, func(found driver.Rows) error {
-		if err := found.Scan(targets...); err != nil {
-			return err
-		}
-		if at := &row.values[fieldTime]; *at != "" {
-			*at = strings.Replace(*at, " ", "T", 1) + "Z"
-		}
-		take(id, &row)
-		return nil
-	}, clickhouse.Named("parts", parts), clickhouse.Named("from", first), clickhouse.Named("until", until))
-}
-
-// noSuchPart is the ClickHouse error code NO_SUCH_DATA_PART: the part was merged or dropped.
-const noSuchPart = 232
 
 // dropExistingParts drops parts. It ignores parts that do not exist: another server has dropped them, or they were
 // merged and their rows are moved again.
@@ -239,7 +209,7 @@ func (i *Inbox) dropExistingParts(ctx context.Context, parts []string) error {
 		drops[n], values[n] = fmt.Sprintf("DROP PART {%s:String}", name), clickhouse.Named(name, part)
 	}
 	err := i.conn.Exec(ctx, "ALTER TABLE events_inbox "+strings.Join(drops, ", "), values...)
-	if missing, is := errors.AsType[*clickhouse.Exception](err); !is || missing.Code != noSuchPart {
+	if missing, is := errors.AsType[*clickhouse.Exception](err); !is || missing.Code != 232 { // NO_SUCH_DATA_PART
 		return schema.WrapError(err, "drop moved rows of events_inbox")
 	}
 	err = nil

@@ -3,9 +3,11 @@ package ingest
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -56,26 +58,6 @@ const (
 	MaxItemText = 4 << 20
 )
 
-// The maximum window size of a zstd frame of a request, and the size of the buffers that read it, in bytes.
-const (
-	maxItemWindow = 8 << 20
-	itemBuffer    = 4 << 10
-)
-
-// decompressItems returns the text of a body. Its first bytes say whether it is compressed: not all senders set
-// Content-Encoding.
-func decompressItems(body []byte) ([]byte, error) {
-	plain, err := decompressReader(bytes.NewReader(body), itemBuffer, maxItemWindow)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(plain, MaxItemText+1))
-	if len(text) > MaxItemText {
-		err = fmt.Errorf("the body is longer than %d bytes after decompression", MaxItemText)
-	}
-	return text, err
-}
-
 // Request describes the request in which a body arrived.
 type Request struct {
 	Arrived time.Time
@@ -100,7 +82,16 @@ type Item struct {
 func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
 	reader := jsonReaders.Get().(*jsonReader)
 	defer jsonReaders.Put(reader)
-	text, err := decompressItems(sent)
+	// The first bytes say whether the body is compressed: not all senders set Content-Encoding.
+	const buffer, maxItemWindow = 4 << 10, 8 << 20
+	var text []byte
+	plain, err := decompressReader(bytes.NewReader(sent), buffer, maxItemWindow)
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(plain, MaxItemText+1))
+	}
+	if len(text) > MaxItemText {
+		err = fmt.Errorf("the body is longer than %d bytes after decompression", MaxItemText)
+	}
 	var body *fastjson.Value
 	if err == nil {
 		body, err = parseJSON(&reader.parser, text)
@@ -149,7 +140,7 @@ func (in *Intake) newReject(number int64, reason string) *Reject {
 
 // parseItem returns an item, which is rejected as a whole if one of its events is invalid.
 func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Item {
-	mapped, item := line.mapped(number, request.Arrived), &Item{}
+	mapped, item := line.toMappedLine(number, request.Arrived), &Item{}
 	if in.mapper.name >= 0 {
 		item.Name, _ = mapped.cellAt(in.mapper.name) // only for the counts
 	}
@@ -165,8 +156,13 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 			err = errors.New("the source accepts views only")
 		}
 		if err == nil {
+			// No id is computed from the content: a sender without ids repeats equal events that are different ones.
+			fallback := fmt.Sprintf("%d:%s:%d:%d", in.WebsiteID, request.Key, number, i)
+			if request.Key == "" {
+				fallback = rand.Text()
+			}
 			before := len(item.Events)
-			item.Events, err = accepted.validate(item.Events, event, request.fallbackID(in, number, i))
+			item.Events, err = accepted.validate(item.Events, event, fallback)
 			if len(item.Events) > before && item.Events[before].GoalID != 0 {
 				item.Goals = append(item.Goals, item.Events[before].GoalID)
 			}
@@ -180,11 +176,93 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 	return item
 }
 
-// fallbackID returns the id of the event with the index n of an item that has no id. It is not computed from the
-// content: a sender without ids repeats equal events that are different ones.
-func (r *Request) fallbackID(in *Intake, number int64, n int) string {
-	if r.Key == "" {
-		return rand.Text()
+// Line is a line of a request body, or an element of its array.
+type Line struct {
+	Events []schema.Event // one row per exposure; empty if the line is rejected
+	Reject                // without a reason: the line is valid
+}
+
+// BodyError is a request body that is not valid NDJSON or JSON.
+type BodyError struct{ error }
+
+// Unwrap returns the cause.
+func (e *BodyError) Unwrap() error { return e.error }
+
+// Body contains the options for the events of a request body.
+type Body struct {
+	WebsiteID int64 // events of other websites are rejected
+	// idempotency key: with the line number, it identifies events without eventId; empty: eventId is required
+	Key   string
+	Times Times // accepted times
+	// names of the store, and the source of the events; nil: names are not noted
+	Names  *Names
+	Source string
+}
+
+// ParseLines parses a body of one JSON event per line, or of one array of events, and calls take for each line or
+// element. It returns a *BodyError if the array is not valid JSON, before it calls take, or if there is no event.
+// Otherwise it returns the first error of take.
+func (b Body) ParseLines(text []byte, take func(Line) error) error {
+	text = bytes.TrimPrefix(text, byteOrder)
+	lines := bytes.Lines(text)
+	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		if !json.Valid(text) {
+			return &BodyError{fmt.Errorf("not JSON: %w", json.Unmarshal(text, new(any)))}
+		}
+		lines = elementsOf(text)
 	}
-	return fmt.Sprintf("%d:%s:%d:%d", in.WebsiteID, r.Key, number, n)
+	reader, number, found := jsonReader{}, int64(0), false
+	accepted := rules{times: b.Times, website: b.WebsiteID, names: b.Names, source: b.Source}
+	for text := range lines {
+		number++
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			continue
+		}
+		found = true
+		line := Line{Reject: Reject{WebsiteID: b.WebsiteID, Channel: ChannelHTTP, Line: number}}
+		event, err := reader.readEvent(text)
+		if err == nil {
+			fallback := ""
+			if b.Key != "" {
+				fallback = fmt.Sprintf("%d:%s:%d", b.WebsiteID, b.Key, number)
+			}
+			line.Events, err = accepted.validate(nil, &event, fallback)
+		}
+		if err != nil {
+			line.Reason, line.Text = err.Error(), origin{text: text}.rejectText()
+		}
+		if err := take(line); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return &BodyError{errors.New("no event: the body must have one JSON object per line, or an array of objects")}
+	}
+	return nil
+}
+
+// elementsOf returns the elements of an array, which must be valid JSON. It decodes one at a time, because the tree of
+// a large array would need many times the memory of its text.
+func elementsOf(array []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		decoder := json.NewDecoder(bytes.NewReader(array))
+		_, err := decoder.Token()
+		for err == nil && decoder.More() {
+			var element json.RawMessage
+			if err = decoder.Decode(&element); err == nil && !yield(element) {
+				return
+			}
+		}
+	}
+}
+
+func (r *jsonReader) readEvent(text []byte) (fields, error) {
+	if len(text) > maxLine {
+		return fields{}, fmt.Errorf("longer than %d bytes: the body must have one JSON event per line", maxLine)
+	}
+	object, err := parseObject(&r.parser, text)
+	if err != nil {
+		return fields{}, err
+	}
+	return r.readFields(object)
 }

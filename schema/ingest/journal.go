@@ -54,8 +54,8 @@ func NewJournal(conn driver.Conn) *Journal {
 	return &Journal{conn: conn}
 }
 
-// BufferRejects buffers rejected lines until the buffer is full, and drops further ones. It removes credentials from
-// the reasons and texts.
+// BufferRejects buffers rejected lines until the buffer is full, and drops further ones. It replaces credentials in
+// the reasons and texts with "…".
 func (r *Journal) BufferRejects(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,11 @@ func (r *Journal) BufferRejects(rejects ...Reject) {
 		if reject.Time.IsZero() {
 			reject.Time = time.Now()
 		}
-		reject.Reason, reject.Text = redactReason(rejectText(reject.Reason)), redactLine(rejectText(reject.Text))
+		reason := tokens.ReplaceAllString(rejectText(reject.Reason), "${1}…")
+		text := tokens.ReplaceAllString(rejectText(reject.Text), "${1}…")
+		// In a reason, unquoted text after a name and a colon is part of the message.
+		reject.Reason = afterColon.ReplaceAllString(afterEqual.ReplaceAllString(reason, "${1}…"), "${1}…")
+		reject.Text = inLines.ReplaceAllString(text, "${1}…")
 		r.pending = append(r.pending, reject)
 	}
 }
@@ -117,15 +121,3 @@ var (
 	afterEqual = regexp.MustCompile(secretName + `=\s*)` + unquoted)
 	afterColon = regexp.MustCompile(secretName + `:\s*)(?:` + quoted + `)`)
 )
-
-// redactLine replaces credentials in a line by "…".
-func redactLine(line string) string {
-	return inLines.ReplaceAllString(tokens.ReplaceAllString(line, "${1}…"), "${1}…")
-}
-
-// redactReason replaces credentials in a reason with "…". After a name and a colon, it only replaces quoted values,
-// because unquoted text is part of the error message.
-func redactReason(reason string) string {
-	reason = afterEqual.ReplaceAllString(tokens.ReplaceAllString(reason, "${1}…"), "${1}…")
-	return afterColon.ReplaceAllString(reason, "${1}…")
-}

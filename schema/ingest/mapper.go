@@ -9,9 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
 )
 
 // mapper is a compiled Mapping, with the look-up files in memory.
@@ -46,7 +49,13 @@ type mappedField struct {
 	match  *regexp.Regexp
 	zone   *time.Location
 	comma  bool // a number has a decimal comma
-	lookup map[string]string
+	tables []valueTable
+}
+
+// valueTable replaces values.
+type valueTable struct {
+	name   string
+	values map[string]string
 }
 
 // newMapper compiles a mapping. It reads the look-up files with open. website is that of events without websiteId.
@@ -65,16 +74,46 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 			if c.Equals != nil && compiled.name < 0 {
 				compiled.name = cells[0]
 			}
-			e.when = append(e.when, mappedCondition{c, cells, m.Decimal == decimalComma})
+			e.when = append(e.when, mappedCondition{c, cells, m.Decimal == ","})
 			compiled.needed = append(compiled.needed, cells)
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
-			f, err := compiled.compileField(name, sources[name], m.Encoding, lookups, open)
-			if err != nil {
+			s, at := sources[name], fieldsByName[name]
+			isAmount := at == fieldValue || at == fieldProfit || at == fieldExtraValue
+			f := mappedField{
+				field: at, source: s, sentAt: -1, cells: compiled.cellsOf(slices.Concat(s.Column, s.Hash)),
+				comma: isAmount && m.Decimal == ",",
+			}
+			if s.Default == nil {
+				compiled.needed = append(compiled.needed, f.cells)
+			} else {
+				compiled.defaulted = append(compiled.defaulted, f.cells)
+			}
+			if s.SentAt != "" {
+				f.sentAt = compiled.cellsOf([]text{s.SentAt})[0]
+			}
+			if s.Match != "" {
+				f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
+			}
+			var err error
+			if f.zone, err = time.LoadLocation(s.Zone); err != nil {
 				return nil, err
 			}
-			isAmount := f.field == fieldValue || f.field == fieldProfit || f.field == fieldExtraValue
-			f.comma = isAmount && m.Decimal == decimalComma
+			if s.Lookup != nil {
+				if _, read := lookups[*s.Lookup]; !read {
+					if lookups[*s.Lookup], err = readLookup(*s.Lookup, m.Encoding, open); err != nil {
+						return nil, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
+					}
+				}
+				f.tables = append(f.tables, valueTable{s.Lookup.File, lookups[*s.Lookup]})
+			}
+			if s.Map != nil {
+				values := map[string]string{}
+				for value, replacement := range s.Map {
+					values[string(value)] = string(replacement)
+				}
+				f.tables = append(f.tables, valueTable{"the map", values})
+			}
 			e.fields = append(e.fields, f)
 		}
 		compiled.events = append(compiled.events, e)
@@ -100,38 +139,6 @@ func (m *mapper) cellsOf(columns []text) []int {
 		cells = append(cells, at)
 	}
 	return cells
-}
-
-func (m *mapper) compileField(name string, s Source, encoding string, lookups map[Lookup]map[string]string,
-	open func(string) (io.ReadCloser, error),
-) (mappedField, error) {
-	f := mappedField{
-		field: fieldsByName[name], source: s, sentAt: -1, cells: m.cellsOf(slices.Concat(s.Column, s.Hash)),
-	}
-	if s.Default == nil {
-		m.needed = append(m.needed, f.cells)
-	} else {
-		m.defaulted = append(m.defaulted, f.cells)
-	}
-	if s.SentAt != "" {
-		f.sentAt = m.cellsOf([]text{s.SentAt})[0]
-	}
-	var err error
-	if s.Match != "" {
-		f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
-	}
-	if f.zone, err = time.LoadLocation(s.Zone); err != nil {
-		return f, err
-	}
-	if s.Lookup != nil {
-		if _, read := lookups[*s.Lookup]; !read {
-			if lookups[*s.Lookup], err = readLookup(*s.Lookup, encoding, open); err != nil {
-				return f, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
-			}
-		}
-		f.lookup = lookups[*s.Lookup]
-	}
-	return f, nil
 }
 
 func readLookup(l Lookup, encoding string, open func(string) (io.ReadCloser, error)) (map[string]string, error) {
@@ -212,16 +219,40 @@ func firstCell(cells []int, cellAt func(int) (string, error)) (string, error) {
 	return "", nil
 }
 
-// lineEvents appends the fields of each event of a line.
+// lineEvents appends the fields of each event that a line has.
 func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error) {
 	for i := range m.events {
 		e := &m.events[i]
 		add := func(cellAt func(int) (string, error)) error {
-			f, has, err := m.readEvent(e, line, cellAt)
-			if has && err == nil {
-				events = append(events, f)
+			for j := range e.when {
+				value, err := firstCell(e.when[j].cells, cellAt)
+				if err != nil {
+					return err
+				}
+				if holds, err := e.when[j].holdsFor(value); !holds || err != nil {
+					return err
+				}
 			}
-			return err
+			var f fields
+			f.values[fieldWebsiteID] = m.website
+			sent := ""
+			for j := range e.fields {
+				of := &e.fields[j]
+				var err error
+				if f.values[of.field], err = of.cellValue(line, cellAt); err != nil {
+					return err
+				}
+				if of.sentAt >= 0 {
+					if sent, err = cellAt(of.sentAt); err != nil {
+						return err
+					}
+				}
+			}
+			if !line.arrived.IsZero() {
+				f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
+			}
+			events = append(events, f)
+			return nil
 		}
 		var err error
 		switch {
@@ -237,45 +268,21 @@ func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error)
 	return events, nil
 }
 
-// readEvent returns the fields of an event, if the line has it.
-func (m *mapper) readEvent(e *mappedEvent, line *mappedLine, cellAt func(int) (string, error)) (f fields, has bool,
-	err error,
-) {
-	for j := range e.when {
-		value, err := firstCell(e.when[j].cells, cellAt)
-		if err != nil {
-			return f, false, err
-		}
-		if holds, err := e.when[j].holdsFor(value); !holds || err != nil {
-			return f, false, err
-		}
-	}
-	f.values[fieldWebsiteID] = m.website
-	sent := ""
-	for j := range e.fields {
-		of := &e.fields[j]
-		if f.values[of.field], err = of.cellValue(line, cellAt); err != nil {
-			return f, false, err
-		}
-		if of.sentAt >= 0 {
-			if sent, err = cellAt(of.sentAt); err != nil {
-				return f, false, err
-			}
-		}
-	}
-	if !line.arrived.IsZero() {
-		f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
-	}
-	return f, true, nil
-}
-
 func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, error)) (string, error) {
 	s := &f.source
 	switch {
 	case s.RowNumber:
 		return strconv.FormatInt(line.record, 10), nil
 	case len(s.Hash) > 0:
-		return hashCells(f.cells, cellAt)
+		hash := xxhash.New()
+		for _, cell := range f.cells {
+			value, err := cellAt(cell)
+			if err != nil {
+				return "", err
+			}
+			_, _ = hash.WriteString(value + "\x00") // never fails
+		}
+		return strconv.FormatUint(hash.Sum64(), 36), nil
 	case len(s.Column) == 0:
 		return string(s.Value), nil
 	}
@@ -290,25 +297,28 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 		}
 		value = group
 	}
-	if value == "" && s.Default != nil && s.Map == nil && s.Lookup == nil {
+	if value == "" && s.Default != nil && len(f.tables) == 0 {
 		value = string(*s.Default)
 	}
-	if f.lookup != nil {
-		found, known := f.lookup[value]
-		if value, err = f.replaceValue(value, text(found), known, s.Lookup.File); err != nil {
-			return "", err
-		}
-	}
-	if s.Map != nil {
-		found, known := s.Map[text(value)]
-		if value, err = f.replaceValue(value, found, known, "the map"); err != nil {
-			return "", err
+	for _, table := range f.tables {
+		replacement, known := table.values[value]
+		switch {
+		case known:
+			value = replacement
+		case s.Default != nil:
+			value = string(*s.Default)
+		default:
+			return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default",
+				fieldNames[f.field], s.Column[0], clipText(value), table.name)
 		}
 	}
 	switch {
 	case value == "":
 	case s.Format == formatCountry:
-		return countryCode(value), nil
+		if len(value) == len("FR") {
+			return strings.ToUpper(value), nil
+		}
+		return countryCodes()[strings.ToLower(value)], nil // empty: not known
 	case s.Format == formatAge:
 		age, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(age >= 0 && age < maxSeconds*1000) || line.arrived.IsZero() {
@@ -330,28 +340,95 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 	return value, nil
 }
 
-// hashCells returns a hash of cells as text.
-func hashCells(cells []int, cellAt func(int) (string, error)) (string, error) {
-	hash := xxhash.New()
-	for _, cell := range cells {
-		value, err := cellAt(cell)
-		if err != nil {
-			return "", err
-		}
-		_, _ = hash.WriteString(value + "\x00") // never fails
-	}
-	return strconv.FormatUint(hash.Sum64(), 36), nil
+// Formats of times, in addition to Go's layouts.
+const (
+	formatUnix             = "unix"
+	formatUnixMilliseconds = "unixMilliseconds"
+	formatUnixMicroseconds = "unixMicroseconds"
+	formatAge              = "age" // milliseconds before the arrival over HTTP
+)
+
+// formatCountry is the format of a country that is a name in English or a code of ISO 3166.
+const formatCountry = "country"
+
+// formats are the formats of values besides Go's layouts of times. A value may have none.
+var formats = []string{
+	"", formatUnix, formatUnixMilliseconds, formatUnixMicroseconds, formatAge, formatCountry,
 }
 
-// replaceValue returns the replacement if the value is known, and the default of the field otherwise. It returns an
-// error if the field has no default.
-func (f *mappedField) replaceValue(value string, replacement text, known bool, table string) (string, error) {
-	if known {
-		return string(replacement), nil
+// countryCodes has the codes of ISO 3166 by the names of countries in English, in lower case.
+var countryCodes = sync.OnceValue(func() map[string]string {
+	codes, names := map[string]string{}, display.English.Regions()
+	for first := 'A'; first <= 'Z'; first++ {
+		for second := 'A'; second <= 'Z'; second++ {
+			if region, err := language.ParseRegion(string(first) + string(second)); err == nil && region.IsCountry() {
+				codes[strings.ToLower(names.Name(region))] = region.String()
+			}
+		}
 	}
-	if f.source.Default != nil {
-		return string(*f.source.Default), nil
+	return codes
+})
+
+// maxSeconds exceeds the Unix seconds of every accepted time.
+const maxSeconds = 1e11
+
+// toUnixMilliseconds converts a time in the format to Unix milliseconds, rounded down. zone is the time zone of a time
+// without offset.
+func toUnixMilliseconds(value, format string, zone *time.Location) (int64, error) {
+	switch format {
+	case formatUnixMilliseconds, formatUnixMicroseconds:
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("must be an integer, because its format is %s", format)
+		}
+		if format == formatUnixMicroseconds {
+			return time.UnixMicro(n).UnixMilli(), nil
+		}
+		return n, nil
+	case formatUnix: // any number of decimals
+		whole, decimals, _ := strings.Cut(value, ".")
+		seconds, err := strconv.ParseInt(whole, 10, 64)
+		if err == nil && seconds >= 0 && seconds < maxSeconds && strings.Trim(decimals, "0123456789") == "" {
+			thousandths, _ := strconv.ParseInt((decimals + "000")[:3], 10, 64)
+			return seconds*1000 + thousandths, nil
+		}
+		number, err := strconv.ParseFloat(value, 64) // 1.7776368e9
+		if err != nil || !(number > -maxSeconds && number < maxSeconds) {
+			return 0, errors.New("must be a number of seconds, because its format is unix")
+		}
+		return int64(number * 1000), nil
 	}
-	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field],
-		f.source.Column[0], clipText(value), table)
+	t, err := time.ParseInLocation(format, value, zone)
+	if err != nil {
+		return 0, fmt.Errorf("must have the format %s", format)
+	}
+	// The parser treats times with the abbreviation of a zone that it does not know, such as CEST, as UTC.
+	name, offset := t.Zone()
+	known := t.Location() == zone || t.Location() == time.UTC || offset != 0
+	if !known && name != "" && name != "GMT" && name != "UTC" && !strings.Contains(format, "07") {
+		return 0, fmt.Errorf("the time zone %s is not known: set zone to the place that uses it, such as Europe/Paris",
+			name)
+	}
+	return t.UnixMilli(), nil
+}
+
+// timeOnArrival returns the time of an event that arrived over HTTP, in Unix milliseconds. An event without a time
+// happened on its arrival. A sender's clock that is ahead of ours, by its time of the request, is corrected. One that
+// is behind is believed, because some senders repeat the time of their first attempt in every retry. No event happened
+// after its arrival. An invalid time is returned unchanged: validation reports it.
+func timeOnArrival(value, sent string, arrived time.Time) string {
+	happened := arrived
+	if value != "" {
+		var err error
+		if happened, err = parseTime(value); err != nil {
+			return value
+		}
+		if sentAt, err := parseTime(sent); err == nil && sentAt.After(arrived) {
+			happened = happened.Add(arrived.Sub(sentAt))
+		}
+	}
+	if happened.After(arrived) {
+		happened = arrived
+	}
+	return strconv.FormatInt(happened.UnixMilli(), 10)
 }

@@ -139,29 +139,43 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 		return nil, fmt.Errorf("read mapping: %s", unknownField.ReplaceAllString(err.Error(), "unknown field $1"))
 	}
 	if m.Extends != "" {
-		if err := m.extend(); err != nil {
+		base, err := ShippedMapping(m.Extends)
+		if err != nil {
 			return nil, fmt.Errorf("mapping: line %d: extends: %w", lines["extends"], err)
 		}
+		fields := maps.Clone(base.Fields)
+		maps.Copy(fields, m.Fields)
+		m.Fields, m.Events, m.anyColumns = fields, slices.Concat(base.Events, m.Events), true
+		m.Each, m.inherited = cmp.Or(m.Each, base.Each), len(base.Events)
 	}
 	if len(m.Events) == 0 {
 		m.Events = []EventMapping{{}}
 	}
-	found := m.checkFields()
-	found.SortByLine(lines)
-	return &m, schema.WrapError(found.Err(), "mapping")
-}
-
-// extend adds the fields and the events of the mapping that m extends.
-func (m *Mapping) extend() error {
-	base, err := ShippedMapping(m.Extends)
-	if err != nil {
-		return err
+	var found faults.Collector
+	found.AddIf(m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet,
+		"format", m.Format, "must be csv, ndjson or parquet")
+	found.AddIf(len([]rune(m.Separator)) > 1, "separator", m.Separator, "must be one character")
+	found.AddIf(m.Decimal != "" && m.Decimal != "." && m.Decimal != ",", "decimal", m.Decimal, "must be . or ,")
+	_, unknown := htmlindex.Get(m.Encoding)
+	found.AddIf(m.Encoding != "" && unknown != nil,
+		"encoding", m.Encoding, "must be a name such as utf-8, latin1, windows-1252 or utf-16le")
+	checkSources(&found, "fields", m.Fields)
+	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
+		found.AddField("fields.eventId",
+			"the %d events of a line would have the same id and count once: set eventId in "+
+				"the fields of each event, or not at all", len(m.Events))
 	}
-	fields := maps.Clone(base.Fields)
-	maps.Copy(fields, m.Fields)
-	m.Fields, m.Events, m.anyColumns = fields, slices.Concat(base.Events, m.Events), true
-	m.Each, m.inherited = cmp.Or(m.Each, base.Each), len(base.Events)
-	return nil
+	for i, event := range m.Events[m.inherited:] {
+		at := fmt.Sprintf("events[%d]", i)
+		checkSources(&found, at+".fields", event.Fields)
+		for _, w := range event.When {
+			hasColumn := len(w.Column) > 0 && !slices.Contains(w.Column, "")
+			found.AddIf(!hasColumn || countTrue(w.Equals != nil, w.Not != nil, w.Above != nil) != 1,
+				at+".when", nil, "must have column and one of equals, not, above, or be a list of such conditions")
+		}
+	}
+	found.List.SortByLine(lines)
+	return &m, schema.WrapError(found.List.Err(), "mapping")
 }
 
 // fieldsOf returns the fields of an event: its own, and those of all events that it does not override.
@@ -206,34 +220,6 @@ func ShippedMapping(name string) (*Mapping, error) {
 	return m, err
 }
 
-func (m *Mapping) checkFields() faults.List {
-	var found faults.Collector
-	found.AddIf(m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet,
-		"format", m.Format, "must be csv, ndjson or parquet")
-	found.AddIf(len([]rune(m.Separator)) > 1, "separator", m.Separator, "must be one character")
-	found.AddIf(m.Decimal != "" && m.Decimal != decimalPoint && m.Decimal != decimalComma,
-		"decimal", m.Decimal, "must be . or ,")
-	_, unknown := htmlindex.Get(m.Encoding)
-	found.AddIf(m.Encoding != "" && unknown != nil,
-		"encoding", m.Encoding, "must be a name such as utf-8, latin1, windows-1252 or utf-16le")
-	checkSources(&found, "fields", m.Fields)
-	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
-		found.AddField("fields.eventId",
-			"the %d events of a line would have the same id and count once: set eventId in "+
-				"the fields of each event, or not at all", len(m.Events))
-	}
-	for i, event := range m.Events[m.inherited:] {
-		at := fmt.Sprintf("events[%d]", i)
-		checkSources(&found, at+".fields", event.Fields)
-		for _, w := range event.When {
-			hasColumn := len(w.Column) > 0 && !slices.Contains(w.Column, "")
-			found.AddIf(!hasColumn || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1,
-				at+".when", nil, "must have column and one of equals, not, above, or be a list of such conditions")
-		}
-	}
-	return found.List
-}
-
 func checkSources(found *faults.Collector, path string, sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		s, at := sources[name], path+"."+name
@@ -243,7 +229,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 		hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")
 		isTime := name == fieldNames[fieldTime] || name == fieldNames[fieldRevision] && s.Format != formatAge
 		hasHash := len(s.Hash) > 0 && !slices.Contains(s.Hash, "")
-		found.AddIf(count(hasColumn, s.Value != "", s.RowNumber, hasHash) != 1,
+		found.AddIf(countTrue(hasColumn, s.Value != "", s.RowNumber, hasHash) != 1,
 			at, nil, "must have one of column, value, rowNumber, hash")
 		found.AddIf(s.Default != nil && len(s.Column) == 0, at+".default", nil, "requires a column")
 		found.AddIf(len(s.Column) == 0 && (s.Map != nil || s.Format != "" || s.Match != ""),
@@ -253,7 +239,11 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 			at+".match", s.Match, "must be a regular expression with one group, such as ^exp-(.+)$")
 		found.AddIf(len(s.Hash) > 0 && name != fieldNames[fieldEventID], at+".hash", nil, "is only allowed for eventId")
 		found.AddIf(s.SentAt != "" && name != fieldNames[fieldTime], at+".sentAt", nil, "is only allowed for time")
-		found.AddIf(!isFormat(s.Format), at+".format", s.Format, "must be unix, unixMilliseconds, unixMicroseconds, "+
+		// A layout of times writes another text for another year.
+		one := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+		isFormat := slices.Contains(formats, s.Format) ||
+			one.Format(s.Format) != one.AddDate(1, 0, 0).Format(s.Format)
+		found.AddIf(!isFormat, at+".format", s.Format, "must be unix, unixMilliseconds, unixMicroseconds, "+
 			"age or a Go layout with a year, such as 2006-01-02 15:04:05; or country")
 		found.AddIf((s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
 			(s.Zone != "" || s.Format != "" && s.Format != formatCountry) && !isTime,
@@ -266,7 +256,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 	}
 }
 
-func count(conditions ...bool) int {
+func countTrue(conditions ...bool) int {
 	n := 0
 	for _, c := range conditions {
 		if c {
@@ -274,4 +264,17 @@ func count(conditions ...bool) int {
 		}
 	}
 	return n
+}
+
+// GoalsHaveIDs reports whether every event of the mapping that may be a goal has an eventId. Then a line counts once,
+// also if it is in several files.
+func (m *Mapping) GoalsHaveIDs() bool {
+	for i := range m.Events {
+		fields := m.fieldsOf(&m.Events[i])
+		_, hasID := fields[fieldNames[fieldEventID]]
+		if !hasID && fields[fieldNames[fieldEvent]].Value != text(schema.KindView) {
+			return false
+		}
+	}
+	return true
 }

@@ -15,10 +15,8 @@ import (
 // The maximum number of names of campaigns and goals of a website, and of variations of a campaign. They bound the
 // memory that the holder of a public key can use: every subject has counters in memory.
 const (
-	maxWebsiteNames   = 10_000
-	maxCampaignNames  = 200
-	reasonManyNames   = "too_many_names"
-	reasonKeyCollides = "key_collision"
+	maxWebsiteNames  = 10_000
+	maxCampaignNames = 200
 )
 
 // Names are the names in the events of a store. They are stored before the events that use them.
@@ -82,12 +80,12 @@ func (n *Names) noteName(id schema.NamedID, key, source string) error {
 	case has && (key == "" || key == known):
 		return nil
 	case has && known != "":
-		return fmt.Errorf("%s: the key %q has the same id as %q", reasonKeyCollides, clipText(key), clipText(known))
+		return fmt.Errorf("key_collision: the key %q has the same id as %q", clipText(key), clipText(known))
 	case !has && n.counts[of] >= limit:
 		if id.Kind == schema.NameVariation {
-			return fmt.Errorf("%s: the campaign has %d variations", reasonManyNames, limit)
+			return fmt.Errorf("too_many_names: the campaign has %d variations", limit)
 		}
-		return fmt.Errorf("%s: the website has %d campaigns and goals", reasonManyNames, limit)
+		return fmt.Errorf("too_many_names: the website has %d campaigns and goals", limit)
 	case !has:
 		n.counts[of]++
 	}

@@ -69,33 +69,22 @@ var requiredFields = []string{"websiteId", "visitor", "time", "event"}
 // placeColumns returns the positions of the mapper's columns in a header. Without a mapper, the columns have the names
 // of fields, and the mapper of these is returned.
 func placeColumns(m *mapper, header []string) (*mapper, []place, error) {
-	if m != nil {
-		places, err := columnPlaces(m, header)
-		return m, places, err
-	}
-	fields, unknown := map[string]Source{}, ""
-	for _, column := range slices.Concat(requiredFields, header) {
-		if _, known := fieldsByName[column]; !known {
-			unknown = cmp.Or(unknown, column)
-			continue
+	unknown := ""
+	if m == nil {
+		fields := map[string]Source{}
+		for _, column := range slices.Concat(requiredFields, header) {
+			if _, known := fieldsByName[column]; !known {
+				unknown = cmp.Or(unknown, column)
+				continue
+			}
+			fields[column] = Source{Column: oneOrMore[text]{text(column)}}
 		}
-		fields[column] = Source{Column: oneOrMore[text]{text(column)}}
+		var err error
+		if m, err = newMapper(&Mapping{Fields: fields, Events: []EventMapping{{}}}, 0, nil); err != nil {
+			return nil, nil, err
+		}
 	}
-	m, err := newMapper(&Mapping{Fields: fields, Events: []EventMapping{{}}}, 0, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	places, err := columnPlaces(m, header)
-	if err == nil && unknown != "" {
-		err = fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file", unknown,
-			faults.OneOf(fieldNames[:]...))
-	}
-	return m, places, err
-}
-
-// columnPlaces returns the positions of the mapper's columns in a header.
-func columnPlaces(m *mapper, header []string) ([]place, error) {
-	found := make([]place, len(m.columns))
+	places := make([]place, len(m.columns))
 	for i, name := range m.columns {
 		column, inner, has := name, "", slices.Contains(header, name)
 		if !has {
@@ -103,20 +92,23 @@ func columnPlaces(m *mapper, header []string) ([]place, error) {
 		}
 		at := slices.Index(header, column)
 		if has && slices.Contains(header[at+1:], column) {
-			return nil, fmt.Errorf("the file has several columns %q: the name must be unique", column)
+			return nil, nil, fmt.Errorf("the file has several columns %q: the name must be unique", column)
 		}
-		found[i] = place{at, inner}
+		places[i] = place{at, inner}
 	}
-	if missing := m.missingColumns(slices.Concat(m.needed, m.defaulted),
-		func(cell int) bool { return found[cell].column >= 0 }); missing != "" {
-		return nil, fmt.Errorf("the file lacks the columns %s: it has %s; %s", missing,
-			strings.Join(header, ", "), mappingHint)
+	isThere := func(cell int) bool { return places[cell].column >= 0 }
+	missing := m.missingColumns(slices.Concat(m.needed, m.defaulted), isThere)
+	switch shown := strings.Join(header, ", "); {
+	case missing != "":
+		return nil, nil, fmt.Errorf("the file lacks the columns %s: it has %s; %s", missing, shown, mappingHint)
+	case !slices.ContainsFunc(places, func(p place) bool { return p.column >= 0 }):
+		return nil, nil, fmt.Errorf("the file has none of the columns of the mapping: it has %s; %s", shown,
+			mappingHint)
+	case unknown != "":
+		return nil, nil, fmt.Errorf("column %q is not a field of an event: %s; for other names use a mapping file",
+			unknown, faults.OneOf(fieldNames[:]...))
 	}
-	if !slices.ContainsFunc(found, func(p place) bool { return p.column >= 0 }) {
-		return nil, fmt.Errorf("the file has none of the columns of the mapping: it has %s; %s",
-			strings.Join(header, ", "), mappingHint)
-	}
-	return found, nil
+	return m, places, nil
 }
 
 // nested parses the JSON in a string. It caches the last value.
@@ -211,13 +203,10 @@ func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 			return nil, err
 		}
 		return r.nested.parseContainer(string(text))
-	case fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+	default:
+		return nil, errNoObject
 	}
-	return nil, errNoObject
 }
-
-// typedValues are the keys of a value in BigQuery's GA4 export. One of them is set.
-var typedValues = []string{"string_value", "int_value", "float_value", "double_value"}
 
 // findEntry returns the value of the first entry with the key in a list of objects with key and value, such as GA4's
 // event_params, or with name and value, such as Shopify's note_attributes. It returns nil if no entry has the key.
@@ -234,30 +223,28 @@ func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 		if e.Type() != fastjson.TypeObject || name == nil || name.Type() != fastjson.TypeString {
 			return nil, errNoObject
 		}
-		if string(name.GetStringBytes()) == key {
-			return typedValue(e.Get("value")), nil
+		if string(name.GetStringBytes()) != key {
+			continue
 		}
+		value := e.Get("value")
+		if value == nil || value.Type() != fastjson.TypeObject {
+			return value, nil
+		}
+		// BigQuery's GA4 export has an object with typed values, one of which is set.
+		typed := value.GetObject().Len() == 0
+		for _, name := range []string{"string_value", "int_value", "float_value", "double_value"} {
+			inner := value.Get(name)
+			if inner != nil && inner.Type() != fastjson.TypeNull {
+				return inner, nil
+			}
+			typed = typed || inner != nil
+		}
+		if typed {
+			return nil, nil
+		}
+		return value, nil
 	}
 	return nil, nil
-}
-
-// typedValue returns the value that is set in an object with typed values. It returns any other value unchanged.
-func typedValue(v *fastjson.Value) *fastjson.Value {
-	if v == nil || v.Type() != fastjson.TypeObject {
-		return v
-	}
-	typed := v.GetObject().Len() == 0
-	for _, name := range typedValues {
-		inner := v.Get(name)
-		if inner != nil && inner.Type() != fastjson.TypeNull {
-			return inner
-		}
-		typed = typed || inner != nil
-	}
-	if typed {
-		return nil
-	}
-	return v
 }
 
 // cellValue returns the value of a name in the JSON in a cell.
@@ -296,8 +283,8 @@ type jsonLine struct {
 // headerPrefix begins the names of columns that are headers of an HTTP request.
 const headerPrefix = "header."
 
-// cells returns a function that returns the values of columns. It looks up each column once.
-func (l *jsonLine) cells() func(cell int) (string, error) {
+// cellReader returns a function that returns the values of columns. It looks up each column once.
+func (l *jsonLine) cellReader() func(cell int) (string, error) {
 	type found struct {
 		value string
 		err   error
@@ -380,16 +367,16 @@ func (l *jsonLine) eachItem(do func(*jsonLine) error) error {
 	return do(l)
 }
 
-// mapped returns the line for the mapper.
-func (l *jsonLine) mapped(record int64, arrived time.Time) *mappedLine {
+// toMappedLine returns the line for the mapper.
+func (l *jsonLine) toMappedLine(record int64, arrived time.Time) *mappedLine {
 	return &mappedLine{
-		record: record, arrived: arrived, cellAt: l.cells(),
+		record: record, arrived: arrived, cellAt: l.cellReader(),
 		each: func(path []string, do func(func(int) (string, error)) error) error {
 			_, err := l.eachElement(path, func(inner *jsonLine) error {
 				if inner == nil {
 					return fmt.Errorf("%s: %w", strings.Join(path, "."), errNotObjects)
 				}
-				return do(inner.cells())
+				return do(inner.cellReader())
 			})
 			return err
 		},

@@ -44,38 +44,32 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	if err != nil {
 		return nil, fmt.Errorf("not Parquet: %w", err)
 	}
-	leaves := leavesOf(opened.Root(), nil)
-	header := make([]string, len(leaves))
-	for i, leaf := range leaves {
-		header[i] = strings.Join(leaf.Path(), ".")
+	paths := opened.Schema().Columns()
+	header := make([]string, len(paths))
+	for i, path := range paths {
+		header[i] = strings.Join(path, ".")
 	}
 	l = &parquetLines{ctx: ctx, groups: opened.RowGroups(), mapper: m, buffer: make([]parquet.Row, parquetRows)}
 	l.reportRead = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
 	}
-	if err := l.findColumns(leaves, header); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-// findColumns sets the positions of the mapper's columns. It returns an error if one of them is a list or in a list.
-func (l *parquetLines) findColumns(leaves []*parquet.Column, header []string) (err error) {
 	if l.mapper, l.places, err = placeColumns(l.mapper, header); err != nil {
-		return err
+		return nil, err
 	}
 	l.texts = make([]func(parquet.Value) (string, error), len(l.places))
 	for i, name := range l.mapper.columns {
-		for _, leaf := range leaves {
-			if root := leaf.Path()[0]; leaf.MaxRepetitionLevel() > 0 && strings.HasPrefix(name+".", root+".") {
-				return fmt.Errorf("column %q contains lists: must have one value per row; export JSON lines", root)
+		for at, path := range paths {
+			leaf, _ := opened.Schema().Lookup(path...)
+			if leaf.MaxRepetitionLevel > 0 && strings.HasPrefix(name+".", path[0]+".") {
+				return nil, fmt.Errorf("column %q contains lists: must have one value per row; export JSON lines",
+					path[0])
+			}
+			if at == l.places[i].column {
+				l.texts[i] = textOf(leaf.Node.Type())
 			}
 		}
-		if column := l.places[i].column; column >= 0 {
-			l.places[i].column, l.texts[i] = leaves[column].Index(), textOf(leaves[column].Type())
-		}
 	}
-	return nil
+	return l, nil
 }
 
 // recoverError converts a panic to an error. The Parquet library panics on some invalid files.
@@ -83,16 +77,6 @@ func recoverError(err *error) {
 	if cause := recover(); cause != nil {
 		*err = fmt.Errorf("the Parquet file is invalid: %v", cause)
 	}
-}
-
-func leavesOf(c *parquet.Column, leaves []*parquet.Column) []*parquet.Column {
-	if c.Leaf() {
-		return append(leaves, c)
-	}
-	for _, inner := range c.Columns() {
-		leaves = leavesOf(inner, leaves)
-	}
-	return leaves
 }
 
 func (l *parquetLines) readPart() (parse, error) {
@@ -120,7 +104,21 @@ func (l *parquetLines) readRows(rows *rows) (err error) {
 	n, err := l.rows.ReadRows(l.buffer)
 	for _, row := range l.buffer[:n] {
 		l.number++
-		l.addRow(rows, row)
+		cells := rows.addRow(l.number, l.number)
+		for i, place := range l.places {
+			if place.column < 0 {
+				continue
+			}
+			value := row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == place.column })]
+			if value.IsNull() {
+				continue
+			}
+			var fault error
+			if cells[i], fault = l.texts[i](value); fault != nil {
+				rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], fault))
+				break
+			}
+		}
 	}
 	l.reportRead(l.number)
 	if errors.Is(err, io.EOF) {
@@ -133,25 +131,6 @@ func (l *parquetLines) readRows(rows *rows) (err error) {
 	return err
 }
 
-// addRow adds a row.
-func (l *parquetLines) addRow(rows *rows, values parquet.Row) {
-	cells := rows.addRow(l.number, l.number)
-	for i, place := range l.places {
-		if place.column < 0 {
-			continue
-		}
-		value := values[slices.IndexFunc(values, func(v parquet.Value) bool { return v.Column() == place.column })]
-		if value.IsNull() {
-			continue
-		}
-		var err error
-		if cells[i], err = l.texts[i](value); err != nil {
-			rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
-			return
-		}
-	}
-}
-
 // textOf returns the function that converts values of the type to text.
 func textOf(stored parquet.Type) func(parquet.Value) (string, error) {
 	logical := stored.LogicalType()
@@ -161,11 +140,34 @@ func textOf(stored parquet.Type) func(parquet.Value) (string, error) {
 	return func(v parquet.Value) (string, error) {
 		switch t := logical.Value.(type) {
 		case *format.TimestampType:
-			return timestampText(t, v.Int64())
+			at := time.Unix(0, v.Int64())
+			switch t.Unit.Value.(type) {
+			case *format.MilliSeconds:
+				at = time.UnixMilli(v.Int64())
+			case *format.MicroSeconds:
+				at = time.UnixMicro(v.Int64())
+			case *format.NanoSeconds:
+			default:
+				return "", errors.New("the timestamp has an unknown unit")
+			}
+			return at.UTC().Format(time.RFC3339Nano), nil
 		case *format.DateType:
 			return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.RFC3339), nil
 		case *format.DecimalType:
-			return decimalText(v, t.Scale), nil
+			var units *big.Int // stored in two's complement
+			switch v.Kind() {
+			case parquet.Int32:
+				units = big.NewInt(int64(v.Int32()))
+			case parquet.Int64:
+				units = big.NewInt(v.Int64())
+			default:
+				units = new(big.Int).SetBytes(v.ByteArray())
+				if bytes := v.ByteArray(); len(bytes) > 0 && bytes[0] >= 0x80 {
+					units.Sub(units, new(big.Int).Lsh(big.NewInt(1), uint(8*len(bytes))))
+				}
+			}
+			ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Scale)), nil)
+			return new(big.Rat).SetFrac(units, ten).FloatString(int(t.Scale)), nil
 		case *format.IntType:
 			switch {
 			case t.IsSigned:
@@ -177,39 +179,6 @@ func textOf(stored parquet.Type) func(parquet.Value) (string, error) {
 		}
 		return plainText(v)
 	}
-}
-
-func timestampText(t *format.TimestampType, n int64) (string, error) {
-	var at time.Time
-	switch t.Unit.Value.(type) {
-	case *format.MilliSeconds:
-		at = time.UnixMilli(n)
-	case *format.MicroSeconds:
-		at = time.UnixMicro(n)
-	case *format.NanoSeconds:
-		at = time.Unix(0, n)
-	default:
-		return "", errors.New("the timestamp has an unknown unit")
-	}
-	return at.UTC().Format(time.RFC3339Nano), nil
-}
-
-// decimalText returns the text of a decimal, stored as an integer in two's complement.
-func decimalText(v parquet.Value, scale int32) string {
-	var units *big.Int
-	switch v.Kind() {
-	case parquet.Int32:
-		units = big.NewInt(int64(v.Int32()))
-	case parquet.Int64:
-		units = big.NewInt(v.Int64())
-	default:
-		units = new(big.Int).SetBytes(v.ByteArray())
-		if bytes := v.ByteArray(); len(bytes) > 0 && bytes[0] >= 0x80 {
-			units.Sub(units, new(big.Int).Lsh(big.NewInt(1), uint(8*len(bytes))))
-		}
-	}
-	ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
-	return new(big.Rat).SetFrac(units, ten).FloatString(int(scale))
 }
 
 func plainText(v parquet.Value) (string, error) {

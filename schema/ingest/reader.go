@@ -31,11 +31,13 @@ const (
 	formatParquet = "parquet"
 )
 
-// maxLine is the maximum size of a line of NDJSON, of a record of CSV and of an item of a request, in bytes.
-const maxLine = 1 << 20
-
-// maxWindow is the maximum window size of a zstd frame, in bytes. It is the default maximum of the zstd command.
-const maxWindow = 128 << 20
+const (
+	maxLine      = 1 << 20   // bytes of a line of NDJSON, of a record of CSV and of an item of a request
+	maxWindow    = 128 << 20 // bytes of the window of a zstd frame: the default maximum of the zstd command
+	maxKeys      = 100       // keys of a file in an error message
+	maxFaults    = 10        // invalid keys in the error of a line
+	maxExposures = 100       // of an event
+)
 
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
@@ -75,9 +77,6 @@ func decompressReader(r io.Reader, buffer int, window uint64) (*bufio.Reader, er
 	}
 	return buffered, nil
 }
-
-// lineError is an error that concerns one line. The following lines can be read.
-type lineError struct{ error }
 
 // parse parses some lines and calls take for each. The arguments of take are valid until the next call. parse must be
 // called once. An error concerns only its line.
@@ -153,7 +152,15 @@ func (l *jsonLines) readPart() (parse, error) {
 	first := l.number + 1
 	text := partBuffers.Get().(*[]byte)
 	parse := func(take func(origin, []fields, error)) {
-		l.parseLines(*text, first, take)
+		reader, number := jsonReaders.Get().(*jsonReader), first
+		defer jsonReaders.Put(reader)
+		for line := range bytes.Lines(*text) {
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				events, err := l.parseEvents(reader, number, line)
+				take(origin{number: number, text: line}, events, err)
+			}
+			number++
+		}
 		*text = (*text)[:0]
 		partBuffers.Put(text)
 	}
@@ -163,11 +170,10 @@ func (l *jsonLines) readPart() (parse, error) {
 		if err == nil {
 			continue
 		}
-		var long lineError
-		if last := l.number; errors.As(err, &long) {
+		if last := l.number; errors.Is(err, errLongLine) {
 			return func(take func(origin, []fields, error)) {
 				parse(take)
-				take(origin{number: last}, nil, long)
+				take(origin{number: last}, nil, err)
 			}, nil
 		}
 		return parse, err
@@ -175,7 +181,9 @@ func (l *jsonLines) readPart() (parse, error) {
 	return parse, nil
 }
 
-// readLine reads the next line. If the line is too long, readLine skips it and returns a lineError.
+var errLongLine = fmt.Errorf("longer than %d bytes: the file must have one JSON event per line", maxLine)
+
+// readLine reads the next line. If the line is too long, readLine skips it and returns errLongLine.
 func (l *jsonLines) readLine() ([]byte, error) {
 	line, err := l.text.ReadSlice('\n')
 	if len(line) > 0 {
@@ -193,20 +201,7 @@ func (l *jsonLines) readLine() ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	return nil, lineError{fmt.Errorf("longer than %d bytes: the file must have one JSON event per line", maxLine)}
-}
-
-// parseLines parses complete lines. number is the number of the first line.
-func (l *jsonLines) parseLines(text []byte, number int64, take func(origin, []fields, error)) {
-	reader := jsonReaders.Get().(*jsonReader)
-	defer jsonReaders.Put(reader)
-	for line := range bytes.Lines(text) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			events, err := l.parseEvents(reader, number, line)
-			take(origin{number: number, text: line}, events, err)
-		}
-		number++
-	}
+	return nil, errLongLine
 }
 
 func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) ([]fields, error) {
@@ -232,7 +227,7 @@ func (l *jsonLines) parseEvents(reader *jsonReader, number int64, text []byte) (
 			return fmt.Errorf("%s: %w", strings.Join(l.mapper.each, "."), errNotObjects)
 		}
 		item.present = l.present
-		line := item.mapped(number, time.Time{})
+		line := item.toMappedLine(number, time.Time{})
 		events, err = l.mapper.lineEvents(events, line)
 		for i := range l.present {
 			if !l.present[i].Load() {
@@ -268,9 +263,6 @@ func (t *internTable) internText(text []byte) string {
 	}
 	return *known
 }
-
-// maxKeys is the maximum number of keys of a file in an error message.
-const maxKeys = 100
 
 // missingColumns returns an error if none of the parsed lines has a column that the mapping requires.
 func (l *jsonLines) missingColumns() error {
@@ -323,12 +315,6 @@ func (r *jsonReader) scalarText(v *fastjson.Value) (string, error) {
 	}
 	return "", errors.New("must be a string, a number or a boolean")
 }
-
-// maxFaults is the maximum number of invalid keys in the error of a line.
-const maxFaults = 10
-
-// maxExposures is the maximum number of exposures of an event.
-const maxExposures = 100
 
 // readFields returns the fields of an event with Lifthouse's field names. The error names all fields that are unknown,
 // duplicate or of the wrong type.
@@ -383,31 +369,23 @@ func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: must be an object", i)
 		}
-		seen := map[string]bool{}
+		e := &list[i]
+		texts := [...]*string{&e.campaignID, &e.widgetID, &e.experimentID, &e.variationID}
+		var seen [len(texts)]bool
 		object.Visit(func(key []byte, v *fastjson.Value) {
-			if err != nil {
+			at := slices.Index(fieldNames[fieldCampaignID:fieldVariationID+1], string(key))
+			switch {
+			case err != nil: // of an earlier key
 				return
-			}
-			if seen[string(key)] {
+			case at >= 0 && seen[at]:
 				err = fmt.Errorf("%s: %s", clipText(string(key)), faults.GivenTwice)
 				return
 			}
-			seen[string(key)] = true
 			var text string
-			if text, err = r.scalarText(v); err != nil {
-				return
-			}
-			switch string(key) {
-			case "campaignId":
-				list[i].campaignID = text
-			case "widgetId":
-				list[i].widgetID = text
-			case "experimentId":
-				list[i].experimentID = text
-			case "variationId":
-				list[i].variationID = text
-			default:
+			if text, err = r.scalarText(v); err == nil && at < 0 {
 				err = fmt.Errorf("%s %q", faults.UnknownField, clipText(string(key)))
+			} else if err == nil {
+				*texts[at], seen[at] = text, true
 			}
 		})
 		if err != nil {
@@ -461,34 +439,30 @@ func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 			take(origin{number: line.number}, nil, line.fault)
 			continue
 		}
-		cells := r.cells[i*columns : (i+1)*columns]
-		if err := r.extractNested(&reader, cells); err != nil {
-			take(origin{number: line.number, columns: r.mapper.columns, cells: cells}, nil, err)
-			continue
+		current, mapped.record = r.cells[i*columns:(i+1)*columns], line.record
+		var err error
+		for cell, place := range r.places { // values of JSON objects in cells
+			if place.inner != "" && place.column >= 0 && err == nil {
+				if current[cell], err = reader.cellValue(current[cell], place.inner); err != nil {
+					err = fmt.Errorf("%s: %w", r.mapper.columns[cell], err)
+				}
+			}
 		}
-		current, mapped.record = cells, line.record
-		events, err := r.mapper.lineEvents(nil, &mapped)
-		if invalid := r.textFault(cells); invalid != nil {
-			err = invalid
+		var events []fields
+		if err == nil {
+			events, err = r.mapper.lineEvents(nil, &mapped)
+			for cell := 0; r.text && cell < columns; cell++ {
+				if isASCII(current[cell]) {
+					continue
+				}
+				if fault := encodingFault(r.mapper.columns[cell], current[cell], r.converted); fault != nil {
+					err = fault
+					break
+				}
+			}
 		}
-		take(origin{number: line.number, columns: r.mapper.columns, cells: cells}, events, err)
+		take(origin{number: line.number, columns: r.mapper.columns, cells: current}, events, err)
 	}
-}
-
-// textFault returns an error if a cell is not valid text.
-func (r *rows) textFault(cells []string) error {
-	if !r.text {
-		return nil
-	}
-	for i, cell := range cells {
-		if isASCII(cell) {
-			continue
-		}
-		if err := encodingFault(r.mapper.columns[i], cell, r.converted); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // isASCII reports whether a text is ASCII. It is inlined: most cells are short.
@@ -499,17 +473,4 @@ func isASCII(text string) bool {
 		}
 	}
 	return true
-}
-
-// extractNested replaces cells that contain a JSON object by the requested value in the object.
-func (r *rows) extractNested(reader *jsonReader, cells []string) (err error) {
-	for i, place := range r.places {
-		if place.inner == "" || place.column < 0 {
-			continue
-		}
-		if cells[i], err = reader.cellValue(cells[i], place.inner); err != nil {
-			return fmt.Errorf("%s: %w", r.mapper.columns[i], err)
-		}
-	}
-	return nil
 }

@@ -1,8 +1,18 @@
+// Package ingest validates events and stores them in the events table.
+//
+//  1. A reader (NDJSON, CSV or Parquet; gzip or zstd) returns lines with their numbers.
+//  2. A Mapping converts lines that do not have Lifthouse's field names into the
+//     fields of one or more events.
+//  3. rules.validate checks the fields and returns one row per exposure.
+//  4. Writer inserts the rows. It does not look up stored events: an event that is stored
+//     several times counts once, because the fold removes copies.
+//
+// ImportFile applies all steps to a file. Inbox applies the last two to the rows that other clients inserted into
+// events_inbox.
 package ingest
 
 import (
 	"context"
-	_ "embed" // the statement
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -129,7 +139,12 @@ func (w *Writer) insertEventsLocked(ctx context.Context, events []schema.Event) 
 			return err
 		}
 	}
-	accepted := w.acceptanceTimeLocked()
+	// Acceptance times reflect the order of the inserts: each is the current time, but later than the previous one.
+	accepted := time.Now().Add(w.ahead).UTC().Truncate(time.Millisecond)
+	if !accepted.After(w.lastAccepted) {
+		accepted = w.lastAccepted.Add(time.Millisecond)
+	}
+	w.lastAccepted = accepted
 	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, events, accepted); err != nil {
 		return err
 	}
@@ -137,30 +152,16 @@ func (w *Writer) insertEventsLocked(ctx context.Context, events []schema.Event) 
 	return nil
 }
 
-// acceptanceTimeLocked returns the acceptance time of the next insert: the current time, but later than the previous
-// insert. So acceptance times reflect the order of the inserts.
-func (w *Writer) acceptanceTimeLocked() time.Time {
-	now := time.Now().Add(w.ahead).UTC().Truncate(time.Millisecond)
-	if !now.After(w.lastAccepted) {
-		now = w.lastAccepted.Add(time.Millisecond)
-	}
-	w.lastAccepted = now
-	return now
-}
-
-// identity identifies a revision of an event.
-type identity struct {
-	schema.Subject
-	visitorID, eventID, revision uint64
-}
-
-func identityOf(e *schema.Event) identity {
-	return identity{e.SubjectOf(), e.VisitorID, e.EventID, e.Revision}
-}
-
 // distinctEvents returns the first event of each identity. The first event to arrive counts, and all events of an
 // insert have the same acceptance time. The result may be the given slice.
 func distinctEvents(events []schema.Event) []schema.Event {
+	type identity struct {
+		schema.Subject
+		visitorID, eventID, revision uint64
+	}
+	identityOf := func(e *schema.Event) identity {
+		return identity{e.SubjectOf(), e.VisitorID, e.EventID, e.Revision}
+	}
 	seen := make(map[identity]struct{}, len(events))
 	for i := range events {
 		seen[identityOf(&events[i])] = struct{}{}
@@ -169,7 +170,7 @@ func distinctEvents(events []schema.Event) []schema.Event {
 		return events
 	}
 	clear(seen)
-	first := make([]schema.Event, 0, len(seen))
+	first := make([]schema.Event, 0, len(events))
 	for i := range events {
 		id := identityOf(&events[i])
 		if _, has := seen[id]; !has {
@@ -179,9 +180,6 @@ func distinctEvents(events []schema.Event) []schema.Event {
 	}
 	return first
 }
-
-//go:embed sql/event_columns.sql
-var eventColumns string
 
 const copyBatch = 50_000 // events of an insert when a store is copied
 
@@ -217,7 +215,7 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 		progress(copied, total)
 		return err
 	}
-	err = schema.EachRow(ctx, source, eventColumns+"ORDER BY version DESC, website_id, visitor_id",
+	err = schema.EachRow(ctx, source, statements["event_columns"]+"ORDER BY version DESC, website_id, visitor_id",
 		func(row driver.Rows) error {
 			var e schema.Event
 			var attributes string

@@ -6,7 +6,7 @@ package outbox
 import (
 	"context"
 	sqldriver "database/sql/driver"
-	_ "embed" // statements
+	"embed"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -22,22 +22,11 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-var (
-	//go:embed sql/known.sql
-	knownSQL string
-	//go:embed sql/insert_message.sql
-	insertMessageSQL string
-	//go:embed sql/insert_delivery.sql
-	insertDeliverySQL string
-	//go:embed sql/pending.sql
-	pendingSQL string
-	//go:embed sql/recent.sql
-	recentSQL string
-	//go:embed sql/take_lease.sql
-	takeLeaseSQL string
-	//go:embed sql/lease.sql
-	leaseSQL string
-)
+//go:embed sql/*.sql
+var statementFiles embed.FS
+
+// statements are the files of sql/.
+var statements = schema.ReadStatements(statementFiles)
 
 // Message reports a decision, a failed check, or a start or stop.
 type Message struct {
@@ -81,7 +70,7 @@ func (o *Outbox) signalAdded() {
 // ReadMessages returns the stored messages about a subject of an account, and those with some ids, in the order in
 // which they were recorded, without their data. No message is about the zero subject.
 func (o *Outbox) ReadMessages(ctx context.Context, account int64, of schema.Subject, ids ...string) ([]Message, error) {
-	found, err := schema.QueryRows(ctx, o.conn, knownSQL,
+	found, err := schema.QueryRows(ctx, o.conn, statements["known"],
 		func(row driver.Rows, m *Message) error { return m.scanRow(row) },
 		clickhouse.Named("account", account), clickhouse.Named("subject", string(of.Kind)),
 		clickhouse.Named("id", of.ID), clickhouse.Named("experiment", of.ExperimentID), clickhouse.Named("ids", ids))
@@ -109,7 +98,7 @@ func (o *Outbox) WriteMessages(ctx context.Context, messages []Message) (int, er
 	if len(missing) == 0 {
 		return 0, nil
 	}
-	err = schema.InsertRows(ctx, o.conn, insertMessageSQL, missing, func(m *Message) []any {
+	err = schema.InsertRows(ctx, o.conn, statements["insert_message"], missing, func(m *Message) []any {
 		s := &m.Subject
 		return []any{
 			m.AccountID, m.ID, m.Event, s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, m.State,
@@ -164,7 +153,7 @@ type Delivery struct {
 
 // RecordDeliveries stores attempts or requests.
 func (o *Outbox) RecordDeliveries(ctx context.Context, deliveries ...Delivery) error {
-	err := schema.InsertRows(ctx, o.conn, insertDeliverySQL, deliveries, func(d *Delivery) []any {
+	err := schema.InsertRows(ctx, o.conn, statements["insert_delivery"], deliveries, func(d *Delivery) []any {
 		return []any{d.AccountID, d.WebhookID, d.MessageID, d.At, string(d.Outcome), d.Status, d.Detail}
 	})
 	if err != nil {
@@ -190,7 +179,7 @@ type Pending struct {
 func (o *Outbox) PendingMessages(
 	ctx context.Context, account, webhook int64, events []string, since time.Time, limit int,
 ) ([]Pending, error) {
-	found, err := schema.QueryRows(ctx, o.conn, pendingSQL, func(row driver.Rows, p *Pending) error {
+	found, err := schema.QueryRows(ctx, o.conn, statements["pending"], func(row driver.Rows, p *Pending) error {
 		return p.scanRow(row, &p.Retries, &p.LastAt, &p.DueSince)
 	}, clickhouse.Named("account", account), clickhouse.Named("webhook", webhook), clickhouse.Named("events", events),
 		clickhouse.DateNamed("since", since, clickhouse.MilliSeconds), clickhouse.Named("limit", uint32(limit))) //nolint:gosec // a constant
@@ -207,7 +196,7 @@ type Sent struct {
 // website is not 0, it returns the messages of this website.
 func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, limit int) ([]Sent, error) {
 	var all []Sent
-	err := schema.EachRow(ctx, o.conn, recentSQL, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, o.conn, statements["recent"], func(row driver.Rows) error {
 		var m Message
 		var d Delivery
 		if err := m.scanRow(row, &d.WebhookID, (*string)(&d.Outcome), &d.Attempts, &d.At, &d.Status,
@@ -234,11 +223,11 @@ const LeaseTime = 30 * time.Second
 // Holder is its name, which no other process has. Of several processes that have a lease, none may deliver until all
 // but the one with the least name gave theirs up, at their next call.
 func (o *Outbox) TakeLease(ctx context.Context, holder string) (bool, error) {
-	err := o.conn.Exec(ctx, takeLeaseSQL, clickhouse.Named("holder", holder),
+	err := o.conn.Exec(ctx, statements["take_lease"], clickhouse.Named("holder", holder),
 		clickhouse.Named("seconds", uint32(LeaseTime/time.Second)))
 	var holders []string
 	if err == nil {
-		err = o.conn.QueryRow(ctx, leaseSQL).Scan(&holders)
+		err = o.conn.QueryRow(ctx, statements["lease"]).Scan(&holders)
 	}
 	return slices.Equal(holders, []string{holder}), schema.WrapError(err, "take the lease of deliveries")
 }

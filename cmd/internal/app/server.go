@@ -100,7 +100,17 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 	if o.Stopping != nil {
 		o.Stopping()
 	}
-	return drainServer(ctx, handler, server, o)
+	handler.StartDraining()
+	if o.DrainDelay > 0 {
+		<-time.After(o.DrainDelay)
+	}
+	deadline, end := context.WithTimeout(context.WithoutCancel(ctx), o.DrainTimeout)
+	defer end()
+	if err := server.Shutdown(deadline); err != nil {
+		slog.WarnContext(ctx, "running requests were cut off", "err", err)
+		return server.Close()
+	}
+	return nil
 }
 
 func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) {
@@ -135,21 +145,6 @@ func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 	return server
 }
 
-// drainServer makes the readiness probe fail, stops accepting requests, and waits for the running ones.
-func drainServer(ctx context.Context, handler *api.API, server *http.Server, o *ServerOptions) error {
-	handler.StartDraining()
-	if o.DrainDelay > 0 {
-		<-time.After(o.DrainDelay)
-	}
-	deadline, stop := context.WithTimeout(context.WithoutCancel(ctx), o.DrainTimeout)
-	defer stop()
-	if err := server.Shutdown(deadline); err != nil {
-		slog.WarnContext(ctx, "running requests were cut off", "err", err)
-		return server.Close()
-	}
-	return nil
-}
-
 const (
 	// catalogueInterval must be shorter than a second: within a second, every server must apply a change that another
 	// server made.
@@ -171,12 +166,42 @@ func (s *Store) startBackgroundTasks(
 	})
 	background.Go(func() { sender.FollowMessages(ctx) })
 	if o.RetentionDays > 0 {
-		background.Go(func() { s.followRetention(ctx, o.RetentionDays) })
+		const task = "delete events past their retention period"
+		background.Go(func() {
+			schema.Repeat(ctx, 24*time.Hour, task, func(ctx context.Context) error {
+				found, err := s.ExpiredSubjects(ctx, o.RetentionDays, time.Now())
+				if err == nil && len(found) > 0 {
+					err = s.EraseSubjects(ctx, found)
+				}
+				if err != nil {
+					return err
+				}
+				for _, e := range found {
+					slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject,
+						"id", e.ID, "website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
+				}
+				return nil
+			})
+		})
 	}
-	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
+	// Move events that other ClickHouse clients inserted into events_inbox. An embedded store has no other clients. Its
+	// inbox has rows only if the store was restored from a server's backup.
+	inbox := ingest.NewInbox(s.Conn, s.Writer)
+	inbox.Times, inbox.Moved, inbox.Reject = s.Times, handler.CountInbox, s.Journal.BufferRejects
+	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
+		err := s.Catalogue.RefreshSnapshot(ctx) // a website may have been declared just before its events
+		return s.HasWebsite, err
+	}
+	background.Go(func() {
+		if s.Dir == "" {
+			inbox.MovePeriodically(ctx, catalogueInterval)
+		} else if _, err := inbox.MoveRows(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "move events from events_inbox failed", "err", err)
+		}
+	})
 	if cluster, _ := schema.ClusterOf(s.Conn); cluster != "" {
 		background.Go(func() {
-			schema.Repeat(ctx, serversInterval, "list the servers of the cluster", func(ctx context.Context) error {
+			schema.Repeat(ctx, 15*time.Second, "list the servers of the cluster", func(ctx context.Context) error {
 				servers, err := schema.ReadServers(ctx, s.Conn)
 				if err == nil {
 					handler.SetServers(servers)
@@ -205,27 +230,6 @@ func (s *Store) FollowChanges(ctx context.Context) {
 	s.Statuses.FollowQueue(ctx)
 	all.Wait()
 }
-
-// followInbox moves events that other ClickHouse clients inserted into events_inbox. An embedded store has no other
-// clients. Its inbox has rows only if the store was restored from a server's backup.
-func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
-	inbox := ingest.NewInbox(s.Conn, s.Writer)
-	inbox.Times, inbox.Moved, inbox.Reject = s.Times, moved, s.Journal.BufferRejects
-	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
-		err := s.Catalogue.RefreshSnapshot(ctx) // a website may have been declared just before its events
-		return s.HasWebsite, err
-	}
-	if s.Dir == "" {
-		inbox.MovePeriodically(ctx, catalogueInterval)
-		return
-	}
-	if _, err := inbox.MoveRows(ctx); err != nil && ctx.Err() == nil {
-		slog.WarnContext(ctx, "move events from events_inbox failed", "err", err)
-	}
-}
-
-// serversInterval is the time between two listings of the servers of a cluster.
-const serversInterval = 15 * time.Second
 
 // DefaultListen can be reached from this machine only.
 const DefaultListen = "127.0.0.1:8080"

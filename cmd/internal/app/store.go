@@ -125,8 +125,19 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
 		return err
 	}
-	if s.Facts, err = s.openFacts(ctx, address); err != nil {
-		return err
+	// The facts of the store's only server, or of each shard.
+	if address.Cluster == "" {
+		s.Facts = facts.Shards{facts.NewRefresher(s.Conn, s.Dir != "")}
+	} else {
+		if s.replicas, err = schema.OpenReplicas(ctx, s.Conn, address); err != nil {
+			return err
+		}
+		if s.replicas == nil {
+			return errors.New("a cluster needs the native protocol: use an address clickhouse://… with cluster=NAME")
+		}
+		for _, replicas := range s.replicas {
+			s.Facts = append(s.Facts, facts.NewShardRefresher(replicas))
+		}
 	}
 	for _, shard := range s.Facts {
 		shard.MaxVisitorEvents = cmp.Or(o.MaxVisitorEvents, shard.MaxVisitorEvents)
@@ -143,25 +154,6 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 		return nil
 	}
 	return s.Facts.OpenFacts(ctx)
-}
-
-// openFacts returns the facts of the store's only server, or of each shard.
-func (s *Store) openFacts(ctx context.Context, address schema.Address) (facts.Shards, error) {
-	if address.Cluster == "" {
-		return facts.Shards{facts.NewRefresher(s.Conn, s.Dir != "")}, nil
-	}
-	var err error
-	if s.replicas, err = schema.OpenReplicas(ctx, s.Conn, address); err != nil {
-		return nil, err
-	}
-	if s.replicas == nil {
-		return nil, errors.New("a cluster needs the native protocol: use an address clickhouse://… with cluster=NAME")
-	}
-	var all facts.Shards
-	for _, replicas := range s.replicas {
-		all = append(all, facts.NewShardRefresher(replicas))
-	}
-	return all, nil
 }
 
 // API returns the handler of the API. It accepts events until the context ends.
@@ -222,12 +214,9 @@ func (s *Store) HasWebsite(website int64) bool {
 	return known
 }
 
-// stopWriting is the maximum time for a running write to end when the store is closed.
-const stopWriting = time.Second
-
 // Close stops the writer and closes the connection and the engine.
 func (s *Store) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopWriting)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if s.Writer != nil {
 		s.Writer.StopWrites(ctx)
@@ -261,7 +250,15 @@ func (s *Store) CopyFrom(
 	}
 	defer func() { err = errors.Join(err, other.Close()) }()
 	conn := other.Conn
-	if err := checkSource(ctx, conn); err != nil {
+	if err := schema.CheckTableForm(ctx, conn); err != nil {
+		return copied, err
+	}
+	pending, err := schema.PendingMigrations(ctx, conn)
+	if err == nil && len(pending) > 0 {
+		err = fmt.Errorf("the store to copy has pending migrations: %s: run lifthouse migrate on it first",
+			strings.Join(pending, ", "))
+	}
+	if err != nil {
 		return copied, err
 	}
 	if copied.Catalogue, err = s.Catalogue.CopyFrom(ctx, conn); err != nil {
@@ -279,22 +276,6 @@ func (s *Store) CopyFrom(
 	}
 	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)
 	return copied, err
-}
-
-// checkSource returns an error if a store does not have the tables of this release.
-func checkSource(ctx context.Context, conn driver.Conn) error {
-	if err := schema.CheckTableForm(ctx, conn); err != nil {
-		return err
-	}
-	pending, err := schema.PendingMigrations(ctx, conn)
-	switch {
-	case err != nil:
-		return err
-	case len(pending) > 0:
-		return fmt.Errorf("the store to copy has pending migrations: %s: run lifthouse migrate on it first",
-			strings.Join(pending, ", "))
-	}
-	return nil
 }
 
 // RestoreBackup creates an embedded store in a new directory from a backup.
@@ -384,25 +365,4 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 		subjects[i] = found[i].Subject
 	}
 	return s.Writer.DropSubjects(ctx, subjects)
-}
-
-const retentionInterval = 24 * time.Hour
-
-// followRetention deletes the events of expired subjects, first at once and then every day, until the context ends.
-func (s *Store) followRetention(ctx context.Context, days int) {
-	const task = "delete events past their retention period"
-	schema.Repeat(ctx, retentionInterval, task, func(ctx context.Context) error {
-		found, err := s.ExpiredSubjects(ctx, days, time.Now())
-		if err == nil && len(found) > 0 {
-			err = s.EraseSubjects(ctx, found)
-		}
-		if err != nil {
-			return err
-		}
-		for _, e := range found {
-			slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject, "id", e.ID,
-				"website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
-		}
-		return nil
-	})
 }

@@ -59,72 +59,6 @@ type rejected struct {
 	Text    string         `json:"text,omitempty"`
 }
 
-func ofEvent(e ingest.Accepted, keyOfID func(schema.NamedID) string) Arrival {
-	keyOf := func(kind schema.NameKind, campaign, id int64) string {
-		return keyOfID(schema.NamedID{WebsiteID: e.WebsiteID, Kind: kind, CampaignID: campaign, ID: id})
-	}
-	t := &event{
-		EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time,
-		Event:        e.Kind,
-		ExperimentID: e.ExperimentID, GoalID: e.GoalID, Device: e.Device, Country: e.Country,
-		Revision: e.Revision, Cancelled: e.Cancelled,
-	}
-	switch e.Subject {
-	case schema.SubjectCampaign:
-		t.CampaignID, t.VariationID = e.SubjectID, &e.VariationID
-		t.Campaign = keyOf(schema.NameCampaign, 0, e.SubjectID)
-		t.Variation = keyOf(schema.NameVariation, e.SubjectID, e.VariationID)
-	case schema.SubjectWidget:
-		t.WidgetID, t.VariationID = e.SubjectID, &e.VariationID
-	case schema.SubjectNone:
-	}
-	t.Value, t.Goal = jsonAmount(e.Value), keyOf(schema.NameGoal, 0, e.GoalID)
-	return Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t}
-}
-
-func ofReject(r ingest.Reject) Arrival {
-	return Arrival{At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Channel, r.File, r.Line, r.Reason, r.Text}}
-}
-
-// textLine returns the arrival as text.
-func (a Arrival) textLine() string {
-	at := a.At.UTC().Format("2006-01-02 15:04:05.000")
-	if r := a.Rejected; r != nil {
-		website := cmp.Or(strings.TrimPrefix(strconv.FormatInt(a.WebsiteID, 10), "0"), "?")
-		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, website, lineOrigin(r.Channel, r.File, r.Line),
-			r.Reason)
-		if r.Text != "" {
-			text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
-		}
-		return render.PrintableText(text)
-	}
-	e, saw := a.Event, "unattributed"
-	if e.VariationID != nil {
-		saw = "campaign " + nameOf(e.CampaignID, e.Campaign)
-		if e.WidgetID != 0 {
-			saw = fmt.Sprintf("widget %d", e.WidgetID)
-		}
-		if e.ExperimentID != 0 {
-			saw += fmt.Sprintf(" experiment %d", e.ExperimentID)
-		}
-		saw += " variation " + nameOf(*e.VariationID, e.Variation)
-	}
-	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID,
-		kindOf(e.Event, e.GoalID, e.Goal), saw, e.Visitor, e.Time.UTC().Format(time.DateTime))
-	if e.Revision > 0 {
-		text += fmt.Sprint("  revision ", e.Revision)
-	}
-	if e.Cancelled {
-		text += "  cancelled"
-	}
-	for _, more := range []string{string(e.Value), e.Device, e.Country} {
-		if more != "" {
-			text += "  " + more
-		}
-	}
-	return render.PrintableText(text)
-}
-
 // jsonAmount returns money as a JSON number, or nothing if it is 0.
 func jsonAmount(units int64) json.RawMessage {
 	if units == 0 {
@@ -166,7 +100,42 @@ func WriteAll(w io.Writer, all []Arrival, asJSON bool) error {
 			}
 			continue
 		}
-		if _, err := fmt.Fprintln(w, a.textLine()); err != nil {
+		at, text := a.At.UTC().Format("2006-01-02 15:04:05.000"), ""
+		if r := a.Rejected; r != nil {
+			website := cmp.Or(strings.TrimPrefix(strconv.FormatInt(a.WebsiteID, 10), "0"), "?")
+			text = fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, website,
+				lineOrigin(r.Channel, r.File, r.Line), r.Reason)
+			if r.Text != "" {
+				text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
+			}
+		}
+		if e := a.Event; e != nil {
+			saw := "unattributed"
+			if e.VariationID != nil {
+				saw = "campaign " + nameOf(e.CampaignID, e.Campaign)
+				if e.WidgetID != 0 {
+					saw = fmt.Sprintf("widget %d", e.WidgetID)
+				}
+				if e.ExperimentID != 0 {
+					saw += fmt.Sprintf(" experiment %d", e.ExperimentID)
+				}
+				saw += " variation " + nameOf(*e.VariationID, e.Variation)
+			}
+			text = fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID,
+				kindOf(e.Event, e.GoalID, e.Goal), saw, e.Visitor, e.Time.UTC().Format(time.DateTime))
+			if e.Revision > 0 {
+				text += fmt.Sprint("  revision ", e.Revision)
+			}
+			if e.Cancelled {
+				text += "  cancelled"
+			}
+			for _, more := range []string{string(e.Value), e.Device, e.Country} {
+				if more != "" {
+					text += "  " + more
+				}
+			}
+		}
+		if _, err := fmt.Fprintln(w, render.PrintableText(text)); err != nil {
 			return err
 		}
 	}
@@ -190,12 +159,32 @@ func LastArrivals(
 			return nil, err
 		}
 		for _, e := range slices.Backward(events) {
-			all = append(all, ofEvent(e, keyOf))
+			key := func(kind schema.NameKind, campaign, id int64) string {
+				return keyOf(schema.NamedID{WebsiteID: e.WebsiteID, Kind: kind, CampaignID: campaign, ID: id})
+			}
+			t := &event{
+				EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time,
+				Event: e.Kind, ExperimentID: e.ExperimentID, GoalID: e.GoalID, Device: e.Device, Country: e.Country,
+				Revision: e.Revision, Cancelled: e.Cancelled, Value: jsonAmount(e.Value),
+				Goal: key(schema.NameGoal, 0, e.GoalID),
+			}
+			switch e.Subject {
+			case schema.SubjectCampaign:
+				t.CampaignID, t.VariationID = e.SubjectID, &e.VariationID
+				t.Campaign = key(schema.NameCampaign, 0, e.SubjectID)
+				t.Variation = key(schema.NameVariation, e.SubjectID, e.VariationID)
+			case schema.SubjectWidget:
+				t.WidgetID, t.VariationID = e.SubjectID, &e.VariationID
+			case schema.SubjectNone:
+			}
+			all = append(all, Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t})
 		}
 	}
 	rejects, err := ingest.LastRejects(ctx, conn, q.Website, q.Last)
 	for _, r := range slices.Backward(rejects) {
-		all = append(all, ofReject(r))
+		all = append(all, Arrival{
+			At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Channel, r.File, r.Line, r.Reason, r.Text},
+		})
 	}
 	return all, err
 }
@@ -212,7 +201,27 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 		_, _ = fmt.Fprintf(&out, "\nOnly the first events are considered: this visitor has more. It may be a bot.\n")
 	}
 	for _, c := range chapters {
-		writeChapter(&out, c)
+		subject, isAttributed := c.Subject.ShortName(), c.Subject.Kind != schema.SubjectNone
+		if !isAttributed {
+			subject = "unattributed goals"
+		}
+		if c.Name != "" {
+			subject += fmt.Sprintf(" (%s)", c.Name)
+		}
+		_, _ = fmt.Fprintf(&out, "\nWebsite %d, %s: %s.\n", c.Subject.WebsiteID, subject, c.Why)
+		table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "  TIME (UTC)\tEVENT\tVARIATION\tVALUE\tCOUNTS\tWHY\tARRIVED")
+		for _, e := range c.Lines {
+			variation := ""
+			if isAttributed {
+				variation = strconv.FormatInt(e.VariationID, 10)
+			}
+			counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
+			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				e.Time.UTC().Format(time.DateTime), kindOf(e.Kind, e.GoalID, ""), variation, jsonAmount(e.Value),
+				counts, e.Why, e.Arrival)
+		}
+		_ = table.Flush()
 	}
 	if len(arrived.Rejects) > 0 {
 		_, _ = fmt.Fprintln(&out, "\nRejected in the last week:")
@@ -223,31 +232,6 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 	}
 	_, err := io.WriteString(w, render.PrintableText(out.String()))
 	return err
-}
-
-// writeChapter prints how the report of a subject counts the visitor.
-func writeChapter(out *strings.Builder, c *story.Chapter) {
-	subject, isAttributed := c.Subject.ShortName(), c.Subject.Kind != schema.SubjectNone
-	if !isAttributed {
-		subject = "unattributed goals"
-	}
-	if c.Name != "" {
-		subject += fmt.Sprintf(" (%s)", c.Name)
-	}
-	_, _ = fmt.Fprintf(out, "\nWebsite %d, %s: %s.\n", c.Subject.WebsiteID, subject, c.Why)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "  TIME (UTC)\tEVENT\tVARIATION\tVALUE\tCOUNTS\tWHY\tARRIVED")
-	for _, e := range c.Lines {
-		variation := ""
-		if isAttributed {
-			variation = strconv.FormatInt(e.VariationID, 10)
-		}
-		counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
-		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			e.Time.UTC().Format(time.DateTime), kindOf(e.Kind, e.GoalID, ""), variation, jsonAmount(e.Value), counts,
-			e.Why, e.Arrival)
-	}
-	_ = table.Flush()
 }
 
 // Received counts the events that were accepted for a website in the last hour, day and week, including copies. An
@@ -288,9 +272,6 @@ func ReceivedOf(
 		func(a, b *Received) int { return cmp.Compare(a.WebsiteID, b.WebsiteID) })
 }
 
-// shownNames is the maximum number of undeclared names that WriteText prints.
-const shownNames = 10
-
 // WriteText prints the counts of a website as text.
 func (r *Received) WriteText(out io.Writer) {
 	website := fmt.Sprintf("Website %d", r.WebsiteID)
@@ -301,7 +282,7 @@ func (r *Received) WriteText(out io.Writer) {
 	row("accepted", r.Accepted)
 	row("  late: more than an hour after they happened", r.Late)
 	row("  undeclared: a name is not in the catalogue", r.Undeclared)
-	for _, u := range r.Names[:min(len(r.Names), shownNames)] {
+	for _, u := range r.Names[:min(len(r.Names), 10)] {
 		_, _ = fmt.Fprintf(out, "  %d in the last week: %s\n", u.Events, u.Detail)
 	}
 }

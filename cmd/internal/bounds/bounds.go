@@ -74,8 +74,8 @@ func (v *value[T]) Set(text string) error {
 	return nil
 }
 
-// check returns an error if the value is outside the bounds or NaN.
-func (v *value[T]) check() error {
+// checkBounds returns an error if the value is outside the bounds or NaN.
+func (v *value[T]) checkBounds() error {
 	if *v.target >= v.least && *v.target <= v.most {
 		return nil
 	}
@@ -128,8 +128,8 @@ func (v *value[T]) Type() string {
 
 // CheckFlag returns an error if the value of the flag is outside the bounds.
 func CheckFlag(flag *pflag.Flag) error {
-	if v, ok := flag.Value.(interface{ check() error }); ok {
-		return v.check()
+	if v, ok := flag.Value.(interface{ checkBounds() error }); ok {
+		return v.checkBounds()
 	}
 	return nil
 }

@@ -151,7 +151,15 @@ func (s Settings) readFile(path string) []string {
 		}
 		given[name] = true
 		setting := s[at]
-		values, ok := scalarTexts(entry[1])
+		items, values := []*yaml.Node{entry[1]}, []string{}
+		if entry[1].Kind == yaml.SequenceNode {
+			items = entry[1].Content
+		}
+		ok := true
+		for _, item := range items {
+			ok = ok && item.Kind == yaml.ScalarNode && item.Tag != "!!null"
+			values = append(values, item.Value)
+		}
 		if _, list := setting.Value.(pflag.SliceValue); !ok || len(values) != 1 && !list {
 			found = append(found, fmt.Sprintf("%s: %s: must be one value", path, name))
 			continue
@@ -164,22 +172,6 @@ func (s Settings) readFile(path string) []string {
 		}
 	}
 	return found
-}
-
-// scalarTexts returns a scalar, or each scalar of a list, as text. It returns false for other values.
-func scalarTexts(value *yaml.Node) ([]string, bool) {
-	list := []*yaml.Node{value}
-	if value.Kind == yaml.SequenceNode {
-		list = value.Content
-	}
-	values := []string{}
-	for _, item := range list {
-		if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
-			return nil, false
-		}
-		values = append(values, item.Value)
-	}
-	return values, true
 }
 
 // UnknownVariables returns warnings about environment variables with Prefix that are not settings. They are not errors,

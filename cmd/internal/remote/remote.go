@@ -60,7 +60,18 @@ func RunCommand(ctx context.Context, socket string, c Command) (code int, err er
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	messages := json.NewDecoder(conn)
-	if err := awaitReady(conn, messages, socket); err != nil {
+	// Wait until the server accepts a command.
+	err = conn.SetReadDeadline(time.Now().Add(readyTimeout))
+	if err == nil {
+		err = messages.Decode(new(message))
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("the server at %s does not answer: it accepted no command within %v", socket, readyTimeout)
+	}
+	if err == nil {
+		err = conn.SetReadDeadline(time.Time{})
+	}
+	if err != nil {
 		return 0, err
 	}
 	text, err := json.Marshal(c)
@@ -76,20 +87,6 @@ func RunCommand(ctx context.Context, socket string, c Command) (code int, err er
 		return 0, fmt.Errorf("the process that holds the store ended before the command was done: %w", err)
 	}
 	return last.Code, nil
-}
-
-// awaitReady waits until the server accepts a command.
-func awaitReady(conn net.Conn, messages *json.Decoder, socket string) error {
-	if err := conn.SetReadDeadline(time.Now().Add(readyTimeout)); err != nil {
-		return err
-	}
-	var first message
-	if err := messages.Decode(&first); errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("the server at %s does not answer: it accepted no command within %v", socket, readyTimeout)
-	} else if err != nil {
-		return err
-	}
-	return conn.SetReadDeadline(time.Time{})
 }
 
 // IsServed reports whether a process listens on the socket.
@@ -191,10 +188,21 @@ func receiveCommand(conn *net.UnixConn) (Command, []*os.File, error) {
 		if err != nil {
 			return Command{}, files, err
 		}
-		received, err := receivedFiles(control[:controlled])
-		files = append(files, received...)
-		if err != nil {
-			return Command{}, files, err
+		var messages []syscall.SocketControlMessage
+		if controlled > 0 {
+			if messages, err = syscall.ParseSocketControlMessage(control[:controlled]); err != nil {
+				return Command{}, files, err
+			}
+		}
+		for i := range messages {
+			descriptors, err := syscall.ParseUnixRights(&messages[i])
+			if err != nil {
+				return Command{}, files, err
+			}
+			for _, descriptor := range descriptors {
+				syscall.CloseOnExec(descriptor)
+				files = append(files, os.NewFile(uintptr(descriptor), "of the client"))
+			}
 		}
 		if n == 0 || len(text)+n > maxCommand {
 			return Command{}, files, errors.New("not a command")
@@ -209,29 +217,6 @@ func receiveCommand(conn *net.UnixConn) (Command, []*os.File, error) {
 	}
 	var c Command
 	return c, files, json.Unmarshal(text, &c)
-}
-
-// receivedFiles returns the files in a control message.
-func receivedFiles(control []byte) ([]*os.File, error) {
-	if len(control) == 0 {
-		return nil, nil
-	}
-	messages, err := syscall.ParseSocketControlMessage(control)
-	if err != nil {
-		return nil, err
-	}
-	var files []*os.File
-	for i := range messages {
-		descriptors, err := syscall.ParseUnixRights(&messages[i])
-		if err != nil {
-			return files, err
-		}
-		for _, descriptor := range descriptors {
-			syscall.CloseOnExec(descriptor)
-			files = append(files, os.NewFile(uintptr(descriptor), "of the client"))
-		}
-	}
-	return files, nil
 }
 
 // reopenInterruptible reopens a pipe or a terminal in non-blocking mode, so that closing it interrupts reads and

@@ -44,14 +44,12 @@ func ScreenOf(out *os.File, getenv func(string) string) render.Screen {
 // Progress limits the lines that show the progress of a long operation to one every 5 seconds.
 type Progress struct{ lastLine time.Time }
 
-const linePeriod = 5 * time.Second
-
 // NewProgress returns a progress whose first line is due after 5 seconds.
 func NewProgress() *Progress { return &Progress{lastLine: time.Now()} }
 
 // ShowLine calls show if a line is due.
 func (p *Progress) ShowLine(show func()) {
-	if time.Since(p.lastLine) >= linePeriod {
+	if time.Since(p.lastLine) >= 5*time.Second {
 		p.lastLine = time.Now()
 		show()
 	}

@@ -1,7 +1,9 @@
 package catalogue
 
 import (
+	"bytes"
 	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,14 +34,9 @@ func ReadYAML(r io.Reader) (File, error) {
 	return file, err
 }
 
-// DecodeYAML decodes a YAML or JSON document into a struct. If the document has unknown fields, duplicate fields or
-// values of the wrong type, the error is a faults.List.
-func DecodeYAML(r io.Reader, into any) error {
-	_, err := ReadDocument(r, into)
-	return err
-}
-
-// ReadDocument is like DecodeYAML. After faults, into has the remaining fields, whose faults Document.WithFaults adds.
+// ReadDocument decodes a YAML or JSON document into a struct. If the document has unknown fields, duplicate fields or
+// values of the wrong type, the error is a faults.List, and the struct has the remaining fields, whose faults
+// Document.WithFaults adds.
 func ReadDocument(r io.Reader, into any) (*Document, error) {
 	return readDocument(r, into, func(*Document, *yaml.Node) {})
 }
@@ -122,20 +119,15 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 			return d.addFault(path, node, node.Value, detail)
 		}
 		return true
-	case want.Kind() == reflect.Slice:
-		return d.checkList(path, node, want.Elem())
-	}
-	return d.checkMapping(path, node, want)
-}
-
-func (d *Document) checkList(path string, node *yaml.Node, want reflect.Type) bool {
-	if node.Kind != yaml.SequenceNode {
+	case want.Kind() == reflect.Struct:
+		return d.checkMapping(path, node, want)
+	case node.Kind != yaml.SequenceNode:
 		return d.addFault(path, node, node.Value, "must be a list")
 	}
 	for i, element := range node.Content {
-		if !d.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want) {
+		if !d.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want.Elem()) {
 			node.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag}
-			if want.Kind() == reflect.Struct { // the other elements keep their places
+			if want.Elem().Kind() == reflect.Struct { // the other elements keep their places
 				node.Content[i] = &yaml.Node{Kind: yaml.MappingNode}
 			}
 		}
@@ -286,4 +278,109 @@ func typeError(want reflect.Type, node *yaml.Node) string {
 		}
 	}
 	return ""
+}
+
+// CatalogueFile returns the catalogue as a file. Applying the file to the same store changes nothing; applying it to an
+// empty store creates the same catalogue. The file contains no tokens and no history of shares.
+func (s *Snapshot) CatalogueFile() File {
+	var file File
+	for _, owned := range s.AllAccounts() {
+		file.Accounts = append(file.Accounts, owned.CatalogueFile().Accounts...)
+	}
+	return file
+}
+
+// CatalogueFile is like Snapshot.CatalogueFile, of one account.
+func (o *AccountResources) CatalogueFile() File {
+	account := o.Account
+	for _, site := range ByID(o.Websites) {
+		site.Goals = definitionsOf(o.Goals, site.ID, func(g Goal) Goal { return g })
+		site.Targets = definitionsOf(o.Targets, site.ID, func(t LiveTarget) Target {
+			t.Target.CreateDate = dateOf(&t.State.CreateDate)
+			return t.Target
+		})
+		site.Campaigns = definitionsOf(o.Campaigns, site.ID, func(c LiveCampaign) Campaign {
+			c.Initial = c.initialState()
+			return c.Campaign
+		})
+		site.Widgets = definitionsOf(o.Widgets, site.ID, func(w LiveWidget) Widget {
+			w.Initial = w.initialState()
+			return w.Widget
+		})
+		account.Websites = append(account.Websites, site)
+	}
+	for _, hook := range ByID(o.Webhooks) {
+		account.Webhooks = append(account.Webhooks, hook.Webhook)
+	}
+	return File{Accounts: []Account{account}}
+}
+
+// definitionsOf returns the definitions of a website's resources, ordered by id.
+func definitionsOf[R Placed, D any](resources map[int64]R, website int64, define func(R) D) (all []D) {
+	for _, r := range ByID(resources) {
+		if owner, _ := r.WebsiteAndKey(); owner == website {
+			all = append(all, define(r))
+		}
+	}
+	return all
+}
+
+// initialState returns the state as a file declares it. A resource that was stopped before its planned start has an end
+// before its start, which a file cannot declare, so the end is omitted.
+func (s *State) initialState() Initial {
+	initial := Initial{
+		Active: s.Active, CreateDate: dateOf(&s.CreateDate), StartDate: dateOf(s.StartDate), EndDate: dateOf(s.EndDate),
+	}
+	if s.StartDate != nil && s.EndDate != nil && s.EndDate.Before(*s.StartDate) {
+		initial.EndDate = nil
+	}
+	return initial
+}
+
+func dateOf(t *time.Time) *Date {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	return &Date{*t}
+}
+
+// MarshalYAML returns the date in RFC 3339 with milliseconds.
+func (d Date) MarshalYAML() (any, error) {
+	return d.UTC().Format(time.RFC3339Nano), nil
+}
+
+// WriteYAML writes the file as YAML that ReadYAML can read.
+func (f File) WriteYAML(w io.Writer) error {
+	style := []yaml.Option{
+		yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1), yaml.WithQuotePreference(yaml.QuoteDouble),
+	}
+	var file yaml.Node
+	text, err := yaml.Dump(f, style...)
+	if err == nil {
+		err = yaml.Load(text, &file)
+	}
+	if err == nil {
+		writeKeys(file.Content[0])
+		text, err = yaml.Dump(&file, style...)
+	}
+	if err != nil {
+		return fmt.Errorf("write catalogue: %w", err)
+	}
+	_, err = w.Write(slices.Concat([]byte("# For lifthouse apply; without tokens.\n"), text))
+	return err
+}
+
+// WriteJSON writes the file as JSON with the field names of YAML. ReadYAML can read it.
+func (f File) WriteJSON(w io.Writer) error {
+	var text bytes.Buffer
+	if err := f.WriteYAML(&text); err != nil {
+		return err
+	}
+	var fields any
+	if err := yaml.Load(text.Bytes(), &fields); err != nil {
+		return fmt.Errorf("write catalogue: %w", err)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(fields)
 }

@@ -69,15 +69,7 @@ func (e *Engine) openJudgement(
 	}
 	first, _ := e.firstView(p.Subject)
 	if first.Imported && len(recorded) == 0 { // recorded looks have the start of the clock
-		type history struct{ question string }
-		first, err = valueAt(e, history{questionKey(declared)}, version, func() (looks.FirstView, int64, error) {
-			q := declared.Question
-			q.Cap, q.Crossings = nil, false // they change no number of visitors
-			q.ConversionWindow = schema.ConversionWindow{}
-			steps, err := e.facts.ReadVisitorSteps(ctx, q)
-			return first.WithHistory(steps), 0, err
-		})
-		if err != nil {
+		if first, err = e.addClock(ctx, declared, version, first); err != nil {
 			return nil, err
 		}
 	}
@@ -97,17 +89,57 @@ func (e *Engine) openJudgement(
 	}, nil
 }
 
+// addClock returns the first view of imported data with the start of their clock. The start is kept while no fact of an
+// earlier day than today changes, unless it depends on the views of today.
+func (e *Engine) addClock(
+	ctx context.Context, declared *plan.Plan, version Version, first looks.FirstView,
+) (looks.FirstView, error) {
+	type clockOf struct {
+		question    string
+		untilBefore bool // today
+	}
+	type clock struct {
+		start             time.Time
+		imported, isFinal bool
+	}
+	today, known := e.facts.LastDay(ctx)
+	read := func() (clock, int64, error) {
+		q := declared.Question
+		q.Cap, q.Crossings = nil, false // they change no number of visitors
+		q.ConversionWindow = schema.ConversionWindow{}
+		steps, err := e.facts.ReadVisitorSteps(ctx, q)
+		earlier := slices.DeleteFunc(slices.Clone(steps), func(s moments.Step) bool { return s.Bucket >= today })
+		with, isFinal := first.WithHistory(earlier)
+		if !isFinal {
+			with, _ = first.WithHistory(steps)
+		}
+		return clock{with.Clock, with.Imported, isFinal}, 0, err
+	}
+	question := questionKey(declared)
+	settled := Version{Known: known, Data: e.facts.SettledVersionOn(today, declared.Subject)}
+	found, err := valueAt(e, clockOf{question, true}, settled, read)
+	if err == nil && !found.isFinal {
+		found, err = valueAt(e, clockOf{question, false}, version, read)
+	}
+	first.Clock, first.Imported = found.start, found.imported
+	return first, err
+}
+
+// needsLaterFacts reports whether looks of a plan in force at the first view need facts of days after their ends:
+// events in the conversion window of an earlier day, or values that change a cap.
+func needsLaterFacts(p *plan.Plan) bool {
+	return len(p.SharePeriods) > 1 || slices.ContainsFunc(questionsAbout(p.DeclaredPlan(), p.Declared.AllGoals()),
+		func(q facts.GoalQuestion) bool { return q.Window.IsSet() || q.Cap != nil })
+}
+
 // judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version. The results of the
-// looks are kept while no fact of a full day changes, unless they need later facts: events in the conversion window of
-// an earlier day, or values that change a cap.
+// looks are kept while no fact of a full day changes, unless they need later facts.
 func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*Judgement, error) {
 	type judged struct{ question string }
 	type analyzed struct{ question string }
 	question := questionKey(p)
-	needsLater := slices.ContainsFunc(questionsAbout(p.DeclaredPlan(), p.Declared.AllGoals()),
-		func(q facts.GoalQuestion) bool { return q.Window.IsSet() || q.Cap != nil || len(p.SharePeriods) > 1 })
 	today, settled := int64(0), uint64(0)
-	if !needsLater {
+	if !needsLaterFacts(p) {
 		if last, known := e.facts.LastDay(ctx); known {
 			today, settled = last, e.facts.SettledVersionOn(last, p.Subject)
 		}

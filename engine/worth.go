@@ -279,8 +279,17 @@ func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error
 		if err != nil {
 			return 0, err
 		}
-		if mayJudge {
+		if !mayJudge {
+			continue
+		}
+		p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
+		switch {
+		case err != nil:
+			return 0, err
+		case needsLaterFacts(e.AsOfFirstView(p)):
 			version += e.facts.VersionOn(today, subject)
+		default:
+			version += e.facts.SettledVersionOn(today, subject)
 		}
 	}
 	return version, nil

@@ -46,8 +46,8 @@ const (
 // WithHistory returns the first view of imported data with the start of their clock: the date of the first view. If 7
 // full days without any view follow before 100 visitors were seen, the earlier views are stray, and it is the next
 // view. The data are not imported if fewer than 100 visitors were seen before the first view on time. steps has the
-// daily series of all visitors.
-func (f FirstView) WithHistory(steps []moments.Step) FirstView {
+// daily series of all visitors. isFinal means that later days change nothing.
+func (f FirstView) WithHistory(steps []moments.Step) (with FirstView, isFinal bool) {
 	f.Clock = f.Time
 	var visitors, last int64
 	for _, step := range steps {
@@ -57,13 +57,13 @@ func (f FirstView) WithHistory(steps []moments.Step) FirstView {
 		switch start := time.Unix(step.Bucket*int64(day/time.Second), 1).UTC(); {
 		case !f.OnTime.IsZero() && !start.Before(f.OnTime.Truncate(day)):
 			f.Imported = false
-			return f
+			return f, true
 		case last != 0 && step.Bucket-last > strayGap:
 			f.Clock, visitors = start, 0
 		}
 		visitors, last = visitors+step.Visitors, step.Bucket
 	}
-	return f
+	return f, visitors >= leastHistory
 }
 
 // Schedule has the full days of a subject and the looks that have ended. A full day is a day in UTC during all of which

@@ -20,8 +20,6 @@ import (
 	"lifthouse/api/dashboard"
 	"lifthouse/api/docs"
 	"lifthouse/api/mcp"
-	"lifthouse/api/negotiation"
-	"lifthouse/api/rates"
 	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/query"
@@ -53,12 +51,12 @@ type API struct {
 	draining atomic.Bool
 	results  *results.Service
 	mcp      *mcp.Server
-	rates    *rates.Rates[catalogue.Digest] // nil: no limit
-	failures *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
-	gate     *results.Admission             // for reports
-	changes  *results.Admission             // for starts and stops
-	setups   *results.Admission             // for other changes of the catalogue
-	files    *results.Admission             // for files of visitors
+	rates    *rateLimits[catalogue.Digest] // nil: no limit
+	failures *rateLimits[netip.Prefix]     // failed authentications by address; nil: no limit
+	gate     *results.Admission            // for reports
+	changes  *results.Admission            // for starts and stops
+	setups   *results.Admission            // for other changes of the catalogue
+	files    *results.Admission            // for files of visitors
 	bodies   *bodies
 	senders  sync.Map // of *sender, by the digests of their tokens
 }
@@ -87,8 +85,8 @@ func New(parts Parts, o Options) *API {
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
 	queue.Slots = visitorSlots
 	s.files = results.NewAdmission(queue, s.metrics.results.Shed)
-	s.rates = rates.New[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
-	s.failures = rates.New[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
+	s.rates = newRateLimits[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
+	s.failures = newRateLimits[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
 	s.bodies = &bodies{
 		small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(largeBodies), wait: o.StoreWait,
 		lines: semaphore.NewWeighted(chunks * chunkLines), parsed: semaphore.NewWeighted(1),
@@ -252,7 +250,7 @@ func respondWith(handle handler, types ...string) gin.HandlerFunc {
 			r.keep = notKept // responses to changes must not be cached
 		default:
 			account := recordOf(c.Request.Context()).token.AccountID
-			r.tag = negotiation.EntityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(),
+			r.tag = entityTag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(),
 				c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 		}
 		sendReply(c, r)
@@ -335,7 +333,7 @@ func serveDocument(d docs.Document) gin.HandlerFunc {
 			writeProblem(c, problemOf(err))
 			return
 		}
-		tag := negotiation.EntityTag(string(body))
+		tag := entityTag(string(body))
 		c.Header("ETag", tag)
 		c.Header("Cache-Control", "no-cache")
 		if d.Path == homePath {
@@ -346,7 +344,7 @@ func serveDocument(d docs.Document) gin.HandlerFunc {
 			c.Header("X-Content-Type-Options", "nosniff")
 			c.Header("Referrer-Policy", "no-referrer")
 		}
-		if negotiation.MatchesTag(c.Request, tag) {
+		if matchesTag(c.Request, tag) {
 			sendStatus(c, http.StatusNotModified)
 			return
 		}

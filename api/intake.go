@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -229,7 +228,7 @@ func (s *API) sendTag(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	c.Header(gzhttp.HeaderNoCompression, "true") // one encoding, so the entity tag is strong
-	strong := strings.TrimPrefix(negotiation.EntityTag(string(tag)), "W/")
+	strong := strings.TrimPrefix(entityTag(string(tag)), "W/")
 	return reply{kind: javaScript, body: tag, tag: strong, keep: "max-age=3600"}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"lifthouse/api/results"
@@ -21,6 +22,8 @@ import (
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
 )
 
 // record holds what logs and metrics show about a request. It omits the path and the query string, because they may
@@ -266,9 +269,9 @@ func (s *API) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scop
 		// With the scopes (RFC 6749, section 3.3), clients offer only what the token permits.
 		c.Header("X-Token-Scopes", strings.Trim(fmt.Sprint(token.Scopes), "[]"))
 		if scope != catalogue.ScopeIngest { // the queue of the writer limits events
-			if wait, _ := s.rates.CountAction(token.Digest, time.Now()); wait > 0 {
+			if wait, _ := s.rates.countAction(token.Digest, time.Now()); wait > 0 {
 				writeProblem(c, s.rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, "+
-					"with bursts of %d", float64(s.rates.PerSecond), s.rates.Burst)))
+					"with bursts of %d", float64(s.rates.perSecond), s.rates.burst)))
 				return
 			}
 		}
@@ -325,7 +328,7 @@ func (s *API) checkFailureRate(request *http.Request) *problem {
 		}
 		address = netip.PrefixFrom(client, bits).Masked()
 	}
-	wait, first := s.failures.CountAction(address, time.Now())
+	wait, first := s.failures.countAction(address, time.Now())
 	if wait == 0 {
 		return nil
 	}
@@ -333,5 +336,63 @@ func (s *API) checkFailureRate(request *http.Request) *problem {
 		slog.WarnContext(request.Context(), "too many unknown tokens from one address", "address", address.String())
 	}
 	return s.rateLimited(wait,
-		fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.Burst))
+		fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.burst))
+}
+
+// rateLimits limits the rate of an action of each key, such as a token. It remembers recently used keys. A key that it
+// has forgotten starts again without a history.
+type rateLimits[K comparable] struct {
+	perSecond rate.Limit
+	burst     int
+
+	limiters *lru.Cache[K, *limiter]
+}
+
+type limiter struct {
+	*rate.Limiter
+	mu      sync.Mutex
+	refused bool // since the key was last idle
+}
+
+// maxLimited is the number of remembered keys.
+const maxLimited = 10_000
+
+// newRateLimits returns a limit of perSecond actions per second, with bursts of the given size. It returns nil, which
+// limits nothing, if perSecond is not above 0.
+func newRateLimits[K comparable](perSecond rate.Limit, burst int) *rateLimits[K] {
+	if perSecond <= 0 {
+		return nil
+	}
+	limiters, err := lru.New[K, *limiter](maxLimited)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	return &rateLimits[K]{perSecond, burst, limiters}
+}
+
+// countAction counts an action. If the action exceeds the rate, countAction returns the time to wait, and whether this
+// is the first rejection since the key was idle.
+func (r *rateLimits[K]) countAction(key K, now time.Time) (wait time.Duration, first bool) {
+	if r == nil {
+		return 0, false
+	}
+	l, known := r.limiters.Get(key)
+	if !known {
+		l = &limiter{Limiter: rate.NewLimiter(r.perSecond, r.burst)}
+		if before, found, _ := r.limiters.PeekOrAdd(key, l); found {
+			l = before
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.TokensAt(now) >= float64(r.burst) {
+		l.refused = false
+	}
+	reserved := l.ReserveN(now, 1)
+	if wait = reserved.DelayFrom(now); wait == 0 {
+		return 0, false
+	}
+	reserved.CancelAt(now)
+	first, l.refused = !l.refused, true
+	return wait, first
 }

@@ -3,15 +3,19 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
-	"lifthouse/api/negotiation"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
@@ -49,7 +53,7 @@ func sendReply(c *gin.Context, r reply) {
 	c.Header("Cache-Control", r.keep)
 	if r.tag != "" {
 		c.Header("ETag", r.tag)
-		if negotiation.MatchesTag(c.Request, r.tag) {
+		if matchesTag(c.Request, r.tag) {
 			sendStatus(c, http.StatusNotModified)
 			return
 		}
@@ -73,14 +77,81 @@ func sendStatus(c *gin.Context, status int) {
 // typeKey is the context key of the negotiated content type.
 const typeKey = "type"
 
-// negotiateType selects the content type of the response.
+// negotiateType selects the content type of the response: the offer with the highest quality in the Accept header (RFC
+// 9110, 12.5.1), which is that of the most specific range that matches it. Among equals it selects the first. Without
+// the header, every offer is acceptable. Invalid ranges are ignored.
 func negotiateType(c *gin.Context, offers []string) error {
-	kind := negotiation.PreferredType(c.Request.Header.Values("Accept"), offers)
-	if kind == "" {
+	header := strings.Join(c.Request.Header.Values("Accept"), ",")
+	if strings.Trim(header, " ,") == "" {
+		c.Set(typeKey, offers[0])
+		return nil
+	}
+	qualities := map[string]float64{} // of type/subtype, type/* or */*
+	for part := range strings.SplitSeq(header, ",") {
+		name, parameters, err := mime.ParseMediaType(part)
+		quality := 1.0
+		if q, given := parameters["q"]; given && err == nil {
+			quality, err = strconv.ParseFloat(q, 64)
+		}
+		if err == nil && quality >= 0 && quality <= 1 {
+			qualities[name] = max(qualities[name], quality)
+		}
+	}
+	best, liked := "", 0.0
+	for _, offer := range offers {
+		family, _, _ := strings.Cut(offer, "/")
+		quality := 0.0
+		for _, name := range []string{"*/*", family + "/*", offer} {
+			if q, matches := qualities[name]; matches {
+				quality = q
+			}
+		}
+		if quality > liked {
+			best, liked = offer, quality
+		}
+	}
+	if best == "" {
 		return newRefusal(http.StatusNotAcceptable, "not_acceptable", "have "+strings.Join(offers, ", "))
 	}
-	c.Set(typeKey, kind)
+	c.Set(typeKey, best)
 	return nil
+}
+
+// entityTag returns a weak entity tag of everything that determines a response. It is weak because generatedAt may
+// differ.
+func entityTag(parts ...string) string {
+	digest := sha256.New()
+	for _, part := range parts {
+		_, _ = io.WriteString(digest, strconv.Itoa(len(part))+":"+part)
+	}
+	return `W/"` + base64.RawURLEncoding.EncodeToString(digest.Sum(nil)[:16]) + `"`
+}
+
+// matchesTag reports whether the client has the response with this tag (RFC 9110, 13.1.2).
+func matchesTag(request *http.Request, tag string) bool {
+	isRead := request.Method == http.MethodGet || request.Method == http.MethodHead
+	return isRead && listsTag(request, "If-None-Match", tag)
+}
+
+// listsTag reports whether a header lists one of the tags, or all. A proxy that compresses may have made a strong tag
+// weak, which does not change what it means.
+func listsTag(request *http.Request, header string, tags ...string) bool {
+	for _, candidate := range valuesOf(request, header) {
+		isSame := func(tag string) bool { return strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(candidate, "W/") }
+		if candidate == "*" || slices.ContainsFunc(tags, isSame) {
+			return true
+		}
+	}
+	return false
+}
+
+// valuesOf returns the comma-separated values of a header.
+func valuesOf(request *http.Request, header string) []string {
+	values := strings.Split(strings.Join(request.Header.Values(header), ","), ",")
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
+	return values
 }
 
 // problem is the body of an error response (RFC 9457).
@@ -138,7 +209,21 @@ func problemOf(err error) *problem {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &invalid):
-		return invalidProblem(invalid)
+		p := &problem{
+			Status: http.StatusBadRequest, Code: invalid.Code,
+			Detail: "the request is invalid; nothing was changed",
+		}
+		for _, f := range invalid.Faults {
+			in := "query"
+			switch f.Name {
+			case pathIDName, experimentIDName, attributeName:
+				in = "path"
+			case keyHeader:
+				in = "header"
+			}
+			p.Errors = append(p.Errors, fault{in, f.Name, f.Value, f.Detail})
+		}
+		return p
 	case errors.As(err, &found):
 		return bodyFaults(query.InvalidParameter, found)
 	case errors.As(err, &missing):
@@ -175,24 +260,6 @@ func storeProblem(err *source.StoreError) *problem {
 	case source.Full:
 		p.retryAfter = retryAfterFull
 	case source.TooLarge, source.Busy, source.Down:
-	}
-	return p
-}
-
-func invalidProblem(invalid *query.InvalidError) *problem {
-	p := &problem{
-		Status: http.StatusBadRequest, Code: invalid.Code,
-		Detail: "the request is invalid; nothing was changed",
-	}
-	for _, f := range invalid.Faults {
-		in := "query"
-		switch f.Name {
-		case pathIDName, experimentIDName, attributeName:
-			in = "path"
-		case keyHeader:
-			in = "header"
-		}
-		p.Errors = append(p.Errors, fault{in, f.Name, f.Value, f.Detail})
 	}
 	return p
 }

@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
-	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -39,12 +39,21 @@ func (s *API) reportHandler(operation query.Operation) handler {
 			return nil, err
 		}
 		ready, err := s.answerQuery(c, asked)
-		if err == nil {
-			setDownloadHeaders(c, asked)
+		if extension := extensions[asked.Kind]; err == nil && extension != "" {
+			how := "attachment"
+			if asked.Kind == results.SVG { // no scripts in an SVG that is opened directly
+				how = "inline"
+				c.Header("Content-Security-Policy", "sandbox")
+			}
+			name := fileName(asked.Plan.Subject, "results", c.Request.URL.RawQuery)
+			c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s.%s"`, how, name, extension))
 		}
 		return ready, err
 	}
 }
+
+// extensions has the file extensions of downloads.
+var extensions = map[string]string{results.CSV: "csv", results.SVG: "svg"}
 
 // scopedRequest parses the request of an operation, within the resources that the token may read.
 func (s *API) scopedRequest(
@@ -70,42 +79,19 @@ func (s *API) scopedRequest(
 // answerQuery returns 304 if the client has the current response, and the response otherwise. If the store fails, the
 // response has no entity tag, so a conditional request cannot confirm it.
 func (s *API) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
-	found, err := s.results.AnswerQuery(c.Request.Context(), q, negotiation.WantsNew(c.Request),
-		func(v results.Version) bool {
-			return negotiation.MatchesTag(c.Request, s.entityTag(q, v))
-		})
+	newest := slices.ContainsFunc(valuesOf(c.Request, "Cache-Control"),
+		func(directive string) bool { return strings.EqualFold(directive, "no-cache") })
+	tagOf := func(version string) string { return entityTag(s.options.Release, q.Key, version) }
+	found, err := s.results.AnswerQuery(c.Request.Context(), q, newest,
+		func(version string) bool { return matchesTag(c.Request, tagOf(version)) })
 	if found.Stale || err != nil {
 		return reply{kind: q.Kind, keep: notKept, stale: true, body: found.Body}, err
 	}
 	answered := reply{kind: q.Kind, keep: briefly, body: found.Body}
-	if found.Version.IsCurrent() {
-		answered.tag = s.entityTag(q, found.Version)
+	if found.Version != "" { // a response without all accepted events has no tag
+		answered.tag = tagOf(found.Version)
 	}
 	return answered, nil
-}
-
-// entityTag returns the entity tag of a response. A response without all accepted events has none.
-func (s *API) entityTag(q *results.Query, v results.Version) string {
-	return negotiation.EntityTag(s.options.Release, q.Key, v.String())
-}
-
-// extensions has the file extensions of downloads.
-var extensions = map[string]string{results.CSV: "csv", results.SVG: "svg"}
-
-// setDownloadHeaders sets the file name of a download, and a policy that disables scripts in an SVG that is opened
-// directly.
-func setDownloadHeaders(c *gin.Context, q *results.Query) {
-	extension := extensions[q.Kind]
-	if extension == "" {
-		return
-	}
-	how := "attachment"
-	if q.Kind == results.SVG {
-		how = "inline"
-		c.Header("Content-Security-Policy", "sandbox")
-	}
-	name := fileName(q.Plan.Subject, "results", c.Request.URL.RawQuery)
-	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s.%s"`, how, name, extension))
 }
 
 // notInNames matches what the name of a file does not have.

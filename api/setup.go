@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/query"
@@ -88,7 +87,7 @@ func (s *API) putCatalogue(c *gin.Context) (any, error) {
 				"If-Match: * to overwrite them")
 	}
 	replaces := func(version uint64) bool {
-		return unconditional || negotiation.ListsTag(c.Request, "If-Match", catalogueTag(version, yamlType),
+		return unconditional || listsTag(c.Request, "If-Match", catalogueTag(version, yamlType),
 			catalogueTag(version, results.JSON))
 	}
 	var answered reply

@@ -4,16 +4,24 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"time"
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 	"lifthouse/stats"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // Discovered is a campaign in the events that the catalogue does not declare. It says nothing of goals: a plan that is
@@ -73,39 +81,35 @@ func (e *Engine) Discover(ctx context.Context, owned *catalogue.AccountResources
 		if counters.FirstView == 0 || slices.Contains(site.Ignored, d.Name()) {
 			continue
 		}
-		d.addVariations(&counters, func(id int64) string {
-			return known[schema.NamedID{
+
+		// Its variations with their visitors, by the variation of the first view, before any exclusion.
+		for id, n := range counters.FirstExposed {
+			d.Visitors += n
+			key := known[schema.NamedID{
 				WebsiteID: site.ID, Kind: schema.NameVariation, CampaignID: subject.ID, ID: id,
 			}].Key
+			d.Variations = append(d.Variations, DiscoveredVariation{ID: id, Key: key, Visitors: n})
+		}
+		slices.SortFunc(d.Variations, func(a, b DiscoveredVariation) int {
+			isTreatment := func(v DiscoveredVariation) int { return int(min(v.ID, 1)) }
+			return cmp.Or(cmp.Compare(isTreatment(a), isTreatment(b)), cmp.Compare(b.Visitors, a.Visitors),
+				cmp.Compare(a.ID, b.ID))
 		})
+		equal := stats.Split{Control: 100 / float64(len(d.Variations))}
+		var observed []int64
+		for i := range d.Variations {
+			d.Variations[i].Share = float64(d.Variations[i].Visitors) / float64(d.Visitors)
+			if observed = append(observed, d.Variations[i].Visitors); i > 0 {
+				equal.Variations = append(equal.Variations, 1)
+			}
+		}
+		d.EqualSplit = stats.SampleRatioMismatch([]stats.SharePeriod{{Split: equal, Observed: observed}}).PValue
 		found = append(found, d)
 	}
 	slices.SortFunc(found, func(a, b Discovered) int {
 		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.CampaignID, b.CampaignID))
 	})
 	return found, nil
-}
-
-// addVariations adds the variations with their visitors, by the variation of the first view, before any exclusion.
-func (d *Discovered) addVariations(counters *facts.SubjectCounters, keyOf func(id int64) string) {
-	for id, n := range counters.FirstExposed {
-		d.Visitors += n
-		d.Variations = append(d.Variations, DiscoveredVariation{ID: id, Key: keyOf(id), Visitors: n})
-	}
-	slices.SortFunc(d.Variations, func(a, b DiscoveredVariation) int {
-		isTreatment := func(v DiscoveredVariation) int { return int(min(v.ID, 1)) }
-		return cmp.Or(cmp.Compare(isTreatment(a), isTreatment(b)), cmp.Compare(b.Visitors, a.Visitors),
-			cmp.Compare(a.ID, b.ID))
-	})
-	equal := stats.Split{Control: 100 / float64(len(d.Variations))}
-	var observed []int64
-	for i := range d.Variations {
-		d.Variations[i].Share = float64(d.Variations[i].Visitors) / float64(d.Visitors)
-		if observed = append(observed, d.Variations[i].Visitors); i > 0 {
-			equal.Variations = append(equal.Variations, 1)
-		}
-	}
-	d.EqualSplit = stats.SampleRatioMismatch([]stats.SharePeriod{{Split: equal, Observed: observed}}).PValue
 }
 
 // Declaration is how people declare a discovered campaign. Everything else of its plan is the default.
@@ -137,22 +141,56 @@ func DeclareDiscovered(
 	if how.Ignored {
 		site.Ignored = append(slices.Clone(site.Ignored), d.Name())
 	} else {
-		err = d.declare(&site, owned, how)
+		err = d.declareIn(&site, owned, how)
 	}
 	account.Websites = []catalogue.Website{site}
 	return catalogue.File{AccountID: account.ID, Accounts: []catalogue.Account{account}}, true, err
 }
 
-// declare adds the campaign to the file of its website. The observed split never becomes the declared one, because the
-// test of the split would then accept everything: if the split is not equal, people must say what it was planned to be.
-func (d *Discovered) declare(site *catalogue.Website, owned *catalogue.AccountResources, how Declaration) error {
+// declareIn adds the campaign to the file of its website. The observed split never becomes the declared one, because
+// the test of the split would then accept everything: if the split is not equal, people must say what it was planned to
+// be.
+func (d *Discovered) declareIn(site *catalogue.Website, owned *catalogue.AccountResources, how Declaration) error {
 	var found faults.Collector
 	goal, goalKey, err := schema.IDOf(site.ID, schema.NameGoal, how.Goal)
 	if err != nil {
 		found.Add("goal", how.Goal, err.Error())
 	}
-	variations := d.withControlFirst(how.Control, &found)
-	shares := d.plannedShares(how.Shares, &found)
+
+	// The variations with control in front.
+	var names []string
+	at := -1
+	for i := range d.Variations {
+		v := &d.Variations[i]
+		if names = append(names, v.Name()); v.Name() == cmp.Or(how.Control, schema.ControlKey) {
+			at = i
+		}
+	}
+	variations := slices.Clone(d.Variations)
+	switch {
+	case at < 0:
+		found.Add("control", how.Control,
+			faults.OneOf(names...)+": the one that visitors saw before the campaign")
+	case at > 0 && d.Variations[0].ID == 0:
+		found.Add("control", how.Control, "must be control: it has visitors, and is control in every campaign")
+	default:
+		variations = slices.Insert(slices.Delete(variations, at, at+1), 0, d.Variations[at])
+	}
+
+	// Their shares in per cent.
+	shares, n, sum := how.Shares, len(d.Variations), 0
+	for _, share := range shares {
+		sum += share
+	}
+	switch {
+	case len(shares) == 0 && d.EqualSplit != nil && *d.EqualSplit < stats.MismatchAlpha:
+		found.AddField("shares", "the visitors are not divided equally (p = %.2g): must be the shares that were "+
+			"planned, not those that are observed", *d.EqualSplit)
+	case len(shares) == 0:
+		shares = slices.Repeat([]int{100 / max(n, 1)}, n)
+	case len(shares) != n || sum != 100:
+		found.Add("shares", shares, fmt.Sprintf("must be %d numbers in percent with the sum 100, control first", n))
+	}
 	if err := found.List.Err(); err != nil {
 		return err
 	}
@@ -178,45 +216,145 @@ func (d *Discovered) declare(site *catalogue.Website, owned *catalogue.AccountRe
 	return nil
 }
 
-// withControlFirst returns the variations with control in front.
-func (d *Discovered) withControlFirst(control string, found *faults.Collector) []DiscoveredVariation {
-	var names []string
-	at := -1
-	for i := range d.Variations {
-		v := &d.Variations[i]
-		if names = append(names, v.Name()); v.Name() == cmp.Or(control, schema.ControlKey) {
-			at = i
+// EstimatePlans estimates what the plans of campaigns can detect, by campaign id. The estimate uses the campaign's own
+// visitors, or else the visitors of the website's campaign with the most events. A campaign is missing from the map if
+// its website has no visitors, or if no rate or mean can be estimated from them.
+func (e *Engine) EstimatePlans(
+	ctx context.Context, owned *catalogue.AccountResources, campaigns []int64,
+) (map[int64]*result.PlanEstimate, error) {
+	if _, err := e.facts.AwaitNoted(ctx); err != nil {
+		return nil, err
+	}
+	type question struct {
+		campaign, goal int64
+		metric         query.Metric
+	}
+	type traffic struct { // the visitors of a campaign, from which plans are estimated
+		plan  *plan.Plan
+		rows  *moments.Rows
+		first time.Time
+	}
+	read := map[question]*traffic{} // many new campaigns share one
+	estimates := map[int64]*result.PlanEstimate{}
+	for _, id := range campaigns {
+		p, err := plan.New(query.Request{SubjectID: id}, owned)
+		if err != nil {
+			continue // a dry run may declare a goal that is not stored
+		}
+		if p, err = e.PlanInForce(ctx, p); err != nil {
+			return nil, err
+		}
+		// The report about the declared question of the campaign itself, or else of that with the most events.
+		var of *plan.Plan
+		most := uint64(0)
+		for _, c := range catalogue.ByID(owned.Campaigns) {
+			subject := c.Subject()
+			counters := e.facts.SubjectCounters(subject)
+			events := counters.AllEvents()
+			if subject == p.Subject && events > 0 {
+				of = p
+				break
+			}
+			if c.WebsiteID != p.Subject.WebsiteID || events <= most {
+				continue
+			}
+			request := plan.ResultsRequest(owned.ID, subject)
+			request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
+			if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
+				of, most = other, events
+			}
+		}
+		if of == nil {
+			continue
+		}
+		at := question{of.Subject.ID, p.Declared.GoalID, p.Declared.Metric}
+		if read[at] == nil {
+			if of, err = e.PlanInForce(ctx, of); err != nil {
+				return nil, err
+			}
+			first, _ := e.firstView(of.Subject)
+			found, err := e.facts.ReadRows(ctx, of.Question)
+			if err != nil {
+				return nil, err
+			}
+			read[at] = &traffic{of, found, first.Start()}
+		}
+		if found := result.EstimatePlan(p, read[at].plan, read[at].rows, read[at].first); found != nil {
+			estimates[id] = found
 		}
 	}
-	switch {
-	case at < 0:
-		found.Add("control", control, faults.OneOf(names...)+": the one that visitors saw before the campaign")
-		return nil
-	case at > 0 && d.Variations[0].ID == 0:
-		found.Add("control", control, "must be control: it has visitors, and is control in every campaign")
-		return nil
-	}
-	rest := slices.Delete(slices.Clone(d.Variations), at, at+1)
-	return append([]DiscoveredVariation{d.Variations[at]}, rest...)
+	return estimates, nil
 }
 
-// plannedShares returns the shares in per cent, control first.
-func (d *Discovered) plannedShares(given []int, found *faults.Collector) []int {
-	sum, variations := 0, len(d.Variations)
-	for _, share := range given {
-		sum += share
+// Values has the observed values of an attribute, the most frequent first. Visitors counts all visitors of the subject,
+// including those that a report excludes, by the attribute of their first view.
+type Values struct {
+	schema.SubjectIDs
+	Dimension      string        `json:"dimension"`
+	DataThrough    *time.Time    `json:"dataThrough"` // null: the subject has no events
+	Visitors       int64         `json:"visitors"`
+	DistinctValues int64         `json:"distinctValues"`
+	Values         []facts.Value `json:"values"`
+}
+
+// ReadValues returns the most frequent values of an attribute for the subject of the plan, at most the given number. It
+// ignores the filters of the plan.
+func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute string, most int) (*Values, error) {
+	stored, err := e.facts.StoredEvents(ctx, plan.Subject)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case len(given) == 0 && d.EqualSplit != nil && *d.EqualSplit < stats.MismatchAlpha:
-		found.AddField("shares", "the visitors are not divided equally (p = %.2g): must be the shares that were "+
-			"planned, not those that are observed", *d.EqualSplit)
-	case len(given) == 0:
-		for range variations {
-			given = append(given, 100/variations)
+	found := &Values{SubjectIDs: plan.Subject.IDs(), Dimension: attribute, Values: []facts.Value{}}
+	if through := stored.Ingested; !through.IsZero() {
+		found.DataThrough = &through
+	}
+	values, err := e.facts.ReadValues(ctx, plan.Question, attribute)
+	for i, v := range values {
+		if found.Visitors += v.Visitors; i < most {
+			found.Values = append(found.Values, v)
 		}
-	case len(given) != variations || sum != 100:
-		found.Add("shares", given,
-			fmt.Sprintf("must be %d numbers in percent with the sum 100, control first", variations))
 	}
-	return given
+	found.DistinctValues = int64(len(values))
+	return found, source.StoreFailure(ctx, err)
+}
+
+// rowGroup is the number of visitors of a row group. The writer keeps one group in memory.
+const rowGroup = 50_000
+
+// WriteVisitors writes a Parquet file with the visitors of a report. It writes nothing before it has read the first
+// visitors. The error is an InvalidError, a StoreError, or the error of the context or of the writer. A file that is
+// not complete has no footer, so it cannot be read.
+func (e *Engine) WriteVisitors(ctx context.Context, p *plan.Plan, to io.Writer) error {
+	if _, err := e.facts.AwaitNoted(ctx); err != nil {
+		return err
+	}
+	return e.writeVisitors(ctx, e.AsOfFirstView(p).Question, to)
+}
+
+func (e *Engine) writeVisitors(ctx context.Context, q plan.Question, to io.Writer) error {
+	rows := make([]facts.Visitor, 0, 1000)
+	file := parquet.NewGenericWriter[facts.Visitor](to,
+		parquet.MaxRowsPerRowGroup(rowGroup), parquet.Compression(&parquet.Zstd))
+	var failed error // not an error of the store
+	write := func() error {
+		_, failed = file.Write(rows)
+		rows = rows[:0]
+		return failed
+	}
+	err := e.facts.EachVisitor(ctx, q, func(v *facts.Visitor) error {
+		if rows = append(rows, *v); len(rows) < cap(rows) {
+			return nil
+		}
+		return write()
+	})
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return err
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	return file.Close()
 }

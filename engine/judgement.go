@@ -36,9 +36,6 @@ type seriesKey struct {
 	timing plan.Timing
 }
 
-// canDecide reports whether there is something to decide.
-func canDecide(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 1 }
-
 // OpenJudgement returns the judgement of a subject up to a time, before the sums of the looks are read. Days end on
 // time, whether or not events arrive. It returns nil if there is nothing to decide, or no view. It is an error if
 // events wait to be folded.
@@ -72,7 +69,7 @@ func (e *Engine) openJudgement(
 	}
 	first, _ := e.firstView(p.Subject)
 	if first.Imported && len(recorded) == 0 { // recorded looks have the start of the clock
-		if first, err = e.withHistory(ctx, declared, version, first); err != nil {
+		if first, err = e.addClock(ctx, declared, version, first); err != nil {
 			return nil, err
 		}
 	}
@@ -92,31 +89,82 @@ func (e *Engine) openJudgement(
 	}, nil
 }
 
-// withHistory returns the first view of imported data with the start of their clock.
-func (e *Engine) withHistory(
+// addClock returns the first view of imported data with the start of their clock. The start is kept while no fact of an
+// earlier day than today changes, unless it depends on the views of today.
+func (e *Engine) addClock(
 	ctx context.Context, declared *plan.Plan, version Version, first looks.FirstView,
 ) (looks.FirstView, error) {
-	type history struct{ question string }
-	return valueAt(e, history{questionKey(declared)}, version, func() (looks.FirstView, int64, error) {
+	type clockOf struct {
+		question    string
+		untilBefore bool // today
+	}
+	type clock struct {
+		start             time.Time
+		imported, isFinal bool
+	}
+	today, known := e.facts.LastDay(ctx)
+	read := func() (clock, int64, error) {
 		q := declared.Question
 		q.Cap, q.Crossings = nil, false // they change no number of visitors
 		q.ConversionWindow = schema.ConversionWindow{}
 		steps, err := e.facts.ReadVisitorSteps(ctx, q)
-		return first.WithHistory(steps), 0, err
-	})
+		earlier := slices.DeleteFunc(slices.Clone(steps), func(s moments.Step) bool { return s.Bucket >= today })
+		with, isFinal := first.WithHistory(earlier)
+		if !isFinal {
+			with, _ = first.WithHistory(steps)
+		}
+		return clock{with.Clock, with.Imported, isFinal}, 0, err
+	}
+	question := questionKey(declared)
+	settled := Version{Known: known, Data: e.facts.SettledVersionOn(today, declared.Subject)}
+	found, err := valueAt(e, clockOf{question, true}, settled, read)
+	if err == nil && !found.isFinal {
+		found, err = valueAt(e, clockOf{question, false}, version, read)
+	}
+	first.Clock, first.Imported = found.start, found.imported
+	return first, err
 }
 
-// judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version.
+// needsLaterFacts reports whether looks of a plan in force at the first view need facts of days after their ends:
+// events in the conversion window of an earlier day, or values that change a cap.
+func needsLaterFacts(p *plan.Plan) bool {
+	return len(p.SharePeriods) > 1 || slices.ContainsFunc(questionsAbout(p.DeclaredPlan(), p.Declared.AllGoals()),
+		func(q facts.GoalQuestion) bool { return q.Window.IsSet() || q.Cap != nil })
+}
+
+// judgeAt returns the judgement of a plan in force at the first view, with its looks, at a version. The results of the
+// looks are kept while no fact of a full day changes, unless they need later facts.
 func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*Judgement, error) {
 	type judged struct{ question string }
+	type analyzed struct{ question string }
 	question := questionKey(p)
-	today, settled := e.readSettled(ctx, p)
+	today, settled := int64(0), uint64(0)
+	if !needsLaterFacts(p) {
+		if last, known := e.facts.LastDay(ctx); known {
+			today, settled = last, e.facts.SettledVersionOn(last, p.Subject)
+		}
+	}
 	kept, err := valueAt(e, judged{question}, version, func() (*Judgement, int64, error) {
 		j, err := e.openJudgement(ctx, p, version, time.Time{})
-		if err == nil && settled != 0 && !j.Schedule.LastFullDay().End.After(today) {
-			err = j.analyzeSettledLooks(ctx, question, settled)
-		} else if err == nil {
-			err = j.AnalyzeLooks(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		s := j.Schedule
+		analyze := func() (*looks.Analysis, int64, error) {
+			if err := j.AnalyzeLooks(ctx); err != nil {
+				return nil, 0, err
+			}
+			return j.Looks, j.Looks.Bytes(), nil
+		}
+		if settled == 0 || s.LastFullDay().End.After(time.Unix(today*24*60*60, 0)) {
+			_, _, err = analyze()
+		} else {
+			at := fmt.Sprint(settled, len(j.Recorded), s.FirstView, s.FullDays(), s.Looks, s.HasEnd())
+			var found *looks.Analysis
+			if found, err = cache.ValueAt(e.cache, analyzed{question}, at, analyze); err == nil {
+				analysis := *found
+				analysis.Schedule, j.Looks = s, &analysis
+			}
 		}
 		if err != nil {
 			return nil, 0, err
@@ -130,40 +178,6 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 	j := *kept
 	j.Plan = p.DeclaredReport() // names and other parts of the plan that change no look may have changed
 	return &j, nil
-}
-
-// readSettled returns the start of today (UTC), and the version of the facts of earlier days. The version is 0 if the
-// looks of a plan need later facts: events in the conversion window of an earlier day, or values that change a cap.
-func (e *Engine) readSettled(ctx context.Context, p *plan.Plan) (today time.Time, version uint64) {
-	for _, q := range questionsAbout(p.DeclaredPlan(), p.Declared.AllGoals()) {
-		if q.Window.IsSet() || q.Cap != nil || len(p.SharePeriods) > 1 {
-			return time.Time{}, 0
-		}
-	}
-	day, known := e.facts.LastDay(ctx)
-	if !known {
-		return time.Time{}, 0
-	}
-	return time.Unix(day*24*60*60, 0).UTC(), e.facts.SettledVersionOn(day, p.Subject)
-}
-
-// analyzeSettledLooks is AnalyzeLooks with the results that were kept, if no fact of a full day has changed.
-func (j *Judgement) analyzeSettledLooks(ctx context.Context, question string, settled uint64) error {
-	type analyzed struct{ question string }
-	s := j.Schedule
-	at := fmt.Sprint(settled, len(j.Recorded), s.FirstView, s.FullDays(), s.Looks, s.HasEnd())
-	found, err := cache.ValueAt(j.engine.cache, analyzed{question}, at, func() (*looks.Analysis, int64, error) {
-		if err := j.AnalyzeLooks(ctx); err != nil {
-			return nil, 0, err
-		}
-		return j.Looks, j.Looks.Bytes(), nil
-	})
-	if err != nil {
-		return err
-	}
-	analysis := *found
-	analysis.Schedule, j.Looks = s, &analysis
-	return nil
 }
 
 // valueAt returns what was computed from a version of the data, from the cache if possible.

@@ -107,11 +107,11 @@ func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
 // TestLooksReadNothingForEventsOfToday compares the report of a process that keeps the results of its looks with that
 // of another one, which reads them. Only events that change no earlier day let it keep them.
 func TestLooksReadNothingForEventsOfToday(t *testing.T) {
-	for _, large := range []bool{false, true} { // with cells by day
+	for _, kind := range []struct{ large, live bool }{{true, true}, {false, true}, {true, false}, {false, false}} { // with cells by day, or imported
 		now := time.Now().UTC()
 		x := newTrial(t, now.Truncate(24*time.Hour).AddDate(0, 0, -10))
-		x.live = true
-		if !large {
+		x.live = kind.live
+		if !kind.large {
 			x.refresher.LeastVisitorsByDay, x.other.facts.Shards[0].LeastVisitorsByDay = 1e9, 1e9
 		}
 		x.weeks([]int{50, 60})
@@ -147,7 +147,7 @@ func TestLooksReadNothingForEventsOfToday(t *testing.T) {
 			x.report(nil)
 			queries = 0
 			x.write(step.event)
-			check.That(t, len(x.report(nil).Looks) == 1 && (queries == 0) == step.kept, "large %v, %s: %d queries", large, step.name, queries)
+			check.That(t, len(x.report(nil).Looks) == 1 && (queries == 0) == step.kept, "%+v, %s: %d queries", kind, step.name, queries)
 		}
 	}
 }

@@ -221,10 +221,7 @@ func inOrder(p *plan.Plan, observed []int64) (ordered []int64) {
 // causeOf returns the cause of a report, as if its split did not match.
 func causeOf(t worlds.TB, e *Engine, p *plan.Plan) *result.SplitCause {
 	t.Helper()
-	report := &result.Report{}
-	report.Checks.SampleRatio = &stats.SampleRatioCheck{Mismatch: true}
-	must.OK(t, e.addSplitCause(t.Context(), p, Version{}, report))
-	return report.Checks.SplitCause
+	return must.Get(e.readSplitCause(t.Context(), p, Version{}))(t)
 }
 
 func TestSplitCauseEqualsTheFold(t *testing.T) {

@@ -28,10 +28,16 @@ func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, a *looks.Analysis, 
 	if err != nil {
 		return err
 	}
-	snapshot, website := e.catalogue.Snapshot(), p.Subject.WebsiteID
-	account, _ := snapshot.AccountOfWebsite(website)
-	report.AddWorth(p, a, pool, snapshot.AccountResources(account).Websites[website].Currency)
+	website := p.Subject.WebsiteID
+	report.AddWorth(p, a, pool, e.ownerOf(website).Websites[website].Currency)
 	return nil
+}
+
+// ownerOf returns the resources of the account of a website.
+func (e *Engine) ownerOf(website int64) *catalogue.AccountResources {
+	snapshot := e.catalogue.Snapshot()
+	account, _ := snapshot.AccountOfWebsite(website)
+	return snapshot.AccountResources(account)
 }
 
 // ReadPool returns a pool: all campaigns and experiments of its kind.
@@ -53,14 +59,13 @@ const campaignBytes = 1 << 10
 // readCampaigns returns the campaigns and experiments of a website; with a time, those that had ended by then. Nothing
 // that a pool learns depends on a prior, so the prior of a past campaign need not be learned to learn from it.
 func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time) ([]worth.Campaign, error) {
-	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
-	owned := e.catalogue.Snapshot().AccountResources(account)
+	owned := e.ownerOf(website)
 	var campaigns []worth.Campaign
 	for _, subject := range owned.Subjects() {
 		if subject.WebsiteID != website {
 			continue
 		}
-		p, err := plan.New(plan.ResultsRequest(account, subject), owned)
+		p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
 		if err != nil {
 			return nil, err
 		}
@@ -71,14 +76,22 @@ func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time)
 		if err != nil {
 			return nil, source.StoreFailure(ctx, err)
 		}
-		if p = e.asOfStart(p, recorded); !canDecide(p) {
+		if _, viewed := e.firstView(subject); !viewed && len(recorded) > 0 { // its events are deleted
+			p = p.AsOf(recorded[0].FirstDay, recorded[0].FirstDay)
+		} else {
+			p = e.AsOfFirstView(p)
+		}
+		if !canDecide(p) {
 			continue
 		}
-		if !by.IsZero() && p.Rules.MustLearn() {
+		switch {
+		case !p.Rules.MustLearn():
+		case !by.IsZero():
 			p = p.WithPrior(worth.LearnPrior(worth.PoolOf(p), nil, p.Rules.MDE/100))
-		}
-		if p, err = e.withPrior(ctx, p); err != nil {
-			return nil, err
+		default:
+			if p, err = e.withPrior(ctx, p); err != nil {
+				return nil, err
+			}
 		}
 		state, winner, err := e.readState(ctx, p, recorded)
 		if err != nil {
@@ -91,17 +104,9 @@ func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time)
 	return campaigns, nil
 }
 
-// PlanInForce returns the plan in force when the first view of the subject was accepted, with its prior.
-func (e *Engine) PlanInForce(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
-	return e.withPrior(ctx, e.AsOfFirstView(p))
-}
-
 // withPrior returns a plan with the prior that it learns from the campaigns of its pool that had ended by its first
-// view. A server keeps that prior in the catalogue, and then nothing is to be learned.
+// view.
 func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
-	if !p.Rules.MustLearn() {
-		return p, nil
-	}
 	version, err := e.worthVersion(ctx, p.Subject.WebsiteID)
 	if err != nil {
 		return nil, err
@@ -123,15 +128,6 @@ func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error
 		return nil, err
 	}
 	return p.WithPrior(prior), nil
-}
-
-// asOfStart returns the plan in force when the first view of a subject was accepted. If its events are deleted, the
-// ledger says when it began.
-func (e *Engine) asOfStart(p *plan.Plan, recorded []looks.Record) *plan.Plan {
-	if _, viewed := e.firstView(p.Subject); !viewed && len(recorded) > 0 {
-		return p.AsOf(recorded[0].FirstDay, recorded[0].FirstDay)
-	}
-	return e.AsOfFirstView(p)
 }
 
 // readState returns the state of a campaign, that of the ledger, or, if it has none, that of the events; and its winner
@@ -231,9 +227,7 @@ func outcomeOf(p *plan.Plan, owned *catalogue.AccountResources, winner *plan.Var
 // ReadProgramme returns the programme that a request asks for: that of the pool with most campaigns that has the goal
 // and the metric.
 func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*worth.Programme, error) {
-	snapshot := e.catalogue.Snapshot()
-	account, _ := snapshot.AccountOfWebsite(asked.WebsiteID)
-	owned := snapshot.AccountResources(account)
+	owned := e.ownerOf(asked.WebsiteID)
 	all, err := e.readCampaigns(ctx, asked.WebsiteID, time.Time{})
 	if err != nil {
 		return nil, err
@@ -270,8 +264,7 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 // worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the
 // ledger, and with the events of campaigns whose state is that of their events.
 func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error) {
-	account, _ := e.catalogue.Snapshot().AccountOfWebsite(website)
-	owned := e.catalogue.Snapshot().AccountResources(account)
+	owned := e.ownerOf(website)
 	version, err := e.Ledger.Version(ctx)
 	if err != nil {
 		return 0, source.StoreFailure(ctx, err)
@@ -286,8 +279,17 @@ func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error
 		if err != nil {
 			return 0, err
 		}
-		if mayJudge {
+		if !mayJudge {
+			continue
+		}
+		p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
+		switch {
+		case err != nil:
+			return 0, err
+		case needsLaterFacts(e.AsOfFirstView(p)):
 			version += e.facts.VersionOn(today, subject)
+		default:
+			version += e.facts.SettledVersionOn(today, subject)
 		}
 	}
 	return version, nil

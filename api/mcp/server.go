@@ -135,7 +135,7 @@ func addTool[Arguments any](s *Server, name, description string,
 				}
 			}()
 			from, _ := ctx.Value(callKey{}).(call)
-			limited, cancel := s.results.LimitTime(ctx)
+			limited, cancel := results.WithDeadline(ctx, s.results.Timeout)
 			defer cancel()
 			defer context.AfterFunc(from, cancel)()
 			a, err := s.readArguments(from.Caller, r.Params.Arguments, names)
@@ -275,7 +275,7 @@ func (c *answeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		err = c.waiting.Acquire(ctx, 1)
 	}
 	if errors.Is(err, io.EOF) {
-		limited, cancel := c.server.results.LimitTime(c.ctx)
+		limited, cancel := results.WithDeadline(c.ctx, c.server.results.Timeout)
 		defer cancel()
 		_ = c.waiting.Acquire(limited, allRequests)
 	}

@@ -9,6 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"lifthouse/engine"
@@ -21,6 +26,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/sync/semaphore"
 )
 
 // Options limit the work. The zero value of a limit means no limit.
@@ -32,8 +38,9 @@ type Options struct {
 
 // Service answers requests for results.
 type Service struct {
+	Options
+
 	engine  *engine.Engine
-	options Options
 	metrics *Metrics
 	cache   *cache.Cache
 	flights flightGroup[entry]
@@ -52,7 +59,7 @@ func New(e *engine.Engine, gate *Admission, o Options, m *Metrics) *Service {
 	m.add.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_results_kept", Help: "Cached results.",
 	}, func() float64 { values, _, _ := c.Usage(); return float64(values) })
-	return &Service{engine: e, options: o, metrics: m, cache: c, gate: gate}
+	return &Service{Options: o, engine: e, metrics: m, cache: c, gate: gate}
 }
 
 // Query is a request for results in canonical form.
@@ -67,10 +74,12 @@ type Query struct {
 
 // ReportQuery returns the query for a report. The error is a NotFoundError or an InvalidError.
 func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountResources, kind string) (*Query, error) {
-	q, err := newQuery(request, owned, kind)
+	resolved, err := plan.New(request, owned)
 	if err != nil {
 		return nil, err
 	}
+	canonical, err := json.Marshal(request)
+	q := &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}
 	q.compute = func(ctx context.Context, version engine.Version) ([]byte, error) {
 		report, err := s.engine.ComputeReportAt(ctx, q.Plan, version)
 		switch {
@@ -83,7 +92,7 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 		}
 		return render.JSON(report)
 	}
-	return q, nil
+	return q, err
 }
 
 // ValuesQuery returns the query for the most frequent values of an attribute, as JSON. The error is a NotFoundError or
@@ -91,7 +100,7 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 func (s *Service) ValuesQuery(
 	request query.Request, owned *catalogue.AccountResources, attribute string, most int,
 ) (*Query, error) {
-	q, err := newQuery(request, owned, JSON)
+	q, err := s.ReportQuery(request, owned, JSON)
 	if err != nil {
 		return nil, err
 	}
@@ -106,76 +115,68 @@ func (s *Service) ValuesQuery(
 	return q, nil
 }
 
-func newQuery(request query.Request, owned *catalogue.AccountResources, kind string) (*Query, error) {
-	resolved, err := plan.New(request, owned)
-	if err != nil {
-		return nil, err
-	}
-	canonical, err := json.Marshal(request)
-	return &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}, err
-}
-
-// Version identifies the data of a body.
-type Version struct {
-	engine.Version
-	catalogue uint64
-}
-
-// IsCurrent reports whether a body of this version includes all accepted events. Only such a body is cached.
-func (v Version) IsCurrent() bool { return v.Known && v.Waiting.Events == 0 }
-
-// String returns the version as text.
-func (v Version) String() string { return fmt.Sprint(v.catalogue, v.Version) }
-
 // Answer is the answer to a query.
 type Answer struct {
-	Body    []byte  // nil: the client has the body of this version
-	Version Version // of Body
-	Stale   bool    // accepted events are not in Body yet, or the store failed and Body is the last successful one
+	Body    []byte // nil: the client has the body of this version
+	Version string // of the data and the catalogue of Body; empty: Body does not include all accepted events
+	Stale   bool   // accepted events are not in Body yet, or the store failed and Body is the last successful one
 }
 
 // AnswerQuery returns the body of a query for the current version of the data, or for newer data. has reports whether
 // the client has the body of a version; nil: it has none. If newest is set, no cached body is used. If the store fails,
 // it returns the last successful body, marked as stale. Without such a body, it returns the error of the engine, the
 // admission or the context.
-func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has func(Version) bool) (Answer, error) {
-	limited, cancel := s.LimitTime(ctx)
+func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has func(string) bool) (Answer, error) {
+	limited, cancel := WithDeadline(ctx, s.Timeout)
 	defer cancel()
 	data, err := s.engine.ReadPlanVersion(limited, q.Plan)
 	if err != nil {
 		return s.lastGood(q, err)
 	}
-	version := Version{data, q.catalogue}
-	if version.IsCurrent() && !newest {
+	waits, key := data.Waiting.Events > 0, fmt.Sprint(q.catalogue, data)
+	version := key
+	if waits || !data.Known {
+		version = ""
+	}
+	if version != "" && !newest {
 		if has != nil && has(version) {
-			s.metrics.countOutcome("not_modified")
+			s.metrics.outcomes.WithLabelValues("not_modified").Inc()
 			return Answer{Version: version}, nil
 		}
 		last, madeFrom := s.cache.LastValue(q.Key)
-		if kept, found := last.(entry); found && madeFrom == version && time.Since(kept.at) < s.options.Age {
-			s.metrics.countOutcome("hit")
+		if kept, found := last.(entry); found && madeFrom == version && time.Since(kept.at) < s.Age {
+			s.metrics.outcomes.WithLabelValues("hit").Inc()
 			return Answer{Body: kept.body, Version: version}, nil
 		}
 	}
-	found, joined, err := s.flights.joinFlight(ctx, version.String()+" "+q.Key,
-		func(ctx context.Context) (entry, error) {
-			return s.computeBody(ctx, q, version)
-		})
+	// The version was read before the data, so a body may include newer data than its version, but never older.
+	compute := func(ctx context.Context) (made entry, err error) {
+		made.at = time.Now()
+		made.body, err = q.compute(ctx, data)
+		return made, err
+	}
+	found, joined, err := s.flights.joinFlight(ctx, key+" "+q.Key, func(ctx context.Context) (entry, error) {
+		made, err := RunAdmitted(ctx, s, compute)
+		if err == nil && !waits {
+			s.cache.StoreValue(q.Key, key, made, int64(len(q.Key)+len(made.body)))
+		}
+		return made, err
+	})
 	switch {
 	case err != nil:
 		return s.lastGood(q, err)
 	case joined:
-		s.metrics.countOutcome("shared")
+		s.metrics.outcomes.WithLabelValues("shared").Inc()
 	default:
-		s.metrics.countOutcome("miss")
+		s.metrics.outcomes.WithLabelValues("miss").Inc()
 	}
-	return Answer{Body: found.body, Version: version, Stale: version.Waiting.Events > 0}, nil
+	return Answer{Body: found.body, Version: version, Stale: waits}, nil
 }
 
 // RunAdmitted calls work with a slot of the service and within its deadline. The work does not depend on the request
 // that started it, because other requests may wait for it.
 func RunAdmitted[T any](ctx context.Context, s *Service, work func(context.Context) (T, error)) (found T, err error) {
-	ctx, cancel := s.LimitTime(ctx)
+	ctx, cancel := WithDeadline(ctx, s.Timeout)
 	defer cancel()
 	leave, err := s.gate.AcquireSlot(ctx)
 	if err != nil {
@@ -183,25 +184,6 @@ func RunAdmitted[T any](ctx context.Context, s *Service, work func(context.Conte
 	}
 	defer leave()
 	return work(ctx)
-}
-
-// computeBody computes the body and caches it. The version was read before the data, so a body may include newer data
-// than its version, but never older.
-func (s *Service) computeBody(ctx context.Context, q *Query, version Version) (made entry, err error) {
-	made, err = RunAdmitted(ctx, s, func(ctx context.Context) (entry, error) {
-		at := time.Now()
-		body, err := q.compute(ctx, version.Version)
-		return entry{body, at}, err
-	})
-	if err == nil && version.Waiting.Events == 0 {
-		s.cache.StoreValue(q.Key, version, made, int64(len(q.Key)+len(made.body)))
-	}
-	return made, err
-}
-
-// LimitTime returns a context that ends after the timeout of a computation.
-func (s *Service) LimitTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	return WithDeadline(ctx, s.options.Timeout)
 }
 
 // WithDeadline returns a context that ends after the timeout with the StoreError TooSlow; 0: no limit.
@@ -219,7 +201,7 @@ func (s *Service) lastGood(q *Query, err error) (Answer, error) {
 	if _, failed := errors.AsType[*source.StoreError](err); !found || !failed {
 		return Answer{}, err
 	}
-	s.metrics.countOutcome("stale")
+	s.metrics.outcomes.WithLabelValues("stale").Inc()
 	body := kept.body
 	if q.Kind == JSON { // the first such field is that of the report, because quotes in earlier texts are escaped
 		body = bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
@@ -281,7 +263,7 @@ func CheckGoal(owned *catalogue.AccountResources, website, id int64) error {
 type Metrics struct {
 	Shed prometheus.Counter // requests that an admission rejected
 
-	outcomes *prometheus.CounterVec
+	outcomes *prometheus.CounterVec // responses by where they come from
 	add      promauto.Factory
 }
 
@@ -301,5 +283,118 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	}
 }
 
-// countOutcome counts a response by where it comes from.
-func (m *Metrics) countOutcome(outcome string) { m.outcomes.WithLabelValues(outcome).Inc() }
+// flightGroup shares running computations between requests with equal keys. golang.org/x/sync/singleflight is not used:
+// it cannot cancel a computation that no request waits for any more, and a panic in its DoChan ends the process.
+type flightGroup[T any] struct {
+	mu    sync.Mutex
+	under map[string]*flight[T]
+}
+
+type flight[T any] struct {
+	done    chan struct{}
+	cancel  context.CancelFunc
+	waiting int
+	found   T
+	err     error
+}
+
+// joinFlight waits for the running computation of the key, or starts one, and reports whether it was already running. A
+// computation continues when the request that started it leaves, and is cancelled when the last request leaves.
+func (f *flightGroup[T]) joinFlight(
+	ctx context.Context, key string, compute func(context.Context) (T, error),
+) (found T, joined bool, err error) {
+	f.mu.Lock()
+	if f.under == nil {
+		f.under = map[string]*flight[T]{}
+	}
+	run, joined := f.under[key]
+	remove := func() { // with the lock, so that no request joins a cancelled computation
+		if f.under[key] == run {
+			delete(f.under, key)
+		}
+		run.cancel()
+	}
+	if !joined {
+		detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		run = &flight[T]{done: make(chan struct{}), cancel: cancel}
+		f.under[key] = run
+		go func() {
+			defer close(run.done)
+			defer func() {
+				if cause := recover(); cause != nil {
+					slog.ErrorContext(detached, "panic", "panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack",
+						string(debug.Stack()))
+					run.err = fmt.Errorf("panic: %v", cause)
+				}
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				remove()
+			}()
+			run.found, run.err = compute(detached)
+		}()
+	}
+	run.waiting++
+	f.mu.Unlock()
+	select {
+	case <-run.done:
+		return run.found, joined, run.err
+	case <-ctx.Done():
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if run.waiting--; run.waiting == 0 {
+			remove()
+		}
+		return found, joined, context.Cause(ctx)
+	}
+}
+
+// Admission limits the number of requests that use the store at the same time. A limited number of further requests
+// wait briefly for a slot, and all others are rejected. Long waits would double the load, because clients repeat
+// requests that take long.
+type Admission struct {
+	slots   *semaphore.Weighted
+	waiting atomic.Int64
+	queue   int64
+	wait    time.Duration
+	shed    prometheus.Counter
+}
+
+// Queue sets the sizes of an admission.
+type Queue struct {
+	Slots  int           // requests that use the store at the same time; 0: no limit
+	Length int           // waiting requests
+	Wait   time.Duration // maximum wait
+}
+
+// NewAdmission returns an admission that counts the rejected requests.
+func NewAdmission(q Queue, shed prometheus.Counter) *Admission {
+	slots := int64(math.MaxInt64)
+	if q.Slots > 0 {
+		slots = int64(q.Slots)
+	}
+	return &Admission{slots: semaphore.NewWeighted(slots), queue: int64(q.Length), wait: q.Wait, shed: shed}
+}
+
+// WaitingRequests returns the number of requests that wait for a slot.
+func (g *Admission) WaitingRequests() int64 { return g.waiting.Load() }
+
+// AcquireSlot waits for a slot, which leave releases. The error is a StoreError or the error of the context.
+func (g *Admission) AcquireSlot(ctx context.Context) (leave func(), err error) {
+	leave = func() { g.slots.Release(1) }
+	if g.slots.TryAcquire(1) {
+		return leave, nil
+	}
+	defer g.waiting.Add(-1)
+	if g.waiting.Add(1) <= g.queue {
+		patient, cancel := context.WithTimeout(ctx, g.wait)
+		defer cancel()
+		if g.slots.Acquire(patient, 1) == nil {
+			return leave, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	g.shed.Inc()
+	return nil, &source.StoreError{Fault: source.Busy}
+}

@@ -81,8 +81,15 @@ func New(t *Table, mde float64) *Audit {
 		if size != nil {
 			sizes = append(sizes, size)
 		}
-		if !t.KnowsShipped {
-			past[i].Shipped = test.bestTreatment()
+		if !t.KnowsShipped && !test.isInvalid() {
+			// People would have shipped the one with the largest difference of those that are significantly better.
+			best := math.Inf(-1)
+			for k, treatment := range test.Treatments {
+				p, d := treatment.PValue, treatment.Difference.Value
+				if p != nil && *p < .05 && d != nil && *d > max(best, 0) {
+					past[i].Shipped, best = k+1, *d
+				}
+			}
 		}
 		a.Tests = append(a.Tests, test)
 	}
@@ -106,7 +113,7 @@ func New(t *Table, mde float64) *Audit {
 	if slices.Sort(needs); len(needs) > 0 {
 		a.Required = &needs[(len(needs)-1)/2] // the median
 	}
-	a.say()
+	a.setSentences()
 	return a
 }
 
@@ -124,6 +131,15 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 	_, isRate := control.(stats.Rate)
 	o := stats.Options{SignificanceLevel: level, Shares: shares, NonNegative: isRate}
 	design := stats.NewLookDesign(o.Alpha(), shares)
+	key := plan{test.Looks, design.Level}
+	if a.sequences[key] == nil {
+		points := make([]stats.LookPoint, test.Looks)
+		for k := range points {
+			tau := float64(k+1) / float64(test.Looks)
+			points[k] = stats.LookPoint{Tau: tau, Information: tau}
+		}
+		a.sequences[key] = design.NewSequence(points, nil)
+	}
 	size, _ := stats.NewSampleSize(
 		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: usualPower}, design)
 	for i, c := range stats.Compare(control, t.Samples[1:], o) {
@@ -132,7 +148,7 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 			treatment.PValue, treatment.Reason = c.Frequentist.AdjustedPValue, c.Frequentist.Reason
 		}
 		if shares[0] > 0 && shares[i+1] > 0 && !test.isInvalid() {
-			treatment.Concludes = a.sequenceOf(design, test.Looks).AnalyzeLook(test.Looks-1,
+			treatment.Concludes = a.sequences[key].AnalyzeLook(test.Looks-1,
 				[]stats.Stratum{{Control: control, Treatment: t.Samples[i+1]}}, isRate).Significant
 		}
 		if size != nil && c.Lift.Value != nil {
@@ -141,20 +157,6 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		test.Treatments = append(test.Treatments, treatment)
 	}
 	return test, size
-}
-
-// sequenceOf returns the critical values of equal looks.
-func (a *Audit) sequenceOf(design stats.LookDesign, looks int) *stats.LookSequence {
-	key := plan{looks, design.Level}
-	if a.sequences[key] == nil {
-		points := make([]stats.LookPoint, looks)
-		for k := range points {
-			tau := float64(k+1) / float64(looks)
-			points[k] = stats.LookPoint{Tau: tau, Information: tau}
-		}
-		a.sequences[key] = design.NewSequence(points, nil)
-	}
-	return a.sequences[key]
 }
 
 func visitorsOf(s stats.Sample) int64 {
@@ -188,23 +190,8 @@ func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
 // isInvalid reports a sample ratio mismatch.
 func (t *JudgedTest) isInvalid() bool { return t.SampleRatio != nil && t.SampleRatio.Mismatch }
 
-// bestTreatment returns the number of the treatment that people would have shipped: of those that are significantly
-// better, the one with the largest difference; 0: none, as with a sample ratio mismatch.
-func (t *JudgedTest) bestTreatment() (best int) {
-	if t.isInvalid() {
-		return 0
-	}
-	for i, treatment := range t.Treatments {
-		if p, d := treatment.PValue, treatment.Difference.Value; p != nil && *p < .05 && d != nil && *d > 0 &&
-			(best == 0 || *d > *t.Treatments[best-1].Difference.Value) {
-			best = i + 1
-		}
-	}
-	return best
-}
-
-// say sets the sentences. The first says what was reported, and what to expect of it.
-func (a *Audit) say() {
+// setSentences sets the sentences. The first says what was reported, and what to expect of it.
+func (a *Audit) setSentences() {
 	inPercent := func(x float64) string {
 		return wording.FormatPercent(x, map[bool]int{true: 0, false: 1}[math.Abs(x) >= .1], true)
 	}

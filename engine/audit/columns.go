@@ -95,11 +95,6 @@ func readColumn(header string) column {
 	return c
 }
 
-// isExperience reports whether a column is called experience: for Convert a test, for Personizely a variation.
-func isExperience(c column) bool {
-	return c.role == nameRole && strings.HasPrefix(strings.ToLower(c.header), "experience")
-}
-
 // wordsOf returns the words and numbers of a text in lower case. A capital begins a word.
 func wordsOf(text string) []string {
 	var spaced strings.Builder

@@ -85,7 +85,22 @@ func ReadTable(r io.Reader) (*Table, error) {
 	}
 	rows, lines := t.splitRows(bytes.TrimPrefix(bytes.ToValidUTF8(text, []byte("�")), []byte("\ufeff")))
 	for i, cells := range rows {
-		t.readRow(lines[i], cells)
+		line := lines[i]
+		given := slices.DeleteFunc(slices.Clone(cells), func(cell string) bool { return cell == "" })
+		isNamed := len(given) == 2 && roles[strings.Join(wordsOf(given[0]), " ")] == nameRole
+		switch {
+		case t.readHeader(line, cells):
+		case t.layout == linePerVariation && (len(given) == 1 || t.columns == nil && isNamed):
+			t.title, t.titleLine = faults.Clip(given[len(given)-1], maxShown), line
+		case t.columns == nil:
+			t.addNote(line, strconv.Itoa(line), "left out: no header above it names visitors")
+		case t.titleLine > 0:
+			t.found.Append(faultAt(t.titleLine, "line", t.title, "has neither numbers nor a header below it"))
+			t.titleLine = 0
+			fallthrough
+		default:
+			t.readNumbersOfRow(line, cells)
+		}
 		if len(t.Tests) > maxTests {
 			t.found.AddField("file", "must have at most %d tests", maxTests)
 			return nil, t.found.List
@@ -138,30 +153,11 @@ func (t *Table) splitRows(text []byte) (rows [][]string, lines []int) {
 	}
 }
 
-// note says once for each key what is left out.
-func (t *Table) note(line int, key, format string, values ...any) {
+// addNote says once for each key what is left out.
+func (t *Table) addNote(line int, key, format string, values ...any) {
 	if !t.noted[key] {
 		t.noted[key] = true
 		t.Notes = append(t.Notes, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, values...))
-	}
-}
-
-// readRow reads a header, a title, or the numbers of a test or of a variation.
-func (t *Table) readRow(line int, cells []string) {
-	given := slices.DeleteFunc(slices.Clone(cells), func(cell string) bool { return cell == "" })
-	isNamed := len(given) == 2 && roles[strings.Join(wordsOf(given[0]), " ")] == nameRole
-	switch {
-	case t.readHeader(line, cells):
-	case t.layout == linePerVariation && (len(given) == 1 || t.columns == nil && isNamed):
-		t.title, t.titleLine = faults.Clip(given[len(given)-1], maxShown), line
-	case t.columns == nil:
-		t.note(line, strconv.Itoa(line), "left out: no header above it names visitors")
-	case t.titleLine > 0:
-		t.found.Append(faultAt(t.titleLine, "line", t.title, "has neither numbers nor a header below it"))
-		t.titleLine = 0
-		fallthrough
-	default:
-		t.readNumbersOfRow(line, cells)
 	}
 }
 
@@ -176,8 +172,15 @@ func (t *Table) readHeader(line int, cells []string) bool {
 			labels[c.label] = true
 		}
 	}
+	isExperience := func(c column) bool { // a test for Convert, and a variation for Personizely
+		return c.role == nameRole && strings.HasPrefix(strings.ToLower(c.header), "experience")
+	}
 	if i := slices.IndexFunc(columns, isExperience); i >= 0 && has[nameRole] > 1 && has[variationRole] == 0 {
 		columns[i].role = variationRole // of a campaign
+	}
+	isNumber := func(cell string) bool {
+		_, err := strconv.ParseFloat(cell, 64)
+		return err == nil
 	}
 	layout, means := linePerVariation, has[convertedRole]+has[rateRole]+has[meanRole]+has[totalRole]
 	switch {
@@ -197,7 +200,7 @@ func (t *Table) readHeader(line int, cells []string) bool {
 		}
 	}
 	if len(unread) > 0 {
-		t.note(line, strings.Join(unread, ","), "columns left out: %s", strings.Join(unread, ", "))
+		t.addNote(line, strings.Join(unread, ","), "columns left out: %s", strings.Join(unread, ", "))
 	}
 	t.columns, t.layout = columns, layout
 	t.KnowsShipped = t.KnowsShipped || has[shippedRole] > 0
@@ -208,14 +211,8 @@ func (t *Table) readHeader(line int, cells []string) bool {
 	return true
 }
 
-// isNumber reports whether a cell has a plain number.
-func isNumber(cell string) bool {
-	_, err := strconv.ParseFloat(cell, 64)
-	return err == nil
-}
-
-// cell returns the first cell with a role.
-func (t *Table) cell(cells []string, r role) string {
+// cellOf returns the first cell with a role.
+func (t *Table) cellOf(cells []string, r role) string {
 	for i, c := range t.columns {
 		if c.role == r && c.label == "" && i < len(cells) && cells[i] != "" {
 			return cells[i]
@@ -226,7 +223,7 @@ func (t *Table) cell(cells []string, r role) string {
 
 // readNumbersOfRow reads a test, or a variation of it.
 func (t *Table) readNumbersOfRow(line int, cells []string) {
-	ofRow := t.cell(cells, variationRole)
+	ofRow := t.cellOf(cells, variationRole)
 	test := t.testOf(line, ofRow, cells)
 	if test == nil {
 		return
@@ -264,24 +261,48 @@ func (t *Table) readNumbersOfRow(line int, cells []string) {
 		}
 	}
 	// What is said about the test.
-	test.Days = max(test.Days, t.readDays(line, cells))
-	if yes, _ := isYes(t.cell(cells, baselineRole)); yes {
+	if text := t.cellOf(cells, daysRole); text != "" {
+		x, err := readNumber(strings.TrimSuffix(strings.TrimSuffix(text, "s"), "day"), true, t.hasCommas)
+		days, bad := wholeNumber(math.Trunc(x), maxDays)
+		if err = cmp.Or(err, bad); err != nil {
+			t.found.Append(faultAt(line, "days", text, err.Error()))
+		}
+		test.Days = max(test.Days, days)
+	}
+	if yes, _ := isYes(t.cellOf(cells, baselineRole)); yes {
 		test.control = len(test.Variations) - 1
 	}
-	if t.layout != linePerVariation {
-		t.readShipped(line, test, t.cell(cells, shippedRole), max(len(labels)-1, 1))
-	} else if yes, is := isYes(t.cell(cells, shippedRole)); yes {
+	// What was shipped: whether this variation was, or which treatment of n: yes, no, or its number or name.
+	shipped, n := t.cellOf(cells, shippedRole), max(len(labels)-1, 1)
+	yes, is := isYes(shipped)
+	number, err := strconv.Atoi(shipped)
+	byName := slices.IndexFunc(test.Variations, func(v string) bool { return strings.EqualFold(v, shipped) })
+	switch isLine := t.layout == linePerVariation; {
+	case isLine && yes:
 		test.Shipped = len(test.Variations) - 1
-	} else if !is {
-		t.found.Append(faultAt(line, "shipped", t.cell(cells, shippedRole), "must be yes or no"))
+	case isLine && !is:
+		t.found.Append(faultAt(line, "shipped", shipped, "must be yes or no"))
+	case isLine:
+	case yes && n == 1:
+		test.Shipped = 1
+	case byName >= 0 && shipped != "":
+		test.Shipped = byName
+	case err == nil && number >= 1 && number <= n:
+		test.Shipped = number
+	case yes:
+		t.found.Append(faultAt(line, "shipped", shipped,
+			fmt.Sprintf("must be the number of the treatment, 1 to %d, or no", n)))
+	case !is:
+		t.found.Append(faultAt(line, "shipped", shipped,
+			fmt.Sprintf("must be yes, no, or the number of the treatment, 1 to %d", n)))
 	}
 }
 
 // testOf returns the test of a row; nil: the row is left out.
 func (t *Table) testOf(line int, variation string, cells []string) *Test {
-	name := cmp.Or(t.cell(cells, nameRole), t.title)
+	name := cmp.Or(t.cellOf(cells, nameRole), t.title)
 	if isTotal(cmp.Or(variation, name)) || t.layout == linePerVariation && isTotal(cells[0]) {
-		t.note(line, strconv.Itoa(line), "a row of totals, left out")
+		t.addNote(line, strconv.Itoa(line), "a row of totals, left out")
 		return nil
 	}
 	var metrics []string
@@ -301,45 +322,11 @@ func (t *Table) testOf(line int, variation string, cells []string) *Test {
 		t.byName[name], t.Tests = at, append(t.Tests, test)
 	}
 	if test := &t.Tests[at]; metric != test.metric {
-		t.note(line, name+"\x00"+metric, "%q of test %q left out: %q, which is first, counts", metric, name,
+		t.addNote(line, name+"\x00"+metric, "%q of test %q left out: %q, which is first, counts", metric, name,
 			test.metric)
 		return nil
 	}
 	return &t.Tests[at]
-}
-
-// readShipped reads which treatment of n was shipped: yes, no, or its number or name.
-func (t *Table) readShipped(line int, test *Test, text string, n int) {
-	yes, is := isYes(text)
-	number, err := strconv.Atoi(text)
-	byName := slices.IndexFunc(test.Variations, func(v string) bool { return strings.EqualFold(v, text) })
-	switch {
-	case yes && n == 1:
-		test.Shipped = 1
-	case byName >= 0 && text != "":
-		test.Shipped = byName
-	case err == nil && number >= 1 && number <= n:
-		test.Shipped = number
-	case yes:
-		t.found.Append(faultAt(line, "shipped", text,
-			fmt.Sprintf("must be the number of the treatment, 1 to %d, or no", n)))
-	case !is:
-		t.found.Append(faultAt(line, "shipped", text,
-			fmt.Sprintf("must be yes, no, or the number of the treatment, 1 to %d", n)))
-	}
-}
-
-func (t *Table) readDays(line int, cells []string) int64 {
-	text := t.cell(cells, daysRole)
-	if text == "" {
-		return 0
-	}
-	x, err := readNumber(strings.TrimSuffix(strings.TrimSuffix(text, "s"), "day"), true, t.hasCommas)
-	days, bad := wholeNumber(math.Trunc(x), maxDays)
-	if err = cmp.Or(err, bad); err != nil {
-		t.found.Append(faultAt(line, "days", text, err.Error()))
-	}
-	return days
 }
 
 // readNumbers adds the numbers of a cell to those of a variation. It returns false if it cannot.
@@ -434,8 +421,18 @@ func (t *Table) finishTests() {
 		if test.control < 0 {
 			test.control = slices.IndexFunc(test.Variations, isControl)
 		}
-		if test.control > 0 {
-			test.moveToFront(test.control)
+		if at := test.control; at > 0 {
+			moveFirst(test.Variations, at)
+			moveFirst(test.Samples, at)
+			if test.Shares != nil {
+				moveFirst(test.Shares, at)
+			}
+			switch {
+			case test.Shipped == at:
+				test.Shipped = 0
+			case test.Shipped >= 0 && test.Shipped < at:
+				test.Shipped++
+			}
 		}
 		test.Shipped = max(test.Shipped, 0)
 		if n := len(test.Samples); !test.isFaulty && (n < leastVariations || n > maxVariations) {
@@ -447,21 +444,6 @@ func (t *Table) finishTests() {
 		t.found.AddField("file", "must have at most %d treatments, has %d", maxTreatments, treatments)
 	}
 	slices.SortStableFunc(t.found.List, func(a, b faults.Fault) int { return cmp.Compare(a.Line, b.Line) })
-}
-
-// moveToFront makes a variation control.
-func (t *Test) moveToFront(at int) {
-	moveFirst(t.Variations, at)
-	moveFirst(t.Samples, at)
-	if t.Shares != nil {
-		moveFirst(t.Shares, at)
-	}
-	switch {
-	case t.Shipped == at:
-		t.Shipped = 0
-	case t.Shipped >= 0 && t.Shipped < at:
-		t.Shipped++
-	}
 }
 
 func moveFirst[T any](all []T, at int) {

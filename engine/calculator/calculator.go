@@ -133,7 +133,15 @@ func (q *Input) ComputeAnswer() *Answer {
 	samples := q.statsSamples(q.Variations, order)
 	comparisons := stats.Compare(samples[0], samples[1:], options)
 	found := q.analyzeLooks(order)
-	answer.Looks = q.shownLooks(found)
+	for _, rows := range found.Rows {
+		look := AnswerLook{Number: rows[0].Number, Tau: rows[0].Tau, Visitors: rows[0].Visitors}
+		for _, v := range q.Variations {
+			if at := slices.IndexFunc(rows, func(r looks.Row) bool { return r.VariationID == v.ID }); at >= 0 {
+				look.Variations = append(look.Variations, result.NewLookVariation(&rows[at]))
+			}
+		}
+		answer.Looks = append(answer.Looks, look)
+	}
 	answer.Variations = make([]AnswerVariation, len(order))
 	for place, i := range order {
 		v := &q.Variations[i]
@@ -151,7 +159,17 @@ func (q *Input) ComputeAnswer() *Answer {
 			}
 		}
 	}
-	answer.Power = q.computePower(samples[0], options)
+
+	// The required sample size is that of the shares, or of the observed split if there are no shares. The plan has a
+	// look each week. The pace is not known.
+	const week, anyPace = 7, 1
+	size, reason := stats.NewSampleSize(stats.SamplePlan{
+		Control: samples[0], Shares: options.Shares, Looks: max(q.PlannedDays/week, 1), Power: float64(q.Power) / 100,
+		Prior: q.Prior,
+	}, stats.NewLookDesign(options.Alpha(), options.Shares))
+	if answer.Power.Reason = reason; reason == "" {
+		answer.Power.SampleProgress = size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
+	}
 	q.setConclusion(answer, found, comparisons)
 	answer.Worth = q.computeWorth(order, answer.isInvalid())
 	return answer
@@ -203,33 +221,34 @@ func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
 	}
-	for _, look := range q.Looks {
-		if check := q.sampleRatio(look.Variations, order); check.Mismatch {
-			return &AnswerChecks{SampleRatio: check}
+	given, total := expectedShares(q.Variations, order), 0.0
+	for _, share := range given {
+		total += share
+	}
+	var shown stats.SampleRatioCheck
+	for k := range len(q.Looks) + 1 {
+		variations := q.Variations
+		if k < len(q.Looks) {
+			variations = q.Looks[k].Variations
+		}
+		period := stats.SharePeriod{Split: stats.Split{Control: 100 * (given[0] / total), Variations: given[1:]}}
+		for _, i := range order {
+			period.Observed = append(period.Observed, variations[i].Visitors)
+		}
+		check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
+		shown = check
+		shown.Expected, shown.Observed = make([]float64, len(check.Expected)), make([]int64, len(order))
+		for place, i := range order {
+			shown.Observed[i] = period.Observed[place]
+			if len(check.Expected) > place {
+				shown.Expected[i] = check.Expected[place]
+			}
+		}
+		if shown.Mismatch {
+			break
 		}
 	}
-	return &AnswerChecks{SampleRatio: q.sampleRatio(q.Variations, order)}
-}
-
-// sampleRatio compares the visitors at one time with the shares.
-func (q *Input) sampleRatio(variations []Variation, order []int) stats.SampleRatioCheck {
-	given := expectedShares(q.Variations, order)
-	total, period := 0.0, stats.SharePeriod{}
-	for place, i := range order {
-		total += given[place]
-		period.Observed = append(period.Observed, variations[i].Visitors)
-	}
-	period.Split = stats.Split{Control: 100 * (given[0] / total), Variations: given[1:]}
-	check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
-	shown := check
-	shown.Expected, shown.Observed = make([]float64, len(check.Expected)), make([]int64, len(order))
-	for place, i := range order {
-		shown.Observed[i] = period.Observed[place]
-		if len(check.Expected) > place {
-			shown.Expected[i] = check.Expected[place]
-		}
-	}
-	return shown
+	return &AnswerChecks{SampleRatio: shown}
 }
 
 // expectedShares returns the expected shares of the variations, or else the observed ones.
@@ -244,29 +263,23 @@ func expectedShares(variations []Variation, order []int) []float64 {
 	return shares
 }
 
-// computePower computes the required sample size from the shares, or from the observed split if there are no shares.
-// The plan has a look each week.
-func (q *Input) computePower(control stats.Sample, o stats.Options) AnswerPower {
-	plan := stats.SamplePlan{
-		Control: control, Shares: o.Shares, Looks: max(q.PlannedDays/daysOfWeek, 1),
-		Power: float64(q.Power) / 100, Prior: q.Prior,
-	}
-	size, reason := stats.NewSampleSize(plan, stats.NewLookDesign(o.Alpha(), o.Shares))
-	if reason != "" {
-		return AnswerPower{SampleProgress: stats.SampleProgress{Reason: reason}}
-	}
-	const anyPace = 1
-	return AnswerPower{SampleProgress: size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)}
-}
-
-const daysOfWeek = 7
-
 // setConclusion sets the conclusion of an answer.
 func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []stats.Comparison) {
 	c, enough := &a.Conclusion, slices.ContainsFunc(comparisons, func(c stats.Comparison) bool {
 		return c.Verdict != stats.VerdictInsufficientData
 	})
-	c.Status, c.Reasons = stats.StatusInconclusive, reasonsOf(found, comparisons)
+	// The reasons of the last look, and of the comparisons with insufficient data; without looks, of all comparisons.
+	c.Status, c.Reasons = stats.StatusInconclusive, []stats.Reason{}
+	if n := len(found.Rows); n > 0 {
+		for _, row := range found.Rows[n-1] {
+			c.Reasons = stats.AppendReasons(c.Reasons, row.Reason)
+		}
+	}
+	for _, of := range comparisons {
+		if len(found.Rows) == 0 || of.Verdict == stats.VerdictInsufficientData {
+			c.Reasons = stats.AppendReasons(c.Reasons, of.Reasons...)
+		}
+	}
 	outcome := found.FindOutcome(stats.Options{SignificanceLevel: q.SignificanceLevel}.Alpha())
 	switch number := len(found.Rows); {
 	case a.isInvalid():
@@ -297,23 +310,6 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 		c.Text = fmt.Sprintf("No variation differs significantly from control by look %d (%d %% level).",
 			number, q.SignificanceLevel)
 	}
-}
-
-// reasonsOf returns the distinct reasons of the last look, and of the comparisons with insufficient data. Without
-// looks, it returns the reasons of all comparisons.
-func reasonsOf(found *looks.Question, comparisons []stats.Comparison) []stats.Reason {
-	reasons := []stats.Reason{}
-	if n := len(found.Rows); n > 0 {
-		for _, row := range found.Rows[n-1] {
-			reasons = stats.AppendReasons(reasons, row.Reason)
-		}
-	}
-	for _, c := range comparisons {
-		if len(found.Rows) == 0 || c.Verdict == stats.VerdictInsufficientData {
-			reasons = stats.AppendReasons(reasons, c.Reasons...)
-		}
-	}
-	return reasons
 }
 
 // analyzeLooks analyzes all looks of all treatments.
@@ -360,21 +356,6 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 	return all
 }
 
-// shownLooks returns the looks for the answer, with the variations in the order of the input.
-func (q *Input) shownLooks(found *looks.Question) []AnswerLook {
-	var all []AnswerLook
-	for _, rows := range found.Rows {
-		look := AnswerLook{Number: rows[0].Number, Tau: rows[0].Tau, Visitors: rows[0].Visitors}
-		for _, v := range q.Variations {
-			if at := slices.IndexFunc(rows, func(r looks.Row) bool { return r.VariationID == v.ID }); at >= 0 {
-				look.Variations = append(look.Variations, result.NewLookVariation(&rows[at]))
-			}
-		}
-		all = append(all, look)
-	}
-	return all
-}
-
 // visitorsOf returns the number of visitors over all variations.
 func visitorsOf(variations []Variation) int64 {
 	var n int64
@@ -382,4 +363,128 @@ func visitorsOf(variations []Variation) int64 {
 		n += variations[i].Visitors
 	}
 	return n
+}
+
+// maxPastTests is the maximum number of tests of an input: a fit of a thousand takes a tenth of a second.
+const maxPastTests = 1000
+
+// pooledEffects returns the effects of the treatments.
+func (q *Input) pooledEffects() []stats.PooledEffect {
+	samples := q.statsSamples(q.Variations, q.controlFirst())
+	var effects []stats.PooledEffect
+	for _, treatment := range samples[1:] {
+		effects = append(effects, stats.NewPooledEffect([]stats.Stratum{{Control: samples[0], Treatment: treatment}}))
+	}
+	return effects
+}
+
+// pastText is a past test: the sums of its variations, control first, or the lift of its treatment in per cent.
+type pastText struct {
+	Name          string     `yaml:"name"`
+	Variations    []sumsText `yaml:"variations"`
+	Lift          *float64   `yaml:"lift"`
+	StandardError *float64   `yaml:"standardError"`
+	Shipped       *float64   `yaml:"shipped"`
+}
+
+// checkPast returns the past tests of an input.
+func (c *checker) checkPast(given []pastText) []effects.PastTest {
+	if len(given) > maxPastTests {
+		c.Add("past", len(given), fmt.Sprintf("must be an array of at most %d tests", maxPastTests))
+		return nil
+	}
+	var tests []effects.PastTest
+	for i := range given {
+		g, path := &given[i], fmt.Sprintf("past[%d]", i)
+		test := effects.PastTest{Name: g.Name}
+		if g.Variations == nil {
+			test.Effects = []stats.PooledEffect{{
+				Value:         c.checkNumber(path+".lift", g.Lift, -100, 1000, perCent) / 100,
+				StandardError: c.checkNumber(path+".standardError", g.StandardError, 0.01, 1000, perCent) / 100,
+			}}
+		} else {
+			const detail = "must be omitted, because variations are given"
+			c.refuseField(path+".lift", g.Lift, detail)
+			c.refuseField(path+".standardError", g.StandardError, detail)
+			test.Effects = c.checkPastSums(path+".variations", g.Variations)
+		}
+		if g.Shipped != nil {
+			test.Shipped = int(c.checkWhole(path+".shipped", g.Shipped, 0, int64(max(len(test.Effects), 1)), ""))
+		}
+		tests = append(tests, test)
+	}
+	return tests
+}
+
+// checkPastSums returns the effects of the treatments of a past test: of rates if control has converted visitors, or
+// else of means.
+func (c *checker) checkPastSums(path string, given []sumsText) []stats.PooledEffect {
+	if n := len(given); n < leastVariations || n > maxVariations {
+		c.Add(path, n, fmt.Sprintf("must be an array of %d to %d variations, control first, has %d",
+			leastVariations, maxVariations, n))
+		return nil
+	}
+	q := Input{Metric: MetricMean}
+	if given[0].Converted != nil {
+		q.Metric = MetricBinary
+	}
+	for i := range given {
+		v := Variation{ID: int64(i), Control: i == 0}
+		c.checkSums(&q, fmt.Sprintf("%s[%d]", path, i), &given[i], &v)
+		q.Variations = append(q.Variations, v)
+	}
+	return q.pooledEffects()
+}
+
+// AnswerWorth is what the treatments are truly worth, given past tests, in lifts.
+type AnswerWorth struct {
+	Pool  effects.PoolSummary `json:"pool"` // with the treatments of the input
+	Items []AnswerWorthItem   `json:"items"`
+	Total *effects.PastTotal  `json:"total,omitempty"` // of the shipped treatments of past tests; nil: there is none
+	Text  string              `json:"text"`
+}
+
+// AnswerWorthItem is what a treatment is worth.
+type AnswerWorthItem struct {
+	VariationID int64             `json:"variationId"`
+	Expected    *effects.Estimate `json:"expected"` // lift
+	Chance      *float64          `json:"chance"`   // that the true effect is above 0
+	Reason      stats.Reason      `json:"reason,omitempty"`
+	Text        string            `json:"text,omitempty"`
+}
+
+// InWords says what to expect of each treatment, and how that is known. It says nothing if no treatment can be judged.
+func (w *AnswerWorth) InWords() (sentences []string) {
+	for _, item := range w.Items {
+		if item.Text != "" {
+			sentences = append(sentences, fmt.Sprintf("Variation %d: %s", item.VariationID, item.Text))
+		}
+	}
+	if len(sentences) > 0 {
+		sentences = append(sentences, w.Text)
+	}
+	return sentences
+}
+
+// computeWorth computes what the treatments are worth. The tests of a pool are the past ones and that of the input.
+// With a sample ratio mismatch, its numbers say nothing, neither about itself nor about others.
+func (q *Input) computeWorth(order []int, isInvalid bool) *AnswerWorth {
+	tests := q.Past
+	if !isInvalid {
+		tests = append(tests[:len(tests):len(tests)], effects.PastTest{Effects: q.pooledEffects()})
+	}
+	found := effects.NewPast(q.MDE/100, tests)
+	w := &AnswerWorth{Pool: found.Pool, Total: found.Total, Text: found.Pool.InWords("the metric", "test")}
+	for place, i := range order[1:] {
+		item := AnswerWorthItem{VariationID: q.Variations[i].ID, Reason: stats.ReasonSampleRatioMismatch}
+		if !isInvalid {
+			of := &found.Items[len(found.Items)-len(order)+1+place]
+			item.Expected, item.Chance, item.Reason = of.Expected, of.Chance, of.Reason
+		}
+		if item.Expected != nil {
+			item.Text = item.Expected.LiftInWords()
+		}
+		w.Items = append(w.Items, item)
+	}
+	return w
 }

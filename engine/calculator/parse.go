@@ -135,32 +135,26 @@ func (c *checker) checkInput(given *inputText) *Input {
 	q.MDE = c.checkNumber("mde", given.MDE, 1, 100, perCent)
 	if given.PlannedVisitors != nil {
 		q.PlannedVisitors = c.checkWhole("plannedVisitors", given.PlannedVisitors, 1, maxVisitors, "")
-		c.refuse("plannedDays", given.PlannedDays, "must be omitted, because plannedVisitors measures the time")
+		c.refuseField("plannedDays", given.PlannedDays, "must be omitted, because plannedVisitors measures the time")
 	}
 	if given.PlannedDays != nil {
 		q.PlannedDays = int(c.checkWhole("plannedDays", given.PlannedDays, 1, maxDays, ""))
 	}
-	q.Prior = c.checkPrior(q, given.Prior)
+	switch prior := given.Prior; {
+	case prior == nil:
+	case q.Methodology != stats.MethodologyBayesian:
+		c.Add("prior", prior.String(), "must be omitted unless methodology is bayesian")
+	default:
+		q.Prior = &stats.Prior{
+			Mean: c.checkNumber("prior.mean", &prior.Mean, -90, 1000, perCent) / 100,
+			StandardDeviation: c.checkNumber("prior.standardDeviation", &prior.StandardDeviation, 0.1, 1000,
+				perCent) / 100,
+		}
+	}
 	c.checkVariations(q, given.Variations)
 	c.checkLooks(q, given.Looks)
 	q.Past = c.checkPast(given.Past)
 	return q
-}
-
-// checkPrior returns the prior of the lifts; nil: none is given.
-func (c *checker) checkPrior(q *Input, given *catalogue.Prior) *stats.Prior {
-	switch {
-	case given == nil:
-	case q.Methodology != stats.MethodologyBayesian:
-		c.Add("prior", given.String(), "must be omitted unless methodology is bayesian")
-	default:
-		return &stats.Prior{
-			Mean: c.checkNumber("prior.mean", &given.Mean, -90, 1000, perCent) / 100,
-			StandardDeviation: c.checkNumber("prior.standardDeviation", &given.StandardDeviation, 0.1, 1000,
-				perCent) / 100,
-		}
-	}
-	return nil
 }
 
 // checkVariations sets the variations.
@@ -218,15 +212,15 @@ func (c *checker) checkSums(q *Input, path string, given *sumsText, v *Variation
 	}
 	switch q.Metric {
 	case MetricBinary:
-		c.refuse(path+".mean", given.Mean, `is only valid for the metric "mean"`)
-		c.refuse(path+".variance", given.Variance, `is only valid for the metric "mean"`)
+		c.refuseField(path+".mean", given.Mean, `is only valid for the metric "mean"`)
+		c.refuseField(path+".variance", given.Variance, `is only valid for the metric "mean"`)
 		v.Converted = c.checkWhole(path+".converted", given.Converted, 0, maxVisitors, "")
 		if v.Converted > visitors {
 			c.Add(path+".converted", v.Converted, fmt.Sprintf("must be at most n, which is %d", visitors))
 			v.Converted = noCount
 		}
 	case MetricMean:
-		c.refuse(path+".converted", given.Converted, `is only valid for the metric "binary"`)
+		c.refuseField(path+".converted", given.Converted, `is only valid for the metric "binary"`)
 		if visitors > 0 || given.Mean != nil {
 			v.Mean = c.checkNumber(path+".mean", given.Mean, -math.MaxFloat64, math.MaxFloat64, "")
 		}
@@ -278,14 +272,14 @@ func (c *checker) checkLooks(q *Input, given []lookText) {
 // it never decreases.
 func (c *checker) checkTau(q *Input, path string, given *lookText, last float64, visitors int64) (tau float64) {
 	if q.PlannedVisitors > 0 {
-		c.refuse(path+".days", given.Days, "must be omitted, because plannedVisitors measures the time")
-		c.refuse(path+".tau", given.Tau, "must be omitted, because plannedVisitors measures the time")
+		c.refuseField(path+".days", given.Days, "must be omitted, because plannedVisitors measures the time")
+		c.refuseField(path+".tau", given.Tau, "must be omitted, because plannedVisitors measures the time")
 		return math.Max(last, float64(visitors)/float64(q.PlannedVisitors))
 	}
 	name, value := path+".tau", given.Tau
 	switch {
 	case given.Days != nil && given.Tau != nil:
-		c.refuse(name, given.Tau, "must be omitted, because days is given")
+		c.refuseField(name, given.Tau, "must be omitted, because days is given")
 		return 0
 	case given.Tau != nil:
 		if tau = c.checkNumber(name, given.Tau, 0, maxTau, ""); *given.Tau == 0 {
@@ -328,8 +322,8 @@ func (c *checker) oneOf(path, value string, allowed ...string) {
 	}
 }
 
-// refuse adds an error if a field is given.
-func (c *checker) refuse(path string, given *float64, detail string) {
+// refuseField adds an error if a field is given.
+func (c *checker) refuseField(path string, given *float64, detail string) {
 	if given != nil {
 		c.Add(path, formatNumber(*given), detail)
 	}

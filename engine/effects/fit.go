@@ -5,9 +5,11 @@ package effects
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 )
 
@@ -50,26 +52,6 @@ type point struct {
 	prior   float64
 }
 
-// newGrid returns the grid for a minimum effect, as a fraction.
-func newGrid(mde float64) []point {
-	var grid []point
-	sum := 0.0
-	for i := range shapes {
-		for k := range numberOfTaus {
-			tau := leastTau * math.Pow(mostTau/leastTau, float64(k)/(numberOfTaus-1))
-			z := math.Log(tau/medianTau) / spreadOfLogTau
-			for _, m := range means {
-				p := point{tau * mde, m.of * tau * mde, &shapes[i], shapes[i].weight * math.Exp(-z*z/2) * m.weight}
-				grid, sum = append(grid, p), sum+p.prior
-			}
-		}
-	}
-	for i := range grid {
-		grid[i].prior /= sum
-	}
-	return grid
-}
-
 // normal is a part of a mixture of normals.
 type normal struct{ weight, mean, deviation float64 }
 
@@ -89,7 +71,24 @@ type Fit struct {
 // NewFit returns the fit of campaigns, each with the effects of its treatments. mde is the median minimum effect of the
 // campaigns, as a fraction. The effects of a campaign share the error of its control.
 func NewFit(mde float64, campaigns [][]stats.PooledEffect) *Fit {
-	f := &Fit{mde: mde, grid: newGrid(mde)}
+	// The grid for the minimum effect.
+	f := &Fit{mde: mde}
+	sum := 0.0
+	for i := range shapes {
+		for k := range numberOfTaus {
+			tau := leastTau * math.Pow(mostTau/leastTau, float64(k)/(numberOfTaus-1))
+			z := math.Log(tau/medianTau) / spreadOfLogTau
+			for _, m := range means {
+				p := point{tau * mde, m.of * tau * mde, &shapes[i], shapes[i].weight * math.Exp(-z*z/2) * m.weight}
+				f.grid, sum = append(f.grid, p), sum+p.prior
+			}
+		}
+	}
+	for i := range f.grid {
+		f.grid[i].prior /= sum
+	}
+
+	// The campaigns at each of its points.
 	for i, effects := range campaigns {
 		var own []int
 		for _, e := range effects {
@@ -331,7 +330,14 @@ func quantileOf(mixture []normal, p, mean, deviation float64) float64 {
 		} else {
 			high = x
 		}
-		next := x + (p-below)/densityAt(mixture, x)
+		density := 0.0 // of the parts that have a deviation
+		for _, p := range mixture {
+			if p.deviation > 0 {
+				z := (x - p.mean) / p.deviation
+				density += p.weight * math.Exp(-z*z/2) / (p.deviation * math.Sqrt(2*math.Pi))
+			}
+		}
+		next := x + (p-below)/density
 		if !(next > low && next < high) || math.Abs(next-x) > last/2 {
 			next = low + (high-low)/2
 		}
@@ -341,18 +347,6 @@ func quantileOf(mixture []normal, p, mean, deviation float64) float64 {
 		}
 	}
 	return x
-}
-
-// densityAt returns the density of a mixture, without its parts that have no deviation.
-func densityAt(mixture []normal, x float64) float64 {
-	density := 0.0
-	for _, p := range mixture {
-		if p.deviation > 0 {
-			z := (x - p.mean) / p.deviation
-			density += p.weight * math.Exp(-z*z/2) / (p.deviation * math.Sqrt(2*math.Pi))
-		}
-	}
-	return density
 }
 
 // WinRate is the share of variations that win. Observed counts all, Expected those that are truly better.
@@ -386,3 +380,177 @@ func (f *Fit) WinRate(powerAt func(lift float64) float64) (rate WinRate) {
 	}
 	return rate
 }
+
+// PastTest is a test of which only the effects are known.
+type PastTest struct {
+	Name    string
+	Effects []stats.PooledEffect // by treatment
+	Shipped int                  // number of the shipped treatment, from 1; 0: none
+}
+
+// Past is what past tests say about each other, in lifts. Their visitors a month are not known.
+type Past struct {
+	Pool  PoolSummary `json:"pool"`
+	Total *PastTotal  `json:"total"` // of the shipped treatments; null: none is known
+	Items []PastItem  `json:"items"`
+}
+
+// PastTotal is the sum of the effects of the shipped treatments, each relative to the mean of its test.
+type PastTotal struct {
+	Sum
+	Shipped         int      `json:"shipped"`
+	Exaggeration    *float64 `json:"exaggeration"`    // observed / expected; null: the expected sum is not above 0
+	ProbablyNothing float64  `json:"probablyNothing"` // expected number with a true effect at or below 0
+}
+
+// PastItem is a treatment of a past test.
+type PastItem struct {
+	Name      string       `json:"name"`
+	Treatment int          `json:"treatment"` // from 1
+	Shipped   bool         `json:"shipped"`
+	Observed  *float64     `json:"observed"` // lift
+	Expected  *Estimate    `json:"expected"` // lift
+	Chance    *float64     `json:"chance"`   // that the true effect is above 0
+	Reason    stats.Reason `json:"reason,omitempty"`
+}
+
+// NewPast returns what tests say about each other. mde is the minimum effect, as a fraction. Tests with too few
+// visitors say nothing.
+func NewPast(mde float64, tests []PastTest) *Past {
+	p := &Past{Items: []PastItem{}}
+	var fitted [][]stats.PooledEffect
+	var numbers []int // of the fitted treatment of each item; -1: none
+	n := 0
+	for _, t := range tests {
+		var own []stats.PooledEffect
+		for i := range t.Effects {
+			e := &t.Effects[i]
+			item := PastItem{Name: t.Name, Treatment: i + 1, Shipped: t.Shipped == i+1, Reason: e.Reason}
+			number := -1
+			if e.Reason == "" {
+				item.Observed = ObservedLift(e)
+				number, own = n, append(own, *e)
+				n++
+			}
+			p.Items, numbers = append(p.Items, item), append(numbers, number)
+		}
+		if len(own) > 0 {
+			fitted = append(fitted, own)
+		}
+	}
+	fit := NewFit(mde, fitted)
+	p.Pool = fit.Summary()
+	factors := make([]float64, n)
+	var total PastTotal
+	for i := range p.Items {
+		item, number := &p.Items[i], numbers[i]
+		if number < 0 {
+			continue
+		}
+		e := fit.TrueEffect(number)
+		item.Expected, item.Chance = ExpectedLift(e, &fit.Effects[number]), &e.Chance
+		switch {
+		case item.Observed == nil:
+			item.Reason = stats.ReasonBaselineZero
+		case item.Expected == nil:
+			item.Reason = stats.ReasonBaselineNotDistinguishable
+		}
+		if item.Shipped {
+			factors[number] = 1
+			total.Shipped++
+			total.Observed += fit.Effects[number].Value
+			total.ProbablyNothing += 1 - e.Chance
+		}
+	}
+	if total.Shipped > 0 {
+		e := fit.Total(factors)
+		total.Expected, total.Interval = e.Mean, [2]float64{e.Lower, e.Upper}
+		if e.Mean > 0 {
+			total.Exaggeration = new(total.Observed / e.Mean)
+		}
+		p.Total = &total
+	}
+	return p
+}
+
+// PoolSummary says how much a pool knows.
+type PoolSummary struct {
+	Campaigns     int      `json:"campaigns"` // from which the typical effect is known
+	TypicalEffect Estimate `json:"typicalEffect"`
+	Anchor        float64  `json:"anchor"` // the typical effect that is assumed without campaigns
+}
+
+// Summary says how much the campaigns of a fit say.
+func (f *Fit) Summary() PoolSummary {
+	return PoolSummary{len(f.first), EstimateOf(f.TypicalEffect(), Unscaled), medianTau * f.mde}
+}
+
+// Estimate is a number with its interval at Level.
+type Estimate struct {
+	Value    float64    `json:"value"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// Sum is a sum as observed and as expected, with the interval of the true sum.
+type Sum struct {
+	Observed float64    `json:"observed"`
+	Expected float64    `json:"expected"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// Unscaled returns a number as it is.
+func Unscaled(x float64) float64 { return x }
+
+// EstimateOf returns the mean and the interval of a posterior, on another scale.
+func EstimateOf(e Expected, scale func(float64) float64) Estimate {
+	return Estimate{scale(e.Mean), [2]float64{scale(e.Lower), scale(e.Upper)}}
+}
+
+// ObservedLift returns the observed lift; nil: the mean of control is not above 0.
+func ObservedLift(effect *stats.PooledEffect) *float64 {
+	if lift, exists := effect.Lift(effect.Value); exists {
+		return &lift
+	}
+	return nil
+}
+
+// ExpectedLift returns the lift of a true effect; nil: the mean of control may not be above 0.
+func ExpectedLift(e Expected, effect *stats.PooledEffect) *Estimate {
+	lower, _ := effect.Lift(e.Lower)
+	mean, _ := effect.Lift(e.Mean)
+	upper, exists := effect.Lift(e.Upper)
+	if !exists {
+		return nil
+	}
+	return &Estimate{mean, [2]float64{lower, upper}}
+}
+
+// LiftInWords says what lift is expected.
+func (e *Estimate) LiftInWords() string {
+	inPercent := func(x float64) string { return wording.FormatPercent(x, 1, true) }
+	return fmt.Sprintf("Expected a lift of %s.", e.InWords(inPercent))
+}
+
+// InWords writes an estimate with its interval.
+func (e *Estimate) InWords(write func(float64) string) string {
+	return fmt.Sprintf("%s (%.0f %% interval %s to %s)", write(e.Value), 100*Level, write(e.Interval[0]),
+		write(e.Interval[1]))
+}
+
+// InWords says how large effects typically are here. of is the word for what the pool is made of.
+func (pool *PoolSummary) InWords(metric, of string) string {
+	in := func(x float64) string { return "±" + wording.FormatPercent(x, 1, false) }
+	if pool.Campaigns == 0 {
+		return fmt.Sprintf("No %s is known yet: an experiment is assumed to change %s by %s.", of, metric,
+			in(pool.TypicalEffect.Value))
+	}
+	text := fmt.Sprintf("An experiment here typically changes %s by %s (from %s", metric,
+		in(pool.TypicalEffect.Value), wording.CountNoun(pool.Campaigns, of))
+	if pool.Campaigns < leastPool {
+		text += fmt.Sprintf("; %s is assumed without any", in(pool.Anchor))
+	}
+	return text + ")."
+}
+
+// leastPool is the number of campaigns from which their effects say more than the assumption before them.
+const leastPool = 5

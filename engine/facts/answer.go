@@ -38,7 +38,6 @@ type answer struct {
 	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
 	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
 	through  time.Time         // up to which the events of the subject are complete
-	limits   source.Limits     // of each statement
 	states   []state           // of the shards, at the moment of the answer
 	held     bool              // no refresh stores facts while the answer is read
 }
@@ -63,15 +62,43 @@ const (
 	patience = 50 * time.Millisecond
 )
 
-// newAnswer returns the answer to a question, before anything is read.
-func (r Reader) newAnswer(q plan.Question) answer {
-	return answer{Question: q, Reader: r, limits: r.Store.Limits}
-}
-
-// ReadRows returns the sums of the visitors that a question is about.
+// ReadRows returns the sums of the visitors of a question. A breakdown first uses the values of the dimension that an
+// earlier one found. If it meets no other value, it has them all, and need not look for the most frequent ones.
 func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.Rows, err error) {
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
-		found, err = x.readReport(ctx)
+	wanted := factSums{visitors: true, goals: []int64{q.GoalID}}
+	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
+		if x, err = x.withLimits(ctx); err != nil {
+			return err
+		}
+		found = x.newRows()
+		s, isWhole := x.newSums(), false
+		if s.top = x.keptValues(); s.top != nil {
+			if err = s.countOnServers(ctx, wanted, (*counting).readTotals); err != nil {
+				return err
+			}
+			isWhole = true
+			for at, m := range s.of {
+				isWhole = isWhole && (at.rank != 0 || m.Visitors == 0)
+			}
+		}
+		if !isWhole {
+			s = x.newSums()
+			if x.Dimension != "" {
+				if s.top, err = x.readTop(ctx); err != nil {
+					return err
+				}
+			}
+			if err = s.countOnServers(ctx, wanted, (*counting).readTotals); err != nil {
+				return err
+			}
+		}
+		found.Whole, found.Slices = s.reportRows()
+		if x.Interval != "" {
+			x.outliers = nil // steps are before the removal of outliers
+			steps := x.newSums()
+			err = steps.countOnServers(ctx, wanted, (*counting).readSteps)
+			found.Steps = steps.bucketSteps()
+		}
 		return err
 	})
 	return found, err
@@ -80,13 +107,52 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 // atOnePosition calls read until the subject's facts do not change during a call. Each statement reads the facts that
 // are stored at that moment. If the position is the same before and after all statements, they have read the same
 // facts.
-func (x answer) atOnePosition(ctx context.Context, read func(answer) error) error {
+func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(answer) error) error {
+	readOnce := func(hold bool) (moved bool, err error) {
+		x := answer{Question: q, Reader: r}
+		if shard := r.Shards[0]; hold && shard.alone {
+			shard.inserting.RLock()
+			defer shard.inserting.RUnlock()
+			x.held = true
+		}
+		if x, err = x.withCurrentState(ctx); err == nil {
+			err = read(x)
+		}
+		if err != nil {
+			return false, err
+		}
+		for i, shard := range r.Shards {
+			was := &x.states[i]
+			at, err := shard.positionOn(ctx, was.server, x.held)
+			if err != nil {
+				return true, err
+			}
+			if at == was.Position {
+				continue
+			}
+			if counters, err := shard.readCountersOn(ctx, was.server, q.Subject); err != nil ||
+				counters.Version != was.Version {
+				return true, err
+			}
+		}
+		for i, shard := range r.Shards {
+			if recent := &x.states[i].recent; recent.counts != nil && !recent.kept {
+				shard.kept.StoreValue(q.Subject, recent.version, recent.counts, int64(len(recent.counts))*countBytes)
+			}
+		}
+		return false, nil
+	}
 	for try := range mostTries {
-		moved, err := x.readOnce(ctx, try >= holdingTry, read)
-		switch {
-		case err == nil && !moved:
+		moved, err := readOnce(try >= holdingTry)
+		if err == nil && !moved {
 			return nil
-		case err != nil && !x.canRetry(err):
+		}
+		canRetry := err == nil
+		for _, shard := range r.Shards { // each uses its next replica, because the failed server is not known
+			canRetry = err != nil && shard.canRetry(err) || canRetry
+		}
+		switch {
+		case !canRetry:
 			return source.StoreFailure(ctx, err)
 		case errors.Is(err, ErrIncomplete):
 			select {
@@ -99,46 +165,12 @@ func (x answer) atOnePosition(ctx context.Context, read func(answer) error) erro
 	return &source.StoreError{Fault: source.Busy}
 }
 
-// readOnce calls read, and reports whether the subject's facts have changed during the call. If hold is true, no
-// refresh of this process stores facts during the call.
-func (x answer) readOnce(ctx context.Context, hold bool, read func(answer) error) (moved bool, err error) {
-	if shard := x.Shards[0]; hold && shard.alone {
-		shard.inserting.RLock()
-		defer shard.inserting.RUnlock()
-		x.held = true
-	}
-	now, err := x.withCurrentState(ctx)
-	if err == nil {
-		err = read(now)
-	}
-	if err != nil {
-		return false, err
-	}
-	if moved, err = now.hasMoved(ctx); err != nil || moved {
-		return moved, err
-	}
-	for i, shard := range x.Shards {
-		if recent := &now.states[i].recent; recent.counts != nil && !recent.kept {
-			shard.kept.StoreValue(x.Subject, recent.version, recent.counts, int64(len(recent.counts))*countBytes)
-		}
-	}
-	return false, nil
-}
-
-// positionOn returns the position of a shard on a server.
-func (x answer) positionOn(ctx context.Context, shard *Refresher, server *server) (Position, error) {
-	if x.held {
-		return shard.ShownPosition(), nil
-	}
-	return shard.positionOn(ctx, server)
-}
-
 // withCurrentState returns the source with the current state of the subject on the servers.
 func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 	x.stored, x.states = Stored{}, make([]state, len(x.Shards))
 	for i, shard := range x.Shards {
 		server := shard.currentServer()
-		at, err := x.positionOn(ctx, shard, server)
+		at, err := shard.positionOn(ctx, server, x.held)
 		if err != nil {
 			return x, err
 		}
@@ -165,93 +197,57 @@ func (x answer) withCurrentState(ctx context.Context) (answer, error) {
 	return x, nil
 }
 
-// hasMoved reports whether the facts of the subject have changed since x.states was read.
-func (x answer) hasMoved(ctx context.Context) (bool, error) {
-	for i, shard := range x.Shards {
-		was := &x.states[i]
-		at, err := x.positionOn(ctx, shard, was.server)
-		switch {
-		case err != nil:
-			return true, err
-		case at == was.Position:
-			continue
+// withLimits returns the source with the bounds of the requested z-score, and with the cap of the report. A percentile
+// ignores filters of visitors.
+func (x answer) withLimits(ctx context.Context) (answer, error) {
+	if x.Filters.ZScore != 0 {
+		var total int64
+		var totalSum, totalSquares big.Int
+		err := x.eachCompared(ctx, "outliers.sql", func(row driver.Rows) error {
+			var n int64
+			var sum, squares big.Int
+			err := row.Scan(&n, &sum, &squares)
+			total += n
+			totalSum.Add(&totalSum, &sum)
+			totalSquares.Add(&totalSquares, &squares)
+			return err
+		})
+		if err != nil {
+			return x, err
 		}
-		if counters, err := shard.readCountersOn(ctx, was.server, x.Subject); err != nil ||
-			counters.Version != was.Version {
-			return true, err
-		}
+		x.outliers = moments.NewOutliers(total, &totalSum, &totalSquares, x.Filters.ZScore)
 	}
-	return false, nil
-}
-
-// canRetry reports whether a retry after an error may succeed. It makes every shard use its next replica, because the
-// failed server is not known.
-func (x answer) canRetry(err error) (can bool) {
-	for _, shard := range x.Shards {
-		can = shard.canRetry(err) || can
+	if x.Cap == nil {
+		return x, nil
 	}
-	return can
-}
-
-// withLimits returns the source with the bounds of goal values and the cap of the report.
-func (x answer) withLimits(ctx context.Context) (_ answer, err error) {
-	if x.outliers, err = x.readOutliers(ctx); err != nil {
-		return x, err
-	}
-	x.limit, err = x.readCap(ctx)
-	return x, err
-}
-
-func (x answer) readReport(ctx context.Context) (found *moments.Rows, err error) {
-	if x, err = x.withLimits(ctx); err != nil {
-		return nil, err
-	}
-	found = x.newRows()
-	s, err := x.readTotals(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found.Whole, found.Slices = s.reportRows()
-	if x.Interval != "" {
-		x.outliers = nil // steps are before the removal of outliers
-		steps := x.newSums()
-		err = steps.addSteps(ctx, factSums{visitors: true, goals: []int64{x.GoalID}})
-		found.Steps = steps.bucketSteps()
-	}
-	return found, err
-}
-
-// readTotals reads the sums of the report without its series. A breakdown first uses the values of the dimension that
-// an earlier one found. If it meets no other value, it has them all, and need not look for the most frequent ones.
-func (x answer) readTotals(ctx context.Context) (s *sums, err error) {
-	wanted := factSums{visitors: true, goals: []int64{x.GoalID}}
-	s = x.newSums()
-	if s.top = x.keptValues(); s.top != nil {
-		if err = s.addTotals(ctx, wanted); err != nil || !s.hasOtherValues() {
-			return s, err
-		}
-		s = x.newSums()
-	}
-	if x.Dimension != "" {
-		if s.top, err = x.readTop(ctx); err != nil {
-			return nil, err
+	var totals []int64
+	if x.Cap.Percentile != 0 {
+		all := x
+		all.Filters.Lists, all.Filters.Texts, all.Dimension, all.Interval = nil, nil, "", ""
+		if err := all.eachCompared(ctx, "totals.sql", func(row driver.Rows) error {
+			var some []int64
+			err := row.Scan(&some)
+			totals = append(totals, some...)
+			return err
+		}); err != nil {
+			return x, err
 		}
 	}
-	return s, s.addTotals(ctx, wanted)
+	x.limit = moments.NewCap(*x.Cap, totals)
+	return x, nil
 }
 
-// newRows returns the rows of the answer, without sums.
+// newRows returns the rows of the answer, without sums. It counts the automated visitors of the subject and the others,
+// by variation.
 func (x answer) newRows() *moments.Rows {
-	stored := x.stored.orNone()
-	return &moments.Rows{
-		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers,
-		Cap: x.limit, Automated: x.countAutomated(), Complete: x.through,
+	stored := x.stored
+	if stored.Events == 0 {
+		stored = Stored{}
 	}
-}
-
-// countAutomated returns the automated visitors of the subject, and the others, by variation.
-func (x answer) countAutomated() map[int64]moments.Automated {
-	found := map[int64]moments.Automated{}
+	found := &moments.Rows{
+		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers,
+		Cap: x.limit, Automated: map[int64]moments.Automated{}, Complete: x.through,
+	}
 	for i := range x.states {
 		for of, cell := range x.states[i].all {
 			text, isAutomated := strings.CutSuffix(strings.TrimSuffix(of.Variation, fold.MultiExposed), fold.Automated)
@@ -259,13 +255,13 @@ func (x answer) countAutomated() map[int64]moments.Automated {
 			if of.Goal != 0 || err != nil {
 				continue
 			}
-			n, visitors := found[id], cell.CountAt(fold.Visitors)
+			n, visitors := found.Automated[id], cell.CountAt(fold.Visitors)
 			if isAutomated {
 				n.Visitors += visitors
 			} else {
 				n.Others += visitors
 			}
-			found[id] = n
+			found.Automated[id] = n
 		}
 	}
 	return found
@@ -273,9 +269,9 @@ func (x answer) countAutomated() map[int64]moments.Automated {
 
 // ReadVisitorSteps reads the series of visitors, without goal events. The question must have an interval.
 func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []moments.Step, err error) {
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
+	err = r.atOnePosition(ctx, q, func(x answer) error {
 		s := x.newSums()
-		err := s.addSteps(ctx, factSums{visitors: true})
+		err := s.countOnServers(ctx, factSums{visitors: true}, (*counting).readSteps)
 		found = s.bucketSteps()
 		return err
 	})
@@ -294,7 +290,7 @@ func (r Reader) ReadGoals(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
 ) (found []*moments.Rows, err error) {
 	found = make([]*moments.Rows, len(goals))
-	err = r.eachGoal(ctx, q, goals, (*sums).addTotals, func(i int, s *sums) {
+	err = r.eachGoal(ctx, q, goals, (*counting).readTotals, func(i int, s *sums) {
 		found[i] = s.newRows()
 		found[i].Whole, found[i].Slices = s.reportRows()
 	})
@@ -307,18 +303,18 @@ func (r Reader) ReadSteps(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
 ) (found [][]moments.Step, err error) {
 	found = make([][]moments.Step, len(goals))
-	err = r.eachGoal(ctx, q, goals, (*sums).addSteps, func(i int, s *sums) { found[i] = s.bucketSteps() })
+	err = r.eachGoal(ctx, q, goals, (*counting).readSteps, func(i int, s *sums) { found[i] = s.bucketSteps() })
 	return found, err
 }
 
-// eachGoal reads sums with add, and calls each with those of each goal. Visitors are read once for each conversion
+// eachGoal reads sums with read, and calls each with those of each goal. Visitors are read once for each conversion
 // window. Goals of which every event counts in full are read together, and each other goal alone.
 func (r Reader) eachGoal(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
-	add func(*sums, context.Context, factSums) error, each func(i int, s *sums),
+	read func(*counting, context.Context, factSums) error, each func(i int, s *sums),
 ) error {
 	q.Cap = nil
-	return r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+	return r.atOnePosition(ctx, q, func(x answer) (err error) {
 		together := map[schema.ConversionWindow]*sums{}
 		for _, goal := range goals {
 			if together[goal.Window] != nil {
@@ -333,7 +329,7 @@ func (r Reader) eachGoal(
 				}
 			}
 			s := several.newSums()
-			if err := add(s, ctx, factSums{visitors: true, goals: several.goals}); err != nil {
+			if err := s.countOnServers(ctx, factSums{visitors: true, goals: several.goals}, read); err != nil {
 				return err
 			}
 			together[goal.Window] = s
@@ -350,7 +346,7 @@ func (r Reader) eachGoal(
 				if s.answer, err = s.withLimits(ctx); err != nil {
 					return err
 				}
-				if err := add(s, ctx, factSums{goals: []int64{goal.GoalID}}); err != nil {
+				if err := s.countOnServers(ctx, factSums{goals: []int64{goal.GoalID}}, read); err != nil {
 					return err
 				}
 			}
@@ -414,67 +410,18 @@ func (s *counting) countValues(ctx context.Context, q *reportQuery, counts map[s
 	})
 }
 
-// readOutliers returns the bounds of the requested z-score, or nil if there is none.
-func (x answer) readOutliers(ctx context.Context) (*moments.Outliers, error) {
-	if x.Filters.ZScore == 0 {
-		return nil, nil
-	}
-	var total int64
-	var totalSum, totalSquares big.Int
-	err := x.eachCompared(ctx, "outliers.sql", func(row driver.Rows) error {
-		var n int64
-		var sum, squares big.Int
-		err := row.Scan(&n, &sum, &squares)
-		total += n
-		totalSum.Add(&totalSum, &sum)
-		totalSquares.Add(&totalSquares, &squares)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return moments.NewOutliers(total, &totalSum, &totalSquares, x.Filters.ZScore), nil
-}
-
-// readCap returns the cap of the report, or nil if there is none. A percentile ignores filters of visitors.
-func (x answer) readCap(ctx context.Context) (*moments.Cap, error) {
-	switch {
-	case x.Cap == nil:
-		return nil, nil
-	case x.Cap.Percentile == 0:
-		return moments.NewCap(*x.Cap, nil), nil
-	}
-	x.Filters.Lists, x.Filters.Texts, x.Dimension, x.Interval = nil, nil, "", ""
-	var totals []int64
-	err := x.eachCompared(ctx, "totals.sql", func(row driver.Rows) error {
-		var some []int64
-		err := row.Scan(&some)
-		totals = append(totals, some...)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return moments.NewCap(*x.Cap, totals), nil
-}
-
-// countedVariations returns the values of the column variation of the visitors that the report compares.
-func (x answer) countedVariations() []string {
-	variations := []string{}
+// eachCompared runs a statement about the visitors that the report compares.
+func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
+	variations := []string{} // values of the column variation
 	for _, v := range x.Variations {
 		variations = append(variations, fold.VariationOf(v.ID, false))
 		if x.MultipleExposures == catalogue.FirstVariation {
 			variations = append(variations, fold.VariationOf(v.ID, true))
 		}
 	}
-	return variations
-}
-
-// eachCompared runs a statement about the visitors of the declared variations.
-func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
 	for _, s := range x.newCountings(nil) {
 		q := s.newQuery()
-		q.addParam("variations", x.countedVariations())
+		q.addParam("variations", variations)
 		if err := s.runQuery(ctx, file, q, scan); err != nil {
 			return err
 		}

@@ -9,11 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -43,12 +46,6 @@ const crossedLater = -1
 
 func (x answer) newSums() *sums { return &sums{answer: x, of: map[key]*moments.Moments{}} }
 
-func mergeSums(into, others map[key]*moments.Moments) {
-	for at, m := range others {
-		moments.AddTo(into, at, m)
-	}
-}
-
 // addGoal adds the sums of one of several goals; 0: those of visitors.
 func (s *sums) addGoal(several *sums, goal int64) {
 	for at, m := range several.of {
@@ -67,6 +64,10 @@ type counting struct {
 	top        []string
 	variations []string // of the stored visitors
 	of         map[key]*moments.Moments
+
+	isEveryEvent bool // every event of one goal counts: the sums in the rows are the sums of the report
+	isCapped     bool // total values of visitors are limited
+	endsEarly    bool // the window excludes events at its end
 }
 
 // newCountings returns an empty counting for each server.
@@ -74,7 +75,11 @@ func (x answer) newCountings(top []string) []*counting {
 	all := make([]*counting, len(x.states))
 	for i := range x.states {
 		s := &counting{answer: x, state: &x.states[i], top: top, of: map[key]*moments.Moments{}}
-		s.store = source.Store{Conn: s.Conn, Limits: x.limits, Observe: x.Store.Observe}
+		s.isEveryEvent = (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil &&
+			s.ConversionWindow.From == 0
+		s.isCapped = s.limit != nil && s.limit.Limit > 0
+		s.endsEarly = !s.Filters.To.IsZero() && !s.Filters.To.After(s.stored.Newest)
+		s.store = source.Store{Conn: s.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
 		s.variations = []string{""} // transform needs a value
 		for at := range s.all {
 			if at.Goal == 0 && fold.IsCounted(at.Variation) {
@@ -87,29 +92,33 @@ func (x answer) newCountings(top []string) []*counting {
 	return all
 }
 
-// countOnServers counts the rows of each server, and adds them to the sums.
-func (s *sums) countOnServers(ctx context.Context, count func(*counting, context.Context) error) error {
+// countOnServers counts some sums of each server with read, and adds them.
+func (s *sums) countOnServers(
+	ctx context.Context, wanted factSums, read func(*counting, context.Context, factSums) error,
+) error {
 	all := s.newCountings(s.top)
 	work, ctx := errgroup.WithContext(ctx)
 	for _, c := range all {
-		work.Go(func() error { return count(c, ctx) })
+		work.Go(func() error { return read(c, ctx, wanted) })
 	}
 	if err := work.Wait(); err != nil {
 		return err
 	}
 	for _, counted := range all {
-		mergeSums(s.of, counted.of)
+		for at, m := range counted.of {
+			moments.AddTo(s.of, at, m)
+		}
 	}
 	return nil
 }
 
-// addMoments adds the moments of rows with a variation whose events count.
-func (s *counting) addMoments(variation string, at key, m *moments.Moments) error {
-	if !fold.IsCounted(variation) {
+// addMoments adds the moments of rows, if the events of their variation count.
+func (s *counting) addMoments(of rowKey, m *moments.Moments) (err error) {
+	if !fold.IsCounted(of.variation) {
 		return nil
 	}
-	variation, at.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
-	var err error
+	at, variation := of.key, ""
+	variation, at.MultiExposed = strings.CutSuffix(of.variation, fold.MultiExposed)
 	if at.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
 		return fmt.Errorf("facts: variation %q: %w", variation, err)
 	}
@@ -124,88 +133,35 @@ func (s *counting) addMoments(variation string, at key, m *moments.Moments) erro
 	return nil
 }
 
-// keyColumn is a column by which a statement groups its rows.
-type keyColumn struct {
-	Name  string // see rowKey.targets
-	Value expr   // empty: the statement does not group by it
-}
-
-// groupBy groups the rows of a statement by columns and by a place: a number for the variation and for the rank of the
-// dimension value. ClickHouse groups by one number much faster than by two columns. If there is nothing but the
-// variation, it groups by the variation.
-func (s *counting) groupBy(q *reportQuery, place expr, columns ...keyColumn) {
-	for _, c := range columns {
-		if c.Value != "" {
-			q.Keys = append(q.Keys, c)
-		}
-	}
-	if len(q.Keys) == 0 && len(s.top) == 0 && place == q.Place {
-		q.Keys = append(q.Keys, keyColumn{"variation", "variation"})
-		return
-	}
-	q.Keys = append(q.Keys, keyColumn{"place", "toUInt32(" + place + ")"})
-}
-
-// groupGoals groups sums over goal events, also by a bucket unless it is empty. If not every event counts, their rows
-// have the columns of visitorKeys.
-func (s *counting) groupGoals(q *reportQuery, bucket expr) {
-	if !s.isEveryEvent() {
-		s.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})...)
-		return
-	}
-	s.groupBy(q, q.Place, keyColumn{"bucket", bucket}, keyColumn{"goal", q.Goal}, keyColumn{"period", q.Period},
-		keyColumn{"crossed", q.Crossed})
-}
-
-// visitorKeys returns the columns by which sums over the rows of a visitor, which have these columns, are grouped.
-func (q *reportQuery) visitorKeys() (keys []keyColumn) {
-	if q.Period != "" {
-		keys = append(keys, keyColumn{"period", "of_period"})
-	}
-	if q.Crossed != "" {
-		keys = append(keys, keyColumn{"crossed", "of_crossing"})
-	}
-	return keys
-}
-
 // rowKey has the values of the key columns of a row.
 type rowKey struct {
 	key
-	place     uint32
 	variation string
-	period    uint8
 }
 
-// targets returns where to store the values of the key columns of a statement.
-func (k *rowKey) targets(q *reportQuery) []any {
+// scanRow scans the key columns and the sums of a row. Events that do not count have no place and no variation.
+func (s *counting) scanRow(row driver.Rows, q *reportQuery, sums ...any) (k rowKey, err error) {
+	var place uint32
+	var period uint8
 	of := map[string]any{
 		"goal": &k.goal, "exposed_before": &k.ExposedBefore, "immature": &k.Immature, "bucket": &k.bucket,
-		"period": &k.period, "crossed": &k.crossed, "variation": &k.variation, "place": &k.place,
+		"period": &period, "crossed": &k.crossed, "variation": &k.variation, "place": &place,
 	}
-	targets := make([]any, len(q.Keys))
-	for i, c := range q.Keys {
-		targets[i] = of[c.Name]
+	var to []any
+	for _, c := range q.Keys {
+		to = append(to, of[c.Name])
 	}
-	return targets
-}
-
-// addRow adds the moments of a row. Events that do not count have no place and no variation.
-func (s *counting) addRow(k *rowKey, m *moments.Moments) error {
-	k.Period = int(k.period)
+	err = row.Scan(append(to, sums...)...)
+	k.Period = int(period)
 	width := uint32(len(s.top) + 1) //nolint:gosec // few
-	if k.place >= width {
-		k.rank = uint16(k.place % width) //nolint:gosec // few
-		k.variation = s.variations[k.place/width-1]
+	if place >= width {
+		k.rank = uint16(place % width) //nolint:gosec // few
+		k.variation = s.variations[place/width-1]
 	}
-	return s.addMoments(k.variation, k.key, m)
+	return k, err
 }
 
-// addTotals adds some sums of a report without its series.
-func (s *sums) addTotals(ctx context.Context, wanted factSums) error {
-	return s.countOnServers(ctx, func(c *counting, ctx context.Context) error { return c.readTotals(ctx, wanted) })
-}
-
-// readTotals reads sums from the cells, if they have them, or else from the rows.
+// readTotals reads sums of a report without its series: from the cells, if they have them, or else from the rows.
 func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	byDay, hasVisitors, hasGoals := s.hasCells()
 	var ofCells factSums
@@ -221,17 +177,35 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	switch {
 	case !ofCells.visitors && len(ofCells.goals) == 0:
 	case byDay:
-		reading.Go(func() error { return s.readDays(ctx, ofCells) })
+		reading.Go(func() error {
+			if err := s.addDays(ctx, ofCells, false, false); err != nil || !ofCells.visitors {
+				return err
+			}
+			if !s.Filters.From.IsZero() {
+				before, err := s.countVisitors(ctx, "before.sql")
+				if err != nil {
+					return err
+				}
+				for variation, n := range before {
+					m, at := moments.NoMoments(), rowKey{variation: variation}
+					m.Visitors, at.ExposedBefore = n, true
+					if err := s.addMoments(at, &m); err != nil {
+						return err
+					}
+				}
+			}
+			return s.addRecent(ctx)
+		})
 	default:
 		reading.Go(func() error { return s.readAll(ctx, ofCells) })
 	}
 	if wanted.visitors {
 		reading.Go(func() error { return s.readVisitors(ctx) })
 	}
-	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped() {
+	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped {
 		q, file := goals.newQuery(), "goals.sql"
 		q.AboveCap = hasGoals
-		if !s.isEveryEvent() {
+		if !s.isEveryEvent {
 			file = "converted.sql"
 		}
 		goals.groupGoals(q, "")
@@ -240,18 +214,34 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	if err := reading.Wait(); err != nil {
 		return err
 	}
-	mergeSums(s.of, goals.of)
+	for at, m := range goals.of {
+		moments.AddTo(s.of, at, m)
+	}
 	return nil
 }
 
 // readVisitors reads the sums of visitors from their rows. If all visitors are in the report, addRecent counts those of
-// the recent days: comparing each first day takes a quarter of the statement.
+// the recent days: comparing each first day takes a quarter of the statement. If a campaign's report about all of them
+// has a conversion window, only the immature ones are read; the mature ones are the others of the cells.
 func (s *counting) readVisitors(ctx context.Context) error {
 	q := s.newQuery()
 	f, isBrokenDown := &s.Filters, s.Dimension != "" || q.Period != "" || q.Crossed != ""
 	isFiltered := len(f.Lists) > 0 || len(f.Texts) > 0 || !f.From.IsZero() || !f.To.IsZero()
 	if q.Mature && !q.Widget && !isFiltered && !isBrokenDown {
-		return s.readByMaturity(ctx, q)
+		if err := s.readAll(ctx, factSums{visitors: true}); err != nil {
+			return err
+		}
+		immature := *s
+		immature.of = map[key]*moments.Moments{}
+		q.Recent, q.OnlyImmature = true, true
+		err := immature.countVisitorRows(ctx, q)
+		for at, m := range immature.of {
+			moments.AddTo(s.of, at, m)
+			at.Immature = false
+			rest := moments.NoMoments().Subtract(*m)
+			moments.AddTo(s.of, at, &rest)
+		}
+		return err
 	}
 	q.Recent = isFiltered
 	if err := s.countVisitorRows(ctx, q); err != nil || isFiltered {
@@ -274,25 +264,6 @@ func (s *counting) countVisitorRows(ctx context.Context, q *reportQuery) error {
 	return s.runQuery(ctx, "visitors.sql", q, s.addVisitors(q))
 }
 
-// readByMaturity reads the sums of all visitors of a campaign, with those of immature visitors apart. The mature ones
-// are those of the cells that are not immature.
-func (s *counting) readByMaturity(ctx context.Context, q *reportQuery) error {
-	if err := s.readAll(ctx, factSums{visitors: true}); err != nil {
-		return err
-	}
-	immature := *s
-	immature.of = map[key]*moments.Moments{}
-	q.Recent, q.OnlyImmature = true, true
-	err := immature.countVisitorRows(ctx, q)
-	for at, m := range immature.of {
-		moments.AddTo(s.of, at, m)
-		at.Immature = false
-		rest := moments.NoMoments().Subtract(*m)
-		moments.AddTo(s.of, at, &rest)
-	}
-	return err
-}
-
 // runQuery runs the statement of a file, and calls add for each row.
 func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, add func(driver.Rows) error) error {
 	if err := q.RenderFrom(reportTemplates, file, &q.slots); err != nil {
@@ -304,9 +275,8 @@ func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, ad
 // addVisitors returns a function that adds a row of sums of visitors.
 func (s *counting) addVisitors(q *reportQuery) func(driver.Rows) error {
 	return func(row driver.Rows) error {
-		var k rowKey
 		m := moments.NoMoments()
-		to := append(k.targets(q), &m.Visitors)
+		to := []any{&m.Visitors}
 		if q.Recent {
 			to = append(to, &m.Recent)
 		}
@@ -315,10 +285,11 @@ func (s *counting) addVisitors(q *reportQuery) func(driver.Rows) error {
 			to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed,
 				&m.Conversion)
 		}
-		if err := row.Scan(to...); err != nil {
+		at, err := s.scanRow(row, q, to...)
+		if err != nil {
 			return err
 		}
-		return s.addRow(&k, &m)
+		return s.addMoments(at, &m)
 	}
 }
 
@@ -326,10 +297,9 @@ func (s *counting) addVisitors(q *reportQuery) func(driver.Rows) error {
 // adds only what the cap removes.
 func (s *counting) addGoals(q *reportQuery) func(driver.Rows) error {
 	return func(row driver.Rows) error {
-		var k rowKey
 		var goals, goalsSquares int64
 		m := moments.NoMoments()
-		to := append(k.targets(q), &m.Converted, &goals, &goalsSquares)
+		to := []any{&m.Converted, &goals, &goalsSquares}
 		for i, amounts := range []*moments.Amounts{&m.Value, &m.Profit, &m.ExtraValue} {
 			if q.Amounts[i].Column == "" {
 				continue
@@ -350,7 +320,8 @@ func (s *counting) addGoals(q *reportQuery) func(driver.Rows) error {
 			m.FirstAge = stats.Sums{Sum: new(big.Int), Squares: new(big.Int)}
 			to = append(to, m.FirstAge.Sum, m.FirstAge.Squares)
 		}
-		if err := row.Scan(to...); err != nil {
+		at, err := s.scanRow(row, q, to...)
+		if err != nil {
 			return err
 		}
 		m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
@@ -359,80 +330,55 @@ func (s *counting) addGoals(q *reportQuery) func(driver.Rows) error {
 			m = moments.NoMoments()
 			m.CappedRemainder = removed
 		}
-		return s.addRow(&k, &m)
+		return s.addMoments(at, &m)
 	}
 }
 
-// addSteps adds what each bucket of the series adds to some sums.
-func (s *sums) addSteps(ctx context.Context, wanted factSums) error {
-	return s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
-		crossers, done, err := c.addDaySteps(ctx, wanted)
-		if err != nil || done {
+// readSteps reads what each bucket of the series adds to some sums: from the cells by day, if they have them. If these
+// lack only those of multi-exposed visitors, it reads the rows of these visitors.
+func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
+	hasCrossers := false
+	if byDay, hasVisitors, hasGoals := s.hasCells(); byDay && hasVisitors && hasGoals && !s.isCapped {
+		for of := range s.all {
+			hasCrossers = hasCrossers || fold.IsMultiExposed(of.Variation)
+		}
+		hasCrossers = hasCrossers && s.newQuery().Crossed != ""
+		if err := s.addDays(ctx, wanted, true, hasCrossers); err != nil || !hasCrossers {
 			return err
 		}
-		if wanted.visitors {
-			q := c.newQuery()
-			if q.Crossers = crossers; c.Timing == plan.ByAge && !q.Widget {
-				err = c.readVisitors(ctx) // no metric of a campaign needs the ages of views
-			} else {
-				c.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})...)
-				err = c.runQuery(ctx, "visitor_steps.sql", q, c.addVisitors(q))
-			}
-		}
-		if err != nil || len(wanted.goals) == 0 {
-			return err
-		}
-		q := c.newQuery()
-		q.Crossers, q.Numbered = crossers, !c.isEveryEvent()
-		c.groupGoals(q, bucketOf(c.stepTime(q.Numbered)))
-		return c.runQuery(ctx, "goals.sql", q, c.addGoals(q))
-	})
-}
-
-// addDaySteps adds steps from the cells by day. done means that they have all. Else crossers means that they have all
-// but those of multi-exposed visitors.
-func (s *counting) addDaySteps(ctx context.Context, wanted factSums) (crossers, done bool, err error) {
-	if byDay, hasVisitors, hasGoals := s.hasCells(); !byDay || !hasVisitors || !hasGoals || s.isCapped() {
-		return false, false, nil
 	}
-	crossers = s.newQuery().Crossed != "" && s.hasCrossers()
-	err = s.addDays(ctx, wanted, true, crossers)
-	return crossers, !crossers, err
-}
+	if wanted.visitors {
+		q := s.newQuery()
+		if q.Crossers = hasCrossers; s.Timing == plan.ByAge && !q.Widget {
+			err = s.readVisitors(ctx) // no metric of a campaign needs the ages of views
+		} else {
+			s.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})...)
+			err = s.runQuery(ctx, "visitor_steps.sql", q, s.addVisitors(q))
+		}
+	}
+	if err != nil || len(wanted.goals) == 0 {
+		return err
+	}
 
-// factTime is the time of a fact, in milliseconds since 1970.
-const factTime expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
-
-// stepTime returns the time at which a goal event changes the series. Rows of numbered.sql have other columns.
-func (s *counting) stepTime(numbered bool) expr {
-	first, event := expr("toUnixTimestamp64Milli(first_time)"), factTime
-	if numbered {
-		first, event = "toInt64(first_ms)", "toInt64(at_ms)"
+	// A goal event changes the series at its own time, at that of the first view, or at the last millisecond of the
+	// window. Rows of numbered.sql have other columns.
+	q := s.newQuery()
+	q.Crossers, q.Numbered = hasCrossers, !s.isEveryEvent
+	first, at := expr("toUnixTimestamp64Milli(first_time)"), factTime
+	if q.Numbered {
+		first, at = "toInt64(first_ms)", "toInt64(at_ms)"
 	}
 	switch {
 	case !s.ConversionWindow.IsSet() || s.Timing == plan.OnEvent:
-		return event
 	case s.Timing == plan.OnFirstView:
-		return first
+		at = first
 	case s.Timing == plan.ByAge:
-		return "(" + event + ") - " + first
+		at = "(" + at + ") - " + first
+	default:
+		at = first + " + {age_to_ms:Int64} - 1"
 	}
-	return first + " + {age_to_ms:Int64} - 1" // the last millisecond of the window
-}
-
-// bucketOf returns the bucket of the series at a time in milliseconds since 1970.
-func bucketOf(ms expr) expr {
-	return "toInt64(intDiv(" + ms + " + {shift:Int64}, {width:Int64}))"
-}
-
-// hasOtherValues reports whether a visitor has a value of the dimension that is not in top.
-func (s *sums) hasOtherValues() bool {
-	for at, m := range s.of {
-		if at.rank == 0 && m.Visitors != 0 {
-			return true
-		}
-	}
-	return false
+	s.groupGoals(q, bucketOf(at))
+	return s.runQuery(ctx, "goals.sql", q, s.addGoals(q))
 }
 
 // bucketSteps returns the sums by bucket.
@@ -450,32 +396,216 @@ func (s *sums) bucketSteps() (steps []moments.Step) {
 	return steps
 }
 
-// reportRows returns the rows of the whole report that have visitors, and those of the breakdown.
-func (s *sums) reportRows() (whole, cells []moments.Row) {
-	merged, ranked := map[moments.RowKey]*moments.Moments{}, map[moments.RowKey]*moments.Moments{}
+// reportRows returns the rows of the whole report that have visitors, and those of the breakdown: rows of the most
+// frequent values, and rows for all other values, which are the whole report minus these rows. They have no visitors of
+// the recent days.
+func (s *sums) reportRows() (whole, ranked []moments.Row) {
+	sorted := func(of map[moments.RowKey]*moments.Moments) []moments.Row {
+		rows := []moments.Row{}
+		for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.RowKey) int {
+			byVariation := cmp.Compare(a.VariationID, b.VariationID)
+			return cmp.Or(byVariation, cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
+		}) {
+			if of[at].Visitors != 0 || of[at].Recent != 0 {
+				rows = append(rows, moments.Row{RowKey: at, Moments: *of[at]})
+			}
+		}
+		return rows
+	}
+	all, byValue := map[moments.RowKey]*moments.Moments{}, map[moments.RowKey]*moments.Moments{}
 	for at, m := range s.of {
-		moments.AddTo(merged, at.RowKey, m)
+		moments.AddTo(all, at.RowKey, m)
 		if at.rank != 0 {
 			at.Dimension = s.top[at.rank-1]
-			moments.AddTo(ranked, at.RowKey, m)
+			moments.AddTo(byValue, at.RowKey, m)
 		}
 	}
-	whole = sortedRows(merged)
-	if s.top == nil {
+	if whole = sorted(all); s.top == nil {
 		return whole, whole
 	}
-	return whole, moments.WithOthers(sortedRows(ranked), whole, s.Top)
-}
-
-func sortedRows(of map[moments.RowKey]*moments.Moments) []moments.Row {
-	rows := []moments.Row{}
-	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.RowKey) int {
-		byVariation := cmp.Compare(a.VariationID, b.VariationID)
-		return cmp.Or(byVariation, cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
-	}) {
-		if of[at].Visitors != 0 || of[at].Recent != 0 {
-			rows = append(rows, moments.Row{RowKey: at, Moments: *of[at]})
+	visitors := map[string]int64{}
+	ranked = sorted(byValue)
+	for i := range ranked {
+		ranked[i].Recent = 0
+		if !ranked[i].ExposedBefore {
+			visitors[ranked[i].Dimension] += ranked[i].Visitors
 		}
 	}
-	return rows
+	values := moments.MostVisited(visitors)
+	values = values[:min(len(values), s.Top)]
+	ranked = slices.DeleteFunc(ranked, func(r moments.Row) bool { return !slices.Contains(values, r.Dimension) })
+	kept := len(ranked)
+	for _, others := range whole {
+		others.Others, others.Recent = true, 0
+		for i := range ranked[:kept] {
+			of := ranked[i].RowKey
+			if of.Dimension = ""; of == others.RowKey {
+				others.Moments = others.Subtract(ranked[i].Moments)
+			}
+		}
+		if others.Visitors != 0 {
+			ranked = append(ranked, others)
+		}
+	}
+	if !slices.ContainsFunc(ranked[kept:], func(r moments.Row) bool { return !r.ExposedBefore }) {
+		ranked = ranked[:kept] // no other value has visitors of the window
+	}
+	return whole, ranked
+}
+
+// A report about all visitors is read from cells: hundreds of rows in place of millions.
+
+// hasCells reports whether cells have the sums of visitors and of goal events of the report, apart from what a cap
+// removes, and whether these are the cells by day. Subjects with fewer visitors than leastVisitorsByDay have none by
+// day. Filters of goal events do not change the sums of visitors.
+func (s *counting) hasCells() (byDay, visitors, goals bool) {
+	f, window := &s.Filters, s.ConversionWindow.IsSet()
+	byDay = !f.From.IsZero() || !f.To.IsZero() || s.Interval != ""
+	switch {
+	case len(f.Lists) > 0, len(f.Texts) > 0, s.Dimension != "", len(s.SharePeriods) > 1:
+		return byDay, false, false
+	case byDay && (!isWholeDay(f.From) || !isWholeDay(f.To) || !s.days || s.Interval == query.Hourly):
+		return byDay, false, false
+	}
+	isWhole := f.GoalValue == nil && f.ZScore == 0 && (!s.isCapped || s.isEveryEvent)
+	return byDay, !window, !window && isWhole
+}
+
+// isWholeDay reports whether an end of a window is open or at midnight UTC.
+func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(24*time.Hour)) }
+
+// readAll reads sums from the cells of all visitors.
+func (s *counting) readAll(ctx context.Context, wanted factSums) error {
+	for at, cell := range s.all {
+		if at.Goal != 0 && !slices.Contains(wanted.goals, at.Goal) {
+			continue
+		}
+		m := s.cellMoments(at.Goal, *cell, wanted)
+		if err := s.addMoments(rowKey{key{goal: s.goalKey(at.Goal)}, at.Variation}, &m); err != nil {
+			return err
+		}
+	}
+	if !wanted.visitors {
+		return nil
+	}
+	return s.addRecent(ctx)
+}
+
+// addRecent adds the visitors of the recent days.
+func (s *counting) addRecent(ctx context.Context) (err error) {
+	file := "recent.sql"
+	if s.days {
+		file = "recent_days.sql"
+	}
+	counts := s.recent.counts
+	if hasWindow := !s.Filters.From.IsZero() || !s.Filters.To.IsZero(); counts == nil || hasWindow {
+		if counts, err = s.countVisitors(ctx, file); err != nil {
+			return err
+		}
+		if !hasWindow {
+			s.recent.counts = counts
+		}
+	}
+	for variation, n := range counts {
+		m := moments.NoMoments()
+		m.Recent = n
+		if err := s.addMoments(rowKey{variation: variation}, &m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recentVisitors are the visitors of the recent days of a subject on a server, by variation. Without a window, they
+// change only with the subject's facts and with the day, so they are kept once they are known to be read at one
+// position.
+type recentVisitors struct {
+	version recentVersion
+	counts  map[string]int64 // nil: not read
+	kept    bool
+}
+
+type recentVersion struct {
+	facts uint64
+	from  time.Time
+}
+
+// countBytes is the approximate size of the count of a variation.
+const countBytes = 64
+
+// countVisitors reads a number of visitors of each variation.
+func (s *counting) countVisitors(ctx context.Context, file string) (map[string]int64, error) {
+	counts := map[string]int64{}
+	err := s.runQuery(ctx, file, s.newQuery(), func(row driver.Rows) error {
+		var variation string
+		var n int64
+		err := row.Scan(&variation, &n)
+		counts[variation] = n
+		return err
+	})
+	return counts, err
+}
+
+// factSums are the sums that a report adds.
+type factSums struct {
+	visitors bool    // of visitors
+	goals    []int64 // of the events of these goals; 0: of all goals
+}
+
+// goalKey returns the goal in the key of sums.
+func (s *counting) goalKey(goal int64) int64 {
+	if s.goals == nil {
+		return 0
+	}
+	return goal
+}
+
+// addDays adds sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
+// leaves out multi-exposed visitors.
+func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVariation bool) error {
+	q := s.newQuery()
+	if series {
+		q.Keys = []keyColumn{{"bucket", bucketOf(factTime)}}
+	}
+	goals := wanted.goals
+	if wanted.visitors {
+		goals = append([]int64{0}, goals...)
+	}
+	q.addParam("cell_goals", goals)
+	return s.runQuery(ctx, "day_cells.sql", q, func(row driver.Rows) error {
+		var at rowKey
+		var goal int64
+		var large []*big.Int
+		to := []any{&at.variation, &goal}
+		if series {
+			to = append(to, &at.bucket)
+		}
+		if err := row.Scan(append(to, &large)...); err != nil {
+			return err
+		}
+		if oneVariation && fold.IsMultiExposed(at.variation) {
+			return nil
+		}
+		cell, err := cellOf(large)
+		if err != nil {
+			return err
+		}
+		at.goal = s.goalKey(goal)
+		m := s.cellMoments(goal, *cell, wanted)
+		return s.addMoments(at, &m)
+	})
+}
+
+// cellMoments returns the moments of the sums of a cell that a report adds.
+func (s *counting) cellMoments(goal int64, cell fold.Cell, wanted factSums) moments.Moments {
+	if goal != 0 || !wanted.visitors {
+		clear(cell.Sums[:fold.Goals])
+	}
+	if !slices.Contains(wanted.goals, goal) {
+		clear(cell.Sums[fold.Goals:])
+	}
+	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only
+		clear(cell.Sums[fold.Clicks : fold.Conversed+1])
+	}
+	return cell.AsMoments()
 }

@@ -3,6 +3,8 @@ package facts
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -23,12 +26,12 @@ func (r Reader) ReadFirstViews(
 	ctx context.Context, q plan.Question, by query.Dimension,
 ) (found []moments.Step, err error) {
 	q.Dimension, q.Interval = by, ""
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		s := x.newSums()
 		if s.top, err = x.readTop(ctx); err != nil {
 			return err
 		}
-		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
 			q := c.newQuery()
 			q.ByFirstDay = true
 			return c.countVisitorRows(ctx, q)
@@ -43,24 +46,24 @@ func (r Reader) ReadFirstViews(
 // the lower bound of the bin. bins has all lower bounds, ascending, from one that is not above any value.
 func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []int64) (found []moments.Step, err error) {
 	q.Cap, q.Dimension, q.Interval = nil, "", ""
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) (err error) {
+	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		if x, err = x.withLimits(ctx); err != nil {
 			return err
 		}
 		s := x.newSums()
-		err = s.countOnServers(ctx, func(c *counting, ctx context.Context) error {
+		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
 			q := c.newQuery()
 			q.addParam("bins", bins)
 			c.groupBy(q, q.Place, keyColumn{"bucket", "toInt64(roundDown(value, {bins:Array(Int64)}))"})
 			return c.runQuery(ctx, "distribution.sql", q, func(row driver.Rows) error {
-				var k rowKey
 				var goals int64
-				if err := row.Scan(append(k.targets(q), &goals)...); err != nil {
+				at, err := c.scanRow(row, q, &goals)
+				if err != nil {
 					return err
 				}
 				m := moments.NoMoments()
 				m.Goals.Sum.SetInt64(goals)
-				return c.addRow(&k, &m)
+				return c.addMoments(at, &m)
 			})
 		})
 		found = s.bucketSteps()
@@ -71,7 +74,7 @@ func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []in
 
 // ReadLostViews reads the goal events of a subject whose visitors have no view of it, by the variation that they carry.
 func (r Reader) ReadLostViews(ctx context.Context, q plan.Question) (found map[int64]moments.LostViews, err error) {
-	err = r.newAnswer(q).atOnePosition(ctx, func(x answer) error {
+	err = r.atOnePosition(ctx, q, func(x answer) error {
 		found = map[int64]moments.LostViews{}
 		for _, s := range x.newCountings(nil) {
 			q, of := s.newQuery(), s.Subject
@@ -106,7 +109,7 @@ type Value struct {
 
 // ReadValues returns the values of an attribute of a subject, the most frequent first.
 func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute string) ([]Value, error) {
-	x, err := r.newAnswer(q).withCurrentState(ctx)
+	x, err := answer{Question: q, Reader: r}.withCurrentState(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +172,7 @@ type Visitor struct {
 // are read from the same facts. It has no time limit, because each may wait for a client that downloads a file.
 func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Visitor) error) error {
 	var x answer
-	err := r.newAnswer(q).atOnePosition(ctx, func(now answer) (err error) {
+	err := r.atOnePosition(ctx, q, func(now answer) (err error) {
 		x, err = now.withLimits(ctx)
 		return err
 	})
@@ -177,7 +180,8 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		return err
 	}
 	x.stored.Newest = schema.EndOfTime // of events that may arrive now
-	x.limits.Time = 0
+	store := *x.Store
+	store.Limits.Time, x.Store = 0, &store
 	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error {
 		var v Visitor
 		var variation, attributes string
@@ -200,7 +204,8 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		values := strings.Split(attributes, schema.AttributeSeparator)
 		for i, to := range []*string{
 			&v.Device, &v.Country, &v.Channel, &v.Browser, &v.OS, &v.VisitorType, &v.Referrer,
-			&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm, &v.FirstVisitPage,
+			&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm,
+			&v.FirstVisitPage,
 		} {
 			*to = values[i]
 		}
@@ -209,4 +214,80 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		v.UncappedValue, v.UncappedProfit = amount(value), amount(profit)
 		return each(&v)
 	})
+}
+
+// Order is a counted goal event, or, with negative numbers, one that a refresh has replaced.
+type Order struct {
+	Visitor               uint64
+	Variation             string // as in rows
+	Number, Value, Profit int64  // Number is 1 or -1
+}
+
+// EachOrder calls each for the counted goal events of a question's subject and goal, whose own time is in its window,
+// and whose age in its conversion window. Only visitors first exposed until mature count.
+func (s Shards) EachOrder(ctx context.Context, q *plan.Question, mature int64, each func(*Order)) error {
+	var order Order
+	ages := q.ConversionWindow
+	if !ages.IsSet() {
+		ages.To = math.MaxInt64
+	}
+	return s.eachServer(ctx, "orders.sql", func(row driver.Rows) error {
+		err := row.Scan(&order.Visitor, &order.Variation, &order.Number, &order.Value, &order.Profit)
+		each(&order)
+		return err
+	}, clickhouse.Named("section", SectionOf(q.Subject, fold.OfGoal)), clickhouse.Named("goal_id", q.GoalID),
+		clickhouse.Named("from_ms", q.WindowStart().UnixMilli()), clickhouse.Named("to_ms", q.WindowEnd().UnixMilli()),
+		clickhouse.Named("age_from_ms", ages.From.Milliseconds()),
+		clickhouse.Named("age_to_ms", ages.To.Milliseconds()), clickhouse.Named("mature_ms", mature))
+}
+
+// FindGoalIDs returns which of some event ids a website has stored goals with.
+func (s Shards) FindGoalIDs(ctx context.Context, website int64, ids []uint64) (map[uint64]bool, error) {
+	found := map[uint64]bool{}
+	for some := range slices.Chunk(ids, visitorsAtOnce) {
+		if err := s.eachServer(ctx, "goal_ids.sql", func(row driver.Rows) error {
+			var id uint64
+			err := row.Scan(&id)
+			found[id] = true
+			return err
+		}, clickhouse.Named("website_id", website), clickhouse.Named("ids", some)); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// eachServer calls each for each row of a statement on each shard.
+func (s Shards) eachServer(ctx context.Context, file string, each func(driver.Rows) error, params ...any) error {
+	for _, shard := range s {
+		on := shard.currentServer()
+		if err := schema.EachRow(ctx, on, on.render(file, ""), each, params...); err != nil {
+			return fmt.Errorf("read orders: %w", err)
+		}
+	}
+	return nil
+}
+
+// EachVisitorsEvents calls each for the folded events of each visitor of a website.
+func (s Shards) EachVisitorsEvents(ctx context.Context, website int64, ids []uint64, each func([]fold.Event)) error {
+	for _, shard := range s {
+		at, err := shard.StoredPosition(ctx)
+		if err != nil {
+			return err
+		}
+		for some := range slices.Chunk(ids, visitorsAtOnce) {
+			visitors := make([]schema.Visitor, len(some))
+			for i, id := range some {
+				visitors[i] = schema.Visitor{WebsiteID: website, ID: id}
+			}
+			events, err := shard.currentServer().readEvents(ctx, visitors, at.Through)
+			if err != nil {
+				return err
+			}
+			for own := range splitVisitors(events) {
+				each(own)
+			}
+		}
+	}
+	return nil
 }

@@ -59,5 +59,5 @@ func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 
 // AtOnePosition calls read until the subject's facts do not change during a call.
 func (r Reader) AtOnePosition(ctx context.Context, q plan.Question, read func() error) error {
-	return r.newAnswer(q).atOnePosition(ctx, func(answer) error { return read() })
+	return r.atOnePosition(ctx, q, func(answer) error { return read() })
 }

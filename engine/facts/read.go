@@ -237,19 +237,6 @@ var grains = []string{
 	fold.OfVisitor: "visitor", fold.OfGoal: "goal", fold.OfAll: "all", fold.OfDay: "day", fold.OfPosition: "position",
 }
 
-// hashBits is the number of low bits of a section that hold a hash of the subject; the grain is above them. They
-// suffice: among a million subjects, the probability of a collision is 5·10^-7.
-const hashBits = 60
-
-// SectionOf returns the section of the rows of a grain of a subject.
-func SectionOf(subject schema.Subject, grain fold.Grain) uint64 {
-	of, s := uint64(grain)<<hashBits, subject
-	if grain == fold.OfPosition {
-		return of
-	}
-	return of | schema.HashID(fmt.Sprintf("%d %s %d %d", s.WebsiteID, s.Kind, s.ID, s.ExperimentID))>>(64-hashBits)
-}
-
 // sectionsOfGrain returns the parameters first_section and last_section, the range of the sections of a grain.
 func sectionsOfGrain(grain fold.Grain) []any {
 	first := uint64(grain) << hashBits

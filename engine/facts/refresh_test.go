@@ -101,7 +101,7 @@ func (w *world) wanted() []fold.Row {
 			At: e.Time.UnixMilli(), Variation: e.VariationID, Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value, e.Profit, e.ExtraValue}, Accepted: e.at,
 		}
 		if e.Kind == schema.KindView {
-			folded.Attributes = e.Attributes.Join()
+			folded.Attributes = e.Join()
 		}
 		byVisitor[of] = append(byVisitor[of], folded)
 	}

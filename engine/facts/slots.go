@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
@@ -59,12 +60,6 @@ type slots struct {
 	Attributes   string // columns, separated by commas
 }
 
-// isEveryEvent reports whether every event of one goal counts. If so, the sums in the rows are the sums of the report.
-func (s *counting) isEveryEvent() bool {
-	return (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil &&
-		s.ConversionWindow.From == 0
-}
-
 // amount is a column of goal events whose total is summed for each visitor.
 type amount struct {
 	Column expr // empty: the total of each visitor is 0
@@ -74,7 +69,7 @@ type amount struct {
 // newAmounts returns the amounts that the statement sums. The sums of squares over all visitors, which the cells have,
 // show which totals are 0, and where 64 bits suffice: no sum of products over some of the visitors is greater.
 func (s *counting) newAmounts() (all [3]amount) {
-	isKnown := s.isEveryEvent() && !s.endsEarly() && s.Interval == "" && !s.ConversionWindow.IsSet()
+	isKnown := s.isEveryEvent && !s.endsEarly && s.Interval == "" && !s.ConversionWindow.IsSet()
 	for k, column := range []expr{"value", "profit", "extra_value"} {
 		has, fits := !isKnown, isKnown
 		for at, cell := range s.all {
@@ -92,23 +87,6 @@ func (s *counting) newAmounts() (all [3]amount) {
 		}
 	}
 	return all
-}
-
-// isCapped reports whether total values of visitors are limited.
-func (s *counting) isCapped() bool { return s.limit != nil && s.limit.Limit > 0 }
-
-// multiplesOf returns the first n multiples of a number.
-func multiplesOf(width, n int) []uint32 {
-	all := make([]uint32, n)
-	for i := range all {
-		all[i] = uint32((i + 1) * width) //nolint:gosec // few
-	}
-	return all
-}
-
-// endsEarly reports whether the window excludes events at its end.
-func (s *counting) endsEarly() bool {
-	return !s.Filters.To.IsZero() && !s.Filters.To.After(s.stored.Newest)
 }
 
 // reportQuery is a statement of a report, with the slots from which its text is rendered.
@@ -140,12 +118,17 @@ var columns = map[string]expr{
 	"visitorType":    "visitor_type",
 }
 
-// addVisitorFilters adds the filters on first views.
-func (q *reportQuery) addVisitorFilters(filters *query.Filters) {
-	add := func(attribute string, operator, kind expr, value any) {
-		column := columns[attribute]
-		q.Filters += " AND " + column + operator + "{filter_" + column + ":" + kind + "}"
-		q.addParam("filter_"+string(column), value)
+// likeEscaper converts the pattern of a filter to a LIKE pattern.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
+
+// addFilters adds the filters on first views, and those on the values of goal events. bounds are those of the requested
+// z-score; nil: none.
+func (q *reportQuery) addFilters(filters *query.Filters, bounds *moments.Outliers) {
+	visitors, goals := []string{}, []string{}
+	add := func(attribute string, operator, kind string, value any) {
+		column := string(columns[attribute])
+		visitors = append(visitors, column+operator+"{filter_"+column+":"+kind+"}")
+		q.addParam("filter_"+column, value)
 	}
 	for _, filter := range filters.Lists {
 		add(filter.Attribute, " IN ", "Array(String)", filter.Values)
@@ -157,24 +140,17 @@ func (q *reportQuery) addVisitorFilters(filters *query.Filters) {
 			add(filter.Attribute, " = ", "String", filter.Pattern)
 		}
 	}
-	q.Filters = expr(strings.TrimPrefix(string(q.Filters), "true AND "))
-}
-
-// likeEscaper converts the pattern of a filter to a LIKE pattern.
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
-
-// addValueFilters adds the filters on the values of goal events. bounds are those of the requested z-score; nil: none.
-func (q *reportQuery) addValueFilters(filters *query.Filters, bounds *moments.Outliers) {
 	if filters.GoalValue != nil {
-		q.Goals += " AND value >= {goal_value:Int64}"
+		goals = append(goals, "value >= {goal_value:Int64}")
 		q.addParam("goal_value", leastUnits(filters.GoalValue))
 	}
 	if bounds != nil && !bounds.Open {
-		q.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
+		goals = append(goals, "value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}")
 		q.addParam("outlier_least", bounds.Least)
 		q.addParam("outlier_most", bounds.Most)
 	}
-	q.Goals = expr(strings.TrimPrefix(string(q.Goals), "true AND "))
+	q.Filters = expr(cmp.Or(strings.Join(visitors, " AND "), "true"))
+	q.Goals = expr(cmp.Or(strings.Join(goals, " AND "), "true"))
 }
 
 // leastUnits rounds an amount up to 1/schema.MoneyScale.
@@ -197,8 +173,7 @@ func (s *counting) newQuery() *reportQuery {
 	p := &s.Question
 	q := &reportQuery{slots: slots{
 		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,
-		Filters: "true", Goals: "true",
-		From: !p.Filters.From.IsZero(), To: s.endsEarly(), OneGoal: s.GoalID != 0,
+		From: !p.Filters.From.IsZero(), To: s.endsEarly, OneGoal: s.GoalID != 0,
 		Few:         s.Visitors < leastVisitorsByDay,
 		Place:       "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
 		Completions: "completions", Conversions: "conversions", InWindow: "1",
@@ -208,9 +183,8 @@ func (s *counting) newQuery() *reportQuery {
 	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
 	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
 	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
-	q.addVisitorFilters(&p.Filters)
-	q.addValueFilters(&s.Filters, s.outliers)
-	if q.Cap = s.isCapped(); q.Cap {
+	q.addFilters(&p.Filters, s.outliers)
+	if q.Cap = s.isCapped; q.Cap {
 		q.addParam("cap", s.limit.Limit)
 	}
 	if s.GoalID != 0 {
@@ -221,10 +195,10 @@ func (s *counting) newQuery() *reportQuery {
 		q.addParam("goal_ids", s.goals)
 	}
 	if q.From {
-		q.addParam("from_ms", p.WindowStart().UnixMilli())
+		q.addParam("from_ms", p.Filters.From.UnixMilli())
 	}
 	if q.To {
-		q.addParam("to_ms", p.WindowEnd().UnixMilli())
+		q.addParam("to_ms", p.Filters.To.UnixMilli())
 	}
 	if len(p.SharePeriods) > 1 {
 		var changes []int64
@@ -258,11 +232,18 @@ func (s *counting) newQuery() *reportQuery {
 		q.Dimension = columns[string(p.Dimension)]
 		q.Columns += ", " + q.Dimension
 	}
+	places, ranks := make([]uint32, len(s.variations)), make([]uint32, len(s.top))
+	for i := range places {
+		places[i] = uint32((i + 1) * (len(s.top) + 1)) //nolint:gosec // few
+	}
+	for i := range ranks {
+		ranks[i] = uint32(i + 1) //nolint:gosec // few
+	}
 	q.addParam("stored_variations", s.variations)
-	q.addParam("places", multiplesOf(len(s.top)+1, len(s.variations)))
+	q.addParam("places", places)
 	if len(s.top) > 0 {
 		q.addParam("top", s.top)
-		q.addParam("ranks", multiplesOf(1, len(s.top)))
+		q.addParam("ranks", ranks)
 		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
 	}
 	q.Amounts = s.newAmounts()
@@ -312,4 +293,56 @@ func (s *counting) addWindow(q *reportQuery) {
 		q.Columns += ", later_ms, later_kinds"
 		q.InWindow = "toUInt8(kind NOT IN (4, 5) OR ms >= {age_from_ms:UInt64} AND ms < {age_to_ms:UInt64})"
 	}
+}
+
+// keyColumn is a column by which a statement groups its rows.
+type keyColumn struct {
+	Name  string // see scanRow
+	Value expr   // empty: the statement does not group by it
+}
+
+// groupBy groups the rows of a statement by columns and by a place: a number for the variation and for the rank of the
+// dimension value. ClickHouse groups by one number much faster than by two columns. If there is nothing but the
+// variation, it groups by the variation.
+func (s *counting) groupBy(q *reportQuery, place expr, columns ...keyColumn) {
+	for _, c := range columns {
+		if c.Value != "" {
+			q.Keys = append(q.Keys, c)
+		}
+	}
+	if len(q.Keys) == 0 && len(s.top) == 0 && place == q.Place {
+		q.Keys = append(q.Keys, keyColumn{"variation", "variation"})
+		return
+	}
+	q.Keys = append(q.Keys, keyColumn{"place", "toUInt32(" + place + ")"})
+}
+
+// groupGoals groups sums over goal events, also by a bucket unless it is empty. If not every event counts, their rows
+// have the columns of visitorKeys.
+func (s *counting) groupGoals(q *reportQuery, bucket expr) {
+	if !s.isEveryEvent {
+		s.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})...)
+		return
+	}
+	s.groupBy(q, q.Place, keyColumn{"bucket", bucket}, keyColumn{"goal", q.Goal}, keyColumn{"period", q.Period},
+		keyColumn{"crossed", q.Crossed})
+}
+
+// visitorKeys returns the columns by which sums over the rows of a visitor, which have these columns, are grouped.
+func (q *reportQuery) visitorKeys() (keys []keyColumn) {
+	if q.Period != "" {
+		keys = append(keys, keyColumn{"period", "of_period"})
+	}
+	if q.Crossed != "" {
+		keys = append(keys, keyColumn{"crossed", "of_crossing"})
+	}
+	return keys
+}
+
+// factTime is the time of a fact, in milliseconds since 1970.
+const factTime expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
+
+// bucketOf returns the bucket of the series at a time in milliseconds since 1970.
+func bucketOf(ms expr) expr {
+	return "toInt64(intDiv(" + ms + " + {shift:Int64}, {width:Int64}))"
 }

@@ -315,7 +315,8 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	for k, rows := range found.Primary.Rows {
 		for t := range rows {
 			if rows[t].RecordedAt.IsZero() {
-				rows[t].MismatchP = least[s.dayOf(found.Looks[k])-1]
+				at := slices.IndexFunc(s.fullDays(), found.Looks[k].End.Equal)
+				rows[t].MismatchP = least[at]
 			}
 		}
 	}
@@ -329,12 +330,11 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 // later day does not clear an alarm.
 func leastMismatchPs(days [][]stats.SharePeriod) []*float64 {
 	all := make([]*float64, len(days))
-	var least *float64
 	for i, periods := range days {
-		if p := stats.SampleRatioMismatch(periods).PValue; p != nil && (least == nil || *p < *least) {
-			least = p
+		all[i] = stats.SampleRatioMismatch(periods).PValue
+		if i > 0 && all[i-1] != nil && (all[i] == nil || *all[i-1] < *all[i]) {
+			all[i] = all[i-1]
 		}
-		all[i] = least
 	}
 	return all
 }
@@ -387,23 +387,6 @@ type StratumData struct {
 	NonNegative bool
 }
 
-// dataOf returns the sums of each look.
-func dataOf(s *Schedule, sums *Sums) []LookData {
-	var all []LookData
-	var most int64
-	for _, l := range s.Looks {
-		d := LookData{Look: l}
-		for _, st := range sums.strataUntil(s.LookWindows(l.End), l.End) {
-			data, visitors := samplesOf(sums.plan, &st)
-			d.Strata, d.Visitors = append(d.Strata, data), d.Visitors+visitors
-		}
-		most = max(most, d.Visitors)
-		d.Tau = s.lookTau(l, most)
-		all = append(all, d)
-	}
-	return all
-}
-
 // samplesOf returns the samples of a stratum, and its counted visitors.
 func samplesOf(p *plan.Plan, s *stratum) (StratumData, int64) {
 	data := StratumData{Shares: p.SharePeriods[s.period].Shares, NonNegative: true}
@@ -433,9 +416,23 @@ func strataOf(all []StratumData, treatment int) (strata []stats.Stratum, nonNega
 
 // analyzeGoal returns the looks of a metric of a goal.
 func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Question {
-	p, data := sums.plan, dataOf(s, sums)
-	if len(data) == 0 || len(p.Variations) < 2 {
+	p := sums.plan
+	if len(s.Looks) == 0 || len(p.Variations) < 2 {
 		return Question{}
+	}
+	var data []LookData
+	var most int64
+	for _, l := range s.Looks {
+		d := LookData{Look: l}
+		for _, st := range sums.strataUntil(s.LookWindows(l.End), l.End) {
+			samples, visitors := samplesOf(p, &st)
+			d.Strata, d.Visitors = append(d.Strata, samples), d.Visitors+visitors
+		}
+		most = max(most, d.Visitors)
+		if d.Tau = float64(l.Days) / float64(s.rules.PlannedDays); s.rules.PlannedVisitors > 0 {
+			d.Tau = float64(most) / float64(s.rules.PlannedVisitors)
+		}
+		data = append(data, d)
 	}
 	var own []Row
 	for _, r := range recorded {
@@ -479,7 +476,10 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recor
 			rows := RowsWithout(data, id, stats.ReasonPlanChanged)
 			if !p.Variations[t+1].Added {
 				rows = AnalyzeTreatment(data, t, id, known, func(points []stats.LookPoint) *stats.LookSequence {
-					return a.lookSequence(p, shares, points, results)
+					// Late conversions do not change the critical values.
+					return computeOnce(a, sequenceBytes, func() *stats.LookSequence {
+						return stats.NewLookDesign(alphaOf(p), shares).NewSequence(points, results)
+					}, "sequence", alphaOf(p), shares, points, results)
 				})
 			}
 			for k := range rows {
@@ -488,7 +488,21 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recor
 		}
 		if p.Rules.Methodology == catalogue.Bayesian {
 			for k, look := range data {
-				addChances(p, q.Rows[k], look.Strata)
+				periods, strata := make([]stats.Period, len(look.Strata)), look.Strata
+				for i, s := range strata {
+					periods[i] = stats.Period{Samples: s.Samples, Shares: s.Shares}
+				}
+				o := stats.Options{
+					SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian,
+					Prior: p.Rules.Prior,
+				}
+				_, o.NonNegative = strataOf(strata, 0)
+				if n := len(strata); n > 1 { // the chances need no pooled samples
+					AddChances(q.Rows[k], stats.ComparePeriods(strata[n-1].Samples, periods, o))
+				} else if n == 1 {
+					o.Shares = strata[0].Shares
+					AddChances(q.Rows[k], stats.Compare(strata[0].Samples[0], strata[0].Samples[1:], o))
+				}
 			}
 		}
 		return q
@@ -512,6 +526,7 @@ func AnalyzeTreatment(
 		}
 	}
 	critical, rows := sequence(points), RowsWithout(data, id, "")
+	isEqual := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 	for k := range rows {
 		today := critical.AnalyzeLook(k, strata[k], nonNegative[k])
 		row, isKnown := known[k]
@@ -519,7 +534,7 @@ func AnalyzeTreatment(
 		case !isKnown:
 			row = rows[k]
 			row.LookResult, row.PValue = today, critical.PValue(k, today)
-		case !equalNumber(today.Z, row.Z) || points[k].Information != row.Point.Information:
+		case !isEqual(today.Z, row.Z) || points[k].Information != row.Point.Information:
 			row.Recomputed = &today
 		}
 		rows[k] = row
@@ -535,41 +550,6 @@ func RowsWithout(data []LookData, id int64, reason stats.Reason) []Row {
 		rows[k].Reason, rows[k].Difference.Reason, rows[k].Lift.Reason = reason, reason, reason
 	}
 	return rows
-}
-
-// lookSequence returns the critical values of looks. It caches them by the numbers of visitors, because late
-// conversions do not change them.
-func (a *Analyzer) lookSequence(
-	p *plan.Plan, shares []float64, points []stats.LookPoint, known map[int]stats.LookResult,
-) *stats.LookSequence {
-	compute := func() *stats.LookSequence {
-		return stats.NewLookDesign(alphaOf(p), shares).NewSequence(points, known)
-	}
-	return computeOnce(a, sequenceBytes, compute, "sequence", alphaOf(p), shares, points, known)
-}
-
-func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
-
-// addChances adds the chances to beat control at a look.
-func addChances(p *plan.Plan, rows []Row, strata []StratumData) {
-	if len(strata) == 0 {
-		return
-	}
-	last := strata[len(strata)-1]
-	o := stats.Options{
-		SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian, Prior: p.Rules.Prior,
-	}
-	_, o.NonNegative = strataOf(strata, 0)
-	periods := make([]stats.Period, len(strata))
-	for i, s := range strata {
-		periods[i] = stats.Period{Samples: s.Samples, Shares: s.Shares}
-	}
-	if len(periods) > 1 {
-		AddChances(rows, stats.ComparePeriods(last.Samples, periods, o)) // the chances need no pooled samples
-		return
-	}
-	o.Shares = last.Shares
-	AddChances(rows, stats.Compare(last.Samples[0], last.Samples[1:], o))
 }
 
 // AddChances adds the chances to beat control to the unrecorded rows of a look. Without data, the chance is 1/2.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"lifthouse/engine/plan"
 	"lifthouse/stats"
 )
 
@@ -74,9 +73,15 @@ func (a *Analyzer) guardrailOf(
 					break
 				}
 			}
-			rule := stats.HarmRule{
-				Alpha: alphaOf(p), Treatments: planned, Guardrails: len(p.Declared.Guardrails),
-				PlannedVisitors: s.pairPlanned(p, t),
+			rule := stats.HarmRule{Alpha: alphaOf(p), Treatments: planned, Guardrails: len(p.Declared.Guardrails)}
+			if len(s.days) > 0 { // the planned visitors of control and the treatment
+				shares, total := s.firstShares(p), 0.0
+				for _, share := range shares {
+					total += share
+				}
+				if total > 0 {
+					rule.PlannedVisitors = (shares[0] + shares[t+1]) / total * float64(p.Rules.PlannedVisitors)
+				}
 			}
 			for _, d := range days {
 				strata, nonNegative := strataOf(d.Strata, t)
@@ -102,20 +107,4 @@ func (a *Analyzer) guardrailOf(
 		}
 	}
 	return all
-}
-
-// pairPlanned returns the planned visitors of control and a treatment; 0: none are planned.
-func (s *Schedule) pairPlanned(p *plan.Plan, treatment int) float64 {
-	if len(s.days) == 0 {
-		return 0
-	}
-	shares := s.firstShares(p)
-	pair, total := shares[0]+shares[treatment+1], 0.0
-	for _, share := range shares {
-		total += share
-	}
-	if total == 0 {
-		return 0
-	}
-	return pair / total * float64(p.Rules.PlannedVisitors)
 }

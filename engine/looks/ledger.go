@@ -191,12 +191,32 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 		if err != nil {
 			return written, err
 		}
-		missing := slices.DeleteFunc(of, func(r Record) bool { return slices.ContainsFunc(stored, r.isSame) })
-		if err := insertRecords(ctx, l.conn, missing); err != nil {
-			return written, err
-		}
-		written += len(missing)
+		missing := slices.DeleteFunc(of, func(r Record) bool {
+			return slices.ContainsFunc(stored, func(o Record) bool { // about the same, at the same variation
+				return r.GoalWindow == o.GoalWindow && r.Metric == o.Metric && r.Kind == o.Kind &&
+					r.VariationID == o.VariationID && r.Number == o.Number
+			})
+		})
 		if len(missing) > 0 {
+			bodies := make(map[*Record]string, len(missing))
+			for i := range missing {
+				body, err := json.Marshal(missing[i].Row)
+				if err != nil {
+					return written, fmt.Errorf("encode a look: %w", err)
+				}
+				bodies[&missing[i]] = string(body)
+			}
+			if err := schema.InsertRows(ctx, l.conn, recordSQL, missing, func(r *Record) []any {
+				s := r.Subject
+				return []any{
+					s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric),
+					r.Window.String(), string(r.Kind), r.VariationID,
+					uint32(r.Number), r.End, bodies[r], r.RecordedAt, //nolint:gosec // few looks
+				}
+			}); err != nil {
+				return written, fmt.Errorf("record looks: %w", err)
+			}
+			written += len(missing)
 			if stored, err = ReadRecords(ctx, l.conn, &d); err != nil {
 				l.readAt = time.Time{}
 				return written, err
@@ -212,42 +232,6 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 // isAbout reports whether the record is about the goal and the metric of a plan.
 func (r Record) isAbout(p *plan.Plan) bool {
 	return r.GoalWindow == p.Goal() && r.Metric == p.Metric
-}
-
-// isSame reports whether two records are about the same look, harm or end, at the same variation.
-func (r Record) isSame(o Record) bool {
-	return r.Declaration == o.Declaration && r.GoalWindow == o.GoalWindow && r.Metric == o.Metric &&
-		r.Kind == o.Kind && r.VariationID == o.VariationID && r.Number == o.Number
-}
-
-func insertRecords(ctx context.Context, conn driver.Conn, records []Record) error {
-	if len(records) == 0 {
-		return nil
-	}
-	type encoded struct {
-		*Record
-		body string
-	}
-	rows := make([]encoded, len(records))
-	for i := range records {
-		body, err := json.Marshal(records[i].Row)
-		if err != nil {
-			return fmt.Errorf("encode a look: %w", err)
-		}
-		rows[i] = encoded{&records[i], string(body)}
-	}
-	err := schema.InsertRows(ctx, conn, recordSQL, rows, func(r *encoded) []any {
-		s := r.Subject
-		return []any{
-			s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric),
-			r.Window.String(), string(r.Kind), r.VariationID,
-			uint32(r.Number), r.End, r.body, r.RecordedAt, //nolint:gosec // few looks
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("record looks: %w", err)
-	}
-	return nil
 }
 
 // CopyRecords adds the recorded looks of another store that this store lacks, and returns their number.

@@ -7,6 +7,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 )
 
 const (
@@ -45,8 +46,8 @@ const (
 // WithHistory returns the first view of imported data with the start of their clock: the date of the first view. If 7
 // full days without any view follow before 100 visitors were seen, the earlier views are stray, and it is the next
 // view. The data are not imported if fewer than 100 visitors were seen before the first view on time. steps has the
-// daily series of all visitors.
-func (f FirstView) WithHistory(steps []moments.Step) FirstView {
+// daily series of all visitors. isFinal means that later days change nothing.
+func (f FirstView) WithHistory(steps []moments.Step) (with FirstView, isFinal bool) {
 	f.Clock = f.Time
 	var visitors, last int64
 	for _, step := range steps {
@@ -56,13 +57,13 @@ func (f FirstView) WithHistory(steps []moments.Step) FirstView {
 		switch start := time.Unix(step.Bucket*int64(day/time.Second), 1).UTC(); {
 		case !f.OnTime.IsZero() && !start.Before(f.OnTime.Truncate(day)):
 			f.Imported = false
-			return f
+			return f, true
 		case last != 0 && step.Bucket-last > strayGap:
 			f.Clock, visitors = start, 0
 		}
 		visitors, last = visitors+step.Visitors, step.Bucket
 	}
-	return f
+	return f, visitors >= leastHistory
 }
 
 // Schedule has the full days of a subject and the looks that have ended. A full day is a day in UTC during all of which
@@ -116,8 +117,21 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 		}
 	}
 	through = schema.LaterTime(through, written)
-	for _, r := range runsOf(p, start, first.Imported, through) {
-		if full := (Window{ceilDay(r.From), r.To.Truncate(day)}); full.From.Before(full.To) {
+	// The subject ran from the start of the clock on. The first run of imported data begins there, too, unless a date
+	// of start is declared.
+	runs := slices.Clone(p.Runs)
+	if len(runs) == 0 {
+		runs = []catalogue.Run{{From: start}}
+	}
+	for i, r := range runs {
+		run := Window{From: r.From, To: through}
+		if i == 0 && first.Imported && !r.Declared || run.From.Before(start) {
+			run.From = start
+		}
+		if r.To != nil {
+			run.To = minTime(*r.To, through)
+		}
+		if full := (Window{ceilDay(run.From), run.To.Truncate(day)}); full.From.Before(full.To) {
 			s.days = append(s.days, full)
 		}
 	}
@@ -211,28 +225,6 @@ func (s *Schedule) NextAfter(now time.Time) (number int, end time.Time) {
 	return number, end
 }
 
-// runsOf returns the periods in which the subject ran, from the start of the clock on, up to a time. The first run of
-// imported data begins there, too, unless a date of start is declared.
-func runsOf(p *plan.Plan, start time.Time, imported bool, through time.Time) []Window {
-	var runs []Window
-	for i, r := range p.Runs {
-		run := Window{From: r.From, To: through}
-		if i == 0 && imported && !r.Declared || run.From.Before(start) {
-			run.From = start
-		}
-		if r.To != nil && r.To.Before(run.To) {
-			run.To = *r.To
-		}
-		if run.From.Before(run.To) {
-			runs = append(runs, run)
-		}
-	}
-	if len(p.Runs) == 0 {
-		runs = []Window{{start, through}}
-	}
-	return runs
-}
-
 // ceilDay returns the first midnight in UTC that is not before a time.
 func ceilDay(t time.Time) time.Time {
 	start := t.UTC().Truncate(day)
@@ -240,15 +232,6 @@ func ceilDay(t time.Time) time.Time {
 		return start.Add(day)
 	}
 	return start
-}
-
-// lookTau returns the time of a look on the clock of the plan, which ends at 1. most is the largest number of visitors
-// of a look so far.
-func (s *Schedule) lookTau(l Look, most int64) float64 {
-	if s.rules.PlannedVisitors > 0 {
-		return float64(most) / float64(s.rules.PlannedVisitors)
-	}
-	return float64(l.Days) / float64(s.rules.PlannedDays)
 }
 
 // LookWindows returns the periods of first views in the look at a time: whole weeks. Broken weeks divide them.
@@ -308,11 +291,6 @@ func (s *Schedule) LastFullDay() (last Look) {
 		last = Look{Number: len(ends), End: ends[len(ends)-1], Days: len(ends)}
 	}
 	return last
-}
-
-// dayOf returns the number of full days up to the end of a look that has ended.
-func (s *Schedule) dayOf(l Look) int {
-	return 1 + slices.IndexFunc(s.fullDays(), func(end time.Time) bool { return end.Equal(l.End) })
 }
 
 func minTime(a, b time.Time) time.Time {

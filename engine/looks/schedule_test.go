@@ -149,7 +149,7 @@ func TestClockOfImportedViews(t *testing.T) {
 			for _, d := range test.days {
 				steps = append(steps, moments.Step{Bucket: dayOf(int(d[0])), Row: moments.Row{Moments: moments.Moments{Visitors: d[1], Views: d[1]}}})
 			}
-			f := FirstView{Time: at(2, 10), OnTime: test.onTime, Imported: true}.WithHistory(steps)
+			f, _ := FirstView{Time: at(2, 10), OnTime: test.onTime, Imported: true}.WithHistory(steps)
 			check.Equal(t, f.Start().Format("2.15"), test.want)
 		})
 	}

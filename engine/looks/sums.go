@@ -61,36 +61,26 @@ type key struct {
 	crossed      int64 // day, in days since 1970
 }
 
-// keyOf returns the key of a row.
-func keyOf(r *moments.Row, crossed int64) key {
-	return key{r.VariationID, r.Period, r.MultiExposed, crossed}
-}
-
 // newSums returns the sums. For each cut, steps has the daily series of the visitors whose first view is at or after
 // the cut.
 func newSums(p *plan.Plan, cuts []time.Time, steps [][]moments.Step) *Sums {
 	s := &Sums{plan: p, series: make(map[int64][]through, len(cuts))}
 	for i, cut := range cuts {
-		s.series[cut.UnixMilli()] = cumulateSteps(steps[i])
+		var all []through
+		sum := map[key]moments.Moments{}
+		for k, step := range steps[i] {
+			if !step.ExposedBefore {
+				at := key{step.VariationID, step.Period, step.MultiExposed, step.Crossed}
+				sum[at] = sum[at].Merge(step.Moments)
+			}
+			if k+1 == len(steps[i]) || steps[i][k+1].Bucket != step.Bucket {
+				end := time.UnixMilli((step.Bucket + 1) * day.Milliseconds()).UTC()
+				all = append(all, through{end, maps.Clone(sum)})
+			}
+		}
+		s.series[cut.UnixMilli()] = all
 	}
 	return s
-}
-
-func cumulateSteps(steps []moments.Step) []through {
-	var all []through
-	sum := map[key]moments.Moments{}
-	for i, step := range steps {
-		if !step.ExposedBefore {
-			at := keyOf(&step.Row, step.Crossed)
-			sum[at] = sum[at].Merge(step.Moments)
-		}
-		if i+1 < len(steps) && steps[i+1].Bucket == step.Bucket {
-			continue
-		}
-		all = append(all,
-			through{end: time.UnixMilli((step.Bucket + 1) * day.Milliseconds()).UTC(), sum: maps.Clone(sum)})
-	}
-	return all
 }
 
 // sumsSince returns the sums of the visitors since a cut, up to a time.
@@ -150,45 +140,32 @@ func addSigned(all *[]stratum, sum map[key]moments.Moments, sign int64, rule str
 
 // SampleOf returns the sample of a metric for comparisons, with the cap of the report. AverageValue is not capped.
 func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
-	if metric == query.AverageValue {
-		return RatioOf(m).Mean(m.Value.Nonzero)
-	}
 	capped := m.WithCappedValues()
-	m = &capped
-	rate := func(converted int64) stats.Sample { return stats.Rate{Visitors: m.Visitors, Converted: converted} }
-	switch metric {
-	case query.GoalConversionRate:
-		return rate(m.Converted)
-	case query.ConversionRate:
-		return rate(m.Conversion)
-	case query.CompletionRate:
-		return rate(m.Completed)
-	case query.GoalsPerVisitor:
-		mean := m.Goals.Mean(m.Visitors, 1)
+	mean, a := stats.Mean{}, amountsOf(&capped, metric)
+	switch {
+	case metric == query.AverageValue:
+		return RatioOf(m).Mean(m.Value.Nonzero)
+	case metric == query.GoalsPerVisitor:
+		mean = m.Goals.Mean(m.Visitors, 1)
 		mean.Nonzero = m.Converted
-		return mean
-	case query.ValuePerVisitor, query.ProfitPerVisitor, query.ExtraValuePerVisitor:
-		a := amountsOf(m, metric)
-		mean := a.Mean(m.Visitors, schema.MoneyScale)
+	case a != nil:
+		mean = a.Mean(m.Visitors, schema.MoneyScale)
 		mean.Nonzero = a.Nonzero
-		return mean
-	case query.AverageValue:
+	default:
+		return stats.Rate{Visitors: m.Visitors, Converted: map[query.Metric]int64{
+			query.GoalConversionRate: m.Converted, query.ConversionRate: m.Conversion,
+			query.CompletionRate: m.Completed,
+		}[metric]}
 	}
-	return nil
+	return mean
 }
 
 // amountsOf returns the amounts of a metric of money; nil: it is another metric.
 func amountsOf(m *moments.Moments, metric query.Metric) *moments.Amounts {
-	switch metric {
-	case query.ValuePerVisitor, query.AverageValue:
-		return &m.Value
-	case query.ProfitPerVisitor:
-		return &m.Profit
-	case query.ExtraValuePerVisitor:
-		return &m.ExtraValue
-	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate, query.GoalsPerVisitor:
-	}
-	return nil
+	return map[query.Metric]*moments.Amounts{
+		query.ValuePerVisitor: &m.Value, query.AverageValue: &m.Value, query.ProfitPerVisitor: &m.Profit,
+		query.ExtraValuePerVisitor: &m.ExtraValue,
+	}[metric]
 }
 
 // NeverNegative reports whether no visitor has a negative value of the metric.

@@ -50,14 +50,14 @@ type Amounts struct {
 }
 
 // Merge returns the moments of the union of two disjoint sets of visitors.
-func (m Moments) Merge(o Moments) Moments { return m.combine(&o, 1) }
+func (m Moments) Merge(o Moments) Moments { return m.combineWith(&o, 1) }
 
 // Subtract returns the moments without those of a subset of the visitors.
-func (m Moments) Subtract(o Moments) Moments { return m.combine(&o, -1) }
+func (m Moments) Subtract(o Moments) Moments { return m.combineWith(&o, -1) }
 
-// combine returns the sums plus sign times other sums.
-func (m *Moments) combine(o *Moments, sign int64) Moments {
-	return Moments{
+// combineWith returns the sums plus sign times other sums.
+func (m *Moments) combineWith(o *Moments, sign int64) Moments {
+	sum := Moments{
 		Visitors: m.Visitors + sign*o.Visitors,
 		Recent:   m.Recent + sign*o.Recent,
 		Views:    m.Views + sign*o.Views,
@@ -68,20 +68,25 @@ func (m *Moments) combine(o *Moments, sign int64) Moments {
 			Conversions: m.Conversions + sign*o.Conversions,
 			Contacts:    m.Contacts + sign*o.Contacts,
 		},
-		Converted:       m.Converted + sign*o.Converted,
-		Completed:       m.Completed + sign*o.Completed,
-		Conversion:      m.Conversion + sign*o.Conversion,
-		Goals:           combineSums(m.Goals, o.Goals, sign),
-		Value:           m.Value.combine(&o.Value, sign),
-		Profit:          m.Profit.combine(&o.Profit, sign),
-		ExtraValue:      m.ExtraValue.combine(&o.ExtraValue, sign),
-		ValueGoals:      combineSums(stats.Sums{Sum: m.ValueGoals}, stats.Sums{Sum: o.ValueGoals}, sign).Sum,
-		CappedRemainder: m.CappedRemainder.combine(&o.CappedRemainder, sign),
-		FirstAge:        combineSums(m.FirstAge, o.FirstAge, sign),
+		Converted:  m.Converted + sign*o.Converted,
+		Completed:  m.Completed + sign*o.Completed,
+		Conversion: m.Conversion + sign*o.Conversion,
+		Goals:      combineSums(m.Goals, o.Goals, sign),
+		Value:      m.Value.combineWith(&o.Value, sign),
+		Profit:     m.Profit.combineWith(&o.Profit, sign),
+		ExtraValue: m.ExtraValue.combineWith(&o.ExtraValue, sign),
+		ValueGoals: combineSums(stats.Sums{Sum: m.ValueGoals}, stats.Sums{Sum: o.ValueGoals}, sign).Sum,
+		FirstAge:   combineSums(m.FirstAge, o.FirstAge, sign),
 	}
+	if a, b := &m.CappedRemainder, &o.CappedRemainder; a.Value.Sum != nil || b.Value.Sum != nil {
+		sum.CappedRemainder = CappedRemainder{
+			a.Visitors + sign*b.Visitors, a.Value.combineWith(&b.Value, sign), a.Profit.combineWith(&b.Profit, sign),
+		}
+	}
+	return sum
 }
 
-func (a *Amounts) combine(o *Amounts, sign int64) Amounts {
+func (a *Amounts) combineWith(o *Amounts, sign int64) Amounts {
 	return Amounts{
 		Sums: combineSums(a.Sums, o.Sums, sign), Nonzero: a.Nonzero + sign*o.Nonzero,
 		Negative: a.Negative + sign*o.Negative,
@@ -89,17 +94,13 @@ func (a *Amounts) combine(o *Amounts, sign int64) Amounts {
 }
 
 func combineSums(a, b stats.Sums, sign int64) stats.Sums {
-	if sign < 0 {
-		b = stats.Sums{Sum: negate(b.Sum), Squares: negate(b.Squares)}
+	if sign < 0 && b.Sum != nil {
+		b.Sum = new(big.Int).Neg(b.Sum)
+	}
+	if sign < 0 && b.Squares != nil {
+		b.Squares = new(big.Int).Neg(b.Squares)
 	}
 	return a.Merge(b)
-}
-
-func negate(x *big.Int) *big.Int {
-	if x == nil {
-		return nil
-	}
-	return new(big.Int).Neg(x)
 }
 
 // NoMoments returns the moments of no visitors, whose sums the caller may modify.
@@ -153,20 +154,11 @@ type CappedRemainder struct {
 	Value, Profit Amounts
 }
 
-func (e *CappedRemainder) combine(o *CappedRemainder, sign int64) CappedRemainder {
-	if e.Value.Sum == nil && o.Value.Sum == nil {
-		return CappedRemainder{}
-	}
-	return CappedRemainder{
-		e.Visitors + sign*o.Visitors, e.Value.combine(&o.Value, sign), e.Profit.combine(&o.Profit, sign),
-	}
-}
-
 // WithCappedValues returns the moments with the values and profits of capped visitors. All other sums are unchanged.
 func (m Moments) WithCappedValues() Moments {
 	if m.CappedRemainder.Visitors != 0 && m.CappedRemainder.Value.Sum != nil {
-		m.Value = m.Value.combine(&m.CappedRemainder.Value, -1)
-		m.Profit = m.Profit.combine(&m.CappedRemainder.Profit, -1)
+		m.Value = m.Value.combineWith(&m.CappedRemainder.Value, -1)
+		m.Profit = m.Profit.combineWith(&m.CappedRemainder.Profit, -1)
 	}
 	return m
 }
@@ -238,38 +230,6 @@ func MostVisited(visitors map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(visitors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
 	})
-}
-
-// WithOthers returns the rows of the top most frequent dimension values, and rows for all other values: the whole
-// report minus these rows. They have no visitors of the recent days.
-func WithOthers(ranked, whole []Row, top int) []Row {
-	visitors := map[string]int64{}
-	for i := range ranked {
-		ranked[i].Recent = 0
-		if !ranked[i].ExposedBefore {
-			visitors[ranked[i].Dimension] += ranked[i].Visitors
-		}
-	}
-	values := MostVisited(visitors)
-	values = values[:min(len(values), top)]
-	ranked = slices.DeleteFunc(ranked, func(r Row) bool { return !slices.Contains(values, r.Dimension) })
-	kept := len(ranked)
-	for _, others := range whole {
-		others.Others, others.Recent = true, 0
-		for i := range ranked[:kept] {
-			of := ranked[i].RowKey
-			if of.Dimension = ""; of == others.RowKey {
-				others.Moments = others.Subtract(ranked[i].Moments)
-			}
-		}
-		if others.Visitors != 0 {
-			ranked = append(ranked, others)
-		}
-	}
-	if !slices.ContainsFunc(ranked[kept:], func(r Row) bool { return !r.ExposedBefore }) {
-		return ranked[:kept] // no other value has visitors of the window
-	}
-	return ranked
 }
 
 // Cap is the limit of the total value of each visitor of a report.

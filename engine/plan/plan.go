@@ -18,7 +18,8 @@ import (
 // depend on the stored events.
 type Plan struct {
 	Question
-	GoalName     string // "" if all goals count
+	Asked        query.Request // what the request left open has its zero value
+	GoalName     string        // "" if all goals count
 	Rules        Rules
 	ControlShare int             // relative weight of variation 0, which may not be in the report
 	Runs         []catalogue.Run // periods in which the subject was active; none: not known
@@ -28,13 +29,7 @@ type Plan struct {
 	CampaignKey  string          // empty: a campaign without one, or another subject
 	Declared     Declared        // declarations for the conclusion
 	Allocation   float64         // share of all traffic that takes part, as a fraction
-	Scorecard    bool            // also compare the other goals and metrics, and decide
-	Curve        bool            // also by the visitors' age
-	CurveDays    int             // see query.Request
-	Distribution bool            // also of the values of goal events
-	Complement   bool            // also compare with the visitors that the filters exclude
 
-	asked   query.Request            // what the request left open has its zero value
 	goals   map[int64]catalogue.Goal // of the account
 	learned *catalogue.Prior         // that the catalogue has; nil: none
 	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed
@@ -102,68 +97,87 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, query.GoalFault(r.GoalID)
 	}
-	plan := &Plan{
-		asked: r, Scorecard: r.Scorecard, Curve: r.Curve, CurveDays: r.CurveDays,
-		Complement: r.Complement, Distribution: r.Distribution, goals: owned.Goals,
+	if _, known := owned.Websites[r.WebsiteID]; r.WebsiteID != 0 && !known {
+		return nil, &query.NotFoundError{Kind: "website", ID: r.WebsiteID}
 	}
-	plan.Question = Question{
+	p := &Plan{Asked: r, goals: owned.Goals}
+	p.Question = Question{
 		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval,
 		Top: MaxBreakdown,
 	}
-	primaryGoal, err := resolveSubject(plan, owned)
-	if err != nil {
-		return nil, err
-	}
-	website := owned.Websites[plan.Subject.WebsiteID]
-	if err := plan.Filters.ResolveDates(website.Location()); err != nil {
-		return nil, err
-	}
-	return plan, resolveGoal(plan, primaryGoal)
-}
 
-func resolveGoal(p *Plan, primaryGoal int64) error {
-	p.Cap, p.GoalID = p.asked.Cap, cmp.Or(p.GoalID, primaryGoal)
+	// Find the subject, its variations, and what it declares.
+	var declared catalogue.Plan
+	goalOf := func(id int64) catalogue.Goal { return owned.Goals[id] }
+	widget, isWidget := owned.Widgets[r.SubjectID]
+	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == r.ExperimentID })
+	switch campaign, isCampaign := owned.Campaigns[r.SubjectID]; {
+	case r.Operation == query.CampaignResults:
+		if !isCampaign || r.WebsiteID != 0 && campaign.WebsiteID != r.WebsiteID {
+			return nil, &query.NotFoundError{Kind: "campaign", ID: r.SubjectID}
+		}
+		p.Subject, p.Allocation = campaign.Subject(), float64(campaign.TrafficAllocation)/100
+		p.DeclaredAt, p.CampaignKey = campaign.CreateDate, campaign.Key
+		p.Ended, p.Running = !campaign.Active && campaign.EndDate != nil, campaign.Active
+		p.Runs, p.history, p.learned = campaign.Runs, campaign.PlanHistory[0], campaign.LearnedPrior
+		variations := slices.Clone(campaign.Variations)
+		slices.SortStableFunc(variations, func(a, b catalogue.Variation) int {
+			return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+		})
+		for _, v := range variations {
+			p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+		}
+		p.setControlAndShares(campaign.ControlShare, campaign.ShareHistory[0])
+		declared = campaign.DeclaredPlan(goalOf)
+	case !isWidget || r.WebsiteID != 0 && widget.WebsiteID != r.WebsiteID:
+		return nil, &query.NotFoundError{Kind: "widget", ID: r.SubjectID}
+	case r.Operation == query.WidgetResults: // no visitor is excluded, and there is no control
+		p.Subject, p.Rules, p.MultipleExposures = widget.Subject(0), widgetRules, catalogue.FirstVariation
+		p.Variations = widgetVariations(widget.Variations)
+	case at < 0:
+		return nil, &query.NotFoundError{Kind: "experiment", ID: r.ExperimentID}
+	default:
+		experiment := &widget.Experiments[at]
+		p.Subject, p.Allocation = widget.Subject(r.ExperimentID), 1
+		p.Ended, p.Running = !widget.Active && widget.EndDate != nil, widget.Active && experiment.Active
+		p.Runs, p.history = widget.Runs, widget.PlanHistory[experiment.ID]
+		p.Variations = widgetVariations(experiment.Variations)
+		p.setControlAndShares(experiment.ControlShare, widget.ShareHistory[experiment.ID])
+		declared = experiment.DeclaredPlan(widget.PrimaryGoalID, goalOf)
+	}
+	if r.Operation != query.WidgetResults {
+		p.setDeclared(declared, p.ExpectedShares())
+	}
+
+	// Resolve the dates, and the goal with its window and its cap.
+	website := owned.Websites[p.Subject.WebsiteID]
+	if err := p.Filters.ResolveDates(website.Location()); err != nil {
+		return nil, err
+	}
+	p.Cap, p.GoalID = r.Cap, cmp.Or(p.GoalID, declared.PrimaryGoalID)
 	p.ConversionWindow = p.WindowOf(p.GoalID)
-	if p.GoalID == 0 {
-		return nil
+	if p.GoalID != 0 {
+		goal, known := p.FindGoal(p.GoalID)
+		if !known {
+			return nil, query.GoalFault(p.GoalID)
+		}
+		p.GoalName, p.Cap = goal.Name, cmp.Or(r.Cap, goal.ValueCap)
 	}
-	goal, known := p.FindGoal(p.GoalID)
-	if !known {
-		return query.GoalFault(p.GoalID)
-	}
-	p.GoalName, p.Cap = goal.Name, cmp.Or(p.asked.Cap, goal.ValueCap)
-	return nil
+	return p, nil
 }
 
 // WindowOf returns the conversion window of reports about a goal: that of the request, or else that of the goal, which
 // the plan fixes for the primary goal.
 func (p *Plan) WindowOf(goal int64) schema.ConversionWindow {
 	switch own, known := p.FindGoal(goal); {
-	case p.asked.ConversionWindow != nil:
-		return *p.asked.ConversionWindow
+	case p.Asked.ConversionWindow != nil:
+		return *p.Asked.ConversionWindow
 	case p.Rules.Compare && goal == p.Declared.GoalID:
 		return p.Declared.ConversionWindow
 	case known:
 		return own.Window().ValueOrNone()
 	}
 	return schema.ConversionWindow{}
-}
-
-// AsksForWindow reports whether the request has a conversion window.
-func (p *Plan) AsksForWindow() bool { return p.asked.ConversionWindow != nil }
-
-// equalShares is the maximum difference of shares that count as equal. Thirds, for example, are written as 34, 33 and
-// 33 per cent.
-const equalShares = 0.015
-
-// defaultMultipleExposures returns the rule for multi-exposed visitors: exclude if the expected shares are equal. With
-// unequal shares, exclusion would bias the comparison.
-func defaultMultipleExposures(shares []float64) string {
-	taken := slices.DeleteFunc(slices.Clone(shares), func(share float64) bool { return share == 0 })
-	if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
-		return catalogue.ExcludeMultiExposed
-	}
-	return catalogue.FirstVariation
 }
 
 // SplitOrder returns the ids of the variations in the order of a split of the traffic. Variation 0 is first, even if it
@@ -240,17 +254,10 @@ func RecentPeriod(through time.Time) (from, to time.Time) {
 }
 
 // WindowStart returns the start of the window.
-func (q *Question) WindowStart() time.Time { return orElse(q.Filters.From, OpenFrom) }
+func (q *Question) WindowStart() time.Time { return cmp.Or(q.Filters.From, OpenFrom) }
 
 // WindowEnd returns the end of the window.
-func (q *Question) WindowEnd() time.Time { return orElse(q.Filters.To, openTo) }
-
-func orElse(t, instead time.Time) time.Time {
-	if t.IsZero() {
-		return instead
-	}
-	return t
-}
+func (q *Question) WindowEnd() time.Time { return cmp.Or(q.Filters.To, openTo) }
 
 // Declared has the catalogue's declarations for the conclusion of a subject.
 type Declared struct {
@@ -266,29 +273,64 @@ type Declared struct {
 	plan catalogue.Plan
 }
 
+// equalShares is the maximum difference of shares that count as equal. Thirds, for example, are written as 34, 33 and
+// 33 per cent.
+const equalShares = 0.015
+
 // setDeclared sets everything that the plan of a campaign or an experiment declares. The variations must already be
 // set. shares are those that decide the default rule for multi-exposed visitors.
 func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
+	// The rules. Planned days are rounded up to whole weeks.
+	const week = 7
 	p.Rules = Rules{
-		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,
-		Power: d.Power, MDE: d.MDE, LookRules: lookRules(&d.LookPlan),
+		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel, Power: d.Power, MDE: d.MDE,
+		LookRules: LookRules{
+			PlannedDays:     (cmp.Or(d.PlannedDays, catalogue.DefaultPlannedDays) + week - 1) / week * week,
+			PlannedVisitors: d.PlannedVisitors, EquivalenceMargin: d.EquivalenceMargin / 100,
+			Maturity: time.Duration(*cmp.Or(d.Maturity, new(catalogue.DefaultMaturity))) * time.Hour,
+		},
 	}
 	if prior := cmp.Or(d.Prior, p.learned); d.Methodology == catalogue.Bayesian && prior != nil {
 		p.Rules = p.WithPrior(*prior).Rules
 	}
+
+	// The primary metric, and the roles of the goals. The default margin of a guardrail is the minimum effect.
 	metric := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
 	if p.Subject.ExperimentID != 0 {
 		metric = cmp.Or(query.ExperimentMetric[d.PrimaryMetric], query.Metric(d.PrimaryMetric))
 	}
 	p.Declared = Declared{
 		Metric: metric, GoalID: d.PrimaryGoalID, Cap: d.ValueCap, ConversionWindow: d.ConversionWindow.ValueOrNone(),
-		plan: d,
+		MinDays: *cmp.Or(d.MinDays, new(catalogue.DefaultMinDays)), plan: d,
 	}
-	p.Declared.setGoals(d.Goals, d.MinDays, d.MDE)
-	if p.asked.Metric == "" {
+	goals := *cmp.Or(d.Goals, &catalogue.Goals{})
+	for _, g := range goals.Secondary {
+		p.Declared.Secondary = append(p.Declared.Secondary, Secondary{
+			GoalWindow{g.GoalID, g.Window.ValueOrNone()}, query.Metric(g.Metric), g.Direction == catalogue.Down,
+		})
+	}
+	for _, g := range goals.Guardrails {
+		of := stats.Margin{Relative: g.Margin / 100, Absolute: g.AbsoluteMargin, Down: g.Direction == catalogue.Down}
+		if g.Margin == 0 && g.AbsoluteMargin == 0 {
+			of.Relative = d.MDE / 100
+		}
+		goal := GoalWindow{g.GoalID, g.Window.ValueOrNone()}
+		p.Declared.Guardrails = append(p.Declared.Guardrails, Guardrail{goal, query.Metric(g.Metric), of})
+	}
+	if p.Asked.Metric == "" {
 		p.Metric = metric
 	}
-	p.MultipleExposures = cmp.Or(d.MultipleExposures, defaultMultipleExposures(shares))
+
+	// Multi-exposed visitors are excluded if the expected shares are equal. With unequal shares, that would bias the
+	// comparison.
+	p.MultipleExposures = d.MultipleExposures
+	if p.MultipleExposures == "" {
+		p.MultipleExposures = catalogue.FirstVariation
+		taken := slices.DeleteFunc(slices.Clone(shares), func(share float64) bool { return share == 0 })
+		if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
+			p.MultipleExposures = catalogue.ExcludeMultiExposed
+		}
+	}
 }
 
 // AsOf returns the plan with the rules, the primary goal and the shares that were in force when the first view was
@@ -311,7 +353,7 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	}
 	asOf.SharePeriods = slices.Clone(p.SharePeriods[PeriodAt(p.SharePeriods, viewed):])
 	asOf.SharePeriods[0].Since = OpenFrom
-	if asOf.GoalID != 0 && asOf.GoalID == first.PrimaryGoalID && asOf.asked.Cap == nil {
+	if asOf.GoalID != 0 && asOf.GoalID == first.PrimaryGoalID && asOf.Asked.Cap == nil {
 		asOf.Cap = first.ValueCap
 	}
 	asOf.ConversionWindow = asOf.WindowOf(asOf.GoalID)
@@ -332,17 +374,6 @@ func (q *Question) OfAllVisitors() bool {
 	return q.Filters.From.IsZero() && !q.Filters.SelectsVisitors()
 }
 
-// SharesSince returns when the current shares took effect; OpenFrom: they never changed.
-func (p *Plan) SharesSince() time.Time {
-	if n := len(p.SharePeriods); n > 0 {
-		return p.SharePeriods[n-1].Since
-	}
-	return OpenFrom
-}
-
-// HasEarlierShares reports whether the window starts before the current shares took effect.
-func (p *Plan) HasEarlierShares() bool { return p.SharesSince().After(p.WindowStart()) }
-
 // DeclaredPlan returns the plan of the daily series of the declared question.
 func (p *Plan) DeclaredPlan() *Plan {
 	declared := *p
@@ -350,7 +381,7 @@ func (p *Plan) DeclaredPlan() *Plan {
 	declared.ConversionWindow = p.Declared.ConversionWindow
 	declared.Filters, declared.Dimension, declared.Interval, declared.Crossings = query.Filters{}, "", query.Daily, true
 	declared.Timing = OnFirstView
-	declared.asked.Cap, declared.asked.ConversionWindow = nil, nil
+	declared.Asked.Cap, declared.Asked.ConversionWindow = nil, nil
 	return &declared
 }
 
@@ -405,87 +436,8 @@ type LookRules struct {
 	EquivalenceMargin float64       // a lift, as a fraction; 0: none
 }
 
-const daysPerWeek = 7
-
-// lookRules returns the rules with their defaults. Days are rounded up to whole weeks.
-func lookRules(p *catalogue.LookPlan) LookRules {
-	r := LookRules{
-		PlannedDays: cmp.Or(p.PlannedDays, catalogue.DefaultPlannedDays), PlannedVisitors: p.PlannedVisitors,
-		Maturity: catalogue.DefaultMaturity * time.Hour, EquivalenceMargin: p.EquivalenceMargin / 100,
-	}
-	if p.Maturity != nil {
-		r.Maturity = time.Duration(*p.Maturity) * time.Hour
-	}
-	r.PlannedDays = (r.PlannedDays + daysPerWeek - 1) / daysPerWeek * daysPerWeek
-	return r
-}
-
 // widgetRules are the rules for the intervals of a widget's own results.
 var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 95}
-
-// resolveSubject sets the subject and its variations, and returns its primary goal. The error is a NotFoundError.
-func resolveSubject(p *Plan, owned *catalogue.AccountResources) (primaryGoal int64, err error) {
-	r := &p.asked
-	if _, known := owned.Websites[r.WebsiteID]; r.WebsiteID != 0 && !known {
-		return 0, &query.NotFoundError{Kind: "website", ID: r.WebsiteID}
-	}
-	if r.Operation == query.CampaignResults {
-		campaign, known := owned.Campaigns[r.SubjectID]
-		if !known || r.WebsiteID != 0 && campaign.WebsiteID != r.WebsiteID {
-			return 0, &query.NotFoundError{Kind: "campaign", ID: r.SubjectID}
-		}
-		ofCampaign(p, &campaign)
-		return campaign.PrimaryGoalID, nil
-	}
-	widget, known := owned.Widgets[r.SubjectID]
-	if !known || r.WebsiteID != 0 && widget.WebsiteID != r.WebsiteID {
-		return 0, &query.NotFoundError{Kind: "widget", ID: r.SubjectID}
-	}
-	p.Subject = widget.Subject(r.ExperimentID)
-	if r.Operation == query.WidgetResults {
-		ofWidget(p, &widget)
-		return 0, nil
-	}
-	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == r.ExperimentID })
-	if at < 0 {
-		return 0, &query.NotFoundError{Kind: "experiment", ID: r.ExperimentID}
-	}
-	ofExperiment(p, &widget, &widget.Experiments[at])
-	return widget.PrimaryGoalID, nil
-}
-
-func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
-	p.Subject = c.Subject()
-	p.Allocation = float64(c.TrafficAllocation) / 100
-	p.DeclaredAt, p.CampaignKey = c.CreateDate, c.Key
-	p.Ended, p.Running, p.Runs = !c.Active && c.EndDate != nil, c.Active, c.Runs
-	declared := slices.Clone(c.Variations)
-	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
-		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
-	})
-	for _, v := range declared {
-		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
-	}
-	setControlAndShares(p, c.ControlShare, c.ShareHistory[0])
-	p.history, p.learned = c.PlanHistory[0], c.LearnedPrior
-	p.setDeclared(c.DeclaredPlan(p.goalOf), p.ExpectedShares())
-}
-
-// ofWidget sets the variations of a widget itself. No visitor is excluded, and there is no control.
-func ofWidget(p *Plan, w *catalogue.LiveWidget) {
-	p.Rules = widgetRules
-	p.MultipleExposures = catalogue.FirstVariation
-	p.Variations = widgetVariations(w.Variations)
-}
-
-func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
-	p.Allocation = 1
-	p.Ended, p.Running, p.Runs = !w.Active && w.EndDate != nil, w.Active && e.Active, w.Runs
-	p.Variations = widgetVariations(e.Variations)
-	setControlAndShares(p, e.ControlShare, w.ShareHistory[e.ID])
-	p.history = w.PlanHistory[e.ID]
-	p.setDeclared(e.DeclaredPlan(w.PrimaryGoalID, p.goalOf), p.ExpectedShares())
-}
 
 // widgetVariations returns the variations ordered by id.
 func widgetVariations(declared []catalogue.WidgetVariation) (variations []Variation) {
@@ -498,7 +450,7 @@ func widgetVariations(declared []catalogue.WidgetVariation) (variations []Variat
 
 // setControlAndShares determines control and the shares. Control is variation 0 if it has or had a share of the
 // traffic, and otherwise the first variation.
-func setControlAndShares(p *Plan, controlShare int, history []catalogue.SharesSince) {
+func (p *Plan) setControlAndShares(controlShare int, history []catalogue.SharesSince) {
 	p.ControlShare = controlShare
 	hadControl := controlShare > 0 ||
 		slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
@@ -561,54 +513,23 @@ type Guardrail struct {
 	stats.Margin
 }
 
-// setGoals sets the roles of the goals. The default margin of a guardrail is the minimum detectable effect, in per
-// cent.
-func (d *Declared) setGoals(g *catalogue.Goals, minDays *int, mde float64) {
-	d.MinDays, d.Secondary, d.Guardrails = catalogue.DefaultMinDays, nil, nil
-	if minDays != nil {
-		d.MinDays = *minDays
-	}
-	if g == nil {
-		return
-	}
-	for _, s := range g.Secondary {
-		d.Secondary = append(d.Secondary, Secondary{
-			GoalWindow{s.GoalID, s.Window.ValueOrNone()}, query.Metric(s.Metric), s.Direction == catalogue.Down,
-		})
-	}
-	for _, r := range g.Guardrails {
-		of := stats.Margin{Relative: r.Margin / 100, Absolute: r.AbsoluteMargin, Down: r.Direction == catalogue.Down}
-		if r.Margin == 0 && r.AbsoluteMargin == 0 {
-			of.Relative = mde / 100
-		}
-		goal := GoalWindow{r.GoalID, r.Window.ValueOrNone()}
-		d.Guardrails = append(d.Guardrails, Guardrail{goal, query.Metric(r.Metric), of})
-	}
-}
-
 // AboutGoal returns the plan of the report about another goal, without breakdown and series. Goal 0 means that all
 // goals count. A cap of the request applies to all goals; otherwise each goal has its own. The plan as of the first
 // view may refer to a goal that was removed from the catalogue. The name of such a goal is its number.
 func (p *Plan) AboutGoal(of GoalWindow) *Plan {
 	about, goal := *p, of.GoalID
-	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.asked.Cap, "", ""
+	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.Asked.Cap, "", ""
 	about.ConversionWindow = of.Window
 	if goal != 0 {
 		about.GoalName = fmt.Sprint("goal ", goal)
 	}
 	if g, known := p.FindGoal(goal); known {
-		about.GoalName, about.Cap = g.Name, cmp.Or(p.asked.Cap, g.ValueCap)
+		about.GoalName, about.Cap = g.Name, cmp.Or(p.Asked.Cap, g.ValueCap)
 	}
 	if goal == p.Declared.GoalID {
-		about.Cap = cmp.Or(p.asked.Cap, p.Declared.Cap)
+		about.Cap = cmp.Or(p.Asked.Cap, p.Declared.Cap)
 	}
 	return &about
-}
-
-// goalOf returns a goal of the website of the subject; an empty one if there is none.
-func (p *Plan) goalOf(id int64) catalogue.Goal {
-	goal, _ := p.FindGoal(id)
-	return goal
 }
 
 // FindGoal returns a goal of the website of the subject.

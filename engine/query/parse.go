@@ -63,7 +63,7 @@ func ParseVisitors(operation Operation, rawQuery string) (Request, error) {
 func parseRequest(operation Operation, rawQuery string, names []string) (Request, error) {
 	names = slices.Clone(names)
 	for _, filter := range filterTable {
-		names = append(names, filter.parameter())
+		names = append(names, filter.parameter)
 	}
 	p := ReadParameters(rawQuery, names...)
 	r := Request{
@@ -102,7 +102,7 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		r.ConversionWindow = &window
 	}
 	for _, filter := range filterTable {
-		p.parseFilter(filter.name, filter.kind, filter.parameter(), &r.Filters)
+		p.parseFilter(filter, &r.Filters)
 	}
 	if f := &r.Filters; f.fromDate == f.toDate && !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
 		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"),
@@ -133,16 +133,47 @@ func filterOf(parameter string) (name string, listed bool) {
 // decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers, which the standard parsers accept.
 var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 
-// parseFilter adds the filter of a parameter, if it is given.
-func (p *Parameters) parseFilter(name string, kind filterKind, parameter string, filters *Filters) {
-	if kind == listOfText {
-		p.parseList(name, parameter, filters)
-		return
-	}
-	for given := range p.values {
-		if other, listed := filterOf(given); listed && other == name {
+var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
+
+// parseFilter adds a filter, if it is given. The values of a list have the form of stored attributes, are sorted and
+// unique.
+func (p *Parameters) parseFilter(filter filter, filters *Filters) {
+	name, parameter := filter.name, filter.parameter
+	var all []string // of a list
+	for given, texts := range p.values {
+		other, listed := filterOf(given)
+		switch {
+		case other != name:
+		case filter.kind == listOfText:
+			for _, text := range texts {
+				if !p.checkValue(given, text) {
+					continue
+				}
+				value := text
+				switch name {
+				case "device", "browser", "os":
+					value = strings.ToLower(text)
+				case "country":
+					if value = strings.ToUpper(text); !countryCode.MatchString(value) {
+						p.addFault(given, text, "must be two letters (ISO 3166), or empty for unknown")
+					}
+				}
+				all = append(all, value)
+			}
+		case listed:
 			p.addFault(given, p.values.Get(given), "must be one value, written as "+parameter)
 		}
+	}
+	if len(all) > 0 {
+		slices.Sort(all)
+		if all = slices.Compact(all); len(all) > maxValues {
+			p.addFault(parameter, fmt.Sprintf("%d values", len(all)),
+				fmt.Sprintf("must have at most %d values", maxValues))
+		}
+		filters.Lists = append(filters.Lists, ListFilter{name, all})
+	}
+	if filter.kind == listOfText {
+		return
 	}
 	text, given := p.SingleValue(parameter)
 	if !given {
@@ -150,18 +181,17 @@ func (p *Parameters) parseFilter(name string, kind filterKind, parameter string,
 	}
 	number, err := strconv.ParseFloat(text, 64)
 	isNumber := err == nil && decimal.MatchString(text)
-	switch kind {
+	switch filter.kind {
 	case oneInstant:
 		at, isDate, ok := parseInstant(text, name == "dateTo")
-		if !ok {
+		switch {
+		case !ok:
 			p.addFault(parameter, text,
 				"must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 "+
 					"to 2199")
-			return
-		}
-		if name == "dateTo" {
+		case name == "dateTo":
 			filters.To, filters.toDate = at, isDate
-		} else {
+		default:
 			filters.From, filters.fromDate = at, isDate
 		}
 	case oneText:
@@ -188,42 +218,6 @@ func (p *Parameters) parseFilter(name string, kind filterKind, parameter string,
 		filters.ZScore = number
 	case listOfText:
 	}
-}
-
-var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
-
-// parseList adds a list filter. The values have the form of stored attributes, are sorted and unique.
-func (p *Parameters) parseList(name, parameter string, filters *Filters) {
-	var all []string
-	for given, texts := range p.values {
-		if other, _ := filterOf(given); other != name {
-			continue
-		}
-		for _, text := range texts {
-			if !p.checkValue(given, text) {
-				continue
-			}
-			value := text
-			switch name {
-			case "device", "browser", "os":
-				value = strings.ToLower(text)
-			case "country":
-				if value = strings.ToUpper(text); !countryCode.MatchString(value) {
-					p.addFault(given, text, "must be two letters (ISO 3166), or empty for unknown")
-				}
-			}
-			all = append(all, value)
-		}
-	}
-	if len(all) == 0 {
-		return
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	if len(all) > maxValues {
-		p.addFault(parameter, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("must have at most %d values", maxValues))
-	}
-	filters.Lists = append(filters.Lists, ListFilter{name, all})
 }
 
 // parseInstant parses RFC 3339 with an offset, or a date. A date is its start in UTC, or the start of the next day if
@@ -306,6 +300,9 @@ const maxFaults = 20
 // Err returns an InvalidError with all faults, or nil. Of more than maxFaults, it has the first ones and the number of
 // the others.
 func (p *Parameters) Err() error {
+	if len(p.List) == 0 {
+		return nil
+	}
 	slices.SortFunc(p.List, func(a, b faults.Fault) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Detail, b.Detail))
 	})
@@ -483,4 +480,124 @@ func (p *Parameters) day(name string) string {
 		return ""
 	}
 	return text
+}
+
+// Filters restrict a report. From, To, Lists and Texts select visitors by their first view. To also ends the counted
+// events. GoalValue and ZScore select goal events; a visitor without remaining goals counts as not converted.
+type Filters struct {
+	From      time.Time // zero: open
+	To        time.Time // exclusive; zero: open
+	Lists     []ListFilter
+	Texts     []TextFilter
+	GoalValue *big.Rat // minimum value of a goal event, in the sender's unit; nil: none
+	ZScore    float64  // maximum distance from the mean in standard deviations; 0: none
+
+	fromDate, toDate bool // From, To are the start of a date, not an instant
+}
+
+// ResolveDates turns dates into instants: midnight in a time zone. The error is an InvalidError.
+func (f *Filters) ResolveDates(zone *time.Location) error {
+	if f.fromDate {
+		f.From, f.fromDate = startOfDate(f.From, zone), false
+	}
+	if f.toDate {
+		f.To, f.toDate = startOfDate(f.To, zone), false
+	}
+	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
+		detail := "must be after the start of the dates, " + FormatInstant(f.From)
+		return InvalidParameters(faults.Fault{Name: "filters[dateTo]", Value: FormatInstant(f.To), Detail: detail})
+	}
+	return nil
+}
+
+// startOfDate returns the first instant of a date in a time zone. Where the clock changes at midnight, midnight may be
+// missing, or may occur twice.
+func startOfDate(date time.Time, zone *time.Location) time.Time {
+	year, month, day := date.Date()
+	at := time.Date(year, month, day, 0, 0, 0, 0, zone)
+	since, until := at.ZoneBounds()
+	if at.Day() != day {
+		return until.UTC()
+	}
+	if last := since.Add(-time.Second); !since.IsZero() && last.Format(time.DateOnly) == at.Format(time.DateOnly) {
+		_, before := last.Zone()
+		_, after := at.Zone()
+		at = at.Add(time.Duration(after-before) * time.Second)
+	}
+	return at.UTC()
+}
+
+// SelectsVisitors reports whether the filters select visitors by an attribute of their first view.
+func (f *Filters) SelectsVisitors() bool { return len(f.Lists)+len(f.Texts) > 0 }
+
+// CanonicalForm returns the filters in canonical form; encoding/json sorts the keys of a map.
+func (f *Filters) CanonicalForm() map[string]any {
+	echo := map[string]any{}
+	for _, filter := range f.Lists {
+		echo[filter.Attribute] = filter.Values
+	}
+	for _, filter := range f.Texts {
+		echo[filter.Attribute] = filter.Pattern
+	}
+	if f.GoalValue != nil {
+		value, _ := f.GoalValue.Float64()
+		echo["goalValue"] = value
+	}
+	if f.ZScore != 0 {
+		echo["zScore"] = f.ZScore
+	}
+	return echo
+}
+
+// ListFilter selects visitors whose attribute is one of the values. An empty value means not set.
+type ListFilter struct {
+	Attribute string // one of device, browser, os, country, region, city
+	Values    []string
+}
+
+// TextFilter selects visitors whose attribute matches the pattern. * matches any text. An empty pattern means not set.
+type TextFilter struct {
+	Attribute string // one of the utm…, referrer, firstVisitPage, visitorType
+	Pattern   string
+}
+
+// filterKind is the syntax of a filter in a request.
+type filterKind int
+
+const (
+	listOfText filterKind = iota
+	oneText
+	oneVisitorType
+	oneInstant
+	oneAmount
+	oneDeviation
+)
+
+// filter is a filter of the API.
+type filter struct {
+	name      string
+	parameter string // that sets it
+	kind      filterKind
+}
+
+// filterTable has all filters of the API in parse order.
+var filterTable = []filter{
+	{"dateFrom", "filters[dateFrom]", oneInstant},
+	{"dateTo", "filters[dateTo]", oneInstant},
+	{"device", "filters[device][]", listOfText},
+	{"browser", "filters[browser][]", listOfText},
+	{"os", "filters[os][]", listOfText},
+	{"country", "filters[country][]", listOfText},
+	{"region", "filters[region][]", listOfText},
+	{"city", "filters[city][]", listOfText},
+	{"utmSource", "filters[utmSource]", oneText},
+	{"utmMedium", "filters[utmMedium]", oneText},
+	{"utmCampaign", "filters[utmCampaign]", oneText},
+	{"utmContent", "filters[utmContent]", oneText},
+	{"utmTerm", "filters[utmTerm]", oneText},
+	{"referrer", "filters[referrer]", oneText},
+	{"firstVisitPage", "filters[firstVisitPage]", oneText},
+	{"visitorType", "filters[visitorType]", oneVisitorType},
+	{"goalValue", "filters[goalValue]", oneAmount},
+	{"zScore", "filters[zScore]", oneDeviation},
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -107,10 +108,6 @@ func (s *Sums) subtractSums(o *Sums) {
 	s.Orders -= o.Orders
 	s.Value.Units.Sub(&s.Value.Units, &o.Value.Units)
 	s.Profit.Units.Sub(&s.Profit.Units, &o.Profit.Units)
-}
-
-func (s *Sums) isZero() bool {
-	return s.Orders == 0 && s.Value.Units.Sign() == 0 && s.Profit.Units.Sign() == 0
 }
 
 // Row is an order of the export. An export may have millions of rows, so a row has no text of its own.
@@ -219,12 +216,12 @@ func (c *Comparison) isGoal(id int64) bool { return c.GoalID == 0 || id == c.Goa
 
 // AddsUp reports whether the lines add up, and the events say of each variation what the facts do.
 func (c *Comparison) AddsUp() bool {
-	for _, s := range c.unequal {
-		if !s.isZero() {
+	for _, s := range append(slices.Collect(maps.Values(c.unequal)), &c.left) {
+		if s.Orders != 0 || s.Value.Units.Sign() != 0 || s.Profit.Units.Sign() != 0 {
 			return false
 		}
 	}
-	return c.left.isZero()
+	return true
 }
 
 // mostTries is the number of times that events and facts are read. A refresh between them may make a difference.
@@ -299,8 +296,36 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 			}
 		}
 	}
-	c.addUp(shards.SubjectCounters(c.plan.Subject).FirstExposed)
-	return err
+	if err != nil {
+		return err
+	}
+
+	// They add up, and are compared between variations.
+	exposed := shards.SubjectCounters(c.plan.Subject).FirstExposed
+	left := Sums{}
+	for _, row := range c.Rows {
+		c.Export.addOrders(1, row.Value, row.Profit)
+		left.addOrders(1, row.Value, row.Profit)
+		value, profit := row.Value, row.Profit
+		if row.Line == Amount {
+			value, profit = value-row.Ours[0], profit-row.Ours[1]
+		}
+		c.Lines[row.Line].addOrders(1, value, profit, row.Variation)
+	}
+	left.Orders += c.Lines[Amount].Orders // the report has them
+	left.subtractSums(&c.Report)
+	for _, line := range c.Lines[:Counted] {
+		left.subtractSums(&line.Sums)
+		var some, all []int64
+		for _, v := range c.plan.Variations {
+			some = append(some, line.visitors[strconv.FormatInt(v.ID, 10)])
+			all = append(all, exposed[v.ID])
+		}
+		line.Differs = stats.CompareShares(some, all).Differ
+	}
+	c.left, c.Difference = left, left.Value
+	c.Metric.Units.Sub(&c.Report.Value.Units, &c.Cap.Units)
+	return nil
 }
 
 // NoteRejected notes the orders of the line NotReceived that are in the text of a rejected line.
@@ -466,32 +491,4 @@ func (c *Comparison) isInReport(variation string) bool {
 	id, err := strconv.ParseInt(strings.TrimSuffix(variation, fold.MultiExposed), 10, 64)
 	isSame := func(v plan.Variation) bool { return v.ID == id }
 	return err == nil && !c.isExcluded(variation) && slices.ContainsFunc(c.plan.Variations, isSame)
-}
-
-// addUp adds up the export and its lines, and tests whether they differ between variations. visitors has the numbers of
-// visitors by the variation of their first view.
-func (c *Comparison) addUp(visitors map[int64]int64) {
-	left := Sums{}
-	for _, row := range c.Rows {
-		c.Export.addOrders(1, row.Value, row.Profit)
-		left.addOrders(1, row.Value, row.Profit)
-		value, profit := row.Value, row.Profit
-		if row.Line == Amount {
-			value, profit = value-row.Ours[0], profit-row.Ours[1]
-		}
-		c.Lines[row.Line].addOrders(1, value, profit, row.Variation)
-	}
-	left.Orders += c.Lines[Amount].Orders // the report has them
-	left.subtractSums(&c.Report)
-	for _, line := range c.Lines[:Counted] {
-		left.subtractSums(&line.Sums)
-		var some, all []int64
-		for _, v := range c.plan.Variations {
-			some = append(some, line.visitors[strconv.FormatInt(v.ID, 10)])
-			all = append(all, visitors[v.ID])
-		}
-		line.Differs = stats.CompareShares(some, all).Differ
-	}
-	c.left, c.Difference = left, left.Value
-	c.Metric.Units.Sub(&c.Report.Value.Units, &c.Cap.Units)
 }

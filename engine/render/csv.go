@@ -14,7 +14,7 @@ import (
 	"lifthouse/engine/worth"
 )
 
-// The columns of the CSV output are paths in a row: see csvRows and scorecardRows.
+// The columns of the CSV output are paths in a row, see CSV.
 var (
 	reportCSV = slices.Concat(
 		under("", "campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel "+
@@ -23,10 +23,10 @@ var (
 		under("", "window.from window.to dataThrough breakdown.value series.time id name control share visitors views"),
 		under("",
 			"convertedVisitors goalsReached value profit extraValue clicks submits completions conversions contacts"),
-		estimateUnder("metrics.goalConversionRate."), estimateUnder("metrics.conversionRate."),
-		estimateUnder("metrics.completionRate."), estimateUnder("metrics.goalsPerVisitor."),
-		estimateUnder("metrics.valuePerVisitor."), estimateUnder("metrics.profitPerVisitor."),
-		estimateUnder("metrics.extraValuePerVisitor."), estimateUnder("metrics.averageValue."),
+		under("metrics.goalConversionRate.", estimateFields), under("metrics.conversionRate.", estimateFields),
+		under("metrics.completionRate.", estimateFields), under("metrics.goalsPerVisitor.", estimateFields),
+		under("metrics.valuePerVisitor.", estimateFields), under("metrics.profitPerVisitor.", estimateFields),
+		under("metrics.extraValuePerVisitor.", estimateFields), under("metrics.averageValue.", estimateFields),
 		comparisonCSV,
 		under("comparison.complement.", "visitors controlVisitors"),
 		under("comparison.complement.improvement.", effectFields),
@@ -41,7 +41,7 @@ var (
 		under("decision.", "status variationId decidedAt"),
 		under("", "goal.id goal.name metric conversionWindow.from conversionWindow.to conversionWindow.source"),
 		under("", "role direction id name control"),
-		estimateUnder("estimate."),
+		under("estimate.", estimateFields),
 		comparisonCSV,
 		under("", "qValue discovered"),
 		under("guardrail.", "status margin absoluteMargin lower upper requiredVisitors decidedAt reason"),
@@ -61,11 +61,14 @@ var (
 				"state endedAt"),
 		under("", "shipped"), under("outcome.", "outcome variationId date note declared"),
 		under("observed.", "lift perMonth valuePerMonth"),
-		worthUnder("expected.lift."), worthUnder("expected.perMonth."), worthUnder("expected.valuePerMonth."),
+		under("expected.lift.", rangeFields), under("expected.perMonth.", rangeFields),
+		under("expected.valuePerMonth.", rangeFields),
 		under("", "chance reason valueReason"),
 	)
-	effectFields  = "value observed interval.lower interval.upper reason"
-	comparisonCSV = slices.Concat(
+	estimateFields = "value uncapped standardError interval.lower interval.upper reason"
+	rangeFields    = "value interval.lower interval.upper"
+	effectFields   = "value observed interval.lower interval.upper reason"
+	comparisonCSV  = slices.Concat(
 		under("comparison.difference.", effectFields), under("comparison.improvement.", effectFields),
 		under("comparison.frequentist.", "test statistic degreesOfFreedom pValue adjustedPValue correction reason"),
 		under("comparison.sequential.", "look end pValue difference.lower difference.upper improvement.lower "+
@@ -86,24 +89,53 @@ func under(prefix, names string) []string {
 	return paths
 }
 
-func worthUnder(prefix string) []string { return under(prefix, "value interval.lower interval.upper") }
-
-func estimateUnder(prefix string) []string {
-	return under(prefix, "value uncapped standardError interval.lower interval.upper reason")
-}
-
 // CSV returns the results as CSV with a header: one row per variation of the report, then per value of the dimension,
 // then per point of the series. All reports without a scorecard have the same columns. A scorecard has one row per
 // goal, metric and variation instead, and a curve one row per day and variation. Names and numbers are those of the
 // JSON output.
 func CSV(r *result.Report) ([]byte, error) {
-	if r.Curve != nil {
-		return tableOf(r, curveCSV, curveRows)
+	columns := reportCSV
+	switch {
+	case r.Curve != nil:
+		columns = curveCSV
+	case r.Scorecard != nil:
+		columns = scorecardCSV
 	}
-	if r.Scorecard != nil {
-		return tableOf(r, scorecardCSV, scorecardRows)
-	}
-	return tableOf(r, reportCSV, csvRows)
+	return tableOf(r, columns, func(report map[string]any) (rows []map[string]any) {
+		// add adds a row for each variation of an object: the fields of the report, the given ones, and its own.
+		add := func(object, fields map[string]any) {
+			for _, variation := range objectsIn(object, "variations") {
+				row := maps.Clone(report)
+				maps.Copy(row, fields)
+				maps.Copy(row, variation)
+				rows = append(rows, row)
+			}
+		}
+		switch {
+		case r.Curve != nil:
+			curve, _ := report["curve"].(map[string]any)
+			for _, point := range objectsIn(curve, "points") {
+				fields := maps.Clone(curve)
+				maps.Copy(fields, point)
+				add(point, fields)
+			}
+		case r.Scorecard != nil: // the goal and the conversion window of the report are under report
+			for _, row := range objectsIn(report, "scorecard") {
+				fields := maps.Clone(row)
+				fields["report"], fields["conversionWindow"] = report, row["conversionWindow"]
+				add(row, fields)
+			}
+		default:
+			add(report, map[string]any{"breakdown": nil, "series": nil})
+			for _, slice := range objectsIn(report, "breakdown") {
+				add(slice, map[string]any{"breakdown": slice, "series": nil, "conclusion": slice["conclusion"]})
+			}
+			for _, point := range objectsIn(report, "series") {
+				add(point, map[string]any{"breakdown": nil, "series": point, "conclusion": nil})
+			}
+		}
+		return rows
+	})
 }
 
 // ProgrammeCSV returns a programme as CSV with a header: one row per treatment. Names and numbers are those of the JSON
@@ -143,58 +175,6 @@ func tableOf(value any, columns []string, rows func(map[string]any) []map[string
 	}
 	table.Flush()
 	return text.Bytes(), table.Error()
-}
-
-// csvRows returns a row for each variation: the fields of the report and of the variation, with the value of the
-// dimension, the point of the series, and the conclusion about the variation.
-func csvRows(report map[string]any) []map[string]any {
-	rows := rowsOf(report, report, map[string]any{"breakdown": nil, "series": nil})
-	for _, slice := range objectsIn(report, "breakdown") {
-		rows = append(rows, rowsOf(report, slice, map[string]any{
-			"breakdown": slice, "series": nil, "conclusion": slice["conclusion"],
-		})...)
-	}
-	for _, point := range objectsIn(report, "series") {
-		rows = append(rows,
-			rowsOf(report, point, map[string]any{"breakdown": nil, "series": point, "conclusion": nil})...)
-	}
-	return rows
-}
-
-// scorecardRows returns a row for each variation in a row of the scorecard, with the fields of all three. The goal and
-// the conversion window of the report, which the row of the scorecard has too, are under report.
-func scorecardRows(report map[string]any) []map[string]any {
-	var rows []map[string]any
-	for _, row := range objectsIn(report, "scorecard") {
-		fields := maps.Clone(row)
-		fields["report"], fields["conversionWindow"] = report, row["conversionWindow"]
-		rows = append(rows, rowsOf(report, row, fields)...)
-	}
-	return rows
-}
-
-// curveRows returns a row for each variation at each day of the curve.
-func curveRows(report map[string]any) []map[string]any {
-	var rows []map[string]any
-	curve, _ := report["curve"].(map[string]any)
-	for _, point := range objectsIn(curve, "points") {
-		fields := maps.Clone(curve)
-		maps.Copy(fields, point)
-		rows = append(rows, rowsOf(report, point, fields)...)
-	}
-	return rows
-}
-
-// rowsOf returns the fields of the report, the given fields, and those of a variation of an object, for each variation.
-func rowsOf(report, object, fields map[string]any) []map[string]any {
-	var rows []map[string]any
-	for _, variation := range objectsIn(object, "variations") {
-		row := maps.Clone(report)
-		maps.Copy(row, fields)
-		maps.Copy(row, variation)
-		rows = append(rows, row)
-	}
-	return rows
 }
 
 func objectsIn(object map[string]any, name string) []map[string]any {

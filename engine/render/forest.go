@@ -109,7 +109,26 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 	if r.CompareMetric == nil {
 		f.ValueHead = result.MetricInWords(query.GoalConversionRate)
 	}
-	f.setScale(effects)
+
+	// The scale covers all estimates and the intervals of their single tests. The intervals of looks may be wider.
+	ends := []float64{0}
+	for _, e := range effects {
+		if e.estimate == nil {
+			continue
+		}
+		reaching := []*float64{e.estimate.Value}
+		if e.estimate.Interval != nil {
+			reaching = append(reaching, e.estimate.Interval[:]...)
+		}
+		for _, x := range reaching {
+			if x != nil {
+				ends = append(ends, *x)
+			}
+		}
+	}
+	f.axis = newAxis(ends, forestTicks)
+
+	// The texts, the rows and the ticks.
 	y := 34
 	addLines := func(text string, letters, height int, bold bool) {
 		for _, line := range wrapText(text, letters) {
@@ -131,7 +150,28 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 		label := wording.FormatPercent(x, decimals, x != 0 && r.CompareMetric != nil)
 		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(x), Label: label, Zero: x == 0})
 	}
-	f.addLegend(f.Bottom + 46)
+
+	// The legend.
+	kind := "valid for a single look at the planned end"
+	switch {
+	case r.CompareMetric == nil:
+		kind = "of the rate"
+	case r.Methodology == string(stats.MethodologyBayesian):
+		kind = "of the posterior"
+	}
+	f.Legend = []forestText{
+		{Text: fmt.Sprintf("%d %% interval %s", r.SignificanceLevel, kind), Y: f.Bottom + 46, Thick: 5},
+	}
+	for i := range r.Variations {
+		c := r.Variations[i].Comparison
+		if c != nil && c.Bayesian == nil && c.Sequential != nil && c.Sequential.Look != nil {
+			text := fmt.Sprintf("%d %% interval of look %d; arrows point beyond the scale", r.SignificanceLevel,
+				*c.Sequential.Look)
+			f.Legend = append(f.Legend, forestText{Text: text, Y: f.Bottom + 46 + 18, Thick: 1})
+			break
+		}
+	}
+	f.Height = f.Bottom + 46 + 18*len(f.Legend)
 	var svg bytes.Buffer
 	err := forestTemplate.Execute(&svg, f)
 	return svg.Bytes(), err
@@ -218,27 +258,6 @@ func collectEffects(r *result.Report) []effect {
 	return effects
 }
 
-// setScale sets a scale that covers all estimates and the intervals of their single tests. The intervals of looks may
-// be wider.
-func (f *forest) setScale(effects []effect) {
-	ends := []float64{0}
-	for _, e := range effects {
-		if e.estimate == nil {
-			continue
-		}
-		reaching := []*float64{e.estimate.Value}
-		if e.estimate.Interval != nil {
-			reaching = append(reaching, e.estimate.Interval[:]...)
-		}
-		for _, x := range reaching {
-			if x != nil {
-				ends = append(ends, *x)
-			}
-		}
-	}
-	f.axis = newAxis(ends, forestTicks)
-}
-
 // newRow returns a row with its middle at y.
 func (f *forest) newRow(e effect, y int) forestRow {
 	row := forestRow{
@@ -286,28 +305,6 @@ func (f *forest) addBar(row *forestRow, interval *stats.Interval, thick int) {
 func (f *forest) positionX(value float64) float64 {
 	share := (value - f.low) / (f.high - f.low)
 	return forestLeft + min(max(share, 0), 1)*(forestRight-forestLeft)
-}
-
-// addLegend adds the legend, which begins at y.
-func (f *forest) addLegend(y int) {
-	kind := "valid for a single look at the planned end"
-	if f.results.Methodology == string(stats.MethodologyBayesian) {
-		kind = "of the posterior"
-	}
-	if f.results.CompareMetric == nil {
-		kind = "of the rate"
-	}
-	level := f.results.SignificanceLevel
-	f.Legend = []forestText{{Text: fmt.Sprintf("%d %% interval %s", level, kind), Y: y, Thick: 5}}
-	for i := range f.results.Variations {
-		c := f.results.Variations[i].Comparison
-		if c != nil && c.Bayesian == nil && c.Sequential != nil && c.Sequential.Look != nil {
-			text := fmt.Sprintf("%d %% interval of look %d; arrows point beyond the scale", level, *c.Sequential.Look)
-			f.Legend = append(f.Legend, forestText{Text: text, Y: y + 18, Thick: 1})
-			break
-		}
-	}
-	f.Height = y + 18*len(f.Legend)
 }
 
 // axis is the scale of a plot. scale.js of the page computes the same; testdata/formats.json has examples.

@@ -92,40 +92,9 @@ func (t *reportTable) writeSection(rows []tableRow) {
 	t.writeRows(rows)
 }
 
-// writeReportNotes writes the reasons, the warnings and the sample size.
+// writeReportNotes writes the reasons, each with the variations that it applies to, the warnings and the sample size.
 func (t *reportTable) writeReportNotes(rows []tableRow) {
-	notes := reasonNotes(rows)
-	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
-		notes = append(notes, "The p-value is that of a single test. Conclusions come from the looks.")
-	}
-	notes = append(notes, t.complementNotes("", &t.results.Slice, true)...)
-	notes = append(notes, t.priorNote())
-	if check := t.results.Checks.Cap; check != nil {
-		notes = append(notes, check.InWords())
-	}
-	for _, warning := range t.results.Checks.Warnings {
-		notes = append(notes, "Warning: "+PrintableText(warning.Message))
-	}
-	if cause := t.results.Checks.SplitCause; cause != nil {
-		notes = append(notes, PrintableText(cause.Text))
-	}
-	notes = append(notes, t.results.LooksInWords(), t.progressNote())
-	if w := t.results.Worth; w != nil {
-		for i := range w.Items {
-			if item := &w.Items[i]; item.Text != "" {
-				notes = append(notes, PrintableText(item.Name)+": "+item.InWords())
-			}
-		}
-		notes = append(notes, w.PoolText)
-	}
-	if n := len(t.results.Series); n > 0 {
-		notes = append(notes, fmt.Sprintf("The series has %d points; --csv and --json print them.", n))
-	}
-	t.writeNoteLines(slices.DeleteFunc(notes, func(note string) bool { return note == "" }))
-}
-
-// reasonNotes returns a note per reason, with the variations that it applies to.
-func reasonNotes(rows []tableRow) []string {
+	var notes []string
 	var order []stats.Reason
 	concerned := map[stats.Reason][]string{}
 	for _, r := range rows {
@@ -142,15 +111,60 @@ func reasonNotes(rows []tableRow) []string {
 			}
 		}
 	}
-	notes := make([]string, len(order))
-	for i, reason := range order {
+	for _, reason := range order {
 		who := "Variation "
 		if len(concerned[reason]) > 1 {
 			who = "Variations "
 		}
-		notes[i] = who + strings.Join(concerned[reason], ", ") + ": " + wording.ExplainReason(reason) + "."
+		notes = append(notes, who+strings.Join(concerned[reason], ", ")+": "+wording.ExplainReason(reason)+".")
 	}
-	return notes
+	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
+		notes = append(notes, "The p-value is that of a single test. Conclusions come from the looks.")
+	}
+	notes = append(notes, t.complementNotes("", &t.results.Slice, true)...)
+	for i := range t.results.Variations {
+		if c := t.results.Variations[i].Comparison; c != nil && c.Bayesian != nil && c.Bayesian.Prior != nil {
+			p, reach := c.Bayesian.Prior, 1.96*c.Bayesian.Prior.StandardDeviation
+			origin := "prior"
+			if p.Campaigns != nil {
+				origin = fmt.Sprintf("prior, learned from past campaigns (%d),", *p.Campaigns)
+			}
+			notes = append(notes, fmt.Sprintf("Lifts are means of the posterior. The %s expects 95 %% of all lifts "+
+				"between %s and %s.", origin, wording.FormatPercent(p.Mean-reach, 1, true),
+				wording.FormatPercent(p.Mean+reach, 1, true)))
+			break
+		}
+	}
+	if check := t.results.Checks.Cap; check != nil {
+		notes = append(notes, check.InWords())
+	}
+	for _, warning := range t.results.Checks.Warnings {
+		notes = append(notes, "Warning: "+PrintableText(warning.Message))
+	}
+	if cause := t.results.Checks.SplitCause; cause != nil {
+		notes = append(notes, PrintableText(cause.Text))
+	}
+	notes = append(notes, t.results.LooksInWords())
+	if p := t.results.Power; p != nil && p.RequiredVisitors != nil && p.Progress != nil {
+		text := fmt.Sprintf("Sample: %s of the %s required visitors", wording.FormatPercent(*p.Progress, 0, false),
+			wording.FormatCount(*p.RequiredVisitors))
+		if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
+			text += "; about " + wording.CountNoun(*p.DaysRemaining, "more day")
+		}
+		notes = append(notes, text+".")
+	}
+	if w := t.results.Worth; w != nil {
+		for i := range w.Items {
+			if item := &w.Items[i]; item.Text != "" {
+				notes = append(notes, PrintableText(item.Name)+": "+item.InWords())
+			}
+		}
+		notes = append(notes, w.PoolText)
+	}
+	if n := len(t.results.Series); n > 0 {
+		notes = append(notes, fmt.Sprintf("The series has %d points; --csv and --json print them.", n))
+	}
+	t.writeNoteLines(slices.DeleteFunc(notes, func(note string) bool { return note == "" }))
 }
 
 // writeNoteLines writes each note on its own lines.
@@ -167,35 +181,6 @@ func (t *table) writeNoteLines(notes []string) {
 			t.writeLine(line)
 		}
 	}
-}
-
-// priorNote returns a note on the prior of lifts, or an empty text.
-func (t *reportTable) priorNote() string {
-	for i := range t.results.Variations {
-		if c := t.results.Variations[i].Comparison; c != nil && c.Bayesian != nil && c.Bayesian.Prior != nil {
-			p, reach := c.Bayesian.Prior, 1.96*c.Bayesian.Prior.StandardDeviation
-			origin := "prior"
-			if p.Campaigns != nil {
-				origin = fmt.Sprintf("prior, learned from past campaigns (%d),", *p.Campaigns)
-			}
-			return fmt.Sprintf("Lifts are means of the posterior. The %s expects 95 %% of all lifts between %s and %s.",
-				origin, wording.FormatPercent(p.Mean-reach, 1, true), wording.FormatPercent(p.Mean+reach, 1, true))
-		}
-	}
-	return ""
-}
-
-func (t *reportTable) progressNote() string {
-	p := t.results.Power
-	if p == nil || p.RequiredVisitors == nil || p.Progress == nil {
-		return ""
-	}
-	text := fmt.Sprintf("Sample: %s of the %s required visitors", wording.FormatPercent(*p.Progress, 0, false),
-		wording.FormatCount(*p.RequiredVisitors))
-	if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
-		text += "; about " + wording.CountNoun(*p.DaysRemaining, "more day")
-	}
-	return text + "."
 }
 
 // writeBreakdown writes whether the values differ, all values in one table, and notes on those that differ from all
@@ -344,30 +329,51 @@ func (t *reportTable) writeScorecard() {
 	t.writeParagraph("", fmt.Sprintf("Lifts with their %d %% %s. * marks a change in the good direction.",
 		t.results.SignificanceLevel, intervals))
 	t.writeLine("")
-	var rows []scorecardRow
+	several := slices.ContainsFunc(t.results.Scorecard,
+		func(r *result.ScorecardRow) bool { return len(r.Variations) > 2 })
+	label := column{title: "metric", left: true}
+	columns := newColumns("<role", "control", "value", "lift", "interval", evidence, "<verdict")
 	empty := 0
 	for _, row := range t.results.Scorecard {
 		if row.IsEmpty() {
 			empty++
 			continue
 		}
+		format := func(e *result.Estimate) string {
+			return formatOptional(e.Value,
+				func(x float64) string { return wording.FormatValue(x, e.Interval, result.IsRate(row.Metric)) })
+		}
 		for i := range row.Variations {
-			if v := &row.Variations[i]; !v.Control {
-				rows = append(rows, scorecardRow{row, &row.Variations[0], v})
+			v := &row.Variations[i]
+			if v.Control {
+				continue
 			}
+			name := shortenText(PrintableText(row.MetricInWords()), t.maxLabelWidth()+10)
+			if several {
+				name += " · " + shortenText(PrintableText(v.Name), t.maxLabelWidth())
+			}
+			label.cells = append(label.cells, name)
+			lift, interval, found, word, colour := none, none, none, "", ""
+			if c := v.Comparison; c != nil {
+				claim := c.Improvement.Interval
+				switch {
+				case c.Bayesian != nil:
+					found = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
+				case c.Sequential != nil && c.Sequential.Look != nil:
+					claim, found = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, wording.FormatPValue)
+				case c.Frequentist != nil:
+					found = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
+				}
+				inPercent := func(x float64) string { return wording.FormatLift(x, claim) }
+				lift, interval = formatOptional(c.Improvement.Value, inPercent), wording.RangeInWords(claim, inPercent)
+				word, colour = scorecardVerdict(row, v)
+			}
+			addCells(columns, string(row.Role), format(&row.Variations[0].Estimate), format(&v.Estimate),
+				lift, interval, found, word)
+			columns[6].colours = append(columns[6].colours, colour)
 		}
 	}
-	several := slices.ContainsFunc(t.results.Scorecard,
-		func(r *result.ScorecardRow) bool { return len(r.Variations) > 2 })
-	label := column{title: "metric", left: true}
-	for _, r := range rows {
-		name := shortenText(PrintableText(r.MetricInWords()), t.maxLabelWidth()+10)
-		if several {
-			name += " · " + shortenText(PrintableText(r.treatment.Name), t.maxLabelWidth())
-		}
-		label.cells = append(label.cells, name)
-	}
-	t.writeGrids(label, scorecardColumns(rows, evidence), allRows)
+	t.writeGrids(label, columns, allRows)
 	if empty > 0 {
 		t.writeLine("")
 		t.writeParagraph("",
@@ -375,47 +381,10 @@ func (t *reportTable) writeScorecard() {
 	}
 }
 
-// scorecardRow is a variation in a row of the scorecard.
-type scorecardRow struct {
-	*result.ScorecardRow
-	control, treatment *result.ScorecardVariation
-}
-
-// scorecardColumns returns the columns of the scorecard. evidence is the title of the p-values or chances.
-func scorecardColumns(rows []scorecardRow, evidence string) []column {
-	columns := newColumns("<role", "control", "value", "lift", "interval", evidence, "<verdict")
-	verdict := &columns[6]
-	for _, r := range rows {
-		lift, interval, found, word, colour := none, none, none, "", ""
-		if c := r.treatment.Comparison; c != nil {
-			claim := c.Improvement.Interval
-			switch {
-			case c.Bayesian != nil:
-				found = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
-			case c.Sequential != nil && c.Sequential.Look != nil:
-				claim, found = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, wording.FormatPValue)
-			case c.Frequentist != nil:
-				found = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
-			}
-			inPercent := func(x float64) string { return wording.FormatLift(x, claim) }
-			lift, interval = formatOptional(c.Improvement.Value, inPercent), wording.RangeInWords(claim, inPercent)
-			word, colour = r.verdictWords(c)
-		}
-		format := func(e *result.Estimate) string {
-			return formatOptional(e.Value,
-				func(x float64) string { return wording.FormatValue(x, e.Interval, result.IsRate(r.Metric)) })
-		}
-		addCells(columns, string(r.Role), format(&r.control.Estimate), format(&r.treatment.Estimate),
-			lift, interval, found, word)
-		verdict.colours = append(verdict.colours, colour)
-	}
-	return columns
-}
-
-// verdictWords returns the verdict of the row in words, and its colour. Only conclusive verdicts are coloured, by
-// whether the effect is good.
-func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string) {
-	if g := r.treatment.Guardrail; g != nil {
+// scorecardVerdict returns the verdict of a variation in words, and its colour. Only conclusive verdicts are coloured,
+// by whether the effect is good.
+func scorecardVerdict(r *result.ScorecardRow, v *result.ScorecardVariation) (words, colour string) {
+	if g := v.Guardrail; g != nil {
 		switch g.Status {
 		case looks.Safe:
 			return "safe", green
@@ -424,8 +393,8 @@ func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string)
 		}
 		return "not yet known", ""
 	}
-	words = c.VerdictInWords()
-	judged := c.ConclusiveVerdict()
+	words = v.Comparison.VerdictInWords()
+	judged := v.Comparison.ConclusiveVerdict()
 	if judged == stats.VerdictBetter || judged == stats.VerdictWorse {
 		words, colour = "higher", red
 		if judged == stats.VerdictWorse {
@@ -435,8 +404,8 @@ func (r *scorecardRow) verdictWords(c *result.Comparison) (words, colour string)
 			words, colour = words+" *", green
 		}
 	}
-	if r.treatment.QValue != nil {
-		words += fmt.Sprintf(" (q %s)", wording.FormatPValue(*r.treatment.QValue))
+	if v.QValue != nil {
+		words += fmt.Sprintf(" (q %s)", wording.FormatPValue(*v.QValue))
 	}
 	return words, colour
 }

@@ -44,116 +44,177 @@ const (
 	warningEmptyVariation          WarningCode = "VARIATION_WITHOUT_VISITORS"
 )
 
-func (c *sliceSums) runChecks(plan *plan.Plan, found *moments.Rows) Checks {
-	checks := Checks{
-		Leak:              []Leak{},
-		MultipleExposures: c.multipleExposures(plan),
-		Automated:         automatedCheck(plan, found.Automated),
-		UnknownVariations: c.unknownVariations(plan),
-		Cap:               c.capCheck(plan, found.Cap),
-		Window:            WindowCheck{EarlierVisitors: c.exposedBefore},
-		Warnings:          []Warning{},
-	}
+const (
+	// multipleExposuresWarning is the share of multi-exposed visitors above which there is a warning, as in GrowthBook.
+	multipleExposuresWarning = 0.01
+	// maxUnknown is the maximum number of variations in a check.
+	maxUnknown = 50
+	// minValues is the number of values below which no value can be 5 standard deviations (n-1) from the mean: the
+	// maximum distance is (n-1)/sqrt(n).
+	minValues = 27
+)
+
+// runChecks checks who is in a slice, what counts, and whether its plan has changed.
+func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
+	checks := Checks{Window: WindowCheck{EarlierVisitors: c.exposedBefore}, Warnings: []Warning{}}
 	if found.Through.IsZero() {
-		checks.warn(warningNoEvents, "no events are stored yet; check that tracking sends this id")
+		checks.addWarning(warningNoEvents, "no events are stored yet; check that tracking sends this id")
 	}
-	if plan.Rules.Compare {
-		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.findLeaks(plan)
-	}
-	if checks.SampleRatio != nil && checks.SampleRatio.Mismatch {
-		checks.warnOfMismatch(*checks.SampleRatio.PValue)
-	}
-	if len(checks.Leak) > 0 {
-		checks.warn(warningLeak, "variations without traffic have visitors; the assignment of visitors may be wrong")
-	}
-	m := checks.MultipleExposures
-	if m.Share > multipleExposuresWarning {
-		checks.warn(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation",
-			100*m.Share)
-	}
-	if m.Differ {
-		checks.warn(WarningMultipleExposuresSkewed,
-			"the share of multi-exposed visitors differs between variations (p = %s)", wording.FormatPValue(*m.PValue))
-	}
-	if a := checks.Automated; a != nil && a.Warning {
-		checks.warn(warningAutomated,
-			"the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
-				"a variation may attract or block them", wording.FormatPValue(*a.PValue))
-	}
-	if len(checks.UnknownVariations) > 0 {
-		checks.warn(warningUnknownVariations,
-			"events have variation ids that the catalogue does not declare; their visitors are not in the report")
-	}
+	c.checkVisitors(p, found.Automated, &checks)
 	if o := found.Outliers; o != nil && o.Values < minValues {
-		checks.warn(warningFewValues,
+		checks.addWarning(warningFewValues,
 			"%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
-	if checks.ConversionWindow = c.maturityCheck(plan, found); checks.ConversionWindow != nil &&
-		2*checks.ConversionWindow.ImmatureVisitors > c.visitors {
-		checks.warn(warningWindowOpen, "%s of %s visitors do not count yet: their first view is less than %s ago",
-			wording.FormatCount(checks.ConversionWindow.ImmatureVisitors), wording.FormatCount(c.visitors),
-			plan.ConversionWindow.EndInWords())
+
+	// What the cap removed from the counted visitors.
+	if limited := found.Cap; limited != nil {
+		checks.Cap = &CapCheck{Rule: limited.String(), ValueRemoved: Money{new(big.Int)}, Reason: reasonCapNotReached}
+		if limited.Limit != 0 {
+			checks.Cap.Amount, checks.Cap.Reason = &Money{big.NewInt(limited.Limit)}, ""
+			for _, v := range p.Variations {
+				if remainder := c.counted[v.ID].CappedRemainder; remainder.Value.Sum != nil {
+					checks.Cap.Visitors += remainder.Visitors
+					checks.Cap.ValueRemoved.Units.Add(checks.Cap.ValueRemoved.Units, remainder.Value.Sum)
+				}
+			}
+		}
 	}
-	if changed := plan.Declared.Superseded; len(changed) > 0 {
-		checks.warn(warningPlanChanged,
+
+	// The visitors whose conversion window has not ended.
+	if p.ConversionWindow.IsSet() {
+		immature := sumOf(maps.Values(c.immature))
+		check := &MaturityCheck{ImmatureVisitors: immature, Variations: []ImmatureVariation{}}
+		for _, v := range p.Variations {
+			check.Variations = append(check.Variations, ImmatureVariation{v.ID, c.immature[v.ID]})
+		}
+		if immature > 0 && immature == c.visitors {
+			first := slices.MaxFunc([]time.Time{found.First, p.Filters.From}, time.Time.Compare)
+			check.FirstMature = new(first.Add(p.ConversionWindow.Maturity()))
+		}
+		if checks.ConversionWindow = check; 2*immature > c.visitors {
+			checks.addWarning(warningWindowOpen,
+				"%s of %s visitors do not count yet: their first view is less than %s ago", wording.FormatCount(immature), wording.FormatCount(c.visitors), p.ConversionWindow.EndInWords())
+		}
+	}
+
+	// Changes of the plan.
+	if changed := p.Declared.Superseded; len(changed) > 0 {
+		checks.addWarning(warningPlanChanged,
 			"the catalogue declares another %s since the first view; results use what was declared before it",
 			strings.Join(changed, ", "))
 	}
-	if plan.HasEarlierShares() {
-		checks.warn(warningSharesChanged,
+	if n := len(p.SharePeriods); n > 0 && p.SharePeriods[n-1].Since.After(p.WindowStart()) {
+		checks.addWarning(warningSharesChanged,
 			"the shares changed at %s; comparisons are made within each period of equal shares",
-			query.FormatInstant(plan.SharesSince()))
+			query.FormatInstant(p.SharePeriods[n-1].Since))
 	}
 	return checks
 }
 
-func (c *Checks) warn(code WarningCode, format string, args ...any) {
+// checkVisitors checks the variations of the visitors of a slice: their split, and those that should have none or that
+// are not declared; who saw several; and who is automated, without filters and windows.
+func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Automated, checks *Checks) {
+	indexOf := func(id int64) int {
+		return slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
+	}
+	checks.Leak, checks.UnknownVariations = []Leak{}, []UnknownVariation{}
+	if p.Rules.Compare {
+		checks.SampleRatio = checkSplit(p,
+			func(variation int64, period int) int64 { return c.firstViews[variation].periods[period] })
+		expected := p.ExpectedShares()
+		for id, arrived := range c.firstViews {
+			if at := indexOf(id); (at < 0 || expected[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
+				checks.Leak = append(checks.Leak, Leak{id, arrived.visitors})
+			}
+		}
+		slices.SortFunc(checks.Leak, func(a, b Leak) int {
+			return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.VariationID, b.VariationID))
+		})
+		checks.Leak = checks.Leak[:min(len(checks.Leak), maxUnknown)]
+		if checks.SampleRatio.Mismatch {
+			checks.warnOfMismatch(*checks.SampleRatio.PValue)
+		}
+		if len(checks.Leak) > 0 {
+			checks.addWarning(warningLeak,
+				"variations without traffic have visitors; the assignment of visitors may be wrong")
+		}
+	}
+
+	several, visitors := make([]int64, len(p.Variations)), make([]int64, len(p.Variations))
+	bots, all := make([]int64, len(p.Variations)), make([]int64, len(p.Variations))
+	a := &Automated{Variations: []AutomatedVariation{}}
+	for i, v := range p.Variations {
+		several[i], visitors[i] = c.firstViews[v.ID].multiExposed, c.firstViews[v.ID].visitors
+		bots[i], all[i] = automated[v.ID].Visitors, automated[v.ID].Visitors+automated[v.ID].Others
+		a.Visitors += bots[i]
+		a.Variations = append(a.Variations, AutomatedVariation{v.ID, bots[i]})
+	}
+	m := MultipleExposures{
+		Rule: p.MultipleExposures, Visitors: c.multiExposed, ShareComparison: stats.CompareShares(several, visitors),
+	}
+	if c.visitors > 0 {
+		m.Share = float64(c.multiExposed) / float64(c.visitors)
+	}
+	m.Warning = m.Share > multipleExposuresWarning || m.Differ
+	checks.MultipleExposures = m
+	if m.Share > multipleExposuresWarning {
+		checks.addWarning(WarningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation",
+			100*m.Share)
+	}
+	if m.Differ {
+		checks.addWarning(WarningMultipleExposuresSkewed,
+			"the share of multi-exposed visitors differs between variations (p = %s)", wording.FormatPValue(*m.PValue))
+	}
+	if a.Visitors > 0 {
+		a.ShareComparison = stats.CompareShares(bots, all)
+		if checks.Automated, a.Warning = a, a.Differ; a.Warning {
+			checks.addWarning(warningAutomated,
+				"the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
+					"a variation may attract or block them", wording.FormatPValue(*a.PValue))
+		}
+	}
+
+	for id, of := range c.counted {
+		if indexOf(id) < 0 {
+			checks.UnknownVariations = append(checks.UnknownVariations,
+				UnknownVariation{id, of.Visitors, of.Views + of.GoalsReached()})
+		}
+	}
+	slices.SortFunc(checks.UnknownVariations, func(a, b UnknownVariation) int {
+		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.VariationID, b.VariationID))
+	})
+	checks.UnknownVariations = checks.UnknownVariations[:min(len(checks.UnknownVariations), maxUnknown)]
+	if len(checks.UnknownVariations) > 0 {
+		checks.addWarning(warningUnknownVariations,
+			"events have variation ids that the catalogue does not declare; their visitors are not in the report")
+	}
+}
+
+func (c *Checks) addWarning(code WarningCode, format string, args ...any) {
 	c.Warnings = append(c.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 }
 
 func (c *Checks) warnOfMismatch(p float64) {
-	c.warn(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured shares "+
-		"(p = %s); visitors of a variation are lost or added, so no comparison is valid", wording.FormatPValue(p))
+	c.addWarning(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured "+
+		"shares (p = %s); visitors of a variation are lost or added, so no comparison is valid", wording.FormatPValue(p))
 }
 
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.
 func (r *Report) WarnOfNegativeValues(events int64) {
-	if events > 0 {
-		r.Checks.warn(warningNegativeValues, "goal events with a value below 0: %s; each counts as a goal: "+
-			"send a refund as a revision of its order", wording.FormatCount(events))
-	}
+	r.Checks.addWarning(warningNegativeValues, "goal events with a value below 0: %s; each counts as a goal: "+
+		"send a refund as a revision of its order", wording.FormatCount(events))
 }
 
 // AddWaiting adds that the report does not include some accepted events yet.
 func (r *Report) AddWaiting(waits moments.Waiting) {
-	if waits.Events == 0 {
-		return
-	}
 	why := "the server is still folding them"
 	if waits.Reason == moments.DiskFull {
 		why = "the disk of the store is full, so free some space"
 	}
 	r.Stale, r.Waiting = true, &waits
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
-	r.Checks.warn(WarningWaiting, "%s accepted events are not in this report yet: %s",
+	r.Checks.addWarning(WarningWaiting, "%s accepted events are not in this report yet: %s",
 		wording.FormatCount(waits.Events), why)
-}
-
-// maturityCheck counts the visitors whose conversion window has not ended; nil: there is no window.
-func (c *sliceSums) maturityCheck(p *plan.Plan, found *moments.Rows) *MaturityCheck {
-	if !p.ConversionWindow.IsSet() {
-		return nil
-	}
-	check := &MaturityCheck{Variations: []ImmatureVariation{}}
-	for _, v := range p.Variations {
-		check.Variations = append(check.Variations, ImmatureVariation{v.ID, c.immature[v.ID]})
-	}
-	check.ImmatureVisitors = sumOf(maps.Values(c.immature))
-	if n := check.ImmatureVisitors; n > 0 && n == c.visitors {
-		first := slices.MaxFunc([]time.Time{found.First, p.Filters.From}, time.Time.Compare)
-		check.FirstMature = new(first.Add(p.ConversionWindow.Maturity()))
-	}
-	return check
 }
 
 // sumOf adds up numbers.
@@ -164,26 +225,6 @@ func sumOf(numbers iter.Seq[int64]) (sum int64) {
 	return sum
 }
 
-// capCheck returns what the cap removed from the counted visitors.
-func (c *sliceSums) capCheck(plan *plan.Plan, limited *moments.Cap) *CapCheck {
-	if limited == nil {
-		return nil
-	}
-	shown := &CapCheck{Rule: limited.String(), ValueRemoved: Money{new(big.Int)}}
-	if limited.Limit == 0 {
-		shown.Reason = reasonCapNotReached
-		return shown
-	}
-	shown.Amount = &Money{big.NewInt(limited.Limit)}
-	for _, v := range plan.Variations {
-		if remainder := c.counted[v.ID].CappedRemainder; remainder.Value.Sum != nil {
-			shown.Visitors += remainder.Visitors
-			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, remainder.Value.Sum)
-		}
-	}
-	return shown
-}
-
 // InWords describes in words what the cap removed.
 func (c *CapCheck) InWords() string {
 	if c.Amount == nil {
@@ -191,10 +232,6 @@ func (c *CapCheck) InWords() string {
 	}
 	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule,
 		c.Amount, wording.FormatCount(c.Visitors), c.ValueRemoved)
-}
-
-func (c *sliceSums) sampleRatio(p *plan.Plan) *stats.SampleRatioCheck {
-	return checkSplit(p, func(variation int64, period int) int64 { return c.firstViews[variation].periods[period] })
 }
 
 // checkSplit tests numbers of visitors by first variation and period of equal shares.
@@ -216,81 +253,6 @@ func checkSplit(p *plan.Plan, visitors func(variation int64, period int) int64) 
 	return &shown
 }
 
-// multipleExposuresWarning is the share of multi-exposed visitors above which there is a warning, as in GrowthBook.
-const multipleExposuresWarning = 0.01
-
-func (c *sliceSums) multipleExposures(plan *plan.Plan) MultipleExposures {
-	multiExposed, visitors := make([]int64, len(plan.Variations)), make([]int64, len(plan.Variations))
-	for i, v := range plan.Variations {
-		arrived := c.firstViews[v.ID]
-		multiExposed[i], visitors[i] = arrived.multiExposed, arrived.visitors
-	}
-	m := MultipleExposures{
-		Rule: plan.MultipleExposures, Visitors: c.multiExposed,
-		ShareComparison: stats.CompareShares(multiExposed, visitors),
-	}
-	if c.visitors > 0 {
-		m.Share = float64(c.multiExposed) / float64(c.visitors)
-	}
-	m.Warning = m.Share > multipleExposuresWarning || m.Differ
-	return m
-}
-
-// automatedCheck returns the automated visitors of the subject; nil: there are none. It knows neither filters nor
-// windows.
-func automatedCheck(plan *plan.Plan, found map[int64]moments.Automated) *Automated {
-	check := &Automated{Variations: []AutomatedVariation{}}
-	var automated, all []int64
-	for _, v := range plan.Variations {
-		of := found[v.ID]
-		automated, all = append(automated, of.Visitors), append(all, of.Visitors+of.Others)
-		check.Visitors += of.Visitors
-		check.Variations = append(check.Variations, AutomatedVariation{v.ID, of.Visitors})
-	}
-	if check.Visitors == 0 {
-		return nil
-	}
-	check.ShareComparison = stats.CompareShares(automated, all)
-	check.Warning = check.Differ
-	return check
-}
-
-// findLeaks returns the variations that have visitors but no share of the traffic.
-func (c *sliceSums) findLeaks(p *plan.Plan) []Leak {
-	expected := p.ExpectedShares()
-	leaks := []Leak{}
-	for id, arrived := range c.firstViews {
-		at := slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
-		if (at < 0 || expected[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
-			leaks = append(leaks, Leak{id, arrived.visitors})
-		}
-	}
-	slices.SortFunc(leaks, func(a, b Leak) int {
-		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.VariationID, b.VariationID))
-	})
-	return leaks[:min(len(leaks), maxUnknown)]
-}
-
-// maxUnknown is the maximum number of variations in a check.
-const maxUnknown = 50
-
-func (c *sliceSums) unknownVariations(p *plan.Plan) []UnknownVariation {
-	unknown := []UnknownVariation{}
-	for id, m := range c.counted {
-		if !slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id }) {
-			unknown = append(unknown, UnknownVariation{id, m.Visitors, m.Views + m.GoalsReached()})
-		}
-	}
-	slices.SortFunc(unknown, func(a, b UnknownVariation) int {
-		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.VariationID, b.VariationID))
-	})
-	return unknown[:min(len(unknown), maxUnknown)]
-}
-
-// minValues is the number of values below which no value can be 5 standard deviations (n-1) from the mean: the maximum
-// distance is (n-1)/sqrt(n).
-const minValues = 27
-
 // noSpread is the reason why there are no bounds: fewer than two values, or all values are equal.
 const noSpread stats.Reason = "NO_SPREAD"
 
@@ -299,25 +261,17 @@ const boundOverflow stats.Reason = "BOUND_OVERFLOW"
 
 // outliersCheck returns the number of removed goal events and the bounds.
 func outliersCheck(o *moments.Outliers, counted int64) *OutliersCheck {
-	switch {
-	case o == nil:
-		return nil
-	case o.Open:
+	if o.Open {
 		return &OutliersCheck{Reason: noSpread}
 	}
-	check := &OutliersCheck{Removed: o.Values - counted, Lower: finiteBound(o.Lower), Upper: finiteBound(o.Upper)}
-	if check.Lower == nil || check.Upper == nil {
-		check.Reason = boundOverflow
+	check := &OutliersCheck{Removed: o.Values - counted, Lower: &o.Lower, Upper: &o.Upper}
+	if math.IsInf(o.Lower, 0) {
+		check.Lower, check.Reason = nil, boundOverflow
+	}
+	if math.IsInf(o.Upper, 0) {
+		check.Upper, check.Reason = nil, boundOverflow
 	}
 	return check
-}
-
-// finiteBound returns nil for an infinite bound, which removes nothing.
-func finiteBound(bound float64) *float64 {
-	if math.IsInf(bound, 0) {
-		return nil
-	}
-	return &bound
 }
 
 // FullWeeks reports whether the full days of a report are whole weeks. Behaviour depends on the day of the week, so
@@ -344,18 +298,15 @@ const (
 )
 
 // checkDays warns of full days without visitors between days with many, of variations without visitors on a day, and of
-// imported views that are dated long before the others.
+// imported views that are dated long before the others. The report must be about all visitors.
 func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
-	if a == nil || !p.OfAllVisitors() {
-		return
-	}
 	if first := a.FirstView; first.Imported && first.Start().Sub(first.Time) > 24*time.Hour {
-		j.Checks.warn(warningEarlyViews,
+		j.Checks.addWarning(warningEarlyViews,
 			"the first views are dated %s, long before the others; the looks count from %s on",
 			first.Time.Format(time.DateOnly), first.Start().Format(time.DateOnly))
 	}
 	if arrived := a.FirstView.Accepted; p.DeclaredAt.After(arrived) && !arrived.IsZero() {
-		j.Checks.warn(warningDeclaredLate,
+		j.Checks.addWarning(warningDeclaredLate,
 			"declared at %s, after the first view arrived at %s: the plan is honest only if nobody saw outcomes before",
 			query.FormatInstant(p.DeclaredAt), query.FormatInstant(arrived))
 	}
@@ -381,12 +332,12 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 		}
 	}
 	if len(empty) > 0 {
-		j.Checks.warn(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
+		j.Checks.addWarning(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
 			datesInWords(empty))
 	}
 	for _, v := range p.Variations {
 		if days := without[v.ID]; len(days) > 0 {
-			j.Checks.warn(warningEmptyVariation,
+			j.Checks.addWarning(warningEmptyVariation,
 				"%s had no visitors on %s, although the other variations had many; check that it was shown", v.Name,
 				datesInWords(days))
 		}
@@ -424,12 +375,4 @@ func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.D
 		return 0
 	}
 	return silent
-}
-
-// roughDuration returns a duration in hours or days.
-func roughDuration(d time.Duration) string {
-	if d < 48*time.Hour {
-		return fmt.Sprintf("%d hours", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }

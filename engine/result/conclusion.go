@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,35 +38,59 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 			c.Conclusive = new(supportsVerdict(a, i-1, c.Verdict))
 		}
 	}
-	j.Conclusion = &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
-	c := j.Conclusion
-	switch row := concludingRow(a); {
+	c := &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
+	j.Conclusion = c
+	enough := false
+	var reasons []stats.Reason // for a missing conclusion
+	for i := 1; i < len(j.Variations); i++ {
+		of := j.Variations[i].Comparison
+		enough = enough || of.Verdict != stats.VerdictInsufficientData
+		reasons = stats.AppendReasons(reasons, of.Reasons...)
+	}
+	switch {
 	case j.Checks.SampleRatio.Mismatch:
 		c.Status, c.Reasons = stats.StatusInvalid, append(c.Reasons, stats.ReasonSampleRatioMismatch)
+		c.Text = InvalidInWords(*j.Checks.SampleRatio.PValue, isBayesian(p))
 	case len(j.Variations) < 2:
 		c.Status, c.Reasons = stats.StatusInsufficientData, append(c.Reasons, reasonNothingToCompare)
-	case row != nil:
+		c.Text = "There is nothing to compare: there is only one variation."
+	case a != nil && a.Outcome != nil:
+		row, verdict := &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment], "worse"
 		c.Status = stats.StatusLoser
 		if a.Outcome.Winner {
-			c.Status = stats.StatusWinner
+			c.Status, verdict = stats.StatusWinner, "better"
 		}
 		c.VariationID, c.Look, c.DecidedAt = &row.VariationID, &row.Number, &row.End
-	default: // the reasons for a missing conclusion
-		enough := false
-		for _, v := range j.Variations[1:] {
-			enough = enough || v.Comparison.Verdict != stats.VerdictInsufficientData
-			c.Reasons = stats.AppendReasons(c.Reasons, v.Comparison.Reasons...)
+		at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
+		name, control := j.Variations[at].Name, j.Variations[0].Name
+		c.Text = fmt.Sprintf("%s is %s than %s: %s has %s at look %d on %s with %s visitors", name, verdict, control,
+			nameIn(p), LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)), row.Number, lastDay(row.End),
+			wording.FormatCount(row.Visitors))
+		if row.Chance != nil {
+			c.Text += fmt.Sprintf(", with a chance of %s to beat %s", wording.FormatChance(*row.Chance), control)
 		}
-		switch {
-		case !enough:
-			c.Status = stats.StatusInsufficientData
-		case missing == stats.ReasonLevel100 || a == nil || len(a.Looks) == 0:
-			c.Reasons = []stats.Reason{missing}
-		default:
-			c.Reasons = []stats.Reason{reasonNotSignificant}
+		c.Text += "."
+	case !enough:
+		c.Status, c.Reasons = stats.StatusInsufficientData, append(c.Reasons, reasons...)
+		c.Text = "Not enough data for a verdict: " + ExplainAll(c.Reasons) + "."
+	case missing == stats.ReasonLevel100:
+		c.Reasons = []stats.Reason{missing}
+		c.Text = "No conclusion is possible: " + wording.ExplainReason(missing) + "."
+	case missing == stats.ReasonNotDeclared:
+		c.Reasons = []stats.Reason{missing}
+		c.Text = "This report describes: only the primary metric of all visitors has a conclusion."
+	case a == nil || len(a.Looks) == 0:
+		c.Reasons = []stats.Reason{missing}
+		c.Text = "There was no look yet" + whenNext(a) + "."
+	default:
+		c.Reasons = []stats.Reason{reasonNotSignificant}
+		last, differed := a.LastLook(), "differed significantly from"
+		if isBayesian(p) {
+			differed = "was clearly better or worse than"
 		}
+		c.Text = fmt.Sprintf("No variation %s %s at look %d on %s%s.", differed, j.Variations[0].Name, last.Number,
+			lastDay(last.End), whenNext(a))
 	}
-	c.Text = j.conclusionText(p, a)
 }
 
 // Reasons of conclusions that name no variation, in addition to the reasons of package stats.
@@ -74,38 +99,6 @@ const (
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
 	reasonNotMature        stats.Reason = "NOT_MATURE"
 )
-
-// conclusionText returns the text of the conclusion.
-func (j *sliceResult) conclusionText(p *plan.Plan, a *looks.Analysis) string {
-	c := j.Conclusion
-	switch c.Status {
-	case stats.StatusWinner, stats.StatusLoser:
-		return j.decidedText(p, concludingRow(a))
-	case stats.StatusInvalid:
-		return InvalidInWords(*j.Checks.SampleRatio.PValue, isBayesian(p))
-	case stats.StatusInsufficientData:
-		if slices.Contains(c.Reasons, reasonNothingToCompare) {
-			return "There is nothing to compare: there is only one variation."
-		}
-		return "Not enough data for a verdict: " + ExplainAll(c.Reasons) + "."
-	case stats.StatusInconclusive:
-	}
-	switch c.Reasons[0] {
-	case stats.ReasonLevel100:
-		return "No conclusion is possible: " + wording.ExplainReason(stats.ReasonLevel100) + "."
-	case stats.ReasonNotDeclared:
-		return "This report describes: only the primary metric of all visitors has a conclusion."
-	case stats.ReasonTooEarly:
-		return "There was no look yet" + whenNext(a) + "."
-	default:
-	}
-	last, differed := a.LastLook(), "differed significantly from"
-	if isBayesian(p) {
-		differed = "was clearly better or worse than"
-	}
-	return fmt.Sprintf("No variation %s %s at look %d on %s%s.", differed, j.Variations[0].Name, last.Number,
-		lastDay(last.End), whenNext(a))
-}
 
 // InvalidInWords returns the conclusion of results with a sample ratio mismatch. A Bayesian one has no p-value.
 func InvalidInWords(p float64, bayesian bool) string {
@@ -140,23 +133,6 @@ func whenNext(a *looks.Analysis) string {
 	return text
 }
 
-// decidedText returns the text about the winner or loser, with the interval at the concluding look.
-func (j *sliceResult) decidedText(p *plan.Plan, row *looks.Row) string {
-	at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
-	verdict := "worse"
-	if j.Conclusion.Status == stats.StatusWinner {
-		verdict = "better"
-	}
-	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name,
-		nameIn(p), LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)))
-	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End),
-		wording.FormatCount(row.Visitors))
-	if row.Chance != nil {
-		text += fmt.Sprintf(", with a chance of %s to beat %s", wording.FormatChance(*row.Chance), j.Variations[0].Name)
-	}
-	return text + "."
-}
-
 // ConclusiveVerdict returns the verdict of a comparison if the conclusion of the slice supports it, and
 // VerdictInconclusive otherwise. The result selects the colour of the verdict.
 func (c *Slice) ConclusiveVerdict(of *Comparison) stats.Verdict {
@@ -173,23 +149,6 @@ func ExplainAll(reasons []stats.Reason) string {
 		texts[i] = wording.ExplainReason(r)
 	}
 	return strings.Join(texts, "; ")
-}
-
-// newLooks returns the looks of the declared question.
-func newLooks(a *looks.Analysis) []Look {
-	all := []Look{}
-	for _, rows := range a.Primary.Rows {
-		first := rows[0]
-		look := Look{
-			Number: first.Number, End: first.End, Tau: first.Tau, Visitors: first.Visitors,
-			RecordedAt: optionalTime(first.RecordedAt),
-		}
-		for i := range rows {
-			look.Variations = append(look.Variations, NewLookVariation(&rows[i]))
-		}
-		all = append(all, look)
-	}
-	return all
 }
 
 // NewLookVariation returns a row of a look for the response body.
@@ -229,7 +188,7 @@ func nextLook(a *looks.Analysis) *NextLook {
 
 // isDescriptive reports whether a report is not about the declared question and all visitors. Such a report describes
 // and names no winner.
-func isDescriptive(p *plan.Plan) bool { return !p.IsDeclared() || !p.OfAllVisitors() }
+func isDescriptive(p *plan.Plan) bool { return !p.OfAllVisitors() || !p.IsDeclared() }
 
 // missingLook returns why a comparison has no look; segment: in a slice of a breakdown.
 func missingLook(p *plan.Plan, segment bool) stats.Reason {
@@ -244,14 +203,6 @@ func missingLook(p *plan.Plan, segment bool) stats.Reason {
 
 // LevelWithoutAlpha is the significance level at which nothing is significant.
 const LevelWithoutAlpha = 100
-
-// concludingRow returns the row of the concluding look, or nil.
-func concludingRow(a *looks.Analysis) *looks.Row {
-	if a == nil || a.Outcome == nil {
-		return nil
-	}
-	return &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
-}
 
 // supportsVerdict reports whether any look supports the verdict on a treatment. a has the results of the looks; nil:
 // there are none.
@@ -273,4 +224,330 @@ func (r *Report) LooksInWords() string {
 		text += "; the " + r.NextLook.InWords()
 	}
 	return text + "."
+}
+
+// Guardrail is the status of a guardrail for a variation. Lower and Upper bound the effect in the good direction. The
+// effect is a lift (a fraction) for a relative margin, and a difference for an absolute margin.
+type Guardrail struct {
+	Status           string       `json:"status"`
+	Margin           *float64     `json:"margin,omitempty"`         // the largest acceptable loss, as a fraction
+	AbsoluteMargin   *float64     `json:"absoluteMargin,omitempty"` // the same in the unit of the metric
+	Lower            *float64     `json:"lower"`                    // of the last look: safe if it is above the negative margin
+	Upper            *float64     `json:"upper"`                    // always valid: harmed if it is below the negative margin
+	RequiredVisitors *int64       `json:"requiredVisitors"`         // over all variations, to show safety with the planned power
+	DecidedAt        *time.Time   `json:"decidedAt,omitempty"`      // end of the look or day that decided
+	Reason           stats.Reason `json:"reason,omitempty"`
+}
+
+// newGuardrail returns the status of a guardrail for a treatment.
+func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int) *Guardrail {
+	shown := &Guardrail{Status: looks.NotYetKnown, Reason: stats.ReasonTooEarly}
+	if g.Relative > 0 {
+		shown.Margin = &g.Relative
+	} else {
+		shown.AbsoluteMargin = &g.Absolute
+	}
+	if a == nil || guardrail >= len(a.Guardrails) {
+		return shown
+	}
+	found := &a.Guardrails[guardrail]
+	status := &found.Status[treatment]
+	shown.Status, shown.Upper, shown.Reason = status.Status, status.Upper, status.Reason
+	shown.DecidedAt = optionalTime(status.DecidedAt)
+	if last := found.LastLook(treatment); last != nil {
+		in := last.Difference.Interval
+		if g.Relative > 0 {
+			in = last.Lift.Interval
+		}
+		switch {
+		case in == nil:
+			shown.Reason = cmp.Or(shown.Reason, last.Reason, last.Lift.Reason, last.Difference.Reason)
+		case !g.Down:
+			shown.Lower = in[0]
+		case in[1] != nil:
+			shown.Lower = new(-*in[1])
+		}
+	}
+	return shown
+}
+
+// Decision recommends what to do with the campaign.
+type Decision struct {
+	Status      DecisionStatus   `json:"status"`
+	VariationID *int64           `json:"variationId"`         // to ship or to roll back
+	DecidedAt   *time.Time       `json:"decidedAt,omitempty"` // end of the look or day that decided; nil: nothing is decided
+	Reasons     []DecisionReason `json:"reasons"`             // why, or what is missing
+	Text        string           `json:"text"`
+}
+
+// DecisionStatus is the recommended action.
+type DecisionStatus string
+
+// The statuses, highest precedence first.
+const (
+	DecisionInvalid      DecisionStatus = "invalid"
+	DecisionRollBack     DecisionStatus = "rollBack"
+	DecisionShip         DecisionStatus = "ship"
+	DecisionNoDifference DecisionStatus = "noDifference"
+	DecisionNoWinner     DecisionStatus = "noWinner"
+	DecisionKeepRunning  DecisionStatus = "keepRunning"
+)
+
+// DecisionReason is a reason for a decision. Goal and metric identify a guardrail.
+type DecisionReason struct {
+	Code   stats.Reason `json:"code"`
+	GoalID int64        `json:"goalId,omitzero"`
+	Metric string       `json:"metric,omitempty"`
+	Text   string       `json:"text"`
+}
+
+// The reasons of decisions in addition to those of conclusions.
+const (
+	reasonWinner          stats.Reason = "WINNER"
+	reasonLoser           stats.Reason = "LOSER"
+	reasonGuardrailHarmed stats.Reason = "GUARDRAIL_HARMED"
+	reasonPrimaryHarmed   stats.Reason = "PRIMARY_HARMED"
+	reasonGuardrailOpen   stats.Reason = "GUARDRAIL_OPEN"
+	reasonGuardrailsSafe  stats.Reason = "GUARDRAILS_SAFE"
+	reasonMinDays         stats.Reason = "MIN_DAYS"
+	reasonEquivalent      stats.Reason = "WITHIN_MARGIN"
+	reasonPlanEnded       stats.Reason = "PLAN_ENDED"
+)
+
+// decider makes the decision of a report.
+type decider struct {
+	*Report
+	plan  *plan.Plan
+	looks *looks.Analysis
+}
+
+// makeDecision returns the decision. A winner ships if all its guardrails are safe and the minimum number of days has
+// passed; the guardrails of other variations do not matter then.
+func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
+	d := decider{r, p, a}
+	switch r.Conclusion.Status {
+	case stats.StatusInvalid:
+		return &Decision{
+			Status: DecisionInvalid, Text: "Do not decide: " + lowerFirst(r.Conclusion.Text),
+			Reasons: []DecisionReason{{
+				Code: stats.ReasonSampleRatioMismatch,
+				Text: "the split of the visitors does not match the shares",
+			}},
+		}
+	case stats.StatusLoser:
+		found := d.decisionAbout(DecisionRollBack, *r.Conclusion.VariationID, r.Conclusion.DecidedAt)
+		found.Reasons = []DecisionReason{{Code: reasonLoser, Text: found.Text + " is worse than control"}}
+		found.Text = fmt.Sprintf("Roll back %s: it is worse than %s.", found.Text, d.Variations[0].Name)
+		return found
+	case stats.StatusWinner:
+		return d.winnerDecision()
+	case stats.StatusInconclusive, stats.StatusInsufficientData:
+	}
+	for treatment := range len(r.Variations) - 1 {
+		if found := d.harmDecision(treatment); found != nil {
+			return found
+		}
+	}
+	if a != nil && p.Rules.EquivalenceMargin != 0 { // the intervals of all lifts may be within it
+		margin := p.Rules.EquivalenceMargin
+		for _, rows := range a.Primary.Rows {
+			if slices.ContainsFunc(rows, func(r looks.Row) bool { return !r.IsWithin(margin) }) {
+				continue
+			}
+			return &Decision{
+				Status: DecisionNoDifference, DecidedAt: &rows[0].End,
+				Reasons: []DecisionReason{{
+					Code: reasonEquivalent,
+					Text: "the interval of the lift is within the equivalence margin",
+				}},
+				Text: fmt.Sprintf("No difference: the lift is within ±%v %%, the declared equivalence margin.",
+					100*margin),
+			}
+		}
+	}
+	if found := d.noWinner(); found != nil {
+		return found
+	}
+	found := &Decision{
+		Status: DecisionKeepRunning, Reasons: []DecisionReason{},
+		Text: "Keep running: " + lowerFirst(r.Conclusion.Text),
+	}
+	if w := p.ConversionWindow; w.IsSet() && p.Ended && nextLook(a) != nil {
+		found.Text = fmt.Sprintf("Wait for the conversions of the last %s%s.", w.EndInWords(), whenNext(a))
+	}
+	for _, reason := range r.Conclusion.Reasons {
+		found.Reasons = append(found.Reasons, DecisionReason{Code: reason, Text: wording.ExplainReason(reason)})
+	}
+	return found
+}
+
+// decisionAbout returns a decision about a variation, whose name is the text.
+func (d *decider) decisionAbout(status DecisionStatus, id int64, at *time.Time) *Decision {
+	i := slices.IndexFunc(d.Variations, func(v VariationResults) bool { return v.ID == id })
+	return &Decision{Status: status, VariationID: &id, DecidedAt: at, Text: d.Variations[i].Name}
+}
+
+// harmDecision returns the decision about a treatment that harms a guardrail, or nil.
+func (d *decider) harmDecision(treatment int) *Decision {
+	if d.looks == nil {
+		return nil
+	}
+	var found *Decision
+	var names []string
+	add := func(status *looks.GuardrailStatus, reason DecisionReason, name string) {
+		if status.Status != looks.Harmed {
+			return
+		}
+		if found == nil {
+			found = d.decisionAbout(DecisionRollBack, d.Variations[treatment+1].ID, &status.DecidedAt)
+		}
+		if status.DecidedAt.Before(*found.DecidedAt) {
+			found.DecidedAt = &status.DecidedAt
+		}
+		found.Reasons, names = append(found.Reasons, reason), append(names, name)
+	}
+	if treatment < len(d.looks.Harm) {
+		primary := nameIn(d.looks.Plan)
+		add(&d.looks.Harm[treatment], DecisionReason{
+			Code: reasonPrimaryHarmed,
+			Text: primary + " is harmed by more than the minimum effect",
+		}, primary)
+	}
+	for i := range d.looks.Guardrails {
+		add(&d.looks.Guardrails[i].Status[treatment],
+			d.ofGuardrail(reasonGuardrailHarmed, i, "is harmed by more than its margin"), d.guardrailName(i))
+	}
+	if found != nil {
+		found.Text = fmt.Sprintf("Roll back %s: it harms %s by more than the margin.", found.Text,
+			strings.Join(names, " and "))
+	}
+	return found
+}
+
+// guardrailName returns the metric and the goal of a guardrail.
+func (d *decider) guardrailName(i int) string {
+	g := d.plan.Declared.Guardrails[i]
+	name := metrics[g.Metric].name
+	if goal, known := d.plan.FindGoal(g.GoalID); known {
+		name += " of " + goal.Name
+	}
+	return name + newAgeRange(d.plan.AboutGoal(g.GoalWindow)).afterName()
+}
+
+func (d *decider) ofGuardrail(code stats.Reason, i int, says string) DecisionReason {
+	g := d.plan.Declared.Guardrails[i]
+	return DecisionReason{Code: code, GoalID: g.GoalID, Metric: string(g.Metric), Text: d.guardrailName(i) + " " + says}
+}
+
+// winnerDecision returns the decision about a winner.
+func (d *decider) winnerDecision() *Decision {
+	id := *d.Conclusion.VariationID
+	treatment := slices.IndexFunc(d.Variations, func(v VariationResults) bool { return v.ID == id }) - 1
+	if found := d.harmDecision(treatment); found != nil {
+		return found
+	}
+	at := d.Conclusion.DecidedAt
+	var missing []DecisionReason
+	var waits []string
+	for i := range d.looks.Guardrails {
+		status := &d.looks.Guardrails[i].Status[treatment]
+		if status.Status != looks.Safe {
+			missing = append(missing, d.ofGuardrail(reasonGuardrailOpen, i, "is not known to be safe yet"))
+			waits = append(waits, "it is not yet known that "+d.guardrailName(i)+" is safe")
+			continue
+		}
+		if status.DecidedAt.After(*at) {
+			at = &status.DecidedAt
+		}
+	}
+	if days := d.looks.FullDays(); days < d.plan.Declared.MinDays {
+		text := fmt.Sprintf("%d of at least %d full days have passed", days, d.plan.Declared.MinDays)
+		missing, waits = append(missing, DecisionReason{Code: reasonMinDays, Text: text}), append(waits, text)
+	} else if least := d.plan.Declared.MinDays; least > 0 {
+		if enough := d.looks.EndOfDay(least); enough.After(*at) {
+			at = &enough
+		}
+	}
+	name := d.Variations[treatment+1].Name
+	if len(missing) > 0 {
+		return &Decision{
+			Status: DecisionKeepRunning, VariationID: &id, Reasons: missing,
+			Text: fmt.Sprintf("Keep running: %s is better than %s, but %s.", name, d.Variations[0].Name,
+				strings.Join(waits, ", and ")),
+		}
+	}
+	found := &Decision{
+		Status: DecisionShip, VariationID: &id, DecidedAt: at,
+		Reasons: []DecisionReason{{Code: reasonWinner, Text: name + " is better than control"}},
+	}
+	found.Text = fmt.Sprintf("Ship %s: it is better than %s", name, d.Variations[0].Name)
+	if n := len(d.plan.Declared.Guardrails); n > 0 {
+		found.Reasons = append(found.Reasons,
+			DecisionReason{Code: reasonGuardrailsSafe, Text: "all guardrails are safe"})
+		safe := map[int]string{1: "its guardrail is safe", 2: "both guardrails are safe"}[n]
+		found.Text += ", and " + cmp.Or(safe, fmt.Sprintf("all %d guardrails are safe", n))
+	}
+	found.Text += "."
+	return found
+}
+
+// noWinner returns the decision if the plan or the campaign has ended without a winner or a loser, or nil. The text
+// lists the lifts that the last look rules out.
+func (d *decider) noWinner() *Decision {
+	if d.looks == nil || len(d.looks.Primary.Rows) == 0 {
+		return nil
+	}
+	rows := d.looks.Primary.Rows[len(d.looks.Primary.Rows)-1]
+	if rows[0].Tau < 1 && (!d.plan.Ended || !d.looks.Next.IsZero()) {
+		return nil
+	}
+	text := fmt.Sprintf("No winner after %d days", rows[0].Days)
+	var ruled []string
+	for i := range rows {
+		in := d.looks.Primary.LastLook(i).Lift.Interval
+		if in == nil {
+			continue
+		}
+		of := ""
+		if len(rows) > 1 {
+			of = " for " + d.Variations[i+1].Name
+		}
+		if lifts := excludedLifts(in[0], in[1]); lifts != "" {
+			ruled = append(ruled, lifts+" is ruled out"+of)
+		}
+	}
+	if len(ruled) > 0 {
+		text += ": " + strings.Join(ruled, "; ")
+	}
+	return &Decision{
+		Status: DecisionNoWinner, DecidedAt: &rows[0].End, Text: text + ".",
+		Reasons: []DecisionReason{{Code: reasonPlanEnded, Text: "the plan or the campaign has ended"}},
+	}
+}
+
+// excludedLifts returns the lifts outside an interval in words; empty: there are none. nil is an open end, and so is a
+// lower end of -100 %, the lowest lift.
+func excludedLifts(lower, upper *float64) string {
+	hasLower := lower != nil && *lower > -1
+	switch {
+	case upper != nil && hasLower:
+		return fmt.Sprintf("a lift above %s or below %s", percentAt(*upper), percentAt(*lower))
+	case upper != nil:
+		return "a lift above " + percentAt(*upper)
+	case hasLower:
+		return "a lift below " + percentAt(*lower)
+	}
+	return ""
+}
+
+func percentAt(lift float64) string { return wording.FormatPercent(lift, 1, true) }
+
+// lowerFirst returns a sentence that follows a colon.
+func lowerFirst(sentence string) string {
+	for _, article := range []string{"The ", "There ", "This ", "No ", "Not "} {
+		if strings.HasPrefix(sentence, article) {
+			return strings.ToLower(sentence[:1]) + sentence[1:]
+		}
+	}
+	return sentence
 }

@@ -95,14 +95,27 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 	last, all := &through[days-1], sumRows(whole, p.MultipleExposures)
 	c := &Curve{
 		Cohort: Cohort{Days: days, Visitors: last.visitors - sumOf(maps.Values(last.immature))},
-		Points: make([]CurvePoint, days), Novelty: last.novelty(p),
+		Points: make([]CurvePoint, days), Novelty: last.compareAges(p),
 	}
 	c.Cohort.ImmatureVisitors = all.visitors - c.Cohort.Visitors
 
 	// Compare the variations at each point, with both critical values.
 	options := statsOptions(p)
 	if level := stats.NewLookDesign(options.Alpha(), options.Shares).Level; level > 0 && len(p.Variations) > 1 {
-		c.Critical = new(stats.SimultaneousCritical(informationOf(p, through), level))
+		information := make([]float64, days) // of each point up to a factor, see stats.SimultaneousCritical
+		for day := range through {
+			total := moments.Moments{}
+			for _, v := range p.Variations {
+				total = total.Merge(through[day].counted[v.ID])
+			}
+			switch s := looks.SampleOf(&total, p.Metric).(type) {
+			case stats.Rate:
+				information[day] = float64(s.Converted) / float64(s.Visitors-s.Converted)
+			case stats.Mean:
+				information[day] = s.Variance
+			}
+		}
+		c.Critical = new(stats.SimultaneousCritical(information, level))
 	}
 	onAllCores(days, func(day int) {
 		point := CurvePoint{Day: day + 1}
@@ -128,26 +141,8 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 	return c
 }
 
-// informationOf returns the information of each point up to a factor, see stats.SimultaneousCritical.
-func informationOf(p *plan.Plan, through []sliceSums) []float64 {
-	information := make([]float64, len(through))
-	for day := range through {
-		total := moments.Moments{}
-		for _, v := range p.Variations {
-			total = total.Merge(through[day].counted[v.ID])
-		}
-		switch s := looks.SampleOf(&total, p.Metric).(type) {
-		case stats.Rate:
-			information[day] = float64(s.Converted) / float64(s.Visitors-s.Converted)
-		case stats.Mean:
-			information[day] = s.Variance
-		}
-	}
-	return information
-}
-
-// novelty compares the ages of first conversions.
-func (c *sliceSums) novelty(p *plan.Plan) []Novelty {
+// compareAges compares the ages of first conversions.
+func (c *sliceSums) compareAges(p *plan.Plan) []Novelty {
 	found := []Novelty{}
 	samples := make([]stats.Sample, len(p.Variations))
 	ages := make([]*float64, len(p.Variations))

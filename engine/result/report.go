@@ -128,7 +128,7 @@ func newAgeRange(p *plan.Plan) *AgeRange {
 		shown.Settle = hours(w.Settle)
 	}
 	switch {
-	case p.AsksForWindow():
+	case p.Asked.ConversionWindow != nil:
 		shown.Source = "request"
 	case w != p.WindowOf(p.GoalID):
 		shown.Source = "metric"

@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -68,90 +69,78 @@ type GoalRows struct {
 // newScorecard returns a row for each metric of a goal that has events or is the goal of the report, and for each
 // metric with a role.
 func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
+	// The metrics of some goals have a role.
+	type declared struct {
+		plan.GoalWindow
+		metric query.Metric
+		row    ScorecardRow
+	}
+	row := func(role Role, down bool, guardrail, secondary int) ScorecardRow {
+		direction := catalogue.Up
+		if down {
+			direction = catalogue.Down
+		}
+		return ScorecardRow{Role: role, Direction: direction, guardrail: guardrail, secondary: secondary}
+	}
+	all := []declared{{p.Declared.PrimaryGoal(), p.Declared.Metric, row(RolePrimary, false, -1, -1)}}
+	for i, g := range p.Declared.Guardrails {
+		all = append(all, declared{g.GoalWindow, g.Metric, row(RoleGuardrail, g.Down, i, -1)})
+	}
+	for i, g := range p.Declared.Secondary {
+		all = append(all, declared{g.GoalWindow, g.Metric, row(RoleSecondary, g.Down, -1, i)})
+	}
+
 	var rows []*ScorecardRow
 	for _, g := range goals {
-		all := sumRows(g.Rows.Whole, p.MultipleExposures)
-		hasGoals := slices.ContainsFunc(slices.Collect(maps.Values(all.counted)),
+		sums := sumRows(g.Rows.Whole, p.MultipleExposures)
+		hasGoals := slices.ContainsFunc(slices.Collect(maps.Values(sums.counted)),
 			func(m moments.Moments) bool { return m.GoalsReached() > 0 })
-		for _, metric := range metricsOf(p, g.Plan) {
-			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), sums: &all, through: g.Rows.Through}
-			row.setRole(p)
-			if hasGoals || row.Role != RoleOther || g.Plan.Goal() == p.Goal() {
-				rows = append(rows, row)
+		metrics := slices.Clone(query.GoalMetrics)
+		if g.Plan.ConversionWindow != p.WindowOf(g.Plan.GoalID) { // that of a guardrail or a secondary metric only
+			metrics = nil
+		}
+		for _, d := range append([]declared{{p.Goal(), p.Metric, ScorecardRow{}}}, all...) {
+			if g.Plan.Goal() == d.GoalWindow && !slices.Contains(metrics, d.metric) {
+				metrics = append(metrics, d.metric)
+			}
+		}
+		for _, metric := range metrics {
+			r := row(RoleOther, false, -1, -1)
+			for _, d := range all {
+				if d.GoalWindow == g.Plan.Goal() && d.metric == metric {
+					guardrail, secondary := max(r.guardrail, d.row.guardrail), max(r.secondary, d.row.secondary)
+					r = d.row
+					r.guardrail, r.secondary = guardrail, secondary
+				}
+			}
+			r.Metric, r.plan, r.sums, r.through = metric, g.Plan.WithMetric(metric), &sums, g.Rows.Through
+			if r.ConversionWindow = newAgeRange(r.plan); r.plan.GoalID != 0 {
+				r.Goal = &GoalName{r.plan.GoalID, r.plan.GoalName}
+			}
+			if hasGoals || r.Role != RoleOther || g.Plan.Goal() == p.Goal() {
+				rows = append(rows, &r)
 			}
 		}
 	}
-	onAllCores(len(rows), func(i int) { rows[i].compareVariations() })
+	onAllCores(len(rows), func(i int) {
+		r := rows[i]
+		r.result = r.sums.compareVariations(r.plan)
+		for i := range r.result.Variations {
+			v := &r.result.Variations[i]
+			if v.Comparison != nil {
+				v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
+			}
+			r.Variations = append(r.Variations, ScorecardVariation{
+				ID: v.ID, Name: v.Name, Control: v.Control,
+				Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison,
+			})
+		}
+	})
 	slices.SortStableFunc(rows, func(a, b *ScorecardRow) int {
 		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)),
 			cmp.Compare(a.plan.GoalID, b.plan.GoalID))
 	})
 	return rows
-}
-
-// metricsOf returns the metrics of a goal in the scorecard. The report's goal also has the report's metric, and the
-// primary goal also has the declared metric.
-func metricsOf(p, goal *plan.Plan) []query.Metric {
-	metrics := slices.Clone(query.GoalMetrics)
-	if goal.ConversionWindow != p.WindowOf(goal.GoalID) { // that of a guardrail or a secondary metric only
-		metrics = nil
-	}
-	add := func(of plan.GoalWindow, m query.Metric) {
-		if goal.Goal() == of && !slices.Contains(metrics, m) {
-			metrics = append(metrics, m)
-		}
-	}
-	add(p.Goal(), p.Metric)
-	add(p.Declared.PrimaryGoal(), p.Declared.Metric)
-	for _, g := range p.Declared.Guardrails {
-		add(g.GoalWindow, g.Metric)
-	}
-	for _, s := range p.Declared.Secondary {
-		add(s.GoalWindow, s.Metric)
-	}
-	return metrics
-}
-
-// setRole sets the goal, the role and the direction of a row of the report.
-func (r *ScorecardRow) setRole(p *plan.Plan) {
-	goal := r.plan.Goal()
-	if goal.GoalID != 0 {
-		r.Goal = &GoalName{goal.GoalID, r.plan.GoalName}
-	}
-	r.ConversionWindow = newAgeRange(r.plan)
-	r.Role, r.Direction, r.guardrail, r.secondary = RoleOther, catalogue.Up, -1, -1
-	down := false
-	if goal == p.Declared.PrimaryGoal() && r.Metric == p.Declared.Metric {
-		r.Role = RolePrimary
-	}
-	for i, g := range p.Declared.Guardrails {
-		if g.GoalWindow == goal && g.Metric == r.Metric {
-			r.Role, r.guardrail, down = RoleGuardrail, i, g.Down
-		}
-	}
-	for i, s := range p.Declared.Secondary {
-		if s.GoalWindow == goal && s.Metric == r.Metric {
-			r.Role, r.secondary, down = RoleSecondary, i, s.Down
-		}
-	}
-	if down {
-		r.Direction = catalogue.Down
-	}
-}
-
-// compareVariations computes the metric of the variations, and compares them with control.
-func (r *ScorecardRow) compareVariations() {
-	r.result = r.sums.compareVariations(r.plan)
-	for i := range r.result.Variations {
-		v := &r.result.Variations[i]
-		if v.Comparison != nil {
-			v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
-		}
-		r.Variations = append(r.Variations, ScorecardVariation{
-			ID: v.ID, Name: v.Name, Control: v.Control,
-			Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison,
-		})
-	}
 }
 
 // setQValues sets the q-values of each variation in the secondary rows, from the p-values at the last look.
@@ -195,7 +184,15 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	all := p.OfAllVisitors() && a != nil
 	setQValues(rows, a, statsOptions(p).Alpha())
 	for _, row := range rows {
-		required := row.requiredVisitors(p, a)
+		// The visitors at which a variation without an effect is shown to be safe, with the planned power: not if the
+		// report and the looks have different visitors.
+		var required *int64
+		if row.guardrail >= 0 && a != nil && !isDescriptive(p) {
+			daily := perDay(&row.result.total, a.FirstView.Start(), row.through)
+			if size, reason := row.result.sampleSize(row.plan, daily); reason == "" {
+				required, _ = size.RequiredForMargin(p.Declared.Guardrails[row.guardrail].Margin)
+			}
+		}
 		for i := range row.Variations {
 			v := &row.Variations[i]
 			if v.Control {
@@ -222,28 +219,17 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	if a != nil && p.Running && r.NewestEvent != nil && r.Window.To == nil {
 		silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, r.GeneratedAt)
 		if silent > 0 {
-			r.Checks.warn(warningSilent, "no event for %s, although the subject is active; check that tracking "+
-				"still works", roughDuration(silent))
+			lasting := fmt.Sprintf("%d days", int(silent.Hours()/24))
+			if silent < 48*time.Hour {
+				lasting = fmt.Sprintf("%d hours", int(silent.Hours()))
+			}
+			r.Checks.addWarning(warningSilent, "no event for %s, although the subject is active; check that tracking "+
+				"still works", lasting)
 		}
 	}
 	if !isDescriptive(p) {
 		r.Decision = r.makeDecision(p, a)
 	}
-}
-
-// requiredVisitors returns the number of visitors at which a variation without an effect is shown to be safe, with the
-// planned power. It returns nil if the number is unknown, if the row is not a guardrail, or if the report and the looks
-// have different visitors.
-func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 {
-	if r.guardrail < 0 || a == nil || isDescriptive(p) {
-		return nil
-	}
-	size, reason := r.result.sampleSize(r.plan, perDay(&r.result.total, a.FirstView.Start(), r.through))
-	if reason != "" {
-		return nil
-	}
-	required, _ := size.RequiredForMargin(p.Declared.Guardrails[r.guardrail].Margin)
-	return required
 }
 
 // ListedStatus is the summary of the results of a campaign or an experiment in a list.
@@ -310,7 +296,28 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 	if r.NewestEvent != nil && a != nil {
 		s.first, s.newest = a.FirstView.Start(), *r.NewestEvent
 	}
-	if v := r.leadingVariation(); v != nil {
+
+	// The variation of the decision leads, or else that with the smallest p-value at the last look.
+	var leading *VariationResults
+	least := math.Inf(1)
+	for i := range r.Variations {
+		v := &r.Variations[i]
+		if v.Comparison == nil {
+			continue
+		}
+		if r.Decision != nil && r.Decision.VariationID != nil && *r.Decision.VariationID == v.ID {
+			leading = v
+			break
+		}
+		p := 1.0
+		if of := v.Comparison.Sequential; of != nil && of.PValue != nil {
+			p = *of.PValue
+		}
+		if p < least {
+			leading, least = v, p
+		}
+	}
+	if v := leading; v != nil {
 		s.VariationID, s.Lift = &v.ID, &stats.Effect{
 			Value:    v.Comparison.Improvement.Value,
 			Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason,
@@ -320,30 +327,6 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 		}
 	}
 	return s
-}
-
-// leadingVariation returns the variation of the decision, or else the variation with the smallest p-value at the last
-// look. It returns nil if nothing is compared.
-func (r *Report) leadingVariation() *VariationResults {
-	var found *VariationResults
-	least := math.Inf(1)
-	for i := range r.Variations {
-		v := &r.Variations[i]
-		if v.Comparison == nil {
-			continue
-		}
-		if r.Decision != nil && r.Decision.VariationID != nil && *r.Decision.VariationID == v.ID {
-			return v
-		}
-		p := 1.0
-		if s := v.Comparison.Sequential; s != nil && s.PValue != nil {
-			p = *s.PValue
-		}
-		if p < least {
-			found, least = v, p
-		}
-	}
-	return found
 }
 
 // WarningText returns the message of the first warning of the report with one of the codes, or an empty text.

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -23,25 +25,41 @@ import (
 // nil: there are none.
 func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
-	result := all.computeResults(plan, found)
-	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
+	result := all.compareVariations(plan)
+	result.Checks = all.runChecks(plan, found)
+	if found.Outliers != nil {
+		result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
+	}
 	if check := result.Checks.SampleRatio; check != nil && !check.Mismatch && a != nil && a.MismatchP != nil &&
 		*a.MismatchP < stats.MismatchAlpha && !isDescriptive(plan) { // that was found at the end of an earlier day
 		check.PValue, check.Mismatch = a.MismatchP, true
 		result.Checks.warnOfMismatch(*a.MismatchP)
 	}
-	result.checkDays(plan, a)
+	if a != nil && plan.OfAllVisitors() {
+		result.checkDays(plan, a)
+	}
 	result.setConclusion(plan, a, false)
 	if found.Everyone != nil {
 		everyone := sumRows(found.Everyone, plan.MultipleExposures)
 		result.compareWithOthers(plan, &all, &everyone)
 	}
-	if len(plan.Variations) > 1 {
+	if len(plan.Variations) > 1 && plan.Rules.Compare {
 		first := found.First
 		if a != nil {
 			first = a.FirstView.Start()
 		}
-		result.Power = result.computePower(plan, first, found.Through)
+		daily := perDay(&result.total, first, found.Through)
+		size, reason := result.sampleSize(plan, daily)
+		if result.Power = (&stats.SampleProgress{Reason: reason}); reason == "" {
+			*result.Power = size.ProgressTowards(plan.Rules.MDE/100, result.total.Visitors, daily)
+		}
+		days := result.Power.DaysRemaining
+		if w := plan.ConversionWindow; w.IsSet() && days != nil && *days > 0 {
+			// Immature visitors have come already. The last ones still need the time of the window.
+			missing := *result.Power.RemainingVisitors - result.immature
+			wait := float64(max(missing, 0))/daily + w.Maturity().Hours()/24
+			result.Power.DaysRemaining = new(int64(math.Ceil(wait)))
+		}
 	}
 	results := &Report{
 		Methodology:       plan.Rules.Methodology,
@@ -58,7 +76,17 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	if plan.Rules.Compare {
 		results.CompareMetric = &plan.Metric
 		if a != nil && !isDescriptive(plan) {
-			results.Looks, results.NextLook = newLooks(a), nextLook(a)
+			results.Looks, results.NextLook = []Look{}, nextLook(a)
+			for _, rows := range a.Primary.Rows {
+				look := Look{
+					Number: rows[0].Number, End: rows[0].End, Tau: rows[0].Tau, Visitors: rows[0].Visitors,
+					RecordedAt: optionalTime(rows[0].RecordedAt),
+				}
+				for i := range rows {
+					look.Variations = append(look.Variations, NewLookVariation(&rows[i]))
+				}
+				results.Looks = append(results.Looks, look)
+			}
 		}
 	}
 	results.ConversionWindow = newAgeRange(plan)
@@ -135,7 +163,7 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 	return c
 }
 
-// sliceResult is the result of a slice without the conclusion.
+// sliceResult is the result of a slice without checks and conclusion.
 type sliceResult struct {
 	Slice
 	comparisons []stats.Comparison
@@ -144,29 +172,29 @@ type sliceResult struct {
 	immature    int64           // visitors of all variations
 }
 
-// computeResults computes the metrics, comparisons and checks of a slice.
-func (c *sliceSums) computeResults(plan *plan.Plan, found *moments.Rows) sliceResult {
-	j := c.compareVariations(plan)
-	j.Checks, j.Totals = c.runChecks(plan, found), newCounts(&j.total)
-	return j
-}
-
 // compareVariations computes the metrics and comparisons of the variations.
 func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	j := sliceResult{Slice: Slice{Variations: []VariationResults{}}}
 	options := statsOptions(plan)
+	counts := func(m *moments.Moments) Counts {
+		return Counts{
+			Visitors: m.Visitors, Views: m.Views, ConvertedVisitors: m.Converted, GoalsReached: m.GoalsReached(),
+			Value: Money{m.Value.Sum}, Profit: Money{m.Profit.Sum}, ExtraValue: Money{m.ExtraValue.Sum},
+		}
+	}
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		j.total, j.immature = j.total.Merge(m), j.immature+c.immature[v.ID]
 		shown := VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
-			Counts: newCounts(&m), Metrics: newMetrics(&m, plan, options),
+			Counts: counts(&m), Metrics: newMetrics(&m, plan, options),
 		}
 		if plan.Subject.Kind == schema.SubjectWidget {
 			shown.Actions = &m.Actions
 		}
 		j.Variations = append(j.Variations, shown)
 	}
+	j.Totals = counts(&j.total)
 	if len(plan.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
@@ -229,27 +257,6 @@ func statsOptions(p *plan.Plan) stats.Options {
 	}
 }
 
-// computePower returns the progress towards the sample that detects the minimum effect at one of the planned looks.
-// first is the time of the subject's first view.
-func (j *sliceResult) computePower(p *plan.Plan, first, through time.Time) *stats.SampleProgress {
-	if len(j.Variations) == 0 || !p.Rules.Compare {
-		return nil
-	}
-	daily := perDay(&j.total, first, through)
-	size, reason := j.sampleSize(p, daily)
-	if reason != "" {
-		return &stats.SampleProgress{Reason: reason}
-	}
-	progress := size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily)
-	if w := p.ConversionWindow; w.IsSet() && progress.DaysRemaining != nil && *progress.DaysRemaining > 0 {
-		// Immature visitors have come already. The last ones still need the time of the window.
-		missing := *progress.RemainingVisitors - j.immature
-		wait := float64(max(missing, 0))/daily + w.Maturity().Hours()/24
-		progress.DaysRemaining = new(int64(math.Ceil(wait)))
-	}
-	return &progress
-}
-
 // sampleSize returns the sample size calculation for the metric and the planned looks. A planned number of visitors is
 // converted to days at the present pace.
 func (j *sliceResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
@@ -272,13 +279,6 @@ func perDay(total *moments.Moments, first, through time.Time) float64 {
 		return float64(total.Recent) / days
 	}
 	return float64(total.Recent) / plan.RecentDays
-}
-
-func newCounts(m *moments.Moments) Counts {
-	return Counts{
-		Visitors: m.Visitors, Views: m.Views, ConvertedVisitors: m.Converted, GoalsReached: m.GoalsReached(),
-		Value: Money{m.Value.Sum}, Profit: Money{m.Profit.Sum}, ExtraValue: Money{m.ExtraValue.Sum},
-	}
 }
 
 func newMetrics(m *moments.Moments, p *plan.Plan, o stats.Options) Metrics {
@@ -309,39 +309,6 @@ const (
 	noValue     = "(none)"
 )
 
-// slicesOf returns the names and the sums of the slices: one for each of the most frequent dimension values, and one
-// for all other values.
-func slicesOf(p *plan.Plan, found *moments.Rows) (names []string, all []sliceSums) {
-	byValue := map[string][]moments.Row{}
-	visitors := map[string]int64{}
-	var others []moments.Row
-	for _, r := range found.Slices {
-		if r.Others {
-			others = append(others, r)
-			continue
-		}
-		byValue[r.Dimension] = append(byValue[r.Dimension], r)
-		if !r.ExposedBefore {
-			visitors[r.Dimension] += r.Visitors
-		}
-	}
-	values := moments.MostVisited(visitors)
-	add := func(name string, rows []moments.Row) {
-		names, all = append(names, name), append(all, sumRows(rows, p.MultipleExposures))
-	}
-	for _, value := range values[:min(len(values), p.Top)] {
-		add(ShownValue(value), byValue[value])
-		delete(byValue, value)
-	}
-	if len(values) > p.Top || len(others) > 0 {
-		for _, rows := range byValue {
-			others = append(others, rows...)
-		}
-		add(otherValues, others)
-	}
-	return names, all
-}
-
 // ShownValue returns the name of the slice for a dimension value.
 func ShownValue(value string) string {
 	switch strings.TrimLeft(value, `\`) {
@@ -360,7 +327,9 @@ func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := sumSteps(p, steps, first, int(last-first+1))
 	points := make([]Point, len(through))
-	onAllCores(len(points), func(i int) { points[i] = pointOf(p, first+int64(i), &through[i]) })
+	onAllCores(len(points), func(i int) {
+		points[i] = Point{EndOf(p, first+int64(i)), through[i].compareVariations(p).Variations}
+	})
 	return points
 }
 
@@ -393,12 +362,8 @@ func onAllCores(n int, do func(i int)) {
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.
 func NewPoint(p *plan.Plan, bucket int64, rows []moments.Row) Point {
-	c := sumRows(rows, p.MultipleExposures)
-	return pointOf(p, bucket, &c)
-}
-
-func pointOf(p *plan.Plan, bucket int64, through *sliceSums) Point {
-	return Point{Time: EndOf(p, bucket), Variations: through.compareVariations(p).Variations}
+	sums := sumRows(rows, p.MultipleExposures)
+	return Point{Time: EndOf(p, bucket), Variations: sums.compareVariations(p).Variations}
 }
 
 // EndOf returns the end of a bucket or of the window, whichever is earlier.
@@ -409,4 +374,150 @@ func EndOf(p *plan.Plan, bucket int64) time.Time {
 		return to
 	}
 	return end
+}
+
+// Complement compares the lift of a variation in a segment with its lift among all other visitors.
+type Complement struct {
+	Visitors              int64        `json:"visitors"` // others, of the variation
+	ControlVisitors       int64        `json:"controlVisitors"`
+	Improvement           stats.Effect `json:"improvement"`           // among the others
+	ImprovementDifference stats.Effect `json:"improvementDifference"` // in the segment minus among the others
+}
+
+// Heterogeneity answers whether the lift differs between the values of the dimension.
+type Heterogeneity struct {
+	stats.Heterogeneity
+	Text string `json:"text"`
+}
+
+// addBreakdown adds the slices, each with its complement, and whether they differ: one for each of the most frequent
+// values of the dimension, and one for all other values. The slice "(other)" does not count for the difference, because
+// its values change.
+func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSums) {
+	byValue, visitors := map[string][]moments.Row{}, map[string]int64{}
+	var others []moments.Row
+	for _, r := range found.Slices {
+		if r.Others {
+			others = append(others, r)
+			continue
+		}
+		byValue[r.Dimension] = append(byValue[r.Dimension], r)
+		if !r.ExposedBefore {
+			visitors[r.Dimension] += r.Visitors
+		}
+	}
+	values := moments.MostVisited(visitors)
+	var names []string
+	var all []sliceSums
+	for _, value := range values[:min(len(values), p.Top)] {
+		names, all = append(names, ShownValue(value)), append(all, sumRows(byValue[value], p.MultipleExposures))
+		delete(byValue, value)
+	}
+	if len(values) > p.Top || len(others) > 0 {
+		for _, rows := range byValue {
+			others = append(others, rows...)
+		}
+		names, all = append(names, otherValues), append(all, sumRows(others, p.MultipleExposures))
+	}
+	r.Dimension, r.Breakdown = &p.Dimension, make([]BreakdownSlice, len(all))
+	onAllCores(len(all), func(i int) {
+		j := all[i].compareVariations(p)
+		j.Checks = all[i].runChecks(p, found)
+		j.setConclusion(p, nil, true)
+		j.compareWithOthers(p, &all[i], whole)
+		r.Breakdown[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}
+	})
+	if !p.Rules.Compare || len(p.Variations) < 2 {
+		return
+	}
+	effects := make([][]stats.PooledEffect, len(p.Variations)-1)
+	for i := range all {
+		if names[i] == otherValues {
+			continue
+		}
+		periods := all[i].periodSamples(p)
+		for t := range effects {
+			strata := make([]stats.Stratum, len(periods))
+			for k, period := range periods {
+				strata[k] = stats.Stratum{Control: period.Samples[0], Treatment: period.Samples[t+1]}
+			}
+			effects[t] = append(effects[t], stats.NewPooledEffect(strata))
+		}
+	}
+	// Lifts that differ by less than half the minimum effect hardly matter. At the default of 20 %, this spread finds
+	// most in the simulations of TestLongHeterogeneity.
+	spread := p.Rules.MDE / 100 / 2
+	r.Heterogeneity = NewHeterogeneity(p, stats.MeasureHeterogeneity(effects, spread))
+}
+
+// NewHeterogeneity returns the answer with its text, in the words of the methodology.
+func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
+	h := &Heterogeneity{Heterogeneity: found}
+	if isBayesian(p) {
+		h.PValue = nil
+	}
+	switch factor := found.BayesFactor; {
+	case factor == nil:
+		h.Text = "Whether the lift differs between the segments is not known: " + wording.ExplainReason(h.Reason) + "."
+	case isBayesian(p) && *factor < unclearFactor && *factor > 1/unclearFactor:
+		h.Text = fmt.Sprintf("The data do not say whether the lift differs between the segments (Bayes factor %s).",
+			wording.FormatNumber(*factor, 1))
+	case isBayesian(p) && *factor >= 1:
+		h.Text = fmt.Sprintf("The data are %s times likelier if the lift differs between the segments than if it is "+
+			"the same.", formatFactor(*factor))
+	case isBayesian(p):
+		h.Text = fmt.Sprintf("The data are %s times likelier if the lift is the same in all segments than if it "+
+			"differs.", formatFactor(1 / *factor))
+	default:
+		text := "The lift does not differ significantly between the segments (p = %s, however often you look)."
+		if *h.PValue < statsOptions(p).Alpha() {
+			text = "The lift differs between the segments (p = %s, however often you look)."
+		}
+		h.Text = fmt.Sprintf(text, wording.FormatPValue(*h.PValue))
+	}
+	return h
+}
+
+// unclearFactor is the Bayes factor below which the data say nothing. Factors up to 3 are barely worth mentioning (Kass
+// and Raftery 1995).
+const unclearFactor = 3.0
+
+// formatFactor formats a Bayes factor of at least 1 with two digits.
+func formatFactor(factor float64) string {
+	if factor < 10 {
+		return wording.FormatNumber(factor, 1)
+	}
+	const most = 1000
+	if factor > most {
+		return "more than " + wording.FormatCount(most)
+	}
+	return wording.FormatCount(int64(math.Round(factor)))
+}
+
+// compareWithOthers adds the lifts among the visitors that a segment lacks.
+func (j *sliceResult) compareWithOthers(p *plan.Plan, segment, whole *sliceSums) {
+	if len(j.comparisons) == 0 {
+		return
+	}
+	subtract := func(whole, part map[int64]moments.Moments) map[int64]moments.Moments {
+		rest := map[int64]moments.Moments{}
+		for id, m := range whole {
+			rest[id] = m.Subtract(part[id])
+		}
+		return rest
+	}
+	others := sliceSums{counted: subtract(whole.counted, segment.counted)}
+	for i, counted := range whole.periods {
+		if i < len(segment.periods) {
+			counted = subtract(counted, segment.periods[i])
+		}
+		others.periods = append(others.periods, counted)
+	}
+	for i, c := range others.compareSamples(p, statsOptions(p)) {
+		own, variation := j.Variations[i+1].Comparison, p.Variations[i+1].ID
+		own.Complement = &Complement{
+			Visitors: others.counted[variation].Visitors, ControlVisitors: others.counted[p.Variations[0].ID].Visitors,
+			Improvement: c.Lift, ImprovementDifference: stats.DifferenceOfLifts(own.Improvement, c.Lift),
+		}
+	}
 }

@@ -18,26 +18,23 @@ import (
 // VerdictInWords returns a verdict as text. A verdict that is not conclusive reads as a preliminary result, and one
 // that only describes as the state of today.
 func (c *Comparison) VerdictInWords() string {
-	words := func(conclusive, today string) string {
-		switch {
-		case c.Conclusive == nil:
-			return today
-		case *c.Conclusive:
-			return conclusive
-		}
-		return today + ", not conclusive"
-	}
-	switch v := c.Verdict; v {
+	conclusive, today := "better", "ahead"
+	switch c.Verdict {
 	case stats.VerdictBetter:
-		return words("better", "ahead")
 	case stats.VerdictWorse:
-		return words("worse", "behind")
+		conclusive, today = "worse", "behind"
 	case stats.VerdictInconclusive:
 		return "inconclusive"
 	case stats.VerdictInsufficientData:
 		return "not enough data"
 	}
-	return string(c.Verdict)
+	switch {
+	case c.Conclusive == nil:
+		return today
+	case *c.Conclusive:
+		return conclusive
+	}
+	return today + ", not conclusive"
 }
 
 // ConclusiveVerdict returns the verdict if a look supports it, and VerdictInconclusive otherwise: the last look if the

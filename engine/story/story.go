@@ -77,7 +77,11 @@ func ExplainEvents(
 			c.Lines = append(c.Lines, line)
 			switch {
 			case x.Reason == fold.Copied:
-				line.Why = copyNote(stored[*x.Basis], &line.Accepted)
+				counted := stored[*x.Basis]
+				arrival := "of an event that arrived before, " + formatTime(counted.At)
+				if line.Why = "a copy " + arrival; line.Event != counted.Event {
+					line.Why = "a copy, with other content, " + arrival + "; the first arrival counts"
+				}
 			case x.Reason == fold.Superseded:
 				line.Why = "superseded by " + revisionName(x.Basis)
 			case x.Reason == fold.Cancelled:
@@ -111,15 +115,6 @@ var kinds = map[schema.Kind]moments.Kind{
 	schema.KindView: moments.View, schema.KindClick: moments.Click, schema.KindSubmit: moments.Submit,
 	schema.KindCompletion: moments.Completion, schema.KindConversion: moments.Conversion,
 	schema.KindContact: moments.Contact, schema.KindGoal: moments.Goal,
-}
-
-// copyNote says why a copy of an event does not count.
-func copyNote(counted, e *ingest.Accepted) string {
-	arrived := "of an event that arrived before, " + formatTime(counted.At)
-	if e.Event == counted.Event {
-		return "a copy " + arrived
-	}
-	return "a copy, with other content, " + arrived + "; the first arrival counts"
 }
 
 // revisionName returns the revision of an event as text.

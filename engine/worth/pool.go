@@ -134,7 +134,7 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	var fitted [][]stats.PooledEffect
 	var mdes, all []float64
 	for _, c := range campaigns {
-		items, effects := c.observe()
+		items, effects := c.observeTreatments()
 		pool.items[c.Plan.Subject] = items
 		all = append(all, c.Plan.Rules.MDE/100)
 		var own []stats.PooledEffect
@@ -156,7 +156,7 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	if n := len(mdes); n > 0 { // the median
 		mde = (mdes[(n-1)/2] + mdes[n/2]) / 2
 	}
-	pool.fit, pool.advice = effects.NewFit(mde, fitted), sync.OnceValue(pool.advise)
+	pool.fit, pool.advice = effects.NewFit(mde, fitted), sync.OnceValue(pool.adviseNext)
 	pool.Summary = pool.fit.Summary()
 	for item, i := range pool.fitted { // what is expected
 		e := pool.fit.TrueEffect(i)
@@ -201,12 +201,20 @@ func (p *Pool) ItemsOf(subject schema.Subject) (items []Item, has bool) {
 // defaultMDE is the minimum effect of a pool without campaigns: that of the catalogue.
 const defaultMDE = .2
 
-// observe returns the items of the treatments with what is observed, and the effects.
-func (c *Campaign) observe() (items []Item, effects []stats.PooledEffect) {
+// observeTreatments returns the items of the treatments with what is observed at a look or an end, and the effects. A
+// month has
+//
+//	N 30 / D / allocation
+//
+// visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that
+// takes part. It is assumed that traffic stays as in these days.
+func (c *Campaign) observeTreatments() (items []Item, found []stats.PooledEffect) {
+	metric := c.Plan.Declared.Metric
 	for _, v := range c.Plan.Variations[1:] {
-		item := Item{VariationID: v.ID, Name: v.Name, Metric: c.Plan.Declared.Metric}
+		items = append(items, Item{VariationID: v.ID, Name: v.Name, Metric: metric})
+		found = append(found, stats.PooledEffect{})
+		item, effect := &items[len(items)-1], &found[len(found)-1]
 		at := slices.IndexFunc(c.State, func(r looks.Row) bool { return r.VariationID == v.ID })
-		var effect stats.PooledEffect
 		switch {
 		case c.Outcome.Outcome.Outcome == catalogue.Excluded:
 			item.Reason = ReasonExcluded
@@ -216,63 +224,58 @@ func (c *Campaign) observe() (items []Item, effects []stats.PooledEffect) {
 			item.Reason = stats.ReasonPlanChanged
 		case c.State[at].MismatchP != nil && *c.State[at].MismatchP < stats.MismatchAlpha:
 			item.Reason = stats.ReasonSampleRatioMismatch
-		default:
-			effect = c.observeRow(&c.State[at], &item)
 		}
-		items, effects = append(items, item), append(effects, effect)
-	}
-	return items, effects
-}
+		if item.Reason != "" {
+			continue
+		}
 
-// observeRow sets what is observed at a look or an end, and returns the effect. A month has
-//
-//	N 30 / D / allocation
-//
-// visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that
-// takes part. It is assumed that traffic stays as in these days.
-func (c *Campaign) observeRow(row *looks.Row, item *Item) stats.PooledEffect {
-	item.State, item.EndedAt = row.Kind, &row.End
-	metric := c.Plan.Declared.Metric
-	var strata []stats.Stratum
-	pair := moments.NoMoments()
-	for _, s := range row.Strata {
-		strata = append(strata,
-			stats.Stratum{Control: looks.SampleOf(&s.Control, metric), Treatment: looks.SampleOf(&s.Variation, metric)})
-		pair = pair.Merge(s.Control).Merge(s.Variation)
+		// The effect.
+		row := &c.State[at]
+		item.State, item.EndedAt = row.Kind, &row.End
+		var strata []stats.Stratum
+		pair := moments.NoMoments()
+		for _, s := range row.Strata {
+			strata = append(strata, stats.Stratum{
+				Control: looks.SampleOf(&s.Control, metric), Treatment: looks.SampleOf(&s.Variation, metric),
+			})
+			pair = pair.Merge(s.Control).Merge(s.Variation)
+		}
+		*effect = stats.NewPooledEffect(strata)
+		if item.Reason = effect.Reason; item.Reason != "" {
+			continue
+		}
+		item.Observed = &Observed{Lift: effects.ObservedLift(effect)}
+		if item.Observed.Lift == nil {
+			item.LiftReason = stats.ReasonBaselineZero
+		}
+
+		// What it makes in a month.
+		switch {
+		case metric == query.AverageValue:
+			item.Reason = ReasonNotASum
+		case row.Days < leastDays:
+			item.Reason = ReasonTooFewDays
+		case c.Plan.Allocation <= 0:
+			item.Reason = stats.ReasonNoTraffic
+		}
+		if item.Reason != "" {
+			continue
+		}
+		month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / c.Plan.Allocation
+		item.scale = effect.Mean * month
+		item.Observed.PerMonth = new(item.scale * effect.Value)
+		switch value := pair.Value.Sum; {
+		case PoolOf(c.Plan).Metric != query.ValuePerVisitor:
+			item.ValueReason = ReasonNotASum
+		case value == nil || value.Sign() <= 0:
+			item.ValueReason = ReasonNoValue
+		default:
+			perVisitor, _ := new(big.Rat).SetFrac(value, big.NewInt(schema.MoneyScale*pair.Visitors)).Float64()
+			item.valueScale = perVisitor * month
+			item.Observed.ValuePerMonth = new(item.valueScale * effect.Value)
+		}
 	}
-	effect := stats.NewPooledEffect(strata)
-	if item.Reason = effect.Reason; item.Reason != "" {
-		return effect
-	}
-	item.Observed = &Observed{Lift: effects.ObservedLift(&effect)}
-	if item.Observed.Lift == nil {
-		item.LiftReason = stats.ReasonBaselineZero
-	}
-	switch {
-	case metric == query.AverageValue:
-		item.Reason = ReasonNotASum
-		return effect
-	case row.Days < leastDays:
-		item.Reason = ReasonTooFewDays
-		return effect
-	case c.Plan.Allocation <= 0:
-		item.Reason = stats.ReasonNoTraffic
-		return effect
-	}
-	month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / c.Plan.Allocation
-	item.scale = effect.Mean * month
-	item.Observed.PerMonth = new(item.scale * effect.Value)
-	switch value := pair.Value.Sum; {
-	case PoolOf(c.Plan).Metric != query.ValuePerVisitor:
-		item.ValueReason = ReasonNotASum
-	case value == nil || value.Sign() <= 0:
-		item.ValueReason = ReasonNoValue
-	default:
-		perVisitor, _ := new(big.Rat).SetFrac(value, big.NewInt(schema.MoneyScale*pair.Visitors)).Float64()
-		item.valueScale = perVisitor * month
-		item.Observed.ValuePerMonth = new(item.valueScale * effect.Value)
-	}
-	return effect
+	return items, found
 }
 
 // RoundMoney rounds a number of a worth to two digits, so that it does not change with every visitor.
@@ -282,4 +285,237 @@ func RoundMoney(x float64) float64 {
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-1)
 	return cmp.Or(math.Round(x/unit)*unit, 0)
+}
+
+// Undecided is the outcome of a running campaign for which nobody recorded one.
+const Undecided = "undecided"
+
+// Outcome is what was done after a campaign: what people recorded, or else what its looks and its shares say.
+type Outcome struct {
+	catalogue.Outcome
+	Declared bool `json:"declared"` // a person recorded it
+}
+
+// Programme says what the shipped variations of a pool are worth together, and how much one can expect of the next.
+type Programme struct {
+	WebsiteID     int64            `json:"websiteId"`
+	GoalID        int64            `json:"goalId,omitzero"` // absent: all goals count
+	GoalName      string           `json:"goalName,omitempty"`
+	Metric        query.Metric     `json:"metric"` // representative of those of the pool
+	Currency      string           `json:"currency,omitempty"`
+	AsOf          *time.Time       `json:"asOf"` // end of the latest state; null: there is none
+	Campaigns     Counts           `json:"campaigns"`
+	TypicalEffect effects.Estimate `json:"typicalEffect"`
+	Mean          effects.Estimate `json:"mean"` // of true effects
+	Anchor        float64          `json:"anchor"`
+	Total         Total            `json:"total"`
+	Curve         []CurvePoint     `json:"curve"`
+	Advice        *Advice          `json:"advice"`    // null: there is no campaign
+	Sentences     []string         `json:"sentences"` // what the programme says
+	Items         []ProgrammeItem  `json:"items"`
+}
+
+// Counts count the campaigns of a pool. Those excluded by data are too early, too small, or have a sample ratio
+// mismatch.
+type Counts struct {
+	Pooled         int `json:"pooled"`
+	Shipped        int `json:"shipped"` // in the period
+	ExcludedByData int `json:"excludedByData"`
+	ExcludedByHand int `json:"excludedByHand"`
+}
+
+// Total is the sum over the shipped variations of a period.
+type Total struct {
+	PerMonth        *effects.Sum `json:"perMonth"`        // null: they have several metrics
+	ValuePerMonth   *effects.Sum `json:"valuePerMonth"`   // null: no value is known
+	Exaggeration    *float64     `json:"exaggeration"`    // observed / expected; null: the expected sum is not above 0
+	ProbablyNothing float64      `json:"probablyNothing"` // expected number with a true effect at or below 0
+	Reason          stats.Reason `json:"reason,omitempty"`
+}
+
+// CurvePoint is the sum of what was shipped up to a day, by today's knowledge: in value, if it is known.
+type CurvePoint struct {
+	Date string `json:"date"`
+	effects.Sum
+}
+
+// Advice says what to test next.
+type Advice struct {
+	MDE              float64      `json:"mde"` // the typical effect, rounded to two digits
+	RequiredVisitors *int64       `json:"requiredVisitors"`
+	Days             *int64       `json:"days"`  // at the pace of the last campaign
+	Plans            []PlanChance `json:"plans"` // of several lengths, at this pace
+	Reason           stats.Reason `json:"reason,omitempty"`
+}
+
+// PlanChance is the chance that a plan finds the next variation to be better.
+type PlanChance struct {
+	Weeks   int             `json:"weeks"`
+	WinRate effects.WinRate `json:"winRate"`
+}
+
+// ProgrammeItem is a treatment of a campaign of the pool.
+type ProgrammeItem struct {
+	schema.SubjectIDs
+	Campaign string  `json:"campaign"` // name
+	Shipped  bool    `json:"shipped"`
+	Outcome  Outcome `json:"outcome"` // of the campaign
+	Item
+}
+
+// NewProgramme returns the programme of a pool. from and to are days that bound the dates of shipping of the total and
+// the curve; empty: they are open. They do not change what is known.
+func (p *Pool) NewProgramme(from, to string) *Programme {
+	r := &Programme{
+		WebsiteID: p.Key.WebsiteID, GoalID: p.Key.GoalID, Metric: p.Key.Metric,
+		TypicalEffect: p.Summary.TypicalEffect, Anchor: p.Summary.Anchor, Curve: []CurvePoint{},
+		Items: []ProgrammeItem{},
+		Mean:  effects.EstimateOf(p.fit.MeanEffect(), effects.Unscaled),
+	}
+	r.Campaigns.Pooled = p.Summary.Campaigns
+	var shipped []shippedItem
+	for i := range p.campaigns {
+		c := &p.campaigns[i]
+		items := p.items[c.Plan.Subject]
+		isPooled := slices.ContainsFunc(items, func(i Item) bool { return i.Observed != nil })
+		switch {
+		case c.Outcome.Outcome.Outcome == catalogue.Excluded:
+			r.Campaigns.ExcludedByHand++
+		case !isPooled:
+			r.Campaigns.ExcludedByData++
+		case r.AsOf == nil || c.State[0].End.After(*r.AsOf):
+			r.AsOf = &c.State[0].End
+		}
+		for k := range items {
+			o := c.Outcome
+			item := ProgrammeItem{
+				SubjectIDs: c.Plan.Subject.IDs(), Campaign: c.Name, Outcome: o, Item: items[k],
+				Shipped: o.Outcome.Outcome == catalogue.Shipped && o.VariationID == items[k].VariationID,
+			}
+			if item.Shipped && (from == "" || item.Outcome.Date >= from) && (to == "" || item.Outcome.Date <= to) {
+				r.Campaigns.Shipped++
+				if number, is := p.fitted[&items[k]]; is {
+					shipped = append(shipped, shippedItem{&items[k], number, item.Outcome.Date})
+				}
+			}
+			r.Items = append(r.Items, item)
+		}
+	}
+	slices.SortStableFunc(shipped, func(a, b shippedItem) int { return cmp.Compare(a.date, b.date) })
+	r.Total = p.totalOf(shipped)
+	for i := range shipped {
+		if i+1 < len(shipped) && shipped[i+1].date == shipped[i].date {
+			continue
+		}
+		so := p.totalOf(shipped[:i+1])
+		if sum := cmp.Or(so.ValuePerMonth, so.PerMonth); sum != nil {
+			r.Curve = append(r.Curve, CurvePoint{shipped[i].date, *sum})
+		}
+	}
+	r.Advice = p.advice()
+	return r
+}
+
+// shippedItem is a shipped treatment that the fit knows.
+type shippedItem struct {
+	*Item
+	number int
+	date   string
+}
+
+// totalOf returns the total of shipped treatments.
+func (p *Pool) totalOf(shipped []shippedItem) Total {
+	var t Total
+	if len(shipped) == 0 {
+		t.Reason = ReasonNothingShipped
+		return t
+	}
+	sum := func(scaleOf func(*Item) float64) *effects.Sum {
+		factors := make([]float64, len(p.fit.Effects))
+		observed, isKnown := 0.0, false
+		for _, s := range shipped {
+			scale := scaleOf(s.Item)
+			factors[s.number] = scale
+			observed += scale * p.fit.Effects[s.number].Value
+			isKnown = isKnown || scale != 0
+		}
+		if !isKnown {
+			return nil
+		}
+		e := p.fit.Total(factors)
+		return &effects.Sum{Observed: observed, Expected: e.Mean, Interval: [2]float64{e.Lower, e.Upper}}
+	}
+	isSame := func(s shippedItem) bool { return s.Metric == shipped[0].Metric }
+	if !slices.ContainsFunc(shipped, func(s shippedItem) bool { return !isSame(s) }) {
+		t.PerMonth = sum(func(i *Item) float64 { return i.scale })
+	}
+	t.ValuePerMonth = sum(func(i *Item) float64 { return i.valueScale })
+	for _, s := range shipped {
+		t.ProbablyNothing += 1 - *s.Chance
+	}
+	if of := cmp.Or(t.ValuePerMonth, t.PerMonth); of != nil && of.Expected > 0 {
+		t.Exaggeration = new(of.Observed / of.Expected)
+	}
+	return t
+}
+
+// adviseNext returns the advice at the median baseline of the campaigns with the metric of the last one, and at the
+// pace of the last one; nil: there is none.
+func (p *Pool) adviseNext() *Advice {
+	type baseline struct {
+		*Campaign
+		mean float64
+	}
+	var known []baseline
+	for i := range p.campaigns {
+		items := p.items[p.campaigns[i].Plan.Subject]
+		if k := slices.IndexFunc(items, func(i Item) bool { return i.Observed != nil }); k >= 0 {
+			known = append(known, baseline{&p.campaigns[i], p.fit.Effects[p.fitted[&items[k]]].Mean})
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	last := slices.MaxFunc(known, func(a, b baseline) int { return a.State[0].End.Compare(b.State[0].End) })
+	metric, rules, prior := last.Plan.Declared.Metric, &last.Plan.Rules, last.Plan.Rules.Prior
+	if rules.StatedPrior.Campaigns != nil { // the next campaign learns from this one, too
+		prior = &stats.Prior{StandardDeviation: p.Summary.TypicalEffect.Value}
+	}
+	known = slices.DeleteFunc(known, func(b baseline) bool { return b.Plan.Declared.Metric != metric })
+	slices.SortStableFunc(known, func(a, b baseline) int { return cmp.Compare(a.mean, b.mean) })
+	a := &Advice{MDE: RoundMoney(p.Summary.TypicalEffect.Value), Plans: []PlanChance{}}
+	control := moments.NoMoments()
+	for _, s := range known[(len(known)-1)/2].State[0].Strata {
+		control = control.Merge(s.Control)
+	}
+	shares := last.Plan.SharePeriods[len(last.Plan.SharePeriods)-1].Shares
+	alpha := stats.Options{SignificanceLevel: rules.SignificanceLevel}.Alpha()
+	sizeOf := func(weeks int) (*stats.SampleSize, stats.Reason) {
+		return stats.NewSampleSize(stats.SamplePlan{
+			Control: looks.SampleOf(&control, metric), Shares: shares, Looks: weeks,
+			Power: float64(rules.Power) / 100, Prior: prior,
+		}, stats.NewLookDesign(alpha, shares))
+	}
+	pace := float64(last.State[0].Visitors) / float64(last.State[0].Days)
+	const daysOfWeek, usualWeeks = 7, 4
+	size, reason := sizeOf(usualWeeks)
+	if a.Reason = reason; reason != "" {
+		return a
+	}
+	a.RequiredVisitors, a.Reason = size.RequiredVisitors(a.MDE)
+	if a.RequiredVisitors != nil && pace > 0 {
+		a.Days = new(int64(math.Ceil(float64(*a.RequiredVisitors) / pace)))
+	}
+	for _, weeks := range []int{2, 4, 8, 12} {
+		if size, reason := sizeOf(weeks); reason == "" {
+			visitors := pace * daysOfWeek * float64(weeks)
+			a.Plans = append(a.Plans, PlanChance{weeks, p.fit.WinRate(func(lift float64) float64 {
+				if power, reason := size.PowerAt(lift, visitors); reason == "" {
+					return *power
+				}
+				return 0
+			})})
+		}
+	}
+	return a
 }

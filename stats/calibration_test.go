@@ -211,7 +211,7 @@ func TestLongCoverageOfLift(t *testing.T) {
 			treatment := Rate{test.nt, binomialDraw(r, test.nt, 1.1*test.p)}
 			in := newTable(control, treatment)
 			_, _, _, p := in.testResult()
-			lifts, _ := in.effectInterval(in.quantile(0.025), p < 0.05, onLift)
+			lifts, _ := in.effectInterval(quantileOf(in, 0.025), p < 0.05, onLift)
 			missed += misses(lifts.toInterval())
 		}
 		atMost(t, "rates missed", missed, trials, 0.05)

@@ -124,7 +124,7 @@ func (c pair) frequentistComparison(family family, o Options) Comparison {
 		},
 		Significant: significant,
 	}
-	q := c.contrast.quantile(tail)
+	q := quantileOf(c.contrast, tail)
 	observe := func(on scale) Effect {
 		e := Effect{Value: numberOrNil(c.contrast.estimateEffect(on)), Reason: ReasonLevel100}
 		if alpha > 0 {
@@ -182,8 +182,6 @@ type contrast interface {
 	// testResult returns the test, its statistic (positive if the treatment is above control), its degrees of freedom
 	// (NaN if it has none) and its p-value.
 	testResult() (name Test, statistic, nu, p float64)
-	// quantile returns the critical value of the statistic with the given upper tail.
-	quantile(tail float64) float64
 	// estimateEffect returns the observed effect, or NaN if there is none.
 	estimateEffect(on scale) float64
 	// effectInterval returns the interval at critical value q. It excludes 0 exactly if significant is true. The reason
@@ -192,6 +190,15 @@ type contrast interface {
 	// controlCorrelation returns lambda of the family: the correlation of this contrast's z with the part of z that
 	// control contributes.
 	controlCorrelation() float64
+}
+
+// quantileOf returns the critical value of a contrast's statistic with the given upper tail. An uneven pair has the
+// normal quantile, because its two statistics have different degrees of freedom.
+func quantileOf(c contrast, tail float64) float64 {
+	if w, ok := c.(welch); ok {
+		return w.student.quantile(tail)
+	}
+	return normalQuantile(tail)
 }
 
 // newContrast returns the contrast of the samples of a stratum, or none. The reason explains why there is none, or why
@@ -217,8 +224,6 @@ func (t table) testResult() (name Test, statistic, nu, p float64) {
 	z := t.z()
 	return TestScore, z, math.NaN(), 2 * normalSurvival(math.Abs(z))
 }
-
-func (t table) quantile(tail float64) float64 { return normalQuantile(tail) }
 
 func (t table) estimateEffect(on scale) float64 {
 	switch {
@@ -295,8 +300,6 @@ func (w welch) testResult() (name Test, statistic, nu, p float64) {
 	return TestWelch, t, w.student.nu, 2 * tail
 }
 
-func (w welch) quantile(tail float64) float64 { return w.student.quantile(tail) }
-
 func (w welch) estimateEffect(on scale) float64 {
 	switch {
 	case on == onDifference:
@@ -336,14 +339,11 @@ func (u uneven) testResult() (name Test, statistic, nu, p float64) {
 	return TestWelchPooled, statistic, nu, p
 }
 
-// quantile returns the normal quantile, because the two statistics have different degrees of freedom.
-func (u uneven) quantile(tail float64) float64 { return normalQuantile(tail) }
-
 // effectInterval returns the smallest interval that contains those of both tests. It is NaN if either is NaN.
 func (u uneven) effectInterval(q float64, significant bool, on scale) (bounds, Reason) {
 	tail := normalSurvival(q)
-	in, reason := u.welch.effectInterval(u.welch.quantile(tail), significant, on)
-	pooled, reasonPooled := u.pooled.effectInterval(u.pooled.quantile(tail), significant, on)
+	in, reason := u.welch.effectInterval(u.welch.student.quantile(tail), significant, on)
+	pooled, reasonPooled := u.pooled.effectInterval(u.pooled.student.quantile(tail), significant, on)
 	hull := bounds{lower: math.Min(in.lower, pooled.lower), upper: math.Max(in.upper, pooled.upper)}
 	return hull, cmp.Or(reason, reasonPooled)
 }

@@ -250,7 +250,7 @@ func (v growthBookVector) checkMean(t *testing.T, w *worst) {
 	// gbstats sums squares in floats and loses digits that this package keeps.
 	const tolerance = 1e-6
 	want := v.Output.Frequentist.Absolute
-	q := c.quantile(v.Input.Alpha / 2)
+	q := quantileOf(c, v.Input.Alpha/2)
 	_, statistic, nu, p := c.testResult()
 	w.check(t, "difference", c.observedDifference(), want.Expected, tolerance)
 	w.check(t, "standard error", c.standardError(), want.SE, tolerance)

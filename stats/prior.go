@@ -165,40 +165,33 @@ func (l *lifts) findMode() {
 	slices.Sort(ends)
 	l.mode = math.Max(l.prior.Mean, l.from)
 	for i := 1; i < len(ends); i++ {
-		if at := l.lowestPoint(math.Max(ends[i-1], l.from),
-			math.Max(ends[i], l.from)); l.minusLog(at) < l.minusLog(l.mode) {
-			l.mode = at
+		// A grid, and a golden-section search around its best point. If rounding errors of z at extreme counts mislead
+		// the search, the best point of the grid counts.
+		const grid, golden = 64, 0.6180339887498949
+		low, high := math.Max(ends[i-1], l.from), math.Max(ends[i], l.from)
+		step, best, least := (high-low)/grid, low, l.minusLog(low)
+		for k := 1; k <= grid; k++ {
+			if at := l.minusLog(low + float64(k)*step); at < least {
+				best, least = low+float64(k)*step, at
+			}
+		}
+		low, high = math.Max(best-step, low), math.Min(best+step, high)
+		for range 60 {
+			a, b := high-golden*(high-low), low+golden*(high-low)
+			if l.minusLog(a) < l.minusLog(b) {
+				high = b
+			} else {
+				low = a
+			}
+		}
+		if found := (low + high) / 2; l.minusLog(found) < least {
+			best = found
+		}
+		if l.minusLog(best) < l.minusLog(l.mode) {
+			l.mode = best
 		}
 	}
 	l.peak = l.minusLog(l.mode)
-}
-
-// lowestPoint returns the lift between two lifts at which minusLog is smallest. It uses a grid, and a golden-section
-// search around the best grid point. If rounding errors of z at extreme counts mislead the search, it returns the best
-// grid point.
-func (l *lifts) lowestPoint(low, high float64) float64 {
-	const grid = 64
-	step := (high - low) / grid
-	best, least := low, l.minusLog(low)
-	for i := 1; i <= grid; i++ {
-		if at := l.minusLog(low + float64(i)*step); at < least {
-			best, least = low+float64(i)*step, at
-		}
-	}
-	low, high = math.Max(best-step, low), math.Min(best+step, high)
-	const golden = 0.6180339887498949
-	for range 60 {
-		a, b := high-golden*(high-low), low+golden*(high-low)
-		if l.minusLog(a) < l.minusLog(b) {
-			high = b
-		} else {
-			low = a
-		}
-	}
-	if found := (low + high) / 2; l.minusLog(found) < least {
-		return found
-	}
-	return best
 }
 
 func (l *lifts) logDrop(lift float64) float64 {

@@ -150,7 +150,7 @@ func TestEdgeOfSignificance(t *testing.T) {
 		}
 		w, _ := newContrast(Stratum{control, treatment, SmallerShare(o.Shares, 0)}, o.NonNegative)
 		off := []float64{-1e-6, 1e-6, -1e-9, 1e-9, -1e-12, 1e-12, 0}[r.IntN(7)]
-		q := w.quantile(alpha / 2 * (1 + off))
+		q := quantileOf(w, alpha/2*(1+off))
 		treatment.Mean = control.Mean + math.Copysign(q*w.(welch).standardError(), r.NormFloat64())
 		c := mustSound(t, control, []Sample{treatment}, o)[0]
 		// The mean is rounded, which changes p by the same relative amount.
@@ -180,7 +180,7 @@ func TestEdgeOfFamilies(t *testing.T) {
 		off := []float64{-1e-6, 1e-6, -1e-9, 1e-9, -1e-11, 1e-11, 0}[r.IntN(7)]
 		w := pairs[0].contrast.(welch)
 		edge := treatments[0].(Mean)
-		edge.Mean += w.quantile(f.tail*(1+off)) * w.standardError()
+		edge.Mean += w.student.quantile(f.tail*(1+off)) * w.standardError()
 		treatments[0] = edge
 		mustSound(t, control, treatments, o)
 	}

@@ -131,8 +131,6 @@ func (s strata) testResult() (name Test, statistic, nu, p float64) {
 	return name, z, math.NaN(), 2 * normalSurvival(math.Abs(z))
 }
 
-func (s strata) quantile(tail float64) float64 { return normalQuantile(tail) }
-
 // controlCorrelation returns sqrt(Σ (I_s / I) λ_s²). With it, λ_i λ_j is the correlation of the z of two treatments if
 // their shares changed in proportion, and above it otherwise.
 func (s strata) controlCorrelation() float64 {

@@ -74,25 +74,25 @@ type Refresher struct {
 	settled  map[schema.Subject]uint64 // attempt that last may have changed sums of a day before its own (UTC)
 }
 
-func newRefresher() *Refresher {
-	return &Refresher{
+func newRefresher(of tables, replicas ...driver.Conn) *Refresher {
+	r := &Refresher{
 		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: longestWait,
 		MaxVisitorEvents: fold.MaxVisitorEvents, automated: map[schema.Visitor]bool{},
 		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
-		kept: cache.New(keptMemory), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
+		// about 300 bytes for the visitors of the recent days of a subject, and at most 20,000 for the values of an attribute
+		kept: cache.New(4 << 20), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
 		settled: map[schema.Subject]uint64{},
 	}
+	for _, conn := range replicas {
+		r.servers = append(r.servers, &server{conn, of})
+	}
+	return r
 }
-
-// keptMemory bounds the memory of what reports read again and again, in bytes: about 300 for the visitors of the recent
-// days of a subject, and at most 20,000 for the values of an attribute.
-const keptMemory = 4 << 20
 
 // NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
-	r := newRefresher()
-	r.servers, r.alone = []*server{{conn, ofServer}}, alone
-	if alone {
+	r := newRefresher(ofServer, conn)
+	if r.alone = alone; alone {
 		r.noted = 1 // events that an earlier process stored may wait
 	}
 	return r
@@ -100,11 +100,7 @@ func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 
 // NewShardRefresher returns the refresher of a shard of a cluster, with connections to its replicas.
 func NewShardRefresher(replicas []driver.Conn) *Refresher {
-	r := newRefresher()
-	for _, conn := range replicas {
-		r.servers = append(r.servers, &server{conn, ofShard})
-	}
-	return r
+	return newRefresher(ofShard, replicas...)
 }
 
 // currentServer returns the server that answers at the moment.
@@ -269,20 +265,11 @@ func (r *Refresher) loadState(ctx context.Context) error {
 			slog.WarnContext(ctx, "the store has no facts: all events are folded", "events", events)
 		}
 	}
-	if err := r.readCellsAndAutomated(ctx); err != nil {
-		return err
-	}
-	all := map[schema.Subject]int64{}
-	for subject := range r.cells.all {
-		all[subject] = anyDay
-	}
-	r.publishState(all, true)
-	r.known = true
-	return nil
+	return r.readState(ctx)
 }
 
-// readCellsAndAutomated reads the stored cells, and the automated visitors by the limit in force.
-func (r *Refresher) readCellsAndAutomated(ctx context.Context) error {
+// readState reads the stored cells, and the automated visitors by the limit in force.
+func (r *Refresher) readState(ctx context.Context) error {
 	r.cells = cells{
 		leastByDay: r.LeastVisitorsByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{},
 		days: cache.New(32 << 20), // about 2,000 days: visitors who return have few first days
@@ -308,18 +295,20 @@ func (r *Refresher) readCellsAndAutomated(ctx context.Context) error {
 			sections[SectionOf(key.Subject, fold.OfVisitor)] = true
 		}
 	}
-	if len(sections) == 0 {
-		return nil
+	if len(sections) > 0 {
+		automated, err := schema.QueryRows(ctx, r.on, r.on.render("automated.sql", ""), scanVisitor,
+			clickhouse.Named("sections", slices.Collect(maps.Keys(sections))), clickhouse.Named("most", r.MaxVisitorEvents))
+		if err != nil {
+			return fmt.Errorf("read the automated visitors: %w", err)
+		}
+		r.automated = setOf(automated)
 	}
-	err = schema.EachRow(ctx, r.on, r.on.render("automated.sql", ""), func(row driver.Rows) error {
-		var v schema.Visitor
-		err := scanVisitor(row, &v)
-		r.automated[v] = true
-		return err
-	}, clickhouse.Named("sections", slices.Collect(maps.Keys(sections))), clickhouse.Named("most", r.MaxVisitorEvents))
-	if err != nil {
-		return fmt.Errorf("read the automated visitors: %w", err)
+	changed := map[schema.Subject]int64{}
+	for subject := range r.cells.all {
+		changed[subject] = anyDay
 	}
+	r.publishState(changed, true)
+	r.known = true
 	return nil
 }
 

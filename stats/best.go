@@ -10,10 +10,10 @@ import (
 //
 //	z_i(L_i) | u ~ N(λ_i u, 1 - λ_i²),  u ~ N(0, 1)
 //
-// Thus lifts are independent given u. A treatment is best if its lift is the largest and above
-// 0. The posterior of a lift uses all data: other treatments show whether control was lucky. If
-// the pairs contradict each other so much that no u has a positive density, each posterior uses only its own pair, and
-// no chance is known. A pair without a test has neither, and neither has one whose baseline is a mean of 0.
+// Thus lifts are independent given u. A treatment is best if its lift is the largest and above 0. The posterior of a
+// lift uses all data: other treatments show whether control was lucky. If the pairs contradict each other so much that
+// no u has a positive density, each posterior uses only its own pair, and no chance is known. A pair without a test has
+// neither, and neither has one whose baseline is a mean of 0.
 func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []*float64) {
 	posteriors, best = make([]*lifts, len(pairs)), make([]*float64, len(pairs)+1)
 	var arms []*lifts
@@ -68,8 +68,8 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	best[0] = numberOrNil(total[0] / sum)
 	for i, place := range places {
 		best[place] = numberOrNil(total[i+1] / sum)
-		// From now on, the posterior uses the data of all treatments: those of the other arms about u, which are the
-		// density of u times the integrals of their densities, given u. The integrals have the density of u, see addGiven.
+		// From now on, the posterior uses the data of all treatments. What the others know about u is its density times
+		// the integrals of their densities, given u. The integrals have the density of u, see addGiven.
 		o := &others{
 			lambda: lambdas[i], sigma: joint.sigmas[i], u: joint.u, logWeight: make([]float64, len(joint.u)),
 			exponents: make([]float64, len(joint.u)),
@@ -178,14 +178,15 @@ func commonPoints(arms []*lifts) []float64 {
 
 // divideEach divides each panel into parts.
 func (p *panels) divideEach(parts int) {
-	var points []float64
-	for i := 1; i < len(p.points); i++ {
-		a, b := p.points[i-1], p.points[i]
+	ends := p.points
+	p.points = nil
+	for i := 1; i < len(ends); i++ {
+		a, b := ends[i-1], ends[i]
 		for k := range parts {
-			points = append(points, a+(b-a)*float64(k)/float64(parts))
+			p.points = append(p.points, a+(b-a)*float64(k)/float64(parts))
 		}
 	}
-	p.points = append(points, p.points[len(p.points)-1])
+	p.points = append(p.points, ends[len(ends)-1])
 }
 
 // addGiven adds the probabilities that control and each arm are best, given u, times the density of u. By

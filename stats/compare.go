@@ -342,7 +342,7 @@ func (u uneven) testResult() (name Test, statistic, nu, p float64) {
 // effectInterval returns the smallest interval that contains those of both tests. It is NaN if either is NaN.
 func (u uneven) effectInterval(q float64, significant bool, on scale) (bounds, Reason) {
 	tail := normalSurvival(q)
-	in, reason := u.welch.effectInterval(u.welch.student.quantile(tail), significant, on)
+	in, reason := u.welch.effectInterval(u.student.quantile(tail), significant, on)
 	pooled, reasonPooled := u.pooled.effectInterval(u.pooled.student.quantile(tail), significant, on)
 	hull := bounds{lower: math.Min(in.lower, pooled.lower), upper: math.Max(in.upper, pooled.upper)}
 	return hull, cmp.Or(reason, reasonPooled)

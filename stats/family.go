@@ -126,7 +126,11 @@ func (f family) exceedanceProbability(c float64) float64 {
 			kept = append(kept, p)
 		}
 	}
-	return 2 * integratePanels(integrand, kept, 2e-10*single)
+	sum := 0.0
+	for i := 1; i < len(kept); i++ {
+		sum += integrateAdaptively(integrand, kept[i-1], kept[i], 2e-10*single/float64(len(kept)), 40)
+	}
+	return 2 * sum
 }
 
 // criticalValue returns the c that the largest |z| of the family exceeds with probability alpha. It lies between the

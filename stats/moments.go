@@ -97,10 +97,10 @@ type Ratio struct {
 // See EstimateRatio.
 func (r Ratio) Mean(nonzero int64) Mean {
 	m := Mean{Visitors: r.Visitors, Nonzero: nonzero, Mean: math.NaN()}
-	if r.Visitors < 1 || r.Scale < 1 || integerOrZero(r.Goals.Sum).Sign() == 0 {
+	value, standardError, reason := r.valueAndError()
+	if reason != "" {
 		return m
 	}
-	value, standardError := r.valueAndError()
 	m.Mean = value
 	if r.Visitors > 1 {
 		m.Variance = standardError * standardError * float64(r.Visitors)
@@ -108,12 +108,20 @@ func (r Ratio) Mean(nonzero int64) Mean {
 	return m
 }
 
-// valueAndError returns R = S/G and its standard error (see EstimateRatio).
-func (r Ratio) valueAndError() (value, standardError float64) {
+// valueAndError returns R = S/G and its standard error (see EstimateRatio), or the reason why there is no R.
+func (r Ratio) valueAndError() (value, standardError float64, reason Reason) {
 	total, goals := integerOrZero(r.Value.Sum), integerOrZero(r.Goals.Sum)
+	switch {
+	case r.Visitors == 0:
+		return 0, 0, ReasonNoVisitors
+	case r.Visitors < 0 || r.Scale < 1:
+		return 0, 0, ReasonInvalidData
+	case goals.Sign() == 0:
+		return 0, 0, ReasonBaselineZero
+	}
 	value = roundedQuotient(total, new(big.Int).Mul(goals, big.NewInt(r.Scale)))
 	if r.Visitors < 2 {
-		return value, math.NaN()
+		return value, math.NaN(), ""
 	}
 	// n (ss G² - 2 S G sn + S² nn) / ((n-1) G⁴)
 	square := func(x *big.Int) *big.Int { return new(big.Int).Mul(x, x) }
@@ -125,7 +133,7 @@ func (r Ratio) valueAndError() (value, standardError float64) {
 	spread.Mul(spread, big.NewInt(r.Visitors))
 	below := square(square(goals))
 	below.Mul(below, big.NewInt(r.Visitors-1)).Mul(below, square(big.NewInt(r.Scale)))
-	return value, math.Sqrt(roundedQuotient(spread, below))
+	return value, math.Sqrt(roundedQuotient(spread, below)), ""
 }
 
 func integerOrZero(x *big.Int) *big.Int {
@@ -265,17 +273,12 @@ func EstimateMean(m Mean, o Options) Estimate {
 //
 // See Deng, Knoblich and Lu (2018), "Applying the Delta Method in Metric Analytics".
 func EstimateRatio(r Ratio, o Options) Estimate {
-	switch {
-	case r.Visitors == 0:
-		return Estimate{Reason: ReasonNoVisitors}
-	case r.Visitors < 0 || r.Scale < 1:
-		return Estimate{Reason: ReasonInvalidData}
-	case integerOrZero(r.Goals.Sum).Sign() == 0:
-		return Estimate{Reason: ReasonBaselineZero}
+	value, standardError, reason := r.valueAndError()
+	if reason == "" && (!isFinite(value) || (r.Visitors > 1 && !isFinite(standardError))) {
+		reason = ReasonInvalidData
 	}
-	value, standardError := r.valueAndError()
-	if !isFinite(value) || (r.Visitors > 1 && !isFinite(standardError)) {
-		return Estimate{Reason: ReasonInvalidData}
+	if reason != "" {
+		return Estimate{Reason: reason}
 	}
 	return newEstimate(value, standardError, r.Visitors, o)
 }

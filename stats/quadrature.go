@@ -76,18 +76,10 @@ func (p panels) nodeAt(panel, i int) (x, half float64) {
 	return a + half*(1+p.rule.nodes[i]), half
 }
 
-// integratePanels returns the integral of f over the panels between consecutive points. Each panel is halved until the
-// 7 and 15 point rules of Gauss and Kronrod agree within the absolute tolerance. Points must be in ascending order.
+// integrateAdaptively returns the integral of f from a to b. The interval is halved, at most depth times, until the 7
+// and 15 point rules of Gauss and Kronrod agree within the absolute tolerance.
 //
 // See Kronrod (1965); nodes and weights as in QUADPACK's qk15.
-func integratePanels(f func(float64) float64, points []float64, tolerance float64) float64 {
-	sum := 0.0
-	for i := 1; i < len(points); i++ {
-		sum += integrateAdaptively(f, points[i-1], points[i], tolerance/float64(len(points)), 40)
-	}
-	return sum
-}
-
 func integrateAdaptively(f func(float64) float64, a, b, tolerance float64, depth int) float64 {
 	nodes := [...]float64{
 		0.991455371120812639206854697526329, 0.949107912342758524526189684047851,

@@ -149,9 +149,9 @@ func (s Split) possibleShares(shares []float64) [][]float64 {
 	return all
 }
 
-// nearDivisions returns the splits into multiples of 1/m, for m up to 12, that are near all shares. The maximum distance
-// of a share from its exact value is half a percentage point because of rounding. It is a whole point if another share
-// is nearly equal, because one of several equal shares may include the rounding remainder.
+// nearDivisions returns the splits into multiples of 1/m, for m up to 12, that are near all shares. A share is at most
+// half a percentage point from its exact value because of rounding, or a whole point if another share is nearly equal:
+// one of several equal shares may include the rounding remainder.
 func nearDivisions(shares []float64) [][]float64 {
 	const slack = 1e-9
 	tolerances := make([]float64, len(shares))

@@ -360,8 +360,8 @@ type HarmRule struct {
 
 // Harm has the upper bound of a treatment's effect in the good direction, on the scale of the margin. Upper is nil,
 // with a Reason, if the bound is infinite or unknown. Below reports that the bound is below -margin, which is harm at a
-// look. Breaks reports that the bound of the lift is also below -20 %, which is harm at the end of any full day: weekdays
-// rarely differ so much. A harmless weekend of -20 % is below a margin of 5 % in .73 of the campaigns.
+// look. Breaks reports that the bound of the lift is also below -20 %, which is harm at the end of any full day:
+// weekdays rarely differ so much. A harmless weekend of -20 % is below a margin of 5 % in .73 of the campaigns.
 type Harm struct {
 	Upper         *float64
 	Below, Breaks bool

@@ -228,7 +228,16 @@ func (t table) lowerLift(q float64, positive bool) float64 {
 	target := q * q * t.totalVisitors() / (t.totalVisitors() - 1)
 	var lift float64
 	if t.xt == t.nt {
-		lift = t.lowerLiftAllConverted(target)
+		// pt remains 1 until μ reaches nt, and then decreases at a fixed pc.
+		qc := (t.nc - t.xc) / t.nc
+		if limit := t.nt * t.nt * qc / (t.xc + t.nt); target < limit {
+			mu := (target + math.Sqrt(target*target+4*qc*target*t.xc)) / (2 * qc)
+			lift = (t.nc - t.xc) / (t.xc + mu)
+		} else {
+			pc, unexplained := (t.xc+t.nt)/(t.nc+t.nt), (target-limit)/t.nt
+			pt := 1 / (1 + unexplained)
+			lift = ((t.nc-t.xc)/(t.nc+t.nt) - unexplained*pt) / pc
+		}
 	} else {
 		mu, rest := t.solveMultiplier(target, positive), (t.nt-t.xt)+(t.nc-t.xc)
 		// pt/pc - 1 at μ, without cancellation if the rates are nearly equal
@@ -280,19 +289,4 @@ func (t table) solveMultiplier(target float64, positive bool) float64 {
 		mu, last = next, math.Abs(next-mu)
 	}
 	return mu
-}
-
-// lowerLiftAllConverted is lowerLift for a treatment whose visitors all converted. pt remains 1 until μ reaches nt, and
-// then decreases at a fixed pc.
-func (t table) lowerLiftAllConverted(target float64) float64 {
-	qc := (t.nc - t.xc) / t.nc
-	limit := t.nt * t.nt * qc / (t.xc + t.nt)
-	if target < limit {
-		mu := (target + math.Sqrt(target*target+4*qc*target*t.xc)) / (2 * qc)
-		return (t.nc - t.xc) / (t.xc + mu)
-	}
-	pc := (t.xc + t.nt) / (t.nc + t.nt)
-	unexplained := (target - limit) / t.nt
-	pt := 1 / (1 + unexplained)
-	return ((t.nc-t.xc)/(t.nc+t.nt) - unexplained*pt) / pc
 }

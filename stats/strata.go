@@ -91,13 +91,11 @@ func LookInformation(all []Stratum, nonNegative bool) float64 {
 
 func (m means) baseline() float64 { return m.mc }
 
-// alwaysValid returns the contrast for an always-valid bound and for a posterior. An uneven pair of means has the larger
-// standard error, and the z of means in strata are not corrected for degrees of freedom: such a bound needs a clock that
-// is proportional to I. The clock is the number of visitors that the shares of the first stratum would need for I.
-//
-// The standard error of an uneven pair is widened to the pooled one: both variances are scaled by the same factor. At a
-// 5/95 split of skewed values Welch's always-valid bound has an error rate of .09. The widened one has an error rate
-// below alpha.
+// alwaysValid returns the contrast for an always-valid bound and for a posterior. The z of means in strata are not
+// corrected for degrees of freedom: such a bound needs a clock that is proportional to I. The clock is the number of
+// visitors that the shares of the first stratum would need for I. The standard error of an uneven pair of means is
+// widened to the pooled one: both variances are scaled by the same factor. At a 5/95 split of skewed values Welch's
+// always-valid bound has an error rate of .09. The widened one has an error rate below alpha.
 func alwaysValid(c contrast) contrast {
 	switch c := c.(type) {
 	case uneven:

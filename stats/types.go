@@ -26,7 +26,7 @@ const (
 	ReasonSampleRatioMismatch        Reason = "SAMPLE_RATIO_MISMATCH"
 	ReasonTooFewSegments             Reason = "TOO_FEW_SEGMENTS"
 	ReasonNoTraffic                  Reason = "NO_TRAFFIC"
-	// A look without a result has less than .1 % more information than the last computed one, or spends less than 1e-13.
+	// A look has no result if it has less than .1 % more information than the last computed one, or spends below 1e-13.
 	ReasonNoNewVisitors Reason = "NO_NEW_VISITORS"
 	ReasonNoAlphaSpent  Reason = "NO_ALPHA_SPENT"
 	// ReasonInvalidData marks sums that contradict each other (more converted than visitors, a negative variance),
@@ -176,15 +176,13 @@ type Bayesian struct {
 // count, the normal approximation is unreliable.
 const MinimumVisitors = 100
 
-// The other minimum counts of a verdict.
-const (
-	minimumConversions = 5  // converted, and unconverted, in both variations together
-	minimumNonzero     = 20 // visitors with a value, in each variation
-)
-
 // setVerdict sets the verdict of a comparison after its numbers are set, and the reasons why it is weak and why numbers
 // are missing, each reason once.
 func (c pair) setVerdict(out *Comparison, o Options) {
+	const (
+		minimumConversions = 5  // converted, and unconverted, in both variations together
+		minimumNonzero     = 20 // visitors with a value, in each variation
+	)
 	out.Reasons = AppendReasons([]Reason{}, c.reason)
 	isSufficient := c.contrast != nil
 	if c.isComparable() {

@@ -132,8 +132,7 @@ func normalSurvival(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }
 // normalDensity returns the density of the standard normal at z.
 func normalDensity(z float64) float64 { return math.Exp(-0.5*z*z) / math.Sqrt(2*math.Pi) }
 
-// normalQuantile returns z with P(Z > z) = tail. It returns +Inf for a tail of
-// 0.
+// normalQuantile returns z with P(Z > z) = tail. It returns +Inf for a tail of 0.
 func normalQuantile(tail float64) float64 {
 	if tail <= 0 {
 		return math.Inf(1)
@@ -175,8 +174,8 @@ func newStudent(nu float64) student {
 //
 //	P(T > t) = I_x(nu/2, 1/2) / 2,  x = nu / (nu + t²)
 //
-// It uses a series of positive terms around the center and a continued fraction in the tail. The usual implementations of the regularized
-// incomplete beta function lose digits at a million degrees of freedom.
+// It uses a series of positive terms around the center and a continued fraction in the tail. The usual implementations
+// of the regularized incomplete beta function lose digits at a million degrees of freedom.
 //
 // See DLMF 8.17.7 and 15.8.1.
 func (s student) survival(t float64) (tail, density float64) {

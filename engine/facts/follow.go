@@ -26,9 +26,6 @@ func (r *Refresher) NoteEvents(accepted time.Time) {
 	r.noted = accepted.UnixMilli()
 }
 
-// longestWait is the default of Refresher.LongestWait.
-const longestWait = 2 * time.Second
-
 // LastUnfoldedTime returns a time, in milliseconds since 1970, that changes with the events that wait to be folded: the
 // acceptance time of the last noted one, or the start of a refresh that takes long. It returns 0 if no event waits.
 func (r *Refresher) LastUnfoldedTime() int64 {
@@ -323,21 +320,6 @@ func (r *Refresher) changeStoredParts(ctx context.Context, on *server, statement
 		if err := replica.Exec(ctx, "SYSTEM SYNC REPLICA "+replica.Facts); err != nil && !schema.IsUnreachable(err) {
 			return err
 		}
-	}
-	return nil
-}
-
-// awaitDeletions waits until the deletions of an interrupted process are done.
-func (s *server) awaitDeletions(ctx context.Context) error {
-	var unfinished uint64
-	const running = "database = currentDatabase() AND table = {table:String} AND NOT is_done"
-	count := "SELECT count() FROM system.mutations WHERE " + running
-	err := s.QueryRow(ctx, count, clickhouse.Named("table", s.Facts)).Scan(&unfinished)
-	if err == nil && unfinished > 0 { // mutations run in order, so this one waits for the others
-		err = s.Exec(ctx, "ALTER TABLE "+s.Facts+" DELETE WHERE false SETTINGS mutations_sync = 1")
-	}
-	if err != nil {
-		return fmt.Errorf("wait for deletions of facts: %w", err)
 	}
 	return nil
 }

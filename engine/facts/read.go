@@ -190,8 +190,8 @@ func (s *server) readRows(ctx context.Context, where string, each func(*fold.Row
 		for i := range r.Counts {
 			to = append(to, &r.Counts[i])
 		}
-		to = append(to, &r.Later, &r.LaterKinds, &r.Amounts[0], &r.Amounts[1], &r.Amounts[2], &r.Before[0], &r.Before[1],
-			&r.Before[2], &copies)
+		to = append(to, &r.Later, &r.LaterKinds, &r.Amounts[0], &r.Amounts[1], &r.Amounts[2],
+			&r.Before[0], &r.Before[1], &r.Before[2], &copies)
 		if err := row.Scan(to...); err != nil {
 			return err
 		}

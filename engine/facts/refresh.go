@@ -26,7 +26,7 @@ type Refresher struct {
 	// LeastVisitorsByDay is the number of visitors from which a subject has cells by day. It must be set before the
 	// first refresh.
 	LeastVisitorsByDay int64
-	// LongestWait is the maximum time that a report of a server waits until events are folded.
+	// LongestWait is the maximum time that a report of a server waits until events are folded; 2 seconds by default.
 	LongestWait time.Duration
 	// MaxVisitorEvents is the number of distinct events of a website above which a visitor is automated. It must be set
 	// before the first refresh.
@@ -76,10 +76,10 @@ type Refresher struct {
 
 func newRefresher(of tables, replicas ...driver.Conn) *Refresher {
 	r := &Refresher{
-		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: longestWait,
+		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: 2 * time.Second,
 		MaxVisitorEvents: fold.MaxVisitorEvents, automated: map[schema.Visitor]bool{},
 		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
-		// about 300 bytes for the visitors of the recent days of a subject, and at most 20,000 for the values of an attribute
+		// 300 bytes for the visitors of the recent days of a subject, and at most 20,000 for the values of an attribute
 		kept: cache.New(4 << 20), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
 		settled: map[schema.Subject]uint64{},
 	}
@@ -243,8 +243,15 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	}
 	isFirst := !r.opened
 	if isFirst {
-		if err := r.on.awaitDeletions(ctx); err != nil {
-			return err
+		var unfinished uint64 // deletions of an interrupted process
+		const running = "database = currentDatabase() AND table = {table:String} AND NOT is_done"
+		count := "SELECT count() FROM system.mutations WHERE " + running
+		err := r.on.QueryRow(ctx, count, clickhouse.Named("table", r.on.Facts)).Scan(&unfinished)
+		if err == nil && unfinished > 0 { // mutations run in order, so this one waits for the others
+			err = r.on.Exec(ctx, "ALTER TABLE "+r.on.Facts+" DELETE WHERE false SETTINGS mutations_sync = 1")
+		}
+		if err != nil {
+			return fmt.Errorf("wait for deletions of facts: %w", err)
 		}
 		r.opened = true
 	}
@@ -297,7 +304,8 @@ func (r *Refresher) readState(ctx context.Context) error {
 	}
 	if len(sections) > 0 {
 		automated, err := schema.QueryRows(ctx, r.on, r.on.render("automated.sql", ""), scanVisitor,
-			clickhouse.Named("sections", slices.Collect(maps.Keys(sections))), clickhouse.Named("most", r.MaxVisitorEvents))
+			clickhouse.Named("sections", slices.Collect(maps.Keys(sections))),
+			clickhouse.Named("most", r.MaxVisitorEvents))
 		if err != nil {
 			return fmt.Errorf("read the automated visitors: %w", err)
 		}

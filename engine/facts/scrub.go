@@ -59,7 +59,8 @@ func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64
 	return found, nil
 }
 
-// scrubRange compares facts with events, for the visitors with ids from first to last.
+// scrubRange compares facts with events, for the visitors with ids from first to last. To correct facts, it compares the
+// numbers and the digests of events, as a refresh does. Otherwise, it compares whole rows, which reads nearly all facts.
 func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
 	_, err = r.runExclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}
@@ -70,58 +71,51 @@ func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct 
 			return fmt.Errorf("read the visitors: %w", err)
 		}
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
-			if err := r.scrubVisitors(ctx, some, correct, &found); err != nil {
+			of := setOf(some)
+			events, err := r.on.readEvents(ctx, some, r.position.Through)
+			if err != nil {
 				return err
 			}
+			var want []fold.Row
+			for own := range splitVisitors(events) {
+				if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
+					want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
+				}
+			}
+			had := slices.Clone(want)
+			var lost map[schema.Visitor]bool
+			if correct {
+				had, want, lost, err = r.checkRows(ctx, some, maps.Keys(r.cells.all), events, had, want)
+			} else {
+				had, want, lost, err = r.correctRows(ctx, of, events, had, want)
+			}
+			if err != nil {
+				return err
+			}
+			r.noteLost(ctx, of, lost) // also that none of the others has lost events any more
+			wrong := map[schema.Visitor]bool{}
+			for _, c := range fold.AppendChanges(nil, had, want) {
+				if v := visitorOfRow(c.Row); !lost[v] {
+					wrong[v] = true
+				}
+			}
+			if correct {
+				if len(wrong) > 0 {
+					const text = "facts were not those of the events, and are corrected"
+					slog.WarnContext(ctx, text, "visitors", len(wrong))
+				}
+				err = r.replaceRows(ctx, had, want, r.position.nextRefresh())
+			} else if len(wrong) > 0 {
+				err = r.confirmPosition(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			found.addResult(Scrubbed{len(some), len(wrong), slices.Collect(maps.Keys(lost))})
 		}
 		return nil
 	})
 	return found, err
-}
-
-// scrubVisitors compares the facts of some visitors with their events. To correct facts, it compares the numbers and
-// the digests of events, as a refresh does. Otherwise, it compares whole rows, which reads nearly all facts.
-func (r *Refresher) scrubVisitors(ctx context.Context, visitors []schema.Visitor, correct bool, found *Scrubbed) error {
-	of := setOf(visitors)
-	events, err := r.on.readEvents(ctx, visitors, r.position.Through)
-	if err != nil {
-		return err
-	}
-	var had, want []fold.Row
-	for own := range splitVisitors(events) {
-		if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
-			want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
-		}
-	}
-	had = slices.Clone(want)
-	var lost map[schema.Visitor]bool
-	if correct {
-		had, want, lost, err = r.checkRows(ctx, visitors, maps.Keys(r.cells.all), events, had, want)
-	} else {
-		had, want, lost, err = r.correctRows(ctx, of, events, had, want)
-	}
-	if err != nil {
-		return err
-	}
-	r.noteLost(ctx, of, lost) // also that none of the others has lost events any more
-	wrong := map[schema.Visitor]bool{}
-	for _, c := range fold.AppendChanges(nil, had, want) {
-		if v := visitorOfRow(c.Row); !lost[v] {
-			wrong[v] = true
-		}
-	}
-	if correct {
-		if len(wrong) > 0 {
-			slog.WarnContext(ctx, "facts were not those of the events, and are corrected", "visitors", len(wrong))
-		}
-		err = r.replaceRows(ctx, had, want, r.position.nextRefresh())
-	} else if len(wrong) > 0 {
-		err = r.confirmPosition(ctx)
-	}
-	if err == nil {
-		found.addResult(Scrubbed{len(visitors), len(wrong), slices.Collect(maps.Keys(lost))})
-	}
-	return err
 }
 
 // checkRows compares the events of which the rows in had were computed with those of which the stored rows of some

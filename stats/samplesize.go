@@ -388,7 +388,7 @@ func (m Margin) HarmBound(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 	}
 	// The two sides of a confidence sequence have equal error rates.
 	a := 2 * 0.1 * rule.Alpha / float64(max(rule.Treatments, 1)*(rule.Guardrails+1))
-	s = s.withLargerErrors()
+	s, _ = alwaysValid(s).(strata)
 	critical := alwaysValidCritical(s.visitors, tuningParameter(a, planned), a)
 	upper := func(on scale) (float64, Reason) {
 		in, reason := s.effectInterval(critical, math.Abs(s.z(0, on)) > critical, on)

@@ -105,22 +105,17 @@ func alwaysValid(c contrast) contrast {
 		}
 		return w
 	case strata:
-		return c.withLargerErrors()
+		c.contrasts = slices.Clone(c.contrasts)
+		for i := range c.contrasts {
+			c.contrasts[i] = alwaysValid(c.contrasts[i])
+			if w, ok := c.contrasts[i].(welch); ok {
+				w.student = student{nu: math.Inf(1)}
+				c.contrasts[i] = w
+			}
+		}
+		return c
 	}
 	return c
-}
-
-func (s strata) withLargerErrors() strata {
-	s.contrasts = slices.Clone(s.contrasts)
-	for i, c := range s.contrasts {
-		c = alwaysValid(c)
-		if w, ok := c.(welch); ok {
-			w.student = student{nu: math.Inf(1)}
-			c = w
-		}
-		s.contrasts[i] = c
-	}
-	return s
 }
 
 func (s strata) testResult() (name Test, statistic, nu, p float64) {

@@ -290,10 +290,8 @@ func (r *Refresher) moveOn(ctx context.Context) error {
 // DropSubjects deletes all facts of subjects whose events are already deleted.
 func (r *Refresher) DropSubjects(ctx context.Context, subjects []schema.Subject) error {
 	var sections []uint64
-	for _, subject := range subjects {
-		for grain := fold.OfVisitor; grain < fold.OfPosition; grain++ {
-			sections = append(sections, SectionOf(subject, grain))
-		}
+	for grain := fold.OfVisitor; grain < fold.OfPosition; grain++ {
+		sections = append(sections, sectionsOf(slices.Values(subjects), grain)...)
 	}
 	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
 		del := "ALTER TABLE " + r.on.Facts +

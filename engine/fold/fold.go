@@ -1,3 +1,6 @@
+// Package fold is the only definition of what a visitor contributes to reports. It turns all events of a visitor into
+// rows, computes the changes from stored to wanted rows, and sums rows. It is pure: it knows neither the store nor the
+// time.
 package fold
 
 import (
@@ -99,6 +102,33 @@ func AppendVisitorRows(events []Event, most int, rows []Row) []Row {
 	return ExplainVisitor(events, most, rows, nil)
 }
 
+// Reason says why an event counts for a subject, or why it does not.
+type Reason uint8
+
+// The reasons. Events count with FirstView and SinceFirstView.
+const (
+	Copied          Reason = iota + 1 // another copy of the event arrived first
+	Superseded                        // another revision of the event counts
+	Cancelled                         // the highest revision says that the event does not count
+	WithoutView                       // the visitor has no view of the subject
+	BeforeFirstView                   // of the subject
+	FirstView
+	SinceFirstView
+	AutomatedVisitor // the visitor is automated
+)
+
+// Explained is an event, and whether and why the rows of a subject count it. A goal without exposures is explained for
+// its own subject, and for each subject that counts it.
+type Explained struct {
+	Event   *Event
+	Subject schema.Subject
+	Reason  Reason
+	At      int64 // time at which the event counts: the least of all its revisions
+	// Basis is the copy that arrived first, the revision that counts, or else the first view of the subject; nil: none.
+	Basis     *Event
+	Variation string // of the rows; empty: the event does not count
+}
+
 // ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
 func ExplainVisitor(events []Event, most int, rows []Row, explain func(Explained)) []Row {
 	distinct := distinctEvents(events, explain)
@@ -135,18 +165,14 @@ func appendAutomated(rows []Row, distinct []*Event, most int, explain func(Expla
 	for own := range splitEvents(arrived) {
 		first := firstView(own)
 		r := Row{
-			Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor, Variation: Automated, First: own[0].At,
+			Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor, Variation: Automated,
 			Number: uint32(most), //nolint:gosec // a small limit
 			Digest: uint64(most), //nolint:gosec // differs from the digest of rows that count the same events
 		}
 		if first != nil {
 			r.Variation = VariationOf(first.Variation, false) + Automated
 		}
-		for _, e := range own {
-			r.First = min(r.First, e.At)
-			r.Seen++
-			r.Digest ^= e.contentHash()
-		}
+		r.addMade(own)
 		rows = append(rows, r)
 	}
 	return rows
@@ -181,20 +207,15 @@ func splitBySubject(rows []Row) iter.Seq[[]Row] {
 	return SplitRuns(rows, func(_, r *Row) bool { return r.Grain == OfGoal })
 }
 
-// madeOf is what a visitor's row is made of: the own rows of events, also of cancelled ones.
-type madeOf struct {
-	from   int64 // least time
-	seen   uint32
-	digest uint64
-}
-
-func (m *madeOf) addRows(own []*Event) {
-	for _, row := range own {
-		if m.seen == 0 || row.At < m.from {
-			m.from = row.At
+// addMade adds the own rows of events, also of cancelled ones, to those that a visitor's row is made of. First is then
+// the least time of all.
+func (r *Row) addMade(own []*Event) {
+	for _, e := range own {
+		if r.Seen == 0 || e.At < r.First {
+			r.First = e.At
 		}
-		m.seen++
-		m.digest ^= row.contentHash()
+		r.Seen++
+		r.Digest ^= e.contentHash()
 	}
 }
 
@@ -208,18 +229,18 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 		variation = VariationOf(first.Variation, slices.ContainsFunc(own, isOther))
 	}
 	var counted, others []*Event // as they count, without cancelled ones
-	var ofCounted, ofOthers madeOf
-	origin, all := own[0], eventRows{own, bare, own, bare}
+	ofCounted := Row{Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor}
+	ofOthers, all := ofCounted, eventRows{own, bare, own, bare}
 	for own, bare := all.nextEvent(); len(own)+len(bare) > 0; own, bare = all.nextEvent() {
 		row, e := stateOf(own, bare)
 		isCounted := first != nil && e.At >= first.At
 		switch {
 		case isCounted:
-			if ofCounted.addRows(own); !e.Cancelled {
+			if ofCounted.addMade(own); !e.Cancelled {
 				counted = append(counted, e)
 			}
 		case len(own) > 0:
-			if ofOthers.addRows(own); !e.Cancelled {
+			if ofOthers.addMade(own); !e.Cancelled {
 				others = append(others, e)
 			}
 		default:
@@ -230,10 +251,10 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 		}
 		for _, other := range own {
 			if other != row {
-				explain(Explained{Event: other, Subject: origin.Subject, Reason: Superseded, At: other.At, Basis: row})
+				explain(Explained{Event: other, Subject: ofCounted.Subject, Reason: Superseded, At: other.At, Basis: row})
 			}
 		}
-		x := Explained{Event: row, Subject: origin.Subject, At: e.At, Basis: first}
+		x := Explained{Event: row, Subject: ofCounted.Subject, At: e.At, Basis: first}
 		switch {
 		case row.Cancelled:
 			x.Reason = Cancelled
@@ -248,14 +269,14 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 		}
 		explain(x)
 	}
-	if ofOthers.seen > 0 {
-		rows = appendRows(rows, origin, others, ofOthers, nil)
+	if ofOthers.Seen > 0 {
+		rows = ofOthers.appendRows(rows, others, nil)
 	}
 	if first == nil {
 		return rows
 	}
 	at := len(rows)
-	rows = appendRows(rows, origin, counted, ofCounted, first)
+	rows = ofCounted.appendRows(rows, counted, first)
 	for i := range rows[at:] {
 		r := &rows[at+i]
 		r.Variation, r.Attributes = variation, first.Attributes
@@ -263,14 +284,10 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 	return rows
 }
 
-// appendRows appends a visitor's row and goal rows. origin is any own event. firstView is nil if the events do not
-// count.
-func appendRows(rows []Row, origin *Event, events []*Event, of madeOf, firstView *Event) []Row {
+// appendRows appends a visitor's row, which knows what it is made of, and goal rows. firstView is nil if the events do
+// not count.
+func (v *Row) appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 	slices.SortFunc(events, (*Event).compareTime)
-	v := Row{
-		Subject: origin.Subject, Grain: OfVisitor, Visitor: origin.Visitor, First: of.from,
-		Seen: of.seen, Digest: of.digest,
-	}
 	if firstView != nil {
 		v.First = firstView.At
 	} else if len(events) > 0 {
@@ -296,7 +313,7 @@ func appendRows(rows []Row, origin *Event, events []*Event, of madeOf, firstView
 			v.LaterKinds = append(v.LaterKinds, uint8(e.Kind))
 		}
 	}
-	rows = append(rows, v)
+	rows = append(rows, *v)
 	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
 	for i, e := range goals {
 		r := Row{

@@ -133,19 +133,24 @@ func (f family) exceedanceProbability(c float64) float64 {
 	return 2 * sum
 }
 
-// criticalValue returns the c that the largest |z| of the family exceeds with probability alpha. It lies between the
-// quantile of a single comparison and Bonferroni's.
+// criticalValue returns the c that the largest |z| of the family exceeds with probability alpha.
 func (f family) criticalValue(alpha float64) float64 {
 	excess := func(c float64) float64 { return math.Log(f.exceedanceProbability(c) / alpha) }
-	lower, upper := normalQuantile(alpha/2), normalQuantile(alpha/2/float64(f.size))
+	return solveCritical(excess, alpha, f.size, 1e-13)
+}
+
+// solveCritical returns the critical value of n tests that err with probability alpha together: where excess is 0. It
+// lies between the quantile of a single test and Bonferroni's.
+func solveCritical(excess func(c float64) float64, alpha float64, n int, tolerance float64) float64 {
+	lower, upper := normalQuantile(alpha/2), normalQuantile(alpha/2/float64(n))
 	low, high := excess(lower), excess(upper)
-	if !(low > 0) {
+	switch {
+	case !(low > 0):
 		return lower
-	}
-	if !(high < 0) {
+	case !(high < 0):
 		return upper
 	}
-	return findRoot(excess, bracket{lower, upper, low, high}, 1e-13)
+	return findRoot(excess, bracket{lower, upper, low, high}, tolerance)
 }
 
 // FalseDiscovery returns the q-values of a family by Benjamini and Hochberg, in the order of p:

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
+	"sync"
+
+	"gonum.org/v1/gonum/integrate/quad"
 )
 
 // Status is the conclusion of a report.
@@ -214,4 +218,262 @@ func ConcludeLooks(looks [][]Finding) *Outcome {
 		}
 	}
 	return found
+}
+
+// SpentAlpha returns the part of the error budget alpha that is spent by the time tau. The plan ends at tau = 1:
+//
+//	.95 alpha (1 - e^(4 tau)) / (1 - e^4)       for tau <= 1
+//	.95 alpha + .05 alpha (1 - 1/tau)           for tau > 1
+//
+// It is 0 for a tau or an alpha that is not above 0. It increases to alpha as tau increases.
+//
+// See Hwang, Shih and DeCani (1990) with gamma = -4.
+func SpentAlpha(tau, alpha float64) float64 {
+	switch {
+	case !(tau > 0) || !(alpha > 0):
+		return 0
+	case tau <= 1:
+		return 0.95 * alpha * math.Expm1(4*tau) / math.Expm1(4)
+	}
+	return alpha * (1 - 0.05/tau)
+}
+
+const (
+	// leastGain is the minimum ratio of a look's information to the information of the last computed look. Below it,
+	// the look has no critical value, because a quadrature over boundaryNodes cannot resolve the step.
+	leastGain = 1.001
+	// largestCritical is the critical value where nothing is spent.
+	largestCritical = 9
+	// widestPath bounds the quadrature in units of |Z|. Paths beyond it have a probability below 1e-16.
+	widestPath    = 8.5
+	boundaryNodes = 200
+)
+
+// LookPoint is one look of a comparison. Tau is its time (see SpentAlpha). Information is I = nc nt / (nc + nt), added
+// up over the periods of shares (see Stratum). Only the ratios of I matter. I is 0 if the look has too few visitors.
+type LookPoint struct {
+	Tau, Information float64
+}
+
+// boundary computes the critical values of a symmetric two-sided group sequential test, one look after another. The
+// zero value has no looks. A copy is independent of the original. The critical value c of look k solves
+//
+//	P(|Z_j| < c_j for all j < k and |Z_k| >= c_k) = spent_k - spent_(k-1)
+//
+// if there is no effect, where corr(Z_i, Z_j) = sqrt(I_i / I_j) for i < j. A look takes about 0.1 ms.
+//
+// See Lan and DeMets (1983); Armitage, McPherson and Rowe (1969); Jennison and Turnbull (2000), chapter 19.
+type boundary struct {
+	paths paths
+	spent float64
+}
+
+// addLook adds a look and returns its critical value in (0, 9]. The argument spent is the part of the budget that is
+// spent up to and including this look. The value is 9, with ReasonNoAlphaSpent, if the look itself spends less than
+// 1e-13.
+//
+// It returns 0 if the look has no critical value. The reason is ReasonTooFewVisitors if its information is 0, or
+// ReasonNoNewVisitors if its information grew by less than .1 %. The next look then gets its spending.
+func (b *boundary) addLook(information, spent float64) (critical float64, reason Reason) {
+	switch {
+	case !(information > 0) || math.IsInf(information, 1):
+		return 0, ReasonTooFewVisitors
+	case information < leastGain*b.paths.information:
+		return 0, ReasonNoNewVisitors
+	}
+	critical, reason = largestCritical, ReasonNoAlphaSpent
+	if spending := spent - b.spent; spending >= 1e-13 {
+		excess := func(c float64) float64 {
+			return math.Log(2 * b.paths.probabilityAbove(information, c*math.Sqrt(information), 0) / spending)
+		}
+		low, high := excess(0), excess(largestCritical)
+		switch {
+		case !(low > 0): // more than is left
+			critical, reason = math.SmallestNonzeroFloat64, ""
+		case high < 0:
+			critical, reason = findRoot(excess, bracket{0, largestCritical, low, high}, 1e-14), ""
+		}
+	}
+	b.restoreLook(information, spent, critical)
+	return critical, reason
+}
+
+// restoreLook adds a look whose critical value is known. A look that addLook would not compute is ignored.
+func (b *boundary) restoreLook(information, spent, critical float64) {
+	if !(information > 0 && information >= leastGain*b.paths.information && critical > 0) ||
+		math.IsInf(information, 1) {
+		return
+	}
+	b.paths = b.paths.pathsWithin(information, -critical, critical)
+	b.spent = spent
+}
+
+// ladder has the boundaries of one comparison at ladderLevels levels, descending from .999 to 1e-12. A level is
+// computed when a p-value needs it.
+type ladder struct {
+	looks []LookPoint
+	mu    sync.Mutex // protects the following
+	steps [ladderLevels]struct {
+		boundary boundary
+		critical []float64 // of the first looks
+	}
+}
+
+const ladderLevels = 40
+
+// levelAt returns a level. The normal quantiles of the levels have equal distances.
+func (l *ladder) levelAt(i int) float64 {
+	first, last := normalQuantile(0.999), normalQuantile(1e-12)
+	return normalSurvival(first + (last-first)*float64(i)/(ladderLevels-1))
+}
+
+// criticalValue returns the critical value of a look at a level. The caller holds the lock.
+func (l *ladder) criticalValue(look, i int) float64 {
+	step := &l.steps[i]
+	for n := len(step.critical); n <= look; n++ {
+		c, _ := step.boundary.addLook(l.looks[n].Information, SpentAlpha(l.looks[n].Tau, l.levelAt(i)))
+		step.critical = append(step.critical, c)
+	}
+	return step.critical[look]
+}
+
+// pValue returns the level at which the critical value of a look is |z|. It is 1 if the look is not significant at
+// .999, has no critical value, or spends nothing.
+//
+// ln a is interpolated between the nearest levels by a polynomial in the critical value. The relative error is below
+// 1e-6 for a p-value from 1e-9 to .1, and below 3e-5 for a larger one.
+func (l *ladder) pValue(look int, z float64) float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const order = 6
+	z = math.Abs(z)
+	at := sort.Search(ladderLevels, func(i int) bool { return l.criticalValue(look, i) >= z })
+	first := max(0, min(at-order/2, ladderLevels-order))
+	for first > 0 && l.criticalValue(look, first+order-1) >= largestCritical {
+		first--
+	}
+	var critical, logs []float64
+	for i := first; i < first+order; i++ {
+		if c := l.criticalValue(look, i); c > 0 && c < largestCritical {
+			critical, logs = append(critical, c), append(logs, math.Log(l.levelAt(i)))
+		}
+	}
+	switch last := len(critical) - 1; {
+	case last < 0 || z < critical[0]:
+		return 1
+	case z > critical[last]:
+		return math.Exp(logs[last])
+	}
+	for width := 1; width < len(critical); width++ { // Neville's method
+		for i := range len(critical) - width {
+			logs[i] += (z - critical[i]) / (critical[i+width] - critical[i]) * (logs[i+1] - logs[i])
+		}
+	}
+	return math.Exp(logs[0])
+}
+
+// paths is the distribution of the score S = Z sqrt(I) at the last look, if there is no effect. It includes only the
+// paths that stayed within the bounds at all looks. Each node has the density times its quadrature weight. Nodes are in
+// ascending order. The zero value has no looks: S is 0.
+type paths struct {
+	information float64
+	at, mass    []float64
+	symmetric   bool
+}
+
+// probabilityAbove returns the probability that a path stays within the bounds at all looks so far, and has a score
+// above the bound at the next look. Theta is the drift: the score has the mean theta I. The drift multiplies the
+// probability of a path that ends in s by exp(theta s - theta² I/2).
+func (p paths) probabilityAbove(information, bound, theta float64) float64 {
+	at, mass := p.nodesAndMasses()
+	gain := information - p.information
+	sd := math.Sqrt(gain)
+	sum := 0.0
+	for j, y := range at {
+		m := mass[j]
+		if theta != 0 {
+			m *= math.Exp(theta * (y - theta*p.information/2))
+		}
+		sum += m * normalSurvival((bound-y-theta*gain)/sd)
+	}
+	return sum
+}
+
+// pathsWithin returns the paths that are also between two bounds of Z at the next look.
+func (p paths) pathsWithin(information, lower, upper float64) paths {
+	const farthest = 9 // standard deviations of a step
+	root := math.Sqrt(information)
+	low, high := root*math.Max(lower, -widestPath), root*math.Min(upper, widestPath)
+	at, mass := p.nodesAndMasses()
+	next := paths{
+		information: information, symmetric: lower == -upper && (p.symmetric || p.at == nil),
+		at: make([]float64, boundaryNodes), mass: make([]float64, boundaryNodes),
+	}
+	nodes, weights := legendreNodes()
+	sd := math.Sqrt(information - p.information)
+	exponent := -0.5 / (sd * sd)
+	first := 0
+	for i, node := range nodes {
+		x := low + (high-low)/2*(1+node)
+		next.at[i] = x
+		if mirror := boundaryNodes - 1 - i; next.symmetric && mirror < i {
+			next.at[i], next.mass[i] = -next.at[mirror], next.mass[mirror]
+			continue
+		}
+		for first < len(at) && at[first] < x-farthest*sd {
+			first++
+		}
+		sum := 0.0
+		for j := first; j < len(at) && at[j] <= x+farthest*sd; j++ {
+			step := x - at[j]
+			sum += mass[j] * math.Exp(exponent*step*step)
+		}
+		next.mass[i] = sum / (sd * math.Sqrt(2*math.Pi)) * weights[i] * (high - low) / 2
+	}
+	return next
+}
+
+func (p paths) nodesAndMasses() (at, mass []float64) {
+	if p.at == nil {
+		return []float64{0}, []float64{1}
+	}
+	return p.at, p.mass
+}
+
+// legendreNodes returns the nodes of a Gauss-Legendre rule on [-1, 1], ascending, and their weights.
+var legendreNodes = sync.OnceValues(func() (at, weights []float64) {
+	at, weights = make([]float64, boundaryNodes), make([]float64, boundaryNodes)
+	quad.Legendre{}.FixedLocations(at, weights, -1, 1)
+	slices.Reverse(at) // the weights are symmetric
+	return at, weights
+})
+
+// SimultaneousCritical returns the critical value c at which a curve of cumulative metrics of one cohort stays within
+// its band at all points together with probability 1 - alpha, if there is no effect:
+//
+//	P(|Z_a| <= c for all a) = 1 - alpha,  corr(Z_a, Z_b) = sqrt(I_a / I_b) for a < b.
+//
+// information has I of the points, which must not decrease: p/(1 - p) for a rate p, because each converted visitor
+// stays converted, and the variance of the totals for a mean, which is an approximation if visitors buy again. Only
+// ratios matter. A point whose information grew by less than .1 % adds nothing. Without a point with information, or at
+// an alpha outside (0, 1), it returns the critical value of a single comparison. It takes about 1 ms a point.
+//
+// This is the constant boundary of Pocock (1977), by the recursion of Armitage, McPherson and Rowe (1969).
+func SimultaneousCritical(information []float64, alpha float64) float64 {
+	if !(alpha > 0 && alpha < 1) {
+		return math.Inf(1)
+	}
+	excess := func(c float64) float64 {
+		var p paths
+		crossed := 0.0
+		for _, i := range information {
+			if !(i >= leastGain*p.information && i > 0) || math.IsInf(i, 1) {
+				continue
+			}
+			crossed += 2 * p.probabilityAbove(i, c*math.Sqrt(i), 0)
+			p = p.pathsWithin(i, -c, c)
+		}
+		return math.Log(crossed / alpha)
+	}
+	return solveCritical(excess, alpha, max(len(information), 1), 1e-6)
 }

@@ -145,9 +145,9 @@ type Comparison struct {
 	Reasons     []Reason
 }
 
-// Frequentist is the result of the fixed-horizon test. It is valid if it is read once, at the planned end. Statistic is
-// z for TestScore and t for TestWelch, and is positive if the treatment is above control. DegreesOfFreedom is nil for
-// TestScore. AdjustedPValue is the p-value within the family of all treatments.
+// Frequentist is the result of the fixed-horizon test. Statistic is z for TestScore and t for TestWelch, and is
+// positive if the treatment is above control. DegreesOfFreedom is nil for TestScore. AdjustedPValue is the p-value
+// within the family of all treatments.
 type Frequentist struct {
 	Test             Test       `json:"test"`
 	Statistic        *float64   `json:"statistic"`

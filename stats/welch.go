@@ -177,7 +177,7 @@ func newStudent(nu float64) student {
 // It uses a series of positive terms around the center and a continued fraction in the tail. The usual implementations
 // of the regularized incomplete beta function lose digits at a million degrees of freedom.
 //
-// See DLMF 8.17.7 and 15.8.1.
+// See DLMF 8.17.7, 15.7.5 and 15.8.1.
 func (s student) survival(t float64) (tail, density float64) {
 	switch {
 	case t <= 0:
@@ -194,7 +194,27 @@ func (s student) survival(t float64) (tail, density float64) {
 	y := 1 / (1 + 1/(h*h))
 	density = s.scale * math.Exp(0.5*s.nu*logX) * math.Sqrt(y)
 	if !(y*(s.nu+1) < 9 && y < 0.6) {
-		return density * tailFraction(s.nu/2+1, 1/(h*h)) / (s.nu * y), density
+		// 2F1(1/2, 1; c; -z) by Gauss's continued fraction. All terms of the fraction are positive, so nothing cancels,
+		// however large c and z are.
+		c, z := s.nu/2+1, 1/(h*h)
+		f, up, down := 1.0, 1.0, 0.0
+		for k := range 2000 {
+			m := float64(k / 2)
+			term := (0.5 + m) * (c - 1 + m) / ((c - 1 + 2*m) * (c + 2*m)) * z
+			if k%2 == 1 {
+				m++
+				term = m * (c - 1.5 + m) / ((c + 2*m - 2) * (c + 2*m - 1)) * z
+			}
+			// Lentz's forward evaluation of 1 + term / (1 + …).
+			down = 1 / (1 + term*down)
+			up = 1 + term/up
+			step := up * down
+			f *= step
+			if math.Abs(step-1) < 1e-16 {
+				break
+			}
+		}
+		return density * (1 / f) / (s.nu * y), density
 	}
 	// the sum of Π (a+b+j)/(a+1+j) y for a = 1/2 and b = nu/2, which is I_y(a, b) a B(a, b) / (y^a (1-y)^b)
 	sum, term := 1.0, 1.0
@@ -203,31 +223,6 @@ func (s student) survival(t float64) (tail, density float64) {
 		sum += term
 	}
 	return 0.5 - density*sum, density
-}
-
-// tailFraction returns 2F1(1/2, 1; c; -z) for c > 1 and z > 0 by Gauss's continued fraction. All terms of the fraction
-// are positive, so nothing cancels, however large c and z are.
-//
-// See DLMF 15.7.5.
-func tailFraction(c, z float64) float64 {
-	f, up, down := 1.0, 1.0, 0.0
-	for k := range 2000 {
-		m := float64(k / 2)
-		term := (0.5 + m) * (c - 1 + m) / ((c - 1 + 2*m) * (c + 2*m)) * z
-		if k%2 == 1 {
-			m++
-			term = m * (c - 1.5 + m) / ((c + 2*m - 2) * (c + 2*m - 1)) * z
-		}
-		// Lentz's forward evaluation of 1 + term / (1 + …).
-		down = 1 / (1 + term*down)
-		up = 1 + term/up
-		step := up * down
-		f *= step
-		if math.Abs(step-1) < 1e-16 {
-			break
-		}
-	}
-	return 1 / f
 }
 
 // quantile returns t with P(T > t) = tail, for a tail below one half. It returns +Inf for a tail of 0. It uses Newton's

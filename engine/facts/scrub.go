@@ -59,8 +59,8 @@ func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64
 	return found, nil
 }
 
-// scrubRange compares facts with events, for the visitors with ids from first to last. To correct facts, it compares the
-// numbers and the digests of events, as a refresh does. Otherwise, it compares whole rows, which reads nearly all facts.
+// scrubRange compares facts with events, for the visitors with ids from first to last. To correct facts, it compares
+// the numbers and the digests of events, as a refresh does. Otherwise, it compares whole rows: nearly all facts.
 func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
 	_, err = r.runExclusively(ctx, func(ctx context.Context) error {
 		found = Scrubbed{}

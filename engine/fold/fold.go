@@ -249,12 +249,13 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 		if explain == nil {
 			continue
 		}
-		for _, other := range own {
-			if other != row {
-				explain(Explained{Event: other, Subject: ofCounted.Subject, Reason: Superseded, At: other.At, Basis: row})
+		subject := ofCounted.Subject
+		for _, o := range own {
+			if o != row {
+				explain(Explained{Event: o, Subject: subject, Reason: Superseded, At: o.At, Basis: row})
 			}
 		}
-		x := Explained{Event: row, Subject: ofCounted.Subject, At: e.At, Basis: first}
+		x := Explained{Event: row, Subject: subject, At: e.At, Basis: first}
 		switch {
 		case row.Cancelled:
 			x.Reason = Cancelled

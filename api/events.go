@@ -99,75 +99,61 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 	events := ingest.Body{
 		WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names, Source: token.Name,
 	}
-	w := &eventWriter{
-		api: s, named: catalogue.NewEventNames(names.KeyOf), received: Received{Lines: []RejectedLine{}},
-	}
-	var unread *ingest.BodyError
-	switch err := w.storeLines(ctx, events, held.text); {
-	case errors.As(err, &unread):
-		return nil, s.rejectBody(token.WebsiteID, held.text, bodyProblem(err))
-	case err != nil:
-		return nil, s.intakeProblem(c, err)
-	case w.received.Accepted == 0:
-		p := newRefusal(http.StatusBadRequest, "events_rejected", "no event is valid; nothing was stored")
-		for _, line := range w.received.Lines {
-			at := "line " + strconv.FormatInt(line.Line, 10)
-			p.Errors = append(p.Errors, fault{"body", at, "", line.Detail})
-		}
-		p.More = w.received.More
-		return nil, p
-	}
-	undeclared := s.Catalogue.Snapshot().UndeclaredNames(w.named)
-	w.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
-	s.metrics.events.WithLabelValues("accepted").Add(float64(w.received.Accepted))
-	s.metrics.events.WithLabelValues("rejected").Add(float64(w.received.Rejected))
-	return w.received, nil
-}
-
-// eventWriter stores the valid lines of a body, in parts of chunkLines lines, and records the rejected ones.
-type eventWriter struct {
-	api      *API
-	received Received
-	named    *catalogue.EventNames // names in the stored lines
-	part     []schema.Event
-	lines    int // in the part
-}
-
-// storeLines stores the valid lines in order.
-func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []byte) error {
+	// Store the valid lines in order, in parts of chunkLines lines, and record the rejected ones.
+	received, named := Received{Lines: []RejectedLine{}}, catalogue.NewEventNames(names.KeyOf)
+	var part []schema.Event
+	inPart := 0 // lines
 	storePart := func() error {
-		w.named.AddEvents(w.part)
-		if err := w.api.Collector.WriteEvents(ctx, w.part); err != nil {
+		named.AddEvents(part)
+		if err := s.Collector.WriteEvents(ctx, part); err != nil {
 			return err
 		}
-		w.received.Accepted += w.lines
-		w.part, w.lines = nil, 0 // the collector may still hold the events
+		received.Accepted += inPart
+		part, inPart = nil, 0 // the collector may still hold the events
 		return nil
 	}
-	err := body.ParseLines(text, func(line ingest.Line) error {
+	err = events.ParseLines(held.text, func(line ingest.Line) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if line.Reason != "" {
-			r := &w.received
-			if r.Rejected++; len(r.Lines) < maxRejected {
-				r.Lines = append(r.Lines, RejectedLine{line.Line, line.Reason})
+			if received.Rejected++; len(received.Lines) < maxRejected {
+				received.Lines = append(received.Lines, RejectedLine{line.Line, line.Reason})
 			} else {
-				r.More++
+				received.More++
 			}
-			w.api.Journal.BufferRejects(line.Reject)
+			s.Journal.BufferRejects(line.Reject)
 			return nil
 		}
-		w.part = append(w.part, line.Events...)
-		if w.lines++; w.lines < chunkLines {
+		part = append(part, line.Events...)
+		if inPart++; inPart < chunkLines {
 			return nil
 		}
 		return storePart()
 	})
-	if err != nil || w.lines == 0 {
-		return err
+	if err == nil && inPart > 0 {
+		err = storePart()
 	}
-	return storePart()
+	var unread *ingest.BodyError
+	switch {
+	case errors.As(err, &unread):
+		return nil, s.rejectBody(token.WebsiteID, held.text, bodyProblem(err))
+	case err != nil:
+		return nil, s.intakeProblem(c, err)
+	case received.Accepted == 0:
+		p := newRefusal(http.StatusBadRequest, "events_rejected", "no event is valid; nothing was stored")
+		for _, line := range received.Lines {
+			at := "line " + strconv.FormatInt(line.Line, 10)
+			p.Errors = append(p.Errors, fault{"body", at, "", line.Detail})
+		}
+		p.More = received.More
+		return nil, p
+	}
+	undeclared := s.Catalogue.Snapshot().UndeclaredNames(named)
+	received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
+	s.metrics.events.WithLabelValues("accepted").Add(float64(received.Accepted))
+	s.metrics.events.WithLabelValues("rejected").Add(float64(received.Rejected))
+	return received, nil
 }
 
 // hasContentType reports whether the body has one of the content types, or none.

@@ -305,13 +305,8 @@ type campaign struct {
 	AutoStop   string           `json:"autoStop,omitempty"`
 	Tags       []string         `json:"tags,omitempty"`
 
-	Status *result.ListedStatus `json:"status,omitempty"` // only if requested
-}
-
-// campaignDetail is a single campaign.
-type campaignDetail struct {
-	campaign
-	Variations []catalogue.Variation `json:"variations"`
+	Status     *result.ListedStatus  `json:"status,omitempty"`    // only if requested
+	Variations []catalogue.Variation `json:"variations,omitzero"` // only of a single campaign
 }
 
 func (s *API) listCampaigns(c *gin.Context) (any, error) {
@@ -350,8 +345,10 @@ func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 	}
 }
 
-func (s *API) campaignDetail(c *catalogue.LiveCampaign) campaignDetail {
-	return campaignDetail{s.countedCampaign(c), append([]catalogue.Variation{}, c.Variations...)}
+func (s *API) campaignDetail(c *catalogue.LiveCampaign) campaign {
+	detail := s.countedCampaign(c)
+	detail.Variations = append([]catalogue.Variation{}, c.Variations...)
+	return detail
 }
 
 // widget is an item of the list of widgets.
@@ -368,13 +365,10 @@ type widget struct {
 	PrimaryGoalID int64      `json:"primaryGoalId,omitempty"`
 
 	Status []experimentStatus `json:"status,omitempty"` // statuses of the experiments; only if requested
-}
 
-// widgetDetail is a single widget. The variations of an experiment are only listed in the experiment.
-type widgetDetail struct {
-	widget
-	Variations  []catalogue.WidgetVariation `json:"variations"`
-	Experiments []widgetExperiment          `json:"experiments"`
+	// Only of a single widget. The variations of an experiment are only listed in the experiment.
+	Variations  []catalogue.WidgetVariation `json:"variations,omitzero"`
+	Experiments []widgetExperiment          `json:"experiments,omitzero"`
 }
 
 type widgetExperiment struct {
@@ -445,11 +439,9 @@ func (s *API) countedWidget(w *catalogue.LiveWidget) widget {
 
 // widgetDetail returns a widget with its experiments. The dates of an experiment are the declared ones, or otherwise
 // the times of the first and last change of its shares.
-func (s *API) widgetDetail(w *catalogue.LiveWidget) widgetDetail {
-	detail := widgetDetail{
-		widget: s.countedWidget(w), Variations: append([]catalogue.WidgetVariation{}, w.Variations...),
-		Experiments: []widgetExperiment{},
-	}
+func (s *API) widgetDetail(w *catalogue.LiveWidget) widget {
+	detail := s.countedWidget(w)
+	detail.Variations, detail.Experiments = append([]catalogue.WidgetVariation{}, w.Variations...), []widgetExperiment{}
 	for _, e := range w.Experiments {
 		shown := widgetExperiment{
 			ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,

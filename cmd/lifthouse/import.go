@@ -270,11 +270,38 @@ func (i *fileImport) importDirectories(ctx context.Context, arguments []string, 
 // importNewFiles imports the files that are new and whose content was not imported. It returns the number of those that
 // changed too recently.
 func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (unsettled int, err error) {
-	files, err := i.listFiles(arguments)
-	if err != nil {
-		return 0, err
+	// The files that the arguments name, and those below directories, in the order of their modification.
+	type listedFile struct {
+		path string
+		info fs.FileInfo
 	}
-	for _, f := range files {
+	var files []listedFile
+	add := func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, listedFile{path, info})
+		}
+		return nil
+	}
+	for _, argument := range arguments {
+		matched := []string{i.absolutePath(argument)}
+		if !i.isDirectory(argument) {
+			if matched, err = filepath.Glob(matched[0]); err != nil {
+				return 0, usageError{err}
+			}
+		}
+		for _, path := range matched {
+			if err := filepath.WalkDir(path, add); err != nil {
+				return 0, err
+			}
+		}
+	}
+	slices.SortFunc(files, func(a, b listedFile) int {
+		return cmp.Or(a.info.ModTime().Compare(b.info.ModTime()), cmp.Compare(a.path, b.path))
+	})
+	for _, f := range slices.CompactFunc(files, func(a, b listedFile) bool { return a.path == b.path }) {
 		switch before := i.seen[f.path]; {
 		case before != nil && before.Size() == f.info.Size() && before.ModTime().Equal(f.info.ModTime()):
 			continue
@@ -302,40 +329,4 @@ func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (un
 		}
 	}
 	return unsettled, nil
-}
-
-// listedFile is a file as it was when it was listed.
-type listedFile struct {
-	path string
-	info fs.FileInfo
-}
-
-// listFiles returns the files that the arguments name, and those below directories, in the order of their modification.
-func (p *program) listFiles(arguments []string) (found []listedFile, err error) {
-	add := func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			found = append(found, listedFile{path, info})
-		}
-		return nil
-	}
-	for _, argument := range arguments {
-		matched := []string{p.absolutePath(argument)}
-		if !p.isDirectory(argument) {
-			if matched, err = filepath.Glob(matched[0]); err != nil {
-				return nil, usageError{err}
-			}
-		}
-		for _, path := range matched {
-			if err := filepath.WalkDir(path, add); err != nil {
-				return nil, err
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b listedFile) int {
-		return cmp.Or(a.info.ModTime().Compare(b.info.ModTime()), cmp.Compare(a.path, b.path))
-	})
-	return slices.CompactFunc(found, func(a, b listedFile) bool { return a.path == b.path }), nil
 }

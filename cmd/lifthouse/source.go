@@ -124,8 +124,7 @@ func (p *program) publicURL() string {
 }
 
 func (p *program) sourceListCommand() *cobra.Command {
-	cmd := newCommand("source-list", noArgs, nil)
-	return p.onAccount(cmd, func(_ context.Context, s ownedStore, _ []string) error {
+	return p.onAccount(newCommand("source-list", noArgs, nil), func(_ context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}

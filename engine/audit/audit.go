@@ -113,7 +113,48 @@ func New(t *Table, mde float64) *Audit {
 	if slices.Sort(needs); len(needs) > 0 {
 		a.Required = &needs[(len(needs)-1)/2] // the median
 	}
-	a.setSentences()
+
+	// The sentences. The first says what was reported, and what to expect of it.
+	inPercent := func(x float64) string {
+		return wording.FormatPercent(x, map[bool]int{true: 0, false: 1}[math.Abs(x) >= .1], true)
+	}
+	a.Text = fmt.Sprintf("None of %d tests has a winner that can be judged.", len(a.Tests))
+	if len(a.Tests) == 1 {
+		a.Text = "The test has no winner that can be judged."
+	}
+	if t := a.Total; t != nil {
+		a.Text = fmt.Sprintf("You reported %s. Expect %s to %s.", inPercent(t.Observed), inPercent(t.Interval[0]),
+			inPercent(t.Interval[1]))
+		switch nothing := math.Round(t.ProbablyNothing); {
+		case t.Shipped == 1:
+			a.Text += " The chance that the winner is nothing is " + wording.FormatChance(t.ProbablyNothing) + "."
+		case nothing == 0:
+			a.Text += fmt.Sprintf(" All %d winners are probably worth something.", t.Shipped)
+		case nothing == 1:
+			a.Text += fmt.Sprintf(" Of %d winners, about 1 is nothing.", t.Shipped)
+		default:
+			a.Text += fmt.Sprintf(" Of %d winners, about %.0f are nothing.", t.Shipped, nothing)
+		}
+		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
+		a.Sentences = append(a.Sentences, "The winners are expected to add up to "+e.InWords(inPercent)+".")
+	}
+	unjudged := 0
+	for _, test := range a.Tests {
+		for _, t := range test.Treatments {
+			if t.Winner && t.Chance == nil {
+				unjudged++
+			}
+		}
+	}
+	if unjudged > 0 {
+		a.Sentences = append(a.Sentences,
+			fmt.Sprintf("Winners that cannot be judged, and are not counted: %d.", unjudged))
+	}
+	a.Sentences = append(a.Sentences, a.Pool.InWords("the metric", "test"))
+	if a.Required != nil {
+		a.Sentences = append(a.Sentences, fmt.Sprintf("To find an effect of %s, a test like these needs %s visitors.",
+			wording.FormatPercent(a.Pool.TypicalEffect.Value, 1, false), wording.FormatCount(*a.Required)))
+	}
 	return a
 }
 
@@ -189,50 +230,6 @@ func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
 
 // isInvalid reports a sample ratio mismatch.
 func (t *JudgedTest) isInvalid() bool { return t.SampleRatio != nil && t.SampleRatio.Mismatch }
-
-// setSentences sets the sentences. The first says what was reported, and what to expect of it.
-func (a *Audit) setSentences() {
-	inPercent := func(x float64) string {
-		return wording.FormatPercent(x, map[bool]int{true: 0, false: 1}[math.Abs(x) >= .1], true)
-	}
-	a.Text = fmt.Sprintf("None of %d tests has a winner that can be judged.", len(a.Tests))
-	if len(a.Tests) == 1 {
-		a.Text = "The test has no winner that can be judged."
-	}
-	if t := a.Total; t != nil {
-		a.Text = fmt.Sprintf("You reported %s. Expect %s to %s.", inPercent(t.Observed), inPercent(t.Interval[0]),
-			inPercent(t.Interval[1]))
-		switch nothing := math.Round(t.ProbablyNothing); {
-		case t.Shipped == 1:
-			a.Text += " The chance that the winner is nothing is " + wording.FormatChance(t.ProbablyNothing) + "."
-		case nothing == 0:
-			a.Text += fmt.Sprintf(" All %d winners are probably worth something.", t.Shipped)
-		case nothing == 1:
-			a.Text += fmt.Sprintf(" Of %d winners, about 1 is nothing.", t.Shipped)
-		default:
-			a.Text += fmt.Sprintf(" Of %d winners, about %.0f are nothing.", t.Shipped, nothing)
-		}
-		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
-		a.Sentences = append(a.Sentences, "The winners are expected to add up to "+e.InWords(inPercent)+".")
-	}
-	unjudged := 0
-	for _, test := range a.Tests {
-		for _, t := range test.Treatments {
-			if t.Winner && t.Chance == nil {
-				unjudged++
-			}
-		}
-	}
-	if unjudged > 0 {
-		a.Sentences = append(a.Sentences,
-			fmt.Sprintf("Winners that cannot be judged, and are not counted: %d.", unjudged))
-	}
-	a.Sentences = append(a.Sentences, a.Pool.InWords("the metric", "test"))
-	if a.Required != nil {
-		a.Sentences = append(a.Sentences, fmt.Sprintf("To find an effect of %s, a test like these needs %s visitors.",
-			wording.FormatPercent(a.Pool.TypicalEffect.Value, 1, false), wording.FormatCount(*a.Required)))
-	}
-}
 
 // inWords says what was observed and what is expected.
 func (t *JudgedTreatment) inWords() string {

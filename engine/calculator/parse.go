@@ -79,27 +79,13 @@ type sumsText struct {
 func ParseInput(line []byte) (*Input, error) {
 	var given inputText
 	var c checker
-	document := c.readLine(line, &given)
-	if document == nil {
-		return nil, query.InvalidParameters(c.List...)
-	}
-	q := c.checkInput(&given)
-	found := faults.Collector{Most: maxFaults}
-	for _, f := range document.WithFaults(c.List) {
-		f.Name, f.Value, f.Line = faults.Clip(cmp.Or(f.Name, wholeLine), maxShown), faults.Clip(f.Value, maxShown), 0
-		found.Append(f)
-	}
-	return q, query.InvalidParameters(found.WithRest(wholeLine, "and %d more errors")...)
-}
 
-// checker collects all errors of an input.
-type checker struct{ faults.Collector }
-
-// readLine decodes a line. It returns nil if the line is not JSON.
-func (c *checker) readLine(line []byte, into *inputText) *catalogue.Document {
+	// Decode the line.
 	var text json.RawMessage
 	var syntax *json.SyntaxError
-	switch err := json.Unmarshal(line, &text); {
+	var document *catalogue.Document
+	err := json.Unmarshal(line, &text)
+	switch {
 	case len(line) > MaxInput:
 		c.Add(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxInput))
 	case !utf8.Valid(line):
@@ -112,16 +98,17 @@ func (c *checker) readLine(line []byte, into *inputText) *catalogue.Document {
 		shown := faults.Clip(string(bytes.TrimSpace(text)), maxShown)
 		c.Add(wholeLine, shown, `must be an object: {"metric": …}`)
 	default:
-		document, err := catalogue.ReadDocument(bytes.NewReader(text), into)
-		if _, hasFaults := errors.AsType[faults.List](err); err == nil || hasFaults {
-			return document
+		document, err = catalogue.ReadDocument(bytes.NewReader(text), &given)
+		if _, hasFaults := errors.AsType[faults.List](err); err != nil && !hasFaults {
+			document = nil
+			c.Add(wholeLine, "", err.Error())
 		}
-		c.Add(wholeLine, "", err.Error())
 	}
-	return nil
-}
+	if document == nil {
+		return nil, query.InvalidParameters(c.List...)
+	}
 
-func (c *checker) checkInput(given *inputText) *Input {
+	// Check what it says.
 	q := &Input{Metric: given.Metric, Methodology: given.Methodology, NonNegative: given.NonNegative}
 	c.oneOf("metric", string(q.Metric), string(MetricBinary), string(MetricMean))
 	c.oneOf("methodology", string(q.Methodology), string(stats.MethodologyFrequentist),
@@ -154,8 +141,17 @@ func (c *checker) checkInput(given *inputText) *Input {
 	c.checkVariations(q, given.Variations)
 	c.checkLooks(q, given.Looks)
 	q.Past = c.checkPast(given.Past)
-	return q
+
+	found := faults.Collector{Most: maxFaults}
+	for _, f := range document.WithFaults(c.List) {
+		f.Name, f.Value, f.Line = faults.Clip(cmp.Or(f.Name, wholeLine), maxShown), faults.Clip(f.Value, maxShown), 0
+		found.Append(f)
+	}
+	return q, query.InvalidParameters(found.WithRest(wholeLine, "and %d more errors")...)
 }
+
+// checker collects all errors of an input.
+type checker struct{ faults.Collector }
 
 // checkVariations sets the variations.
 func (c *checker) checkVariations(q *Input, given []variationText) {

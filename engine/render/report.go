@@ -53,7 +53,29 @@ func Report(r *result.Report, s Screen) string {
 	t.writeReportNotes(rows)
 	t.writeScorecard()
 	if r.Dimension != nil {
-		t.writeBreakdown()
+		// Write whether the values differ, all values in one table, and notes on those that differ from all others.
+		rows = nil
+		var notes []string
+		for i := range r.Breakdown {
+			slice := &r.Breakdown[i]
+			rows = append(rows, t.rowsOf(slice.Value, &slice.Slice)...)
+			if c := slice.Conclusion; c != nil && c.Status == stats.StatusInvalid {
+				notes = append(notes, PrintableText(slice.Value+": "+c.Text))
+			}
+			notes = append(notes, t.complementNotes(slice.Value+" · ", &slice.Slice, false)...)
+		}
+		t.writeLine("")
+		t.writeLine(t.paintText(bold, "By "+string(*r.Dimension)))
+		if h := r.Heterogeneity; h != nil {
+			t.writeParagraph("", h.Text)
+		}
+		if len(rows) == 0 {
+			t.writeLine("")
+			t.writeLine("There are no values yet.")
+		} else {
+			t.writeSection(rows)
+			t.writeNoteLines(notes)
+		}
 	}
 	if r.Curve != nil {
 		t.writeCurve()
@@ -181,33 +203,6 @@ func (t *table) writeNoteLines(notes []string) {
 			t.writeLine(line)
 		}
 	}
-}
-
-// writeBreakdown writes whether the values differ, all values in one table, and notes on those that differ from all
-// others.
-func (t *reportTable) writeBreakdown() {
-	var rows []tableRow
-	var notes []string
-	for i := range t.results.Breakdown {
-		slice := &t.results.Breakdown[i]
-		rows = append(rows, t.rowsOf(slice.Value, &slice.Slice)...)
-		if c := slice.Conclusion; c != nil && c.Status == stats.StatusInvalid {
-			notes = append(notes, PrintableText(slice.Value+": "+c.Text))
-		}
-		notes = append(notes, t.complementNotes(slice.Value+" · ", &slice.Slice, false)...)
-	}
-	t.writeLine("")
-	t.writeLine(t.paintText(bold, "By "+string(*t.results.Dimension)))
-	if h := t.results.Heterogeneity; h != nil {
-		t.writeParagraph("", h.Text)
-	}
-	if len(rows) == 0 {
-		t.writeLine("")
-		t.writeLine("There are no values yet.")
-		return
-	}
-	t.writeSection(rows)
-	t.writeNoteLines(notes)
 }
 
 // complementNotes returns a line for each variation whose lift differs from that among all other visitors; every: for

@@ -365,8 +365,34 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 			}
 		}
 	}
-	if found := d.noWinner(); found != nil {
-		return found
+	var rows []looks.Row // of the last look
+	if a != nil && len(a.Primary.Rows) > 0 {
+		rows = a.Primary.Rows[len(a.Primary.Rows)-1]
+	}
+	if len(rows) > 0 && (rows[0].Tau >= 1 || p.Ended && a.Next.IsZero()) {
+		// The plan or the campaign has ended. The text lists the lifts that the last look rules out.
+		text := fmt.Sprintf("No winner after %d days", rows[0].Days)
+		var ruled []string
+		for i := range rows {
+			in := a.Primary.LastLook(i).Lift.Interval
+			if in == nil {
+				continue
+			}
+			of := ""
+			if len(rows) > 1 {
+				of = " for " + r.Variations[i+1].Name
+			}
+			if lifts := excludedLifts(in[0], in[1]); lifts != "" {
+				ruled = append(ruled, lifts+" is ruled out"+of)
+			}
+		}
+		if len(ruled) > 0 {
+			text += ": " + strings.Join(ruled, "; ")
+		}
+		return &Decision{
+			Status: DecisionNoWinner, DecidedAt: &rows[0].End, Text: text + ".",
+			Reasons: []DecisionReason{{Code: reasonPlanEnded, Text: "the plan or the campaign has ended"}},
+		}
 	}
 	found := &Decision{
 		Status: DecisionKeepRunning, Reasons: []DecisionReason{},
@@ -489,40 +515,6 @@ func (d *decider) winnerDecision() *Decision {
 	}
 	found.Text += "."
 	return found
-}
-
-// noWinner returns the decision if the plan or the campaign has ended without a winner or a loser, or nil. The text
-// lists the lifts that the last look rules out.
-func (d *decider) noWinner() *Decision {
-	if d.looks == nil || len(d.looks.Primary.Rows) == 0 {
-		return nil
-	}
-	rows := d.looks.Primary.Rows[len(d.looks.Primary.Rows)-1]
-	if rows[0].Tau < 1 && (!d.plan.Ended || !d.looks.Next.IsZero()) {
-		return nil
-	}
-	text := fmt.Sprintf("No winner after %d days", rows[0].Days)
-	var ruled []string
-	for i := range rows {
-		in := d.looks.Primary.LastLook(i).Lift.Interval
-		if in == nil {
-			continue
-		}
-		of := ""
-		if len(rows) > 1 {
-			of = " for " + d.Variations[i+1].Name
-		}
-		if lifts := excludedLifts(in[0], in[1]); lifts != "" {
-			ruled = append(ruled, lifts+" is ruled out"+of)
-		}
-	}
-	if len(ruled) > 0 {
-		text += ": " + strings.Join(ruled, "; ")
-	}
-	return &Decision{
-		Status: DecisionNoWinner, DecidedAt: &rows[0].End, Text: text + ".",
-		Reasons: []DecisionReason{{Code: reasonPlanEnded, Text: "the plan or the campaign has ended"}},
-	}
 }
 
 // excludedLifts returns the lifts outside an interval in words; empty: there are none. nil is an open end, and so is a

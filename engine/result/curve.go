@@ -95,7 +95,7 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 	last, all := &through[days-1], sumRows(whole, p.MultipleExposures)
 	c := &Curve{
 		Cohort: Cohort{Days: days, Visitors: last.visitors - sumOf(maps.Values(last.immature))},
-		Points: make([]CurvePoint, days), Novelty: last.compareAges(p),
+		Points: make([]CurvePoint, days), Novelty: []Novelty{},
 	}
 	c.Cohort.ImmatureVisitors = all.visitors - c.Cohort.Visitors
 
@@ -138,17 +138,13 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 		}
 		c.Points[day] = point
 	})
-	return c
-}
 
-// compareAges compares the ages of first conversions.
-func (c *sliceSums) compareAges(p *plan.Plan) []Novelty {
-	found := []Novelty{}
+	// Compare the ages of first conversions.
 	samples := make([]stats.Sample, len(p.Variations))
 	ages := make([]*float64, len(p.Variations))
 	few := false
 	for i, v := range p.Variations {
-		m := c.counted[v.ID]
+		m := last.counted[v.ID]
 		sample := m.FirstAge.Mean(m.Converted, millisecondsPerDay)
 		sample.Nonzero = m.Converted
 		if samples[i] = sample; m.Converted > 0 {
@@ -157,18 +153,18 @@ func (c *sliceSums) compareAges(p *plan.Plan) []Novelty {
 		few = few || m.Converted < leastConverted
 	}
 	if len(samples) < 2 || !p.Rules.Compare {
-		return found
+		return c
 	}
-	o := statsOptions(p)
-	for i, x := range stats.Compare(samples[0], samples[1:], stats.Options{SignificanceLevel: 95, Shares: o.Shares}) {
+	o := stats.Options{SignificanceLevel: 95, Shares: options.Shares}
+	for i, x := range stats.Compare(samples[0], samples[1:], o) {
 		n := Novelty{ID: p.Variations[i+1].ID, MeanAge: MeanAge{ages[0], ages[i+1]}}
 		if n.PValue, n.Reason = x.Frequentist.AdjustedPValue, x.Frequentist.Reason; few {
 			n.PValue, n.Reason = nil, stats.ReasonTooFewConversions
 		}
 		n.Text = n.inWords(p.Variations[0].Name, p.Variations[i+1].Name)
-		found = append(found, n)
+		c.Novelty = append(c.Novelty, n)
 	}
-	return found
+	return c
 }
 
 // inWords returns a sentence. Without a finding, nothing is known, which does not mean that the effect is constant.

@@ -124,36 +124,7 @@ func (v *splitOfValue) add(day int64, counts split) {
 func NewSplitCause(
 	p *plan.Plan, by map[query.Dimension][]moments.Step, lost map[int64]moments.LostViews,
 ) *SplitCause {
-	whole, groups := groupSplits(p, by)
-	cause := &SplitCause{Parts: []SplitPart{}, LostViews: []LostOfSplit{}}
-	var worst []*splitOfValue
-	for _, group := range groups {
-		worst = append(worst, group[:min(len(group), shownParts)]...)
-	}
-	slices.SortStableFunc(worst, worstFirst)
-	for _, v := range worst {
-		c := v.check
-		cause.Parts = append(cause.Parts, SplitPart{
-			Attribute: v.attribute, Value: v.value, Visitors: v.whole.visitors(p),
-			Observed: c.Observed, Expected: c.Expected, PValue: c.PValue,
-			Mismatch: c.PValue != nil && *c.PValue < stats.MismatchAlpha/float64(len(groups)*v.parts),
-		})
-	}
-	var lostGoals []string
-	for _, v := range p.Variations {
-		if n := lost[v.ID]; n.Goals > 0 {
-			cause.LostViews = append(cause.LostViews, LostOfSplit{v.ID, n})
-			lostGoals = append(lostGoals, v.Name+" "+wording.FormatCount(n.Goals))
-		}
-	}
-	cause.Without = findRegion(p, whole, groups)
-	cause.Text = cause.inWords(whole.check, lostGoals)
-	return cause
-}
-
-// groupSplits returns the split of all visitors by day, and the parts of each attribute that has several: the worst
-// first.
-func groupSplits(p *plan.Plan, by map[query.Dimension][]moments.Step) (*splitOfValue, [][]*splitOfValue) {
+	// The split of all visitors by day, and the parts of each attribute that has several: the worst first.
 	newValue := func(attribute, value string) *splitOfValue {
 		return &splitOfValue{attribute: attribute, value: value, days: map[int64]split{}, whole: split{}}
 	}
@@ -198,7 +169,31 @@ func groupSplits(p *plan.Plan, by map[query.Dimension][]moments.Step) (*splitOfV
 		}
 	}
 	whole.check = whole.whole.check(p)
-	return whole, groups
+
+	cause := &SplitCause{Parts: []SplitPart{}, LostViews: []LostOfSplit{}}
+	var worst []*splitOfValue
+	for _, group := range groups {
+		worst = append(worst, group[:min(len(group), shownParts)]...)
+	}
+	slices.SortStableFunc(worst, worstFirst)
+	for _, v := range worst {
+		c := v.check
+		cause.Parts = append(cause.Parts, SplitPart{
+			Attribute: v.attribute, Value: v.value, Visitors: v.whole.visitors(p),
+			Observed: c.Observed, Expected: c.Expected, PValue: c.PValue,
+			Mismatch: c.PValue != nil && *c.PValue < stats.MismatchAlpha/float64(len(groups)*v.parts),
+		})
+	}
+	var lostGoals []string
+	for _, v := range p.Variations {
+		if n := lost[v.ID]; n.Goals > 0 {
+			cause.LostViews = append(cause.LostViews, LostOfSplit{v.ID, n})
+			lostGoals = append(lostGoals, v.Name+" "+wording.FormatCount(n.Goals))
+		}
+	}
+	cause.Without = findRegion(p, whole, groups)
+	cause.Text = cause.inWords(whole.check, lostGoals)
+	return cause
 }
 
 // findRegion returns the region that carries the mismatch, see NewSplitCause.

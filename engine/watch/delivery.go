@@ -266,9 +266,35 @@ func (s *Sender) sendMessage(
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "Lifthouse/"+s.Release)
 	if hook.Format == catalogue.FormatStandard {
-		if err := signRequest(request, hook.SecretFile, m.ID, body); err != nil {
+		// The headers of Standard Webhooks: the id of the message, the time of the attempt, and the signature
+		// HMAC-SHA256 of "id.time.body".
+		info, err := os.Stat(hook.SecretFile)
+		if err != nil {
+			return 0, fmt.Errorf("secretFile: %w", err)
+		}
+		// The catalogue may name any path, so a device or a pipe is not read.
+		if !info.Mode().IsRegular() || info.Size() > maxSecret {
+			return 0, fmt.Errorf("secretFile: %s: must be a file of at most %d bytes", hook.SecretFile, maxSecret)
+		}
+		key, err := os.ReadFile(hook.SecretFile)
+		if err != nil {
+			return 0, fmt.Errorf("secretFile: %w", err)
+		}
+		text := strings.TrimSpace(string(key))
+		const prefix = "whsec_"
+		signer, err := standardwebhooks.NewWebhook(text)
+		if err != nil || !strings.HasPrefix(text, prefix) || len(text) < len(prefix)+minKey*4/3 {
+			return 0, fmt.Errorf("secretFile %s: must have whsec_ and the base64 encoding of at least %d bytes, such "+
+				"as from: echo whsec_$(openssl rand -base64 %d)", hook.SecretFile, minKey, minKey)
+		}
+		now := time.Now()
+		signature, err := signer.Sign(m.ID, now, body)
+		if err != nil {
 			return 0, err
 		}
+		request.Header.Set(standardwebhooks.HeaderWebhookID, m.ID)
+		request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+		request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
@@ -286,44 +312,12 @@ func (s *Sender) sendMessage(
 	return status, fmt.Errorf("the receiver returned %s: %s", response.Status, text)
 }
 
-// minKey is the minimum length of a key in bytes (Standard Webhooks, "Signature scheme").
-const minKey = 24
-
-// signRequest adds the headers of Standard Webhooks: the id of the message, the time of the attempt, and the signature
-// HMAC-SHA256 of "id.time.body".
-func signRequest(request *http.Request, secretFile, id string, body []byte) error {
-	info, err := os.Stat(secretFile)
-	if err != nil {
-		return fmt.Errorf("secretFile: %w", err)
-	}
-	// The catalogue may name any path, so a device or a pipe is not read.
-	if !info.Mode().IsRegular() || info.Size() > maxSecret {
-		return fmt.Errorf("secretFile: %s: must be a file of at most %d bytes", secretFile, maxSecret)
-	}
-	key, err := os.ReadFile(secretFile)
-	if err != nil {
-		return fmt.Errorf("secretFile: %w", err)
-	}
-	text := strings.TrimSpace(string(key))
-	const prefix = "whsec_"
-	signer, err := standardwebhooks.NewWebhook(text)
-	if err != nil || !strings.HasPrefix(text, prefix) || len(text) < len(prefix)+minKey*4/3 {
-		return fmt.Errorf("secretFile %s: must have whsec_ and the base64 encoding of at least %d bytes, such as "+
-			"from: echo whsec_$(openssl rand -base64 %d)", secretFile, minKey, minKey)
-	}
-	now := time.Now()
-	signature, err := signer.Sign(id, now, body)
-	if err != nil {
-		return err
-	}
-	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
-	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
-	request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
-	return nil
-}
-
-// maxSecret is the maximum size of a file with a key, in bytes.
-const maxSecret = 1 << 10
+// The maximum size of a file with a key, and the minimum length of a key (Standard Webhooks, "Signature scheme"), in
+// bytes.
+const (
+	maxSecret = 1 << 10
+	minKey    = 24
+)
 
 // encodeBody returns the body of a request. In Slack's markup, a message is a line with a link to the page, and the
 // sentences.

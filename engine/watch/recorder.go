@@ -153,11 +153,31 @@ func (r *Recorder) reportDecision(
 		return err
 	}
 	messages := d.checkMessages(stored)
-	decision, err := d.decisionMessage()
-	if err != nil {
-		return err
+	var decision *outbox.Message
+	reported := []result.DecisionStatus{ // the others say that nothing is decided
+		result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid,
 	}
-	if decision != nil {
+	// A decision of the time before the first view was accepted is from an import.
+	if made := report.Decision; made != nil && slices.Contains(reported, made.Status) &&
+		(made.DecidedAt == nil || made.DecidedAt.After(found.FirstView.Accepted)) {
+		data := outbox.Data{Text: made.Text, Metric: string(found.Plan.Declared.Metric)}
+		var errs [3]error
+		data.Decision, errs[0] = json.Marshal(made)
+		if report.Conclusion != nil {
+			data.Sentence = report.Conclusion.Text
+		}
+		if made.VariationID != nil && d.status.Lift != nil {
+			data.Lift, errs[1] = json.Marshal(d.status.Lift)
+			if worth := report.WorthOf(*made.VariationID); worth != nil && worth.Text != "" {
+				data.Worth, errs[2] = json.Marshal(worth)
+			}
+		}
+		if err := errors.Join(errs[:]...); err != nil {
+			return err
+		}
+		declared := looks.DeclarationOf(found.Looks.Plan)
+		id := outbox.MessageID(owned.ID, "decision ", subject, " ", declared.Hash, " ", made.Status)
+		decision = new(d.newMessage(id, catalogue.EventDecisionChanged, string(made.Status), data))
 		if i := slices.IndexFunc(stored, func(m outbox.Message) bool { return m.ID == decision.ID }); i >= 0 {
 			decision = &stored[i] // with the time when it was recorded
 		} else {
@@ -275,35 +295,6 @@ type decided struct {
 	status   *result.Status
 	now      time.Time
 	observed bool // whether the server has run since an earlier pass, so that it could receive events
-}
-
-// decisionMessage returns the message about the decision, or nil if there is nothing to report. Decisions of the time
-// before the first view was accepted are not reported: they are from an import.
-func (d *decided) decisionMessage() (*outbox.Message, error) {
-	found := d.report.Decision
-	reported := []result.DecisionStatus{ // the others say that nothing is decided
-		result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid,
-	}
-	if found == nil || !slices.Contains(reported, found.Status) || found.DecidedAt != nil &&
-		!found.DecidedAt.After(d.FirstView.Accepted) {
-		return nil, nil
-	}
-	data := outbox.Data{Text: found.Text, Metric: string(d.Plan.Declared.Metric)}
-	var errs [3]error
-	data.Decision, errs[0] = json.Marshal(found)
-	if d.report.Conclusion != nil {
-		data.Sentence = d.report.Conclusion.Text
-	}
-	if found.VariationID != nil && d.status.Lift != nil {
-		data.Lift, errs[1] = json.Marshal(d.status.Lift)
-		if worth := d.report.WorthOf(*found.VariationID); worth != nil && worth.Text != "" {
-			data.Worth, errs[2] = json.Marshal(worth)
-		}
-	}
-	declared := looks.DeclarationOf(d.Looks.Plan)
-	id := outbox.MessageID(d.account, "decision ", d.Plan.Subject, " ", declared.Hash, " ", found.Status)
-	m := d.newMessage(id, catalogue.EventDecisionChanged, string(found.Status), data)
-	return &m, errors.Join(errs[:]...)
 }
 
 func (d *decided) newMessage(id, event, state string, data outbox.Data) outbox.Message {

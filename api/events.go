@@ -266,6 +266,9 @@ func bodiesBusy() error {
 		"too many large bodies at the same time: retry in a moment, or send less per request", retryAfter, nil)
 }
 
+// zstdMemory is the maximum window size of a zstd frame.
+const zstdMemory = 32 << 20
+
 // firstRead is the size of the first buffer for a compressed body or a body of unknown length. The buffer doubles as
 // needed.
 const firstRead = 64 << 10
@@ -273,11 +276,27 @@ const firstRead = 64 << 10
 // readBody reads and decompresses a body of at most most bytes within the limits; 0: any size. It stops if the client
 // disconnects. Even after an error, the caller must release the body, and may use the part that was read.
 func (s *API) readBody(request *http.Request, b *body, most int64) error {
-	plain, closePlain, err := decompressBody(request)
-	if err != nil {
-		return err
+	plain := io.Reader(request.Body) // decompressed
+	switch encoding := strings.ToLower(strings.TrimSpace(request.Header.Get("Content-Encoding"))); encoding {
+	case "", "identity":
+	case "gzip":
+		unzipped, err := gzip.NewReader(request.Body)
+		if err != nil {
+			return bodyProblem(err)
+		}
+		plain = unzipped
+	case "zstd":
+		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(zstdMemory))
+		if err != nil {
+			return bodyProblem(err)
+		}
+		defer decoder.Close()
+		plain = decoder
+	default:
+		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_encoding",
+			fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding))
 	}
-	defer closePlain()
 	room := int64(firstRead)
 	if known := request.ContentLength; known >= 0 && plain == io.Reader(request.Body) {
 		room = known + 1 // one more byte, to detect the end
@@ -313,34 +332,6 @@ func (s *API) readBody(request *http.Request, b *body, most int64) error {
 			return nil
 		}
 		room *= 2
-	}
-}
-
-// zstdMemory is the maximum window size of a zstd frame.
-const zstdMemory = 32 << 20
-
-// decompressBody returns a reader of the decompressed body.
-func decompressBody(request *http.Request) (plain io.Reader, closePlain func(), err error) {
-	nothing := func() {}
-	switch encoding := strings.ToLower(strings.TrimSpace(request.Header.Get("Content-Encoding"))); encoding {
-	case "", "identity":
-		return request.Body, nothing, nil
-	case "gzip":
-		unzipped, err := gzip.NewReader(request.Body)
-		if err != nil {
-			return nil, nil, bodyProblem(err)
-		}
-		return unzipped, nothing, nil
-	case "zstd":
-		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxWindow(zstdMemory))
-		if err != nil {
-			return nil, nil, bodyProblem(err)
-		}
-		return decoder, decoder.Close, nil
-	default:
-		return nil, nil, newRefusal(http.StatusUnsupportedMediaType, "unsupported_encoding",
-			fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding))
 	}
 }
 

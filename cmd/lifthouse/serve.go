@@ -354,7 +354,7 @@ func (p *program) demoCommand() *cobra.Command {
 			p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url,
 				schema.ShowAddress(p.address))
 			p.printLine("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url,
-					demo.Campaign)
+				demo.Campaign)
 			p.printLine("Or look at %s/ in a browser, and sign in with the token.\n", url)
 			p.printLine("Use it in other commands with --store %s.", schema.ShowAddress(p.address))
 		}

@@ -169,19 +169,15 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 
 // inWords returns a sentence. Without a finding, nothing is known, which does not mean that the effect is constant.
 func (n *Novelty) inWords(control, variation string) string {
+	says := "It is not known yet whether the effect of " + variation + " changes with exposure: "
 	if n.PValue == nil {
-		return "It is not known yet whether the effect of " + variation + " changes with exposure: there are too few " +
-			"conversions."
+		return says + "there are too few conversions."
 	}
-	ages := fmt.Sprintf("first conversions come after %s in %s and %s in %s (p = %s)", inDays(*n.MeanAge.Variation),
-		variation, inDays(*n.MeanAge.Control), control, wording.FormatPValue(*n.PValue))
-	switch n.Finding {
-	case Fades:
-		return "The effect of " + variation + " fades with exposure: " + ages + "."
-	case Grows:
-		return "The effect of " + variation + " grows with exposure: " + ages + "."
+	if n.Finding != "" {
+		says = "The effect of " + variation + " " + n.Finding + " with exposure: "
 	}
-	return "It is not known yet whether the effect of " + variation + " changes with exposure: " + ages + "."
+	return says + fmt.Sprintf("first conversions come after %s in %s and %s in %s (p = %s).",
+		inDays(*n.MeanAge.Variation), variation, inDays(*n.MeanAge.Control), control, wording.FormatPValue(*n.PValue))
 }
 
 // AddNovelty adds what a look that decides found about novelty to the curve, and to the text of a decision about a
@@ -206,12 +202,11 @@ func (r *Report) AddNovelty(atLook []Novelty) {
 			}
 		}
 		if d := r.Decision; d != nil && d.VariationID != nil && *d.VariationID == n.ID {
-			days := *n.MeanAge.Control - *n.MeanAge.Variation
-			if finding == Fades {
-				d.Text += " Its effect fades with exposure: conversions come " + inDays(days) + " earlier."
-			} else {
-				d.Text += " Its effect grows with exposure: conversions come " + inDays(-days) + " later."
+			days, when := *n.MeanAge.Control-*n.MeanAge.Variation, "earlier"
+			if finding == Grows {
+				days, when = -days, "later"
 			}
+			d.Text += fmt.Sprintf(" Its effect %s with exposure: conversions come %s %s.", finding, inDays(days), when)
 		}
 	}
 }

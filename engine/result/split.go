@@ -58,11 +58,6 @@ const byDay = "day"
 // which code a visitor runs, and where the visitor comes from.
 var SplitAttributes = []query.Dimension{query.ByDevice, "browser", query.ByChannel, "utmSource"}
 
-// splitNames are the names of the attributes in texts.
-var splitNames = map[string]string{
-	"device": "device", "browser": "browser", "channel": "channel", "utmSource": "UTM source",
-}
-
 // shownParts is the maximum number of parts of an attribute in a report.
 const shownParts = 5
 
@@ -273,7 +268,7 @@ func (c *SplitCause) inWords(all *stats.SampleRatioCheck, lost []string) string 
 func (r *SplitRegion) InWords() string {
 	text := wording.FormatCount(r.Visitors) + " visitors"
 	if r.Attribute != byDay {
-		text += fmt.Sprintf(" with the %s %s", splitNames[r.Attribute], r.Value)
+		text += fmt.Sprintf(" with the %s %s", strings.Replace(r.Attribute, "utmSource", "UTM source", 1), r.Value)
 		if r.From != "" {
 			text += ","
 		}

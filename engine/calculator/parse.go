@@ -258,37 +258,31 @@ func (c *checker) checkLooks(q *Input, given []lookText) {
 				c.compareSums(at, v, fmt.Sprintf("variations[%d]", i), today, 1)
 			}
 		}
-		look.Tau = c.checkTau(q, path, g, last, visitorsOf(look.Variations))
+
+		// The time of the look must be later than that of the previous one. If plannedVisitors measure the time, it
+		// never decreases.
+		name, value := path+".tau", g.Tau
+		switch {
+		case q.PlannedVisitors > 0:
+			c.refuseField(path+".days", g.Days, "must be omitted, because plannedVisitors measures the time")
+			c.refuseField(name, g.Tau, "must be omitted, because plannedVisitors measures the time")
+			look.Tau = math.Max(last, float64(visitorsOf(look.Variations))/float64(q.PlannedVisitors))
+		case g.Days != nil && g.Tau != nil:
+			c.refuseField(name, g.Tau, "must be omitted, because days is given")
+		case g.Tau != nil:
+			if look.Tau = c.checkNumber(name, g.Tau, 0, maxTau, ""); *g.Tau == 0 {
+				c.Add(name, "0", "must be above 0")
+			}
+		default:
+			name, value = path+".days", g.Days
+			look.Tau = float64(c.checkWhole(name, g.Days, 1, maxDays, "")) / float64(max(q.PlannedDays, 1))
+		}
+		if q.PlannedVisitors == 0 && look.Tau > 0 && look.Tau <= last {
+			c.Add(name, formatNumber(*value), "must be later than the look before")
+		}
 		last = math.Max(last, look.Tau)
 		q.Looks = append(q.Looks, look)
 	}
-}
-
-// checkTau returns the time of a look, which must be later than the previous look. If plannedVisitors measure the time,
-// it never decreases.
-func (c *checker) checkTau(q *Input, path string, given *lookText, last float64, visitors int64) (tau float64) {
-	if q.PlannedVisitors > 0 {
-		c.refuseField(path+".days", given.Days, "must be omitted, because plannedVisitors measures the time")
-		c.refuseField(path+".tau", given.Tau, "must be omitted, because plannedVisitors measures the time")
-		return math.Max(last, float64(visitors)/float64(q.PlannedVisitors))
-	}
-	name, value := path+".tau", given.Tau
-	switch {
-	case given.Days != nil && given.Tau != nil:
-		c.refuseField(name, given.Tau, "must be omitted, because days is given")
-		return 0
-	case given.Tau != nil:
-		if tau = c.checkNumber(name, given.Tau, 0, maxTau, ""); *given.Tau == 0 {
-			c.Add(name, "0", "must be above 0")
-		}
-	default:
-		name, value = path+".days", given.Days
-		tau = float64(c.checkWhole(name, given.Days, 1, maxDays, "")) / float64(max(q.PlannedDays, 1))
-	}
-	if tau > 0 && tau <= last {
-		c.Add(name, formatNumber(*value), "must be later than the look before")
-	}
-	return tau
 }
 
 // compareSums rejects valid counts that are below (-1) or above (1) those of the previous look or of today.

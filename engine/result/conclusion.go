@@ -35,7 +35,7 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 		}
 		c.Sequential = NewSequential(last, missing)
 		if !describes {
-			c.Conclusive = new(supportsVerdict(a, i-1, c.Verdict))
+			c.Conclusive = new(a != nil && a.Primary.SupportsVerdict(i-1, c.Verdict, statsOptions(a.Plan).Alpha()))
 		}
 	}
 	c := &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
@@ -203,12 +203,6 @@ func missingLook(p *plan.Plan, segment bool) stats.Reason {
 
 // LevelWithoutAlpha is the significance level at which nothing is significant.
 const LevelWithoutAlpha = 100
-
-// supportsVerdict reports whether any look supports the verdict on a treatment. a has the results of the looks; nil:
-// there are none.
-func supportsVerdict(a *looks.Analysis, treatment int, verdict stats.Verdict) bool {
-	return a != nil && a.Primary.SupportsVerdict(treatment, verdict, statsOptions(a.Plan).Alpha())
-}
 
 // LooksInWords returns a line about the looks, or "" if the report has none.
 func (r *Report) LooksInWords() string {

@@ -194,7 +194,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 				continue
 			}
 			if row.Role == RolePrimary && all {
-				v.Comparison.Conclusive = new(supportsVerdict(a, i-1, v.Comparison.Verdict))
+				v.Comparison.Conclusive = new(a.Primary.SupportsVerdict(i-1, v.Comparison.Verdict,
+					statsOptions(a.Plan).Alpha()))
 				v.Comparison.Sequential = NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan, false))
 			}
 			if row.guardrail >= 0 {

@@ -56,10 +56,6 @@ const keyHeader = "Idempotency-Key"
 // keyPattern matches idempotency keys.
 var keyPattern = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 
-// eventTypes has the valid content types of bodies with events. A page can send text/plain without a CORS preflight
-// request.
-var eventTypes = []string{"application/json", "application/x-ndjson", "text/plain"}
-
 // takeEvents stores the events of a body. It returns after they are stored.
 func (s *API) takeEvents(c *gin.Context) (any, error) {
 	token := tokenOf(c)
@@ -75,7 +71,8 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	if !hasContentType(c, eventTypes) {
+	// A page can send text/plain without a CORS preflight request.
+	if !hasContentType(c, []string{"application/json", "application/x-ndjson", "text/plain"}) {
 		return nil, newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"Content-Type must be application/x-ndjson (one JSON object per line) or application/json "+
 				"(an array of objects)")
@@ -266,9 +263,6 @@ func bodiesBusy() error {
 		"too many large bodies at the same time: retry in a moment, or send less per request", retryAfter, nil)
 }
 
-// zstdMemory is the maximum window size of a zstd frame.
-const zstdMemory = 32 << 20
-
 // firstRead is the size of the first buffer for a compressed body or a body of unknown length. The buffer doubles as
 // needed.
 const firstRead = 64 << 10
@@ -287,7 +281,7 @@ func (s *API) readBody(request *http.Request, b *body, most int64) error {
 		plain = unzipped
 	case "zstd":
 		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxWindow(zstdMemory))
+			zstd.WithDecoderMaxWindow(32<<20))
 		if err != nil {
 			return bodyProblem(err)
 		}

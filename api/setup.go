@@ -43,9 +43,6 @@ func (s *API) addSetup(router *gin.Engine) {
 
 const yamlType = "application/yaml"
 
-// yamlTypes has the valid content types of YAML. JSON is YAML.
-var yamlTypes = []string{yamlType, "application/x-yaml", "text/yaml", results.JSON}
-
 // maxCatalogue is the maximum size of a catalogue in bytes. 500 campaigns with 20 variations have this size. Reading it
 // allocates 70 MB, and at most 1.2 GB if all of it are keys or brackets.
 const maxCatalogue = 1 << 20
@@ -146,7 +143,7 @@ func versionChanged() error {
 // useYAML calls use with the body, which is YAML or JSON, of at most most bytes. It does so for one request at a time,
 // because a parsed body takes much memory.
 func (s *API) useYAML(c *gin.Context, most int64, use func(io.Reader) error) error {
-	if !hasContentType(c, yamlTypes) {
+	if !hasContentType(c, []string{yamlType, "application/x-yaml", "text/yaml", results.JSON}) {
 		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"Content-Type must be application/yaml or application/json")
 	}

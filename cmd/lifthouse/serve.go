@@ -63,7 +63,6 @@ or, for files:
 const (
 	holderTimeout  = time.Minute
 	commandTimeout = 10 * time.Second
-	holderPoll     = 200 * time.Millisecond
 )
 
 // awaitHolder calls open again while the store is held by a process that does not serve it, for at most a time.
@@ -82,7 +81,7 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 				"most %v", locked.PID, locked.Dir, most)
 		}
 		select {
-		case <-time.After(holderPoll):
+		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

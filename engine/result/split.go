@@ -58,9 +58,6 @@ const byDay = "day"
 // which code a visitor runs, and where the visitor comes from.
 var SplitAttributes = []query.Dimension{query.ByDevice, "browser", query.ByChannel, "utmSource"}
 
-// shownParts is the maximum number of parts of an attribute in a report.
-const shownParts = 5
-
 // split has numbers of visitors by first variation and period of equal shares.
 type split map[[2]int64]int64
 
@@ -168,7 +165,7 @@ func NewSplitCause(
 	cause := &SplitCause{Parts: []SplitPart{}, LostViews: []LostOfSplit{}}
 	var worst []*splitOfValue
 	for _, group := range groups {
-		worst = append(worst, group[:min(len(group), shownParts)]...)
+		worst = append(worst, group[:min(len(group), 5)]...)
 	}
 	slices.SortStableFunc(worst, worstFirst)
 	for _, v := range worst {

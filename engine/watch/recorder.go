@@ -108,13 +108,14 @@ func (r *Recorder) recordSubject(
 		}
 	}
 
-	// Report what is decided, and carry it out. If a subject ended long ago, nothing can be decided any more.
+	// Report what is decided, and carry it out. Nothing can be decided any more if a subject ended longer ago than its
+	// last conversion window, the longest maturity of a look and a day.
 	end, ended := p.EndedAt()
 	longest := time.Duration(0)
 	for _, goal := range p.Declared.AllGoals() {
 		longest = max(longest, goal.Window.Maturity())
 	}
-	if !r.judged[subject].Before(today) || ended && now.Sub(end) > judgedAfterEnd+longest {
+	if !r.judged[subject].Before(today) || ended && now.Sub(end) > 8*24*time.Hour+longest {
 		return nil
 	}
 	if found.Looks == nil {
@@ -214,16 +215,8 @@ func isImportedPast(j *engine.Judgement) bool {
 	return ended && !end.After(j.FirstView.Accepted)
 }
 
-// judgedAfterEnd is how long a subject is judged after it ended and its last conversion window: the longest maturity of
-// a look and a day.
-const judgedAfterEnd = 8 * 24 * time.Hour
-
 // autoStopAuthor begins the author of a stop by the server. The decision follows.
 const autoStopAuthor = "auto-stop: "
-
-// reportedWithin is how long ago a start or a stop may be to be reported. Older ones are from an import, or from a time
-// when no server ran.
-const reportedWithin = 24 * time.Hour
 
 // FollowRuns reports the starts and stops of campaigns until the context ends.
 func FollowRuns(ctx context.Context, c *catalogue.Catalogue, box *outbox.Outbox) {
@@ -254,7 +247,8 @@ func ReportRuns(
 				if when.After(now) && (next.IsZero() || when.Before(next)) {
 					next = when
 				}
-				if when.After(now) || now.Sub(when) > reportedWithin {
+				// Older ones are from an import, or from a time when no server ran.
+				if when.After(now) || now.Sub(when) > 24*time.Hour {
 					return
 				}
 				id := outbox.MessageID(owned.ID, event, " ", c.ID, " ", when.UnixMilli())
@@ -302,10 +296,6 @@ func (d *decided) newMessage(id, event, state string, data outbox.Data) outbox.M
 	return outbox.NewMessage(id, d.account, event, d.Plan.Subject, state, d.now, data)
 }
 
-// silentDay is how long a subject must be silent to be reported. With v views a day, a day without any comes by chance
-// with probability e^-v, and the subject must have been silent for ten times its mean gap, which has probability e^-10.
-const silentDay = 24 * time.Hour
-
 // checkMessages returns the messages about checks that failed, or were cleared, since the last stored message about
 // them. Each check has at most one message a day.
 func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Message) {
@@ -321,8 +311,10 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 		},
 	}
 	if d.observed {
+		// With v views a day, a day without any comes by chance with probability e^-v, and the subject must have been
+		// silent for ten times its mean gap, which has probability e^-10.
 		silence := check{"silence", "", "events arrive again"}
-		if silent := d.status.SilenceAt(d.now); d.Plan.Running && silent >= silentDay {
+		if silent := d.status.SilenceAt(d.now); d.Plan.Running && silent >= 24*time.Hour {
 			const text = "no event for %d hours, although the subject is active; check that tracking still works"
 			silence.failed = fmt.Sprintf(text, int(silent.Hours()))
 		}

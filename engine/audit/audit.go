@@ -60,15 +60,6 @@ type JudgedTreatment struct {
 	Text       string            `json:"text"`
 }
 
-const (
-	level         = 95
-	usualLooks    = 4 // weeks of the catalogue's default plan, for tests whose days are not known
-	mostLooks     = 52
-	daysPerWeek   = 7
-	usualPower    = .8
-	leastEvenness = .95 // smallest by largest variation of a split that was meant to be even
-)
-
 // New judges the tests of a table. mde is their minimum effect, as a fraction.
 func New(t *Table, mde float64) *Audit {
 	a := &Audit{
@@ -160,9 +151,10 @@ func New(t *Table, mde float64) *Audit {
 
 // judge judges the treatments of a test at a fixed horizon, and at the last of its weekly looks.
 func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
-	test := JudgedTest{Name: t.Name, Line: t.Line, Looks: usualLooks, SampleRatio: t.checkSampleRatio()}
+	test := JudgedTest{Name: t.Name, Line: t.Line, SampleRatio: t.checkSampleRatio()}
+	test.Looks = 4 // weeks of the catalogue's default plan, for tests whose days are not known
 	if t.Days > 0 {
-		test.Looks = min(max(int(t.Days)/daysPerWeek, 1), mostLooks)
+		test.Looks = min(max(int(t.Days)/7, 1), 52)
 	}
 	control, shares, visitors := t.Samples[0], make([]float64, len(t.Samples)), 0.0
 	for i, sample := range t.Samples {
@@ -170,7 +162,7 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		visitors += shares[i]
 	}
 	_, isRate := control.(stats.Rate)
-	o := stats.Options{SignificanceLevel: level, Shares: shares, NonNegative: isRate}
+	o := stats.Options{SignificanceLevel: 95, Shares: shares, NonNegative: isRate}
 	design := stats.NewLookDesign(o.Alpha(), shares)
 	key := plan{test.Looks, design.Level}
 	if a.sequences[key] == nil {
@@ -182,7 +174,7 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		a.sequences[key] = design.NewSequence(points, nil)
 	}
 	size, _ := stats.NewSampleSize(
-		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: usualPower}, design)
+		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: .8}, design)
 	for i, c := range stats.Compare(control, t.Samples[1:], o) {
 		treatment := JudgedTreatment{Name: t.Variations[i+1], Difference: c.Difference, Lift: c.Lift}
 		if c.Frequentist != nil {
@@ -216,7 +208,7 @@ func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
 	}
 	shares := t.Shares
 	if shares == nil {
-		if float64(slices.Min(period.Observed)) < leastEvenness*float64(slices.Max(period.Observed)) {
+		if float64(slices.Min(period.Observed)) < .95*float64(slices.Max(period.Observed)) {
 			return nil
 		}
 		shares = slices.Repeat([]float64{1}, len(t.Samples))

@@ -49,9 +49,6 @@ const (
 	multipleExposuresWarning = 0.01
 	// maxUnknown is the maximum number of variations in a check.
 	maxUnknown = 50
-	// minValues is the number of values below which no value can be 5 standard deviations (n-1) from the mean: the
-	// maximum distance is (n-1)/sqrt(n).
-	minValues = 27
 )
 
 // runChecks checks who is in a slice, what counts, and whether its plan has changed.
@@ -61,7 +58,7 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 		checks.addWarning(warningNoEvents, "no events are stored yet; check that tracking sends this id")
 	}
 	c.checkVisitors(p, found.Automated, &checks)
-	if o := found.Outliers; o != nil && o.Values < minValues {
+	if o := found.Outliers; o != nil && o.Values < 27 { // the maximum distance is (n-1)/sqrt(n)
 		checks.addWarning(warningFewValues,
 			"%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
@@ -357,21 +354,15 @@ func datesInWords(days []time.Time) string {
 	return text
 }
 
-// A running subject is silent if it has had no event for many times its usual gap, and for at least an hour.
-const (
-	silentGaps  = 10
-	silentLeast = time.Hour
-)
-
 // SilenceDuration returns how long a subject with events since first has been silent at a time, or 0 if it is not
-// silent. The usual gap is the mean gap.
+// silent. It is silent if it has had no event for ten times its mean gap, and for at least an hour.
 func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.Duration {
 	if first.IsZero() || newest.IsZero() || views < 2 {
 		return 0
 	}
 	usual := newest.Sub(first) / time.Duration(views-1)
 	silent := now.Sub(newest)
-	if silent < max(silentGaps*usual, silentLeast) {
+	if silent < max(10*usual, time.Hour) {
 		return 0
 	}
 	return silent

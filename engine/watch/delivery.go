@@ -50,12 +50,8 @@ type Sender struct {
 	failing   sync.Map  // by account and webhook, since when this process has seen no attempt that succeeded
 }
 
-// The limits of an attempt. What a receiver sends beyond them is not read.
-const (
-	attemptTimeout = 10 * time.Second
-	maxHeaders     = 16 << 10
-	maxDetail      = 200 // bytes of the response that are kept
-)
+// maxDetail is the number of bytes of a response that are kept.
+const maxDetail = 200
 
 // NewSender returns a sender of the messages of a store.
 func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o SenderOptions) *Sender {
@@ -65,33 +61,27 @@ func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o SenderOptions) *Sen
 		dialer.Control = ssrf.New(ssrf.WithAnyPort()).Safe
 	}
 	return &Sender{SenderOptions: o, outbox: box, catalogue: c, client: &http.Client{
-		Timeout:       attemptTimeout,
+		Timeout:       10 * time.Second, // of an attempt
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, DisableKeepAlives: true,
-			MaxResponseHeaderBytes: maxHeaders,
+			MaxResponseHeaderBytes: 16 << 10,
 		},
 	}}
 }
 
+// renewAfter is the age at which the lease is renewed, and roundTime is how long attempts are started in a round.
+// Together with the last attempt, they are shorter than the lease.
 const (
-	// pollInterval is how often the tables are read on servers, where other processes may write messages.
-	pollInterval = 2 * time.Second
-	// idleInterval is how often they are read if only this process writes messages.
-	idleInterval = time.Minute
-	// renewAfter is the age at which the lease is renewed, and roundTime is how long attempts are started in a round.
-	// Together with the last attempt, they are shorter than the lease.
 	renewAfter = outbox.LeaseTime / 3
 	roundTime  = outbox.LeaseTime / 4
-	// concurrentWebhooks bounds the attempts at the same time. Receivers that do not respond are tried ever less often.
-	concurrentWebhooks = 16
 )
 
 // FollowMessages delivers messages until the context ends.
 func (s *Sender) FollowMessages(ctx context.Context) {
-	longest := idleInterval
+	longest := time.Minute // between two reads of the tables
 	if s.Holder != "" {
-		longest = pollInterval
+		longest = 2 * time.Second // other processes may write messages
 	}
 	for {
 		// Deliver what is due if there are webhooks, and if this process may. Renew the lease if it is old.
@@ -127,8 +117,8 @@ func (s *Sender) FollowMessages(ctx context.Context) {
 // DeliverDue delivers the messages that are due at a time, and returns when the next one is due; zero: none waits.
 func (s *Sender) DeliverDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var group errgroup.Group
-	group.SetLimit(concurrentWebhooks)
-	var mu sync.Mutex // protects first
+	group.SetLimit(16) // receivers that do not respond are tried ever less often
+	var mu sync.Mutex  // protects first
 	var first time.Time
 	started := time.Now()
 	for _, owned := range s.catalogue.Snapshot().AllAccounts() {

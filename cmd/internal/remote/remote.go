@@ -43,8 +43,7 @@ type message struct {
 }
 
 const (
-	streams      = 3       // standard input, output and error
-	maxCommand   = 1 << 20 // bytes; longer than any command line
+	streams      = 3 // standard input, output and error
 	readyTimeout = 10 * time.Second
 )
 
@@ -100,11 +99,6 @@ func IsServed(ctx context.Context, socket string) bool {
 	return true
 }
 
-const (
-	receiveTimeout = 10 * time.Second // for a command to arrive
-	stopTimeout    = time.Second      // for running commands to end
-)
-
 // ServeCommands calls execute for each command that arrives, until the context ends. It returns when all running
 // commands have ended, at most a second later.
 func ServeCommands(ctx context.Context, listener net.Listener, execute func(context.Context, Command) (code int)) {
@@ -133,7 +127,7 @@ func ServeCommands(ctx context.Context, listener net.Listener, execute func(cont
 	}()
 	select {
 	case <-ended:
-	case <-time.After(stopTimeout): // a read from a FIFO of the client may never return
+	case <-time.After(time.Second): // a read from a FIFO of the client may never return
 	}
 }
 
@@ -143,7 +137,7 @@ func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if err := conn.SetReadDeadline(time.Now().Add(receiveTimeout)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return err
 	}
 	if err := json.NewEncoder(conn).Encode(message{Ready: true}); err != nil {
@@ -184,7 +178,7 @@ func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context
 				files = append(files, os.NewFile(uintptr(descriptor), "of the client"))
 			}
 		}
-		if n == 0 || len(text)+n > maxCommand {
+		if n == 0 || len(text)+n > 1<<20 { // longer than any command line
 			return errors.New("not a command")
 		}
 		text = append(text, buffer[:n]...)

@@ -34,16 +34,10 @@ type Received struct {
 	Rejected int            `json:"rejected"` // lines
 	Lines    []RejectedLine `json:"lines"`    // first rejected lines
 	More     int            `json:"more"`     // further rejected lines
-	// Undeclared lists names that the catalogue does not declare, at most maxUndeclared. Events with these names are
+	// Undeclared lists names that the catalogue does not declare, at most 100. Events with these names are
 	// stored.
 	Undeclared []catalogue.Undeclared `json:"undeclared"`
 }
-
-// The maximum number of lines and of undeclared names in a response.
-const (
-	maxRejected   = 1000
-	maxUndeclared = 100
-)
 
 // RejectedLine is a line or an array element that was rejected, and why.
 type RejectedLine struct {
@@ -114,7 +108,7 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 			return context.Cause(ctx)
 		}
 		if line.Reason != "" {
-			if received.Rejected++; len(received.Lines) < maxRejected {
+			if received.Rejected++; len(received.Lines) < 1000 {
 				received.Lines = append(received.Lines, RejectedLine{line.Line, line.Reason})
 			} else {
 				received.More++
@@ -147,7 +141,7 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 		return nil, p
 	}
 	undeclared := s.Catalogue.Snapshot().UndeclaredNames(named)
-	received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
+	received.Undeclared = undeclared[:min(len(undeclared), 100)]
 	s.metrics.events.WithLabelValues("accepted").Add(float64(received.Accepted))
 	s.metrics.events.WithLabelValues("rejected").Add(float64(received.Rejected))
 	return received, nil

@@ -288,8 +288,6 @@ const (
 	// leastExpected is the smallest expected number of visitors of a day, or of a variation on a day, at which a count
 	// of 0 is a warning. With 20 expected visitors, the probability of 0 is 2·10⁻⁹ (Poisson).
 	leastExpected = 20
-	// usualDays is the number of days with visitors before a day whose mean is expected on it.
-	usualDays = 7
 	// shownDays is the number of days in a warning.
 	shownDays = 5
 )
@@ -319,7 +317,7 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 			empty, pending = append(empty, pending...), nil
 		}
 		if total > 0 {
-			usual = append(usual[max(len(usual)-usualDays+1, 0):], total)
+			usual = append(usual[max(len(usual)-6, 0):], total) // the mean of seven days is expected on the next one
 		}
 		from, to := plan.PeriodAt(p.SharePeriods, d.Start), plan.PeriodAt(p.SharePeriods, d.Start.AddDate(0, 0, 1))
 		for i, v := range p.Variations {

@@ -239,14 +239,10 @@ func parseSubject(command string, args []string, find findID) (s schema.Subject,
 	}
 	s.Kind = schema.SubjectWidget
 	id, experiment, nested := strings.Cut(args[1], "/")
-	var isID bool
+	var isID, hasExperiment bool
 	s.ID, isID = query.ParseID(id)
-	if nested {
-		var both bool
-		s.ExperimentID, both = query.ParseID(experiment)
-		isID = isID && both
-	}
-	if !isID || nested != isNested {
+	s.ExperimentID, hasExperiment = query.ParseID(experiment)
+	if !isID || nested != isNested || nested != hasExperiment {
 		return s, fmt.Errorf("%s: %q: must be the id of a %s", command, args[1], args[0])
 	}
 	return s, nil

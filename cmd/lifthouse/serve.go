@@ -91,7 +91,13 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 // serveStore answers requests and executes forwarded commands until the context ends. It calls ready with the URL once
 // the API can be reached.
 func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *app.Store, url string)) error {
-	slog.SetDefault(app.NewLogger(p.stderr, p.serving.logLevel, p.serving.logFormat == logJSON))
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(p.serving.logLevel)) // is valid
+	logging := &slog.HandlerOptions{Level: level}
+	slog.SetDefault(slog.New(slog.NewTextHandler(p.stderr, logging)))
+	if p.serving.logFormat == logJSON {
+		slog.SetDefault(slog.New(slog.NewJSONHandler(p.stderr, logging)))
+	}
 	var values []slog.Attr
 	for _, s := range p.settings {
 		values = append(values, slog.String(s.Name, shownValue(s)))

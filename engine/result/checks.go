@@ -90,7 +90,8 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 		}
 		if checks.ConversionWindow = check; 2*immature > c.visitors {
 			checks.addWarning(warningWindowOpen,
-				"%s of %s visitors do not count yet: their first view is less than %s ago", wording.FormatCount(immature), wording.FormatCount(c.visitors), p.ConversionWindow.EndInWords())
+				"%s of %s visitors do not count yet: their first view is less than %s ago",
+				wording.FormatCount(immature), wording.FormatCount(c.visitors), p.ConversionWindow.EndInWords())
 		}
 	}
 
@@ -193,7 +194,8 @@ func (c *Checks) addWarning(code WarningCode, format string, args ...any) {
 
 func (c *Checks) warnOfMismatch(p float64) {
 	c.addWarning(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured "+
-		"shares (p = %s); visitors of a variation are lost or added, so no comparison is valid", wording.FormatPValue(p))
+		"shares (p = %s); visitors of a variation are lost or added, so no comparison is valid",
+		wording.FormatPValue(p))
 }
 
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.

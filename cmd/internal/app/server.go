@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -249,15 +248,4 @@ func isLocal(address string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// NewLogger returns a logger with a level and a format: JSON or text.
-func NewLogger(to io.Writer, level string, asJSON bool) *slog.Logger {
-	var least slog.Level
-	_ = least.UnmarshalText([]byte(level)) // the caller has validated the level
-	options := &slog.HandlerOptions{Level: least}
-	if asJSON {
-		return slog.New(slog.NewJSONHandler(to, options))
-	}
-	return slog.New(slog.NewTextHandler(to, options))
 }

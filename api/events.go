@@ -47,7 +47,6 @@ type RejectedLine struct {
 
 const keyHeader = "Idempotency-Key"
 
-// keyPattern matches idempotency keys.
 var keyPattern = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 
 // takeEvents stores the events of a body. It returns after they are stored.

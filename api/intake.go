@@ -247,7 +247,6 @@ func (s *API) sendTag(c *gin.Context) (any, error) {
 	return reply{kind: javaScript, body: tag, tag: strong, keep: "max-age=3600"}, nil
 }
 
-// javaScript is the content type of the tag.
 const javaScript = "text/javascript"
 
 // intakePath begins the addresses of sources.

@@ -70,7 +70,6 @@ func (s *API) parseListing(c *gin.Context, types []string) (listing, error) {
 	return l, nil
 }
 
-// matchesFilters reports whether a campaign or a widget matches the filters.
 func (l *listing) matchesFilters(website int64, active bool, kind string) bool {
 	return website == l.website && (l.active == "" || l.active == strconv.FormatBool(active)) &&
 		(l.kind == "" || l.kind == kind)
@@ -330,7 +329,6 @@ func (s *API) listCampaigns(c *gin.Context) (any, error) {
 	return list, nil
 }
 
-// countedCampaign returns a campaign with its counters.
 func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 	return campaign{
 		ID: c.ID, Key: c.Key, Name: c.Name, Description: c.Description, Type: c.Type,
@@ -387,7 +385,6 @@ type widgetExperiment struct {
 	catalogue.LookPlan
 }
 
-// experimentStatus is the status of an experiment of a widget.
 type experimentStatus struct {
 	ExperimentID int64 `json:"experimentId"`
 	*result.ListedStatus
@@ -427,7 +424,6 @@ func (s *API) listWidgets(c *gin.Context) (any, error) {
 	return list, nil
 }
 
-// countedWidget returns a widget with its counters.
 func (s *API) countedWidget(w *catalogue.LiveWidget) widget {
 	return widget{
 		ID: w.ID, Name: w.Name, Type: w.Type, PrimaryGoalID: w.PrimaryGoalID,

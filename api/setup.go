@@ -159,7 +159,6 @@ func (s *API) useYAML(c *gin.Context, most int64, use func(io.Reader) error) err
 	return use(bytes.NewReader(held.text))
 }
 
-// bodyFaults returns the problem for a body with faults.
 func bodyFaults(code string, found faults.List) *problem {
 	p := &problem{Status: http.StatusBadRequest, Code: code, Detail: "the body is invalid; nothing was changed"}
 	for _, f := range found {
@@ -358,7 +357,6 @@ func (s *API) revokeToken(c *gin.Context) (any, error) {
 	return reply{status: http.StatusNoContent, keep: notKept}, nil
 }
 
-// readBodyYAML decodes a small body.
 func (s *API) readBodyYAML(c *gin.Context, asked any) error {
 	return s.useYAML(c, 64<<10, func(text io.Reader) error {
 		if _, err := catalogue.ReadDocument(text, asked); err != nil {
@@ -368,7 +366,6 @@ func (s *API) readBodyYAML(c *gin.Context, asked any) error {
 	})
 }
 
-// bodyFields collects the faults of optional fields.
 type bodyFields struct{ faults.Collector }
 
 // optionalID returns an id, or 0 if it is omitted.

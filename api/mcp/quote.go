@@ -37,7 +37,6 @@ func newQuoter(r *result.Report, nameSize int) *quoter {
 // isInvalid reports whether the split of the visitors makes all comparisons invalid.
 func isInvalid(c *result.Conclusion) bool { return c.Status == stats.StatusInvalid }
 
-// quoteVariations returns the sentences about variations.
 func (q *quoter) quoteVariations(all []result.VariationResults) (sentences []string) {
 	for i := range all {
 		v := &all[i]

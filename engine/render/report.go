@@ -23,7 +23,6 @@ func (s Screen) maxLabelWidth() int {
 	return min((s.Width-interval-separators)/2, most)
 }
 
-// reportTable writes a report.
 type reportTable struct {
 	*table
 	results *result.Report
@@ -189,7 +188,6 @@ func (t *reportTable) writeReportNotes(rows []tableRow) {
 	t.writeNoteLines(slices.DeleteFunc(notes, func(note string) bool { return note == "" }))
 }
 
-// writeNoteLines writes each note on its own lines.
 func (t *table) writeNoteLines(notes []string) {
 	if len(notes) == 0 {
 		return

@@ -216,7 +216,6 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 		wording.FormatCount(waits.Events), why)
 }
 
-// sumOf adds up numbers.
 func sumOf(numbers iter.Seq[int64]) (sum int64) {
 	for n := range numbers {
 		sum += n

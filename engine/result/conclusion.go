@@ -120,7 +120,6 @@ func (l *NextLook) InWords() string {
 		l.PublishedAt.UTC().Format("Monday, 2 January 2006"))
 }
 
-// whenNext returns the text about the next look.
 func whenNext(a *looks.Analysis) string {
 	next := nextLook(a)
 	if next == nil {
@@ -233,7 +232,6 @@ type Guardrail struct {
 	Reason           stats.Reason `json:"reason,omitempty"`
 }
 
-// newGuardrail returns the status of a guardrail for a treatment.
 func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int) *Guardrail {
 	shown := &Guardrail{Status: looks.NotYetKnown, Reason: stats.ReasonTooEarly}
 	if g.Relative > 0 {
@@ -308,7 +306,6 @@ const (
 	reasonPlanEnded       stats.Reason = "PLAN_ENDED"
 )
 
-// decider makes the decision of a report.
 type decider struct {
 	*Report
 	plan  *plan.Plan
@@ -459,7 +456,6 @@ func (d *decider) ofGuardrail(code stats.Reason, i int, says string) DecisionRea
 	return DecisionReason{Code: code, GoalID: g.GoalID, Metric: string(g.Metric), Text: d.guardrailName(i) + " " + says}
 }
 
-// winnerDecision returns the decision about a winner.
 func (d *decider) winnerDecision() *Decision {
 	id := *d.Conclusion.VariationID
 	treatment := slices.IndexFunc(d.Variations, func(v VariationResults) bool { return v.ID == id }) - 1

@@ -28,13 +28,11 @@ type Statuses struct {
 	queued map[statusKey]bool // guarded by mu
 }
 
-// statusKey is a subject of an account.
 type statusKey struct {
 	account int64
 	subject schema.Subject
 }
 
-// statusVersion is the version of the events and of the catalogue.
 type statusVersion struct{ data, catalogue uint64 }
 
 const (

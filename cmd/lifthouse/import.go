@@ -153,7 +153,6 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 	return options, nil
 }
 
-// fileImport is the import of files into a store.
 type fileImport struct {
 	*program
 	store   *app.Store
@@ -235,7 +234,6 @@ func (i *fileImport) importFile(ctx context.Context, file string) (report ingest
 // settleTime is how long a file must be unchanged before it is imported from a directory: it may still be copied.
 const settleTime = 10 * time.Second
 
-// isDirectory reports whether an argument of import is a directory.
 func (p *program) isDirectory(argument string) bool {
 	info, err := os.Stat(p.absolutePath(argument))
 	return err == nil && info.IsDir()

@@ -172,7 +172,6 @@ const (
 	logJSON             = "json"
 )
 
-// serveFlags adds the settings of a server to a command.
 func (p *program) serveFlags(cmd *cobra.Command) {
 	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
 	flags.StringVar(&o.Listen, "listen", app.DefaultListen, "address of the API and the dashboard")

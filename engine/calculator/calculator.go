@@ -282,7 +282,6 @@ func expectedShares(variations []Variation, order []int) []float64 {
 	return shares
 }
 
-// setConclusion sets the conclusion of an answer.
 func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []stats.Comparison) {
 	c, enough := &a.Conclusion, slices.ContainsFunc(comparisons, func(c stats.Comparison) bool {
 		return c.Verdict != stats.VerdictInsufficientData
@@ -331,7 +330,6 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	}
 }
 
-// analyzeLooks analyzes all looks of all treatments.
 func (q *Input) analyzeLooks(order []int) *looks.Question {
 	all := &looks.Question{Rows: make([][]looks.Row, len(q.Looks))}
 	if len(q.Looks) == 0 {
@@ -387,7 +385,6 @@ func visitorsOf(variations []Variation) int64 {
 // maxPastTests is the maximum number of tests of an input: a fit of a thousand takes a tenth of a second.
 const maxPastTests = 1000
 
-// pooledEffects returns the effects of the treatments.
 func (q *Input) pooledEffects() []stats.PooledEffect {
 	samples := q.statsSamples(q.Variations, q.controlFirst())
 	var effects []stats.PooledEffect
@@ -406,7 +403,6 @@ type pastText struct {
 	Shipped       *float64   `yaml:"shipped"`
 }
 
-// checkPast returns the past tests of an input.
 func (c *checker) checkPast(given []pastText) []effects.PastTest {
 	if len(given) > maxPastTests {
 		c.Add("past", len(given), fmt.Sprintf("must be an array of at most %d tests", maxPastTests))

@@ -150,10 +150,8 @@ func ParseInput(line []byte) (*Input, error) {
 	return q, query.InvalidParameters(found.WithRest(wholeLine, "and %d more errors")...)
 }
 
-// checker collects all errors of an input.
 type checker struct{ faults.Collector }
 
-// checkVariations sets the variations.
 func (c *checker) checkVariations(q *Input, given []variationText) {
 	if n := len(given); n < leastVariations || n > maxVariations {
 		c.Add("variations", n,
@@ -357,7 +355,6 @@ func (c *checker) checkNumber(path string, given *float64, least, most float64, 
 	return 0
 }
 
-// jsonNumber matches a number in JSON.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$`)
 
 // ReadSums parses the numbers of a variation.

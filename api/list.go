@@ -130,6 +130,7 @@ const (
 	websiteIDName    = "websiteId"
 	pathIDName       = "id"
 	experimentIDName = "experimentId"
+	attributeName    = "name"
 )
 
 // pathID parses an id in the path. It combines its error with earlier errors.
@@ -243,8 +244,6 @@ func (s *API) listWebsites(c *gin.Context) (any, error) {
 	c.Header("X-Total-Count", strconv.Itoa(len(list)))
 	return list, nil
 }
-
-const attributeName = "name"
 
 // dimensionHandler returns the observed values of an attribute.
 func (s *API) dimensionHandler(operation query.Operation) handler {

@@ -43,10 +43,6 @@ func (s *API) addSetup(router *gin.Engine) {
 
 const yamlType = "application/yaml"
 
-// maxCatalogue is the maximum size of a catalogue in bytes. 500 campaigns with 20 variations have this size. Reading it
-// allocates 70 MB, and at most 1.2 GB if all of it are keys or brackets.
-const maxCatalogue = 1 << 20
-
 // catalogueTag returns the entity tag of a version of the account's catalogue. A strong tag names one representation.
 func catalogueTag(version uint64, kind string) string {
 	if kind == results.JSON {
@@ -88,7 +84,9 @@ func (s *API) putCatalogue(c *gin.Context) (any, error) {
 			catalogueTag(version, results.JSON))
 	}
 	var answered reply
-	err := s.useYAML(c, maxCatalogue, func(text io.Reader) (err error) {
+	// 500 campaigns with 20 variations have a megabyte. Reading it allocates 70 MB, and at most 1.2 GB if all of it are
+	// keys or brackets.
+	err := s.useYAML(c, 1<<20, func(text io.Reader) (err error) {
 		if err := s.Catalogue.RefreshSnapshot(c.Request.Context()); err != nil { // another server may have changed it
 			return changeFailure(c, err, "repeat the request")
 		}

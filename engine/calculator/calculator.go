@@ -382,9 +382,6 @@ func visitorsOf(variations []Variation) int64 {
 	return n
 }
 
-// maxPastTests is the maximum number of tests of an input: a fit of a thousand takes a tenth of a second.
-const maxPastTests = 1000
-
 func (q *Input) pooledEffects() []stats.PooledEffect {
 	samples := q.statsSamples(q.Variations, q.controlFirst())
 	var effects []stats.PooledEffect

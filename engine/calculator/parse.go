@@ -30,6 +30,8 @@ const (
 	maxLooks    = 200
 	maxDays     = 3650
 	maxTau      = 1000
+	// maxPastTests is the maximum number of past tests: a fit of a thousand takes a tenth of a second.
+	maxPastTests = 1000
 	// maxFaults and maxShown limit the length of error reports.
 	maxFaults = 100
 	maxShown  = 80 // bytes

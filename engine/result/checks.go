@@ -251,23 +251,17 @@ func checkSplit(p *plan.Plan, visitors func(variation int64, period int) int64) 
 	return &shown
 }
 
-// noSpread is the reason why there are no bounds: fewer than two values, or all values are equal.
-const noSpread stats.Reason = "NO_SPREAD"
-
-// boundOverflow is the reason why a bound is open: it is beyond the range of floats, and removes nothing.
-const boundOverflow stats.Reason = "BOUND_OVERFLOW"
-
 // outliersCheck returns the number of removed goal events and the bounds.
 func outliersCheck(o *moments.Outliers, counted int64) *OutliersCheck {
 	if o.Open {
-		return &OutliersCheck{Reason: noSpread}
+		return &OutliersCheck{Reason: reasonNoSpread}
 	}
 	check := &OutliersCheck{Removed: o.Values - counted, Lower: &o.Lower, Upper: &o.Upper}
 	if math.IsInf(o.Lower, 0) {
-		check.Lower, check.Reason = nil, boundOverflow
+		check.Lower, check.Reason = nil, reasonBoundOverflow
 	}
 	if math.IsInf(o.Upper, 0) {
-		check.Upper, check.Reason = nil, boundOverflow
+		check.Upper, check.Reason = nil, reasonBoundOverflow
 	}
 	return check
 }

@@ -93,11 +93,25 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 	}
 }
 
-// Reasons of conclusions that name no variation, in addition to the reasons of package stats.
+// Reasons in addition to those of package stats: of conclusions that name no variation, of a check, of a missing status,
+// and of decisions.
 const (
 	reasonNotSignificant   stats.Reason = "NOT_SIGNIFICANT"
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
 	reasonNotMature        stats.Reason = "NOT_MATURE"
+	reasonCapNotReached    stats.Reason = "CAP_NOT_REACHED" // fewer than one converted visitor is above its percentile
+	reasonNoSpread         stats.Reason = "NO_SPREAD"       // fewer than two values, or all values are equal
+	reasonBoundOverflow    stats.Reason = "BOUND_OVERFLOW"  // a bound beyond the range of floats removes nothing
+	reasonNotComputed      stats.Reason = "NOT_COMPUTED"    // clients may ask again
+	reasonWinner           stats.Reason = "WINNER"
+	reasonLoser            stats.Reason = "LOSER"
+	reasonGuardrailHarmed  stats.Reason = "GUARDRAIL_HARMED"
+	reasonPrimaryHarmed    stats.Reason = "PRIMARY_HARMED"
+	reasonGuardrailOpen    stats.Reason = "GUARDRAIL_OPEN"
+	reasonGuardrailsSafe   stats.Reason = "GUARDRAILS_SAFE"
+	reasonMinDays          stats.Reason = "MIN_DAYS"
+	reasonEquivalent       stats.Reason = "WITHIN_MARGIN"
+	reasonPlanEnded        stats.Reason = "PLAN_ENDED"
 )
 
 // InvalidInWords returns the conclusion of results with a sample ratio mismatch. A Bayesian one has no p-value.
@@ -292,19 +306,6 @@ type DecisionReason struct {
 	Metric string       `json:"metric,omitempty"`
 	Text   string       `json:"text"`
 }
-
-// The reasons of decisions in addition to those of conclusions.
-const (
-	reasonWinner          stats.Reason = "WINNER"
-	reasonLoser           stats.Reason = "LOSER"
-	reasonGuardrailHarmed stats.Reason = "GUARDRAIL_HARMED"
-	reasonPrimaryHarmed   stats.Reason = "PRIMARY_HARMED"
-	reasonGuardrailOpen   stats.Reason = "GUARDRAIL_OPEN"
-	reasonGuardrailsSafe  stats.Reason = "GUARDRAILS_SAFE"
-	reasonMinDays         stats.Reason = "MIN_DAYS"
-	reasonEquivalent      stats.Reason = "WITHIN_MARGIN"
-	reasonPlanEnded       stats.Reason = "PLAN_ENDED"
-)
 
 type decider struct {
 	*Report

@@ -77,15 +77,7 @@ const (
 	Grows = "grows"
 )
 
-const (
-	// noveltyAlpha is half of the accepted error rate, because at most two looks may find novelty: the one that
-	// concludes, and the first one at the end of the plan.
-	noveltyAlpha = 0.025
-	// leastConverted is the minimum number of converted visitors of a variation for a p-value of novelty.
-	leastConverted = 20
-
-	millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
-)
+const millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
 
 // NewCurve returns the curve of a plan. steps has what each day of age adds to the sums of the cohort, and whole the
 // rows of the report.
@@ -150,7 +142,7 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 		if samples[i] = sample; m.Converted > 0 {
 			ages[i] = &sample.Mean
 		}
-		few = few || m.Converted < leastConverted
+		few = few || m.Converted < 20
 	}
 	if len(samples) < 2 || !p.Rules.Compare {
 		return c
@@ -183,9 +175,12 @@ func (n *Novelty) inWords(control, variation string) string {
 // AddNovelty adds what a look that decides found about novelty to the curve, and to the text of a decision about a
 // variation. Of two looks, the first finding counts. It changes no decision.
 func (r *Report) AddNovelty(atLook []Novelty) {
+	// Half of the accepted error rate, because at most two looks may find novelty: the one that concludes, and the
+	// first one at the end of the plan.
+	const alpha = 0.025
 	for i := range atLook {
 		n := &atLook[i]
-		if n.PValue == nil || *n.PValue >= noveltyAlpha || slices.Contains(r.novel, n.ID) {
+		if n.PValue == nil || *n.PValue >= alpha || slices.Contains(r.novel, n.ID) {
 			continue
 		}
 		finding := Grows

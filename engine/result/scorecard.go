@@ -248,9 +248,6 @@ type Status struct {
 	views         int64
 }
 
-// reasonNotComputed is the reason why a status has no decision yet. Clients may ask again.
-const reasonNotComputed stats.Reason = "NOT_COMPUTED"
-
 // NewListedStatus returns the status of a running or stopped subject. If s is nil, the status is not computed yet.
 func NewListedStatus(s *Status, running bool) *ListedStatus {
 	if s == nil {

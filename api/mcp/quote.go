@@ -80,7 +80,6 @@ func (q *quoter) quoteVariation(name string, visitors int64, e result.Estimate, 
 	return sentences
 }
 
-// describeInterval returns the interval of a lift with its level.
 func (q *quoter) describeInterval(interval *stats.Interval) string {
 	return fmt.Sprintf("%d %% interval %s", q.level,
 		wording.RangeInWords(interval, func(x float64) string { return wording.FormatLift(x, interval) }))

@@ -199,7 +199,6 @@ const (
 	longestPause = time.Hour
 )
 
-// pauseAfter returns the pause after a number of failed attempts.
 func pauseAfter(retries uint64) time.Duration {
 	b := &backoff.ExponentialBackOff{InitialInterval: firstPause, Multiplier: 2, MaxInterval: longestPause}
 	pause := firstPause

@@ -67,7 +67,6 @@ func jsonAmount(units int64) json.RawMessage {
 	return json.RawMessage(strconv.FormatFloat(float64(units)/schema.MoneyScale, 'f', -1, 64))
 }
 
-// nameOf returns a key, or the id without one.
 func nameOf(id int64, key string) string { return cmp.Or(key, strconv.FormatInt(id, 10)) }
 
 func kindOf(kind schema.Kind, goal int64, key string) string {

@@ -93,7 +93,7 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 	}
 }
 
-// Reasons in addition to those of package stats: of conclusions that name no variation, of a check, of a missing status,
+// Reasons in addition to those of package stats: of conclusions that name no variation, of checks, of a missing status,
 // and of decisions.
 const (
 	reasonNotSignificant   stats.Reason = "NOT_SIGNIFICANT"

@@ -34,16 +34,10 @@ type Received struct {
 	Rejected int            `json:"rejected"` // lines
 	Lines    []RejectedLine `json:"lines"`    // first rejected lines
 	More     int            `json:"more"`     // further rejected lines
-	// Undeclared lists names that the catalogue does not declare, at most maxUndeclared. Events with these names are
+	// Undeclared lists names that the catalogue does not declare, at most 100. Events with these names are
 	// stored.
 	Undeclared []catalogue.Undeclared `json:"undeclared"`
 }
-
-// The maximum number of lines and of undeclared names in a response.
-const (
-	maxRejected   = 1000
-	maxUndeclared = 100
-)
 
 // RejectedLine is a line or an array element that was rejected, and why.
 type RejectedLine struct {
@@ -53,12 +47,7 @@ type RejectedLine struct {
 
 const keyHeader = "Idempotency-Key"
 
-// keyPattern matches idempotency keys.
 var keyPattern = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
-
-// eventTypes has the valid content types of bodies with events. A page can send text/plain without a CORS preflight
-// request.
-var eventTypes = []string{"application/json", "application/x-ndjson", "text/plain"}
 
 // takeEvents stores the events of a body. It returns after they are stored.
 func (s *API) takeEvents(c *gin.Context) (any, error) {
@@ -75,7 +64,8 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	if !hasContentType(c, eventTypes) {
+	// A page can send text/plain without a CORS preflight request.
+	if !hasContentType(c, []string{"application/json", "application/x-ndjson", "text/plain"}) {
 		return nil, newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"Content-Type must be application/x-ndjson (one JSON object per line) or application/json "+
 				"(an array of objects)")
@@ -99,75 +89,61 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 	events := ingest.Body{
 		WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names, Source: token.Name,
 	}
-	w := &eventWriter{
-		api: s, named: catalogue.NewEventNames(names.KeyOf), received: Received{Lines: []RejectedLine{}},
-	}
-	var unread *ingest.BodyError
-	switch err := w.storeLines(ctx, events, held.text); {
-	case errors.As(err, &unread):
-		return nil, s.rejectBody(token.WebsiteID, held.text, bodyProblem(err))
-	case err != nil:
-		return nil, s.intakeProblem(c, err)
-	case w.received.Accepted == 0:
-		p := newRefusal(http.StatusBadRequest, "events_rejected", "no event is valid; nothing was stored")
-		for _, line := range w.received.Lines {
-			at := "line " + strconv.FormatInt(line.Line, 10)
-			p.Errors = append(p.Errors, fault{"body", at, "", line.Detail})
-		}
-		p.More = w.received.More
-		return nil, p
-	}
-	undeclared := s.Catalogue.Snapshot().UndeclaredNames(w.named)
-	w.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
-	s.metrics.events.WithLabelValues("accepted").Add(float64(w.received.Accepted))
-	s.metrics.events.WithLabelValues("rejected").Add(float64(w.received.Rejected))
-	return w.received, nil
-}
-
-// eventWriter stores the valid lines of a body, in parts of chunkLines lines, and records the rejected ones.
-type eventWriter struct {
-	api      *API
-	received Received
-	named    *catalogue.EventNames // names in the stored lines
-	part     []schema.Event
-	lines    int // in the part
-}
-
-// storeLines stores the valid lines in order.
-func (w *eventWriter) storeLines(ctx context.Context, body ingest.Body, text []byte) error {
+	// Store the valid lines in order, in parts of chunkLines lines, and record the rejected ones.
+	received, named := Received{Lines: []RejectedLine{}}, catalogue.NewEventNames(names.KeyOf)
+	var part []schema.Event
+	inPart := 0 // lines
 	storePart := func() error {
-		w.named.AddEvents(w.part)
-		if err := w.api.Collector.WriteEvents(ctx, w.part); err != nil {
+		named.AddEvents(part)
+		if err := s.Collector.WriteEvents(ctx, part); err != nil {
 			return err
 		}
-		w.received.Accepted += w.lines
-		w.part, w.lines = nil, 0 // the collector may still hold the events
+		received.Accepted += inPart
+		part, inPart = nil, 0 // the collector may still hold the events
 		return nil
 	}
-	err := body.ParseLines(text, func(line ingest.Line) error {
+	err = events.ParseLines(held.text, func(line ingest.Line) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if line.Reason != "" {
-			r := &w.received
-			if r.Rejected++; len(r.Lines) < maxRejected {
-				r.Lines = append(r.Lines, RejectedLine{line.Line, line.Reason})
+			if received.Rejected++; len(received.Lines) < 1000 {
+				received.Lines = append(received.Lines, RejectedLine{line.Line, line.Reason})
 			} else {
-				r.More++
+				received.More++
 			}
-			w.api.Journal.BufferRejects(line.Reject)
+			s.Journal.BufferRejects(line.Reject)
 			return nil
 		}
-		w.part = append(w.part, line.Events...)
-		if w.lines++; w.lines < chunkLines {
+		part = append(part, line.Events...)
+		if inPart++; inPart < chunkLines {
 			return nil
 		}
 		return storePart()
 	})
-	if err != nil || w.lines == 0 {
-		return err
+	if err == nil && inPart > 0 {
+		err = storePart()
 	}
-	return storePart()
+	var unread *ingest.BodyError
+	switch {
+	case errors.As(err, &unread):
+		return nil, s.rejectBody(token.WebsiteID, held.text, bodyProblem(err))
+	case err != nil:
+		return nil, s.intakeProblem(c, err)
+	case received.Accepted == 0:
+		p := newRefusal(http.StatusBadRequest, "events_rejected", "no event is valid; nothing was stored")
+		for _, line := range received.Lines {
+			at := "line " + strconv.FormatInt(line.Line, 10)
+			p.Errors = append(p.Errors, fault{"body", at, "", line.Detail})
+		}
+		p.More = received.More
+		return nil, p
+	}
+	undeclared := s.Catalogue.Snapshot().UndeclaredNames(named)
+	received.Undeclared = undeclared[:min(len(undeclared), 100)]
+	s.metrics.events.WithLabelValues("accepted").Add(float64(received.Accepted))
+	s.metrics.events.WithLabelValues("rejected").Add(float64(received.Rejected))
+	return received, nil
 }
 
 // hasContentType reports whether the body has one of the content types, or none.
@@ -287,11 +263,27 @@ const firstRead = 64 << 10
 // readBody reads and decompresses a body of at most most bytes within the limits; 0: any size. It stops if the client
 // disconnects. Even after an error, the caller must release the body, and may use the part that was read.
 func (s *API) readBody(request *http.Request, b *body, most int64) error {
-	plain, closePlain, err := decompressBody(request)
-	if err != nil {
-		return err
+	plain := io.Reader(request.Body) // decompressed
+	switch encoding := strings.ToLower(strings.TrimSpace(request.Header.Get("Content-Encoding"))); encoding {
+	case "", "identity":
+	case "gzip":
+		unzipped, err := gzip.NewReader(request.Body)
+		if err != nil {
+			return bodyProblem(err)
+		}
+		plain = unzipped
+	case "zstd":
+		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(32<<20))
+		if err != nil {
+			return bodyProblem(err)
+		}
+		defer decoder.Close()
+		plain = decoder
+	default:
+		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_encoding",
+			fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding))
 	}
-	defer closePlain()
 	room := int64(firstRead)
 	if known := request.ContentLength; known >= 0 && plain == io.Reader(request.Body) {
 		room = known + 1 // one more byte, to detect the end
@@ -327,34 +319,6 @@ func (s *API) readBody(request *http.Request, b *body, most int64) error {
 			return nil
 		}
 		room *= 2
-	}
-}
-
-// zstdMemory is the maximum window size of a zstd frame.
-const zstdMemory = 32 << 20
-
-// decompressBody returns a reader of the decompressed body.
-func decompressBody(request *http.Request) (plain io.Reader, closePlain func(), err error) {
-	nothing := func() {}
-	switch encoding := strings.ToLower(strings.TrimSpace(request.Header.Get("Content-Encoding"))); encoding {
-	case "", "identity":
-		return request.Body, nothing, nil
-	case "gzip":
-		unzipped, err := gzip.NewReader(request.Body)
-		if err != nil {
-			return nil, nil, bodyProblem(err)
-		}
-		return unzipped, nothing, nil
-	case "zstd":
-		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxWindow(zstdMemory))
-		if err != nil {
-			return nil, nil, bodyProblem(err)
-		}
-		return decoder, decoder.Close, nil
-	default:
-		return nil, nil, newRefusal(http.StatusUnsupportedMediaType, "unsupported_encoding",
-			fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding))
 	}
 }
 

@@ -205,7 +205,22 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 			return nil, s.intakeProblem(c, err)
 		}
 	}
-	of.addCounts(&counts)
+
+	// Add the counts of the request. Of the names of ignored items, the first ones are kept.
+	of.mu.Lock()
+	all := &of.counts
+	all.LastRequest = counts.LastRequest
+	all.Accepted += counts.Accepted
+	all.Rejected += counts.Rejected
+	all.Purchases += counts.Purchases
+	all.NoVisitor += counts.NoVisitor
+	for name, items := range counts.Ignored {
+		if _, known := all.Ignored[name]; !known && len(all.Ignored) >= 200 {
+			name = "others"
+		}
+		all.Ignored[name] += items
+	}
+	of.mu.Unlock()
 	s.metrics.sources.WithLabelValues(token.Name, "accepted").Add(float64(taken.Accepted))
 	s.metrics.sources.WithLabelValues(token.Name, "ignored").Add(float64(taken.Ignored))
 	s.metrics.sources.WithLabelValues(token.Name, "rejected").Add(float64(taken.Rejected))
@@ -232,23 +247,7 @@ func (s *API) sendTag(c *gin.Context) (any, error) {
 	return reply{kind: javaScript, body: tag, tag: strong, keep: "max-age=3600"}, nil
 }
 
-// javaScript is the content type of the tag.
 const javaScript = "text/javascript"
-
-// addCounts adds the counts of a request. Of the names of ignored items, it keeps the first ones.
-func (s *sender) addCounts(more *SourceCounts) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := &s.counts
-	c.Accepted, c.Rejected, c.LastRequest = c.Accepted+more.Accepted, c.Rejected+more.Rejected, more.LastRequest
-	c.Purchases, c.NoVisitor = c.Purchases+more.Purchases, c.NoVisitor+more.NoVisitor
-	for name, items := range more.Ignored {
-		if _, known := c.Ignored[name]; !known && len(c.Ignored) >= 200 {
-			name = "others"
-		}
-		c.Ignored[name] += items
-	}
-}
 
 // intakePath begins the addresses of sources.
 const intakePath = "/in/"

@@ -70,7 +70,6 @@ func (s *API) parseListing(c *gin.Context, types []string) (listing, error) {
 	return l, nil
 }
 
-// matchesFilters reports whether a campaign or a widget matches the filters.
 func (l *listing) matchesFilters(website int64, active bool, kind string) bool {
 	return website == l.website && (l.active == "" || l.active == strconv.FormatBool(active)) &&
 		(l.kind == "" || l.kind == kind)
@@ -131,6 +130,7 @@ const (
 	websiteIDName    = "websiteId"
 	pathIDName       = "id"
 	experimentIDName = "experimentId"
+	attributeName    = "name"
 )
 
 // pathID parses an id in the path. It combines its error with earlier errors.
@@ -245,8 +245,6 @@ func (s *API) listWebsites(c *gin.Context) (any, error) {
 	return list, nil
 }
 
-const attributeName = "name"
-
 // dimensionHandler returns the observed values of an attribute.
 func (s *API) dimensionHandler(operation query.Operation) handler {
 	return func(c *gin.Context) (any, error) {
@@ -305,13 +303,8 @@ type campaign struct {
 	AutoStop   string           `json:"autoStop,omitempty"`
 	Tags       []string         `json:"tags,omitempty"`
 
-	Status *result.ListedStatus `json:"status,omitempty"` // only if requested
-}
-
-// campaignDetail is a single campaign.
-type campaignDetail struct {
-	campaign
-	Variations []catalogue.Variation `json:"variations"`
+	Status     *result.ListedStatus  `json:"status,omitempty"`    // only if requested
+	Variations []catalogue.Variation `json:"variations,omitzero"` // only of a single campaign
 }
 
 func (s *API) listCampaigns(c *gin.Context) (any, error) {
@@ -335,7 +328,6 @@ func (s *API) listCampaigns(c *gin.Context) (any, error) {
 	return list, nil
 }
 
-// countedCampaign returns a campaign with its counters.
 func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 	return campaign{
 		ID: c.ID, Key: c.Key, Name: c.Name, Description: c.Description, Type: c.Type,
@@ -350,8 +342,10 @@ func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 	}
 }
 
-func (s *API) campaignDetail(c *catalogue.LiveCampaign) campaignDetail {
-	return campaignDetail{s.countedCampaign(c), append([]catalogue.Variation{}, c.Variations...)}
+func (s *API) campaignDetail(c *catalogue.LiveCampaign) campaign {
+	detail := s.countedCampaign(c)
+	detail.Variations = append([]catalogue.Variation{}, c.Variations...)
+	return detail
 }
 
 // widget is an item of the list of widgets.
@@ -368,13 +362,10 @@ type widget struct {
 	PrimaryGoalID int64      `json:"primaryGoalId,omitempty"`
 
 	Status []experimentStatus `json:"status,omitempty"` // statuses of the experiments; only if requested
-}
 
-// widgetDetail is a single widget. The variations of an experiment are only listed in the experiment.
-type widgetDetail struct {
-	widget
-	Variations  []catalogue.WidgetVariation `json:"variations"`
-	Experiments []widgetExperiment          `json:"experiments"`
+	// Only of a single widget. The variations of an experiment are only listed in the experiment.
+	Variations  []catalogue.WidgetVariation `json:"variations,omitzero"`
+	Experiments []widgetExperiment          `json:"experiments,omitzero"`
 }
 
 type widgetExperiment struct {
@@ -393,7 +384,6 @@ type widgetExperiment struct {
 	catalogue.LookPlan
 }
 
-// experimentStatus is the status of an experiment of a widget.
 type experimentStatus struct {
 	ExperimentID int64 `json:"experimentId"`
 	*result.ListedStatus
@@ -433,7 +423,6 @@ func (s *API) listWidgets(c *gin.Context) (any, error) {
 	return list, nil
 }
 
-// countedWidget returns a widget with its counters.
 func (s *API) countedWidget(w *catalogue.LiveWidget) widget {
 	return widget{
 		ID: w.ID, Name: w.Name, Type: w.Type, PrimaryGoalID: w.PrimaryGoalID,
@@ -445,11 +434,9 @@ func (s *API) countedWidget(w *catalogue.LiveWidget) widget {
 
 // widgetDetail returns a widget with its experiments. The dates of an experiment are the declared ones, or otherwise
 // the times of the first and last change of its shares.
-func (s *API) widgetDetail(w *catalogue.LiveWidget) widgetDetail {
-	detail := widgetDetail{
-		widget: s.countedWidget(w), Variations: append([]catalogue.WidgetVariation{}, w.Variations...),
-		Experiments: []widgetExperiment{},
-	}
+func (s *API) widgetDetail(w *catalogue.LiveWidget) widget {
+	detail := s.countedWidget(w)
+	detail.Variations, detail.Experiments = append([]catalogue.WidgetVariation{}, w.Variations...), []widgetExperiment{}
 	for _, e := range w.Experiments {
 		shown := widgetExperiment{
 			ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,

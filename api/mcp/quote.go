@@ -37,7 +37,6 @@ func newQuoter(r *result.Report, nameSize int) *quoter {
 // isInvalid reports whether the split of the visitors makes all comparisons invalid.
 func isInvalid(c *result.Conclusion) bool { return c.Status == stats.StatusInvalid }
 
-// quoteVariations returns the sentences about variations.
 func (q *quoter) quoteVariations(all []result.VariationResults) (sentences []string) {
 	for i := range all {
 		v := &all[i]
@@ -81,7 +80,6 @@ func (q *quoter) quoteVariation(name string, visitors int64, e result.Estimate, 
 	return sentences
 }
 
-// describeInterval returns the interval of a lift with its level.
 func (q *quoter) describeInterval(interval *stats.Interval) string {
 	return fmt.Sprintf("%d %% interval %s", q.level,
 		wording.RangeInWords(interval, func(x float64) string { return wording.FormatLift(x, interval) }))

@@ -72,7 +72,6 @@ func (s *Server) searchedWebsite(c Caller, a *arguments) (*catalogue.AccountReso
 	return owned, website, err
 }
 
-// listed is a campaign or an experiment with its decision.
 type listed struct {
 	experiment
 	Active   bool   `json:"active"`

@@ -135,7 +135,6 @@ func (r *checkReport) reportNote(aspect, format string, args ...any) {
 	_, _ = fmt.Fprintf(r.stdout, "%-9s  note     %s\n", aspect, fmt.Sprintf(format, args...))
 }
 
-// reportFault prints a fault.
 func (r *checkReport) reportFault(aspect string, err error) {
 	r.failed = true
 	_, _ = fmt.Fprintf(r.stdout, "%-9s  WRONG    %v\n", aspect, err)

@@ -29,20 +29,75 @@ func (p *program) compareCommand() *cobra.Command {
 	var control, past string
 	var treatments []string
 	cmd := newCommand("compare", noArgs, func(cmd *cobra.Command, _ []string) error {
-		if control != "" || len(treatments) > 0 {
-			return p.compareFlags(cmd.Flags(), control, treatments, past, asJSON)
+		if control == "" && len(treatments) == 0 {
+			var err error
+			cmd.Flags().Visit(func(f *pflag.Flag) {
+				if field, is := fieldOfFlag[f.Name]; is && err == nil {
+					err = usageError{fmt.Errorf("compare: --%s requires --control and --treatment; "+
+						"a line of standard input has its own %s", f.Name, field)}
+				}
+			})
+			if err != nil {
+				return err
+			}
+			return p.compareLines(cmd.Context())
 		}
-		var err error
+		if control == "" || len(treatments) == 0 {
+			return usageError{errors.New("compare: --control and at least one --treatment are required")}
+		}
+		// The flags in the form of the JSON input. Its first variation is control.
+		given := map[string]any{}
+		var variations []map[string]any
+		for i, text := range append([]string{control}, treatments...) {
+			metric, sums, err := calculator.ReadSums(text)
+			switch {
+			case i == 0 && err != nil:
+				return usageError{fmt.Errorf("compare: --control %w", err)}
+			case i == 0:
+				given["metric"] = metric
+			case err != nil:
+				return usageError{fmt.Errorf("compare: --treatment %w", err)}
+			case given["metric"] != metric:
+				return usageError{fmt.Errorf("compare: --treatment %s: must have the form of --control %s", text,
+					control)}
+			}
+			variations = append(variations, sums)
+		}
+		given["variations"] = variations
 		cmd.Flags().Visit(func(f *pflag.Flag) {
-			if field, is := fieldOfFlag[f.Name]; is && err == nil {
-				err = usageError{fmt.Errorf("compare: --%s requires --control and --treatment; "+
-					"a line of standard input has its own %s", f.Name, field)}
+			if field, is := fieldOfFlag[f.Name]; is && f.Name != "past" {
+				given[field] = f.Value.String() // of the name of a methodology
+				if text := []byte(f.Value.String()); json.Valid(text) {
+					given[field] = json.RawMessage(text)
+				}
 			}
 		})
+		line, err := json.Marshal(given)
 		if err != nil {
 			return err
 		}
-		return p.compareLines(cmd.Context())
+		input, err := calculator.ParseInput(line)
+		if invalid, is := errors.AsType[*query.InvalidError](err); is {
+			var found faults.List
+			for _, fault := range invalid.Faults {
+				for flag, field := range fieldOfFlag {
+					if fault.Name == field {
+						value := cmd.Flags().Lookup(flag).Value
+						fault.Name, fault.WithoutValue = fmt.Sprintf("--%s %q", flag, value), true
+					}
+				}
+				found = append(found, fault)
+			}
+			return usageError{fmt.Errorf("compare: %s", found.Join("; "))}
+		}
+		if past != "" {
+			table, err := p.readTable(past)
+			if err != nil {
+				return err
+			}
+			input.Past = table.Past()
+		}
+		return p.answerInput(input, 1, asJSON)
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&control, "control", "",
@@ -58,67 +113,6 @@ func (p *program) compareCommand() *cobra.Command {
 	completeFlag(cmd, "methodology", "frequentist", "bayesian")
 	completeFlag(cmd, "level", "80", "90", "95", "100")
 	return cmd
-}
-
-// compareFlags answers the question that the flags describe.
-func (p *program) compareFlags(
-	flags *pflag.FlagSet, control string, treatments []string, past string, asJSON bool,
-) error {
-	if control == "" || len(treatments) == 0 {
-		return usageError{errors.New("compare: --control and at least one --treatment are required")}
-	}
-	// The flags in the form of the JSON input. Its first variation is control.
-	given := map[string]any{}
-	var variations []map[string]any
-	for i, text := range append([]string{control}, treatments...) {
-		metric, sums, err := calculator.ReadSums(text)
-		switch {
-		case i == 0 && err != nil:
-			return usageError{fmt.Errorf("compare: --control %w", err)}
-		case i == 0:
-			given["metric"] = metric
-		case err != nil:
-			return usageError{fmt.Errorf("compare: --treatment %w", err)}
-		case given["metric"] != metric:
-			return usageError{fmt.Errorf("compare: --treatment %s: must have the form of --control %s", text, control)}
-		}
-		variations = append(variations, sums)
-	}
-	given["variations"] = variations
-	flags.Visit(func(f *pflag.Flag) {
-		if field, is := fieldOfFlag[f.Name]; is && f.Name != "past" {
-			given[field] = f.Value.String() // of the name of a methodology
-			if text := []byte(f.Value.String()); json.Valid(text) {
-				given[field] = json.RawMessage(text)
-			}
-		}
-	})
-	line, err := json.Marshal(given)
-	if err != nil {
-		return err
-	}
-	input, err := calculator.ParseInput(line)
-	if invalid, is := errors.AsType[*query.InvalidError](err); is {
-		var found faults.List
-		for _, fault := range invalid.Faults {
-			for flag, field := range fieldOfFlag {
-				if fault.Name == field {
-					fault.Name, fault.WithoutValue = fmt.Sprintf("--%s %q", flag, flags.Lookup(flag).Value.String()),
-						true
-				}
-			}
-			found = append(found, fault)
-		}
-		return usageError{fmt.Errorf("compare: %s", found.Join("; "))}
-	}
-	if past != "" {
-		table, err := p.readTable(past)
-		if err != nil {
-			return err
-		}
-		input.Past = table.Past()
-	}
-	return p.answerInput(input, 1, asJSON)
 }
 
 // compareLines answers the lines of standard input one by one. A goroutine reads them, because a read from a terminal

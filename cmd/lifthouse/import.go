@@ -153,7 +153,6 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 	return options, nil
 }
 
-// fileImport is the import of files into a store.
 type fileImport struct {
 	*program
 	store   *app.Store
@@ -235,7 +234,6 @@ func (i *fileImport) importFile(ctx context.Context, file string) (report ingest
 // settleTime is how long a file must be unchanged before it is imported from a directory: it may still be copied.
 const settleTime = 10 * time.Second
 
-// isDirectory reports whether an argument of import is a directory.
 func (p *program) isDirectory(argument string) bool {
 	info, err := os.Stat(p.absolutePath(argument))
 	return err == nil && info.IsDir()
@@ -270,11 +268,38 @@ func (i *fileImport) importDirectories(ctx context.Context, arguments []string, 
 // importNewFiles imports the files that are new and whose content was not imported. It returns the number of those that
 // changed too recently.
 func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (unsettled int, err error) {
-	files, err := i.listFiles(arguments)
-	if err != nil {
-		return 0, err
+	// The files that the arguments name, and those below directories, in the order of their modification.
+	type listedFile struct {
+		path string
+		info fs.FileInfo
 	}
-	for _, f := range files {
+	var files []listedFile
+	add := func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, listedFile{path, info})
+		}
+		return nil
+	}
+	for _, argument := range arguments {
+		matched := []string{i.absolutePath(argument)}
+		if !i.isDirectory(argument) {
+			if matched, err = filepath.Glob(matched[0]); err != nil {
+				return 0, usageError{err}
+			}
+		}
+		for _, path := range matched {
+			if err := filepath.WalkDir(path, add); err != nil {
+				return 0, err
+			}
+		}
+	}
+	slices.SortFunc(files, func(a, b listedFile) int {
+		return cmp.Or(a.info.ModTime().Compare(b.info.ModTime()), cmp.Compare(a.path, b.path))
+	})
+	for _, f := range slices.CompactFunc(files, func(a, b listedFile) bool { return a.path == b.path }) {
 		switch before := i.seen[f.path]; {
 		case before != nil && before.Size() == f.info.Size() && before.ModTime().Equal(f.info.ModTime()):
 			continue
@@ -302,40 +327,4 @@ func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (un
 		}
 	}
 	return unsettled, nil
-}
-
-// listedFile is a file as it was when it was listed.
-type listedFile struct {
-	path string
-	info fs.FileInfo
-}
-
-// listFiles returns the files that the arguments name, and those below directories, in the order of their modification.
-func (p *program) listFiles(arguments []string) (found []listedFile, err error) {
-	add := func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			found = append(found, listedFile{path, info})
-		}
-		return nil
-	}
-	for _, argument := range arguments {
-		matched := []string{p.absolutePath(argument)}
-		if !p.isDirectory(argument) {
-			if matched, err = filepath.Glob(matched[0]); err != nil {
-				return nil, usageError{err}
-			}
-		}
-		for _, path := range matched {
-			if err := filepath.WalkDir(path, add); err != nil {
-				return nil, err
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b listedFile) int {
-		return cmp.Or(a.info.ModTime().Compare(b.info.ModTime()), cmp.Compare(a.path, b.path))
-	})
-	return slices.CompactFunc(found, func(a, b listedFile) bool { return a.path == b.path }), nil
 }

@@ -119,7 +119,23 @@ func (p *program) rootCommand() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		author := strings.TrimSpace(cmd.CommandPath() + " " + p.getenv("USER"))
 		cmd.SetContext(catalogue.WithAuthor(cmd.Context(), author))
-		return p.resolveSettings(cmd)
+
+		// Resolve the settings, and return all errors of the configuration.
+		p.settings = config.SettingsOf(cmd)
+		file := cmp.Or(p.config, p.getenv(config.FileVariable))
+		if file != "" {
+			file = p.absolutePath(file)
+		}
+		faults := slices.Concat(bounds.FlagFaults(cmd.Flags()), p.settings.LoadValues(file, p.getenv),
+			p.serving.settingFaults())
+		switch len(faults) {
+		case 0:
+			return nil
+		case 1:
+			return usageError{errors.New(faults[0])}
+		default:
+			return usageError{fmt.Errorf("invalid configuration:\n  %s", strings.Join(faults, "\n  "))}
+		}
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.ExplainParseError(err)} })
 	address := cmp.Or(p.getenv("LIFTHOUSE_STORE"), schema.DefaultStore)
@@ -153,25 +169,6 @@ func (p *program) rootCommand() *cobra.Command {
 		commandGroup("webhook", p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(),
 			p.webhookResendCommand()))
 	return root
-}
-
-// resolveSettings resolves the settings, and returns all errors of the configuration.
-func (p *program) resolveSettings(cmd *cobra.Command) error {
-	p.settings = config.SettingsOf(cmd)
-	file := cmp.Or(p.config, p.getenv(config.FileVariable))
-	if file != "" {
-		file = p.absolutePath(file)
-	}
-	faults := slices.Concat(bounds.FlagFaults(cmd.Flags()), p.settings.LoadValues(file, p.getenv),
-		p.serving.settingFaults())
-	switch len(faults) {
-	case 0:
-		return nil
-	case 1:
-		return usageError{errors.New(faults[0])}
-	default:
-		return usageError{fmt.Errorf("invalid configuration:\n  %s", strings.Join(faults, "\n  "))}
-	}
 }
 
 // helpFiles has a file for each command: its usage and what it does, a line each, and then its description.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/query"
 	"lifthouse/engine/reconcile"
 	"lifthouse/engine/wording"
@@ -18,19 +17,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reconcileOptions are flags of the command.
-type reconcileOptions struct {
-	mapping, format, rows string
-	asJSON                bool
-}
-
 func (p *program) reconcileCommand() *cobra.Command {
-	var o reconcileOptions
+	var mapping, format, orderRows string
+	var asJSON bool
 	cmd := newCommand("reconcile", func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usageError{errors.New("reconcile: needs a file of orders and a campaign, such as campaign 12")}
 		}
-		if args[0] == ingest.StandardInput && o.rows != "" {
+		if args[0] == ingest.StandardInput && orderRows != "" {
 			return usageError{errors.New("--rows: reads the orders twice, so they must be in a file")}
 		}
 		return subjectArgs(cmd, args[1:])
@@ -39,95 +33,89 @@ func (p *program) reconcileCommand() *cobra.Command {
 	flags.String("goal", "", "id or key of the goal; default: the primary goal")
 	flags.String("from", "", "first day of the orders, such as 2026-05-01")
 	flags.String("to", "", "last day of the orders")
-	flags.StringVarP(&o.mapping, "mapping", "m", "", "mapping of the file, as for import")
-	flags.StringVar(&o.format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
-	flags.BoolVar(&o.asJSON, "json", false, "print JSON")
-	flags.StringVar(&o.rows, "rows", "", "new CSV file with the line of each order")
+	flags.StringVarP(&mapping, "mapping", "m", "", "mapping of the file, as for import")
+	flags.StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	flags.StringVar(&orderRows, "rows", "", "new CSV file with the line of each order")
 	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
 		request, err := parseRequest(cmd, args[1:], query.ParseVisitors, s.owned.FindID)
 		if err != nil {
 			return usageError{err}
 		}
 		request.AccountID = s.owned.ID
-		return p.reconcileFile(ctx, s.Store, request, args[0], &o)
+
+		// the report, whose window is that of the orders, and not of the visitors
+		planned, err := s.Engine.PlanReport(request)
+		if err == nil {
+			planned, err = s.Engine.PlanInForce(ctx, planned)
+		}
+		if err != nil {
+			return err
+		}
+		request.Filters = query.Filters{}
+		report, err := computeReport(ctx, s.Store, request)
+		if err != nil {
+			return err
+		}
+		limit := int64(0)
+		if c := report.Checks.Cap; c != nil && c.Amount != nil {
+			limit = c.Amount.Units.Int64()
+		}
+
+		// the orders
+		website := planned.Subject.WebsiteID
+		options, err := p.importOptions(s.Store, mapping, format, website)
+		if err != nil {
+			return err
+		}
+		compared := reconcile.New(planned, limit)
+		compared.Currency = s.owned.Websites[website].Currency
+		export := p.inputPath(args[0])
+		if err := ingest.ReadOrders(ctx, export, options, compared.AddOrder); err != nil {
+			return err
+		}
+		if err := compared.CompareEvents(ctx, s.Facts, s.Engine.MaxVisitorEvents()); err != nil {
+			return err
+		}
+		rejects, err := ingest.LastRejects(ctx, s.Conn, website, 100_000)
+		if err != nil {
+			return err
+		}
+		for _, r := range rejects {
+			compared.NoteRejected(r.Text)
+		}
+
+		// the result
+		if orderRows != "" {
+			err = p.writeOrderRows(ctx, orderRows, export, options, compared)
+		}
+		switch {
+		case err != nil:
+		case asJSON:
+			err = p.writeJSON(compared)
+		default:
+			err = p.printReconciled(compared)
+		}
+		if err != nil {
+			return err
+		}
+
+		// the judgement: the lines do not add up, or rows cannot be read
+		for _, fault := range compared.Faults {
+			p.printDiagnostic("%s: %s", args[0], fault)
+		}
+		unreadable := compared.Lines[reconcile.Unreadable].Orders
+		if besides := unreadable - int64(len(compared.Faults)); besides > 0 {
+			p.printDiagnostic("%s cannot be read besides", wording.CountNoun(besides, "row"))
+		}
+		switch {
+		case !compared.AddsUp():
+			return errors.New("the lines do not add up: facts and events differ; run 'lifthouse facts --verify'")
+		case unreadable > 0:
+			return &exitError{exitRejected}
+		}
+		return nil
 	})
-}
-
-// reconcileFile compares the orders of a file with a report, and prints the lines.
-func (p *program) reconcileFile(
-	ctx context.Context, s *app.Store, request query.Request, file string, o *reconcileOptions,
-) error {
-	// the report, whose window is that of the orders, and not of the visitors
-	planned, err := s.Engine.PlanReport(request)
-	if err == nil {
-		planned, err = s.Engine.PlanInForce(ctx, planned)
-	}
-	if err != nil {
-		return err
-	}
-	request.Filters = query.Filters{}
-	report, err := computeReport(ctx, s, request)
-	if err != nil {
-		return err
-	}
-	limit := int64(0)
-	if c := report.Checks.Cap; c != nil && c.Amount != nil {
-		limit = c.Amount.Units.Int64()
-	}
-
-	// the orders
-	website := planned.Subject.WebsiteID
-	options, err := p.importOptions(s, o.mapping, o.format, website)
-	if err != nil {
-		return err
-	}
-	compared := reconcile.New(planned, limit)
-	compared.Currency = s.Catalogue.Snapshot().AccountResources(request.AccountID).Websites[website].Currency
-	export := p.inputPath(file)
-	if err := ingest.ReadOrders(ctx, export, options, compared.AddOrder); err != nil {
-		return err
-	}
-	if err := compared.CompareEvents(ctx, s.Facts, s.Engine.MaxVisitorEvents()); err != nil {
-		return err
-	}
-	rejects, err := ingest.LastRejects(ctx, s.Conn, website, 100_000)
-	if err != nil {
-		return err
-	}
-	for _, r := range rejects {
-		compared.NoteRejected(r.Text)
-	}
-
-	// the result
-	if o.rows != "" {
-		err = p.writeOrderRows(ctx, o.rows, export, options, compared)
-	}
-	switch {
-	case err != nil:
-	case o.asJSON:
-		err = p.writeJSON(compared)
-	default:
-		err = p.printReconciled(compared)
-	}
-	if err != nil {
-		return err
-	}
-
-	// the judgement: the lines do not add up, or rows cannot be read
-	for _, fault := range compared.Faults {
-		p.printDiagnostic("%s: %s", file, fault)
-	}
-	unreadable := compared.Lines[reconcile.Unreadable].Orders
-	if besides := unreadable - int64(len(compared.Faults)); besides > 0 {
-		p.printDiagnostic("%s cannot be read besides", wording.CountNoun(besides, "row"))
-	}
-	switch {
-	case !compared.AddsUp():
-		return errors.New("the lines do not add up: facts and events differ; run 'lifthouse facts --verify'")
-	case unreadable > 0:
-		return &exitError{exitRejected}
-	}
-	return nil
 }
 
 // printReconciled prints a sentence, and a table of the lines.

@@ -23,17 +23,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reportForm is the format of a report.
-type reportForm struct {
-	json, csv bool
-	visitors  string // path of a Parquet file with the visitors
-	exitCode  bool   // the exit code expresses the decision
-}
-
 func (p *program) reportCommand() *cobra.Command {
-	var form reportForm
+	var asJSON, asCSV, exitCode bool
+	var visitors string // path of a Parquet file with the visitors
+	parse := func(operation query.Operation, text string) (query.Request, error) {
+		if visitors != "" {
+			return query.ParseVisitors(operation, text)
+		}
+		return query.ParseReport(operation, text)
+	}
 	cmd := newCommand("report", func(cmd *cobra.Command, args []string) error {
-		_, err := parseRequest(cmd, args, form.requestParser(), acceptAnyKey)
+		_, err := parseRequest(cmd, args, parse, acceptAnyKey)
 		if err == nil {
 			err = onlyOne(cmd, "json", "csv", "visitors")
 		}
@@ -55,20 +55,52 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.Lookup("curve").NoOptDefVal = anyDays
 	flags.Bool("scorecard", false,
 		"also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")
-	flags.BoolVar(&form.exitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
+	flags.BoolVar(&exitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
 	flags.Bool("complement", false, "also compare the filtered visitors with all others")
 	flags.StringArray("filter", nil, "name=value (filters[name] of the API); can be repeated")
-	flags.BoolVar(&form.json, "json", false, "print the JSON of the API")
-	flags.BoolVar(&form.csv, "csv", false, "print CSV")
-	flags.StringVar(&form.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
+	flags.BoolVar(&asJSON, "json", false, "print the JSON of the API")
+	flags.BoolVar(&asCSV, "csv", false, "print CSV")
+	flags.StringVar(&visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
 	p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
-		request, err := parseRequest(cmd, args, form.requestParser(), s.owned.FindID)
+		request, err := parseRequest(cmd, args, parse, s.owned.FindID)
 		if err != nil {
 			return err
 		}
 		request.AccountID = s.owned.ID
-		if form.visitors == "" {
-			return inFlags(cmd, p.printReport(ctx, s.Store, request, form))
+		if visitors == "" {
+			results, err := computeReport(ctx, s.Store, request)
+			if err != nil {
+				return inFlags(cmd, err)
+			}
+			var text []byte
+			switch {
+			case asCSV:
+				if results.Waiting != nil { // CSV has no warnings
+					p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
+				}
+				text, err = render.CSV(results)
+			case asJSON:
+				var indented bytes.Buffer
+				if text, err = render.JSON(results); err == nil {
+					err = json.Indent(&indented, text, "", "  ")
+				}
+				text = indented.Bytes()
+			default:
+				text = []byte(render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)))
+			}
+			if err == nil {
+				_, err = p.stdout.Write(text)
+			}
+			switch {
+			case err != nil || !exitCode:
+				return err
+			case results.Decision == nil:
+				return errors.New("report: there is no decision: --exit-code needs a report about the primary goal " +
+					"and metric and all visitors")
+			case exitDecisions[results.Decision.Status] != exitOK:
+				return &exitError{exitDecisions[results.Decision.Status]}
+			}
+			return nil
 		}
 		// Write the visitors to a file, or leave no file.
 		planned, err := s.Engine.PlanReport(request)
@@ -78,7 +110,7 @@ func (p *program) reportCommand() *cobra.Command {
 		if err != nil {
 			return inFlags(cmd, err)
 		}
-		file, err := os.Create(p.absolutePath(form.visitors))
+		file, err := os.Create(p.absolutePath(visitors))
 		if err != nil {
 			return err
 		}
@@ -91,14 +123,6 @@ func (p *program) reportCommand() *cobra.Command {
 	completeFlag(cmd, "dimension", query.Dimensions...)
 	completeFlag(cmd, "interval", query.Intervals...)
 	return cmd
-}
-
-// requestParser returns the parser of the parameters of the API.
-func (f *reportForm) requestParser() func(query.Operation, string) (query.Request, error) {
-	if f.visitors != "" {
-		return query.ParseVisitors
-	}
-	return query.ParseReport
 }
 
 // anyDays is the value of --curve without a number of days.
@@ -215,55 +239,13 @@ func parseSubject(command string, args []string, find findID) (s schema.Subject,
 	}
 	s.Kind = schema.SubjectWidget
 	id, experiment, nested := strings.Cut(args[1], "/")
-	var isID bool
+	var isID, hasExperiment bool
 	s.ID, isID = query.ParseID(id)
-	if nested {
-		var both bool
-		s.ExperimentID, both = query.ParseID(experiment)
-		isID = isID && both
-	}
-	if !isID || nested != isNested {
+	s.ExperimentID, hasExperiment = query.ParseID(experiment)
+	if !isID || nested != isNested || nested != hasExperiment {
 		return s, fmt.Errorf("%s: %q: must be the id of a %s", command, args[1], args[0])
 	}
 	return s, nil
-}
-
-// printReport prints a report, and returns an exitError for a decision other than to ship, if the exit code is to say
-// it.
-func (p *program) printReport(ctx context.Context, s *app.Store, request query.Request, form reportForm) error {
-	results, err := computeReport(ctx, s, request)
-	if err != nil {
-		return err
-	}
-	var text []byte
-	switch {
-	case form.csv:
-		if results.Waiting != nil { // CSV has no warnings
-			p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
-		}
-		text, err = render.CSV(results)
-	case form.json:
-		var indented bytes.Buffer
-		if text, err = render.JSON(results); err == nil {
-			err = json.Indent(&indented, text, "", "  ")
-		}
-		text = indented.Bytes()
-	default:
-		text = []byte(render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)))
-	}
-	if err == nil {
-		_, err = p.stdout.Write(text)
-	}
-	switch {
-	case err != nil || !form.exitCode:
-		return err
-	case results.Decision == nil:
-		return errors.New("report: there is no decision: --exit-code needs a report about the primary goal and " +
-			"metric and all visitors")
-	case exitDecisions[results.Decision.Status] != exitOK:
-		return &exitError{exitDecisions[results.Decision.Status]}
-	}
-	return nil
 }
 
 // computeReport computes a report of all stored events.

@@ -63,7 +63,6 @@ or, for files:
 const (
 	holderTimeout  = time.Minute
 	commandTimeout = 10 * time.Second
-	holderPoll     = 200 * time.Millisecond
 )
 
 // awaitHolder calls open again while the store is held by a process that does not serve it, for at most a time.
@@ -82,7 +81,7 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 				"most %v", locked.PID, locked.Dir, most)
 		}
 		select {
-		case <-time.After(holderPoll):
+		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -92,7 +91,13 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 // serveStore answers requests and executes forwarded commands until the context ends. It calls ready with the URL once
 // the API can be reached.
 func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *app.Store, url string)) error {
-	slog.SetDefault(app.NewLogger(p.stderr, p.serving.logLevel, p.serving.logFormat == logJSON))
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(p.serving.logLevel)) // is valid
+	logging := &slog.HandlerOptions{Level: level}
+	slog.SetDefault(slog.New(slog.NewTextHandler(p.stderr, logging)))
+	if p.serving.logFormat == logJSON {
+		slog.SetDefault(slog.New(slog.NewJSONHandler(p.stderr, logging)))
+	}
 	var values []slog.Attr
 	for _, s := range p.settings {
 		values = append(values, slog.String(s.Name, shownValue(s)))
@@ -167,7 +172,6 @@ const (
 	logJSON             = "json"
 )
 
-// serveFlags adds the settings of a server to a command.
 func (p *program) serveFlags(cmd *cobra.Command) {
 	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
 	flags.StringVar(&o.Listen, "listen", app.DefaultListen, "address of the API and the dashboard")
@@ -297,78 +301,76 @@ func (p *program) mcpCommand() *cobra.Command {
 
 func (p *program) demoCommand() *cobra.Command {
 	var traffic bool
-	cmd := newCommand("demo", noArgs, func(cmd *cobra.Command, _ []string) error {
+	cmd := newCommand("demo", noArgs, func(cmd *cobra.Command, _ []string) (err error) {
 		if p.running != nil {
 			return usageError{errors.New("a server is already running on this store")}
 		}
 		if !cmd.Flags().Changed("store") {
 			p.address = "embedded:./demo"
 		}
-		return p.serveDemo(cmd.Context(), traffic)
+		ctx := cmd.Context()
+		address, err := p.storeAddress()
+		if err != nil {
+			return err
+		}
+		if address.Dir != "" {
+			if err := demo.ClaimDirectory(address.Dir); err != nil {
+				return err
+			}
+		}
+		s, err := p.openStore(ctx, 0)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().AllAccounts()) {
+			return errors.New("the store has other accounts and is not a demo store: name an empty database")
+		}
+		if err := p.makeDemo(ctx, s); err != nil {
+			return err
+		}
+		// Replace the token of the last start.
+		const tokenName = "demo"
+		for _, token := range s.Catalogue.Snapshot().AccountTokens(demo.Account) {
+			if token.Name == tokenName {
+				if _, err := s.Catalogue.RevokeToken(ctx, demo.Account, token.ID); err != nil {
+					return err
+				}
+			}
+		}
+		token, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
+			AccountID: demo.Account, Name: tokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
+		})
+		if err != nil {
+			return err
+		}
+		visits, end := context.WithCancel(ctx)
+		var sending sync.WaitGroup
+		ready := func(_ *app.Store, url string) {
+			if traffic {
+				visitors := demo.NewTraffic(time.Now())
+				sending.Go(func() {
+					schema.Repeat(visits, time.Second, "send the events of the demo", func(ctx context.Context) error {
+						return s.Writer.WriteEvents(ctx, visitors.NextEvents(time.Now()))
+					})
+				})
+			}
+			p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url,
+				schema.ShowAddress(p.address))
+			p.printLine("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url,
+				demo.Campaign)
+			p.printLine("Or look at %s/ in a browser, and sign in with the token.\n", url)
+			p.printLine("Use it in other commands with --store %s.", schema.ShowAddress(p.address))
+		}
+		err = p.serveStore(ctx, s, ready)
+		end()
+		sending.Wait()
+		return err
 	})
 	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&traffic, "traffic", true,
 		"send the events of a few visitors per second while the demo is served")
 	return cmd
-}
-
-func (p *program) serveDemo(ctx context.Context, traffic bool) (err error) {
-	address, err := p.storeAddress()
-	if err != nil {
-		return err
-	}
-	if address.Dir != "" {
-		if err := demo.ClaimDirectory(address.Dir); err != nil {
-			return err
-		}
-	}
-	s, err := p.openStore(ctx, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().AllAccounts()) {
-		return errors.New("the store has other accounts and is not a demo store: name an empty database")
-	}
-	if err := p.makeDemo(ctx, s); err != nil {
-		return err
-	}
-	// Replace the token of the last start.
-	const tokenName = "demo"
-	for _, token := range s.Catalogue.Snapshot().AccountTokens(demo.Account) {
-		if token.Name == tokenName {
-			if _, err := s.Catalogue.RevokeToken(ctx, demo.Account, token.ID); err != nil {
-				return err
-			}
-		}
-	}
-	token, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
-		AccountID: demo.Account, Name: tokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
-	})
-	if err != nil {
-		return err
-	}
-	visits, end := context.WithCancel(ctx)
-	var sending sync.WaitGroup
-	ready := func(_ *app.Store, url string) {
-		if traffic {
-			visitors := demo.NewTraffic(time.Now())
-			sending.Go(func() {
-				schema.Repeat(visits, time.Second, "send the events of the demo", func(ctx context.Context) error {
-					return s.Writer.WriteEvents(ctx, visitors.NextEvents(time.Now()))
-				})
-			})
-		}
-		p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url,
-			schema.ShowAddress(p.address))
-		p.printLine("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demo.Campaign)
-		p.printLine("Or look at %s/ in a browser, and sign in with the token.\n", url)
-		p.printLine("Use it in other commands with --store %s.", schema.ShowAddress(p.address))
-	}
-	err = p.serveStore(ctx, s, ready)
-	end()
-	sending.Wait()
-	return err
 }
 
 // demosOnly reports whether the catalogue is empty or contains only the demo account.

@@ -124,8 +124,7 @@ func (p *program) publicURL() string {
 }
 
 func (p *program) sourceListCommand() *cobra.Command {
-	cmd := newCommand("source-list", noArgs, nil)
-	return p.onAccount(cmd, func(_ context.Context, s ownedStore, _ []string) error {
+	return p.onAccount(newCommand("source-list", noArgs, nil), func(_ context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}
@@ -152,16 +151,10 @@ func (p *program) sourceListCommand() *cobra.Command {
 		for _, warning := range list.Warnings {
 			notes = append(notes, "Warning: "+warning.Message)
 		}
-		if len(rows) == 1 {
-			p.printLine("Account %d has no source; make one with lifthouse source add.", s.owned.ID)
-			return nil
-		}
-		if err := p.printTable(rows); err != nil {
-			return err
-		}
+		err := p.printList(rows, "Account %d has no source; make one with lifthouse source add.", s.owned.ID)
 		for _, note := range notes {
 			p.printLine("\n%s", note)
 		}
-		return nil
+		return err
 	})
 }

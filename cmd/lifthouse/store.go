@@ -157,12 +157,9 @@ func (p *program) backupCommand() *cobra.Command {
 			if s.Dir == "" {
 				return errOnlyEmbedded
 			}
-			dir, err := filepath.Abs(p.absolutePath(args[0]))
+			dir := filepath.Clean(p.absolutePath(args[0]))
+			err := s.Writer.PauseWrites(ctx, func() error { return schema.WriteBackup(ctx, s.Conn, dir) })
 			if err != nil {
-				return err
-			}
-			if err := s.Writer.PauseWrites(ctx,
-				func() error { return schema.WriteBackup(ctx, s.Conn, dir) }); err != nil {
 				return err
 			}
 			p.printLine("wrote the backup to %s", args[0])
@@ -180,11 +177,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		if address.Dir == "" {
 			return errOnlyEmbedded
 		}
-		from, err := filepath.Abs(p.absolutePath(args[0]))
-		if err != nil {
-			return err
-		}
-		to := p.absolutePath(address.Dir)
+		from, to := filepath.Clean(p.absolutePath(args[0])), p.absolutePath(address.Dir)
 		if !isEmpty(to) {
 			return fmt.Errorf("restore: %s has files already; use a new store, --store", to)
 		}

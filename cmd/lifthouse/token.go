@@ -45,8 +45,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 }
 
 func (p *program) tokenListCommand() *cobra.Command {
-	cmd := newCommand("token-list", noArgs, nil)
-	return p.onAccount(cmd, func(_ context.Context, s ownedStore, _ []string) error {
+	return p.onAccount(newCommand("token-list", noArgs, nil), func(_ context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{"ID", "NAME", "SCOPES", "WEBSITE", "CREATED", "EXPIRES"}}
 		for _, token := range s.Catalogue.Snapshot().AccountTokens(s.owned.ID) {
 			scopes := make([]string, len(token.Scopes))

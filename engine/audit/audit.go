@@ -60,15 +60,6 @@ type JudgedTreatment struct {
 	Text       string            `json:"text"`
 }
 
-const (
-	level         = 95
-	usualLooks    = 4 // weeks of the catalogue's default plan, for tests whose days are not known
-	mostLooks     = 52
-	daysPerWeek   = 7
-	usualPower    = .8
-	leastEvenness = .95 // smallest by largest variation of a split that was meant to be even
-)
-
 // New judges the tests of a table. mde is their minimum effect, as a fraction.
 func New(t *Table, mde float64) *Audit {
 	a := &Audit{
@@ -113,85 +104,8 @@ func New(t *Table, mde float64) *Audit {
 	if slices.Sort(needs); len(needs) > 0 {
 		a.Required = &needs[(len(needs)-1)/2] // the median
 	}
-	a.setSentences()
-	return a
-}
 
-// judge judges the treatments of a test at a fixed horizon, and at the last of its weekly looks.
-func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
-	test := JudgedTest{Name: t.Name, Line: t.Line, Looks: usualLooks, SampleRatio: t.checkSampleRatio()}
-	if t.Days > 0 {
-		test.Looks = min(max(int(t.Days)/daysPerWeek, 1), mostLooks)
-	}
-	control, shares, visitors := t.Samples[0], make([]float64, len(t.Samples)), 0.0
-	for i, sample := range t.Samples {
-		shares[i] = float64(visitorsOf(sample))
-		visitors += shares[i]
-	}
-	_, isRate := control.(stats.Rate)
-	o := stats.Options{SignificanceLevel: level, Shares: shares, NonNegative: isRate}
-	design := stats.NewLookDesign(o.Alpha(), shares)
-	key := plan{test.Looks, design.Level}
-	if a.sequences[key] == nil {
-		points := make([]stats.LookPoint, test.Looks)
-		for k := range points {
-			tau := float64(k+1) / float64(test.Looks)
-			points[k] = stats.LookPoint{Tau: tau, Information: tau}
-		}
-		a.sequences[key] = design.NewSequence(points, nil)
-	}
-	size, _ := stats.NewSampleSize(
-		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: usualPower}, design)
-	for i, c := range stats.Compare(control, t.Samples[1:], o) {
-		treatment := JudgedTreatment{Name: t.Variations[i+1], Difference: c.Difference, Lift: c.Lift}
-		if c.Frequentist != nil {
-			treatment.PValue, treatment.Reason = c.Frequentist.AdjustedPValue, c.Frequentist.Reason
-		}
-		if shares[0] > 0 && shares[i+1] > 0 && !test.isInvalid() {
-			treatment.Concludes = a.sequences[key].AnalyzeLook(test.Looks-1,
-				[]stats.Stratum{{Control: control, Treatment: t.Samples[i+1]}}, isRate).Significant
-		}
-		if size != nil && c.Lift.Value != nil {
-			treatment.Power, _ = size.PowerAt(math.Abs(*c.Lift.Value), visitors)
-		}
-		test.Treatments = append(test.Treatments, treatment)
-	}
-	return test, size
-}
-
-func visitorsOf(s stats.Sample) int64 {
-	if rate, is := s.(stats.Rate); is {
-		return rate.Visitors
-	}
-	return s.(stats.Mean).Visitors
-}
-
-// checkSampleRatio compares the visitors with the shares. Without shares, a split that is nearly even was meant to be
-// even, and of another one nothing is known.
-func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
-	period, total := stats.SharePeriod{}, 0.0
-	for _, s := range t.Samples {
-		period.Observed = append(period.Observed, visitorsOf(s))
-	}
-	shares := t.Shares
-	if shares == nil {
-		if float64(slices.Min(period.Observed)) < leastEvenness*float64(slices.Max(period.Observed)) {
-			return nil
-		}
-		shares = slices.Repeat([]float64{1}, len(t.Samples))
-	}
-	for _, share := range shares {
-		total += share
-	}
-	period.Split = stats.Split{Control: 100 * shares[0] / total, Variations: shares[1:]}
-	return new(stats.SampleRatioMismatch([]stats.SharePeriod{period}))
-}
-
-// isInvalid reports a sample ratio mismatch.
-func (t *JudgedTest) isInvalid() bool { return t.SampleRatio != nil && t.SampleRatio.Mismatch }
-
-// setSentences sets the sentences. The first says what was reported, and what to expect of it.
-func (a *Audit) setSentences() {
+	// The sentences. The first says what was reported, and what to expect of it.
 	inPercent := func(x float64) string {
 		return wording.FormatPercent(x, map[bool]int{true: 0, false: 1}[math.Abs(x) >= .1], true)
 	}
@@ -232,7 +146,82 @@ func (a *Audit) setSentences() {
 		a.Sentences = append(a.Sentences, fmt.Sprintf("To find an effect of %s, a test like these needs %s visitors.",
 			wording.FormatPercent(a.Pool.TypicalEffect.Value, 1, false), wording.FormatCount(*a.Required)))
 	}
+	return a
 }
+
+// judge judges the treatments of a test at a fixed horizon, and at the last of its weekly looks.
+func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
+	test := JudgedTest{Name: t.Name, Line: t.Line, SampleRatio: t.checkSampleRatio()}
+	test.Looks = 4 // weeks of the catalogue's default plan, for tests whose days are not known
+	if t.Days > 0 {
+		test.Looks = min(max(int(t.Days)/7, 1), 52)
+	}
+	control, shares, visitors := t.Samples[0], make([]float64, len(t.Samples)), 0.0
+	for i, sample := range t.Samples {
+		shares[i] = float64(visitorsOf(sample))
+		visitors += shares[i]
+	}
+	_, isRate := control.(stats.Rate)
+	o := stats.Options{SignificanceLevel: 95, Shares: shares, NonNegative: isRate}
+	design := stats.NewLookDesign(o.Alpha(), shares)
+	key := plan{test.Looks, design.Level}
+	if a.sequences[key] == nil {
+		points := make([]stats.LookPoint, test.Looks)
+		for k := range points {
+			tau := float64(k+1) / float64(test.Looks)
+			points[k] = stats.LookPoint{Tau: tau, Information: tau}
+		}
+		a.sequences[key] = design.NewSequence(points, nil)
+	}
+	size, _ := stats.NewSampleSize(
+		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: .8}, design)
+	for i, c := range stats.Compare(control, t.Samples[1:], o) {
+		treatment := JudgedTreatment{Name: t.Variations[i+1], Difference: c.Difference, Lift: c.Lift}
+		if c.Frequentist != nil {
+			treatment.PValue, treatment.Reason = c.Frequentist.AdjustedPValue, c.Frequentist.Reason
+		}
+		if shares[0] > 0 && shares[i+1] > 0 && !test.isInvalid() {
+			treatment.Concludes = a.sequences[key].AnalyzeLook(test.Looks-1,
+				[]stats.Stratum{{Control: control, Treatment: t.Samples[i+1]}}, isRate).Significant
+		}
+		if size != nil && c.Lift.Value != nil {
+			treatment.Power, _ = size.PowerAt(math.Abs(*c.Lift.Value), visitors)
+		}
+		test.Treatments = append(test.Treatments, treatment)
+	}
+	return test, size
+}
+
+func visitorsOf(s stats.Sample) int64 {
+	if rate, is := s.(stats.Rate); is {
+		return rate.Visitors
+	}
+	return s.(stats.Mean).Visitors
+}
+
+// checkSampleRatio compares the visitors with the shares. Without shares, a split that is nearly even was meant to be
+// even, and of another one nothing is known.
+func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
+	period, total := stats.SharePeriod{}, 0.0
+	for _, s := range t.Samples {
+		period.Observed = append(period.Observed, visitorsOf(s))
+	}
+	shares := t.Shares
+	if shares == nil {
+		if float64(slices.Min(period.Observed)) < .95*float64(slices.Max(period.Observed)) {
+			return nil
+		}
+		shares = slices.Repeat([]float64{1}, len(t.Samples))
+	}
+	for _, share := range shares {
+		total += share
+	}
+	period.Split = stats.Split{Control: 100 * shares[0] / total, Variations: shares[1:]}
+	return new(stats.SampleRatioMismatch([]stats.SharePeriod{period}))
+}
+
+// isInvalid reports a sample ratio mismatch.
+func (t *JudgedTest) isInvalid() bool { return t.SampleRatio != nil && t.SampleRatio.Mismatch }
 
 // inWords says what was observed and what is expected.
 func (t *JudgedTreatment) inWords() string {

@@ -184,7 +184,6 @@ func hasDecimalComma(cell string) bool {
 	return has && isNumber(whole) && isNumber(fraction) && (len(fraction) != 3 || whole == "0")
 }
 
-// wholeNumber returns a number of visitors.
 func wholeNumber(x, most float64) (int64, error) {
 	if x != math.Trunc(x) || x < 0 || x > most {
 		return 0, errors.New("must be an integer from 0 to " + strconv.FormatFloat(most, 'f', -1, 64))

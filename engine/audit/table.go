@@ -83,7 +83,41 @@ func ReadTable(r io.Reader) (*Table, error) {
 		t.found.AddField("file", "must have at most %d bytes", maxBytes)
 		return nil, t.found.List
 	}
-	rows, lines := t.splitRows(bytes.TrimPrefix(bytes.ToValidUTF8(text, []byte("�")), []byte("\ufeff")))
+	text = bytes.TrimPrefix(bytes.ToValidUTF8(text, []byte("�")), []byte("\ufeff"))
+
+	// The cells of each row that is not empty, and its line.
+	var rows [][]string
+	var lines []int
+	table := csv.NewReader(bytes.NewReader(text))
+	table.FieldsPerRecord, table.LazyQuotes = -1, true
+	most := 0
+	for _, separator := range []rune{',', ';', '\t'} { // of the line with most of them
+		for line := range bytes.Lines(text[:min(len(text), 1<<16)]) {
+			if n := bytes.Count(line, []byte(string(separator))); n > most || separator != ',' && n >= max(most, 1) {
+				most, table.Comma = n, separator
+			}
+		}
+	}
+	table.TrimLeadingSpace = table.Comma != '\t' // or empty cells would be lost
+	for {
+		cells, err := table.Read()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.found.AddField("file", "%v", err)
+			}
+			break
+		}
+		line, _ := table.FieldPos(0)
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+			t.hasCommas = t.hasCommas || hasDecimalComma(cells[i])
+		}
+		if slices.ContainsFunc(cells, func(cell string) bool { return cell != "" }) {
+			rows, lines = append(rows, cells), append(lines, line)
+		}
+	}
+
+	// The tests.
 	for i, cells := range rows {
 		line := lines[i]
 		given := slices.DeleteFunc(slices.Clone(cells), func(cell string) bool { return cell == "" })
@@ -118,39 +152,6 @@ func ReadTable(r io.Reader) (*Table, error) {
 		return nil, err
 	}
 	return t, nil
-}
-
-// splitRows returns the cells of each row that is not empty, and its line.
-func (t *Table) splitRows(text []byte) (rows [][]string, lines []int) {
-	table := csv.NewReader(bytes.NewReader(text))
-	table.FieldsPerRecord, table.LazyQuotes = -1, true
-	most := 0
-	for _, separator := range []rune{',', ';', '\t'} { // of the line with most of them
-		for line := range bytes.Lines(text[:min(len(text), 1<<16)]) {
-			if n := bytes.Count(line, []byte(string(separator))); n > most || separator != ',' && n >= max(most, 1) {
-				most, table.Comma = n, separator
-			}
-		}
-	}
-	table.TrimLeadingSpace = table.Comma != '\t' // or empty cells would be lost
-	for {
-		cells, err := table.Read()
-		if errors.Is(err, io.EOF) {
-			return rows, lines
-		}
-		if err != nil {
-			t.found.AddField("file", "%v", err)
-			return rows, lines
-		}
-		line, _ := table.FieldPos(0)
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-			t.hasCommas = t.hasCommas || hasDecimalComma(cells[i])
-		}
-		if slices.ContainsFunc(cells, func(cell string) bool { return cell != "" }) {
-			rows, lines = append(rows, cells), append(lines, line)
-		}
-	}
 }
 
 // addNote says once for each key what is left out.

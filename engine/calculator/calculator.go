@@ -171,7 +171,26 @@ func (q *Input) ComputeAnswer() *Answer {
 		answer.Power.SampleProgress = size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
 	}
 	q.setConclusion(answer, found, comparisons)
-	answer.Worth = q.computeWorth(order, answer.isInvalid())
+
+	// What the treatments are worth. The tests of a pool are the past ones and that of the input. With a sample ratio
+	// mismatch, its numbers say nothing, neither about itself nor about others.
+	tests, invalid := q.Past, answer.isInvalid()
+	if !invalid {
+		tests = append(tests[:len(tests):len(tests)], effects.PastTest{Effects: q.pooledEffects()})
+	}
+	judged := effects.NewPast(q.MDE/100, tests)
+	answer.Worth = &AnswerWorth{Pool: judged.Pool, Total: judged.Total, Text: judged.Pool.InWords("the metric", "test")}
+	for place, i := range order[1:] {
+		item := AnswerWorthItem{VariationID: q.Variations[i].ID, Reason: stats.ReasonSampleRatioMismatch}
+		if !invalid {
+			of := &judged.Items[len(judged.Items)-len(order)+1+place]
+			item.Expected, item.Chance, item.Reason = of.Expected, of.Chance, of.Reason
+		}
+		if item.Expected != nil {
+			item.Text = item.Expected.LiftInWords()
+		}
+		answer.Worth.Items = append(answer.Worth.Items, item)
+	}
 	return answer
 }
 
@@ -263,7 +282,6 @@ func expectedShares(variations []Variation, order []int) []float64 {
 	return shares
 }
 
-// setConclusion sets the conclusion of an answer.
 func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []stats.Comparison) {
 	c, enough := &a.Conclusion, slices.ContainsFunc(comparisons, func(c stats.Comparison) bool {
 		return c.Verdict != stats.VerdictInsufficientData
@@ -312,7 +330,6 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	}
 }
 
-// analyzeLooks analyzes all looks of all treatments.
 func (q *Input) analyzeLooks(order []int) *looks.Question {
 	all := &looks.Question{Rows: make([][]looks.Row, len(q.Looks))}
 	if len(q.Looks) == 0 {
@@ -365,10 +382,6 @@ func visitorsOf(variations []Variation) int64 {
 	return n
 }
 
-// maxPastTests is the maximum number of tests of an input: a fit of a thousand takes a tenth of a second.
-const maxPastTests = 1000
-
-// pooledEffects returns the effects of the treatments.
 func (q *Input) pooledEffects() []stats.PooledEffect {
 	samples := q.statsSamples(q.Variations, q.controlFirst())
 	var effects []stats.PooledEffect
@@ -387,7 +400,6 @@ type pastText struct {
 	Shipped       *float64   `yaml:"shipped"`
 }
 
-// checkPast returns the past tests of an input.
 func (c *checker) checkPast(given []pastText) []effects.PastTest {
 	if len(given) > maxPastTests {
 		c.Add("past", len(given), fmt.Sprintf("must be an array of at most %d tests", maxPastTests))
@@ -406,7 +418,23 @@ func (c *checker) checkPast(given []pastText) []effects.PastTest {
 			const detail = "must be omitted, because variations are given"
 			c.refuseField(path+".lift", g.Lift, detail)
 			c.refuseField(path+".standardError", g.StandardError, detail)
-			test.Effects = c.checkPastSums(path+".variations", g.Variations)
+			n, path := len(g.Variations), path+".variations"
+			if n < leastVariations || n > maxVariations {
+				c.Add(path, n, fmt.Sprintf("must be an array of %d to %d variations, control first, has %d",
+					leastVariations, maxVariations, n))
+			} else {
+				// The effects are of rates if control has converted visitors, or else of means.
+				q := Input{Metric: MetricMean}
+				if g.Variations[0].Converted != nil {
+					q.Metric = MetricBinary
+				}
+				for i := range g.Variations {
+					v := Variation{ID: int64(i), Control: i == 0}
+					c.checkSums(&q, fmt.Sprintf("%s[%d]", path, i), &g.Variations[i], &v)
+					q.Variations = append(q.Variations, v)
+				}
+				test.Effects = q.pooledEffects()
+			}
 		}
 		if g.Shipped != nil {
 			test.Shipped = int(c.checkWhole(path+".shipped", g.Shipped, 0, int64(max(len(test.Effects), 1)), ""))
@@ -414,26 +442,6 @@ func (c *checker) checkPast(given []pastText) []effects.PastTest {
 		tests = append(tests, test)
 	}
 	return tests
-}
-
-// checkPastSums returns the effects of the treatments of a past test: of rates if control has converted visitors, or
-// else of means.
-func (c *checker) checkPastSums(path string, given []sumsText) []stats.PooledEffect {
-	if n := len(given); n < leastVariations || n > maxVariations {
-		c.Add(path, n, fmt.Sprintf("must be an array of %d to %d variations, control first, has %d",
-			leastVariations, maxVariations, n))
-		return nil
-	}
-	q := Input{Metric: MetricMean}
-	if given[0].Converted != nil {
-		q.Metric = MetricBinary
-	}
-	for i := range given {
-		v := Variation{ID: int64(i), Control: i == 0}
-		c.checkSums(&q, fmt.Sprintf("%s[%d]", path, i), &given[i], &v)
-		q.Variations = append(q.Variations, v)
-	}
-	return q.pooledEffects()
 }
 
 // AnswerWorth is what the treatments are truly worth, given past tests, in lifts.
@@ -464,27 +472,4 @@ func (w *AnswerWorth) InWords() (sentences []string) {
 		sentences = append(sentences, w.Text)
 	}
 	return sentences
-}
-
-// computeWorth computes what the treatments are worth. The tests of a pool are the past ones and that of the input.
-// With a sample ratio mismatch, its numbers say nothing, neither about itself nor about others.
-func (q *Input) computeWorth(order []int, isInvalid bool) *AnswerWorth {
-	tests := q.Past
-	if !isInvalid {
-		tests = append(tests[:len(tests):len(tests)], effects.PastTest{Effects: q.pooledEffects()})
-	}
-	found := effects.NewPast(q.MDE/100, tests)
-	w := &AnswerWorth{Pool: found.Pool, Total: found.Total, Text: found.Pool.InWords("the metric", "test")}
-	for place, i := range order[1:] {
-		item := AnswerWorthItem{VariationID: q.Variations[i].ID, Reason: stats.ReasonSampleRatioMismatch}
-		if !isInvalid {
-			of := &found.Items[len(found.Items)-len(order)+1+place]
-			item.Expected, item.Chance, item.Reason = of.Expected, of.Chance, of.Reason
-		}
-		if item.Expected != nil {
-			item.Text = item.Expected.LiftInWords()
-		}
-		w.Items = append(w.Items, item)
-	}
-	return w
 }

@@ -30,6 +30,8 @@ const (
 	maxLooks    = 200
 	maxDays     = 3650
 	maxTau      = 1000
+	// maxPastTests is the maximum number of past tests: a fit of a thousand takes a tenth of a second.
+	maxPastTests = 1000
 	// maxFaults and maxShown limit the length of error reports.
 	maxFaults = 100
 	maxShown  = 80 // bytes
@@ -79,27 +81,13 @@ type sumsText struct {
 func ParseInput(line []byte) (*Input, error) {
 	var given inputText
 	var c checker
-	document := c.readLine(line, &given)
-	if document == nil {
-		return nil, query.InvalidParameters(c.List...)
-	}
-	q := c.checkInput(&given)
-	found := faults.Collector{Most: maxFaults}
-	for _, f := range document.WithFaults(c.List) {
-		f.Name, f.Value, f.Line = faults.Clip(cmp.Or(f.Name, wholeLine), maxShown), faults.Clip(f.Value, maxShown), 0
-		found.Append(f)
-	}
-	return q, query.InvalidParameters(found.WithRest(wholeLine, "and %d more errors")...)
-}
 
-// checker collects all errors of an input.
-type checker struct{ faults.Collector }
-
-// readLine decodes a line. It returns nil if the line is not JSON.
-func (c *checker) readLine(line []byte, into *inputText) *catalogue.Document {
+	// Decode the line.
 	var text json.RawMessage
 	var syntax *json.SyntaxError
-	switch err := json.Unmarshal(line, &text); {
+	var document *catalogue.Document
+	err := json.Unmarshal(line, &text)
+	switch {
 	case len(line) > MaxInput:
 		c.Add(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxInput))
 	case !utf8.Valid(line):
@@ -112,16 +100,17 @@ func (c *checker) readLine(line []byte, into *inputText) *catalogue.Document {
 		shown := faults.Clip(string(bytes.TrimSpace(text)), maxShown)
 		c.Add(wholeLine, shown, `must be an object: {"metric": …}`)
 	default:
-		document, err := catalogue.ReadDocument(bytes.NewReader(text), into)
-		if _, hasFaults := errors.AsType[faults.List](err); err == nil || hasFaults {
-			return document
+		document, err = catalogue.ReadDocument(bytes.NewReader(text), &given)
+		if _, hasFaults := errors.AsType[faults.List](err); err != nil && !hasFaults {
+			document = nil
+			c.Add(wholeLine, "", err.Error())
 		}
-		c.Add(wholeLine, "", err.Error())
 	}
-	return nil
-}
+	if document == nil {
+		return nil, query.InvalidParameters(c.List...)
+	}
 
-func (c *checker) checkInput(given *inputText) *Input {
+	// Check what it says.
 	q := &Input{Metric: given.Metric, Methodology: given.Methodology, NonNegative: given.NonNegative}
 	c.oneOf("metric", string(q.Metric), string(MetricBinary), string(MetricMean))
 	c.oneOf("methodology", string(q.Methodology), string(stats.MethodologyFrequentist),
@@ -154,10 +143,17 @@ func (c *checker) checkInput(given *inputText) *Input {
 	c.checkVariations(q, given.Variations)
 	c.checkLooks(q, given.Looks)
 	q.Past = c.checkPast(given.Past)
-	return q
+
+	found := faults.Collector{Most: maxFaults}
+	for _, f := range document.WithFaults(c.List) {
+		f.Name, f.Value, f.Line = faults.Clip(cmp.Or(f.Name, wholeLine), maxShown), faults.Clip(f.Value, maxShown), 0
+		found.Append(f)
+	}
+	return q, query.InvalidParameters(found.WithRest(wholeLine, "and %d more errors")...)
 }
 
-// checkVariations sets the variations.
+type checker struct{ faults.Collector }
+
 func (c *checker) checkVariations(q *Input, given []variationText) {
 	if n := len(given); n < leastVariations || n > maxVariations {
 		c.Add("variations", n,
@@ -262,37 +258,31 @@ func (c *checker) checkLooks(q *Input, given []lookText) {
 				c.compareSums(at, v, fmt.Sprintf("variations[%d]", i), today, 1)
 			}
 		}
-		look.Tau = c.checkTau(q, path, g, last, visitorsOf(look.Variations))
+
+		// The time of the look must be later than that of the previous one. If plannedVisitors measure the time, it
+		// never decreases.
+		name, value := path+".tau", g.Tau
+		switch {
+		case q.PlannedVisitors > 0:
+			c.refuseField(path+".days", g.Days, "must be omitted, because plannedVisitors measures the time")
+			c.refuseField(name, g.Tau, "must be omitted, because plannedVisitors measures the time")
+			look.Tau = math.Max(last, float64(visitorsOf(look.Variations))/float64(q.PlannedVisitors))
+		case g.Days != nil && g.Tau != nil:
+			c.refuseField(name, g.Tau, "must be omitted, because days is given")
+		case g.Tau != nil:
+			if look.Tau = c.checkNumber(name, g.Tau, 0, maxTau, ""); *g.Tau == 0 {
+				c.Add(name, "0", "must be above 0")
+			}
+		default:
+			name, value = path+".days", g.Days
+			look.Tau = float64(c.checkWhole(name, g.Days, 1, maxDays, "")) / float64(max(q.PlannedDays, 1))
+		}
+		if q.PlannedVisitors == 0 && look.Tau > 0 && look.Tau <= last {
+			c.Add(name, formatNumber(*value), "must be later than the look before")
+		}
 		last = math.Max(last, look.Tau)
 		q.Looks = append(q.Looks, look)
 	}
-}
-
-// checkTau returns the time of a look, which must be later than the previous look. If plannedVisitors measure the time,
-// it never decreases.
-func (c *checker) checkTau(q *Input, path string, given *lookText, last float64, visitors int64) (tau float64) {
-	if q.PlannedVisitors > 0 {
-		c.refuseField(path+".days", given.Days, "must be omitted, because plannedVisitors measures the time")
-		c.refuseField(path+".tau", given.Tau, "must be omitted, because plannedVisitors measures the time")
-		return math.Max(last, float64(visitors)/float64(q.PlannedVisitors))
-	}
-	name, value := path+".tau", given.Tau
-	switch {
-	case given.Days != nil && given.Tau != nil:
-		c.refuseField(name, given.Tau, "must be omitted, because days is given")
-		return 0
-	case given.Tau != nil:
-		if tau = c.checkNumber(name, given.Tau, 0, maxTau, ""); *given.Tau == 0 {
-			c.Add(name, "0", "must be above 0")
-		}
-	default:
-		name, value = path+".days", given.Days
-		tau = float64(c.checkWhole(name, given.Days, 1, maxDays, "")) / float64(max(q.PlannedDays, 1))
-	}
-	if tau > 0 && tau <= last {
-		c.Add(name, formatNumber(*value), "must be later than the look before")
-	}
-	return tau
 }
 
 // compareSums rejects valid counts that are below (-1) or above (1) those of the previous look or of today.
@@ -367,7 +357,6 @@ func (c *checker) checkNumber(path string, given *float64, least, most float64, 
 	return 0
 }
 
-// jsonNumber matches a number in JSON.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$`)
 
 // ReadSums parses the numbers of a variation.

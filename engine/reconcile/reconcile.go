@@ -185,9 +185,6 @@ func New(p *plan.Plan, limit int64) *Comparison {
 	}
 }
 
-// mostFaults is the number of rows that cannot be read of which the faults are kept.
-const mostFaults = 20
-
 // AddOrder adds an order of the export.
 func (c *Comparison) AddOrder(o *ingest.Order) {
 	row := &Row{
@@ -196,7 +193,7 @@ func (c *Comparison) AddOrder(o *ingest.Order) {
 	c.Rows = append(c.Rows, row)
 	switch {
 	case o.Fault != "":
-		if row.given = Unreadable; len(c.Faults) < mostFaults {
+		if row.given = Unreadable; len(c.Faults) < 20 {
 			c.Faults = append(c.Faults, fmt.Sprintf("line %d: %s", o.FileLine, o.Fault))
 		}
 	case !c.isWithin(o.At):
@@ -224,13 +221,10 @@ func (c *Comparison) AddsUp() bool {
 	return true
 }
 
-// mostTries is the number of times that events and facts are read. A refresh between them may make a difference.
-const mostTries = 3
-
 // CompareEvents puts each order in its line, by the stored events and facts. A visitor with more than most events of
-// the website is automated.
+// the website is automated. Events and facts are read up to three times: a refresh between them may make a difference.
 func (c *Comparison) CompareEvents(ctx context.Context, shards facts.Shards, most int) (err error) {
-	for try := 0; try < mostTries && err == nil && (try == 0 || !c.AddsUp()); try++ {
+	for try := 0; try < 3 && err == nil && (try == 0 || !c.AddsUp()); try++ {
 		err = c.compareOnce(ctx, shards, most)
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,75 +15,53 @@ import (
 
 // The columns of the CSV output are paths in a row, see CSV.
 var (
-	reportCSV = slices.Concat(
-		under("", "campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel "+
-			"dimension filters"),
-		under("conversionWindow.", "from to source"), under("", "checks.conversionWindow.immatureVisitors"),
-		under("", "window.from window.to dataThrough breakdown.value series.time id name control share visitors views"),
-		under("",
-			"convertedVisitors goalsReached value profit extraValue clicks submits completions conversions contacts"),
-		under("metrics.goalConversionRate.", estimateFields), under("metrics.conversionRate.", estimateFields),
-		under("metrics.completionRate.", estimateFields), under("metrics.goalsPerVisitor.", estimateFields),
-		under("metrics.valuePerVisitor.", estimateFields), under("metrics.profitPerVisitor.", estimateFields),
-		under("metrics.extraValuePerVisitor.", estimateFields), under("metrics.averageValue.", estimateFields),
-		comparisonCSV,
-		under("comparison.complement.", "visitors controlVisitors"),
-		under("comparison.complement.improvement.", effectFields),
-		under("comparison.complement.improvementDifference.", "value interval.lower interval.upper reason"),
-		under("heterogeneity.", "segments bayesFactor pValue reason"),
-		under("conclusion.", "status variationId look decidedAt"),
-	)
-	scorecardCSV = slices.Concat(
-		under("",
-			"campaignId widgetId experimentId methodology significanceLevel filters window.from window.to dataThrough"),
-		under("report.", "goal.id goal.name conversionWindow.from conversionWindow.to conversionWindow.source"),
-		under("decision.", "status variationId decidedAt"),
-		under("", "goal.id goal.name metric conversionWindow.from conversionWindow.to conversionWindow.source"),
-		under("", "role direction id name control"),
-		under("estimate.", estimateFields),
-		comparisonCSV,
-		under("", "qValue discovered"),
-		under("guardrail.", "status margin absoluteMargin lower upper requiredVisitors decidedAt reason"),
-	)
-	curveCSV = slices.Concat(
-		under("", "campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel "+
-			"filters window.from window.to dataThrough"),
-		under("cohort.", "days visitors immatureVisitors"), under("", "critical day id value"),
-		under("comparison.difference.", "value interval.lower interval.upper reason"),
-		under("comparison.improvement.", "value interval.lower interval.upper reason"),
-		under("simultaneous.difference.", "interval.lower interval.upper"),
-		under("simultaneous.improvement.", "interval.lower interval.upper"),
-	)
-	programmeCSV = slices.Concat(
-		under("",
-			"websiteId goalId currency campaignId widgetId experimentId campaign variationId name metric "+
-				"state endedAt"),
-		under("", "shipped"), under("outcome.", "outcome variationId date note declared"),
-		under("observed.", "lift perMonth valuePerMonth"),
-		under("expected.lift.", rangeFields), under("expected.perMonth.", rangeFields),
-		under("expected.valuePerMonth.", rangeFields),
-		under("", "chance reason valueReason"),
-	)
-	estimateFields = "value uncapped standardError interval.lower interval.upper reason"
-	rangeFields    = "value interval.lower interval.upper"
-	effectFields   = "value observed interval.lower interval.upper reason"
-	comparisonCSV  = slices.Concat(
-		under("comparison.difference.", effectFields), under("comparison.improvement.", effectFields),
-		under("comparison.frequentist.", "test statistic degreesOfFreedom pValue adjustedPValue correction reason"),
-		under("comparison.sequential.", "look end pValue difference.lower difference.upper improvement.lower "+
-			"improvement.upper"),
-		under("comparison.sequential.", "significant reason improvementReason"),
-		under("comparison.bayesian.", "chanceToBeatControl chanceToBeBest expectedLoss expectedLossControl"),
-		under("comparison.bayesian.", "prior.mean prior.standardDeviation prior.campaigns reason"),
-		under("comparison.", "significant verdict conclusive reasons"),
-	)
+	reportCSV = pathsOf(`campaignId widgetId experimentId goal.id goal.name compareMetric methodology significanceLevel
+		dimension filters conversionWindow:from,to,source checks.conversionWindow.immatureVisitors window:from,to
+		dataThrough breakdown.value series.time id name control share visitors views convertedVisitors goalsReached
+		value profit extraValue clicks submits completions conversions contacts
+		metrics.goalConversionRate:ESTIMATE metrics.conversionRate:ESTIMATE metrics.completionRate:ESTIMATE
+		metrics.goalsPerVisitor:ESTIMATE metrics.valuePerVisitor:ESTIMATE metrics.profitPerVisitor:ESTIMATE
+		metrics.extraValuePerVisitor:ESTIMATE metrics.averageValue:ESTIMATE COMPARISON
+		comparison.complement:visitors,controlVisitors comparison.complement.improvement:EFFECT
+		comparison.complement.improvementDifference:RANGE,reason
+		heterogeneity:segments,bayesFactor,pValue,reason conclusion:status,variationId,look,decidedAt`)
+	scorecardCSV = pathsOf(`campaignId widgetId experimentId methodology significanceLevel filters window:from,to
+		dataThrough report.goal:id,name report.conversionWindow:from,to,source
+		decision:status,variationId,decidedAt goal:id,name metric conversionWindow:from,to,source
+		role direction id name control estimate:ESTIMATE COMPARISON qValue discovered
+		guardrail:status,margin,absoluteMargin,lower,upper,requiredVisitors,decidedAt,reason`)
+	curveCSV = pathsOf(`campaignId widgetId experimentId goal:id,name compareMetric methodology significanceLevel
+		filters window:from,to dataThrough cohort:days,visitors,immatureVisitors critical day id value
+		comparison.difference:RANGE,reason comparison.improvement:RANGE,reason
+		simultaneous.difference:INTERVAL simultaneous.improvement:INTERVAL`)
+	programmeCSV = pathsOf(`websiteId goalId currency campaignId widgetId experimentId campaign variationId name metric
+		state endedAt shipped outcome:outcome,variationId,date,note,declared
+		observed:lift,perMonth,valuePerMonth expected.lift:RANGE expected.perMonth:RANGE expected.valuePerMonth:RANGE
+		chance reason valueReason`)
 )
 
-// under returns the paths of names below a prefix.
-func under(prefix, names string) []string {
-	paths := strings.Fields(names)
-	for i, name := range paths {
-		paths[i] = prefix + name
+// pathsOf returns the paths of columns. The names after a colon are below the path before it. A word in capitals stands
+// for several.
+func pathsOf(columns string) (paths []string) {
+	columns = strings.NewReplacer("COMPARISON", `comparison.difference:EFFECT comparison.improvement:EFFECT
+		comparison.frequentist:test,statistic,degreesOfFreedom,pValue,adjustedPValue,correction,reason
+		comparison.sequential:look,end,pValue,difference.lower,difference.upper,improvement.lower,improvement.upper
+		comparison.sequential:significant,reason,improvementReason
+		comparison.bayesian:chanceToBeatControl,chanceToBeBest,expectedLoss,expectedLossControl
+		comparison.bayesian:prior.mean,prior.standardDeviation,prior.campaigns,reason
+		comparison:significant,verdict,conclusive,reasons`).Replace(columns)
+	columns = strings.NewReplacer("ESTIMATE", "value,uncapped,standardError,INTERVAL,reason",
+		"EFFECT", "value,observed,INTERVAL,reason", "RANGE", "value,INTERVAL").Replace(columns)
+	columns = strings.ReplaceAll(columns, "INTERVAL", "interval.lower,interval.upper")
+	for column := range strings.FieldsSeq(columns) {
+		prefix, names, hasNames := strings.Cut(column, ":")
+		if !hasNames {
+			paths = append(paths, column)
+			continue
+		}
+		for name := range strings.SplitSeq(names, ",") {
+			paths = append(paths, prefix+"."+name)
+		}
 	}
 	return paths
 }

@@ -43,10 +43,8 @@ const (
 	forestTicks   = 6
 )
 
-// forestColours are colours that colour-blind readers can distinguish. Other verdicts have forestOther.
+// forestColours are colours that colour-blind readers can distinguish. Other verdicts have #59636e.
 var forestColours = map[stats.Verdict]string{stats.VerdictBetter: "#0072b2", stats.VerdictWorse: "#b34700"}
-
-const forestOther = "#59636e"
 
 // forest holds the data of the template. The y coordinate of a text is its baseline.
 type forest struct {
@@ -262,7 +260,7 @@ func collectEffects(r *result.Report) []effect {
 func (f *forest) newRow(e effect, y int) forestRow {
 	row := forestRow{
 		Heading: e.estimate == nil, Label: shortenText(e.label, forestLabel), Visitors: wording.FormatCount(e.visitors),
-		Colour: cmp.Or(forestColours[e.verdict.verdict], forestOther), Y: y, Value: none, Verdict: e.verdict.words,
+		Colour: cmp.Or(forestColours[e.verdict.verdict], "#59636e"), Y: y, Value: none, Verdict: e.verdict.words,
 	}
 	if row.Heading {
 		return row

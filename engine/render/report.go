@@ -23,7 +23,6 @@ func (s Screen) maxLabelWidth() int {
 	return min((s.Width-interval-separators)/2, most)
 }
 
-// reportTable writes a report.
 type reportTable struct {
 	*table
 	results *result.Report
@@ -53,7 +52,29 @@ func Report(r *result.Report, s Screen) string {
 	t.writeReportNotes(rows)
 	t.writeScorecard()
 	if r.Dimension != nil {
-		t.writeBreakdown()
+		// Write whether the values differ, all values in one table, and notes on those that differ from all others.
+		rows = nil
+		var notes []string
+		for i := range r.Breakdown {
+			slice := &r.Breakdown[i]
+			rows = append(rows, t.rowsOf(slice.Value, &slice.Slice)...)
+			if c := slice.Conclusion; c != nil && c.Status == stats.StatusInvalid {
+				notes = append(notes, PrintableText(slice.Value+": "+c.Text))
+			}
+			notes = append(notes, t.complementNotes(slice.Value+" · ", &slice.Slice, false)...)
+		}
+		t.writeLine("")
+		t.writeLine(t.paintText(bold, "By "+string(*r.Dimension)))
+		if h := r.Heterogeneity; h != nil {
+			t.writeParagraph("", h.Text)
+		}
+		if len(rows) == 0 {
+			t.writeLine("")
+			t.writeLine("There are no values yet.")
+		} else {
+			t.writeSection(rows)
+			t.writeNoteLines(notes)
+		}
 	}
 	if r.Curve != nil {
 		t.writeCurve()
@@ -167,7 +188,6 @@ func (t *reportTable) writeReportNotes(rows []tableRow) {
 	t.writeNoteLines(slices.DeleteFunc(notes, func(note string) bool { return note == "" }))
 }
 
-// writeNoteLines writes each note on its own lines.
 func (t *table) writeNoteLines(notes []string) {
 	if len(notes) == 0 {
 		return
@@ -181,33 +201,6 @@ func (t *table) writeNoteLines(notes []string) {
 			t.writeLine(line)
 		}
 	}
-}
-
-// writeBreakdown writes whether the values differ, all values in one table, and notes on those that differ from all
-// others.
-func (t *reportTable) writeBreakdown() {
-	var rows []tableRow
-	var notes []string
-	for i := range t.results.Breakdown {
-		slice := &t.results.Breakdown[i]
-		rows = append(rows, t.rowsOf(slice.Value, &slice.Slice)...)
-		if c := slice.Conclusion; c != nil && c.Status == stats.StatusInvalid {
-			notes = append(notes, PrintableText(slice.Value+": "+c.Text))
-		}
-		notes = append(notes, t.complementNotes(slice.Value+" · ", &slice.Slice, false)...)
-	}
-	t.writeLine("")
-	t.writeLine(t.paintText(bold, "By "+string(*t.results.Dimension)))
-	if h := t.results.Heterogeneity; h != nil {
-		t.writeParagraph("", h.Text)
-	}
-	if len(rows) == 0 {
-		t.writeLine("")
-		t.writeLine("There are no values yet.")
-		return
-	}
-	t.writeSection(rows)
-	t.writeNoteLines(notes)
 }
 
 // complementNotes returns a line for each variation whose lift differs from that among all other visitors; every: for

@@ -47,7 +47,6 @@ func (s Screen) paintText(colour, text string) string {
 // none is shown for a value that cannot be computed.
 const none = "–"
 
-// table writes tables of variations.
 type table struct {
 	Screen
 	rate        bool // the metric is a rate
@@ -110,7 +109,6 @@ func (t *table) writeParagraph(colour, text string) {
 	}
 }
 
-// column is a column of a table.
 type column struct {
 	title   string
 	left    bool     // whether cells are aligned to the left
@@ -127,7 +125,6 @@ func newColumns(titles ...string) []column {
 	return columns
 }
 
-// addCells appends a cell to each column.
 func addCells(columns []column, cells ...string) {
 	for i := range columns {
 		columns[i].cells = append(columns[i].cells, cells[i])
@@ -143,7 +140,6 @@ func (c column) textWidth() int {
 	return width
 }
 
-// gap separates two columns.
 const gap = "  "
 
 // writeRows writes one grid if the screen is wide enough. Otherwise it writes the observed values first and the
@@ -245,7 +241,6 @@ func (t *table) observedColumns(rows []tableRow) []column {
 
 func (t *table) intervalTitle() string { return fmt.Sprintf("%d %% interval", t.level) }
 
-// comparedColumns returns the columns that compare each variation with control.
 func (t *table) comparedColumns(rows []tableRow) []column {
 	correction, look := stats.CorrectionNone, 0
 	for _, r := range rows {

@@ -49,9 +49,6 @@ const (
 	multipleExposuresWarning = 0.01
 	// maxUnknown is the maximum number of variations in a check.
 	maxUnknown = 50
-	// minValues is the number of values below which no value can be 5 standard deviations (n-1) from the mean: the
-	// maximum distance is (n-1)/sqrt(n).
-	minValues = 27
 )
 
 // runChecks checks who is in a slice, what counts, and whether its plan has changed.
@@ -61,7 +58,7 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 		checks.addWarning(warningNoEvents, "no events are stored yet; check that tracking sends this id")
 	}
 	c.checkVisitors(p, found.Automated, &checks)
-	if o := found.Outliers; o != nil && o.Values < minValues {
+	if o := found.Outliers; o != nil && o.Values < 27 { // the maximum distance is (n-1)/sqrt(n)
 		checks.addWarning(warningFewValues,
 			"%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
@@ -93,7 +90,8 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 		}
 		if checks.ConversionWindow = check; 2*immature > c.visitors {
 			checks.addWarning(warningWindowOpen,
-				"%s of %s visitors do not count yet: their first view is less than %s ago", wording.FormatCount(immature), wording.FormatCount(c.visitors), p.ConversionWindow.EndInWords())
+				"%s of %s visitors do not count yet: their first view is less than %s ago",
+				wording.FormatCount(immature), wording.FormatCount(c.visitors), p.ConversionWindow.EndInWords())
 		}
 	}
 
@@ -196,7 +194,8 @@ func (c *Checks) addWarning(code WarningCode, format string, args ...any) {
 
 func (c *Checks) warnOfMismatch(p float64) {
 	c.addWarning(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured "+
-		"shares (p = %s); visitors of a variation are lost or added, so no comparison is valid", wording.FormatPValue(p))
+		"shares (p = %s); visitors of a variation are lost or added, so no comparison is valid",
+		wording.FormatPValue(p))
 }
 
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.
@@ -217,7 +216,6 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 		wording.FormatCount(waits.Events), why)
 }
 
-// sumOf adds up numbers.
 func sumOf(numbers iter.Seq[int64]) (sum int64) {
 	for n := range numbers {
 		sum += n
@@ -253,23 +251,17 @@ func checkSplit(p *plan.Plan, visitors func(variation int64, period int) int64) 
 	return &shown
 }
 
-// noSpread is the reason why there are no bounds: fewer than two values, or all values are equal.
-const noSpread stats.Reason = "NO_SPREAD"
-
-// boundOverflow is the reason why a bound is open: it is beyond the range of floats, and removes nothing.
-const boundOverflow stats.Reason = "BOUND_OVERFLOW"
-
 // outliersCheck returns the number of removed goal events and the bounds.
 func outliersCheck(o *moments.Outliers, counted int64) *OutliersCheck {
 	if o.Open {
-		return &OutliersCheck{Reason: noSpread}
+		return &OutliersCheck{Reason: reasonNoSpread}
 	}
 	check := &OutliersCheck{Removed: o.Values - counted, Lower: &o.Lower, Upper: &o.Upper}
 	if math.IsInf(o.Lower, 0) {
-		check.Lower, check.Reason = nil, boundOverflow
+		check.Lower, check.Reason = nil, reasonBoundOverflow
 	}
 	if math.IsInf(o.Upper, 0) {
-		check.Upper, check.Reason = nil, boundOverflow
+		check.Upper, check.Reason = nil, reasonBoundOverflow
 	}
 	return check
 }
@@ -291,8 +283,6 @@ const (
 	// leastExpected is the smallest expected number of visitors of a day, or of a variation on a day, at which a count
 	// of 0 is a warning. With 20 expected visitors, the probability of 0 is 2·10⁻⁹ (Poisson).
 	leastExpected = 20
-	// usualDays is the number of days with visitors before a day whose mean is expected on it.
-	usualDays = 7
 	// shownDays is the number of days in a warning.
 	shownDays = 5
 )
@@ -322,7 +312,7 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 			empty, pending = append(empty, pending...), nil
 		}
 		if total > 0 {
-			usual = append(usual[max(len(usual)-usualDays+1, 0):], total)
+			usual = append(usual[max(len(usual)-6, 0):], total) // the mean of seven days is expected on the next one
 		}
 		from, to := plan.PeriodAt(p.SharePeriods, d.Start), plan.PeriodAt(p.SharePeriods, d.Start.AddDate(0, 0, 1))
 		for i, v := range p.Variations {
@@ -357,21 +347,15 @@ func datesInWords(days []time.Time) string {
 	return text
 }
 
-// A running subject is silent if it has had no event for many times its usual gap, and for at least an hour.
-const (
-	silentGaps  = 10
-	silentLeast = time.Hour
-)
-
 // SilenceDuration returns how long a subject with events since first has been silent at a time, or 0 if it is not
-// silent. The usual gap is the mean gap.
+// silent. It is silent if it has had no event for ten times its mean gap, and for at least an hour.
 func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.Duration {
 	if first.IsZero() || newest.IsZero() || views < 2 {
 		return 0
 	}
 	usual := newest.Sub(first) / time.Duration(views-1)
 	silent := now.Sub(newest)
-	if silent < max(silentGaps*usual, silentLeast) {
+	if silent < max(10*usual, time.Hour) {
 		return 0
 	}
 	return silent

@@ -35,7 +35,7 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 		}
 		c.Sequential = NewSequential(last, missing)
 		if !describes {
-			c.Conclusive = new(supportsVerdict(a, i-1, c.Verdict))
+			c.Conclusive = new(a != nil && a.Primary.SupportsVerdict(i-1, c.Verdict, statsOptions(a.Plan).Alpha()))
 		}
 	}
 	c := &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
@@ -93,11 +93,25 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 	}
 }
 
-// Reasons of conclusions that name no variation, in addition to the reasons of package stats.
+// Reasons in addition to those of package stats: of conclusions that name no variation, of checks, of a missing status,
+// and of decisions.
 const (
 	reasonNotSignificant   stats.Reason = "NOT_SIGNIFICANT"
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
 	reasonNotMature        stats.Reason = "NOT_MATURE"
+	reasonCapNotReached    stats.Reason = "CAP_NOT_REACHED" // fewer than one converted visitor is above its percentile
+	reasonNoSpread         stats.Reason = "NO_SPREAD"       // fewer than two values, or all values are equal
+	reasonBoundOverflow    stats.Reason = "BOUND_OVERFLOW"  // a bound beyond the range of floats removes nothing
+	reasonNotComputed      stats.Reason = "NOT_COMPUTED"    // clients may ask again
+	reasonWinner           stats.Reason = "WINNER"
+	reasonLoser            stats.Reason = "LOSER"
+	reasonGuardrailHarmed  stats.Reason = "GUARDRAIL_HARMED"
+	reasonPrimaryHarmed    stats.Reason = "PRIMARY_HARMED"
+	reasonGuardrailOpen    stats.Reason = "GUARDRAIL_OPEN"
+	reasonGuardrailsSafe   stats.Reason = "GUARDRAILS_SAFE"
+	reasonMinDays          stats.Reason = "MIN_DAYS"
+	reasonEquivalent       stats.Reason = "WITHIN_MARGIN"
+	reasonPlanEnded        stats.Reason = "PLAN_ENDED"
 )
 
 // InvalidInWords returns the conclusion of results with a sample ratio mismatch. A Bayesian one has no p-value.
@@ -120,7 +134,6 @@ func (l *NextLook) InWords() string {
 		l.PublishedAt.UTC().Format("Monday, 2 January 2006"))
 }
 
-// whenNext returns the text about the next look.
 func whenNext(a *looks.Analysis) string {
 	next := nextLook(a)
 	if next == nil {
@@ -204,12 +217,6 @@ func missingLook(p *plan.Plan, segment bool) stats.Reason {
 // LevelWithoutAlpha is the significance level at which nothing is significant.
 const LevelWithoutAlpha = 100
 
-// supportsVerdict reports whether any look supports the verdict on a treatment. a has the results of the looks; nil:
-// there are none.
-func supportsVerdict(a *looks.Analysis, treatment int, verdict stats.Verdict) bool {
-	return a != nil && a.Primary.SupportsVerdict(treatment, verdict, statsOptions(a.Plan).Alpha())
-}
-
 // LooksInWords returns a line about the looks, or "" if the report has none.
 func (r *Report) LooksInWords() string {
 	if r.Looks == nil && r.NextLook == nil {
@@ -239,7 +246,6 @@ type Guardrail struct {
 	Reason           stats.Reason `json:"reason,omitempty"`
 }
 
-// newGuardrail returns the status of a guardrail for a treatment.
 func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int) *Guardrail {
 	shown := &Guardrail{Status: looks.NotYetKnown, Reason: stats.ReasonTooEarly}
 	if g.Relative > 0 {
@@ -301,20 +307,6 @@ type DecisionReason struct {
 	Text   string       `json:"text"`
 }
 
-// The reasons of decisions in addition to those of conclusions.
-const (
-	reasonWinner          stats.Reason = "WINNER"
-	reasonLoser           stats.Reason = "LOSER"
-	reasonGuardrailHarmed stats.Reason = "GUARDRAIL_HARMED"
-	reasonPrimaryHarmed   stats.Reason = "PRIMARY_HARMED"
-	reasonGuardrailOpen   stats.Reason = "GUARDRAIL_OPEN"
-	reasonGuardrailsSafe  stats.Reason = "GUARDRAILS_SAFE"
-	reasonMinDays         stats.Reason = "MIN_DAYS"
-	reasonEquivalent      stats.Reason = "WITHIN_MARGIN"
-	reasonPlanEnded       stats.Reason = "PLAN_ENDED"
-)
-
-// decider makes the decision of a report.
 type decider struct {
 	*Report
 	plan  *plan.Plan
@@ -365,8 +357,34 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 			}
 		}
 	}
-	if found := d.noWinner(); found != nil {
-		return found
+	var rows []looks.Row // of the last look
+	if a != nil && len(a.Primary.Rows) > 0 {
+		rows = a.Primary.Rows[len(a.Primary.Rows)-1]
+	}
+	if len(rows) > 0 && (rows[0].Tau >= 1 || p.Ended && a.Next.IsZero()) {
+		// The plan or the campaign has ended. The text lists the lifts that the last look rules out.
+		text := fmt.Sprintf("No winner after %d days", rows[0].Days)
+		var ruled []string
+		for i := range rows {
+			in := a.Primary.LastLook(i).Lift.Interval
+			if in == nil {
+				continue
+			}
+			of := ""
+			if len(rows) > 1 {
+				of = " for " + r.Variations[i+1].Name
+			}
+			if lifts := excludedLifts(in[0], in[1]); lifts != "" {
+				ruled = append(ruled, lifts+" is ruled out"+of)
+			}
+		}
+		if len(ruled) > 0 {
+			text += ": " + strings.Join(ruled, "; ")
+		}
+		return &Decision{
+			Status: DecisionNoWinner, DecidedAt: &rows[0].End, Text: text + ".",
+			Reasons: []DecisionReason{{Code: reasonPlanEnded, Text: "the plan or the campaign has ended"}},
+		}
 	}
 	found := &Decision{
 		Status: DecisionKeepRunning, Reasons: []DecisionReason{},
@@ -439,7 +457,6 @@ func (d *decider) ofGuardrail(code stats.Reason, i int, says string) DecisionRea
 	return DecisionReason{Code: code, GoalID: g.GoalID, Metric: string(g.Metric), Text: d.guardrailName(i) + " " + says}
 }
 
-// winnerDecision returns the decision about a winner.
 func (d *decider) winnerDecision() *Decision {
 	id := *d.Conclusion.VariationID
 	treatment := slices.IndexFunc(d.Variations, func(v VariationResults) bool { return v.ID == id }) - 1
@@ -489,40 +506,6 @@ func (d *decider) winnerDecision() *Decision {
 	}
 	found.Text += "."
 	return found
-}
-
-// noWinner returns the decision if the plan or the campaign has ended without a winner or a loser, or nil. The text
-// lists the lifts that the last look rules out.
-func (d *decider) noWinner() *Decision {
-	if d.looks == nil || len(d.looks.Primary.Rows) == 0 {
-		return nil
-	}
-	rows := d.looks.Primary.Rows[len(d.looks.Primary.Rows)-1]
-	if rows[0].Tau < 1 && (!d.plan.Ended || !d.looks.Next.IsZero()) {
-		return nil
-	}
-	text := fmt.Sprintf("No winner after %d days", rows[0].Days)
-	var ruled []string
-	for i := range rows {
-		in := d.looks.Primary.LastLook(i).Lift.Interval
-		if in == nil {
-			continue
-		}
-		of := ""
-		if len(rows) > 1 {
-			of = " for " + d.Variations[i+1].Name
-		}
-		if lifts := excludedLifts(in[0], in[1]); lifts != "" {
-			ruled = append(ruled, lifts+" is ruled out"+of)
-		}
-	}
-	if len(ruled) > 0 {
-		text += ": " + strings.Join(ruled, "; ")
-	}
-	return &Decision{
-		Status: DecisionNoWinner, DecidedAt: &rows[0].End, Text: text + ".",
-		Reasons: []DecisionReason{{Code: reasonPlanEnded, Text: "the plan or the campaign has ended"}},
-	}
 }
 
 // excludedLifts returns the lifts outside an interval in words; empty: there are none. nil is an open end, and so is a

@@ -77,15 +77,7 @@ const (
 	Grows = "grows"
 )
 
-const (
-	// noveltyAlpha is half of the accepted error rate, because at most two looks may find novelty: the one that
-	// concludes, and the first one at the end of the plan.
-	noveltyAlpha = 0.025
-	// leastConverted is the minimum number of converted visitors of a variation for a p-value of novelty.
-	leastConverted = 20
-
-	millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
-)
+const millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
 
 // NewCurve returns the curve of a plan. steps has what each day of age adds to the sums of the cohort, and whole the
 // rows of the report.
@@ -95,7 +87,7 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 	last, all := &through[days-1], sumRows(whole, p.MultipleExposures)
 	c := &Curve{
 		Cohort: Cohort{Days: days, Visitors: last.visitors - sumOf(maps.Values(last.immature))},
-		Points: make([]CurvePoint, days), Novelty: last.compareAges(p),
+		Points: make([]CurvePoint, days), Novelty: []Novelty{},
 	}
 	c.Cohort.ImmatureVisitors = all.visitors - c.Cohort.Visitors
 
@@ -138,62 +130,57 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 		}
 		c.Points[day] = point
 	})
-	return c
-}
 
-// compareAges compares the ages of first conversions.
-func (c *sliceSums) compareAges(p *plan.Plan) []Novelty {
-	found := []Novelty{}
+	// Compare the ages of first conversions.
 	samples := make([]stats.Sample, len(p.Variations))
 	ages := make([]*float64, len(p.Variations))
 	few := false
 	for i, v := range p.Variations {
-		m := c.counted[v.ID]
+		m := last.counted[v.ID]
 		sample := m.FirstAge.Mean(m.Converted, millisecondsPerDay)
 		sample.Nonzero = m.Converted
 		if samples[i] = sample; m.Converted > 0 {
 			ages[i] = &sample.Mean
 		}
-		few = few || m.Converted < leastConverted
+		few = few || m.Converted < 20
 	}
 	if len(samples) < 2 || !p.Rules.Compare {
-		return found
+		return c
 	}
-	o := statsOptions(p)
-	for i, x := range stats.Compare(samples[0], samples[1:], stats.Options{SignificanceLevel: 95, Shares: o.Shares}) {
+	o := stats.Options{SignificanceLevel: 95, Shares: options.Shares}
+	for i, x := range stats.Compare(samples[0], samples[1:], o) {
 		n := Novelty{ID: p.Variations[i+1].ID, MeanAge: MeanAge{ages[0], ages[i+1]}}
 		if n.PValue, n.Reason = x.Frequentist.AdjustedPValue, x.Frequentist.Reason; few {
 			n.PValue, n.Reason = nil, stats.ReasonTooFewConversions
 		}
 		n.Text = n.inWords(p.Variations[0].Name, p.Variations[i+1].Name)
-		found = append(found, n)
+		c.Novelty = append(c.Novelty, n)
 	}
-	return found
+	return c
 }
 
 // inWords returns a sentence. Without a finding, nothing is known, which does not mean that the effect is constant.
 func (n *Novelty) inWords(control, variation string) string {
+	says := "It is not known yet whether the effect of " + variation + " changes with exposure: "
 	if n.PValue == nil {
-		return "It is not known yet whether the effect of " + variation + " changes with exposure: there are too few " +
-			"conversions."
+		return says + "there are too few conversions."
 	}
-	ages := fmt.Sprintf("first conversions come after %s in %s and %s in %s (p = %s)", inDays(*n.MeanAge.Variation),
-		variation, inDays(*n.MeanAge.Control), control, wording.FormatPValue(*n.PValue))
-	switch n.Finding {
-	case Fades:
-		return "The effect of " + variation + " fades with exposure: " + ages + "."
-	case Grows:
-		return "The effect of " + variation + " grows with exposure: " + ages + "."
+	if n.Finding != "" {
+		says = "The effect of " + variation + " " + n.Finding + " with exposure: "
 	}
-	return "It is not known yet whether the effect of " + variation + " changes with exposure: " + ages + "."
+	return says + fmt.Sprintf("first conversions come after %s in %s and %s in %s (p = %s).",
+		inDays(*n.MeanAge.Variation), variation, inDays(*n.MeanAge.Control), control, wording.FormatPValue(*n.PValue))
 }
 
 // AddNovelty adds what a look that decides found about novelty to the curve, and to the text of a decision about a
 // variation. Of two looks, the first finding counts. It changes no decision.
 func (r *Report) AddNovelty(atLook []Novelty) {
+	// Half of the accepted error rate, because at most two looks may find novelty: the one that concludes, and the
+	// first one at the end of the plan.
+	const alpha = 0.025
 	for i := range atLook {
 		n := &atLook[i]
-		if n.PValue == nil || *n.PValue >= noveltyAlpha || slices.Contains(r.novel, n.ID) {
+		if n.PValue == nil || *n.PValue >= alpha || slices.Contains(r.novel, n.ID) {
 			continue
 		}
 		finding := Grows
@@ -210,12 +197,11 @@ func (r *Report) AddNovelty(atLook []Novelty) {
 			}
 		}
 		if d := r.Decision; d != nil && d.VariationID != nil && *d.VariationID == n.ID {
-			days := *n.MeanAge.Control - *n.MeanAge.Variation
-			if finding == Fades {
-				d.Text += " Its effect fades with exposure: conversions come " + inDays(days) + " earlier."
-			} else {
-				d.Text += " Its effect grows with exposure: conversions come " + inDays(-days) + " later."
+			days, when := *n.MeanAge.Control-*n.MeanAge.Variation, "earlier"
+			if finding == Grows {
+				days, when = -days, "later"
 			}
+			d.Text += fmt.Sprintf(" Its effect %s with exposure: conversions come %s %s.", finding, inDays(days), when)
 		}
 	}
 }

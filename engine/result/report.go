@@ -312,9 +312,6 @@ type CapCheck struct {
 	Reason       stats.Reason `json:"reason,omitempty"`
 }
 
-// reasonCapNotReached means that fewer than one converted visitor is above the percentile of a cap.
-const reasonCapNotReached stats.Reason = "CAP_NOT_REACHED"
-
 // WindowCheck counts the visitors that the window excludes.
 type WindowCheck struct {
 	EarlierVisitors int64 `json:"earlierVisitors"` // active in the window, but first exposed before it

@@ -143,27 +143,6 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	return rows
 }
 
-// setQValues sets the q-values of each variation in the secondary rows, from the p-values at the last look.
-func setQValues(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
-	if a == nil || len(a.SecondaryP) == 0 {
-		return
-	}
-	for treatment := range a.SecondaryP[0] {
-		p := make([]float64, len(a.SecondaryP))
-		for i := range p {
-			p[i] = a.SecondaryP[i][treatment]
-		}
-		q := stats.FalseDiscovery(p)
-		for _, row := range rows {
-			if row.secondary < 0 || math.IsNaN(q[row.secondary]) {
-				continue
-			}
-			v := &row.Variations[treatment+1]
-			v.QValue, v.Discovered = &q[row.secondary], new(q[row.secondary] < alpha)
-		}
-	}
-}
-
 // MetricInWords returns the names of the row's metric and goal.
 func (r *ScorecardRow) MetricInWords() string {
 	if r.Goal == nil {
@@ -182,7 +161,23 @@ func (r *ScorecardRow) IsEmpty() bool {
 func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
 	rows := newScorecard(p, goals)
 	all := p.OfAllVisitors() && a != nil
-	setQValues(rows, a, statsOptions(p).Alpha())
+	// The q-values of each variation in the secondary rows, from the p-values at the last look.
+	if a != nil && len(a.SecondaryP) > 0 {
+		for treatment := range a.SecondaryP[0] {
+			pValues := make([]float64, len(a.SecondaryP))
+			for i := range pValues {
+				pValues[i] = a.SecondaryP[i][treatment]
+			}
+			q := stats.FalseDiscovery(pValues)
+			for _, row := range rows {
+				if row.secondary < 0 || math.IsNaN(q[row.secondary]) {
+					continue
+				}
+				v := &row.Variations[treatment+1]
+				v.QValue, v.Discovered = &q[row.secondary], new(q[row.secondary] < statsOptions(p).Alpha())
+			}
+		}
+	}
 	for _, row := range rows {
 		// The visitors at which a variation without an effect is shown to be safe, with the planned power: not if the
 		// report and the looks have different visitors.
@@ -199,7 +194,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 				continue
 			}
 			if row.Role == RolePrimary && all {
-				v.Comparison.Conclusive = new(supportsVerdict(a, i-1, v.Comparison.Verdict))
+				v.Comparison.Conclusive = new(a.Primary.SupportsVerdict(i-1, v.Comparison.Verdict,
+					statsOptions(a.Plan).Alpha()))
 				v.Comparison.Sequential = NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan, false))
 			}
 			if row.guardrail >= 0 {
@@ -251,9 +247,6 @@ type Status struct {
 	first, newest time.Time
 	views         int64
 }
-
-// reasonNotComputed is the reason why a status has no decision yet. Clients may ask again.
-const reasonNotComputed stats.Reason = "NOT_COMPUTED"
 
 // NewListedStatus returns the status of a running or stopped subject. If s is nil, the status is not computed yet.
 func NewListedStatus(s *Status, running bool) *ListedStatus {

@@ -172,7 +172,6 @@ type sliceResult struct {
 	immature    int64           // visitors of all variations
 }
 
-// compareVariations computes the metrics and comparisons of the variations.
 func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	j := sliceResult{Slice: Slice{Variations: []VariationResults{}}}
 	options := statsOptions(plan)

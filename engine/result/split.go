@@ -58,14 +58,6 @@ const byDay = "day"
 // which code a visitor runs, and where the visitor comes from.
 var SplitAttributes = []query.Dimension{query.ByDevice, "browser", query.ByChannel, "utmSource"}
 
-// splitNames are the names of the attributes in texts.
-var splitNames = map[string]string{
-	"device": "device", "browser": "browser", "channel": "channel", "utmSource": "UTM source",
-}
-
-// shownParts is the maximum number of parts of an attribute in a report.
-const shownParts = 5
-
 // split has numbers of visitors by first variation and period of equal shares.
 type split map[[2]int64]int64
 
@@ -124,36 +116,7 @@ func (v *splitOfValue) add(day int64, counts split) {
 func NewSplitCause(
 	p *plan.Plan, by map[query.Dimension][]moments.Step, lost map[int64]moments.LostViews,
 ) *SplitCause {
-	whole, groups := groupSplits(p, by)
-	cause := &SplitCause{Parts: []SplitPart{}, LostViews: []LostOfSplit{}}
-	var worst []*splitOfValue
-	for _, group := range groups {
-		worst = append(worst, group[:min(len(group), shownParts)]...)
-	}
-	slices.SortStableFunc(worst, worstFirst)
-	for _, v := range worst {
-		c := v.check
-		cause.Parts = append(cause.Parts, SplitPart{
-			Attribute: v.attribute, Value: v.value, Visitors: v.whole.visitors(p),
-			Observed: c.Observed, Expected: c.Expected, PValue: c.PValue,
-			Mismatch: c.PValue != nil && *c.PValue < stats.MismatchAlpha/float64(len(groups)*v.parts),
-		})
-	}
-	var lostGoals []string
-	for _, v := range p.Variations {
-		if n := lost[v.ID]; n.Goals > 0 {
-			cause.LostViews = append(cause.LostViews, LostOfSplit{v.ID, n})
-			lostGoals = append(lostGoals, v.Name+" "+wording.FormatCount(n.Goals))
-		}
-	}
-	cause.Without = findRegion(p, whole, groups)
-	cause.Text = cause.inWords(whole.check, lostGoals)
-	return cause
-}
-
-// groupSplits returns the split of all visitors by day, and the parts of each attribute that has several: the worst
-// first.
-func groupSplits(p *plan.Plan, by map[query.Dimension][]moments.Step) (*splitOfValue, [][]*splitOfValue) {
+	// The split of all visitors by day, and the parts of each attribute that has several: the worst first.
 	newValue := func(attribute, value string) *splitOfValue {
 		return &splitOfValue{attribute: attribute, value: value, days: map[int64]split{}, whole: split{}}
 	}
@@ -198,7 +161,31 @@ func groupSplits(p *plan.Plan, by map[query.Dimension][]moments.Step) (*splitOfV
 		}
 	}
 	whole.check = whole.whole.check(p)
-	return whole, groups
+
+	cause := &SplitCause{Parts: []SplitPart{}, LostViews: []LostOfSplit{}}
+	var worst []*splitOfValue
+	for _, group := range groups {
+		worst = append(worst, group[:min(len(group), 5)]...)
+	}
+	slices.SortStableFunc(worst, worstFirst)
+	for _, v := range worst {
+		c := v.check
+		cause.Parts = append(cause.Parts, SplitPart{
+			Attribute: v.attribute, Value: v.value, Visitors: v.whole.visitors(p),
+			Observed: c.Observed, Expected: c.Expected, PValue: c.PValue,
+			Mismatch: c.PValue != nil && *c.PValue < stats.MismatchAlpha/float64(len(groups)*v.parts),
+		})
+	}
+	var lostGoals []string
+	for _, v := range p.Variations {
+		if n := lost[v.ID]; n.Goals > 0 {
+			cause.LostViews = append(cause.LostViews, LostOfSplit{v.ID, n})
+			lostGoals = append(lostGoals, v.Name+" "+wording.FormatCount(n.Goals))
+		}
+	}
+	cause.Without = findRegion(p, whole, groups)
+	cause.Text = cause.inWords(whole.check, lostGoals)
+	return cause
 }
 
 // findRegion returns the region that carries the mismatch, see NewSplitCause.
@@ -278,7 +265,7 @@ func (c *SplitCause) inWords(all *stats.SampleRatioCheck, lost []string) string 
 func (r *SplitRegion) InWords() string {
 	text := wording.FormatCount(r.Visitors) + " visitors"
 	if r.Attribute != byDay {
-		text += fmt.Sprintf(" with the %s %s", splitNames[r.Attribute], r.Value)
+		text += fmt.Sprintf(" with the %s %s", strings.Replace(r.Attribute, "utmSource", "UTM source", 1), r.Value)
 		if r.From != "" {
 			text += ","
 		}

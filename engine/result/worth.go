@@ -155,7 +155,7 @@ func ProgrammeInWords(p *worth.Programme) []string {
 				wording.FormatPercent(a.MDE, 1, false), wording.FormatCount(*a.RequiredVisitors),
 				wording.CountNoun(*a.Days, "day")))
 		for _, plan := range a.Plans {
-			if plan.Weeks == usualWeeks {
+			if plan.Weeks == 4 { // the default of the catalogue
 				said = append(said,
 					fmt.Sprintf("In %d weeks, about %.0f of 100 ideas win, %.0f of them truly.", plan.Weeks,
 						100*plan.WinRate.Observed, 100*plan.WinRate.Expected))
@@ -164,6 +164,3 @@ func ProgrammeInWords(p *worth.Programme) []string {
 	}
 	return said
 }
-
-// usualWeeks is the length of the plan whose chance a programme reports: the default of the catalogue.
-const usualWeeks = 4

@@ -50,12 +50,8 @@ type Sender struct {
 	failing   sync.Map  // by account and webhook, since when this process has seen no attempt that succeeded
 }
 
-// The limits of an attempt. What a receiver sends beyond them is not read.
-const (
-	attemptTimeout = 10 * time.Second
-	maxHeaders     = 16 << 10
-	maxDetail      = 200 // bytes of the response that are kept
-)
+// maxDetail is the number of bytes of a response that are kept.
+const maxDetail = 200
 
 // NewSender returns a sender of the messages of a store.
 func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o SenderOptions) *Sender {
@@ -65,33 +61,27 @@ func NewSender(box *outbox.Outbox, c *catalogue.Catalogue, o SenderOptions) *Sen
 		dialer.Control = ssrf.New(ssrf.WithAnyPort()).Safe
 	}
 	return &Sender{SenderOptions: o, outbox: box, catalogue: c, client: &http.Client{
-		Timeout:       attemptTimeout,
+		Timeout:       10 * time.Second, // of an attempt
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, DisableKeepAlives: true,
-			MaxResponseHeaderBytes: maxHeaders,
+			MaxResponseHeaderBytes: 16 << 10,
 		},
 	}}
 }
 
+// renewAfter is the age at which the lease is renewed, and roundTime is how long attempts are started in a round.
+// Together with the last attempt, they are shorter than the lease.
 const (
-	// pollInterval is how often the tables are read on servers, where other processes may write messages.
-	pollInterval = 2 * time.Second
-	// idleInterval is how often they are read if only this process writes messages.
-	idleInterval = time.Minute
-	// renewAfter is the age at which the lease is renewed, and roundTime is how long attempts are started in a round.
-	// Together with the last attempt, they are shorter than the lease.
 	renewAfter = outbox.LeaseTime / 3
 	roundTime  = outbox.LeaseTime / 4
-	// concurrentWebhooks bounds the attempts at the same time. Receivers that do not respond are tried ever less often.
-	concurrentWebhooks = 16
 )
 
 // FollowMessages delivers messages until the context ends.
 func (s *Sender) FollowMessages(ctx context.Context) {
-	longest := idleInterval
+	longest := time.Minute // between two reads of the tables
 	if s.Holder != "" {
-		longest = pollInterval
+		longest = 2 * time.Second // other processes may write messages
 	}
 	for {
 		// Deliver what is due if there are webhooks, and if this process may. Renew the lease if it is old.
@@ -127,8 +117,8 @@ func (s *Sender) FollowMessages(ctx context.Context) {
 // DeliverDue delivers the messages that are due at a time, and returns when the next one is due; zero: none waits.
 func (s *Sender) DeliverDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var group errgroup.Group
-	group.SetLimit(concurrentWebhooks)
-	var mu sync.Mutex // protects first
+	group.SetLimit(16) // receivers that do not respond are tried ever less often
+	var mu sync.Mutex  // protects first
 	var first time.Time
 	started := time.Now()
 	for _, owned := range s.catalogue.Snapshot().AllAccounts() {
@@ -209,7 +199,6 @@ const (
 	longestPause = time.Hour
 )
 
-// pauseAfter returns the pause after a number of failed attempts.
 func pauseAfter(retries uint64) time.Duration {
 	b := &backoff.ExponentialBackOff{InitialInterval: firstPause, Multiplier: 2, MaxInterval: longestPause}
 	pause := firstPause
@@ -266,9 +255,35 @@ func (s *Sender) sendMessage(
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "Lifthouse/"+s.Release)
 	if hook.Format == catalogue.FormatStandard {
-		if err := signRequest(request, hook.SecretFile, m.ID, body); err != nil {
+		// The headers of Standard Webhooks: the id of the message, the time of the attempt, and the signature
+		// HMAC-SHA256 of "id.time.body".
+		info, err := os.Stat(hook.SecretFile)
+		if err != nil {
+			return 0, fmt.Errorf("secretFile: %w", err)
+		}
+		// The catalogue may name any path, so a device or a pipe is not read.
+		if !info.Mode().IsRegular() || info.Size() > maxSecret {
+			return 0, fmt.Errorf("secretFile: %s: must be a file of at most %d bytes", hook.SecretFile, maxSecret)
+		}
+		key, err := os.ReadFile(hook.SecretFile)
+		if err != nil {
+			return 0, fmt.Errorf("secretFile: %w", err)
+		}
+		text := strings.TrimSpace(string(key))
+		const prefix = "whsec_"
+		signer, err := standardwebhooks.NewWebhook(text)
+		if err != nil || !strings.HasPrefix(text, prefix) || len(text) < len(prefix)+minKey*4/3 {
+			return 0, fmt.Errorf("secretFile %s: must have whsec_ and the base64 encoding of at least %d bytes, such "+
+				"as from: echo whsec_$(openssl rand -base64 %d)", hook.SecretFile, minKey, minKey)
+		}
+		now := time.Now()
+		signature, err := signer.Sign(m.ID, now, body)
+		if err != nil {
 			return 0, err
 		}
+		request.Header.Set(standardwebhooks.HeaderWebhookID, m.ID)
+		request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+		request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
@@ -286,44 +301,12 @@ func (s *Sender) sendMessage(
 	return status, fmt.Errorf("the receiver returned %s: %s", response.Status, text)
 }
 
-// minKey is the minimum length of a key in bytes (Standard Webhooks, "Signature scheme").
-const minKey = 24
-
-// signRequest adds the headers of Standard Webhooks: the id of the message, the time of the attempt, and the signature
-// HMAC-SHA256 of "id.time.body".
-func signRequest(request *http.Request, secretFile, id string, body []byte) error {
-	info, err := os.Stat(secretFile)
-	if err != nil {
-		return fmt.Errorf("secretFile: %w", err)
-	}
-	// The catalogue may name any path, so a device or a pipe is not read.
-	if !info.Mode().IsRegular() || info.Size() > maxSecret {
-		return fmt.Errorf("secretFile: %s: must be a file of at most %d bytes", secretFile, maxSecret)
-	}
-	key, err := os.ReadFile(secretFile)
-	if err != nil {
-		return fmt.Errorf("secretFile: %w", err)
-	}
-	text := strings.TrimSpace(string(key))
-	const prefix = "whsec_"
-	signer, err := standardwebhooks.NewWebhook(text)
-	if err != nil || !strings.HasPrefix(text, prefix) || len(text) < len(prefix)+minKey*4/3 {
-		return fmt.Errorf("secretFile %s: must have whsec_ and the base64 encoding of at least %d bytes, such as "+
-			"from: echo whsec_$(openssl rand -base64 %d)", secretFile, minKey, minKey)
-	}
-	now := time.Now()
-	signature, err := signer.Sign(id, now, body)
-	if err != nil {
-		return err
-	}
-	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
-	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
-	request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
-	return nil
-}
-
-// maxSecret is the maximum size of a file with a key, in bytes.
-const maxSecret = 1 << 10
+// The maximum size of a file with a key, and the minimum length of a key (Standard Webhooks, "Signature scheme"), in
+// bytes.
+const (
+	maxSecret = 1 << 10
+	minKey    = 24
+)
 
 // encodeBody returns the body of a request. In Slack's markup, a message is a line with a link to the page, and the
 // sentences.

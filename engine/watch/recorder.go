@@ -108,13 +108,14 @@ func (r *Recorder) recordSubject(
 		}
 	}
 
-	// Report what is decided, and carry it out. If a subject ended long ago, nothing can be decided any more.
+	// Report what is decided, and carry it out. Nothing can be decided any more if a subject ended longer ago than its
+	// last conversion window, the longest maturity of a look and a day.
 	end, ended := p.EndedAt()
 	longest := time.Duration(0)
 	for _, goal := range p.Declared.AllGoals() {
 		longest = max(longest, goal.Window.Maturity())
 	}
-	if !r.judged[subject].Before(today) || ended && now.Sub(end) > judgedAfterEnd+longest {
+	if !r.judged[subject].Before(today) || ended && now.Sub(end) > 8*24*time.Hour+longest {
 		return nil
 	}
 	if found.Looks == nil {
@@ -153,11 +154,31 @@ func (r *Recorder) reportDecision(
 		return err
 	}
 	messages := d.checkMessages(stored)
-	decision, err := d.decisionMessage()
-	if err != nil {
-		return err
+	var decision *outbox.Message
+	reported := []result.DecisionStatus{ // the others say that nothing is decided
+		result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid,
 	}
-	if decision != nil {
+	// A decision of the time before the first view was accepted is from an import.
+	if made := report.Decision; made != nil && slices.Contains(reported, made.Status) &&
+		(made.DecidedAt == nil || made.DecidedAt.After(found.FirstView.Accepted)) {
+		data := outbox.Data{Text: made.Text, Metric: string(found.Plan.Declared.Metric)}
+		var errs [3]error
+		data.Decision, errs[0] = json.Marshal(made)
+		if report.Conclusion != nil {
+			data.Sentence = report.Conclusion.Text
+		}
+		if made.VariationID != nil && d.status.Lift != nil {
+			data.Lift, errs[1] = json.Marshal(d.status.Lift)
+			if worth := report.WorthOf(*made.VariationID); worth != nil && worth.Text != "" {
+				data.Worth, errs[2] = json.Marshal(worth)
+			}
+		}
+		if err := errors.Join(errs[:]...); err != nil {
+			return err
+		}
+		declared := looks.DeclarationOf(found.Looks.Plan)
+		id := outbox.MessageID(owned.ID, "decision ", subject, " ", declared.Hash, " ", made.Status)
+		decision = new(d.newMessage(id, catalogue.EventDecisionChanged, string(made.Status), data))
 		if i := slices.IndexFunc(stored, func(m outbox.Message) bool { return m.ID == decision.ID }); i >= 0 {
 			decision = &stored[i] // with the time when it was recorded
 		} else {
@@ -194,16 +215,8 @@ func isImportedPast(j *engine.Judgement) bool {
 	return ended && !end.After(j.FirstView.Accepted)
 }
 
-// judgedAfterEnd is how long a subject is judged after it ended and its last conversion window: the longest maturity of
-// a look and a day.
-const judgedAfterEnd = 8 * 24 * time.Hour
-
 // autoStopAuthor begins the author of a stop by the server. The decision follows.
 const autoStopAuthor = "auto-stop: "
-
-// reportedWithin is how long ago a start or a stop may be to be reported. Older ones are from an import, or from a time
-// when no server ran.
-const reportedWithin = 24 * time.Hour
 
 // FollowRuns reports the starts and stops of campaigns until the context ends.
 func FollowRuns(ctx context.Context, c *catalogue.Catalogue, box *outbox.Outbox) {
@@ -234,7 +247,8 @@ func ReportRuns(
 				if when.After(now) && (next.IsZero() || when.Before(next)) {
 					next = when
 				}
-				if when.After(now) || now.Sub(when) > reportedWithin {
+				// Older ones are from an import, or from a time when no server ran.
+				if when.After(now) || now.Sub(when) > 24*time.Hour {
 					return
 				}
 				id := outbox.MessageID(owned.ID, event, " ", c.ID, " ", when.UnixMilli())
@@ -277,43 +291,10 @@ type decided struct {
 	observed bool // whether the server has run since an earlier pass, so that it could receive events
 }
 
-// decisionMessage returns the message about the decision, or nil if there is nothing to report. Decisions of the time
-// before the first view was accepted are not reported: they are from an import.
-func (d *decided) decisionMessage() (*outbox.Message, error) {
-	found := d.report.Decision
-	reported := []result.DecisionStatus{ // the others say that nothing is decided
-		result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid,
-	}
-	if found == nil || !slices.Contains(reported, found.Status) || found.DecidedAt != nil &&
-		!found.DecidedAt.After(d.FirstView.Accepted) {
-		return nil, nil
-	}
-	data := outbox.Data{Text: found.Text, Metric: string(d.Plan.Declared.Metric)}
-	var errs [3]error
-	data.Decision, errs[0] = json.Marshal(found)
-	if d.report.Conclusion != nil {
-		data.Sentence = d.report.Conclusion.Text
-	}
-	if found.VariationID != nil && d.status.Lift != nil {
-		data.Lift, errs[1] = json.Marshal(d.status.Lift)
-		if worth := d.report.WorthOf(*found.VariationID); worth != nil && worth.Text != "" {
-			data.Worth, errs[2] = json.Marshal(worth)
-		}
-	}
-	declared := looks.DeclarationOf(d.Looks.Plan)
-	id := outbox.MessageID(d.account, "decision ", d.Plan.Subject, " ", declared.Hash, " ", found.Status)
-	m := d.newMessage(id, catalogue.EventDecisionChanged, string(found.Status), data)
-	return &m, errors.Join(errs[:]...)
-}
-
 func (d *decided) newMessage(id, event, state string, data outbox.Data) outbox.Message {
 	data.Name = d.name
 	return outbox.NewMessage(id, d.account, event, d.Plan.Subject, state, d.now, data)
 }
-
-// silentDay is how long a subject must be silent to be reported. With v views a day, a day without any comes by chance
-// with probability e^-v, and the subject must have been silent for ten times its mean gap, which has probability e^-10.
-const silentDay = 24 * time.Hour
 
 // checkMessages returns the messages about checks that failed, or were cleared, since the last stored message about
 // them. Each check has at most one message a day.
@@ -330,8 +311,10 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 		},
 	}
 	if d.observed {
+		// With v views a day, a day without any comes by chance with probability e^-v, and the subject must have been
+		// silent for ten times its mean gap, which has probability e^-10.
 		silence := check{"silence", "", "events arrive again"}
-		if silent := d.status.SilenceAt(d.now); d.Plan.Running && silent >= silentDay {
+		if silent := d.status.SilenceAt(d.now); d.Plan.Running && silent >= 24*time.Hour {
 			const text = "no event for %d hours, although the subject is active; check that tracking still works"
 			silence.failed = fmt.Sprintf(text, int(silent.Hours()))
 		}

@@ -28,13 +28,11 @@ type Statuses struct {
 	queued map[statusKey]bool // guarded by mu
 }
 
-// statusKey is a subject of an account.
 type statusKey struct {
 	account int64
 	subject schema.Subject
 }
 
-// statusVersion is the version of the events and of the catalogue.
 type statusVersion struct{ data, catalogue uint64 }
 
 const (
@@ -42,8 +40,6 @@ const (
 	statusBytes = 1 << 10
 	// maxStatuses bounds the number of statuses in memory, and the length of the queue.
 	maxStatuses = 20_000
-	// maxStatusTime is the maximum time to compute a status.
-	maxStatusTime = time.Minute
 )
 
 // NewStatuses returns the statuses of the subjects of a store.
@@ -104,7 +100,7 @@ func (s *Statuses) FollowQueue(ctx context.Context) {
 // computeStatus computes and keeps the status of a queued subject. If the store does not answer, it keeps none, and the
 // next list request tries again.
 func (s *Statuses) computeStatus(ctx context.Context, key statusKey) error {
-	ctx, cancel := context.WithTimeout(ctx, maxStatusTime)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	s.mu.Lock()
 	delete(s.queued, key) // a later change is queued again

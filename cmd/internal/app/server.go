@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -122,20 +121,15 @@ func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) 
 	return listener, nil
 }
 
-// The maximum time for a client to send the request headers, and the time after which an idle connection is closed.
-const (
-	headerTimeout = 10 * time.Second
-	idleTimeout   = 2 * time.Minute
-)
-
 // httpServer returns a server that limits the time a client may take. The write timeout covers the request, the query
 // and a minute to send the response.
 func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
+	const headerTimeout = 10 * time.Second
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: min(headerTimeout, cmp.Or(o.ReadTimeout, headerTimeout)),
 		ReadTimeout:       o.ReadTimeout,
-		IdleTimeout:       idleTimeout,
+		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
@@ -145,19 +139,16 @@ func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 	return server
 }
 
-const (
-	// catalogueInterval must be shorter than a second: within a second, every server must apply a change that another
-	// server made.
-	catalogueInterval = 400 * time.Millisecond
-	journalInterval   = 500 * time.Millisecond // time until a rejected line can be looked up
-)
+// catalogueInterval must be shorter than a second: within a second, every server must apply a change that another
+// server made.
+const catalogueInterval = 400 * time.Millisecond
 
 // startBackgroundTasks starts the background tasks of a server. They run until the context ends.
 func (s *Store) startBackgroundTasks(
 	ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup,
 ) {
 	background.Go(func() { s.FollowChanges(ctx) })
-	background.Go(func() { s.Journal.FlushPeriodically(ctx, journalInterval) })
+	background.Go(func() { s.Journal.FlushPeriodically(ctx, 500*time.Millisecond) }) // then rejected lines are found
 	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox).FollowLooks(ctx) })
 	background.Go(func() { watch.FollowRuns(ctx, s.Catalogue, s.Outbox) })
 	sender := s.WebhookSender(watch.SenderOptions{
@@ -257,15 +248,4 @@ func isLocal(address string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// NewLogger returns a logger with a level and a format: JSON or text.
-func NewLogger(to io.Writer, level string, asJSON bool) *slog.Logger {
-	var least slog.Level
-	_ = least.UnmarshalText([]byte(level)) // the caller has validated the level
-	options := &slog.HandlerOptions{Level: least}
-	if asJSON {
-		return slog.New(slog.NewJSONHandler(to, options))
-	}
-	return slog.New(slog.NewTextHandler(to, options))
 }

@@ -109,7 +109,6 @@ func NewStore(ctx context.Context, conn driver.Conn, address schema.Address, o O
 // CloseReplicas closes the connections to the replicas of a cluster.
 func (s *Store) CloseReplicas() error { return schema.CloseReplicas(s.replicas) }
 
-// createComponents makes the components of the store.
 func (s *Store) createComponents(ctx context.Context, address schema.Address, o Options) (err error) {
 	if s.Dir == "" { // the profile of the user may allow less memory; the driver sets the time limit of each query
 		most, err := schema.SettingLimit(ctx, s.Conn, "max_memory_usage")

@@ -67,10 +67,8 @@ func jsonAmount(units int64) json.RawMessage {
 	return json.RawMessage(strconv.FormatFloat(float64(units)/schema.MoneyScale, 'f', -1, 64))
 }
 
-// nameOf returns a key, or the id without one.
 func nameOf(id int64, key string) string { return cmp.Or(key, strconv.FormatInt(id, 10)) }
 
-// kindOf returns the kind of an event with its goal.
 func kindOf(kind schema.Kind, goal int64, key string) string {
 	if goal == 0 {
 		return string(kind)
@@ -78,7 +76,6 @@ func kindOf(kind schema.Kind, goal int64, key string) string {
 	return string(kind) + " " + nameOf(goal, key)
 }
 
-// lineOrigin returns where a line came from.
 func lineOrigin(channel ingest.Channel, file string, line int64) string {
 	from := cmp.Or(file, string(channel))
 	if line > 0 {

@@ -42,7 +42,6 @@ func Var[T number](flags *pflag.FlagSet, target *T, name string, preset, least, 
 	}
 }
 
-// value is the value of a flag.
 type value[T number] struct {
 	target      *T
 	least, most T

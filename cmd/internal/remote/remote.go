@@ -43,8 +43,7 @@ type message struct {
 }
 
 const (
-	streams      = 3       // standard input, output and error
-	maxCommand   = 1 << 20 // bytes; longer than any command line
+	streams      = 3 // standard input, output and error
 	readyTimeout = 10 * time.Second
 )
 
@@ -100,11 +99,6 @@ func IsServed(ctx context.Context, socket string) bool {
 	return true
 }
 
-const (
-	receiveTimeout = 10 * time.Second // for a command to arrive
-	stopTimeout    = time.Second      // for running commands to end
-)
-
 // ServeCommands calls execute for each command that arrives, until the context ends. It returns when all running
 // commands have ended, at most a second later.
 func ServeCommands(ctx context.Context, listener net.Listener, execute func(context.Context, Command) (code int)) {
@@ -133,7 +127,7 @@ func ServeCommands(ctx context.Context, listener net.Listener, execute func(cont
 	}()
 	select {
 	case <-ended:
-	case <-time.After(stopTimeout): // a read from a FIFO of the client may never return
+	case <-time.After(time.Second): // a read from a FIFO of the client may never return
 	}
 }
 
@@ -143,25 +137,63 @@ func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if err := conn.SetReadDeadline(time.Now().Add(receiveTimeout)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return err
 	}
 	if err := json.NewEncoder(conn).Encode(message{Ready: true}); err != nil {
 		return err
 	}
-	c, files, err := receiveCommand(conn)
+	var files []*os.File
 	closeFiles := func() {
 		for _, file := range files {
 			_ = file.Close()
 		}
 	}
 	defer closeFiles()
-	switch {
-	case errors.Is(err, io.EOF): // the client only checked whether a process listens
-		return nil
-	case err != nil:
+
+	// Read the command and the files that are passed with it.
+	var text []byte
+	buffer, control := make([]byte, 64<<10), make([]byte, syscall.CmsgSpace(streams*4))
+	for !bytes.HasSuffix(text, []byte("\n")) {
+		n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control)
+		switch {
+		case errors.Is(err, io.EOF): // the client only checked whether a process listens
+			return nil
+		case err != nil:
+			return err
+		}
+		var messages []syscall.SocketControlMessage
+		if controlled > 0 {
+			if messages, err = syscall.ParseSocketControlMessage(control[:controlled]); err != nil {
+				return err
+			}
+		}
+		for i := range messages {
+			descriptors, err := syscall.ParseUnixRights(&messages[i])
+			if err != nil {
+				return err
+			}
+			for _, descriptor := range descriptors {
+				syscall.CloseOnExec(descriptor)
+				files = append(files, os.NewFile(uintptr(descriptor), "of the client"))
+			}
+		}
+		if n == 0 || len(text)+n > 1<<20 { // longer than any command line
+			return errors.New("not a command")
+		}
+		text = append(text, buffer[:n]...)
+	}
+	if len(files) != streams {
+		return fmt.Errorf("received %d open files, want %d", len(files), streams)
+	}
+	for i, access := range [streams]int{os.O_RDONLY, os.O_WRONLY, os.O_WRONLY} {
+		files[i] = reopenInterruptible(files[i], access)
+	}
+	var c Command
+	if err := json.Unmarshal(text, &c); err != nil {
 		return err
 	}
+
 	defer context.AfterFunc(ctx, closeFiles)()
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -176,47 +208,6 @@ func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context
 		return nil // the client has exited
 	}
 	return json.NewEncoder(conn).Encode(message{Code: code})
-}
-
-// receiveCommand reads a command and the files that are passed with it.
-func receiveCommand(conn *net.UnixConn) (Command, []*os.File, error) {
-	var text []byte
-	var files []*os.File
-	buffer, control := make([]byte, 64<<10), make([]byte, syscall.CmsgSpace(streams*4))
-	for !bytes.HasSuffix(text, []byte("\n")) {
-		n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control)
-		if err != nil {
-			return Command{}, files, err
-		}
-		var messages []syscall.SocketControlMessage
-		if controlled > 0 {
-			if messages, err = syscall.ParseSocketControlMessage(control[:controlled]); err != nil {
-				return Command{}, files, err
-			}
-		}
-		for i := range messages {
-			descriptors, err := syscall.ParseUnixRights(&messages[i])
-			if err != nil {
-				return Command{}, files, err
-			}
-			for _, descriptor := range descriptors {
-				syscall.CloseOnExec(descriptor)
-				files = append(files, os.NewFile(uintptr(descriptor), "of the client"))
-			}
-		}
-		if n == 0 || len(text)+n > maxCommand {
-			return Command{}, files, errors.New("not a command")
-		}
-		text = append(text, buffer[:n]...)
-	}
-	if len(files) != streams {
-		return Command{}, files, fmt.Errorf("received %d open files, want %d", len(files), streams)
-	}
-	for i, access := range [streams]int{os.O_RDONLY, os.O_WRONLY, os.O_WRONLY} {
-		files[i] = reopenInterruptible(files[i], access)
-	}
-	var c Command
-	return c, files, json.Unmarshal(text, &c)
 }
 
 // reopenInterruptible reopens a pipe or a terminal in non-blocking mode, so that closing it interrupts reads and

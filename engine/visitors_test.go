@@ -146,7 +146,7 @@ func without(all, part moments.Amounts) moments.Amounts {
 
 // attributeOf returns the value of an attribute, or "" for no attribute.
 func attributeOf(v *facts.Visitor, name string) string {
-	for field, value := range reflect.ValueOf(v).Elem().Fields() {
+	for field, value := range reflect.ValueOf(&v.Attributes).Elem().Fields() {
 		if column, _, _ := strings.Cut(field.Tag.Get("parquet"), ","); column == name {
 			return value.String()
 		}

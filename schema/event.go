@@ -72,12 +72,24 @@ type Event struct {
 	Attributes
 }
 
-// Attributes describe the visit in which an event happened.
+// Attributes describe the visit in which an event happened, in the order of joined attributes. The tags are the columns
+// of a file of visitors.
 type Attributes struct {
-	Device, Browser, OS, Country, Region, City, Channel, Referrer string
-	UTMSource, UTMMedium, UTMCampaign, UTMContent, UTMTerm        string
-	FirstVisitPage                                                string
-	VisitorType                                                   string // new, returning or empty
+	Device         string `parquet:"device,dict"`
+	Country        string `parquet:"country,dict"`
+	Channel        string `parquet:"channel,dict"`
+	Browser        string `parquet:"browser,dict"`
+	OS             string `parquet:"os,dict"`
+	VisitorType    string `parquet:"visitorType,dict"` // new, returning or empty
+	Referrer       string `parquet:"referrer,dict"`
+	UTMSource      string `parquet:"utmSource,dict"`
+	UTMMedium      string `parquet:"utmMedium,dict"`
+	UTMCampaign    string `parquet:"utmCampaign,dict"`
+	City           string `parquet:"city,dict"`
+	Region         string `parquet:"region,dict"`
+	UTMContent     string `parquet:"utmContent,dict"`
+	UTMTerm        string `parquet:"utmTerm,dict"`
+	FirstVisitPage string `parquet:"firstVisitPage,dict"`
 }
 
 // AttributeColumns are the names of the attributes in SQL, in the order of joined attributes.

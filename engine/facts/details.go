@@ -136,22 +136,7 @@ type Visitor struct {
 	FirstView    time.Time `parquet:"firstView,timestamp(millisecond)"`
 	MultiExposed bool      `parquet:"multiExposed"`
 
-	// of the first view, as all attributes, in the order of schema.AttributeColumns
-	Device         string `parquet:"device,dict"`
-	Country        string `parquet:"country,dict"`
-	Channel        string `parquet:"channel,dict"`
-	Browser        string `parquet:"browser,dict"`
-	OS             string `parquet:"os,dict"`
-	VisitorType    string `parquet:"visitorType,dict"`
-	Referrer       string `parquet:"referrer,dict"`
-	UTMSource      string `parquet:"utmSource,dict"`
-	UTMMedium      string `parquet:"utmMedium,dict"`
-	UTMCampaign    string `parquet:"utmCampaign,dict"`
-	City           string `parquet:"city,dict"`
-	Region         string `parquet:"region,dict"`
-	UTMContent     string `parquet:"utmContent,dict"`
-	UTMTerm        string `parquet:"utmTerm,dict"`
-	FirstVisitPage string `parquet:"firstVisitPage,dict"`
+	schema.Attributes // of the first view
 
 	Views        uint64 `parquet:"views"` // from the first view until the end of the window, like all events
 	Clicks       uint64 `parquet:"clicks"`
@@ -200,15 +185,7 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		if v.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
 			return fmt.Errorf("facts: variation %q: %w", variation, err)
 		}
-		v.FirstView = time.UnixMilli(first).UTC()
-		values := strings.Split(attributes, schema.AttributeSeparator)
-		for i, to := range []*string{
-			&v.Device, &v.Country, &v.Channel, &v.Browser, &v.OS, &v.VisitorType, &v.Referrer,
-			&v.UTMSource, &v.UTMMedium, &v.UTMCampaign, &v.City, &v.Region, &v.UTMContent, &v.UTMTerm,
-			&v.FirstVisitPage,
-		} {
-			*to = values[i]
-		}
+		v.FirstView, v.Attributes = time.UnixMilli(first).UTC(), schema.SplitAttributes(attributes)
 		amount := func(units int64) float64 { return float64(units) / schema.MoneyScale }
 		v.Value, v.Profit, v.ExtraValue = amount(countedValue), amount(countedProfit), amount(extra)
 		v.UncappedValue, v.UncappedProfit = amount(value), amount(profit)

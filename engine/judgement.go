@@ -95,8 +95,8 @@ func (e *Engine) addClock(
 	ctx context.Context, declared *plan.Plan, version Version, first looks.FirstView,
 ) (looks.FirstView, error) {
 	type clockOf struct {
-		question    string
-		untilBefore bool // today
+		question  string
+		withToday bool
 	}
 	type clock struct {
 		start             time.Time
@@ -117,9 +117,9 @@ func (e *Engine) addClock(
 	}
 	question := questionKey(declared)
 	settled := Version{Known: known, Data: e.facts.SettledVersionOn(today, declared.Subject)}
-	found, err := valueAt(e, clockOf{question, true}, settled, read)
+	found, err := valueAt(e, clockOf{question, false}, settled, read)
 	if err == nil && !found.isFinal {
-		found, err = valueAt(e, clockOf{question, false}, version, read)
+		found, err = valueAt(e, clockOf{question, true}, version, read)
 	}
 	first.Clock, first.Imported = found.start, found.imported
 	return first, err
@@ -156,7 +156,7 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 			}
 			return j.Looks, j.Looks.Bytes(), nil
 		}
-		if settled == 0 || s.LastFullDay().End.After(time.Unix(today*24*60*60, 0)) {
+		if settled == 0 || s.LastFullDay().End.After(time.Unix(0, 0).Add(time.Duration(today)*day)) {
 			_, _, err = analyze()
 		} else {
 			at := fmt.Sprint(settled, len(j.Recorded), s.FirstView, s.FullDays(), s.Looks, s.HasEnd())

@@ -107,7 +107,8 @@ func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
 // TestLooksReadNothingForEventsOfToday compares the report of a process that keeps the results of its looks with that
 // of another one, which reads them. Only events that change no earlier day let it keep them.
 func TestLooksReadNothingForEventsOfToday(t *testing.T) {
-	for _, kind := range []struct{ large, live bool }{{true, true}, {false, true}, {true, false}, {false, false}} { // with cells by day, or imported
+	kinds := []struct{ large, live bool }{{true, true}, {false, true}, {true, false}, {false, false}} // large: cells by day
+	for _, kind := range kinds {
 		now := time.Now().UTC()
 		x := newTrial(t, now.Truncate(24*time.Hour).AddDate(0, 0, -10))
 		x.live = kind.live
@@ -147,7 +148,8 @@ func TestLooksReadNothingForEventsOfToday(t *testing.T) {
 			x.report(nil)
 			queries = 0
 			x.write(step.event)
-			check.That(t, len(x.report(nil).Looks) == 1 && (queries == 0) == step.kept, "%+v, %s: %d queries", kind, step.name, queries)
+			kept := len(x.report(nil).Looks) == 1 && (queries == 0) == step.kept
+			check.That(t, kept, "%+v, %s: %d queries", kind, step.name, queries)
 		}
 	}
 }

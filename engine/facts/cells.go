@@ -82,7 +82,7 @@ func (c *cells) appendSumChanges(
 		if c.byDay[subject] || more[subject]+visitorsOf(c.all[subject])[subject] < c.leastByDay {
 			continue
 		}
-		// the first cells by day of a subject: the sums of its stored visitors, changed from had to want
+		// The first cells by day of a subject are the sums of its stored visitors, changed from had to want.
 		sums, err := from.sumRows(ctx, subject)
 		if err != nil {
 			return nil, err

@@ -3,9 +3,11 @@
 package query
 
 import (
+	"math/big"
 	"time"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 )
 
 // Operation is the kind of results that a request asks for.
@@ -131,4 +133,124 @@ func (i Interval) BucketGrid() (width, shift time.Duration) {
 	case Daily:
 	}
 	return day, 0
+}
+
+// Filters restrict a report. From, To, Lists and Texts select visitors by their first view. To also ends the counted
+// events. GoalValue and ZScore select goal events; a visitor without remaining goals counts as not converted.
+type Filters struct {
+	From      time.Time // zero: open
+	To        time.Time // exclusive; zero: open
+	Lists     []ListFilter
+	Texts     []TextFilter
+	GoalValue *big.Rat // minimum value of a goal event, in the sender's unit; nil: none
+	ZScore    float64  // maximum distance from the mean in standard deviations; 0: none
+
+	fromDate, toDate bool // From, To are the start of a date, not an instant
+}
+
+// ResolveDates turns dates into instants: midnight in a time zone. The error is an InvalidError.
+func (f *Filters) ResolveDates(zone *time.Location) error {
+	if f.fromDate {
+		f.From, f.fromDate = startOfDate(f.From, zone), false
+	}
+	if f.toDate {
+		f.To, f.toDate = startOfDate(f.To, zone), false
+	}
+	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
+		detail := "must be after the start of the dates, " + FormatInstant(f.From)
+		return InvalidParameters(faults.Fault{Name: "filters[dateTo]", Value: FormatInstant(f.To), Detail: detail})
+	}
+	return nil
+}
+
+// startOfDate returns the first instant of a date in a time zone. Where the clock changes at midnight, midnight may be
+// missing, or may occur twice.
+func startOfDate(date time.Time, zone *time.Location) time.Time {
+	year, month, day := date.Date()
+	at := time.Date(year, month, day, 0, 0, 0, 0, zone)
+	since, until := at.ZoneBounds()
+	if at.Day() != day {
+		return until.UTC()
+	}
+	if last := since.Add(-time.Second); !since.IsZero() && last.Format(time.DateOnly) == at.Format(time.DateOnly) {
+		_, before := last.Zone()
+		_, after := at.Zone()
+		at = at.Add(time.Duration(after-before) * time.Second)
+	}
+	return at.UTC()
+}
+
+// SelectsVisitors reports whether the filters select visitors by an attribute of their first view.
+func (f *Filters) SelectsVisitors() bool { return len(f.Lists)+len(f.Texts) > 0 }
+
+// CanonicalForm returns the filters in canonical form; encoding/json sorts the keys of a map.
+func (f *Filters) CanonicalForm() map[string]any {
+	echo := map[string]any{}
+	for _, filter := range f.Lists {
+		echo[filter.Attribute] = filter.Values
+	}
+	for _, filter := range f.Texts {
+		echo[filter.Attribute] = filter.Pattern
+	}
+	if f.GoalValue != nil {
+		value, _ := f.GoalValue.Float64()
+		echo["goalValue"] = value
+	}
+	if f.ZScore != 0 {
+		echo["zScore"] = f.ZScore
+	}
+	return echo
+}
+
+// ListFilter selects visitors whose attribute is one of the values. An empty value means not set.
+type ListFilter struct {
+	Attribute string // one of device, browser, os, country, region, city
+	Values    []string
+}
+
+// TextFilter selects visitors whose attribute matches the pattern. * matches any text. An empty pattern means not set.
+type TextFilter struct {
+	Attribute string // one of the utm…, referrer, firstVisitPage, visitorType
+	Pattern   string
+}
+
+// filterKind is the syntax of a filter in a request.
+type filterKind int
+
+const (
+	listOfText filterKind = iota
+	oneText
+	oneVisitorType
+	oneInstant
+	oneAmount
+	oneDeviation
+)
+
+// filter is a filter of the API.
+type filter struct {
+	name      string
+	parameter string // that sets it
+	kind      filterKind
+}
+
+// filterTable has all filters of the API in parse order.
+var filterTable = []filter{
+	{"dateFrom", "filters[dateFrom]", oneInstant},
+	{"dateTo", "filters[dateTo]", oneInstant},
+	{"device", "filters[device][]", listOfText},
+	{"browser", "filters[browser][]", listOfText},
+	{"os", "filters[os][]", listOfText},
+	{"country", "filters[country][]", listOfText},
+	{"region", "filters[region][]", listOfText},
+	{"city", "filters[city][]", listOfText},
+	{"utmSource", "filters[utmSource]", oneText},
+	{"utmMedium", "filters[utmMedium]", oneText},
+	{"utmCampaign", "filters[utmCampaign]", oneText},
+	{"utmContent", "filters[utmContent]", oneText},
+	{"utmTerm", "filters[utmTerm]", oneText},
+	{"referrer", "filters[referrer]", oneText},
+	{"firstVisitPage", "filters[firstVisitPage]", oneText},
+	{"visitorType", "filters[visitorType]", oneVisitorType},
+	{"goalValue", "filters[goalValue]", oneAmount},
+	{"zScore", "filters[zScore]", oneDeviation},
 }

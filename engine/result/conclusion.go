@@ -239,9 +239,9 @@ type Guardrail struct {
 	Status           string       `json:"status"`
 	Margin           *float64     `json:"margin,omitempty"`         // the largest acceptable loss, as a fraction
 	AbsoluteMargin   *float64     `json:"absoluteMargin,omitempty"` // the same in the unit of the metric
-	Lower            *float64     `json:"lower"`                    // of the last look: safe if it is above the negative margin
-	Upper            *float64     `json:"upper"`                    // always valid: harmed if it is below the negative margin
-	RequiredVisitors *int64       `json:"requiredVisitors"`         // over all variations, to show safety with the planned power
+	Lower            *float64     `json:"lower"`                    // of the last look; safe above the negative margin
+	Upper            *float64     `json:"upper"`                    // always valid; harmed below the negative margin
+	RequiredVisitors *int64       `json:"requiredVisitors"`         // in all, to show safety with the planned power
 	DecidedAt        *time.Time   `json:"decidedAt,omitempty"`      // end of the look or day that decided
 	Reason           stats.Reason `json:"reason,omitempty"`
 }
@@ -281,7 +281,7 @@ func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int
 type Decision struct {
 	Status      DecisionStatus   `json:"status"`
 	VariationID *int64           `json:"variationId"`         // to ship or to roll back
-	DecidedAt   *time.Time       `json:"decidedAt,omitempty"` // end of the look or day that decided; nil: nothing is decided
+	DecidedAt   *time.Time       `json:"decidedAt,omitempty"` // end of the look or day that decided; nil: none
 	Reasons     []DecisionReason `json:"reasons"`             // why, or what is missing
 	Text        string           `json:"text"`
 }

@@ -1,0 +1,339 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"lifthouse/engine/cache"
+	"lifthouse/engine/looks"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/schema"
+	"lifthouse/schema/faults"
+)
+
+// ComputeReport computes a report, including the results of the subject's looks. The error is an InvalidError, a
+// StoreError, or the error of the context.
+func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Report, error) {
+	version, err := e.ReadVersion(ctx, p.Subject)
+	if err != nil {
+		return nil, err
+	}
+	return e.ComputeReportAt(ctx, p, version)
+}
+
+// ComputeReportAt computes a report from the data of a version, or from newer data.
+func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Version) (*result.Report, error) {
+	p, err := e.PlanInForce(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return e.computeReport(ctx, p, version)
+}
+
+// computeReport computes the report of a plan in force at the first view.
+func (e *Engine) computeReport(
+	ctx context.Context, p *plan.Plan, version Version,
+) (report *result.Report, err error) {
+	// Judge the looks, read the sums, and compare the variations.
+	var a *looks.Analysis
+	if canDecide(p) && (p.Asked.Scorecard || p.OfAllVisitors() && p.IsDeclared()) {
+		judged, err := e.judgeAt(ctx, p, version)
+		if err != nil {
+			return nil, err
+		}
+		a = judged.Looks
+	}
+	var rows *moments.Rows
+	var byGoal []result.GoalRows // of the scorecard
+	if p.Asked.Scorecard && canDecide(p) {
+		if rows, byGoal, err = e.readScorecard(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if rows == nil || p.Dimension != "" || p.Interval != "" {
+		if rows, err = e.facts.ReadRows(ctx, p.Question); err != nil {
+			return nil, err
+		}
+	}
+	if p.Asked.Complement {
+		if rows, err = e.withEveryone(ctx, p, rows); err != nil {
+			return nil, err
+		}
+	}
+	report = result.New(p, rows, a)
+
+	// Add what the request asks for beside it.
+	if check := report.Checks.SampleRatio; check != nil && check.Mismatch {
+		if report.Checks.SplitCause, err = e.readSplitCause(ctx, p, version); err != nil {
+			return nil, err
+		}
+	}
+	if p.Interval != "" {
+		if report.Series, err = e.computeSeries(ctx, p, rows); err != nil {
+			return nil, err
+		}
+	}
+	if p.Asked.Curve {
+		if report.Curve, err = e.computeCurve(ctx, p, rows); err != nil {
+			return nil, err
+		}
+	}
+	if p.Asked.Distribution {
+		steps, err := e.facts.ReadDistribution(ctx, p.Question, result.ValueBins())
+		if err != nil {
+			return nil, err
+		}
+		report.Distribution = result.NewDistribution(p, steps)
+	}
+	if byGoal != nil {
+		report.AddScorecard(p, byGoal, a)
+		if err := e.addWorth(ctx, p, a, report); err != nil {
+			return nil, err
+		}
+	}
+	if a != nil && p.OfAllVisitors() && p.IsDeclared() {
+		if err := e.addNovelty(ctx, p, a, report); err != nil {
+			return nil, err
+		}
+	}
+
+	// Warn of what the sums do not show.
+	var negative int64
+	for id, goal := range e.facts.SubjectCounters(p.Subject).Goals {
+		if p.GoalID == 0 || id == p.GoalID {
+			negative += goal.Negative
+		}
+	}
+	if negative > 0 {
+		report.WarnOfNegativeValues(negative)
+	}
+	if version.Waiting.Events > 0 {
+		report.AddWaiting(version.Waiting)
+	}
+	return report, nil
+}
+
+// readSplitCause returns where a sample ratio mismatch comes from. It reads once for all reports about the same
+// visitors at a version.
+func (e *Engine) readSplitCause(ctx context.Context, p *plan.Plan, version Version) (*result.SplitCause, error) {
+	q := p.Question
+	q.Cap, q.ConversionWindow, q.Timing, q.Crossings = nil, schema.ConversionWindow{}, plan.WhenMature, false
+	f := &p.Filters
+	visitors, err := json.Marshal([]any{p.Subject, p.Variations, p.SharePeriods, f.From, f.To, f.Lists, f.Texts})
+	if err != nil {
+		return nil, err
+	}
+	type split struct{ visitors string }
+	return valueAt(e, split{string(visitors)}, version, func() (*result.SplitCause, int64, error) {
+		by := map[query.Dimension][]moments.Step{}
+		for _, attribute := range result.SplitAttributes {
+			if by[attribute], err = e.facts.ReadFirstViews(ctx, q, attribute); err != nil {
+				return nil, 0, err
+			}
+		}
+		lost, err := e.facts.ReadLostViews(ctx, q)
+		const bytes = 4096 // of the parts, about
+		return result.NewSplitCause(p, by, lost), bytes, err
+	})
+}
+
+// withEveryone returns the rows of a report with those of all visitors, whatever their attributes.
+func (e *Engine) withEveryone(ctx context.Context, p *plan.Plan, rows *moments.Rows) (*moments.Rows, error) {
+	q := p.Question
+	q.Filters.Lists, q.Filters.Texts, q.Dimension, q.Interval, q.Cap = nil, nil, "", "", fixedCap(rows.Cap)
+	everyone, err := e.facts.ReadRows(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	both := *rows
+	both.Everyone = everyone.Whole
+	return &both, nil
+}
+
+// readScorecard returns the rows of the goals of a scorecard: the goals that the subject declares, the goal of the
+// report, and all goals of the website with events of the subject. The conversion window of a request holds for all. It
+// also returns the rows of the report's goal, without breakdown and series.
+func (e *Engine) readScorecard(ctx context.Context, p *plan.Plan) (*moments.Rows, []result.GoalRows, error) {
+	goals := append(p.Declared.AllGoals(), p.Goal())
+	for id := range e.facts.SubjectCounters(p.Subject).Goals {
+		if _, known := p.FindGoal(id); known {
+			goals = append(goals, plan.GoalWindow{GoalID: id, Window: p.WindowOf(id)})
+		}
+	}
+	if p.Asked.ConversionWindow != nil {
+		for i := range goals {
+			goals[i].Window = p.ConversionWindow
+		}
+	}
+	goals = plan.SortedGoals(goals)
+	found, err := e.facts.ReadGoals(ctx, p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals))
+	if err != nil {
+		return nil, nil, err
+	}
+	var byGoal []result.GoalRows
+	for i, goal := range goals {
+		byGoal = append(byGoal, result.GoalRows{Plan: p.AboutGoal(goal), Rows: found[i]})
+	}
+	return found[slices.Index(goals, p.Goal())], byGoal, nil
+}
+
+// Limits of a series. With a z-score, each point is a separate report.
+const (
+	maxPoints       = 1000
+	maxZScorePoints = 100
+)
+
+// computeSeries returns a point at the end of each bucket, including empty ones, from the first visitor to the last
+// counted event. The last point equals the report.
+func (e *Engine) computeSeries(ctx context.Context, p *plan.Plan, found *moments.Rows) ([]result.Point, error) {
+	steps := found.Steps
+	if len(steps) == 0 {
+		return []result.Point{}, nil
+	}
+	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
+	most := int64(maxPoints)
+	if p.Filters.ZScore != 0 {
+		most = maxZScorePoints
+	}
+	if n := last - first + 1; n > most {
+		const detail = "would return %d points, the maximum is %d: choose a longer interval or a shorter window"
+		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []faults.Fault{
+			{Name: query.ParamInterval, Value: string(p.Interval), Detail: fmt.Sprintf(detail, n, most)},
+		}}
+	}
+	if p.Filters.ZScore == 0 {
+		return result.CumulateSteps(p, steps), nil
+	}
+	// Each point is a separate report, with the cap of the whole report.
+	var points []result.Point
+	for bucket := first; bucket <= last; bucket++ {
+		until := p.Question
+		until.Filters.To, until.Interval, until.Cap = result.EndOf(p, bucket), "", fixedCap(found.Cap)
+		whole, err := e.facts.ReadRows(ctx, until)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, result.NewPoint(p, bucket, whole.Whole))
+	}
+	return points, nil
+}
+
+// fixedCap returns the cap of a report as an amount, for other reports with the same cap.
+func fixedCap(of *moments.Cap) *schema.Cap {
+	if of == nil || of.Limit == 0 {
+		return nil
+	}
+	return &schema.Cap{Units: of.Limit}
+}
+
+const day = 24 * time.Hour
+
+// computeCurve returns the curve by age of a report with these rows. Without a number of days in the request, it has as
+// many that half of the visitors are in the cohort.
+func (e *Engine) computeCurve(ctx context.Context, p *plan.Plan, found *moments.Rows) (*result.Curve, error) {
+	days := p.Asked.CurveDays
+	if days == 0 {
+		var err error
+		if days, err = e.daysOfHalf(ctx, p, found); err != nil {
+			return nil, err
+		}
+	}
+	steps, err := e.readAges(ctx, p, days)
+	if err != nil {
+		return nil, err
+	}
+	curve := result.NewCurve(p, days, steps, found.Whole)
+	first := schema.LaterTime(found.First, p.Filters.From)
+	if most := int(curveEnd(p, found).Sub(first) / day); curve.Cohort.Visitors == 0 && p.Asked.CurveDays > 0 &&
+		!first.IsZero() {
+		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []faults.Fault{{
+			Name: query.ParamCurveDays, Value: fmt.Sprint(days),
+			Detail: fmt.Sprintf("no visitor was first exposed so long ago: must be at most %d", most),
+		}}}
+	}
+	return curve, nil
+}
+
+// readAges reads what each day of age adds to the sums of the visitors whose first view was at least some days ago.
+func (e *Engine) readAges(ctx context.Context, p *plan.Plan, days int) ([]moments.Step, error) {
+	ages := *p
+	ages.ConversionWindow = schema.ConversionWindow{To: time.Duration(days) * day}
+	ages.Interval, ages.Dimension, ages.Timing, ages.Crossings = query.Daily, "", plan.ByAge, false
+	steps, err := e.facts.ReadSteps(ctx, ages.Question, questionsAbout(&ages, []plan.GoalWindow{ages.Goal()}))
+	if err != nil {
+		return nil, err
+	}
+	return steps[0], nil
+}
+
+// daysOfHalf returns the largest number of days, up to the default, for which half of the visitors are in the cohort.
+func (e *Engine) daysOfHalf(ctx context.Context, p *plan.Plan, found *moments.Rows) (int, error) {
+	q := p.Question
+	q.ConversionWindow, q.Cap, q.Dimension, q.Interval, q.Timing = schema.ConversionWindow{}, nil, "", query.Daily, 0
+	steps, err := e.facts.ReadVisitorSteps(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	var all, so int64
+	for _, step := range steps {
+		all += step.Visitors
+	}
+	for _, step := range steps {
+		if so += step.Visitors; 2*so >= all {
+			median := time.UnixMilli((step.Bucket + 1) * day.Milliseconds())
+			days := int(curveEnd(p, found).Sub(median) / day)
+			return min(max(days, query.LeastCurveDays), query.DefaultCurveDays), nil
+		}
+	}
+	return query.LeastCurveDays, nil
+}
+
+// curveEnd returns the time at which the visitors of a curve must be mature.
+func curveEnd(p *plan.Plan, found *moments.Rows) time.Time {
+	if to := p.Filters.To; !to.IsZero() && to.Before(found.Complete) {
+		return to
+	}
+	return found.Complete
+}
+
+// addNovelty adds what the looks that decide found about novelty: it compares the ages of first conversions among the
+// visitors of a look whose first days have passed then. Only late events change that, so it is computed once. The
+// report must be about the declared question and all visitors.
+func (e *Engine) addNovelty(ctx context.Context, p *plan.Plan, a *looks.Analysis, report *result.Report) error {
+	type novelty struct {
+		question string
+		look     int
+	}
+	for _, look := range a.DecidingLooks() {
+		key := novelty{questionKey(p), look.Number}
+		found, err := cache.ValueAt(e.cache, key, nil, func() ([]result.Novelty, int64, error) {
+			about := *p.DeclaredReport()
+			about.Filters.From = a.EndOfDay(1).Add(-day)
+			about.Filters.To = look.End.Add(about.ConversionWindow.Maturity())
+			days, err := e.daysOfHalf(ctx, &about, &moments.Rows{Complete: about.Filters.To})
+			if err != nil {
+				return nil, 0, err
+			}
+			steps, err := e.readAges(ctx, &about, days)
+			if err != nil {
+				return nil, 0, err
+			}
+			found := result.NewCurve(&about, days, steps, nil).Novelty
+			return found, int64(len(found)) * noveltyBytes, nil
+		})
+		if err != nil {
+			return err
+		}
+		report.AddNovelty(found)
+	}
+	return nil
+}
+
+// noveltyBytes is the approximate size of the novelty of a variation.
+const noveltyBytes = 128

@@ -266,7 +266,7 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 // computeOf returns the report of a plan as it is, without the state at the first view.
 func computeOf(t *testing.T, e *Engine, p *plan.Plan) *result.Report {
 	t.Helper()
-	return must.Get(e.computeReport(t.Context(), p, Version{}))(t)
+	return must.Get(e.ComputeReportAt(t.Context(), p, Version{}))(t)
 }
 
 // TestAWeekWithoutVisitorsKeepsTheLastLook has a winner at the first look, and then late goals only.

@@ -24,20 +24,15 @@ func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Repor
 	if err != nil {
 		return nil, err
 	}
+	if p, err = e.PlanInForce(ctx, p); err != nil {
+		return nil, err
+	}
 	return e.ComputeReportAt(ctx, p, version)
 }
 
-// ComputeReportAt computes a report from the data of a version, or from newer data.
-func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Version) (*result.Report, error) {
-	p, err := e.PlanInForce(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return e.computeReport(ctx, p, version)
-}
-
-// computeReport computes the report of a plan in force at the first view.
-func (e *Engine) computeReport(
+// ComputeReportAt computes the report of a plan in force, see PlanInForce, from the data of a version or from newer
+// data.
+func (e *Engine) ComputeReportAt(
 	ctx context.Context, p *plan.Plan, version Version,
 ) (report *result.Report, err error) {
 	// Judge the looks, read the sums, and compare the variations.

@@ -81,7 +81,11 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 	canonical, err := json.Marshal(request)
 	q := &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}
 	q.compute = func(ctx context.Context, version engine.Version) ([]byte, error) {
-		report, err := s.engine.ComputeReportAt(ctx, q.Plan, version)
+		p, err := s.engine.PlanInForce(ctx, q.Plan)
+		if err != nil {
+			return nil, err
+		}
+		report, err := s.engine.ComputeReportAt(ctx, p, version)
 		switch {
 		case err != nil:
 			return nil, err

@@ -249,7 +249,8 @@ func columnsOf(changes []fold.Change) []func() any {
 		schema.Subject
 		fold.Grain
 	}
-	sections := map[section]uint64{}
+	position := section{schema.Subject{Kind: schema.SubjectNone}, fold.OfPosition}
+	sections := map[section]uint64{position: uint64(fold.OfPosition) << hashBits}
 	columns := []func() any{
 		schema.ColumnValues(changes, func(c *fold.Change) uint64 {
 			of := section{c.Subject, c.Grain}

@@ -111,12 +111,8 @@ func (s Shards) StoredEvents(ctx context.Context, of schema.Subject) (Stored, er
 
 // SubjectCounters returns the counters of a subject.
 func (s Shards) SubjectCounters(of schema.Subject) (all SubjectCounters) {
-	if len(s) == 1 {
-		return s[0].SubjectCounters(of)
-	}
 	for _, shard := range s {
-		on := shard.SubjectCounters(of)
-		all.Merge(&on)
+		all.Merge(new(shard.SubjectCounters(of)))
 	}
 	return all
 }
@@ -148,11 +144,7 @@ func (s Shards) LastDay(ctx context.Context) (day int64, known bool) {
 
 // VersionOn returns the version of a subject on a day: a number that changes with its facts and with the day.
 func (s Shards) VersionOn(day int64, of schema.Subject) uint64 {
-	version := uint64(day) //nolint:gosec // not negative
-	for _, shard := range s {
-		version ^= shard.SubjectCounters(of).Version
-	}
-	return version
+	return uint64(day) ^ s.SubjectCounters(of).Version //nolint:gosec // not negative
 }
 
 // SettledVersionOn returns the version of a subject's settled facts on a day: a number that changes with the day, and
@@ -427,10 +419,7 @@ func (s *Stored) add(t SubjectCounters, at Position) {
 const hashBits = 60
 
 // SectionOf returns the section of the rows of a grain of a subject.
-func SectionOf(subject schema.Subject, grain fold.Grain) uint64 {
-	of, s := uint64(grain)<<hashBits, subject
-	if grain == fold.OfPosition {
-		return of
-	}
-	return of | schema.HashID(fmt.Sprintf("%d %s %d %d", s.WebsiteID, s.Kind, s.ID, s.ExperimentID))>>(64-hashBits)
+func SectionOf(s schema.Subject, grain fold.Grain) uint64 {
+	of := fmt.Sprintf("%d %s %d %d", s.WebsiteID, s.Kind, s.ID, s.ExperimentID)
+	return uint64(grain)<<hashBits | schema.HashID(of)>>(64-hashBits)
 }

@@ -139,26 +139,61 @@ type rowKey struct {
 	variation string
 }
 
-// scanRow scans the key columns and the sums of a row. Events that do not count have no place and no variation.
-func (s *counting) scanRow(row driver.Rows, q *reportQuery, sums ...any) (k rowKey, err error) {
-	var place uint32
-	var period uint8
-	of := map[string]any{
-		"goal": &k.goal, "exposed_before": &k.ExposedBefore, "immature": &k.Immature, "bucket": &k.bucket,
-		"period": &period, "crossed": &k.crossed, "variation": &k.variation, "place": &place,
-	}
-	var to []any
-	for _, c := range q.Keys {
-		to = append(to, of[c.Name])
-	}
-	err = row.Scan(append(to, sums...)...)
-	k.Period = int(period)
+// addRows runs a statement that groups sums by columns, apart from empty ones, and by a place, which is that of the rows
+// of facts unless it is given. It adds the sums of each row, which are scanned to the destinations in some moments.
+func (s *counting) addRows(
+	ctx context.Context, file string, q *reportQuery, place expr, columns []keyColumn,
+	destinations func(*moments.Moments) []any,
+) error {
+	// A place is a number for the variation and for the rank of the dimension value: ClickHouse groups by one number
+	// much faster than by two columns. Events that do not count have no place.
+	places, ranks := make([]uint32, len(s.variations)), make([]uint32, len(s.top))
 	width := uint32(len(s.top) + 1) //nolint:gosec // few
-	if place >= width {
-		k.rank = uint16(place % width) //nolint:gosec // few
-		k.variation = s.variations[place/width-1]
+	for i := range places {
+		places[i] = uint32(i+1) * width //nolint:gosec // few
 	}
-	return k, err
+	for i := range ranks {
+		ranks[i] = uint32(i + 1) //nolint:gosec // few
+	}
+	q.addParam("stored_variations", s.variations)
+	q.addParam("places", places)
+	q.Place = "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))"
+	if len(s.top) > 0 {
+		q.addParam("top", s.top)
+		q.addParam("ranks", ranks)
+		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
+	}
+	q.Keys = slices.DeleteFunc(columns, func(c keyColumn) bool { return c.Value == "" })
+	if len(q.Keys) == 0 && len(s.top) == 0 && place == "" {
+		q.Keys = []keyColumn{{"variation", "variation"}} // there is nothing but the variation
+	} else {
+		q.Keys = append(q.Keys, keyColumn{"place", "toUInt32(" + cmp.Or(place, q.Place) + ")"})
+	}
+
+	// Each row has the values of these columns, and then the sums.
+	return s.runQuery(ctx, file, q, func(row driver.Rows) error {
+		var at rowKey
+		var place uint32
+		var period uint8
+		of := map[string]any{
+			"goal": &at.goal, "exposed_before": &at.ExposedBefore, "immature": &at.Immature, "bucket": &at.bucket,
+			"period": &period, "crossed": &at.crossed, "variation": &at.variation, "place": &place,
+		}
+		var to []any
+		for _, c := range q.Keys {
+			to = append(to, of[c.Name])
+		}
+		m := moments.NoMoments()
+		if err := row.Scan(append(to, destinations(&m)...)...); err != nil {
+			return err
+		}
+		at.Period = int(period)
+		if place >= width {
+			at.rank = uint16(place % width) //nolint:gosec // few
+			at.variation = s.variations[place/width-1]
+		}
+		return s.addMoments(at, &m)
+	})
 }
 
 // readTotals reads sums of a report without its series: from the cells, if they have them, or else from the rows.
@@ -208,8 +243,7 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 		if !s.isEveryEvent {
 			file = "converted.sql"
 		}
-		goals.groupGoals(q, "")
-		reading.Go(func() error { return goals.runQuery(ctx, file, q, goals.addGoals(q)) })
+		reading.Go(func() error { return goals.countGoalRows(ctx, file, q, "") })
 	}
 	if err := reading.Wait(); err != nil {
 		return err
@@ -234,7 +268,7 @@ func (s *counting) readVisitors(ctx context.Context) error {
 		immature := *s
 		immature.of = map[key]*moments.Moments{}
 		q.Recent, q.OnlyImmature = true, true
-		err := immature.countVisitorRows(ctx, q)
+		err := immature.countVisitorRows(ctx, "visitors.sql", q)
 		for at, m := range immature.of {
 			moments.AddTo(s.of, at, m)
 			at.Immature = false
@@ -244,38 +278,27 @@ func (s *counting) readVisitors(ctx context.Context) error {
 		return err
 	}
 	q.Recent = isFiltered
-	if err := s.countVisitorRows(ctx, q); err != nil || isFiltered {
+	if err := s.countVisitorRows(ctx, "visitors.sql", q); err != nil || isFiltered {
 		return err
 	}
 	return s.addRecent(ctx)
 }
 
-// countVisitorRows reads the sums of visitors from their rows.
-func (s *counting) countVisitorRows(ctx context.Context, q *reportQuery) error {
-	var exposedBefore, firstDay expr
+// countVisitorRows reads the sums of visitors from their rows: with visitor_steps.sql, those that each bucket adds.
+func (s *counting) countVisitorRows(ctx context.Context, file string, q *reportQuery) error {
+	var place, exposedBefore, firstDay expr
 	if q.From {
 		exposedBefore = "toUnixTimestamp64Milli(first_time) < {from_ms:Int64}"
 	}
 	if q.ByFirstDay {
 		firstDay = "toInt64(first_day)"
 	}
-	s.groupBy(q, q.Place, keyColumn{"exposed_before", exposedBefore}, keyColumn{"immature", q.Immature},
-		keyColumn{"bucket", firstDay}, keyColumn{"period", q.Period}, keyColumn{"crossed", q.Crossed})
-	return s.runQuery(ctx, "visitors.sql", q, s.addVisitors(q))
-}
-
-// runQuery runs the statement of a file, and calls add for each row.
-func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, add func(driver.Rows) error) error {
-	if err := q.RenderFrom(reportTemplates, file, &q.slots); err != nil {
-		return err
+	keys := []keyColumn{{"exposed_before", exposedBefore}, {"immature", q.Immature}, {"bucket", firstDay},
+		{"period", q.Period}, {"crossed", q.Crossed}}
+	if file == visitorSteps {
+		place, keys = "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})
 	}
-	return s.store.EachRow(ctx, &q.Statement, add)
-}
-
-// addVisitors returns a function that adds a row of sums of visitors.
-func (s *counting) addVisitors(q *reportQuery) func(driver.Rows) error {
-	return func(row driver.Rows) error {
-		m := moments.NoMoments()
+	return s.addRows(ctx, file, q, place, keys, func(m *moments.Moments) []any {
 		to := []any{&m.Visitors}
 		if q.Recent {
 			to = append(to, &m.Recent)
@@ -285,28 +308,52 @@ func (s *counting) addVisitors(q *reportQuery) func(driver.Rows) error {
 			to = append(to, &m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed,
 				&m.Conversion)
 		}
-		at, err := s.scanRow(row, q, to...)
-		if err != nil {
-			return err
-		}
-		return s.addMoments(at, &m)
-	}
+		return to
+	})
 }
 
-// addGoals returns a function that adds a row of sums of goal events. If the cells have the sums without the cap, it
-// adds only what the cap removes.
-func (s *counting) addGoals(q *reportQuery) func(driver.Rows) error {
-	return func(row driver.Rows) error {
-		var goals, goalsSquares int64
-		m := moments.NoMoments()
-		to := []any{&m.Converted, &goals, &goalsSquares}
-		for i, amounts := range []*moments.Amounts{&m.Value, &m.Profit, &m.ExtraValue} {
+// countGoalRows reads the sums of goal events from their rows, also by a bucket unless it is empty. If the cells have
+// the sums without the cap, it adds only what the cap removes.
+func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuery, bucket expr) error {
+	// The sums of squares over all visitors, which the cells have, show which amounts have totals other than 0, and
+	// where 64 bits suffice: no sum of products over some of the visitors is greater.
+	isKnown := s.isEveryEvent && !s.endsEarly && s.Interval == "" && !s.ConversionWindow.IsSet()
+	for k, column := range []expr{"value", "profit", "extra_value"} {
+		has, fits := !isKnown, isKnown
+		for at, cell := range s.all {
+			if at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal) {
+				squares := cell.AmountSquares(k)
+				has = has || squares != fold.Int128{}
+				fits = fits && squares.IsInt64()
+			}
+		}
+		if q.Amounts[k].Type = "toInt128"; fits {
+			q.Amounts[k].Type = "toInt64"
+		}
+		if has {
+			q.Amounts[k].Column = column
+		}
+	}
+
+	// If not every event counts, the rows of each visitor are summed before.
+	place, keys := expr(""), []keyColumn{{"bucket", bucket}, {"goal", q.Goal}, {"period", q.Period},
+		{"crossed", q.Crossed}}
+	if !s.isEveryEvent {
+		place, keys = "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})
+	}
+	return s.addRows(ctx, file, q, place, keys, func(m *moments.Moments) []any {
+		all := m
+		if q.AboveCap {
+			all = new(moments.NoMoments())
+		}
+		to := []any{&all.Converted, all.Goals.Sum, all.Goals.Squares}
+		for i, amounts := range []*moments.Amounts{&all.Value, &all.Profit, &all.ExtraValue} {
 			if q.Amounts[i].Column == "" {
 				continue
 			}
 			to = append(to, amounts.Sum, amounts.Squares, &amounts.Nonzero, &amounts.Negative)
 			if i == 0 {
-				to = append(to, m.ValueGoals)
+				to = append(to, all.ValueGoals)
 			}
 		}
 		if q.Cap {
@@ -317,21 +364,19 @@ func (s *counting) addGoals(q *reportQuery) func(driver.Rows) error {
 				&profit.Negative)
 		}
 		if q.ByAge {
-			m.FirstAge = stats.Sums{Sum: new(big.Int), Squares: new(big.Int)}
-			to = append(to, m.FirstAge.Sum, m.FirstAge.Squares)
+			all.FirstAge = stats.Sums{Sum: new(big.Int), Squares: new(big.Int)}
+			to = append(to, all.FirstAge.Sum, all.FirstAge.Squares)
 		}
-		at, err := s.scanRow(row, q, to...)
-		if err != nil {
-			return err
-		}
-		m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
-		if q.AboveCap {
-			removed := m.CappedRemainder
-			m = moments.NoMoments()
-			m.CappedRemainder = removed
-		}
-		return s.addMoments(at, &m)
+		return to
+	})
+}
+
+// runQuery runs the statement of a file, and calls add for each row.
+func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, add func(driver.Rows) error) error {
+	if err := q.RenderFrom(reportTemplates, file, &q.slots); err != nil {
+		return err
 	}
+	return s.store.EachRow(ctx, &q.Statement, add)
 }
 
 // readSteps reads what each bucket of the series adds to some sums: from the cells by day, if they have them. If these
@@ -352,8 +397,7 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 		if q.Crossers = hasCrossers; s.Timing == plan.ByAge && !q.Widget {
 			err = s.readVisitors(ctx) // no metric of a campaign needs the ages of views
 		} else {
-			s.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})...)
-			err = s.runQuery(ctx, "visitor_steps.sql", q, s.addVisitors(q))
+			err = s.countVisitorRows(ctx, visitorSteps, q)
 		}
 	}
 	if err != nil || len(wanted.goals) == 0 {
@@ -377,8 +421,7 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 	default:
 		at = first + " + {age_to_ms:Int64} - 1"
 	}
-	s.groupGoals(q, bucketOf(at))
-	return s.runQuery(ctx, "goals.sql", q, s.addGoals(q))
+	return s.countGoalRows(ctx, "goals.sql", q, bucketOf(at))
 }
 
 // bucketSteps returns the sums by bucket.

@@ -34,7 +34,7 @@ func (r Reader) ReadFirstViews(
 		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
 			q := c.newQuery()
 			q.ByFirstDay = true
-			return c.countVisitorRows(ctx, q)
+			return c.countVisitorRows(ctx, "visitors.sql", q)
 		})
 		found = s.bucketSteps()
 		return err
@@ -54,16 +54,9 @@ func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []in
 		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
 			q := c.newQuery()
 			q.addParam("bins", bins)
-			c.groupBy(q, q.Place, keyColumn{"bucket", "toInt64(roundDown(value, {bins:Array(Int64)}))"})
-			return c.runQuery(ctx, "distribution.sql", q, func(row driver.Rows) error {
-				var goals int64
-				at, err := c.scanRow(row, q, &goals)
-				if err != nil {
-					return err
-				}
-				m := moments.NoMoments()
-				m.Goals.Sum.SetInt64(goals)
-				return c.addMoments(at, &m)
+			keys := []keyColumn{{"bucket", "toInt64(roundDown(value, {bins:Array(Int64)}))"}}
+			return c.addRows(ctx, "distribution.sql", q, "", keys, func(m *moments.Moments) []any {
+				return []any{m.Goals.Sum}
 			})
 		})
 		found = s.bucketSteps()

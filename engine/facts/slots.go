@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +32,7 @@ type slots struct {
 	From, To     bool   // whether the window has a start, and an end before the newest event
 	Columns      expr   // of a visitor, apart from the counts
 	Counts       []expr // of a visitor: columns with the events until the end of the window
-	Place        expr   // of a row, see groupBy
+	Place        expr   // of a row, see addRows
 	Keys         []keyColumn
 	Period       expr // index of the period of equal shares of the first view; empty: the shares never changed
 	Crossed      expr // see key.crossed
@@ -64,29 +63,6 @@ type slots struct {
 type amount struct {
 	Column expr // empty: the total of each visitor is 0
 	Type   expr // function that converts to the type of products
-}
-
-// newAmounts returns the amounts that the statement sums. The sums of squares over all visitors, which the cells have,
-// show which totals are 0, and where 64 bits suffice: no sum of products over some of the visitors is greater.
-func (s *counting) newAmounts() (all [3]amount) {
-	isKnown := s.isEveryEvent && !s.endsEarly && s.Interval == "" && !s.ConversionWindow.IsSet()
-	for k, column := range []expr{"value", "profit", "extra_value"} {
-		has, fits := !isKnown, isKnown
-		for at, cell := range s.all {
-			if at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal) {
-				squares := cell.AmountSquares(k)
-				has = has || squares != fold.Int128{}
-				fits = fits && squares.IsInt64()
-			}
-		}
-		if all[k].Type = "toInt128"; fits {
-			all[k].Type = "toInt64"
-		}
-		if has {
-			all[k].Column = column
-		}
-	}
-	return all
 }
 
 // reportQuery is a statement of a report, with the slots from which its text is rendered.
@@ -175,7 +151,6 @@ func (s *counting) newQuery() *reportQuery {
 		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,
 		From: !p.Filters.From.IsZero(), To: s.endsEarly, OneGoal: s.GoalID != 0,
 		Few:         s.Visitors < leastVisitorsByDay,
-		Place:       "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))",
 		Completions: "completions", Conversions: "conversions", InWindow: "1",
 		StepTime:   "toUnixTimestamp64Milli(first_time) + ms",
 		Attributes: attributes,
@@ -232,21 +207,6 @@ func (s *counting) newQuery() *reportQuery {
 		q.Dimension = columns[string(p.Dimension)]
 		q.Columns += ", " + q.Dimension
 	}
-	places, ranks := make([]uint32, len(s.variations)), make([]uint32, len(s.top))
-	for i := range places {
-		places[i] = uint32((i + 1) * (len(s.top) + 1)) //nolint:gosec // few
-	}
-	for i := range ranks {
-		ranks[i] = uint32(i + 1) //nolint:gosec // few
-	}
-	q.addParam("stored_variations", s.variations)
-	q.addParam("places", places)
-	if len(s.top) > 0 {
-		q.addParam("top", s.top)
-		q.addParam("ranks", ranks)
-		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
-	}
-	q.Amounts = s.newAmounts()
 	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
 		const text = "arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}," +
 			" later_ms, later_kinds)"
@@ -297,35 +257,8 @@ func (s *counting) addWindow(q *reportQuery) {
 
 // keyColumn is a column by which a statement groups its rows.
 type keyColumn struct {
-	Name  string // see scanRow
+	Name  string // see addRows
 	Value expr   // empty: the statement does not group by it
-}
-
-// groupBy groups the rows of a statement by columns and by a place: a number for the variation and for the rank of the
-// dimension value. ClickHouse groups by one number much faster than by two columns. If there is nothing but the
-// variation, it groups by the variation.
-func (s *counting) groupBy(q *reportQuery, place expr, columns ...keyColumn) {
-	for _, c := range columns {
-		if c.Value != "" {
-			q.Keys = append(q.Keys, c)
-		}
-	}
-	if len(q.Keys) == 0 && len(s.top) == 0 && place == q.Place {
-		q.Keys = append(q.Keys, keyColumn{"variation", "variation"})
-		return
-	}
-	q.Keys = append(q.Keys, keyColumn{"place", "toUInt32(" + place + ")"})
-}
-
-// groupGoals groups sums over goal events, also by a bucket unless it is empty. If not every event counts, their rows
-// have the columns of visitorKeys.
-func (s *counting) groupGoals(q *reportQuery, bucket expr) {
-	if !s.isEveryEvent {
-		s.groupBy(q, "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})...)
-		return
-	}
-	s.groupBy(q, q.Place, keyColumn{"bucket", bucket}, keyColumn{"goal", q.Goal}, keyColumn{"period", q.Period},
-		keyColumn{"crossed", q.Crossed})
 }
 
 // visitorKeys returns the columns by which sums over the rows of a visitor, which have these columns, are grouped.
@@ -338,6 +271,9 @@ func (q *reportQuery) visitorKeys() (keys []keyColumn) {
 	}
 	return keys
 }
+
+// visitorSteps is the file whose rows are what each bucket adds to the sums of visitors.
+const visitorSteps = "visitor_steps.sql"
 
 // factTime is the time of a fact, in milliseconds since 1970.
 const factTime expr = "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"

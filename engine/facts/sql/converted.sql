@@ -21,8 +21,8 @@ WITH
 -- one row per key: sums over these visitors
 SELECT
     {{template "keys.sql" .}}toInt64(count())                                        AS converted_visitors,
-    toInt64(sum(n))                                         AS goals_reached,
-    toInt64(sum(n * n))                                     AS goals_reached_squares,
+    toInt128(sum(n))                                        AS goals_reached,
+    toInt128(sum(n * n))                                    AS goals_reached_squares,
     sum(toInt128(total_value)), sum(toInt128(total_value) * total_value), toInt64(countIf(total_value != 0)), toInt64(countIf(total_value < 0)),
     sum(toInt128(total_value) * n),
     sum(toInt128(total_profit)), sum(toInt128(total_profit) * total_profit), toInt64(countIf(total_profit != 0)), toInt64(countIf(total_profit < 0)),

@@ -1,6 +1,6 @@
 -- one row per place and bin: the number of counted goal events in the bin; bucket is its lower bound
 SELECT
-    {{template "keys.sql" .}}sum(toInt64(sign))                                      AS goals_reached
+    {{template "keys.sql" .}}toInt128(sum(toInt64(sign)))                            AS goals_reached
 FROM {{.Facts}}
 WHERE {{template "goals_where.sql" .}}
 GROUP BY {{range $i, $key := .Keys}}{{if $i}}, {{end}}{{.Name}}{{end}}

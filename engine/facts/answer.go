@@ -8,8 +8,6 @@ import (
 	"errors"
 	"math/big"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"lifthouse/engine/fold"
@@ -70,7 +68,6 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 		if x, err = x.withLimits(ctx); err != nil {
 			return err
 		}
-		found = x.newRows()
 		s, isWhole := x.newSums(), false
 		if s.top = x.keptValues(); s.top != nil {
 			if err = s.countOnServers(ctx, wanted, (*counting).readTotals); err != nil {
@@ -92,7 +89,7 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 				return err
 			}
 		}
-		found.Whole, found.Slices = s.reportRows()
+		found = s.reportRows()
 		if x.Interval != "" {
 			x.outliers = nil // steps are before the removal of outliers
 			steps := x.newSums()
@@ -237,36 +234,6 @@ func (x answer) withLimits(ctx context.Context) (answer, error) {
 	return x, nil
 }
 
-// newRows returns the rows of the answer, without sums. It counts the automated visitors of the subject and the others,
-// by variation.
-func (x answer) newRows() *moments.Rows {
-	stored := x.stored
-	if stored.Events == 0 {
-		stored = Stored{}
-	}
-	found := &moments.Rows{
-		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: x.outliers,
-		Cap: x.limit, Automated: map[int64]moments.Automated{}, Complete: x.through,
-	}
-	for i := range x.states {
-		for of, cell := range x.states[i].all {
-			text, isAutomated := strings.CutSuffix(strings.TrimSuffix(of.Variation, fold.MultiExposed), fold.Automated)
-			id, err := strconv.ParseInt(text, 10, 64)
-			if of.Goal != 0 || err != nil {
-				continue
-			}
-			n, visitors := found.Automated[id], cell.CountAt(fold.Visitors)
-			if isAutomated {
-				n.Visitors += visitors
-			} else {
-				n.Others += visitors
-			}
-			found.Automated[id] = n
-		}
-	}
-	return found
-}
-
 // ReadVisitorSteps reads the series of visitors, without goal events. The question must have an interval.
 func (r Reader) ReadVisitorSteps(ctx context.Context, q plan.Question) (found []moments.Step, err error) {
 	err = r.atOnePosition(ctx, q, func(x answer) error {
@@ -290,10 +257,7 @@ func (r Reader) ReadGoals(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
 ) (found []*moments.Rows, err error) {
 	found = make([]*moments.Rows, len(goals))
-	err = r.eachGoal(ctx, q, goals, (*counting).readTotals, func(i int, s *sums) {
-		found[i] = s.newRows()
-		found[i].Whole, found[i].Slices = s.reportRows()
-	})
+	err = r.eachGoal(ctx, q, goals, (*counting).readTotals, func(i int, s *sums) { found[i] = s.reportRows() })
 	return found, err
 }
 

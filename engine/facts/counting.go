@@ -27,7 +27,7 @@ import (
 type sums struct {
 	answer
 	top []string // most frequent values of the dimension, in the order of their ranks
-	of  map[key]*moments.Moments
+	of  map[key]moments.Moments
 }
 
 // key is the key of sums.
@@ -44,14 +44,14 @@ type key struct {
 // crossedLater marks multi-exposed visitors who saw another variation after the end of the window only.
 const crossedLater = -1
 
-func (x answer) newSums() *sums { return &sums{answer: x, of: map[key]*moments.Moments{}} }
+func (x answer) newSums() *sums { return &sums{answer: x, of: map[key]moments.Moments{}} }
 
 // addGoal adds the sums of one of several goals; 0: those of visitors.
 func (s *sums) addGoal(several *sums, goal int64) {
 	for at, m := range several.of {
 		if at.goal == goal {
 			at.goal = 0
-			moments.AddTo(s.of, at, m)
+			s.of[at] = s.of[at].Merge(m)
 		}
 	}
 }
@@ -63,18 +63,22 @@ type counting struct {
 	store      source.Store
 	top        []string
 	variations []string // of the stored visitors
-	of         map[key]*moments.Moments
+	of         map[key]moments.Moments
 
 	isEveryEvent bool // every event of one goal counts: the sums in the rows are the sums of the report
 	isCapped     bool // total values of visitors are limited
 	endsEarly    bool // the window excludes events at its end
+
+	// whether cells have the sums of visitors and of goal events of the report, apart from what a cap removes, and
+	// whether these are the cells by day
+	visitorCells, goalCells, dayCells bool
 }
 
 // newCountings returns an empty counting for each server.
 func (x answer) newCountings(top []string) []*counting {
 	all := make([]*counting, len(x.states))
 	for i := range x.states {
-		s := &counting{answer: x, state: &x.states[i], top: top, of: map[key]*moments.Moments{}}
+		s := &counting{answer: x, state: &x.states[i], top: top, of: map[key]moments.Moments{}}
 		s.isEveryEvent = (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil &&
 			s.ConversionWindow.From == 0
 		s.isCapped = s.limit != nil && s.limit.Limit > 0
@@ -87,6 +91,15 @@ func (x answer) newCountings(top []string) []*counting {
 			}
 		}
 		slices.Sort(s.variations)
+
+		// Cells have the sums of all visitors: hundreds of rows in place of millions. Subjects with few visitors have
+		// none by day. Filters of goal events do not change the sums of visitors.
+		f := &s.Filters
+		s.dayCells = !f.From.IsZero() || !f.To.IsZero() || s.Interval != ""
+		hasDays := s.days && s.Interval != query.Hourly && isWholeDay(f.From) && isWholeDay(f.To)
+		s.visitorCells = len(f.Lists) == 0 && len(f.Texts) == 0 && s.Dimension == "" && len(s.SharePeriods) <= 1 &&
+			(hasDays || !s.dayCells) && !s.ConversionWindow.IsSet()
+		s.goalCells = s.visitorCells && f.GoalValue == nil && f.ZScore == 0 && (!s.isCapped || s.isEveryEvent)
 		all[i] = s
 	}
 	return all
@@ -106,7 +119,7 @@ func (s *sums) countOnServers(
 	}
 	for _, counted := range all {
 		for at, m := range counted.of {
-			moments.AddTo(s.of, at, m)
+			s.of[at] = s.of[at].Merge(m)
 		}
 	}
 	return nil
@@ -125,11 +138,7 @@ func (s *counting) addMoments(of rowKey, m *moments.Moments) (err error) {
 	if at.crossed == crossedLater {
 		at.MultiExposed, at.crossed = false, 0
 	}
-	if s.of[at] == nil {
-		none := moments.NoMoments()
-		s.of[at] = &none
-	}
-	*s.of[at] = s.of[at].Merge(*m)
+	s.of[at] = s.of[at].Merge(*m)
 	return nil
 }
 
@@ -198,20 +207,19 @@ func (s *counting) addRows(
 
 // readTotals reads sums of a report without its series: from the cells, if they have them, or else from the rows.
 func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
-	byDay, hasVisitors, hasGoals := s.hasCells()
 	var ofCells factSums
-	if hasVisitors {
+	if s.visitorCells {
 		ofCells.visitors, wanted.visitors = wanted.visitors, false
 	}
-	if hasGoals {
+	if s.goalCells {
 		ofCells.goals, wanted.goals = wanted.goals, nil
 	}
 	goals := *s
-	goals.of = map[key]*moments.Moments{}
+	goals.of = map[key]moments.Moments{}
 	reading, ctx := errgroup.WithContext(ctx)
 	switch {
 	case !ofCells.visitors && len(ofCells.goals) == 0:
-	case byDay:
+	case s.dayCells:
 		reading.Go(func() error {
 			if err := s.addDays(ctx, ofCells, false, false); err != nil || !ofCells.visitors {
 				return err
@@ -239,7 +247,7 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	}
 	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped {
 		q, file := goals.newQuery(), "goals.sql"
-		q.AboveCap = hasGoals
+		q.AboveCap = s.goalCells
 		if !s.isEveryEvent {
 			file = "converted.sql"
 		}
@@ -249,7 +257,7 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 		return err
 	}
 	for at, m := range goals.of {
-		moments.AddTo(s.of, at, m)
+		s.of[at] = s.of[at].Merge(m)
 	}
 	return nil
 }
@@ -266,14 +274,13 @@ func (s *counting) readVisitors(ctx context.Context) error {
 			return err
 		}
 		immature := *s
-		immature.of = map[key]*moments.Moments{}
+		immature.of = map[key]moments.Moments{}
 		q.Recent, q.OnlyImmature = true, true
 		err := immature.countVisitorRows(ctx, "visitors.sql", q)
 		for at, m := range immature.of {
-			moments.AddTo(s.of, at, m)
+			s.of[at] = s.of[at].Merge(m)
 			at.Immature = false
-			rest := moments.NoMoments().Subtract(*m)
-			moments.AddTo(s.of, at, &rest)
+			s.of[at] = s.of[at].Subtract(m)
 		}
 		return err
 	}
@@ -383,7 +390,7 @@ func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, ad
 // lack only those of multi-exposed visitors, it reads the rows of these visitors.
 func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 	hasCrossers := false
-	if byDay, hasVisitors, hasGoals := s.hasCells(); byDay && hasVisitors && hasGoals && !s.isCapped {
+	if s.dayCells && s.goalCells && !s.isCapped {
 		for of := range s.all {
 			hasCrossers = hasCrossers || fold.IsMultiExposed(of.Variation)
 		}
@@ -428,7 +435,7 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 func (s *sums) bucketSteps() (steps []moments.Step) {
 	for at, m := range s.of {
 		if !m.IsEmpty() {
-			row := moments.Row{RowKey: at.RowKey, Others: s.top != nil && at.rank == 0, Moments: *m}
+			row := moments.Row{RowKey: at.RowKey, Others: s.top != nil && at.rank == 0, Moments: m}
 			if at.rank != 0 {
 				row.Dimension = s.top[at.rank-1]
 			}
@@ -441,33 +448,62 @@ func (s *sums) bucketSteps() (steps []moments.Step) {
 
 // reportRows returns the rows of the whole report that have visitors, and those of the breakdown: rows of the most
 // frequent values, and rows for all other values, which are the whole report minus these rows. They have no visitors of
-// the recent days.
-func (s *sums) reportRows() (whole, ranked []moments.Row) {
-	sorted := func(of map[moments.RowKey]*moments.Moments) []moments.Row {
+// the recent days. It also counts the automated visitors of the subject and the others, by variation.
+func (s *sums) reportRows() *moments.Rows {
+	stored := s.stored
+	if stored.Events == 0 {
+		stored = Stored{}
+	}
+	found := &moments.Rows{
+		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: s.outliers,
+		Cap: s.limit, Automated: map[int64]moments.Automated{}, Complete: s.through,
+	}
+	for i := range s.states {
+		for of, cell := range s.states[i].all {
+			text, isAutomated := strings.CutSuffix(strings.TrimSuffix(of.Variation, fold.MultiExposed), fold.Automated)
+			id, err := strconv.ParseInt(text, 10, 64)
+			if of.Goal != 0 || err != nil {
+				continue
+			}
+			n, visitors := found.Automated[id], cell.CountAt(fold.Visitors)
+			if isAutomated {
+				n.Visitors += visitors
+			} else {
+				n.Others += visitors
+			}
+			found.Automated[id] = n
+		}
+	}
+
+	// The rows of the whole report, and those of the values of a dimension.
+	sorted := func(of map[moments.RowKey]moments.Moments) []moments.Row {
 		rows := []moments.Row{}
 		for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.RowKey) int {
 			byVariation := cmp.Compare(a.VariationID, b.VariationID)
 			return cmp.Or(byVariation, cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
 		}) {
-			if of[at].Visitors != 0 || of[at].Recent != 0 {
-				rows = append(rows, moments.Row{RowKey: at, Moments: *of[at]})
+			if m := of[at]; m.Visitors != 0 || m.Recent != 0 {
+				rows = append(rows, moments.Row{RowKey: at, Moments: m})
 			}
 		}
 		return rows
 	}
-	all, byValue := map[moments.RowKey]*moments.Moments{}, map[moments.RowKey]*moments.Moments{}
+	all, byValue := map[moments.RowKey]moments.Moments{}, map[moments.RowKey]moments.Moments{}
 	for at, m := range s.of {
-		moments.AddTo(all, at.RowKey, m)
+		all[at.RowKey] = all[at.RowKey].Merge(m)
 		if at.rank != 0 {
 			at.Dimension = s.top[at.rank-1]
-			moments.AddTo(byValue, at.RowKey, m)
+			byValue[at.RowKey] = byValue[at.RowKey].Merge(m)
 		}
 	}
-	if whole = sorted(all); s.top == nil {
-		return whole, whole
+	found.Whole = sorted(all)
+	found.Slices = found.Whole
+	if s.top == nil {
+		return found
 	}
-	visitors := map[string]int64{}
-	ranked = sorted(byValue)
+
+	// The most frequent values of them, and the others.
+	visitors, ranked := map[string]int64{}, sorted(byValue)
 	for i := range ranked {
 		ranked[i].Recent = 0
 		if !ranked[i].ExposedBefore {
@@ -478,7 +514,7 @@ func (s *sums) reportRows() (whole, ranked []moments.Row) {
 	values = values[:min(len(values), s.Top)]
 	ranked = slices.DeleteFunc(ranked, func(r moments.Row) bool { return !slices.Contains(values, r.Dimension) })
 	kept := len(ranked)
-	for _, others := range whole {
+	for _, others := range found.Whole {
 		others.Others, others.Recent = true, 0
 		for i := range ranked[:kept] {
 			of := ranked[i].RowKey
@@ -493,25 +529,8 @@ func (s *sums) reportRows() (whole, ranked []moments.Row) {
 	if !slices.ContainsFunc(ranked[kept:], func(r moments.Row) bool { return !r.ExposedBefore }) {
 		ranked = ranked[:kept] // no other value has visitors of the window
 	}
-	return whole, ranked
-}
-
-// A report about all visitors is read from cells: hundreds of rows in place of millions.
-
-// hasCells reports whether cells have the sums of visitors and of goal events of the report, apart from what a cap
-// removes, and whether these are the cells by day. Subjects with fewer visitors than leastVisitorsByDay have none by
-// day. Filters of goal events do not change the sums of visitors.
-func (s *counting) hasCells() (byDay, visitors, goals bool) {
-	f, window := &s.Filters, s.ConversionWindow.IsSet()
-	byDay = !f.From.IsZero() || !f.To.IsZero() || s.Interval != ""
-	switch {
-	case len(f.Lists) > 0, len(f.Texts) > 0, s.Dimension != "", len(s.SharePeriods) > 1:
-		return byDay, false, false
-	case byDay && (!isWholeDay(f.From) || !isWholeDay(f.To) || !s.days || s.Interval == query.Hourly):
-		return byDay, false, false
-	}
-	isWhole := f.GoalValue == nil && f.ZScore == 0 && (!s.isCapped || s.isEveryEvent)
-	return byDay, !window, !window && isWhole
+	found.Slices = ranked
+	return found
 }
 
 // isWholeDay reports whether an end of a window is open or at midnight UTC.

@@ -10,7 +10,6 @@ import (
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 
@@ -22,17 +21,16 @@ type expr string
 
 // slots are the slots of the files of sql/ that reports use.
 type slots struct {
-	Facts, Sent  expr   // tables of facts and of events
-	Widget       bool   // also count clicks, submits, completions, conversions and contacts
-	Dimension    expr   // value of the dimension
-	Filters      expr   // of a first view: whether its visitor is in the report
-	Goals        expr   // of a goal event: whether it counts
-	Cap          bool   // total values of visitors are limited to {cap}
-	AboveCap     bool   // only events with a total above {cap} before or after them
-	From, To     bool   // whether the window has a start, and an end before the newest event
-	Columns      expr   // of a visitor, apart from the counts
-	Counts       []expr // of a visitor: columns with the events until the end of the window
-	Place        expr   // of a row, see addRows
+	Facts, Sent  expr // tables of facts and of events
+	Widget       bool // also count clicks, submits, completions, conversions and contacts
+	Dimension    expr // value of the dimension
+	Filters      expr // of a first view: whether its visitor is in the report
+	Goals        expr // of a goal event: whether it counts
+	Cap          bool // total values of visitors are limited to {cap}
+	AboveCap     bool // only events with a total above {cap} before or after them
+	From, To     bool // whether the window has a start, and an end before the newest event
+	Columns      expr // of a visitor, apart from the counts
+	Place        expr // of a row, see addRows
 	Keys         []keyColumn
 	Period       expr // index of the period of equal shares of the first view; empty: the shares never changed
 	Crossed      expr // see key.crossed
@@ -97,38 +95,6 @@ var columns = map[string]expr{
 // likeEscaper converts the pattern of a filter to a LIKE pattern.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
 
-// addFilters adds the filters on first views, and those on the values of goal events. bounds are those of the requested
-// z-score; nil: none.
-func (q *reportQuery) addFilters(filters *query.Filters, bounds *moments.Outliers) {
-	visitors, goals := []string{}, []string{}
-	add := func(attribute string, operator, kind string, value any) {
-		column := string(columns[attribute])
-		visitors = append(visitors, column+operator+"{filter_"+column+":"+kind+"}")
-		q.addParam("filter_"+column, value)
-	}
-	for _, filter := range filters.Lists {
-		add(filter.Attribute, " IN ", "Array(String)", filter.Values)
-	}
-	for _, filter := range filters.Texts {
-		if strings.Contains(filter.Pattern, "*") {
-			add(filter.Attribute, " LIKE ", "String", likeEscaper.Replace(filter.Pattern))
-		} else {
-			add(filter.Attribute, " = ", "String", filter.Pattern)
-		}
-	}
-	if filters.GoalValue != nil {
-		goals = append(goals, "value >= {goal_value:Int64}")
-		q.addParam("goal_value", leastUnits(filters.GoalValue))
-	}
-	if bounds != nil && !bounds.Open {
-		goals = append(goals, "value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}")
-		q.addParam("outlier_least", bounds.Least)
-		q.addParam("outlier_most", bounds.Most)
-	}
-	q.Filters = expr(cmp.Or(strings.Join(visitors, " AND "), "true"))
-	q.Goals = expr(cmp.Or(strings.Join(goals, " AND "), "true"))
-}
-
 // leastUnits rounds an amount up to 1/schema.MoneyScale.
 func leastUnits(amount *big.Rat) int64 {
 	const most = schema.MaxMoney*schema.MoneyScale + 1
@@ -158,7 +124,37 @@ func (s *counting) newQuery() *reportQuery {
 	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
 	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
 	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
-	q.addFilters(&p.Filters, s.outliers)
+
+	// Filters on first views, and on the values of goal events.
+	visitors, goals := []string{}, []string{}
+	add := func(attribute string, operator, kind string, value any) {
+		column := string(columns[attribute])
+		visitors = append(visitors, column+operator+"{filter_"+column+":"+kind+"}")
+		q.addParam("filter_"+column, value)
+	}
+	for _, filter := range p.Filters.Lists {
+		add(filter.Attribute, " IN ", "Array(String)", filter.Values)
+	}
+	for _, filter := range p.Filters.Texts {
+		if strings.Contains(filter.Pattern, "*") {
+			add(filter.Attribute, " LIKE ", "String", likeEscaper.Replace(filter.Pattern))
+		} else {
+			add(filter.Attribute, " = ", "String", filter.Pattern)
+		}
+	}
+	if p.Filters.GoalValue != nil {
+		goals = append(goals, "value >= {goal_value:Int64}")
+		q.addParam("goal_value", leastUnits(p.Filters.GoalValue))
+	}
+	if s.outliers != nil && !s.outliers.Open {
+		goals = append(goals, "value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}")
+		q.addParam("outlier_least", s.outliers.Least)
+		q.addParam("outlier_most", s.outliers.Most)
+	}
+	q.Filters = expr(cmp.Or(strings.Join(visitors, " AND "), "true"))
+	q.Goals = expr(cmp.Or(strings.Join(goals, " AND "), "true"))
+
+	// What counts, and by what it is divided.
 	if q.Cap = s.isCapped; q.Cap {
 		q.addParam("cap", s.limit.Limit)
 	}
@@ -206,15 +202,6 @@ func (s *counting) newQuery() *reportQuery {
 	if p.Dimension != "" {
 		q.Dimension = columns[string(p.Dimension)]
 		q.Columns += ", " + q.Dimension
-	}
-	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
-		const text = "arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}," +
-			" later_ms, later_kinds)"
-		counted := fmt.Sprintf(text, i+int(moments.View))
-		if column == "views" {
-			counted = "1 + " + counted // the first view
-		}
-		q.Counts = append(q.Counts, expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
 	}
 	return q
 }

@@ -125,14 +125,6 @@ func (m *Moments) GoalsReached() int64 {
 	return m.Goals.Sum.Int64()
 }
 
-// AddTo adds moments to the entry of a key. It modifies neither m nor the previous entry.
-func AddTo[K comparable](sums map[K]*Moments, key K, m *Moments) {
-	if had := sums[key]; had != nil {
-		m = new(had.Merge(*m))
-	}
-	sums[key] = m
-}
-
 // Kind is the kind of an event, with the values of the column event.
 type Kind uint8
 

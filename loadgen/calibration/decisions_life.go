@@ -450,13 +450,13 @@ func (l *life) inTheEnd() *looks.Analysis {
 func (l *life) decisionAt(now time.Time) *result.Decision {
 	a := l.analyzeLooks(now)
 	rowsOf := func(goal plan.GoalWindow) *moments.Rows {
-		sums := map[moments.RowKey]*moments.Moments{}
+		sums := map[moments.RowKey]moments.Moments{}
 		for _, s := range l.storedSteps(goal, plan.OnEvent, startOfDay(0), now) {
-			moments.AddTo(sums, s.RowKey, &s.Moments)
+			sums[s.RowKey] = sums[s.RowKey].Merge(s.Moments)
 		}
 		found := &moments.Rows{Through: now, Newest: l.newestEvent(now)}
 		for segment, m := range sums {
-			found.Whole = append(found.Whole, moments.Row{RowKey: segment, Moments: *m})
+			found.Whole = append(found.Whole, moments.Row{RowKey: segment, Moments: m})
 		}
 		return found
 	}

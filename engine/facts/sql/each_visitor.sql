@@ -13,7 +13,7 @@ SELECT
     total_value - {{if .Cap}}greatest(total_value - {cap:Int64}, 0){{else}}0{{end}} AS counted_value,
     total_profit - (total_value - counted_value)            AS counted_profit
 FROM (
-    SELECT *{{if .To}} REPLACE ({{range $i, $count := .Counts}}{{if $i}}, {{end}}{{$count}}{{end}}){{end}}
+    SELECT *{{if .To}} REPLACE ({{template "counts.sql" .}}){{end}}
     FROM {{.Facts}} FINAL -- without rows that are cancelled
     WHERE variation IN {variations:Array(String)}
         AND (

@@ -21,7 +21,7 @@ FROM {{if .To}}(
         {{- end}}
     UNION ALL
     -- one row per other visitor first exposed before the window's end: counts up to this end
-    SELECT {{.Columns}}{{range $i, $count := .Counts}}{{if or $.Widget (not $i)}}, {{$count}}{{end}}{{end}}
+    SELECT {{.Columns}}, {{template "counts.sql" .}}
     FROM {{.Facts}}
     WHERE {{template "visitors_where.sql" .}}
         AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}

@@ -15,7 +15,6 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
@@ -309,13 +308,16 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 		found.DataThrough = &through
 	}
 	values, err := e.facts.ReadValues(ctx, plan.Question, attribute)
+	if err != nil {
+		return nil, err
+	}
 	for i, v := range values {
 		if found.Visitors += v.Visitors; i < most {
 			found.Values = append(found.Values, v)
 		}
 	}
 	found.DistinctValues = int64(len(values))
-	return found, source.StoreFailure(ctx, err)
+	return found, nil
 }
 
 // rowGroup is the number of visitors of a row group. The writer keeps one group in memory.

@@ -35,9 +35,7 @@ type answer struct {
 	stored   Stored            // totals of the stored events of the subject
 	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
 	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
-	through  time.Time         // up to which the events of the subject are complete
 	states   []state           // of the shards, at the moment of the answer
-	held     bool              // no refresh stores facts while the answer is read
 }
 
 // state is the state of a report's subject on a server. All statements of the report read this server.
@@ -106,21 +104,49 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 // facts.
 func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(answer) error) error {
 	readOnce := func(hold bool) (moved bool, err error) {
-		x := answer{Question: q, Reader: r}
-		if shard := r.Shards[0]; hold && shard.alone {
-			shard.inserting.RLock()
-			defer shard.inserting.RUnlock()
-			x.held = true
+		held := hold && r.Shards[0].alone
+		if held {
+			r.Shards[0].inserting.RLock()
+			defer r.Shards[0].inserting.RUnlock()
 		}
-		if x, err = x.withCurrentState(ctx); err == nil {
-			err = read(x)
+
+		// The state of the subject on the servers, and what is kept of it.
+		x := answer{Question: q, Reader: r, states: make([]state, len(r.Shards))}
+		var all SubjectCounters
+		var through int64
+		for i, shard := range r.Shards {
+			now := &x.states[i]
+			now.server = shard.currentServer()
+			if now.Position, err = shard.positionOn(ctx, now.server, held); err != nil {
+				return false, err
+			}
+			if now.SubjectCounters, err = shard.readCountersOn(ctx, now.server, q.Subject); err != nil {
+				return false, err
+			}
+			now.days = now.Visitors >= shard.LeastVisitorsByDay
+			all.Merge(&now.SubjectCounters)
+			through = max(through, now.Through)
 		}
-		if err != nil {
+		x.stored = newStored(&all, through)
+		from, _ := plan.RecentPeriod(x.stored.Ingested)
+		for i, shard := range r.Shards {
+			recent := &x.states[i].recent
+			recent.version = recentVersion{x.states[i].Version, from}
+			if shard.alone { // else its facts may be newer than this process knows
+				recent.version.facts = shard.settledVersion(q.Subject)
+			}
+			if last, version := shard.kept.LastValue(q.Subject); version == recent.version {
+				recent.counts, recent.kept = last.(map[string]int64), true
+			}
+		}
+		if err = read(x); err != nil {
 			return false, err
 		}
+
+		// Whether they have changed.
 		for i, shard := range r.Shards {
 			was := &x.states[i]
-			at, err := shard.positionOn(ctx, was.server, x.held)
+			at, err := shard.positionOn(ctx, was.server, held)
 			if err != nil {
 				return true, err
 			}
@@ -160,38 +186,6 @@ func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(an
 		}
 	}
 	return &source.StoreError{Fault: source.Busy}
-}
-
-// withCurrentState returns the source with the current state of the subject on the servers.
-func (x answer) withCurrentState(ctx context.Context) (answer, error) {
-	x.stored, x.states = Stored{}, make([]state, len(x.Shards))
-	for i, shard := range x.Shards {
-		server := shard.currentServer()
-		at, err := shard.positionOn(ctx, server, x.held)
-		if err != nil {
-			return x, err
-		}
-		counters, err := shard.readCountersOn(ctx, server, x.Subject)
-		if err != nil {
-			return x, err
-		}
-		days := counters.Visitors >= shard.LeastVisitorsByDay
-		x.states[i] = state{server: server, Position: at, SubjectCounters: counters, days: days}
-		x.stored.add(counters, at)
-	}
-	x.through = x.stored.CompleteThrough()
-	from, _ := plan.RecentPeriod(x.stored.Ingested)
-	for i, shard := range x.Shards {
-		recent := &x.states[i].recent
-		recent.version = recentVersion{x.states[i].Version, from}
-		if shard.alone { // else its facts may be newer than this process knows
-			recent.version.facts = shard.settledVersion(x.Subject)
-		}
-		if last, version := shard.kept.LastValue(x.Subject); version == recent.version {
-			recent.counts, recent.kept = last.(map[string]int64), true
-		}
-	}
-	return x, nil
 }
 
 // withLimits returns the source with the bounds of the requested z-score, and with the cap of the report. A percentile

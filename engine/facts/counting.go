@@ -456,7 +456,7 @@ func (s *sums) reportRows() *moments.Rows {
 	}
 	found := &moments.Rows{
 		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: s.outliers,
-		Cap: s.limit, Automated: map[int64]moments.Automated{}, Complete: s.through,
+		Cap: s.limit, Automated: map[int64]moments.Automated{}, Complete: s.stored.Complete,
 	}
 	for i := range s.states {
 		for of, cell := range s.states[i].all {

@@ -102,17 +102,20 @@ type Value struct {
 
 // ReadValues returns the values of an attribute of a subject, the most frequent first.
 func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute string) ([]Value, error) {
-	x, err := answer{Question: q, Reader: r}.withCurrentState(ctx)
+	var counts map[string]int64
+	err := r.atOnePosition(ctx, q, func(x answer) error {
+		counts = map[string]int64{}
+		for _, s := range x.newCountings(nil) {
+			q := s.newQuery()
+			q.Dimension, q.Filters, q.To, q.From = columns[attribute], "true", false, false
+			if err := s.countValues(ctx, q, counts); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	counts := map[string]int64{}
-	for _, s := range x.newCountings(nil) {
-		q := s.newQuery()
-		q.Dimension, q.Filters, q.To, q.From = columns[attribute], "true", false, false
-		if err := s.countValues(ctx, q, counts); err != nil {
-			return nil, err
-		}
 	}
 	var values []Value
 	for _, value := range moments.MostVisited(counts) {

@@ -95,14 +95,15 @@ func (s Shards) FoldedThrough() (last time.Time) {
 
 // StoredEvents returns what is known of the stored events of a subject.
 func (s Shards) StoredEvents(ctx context.Context, of schema.Subject) (Stored, error) {
-	var stored Stored
+	var through int64
 	for _, shard := range s {
 		at, err := shard.StoredPosition(ctx)
 		if err != nil {
 			return Stored{}, source.StoreFailure(ctx, err)
 		}
-		stored.add(shard.SubjectCounters(of), at)
+		through = max(through, at.Through)
 	}
+	stored := newStored(new(s.SubjectCounters(of)), through)
 	if stored.Events == 0 {
 		return Stored{}, nil
 	}
@@ -378,40 +379,26 @@ type Stored struct {
 	Events           uint64
 	Ingested, Newest time.Time // last acceptance time and latest event time
 	First            time.Time // of the first view on time, or else of the first view; zero: none
-	onTime           bool      // a view was accepted on time
+	// Complete is the time up to which the events of the subject are complete: that of its newest event, or the start
+	// of the day (UTC) of the last acceptance if that is later and not all views come from files. So it changes with
+	// the version of the subject only, which has the day.
+	Complete time.Time
 }
 
-// CompleteThrough returns the time up to which the events of the subject are complete: that of its newest event, or the
-// start of the day (UTC) of the last acceptance if that is later and not all views come from files. So it changes with
-// the version of the subject only, which has the day.
-func (s *Stored) CompleteThrough() time.Time {
-	if !s.onTime {
-		return s.Newest
+// newStored returns the totals of a subject whose events are folded up to an acceptance time.
+func newStored(t *SubjectCounters, through int64) Stored {
+	s := Stored{
+		Events: t.AllEvents(), Ingested: time.UnixMilli(through).UTC(), Newest: time.UnixMilli(t.Newest).UTC(),
+		First: fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView)),
 	}
-	through := s.Ingested.Truncate(24 * time.Hour)
-	if s.Newest.After(s.Ingested) { // by a wrong clock
-		return s.Ingested
+	s.Complete = s.Newest
+	if t.FirstOnTime != 0 { // a view was accepted on time
+		s.Complete = schema.LaterTime(s.Newest, s.Ingested.Truncate(24*time.Hour))
+		if s.Newest.After(s.Ingested) { // by a wrong clock
+			s.Complete = s.Ingested
+		}
 	}
-	if s.Newest.After(through) {
-		return s.Newest
-	}
-	return through
-}
-
-// add adds the events of the subject on a shard at a position.
-func (s *Stored) add(t SubjectCounters, at Position) {
-	s.Events += t.AllEvents()
-	s.onTime = s.onTime || t.FirstOnTime != 0
-	if first := fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView)); s.First.IsZero() ||
-		!first.IsZero() && first.Before(s.First) {
-		s.First = first
-	}
-	if through := at.FoldedThrough(); through.After(s.Ingested) {
-		s.Ingested = through
-	}
-	if newest := time.UnixMilli(t.Newest).UTC(); newest.After(s.Newest) {
-		s.Newest = newest
-	}
+	return s
 }
 
 // hashBits is the number of low bits of a section that hold a hash of the subject; the grain is above them. They

@@ -214,7 +214,7 @@ func (s *counting) addWindow(q *reportQuery) {
 	q.addParam("age_to_ms", w.To.Milliseconds())
 	q.ByAge = s.Timing == plan.ByAge
 	if q.Mature = s.Timing == plan.WhenMature || q.ByAge; q.Mature {
-		through := s.through
+		through := s.stored.Complete
 		if to := s.Filters.To; !to.IsZero() && to.Before(through) {
 			through = to
 		}

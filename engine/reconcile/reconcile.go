@@ -236,7 +236,7 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 	if err != nil {
 		return err
 	}
-	c.mature = stored.CompleteThrough().Add(-c.plan.ConversionWindow.Maturity()).UnixMilli()
+	c.mature = stored.Complete.Add(-c.plan.ConversionWindow.Maturity()).UnixMilli()
 	if !c.plan.ConversionWindow.IsSet() {
 		c.mature = math.MaxInt64
 	}

@@ -81,7 +81,7 @@ func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Row
 	for _, v := range p.Variations {
 		compared = append(compared, v.ID)
 	}
-	q := &source.Statement{Params: []driver.NamedValue{
+	params := []driver.NamedValue{
 		{Name: "website_id", Value: p.Subject.WebsiteID},
 		{Name: "subject", Value: string(p.Subject.Kind)},
 		{Name: "subject_id", Value: p.Subject.ID},
@@ -95,8 +95,8 @@ func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Row
 		{Name: "shift", Value: shift.Milliseconds()},
 		{Name: "with_multi_exposed", Value: p.MultipleExposures == catalogue.FirstVariation},
 		{Name: "variation_ids", Value: compared},
-	}}
-	param := func(name string, value any) { q.Params = append(q.Params, driver.NamedValue{Name: name, Value: value}) }
+	}
+	param := func(name string, value any) { params = append(params, driver.NamedValue{Name: name, Value: value}) }
 	s := referenceSlots{
 		Widget: p.Subject.Kind == schema.SubjectWidget, Dimension: "''", Filters: "true", Counts: "event = 'goal'",
 		ViewTimes: "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))",
@@ -136,8 +136,9 @@ func eachCounted(t *testing.T, x *reportQuery, file string, scan func(driver.Row
 	if s.Widget {
 		s.Counts += " OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')"
 	}
-	must.OK(t, q.RenderFrom(reference, file, s))
-	must.OK(t, x.Store.EachRow(t.Context(), q, scan), "%s", q.SQL)
+	var sql strings.Builder
+	must.OK(t, reference.ExecuteTemplate(&sql, file, s))
+	must.OK(t, x.Store.EachRow(t.Context(), sql.String(), params, scan), "%s", &sql)
 }
 
 // countRows counts the rows of a report from the events. Outliers are removed first; a cap is a percentile of what

@@ -380,10 +380,11 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 
 // runQuery runs the statement of a file, and calls add for each row.
 func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, add func(driver.Rows) error) error {
-	if err := q.RenderFrom(reportTemplates, file, &q.slots); err != nil {
+	var sql strings.Builder
+	if err := reportTemplates.ExecuteTemplate(&sql, file, &q.slots); err != nil {
 		return err
 	}
-	return s.store.EachRow(ctx, &q.Statement, add)
+	return s.store.EachRow(ctx, sql.String(), q.params, add)
 }
 
 // readSteps reads what each bucket of the series adds to some sums: from the cells by day, if they have them. If these

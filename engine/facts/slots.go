@@ -10,7 +10,6 @@ import (
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -63,14 +62,14 @@ type amount struct {
 	Type   expr // function that converts to the type of products
 }
 
-// reportQuery is a statement of a report, with the slots from which its text is rendered.
+// reportQuery has the slots from which a statement of a report is rendered, and its parameters.
 type reportQuery struct {
-	source.Statement
 	slots
+	params []driver.NamedValue
 }
 
 func (q *reportQuery) addParam(name string, value any) {
-	q.Params = append(q.Params, driver.NamedValue{Name: name, Value: value})
+	q.params = append(q.params, driver.NamedValue{Name: name, Value: value})
 }
 
 // columns maps attributes to columns.

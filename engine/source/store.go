@@ -1,5 +1,4 @@
-// Package source runs the statements of reports: a Statement has the text and the bound parameters, and a StoreError
-// says why a store did not answer.
+// Package source runs the statements of reports, with bound parameters. A StoreError says why a store did not answer.
 package source
 
 import (
@@ -8,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/template"
 	"time"
 
 	"lifthouse/schema"
@@ -142,22 +140,6 @@ func faultOf(err error) StoreFault {
 // IsFull reports whether the disk of the store was full.
 func IsFull(err error) bool { return err != nil && faultOf(err) == Full }
 
-// Statement is a statement with its parameters.
-type Statement struct {
-	SQL    string
-	Params []driver.NamedValue // of {Name:Type}
-}
-
-// RenderFrom sets the SQL text, rendered from one of the files with the given slots.
-func (q *Statement) RenderFrom(files *template.Template, file string, slots any) error {
-	var text strings.Builder
-	if err := files.ExecuteTemplate(&text, file, slots); err != nil {
-		return err
-	}
-	q.SQL = text.String()
-	return nil
-}
-
 // Store runs queries within the limits.
 type Store struct {
 	driver.Conn
@@ -166,8 +148,10 @@ type Store struct {
 }
 
 // EachRow runs a query and calls scan for each row. The old analyzer of ClickHouse plans a statement in four fifths of
-// the time of the new one. Parameters that the text does not use cost time, so they are not sent.
-func (s *Store) EachRow(ctx context.Context, q *Statement, scan func(driver.Rows) error) error {
+// the time of the new one. Parameters {Name:Type} that the text does not use cost time, so they are not sent.
+func (s *Store) EachRow(
+	ctx context.Context, sql string, params []driver.NamedValue, scan func(driver.Rows) error,
+) error {
 	settings := clickhouse.Settings{"enable_analyzer": 0}
 	if s.Limits.Time > 0 {
 		settings["max_execution_time"] = int((s.Limits.Time + time.Second - 1) / time.Second)
@@ -176,15 +160,15 @@ func (s *Store) EachRow(ctx context.Context, q *Statement, scan func(driver.Rows
 		settings["max_memory_usage"] = s.Limits.Memory
 		settings["max_bytes_before_external_group_by"] = s.Limits.Memory / 2
 	}
-	var params []any
-	for _, p := range q.Params {
-		if strings.Contains(q.SQL, "{"+p.Name+":") {
-			params = append(params, p)
+	var used []any
+	for _, p := range params {
+		if strings.Contains(sql, "{"+p.Name+":") {
+			used = append(used, p)
 		}
 	}
 	started := time.Now()
 	limited := clickhouse.Context(ctx, clickhouse.WithSettings(settings))
-	err := StoreFailure(ctx, schema.EachRow(limited, s.Conn, q.SQL, scan, params...))
+	err := StoreFailure(ctx, schema.EachRow(limited, s.Conn, sql, scan, used...))
 	if s.Observe != nil {
 		s.Observe(time.Since(started), err)
 	}

@@ -37,10 +37,10 @@ func TestLimitsEndQueries(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Store{Conn: conn, Limits: test.limits}
-			err := s.EachRow(t.Context(), &Statement{SQL: test.sql}, ignore)
+			err := s.EachRow(t.Context(), test.sql, nil, ignore)
 			var fault *StoreError
 			check.That(t, errors.As(err, &fault) && fault.Fault == test.want && strings.Contains(err.Error(), test.says), "error = %v, want %s", err, test.want)
-			must.OK(t, s.EachRow(t.Context(), &Statement{SQL: "SELECT 1"}, ignore), "the next query")
+			must.OK(t, s.EachRow(t.Context(), "SELECT 1", nil, ignore), "the next query")
 		})
 	}
 }
@@ -51,7 +51,7 @@ func TestEndedRequestStopsItsQuery(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.EachRow(ctx, &Statement{SQL: "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1"}, ignore)
+		ended <- s.EachRow(ctx, "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1", nil, ignore)
 	}()
 	running := func() (n uint64) {
 		t.Helper()
@@ -94,11 +94,9 @@ func FuzzParameter(f *testing.F) {
 	s := &Store{Conn: schematest.OpenEmpty(f), Limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var alone, listed string
-		q := &Statement{
-			SQL:    "SELECT {text:String}, {texts:Array(String)}[1]",
-			Params: []driver.NamedValue{{Name: "text", Value: text}, {Name: "texts", Value: []string{text, "'"}}},
-		}
-		must.OK(t, s.EachRow(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
+		const sql = "SELECT {text:String}, {texts:Array(String)}[1]"
+		params := []driver.NamedValue{{Name: "text", Value: text}, {Name: "texts", Value: []string{text, "'"}}}
+		must.OK(t, s.EachRow(t.Context(), sql, params, func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
 		check.That(t, alone == text && listed == text, "%q reads back as %q and %q", text, alone, listed)
 	})
 }
@@ -109,6 +107,6 @@ func TestStatementsUseTheOldAnalyzer(t *testing.T) {
 	const sql = "SELECT value, is_obsolete FROM system.settings WHERE name = 'enable_analyzer'"
 	var value string
 	var isObsolete uint8
-	err := s.EachRow(t.Context(), &Statement{SQL: sql}, func(row driver.Rows) error { return row.Scan(&value, &isObsolete) })
+	err := s.EachRow(t.Context(), sql, nil, func(row driver.Rows) error { return row.Scan(&value, &isObsolete) })
 	check.That(t, err == nil && value == "0" && isObsolete == 0, "enable_analyzer is %q, obsolete %d, %v", value, isObsolete, err)
 }

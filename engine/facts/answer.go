@@ -140,7 +140,7 @@ func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(an
 			}
 		}
 		if err = read(x); err != nil {
-			return false, err
+			return false, source.StoreFailure(ctx, err)
 		}
 
 		// Whether they have changed.

@@ -37,7 +37,7 @@ func TestLimitsEndQueries(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Store{Conn: conn, Limits: test.limits}
-			err := s.EachRow(t.Context(), test.sql, nil, ignore)
+			err := StoreFailure(t.Context(), s.EachRow(t.Context(), test.sql, nil, ignore))
 			var fault *StoreError
 			check.That(t, errors.As(err, &fault) && fault.Fault == test.want && strings.Contains(err.Error(), test.says), "error = %v, want %s", err, test.want)
 			must.OK(t, s.EachRow(t.Context(), "SELECT 1", nil, ignore), "the next query")
@@ -51,7 +51,7 @@ func TestEndedRequestStopsItsQuery(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.EachRow(ctx, "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1", nil, ignore)
+		ended <- StoreFailure(ctx, s.EachRow(ctx, "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1", nil, ignore))
 	}()
 	running := func() (n uint64) {
 		t.Helper()

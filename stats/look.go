@@ -264,8 +264,9 @@ type LookPoint struct {
 //
 // See Lan and DeMets (1983); Armitage, McPherson and Rowe (1969); Jennison and Turnbull (2000), chapter 19.
 type boundary struct {
-	paths paths
-	spent float64
+	paths                 paths   // before the last look
+	information, critical float64 // of the last look
+	spent                 float64
 }
 
 // addLook adds a look and returns its critical value in (0, 9]. The argument spent is the part of the budget that is
@@ -278,9 +279,10 @@ func (b *boundary) addLook(information, spent float64) (critical float64, reason
 	switch {
 	case !(information > 0) || math.IsInf(information, 1):
 		return 0, ReasonTooFewVisitors
-	case information < leastGain*b.paths.information:
+	case information < leastGain*b.information:
 		return 0, ReasonNoNewVisitors
 	}
+	b.passLastLook()
 	critical, reason = largestCritical, ReasonNoAlphaSpent
 	if spending := spent - b.spent; spending >= 1e-13 {
 		excess := func(c float64) float64 {
@@ -300,12 +302,18 @@ func (b *boundary) addLook(information, spent float64) (critical float64, reason
 
 // restoreLook adds a look whose critical value is known. A look that addLook would not compute is ignored.
 func (b *boundary) restoreLook(information, spent, critical float64) {
-	if !(information > 0 && information >= leastGain*b.paths.information && critical > 0) ||
-		math.IsInf(information, 1) {
+	if !(information > 0 && information >= leastGain*b.information && critical > 0) || math.IsInf(information, 1) {
 		return
 	}
-	b.paths = b.paths.pathsWithin(information, -critical, critical)
-	b.spent = spent
+	b.passLastLook()
+	b.information, b.critical, b.spent = information, critical, spent
+}
+
+// passLastLook computes the paths that stayed within the bounds at the last look, which only a further look needs.
+func (b *boundary) passLastLook() {
+	if b.information > b.paths.information {
+		b.paths = b.paths.pathsWithin(b.information, -b.critical, b.critical)
+	}
 }
 
 // ladder has the boundaries of one comparison at ladderLevels levels, descending from .999 to 1e-12. A level is

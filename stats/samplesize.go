@@ -45,6 +45,7 @@ type SampleSize struct {
 	plan     SamplePlan
 	tau      []float64
 	critical []float64
+	before   []paths // for each look, the paths within -critical and critical at the looks before it
 	z        float64 // z_{1-alpha/2}
 	shares   []float64
 	theta    float64 // drift at which the bounds are crossed upward with the planned power, without a prior
@@ -87,10 +88,10 @@ func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
 	for k := range looks {
 		tau := float64(k+1) / float64(looks)
 		critical, _ := b.addLook(tau, SpentAlpha(tau, design.Level))
-		s.tau, s.critical = append(s.tau, tau), append(s.critical, critical)
+		s.tau, s.critical, s.before = append(s.tau, tau), append(s.critical, critical), append(s.before, b.paths)
 	}
-	upward := s.upwardPaths(s.critical)
-	s.theta = solveIncreasing(func(theta float64) float64 { return upward(theta) - s.plan.Power }, 0, 4)
+	excess := func(theta float64) float64 { return s.upwardProbability(s.before, s.critical, theta) - s.plan.Power }
+	s.theta = solveIncreasing(excess, 0, 4)
 	return s, ""
 }
 
@@ -108,19 +109,26 @@ func (s *SampleSize) upperBounds(se float64) []float64 {
 	return upper
 }
 
-// upwardPaths returns the probability that the first crossing is upward, at tau <= 1, as a function of the drift.
-func (s *SampleSize) upwardPaths(upper []float64) func(theta float64) float64 {
-	before := make([]paths, len(s.tau))
+// upwardPower returns the probability that the first crossing is upward, at tau <= 1, for a drift and a standard error
+// of the lift at tau = 1.
+func (s *SampleSize) upwardPower(theta, se float64) float64 {
+	if s.plan.Prior == nil {
+		return s.upwardProbability(s.before, s.critical, theta)
+	}
+	upper, before := s.upperBounds(se), make([]paths, len(s.tau))
 	for k := 1; k < len(s.tau); k++ {
 		before[k] = before[k-1].pathsWithin(s.tau[k-1], -s.critical[k-1], upper[k-1])
 	}
-	return func(theta float64) float64 {
-		sum := 0.0
-		for k, p := range before {
-			sum += p.probabilityAbove(s.tau[k], upper[k]*math.Sqrt(s.tau[k]), theta)
-		}
-		return sum
+	return s.upwardProbability(before, upper, theta)
+}
+
+// upwardProbability returns the probability that one of the paths before a look crosses its upper bound there.
+func (s *SampleSize) upwardProbability(before []paths, upper []float64, theta float64) float64 {
+	sum := 0.0
+	for k, p := range before {
+		sum += p.probabilityAbove(s.tau[k], upper[k]*math.Sqrt(s.tau[k]), theta)
 	}
+	return sum
 }
 
 // solveIncreasing returns the root of an increasing function above low, or low if there is none.
@@ -142,7 +150,7 @@ func (s *SampleSize) driftOfLift(lift float64) float64 {
 		return s.theta
 	}
 	excess := func(theta float64) float64 {
-		return s.upwardPaths(s.upperBounds(lift/theta))(theta) - s.plan.Power
+		return s.upwardPower(theta, lift/theta) - s.plan.Power
 	}
 	return solveIncreasing(excess, math.Max(s.theta, 1e-3), 2*math.Max(s.theta, 1))
 }
@@ -250,7 +258,7 @@ func (s *SampleSize) DetectableLift(n float64) (*float64, Reason) {
 	excess := func(lift float64) float64 {
 		se, _ := s.standardError(lift, n)
 		if s.plan.Prior != nil { // as below, without the root of the drift
-			return s.upwardPaths(s.upperBounds(se))(lift/se) - s.plan.Power
+			return s.upwardPower(lift/se, se) - s.plan.Power
 		}
 		return lift - s.theta*se
 	}
@@ -274,7 +282,7 @@ func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
 	if reason != "" {
 		return nil, reason
 	}
-	return numberOrNil(s.upwardPaths(s.upperBounds(se))(lift / se)), ""
+	return numberOrNil(s.upwardPower(lift/se, se)), ""
 }
 
 // SampleProgress is the progress of an experiment. Numbers of visitors are over all variations. Progress is the ratio

@@ -1,2 +1,2 @@
 toInt128(sum({{.Type}}(sign * {{.Column}}))), toInt128(sum({{.Type}}(sign * {{.Column}}) * (2 * {{.Column}}_before + {{.Column}}))),
-    sum(sign * (toInt64({{.Column}}_before + {{.Column}} != 0) - toInt64({{.Column}}_before != 0))), sum(sign * (toInt64({{.Column}}_before + {{.Column}} < 0) - toInt64({{.Column}}_before < 0)))
+    sum(sign * (({{.Column}}_before + {{.Column}} != 0) - ({{.Column}}_before != 0))), sum(sign * (({{.Column}}_before + {{.Column}} < 0) - ({{.Column}}_before < 0)))

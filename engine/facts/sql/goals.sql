@@ -4,7 +4,7 @@
 SELECT
     {{template "keys.sql" .}}sumIf(sign, number = 1)                                 AS converted_visitors,
     toInt128(sum({{if .Numbered}}copies{{else}}sign{{end}})) AS goals_reached,
-    toInt128(sum(sign * (2 * toInt64(number) - 1)))         AS goals_reached_squares
+    toInt128(sum(sign * (2 * number - 1)))                  AS goals_reached_squares
 {{- range $i, $amount := .Amounts}}{{if .Column}},
     {{template "amounts.sql" .}}
 {{- if not $i}},

@@ -4,11 +4,11 @@ SELECT
 {{- if .Recent}}
     sumIf(sign, first_day >= {recent_from:Date} AND first_day < {recent_to:Date}) AS visitors_recent,
 {{- end}}
-    sum(sign * toInt64(views))                              AS all_views
+    sum(sign * views)                                       AS all_views
 {{- if .Widget}},
-    sum(sign * toInt64(clicks)), sum(sign * toInt64(submits)), sum(sign * toInt64({{.Completions}})), sum(sign * toInt64({{.Conversions}})), sum(sign * toInt64(contacts)),
-    sum(sign * toInt64({{.Completions}} > 0))               AS completed_visitors,
-    sum(sign * toInt64({{.Conversions}} > 0))               AS conversion_visitors
+    sum(sign * clicks), sum(sign * submits), sum(sign * {{.Completions}}), sum(sign * {{.Conversions}}), sum(sign * contacts),
+    sum(sign * ({{.Completions}} > 0))                        AS completed_visitors,
+    sum(sign * ({{.Conversions}} > 0))                        AS conversion_visitors
 {{- end}}
 FROM {{if .To}}(
     -- one row per visitor without events after the window

@@ -31,16 +31,21 @@ func readAll(ctx context.Context, s *server) (rows []fold.Row, err error) {
 
 // ReadAllCells returns all stored cells.
 func ReadAllCells(ctx context.Context, conn driver.Conn) (fold.Cells, error) {
-	return readAllCells(ctx, &server{conn, ofServer})
+	return (&server{conn, ofServer}).readCells(ctx, allCells)
 }
 
 // ReadAllCellsOfShard is ReadAllCells for a replica of a shard.
 func ReadAllCellsOfShard(ctx context.Context, conn driver.Conn) (fold.Cells, error) {
-	return readAllCells(ctx, &server{conn, ofShard})
+	return (&server{conn, ofShard}).readCells(ctx, allCells)
 }
 
-func readAllCells(ctx context.Context, s *server) (fold.Cells, error) {
-	return s.readCells(ctx, "grain IN ('all', 'day')")
+const allCells = "grain IN ('all', 'day')"
+
+// HasUnfolded reports whether noted events are not folded yet.
+func (r *Refresher) HasUnfolded() bool {
+	r.noting.Lock()
+	defer r.noting.Unlock()
+	return r.noted > r.folded
 }
 
 // FoldAll returns the rows of all stored events.

@@ -26,20 +26,6 @@ func (r *Refresher) NoteEvents(accepted time.Time) {
 	r.noted = accepted.UnixMilli()
 }
 
-// LastUnfoldedTime returns a time, in milliseconds since 1970, that changes with the events that wait to be folded: the
-// acceptance time of the last noted one, or the start of a refresh that takes long. It returns 0 if no event waits.
-func (r *Refresher) LastUnfoldedTime() int64 {
-	r.noting.Lock()
-	defer r.noting.Unlock()
-	switch {
-	case r.noted > r.folded:
-		return r.noted
-	case r.isSlow():
-		return r.began.UnixMilli()
-	}
-	return 0
-}
-
 // isSlow reports whether the running refresh takes longer than a report waits. The caller must hold noting.
 func (r *Refresher) isSlow() bool { return r.running > 0 && time.Since(r.began) > r.LongestWait }
 
@@ -50,21 +36,20 @@ func (r *Refresher) IsFollowing() bool { return r.following.Load() }
 // for at most LongestWait, and not at all while an earlier call has waited in vain. It returns the events that still
 // wait.
 func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
-	if !r.IsFollowing() {
-		if r.LastUnfoldedTime() == 0 {
-			return moments.Waiting{}, nil
-		}
+	r.noting.Lock()
+	noted, before, waits := r.noted, r.refreshes, r.noted > r.folded || r.isSlow()
+	r.noting.Unlock()
+	switch following := r.IsFollowing(); {
+	case !following && !waits:
+		return moments.Waiting{}, nil
+	case !following:
 		return moments.Waiting{}, r.RefreshNoted(ctx)
-	}
-	if !r.alone || r.LastUnfoldedTime() != 0 { // else nothing waits: other processes store no events
+	case waits || !r.alone: // else nothing waits: other processes store no events
 		select {
 		case r.wake <- struct{}{}:
 		default:
 		}
 	}
-	r.noting.Lock()
-	noted, before := r.noted, r.refreshes
-	r.noting.Unlock()
 	deadline := time.NewTimer(r.LongestWait)
 	defer deadline.Stop()
 	for {

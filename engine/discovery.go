@@ -271,12 +271,11 @@ func (e *Engine) EstimatePlans(
 			if of, err = e.PlanInForce(ctx, of); err != nil {
 				return nil, err
 			}
-			first, _ := e.firstView(of.Subject)
 			found, err := e.facts.ReadRows(ctx, of.Question)
 			if err != nil {
 				return nil, err
 			}
-			read[at] = &traffic{of, found, first.Start()}
+			read[at] = &traffic{of, found, e.firstView(of.Subject).Start()}
 		}
 		if found := result.EstimatePlan(p, read[at].plan, read[at].rows, read[at].first); found != nil {
 			estimates[id] = found

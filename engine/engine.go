@@ -112,26 +112,23 @@ func (e *Engine) LastVersions(ctx context.Context, subjects []schema.Subject) []
 	return versions
 }
 
-// firstView returns when the first views of a subject happened, and when the first one was accepted. It returns false
-// if there is none.
-func (e *Engine) firstView(subject schema.Subject) (looks.FirstView, bool) {
+// firstView returns when the first views of a subject happened, and when the first one was accepted. If there is none,
+// its time is zero.
+func (e *Engine) firstView(subject schema.Subject) looks.FirstView {
 	extent := e.facts.SubjectCounters(subject).Extent
-	if extent.FirstView == 0 {
-		return looks.FirstView{}, false
-	}
 	return looks.FirstView{
 		Time: fold.TimeOf(extent.FirstView), OnTime: fold.TimeOf(extent.FirstOnTime),
 		Accepted: fold.TimeOf(extent.FirstAccepted()),
 		Imported: extent.AcceptedLate != 0 &&
 			(extent.AcceptedOnTime == 0 || extent.AcceptedLate <= extent.AcceptedOnTime),
-	}, true
+	}
 }
 
 // AsOfFirstView returns the plan as it was in force when the first view of the subject was accepted. A prior may still
 // have to be learned, see PlanInForce.
 func (e *Engine) AsOfFirstView(p *plan.Plan) *plan.Plan {
-	first, viewed := e.firstView(p.Subject)
-	if !viewed {
+	first := e.firstView(p.Subject)
+	if first.Time.IsZero() {
 		return p // a change before the first view counts
 	}
 	return p.AsOf(first.Time, first.Accepted)

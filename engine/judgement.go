@@ -44,7 +44,7 @@ func (e *Engine) OpenJudgement(ctx context.Context, p *plan.Plan, now time.Time)
 	if err == nil && version.Waiting.Events > 0 {
 		err = fmt.Errorf("%d events wait to be folded", version.Waiting.Events)
 	}
-	if _, viewed := e.firstView(p.Subject); err != nil || !viewed || !canDecide(p) {
+	if err != nil || e.firstView(p.Subject).Time.IsZero() || !canDecide(p) {
 		return nil, err
 	}
 	if p, err = e.PlanInForce(ctx, p); err != nil {
@@ -67,7 +67,7 @@ func (e *Engine) openJudgement(
 	if err != nil {
 		return nil, err
 	}
-	first, _ := e.firstView(p.Subject)
+	first := e.firstView(p.Subject)
 	if first.Imported && len(recorded) == 0 { // recorded looks have the start of the clock
 		if first, err = e.addClock(ctx, declared, version, first); err != nil {
 			return nil, err

@@ -76,7 +76,7 @@ func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time)
 		if err != nil {
 			return nil, source.StoreFailure(ctx, err)
 		}
-		if _, viewed := e.firstView(subject); !viewed && len(recorded) > 0 { // its events are deleted
+		if len(recorded) > 0 && e.firstView(subject).Time.IsZero() { // its events are deleted
 			p = p.AsOf(recorded[0].FirstDay, recorded[0].FirstDay)
 		} else {
 			p = e.AsOfFirstView(p)
@@ -112,7 +112,7 @@ func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error
 		return nil, err
 	}
 	by := schema.EndOfTime
-	if first, viewed := e.firstView(p.Subject); viewed {
+	if first := e.firstView(p.Subject); !first.Time.IsZero() {
 		by = first.Time
 	}
 	type learned struct {
@@ -183,7 +183,7 @@ func (e *Engine) readState(
 // the ledger has none.
 func (e *Engine) mayJudge(ctx context.Context, subject schema.Subject, ended bool) (bool, error) {
 	const week = 7 * 24 * time.Hour
-	if first, viewed := e.firstView(subject); !viewed || !ended && time.Since(first.Time) < week {
+	if first := e.firstView(subject); first.Time.IsZero() || !ended && time.Since(first.Time) < week {
 		return false, nil
 	}
 	recorded, err := e.Ledger.SubjectRecords(ctx, subject)

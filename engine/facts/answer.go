@@ -112,8 +112,6 @@ func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(an
 
 		// The state of the subject on the servers, and what is kept of it.
 		x := answer{Question: q, Reader: r, states: make([]state, len(r.Shards))}
-		var all SubjectCounters
-		var through int64
 		for i, shard := range r.Shards {
 			now := &x.states[i]
 			now.server = shard.currentServer()
@@ -124,10 +122,8 @@ func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(an
 				return false, err
 			}
 			now.days = now.Visitors >= shard.LeastVisitorsByDay
-			all.Merge(&now.SubjectCounters)
-			through = max(through, now.Through)
 		}
-		x.stored = newStored(&all, through)
+		x.stored = newStored(x.states)
 		from, _ := plan.RecentPeriod(x.stored.Ingested)
 		for i, shard := range r.Shards {
 			recent := &x.states[i].recent

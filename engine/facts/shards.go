@@ -95,15 +95,15 @@ func (s Shards) FoldedThrough() (last time.Time) {
 
 // StoredEvents returns what is known of the stored events of a subject.
 func (s Shards) StoredEvents(ctx context.Context, of schema.Subject) (Stored, error) {
-	var through int64
-	for _, shard := range s {
+	states := make([]state, len(s))
+	for i, shard := range s {
 		at, err := shard.StoredPosition(ctx)
 		if err != nil {
 			return Stored{}, source.StoreFailure(ctx, err)
 		}
-		through = max(through, at.Through)
+		states[i] = state{Position: at, SubjectCounters: shard.SubjectCounters(of)}
 	}
-	stored := newStored(new(s.SubjectCounters(of)), through)
+	stored := newStored(states)
 	if stored.Events == 0 {
 		return Stored{}, nil
 	}
@@ -112,6 +112,9 @@ func (s Shards) StoredEvents(ctx context.Context, of schema.Subject) (Stored, er
 
 // SubjectCounters returns the counters of a subject.
 func (s Shards) SubjectCounters(of schema.Subject) (all SubjectCounters) {
+	if len(s) == 1 {
+		return s[0].SubjectCounters(of)
+	}
 	for _, shard := range s {
 		all.Merge(new(shard.SubjectCounters(of)))
 	}
@@ -385,14 +388,21 @@ type Stored struct {
 	Complete time.Time
 }
 
-// newStored returns the totals of a subject whose events are folded up to an acceptance time.
-func newStored(t *SubjectCounters, through int64) Stored {
-	s := Stored{
-		Events: t.AllEvents(), Ingested: time.UnixMilli(through).UTC(), Newest: time.UnixMilli(t.Newest).UTC(),
-		First: fold.TimeOf(cmp.Or(t.FirstOnTime, t.FirstView)),
+// newStored returns the totals of a subject with these states.
+func newStored(states []state) (s Stored) {
+	onTime := false // whether a view was accepted on time
+	for i := range states {
+		on := &states[i]
+		s.Events += on.AllEvents()
+		onTime = onTime || on.FirstOnTime != 0
+		if first := fold.TimeOf(cmp.Or(on.FirstOnTime, on.FirstView)); s.First.IsZero() ||
+			!first.IsZero() && first.Before(s.First) {
+			s.First = first
+		}
+		s.Ingested = schema.LaterTime(s.Ingested, on.FoldedThrough())
+		s.Newest = schema.LaterTime(s.Newest, time.UnixMilli(on.Newest).UTC())
 	}
-	s.Complete = s.Newest
-	if t.FirstOnTime != 0 { // a view was accepted on time
+	if s.Complete = s.Newest; onTime {
 		s.Complete = schema.LaterTime(s.Newest, s.Ingested.Truncate(24*time.Hour))
 		if s.Newest.After(s.Ingested) { // by a wrong clock
 			s.Complete = s.Ingested

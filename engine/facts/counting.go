@@ -148,8 +148,8 @@ type rowKey struct {
 	variation string
 }
 
-// addRows runs a statement that groups sums by columns, apart from empty ones, and by a place, which is that of the rows
-// of facts unless it is given. It adds the sums of each row, which are scanned to the destinations in some moments.
+// addRows runs a statement that groups sums by columns, apart from empty ones, and by a place: that of the rows of facts,
+// unless another one is given. It adds each row of sums, which it scans to the destinations in some moments.
 func (s *counting) addRows(
 	ctx context.Context, file string, q *reportQuery, place expr, columns []keyColumn,
 	destinations func(*moments.Moments) []any,
@@ -300,8 +300,10 @@ func (s *counting) countVisitorRows(ctx context.Context, file string, q *reportQ
 	if q.ByFirstDay {
 		firstDay = "toInt64(first_day)"
 	}
-	keys := []keyColumn{{"exposed_before", exposedBefore}, {"immature", q.Immature}, {"bucket", firstDay},
-		{"period", q.Period}, {"crossed", q.Crossed}}
+	keys := []keyColumn{
+		{"exposed_before", exposedBefore}, {"immature", q.Immature}, {"bucket", firstDay}, {"period", q.Period},
+		{"crossed", q.Crossed},
+	}
 	if file == visitorSteps {
 		place, keys = "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})
 	}
@@ -343,8 +345,8 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 	}
 
 	// If not every event counts, the rows of each visitor are summed before.
-	place, keys := expr(""), []keyColumn{{"bucket", bucket}, {"goal", q.Goal}, {"period", q.Period},
-		{"crossed", q.Crossed}}
+	var place expr
+	keys := []keyColumn{{"bucket", bucket}, {"goal", q.Goal}, {"period", q.Period}, {"crossed", q.Crossed}}
 	if !s.isEveryEvent {
 		place, keys = "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})
 	}

@@ -37,9 +37,8 @@ func TestLimitsEndQueries(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Store{Conn: conn, Limits: test.limits}
-			err := StoreFailure(t.Context(), s.EachRow(t.Context(), test.sql, nil, ignore))
-			var fault *StoreError
-			check.That(t, errors.As(err, &fault) && fault.Fault == test.want && strings.Contains(err.Error(), test.says), "error = %v, want %s", err, test.want)
+			fault, is := errors.AsType[*StoreError](StoreFailure(t.Context(), s.EachRow(t.Context(), test.sql, nil, ignore)))
+			check.That(t, is && fault.Fault == test.want && strings.Contains(fault.Error(), test.says), "error = %v, want %s", fault, test.want)
 			must.OK(t, s.EachRow(t.Context(), "SELECT 1", nil, ignore), "the next query")
 		})
 	}
@@ -94,9 +93,8 @@ func FuzzParameter(f *testing.F) {
 	s := &Store{Conn: schematest.OpenEmpty(f), Limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var alone, listed string
-		const sql = "SELECT {text:String}, {texts:Array(String)}[1]"
 		params := []driver.NamedValue{{Name: "text", Value: text}, {Name: "texts", Value: []string{text, "'"}}}
-		must.OK(t, s.EachRow(t.Context(), sql, params, func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
+		must.OK(t, s.EachRow(t.Context(), "SELECT {text:String}, {texts:Array(String)}[1]", params, func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
 		check.That(t, alone == text && listed == text, "%q reads back as %q and %q", text, alone, listed)
 	})
 }
@@ -104,9 +102,8 @@ func FuzzParameter(f *testing.F) {
 // TestStatementsUseTheOldAnalyzer fails once ClickHouse ignores the setting that makes planning cheaper.
 func TestStatementsUseTheOldAnalyzer(t *testing.T) {
 	s := &Store{Conn: schematest.OpenEmpty(t)}
-	const sql = "SELECT value, is_obsolete FROM system.settings WHERE name = 'enable_analyzer'"
 	var value string
 	var isObsolete uint8
-	err := s.EachRow(t.Context(), sql, nil, func(row driver.Rows) error { return row.Scan(&value, &isObsolete) })
+	err := s.EachRow(t.Context(), "SELECT value, is_obsolete FROM system.settings WHERE name = 'enable_analyzer'", nil, func(row driver.Rows) error { return row.Scan(&value, &isObsolete) })
 	check.That(t, err == nil && value == "0" && isObsolete == 0, "enable_analyzer is %q, obsolete %d, %v", value, isObsolete, err)
 }

@@ -74,7 +74,7 @@ type counting struct {
 	visitorCells, goalCells, dayCells bool
 }
 
-// newCountings returns an empty counting for each server.
+// newCountings returns an empty counting for each server, and decides where its sums are.
 func (x answer) newCountings(top []string) []*counting {
 	all := make([]*counting, len(x.states))
 	for i := range x.states {
@@ -207,6 +207,7 @@ func (s *counting) addRows(
 
 // readTotals reads sums of a report without its series: from the cells, if they have them, or else from the rows.
 func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
+	// What the cells have, and what the rows of visitors and of goal events must give.
 	var ofCells factSums
 	if s.visitorCells {
 		ofCells.visitors, wanted.visitors = wanted.visitors, false
@@ -214,6 +215,8 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	if s.goalCells {
 		ofCells.goals, wanted.goals = wanted.goals, nil
 	}
+
+	// They are read at the same time, so sums of the rows of goal events are added apart.
 	goals := *s
 	goals.of = map[key]moments.Moments{}
 	reading, ctx := errgroup.WithContext(ctx)
@@ -350,10 +353,12 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 	if !s.isEveryEvent {
 		place, keys = "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})
 	}
+
+	// The sums of each row: without their cap, and what it removes.
 	return s.addRows(ctx, file, q, place, keys, func(m *moments.Moments) []any {
 		all := m
 		if q.AboveCap {
-			all = new(moments.NoMoments())
+			all = new(moments.NoMoments()) // which are not added
 		}
 		to := []any{&all.Converted, all.Goals.Sum, all.Goals.Squares}
 		for i, amounts := range []*moments.Amounts{&all.Value, &all.Profit, &all.ExtraValue} {

@@ -128,9 +128,6 @@ func (e *Engine) firstView(subject schema.Subject) looks.FirstView {
 // have to be learned, see PlanInForce.
 func (e *Engine) AsOfFirstView(p *plan.Plan) *plan.Plan {
 	first := e.firstView(p.Subject)
-	if first.Time.IsZero() {
-		return p // a change before the first view counts
-	}
 	return p.AsOf(first.Time, first.Accepted)
 }
 

@@ -148,8 +148,8 @@ type rowKey struct {
 	variation string
 }
 
-// addRows runs a statement that groups sums by columns, apart from empty ones, and by a place: that of the rows of facts,
-// unless another one is given. It adds each row of sums, which it scans to the destinations in some moments.
+// addRows runs a statement that groups sums by columns, apart from empty ones, and by a place: that of the rows of
+// facts, unless another one is given. It adds each row of sums, which it scans to the destinations in some moments.
 func (s *counting) addRows(
 	ctx context.Context, file string, q *reportQuery, place expr, columns []keyColumn,
 	destinations func(*moments.Moments) []any,
@@ -304,7 +304,10 @@ func (s *counting) countVisitorRows(ctx context.Context, file string, q *reportQ
 		firstDay = "toInt64(first_day)"
 	}
 	keys := []keyColumn{
-		{"exposed_before", exposedBefore}, {"immature", q.Immature}, {"bucket", firstDay}, {"period", q.Period},
+		{"exposed_before", exposedBefore},
+		{"immature", q.Immature},
+		{"bucket", firstDay},
+		{"period", q.Period},
 		{"crossed", q.Crossed},
 	}
 	if file == visitorSteps {

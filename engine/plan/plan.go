@@ -337,7 +337,7 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 // accepted. Later changes must not move the looks, because people may make them after seeing the results. Variations
 // that had no share then are Added. Shares that were replaced before the first view, at its own time, do not matter.
 func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
-	if !p.Rules.Compare {
+	if !p.Rules.Compare || viewed.IsZero() { // a change before the first view counts
 		return p
 	}
 	now := p.Declared.plan

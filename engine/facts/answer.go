@@ -136,7 +136,7 @@ func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(an
 			}
 		}
 		if err = read(x); err != nil {
-			return false, source.StoreFailure(ctx, err)
+			return false, err
 		}
 
 		// Whether they have changed.

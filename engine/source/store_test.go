@@ -36,9 +36,11 @@ func TestLimitsEndQueries(t *testing.T) {
 		{"bug", Limits{}, "SELECT nonsense", Bug, "this is a bug"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := &Store{Conn: conn, Limits: test.limits}
-			fault, is := errors.AsType[*StoreError](StoreFailure(t.Context(), s.EachRow(t.Context(), test.sql, nil, ignore)))
-			check.That(t, is && fault.Fault == test.want && strings.Contains(fault.Error(), test.says), "error = %v, want %s", fault, test.want)
+			var observed error // the metric lifthouse_store_queries has the fault
+			s := &Store{Conn: conn, Limits: test.limits, Observe: func(_ time.Duration, err error) { observed = err }}
+			err := s.EachRow(t.Context(), test.sql, nil, ignore)
+			fault, is := errors.AsType[*StoreError](observed)
+			check.That(t, is && fault.Fault == test.want && strings.Contains(err.Error(), test.says), "error = %v, observed %v, want %s", err, observed, test.want)
 			must.OK(t, s.EachRow(t.Context(), "SELECT 1", nil, ignore), "the next query")
 		})
 	}
@@ -50,7 +52,7 @@ func TestEndedRequestStopsItsQuery(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- StoreFailure(ctx, s.EachRow(ctx, "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1", nil, ignore))
+		ended <- s.EachRow(ctx, "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1", nil, ignore)
 	}()
 	running := func() (n uint64) {
 		t.Helper()

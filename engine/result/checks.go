@@ -119,9 +119,8 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 	if p.Rules.Compare {
 		checks.SampleRatio = checkSplit(p,
 			func(variation int64, period int) int64 { return c.firstViews[variation].periods[period] })
-		expected := p.ExpectedShares()
 		for id, arrived := range c.firstViews {
-			if at := indexOf(id); (at < 0 || expected[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
+			if at := indexOf(id); (at < 0 || p.ExpectedShares[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
 				checks.Leak = append(checks.Leak, Leak{id, arrived.visitors})
 			}
 		}
@@ -239,16 +238,10 @@ func checkSplit(p *plan.Plan, visitors func(variation int64, period int) int64) 
 		periods = append(periods, p.ObservedSplit(i, func(variation int64) int64 { return visitors(variation, i) }))
 	}
 	check := stats.SampleRatioMismatch(periods)
-	shown := check
-	shown.Observed, shown.Expected = []int64{}, []float64{}
-	ids := p.SplitOrder()
-	for _, v := range p.Variations { // in the order of the report
-		if at := slices.Index(ids, v.ID); at < len(check.Observed) {
-			shown.Observed, shown.Expected = append(shown.Observed, check.Observed[at]),
-				append(shown.Expected, check.Expected[at])
-		}
-	}
-	return &shown
+	first := max(len(check.Observed)-len(p.Variations), 0) // variation 0 may not be in the report
+	check.Observed = append([]int64{}, check.Observed[first:]...)
+	check.Expected = append([]float64{}, check.Expected[first:]...)
+	return &check
 }
 
 // outliersCheck returns the number of removed goal events and the bounds.

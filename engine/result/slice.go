@@ -251,7 +251,7 @@ func statsOptions(p *plan.Plan) stats.Options {
 	return stats.Options{
 		SignificanceLevel: p.Rules.SignificanceLevel,
 		Methodology:       stats.Methodology(p.Rules.Methodology),
-		Shares:            p.ExpectedShares(),
+		Shares:            p.ExpectedShares,
 		Prior:             p.Rules.Prior,
 	}
 }

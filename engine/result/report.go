@@ -3,6 +3,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -360,10 +361,7 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 
 // String formats the amount in the sender's unit: 470.56.
 func (m Money) String() string {
-	if m.Units == nil {
-		return "0"
-	}
-	text := new(big.Rat).SetFrac(m.Units, big.NewInt(schema.MoneyScale)).FloatString(4)
+	text := new(big.Rat).SetFrac(cmp.Or(m.Units, new(big.Int)), big.NewInt(schema.MoneyScale)).FloatString(4)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 

@@ -383,7 +383,9 @@ func (r *Rules) MustLearn() bool { return r.Methodology == catalogue.Bayesian &&
 // WithPrior returns the plan with a prior.
 func (p *Plan) WithPrior(prior catalogue.Prior) *Plan {
 	with := *p
-	with.Rules.Prior = &stats.Prior{Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100}
+	with.Rules.Prior = &stats.Prior{
+		Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100, Campaigns: prior.Campaigns,
+	}
 	with.Rules.StatedPrior = prior
 	return &with
 }

@@ -228,7 +228,7 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 		}
 	}
 	for i, comparison := range j.comparisons {
-		j.Variations[i+1].Comparison = NewComparison(comparison, plan.Rules.StatedPrior.Campaigns)
+		j.Variations[i+1].Comparison = NewComparison(comparison)
 	}
 	control := c.counted[plan.Variations[0].ID]
 	j.control = looks.SampleOf(&control, plan.Metric)

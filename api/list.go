@@ -259,11 +259,11 @@ func (s *API) dimensionHandler(operation query.Operation) handler {
 			}
 			return request, p.Err()
 		}
-		request, owned, err := s.scopedRequest(c, operation, parse)
+		request, owned, bound, err := s.readRequest(c, operation, parse)
 		if err != nil {
 			return nil, err
 		}
-		asked, err := s.results.ValuesQuery(request, owned, attribute, most)
+		asked, err := s.results.ValuesQuery(request, owned, bound, attribute, most)
 		if err != nil {
 			return nil, err
 		}

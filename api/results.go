@@ -30,11 +30,11 @@ import (
 // reportHandler returns the handler of an operation that returns a report.
 func (s *API) reportHandler(operation query.Operation) handler {
 	return func(c *gin.Context) (any, error) {
-		request, owned, err := s.scopedRequest(c, operation, query.ParseReport)
+		request, owned, bound, err := s.readRequest(c, operation, query.ParseReport)
 		if err != nil {
 			return nil, err
 		}
-		asked, err := s.results.ReportQuery(request, owned, c.GetString(typeKey))
+		asked, err := s.results.ReportQuery(request, owned, bound, c.GetString(typeKey))
 		if err != nil {
 			return nil, err
 		}
@@ -55,25 +55,25 @@ func (s *API) reportHandler(operation query.Operation) handler {
 // extensions has the file extensions of downloads.
 var extensions = map[string]string{results.CSV: "csv", results.SVG: "svg"}
 
-// scopedRequest parses the request of an operation, within the resources that the token may read.
-func (s *API) scopedRequest(
+// readRequest parses the request of an operation. It also returns the resources that the token may read, and the
+// website to which it is bound, if any.
+func (s *API) readRequest(
 	c *gin.Context, operation query.Operation, parse func(query.Operation, string) (query.Request, error),
-) (request query.Request, owned *catalogue.AccountResources, err error) {
+) (request query.Request, owned *catalogue.AccountResources, bound int64, err error) {
 	request, err = parse(operation, c.Request.URL.RawQuery)
 	id, err := pathID(c, pathIDName, err)
 	if operation == query.ExperimentResults {
 		request.ExperimentID, err = pathID(c, experimentIDName, err)
 	}
 	if err != nil {
-		return request, nil, err
+		return request, nil, 0, err
 	}
-	owned, bound := s.accountResources(c)
+	owned, bound = s.accountResources(c)
 	if shared := tokenOf(c).Shared; shared != nil && shared.ExperimentID != 0 && operation == query.WidgetResults {
 		owned.Widgets = nil // a share link of an experiment reads the widget, but not the widget's own report
 	}
 	request.SubjectID = id
-	request, err = results.ScopeRequest(request, owned, bound)
-	return request, owned, err
+	return request, owned, bound, nil
 }
 
 // answerQuery returns 304 if the client has the current response, and the response otherwise. If the store fails, the
@@ -148,11 +148,15 @@ func (s *API) planVisitors(c *gin.Context, operation query.Operation) (*plan.Pla
 	if err := negotiateType(c, []string{parquetType}); err != nil {
 		return nil, err
 	}
-	request, owned, err := s.scopedRequest(c, operation, query.ParseVisitors)
+	request, owned, bound, err := s.readRequest(c, operation, query.ParseVisitors)
 	if err != nil {
 		return nil, err
 	}
-	return plan.New(request, owned)
+	asked, err := s.results.ReportQuery(request, owned, bound, parquetType)
+	if err != nil {
+		return nil, err
+	}
+	return asked.Plan, nil
 }
 
 func setFileHeaders(c *gin.Context, p *plan.Plan) {

@@ -300,13 +300,14 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	if !p.Rules.Compare {
 		return p
 	}
-	now := p.Declared.plan
-	first := now
+	first, superseded := p.Declared.plan, []string(nil)
 	if len(p.history) > 0 {
 		first = catalogue.PlanAt(p.history, accepted)
+		superseded = first.ChangedFields(p.Declared.plan)
 	}
 	asOf, shares := *p, p.SharePeriods[PeriodAt(p.SharePeriods, accepted)].Shares
 	asOf.setDeclared(first, shares)
+	asOf.Declared.Superseded = superseded
 	asOf.Variations = slices.Clone(p.Variations)
 	for i := range asOf.Variations {
 		asOf.Variations[i].Added = i > 0 && shares[i] == 0 && slices.Max(shares) > 0
@@ -317,7 +318,6 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 		asOf.Cap = first.ValueCap
 	}
 	asOf.ConversionWindow = asOf.WindowOf(asOf.GoalID)
-	asOf.Declared.Superseded = first.ChangedFields(now)
 	return &asOf
 }
 

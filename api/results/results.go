@@ -106,15 +106,9 @@ func (s *Service) ReportQuery(
 	return q, err
 }
 
-// ValuesQuery returns the query for the most frequent values of an attribute, as JSON. The error is a NotFoundError or
-// an InvalidError.
-func (s *Service) ValuesQuery(
-	request query.Request, owned *catalogue.AccountResources, bound int64, attribute string, most int,
-) (*Query, error) {
-	q, err := s.ReportQuery(request, owned, bound, JSON)
-	if err != nil {
-		return nil, err
-	}
+// ValuesQuery returns the query for the most frequent values of an attribute among the visitors of a report, as JSON.
+func (s *Service) ValuesQuery(report *Query, attribute string, most int) *Query {
+	q := *report
 	q.Key = fmt.Sprintf("values of %s, %d, %s", attribute, most, q.Key)
 	q.compute = func(ctx context.Context, _ engine.Version) ([]byte, error) {
 		values, err := s.engine.ReadValues(ctx, q.Plan, attribute, most)
@@ -123,7 +117,7 @@ func (s *Service) ValuesQuery(
 		}
 		return render.JSON(values)
 	}
-	return q, nil
+	return &q
 }
 
 // Answer is the answer to a query.

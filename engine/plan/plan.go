@@ -128,7 +128,7 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 		for _, v := range variations {
 			p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 		}
-		p.setControlAndShares(campaign.DeclaredShares(), campaign.ShareHistory[0])
+		p.setControlAndShares(campaign.ControlShare, campaign.ShareHistory[0])
 		declared = campaign.DeclaredPlan(goalOf)
 	case !isWidget || r.WebsiteID != 0 && widget.WebsiteID != r.WebsiteID:
 		return nil, &query.NotFoundError{Kind: "widget", ID: r.SubjectID}
@@ -143,7 +143,7 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 		p.Ended, p.Running = !widget.Active && widget.EndDate != nil, widget.Active && experiment.Active
 		p.Runs, p.history = widget.Runs, widget.PlanHistory[experiment.ID]
 		p.Variations = widgetVariations(experiment.Variations)
-		p.setControlAndShares(experiment.DeclaredShares(), widget.ShareHistory[experiment.ID])
+		p.setControlAndShares(experiment.ControlShare, widget.ShareHistory[experiment.ID])
 		declared = experiment.DeclaredPlan(widget.PrimaryGoalID, goalOf)
 	}
 	if r.Operation != query.WidgetResults {
@@ -412,14 +412,18 @@ func widgetVariations(declared []catalogue.WidgetVariation) (variations []Variat
 
 // setControlAndShares determines control and the periods of equal shares. Control is variation 0 if it has or had a
 // share of the traffic, and otherwise the first variation. All shares are 0 if the configured shares are invalid.
-func (p *Plan) setControlAndShares(declared catalogue.Shares, history []catalogue.SharesSince) {
-	hadControl := declared[0] > 0 ||
+func (p *Plan) setControlAndShares(controlShare int, history []catalogue.SharesSince) {
+	hadControl := controlShare > 0 ||
 		slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
 	if hadControl {
-		p.Variations = slices.Insert(p.Variations, 0, Variation{ID: 0, Name: "Control", Share: declared[0]})
+		p.Variations = slices.Insert(p.Variations, 0, Variation{ID: 0, Name: "Control", Share: controlShare})
 	}
 	if len(p.Variations) > 0 {
 		p.Variations[0].Control = true
+	}
+	declared := catalogue.Shares{}
+	for _, v := range p.Variations {
+		declared[v.ID] = v.Share
 	}
 	var periods []SharePeriod
 	for _, since := range append(slices.Clip(history), catalogue.SharesSince{Shares: declared}) {

@@ -109,6 +109,7 @@ type sliceSums struct {
 	counted       map[int64]moments.Moments   // by variation, including unknown ones
 	periods       []map[int64]moments.Moments // the same, by period of equal shares
 	firstViews    map[int64]firstViews        // by first variation, before exclusion
+	split         split                       // the same visitors, also by period of equal shares
 	visitors      int64                       // before exclusion
 	multiExposed  int64
 	exposedBefore int64
@@ -118,14 +119,14 @@ type sliceSums struct {
 // firstViews counts the visitors whose first view was of a given variation.
 type firstViews struct {
 	visitors     int64
-	periods      map[int]int64 // visitors by period of equal shares
 	multiExposed int64
 }
 
 // sumRows adds up rows. If the rule excludes multi-exposed visitors, the counted moments omit them.
 func sumRows(rows []moments.Row, rule string) sliceSums {
 	c := sliceSums{
-		counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}, immature: map[int64]int64{},
+		counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}, split: split{},
+		immature: map[int64]int64{},
 	}
 	for _, r := range rows {
 		if r.ExposedBefore {
@@ -134,10 +135,7 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 		}
 		arrived := c.firstViews[r.VariationID]
 		arrived.visitors, c.visitors = arrived.visitors+r.Visitors, c.visitors+r.Visitors
-		if arrived.periods == nil {
-			arrived.periods = map[int]int64{}
-		}
-		arrived.periods[r.Period] += r.Visitors
+		c.split[[2]int64{r.VariationID, int64(r.Period)}] += r.Visitors
 		if r.MultiExposed {
 			c.multiExposed += r.Visitors
 			arrived.multiExposed += r.Visitors

@@ -419,8 +419,8 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 		return
 	}
 
-	// Whether the lift differs between the slices. Lifts that differ by less than half the minimum effect hardly matter.
-	// At the default of 20 %, this spread finds most in the simulations of TestLongHeterogeneity.
+	// Whether the lift differs between the slices. Lifts that differ by less than half the minimum effect hardly
+	// matter. At the default of 20 %, this spread finds most in the simulations of TestLongHeterogeneity.
 	effects := make([][]stats.PooledEffect, len(p.Variations)-1)
 	for i, name := range names {
 		if name == otherValues {

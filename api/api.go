@@ -171,8 +171,8 @@ func (s *API) addRoutes(router *gin.Engine) {
 		"/campaigns/:id": query.CampaignResults, "/widgets/:id": query.WidgetResults,
 		"/widgets/:id/experiments/:experimentId": query.ExperimentResults,
 	} {
-		shared(path+"/results", s.reportHandler(operation), results.Kinds...)
-		shared(path+"/dimensions/:name", s.dimensionHandler(operation))
+		shared(path+"/results", s.answerQuery(s.readReport(operation)), results.Kinds...)
+		shared(path+"/dimensions/:name", s.answerQuery(s.readDimension(operation)))
 		files.Match(readMethods, path+"/visitors.parquet", s.sendVisitors(operation))
 	}
 	router.POST("/mcp", s.requireScope(catalogue.ScopeRead), s.answerMCP)

@@ -245,9 +245,9 @@ func (s *API) listWebsites(c *gin.Context) (any, error) {
 	return list, nil
 }
 
-// dimensionHandler returns the observed values of an attribute.
-func (s *API) dimensionHandler(operation query.Operation) handler {
-	return func(c *gin.Context) (any, error) {
+// readDimension returns a function that reads the query for the observed values of an attribute.
+func (s *API) readDimension(operation query.Operation) func(*gin.Context) (*results.Query, error) {
+	return func(c *gin.Context) (*results.Query, error) {
 		attribute, most := c.Param(attributeName), 0
 		parse := func(operation query.Operation, rawQuery string) (query.Request, error) {
 			p := query.ReadParameters(rawQuery, websiteIDName, "limit")
@@ -259,15 +259,11 @@ func (s *API) dimensionHandler(operation query.Operation) handler {
 			}
 			return request, p.Err()
 		}
-		request, owned, err := s.scopedRequest(c, operation, parse)
+		asked, err := s.readQuery(c, operation, parse, results.JSON)
 		if err != nil {
 			return nil, err
 		}
-		asked, err := s.results.ValuesQuery(request, owned, attribute, most)
-		if err != nil {
-			return nil, err
-		}
-		return s.answerQuery(c, asked)
+		return s.results.ValuesQuery(asked, attribute, most), nil
 	}
 }
 

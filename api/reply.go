@@ -136,13 +136,11 @@ func matchesTag(request *http.Request, tag string) bool {
 // listsTag reports whether a header lists one of the tags, or all. A proxy that compresses may have made a strong tag
 // weak, which does not change what it means.
 func listsTag(request *http.Request, header string, tags ...string) bool {
-	for _, candidate := range valuesOf(request, header) {
-		isSame := func(tag string) bool { return strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(candidate, "W/") }
-		if candidate == "*" || slices.ContainsFunc(tags, isSame) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(valuesOf(request, header), func(listed string) bool {
+		return listed == "*" || slices.ContainsFunc(tags, func(tag string) bool {
+			return strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(listed, "W/")
+		})
+	})
 }
 
 // valuesOf returns the comma-separated values of a header.

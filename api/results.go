@@ -27,71 +27,74 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// reportHandler returns the handler of an operation that returns a report.
-func (s *API) reportHandler(operation query.Operation) handler {
+// answerQuery returns a handler that answers queries for results: with 304 if the client has the current response, and
+// with the response otherwise. If the store fails, the response has no entity tag, so a conditional request cannot
+// confirm it.
+func (s *API) answerQuery(read func(*gin.Context) (*results.Query, error)) handler {
 	return func(c *gin.Context) (any, error) {
-		request, owned, err := s.scopedRequest(c, operation, query.ParseReport)
+		q, err := read(c)
 		if err != nil {
 			return nil, err
 		}
-		asked, err := s.results.ReportQuery(request, owned, c.GetString(typeKey))
+
+		// The response, with its entity tag.
+		newest := slices.ContainsFunc(valuesOf(c.Request, "Cache-Control"),
+			func(directive string) bool { return strings.EqualFold(directive, "no-cache") })
+		tagOf := func(version string) string { return entityTag(s.options.Release, q.Key, version) }
+		found, err := s.results.AnswerQuery(c.Request.Context(), q, newest,
+			func(version string) bool { return matchesTag(c.Request, tagOf(version)) })
 		if err != nil {
 			return nil, err
 		}
-		ready, err := s.answerQuery(c, asked)
-		if extension := extensions[asked.Kind]; err == nil && extension != "" {
+		answered := reply{kind: q.Kind, keep: briefly, body: found.Body}
+		switch {
+		case found.Stale:
+			answered.keep, answered.stale = notKept, true
+		case found.Version != "": // a response without all accepted events has no tag
+			answered.tag = tagOf(found.Version)
+		}
+
+		// The name of a file.
+		if extension := extensions[q.Kind]; extension != "" {
 			how := "attachment"
-			if asked.Kind == results.SVG { // no scripts in an SVG that is opened directly
+			if q.Kind == results.SVG { // no scripts in an SVG that is opened directly
 				how = "inline"
 				c.Header("Content-Security-Policy", "sandbox")
 			}
-			name := fileName(asked.Plan.Subject, "results", c.Request.URL.RawQuery)
+			name := fileName(q.Plan.Subject, "results", c.Request.URL.RawQuery)
 			c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s.%s"`, how, name, extension))
 		}
-		return ready, err
+		return answered, nil
 	}
 }
 
 // extensions has the file extensions of downloads.
 var extensions = map[string]string{results.CSV: "csv", results.SVG: "svg"}
 
-// scopedRequest parses the request of an operation, within the resources that the token may read.
-func (s *API) scopedRequest(
-	c *gin.Context, operation query.Operation, parse func(query.Operation, string) (query.Request, error),
-) (request query.Request, owned *catalogue.AccountResources, err error) {
-	request, err = parse(operation, c.Request.URL.RawQuery)
-	id, err := pathID(c, pathIDName, err)
+// readReport returns a function that reads the query for the report of an operation.
+func (s *API) readReport(operation query.Operation) func(*gin.Context) (*results.Query, error) {
+	return func(c *gin.Context) (*results.Query, error) {
+		return s.readQuery(c, operation, query.ParseReport, c.GetString(typeKey))
+	}
+}
+
+// readQuery reads the query for the report of an operation, within the resources that the token may read.
+func (s *API) readQuery(
+	c *gin.Context, operation query.Operation, parse func(query.Operation, string) (query.Request, error), kind string,
+) (*results.Query, error) {
+	request, err := parse(operation, c.Request.URL.RawQuery)
+	request.SubjectID, err = pathID(c, pathIDName, err)
 	if operation == query.ExperimentResults {
 		request.ExperimentID, err = pathID(c, experimentIDName, err)
 	}
 	if err != nil {
-		return request, nil, err
+		return nil, err
 	}
 	owned, bound := s.accountResources(c)
 	if shared := tokenOf(c).Shared; shared != nil && shared.ExperimentID != 0 && operation == query.WidgetResults {
 		owned.Widgets = nil // a share link of an experiment reads the widget, but not the widget's own report
 	}
-	request.SubjectID = id
-	request, err = results.ScopeRequest(request, owned, bound)
-	return request, owned, err
-}
-
-// answerQuery returns 304 if the client has the current response, and the response otherwise. If the store fails, the
-// response has no entity tag, so a conditional request cannot confirm it.
-func (s *API) answerQuery(c *gin.Context, q *results.Query) (reply, error) {
-	newest := slices.ContainsFunc(valuesOf(c.Request, "Cache-Control"),
-		func(directive string) bool { return strings.EqualFold(directive, "no-cache") })
-	tagOf := func(version string) string { return entityTag(s.options.Release, q.Key, version) }
-	found, err := s.results.AnswerQuery(c.Request.Context(), q, newest,
-		func(version string) bool { return matchesTag(c.Request, tagOf(version)) })
-	if found.Stale || err != nil {
-		return reply{kind: q.Kind, keep: notKept, stale: true, body: found.Body}, err
-	}
-	answered := reply{kind: q.Kind, keep: briefly, body: found.Body}
-	if found.Version != "" { // a response without all accepted events has no tag
-		answered.tag = tagOf(found.Version)
-	}
-	return answered, nil
+	return s.results.ReportQuery(request, owned, bound, kind)
 }
 
 // notInNames matches what the name of a file does not have.
@@ -148,11 +151,11 @@ func (s *API) planVisitors(c *gin.Context, operation query.Operation) (*plan.Pla
 	if err := negotiateType(c, []string{parquetType}); err != nil {
 		return nil, err
 	}
-	request, owned, err := s.scopedRequest(c, operation, query.ParseVisitors)
+	asked, err := s.readQuery(c, operation, query.ParseVisitors, parquetType)
 	if err != nil {
 		return nil, err
 	}
-	return plan.New(request, owned)
+	return asked.Plan, nil
 }
 
 func setFileHeaders(c *gin.Context, p *plan.Plan) {

@@ -157,7 +157,7 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 		for _, value := range all {
 			check, visitors := splitOf(p, arrivals, in(attribute, value))
 			factors[value] = check.LogFactor
-			wanted[fmt.Sprintf("%s %q %d %d %v", attribute, value, visitors, inOrder(p, check.Observed), *check.PValue < .001/float64(len(values)*len(all)))]++
+			wanted[fmt.Sprintf("%s %q %d %d %v", attribute, value, visitors, check.Observed[len(check.Observed)-len(p.Variations):], *check.PValue < .001/float64(len(values)*len(all)))]++
 		}
 		slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(factors[b], factors[a]), cmp.Compare(a, b)) })
 		n += len(all) - 1
@@ -208,14 +208,6 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 		}
 	}
 	check.That(t, slices.Equal(got, want), "lost views %v, want %v\n%+v", got, want, p)
-}
-
-// inOrder returns numbers in the order of the variations of the report.
-func inOrder(p *plan.Plan, observed []int64) (ordered []int64) {
-	for _, v := range p.Variations {
-		ordered = append(ordered, observed[slices.Index(p.SplitOrder(), v.ID)])
-	}
-	return ordered
 }
 
 // causeOf returns the cause of a report, as if its split did not match.

@@ -203,7 +203,7 @@ func compareEstimate(t worlds.TB, plan *plan.Plan, metric query.Metric, got resu
 // shares, has less.
 func unevenAs(p *plan.Plan, control, treatment int64, c, own spread) bool {
 	a, b := c.n, own.n
-	expected := p.ExpectedShares()
+	expected := p.ExpectedShares
 	shares := [2]float64{}
 	for i, v := range p.Variations {
 		switch v.ID {

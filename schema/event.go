@@ -195,14 +195,10 @@ type SubjectIDs struct {
 
 // IDs returns the ids of the subject.
 func (s Subject) IDs() SubjectIDs {
-	switch s.Kind {
-	case SubjectCampaign:
+	if s.Kind == SubjectCampaign {
 		return SubjectIDs{CampaignID: s.ID}
-	case SubjectWidget:
-		return SubjectIDs{WidgetID: s.ID, ExperimentID: s.ExperimentID}
-	case SubjectNone:
 	}
-	return SubjectIDs{}
+	return SubjectIDs{WidgetID: s.ID, ExperimentID: s.ExperimentID}
 }
 
 // Arguments returns the subject as in the arguments of a command.

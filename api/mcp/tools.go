@@ -237,13 +237,10 @@ func (s *Server) readReport(ctx context.Context, c Caller, a *arguments,
 	request.SubjectID, request.ExperimentID = cmp.Or(campaign, widget), experimentID
 	err = errors.Join(unclear, unreadable, a.Err(), err)
 	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
-	if err == nil {
-		request, err = results.ScopeRequest(request, owned, c.WebsiteID)
-	}
 	if err != nil {
 		return nil, named, nil, err
 	}
-	q, err := s.results.ReportQuery(request, owned, results.JSON)
+	q, err := s.results.ReportQuery(request, owned, c.WebsiteID, results.JSON)
 	if err != nil {
 		return nil, named, nil, err
 	}

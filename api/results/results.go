@@ -72,8 +72,19 @@ type Query struct {
 	compute   func(context.Context, engine.Version) (body []byte, err error)
 }
 
-// ReportQuery returns the query for a report. The error is a NotFoundError or an InvalidError.
-func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountResources, kind string) (*Query, error) {
+// ReportQuery returns the query for a report of an account, or of the website of a token that is bound to one. The
+// error is a NotFoundError or an InvalidError.
+func (s *Service) ReportQuery(
+	request query.Request, owned *catalogue.AccountResources, bound int64, kind string,
+) (*Query, error) {
+	err := CheckGoal(owned, cmp.Or(bound, request.WebsiteID), request.GoalID)
+	if err != nil {
+		return nil, err
+	}
+	request.AccountID = owned.ID
+	if request.WebsiteID, err = SearchedWebsite(owned, bound, request.WebsiteID); err != nil {
+		return nil, err
+	}
 	resolved, err := plan.New(request, owned)
 	if err != nil {
 		return nil, err
@@ -99,15 +110,9 @@ func (s *Service) ReportQuery(request query.Request, owned *catalogue.AccountRes
 	return q, err
 }
 
-// ValuesQuery returns the query for the most frequent values of an attribute, as JSON. The error is a NotFoundError or
-// an InvalidError.
-func (s *Service) ValuesQuery(
-	request query.Request, owned *catalogue.AccountResources, attribute string, most int,
-) (*Query, error) {
-	q, err := s.ReportQuery(request, owned, JSON)
-	if err != nil {
-		return nil, err
-	}
+// ValuesQuery returns the query for the most frequent values of an attribute among the visitors of a report, as JSON.
+func (s *Service) ValuesQuery(report *Query, attribute string, most int) *Query {
+	q := *report
 	q.Key = fmt.Sprintf("values of %s, %d, %s", attribute, most, q.Key)
 	q.compute = func(ctx context.Context, _ engine.Version) ([]byte, error) {
 		values, err := s.engine.ReadValues(ctx, q.Plan, attribute, most)
@@ -116,7 +121,7 @@ func (s *Service) ValuesQuery(
 		}
 		return render.JSON(values)
 	}
-	return q, nil
+	return &q
 }
 
 // Answer is the answer to a query.
@@ -227,18 +232,6 @@ var Kinds = []string{JSON, CSV, SVG}
 type entry struct {
 	body []byte
 	at   time.Time // when it was computed
-}
-
-// ScopeRequest restricts a request to an account, or to the website of a token that is bound to one. The error is an
-// InvalidError or a NotFoundError.
-func ScopeRequest(r query.Request, owned *catalogue.AccountResources, bound int64) (query.Request, error) {
-	if err := CheckGoal(owned, cmp.Or(bound, r.WebsiteID), r.GoalID); err != nil {
-		return r, err
-	}
-	var err error
-	r.AccountID = owned.ID
-	r.WebsiteID, err = SearchedWebsite(owned, bound, r.WebsiteID)
-	return r, err
 }
 
 // SearchedWebsite returns the website on which an operation looks for an id: the requested website, the website of the

@@ -11,7 +11,6 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
-	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 	"lifthouse/stats"
 )
@@ -117,11 +116,12 @@ func RefuseLine(line int64, err *query.InvalidError) *Refusal {
 
 // ComputeAnswer compares every variation with control.
 func (q *Input) ComputeAnswer() *Answer {
-	var learned catalogue.Prior
 	if q.Methodology == stats.MethodologyBayesian && q.Prior == nil {
-		learned = worth.PriorOf(effects.NewPast(q.MDE/100, q.Past).Pool)
+		learned := worth.PriorOf(effects.NewPast(q.MDE/100, q.Past).Pool)
 		with := *q
-		with.Prior = &stats.Prior{StandardDeviation: learned.StandardDeviation / 100}
+		with.Prior = &stats.Prior{
+			StandardDeviation: learned.StandardDeviation / 100, Campaigns: learned.Campaigns,
+		}
 		q = &with
 	}
 	order := q.controlFirst()
@@ -151,7 +151,7 @@ func (q *Input) ComputeAnswer() *Answer {
 			Estimate: result.NewEstimate(samples[place], options),
 		}
 		if place > 0 {
-			shown.Comparison = result.NewComparison(comparisons[place-1], learned.Campaigns)
+			shown.Comparison = result.NewComparison(comparisons[place-1])
 			shown.Comparison.Conclusive = new(!answer.isInvalid() &&
 				found.SupportsVerdict(place-1, comparisons[place-1].Verdict, options.Alpha()))
 			if last := found.LastLook(place - 1); last != nil {

@@ -71,7 +71,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			},
 			stats.Options{
 				SignificanceLevel: 80, Methodology: stats.MethodologyBayesian, Shares: []float64{2, 1, 1},
-				Prior: &stats.Prior{StandardDeviation: firstCampaign.StandardDeviation / 100},
+				Prior: &stats.Prior{StandardDeviation: firstCampaign.StandardDeviation / 100, Campaigns: firstCampaign.Campaigns},
 			},
 		},
 	} {
@@ -88,7 +88,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			}
 			var want *result.Comparison
 			if place > 0 {
-				want = result.NewComparison(comparisons[place-1], firstCampaign.Campaigns)
+				want = result.NewComparison(comparisons[place-1])
 				want.Conclusive = new(bool)
 			}
 			check.That(t, reflect.DeepEqual(v.Comparison, want), "variations[%d]: comparison %+v, want %+v", i, v.Comparison, want)

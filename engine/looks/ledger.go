@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
+	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -44,8 +45,8 @@ type Declaration struct {
 // DeclarationOf returns what a plan declares.
 func DeclarationOf(p *plan.Plan) Declaration {
 	of := []any{p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.LookRules, p.MultipleExposures}
-	if p.Rules.Prior != nil {
-		of = append(of, *p.Rules.Prior)
+	if prior := p.Rules.Prior; prior != nil { // however many campaigns it was learned from
+		of = append(of, stats.Prior{Mean: prior.Mean, StandardDeviation: prior.StandardDeviation})
 	}
 	if p.Declared.Cap != nil {
 		of = append(of, p.Declared.Cap.String())

@@ -18,17 +18,18 @@ import (
 // depend on the stored events.
 type Plan struct {
 	Question
-	Asked        query.Request // what the request left open has its zero value
-	GoalName     string        // "" if all goals count
-	Rules        Rules
-	ControlShare int             // relative weight of variation 0, which may not be in the report
-	Runs         []catalogue.Run // periods in which the subject was active; none: not known
-	Ended        bool            // no more events are expected
-	Running      bool            // events are expected
-	DeclaredAt   time.Time       // of a campaign; zero: of another subject
-	CampaignKey  string          // empty: a campaign without one, or another subject
-	Declared     Declared        // declarations for the conclusion
-	Allocation   float64         // share of all traffic that takes part, as a fraction
+	Asked    query.Request // what the request left open has its zero value
+	GoalName string        // "" if all goals count
+	Rules    Rules
+	// ExpectedShares has the declared share of the traffic of each variation, as a fraction; nil: nothing is compared.
+	ExpectedShares []float64
+	Runs           []catalogue.Run // periods in which the subject was active; none: not known
+	Ended          bool            // no more events are expected
+	Running        bool            // events are expected
+	DeclaredAt     time.Time       // of a campaign; zero: of another subject
+	CampaignKey    string          // empty: a campaign without one, or another subject
+	Declared       Declared        // declarations for the conclusion
+	Allocation     float64         // share of all traffic that takes part, as a fraction
 
 	goals   map[int64]catalogue.Goal // of the account
 	learned *catalogue.Prior         // that the catalogue has; nil: none
@@ -146,12 +147,15 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 		declared = experiment.DeclaredPlan(widget.PrimaryGoalID, goalOf)
 	}
 	if r.Operation != query.WidgetResults {
-		p.setDeclared(declared, p.ExpectedShares())
+		p.setDeclared(declared, p.ExpectedShares)
 	}
 
 	// Resolve the dates, and the goal with its window and its cap.
-	website := owned.Websites[p.Subject.WebsiteID]
-	if err := p.Filters.ResolveDates(website.Location()); err != nil {
+	zone, err := time.LoadLocation(owned.Websites[p.Subject.WebsiteID].Timezone)
+	if err != nil {
+		zone = time.UTC // no name in the catalogue is unknown
+	}
+	if err := p.Filters.ResolveDates(zone); err != nil {
 		return nil, err
 	}
 	p.Cap, p.GoalID = r.Cap, cmp.Or(p.GoalID, declared.PrimaryGoalID)
@@ -180,20 +184,8 @@ func (p *Plan) WindowOf(goal int64) schema.ConversionWindow {
 	return schema.ConversionWindow{}
 }
 
-// SplitOrder returns the ids of the variations in the order of a split of the traffic. Variation 0 is first, even if it
-// is not in the report.
-func (p *Plan) SplitOrder() []int64 {
-	ids := []int64{0}
-	for _, v := range p.Variations {
-		if v.ID != 0 {
-			ids = append(ids, v.ID)
-		}
-	}
-	return ids
-}
-
-// ObservedSplit returns the visitors in a period of equal shares, in the order of SplitOrder, with the split of the
-// period. visitors returns those whose first view is of a variation.
+// ObservedSplit returns the visitors in a period of equal shares, with the split of the period. Variation 0 is first,
+// even if it is not in the report. visitors returns those whose first view is of a variation.
 func (p *Plan) ObservedSplit(period int, visitors func(variation int64) int64) stats.SharePeriod {
 	shares, rest := p.SharePeriods[period].Shares, 1.0
 	found := stats.SharePeriod{Split: stats.Split{Control: 0}, Observed: []int64{visitors(0)}}
@@ -211,45 +203,13 @@ func (p *Plan) ObservedSplit(period int, visitors func(variation int64) int64) s
 	return found
 }
 
-// ExpectedShares returns the expected share of the traffic of each variation. All shares are 0 if the configured shares
-// are invalid.
-func (p *Plan) ExpectedShares() []float64 {
-	shares := catalogue.Shares{0: p.ControlShare}
-	for _, v := range p.Variations {
-		if v.ID != 0 {
-			shares[v.ID] = v.Share
-		}
-	}
-	return p.dividedShares(shares)
-}
-
-// dividedShares returns the fraction of the traffic of each variation under some shares.
-func (p *Plan) dividedShares(shares catalogue.Shares) []float64 {
-	ids := p.SplitOrder()
-	split := stats.Split{Control: float64(shares[0])}
-	for _, id := range ids[1:] {
-		split.Variations = append(split.Variations, float64(shares[id]))
-	}
-	expected := split.ExpectedShares()
-	divided := make([]float64, len(p.Variations))
-	for i, v := range p.Variations {
-		if at := slices.Index(ids, v.ID); at < len(expected) {
-			divided[i] = expected[at]
-		}
-	}
-	return divided
-}
-
 // RecentDays is the number of full days from which the visitors per day are estimated. They end before the last
 // acceptance time. Seven days include each weekday once.
 const RecentDays = 7
 
 // RecentPeriod returns the period of RecentDays before the last acceptance time.
 func RecentPeriod(through time.Time) (from, to time.Time) {
-	if through.IsZero() {
-		through = OpenFrom
-	}
-	to = through.UTC().Truncate(24 * time.Hour)
+	to = cmp.Or(through, OpenFrom).UTC().Truncate(24 * time.Hour)
 	return to.AddDate(0, 0, -RecentDays), to
 }
 
@@ -340,13 +300,14 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	if !p.Rules.Compare || viewed.IsZero() { // a change before the first view counts
 		return p
 	}
-	now := p.Declared.plan
-	first := now
+	first, superseded := p.Declared.plan, []string(nil)
 	if len(p.history) > 0 {
 		first = catalogue.PlanAt(p.history, accepted)
+		superseded = first.ChangedFields(p.Declared.plan)
 	}
 	asOf, shares := *p, p.SharePeriods[PeriodAt(p.SharePeriods, accepted)].Shares
 	asOf.setDeclared(first, shares)
+	asOf.Declared.Superseded = superseded
 	asOf.Variations = slices.Clone(p.Variations)
 	for i := range asOf.Variations {
 		asOf.Variations[i].Added = i > 0 && shares[i] == 0 && slices.Max(shares) > 0
@@ -357,7 +318,6 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 		asOf.Cap = first.ValueCap
 	}
 	asOf.ConversionWindow = asOf.WindowOf(asOf.GoalID)
-	asOf.Declared.Superseded = first.ChangedFields(now)
 	return &asOf
 }
 
@@ -423,7 +383,9 @@ func (r *Rules) MustLearn() bool { return r.Methodology == catalogue.Bayesian &&
 // WithPrior returns the plan with a prior.
 func (p *Plan) WithPrior(prior catalogue.Prior) *Plan {
 	with := *p
-	with.Rules.Prior = &stats.Prior{Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100}
+	with.Rules.Prior = &stats.Prior{
+		Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100, Campaigns: prior.Campaigns,
+	}
 	with.Rules.StatedPrior = prior
 	return &with
 }
@@ -448,10 +410,9 @@ func widgetVariations(declared []catalogue.WidgetVariation) (variations []Variat
 	return variations
 }
 
-// setControlAndShares determines control and the shares. Control is variation 0 if it has or had a share of the
-// traffic, and otherwise the first variation.
+// setControlAndShares determines control and the periods of equal shares. Control is variation 0 if it has or had a
+// share of the traffic, and otherwise the first variation. All shares are 0 if the configured shares are invalid.
 func (p *Plan) setControlAndShares(controlShare int, history []catalogue.SharesSince) {
-	p.ControlShare = controlShare
 	hadControl := controlShare > 0 ||
 		slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
 	if hadControl {
@@ -460,12 +421,25 @@ func (p *Plan) setControlAndShares(controlShare int, history []catalogue.SharesS
 	if len(p.Variations) > 0 {
 		p.Variations[0].Control = true
 	}
-	for _, since := range history {
-		p.SharePeriods = append(p.SharePeriods, SharePeriod{Since: since.Since, Shares: p.dividedShares(since.Shares)})
+	declared := catalogue.Shares{}
+	for _, v := range p.Variations {
+		declared[v.ID] = v.Share
 	}
-	if len(history) == 0 {
-		p.SharePeriods = []SharePeriod{{Shares: p.ExpectedShares()}}
+	var periods []SharePeriod
+	for _, since := range append(slices.Clip(history), catalogue.SharesSince{Shares: declared}) {
+		split := stats.Split{Control: float64(since.Shares[0])}
+		for _, v := range p.Variations {
+			if v.ID != 0 {
+				split.Variations = append(split.Variations, float64(since.Shares[v.ID]))
+			}
+		}
+		shares := make([]float64, len(p.Variations))
+		if all := split.ExpectedShares(); all != nil { // variation 0 is first, even if it is not in the report
+			shares = all[len(all)-len(shares):]
+		}
+		periods = append(periods, SharePeriod{Since: since.Since, Shares: shares})
 	}
+	p.ExpectedShares, p.SharePeriods = periods[len(history)].Shares, periods[:max(len(history), 1)]
 	p.SharePeriods[0].Since = OpenFrom
 }
 

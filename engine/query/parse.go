@@ -118,17 +118,8 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 	return r, p.Err()
 }
 
-// filterKey matches filters[name], filters[name][] and filters[name][7].
-var filterKey = regexp.MustCompile(`^filters\[([A-Za-z]+)\](\[\d{0,3}\])?$`)
-
-// filterOf returns the name of the filter that a parameter sets, and whether the parameter has a list index.
-func filterOf(parameter string) (name string, listed bool) {
-	key := filterKey.FindStringSubmatch(parameter)
-	if key == nil {
-		return "", false
-	}
-	return key[1], key[2] != ""
-}
+// listIndex matches the index in filters[name][] and filters[name][7].
+var listIndex = regexp.MustCompile(`^(filters\[[A-Za-z]+\])\[\d{0,3}\]$`)
 
 // decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers, which the standard parsers accept.
 var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
@@ -141,9 +132,9 @@ func (p *Parameters) parseFilter(filter filter, filters *Filters) {
 	name, parameter := filter.name, filter.parameter
 	var all []string // of a list
 	for given, texts := range p.values {
-		other, listed := filterOf(given)
+		withoutIndex := listIndex.ReplaceAllString(given, "$1")
 		switch {
-		case other != name:
+		case withoutIndex != "filters["+name+"]":
 		case filter.kind == listOfText:
 			for _, text := range texts {
 				if !p.checkValue(given, text) {
@@ -160,7 +151,7 @@ func (p *Parameters) parseFilter(filter filter, filters *Filters) {
 				}
 				all = append(all, value)
 			}
-		case listed:
+		case given != parameter:
 			p.addFault(given, p.values.Get(given), "must be one value, written as "+parameter)
 		}
 	}
@@ -272,11 +263,8 @@ func ReadParameters(rawQuery string, names ...string) *Parameters {
 	}
 	p.values = values
 	for name := range values {
-		filter, _ := filterOf(name)
-		isKnown := func(known string) bool {
-			of, _ := filterOf(known)
-			return known == name || filter != "" && filter == of
-		}
+		withoutIndex := listIndex.ReplaceAllString(name, "$1")
+		isKnown := func(known string) bool { return listIndex.ReplaceAllString(known, "$1") == withoutIndex }
 		switch {
 		case slices.ContainsFunc(names, isKnown):
 		case len(names) == 0:

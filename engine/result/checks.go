@@ -117,11 +117,9 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 	}
 	checks.Leak, checks.UnknownVariations = []Leak{}, []UnknownVariation{}
 	if p.Rules.Compare {
-		checks.SampleRatio = checkSplit(p,
-			func(variation int64, period int) int64 { return c.firstViews[variation].periods[period] })
-		expected := p.ExpectedShares()
+		checks.SampleRatio = c.split.check(p)
 		for id, arrived := range c.firstViews {
-			if at := indexOf(id); (at < 0 || expected[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
+			if at := indexOf(id); (at < 0 || p.ExpectedShares[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
 				checks.Leak = append(checks.Leak, Leak{id, arrived.visitors})
 			}
 		}
@@ -230,25 +228,6 @@ func (c *CapCheck) InWords() string {
 	}
 	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule,
 		c.Amount, wording.FormatCount(c.Visitors), c.ValueRemoved)
-}
-
-// checkSplit tests numbers of visitors by first variation and period of equal shares.
-func checkSplit(p *plan.Plan, visitors func(variation int64, period int) int64) *stats.SampleRatioCheck {
-	var periods []stats.SharePeriod
-	for i := range p.SharePeriods {
-		periods = append(periods, p.ObservedSplit(i, func(variation int64) int64 { return visitors(variation, i) }))
-	}
-	check := stats.SampleRatioMismatch(periods)
-	shown := check
-	shown.Observed, shown.Expected = []int64{}, []float64{}
-	ids := p.SplitOrder()
-	for _, v := range p.Variations { // in the order of the report
-		if at := slices.Index(ids, v.ID); at < len(check.Observed) {
-			shown.Observed, shown.Expected = append(shown.Observed, check.Observed[at]),
-				append(shown.Expected, check.Expected[at])
-		}
-	}
-	return &shown
 }
 
 // outliersCheck returns the number of removed goal events and the bounds.

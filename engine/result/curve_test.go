@@ -18,7 +18,7 @@ import (
 
 // curvePlan is the plan of a report that compares two variations of equal shares.
 func curvePlan(metric query.Metric) *plan.Plan {
-	p := &plan.Plan{Rules: plan.Rules{Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20}, ControlShare: 50}
+	p := &plan.Plan{Rules: plan.Rules{Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20}, ExpectedShares: []float64{.5, .5}}
 	p.Metric, p.MultipleExposures = metric, catalogue.ExcludeMultiExposed
 	p.Variations = []plan.Variation{{ID: 0, Name: "Control", Control: true, Share: 50}, {ID: 1, Name: "Green", Share: 100}}
 	p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom, Shares: []float64{.5, .5}}}

@@ -3,6 +3,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -360,10 +361,7 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 
 // String formats the amount in the sender's unit: 470.56.
 func (m Money) String() string {
-	if m.Units == nil {
-		return "0"
-	}
-	text := new(big.Rat).SetFrac(m.Units, big.NewInt(schema.MoneyScale)).FloatString(4)
+	text := new(big.Rat).SetFrac(cmp.Or(m.Units, new(big.Int)), big.NewInt(schema.MoneyScale)).FloatString(4)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
@@ -378,14 +376,8 @@ func NewEstimate(sample stats.Sample, o stats.Options) Estimate {
 	return Estimate{}
 }
 
-// NewComparison returns the comparison for the response body. campaigns is the number of those from which its prior was
-// learned; nil: it is declared.
-func NewComparison(c stats.Comparison, campaigns *int) *Comparison {
-	if campaigns != nil && c.Bayesian != nil && c.Bayesian.Prior != nil {
-		b, prior := *c.Bayesian, *c.Bayesian.Prior
-		prior.Campaigns = campaigns
-		b.Prior, c.Bayesian = &prior, &b
-	}
+// NewComparison returns the comparison for the response body.
+func NewComparison(c stats.Comparison) *Comparison {
 	return &Comparison{
 		Difference: c.Difference, Improvement: c.Lift, Frequentist: c.Frequentist, Bayesian: c.Bayesian,
 		Significant: c.Significant, Verdict: c.Verdict, Reasons: append([]stats.Reason{}, c.Reasons...),

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"lifthouse/engine/looks"
@@ -17,8 +17,6 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // New computes the body from the rows, without the series. a has the results of the looks at the declared question;
@@ -111,6 +109,7 @@ type sliceSums struct {
 	counted       map[int64]moments.Moments   // by variation, including unknown ones
 	periods       []map[int64]moments.Moments // the same, by period of equal shares
 	firstViews    map[int64]firstViews        // by first variation, before exclusion
+	split         split                       // the same visitors, also by period of equal shares
 	visitors      int64                       // before exclusion
 	multiExposed  int64
 	exposedBefore int64
@@ -120,14 +119,14 @@ type sliceSums struct {
 // firstViews counts the visitors whose first view was of a given variation.
 type firstViews struct {
 	visitors     int64
-	periods      map[int]int64 // visitors by period of equal shares
 	multiExposed int64
 }
 
 // sumRows adds up rows. If the rule excludes multi-exposed visitors, the counted moments omit them.
 func sumRows(rows []moments.Row, rule string) sliceSums {
 	c := sliceSums{
-		counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}, immature: map[int64]int64{},
+		counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}, split: split{},
+		immature: map[int64]int64{},
 	}
 	for _, r := range rows {
 		if r.ExposedBefore {
@@ -136,10 +135,7 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 		}
 		arrived := c.firstViews[r.VariationID]
 		arrived.visitors, c.visitors = arrived.visitors+r.Visitors, c.visitors+r.Visitors
-		if arrived.periods == nil {
-			arrived.periods = map[int]int64{}
-		}
-		arrived.periods[r.Period] += r.Visitors
+		c.split[[2]int64{r.VariationID, int64(r.Period)}] += r.Visitors
 		if r.MultiExposed {
 			c.multiExposed += r.Visitors
 			arrived.multiExposed += r.Visitors
@@ -167,12 +163,15 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 type sliceResult struct {
 	Slice
 	comparisons []stats.Comparison
+	periods     []stats.Period // of equal shares, with their samples
 	control     stats.Sample
 	total       moments.Moments // over all variations
 	immature    int64           // visitors of all variations
 }
 
+// compareVariations returns the counts and metrics of the variations, and compares them with control.
 func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
+	// The counts and metrics of each variation, and the counts of all.
 	j := sliceResult{Slice: Slice{Variations: []VariationResults{}}}
 	options := statsOptions(plan)
 	counts := func(m *moments.Moments) Counts {
@@ -184,9 +183,28 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		j.total, j.immature = j.total.Merge(m), j.immature+c.immature[v.ID]
+		of := func(metric query.Metric) Estimate { return NewEstimate(looks.SampleOf(&m, metric), options) }
 		shown := VariationResults{
-			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
-			Counts: counts(&m), Metrics: newMetrics(&m, plan, options),
+			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share, Counts: counts(&m),
+			Metrics: Metrics{
+				GoalConversionRate:   of(query.GoalConversionRate),
+				ConversionRate:       of(query.ConversionRate),
+				CompletionRate:       of(query.CompletionRate),
+				GoalsPerVisitor:      of(query.GoalsPerVisitor),
+				ValuePerVisitor:      of(query.ValuePerVisitor),
+				ProfitPerVisitor:     of(query.ProfitPerVisitor),
+				ExtraValuePerVisitor: of(query.ExtraValuePerVisitor),
+				AverageValue:         stats.EstimateRatio(looks.RatioOf(&m), options),
+			},
+		}
+		if plan.Cap != nil {
+			for capped, uncapped := range map[*Estimate]*moments.Amounts{
+				&shown.Metrics.ValuePerVisitor: &m.Value, &shown.Metrics.ProfitPerVisitor: &m.Profit,
+			} {
+				if capped.Value != nil {
+					capped.Uncapped = NewEstimate(uncapped.Mean(m.Visitors, schema.MoneyScale), options).Value
+				}
+			}
 		}
 		if plan.Subject.Kind == schema.SubjectWidget {
 			shown.Actions = &m.Actions
@@ -197,7 +215,9 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	if len(plan.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
-	j.comparisons = c.compareSamples(plan, options)
+
+	// The comparisons with control.
+	j.comparisons, j.periods = c.compareSamples(plan, options)
 	if j.total.Visitors == 0 && len(c.immature) > 0 {
 		for i := range j.comparisons {
 			x := &j.comparisons[i]
@@ -206,52 +226,43 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 		}
 	}
 	for i, comparison := range j.comparisons {
-		j.Variations[i+1].Comparison = NewComparison(comparison, plan.Rules.StatedPrior.Campaigns)
+		j.Variations[i+1].Comparison = NewComparison(comparison)
 	}
 	control := c.counted[plan.Variations[0].ID]
 	j.control = looks.SampleOf(&control, plan.Metric)
 	return j
 }
 
-// compareSamples compares the variations with control. There must be a variation.
-func (c *sliceSums) compareSamples(p *plan.Plan, o stats.Options) []stats.Comparison {
-	var total moments.Moments
-	var samples []stats.Sample
-	for _, v := range p.Variations {
-		m := c.counted[v.ID]
-		total, samples = total.Merge(m), append(samples, looks.SampleOf(&m, p.Metric))
-	}
-	capped := total.WithCappedValues()
-	o.NonNegative = looks.NeverNegative(&capped, p.Metric)
-	if periods := c.periodSamples(p); len(periods) > 1 {
-		return stats.ComparePeriods(samples, periods, o)
-	}
-	return stats.Compare(samples[0], samples[1:], o)
-}
-
-// periodSamples returns the samples of each period of equal shares with visitors.
-func (c *sliceSums) periodSamples(p *plan.Plan) []stats.Period {
-	var periods []stats.Period
-	for i, counted := range c.periods {
-		period := stats.Period{Shares: p.SharePeriods[i].Shares}
-		var visitors int64
+// compareSamples compares the variations with control, within each period of equal shares. It also returns the periods
+// with visitors. There must be a variation.
+func (c *sliceSums) compareSamples(p *plan.Plan, o stats.Options) ([]stats.Comparison, []stats.Period) {
+	samplesOf := func(counted map[int64]moments.Moments) (total moments.Moments, samples []stats.Sample) {
 		for _, v := range p.Variations {
 			m := counted[v.ID]
-			visitors += m.Visitors
-			period.Samples = append(period.Samples, looks.SampleOf(&m, p.Metric))
+			total, samples = total.Merge(m), append(samples, looks.SampleOf(&m, p.Metric))
 		}
-		if visitors > 0 {
-			periods = append(periods, period)
+		return total, samples
+	}
+	var periods []stats.Period
+	for i, counted := range c.periods {
+		if total, samples := samplesOf(counted); total.Visitors > 0 {
+			periods = append(periods, stats.Period{Shares: p.SharePeriods[i].Shares, Samples: samples})
 		}
 	}
-	return periods
+	total, samples := samplesOf(c.counted)
+	capped := total.WithCappedValues()
+	o.NonNegative = looks.NeverNegative(&capped, p.Metric)
+	if len(periods) > 1 {
+		return stats.ComparePeriods(samples, periods, o), periods
+	}
+	return stats.Compare(samples[0], samples[1:], o), periods
 }
 
 func statsOptions(p *plan.Plan) stats.Options {
 	return stats.Options{
 		SignificanceLevel: p.Rules.SignificanceLevel,
 		Methodology:       stats.Methodology(p.Rules.Methodology),
-		Shares:            p.ExpectedShares(),
+		Shares:            p.ExpectedShares,
 		Prior:             p.Rules.Prior,
 	}
 }
@@ -280,27 +291,6 @@ func perDay(total *moments.Moments, first, through time.Time) float64 {
 	return float64(total.Recent) / plan.RecentDays
 }
 
-func newMetrics(m *moments.Moments, p *plan.Plan, o stats.Options) Metrics {
-	of := func(metric query.Metric) Estimate { return NewEstimate(looks.SampleOf(m, metric), o) }
-	limited := func(metric query.Metric, uncapped *moments.Amounts) Estimate {
-		e := of(metric)
-		if p.Cap != nil && e.Value != nil {
-			e.Uncapped = NewEstimate(uncapped.Mean(m.Visitors, schema.MoneyScale), o).Value
-		}
-		return e
-	}
-	return Metrics{
-		GoalConversionRate:   of(query.GoalConversionRate),
-		ConversionRate:       of(query.ConversionRate),
-		CompletionRate:       of(query.CompletionRate),
-		GoalsPerVisitor:      of(query.GoalsPerVisitor),
-		ValuePerVisitor:      limited(query.ValuePerVisitor, &m.Value),
-		ProfitPerVisitor:     limited(query.ProfitPerVisitor, &m.Profit),
-		ExtraValuePerVisitor: of(query.ExtraValuePerVisitor),
-		AverageValue:         stats.EstimateRatio(looks.RatioOf(m), o),
-	}
-}
-
 // The names of slices without a value. A real value with such a name, possibly after backslashes, gets another
 // backslash.
 const (
@@ -326,9 +316,13 @@ func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := sumSteps(p, steps, first, int(last-first+1))
 	points := make([]Point, len(through))
-	onAllCores(len(points), func(i int) {
-		points[i] = Point{EndOf(p, first+int64(i)), through[i].compareVariations(p).Variations}
-	})
+	var running sync.WaitGroup
+	for i := range points {
+		running.Go(func() {
+			points[i] = Point{EndOf(p, first+int64(i)), through[i].compareVariations(p).Variations}
+		})
+	}
+	running.Wait()
 	return points
 }
 
@@ -344,19 +338,6 @@ func sumSteps(p *plan.Plan, steps []moments.Step, first int64, n int) []sliceSum
 		through[k] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
 	}
 	return through
-}
-
-// onAllCores calls do for each number below n, concurrently.
-func onAllCores(n int, do func(i int)) {
-	var running errgroup.Group
-	running.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		running.Go(func() error {
-			do(i)
-			return nil
-		})
-	}
-	_ = running.Wait() // there are no errors
 }
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.
@@ -393,6 +374,7 @@ type Heterogeneity struct {
 // values of the dimension, and one for all other values. The slice "(other)" does not count for the difference, because
 // its values change.
 func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSums) {
+	// The sums of each slice.
 	byValue, visitors := map[string][]moments.Row{}, map[string]int64{}
 	var others []moments.Row
 	for _, r := range found.Slices {
@@ -418,33 +400,40 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 		}
 		names, all = append(names, otherValues), append(all, sumRows(others, p.MultipleExposures))
 	}
+
+	// The results of each slice.
 	r.Dimension, r.Breakdown = &p.Dimension, make([]BreakdownSlice, len(all))
-	onAllCores(len(all), func(i int) {
-		j := all[i].compareVariations(p)
-		j.Checks = all[i].runChecks(p, found)
-		j.setConclusion(p, nil, true)
-		j.compareWithOthers(p, &all[i], whole)
-		r.Breakdown[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}
-	})
+	periods := make([][]stats.Period, len(all))
+	var running sync.WaitGroup
+	for i := range all {
+		running.Go(func() {
+			j := all[i].compareVariations(p)
+			j.Checks = all[i].runChecks(p, found)
+			j.setConclusion(p, nil, true)
+			j.compareWithOthers(p, &all[i], whole)
+			r.Breakdown[i], periods[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}, j.periods
+		})
+	}
+	running.Wait()
 	if !p.Rules.Compare || len(p.Variations) < 2 {
 		return
 	}
+
+	// Whether the lift differs between the slices. Lifts that differ by less than half the minimum effect hardly
+	// matter. At the default of 20 %, this spread finds most in the simulations of TestLongHeterogeneity.
 	effects := make([][]stats.PooledEffect, len(p.Variations)-1)
-	for i := range all {
-		if names[i] == otherValues {
+	for i, name := range names {
+		if name == otherValues {
 			continue
 		}
-		periods := all[i].periodSamples(p)
 		for t := range effects {
-			strata := make([]stats.Stratum, len(periods))
-			for k, period := range periods {
+			strata := make([]stats.Stratum, len(periods[i]))
+			for k, period := range periods[i] {
 				strata[k] = stats.Stratum{Control: period.Samples[0], Treatment: period.Samples[t+1]}
 			}
 			effects[t] = append(effects[t], stats.NewPooledEffect(strata))
 		}
 	}
-	// Lifts that differ by less than half the minimum effect hardly matter. At the default of 20 %, this spread finds
-	// most in the simulations of TestLongHeterogeneity.
 	spread := p.Rules.MDE / 100 / 2
 	r.Heterogeneity = NewHeterogeneity(p, stats.MeasureHeterogeneity(effects, spread))
 }
@@ -512,7 +501,8 @@ func (j *sliceResult) compareWithOthers(p *plan.Plan, segment, whole *sliceSums)
 		}
 		others.periods = append(others.periods, counted)
 	}
-	for i, c := range others.compareSamples(p, statsOptions(p)) {
+	comparisons, _ := others.compareSamples(p, statsOptions(p))
+	for i, c := range comparisons {
 		own, variation := j.Variations[i+1].Comparison, p.Variations[i+1].ID
 		own.Complement = &Complement{
 			Visitors: others.counted[variation].Visitors, ControlVisitors: others.counted[p.Variations[0].ID].Visitors,

@@ -67,8 +67,18 @@ func (s split) add(others split, sign int64) {
 	}
 }
 
+// check tests the split of the visitors.
 func (s split) check(p *plan.Plan) *stats.SampleRatioCheck {
-	return checkSplit(p, func(variation int64, period int) int64 { return s[[2]int64{variation, int64(period)}] })
+	var periods []stats.SharePeriod
+	for i := range p.SharePeriods {
+		periods = append(periods,
+			p.ObservedSplit(i, func(variation int64) int64 { return s[[2]int64{variation, int64(i)}] }))
+	}
+	check := stats.SampleRatioMismatch(periods)
+	first := max(len(check.Observed)-len(p.Variations), 0) // variation 0 may not be in the report
+	check.Observed = append([]int64{}, check.Observed[first:]...)
+	check.Expected = append([]float64{}, check.Expected[first:]...)
+	return &check
 }
 
 // visitors returns the number of visitors of the declared variations.

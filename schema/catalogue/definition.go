@@ -48,20 +48,12 @@ type Website struct {
 	ID        int64      `yaml:"id" json:"id"`
 	Domain    string     `yaml:"domain" json:"domain"`
 	Currency  string     `yaml:"currency,omitempty" json:"currency,omitempty"` // ISO 4217, of all amounts
-	Timezone  string     `yaml:"timezone,omitempty" json:"timezone,omitempty"` // IANA name, see Location
+	Timezone  string     `yaml:"timezone,omitempty" json:"timezone,omitempty"` // IANA name, in which dates of requests begin; empty: UTC
 	Ignored   []string   `yaml:"ignored,omitempty" json:"ignored,omitempty"`   // campaigns in events that are not to be declared
 	Goals     []Goal     `yaml:"goals,omitempty" json:"-"`
 	Targets   []Target   `yaml:"targets,omitempty" json:"-"`
 	Campaigns []Campaign `yaml:"campaigns,omitempty" json:"-"`
 	Widgets   []Widget   `yaml:"widgets,omitempty" json:"-"`
-}
-
-// Location returns the time zone in which a request's dates of the website begin: UTC, unless it has another.
-func (w *Website) Location() *time.Location {
-	if zone, err := time.LoadLocation(w.Timezone); err == nil {
-		return zone
-	}
-	return time.UTC // no name in the catalogue is unknown
 }
 
 // Goal is an action that a visitor may complete.

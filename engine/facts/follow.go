@@ -144,6 +144,9 @@ const (
 	// scrubInterval is the time between scrubs of one part of the visitors. All parts are scrubbed once a day.
 	scrubInterval = time.Minute
 	scrubParts    = 24 * 60
+	// longestPause is the maximum time between a refresh and the next one that a report asks for. A refresh of many
+	// events costs less for each of them than one of few, and reports and inserts need the cores, too.
+	longestPause = 500 * time.Millisecond
 )
 
 // FindLosses compares the facts of all visitors with their events if a subject has fewer events than were folded: then
@@ -175,11 +178,17 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 	defer refresh.Stop()
 	defer scrub.Stop()
 	for part := uint64(time.Now().Unix()/60) % scrubParts; ; { //nolint:gosec // after 1970
+		began := time.Now()
 		switch err := r.RefreshNoted(ctx); {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			slog.WarnContext(ctx, "refresh failed", "err", err)
+		}
+		select { // as long as the refresh took
+		case <-ctx.Done():
+			return
+		case <-time.After(min(time.Since(began), longestPause)):
 		}
 		select {
 		case <-ctx.Done():

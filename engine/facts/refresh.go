@@ -26,7 +26,7 @@ type Refresher struct {
 	// LeastVisitorsByDay is the number of visitors from which a subject has cells by day. It must be set before the
 	// first refresh.
 	LeastVisitorsByDay int64
-	// LongestWait is the maximum time that a report of a server waits until events are folded; 2 seconds by default.
+	// LongestWait is the maximum time that a report of a server waits until events are folded; a second by default.
 	LongestWait time.Duration
 	// MaxVisitorEvents is the number of distinct events of a website above which a visitor is automated. It must be set
 	// before the first refresh.
@@ -76,7 +76,7 @@ type Refresher struct {
 
 func newRefresher(of tables, replicas ...driver.Conn) *Refresher {
 	r := &Refresher{
-		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: 2 * time.Second,
+		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: time.Second,
 		MaxVisitorEvents: fold.MaxVisitorEvents, automated: map[schema.Visitor]bool{},
 		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		// 300 bytes for the visitors of the recent days of a subject, and at most 20,000 for the values of an attribute

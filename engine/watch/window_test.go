@@ -14,6 +14,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
 )
 
 // newWindowed declares a campaign whose primary goal 1 has a conversion window, and whose guardrail is the same goal
@@ -81,7 +82,8 @@ func drawVisitors(p *past, r *rand.Rand, rates [2]float64) (all []liveVisitor) {
 // look is recorded when the window of its last visitors has ended and a day has passed, also after the campaign has
 // ended, and has the conversions within the window of all its visitors. Nothing that happens later moves it.
 func TestWindowedLooksWaitForTheirVisitors(t *testing.T) {
-	for _, guardrail := range []string{"6d", "2d+4d"} {
+	guardrails := []string{"2d+4d", "6d"}
+	for _, guardrail := range guardrails[:tier.Of(1, 2)] {
 		t.Run(guardrail, func(t *testing.T) { checkWindowedLooks(t, guardrail) })
 	}
 }

@@ -163,7 +163,7 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 	x.stored.Newest = schema.EndOfTime // of events that may arrive now
 	store := *x.Store
 	store.Limits.Time, x.Store = 0, &store
-	err = x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error {
+	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error {
 		var v Visitor
 		var variation, attributes string
 		var first int64
@@ -187,7 +187,6 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		v.UncappedValue, v.UncappedProfit = amount(value), amount(profit)
 		return each(&v)
 	})
-	return source.StoreFailure(ctx, err)
 }
 
 // Order is a counted goal event, or, with negative numbers, one that a refresh has replaced.

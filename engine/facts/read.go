@@ -249,8 +249,7 @@ func columnsOf(changes []fold.Change) []func() any {
 		schema.Subject
 		fold.Grain
 	}
-	position := section{schema.Subject{Kind: schema.SubjectNone}, fold.OfPosition}
-	sections := map[section]uint64{position: uint64(fold.OfPosition) << hashBits}
+	sections := map[section]uint64{}
 	columns := []func() any{
 		schema.ColumnValues(changes, func(c *fold.Change) uint64 {
 			of := section{c.Subject, c.Grain}

@@ -416,7 +416,10 @@ func newStored(states []state) (s Stored) {
 const hashBits = 60
 
 // SectionOf returns the section of the rows of a grain of a subject.
-func SectionOf(s schema.Subject, grain fold.Grain) uint64 {
-	of := fmt.Sprintf("%d %s %d %d", s.WebsiteID, s.Kind, s.ID, s.ExperimentID)
-	return uint64(grain)<<hashBits | schema.HashID(of)>>(64-hashBits)
+func SectionOf(subject schema.Subject, grain fold.Grain) uint64 {
+	of, s := uint64(grain)<<hashBits, subject
+	if grain == fold.OfPosition {
+		return of
+	}
+	return of | schema.HashID(fmt.Sprintf("%d %s %d %d", s.WebsiteID, s.Kind, s.ID, s.ExperimentID))>>(64-hashBits)
 }

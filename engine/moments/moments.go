@@ -148,8 +148,10 @@ type CappedRemainder struct {
 
 // WithCappedValues returns the moments with the values and profits of capped visitors. All other sums are unchanged.
 func (m Moments) WithCappedValues() Moments {
-	m.Value = m.Value.combineWith(&m.CappedRemainder.Value, -1)
-	m.Profit = m.Profit.combineWith(&m.CappedRemainder.Profit, -1)
+	if m.CappedRemainder.Visitors != 0 && m.CappedRemainder.Value.Sum != nil {
+		m.Value = m.Value.combineWith(&m.CappedRemainder.Value, -1)
+		m.Profit = m.Profit.combineWith(&m.CappedRemainder.Profit, -1)
+	}
 	return m
 }
 

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/big"
 	"slices"
-	"sync"
 	"time"
 
 	"lifthouse/engine/looks"
@@ -110,31 +109,27 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 		}
 		c.Critical = new(stats.SimultaneousCritical(information, level))
 	}
-	var running sync.WaitGroup
-	for day := range days {
-		running.Go(func() {
-			point := CurvePoint{Day: day + 1}
-			single := through[day].compareVariations(p)
-			var together []stats.Comparison
-			if c.Critical != nil {
-				options := options
-				options.Critical, options.Methodology = *c.Critical, stats.MethodologyFrequentist
-				together, _ = through[day].compareSamples(p, options)
+	onAllCores(days, func(day int) {
+		point := CurvePoint{Day: day + 1}
+		single := through[day].compareVariations(p)
+		var together []stats.Comparison
+		if c.Critical != nil {
+			options := options
+			options.Critical, options.Methodology = *c.Critical, stats.MethodologyFrequentist
+			together, _ = through[day].compareSamples(p, options)
+		}
+		for i, v := range single.Variations {
+			shown := CurveVariation{ID: v.ID, Value: v.Metrics.EstimateOf(p.Metric).Value}
+			if i > 0 && v.Comparison != nil {
+				shown.Comparison = &CurveEffects{v.Comparison.Difference, v.Comparison.Improvement}
 			}
-			for i, v := range single.Variations {
-				shown := CurveVariation{ID: v.ID, Value: v.Metrics.EstimateOf(p.Metric).Value}
-				if i > 0 && v.Comparison != nil {
-					shown.Comparison = &CurveEffects{v.Comparison.Difference, v.Comparison.Improvement}
-				}
-				if i > 0 && together != nil {
-					shown.Simultaneous = &CurveEffects{together[i-1].Difference, together[i-1].Lift}
-				}
-				point.Variations = append(point.Variations, shown)
+			if i > 0 && together != nil {
+				shown.Simultaneous = &CurveEffects{together[i-1].Difference, together[i-1].Lift}
 			}
-			c.Points[day] = point
-		})
-	}
-	running.Wait()
+			point.Variations = append(point.Variations, shown)
+		}
+		c.Points[day] = point
+	})
 
 	// Compare the ages of first conversions.
 	samples := make([]stats.Sample, len(p.Variations))

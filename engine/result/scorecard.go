@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"lifthouse/engine/looks"
@@ -123,24 +122,20 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 			}
 		}
 	}
-	var running sync.WaitGroup
-	for i := range rows {
-		running.Go(func() {
-			r := rows[i]
-			r.result = r.sums.compareVariations(r.plan)
-			for i := range r.result.Variations {
-				v := &r.result.Variations[i]
-				if v.Comparison != nil {
-					v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
-				}
-				r.Variations = append(r.Variations, ScorecardVariation{
-					ID: v.ID, Name: v.Name, Control: v.Control,
-					Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison,
-				})
+	onAllCores(len(rows), func(i int) {
+		r := rows[i]
+		r.result = r.sums.compareVariations(r.plan)
+		for i := range r.result.Variations {
+			v := &r.result.Variations[i]
+			if v.Comparison != nil {
+				v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
 			}
-		})
-	}
-	running.Wait()
+			r.Variations = append(r.Variations, ScorecardVariation{
+				ID: v.ID, Name: v.Name, Control: v.Control,
+				Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison,
+			})
+		}
+	})
 	slices.SortStableFunc(rows, func(a, b *ScorecardRow) int {
 		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)),
 			cmp.Compare(a.plan.GoalID, b.plan.GoalID))

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"lifthouse/engine/looks"
@@ -17,6 +17,8 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // New computes the body from the rows, without the series. a has the results of the looks at the declared question;
@@ -184,6 +186,13 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 		m := c.counted[v.ID]
 		j.total, j.immature = j.total.Merge(m), j.immature+c.immature[v.ID]
 		of := func(metric query.Metric) Estimate { return NewEstimate(looks.SampleOf(&m, metric), options) }
+		limited := func(metric query.Metric, uncapped *moments.Amounts) Estimate {
+			e := of(metric)
+			if plan.Cap != nil && e.Value != nil {
+				e.Uncapped = NewEstimate(uncapped.Mean(m.Visitors, schema.MoneyScale), options).Value
+			}
+			return e
+		}
 		shown := VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share, Counts: counts(&m),
 			Metrics: Metrics{
@@ -191,20 +200,11 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 				ConversionRate:       of(query.ConversionRate),
 				CompletionRate:       of(query.CompletionRate),
 				GoalsPerVisitor:      of(query.GoalsPerVisitor),
-				ValuePerVisitor:      of(query.ValuePerVisitor),
-				ProfitPerVisitor:     of(query.ProfitPerVisitor),
+				ValuePerVisitor:      limited(query.ValuePerVisitor, &m.Value),
+				ProfitPerVisitor:     limited(query.ProfitPerVisitor, &m.Profit),
 				ExtraValuePerVisitor: of(query.ExtraValuePerVisitor),
 				AverageValue:         stats.EstimateRatio(looks.RatioOf(&m), options),
 			},
-		}
-		if plan.Cap != nil {
-			for capped, uncapped := range map[*Estimate]*moments.Amounts{
-				&shown.Metrics.ValuePerVisitor: &m.Value, &shown.Metrics.ProfitPerVisitor: &m.Profit,
-			} {
-				if capped.Value != nil {
-					capped.Uncapped = NewEstimate(uncapped.Mean(m.Visitors, schema.MoneyScale), options).Value
-				}
-			}
 		}
 		if plan.Subject.Kind == schema.SubjectWidget {
 			shown.Actions = &m.Actions
@@ -316,13 +316,9 @@ func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := sumSteps(p, steps, first, int(last-first+1))
 	points := make([]Point, len(through))
-	var running sync.WaitGroup
-	for i := range points {
-		running.Go(func() {
-			points[i] = Point{EndOf(p, first+int64(i)), through[i].compareVariations(p).Variations}
-		})
-	}
-	running.Wait()
+	onAllCores(len(points), func(i int) {
+		points[i] = Point{EndOf(p, first+int64(i)), through[i].compareVariations(p).Variations}
+	})
 	return points
 }
 
@@ -338,6 +334,19 @@ func sumSteps(p *plan.Plan, steps []moments.Step, first int64, n int) []sliceSum
 		through[k] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
 	}
 	return through
+}
+
+// onAllCores calls do for each number below n, concurrently.
+func onAllCores(n int, do func(i int)) {
+	var running errgroup.Group
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		running.Go(func() error {
+			do(i)
+			return nil
+		})
+	}
+	_ = running.Wait() // there are no errors
 }
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.
@@ -404,17 +413,13 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 	// The results of each slice.
 	r.Dimension, r.Breakdown = &p.Dimension, make([]BreakdownSlice, len(all))
 	periods := make([][]stats.Period, len(all))
-	var running sync.WaitGroup
-	for i := range all {
-		running.Go(func() {
-			j := all[i].compareVariations(p)
-			j.Checks = all[i].runChecks(p, found)
-			j.setConclusion(p, nil, true)
-			j.compareWithOthers(p, &all[i], whole)
-			r.Breakdown[i], periods[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}, j.periods
-		})
-	}
-	running.Wait()
+	onAllCores(len(all), func(i int) {
+		j := all[i].compareVariations(p)
+		j.Checks = all[i].runChecks(p, found)
+		j.setConclusion(p, nil, true)
+		j.compareWithOthers(p, &all[i], whole)
+		r.Breakdown[i], periods[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}, j.periods
+	})
 	if !p.Rules.Compare || len(p.Variations) < 2 {
 		return
 	}

@@ -168,10 +168,7 @@ func (s *Store) EachRow(
 	}
 	started := time.Now()
 	limited := clickhouse.Context(ctx, clickhouse.WithSettings(settings))
-	err := schema.EachRow(limited, s.Conn, sql, scan, used...)
-	if err != nil {
-		err = StoreFailure(ctx, err)
-	}
+	err := StoreFailure(ctx, schema.EachRow(limited, s.Conn, sql, scan, used...))
 	if s.Observe != nil {
 		s.Observe(time.Since(started), err)
 	}

@@ -68,6 +68,7 @@ type counting struct {
 	isEveryEvent bool // every event of one goal counts: the sums in the rows are the sums of the report
 	isCapped     bool // total values of visitors are limited
 	endsEarly    bool // the window excludes events at its end
+	isJoint      bool // statements about goal events also read visitors, as those of goal 0
 
 	// whether cells have the sums of visitors and of goal events of the report, apart from what a cap removes, and
 	// whether these are the cells by day
@@ -197,6 +198,13 @@ func (s *counting) addRows(
 			return err
 		}
 		at.Period = int(period)
+		if s.isJoint && at.goal == 0 { // rows of visitors: each is counted like a goal event
+			visitors := moments.NoMoments()
+			visitors.Visitors, visitors.Recent, visitors.Views = m.Goals.Sum.Int64(), m.Recent, m.Views
+			m = visitors
+		} else if s.isJoint {
+			m.Recent, at.goal = 0, s.goalKey(at.goal)
+		}
 		if place >= width {
 			at.rank = uint16(place % width) //nolint:gosec // few
 			at.variation = s.variations[place/width-1]
@@ -216,9 +224,12 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 		ofCells.goals, wanted.goals = wanted.goals, nil
 	}
 
-	// They are read at the same time, so sums of the rows of goal events are added apart.
+	// They are read at the same time, so sums of the rows of goal events are added apart. One statement reads the rows
+	// of few visitors and of their goal events, because planning another one takes longer than adding them up.
 	goals := *s
 	goals.of = map[key]moments.Moments{}
+	goals.isJoint = wanted.visitors && len(wanted.goals) > 0 && s.isEveryEvent && s.Visitors < leastVisitorsByDay &&
+		s.Subject.Kind == schema.SubjectCampaign && !s.dayCells && !s.ConversionWindow.IsSet()
 	reading, ctx := errgroup.WithContext(ctx)
 	switch {
 	case !ofCells.visitors && len(ofCells.goals) == 0:
@@ -245,7 +256,7 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	default:
 		reading.Go(func() error { return s.readAll(ctx, ofCells) })
 	}
-	if wanted.visitors {
+	if wanted.visitors && !goals.isJoint {
 		reading.Go(func() error { return s.readVisitors(ctx) })
 	}
 	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped {
@@ -328,25 +339,29 @@ func (s *counting) countVisitorRows(ctx context.Context, file string, q *reportQ
 }
 
 // countGoalRows reads the sums of goal events from their rows, also by a bucket unless it is empty. If the cells have
-// the sums without the cap, it adds only what the cap removes.
+// the sums without the cap, it adds only what the cap removes. If the statement is joint, it adds those of visitors, too.
 func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuery, bucket expr) error {
-	// The sums of squares over all visitors, which the cells have, show which amounts have totals other than 0, and
-	// where 64 bits suffice: no sum of products over some of the visitors is greater.
+	// The sums over all visitors, which the cells have, show what is the same for some of them: an amount whose totals
+	// are all 0, are never 0, or never below 0. They also show where 64 bits suffice: no sum of products over some of
+	// the visitors is greater.
 	isKnown := s.isEveryEvent && !s.endsEarly && s.Interval == "" && !s.ConversionWindow.IsSet()
 	for k, column := range []expr{"value", "profit", "extra_value"} {
-		has, fits := !isKnown, isKnown
+		has, hasZero, hasNegative, fits := !isKnown, !isKnown, !isKnown, isKnown
 		for at, cell := range s.all {
-			if at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal) {
-				squares := cell.AmountSquares(k)
+			if fold.IsCounted(at.Variation) && (at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal)) {
+				squares, nonzero, negative := cell.AmountTotals(k)
 				has = has || squares != fold.Int128{}
+				hasZero = hasZero || nonzero != cell.CountAt(fold.Converted)
+				hasNegative = hasNegative || negative != 0
 				fits = fits && squares.IsInt64()
 			}
 		}
-		if q.Amounts[k].Type = "toInt128"; fits {
-			q.Amounts[k].Type = "toInt64"
-		}
-		if has {
+		q.Amounts[k] = amount{HasZero: hasZero, HasNegative: hasNegative, Type: "toInt128"}
+		if has && !q.AboveCap { // else no sum without the cap is used
 			q.Amounts[k].Column = column
+		}
+		if fits {
+			q.Amounts[k].Type = "toInt64"
 		}
 	}
 
@@ -383,6 +398,9 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 		if q.ByAge {
 			all.FirstAge = stats.Sums{Sum: new(big.Int), Squares: new(big.Int)}
 			to = append(to, all.FirstAge.Sum, all.FirstAge.Squares)
+		}
+		if s.isJoint {
+			to = append(to, &m.Recent, &m.Views)
 		}
 		return to
 	})

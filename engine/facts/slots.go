@@ -46,9 +46,10 @@ type slots struct {
 	Conversions  expr // of a visitor
 	InWindow     expr // of an event of a widget: 1 if it counts, and else 0
 	StepTime     expr // of an event other than a goal, in a series
+	Joint        bool // rows of visitors are summed, too
 	Crossers     bool // only multi-exposed visitors
-	OneGoal      bool // events of one goal count, {goal_id}
-	Goal         expr // goal_id, if events of several goals are summed apart, {goal_ids}
+	SomeGoals    bool // events of {goal_ids} count
+	Goal         expr // goal_id, if events of several goals are summed apart
 	Numbered     bool // number the counted events of each visitor again
 	Most         bool // at most {most} values
 	Few          bool // the statement reads few rows: one thread suffices
@@ -58,8 +59,10 @@ type slots struct {
 
 // amount is a column of goal events whose total is summed for each visitor.
 type amount struct {
-	Column expr // empty: the total of each visitor is 0
-	Type   expr // function that converts to the type of products
+	Column      expr // empty: the total of each visitor is 0
+	Type        expr // function that converts to the type of products
+	HasZero     bool // whether a visitor with goal events may have the total 0
+	HasNegative bool // or one below 0
 }
 
 // reportQuery has the slots from which a statement of a report is rendered, and its parameters.
@@ -114,14 +117,13 @@ func (s *counting) newQuery() *reportQuery {
 	p := &s.Question
 	q := &reportQuery{slots: slots{
 		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,
-		From: !p.Filters.From.IsZero(), To: s.endsEarly, OneGoal: s.GoalID != 0,
+		From: !p.Filters.From.IsZero(), To: s.endsEarly, Joint: s.isJoint,
 		Few:         s.Visitors < leastVisitorsByDay,
 		Completions: "completions", Conversions: "conversions", InWindow: "1",
 		StepTime:   "toUnixTimestamp64Milli(first_time) + ms",
 		Attributes: attributes,
 	}}
 	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
-	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
 	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
 
 	// Filters on first views, and on the values of goal events.
@@ -157,12 +159,17 @@ func (s *counting) newQuery() *reportQuery {
 	if q.Cap = s.isCapped; q.Cap {
 		q.addParam("cap", s.limit.Limit)
 	}
-	if s.GoalID != 0 {
-		q.addParam("goal_id", s.GoalID)
+	sections, ids := []uint64{SectionOf(p.Subject, fold.OfGoal)}, s.goals
+	if s.GoalID != 0 && s.goals == nil {
+		ids = []int64{s.GoalID}
 	}
-	if len(s.goals) > 0 {
+	if q.SomeGoals = len(ids) > 0; s.isJoint {
+		sections, ids = append(sections, SectionOf(p.Subject, fold.OfVisitor)), append([]int64{0}, ids...)
+	}
+	q.addParam("goals", sections)
+	q.addParam("goal_ids", ids)
+	if s.goals != nil || s.isJoint {
 		q.Goal = "goal_id"
-		q.addParam("goal_ids", s.goals)
 	}
 	if q.From {
 		q.addParam("from_ms", p.Filters.From.UnixMilli())

@@ -155,8 +155,12 @@ func (s *Sums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec 
 // AmountSum returns the sum of an amount: 0 is value, 1 is profit, 2 is extra value.
 func (s *Sums) AmountSum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
 
-// AmountSquares returns the sum of the squares of the visitors' totals of an amount.
-func (s *Sums) AmountSquares(amount int) Int128 { return s[Value+amount*sumsOfAmount+squaresOf] }
+// AmountTotals returns the sum of the squares of the visitors' totals of an amount, and the numbers of visitors whose
+// total is not 0, and below 0.
+func (s *Sums) AmountTotals(amount int) (squares Int128, nonzero, negative int64) {
+	at := Value + amount*sumsOfAmount
+	return s[at+squaresOf], s.CountAt(at + nonzeroOf), s.CountAt(at + negativeOf)
+}
 
 // AsMoments returns the sums as moments of a report.
 func (s *Sums) AsMoments() moments.Moments {

@@ -1,8 +1,6 @@
-section = {goals:UInt64}
-    {{- if .Goal}}
+section IN {goals:Array(UInt64)}
+    {{- if .SomeGoals}}
     AND goal_id IN {goal_ids:Array(Int64)}
-    {{- else if .OneGoal}}
-    AND goal_id = {goal_id:Int64}
     {{- end}}
     AND ({{.Goals}})
     AND ({{.Filters}})

@@ -7,8 +7,7 @@ SELECT
     sum(sign * views)                                       AS all_views
 {{- if .Widget}},
     sum(sign * clicks), sum(sign * submits), sum(sign * {{.Completions}}), sum(sign * {{.Conversions}}), sum(sign * contacts),
-    sum(sign * ({{.Completions}} > 0))                        AS completed_visitors,
-    sum(sign * ({{.Conversions}} > 0))                        AS conversion_visitors
+    sum(sign * ({{.Completions}} > 0)) AS completed_visitors, sum(sign * ({{.Conversions}} > 0)) AS conversion_visitors
 {{- end}}
 FROM {{if .To}}(
     -- one row per visitor without events after the window

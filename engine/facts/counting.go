@@ -338,8 +338,8 @@ func (s *counting) countVisitorRows(ctx context.Context, file string, q *reportQ
 	})
 }
 
-// countGoalRows reads the sums of goal events from their rows, also by a bucket unless it is empty. If the cells have
-// the sums without the cap, it adds only what the cap removes. If the statement is joint, it adds those of visitors, too.
+// countGoalRows reads the sums of goal events from their rows, also by a bucket unless it is empty; if the statement is
+// joint, also those of visitors. If the cells have the sums without the cap, it adds only what the cap removes.
 func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuery, bucket expr) error {
 	// The sums over all visitors, which the cells have, show what is the same for some of them: an amount whose totals
 	// are all 0, are never 0, or never below 0. They also show where 64 bits suffice: no sum of products over some of

@@ -17,10 +17,9 @@
 -- A section is all rows of one grain of one subject. A report filters by the number of the section instead of five
 -- columns, which halves the cost of most statements.
 --
--- ORDER BY: the variation comes first, because reports group by it. Attributes with few values follow, so a report with
--- filters reads few granules. An attribute that
--- depends on another follows it, so columns compress well. Twins have equal keys, and different rows have different
--- keys.
+-- ORDER BY: the attributes by which reports are filtered most often come first, so a report with filters reads few
+-- granules. Each has few values. The variation follows, because reports group by it. An attribute that depends on
+-- another follows it, so columns compress well. Twins have equal keys, and different rows have different keys.
 CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
 (
     section            UInt64                  COMMENT 'grain · 2^60 + hash of website, subject and experiment, see facts.SectionOf',
@@ -72,8 +71,8 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     sums               Array(Int128)           COMMENT 'of a cell: fold.Sums; then fold.Extent'
 )
 ENGINE = {{.Replicated}}CollapsingMergeTree({{with .Shard}}{{.}}, {{end}}sign)
-PRIMARY KEY (section, goal_id, variation, device, country, os, region, city)
-ORDER BY (section, goal_id, variation, device, country, os, region, city, browser, channel,
+PRIMARY KEY (section, goal_id, device, country, variation, os, region, city)
+ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel,
     first_time, visitor_id, since_ms, number)
 SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000{{if .Cluster}}, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 

@@ -184,8 +184,8 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent'
 )
 ENGINE = ReplicatedCollapsingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', sign)
-PRIMARY KEY (section, goal_id, variation, device, country, os, region, city)
-ORDER BY (section, goal_id, variation, device, country, os, region, city, browser, channel, first_time, visitor_id, since_ms, number)
+PRIMARY KEY (section, goal_id, device, country, variation, os, region, city)
+ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel, first_time, visitor_id, since_ms, number)
 SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800
 
 CREATE TABLE IF NOT EXISTS facts ON CLUSTER `lift-1` AS facts_local

@@ -149,7 +149,7 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `value_before` Int64 COMMENT 'sum over the earlier events of the visitor and goal',
   `profit_before` Int64,
   `extra_value_before` Int64,
-  `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, variation, device, country, os, region, city) ORDER BY (section, goal_id, variation, device, country, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
+  `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, device, country, variation, os, region, city) ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
 
 CREATE TABLE files (`digest` UInt64 COMMENT 'xxHash64 of the content and the mapping',
   `path` String,

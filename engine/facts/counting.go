@@ -155,26 +155,31 @@ func (s *counting) addRows(
 	ctx context.Context, file string, q *reportQuery, place expr, columns []keyColumn,
 	destinations func(*moments.Moments) []any,
 ) error {
-	// A place is a number for the variation and for the rank of the dimension value: ClickHouse groups by one number
-	// much faster than by two columns. Events that do not count have no place.
-	places, ranks := make([]uint32, len(s.variations)), make([]uint32, len(s.top))
-	width := uint32(len(s.top) + 1) //nolint:gosec // few
-	for i := range places {
-		places[i] = uint32(i+1) * width //nolint:gosec // few
+	// A place is a number for the goal, the variation and the rank of the dimension value: ClickHouse groups by one
+	// number much faster than by several columns. Events that do not count have no variation.
+	multiples := func(of uint32, from, n int) []uint32 {
+		all := make([]uint32, n)
+		for i := range all {
+			all[i] = uint32(from+i) * of //nolint:gosec // few
+		}
+		return all
 	}
-	for i := range ranks {
-		ranks[i] = uint32(i + 1) //nolint:gosec // few
-	}
+	ranks := uint32(len(s.top) + 1)             //nolint:gosec // few
+	variations := uint32(len(s.variations) + 1) //nolint:gosec // few
 	q.addParam("stored_variations", s.variations)
-	q.addParam("places", places)
+	q.addParam("places", multiples(ranks, 1, len(s.variations)))
 	q.Place = "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))"
 	if len(s.top) > 0 {
 		q.addParam("top", s.top)
-		q.addParam("ranks", ranks)
+		q.addParam("ranks", multiples(1, 1, len(s.top)))
 		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
 	}
+	if q.byGoal {
+		q.addParam("goal_places", multiples(ranks*variations, 0, len(q.goals)))
+		q.Place += " + transform(goal_id, {goal_ids:Array(Int64)}, {goal_places:Array(UInt32)}, toUInt32(0))"
+	}
 	q.Keys = slices.DeleteFunc(columns, func(c keyColumn) bool { return c.Value == "" })
-	if len(q.Keys) == 0 && len(s.top) == 0 && place == "" {
+	if len(q.Keys) == 0 && len(s.top) == 0 && place == "" && !q.byGoal {
 		q.Keys = []keyColumn{{"variation", "variation"}} // there is nothing but the variation
 	} else {
 		q.Keys = append(q.Keys, keyColumn{"place", "toUInt32(" + cmp.Or(place, q.Place) + ")"})
@@ -186,8 +191,8 @@ func (s *counting) addRows(
 		var place uint32
 		var period uint8
 		of := map[string]any{
-			"goal": &at.goal, "exposed_before": &at.ExposedBefore, "immature": &at.Immature, "bucket": &at.bucket,
-			"period": &period, "crossed": &at.crossed, "variation": &at.variation, "place": &place,
+			"exposed_before": &at.ExposedBefore, "immature": &at.Immature, "bucket": &at.bucket, "period": &period,
+			"crossed": &at.crossed, "variation": &at.variation, "place": &place,
 		}
 		var to []any
 		for _, c := range q.Keys {
@@ -197,17 +202,19 @@ func (s *counting) addRows(
 		if err := row.Scan(append(to, destinations(&m)...)...); err != nil {
 			return err
 		}
-		at.Period = int(period)
+		at.Period, at.rank = int(period), uint16(place%ranks) //nolint:gosec // few
+		if v := place / ranks % variations; v > 0 {
+			at.variation = s.variations[v-1]
+		}
+		if q.byGoal {
+			at.goal = q.goals[place/ranks/variations]
+		}
 		if s.isJoint && at.goal == 0 { // rows of visitors: each is counted like a goal event
 			visitors := moments.NoMoments()
 			visitors.Visitors, visitors.Recent, visitors.Views = m.Goals.Sum.Int64(), m.Recent, m.Views
 			m = visitors
 		} else if s.isJoint {
 			m.Recent, at.goal = 0, s.goalKey(at.goal)
-		}
-		if place >= width {
-			at.rank = uint16(place % width) //nolint:gosec // few
-			at.variation = s.variations[place/width-1]
 		}
 		return s.addMoments(at, &m)
 	})
@@ -341,16 +348,17 @@ func (s *counting) countVisitorRows(ctx context.Context, file string, q *reportQ
 // countGoalRows reads the sums of goal events from their rows, also by a bucket unless it is empty; if the statement is
 // joint, also those of visitors. If the cells have the sums without the cap, it adds only what the cap removes.
 func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuery, bucket expr) error {
-	// The sums over all visitors, which the cells have, show what is the same for some of them: an amount whose totals
-	// are all 0, are never 0, or never below 0. They also show where 64 bits suffice: no sum of products over some of
-	// the visitors is greater.
+	// The sums over all visitors, which the cells have, show what is true for some of them, too: totals of an amount are
+	// all 0, never 0, or never below 0. They also show where 64 bits suffice: no sum of products over some of the
+	// visitors is greater.
 	isKnown := s.isEveryEvent && !s.endsEarly && s.Interval == "" && !s.ConversionWindow.IsSet()
 	for k, column := range []expr{"value", "profit", "extra_value"} {
 		has, hasZero, hasNegative, fits := !isKnown, !isKnown, !isKnown, isKnown
 		for at, cell := range s.all {
-			if fold.IsCounted(at.Variation) && (at.Goal == s.GoalID || slices.Contains(s.goals, at.Goal)) {
-				squares, nonzero, negative := cell.AmountTotals(k)
-				has = has || squares != fold.Int128{}
+			squares, nonzero, negative := cell.AmountTotals(k)
+			isSummed := at.Goal != 0 && slices.Contains(q.goals, at.Goal) && fold.IsCounted(at.Variation)
+			if isSummed && squares != (fold.Int128{}) {
+				has = true
 				hasZero = hasZero || nonzero != cell.CountAt(fold.Converted)
 				hasNegative = hasNegative || negative != 0
 				fits = fits && squares.IsInt64()
@@ -367,7 +375,8 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 
 	// If not every event counts, the rows of each visitor are summed before.
 	var place expr
-	keys := []keyColumn{{"bucket", bucket}, {"goal", q.Goal}, {"period", q.Period}, {"crossed", q.Crossed}}
+	q.byGoal = s.goals != nil || s.isJoint
+	keys := []keyColumn{{"bucket", bucket}, {"period", q.Period}, {"crossed", q.Crossed}}
 	if !s.isEveryEvent {
 		place, keys = "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})
 	}

@@ -24,7 +24,7 @@ type slots struct {
 	Widget       bool // also count clicks, submits, completions, conversions and contacts
 	Dimension    expr // value of the dimension
 	Filters      expr // of a first view: whether its visitor is in the report
-	Goals        expr // of a goal event: whether it counts
+	Goals        expr // of a row: whether it is of a goal event that counts
 	Cap          bool // total values of visitors are limited to {cap}
 	AboveCap     bool // only events with a total above {cap} before or after them
 	From, To     bool // whether the window has a start, and an end before the newest event
@@ -48,8 +48,6 @@ type slots struct {
 	StepTime     expr // of an event other than a goal, in a series
 	Joint        bool // rows of visitors are summed, too
 	Crossers     bool // only multi-exposed visitors
-	SomeGoals    bool // events of {goal_ids} count
-	Goal         expr // goal_id, if events of several goals are summed apart
 	Numbered     bool // number the counted events of each visitor again
 	Most         bool // at most {most} values
 	Few          bool // the statement reads few rows: one thread suffices
@@ -61,13 +59,15 @@ type slots struct {
 type amount struct {
 	Column      expr // empty: the total of each visitor is 0
 	Type        expr // function that converts to the type of products
-	HasZero     bool // whether a visitor with goal events may have the total 0
-	HasNegative bool // or one below 0
+	HasZero     bool // whether the total of a visitor may be 0, if not all of the goal are
+	HasNegative bool // or below 0
 }
 
 // reportQuery has the slots from which a statement of a report is rendered, and its parameters.
 type reportQuery struct {
 	slots
+	goals  []int64 // whose events count; empty: of all
+	byGoal bool    // they are summed apart
 	params []driver.NamedValue
 }
 
@@ -124,10 +124,25 @@ func (s *counting) newQuery() *reportQuery {
 		Attributes: attributes,
 	}}
 	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
+	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
 	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
 
-	// Filters on first views, and on the values of goal events.
-	visitors, goals := []string{}, []string{}
+	// The goals, filters on first views, and filters on the values of goal events.
+	visitors, goals := []string{}, []string{"section = {goals:UInt64}"}
+	if q.goals = s.goals; s.goals == nil && s.GoalID != 0 {
+		q.goals = []int64{s.GoalID}
+	}
+	switch {
+	case s.isJoint:
+		q.goals = append([]int64{0}, q.goals...)
+		goals[0] = "section IN ({visitors:UInt64}, {goals:UInt64}) AND goal_id IN {goal_ids:Array(Int64)}"
+	case len(q.goals) > 1:
+		goals = append(goals, "goal_id IN {goal_ids:Array(Int64)}")
+	case len(q.goals) == 1:
+		goals = append(goals, "goal_id = {goal_id:Int64}")
+		q.addParam("goal_id", q.goals[0])
+	}
+	q.addParam("goal_ids", q.goals)
 	add := func(attribute string, operator, kind string, value any) {
 		column := string(columns[attribute])
 		visitors = append(visitors, column+operator+"{filter_"+column+":"+kind+"}")
@@ -153,23 +168,11 @@ func (s *counting) newQuery() *reportQuery {
 		q.addParam("outlier_most", s.outliers.Most)
 	}
 	q.Filters = expr(cmp.Or(strings.Join(visitors, " AND "), "true"))
-	q.Goals = expr(cmp.Or(strings.Join(goals, " AND "), "true"))
+	q.Goals = expr(strings.Join(goals, " AND "))
 
 	// What counts, and by what it is divided.
 	if q.Cap = s.isCapped; q.Cap {
 		q.addParam("cap", s.limit.Limit)
-	}
-	sections, ids := []uint64{SectionOf(p.Subject, fold.OfGoal)}, s.goals
-	if s.GoalID != 0 && s.goals == nil {
-		ids = []int64{s.GoalID}
-	}
-	if q.SomeGoals = len(ids) > 0; s.isJoint {
-		sections, ids = append(sections, SectionOf(p.Subject, fold.OfVisitor)), append([]int64{0}, ids...)
-	}
-	q.addParam("goals", sections)
-	q.addParam("goal_ids", ids)
-	if s.goals != nil || s.isJoint {
-		q.Goal = "goal_id"
 	}
 	if q.From {
 		q.addParam("from_ms", p.Filters.From.UnixMilli())

@@ -1,8 +1,4 @@
-section IN {goals:Array(UInt64)}
-    {{- if .SomeGoals}}
-    AND goal_id IN {goal_ids:Array(Int64)}
-    {{- end}}
-    AND ({{.Goals}})
+{{.Goals}}
     AND ({{.Filters}})
     {{- if .AboveCap}}
     AND greatest(value_before, value_before + value) > {cap:Int64}

@@ -348,8 +348,8 @@ func (s *counting) countVisitorRows(ctx context.Context, file string, q *reportQ
 // countGoalRows reads the sums of goal events from their rows, also by a bucket unless it is empty; if the statement is
 // joint, also those of visitors. If the cells have the sums without the cap, it adds only what the cap removes.
 func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuery, bucket expr) error {
-	// The sums over all visitors, which the cells have, show what is true for some of them, too: totals of an amount are
-	// all 0, never 0, or never below 0. They also show where 64 bits suffice: no sum of products over some of the
+	// The sums over all visitors, which the cells have, show what is true for some of them, too: totals of an amount
+	// are all 0, never 0, or never below 0. They also show where 64 bits suffice: no sum of products over some of the
 	// visitors is greater.
 	isKnown := s.isEveryEvent && !s.endsEarly && s.Interval == "" && !s.ConversionWindow.IsSet()
 	for k, column := range []expr{"value", "profit", "extra_value"} {

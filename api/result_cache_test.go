@@ -50,7 +50,7 @@ func (s *server) write(events ...schema.Event) {
 	must.OK(s.t, s.writer.WriteEvents(s.t.Context(), events))
 }
 
-// fold writes and folds events, which a server does within refreshInterval.
+// fold writes and folds events, which a server does within shortestInterval.
 func (s *server) fold(events ...schema.Event) {
 	s.t.Helper()
 	s.write(events...)

@@ -138,9 +138,11 @@ func (r *Refresher) FoldAccepted(ctx context.Context, progress func(done, touche
 }
 
 const (
-	// refreshInterval is the time between refreshes of a store with new events. A report of an embedded store does not
+	// A store with new events is refreshed shortestInterval after the last refresh, or up to longestInterval after it, so
+	// that refreshes take 1 % of the time: those of many visitors take longer. A report of an embedded store does not
 	// wait for it.
-	refreshInterval = 3 * time.Second
+	shortestInterval = 3 * time.Second
+	longestInterval  = 10 * time.Second
 	// scrubInterval is the time between scrubs of one part of the visitors. All parts are scrubbed once a day.
 	scrubInterval = time.Minute
 	scrubParts    = 24 * 60
@@ -174,7 +176,7 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 			slog.WarnContext(ctx, "look for lost events failed", "err", err)
 		}
 	})
-	refresh, scrub := time.NewTicker(refreshInterval), time.NewTicker(scrubInterval)
+	refresh, scrub := time.NewTimer(shortestInterval), time.NewTicker(scrubInterval)
 	defer refresh.Stop()
 	defer scrub.Stop()
 	for part := uint64(time.Now().Unix()/60) % scrubParts; ; { //nolint:gosec // after 1970
@@ -185,10 +187,12 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 		case err != nil:
 			slog.WarnContext(ctx, "refresh failed", "err", err)
 		}
-		select { // as long as the refresh took
+		took := time.Since(began)
+		refresh.Reset(min(max(shortestInterval, 100*took), longestInterval))
+		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(min(time.Since(began), longestPause)):
+		case <-time.After(min(took, longestPause)):
 		}
 		select {
 		case <-ctx.Done():

@@ -138,9 +138,9 @@ func (r *Refresher) FoldAccepted(ctx context.Context, progress func(done, touche
 }
 
 const (
-	// A store with new events is refreshed shortestInterval after the last refresh, or up to longestInterval after it, so
-	// that refreshes take 1 % of the time: those of many visitors take longer. A report of an embedded store does not
-	// wait for it.
+	// A store with new events is refreshed shortestInterval after the last refresh, or up to longestInterval after it,
+	// so that refreshes take 1 % of the time: those of many visitors take longer. A report of an embedded store does
+	// not wait for it.
 	shortestInterval = 3 * time.Second
 	longestInterval  = 10 * time.Second
 	// scrubInterval is the time between scrubs of one part of the visitors. All parts are scrubbed once a day.

@@ -209,13 +209,6 @@ func (s *counting) addRows(
 		if q.byGoal {
 			at.goal = q.goals[place/ranks/variations]
 		}
-		if s.isJoint && at.goal == 0 { // rows of visitors: each is counted like a goal event
-			visitors := moments.NoMoments()
-			visitors.Visitors, visitors.Recent, visitors.Views = m.Goals.Sum.Int64(), m.Recent, m.Views
-			m = visitors
-		} else if s.isJoint {
-			m.Recent, at.goal = 0, s.goalKey(at.goal)
-		}
 		return s.addMoments(at, &m)
 	})
 }
@@ -235,7 +228,7 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 	// of few visitors and of their goal events, because planning another one takes longer than adding them up.
 	goals := *s
 	goals.of = map[key]moments.Moments{}
-	goals.isJoint = wanted.visitors && len(wanted.goals) > 0 && s.isEveryEvent && s.Visitors < leastVisitorsByDay &&
+	goals.isJoint = wanted.visitors && len(wanted.goals) > 0 && s.isEveryEvent && !s.days &&
 		s.Subject.Kind == schema.SubjectCampaign && !s.dayCells && !s.ConversionWindow.IsSet()
 	reading, ctx := errgroup.WithContext(ctx)
 	switch {
@@ -278,6 +271,15 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
 		return err
 	}
 	for at, m := range goals.of {
+		switch {
+		case !goals.isJoint:
+		case at.goal == 0: // the sums of visitors, whose rows were counted like goal events
+			visitors := moments.NoMoments()
+			visitors.Visitors, visitors.Recent, visitors.Views = m.Goals.Sum.Int64(), m.Recent, m.Views
+			m = visitors
+		default:
+			m.Recent, at.goal = 0, s.goalKey(at.goal)
+		}
 		s.of[at] = s.of[at].Merge(m)
 	}
 	return nil

@@ -117,8 +117,7 @@ func (s *counting) newQuery() *reportQuery {
 	p := &s.Question
 	q := &reportQuery{slots: slots{
 		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,
-		From: !p.Filters.From.IsZero(), To: s.endsEarly, Joint: s.isJoint,
-		Few:         s.Visitors < leastVisitorsByDay,
+		From: !p.Filters.From.IsZero(), To: s.endsEarly, Joint: s.isJoint, Recent: s.isJoint, Few: !s.days,
 		Completions: "completions", Conversions: "conversions", InWindow: "1",
 		StepTime:   "toUnixTimestamp64Milli(first_time) + ms",
 		Attributes: attributes,
@@ -138,7 +137,7 @@ func (s *counting) newQuery() *reportQuery {
 		goals[0] = "section IN ({visitors:UInt64}, {goals:UInt64}) AND goal_id IN {goal_ids:Array(Int64)}"
 	case len(q.goals) > 1:
 		goals = append(goals, "goal_id IN {goal_ids:Array(Int64)}")
-	case len(q.goals) == 1:
+	case len(q.goals) == 1: // planned faster
 		goals = append(goals, "goal_id = {goal_id:Int64}")
 		q.addParam("goal_id", q.goals[0])
 	}

@@ -23,8 +23,7 @@ SELECT
     sum(toInt128(sign * toInt64(number = 1)) * ({{if .Numbered}}at_ms - first_ms{{else}}since_ms{{end}}) * ({{if .Numbered}}at_ms - first_ms{{else}}since_ms{{end}})) AS first_age_squares
 {{- end}}
 {{- if .Joint}},
-    sumIf(sign, first_day >= {recent_from:Date} AND first_day < {recent_to:Date}) AS visitors_recent,
-    sum(sign * views)                                       AS all_views
+    {{template "views.sql" .}}
 {{- end}}
 FROM {{if .Numbered}}numbered{{else}}{{.Facts}}
 WHERE {{template "goals_where.sql" .}}{{end}}

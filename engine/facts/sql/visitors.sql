@@ -1,13 +1,11 @@
 -- one row per key: sums over its visitors
 SELECT
     {{template "keys.sql" .}}sum(sign)                                               AS visitors,
-{{- if .Recent}}
-    sumIf(sign, first_day >= {recent_from:Date} AND first_day < {recent_to:Date}) AS visitors_recent,
-{{- end}}
-    sum(sign * views)                                       AS all_views
+    {{template "views.sql" .}}
 {{- if .Widget}},
     sum(sign * clicks), sum(sign * submits), sum(sign * {{.Completions}}), sum(sign * {{.Conversions}}), sum(sign * contacts),
-    sum(sign * ({{.Completions}} > 0)) AS completed_visitors, sum(sign * ({{.Conversions}} > 0)) AS conversion_visitors
+    sum(sign * ({{.Completions}} > 0))                        AS completed_visitors,
+    sum(sign * ({{.Conversions}} > 0))                        AS conversion_visitors
 {{- end}}
 FROM {{if .To}}(
     -- one row per visitor without events after the window

@@ -145,10 +145,7 @@ func TestAReportEndsWhileFactsChange(t *testing.T) {
 // TestBreakdownsKnowNewValues reads breakdowns while visitors with new values arrive. A reader that
 // knows the values of earlier breakdowns finds what one without knowledge finds.
 func TestBreakdownsKnowNewValues(t *testing.T) {
-	conn := schematest.OpenEmpty(t)
-	if _, err := schema.Migrate(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	conn := schematest.OpenMigrated(t)
 	at, r := time.Now().UTC().Truncate(time.Hour), facts.NewRefresher(conn, true)
 	var from, kept query.Filters
 	from.From = at.Add(5 * time.Hour)
@@ -164,29 +161,55 @@ func TestBreakdownsKnowNewValues(t *testing.T) {
 			view.Device, view.City = []string{"mobile", "desktop"}[i/7%2], fmt.Sprint("city ", i/2)
 			events = append(events, view)
 		}
-		if err := schema.InsertEvents(t.Context(), conn, events, at.Add(time.Duration(batch)*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.RefreshFacts(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, schema.InsertEvents(t.Context(), conn, events, at.Add(time.Duration(batch)*time.Hour)))
+		must.Get(r.RefreshFacts(t.Context()))(t)
 		for name, filters := range map[string]query.Filters{"all": {}, "from": from, "mobile": kept} {
 			for _, top := range []int{2, plan.MaxBreakdown} {
 				knowing, fresh := reportOf(t, conn, r, filters), reportOf(t, conn, facts.NewRefresher(conn, false), filters)
 				q := knowing.Question
 				q.Dimension, q.Top = "city", top
-				found, err := knowing.ReadRows(t.Context(), q)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want, err := fresh.ReadRows(t.Context(), q)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got, want := fmt.Sprint(found.Whole, found.Slices), fmt.Sprint(want.Whole, want.Slices); got != want {
-					t.Errorf("batch %d, %s, top %d: %s, want %s", batch, name, top, got, want)
-				}
+				found, want := must.Get(knowing.ReadRows(t.Context(), q))(t), must.Get(fresh.ReadRows(t.Context(), q))(t)
+				check.Equal(t, fmt.Sprint(found.Whole, found.Slices), fmt.Sprint(want.Whole, want.Slices), "batch %d, %s, top %d", batch, name, top)
 			}
+		}
+	}
+}
+
+// TestSumsOfRowsEqualThoseOfCells reads reports with a filter that all visitors pass, by one statement and by two. Reports
+// without it read the cells. Totals of the goals are above 0; 0; below 0; and none have amounts; and all of these.
+func TestSumsOfRowsEqualThoseOfCells(t *testing.T) {
+	at := time.Now().UTC().AddDate(0, 0, -2).Truncate(time.Second) // one of the recent days
+	values := map[int64][]int64{3: {7, 2}, 4: {7, -7}, 5: {2, -7}, 6: {0}, 7: {7, 0, -7, -9, 20}}
+	for _, leastByDay := range []int64{1, 1e9} {
+		conn := schematest.OpenMigrated(t)
+		r := facts.NewRefresher(conn, true)
+		r.LeastVisitorsByDay = leastByDay
+		var events []schema.Event
+		var several []facts.GoalQuestion
+		for goal, of := range values {
+			several = append(several, facts.GoalQuestion{GoalWindow: plan.GoalWindow{GoalID: goal}})
+			for visitor := range uint64(40) {
+				e := schema.Event{
+					EventID: visitor + 1, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: visitor + 1,
+					VariationID: int64(visitor % 2), Kind: schema.KindView, Attributes: schema.Attributes{Device: "mobile"},
+				}
+				for i, value := range of[:min(len(of), int(visitor%8))] {
+					events = append(events, e)
+					e.EventID, e.Kind, e.GoalID = uint64(goal)<<16|uint64(i)<<8|visitor, schema.KindGoal, goal
+					e.Time, e.Value, e.Profit, e.ExtraValue = at.Add(time.Duration(i+1)*time.Second), value, -value, value*value
+				}
+				events = append(events, e)
+			}
+		}
+		must.OK(t, schema.InsertEvents(t.Context(), conn, events, time.Now().UTC()))
+		must.Get(r.RefreshFacts(t.Context()))(t)
+		cells, rows := reportOf(t, conn, r, query.Filters{}), reportOf(t, conn, r, query.Filters{Lists: []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}})
+		together := must.Get(rows.ReadGoals(t.Context(), rows.Question, several))(t)
+		for i, goal := range several {
+			cells.GoalID, rows.GoalID = goal.GoalID, goal.GoalID
+			want := fmt.Sprint(must.Get(cells.ReadRows(t.Context(), cells.Question))(t).Whole)
+			check.Equal(t, fmt.Sprint(must.Get(rows.ReadRows(t.Context(), rows.Question))(t).Whole), want, "goal %d, %d", goal.GoalID, leastByDay)
+			check.Equal(t, fmt.Sprint(together[i].Whole), want, "goal %d of several, %d", goal.GoalID, leastByDay)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -22,39 +21,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 )
-
-// sums adds up the rows of a report.
-type sums struct {
-	answer
-	top []string // most frequent values of the dimension, in the order of their ranks
-	of  map[key]moments.Moments
-}
-
-// key is the key of sums.
-type key struct {
-	goal   int64 // only of several goals
-	bucket int64
-	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
-	// crossed is the bucket of a multi-exposed visitor's first view of another variation, if the plan reads crossings.
-	// In a report without a series, it is crossedLater, or 0.
-	crossed int64
-	moments.RowKey
-}
-
-// crossedLater marks multi-exposed visitors who saw another variation after the end of the window only.
-const crossedLater = -1
-
-func (x answer) newSums() *sums { return &sums{answer: x, of: map[key]moments.Moments{}} }
-
-// addGoal adds the sums of one of several goals; 0: those of visitors.
-func (s *sums) addGoal(several *sums, goal int64) {
-	for at, m := range several.of {
-		if at.goal == goal {
-			at.goal = 0
-			s.of[at] = s.of[at].Merge(m)
-		}
-	}
-}
 
 // counting adds up the rows of one server.
 type counting struct {
@@ -104,26 +70,6 @@ func (x answer) newCountings(top []string) []*counting {
 		all[i] = s
 	}
 	return all
-}
-
-// countOnServers counts some sums of each server with read, and adds them.
-func (s *sums) countOnServers(
-	ctx context.Context, wanted factSums, read func(*counting, context.Context, factSums) error,
-) error {
-	all := s.newCountings(s.top)
-	work, ctx := errgroup.WithContext(ctx)
-	for _, c := range all {
-		work.Go(func() error { return read(c, ctx, wanted) })
-	}
-	if err := work.Wait(); err != nil {
-		return err
-	}
-	for _, counted := range all {
-		for at, m := range counted.of {
-			s.of[at] = s.of[at].Merge(m)
-		}
-	}
-	return nil
 }
 
 // addMoments adds the moments of rows, if the events of their variation count.
@@ -471,182 +417,8 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 	return s.countGoalRows(ctx, "goals.sql", q, bucketOf(at))
 }
 
-// bucketSteps returns the sums by bucket.
-func (s *sums) bucketSteps() (steps []moments.Step) {
-	for at, m := range s.of {
-		if !m.IsEmpty() {
-			row := moments.Row{RowKey: at.RowKey, Others: s.top != nil && at.rank == 0, Moments: m}
-			if at.rank != 0 {
-				row.Dimension = s.top[at.rank-1]
-			}
-			steps = append(steps, moments.Step{Bucket: at.bucket, Crossed: at.crossed, Row: row})
-		}
-	}
-	slices.SortFunc(steps, func(a, b moments.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
-	return steps
-}
-
-// reportRows returns the rows of the whole report that have visitors, and those of the breakdown: rows of the most
-// frequent values, and rows for all other values, which are the whole report minus these rows. They have no visitors of
-// the recent days. It also counts the automated visitors of the subject and the others, by variation.
-func (s *sums) reportRows() *moments.Rows {
-	stored := s.stored
-	if stored.Events == 0 {
-		stored = Stored{}
-	}
-	found := &moments.Rows{
-		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: s.outliers,
-		Cap: s.limit, Automated: map[int64]moments.Automated{}, Complete: s.stored.Complete,
-	}
-	for i := range s.states {
-		for of, cell := range s.states[i].all {
-			text, isAutomated := strings.CutSuffix(strings.TrimSuffix(of.Variation, fold.MultiExposed), fold.Automated)
-			id, err := strconv.ParseInt(text, 10, 64)
-			if of.Goal != 0 || err != nil {
-				continue
-			}
-			n, visitors := found.Automated[id], cell.CountAt(fold.Visitors)
-			if isAutomated {
-				n.Visitors += visitors
-			} else {
-				n.Others += visitors
-			}
-			found.Automated[id] = n
-		}
-	}
-
-	// The rows of the whole report, and those of the values of a dimension.
-	sorted := func(of map[moments.RowKey]moments.Moments) []moments.Row {
-		rows := []moments.Row{}
-		for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.RowKey) int {
-			byVariation := cmp.Compare(a.VariationID, b.VariationID)
-			return cmp.Or(byVariation, cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
-		}) {
-			if m := of[at]; m.Visitors != 0 || m.Recent != 0 {
-				rows = append(rows, moments.Row{RowKey: at, Moments: m})
-			}
-		}
-		return rows
-	}
-	all, byValue := map[moments.RowKey]moments.Moments{}, map[moments.RowKey]moments.Moments{}
-	for at, m := range s.of {
-		all[at.RowKey] = all[at.RowKey].Merge(m)
-		if at.rank != 0 {
-			at.Dimension = s.top[at.rank-1]
-			byValue[at.RowKey] = byValue[at.RowKey].Merge(m)
-		}
-	}
-	found.Whole = sorted(all)
-	found.Slices = found.Whole
-	if s.top == nil {
-		return found
-	}
-
-	// The most frequent values of them, and the others.
-	visitors, ranked := map[string]int64{}, sorted(byValue)
-	for i := range ranked {
-		ranked[i].Recent = 0
-		if !ranked[i].ExposedBefore {
-			visitors[ranked[i].Dimension] += ranked[i].Visitors
-		}
-	}
-	values := moments.MostVisited(visitors)
-	values = values[:min(len(values), s.Top)]
-	ranked = slices.DeleteFunc(ranked, func(r moments.Row) bool { return !slices.Contains(values, r.Dimension) })
-	kept := len(ranked)
-	for _, others := range found.Whole {
-		others.Others, others.Recent = true, 0
-		for i := range ranked[:kept] {
-			of := ranked[i].RowKey
-			if of.Dimension = ""; of == others.RowKey {
-				others.Moments = others.Subtract(ranked[i].Moments)
-			}
-		}
-		if others.Visitors != 0 {
-			ranked = append(ranked, others)
-		}
-	}
-	if !slices.ContainsFunc(ranked[kept:], func(r moments.Row) bool { return !r.ExposedBefore }) {
-		ranked = ranked[:kept] // no other value has visitors of the window
-	}
-	found.Slices = ranked
-	return found
-}
-
 // isWholeDay reports whether an end of a window is open or at midnight UTC.
 func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(24*time.Hour)) }
-
-// readAll reads sums from the cells of all visitors.
-func (s *counting) readAll(ctx context.Context, wanted factSums) error {
-	for at, cell := range s.all {
-		if at.Goal != 0 && !slices.Contains(wanted.goals, at.Goal) {
-			continue
-		}
-		m := s.cellMoments(at.Goal, *cell, wanted)
-		if err := s.addMoments(rowKey{key{goal: s.goalKey(at.Goal)}, at.Variation}, &m); err != nil {
-			return err
-		}
-	}
-	if !wanted.visitors {
-		return nil
-	}
-	return s.addRecent(ctx)
-}
-
-// addRecent adds the visitors of the recent days.
-func (s *counting) addRecent(ctx context.Context) (err error) {
-	file := "recent.sql"
-	if s.days {
-		file = "recent_days.sql"
-	}
-	counts := s.recent.counts
-	if hasWindow := !s.Filters.From.IsZero() || !s.Filters.To.IsZero(); counts == nil || hasWindow {
-		if counts, err = s.countVisitors(ctx, file); err != nil {
-			return err
-		}
-		if !hasWindow {
-			s.recent.counts = counts
-		}
-	}
-	for variation, n := range counts {
-		m := moments.NoMoments()
-		m.Recent = n
-		if err := s.addMoments(rowKey{variation: variation}, &m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recentVisitors are the visitors of the recent days of a subject on a server, by variation. Without a window, they
-// change only with the subject's facts and with the day, so they are kept once they are known to be read at one
-// position.
-type recentVisitors struct {
-	version recentVersion
-	counts  map[string]int64 // nil: not read
-	kept    bool
-}
-
-type recentVersion struct {
-	facts uint64
-	from  time.Time
-}
-
-// countBytes is the approximate size of the count of a variation.
-const countBytes = 64
-
-// countVisitors reads a number of visitors of each variation.
-func (s *counting) countVisitors(ctx context.Context, file string) (map[string]int64, error) {
-	counts := map[string]int64{}
-	err := s.runQuery(ctx, file, s.newQuery(), func(row driver.Rows) error {
-		var variation string
-		var n int64
-		err := row.Scan(&variation, &n)
-		counts[variation] = n
-		return err
-	})
-	return counts, err
-}
 
 // factSums are the sums that a report adds.
 type factSums struct {
@@ -660,54 +432,4 @@ func (s *counting) goalKey(goal int64) int64 {
 		return 0
 	}
 	return goal
-}
-
-// addDays adds sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
-// leaves out multi-exposed visitors.
-func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVariation bool) error {
-	q := s.newQuery()
-	if series {
-		q.Keys = []keyColumn{{"bucket", bucketOf(factTime)}}
-	}
-	goals := wanted.goals
-	if wanted.visitors {
-		goals = append([]int64{0}, goals...)
-	}
-	q.addParam("cell_goals", goals)
-	return s.runQuery(ctx, "day_cells.sql", q, func(row driver.Rows) error {
-		var at rowKey
-		var goal int64
-		var large []*big.Int
-		to := []any{&at.variation, &goal}
-		if series {
-			to = append(to, &at.bucket)
-		}
-		if err := row.Scan(append(to, &large)...); err != nil {
-			return err
-		}
-		if oneVariation && fold.IsMultiExposed(at.variation) {
-			return nil
-		}
-		cell, err := cellOf(large)
-		if err != nil {
-			return err
-		}
-		at.goal = s.goalKey(goal)
-		m := s.cellMoments(goal, *cell, wanted)
-		return s.addMoments(at, &m)
-	})
-}
-
-// cellMoments returns the moments of the sums of a cell that a report adds.
-func (s *counting) cellMoments(goal int64, cell fold.Cell, wanted factSums) moments.Moments {
-	if goal != 0 || !wanted.visitors {
-		clear(cell.Sums[:fold.Goals])
-	}
-	if !slices.Contains(wanted.goals, goal) {
-		clear(cell.Sums[fold.Goals:])
-	}
-	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only
-		clear(cell.Sums[fold.Clicks : fold.Conversed+1])
-	}
-	return cell.AsMoments()
 }

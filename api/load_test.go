@@ -76,7 +76,7 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 		check.That(t, p.status == http.StatusServiceUnavailable && p.Get("Retry-After") != "", "%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
 	}
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
-	check.Equal(t, s.poll(bannerResults).text, good.text, "what is kept needs no turn")
+	check.Equal(t, s.poll(bannerResults).withoutClock(), good.withoutClock(), "what is kept needs no turn")
 	if p := s.poll(bannerResults, "Cache-Control", "no-cache"); !p.Stale || p.Get("Warning") == "" {
 		t.Errorf("the last good answer is better than none: %d %v", p.status, p.Header)
 	}

@@ -20,6 +20,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"strings"
@@ -72,9 +73,15 @@ func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
 // ReadPlanVersion is like ReadVersion, for a report.
 func (e *Engine) ReadPlanVersion(ctx context.Context, p *plan.Plan) (Version, error) {
 	version, err := e.ReadVersion(ctx, p.Subject)
-	if err == nil && (p.Asked.Scorecard || e.AsOfFirstView(p).Rules.MustLearn()) {
-		version.Worth, err = e.worthVersion(ctx, p.Subject.WebsiteID)
+	if err != nil || !e.AsOfFirstView(p).Rules.MustLearn() {
+		return version, err
 	}
+	inForce, err := e.PlanInForce(ctx, p)
+	if err != nil {
+		return version, err
+	}
+	prior, err := json.Marshal(inForce.Rules.StatedPrior)
+	version.Prior = string(prior)
 	return version, err
 }
 
@@ -85,11 +92,16 @@ func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
 
 // Version identifies the data of a subject.
 type Version struct {
-	Known   bool            // whether the store answers
-	Data    uint64          // changes with the facts, and with the day; the same on all servers of a store
-	Worth   uint64          // changes with what the website's campaigns are worth, if the report depends on it
-	Waiting moments.Waiting // accepted events that a report does not include yet
+	Known    bool            // whether the store answers
+	Data     uint64          // changes with the facts, and with the day; the same on all servers of a store
+	Recorded uint64          // changes with the recorded looks of the subject; the same on all servers of a store
+	Prior    string          // that the report learns from other campaigns; empty: it learns none
+	Accepted time.Time       // acceptance time up to which the data have all events; no part of the identity
+	Waiting  moments.Waiting // accepted events that a report does not include yet
 }
+
+// Key returns a text that is equal for equal data.
+func (v *Version) Key() string { return fmt.Sprint(v.Data, " ", v.Recorded, " ", v.Prior) }
 
 // ReadVersion folds the events that wait, see facts.Shards.AwaitNoted, and returns the version of the subject's data.
 // What is read later has the data of this version or newer data.
@@ -98,16 +110,26 @@ func (e *Engine) ReadVersion(ctx context.Context, subject schema.Subject) (Versi
 	if err != nil {
 		return Version{}, err
 	}
-	day, known := e.facts.LastDay(ctx)
-	return Version{Known: known, Data: e.facts.VersionOn(day, subject), Waiting: waiting}, nil
+	version := e.LastVersions(ctx, []schema.Subject{subject})[0]
+	version.Waiting = waiting
+	return version, nil
 }
 
 // LastVersions returns the versions of subjects without folding what waits.
 func (e *Engine) LastVersions(ctx context.Context, subjects []schema.Subject) []Version {
-	day, known := e.facts.LastDay(ctx)
 	versions := make([]Version, len(subjects))
+	moment, known := e.facts.ReadMoment(ctx)
+	if !known {
+		return versions
+	}
 	for i, subject := range subjects {
-		versions[i] = Version{Known: known, Data: e.facts.VersionOn(day, subject)}
+		recorded, err := e.Ledger.SubjectVersion(ctx, subject)
+		if err != nil {
+			return make([]Version, len(subjects))
+		}
+		versions[i] = Version{
+			Known: true, Data: e.facts.VersionAt(moment, subject), Recorded: recorded, Accepted: moment.Accepted,
+		}
 	}
 	return versions
 }

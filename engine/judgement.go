@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -36,16 +37,25 @@ type seriesKey struct {
 	timing plan.Timing
 }
 
+// ErrEventsWait means that accepted events of a subject are not folded yet, so it cannot be judged.
+var ErrEventsWait = errors.New("events of the subject wait to be folded")
+
 // OpenJudgement returns the judgement of a subject up to a time, before the sums of the looks are read. Days end on
-// time, whether or not events arrive. It returns nil if there is nothing to decide, or no view. It is an error if
-// events wait to be folded.
+// time, whether or not events arrive. It returns nil if there is nothing to decide, or no view. The error is
+// ErrEventsWait if events wait that may change the results of the subject.
 func (e *Engine) OpenJudgement(ctx context.Context, p *plan.Plan, now time.Time) (*Judgement, error) {
 	version, err := e.ReadVersion(ctx, p.Subject)
-	if err == nil && version.Waiting.Events > 0 {
-		err = fmt.Errorf("%d events wait to be folded", version.Waiting.Events)
-	}
 	if err != nil || e.firstView(p.Subject).Time.IsZero() || !canDecide(p) {
 		return nil, err
+	}
+	if version.Waiting.Events > 0 {
+		waits, err := e.facts.HasWaiting(ctx, p.Subject)
+		switch {
+		case err != nil:
+			return nil, err
+		case waits:
+			return nil, ErrEventsWait
+		}
 	}
 	if p, err = e.PlanInForce(ctx, p); err != nil {
 		return nil, err
@@ -102,7 +112,8 @@ func (e *Engine) addClock(
 		start             time.Time
 		imported, isFinal bool
 	}
-	today, known := e.facts.LastDay(ctx)
+	moment, known := e.facts.ReadMoment(ctx)
+	today := moment.Day
 	read := func() (clock, int64, error) {
 		q := declared.Question
 		q.Cap, q.Crossings = nil, false // they change no number of visitors
@@ -138,11 +149,10 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 	type judged struct{ question string }
 	type analyzed struct{ question string }
 	question := questionKey(p)
-	today, settled := int64(0), uint64(0)
-	if !needsLaterFacts(p) {
-		if last, known := e.facts.LastDay(ctx); known {
-			today, settled = last, e.facts.SettledVersionOn(last, p.Subject)
-		}
+	moment, known := e.facts.ReadMoment(ctx)
+	settled := uint64(0)
+	if known && !needsLaterFacts(p) {
+		settled = e.facts.SettledVersionOn(moment.Day, p.Subject)
 	}
 	kept, err := valueAt(e, judged{question}, version, func() (*Judgement, int64, error) {
 		j, err := e.openJudgement(ctx, p, version, time.Time{})
@@ -156,7 +166,7 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 			}
 			return j.Looks, j.Looks.Bytes(), nil
 		}
-		if settled == 0 || s.LastFullDay().End.After(time.Unix(0, 0).Add(time.Duration(today)*day)) {
+		if settled == 0 || s.LastFullDay().End.After(moment.Midnight()) {
 			_, _, err = analyze()
 		} else {
 			at := fmt.Sprint(settled, len(j.Recorded), s.FirstView, s.FullDays(), s.Looks, s.HasEnd())
@@ -186,8 +196,11 @@ func valueAt[V any](e *Engine, key any, version Version, compute func() (value V
 		value, _, err := compute()
 		return value, err
 	}
-	return cache.ValueAt(e.cache, key, version.Data, compute)
+	return cache.ValueAt(e.cache, key, versionKey{version.Data, version.Recorded}, compute)
 }
+
+// versionKey is a version in the cache.
+type versionKey struct{ data, recorded uint64 }
 
 // questionKey identifies a declared question and the window's end of a report about it.
 func questionKey(p *plan.Plan) string {
@@ -260,14 +273,15 @@ func (j *Judgement) ReportDecision(ctx context.Context) (*result.Report, error) 
 	if err := j.engine.addNovelty(ctx, j.Plan, j.Looks, report); err != nil {
 		return nil, err
 	}
-	return report, j.engine.addWorth(ctx, j.Plan, j.Looks, report)
+	report.Worth, err = j.engine.ReadWorth(ctx, j.Plan, report.WorthReason)
+	return report, err
 }
 
 // ComputeStatus returns the status of a subject at a version of its data. It is empty if there is nothing to compare.
 func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Version) (*result.Status, error) {
 	p, err := e.PlanInForce(ctx, p)
 	if err != nil || !canDecide(p) {
-		return result.NewStatus(nil, nil), err
+		return result.NewStatus(nil), err
 	}
 	j, err := e.judgeAt(ctx, p, version)
 	if err != nil {
@@ -277,7 +291,7 @@ func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Versio
 	if err != nil {
 		return nil, err
 	}
-	return result.NewStatus(report, j.Looks), nil
+	return result.NewStatus(report), nil
 }
 
 // questionsAbout returns the questions about goals, each with the cap of the request or of the goal.

@@ -17,8 +17,8 @@ import (
 	"lifthouse/schema/faults"
 )
 
-// ComputeReport computes a report, including the results of the subject's looks. The error is an InvalidError, a
-// StoreError, or the error of the context.
+// ComputeReport computes a report of this moment, including the results of the subject's looks and what its treatments
+// are worth. The error is an InvalidError, a StoreError, or the error of the context.
 func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Report, error) {
 	version, err := e.ReadVersion(ctx, p.Subject)
 	if err != nil {
@@ -27,11 +27,20 @@ func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Repor
 	if p, err = e.PlanInForce(ctx, p); err != nil {
 		return nil, err
 	}
-	return e.ComputeReportAt(ctx, p, version)
+	report, err := e.ComputeReportAt(ctx, p, version)
+	if err != nil {
+		return nil, err
+	}
+	report.Checks = report.ChecksAt(report.GeneratedAt)
+	if report.Scorecard != nil {
+		report.Worth, err = e.ReadWorth(ctx, p, report.WorthReason)
+	}
+	return report, err
 }
 
 // ComputeReportAt computes the report of a plan in force, see PlanInForce, from the data of a version or from newer
-// data.
+// data. The report depends on the data and the catalogue only: it lacks what its treatments are worth, which depends on
+// all campaigns, and a warning of silence, which depends on the clock.
 func (e *Engine) ComputeReportAt(
 	ctx context.Context, p *plan.Plan, version Version,
 ) (report *result.Report, err error) {
@@ -88,9 +97,6 @@ func (e *Engine) ComputeReportAt(
 	}
 	if byGoal != nil {
 		report.AddScorecard(p, byGoal, a)
-		if err := e.addWorth(ctx, p, a, report); err != nil {
-			return nil, err
-		}
 	}
 	if a != nil && p.OfAllVisitors() && p.IsDeclared() {
 		if err := e.addNovelty(ctx, p, a, report); err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/cache"
+	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
@@ -16,21 +18,47 @@ import (
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
 )
 
-// addWorth adds what the treatments of a plan in force at the first view are worth to its report. a has the results of
-// the looks.
-func (e *Engine) addWorth(ctx context.Context, p *plan.Plan, a *looks.Analysis, report *result.Report) error {
+// ReadWorth returns what the treatments of a plan are worth; nil: there is nothing to compare. reason is that of the
+// report.
+func (e *Engine) ReadWorth(ctx context.Context, p *plan.Plan, reason stats.Reason) (*result.Worth, error) {
+	p = e.AsOfFirstView(p)
 	if !canDecide(p) {
-		return nil
+		return nil, nil
 	}
 	pool, err := e.ReadPool(ctx, worth.PoolOf(p))
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return e.worthIn(pool, p, reason), nil
+}
+
+// LastWorth is like ReadWorth, but reads nothing. It returns false if the campaigns of the pool must be read.
+func (e *Engine) LastWorth(ctx context.Context, p *plan.Plan, reason stats.Reason) (*result.Worth, bool, error) {
+	p = e.AsOfFirstView(p)
+	if !canDecide(p) {
+		return nil, true, nil
+	}
+	key := worth.PoolOf(p)
+	version, err := e.worthVersion(ctx, key.WebsiteID)
+	if err != nil {
+		return nil, false, err
+	}
+	last, madeFrom := e.cache.LastValue(fit{key})
+	pool, has := last.(*worth.Pool)
+	if !has || madeFrom != (versionKey{version, 0}) {
+		return nil, false, nil
+	}
+	return e.worthIn(pool, p, reason), true, nil
+}
+
+// worthIn returns what the treatments of a plan are worth in a pool.
+func (e *Engine) worthIn(pool *worth.Pool, p *plan.Plan, reason stats.Reason) *result.Worth {
 	website := p.Subject.WebsiteID
-	report.AddWorth(p, a, pool, e.ownerOf(website).Websites[website].Currency)
-	return nil
+	currency := e.ownerOf(website).Websites[website].Currency
+	return result.NewWorth(p.Subject, p.Declared.Metric, reason, pool, currency)
 }
 
 // ownerOf returns the resources of the account of a website.
@@ -40,13 +68,15 @@ func (e *Engine) ownerOf(website int64) *catalogue.AccountResources {
 	return snapshot.AccountResources(account)
 }
 
+// fit is the key of a pool in the cache.
+type fit struct{ worth.PoolKey }
+
 // ReadPool returns a pool: all campaigns and experiments of its kind.
 func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, error) {
 	version, err := e.worthVersion(ctx, key.WebsiteID)
 	if err != nil {
 		return nil, err
 	}
-	type fit struct{ worth.PoolKey }
 	return valueAt(e, fit{key}, Version{Known: true, Data: version}, func() (*worth.Pool, int64, error) {
 		campaigns, err := e.readCampaigns(ctx, key.WebsiteID, time.Time{})
 		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, err
@@ -262,35 +292,55 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 }
 
 // worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the
-// ledger, and with the events of campaigns whose state is that of their events.
+// ledger, and with the events of campaigns whose state is that of their events. It is computed again only after a
+// refresh. It differs between processes.
 func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error) {
-	owned := e.ownerOf(website)
-	version, err := e.Ledger.Version(ctx)
+	recorded, err := e.Ledger.Version(ctx)
 	if err != nil {
 		return 0, source.StoreFailure(ctx, err)
 	}
-	version += owned.Version
-	today := fold.DayOf(time.Now().UnixMilli())
-	for _, subject := range owned.Subjects() {
-		if subject.WebsiteID != website {
-			continue
-		}
-		mayJudge, err := e.mayJudge(ctx, subject, !owned.StateOf(subject).Active)
-		if err != nil {
-			return 0, err
-		}
-		if !mayJudge {
-			continue
-		}
-		p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
-		switch {
-		case err != nil:
-			return 0, err
-		case needsLaterFacts(e.AsOfFirstView(p)):
-			version += e.facts.VersionOn(today, subject)
-		default:
-			version += e.facts.SettledVersionOn(today, subject)
-		}
+	moment, known := e.facts.ReadMoment(ctx)
+	if !known {
+		moment.Day = fold.DayOf(time.Now().UnixMilli())
 	}
-	return version, nil
+	owned := e.ownerOf(website)
+	type ofWebsite struct{ id int64 }
+	type basis struct {
+		defined, recorded, attempt uint64
+		day                        int64
+	}
+	from := basis{owned.Version, recorded, e.facts.LastAttempt(), moment.Day}
+	return cache.ValueAt(e.cache, ofWebsite{website}, from, func() (uint64, int64, error) {
+		version := owned.Version + recorded
+		for _, subject := range owned.Subjects() {
+			if subject.WebsiteID != website {
+				continue
+			}
+			of, err := e.worthVersionOf(ctx, owned, subject, moment)
+			if err != nil {
+				return 0, 0, err
+			}
+			version += of
+		}
+		return version, 0, nil
+	})
+}
+
+// worthVersionOf returns a number that changes with the events of a campaign whose state is that of its events; 0: the
+// ledger has its state. What a running campaign is worth is as of midnight.
+func (e *Engine) worthVersionOf(
+	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, moment facts.Moment,
+) (uint64, error) {
+	mayJudge, err := e.mayJudge(ctx, subject, !owned.StateOf(subject).Active)
+	if err != nil || !mayJudge {
+		return 0, err
+	}
+	p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
+	if err != nil {
+		return 0, err
+	}
+	if p.Ended && needsLaterFacts(e.AsOfFirstView(p)) {
+		return e.facts.VersionAt(moment, subject), nil
+	}
+	return e.facts.SettledVersionOn(moment.Day, subject), nil
 }

@@ -203,7 +203,7 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	bounds.Var(flags, &o.RetentionDays, "retention-days", 0, 0, bounds.MaxDays,
 		"days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
 	bounds.Var(flags, &o.API.ResultsAge, "results-age", d.ResultsAge, 0, bounds.MaxAge,
-		"maximum age of a cached result while the data do not change; 0: no cache")
+		"maximum age of a cached table or plot while the data do not change; reports have none; 0: no cache")
 	bounds.Var(flags, &o.API.ResultsMemory, "results-memory", d.ResultsMemory, 0, bounds.MaxMemory,
 		"memory for cached results in bytes; 0: no cache")
 	bounds.Var(flags, &o.API.TokenRate, "rate-limit", d.TokenRate, 0, 1_000_000,

@@ -166,7 +166,7 @@ func (s *shop) startServer(i int, killed bool) {
 			return
 		}
 	}
-	server.store, server.recorder, server.holder = store, watch.NewRecorder(store.Engine, store.Catalogue, store.Outbox), fmt.Sprint(s.r.Uint64())
+	server.store, server.recorder, server.holder = store, watch.NewRecorder(store.Engine, store.Catalogue, store.Outbox, store.Statuses), fmt.Sprint(s.r.Uint64())
 	server.sender = watch.NewSender(store.Outbox, store.Catalogue, watch.SenderOptions{AllowPrivate: true, Holder: server.holder})
 	s.servers[i] = server
 }

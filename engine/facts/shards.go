@@ -83,6 +83,17 @@ func (s Shards) AwaitNoted(ctx context.Context) (all moments.Waiting, err error)
 	return all, nil
 }
 
+// HasWaiting reports whether events wait that may change the facts of a subject.
+func (s Shards) HasWaiting(ctx context.Context, of schema.Subject) (bool, error) {
+	for _, shard := range s {
+		waits, err := shard.HasWaiting(ctx, of)
+		if err != nil || waits {
+			return waits, source.StoreFailure(ctx, err)
+		}
+	}
+	return false, nil
+}
+
 // FoldedThrough returns the latest acceptance time of the events that the facts include, as this process last read it.
 func (s Shards) FoldedThrough() (last time.Time) {
 	for _, shard := range s {
@@ -132,23 +143,48 @@ func (s Shards) StoredSubjects() map[schema.Subject]bool {
 	return found
 }
 
-// LastDay returns the later of today and the day of the last acceptance, in days since 1970. It returns false if the
-// store does not answer.
-func (s Shards) LastDay(ctx context.Context) (day int64, known bool) {
-	day = fold.DayOf(time.Now().UnixMilli())
+// Moment is what a report depends on beside the facts of its subject.
+type Moment struct {
+	Day      int64     // the later of today and AcceptedDay, in days since 1970
+	Accepted time.Time // acceptance time of the last folded event of any subject
+}
+
+// AcceptedDay returns the day of the last acceptance, in days since 1970.
+func (m Moment) AcceptedDay() int64 { return fold.DayOf(m.Accepted.UnixMilli()) }
+
+// Midnight returns the start of the day (UTC).
+func (m Moment) Midnight() time.Time {
+	return time.Unix(0, 0).UTC().Add(time.Duration(m.Day) * 24 * time.Hour)
+}
+
+// ReadMoment returns the moment. It returns false if the store does not answer.
+func (s Shards) ReadMoment(ctx context.Context) (m Moment, known bool) {
+	m.Accepted = time.Unix(0, 0).UTC()
 	for _, shard := range s {
 		at, err := shard.StoredPosition(ctx)
 		if err != nil {
-			return 0, false
+			return Moment{}, false
 		}
-		day = max(day, fold.DayOf(at.Through))
+		m.Accepted = schema.LaterTime(m.Accepted, at.FoldedThrough())
 	}
-	return day, true
+	m.Day = max(fold.DayOf(time.Now().UnixMilli()), m.AcceptedDay())
+	return m, true
 }
 
-// VersionOn returns the version of a subject on a day: a number that changes with its facts and with the day.
-func (s Shards) VersionOn(day int64, of schema.Subject) uint64 {
-	return uint64(day) ^ s.SubjectCounters(of).Version //nolint:gosec // not negative
+// LastAttempt returns a number that changes with each refresh that this process knows.
+func (s Shards) LastAttempt() (attempt uint64) {
+	for _, shard := range s {
+		attempt ^= shard.ShownPosition().Attempt
+	}
+	return attempt
+}
+
+// VersionAt returns the version of a subject: a number that changes with its facts, with the day, and with the day of
+// the last acceptance, from which paces are estimated.
+func (s Shards) VersionAt(m Moment, of schema.Subject) uint64 {
+	const bitsOfDay = 32
+	days := uint64(m.Day)<<bitsOfDay | uint64(m.AcceptedDay()) //nolint:gosec // not negative
+	return days ^ s.SubjectCounters(of).Version
 }
 
 // SettledVersionOn returns the version of a subject's settled facts on a day: a number that changes with the day, and

@@ -27,6 +27,9 @@ var recordedSQL string
 //go:embed sql/record.sql
 var recordSQL string
 
+//go:embed sql/position.sql
+var positionSQL string
+
 // Record is a row of the ledger: what a look, harm or the end of a subject says about a declared question, for one
 // variation.
 type Record struct {
@@ -62,37 +65,58 @@ func DeclarationOf(p *plan.Plan) Declaration {
 	return Declaration{Subject: p.Subject, Hash: xxhash.Sum64String(fmt.Sprint(of...))}
 }
 
-// maxAge is how long rows read from the table are reused. Other servers write only a few rows a week.
-const maxAge = time.Minute
-
-// Ledger is the table looks, which has the result of each look, written once.
+// Ledger is the table looks, which has the result of each look, written once. It keeps the rows in memory. Rows that
+// another process writes are read by FollowRecords.
 type Ledger struct {
 	conn driver.Conn
 
-	mu     sync.Mutex                             // protects the following, and is held while the table is read
-	readAt time.Time                              // zero: not read
-	of     map[schema.Subject]map[uint64][]Record // by the hash of the declaration
+	mu   sync.Mutex                             // protects the following, and is held while the table is read
+	read ledgerPosition                         // of the table when it was read
+	of   map[schema.Subject]map[uint64][]Record // by the hash of the declaration; nil: not read yet
+	// hashes of the rows of each subject
+	versions map[schema.Subject]uint64
+}
+
+// ledgerPosition changes with each row that is written to the table.
+type ledgerPosition struct {
+	rows uint64
+	last time.Time // when the last row was recorded
 }
 
 // NewLedger returns the ledger of a store.
 func NewLedger(conn driver.Conn) *Ledger { return &Ledger{conn: conn} }
 
-// RecordedLooks returns the recorded looks of a declaration, in order. It reads the table at most once a minute.
+// FollowRecords reads the rows that other processes write, until the context ends. It looks for them in each interval.
+func (l *Ledger) FollowRecords(ctx context.Context, interval time.Duration) {
+	schema.Repeat(ctx, interval, "read recorded looks", l.ReadNewRecords)
+}
+
+// ReadNewRecords reads the table if it has other rows than those in memory.
+func (l *Ledger) ReadNewRecords(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stored, err := l.readPosition(ctx)
+	if err != nil || l.of != nil && stored == l.read {
+		return err
+	}
+	return l.readAll(ctx)
+}
+
+// RecordedLooks returns the recorded looks of a declaration, in order.
 func (l *Ledger) RecordedLooks(ctx context.Context, d Declaration) ([]Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.readIfOld(ctx); err != nil {
+	if err := l.readOnce(ctx); err != nil {
 		return nil, err
 	}
 	return l.of[d.Subject][d.Hash], nil
 }
 
-// SubjectRecords returns the rows of a subject, of all its declarations, in a constant order. It reads the table at
-// most once a minute.
+// SubjectRecords returns the rows of a subject, of all its declarations, in a constant order.
 func (l *Ledger) SubjectRecords(ctx context.Context, subject schema.Subject) ([]Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.readIfOld(ctx); err != nil {
+	if err := l.readOnce(ctx); err != nil {
 		return nil, err
 	}
 	of := l.of[subject]
@@ -107,38 +131,80 @@ func (l *Ledger) SubjectRecords(ctx context.Context, subject schema.Subject) ([]
 func (l *Ledger) Version(ctx context.Context) (version uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.readIfOld(ctx); err != nil {
+	if err := l.readOnce(ctx); err != nil {
 		return 0, err
 	}
-	for _, of := range l.of {
-		for hash, records := range of {
-			version += hash * uint64(len(records))
-		}
+	for _, of := range l.versions {
+		version ^= of
 	}
 	return version, nil
 }
 
-// readIfOld reads the table if it was read long ago. The caller holds the lock.
-func (l *Ledger) readIfOld(ctx context.Context) error {
-	if time.Since(l.readAt) < maxAge {
+// SubjectVersion returns a number that changes with the rows of a subject, and is equal on all servers that have read
+// the same rows.
+func (l *Ledger) SubjectVersion(ctx context.Context, subject schema.Subject) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.readOnce(ctx); err != nil {
+		return 0, err
+	}
+	return l.versions[subject], nil
+}
+
+// readOnce reads the table if it was not read yet. The caller holds the lock.
+func (l *Ledger) readOnce(ctx context.Context) error {
+	if l.of != nil {
 		return nil
+	}
+	return l.readAll(ctx)
+}
+
+// readAll reads the table. The caller holds the lock.
+func (l *Ledger) readAll(ctx context.Context) error {
+	position, err := l.readPosition(ctx)
+	if err != nil {
+		return err
 	}
 	records, err := ReadRecords(ctx, l.conn, nil)
 	if err != nil {
 		return err
 	}
-	l.of, l.readAt = map[schema.Subject]map[uint64][]Record{}, time.Now()
+	l.read = position
+	l.of = map[schema.Subject]map[uint64][]Record{}
+	l.versions = map[schema.Subject]uint64{}
 	for d, of := range byDeclaration(records) {
 		l.setRecords(d, of)
 	}
 	return nil
 }
 
-func (l *Ledger) setRecords(d Declaration, records []Record) {
-	if l.of[d.Subject] == nil {
-		l.of[d.Subject] = map[uint64][]Record{}
+// readPosition reads the position of the table.
+func (l *Ledger) readPosition(ctx context.Context) (p ledgerPosition, err error) {
+	if err := l.conn.QueryRow(ctx, positionSQL).Scan(&p.rows, &p.last); err != nil {
+		return p, fmt.Errorf("read the position of the recorded looks: %w", err)
 	}
-	l.of[d.Subject][d.Hash] = records
+	return p, nil
+}
+
+// setRecords replaces the rows of a declaration. The caller holds the lock.
+func (l *Ledger) setRecords(d Declaration, records []Record) {
+	of := l.of[d.Subject]
+	if of == nil {
+		of = map[uint64][]Record{}
+		l.of[d.Subject] = of
+	}
+	l.versions[d.Subject] ^= versionOf(of[d.Hash]) ^ versionOf(records)
+	of[d.Hash] = records
+}
+
+// versionOf returns a hash of rows. It does not depend on their order.
+func versionOf(records []Record) (version uint64) {
+	for i := range records {
+		r := &records[i]
+		version ^= xxhash.Sum64String(fmt.Sprint(r.Declaration, r.GoalWindow, r.Metric, r.Kind, r.VariationID, r.Number,
+			r.RecordedAt.UnixMilli()))
+	}
+	return version
 }
 
 func byDeclaration(records []Record) map[Declaration][]Record {
@@ -219,7 +285,7 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 			}
 			written += len(missing)
 			if stored, err = ReadRecords(ctx, l.conn, &d); err != nil {
-				l.readAt = time.Time{}
+				l.of = nil
 				return written, err
 			}
 		}

@@ -326,16 +326,40 @@ func datesInWords(days []time.Time) string {
 	return text
 }
 
-// SilenceDuration returns how long a subject with events since first has been silent at a time, or 0 if it is not
-// silent. It is silent if it has had no event for ten times its mean gap, and for at least an hour.
-func SilenceDuration(first, newest time.Time, views int64, now time.Time) time.Duration {
-	if first.IsZero() || newest.IsZero() || views < 2 {
+// Pulse has the times of a subject's events, from which it is known at any time whether the subject is silent.
+type Pulse struct {
+	First, Newest time.Time // views that start the clock, and event
+	Views         int64
+	IsExpected    bool // events should arrive: the subject runs, and the report has no end
+}
+
+// SilenceAt returns how long the subject has been silent at a time, or 0 if it is not silent. It is silent if it has
+// had no event for ten times its mean gap, and for at least an hour. A nil pulse is never silent.
+func (p *Pulse) SilenceAt(now time.Time) time.Duration {
+	if p == nil || p.First.IsZero() || p.Newest.IsZero() || p.Views < 2 {
 		return 0
 	}
-	usual := newest.Sub(first) / time.Duration(views-1)
-	silent := now.Sub(newest)
+	usual := p.Newest.Sub(p.First) / time.Duration(p.Views-1)
+	silent := now.Sub(p.Newest)
 	if silent < max(10*usual, time.Hour) {
 		return 0
 	}
 	return silent
+}
+
+// ChecksAt returns the checks at a time, with a warning if events should arrive and do not.
+func (r *Report) ChecksAt(now time.Time) Checks {
+	checks := r.Checks
+	silent := r.Pulse.SilenceAt(now)
+	if silent == 0 || !r.Pulse.IsExpected {
+		return checks
+	}
+	lasting := fmt.Sprintf("%d days", int(silent.Hours()/24))
+	if silent < 48*time.Hour {
+		lasting = fmt.Sprintf("%d hours", int(silent.Hours()))
+	}
+	checks.Warnings = slices.Clip(checks.Warnings) // the report may be shared
+	checks.addWarning(warningSilent, "no event for %s, although the subject is active; check that tracking still works",
+		lasting)
+	return checks
 }

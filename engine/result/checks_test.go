@@ -73,10 +73,10 @@ func TestSilence(t *testing.T) {
 		{10 * time.Hour, 9 * time.Hour, 1001, 0},                            // events of the future
 		{10 * time.Hour, 10*time.Hour + 72*time.Hour, 1001, 72 * time.Hour}, // three days
 	} {
-		got := SilenceDuration(first, first.Add(test.newest), test.views, first.Add(test.now))
+		got := (&Pulse{First: first, Newest: first.Add(test.newest), Views: test.views}).SilenceAt(first.Add(test.now))
 		check.That(t, got == test.want, "%+v: %s", test, got)
 	}
-	check.That(t, SilenceDuration(time.Time{}, first, 10, first.AddDate(1, 0, 0)) == 0, "silent without a first event")
+	check.That(t, (&Pulse{Newest: first, Views: 10}).SilenceAt(first.AddDate(1, 0, 0)) == 0, "silent without a first event")
 }
 
 func TestFullWeeks(t *testing.T) {

@@ -46,7 +46,11 @@ type Report struct {
 	Distribution  *Distribution    `json:"distribution,omitempty"`  // only if the request asks for it
 	Decision      *Decision        `json:"decision,omitempty"`      // only with a scorecard about the declared question and all visitors
 	Scorecard     []*ScorecardRow  `json:"scorecard,omitzero"`
-	Worth         *Worth           `json:"worth,omitempty"` // only with a scorecard
+	// Worth is only in a report with a scorecard. It must be the last member: an answer adds it to a kept report.
+	Worth *Worth `json:"worth,omitempty"`
+
+	WorthReason stats.Reason `json:"-"` // why a report with a scorecard says nothing about worth; empty: it does
+	Pulse       *Pulse       `json:"-"` // of the events; nil: without a scorecard or events
 
 	novel []int64 // variations with a finding of novelty
 }

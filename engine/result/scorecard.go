@@ -2,7 +2,6 @@ package result
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -208,19 +207,14 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 			}
 		}
 	}
-	r.Scorecard = rows
+	r.Scorecard, r.WorthReason = rows, whyNoWorth(p, a)
 	if a != nil {
 		r.Checks.FullWeeks = newFullWeeks(a.FullDays())
 	}
-	if a != nil && p.Running && r.NewestEvent != nil && r.Window.To == nil {
-		silent := SilenceDuration(a.FirstView.Start(), *r.NewestEvent, r.Totals.Views, r.GeneratedAt)
-		if silent > 0 {
-			lasting := fmt.Sprintf("%d days", int(silent.Hours()/24))
-			if silent < 48*time.Hour {
-				lasting = fmt.Sprintf("%d hours", int(silent.Hours()))
-			}
-			r.Checks.addWarning(warningSilent, "no event for %s, although the subject is active; check that tracking "+
-				"still works", lasting)
+	if a != nil && r.NewestEvent != nil {
+		r.Pulse = &Pulse{
+			First: a.FirstView.Start(), Newest: *r.NewestEvent, Views: r.Totals.Views,
+			IsExpected: p.Running && r.Window.To == nil,
 		}
 	}
 	if !isDescriptive(p) {
@@ -232,7 +226,7 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 type ListedStatus struct {
 	Decision    *Decision     `json:"decision"`
 	VariationID *int64        `json:"variationId"`
-	Lift        *stats.Effect `json:"lift"` // on the primary metric, with the interval of the last look
+	Lift        *stats.Effect `json:"lift"` // on the primary metric, at the last look
 	Visitors    *int64        `json:"visitors"`
 	Days        *int          `json:"days"`   // full days since the first visitor
 	Health      []WarningCode `json:"health"` // codes of the warnings
@@ -244,8 +238,7 @@ type ListedStatus struct {
 type Status struct {
 	ListedStatus // without silence
 
-	first, newest time.Time
-	views         int64
+	Pulse *Pulse // of the events; nil: there are none
 }
 
 // NewListedStatus returns the status of a running or stopped subject. If s is nil, the status is not computed yet.
@@ -254,19 +247,14 @@ func NewListedStatus(s *Status, running bool) *ListedStatus {
 		return &ListedStatus{Health: []WarningCode{}, Reason: reasonNotComputed}
 	}
 	shown := s.ListedStatus
-	if running && s.SilenceAt(time.Now()) > 0 {
+	if running && s.Pulse.SilenceAt(time.Now()) > 0 {
 		shown.Health = append(slices.Clip(s.Health), warningSilent)
 	}
 	return &shown
 }
 
-// SilenceAt returns how long the subject has been silent at a time, or 0 if it is not silent.
-func (s *Status) SilenceAt(now time.Time) time.Duration {
-	return SilenceDuration(s.first, s.newest, s.views, now)
-}
-
-// NewStatus returns the status for a report and the results of its looks; nil: nothing is compared.
-func NewStatus(r *Report, a *looks.Analysis) *Status {
+// NewStatus returns the status for a report with a scorecard; nil: nothing is compared.
+func NewStatus(r *Report) *Status {
 	s := &Status{ListedStatus: ListedStatus{
 		Visitors: new(int64), Days: new(int), Health: []WarningCode{},
 		ComputedAt: new(time.Now().UTC().Truncate(time.Millisecond)), Reason: reasonNothingToCompare,
@@ -274,7 +262,7 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 	if r == nil {
 		return s
 	}
-	*s.Visitors, s.views = r.Totals.Visitors, r.Totals.Views
+	*s.Visitors = r.Totals.Visitors
 	if s.Decision = r.Decision; s.Decision != nil {
 		s.Reason = ""
 	}
@@ -282,13 +270,9 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 		*s.Days = r.Checks.FullWeeks.Days
 	}
 	for _, w := range r.Checks.Warnings {
-		if w.Code != warningSilent {
-			s.Health = append(s.Health, w.Code)
-		}
+		s.Health = append(s.Health, w.Code)
 	}
-	if r.NewestEvent != nil && a != nil {
-		s.first, s.newest = a.FirstView.Start(), *r.NewestEvent
-	}
+	s.Pulse = r.Pulse
 
 	// The variation of the decision leads, or else that with the smallest p-value at the last look.
 	var leading *VariationResults
@@ -311,15 +295,32 @@ func NewStatus(r *Report, a *looks.Analysis) *Status {
 		}
 	}
 	if v := leading; v != nil {
-		s.VariationID, s.Lift = &v.ID, &stats.Effect{
-			Value:    v.Comparison.Improvement.Value,
-			Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason,
-		}
-		if look := v.Comparison.Sequential; look != nil {
-			s.Lift.Interval, s.Lift.Reason = look.Improvement, look.ImprovementReason
-		}
+		s.VariationID, s.Lift = &v.ID, r.liftAtLook(v)
 	}
 	return s
+}
+
+// liftAtLook returns the lift of a variation at its last look, with the interval of that look. Before the first look, it
+// is the lift so far, without an interval.
+func (r *Report) liftAtLook(v *VariationResults) *stats.Effect {
+	last := v.Comparison.Sequential
+	if last != nil && last.Look != nil {
+		for i := range r.Looks {
+			if r.Looks[i].Number != *last.Look {
+				continue
+			}
+			of := r.Looks[i].Variations
+			if at := slices.IndexFunc(of, func(l LookVariation) bool { return l.ID == v.ID }); at >= 0 {
+				return &of[at].Improvement
+			}
+		}
+	}
+	soFar := v.Comparison.Improvement
+	lift := &stats.Effect{Value: soFar.Value, Observed: soFar.Observed, Reason: soFar.Reason}
+	if last != nil {
+		lift.Reason = last.ImprovementReason
+	}
+	return lift
 }
 
 // WarningText returns the message of the first warning of the report with one of the codes, or an empty text.

@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
+	"lifthouse/schema"
 	"lifthouse/stats"
 )
 
@@ -33,31 +34,37 @@ type WorthItem struct {
 // InWords returns both texts.
 func (i *WorthItem) InWords() string { return strings.TrimSpace(i.Text + " " + i.ObservedText) }
 
-// AddWorth adds what the treatments are worth to a report with a scorecard. A report that is not about the declared
-// question and all visitors, or with a sample ratio mismatch since the last look, has only the reason. a has the
-// results of the looks.
-func (r *Report) AddWorth(p *plan.Plan, a *looks.Analysis, pool *worth.Pool, currency string) {
-	items, has := pool.ItemsOf(p.Subject)
-	if !has {
-		return
-	}
-	reason := stats.Reason("")
+// whyNoWorth returns why a report with a scorecard does not say what its treatments are worth: it is not about the
+// declared question and all visitors, or there was a sample ratio mismatch since the last look. a has the results of the
+// looks. It returns an empty reason if the report says so.
+func whyNoWorth(p *plan.Plan, a *looks.Analysis) stats.Reason {
 	switch {
 	case !p.IsDeclared() || !p.OfAllVisitors():
-		reason = worth.ReasonFiltered
+		return worth.ReasonFiltered
 	case a != nil && a.MismatchP != nil && *a.MismatchP < stats.MismatchAlpha:
-		reason = stats.ReasonSampleRatioMismatch
+		return stats.ReasonSampleRatioMismatch
 	}
-	r.Worth = &Worth{
+	return ""
+}
+
+// NewWorth returns what the treatments of a subject are worth, or nil if its pool does not have it. With a reason, each
+// item has only the reason, see Report.WorthReason.
+func NewWorth(of schema.Subject, metric query.Metric, reason stats.Reason, pool *worth.Pool, currency string) *Worth {
+	items, has := pool.ItemsOf(of)
+	if !has {
+		return nil
+	}
+	w := &Worth{
 		Pool: pool.Summary, Currency: currency, Items: []WorthItem{},
-		PoolText: pool.Summary.InWords(metrics[p.Declared.Metric].name, "campaign"),
+		PoolText: pool.Summary.InWords(metrics[metric].name, "campaign"),
 	}
 	for _, item := range items {
 		if reason != "" {
 			item = worth.Item{VariationID: item.VariationID, Name: item.Name, Metric: item.Metric, Reason: reason}
 		}
-		r.Worth.Items = append(r.Worth.Items, NewWorthItem(&item, currency))
+		w.Items = append(w.Items, NewWorthItem(&item, currency))
 	}
+	return w
 }
 
 // WorthOf returns what a variation is worth; nil: the report does not say so.

@@ -27,16 +27,17 @@ type Recorder struct {
 	engine    *engine.Engine
 	catalogue *catalogue.Catalogue
 	outbox    *outbox.Outbox
+	statuses  *Statuses
 
 	checked map[schema.Subject]time.Time // the day on which each subject was last checked for harm
 	judged  map[schema.Subject]time.Time // the day on which it was last judged
 	passes  int                          // since this process started
 }
 
-// NewRecorder returns the recorder of a store.
-func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox) *Recorder {
+// NewRecorder returns the recorder of a store. When it records something, it also renews the statuses of lists.
+func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox, statuses *Statuses) *Recorder {
 	return &Recorder{
-		engine: e, catalogue: c, outbox: box, checked: map[schema.Subject]time.Time{},
+		engine: e, catalogue: c, outbox: box, statuses: statuses, checked: map[schema.Subject]time.Time{},
 		judged: map[schema.Subject]time.Time{},
 	}
 }
@@ -50,18 +51,26 @@ func (r *Recorder) FollowLooks(ctx context.Context) {
 }
 
 // RecordDue records the looks that are mature at a time and any harm so far. Then it judges the subjects with new
-// records, and once a day all that can still change. It logs errors, and the next pass tries again.
+// records, and once a day all that can still change. A subject whose events are not folded yet waits for a later pass. It
+// logs errors, and the next pass tries again.
 func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
+	waiting := 0
 	for _, owned := range r.catalogue.Snapshot().AllAccounts() {
 		for _, subject := range owned.Subjects() {
 			err := r.recordSubject(ctx, owned, subject, now)
 			if ctx.Err() != nil {
 				return
 			}
-			if err != nil {
+			switch {
+			case errors.Is(err, engine.ErrEventsWait):
+				waiting++
+			case err != nil:
 				slog.WarnContext(ctx, "record looks failed", "subject", subject, "err", err)
 			}
 		}
+	}
+	if waiting > 0 {
+		slog.InfoContext(ctx, "looks are recorded after the events of their subjects are folded", "subjects", waiting)
 	}
 	r.passes++
 }
@@ -105,6 +114,9 @@ func (r *Recorder) recordSubject(
 		if n > 0 {
 			slog.InfoContext(ctx, "looks recorded", "subject", subject, "rows", n)
 			delete(r.judged, subject)
+			if err := r.statuses.renewStatus(ctx, statusKey{owned.ID, subject}); err != nil {
+				return err
+			}
 		}
 	}
 
@@ -145,7 +157,7 @@ func (r *Recorder) reportDecision(
 	}
 	d := &decided{
 		Judgement: found, account: owned.ID, name: owned.SubjectName(subject), report: report,
-		status: result.NewStatus(report, found.Looks), now: now, observed: r.passes > 0,
+		status: result.NewStatus(report), now: now, observed: r.passes > 0,
 	}
 
 	// Write the messages that are not stored yet.
@@ -183,6 +195,11 @@ func (r *Recorder) reportDecision(
 			decision = &stored[i] // with the time when it was recorded
 		} else {
 			messages = append(messages, *decision)
+		}
+	}
+	if len(messages) > 0 { // a list never contradicts a message
+		if err := r.statuses.renewStatus(ctx, statusKey{owned.ID, subject}); err != nil {
+			return err
 		}
 	}
 	n, err := r.outbox.WriteMessages(ctx, messages)
@@ -314,7 +331,7 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 		// With v views a day, a day without any comes by chance with probability e^-v, and the subject must have been
 		// silent for ten times its mean gap, which has probability e^-10.
 		silence := check{"silence", "", "events arrive again"}
-		if silent := d.status.SilenceAt(d.now); d.Plan.Running && silent >= 24*time.Hour {
+		if silent := d.status.Pulse.SilenceAt(d.now); d.Plan.Running && silent >= 24*time.Hour {
 			const text = "no event for %d hours, although the subject is active; check that tracking still works"
 			silence.failed = fmt.Sprintf(text, int(silent.Hours()))
 		}

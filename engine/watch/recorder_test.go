@@ -98,7 +98,7 @@ func newServer(t *testing.T, conn driver.Conn, c *catalogue.Catalogue) *server {
 	shards, box := facts.Shards{facts.NewRefresher(conn, false)}, outbox.New(conn)
 	must.OK(t, shards.OpenFacts(t.Context()))
 	e := engine.New(conn, c, source.DefaultLimits, shards)
-	return &server{e, shards, box, watch.NewRecorder(e, c, box)}
+	return &server{e, shards, box, watch.NewRecorder(e, c, box, watch.NewStatuses(e, c))}
 }
 
 // restart returns the same server after a restart.

@@ -33,7 +33,7 @@ type statusKey struct {
 	subject schema.Subject
 }
 
-type statusVersion struct{ data, catalogue uint64 }
+type statusVersion struct{ data, recorded, catalogue uint64 }
 
 const (
 	// statusBytes is the approximate size of a status.
@@ -61,7 +61,7 @@ func (s *Statuses) LastStatuses(ctx context.Context, account int64, subjects []s
 		key := statusKey{account, subjects[i]}
 		last, computedAt := s.kept.LastValue(key)
 		found[i], _ = last.(*result.Status)
-		if version.Known && computedAt != (statusVersion{version.Data, defined}) {
+		if version.Known && computedAt != (statusVersion{version.Data, version.Recorded, defined}) {
 			s.mu.Lock()
 			if !s.queued[key] {
 				select {
@@ -105,18 +105,31 @@ func (s *Statuses) computeStatus(ctx context.Context, key statusKey) error {
 	s.mu.Lock()
 	delete(s.queued, key) // a later change is queued again
 	s.mu.Unlock()
+	return s.renewStatus(ctx, key)
+}
+
+// renewStatus computes and keeps the status of a subject. A status that was computed without a look that is recorded by
+// now is computed again.
+func (s *Statuses) renewStatus(ctx context.Context, key statusKey) error {
 	owned := s.catalogue.Snapshot().AccountResources(key.account)
 	p, err := plan.New(plan.ResultsRequest(key.account, key.subject), owned)
 	if err != nil {
 		return err
 	}
-	version, err := s.engine.ReadVersion(ctx, key.subject)
-	if err != nil || !version.Known {
-		return err
+	for {
+		version, err := s.engine.ReadVersion(ctx, key.subject)
+		if err != nil || !version.Known {
+			return err
+		}
+		status, err := s.engine.ComputeStatus(ctx, p, version)
+		if err != nil {
+			return err
+		}
+		last := s.engine.LastVersions(ctx, []schema.Subject{key.subject})[0]
+		if !last.Known || last.Recorded == version.Recorded {
+			computedAt := statusVersion{version.Data, version.Recorded, owned.Version}
+			s.kept.StoreValue(key, computedAt, status, statusBytes)
+			return nil
+		}
 	}
-	status, err := s.engine.ComputeStatus(ctx, p, version)
-	if err == nil {
-		s.kept.StoreValue(key, statusVersion{version.Data, owned.Version}, status, statusBytes)
-	}
-	return err
 }

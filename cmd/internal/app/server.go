@@ -149,7 +149,7 @@ func (s *Store) startBackgroundTasks(
 ) {
 	background.Go(func() { s.FollowChanges(ctx) })
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, 500*time.Millisecond) }) // then rejected lines are found
-	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox).FollowLooks(ctx) })
+	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox, s.Statuses).FollowLooks(ctx) })
 	background.Go(func() { watch.FollowRuns(ctx, s.Catalogue, s.Outbox) })
 	sender := s.WebhookSender(watch.SenderOptions{
 		PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks,
@@ -217,6 +217,12 @@ func (s *Store) FollowChanges(ctx context.Context) {
 	if s.Dir == "" { // other servers may change the catalogue
 		all.Go(func() { s.Catalogue.RefreshPeriodically(ctx, catalogueInterval) })
 	}
+	// A server shows within a second what another one recorded. Into an embedded store, only commands copy looks.
+	interval := catalogueInterval
+	if s.Dir != "" {
+		interval = time.Minute
+	}
+	all.Go(func() { s.Engine.Ledger.FollowRecords(ctx, interval) })
 	all.Go(func() { s.Facts.FollowEvents(ctx) })
 	s.Statuses.FollowQueue(ctx)
 	all.Wait()

@@ -1,0 +1,77 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"lifthouse/engine/render"
+	"lifthouse/loadgen/population"
+	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+)
+
+// programmeOfShop returns a catalogue with two campaigns that ended, and one that runs whose purchases count within a
+// window, so that what it is worth changes with late events.
+func programmeOfShop() string {
+	today := time.Now().UTC().Truncate(24 * time.Hour)
+	ended := fmt.Sprintf("startDate: %s, endDate: %s", today.AddDate(0, 0, -40).Format(time.RFC3339),
+		today.AddDate(0, 0, -20).Format(time.RFC3339))
+	const campaign = "          - {id: %d, name: %s, type: experiment, primaryGoalId: 3, significanceLevel: 95, " +
+		"controlShare: 50, variations: [{id: 1, name: New, share: 50}], %s}\n"
+	return `accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        goals: [{id: 3, name: Purchase, conversionWindow: 3d}]
+        campaigns:
+` + fmt.Sprintf(campaign, 31, "Ended", ended) + fmt.Sprintf(campaign, 32, "Another", ended) +
+		fmt.Sprintf(campaign, 33, "Running", "active: true, startDate: "+today.AddDate(0, 0, -10).Format(time.RFC3339))
+}
+
+// TestReportsOfEndedCampaignsAreComputedOnce polls the scorecards of campaigns that ended while events of another one
+// arrive. Each is computed once, and its entity tag stays, because nothing of it changes. What the campaigns are worth
+// is no part of what is kept, and the last member of a report.
+func TestReportsOfEndedCampaignsAreComputedOnce(t *testing.T) {
+	s := newServer(t)
+	s.apply(programmeOfShop())
+	today := time.Now().UTC().Truncate(24 * time.Hour)
+	for id, days := range map[int64]int{31: 40, 32: 40, 33: 10} {
+		simulated := population.SimpleCampaign{
+			WebsiteID: 1, CampaignID: id, GoalID: 3, Visitors: 2_000, Start: today.AddDate(0, 0, -days), Days: 9, Seed: uint64(id),
+			Variations: []population.SimpleVariation{
+				{ID: 0, Share: 1, ConversionRate: 0.10, MeanValue: 50}, {ID: 1, Share: 1, ConversionRate: 0.15, MeanValue: 50},
+			},
+		}
+		s.write(slices.Collect(simulated.GenerateEvents())...)
+	}
+	s.fold()
+	paths := []string{"/v1/campaigns/31/results?scorecard=true", "/v1/campaigns/32/results?scorecard=true"}
+	tags := map[string]string{}
+	for round := range 5 {
+		s.fold(schema.Event{
+			EventID: uint64(1 + round), VisitorID: uint64(1 + round), WebsiteID: 1, Time: today, Kind: schema.KindView,
+			Subject: schema.SubjectCampaign, SubjectID: 33,
+		})
+		for _, path := range paths {
+			got := s.poll(path)
+			must.Equal(t, got.status, http.StatusOK, "%s", path)
+			if round == 0 {
+				tags[path] = got.Get("ETag")
+			}
+			check.Equal(t, got.Get("ETag"), tags[path], "round %d: tag of %s", round, path)
+			members := must.Get(render.NewDocument(json.RawMessage(got.text)))(t)
+			check.Equal(t, members[len(members)-1].Name, "worth", "round %d: the last member of %s", round, path)
+			check.That(t, got.GeneratedAt.After(time.Now().Add(-time.Minute)), "round %d: of %s", round, got.GeneratedAt)
+		}
+	}
+	check.Equal(t, s.outcomes("miss"), len(paths), "computed reports")
+	response, body := s.send(http.MethodGet, paths[0], http.NoBody, s.withToken("If-None-Match", tags[paths[0]])...)
+	check.Equal(t, response.status, http.StatusNotModified, "what the client has: %s", body)
+}

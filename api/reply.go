@@ -243,6 +243,9 @@ const retryAfter = 2
 // retryAfterFull is the Retry-After, in seconds, if the disk is full. An operator must free space.
 const retryAfterFull = 60
 
+// retryAfterRebuilt is the Retry-After, in seconds, while the facts are rebuilt, which takes minutes.
+const retryAfterRebuilt = 10
+
 func storeProblem(err *source.StoreError) *problem {
 	p := &problem{
 		Status: http.StatusServiceUnavailable, Code: string(err.Fault), Detail: err.Error(),
@@ -257,6 +260,8 @@ func storeProblem(err *source.StoreError) *problem {
 		p.Status, p.retryAfter = http.StatusInternalServerError, 0
 	case source.Full:
 		p.retryAfter = retryAfterFull
+	case source.Rebuilt:
+		p.retryAfter = retryAfterRebuilt
 	case source.TooLarge, source.Busy, source.Down:
 	}
 	return p

@@ -16,23 +16,40 @@ import (
 // CheckData verifies the checksums of every part of the events and the facts on the connected server. It returns a
 // sentence for each part that cannot be read.
 func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err error) {
-	for _, table := range []string{"events", "facts"} {
-		if cluster, _ := ClusterOf(conn); cluster != "" {
-			table = LocalTable(table)
-		}
-		err := EachRow(ctx, conn, "CHECK TABLE "+quoteIdentifier(table)+" SETTINGS check_query_single_value_result = 0",
-			func(row driver.Rows) error {
-				var part, message string
-				var passed bool
-				err := row.Scan(&part, &passed, &message)
-				if !passed {
-					faults = append(faults, fmt.Sprintf("part %s of %s: %s", part, table, message))
-				}
-				return err
-			})
+	for _, table := range []string{TableEvents, TableFacts} {
+		found, err := CheckTable(ctx, conn, table)
 		if err != nil {
-			return nil, fmt.Errorf("check the data of %s: %w", table, err)
+			return nil, err
 		}
+		faults = append(faults, found...)
+	}
+	return faults, nil
+}
+
+// The tables that CheckTable checks.
+const (
+	TableEvents = "events"
+	TableFacts  = "facts"
+)
+
+// CheckTable verifies the checksums of every part of a table on the connected server. It returns a sentence for each
+// part that cannot be read.
+func CheckTable(ctx context.Context, conn driver.Conn, table string) (faults []string, err error) {
+	if cluster, _ := ClusterOf(conn); cluster != "" {
+		table = LocalTable(table)
+	}
+	err = EachRow(ctx, conn, "CHECK TABLE "+quoteIdentifier(table)+" SETTINGS check_query_single_value_result = 0",
+		func(row driver.Rows) error {
+			var part, message string
+			var passed bool
+			err := row.Scan(&part, &passed, &message)
+			if !passed {
+				faults = append(faults, fmt.Sprintf("part %s of %s: %s", part, table, message))
+			}
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("check the data of %s: %w", table, err)
 	}
 	return faults, nil
 }

@@ -287,33 +287,8 @@ func (p *program) factsCommand() *cobra.Command {
 		}
 		p.opening.UnreadFacts = rebuild
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			// A rebuild must not lose more visitors' events than a person accepts. The audit log has the loss.
-			lost, byWebsite := 0, map[int64]int{}
-			for _, shard := range s.Facts {
-				if !rebuild {
-					break
-				}
-				_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild remedies some errors
-				found, err := shard.VerifyFacts(ctx, p.showVerified())
-				if err != nil {
-					p.printDiagnostic("the facts cannot be read, so it is not known whether events are lost: %v", err)
-				}
-				for _, v := range found.Lost {
-					byWebsite[v.WebsiteID]++
-					lost++
-				}
-			}
-			switch lost {
-			case accepted:
-			case 0:
-				return errors.New("--accept-loss: no stored events are lost")
-			default:
-				return fmt.Errorf("stored events of %s are lost, and only the facts still count them: "+
-					"restore a backup (lifthouse restore), or send the events again; to rebuild the facts without "+
-					"them, use --accept-loss %d", wording.CountNoun(lost, "visitor"), lost)
-			}
-			for website, visitors := range byWebsite {
-				if err := s.Catalogue.RecordAcceptedLoss(ctx, website, visitors); err != nil {
+			if rebuild {
+				if err := p.prepareRebuild(ctx, s, accepted); err != nil {
 					return err
 				}
 			}
@@ -345,6 +320,60 @@ func (p *program) factsCommand() *cobra.Command {
 	bounds.Var(cmd.Flags(), &accepted, "accept-loss", 0, 0, bounds.MaxCount,
 		"with --rebuild: number of visitors whose lost events no report will count any more")
 	return cmd
+}
+
+// prepareRebuild returns an error if the facts must not be rebuilt: if events cannot be read, or if more visitors lost
+// events than a person accepts, because only the facts still count these. The audit log has an accepted loss. It changes
+// no facts.
+func (p *program) prepareRebuild(ctx context.Context, s *app.Store, accepted int) error {
+	damaged, err := schema.CheckTable(ctx, s.Conn, schema.TableEvents)
+	if err != nil {
+		return err
+	}
+	if len(damaged) > 0 {
+		return fmt.Errorf("the facts are as they were, because they cannot be folded from damaged events: %s; "+
+			"restore a backup (lifthouse restore)", strings.Join(damaged, "; "))
+	}
+	lost, byWebsite := 0, map[int64]int{}
+	for _, shard := range s.Facts {
+		_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild remedies some errors
+		found, err := shard.VerifyFacts(ctx, p.showVerified())
+		if err != nil {
+			if !p.areFactsDamaged(ctx, s, err) {
+				return fmt.Errorf("the facts are as they were, because it is not known whether events are lost: %w", err)
+			}
+			p.printDiagnostic("the facts are damaged, so it is not known whether events are lost: %v", err)
+		}
+		for _, v := range found.Lost {
+			byWebsite[v.WebsiteID]++
+			lost++
+		}
+	}
+	switch lost {
+	case accepted:
+	case 0:
+		return errors.New("--accept-loss: no stored events are lost")
+	default:
+		return fmt.Errorf("stored events of %s are lost, and only the facts still count them: "+
+			"restore a backup (lifthouse restore), or send the events again; to rebuild the facts without "+
+			"them, use --accept-loss %d", wording.CountNoun(lost, "visitor"), lost)
+	}
+	for website, visitors := range byWebsite {
+		if err := s.Catalogue.RecordAcceptedLoss(ctx, website, visitors); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// areFactsDamaged reports whether facts cannot be compared with events because stored facts are damaged or missing,
+// which a rebuild remedies. err is the error of the comparison.
+func (p *program) areFactsDamaged(ctx context.Context, s *app.Store, err error) bool {
+	if errors.Is(err, facts.ErrIncomplete) {
+		return true
+	}
+	damaged, err := schema.CheckTable(ctx, s.Conn, schema.TableFacts)
+	return err == nil && len(damaged) > 0
 }
 
 // showVerified returns a function that shows the progress of a comparison.

@@ -233,19 +233,40 @@ func visitorRange(part, parts uint64) (first, last uint64) {
 	return first, first + width - 1
 }
 
-// RebuildFacts deletes all facts and folds all events again.
+// RebuildFacts deletes all facts and folds all events again. Until that is done, reports have the StoreError Rebuilt. If
+// it is interrupted, the next refresh goes on.
 func (r *Refresher) RebuildFacts(ctx context.Context) (Position, error) {
 	if err := r.lockRefresh(ctx); err != nil {
 		return Position{}, err
 	}
-	r.known = false
-	server := r.currentServer()
-	err := r.changeStoredParts(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC")
+	err := r.deleteFacts(ctx)
 	<-r.busy
 	if err != nil {
 		return Position{}, fmt.Errorf("delete the facts: %w", err)
 	}
 	return r.RefreshFacts(ctx)
+}
+
+// deleteFacts deletes all facts, and stores a position that says so.
+func (r *Refresher) deleteFacts(ctx context.Context) error {
+	r.known = false
+	r.read.Lock()
+	r.rebuilt = true
+	r.read.Unlock()
+	server := r.currentServer()
+	if err := r.changeStoredParts(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC"); err != nil {
+		return err
+	}
+	emptied, token := Position{Rebuilding: true}.nextRefresh(), ""
+	if !r.alone { // a server may have begun to fold the events at once
+		token = emptied.tokenAfter(Position{})
+	}
+	batch, err := server.prepareChanges(ctx, token, []fold.Change{{Row: emptied.asRow()}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = batch.Close() }()
+	return batch.Send()
 }
 
 // HoldScrubs holds off comparisons of facts with events until release is called: events that are deleted before their

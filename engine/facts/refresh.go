@@ -68,6 +68,7 @@ type Refresher struct {
 
 	read     sync.RWMutex // guards the following
 	shown    Position     // the last one that is stored
+	rebuilt  bool         // the facts are incomplete: they are being rebuilt, and shown and counters are those of before
 	fresh    time.Time    // when the last refresh succeeded
 	lost     map[schema.Visitor]bool
 	counters map[schema.Subject]SubjectCounters
@@ -256,6 +257,9 @@ func (r *Refresher) loadState(ctx context.Context) error {
 		r.opened = true
 	}
 	stored, err := r.on.readPosition(ctx)
+	if stored.Refresh == 0 && r.ShownPosition().Refresh > 0 { // the facts were just deleted
+		stored.Rebuilding = true
+	}
 	switch {
 	case err != nil:
 		return err
@@ -327,7 +331,7 @@ var errTooLate = errors.New("the refresh took too long")
 // stored rows from the events up to the last position. Unless the visitors have no facts yet, it checks each one's
 // number of events and digest, and reads the rows of those that fail the check.
 func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, through int64) error {
-	hasFacts := r.position.Refresh > 0
+	hasFacts := r.position.Refresh > 0 && !r.position.isEmptied()
 	var before []fold.Event // of a visitor, up to the last position
 	for from := 0; ; from += visitorsAtOnce {
 		if from > 0 {
@@ -374,7 +378,7 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 		}
 		next := r.position.nextRefresh()
 		if to == len(touched) {
-			next.Through = through
+			next.Through, next.Rebuilding = through, false
 		}
 		if err := r.replaceRows(ctx, had, want, next); err != nil || to == len(touched) {
 			return err
@@ -398,7 +402,8 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 // replaceRows inserts the changes of visitors' rows from had to want, together with the next position.
 func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next Position) (err error) {
 	changes := fold.AppendChanges(nil, had, want)
-	if len(changes) == 0 && next.Through == r.position.Through {
+	isAtEnd := next.Through == r.position.Through && next.Rebuilding == r.position.Rebuilding
+	if len(changes) == 0 && isAtEnd {
 		return nil
 	}
 	changed := map[schema.Subject]int64{}
@@ -428,7 +433,7 @@ func (r *Refresher) storeChanges(
 		if max(now.Sub(r.readAt), now.Round(0).Sub(r.readAt.Round(0))) > longestRefresh {
 			return errTooLate
 		}
-		token = fmt.Sprintf("%d after %x", next.Refresh, r.position.Attempt) // equal in processes at the same position
+		token = next.tokenAfter(r.position)
 	}
 	ctx = context.WithoutCancel(ctx) // an abandoned insert may still be stored
 	batch, err := r.on.prepareChanges(ctx, token, changes)
@@ -474,7 +479,12 @@ type Position struct {
 	Refresh uint32 // number of the last refresh; 0: none
 	Through int64  // acceptance time up to which events are folded, in milliseconds since 1970
 	Attempt uint64 // random: several processes may attempt the refresh, and one succeeds
+	// Rebuilding means that the facts were deleted, and not all events are folded again yet.
+	Rebuilding bool
 }
+
+// isEmptied reports whether the facts were deleted, and none is stored again yet.
+func (p Position) isEmptied() bool { return p.Rebuilding && p.Refresh == 1 }
 
 // FoldedThrough returns the acceptance time up to which events are folded.
 func (p Position) FoldedThrough() time.Time { return time.UnixMilli(p.Through).UTC() }
@@ -490,7 +500,7 @@ func (s *server) readPosition(ctx context.Context) (Position, error) {
 	live, copies := 0, int64(0)
 	err := schema.EachRow(ctx, s, s.render("position.sql", ""), func(row driver.Rows) error {
 		live++
-		return row.Scan(&p.Refresh, &p.Through, &p.Attempt, &copies)
+		return row.Scan(&p.Refresh, &p.Through, &p.Attempt, &p.Rebuilding, &copies)
 	})
 	switch {
 	case err != nil:
@@ -503,11 +513,24 @@ func (s *server) readPosition(ctx context.Context) (Position, error) {
 
 // nextRefresh returns the position after another refresh without newer events.
 func (p Position) nextRefresh() Position {
-	return Position{p.Refresh + 1, p.Through, rand.Uint64()} //nolint:gosec // distinguishes attempts
+	next := p
+	next.Refresh++
+	next.Attempt = rand.Uint64() //nolint:gosec // distinguishes attempts
+	return next
+}
+
+// tokenAfter returns the token of the insert that moves from a position to p. It is equal in processes at the same
+// position.
+func (p Position) tokenAfter(last Position) string {
+	return fmt.Sprintf("%d after %x", p.Refresh, last.Attempt)
 }
 
 // asRow returns the row of a position.
 func (p Position) asRow() *fold.Row {
 	none := schema.Subject{Kind: schema.SubjectNone}
-	return &fold.Row{Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
+	row := &fold.Row{Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
+	if p.Rebuilding {
+		row.Goal = 1
+	}
+	return row
 }

@@ -352,7 +352,8 @@ func (r *Refresher) AllCounters() map[schema.Subject]SubjectCounters {
 	return maps.Clone(r.counters)
 }
 
-// StoredPosition returns the position of the stored facts. It waits while a refresh stores facts.
+// StoredPosition returns the position of the stored facts. It waits while a refresh stores facts. While the facts are
+// rebuilt, it returns the StoreError Rebuilt: no report may count incomplete facts.
 func (r *Refresher) StoredPosition(ctx context.Context) (Position, error) {
 	return r.positionOn(ctx, r.currentServer(), false)
 }
@@ -360,13 +361,23 @@ func (r *Refresher) StoredPosition(ctx context.Context) (Position, error) {
 // positionOn returns the position of a server; held: the caller holds off inserts.
 func (r *Refresher) positionOn(ctx context.Context, server *server, held bool) (Position, error) {
 	if !r.alone {
-		return server.readPosition(ctx)
+		at, err := server.readPosition(ctx)
+		isDeleted := at.Refresh == 0 && r.ShownPosition().Refresh > 0
+		if err == nil && (at.Rebuilding || isDeleted) {
+			err = &source.StoreError{Fault: source.Rebuilt}
+		}
+		return at, err
 	}
 	if !held {
 		r.inserting.RLock()
 		defer r.inserting.RUnlock()
 	}
-	return r.ShownPosition(), nil
+	r.read.RLock()
+	defer r.read.RUnlock()
+	if r.rebuilt {
+		return Position{}, &source.StoreError{Fault: source.Rebuilt}
+	}
+	return r.shown, nil
 }
 
 // ShownPosition returns the position that this process stored or read last.
@@ -390,16 +401,33 @@ func (r *Refresher) settledVersion(of schema.Subject) uint64 {
 	return r.settled[of]
 }
 
+// isRebuilt reports whether the facts are incomplete, because they are being rebuilt.
+func (r *Refresher) isRebuilt() bool {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	return r.rebuilt
+}
+
 // publishState makes the position and the counters of changed subjects visible to readers. changed has the first day
 // whose sums may have changed. all means that no other subject has facts.
 func (r *Refresher) publishState(changed map[schema.Subject]int64, all bool) {
+	if r.isRebuilt() {
+		changed, all = map[schema.Subject]int64{}, true
+		for subject := range r.cells.all {
+			changed[subject] = anyDay
+		}
+	}
 	counters := map[schema.Subject]SubjectCounters{}
 	for subject := range changed {
 		counters[subject] = countersOf(maps.Clone(r.cells.allOf(subject))) // refreshes change the cells
 	}
 	r.read.Lock()
 	defer r.read.Unlock()
-	r.shown = r.position
+	if r.position.Rebuilding { // what is shown stays
+		r.rebuilt = true
+		return
+	}
+	r.rebuilt, r.shown = false, r.position
 	today := max(fold.DayOf(time.Now().UnixMilli()), fold.DayOf(r.position.Through))
 	for subject, first := range changed {
 		if _, has := r.settled[subject]; first < today || !has {

@@ -35,6 +35,7 @@ const (
 	Down     StoreFault = "down"      // try again later
 	Full     StoreFault = "full"      // free disk space
 	Damaged  StoreFault = "damaged"   // restore a backup
+	Rebuilt  StoreFault = "rebuilt"   // wait until the facts are complete
 	Bug      StoreFault = "bug"       // a bug in Lifthouse
 )
 
@@ -53,6 +54,7 @@ var remedies = map[StoreFault]string{
 	Busy:    "the store is overloaded: retry in a moment",
 	Down:    "the store cannot be reached: retry later",
 	Full:    "the disk of the store is full: free space and retry; stored events are kept and counted once",
+	Rebuilt: "the facts are being rebuilt (lifthouse facts --rebuild): retry when they are complete",
 	Damaged: "stored data are damaged: find the damage with lifthouse check --deep, and restore a backup",
 }
 

@@ -114,7 +114,7 @@ func TestDamagedEventsAreReported(t *testing.T) {
 	const views = 5000
 	store := newDamagedStore(t, views)
 	store.reports(views)
-	store.says(store.do(exitOK, "check", "--deep"), "the checksums of all parts match", "of all 5000 visitors are those of their events")
+	store.says(store.do(exitOK, "check", "--deep"), "the checksums of all parts match", "of all 5,000 visitors are those of their events")
 	data := filepath.Join(store.part, "data.bin")
 	whole := must.Get(os.ReadFile(data))(t)
 	damaged := bytes.Clone(whole)
@@ -131,7 +131,7 @@ func TestDamagedEventsAreReported(t *testing.T) {
 	store.do(exitOK, "check", "--deep")
 
 	replace(whole[:len(whole)/2])
-	store.says(store.do(exitFailed, "check", "--deep"), "WRONG", "stored events of 5000 visitors are lost")
+	store.says(store.do(exitFailed, "check", "--deep"), "WRONG", "stored events of 5,000 visitors are lost")
 	store.imports(views)
 }
 
@@ -144,6 +144,25 @@ func (s *damagedStore) imports(views int64) {
 	s.reports(views)
 	s.do(exitOK, "facts", "--verify")
 	s.do(exitOK, "check", "--deep")
+}
+
+// TestARebuildNeedsReadableEvents flips a byte of the stored events. A rebuild then changes nothing: the facts still count
+// all events, so they are the only record of those that cannot be read.
+func TestARebuildNeedsReadableEvents(t *testing.T) {
+	t.Parallel()
+	const views = 500
+	store := newDamagedStore(t, views)
+	store.reports(views)
+	data := filepath.Join(store.part, "data.bin")
+	whole := must.Get(os.ReadFile(data))(t)
+	damaged := bytes.Clone(whole)
+	damaged[len(damaged)/2] ^= 0x55
+	must.OK(t, os.WriteFile(data, damaged, 0o600))
+	store.says(store.do(exitFailed, "facts", "--rebuild"), "the facts are as they were", "restore a backup")
+	must.OK(t, os.WriteFile(data, whole, 0o600))
+	store.reports(views)
+	store.do(exitOK, "facts", "--rebuild", "--verify")
+	store.reports(views)
 }
 
 // TestAMissingPartIsNoticed removes the folder of a part, which ClickHouse itself does not notice.

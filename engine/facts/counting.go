@@ -397,8 +397,7 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 		return err
 	}
 
-	// A goal event changes the series at its own time, at that of the first view, or at the last millisecond of the
-	// window. Rows of numbered.sql have other columns.
+	// A goal event changes the series at its own time, at that of the first view, or when the visitor is mature. Rows of numbered.sql have other columns.
 	q := s.newQuery()
 	q.Crossers, q.Numbered = hasCrossers, !s.isEveryEvent
 	first, at := expr("toUnixTimestamp64Milli(first_time)"), factTime
@@ -412,7 +411,7 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 	case s.Timing == plan.ByAge:
 		at = "(" + at + ") - " + first
 	default:
-		at = first + " + {age_to_ms:Int64} - 1"
+		at = first + " + {maturity_ms:Int64} - 1"
 	}
 	return s.countGoalRows(ctx, "goals.sql", q, bucketOf(at))
 }

@@ -220,6 +220,7 @@ func (s *counting) addWindow(q *reportQuery) {
 	q.Window, q.AgeFrom, q.OnFirstView = true, w.From > 0, s.Timing == plan.OnFirstView
 	q.addParam("age_from_ms", w.From.Milliseconds())
 	q.addParam("age_to_ms", w.To.Milliseconds())
+	q.addParam("maturity_ms", w.Maturity().Milliseconds())
 	q.ByAge = s.Timing == plan.ByAge
 	if q.Mature = s.Timing == plan.WhenMature || q.ByAge; q.Mature {
 		through := s.stored.Complete
@@ -235,7 +236,7 @@ func (s *counting) addWindow(q *reportQuery) {
 	q.Conversions = expr(fmt.Sprintf(inside, moments.Conversion))
 	switch s.Timing {
 	case plan.WhenMature:
-		q.StepTime = "toUnixTimestamp64Milli(first_time) + greatest(toInt64(ms), {age_to_ms:Int64} - 1)"
+		q.StepTime = "toUnixTimestamp64Milli(first_time) + greatest(toInt64(ms), {maturity_ms:Int64} - 1)"
 	case plan.OnFirstView:
 		if q.Widget {
 			q.StepTime = "toUnixTimestamp64Milli(first_time) + if(kind IN (4, 5), 0, ms)"

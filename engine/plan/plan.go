@@ -64,7 +64,7 @@ type Timing int
 
 // The timings.
 const (
-	// WhenMature includes the visitors whose window has ended. All sums of a visitor count when it ends.
+	// WhenMature includes the visitors whose window has ended and settled. All sums of a visitor count from then on.
 	WhenMature Timing = iota
 	// OnFirstView includes all visitors. The events of the window count at the time of the first view, whenever they
 	// happened. Looks have it: all visitors of a look are mature when it is published.

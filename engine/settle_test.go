@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+)
+
+// TestPointsHaveTheVisitorsOfTheirReports compares each point of a daily series with the report that ends there, for a
+// conversion window with a time in which orders settle: a visitor counts from the end of both.
+func TestPointsHaveTheVisitorsOfTheirReports(t *testing.T) {
+	for _, text := range []string{"1d", "1d+1d", "2d+5d"} {
+		t.Run(text, func(t *testing.T) {
+			window := must.Get(schema.ParseConversionWindow(text))(t)
+			x := newTrial(t, firstDay)
+			for day := range 10 {
+				x.devices(day, [2]int{200, 200}, [2]int{20, 45}, [2]int{30, 31})
+			}
+			x.refresh()
+			series := x.report(func(r *query.Request) { r.ConversionWindow, r.Interval = &window, query.Daily })
+			must.That(t, len(series.Series) >= 3, "%d points", len(series.Series))
+			for _, point := range series.Series {
+				report := x.report(func(r *query.Request) { r.ConversionWindow, r.Filters.To = &window, point.Time })
+				name := point.Time.Format(time.DateOnly)
+				check.Equal(t, countsOf(t, point.Variations), countsOf(t, report.Variations), "until %s", name)
+			}
+		})
+	}
+}
+
+// countsOf returns the counts of the variations.
+func countsOf(t *testing.T, variations []result.VariationResults) string {
+	t.Helper()
+	var counts []result.Counts
+	for i := range variations {
+		counts = append(counts, variations[i].Counts)
+	}
+	return written(t, counts)
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
+	"lifthouse/stats"
 )
 
 // TestCurveEqualsTheFold compares each point of random curves with the fold of the same cohort, and the last one with
@@ -73,6 +75,13 @@ func TestCurveEqualsTheFold(t *testing.T) {
 			sums := foldPlainly(x, in.events)[all]
 			check.That(t, sums.visitors-sums.immature == c.Cohort.Visitors || p.MultipleExposures != "first",
 				"%d visitors, want %d", c.Cohort.Visitors, sums.visitors-sums.immature)
+			for _, v := range point.Variations {
+				if v.Comparison == nil || v.Simultaneous == nil {
+					continue
+				}
+				checkNested(t, v.Simultaneous.Difference.Interval, v.Comparison.Difference.Interval)
+				checkNested(t, v.Simultaneous.Improvement.Interval, v.Comparison.Improvement.Interval)
+			}
 			for i, v := range point.Variations {
 				want, n := 0.0, 0
 				for _, visit := range sums.visits[p.Variations[i].ID] {
@@ -104,6 +113,25 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		}
 	})
 	check.That(t, cohorts >= 100, "only %d values compared", cohorts)
+}
+
+// checkNested checks that an interval of the whole curve contains that of a single point. An interval that cannot be
+// computed contains everything.
+func checkNested(t worlds.TB, whole, single *stats.Interval) {
+	t.Helper()
+	if whole == nil || single == nil {
+		return
+	}
+	text := written(t, whole) + " does not contain " + written(t, single)
+	const rounding = 1e-9
+	if whole[0] != nil {
+		isBelow := single[0] != nil && *whole[0] <= *single[0]+rounding*math.Abs(*single[0])
+		check.That(t, isBelow, "%s", text)
+	}
+	if whole[1] != nil {
+		isAbove := single[1] != nil && *whole[1] >= *single[1]-rounding*math.Abs(*single[1])
+		check.That(t, isAbove, "%s", text)
+	}
 }
 
 func deref(x *float64) any {

@@ -110,7 +110,7 @@ func (c pair) frequentistComparison(family family, o Options) Comparison {
 	alpha := o.Alpha()
 	significant, tail := adjusted < alpha, family.tail
 	if o.Critical > 0 {
-		tail = normalSurvival(o.Critical)
+		tail = math.Min(tail, normalSurvival(o.Critical))
 		significant = c.p < 2*tail
 	}
 	out := Comparison{

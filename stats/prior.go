@@ -348,7 +348,8 @@ func (p panels) densityQuantile(l *lifts, values []float64, mass float64) float6
 // posterior means, and intervals are equal-tailed credible intervals. If the mean of control is 0, no visitor of
 // control converted, and there are neither losses nor differences. There is no correction for several treatments.
 func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
-	alpha, baseline, reason := o.Alpha(), math.Abs(c.control.observedValue()), Reason("")
+	alpha := o.pointAlpha()
+	baseline, reason := math.Abs(c.control.observedValue()), Reason("")
 	p := r.summarizePosterior(l, alpha)
 	if baseline == 0 {
 		baseline, reason = math.NaN(), ReasonBaselineZero

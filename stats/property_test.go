@@ -335,3 +335,56 @@ func TestIntervalsContainTheObserved(t *testing.T) {
 		}
 	}
 }
+
+// TestStricterIntervalsContainOthers compares intervals at a level with those of the same method at a stricter critical
+// value, for rates and means and for both methodologies: the stricter ones contain the others.
+func TestStricterIntervalsContainOthers(t *testing.T) {
+	r := newRand(31)
+	prior := &Prior{StandardDeviation: .1}
+	for range rounds(4000) {
+		var control, treatment Sample
+		if rate := randomRate(r); r.IntN(2) == 0 {
+			control, treatment = rate, randomRival(r, rate)
+		} else {
+			control, treatment = randomMean(r), randomMean(r)
+		}
+		o := Options{SignificanceLevel: levels[r.IntN(len(levels))]}
+		if r.IntN(2) == 0 {
+			o.Methodology, o.Prior = MethodologyBayesian, prior
+		}
+		stricter := o
+		stricter.Critical = normalQuantile(o.Alpha()/2) * (1 + r.Float64())
+		level := Compare(control, []Sample{treatment}, o)[0]
+		strict := Compare(control, []Sample{treatment}, stricter)[0]
+		for name, pair := range map[string][2]*Interval{
+			"difference": {strict.Difference.Interval, level.Difference.Interval},
+			"lift":       {strict.Lift.Interval, level.Lift.Interval},
+		} {
+			if pair[0] == nil || pair[1] == nil {
+				continue
+			}
+			check.That(t, containsInterval(pair[0], pair[1]), "%s: %v does not contain %v\n%+v, %+v, %+v", name,
+				*pair[0], *pair[1], control, treatment, stricter)
+		}
+	}
+}
+
+// containsInterval reports whether an interval contains another one, apart from rounding.
+func containsInterval(outer, inner *Interval) bool {
+	isBeyond := func(a, b *float64) bool { // a is at least as far down as b
+		switch {
+		case a == nil:
+			return true
+		case b == nil:
+			return false
+		}
+		return *a <= *b+1e-9*math.Abs(*b)
+	}
+	negated := func(x *float64) *float64 {
+		if x == nil {
+			return nil
+		}
+		return new(-*x)
+	}
+	return isBeyond(outer[0], inner[0]) && isBeyond(negated(outer[1]), negated(inner[1]))
+}

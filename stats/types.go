@@ -88,9 +88,19 @@ type Options struct {
 	Shares []float64
 	// Prior is the prior of the lift. The Bayesian methodology needs one.
 	Prior *Prior
-	// Critical replaces the critical value of the level, also for significance, see SimultaneousCritical. 0: it does
-	// not. Only the frequentist methodology has it.
+	// Critical replaces the critical value of the level if it is larger, also for significance, see
+	// SimultaneousCritical. 0: it does not. Intervals are those of the same method at a stricter level, so they contain
+	// those of the level. Credible intervals have the level 1 - 2 P(Z > Critical) of a standard normal Z.
 	Critical float64
+}
+
+// pointAlpha returns the accepted error rate of a comparison: that of the critical value if it is stricter, or else of
+// the level.
+func (o Options) pointAlpha() float64 {
+	if o.Critical > 0 {
+		return math.Min(o.Alpha(), 2*normalSurvival(o.Critical))
+	}
+	return o.Alpha()
 }
 
 // Alpha returns the accepted error rate, 1 - level/100, in [0, 0.99]. At 0 nothing is significant.

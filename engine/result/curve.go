@@ -115,7 +115,7 @@ func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row)
 		var together []stats.Comparison
 		if c.Critical != nil {
 			options := options
-			options.Critical, options.Methodology = *c.Critical, stats.MethodologyFrequentist
+			options.Critical = *c.Critical
 			together, _ = through[day].compareSamples(p, options)
 		}
 		for i, v := range single.Variations {

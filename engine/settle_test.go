@@ -42,3 +42,27 @@ func countsOf(t *testing.T, variations []result.VariationResults) string {
 	}
 	return written(t, counts)
 }
+
+// TestSlicesRankByTheVisitorsThatTheyShow has more desktop visitors than mobile ones, but most of them came in the last
+// days, so a conversion window of three days shows more mobile visitors. An unknown variation whose visitors are not shown
+// is not listed.
+func TestSlicesRankByTheVisitorsThatTheyShow(t *testing.T) {
+	window := must.Get(schema.ParseConversionWindow("3d"))(t)
+	x := newTrial(t, firstDay)
+	for day := range 10 {
+		mobile := [2]int{300, 300}
+		if day >= 7 {
+			mobile = [2]int{}
+		}
+		x.devices(day, mobile, [2]int{20, 45}, [2]int{30, 31})
+	}
+	unknown := x.view(x.first.AddDate(0, 0, 9).Add(2*time.Hour), 9)
+	must.OK(t, x.writer.WriteEvents(t.Context(), []schema.Event{unknown}))
+	x.refresh()
+	report := x.report(func(r *query.Request) { r.ConversionWindow, r.Dimension = &window, query.ByDevice })
+	check.Equal(t, report.Breakdown[0].Value, "mobile", "within three days: the first slice")
+	check.Equal(t, len(report.Checks.UnknownVariations), 0, "within three days: unknown variations")
+	report = x.report(byDevice)
+	check.Equal(t, report.Breakdown[0].Value, "desktop", "without a window: the first slice")
+	check.Equal(t, len(report.Checks.UnknownVariations), 1, "without a window: unknown variations")
+}

@@ -19,7 +19,6 @@ import (
 	"lifthouse/cmd/internal/config"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/wording"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -48,7 +47,7 @@ func (p *program) importCommand() *cobra.Command {
 			if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
 				return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
 			}
-			i := fileImport{program: p, store: s, options: options, rejects: json.NewEncoder(io.Discard)}
+			i := fileImport{program: p, began: time.Now(), store: s, options: options, rejects: json.NewEncoder(io.Discard)}
 			if rejects != "" {
 				file, err := p.createOutput("--rejects", rejects)
 				if err != nil {
@@ -158,6 +157,9 @@ type fileImport struct {
 	store   *app.Store
 	options ingest.Options
 
+	began time.Time // when the command, or a pass of --follow, began
+	rows  int64     // accepted since then
+
 	rejects  *json.Encoder // the --rejects file
 	rejected int64         // lines of all files
 	unkept   error         // of the --rejects file
@@ -166,7 +168,7 @@ type fileImport struct {
 	seen    map[string]fs.FileInfo // files of directories that were imported or skipped, as they were then
 }
 
-// foldImported folds the accepted events, so that reports include them.
+// foldImported folds the accepted events, so that reports include them. It prints how long that and the import took.
 func (i *fileImport) foldImported(ctx context.Context) error {
 	if i.options.DryRun || ctx.Err() != nil {
 		return nil //nolint:nilerr // the import has returned it
@@ -177,11 +179,19 @@ func (i *fileImport) foldImported(ctx context.Context) error {
 			i.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
 		})
 	})
-	return schema.WrapError(err, "the accepted events are stored, but reports do not include all of them yet")
+	if err != nil {
+		return fmt.Errorf("the accepted events are stored, but reports do not include all of them yet: %w", err)
+	}
+	if i.rows > 0 {
+		seconds := time.Since(i.began).Seconds()
+		i.printLine("reports include all events: %.1f s, %.0f rows/s", seconds, float64(i.rows)/seconds)
+	}
+	i.rows = 0
+	return nil
 }
 
 func (i *fileImport) importFile(ctx context.Context, file string) (report ingest.Report, err error) {
-	started, show, options := time.Now(), terminal.NewProgress(), i.options
+	show, options := terminal.NewProgress(), i.options
 	options.Progress = func(r ingest.Report) {
 		show.ShowLine(func() {
 			i.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
@@ -214,9 +224,9 @@ func (i *fileImport) importFile(ctx context.Context, file string) (report ingest
 		i.printLine("%s: dry run: %s, %d of %s rejected; nothing was inserted", file,
 			wording.CountNoun(report.Rows, "valid row"), report.Rejected, lines)
 	} else {
-		seconds := time.Since(started).Seconds()
-		i.printLine("%s: %s accepted, %d of %s rejected, %.1f s, %.0f rows/s", file,
-			wording.CountNoun(report.Rows, "row"), report.Rejected, lines, seconds, float64(report.Rows)/seconds)
+		i.rows += report.Rows
+		i.printLine("%s: %s accepted, %d of %s rejected", file, wording.CountNoun(report.Rows, "row"), report.Rejected,
+			lines)
 	}
 	// Reports do not count events with names that the catalogue does not declare.
 	const shown = 10
@@ -254,6 +264,7 @@ func (i *fileImport) importDirectories(ctx context.Context, arguments []string, 
 		}
 		select {
 		case <-tick:
+			i.began = time.Now()
 		case <-ctx.Done():
 			return nil
 		}

@@ -144,7 +144,7 @@ var (
 	hash      = regexp.MustCompile(`[0-9a-f]{64}`)
 	password  = regexp.MustCompile(`: [A-Z0-9]{26}\n`)
 	setting   = regexp.MustCompile(` +(\S+) +(\((?:flag|environment|file|default)\)\n)`)
-	speed     = regexp.MustCompile(`, \d+\.\d s, \d+ rows/s`)
+	speed     = regexp.MustCompile(`reports include all events: \d+\.\d s, \d+ rows/s\n`)
 	timeOfRun = regexp.MustCompile(`20\d\d-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?)?`)
 )
 

@@ -143,7 +143,7 @@ func (s *sums) reportRows() *moments.Rows {
 	for i := range ranked {
 		ranked[i].Recent = 0
 		if !ranked[i].ExposedBefore {
-			visitors[ranked[i].Dimension] += ranked[i].Visitors
+			visitors[ranked[i].Dimension] += ranked[i].MatureVisitors()
 		}
 	}
 	values := moments.MostVisited(visitors)

@@ -217,6 +217,14 @@ const (
 	DiskFull = "full"
 )
 
+// MatureVisitors returns the visitors that a report with a conversion window shows: none of a row of immature ones.
+func (r *Row) MatureVisitors() int64 {
+	if r.Immature {
+		return 0
+	}
+	return r.Visitors
+}
+
 // MostVisited returns the values sorted by visitors, descending.
 func MostVisited(visitors map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(visitors), func(a, b string) int {

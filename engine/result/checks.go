@@ -171,7 +171,8 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 	}
 
 	for id, of := range c.counted {
-		if indexOf(id) < 0 {
+		isSeen := of.Visitors > 0 || of.Views+of.GoalsReached() > 0
+		if indexOf(id) < 0 && isSeen {
 			checks.UnknownVariations = append(checks.UnknownVariations,
 				UnknownVariation{id, of.Visitors, of.Views + of.GoalsReached()})
 		}

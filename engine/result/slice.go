@@ -393,7 +393,7 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 		}
 		byValue[r.Dimension] = append(byValue[r.Dimension], r)
 		if !r.ExposedBefore {
-			visitors[r.Dimension] += r.Visitors
+			visitors[r.Dimension] += r.MatureVisitors()
 		}
 	}
 	values := moments.MostVisited(visitors)

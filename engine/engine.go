@@ -97,7 +97,7 @@ type Version struct {
 	Recorded uint64          // changes with the recorded looks of the subject; the same on all servers of a store
 	Prior    string          // that the report learns from other campaigns; empty: it learns none
 	Accepted time.Time       // acceptance time up to which the data have all events; no part of the identity
-	Waiting  moments.Waiting // accepted events that a report does not include yet
+	Waiting  moments.Waiting // accepted events that a report of the subject does not include yet
 }
 
 // Key returns a text that is equal for equal data.
@@ -109,6 +109,11 @@ func (e *Engine) ReadVersion(ctx context.Context, subject schema.Subject) (Versi
 	waiting, err := e.facts.AwaitNoted(ctx)
 	if err != nil {
 		return Version{}, err
+	}
+	if waiting.Events > 0 {
+		if waiting.Events, err = e.facts.CountWaiting(ctx, subject); err != nil {
+			return Version{}, err
+		}
 	}
 	version := e.LastVersions(ctx, []schema.Subject{subject})[0]
 	version.Waiting = waiting

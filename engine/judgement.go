@@ -49,13 +49,7 @@ func (e *Engine) OpenJudgement(ctx context.Context, p *plan.Plan, now time.Time)
 		return nil, err
 	}
 	if version.Waiting.Events > 0 {
-		waits, err := e.facts.HasWaiting(ctx, p.Subject)
-		switch {
-		case err != nil:
-			return nil, err
-		case waits:
-			return nil, ErrEventsWait
-		}
+		return nil, ErrEventsWait
 	}
 	if p, err = e.PlanInForce(ctx, p); err != nil {
 		return nil, err

@@ -92,19 +92,19 @@ func (r *Refresher) countWaiting(ctx context.Context, reason string) (moments.Wa
 	return waits, nil
 }
 
-// HasWaiting reports whether events wait that may change the facts of a subject: its own, and goals without exposures
-// of visitors who saw it. Views of other visitors may wait, too, but these are events of the subject.
-func (r *Refresher) HasWaiting(ctx context.Context, of schema.Subject) (waits bool, err error) {
+// CountWaiting returns the number of events that wait and may change the facts of a subject: its own, and goals without
+// exposures of visitors who saw it. Views of other visitors may wait, too, but these are events of the subject.
+func (r *Refresher) CountWaiting(ctx context.Context, of schema.Subject) (events int64, err error) {
 	server := r.currentServer()
 	err = server.QueryRow(ctx, server.render("waiting_of.sql", ""),
 		clickhouse.Named("after", r.ShownPosition().Through), clickhouse.Named("website", of.WebsiteID),
 		clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("id", of.ID),
 		clickhouse.Named("experiment", of.ExperimentID),
-		clickhouse.Named("section", SectionOf(of, fold.OfVisitor))).Scan(&waits)
+		clickhouse.Named("section", SectionOf(of, fold.OfVisitor))).Scan(&events)
 	if err != nil {
-		return false, fmt.Errorf("look for events of %s that wait: %w", of, err)
+		return 0, fmt.Errorf("count the events of %s that wait: %w", of, err)
 	}
-	return waits, nil
+	return events, nil
 }
 
 // RefreshNoted folds all events that were noted before the call.

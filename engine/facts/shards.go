@@ -83,15 +83,16 @@ func (s Shards) AwaitNoted(ctx context.Context) (all moments.Waiting, err error)
 	return all, nil
 }
 
-// HasWaiting reports whether events wait that may change the facts of a subject.
-func (s Shards) HasWaiting(ctx context.Context, of schema.Subject) (bool, error) {
+// CountWaiting returns the number of events that wait and may change the facts of a subject.
+func (s Shards) CountWaiting(ctx context.Context, of schema.Subject) (events int64, err error) {
 	for _, shard := range s {
-		waits, err := shard.HasWaiting(ctx, of)
-		if err != nil || waits {
-			return waits, source.StoreFailure(ctx, err)
+		n, err := shard.CountWaiting(ctx, of)
+		if err != nil {
+			return 0, source.StoreFailure(ctx, err)
 		}
+		events += n
 	}
-	return false, nil
+	return events, nil
 }
 
 // FoldedThrough returns the latest acceptance time of the events that the facts include, as this process last read it.

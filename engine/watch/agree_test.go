@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -99,6 +100,9 @@ func TestSubjectsWaitForTheirOwnEvents(t *testing.T) {
 			var following sync.WaitGroup
 			following.Go(func() { shard.FollowEvents(ctx) })
 			held.Held <- nil // the events of the eight days
+			for shard.ShownPosition().Refresh == 0 {
+				runtime.Gosched()
+			}
 
 			accepted := time.Now()
 			late := viewOf(1_000_000, test.campaign, 0, p.first.AddDate(0, 0, 8))

@@ -39,13 +39,19 @@ function SampleRatio({ results, subject, route, bayesian }) {
  * @type {Record<string, string>} */
 const days = { DAYS_WITHOUT_VISITORS: "Days without visitors", VARIATION_WITHOUT_VISITORS: "Variation without visitors" };
 
+const late = 300000; // milliseconds that events may wait until it is a failed check
+
+/** isLate reports whether the store does not answer, or events have waited for long. That some wait is said above.
+ * @param {Results} results */
+const isLate = ({ stale, waiting, dataThrough }) => stale && (!waiting || Date.now() - Date.parse(dataThrough ?? "") > late);
+
 /** Checks shows the data quality checks.
  * @param {{ results: Results, subject: Subject, route: Route }} props */
 export function Checks({ results, subject, route }) {
   const { checks } = results, several = checks.multipleExposures;
   const warnings = checks.warnings.filter((w) => !["SAMPLE_RATIO_MISMATCH", "EVENTS_WAITING"].includes(w.code) && !(w.code in days)); // shown elsewhere
   const silent = checks.warnings.filter((w) => w.code in days);
-  const failed = results.stale || silent.length > 0 || checks.sampleRatio?.mismatch || several.warning || checks.automated?.warning || checks.leak.length > 0 || checks.unknownVariations.length > 0;
+  const failed = isLate(results) || silent.length > 0 || checks.sampleRatio?.mismatch || several.warning || checks.automated?.warning || checks.leak.length > 0 || checks.unknownVariations.length > 0;
   return (
     <Part id="health" title="Health" open={failed}>
       <ul class="checks">
@@ -60,7 +66,7 @@ export function Checks({ results, subject, route }) {
         {checks.outliers && <Check good title="Outliers" of="outliers">{count(checks.outliers.removed)} goal events are excluded.{checks.outliers.lower !== null && checks.outliers.upper !== null && ` Values from ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count.`}{checks.outliers.reason && ` Reason: ${why(checks.outliers.reason)}.`}</Check>}
         {checks.cap && <Check good title="Cap" of="cap">{checks.cap.amount === null ? `Nothing is capped: fewer than one converted visitor is above ${checks.cap.rule}.` : `At most ${money(checks.cap.amount)} counts for each visitor (${checks.cap.rule}). ${count(checks.cap.visitors)} visitors have more; ${money(checks.cap.valueRemoved)} was removed.`}</Check>}
         {checks.window.earlierVisitors > 0 && <Check good title="Exposed before the window" of="earlier">{count(checks.window.earlierVisitors)} visitors of the window were first exposed before it. They are excluded.</Check>}
-        <Check good={!results.stale} open={!results.dataThrough} title="Freshness" of="dataThrough">
+        <Check good={!isLate(results)} open={!results.dataThrough} title="Freshness" of="dataThrough">
           {results.stale && !results.waiting ? "The store is unavailable. These are the last available results. " : ""}{results.dataThrough ? <>Includes events accepted until <span class="at">{minute(results.dataThrough)}</span>. The newest event is of <span class="at">{minute(results.newestEvent)}</span>.</> : "No events yet."}
         </Check>
       </ul>
@@ -76,7 +82,7 @@ function Waiting({ scored }) {
   const best = Math.max(0, ...items.map((i) => (inValue ? i.expected?.valuePerMonth : i.expected?.perMonth)?.value ?? 0));
   if (best <= 0 || scored.decision?.status !== "keepRunning") return null;
   const week = best * 7 / 30;
-  return <p>If the effect is as expected, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {inValue ? "in value" : "in the primary metric"}.<Help of="waiting" /></p>;
+  return <p>If the effect is as expected, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {inValue ? scored.worth?.currency || "in value" : "in the primary metric"}.<Help of="waiting" /></p>;
 }
 
 /** Progress shows the progress towards the required sample size, and the looks.

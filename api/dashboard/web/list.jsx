@@ -1,5 +1,6 @@
 // @ts-check
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { day } from "./format.js";
 import { all, ask } from "./api.js";
 import { groupOf, groups, listed, matches, placeOf, sorted } from "./groups.js";
 import { useAnswer } from "./hooks.js";
@@ -74,9 +75,11 @@ function Filters({ route, go, items, websites, website, show }) {
   /** @param {string} name @returns {(e: TargetedEvent<HTMLInputElement | HTMLSelectElement>) => void} */
   const set = (name) => (e) => go(route.with(name, e.currentTarget.value), { replace: name === "search" });
   const owners = /** @type {string[]} */ (distinct(items.map((i) => i.owner))), tags = /** @type {string[]} */ (distinct(items.flatMap((i) => i.tags ?? [])));
+  const [open, setOpen] = useState(false), chosen = ["search", "active", "type", "owner", "tag"].filter((name) => route.get(name)).length;
   const offered = show === "campaigns" || show === "widgets" ? types[show] : [...types.campaigns, ...types.widgets];
   return (
-    <section class="controls" aria-label="Filters"><div class="choices">
+    <section class={"controls folded" + (open ? " open" : "")} aria-label="Filters">
+      <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>Filters{chosen > 0 && ` (${chosen})`}</button><div class="choices">
       {websites.length > 1 && <label>Website <select name="websiteId" value={website} onChange={set("websiteId")}>{websites.map((w) => <option key={w.id} value={w.id}>{w.domain}</option>)}</select></label>}
       <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="name, owner, tag or key" /></label>
       <Choice label="State" name="active" value={route.get("active")} values={["true", "false"]} write={(v) => (v === "true" ? "running" : "not running")} set={set} />
@@ -121,6 +124,8 @@ export function List({ route, go }) {
   /** @param {string} name */
   const other = (name) => to([["websiteId", route.get("websiteId")], ["show", name || undefined]]);
   const what = show || "campaigns or widgets";
+  // A status is computed again when its events or definitions change.
+  const computed = (items ?? []).map(({ status }) => day(status?.computedAt)).filter((at) => at !== day()).sort(), [oldest, newest] = [computed[0], computed[computed.length - 1]];
   const waiting = websites.body?.length === 0 || (show === "" && items?.every(({ views, goalsReached }) => views === 0 && goalsReached === 0));
   return (
     <>
@@ -133,6 +138,7 @@ export function List({ route, go }) {
       {waiting && <Waiting website={here} />}
       {ready && !items && wanted.some(({ loading }) => loading) && <Loading what={what} />}
       {shown?.length === 0 && !waiting && <Empty>{items && items.length > 0 ? `No matching ${what}.` : `This website has no ${what} yet.`}</Empty>}
+      {newest && <p class="quiet">As of <span class="at">{oldest}</span>{oldest !== newest && <> to <span class="at">{newest}</span></>}; lifts at the last look.</p>}
       {shown && <Groups items={shown} {...{ route, go, link, worthOf }} />}
     </>
   );

@@ -8,19 +8,14 @@ import { Num, State } from "./parts.jsx";
 import { rounded } from "./programme.jsx";
 import { follow } from "./route.js";
 import { scaleOf } from "./scale.js";
-import { Switch } from "./switch.jsx";
 import { Cell } from "./table.jsx";
 import { decisions, health, kind } from "./words.js";
 
 /** @import { Group } from "./groups.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Comparison, Decision, Go, Listed, Scale, Status, Subject, WorthItem } from "./types.d.ts" */
+/** @import { Comparison, Decision, Go, Listed, Scale, Status, WorthItem } from "./types.d.ts" */
 
 /** @typedef {(item: Listed) => { worth: WorthItem | undefined, currency?: string }} WorthOf */
-
-/** subjectOf returns the subject of an item.
- * @param {Listed} item @returns {Subject} */
-const subjectOf = ({ kind, id }) => ({ kind, home: `/v1/${kind}s/${id}`, path: `/v1/${kind}s/${id}` });
 
 const page = 50; // rows of a group at first
 
@@ -39,7 +34,7 @@ function Of({ item }) {
   if (!status || status.reason === "NOTHING_TO_COMPARE") return <span class="quiet">nothing to compare</span>;
   if (!status.decision) return <span class="quiet">computing …</span>;
   const { decidedAt } = status.decision;
-  return <><Chip status={status.decision.status} words={worded(status.decision)} />{isNew(item) && <b class="new"> NEW</b>}<small>{decidedAt && <>since <span class="at">{lastDay(decidedAt)}</span>, </>}<span class="at">as of {day(status.computedAt)}</span></small></>;
+  return <><Chip status={status.decision.status} words={worded(status.decision)} />{isNew(item) && <b class="new"> NEW</b>}{decidedAt && <small>since <span class="at">{lastDay(decidedAt)}</span></small>}</>;
 }
 
 /** Worth is what the variation of the decision is expected to be worth a month.
@@ -73,8 +68,8 @@ function scaleOfAll(items) {
 }
 
 /** Row is a campaign or widget.
- * @param {{ item: Listed, scale: Scale, acting: boolean, go: Go, link: (item: Listed) => string, worthOf: WorthOf }} props acting: there is a decision to carry out */
-function Row({ item, scale, acting, go, link, worthOf }) {
+ * @param {{ item: Listed, scale: Scale, go: Go, link: (item: Listed) => string, worthOf: WorthOf }} props */
+function Row({ item, scale, go, link, worthOf }) {
   const { status } = item, effect = effectOf(status), worth = worthOf(item);
   const about = [item.owner, ...(item.tags ?? []).map((t) => "#" + t)].filter(Boolean).join(" · ");
   return (
@@ -87,7 +82,7 @@ function Row({ item, scale, acting, go, link, worthOf }) {
       <Cell label="Visitors" class="n"><Num value={status?.visitors}>{count(status?.visitors)}</Num></Cell>
       <Cell label="Days" class="n"><Num value={status?.days}>{count(status?.days)}</Num></Cell>
       <Cell label="Health"><Health status={status} /></Cell>
-      <Cell label="State"><State {...item} />{acting ? <Switch subject={subjectOf(item)} body={item} done={() => {}} listed /> : <small>{item.startDate ? day(item.startDate) : ""}</small>}</Cell>
+      <Cell label="State"><State {...item} />{item.startDate && <small>{day(item.startDate)}</small>}</Cell>
     </tr>
   );
 }
@@ -123,7 +118,7 @@ export function Listing({ group, items, all, route, go, link, worthOf }) {
       <h2 id={"group-" + group}>{title} <span class="count">{count(items.length)}</span><small>{meaning}</small></h2>
       <table class="cards listing" role="table" aria-labelledby={"group-" + group}>
         <thead role="rowgroup"><Heads route={route} go={go} /></thead>
-        <tbody role="rowgroup">{shown.map((item) => <Row key={item.kind + item.id} {...{ item, scale, go, link, worthOf }} acting={group === "decide" || group === "attention"} />)}</tbody>
+        <tbody role="rowgroup">{shown.map((item) => <Row key={item.kind + item.id} {...{ item, scale, go, link, worthOf }} />)}</tbody>
         {group !== "attention" && items.some(({ status }) => status?.lift) && <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={4} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" colSpan={4} /></tr></tfoot>}
       </table>
       {shown.length < items.length && <p class="buttons"><button type="button" onClick={() => setWhole(true)}>Show all {count(items.length)}</button></p>}

@@ -9,7 +9,7 @@ import { Export } from "./export.jsx";
 import { minute } from "./format.js";
 import { Header } from "./header.jsx";
 import { Glossary } from "./help.jsx";
-import { useAnswer } from "./hooks.js";
+import { useAnswer, useOpened } from "./hooks.js";
 import { Empty, Fault, Loading, Pause, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
@@ -20,6 +20,7 @@ import { Variations } from "./table.jsx";
 import { TrustStrip } from "./trust.jsx";
 import { viewOf } from "./words.js";
 
+/** @import { ComponentChildren } from "preact" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
 /** @import { Go, Item, Results as Report, Subject, Website } from "./types.d.ts" */
@@ -45,17 +46,27 @@ const Stale = ({ results: { waiting, generatedAt, checks } }) => (
 );
 
 const slow = 30000; // milliseconds between two requests of the scorecard
+const rare = 300000; // of all requests about a subject that has ended
 
 /** whole returns the parameters of the report without its breakdown.
  * @param {Route} route */
 const whole = (route) => route.asked.filter(([n]) => n !== "dimension");
 
 /** useScorecard requests the scorecard and the decision.
- * @param {Subject} subject @param {Route} route
+ * @param {Subject} subject @param {Route} route @param {number} every
  * @returns {Answer<Report>} */
-function useScorecard(subject, route) {
+function useScorecard(subject, route, every) {
   const path = subject.kind !== "widget" && subject.path + "/results" + query([...whole(route), ["scorecard", "true"]]);
-  return useAnswer(path, { every: slow });
+  return useAnswer(path, { every: () => every });
+}
+
+/** Valid shows numbers at once, unless visitors of a variation are lost or added: then they are closed, grey and without
+ * verdicts, because no comparison is valid.
+ * @param {{ results: Report, children: ComponentChildren }} props */
+function Valid({ results, children }) {
+  const [opened, onToggle] = useOpened();
+  if (!results.checks.sampleRatio?.mismatch) return <>{children}</>;
+  return <details class="not-valid" onToggle={onToggle}><summary>Show the numbers that are not valid</summary>{opened && children}</details>;
 }
 
 /** Results shows a campaign, widget or experiment with its report.
@@ -64,10 +75,12 @@ export function Results({ subject, route, go }) {
   const place = query([["websiteId", route.get("websiteId")]]);
   /** @type {Answer<Item>} */
   const detail = useAnswer(subject.home + place);
+  const about = detail.body?.experiments?.find((e) => String(e.id) === subject.experiment) ?? detail.body;
+  const ended = about !== undefined && !about.active && Boolean(about.startDate);
   const path = subject.path + "/results" + query(route.asked); // of the exports
   /** @type {Answer<Report>} */
-  const { body: results, error, loading, stale, again } = useAnswer(subject.path + "/results" + query(whole(route)));
-  const scorecard = useScorecard(subject, route), scored = scorecard.body;
+  const { body: results, error, loading, stale, again } = useAnswer(subject.path + "/results" + query(whole(route)), { every: ended ? rare : 5000 });
+  const scorecard = useScorecard(subject, route, ended ? rare : slow), scored = scorecard.body;
   // An exploration is shown beside the decision about all visitors.
   const exploring = subject.kind !== "widget" && scored && !scored.decision;
   /** @type {Answer<Report>} */
@@ -78,8 +91,8 @@ export function Results({ subject, route, go }) {
   // Parts appear together, so that none moves when another one arrives.
   const ready = results && (scored || scorecard.error || subject.kind === "widget");
   const empty = results?.totals.visitors === 0;
-  const pictured = (detail.body?.experiments?.find((e) => String(e.id) === subject.experiment) ?? detail.body)?.variations;
-  const fresh = results && <> · <Pause /> · data through <span class="at">{minute(results.dataThrough)}</span></>;
+  const pictured = about?.variations;
+  const fresh = results && <> · {!ended && <><Pause /> · </>}data through <span class="at">{minute(results.dataThrough)}</span></>;
   const view = results && viewOf({ ...results, dimension: route.get("dimension") ?? null });
   return (
     <>
@@ -95,11 +108,13 @@ export function Results({ subject, route, go }) {
         <div class="results" aria-busy={loading}>
           {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or no visitors match the filters"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove filters</a> : <>Events appear here within seconds. To list the latest events, run <code>lifthouse events</code>.</>}</Empty>}
           {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}
-          {!empty && subject.kind !== "widget" && <Scorecard answer={scorecard} />}
           {subject.kind === "widget" && <Variations {...{ results, pictured, subject, route }} />}
-          {!empty && <OverTime {...{ subject, route, go }} />}
-          {subject.kind !== "widget" && !empty && <Compare {...{ subject, route }} />}
-          {subject.kind !== "widget" && (!empty || route.get("dimension")) && <Segments {...{ subject, route, go }} />}
+          <Valid results={results}>
+            {!empty && subject.kind !== "widget" && <Scorecard answer={scorecard} />}
+            {!empty && <OverTime {...{ subject, route, go }} />}
+            {subject.kind !== "widget" && !empty && <Compare {...{ subject, route }} />}
+            {subject.kind !== "widget" && (!empty || route.get("dimension")) && <Segments {...{ subject, route, go }} />}
+          </Valid>
           <div class="parts">
             {subject.kind !== "widget" && <Variations {...{ results, pictured, subject, route }} />}
             <Posterior results={results} />

@@ -24,8 +24,8 @@ function Consequences({ body, scored }) {
 
 /** Switch starts or stops a campaign or a widget after confirmation. It is hidden if the
  * token may not.
- * @param {{ subject: Subject, body: Item, scored?: Results, done: () => unknown, listed?: boolean }} props listed: one of many on a page */
-export function Switch({ subject, body, scored, done, listed }) {
+ * @param {{ subject: Subject, body: Item, scored?: Results, done: () => unknown }} props */
+export function Switch({ subject, body, scored, done }) {
   const [asking, setAsking] = useState(false);
   const [error, setError] = useState(/** @type {Problem | undefined} */ (undefined));
   const [busy, setBusy] = useState(false);
@@ -49,7 +49,7 @@ export function Switch({ subject, body, scored, done, listed }) {
   if (!session.mayWrite) return null;
   return (
     <>
-      <button type="button" id={listed ? undefined : "switch"} onClick={() => setAsking(true)}>{body.active ? "Stop" : "Start"}{listed && <span class="hidden"> {body.name}</span>} …</button>
+      <button type="button" id="switch" onClick={() => setAsking(true)}>{body.active ? "Stop" : "Start"} …</button>
       {asking && (
         <Dialog title={`${body.active ? "Stop" : "Start"} “${body.name}”?`} onClose={close}>
           <Consequences body={body} scored={scored} />

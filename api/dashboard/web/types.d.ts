@@ -288,7 +288,7 @@ export interface Results extends Cell {
   distribution?: { bins: Bin[] };
   decision?: Decision;
   scorecard?: ScorecardRow[];
-  worth?: { pool: { campaigns: number; typicalEffect: WorthEstimate }; items: WorthItem[]; poolText: string };
+  worth?: { pool: { campaigns: number; typicalEffect: WorthEstimate }; items: WorthItem[]; poolText: string; currency?: string };
 }
 
 export interface Experiment {

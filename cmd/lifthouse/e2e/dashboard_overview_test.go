@@ -159,7 +159,7 @@ func TestTheDashboardOfSeveralWebsites(t *testing.T) {
 }
 
 // TestTheDashboardMarksNewDecisions changes what the browser remembers of the last visit: only the decision that differs
-// is new. The list also says what the decision is worth and what changed since yesterday, and stops a campaign.
+// is new. The list also says what the decision is worth and what changed since yesterday. It stops no campaign.
 func TestTheDashboardMarksNewDecisions(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/", statusesThere)
@@ -175,10 +175,66 @@ func TestTheDashboardMarksNewDecisions(t *testing.T) {
 	})()`)
 	v.open("/?search=banner") // another visit
 	v.until(`document.querySelector("[data-id='12'] .new") && document.querySelectorAll(".new").length === 1`)
-	v.click(`[data-id="12"] button`)
-	v.shows("Stop “Free delivery banner”?")
-	v.click("#confirm")
-	v.until(`document.querySelector(".group.done [data-id='12']")`)
-	v.click(`[data-kind=campaign] a`)
-	v.shows("■ stopped")
+	check.That(t, !evaluated[bool](v, `document.querySelector("[data-id] button") !== null`), "a row stops a campaign")
+}
+
+// textsOfRows returns the pairs of texts within a row of the list whose boxes intersect.
+const textsOfRows = `[...document.querySelectorAll("[data-id]")].flatMap((row) => {
+	const boxes = [], walker = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+	for (let node; (node = walker.nextNode());) {
+		if (!node.data.trim() || node.parentElement.closest(".hidden")) continue;
+		const range = document.createRange();
+		range.selectNodeContents(node);
+		for (const box of range.getClientRects()) if (box.width > 1 && box.height > 1) boxes.push({ node, box });
+	}
+	const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+	return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.node !== b.node && overlap(a.box, b.box)).map((b) => a.node.data + " | " + b.node.data));
+})`
+
+// TestTheListAtAllWidths checks that no two texts of a row of the list intersect, with the names of the demo and with long
+// ones, and that a phone shows the first item early and each one in a small box.
+func TestTheListAtAllWidths(t *testing.T) {
+	v := newViewer(t)
+	v.openSignedIn("/", statusesThere)
+	const lengthenNames = `document.querySelectorAll("[data-id] th a, [data-id] th small, [data-id] .chip").forEach((e) => ` +
+		`{ e.textContent = "Donaudampfschifffahrtsgesellschaftskapitän " + e.textContent; })`
+	for _, width := range []int64{390, 1280, 1440, 1920} {
+		v.sized(width, 844)
+		v.open("/")
+		v.until(statusesThere)
+		check.Equal(t, strings.Join(evaluated[[]string](v, textsOfRows), "\n"), "", "%d pixels: texts that intersect", width)
+		if width == 390 {
+			const first = `document.querySelector("[data-id]").getBoundingClientRect().top + scrollY`
+			top := evaluated[float64](v, first)
+			check.That(t, top <= 330, "the first item of a phone is at %.0f pixels", top)
+			highest := evaluated[float64](v,
+				`Math.max(...[...document.querySelectorAll("[data-id]")].map((e) => e.getBoundingClientRect().height))`)
+			check.That(t, highest <= 150, "an item of a phone has %.0f pixels", highest)
+		}
+		evaluated[any](v, lengthenNames)
+		check.Equal(t, strings.Join(evaluated[[]string](v, textsOfRows), "\n"), "",
+			"%d pixels, long names: texts that intersect", width)
+	}
+}
+
+// TestInvalidNumbersAreClosed checks that the page of a campaign with a sample ratio mismatch shows no lift and no verdict
+// at first, and no verdict beside the numbers when they are opened.
+func TestInvalidNumbersAreClosed(t *testing.T) {
+	v := newViewer(t)
+	v.openSignedIn("/?campaign=17", `document.querySelector(".not-valid")`)
+	check.That(t, !evaluated[bool](v, `document.querySelector(".scorecard") !== null`), "the scorecard is shown at first")
+	v.click(".not-valid summary")
+	v.until(`document.querySelector(".not-valid .scorecard")`)
+	const visible = `[...document.querySelectorAll(".not-valid .verdict")].some((e) => e.checkVisibility())`
+	check.That(t, !evaluated[bool](v, visible), "a verdict is shown beside numbers that are not valid")
+}
+
+// TestEndedCampaignsDoNotRefresh checks that the page of a campaign that has ended neither says that it refreshes nor
+// that it is loading, although events of other campaigns arrive.
+func TestEndedCampaignsDoNotRefresh(t *testing.T) {
+	v := newViewer(t)
+	v.openSignedIn("/?campaign=100", allThere)
+	v.shows("data through")
+	check.That(t, !evaluated[bool](v, `document.body.innerText.includes("refreshes every")`), "the page says that it refreshes")
+	check.That(t, !evaluated[bool](v, `document.body.innerText.includes("Not up to date")`), "the page says that it is not up to date")
 }

@@ -1,11 +1,7 @@
--- one row: whether events that may change the facts of a subject were accepted after a time
-SELECT toBool(count())
-FROM
-(
-    SELECT 1
-    FROM {{.Sent}}
-    WHERE ingested_at > fromUnixTimestamp64Milli({after:Int64}, 'UTC') AND website_id = {website:Int64}
-        AND (subject = {subject:String} AND subject_id = {id:Int64} AND experiment_id = {experiment:Int64}
-            OR subject = 'none' AND visitor_id IN (SELECT visitor_id FROM {{.Facts}} WHERE section = {section:UInt64}))
-    LIMIT 1
-)
+-- one row: the number of stored events, copies included, that were accepted after a time and may change the facts of a
+-- subject: its own, and goals without exposures of visitors who saw it
+SELECT toInt64(count())
+FROM {{.Sent}}
+WHERE ingested_at > fromUnixTimestamp64Milli({after:Int64}, 'UTC') AND website_id = {website:Int64}
+    AND (subject = {subject:String} AND subject_id = {id:Int64} AND experiment_id = {experiment:Int64}
+        OR subject = 'none' AND visitor_id IN (SELECT visitor_id FROM {{.Facts}} WHERE section = {section:UInt64}))

@@ -28,6 +28,7 @@ type Plan struct {
 	Running        bool            // events are expected
 	DeclaredAt     time.Time       // of a campaign; zero: of another subject
 	CampaignKey    string          // empty: a campaign without one, or another subject
+	Currency       string          // of the website; empty: not declared
 	Declared       Declared        // declarations for the conclusion
 	Allocation     float64         // share of all traffic that takes part, as a fraction
 
@@ -149,6 +150,8 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if r.Operation != query.WidgetResults {
 		p.setDeclared(declared, p.ExpectedShares)
 	}
+
+	p.Currency = owned.Websites[p.Subject.WebsiteID].Currency
 
 	// Resolve the dates, and the goal with its window and its cap.
 	zone, err := time.LoadLocation(owned.Websites[p.Subject.WebsiteID].Timezone)

@@ -265,6 +265,8 @@ func (c *Campaign) observeTreatments() (items []Item, found []stats.PooledEffect
 		item.scale = effect.Mean * month
 		item.Observed.PerMonth = new(item.scale * effect.Value)
 		switch value := pair.Value.Sum; {
+		case pair.Unknown > 0:
+			item.ValueReason = stats.ReasonRateUnknown
 		case PoolOf(c.Plan).Metric != query.ValuePerVisitor:
 			item.ValueReason = ReasonNotASum
 		case value == nil || value.Sign() <= 0:

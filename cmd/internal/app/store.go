@@ -140,6 +140,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	}
 	for _, shard := range s.Facts {
 		shard.MaxVisitorEvents = cmp.Or(o.MaxVisitorEvents, shard.MaxVisitorEvents)
+		shard.SetCurrencies(func() map[int64]string { return s.Catalogue.Snapshot().Currencies() })
 	}
 	s.Times = o.Times
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)

@@ -3,8 +3,9 @@ SELECT
     number,
     toUnixTimestamp64Milli(first_time)  AS through,
     visitor_id                          AS attempt,
+    variation                           AS currencies,
     sum(toInt64(sign))                  AS copies
 FROM {{.Facts}}
 WHERE section = bitShiftLeft(toUInt64(5), 60)
-GROUP BY number, through, attempt
+GROUP BY number, through, attempt, currencies
 HAVING copies != 0

@@ -377,7 +377,8 @@ type Order struct {
 	At                   int64 // milliseconds since 1970
 	WebsiteID, GoalID    int64
 	Value, Profit        int64 // in 1/schema.MoneyScale; of a line that cannot be read, what can be read
-	Cancelled, NoVisitor bool  // NoVisitor: the line names none
+	Currency             string
+	Cancelled, NoVisitor bool // NoVisitor: the line names none
 	Fault                string
 }
 
@@ -413,8 +414,8 @@ func ReadOrders(ctx context.Context, path string, o Options, take func(*Order)) 
 				take(&Order{
 					FileLine: line.number, ID: strings.Clone(event.values[fieldEventID]), Event: e.EventID,
 					Visitor: e.VisitorID, Revision: e.Revision, At: e.Time.UnixMilli(), WebsiteID: e.WebsiteID,
-					GoalID: e.GoalID, Value: e.Value, Profit: e.Profit, Cancelled: e.Cancelled, NoVisitor: noVisitor,
-					Fault: b.List.Join("; "),
+					GoalID: e.GoalID, Value: e.Value, Profit: e.Profit, Currency: e.Currency, Cancelled: e.Cancelled,
+					NoVisitor: noVisitor, Fault: b.List.Join("; "),
 				})
 			}
 		})

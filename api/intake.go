@@ -40,9 +40,10 @@ type Taken struct {
 type SourceCounts struct {
 	LastRequest *time.Time     `json:"lastRequest"` // nil: none
 	Accepted    int            `json:"accepted"`
-	Purchases   int            `json:"purchases"` // accepted events of the goal purchase
-	NoVisitor   int            `json:"noVisitor"` // ignored, because the item names no visitor
-	Ignored     map[string]int `json:"ignored"`   // other ignored items, by what the sender calls them
+	Purchases   int            `json:"purchases"`  // accepted events of the goal purchase
+	NoCurrency  int            `json:"noCurrency"` // of these, those with an amount and without a currency
+	NoVisitor   int            `json:"noVisitor"`  // ignored, because the item names no visitor
+	Ignored     map[string]int `json:"ignored"`    // other ignored items, by what the sender calls them
 	Rejected    int            `json:"rejected"`
 }
 
@@ -181,8 +182,11 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 			counts.Accepted++
 			events = append(events, item.Events...)
 			for _, goal := range item.Goals {
-				if goal == of.purchase {
+				if goal.ID == of.purchase {
 					counts.Purchases++
+					if !goal.HasCurrency {
+						counts.NoCurrency++
+					}
 				}
 			}
 		}
@@ -213,6 +217,7 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	all.Accepted += counts.Accepted
 	all.Rejected += counts.Rejected
 	all.Purchases += counts.Purchases
+	all.NoCurrency += counts.NoCurrency
 	all.NoVisitor += counts.NoVisitor
 	for name, items := range counts.Ignored {
 		if _, known := all.Ignored[name]; !known && len(all.Ignored) >= 200 {

@@ -29,7 +29,7 @@ func TestTheSendersAreThoseOfTheShippedMappings(t *testing.T) {
 	senders := s.sources(s.token).Senders
 	check.Equal(t, len(senders), len(files)-1, "senders: all but the files of GA4")
 	for _, sender := range senders {
-		must.Get(os.Stat("../schema/ingest/shipped/" + sender.Name + ".yaml"))(t)
+		must.Get(os.Stat("../schema/ingest/shipped/senders/" + sender.Name + ".yaml"))(t)
 		check.That(t, strings.Contains(sender.Text, "/in/{KEY}") && !strings.Contains(sender.Text, "{HOST}") && !strings.Contains(sender.Text, "{ADDRESS}"),
 			"the text of %s is %s", sender.Name, sender.Text)
 	}

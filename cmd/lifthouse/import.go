@@ -93,7 +93,7 @@ func (p *program) importCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "",
 		"YAML file that maps columns to fields of events, or a shipped mapping: "+
-			strings.Join(ingest.ShippedMappings(), ", "))
+			strings.Join(ingest.FileMappings(), ", "))
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID,
 		"id of the website of events without websiteId; default: the only one")
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
@@ -136,7 +136,7 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 	if mapping == "" {
 		return options, nil
 	}
-	if ingest.IsShipped(mapping) {
+	if slices.Contains(ingest.FileMappings(), mapping) {
 		var err error
 		options.Mapping, err = ingest.ShippedMapping(mapping)
 		return options, err
@@ -210,6 +210,9 @@ func (i *fileImport) importFile(ctx context.Context, file string) (report ingest
 		return report, err
 	}
 	lines := wording.CountNoun(report.Lines, "line")
+	if n := report.NoVisitor; n > 0 {
+		lines += fmt.Sprintf(", %s without a visitor left out", wording.CountNoun(n, "event"))
+	}
 	if options.DryRun {
 		i.printLine("%s: dry run: %s, %d of %s rejected; nothing was inserted", file,
 			wording.CountNoun(report.Rows, "valid row"), report.Rejected, lines)

@@ -74,6 +74,7 @@ var fieldsByName = func() map[string]field {
 type fields struct {
 	values    [fieldCount]string
 	exposures []exposure // the list of exposures, or nil
+	ofNobody  bool       // the mapping says that the event has no visitor
 }
 
 // exposure is an exposure of an incoming event.

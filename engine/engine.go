@@ -146,6 +146,18 @@ func canDecide(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) 
 // MaxVisitorEvents returns the number of distinct events of a website above which a visitor is automated.
 func (e *Engine) MaxVisitorEvents() int { return e.facts.Shards[0].MaxVisitorEvents }
 
+// purchase is the key of the goal of purchases in shipped mappings.
+const purchase = "purchase"
+
+// ReadUnseen reads the purchases of a website whose visitor has no view.
+func (e *Engine) ReadUnseen(ctx context.Context, website int64) (facts.Unseen, error) {
+	goal, _, err := schema.IDOf(website, schema.NameGoal, purchase)
+	if err != nil {
+		return facts.Unseen{}, err
+	}
+	return e.facts.ReadUnseen(ctx, website, goal)
+}
+
 // CheckReady returns nil if the store answers and its tables are up to date.
 func (e *Engine) CheckReady(ctx context.Context) error {
 	if err := e.facts.Store.Ping(ctx); err != nil {
@@ -181,12 +193,12 @@ type WidgetCounters struct {
 	Views        int64 `json:"views"`
 	Conversions  int64 `json:"conversions"`
 	GoalsReached int64 `json:"goalsReached"`
-	Submits      int64 `json:"submits"`
-	Completions  int64 `json:"completions"`
-	Contacts     int64 `json:"contacts"`
 	// absent if some amounts are in another currency than the website's
-	Value      *int64 `json:"value,omitempty"`
-	ExtraValue *int64 `json:"extraValue,omitempty"`
+	Value       *int64 `json:"value,omitempty"`
+	ExtraValue  *int64 `json:"extraValue,omitempty"`
+	Submits     int64  `json:"submits"`
+	Completions int64  `json:"completions"`
+	Contacts    int64  `json:"contacts"`
 }
 
 // CountersOfWidget returns the live counters of a widget, with those of its experiments.

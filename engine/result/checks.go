@@ -41,6 +41,7 @@ const (
 	warningDeclaredLate            WarningCode = "DECLARED_LATE"
 	warningWindowOpen              WarningCode = "WINDOW_OPEN"
 	warningEmptyDays               WarningCode = "DAYS_WITHOUT_VISITORS"
+	warningUnseen                  WarningCode = "PURCHASES_WITHOUT_VIEW"
 	warningRateUnknown             WarningCode = "RATE_UNKNOWN"
 	warningEmptyVariation          WarningCode = "VARIATION_WITHOUT_VISITORS"
 )
@@ -227,6 +228,13 @@ func (c *Checks) warnOfMismatch(p float64) {
 func (r *Report) WarnOfNegativeValues(events int64) {
 	r.Checks.addWarning(warningNegativeValues, "goal events with a value below 0: %s; each counts as a goal: "+
 		"send a refund as a revision of its order", wording.FormatCount(events))
+}
+
+// WarnOfUnseen warns that nearly all goal events are of visitors without a view of anything.
+func (r *Report) WarnOfUnseen(without, all int64) {
+	r.Checks.addWarning(warningUnseen, "purchases and other goal events whose visitor has no view: %s of %s; views and "+
+		"purchases must carry the same id of the visitor, see lifthouse source add --views",
+		wording.FormatCount(without), wording.FormatCount(all))
 }
 
 // AddWaiting adds that the report does not include some accepted events yet.

@@ -415,7 +415,10 @@ type PlanEstimate struct {
 func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *PlanEstimate {
 	all := sumRows(found.Whole, traffic.MultipleExposures)
 	j := all.compareVariations(traffic)
-	daily := perDay(&j.total, first, found.Through) * p.Allocation / traffic.Allocation
+	daily := perDay(&j.total, first, found.Through)
+	if p.Allocation != nil && traffic.Allocation != nil { // else the visitors of the other campaign
+		daily *= float64(*p.Allocation) / float64(*traffic.Allocation)
+	}
 	if !(daily > 0) || math.IsInf(daily, 1) {
 		return nil
 	}

@@ -237,7 +237,9 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.checkText(path+".description", campaign.Description, 0, 2048)
 	c.oneOf(path+".type", campaign.Type, CampaignTypes)
 	c.checkRange(path+".controlShare", float64(campaign.ControlShare), 0, 100)
-	c.checkRange(path+".trafficAllocation", float64(campaign.TrafficAllocation), 0, 100)
+	if of := campaign.TrafficAllocation; of != nil {
+		c.checkRange(path+".trafficAllocation", float64(*of), 0, 100)
+	}
 	c.checkText(path+".targetMode", campaign.TargetMode, 1, 255)
 	c.oneOf(path+".significanceLevel", fmt.Sprint(campaign.SignificanceLevel), []string{"80", "90", "95", "100"})
 	c.oneOf(path+".methodology", campaign.Methodology, []string{Frequentist, Bayesian})

@@ -169,7 +169,7 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 		t.Fatalf("after the look: %q", got)
 	}
 	data := p.messages()[0].Data
-	check.That(t, strings.HasPrefix(data.Text, "Ship Green") && strings.Contains(data.Sentence, "interval") && strings.Contains(string(data.Worth), ") converted visitors a month.") && data.Lift != nil,
+	check.That(t, strings.HasPrefix(data.Text, "Ship Green") && strings.Contains(data.Sentence, "interval") && strings.Contains(string(data.Worth), ") converted visitors a month for all visitors") && data.Lift != nil,
 		"%+v", data)
 	for _, other := range []*server{p.restart(), p.restart()} {
 		for _, day := range []int{9, 10, 29} {

@@ -103,8 +103,8 @@ func checkViews(sender, views string) error {
 	return usageError{fmt.Errorf("--views %q: %s", views, faults.OneOf(append(api.ViewSenders(), "ga4")...))}
 }
 
-// viewsOf returns the only sender of views among the sources of a website. If there is none or several, those of a tag
-// are its own, and for another sender it is an error.
+// viewsOf returns the only sender of views among the sources of a website. A tag beside another one is taken for that of
+// the pixel. If there is none or several, the views of a tag are its own, and for another sender it is an error.
 func viewsOf(s *app.Store, account, website int64, sender string) (string, error) {
 	var found []string
 	for _, token := range s.Catalogue.Snapshot().AccountTokens(account) {
@@ -114,7 +114,10 @@ func viewsOf(s *app.Store, account, website int64, sender string) (string, error
 		}
 	}
 	slices.Sort(found)
-	switch found = slices.Compact(found); {
+	if found = slices.Compact(found); len(found) > 1 {
+		found = slices.DeleteFunc(found, func(name string) bool { return name == "tag" })
+	}
+	switch {
 	case len(found) == 1:
 		return found[0], nil
 	case sender == "tag":

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -186,6 +187,18 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	}
 	found.List.SortByLine(lines)
 	return &m, schema.WrapError(found.List.Err(), "mapping")
+}
+
+// AsOf returns the mapping for a file that has the state of its goals at a time: of several states of a goal, that of
+// the latest time counts.
+func (m *Mapping) AsOf(at time.Time) *Mapping {
+	dated := *m
+	dated.Fields = maps.Clone(m.Fields)
+	if dated.Fields == nil {
+		dated.Fields = map[string]Source{}
+	}
+	dated.Fields[fieldNames[fieldRevision]] = Source{Value: new(text(strconv.FormatInt(at.UnixMilli(), 10)))}
+	return &dated
 }
 
 // fieldsOf returns the fields of an event: its own, and those of all events that it does not override.

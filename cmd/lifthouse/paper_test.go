@@ -24,7 +24,6 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
-	"lifthouse/schema/schematest/tier"
 )
 
 // paperShop is a shop on paper: it knows the fate of each of its orders, and sends what GrowthBook's SDK and Shopify send.
@@ -298,7 +297,7 @@ func warnings(r *result.Report) (codes []string) {
 // whose orders come from Shopify: pixel, signed webhooks, a day without a server, and the export. Reports and books are
 // equal to the cent.
 func TestAShopOnPaper(t *testing.T) {
-	s := newPaperShop(t, tier.Of(400, 2000))
+	s := newPaperShop(t, 2000)
 	s.must("apply", "-f", s.path("catalog.yaml"))
 	views, _ := s.addSource("growthbook", "--domain=shop.example.com", "--views-only")
 	tag, pasted := s.addSource("tag", "--domain=shop.example.com")

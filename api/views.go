@@ -85,16 +85,17 @@ func (l *Sources) WarnOfUnseen(ctx context.Context, e *engine.Engine) error {
 		}
 		if unseen.IsSuspicious() {
 			l.Warnings = append(l.Warnings, SourceWarning{website, fmt.Sprintf(
-				"Purchases whose visitor has no view: %d of %d. The script of the shop must write the id that the views "+
-					"carry: lifthouse source add shopify --views names their sender.", unseen.WithoutView, unseen.Goals,
+				"Purchases whose visitor has no view: %d of %d. The script of the shop must write the id that the "+
+					"views carry: lifthouse source add shopify --views names their sender.",
+				unseen.WithoutView, unseen.Goals,
 			)})
 		}
 	}
 	return nil
 }
 
-// namesOfRivals returns the names of sources of purchases; none if the orders of all of them have the same ids: those of
-// Shopify's pixel and of its webhooks.
+// namesOfRivals returns the names of sources of purchases; none if the orders of all of them have the same ids: those
+// of Shopify's pixel and of its webhooks.
 func namesOfRivals(buying []*catalogue.Token) (names []string) {
 	areOfShopify := true
 	for _, token := range buying {

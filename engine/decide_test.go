@@ -43,7 +43,10 @@ type trial struct {
 const dailyVisitors = 500
 
 // newTrial opens a store.
-func newTrial(t *testing.T, first time.Time) *trial { return newTrialOf(t, first, func(*catalogue.Campaign) {}) }
+func newTrial(t *testing.T, first time.Time) *trial {
+	t.Helper()
+	return newTrialOf(t, first, func(*catalogue.Campaign) {})
+}
 
 // newTrialOf is like newTrial, with another campaign.
 func newTrialOf(t *testing.T, first time.Time, change func(*catalogue.Campaign)) *trial {

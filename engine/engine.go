@@ -183,7 +183,9 @@ type CampaignCounters struct {
 func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters {
 	t := e.facts.SubjectCounters(c.Subject())
 	goal := t.Goals[c.PrimaryGoalID]
-	return CampaignCounters{Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(&goal, goal.Value)}
+	return CampaignCounters{
+		Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(&goal, goal.Value),
+	}
 }
 
 // WidgetCounters are the live counters of a widget and its experiments. Goals and values are those of the primary goal,

@@ -14,8 +14,9 @@ type Details struct {
 	Currency string `json:"currency,omitempty"` // of all amounts, a code of ISO 4217; empty: that of the website
 }
 
-// Encode returns the canonical form: JSON with the names in order, without what is not set. It is empty if nothing is.
-func (d *Details) Encode() string {
+// EncodeDetails returns the canonical form: JSON with the names in order, without what is not set. It is empty if
+// nothing is.
+func (d *Details) EncodeDetails() string {
 	if *d == (Details{}) {
 		return ""
 	}

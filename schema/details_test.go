@@ -17,7 +17,7 @@ func TestDetailsHaveOneForm(t *testing.T) {
 		{schema.Details{}, ""},
 		{schema.Details{Currency: "JPY"}, `{"currency":"JPY"}`},
 	} {
-		check.Equal(t, want.details.Encode(), want.text, "encoded")
+		check.Equal(t, want.details.EncodeDetails(), want.text, "encoded")
 		check.Equal(t, must.Get(schema.DecodeDetails(want.text))(t), want.details, "decoded from %q", want.text)
 	}
 	_, err := schema.DecodeDetails("JPY")

@@ -164,7 +164,7 @@ func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, accepte
 		ColumnValues(events, func(e *Event) int64 { return e.Profit }),
 		ColumnValues(events, func(e *Event) int64 { return e.ExtraValue }),
 		ColumnValues(events, func(e *Event) string { return e.Join() }),
-		ColumnValues(events, func(e *Event) string { return e.Details.Encode() }),
+		ColumnValues(events, func(e *Event) string { return e.EncodeDetails() }),
 		ColumnValues(events, func(*Event) time.Time { return acceptedAt }),
 	}
 	err := InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)

@@ -113,7 +113,8 @@ func (s *paperShop) post(key string, body []byte, header map[string]string) {
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
-	response := must.Get(http.DefaultClient.Do(request))(s.t)
+	response, err := http.DefaultClient.Do(request)
+	must.OK(s.t, err)
 	text, _ := io.ReadAll(response.Body)
 	_ = response.Body.Close()
 	check.Equal(s.t, response.StatusCode, http.StatusOK, string(text))

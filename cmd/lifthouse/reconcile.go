@@ -142,8 +142,10 @@ func (p *program) printReconciled(c *reconcile.Comparison) error {
 			rows = append(rows, []any{"- above the cap", "", money(&c.Cap)},
 				[]any{"= value per visitor x visitors", "", metric})
 		} else if n := books.Report.Orders; n > 0 {
-			rows = append(rows, []any{"- without a rate to the website's currency", wording.FormatCount(n),
-				money(&books.Report.Value), money(&books.Report.Profit)})
+			rows = append(rows, []any{
+				"- without a rate to the website's currency", wording.FormatCount(n),
+				money(&books.Report.Value), money(&books.Report.Profit),
+			})
 		}
 		p.printLine("Of %s (%s), %s are in this report: %s. Difference %s.\n",
 			wording.CountNoun(books.Export.Orders, "order"), money(&books.Export.Value),

@@ -49,7 +49,8 @@ func (p *program) sourceAddCommand() *cobra.Command {
 	p.publicURLFlag(flags)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			owned, site, err := p.websiteOfSource(ctx, s, catalogue.Website{ID: website, Domain: domain, Currency: currency})
+			asked := catalogue.Website{ID: website, Domain: domain, Currency: currency}
+			owned, site, err := p.websiteOfSource(ctx, s, asked)
 			if err != nil {
 				return err
 			}
@@ -90,7 +91,8 @@ func (p *program) sourceAddCommand() *cobra.Command {
 	return cmd
 }
 
-// checkViews returns an error unless views is a sender of views, and only given for a sender whose orders name visitors.
+// checkViews returns an error unless views is a sender of views, and only given for a sender whose orders name
+// visitors.
 func checkViews(sender, views string) error {
 	switch {
 	case views == "":
@@ -103,8 +105,8 @@ func checkViews(sender, views string) error {
 	return usageError{fmt.Errorf("--views %q: %s", views, faults.OneOf(append(api.ViewSenders(), "ga4")...))}
 }
 
-// viewsOf returns the only sender of views among the sources of a website. A tag beside another one is taken for that of
-// the pixel. If there is none or several, the views of a tag are its own, and for another sender it is an error.
+// viewsOf returns the only sender of views among the sources of a website. A tag beside another one is taken for that
+// of the pixel. If there is none or several, the views of a tag are its own, and for another sender it is an error.
 func viewsOf(s *app.Store, account, website int64, sender string) (string, error) {
 	var found []string
 	for _, token := range s.Catalogue.Snapshot().AccountTokens(account) {
@@ -142,8 +144,8 @@ func (p *program) websiteOfSource(ctx context.Context, s *app.Store, asked catal
 			last = max(last, site.ID)
 			if domain != "" && site.Domain == domain || domain == "" && site.ID == id {
 				if asked.Currency != "" && asked.Currency != site.Currency {
-					err = fmt.Errorf("--currency: website %d exists and has %s: change it with lifthouse apply", site.ID,
-						cmp.Or(site.Currency, "none"))
+					err = fmt.Errorf("--currency: website %d exists and has %s: change it with lifthouse apply",
+						site.ID, cmp.Or(site.Currency, "none"))
 				}
 				return owned.ID, site.ID, err
 			}
@@ -178,7 +180,8 @@ func (p *program) publicURL() string {
 }
 
 func (p *program) sourceListCommand() *cobra.Command {
-	return p.onAccount(newCommand("source-list", noArgs, nil), func(ctx context.Context, s ownedStore, _ []string) error {
+	cmd := newCommand("source-list", noArgs, nil)
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}

@@ -103,8 +103,8 @@ func NewShardRefresher(replicas []driver.Conn) *Refresher {
 	return newRefresher(ofShard, replicas...)
 }
 
-// SetCurrencies sets a function that returns the declared currencies of the websites. It must be called before the first
-// refresh. Amounts of events in other currencies are in no sum. If a currency changes, the next refresh folds the
+// SetCurrencies sets a function that returns the declared currencies of the websites. It must be called before the
+// first refresh. Amounts of events in other currencies are in no sum. If a currency changes, the next refresh folds the
 // visitors with such events again.
 func (r *Refresher) SetCurrencies(of func() map[int64]string) {
 	for _, s := range r.servers {

@@ -45,7 +45,8 @@ func (e *Event) compareArrival(o *Event) int {
 		cmp.Compare(e.Accepted, o.Accepted), cmp.Compare(o.Version, e.Version),
 		cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Variation, o.Variation),
 		cmp.Compare(e.Goal, o.Goal), slices.Compare(e.Amounts[:], o.Amounts[:]),
-		cmp.Compare(e.Attributes, o.Attributes), cmp.Compare(e.Details, o.Details), cmp.Compare(oneIf(e.Cancelled), oneIf(o.Cancelled)),
+		cmp.Compare(e.Attributes, o.Attributes), cmp.Compare(e.Details, o.Details),
+		cmp.Compare(oneIf(e.Cancelled), oneIf(o.Cancelled)),
 	)
 }
 

@@ -232,8 +232,8 @@ func (r *Report) WarnOfNegativeValues(events int64) {
 
 // WarnOfUnseen warns that nearly all goal events are of visitors without a view of anything.
 func (r *Report) WarnOfUnseen(without, all int64) {
-	r.Checks.addWarning(warningUnseen, "purchases and other goal events whose visitor has no view: %s of %s; views and "+
-		"purchases must carry the same id of the visitor, see lifthouse source add --views",
+	r.Checks.addWarning(warningUnseen, "purchases and other goal events whose visitor has no view: %s of %s; views "+
+		"and purchases must carry the same id of the visitor, see lifthouse source add --views",
 		wording.FormatCount(without), wording.FormatCount(all))
 }
 

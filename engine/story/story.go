@@ -56,7 +56,7 @@ func ExplainEvents(
 			Subject: from.SubjectOf(), Visitor: from.VisitorID, ID: from.EventID, At: from.Time.UnixMilli(),
 			Variation: from.VariationID, Kind: kinds[from.Kind], Goal: from.GoalID, Amounts: [3]int64{from.Value},
 			Revision: from.Revision, Cancelled: from.Cancelled, Accepted: from.At.UnixMilli(), Version: from.Version,
-			Attributes: from.Device + schema.AttributeSeparator + from.Country, Details: from.Details.Encode(),
+			Attributes: from.Device + schema.AttributeSeparator + from.Country, Details: from.EncodeDetails(),
 		}
 		e.SetCurrency(from.Currency, currencies[from.WebsiteID])
 		stored[e], ofWebsite[e.Subject.WebsiteID] = from, append(ofWebsite[e.Subject.WebsiteID], e)

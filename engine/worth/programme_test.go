@@ -220,7 +220,7 @@ func TestAnUndeclaredAllocationScalesNothing(t *testing.T) {
 	check.Equal(t, undeclared.Of, Tested, "visitors of an undeclared share")
 	check.Equal(t, tenth.Of, AllTraffic, "visitors of a declared share")
 	check.Equal(t, *undeclared.Observed.PerMonth, *whole.Observed.PerMonth, "worth of the visitors in the test")
-	check.That(t, math.Abs(*tenth.Observed.PerMonth / *undeclared.Observed.PerMonth-10) < 1e-9, "a tenth of the traffic is scaled to %v", *tenth.Observed.PerMonth)
+	check.That(t, math.Abs(*tenth.Observed.PerMonth-10*(*undeclared.Observed.PerMonth)) < 1e-6, "a tenth of the traffic is scaled to %v", *tenth.Observed.PerMonth)
 	none := of(new(0))
 	items, _ := pool(none).ItemsOf(none.Plan.Subject)
 	check.Equal(t, items[0].Reason, stats.ReasonNoTraffic, "reason without traffic")

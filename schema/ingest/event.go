@@ -54,9 +54,9 @@ const (
 
 var fieldNames = [fieldCount]string{
 	"eventId", "time", "websiteId", "campaignId", "widgetId", "experimentId", "variationId", "visitor", "event",
-	"goalId", "value", "profit", "extraValue", "currency", "device", "browser", "os", "country", "region", "city", "channel",
-	"referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage", "visitorType",
-	"revision", "cancelled",
+	"goalId", "value", "profit", "extraValue", "currency", "device", "browser", "os", "country", "region", "city",
+	"channel", "referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage",
+	"visitorType", "revision", "cancelled",
 }
 
 // exposuresName is the name of the field that contains a list.

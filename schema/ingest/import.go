@@ -282,8 +282,8 @@ func (i *importer) parseBatch(parse parse, read int64, err error) batch {
 	return b
 }
 
-// isLeftOut reports whether an event is nobody's: the mapping says so, or it is a shipped one, and shops also have orders
-// without a visitor.
+// isLeftOut reports whether an event is nobody's: the mapping says so, or it is a shipped one, and shops also have
+// orders without a visitor.
 func (i *importer) isLeftOut(event *fields) bool {
 	isShipped := i.options.Mapping != nil && i.options.Mapping.anyColumns
 	return event.ofNobody || isShipped && event.values[fieldVisitor] == ""

@@ -181,8 +181,8 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 		at := fmt.Sprintf("events[%d]", i)
 		checkSources(&found, at+".fields", event.Fields)
 		for _, w := range event.When {
-			found.AddIf(!w.isValid(), at+".when", nil, "must have column and one of equals, not, contains, lacks, above, "+
-				"or be a list of such conditions")
+			found.AddIf(!w.isValid(), at+".when", nil, "must have column and one of equals, not, contains, lacks, "+
+				"above, or be a list of such conditions")
 		}
 	}
 	found.List.SortByLine(lines)

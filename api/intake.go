@@ -40,9 +40,10 @@ type Taken struct {
 type SourceCounts struct {
 	LastRequest *time.Time     `json:"lastRequest"` // nil: none
 	Accepted    int            `json:"accepted"`
-	Purchases   int            `json:"purchases"` // accepted events of the goal purchase
-	NoVisitor   int            `json:"noVisitor"` // ignored, because the item names no visitor
-	Ignored     map[string]int `json:"ignored"`   // other ignored items, by what the sender calls them
+	Purchases   int            `json:"purchases"`  // accepted events of the goal purchase
+	NoCurrency  int            `json:"noCurrency"` // of these, those with an amount and without a currency
+	NoVisitor   int            `json:"noVisitor"`  // ignored, because the item names no visitor
+	Ignored     map[string]int `json:"ignored"`    // other ignored items, by what the sender calls them
 	Rejected    int            `json:"rejected"`
 }
 
@@ -181,8 +182,11 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 			counts.Accepted++
 			events = append(events, item.Events...)
 			for _, goal := range item.Goals {
-				if goal == of.purchase {
+				if goal.ID == of.purchase {
 					counts.Purchases++
+					if !goal.HasCurrency {
+						counts.NoCurrency++
+					}
 				}
 			}
 		}
@@ -213,6 +217,7 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	all.Accepted += counts.Accepted
 	all.Rejected += counts.Rejected
 	all.Purchases += counts.Purchases
+	all.NoCurrency += counts.NoCurrency
 	all.NoVisitor += counts.NoVisitor
 	for name, items := range counts.Ignored {
 		if _, known := all.Ignored[name]; !known && len(all.Ignored) >= 200 {
@@ -279,12 +284,14 @@ type Sender struct {
 	Name  string `json:"name"` // of its mapping
 	Title string `json:"title"`
 	Text  string `json:"text"`
+
+	Visitor Visitor `json:"-" yaml:"visitor"`
 }
 
 // NewSources returns the sources among tokens, with what arrived from each.
 func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) SourceCounts) Sources {
 	list := Sources{Sources: []Source{}, Warnings: []SourceWarning{}}
-	buying := map[int64][]string{} // sources of purchases, by website
+	buying := map[int64][]*catalogue.Token{} // of sources of purchases, by website
 	for i := range tokens {
 		token := &tokens[i]
 		if token.Sender == nil {
@@ -300,7 +307,10 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 		}
 		list.Sources = append(list.Sources, source)
 		if c.Purchases > 0 {
-			buying[token.WebsiteID] = append(buying[token.WebsiteID], token.Name)
+			buying[token.WebsiteID] = append(buying[token.WebsiteID], token)
+		}
+		if c.NoCurrency > 0 {
+			list.Warnings = append(list.Warnings, noCurrencyWarning(token, &c))
 		}
 		if all := c.Accepted + c.NoVisitor; float64(c.NoVisitor) > .3*float64(all) {
 			list.Warnings = append(list.Warnings, SourceWarning{token.WebsiteID, fmt.Sprintf(
@@ -310,7 +320,7 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 		}
 	}
 	for _, website := range slices.Sorted(maps.Keys(buying)) {
-		if names := buying[website]; len(names) > 1 {
+		if names := namesOfRivals(buying[website]); len(names) > 1 {
 			list.Warnings = append(list.Warnings, SourceWarning{website, fmt.Sprintf(
 				"Purchases of website %d come from several sources, %s: an order counts twice unless both send the "+
 					"same visitor and order id. Let one source send them.", website, strings.Join(names, ", "),
@@ -331,11 +341,12 @@ var senders = func() (all []Sender) {
 	return all
 }()
 
-// PasteText returns what to paste at a sender with a key, whose requests arrive at a URL.
-func PasteText(sender, publicURL, key string) string {
+// PasteText returns what to paste at a sender with a key, whose requests arrive at a URL. views is the sender of the
+// views, whose visitors purchases must name; empty: not known.
+func PasteText(sender, views, publicURL, key string) string {
 	text := "Send JSON to {ADDRESS}"
 	if at := slices.IndexFunc(senders, func(s Sender) bool { return s.Name == sender }); at >= 0 {
-		text = senders[at].Text
+		text = strings.NewReplacer(viewSlots(views)...).Replace(senders[at].Text)
 	}
 	address := SourceAddress(publicURL, key)
 	_, bare, _ := strings.Cut(address, "://") // as Segment's SDK for browsers needs it
@@ -352,8 +363,11 @@ func (s *API) listSources(c *gin.Context) (any, error) {
 		return t.WebsiteID != cmp.Or(asking.WebsiteID, t.WebsiteID)
 	})
 	list := NewSources(tokens, s.CountsOf)
+	if err := list.WarnOfUnseen(c.Request.Context(), s.Engine); err != nil {
+		return nil, err
+	}
 	for _, sender := range senders {
-		sender.Text = PasteText(sender.Name, s.options.PublicURL, "{KEY}")
+		sender.Text = PasteText(sender.Name, "", s.options.PublicURL, "{KEY}")
 		list.Senders = append(list.Senders, sender)
 	}
 	return list, nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -329,8 +330,9 @@ func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 		ID: c.ID, Key: c.Key, Name: c.Name, Description: c.Description, Type: c.Type,
 		CampaignCounters: s.Engine.CountersOfCampaign(c),
 		CreateDate:       c.CreateDate, UpdateDate: c.UpdateDate, StartDate: c.StartDate, EndDate: c.EndDate,
-		Active: c.Active, ControlShare: c.ControlShare, TrafficAllocation: c.TrafficAllocation,
-		TargetID: c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
+		Active: c.Active, ControlShare: c.ControlShare,
+		TrafficAllocation: *cmp.Or(c.TrafficAllocation, new(catalogue.DefaultAllocation)),
+		TargetID:          c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
 		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
 		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop,

@@ -45,6 +45,12 @@ const dailyVisitors = 500
 // newTrial opens a store.
 func newTrial(t *testing.T, first time.Time) *trial {
 	t.Helper()
+	return newTrialOf(t, first, func(*catalogue.Campaign) {})
+}
+
+// newTrialOf is like newTrial, with another campaign.
+func newTrialOf(t *testing.T, first time.Time, change func(*catalogue.Campaign)) *trial {
+	t.Helper()
 	conn := schematest.OpenMigrated(t)
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn, nil)}
@@ -53,6 +59,7 @@ func newTrial(t *testing.T, first time.Time) *trial {
 		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20,
 		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
 	}
+	change(&x.campaign)
 	x.apply()
 	x.engine, x.refresher = openEngine(conn, c)
 	x.refresher.LeastVisitorsByDay = 2*dailyVisitors + 1 // after the first day

@@ -199,7 +199,7 @@ func (d *Discovered) declareIn(site *catalogue.Website, owned *catalogue.Account
 	}
 	campaign := catalogue.NewCampaign()
 	campaign.ID, campaign.Key, campaign.Name, campaign.Type = d.CampaignID, d.Key, d.Name(), "experiment"
-	campaign.PrimaryGoalID, campaign.TrafficAllocation, campaign.SignificanceLevel = goal, 100, 95
+	campaign.PrimaryGoalID, campaign.SignificanceLevel = goal, 95
 	campaign.PlannedDays = how.Days
 	campaign.Initial = catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: d.FirstView}}
 	campaign.ControlShare = 0 // unless a variation is control
@@ -259,7 +259,7 @@ func (e *Engine) EstimatePlans(
 			}
 			request := plan.ResultsRequest(owned.ID, subject)
 			request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
-			if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
+			if other, err := plan.New(request, owned); err == nil && !other.HasNoTraffic() {
 				of, most = other, events
 			}
 		}

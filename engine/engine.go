@@ -173,6 +173,18 @@ func canDecide(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) 
 // MaxVisitorEvents returns the number of distinct events of a website above which a visitor is automated.
 func (e *Engine) MaxVisitorEvents() int { return e.facts.Shards[0].MaxVisitorEvents }
 
+// purchase is the key of the goal of purchases in shipped mappings.
+const purchase = "purchase"
+
+// ReadUnseen reads the purchases of a website whose visitor has no view.
+func (e *Engine) ReadUnseen(ctx context.Context, website int64) (facts.Unseen, error) {
+	goal, _, err := schema.IDOf(website, schema.NameGoal, purchase)
+	if err != nil {
+		return facts.Unseen{}, err
+	}
+	return e.facts.ReadUnseen(ctx, website, goal)
+}
+
 // CheckReady returns nil if the store answers and its tables are up to date.
 func (e *Engine) CheckReady(ctx context.Context) error {
 	if err := e.facts.Store.Ping(ctx); err != nil {
@@ -190,14 +202,17 @@ func (e *Engine) CheckReady(ctx context.Context) error {
 type CampaignCounters struct {
 	GoalsReached int64 `json:"goalsReached"`
 	Views        int64 `json:"views"`
-	Value        int64 `json:"value"`
+	// absent if some amounts are in another currency than the website's
+	Value *int64 `json:"value,omitempty"`
 }
 
 // CountersOfCampaign returns the live counters of a campaign.
 func (e *Engine) CountersOfCampaign(c *catalogue.LiveCampaign) CampaignCounters {
 	t := e.facts.SubjectCounters(c.Subject())
 	goal := t.Goals[c.PrimaryGoalID]
-	return CampaignCounters{Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(goal.Value)}
+	return CampaignCounters{
+		Views: t.Events[moments.View], GoalsReached: goal.Events, Value: wholeMoney(&goal, goal.Value),
+	}
 }
 
 // WidgetCounters are the live counters of a widget and its experiments. Goals and values are those of the primary goal,
@@ -207,11 +222,12 @@ type WidgetCounters struct {
 	Views        int64 `json:"views"`
 	Conversions  int64 `json:"conversions"`
 	GoalsReached int64 `json:"goalsReached"`
-	Value        int64 `json:"value"`
-	ExtraValue   int64 `json:"extraValue"`
-	Submits      int64 `json:"submits"`
-	Completions  int64 `json:"completions"`
-	Contacts     int64 `json:"contacts"`
+	// absent if some amounts are in another currency than the website's
+	Value       *int64 `json:"value,omitempty"`
+	ExtraValue  *int64 `json:"extraValue,omitempty"`
+	Submits     int64  `json:"submits"`
+	Completions int64  `json:"completions"`
+	Contacts    int64  `json:"contacts"`
 }
 
 // CountersOfWidget returns the live counters of a widget, with those of its experiments.
@@ -231,16 +247,20 @@ func (e *Engine) CountersOfWidget(w *catalogue.LiveWidget) WidgetCounters {
 		Views: t.Events[moments.View], Clicks: t.Events[moments.Click], Submits: t.Events[moments.Submit],
 		Completions: t.Events[moments.Completion], Conversions: t.Events[moments.Conversion],
 		Contacts:     t.Events[moments.Contact],
-		GoalsReached: goals.Events, Value: wholeMoney(goals.Value), ExtraValue: wholeMoney(goals.ExtraValue),
+		GoalsReached: goals.Events,
+		Value:        wholeMoney(&goals, goals.Value), ExtraValue: wholeMoney(&goals, goals.ExtraValue),
 	}
 }
 
-// wholeMoney rounds an amount to an integer, half away from zero.
-func wholeMoney(units fold.Int128) int64 {
+// wholeMoney rounds an amount of goals to an integer, half away from zero; nil: it is not known.
+func wholeMoney(of *facts.GoalCounters, units fold.Int128) *int64 {
+	if of.Unknown > 0 {
+		return nil
+	}
 	half := big.NewInt(schema.MoneyScale / 2)
 	amount := units.BigInt()
 	if amount.Sign() < 0 {
 		half.Neg(half)
 	}
-	return half.Quo(half.Add(amount, half), big.NewInt(schema.MoneyScale)).Int64()
+	return new(half.Quo(half.Add(amount, half), big.NewInt(schema.MoneyScale)).Int64())
 }

@@ -20,12 +20,12 @@ func TestEstimatePlans(t *testing.T) {
 	estimate := func(change func(*catalogue.Campaign)) (lift, daily float64, days int) {
 		t.Helper()
 		c := x.campaign
-		c.ID, c.TrafficAllocation = 2, 50
+		c.ID, c.TrafficAllocation = 2, new(50)
 		change(&c)
 		owned := *known
 		owned.Campaigns = maps.Clone(known.Campaigns)
 		traffic := known.Campaigns[1]
-		traffic.TrafficAllocation = 100
+		traffic.TrafficAllocation = new(100)
 		owned.Campaigns[1] = traffic
 		owned.Campaigns[c.ID] = catalogue.LiveCampaign{Campaign: c}
 		all := must.Get(x.engine.EstimatePlans(t.Context(), &owned, []int64{c.ID}))(t)
@@ -65,8 +65,9 @@ func TestEstimatePlans(t *testing.T) {
 		{"four weeks", same, []float64{0.5, 0.5}, 4, 500, 28},
 		{"one week at 80/20", func(c *catalogue.Campaign) { c.PlannedDays, c.ControlShare = 7, 80 }, []float64{0.8, 0.2}, 1, 500, 7},
 		{"a number of visitors", func(c *catalogue.Campaign) { c.PlannedVisitors = 7000 }, []float64{0.5, 0.5}, 2, 500, 14},
-		{"all of the traffic", func(c *catalogue.Campaign) { c.TrafficAllocation = 100 }, []float64{0.5, 0.5}, 4, 1000, 28},
-		{"its own visitors", func(c *catalogue.Campaign) { c.ID, c.TrafficAllocation = 1, 100 }, []float64{0.5, 0.5}, 4, 1000, 28},
+		{"all of the traffic", func(c *catalogue.Campaign) { c.TrafficAllocation = new(100) }, []float64{0.5, 0.5}, 4, 1000, 28},
+		{"its own visitors", func(c *catalogue.Campaign) { c.ID, c.TrafficAllocation = 1, new(100) }, []float64{0.5, 0.5}, 4, 1000, 28},
+		{"an undeclared share", func(c *catalogue.Campaign) { c.TrafficAllocation = nil }, []float64{0.5, 0.5}, 4, 1000, 28},
 	} {
 		lift, daily, days := estimate(test.change)
 		expected := want(test.shares, test.looks, test.daily*float64(test.days))

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/faults"
 )
@@ -113,6 +114,13 @@ func (e *Engine) ComputeReportAt(
 	}
 	if negative > 0 {
 		report.WarnOfNegativeValues(negative)
+	}
+	unseen, err := e.facts.ReadUnseen(ctx, p.Subject.WebsiteID, p.GoalID)
+	if err != nil {
+		return nil, source.StoreFailure(ctx, err)
+	}
+	if unseen.IsSuspicious() {
+		report.WarnOfUnseen(unseen.WithoutView, unseen.Goals)
 	}
 	if version.Waiting.Events > 0 {
 		report.AddWaiting(version.Waiting)

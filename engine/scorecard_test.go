@@ -89,7 +89,7 @@ func guardTrial(t *testing.T) *trial {
 	x.campaign.Goals = &catalogue.Goals{Guardrails: []catalogue.Guardrail{{GoalID: 2, Metric: "goalConversionRate", Margin: 50, Direction: catalogue.Down}}}
 	minDays := 5
 	x.campaign.MinDays = &minDays
-	x.campaign.TrafficAllocation = 50
+	x.campaign.TrafficAllocation = new(50)
 	x.apply()
 	return x
 }
@@ -236,7 +236,7 @@ func TestWorth(t *testing.T) {
 	}
 	check.That(t, item.Expected.PerMonth.Value < *item.Observed.PerMonth && item.Expected.ValuePerMonth == nil && item.ValueReason == worth.ReasonNoValue, "%s", inJSON(t, item))
 	text := item.InWords()
-	check.That(t, strings.HasPrefix(text, "Expected +") && strings.HasSuffix(text, " converted visitors a month. Observed: +4,800.") && strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any)."),
+	check.That(t, strings.HasPrefix(text, "Expected +") && strings.HasSuffix(text, " converted visitors a month for all visitors (the test had 50 % of them). Observed: +4,800.") && strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any)."),
 		"%s %s", text, r.Worth.PoolText)
 	mobile := x.report(func(r *query.Request) {
 		r.Scorecard, r.Filters.Lists = true, []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}

@@ -69,6 +69,7 @@ type Event struct {
 	Value        int64 // in 1/MoneyScale
 	Profit       int64 // in 1/MoneyScale
 	ExtraValue   int64 // in 1/MoneyScale
+	Details
 	Attributes
 }
 
@@ -137,7 +138,7 @@ func SplitAttributes(joined string) (a Attributes) {
 func HashID(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
-	revision, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes, ingested_at)`
+	revision, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes, details, ingested_at)`
 
 // distinctRowSettings disable the search for equal keys within an insert: the caller has already removed duplicates.
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
@@ -163,6 +164,7 @@ func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, accepte
 		ColumnValues(events, func(e *Event) int64 { return e.Profit }),
 		ColumnValues(events, func(e *Event) int64 { return e.ExtraValue }),
 		ColumnValues(events, func(e *Event) string { return e.Join() }),
+		ColumnValues(events, func(e *Event) string { return e.EncodeDetails() }),
 		ColumnValues(events, func(*Event) time.Time { return acceptedAt }),
 	}
 	err := InsertColumns(ctx, conn, distinctRowSettings, insertEvents, columns)

@@ -32,6 +32,7 @@ type Mean struct {
 	Visitors       int64
 	Mean, Variance float64
 	Nonzero        int64
+	Unknown        bool `json:",omitzero"` // a value is not known, so neither is the mean
 }
 
 // Sums are exact sums over visitors of a value and of its square. They are in integer units of 1/scale and 1/scale²
@@ -87,6 +88,7 @@ type Ratio struct {
 	Value, Goals Sums
 	Products     *big.Int
 	Scale        int64
+	Unknown      bool // a value is not known, so neither is the ratio
 }
 
 // Mean returns the ratio as a mean for comparisons: its value is R = S/G, and its variance is n SE² with the standard
@@ -96,7 +98,7 @@ type Ratio struct {
 //
 // See EstimateRatio.
 func (r Ratio) Mean(nonzero int64) Mean {
-	m := Mean{Visitors: r.Visitors, Nonzero: nonzero, Mean: math.NaN()}
+	m := Mean{Visitors: r.Visitors, Nonzero: nonzero, Mean: math.NaN(), Unknown: r.Unknown}
 	value, standardError, reason := r.valueAndError()
 	if reason != "" {
 		return m
@@ -114,6 +116,8 @@ func (r Ratio) valueAndError() (value, standardError float64, reason Reason) {
 	switch {
 	case r.Visitors == 0:
 		return 0, 0, ReasonNoVisitors
+	case r.Unknown:
+		return 0, 0, ReasonRateUnknown
 	case r.Visitors < 0 || r.Scale < 1:
 		return 0, 0, ReasonInvalidData
 	case goals.Sign() == 0:
@@ -188,6 +192,8 @@ func (m Mean) checkData() Reason {
 	switch {
 	case m.Visitors == 0:
 		return ReasonNoVisitors
+	case m.Unknown:
+		return ReasonRateUnknown
 	case m.Nonzero == 0 && math.IsNaN(m.Mean): // a ratio without goals
 		return ReasonBaselineZero
 	case m.Visitors < 0 || !isFinite(m.Mean) || !isFinite(m.Variance) || m.Variance < 0:

@@ -117,7 +117,7 @@ func sampleOf(t *testing.T, word string) Sample {
 		return Rate{Visitors: integers(t, visitors)[0], Converted: integers(t, converted)[0]}
 	}
 	numbers := append(floats(t, word), -1)
-	return Mean{int64(numbers[0]), numbers[1], numbers[2], int64(numbers[3])}
+	return Mean{Visitors: int64(numbers[0]), Mean: numbers[1], Variance: numbers[2], Nonzero: int64(numbers[3])}
 }
 
 func strataOf(t *testing.T, words []string) (strata []Stratum) {

@@ -41,7 +41,7 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 	least, most := 0.0, 0.0
 	for _, stratum := range all {
 		if reason := cmp.Or(checkSample(stratum.Control), checkSample(stratum.Treatment)); reason != "" {
-			if reason == ReasonInvalidData {
+			if reason == ReasonInvalidData || reason == ReasonRateUnknown {
 				return strata{}, reason
 			}
 			missing = reason

@@ -29,6 +29,8 @@ const (
 	// A look has no result if it has less than .1 % more information than the last computed one, or spends below 1e-13.
 	ReasonNoNewVisitors Reason = "NO_NEW_VISITORS"
 	ReasonNoAlphaSpent  Reason = "NO_ALPHA_SPENT"
+	// ReasonRateUnknown means that a value is in a currency without a rate, so that the mean is not known.
+	ReasonRateUnknown Reason = "RATE_UNKNOWN"
 	// ReasonInvalidData marks sums that contradict each other (more converted than visitors, a negative variance),
 	// samples of different kinds, and numbers beyond floating point.
 	ReasonInvalidData Reason = "INVALID_DATA"

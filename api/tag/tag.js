@@ -38,6 +38,7 @@ const take = (entry) => {
     experiment: fields.experiment_id,
     variation: fields.variation_id,
     value: fields.value,
+    currency: fields.currency,
     order: fields.transaction_id,
   });
   sendIn(300);

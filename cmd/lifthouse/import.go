@@ -19,6 +19,7 @@ import (
 	"lifthouse/cmd/internal/config"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/wording"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -29,7 +30,7 @@ import (
 const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
-	var mapping, format, rejects string
+	var mapping, format, rejects, asOf string
 	var dryRun, follow bool
 	var website int64
 	cmd := newCommand("import", func(cmd *cobra.Command, args []string) error {
@@ -44,6 +45,11 @@ func (p *program) importCommand() *cobra.Command {
 				return err
 			}
 			options.DryRun = dryRun
+			if asOf != "" {
+				if options.Mapping, err = mappingAsOf(options.Mapping, asOf); err != nil {
+					return err
+				}
+			}
 			if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
 				return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
 			}
@@ -92,10 +98,12 @@ func (p *program) importCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "",
 		"YAML file that maps columns to fields of events, or a shipped mapping: "+
-			strings.Join(ingest.ShippedMappings(), ", "))
+			strings.Join(ingest.FileMappings(), ", "))
 	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID,
 		"id of the website of events without websiteId; default: the only one")
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
+	cmd.Flags().StringVar(&asOf, "as-of", "",
+		"time of an export of orders, such as 2026-05-08T09:00:00Z: of several states of an order, the latest counts")
 	cmd.Flags().StringVar(&rejects, "rejects", "",
 		"new file for all rejected lines, as JSON lines with file, line and reason")
 	cmd.Flags().BoolVar(&follow, "follow", false,
@@ -104,6 +112,20 @@ func (p *program) importCommand() *cobra.Command {
 	p.timeFlags(cmd)
 	completeFlag(cmd, "format", "csv", "ndjson", "parquet")
 	return cmd
+}
+
+// mappingAsOf returns a mapping for a file that has the state of its orders at a time.
+func mappingAsOf(m *ingest.Mapping, asOf string) (*ingest.Mapping, error) {
+	at, err := schema.ParseTime(asOf)
+	switch {
+	case err != nil:
+		return nil, usageError{fmt.Errorf("--as-of %q: must be RFC 3339, such as 2026-05-08T09:00:00Z", asOf)}
+	case m == nil:
+		return nil, usageError{errors.New("--as-of: needs --mapping")}
+	case at.After(time.Now()):
+		return nil, usageError{fmt.Errorf("--as-of %q: must not be in the future", asOf)}
+	}
+	return m.AsOf(at), nil
 }
 
 func (p *program) importOptions(s *app.Store, mapping, format string, website int64) (ingest.Options, error) {
@@ -135,7 +157,7 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 	if mapping == "" {
 		return options, nil
 	}
-	if ingest.IsShipped(mapping) {
+	if slices.Contains(ingest.FileMappings(), mapping) {
 		var err error
 		options.Mapping, err = ingest.ShippedMapping(mapping)
 		return options, err
@@ -220,6 +242,9 @@ func (i *fileImport) importFile(ctx context.Context, file string) (report ingest
 		return report, err
 	}
 	lines := wording.CountNoun(report.Lines, "line")
+	if n := report.NoVisitor; n > 0 {
+		lines += fmt.Sprintf(", %s without a visitor left out", wording.CountNoun(n, "event"))
+	}
 	if options.DryRun {
 		i.printLine("%s: dry run: %s, %d of %s rejected; nothing was inserted", file,
 			wording.CountNoun(report.Rows, "valid row"), report.Rejected, lines)

@@ -69,7 +69,6 @@ func (p *program) reconcileCommand() *cobra.Command {
 			return err
 		}
 		compared := reconcile.New(planned, limit)
-		compared.Currency = s.owned.Websites[website].Currency
 		export := p.inputPath(args[0])
 		if err := ingest.ReadOrders(ctx, export, options, compared.AddOrder); err != nil {
 			return err
@@ -104,7 +103,10 @@ func (p *program) reconcileCommand() *cobra.Command {
 		for _, fault := range compared.Faults {
 			p.printDiagnostic("%s: %s", args[0], fault)
 		}
-		unreadable := compared.Lines[reconcile.Unreadable].Orders
+		unreadable := int64(0)
+		for _, books := range compared.AllBooks() {
+			unreadable += books.Lines[reconcile.Unreadable].Orders
+		}
 		if besides := unreadable - int64(len(compared.Faults)); besides > 0 {
 			p.printDiagnostic("%s cannot be read besides", wording.CountNoun(besides, "row"))
 		}
@@ -118,24 +120,62 @@ func (p *program) reconcileCommand() *cobra.Command {
 	})
 }
 
-// printReconciled prints a sentence, and a table of the lines.
+// printReconciled prints a sentence and a table of the lines for each currency.
 func (p *program) printReconciled(c *reconcile.Comparison) error {
-	money := func(d *reconcile.Decimal) string {
-		return strings.TrimSpace(strings.TrimSuffix(d.String(), "00") + " " + c.Currency)
+	for i, books := range c.AllBooks() {
+		isEmpty := books.Export.Orders == 0 && books.Report.Orders == 0
+		if isEmpty && len(c.Others) > 0 {
+			continue
+		}
+		if i > 0 {
+			p.printLine("")
+		}
+		money := func(d *reconcile.Decimal) string {
+			return strings.TrimSpace(strings.TrimSuffix(d.String(), "00") + " " + books.Currency)
+		}
+		rows, reasons := bookRows(books, money)
+		if i == 0 {
+			metric := "not known"
+			if c.Metric != nil {
+				metric = money(c.Metric)
+			}
+			rows = append(rows, []any{"- above the cap", "", money(&c.Cap)},
+				[]any{"= value per visitor x visitors", "", metric})
+		} else if n := books.Report.Orders; n > 0 {
+			rows = append(rows, []any{
+				"- without a rate to the website's currency", wording.FormatCount(n),
+				money(&books.Report.Value), money(&books.Report.Profit),
+			})
+		}
+		p.printLine("Of %s (%s), %s are in this report: %s. Difference %s.\n",
+			wording.CountNoun(books.Export.Orders, "order"), money(&books.Export.Value),
+			wording.FormatCount(books.Lines[reconcile.Counted].Orders+books.Lines[reconcile.Amount].Orders),
+			cmp.Or(strings.Join(reasons, ", "), "all"), money(&books.Difference))
+		if err := p.printTable(rows); err != nil {
+			return err
+		}
 	}
-	count, reasons := wording.FormatCount, []string{}
-	rows := [][]any{{"", "ORDERS", "VALUE", "PROFIT"}}
+	return nil
+}
+
+// bookRows returns the table of the lines in one currency, and why orders are on one side only.
+func bookRows(books *reconcile.Books, money func(*reconcile.Decimal) string) (rows [][]any, reasons []string) {
+	count := wording.FormatCount
+	rows = [][]any{{"", "ORDERS", "VALUE", "PROFIT"}}
 	add := func(words string, s *reconcile.Sums, mark string) {
 		rows = append(rows, []any{words, count(s.Orders), money(&s.Value), money(&s.Profit) + mark})
 	}
-	add("export", &c.Export, "")
-	for _, line := range c.Lines[:reconcile.Counted] {
+	add("export", &books.Export, "")
+	for _, line := range books.Lines[:reconcile.Counted] {
 		words, mark := line.Line.InWords(), ""
-		if line.Orders == 0 {
+		if line.Orders == 0 && line.Value.Units.Sign() == 0 && line.Profit.Units.Sign() == 0 {
 			continue
 		}
-		if line.Line < reconcile.Amount {
+		switch {
+		case line.Line < reconcile.Amount && line.Orders > 0:
 			reasons = append(reasons, count(line.Orders)+" "+words)
+		case line.Orders < 0: // the report has them
+			reasons = append(reasons, "besides "+count(-line.Orders)+" "+words)
 		}
 		if line.Newer > 0 {
 			words += fmt.Sprintf("; %s of them with a newer revision in the export", count(line.Newer))
@@ -148,14 +188,8 @@ func (p *program) printReconciled(c *reconcile.Comparison) error {
 		}
 		add("- "+words, &line.Sums, mark)
 	}
-	add("= report", &c.Report, "")
-	rows = append(rows, []any{"- above the cap", "", money(&c.Cap)},
-		[]any{"= value per visitor x visitors", "", money(&c.Metric)})
-	p.printLine("Of %s (%s), %s are in this report: %s. Difference %s.\n",
-		wording.CountNoun(c.Export.Orders, "order"), money(&c.Export.Value),
-		count(c.Lines[reconcile.Counted].Orders+c.Lines[reconcile.Amount].Orders),
-		cmp.Or(strings.Join(reasons, ", "), "all"), money(&c.Difference))
-	return p.printTable(rows)
+	add("= report", &books.Report, "")
+	return rows, reasons
 }
 
 // writeOrderRows reads the export again, and writes the line of each order to a CSV file.
@@ -167,7 +201,9 @@ func (p *program) writeOrderRows(
 		return err
 	}
 	w := csv.NewWriter(file)
-	_ = w.Write([]string{"row", "eventId", "line", "variationId", "value", "profit", "ourValue", "ourProfit", "why"})
+	_ = w.Write([]string{
+		"row", "eventId", "line", "variationId", "currency", "value", "profit", "ourValue", "ourProfit", "why",
+	})
 	at, same := 0, true
 	err = ingest.ReadOrders(ctx, export, options, func(o *ingest.Order) {
 		if same = same && at < len(c.Rows) && c.Rows[at].Event == o.Event; !same {
@@ -180,8 +216,9 @@ func (p *program) writeOrderRows(
 			ours = [2]string{schema.FormatUnits(row.Ours[0]), schema.FormatUnits(row.Ours[1])}
 		}
 		_ = w.Write([]string{
-			fmt.Sprint(o.FileLine), o.ID, row.Line.String(), row.Variation, schema.FormatUnits(o.Value),
-			schema.FormatUnits(o.Profit), ours[0], ours[1], o.Fault,
+			fmt.Sprint(o.FileLine), wording.EscapeFormula(o.ID), row.Line.String(), row.Variation, row.Currency,
+			schema.FormatUnits(o.Value), schema.FormatUnits(o.Profit), ours[0], ours[1],
+			wording.EscapeFormula(o.Fault),
 		})
 	})
 	w.Flush()

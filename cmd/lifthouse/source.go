@@ -22,7 +22,7 @@ import (
 )
 
 func (p *program) sourceAddCommand() *cobra.Command {
-	var domain, name, mapping string
+	var domain, name, mapping, views, currency string
 	var website int64
 	var rate int
 	sender := catalogue.Sender{}
@@ -31,12 +31,15 @@ func (p *program) sourceAddCommand() *cobra.Command {
 			return usageError{fmt.Errorf("source add: the sender %s, or a name with --mapping FILE",
 				faults.OneOf(ingest.ShippedMappings()...))}
 		}
-		return nil
+		return checkViews(args[0], views)
 	}, nil)
 	cmd.Use = fmt.Sprintf(cmd.Use, strings.Join(ingest.ShippedMappings(), "|"))
 	flags := cmd.Flags()
 	flags.StringVar(&domain, "domain", "", "domain of the website, which is created if the store does not have it")
 	bounds.Var(flags, &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
+	flags.StringVar(&currency, "currency", "", "currency of a website that is created, such as EUR")
+	flags.StringVar(&views, "views", "", "for shopify and tag: the sender of the views, whose visitors orders name: "+
+		strings.Join(api.ViewSenders(), ", "))
 	flags.StringVar(&name, "name", "", "name of the source; default: that of the mapping")
 	flags.StringVar(&mapping, "mapping", "", "YAML file with an own mapping, which may extend a shipped one")
 	flags.BoolVar(&sender.ViewsOnly, "views-only", false, "reject goals: for the key of a page, which is public")
@@ -46,9 +49,15 @@ func (p *program) sourceAddCommand() *cobra.Command {
 	p.publicURLFlag(flags)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			owned, site, err := p.websiteOfSource(ctx, s, domain, website)
+			asked := catalogue.Website{ID: website, Domain: domain, Currency: currency}
+			owned, site, err := p.websiteOfSource(ctx, s, asked)
 			if err != nil {
 				return err
+			}
+			if api.NamesVisitors(args[0]) && views == "" {
+				if views, err = viewsOf(s, owned, site, args[0]); err != nil {
+					return err
+				}
 			}
 			if sender.Mapping = args[0]; mapping != "" {
 				text, err := os.ReadFile(p.absolutePath(mapping))
@@ -75,18 +84,58 @@ func (p *program) sourceAddCommand() *cobra.Command {
 				return fmt.Errorf("source add: %w", err)
 			}
 			p.printLine("%s", api.SourceAddress(p.publicURL(), key))
-			p.printDiagnostic("%s\nThen: lifthouse source list", api.PasteText(args[0], p.publicURL(), key))
+			p.printDiagnostic("%s\nThen: lifthouse source list", api.PasteText(args[0], views, p.publicURL(), key))
 			return nil
 		})
 	}
 	return cmd
 }
 
+// checkViews returns an error unless views is a sender of views, and only given for a sender whose orders name
+// visitors.
+func checkViews(sender, views string) error {
+	switch {
+	case views == "":
+		return nil
+	case !api.NamesVisitors(sender):
+		return usageError{errors.New("--views: is only for shopify and tag, whose scripts read the visitor")}
+	case views == "ga4" || slices.Contains(api.ViewSenders(), views):
+		return nil
+	}
+	return usageError{fmt.Errorf("--views %q: %s", views, faults.OneOf(append(api.ViewSenders(), "ga4")...))}
+}
+
+// viewsOf returns the only sender of views among the sources of a website. A tag beside another one is taken for that
+// of the pixel. If there is none or several, the views of a tag are its own, and for another sender it is an error.
+func viewsOf(s *app.Store, account, website int64, sender string) (string, error) {
+	var found []string
+	for _, token := range s.Catalogue.Snapshot().AccountTokens(account) {
+		isOfSite := token.Sender != nil && token.WebsiteID == website
+		if isOfSite && slices.Contains(api.ViewSenders(), token.Sender.Mapping) {
+			found = append(found, token.Sender.Mapping)
+		}
+	}
+	slices.Sort(found)
+	if found = slices.Compact(found); len(found) > 1 {
+		found = slices.DeleteFunc(found, func(name string) bool { return name == "tag" })
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case sender == "tag":
+		return sender, nil
+	}
+	return "", usageError{fmt.Errorf("source add %s: needs --views, the sender of the views, because orders must name "+
+		"the same visitors: %s", sender, strings.Join(api.ViewSenders(), ", "))}
+}
+
 // websiteOfSource returns the account and the website of a new source. It creates the website of a domain that the
 // store does not have, and the first account.
-func (p *program) websiteOfSource(ctx context.Context, s *app.Store, domain string, id int64) (account, website int64,
+func (p *program) websiteOfSource(ctx context.Context, s *app.Store, asked catalogue.Website) (account, website int64,
 	err error,
 ) {
+	domain := asked.Domain
+	id := asked.ID
 	snapshot := s.Catalogue.Snapshot()
 	last := int64(0)
 	for _, owned := range snapshot.AllAccounts() {
@@ -94,9 +143,16 @@ func (p *program) websiteOfSource(ctx context.Context, s *app.Store, domain stri
 		for _, site := range catalogue.ByID(owned.Websites) {
 			last = max(last, site.ID)
 			if domain != "" && site.Domain == domain || domain == "" && site.ID == id {
-				return owned.ID, site.ID, nil
+				if asked.Currency != "" && asked.Currency != site.Currency {
+					err = fmt.Errorf("--currency: website %d exists and has %s: change it with lifthouse apply",
+						site.ID, cmp.Or(site.Currency, "none"))
+				}
+				return owned.ID, site.ID, err
 			}
 		}
+	}
+	if domain == "" && asked.Currency != "" {
+		return 0, 0, usageError{errors.New("--currency: needs --domain, of a website that is created")}
 	}
 	if domain == "" {
 		if account, err = accountOr(0, snapshot); err != nil {
@@ -109,7 +165,7 @@ func (p *program) websiteOfSource(ctx context.Context, s *app.Store, domain stri
 	if account != 0 {
 		declared.Name = snapshot.AccountResources(account).Name
 	}
-	declared.Websites = []catalogue.Website{{ID: last + 1, Domain: domain}}
+	declared.Websites = []catalogue.Website{{ID: last + 1, Domain: domain, Currency: asked.Currency}}
 	version := snapshot.AccountResources(declared.ID).Version
 	_, err = s.Catalogue.ApplyFile(ctx, catalogue.File{
 		AccountID: declared.ID, Accounts: []catalogue.Account{declared},
@@ -124,11 +180,15 @@ func (p *program) publicURL() string {
 }
 
 func (p *program) sourceListCommand() *cobra.Command {
-	return p.onAccount(newCommand("source-list", noArgs, nil), func(_ context.Context, s ownedStore, _ []string) error {
+	cmd := newCommand("source-list", noArgs, nil)
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}
-		list := s.Sources(s.owned.ID)
+		list, err := s.Sources(ctx, s.owned.ID)
+		if err != nil {
+			return err
+		}
 		var notes []string
 		for _, source := range list.Sources {
 			last := "never"
@@ -151,7 +211,7 @@ func (p *program) sourceListCommand() *cobra.Command {
 		for _, warning := range list.Warnings {
 			notes = append(notes, "Warning: "+warning.Message)
 		}
-		err := p.printList(rows, "Account %d has no source; make one with lifthouse source add.", s.owned.ID)
+		err = p.printList(rows, "Account %d has no source; make one with lifthouse source add.", s.owned.ID)
 		for _, note := range notes {
 			p.printLine("\n%s", note)
 		}

@@ -6,6 +6,7 @@ package facts
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -88,6 +89,9 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 			}
 		}
 		found = s.reportRows()
+		if err := s.readForeign(ctx, found); err != nil {
+			return err
+		}
 		if x.Interval != "" {
 			x.outliers = nil // steps are before the removal of outliers
 			steps := x.newSums()
@@ -247,7 +251,11 @@ func (r Reader) ReadGoals(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
 ) (found []*moments.Rows, err error) {
 	found = make([]*moments.Rows, len(goals))
-	err = r.eachGoal(ctx, q, goals, (*counting).readTotals, func(i int, s *sums) { found[i] = s.reportRows() })
+	err = r.eachGoal(ctx, q, goals, (*counting).readTotals, func(i int, s *sums) error {
+		found[i] = s.reportRows()
+		s.GoalID, s.goals = goals[i].GoalID, nil
+		return s.readForeign(ctx, found[i])
+	})
 	return found, err
 }
 
@@ -257,7 +265,10 @@ func (r Reader) ReadSteps(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
 ) (found [][]moments.Step, err error) {
 	found = make([][]moments.Step, len(goals))
-	err = r.eachGoal(ctx, q, goals, (*counting).readSteps, func(i int, s *sums) { found[i] = s.bucketSteps() })
+	err = r.eachGoal(ctx, q, goals, (*counting).readSteps, func(i int, s *sums) error {
+		found[i] = s.bucketSteps()
+		return nil
+	})
 	return found, err
 }
 
@@ -265,7 +276,7 @@ func (r Reader) ReadSteps(
 // window. Goals of which every event counts in full are read together, and each other goal alone.
 func (r Reader) eachGoal(
 	ctx context.Context, q plan.Question, goals []GoalQuestion,
-	read func(*counting, context.Context, factSums) error, each func(i int, s *sums),
+	read func(*counting, context.Context, factSums) error, each func(i int, s *sums) error,
 ) error {
 	q.Cap = nil
 	return r.atOnePosition(ctx, q, func(x answer) (err error) {
@@ -304,10 +315,28 @@ func (r Reader) eachGoal(
 					return err
 				}
 			}
-			each(i, s)
+			if err := each(i, s); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
+}
+
+// readForeign reads the currencies of counted goal events whose amounts are in no sum, if there are any.
+func (x answer) readForeign(ctx context.Context, found *moments.Rows) error {
+	if !slices.ContainsFunc(found.Whole, func(r moments.Row) bool { return r.Unknown > 0 }) {
+		return nil
+	}
+	seen := map[string]bool{}
+	err := x.eachCompared(ctx, "foreign.sql", func(row driver.Rows) error {
+		var code string
+		err := row.Scan(&code)
+		seen[code] = true
+		return err
+	})
+	found.Foreign = slices.Sorted(maps.Keys(seen))
+	return err
 }
 
 // mostKept is the maximum number of values of an attribute that are kept. Reading the sums of more values takes longer

@@ -31,6 +31,7 @@ type counting struct {
 	variations []string // of the stored visitors
 	of         map[key]moments.Moments
 
+	hasUnknown   bool // amounts of some events of the subject are in another currency
 	isEveryEvent bool // every event of one goal counts: the sums in the rows are the sums of the report
 	isCapped     bool // total values of visitors are limited
 	endsEarly    bool // the window excludes events at its end
@@ -52,7 +53,8 @@ func (x answer) newCountings(top []string) []*counting {
 		s.endsEarly = !s.Filters.To.IsZero() && !s.Filters.To.After(s.stored.Newest)
 		s.store = source.Store{Conn: s.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
 		s.variations = []string{""} // transform needs a value
-		for at := range s.all {
+		for at, cell := range s.all {
+			s.hasUnknown = s.hasUnknown || cell.CountAt(fold.UnknownValues) > 0
 			if at.Goal == 0 && fold.IsCounted(at.Variation) {
 				s.variations = append(s.variations, at.Variation)
 			}
@@ -336,6 +338,9 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 			all = new(moments.NoMoments()) // which are not added
 		}
 		to := []any{&all.Converted, all.Goals.Sum, all.Goals.Squares}
+		if q.Unknown {
+			to = append(to, &all.Unknown)
+		}
 		for i, amounts := range []*moments.Amounts{&all.Value, &all.Profit, &all.ExtraValue} {
 			if q.Amounts[i].Column == "" {
 				continue

@@ -141,6 +141,8 @@ type Visitor struct {
 	Conversions  uint64 `parquet:"conversions"`
 	Contacts     uint64 `parquet:"contacts"`
 	GoalsReached uint64 `parquet:"goalsReached"`
+	// of these, the goals whose amounts are in another currency than the website's, and in no sum
+	UnknownValues uint64 `parquet:"unknownValues"`
 
 	Value          float64 `parquet:"value"` // with the cap of the report
 	Profit         float64 `parquet:"profit"`
@@ -170,7 +172,7 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		var value, profit, extra, countedValue, countedProfit int64
 		err := row.Scan(&v.ID, &variation, &first, &attributes,
 			&v.Views, &v.Clicks, &v.Submits, &v.Completions, &v.Conversions, &v.Contacts, &v.GoalsReached,
-			&value, &profit, &extra, &countedValue, &countedProfit)
+			&v.UnknownValues, &value, &profit, &extra, &countedValue, &countedProfit)
 		if err != nil {
 			return err
 		}
@@ -194,6 +196,7 @@ type Order struct {
 	Visitor               uint64
 	Variation             string // as in rows
 	Number, Value, Profit int64  // Number is 1 or -1
+	Foreign               string // currency of the amounts, which are then 0; empty: that of the website
 }
 
 // EachOrder calls each for the counted goal events of a question's subject and goal, whose own time is in its window,
@@ -205,7 +208,7 @@ func (s Shards) EachOrder(ctx context.Context, q *plan.Question, mature int64, e
 		ages.To = math.MaxInt64
 	}
 	return s.eachServer(ctx, "orders.sql", func(row driver.Rows) error {
-		err := row.Scan(&order.Visitor, &order.Variation, &order.Number, &order.Value, &order.Profit)
+		err := row.Scan(&order.Visitor, &order.Variation, &order.Number, &order.Value, &order.Profit, &order.Foreign)
 		each(&order)
 		return err
 	}, clickhouse.Named("section", SectionOf(q.Subject, fold.OfGoal)), clickhouse.Named("goal_id", q.GoalID),

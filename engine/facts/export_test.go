@@ -13,12 +13,12 @@ import (
 
 // ReadAll returns all stored rows of visitors and goal events, in the order of fold.AppendVisitorRows for each visitor.
 func ReadAll(ctx context.Context, conn driver.Conn) ([]fold.Row, error) {
-	return readAll(ctx, &server{conn, ofServer})
+	return readAll(ctx, &server{Conn: conn, tables: ofServer})
 }
 
 // ReadAllOfShard is ReadAll for a replica of a shard.
 func ReadAllOfShard(ctx context.Context, conn driver.Conn) ([]fold.Row, error) {
-	return readAll(ctx, &server{conn, ofShard})
+	return readAll(ctx, &server{Conn: conn, tables: ofShard})
 }
 
 func readAll(ctx context.Context, s *server) (rows []fold.Row, err error) {
@@ -31,12 +31,12 @@ func readAll(ctx context.Context, s *server) (rows []fold.Row, err error) {
 
 // ReadAllCells returns all stored cells.
 func ReadAllCells(ctx context.Context, conn driver.Conn) (fold.Cells, error) {
-	return (&server{conn, ofServer}).readCells(ctx, allCells)
+	return (&server{Conn: conn, tables: ofServer}).readCells(ctx, allCells)
 }
 
 // ReadAllCellsOfShard is ReadAllCells for a replica of a shard.
 func ReadAllCellsOfShard(ctx context.Context, conn driver.Conn) (fold.Cells, error) {
-	return (&server{conn, ofShard}).readCells(ctx, allCells)
+	return (&server{Conn: conn, tables: ofShard}).readCells(ctx, allCells)
 }
 
 const allCells = "grain IN ('all', 'day')"
@@ -50,7 +50,7 @@ func (r *Refresher) HasUnfolded() bool {
 
 // FoldAll returns the rows of all stored events.
 func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error) {
-	s := &server{conn, ofServer}
+	s := &server{Conn: conn, tables: ofServer}
 	visitors, err := schema.QueryRows(ctx, conn, "SELECT DISTINCT website_id, visitor_id FROM events", scanVisitor)
 	if err != nil || len(visitors) == 0 {
 		return nil, err

@@ -39,6 +39,7 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 	r.noting.Lock()
 	noted, before, waits := r.noted, r.refreshes, r.noted > r.folded || r.isSlow()
 	r.noting.Unlock()
+	waits = waits || !r.currentServer().areConverted(r.ShownPosition())
 	switch following := r.IsFollowing(); {
 	case !following && !waits:
 		return moments.Waiting{}, nil
@@ -54,7 +55,8 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 	defer deadline.Stop()
 	for {
 		r.noting.Lock()
-		failed, changed, isFolded := r.failed, r.changed, r.folded >= noted
+		failed, changed := r.failed, r.changed
+		isFolded := r.folded >= noted && r.currentServer().areConverted(r.ShownPosition())
 		hasFailed := failed != nil && (r.isLate || isFolded || r.refreshes > before)
 		isLate := !isFolded && r.isLate || r.isSlow()
 		r.isLate = isLate && !isFolded
@@ -74,7 +76,7 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 		case <-changed:
 		case <-deadline.C:
 			r.noting.Lock()
-			r.isLate = r.folded < noted
+			r.isLate = r.folded < noted || !r.currentServer().areConverted(r.ShownPosition())
 			r.noting.Unlock()
 		case <-ctx.Done():
 			return moments.Waiting{}, context.Cause(ctx)

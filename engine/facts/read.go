@@ -64,6 +64,22 @@ const (
 type server struct {
 	driver.Conn
 	tables
+	currencies func() map[int64]string // of the websites that declare one; nil: none does
+}
+
+// currenciesOf returns the declared currencies of the websites.
+func (s *server) currenciesOf() map[int64]string {
+	if s.currencies == nil {
+		return nil
+	}
+	return s.currencies()
+}
+
+// withCurrencies returns the server with the currencies of the websites as they are declared now.
+func (s *server) withCurrencies() *server {
+	fixed, now := *s, s.currenciesOf()
+	fixed.currencies = func() map[int64]string { return now }
+	return &fixed
 }
 
 // reading are the settings of the statements of a refresh. Compiling takes longer than most of these statements, and a
@@ -98,12 +114,22 @@ func (k *scannedKind) Scan(number any) error {
 // readEvents returns all events of the visitors that were accepted until a time, by visitor.
 func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, through int64) ([]fold.Event, error) {
 	var events []fold.Event
+	var last string // the details that were decoded last, because most goals have the same
+	var decoded schema.Details
+	currencies := s.currenciesOf()
 	err := schema.EachRow(ctx, s, s.render("events.sql", ""), func(row driver.Rows) error {
 		var e fold.Event
 		of := &e.Subject
 		err := row.Scan(&of.WebsiteID, &e.Visitor, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID, &e.ID,
 			&e.Revision, &e.Cancelled, &e.At, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1],
-			&e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes)
+			&e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes, &e.Details)
+		if err == nil && e.Details != last {
+			decoded, err = schema.DecodeDetails(e.Details)
+			last = e.Details
+		}
+		if e.Details != "" {
+			e.SetCurrency(decoded.Currency, currencies[of.WebsiteID])
+		}
 		events = append(events, e)
 		return err
 	}, append(visitorParams(visitors), clickhouse.Named("through", through))...)
@@ -191,7 +217,7 @@ func (s *server) readRows(ctx context.Context, where string, each func(*fold.Row
 			to = append(to, &r.Counts[i])
 		}
 		to = append(to, &r.Later, &r.LaterKinds, &r.Amounts[0], &r.Amounts[1], &r.Amounts[2],
-			&r.Before[0], &r.Before[1], &r.Before[2], &copies)
+			&r.Before[0], &r.Before[1], &r.Before[2], &r.Marks, &r.Foreign, &copies)
 		if err := row.Scan(to...); err != nil {
 			return err
 		}
@@ -214,7 +240,7 @@ func (s *server) readRows(ctx context.Context, where string, each func(*fold.Row
 const insertedColumns = "section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, " +
 	"visitor_id, first_time, since_ms, number, multi_exposed_at, seen, digest, views, clicks, submits, completions, " +
 	"conversions, contacts, later_ms, later_kinds, value, profit, extra_value, value_before, profit_before, " +
-	"extra_value_before, sums"
+	"extra_value_before, marks, foreign_currency, sums"
 
 // prepareChanges returns a batch that inserts the changes of a refresh as one part, or none of them. Of several inserts
 // with the same token, only the first is stored: ClickHouse ignores the others and returns no error. An empty token
@@ -292,7 +318,11 @@ func columnsOf(changes []fold.Change) []func() any {
 	for k := range len(fold.Row{}.Before) {
 		columns = append(columns, schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Before[k] }))
 	}
-	columns = append(columns, schema.ColumnValues(changes, sumsColumn))
+	columns = append(columns,
+		schema.ColumnValues(changes, func(c *fold.Change) uint8 { return c.Marks }),
+		schema.ColumnValues(changes, func(c *fold.Change) string { return c.Foreign }),
+		schema.ColumnValues(changes, sumsColumn),
+	)
 	// the joined attributes, divided
 	split := make([][]string, len(schema.AttributeColumns))
 	for k := range split {

@@ -85,7 +85,7 @@ func newRefresher(of tables, replicas ...driver.Conn) *Refresher {
 		settled: map[schema.Subject]uint64{},
 	}
 	for _, conn := range replicas {
-		r.servers = append(r.servers, &server{conn, of})
+		r.servers = append(r.servers, &server{Conn: conn, tables: of})
 	}
 	return r
 }
@@ -102,6 +102,15 @@ func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 // NewShardRefresher returns the refresher of a shard of a cluster, with connections to its replicas.
 func NewShardRefresher(replicas []driver.Conn) *Refresher {
 	return newRefresher(ofShard, replicas...)
+}
+
+// SetCurrencies sets a function that returns the declared currencies of the websites. It must be called before the
+// first refresh. Amounts of events in other currencies are in no sum. If a currency changes, the next refresh folds the
+// visitors with such events again.
+func (r *Refresher) SetCurrencies(of func() map[int64]string) {
+	for _, s := range r.servers {
+		s.currencies = of
+	}
 }
 
 // currentServer returns the server that answers at the moment.
@@ -129,6 +138,9 @@ type foldedEvents struct {
 // or only at their fingerprint if that has not changed: after an import, these can be millions.
 func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 	return r.runExclusively(ctx, func(ctx context.Context) error {
+		if err := r.foldCurrencies(ctx); err != nil {
+			return err
+		}
 		if r.alone {
 			return r.foldEventsAfter(ctx, r.position.Through)
 		}
@@ -193,7 +205,7 @@ func (r *Refresher) runExclusively(ctx context.Context, work func(context.Contex
 	defer func() { <-r.busy }()
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
 	for try := 1; ; try++ {
-		r.on = r.currentServer()
+		r.on = r.currentServer().withCurrencies() // which stay the same during the work
 		err := r.loadState(ctx)
 		if err == nil {
 			err = work(ctx)
@@ -402,7 +414,8 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 // replaceRows inserts the changes of visitors' rows from had to want, together with the next position.
 func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next Position) (err error) {
 	changes := fold.AppendChanges(nil, had, want)
-	isAtEnd := next.Through == r.position.Through && next.Rebuilding == r.position.Rebuilding
+	isAtEnd := next.Through == r.position.Through && next.Rebuilding == r.position.Rebuilding &&
+		next.Currencies == r.position.Currencies
 	if len(changes) == 0 && isAtEnd {
 		return nil
 	}
@@ -422,6 +435,8 @@ func (r *Refresher) storeChanges(
 ) error {
 	if r.position.Refresh > 0 {
 		changes = append(changes, fold.Change{Row: r.position.asRow(), Cancels: true})
+	} else {
+		next.Currencies = encodeCurrencies(r.on.currenciesOf())
 	}
 	changes = append(changes, fold.Change{Row: next.asRow()})
 	token := ""
@@ -479,6 +494,8 @@ type Position struct {
 	Refresh uint32 // number of the last refresh; 0: none
 	Through int64  // acceptance time up to which events are folded, in milliseconds since 1970
 	Attempt uint64 // random: several processes may attempt the refresh, and one succeeds
+	// Currencies are those of the websites by which the events are folded, such as "1=EUR,2=JPY".
+	Currencies string
 	// Rebuilding means that the facts were deleted, and not all events are folded again yet.
 	Rebuilding bool
 }
@@ -500,7 +517,7 @@ func (s *server) readPosition(ctx context.Context) (Position, error) {
 	live, copies := 0, int64(0)
 	err := schema.EachRow(ctx, s, s.render("position.sql", ""), func(row driver.Rows) error {
 		live++
-		return row.Scan(&p.Refresh, &p.Through, &p.Attempt, &p.Rebuilding, &copies)
+		return row.Scan(&p.Refresh, &p.Through, &p.Attempt, &p.Currencies, &p.Rebuilding, &copies)
 	})
 	switch {
 	case err != nil:
@@ -528,7 +545,10 @@ func (p Position) tokenAfter(last Position) string {
 // asRow returns the row of a position.
 func (p Position) asRow() *fold.Row {
 	none := schema.Subject{Kind: schema.SubjectNone}
-	row := &fold.Row{Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
+	row := &fold.Row{
+		Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh,
+		Variation: p.Currencies,
+	}
 	if p.Rebuilding {
 		row.Goal = 1
 	}

@@ -268,13 +268,14 @@ type SubjectCounters struct {
 // GoalCounters are the events of a goal, and the sums of their amounts.
 type GoalCounters struct {
 	Events, Negative  int64       // Negative: those with a value below 0
+	Unknown           int64       // those whose amounts are in another currency, and in no sum
 	Value, ExtraValue fold.Int128 // in 1/schema.MoneyScale
 }
 
 // Plus returns the counters of two sets of events.
 func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
 	value, extra := g.Value.Plus(o.Value), g.ExtraValue.Plus(o.ExtraValue)
-	return GoalCounters{g.Events + o.Events, g.Negative + o.Negative, value, extra}
+	return GoalCounters{g.Events + o.Events, g.Negative + o.Negative, g.Unknown + o.Unknown, value, extra}
 }
 
 // countersOf returns the counters of a subject with these cells of the grain fold.OfAll.
@@ -285,7 +286,8 @@ func countersOf(cells fold.Cells) SubjectCounters {
 		t.ExtendBy(&cell.Extent)
 		if key.Goal != 0 {
 			t.Goals[key.Goal] = t.Goals[key.Goal].Plus(GoalCounters{
-				cell.CountAt(fold.Goals), cell.CountAt(fold.NegativeGoals), cell.AmountSum(0), cell.AmountSum(2),
+				cell.CountAt(fold.Goals), cell.CountAt(fold.NegativeGoals), cell.CountAt(fold.UnknownValues),
+				cell.AmountSum(0), cell.AmountSum(2),
 			})
 			continue
 		}

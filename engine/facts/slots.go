@@ -50,6 +50,7 @@ type slots struct {
 	Crossers     bool // only multi-exposed visitors
 	Numbered     bool // number the counted events of each visitor again
 	Most         bool // at most {most} values
+	Unknown      bool // also count the events whose amounts are in another currency
 	Few          bool // the statement reads few rows: one thread suffices
 	Amounts      [3]amount
 	Attributes   string // columns, separated by commas
@@ -118,6 +119,7 @@ func (s *counting) newQuery() *reportQuery {
 	q := &reportQuery{slots: slots{
 		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,
 		From: !p.Filters.From.IsZero(), To: s.endsEarly, Joint: s.isJoint, Recent: s.isJoint, Few: !s.days,
+		Unknown:     s.hasUnknown,
 		Completions: "completions", Conversions: "conversions", InWindow: "1",
 		StepTime:   "toUnixTimestamp64Milli(first_time) + ms",
 		Attributes: attributes,
@@ -158,11 +160,11 @@ func (s *counting) newQuery() *reportQuery {
 		}
 	}
 	if p.Filters.GoalValue != nil {
-		goals = append(goals, "value >= {goal_value:Int64}")
+		goals = append(goals, s.orUnknown("value >= {goal_value:Int64}"))
 		q.addParam("goal_value", leastUnits(p.Filters.GoalValue))
 	}
 	if s.outliers != nil && !s.outliers.Open {
-		goals = append(goals, "value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}")
+		goals = append(goals, s.orUnknown("value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"))
 		q.addParam("outlier_least", s.outliers.Least)
 		q.addParam("outlier_most", s.outliers.Most)
 	}
@@ -212,6 +214,15 @@ func (s *counting) newQuery() *reportQuery {
 		q.Columns += ", " + q.Dimension
 	}
 	return q
+}
+
+// orUnknown returns a condition on the value of a goal event that is also true if the value is not known. The result
+// then withholds what depends on it.
+func (s *counting) orUnknown(condition string) string {
+	if s.hasUnknown {
+		return "(" + condition + " OR bitAnd(marks, 1) = 1)"
+	}
+	return condition
 }
 
 // addWindow adds the conversion window of the report.

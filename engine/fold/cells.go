@@ -121,7 +121,7 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 		var of Sums
 		var total totals
 		for i := range rows {
-			total, all = of.addGoal(total, &rows[i].Amounts), own.addGoal(all, &rows[i].Amounts)
+			total, all = of.addGoal(total, &rows[i]), own.addGoal(all, &rows[i])
 		}
 		key.Goal = rows[0].Goal
 		c.findOrAdd(key).AddSigned(&of, sign)
@@ -175,7 +175,7 @@ func (c Cells) addDays(v *Row, goals []Row, sign int64) {
 			total = totals{}
 		}
 		var s Sums
-		total, inTime[i] = s.addGoal(total, &r.Amounts), r
+		total, inTime[i] = s.addGoal(total, r), r
 		of := key
 		of.Goal, of.Day = r.Goal, goalDay(r)
 		c.findOrAdd(of).AddSigned(&s, sign)
@@ -183,7 +183,7 @@ func (c Cells) addDays(v *Row, goals []Row, sign int64) {
 	slices.SortStableFunc(inTime, func(a, b *Row) int { return cmp.Compare(a.Since, b.Since) })
 	total = totals{}
 	for _, r := range inTime {
-		total = on(goalDay(r)).addGoal(total, &r.Amounts)
+		total = on(goalDay(r)).addGoal(total, r)
 	}
 	for day, s := range days {
 		key.Day = day

@@ -44,6 +44,10 @@ func naiveSums(groups []group, goal, until int64) *bigSums {
 			kinds[e.Kind]++
 			if e.Kind == moments.Goal && (goal == 0 || e.Goal == goal) {
 				goals++
+				if e.Foreign != "" {
+					s.add(26, 1)
+					continue
+				}
 				for i := range totals {
 					totals[i].Add(&totals[i], big.NewInt(e.Amounts[i]))
 				}

@@ -23,9 +23,11 @@ type Event struct {
 	Kind       moments.Kind
 	Goal       int64
 	Amounts    [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
+	Foreign    string   // currency of the amounts, if it is not that of the website: no sum has them
 	Accepted   int64    // milliseconds since 1970
 	Version    uint64   // of copies that arrived in the same millisecond, merges keep the one with the highest
 	Attributes string   // of a view, joined
+	Details    string   // see schema.Details
 }
 
 // compareIdentity orders events of a visitor of a website by subject, id and revision, goals without exposures first.
@@ -43,7 +45,8 @@ func (e *Event) compareArrival(o *Event) int {
 		cmp.Compare(e.Accepted, o.Accepted), cmp.Compare(o.Version, e.Version),
 		cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Variation, o.Variation),
 		cmp.Compare(e.Goal, o.Goal), slices.Compare(e.Amounts[:], o.Amounts[:]),
-		cmp.Compare(e.Attributes, o.Attributes), cmp.Compare(oneIf(e.Cancelled), oneIf(o.Cancelled)),
+		cmp.Compare(e.Attributes, o.Attributes), cmp.Compare(e.Details, o.Details),
+		cmp.Compare(oneIf(e.Cancelled), oneIf(o.Cancelled)),
 	)
 }
 
@@ -59,7 +62,7 @@ func (e *Event) compareTime(o *Event) int {
 
 // foldVersion must change whenever AppendVisitorRows returns different rows for the same events. Stored rows of an
 // earlier version then have different digests and are replaced.
-const foldVersion = 3
+const foldVersion = 4
 
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
@@ -70,7 +73,10 @@ func (e *Event) contentHash() uint64 {
 	} {
 		content = binary.LittleEndian.AppendUint64(content, uint64(n)) //nolint:gosec // bits
 	}
-	return xxhash.Sum64(append(content, e.Attributes...))
+	for _, text := range []string{e.Attributes, e.Details, e.Foreign} {
+		content = append(append(content, text...), 0)
+	}
+	return xxhash.Sum64(content)
 }
 
 // distinctEvents returns the first arrived copy of each revision of each event of a visitor: goals without exposures
@@ -90,6 +96,22 @@ func distinctEvents(events []Event, explain func(Explained)) []*Event {
 		}
 	}
 	return distinct
+}
+
+// SetCurrency sets whether the amounts of a goal are in another currency than that of its website. Without a currency
+// of the website, all are.
+func (e *Event) SetCurrency(code, ofWebsite string) {
+	if e.Foreign = ""; e.Kind == moments.Goal && code != ofWebsite {
+		e.Foreign = code
+	}
+}
+
+// countedAmounts returns the amounts in the currency of the website; 0: there is no rate for them.
+func (e *Event) countedAmounts() [3]int64 {
+	if e.Foreign != "" {
+		return [3]int64{}
+	}
+	return e.Amounts
 }
 
 // isBare reports whether an event is a goal without exposures.

@@ -63,9 +63,14 @@ type Row struct {
 	// Of a goal event:
 	Amounts [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
 	Before  [3]int64 // sums over the earlier events of the visitor and goal
+	Marks   uint8    // what is not known of it: UnknownValueMark
+	Foreign string   // currency of its amounts, if the value is not known; the amounts are then 0
 
 	Cell *Cell // nil: the row is not a cell
 }
+
+// UnknownValueMark marks a goal event whose amounts are not known in the currency of its website. It counts as a goal.
+const UnknownValueMark uint8 = 1
 
 // MultiExposed is the suffix of the variation of visitors who saw more than one.
 const MultiExposed = "+"
@@ -320,7 +325,11 @@ func (v *Row) appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 		r := Row{
 			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First,
 			MultiExposed: v.MultiExposed,
-			Since:        uint64(e.At - v.First), Number: 1, Amounts: e.Amounts, //nolint:gosec // not before the first one
+			Since:        uint64(e.At - v.First), Number: 1, //nolint:gosec // not before the first one
+			Amounts: e.countedAmounts(), Foreign: e.Foreign,
+		}
+		if e.Foreign != "" {
+			r.Marks = UnknownValueMark
 		}
 		if i > 0 && goals[i-1].Goal == e.Goal {
 			last := &rows[len(rows)-1]
@@ -373,7 +382,7 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 // contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.
 func (r *Row) contentKey() string {
 	b := make([]byte, 0, 256+9*len(r.Later))
-	for _, text := range []string{string(r.Subject.Kind), r.Variation, r.Attributes} {
+	for _, text := range []string{string(r.Subject.Kind), r.Variation, r.Attributes, r.Foreign} {
 		b = append(append(binary.AppendUvarint(b, uint64(len(text))), text...), 0)
 	}
 	numbers := func(all ...int64) {
@@ -385,6 +394,7 @@ func (r *Row) contentKey() string {
 	numbers(int64(r.Visitor), int64(r.Since), int64(r.Number), int64(r.Seen), int64(r.Digest)) //nolint:gosec // bits
 	numbers(r.Amounts[:]...)
 	numbers(r.Before[:]...)
+	b = append(b, r.Marks)
 	for _, n := range r.Counts {
 		b = binary.LittleEndian.AppendUint32(b, n)
 	}

@@ -18,14 +18,15 @@ type content struct {
 	Kind    moments.Kind
 	At      int64
 	Goal    int64    // of a goal event
-	Amounts [3]int64 // of a goal event
+	Amounts [3]int64 // of a goal event, as they count
+	Foreign string
 }
 
 func (e *Event) content() content {
 	if e.Kind != moments.Goal {
 		return content{Subject: e.Subject, Kind: e.Kind, At: e.At}
 	}
-	return content{e.Subject, e.Kind, e.At, e.Goal, e.Amounts}
+	return content{e.Subject, e.Kind, e.At, e.Goal, e.countedAmounts(), e.Foreign}
 }
 
 // LostEvents returns the events of which the stored rows of a visitor were made, and which are not among the visitor's
@@ -116,7 +117,8 @@ func (l *losses) addRows(v *Row, goals []Row) {
 	for i := range goals {
 		r := &goals[i]
 		at := r.First + int64(r.Since) //nolint:gosec // milliseconds
-		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: at, Kind: moments.Goal, Goal: r.Goal, Amounts: r.Amounts}
+		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: at, Kind: moments.Goal, Goal: r.Goal}
+		e.Amounts, e.Foreign = r.Amounts, r.Foreign
 		l.addUnlessPresent(&e, bare)
 	}
 }
@@ -140,7 +142,7 @@ func (l *losses) addUnlessPresent(e *Event, bare map[content]int) {
 		l.bare[c]++
 		for i := range l.events { // the same goal with an exposure counts once
 			if o := l.events[i].content(); o.Kind == c.Kind && o.At == c.At && o.Goal == c.Goal &&
-				o.Amounts == c.Amounts {
+				o.Amounts == c.Amounts && o.Foreign == c.Foreign {
 				e.ID = l.events[i].ID
 			}
 		}

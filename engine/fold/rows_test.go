@@ -93,11 +93,14 @@ func naiveGoalRows(g group, goal int64) []Row {
 			Subject: g.subject, Grain: OfGoal, Goal: goal, Variation: g.variation, Visitor: e.Visitor,
 			First: g.from, Since: uint64(e.At - g.from), Number: uint32(len(rows) + 1), MultiExposed: multiExposed, Amounts: e.Amounts, Before: before,
 		}
+		if e.Foreign != "" { // it counts, and its amounts do not
+			r.Amounts, r.Marks, r.Foreign = [3]int64{}, UnknownValueMark, e.Foreign
+		}
 		if g.first != nil {
 			r.Attributes = g.first.Attributes
 		}
 		for i := range before {
-			before[i] += e.Amounts[i]
+			before[i] += r.Amounts[i]
 		}
 		rows = append(rows, r)
 	}
@@ -249,6 +252,7 @@ func TestDigestsShowEveryContent(t *testing.T) {
 		"kind": func(e *Event) { e.Kind++ }, "goal": func(e *Event) { e.Goal++ }, "value": func(e *Event) { e.Amounts[0]++ },
 		"profit": func(e *Event) { e.Amounts[1]++ }, "extra value": func(e *Event) { e.Amounts[2]++ }, "attributes": func(e *Event) { e.Attributes = "ab\x00" },
 		"revision": func(e *Event) { e.Revision++ }, "cancelled": func(e *Event) { e.Cancelled = true },
+		"details": func(e *Event) { e.Details = `{"currency":"EUR"}` }, "currency of the website": func(e *Event) { e.Foreign = "EUR" },
 		"amounts exchanged": func(e *Event) { e.Amounts = [3]int64{2, 1, 3} },
 	} {
 		e := base

@@ -37,8 +37,11 @@ const (
 // NegativeGoals are the goal events with a value below 0.
 const NegativeGoals = Value + 3*sumsOfAmount
 
+// UnknownValues are the goal events whose amounts are not known in the currency of the website.
+const UnknownValues = NegativeGoals + 1
+
 // NumberOfSums is the number of sums of a cell.
-const NumberOfSums = NegativeGoals + 1
+const NumberOfSums = UnknownValues + 1
 
 // Sums are sums over visitors, exact.
 type Sums [NumberOfSums]Int128
@@ -121,13 +124,14 @@ type totals struct {
 
 // addGoal adds a goal event to the sums. before has the visitor's totals before the event; addGoal returns the totals
 // after it.
-func (s *Sums) addGoal(before totals, amounts *[3]int64) totals {
-	after := before
+func (s *Sums) addGoal(before totals, r *Row) totals {
+	after, amounts := before, &r.Amounts
 	after.events++
 	s.addAt(Goals, 1)
 	s.addAt(GoalsSquares, after.events*after.events-before.events*before.events)
 	s.addAt(Converted, oneIf(before.events == 0))
 	s.addAt(NegativeGoals, oneIf(amounts[0] < 0))
+	s.addAt(UnknownValues, oneIf(r.Marks&UnknownValueMark != 0))
 	for k := range amounts {
 		was, is := before.amounts[k], before.amounts[k]+amounts[k]
 		after.amounts[k] = is
@@ -178,5 +182,6 @@ func (s *Sums) AsMoments() moments.Moments {
 		Completed: n(Completed), Conversion: n(Conversed), Converted: n(Converted),
 		Goals: stats.Sums{Sum: s[Goals].BigInt(), Squares: s[GoalsSquares].BigInt()},
 		Value: amount(0), Profit: amount(1), ExtraValue: amount(2), ValueGoals: s[ValueGoals].BigInt(),
+		Unknown: n(UnknownValues),
 	}
 }

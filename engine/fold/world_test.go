@@ -99,6 +99,11 @@ func (w world) content(e Event, views, variations int) Event {
 	case moments.Goal:
 		e.Goal = 1 + w.Int64N(goalsOfWorld)
 		e.Amounts = [3]int64{w.amount(), w.amount(), w.amount()}
+		if w.IntN(5) == 0 {
+			code := worlds.Pick(w, "EUR", "JPY")
+			e.Details = fmt.Sprintf(`{"currency":%q}`, code)
+			e.SetCurrency(code, "EUR")
+		}
 		e.Cancelled = w.IntN(6) == 0
 	}
 	return e
@@ -202,6 +207,9 @@ func naiveArrivesBefore(a, b Event) bool {
 	}
 	if a.Attributes != b.Attributes {
 		return a.Attributes < b.Attributes
+	}
+	if a.Details != b.Details {
+		return a.Details < b.Details
 	}
 	return !a.Cancelled && b.Cancelled
 }

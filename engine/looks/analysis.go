@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/cache"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
@@ -363,6 +364,7 @@ func endRows(s *Schedule, sums *Sums) (rows []Row) {
 // rowStrata returns the sums of control and a variation.
 func rowStrata(p *plan.Plan, strata []stratum, variation int64) (rows []RowStratum) {
 	for _, st := range strata {
+		SpreadUnknown(p, st.counted)
 		rows = append(rows, RowStratum{st.counted[p.Variations[0].ID], st.counted[variation]})
 	}
 	return rows
@@ -391,6 +393,7 @@ type StratumData struct {
 func samplesOf(p *plan.Plan, s *stratum) (StratumData, int64) {
 	data := StratumData{Shares: p.SharePeriods[s.period].Shares, NonNegative: true}
 	visitors := int64(0)
+	SpreadUnknown(p, s.counted)
 	for _, v := range p.Variations {
 		m := s.counted[v.ID]
 		visitors += m.Visitors
@@ -534,6 +537,7 @@ func AnalyzeTreatment(
 		case !isKnown:
 			row = rows[k]
 			row.LookResult, row.PValue = today, critical.PValue(k, today)
+		case today.Reason == stats.ReasonRateUnknown: // then today's result is not known
 		case !isEqual(today.Z, row.Z) || points[k].Information != row.Point.Information:
 			row.Recomputed = &today
 		}
@@ -586,12 +590,19 @@ func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
 	return found
 }
 
+// waitsForRate reports whether the row is not known because amounts are in another currency.
+func (r *Row) waitsForRate(metric query.Metric) bool {
+	return IsMoney(metric) && slices.ContainsFunc(r.Strata, func(s RowStratum) bool {
+		return s.Control.Unknown+s.Variation.Unknown > 0
+	})
+}
+
 // UnrecordedLooks returns the looks, the harm and the end that are not recorded and ended after the first view was
 // accepted. Earlier ones are of imported data. now is the time of recording.
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
 	record := func(p *plan.Plan, row Row) {
-		if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) {
+		if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) && !row.waitsForRate(p.Metric) {
 			row.RecordedAt, row.FirstDay = now, a.days[0].From
 			records = append(records, Record{DeclarationOf(a.Plan), p.Goal(), p.Metric, row})
 		}

@@ -143,6 +143,8 @@ func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
 	capped := m.WithCappedValues()
 	mean, a := stats.Mean{}, amountsOf(&capped, metric)
 	switch {
+	case m.UnknownGoals:
+		return stats.Mean{Visitors: m.Visitors, Unknown: true}
 	case metric == query.AverageValue:
 		return RatioOf(m).Mean(m.Value.Nonzero)
 	case metric == query.GoalsPerVisitor:
@@ -150,7 +152,7 @@ func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
 		mean.Nonzero = m.Converted
 	case a != nil:
 		mean = a.Mean(m.Visitors, schema.MoneyScale)
-		mean.Nonzero = a.Nonzero
+		mean.Nonzero, mean.Unknown = a.Nonzero, m.Unknown > 0
 	default:
 		return stats.Rate{Visitors: m.Visitors, Converted: map[query.Metric]int64{
 			query.GoalConversionRate: m.Converted, query.ConversionRate: m.Conversion,
@@ -168,6 +170,26 @@ func amountsOf(m *moments.Moments, metric query.Metric) *moments.Amounts {
 	}[metric]
 }
 
+// SpreadUnknown returns the number of goal events of the variations whose amounts are in another currency. If there are
+// any, no variation has a sum of amounts: it sets Unknown of each.
+func SpreadUnknown(p *plan.Plan, counted map[int64]moments.Moments) (unknown int64) {
+	for _, v := range p.Variations {
+		unknown += counted[v.ID].Unknown
+	}
+	if unknown == 0 {
+		return 0
+	}
+	for _, v := range p.Variations {
+		m := counted[v.ID]
+		m.Unknown, m.UnknownGoals = unknown, p.Filters.GoalValue != nil || p.Filters.ZScore != 0
+		counted[v.ID] = m
+	}
+	return unknown
+}
+
+// IsMoney reports whether a metric is made of amounts.
+func IsMoney(metric query.Metric) bool { return amountsOf(&moments.Moments{}, metric) != nil }
+
 // NeverNegative reports whether no visitor has a negative value of the metric.
 func NeverNegative(m *moments.Moments, metric query.Metric) bool {
 	a := amountsOf(m, metric)
@@ -182,5 +204,6 @@ func RatioOf(m *moments.Moments) stats.Ratio {
 		Goals:    m.Goals,
 		Products: m.ValueGoals,
 		Scale:    schema.MoneyScale,
+		Unknown:  m.Unknown > 0,
 	}
 }

@@ -29,6 +29,8 @@ type Moments struct {
 	Profit          Amounts
 	ExtraValue      Amounts
 	ValueGoals      *big.Int        // sum over visitors of value times goals
+	Unknown         int64           `json:",omitzero"` // goal events whose amounts are in another currency, and in no sum
+	UnknownGoals    bool            `json:",omitzero"` // whether such an event counts depends on its amounts
 	CappedRemainder CappedRemainder `json:",omitzero"` // removed by the cap of the report; nil sums: no cap
 	FirstAge        stats.Sums      `json:",omitzero"` // of first conversions, in milliseconds; only in a curve by age
 }
@@ -77,6 +79,7 @@ func (m *Moments) combineWith(o *Moments, sign int64) Moments {
 		ExtraValue: m.ExtraValue.combineWith(&o.ExtraValue, sign),
 		ValueGoals: combineSums(stats.Sums{Sum: m.ValueGoals}, stats.Sums{Sum: o.ValueGoals}, sign).Sum,
 		FirstAge:   combineSums(m.FirstAge, o.FirstAge, sign),
+		Unknown:    m.Unknown + sign*o.Unknown,
 	}
 	if a, b := &m.CappedRemainder, &o.CappedRemainder; a.Value.Sum != nil || b.Value.Sum != nil {
 		sum.CappedRemainder = CappedRemainder{
@@ -191,6 +194,7 @@ type Rows struct {
 	Newest   time.Time // latest event time; zero: no events
 	Complete time.Time // time up to which all events are known
 	Outliers *Outliers // bounds of goal values; nil: no z-score
+	Foreign  []string  // currencies of the counted events whose amounts are in no sum
 	Cap      *Cap      // limit of the total values of visitors; nil: none
 
 	Automated map[int64]Automated // by variation

@@ -28,13 +28,19 @@ type Plan struct {
 	Running        bool            // events are expected
 	DeclaredAt     time.Time       // of a campaign; zero: of another subject
 	CampaignKey    string          // empty: a campaign without one, or another subject
+	Currency       string          // of the website; empty: not declared
 	Declared       Declared        // declarations for the conclusion
-	Allocation     float64         // share of all traffic that takes part, as a fraction
+	// Allocation is the declared share of all traffic that takes part, in per cent; nil: it is not declared, or it is
+	// that of a widget.
+	Allocation *int
 
 	goals   map[int64]catalogue.Goal // of the account
 	learned *catalogue.Prior         // that the catalogue has; nil: none
 	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed
 }
+
+// HasNoTraffic reports whether the declared share of the traffic is 0.
+func (p *Plan) HasNoTraffic() bool { return p.Allocation != nil && *p.Allocation == 0 }
 
 // Question is what a report asks of the facts: sums over the visitors of a subject, by variation. A copy with other
 // fields is another question.
@@ -117,7 +123,7 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 		if !isCampaign || r.WebsiteID != 0 && campaign.WebsiteID != r.WebsiteID {
 			return nil, &query.NotFoundError{Kind: "campaign", ID: r.SubjectID}
 		}
-		p.Subject, p.Allocation = campaign.Subject(), float64(campaign.TrafficAllocation)/100
+		p.Subject, p.Allocation = campaign.Subject(), campaign.TrafficAllocation
 		p.DeclaredAt, p.CampaignKey = campaign.CreateDate, campaign.Key
 		p.Ended, p.Running = !campaign.Active && campaign.EndDate != nil, campaign.Active
 		p.Runs, p.history, p.learned = campaign.Runs, campaign.PlanHistory[0], campaign.LearnedPrior
@@ -139,7 +145,7 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 		return nil, &query.NotFoundError{Kind: "experiment", ID: r.ExperimentID}
 	default:
 		experiment := &widget.Experiments[at]
-		p.Subject, p.Allocation = widget.Subject(r.ExperimentID), 1
+		p.Subject = widget.Subject(r.ExperimentID)
 		p.Ended, p.Running = !widget.Active && widget.EndDate != nil, widget.Active && experiment.Active
 		p.Runs, p.history = widget.Runs, widget.PlanHistory[experiment.ID]
 		p.Variations = widgetVariations(experiment.Variations)
@@ -149,6 +155,8 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if r.Operation != query.WidgetResults {
 		p.setDeclared(declared, p.ExpectedShares)
 	}
+
+	p.Currency = owned.Websites[p.Subject.WebsiteID].Currency
 
 	// Resolve the dates, and the goal with its window and its cap.
 	zone, err := time.LoadLocation(owned.Websites[p.Subject.WebsiteID].Timezone)

@@ -47,10 +47,11 @@ const (
 	UndeclaredVariation
 	OutsideWindow
 	NotMature
-	Amount      // counted, with another amount: the difference
-	NotInExport // counted, and not in the export: negative
-	Counted     // as the export has it
-	open        // not known yet
+	OtherCurrency // counted in another currency: it leaves the one, and enters the other with a minus
+	Amount        // counted, with another amount: the difference
+	NotInExport   // counted, and not in the export: negative
+	Counted       // as the export has it
+	open          // not known yet
 )
 
 // texts are the name of each line, and what it says of its orders.
@@ -67,6 +68,7 @@ var texts = [open][2]string{
 	UndeclaredVariation: {"undeclaredVariation", "of variations that the report does not have"},
 	OutsideWindow:       {"outsideWindow", "outside the conversion window"},
 	NotMature:           {"notMature", "of visitors whose conversion window, or the time to settle, has not ended"},
+	OtherCurrency:       {"otherCurrency", "in another currency here"},
 	Amount:              {"amount", "with another amount here, by the difference"},
 	NotInExport:         {"notInExport", "in the report only"}, Counted: {"counted", "in the report"},
 }
@@ -104,6 +106,12 @@ func (s *Sums) addOrders(orders, value, profit int64) {
 	s.Profit.Units.Add(&s.Profit.Units, big.NewInt(profit))
 }
 
+func (s *Sums) addSums(o *Sums) {
+	s.Orders += o.Orders
+	s.Value.Units.Add(&s.Value.Units, &o.Value.Units)
+	s.Profit.Units.Add(&s.Profit.Units, &o.Profit.Units)
+}
+
 func (s *Sums) subtractSums(o *Sums) {
 	s.Orders -= o.Orders
 	s.Value.Units.Sub(&s.Value.Units, &o.Value.Units)
@@ -115,6 +123,7 @@ type Row struct {
 	Event, Visitor uint64 // hashes
 	Revision       uint64
 	Value, Profit  int64    // in 1/schema.MoneyScale
+	Currency       string   // of the amounts
 	Variation      string   // of the visitor's first view; empty: none
 	Ours           [2]int64 // value and profit in the report, of the lines Amount and Counted
 	Line           Line
@@ -151,27 +160,34 @@ func (l *LineSums) addOrders(orders, value, profit int64, variation string) {
 	}
 }
 
+// Books are an export beside a report in one currency.
+type Books struct {
+	Currency   string      `json:"currency,omitempty"`
+	Lines      []*LineSums `json:"lines"`
+	Export     Sums        `json:"export"`
+	Report     Sums        `json:"report"`     // by the facts; amounts that these do not have, by the events
+	Difference Decimal     `json:"difference"` // value that the lines do not explain
+
+	left Sums // what the lines do not explain; 0, unless facts and events differ
+}
+
 // Comparison is an export beside a report.
 type Comparison struct {
 	schema.SubjectIDs
-	GoalID     int64                `json:"goal"` // 0: all goals
-	Currency   string               `json:"currency,omitempty"`
-	Dates      map[string]time.Time `json:"dates"` // from, until to
-	Lines      []*LineSums          `json:"lines"`
-	Export     Sums                 `json:"export"`
-	Report     Sums                 `json:"report"` // by the facts
-	Cap        Decimal              `json:"cap"`    // value above it
-	Metric     Decimal              `json:"metric"`
-	Difference Decimal              `json:"difference"` // value that the lines do not explain
-	Rows       []*Row               `json:"-"`
-	Faults     []string             `json:"-"` // of the first rows that cannot be read, with their lines
+	GoalID int64                `json:"goal"`  // 0: all goals
+	Dates  map[string]time.Time `json:"dates"` // from, until to
+	Books                       // in the currency of the website
+	Cap    Decimal              `json:"cap"`    // value above it
+	Metric *Decimal             `json:"metric"` // null: not known, because the report has orders in other currencies
+	Others []*Books             `json:"otherCurrencies,omitempty"`
+	Rows   []*Row               `json:"-"`
+	Faults []string             `json:"-"` // of the first rows that cannot be read, with their lines
 
 	plan     *plan.Plan
 	from, to int64
 	mature   int64            // the last time of a first view whose visitor is mature
 	limit    int64            // of a visitor's value; 0: none
-	refused  map[uint64]bool  // by the event of each order that is not received; false: already counted
-	left     Sums             // what the lines do not explain; 0, unless facts and events differ
+	refused  map[uint64]*Row  // by the event of each order that is not received; nil: already counted
 	unequal  map[string]*Sums // by variation: the orders in the facts less those that the events say count
 }
 
@@ -188,7 +204,8 @@ func New(p *plan.Plan, limit int64) *Comparison {
 // AddOrder adds an order of the export.
 func (c *Comparison) AddOrder(o *ingest.Order) {
 	row := &Row{
-		Event: o.Event, Visitor: o.Visitor, Revision: o.Revision, Value: o.Value, Profit: o.Profit, given: open,
+		Event: o.Event, Visitor: o.Visitor, Revision: o.Revision, Value: o.Value, Profit: o.Profit,
+		Currency: cmp.Or(o.Currency, c.plan.Currency), given: open,
 	}
 	c.Rows = append(c.Rows, row)
 	switch {
@@ -213,7 +230,11 @@ func (c *Comparison) isGoal(id int64) bool { return c.GoalID == 0 || id == c.Goa
 
 // AddsUp reports whether the lines add up, and the events say of each variation what the facts do.
 func (c *Comparison) AddsUp() bool {
-	for _, s := range append(slices.Collect(maps.Values(c.unequal)), &c.left) {
+	sums := slices.Collect(maps.Values(c.unequal))
+	for _, b := range c.AllBooks() {
+		sums = append(sums, &b.left)
+	}
+	for _, s := range sums {
 		if s.Orders != 0 || s.Value.Units.Sign() != 0 || s.Profit.Units.Sign() != 0 {
 			return false
 		}
@@ -256,7 +277,7 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 			visitors = append(visitors, o.Visitor)
 		}
 		if c.isInReport(o.Variation) {
-			c.Report.addOrders(o.Number, o.Value, o.Profit)
+			c.booksIn(o.Foreign).Report.addOrders(o.Number, o.Value, o.Profit)
 		}
 		c.addUnequal(o.Variation, o.Number, o.Value, o.Profit)
 	}); err != nil {
@@ -295,58 +316,97 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 	}
 
 	// They add up, and are compared between variations.
-	exposed := shards.SubjectCounters(c.plan.Subject).FirstExposed
-	left := Sums{}
 	for _, row := range c.Rows {
-		c.Export.addOrders(1, row.Value, row.Profit)
-		left.addOrders(1, row.Value, row.Profit)
-		value, profit := row.Value, row.Profit
-		if row.Line == Amount {
-			value, profit = value-row.Ours[0], profit-row.Ours[1]
-		}
-		c.Lines[row.Line].addOrders(1, value, profit, row.Variation)
+		c.booksIn(row.Currency).addRow(row)
 	}
-	left.Orders += c.Lines[Amount].Orders // the report has them
-	left.subtractSums(&c.Report)
-	for _, line := range c.Lines[:Counted] {
-		left.subtractSums(&line.Sums)
+	exposed := shards.SubjectCounters(c.plan.Subject).FirstExposed
+	hasUnknown := false
+	for _, b := range c.AllBooks() {
+		b.addUp(c.plan.Variations, exposed)
+		hasUnknown = hasUnknown || b != &c.Books && b.Report.Orders != 0
+	}
+	if !hasUnknown {
+		c.Metric = &Decimal{}
+		c.Metric.Units.Sub(&c.Report.Value.Units, &c.Cap.Units)
+	}
+	return nil
+}
+
+// AllBooks returns the books in each currency, that of the website first.
+func (c *Comparison) AllBooks() []*Books { return append([]*Books{&c.Books}, c.Others...) }
+
+// booksIn returns the books in a currency; empty: that of the website.
+func (c *Comparison) booksIn(currency string) *Books {
+	if currency == "" || currency == c.Currency {
+		return &c.Books
+	}
+	at, has := slices.BinarySearchFunc(c.Others, currency, func(b *Books, currency string) int {
+		return cmp.Compare(b.Currency, currency)
+	})
+	if !has {
+		c.Others = slices.Insert(c.Others, at, newBooks(currency))
+	}
+	return c.Others[at]
+}
+
+func newBooks(currency string) *Books {
+	b := &Books{Currency: currency}
+	for line := range open {
+		b.Lines = append(b.Lines, &LineSums{Line: line, Variations: map[string]*Sums{}, visitors: map[string]int64{}})
+	}
+	return b
+}
+
+// addRow adds an order of the export, whose line is known.
+func (b *Books) addRow(row *Row) {
+	b.Export.addOrders(1, row.Value, row.Profit)
+	value, profit := row.Value, row.Profit
+	if row.Line == Amount {
+		value, profit = value-row.Ours[0], profit-row.Ours[1]
+	}
+	b.Lines[row.Line].addOrders(1, value, profit, row.Variation)
+}
+
+// addUp adds up the lines, and compares them between variations. exposed has the visitors of each.
+func (b *Books) addUp(variations []plan.Variation, exposed map[int64]int64) {
+	b.left = Sums{Orders: b.Lines[Amount].Orders} // the report has them
+	b.left.addSums(&b.Export)
+	b.left.subtractSums(&b.Report)
+	for _, line := range b.Lines[:Counted] {
+		b.left.subtractSums(&line.Sums)
 		var some, all []int64
-		for _, v := range c.plan.Variations {
+		for _, v := range variations {
 			some = append(some, line.visitors[strconv.FormatInt(v.ID, 10)])
 			all = append(all, exposed[v.ID])
 		}
 		line.Differs = stats.CompareShares(some, all).Differ
 	}
-	c.left, c.Difference = left, left.Value
-	c.Metric.Units.Sub(&c.Report.Value.Units, &c.Cap.Units)
-	return nil
+	b.Difference = b.left.Value
 }
 
 // NoteRejected notes the orders of the line NotReceived that are in the text of a rejected line.
 func (c *Comparison) NoteRejected(text string) {
 	if c.refused == nil {
-		c.refused = map[uint64]bool{}
+		c.refused = map[uint64]*Row{}
 		for _, row := range c.Rows {
 			if row.Line == NotReceived {
-				c.refused[row.Event] = true
+				c.refused[row.Event] = row
 			}
 		}
 	}
 	isEnd := func(r rune) bool { return strings.ContainsRune(`"'=,;:{}[]`, r) || r <= ' ' }
 	for _, word := range strings.FieldsFunc(text, isEnd) {
-		if id := schema.HashID(word); c.refused[id] {
-			c.refused[id] = false
-			c.Lines[NotReceived].Refused++
+		if row := c.refused[schema.HashID(word)]; row != nil {
+			c.refused[row.Event] = nil
+			c.booksIn(row.Currency).Lines[NotReceived].Refused++
 		}
 	}
 }
 
 // reset forgets all but what the export says.
 func (c *Comparison) reset() {
-	c.Lines, c.unequal, c.Export, c.Report, c.Cap = nil, map[string]*Sums{}, Sums{}, Sums{}, Decimal{}
-	for line := range open {
-		c.Lines = append(c.Lines, &LineSums{Line: line, Variations: map[string]*Sums{}, visitors: map[string]int64{}})
-	}
+	c.Books, c.Others, c.unequal = *newBooks(c.plan.Currency), nil, map[string]*Sums{}
+	c.Cap, c.Metric = Decimal{}, nil
 	byID := slices.Clone(c.Rows)
 	slices.SortStableFunc(byID, func(a, b *Row) int {
 		return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(b.Revision, a.Revision))
@@ -395,7 +455,7 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) 
 	})
 
 	// the orders of the export
-	seen := map[Line]bool{}
+	seen := map[*LineSums]bool{}
 	for _, row := range rows {
 		s := states[row.Event]
 		if s == nil {
@@ -404,14 +464,21 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) 
 		row.Variation, row.Line = variation, c.lineOf(s, first)
 		if row.Line == Counted {
 			row.Ours, s.isExported = [2]int64(s.Event.Amounts[:2]), true
-			if row.Ours != [2]int64{row.Value, row.Profit} {
+			stored := cmp.Or(s.Event.Foreign, c.plan.Currency)
+			switch {
+			case stored != row.Currency:
+				row.Line, row.Ours = OtherCurrency, [2]int64{}
+				entered := c.booksIn(stored).Lines[OtherCurrency]
+				entered.addOrders(-1, -s.Event.Amounts[0], -s.Event.Amounts[1], variation)
+				seen[entered] = true
+			case row.Ours != [2]int64{row.Value, row.Profit}:
 				row.Line = Amount
 				if row.Revision > s.Event.Revision {
-					c.Lines[Amount].Newer++
+					c.booksIn(row.Currency).Lines[Amount].Newer++
 				}
 			}
 		}
-		seen[row.Line] = true
+		seen[c.booksIn(row.Currency).Lines[row.Line]] = true
 	}
 
 	// the orders that count
@@ -424,19 +491,30 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows []*Row) 
 			continue
 		}
 		value, profit := s.Event.Amounts[0], s.Event.Amounts[1]
-		c.addUnequal(s.Variation, -1, -value, -profit)
-		if c.isInReport(s.Variation) {
-			if total += value; !s.isExported {
-				c.Lines[NotInExport].addOrders(-1, -value, -profit, variation)
-				seen[NotInExport] = true
-			}
+		books := c.booksIn(s.Event.Foreign)
+		if s.Event.Foreign == "" {
+			c.addUnequal(s.Variation, -1, -value, -profit)
+		} else {
+			c.addUnequal(s.Variation, -1, 0, 0) // the facts do not have the amounts
+		}
+		if !c.isInReport(s.Variation) {
+			continue
+		}
+		if s.Event.Foreign == "" {
+			total += value
+		} else {
+			books.Report.addOrders(0, value, profit)
+		}
+		if !s.isExported {
+			books.Lines[NotInExport].addOrders(-1, -value, -profit, variation)
+			seen[books.Lines[NotInExport]] = true
 		}
 	}
 	if c.limit > 0 && total > c.limit {
 		c.Cap.Units.Add(&c.Cap.Units, big.NewInt(total-c.limit))
 	}
 	for line := range seen {
-		c.Lines[line].visitors[variation]++
+		line.visitors[variation]++
 	}
 }
 

@@ -35,7 +35,7 @@ var (
 		comparison.difference:RANGE,reason comparison.improvement:RANGE,reason
 		simultaneous.difference:INTERVAL simultaneous.improvement:INTERVAL`)
 	programmeCSV = pathsOf(`websiteId goalId currency campaignId widgetId experimentId campaign variationId name metric
-		state endedAt shipped outcome:outcome,variationId,date,note,declared
+		of allocation state endedAt shipped outcome:outcome,variationId,date,note,declared
 		observed:lift,perMonth,valuePerMonth expected.lift:RANGE expected.perMonth:RANGE expected.valuePerMonth:RANGE
 		chance reason valueReason`)
 )

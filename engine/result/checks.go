@@ -41,6 +41,8 @@ const (
 	warningDeclaredLate            WarningCode = "DECLARED_LATE"
 	warningWindowOpen              WarningCode = "WINDOW_OPEN"
 	warningEmptyDays               WarningCode = "DAYS_WITHOUT_VISITORS"
+	warningUnseen                  WarningCode = "PURCHASES_WITHOUT_VIEW"
+	warningRateUnknown             WarningCode = "RATE_UNKNOWN"
 	warningEmptyVariation          WarningCode = "VARIATION_WITHOUT_VISITORS"
 )
 
@@ -63,19 +65,8 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 			"%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 
-	// What the cap removed from the counted visitors.
-	if limited := found.Cap; limited != nil {
-		checks.Cap = &CapCheck{Rule: limited.String(), ValueRemoved: Money{new(big.Int)}, Reason: reasonCapNotReached}
-		if limited.Limit != 0 {
-			checks.Cap.Amount, checks.Cap.Reason = &Money{big.NewInt(limited.Limit)}, ""
-			for _, v := range p.Variations {
-				if remainder := c.counted[v.ID].CappedRemainder; remainder.Value.Sum != nil {
-					checks.Cap.Visitors += remainder.Visitors
-					checks.Cap.ValueRemoved.Units.Add(checks.Cap.ValueRemoved.Units, remainder.Value.Sum)
-				}
-			}
-		}
-	}
+	c.checkCap(p, found.Cap, &checks)
+	c.checkCurrencies(p, found.Foreign, &checks)
 
 	// The visitors whose conversion window has not ended.
 	if p.ConversionWindow.IsSet() {
@@ -107,6 +98,43 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 			query.FormatInstant(p.SharePeriods[n-1].Since))
 	}
 	return checks
+}
+
+// checkCap says what the cap removed from the counted visitors.
+func (c *sliceSums) checkCap(p *plan.Plan, limited *moments.Cap, checks *Checks) {
+	if limited == nil {
+		return
+	}
+	check := &CapCheck{
+		Rule: limited.String(), ValueRemoved: Money{Units: new(big.Int)}, Reason: reasonCapNotReached,
+	}
+	switch checks.Cap = check; {
+	case c.unknown > 0:
+		check.ValueRemoved.Withheld, check.Reason = true, stats.ReasonRateUnknown
+	case limited.Limit != 0:
+		check.Amount, check.Reason = &Money{Units: big.NewInt(limited.Limit)}, ""
+		for _, v := range p.Variations {
+			if remainder := c.counted[v.ID].CappedRemainder; remainder.Value.Sum != nil {
+				check.Visitors += remainder.Visitors
+				check.ValueRemoved.Units.Add(check.ValueRemoved.Units, remainder.Value.Sum)
+			}
+		}
+	}
+}
+
+// checkCurrencies names the currencies of the amounts that are in no sum.
+func (c *sliceSums) checkCurrencies(p *plan.Plan, foreign []string, checks *Checks) {
+	if c.unknown == 0 {
+		return
+	}
+	checks.Currencies = &CurrenciesCheck{c.unknown, append([]string{}, foreign...)}
+	own := "the currency of the website is " + p.Currency
+	if p.Currency == "" {
+		own = "the website has no currency: declare it"
+	}
+	checks.addWarning(warningRateUnknown, "%s in %s, and %s; value, profit and averages are withheld, and no look at "+
+		"them is recorded nor harm to them looked for; conversion rates include these events",
+		wording.CountNoun(c.unknown, "goal event")+" with amounts", strings.Join(foreign, ", "), own)
 }
 
 // checkVisitors checks the variations of the visitors of a slice: their split, and those that should have none or that
@@ -203,6 +231,13 @@ func (r *Report) WarnOfNegativeValues(events int64) {
 		"send a refund as a revision of its order", wording.FormatCount(events))
 }
 
+// WarnOfUnseen warns that nearly all goal events are of visitors without a view of anything.
+func (r *Report) WarnOfUnseen(without, all int64) {
+	r.Checks.addWarning(warningUnseen, "purchases and other goal events whose visitor has no view: %s of %s; views "+
+		"and purchases must carry the same id of the visitor, see lifthouse source add --views",
+		wording.FormatCount(without), wording.FormatCount(all))
+}
+
 // AddWaiting adds that the report does not include some accepted events yet.
 func (r *Report) AddWaiting(waits moments.Waiting) {
 	why := "the server is still folding them"
@@ -224,6 +259,9 @@ func sumOf(numbers iter.Seq[int64]) (sum int64) {
 
 // InWords describes in words what the cap removed.
 func (c *CapCheck) InWords() string {
+	if c.ValueRemoved.Withheld {
+		return fmt.Sprintf("Cap %s: not applied, because amounts are in a currency without a rate.", c.Rule)
+	}
 	if c.Amount == nil {
 		return fmt.Sprintf("Cap %s: nothing is capped, because fewer than one converted visitor is above it.", c.Rule)
 	}

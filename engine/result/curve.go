@@ -267,7 +267,7 @@ func NewDistribution(p *plan.Plan, steps []moments.Step) *Distribution {
 		}
 	}
 	found := &Distribution{Bins: []DistributionBin{}}
-	bound := func(i int) *Money { return &Money{big.NewInt(bounds[i])} }
+	bound := func(i int) *Money { return &Money{Units: big.NewInt(bounds[i])} }
 	for i := range bounds {
 		if (i >= positiveBins || all[i] == 0) && (i < first || i > last) {
 			continue

@@ -255,8 +255,9 @@ type Checks struct {
 	MultipleExposures MultipleExposures       `json:"multipleExposures"`
 	Automated         *Automated              `json:"automated,omitempty"` // only if there are any
 	UnknownVariations []UnknownVariation      `json:"unknownVariations"`
-	Outliers          *OutliersCheck          `json:"outliers"`      // null: no z-score
-	Cap               *CapCheck               `json:"cap,omitempty"` // only with a cap
+	Outliers          *OutliersCheck          `json:"outliers"`             // null: no z-score
+	Cap               *CapCheck               `json:"cap,omitempty"`        // only with a cap
+	Currencies        *CurrenciesCheck        `json:"currencies,omitempty"` // only if amounts are in other currencies
 	Window            WindowCheck             `json:"window"`
 	ConversionWindow  *MaturityCheck          `json:"conversionWindow,omitempty"` // only with a conversion window
 	FullWeeks         *FullWeeks              `json:"fullWeeks,omitempty"`        // only with a scorecard
@@ -317,6 +318,13 @@ type CapCheck struct {
 	Reason       stats.Reason `json:"reason,omitempty"`
 }
 
+// CurrenciesCheck counts the counted goal events whose amounts are in another currency than the website's. All sums of
+// amounts are withheld.
+type CurrenciesCheck struct {
+	Orders  int64    `json:"orders"`
+	Unknown []string `json:"unknown"` // these currencies
+}
+
 // WindowCheck counts the visitors that the window excludes.
 type WindowCheck struct {
 	EarlierVisitors int64 `json:"earlierVisitors"` // active in the window, but first exposed before it
@@ -343,14 +351,21 @@ type Warning struct {
 	Message string      `json:"message"`
 }
 
-// Money is an exact sum in 1/schema.MoneyScale. It is encoded as a decimal number.
-type Money struct{ Units *big.Int }
+// Money is an exact sum in 1/schema.MoneyScale. It is encoded as a decimal number, and as null if it is withheld.
+type Money struct {
+	Units    *big.Int
+	Withheld bool // some amounts are in a currency without a rate
+}
 
 // MarshalJSON writes all decimals.
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalJSON parses the output of MarshalJSON. More than 4 decimals are an error.
 func (m *Money) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		m.Withheld = true
+		return nil
+	}
 	amount, ok := new(big.Rat).SetString(string(text))
 	if !ok {
 		return fmt.Errorf("money: %q is not a number", text)
@@ -365,6 +380,9 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 
 // String formats the amount in the sender's unit: 470.56.
 func (m Money) String() string {
+	if m.Withheld {
+		return "null"
+	}
 	text := new(big.Rat).SetFrac(cmp.Or(m.Units, new(big.Int)), big.NewInt(schema.MoneyScale)).FloatString(4)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
@@ -401,7 +419,10 @@ type PlanEstimate struct {
 func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *PlanEstimate {
 	all := sumRows(found.Whole, traffic.MultipleExposures)
 	j := all.compareVariations(traffic)
-	daily := perDay(&j.total, first, found.Through) * p.Allocation / traffic.Allocation
+	daily := perDay(&j.total, first, found.Through)
+	if p.Allocation != nil && traffic.Allocation != nil { // else the visitors of the other campaign
+		daily *= float64(*p.Allocation) / float64(*traffic.Allocation)
+	}
 	if !(daily > 0) || math.IsInf(daily, 1) {
 		return nil
 	}

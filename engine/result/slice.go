@@ -29,6 +29,9 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	result.Checks = all.runChecks(plan, found)
 	if found.Outliers != nil {
 		result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
+		if all.unknown > 0 {
+			result.Checks.Outliers = &OutliersCheck{Reason: stats.ReasonRateUnknown}
+		}
 	}
 	if check := result.Checks.SampleRatio; check != nil && !check.Mismatch && a != nil && a.MismatchP != nil &&
 		*a.MismatchP < stats.MismatchAlpha && !isDescriptive(plan) { // that was found at the end of an earlier day
@@ -116,6 +119,19 @@ type sliceSums struct {
 	multiExposed  int64
 	exposedBefore int64
 	immature      map[int64]int64 // visitors by first variation, before exclusion
+	unknown       int64           // counted goal events whose amounts are in another currency, see spreadUnknown
+	isSpread      bool
+}
+
+// spreadUnknown withholds the sums of amounts of all variations if some amounts of one are in another currency.
+func (c *sliceSums) spreadUnknown(p *plan.Plan) {
+	if c.isSpread {
+		return
+	}
+	c.isSpread, c.unknown = true, looks.SpreadUnknown(p, c.counted)
+	for _, counted := range c.periods {
+		looks.SpreadUnknown(p, counted)
+	}
 }
 
 // firstViews counts the visitors whose first view was of a given variation.
@@ -176,10 +192,12 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	// The counts and metrics of each variation, and the counts of all.
 	j := sliceResult{Slice: Slice{Variations: []VariationResults{}}}
 	options := statsOptions(plan)
+	c.spreadUnknown(plan)
+	money := func(a *moments.Amounts) Money { return Money{a.Sum, c.unknown > 0} }
 	counts := func(m *moments.Moments) Counts {
 		return Counts{
 			Visitors: m.Visitors, Views: m.Views, ConvertedVisitors: m.Converted, GoalsReached: m.GoalsReached(),
-			Value: Money{m.Value.Sum}, Profit: Money{m.Profit.Sum}, ExtraValue: Money{m.ExtraValue.Sum},
+			Value: money(&m.Value), Profit: money(&m.Profit), ExtraValue: money(&m.ExtraValue),
 		}
 	}
 	for _, v := range plan.Variations {
@@ -236,6 +254,7 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 // compareSamples compares the variations with control, within each period of equal shares. It also returns the periods
 // with visitors. There must be a variation.
 func (c *sliceSums) compareSamples(p *plan.Plan, o stats.Options) ([]stats.Comparison, []stats.Period) {
+	c.spreadUnknown(p)
 	samplesOf := func(counted map[int64]moments.Moments) (total moments.Moments, samples []stats.Sample) {
 		for _, v := range p.Variations {
 			m := counted[v.ID]

@@ -60,7 +60,10 @@ func NewWorth(of schema.Subject, metric query.Metric, reason stats.Reason, pool 
 	}
 	for _, item := range items {
 		if reason != "" {
-			item = worth.Item{VariationID: item.VariationID, Name: item.Name, Metric: item.Metric, Reason: reason}
+			item = worth.Item{
+				VariationID: item.VariationID, Name: item.Name, Metric: item.Metric, Of: item.Of,
+				Allocation: item.Allocation, Reason: reason,
+			}
 		}
 		w.Items = append(w.Items, NewWorthItem(&item, currency))
 	}
@@ -107,9 +110,17 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 		}
 		i.Text += " of value"
 	}
-	i.Text += "."
+	i.Text += " " + VisitorsInWords(of) + "."
 	i.ObservedText = fmt.Sprintf("Observed: %s.", formatRounded(*i.Observed.PerMonth))
 	return i
+}
+
+// VisitorsInWords says which visitors a worth is about.
+func VisitorsInWords(of *worth.Item) string {
+	if of.Of == worth.AllTraffic {
+		return fmt.Sprintf("for all visitors (the test had %d %% of them)", *of.Allocation)
+	}
+	return "for the visitors like those in the test"
 }
 
 // formatRounded writes a number of a worth with its sign and two digits, so that it does not change with every visitor.
@@ -120,6 +131,14 @@ func formatRounded(x float64) string {
 		decimals = min(int(math.Ceil(1-math.Log10(math.Abs(x)))), 9)
 	}
 	return wording.FormatSigned(x, decimals)
+}
+
+// totalVisitors says which visitors a total is about.
+func totalVisitors(of worth.Visitors) string {
+	if of == worth.Tested {
+		return ", for the visitors like those in the tests"
+	}
+	return ", for all visitors"
 }
 
 // ProgrammeInWords returns what a programme says, in sentences. The expected numbers come first, with their interval.
@@ -140,8 +159,8 @@ func ProgrammeInWords(p *worth.Programme) []string {
 	default:
 		e := effects.Estimate{Value: sum.Expected, Interval: sum.Interval}
 		said = append(said,
-			fmt.Sprintf("Shipped: %s, expected to be worth %s %s.", wording.CountNoun(n, "variation"),
-				e.InWords(formatRounded), unit),
+			fmt.Sprintf("Shipped: %s, expected to be worth %s %s%s.", wording.CountNoun(n, "variation"),
+				e.InWords(formatRounded), unit, totalVisitors(p.Total.Of)),
 			fmt.Sprintf("Reported as observed, they would add up to %s.", formatRounded(sum.Observed)))
 		switch nothing := p.Total.ProbablyNothing; {
 		case nothing >= 1.5:

@@ -49,14 +49,16 @@ func ExplainEvents(
 ) []*Chapter {
 	events := arrived.Events
 	stored, ofWebsite := map[fold.Event]*ingest.Accepted{}, map[int64][]fold.Event{}
+	currencies := known.Currencies()
 	for i := range events {
 		from := &events[i] // equal events of the fold were equal as they were read
 		e := fold.Event{
 			Subject: from.SubjectOf(), Visitor: from.VisitorID, ID: from.EventID, At: from.Time.UnixMilli(),
 			Variation: from.VariationID, Kind: kinds[from.Kind], Goal: from.GoalID, Amounts: [3]int64{from.Value},
 			Revision: from.Revision, Cancelled: from.Cancelled, Accepted: from.At.UnixMilli(), Version: from.Version,
-			Attributes: from.Device + schema.AttributeSeparator + from.Country,
+			Attributes: from.Device + schema.AttributeSeparator + from.Country, Details: from.EncodeDetails(),
 		}
+		e.SetCurrency(from.Currency, currencies[from.WebsiteID])
 		stored[e], ofWebsite[e.Subject.WebsiteID] = from, append(ofWebsite[e.Subject.WebsiteID], e)
 	}
 	chapters, attributed := map[schema.Subject]*Chapter{}, map[*fold.Event][]*Line{}
@@ -163,6 +165,9 @@ func (c *Chapter) explainReport(
 		}
 		if l.folded.Reason > fold.Cancelled {
 			l.Counts, l.Why = c.explainEvent(l, p)
+			if code := l.folded.Event.Foreign; code != "" && l.Counts {
+				l.Why += fmt.Sprintf("; %s is not the currency of the website, so no sum has the amounts", code)
+			}
 			if l.folded.At != l.Time.UnixMilli() {
 				l.Why += "; its time is the earliest of its revisions, " + formatTime(time.UnixMilli(l.folded.At))
 			}

@@ -54,7 +54,7 @@ func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
 func running(id, website, goal int64, start time.Time) catalogue.Campaign {
 	return catalogue.Campaign{
 		ID: id, WebsiteID: website, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: goal,
-		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: 100,
+		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: new(100),
 		Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: start}},
 		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
 	}
@@ -169,7 +169,7 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 		t.Fatalf("after the look: %q", got)
 	}
 	data := p.messages()[0].Data
-	check.That(t, strings.HasPrefix(data.Text, "Ship Green") && strings.Contains(data.Sentence, "interval") && strings.Contains(string(data.Worth), ") converted visitors a month.") && data.Lift != nil,
+	check.That(t, strings.HasPrefix(data.Text, "Ship Green") && strings.Contains(data.Sentence, "interval") && strings.Contains(string(data.Worth), ") converted visitors a month for all visitors") && data.Lift != nil,
 		"%+v", data)
 	for _, other := range []*server{p.restart(), p.restart()} {
 		for _, day := range []int{9, 10, 29} {

@@ -70,10 +70,12 @@ func LatestState(rows []looks.Row) (state []looks.Row) {
 type Item struct {
 	VariationID int64        `json:"variationId"`
 	Name        string       `json:"name"`
-	Metric      query.Metric `json:"metric"`            // on which the campaign is decided
-	State       looks.Kind   `json:"state,omitempty"`   // look or end; empty: neither
-	EndedAt     *time.Time   `json:"endedAt,omitempty"` // end of this state
-	Observed    *Observed    `json:"observed"`          // null: see Reason
+	Metric      query.Metric `json:"metric"` // on which the campaign is decided
+	Of          Visitors     `json:"of"`
+	Allocation  *int         `json:"allocation,omitempty"` // declared share of the traffic in the test, in per cent
+	State       looks.Kind   `json:"state,omitempty"`      // look or end; empty: neither
+	EndedAt     *time.Time   `json:"endedAt,omitempty"`    // end of this state
+	Observed    *Observed    `json:"observed"`             // null: see Reason
 	Expected    *TrueValue   `json:"expected"`
 	Chance      *float64     `json:"chance"` // that the true effect is above 0
 	Reason      stats.Reason `json:"reason,omitempty"`
@@ -82,6 +84,32 @@ type Item struct {
 	ValueReason stats.Reason `json:"valueReason,omitempty"`
 
 	scale, valueScale float64 // per unit of the effect a month; 0: not known
+}
+
+// Visitors says which visitors a worth is about.
+type Visitors string
+
+// The visitors: those like the ones in the test, or all, if the share of the traffic in the test is declared.
+const (
+	Tested     Visitors = "tested"
+	AllTraffic Visitors = "allTraffic"
+)
+
+// visitorsOf returns the visitors of the worth of a plan.
+func visitorsOf(p *plan.Plan) Visitors {
+	if p.Allocation == nil {
+		return Tested
+	}
+	return AllTraffic
+}
+
+// testedShare returns what a number a month is multiplied with to be that of the visitors in the test.
+func (i *Item) testedShare() float64 {
+	if i.Of != AllTraffic {
+		return 1
+	}
+	const percent = 100
+	return float64(*i.Allocation) / percent
 }
 
 // Observed is the effect in the data. The lift is a fraction. PerMonth is in the unit of the metric, ValuePerMonth in
@@ -207,11 +235,14 @@ const defaultMDE = .2
 //	N 30 / D / allocation
 //
 // visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that
-// takes part. It is assumed that traffic stays as in these days.
+// takes part. If it is not declared, a month has N 30 / D visitors: those like the ones in the test. It is assumed that
+// traffic stays as in these days.
 func (c *Campaign) observeTreatments() (items []Item, found []stats.PooledEffect) {
 	metric := c.Plan.Declared.Metric
 	for _, v := range c.Plan.Variations[1:] {
-		items = append(items, Item{VariationID: v.ID, Name: v.Name, Metric: metric})
+		items = append(items, Item{
+			VariationID: v.ID, Name: v.Name, Metric: metric, Of: visitorsOf(c.Plan), Allocation: c.Plan.Allocation,
+		})
 		found = append(found, stats.PooledEffect{})
 		item, effect := &items[len(items)-1], &found[len(found)-1]
 		at := slices.IndexFunc(c.State, func(r looks.Row) bool { return r.VariationID == v.ID })
@@ -255,16 +286,18 @@ func (c *Campaign) observeTreatments() (items []Item, found []stats.PooledEffect
 			item.Reason = ReasonNotASum
 		case row.Days < leastDays:
 			item.Reason = ReasonTooFewDays
-		case c.Plan.Allocation <= 0:
+		case c.Plan.HasNoTraffic():
 			item.Reason = stats.ReasonNoTraffic
 		}
 		if item.Reason != "" {
 			continue
 		}
-		month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / c.Plan.Allocation
+		month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / item.testedShare()
 		item.scale = effect.Mean * month
 		item.Observed.PerMonth = new(item.scale * effect.Value)
 		switch value := pair.Value.Sum; {
+		case pair.Unknown > 0:
+			item.ValueReason = stats.ReasonRateUnknown
 		case PoolOf(c.Plan).Metric != query.ValuePerVisitor:
 			item.ValueReason = ReasonNotASum
 		case value == nil || value.Sign() <= 0:
@@ -324,8 +357,10 @@ type Counts struct {
 	ExcludedByHand int `json:"excludedByHand"`
 }
 
-// Total is the sum over the shipped variations of a period.
+// Total is the sum over the shipped variations of a period. If one is worth something of the visitors in the test, all
+// are added as such.
 type Total struct {
+	Of              Visitors     `json:"of,omitempty"`    // empty: nothing is added
 	PerMonth        *effects.Sum `json:"perMonth"`        // null: they have several metrics
 	ValuePerMonth   *effects.Sum `json:"valuePerMonth"`   // null: no value is known
 	Exaggeration    *float64     `json:"exaggeration"`    // observed / expected; null: the expected sum is not above 0
@@ -430,11 +465,18 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 		t.Reason = ReasonNothingShipped
 		return t
 	}
+	t.Of = AllTraffic
+	if slices.ContainsFunc(shipped, func(s shippedItem) bool { return s.Of == Tested }) {
+		t.Of = Tested
+	}
 	sum := func(scaleOf func(*Item) float64) *effects.Sum {
 		factors := make([]float64, len(p.fit.Effects))
 		observed, isKnown := 0.0, false
 		for _, s := range shipped {
 			scale := scaleOf(s.Item)
+			if t.Of == Tested {
+				scale *= s.testedShare()
+			}
 			factors[s.number] = scale
 			observed += scale * p.fit.Effects[s.number].Value
 			isKnown = isKnown || scale != 0

@@ -40,7 +40,7 @@ func campaign(id, visitors, control, treatment int64, outcome string, shipped in
 			SharePeriods: []plan.SharePeriod{{Shares: []float64{50, 50}}},
 		},
 		Rules:    plan.Rules{Compare: true, SignificanceLevel: 95, Power: 80, MDE: 20},
-		Declared: plan.Declared{GoalID: 3, Metric: query.GoalConversionRate}, Allocation: 1,
+		Declared: plan.Declared{GoalID: 3, Metric: query.GoalConversionRate}, Allocation: new(100),
 	}
 	end := time.Date(2026, 1, 15+int(id), 0, 0, 0, 0, time.UTC)
 	row := looks.Row{
@@ -201,4 +201,33 @@ func TestAdviceAtTheMedianBaseline(t *testing.T) {
 	check.That(t, got.Reason == "" && got.RequiredVisitors != nil, "without conversions in the last control: %+v", got)
 	got = adviceOf(high)
 	check.That(t, got.Reason == stats.ReasonBaselineZero && got.RequiredVisitors == nil, "without any conversions in control: %+v", got)
+}
+
+// TestAnUndeclaredAllocationScalesNothing compares the worth of a campaign that does not declare its share of the traffic
+// with those of campaigns that do. A total of both is about the visitors in the tests.
+func TestAnUndeclaredAllocationScalesNothing(t *testing.T) {
+	of := func(allocation *int) Campaign {
+		c := campaign(1, 3000, 300, 360, catalogue.Shipped, 1)
+		c.Plan.Allocation = allocation
+		return c
+	}
+	itemOf := func(c Campaign) Item {
+		items, has := pool(c).ItemsOf(c.Plan.Subject)
+		must.That(t, has && items[0].Observed != nil, "the campaign has no worth: %+v", items)
+		return items[0]
+	}
+	undeclared, tenth, whole := itemOf(of(nil)), itemOf(of(new(10))), itemOf(of(new(100)))
+	check.Equal(t, undeclared.Of, Tested, "visitors of an undeclared share")
+	check.Equal(t, tenth.Of, AllTraffic, "visitors of a declared share")
+	check.Equal(t, *undeclared.Observed.PerMonth, *whole.Observed.PerMonth, "worth of the visitors in the test")
+	check.That(t, math.Abs(*tenth.Observed.PerMonth-10*(*undeclared.Observed.PerMonth)) < 1e-6, "a tenth of the traffic is scaled to %v", *tenth.Observed.PerMonth)
+	none := of(new(0))
+	items, _ := pool(none).ItemsOf(none.Plan.Subject)
+	check.Equal(t, items[0].Reason, stats.ReasonNoTraffic, "reason without traffic")
+
+	other := campaign(2, 3000, 300, 360, catalogue.Shipped, 2)
+	other.Plan.Allocation = new(10)
+	both, alone := pool(of(nil), other).NewProgramme("", "").Total, pool(of(new(100)), campaign(2, 3000, 300, 360, catalogue.Shipped, 2)).NewProgramme("", "").Total
+	check.Equal(t, both.Of, Tested, "visitors of the total")
+	check.That(t, math.Abs(both.PerMonth.Observed/alone.PerMonth.Observed-1) < 1e-9, "the total is %v, and of the visitors in the tests %v", both.PerMonth.Observed, alone.PerMonth.Observed)
 }

@@ -26,7 +26,7 @@ func newShop(t *testing.T) *loadgentest.Server {
 	start := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10)
 	campaign := func(id int64) catalogue.Campaign {
 		return catalogue.Campaign{
-			ID: id, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", ControlShare: 50, TrafficAllocation: 100, PrimaryGoalID: 3,
+			ID: id, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", ControlShare: 50, TrafficAllocation: new(100), PrimaryGoalID: 3,
 			Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
 			Variations: []catalogue.Variation{{ID: 1, Name: "New", Share: 100}},
 			Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: start}},

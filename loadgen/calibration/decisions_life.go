@@ -203,7 +203,7 @@ func (c *campaign) reportPlan() *plan.Plan {
 	live := catalogue.LiveCampaign{
 		Campaign: catalogue.Campaign{
 			ID: id, WebsiteID: WebsiteID, PrimaryGoalID: goalID, SignificanceLevel: decisionLevel, Methodology: c.declaredMethodology(),
-			Power: 100 * decisionPower, MDE: 100 * c.mde, TrafficAllocation: 100, Goals: &catalogue.Goals{},
+			Power: 100 * decisionPower, MDE: 100 * c.mde, TrafficAllocation: new(100), Goals: &catalogue.Goals{},
 			LookPlan: catalogue.LookPlan{EquivalenceMargin: 100 * c.equivalent},
 		},
 		State: catalogue.State{Active: true, Runs: []catalogue.Run{{From: noon}}, LearnedPrior: new(c.learnedPrior())},

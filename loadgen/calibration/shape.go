@@ -163,7 +163,7 @@ func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 		e := &all[i]
 		c := catalogue.Campaign{
 			ID: e.id, WebsiteID: WebsiteID, Name: fmt.Sprintf("%s %d", e.shape.name, e.id), Type: "experiment", TargetMode: "live",
-			ControlShare: e.shape.shares[0], TrafficAllocation: 100, PrimaryGoalID: goalID,
+			ControlShare: e.shape.shares[0], TrafficAllocation: new(100), PrimaryGoalID: goalID,
 			Methodology: r.methodology, SignificanceLevel: r.level, Power: 80, MDE: 20, LookPlan: catalogue.LookPlan{PlannedVisitors: int64(e.visitorCount(o))},
 			Initial: catalogue.Initial{Active: true, CreateDate: &catalogue.Date{Time: startTime}, StartDate: &catalogue.Date{Time: startTime}},
 		}

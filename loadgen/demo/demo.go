@@ -267,7 +267,7 @@ func ShopCatalogue(start time.Time) catalogue.File {
 
 func shopCampaigns(start time.Time) []catalogue.Campaign {
 	started := func(c catalogue.Campaign, begun time.Time) catalogue.Campaign {
-		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation = 1, "experiment", "live", 100
+		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation = 1, "experiment", "live", new(100)
 		c.PrimaryGoalID = cmp.Or(c.PrimaryGoalID, purchase)
 		c.SignificanceLevel, c.Power, c.MDE = 95, 80, 20
 		c.Active, c.StartDate, c.CreateDate = true, &catalogue.Date{Time: begun}, &catalogue.Date{Time: begun}

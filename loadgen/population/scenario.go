@@ -226,7 +226,7 @@ func (s *Scenario) catalogueWebsite(from *Website) catalogue.Website {
 	}
 	for _, c := range from.Campaigns {
 		campaign := catalogue.Campaign{
-			ID: c.ID, WebsiteID: site.ID, Name: c.Name, Type: "experiment", ControlShare: c.ControlShare, TrafficAllocation: 100, TargetMode: "live",
+			ID: c.ID, WebsiteID: site.ID, Name: c.Name, Type: "experiment", ControlShare: c.ControlShare, TrafficAllocation: new(100), TargetMode: "live",
 			PrimaryGoalID: c.PrimaryGoalID, SignificanceLevel: 95, Methodology: catalogue.Frequentist, Power: 80, MDE: 20,
 			Initial: initial,
 		}

@@ -408,7 +408,6 @@ func (a *applier) campaignNotes(account int64, site *Website, c *Campaign, path 
 		value any
 	}{
 		{"type", c.Type},
-		{"trafficAllocation", fmt.Sprintf("%d %%", c.TrafficAllocation)},
 		{"controlShare", fmt.Sprintf("%d %%", c.ControlShare)},
 		{"significanceLevel", fmt.Sprintf("%d %%", c.SignificanceLevel)},
 		{"mde", fmt.Sprintf("%v %%", c.MDE)},
@@ -419,6 +418,9 @@ func (a *applier) campaignNotes(account int64, site *Website, c *Campaign, path 
 	}
 	if len(defaults) > 0 {
 		notes = append(notes, "defaults: "+strings.Join(defaults, ", "))
+	}
+	if c.TrafficAllocation == nil {
+		notes = append(notes, "trafficAllocation is not declared: worth is that of the visitors in the test")
 	}
 	switch weights := c.DeclaredShares().sumWeights(); {
 	case len(c.Variations) == 0:

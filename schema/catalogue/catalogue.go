@@ -125,6 +125,19 @@ func (s *Snapshot) AccountResources(id int64) *AccountResources {
 // AllAccounts returns the accounts ordered by id.
 func (s *Snapshot) AllAccounts() []*AccountResources { return ByID(s.accounts) }
 
+// Currencies returns the currencies of the websites that declare one.
+func (s *Snapshot) Currencies() map[int64]string {
+	of := map[int64]string{}
+	for _, owned := range s.accounts {
+		for id, site := range owned.Websites {
+			if site.Currency != "" {
+				of[id] = site.Currency
+			}
+		}
+	}
+	return of
+}
+
 // AccountOfWebsite returns the account that owns the website, and false if there is none.
 func (s *Snapshot) AccountOfWebsite(id int64) (int64, bool) {
 	account, ok := s.websites[id]

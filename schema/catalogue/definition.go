@@ -92,7 +92,7 @@ type Campaign struct {
 	Description       string `yaml:"description,omitempty" json:"description,omitempty"`
 	Type              string `yaml:"type" json:"type" default:"personalization"`
 	ControlShare      int    `yaml:"controlShare" json:"controlShare" default:"5"`
-	TrafficAllocation int    `yaml:"trafficAllocation" json:"trafficAllocation" default:"10"`
+	TrafficAllocation *int   `yaml:"trafficAllocation,omitempty" json:"trafficAllocation,omitempty"` // nil: not declared
 	TargetID          int64  `yaml:"targetId,omitempty" json:"targetId,omitempty"`
 	TargetMode        string `yaml:"targetMode" json:"targetMode" default:"live"`
 	PrimaryGoalID     int64  `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
@@ -116,6 +116,9 @@ type Campaign struct {
 	Variations []Variation `yaml:"variations,omitempty" json:"variations"`
 	Initial    `yaml:",inline" json:"-"`
 }
+
+// DefaultAllocation is the traffic allocation that the API shows for a campaign which does not declare one.
+const DefaultAllocation = 10
 
 // Learned is the default prior in a catalogue file: it is learned from past campaigns when the first view arrives.
 const Learned = "learned"

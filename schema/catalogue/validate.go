@@ -12,8 +12,6 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/faults"
-
-	"golang.org/x/text/currency"
 )
 
 // CampaignTypes are the types of campaigns.
@@ -180,8 +178,7 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	owner := c.known.AccountResources(account)
 	c.AddIf(!validDomain(site.Domain),
 		path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
-	_, invalid := currency.ParseISO(site.Currency)
-	c.AddIf(site.Currency != "" && (invalid != nil || site.Currency != strings.ToUpper(site.Currency)),
+	c.AddIf(site.Currency != "" && !schema.IsCurrency(site.Currency),
 		path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
 	_, unknown := time.LoadLocation(site.Timezone)
 	c.AddIf(unknown != nil || site.Timezone == "Local", path+".timezone", site.Timezone,
@@ -240,7 +237,9 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.checkText(path+".description", campaign.Description, 0, 2048)
 	c.oneOf(path+".type", campaign.Type, CampaignTypes)
 	c.checkRange(path+".controlShare", float64(campaign.ControlShare), 0, 100)
-	c.checkRange(path+".trafficAllocation", float64(campaign.TrafficAllocation), 0, 100)
+	if of := campaign.TrafficAllocation; of != nil {
+		c.checkRange(path+".trafficAllocation", float64(*of), 0, 100)
+	}
 	c.checkText(path+".targetMode", campaign.TargetMode, 1, 255)
 	c.oneOf(path+".significanceLevel", fmt.Sprint(campaign.SignificanceLevel), []string{"80", "90", "95", "100"})
 	c.oneOf(path+".methodology", campaign.Methodology, []string{Frequentist, Bayesian})

@@ -53,10 +53,15 @@ func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int)
 }
 
 func scanAccepted(rows driver.Rows, e *Accepted) error {
-	return rows.Scan(&e.At, &e.Version, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID,
+	var details string
+	err := rows.Scan(&e.At, &e.Version, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID,
 		&e.VariationID,
-		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time, &e.Device, &e.Country,
-		&e.Revision, &e.Cancelled)
+		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &details, &e.Time, &e.Device,
+		&e.Country, &e.Revision, &e.Cancelled)
+	if err == nil {
+		e.Details, err = schema.DecodeDetails(details)
+	}
+	return err
 }
 
 // LastRejects returns the limit most recently rejected lines of a website, or of all websites if website is 0, in

@@ -31,6 +31,7 @@ const (
 	fieldValue
 	fieldProfit
 	fieldExtraValue
+	fieldCurrency
 	fieldDevice
 	fieldBrowser
 	fieldOS
@@ -53,9 +54,9 @@ const (
 
 var fieldNames = [fieldCount]string{
 	"eventId", "time", "websiteId", "campaignId", "widgetId", "experimentId", "variationId", "visitor", "event",
-	"goalId", "value", "profit", "extraValue", "device", "browser", "os", "country", "region", "city", "channel",
-	"referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage", "visitorType",
-	"revision", "cancelled",
+	"goalId", "value", "profit", "extraValue", "currency", "device", "browser", "os", "country", "region", "city",
+	"channel", "referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage",
+	"visitorType", "revision", "cancelled",
 }
 
 // exposuresName is the name of the field that contains a list.
@@ -73,6 +74,7 @@ var fieldsByName = func() map[string]field {
 type fields struct {
 	values    [fieldCount]string
 	exposures []exposure // the list of exposures, or nil
+	ofNobody  bool       // the mapping says that the event has no visitor
 }
 
 // exposure is an exposure of an incoming event.
@@ -193,6 +195,7 @@ func (b *builder) buildEvent(fallbackID string) schema.Event {
 		b.addFault("goalId", goal, "is only allowed for the event \"goal\"")
 	}
 	e.Value, e.Profit, e.ExtraValue = b.moneyField(fieldValue), b.moneyField(fieldProfit), b.moneyField(fieldExtraValue)
+	e.Currency = b.currencyField()
 
 	// The attributes.
 	a := &e.Attributes
@@ -278,6 +281,16 @@ func (b *builder) moneyField(f field) int64 {
 		b.addFault(fieldNames[f], value, detail+numberHint(value))
 	}
 	return amount
+}
+
+// currencyField returns the currency of the amounts.
+func (b *builder) currencyField() string {
+	code := strings.ToUpper(b.given.values[fieldCurrency])
+	if code != "" && !schema.IsCurrency(code) {
+		b.addFault(fieldNames[fieldCurrency], b.given.values[fieldCurrency], "must be a code of ISO 4217 such as EUR")
+		return ""
+	}
+	return code
 }
 
 // appendRows appends the event once per exposure, or once if it is an unattributed goal.

@@ -58,6 +58,7 @@ type Report struct {
 	Rows       int64 // rows that were accepted: an event has one per exposure
 	Lines      int64 // lines that were parsed, without empty lines
 	Rejected   int64 // rejected lines
+	NoVisitor  int64 // events that were left out, because the mapping is shipped and they have no visitor
 	Bytes      int64 // bytes read of the file, before decompression
 	TotalBytes int64 // size of the file
 }
@@ -176,8 +177,10 @@ type batch struct {
 	events   []schema.Event
 	lines    int64
 	rejected []Reject
-	bytes    int64 // bytes of the file up to the last line
-	err      error // why no further lines can be read; io.EOF at the end of the file
+	// events that are left out, see Report.NoVisitor
+	noVisitor int64
+	bytes     int64 // bytes of the file up to the last line
+	err       error // why no further lines can be read; io.EOF at the end of the file
 }
 
 // readAll reads the file and parses its parts concurrently, as many as the channel holds.
@@ -230,6 +233,7 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	i.report.Rows += int64(len(b.events))
 	i.report.Lines += b.lines
 	i.report.Rejected += int64(len(b.rejected))
+	i.report.NoVisitor += b.noVisitor
 	i.report.Bytes = b.bytes
 	if i.options.Progress != nil {
 		i.options.Progress(i.report)
@@ -247,6 +251,10 @@ func (i *importer) parseBatch(parse parse, read int64, err error) batch {
 		b.lines++
 		before := len(b.events)
 		for n := 0; n < len(events) && err == nil; n++ {
+			if i.isLeftOut(&events[n]) {
+				b.noVisitor++
+				continue
+			}
 			fallback := ""
 			if events[n].values[fieldEventID] == "" {
 				var digest uint64
@@ -272,6 +280,13 @@ func (i *importer) parseBatch(parse parse, read int64, err error) batch {
 		b.rejected = append(b.rejected, r)
 	})
 	return b
+}
+
+// isLeftOut reports whether an event is nobody's: the mapping says so, or it is a shipped one, and shops also have
+// orders without a visitor.
+func (i *importer) isLeftOut(event *fields) bool {
+	isShipped := i.options.Mapping != nil && i.options.Mapping.anyColumns
+	return event.ofNobody || isShipped && event.values[fieldVisitor] == ""
 }
 
 // StandardInput is the path of Options.Input.
@@ -377,7 +392,8 @@ type Order struct {
 	At                   int64 // milliseconds since 1970
 	WebsiteID, GoalID    int64
 	Value, Profit        int64 // in 1/schema.MoneyScale; of a line that cannot be read, what can be read
-	Cancelled, NoVisitor bool  // NoVisitor: the line names none
+	Currency             string
+	Cancelled, NoVisitor bool // NoVisitor: the line names none
 	Fault                string
 }
 
@@ -413,8 +429,8 @@ func ReadOrders(ctx context.Context, path string, o Options, take func(*Order)) 
 				take(&Order{
 					FileLine: line.number, ID: strings.Clone(event.values[fieldEventID]), Event: e.EventID,
 					Visitor: e.VisitorID, Revision: e.Revision, At: e.Time.UnixMilli(), WebsiteID: e.WebsiteID,
-					GoalID: e.GoalID, Value: e.Value, Profit: e.Profit, Cancelled: e.Cancelled, NoVisitor: noVisitor,
-					Fault: b.List.Join("; "),
+					GoalID: e.GoalID, Value: e.Value, Profit: e.Profit, Currency: e.Currency, Cancelled: e.Cancelled,
+					NoVisitor: noVisitor, Fault: b.List.Join("; "),
 				})
 			}
 		})

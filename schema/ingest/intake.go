@@ -71,11 +71,20 @@ type Request struct {
 type Item struct {
 	Name   string         // what the sender calls it
 	Events []schema.Event // one row per exposure
-	Goals  []int64        // the goals of the events
+	Goals  []ItemGoal     // the goals of the events that are not cancelled
 	// Ignored: the mapping has no event for the item. NoVisitor: it has, but the item names no visitor.
 	Ignored, NoVisitor bool
 	Reject             *Reject // nil: the item is valid
 }
+
+// ItemGoal is a goal of an event.
+type ItemGoal struct {
+	ID          int64
+	HasCurrency bool // or no amount
+}
+
+// ofNobody follows the name of an item whose mapping says that it has no visitor.
+const ofNobody = ", of nobody"
 
 // ParseBody calls take for each item of a body, which may be compressed: the elements of an array, those of the
 // mapping's list, or the body itself. It returns a *BodyError if the body is not valid JSON, before it calls take.
@@ -148,7 +157,11 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 	accepted := rules{times: request.Times, website: in.WebsiteID, names: request.Names, source: in.Source}
 	for i := range events {
 		event := &events[i]
-		if event.values[fieldVisitor] == "" {
+		switch {
+		case event.ofNobody:
+			item.Name = strings.TrimSuffix(item.Name, ofNobody) + ofNobody
+			continue
+		case event.values[fieldVisitor] == "":
 			item.NoVisitor = true
 			continue
 		}
@@ -163,8 +176,8 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 			}
 			before := len(item.Events)
 			item.Events, err = accepted.validate(item.Events, event, fallback)
-			if len(item.Events) > before && item.Events[before].GoalID != 0 {
-				item.Goals = append(item.Goals, item.Events[before].GoalID)
+			if len(item.Events) > before {
+				item.addGoal(&item.Events[before])
 			}
 		}
 	}
@@ -174,6 +187,14 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 		item.Reject = in.newReject(number, err.Error())
 	}
 	return item
+}
+
+// addGoal adds the goal of an event, if it has one and counts.
+func (item *Item) addGoal(e *schema.Event) {
+	if e.GoalID != 0 && !e.Cancelled {
+		hasAmount := e.Value != 0 || e.Profit != 0 || e.ExtraValue != 0
+		item.Goals = append(item.Goals, ItemGoal{e.GoalID, e.Currency != "" || !hasAmount})
+	}
 }
 
 // Line is a line of a request body, or an element of its array.

@@ -15,6 +15,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
+
+	"lifthouse/schema"
 )
 
 // mapper is a compiled Mapping, with the look-up files in memory.
@@ -46,6 +48,7 @@ type mappedField struct {
 	source Source
 	cells  []int // of the columns, or of those that are hashed
 	sentAt int   // cell with the sender's time; -1: none
+	minus  int   // cell with an amount that is subtracted; -1: none
 	match  *regexp.Regexp
 	zone   *time.Location
 	comma  bool // a number has a decimal comma
@@ -79,10 +82,9 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
 			s, at := sources[name], fieldsByName[name]
-			isAmount := at == fieldValue || at == fieldProfit || at == fieldExtraValue
 			f := mappedField{
-				field: at, source: s, sentAt: -1, cells: compiled.cellsOf(slices.Concat(s.Column, s.Hash)),
-				comma: isAmount && m.Decimal == ",",
+				field: at, source: s, sentAt: -1, minus: -1, cells: compiled.cellsOf(slices.Concat(s.Column, s.Hash)),
+				comma: isAmount(at) && m.Decimal == ",",
 			}
 			if s.Default == nil {
 				compiled.needed = append(compiled.needed, f.cells)
@@ -91,6 +93,10 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 			}
 			if s.SentAt != "" {
 				f.sentAt = compiled.cellsOf([]text{s.SentAt})[0]
+			}
+			if s.Minus != "" {
+				f.minus = compiled.cellsOf([]text{s.Minus})[0]
+				compiled.needed = append(compiled.needed, []int{f.minus})
 			}
 			if s.Match != "" {
 				f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
@@ -190,6 +196,10 @@ func (c *mappedCondition) holdsFor(value string) (bool, error) {
 		return slices.Contains(c.Equals, text(value)), nil
 	case c.Not != nil:
 		return !slices.Contains(c.Not, text(value)), nil
+	case c.Contains != nil:
+		return containsAny(value, c.Contains), nil
+	case c.Lacks != nil:
+		return !containsAny(value, c.Lacks), nil
 	}
 	if value == "" {
 		return false, nil
@@ -207,6 +217,11 @@ func (c *mappedCondition) holdsFor(value string) (bool, error) {
 			clipText(value), numberHint(plain))
 	}
 	return number > *c.Above, nil
+}
+
+// containsAny reports whether a value contains one of the texts.
+func containsAny(value string, texts []text) bool {
+	return slices.ContainsFunc(texts, func(t text) bool { return strings.Contains(value, string(t)) })
 }
 
 // firstCell returns the first cell that is not empty.
@@ -238,6 +253,7 @@ func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error)
 			sent := ""
 			for j := range e.fields {
 				of := &e.fields[j]
+				f.ofNobody = f.ofNobody || of.field == fieldVisitor && of.source.isConstant("")
 				var err error
 				if f.values[of.field], err = of.cellValue(line, cellAt); err != nil {
 					return err
@@ -283,8 +299,8 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 			_, _ = hash.WriteString(value + "\x00") // never fails
 		}
 		return strconv.FormatUint(hash.Sum64(), 36), nil
-	case len(s.Column) == 0:
-		return string(s.Value), nil
+	case s.Value != nil:
+		return string(*s.Value), nil
 	}
 	value, err := firstCell(f.cells, cellAt)
 	if err != nil {
@@ -337,7 +353,31 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 			return "", fmt.Errorf("%s: %w", fieldNames[f.field], err)
 		}
 	}
+	if f.minus >= 0 && value != "" {
+		return f.subtractCell(value, cellAt)
+	}
 	return value, nil
+}
+
+// subtractCell returns an amount less that of another column. An empty cell subtracts nothing.
+func (f *mappedField) subtractCell(value string, cellAt func(int) (string, error)) (string, error) {
+	less, err := cellAt(f.minus)
+	if err == nil && f.comma {
+		less, err = withDecimalPoint(less)
+	}
+	if err != nil || less == "" {
+		return value, err
+	}
+	from, isAmount := parseMoney(value)
+	by, isOther := parseMoney(less)
+	if !isAmount {
+		return value, nil // which is rejected
+	}
+	if !isOther {
+		return "", fmt.Errorf("%s: column %s: %q: must be a decimal number%s", fieldNames[f.field], f.source.Minus,
+			clipText(less), numberHint(less))
+	}
+	return schema.FormatUnits(from - by), nil
 }
 
 // Formats of times, in addition to Go's layouts.

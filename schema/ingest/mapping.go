@@ -9,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,13 +46,23 @@ type EventMapping struct {
 	Fields map[string]Source    `yaml:"fields"`
 }
 
-// Condition compares the value of a column: the value equals a text, differs from all texts, or is a number above a
-// limit. An empty value is not above any number.
+// Condition compares the value of a column: the value equals a text, differs from all texts, contains a text, contains
+// none, or is a number above a limit. An empty value is not above any number.
 type Condition struct {
-	Column oneOrMore[text] `yaml:"column"` // the first that is not empty
-	Equals oneOrMore[text] `yaml:"equals"`
-	Not    oneOrMore[text] `yaml:"not"`
-	Above  *float64        `yaml:"above"`
+	Column   oneOrMore[text] `yaml:"column"` // the first that is not empty
+	Equals   oneOrMore[text] `yaml:"equals"`
+	Not      oneOrMore[text] `yaml:"not"`
+	Contains oneOrMore[text] `yaml:"contains"`
+	Lacks    oneOrMore[text] `yaml:"lacks"`
+	Above    *float64        `yaml:"above"`
+}
+
+// isValid reports whether a condition has a column and one comparison.
+func (c *Condition) isValid() bool {
+	hasColumn := len(c.Column) > 0 && !slices.Contains(c.Column, "")
+	hasText := !slices.Contains(c.Contains, "") && !slices.Contains(c.Lacks, "") // every text contains the empty one
+	return hasColumn && hasText &&
+		countTrue(c.Equals != nil, c.Not != nil, c.Contains != nil, c.Lacks != nil, c.Above != nil) == 1
 }
 
 // oneOrMore is a list, which YAML may write as its only element.
@@ -72,7 +83,8 @@ func (l *oneOrMore[T]) UnmarshalYAML(node *yaml.Node) error {
 // several.
 type Source struct {
 	Column    oneOrMore[text] `yaml:"column"`    // the first that is not empty
-	Value     text            `yaml:"value"`     // a constant
+	Value     *text           `yaml:"value"`     // a constant; an empty visitor: the event is nobody's
+	Minus     text            `yaml:"minus"`     // column with an amount that is subtracted
 	RowNumber bool            `yaml:"rowNumber"` // the number of the record, from 1, without the header
 	Lookup    *Lookup         `yaml:"lookup"`    // replaces the column's value
 	Map       map[text]text   `yaml:"map"`       // replaces the value; other values are rejected
@@ -169,13 +181,24 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 		at := fmt.Sprintf("events[%d]", i)
 		checkSources(&found, at+".fields", event.Fields)
 		for _, w := range event.When {
-			hasColumn := len(w.Column) > 0 && !slices.Contains(w.Column, "")
-			found.AddIf(!hasColumn || countTrue(w.Equals != nil, w.Not != nil, w.Above != nil) != 1,
-				at+".when", nil, "must have column and one of equals, not, above, or be a list of such conditions")
+			found.AddIf(!w.isValid(), at+".when", nil, "must have column and one of equals, not, contains, lacks, "+
+				"above, or be a list of such conditions")
 		}
 	}
 	found.List.SortByLine(lines)
 	return &m, schema.WrapError(found.List.Err(), "mapping")
+}
+
+// AsOf returns the mapping for a file that has the state of its goals at a time: of several states of a goal, that of
+// the latest time counts.
+func (m *Mapping) AsOf(at time.Time) *Mapping {
+	dated := *m
+	dated.Fields = maps.Clone(m.Fields)
+	if dated.Fields == nil {
+		dated.Fields = map[string]Source{}
+	}
+	dated.Fields[fieldNames[fieldRevision]] = Source{Value: new(text(strconv.FormatInt(at.UnixMilli(), 10)))}
+	return &dated
 }
 
 // fieldsOf returns the fields of an event: its own, and those of all events that it does not override.
@@ -186,30 +209,47 @@ func (m *Mapping) fieldsOf(e *EventMapping) map[string]Source {
 	return fields
 }
 
-//go:embed shipped/*.yaml
+//go:embed shipped
 var shipped embed.FS
 
-// shippedMappings are the names of the shipped mappings.
-var shippedMappings = func() (names []string) {
-	files, _ := shipped.ReadDir("shipped") // embedded
+// The folders of the shipped mappings.
+const (
+	ofSenders = "shipped/senders" // of events over HTTP, and of files with the same items
+	ofExports = "shipped/exports" // of files only
+)
+
+func namesIn(folder string) (names []string) {
+	files, _ := shipped.ReadDir(folder) // embedded
 	for _, file := range files {
 		names = append(names, strings.TrimSuffix(file.Name(), ".yaml"))
 	}
 	return names
-}()
+}
 
-// ShippedMappings returns the names of the shipped mappings.
+// shippedMappings are the names of the shipped mappings of senders, and shippedExports those of files.
+var (
+	shippedMappings = namesIn(ofSenders)
+	shippedExports  = namesIn(ofExports)
+)
+
+// ShippedMappings returns the names of the shipped mappings of senders.
 func ShippedMappings() []string { return slices.Clone(shippedMappings) }
 
-// IsShipped reports whether a name is that of a shipped mapping.
+// FileMappings returns the names of the shipped mappings of files: those of senders, and those of exports.
+func FileMappings() []string { return slices.Concat(shippedMappings, shippedExports) }
+
+// IsShipped reports whether a name is that of a shipped mapping of a sender.
 func IsShipped(name string) bool { return slices.Contains(shippedMappings, name) }
 
 // ShippedMapping returns a shipped mapping.
 func ShippedMapping(name string) (*Mapping, error) {
-	if !IsShipped(name) {
-		return nil, fmt.Errorf("no shipped mapping %q; %s", name, faults.OneOf(shippedMappings...))
+	folder := ofSenders
+	if slices.Contains(shippedExports, name) {
+		folder = ofExports
+	} else if !IsShipped(name) {
+		return nil, fmt.Errorf("no shipped mapping %q; %s", name, faults.OneOf(FileMappings()...))
 	}
-	text, err := shipped.ReadFile("shipped/" + name + ".yaml")
+	text, err := shipped.ReadFile(folder + "/" + name + ".yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -229,8 +269,11 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 		hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")
 		isTime := name == fieldNames[fieldTime] || name == fieldNames[fieldRevision] && s.Format != formatAge
 		hasHash := len(s.Hash) > 0 && !slices.Contains(s.Hash, "")
-		found.AddIf(countTrue(hasColumn, s.Value != "", s.RowNumber, hasHash) != 1,
+		hasValue := s.Value != nil && (*s.Value != "" || name == fieldNames[fieldVisitor])
+		found.AddIf(countTrue(hasColumn, hasValue, s.RowNumber, hasHash) != 1,
 			at, nil, "must have one of column, value, rowNumber, hash")
+		found.AddIf(s.Minus != "" && (!isAmount(fieldsByName[name]) || !hasColumn),
+			at+".minus", nil, "is only allowed for value, profit and extraValue, and requires a column")
 		found.AddIf(s.Default != nil && len(s.Column) == 0, at+".default", nil, "requires a column")
 		found.AddIf(len(s.Column) == 0 && (s.Map != nil || s.Format != "" || s.Match != ""),
 			at, nil, "map, match and format require a column")
@@ -256,6 +299,12 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 	}
 }
 
+// isConstant reports whether a source is a constant with this value.
+func (s Source) isConstant(value text) bool { return s.Value != nil && *s.Value == value }
+
+// isAmount reports whether a field is an amount.
+func isAmount(f field) bool { return f == fieldValue || f == fieldProfit || f == fieldExtraValue }
+
 func countTrue(conditions ...bool) int {
 	n := 0
 	for _, c := range conditions {
@@ -272,7 +321,8 @@ func (m *Mapping) GoalsHaveIDs() bool {
 	for i := range m.Events {
 		fields := m.fieldsOf(&m.Events[i])
 		_, hasID := fields[fieldNames[fieldEventID]]
-		if !hasID && fields[fieldNames[fieldEvent]].Value != text(schema.KindView) {
+		isView := fields[fieldNames[fieldEvent]].isConstant(text(schema.KindView))
+		if !hasID && !isView {
 			return false
 		}
 	}

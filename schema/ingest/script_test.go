@@ -102,6 +102,9 @@ func (s *script) readItems(t *testing.T, d *datadriven.TestData) string {
 				what = name(schema.NameCampaign, 0, e.SubjectID) + "/" + name(schema.NameVariation, e.SubjectID,
 					e.VariationID)
 			}
+			if e.Currency != "" {
+				what += " " + e.Currency
+			}
 			if e.Revision > 0 {
 				what += fmt.Sprintf(" by revision %d", e.Revision)
 			}

@@ -218,10 +218,14 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 	err = schema.EachRow(ctx, source, statements["event_columns"]+"ORDER BY version DESC, website_id, visitor_id",
 		func(row driver.Rows) error {
 			var e schema.Event
-			var attributes string
+			var attributes, details string
 			if err := row.Scan(&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VisitorID,
 				&e.EventID, &e.Time, &e.VariationID, (*string)(&e.Kind), &e.GoalID,
-				&e.Value, &e.Profit, &e.ExtraValue, &attributes, &e.Revision, &e.Cancelled); err != nil {
+				&e.Value, &e.Profit, &e.ExtraValue, &attributes, &details, &e.Revision, &e.Cancelled); err != nil {
+				return err
+			}
+			var err error
+			if e.Details, err = schema.DecodeDetails(details); err != nil {
 				return err
 			}
 			e.Time, e.Attributes = e.Time.UTC(), schema.SplitAttributes(attributes)

@@ -44,10 +44,12 @@ CREATE TABLE IF NOT EXISTS events{{.Local}}{{.On}}
     utm_content      String                 ALIAS splitByChar('\0', attributes)[13],
     utm_term         String                 ALIAS splitByChar('\0', attributes)[14],
     first_visit_page String                 ALIAS splitByChar('\0', attributes)[15],
+    details          String                 COMMENT 'canonical JSON of what few events have, see schema.Details; empty: nothing' CODEC(ZSTD(1)),
+    currency         String                 ALIAS JSONExtractString(details, 'currency'),
     ingested_at      DateTime64(3, 'UTC')   COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
     version          UInt64                 MATERIALIZED 18446744073709551615
         - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)
-        - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes), 65535)
+        - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes, details), 65535)
         CODEC(Delta, ZSTD(1)),
     INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
 )

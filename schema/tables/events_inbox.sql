@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS events_inbox{{.On}}
     value            String                COMMENT 'amount, a decimal number of any length, rounded half away from zero to 4 decimals; a String so that no float is involved; numbers are accepted too',
     profit           String                COMMENT 'as value',
     extra_value      String                COMMENT 'as value',
+    currency         String                COMMENT 'of the amounts, such as EUR; empty: that of the website',
     device           String,
     browser          String,
     os               String,

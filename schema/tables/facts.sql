@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     grain              Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
     goal_id            Int64                   COMMENT '0: visitors; -1: returns, see fold.Returns',
     sign               Int8                    COMMENT '-1: cancels an equal row',
-    variation          LowCardinality(String)  COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated',
+    variation          LowCardinality(String)  COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated; of a position: the currencies of the websites, see facts.Position',
     visitor_id         UInt64,
     device             LowCardinality(String)  COMMENT 'of the first view, like all attributes',
     country            LowCardinality(String),
@@ -68,6 +68,8 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     value_before       Int64                   COMMENT 'sum over the earlier events of the visitor and goal',
     profit_before      Int64,
     extra_value_before Int64,
+    marks              UInt8                   COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
+    foreign_currency   LowCardinality(String)  COMMENT 'of such amounts',
     sums               Array(Int128)           COMMENT 'of a cell: fold.Sums; then fold.Extent'
 )
 ENGINE = {{.Replicated}}CollapsingMergeTree({{with .Shard}}{{.}}, {{end}}sign)

@@ -84,8 +84,10 @@ CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
     `utm_content` String ALIAS splitByChar('\0', attributes)[13],
     `utm_term` String ALIAS splitByChar('\0', attributes)[14],
     `first_visit_page` String ALIAS splitByChar('\0', attributes)[15],
+    `details` String COMMENT 'canonical JSON of what few events have, see schema.Details; empty: nothing' CODEC(ZSTD(1)),
+    `currency` String ALIAS JSONExtractString(details, 'currency'),
     `ingested_at` DateTime64(3, 'UTC') COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
-    `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes), 65535) CODEC(Delta, ZSTD(1)),
+    `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes, details), 65535) CODEC(Delta, ZSTD(1)),
     INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', version)
@@ -110,6 +112,7 @@ CREATE TABLE IF NOT EXISTS events_inbox ON CLUSTER `lift-1`
     `value` String COMMENT 'amount, a decimal number of any length, rounded half away from zero to 4 decimals; a String so that no float is involved; numbers are accepted too',
     `profit` String COMMENT 'as value',
     `extra_value` String COMMENT 'as value',
+    `currency` String COMMENT 'of the amounts, such as EUR; empty: that of the website',
     `device` String,
     `browser` String,
     `os` String,
@@ -143,7 +146,7 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `grain` Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
     `goal_id` Int64 COMMENT '0: visitors; -1: returns, see fold.Returns',
     `sign` Int8 COMMENT '-1: cancels an equal row',
-    `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated',
+    `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated; of a position: the currencies of the websites, see facts.Position',
     `visitor_id` UInt64,
     `device` LowCardinality(String) COMMENT 'of the first view, like all attributes',
     `country` LowCardinality(String),
@@ -181,6 +184,8 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `value_before` Int64 COMMENT 'sum over the earlier events of the visitor and goal',
     `profit_before` Int64,
     `extra_value_before` Int64,
+    `marks` UInt8 COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
+    `foreign_currency` LowCardinality(String) COMMENT 'of such amounts',
     `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent'
 )
 ENGINE = ReplicatedCollapsingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', sign)

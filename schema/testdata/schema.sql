@@ -68,8 +68,10 @@ CREATE TABLE events (`website_id` Int64,
   `utm_content` String ALIAS splitByChar('\0', attributes)[13],
   `utm_term` String ALIAS splitByChar('\0', attributes)[14],
   `first_visit_page` String ALIAS splitByChar('\0', attributes)[15],
+  `details` String COMMENT 'canonical JSON of what few events have, see schema.Details; empty: nothing' CODEC(ZSTD(1)),
+  `currency` String ALIAS JSONExtractString(details, 'currency'),
   `ingested_at` DateTime64(3, 'UTC') COMMENT 'acceptance time, by the clock of the server' CODEC(Delta(8), ZSTD(1)),
-  `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes), 65535) CODEC(Delta(8), ZSTD(1)), INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1) ENGINE = ReplacingMergeTree(version) ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id, revision) SETTINGS index_granularity = 512, min_bytes_for_wide_part = 1099511627776
+  `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes, details), 65535) CODEC(Delta(8), ZSTD(1)), INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1) ENGINE = ReplacingMergeTree(version) ORDER BY (website_id, visitor_id, subject, subject_id, experiment_id, event_id, revision) SETTINGS index_granularity = 512, min_bytes_for_wide_part = 1099511627776
 
 CREATE TABLE events_inbox (`website_id` Int64 COMMENT 'has to be in the catalogue',
   `event_id` String COMMENT 'as sent; where empty, each row is an event of its own, also one that is inserted twice',
@@ -84,6 +86,7 @@ CREATE TABLE events_inbox (`website_id` Int64 COMMENT 'has to be in the catalogu
   `value` String COMMENT 'amount, a decimal number of any length, rounded half away from zero to 4 decimals; a String so that no float is involved; numbers are accepted too',
   `profit` String COMMENT 'as value',
   `extra_value` String COMMENT 'as value',
+  `currency` String COMMENT 'of the amounts, such as EUR; empty: that of the website',
   `device` String,
   `browser` String,
   `os` String,
@@ -111,7 +114,7 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `grain` Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
   `goal_id` Int64 COMMENT '0: visitors; -1: returns, see fold.Returns',
   `sign` Int8 COMMENT '-1: cancels an equal row',
-  `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated',
+  `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated; of a position: the currencies of the websites, see facts.Position',
   `visitor_id` UInt64,
   `device` LowCardinality(String) COMMENT 'of the first view, like all attributes',
   `country` LowCardinality(String),
@@ -149,6 +152,8 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `value_before` Int64 COMMENT 'sum over the earlier events of the visitor and goal',
   `profit_before` Int64,
   `extra_value_before` Int64,
+  `marks` UInt8 COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
+  `foreign_currency` LowCardinality(String) COMMENT 'of such amounts',
   `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, device, country, variation, os, region, city) ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
 
 CREATE TABLE files (`digest` UInt64 COMMENT 'xxHash64 of the content and the mapping',

@@ -64,7 +64,7 @@ export function Checks({ results, subject, route }) {
         {checks.leak.length > 0 && <Check title="Unexpected visitors">{checks.leak.map((l) => `Variation ${results.variations.find((v) => v.id === l.variationId)?.name ?? l.variationId} has no share of the traffic but ${count(l.visitors)} visitors`).join("; ")}.</Check>}
         {checks.unknownVariations.length > 0 && <Check title="Unknown variations">{checks.unknownVariations.map((u) => `Variation ${u.variationId} is not in the catalogue but has ${count(u.visitors)} visitors`).join("; ")}.</Check>}
         {checks.outliers && <Check good title="Outliers" of="outliers">{count(checks.outliers.removed)} goal events are excluded.{checks.outliers.lower !== null && checks.outliers.upper !== null && ` Values from ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count.`}{checks.outliers.reason && ` Reason: ${why(checks.outliers.reason)}.`}</Check>}
-        {checks.cap && <Check good title="Cap" of="cap">{checks.cap.amount === null ? `Nothing is capped: fewer than one converted visitor is above ${checks.cap.rule}.` : `At most ${money(checks.cap.amount)} counts for each visitor (${checks.cap.rule}). ${count(checks.cap.visitors)} visitors have more; ${money(checks.cap.valueRemoved)} was removed.`}</Check>}
+        {checks.cap && <Check good title="Cap" of="cap">{checks.cap.reason === "RATE_UNKNOWN" ? `${checks.cap.rule} is not applied: amounts are in another currency.` : checks.cap.amount === null ? `Nothing is capped: fewer than one converted visitor is above ${checks.cap.rule}.` : `At most ${money(checks.cap.amount)} counts for each visitor (${checks.cap.rule}). ${count(checks.cap.visitors)} visitors have more; ${money(checks.cap.valueRemoved)} was removed.`}</Check>}
         {checks.window.earlierVisitors > 0 && <Check good title="Exposed before the window" of="earlier">{count(checks.window.earlierVisitors)} visitors of the window were first exposed before it. They are excluded.</Check>}
         <Check good={!isLate(results)} open={!results.dataThrough} title="Freshness" of="dataThrough">
           {results.stale && !results.waiting ? "The store is unavailable. These are the last available results. " : ""}{results.dataThrough ? <>Includes events accepted until <span class="at">{minute(results.dataThrough)}</span>. The newest event is of <span class="at">{minute(results.newestEvent)}</span>.</> : "No events yet."}
@@ -82,7 +82,7 @@ function Waiting({ scored }) {
   const best = Math.max(0, ...items.map((i) => (inValue ? i.expected?.valuePerMonth : i.expected?.perMonth)?.value ?? 0));
   if (best <= 0 || scored.decision?.status !== "keepRunning") return null;
   const week = best * 7 / 30;
-  return <p>If the effect is as expected, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {inValue ? scored.worth?.currency || "in value" : "in the primary metric"}.<Help of="waiting" /></p>;
+  return <p>If the effect is as expected, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {inValue ? scored.worth?.currency || "in value" : "in the primary metric"}{items[0]?.of === "tested" && ", for the visitors like those in the test"}.<Help of="waiting" /></p>;
 }
 
 /** Progress shows the progress towards the required sample size, and the looks.

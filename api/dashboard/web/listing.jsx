@@ -42,7 +42,7 @@ function Of({ item }) {
 function Worth({ worth, currency }) {
   const { valuePerMonth, perMonth } = worth?.expected ?? {}, found = valuePerMonth ?? perMonth;
   if (!found) return <span class="quiet">–</span>;
-  return <><b>{rounded(found.value)}</b> {valuePerMonth ? currency : "conversions"} <small>{rounded(found.interval[0])} to {rounded(found.interval[1])}</small></>;
+  return <><b>{rounded(found.value)}</b> {valuePerMonth ? currency : "conversions"} <small>{rounded(found.interval[0])} to {rounded(found.interval[1])}{worth?.of === "tested" && ", of the tested"}</small></>;
 }
 
 /** Health shows the names of failed checks.

@@ -109,7 +109,7 @@ export function ProgrammePage({ route, go }) {
   useEffect(() => { document.title = "Programme · Lifthouse"; }, []);
   /** @param {string} name @returns {(e: TargetedEvent<HTMLInputElement>) => void} */
   const set = (name) => (e) => go(route.with(name, e.currentTarget.value), { replace: true });
-  const unit = body && (body.total.valuePerMonth ? (body.currency ?? "") + " of value a month" : "a month");
+  const unit = body && (body.total.valuePerMonth ? (body.currency ?? "") + " of value a month" : "a month") + (body.total.of === "tested" ? ", for the visitors like those in the tests" : "");
   return (
     <>
       <p><a {...follow(go, to([["websiteId", website]]))}>← Overview</a></p>
@@ -138,7 +138,7 @@ export function ProgrammePage({ route, go }) {
                 <tr key={[item.campaignId, item.widgetId, item.experimentId, item.variationId].join(" ")} role="row">
                   <td><a {...follow(go, to(item.campaignId ? [["campaign", String(item.campaignId)]] : [["widget", String(item.widgetId)], ["experiment", String(item.experimentId)]]))}>{item.campaign}</a></td>
                   <td>{item.name}</td><td><Outcome item={item} again={again} /></td><td class="at">{item.outcome.date}</td>
-                  {value ? <><td class="number"><b><Num value={value.value}>{rounded(value.value)}</Num></b></td><td class="number">{rounded(value.interval[0])} to {rounded(value.interval[1])}</td><td class="number quiet">{rounded(observed)}</td><td class="number">{chance(item.chance)}</td></>
+                  {value ? <><td class="number"><b><Num value={value.value}>{rounded(value.value)}</Num></b> <small>{item.of === "tested" ? "of the tested" : `of all, ${item.allocation}\u00a0% tested`}</small></td><td class="number">{rounded(value.interval[0])} to {rounded(value.interval[1])}</td><td class="number quiet">{rounded(observed)}</td><td class="number">{chance(item.chance)}</td></>
                     : <td colSpan={4} class="quiet">{why(item.reason)}</td>}
                 </tr>
               );

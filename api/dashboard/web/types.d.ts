@@ -65,9 +65,9 @@ export interface Counts {
   views: number;
   convertedVisitors: number;
   goalsReached: number;
-  value: number;
-  profit: number;
-  extraValue: number;
+  value: number | null; // null: some amounts are in another currency
+  profit: number | null;
+  extraValue: number | null;
   clicks?: number;
   submits?: number;
   completions?: number;
@@ -114,7 +114,7 @@ export interface Checks {
   automated?: { visitors: number; warning: boolean };
   multipleExposures: { rule: "exclude" | "first"; visitors: number; share: number; pValue: number | null; warning: boolean };
   unknownVariations: { variationId: number; visitors: number; events: number }[];
-  cap?: { rule: string; amount: number | null; visitors: number; valueRemoved: number; reason?: string };
+  cap?: { rule: string; amount: number | null; visitors: number; valueRemoved: number | null; reason?: string };
   outliers: { removed: number; lower: number | null; upper: number | null; reason?: string } | null;
   window: { earlierVisitors: number };
   fullWeeks?: { days: number; weeks: number; complete: boolean };
@@ -187,6 +187,8 @@ export interface ScorecardRow {
 /** What a variation for everybody is worth: as observed, and as expected after what the other campaigns show. */
 export interface WorthItem {
   variationId: number;
+  of: "tested" | "allTraffic"; // the visitors that the worth is about
+  allocation?: number;
   observed: { lift: number; perMonth: number | null; valuePerMonth: number | null } | null;
   expected: { lift: WorthEstimate; perMonth: WorthEstimate | null; valuePerMonth: WorthEstimate | null } | null;
   chance: number | null;
@@ -215,7 +217,7 @@ export interface Programme {
   currency?: string;
   asOf: string | null;
   campaigns: { pooled: number; shipped: number; excludedByData: number; excludedByHand: number };
-  total: { perMonth: WorthSum | null; valuePerMonth: WorthSum | null };
+  total: { of?: "tested" | "allTraffic"; perMonth: WorthSum | null; valuePerMonth: WorthSum | null };
   curve: CurvePoint[];
   advice: { plans: { weeks: number; winRate: { observed: number; expected: number } }[] } | null;
   sentences: string[];
@@ -309,7 +311,7 @@ export interface Item extends Experiment {
   clicks?: number;
   conversions?: number;
   goalsReached: number;
-  value: number;
+  value?: number;
   trafficAllocation?: number;
   experiments?: Experiment[];
   hypothesis?: string;

@@ -140,6 +140,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	}
 	for _, shard := range s.Facts {
 		shard.MaxVisitorEvents = cmp.Or(o.MaxVisitorEvents, shard.MaxVisitorEvents)
+		shard.SetCurrencies(func() map[int64]string { return s.Catalogue.Snapshot().Currencies() })
 	}
 	s.Times = o.Times
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
@@ -167,12 +168,13 @@ func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 
 // Sources returns the sources of an account, with what arrived from each since the server started; without a running
 // server, nothing did.
-func (s *Store) Sources(account int64) api.Sources {
+func (s *Store) Sources(ctx context.Context, account int64) (api.Sources, error) {
 	countsOf := func(*catalogue.Token) api.SourceCounts { return api.SourceCounts{} }
 	if s.api != nil {
 		countsOf = s.api.CountsOf
 	}
-	return api.NewSources(s.Catalogue.Snapshot().AccountTokens(account), countsOf)
+	list := api.NewSources(s.Catalogue.Snapshot().AccountTokens(account), countsOf)
+	return list, list.WarnOfUnseen(ctx, s.Engine)
 }
 
 // MCP returns the server of the Model Context Protocol: that of the running API, or else of a new one with the options.

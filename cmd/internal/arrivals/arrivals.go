@@ -45,6 +45,7 @@ type event struct {
 	VariationID  *int64          `json:"variationId,omitempty"`
 	GoalID       int64           `json:"goalId,omitempty"`
 	Value        json.RawMessage `json:"value,omitempty"`
+	Currency     string          `json:"currency,omitempty"` // as sent; empty: that of the website
 	Revision     uint64          `json:"revision,omitempty"`
 	Cancelled    bool            `json:"cancelled,omitempty"`
 	Device       string          `json:"device,omitempty"`
@@ -65,6 +66,14 @@ func jsonAmount(units int64) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(strconv.FormatFloat(float64(units)/schema.MoneyScale, 'f', -1, 64))
+}
+
+// amountInWords returns an amount with its currency; empty: there is no amount.
+func amountInWords(amount json.RawMessage, currency string) string {
+	if len(amount) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(string(amount) + " " + currency)
 }
 
 func nameOf(id int64, key string) string { return cmp.Or(key, strconv.FormatInt(id, 10)) }
@@ -126,7 +135,7 @@ func WriteAll(w io.Writer, all []Arrival, asJSON bool) error {
 			if e.Cancelled {
 				text += "  cancelled"
 			}
-			for _, more := range []string{string(e.Value), e.Device, e.Country} {
+			for _, more := range []string{amountInWords(e.Value, e.Currency), e.Device, e.Country} {
 				if more != "" {
 					text += "  " + more
 				}
@@ -162,7 +171,7 @@ func LastArrivals(
 			t := &event{
 				EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time,
 				Event: e.Kind, ExperimentID: e.ExperimentID, GoalID: e.GoalID, Device: e.Device, Country: e.Country,
-				Revision: e.Revision, Cancelled: e.Cancelled, Value: jsonAmount(e.Value),
+				Revision: e.Revision, Cancelled: e.Cancelled, Value: jsonAmount(e.Value), Currency: e.Currency,
 				Goal: key(schema.NameGoal, 0, e.GoalID),
 			}
 			switch e.Subject {
@@ -215,8 +224,8 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 			}
 			counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
 			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-				e.Time.UTC().Format(time.DateTime), kindOf(e.Kind, e.GoalID, ""), variation, jsonAmount(e.Value),
-				counts, e.Why, e.Arrival)
+				e.Time.UTC().Format(time.DateTime), kindOf(e.Kind, e.GoalID, ""), variation,
+				amountInWords(jsonAmount(e.Value), e.Currency), counts, e.Why, e.Arrival)
 		}
 		_ = table.Flush()
 	}

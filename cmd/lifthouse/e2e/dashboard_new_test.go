@@ -50,7 +50,7 @@ func TestTheDashboardOfANewStore(t *testing.T) {
 	v.shows("Copy this now: the key cannot be shown again.")
 	pasted := evaluated[string](v, `document.querySelector("[data-sender=growthbook] pre").innerText`)
 	address := regexp.MustCompile(`http://[^"]*/in/lh_[\w-]+`).FindString(pasted)
-	must.Equal(t, pasted, api.PasteText("growthbook", v.server.url, address[strings.LastIndex(address, "/")+1:]),
+	must.Equal(t, pasted, api.PasteText("growthbook", "", v.server.url, address[strings.LastIndex(address, "/")+1:]),
 		"text to paste")
 
 	// Events arrive on the open page.

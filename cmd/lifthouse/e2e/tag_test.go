@@ -204,8 +204,9 @@ func TestTheTagStartsQuickly(t *testing.T) {
 // pixelIn returns the pixel in what source add prints.
 func pixelIn(t *testing.T, text string) string {
 	t.Helper()
-	_, pixel, found := strings.Cut(text, "Add custom pixel\n")
-	pixel, _, ends := strings.Cut(pixel, "Then: lifthouse source list")
+	const begins = "analytics.subscribe("
+	_, pixel, found := strings.Cut(text, begins)
+	pixel, _, ends := strings.Cut(begins+pixel, "Then: lifthouse source list")
 	must.That(t, found && ends, "source add prints no pixel:\n%s", text)
 	return pixel
 }
@@ -282,7 +283,7 @@ func TestThePixelInASandbox(t *testing.T) {
 	r := f.requests(1)[0]
 	check.That(t, r.method == http.MethodPost && r.origin == "null" && strings.HasPrefix(r.kind, "text/plain") && r.status == http.StatusOK, "the pixel sends %+v", r)
 	check.Equal(t, len(f.requests(0)), 1, "requests")
-	checkStored(t, storedLines(t, store, "123.456", "token-9"), "goal purchase 42.5, visitor 123.456, id token-9")
+	checkStored(t, storedLines(t, store, "123.456", "5009"), "goal purchase 42.5, visitor 123.456, id 5009")
 	server.interrupt()
 }
 
@@ -291,7 +292,7 @@ func TestThePixelInASandbox(t *testing.T) {
 func TestTheThemeOfShopify(t *testing.T) {
 	v := openTab(t)
 	server, store := serveEmpty(t)
-	_, text := addSource(t, store, server.url, "shopify")
+	_, text := addSource(t, store, server.url, "shopify", "--views=tag")
 	_, script, found := strings.Cut(text, "<script>")
 	script, _, ends := strings.Cut(script, "</script>")
 	must.That(t, found && ends, "source add prints no script:\n%s", text)

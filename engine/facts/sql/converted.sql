@@ -12,6 +12,9 @@ WITH
             sum(sign * value)                               AS total_value,
             sum(sign * profit)                              AS total_profit,
             sum(sign * extra_value)                         AS total_extra
+            {{- if .Unknown}},
+            sum(toInt64(sign * bitAnd(marks, 1)))           AS unknown
+            {{- end}}
         FROM {{.Facts}}
         WHERE {{template "goals_where.sql" .}}
             AND variation != ''
@@ -23,6 +26,9 @@ SELECT
     {{template "keys.sql" .}}toInt64(count())                                        AS converted_visitors,
     toInt128(sum(n))                                        AS goals_reached,
     toInt128(sum(n * n))                                    AS goals_reached_squares,
+    {{- if .Unknown}}
+    sum(unknown)                                            AS unknown_values,
+    {{- end}}
     sum(toInt128(total_value)), sum(toInt128(total_value) * total_value), toInt64(countIf(total_value != 0)), toInt64(countIf(total_value < 0)),
     sum(toInt128(total_value) * n),
     sum(toInt128(total_profit)), sum(toInt128(total_profit) * total_profit), toInt64(countIf(total_profit != 0)), toInt64(countIf(total_profit < 0)),

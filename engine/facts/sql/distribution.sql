@@ -3,5 +3,8 @@ SELECT
     {{template "keys.sql" .}}toInt128(sum(toInt64(sign)))                            AS goals_reached
 FROM {{.Facts}}
 WHERE {{template "goals_where.sql" .}}
+    {{- if .Unknown}}
+    AND bitAnd(marks, 1) = 0
+    {{- end}}
 GROUP BY {{range $i, $key := .Keys}}{{if $i}}, {{end}}{{.Name}}{{end}}
 {{template "settings.sql" .}}

@@ -7,6 +7,7 @@ SELECT
     sumIf(views, grain = 'visitor')                         AS all_views,
     {{if .Widget}}sum(clicks), sum(submits), sum({{.Completions}}), sum({{.Conversions}}), sum(contacts){{else}}{{/* a campaign has none */}}toUInt64(0), toUInt64(0), toUInt64(0), toUInt64(0), toUInt64(0){{end}},
     countIf(grain = 'goal')                                 AS goals,
+    {{if .Unknown}}countIf(bitAnd(marks, 1) = 1){{else}}toUInt64(0){{end}} AS unknown_values,
     sum(value)                                              AS total_value,
     sum(profit)                                             AS total_profit,
     sum(extra_value)                                        AS total_extra,

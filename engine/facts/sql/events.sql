@@ -5,7 +5,8 @@ SELECT
     variation_id, toUInt8(event), goal_id, value, profit, extra_value,
     toUnixTimestamp64Milli(ingested_at) AS accepted_ms,
     version,
-    if(event = 'view', attributes, '')
+    if(event = 'view', attributes, ''),
+    details
 FROM {{.Sent}}
 PREWHERE website_id IN {websites:Array(Int64)}
     AND visitor_id IN {visitors:Array(UInt64)} -- then the other columns of few rows are read

@@ -5,6 +5,9 @@ SELECT
     {{template "keys.sql" .}}sumIf(sign, number = 1)                                 AS converted_visitors,
     toInt128(sum({{if .Numbered}}copies{{else}}sign{{end}})) AS goals_reached,
     toInt128(sum(sign * (2 * number - 1)))                  AS goals_reached_squares
+{{- if .Unknown}},
+    sum(toInt64(sign * bitAnd(marks, 1)))                   AS unknown_values
+{{- end}}
 {{- range $i, $amount := .Amounts}}{{if .Column}},
     {{template "amounts.sql" .}}
 {{- if not $i}},

@@ -1,5 +1,5 @@
 -- the counted goal events in a range of times; those that a refresh has replaced have the sign -1 besides
-SELECT visitor_id, variation, toInt64(sign), sign * value, sign * profit
+SELECT visitor_id, variation, toInt64(sign), sign * value, sign * profit, toString(foreign_currency)
 FROM {{.Facts}}
 WHERE section = {section:UInt64}
     AND ({goal_id:Int64} = 0 OR goal_id = {goal_id:Int64})

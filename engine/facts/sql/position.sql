@@ -3,9 +3,10 @@ SELECT
     number,
     toUnixTimestamp64Milli(first_time)  AS through,
     visitor_id                          AS attempt,
+    variation                           AS currencies,
     toBool(goal_id)                     AS rebuilding,
     sum(toInt64(sign))                  AS copies
 FROM {{.Facts}}
 WHERE section = bitShiftLeft(toUInt64(5), 60)
-GROUP BY number, through, attempt, rebuilding
+GROUP BY number, through, attempt, currencies, rebuilding
 HAVING copies != 0

@@ -7,13 +7,13 @@ SELECT
     since_ms, number,
     toUnixTimestamp64Milli(multi_exposed_at)                AS multi_exposed_ms,
     seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds,
-    value, profit, extra_value, value_before, profit_before, extra_value_before,
+    value, profit, extra_value, value_before, profit_before, extra_value_before, marks, foreign_currency,
     sum(toInt64(sign))                                      AS copies
 FROM {{.Facts}}
 WHERE {{.Where}}
 GROUP BY
     website_id, visitor_id, kind, subject_id, experiment_id, of_grain, goal_id, variation, attributes, first_ms, since_ms, number,
     multi_exposed_ms, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds,
-    value, profit, extra_value, value_before, profit_before, extra_value_before
+    value, profit, extra_value, value_before, profit_before, extra_value_before, marks, foreign_currency
 HAVING copies != 0
 ORDER BY website_id, visitor_id, kind, subject_id, experiment_id, variation != '', of_grain, goal_id, number

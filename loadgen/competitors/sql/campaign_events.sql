@@ -1,5 +1,5 @@
 SELECT
-    * EXCEPT attributes{{range .Attributes}},
+    * EXCEPT (attributes, details){{range .Attributes}},
     toLowCardinality({{.}}) AS {{.}}{{end}}
 FROM events
 WHERE {{.Campaign}}

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lifthouse/engine"
+	"lifthouse/schema/catalogue"
+)
+
+// Visitor says how scripts of a shop read the id of the visitor that the views of a sender carry.
+type Visitor struct {
+	Page   string `yaml:"page"`   // expression of a page; empty: the sender has no views
+	Cookie string `yaml:"cookie"` // that Shopify's pixel reads; empty: it cannot read the id
+	Pixel  string `yaml:"pixel"`  // expression of the pixel about the text of the cookie
+}
+
+// tagName is the name of the sender whose text has Shopify's pixel, and shopifyName that of Shopify's webhooks.
+const (
+	tagName     = "tag"
+	shopifyName = "shopify"
+)
+
+// NamesVisitors reports whether the text of a sender depends on the sender of the views: its orders must name the same
+// visitors.
+func NamesVisitors(sender string) bool { return sender == tagName || sender == shopifyName }
+
+// ViewSenders returns the names of the senders of views.
+func ViewSenders() (names []string) {
+	for i := range senders {
+		if senders[i].Visitor.Page != "" {
+			names = append(names, senders[i].Name)
+		}
+	}
+	return names
+}
+
+// viewSlots returns what replaces the slots of a text about the visitors of the sender of the views.
+func viewSlots(views string) []string {
+	at := slices.IndexFunc(senders, func(s Sender) bool { return s.Name == views && s.Visitor.Page != "" })
+	if at < 0 {
+		at = slices.IndexFunc(senders, func(s Sender) bool { return s.Name == tagName })
+	}
+	v := senders[at].Visitor
+	pixel := "The pixel of Shopify cannot read the visitor of " + senders[at].Title + ": use the webhooks of Shopify."
+	if v.Cookie != "" {
+		pixel = strings.NewReplacer("{COOKIE}", v.Cookie, "{CLEAN}", v.Pixel, "\n", "\n      ").Replace(pixelText)
+	}
+	return []string{"{PIXEL}", pixel, "{VISITOR}", v.Page, "{VIEWS}", senders[at].Title}
+}
+
+// pixelText is the custom pixel of Shopify. The order's number is its id everywhere.
+const pixelText = `analytics.subscribe("checkout_completed", async (event) => {
+  const cookie = await browser.cookie.get("{COOKIE}"), checkout = event.data.checkout;
+  if (cookie) fetch("{ADDRESS}", {method: "POST", keepalive: true, body: JSON.stringify({
+    visitor: {CLEAN},
+    batch: [{id: event.id, event: "purchase",
+      order: String(checkout.order?.id ?? "").match(/\d+$/)?.[0] ?? checkout.token,
+      value: checkout.totalPrice.amount, currency: checkout.totalPrice.currencyCode}]})});
+});`
+
+// noCurrencyWarning says that purchases of a source have no currency.
+func noCurrencyWarning(token *catalogue.Token, c *SourceCounts) SourceWarning {
+	text := fmt.Sprintf("%d of %d purchases of %s have no currency, so they count in that of the website.",
+		c.NoCurrency, c.Purchases, token.Name)
+	if token.Sender.Mapping == tagName {
+		text += " Shopify's pixel sends it since this version: paste again what lifthouse source add tag prints."
+	}
+	return SourceWarning{token.WebsiteID, text}
+}
+
+// WarnOfUnseen adds a warning for each website whose purchases are of visitors without a view.
+func (l *Sources) WarnOfUnseen(ctx context.Context, e *engine.Engine) error {
+	var websites []int64
+	for i := range l.Sources {
+		websites = append(websites, l.Sources[i].WebsiteID)
+	}
+	slices.Sort(websites)
+	for _, website := range slices.Compact(websites) {
+		unseen, err := e.ReadUnseen(ctx, website)
+		if err != nil {
+			return err
+		}
+		if unseen.IsSuspicious() {
+			l.Warnings = append(l.Warnings, SourceWarning{website, fmt.Sprintf(
+				"Purchases whose visitor has no view: %d of %d. The script of the shop must write the id that the "+
+					"views carry: lifthouse source add shopify --views names their sender.",
+				unseen.WithoutView, unseen.Goals,
+			)})
+		}
+	}
+	return nil
+}
+
+// namesOfRivals returns the names of sources of purchases; none if the orders of all of them have the same ids: those
+// of Shopify's pixel and of its webhooks.
+func namesOfRivals(buying []*catalogue.Token) (names []string) {
+	areOfShopify := true
+	for _, token := range buying {
+		areOfShopify = areOfShopify && NamesVisitors(token.Sender.Mapping)
+		names = append(names, token.Name)
+	}
+	if areOfShopify {
+		return nil
+	}
+	return names
+}

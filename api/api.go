@@ -30,6 +30,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/secrets"
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
@@ -70,6 +71,7 @@ type Parts struct {
 	Collector *ingest.Collector // stores events
 	Journal   *ingest.Journal   // of rejected lines
 	Times     ingest.Times      // allowed times of events
+	Secrets   *secrets.Folder   // files with the secrets of sources
 }
 
 // New returns the API of a store.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -97,16 +96,16 @@ func (s *API) CountsOf(token *catalogue.Token) SourceCounts {
 var signatureHeaders = []string{"X-Shopify-Hmac-Sha256", "X-Wc-Webhook-Signature"}
 
 // checkSignature returns an error unless the body is signed with the secret of the sender, if it has one.
-func checkSignature(token *catalogue.Token, header http.Header, body []byte) error {
-	if token.Sender.SecretFile == "" {
+func (s *API) checkSignature(token *catalogue.Token, header http.Header, body []byte) error {
+	if !token.Sender.IsSigned() {
 		return nil
 	}
-	secret, err := os.ReadFile(token.Sender.SecretFile)
+	secret, err := token.Sender.ReadSecret(s.Secrets)
 	if err != nil {
 		return unavailable("secret_unavailable", "the secret of the source cannot be read; the log has the cause",
 			0, err)
 	}
-	mac := hmac.New(sha256.New, []byte(strings.TrimSpace(string(secret))))
+	mac := hmac.New(sha256.New, secret)
 	_, _ = mac.Write(body) // never fails
 	for _, name := range signatureHeaders {
 		given, err := base64.StdEncoding.DecodeString(header.Get(name))
@@ -151,7 +150,7 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	if err := s.readBody(c.Request, held, ingest.MaxItemText); err != nil {
 		return nil, err
 	}
-	if err := checkSignature(token, c.Request.Header, held.text); err != nil {
+	if err := s.checkSignature(token, c.Request.Header, held.text); err != nil {
 		return nil, err
 	}
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // the body has arrived

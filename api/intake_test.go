@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -53,32 +54,109 @@ func (s *server) storedEvents() (events uint64) {
 // TestSignedSources sends webhooks with the signatures of Shopify and WooCommerce.
 func TestSignedSources(t *testing.T) {
 	s := newServer(t)
-	file := must.WriteFile(t, "secret", "hush\n")
-	key := s.sourceKey("shopify", catalogue.Sender{SecretFile: file})
+	const hush = "hush, hush, hush, hush"
+	file := must.WriteFile(t, "secret", hush+"\n")
 	order := `{"id":1,"created_at":"2026-05-01T12:00:00Z","total_price":"10.00","note_attributes":[{"name":"lifthouse","value":"v"}]}`
 	sign := func(secret, body string) string {
 		mac := hmac.New(sha256.New, []byte(secret))
 		_, _ = mac.Write([]byte(body))
 		return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}
+	byFile, bySecret := s.sourceKey("shopify", catalogue.Sender{SecretFile: file}), s.sourceKey("woocommerce", catalogue.Sender{Mapping: "shopify", Secret: hush})
 	for header, want := range map[[2]string]int{
-		{"X-Shopify-Hmac-Sha256", sign("hush", order)}:        http.StatusOK,
-		{"X-WC-Webhook-Signature", sign("hush", order)}:       http.StatusOK,
-		{"X-Shopify-Hmac-Sha256", sign("hush", order+" ")}:    http.StatusUnauthorized,
-		{"X-Shopify-Hmac-Sha256", sign("another", order)}:     http.StatusUnauthorized,
-		{"X-Shopify-Hmac-Sha256", "not base64"}:               http.StatusUnauthorized,
-		{"X-Shopify-Hmac-Sha256", ""}:                         http.StatusUnauthorized,
-		{"X-Unknown-Signature", sign("hush", order)}:          http.StatusUnauthorized,
-		{"X-Shopify-Hmac-Sha256", sign("", order)}:            http.StatusUnauthorized,
-		{"X-WC-Webhook-Signature", sign("hush", "otherwise")}: http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", sign(hush, order)}:        http.StatusOK,
+		{"X-WC-Webhook-Signature", sign(hush, order)}:       http.StatusOK,
+		{"X-Shopify-Hmac-Sha256", sign(hush, order+" ")}:    http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", sign("another", order)}:   http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", "not base64"}:             http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", ""}:                       http.StatusUnauthorized,
+		{"X-Unknown-Signature", sign(hush, order)}:          http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", sign("", order)}:          http.StatusUnauthorized,
+		{"X-WC-Webhook-Signature", sign(hush, "otherwise")}: http.StatusUnauthorized,
 	} {
-		response, text := s.in(key, order, map[string]string{header[0]: header[1], "X-Shopify-Topic": "orders/create"})
-		check.Equal(t, response.status, want, header[0]+": "+text)
+		for _, key := range []string{byFile, bySecret} {
+			response, text := s.in(key, order, map[string]string{header[0]: header[1], "X-Shopify-Topic": "orders/create"})
+			check.Equal(t, response.status, want, header[0]+": "+text)
+		}
 	}
 	check.Equal(t, s.storedEvents(), 1, "orders")
+	must.OK(t, os.WriteFile(file, nil, 0o600))
+	response, text := s.in(byFile, order, map[string]string{"X-Shopify-Hmac-Sha256": sign("", order)})
+	check.That(t, response.status == http.StatusServiceUnavailable, "signed with an empty file: %d %s", response.status, text)
 	must.OK(t, os.Remove(file))
-	response, _ := s.in(key, order, nil)
+	response, _ = s.in(byFile, order, nil)
 	check.That(t, response.status == http.StatusServiceUnavailable, "without the file of the secret: %d", response.status)
+}
+
+// shopWithWebhook has a webhook whose key is in a file.
+const shopWithWebhook = `
+accounts:
+- id: 1
+  name: Shop
+  websites: [{id: 1, domain: shop.example.com}]
+  webhooks: [{id: 7, url: "https://a.example/", secretFile: /etc/lifthouse/key}]
+`
+
+// TestRequestsNameNoFiles creates sources and webhooks over HTTP. A path is refused; a secret is stored and not shown.
+func TestRequestsNameNoFiles(t *testing.T) {
+	s := newEmptyServer(t)
+	s.apply(shopWithWebhook)
+	admin := s.admin("Content-Type", "application/yaml")
+	source := func(fields string) (answer, string) {
+		body := "{name: A, scopes: [ingest], websiteId: 1, sender: {mapping: shopify, " + fields + "}}"
+		return s.send(http.MethodPost, "/tokens", strings.NewReader(body), admin...)
+	}
+	const onlyCommand = `"value":"/dev/zero","detail":"must be omitted: only lifthouse source add`
+	for fields, want := range map[string]string{
+		"secretFile: /dev/zero":   `"name":"sender.secretFile",` + onlyCommand,
+		"secret: fifteen bytes..": `"name":"sender.secret","value":"","detail":"must have 16 to 4096 bytes`,
+	} {
+		response, text := source(fields)
+		check.Equal(t, response.status, http.StatusBadRequest, fields)
+		check.Contains(t, text, want)
+	}
+	const hush = "hush, hush, hush, hush"
+	response, text := source(`secret: "` + hush + `"`)
+	check.Equal(t, response.status, http.StatusCreated, text)
+	_, listed := s.send(http.MethodGet, "/tokens", http.NoBody, admin...)
+	check.Contains(t, listed, `"sender":{"mapping":"shopify","signed":true}`)
+
+	hook := func(id int, fields string) (answer, string) {
+		body := fmt.Sprintf(`accounts: [{id: 1, name: Shop, webhooks: [{id: %d, url: "https://a.example/"%s}]}]`, id, fields)
+		return s.putCatalogue(admin, "", "*", body)
+	}
+	for _, test := range []struct {
+		id           int
+		fields, want string
+	}{
+		{1, ", secretFile: /dev/zero", `.secretFile","value":"/dev/zero","detail":"line 1: must be omitted: only lifthouse apply`},
+		{7, ", secretFile: /etc/passwd", `.secretFile","value":"/etc/passwd","detail":"line 1: must be omitted`},
+		{1, ", secret: whsec_AAAA", `.secret","value":"","detail":"line 1: must have whsec_ and the base64 encoding of at`},
+		{1, "", `.secret","value":"","detail":"line 1: is required`},
+	} {
+		response, text := hook(test.id, test.fields)
+		check.Equal(t, response.status, http.StatusBadRequest, test.fields)
+		check.Contains(t, text, test.want)
+	}
+	key := "whsec_" + strings.Repeat("A", 32)
+	response, text = hook(1, ", secret: "+key)
+	check.Equal(t, response.status, http.StatusOK, text)
+	file, tag := s.getCatalogue(admin)
+	response, text = s.putCatalogue(admin, "?prune=true", tag, file)
+	check.Equal(t, response.status, http.StatusOK, text)
+	check.Contains(t, text, `"changes":[]`)
+	check.Equal(t, s.catalogue.Snapshot().AccountResources(1).Webhooks[1].Secret, key, "secret after its own catalogue")
+	response, changed := hook(1, ", secret: "+strings.Replace(key, "A", "B", 1))
+	check.Equal(t, response.status, http.StatusOK, changed)
+	check.Contains(t, changed, `{"field":"secret","before":"…","after":"…"}`)
+
+	log := must.Get(s.catalogue.ReadAuditLog(t.Context(), 0, time.Unix(0, 0), 1000))(t)
+	audit := string(must.Get(json.Marshal(log))(t))
+	for name, text := range map[string]string{"tokens": listed, "catalogue": file, "changes": changed, "audit": audit} {
+		for _, secret := range []string{hush, "whsec_A", "whsec_B"} {
+			check.That(t, !strings.Contains(text, secret), "the %s has %s: %s", name, secret, text)
+		}
+	}
 }
 
 // TestWebhooksOfAnOrderInAnyOrder sends the webhooks of an order of Shopify in each order, and each one twice: the state

@@ -49,7 +49,7 @@ func newHouse(t *testing.T) *house {
 
 func houseOn(t *testing.T, conn driver.Conn) *house {
 	t.Helper()
-	s := must.Get(app.NewStore(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits}))(t)
+	s := must.Get(app.NewStore(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits, SecretFolder: os.TempDir()}))(t)
 	server := httptest.NewServer(s.API(t.Context(), api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}

@@ -27,6 +27,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/secrets"
 )
 
 // Exit codes.
@@ -147,6 +148,8 @@ func (p *program) rootCommand() *cobra.Command {
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
 	root.PersistentFlags().BoolVar(&p.opening.Fsync, "fsync", false,
 		"sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
+	root.PersistentFlags().StringVar(&p.opening.SecretFolder, "secret-folder", secrets.DefaultFolder,
+		"folder with the files of secrets that --secret-file and the catalogue (secretFile) may name; empty: none")
 	limits := &p.opening.Limits
 	*limits = source.DefaultLimits
 	bounds.Var(root.PersistentFlags(), &limits.Time, "query-timeout", limits.Time, 0, bounds.MaxWait,

@@ -59,7 +59,7 @@ func (p *program) sourceAddCommand() *cobra.Command {
 			}
 			if sender.SecretFile != "" {
 				sender.SecretFile = p.absolutePath(sender.SecretFile)
-				if _, err := os.Stat(sender.SecretFile); err != nil {
+				if _, err := s.Secrets.ReadSecret(sender.SecretFile); err != nil {
 					return fmt.Errorf("--secret-file: %w", err)
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lifthouse/schema"
+	"lifthouse/schema/secrets"
 )
 
 // Scope is a permission of a token.
@@ -71,10 +72,23 @@ type Token struct {
 
 // Sender says how requests to the address of a source are read. Its key is a token, and its name that of the token.
 type Sender struct {
-	Mapping    string `yaml:"mapping" json:"mapping"`                 // name of a shipped mapping, or YAML
-	ViewsOnly  bool   `yaml:"viewsOnly" json:"viewsOnly,omitempty"`   // goals are rejected
-	SecretFile string `yaml:"secretFile" json:"secretFile,omitempty"` // file with the secret of signatures
-	Rate       *int   `yaml:"rate" json:"rate,omitempty"`             // events per second; 0: no limit
+	Mapping   string `yaml:"mapping" json:"mapping"`               // name of a shipped mapping, or YAML
+	ViewsOnly bool   `yaml:"viewsOnly" json:"viewsOnly,omitempty"` // goals are rejected
+	// the secret of signatures, or a file with it, which only the command line may name; both empty: not signed
+	Secret     string `yaml:"secret" json:"secret,omitempty"`
+	SecretFile string `yaml:"secretFile" json:"secretFile,omitempty"`
+	Rate       *int   `yaml:"rate" json:"rate,omitempty"` // events per second; 0: no limit
+}
+
+// IsSigned reports whether requests must be signed.
+func (s *Sender) IsSigned() bool { return s.Secret != "" || s.SecretFile != "" }
+
+// ReadSecret returns the secret of signatures.
+func (s *Sender) ReadSecret(folder *secrets.Folder) ([]byte, error) {
+	if s.Secret != "" {
+		return []byte(s.Secret), nil
+	}
+	return folder.ReadSecret(s.SecretFile)
 }
 
 // DefaultRate is the default number of events per second that a source accepts: twenty times those of a busy shop.
@@ -153,6 +167,11 @@ func (t *Token) validateFor(owned *AccountResources) error {
 		c.AddIf(t.Name == "", "name", "", "must be given: it is the name of the source")
 		if r := t.Sender.Rate; r != nil {
 			c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
+		}
+		if secret := t.Sender.Secret; secret != "" {
+			fault := secrets.Fault(secret)
+			c.AddIf(fault != "", "sender.secret", nil, fault)
+			c.AddIf(t.Sender.SecretFile != "", "sender.secretFile", t.Sender.SecretFile, "must not be given with secret")
 		}
 	}
 	if t.Shared != nil {

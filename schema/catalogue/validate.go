@@ -48,7 +48,10 @@ func validDomain(domain string) bool {
 // and unique. Ids must not belong to another account or website. References must name resources in the file or in the
 // store.
 func (f *File) validateAgainst(known *Snapshot) faults.List {
-	c := checker{known: known, prune: f.Prune, windowed: map[int64]bool{}, Collector: faults.Collector{Most: maxFaults}}
+	c := checker{
+		known: known, prune: f.Prune, isRemote: f.IsRemote, windowed: map[int64]bool{},
+		Collector: faults.Collector{Most: maxFaults},
+	}
 	c.AddIf(len(f.Accounts) == 0, "accounts", "", "must have at least one account")
 	accounts, websites := ids{}, ids{}
 	for a := range f.Accounts {
@@ -71,7 +74,7 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 			}
 			c.checkWebsite(at, account.ID, &account.Websites[w], taken)
 		}
-		c.checkWebhooks(path, account.Webhooks)
+		c.checkWebhooks(path, account.Webhooks, known.AccountResources(account.ID).Webhooks)
 	}
 	return f.read.WithFaults(c.List)
 }
@@ -80,6 +83,7 @@ type checker struct {
 	known    *Snapshot
 	windowed map[int64]bool // goals with a conversion window
 	prune    bool           // resources that the file does not name are archived, so the file must not refer to them
+	isRemote bool           // the file must not name files of the server
 	faults.Collector
 }
 

@@ -208,6 +208,7 @@ func (s *Store) WebhookSender(o watch.SenderOptions) *watch.Sender {
 	if s.Dir == "" {
 		o.Holder = rand.Text()
 	}
+	o.Secrets = s.Secrets
 	return watch.NewSender(s.Outbox, s.Catalogue, o)
 }
 

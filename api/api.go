@@ -77,6 +77,7 @@ type Parts struct {
 // New returns the API of a store.
 func New(parts Parts, o Options) *API {
 	s := &API{Parts: parts, options: o, metrics: newMetrics()}
+	s.exportNames()
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.results = results.New(s.Engine, s.gate,
@@ -160,8 +161,8 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/targets", listHandler(s, targets, newTarget))
 	get("/targets/:id", getHandler(s, targets, newTarget))
 	get("/websites", withoutParameters(s.listWebsites))
-	get("/undeclared", withoutParameters(s.listUndeclared))
-	get("/sources", withoutParameters(s.listSources))
+	get("/undeclared", s.listUndeclared)
+	get("/sources", s.listSources)
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))

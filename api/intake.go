@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"lifthouse/api/results"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -132,6 +134,17 @@ func (s *API) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error) {
 		"the key in the path is unknown or revoked; create one with lifthouse source add")
 }
 
+// admitItems returns an error if a number of items exceeds the rate of a source.
+func (s *API) admitItems(of *sender, arrived time.Time, items int) error {
+	reserved := of.limiter.ReserveN(arrived, items)
+	wait := reserved.DelayFrom(arrived)
+	if wait <= 0 {
+		return nil
+	}
+	reserved.CancelAt(arrived)
+	return s.rateLimited(wait, fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))
+}
+
 // takeItems stores the events of a request of a source. It returns after they are stored.
 func (s *API) takeItems(c *gin.Context) (any, error) {
 	arrived := time.Now().UTC()
@@ -164,6 +177,7 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	}
 	request := &ingest.Request{
 		Arrived: arrived, Header: c.GetHeader, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names,
+		Admit: func(items int) error { return s.admitItems(of, arrived, items) },
 	}
 	counts := SourceCounts{LastRequest: &arrived, Ignored: map[string]int{}}
 	var events []schema.Event
@@ -189,15 +203,12 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	if _, isUnread := errors.AsType[*ingest.BodyError](err); isUnread {
 		return nil, bodyProblem(err)
 	}
+	if err != nil {
+		return nil, err
+	}
 	taken := Taken{counts.Accepted, counts.NoVisitor, counts.Rejected}
 	for _, items := range counts.Ignored {
 		taken.Ignored += items
-	}
-	reserved := of.limiter.ReserveN(arrived, taken.Accepted+taken.Ignored+taken.Rejected)
-	if wait := reserved.DelayFrom(arrived); wait > 0 {
-		reserved.CancelAt(arrived)
-		return nil, s.rateLimited(wait,
-			fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))
 	}
 	if len(events) > 0 {
 		if err := s.Collector.WriteSoon(ctx, events); err != nil {
@@ -280,10 +291,13 @@ type Sender struct {
 	Text  string `json:"text"`
 }
 
-// NewSources returns the sources among tokens, with what arrived from each.
-func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) SourceCounts) Sources {
+// NewSources returns the sources among tokens, with what arrived from each. names has the numbers of names by website.
+func NewSources(
+	tokens []catalogue.Token, countsOf func(*catalogue.Token) SourceCounts, names map[int64]ingest.NameCounts,
+) Sources {
 	list := Sources{Sources: []Source{}, Warnings: []SourceWarning{}}
 	buying := map[int64][]string{} // sources of purchases, by website
+	websites := map[int64]bool{}
 	for i := range tokens {
 		token := &tokens[i]
 		if token.Sender == nil {
@@ -297,7 +311,7 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 		if ingest.IsShipped(token.Sender.Mapping) {
 			source.Mapping = token.Sender.Mapping
 		}
-		list.Sources = append(list.Sources, source)
+		list.Sources, websites[token.WebsiteID] = append(list.Sources, source), true
 		if c.Purchases > 0 {
 			buying[token.WebsiteID] = append(buying[token.WebsiteID], token.Name)
 		}
@@ -305,6 +319,16 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 			list.Warnings = append(list.Warnings, SourceWarning{token.WebsiteID, fmt.Sprintf(
 				"%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and may "+
 					"visitors refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name,
+			)})
+		}
+	}
+	for _, website := range slices.Sorted(maps.Keys(websites)) {
+		if of := names[website]; of.Forgotten > 0 || of.Undeclared >= ingest.MaxWebsiteNames*9/10 {
+			list.Warnings = append(list.Warnings, SourceWarning{website, fmt.Sprintf(
+				"Website %d has %d names of campaigns and goals that are not declared, of at most %d, and %d were "+
+					"forgotten with their events, the rarest first: somebody may invent them with a key. lifthouse "+
+					"discover --drop deletes them all, and lifthouse token revoke ends a key.",
+				website, of.Undeclared, ingest.MaxWebsiteNames, of.Forgotten,
 			)})
 		}
 	}
@@ -346,11 +370,24 @@ func SourceAddress(publicURL, key string) string { return publicURL + intakePath
 
 // listSources returns the sources of the token's websites.
 func (s *API) listSources(c *gin.Context) (any, error) {
-	asking := tokenOf(c)
-	tokens := slices.DeleteFunc(s.Catalogue.Snapshot().AccountTokens(asking.AccountID), func(t catalogue.Token) bool {
-		return t.WebsiteID != cmp.Or(asking.WebsiteID, t.WebsiteID)
+	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
+	asked := p.ID(websiteIDName)
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	owned, bound := s.accountResources(c)
+	website, err := results.SearchedWebsite(owned, bound, asked)
+	if err != nil {
+		return nil, err
+	}
+	tokens := slices.DeleteFunc(s.Catalogue.Snapshot().AccountTokens(owned.ID), func(t catalogue.Token) bool {
+		return t.WebsiteID != cmp.Or(website, t.WebsiteID)
 	})
-	list := NewSources(tokens, s.CountsOf)
+	names, err := s.Collector.Names(c.Request.Context())
+	if err != nil {
+		return nil, source.StoreFailure(c.Request.Context(), err)
+	}
+	list := NewSources(tokens, s.CountsOf, names.CountNames())
 	for _, sender := range senders {
 		sender.Text = PasteText(sender.Name, s.options.PublicURL, "{KEY}")
 		list.Senders = append(list.Senders, sender)

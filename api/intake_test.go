@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -16,6 +17,8 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
@@ -287,4 +290,131 @@ accounts:
 		check.Equal(t, shown, report, "report of round %d", round)
 	}
 	check.That(t, strings.Contains(report, "convertedVisitors:40") || strings.Contains(report, "convertedVisitors:3"), "%.300s", report)
+}
+
+// TestInventedNamesDoNotBlockNewOnes invents experiments with the key of a page. What the catalogue declares is
+// accepted, and so are new experiments: the rarest of the others are forgotten with their events.
+func TestInventedNamesDoNotBlockNewOnes(t *testing.T) {
+	dropped := make(chan struct{}, 100)
+	conn := schematest.HookedConn{Conn: schematest.OpenMigrated(t), Before: func(_ context.Context, q string) error {
+		if strings.Contains(q, "ALTER TABLE names") {
+			dropped <- struct{}{}
+		}
+		return nil
+	}}
+	s := newServerOn(t, conn)
+	s.apply(`
+accounts:
+- id: 1
+  name: Shop
+  websites: [{id: 1, domain: a.example, goals: [{key: purchase, name: Purchase}], campaigns: [{key: declared, name: Declared}]}]
+`)
+	view := func(visitor, campaign, variation string) string {
+		return fmt.Sprintf(`{"anonymousId":%q,"messageId":"%[1]s %[2]s %[3]s","event":"Experiment Viewed",`+
+			`"properties":{"experiment_id":%[2]q,"variation_id":%[3]q}}`, visitor, campaign, variation)
+	}
+	key := s.sourceKey("segment", catalogue.Sender{Rate: new(0)})
+	send := func(items []string) string {
+		response, text := s.in(key, `{"batch":[`+strings.Join(items, ",")+"]}", nil)
+		check.Equal(t, response.status, http.StatusOK, text)
+		return text
+	}
+	names := must.Get(s.writer.Names(t.Context()))(t)
+	var followed sync.WaitGroup
+	following, stop := context.WithCancel(t.Context())
+	defer followed.Wait()
+	defer stop()
+	followed.Go(func() { s.writer.ForgetNames(following, false) })
+
+	real := []string{view("r1", "real", "a"), view("r2", "real", "b"), view("d", "declared", "0")}
+	check.Equal(t, send(real), `{"accepted":3,"ignored":0,"rejected":0}`, "real experiments")
+	s.fold()
+	for batch := range 11 {
+		var items []string
+		for i := range 1000 {
+			items = append(items, view(fmt.Sprint("v", i), fmt.Sprintf("invented %d %d", batch, i), "x"))
+		}
+		check.Equal(t, send(items), `{"accepted":1000,"ignored":0,"rejected":0}`, "batch %d", batch)
+		s.fold()
+	}
+	<-dropped
+	var variations []string
+	for i := range 300 {
+		variations = append(variations, view("w", "declared", fmt.Sprint("invented ", i)))
+	}
+	check.Equal(t, send(variations), `{"accepted":300,"ignored":0,"rejected":0}`, "variations")
+	item := `{"anonymousId":"d","messageId":"p","event":"Order Completed","properties":{"order_id":"o","revenue":5}}`
+	check.Equal(t, send([]string{view("e", "declared", "0"), item}), `{"accepted":2,"ignored":0,"rejected":0}`, "declared")
+	of := names.CountNames()[1]
+	check.That(t, of.Undeclared <= ingest.MaxWebsiteNames, "%d undeclared names", of.Undeclared)
+	check.That(t, of.Forgotten >= 1000, "%d forgotten names", of.Forgotten)
+	<-dropped // of the variations
+	stop()
+	followed.Wait()
+
+	s.fold()
+	stored := must.Get(schema.ReadNames(t.Context(), conn))(t)
+	check.That(t, len(stored) < 2*ingest.MaxWebsiteNames, "%d stored names", len(stored))
+	real1, _, _ := schema.IDOf(1, schema.NameCampaign, "real")
+	check.Equal(t, stored[schema.NamedID{WebsiteID: 1, Kind: schema.NameCampaign, ID: real1}].Key, "real", "frequent name")
+	check.That(t, len(s.facts.StoredSubjects()) <= ingest.MaxWebsiteNames+2, "%d subjects", len(s.facts.StoredSubjects()))
+	scrubbed := must.Get(s.facts[0].VerifyFacts(t.Context(), func(float64) {}))(t)
+	check.Equal(t, scrubbed.Wrong, 0, "visitors with wrong facts")
+	check.Equal(t, len(scrubbed.Lost), 0, "visitors who lost events")
+	_, listed := s.send(http.MethodGet, "/v1/sources", http.NoBody, "Authorization", "Bearer "+s.newToken(1, 0, catalogue.ScopeRead))
+	check.Contains(t, listed, "were forgotten with their events, the rarest first")
+}
+
+// TestRefusedRequestsNoteNoNames sends more than the rate of a source. What is refused leaves no names.
+func TestRefusedRequestsNoteNoNames(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("segment", catalogue.Sender{Rate: new(1)})
+	names := must.Get(s.writer.Names(t.Context()))(t)
+	for request := range 3 {
+		var items []string
+		for i := range 5000 {
+			items = append(items, fmt.Sprintf(`{"anonymousId":"v","event":"Experiment Viewed","properties":`+
+				`{"experiment_id":"invented %d %d","variation_id":"x"}}`, request, i%100))
+		}
+		response, text := s.in(key, `{"batch":[`+strings.Join(items, ",")+"]}", nil)
+		want := http.StatusTooManyRequests
+		if request == 0 {
+			want = http.StatusOK
+		}
+		check.Equal(t, response.status, want, text)
+	}
+	check.Equal(t, names.CountNames()[1].Undeclared, 100, "names")
+}
+
+// TestUndeclaredIsSelected lists some of the campaigns that arrived, and the sources of a website.
+func TestUndeclaredIsSelected(t *testing.T) {
+	s := newEmptyServer(t)
+	s.apply("accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: a.example}, {id: 2, domain: b.example}]}]")
+	key := s.sourceKey("segment", catalogue.Sender{})
+	for _, name := range []string{"Checkout A", "checkout b", "banner"} {
+		response, text := s.in(key, fmt.Sprintf(`{"anonymousId":"v","event":"Experiment Viewed","properties":`+
+			`{"experiment_id":%q,"variation_id":"x"}}`, name), nil)
+		check.Equal(t, response.status, http.StatusOK, text)
+	}
+	s.fold()
+	token := s.newToken(1, 0, catalogue.ScopeRead)
+	for query, want := range map[string]string{
+		"":                     "3 of 3",
+		"?websiteId=1&limit=1": "1 of 3",
+		"?websiteId=2":         "0 of 0",
+		"?search=CHECKOUT":     "2 of 2",
+		"?limit=0":             `"limit"`,
+		"?websiteId=3":         "not_found",
+		"?search=%ff":          "must be UTF-8",
+	} {
+		response, text := s.send(http.MethodGet, "/v1/undeclared"+query, http.NoBody, "Authorization", "Bearer "+token)
+		if response.status == http.StatusOK {
+			listed := len(must.JSON[[]any](t, text))
+			text = fmt.Sprintf("%d of %s", listed, response.Get("X-Total-Count"))
+		}
+		check.Contains(t, text, want, query)
+	}
+	for query, want := range map[string]string{"": `"name":"segment"`, "?websiteId=1": `"name":"segment"`, "?websiteId=2": `"sources":[]`} {
+		check.Contains(t, s.wants(http.StatusOK, http.MethodGet, "/v1/sources"+query, token), want, query)
+	}
 }

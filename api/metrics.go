@@ -100,6 +100,26 @@ func (s *API) SetServers(servers []schema.Server) {
 	}
 }
 
+// exportNames exports the numbers of names that the catalogue does not declare.
+func (s *API) exportNames() {
+	add := promauto.With(s.metrics.registry)
+	sum := func(of func(ingest.NameCounts) int) func() float64 {
+		return func() (all float64) {
+			for _, counts := range s.Collector.CountNames() {
+				all += float64(of(counts))
+			}
+			return all
+		}
+	}
+	add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_undeclared_names", Help: "Campaigns and goals in events that the catalogue does not declare.",
+	}, sum(func(c ingest.NameCounts) int { return c.Undeclared }))
+	add.NewCounterFunc(prometheus.CounterOpts{
+		Name: "lifthouse_forgotten_names_total",
+		Help: "Undeclared names that were forgotten with their events, because there were too many.",
+	}, sum(func(c ingest.NameCounts) int { return c.Forgotten }))
+}
+
 // ExportFacts exports how far the facts lag behind the events, and the number of visitors who lost events.
 func (s *API) ExportFacts(of facts.Shards) {
 	add := promauto.With(s.metrics.registry)

@@ -411,10 +411,23 @@ func (s *API) discoverCampaigns(c *gin.Context) ([]engine.Discovered, *catalogue
 	return all, owned, source.StoreFailure(c.Request.Context(), err)
 }
 
-// listUndeclared returns the campaigns that arrived and are not declared.
+// listUndeclared returns the campaigns that arrived and are not declared, those with most visitors first.
 func (s *API) listUndeclared(c *gin.Context) (any, error) {
+	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit", "search")
+	asked, limit := p.ID(websiteIDName), p.ParseInteger("limit", 1, 1000, 100)
+	search, _ := p.SingleValue("search")
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	owned, bound := s.accountResources(c)
+	website, err := results.SearchedWebsite(owned, bound, asked)
+	if err != nil {
+		return nil, err
+	}
 	all, _, err := s.discoverCampaigns(c)
-	return all, err
+	all = engine.SelectDiscovered(all, website, search)
+	c.Header("X-Total-Count", strconv.Itoa(len(all)))
+	return all[:min(len(all), limit)], err
 }
 
 // declareCampaign declares a campaign that arrived, or ignores it.

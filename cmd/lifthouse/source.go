@@ -124,11 +124,14 @@ func (p *program) publicURL() string {
 }
 
 func (p *program) sourceListCommand() *cobra.Command {
-	return p.onAccount(newCommand("source-list", noArgs, nil), func(_ context.Context, s ownedStore, _ []string) error {
+	return p.onAccount(newCommand("source-list", noArgs, nil), func(ctx context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}
-		list := s.Sources(s.owned.ID)
+		list, err := s.Sources(ctx, s.owned.ID)
+		if err != nil {
+			return err
+		}
 		var notes []string
 		for _, source := range list.Sources {
 			last := "never"
@@ -151,7 +154,7 @@ func (p *program) sourceListCommand() *cobra.Command {
 		for _, warning := range list.Warnings {
 			notes = append(notes, "Warning: "+warning.Message)
 		}
-		err := p.printList(rows, "Account %d has no source; make one with lifthouse source add.", s.owned.ID)
+		err = p.printList(rows, "Account %d has no source; make one with lifthouse source add.", s.owned.ID)
 		for _, note := range notes {
 			p.printLine("\n%s", note)
 		}

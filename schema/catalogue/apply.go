@@ -193,7 +193,9 @@ func (a *applier) applyWebsite(account int64, site *Website, path string) {
 			change := &a.changes[len(a.changes)-1]
 			// Control gets its percentage. The others divide the rest by their weights.
 			weights := max(campaign.DeclaredShares().sumWeights(), 1)
-			change.Shares = []NamedShare{{"Control", float64(campaign.ControlShare) / 100}}
+			if campaign.ControlShare > 0 || len(campaign.Variations) == 0 { // else a variation takes its place
+				change.Shares = []NamedShare{{"Control", float64(campaign.ControlShare) / 100}}
+			}
 			for _, v := range campaign.Variations {
 				share := float64(100-campaign.ControlShare) / 100 * float64(v.Share) / float64(weights)
 				change.Shares = append(change.Shares, NamedShare{v.Name, share})

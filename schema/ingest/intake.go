@@ -65,6 +65,8 @@ type Request struct {
 	Key     string // idempotency key, which identifies items without an id; empty: each of them is a new event
 	Times   Times  // accepted times
 	Names   *Names // of the store
+	// Admit is called with the number of items before names of events are noted; its error ends ParseBody
+	Admit func(items int) error
 }
 
 // Item is an element of a body.
@@ -78,7 +80,8 @@ type Item struct {
 }
 
 // ParseBody calls take for each item of a body, which may be compressed: the elements of an array, those of the
-// mapping's list, or the body itself. It returns a *BodyError if the body is not valid JSON, before it calls take.
+// mapping's list, or the body itself. It returns a *BodyError if the body is not valid JSON or has too many items, before
+// it calls take.
 func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
 	reader := jsonReaders.Get().(*jsonReader)
 	defer jsonReaders.Put(reader)
@@ -103,11 +106,38 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 	if body.Type() == fastjson.TypeArray {
 		elements = body.GetArray()
 	}
-	number := int64(0)
-	handle := func(line *jsonLine) error {
-		if number++; number > MaxItems {
+	eachItem := func(do func(*jsonLine) error) error {
+		for _, element := range elements {
+			object, noObject := element.Object()
+			if noObject != nil {
+				if err := do(nil); err != nil {
+					return err
+				}
+				continue
+			}
+			whole := jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}, nil}
+			if err := whole.eachItem(do); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	items := 0
+	err = eachItem(func(*jsonLine) error {
+		if items++; items > MaxItems {
 			return &BodyError{fmt.Errorf("the body must have at most %d items", MaxItems)}
 		}
+		return nil
+	})
+	if err == nil && request.Admit != nil {
+		err = request.Admit(items)
+	}
+	if err != nil {
+		return err
+	}
+	number := int64(0)
+	return eachItem(func(line *jsonLine) error {
+		number++
 		switch {
 		case line == nil:
 			take(&Item{Reject: in.newReject(number, "the item must be a JSON object")})
@@ -117,20 +147,7 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 			take(in.parseItem(line, request, number))
 		}
 		return nil
-	}
-	for _, element := range elements {
-		var err error
-		if object, noObject := element.Object(); noObject != nil {
-			err = handle(nil)
-		} else {
-			whole := jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}, nil}
-			err = whole.eachItem(handle)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // newReject returns a rejected item, without its text, which may have the address of a customer.

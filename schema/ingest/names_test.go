@@ -85,14 +85,14 @@ func TestNamesAreBounded(t *testing.T) {
 	must.Get(ingest.ImportFile(t.Context(), w, write(t, "c.ndjson", campaigns.String()), o))(t)
 	must.Get(ingest.ImportFile(t.Context(), w, write(t, "v.ndjson", variations.String()), o))(t)
 	check.Equal(t, fmt.Sprint(rejected), fmt.Sprint(map[string]int{
-		"too_many_names: the website has 10000 campaigns and goals": 2,
-		"too_many_names: the campaign has 200 variations":           3, // control is a variation, too
+		"too_many_names: the website has 10000 campaigns and goals that are not declared": 2,
+		"too_many_names: the campaign has 200 variations that are not declared":           2, // control does not count
 	}), "rejected")
 	clear(rejected)
 	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil),
 		write(t, "d.ndjson", keyedLine("a", "x", "0")+keyedLine("a", "c7", "0")), o))(t)
 	check.Equal(t, fmt.Sprint(rejected),
-		fmt.Sprint(map[string]int{"too_many_names: the website has 10000 campaigns and goals": 1}),
+		fmt.Sprint(map[string]int{"too_many_names: the website has 10000 campaigns and goals that are not declared": 1}),
 		"rejected after a restart")
 }
 

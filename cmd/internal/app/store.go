@@ -150,6 +150,10 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
 	s.Outbox, s.Statuses = outbox.New(s.Conn), watch.NewStatuses(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
+	s.Writer.SetNameOptions(ingest.NameOptions{
+		IsDeclared:  func(name schema.NamedID) bool { return s.Catalogue.Snapshot().Declares(name) },
+		CountEvents: s.Facts.EventsByName,
+	})
 	s.Journal = ingest.NewJournal(s.Conn)
 	if s.Dir != "" { // no other process writes to the store
 		s.Writer.AfterInsert(s.Facts[0].NoteEvents)
@@ -173,12 +177,16 @@ func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 
 // Sources returns the sources of an account, with what arrived from each since the server started; without a running
 // server, nothing did.
-func (s *Store) Sources(account int64) api.Sources {
+func (s *Store) Sources(ctx context.Context, account int64) (api.Sources, error) {
 	countsOf := func(*catalogue.Token) api.SourceCounts { return api.SourceCounts{} }
 	if s.api != nil {
 		countsOf = s.api.CountsOf
 	}
-	return api.NewSources(s.Catalogue.Snapshot().AccountTokens(account), countsOf)
+	names, err := s.Writer.Names(ctx)
+	if err != nil {
+		return api.Sources{}, err
+	}
+	return api.NewSources(s.Catalogue.Snapshot().AccountTokens(account), countsOf, names.CountNames()), nil
 }
 
 // MCP returns the server of the Model Context Protocol: that of the running API, or else of a new one with the options.
@@ -369,5 +377,19 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 	for i := range found {
 		subjects[i] = found[i].Subject
 	}
-	return s.Writer.DropSubjects(ctx, subjects)
+	if err := s.Writer.DropSubjects(ctx, subjects); err != nil {
+		return err
+	}
+	var names []schema.NamedID
+	for i := range found {
+		if found[i].Undeclared {
+			names = append(names, schema.NamedID{
+				WebsiteID: found[i].WebsiteID, Kind: schema.NameCampaign, ID: found[i].ID,
+			})
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return s.Writer.RemoveNames(ctx, names)
 }

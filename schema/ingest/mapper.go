@@ -19,13 +19,14 @@ import (
 
 // mapper is a compiled Mapping, with the look-up files in memory.
 type mapper struct {
-	columns    []string // names of the columns, in the order of a line's cells
-	needed     [][]int  // cells of which the header, or at least one line of JSON, must have one
-	defaulted  [][]int  // cells of which the header must have one
-	anyColumns bool     // none is needed
-	each       []string // path of the lists whose elements are lines
-	name       int      // cell that names lines without an event; -1: none
-	website    string   // of events without websiteId
+	columns    []string     // names of the columns, in the order of a line's cells
+	needed     [][]int      // cells of which the header, or at least one line of JSON, must have one
+	defaulted  [][]int      // cells of which the header must have one
+	anyColumns bool         // none is needed
+	each       []string     // path of the lists whose elements are lines
+	name       int          // cell that names lines without an event; -1: none
+	ofNames    map[int]bool // cells with ids or keys
+	website    string       // of events without websiteId
 	events     []mappedEvent
 }
 
@@ -60,7 +61,7 @@ type valueTable struct {
 
 // newMapper compiles a mapping. It reads the look-up files with open. website is that of events without websiteId.
 func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser, error)) (*mapper, error) {
-	compiled := &mapper{anyColumns: m.anyColumns, name: -1, each: pathOf(m.Each)}
+	compiled := &mapper{anyColumns: m.anyColumns, name: -1, each: pathOf(m.Each), ofNames: map[int]bool{}}
 	if website != 0 {
 		compiled.website = strconv.FormatInt(website, 10)
 	}
@@ -83,6 +84,11 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 			f := mappedField{
 				field: at, source: s, sentAt: -1, cells: compiled.cellsOf(slices.Concat(s.Column, s.Hash)),
 				comma: isAmount && m.Decimal == ",",
+			}
+			if isNameField(at) && s.Lookup == nil && s.Map == nil && s.Match == "" && len(s.Hash) == 0 {
+				for _, cell := range f.cells {
+					compiled.ofNames[cell] = true
+				}
 			}
 			if s.Default == nil {
 				compiled.needed = append(compiled.needed, f.cells)

@@ -45,6 +45,7 @@ type SourceCounts struct {
 	NoVisitor   int            `json:"noVisitor"` // ignored, because the item names no visitor
 	Ignored     map[string]int `json:"ignored"`   // other ignored items, by what the sender calls them
 	Rejected    int            `json:"rejected"`
+	Cut         int            `json:"cut"` // accepted, with attributes that were too long and are cut
 }
 
 // sender is a source whose requests have arrived.
@@ -192,6 +193,9 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 			counts.Ignored[item.Name]++
 		default:
 			counts.Accepted++
+			if item.Cut {
+				counts.Cut++
+			}
 			events = append(events, item.Events...)
 			for _, goal := range item.Goals {
 				if goal == of.purchase {
@@ -216,12 +220,23 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 		}
 	}
 
-	// Add the counts of the request. Of the names of ignored items, the first ones are kept.
+	of.addCounts(&counts)
+	s.metrics.sources.WithLabelValues(token.Name, "accepted").Add(float64(taken.Accepted))
+	s.metrics.sources.WithLabelValues(token.Name, "ignored").Add(float64(taken.Ignored))
+	s.metrics.sources.WithLabelValues(token.Name, "rejected").Add(float64(taken.Rejected))
+	s.metrics.sources.WithLabelValues(token.Name, "cut").Add(float64(counts.Cut))
+	return taken, nil
+}
+
+// addCounts adds the counts of a request. Of the names of ignored items, the first ones are kept.
+func (of *sender) addCounts(counts *SourceCounts) {
 	of.mu.Lock()
+	defer of.mu.Unlock()
 	all := &of.counts
 	all.LastRequest = counts.LastRequest
 	all.Accepted += counts.Accepted
 	all.Rejected += counts.Rejected
+	all.Cut += counts.Cut
 	all.Purchases += counts.Purchases
 	all.NoVisitor += counts.NoVisitor
 	for name, items := range counts.Ignored {
@@ -230,11 +245,6 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 		}
 		all.Ignored[name] += items
 	}
-	of.mu.Unlock()
-	s.metrics.sources.WithLabelValues(token.Name, "accepted").Add(float64(taken.Accepted))
-	s.metrics.sources.WithLabelValues(token.Name, "ignored").Add(float64(taken.Ignored))
-	s.metrics.sources.WithLabelValues(token.Name, "rejected").Add(float64(taken.Rejected))
-	return taken, nil
 }
 
 // tag is the script for pages that sends to the source. make assets builds it from tag.js.

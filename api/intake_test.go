@@ -418,3 +418,35 @@ func TestUndeclaredIsSelected(t *testing.T) {
 		check.Contains(t, s.wants(http.StatusOK, http.MethodGet, "/v1/sources"+query, token), want, query)
 	}
 }
+
+// TestLongLabelsAreCut sends a view with a referrer that is too long. It is cut between characters, and counted.
+func TestLongLabelsAreCut(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("segment", catalogue.Sender{})
+	referrer := "https://a.example/x" + strings.Repeat("ü", 300)
+	response, text := s.in(key, `{"batch":[{"anonymousId":"v","event":"Experiment Viewed","context":{"page":{"referrer":"`+referrer+
+		`"}},"properties":{"experiment_id":"12","variation_id":"1"}}]}`, nil)
+	check.Equal(t, response.status, http.StatusOK)
+	check.Equal(t, text, `{"accepted":1,"ignored":0,"rejected":0}`)
+	var stored string
+	must.OK(t, s.conn.QueryRow(t.Context(), "SELECT referrer FROM events").Scan(&stored))
+	check.Equal(t, stored, referrer[:511], "stored referrer")
+	listed := s.wants(http.StatusOK, http.MethodGet, "/v1/sources", s.token)
+	check.Contains(t, listed, `"cut":1`)
+}
+
+// TestMisspeltMappings creates sources whose mapping is misspelt or empty.
+func TestMisspeltMappings(t *testing.T) {
+	s := newServer(t)
+	admin := s.admin("Content-Type", "application/json")
+	for mapping, want := range map[string]string{
+		"segmnt": `"name":"sender.mapping","value":"segmnt","detail":"must be one of `,
+		"shopfy": `or a mapping as YAML; did you mean shopify?`,
+		"":       `"name":"sender.mapping","value":"","detail":"must be one of `,
+	} {
+		body := fmt.Sprintf(`{"name":"A","scopes":["ingest"],"websiteId":1,"sender":{"mapping":%q}}`, mapping)
+		response, text := s.send(http.MethodPost, "/tokens", strings.NewReader(body), admin...)
+		check.Equal(t, response.status, http.StatusBadRequest, mapping)
+		check.Contains(t, text, want)
+	}
+}

@@ -146,6 +146,10 @@ func (p *program) sourceListCommand() *cobra.Command {
 			if ignored > 0 {
 				notes = append(notes, fmt.Sprintf("Ignored of %s: %s", source.Name, strings.Join(names, ", ")))
 			}
+			if source.Cut > 0 {
+				notes = append(notes, fmt.Sprintf("Cut in %d items of %s: attributes of more than 512 bytes", source.Cut,
+					source.Name))
+			}
 			rows = append(rows, []any{
 				source.ID, source.Name, source.WebsiteID, last, source.Accepted, source.Purchases, source.NoVisitor,
 				ignored, source.Rejected,

@@ -30,9 +30,12 @@ type Intake struct {
 func NewIntake(mapping string, website int64, source string, viewsOnly bool) (*Intake, error) {
 	var m *Mapping
 	var err error
-	if IsShipped(mapping) {
+	switch {
+	case IsShipped(mapping):
 		m, err = ShippedMapping(mapping)
-	} else {
+	case strings.TrimSpace(mapping) == "":
+		err = noMapping("")
+	default:
 		m, err = ReadMapping(strings.NewReader(mapping))
 	}
 	if err != nil {
@@ -76,6 +79,7 @@ type Item struct {
 	Goals  []int64        // the goals of the events
 	// Ignored: the mapping has no event for the item. NoVisitor: it has, but the item names no visitor.
 	Ignored, NoVisitor bool
+	Cut                bool    // attributes of the item were too long and are cut
 	Reject             *Reject // nil: the item is valid
 }
 
@@ -162,7 +166,10 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 		item.Name, _ = mapped.cellAt(in.mapper.name) // only for the counts
 	}
 	events, err := in.mapper.lineEvents(nil, mapped)
-	accepted := rules{times: request.Times, website: in.WebsiteID, names: request.Names, source: in.Source}
+	accepted := rules{
+		times: request.Times, website: in.WebsiteID, names: request.Names, source: in.Source,
+		cutsLabels: true, // the senders cannot be changed
+	}
 	for i := range events {
 		event := &events[i]
 		if event.values[fieldVisitor] == "" {
@@ -186,6 +193,7 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 		}
 	}
 	item.Ignored = err == nil && len(item.Events) == 0
+	item.Cut = err == nil && accepted.cut > 0
 	if err != nil {
 		item.Events, item.Goals, item.NoVisitor = nil, nil, false
 		item.Reject = in.newReject(number, err.Error())

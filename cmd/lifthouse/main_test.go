@@ -215,3 +215,25 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	must.OK(t, <-ended)
 	out.text()
 }
+
+// TestArgumentsAreUTF8 runs commands with text that is not UTF-8, in arguments, flags and settings.
+func TestArgumentsAreUTF8(t *testing.T) {
+	h := newHouse(t)
+	const wrong = "\xff\xfe"
+	for _, args := range [][]string{
+		{"events", "--visitor", wrong}, {"events", "--visitor=" + wrong}, {"forget", "--visitor", wrong, "--yes"},
+		{"discover", wrong, "--goal", "x"}, {"discover", "x", "--goal", wrong}, {"source", "add", wrong}, {wrong},
+		{"token", "create", "--scope", "read", "--name", wrong}, {"report", "campaign", wrong}, {"import", wrong},
+	} {
+		code, out, complaints := h.run(args...)
+		check.Equal(t, code, exitUsage, "exit code of %q", args)
+		check.Equal(t, out, "", "output of %q", args)
+		check.Contains(t, complaints, "\\xff\\xfe\": must be UTF-8", "complaint of %q", args)
+	}
+	h.env = map[string]string{"LIFTHOUSE_PUBLIC_URL": "http://" + wrong}
+	code, _, complaints := h.run("token", "list")
+	check.Equal(t, code, exitUsage, "exit code with a setting")
+	check.Contains(t, complaints, `LIFTHOUSE_PUBLIC_URL "http://\xff\xfe": must be UTF-8`)
+	_, err := h.store.Journal.ReadVisitor(t.Context(), wrong, nil, 10)
+	check.That(t, err != nil, "a visitor that is not UTF-8 is looked up")
+}

@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +75,16 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code
 type usageError struct{ error }
 
 func (p *program) runCommand(ctx context.Context) int {
+	isWrong := false
+	for _, arg := range p.args {
+		if !utf8.ValidString(arg) {
+			p.printDiagnostic("%q: must be UTF-8", arg)
+			isWrong = true
+		}
+	}
+	if isWrong {
+		return exitUsage
+	}
 	root := p.rootCommand()
 	root.SetArgs(p.args)
 	root.SetIn(p.stdin)

@@ -68,13 +68,13 @@ func (s *API) senderOf(token *catalogue.Token) (*sender, error) {
 		return nil, err
 	}
 	perSecond := *cmp.Or(token.Sender.Rate, new(catalogue.DefaultRate))
-	limit := rate.Limit(perSecond)
+	limit, burst := rate.Limit(perSecond), perSecond
 	if perSecond == 0 {
-		limit = rate.Inf
+		limit, burst = rate.Inf, ingest.MaxItems
 	}
 	purchase, _, _ := schema.IDOf(token.WebsiteID, schema.NameGoal, "purchase") // a valid key
 	made := &sender{
-		intake: intake, limiter: rate.NewLimiter(limit, max(perSecond, ingest.MaxItems)), purchase: purchase,
+		intake: intake, limiter: rate.NewLimiter(limit, burst), purchase: purchase,
 		counts: SourceCounts{Ignored: map[string]int{}},
 	}
 	of, _ := s.senders.LoadOrStore(token.Digest, made)
@@ -135,11 +135,17 @@ func (s *API) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error) {
 		"the key in the path is unknown or revoked; create one with lifthouse source add")
 }
 
-// admitItems returns an error if a number of items exceeds the rate of a source.
+// admitItems returns an error if a number of items exceeds the rate of a source. At most the items of a second are
+// admitted at once, or one request with more items: later requests then wait until its items would have arrived at the
+// rate.
 func (s *API) admitItems(of *sender, arrived time.Time, items int) error {
-	reserved := of.limiter.ReserveN(arrived, items)
+	burst := of.limiter.Burst()
+	reserved := of.limiter.ReserveN(arrived, min(items, burst))
 	wait := reserved.DelayFrom(arrived)
 	if wait <= 0 {
+		for items -= burst; items > 0; items -= burst {
+			of.limiter.ReserveN(arrived, min(items, burst))
+		}
 		return nil
 	}
 	reserved.CancelAt(arrived)

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -449,4 +450,29 @@ func TestMisspeltMappings(t *testing.T) {
 		check.Equal(t, response.status, http.StatusBadRequest, mapping)
 		check.Contains(t, text, want)
 	}
+}
+
+// TestTheRateOfASourceBoundsItsBursts sends single items, and many in one request.
+func TestTheRateOfASourceBoundsItsBursts(t *testing.T) {
+	s := newServer(t)
+	one := s.sourceKey("segment", catalogue.Sender{Rate: new(10)})
+	many := s.sourceKey("rudderstack", catalogue.Sender{Rate: new(10)})
+	const item = `{"type":"identify"}`
+	admitted := 0
+	started := time.Now()
+	for range 100 {
+		response, _ := s.in(one, item, nil)
+		if response.status == http.StatusOK {
+			admitted++
+		}
+	}
+	most := 10 + int(10*time.Since(started).Seconds()) + 1
+	check.That(t, admitted >= 10, "%d items at once", admitted)
+	check.That(t, admitted <= most, "%d items at once, of at most %d", admitted, most)
+	response, text := s.in(many, `{"batch":[`+item+strings.Repeat(","+item, 4999)+"]}", nil)
+	check.Equal(t, response.status, http.StatusOK, text)
+	response, text = s.in(many, item, nil)
+	check.Equal(t, response.status, http.StatusTooManyRequests, text)
+	wait := must.Get(strconv.Atoi(response.Get("Retry-After")))(t)
+	check.That(t, wait > 480 && wait <= 500, "wait of %d s after 5,000 items", wait)
 }

@@ -42,7 +42,7 @@ func (p *program) sourceAddCommand() *cobra.Command {
 	flags.BoolVar(&sender.ViewsOnly, "views-only", false, "reject goals: for the key of a page, which is public")
 	flags.StringVar(&sender.SecretFile, "secret-file", "",
 		"file with the secret with which Shopify or WooCommerce signs its webhooks")
-	bounds.Var(flags, &rate, "rate", catalogue.DefaultRate, 0, 1_000_000, "limit of events per second; 0: none")
+	bounds.Var(flags, &rate, "rate", catalogue.DefaultRate, 0, 1_000_000, "limit of events per second, and of events at once except in one request; 0: none")
 	p.publicURLFlag(flags)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {

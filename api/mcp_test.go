@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"lifthouse/api"
+	"lifthouse/docs"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
@@ -282,6 +283,7 @@ func TestMCPTools(t *testing.T) {
 			}
 			check.That(t, tool.Annotations.ReadOnlyHint && tool.Description != "" && strings.Contains(schema, `"additionalProperties":false`) && strings.Contains(schema, `"description"`),
 				"%s: %s", tool.Name, schema)
+			check.Contains(t, string(must.Get(docs.Guides.ReadFile("mcp.md"))(t)), "\n| `"+tool.Name+"` | ", "table of tools")
 		}
 		text := session.InitializeResult().Instructions
 		check.That(t, strings.Contains(text, "word for word"), "instructions %q", text)

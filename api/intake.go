@@ -21,6 +21,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/ingest"
 
 	"github.com/gin-gonic/gin"
@@ -196,7 +197,7 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 		case item.Ignored && item.NoVisitor:
 			counts.NoVisitor++
 		case item.Ignored:
-			counts.Ignored[item.Name]++
+			counts.Ignored[faults.Clip(item.Name, maxItemName)]++
 		default:
 			counts.Accepted++
 			if item.Cut {
@@ -233,6 +234,9 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	s.metrics.sources.WithLabelValues(token.Name, "cut").Add(float64(counts.Cut))
 	return taken, nil
 }
+
+// maxItemName is the maximum size of the name of ignored items that is kept, in bytes.
+const maxItemName = 100
 
 // addCounts adds the counts of a request. Of the names of ignored items, the first ones are kept.
 func (of *sender) addCounts(counts *SourceCounts) {

@@ -66,7 +66,7 @@ func TestSignedSources(t *testing.T) {
 		_, _ = mac.Write([]byte(body))
 		return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}
-	byFile, bySecret := s.sourceKey("shopify", catalogue.Sender{SecretFile: file}), s.sourceKey("woocommerce", catalogue.Sender{Mapping: "shopify", Secret: hush})
+	byFile, bySecret := s.sourceKey("shopify", catalogue.Sender{SecretFile: file}), s.sourceKey("woocommerce", catalogue.Sender{Mapping: "shopify", Secret: new(hush)})
 	for header, want := range map[[2]string]int{
 		{"X-Shopify-Hmac-Sha256", sign(hush, order)}:        http.StatusOK,
 		{"X-WC-Webhook-Signature", sign(hush, order)}:       http.StatusOK,
@@ -113,6 +113,7 @@ func TestRequestsNameNoFiles(t *testing.T) {
 	const onlyCommand = `"value":"/dev/zero","detail":"must be omitted: only lifthouse source add`
 	for fields, want := range map[string]string{
 		"secretFile: /dev/zero":   `"name":"sender.secretFile",` + onlyCommand,
+		`secret: ""`:              `"name":"sender.secret","value":"","detail":"must have 16 to 4096 bytes`,
 		"secret: fifteen bytes..": `"name":"sender.secret","value":"","detail":"must have 16 to 4096 bytes`,
 	} {
 		response, text := source(fields)
@@ -475,4 +476,19 @@ func TestTheRateOfASourceBoundsItsBursts(t *testing.T) {
 	check.Equal(t, response.status, http.StatusTooManyRequests, text)
 	wait := must.Get(strconv.Atoi(response.Get("Retry-After")))(t)
 	check.That(t, wait > 480 && wait <= 500, "wait of %d s after 5,000 items", wait)
+}
+
+// TestNamesOfIgnoredItemsAreShort sends items whose names are long, which are kept until the server stops.
+func TestNamesOfIgnoredItemsAreShort(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("segment", catalogue.Sender{})
+	var items []string
+	for i := range 300 {
+		items = append(items, fmt.Sprintf(`{"anonymousId":"v","event":"%d%s"}`, i, strings.Repeat("x", 10_000)))
+	}
+	response, text := s.in(key, `{"batch":[`+strings.Join(items, ",")+"]}", nil)
+	check.Equal(t, response.status, http.StatusOK, text)
+	listed := s.wants(http.StatusOK, http.MethodGet, "/v1/sources", s.token)
+	check.That(t, len(listed) < 40_000, "the list of sources has %d bytes", len(listed))
+	check.Contains(t, listed, `"others":100`)
 }

@@ -254,7 +254,7 @@ func newToken(t *catalogue.Token) token {
 	}
 	if t.Sender != nil {
 		shown.Sender = &sentBy{*t.Sender, t.Sender.IsSigned()}
-		shown.Sender.Secret = ""
+		shown.Sender.Secret = nil
 	}
 	return shown
 }

@@ -237,3 +237,16 @@ func TestArgumentsAreUTF8(t *testing.T) {
 	_, err := h.store.Journal.ReadVisitor(t.Context(), wrong, nil, 10)
 	check.That(t, err != nil, "a visitor that is not UTF-8 is looked up")
 }
+
+// TestNamesOfSendersAreHarmless sends an item whose name has control characters to a source, and lists the sources.
+func TestNamesOfSendersAreHarmless(t *testing.T) {
+	h := newHouse(t)
+	address := strings.TrimSpace(h.must("source", "add", "segment", "--domain", "shop.example.com"))
+	_, key, _ := strings.Cut(address, "/in/")
+	body := strings.NewReader(`{"anonymousId":"v","event":"a\u001b[2J\nWarning: false"}`)
+	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/in/"+key, body))(t)
+	response := must.Get(http.DefaultClient.Do(request))(t)
+	must.OK(t, response.Body.Close())
+	check.Equal(t, response.StatusCode, http.StatusOK)
+	check.Contains(t, h.must("source", "list"), "Ignored of segment: a�[2J Warning: false (1)\n")
+}

@@ -14,6 +14,8 @@ import (
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine/render"
+	"lifthouse/engine/wording"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 	"lifthouse/schema/ingest"
@@ -147,8 +149,8 @@ func (p *program) sourceListCommand() *cobra.Command {
 				notes = append(notes, fmt.Sprintf("Ignored of %s: %s", source.Name, strings.Join(names, ", ")))
 			}
 			if source.Cut > 0 {
-				notes = append(notes, fmt.Sprintf("Cut in %d items of %s: attributes of more than 512 bytes", source.Cut,
-					source.Name))
+				notes = append(notes, fmt.Sprintf("Cut in %s of %s: attributes of more than 512 bytes",
+					wording.CountNoun(source.Cut, "item"), source.Name))
 			}
 			rows = append(rows, []any{
 				source.ID, source.Name, source.WebsiteID, last, source.Accepted, source.Purchases, source.NoVisitor,
@@ -160,7 +162,7 @@ func (p *program) sourceListCommand() *cobra.Command {
 		}
 		err = p.printList(rows, "Account %d has no source; make one with lifthouse source add.", s.owned.ID)
 		for _, note := range notes {
-			p.printLine("\n%s", note)
+			p.printLine("\n%s", render.PrintableText(strings.ReplaceAll(note, "\n", " "))) // senders name items
 		}
 		return err
 	})

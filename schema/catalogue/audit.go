@@ -106,10 +106,10 @@ func hideSecrets(k kind, body string) (json.RawMessage, error) {
 	case k == kindToken:
 		var token Token
 		err := json.Unmarshal([]byte(body), &token)
-		if err != nil || token.Sender == nil || token.Sender.Secret == "" {
+		if err != nil || token.Sender == nil || token.Sender.Secret == nil {
 			return json.RawMessage(body), err
 		}
-		token.Sender.Secret = hiddenSecret
+		token.Sender.Secret = new(hiddenSecret)
 		return json.Marshal(token)
 	}
 	return json.RawMessage(body), nil

@@ -74,19 +74,19 @@ type Token struct {
 type Sender struct {
 	Mapping   string `yaml:"mapping" json:"mapping"`               // name of a shipped mapping, or YAML
 	ViewsOnly bool   `yaml:"viewsOnly" json:"viewsOnly,omitempty"` // goals are rejected
-	// the secret of signatures, or a file with it, which only the command line may name; both empty: not signed
-	Secret     string `yaml:"secret" json:"secret,omitempty"`
-	SecretFile string `yaml:"secretFile" json:"secretFile,omitempty"`
-	Rate       *int   `yaml:"rate" json:"rate,omitempty"` // events per second; 0: no limit
+	// the secret of signatures, or a file with it, which only the command line may name; neither: not signed
+	Secret     *string `yaml:"secret" json:"secret,omitempty"`
+	SecretFile string  `yaml:"secretFile" json:"secretFile,omitempty"`
+	Rate       *int    `yaml:"rate" json:"rate,omitempty"` // events per second; 0: no limit
 }
 
 // IsSigned reports whether requests must be signed.
-func (s *Sender) IsSigned() bool { return s.Secret != "" || s.SecretFile != "" }
+func (s *Sender) IsSigned() bool { return s.Secret != nil || s.SecretFile != "" }
 
 // ReadSecret returns the secret of signatures.
 func (s *Sender) ReadSecret(folder *secrets.Folder) ([]byte, error) {
-	if s.Secret != "" {
-		return []byte(s.Secret), nil
+	if s.Secret != nil {
+		return []byte(*s.Secret), nil
 	}
 	return folder.ReadSecret(s.SecretFile)
 }
@@ -168,8 +168,8 @@ func (t *Token) validateFor(owned *AccountResources) error {
 		if r := t.Sender.Rate; r != nil {
 			c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
 		}
-		if secret := t.Sender.Secret; secret != "" {
-			fault := secrets.Fault(secret)
+		if secret := t.Sender.Secret; secret != nil {
+			fault := secrets.Fault(*secret)
 			c.AddIf(fault != "", "sender.secret", nil, fault)
 			c.AddIf(t.Sender.SecretFile != "", "sender.secretFile", t.Sender.SecretFile, "must not be given with secret")
 		}
@@ -187,8 +187,11 @@ func (t *Token) validateFor(owned *AccountResources) error {
 		return c.List.Err()
 	}
 	c.AddIf(len(t.Scopes) == 0, "scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
-	for i, scope := range t.Scopes {
-		c.oneOf(fmt.Sprintf("scopes[%d]", i), string(scope), Scopes)
+	c.AddIf(len(t.Scopes) > len(Scopes), "scopes", len(t.Scopes), fmt.Sprintf("must be at most %d", len(Scopes)))
+	for i, scope := range t.Scopes[:min(len(t.Scopes), len(Scopes))] {
+		at := fmt.Sprintf("scopes[%d]", i)
+		c.oneOf(at, string(scope), Scopes)
+		c.AddIf(slices.Index(t.Scopes, scope) < i, at, scope, "is not unique")
 	}
 	_, known := owned.Websites[t.WebsiteID]
 	switch ingests := slices.Contains(t.Scopes, ScopeIngest); {

@@ -219,9 +219,12 @@ func (s *Sender) attemptDelivery(
 	if err != nil {
 		text := err.Error()
 		var request *url.Error
+		var lookup *net.DNSError
 		switch {
 		case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
 			text = "the address is private or reserved; --webhook-private-addresses allows it"
+		case errors.As(err, &lookup): // the address of the server's resolver is nobody's business
+			text = "lookup " + lookup.Name + ": " + lookup.Err
 		case errors.As(err, &request): // the URL may have a secret
 			text = request.Err.Error()
 		}

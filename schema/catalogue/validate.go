@@ -187,8 +187,8 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	_, invalid := currency.ParseISO(site.Currency)
 	c.AddIf(site.Currency != "" && (invalid != nil || site.Currency != strings.ToUpper(site.Currency)),
 		path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
-	_, unknown := time.LoadLocation(site.Timezone)
-	c.AddIf(unknown != nil || site.Timezone == "Local", path+".timezone", site.Timezone,
+	_, unknown := schema.LoadZone(site.Timezone)
+	c.AddIf(unknown != nil, path+".timezone", site.Timezone,
 		"must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
 	for i, name := range site.Ignored {
 		if fault := schema.KeyFault(name); fault != "" {

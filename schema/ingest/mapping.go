@@ -280,7 +280,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 		found.AddIf((s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
 			(s.Zone != "" || s.Format != "" && s.Format != formatCountry) && !isTime,
 			at, nil, "format and zone are only allowed for time and revision, and format: country for country")
-		_, unknown := time.LoadLocation(s.Zone)
+		_, unknown := schema.LoadZone(s.Zone)
 		found.AddIf(unknown != nil, at+".zone", s.Zone, "must be a name such as Europe/Paris")
 		l := s.Lookup
 		found.AddIf(l != nil && (l.File == "" || l.Key == "" || l.Column == "" || len(s.Column) == 0),

@@ -224,9 +224,8 @@ func namedNames(names []schema.NamedID) []any {
 // Writes wait for the deletion of forgotten names' events, so it takes at most a part of the time, however many names
 // arrive.
 const (
-	forgottenAtOnce = 5000
-	leastPause      = time.Second
-	partOfTime      = 10
+	leastPause = time.Second
+	partOfTime = 10
 )
 
 // ForgetNames lets names be forgotten when there are too many that the catalogue does not declare, and deletes their
@@ -268,7 +267,7 @@ func (w *Writer) ForgetNames(ctx context.Context, shared bool) {
 
 // dropForgotten deletes the events of some forgotten names.
 func (w *Writer) dropForgotten(ctx context.Context, names *Names) error {
-	taken := names.takeForgotten(forgottenAtOnce)
+	taken := names.takeForgotten()
 	if len(taken) == 0 {
 		return nil
 	}

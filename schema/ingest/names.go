@@ -235,14 +235,17 @@ func (n *Names) CountNames() map[int64]NameCounts {
 	return all
 }
 
-// UndeclaredNames returns the names of websites that the catalogue does not declare.
+// UndeclaredNames returns the names that the catalogue does not declare, of those that are asked for. They include
+// forgotten ones whose events are not deleted yet.
 func (n *Names) UndeclaredNames(isAsked func(schema.Name) bool) []schema.Name {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	var found []schema.Name
-	for id, name := range n.known {
-		if n.isBounded(id) && isAsked(name) {
-			found = append(found, name)
+	for _, names := range []map[schema.NamedID]schema.Name{n.known, n.forgotten} {
+		for id, name := range names {
+			if n.isBounded(id) && isAsked(name) {
+				found = append(found, name)
+			}
 		}
 	}
 	return found
@@ -255,16 +258,11 @@ func (n *Names) startForgetting() {
 	n.forgets = true
 }
 
-// takeForgotten returns names whose events are to be deleted, at most a number. Those that have been declared since are
-// known again.
-func (n *Names) takeForgotten(most int) (taken []schema.Name) {
+// takeForgotten returns the names whose events are to be deleted. Those that have been declared since are known again.
+func (n *Names) takeForgotten() (taken []schema.Name) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for id, name := range n.forgotten {
-		if len(taken) == most {
-			n.signalLocked()
-			break
-		}
 		delete(n.forgotten, id)
 		if isControl(id) || n.isBounded(id) { // control is forgotten with its campaign
 			taken = append(taken, name)

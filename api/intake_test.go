@@ -503,3 +503,22 @@ func TestNamesOfIgnoredItemsAreShort(t *testing.T) {
 	check.That(t, len(listed) < 40_000, "the list of sources has %d bytes", len(listed))
 	check.Contains(t, listed, `"others":100`)
 }
+
+// TestAnItemHasFewEvents sends items whose list has many events, which the rate of the source counts once.
+func TestAnItemHasFewEvents(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("lists", catalogue.Sender{Mapping: `
+fields: {visitor: v, time: {value: "2026-05-01T12:00:00Z"}, event: {value: view}, campaignId: {value: 12}, variationId: {value: 1}}
+events: [{each: list, fields: {eventId: id}}]
+`})
+	for events, want := range map[int]string{
+		1000: `{"accepted":1,"ignored":0,"rejected":0}`, 1001: `{"accepted":0,"ignored":0,"rejected":1}`,
+	} {
+		var list []string
+		for i := range events {
+			list = append(list, fmt.Sprintf(`{"id":%d}`, i))
+		}
+		_, text := s.in(key, `{"v":"a","list":[`+strings.Join(list, ",")+"]}", nil)
+		check.Equal(t, text, want, "%d events", events)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/secrets"
 )
 
@@ -123,6 +124,13 @@ func RedactTokens(text string) string {
 	return likeToken.ReplaceAllString(text, tokenPrefix+"…")
 }
 
+// The maximum number of valid tokens of an account, and the maximum size of the mapping of a source in bytes: every
+// change reads all tokens of the store.
+const (
+	maxTokens  = 1000
+	maxMapping = 16 << 10
+)
+
 // CreateToken creates a token and returns its secret, which has 256 random bits and is not stored. If fields of the
 // token are invalid, the error is a faults.List.
 func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token, error) {
@@ -138,6 +146,18 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	_, err = c.changeRows(ctx, nil, func(current []row, known *Snapshot) ([]row, error) {
 		if err := token.validateFor(known.AccountResources(token.AccountID)); err != nil {
 			return nil, err
+		}
+		live := 0
+		for _, t := range known.AccountTokens(token.AccountID) {
+			if t.ExpiresAt == nil || t.ExpiresAt.After(token.CreatedAt) {
+				live++
+			}
+		}
+		if live >= maxTokens {
+			var wrong faults.Collector
+			wrong.Add("accountId", token.AccountID,
+				fmt.Sprintf("has %d tokens and share links that are valid: revoke some", live))
+			return nil, wrong.List
 		}
 		token.ID = 1
 		for _, r := range current {
@@ -165,6 +185,8 @@ func (t *Token) validateFor(owned *AccountResources) error {
 	if t.Sender != nil {
 		c.AddIf(len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest, "sender", "", "is only allowed with the scope ingest")
 		c.AddIf(t.Name == "", "name", "", "must be given: it is the name of the source")
+		c.AddIf(len(t.Sender.Mapping) > maxMapping, "sender.mapping", faults.Clip(t.Sender.Mapping, 64),
+			fmt.Sprintf("must have at most %d bytes, has %d", maxMapping, len(t.Sender.Mapping)))
 		if r := t.Sender.Rate; r != nil {
 			c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
 		}

@@ -225,8 +225,12 @@ func firstCell(cells []int, cellAt func(int) (string, error)) (string, error) {
 	return "", nil
 }
 
+// maxLineEvents is the maximum number of events of a line. The rate of a source counts lines.
+const maxLineEvents = 1000
+
 // lineEvents appends the fields of each event that a line has.
 func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error) {
+	before := len(events)
 	for i := range m.events {
 		e := &m.events[i]
 		add := func(cellAt func(int) (string, error)) error {
@@ -256,6 +260,9 @@ func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error)
 			}
 			if !line.arrived.IsZero() {
 				f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
+			}
+			if len(events) == before+maxLineEvents {
+				return fmt.Errorf("the line has more than %d events", maxLineEvents)
 			}
 			events = append(events, f)
 			return nil

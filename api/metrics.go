@@ -62,7 +62,8 @@ func newMetrics() *metrics {
 			Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
 		}, []string{"verdict"}),
 		sources: add.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifthouse_source_items_total", Help: "Items received from sources: accepted, ignored, rejected. Of the accepted ones, cut: some " +
+			Name: "lifthouse_source_items_total",
+			Help: "Items received from sources: accepted, ignored, rejected. Of the accepted ones, cut: some " +
 				"attributes were too long and are cut.",
 		}, []string{"source", "verdict"}),
 		deliveries: add.NewCounterVec(prometheus.CounterOpts{

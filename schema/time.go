@@ -71,8 +71,8 @@ func Repeat(ctx context.Context, every time.Duration, task string, do func(conte
 	}
 }
 
-// LoadZone returns the time zone with a name of the IANA database. It refuses other files in the folder of the database,
-// such as localtime: they differ between machines, or count leap seconds.
+// LoadZone returns the time zone with a name of the IANA database. It refuses other files in the folder of the
+// database, such as localtime: they differ between machines, or count leap seconds.
 func LoadZone(name string) (*time.Location, error) {
 	first, _, _ := strings.Cut(name, "/")
 	if slices.Contains([]string{"Local", "localtime", "posix", "posixrules", "right", "Factory"}, first) {

@@ -31,7 +31,7 @@ type discovering struct {
 func (p *program) discoverCommand() *cobra.Command {
 	var o discovering
 	cmd := newCommand("discover", nil, nil)
-	cmd.Args = func(cmd *cobra.Command, args []string) error { return o.checkArgs(cmd, args) }
+	cmd.Args = o.checkArgs
 	flags := cmd.Flags()
 	bounds.Var(flags, &o.account, "account", 0, 0, bounds.MaxID,
 		"id of the account; required if there are several and no --website")

@@ -221,9 +221,16 @@ func TestArgumentsAreUTF8(t *testing.T) {
 	h := newHouse(t)
 	const wrong = "\xff\xfe"
 	for _, args := range [][]string{
-		{"events", "--visitor", wrong}, {"events", "--visitor=" + wrong}, {"forget", "--visitor", wrong, "--yes"},
-		{"discover", wrong, "--goal", "x"}, {"discover", "x", "--goal", wrong}, {"source", "add", wrong}, {wrong},
-		{"token", "create", "--scope", "read", "--name", wrong}, {"report", "campaign", wrong}, {"import", wrong},
+		{wrong},
+		{"events", "--visitor", wrong},
+		{"events", "--visitor=" + wrong},
+		{"forget", "--visitor", wrong, "--yes"},
+		{"discover", wrong, "--goal", "x"},
+		{"discover", "x", "--goal", wrong},
+		{"source", "add", wrong},
+		{"token", "create", "--scope", "read", "--name", wrong},
+		{"report", "campaign", wrong},
+		{"import", wrong},
 	} {
 		code, out, complaints := h.run(args...)
 		check.Equal(t, code, exitUsage, "exit code of %q", args)
@@ -245,8 +252,9 @@ func TestNamesOfSendersAreHarmless(t *testing.T) {
 	_, key, _ := strings.Cut(address, "/in/")
 	body := strings.NewReader(`{"anonymousId":"v","event":"a\u001b[2J\nWarning: false"}`)
 	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/in/"+key, body))(t)
-	response := must.Get(http.DefaultClient.Do(request))(t)
-	must.OK(t, response.Body.Close())
+	response, err := http.DefaultClient.Do(request)
+	must.OK(t, err)
+	defer func() { _ = response.Body.Close() }()
 	check.Equal(t, response.StatusCode, http.StatusOK)
 	check.Contains(t, h.must("source", "list"), "Ignored of segment: a�[2J Warning: false (1)\n")
 }

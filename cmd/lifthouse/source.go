@@ -44,7 +44,8 @@ func (p *program) sourceAddCommand() *cobra.Command {
 	flags.BoolVar(&sender.ViewsOnly, "views-only", false, "reject goals: for the key of a page, which is public")
 	flags.StringVar(&sender.SecretFile, "secret-file", "",
 		"file with the secret with which Shopify or WooCommerce signs its webhooks")
-	bounds.Var(flags, &rate, "rate", catalogue.DefaultRate, 0, 1_000_000, "limit of events per second, and of events at once except in one request; 0: none")
+	bounds.Var(flags, &rate, "rate", catalogue.DefaultRate, 0, 1_000_000,
+		"limit of events per second, and of events at once except in one request; 0: none")
 	p.publicURLFlag(flags)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
@@ -126,7 +127,8 @@ func (p *program) publicURL() string {
 }
 
 func (p *program) sourceListCommand() *cobra.Command {
-	return p.onAccount(newCommand("source-list", noArgs, nil), func(ctx context.Context, s ownedStore, _ []string) error {
+	cmd := newCommand("source-list", noArgs, nil)
+	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
 		rows := [][]any{{
 			"ID", "SOURCE", "WEBSITE", "LAST REQUEST", "ACCEPTED", "PURCHASES", "NO VISITOR", "IGNORED", "REJECTED",
 		}}

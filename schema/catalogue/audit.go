@@ -94,8 +94,8 @@ func hideText(text JSONText) JSONText {
 
 // hideSecrets returns a definition without its secret.
 func hideSecrets(k kind, body string) (json.RawMessage, error) {
-	switch {
-	case k == kindWebhook:
+	switch k { //nolint:exhaustive // others have no secrets
+	case kindWebhook:
 		var hook Webhook
 		err := json.Unmarshal([]byte(body), &hook)
 		if err != nil || hook.Secret == "" {
@@ -103,7 +103,7 @@ func hideSecrets(k kind, body string) (json.RawMessage, error) {
 		}
 		hook.Secret = hiddenSecret
 		return json.Marshal(hook)
-	case k == kindToken:
+	case kindToken:
 		var token Token
 		err := json.Unmarshal([]byte(body), &token)
 		if err != nil || token.Sender == nil || token.Sender.Secret == nil {

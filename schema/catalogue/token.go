@@ -193,7 +193,8 @@ func (t *Token) validateFor(owned *AccountResources) error {
 		if secret := t.Sender.Secret; secret != nil {
 			fault := secrets.Fault(*secret)
 			c.AddIf(fault != "", "sender.secret", nil, fault)
-			c.AddIf(t.Sender.SecretFile != "", "sender.secretFile", t.Sender.SecretFile, "must not be given with secret")
+			c.AddIf(t.Sender.SecretFile != "",
+				"sender.secretFile", t.Sender.SecretFile, "must not be given with secret")
 		}
 	}
 	if t.Shared != nil {

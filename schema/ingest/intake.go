@@ -84,8 +84,8 @@ type Item struct {
 }
 
 // ParseBody calls take for each item of a body, which may be compressed: the elements of an array, those of the
-// mapping's list, or the body itself. It returns a *BodyError if the body is not valid JSON or has too many items, before
-// it calls take.
+// mapping's list, or the body itself. It returns a *BodyError if the body is not valid JSON or has too many items,
+// before it calls take.
 func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
 	reader := jsonReaders.Get().(*jsonReader)
 	defer jsonReaders.Put(reader)

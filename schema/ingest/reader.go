@@ -470,7 +470,8 @@ func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 		var err error
 		for cell, place := range r.places { // values of JSON objects in cells
 			if place.inner != "" && place.column >= 0 && err == nil {
-				if current[cell], err = reader.cellValue(current[cell], place.inner, r.mapper.ofNames[cell]); err != nil {
+				isName := r.mapper.ofNames[cell]
+				if current[cell], err = reader.cellValue(current[cell], place.inner, isName); err != nil {
 					err = fmt.Errorf("%s: %w", r.mapper.columns[cell], err)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"lifthouse/api/dashboard"
 	"lifthouse/api/docs"
@@ -398,6 +399,10 @@ func (s *API) answerMCP(c *gin.Context) {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, mcp.MaxMessage))
 	if err != nil {
 		writeProblem(c, problemOf(bodyProblem(err)))
+		return
+	}
+	if !utf8.Valid(body) {
+		writeProblem(c, newRefusal(http.StatusBadRequest, "invalid_body", "the body must be UTF-8"))
 		return
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {

@@ -196,6 +196,7 @@ func TestMCPRefusals(t *testing.T) {
 	}{
 		{"message", "POST", ping, "", 200},
 		{"batch", "POST", " [" + ping + "," + ping + "]", "", 400},
+		{"not UTF-8", "POST", strings.Replace(ping, `"id":1`, "\"id\":\"\xff\"", 1), "", 400},
 		{"large message", "POST", strings.Repeat(" ", 3<<20) + ping, "", 413},
 		{"foreign page", "POST", ping, "https://evil.example.com", 403},
 		{"page under the server's own name", "POST", ping, s.URL, 403},

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"lifthouse/api/dashboard"
 	"lifthouse/api/docs"
@@ -30,6 +31,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/secrets"
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
@@ -70,11 +72,13 @@ type Parts struct {
 	Collector *ingest.Collector // stores events
 	Journal   *ingest.Journal   // of rejected lines
 	Times     ingest.Times      // allowed times of events
+	Secrets   *secrets.Folder   // files with the secrets of sources
 }
 
 // New returns the API of a store.
 func New(parts Parts, o Options) *API {
 	s := &API{Parts: parts, options: o, metrics: newMetrics()}
+	s.exportNames()
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.results = results.New(s.Engine, s.gate,
@@ -158,8 +162,8 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/targets", listHandler(s, targets, newTarget))
 	get("/targets/:id", getHandler(s, targets, newTarget))
 	get("/websites", withoutParameters(s.listWebsites))
-	get("/undeclared", withoutParameters(s.listUndeclared))
-	get("/sources", withoutParameters(s.listSources))
+	get("/undeclared", s.listUndeclared)
+	get("/sources", s.listSources)
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
@@ -395,6 +399,10 @@ func (s *API) answerMCP(c *gin.Context) {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, mcp.MaxMessage))
 	if err != nil {
 		writeProblem(c, problemOf(bodyProblem(err)))
+		return
+	}
+	if !utf8.Valid(body) {
+		writeProblem(c, newRefusal(http.StatusBadRequest, "invalid_body", "the body must be UTF-8"))
 		return
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {

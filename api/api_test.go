@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/secrets"
 )
 
 func TestMain(m *testing.M) {
@@ -82,6 +84,7 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 	s.api = api.New(api.Parts{
 		Engine: e, Catalogue: c, Statuses: s.listed, Outbox: s.outbox,
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
+		Secrets: secrets.NewFolder(os.TempDir()),
 	}, options)
 	s.api.ExportFacts(shards)
 	s.Server = httptest.NewServer(s.api)

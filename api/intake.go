@@ -11,15 +11,17 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"lifthouse/api/results"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/ingest"
 
 	"github.com/gin-gonic/gin"
@@ -45,6 +47,7 @@ type SourceCounts struct {
 	NoVisitor   int            `json:"noVisitor"`  // ignored, because the item names no visitor
 	Ignored     map[string]int `json:"ignored"`    // other ignored items, by what the sender calls them
 	Rejected    int            `json:"rejected"`
+	Cut         int            `json:"cut"` // accepted, with attributes that were too long and are cut
 }
 
 // sender is a source whose requests have arrived.
@@ -67,13 +70,13 @@ func (s *API) senderOf(token *catalogue.Token) (*sender, error) {
 		return nil, err
 	}
 	perSecond := *cmp.Or(token.Sender.Rate, new(catalogue.DefaultRate))
-	limit := rate.Limit(perSecond)
+	limit, burst := rate.Limit(perSecond), perSecond
 	if perSecond == 0 {
-		limit = rate.Inf
+		limit, burst = rate.Inf, ingest.MaxItems
 	}
 	purchase, _, _ := schema.IDOf(token.WebsiteID, schema.NameGoal, "purchase") // a valid key
 	made := &sender{
-		intake: intake, limiter: rate.NewLimiter(limit, max(perSecond, ingest.MaxItems)), purchase: purchase,
+		intake: intake, limiter: rate.NewLimiter(limit, burst), purchase: purchase,
 		counts: SourceCounts{Ignored: map[string]int{}},
 	}
 	of, _ := s.senders.LoadOrStore(token.Digest, made)
@@ -98,16 +101,16 @@ func (s *API) CountsOf(token *catalogue.Token) SourceCounts {
 var signatureHeaders = []string{"X-Shopify-Hmac-Sha256", "X-Wc-Webhook-Signature"}
 
 // checkSignature returns an error unless the body is signed with the secret of the sender, if it has one.
-func checkSignature(token *catalogue.Token, header http.Header, body []byte) error {
-	if token.Sender.SecretFile == "" {
+func (s *API) checkSignature(token *catalogue.Token, header http.Header, body []byte) error {
+	if !token.Sender.IsSigned() {
 		return nil
 	}
-	secret, err := os.ReadFile(token.Sender.SecretFile)
+	secret, err := token.Sender.ReadSecret(s.Secrets)
 	if err != nil {
 		return unavailable("secret_unavailable", "the secret of the source cannot be read; the log has the cause",
 			0, err)
 	}
-	mac := hmac.New(sha256.New, []byte(strings.TrimSpace(string(secret))))
+	mac := hmac.New(sha256.New, secret)
 	_, _ = mac.Write(body) // never fails
 	for _, name := range signatureHeaders {
 		given, err := base64.StdEncoding.DecodeString(header.Get(name))
@@ -134,6 +137,23 @@ func (s *API) tokenOfKey(c *gin.Context, key string) (*catalogue.Token, error) {
 		"the key in the path is unknown or revoked; create one with lifthouse source add")
 }
 
+// admitItems returns an error if a number of items exceeds the rate of a source. At most the items of a second are
+// admitted at once, or one request with more items: later requests then wait until its items would have arrived at the
+// rate.
+func (s *API) admitItems(of *sender, arrived time.Time, items int) error {
+	burst := of.limiter.Burst()
+	reserved := of.limiter.ReserveN(arrived, min(items, burst))
+	wait := reserved.DelayFrom(arrived)
+	if wait <= 0 {
+		for items -= burst; items > 0; items -= burst {
+			of.limiter.ReserveN(arrived, min(items, burst))
+		}
+		return nil
+	}
+	reserved.CancelAt(arrived)
+	return s.rateLimited(wait, fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))
+}
+
 // takeItems stores the events of a request of a source. It returns after they are stored.
 func (s *API) takeItems(c *gin.Context) (any, error) {
 	arrived := time.Now().UTC()
@@ -152,7 +172,7 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	if err := s.readBody(c.Request, held, ingest.MaxItemText); err != nil {
 		return nil, err
 	}
-	if err := checkSignature(token, c.Request.Header, held.text); err != nil {
+	if err := s.checkSignature(token, c.Request.Header, held.text); err != nil {
 		return nil, err
 	}
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // the body has arrived
@@ -166,6 +186,7 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	}
 	request := &ingest.Request{
 		Arrived: arrived, Header: c.GetHeader, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names,
+		Admit: func(items int) error { return s.admitItems(of, arrived, items) },
 	}
 	counts := SourceCounts{LastRequest: &arrived, Ignored: map[string]int{}}
 	var events []schema.Event
@@ -177,9 +198,12 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 		case item.Ignored && item.NoVisitor:
 			counts.NoVisitor++
 		case item.Ignored:
-			counts.Ignored[item.Name]++
+			counts.Ignored[faults.Clip(item.Name, maxItemName)]++
 		default:
 			counts.Accepted++
+			if item.Cut {
+				counts.Cut++
+			}
 			events = append(events, item.Events...)
 			for _, goal := range item.Goals {
 				if goal.ID == of.purchase {
@@ -194,15 +218,12 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	if _, isUnread := errors.AsType[*ingest.BodyError](err); isUnread {
 		return nil, bodyProblem(err)
 	}
+	if err != nil {
+		return nil, err
+	}
 	taken := Taken{counts.Accepted, counts.NoVisitor, counts.Rejected}
 	for _, items := range counts.Ignored {
 		taken.Ignored += items
-	}
-	reserved := of.limiter.ReserveN(arrived, taken.Accepted+taken.Ignored+taken.Rejected)
-	if wait := reserved.DelayFrom(arrived); wait > 0 {
-		reserved.CancelAt(arrived)
-		return nil, s.rateLimited(wait,
-			fmt.Sprintf("the limit of the source is %v events per second", of.limiter.Limit()))
 	}
 	if len(events) > 0 {
 		if err := s.Collector.WriteSoon(ctx, events); err != nil {
@@ -210,12 +231,26 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 		}
 	}
 
-	// Add the counts of the request. Of the names of ignored items, the first ones are kept.
+	of.addCounts(&counts)
+	s.metrics.sources.WithLabelValues(token.Name, "accepted").Add(float64(taken.Accepted))
+	s.metrics.sources.WithLabelValues(token.Name, "ignored").Add(float64(taken.Ignored))
+	s.metrics.sources.WithLabelValues(token.Name, "rejected").Add(float64(taken.Rejected))
+	s.metrics.sources.WithLabelValues(token.Name, "cut").Add(float64(counts.Cut))
+	return taken, nil
+}
+
+// maxItemName is the maximum size of the name of ignored items that is kept, in bytes.
+const maxItemName = 100
+
+// addCounts adds the counts of a request. Of the names of ignored items, the first ones are kept.
+func (of *sender) addCounts(counts *SourceCounts) {
 	of.mu.Lock()
+	defer of.mu.Unlock()
 	all := &of.counts
 	all.LastRequest = counts.LastRequest
 	all.Accepted += counts.Accepted
 	all.Rejected += counts.Rejected
+	all.Cut += counts.Cut
 	all.Purchases += counts.Purchases
 	all.NoCurrency += counts.NoCurrency
 	all.NoVisitor += counts.NoVisitor
@@ -225,11 +260,6 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 		}
 		all.Ignored[name] += items
 	}
-	of.mu.Unlock()
-	s.metrics.sources.WithLabelValues(token.Name, "accepted").Add(float64(taken.Accepted))
-	s.metrics.sources.WithLabelValues(token.Name, "ignored").Add(float64(taken.Ignored))
-	s.metrics.sources.WithLabelValues(token.Name, "rejected").Add(float64(taken.Rejected))
-	return taken, nil
 }
 
 // tag is the script for pages that sends to the source. make assets builds it from tag.js.
@@ -288,10 +318,13 @@ type Sender struct {
 	Visitor Visitor `json:"-" yaml:"visitor"`
 }
 
-// NewSources returns the sources among tokens, with what arrived from each.
-func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) SourceCounts) Sources {
+// NewSources returns the sources among tokens, with what arrived from each. names has the numbers of names by website.
+func NewSources(
+	tokens []catalogue.Token, countsOf func(*catalogue.Token) SourceCounts, names map[int64]ingest.NameCounts,
+) Sources {
 	list := Sources{Sources: []Source{}, Warnings: []SourceWarning{}}
 	buying := map[int64][]*catalogue.Token{} // of sources of purchases, by website
+	websites := map[int64]bool{}
 	for i := range tokens {
 		token := &tokens[i]
 		if token.Sender == nil {
@@ -305,7 +338,7 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 		if ingest.IsShipped(token.Sender.Mapping) {
 			source.Mapping = token.Sender.Mapping
 		}
-		list.Sources = append(list.Sources, source)
+		list.Sources, websites[token.WebsiteID] = append(list.Sources, source), true
 		if c.Purchases > 0 {
 			buying[token.WebsiteID] = append(buying[token.WebsiteID], token)
 		}
@@ -316,6 +349,16 @@ func NewSources(tokens []catalogue.Token, countsOf func(*catalogue.Token) Source
 			list.Warnings = append(list.Warnings, SourceWarning{token.WebsiteID, fmt.Sprintf(
 				"%d of %d of %s have no visitor: does the theme write the visitor's id into the cart, and may "+
 					"visitors refuse consent? See docs/data-in.md.", c.NoVisitor, all, token.Name,
+			)})
+		}
+	}
+	for _, website := range slices.Sorted(maps.Keys(websites)) {
+		if of := names[website]; of.Forgotten > 0 || of.Undeclared >= ingest.MaxWebsiteNames*9/10 {
+			list.Warnings = append(list.Warnings, SourceWarning{website, fmt.Sprintf(
+				"Website %d has %d names of campaigns and goals that are not declared, of at most %d, and %d were "+
+					"forgotten with their events, the rarest first: somebody may invent them with a key. lifthouse "+
+					"discover --drop deletes them all, and lifthouse token revoke ends a key.",
+				website, of.Undeclared, ingest.MaxWebsiteNames, of.Forgotten,
 			)})
 		}
 	}
@@ -358,11 +401,24 @@ func SourceAddress(publicURL, key string) string { return publicURL + intakePath
 
 // listSources returns the sources of the token's websites.
 func (s *API) listSources(c *gin.Context) (any, error) {
-	asking := tokenOf(c)
-	tokens := slices.DeleteFunc(s.Catalogue.Snapshot().AccountTokens(asking.AccountID), func(t catalogue.Token) bool {
-		return t.WebsiteID != cmp.Or(asking.WebsiteID, t.WebsiteID)
+	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
+	asked := p.ID(websiteIDName)
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	owned, bound := s.accountResources(c)
+	website, err := results.SearchedWebsite(owned, bound, asked)
+	if err != nil {
+		return nil, err
+	}
+	tokens := slices.DeleteFunc(s.Catalogue.Snapshot().AccountTokens(owned.ID), func(t catalogue.Token) bool {
+		return t.WebsiteID != cmp.Or(website, t.WebsiteID)
 	})
-	list := NewSources(tokens, s.CountsOf)
+	names, err := s.Collector.Names(c.Request.Context())
+	if err != nil {
+		return nil, source.StoreFailure(c.Request.Context(), err)
+	}
+	list := NewSources(tokens, s.CountsOf, names.CountNames())
 	if err := list.WarnOfUnseen(c.Request.Context(), s.Engine); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -16,6 +18,8 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
@@ -54,32 +58,110 @@ func (s *server) storedEvents() (events uint64) {
 // TestSignedSources sends webhooks with the signatures of Shopify and WooCommerce.
 func TestSignedSources(t *testing.T) {
 	s := newServer(t)
-	file := must.WriteFile(t, "secret", "hush\n")
-	key := s.sourceKey("shopify", catalogue.Sender{SecretFile: file})
+	const hush = "hush, hush, hush, hush"
+	file := must.WriteFile(t, "secret", hush+"\n")
 	order := `{"id":1,"created_at":"2026-05-01T12:00:00Z","total_price":"10.00","note_attributes":[{"name":"lifthouse","value":"v"}]}`
 	sign := func(secret, body string) string {
 		mac := hmac.New(sha256.New, []byte(secret))
 		_, _ = mac.Write([]byte(body))
 		return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}
+	byFile, bySecret := s.sourceKey("shopify", catalogue.Sender{SecretFile: file}), s.sourceKey("woocommerce", catalogue.Sender{Mapping: "shopify", Secret: new(hush)})
 	for header, want := range map[[2]string]int{
-		{"X-Shopify-Hmac-Sha256", sign("hush", order)}:        http.StatusOK,
-		{"X-WC-Webhook-Signature", sign("hush", order)}:       http.StatusOK,
-		{"X-Shopify-Hmac-Sha256", sign("hush", order+" ")}:    http.StatusUnauthorized,
-		{"X-Shopify-Hmac-Sha256", sign("another", order)}:     http.StatusUnauthorized,
-		{"X-Shopify-Hmac-Sha256", "not base64"}:               http.StatusUnauthorized,
-		{"X-Shopify-Hmac-Sha256", ""}:                         http.StatusUnauthorized,
-		{"X-Unknown-Signature", sign("hush", order)}:          http.StatusUnauthorized,
-		{"X-Shopify-Hmac-Sha256", sign("", order)}:            http.StatusUnauthorized,
-		{"X-WC-Webhook-Signature", sign("hush", "otherwise")}: http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", sign(hush, order)}:        http.StatusOK,
+		{"X-WC-Webhook-Signature", sign(hush, order)}:       http.StatusOK,
+		{"X-Shopify-Hmac-Sha256", sign(hush, order+" ")}:    http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", sign("another", order)}:   http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", "not base64"}:             http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", ""}:                       http.StatusUnauthorized,
+		{"X-Unknown-Signature", sign(hush, order)}:          http.StatusUnauthorized,
+		{"X-Shopify-Hmac-Sha256", sign("", order)}:          http.StatusUnauthorized,
+		{"X-WC-Webhook-Signature", sign(hush, "otherwise")}: http.StatusUnauthorized,
 	} {
-		response, text := s.in(key, order, map[string]string{header[0]: header[1], "X-Shopify-Topic": "orders/create"})
-		check.Equal(t, response.status, want, header[0]+": "+text)
+		for _, key := range []string{byFile, bySecret} {
+			response, text := s.in(key, order, map[string]string{header[0]: header[1], "X-Shopify-Topic": "orders/create"})
+			check.Equal(t, response.status, want, header[0]+": "+text)
+		}
 	}
 	check.Equal(t, s.storedEvents(), 1, "orders")
+	must.OK(t, os.WriteFile(file, nil, 0o600))
+	response, text := s.in(byFile, order, map[string]string{"X-Shopify-Hmac-Sha256": sign("", order)})
+	check.That(t, response.status == http.StatusServiceUnavailable, "signed with an empty file: %d %s", response.status, text)
 	must.OK(t, os.Remove(file))
-	response, _ := s.in(key, order, nil)
+	response, _ = s.in(byFile, order, nil)
 	check.That(t, response.status == http.StatusServiceUnavailable, "without the file of the secret: %d", response.status)
+}
+
+// shopWithWebhook has a webhook whose key is in a file.
+const shopWithWebhook = `
+accounts:
+- id: 1
+  name: Shop
+  websites: [{id: 1, domain: shop.example.com}]
+  webhooks: [{id: 7, url: "https://a.example/", secretFile: /etc/lifthouse/key}]
+`
+
+// TestRequestsNameNoFiles creates sources and webhooks over HTTP. A path is refused; a secret is stored and not shown.
+func TestRequestsNameNoFiles(t *testing.T) {
+	s := newEmptyServer(t)
+	s.apply(shopWithWebhook)
+	admin := s.admin("Content-Type", "application/yaml")
+	source := func(fields string) (answer, string) {
+		body := "{name: A, scopes: [ingest], websiteId: 1, sender: {mapping: shopify, " + fields + "}}"
+		return s.send(http.MethodPost, "/tokens", strings.NewReader(body), admin...)
+	}
+	const onlyCommand = `"value":"/dev/zero","detail":"must be omitted: only lifthouse source add`
+	for fields, want := range map[string]string{
+		"secretFile: /dev/zero":   `"name":"sender.secretFile",` + onlyCommand,
+		`secret: ""`:              `"name":"sender.secret","value":"","detail":"must have 16 to 4096 bytes`,
+		"secret: fifteen bytes..": `"name":"sender.secret","value":"","detail":"must have 16 to 4096 bytes`,
+	} {
+		response, text := source(fields)
+		check.Equal(t, response.status, http.StatusBadRequest, fields)
+		check.Contains(t, text, want)
+	}
+	const hush = "hush, hush, hush, hush"
+	response, text := source(`secret: "` + hush + `"`)
+	check.Equal(t, response.status, http.StatusCreated, text)
+	_, listed := s.send(http.MethodGet, "/tokens", http.NoBody, admin...)
+	check.Contains(t, listed, `"sender":{"mapping":"shopify","signed":true}`)
+
+	hook := func(id int, fields string) (answer, string) {
+		body := fmt.Sprintf(`accounts: [{id: 1, name: Shop, webhooks: [{id: %d, url: "https://a.example/"%s}]}]`, id, fields)
+		return s.putCatalogue(admin, "", "*", body)
+	}
+	for _, test := range []struct {
+		id           int
+		fields, want string
+	}{
+		{1, ", secretFile: /dev/zero", `.secretFile","value":"/dev/zero","detail":"line 1: must be omitted: only lifthouse apply`},
+		{7, ", secretFile: /etc/passwd", `.secretFile","value":"/etc/passwd","detail":"line 1: must be omitted`},
+		{1, ", secret: whsec_AAAA", `.secret","value":"","detail":"line 1: must have whsec_ and the base64 encoding of at`},
+		{1, "", `.secret","value":"","detail":"line 1: is required`},
+	} {
+		response, text := hook(test.id, test.fields)
+		check.Equal(t, response.status, http.StatusBadRequest, test.fields)
+		check.Contains(t, text, test.want)
+	}
+	key := "whsec_" + strings.Repeat("A", 32)
+	response, text = hook(1, ", secret: "+key)
+	check.Equal(t, response.status, http.StatusOK, text)
+	file, tag := s.getCatalogue(admin)
+	response, text = s.putCatalogue(admin, "?prune=true", tag, file)
+	check.Equal(t, response.status, http.StatusOK, text)
+	check.Contains(t, text, `"changes":[]`)
+	check.Equal(t, s.catalogue.Snapshot().AccountResources(1).Webhooks[1].Secret, key, "secret after its own catalogue")
+	response, changed := hook(1, ", secret: "+strings.Replace(key, "A", "B", 1))
+	check.Equal(t, response.status, http.StatusOK, changed)
+	check.Contains(t, changed, `{"field":"secret","before":"…","after":"…"}`)
+
+	log := must.Get(s.catalogue.ReadAuditLog(t.Context(), 0, time.Unix(0, 0), 1000))(t)
+	audit := string(must.Get(json.Marshal(log))(t))
+	for name, text := range map[string]string{"tokens": listed, "catalogue": file, "changes": changed, "audit": audit} {
+		for _, secret := range []string{hush, "whsec_A", "whsec_B"} {
+			check.That(t, !strings.Contains(text, secret), "the %s has %s: %s", name, secret, text)
+		}
+	}
 }
 
 // TestWebhooksOfAnOrderInAnyOrder sends the webhooks of an order of Shopify in each order, and each one twice: the state
@@ -211,4 +293,233 @@ accounts:
 		check.Equal(t, shown, report, "report of round %d", round)
 	}
 	check.That(t, strings.Contains(report, "convertedVisitors:40") || strings.Contains(report, "convertedVisitors:3"), "%.300s", report)
+}
+
+// TestInventedNamesDoNotBlockNewOnes invents experiments with the key of a page. What the catalogue declares is
+// accepted, and so are new experiments: the rarest of the others are forgotten with their events.
+func TestInventedNamesDoNotBlockNewOnes(t *testing.T) {
+	dropped := make(chan struct{}, 100)
+	conn := schematest.HookedConn{Conn: schematest.OpenMigrated(t), Before: func(_ context.Context, q string) error {
+		if strings.Contains(q, "ALTER TABLE names") {
+			dropped <- struct{}{}
+		}
+		return nil
+	}}
+	s := newServerOn(t, conn)
+	s.apply(`
+accounts:
+- id: 1
+  name: Shop
+  websites: [{id: 1, domain: a.example, goals: [{key: purchase, name: Purchase}], campaigns: [{key: declared, name: Declared}]}]
+`)
+	view := func(visitor, campaign, variation string) string {
+		return fmt.Sprintf(`{"anonymousId":%q,"messageId":"%[1]s %[2]s %[3]s","event":"Experiment Viewed",`+
+			`"properties":{"experiment_id":%[2]q,"variation_id":%[3]q}}`, visitor, campaign, variation)
+	}
+	key := s.sourceKey("segment", catalogue.Sender{Rate: new(0)})
+	send := func(items []string) string {
+		response, text := s.in(key, `{"batch":[`+strings.Join(items, ",")+"]}", nil)
+		check.Equal(t, response.status, http.StatusOK, text)
+		return text
+	}
+	names := must.Get(s.writer.Names(t.Context()))(t)
+	var followed sync.WaitGroup
+	following, stop := context.WithCancel(t.Context())
+	defer followed.Wait()
+	defer stop()
+	followed.Go(func() { s.writer.ForgetNames(following, false) })
+
+	real := []string{view("r1", "real", "a"), view("r2", "real", "b"), view("d", "declared", "0")}
+	check.Equal(t, send(real), `{"accepted":3,"ignored":0,"rejected":0}`, "real experiments")
+	s.fold()
+	for batch := range 11 {
+		var items []string
+		for i := range 1000 {
+			items = append(items, view(fmt.Sprint("v", i), fmt.Sprintf("invented %d %d", batch, i), "x"))
+		}
+		check.Equal(t, send(items), `{"accepted":1000,"ignored":0,"rejected":0}`, "batch %d", batch)
+		s.fold()
+	}
+	<-dropped
+	var variations []string
+	for i := range 300 {
+		variations = append(variations, view("w", "declared", fmt.Sprint("invented ", i)))
+	}
+	check.Equal(t, send(variations), `{"accepted":300,"ignored":0,"rejected":0}`, "variations")
+	item := `{"anonymousId":"d","messageId":"p","event":"Order Completed","properties":{"order_id":"o","revenue":5}}`
+	check.Equal(t, send([]string{view("e", "declared", "0"), item}), `{"accepted":2,"ignored":0,"rejected":0}`, "declared")
+	of := names.CountNames()[1]
+	check.That(t, of.Undeclared <= ingest.MaxWebsiteNames, "%d undeclared names", of.Undeclared)
+	check.That(t, of.Forgotten >= 1000, "%d forgotten names", of.Forgotten)
+	<-dropped // of the variations
+	stop()
+	followed.Wait()
+
+	s.fold()
+	stored := must.Get(schema.ReadNames(t.Context(), conn))(t)
+	check.That(t, len(stored) < 2*ingest.MaxWebsiteNames, "%d stored names", len(stored))
+	real1, _, _ := schema.IDOf(1, schema.NameCampaign, "real")
+	check.Equal(t, stored[schema.NamedID{WebsiteID: 1, Kind: schema.NameCampaign, ID: real1}].Key, "real", "frequent name")
+	scrubbed := must.Get(s.facts[0].VerifyFacts(t.Context(), func(float64) {}))(t)
+	check.Equal(t, scrubbed.Wrong, 0, "visitors with wrong facts")
+	check.Equal(t, len(scrubbed.Lost), 0, "visitors who lost events")
+	listed := s.wants(http.StatusOK, http.MethodGet, "/v1/sources", s.newToken(1, 0, catalogue.ScopeRead))
+	check.Contains(t, listed, "were forgotten with their events, the rarest first")
+
+	// Drop what is not declared, also names whose events were not deleted yet.
+	var undeclared []schema.NamedID
+	for _, name := range names.UndeclaredNames(func(schema.Name) bool { return true }) {
+		undeclared = append(undeclared, name.NamedID)
+	}
+	must.OK(t, s.writer.DropNames(t.Context(), undeclared))
+	declared, _, _ := schema.IDOf(1, schema.NameCampaign, "declared")
+	for subject := range s.facts.StoredSubjects() {
+		isOther := subject.Kind == schema.SubjectCampaign && subject.ID != declared
+		check.That(t, !isOther, "%v is not dropped", subject)
+	}
+}
+
+// TestRefusedRequestsNoteNoNames sends more than the rate of a source. What is refused leaves no names.
+func TestRefusedRequestsNoteNoNames(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("segment", catalogue.Sender{Rate: new(1)})
+	names := must.Get(s.writer.Names(t.Context()))(t)
+	for request := range 3 {
+		var items []string
+		for i := range 5000 {
+			items = append(items, fmt.Sprintf(`{"anonymousId":"v","event":"Experiment Viewed","properties":`+
+				`{"experiment_id":"invented %d %d","variation_id":"x"}}`, request, i%100))
+		}
+		response, text := s.in(key, `{"batch":[`+strings.Join(items, ",")+"]}", nil)
+		want := http.StatusTooManyRequests
+		if request == 0 {
+			want = http.StatusOK
+		}
+		check.Equal(t, response.status, want, text)
+	}
+	check.Equal(t, names.CountNames()[1].Undeclared, 100, "names")
+}
+
+// TestUndeclaredIsSelected lists some of the campaigns that arrived, and the sources of a website.
+func TestUndeclaredIsSelected(t *testing.T) {
+	s := newEmptyServer(t)
+	s.apply("accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: a.example}, {id: 2, domain: b.example}]}]")
+	key := s.sourceKey("segment", catalogue.Sender{})
+	for _, name := range []string{"Checkout A", "checkout b", "banner"} {
+		response, text := s.in(key, fmt.Sprintf(`{"anonymousId":"v","event":"Experiment Viewed","properties":`+
+			`{"experiment_id":%q,"variation_id":"x"}}`, name), nil)
+		check.Equal(t, response.status, http.StatusOK, text)
+	}
+	s.fold()
+	token := s.newToken(1, 0, catalogue.ScopeRead)
+	for query, want := range map[string]string{
+		"":                     "3 of 3",
+		"?websiteId=1&limit=1": "1 of 3",
+		"?websiteId=2":         "0 of 0",
+		"?search=CHECKOUT":     "2 of 2",
+		"?limit=0":             `"limit"`,
+		"?websiteId=3":         "not_found",
+		"?search=%ff":          "must be UTF-8",
+	} {
+		response, text := s.send(http.MethodGet, "/v1/undeclared"+query, http.NoBody, "Authorization", "Bearer "+token)
+		if response.status == http.StatusOK {
+			listed := len(must.JSON[[]any](t, text))
+			text = fmt.Sprintf("%d of %s", listed, response.Get("X-Total-Count"))
+		}
+		check.Contains(t, text, want, query)
+	}
+	for query, want := range map[string]string{"": `"name":"segment"`, "?websiteId=1": `"name":"segment"`, "?websiteId=2": `"sources":[]`} {
+		check.Contains(t, s.wants(http.StatusOK, http.MethodGet, "/v1/sources"+query, token), want, query)
+	}
+}
+
+// TestLongLabelsAreCut sends a view with a referrer that is too long. It is cut between characters, and counted.
+func TestLongLabelsAreCut(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("segment", catalogue.Sender{})
+	referrer := "https://a.example/x" + strings.Repeat("ü", 300)
+	response, text := s.in(key, `{"batch":[{"anonymousId":"v","event":"Experiment Viewed","context":{"page":{"referrer":"`+referrer+
+		`"}},"properties":{"experiment_id":"12","variation_id":"1"}}]}`, nil)
+	check.Equal(t, response.status, http.StatusOK)
+	check.Equal(t, text, `{"accepted":1,"ignored":0,"rejected":0}`)
+	var stored string
+	must.OK(t, s.conn.QueryRow(t.Context(), "SELECT referrer FROM events").Scan(&stored))
+	check.Equal(t, stored, referrer[:511], "stored referrer")
+	listed := s.wants(http.StatusOK, http.MethodGet, "/v1/sources", s.token)
+	check.Contains(t, listed, `"cut":1`)
+}
+
+// TestMisspeltMappings creates sources whose mapping is misspelt or empty.
+func TestMisspeltMappings(t *testing.T) {
+	s := newServer(t)
+	admin := s.admin("Content-Type", "application/json")
+	for mapping, want := range map[string]string{
+		"segmnt": `"name":"sender.mapping","value":"segmnt","detail":"must be one of `,
+		"shopfy": `or a mapping as YAML; did you mean shopify?`,
+		"":       `"name":"sender.mapping","value":"","detail":"must be one of `,
+	} {
+		body := fmt.Sprintf(`{"name":"A","scopes":["ingest"],"websiteId":1,"sender":{"mapping":%q}}`, mapping)
+		response, text := s.send(http.MethodPost, "/tokens", strings.NewReader(body), admin...)
+		check.Equal(t, response.status, http.StatusBadRequest, mapping)
+		check.Contains(t, text, want)
+	}
+}
+
+// TestTheRateOfASourceBoundsItsBursts sends single items, and many in one request.
+func TestTheRateOfASourceBoundsItsBursts(t *testing.T) {
+	s := newServer(t)
+	one := s.sourceKey("segment", catalogue.Sender{Rate: new(10)})
+	many := s.sourceKey("rudderstack", catalogue.Sender{Rate: new(10)})
+	const item = `{"type":"identify"}`
+	admitted := 0
+	started := time.Now()
+	for range 100 {
+		response, _ := s.in(one, item, nil)
+		if response.status == http.StatusOK {
+			admitted++
+		}
+	}
+	most := 10 + int(10*time.Since(started).Seconds()) + 1
+	check.That(t, admitted >= 10, "%d items at once", admitted)
+	check.That(t, admitted <= most, "%d items at once, of at most %d", admitted, most)
+	response, text := s.in(many, `{"batch":[`+item+strings.Repeat(","+item, 4999)+"]}", nil)
+	check.Equal(t, response.status, http.StatusOK, text)
+	response, text = s.in(many, item, nil)
+	check.Equal(t, response.status, http.StatusTooManyRequests, text)
+	wait := must.Get(strconv.Atoi(response.Get("Retry-After")))(t)
+	check.That(t, wait > 480 && wait <= 500, "wait of %d s after 5,000 items", wait)
+}
+
+// TestNamesOfIgnoredItemsAreShort sends items whose names are long, which are kept until the server stops.
+func TestNamesOfIgnoredItemsAreShort(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("segment", catalogue.Sender{})
+	var items []string
+	for i := range 300 {
+		items = append(items, fmt.Sprintf(`{"anonymousId":"v","event":"%d%s"}`, i, strings.Repeat("x", 10_000)))
+	}
+	response, text := s.in(key, `{"batch":[`+strings.Join(items, ",")+"]}", nil)
+	check.Equal(t, response.status, http.StatusOK, text)
+	listed := s.wants(http.StatusOK, http.MethodGet, "/v1/sources", s.token)
+	check.That(t, len(listed) < 40_000, "the list of sources has %d bytes", len(listed))
+	check.Contains(t, listed, `"others":100`)
+}
+
+// TestAnItemHasFewEvents sends items whose list has many events, which the rate of the source counts once.
+func TestAnItemHasFewEvents(t *testing.T) {
+	s := newServer(t)
+	key := s.sourceKey("lists", catalogue.Sender{Mapping: `
+fields: {visitor: v, time: {value: "2026-05-01T12:00:00Z"}, event: {value: view}, campaignId: {value: 12}, variationId: {value: 1}}
+events: [{each: list, fields: {eventId: id}}]
+`})
+	for events, want := range map[int]string{
+		1000: `{"accepted":1,"ignored":0,"rejected":0}`, 1001: `{"accepted":0,"ignored":0,"rejected":1}`,
+	} {
+		var list []string
+		for i := range events {
+			list = append(list, fmt.Sprintf(`{"id":%d}`, i))
+		}
+		_, text := s.in(key, `{"v":"a","list":[`+strings.Join(list, ",")+"]}", nil)
+		check.Equal(t, text, want, "%d events", events)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"lifthouse/api"
+	"lifthouse/docs"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
@@ -195,6 +196,7 @@ func TestMCPRefusals(t *testing.T) {
 	}{
 		{"message", "POST", ping, "", 200},
 		{"batch", "POST", " [" + ping + "," + ping + "]", "", 400},
+		{"not UTF-8", "POST", strings.Replace(ping, `"id":1`, "\"id\":\"\xff\"", 1), "", 400},
 		{"large message", "POST", strings.Repeat(" ", 3<<20) + ping, "", 413},
 		{"foreign page", "POST", ping, "https://evil.example.com", 403},
 		{"page under the server's own name", "POST", ping, s.URL, 403},
@@ -282,6 +284,7 @@ func TestMCPTools(t *testing.T) {
 			}
 			check.That(t, tool.Annotations.ReadOnlyHint && tool.Description != "" && strings.Contains(schema, `"additionalProperties":false`) && strings.Contains(schema, `"description"`),
 				"%s: %s", tool.Name, schema)
+			check.Contains(t, string(must.Get(docs.Guides.ReadFile("mcp.md"))(t)), "\n| `"+tool.Name+"` | ", "table of tools")
 		}
 		text := session.InitializeResult().Instructions
 		check.That(t, strings.Contains(text, "word for word"), "instructions %q", text)

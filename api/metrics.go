@@ -62,7 +62,9 @@ func newMetrics() *metrics {
 			Name: "lifthouse_events_total", Help: "Events received over HTTP: accepted, rejected.",
 		}, []string{"verdict"}),
 		sources: add.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifthouse_source_items_total", Help: "Items received from sources: accepted, ignored, rejected.",
+			Name: "lifthouse_source_items_total",
+			Help: "Items received from sources: accepted, ignored, rejected. Of the accepted ones, cut: some " +
+				"attributes were too long and are cut.",
 		}, []string{"source", "verdict"}),
 		deliveries: add.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifthouse_webhook_attempts_total",
@@ -98,6 +100,26 @@ func (s *API) SetServers(servers []schema.Server) {
 		}
 		s.metrics.servers.WithLabelValues(servers[i].Name()).Set(up)
 	}
+}
+
+// exportNames exports the numbers of names that the catalogue does not declare.
+func (s *API) exportNames() {
+	add := promauto.With(s.metrics.registry)
+	sum := func(of func(ingest.NameCounts) int) func() float64 {
+		return func() (all float64) {
+			for _, counts := range s.Collector.CountNames() {
+				all += float64(of(counts))
+			}
+			return all
+		}
+	}
+	add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_undeclared_names", Help: "Campaigns and goals in events that the catalogue does not declare.",
+	}, sum(func(c ingest.NameCounts) int { return c.Undeclared }))
+	add.NewCounterFunc(prometheus.CounterOpts{
+		Name: "lifthouse_forgotten_names_total",
+		Help: "Undeclared names that were forgotten with their events, because there were too many.",
+	}, sum(func(c ingest.NameCounts) int { return c.Forgotten }))
 }
 
 // ExportFacts exports how far the facts lag behind the events, and the number of visitors who lost events.

@@ -99,6 +99,7 @@ func (s *API) putCatalogue(c *gin.Context) (any, error) {
 			return bodyProblem(err)
 		}
 		file.AccountID, file.Replaces, file.Prune = tokenOf(c).AccountID, replaces, prune
+		file.IsRemote = true
 		answered, err = s.applyCatalogue(c, file, dryRun)
 		return err
 	})
@@ -233,18 +234,29 @@ type token struct {
 	Scopes    []catalogue.Scope `json:"scopes"`
 	WebsiteID int64             `json:"websiteId,omitempty"`
 	*schema.SubjectIDs
-	Sender    *catalogue.Sender `json:"sender,omitempty"`
-	CreatedAt time.Time         `json:"createdAt"`
-	ExpiresAt *time.Time        `json:"expiresAt,omitempty"`
-	Secret    string            `json:"secret,omitempty"` // only of a new token
-	URL       string            `json:"url,omitempty"`    // only of a new share link
+	Sender    *sentBy    `json:"sender,omitempty"`
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	Secret    string     `json:"secret,omitempty"` // only of a new token
+	URL       string     `json:"url,omitempty"`    // only of a new share link
+}
+
+// sentBy is a sender without its secret.
+type sentBy struct {
+	catalogue.Sender
+	Signed bool `json:"signed"` // whether requests must be signed
 }
 
 func newToken(t *catalogue.Token) token {
-	return token{
+	shown := token{
 		ID: t.ID, Name: t.Name, Scopes: t.Scopes, WebsiteID: t.WebsiteID, SubjectIDs: t.Shared,
-		Sender: t.Sender, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
+		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
 	}
+	if t.Sender != nil {
+		shown.Sender = &sentBy{*t.Sender, t.Sender.IsSigned()}
+		shown.Sender.Secret = nil
+	}
+	return shown
 }
 
 // listTokens returns the tokens of the account, including its share links.
@@ -275,6 +287,8 @@ func (s *API) createToken(c *gin.Context) (any, error) {
 		if _, err := ingest.NewIntake(asked.Sender.Mapping, 1, asked.Name, false); err != nil {
 			fields.Add("sender.mapping", asked.Sender.Mapping, err.Error())
 		}
+		fields.AddIf(asked.Sender.SecretFile != "", "sender.secretFile", asked.Sender.SecretFile,
+			"must be omitted: only lifthouse source add on the server may name a file; give the secret in secret")
 	}
 	made := catalogue.Token{
 		AccountID: tokenOf(c).AccountID, Name: asked.Name, Scopes: asked.Scopes,
@@ -397,10 +411,23 @@ func (s *API) discoverCampaigns(c *gin.Context) ([]engine.Discovered, *catalogue
 	return all, owned, source.StoreFailure(c.Request.Context(), err)
 }
 
-// listUndeclared returns the campaigns that arrived and are not declared.
+// listUndeclared returns the campaigns that arrived and are not declared, those with most visitors first.
 func (s *API) listUndeclared(c *gin.Context) (any, error) {
+	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit", "search")
+	asked, limit := p.ID(websiteIDName), p.ParseInteger("limit", 1, 1000, 100)
+	search, _ := p.SingleValue("search")
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	owned, bound := s.accountResources(c)
+	website, err := results.SearchedWebsite(owned, bound, asked)
+	if err != nil {
+		return nil, err
+	}
 	all, _, err := s.discoverCampaigns(c)
-	return all, err
+	all = engine.SelectDiscovered(all, website, search)
+	c.Header("X-Total-Count", strconv.Itoa(len(all)))
+	return all[:min(len(all), limit)], err
 }
 
 // declareCampaign declares a campaign that arrived, or ignores it.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"lifthouse/engine/facts"
@@ -111,6 +112,16 @@ func (e *Engine) Discover(ctx context.Context, owned *catalogue.AccountResources
 	return found, nil
 }
 
+// SelectDiscovered returns the campaigns of a website, or of all if website is 0, whose names contain a text, in any
+// case.
+func SelectDiscovered(all []Discovered, website int64, search string) []Discovered {
+	search = strings.ToLower(search)
+	return slices.DeleteFunc(all, func(d Discovered) bool {
+		isOther := website != 0 && d.WebsiteID != website
+		return isOther || !strings.Contains(strings.ToLower(d.Name()), search)
+	})
+}
+
 // Declaration is how people declare a discovered campaign. Everything else of its plan is the default.
 type Declaration struct {
 	WebsiteID int64  `yaml:"websiteId"`   // 0: the only one with the campaign
@@ -169,7 +180,7 @@ func (d *Discovered) declareIn(site *catalogue.Website, owned *catalogue.Account
 	switch {
 	case at < 0:
 		found.Add("control", how.Control,
-			faults.OneOf(names...)+": the one that visitors saw before the campaign")
+			faults.OneOf(clipNames(names)...)+": the one that visitors saw before the campaign")
 	case at > 0 && d.Variations[0].ID == 0:
 		found.Add("control", how.Control, "must be control: it has visitors, and is control in every campaign")
 	default:
@@ -213,6 +224,15 @@ func (d *Discovered) declareIn(site *catalogue.Website, owned *catalogue.Account
 	}
 	site.Campaigns = []catalogue.Campaign{campaign}
 	return nil
+}
+
+// clipNames returns the first names, and how many more there are.
+func clipNames(names []string) []string {
+	const most = 20
+	if more := len(names) - most; more > 0 {
+		return append(names[:most:most], fmt.Sprintf("%d more", more))
+	}
+	return names
 }
 
 // EstimatePlans estimates what the plans of campaigns can detect, by campaign id. The estimate uses the campaign's own

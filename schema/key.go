@@ -47,7 +47,7 @@ const ControlKey = "control"
 const maxKey = 200
 
 // IDOf returns the id of a campaign, a variation or a goal from its text in an event or a catalogue, and its key. An
-// integer is the id itself, and has no key. Every other text is a key, from which the id is computed:
+// integer is the id itself, and has no key. Every other text, such as 2.0, is a key, from which the id is computed:
 //
 //	2^52 + xxHash64(website "\0" kind "\0" key) mod 2^52
 //
@@ -88,10 +88,6 @@ func KeyFault(key string) string {
 		return "a key must not have control characters"
 	case strings.TrimSpace(key) != key:
 		return "a key must not begin or end with white space"
-	}
-	if whole, zeros, _ := strings.Cut(key, "."); strings.Trim(zeros, "0")+strings.Trim(whole, "0123456789") == "" &&
-		len(whole) < len(key) { // as some programs write an integer
-		return "an id must be written without decimals: " + whole
 	}
 	return ""
 }

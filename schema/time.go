@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,4 +69,14 @@ func Repeat(ctx context.Context, every time.Duration, task string, do func(conte
 		case <-tick.C:
 		}
 	}
+}
+
+// LoadZone returns the time zone with a name of the IANA database. It refuses other files in the folder of the
+// database, such as localtime: they differ between machines, or count leap seconds.
+func LoadZone(name string) (*time.Location, error) {
+	first, _, _ := strings.Cut(name, "/")
+	if slices.Contains([]string{"Local", "localtime", "posix", "posixrules", "right", "Factory"}, first) {
+		return nil, fmt.Errorf("unknown time zone %s", name)
+	}
+	return time.LoadLocation(name)
 }

@@ -49,7 +49,7 @@ func newHouse(t *testing.T) *house {
 
 func houseOn(t *testing.T, conn driver.Conn) *house {
 	t.Helper()
-	s := must.Get(app.NewStore(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits}))(t)
+	s := must.Get(app.NewStore(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits, SecretFolder: os.TempDir()}))(t)
 	server := httptest.NewServer(s.API(t.Context(), api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}
@@ -214,4 +214,47 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	close(released)
 	must.OK(t, <-ended)
 	out.text()
+}
+
+// TestArgumentsAreUTF8 runs commands with text that is not UTF-8, in arguments, flags and settings.
+func TestArgumentsAreUTF8(t *testing.T) {
+	h := newHouse(t)
+	const wrong = "\xff\xfe"
+	for _, args := range [][]string{
+		{wrong},
+		{"events", "--visitor", wrong},
+		{"events", "--visitor=" + wrong},
+		{"forget", "--visitor", wrong, "--yes"},
+		{"discover", wrong, "--goal", "x"},
+		{"discover", "x", "--goal", wrong},
+		{"source", "add", wrong},
+		{"token", "create", "--scope", "read", "--name", wrong},
+		{"report", "campaign", wrong},
+		{"import", wrong},
+	} {
+		code, out, complaints := h.run(args...)
+		check.Equal(t, code, exitUsage, "exit code of %q", args)
+		check.Equal(t, out, "", "output of %q", args)
+		check.Contains(t, complaints, "\\xff\\xfe\": must be UTF-8", "complaint of %q", args)
+	}
+	h.env = map[string]string{"LIFTHOUSE_PUBLIC_URL": "http://" + wrong}
+	code, _, complaints := h.run("token", "list")
+	check.Equal(t, code, exitUsage, "exit code with a setting")
+	check.Contains(t, complaints, `LIFTHOUSE_PUBLIC_URL "http://\xff\xfe": must be UTF-8`)
+	_, err := h.store.Journal.ReadVisitor(t.Context(), wrong, nil, 10)
+	check.That(t, err != nil, "a visitor that is not UTF-8 is looked up")
+}
+
+// TestNamesOfSendersAreHarmless sends an item whose name has control characters to a source, and lists the sources.
+func TestNamesOfSendersAreHarmless(t *testing.T) {
+	h := newHouse(t)
+	address := strings.TrimSpace(h.must("source", "add", "segment", "--domain", "shop.example.com"))
+	_, key, _ := strings.Cut(address, "/in/")
+	body := strings.NewReader(`{"anonymousId":"v","event":"a\u001b[2J\nWarning: false"}`)
+	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/in/"+key, body))(t)
+	response, err := http.DefaultClient.Do(request)
+	must.OK(t, err)
+	defer func() { _ = response.Body.Close() }()
+	check.Equal(t, response.StatusCode, http.StatusOK)
+	check.Contains(t, h.must("source", "list"), "Ignored of segment: a�[2J Warning: false (1)\n")
 }

@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/secrets"
 )
 
 // Exit codes.
@@ -73,6 +75,16 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code
 type usageError struct{ error }
 
 func (p *program) runCommand(ctx context.Context) int {
+	isWrong := false
+	for _, arg := range p.args {
+		if !utf8.ValidString(arg) {
+			p.printDiagnostic("%q: must be UTF-8", arg)
+			isWrong = true
+		}
+	}
+	if isWrong {
+		return exitUsage
+	}
 	root := p.rootCommand()
 	root.SetArgs(p.args)
 	root.SetIn(p.stdin)
@@ -147,6 +159,8 @@ func (p *program) rootCommand() *cobra.Command {
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
 	root.PersistentFlags().BoolVar(&p.opening.Fsync, "fsync", false,
 		"sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
+	root.PersistentFlags().StringVar(&p.opening.SecretFolder, "secret-folder", secrets.DefaultFolder,
+		"folder with the files of secrets that --secret-file and the catalogue (secretFile) may name; empty: none")
 	limits := &p.opening.Limits
 	*limits = source.DefaultLimits
 	bounds.Var(root.PersistentFlags(), &limits.Time, "query-timeout", limits.Time, 0, bounds.MaxWait,

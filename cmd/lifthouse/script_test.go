@@ -151,7 +151,7 @@ var (
 // mask replaces what differs from run to run: the folder, tokens, durations, and times by their distance from the start
 // of the script.
 func (s *script) mask(text string) string {
-	text = strings.NewReplacer(s.dir, "$DIR").Replace(text)
+	text = strings.NewReplacer(s.dir, "$DIR", " "+os.TempDir()+" ", " $TMP ").Replace(text)
 	text = password.ReplaceAllString(hash.ReplaceAllString(text, "HASH"), ": PASSWORD\n")
 	text = setting.ReplaceAllString(text, " $1 $2") // the columns are as wide as the name of the folder
 	text = speed.ReplaceAllString(secret.ReplaceAllString(text, "lh_TOKEN"), "")

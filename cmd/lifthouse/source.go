@@ -14,6 +14,8 @@ import (
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine/render"
+	"lifthouse/engine/wording"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
 	"lifthouse/schema/ingest"
@@ -45,7 +47,8 @@ func (p *program) sourceAddCommand() *cobra.Command {
 	flags.BoolVar(&sender.ViewsOnly, "views-only", false, "reject goals: for the key of a page, which is public")
 	flags.StringVar(&sender.SecretFile, "secret-file", "",
 		"file with the secret with which Shopify or WooCommerce signs its webhooks")
-	bounds.Var(flags, &rate, "rate", catalogue.DefaultRate, 0, 1_000_000, "limit of events per second; 0: none")
+	bounds.Var(flags, &rate, "rate", catalogue.DefaultRate, 0, 1_000_000,
+		"limit of events per second, and of events at once except in one request; 0: none")
 	p.publicURLFlag(flags)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
@@ -68,7 +71,7 @@ func (p *program) sourceAddCommand() *cobra.Command {
 			}
 			if sender.SecretFile != "" {
 				sender.SecretFile = p.absolutePath(sender.SecretFile)
-				if _, err := os.Stat(sender.SecretFile); err != nil {
+				if _, err := s.Secrets.ReadSecret(sender.SecretFile); err != nil {
 					return fmt.Errorf("--secret-file: %w", err)
 				}
 			}
@@ -203,6 +206,10 @@ func (p *program) sourceListCommand() *cobra.Command {
 			if ignored > 0 {
 				notes = append(notes, fmt.Sprintf("Ignored of %s: %s", source.Name, strings.Join(names, ", ")))
 			}
+			if source.Cut > 0 {
+				notes = append(notes, fmt.Sprintf("Cut in %s of %s: attributes of more than 512 bytes",
+					wording.CountNoun(source.Cut, "item"), source.Name))
+			}
 			rows = append(rows, []any{
 				source.ID, source.Name, source.WebsiteID, last, source.Accepted, source.Purchases, source.NoVisitor,
 				ignored, source.Rejected,
@@ -213,7 +220,7 @@ func (p *program) sourceListCommand() *cobra.Command {
 		}
 		err = p.printList(rows, "Account %d has no source; make one with lifthouse source add.", s.owned.ID)
 		for _, note := range notes {
-			p.printLine("\n%s", note)
+			p.printLine("\n%s", render.PrintableText(strings.ReplaceAll(note, "\n", " "))) // senders name items
 		}
 		return err
 	})

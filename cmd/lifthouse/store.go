@@ -40,6 +40,9 @@ func (p *program) openStore(ctx context.Context, wait time.Duration) (s *app.Sto
 		return nil, err
 	}
 	p.opening.Concurrency = p.serving.API.StoreSlots
+	if p.opening.SecretFolder != "" {
+		p.opening.SecretFolder = p.absolutePath(p.opening.SecretFolder)
+	}
 	err = p.awaitHolder(ctx, wait, func() (err error) {
 		s, err = app.OpenStore(ctx, address, p.opening)
 		return err

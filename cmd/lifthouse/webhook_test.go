@@ -111,7 +111,7 @@ func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 	must.OK(t, os.WriteFile(h.input, []byte(strings.ReplaceAll(text, "SECRET", secret)), 0o600))
 	h.must("apply", "-f", h.input)
 	h.sender = watch.NewSender(h.store.Outbox, h.store.Catalogue, watch.SenderOptions{
-		PublicURL: "https://lifthouse.example.com", Release: "v1", AllowPrivate: allowPrivate,
+		PublicURL: "https://lifthouse.example.com", Release: "v1", AllowPrivate: allowPrivate, Secrets: h.store.Secrets,
 		Count: func(o outbox.Outcome) { h.counts[o]++ },
 	})
 	return h

@@ -7,6 +7,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -27,7 +28,11 @@ func OpenWithFacts(
 ) (*engine.Engine, *ingest.Writer, facts.Shards) {
 	tb.Helper()
 	shards := facts.Shards{facts.NewRefresher(conn, true)}
-	e, w := engine.New(conn, c, source.DefaultLimits, shards), ingest.NewWriter(conn, nil)
+	e, w := engine.New(conn, c, source.DefaultLimits, shards), ingest.NewWriter(conn, shards)
+	w.SetNameOptions(ingest.NameOptions{
+		IsDeclared:  func(name schema.NamedID) bool { return c.Snapshot().Declares(name) },
+		CountEvents: shards.EventsByName,
+	})
 	w.AfterInsert(shards[0].NoteEvents)
 	if err := shards.OpenFacts(tb.Context()); err != nil {
 		tb.Fatal(err)

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -259,7 +260,8 @@ func (r *Refresher) deleteFacts(ctx context.Context) error {
 	if err := r.changeStoredParts(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC"); err != nil {
 		return err
 	}
-	emptied, token := Position{Rebuilding: true}.nextRefresh(), ""
+	declared := encodeCurrencies(server.withCurrencies().currenciesOf())
+	emptied, token := Position{Rebuilding: true, Currencies: declared}.nextRefresh(), ""
 	if !r.alone { // a server may have begun to fold the events at once
 		token = emptied.tokenAfter(Position{})
 	}
@@ -315,6 +317,41 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor
 		}
 	}
 	return nil
+}
+
+// RefoldVisitors computes the facts of visitors again, some of whose events are deleted.
+func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visitor) error {
+	if len(visitors) == 0 {
+		return nil
+	}
+	slices.SortFunc(visitors, func(a, b schema.Visitor) int {
+		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
+	})
+	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
+		for some := range slices.Chunk(visitors, visitorsAtOnce) {
+			of := setOf(some)
+			stored, err := r.readStored(ctx, of)
+			if err != nil {
+				return err
+			}
+			events, err := r.on.readEvents(ctx, some, r.position.Through)
+			if err != nil {
+				return err
+			}
+			var want []fold.Row
+			for own := range splitVisitors(events) {
+				if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
+					want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
+				}
+			}
+			if err := r.replaceRows(ctx, stored, want, r.position.nextRefresh()); err != nil {
+				return err
+			}
+		}
+		r.noteLost(ctx, setOf(visitors), nil)
+		return r.moveOn(ctx)
+	})
+	return schema.WrapError(err, "compute the facts of visitors again")
 }
 
 // moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted facts is

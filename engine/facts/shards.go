@@ -144,6 +144,32 @@ func (s Shards) StoredSubjects() map[schema.Subject]bool {
 	return found
 }
 
+// EventsByName returns the numbers of events of campaigns and goals of a website, and the visitors of variations.
+func (s Shards) EventsByName(website int64) map[schema.NamedID]int64 {
+	found := map[schema.NamedID]int64{}
+	for _, shard := range s {
+		for of, counters := range shard.AllCounters() {
+			if of.WebsiteID != website {
+				continue
+			}
+			for goal, n := range counters.Goals {
+				found[schema.NamedID{WebsiteID: website, Kind: schema.NameGoal, ID: goal}] += n.Events
+			}
+			if of.Kind != schema.SubjectCampaign {
+				continue
+			}
+			campaign := schema.NamedID{WebsiteID: website, Kind: schema.NameCampaign, ID: of.ID}
+			found[campaign] += int64(counters.AllEvents()) //nolint:gosec // a count
+			for variation, n := range counters.FirstExposed {
+				found[schema.NamedID{
+					WebsiteID: website, Kind: schema.NameVariation, CampaignID: of.ID, ID: variation,
+				}] += n
+			}
+		}
+	}
+	return found
+}
+
 // Moment is what a report depends on beside the facts of its subject.
 type Moment struct {
 	Day      int64     // the later of today and AcceptedDay, in days since 1970
@@ -234,6 +260,11 @@ func (s Shards) HoldScrubs() (release func()) {
 // EraseVisitors deletes the facts of visitors.
 func (s Shards) EraseVisitors(ctx context.Context, visitors []schema.Visitor) error {
 	return s.each(func(shard *Refresher) error { return shard.EraseVisitors(ctx, visitors) })
+}
+
+// RefoldVisitors computes the facts of visitors again.
+func (s Shards) RefoldVisitors(ctx context.Context, visitors []schema.Visitor) error {
+	return s.each(func(shard *Refresher) error { return shard.RefoldVisitors(ctx, visitors) })
 }
 
 // DropSubjects deletes the facts of subjects. It drops the experiments of a widget with the widget, even if their
@@ -442,6 +473,13 @@ func (r *Refresher) publishState(changed map[schema.Subject]int64, all bool) {
 		return
 	}
 	maps.Copy(r.counters, counters)
+	for subject := range changed { // a subject without facts takes no memory
+		if len(r.cells.all[subject]) == 0 {
+			delete(r.cells.all, subject)
+			delete(r.counters, subject)
+			delete(r.settled, subject)
+		}
+	}
 }
 
 // Stored are the totals of the stored events of a subject.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,36 @@ type Chapter struct {
 	Lines   []*Line
 
 	owned *catalogue.AccountResources // of the website
+	keyOf func(schema.NamedID) string
+}
+
+// SubjectName returns the subject as text without its website. A campaign has its key, in quotes, or else its id.
+func (c *Chapter) SubjectName() string { return c.nameSubject(c.Subject) }
+
+func (c *Chapter) nameSubject(s schema.Subject) string {
+	if s.Kind != schema.SubjectCampaign {
+		return s.ShortName()
+	}
+	return "campaign " + c.nameOf(schema.NameCampaign, 0, s.ID)
+}
+
+// GoalName returns the key of a goal, in quotes, or else its id.
+func (c *Chapter) GoalName(id int64) string { return c.nameOf(schema.NameGoal, 0, id) }
+
+// VariationName returns the key of a variation of the subject, in quotes, or else its id.
+func (c *Chapter) VariationName(id int64) string {
+	if c.Subject.Kind != schema.SubjectCampaign {
+		return strconv.FormatInt(id, 10)
+	}
+	return c.nameOf(schema.NameVariation, c.Subject.ID, id)
+}
+
+func (c *Chapter) nameOf(kind schema.NameKind, campaign, id int64) string {
+	key := c.keyOf(schema.NamedID{WebsiteID: c.Subject.WebsiteID, Kind: kind, CampaignID: campaign, ID: id})
+	if key == "" {
+		return strconv.FormatInt(id, 10)
+	}
+	return strconv.Quote(key)
 }
 
 // Line is an event of a chapter. An unattributed goal that counts for the subject has the variation of the first view.
@@ -73,7 +104,9 @@ func ExplainEvents(
 				line.Arrival = formatDuration(-late) + " before its time: check the sender's clock"
 			}
 			if chapters[x.Subject] == nil {
-				chapters[x.Subject] = &Chapter{Subject: x.Subject, owned: known.AccountResources(account)}
+				chapters[x.Subject] = &Chapter{
+					Subject: x.Subject, owned: known.AccountResources(account), keyOf: arrived.KeyOf,
+				}
 			}
 			c := chapters[x.Subject]
 			c.Lines = append(c.Lines, line)
@@ -101,7 +134,7 @@ func ExplainEvents(
 	for _, c := range chapters {
 		slices.SortFunc(c.Lines, compareLines)
 		if c.Subject.Kind != schema.SubjectNone {
-			c.explainReport(known, arrived.KeyOf, asOf)
+			c.explainReport(known, asOf)
 		}
 	}
 	for _, c := range chapters {
@@ -142,12 +175,10 @@ func compareLines(a, b *Line) int {
 }
 
 // explainReport explains how the report of the subject counts the visitor.
-func (c *Chapter) explainReport(
-	known *catalogue.Snapshot, keyOf func(schema.NamedID) string, asOf func(*plan.Plan) *plan.Plan,
-) {
+func (c *Chapter) explainReport(known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan) {
 	p, err := plan.New(plan.ResultsRequest(c.owned.ID, c.Subject), c.owned)
 	if err != nil {
-		named := catalogue.NewEventNames(keyOf)
+		named := catalogue.NewEventNames(c.keyOf)
 		e := schema.Event{WebsiteID: c.Subject.WebsiteID, Subject: c.Subject.Kind, SubjectID: c.Subject.ID}
 		e.ExperimentID = c.Subject.ExperimentID
 		named.AddRows(&e, 1)
@@ -191,7 +222,7 @@ func (c *Chapter) explainVisitor(p *plan.Plan) {
 	case isMulti && p.MultipleExposures == catalogue.ExcludeMultiExposed:
 		var seen []string // variations
 		for _, l := range c.Lines {
-			id, isView := fmt.Sprint(l.VariationID), l.Kind == schema.KindView && l.folded.Reason != fold.Copied
+			id, isView := c.VariationName(l.VariationID), l.Kind == schema.KindView && l.folded.Reason != fold.Copied
 			if isView && !slices.Contains(seen, id) {
 				seen = append(seen, id)
 			}
@@ -200,9 +231,10 @@ func (c *Chapter) explainVisitor(p *plan.Plan) {
 		shown := strings.Join(seen[:last], ", ") + " and " + seen[last]
 		c.Why = fmt.Sprintf("the visitor saw the variations %s; multi-exposed visitors are excluded", shown)
 	case at < 0:
-		c.Why = fmt.Sprintf("the first view is of variation %d, which the report does not have", c.First.VariationID)
+		c.Why = fmt.Sprintf("the first view is of variation %s, which the report does not have",
+			c.VariationName(c.First.VariationID))
 	default:
-		label := fmt.Sprint(c.First.VariationID)
+		label := c.VariationName(c.First.VariationID)
 		if name := p.Variations[at].Name; name != "" {
 			label += fmt.Sprintf(" (%s)", name)
 		}
@@ -215,7 +247,7 @@ func (c *Chapter) explainVisitor(p *plan.Plan) {
 func (c *Chapter) explainEvent(l *Line, p *plan.Plan) (counts bool, why string) {
 	switch {
 	case p == nil:
-		return false, c.Subject.ShortName() + " is not declared"
+		return false, c.SubjectName() + " is not declared"
 	case l.folded.Reason == fold.AutomatedVisitor:
 		return false, automatedVisitor
 	case l.folded.Reason == fold.WithoutView:
@@ -223,22 +255,24 @@ func (c *Chapter) explainEvent(l *Line, p *plan.Plan) (counts bool, why string) 
 	case l.folded.Reason == fold.BeforeFirstView:
 		return false, "before the first view, " + formatTime(c.First.Time)
 	case !c.Counts && l.Kind == schema.KindView && l.VariationID != c.First.VariationID:
-		return false, fmt.Sprintf("a view of another variation than the first view, %d", c.First.VariationID)
+		return false, fmt.Sprintf("a view of another variation than the first view, %s",
+			c.VariationName(c.First.VariationID))
 	case !c.Counts:
 		return false, "the visitor is not in the report"
 	case l.folded.Reason == fold.FirstView:
 		return true, "the first view"
 	case l.Kind == schema.KindGoal && p.GoalID != 0 && c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID:
-		return false, fmt.Sprintf("goal %d is not declared for website %d", l.GoalID, l.WebsiteID)
+		return false, fmt.Sprintf("goal %s is not declared for website %d", c.GoalName(l.GoalID), l.WebsiteID)
 	}
 	why = "after the first view"
 	if l.Kind == schema.KindGoal && p.GoalID == 0 {
 		why += "; the report counts all goals"
 	} else if l.Kind == schema.KindGoal && p.GoalID != l.GoalID {
-		why = fmt.Sprintf("in reports of goal %d; the primary goal is %d", l.GoalID, p.GoalID)
+		why = fmt.Sprintf("in reports of goal %s; the primary goal is %s", c.GoalName(l.GoalID), c.GoalName(p.GoalID))
 	}
 	if l.VariationID != c.First.VariationID {
-		why += fmt.Sprintf("; the event names variation %d, but the variation of the first view counts", l.VariationID)
+		why += fmt.Sprintf("; the event names variation %s, but the variation of the first view counts",
+			c.VariationName(l.VariationID))
 	}
 	return true, why
 }
@@ -249,7 +283,7 @@ func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 	for _, l := range c.Lines {
 		var names []string // of the subjects
 		for _, other := range attributed[l.folded.Event] {
-			names, l.Counts = append(names, other.folded.Subject.ShortName()), l.Counts || other.Counts
+			names, l.Counts = append(names, c.nameSubject(other.folded.Subject)), l.Counts || other.Counts
 		}
 		slices.Sort(names)
 		switch {
@@ -257,7 +291,7 @@ func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 		case l.folded.Reason == fold.AutomatedVisitor:
 			l.Why = automatedVisitor
 		case c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID:
-			l.Why = fmt.Sprintf("goal %d is not declared for website %d", l.GoalID, l.WebsiteID)
+			l.Why = fmt.Sprintf("goal %s is not declared for website %d", c.GoalName(l.GoalID), l.WebsiteID)
 		case len(names) > 0:
 			l.Why = "attributed to " + strings.Join(names, ", ")
 		default:

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/secrets"
 
 	"code.dny.dev/ssrf"
 	"github.com/cenkalti/backoff/v5"
@@ -34,6 +34,7 @@ import (
 type SenderOptions struct {
 	PublicURL    string               // base of the links in messages
 	Release      string               // version of the program
+	Secrets      *secrets.Folder      // files with the keys of webhooks
 	AllowPrivate bool                 // whether webhooks may have private and loopback addresses
 	Holder       string               // name of this process in leases; empty: no other process uses the store
 	Count        func(outbox.Outcome) // called for each attempt; may be nil
@@ -218,9 +219,12 @@ func (s *Sender) attemptDelivery(
 	if err != nil {
 		text := err.Error()
 		var request *url.Error
+		var lookup *net.DNSError
 		switch {
 		case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork):
 			text = "the address is private or reserved; --webhook-private-addresses allows it"
+		case errors.As(err, &lookup): // the address of the server's resolver is nobody's business
+			text = "lookup " + lookup.Name + ": " + lookup.Err
 		case errors.As(err, &request): // the URL may have a secret
 			text = request.Err.Error()
 		}
@@ -257,24 +261,13 @@ func (s *Sender) sendMessage(
 	if hook.Format == catalogue.FormatStandard {
 		// The headers of Standard Webhooks: the id of the message, the time of the attempt, and the signature
 		// HMAC-SHA256 of "id.time.body".
-		info, err := os.Stat(hook.SecretFile)
+		key, err := hook.ReadKey(s.Secrets)
 		if err != nil {
-			return 0, fmt.Errorf("secretFile: %w", err)
+			return 0, err
 		}
-		// The catalogue may name any path, so a device or a pipe is not read.
-		if !info.Mode().IsRegular() || info.Size() > maxSecret {
-			return 0, fmt.Errorf("secretFile: %s: must be a file of at most %d bytes", hook.SecretFile, maxSecret)
-		}
-		key, err := os.ReadFile(hook.SecretFile)
+		signer, err := standardwebhooks.NewWebhook(key)
 		if err != nil {
-			return 0, fmt.Errorf("secretFile: %w", err)
-		}
-		text := strings.TrimSpace(string(key))
-		const prefix = "whsec_"
-		signer, err := standardwebhooks.NewWebhook(text)
-		if err != nil || !strings.HasPrefix(text, prefix) || len(text) < len(prefix)+minKey*4/3 {
-			return 0, fmt.Errorf("secretFile %s: must have whsec_ and the base64 encoding of at least %d bytes, such "+
-				"as from: echo whsec_$(openssl rand -base64 %d)", hook.SecretFile, minKey, minKey)
+			return 0, err
 		}
 		now := time.Now()
 		signature, err := signer.Sign(m.ID, now, body)
@@ -300,13 +293,6 @@ func (s *Sender) sendMessage(
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxDetail))
 	return status, fmt.Errorf("the receiver returned %s: %s", response.Status, text)
 }
-
-// The maximum size of a file with a key, and the minimum length of a key (Standard Webhooks, "Signature scheme"), in
-// bytes.
-const (
-	maxSecret = 1 << 10
-	minKey    = 24
-)
 
 // encodeBody returns the body of a request. In Slack's markup, a message is a line with a link to the page, and the
 // sentences.

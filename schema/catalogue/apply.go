@@ -98,7 +98,8 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 				a.applyWebsite(account.ID, &account.Websites[w], fmt.Sprintf("accounts[%d].websites[%d]", i, w))
 			}
 			for h := range account.Webhooks {
-				hook := &account.Webhooks[h]
+				hook, stored := account.Webhooks[h], known.AccountResources(account.ID).Webhooks[account.Webhooks[h].ID]
+				hook.keepSecret(&stored.Webhook)
 				changed := a.defineResource(account.ID, kindWebhook, hook.ID, hook.URL, hook)
 				a.addState(&declared{resource: resource{account.ID, kindWebhook, hook.ID}, name: hook.URL}, changed)
 			}
@@ -192,7 +193,9 @@ func (a *applier) applyWebsite(account int64, site *Website, path string) {
 			change := &a.changes[len(a.changes)-1]
 			// Control gets its percentage. The others divide the rest by their weights.
 			weights := max(campaign.DeclaredShares().sumWeights(), 1)
-			change.Shares = []NamedShare{{"Control", float64(campaign.ControlShare) / 100}}
+			if campaign.ControlShare > 0 || len(campaign.Variations) == 0 { // else a variation takes its place
+				change.Shares = []NamedShare{{"Control", float64(campaign.ControlShare) / 100}}
+			}
 			for _, v := range campaign.Variations {
 				share := float64(100-campaign.ControlShare) / 100 * float64(v.Share) / float64(weights)
 				change.Shares = append(change.Shares, NamedShare{v.Name, share})
@@ -331,9 +334,14 @@ func (a *applier) defineResource(account int64, k kind, id int64, name string, d
 		maps.Copy(fields, was)
 		maps.Copy(fields, is)
 		for _, field := range slices.Sorted(maps.Keys(fields)) {
-			if string(was[field]) != string(is[field]) {
-				change.Fields = append(change.Fields, FieldChange{field, JSONText(was[field]), JSONText(is[field])})
+			if string(was[field]) == string(is[field]) {
+				continue
 			}
+			shown := FieldChange{field, JSONText(was[field]), JSONText(is[field])}
+			if k == kindWebhook && field == "secret" {
+				shown.Before, shown.After = hideText(shown.Before), hideText(shown.After)
+			}
+			change.Fields = append(change.Fields, shown)
 		}
 	}
 	a.changes = append(a.changes, change)

@@ -68,12 +68,51 @@ func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.
 			return err
 		}
 		a.At, a.After = a.At.UTC(), json.RawMessage(body)
+		if part(of) == partDefinition {
+			if a.After, err = hideSecrets(kind(a.Kind), body); err != nil {
+				return fmt.Errorf("the definition of %s %d: %w", a.Kind, a.ID, err)
+			}
+		}
 		a.Change, err = changeOf(&a, part(of), archived, switched)
 		all = append(all, a)
 		return err
 	}, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
 		clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
 	return all, schema.WrapError(err, "read the audit log")
+}
+
+// hiddenSecret is shown instead of a secret.
+const hiddenSecret = "…"
+
+// hideText returns what is shown instead of a text of JSON.
+func hideText(text JSONText) JSONText {
+	if text == "" {
+		return ""
+	}
+	return `"` + hiddenSecret + `"`
+}
+
+// hideSecrets returns a definition without its secret.
+func hideSecrets(k kind, body string) (json.RawMessage, error) {
+	switch k { //nolint:exhaustive // others have no secrets
+	case kindWebhook:
+		var hook Webhook
+		err := json.Unmarshal([]byte(body), &hook)
+		if err != nil || hook.Secret == "" {
+			return json.RawMessage(body), err
+		}
+		hook.Secret = hiddenSecret
+		return json.Marshal(hook)
+	case kindToken:
+		var token Token
+		err := json.Unmarshal([]byte(body), &token)
+		if err != nil || token.Sender == nil || token.Sender.Secret == nil {
+			return json.RawMessage(body), err
+		}
+		token.Sender.Secret = new(hiddenSecret)
+		return json.Marshal(token)
+	}
+	return json.RawMessage(body), nil
 }
 
 // changeOf returns the value of AuditEntry.Change. A state that changed without a start or a stop has other shares or

@@ -23,6 +23,9 @@ type File struct {
 	// Prune archives the resources that the file does not name.
 	Prune bool `yaml:"-"`
 
+	// IsRemote says that a client sent the file, which must not name files of the server.
+	IsRemote bool `yaml:"-"`
+
 	// AccountID limits the file to one account: the file must not declare another one, and Prune archives only
 	// resources of this account. 0: no limit.
 	AccountID int64 `yaml:"-"`

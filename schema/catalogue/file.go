@@ -281,7 +281,8 @@ func typeError(want reflect.Type, node *yaml.Node) string {
 }
 
 // CatalogueFile returns the catalogue as a file. Applying the file to the same store changes nothing; applying it to an
-// empty store creates the same catalogue. The file contains no tokens and no history of shares.
+// empty store, to which the keys of webhooks are added, creates the same catalogue. The file contains no tokens, no
+// secrets and no history of shares.
 func (s *Snapshot) CatalogueFile() File {
 	var file File
 	for _, owned := range s.AllAccounts() {
@@ -310,6 +311,7 @@ func (o *AccountResources) CatalogueFile() File {
 		account.Websites = append(account.Websites, site)
 	}
 	for _, hook := range ByID(o.Webhooks) {
+		hook.Secret = ""
 		account.Webhooks = append(account.Webhooks, hook.Webhook)
 	}
 	return File{Accounts: []Account{account}}
@@ -366,7 +368,7 @@ func (f File) WriteYAML(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
-	_, err = w.Write(slices.Concat([]byte("# For lifthouse apply; without tokens.\n"), text))
+	_, err = w.Write(slices.Concat([]byte("# For lifthouse apply; without tokens and secrets.\n"), text))
 	return err
 }
 

@@ -103,6 +103,10 @@ func (d *Document) resolveKeys(file *yaml.Node) {
 			case text == "":
 				d.addFault(r.path+".key", key, key.Value, fmt.Sprintf("is an id: write id: %d", id))
 				key.Tag = nullTag
+			case !slices.Contains(stringTags, key.Tag): // such as 2.0 without quotes
+				d.addFault(r.path+".key", key, key.Value, "must be a string: add quotes")
+				key.Tag = nullTag
+				id = id%schema.FirstKeyID + 1 // that of a resource without a key, so that it has no fault
 			case given != nil:
 				d.addFault(r.path+".key", key, key.Value,
 					fmt.Sprintf("must be omitted, or the id in line %d: a resource has one of them", given.Line))

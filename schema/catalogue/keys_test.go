@@ -2,12 +2,15 @@ package catalogue_test
 
 import (
 	_ "embed"
+	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -48,4 +51,42 @@ func TestKeys(t *testing.T) {
 	again := must.Get(catalogue.ReadYAML(strings.NewReader(exported.String())))(t)
 	again.Prune = true
 	check.Equal(t, len(must.Get(c.ApplyFile(t.Context(), again, false))(t)), 0, "changes by the export")
+}
+
+// TestKeysThatLookLikeNumbersNeedQuotes has one fault for each key without quotes, and none for those with quotes.
+func TestKeysThatLookLikeNumbersNeedQuotes(t *testing.T) {
+	file := func(keys ...string) string {
+		text := "accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com, campaigns: ["
+		for i, key := range keys {
+			text += fmt.Sprintf("{key: %s, name: N%d, variations: [{key: %s, name: V}]}, ", key, i, key)
+		}
+		return text + "]}]}]"
+	}
+	_, err := catalogue.ReadYAML(strings.NewReader(file(`"2.0"`, `"."`, `"1e3"`, `"12.0"`)))
+	check.OK(t, err)
+	c := must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
+	wrong, err := catalogue.ReadYAML(strings.NewReader(file("2.0", "1e3")))
+	check.That(t, err != nil, "keys without quotes are read")
+	_, err = c.ApplyFile(t.Context(), wrong, false)
+	list, is := errors.AsType[faults.List](err)
+	must.That(t, is, "%v", err)
+	for _, fault := range list {
+		check.Contains(t, fault.String(), "must be a string: add quotes")
+	}
+	check.Equal(t, len(list), 4, "faults: %v", list)
+}
+
+// TestTimeZonesAreThoseOfTheDatabase declares websites with the names of other files beside those of zones.
+func TestTimeZonesAreThoseOfTheDatabase(t *testing.T) {
+	c := must.Get(catalogue.Open(t.Context(), schematest.OpenMigrated(t)))(t)
+	for zone, isZone := range map[string]bool{
+		"Europe/Berlin": true, "UTC": true, "EST5EDT": true, "": true, "localtime": false, "posixrules": false,
+		"right/Europe/Berlin": false, "posix/Europe/Berlin": false, "Factory": false, "Local": false, "zone.tab": false,
+		"../../etc/localtime": false, "/etc/localtime": false,
+	} {
+		site := catalogue.Website{ID: 1, Domain: "shop.example.com", Timezone: zone}
+		account := catalogue.Account{ID: 1, Name: "Shop", Websites: []catalogue.Website{site}}
+		_, err := c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, true)
+		check.Equal(t, err == nil, isZone, "zone %q: %v", zone, err)
+	}
 }

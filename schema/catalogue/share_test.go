@@ -9,6 +9,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 func TestShareLinkAndView(t *testing.T) {
@@ -63,4 +64,33 @@ func TestApplyToVersion(t *testing.T) {
 	if _, dry, err := servers[1].ApplyToVersion(t.Context(), file("Second"), true); err != nil || dry != version {
 		t.Errorf("dry run: version %d, %v, want %d", dry, err, version)
 	}
+}
+
+// TestTokensOfAnAccountAreBounded creates tokens until there are too many. Expired and revoked ones do not count.
+func TestTokensOfAnAccountAreBounded(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
+	account := catalogue.Account{ID: 1, Name: "Shop", Websites: []catalogue.Website{{ID: 1, Domain: "shop.example.com"}}}
+	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false))(t)
+	token := catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}}
+	_, _, err := c.CreateToken(t.Context(), token)
+	must.OK(t, err)
+	must.OK(t, conn.Exec(t.Context(), `
+INSERT INTO catalogue
+SELECT catalogue.* REPLACE (id + number + 1 AS id,
+    '{"sha256": "' || hex(SHA256(toString(number))) || '", "scopes": ["read"]'
+        || if(number % 2 = 0, '', ', "expiresAt": "2020-01-01T00:00:00Z"') || '}' AS body)
+FROM catalogue CROSS JOIN numbers(1996) AS n
+WHERE kind = 'token'`))
+	_, last, err := c.CreateToken(t.Context(), token)
+	must.OK(t, err)
+	_, _, err = c.CreateToken(t.Context(), token)
+	check.That(t, err != nil && strings.Contains(err.Error(), "has 1000 tokens and share links"), "one too many: %v", err)
+	must.Get(c.RevokeToken(t.Context(), 1, last.ID))(t)
+	_, _, err = c.CreateToken(t.Context(), token)
+	check.OK(t, err, "after one is revoked")
+	token.Scopes, token.WebsiteID, token.Name = []catalogue.Scope{catalogue.ScopeIngest}, 1, "big"
+	token.Sender = &catalogue.Sender{Mapping: strings.Repeat("x", 16<<10+1)}
+	_, _, err = c.CreateToken(t.Context(), token)
+	check.That(t, err != nil && strings.Contains(err.Error(), "sender.mapping"), "a large mapping: %v", err)
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"lifthouse/schema"
+	"lifthouse/schema/faults"
+	"lifthouse/schema/secrets"
 )
 
 // Scope is a permission of a token.
@@ -71,10 +73,23 @@ type Token struct {
 
 // Sender says how requests to the address of a source are read. Its key is a token, and its name that of the token.
 type Sender struct {
-	Mapping    string `yaml:"mapping" json:"mapping"`                 // name of a shipped mapping, or YAML
-	ViewsOnly  bool   `yaml:"viewsOnly" json:"viewsOnly,omitempty"`   // goals are rejected
-	SecretFile string `yaml:"secretFile" json:"secretFile,omitempty"` // file with the secret of signatures
-	Rate       *int   `yaml:"rate" json:"rate,omitempty"`             // events per second; 0: no limit
+	Mapping   string `yaml:"mapping" json:"mapping"`               // name of a shipped mapping, or YAML
+	ViewsOnly bool   `yaml:"viewsOnly" json:"viewsOnly,omitempty"` // goals are rejected
+	// the secret of signatures, or a file with it, which only the command line may name; neither: not signed
+	Secret     *string `yaml:"secret" json:"secret,omitempty"`
+	SecretFile string  `yaml:"secretFile" json:"secretFile,omitempty"`
+	Rate       *int    `yaml:"rate" json:"rate,omitempty"` // events per second; 0: no limit
+}
+
+// IsSigned reports whether requests must be signed.
+func (s *Sender) IsSigned() bool { return s.Secret != nil || s.SecretFile != "" }
+
+// ReadSecret returns the secret of signatures.
+func (s *Sender) ReadSecret(folder *secrets.Folder) ([]byte, error) {
+	if s.Secret != nil {
+		return []byte(*s.Secret), nil
+	}
+	return folder.ReadSecret(s.SecretFile)
 }
 
 // DefaultRate is the default number of events per second that a source accepts: twenty times those of a busy shop.
@@ -109,6 +124,13 @@ func RedactTokens(text string) string {
 	return likeToken.ReplaceAllString(text, tokenPrefix+"…")
 }
 
+// The maximum number of valid tokens of an account, and the maximum size of the mapping of a source in bytes: every
+// change reads all tokens of the store.
+const (
+	maxTokens  = 1000
+	maxMapping = 16 << 10
+)
+
 // CreateToken creates a token and returns its secret, which has 256 random bits and is not stored. If fields of the
 // token are invalid, the error is a faults.List.
 func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token, error) {
@@ -124,6 +146,18 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	_, err = c.changeRows(ctx, nil, func(current []row, known *Snapshot) ([]row, error) {
 		if err := token.validateFor(known.AccountResources(token.AccountID)); err != nil {
 			return nil, err
+		}
+		live := 0
+		for _, t := range known.AccountTokens(token.AccountID) {
+			if t.ExpiresAt == nil || t.ExpiresAt.After(token.CreatedAt) {
+				live++
+			}
+		}
+		if live >= maxTokens {
+			var wrong faults.Collector
+			wrong.Add("accountId", token.AccountID,
+				fmt.Sprintf("has %d tokens and share links that are valid: revoke some", live))
+			return nil, wrong.List
 		}
 		token.ID = 1
 		for _, r := range current {
@@ -151,8 +185,16 @@ func (t *Token) validateFor(owned *AccountResources) error {
 	if t.Sender != nil {
 		c.AddIf(len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest, "sender", "", "is only allowed with the scope ingest")
 		c.AddIf(t.Name == "", "name", "", "must be given: it is the name of the source")
+		c.AddIf(len(t.Sender.Mapping) > maxMapping, "sender.mapping", faults.Clip(t.Sender.Mapping, 64),
+			fmt.Sprintf("must have at most %d bytes, has %d", maxMapping, len(t.Sender.Mapping)))
 		if r := t.Sender.Rate; r != nil {
 			c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
+		}
+		if secret := t.Sender.Secret; secret != nil {
+			fault := secrets.Fault(*secret)
+			c.AddIf(fault != "", "sender.secret", nil, fault)
+			c.AddIf(t.Sender.SecretFile != "",
+				"sender.secretFile", t.Sender.SecretFile, "must not be given with secret")
 		}
 	}
 	if t.Shared != nil {
@@ -168,8 +210,11 @@ func (t *Token) validateFor(owned *AccountResources) error {
 		return c.List.Err()
 	}
 	c.AddIf(len(t.Scopes) == 0, "scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
-	for i, scope := range t.Scopes {
-		c.oneOf(fmt.Sprintf("scopes[%d]", i), string(scope), Scopes)
+	c.AddIf(len(t.Scopes) > len(Scopes), "scopes", len(t.Scopes), fmt.Sprintf("must be at most %d", len(Scopes)))
+	for i, scope := range t.Scopes[:min(len(t.Scopes), len(Scopes))] {
+		at := fmt.Sprintf("scopes[%d]", i)
+		c.oneOf(at, string(scope), Scopes)
+		c.AddIf(slices.Index(t.Scopes, scope) < i, at, scope, "is not unique")
 	}
 	_, known := owned.Websites[t.WebsiteID]
 	switch ingests := slices.Contains(t.Scopes, ScopeIngest); {

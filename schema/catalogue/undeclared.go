@@ -130,6 +130,16 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 	return all
 }
 
+// Declares reports whether the catalogue declares a name of events, or has declared the campaign or the goal before.
+func (s *Snapshot) Declares(name schema.NamedID) bool {
+	owner := s.ownerOf(name.WebsiteID)
+	if name.Kind == schema.NameVariation {
+		campaign := s.AccountResources(owner).Campaigns[name.CampaignID]
+		return slices.ContainsFunc(campaign.Variations, func(v Variation) bool { return v.ID == name.ID })
+	}
+	return s.ever[key{owner, kind(name.Kind), name.ID, partDefinition}]
+}
+
 // lastDeclaredPart returns the first part of a name that is not declared, or else its variation, with the ids that are
 // declared in its place.
 func (s *Snapshot) lastDeclaredPart(n *exposureName) (Undeclared, ids) {

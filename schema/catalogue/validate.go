@@ -46,7 +46,10 @@ func validDomain(domain string) bool {
 // and unique. Ids must not belong to another account or website. References must name resources in the file or in the
 // store.
 func (f *File) validateAgainst(known *Snapshot) faults.List {
-	c := checker{known: known, prune: f.Prune, windowed: map[int64]bool{}, Collector: faults.Collector{Most: maxFaults}}
+	c := checker{
+		known: known, prune: f.Prune, isRemote: f.IsRemote, windowed: map[int64]bool{},
+		Collector: faults.Collector{Most: maxFaults},
+	}
 	c.AddIf(len(f.Accounts) == 0, "accounts", "", "must have at least one account")
 	accounts, websites := ids{}, ids{}
 	for a := range f.Accounts {
@@ -69,7 +72,7 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 			}
 			c.checkWebsite(at, account.ID, &account.Websites[w], taken)
 		}
-		c.checkWebhooks(path, account.Webhooks)
+		c.checkWebhooks(path, account.Webhooks, known.AccountResources(account.ID).Webhooks)
 	}
 	return f.read.WithFaults(c.List)
 }
@@ -78,6 +81,7 @@ type checker struct {
 	known    *Snapshot
 	windowed map[int64]bool // goals with a conversion window
 	prune    bool           // resources that the file does not name are archived, so the file must not refer to them
+	isRemote bool           // the file must not name files of the server
 	faults.Collector
 }
 
@@ -180,8 +184,8 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
 	c.AddIf(site.Currency != "" && !schema.IsCurrency(site.Currency),
 		path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
-	_, unknown := time.LoadLocation(site.Timezone)
-	c.AddIf(unknown != nil || site.Timezone == "Local", path+".timezone", site.Timezone,
+	_, unknown := schema.LoadZone(site.Timezone)
+	c.AddIf(unknown != nil, path+".timezone", site.Timezone,
 		"must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
 	for i, name := range site.Ignored {
 		if fault := schema.KeyFault(name); fault != "" {

@@ -1,11 +1,14 @@
 package catalogue
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"lifthouse/schema/secrets"
 )
 
 // Webhook is an address that receives messages about the campaigns and widgets of an account.
@@ -14,8 +17,48 @@ type Webhook struct {
 	URL    string   `yaml:"url" json:"url"`
 	Events []string `yaml:"events,omitempty" json:"events,omitempty"` // of WebhookEvents; empty: all
 	Format string   `yaml:"format" json:"format" default:"standard"`  // FormatStandard or FormatSlack
-	// path on the server, of the key that signs the messages
+	// The key that signs the messages, or the path on the server of a file with it, which only the command line may
+	// name. Files do not show the key.
+	Secret     string `yaml:"secret,omitempty" json:"secret,omitempty"`
 	SecretFile string `yaml:"secretFile,omitempty" json:"secretFile,omitempty"`
+}
+
+// ReadKey returns the key that signs the messages, as text.
+func (w *Webhook) ReadKey(folder *secrets.Folder) (string, error) {
+	if w.Secret != "" {
+		return w.Secret, nil
+	}
+	key, err := folder.ReadSecret(w.SecretFile)
+	if err != nil {
+		return "", fmt.Errorf("secretFile: %w", err)
+	}
+	if fault := keyFault(string(key)); fault != "" {
+		return "", fmt.Errorf("secretFile: %s: %s", w.SecretFile, fault)
+	}
+	return string(key), nil
+}
+
+// The beginning of a key, and its minimum length in bytes before its encoding (Standard Webhooks, "Signature scheme").
+const (
+	keyPrefix = "whsec_"
+	minKey    = 24
+)
+
+// keyFault returns what is allowed instead of the key of a webhook, or an empty string.
+func keyFault(text string) string {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, keyPrefix))
+	if err != nil || !strings.HasPrefix(text, keyPrefix) || len(key) < minKey || len(text) > secrets.MaxSize {
+		return fmt.Sprintf("must have %s and the base64 encoding of at least %d bytes, such as from: echo "+
+			"%[1]s$(openssl rand -base64 %[2]d)", keyPrefix, minKey)
+	}
+	return ""
+}
+
+// keepSecret sets the stored key of a webhook in a file, which does not show it.
+func (w *Webhook) keepSecret(stored *Webhook) {
+	if w.Secret == "" && w.SecretFile == "" && w.Format == FormatStandard {
+		w.Secret = stored.Secret
+	}
 }
 
 // The events that webhooks receive.
@@ -82,12 +125,13 @@ const (
 	maxWebhooks = 20
 )
 
-func (c *checker) checkWebhooks(path string, hooks []Webhook) {
+func (c *checker) checkWebhooks(path string, hooks []Webhook, stored map[int64]LiveWebhook) {
 	c.AddIf(len(hooks) > maxWebhooks,
 		path+".webhooks", len(hooks), fmt.Sprintf("must have at most %d webhooks", maxWebhooks))
 	taken := ids{}
 	for i := range hooks {
-		hook, at := &hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i)
+		hook, at, before := hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i), stored[hooks[i].ID]
+		hook.keepSecret(&before.Webhook)
 		c.checkID(at, hook.ID, taken)
 		c.AddIf(!isURL(hook.URL, "http", "https"), at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// "+
 			"URL of at most %d bytes, without a user and a fragment", maxURL))
@@ -96,15 +140,32 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook) {
 			c.AddIf(slices.Index(hook.Events, event) < j, fmt.Sprintf("%s.events[%d]", at, j), event, "is not unique")
 		}
 		c.oneOf(at+".format", hook.Format, []string{FormatStandard, FormatSlack})
-		switch {
-		case hook.Format == FormatSlack && hook.SecretFile != "":
-			c.Add(at+".secretFile", hook.SecretFile, "must be omitted: messages to Slack are not signed")
-		case hook.Format == FormatStandard && hook.SecretFile == "":
-			c.Add(at+".secretFile", "",
-				"is required: the path on the server of a file with the key that signs the messages, "+
-					"such as from: echo whsec_$(openssl rand -base64 24)")
-		case hook.SecretFile != "" && (!filepath.IsAbs(hook.SecretFile) || strings.ContainsRune(hook.SecretFile, 0)):
-			c.Add(at+".secretFile", hook.SecretFile, "must be an absolute path")
-		}
+		c.checkSecret(at, &hook, before.SecretFile)
+	}
+}
+
+// checkSecret checks the key of a webhook. storedFile is the file of the stored webhook.
+func (c *checker) checkSecret(at string, hook *Webhook, storedFile string) {
+	file, isNamed := at+".secretFile", hook.SecretFile != ""
+	switch {
+	case hook.Format == FormatSlack:
+		c.AddIf(isNamed, file, hook.SecretFile, "must be omitted: messages to Slack are not signed")
+		c.AddIf(hook.Secret != "", at+".secret", nil, "must be omitted: messages to Slack are not signed")
+		return
+	case hook.Secret != "":
+		fault := keyFault(hook.Secret)
+		c.AddIf(fault != "", at+".secret", nil, fault)
+		c.AddIf(isNamed, file, hook.SecretFile, "must not be given with secret")
+	case hook.Format == FormatStandard && !isNamed:
+		c.AddField(at+".secret", "is required: the key that signs the messages, such as from: echo "+
+			"whsec_$(openssl rand -base64 24); lifthouse apply also accepts secretFile, the path on the server of a "+
+			"file with it")
+	}
+	switch isAbsolute := filepath.IsAbs(hook.SecretFile) && !strings.ContainsRune(hook.SecretFile, 0); {
+	case c.isRemote && isNamed && hook.SecretFile != storedFile:
+		c.Add(file, hook.SecretFile, "must be omitted: only lifthouse apply on the server may name a file; give the "+
+			"key in secret")
+	case isNamed && !isAbsolute:
+		c.Add(file, hook.SecretFile, "must be an absolute path")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"lifthouse/schema"
 
@@ -126,6 +127,9 @@ func (v *OfVisitor) KeyOf(id schema.NamedID) string { return v.names[id].Key }
 // ReadVisitor reads what arrived about a visitor on the websites, or on all websites if none is given. visitor is the
 // id as it was sent. It returns at most a number of events and of rejected lines.
 func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []int64, most int) (*OfVisitor, error) {
+	if !utf8.ValidString(visitor) {
+		return nil, fmt.Errorf("visitor %q: must be UTF-8", visitor)
+	}
 	ids := visitorSpellings([]string{visitor})
 	params := []any{
 		clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites),

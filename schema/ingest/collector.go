@@ -70,6 +70,14 @@ func NewCollector(ctx context.Context, w *Writer, maxWaiting int64) *Collector {
 // Names returns the names in the stored events.
 func (c *Collector) Names(ctx context.Context) (*Names, error) { return c.writer.Names(ctx) }
 
+// CountNames returns the numbers of names by website, or none before names are read.
+func (c *Collector) CountNames() map[int64]NameCounts {
+	if names := c.writer.names.Load(); names != nil {
+		return names.CountNames()
+	}
+	return nil
+}
+
 // WriteEvents stores events and returns after they are stored. The error is ErrFull, the cause of the context's end, or
 // an error of the store. After any error except ErrFull, some events may be stored; writing them again is safe.
 func (c *Collector) WriteEvents(ctx context.Context, events []schema.Event) error {

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -167,4 +168,118 @@ func namedSubjects(subjects []schema.Subject) []any {
 		clickhouse.Named("website_ids", websites), clickhouse.Named("subjects", kinds),
 		clickhouse.Named("subject_ids", ids),
 	}
+}
+
+// DropNames deletes the events of campaigns, variations and goals that the catalogue does not declare, and then their
+// names. Writes wait until DropNames returns. To finish an interrupted deletion, call it again.
+func (w *Writer) DropNames(ctx context.Context, names []schema.NamedID) error {
+	return w.PauseWrites(ctx, func() error {
+		ctx := context.WithoutCancel(ctx)
+		defer w.facts.HoldScrubs()()
+		of := namedNames(names)
+		visitors, err := schema.QueryRows(ctx, w.conn, statements["named_visitors"],
+			func(row driver.Rows, v *schema.Visitor) error { return row.Scan(&v.WebsiteID, &v.ID) }, of...)
+		if err != nil {
+			return fmt.Errorf("list the visitors of names: %w", err)
+		}
+		if err := schema.DeleteEvents(ctx, w.conn, statements["drop_named_events"], of...); err != nil {
+			return fmt.Errorf("drop the events of names: %w", err)
+		}
+		if err := w.facts.RefoldVisitors(ctx, visitors); err != nil {
+			return err
+		}
+		return w.RemoveNames(ctx, names)
+	})
+}
+
+// RemoveNames deletes the names of campaigns, variations and goals, and of the variations of these campaigns. Their
+// events must be deleted.
+func (w *Writer) RemoveNames(ctx context.Context, names []schema.NamedID) error {
+	if known := w.names.Load(); known != nil {
+		known.removeNames(names)
+	}
+	return schema.WrapError(w.conn.Exec(ctx, statements["drop_names"], namedNames(names)...), "drop names")
+}
+
+// namedNames returns the parameters of names.
+func namedNames(names []schema.NamedID) []any {
+	var params []any
+	for _, kind := range []schema.NameKind{schema.NameCampaign, schema.NameVariation, schema.NameGoal} {
+		websites, campaigns, ids := []int64{}, []int64{}, []int64{}
+		for _, name := range names {
+			if name.Kind == kind {
+				websites, ids = append(websites, name.WebsiteID), append(ids, name.ID)
+				campaigns = append(campaigns, name.CampaignID)
+			}
+		}
+		params = append(params, clickhouse.Named(string(kind)+"_websites", websites),
+			clickhouse.Named(string(kind)+"_ids", ids))
+		if kind == schema.NameVariation {
+			params = append(params, clickhouse.Named("variation_campaigns", campaigns))
+		}
+	}
+	return params
+}
+
+// Writes wait for the deletion of forgotten names' events, so it takes at most a part of the time, however many names
+// arrive.
+const (
+	leastPause = time.Second
+	partOfTime = 10
+)
+
+// ForgetNames lets names be forgotten when there are too many that the catalogue does not declare, and deletes their
+// events, until the context ends. If shared is set, other servers may also forget names.
+func (w *Writer) ForgetNames(ctx context.Context, shared bool) {
+	var names *Names
+	schema.Repeat(ctx, time.Minute, "forget names", func(ctx context.Context) (err error) {
+		if names == nil {
+			if names, err = w.Names(ctx); err != nil {
+				return err
+			}
+			names.startForgetting()
+		} else if shared {
+			if err := names.refreshNames(ctx); err != nil {
+				return err
+			}
+		}
+		minute := time.After(time.Minute)
+		for {
+			started := time.Now()
+			if err := w.dropForgotten(ctx, names); err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(max(leastPause, partOfTime*time.Since(started))):
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-minute:
+				return nil
+			case <-names.full:
+			}
+		}
+	})
+}
+
+// dropForgotten deletes the events of some forgotten names.
+func (w *Writer) dropForgotten(ctx context.Context, names *Names) error {
+	taken := names.takeForgotten()
+	if len(taken) == 0 {
+		return nil
+	}
+	slog.WarnContext(ctx, "names that the catalogue does not declare are forgotten, the rarest first",
+		"names", len(taken), "limit", MaxWebsiteNames)
+	ids := make([]schema.NamedID, len(taken))
+	for i := range taken {
+		ids[i] = taken[i].NamedID
+	}
+	err := w.DropNames(ctx, ids)
+	if err != nil {
+		names.restoreForgotten(taken)
+	}
+	return err
 }

@@ -90,12 +90,15 @@ type rules struct {
 	owns    func(websiteID int64) bool // nil: all websites
 	names   *Names                     // of the store; nil: names are not noted
 	source  string                     // of the events
+	// cutsLabels: attributes that are too long are cut instead of rejected; cut is the number of events with such ones
+	cutsLabels bool
+	cut        int
 }
 
 // validate checks the fields of an event and appends one row per exposure. The error names each invalid field, its
 // value and what is allowed. fallbackID is the id of an event without eventId; if it is empty, eventId is required.
 func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) ([]schema.Event, error) {
-	b := builder{given: event, times: r.times}
+	b := builder{given: event, times: r.times, cutsLabels: r.cutsLabels}
 	row := b.buildEvent(fallbackID)
 	built := b.appendRows(rows, &row)
 	switch id := row.WebsiteID; {
@@ -110,6 +113,9 @@ func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) 
 	if err := r.names.noteRows(built[len(rows):], b.keys, r.source); err != nil {
 		return rows, err
 	}
+	if b.isCut {
+		r.cut++
+	}
 	return built, nil
 }
 
@@ -119,6 +125,9 @@ type builder struct {
 	times     Times
 	websiteID int64
 	keys      map[schema.NamedID]string // keys of the event, by the ids computed from them
+
+	cutsLabels bool // attributes that are too long are cut
+	isCut      bool
 	faults.Collector
 }
 
@@ -203,7 +212,7 @@ func (b *builder) buildEvent(fallbackID string) schema.Event {
 		&a.Device, &a.Browser, &a.OS, &a.Country, &a.Region, &a.City, &a.Channel, &a.Referrer, &a.UTMSource,
 		&a.UTMMedium, &a.UTMCampaign, &a.UTMContent, &a.UTMTerm, &a.FirstVisitPage,
 	} {
-		*text = b.textField(fieldDevice + field(i))
+		*text = b.labelField(fieldDevice + field(i))
 	}
 	a.Device, a.Browser, a.OS = strings.ToLower(a.Device), strings.ToLower(a.Browser), strings.ToLower(a.OS)
 	a.Country = strings.ToUpper(a.Country)
@@ -214,6 +223,17 @@ func (b *builder) buildEvent(fallbackID string) schema.Event {
 		b.addFault("visitorType", a.VisitorType, "must be new or returning")
 	}
 	return e
+}
+
+// labelField returns an attribute, which is cut if it is too long and the rules allow it.
+func (b *builder) labelField(f field) string {
+	label := b.given.values[f]
+	if !b.cutsLabels || len(label) <= maxText || !utf8.ValidString(label) {
+		return b.textField(f)
+	}
+	b.isCut = true
+	b.given.values[f] = strings.TrimSuffix(faults.Clip(label, maxText), "…")
+	return b.textField(f)
 }
 
 func (b *builder) textField(f field) string {

@@ -77,7 +77,7 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 	defer func() { _ = file.Close() }()
 	readNames := w.Names
 	if o.DryRun { // its names and rejected lines must not be stored
-		readNames = func(ctx context.Context) (*Names, error) { return openNames(ctx, w.conn) }
+		readNames = func(ctx context.Context) (*Names, error) { return openNames(ctx, w.conn, w.nameOptions) }
 		o.Journal = nil
 	}
 	names, err := readNames(ctx)

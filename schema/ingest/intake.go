@@ -30,9 +30,12 @@ type Intake struct {
 func NewIntake(mapping string, website int64, source string, viewsOnly bool) (*Intake, error) {
 	var m *Mapping
 	var err error
-	if IsShipped(mapping) {
+	switch {
+	case IsShipped(mapping):
 		m, err = ShippedMapping(mapping)
-	} else {
+	case strings.TrimSpace(mapping) == "":
+		err = noMapping("")
+	default:
 		m, err = ReadMapping(strings.NewReader(mapping))
 	}
 	if err != nil {
@@ -65,6 +68,8 @@ type Request struct {
 	Key     string // idempotency key, which identifies items without an id; empty: each of them is a new event
 	Times   Times  // accepted times
 	Names   *Names // of the store
+	// Admit is called with the number of items before names of events are noted; its error ends ParseBody
+	Admit func(items int) error
 }
 
 // Item is an element of a body.
@@ -74,6 +79,7 @@ type Item struct {
 	Goals  []ItemGoal     // the goals of the events that are not cancelled
 	// Ignored: the mapping has no event for the item. NoVisitor: it has, but the item names no visitor.
 	Ignored, NoVisitor bool
+	Cut                bool    // attributes of the item were too long and are cut
 	Reject             *Reject // nil: the item is valid
 }
 
@@ -87,7 +93,8 @@ type ItemGoal struct {
 const ofNobody = ", of nobody"
 
 // ParseBody calls take for each item of a body, which may be compressed: the elements of an array, those of the
-// mapping's list, or the body itself. It returns a *BodyError if the body is not valid JSON, before it calls take.
+// mapping's list, or the body itself. It returns a *BodyError if the body is not valid JSON or has too many items,
+// before it calls take.
 func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
 	reader := jsonReaders.Get().(*jsonReader)
 	defer jsonReaders.Put(reader)
@@ -112,11 +119,38 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 	if body.Type() == fastjson.TypeArray {
 		elements = body.GetArray()
 	}
-	number := int64(0)
-	handle := func(line *jsonLine) error {
-		if number++; number > MaxItems {
+	eachItem := func(do func(*jsonLine) error) error {
+		for _, element := range elements {
+			object, noObject := element.Object()
+			if noObject != nil {
+				if err := do(nil); err != nil {
+					return err
+				}
+				continue
+			}
+			whole := jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}, nil}
+			if err := whole.eachItem(do); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	items := 0
+	err = eachItem(func(*jsonLine) error {
+		if items++; items > MaxItems {
 			return &BodyError{fmt.Errorf("the body must have at most %d items", MaxItems)}
 		}
+		return nil
+	})
+	if err == nil && request.Admit != nil {
+		err = request.Admit(items)
+	}
+	if err != nil {
+		return err
+	}
+	number := int64(0)
+	return eachItem(func(line *jsonLine) error {
+		number++
 		switch {
 		case line == nil:
 			take(&Item{Reject: in.newReject(number, "the item must be a JSON object")})
@@ -126,20 +160,7 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 			take(in.parseItem(line, request, number))
 		}
 		return nil
-	}
-	for _, element := range elements {
-		var err error
-		if object, noObject := element.Object(); noObject != nil {
-			err = handle(nil)
-		} else {
-			whole := jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}, nil}
-			err = whole.eachItem(handle)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // newReject returns a rejected item, without its text, which may have the address of a customer.
@@ -154,7 +175,10 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 		item.Name, _ = mapped.cellAt(in.mapper.name) // only for the counts
 	}
 	events, err := in.mapper.lineEvents(nil, mapped)
-	accepted := rules{times: request.Times, website: in.WebsiteID, names: request.Names, source: in.Source}
+	accepted := rules{
+		times: request.Times, website: in.WebsiteID, names: request.Names, source: in.Source,
+		cutsLabels: true, // the senders cannot be changed
+	}
 	for i := range events {
 		event := &events[i]
 		switch {
@@ -182,6 +206,7 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 		}
 	}
 	item.Ignored = err == nil && len(item.Events) == 0
+	item.Cut = err == nil && accepted.cut > 0
 	if err != nil {
 		item.Events, item.Goals, item.NoVisitor = nil, nil, false
 		item.Reject = in.newReject(number, err.Error())

@@ -21,13 +21,14 @@ import (
 
 // mapper is a compiled Mapping, with the look-up files in memory.
 type mapper struct {
-	columns    []string // names of the columns, in the order of a line's cells
-	needed     [][]int  // cells of which the header, or at least one line of JSON, must have one
-	defaulted  [][]int  // cells of which the header must have one
-	anyColumns bool     // none is needed
-	each       []string // path of the lists whose elements are lines
-	name       int      // cell that names lines without an event; -1: none
-	website    string   // of events without websiteId
+	columns    []string     // names of the columns, in the order of a line's cells
+	needed     [][]int      // cells of which the header, or at least one line of JSON, must have one
+	defaulted  [][]int      // cells of which the header must have one
+	anyColumns bool         // none is needed
+	each       []string     // path of the lists whose elements are lines
+	name       int          // cell that names lines without an event; -1: none
+	ofNames    map[int]bool // cells with ids or keys
+	website    string       // of events without websiteId
 	events     []mappedEvent
 }
 
@@ -63,7 +64,7 @@ type valueTable struct {
 
 // newMapper compiles a mapping. It reads the look-up files with open. website is that of events without websiteId.
 func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser, error)) (*mapper, error) {
-	compiled := &mapper{anyColumns: m.anyColumns, name: -1, each: pathOf(m.Each)}
+	compiled := &mapper{anyColumns: m.anyColumns, name: -1, each: pathOf(m.Each), ofNames: map[int]bool{}}
 	if website != 0 {
 		compiled.website = strconv.FormatInt(website, 10)
 	}
@@ -85,6 +86,11 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 			f := mappedField{
 				field: at, source: s, sentAt: -1, minus: -1, cells: compiled.cellsOf(slices.Concat(s.Column, s.Hash)),
 				comma: isAmount(at) && m.Decimal == ",",
+			}
+			if isNameField(at) && s.Lookup == nil && s.Map == nil && s.Match == "" && len(s.Hash) == 0 {
+				for _, cell := range f.cells {
+					compiled.ofNames[cell] = true
+				}
 			}
 			if s.Default == nil {
 				compiled.needed = append(compiled.needed, f.cells)
@@ -234,8 +240,12 @@ func firstCell(cells []int, cellAt func(int) (string, error)) (string, error) {
 	return "", nil
 }
 
+// maxLineEvents is the maximum number of events of a line. The rate of a source counts lines.
+const maxLineEvents = 1000
+
 // lineEvents appends the fields of each event that a line has.
 func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error) {
+	before := len(events)
 	for i := range m.events {
 		e := &m.events[i]
 		add := func(cellAt func(int) (string, error)) error {
@@ -266,6 +276,9 @@ func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error)
 			}
 			if !line.arrived.IsZero() {
 				f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
+			}
+			if len(events) == before+maxLineEvents {
+				return fmt.Errorf("the line has more than %d events", maxLineEvents)
 			}
 			events = append(events, f)
 			return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -128,6 +129,32 @@ func (s *Source) UnmarshalYAML(node *yaml.Node) error {
 // unknownField matches the error of the decoder about an unknown field.
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
+// wrongType matches the error of the decoder about a value of another type.
+var wrongType = regexp.MustCompile(`cannot construct !!(\w+)(?: (` + "`[^`]*`" + `))? into (\S+)`)
+
+// explainWrongType says which type of value is allowed.
+func explainWrongType(text string) string {
+	parts := wrongType.FindStringSubmatch(text)
+	given := cmp.Or(strings.Trim(parts[2], "`"), map[string]string{"seq": "a list", "map": "fields"}[parts[1]])
+	switch want := parts[3]; {
+	case strings.HasPrefix(want, "[]"):
+		return fmt.Sprintf("%q: must be a list", given)
+	case strings.HasPrefix(want, "map[") || strings.HasPrefix(want, "ingest."):
+		return fmt.Sprintf("%q: must have fields, such as name: value", given)
+	default:
+		return fmt.Sprintf("%q: must be a %s", given, want)
+	}
+}
+
+// noMapping returns the fault of a text that is neither YAML with fields nor the name of a shipped mapping.
+func noMapping(text string) error {
+	detail := faults.OneOf(shippedMappings...) + ", or a mapping as YAML"
+	if nearest := faults.NearestName(text, shippedMappings); nearest != "" {
+		detail += "; did you mean " + nearest + "?"
+	}
+	return errors.New(detail)
+}
+
 // maxMapping is the maximum size of a mapping file, in bytes.
 const maxMapping = 16 << 20
 
@@ -143,12 +170,17 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	body, err := schema.ParseYAML(content)
 	var m Mapping
 	lines := map[string]int{}
-	if err == nil && body != nil {
+	switch {
+	case err != nil || body == nil:
+	case body.Kind == yaml.ScalarNode && !strings.Contains(body.Value, "\n"):
+		return nil, noMapping(body.Value)
+	default:
 		lines = schema.LinesOf(body)
 		err = body.Load(&m, yaml.WithKnownFields())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read mapping: %s", unknownField.ReplaceAllString(err.Error(), "unknown field $1"))
+		detail := unknownField.ReplaceAllString(err.Error(), "unknown field $1")
+		return nil, fmt.Errorf("read mapping: %s", wrongType.ReplaceAllStringFunc(detail, explainWrongType))
 	}
 	if m.Extends != "" {
 		base, err := ShippedMapping(m.Extends)
@@ -291,7 +323,7 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 		found.AddIf((s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
 			(s.Zone != "" || s.Format != "" && s.Format != formatCountry) && !isTime,
 			at, nil, "format and zone are only allowed for time and revision, and format: country for country")
-		_, unknown := time.LoadLocation(s.Zone)
+		_, unknown := schema.LoadZone(s.Zone)
 		found.AddIf(unknown != nil, at+".zone", s.Zone, "must be a name such as Europe/Paris")
 		l := s.Lookup
 		found.AddIf(l != nil && (l.File == "" || l.Key == "" || l.Column == "" || len(s.Column) == 0),

@@ -85,14 +85,14 @@ func TestNamesAreBounded(t *testing.T) {
 	must.Get(ingest.ImportFile(t.Context(), w, write(t, "c.ndjson", campaigns.String()), o))(t)
 	must.Get(ingest.ImportFile(t.Context(), w, write(t, "v.ndjson", variations.String()), o))(t)
 	check.Equal(t, fmt.Sprint(rejected), fmt.Sprint(map[string]int{
-		"too_many_names: the website has 10000 campaigns and goals": 2,
-		"too_many_names: the campaign has 200 variations":           3, // control is a variation, too
+		"too_many_names: the website has 10000 campaigns and goals that are not declared": 2,
+		"too_many_names: the campaign has 200 variations that are not declared":           2, // control does not count
 	}), "rejected")
 	clear(rejected)
 	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(conn, nil),
 		write(t, "d.ndjson", keyedLine("a", "x", "0")+keyedLine("a", "c7", "0")), o))(t)
 	check.Equal(t, fmt.Sprint(rejected),
-		fmt.Sprint(map[string]int{"too_many_names: the website has 10000 campaigns and goals": 1}),
+		fmt.Sprint(map[string]int{"too_many_names: the website has 10000 campaigns and goals that are not declared": 1}),
 		"rejected after a restart")
 }
 
@@ -110,4 +110,41 @@ func TestKeyOfAnotherID(t *testing.T) {
 	names := must.Get(schema.ReadNames(t.Context(), conn))(t)
 	check.Equal(t, names[schema.NamedID{WebsiteID: 1, Kind: schema.NameCampaign, ID: campaign}].Key, "layout", "key")
 	check.Equal(t, number(t, conn, "SELECT uniqExact(subject_id) FROM events"), 1, "campaigns")
+}
+
+// TestKeysThatLookLikeNumbers imports versions as keys, as texts and as numbers.
+func TestKeysThatLookLikeNumbers(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	var keys, numbers strings.Builder
+	for i, key := range []string{"2.0", "12.0", ".", "1e3", "1.5", "-"} {
+		keys.WriteString(keyedLine(fmt.Sprint(i), key, key))
+	}
+	for i, number := range []string{"2.0", "1e3", "1.5", "1e400", "-1.0"} {
+		view := strings.ReplaceAll(keyedLine(fmt.Sprint(i), "NUMBER", "b"), `"NUMBER"`, number)
+		variation := strings.ReplaceAll(keyedLine(fmt.Sprint(i), "a", "NUMBER"), `"variationId":"NUMBER"`, `"variationId":`+number)
+		goal := fmt.Sprintf(`{"eventId":"g","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":%s}`, number)
+		exposures := fmt.Sprintf(`{"eventId":"g","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"view",`+
+			`"exposures":[{"campaignId":%s,"variationId":"x"}]}`, number)
+		numbers.WriteString(view + variation + goal + "\n" + exposures + "\n")
+	}
+	w := ingest.NewWriter(conn, nil)
+	rejected := map[string]int{}
+	o := ingest.Options{Reject: func(_ int64, reason string) {
+		_, reason, _ = strings.Cut(reason, `": `)
+		rejected[reason]++
+	}}
+	report := must.Get(ingest.ImportFile(t.Context(), w, write(t, "k.ndjson", keys.String()), o))(t)
+	check.Equal(t, report.Rejected, 0, "rejected keys: %v", rejected)
+	must.Get(ingest.ImportFile(t.Context(), w, write(t, "n.ndjson", numbers.String()), o))(t)
+	const reason = `a number must be an integer, which is an id; a key such as "2.0" must be a text`
+	check.Equal(t, fmt.Sprint(rejected), fmt.Sprint(map[string]int{reason: 20}), "rejected numbers")
+
+	mapping := must.Get(ingest.ReadMapping(strings.NewReader("{fields: {websiteId: {value: 1}, visitor: v, time: {value: " +
+		"\"2026-05-01T12:00:00Z\"}, eventId: v}, events: [{fields: {event: {value: view}, campaignId: c, variationId: c}}]}")))(t)
+	clear(rejected)
+	o.Mapping = mapping
+	must.Get(ingest.ImportFile(t.Context(), w, write(t, "m.ndjson", `{"v":"a","c":2.5}`+"\n"+`{"v":"b","c":"2.5"}`+"\n"), o))(t)
+	check.Equal(t, fmt.Sprint(rejected), fmt.Sprint(map[string]int{reason: 1}), "rejected with a mapping")
+	must.Get(ingest.ImportFile(t.Context(), w, write(t, "m.csv", "v,c\na,3.0\n"), o))(t)
+	check.That(t, strings.Contains(namesOf(t, conn), "campaign 3.0 of 0"), "names: %s", namesOf(t, conn))
 }

@@ -247,8 +247,8 @@ func findEntry(list *fastjson.Value, key string) (*fastjson.Value, error) {
 	return nil, nil
 }
 
-// cellValue returns the value of a name in the JSON in a cell.
-func (r *jsonReader) cellValue(cell, name string) (string, error) {
+// cellValue returns the value of a name in the JSON in a cell. isName: it is an id or a key.
+func (r *jsonReader) cellValue(cell, name string, isName bool) (string, error) {
 	if cell == "" {
 		return "", nil
 	}
@@ -264,6 +264,9 @@ func (r *jsonReader) cellValue(cell, name string) (string, error) {
 	}
 	if err != nil {
 		return "", err
+	}
+	if isName {
+		return r.nameText(value)
 	}
 	return r.scalarText(value)
 }
@@ -321,6 +324,9 @@ func (l *jsonLine) readCell(cell int) (string, error) {
 		}
 		if len(l.present) > 0 {
 			l.present[cell].Store(true)
+		}
+		if l.mapper.ofNames[cell] {
+			return l.reader.nameText(value)
 		}
 		return l.reader.scalarText(value)
 	}

@@ -114,7 +114,12 @@ func (l *parquetLines) readRows(rows *rows) (err error) {
 				continue
 			}
 			var fault error
-			if cells[i], fault = l.texts[i](value); fault != nil {
+			cells[i], fault = l.texts[i](value)
+			isFloat := value.Kind() == parquet.Float || value.Kind() == parquet.Double
+			if fault == nil && isFloat && l.mapper.ofNames[i] && !isInteger(cells[i]) {
+				fault = fmt.Errorf("%q: %w", cells[i], errNameNumber)
+			}
+			if fault != nil {
 				rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], fault))
 				break
 			}

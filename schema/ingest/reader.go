@@ -316,6 +316,26 @@ func (r *jsonReader) scalarText(v *fastjson.Value) (string, error) {
 	return "", errors.New("must be a string, a number or a boolean")
 }
 
+// isNameField reports whether a field has an id or a key.
+func isNameField(f field) bool {
+	return f == fieldCampaignID || f == fieldVariationID || f == fieldGoalID
+}
+
+// errNameNumber is the fault of a number that is not an id. Programs write the same number in different ways, so it is
+// no key.
+var errNameNumber = errors.New("a number must be an integer, which is an id; a key such as \"2.0\" must be a text")
+
+func isInteger(number string) bool { return strings.Trim(number, "-0123456789") == "" }
+
+// nameText is like scalarText, of an id or a key.
+func (r *jsonReader) nameText(v *fastjson.Value) (string, error) {
+	text, err := r.scalarText(v)
+	if err == nil && v != nil && v.Type() == fastjson.TypeNumber && !isInteger(text) {
+		err = fmt.Errorf("%q: %w", clipText(text), errNameNumber)
+	}
+	return text, err
+}
+
 // readFields returns the fields of an event with Lifthouse's field names. The error names all fields that are unknown,
 // duplicate or of the wrong type.
 func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
@@ -339,9 +359,12 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 		default:
 			seen[at] = true
 			var err error
-			if at == fieldCount {
+			switch {
+			case at == fieldCount:
 				f.exposures, err = r.readExposures(v)
-			} else {
+			case isNameField(at):
+				f.values[at], err = r.nameText(v)
+			default:
 				f.values[at], err = r.scalarText(v)
 			}
 			if err != nil {
@@ -382,7 +405,11 @@ func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 				return
 			}
 			var text string
-			if text, err = r.scalarText(v); err == nil && at < 0 {
+			read := r.scalarText
+			if isNameField(fieldCampaignID + field(at)) {
+				read = r.nameText
+			}
+			if text, err = read(v); err == nil && at < 0 {
 				err = fmt.Errorf("%s %q", faults.UnknownField, clipText(string(key)))
 			} else if err == nil {
 				*texts[at], seen[at] = text, true
@@ -443,7 +470,8 @@ func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 		var err error
 		for cell, place := range r.places { // values of JSON objects in cells
 			if place.inner != "" && place.column >= 0 && err == nil {
-				if current[cell], err = reader.cellValue(current[cell], place.inner); err != nil {
+				isName := r.mapper.ofNames[cell]
+				if current[cell], err = reader.cellValue(current[cell], place.inner, isName); err != nil {
 					err = fmt.Errorf("%s: %w", r.mapper.columns[cell], err)
 				}
 			}

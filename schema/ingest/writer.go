@@ -33,6 +33,7 @@ type Writer struct {
 	ahead        time.Duration            // how far the clock of the store is ahead of that of the process
 	openingNames chan struct{}            // held while the names are read
 	names        atomic.Pointer[Names]    // nil: not read yet
+	nameOptions  NameOptions
 }
 
 // Facts are the data computed from the events.
@@ -43,6 +44,8 @@ type Facts interface {
 	EraseVisitors(ctx context.Context, visitors []schema.Visitor) error
 	// DropSubjects deletes the facts of subjects whose events are deleted.
 	DropSubjects(ctx context.Context, subjects []schema.Subject) error
+	// RefoldVisitors computes the facts of visitors again, some of whose events are deleted.
+	RefoldVisitors(ctx context.Context, visitors []schema.Visitor) error
 }
 
 // NewWriter returns the writer of a store. A process must have only one writer per store. The facts may be nil if no
@@ -68,12 +71,15 @@ func (w *Writer) Names(ctx context.Context) (*Names, error) {
 	if names := w.names.Load(); names != nil {
 		return names, nil
 	}
-	names, err := openNames(ctx, w.conn)
+	names, err := openNames(ctx, w.conn, w.nameOptions)
 	if err == nil {
 		w.names.Store(names)
 	}
 	return names, err
 }
+
+// SetNameOptions sets which names are forgotten. It must be called before Names.
+func (w *Writer) SetNameOptions(o NameOptions) { w.nameOptions = o }
 
 // AfterInsert sets a function that is called after each insert, before the events are acknowledged, with their
 // acceptance time, in the order of the inserts. It must be set before the first write.

@@ -75,6 +75,7 @@ function Campaign({ found, done }) {
 }
 
 const most = 20; // campaigns that are shown
+const counted = 1000; // that are counted
 
 /** Undeclared says how many campaigns of a website arrived that nobody declared, and opens a form for each.
  * @param {{ website?: number, every: number, done: () => unknown }} props every: milliseconds */
@@ -82,13 +83,13 @@ export function Undeclared({ website, every, done }) {
   const pause = useRef(every);
   pause.current = every;
   /** @type {Answer<Discovered[]>} */
-  const { body, again } = useAnswer("/v1/undeclared", { every: () => pause.current });
+  const { body, again } = useAnswer(`/v1/undeclared?limit=${counted}${website ? `&websiteId=${website}` : ""}`, { every: () => pause.current });
   const found = body?.filter((d) => d.websiteId === website) ?? [];
   if (found.length === 0) return null;
   const changed = () => { again(); done(); };
   return (
     <details class="notice undeclared">
-      <summary><b>{count(found.length)} {found.length === 1 ? "experiment" : "experiments"} arrived that {found.length === 1 ? "is" : "are"} not declared</b></summary>
+      <summary><b>{count(found.length)} {found.length === counted && "or more "}{found.length === 1 ? "experiment" : "experiments"} arrived that {found.length === 1 ? "is" : "are"} not declared</b></summary>
       <p class="quiet">Only exposures are shown: a plan that is made after the first views must not be chosen by their outcomes.</p>
       <ul class="plain-list">{found.slice(0, most).map((d) => <Campaign key={d.campaignId} found={d} done={changed} />)}</ul>
       {found.length > most && <p class="quiet">These are the {most} with most visitors. <code>lifthouse discover</code> lists all.</p>}

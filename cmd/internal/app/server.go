@@ -148,6 +148,7 @@ func (s *Store) startBackgroundTasks(
 	ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup,
 ) {
 	background.Go(func() { s.FollowChanges(ctx) })
+	background.Go(func() { s.Writer.ForgetNames(ctx, s.Dir == "") })
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, 500*time.Millisecond) }) // then rejected lines are found
 	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox, s.Statuses).FollowLooks(ctx) })
 	background.Go(func() { watch.FollowRuns(ctx, s.Catalogue, s.Outbox) })
@@ -208,6 +209,7 @@ func (s *Store) WebhookSender(o watch.SenderOptions) *watch.Sender {
 	if s.Dir == "" {
 		o.Holder = rand.Text()
 	}
+	o.Secrets = s.Secrets
 	return watch.NewSender(s.Outbox, s.Catalogue, o)
 }
 

@@ -27,6 +27,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/outbox"
+	"lifthouse/schema/secrets"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -44,6 +45,7 @@ type Store struct {
 	Statuses  *watch.Statuses
 	Facts     facts.Shards
 	Times     ingest.Times // allowed times of events
+	Secrets   *secrets.Folder
 
 	replicas [][]driver.Conn // of a cluster, by shard
 	embedded *embedded.Engine
@@ -58,7 +60,9 @@ type Options struct {
 	Times       ingest.Times // allowed times of events
 	// number of distinct events of a website above which a visitor is automated; 0: fold.MaxVisitorEvents
 	MaxVisitorEvents int
-	UnreadFacts      bool // do not read the facts: they may be damaged and are about to be rebuilt
+	// folder of the files with secrets of sources and keys of webhooks; empty: no file may be named
+	SecretFolder string
+	UnreadFacts  bool // do not read the facts: they may be damaged and are about to be rebuilt
 }
 
 // OpenStore opens the store at an address and brings its tables up to date. The directory of an embedded store must be
@@ -143,9 +147,14 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 		shard.SetCurrencies(func() map[int64]string { return s.Catalogue.Snapshot().Currencies() })
 	}
 	s.Times = o.Times
+	s.Secrets = secrets.NewFolder(o.SecretFolder)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
 	s.Outbox, s.Statuses = outbox.New(s.Conn), watch.NewStatuses(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
+	s.Writer.SetNameOptions(ingest.NameOptions{
+		IsDeclared:  func(name schema.NamedID) bool { return s.Catalogue.Snapshot().Declares(name) },
+		CountEvents: s.Facts.EventsByName,
+	})
 	s.Journal = ingest.NewJournal(s.Conn)
 	if s.Dir != "" { // no other process writes to the store
 		s.Writer.AfterInsert(s.Facts[0].NoteEvents)
@@ -161,6 +170,7 @@ func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	s.api = api.New(api.Parts{
 		Engine: s.Engine, Catalogue: s.Catalogue, Statuses: s.Statuses, Outbox: s.Outbox,
 		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal, Times: s.Times,
+		Secrets: s.Secrets,
 	}, o)
 	s.api.ExportFacts(s.Facts)
 	return s.api
@@ -173,7 +183,11 @@ func (s *Store) Sources(ctx context.Context, account int64) (api.Sources, error)
 	if s.api != nil {
 		countsOf = s.api.CountsOf
 	}
-	list := api.NewSources(s.Catalogue.Snapshot().AccountTokens(account), countsOf)
+	names, err := s.Writer.Names(ctx)
+	if err != nil {
+		return api.Sources{}, err
+	}
+	list := api.NewSources(s.Catalogue.Snapshot().AccountTokens(account), countsOf, names.CountNames())
 	return list, list.WarnOfUnseen(ctx, s.Engine)
 }
 
@@ -365,5 +379,19 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 	for i := range found {
 		subjects[i] = found[i].Subject
 	}
-	return s.Writer.DropSubjects(ctx, subjects)
+	if err := s.Writer.DropSubjects(ctx, subjects); err != nil {
+		return err
+	}
+	var names []schema.NamedID
+	for i := range found {
+		if found[i].Undeclared {
+			names = append(names, schema.NamedID{
+				WebsiteID: found[i].WebsiteID, Kind: schema.NameCampaign, ID: found[i].ID,
+			})
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return s.Writer.RemoveNames(ctx, names)
 }

@@ -207,7 +207,7 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 		_, _ = fmt.Fprintf(&out, "\nOnly the first events are considered: this visitor has more. It may be a bot.\n")
 	}
 	for _, c := range chapters {
-		subject, isAttributed := c.Subject.ShortName(), c.Subject.Kind != schema.SubjectNone
+		subject, isAttributed := c.SubjectName(), c.Subject.Kind != schema.SubjectNone
 		if !isAttributed {
 			subject = "unattributed goals"
 		}
@@ -220,11 +220,15 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 		for _, e := range c.Lines {
 			variation := ""
 			if isAttributed {
-				variation = strconv.FormatInt(e.VariationID, 10)
+				variation = c.VariationName(e.VariationID)
+			}
+			kind := string(e.Kind)
+			if e.GoalID != 0 {
+				kind += " " + c.GoalName(e.GoalID)
 			}
 			counts := map[bool]string{true: "yes", false: "no"}[e.Counts]
 			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-				e.Time.UTC().Format(time.DateTime), kindOf(e.Kind, e.GoalID, ""), variation,
+				e.Time.UTC().Format(time.DateTime), kind, variation,
 				amountInWords(jsonAmount(e.Value), e.Currency), counts, e.Why, e.Arrival)
 		}
 		_ = table.Flush()

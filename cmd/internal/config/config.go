@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -103,6 +104,10 @@ func (s Settings) LoadValues(file string, getenv func(string) string) (faults []
 	for _, setting := range s {
 		text := getenv(setting.VariableName())
 		if text == "" || setting.Source == FromFlag {
+			continue
+		}
+		if !utf8.ValidString(text) {
+			faults = append(faults, fmt.Sprintf("%s %q: must be UTF-8", setting.VariableName(), text))
 			continue
 		}
 		values := []string{text}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -59,7 +60,9 @@ func TestKilledServersDeliverEachDecision(t *testing.T) {
 	server := schematest.SharedServer(t)
 	address := server.DatabaseAddress(server.CreateMigrated(t))
 	expected := pastShop(t, address, receiver.URL, campaigns, r)
-	serve := func() *process { return start(t, "serve", "--store="+address, "--webhook-private-addresses") }
+	serve := func() *process {
+		return start(t, "serve", "--store="+address, "--webhook-private-addresses", "--secret-folder="+os.TempDir())
+	}
 	servers := []*process{serve(), serve()}
 	ids, killed, again := map[string]string{}, 0, 0
 	for len(ids) < len(expected) {

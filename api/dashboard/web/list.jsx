@@ -129,7 +129,7 @@ export function List({ route, go }) {
   const waiting = websites.body?.length === 0 || (show === "" && items?.every(({ views, goalsReached }) => views === 0 && goalsReached === 0));
   return (
     <>
-      <div class="title"><h1>{here?.domain || "Results"}</h1></div>
+      <div class="title"><h1>{here?.domain || "Results"}</h1>{newest && <span class="quiet">As of <span class="at">{oldest}</span>{oldest !== newest && <> to <span class="at">{newest}</span></>}; lifts at the last look.</span>}</div>
       <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}{here && Object.entries({ programme: "Programme", sources: "Sources" }).map(([view, text]) => <a key={view} {...follow(go, to([["websiteId", here.id], ["view", view]]))}>{text}</a>)}</nav>
       {!(waiting && !items?.length && !several) && <Filters {...{ route, go, website, show }} items={items ?? []} websites={websites.body ?? []} />}
       {here && !waiting && <News website={here.id} go={go} />}
@@ -138,7 +138,6 @@ export function List({ route, go }) {
       {waiting && <Waiting website={here} />}
       {ready && !items && wanted.some(({ loading }) => loading) && <Loading what={what} />}
       {shown?.length === 0 && !waiting && <Empty>{items && items.length > 0 ? `No matching ${what}.` : `This website has no ${what} yet.`}</Empty>}
-      {newest && <p class="quiet">As of <span class="at">{oldest}</span>{oldest !== newest && <> to <span class="at">{newest}</span></>}; lifts at the last look.</p>}
       {shown && <Groups items={shown} {...{ route, go, link, worthOf }} />}
     </>
   );

@@ -24,7 +24,8 @@ import (
 const curvesThere = `document.querySelector(".uplot") && !document.querySelector(".loading, [aria-busy=true]")`
 
 // allThere is true if the results page has all its parts.
-const allThere = `document.querySelector("#conclusion") && document.querySelectorAll(".uplot").length === 1 && !document.querySelector(".loading, [aria-busy=true]")`
+const allThere = `document.querySelector("#conclusion") && !document.querySelector(".loading, [aria-busy=true]")
+	&& (document.querySelectorAll(".uplot").length === 1 || document.querySelector(".not-valid:not([open])"))`
 
 // report returns the report of the API.
 func (v *viewer) report(address string) result.Report {

@@ -38,7 +38,7 @@ func TestMigrateErrors(t *testing.T) {
 		files fstest.MapFS
 		want  string
 	}{
-		{"changed file", fstest.MapFS{"tables/a.sql": file(create + " -- changed")}, "a.sql was changed after it ran"},
+		{"changed file", fstest.MapFS{"tables/a.sql": file(create + " -- changed")}, "by another build of Lifthouse, whose tables differ (a.sql)"},
 		{"newer store", fstest.MapFS{}, "the store was written by a newer release, which ran the migration a.sql: use that release or a later one"},
 		{"broken statement", fstest.MapFS{"tables/a.sql": file(create), "tables/b.sql": file("CREATE NONSENSE")}, "migration b.sql"},
 	} {

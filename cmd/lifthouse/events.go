@@ -16,10 +16,10 @@ import (
 
 func (p *program) eventsCommand() *cobra.Command {
 	var q arrivals.Query
-	var asJSON, summary bool
+	var asJSON, summary, follow bool
 	var visitor string
 	cmd := newCommand("events", noArgs, func(cmd *cobra.Command, _ []string) error {
-		for _, other := range []string{"last", "rejects"} {
+		for _, other := range []string{"last", "rejects", "follow"} {
 			if err := onlyOne(cmd, "visitor", "summary", other); err != nil {
 				return err
 			}
@@ -67,6 +67,9 @@ func (p *program) eventsCommand() *cobra.Command {
 				}
 				return nil
 			}
+			if follow {
+				return arrivals.NewFollower(s.Conn, q, names.KeyOf).WriteNewArrivals(ctx, p.stdout, asJSON)
+			}
 			last, err := arrivals.LastArrivals(ctx, s.Conn, q, names.KeyOf)
 			if err != nil {
 				return err
@@ -84,6 +87,7 @@ func (p *program) eventsCommand() *cobra.Command {
 		"id of a visitor, as it was sent: print what reports make of the visitor")
 	cmd.Flags().BoolVar(&summary, "summary", false,
 		"print how many events were accepted in the last hour, day and week")
+	cmd.Flags().BoolVar(&follow, "follow", false, "go on with what arrives until interrupted")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }

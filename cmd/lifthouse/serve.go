@@ -77,8 +77,12 @@ func (p *program) awaitHolder(ctx context.Context, most time.Duration, open func
 		}
 		if !waiting {
 			waiting = true
-			p.printDiagnostic("process %d holds %s, as a starting server or an import does; waiting for it for at "+
-				"most %v", locked.PID, locked.Dir, most)
+			holder := "another process"
+			if locked.PID != 0 {
+				holder = fmt.Sprintf("process %d", locked.PID)
+			}
+			p.printDiagnostic("%s uses %s, as a starting server or an import does; waiting for it for at most %v",
+				holder, locked.Dir, most)
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):

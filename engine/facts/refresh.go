@@ -508,8 +508,8 @@ func (p Position) FoldedThrough() time.Time { return time.UnixMilli(p.Through).U
 
 // ErrIncomplete means that the server does not have all parts of the facts yet. If this persists, the server has lost
 // parts, or facts were inserted during a rebuild.
-var ErrIncomplete = errors.New("the server does not have all facts yet; " +
-	"if this lasts for minutes, rebuild them: lifthouse facts --rebuild")
+var ErrIncomplete = errors.New("some stored facts are missing: rebuild them (lifthouse facts --rebuild), " +
+	"unless a replica was just started and still fetches them")
 
 // readPosition returns the position of the facts of a server. The error may be ErrIncomplete.
 func (s *server) readPosition(ctx context.Context) (Position, error) {

@@ -140,7 +140,10 @@ func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context
 	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		return err
 	}
-	if err := json.NewEncoder(conn).Encode(message{Ready: true}); err != nil {
+	switch err := json.NewEncoder(conn).Encode(message{Ready: true}); {
+	case errors.Is(err, syscall.EPIPE): // the client only checked whether a process listens
+		return nil
+	case err != nil:
 		return err
 	}
 	var files []*os.File

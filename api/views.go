@@ -46,7 +46,7 @@ func viewSlots(views string) []string {
 	v := senders[at].Visitor
 	pixel := "The pixel of Shopify cannot read the visitor of " + senders[at].Title + ": use the webhooks of Shopify."
 	if v.Cookie != "" {
-		pixel = strings.NewReplacer("{COOKIE}", v.Cookie, "{CLEAN}", v.Pixel, "\n", "\n      ").Replace(pixelText)
+		pixel = strings.NewReplacer("{COOKIE}", v.Cookie, "{CLEAN}", v.Pixel, "\n", "\n  ").Replace(pixelText)
 	}
 	return []string{"{PIXEL}", pixel, "{VISITOR}", v.Page, "{VIEWS}", senders[at].Title}
 }

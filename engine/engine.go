@@ -182,7 +182,7 @@ func (e *Engine) ReadUnseen(ctx context.Context, website int64) (facts.Unseen, e
 	if err != nil {
 		return facts.Unseen{}, err
 	}
-	return e.facts.ReadUnseen(ctx, website, goal)
+	return e.facts.ReadUnseen(ctx, schema.Subject{WebsiteID: website}, goal)
 }
 
 // CheckReady returns nil if the store answers and its tables are up to date.

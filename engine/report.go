@@ -115,7 +115,7 @@ func (e *Engine) ComputeReportAt(
 	if negative > 0 {
 		report.WarnOfNegativeValues(negative)
 	}
-	unseen, err := e.facts.ReadUnseen(ctx, p.Subject.WebsiteID, p.GoalID)
+	unseen, err := e.facts.ReadUnseen(ctx, p.Subject, p.GoalID)
 	if err != nil {
 		return nil, source.StoreFailure(ctx, err)
 	}

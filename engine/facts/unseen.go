@@ -25,27 +25,31 @@ func (u Unseen) IsSuspicious() bool {
 }
 
 // ReadUnseen reads the goal events of a website whose visitor has no view. goal 0 means all goals. It is zero without a
-// statement if the counters show that a campaign or widget counts some of them.
-func (s Shards) ReadUnseen(ctx context.Context, website, goal int64) (all Unseen, err error) {
-	var sections []uint64
-	var first, counted int64
-	for subject := range s.StoredSubjects() {
-		if subject.WebsiteID != website || subject.Kind == schema.SubjectNone {
-			continue
-		}
-		counters := s.SubjectCounters(subject)
-		first = earlierOf(first, counters.FirstView)
-		counted = max(counted, s.countedGoals(subject, goal))
-		sections = append(sections, SectionOf(subject, fold.OfVisitor))
-	}
-	bare := schema.Subject{WebsiteID: website, Kind: schema.SubjectNone}
+// statement if a campaign or widget counts some of them; that of the report is asked first.
+func (s Shards) ReadUnseen(ctx context.Context, of schema.Subject, goal int64) (all Unseen, err error) {
+	bare := schema.Subject{WebsiteID: of.WebsiteID, Kind: schema.SubjectNone}
 	sent := int64(0)
 	for id, g := range s.SubjectCounters(bare).Goals {
 		if goal == 0 || id == goal {
 			sent += g.Events
 		}
 	}
-	if first == 0 || sent < leastUnseen || 100*counted > sent {
+	if sent < leastUnseen || 100*s.countedGoals(of, goal) > sent {
+		return Unseen{}, nil
+	}
+	var sections []uint64
+	var first int64
+	for subject := range s.StoredSubjects() {
+		if subject.WebsiteID != of.WebsiteID || subject.Kind == schema.SubjectNone {
+			continue
+		}
+		if 100*s.countedGoals(subject, goal) > sent {
+			return Unseen{}, nil
+		}
+		first = earlierOf(first, s.SubjectCounters(subject).FirstView)
+		sections = append(sections, SectionOf(subject, fold.OfVisitor))
+	}
+	if first == 0 {
 		return Unseen{}, nil
 	}
 	for _, shard := range s {

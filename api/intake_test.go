@@ -22,6 +22,7 @@ import (
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
 )
 
 // sourceKey returns the key of a new source of website 1.
@@ -298,6 +299,7 @@ accounts:
 // TestInventedNamesDoNotBlockNewOnes invents experiments with the key of a page. What the catalogue declares is
 // accepted, and so are new experiments: the rarest of the others are forgotten with their events.
 func TestInventedNamesDoNotBlockNewOnes(t *testing.T) {
+	tier.OnlyLong(t)
 	dropped := make(chan struct{}, 100)
 	conn := schematest.HookedConn{Conn: schematest.OpenMigrated(t), Before: func(_ context.Context, q string) error {
 		if strings.Contains(q, "ALTER TABLE names") {

@@ -297,7 +297,16 @@ func (e *Engine) EstimatePlans(
 			}
 			read[at] = &traffic{of, found, e.firstView(of.Subject).Start()}
 		}
-		if found := result.EstimatePlan(p, read[at].plan, read[at].rows, read[at].first); found != nil {
+		var priors []catalogue.Prior
+		if p.Rules.Methodology == catalogue.Bayesian {
+			learned, err := e.withPrior(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			priors = []catalogue.Prior{plan.WeakPrior(p.Rules.MDE), learned.Rules.StatedPrior}
+		}
+		found := result.EstimatePlan(p, read[at].plan, read[at].rows, read[at].first, priors)
+		if found != nil {
 			estimates[id] = found
 		}
 	}

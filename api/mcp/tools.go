@@ -444,7 +444,7 @@ type compareArguments struct {
 	PlannedDays       int              `json:"plannedDays,omitempty" jsonschema:"days to the planned end; default 28"`
 	PlannedVisitors   int64            `json:"plannedVisitors,omitempty" jsonschema:"visitors at the planned end, in place of days"`
 	Looks             []map[string]any `json:"looks,omitempty" jsonschema:"sums at the end of each week, in order: days (or tau, a fraction of the plan), and variations with n and converted, or n, mean and variance"`
-	Prior             any              `json:"prior,omitempty" jsonschema:"prior of lifts for bayesian: an object with mean and standardDeviation in per cent; default learned: from past tests, or else from mde"`
+	Prior             any              `json:"prior,omitempty" jsonschema:"prior of lifts for bayesian: an object with mean and standardDeviation in per cent; or learned: from past tests, or else from mde; default weak: standard deviation mde / 1.96"`
 	NonNegative       bool             `json:"nonnegative,omitempty" jsonschema:"true if no visitor's value is below zero"`
 	Past              []map[string]any `json:"past,omitempty" jsonschema:"past tests of the same metric, which say how large true effects are: variations as above, control first, or lift and standardError in per cent; optional: name, and shipped, the number of the shipped treatment"`
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/cmd/internal/app"
@@ -112,7 +113,11 @@ func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalog
 			p.printLine("What the plans can detect is not known: %v", err)
 		}
 		for id, estimate := range found {
-			estimates[at[id]] = estimate.InWords(owned.Campaigns[id].MDE)
+			lines := []string{estimate.InWords(owned.Campaigns[id].MDE)}
+			for _, cost := range estimate.Priors {
+				lines = append(lines, cost.InWords(owned.Campaigns[id].MDE))
+			}
+			estimates[at[id]] = strings.Join(lines, "\n    ")
 		}
 	}
 	for i, change := range changes {

@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/engine/effects"
 	"lifthouse/engine/looks"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
@@ -27,7 +28,8 @@ type Input struct {
 	MDE               float64            // minimum detectable effect, per cent of control
 	PlannedDays       int                // to the planned end, at which tau is 1
 	PlannedVisitors   int64              // which measure the time instead of days; 0: none
-	Prior             *stats.Prior       // of lifts, as fractions; nil: frequentist, or learned from Past
+	Prior             *stats.Prior       // of lifts, as fractions; nil: frequentist, weak, or learned
+	LearnsPrior       bool               // the prior is learned from Past
 	NonNegative       bool               // no visitor's value is below zero
 	Past              []effects.PastTest `json:",omitempty"` // of the same metric, which say how large effects are
 }
@@ -117,10 +119,13 @@ func RefuseLine(line int64, err *query.InvalidError) *Refusal {
 // ComputeAnswer compares every variation with control.
 func (q *Input) ComputeAnswer() *Answer {
 	if q.Methodology == stats.MethodologyBayesian && q.Prior == nil {
-		learned := worth.PriorOf(effects.NewPast(q.MDE/100, q.Past).Pool)
+		prior := plan.WeakPrior(q.MDE)
+		if q.LearnsPrior {
+			prior = worth.PriorOf(effects.NewPast(q.MDE/100, q.Past).Pool)
+		}
 		with := *q
 		with.Prior = &stats.Prior{
-			StandardDeviation: learned.StandardDeviation / 100, Campaigns: learned.Campaigns,
+			Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100, Campaigns: prior.Campaigns,
 		}
 		q = &with
 	}

@@ -261,14 +261,19 @@ func TestPriorOfAComparison(t *testing.T) {
 		deviation float64
 		campaigns int
 	}{
-		"":                   {.1 * mean / weights, 0},
 		`,"prior":"learned"`: {.1 * mean / weights, 0},
-		`,"past":[{"lift":1,"standardError":2},{"lift":-3,"standardError":1}]`: {past, 2},
+		`,"prior":"learned","past":[{"lift":1,"standardError":2},{"lift":-3,"standardError":1}]`: {past, 2},
 	} {
 		got := priorOf(more)
-		check.That(t, math.Abs(got.StandardDeviation-want.deviation) <= 1e-12 && got.Mean == 0 && got.Campaigns != nil && *got.Campaigns == want.campaigns,
-			"%s: %+v, want %+v", more, got, want)
+		check.That(t, math.Abs(got.StandardDeviation-want.deviation) <= 1e-12, "%s: deviation %v, want %v", more,
+			got.StandardDeviation, want.deviation)
+		must.That(t, got.Campaigns != nil, "%s: learned from no campaigns", more)
+		check.Equal(t, *got.Campaigns, want.campaigns, "%s: campaigns", more)
+		check.That(t, got.Mean <= 0, "%s: the mean %v starts ahead", more, got.Mean)
 	}
+	weak := priorOf("")
+	check.That(t, math.Abs(weak.StandardDeviation-.1/1.96) <= 1e-12, "the default has the deviation %v", weak.StandardDeviation)
+	check.That(t, weak.Mean == 0 && weak.Campaigns == nil, "the default is %+v", weak)
 	got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`)
 	check.That(t, got.Campaigns == nil && got.Mean == .01 && got.StandardDeviation == .05, "declared: %+v", got)
 }

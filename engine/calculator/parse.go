@@ -133,6 +133,8 @@ func ParseInput(line []byte) (*Input, error) {
 	case prior == nil:
 	case q.Methodology != stats.MethodologyBayesian:
 		c.Add("prior", prior.String(), "must be omitted unless methodology is bayesian")
+	case prior.IsLearned:
+		q.LearnsPrior = true
 	default:
 		q.Prior = &stats.Prior{
 			Mean: c.checkNumber("prior.mean", &prior.Mean, -90, 1000, perCent) / 100,

@@ -477,12 +477,16 @@ func NewPast(mde float64, tests []PastTest) *Past {
 type PoolSummary struct {
 	Campaigns     int      `json:"campaigns"` // from which the typical effect is known
 	TypicalEffect Estimate `json:"typicalEffect"`
-	Anchor        float64  `json:"anchor"` // the typical effect that is assumed without campaigns
+	MeanEffect    Estimate `json:"meanEffect"` // of the ideas
+	Anchor        float64  `json:"anchor"`     // the typical effect that is assumed without campaigns
 }
 
 // Summary says how much the campaigns of a fit say.
 func (f *Fit) Summary() PoolSummary {
-	return PoolSummary{len(f.first), EstimateOf(f.TypicalEffect(), Unscaled), medianTau * f.mde}
+	return PoolSummary{
+		Campaigns: len(f.first), TypicalEffect: EstimateOf(f.TypicalEffect(), Unscaled),
+		MeanEffect: EstimateOf(f.MeanEffect(), Unscaled), Anchor: medianTau * f.mde,
+	}
 }
 
 // Estimate is a number with its interval at Level.

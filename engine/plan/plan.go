@@ -258,8 +258,17 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 			Maturity: time.Duration(*cmp.Or(d.Maturity, new(catalogue.DefaultMaturity))) * time.Hour,
 		},
 	}
-	if prior := cmp.Or(d.Prior, p.learned); d.Methodology == catalogue.Bayesian && prior != nil {
-		p.Rules = p.WithPrior(*prior).Rules
+	if d.Methodology == catalogue.Bayesian {
+		prior := d.Prior
+		switch {
+		case prior == nil:
+			prior = new(WeakPrior(d.MDE))
+		case prior.IsLearned:
+			prior = p.learned
+		}
+		if prior != nil {
+			p.Rules = p.WithPrior(*prior).Rules
+		}
 	}
 
 	// The primary metric, and the roles of the goals. The default margin of a guardrail is the minimum effect.
@@ -387,6 +396,14 @@ type Rules struct {
 
 // MustLearn reports whether the prior must be learned from past campaigns.
 func (r *Rules) MustLearn() bool { return r.Methodology == catalogue.Bayesian && r.Prior == nil }
+
+// WeakPrior returns the prior of a Bayesian campaign that declares none: N(0, (mde / 1.96)²), in per cent. So lifts within
+// the minimum effect are expected in 95 % of campaigns, and no idea starts ahead. A prior that is learned from campaigns
+// of small effects needs 2 to 6 times the visitors.
+func WeakPrior(mde float64) catalogue.Prior {
+	const quantile = 1.96 // of the standard normal distribution, at .975
+	return catalogue.Prior{StandardDeviation: mde / quantile}
+}
 
 // WithPrior returns the plan with a prior.
 func (p *Plan) WithPrior(prior catalogue.Prior) *Plan {

@@ -15,6 +15,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
@@ -411,12 +412,25 @@ type PlanEstimate struct {
 	VisitorsPerDay float64 // over all variations
 	Days           int     // of the plan
 	Detectable     float64 // the lift that the plan finds with its power, as a fraction
+
+	Priors []PriorCost // what priors cost; none: the campaign is not Bayesian
+}
+
+// PriorCost is the sample that a Bayesian campaign needs with a prior to find its minimum effect with its power.
+type PriorCost struct {
+	Prior    catalogue.Prior // in per cent
+	Visitors int64           // over all variations
+	Days     int             // until they have come
 }
 
 // EstimatePlan estimates what a plan can detect from the visitors of a campaign. traffic is the plan of this campaign's
 // report about the declared goal and metric; first is its first view. The estimate is nil without visitors in the last
 // full days, without conversions, or if no lift can be found.
-func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *PlanEstimate {
+//
+// priors are those that a Bayesian campaign could have, in per cent.
+func EstimatePlan(
+	p, traffic *plan.Plan, found *moments.Rows, first time.Time, priors []catalogue.Prior,
+) *PlanEstimate {
 	all := sumRows(found.Whole, traffic.MultipleExposures)
 	j := all.compareVariations(traffic)
 	daily := perDay(&j.total, first, found.Through)
@@ -439,7 +453,29 @@ func EstimatePlan(p, traffic *plan.Plan, found *moments.Rows, first time.Time) *
 	if reason != "" {
 		return nil
 	}
-	return &PlanEstimate{daily, days, *lift}
+	estimate := &PlanEstimate{VisitorsPerDay: daily, Days: days, Detectable: *lift}
+	for _, prior := range priors {
+		size, reason := j.sampleSize(p.WithPrior(prior), daily)
+		if reason != "" {
+			continue
+		}
+		if required, reason := size.RequiredVisitors(p.Rules.MDE / 100); reason == "" {
+			cost := PriorCost{prior, *required, int(math.Ceil(float64(*required) / daily))}
+			estimate.Priors = append(estimate.Priors, cost)
+		}
+	}
+	return estimate
+}
+
+// InWords returns what the prior costs. mde is the minimum effect of the campaign in per cent.
+func (c *PriorCost) InWords(mde float64) string {
+	name := "the weak prior"
+	if c.Prior.Campaigns != nil {
+		name = fmt.Sprintf("the prior learned from %s", wording.CountNoun(*c.Prior.Campaigns, "campaign"))
+	}
+	return fmt.Sprintf("%s (mean %s, standard deviation %s): %s visitors, or %s, find a lift of %v %%", name,
+		wording.FormatPercent(c.Prior.Mean/100, 1, true), wording.FormatPercent(c.Prior.StandardDeviation/100, 1, false),
+		wording.FormatCount(c.Visitors), wording.CountNoun(c.Days, "day"), mde)
 }
 
 // InWords returns a line for the declaration of the plan. mde is the minimum effect of the campaign in per cent.

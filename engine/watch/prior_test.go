@@ -35,9 +35,9 @@ var priorCampaigns = []priorCampaign{
 	{id: 3, goal: 10, methodology: catalogue.Bayesian, prior: &catalogue.Prior{StandardDeviation: 5}, end: 9, lift: 9},
 	{id: 4, goal: 10, methodology: catalogue.Frequentist, end: 19, lift: -20}, // ends later
 	{id: 5, goal: 20, methodology: catalogue.Frequentist, end: 9, lift: 3},
-	{id: 6, goal: 10, methodology: catalogue.Bayesian, from: 12, lift: 4, learned: []int64{1, 2, 3}},
-	{id: 7, goal: 20, methodology: catalogue.Bayesian, from: 12, lift: 4, learned: []int64{5}},
-	{id: 8, goal: 30, methodology: catalogue.Bayesian, from: 12, lift: 4, learned: []int64{}},
+	{id: 6, goal: 10, methodology: catalogue.Bayesian, prior: &catalogue.Prior{IsLearned: true}, from: 12, lift: 4, learned: []int64{1, 2, 3}},
+	{id: 7, goal: 20, methodology: catalogue.Bayesian, prior: &catalogue.Prior{IsLearned: true}, from: 12, lift: 4, learned: []int64{5}},
+	{id: 8, goal: 30, methodology: catalogue.Bayesian, prior: &catalogue.Prior{IsLearned: true}, from: 12, lift: 4, learned: []int64{}},
 }
 
 // effect returns the effect in all full days of an ended campaign.

@@ -204,9 +204,10 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	return pool
 }
 
-// LearnPrior returns the prior of a Bayesian campaign with a minimum effect, a fraction: N(0, tau²), where tau is the
-// typical effect of the campaigns of its pool that ended before it. Without any, tau is the mean of its own prior: .247
-// of the minimum effect. The mean is 0 whatever they say, so that nobody starts ahead.
+// LearnPrior returns the prior that a Bayesian campaign with a minimum effect, a fraction, learns: N(mu, tau²), where tau
+// is the typical effect of the campaigns of its pool that ended before it, and mu their mean effect, at most 0: a team
+// whose ideas were good does not start ahead. Without any campaign, tau is the mean of its own prior, .247 of the minimum
+// effect, and mu is 0.
 func LearnPrior(key PoolKey, ended []Campaign, mde float64) catalogue.Prior {
 	known := NewPool(key, ended).Summary
 	if known.Campaigns == 0 {
@@ -217,7 +218,10 @@ func LearnPrior(key PoolKey, ended []Campaign, mde float64) catalogue.Prior {
 
 // PriorOf returns the prior of a campaign that follows those of a pool.
 func PriorOf(s effects.PoolSummary) catalogue.Prior {
-	return catalogue.Prior{StandardDeviation: 100 * s.TypicalEffect.Value, Campaigns: &s.Campaigns}
+	return catalogue.Prior{
+		Mean:              100 * min(0, s.MeanEffect.Value),
+		StandardDeviation: 100 * s.TypicalEffect.Value, Campaigns: &s.Campaigns,
+	}
 }
 
 // ItemsOf returns what the treatments of a campaign are worth, and whether the pool has the campaign.

@@ -17,7 +17,6 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
-	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -128,12 +127,10 @@ func (c *campaign) changedCopy(by func(*campaign)) *campaign {
 	return &changed
 }
 
-// learnedPrior returns the prior of a website's first campaign.
-func (c *campaign) learnedPrior() catalogue.Prior {
-	return worth.LearnPrior(worth.PoolKey{}, nil, c.mde)
-}
+// stdDevOfPrior returns the standard deviation of the default prior, a fraction.
+func (c *campaign) stdDevOfPrior() float64 { return plan.WeakPrior(100*c.mde).StandardDeviation / 100 }
 
-// asBayesian returns the campaign with the Bayesian methodology and its learned prior.
+// asBayesian returns the campaign with the Bayesian methodology and the default prior.
 func (c *campaign) asBayesian() *campaign {
 	return c.changedCopy(func(c *campaign) { c.bayesian = true })
 }
@@ -154,7 +151,7 @@ func (c *campaign) declaredMethodology() string {
 func (c *campaign) sampleSize() *stats.SampleSize {
 	p := stats.SamplePlan{Control: c.expectedSample(), Shares: c.shares, Looks: weeksToPlan, Power: decisionPower}
 	if c.bayesian {
-		p.Prior = &stats.Prior{StandardDeviation: c.learnedPrior().StandardDeviation / 100}
+		p.Prior = &stats.Prior{StandardDeviation: c.stdDevOfPrior()}
 	}
 	size, reason := stats.NewSampleSize(p, stats.NewLookDesign(decisionAlpha, c.shares))
 	if reason != "" {
@@ -206,7 +203,7 @@ func (c *campaign) reportPlan() *plan.Plan {
 			Power: 100 * decisionPower, MDE: 100 * c.mde, TrafficAllocation: new(100), Goals: &catalogue.Goals{},
 			LookPlan: catalogue.LookPlan{EquivalenceMargin: 100 * c.equivalent},
 		},
-		State: catalogue.State{Active: true, Runs: []catalogue.Run{{From: noon}}, LearnedPrior: new(c.learnedPrior())},
+		State: catalogue.State{Active: true, Runs: []catalogue.Run{{From: noon}}},
 	}
 	if c.revenue {
 		live.PrimaryMetric = string(query.ValuePerVisitor)

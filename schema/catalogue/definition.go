@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"lifthouse/schema"
 )
 
@@ -106,7 +108,7 @@ type Campaign struct {
 	Power             int     `yaml:"power" json:"power" default:"80"`
 	MDE               float64 `yaml:"mde" json:"mde" default:"20"`
 	LookPlan          `yaml:",inline"`
-	Prior             *Prior `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: Learned
+	Prior             *Prior `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: a weak one, see plan.WeakPrior
 	MultipleExposures string `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
 	Goals             *Goals `yaml:"goals,omitempty" json:"goals,omitempty"`
 	// before a decision to ship; nil: DefaultMinDays
@@ -123,19 +125,42 @@ type Campaign struct {
 // DefaultAllocation is the traffic allocation that the API shows for a campaign which does not declare one.
 const DefaultAllocation = 10
 
-// Learned is the default prior in a catalogue file: it is learned from past campaigns when the first view arrives.
+// Learned is a prior in a catalogue file that is learned from past campaigns when the first view arrives.
 const Learned = "learned"
 
 // Prior is the normal prior of the lifts of a Bayesian campaign, in per cent.
 type Prior struct {
 	Mean              float64 `yaml:"mean" json:"mean"`
 	StandardDeviation float64 `yaml:"standardDeviation" json:"standardDeviation"`
-	Campaigns         *int    `yaml:"-" json:"campaigns,omitempty"` // from which it was learned; nil: it is declared
+	Campaigns         *int    `yaml:"-" json:"campaigns,omitempty"` // from which it was learned; nil: from none
+	IsLearned         bool    `yaml:"-" json:"learned,omitempty"`   // it is to be learned, so the numbers are 0
 }
 
 // String returns the prior as in a catalogue file.
 func (p *Prior) String() string {
+	if p.IsLearned {
+		return Learned
+	}
 	return fmt.Sprintf("{mean: %v, standardDeviation: %v}", p.Mean, p.StandardDeviation)
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (p *Prior) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		*p = Prior{IsLearned: true} // no other text passes Document.checkNode
+		return nil
+	}
+	type numbers Prior
+	return node.Decode((*numbers)(p))
+}
+
+// MarshalYAML implements yaml.Marshaler.
+func (p *Prior) MarshalYAML() (any, error) {
+	if p.IsLearned {
+		return Learned, nil
+	}
+	type numbers Prior
+	return (*numbers)(p), nil
 }
 
 // Initial is the initial state of a campaign or a widget. Applying the file to an existing resource does not change its

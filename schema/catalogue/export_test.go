@@ -40,15 +40,17 @@ func TestApplyOfExportChangesNothing(t *testing.T) {
 	check.Equal(t, export(t, empty), text, "the export of the new store")
 }
 
-// TestLearnedPriorIsTheDefault reads a catalogue that writes the default prior out. It is the same as without, so an
-// export does not have it.
-func TestLearnedPriorIsTheDefault(t *testing.T) {
+// TestLearnedPriorIsExported reads a catalogue with a prior that is learned. It is another one than the default.
+func TestLearnedPriorIsExported(t *testing.T) {
 	read := func(prior string) catalogue.File {
 		const wide = ", prior: {standardDeviation: 50}"
 		return must.Get(catalogue.ReadYAML(strings.NewReader(strings.Replace(whole, wide, prior, 1))))(t)
 	}
 	written, without := read(", prior: learned"), read("")
-	check.That(t, reflect.DeepEqual(written.Accounts, without.Accounts), "%+v, want %+v", written.Accounts, without.Accounts)
+	check.That(t, !reflect.DeepEqual(written.Accounts, without.Accounts), "a learned prior is the default")
+	c := open(t)
+	must.Get(c.ApplyFile(t.Context(), written, false))(t)
+	check.Contains(t, export(t, c), "prior: learned")
 }
 
 // TestExportKeepsNames has names that YAML would decode as another type.

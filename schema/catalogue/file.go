@@ -112,7 +112,6 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 		if node.Value != Learned {
 			d.addFault(path, node, node.Value, "must be "+Learned+", or have mean and standardDeviation")
 		}
-		node.Tag = nullTag
 		return node.Value == Learned
 	case parsedText(want) != nil, want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
 		if detail := typeError(want, node); detail != "" {

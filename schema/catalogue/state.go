@@ -32,7 +32,7 @@ type State struct {
 	PlanHistory map[int64][]PlanSince `json:"planHistory,omitempty"`
 	// Outcomes are what people did afterwards, by experiment id. The key is 0 for a campaign.
 	Outcomes map[int64]Outcome `json:"outcomes,omitempty"`
-	// LearnedPrior is that of a Bayesian campaign which declares none; nil: a server has not seen its first view yet.
+	// LearnedPrior is that of a Bayesian campaign which learns it; nil: a server has not seen its first view yet.
 	LearnedPrior *Prior `json:"learnedPrior,omitempty"`
 }
 

@@ -253,7 +253,7 @@ func (c *checker) checkCampaign(path string, campaign *Campaign, goals, targets 
 	c.lookPlan(path, &campaign.LookPlan)
 	if prior := campaign.Prior; prior != nil && campaign.Methodology != Bayesian {
 		c.Add(path+".prior", prior.String(), "must be omitted unless methodology is bayesian")
-	} else if prior != nil {
+	} else if prior != nil && !prior.IsLearned {
 		c.checkRange(path+".prior.mean", prior.Mean, -90, 1000)
 		c.checkRange(path+".prior.standardDeviation", prior.StandardDeviation, 0.1, 1000)
 	}

@@ -277,6 +277,7 @@ func (w *Writer) dropForgotten(ctx context.Context, names *Names) error {
 	for i := range taken {
 		ids[i] = taken[i].NamedID
 	}
+	defer names.endDrop(ids)
 	err := w.DropNames(ctx, ids)
 	if err != nil {
 		names.restoreForgotten(taken)

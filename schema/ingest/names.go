@@ -44,6 +44,7 @@ type Names struct {
 	rooms     map[schema.NamedID]int // undeclared names of a website (kind empty), and of a campaign's variations
 	pending   []schema.Name
 	forgotten map[schema.NamedID]schema.Name // their events and their rows are not deleted yet
+	dropping  map[schema.NamedID]bool        // forgotten names whose events are being deleted
 	counts    map[int64]int                  // names that were forgotten, by website
 	forgets   bool                           // whether names are forgotten; otherwise new ones are refused
 	full      chan struct{}                  // receives after names were forgotten
@@ -59,7 +60,7 @@ func openNames(ctx context.Context, conn driver.Conn, o NameOptions) (*Names, er
 	}
 	n := &Names{
 		NameOptions: o, conn: conn, known: stored, rooms: map[schema.NamedID]int{},
-		forgotten: map[schema.NamedID]schema.Name{}, counts: map[int64]int{}, full: make(chan struct{}, 1),
+		forgotten: map[schema.NamedID]schema.Name{}, dropping: map[schema.NamedID]bool{}, counts: map[int64]int{}, full: make(chan struct{}, 1),
 	}
 	for id := range stored {
 		n.countName(id)
@@ -109,6 +110,9 @@ func (n *Names) noteName(id schema.NamedID, key, source string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if known, has = n.known[id]; !has {
+		if n.dropping[id] {
+			return errors.New("name_dropped: the rarest names are being deleted, and this is one of them: send it again")
+		}
 		if err := n.makeRoomLocked(id); err != nil {
 			return err
 		}
@@ -258,13 +262,28 @@ func (n *Names) startForgetting() {
 	n.forgets = true
 }
 
+// inFlight is the maximum time from noting a name until its event is stored. The events of younger names are not deleted
+// yet: an event that is stored afterwards would have no name.
+const inFlight = 10 * time.Second
+
 // takeForgotten returns the names whose events are to be deleted. Those that have been declared since are known again.
 func (n *Names) takeForgotten() (taken []schema.Name) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	now, isTooYoung := time.Now(), false
+	defer func() {
+		if isTooYoung {
+			time.AfterFunc(inFlight, n.signalForgotten)
+		}
+	}()
 	for id, name := range n.forgotten {
+		if now.Sub(name.FirstAt) < inFlight {
+			isTooYoung = true
+			continue
+		}
 		delete(n.forgotten, id)
 		if isControl(id) || n.isBounded(id) { // control is forgotten with its campaign
+			n.dropping[id] = true
 			taken = append(taken, name)
 		} else {
 			n.known[id] = name
@@ -282,6 +301,22 @@ func (n *Names) restoreForgotten(names []schema.Name) {
 			n.forgotten[names[i].NamedID] = names[i]
 		}
 	}
+	n.signalLocked()
+}
+
+// endDrop notes that the events of names were deleted, or could not be.
+func (n *Names) endDrop(names []schema.NamedID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, id := range names {
+		delete(n.dropping, id)
+	}
+}
+
+// signalForgotten says that names are forgotten.
+func (n *Names) signalForgotten() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.signalLocked()
 }
 

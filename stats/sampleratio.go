@@ -116,7 +116,7 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 			check.Expected[i] += share * total
 		}
 	}
-	check.LogFactor = logMean(factors[:])
+	check.LogFactor = logSum(factors[:]) - math.Log(float64(len(factors)))
 	if check.Reason == "" {
 		p := math.Min(1, math.Exp(-check.LogFactor))
 		check.PValue, check.Mismatch = &p, p < MismatchAlpha
@@ -124,18 +124,65 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 	return check
 }
 
+// WithSegments returns the check with half of the error budget, where the split of segments has the other half:
+// the p-value is min(1, 2/B), as B/2 is at most LogEvidenceOfSegments.
+func (c SampleRatioCheck) WithSegments() SampleRatioCheck {
+	if c.PValue != nil {
+		p := math.Min(1, 2*math.Exp(-c.LogFactor))
+		c.PValue, c.Mismatch = &p, p < MismatchAlpha
+	}
+	return c
+}
+
+// SegmentsOfAttribute is the number of values of an attribute whose split is tested: those that appear first.
+const SegmentsOfAttribute = 50
+
+// LogEvidenceOfSegments returns ln E, the evidence against the shares of all visitors and of segments of them:
+//
+//	E = B/2 + 1/2 · mean over attributes of (Σ w_j B_j + 1 - Σ w_j),  w_j = 1/(j H),  H = Σ 1/j over j = 1..50
+//
+// all is ln B of all visitors. attributes has ln B of each value of each attribute, in the order in which the values
+// appeared; only the first SegmentsOfAttribute count. A value that has not appeared yet has B = 1 and a fixed weight, so
+// the probability that E is ever at least 1000 with fair splits is at most .001, however often it is read and however
+// the parts depend on each other (Ville 1939; Vovk and Wang 2021).
+func LogEvidenceOfSegments(all float64, attributes [][]float64) float64 {
+	if len(attributes) == 0 {
+		return all - math.Ln2
+	}
+	terms := []float64{all}
+	for _, values := range attributes {
+		rest := 1.0
+		for j, b := range values[:min(len(values), SegmentsOfAttribute)] {
+			weight := 1 / (float64(j+1) * segmentsHarmonic)
+			terms, rest = append(terms, b+math.Log(weight/float64(len(attributes)))), rest-weight
+		}
+		if len(values) < SegmentsOfAttribute {
+			terms = append(terms, math.Log(rest/float64(len(attributes))))
+		}
+	}
+	return logSum(terms) - math.Ln2
+}
+
+// segmentsHarmonic is Σ 1/j over j = 1..SegmentsOfAttribute.
+var segmentsHarmonic = func() (sum float64) {
+	for j := 1; j <= SegmentsOfAttribute; j++ {
+		sum += 1 / float64(j)
+	}
+	return sum
+}()
+
 // mismatchPriors are the total counts of the Dirichlet priors. The split of the largest sample decides which shares are
 // best, so the largest count is the last.
 var mismatchPriors = [...]float64{30, 300, 3000, 30_000}
 
-// logMean returns ln of the mean of the numbers with the given logarithms.
-func logMean(logs []float64) float64 {
+// logSum returns ln of the sum of the numbers with the given logarithms.
+func logSum(logs []float64) float64 {
 	most := slices.Max(logs)
 	sum := 0.0
 	for _, l := range logs {
 		sum += math.Exp(l - most)
 	}
-	return most + math.Log(sum/float64(len(logs)))
+	return most + math.Log(sum)
 }
 
 // logBayesFactor returns ln of the Bayes factor of one period, one split and one prior.

@@ -29,6 +29,7 @@ type Judgement struct {
 
 	engine *Engine
 	series map[seriesKey]map[plan.GoalWindow][]moments.Step // what was read
+	alarm  *looks.SplitAlarm                                // of imported days
 }
 
 // seriesKey identifies a daily series of goals.
@@ -217,7 +218,14 @@ func (j *Judgement) IsDue() bool { return j.Schedule.IsDue(j.Plan.DeclaredPlan()
 // looks. It reads sums only once, so another call after looks were recorded reads none.
 func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 	declared := j.Plan.DeclaredPlan()
-	j.Looks, err = j.engine.analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded,
+	// Nobody watched imported days, so nothing about them is recorded.
+	if j.isImported() && j.alarm == nil {
+		if j.alarm, err = j.findSplitAlarm(ctx); err != nil {
+			return err
+		}
+	}
+	recorded := j.Schedule.WithSplitAlarm(declared, j.Recorded, j.alarm)
+	j.Looks, err = j.engine.analyzer.AnalyzeLooks(declared, j.Schedule, recorded,
 		func(
 			since time.Time, goals []plan.GoalWindow, timing plan.Timing,
 		) (map[plan.GoalWindow][]moments.Step, error) {
@@ -239,6 +247,43 @@ func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 			return steps, nil
 		})
 	return err
+}
+
+// isImported reports whether all full days ended before the first view was accepted.
+func (j *Judgement) isImported() bool {
+	return j.Schedule.FullDays() > 0 && !j.Schedule.LastFullDay().End.After(j.FirstView.Accepted)
+}
+
+// findSplitAlarm tests the split of the visitors of all full days, and of their segments; nil: it matches the shares.
+func (j *Judgement) findSplitAlarm(ctx context.Context) (*looks.SplitAlarm, error) {
+	const most = 1000 // values of an attribute, of which those that appear first are tested
+	declared := j.Plan.DeclaredPlan()
+	declared.Top = most
+	by, err := j.engine.readFirstViews(ctx, declared)
+	if err != nil {
+		return nil, err
+	}
+	return j.Schedule.FindSplitAlarm(declared, by), nil
+}
+
+// RecordSplit tests the split of the visitors and of their segments at the end of each full day, and writes the first
+// alarm to the ledger. Reports read it there. It returns the number of records.
+func (j *Judgement) RecordSplit(ctx context.Context, now time.Time) (int, error) {
+	if j.Schedule.FullDays() == 0 || j.isImported() || looks.HasSplitAlarm(j.Recorded) {
+		return 0, nil
+	}
+	alarm, err := j.findSplitAlarm(ctx)
+	if err != nil || alarm == nil {
+		return 0, err
+	}
+	declared := j.Plan.DeclaredPlan()
+	record := j.Schedule.UnrecordedAlarm(declared, alarm, now.UTC().Truncate(time.Millisecond))
+	n, err := j.engine.Ledger.WriteRecords(ctx, []looks.Record{record})
+	if err != nil || n == 0 {
+		return n, err
+	}
+	j.Recorded, err = j.engine.Ledger.RecordedLooks(ctx, looks.DeclarationOf(declared))
+	return n, err
 }
 
 // RecordLooks writes the looks and the harm that are not recorded yet, and returns their number. Records are part of

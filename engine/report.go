@@ -131,8 +131,6 @@ func (e *Engine) ComputeReportAt(
 // readSplitCause returns where a sample ratio mismatch comes from. It reads once for all reports about the same
 // visitors at a version.
 func (e *Engine) readSplitCause(ctx context.Context, p *plan.Plan, version Version) (*result.SplitCause, error) {
-	q := p.Question
-	q.Cap, q.ConversionWindow, q.Timing, q.Crossings = nil, schema.ConversionWindow{}, plan.WhenMature, false
 	f := &p.Filters
 	visitors, err := json.Marshal([]any{p.Subject, p.Variations, p.SharePeriods, f.From, f.To, f.Lists, f.Texts})
 	if err != nil {
@@ -140,16 +138,38 @@ func (e *Engine) readSplitCause(ctx context.Context, p *plan.Plan, version Versi
 	}
 	type split struct{ visitors string }
 	return valueAt(e, split{string(visitors)}, version, func() (*result.SplitCause, int64, error) {
-		by := map[query.Dimension][]moments.Step{}
-		for _, attribute := range result.SplitAttributes {
-			if by[attribute], err = e.facts.ReadFirstViews(ctx, q, attribute); err != nil {
-				return nil, 0, err
-			}
+		found, err := e.readFirstViews(ctx, p)
+		if err != nil {
+			return nil, 0, err
 		}
-		lost, err := e.facts.ReadLostViews(ctx, q)
+		by := map[query.Dimension][]moments.Step{}
+		for i, attribute := range result.SplitAttributes {
+			by[attribute] = found[i]
+		}
+		lost, err := e.facts.ReadLostViews(ctx, visitorQuestion(p))
 		const bytes = 4096 // of the parts, about
 		return result.NewSplitCause(p, by, lost), bytes, err
 	})
+}
+
+// visitorQuestion returns the question of a plan about visitors only.
+func visitorQuestion(p *plan.Plan) plan.Question {
+	q := p.Question
+	q.Cap, q.ConversionWindow, q.Timing, q.Crossings = nil, schema.ConversionWindow{}, plan.WhenMature, false
+	return q
+}
+
+// readFirstViews reads the visitors of a report by day of the first view, for each of result.SplitAttributes.
+func (e *Engine) readFirstViews(ctx context.Context, p *plan.Plan) ([][]moments.Step, error) {
+	var by [][]moments.Step
+	for _, attribute := range result.SplitAttributes {
+		steps, err := e.facts.ReadFirstViews(ctx, visitorQuestion(p), attribute)
+		if err != nil {
+			return nil, err
+		}
+		by = append(by, steps)
+	}
+	return by, nil
 }
 
 // withEveryone returns the rows of a report with those of all visitors, whatever their attributes.

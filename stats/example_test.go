@@ -74,8 +74,8 @@ func ExampleSampleSize() {
 // A split of 50:50 that lost visitors of one variation.
 func ExampleSampleRatioMismatch() {
 	half := stats.Split{Control: 50, Variations: []float64{50}}
-	check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: half, Observed: []int64{10000, 9400}}})
+	check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: half, Observed: []int64{10000, 9300}}})
 	fmt.Printf("mismatch %v, p = %.2g\n", check.Mismatch, *check.PValue)
 	// Output:
-	// mismatch true, p = 0.00088
+	// mismatch true, p = 5.9e-05
 }

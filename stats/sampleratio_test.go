@@ -11,16 +11,34 @@ import (
 
 func TestSampleRatioMismatchFormula(t *testing.T) {
 	found := SampleRatioMismatch([]SharePeriod{{Split{40, []float64{1}}, []int64{500, 500}}})
-	lg := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
 	// A Pólya urn: the product of the chances of every visitor under the prior.
-	urn, a, b := 0.0, 1200.0, 1800.0
-	for range 500 {
-		urn += math.Log(a/(a+b)/.4) + math.Log(b/(a+b+1)/.6)
-		a, b = a+1, b+1
+	mean := 0.0
+	for _, prior := range []float64{30, 300, 3_000, 30_000} {
+		urn, a, b := 0.0, .4*prior, .6*prior
+		for range 500 {
+			urn += math.Log(a/(a+b)/.4) + math.Log(b/(a+b+1)/.6)
+			a, b = a+1, b+1
+		}
+		mean += math.Exp(urn) / 4
 	}
-	formula := lg(3000) - lg(4000) + lg(1700) - lg(1200) - 500*math.Log(.4) + lg(2300) - lg(1800) - 500*math.Log(.6)
-	check.That(t, math.Abs(math.Log(*found.PValue)+formula) <= 1e-8 && math.Abs(urn-formula) <= 1e-8 && !found.Mismatch,
-		"p = %v, ln B = %v, by the urn %v", *found.PValue, formula, urn)
+	check.That(t, math.Abs(*found.PValue*mean-1) <= 1e-7, "p = %v, by the urns %v", *found.PValue, 1/mean)
+}
+
+func TestSampleRatioMismatchOfSmallAndLargeSamples(t *testing.T) {
+	tests := []struct {
+		control  float64
+		observed []int64
+		want     float64 // from the formula with 30 digits
+	}{
+		{5, []int64{44, 216}, 2.61978e-9},
+		{50, []int64{20, 80}, 4.20252e-6},
+		{50, []int64{10_400, 9_600}, 2.51439e-6},
+		{50, []int64{10_250, 9_750}, .0236103},
+	}
+	for _, test := range tests {
+		found := SampleRatioMismatch([]SharePeriod{{Split{test.control, []float64{1}}, test.observed}})
+		check.That(t, near(*found.PValue, test.want, 1e-5), "%v: p = %v, want %v", test.observed, *found.PValue, test.want)
+	}
 }
 
 func TestSampleRatioMismatchAddsPeriods(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
@@ -27,10 +28,16 @@ const (
 	OfLook Kind = "look"
 	OfHarm Kind = "harm" // of the metric, at the end of a day; the row has the number 0
 	OfEnd  Kind = "end"  // of the subject, with all its full days; the number of the row is theirs
+	// of the visitors, at the end of the first day that finds a sample ratio mismatch; the number and the variation are 0
+	OfSplit Kind = "split"
 )
 
+// IsState reports whether the row has the state of a subject at a time.
+func (k Kind) IsState() bool { return k == OfLook || k == OfEnd }
+
 // Row is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the day
-// and Upper, and the row of an end only visitors, strata and the sample ratio.
+// and Upper, the row of an end only visitors, strata and the sample ratio, and the row of a split only the end of the
+// day and the sample ratio.
 type Row struct {
 	Look
 	Kind        Kind `json:"-"`
@@ -313,11 +320,12 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	if len(least) > 0 {
 		found.MismatchP = least[len(least)-1]
 	}
+	found.MismatchP = smaller(found.MismatchP, alarmUntil(recorded, schema.EndOfTime))
 	for k, rows := range found.Primary.Rows {
 		for t := range rows {
 			if rows[t].RecordedAt.IsZero() {
 				at := slices.IndexFunc(s.fullDays(), found.Looks[k].End.Equal)
-				rows[t].MismatchP = least[at]
+				rows[t].MismatchP = smaller(least[at], alarmUntil(recorded, found.Looks[k].End))
 			}
 		}
 	}
@@ -325,19 +333,6 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		found.Ends[t].MismatchP = found.MismatchP
 	}
 	return found, nil
-}
-
-// leastMismatchPs returns for each day the smallest p-value of the sample ratio at the end of any day so far. So a
-// later day does not clear an alarm.
-func leastMismatchPs(days [][]stats.SharePeriod) []*float64 {
-	all := make([]*float64, len(days))
-	for i, periods := range days {
-		all[i] = stats.SampleRatioMismatch(periods).PValue
-		if i > 0 && all[i-1] != nil && (all[i] == nil || *all[i-1] < *all[i]) {
-			all[i] = all[i-1]
-		}
-	}
-	return all
 }
 
 // endRows returns the rows of the end of a subject, by treatment; none if it has not ended. They are about the visitors

@@ -145,7 +145,9 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 	}
 	checks.Leak, checks.UnknownVariations = []Leak{}, []UnknownVariation{}
 	if p.Rules.Compare {
-		checks.SampleRatio = c.split.check(p)
+		if checks.SampleRatio = c.split.check(p); p.OfAllVisitors() {
+			*checks.SampleRatio = checks.SampleRatio.WithSegments()
+		}
 		for id, arrived := range c.firstViews {
 			if at := indexOf(id); (at < 0 || p.ExpectedShares[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
 				checks.Leak = append(checks.Leak, Leak{id, arrived.visitors})
@@ -223,6 +225,13 @@ func (c *Checks) warnOfMismatch(p float64) {
 	c.addWarning(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured "+
 		"shares (p = %s); visitors of a variation are lost or added, so no comparison is valid",
 		wording.FormatPValue(p))
+}
+
+// warnOfEarlierMismatch warns of a mismatch that was found at the end of a day, of all visitors or of a segment.
+func (c *Checks) warnOfEarlierMismatch(p float64) {
+	c.addWarning(WarningSampleRatio, "sample ratio mismatch: at the end of a day, the split of all visitors or of a "+
+		"segment did not match the configured shares (p = %s); visitors of a variation were lost or added, so no "+
+		"comparison is valid", wording.FormatPValue(p))
 }
 
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.

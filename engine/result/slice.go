@@ -33,10 +33,10 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 			result.Checks.Outliers = &OutliersCheck{Reason: stats.ReasonRateUnknown}
 		}
 	}
-	if check := result.Checks.SampleRatio; check != nil && !check.Mismatch && a != nil && a.MismatchP != nil &&
-		*a.MismatchP < stats.MismatchAlpha && !isDescriptive(plan) { // that was found at the end of an earlier day
+	wasMismatch := a != nil && a.MismatchP != nil && *a.MismatchP < stats.MismatchAlpha && plan.OfAllVisitors()
+	if check := result.Checks.SampleRatio; check != nil && !check.Mismatch && wasMismatch {
 		check.PValue, check.Mismatch = a.MismatchP, true
-		result.Checks.warnOfMismatch(*a.MismatchP)
+		result.Checks.warnOfEarlierMismatch(*a.MismatchP)
 	}
 	if a != nil && plan.OfAllVisitors() {
 		result.checkDays(plan, a)

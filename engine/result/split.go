@@ -54,9 +54,9 @@ type LostOfSplit struct {
 // byDay is the attribute of parts by the day of the first view.
 const byDay = "day"
 
-// SplitAttributes are the attributes of the first view that are examined after a mismatch, beside its day: what decides
-// which code a visitor runs, and where the visitor comes from.
-var SplitAttributes = []query.Dimension{query.ByDevice, "browser", query.ByChannel, "utmSource"}
+// SplitAttributes are the attributes of the first view whose split is examined, beside its day: what decides which code
+// a visitor runs, and where the visitor comes from.
+var SplitAttributes = []query.Dimension{query.ByDevice, "browser", query.ByChannel, query.ByCountry, "utmSource"}
 
 // split has numbers of visitors by first variation and period of equal shares.
 type split map[[2]int64]int64
@@ -253,7 +253,7 @@ func dateOf(day int64) string {
 // inWords says which visitors carry the mismatch, and in which variation views may be lost: lost has the goals without
 // a view.
 func (c *SplitCause) inWords(all *stats.SampleRatioCheck, lost []string) string {
-	text := "No day, device, browser, channel or UTM source stands out: the split is wrong throughout."
+	text := "No day, device, browser, channel, country or UTM source stands out: the split is wrong throughout."
 	switch r := c.Without; {
 	case r != nil && r.Matches:
 		text = fmt.Sprintf("Without the %s, the split matches the shares: p = %s.", r.InWords(),

@@ -100,9 +100,13 @@ func (r *Recorder) recordSubject(
 
 	today := now.UTC().Truncate(24 * time.Hour)
 
-	// Record the looks that are due, and once a day any harm.
+	// Record the looks that are due, and once a day any harm and a sample ratio mismatch.
 	hasNewDay := !p.Ended && found.Schedule.FullDays() > 0 && r.checked[subject].Before(today)
 	if found.IsDue() || hasNewDay {
+		ofSplit, err := found.RecordSplit(ctx, now)
+		if err != nil {
+			return err
+		}
 		if err := found.AnalyzeLooks(ctx); err != nil {
 			return err
 		}
@@ -110,6 +114,7 @@ func (r *Recorder) recordSubject(
 		if err != nil {
 			return err
 		}
+		n += ofSplit
 		r.checked[subject] = today
 		if n > 0 {
 			slog.InfoContext(ctx, "looks recorded", "subject", subject, "rows", n)

@@ -11,6 +11,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/looks"
+	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
@@ -304,9 +305,54 @@ func TestChecksHaveOneMessageADay(t *testing.T) {
 	note(7, 0)
 	p.arrive(7, []int{500, 300}, 50, 30)
 	note(8, 0)
-	want := []string{"2 check.failed sampleRatio", "2 decision.changed invalid", "4 check.failed silence", "7 check.cleared silence"}
+	want := []string{"1 check.failed sampleRatio", "1 decision.changed invalid", "4 check.failed silence", "7 check.cleared silence"}
 	slices.Sort(got)
 	check.That(t, slices.Equal(got, want), "%q, want %q", got, want)
+}
+
+// TestMismatchOfASegmentIsRecordedOnce loses half of the treatment's visitors with one browser and of control's with
+// another one, so that the split of all visitors is even. The alarm is in the ledger once, and every report and list that
+// is read later has it.
+func TestMismatchOfASegmentIsRecordedOnce(t *testing.T) {
+	p := newPast(t, nil)
+	arrive := func(day int, byVariation ...map[string]int) {
+		var events []schema.Event
+		for variation, counts := range byVariation {
+			for browser, n := range counts {
+				for range n {
+					p.ids++
+					view := viewOf(p.ids, 2, int64(variation), p.first.AddDate(0, 0, day).Add(time.Hour))
+					view.Browser = browser
+					events = append(events, view)
+				}
+			}
+		}
+		must.OK(t, schema.InsertEvents(t.Context(), p.conn, events, p.first.AddDate(0, 0, day).Add(23*time.Hour)))
+	}
+	arrive(0, map[string]int{"safari": 40, "edge": 40}, map[string]int{"safari": 40, "edge": 40})
+	for day := 1; day < 4; day++ {
+		arrive(day, map[string]int{"safari": 80, "edge": 40}, map[string]int{"safari": 40, "edge": 80})
+		p.pass(p.server, day, 1)
+	}
+	before, _ := p.scorecardOf(p.server)
+	must.That(t, !before.Checks.SampleRatio.Mismatch, "a mismatch before it is recorded: %+v", before.Checks.SampleRatio)
+	got := p.pass(p.server, 4, 1)
+	check.That(t, slices.Contains(got, "check.failed sampleRatio"), "messages %q", got)
+	check.That(t, slices.Contains(got, "decision.changed invalid"), "messages %q", got)
+	p.pass(p.server, 5, 1)
+	p.pass(p.restart(), 6, 1)
+	records := must.Get(p.server.Ledger.SubjectRecords(t.Context(), banner))(t)
+	must.Equal(t, len(records), 1, "records")
+	alarm := records[0]
+	check.Equal(t, alarm.Kind, looks.OfSplit)
+	check.That(t, alarm.End.Equal(p.first.AddDate(0, 0, 4)), "found at the end of %v", alarm.End)
+	for name, by := range map[string]*server{"the server that recorded it": p.server, "another one": p.restart()} {
+		report, status := p.scorecardOf(by)
+		check.Equal(t, *report.Checks.SampleRatio.PValue, *alarm.MismatchP, "%s: p-value", name)
+		check.Equal(t, report.Decision.Status, result.DecisionInvalid, "%s: decision of the report", name)
+		check.Equal(t, status.Decision.Status, result.DecisionInvalid, "%s: decision of the list", name)
+		check.That(t, strings.Contains(report.Checks.SplitCause.Text, "browser"), "%s: %s", name, report.Checks.SplitCause.Text)
+	}
 }
 
 // TestStartsAndStopsAreReported starts and stops a campaign. Each start and stop has one message, also from another

@@ -33,6 +33,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -48,6 +49,8 @@ type Engine struct {
 	catalogue *catalogue.Catalogue
 	cache     *cache.Cache // of the results of looks
 	analyzer  *looks.Analyzer
+
+	interactions keptInteractions
 }
 
 // looksMemory bounds the memory of the results of looks, in bytes: about 1 KiB for each look at a variation, and 50 KiB
@@ -61,6 +64,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards 
 		Ledger:    looks.NewLedger(conn),
 		facts:     facts.Reader{Shards: shards, Store: &source.Store{Conn: conn, Limits: limits}},
 		catalogue: c, cache: results, analyzer: looks.NewAnalyzer(results),
+		interactions: keptInteractions{of: map[schema.Subject][]result.Interaction{}},
 	}
 }
 
@@ -94,7 +98,7 @@ func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
 type Version struct {
 	Known    bool            // whether the store answers
 	Data     uint64          // changes with the facts, and with the day; the same on all servers of a store
-	Recorded uint64          // changes with the recorded looks of the subject; the same on all servers of a store
+	Recorded uint64          // changes with the recorded looks of the subject, and with its interactions
 	Prior    string          // that the report learns from other campaigns; empty: it learns none
 	Accepted time.Time       // acceptance time up to which the data have all events; no part of the identity
 	Waiting  moments.Waiting // accepted events that a report of the subject does not include yet
@@ -133,7 +137,8 @@ func (e *Engine) LastVersions(ctx context.Context, subjects []schema.Subject) []
 			return make([]Version, len(subjects))
 		}
 		versions[i] = Version{
-			Known: true, Data: e.facts.VersionAt(moment, subject), Recorded: recorded, Accepted: moment.Accepted,
+			Known: true, Data: e.facts.VersionAt(moment, subject), Recorded: recorded ^ e.interactions.versionOf(subject),
+			Accepted: moment.Accepted,
 		}
 	}
 	return versions

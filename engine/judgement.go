@@ -308,6 +308,7 @@ func (j *Judgement) ReportDecision(ctx context.Context) (*result.Report, error) 
 		return nil, err
 	}
 	report := result.New(j.Plan, rows, j.Looks)
+	report.AddInteractions(j.engine.interactions.ofSubject(j.Plan.Subject))
 	report.AddScorecard(j.Plan, []result.GoalRows{{Plan: j.Plan.AboutGoal(j.Plan.Goal()), Rows: rows}}, j.Looks)
 	if err := j.engine.addNovelty(ctx, j.Plan, j.Looks, report); err != nil {
 		return nil, err

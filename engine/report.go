@@ -106,6 +106,9 @@ func (e *Engine) ComputeReportAt(
 	}
 
 	// Warn of what the sums do not show.
+	if p.OfAllVisitors() && p.IsDeclared() {
+		report.AddInteractions(e.interactions.ofSubject(p.Subject))
+	}
 	var negative int64
 	for id, goal := range e.facts.SubjectCounters(p.Subject).Goals {
 		if p.GoalID == 0 || id == p.GoalID {

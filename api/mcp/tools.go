@@ -284,6 +284,9 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 	if cause := r.Checks.SplitCause; cause != nil {
 		a.Sentences = append(a.Sentences, shortenText(cause.Text, maxSentence))
 	}
+	for _, other := range r.Checks.Interactions {
+		a.Sentences = append(a.Sentences, shortenText(other.Text, maxSentence))
+	}
 	a.Reasons = slices.Compact(slices.Sorted(slices.Values(a.Reasons)))
 	for _, w := range r.Checks.Warnings {
 		a.Warnings = append(a.Warnings, w.Code)

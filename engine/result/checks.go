@@ -27,6 +27,7 @@ const (
 	WarningWaiting                 WarningCode = "EVENTS_WAITING"
 	warningNoEvents                WarningCode = "NO_EVENTS"
 	warningSilent                  WarningCode = "SILENT"
+	WarningInteraction             WarningCode = "INTERACTION"
 	WarningSampleRatio             WarningCode = "SAMPLE_RATIO_MISMATCH"
 	warningLeak                    WarningCode = "LEAK"
 	WarningMultipleExposures       WarningCode = "MULTIPLE_EXPOSURES"

@@ -31,14 +31,16 @@ type Recorder struct {
 
 	checked map[schema.Subject]time.Time // the day on which each subject was last checked for harm
 	judged  map[schema.Subject]time.Time // the day on which it was last judged
-	passes  int                          // since this process started
+	// the day on which the interactions of each website were last measured
+	measured map[int64]time.Time
+	passes   int // since this process started
 }
 
 // NewRecorder returns the recorder of a store. When it records something, it also renews the statuses of lists.
 func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox, statuses *Statuses) *Recorder {
 	return &Recorder{
 		engine: e, catalogue: c, outbox: box, statuses: statuses, checked: map[schema.Subject]time.Time{},
-		judged: map[schema.Subject]time.Time{},
+		judged: map[schema.Subject]time.Time{}, measured: map[int64]time.Time{},
 	}
 }
 
@@ -56,6 +58,7 @@ func (r *Recorder) FollowLooks(ctx context.Context) {
 func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 	waiting := 0
 	for _, owned := range r.catalogue.Snapshot().AllAccounts() {
+		r.measureInteractions(ctx, owned, now)
 		for _, subject := range owned.Subjects() {
 			err := r.recordSubject(ctx, owned, subject, now)
 			if ctx.Err() != nil {
@@ -73,6 +76,28 @@ func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 		slog.InfoContext(ctx, "looks are recorded after the events of their subjects are folded", "subjects", waiting)
 	}
 	r.passes++
+}
+
+// measureInteractions measures once a day which campaigns of each website of an account disturb each other. It logs errors,
+// and the next pass tries again.
+func (r *Recorder) measureInteractions(ctx context.Context, owned *catalogue.AccountResources, now time.Time) {
+	today := now.UTC().Truncate(24 * time.Hour)
+	for website := range owned.Websites {
+		if !r.measured[website].Before(today) || ctx.Err() != nil {
+			continue
+		}
+		began := time.Now()
+		pairs, err := r.engine.MeasureInteractions(ctx, owned, website, now)
+		if err != nil {
+			slog.WarnContext(ctx, "measure interactions failed", "website", website, "err", err)
+			continue
+		}
+		r.measured[website] = today
+		if pairs > 0 {
+			slog.InfoContext(ctx, "interactions measured", "website", website, "pairs", pairs,
+				"seconds", time.Since(began).Seconds())
+		}
+	}
 }
 
 // recordSubject records what is due of a subject, and then reports and carries out its decision. It reads the events
@@ -330,6 +355,9 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 			"multipleExposures",
 			d.report.WarningText(result.WarningMultipleExposures, result.WarningMultipleExposuresSkewed),
 			"few visitors are exposed to more than one variation again",
+		}, {
+			"interactions", d.report.WarningText(result.WarningInteraction),
+			"no other campaign disturbs this one any more",
 		},
 	}
 	if d.observed {

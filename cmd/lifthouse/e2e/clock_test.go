@@ -196,7 +196,7 @@ func TestEverySurfaceShowsRecordedLooks(t *testing.T) {
 	output("apply", "-f", declared)
 	token := secretToken.FindString(output("token", "create", "--account", "1", "--scope", "read"))
 	ingest := secretToken.FindString(output("token", "create", "--account", "1", "--website", "1", "--scope", "ingest"))
-	p := startCommand(t, run("serve", "--listen", "127.0.0.1:0"))
+	p := startCommand(t, run("serve", "--listen", "127.0.0.1:0", "--rate-limit", "0"))
 
 	messages := map[int64]string{} // the last decision that was sent, by campaign
 	contradictions := 0

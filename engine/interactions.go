@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/interaction"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// keptInteractions are the interactions of subjects, as they were last measured.
+type keptInteractions struct {
+	mu sync.RWMutex // guards the following
+	of map[schema.Subject][]result.Interaction
+}
+
+// ofSubject returns the interactions of a subject.
+func (k *keptInteractions) ofSubject(subject schema.Subject) []result.Interaction {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.of[subject]
+}
+
+// versionOf returns a number that changes with the interactions of a subject; 0: it has none.
+func (k *keptInteractions) versionOf(subject schema.Subject) uint64 {
+	found := k.ofSubject(subject)
+	if len(found) == 0 {
+		return 0
+	}
+	text, err := json.Marshal(found)
+	if err != nil {
+		panic(err) // evidence is finite
+	}
+	return xxhash.Sum64(text)
+}
+
+// replaceOfWebsite replaces the interactions of the subjects of a website.
+func (k *keptInteractions) replaceOfWebsite(website int64, found map[schema.Subject][]result.Interaction) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for subject := range k.of {
+		if subject.WebsiteID == website {
+			delete(k.of, subject)
+		}
+	}
+	for subject, list := range found {
+		k.of[subject] = list
+	}
+}
+
+const (
+	// measuredAfter is how long a campaign that has ended is compared with those that run: people still decide on it.
+	measuredAfter = 28 * 24 * time.Hour
+	// mostMeasured is the maximum number of visitors of a website that are compared, which take 24 bytes of memory each.
+	mostMeasured = 10_000_000
+)
+
+// MeasureInteractions compares the campaigns and experiments of a website that run, or ended within 28 days, with those
+// that ran at the same time. It reads one row a visitor, and nothing of campaigns that overlap no other one. Reports show
+// the result until the next call. It returns the number of pairs that were measured, in both directions.
+func (e *Engine) MeasureInteractions(
+	ctx context.Context, owned *catalogue.AccountResources, website int64, now time.Time,
+) (pairs int, err error) {
+	campaigns, err := e.overlappingCampaigns(owned, website, now)
+	if err != nil {
+		return 0, err
+	}
+	visitors := 0
+	for _, c := range campaigns {
+		counters := e.facts.SubjectCounters(c.Plan.Subject)
+		if visitors += int(counters.Visitors); visitors > mostMeasured {
+			break
+		}
+		if c.Visitors, err = e.readInteracting(ctx, c.Plan); err != nil {
+			return 0, err
+		}
+	}
+	found := map[schema.Subject][]result.Interaction{}
+	measured := interaction.MeasurePairs(campaigns, now)
+	for i := range measured {
+		subject := measured[i].Of.Plan.Subject
+		found[subject] = append(found[subject], result.NewInteractions(&measured[i])...)
+	}
+	e.interactions.replaceOfWebsite(website, found)
+	return len(measured), nil
+}
+
+// overlappingCampaigns returns the campaigns and experiments of a website with views that overlap another one, without
+// their visitors, in the order of their first views.
+func (e *Engine) overlappingCampaigns(
+	owned *catalogue.AccountResources, website int64, now time.Time,
+) (overlapping []*interaction.Campaign, err error) {
+	var all []*interaction.Campaign
+	for _, subject := range owned.Subjects() {
+		first := e.firstView(subject).Time
+		if subject.WebsiteID != website || first.IsZero() {
+			continue
+		}
+		p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
+		if err != nil {
+			return nil, err
+		}
+		if p = e.AsOfFirstView(p).DeclaredReport(); !canDecide(p) {
+			continue
+		}
+		end, ended := p.EndedAt()
+		if ended && now.Sub(end) > measuredAfter {
+			continue
+		}
+		c := &interaction.Campaign{Plan: p, Name: owned.SubjectName(subject), Start: first}
+		if ended {
+			c.End = end
+		}
+		all = append(all, c)
+	}
+	for _, c := range all {
+		if slices.ContainsFunc(all, func(o *interaction.Campaign) bool { return c.Overlaps(o, now) }) {
+			overlapping = append(overlapping, c)
+		}
+	}
+	slices.SortFunc(overlapping, func(a, b *interaction.Campaign) int {
+		return cmp.Or(a.Start.Compare(b.Start), a.Plan.Subject.Compare(b.Plan.Subject))
+	})
+	return overlapping, nil
+}
+
+// readInteracting returns the visitors of the declared report of a plan, by id.
+func (e *Engine) readInteracting(ctx context.Context, p *plan.Plan) ([]interaction.Visitor, error) {
+	var visitors []interaction.Visitor
+	err := e.facts.EachVisitor(ctx, p.Question, func(v *facts.Visitor) error {
+		at := slices.IndexFunc(p.Variations, func(of plan.Variation) bool { return of.ID == v.VariationID })
+		if at < 0 { // it is not declared
+			return nil
+		}
+		visitors = append(visitors, interaction.Visitor{
+			ID: v.ID, Variation: uint8(at), Value: valueOfVisitor(p.Declared.Metric, v), //nolint:gosec // few variations
+		})
+		return nil
+	})
+	slices.SortFunc(visitors, func(a, b interaction.Visitor) int { return cmp.Compare(a.ID, b.ID) })
+	return visitors, err
+}
+
+// valueOfVisitor returns what a visitor contributes to a metric. It is 0 for a ratio of two sums.
+func valueOfVisitor(metric query.Metric, v *facts.Visitor) float64 {
+	hasAny := func(events uint64) float64 {
+		if events > 0 {
+			return 1
+		}
+		return 0
+	}
+	switch metric {
+	case query.GoalConversionRate:
+		return hasAny(v.GoalsReached)
+	case query.ConversionRate:
+		return hasAny(v.Conversions)
+	case query.CompletionRate:
+		return hasAny(v.Completions)
+	case query.GoalsPerVisitor:
+		return float64(v.GoalsReached)
+	case query.ValuePerVisitor:
+		return v.Value
+	case query.ProfitPerVisitor:
+		return v.Profit
+	case query.ExtraValuePerVisitor:
+		return v.ExtraValue
+	}
+	return 0
+}

@@ -1,0 +1,76 @@
+package watch_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+)
+
+// TestCampaignsThatDisturbEachOther has visitors of two campaigns at the same time. The banner doubles conversions only
+// where visitors also see the sticky header. The report, its warnings and a message say so once a day has passed.
+func TestCampaignsThatDisturbEachOther(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
+	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
+	banner, header := running(2, 1, 1, first), running(3, 1, 1, first)
+	banner.Name, header.Name = "Free delivery banner", "Sticky header"
+	site := catalogue.Website{
+		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}},
+		Campaigns: []catalogue.Campaign{banner, header},
+	}
+	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
+	must.Get(c.ApplyFile(t.Context(), file, false))(t)
+	server := newServer(t, conn, c)
+	var events []schema.Event
+	for visitor := range uint64(8000) {
+		ofBanner, ofHeader := int64(visitor%2), int64(visitor/2%2) //nolint:gosec // 0 or 1
+		at := first.Add(time.Hour + time.Duration(visitor)*time.Second)
+		view := viewOf(visitor+1, 2, ofBanner, at)
+		also := viewOf(visitor+1, 3, ofHeader, at)
+		also.EventID += 1_000_000
+		events = append(events, view, also)
+		rate := uint64(10)
+		if ofBanner == 1 && ofHeader == 1 {
+			rate = 20
+		}
+		if visitor/4%100 < rate {
+			goal := goalAfter(view, 1, time.Minute)
+			goal.Subject, goal.SubjectID, goal.VariationID = schema.SubjectNone, 0, 0
+			events = append(events, goal)
+		}
+	}
+	must.OK(t, schema.InsertEvents(t.Context(), conn, events, first.Add(12*time.Hour)))
+	must.OK(t, server.facts.RefreshFacts(t.Context()))
+	reportOf := func(campaign int64) *result.Report {
+		request := query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: campaign, Scorecard: true}
+		return must.Get(server.ComputeReport(t.Context(), must.Get(server.PlanReport(request))(t)))(t)
+	}
+	check.Equal(t, len(reportOf(2).Checks.Interactions), 0, "interactions before they are measured")
+	server.recorder.RecordDue(t.Context(), first.AddDate(0, 0, 3).Add(time.Hour))
+	for campaign, with := range map[int64]string{2: "Sticky header", 3: "Free delivery banner"} {
+		report := reportOf(campaign)
+		must.Equal(t, len(report.Checks.Interactions), 1, "interactions of campaign %d", campaign)
+		found := report.Checks.Interactions[0]
+		check.Equal(t, found.Kind, result.InteractionOfEffect, "kind")
+		check.Equal(t, found.Name, with, "the other campaign of %d", campaign)
+		check.Equal(t, found.Shared, 8000, "shared visitors")
+		check.Contains(t, found.Text, "Decide both together")
+		check.Contains(t, report.WarningText(result.WarningInteraction), with)
+	}
+	sent := must.Get(server.outbox.RecentMessages(t.Context(), 1, 0, 100))(t)
+	said := 0
+	for _, m := range sent {
+		if m.State == "interactions" || m.Data.Check == "interactions" && strings.Contains(m.Data.Text, "depends on") {
+			said++
+		}
+	}
+	check.Equal(t, said, 2, "messages about interactions, one for each campaign")
+}

@@ -26,10 +26,10 @@ type Judgement struct {
 	Schedule  *looks.Schedule
 	Recorded  []looks.Record
 	Looks     *looks.Analysis // nil: not read yet, see AnalyzeLooks
+	Events    uint64          // of the subject
 
 	engine *Engine
 	series map[seriesKey]map[plan.GoalWindow][]moments.Step // what was read
-	alarm  *looks.SplitAlarm                                // of imported days
 }
 
 // seriesKey identifies a daily series of goals.
@@ -73,7 +73,8 @@ func (e *Engine) openJudgement(
 		return nil, err
 	}
 	first := e.firstView(p.Subject)
-	if first.Imported && len(recorded) == 0 { // recorded looks have the start of the clock
+	hasClock := slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Kind.FixesClock() })
+	if first.Imported && !hasClock {
 		if first, err = e.addClock(ctx, declared, version, first); err != nil {
 			return nil, err
 		}
@@ -88,7 +89,7 @@ func (e *Engine) openJudgement(
 		}
 	}
 	return &Judgement{
-		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, engine: e,
+		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, Events: stored.Events, engine: e,
 		series:   map[seriesKey]map[plan.GoalWindow][]moments.Step{},
 		Schedule: looks.NewSchedule(declared, first, through, stored.Newest, recorded),
 	}, nil
@@ -218,14 +219,7 @@ func (j *Judgement) IsDue() bool { return j.Schedule.IsDue(j.Plan.DeclaredPlan()
 // looks. It reads sums only once, so another call after looks were recorded reads none.
 func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 	declared := j.Plan.DeclaredPlan()
-	// Nobody watched imported days, so nothing about them is recorded.
-	if j.isImported() && j.alarm == nil {
-		if j.alarm, err = j.findSplitAlarm(ctx); err != nil {
-			return err
-		}
-	}
-	recorded := j.Schedule.WithSplitAlarm(declared, j.Recorded, j.alarm)
-	j.Looks, err = j.engine.analyzer.AnalyzeLooks(declared, j.Schedule, recorded,
+	j.Looks, err = j.engine.analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded,
 		func(
 			since time.Time, goals []plan.GoalWindow, timing plan.Timing,
 		) (map[plan.GoalWindow][]moments.Step, error) {
@@ -249,19 +243,18 @@ func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 	return err
 }
 
-// isImported reports whether all full days ended before the first view was accepted.
-func (j *Judgement) isImported() bool {
-	return j.Schedule.FullDays() > 0 && !j.Schedule.LastFullDay().End.After(j.FirstView.Accepted)
-}
-
 // findSplitAlarm tests the split of the visitors of all full days, and of their segments; nil: it matches the shares.
 func (j *Judgement) findSplitAlarm(ctx context.Context) (*looks.SplitAlarm, error) {
 	const most = 1000 // values of an attribute, of which those that appear first are tested
 	declared := j.Plan.DeclaredPlan()
 	declared.Top = most
-	by, err := j.engine.readFirstViews(ctx, declared)
+	found, err := j.engine.readFirstViews(ctx, visitorQuestion(declared))
 	if err != nil {
 		return nil, err
+	}
+	var by [][]moments.Step
+	for _, attribute := range result.SplitAttributes {
+		by = append(by, found[attribute])
 	}
 	return j.Schedule.FindSplitAlarm(declared, by), nil
 }
@@ -269,7 +262,7 @@ func (j *Judgement) findSplitAlarm(ctx context.Context) (*looks.SplitAlarm, erro
 // RecordSplit tests the split of the visitors and of their segments at the end of each full day, and writes the first
 // alarm to the ledger. Reports read it there. It returns the number of records.
 func (j *Judgement) RecordSplit(ctx context.Context, now time.Time) (int, error) {
-	if j.Schedule.FullDays() == 0 || j.isImported() || looks.HasSplitAlarm(j.Recorded) {
+	if j.Schedule.FullDays() == 0 || looks.HasSplitAlarm(j.Recorded) {
 		return 0, nil
 	}
 	alarm, err := j.findSplitAlarm(ctx)
@@ -277,7 +270,7 @@ func (j *Judgement) RecordSplit(ctx context.Context, now time.Time) (int, error)
 		return 0, err
 	}
 	declared := j.Plan.DeclaredPlan()
-	record := j.Schedule.UnrecordedAlarm(declared, alarm, now.UTC().Truncate(time.Millisecond))
+	record := alarm.RecordOf(declared, now.UTC().Truncate(time.Millisecond))
 	n, err := j.engine.Ledger.WriteRecords(ctx, []looks.Record{record})
 	if err != nil || n == 0 {
 		return n, err

@@ -141,18 +141,36 @@ func (e *Engine) readSplitCause(ctx context.Context, p *plan.Plan, version Versi
 	}
 	type split struct{ visitors string }
 	return valueAt(e, split{string(visitors)}, version, func() (*result.SplitCause, int64, error) {
-		found, err := e.readFirstViews(ctx, p)
+		by, err := e.readFirstViews(ctx, visitorQuestion(p))
 		if err != nil {
 			return nil, 0, err
 		}
-		by := map[query.Dimension][]moments.Step{}
-		for i, attribute := range result.SplitAttributes {
-			by[attribute] = found[i]
-		}
 		lost, err := e.facts.ReadLostViews(ctx, visitorQuestion(p))
+		if err != nil {
+			return nil, 0, err
+		}
+		cause := result.NewSplitCause(p, by, lost)
+		rest := by
+		if attribute, values := cause.RestAfter(by); attribute != "" {
+			if rest, err = e.readFirstViews(ctx, withValues(visitorQuestion(p), attribute, values)); err != nil {
+				return nil, 0, err
+			}
+		}
+		cause.AddSecond(p, rest)
 		const bytes = 4096 // of the parts, about
-		return result.NewSplitCause(p, by, lost), bytes, err
+		return cause, bytes, nil
 	})
+}
+
+// withValues returns the question with a filter for some of the values of an attribute that its visitors have.
+func withValues(q plan.Question, attribute string, values []string) plan.Question {
+	f := &q.Filters
+	f.Lists = slices.DeleteFunc(slices.Clone(f.Lists),
+		func(filter query.ListFilter) bool { return filter.Attribute == attribute })
+	f.Texts = slices.DeleteFunc(slices.Clone(f.Texts),
+		func(filter query.TextFilter) bool { return filter.Attribute == attribute })
+	f.Lists = append(f.Lists, query.ListFilter{Attribute: attribute, Values: values})
+	return q
 }
 
 // visitorQuestion returns the question of a plan about visitors only.
@@ -162,15 +180,15 @@ func visitorQuestion(p *plan.Plan) plan.Question {
 	return q
 }
 
-// readFirstViews reads the visitors of a report by day of the first view, for each of result.SplitAttributes.
-func (e *Engine) readFirstViews(ctx context.Context, p *plan.Plan) ([][]moments.Step, error) {
-	var by [][]moments.Step
+// readFirstViews reads the visitors of a question by day of the first view, for each of result.SplitAttributes.
+func (e *Engine) readFirstViews(ctx context.Context, q plan.Question) (map[query.Dimension][]moments.Step, error) {
+	by := map[query.Dimension][]moments.Step{}
 	for _, attribute := range result.SplitAttributes {
-		steps, err := e.facts.ReadFirstViews(ctx, visitorQuestion(p), attribute)
+		steps, err := e.facts.ReadFirstViews(ctx, q, attribute)
 		if err != nil {
 			return nil, err
 		}
-		by = append(by, steps)
+		by[attribute] = steps
 	}
 	return by, nil
 }

@@ -194,7 +194,7 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 		must.That(t, named != nil && math.Abs(named.factor-best.factor) <= 1e-9 && best.factor >= whole.LogFactor+math.Log(float64(n))-1e-9,
 			"region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
 		others, _ := splitOf(p, arrivals, func(a arrival) bool { return !named.is(a) })
-		if _, visitors := splitOf(p, arrivals, named.is); visitors != r.Visitors || math.Abs(*others.PValue-*r.PValue) > 1e-9 || r.Matches == others.Mismatch {
+		if _, visitors := splitOf(p, arrivals, named.is); visitors != r.Visitors || math.Abs(*others.PValue-*r.PValue) > 1e-9 || r.Matches && others.Mismatch {
 			t.Errorf("region %+v, want %d visitors and %+v", r, visitors, others)
 		}
 	}
@@ -254,7 +254,7 @@ func TestSplitRegions(t *testing.T) {
 	found := map[string]int{}
 	worlds.Check(t, tier.Of(20, 1_000), func(t *rapid.T, r worlds.Rand) {
 		w, start := worlds.Of(r), worlds.Start.Truncate(24*time.Hour)
-		name, value := worlds.Pick(w, "day", "browser", "device", "channel"), worlds.Pick(w, "a", "b", "c")
+		name, value := worlds.Pick(w, "day", "browser", "device", "channel", "country"), worlds.Pick(w, "a", "b", "c")
 		since, until := start.AddDate(0, 0, w.IntN(5)), start.AddDate(0, 0, worlds.Pick(w, 5, 9))
 		loss := worlds.Pick(w, 0, 6, 10)                             // tenths
 		random := rand.New(rand.NewPCG(uint64(w.Int64N(1<<40)), 61)) //nolint:gosec // a seed
@@ -263,6 +263,7 @@ func TestSplitRegions(t *testing.T) {
 		for range 3_000 {
 			e := schema.Event{Time: start.Add(time.Duration(random.IntN(7*24)) * time.Hour), VariationID: random.Int64N(2)}
 			e.Browser, e.Device, e.Channel, e.UTMSource = pick("a", "b", "c", "d"), pick("a", "b", "c"), pick("a", "b"), "only"
+			e.Country = pick("a", "b", "c")
 			in := !e.Time.Before(since) && e.Time.Before(until) && (name == "day" || attribute(name, &e) == value)
 			if !in || e.VariationID == 0 || random.IntN(10) >= loss {
 				arrivals = append(arrivals, newArrival(e))
@@ -335,4 +336,71 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 	arrivals, lost := arrivalsOf(p, events)
 	checkCause(t, p, cause, arrivals, lost)
 	check.That(t, strings.Contains(inJSON(t, r), `"splitCause":{"text":"Without`), "the report has no cause")
+}
+
+// splitVisitors sends visitors of a trial from its first day on. of returns the attributes of a visitor, and whether the
+// view is lost.
+func (x *trial) splitVisitors(days, daily int, of func(i, variation int) (schema.Attributes, bool)) *result.Report {
+	x.t.Helper()
+	for day := range days {
+		var sent []schema.Event
+		at := x.first.AddDate(0, 0, day).Add(time.Hour)
+		for i := range daily {
+			e := x.view(at.Add(time.Duration(i)*time.Second), i%2)
+			attributes, isLost := of(i/2, i%2)
+			if e.Attributes = attributes; !isLost {
+				sent = append(sent, e)
+			}
+		}
+		must.OK(x.t, schema.InsertEvents(x.t.Context(), x.conn, sent, at.AddDate(0, 0, 1)))
+	}
+	x.refresh()
+	return x.report(func(*query.Request) {})
+}
+
+// TestSplitCauseNamesACountry adds bots of one country to the treatment.
+func TestSplitCauseNamesACountry(t *testing.T) {
+	x := newTrial(t, time.Date(2025, 11, 10, 0, 0, 0, 0, time.UTC))
+	r := x.splitVisitors(7, 600, func(i, variation int) (schema.Attributes, bool) {
+		a := schema.Attributes{Device: "desktop", Browser: []string{"chrome", "edge"}[i%2], Country: []string{"CH", "DE", "FR", "SG"}[i/2%4]}
+		return a, a.Country == "SG" && variation == 0 && i%3 > 0
+	})
+	must.That(t, r.Checks.SplitCause != nil, "no cause: %+v", r.Checks.SampleRatio)
+	check.That(t, strings.HasPrefix(r.Checks.SplitCause.Text, "Without the 693 visitors with the country SG, the split matches the shares: p = "),
+		"%s", r.Checks.SplitCause.Text)
+}
+
+// TestSplitCauseNamesTwo loses views of a browser in the treatment and of a channel in control.
+func TestSplitCauseNamesTwo(t *testing.T) {
+	x := newTrial(t, time.Date(2025, 11, 10, 0, 0, 0, 0, time.UTC))
+	r := x.splitVisitors(7, 1200, func(i, variation int) (schema.Attributes, bool) {
+		a := schema.Attributes{Device: "desktop", Browser: []string{"chrome", "safari", "edge"}[i%3], Channel: []string{"email", "search", "direct", "paid"}[i/3%4]}
+		third := i/12%3 == 0
+		isLost := a.Browser == "safari" && variation == 1 && i/12%3 > 0 || a.Channel == "paid" && variation == 0 && third
+		return a, isLost
+	})
+	must.That(t, r.Checks.SplitCause != nil, "no cause: %+v", r.Checks.SampleRatio)
+	cause := r.Checks.SplitCause
+	must.That(t, cause.Without != nil && cause.Second != nil, "%+v", cause)
+	check.Equal(t, cause.Without.Value, "safari")
+	check.Equal(t, cause.Second.Value, "paid")
+	check.That(t, strings.HasPrefix(cause.Text, "No part alone explains the mismatch. The "), "%s", cause.Text)
+	check.That(t, strings.Contains(cause.Text, "Without both, the split matches the shares: p = "), "%s", cause.Text)
+}
+
+// TestSplitCauseNeedsPower loses views of a browser that nearly all visitors have.
+func TestSplitCauseNeedsPower(t *testing.T) {
+	x := newTrial(t, time.Date(2025, 11, 10, 0, 0, 0, 0, time.UTC))
+	r := x.splitVisitors(7, 1200, func(i, variation int) (schema.Attributes, bool) {
+		a := schema.Attributes{Device: "desktop", Browser: "safari"}
+		if i%60 == 0 {
+			a.Browser = "edge"
+		}
+		return a, a.Browser == "safari" && variation == 1 && i%5 == 0
+	})
+	must.That(t, r.Checks.SplitCause != nil, "no cause: %+v", r.Checks.SampleRatio)
+	if without := r.Checks.SplitCause.Without; without != nil {
+		check.That(t, !without.Matches, "140 visitors match: %+v", without)
+		check.That(t, strings.Contains(r.Checks.SplitCause.Text, "too few others"), "%s", r.Checks.SplitCause.Text)
+	}
 }

@@ -35,6 +35,9 @@ const (
 // IsState reports whether the row has the state of a subject at a time.
 func (k Kind) IsState() bool { return k == OfLook || k == OfEnd }
 
+// FixesClock reports whether the row has the first full day.
+func (k Kind) FixesClock() bool { return k != OfSplit }
+
 // Row is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the day
 // and Upper, the row of an end only visitors, strata and the sample ratio, and the row of a split only the end of the
 // day and the sample ratio.

@@ -111,7 +111,9 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	start := first.Start()
 	var written time.Time // end of the last recorded look
 	for _, r := range recorded {
-		start = r.FirstDay
+		if r.Kind.FixesClock() {
+			start = r.FirstDay
+		}
 		if r.Kind == OfLook && r.isAbout(p) && r.End.After(written) {
 			written = r.End
 		}

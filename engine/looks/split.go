@@ -130,30 +130,15 @@ func (s *Schedule) FindSplitAlarm(p *plan.Plan, by [][]moments.Step) *SplitAlarm
 	return nil
 }
 
-// alarmRecord returns the record of an alarm about the declared question.
-func (s *Schedule) alarmRecord(p *plan.Plan, alarm *SplitAlarm) Record {
-	row := Row{Look: Look{End: alarm.End}, Kind: OfSplit, FirstDay: s.days[0].From, MismatchP: &alarm.PValue}
-	return Record{DeclarationOf(p), p.Goal(), p.Metric, row}
-}
-
 // HasSplitAlarm reports whether an alarm about the split is recorded.
 func HasSplitAlarm(recorded []Record) bool {
 	return slices.ContainsFunc(recorded, func(r Record) bool { return r.Kind == OfSplit })
 }
 
-// WithSplitAlarm returns the records with an alarm that is not recorded; nil: there is none.
-func (s *Schedule) WithSplitAlarm(p *plan.Plan, recorded []Record, alarm *SplitAlarm) []Record {
-	if alarm == nil || HasSplitAlarm(recorded) {
-		return recorded
-	}
-	return append(slices.Clip(recorded), s.alarmRecord(p, alarm))
-}
-
-// UnrecordedAlarm returns the record of an alarm that was found at a time.
-func (s *Schedule) UnrecordedAlarm(p *plan.Plan, alarm *SplitAlarm, now time.Time) Record {
-	record := s.alarmRecord(p, alarm)
-	record.RecordedAt = now
-	return record
+// RecordOf returns the record of an alarm about the declared question that was found at a time.
+func (a *SplitAlarm) RecordOf(p *plan.Plan, now time.Time) Record {
+	row := Row{Look: Look{End: a.End}, Kind: OfSplit, MismatchP: &a.PValue, RecordedAt: now}
+	return Record{DeclarationOf(p), p.Goal(), p.Metric, row}
 }
 
 // leastMismatchPs returns for each full day the smallest p-value of the sample ratio at the end of any day so far. So a

@@ -20,8 +20,12 @@ import (
 type SplitCause struct {
 	Text      string        `json:"text"`
 	Without   *SplitRegion  `json:"without"`   // the visitors who carry the mismatch; null: none stand out
+	Second    *SplitRegion  `json:"second"`    // of the others, if these do not match; null: none stand out
 	Parts     []SplitPart   `json:"parts"`     // the worst first
 	LostViews []LostOfSplit `json:"lostViews"` // goal events of visitors without a view
+
+	all       *stats.SampleRatioCheck
+	lostGoals []string // in words, by variation
 }
 
 // SplitRegion are the visitors whose split is furthest from the shares, and the split of all others.
@@ -31,7 +35,10 @@ type SplitRegion struct {
 	From      string   `json:"from,omitempty"` // day (UTC) of the first view; empty: from the start
 	Visitors  int64    `json:"visitors"`
 	PValue    *float64 `json:"pValue"` // of the others
-	Matches   bool     `json:"matches"`
+	// the others and their parts match, and are enough to show half of the deviation
+	Matches bool `json:"matches"`
+
+	mismatch bool // the others do not match
 }
 
 // SplitPart has the split of the visitors of a day, or with one value of an attribute.
@@ -194,8 +201,55 @@ func NewSplitCause(
 		}
 	}
 	cause.Without = findRegion(p, whole, groups)
-	cause.Text = cause.inWords(whole.check, lostGoals)
+	cause.all, cause.lostGoals = whole.check, lostGoals
+	cause.setText()
 	return cause
+}
+
+// RestAfter returns an attribute and its values without the one of the region that carries the mismatch; empty: the
+// region is made of days, or there is none. by is as in NewSplitCause.
+func (c *SplitCause) RestAfter(by map[query.Dimension][]moments.Step) (attribute string, values []string) {
+	r := c.Without
+	if r == nil || r.Attribute == byDay {
+		return "", nil
+	}
+	for _, step := range by[query.Dimension(r.Attribute)] {
+		isOther := !step.Others && ShownValue(step.Dimension) != r.Value
+		if isOther && !slices.Contains(values, step.Dimension) {
+			values = append(values, step.Dimension)
+		}
+	}
+	return r.Attribute, values
+}
+
+// AddSecond examines the visitors who are left without the region that carries the mismatch. If they, or a part of them,
+// do not match either, Second is the region of them that carries this. rest has them in the form of NewSplitCause. Where
+// the region is made of days, it has all visitors.
+func (c *SplitCause) AddSecond(p *plan.Plan, rest map[query.Dimension][]moments.Step) {
+	r := c.Without
+	if r == nil {
+		return
+	}
+	if r.Attribute == byDay {
+		rest = maps.Clone(rest)
+		for attribute, steps := range rest {
+			rest[attribute] = slices.DeleteFunc(slices.Clone(steps), func(step moments.Step) bool {
+				date := dateOf(step.Bucket)
+				return r.From == "" && date == r.Value || r.From != "" && date >= r.From
+			})
+		}
+	}
+	others := NewSplitCause(p, rest, nil)
+	worst := slices.IndexFunc(others.Parts, func(part SplitPart) bool { return part.Mismatch })
+	if !r.mismatch && worst < 0 {
+		return
+	}
+	r.Matches = false
+	if c.Second = others.Without; c.Second == nil && worst >= 0 {
+		part := others.Parts[worst]
+		c.Second = &SplitRegion{Attribute: part.Attribute, Value: part.Value, Visitors: part.Visitors}
+	}
+	c.setText()
 }
 
 // findRegion returns the region that carries the mismatch, see NewSplitCause.
@@ -241,8 +295,33 @@ func findRegion(p *plan.Plan, whole *splitOfValue, groups [][]*splitOfValue) *Sp
 	others := maps.Clone(whole.whole)
 	others.add(of, -1)
 	check := others.check(p)
-	best.Visitors, best.PValue, best.Matches = of.visitors(p), check.PValue, !check.Mismatch
+	best.Visitors, best.PValue, best.mismatch = of.visitors(p), check.PValue, check.Mismatch
+	best.Matches = !check.Mismatch && others.couldShow(p, of)
 	return best
+}
+
+// couldShow reports whether half of the deviation of other visitors would be a mismatch of these ones.
+func (s split) couldShow(p *plan.Plan, deviating split) bool {
+	var periods []stats.SharePeriod
+	for i := range p.SharePeriods {
+		of := func(counts split) stats.SharePeriod {
+			return p.ObservedSplit(i, func(variation int64) int64 { return counts[[2]int64{variation, int64(i)}] })
+		}
+		period, other := of(s), of(deviating)
+		shares := period.Split.ExpectedShares()
+		if shares == nil {
+			return false
+		}
+		n, visitors := sumOf(slices.Values(period.Observed)), sumOf(slices.Values(other.Observed))
+		for v, share := range shares {
+			if visitors > 0 {
+				share = (share + float64(other.Observed[v])/float64(visitors)) / 2
+			}
+			period.Observed[v] = int64(math.Round(share * float64(n)))
+		}
+		periods = append(periods, period)
+	}
+	return stats.SampleRatioMismatch(periods).Mismatch
 }
 
 // dateOf returns the date of a day, counted since 1970.
@@ -250,25 +329,42 @@ func dateOf(day int64) string {
 	return time.Unix(0, 0).UTC().AddDate(0, 0, int(day)).Format(time.DateOnly)
 }
 
-// inWords says which visitors carry the mismatch, and in which variation views may be lost: lost has the goals without
-// a view.
-func (c *SplitCause) inWords(all *stats.SampleRatioCheck, lost []string) string {
-	text := "No day, device, browser, channel, country or UTM source stands out: the split is wrong throughout."
+// setText says which visitors carry the mismatch, and in which variation views may be lost.
+func (c *SplitCause) setText() {
 	switch r := c.Without; {
-	case r != nil && r.Matches:
-		text = fmt.Sprintf("Without the %s, the split matches the shares: p = %s.", r.InWords(),
-			wording.FormatPValue(*r.PValue))
-	case r != nil && r.PValue != nil:
-		text = fmt.Sprintf("The %s are furthest from the shares, but without them the split does not match either: "+
-			"p = %s.", r.InWords(), wording.FormatPValue(*r.PValue))
-	case !all.Mismatch && all.PValue != nil:
-		text = fmt.Sprintf("The visitors so far match the shares again: p = %s. The mismatch was found at the end of "+
-			"an earlier day.", wording.FormatPValue(*all.PValue))
+	case r != nil && c.Second != nil:
+		c.Text = fmt.Sprintf("No part alone explains the mismatch. The %s are furthest from the shares; of the others, "+
+			"the %s. ", r.InWords(), c.Second.InWords()) + c.Second.othersInWords("Without both, the split")
+	case r != nil && r.mismatch:
+		c.Text = fmt.Sprintf("The %s are furthest from the shares, but do not explain the mismatch alone. ",
+			r.InWords()) + r.othersInWords("Without them, the split")
+	case r != nil:
+		c.Text = r.othersInWords(fmt.Sprintf("Without the %s, the split", r.InWords()))
+	case !c.all.Mismatch && c.all.PValue != nil:
+		c.Text = fmt.Sprintf("The visitors so far match the shares: p = %s. The mismatch, of all visitors or of a "+
+			"segment, was found at the end of an earlier day.", wording.FormatPValue(*c.all.PValue))
+	default:
+		c.Text = "No day, device, browser, channel, country or UTM source stands out: the split is wrong throughout."
 	}
-	if len(lost) > 0 {
-		text += " Goals of visitors without a view, by the variation that they carry: " + strings.Join(lost, ", ") + "."
+	if len(c.lostGoals) > 0 {
+		c.Text += " Goals of visitors without a view, by the variation that they carry: " +
+			strings.Join(c.lostGoals, ", ") + "."
 	}
-	return text
+}
+
+// othersInWords says whether the split of the others matches, after a text that ends with the split.
+func (r *SplitRegion) othersInWords(text string) string {
+	if r.PValue == nil {
+		return text + " is not known."
+	}
+	p := wording.FormatPValue(*r.PValue)
+	switch {
+	case r.Matches:
+		return text + " matches the shares: p = " + p + "."
+	case r.mismatch:
+		return text + " does not match either: p = " + p + "."
+	}
+	return text + " is not known to match: p = " + p + ", but there are too few others to show half of the deviation."
 }
 
 // InWords describes the visitors: 1,234 visitors with the browser safari, first exposed from 2025-11-19 on.

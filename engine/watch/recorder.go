@@ -31,6 +31,7 @@ type Recorder struct {
 
 	checked map[schema.Subject]time.Time // the day on which each subject was last checked for harm
 	judged  map[schema.Subject]time.Time // the day on which it was last judged
+	tested  map[schema.Subject]uint64    // number of imported events whose split was last tested
 	// the day on which the interactions of each website were last measured
 	measured map[int64]time.Time
 	passes   int // since this process started
@@ -40,7 +41,7 @@ type Recorder struct {
 func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox, statuses *Statuses) *Recorder {
 	return &Recorder{
 		engine: e, catalogue: c, outbox: box, statuses: statuses, checked: map[schema.Subject]time.Time{},
-		judged: map[schema.Subject]time.Time{}, measured: map[int64]time.Time{},
+		judged: map[schema.Subject]time.Time{}, tested: map[schema.Subject]uint64{}, measured: map[int64]time.Time{},
 	}
 }
 
@@ -124,6 +125,18 @@ func (r *Recorder) recordSubject(
 	}
 
 	today := now.UTC().Truncate(24 * time.Hour)
+
+	// Test the split of a campaign that was imported. No look of it is due.
+	if isImportedPast(found) && r.tested[subject] != found.Events {
+		n, err := found.RecordSplit(ctx, now)
+		if err != nil {
+			return err
+		}
+		if r.tested[subject] = found.Events; n > 0 {
+			slog.InfoContext(ctx, "sample ratio mismatch recorded", "subject", subject)
+			return r.statuses.renewStatus(ctx, statusKey{owned.ID, subject})
+		}
+	}
 
 	// Record the looks that are due, and once a day any harm and a sample ratio mismatch.
 	hasNewDay := !p.Ended && found.Schedule.FullDays() > 0 && r.checked[subject].Before(today)

@@ -355,6 +355,32 @@ func TestMismatchOfASegmentIsRecordedOnce(t *testing.T) {
 	}
 }
 
+// TestImportedSegmentsAreTested imports a past campaign whose split of all visitors is even, although one browser lost
+// views in the treatment and another one in control.
+func TestImportedSegmentsAreTested(t *testing.T) {
+	p := newPast(t, func(c *catalogue.Campaign) {
+		c.Initial.Active, c.Initial.EndDate = false, &catalogue.Date{Time: c.Initial.StartDate.AddDate(0, 0, 10)}
+	})
+	var events []schema.Event
+	for variation, counts := range []map[string]int{{"safari": 80, "edge": 40}, {"safari": 40, "edge": 80}} {
+		for browser, n := range counts {
+			for i := range 8 * n {
+				p.ids++
+				view := viewOf(p.ids, 2, int64(variation), p.first.AddDate(0, 0, i%8).Add(time.Hour))
+				view.Browser = browser
+				events = append(events, view)
+			}
+		}
+	}
+	must.OK(t, schema.InsertEvents(t.Context(), p.conn, events, p.first.AddDate(0, 0, 25)))
+	p.pass(p.server, 26, 1)
+	report, status := p.scorecardOf(p.server)
+	check.That(t, report.Checks.SampleRatio.Mismatch, "no mismatch: %+v", report.Checks.SampleRatio)
+	check.Equal(t, report.Decision.Status, result.DecisionInvalid, "decision of the report")
+	check.Equal(t, status.Decision.Status, result.DecisionInvalid, "decision of the list")
+	check.Equal(t, len(report.Looks), 1, "looks")
+}
+
 // TestStartsAndStopsAreReported starts and stops a campaign. Each start and stop has one message, also from another
 // server, with its author and its time.
 func TestStartsAndStopsAreReported(t *testing.T) {

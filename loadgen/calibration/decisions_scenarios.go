@@ -35,7 +35,7 @@ var (
 
 // decisionScenarios returns all scenarios in the order of the table.
 func decisionScenarios() []scenario {
-	return slices.Concat(noEffectScenarios(), movingScenarios(), windowScenarios(), refundScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), breakdownScenarios())
+	return slices.Concat(noEffectScenarios(), movingScenarios(), windowScenarios(), refundScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), segmentScenarios(), breakdownScenarios())
 }
 
 // newScenario returns a scenario that counts the campaigns for which occurs is true. Its rate must be from least to

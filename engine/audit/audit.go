@@ -231,7 +231,7 @@ func (t *JudgedTreatment) inWords() string {
 		said = fmt.Sprintf("Observed %s (%s)", inPercent(*t.Lift.Value),
 			wording.RangeInWords(t.Lift.Interval, inPercent))
 		if t.PValue != nil {
-			said += ", p = " + wording.FormatPValue(*t.PValue)
+			said += ", " + wording.PValueInWords(*t.PValue)
 		}
 		said += map[bool]string{true: ", concludes. ", false: ", does not conclude. "}[t.Concludes]
 	}

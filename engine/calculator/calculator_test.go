@@ -13,10 +13,10 @@ import (
 
 	"lifthouse/engine/audit"
 	"lifthouse/engine/effects"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
-	"lifthouse/engine/worth"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
@@ -49,7 +49,7 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 // TestCalculatorSaysWhatStatsSays has control in the middle, and compares the answer, in the order of the input, with
 // package stats.
 func TestCalculatorSaysWhatStatsSays(t *testing.T) {
-	firstCampaign := worth.LearnPrior(worth.PoolKey{}, nil, .2)
+	weak := plan.WeakPrior(20)
 	for _, test := range []struct {
 		line    string
 		samples []stats.Sample // control first
@@ -71,7 +71,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			},
 			stats.Options{
 				SignificanceLevel: 80, Methodology: stats.MethodologyBayesian, Shares: []float64{2, 1, 1},
-				Prior: &stats.Prior{StandardDeviation: firstCampaign.StandardDeviation / 100, Campaigns: firstCampaign.Campaigns},
+				Prior: &stats.Prior{StandardDeviation: weak.StandardDeviation / 100},
 			},
 		},
 	} {
@@ -239,8 +239,8 @@ func TestWorthOfAComparison(t *testing.T) {
 		"a file gives %+v, and a line %+v", ofFile, ofLine)
 }
 
-// TestPriorOfAComparison checks that a Bayesian comparison without a prior has the one that its past tests say, without
-// its own numbers; and without past tests, the mean of the model's own prior, summed here over its grid.
+// TestPriorOfAComparison checks that a Bayesian comparison without a prior has a weak one, and that a learned prior is the one
+// that its past tests say, or without any, the mean of the model's own prior, summed here over its grid.
 func TestPriorOfAComparison(t *testing.T) {
 	priorOf := func(more string) *stats.Prior {
 		const question = `{"metric":"binary","methodology":"bayesian","mde":10,"variations":[{"n":9000,"converted":500},{"n":10000,"converted":590}]`

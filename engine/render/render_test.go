@@ -37,9 +37,9 @@ func drawn(t *testing.T, line string, s Screen) string {
 
 func TestTableIsOneOnAWideScreen(t *testing.T) {
 	const want = `
-variation  visitors    rate     95 % interval     lift       95 % interval          p  p at look 1  verdict
+variation  visitors    rate     95 % interval     lift       95 % interval             p   p at look 1  verdict
 0 control    11,927  6.00 %  5.59 % to 6.44 %
-1            12,010  7.49 %  7.04 % to 7.98 %  +24.8 %  +13.5 % to +37.2 %  0.0000043    0.0000045  better
+1            12,010  7.49 %  7.04 % to 7.98 %  +24.8 %  +13.5 % to +37.2 %  under 0.0001  under 0.0001  better
 `
 	got := drawn(t, comparison, Screen{Width: 120})
 	check.That(t, strings.Contains(got, want), "%s\nwant in it\n%s", got, want)

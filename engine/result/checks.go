@@ -190,14 +190,14 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 	}
 	if m.Differ {
 		checks.addWarning(WarningMultipleExposuresSkewed,
-			"the share of multi-exposed visitors differs between variations (p = %s)", wording.FormatPValue(*m.PValue))
+			"the share of multi-exposed visitors differs between variations (%s)", wording.PValueInWords(*m.PValue))
 	}
 	if a.Visitors > 0 {
 		a.ShareComparison = stats.CompareShares(bots, all)
 		if checks.Automated, a.Warning = a, a.Differ; a.Warning {
 			checks.addWarning(warningAutomated,
-				"the share of automated visitors, who count nowhere, differs between variations (p = %s): "+
-					"a variation may attract or block them", wording.FormatPValue(*a.PValue))
+				"the share of automated visitors, who count nowhere, differs between variations (%s): "+
+					"a variation may attract or block them", wording.PValueInWords(*a.PValue))
 		}
 	}
 
@@ -224,15 +224,15 @@ func (c *Checks) addWarning(code WarningCode, format string, args ...any) {
 
 func (c *Checks) warnOfMismatch(p float64) {
 	c.addWarning(WarningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured "+
-		"shares (p = %s); visitors of a variation are lost or added, so no comparison is valid",
-		wording.FormatPValue(p))
+		"shares (%s); visitors of a variation are lost or added, so no comparison is valid",
+		wording.PValueInWords(p))
 }
 
 // warnOfEarlierMismatch warns of a mismatch that was found at the end of a day, of all visitors or of a segment.
 func (c *Checks) warnOfEarlierMismatch(p float64) {
 	c.addWarning(WarningSampleRatio, "sample ratio mismatch: at the end of a day, the split of all visitors or of a "+
-		"segment did not match the configured shares (p = %s); visitors of a variation were lost or added, so no "+
-		"comparison is valid", wording.FormatPValue(p))
+		"segment did not match the configured shares (%s); visitors of a variation were lost or added, so no "+
+		"comparison is valid", wording.PValueInWords(p))
 }
 
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.

@@ -119,7 +119,7 @@ func InvalidInWords(p float64, bayesian bool) string {
 	text := "The results are not valid: the split of the visitors does not match the configured shares (sample ratio " +
 		"mismatch"
 	if !bayesian {
-		text += ", p = " + wording.FormatPValue(p)
+		text += ", " + wording.PValueInWords(p)
 	}
 	return text + ")."
 }

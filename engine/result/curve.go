@@ -168,8 +168,8 @@ func (n *Novelty) inWords(control, variation string) string {
 	if n.Finding != "" {
 		says = "The effect of " + variation + " " + n.Finding + " with exposure: "
 	}
-	return says + fmt.Sprintf("first conversions come after %s in %s and %s in %s (p = %s).",
-		inDays(*n.MeanAge.Variation), variation, inDays(*n.MeanAge.Control), control, wording.FormatPValue(*n.PValue))
+	return says + fmt.Sprintf("first conversions come after %s in %s and %s in %s (%s).",
+		inDays(*n.MeanAge.Variation), variation, inDays(*n.MeanAge.Control), control, wording.PValueInWords(*n.PValue))
 }
 
 // AddNovelty adds what a look that decides found about novelty to the curve, and to the text of a decision about a

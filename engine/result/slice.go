@@ -481,11 +481,11 @@ func NewHeterogeneity(p *plan.Plan, found stats.Heterogeneity) *Heterogeneity {
 		h.Text = fmt.Sprintf("The data are %s times likelier if the lift is the same in all segments than if it "+
 			"differs.", formatFactor(1 / *factor))
 	default:
-		text := "The lift does not differ significantly between the segments (p = %s, however often you look)."
+		text := "The lift does not differ significantly between the segments (%s, however often you look)."
 		if *h.PValue < statsOptions(p).Alpha() {
-			text = "The lift differs between the segments (p = %s, however often you look)."
+			text = "The lift differs between the segments (%s, however often you look)."
 		}
-		h.Text = fmt.Sprintf(text, wording.FormatPValue(*h.PValue))
+		h.Text = fmt.Sprintf(text, wording.PValueInWords(*h.PValue))
 	}
 	return h
 }

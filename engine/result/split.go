@@ -341,8 +341,8 @@ func (c *SplitCause) setText() {
 	case r != nil:
 		c.Text = r.othersInWords(fmt.Sprintf("Without the %s, the split", r.InWords()))
 	case !c.all.Mismatch && c.all.PValue != nil:
-		c.Text = fmt.Sprintf("The visitors so far match the shares: p = %s. The mismatch, of all visitors or of a "+
-			"segment, was found at the end of an earlier day.", wording.FormatPValue(*c.all.PValue))
+		c.Text = fmt.Sprintf("The visitors so far match the shares: %s. The mismatch, of all visitors or of a "+
+			"segment, was found at the end of an earlier day.", wording.PValueInWords(*c.all.PValue))
 	default:
 		c.Text = "No day, device, browser, channel, country or UTM source stands out: the split is wrong throughout."
 	}
@@ -357,14 +357,14 @@ func (r *SplitRegion) othersInWords(text string) string {
 	if r.PValue == nil {
 		return text + " is not known."
 	}
-	p := wording.FormatPValue(*r.PValue)
+	p := wording.PValueInWords(*r.PValue)
 	switch {
 	case r.Matches:
-		return text + " matches the shares: p = " + p + "."
+		return text + " matches the shares: " + p + "."
 	case r.mismatch:
-		return text + " does not match either: p = " + p + "."
+		return text + " does not match either: " + p + "."
 	}
-	return text + " is not known to match: p = " + p + ", but there are too few others to show half of the deviation."
+	return text + " is not known to match: " + p + ", but there are too few others to show half of the deviation."
 }
 
 // InWords describes the visitors: 1,234 visitors with the browser safari, first exposed from 2025-11-19 on.

@@ -135,19 +135,25 @@ func groupThousands(digits string) string {
 	return digits
 }
 
-// FormatPValue formats a p-value: 0.0312, 0.0000043, 1.2e-13.
+// FormatPValue formats a p-value: 0.0312, or under 0.0001 or over 0.99, beyond which nobody decides otherwise.
 func FormatPValue(p float64) string {
-	const smallest = 0.001
+	const least, most = 0.0001, 0.99
 	switch {
-	case p >= smallest:
-		return strconv.FormatFloat(p, 'f', 4, 64)
-	case p == 0: // underflow
-		return "0"
+	case p < least:
+		return "under 0.0001"
+	case p > most:
+		return "over 0.99"
 	}
-	if decimals := 1 - int(math.Floor(math.Log10(p))); decimals <= 10 {
-		return strconv.FormatFloat(p, 'f', decimals, 64)
+	return strconv.FormatFloat(p, 'f', 4, 64)
+}
+
+// PValueInWords formats a p-value in a sentence: p = 0.0312, or p under 0.0001.
+func PValueInWords(p float64) string {
+	text := FormatPValue(p)
+	if text[0] == '0' {
+		return "p = " + text
 	}
-	return strconv.FormatFloat(p, 'e', 1, 64)
+	return "p " + text
 }
 
 // FormatChance formats a probability in per cent. It never shows 0 % or 100 %.

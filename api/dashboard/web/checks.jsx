@@ -1,5 +1,5 @@
 // @ts-check
-import { count, decimals, minute, money, number, percent, probability } from "./format.js";
+import { count, decimals, minute, money, number, percent, pInWords } from "./format.js";
 import { Help } from "./help.jsx";
 import { Looks } from "./looks.jsx";
 import { Num, Part } from "./parts.jsx";
@@ -30,7 +30,7 @@ function SampleRatio({ results, subject, route, bayesian }) {
   return (
     <Check good={!check.mismatch} title={srm} of="split" more={<>{cause && <Cause {...{ cause, variations }} />}<SplitOverTime {...{ results, subject, route }} /></>}>
       {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "No mismatch: the split of visitors matches the configured shares. "}
-      {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}{!bayesian && <>; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span></>}.
+      {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}{!bayesian && <>; <span class="at">p <Num value={check.pValue}>{pInWords(check.pValue)}</Num></span></>}.
     </Check>
   );
 }

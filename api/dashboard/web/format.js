@@ -124,15 +124,16 @@ export function loss(name, x) {
   return isRate(name) ? text + "\u00a0points" : text;
 }
 
-/** probability formats a p-value: 0.0312, 0.0000043, 1.2e-13.
+/** probability formats a p-value: 0.0312, or in words where nobody decides otherwise.
  * @param {Optional} p */
 export function probability(p) {
   if (p === null || p === undefined) return nothing;
-  if (p >= 0.001) return fixed(p, 4);
-  if (p === 0) return "0"; // underflow
-  const d = 1 - Math.floor(Math.log10(p));
-  return d <= 10 ? fixed(p, d) : exponential(p, 1);
+  return p < 0.0001 ? "under 0.0001" : p > 0.99 ? "over 0.99" : fixed(p, 4);
 }
+
+/** pInWords is a p-value in a sentence.
+ * @param {Optional} p */
+export const pInWords = (p) => probability(p).replace(/^(?=[0–])/, "= ");
 
 /** chance formats a probability in percent. It never shows 0 % or 100 %.
  * @param {Optional} p */

@@ -1,5 +1,5 @@
 // @ts-check
-import { chance, count, dayName, isRate, lastDay, lift, liftSpan, metric, money, number, percent, probability } from "./format.js";
+import { chance, count, dayName, isRate, lastDay, lift, liftSpan, metric, money, number, percent, pInWords, probability } from "./format.js";
 import { Help } from "./help.jsx";
 import { DataTable, Mark, Num } from "./parts.jsx";
 import { Plane, pathOf } from "./plane.jsx";
@@ -45,7 +45,7 @@ export function Decided({ results }) {
   const { bayesian, improvement } = today;
   return (
     <dl id="decided" class="quiet">
-      <dt>Decided at look {look.number}, <span class="at">{lastDay(look.end)}</span></dt><dd>{bayesian ? <>observed lift {lift(then.improvement.value, then.improvement.interval)}, chance to beat control {chance(then.chanceToBeatControl)}</> : <>{figures(then, results)}, p = {probability(then.pValue)}</>}</dd>
+      <dt>Decided at look {look.number}, <span class="at">{lastDay(look.end)}</span></dt><dd>{bayesian ? <>observed lift {lift(then.improvement.value, then.improvement.interval)}, chance to beat control {chance(then.chanceToBeatControl)}</> : <>{figures(then, results)}, p {pInWords(then.pValue)}</>}</dd>
       <dt>Today</dt><dd>{bayesian && <>observed lift {lift(improvement.observed, improvement.interval)}, expected </>}{figures(today, results)}{bayesian && <>, chance to beat control {chance(bayesian.chanceToBeatControl)}</>}</dd>
     </dl>
   );

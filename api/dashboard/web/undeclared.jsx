@@ -1,7 +1,7 @@
 // @ts-check
 import { useRef, useState } from "preact/hooks";
 import { ask, session } from "./api.js";
-import { count, day, percent, probability } from "./format.js";
+import { count, day, percent, pInWords } from "./format.js";
 import { useAnswer } from "./hooks.js";
 import { Fault, Num } from "./parts.jsx";
 
@@ -47,7 +47,7 @@ function Form({ found, done, close }) {
       <label>Planned days <input name="days" type="number" required min={1} max={730} value={28} /></label>
       {!known && <fieldset><legend>Control: what visitors saw before</legend>{variations.map((v) => <label key={v.id} class="inline"><input type="radio" name="control" required value={nameOf(v)} /> {nameOf(v)}</label>)}</fieldset>}
       {uneven && <fieldset><legend>Planned shares</legend>
-        <p>The visitors are not divided equally (<span class="at">p = {probability(found.equalSplitPValue)}</span>). Enter the shares that were planned, not those that are observed: the check of the sample ratio compares the visitors with them.</p>
+        <p>The visitors are not divided equally (<span class="at">p {pInWords(found.equalSplitPValue)}</span>). Enter the shares that were planned, not those that are observed: the check of the sample ratio compares the visitors with them.</p>
         {variations.map((v) => <label key={v.id}>{nameOf(v)}, % <input name={"share-" + v.id} type="number" required min={0} max={100} /></label>)}</fieldset>}
       {error && <Fault error={error} />}
       <p class="buttons"><button type="submit" class="strong" disabled={busy}>Declare {nameOf(found)}</button> <button type="button" onClick={close}>Cancel</button></p>

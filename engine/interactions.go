@@ -62,13 +62,14 @@ func (k *keptInteractions) replaceOfWebsite(website int64, found map[schema.Subj
 const (
 	// measuredAfter is how long a campaign that has ended is compared with those that run: people still decide on it.
 	measuredAfter = 28 * 24 * time.Hour
-	// mostMeasured is the maximum number of visitors of a website that are compared, which take 24 bytes of memory each.
+	// mostMeasured is the maximum number of visitors of a website that are compared, which take 24 bytes of memory
+	// each.
 	mostMeasured = 10_000_000
 )
 
-// MeasureInteractions compares the campaigns and experiments of a website that run, or ended within 28 days, with those
-// that ran at the same time. It reads one row a visitor, and nothing of campaigns that overlap no other one. Reports show
-// the result until the next call. It returns the number of pairs that were measured, in both directions.
+// MeasureInteractions compares the campaigns and experiments of a website that run, or ended within 28 days, with
+// those that ran at the same time. It reads one row a visitor, and nothing of campaigns that overlap no other one.
+// Reports show the result until the next call. It returns the number of pairs that were measured, in both directions.
 func (e *Engine) MeasureInteractions(
 	ctx context.Context, owned *catalogue.AccountResources, website int64, now time.Time,
 ) (pairs int, err error) {

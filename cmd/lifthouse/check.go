@@ -323,8 +323,8 @@ func (p *program) factsCommand() *cobra.Command {
 }
 
 // prepareRebuild returns an error if the facts must not be rebuilt: if events cannot be read, or if more visitors lost
-// events than a person accepts, because only the facts still count these. The audit log has an accepted loss. It changes
-// no facts.
+// events than a person accepts, because only the facts still count these. The audit log has an accepted loss. It
+// changes no facts.
 func (p *program) prepareRebuild(ctx context.Context, s *app.Store, accepted int) error {
 	damaged, err := schema.CheckTable(ctx, s.Conn, schema.TableEvents)
 	if err != nil {

@@ -402,7 +402,8 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 		return err
 	}
 
-	// A goal event changes the series at its own time, at that of the first view, or when the visitor is mature. Rows of numbered.sql have other columns.
+	// A goal event changes the series at its own time, at that of the first view, or when the visitor is mature. Rows
+	// of numbered.sql have other columns.
 	q := s.newQuery()
 	q.Crossers, q.Numbered = hasCrossers, !s.isEveryEvent
 	first, at := expr("toUnixTimestamp64Milli(first_time)"), factTime

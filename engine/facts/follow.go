@@ -236,8 +236,8 @@ func visitorRange(part, parts uint64) (first, last uint64) {
 	return first, first + width - 1
 }
 
-// RebuildFacts deletes all facts and folds all events again. Until that is done, reports have the StoreError Rebuilt. If
-// it is interrupted, the next refresh goes on.
+// RebuildFacts deletes all facts and folds all events again. Until that is done, reports have the StoreError Rebuilt.
+// If it is interrupted, the next refresh goes on.
 func (r *Refresher) RebuildFacts(ctx context.Context) (Position, error) {
 	if err := r.lockRefresh(ctx); err != nil {
 		return Position{}, err

@@ -1,5 +1,5 @@
-// Package interaction finds campaigns that disturb each other: visitors of two campaigns whose variations depend on each
-// other, or whose lift in one campaign depends on the variation of the other one. It knows no store.
+// Package interaction finds campaigns that disturb each other: visitors of two campaigns whose variations depend on
+// each other, or whose lift in one campaign depends on the variation of the other one. It knows no store.
 package interaction
 
 import (
@@ -56,8 +56,8 @@ func (c *Campaign) Overlaps(o *Campaign, now time.Time) bool {
 type Pair struct {
 	Of, By *Campaign
 	Shared int64 // visitors
-	// evidence that the lift of Of differs between the variations of By, and that the split of Of does, after the number
-	// of pairs; 1: none, or it cannot be measured
+	// evidence that the lift of Of differs between the variations of By, and that the split of Of does, after the
+	// number of pairs; 1: none, or it cannot be measured
 	Effect, Assignment float64
 	Cells              [][]Cell // by variation of Of and variation of By
 }
@@ -73,9 +73,9 @@ type Cell struct {
 // HasAlarm reports whether the pair has an alarm of either kind.
 func (p *Pair) HasAlarm() bool { return p.Effect >= EffectAlarm || p.Assignment >= AssignmentAlarm }
 
-// MeasurePairs measures all pairs of campaigns of a website that overlap, in both directions. The j-th pair has the weight
-// 1/(j (j+1)) of the error budget, whose sum is 1. Pairs are in the order in which they began to overlap, so the weight of
-// a pair does not depend on later ones. Half of its weight is of each direction.
+// MeasurePairs measures all pairs of campaigns of a website that overlap, in both directions. The j-th pair has the
+// weight 1/(j (j+1)) of the error budget, whose sum is 1. Pairs are in the order in which they began to overlap, so
+// the weight of a pair does not depend on later ones. Half of its weight is of each direction.
 func MeasurePairs(campaigns []*Campaign, now time.Time) (pairs []Pair) {
 	type overlap struct {
 		a, b  *Campaign
@@ -181,8 +181,8 @@ func (p *Pair) effectEvidence() float64 {
 	return *found.BayesFactor
 }
 
-// assignmentEvidence returns the mean over the variations of By of the Bayes factors against the shares of Of among their
-// visitors, see stats.SampleRatioMismatch. If the shares of Of changed, it is not measured.
+// assignmentEvidence returns the mean over the variations of By of the Bayes factors against the shares of Of among
+// their visitors, see stats.SampleRatioMismatch. If the shares of Of changed, it is not measured.
 func (p *Pair) assignmentEvidence() float64 {
 	if len(p.Of.Plan.SharePeriods) != 1 {
 		return 1

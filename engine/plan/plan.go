@@ -397,9 +397,9 @@ type Rules struct {
 // MustLearn reports whether the prior must be learned from past campaigns.
 func (r *Rules) MustLearn() bool { return r.Methodology == catalogue.Bayesian && r.Prior == nil }
 
-// WeakPrior returns the prior of a Bayesian campaign that declares none: N(0, (mde / 1.96)²), in per cent. So lifts within
-// the minimum effect are expected in 95 % of campaigns, and no idea starts ahead. A prior that is learned from campaigns
-// of small effects needs 2 to 6 times the visitors.
+// WeakPrior returns the prior of a Bayesian campaign that declares none: N(0, (mde / 1.96)²), in per cent. So lifts
+// within the minimum effect are expected in 95 % of campaigns, and no idea starts ahead. A prior that is learned from
+// campaigns of small effects needs 2 to 6 times the visitors.
 func WeakPrior(mde float64) catalogue.Prior {
 	const quantile = 1.96 // of the standard normal distribution, at .975
 	return catalogue.Prior{StandardDeviation: mde / quantile}

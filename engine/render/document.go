@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Document is the JSON of a body as its members, in order. Members can be replaced and added without encoding the others
-// again.
+// Document is the JSON of a body as its members, in order. Members can be replaced and added without encoding the
+// others again.
 type Document []Member
 
 // Member is a member of a JSON object.

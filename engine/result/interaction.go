@@ -18,12 +18,13 @@ const (
 
 // Interaction says that another campaign of the website disturbs the subject of a report.
 type Interaction struct {
-	With     schema.SubjectIDs `json:"with"` // the other campaign, or the widget and its experiment
-	Name     string            `json:"name"` // of the other one
-	Kind     string            `json:"kind"`
-	Shared   int64             `json:"sharedVisitors"`
-	Evidence float64           `json:"evidence"` // how many times likelier the data are with the interaction, after the number of pairs
-	Text     string            `json:"text"`
+	With   schema.SubjectIDs `json:"with"` // the other campaign, or the widget and its experiment
+	Name   string            `json:"name"` // of the other one
+	Kind   string            `json:"kind"`
+	Shared int64             `json:"sharedVisitors"`
+	// how many times likelier the data are with the interaction, after the number of pairs
+	Evidence float64 `json:"evidence"`
+	Text     string  `json:"text"`
 }
 
 // NewInteractions returns the interactions of a pair that have an alarm.
@@ -63,15 +64,16 @@ func effectInWords(p *interaction.Pair) string {
 				p.By.Plan.Variations[by].Name))
 		}
 	}
-	return fmt.Sprintf("The lift of %s depends on %q: %s (evidence %s). Decide both together: ship the combination that is "+
-		"best, or run one after the other.", p.Of.Plan.Variations[most+1].Name, p.By.Name, strings.Join(parts, ", "),
+	return fmt.Sprintf("The lift of %s depends on %q: %s (evidence %s). Decide both together: ship the combination "+
+		"that is best, or run one after the other.", p.Of.Plan.Variations[most+1].Name, p.By.Name, strings.Join(parts, ", "),
 		evidenceInWords(p.Effect))
 }
 
 // assignmentInWords says that the split depends on the other campaign.
 func assignmentInWords(p *interaction.Pair) string {
-	return fmt.Sprintf("Which variation visitors see depends on %q (evidence %s): among %s shared visitors, the split differs "+
-		"between its variations. Give each campaign its own seed, or exclude visitors of one from the other, and start again.",
+	return fmt.Sprintf("Which variation visitors see depends on %q (evidence %s): among %s shared visitors, the split "+
+		"differs between its variations. Give each campaign its own seed, or exclude visitors of one from the other, "+
+		"and start again.",
 		p.By.Name, evidenceInWords(p.Assignment), wording.FormatCount(p.Shared))
 }
 

@@ -262,7 +262,7 @@ type Checks struct {
 	Window            WindowCheck             `json:"window"`
 	ConversionWindow  *MaturityCheck          `json:"conversionWindow,omitempty"` // only with a conversion window
 	FullWeeks         *FullWeeks              `json:"fullWeeks,omitempty"`        // only with a scorecard
-	Interactions      []Interaction           `json:"interactions,omitempty"`     // with other campaigns; only of the declared question about all visitors
+	Interactions      []Interaction           `json:"interactions,omitempty"`     // only of the declared question about all visitors
 	Warnings          []Warning               `json:"warnings"`
 }
 

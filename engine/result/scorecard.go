@@ -300,8 +300,8 @@ func NewStatus(r *Report) *Status {
 	return s
 }
 
-// liftAtLook returns the lift of a variation at its last look, with the interval of that look. Before the first look, it
-// is the lift so far, without an interval.
+// liftAtLook returns the lift of a variation at its last look, with the interval of that look. Before the first look,
+// it is the lift so far, without an interval.
 func (r *Report) liftAtLook(v *VariationResults) *stats.Effect {
 	last := v.Comparison.Sequential
 	if last != nil && last.Look != nil {

@@ -222,9 +222,9 @@ func (c *SplitCause) RestAfter(by map[query.Dimension][]moments.Step) (attribute
 	return r.Attribute, values
 }
 
-// AddSecond examines the visitors who are left without the region that carries the mismatch. If they, or a part of them,
-// do not match either, Second is the region of them that carries this. rest has them in the form of NewSplitCause. Where
-// the region is made of days, it has all visitors.
+// AddSecond examines the visitors who are left without the region that carries the mismatch. If they, or a part of
+// them, do not match either, Second is the region of them that carries this. rest has them in the form of
+// NewSplitCause. Where the region is made of days, it has all visitors.
 func (c *SplitCause) AddSecond(p *plan.Plan, rest map[query.Dimension][]moments.Step) {
 	r := c.Without
 	if r == nil {

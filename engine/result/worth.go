@@ -35,8 +35,8 @@ type WorthItem struct {
 func (i *WorthItem) InWords() string { return strings.TrimSpace(i.Text + " " + i.ObservedText) }
 
 // whyNoWorth returns why a report with a scorecard does not say what its treatments are worth: it is not about the
-// declared question and all visitors, or there was a sample ratio mismatch since the last look. a has the results of the
-// looks. It returns an empty reason if the report says so.
+// declared question and all visitors, or there was a sample ratio mismatch since the last look. a has the results of
+// the looks. It returns an empty reason if the report says so.
 func whyNoWorth(p *plan.Plan, a *looks.Analysis) stats.Reason {
 	switch {
 	case !p.IsDeclared() || !p.OfAllVisitors():

@@ -54,8 +54,8 @@ func (r *Recorder) FollowLooks(ctx context.Context) {
 }
 
 // RecordDue records the looks that are mature at a time and any harm so far. Then it judges the subjects with new
-// records, and once a day all that can still change. A subject whose events are not folded yet waits for a later pass. It
-// logs errors, and the next pass tries again.
+// records, and once a day all that can still change. A subject whose events are not folded yet waits for a later pass.
+// It logs errors, and the next pass tries again.
 func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 	waiting := 0
 	for _, owned := range r.catalogue.Snapshot().AllAccounts() {
@@ -79,8 +79,8 @@ func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 	r.passes++
 }
 
-// measureInteractions measures once a day which campaigns of each website of an account disturb each other. It logs errors,
-// and the next pass tries again.
+// measureInteractions measures once a day which campaigns of each website of an account disturb each other. It logs
+// errors, and the next pass tries again.
 func (r *Recorder) measureInteractions(ctx context.Context, owned *catalogue.AccountResources, now time.Time) {
 	today := now.UTC().Truncate(24 * time.Hour)
 	for website := range owned.Websites {

@@ -204,10 +204,10 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	return pool
 }
 
-// LearnPrior returns the prior that a Bayesian campaign with a minimum effect, a fraction, learns: N(mu, tau²), where tau
-// is the typical effect of the campaigns of its pool that ended before it, and mu their mean effect, at most 0: a team
-// whose ideas were good does not start ahead. Without any campaign, tau is the mean of its own prior, .247 of the minimum
-// effect, and mu is 0.
+// LearnPrior returns the prior that a Bayesian campaign with a minimum effect, a fraction, learns: N(mu, tau²), where
+// tau is the typical effect of the campaigns of its pool that ended before it, and mu their mean effect, at most 0: a
+// team whose ideas were good does not start ahead. Without any campaign, tau is the mean of its own prior, .247 of the
+// minimum effect, and mu is 0.
 func LearnPrior(key PoolKey, ended []Campaign, mde float64) catalogue.Prior {
 	known := NewPool(key, ended).Summary
 	if known.Campaigns == 0 {

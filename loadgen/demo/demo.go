@@ -67,8 +67,8 @@ func supportRequests(of []schema.Event) (requests []schema.Event) {
 	return requests
 }
 
-// trials returns the trials of the visitors of one campaign, up to a week after their first view. In the variation, more
-// of them begin within two days, and fewer later: its effect fades.
+// trials returns the trials of the visitors of one campaign, up to a week after their first view. In the variation,
+// more of them begin within two days, and fewer later: its effect fades.
 func trials(of []schema.Event) (begun []schema.Event) {
 	const early, late = 2 * 24 * time.Hour, 7 * 24 * time.Hour
 	known := map[uint64]bool{}
@@ -99,8 +99,8 @@ func trials(of []schema.Event) (begun []schema.Event) {
 }
 
 // campaignPopulations returns the visitors of the campaigns. The first and the third campaign have a better variation.
-// The second and the fourth have no effect. The fifth does harm, and the sixth splits its traffic wrongly. The effect of
-// the seventh fades.
+// The second and the fourth have no effect. The fifth does harm, and the sixth splits its traffic wrongly. The effect
+// of the seventh fades.
 func campaignPopulations(start time.Time) []population.SimpleCampaign {
 	of := func(id, goal int64, visitors, day, days int,
 		variations ...population.SimpleVariation,

@@ -60,7 +60,8 @@ func openNames(ctx context.Context, conn driver.Conn, o NameOptions) (*Names, er
 	}
 	n := &Names{
 		NameOptions: o, conn: conn, known: stored, rooms: map[schema.NamedID]int{},
-		forgotten: map[schema.NamedID]schema.Name{}, dropping: map[schema.NamedID]bool{}, counts: map[int64]int{}, full: make(chan struct{}, 1),
+		forgotten: map[schema.NamedID]schema.Name{}, dropping: map[schema.NamedID]bool{}, counts: map[int64]int{},
+		full: make(chan struct{}, 1),
 	}
 	for id := range stored {
 		n.countName(id)
@@ -262,8 +263,8 @@ func (n *Names) startForgetting() {
 	n.forgets = true
 }
 
-// inFlight is the maximum time from noting a name until its event is stored. The events of younger names are not deleted
-// yet: an event that is stored afterwards would have no name.
+// inFlight is the maximum time from noting a name until its event is stored. The events of younger names are not
+// deleted yet: an event that is stored afterwards would have no name.
 const inFlight = 10 * time.Second
 
 // takeForgotten returns the names whose events are to be deleted. Those that have been declared since are known again.

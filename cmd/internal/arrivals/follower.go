@@ -14,8 +14,8 @@ import (
 const (
 	// Interval is the time between two looks for new arrivals.
 	Interval = 500 * time.Millisecond
-	// maxNew is the maximum number of events, and of rejected lines, that are shown in an interval. A person cannot read
-	// more.
+	// maxNew is the maximum number of events, and of rejected lines, that are shown in an interval. A person cannot
+	// read more.
 	maxNew = 200
 )
 
@@ -32,9 +32,9 @@ func NewFollower(conn driver.Conn, q Query, keyOf func(schema.NamedID) string) *
 	return &Follower{conn: conn, query: q, keyOf: keyOf}
 }
 
-// NextArrivals returns the arrivals since the last call, the earliest first. The first call returns as many of the last
-// ones as the query asks for. If more than 200 events or rejected lines arrived since the last call, it returns the last
-// 200 of them.
+// NextArrivals returns the arrivals since the last call, the earliest first. The first call returns as many of the
+// last ones as the query asks for. If more than 200 events or rejected lines arrived since the last call, it returns
+// the last 200 of them.
 func (f *Follower) NextArrivals(ctx context.Context) ([]Arrival, error) {
 	recent := f.query
 	recent.Last = maxNew

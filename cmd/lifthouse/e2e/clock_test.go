@@ -213,6 +213,7 @@ func TestEverySurfaceShowsRecordedLooks(t *testing.T) {
 			}
 		}
 		contradictions += p.compareSurfaces(token, campaigns, messages, day)
+		t.Logf("day %d: %d campaigns decided, %d contradictions", day, len(messages), contradictions)
 	}
 	check.Equal(t, contradictions, 0, "contradictions between messages, reports and lists")
 	check.That(t, len(messages) > campaigns/4, "only %d campaigns were decided", len(messages))

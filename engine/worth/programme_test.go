@@ -116,7 +116,7 @@ func TestExclusionsLookAtNoDifference(t *testing.T) {
 	}{
 		{"enough", 1000, 30, 60, nil, ""},
 		{"no conversion in a variation", 1000, 0, 60, nil, ""},
-		{"few conversions", 1000, 4, 19, nil, stats.ReasonTooFewVisitors},
+		{"few conversions", 1000, 4, 19, nil, stats.ReasonMeanUncertain},
 		{"few visitors", 99, 40, 50, nil, stats.ReasonTooFewVisitors},
 		{"mismatch", 1000, 30, 60, func(c *Campaign) { c.State[0].MismatchP = &mismatch }, stats.ReasonSampleRatioMismatch},
 		{"no look", 1000, 30, 60, func(c *Campaign) { c.State = nil }, stats.ReasonTooEarly},

@@ -248,7 +248,9 @@ var differentLifts = []segmented{
 }
 
 func TestReasonsOfPooledEffects(t *testing.T) {
-	mean := func(mean, variance float64) Sample { return Mean{Visitors: 10_000, Mean: mean, Variance: variance, Nonzero: -1} }
+	mean := func(mean, variance float64) Sample {
+		return Mean{Visitors: 10_000, Mean: mean, Variance: variance, Nonzero: -1}
+	}
 	for name, test := range map[string]struct {
 		control, treatment Sample
 		want               Reason

@@ -124,11 +124,13 @@ type PooledEffect struct {
 //	y = Σ w_s y_s,  se² = 1 / Σ 1/se_s²,  shared² = Σ w_s² v_s / (n_c m_s²),  w_s = se² / se_s²
 //
 // For rates, y/se is Rao's score of no effect (Miettinen and Nurminen 1985). The reason is TOO_FEW_VISITORS if no
-// period has enough visitors, or if the mean of the pair is below 5 of its standard errors. Neither looks at the
-// difference. It is INVALID_DATA if the numbers exceed the range of floating point.
+// period has enough visitors; MEAN_NOT_POSITIVE or ZERO_VARIANCE if the mean or the variance of the pair is not above 0
+// in any of those; and MEAN_TOO_UNCERTAIN if the mean is below 5 of its standard errors. None looks at the difference.
+// It is INVALID_DATA if the numbers exceed the range of floating point.
 func NewPooledEffect(strata []Stratum) PooledEffect {
 	var e PooledEffect
 	var information, sum, shared, visitors, treated, total, variance float64
+	missing := ReasonTooFewVisitors
 	for _, s := range strata {
 		if s.Control == nil || s.Treatment == nil ||
 			min(s.Control.visitorCount(), s.Treatment.visitorCount()) < MinimumVisitors {
@@ -137,10 +139,11 @@ func NewPooledEffect(strata []Stratum) PooledEffect {
 		n, nt := float64(s.Control.visitorCount()), float64(s.Treatment.visitorCount())
 		m := (n*s.Control.observedValue() + nt*s.Treatment.observedValue()) / (n + nt)
 		v := ((n-1)*s.Control.variance() + (nt-1)*s.Treatment.variance()) / (n + nt - 2)
-		if _, isRate := s.Control.(Rate); isRate {
+		_, isRate := s.Control.(Rate)
+		if isRate {
 			v = m * (1 - m)
 		}
-		if !(m > 0 && v > 0) {
+		if missing = reasonOfMean(m, v, isRate); missing != "" {
 			continue
 		}
 		precision := m * m / (v * (1/n + 1/nt))
@@ -150,8 +153,11 @@ func NewPooledEffect(strata []Stratum) PooledEffect {
 		visitors, treated, total, variance = visitors+n+nt, treated+nt, total+(n+nt)*m, variance+(n+nt)*v
 	}
 	const leastErrors = 5 // from which the mean is known well enough to divide by it: for a small rate, 25 conversions
-	if !(information > 0) || !(total/visitors >= leastErrors*math.Sqrt(variance/visitors/visitors)) {
-		return PooledEffect{Reason: ReasonTooFewVisitors}
+	switch {
+	case !(information > 0):
+		return PooledEffect{Reason: cmp.Or(missing, ReasonInvalidData)}
+	case !(total/visitors >= leastErrors*math.Sqrt(variance/visitors/visitors)):
+		return PooledEffect{Reason: ReasonMeanUncertain}
 	}
 	e.Value, e.StandardError, e.Shared = sum/information, 1/math.Sqrt(information), math.Sqrt(shared)/information
 	e.Mean, e.TreatmentShare = total/visitors, treated/visitors
@@ -161,6 +167,19 @@ func NewPooledEffect(strata []Stratum) PooledEffect {
 		return PooledEffect{Reason: ReasonInvalidData}
 	}
 	return e
+}
+
+// reasonOfMean returns why there is no effect relative to a mean with a variance of visitors; empty: there is one.
+func reasonOfMean(mean, variance float64, isRate bool) Reason {
+	switch {
+	case mean == 0 && isRate: // without conversions
+		return ReasonMeanUncertain
+	case !(mean > 0):
+		return ReasonMeanNotPositive
+	case !(variance > 0):
+		return ReasonZeroVariance
+	}
+	return ""
 }
 
 // Lift returns the lift over control of an effect relative to the mean of the pair. It returns false if the mean of

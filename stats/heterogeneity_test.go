@@ -246,3 +246,26 @@ var differentLifts = []segmented{
 	{"rate 5 %, +10 % in one of two, many visitors", evenly(2, 5000), []shop{{buyers: .05}}, .5, []float64{.1, 0}, 200},
 	{"rate 5 %, +40 % in one of ten", evenly(10, 200), []shop{{buyers: .05}}, .5, []float64{.4, 0}, 1000},
 }
+
+func TestReasonsOfPooledEffects(t *testing.T) {
+	mean := func(mean, variance float64) Sample {
+		return Mean{Visitors: 10_000, Mean: mean, Variance: variance, Nonzero: -1}
+	}
+	for name, test := range map[string]struct {
+		control, treatment Sample
+		want               Reason
+	}{
+		"few visitors":            {Rate{Visitors: 99, Converted: 50}, Rate{Visitors: 5000, Converted: 50}, ReasonTooFewVisitors},
+		"no conversions":          {Rate{Visitors: 10_000}, Rate{Visitors: 10_000}, ReasonMeanUncertain},
+		"few conversions":         {Rate{Visitors: 10_000, Converted: 10}, Rate{Visitors: 10_000, Converted: 9}, ReasonMeanUncertain},
+		"everybody converts":      {Rate{Visitors: 1000, Converted: 1000}, Rate{Visitors: 1000, Converted: 1000}, ReasonZeroVariance},
+		"a negative mean":         {mean(-2, 1), mean(-3, 1), ReasonMeanNotPositive},
+		"a mean of 0":             {mean(0, 1), mean(0, 1), ReasonMeanNotPositive},
+		"a mean that is not sure": {mean(.01, 1), mean(.01, 1), ReasonMeanUncertain},
+		"no variance":             {mean(2, 0), mean(2, 0), ReasonZeroVariance},
+		"enough":                  {mean(2, 1), mean(3, 1), ""},
+	} {
+		found := NewPooledEffect([]Stratum{{Control: test.control, Treatment: test.treatment}})
+		check.Equal(t, found.Reason, test.want, "%s", name)
+	}
+}

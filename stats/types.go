@@ -12,6 +12,8 @@ type Reason string
 const (
 	ReasonNoVisitors                 Reason = "NO_VISITORS"
 	ReasonTooFewVisitors             Reason = "TOO_FEW_VISITORS"
+	ReasonMeanNotPositive            Reason = "MEAN_NOT_POSITIVE"  // of both variations
+	ReasonMeanUncertain              Reason = "MEAN_TOO_UNCERTAIN" // of both variations, to divide by it
 	ReasonTooFewConversions          Reason = "TOO_FEW_CONVERSIONS"
 	ReasonTooFewNonzero              Reason = "TOO_FEW_NONZERO"
 	ReasonTooFewVariations           Reason = "TOO_FEW_VARIATIONS"

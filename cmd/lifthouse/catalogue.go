@@ -200,11 +200,11 @@ func (p *program) auditCommand() *cobra.Command {
 			for _, sentence := range append([]string{found.Text}, found.Sentences...) {
 				p.printLine("%s", sentence)
 			}
-			rows := [][]any{{"TEST", "TREATMENT", "WINNER", "JUDGEMENT"}}
+			rows := [][]any{{"TEST", "TREATMENT", "SHIPPED", "JUDGEMENT"}}
 			for _, test := range found.Tests {
 				for i := range test.Treatments {
 					t := &test.Treatments[i]
-					rows = append(rows, []any{test.Name, t.Name, map[bool]string{true: "yes"}[t.Winner], t.Text})
+					rows = append(rows, []any{test.Name, t.Name, map[bool]string{true: "yes"}[t.Shipped], t.Text})
 				}
 			}
 			return p.printTable(rows)

@@ -48,12 +48,12 @@ type JudgedTest struct {
 // JudgedTreatment is a treatment: what was observed, at a fixed horizon, and what is expected of its true effect.
 type JudgedTreatment struct {
 	Name       string            `json:"name"`
-	Winner     bool              `json:"winner"` // shipped, or if the table does not say so, the best significant one
+	Shipped    bool              `json:"shipped"` // if the table does not say so, the best significant one
+	Winner     bool              `json:"winner"`  // shipped, and ahead of control
 	Difference stats.Effect      `json:"difference"`
 	Lift       stats.Effect      `json:"lift"`
 	PValue     *float64          `json:"pValue"`
 	Concludes  bool              `json:"concludes"` // at the last look of the plan
-	Power      *float64          `json:"power"`     // of the plan, for the observed lift
 	Expected   *effects.Estimate `json:"expected"`  // lift
 	Chance     *float64          `json:"chance"`    // that the true effect is above 0
 	Reason     stats.Reason      `json:"reason,omitempty"`
@@ -85,27 +85,96 @@ func New(t *Table, mde float64) *Audit {
 		a.Tests = append(a.Tests, test)
 	}
 	found, n := effects.NewPast(mde, past), 0
-	a.Pool, a.Total = found.Pool, found.Total
 	for i := range a.Tests {
 		for k := range a.Tests[i].Treatments {
 			treatment, item := &a.Tests[i].Treatments[k], &found.Items[n]
-			treatment.Winner, treatment.Expected, treatment.Chance = item.Shipped, item.Expected, item.Chance
+			treatment.Shipped, treatment.Expected, treatment.Chance = item.Shipped, item.Expected, item.Chance
+			treatment.Winner = item.Shipped && item.Observed != nil && *item.Observed > 0
 			treatment.Reason = cmp.Or(item.Reason, treatment.Reason, treatment.Lift.Reason)
-			treatment.Text = treatment.inWords()
 			n++
 		}
 	}
+	a.Pool, a.Total = found.Pool, found.Total
+	judged := a.countJudged()
+	winnersOnly := a.hasWinnersOnly()
+	if winnersOnly {
+		a.promiseNothing(mde)
+	}
+	for i := range a.Tests {
+		for k := range a.Tests[i].Treatments {
+			a.Tests[i].Treatments[k].Text = a.Tests[i].Treatments[k].inWords()
+		}
+	}
+	if winnersOnly {
+		a.Text = fmt.Sprintf("All %d tests that can be judged have a winner. Tests are not like that, so this is a "+
+			"selection of winners, and nothing can be promised of them: add the tests that found nothing.",
+			judged)
+		return a
+	}
+	a.Required = requiredBy(sizes, a.Pool.TypicalEffect.Value)
+	a.setSentences()
+	return a
+}
+
+// leastOfSelection is the number of tests from which a table of winners only is a selection. If a third of all tests
+// win, three in a row do with a probability of 4 %.
+const leastOfSelection = 3
+
+// countJudged returns the number of tests with a treatment that can be judged.
+func (a *Audit) countJudged() (n int) {
+	for _, test := range a.Tests {
+		if slices.ContainsFunc(test.Treatments, func(t JudgedTreatment) bool { return t.Expected != nil }) {
+			n++
+		}
+	}
+	return n
+}
+
+// hasWinnersOnly reports whether each of several tests that can be judged has a winner.
+func (a *Audit) hasWinnersOnly() bool {
+	for _, test := range a.Tests {
+		isJudged := slices.ContainsFunc(test.Treatments, func(t JudgedTreatment) bool { return t.Expected != nil })
+		hasWinner := slices.ContainsFunc(test.Treatments, func(t JudgedTreatment) bool { return t.Winner })
+		if isJudged && !hasWinner {
+			return false
+		}
+	}
+	return a.countJudged() >= leastOfSelection
+}
+
+// reasonWinnersOnly is the reason why nothing can be expected of a selection.
+const reasonWinnersOnly stats.Reason = "WINNERS_ONLY"
+
+// promiseNothing removes what was learned from a selection.
+func (a *Audit) promiseNothing(mde float64) {
+	a.Pool, a.Total = effects.NewPast(mde, nil).Pool, nil
+	for i := range a.Tests {
+		for k := range a.Tests[i].Treatments {
+			t := &a.Tests[i].Treatments[k]
+			if t.Expected != nil {
+				t.Expected, t.Chance, t.Reason = nil, nil, reasonWinnersOnly
+			}
+		}
+	}
+}
+
+// requiredBy returns the median of the visitors with which the tests find an effect; nil: it is not known.
+func requiredBy(sizes []*stats.SampleSize, effect float64) *int64 {
 	var needs []int64 // visitors that find an effect that is typical here
 	for _, size := range sizes {
-		if n, _ := size.RequiredVisitors(a.Pool.TypicalEffect.Value); n != nil {
+		if n, _ := size.RequiredVisitors(effect); n != nil {
 			needs = append(needs, *n)
 		}
 	}
-	if slices.Sort(needs); len(needs) > 0 {
-		a.Required = &needs[(len(needs)-1)/2] // the median
+	if len(needs) == 0 {
+		return nil
 	}
+	slices.Sort(needs)
+	return &needs[(len(needs)-1)/2]
+}
 
-	// The sentences. The first says what was reported, and what to expect of it.
+// setSentences says what to expect. The first sentence says what was reported, and what to expect of it.
+func (a *Audit) setSentences() {
 	inPercent := func(x float64) string {
 		return wording.FormatPercent(x, map[bool]int{true: 0, false: 1}[math.Abs(x) >= .1], true)
 	}
@@ -113,40 +182,55 @@ func New(t *Table, mde float64) *Audit {
 	if len(a.Tests) == 1 {
 		a.Text = "The test has no winner that can be judged."
 	}
-	if t := a.Total; t != nil {
-		a.Text = fmt.Sprintf("You reported %s. Expect %s to %s.", inPercent(t.Observed), inPercent(t.Interval[0]),
-			inPercent(t.Interval[1]))
-		switch nothing := math.Round(t.ProbablyNothing); {
-		case t.Shipped == 1:
-			a.Text += " The chance that the winner is nothing is " + wording.FormatChance(t.ProbablyNothing) + "."
-		case nothing == 0:
-			a.Text += fmt.Sprintf(" All %d winners are probably worth something.", t.Shipped)
-		case nothing == 1:
-			a.Text += fmt.Sprintf(" Of %d winners, about 1 is nothing.", t.Shipped)
-		default:
-			a.Text += fmt.Sprintf(" Of %d winners, about %.0f are nothing.", t.Shipped, nothing)
-		}
-		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
-		a.Sentences = append(a.Sentences, "The winners are expected to add up to "+e.InWords(inPercent)+".")
-	}
-	unjudged := 0
+	unjudged, behind := 0, 0
 	for _, test := range a.Tests {
 		for _, t := range test.Treatments {
-			if t.Winner && t.Chance == nil {
+			switch {
+			case t.Shipped && t.Expected == nil:
 				unjudged++
+			case t.Shipped && !t.Winner:
+				behind++
 			}
+		}
+	}
+	if t := a.Total; t != nil {
+		noun := "winner"
+		if behind > 0 {
+			noun = "shipped variation"
+		}
+		reported := fmt.Sprintf("The lifts of %s add up to %s.", wording.CountNoun(int64(t.Shipped), noun),
+			inPercent(t.Observed))
+		if t.Shipped == 1 {
+			reported = fmt.Sprintf("You reported %s.", inPercent(t.Observed))
+		}
+		a.Text = fmt.Sprintf("%s Expect %s to %s.", reported, inPercent(t.Interval[0]), inPercent(t.Interval[1]))
+		switch small := math.Round(t.HarmOrNothing); {
+		case t.Shipped == 1:
+			a.Text += fmt.Sprintf(" The chance that the %s does harm or nothing is %s.", noun,
+				wording.FormatChance(t.HarmOrNothing))
+		case small == 0:
+			a.Text += fmt.Sprintf(" Probably, none of the %d does harm or nothing.", t.Shipped)
+		case small == 1:
+			a.Text += fmt.Sprintf(" Of the %d, about 1 does harm or nothing.", t.Shipped)
+		default:
+			a.Text += fmt.Sprintf(" Of the %d, about %.0f do harm or nothing.", t.Shipped, small)
+		}
+		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
+		a.Sentences = append(a.Sentences, fmt.Sprintf("The %ss are expected to add up to %s.", noun, e.InWords(inPercent)))
+		if behind > 0 {
+			a.Sentences = append(a.Sentences,
+				fmt.Sprintf("Shipped although behind control, and no winners: %d.", behind))
 		}
 	}
 	if unjudged > 0 {
 		a.Sentences = append(a.Sentences,
-			fmt.Sprintf("Winners that cannot be judged, and are not counted: %d.", unjudged))
+			fmt.Sprintf("Shipped variations that cannot be judged, and are not counted: %d.", unjudged))
 	}
 	a.Sentences = append(a.Sentences, a.Pool.InWords("the metric", "test"))
 	if a.Required != nil {
 		a.Sentences = append(a.Sentences, fmt.Sprintf("To find an effect of %s, a test like these needs %s visitors.",
 			wording.FormatPercent(a.Pool.TypicalEffect.Value, 1, false), wording.FormatCount(*a.Required)))
 	}
-	return a
 }
 
 // judge judges the treatments of a test at a fixed horizon, and at the last of its weekly looks.
@@ -156,10 +240,9 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 	if t.Days > 0 {
 		test.Looks = min(max(int(t.Days)/7, 1), 52)
 	}
-	control, shares, visitors := t.Samples[0], make([]float64, len(t.Samples)), 0.0
+	control, shares := t.Samples[0], make([]float64, len(t.Samples))
 	for i, sample := range t.Samples {
 		shares[i] = float64(visitorsOf(sample))
-		visitors += shares[i]
 	}
 	_, isRate := control.(stats.Rate)
 	o := stats.Options{SignificanceLevel: 95, Shares: shares, NonNegative: isRate}
@@ -183,9 +266,6 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		if shares[0] > 0 && shares[i+1] > 0 && !test.isInvalid() {
 			treatment.Concludes = a.sequences[key].AnalyzeLook(test.Looks-1,
 				[]stats.Stratum{{Control: control, Treatment: t.Samples[i+1]}}, isRate).Significant
-		}
-		if size != nil && c.Lift.Value != nil {
-			treatment.Power, _ = size.PowerAt(math.Abs(*c.Lift.Value), visitors)
 		}
 		test.Treatments = append(test.Treatments, treatment)
 	}
@@ -238,17 +318,13 @@ func (t *JudgedTreatment) inWords() string {
 	if t.Expected == nil {
 		return said + "Nothing can be expected: " + wording.ExplainReason(t.Reason) + "."
 	}
-	said += fmt.Sprintf("Expected %s.", t.Expected.InWords(inPercent))
-	if t.Power != nil {
-		said += fmt.Sprintf(" The power for an effect as observed was %s.", wording.FormatPercent(*t.Power, 0, false))
-	}
-	return said
+	return said + fmt.Sprintf("Expected %s.", t.Expected.InWords(inPercent))
 }
 
 // columns are the names of the columns of a CSV file.
 var columns = []string{
-	"test", "treatment", "winner", "lift", "liftLower", "liftUpper", "pValue", "concludes", "sampleRatioPValue",
-	"power", "expected", "expectedLower", "expectedUpper", "chance", "reason",
+	"test", "treatment", "shipped", "winner", "lift", "liftLower", "liftUpper", "pValue", "concludes", "sampleRatioPValue",
+	"expected", "expectedLower", "expectedUpper", "chance", "reason",
 }
 
 // WriteCSV writes a row per treatment.
@@ -274,9 +350,10 @@ func (a *Audit) WriteCSV(w io.Writer) error {
 				expected = [3]*float64{&e.Value, &e.Interval[0], &e.Interval[1]}
 			}
 			rows = append(rows, []string{
-				wording.EscapeFormula(test.Name), wording.EscapeFormula(t.Name), strconv.FormatBool(t.Winner),
+				wording.EscapeFormula(test.Name), wording.EscapeFormula(t.Name), strconv.FormatBool(t.Shipped),
+				strconv.FormatBool(t.Winner),
 				number(t.Lift.Value), number(lift[0]), number(lift[1]), number(t.PValue),
-				strconv.FormatBool(t.Concludes), ratio, number(t.Power), number(expected[0]), number(expected[1]),
+				strconv.FormatBool(t.Concludes), ratio, number(expected[0]), number(expected[1]),
 				number(expected[2]), number(t.Chance),
 				string(t.Reason),
 			})

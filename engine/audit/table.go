@@ -400,6 +400,9 @@ func (t *Test) addSample(label string, numbers map[role]float64) (detail string)
 	default:
 		return "must have conversions, or a mean (or total) with its standard deviation (or sum of squares)"
 	}
+	if slices.Contains(t.Variations, label) {
+		return fmt.Sprintf("stands twice in the test %q", t.Name)
+	}
 	if len(t.Samples) > 0 && fmt.Sprintf("%T", sample) != fmt.Sprintf("%T", t.Samples[0]) {
 		return "must be like control: all are rates, or all are means"
 	}
@@ -441,10 +444,34 @@ func (t *Table) finishTests() {
 				fmt.Sprintf("must be 2 to %d with numbers, control first, has %d", maxVariations, n)))
 		}
 	}
+	t.mergeRepeatedTests()
 	if treatments > maxTreatments {
 		t.found.AddField("file", "must have at most %d treatments, has %d", maxTreatments, treatments)
 	}
 	slices.SortStableFunc(t.found.List, func(a, b faults.Fault) int { return cmp.Compare(a.Line, b.Line) })
+}
+
+// mergeRepeatedTests removes tests that repeat an earlier one with its name and numbers. It refuses another test of that
+// name.
+func (t *Table) mergeRepeatedTests() {
+	first := map[string]*Test{}
+	var kept []Test
+	for i := range t.Tests {
+		test := &t.Tests[i]
+		earlier, isRepeated := first[test.Name]
+		switch {
+		case test.Name == "" || !isRepeated:
+			first[test.Name] = test
+			kept = append(kept, *test)
+		case slices.Equal(test.Samples, earlier.Samples):
+			t.addNote(test.Line, strconv.Itoa(test.Line), "the test %q repeats line %d, so it counts once", test.Name, earlier.Line)
+		default:
+			t.found.Append(faultAt(test.Line, "name", test.Name, fmt.Sprintf("must be of one test: line %d has other "+
+				"numbers", earlier.Line)))
+			kept = append(kept, *test)
+		}
+	}
+	t.Tests = kept
 }
 
 func moveFirst[T any](all []T, at int) {

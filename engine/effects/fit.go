@@ -207,8 +207,13 @@ func normalize(logs []float64) []float64 {
 // Level is the level of all intervals of a worth, whatever the level of a campaign: one number for a programme.
 const Level = .9
 
-// Expected is the posterior of a number: its mean, an interval at Level, and the chance that it is above 0.
-type Expected struct{ Mean, Lower, Upper, Chance float64 }
+// Expected is the posterior of a number: its mean, an interval at Level, and the chance that it is above 0. Of a true
+// effect, Small is the probability that it is below SmallPart of the minimum effect: that it is harm or nothing. A true
+// effect of exactly 0 is never found, so the probability that it is at or below 0 counts half of these only.
+type Expected struct{ Mean, Lower, Upper, Chance, Small float64 }
+
+// SmallPart is the part of the minimum effect below which an effect is harm or nothing.
+const SmallPart = .1
 
 // negligible is the weight below which a part of a mixture is left out.
 const negligible = 1e-12
@@ -231,7 +236,9 @@ func (f *Fit) TrueEffect(treatment int) Expected {
 			}
 		}
 	}
-	return expectedOf(mixture)
+	e := expectedOf(mixture)
+	e.Small = shareBelow(mixture, SmallPart*f.mde)
+	return e
 }
 
 // Total returns the posterior of Σ a_i theta_i. Given a point of the grid, campaigns are independent, and the sum is
@@ -294,7 +301,7 @@ func expectedOf(mixture []normal) Expected {
 	e.Mean, second = momentsOf(mixture)
 	deviation := math.Sqrt(max(second-e.Mean*e.Mean, 0))
 	if deviation == 0 {
-		return Expected{e.Mean, e.Mean, e.Mean, (1 + math.Copysign(1, e.Mean)) / 2}
+		return Expected{Mean: e.Mean, Lower: e.Mean, Upper: e.Mean, Chance: (1 + math.Copysign(1, e.Mean)) / 2}
 	}
 	const tail = (1 - Level) / 2
 	e.Lower, e.Upper = quantileOf(mixture, tail, e.Mean, deviation), quantileOf(mixture, 1-tail, e.Mean, deviation)
@@ -395,12 +402,13 @@ type Past struct {
 	Items []PastItem  `json:"items"`
 }
 
-// PastTotal is the sum of the effects of the shipped treatments, each relative to the mean of its test.
+// PastTotal is the sum of the lifts of the shipped treatments whose lift is known.
 type PastTotal struct {
 	Sum
-	Shipped         int      `json:"shipped"`
-	Exaggeration    *float64 `json:"exaggeration"`    // observed / expected; null: the expected sum is not above 0
-	ProbablyNothing float64  `json:"probablyNothing"` // expected number with a true effect at or below 0
+	Shipped      int      `json:"shipped"`
+	Exaggeration *float64 `json:"exaggeration"` // observed / expected; null: the expected sum is not above 0
+	// expected number whose true effect is below a tenth of the minimum effect
+	HarmOrNothing float64 `json:"harmOrNothing"`
 }
 
 // PastItem is a treatment of a past test.
@@ -455,11 +463,14 @@ func NewPast(mde float64, tests []PastTest) *Past {
 		case item.Expected == nil:
 			item.Reason = stats.ReasonBaselineNotDistinguishable
 		}
-		if item.Shipped {
-			factors[number] = 1
+		if item.Shipped && item.Reason == "" {
+			// An effect is relative to the mean of its test, and a lift to control.
+			if factors[number] = 1; e.Mean != 0 {
+				factors[number] = item.Expected.Value / e.Mean
+			}
 			total.Shipped++
-			total.Observed += fit.Effects[number].Value
-			total.ProbablyNothing += 1 - e.Chance
+			total.Observed += *item.Observed
+			total.HarmOrNothing += e.Small
 		}
 	}
 	if total.Shipped > 0 {

@@ -124,9 +124,14 @@ func TestPastEqualsTheFit(t *testing.T) {
 		{"A", []stats.PooledEffect{one}, 1}, {"B", []stats.PooledEffect{small}, 1}, {"C", []stats.PooledEffect{small, two}, 2}, {"D", []stats.PooledEffect{three}, 0},
 	})
 	fit := NewFit(.2, [][]stats.PooledEffect{{one}, {two}, {three}})
-	total, first := fit.Total([]float64{1, 1, 0}), fit.TrueEffect(0)
-	check.That(t, p.Total.Sum == (Sum{.08 + .02, total.Mean, [2]float64{total.Lower, total.Upper}}) && p.Total.Shipped == 2 && *p.Total.Exaggeration == (.08+.02)/total.Mean,
-		"%+v, want %+v", p.Total, total)
+	first, second := fit.TrueEffect(0), fit.TrueEffect(1)
+	toLift := func(e Expected) float64 { return 1 / (1 - .5*e.Mean) } // from an effect, which is relative to the mean of the pair
+	total := fit.Total([]float64{toLift(first), toLift(second), 0})
+	observed := .08/(1-.04) + .02/(1-.01)
+	check.That(t, nearly(p.Total.Observed, observed) && nearly(p.Total.Expected, total.Mean) && nearly(p.Total.Interval[0], total.Lower) && nearly(p.Total.Interval[1], total.Upper), "%+v, want %+v", p.Total, total)
+	check.That(t, p.Total.Shipped == 2 && nearly(*p.Total.Exaggeration, observed/total.Mean), "%+v", p.Total)
+	check.That(t, nearly(p.Total.HarmOrNothing, first.Small+second.Small), "harm or nothing: %v", p.Total.HarmOrNothing)
+	check.That(t, first.Small > 1-first.Chance && first.Small < .5, "below 2 %%: %v, below 0: %v", first.Small, 1-first.Chance)
 	check.Equal(t, len(p.Items), 5, "treatments")
 	e := p.Items[0]
 	check.That(t, nearly(e.Expected.Value, first.Mean/(1-.5*first.Mean)) && *e.Chance == first.Chance && nearly(*e.Observed, .08/(1-.04)), "%+v, want %+v", e, first)

@@ -162,11 +162,13 @@ func ProgrammeInWords(p *worth.Programme) []string {
 			fmt.Sprintf("Shipped: %s, expected to be worth %s %s%s.", wording.CountNoun(n, "variation"),
 				e.InWords(formatRounded), unit, totalVisitors(p.Total.Of)),
 			fmt.Sprintf("Reported as observed, they would add up to %s.", formatRounded(sum.Observed)))
-		switch nothing := p.Total.ProbablyNothing; {
-		case nothing >= 1.5:
-			said = append(said, fmt.Sprintf("About %.0f of them are worth nothing.", nothing))
-		case nothing >= .5:
-			said = append(said, "About 1 of them is worth nothing.")
+		switch small := p.Total.HarmOrNothing; {
+		case small >= 1.5:
+			said = append(said, fmt.Sprintf("About %.0f of them do harm or nothing: their true effect is below a tenth "+
+				"of the minimum effect.", small))
+		case small >= .5:
+			said = append(said, "About 1 of them does harm or nothing: its true effect is below a tenth of the "+
+				"minimum effect.")
 		}
 	}
 	pool := effects.PoolSummary{Campaigns: p.Campaigns.Pooled, TypicalEffect: p.TypicalEffect, Anchor: p.Anchor}

@@ -78,6 +78,7 @@ type Item struct {
 	Observed    *Observed    `json:"observed"`             // null: see Reason
 	Expected    *TrueValue   `json:"expected"`
 	Chance      *float64     `json:"chance"` // that the true effect is above 0
+	small       float64      // probability that it is below a tenth of the minimum effect
 	Reason      stats.Reason `json:"reason,omitempty"`
 	LiftReason  stats.Reason `json:"liftReason,omitempty"` // why a lift is null
 	// ValueReason is the reason why there is no value a month, if there are other numbers.
@@ -188,7 +189,7 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	pool.Summary = pool.fit.Summary()
 	for item, i := range pool.fitted { // what is expected
 		e := pool.fit.TrueEffect(i)
-		item.Chance = &e.Chance
+		item.Chance, item.small = &e.Chance, e.Small
 		item.Expected = &TrueValue{Lift: effects.ExpectedLift(e, &pool.fit.Effects[i])}
 		if item.LiftReason == "" && item.Expected.Lift == nil {
 			item.LiftReason = stats.ReasonBaselineNotDistinguishable
@@ -364,12 +365,13 @@ type Counts struct {
 // Total is the sum over the shipped variations of a period. If one is worth something of the visitors in the test, all
 // are added as such.
 type Total struct {
-	Of              Visitors     `json:"of,omitempty"`    // empty: nothing is added
-	PerMonth        *effects.Sum `json:"perMonth"`        // null: they have several metrics
-	ValuePerMonth   *effects.Sum `json:"valuePerMonth"`   // null: no value is known
-	Exaggeration    *float64     `json:"exaggeration"`    // observed / expected; null: the expected sum is not above 0
-	ProbablyNothing float64      `json:"probablyNothing"` // expected number with a true effect at or below 0
-	Reason          stats.Reason `json:"reason,omitempty"`
+	Of            Visitors     `json:"of,omitempty"`  // empty: nothing is added
+	PerMonth      *effects.Sum `json:"perMonth"`      // null: they have several metrics
+	ValuePerMonth *effects.Sum `json:"valuePerMonth"` // null: no value is known
+	Exaggeration  *float64     `json:"exaggeration"`  // observed / expected; null: the expected sum is not above 0
+	// expected number whose true effect is below a tenth of the minimum effect
+	HarmOrNothing float64      `json:"harmOrNothing"`
+	Reason        stats.Reason `json:"reason,omitempty"`
 }
 
 // CurvePoint is the sum of what was shipped up to a day, by today's knowledge: in value, if it is known.
@@ -497,7 +499,7 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 	}
 	t.ValuePerMonth = sum(func(i *Item) float64 { return i.valueScale })
 	for _, s := range shipped {
-		t.ProbablyNothing += 1 - *s.Chance
+		t.HarmOrNothing += s.small
 	}
 	if of := cmp.Or(t.ValuePerMonth, t.PerMonth); of != nil && of.Expected > 0 {
 		t.Exaggeration = new(of.Observed / of.Expected)

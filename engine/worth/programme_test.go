@@ -90,12 +90,12 @@ func TestProgrammeEqualsTheFit(t *testing.T) {
 	check.That(t, nearly(total.Observed, observed) && nearly(total.Expected, want.Mean) && nearly(total.Interval[0], want.Lower) && nearly(total.Interval[1], want.Upper),
 		"%+v, want %+v, observed %v", total, want, observed)
 	check.That(t, nearly(p.Total.PerMonth.Expected*50, total.Expected) && nearly(*p.Total.Exaggeration, observed/want.Mean), "%+v", p.Total)
-	nothing := 0.0
+	small := 0.0 // below 2 %, a tenth of the minimum effect
 	for _, i := range []int{0, 2} {
-		nothing += 1 - effects.NewFit(.2, pooled).TrueEffect(i).Chance
+		small += effects.NewFit(.2, pooled).TrueEffect(i).Small
 	}
-	check.That(t, nearly(p.Total.ProbablyNothing, nothing) && p.Campaigns == (Counts{4, 2, 0, 0}) && len(p.Curve) == 2 && p.Curve[1].Sum == *total,
-		"%+v, curve %+v, want %v for nothing", p.Total, p.Curve, nothing)
+	check.That(t, nearly(p.Total.HarmOrNothing, small) && p.Campaigns == (Counts{4, 2, 0, 0}) && len(p.Curve) == 2 && p.Curve[1].Sum == *total,
+		"%+v, curve %+v, want %v for small", p.Total, p.Curve, small)
 	early := programmeOf("", "2026-02-05", campaigns...)
 	check.That(t, early.Campaigns.Shipped == 1 && len(early.Curve) == 1 && early.Curve[0] == p.Curve[0] && early.TypicalEffect == p.TypicalEffect, "until the fifth: %+v", early)
 	none := programmeOf("2026-02-10", "", campaigns...).Total
@@ -116,7 +116,7 @@ func TestExclusionsLookAtNoDifference(t *testing.T) {
 	}{
 		{"enough", 1000, 30, 60, nil, ""},
 		{"no conversion in a variation", 1000, 0, 60, nil, ""},
-		{"few conversions", 1000, 4, 19, nil, stats.ReasonTooFewVisitors},
+		{"few conversions", 1000, 4, 19, nil, stats.ReasonMeanUncertain},
 		{"few visitors", 99, 40, 50, nil, stats.ReasonTooFewVisitors},
 		{"mismatch", 1000, 30, 60, func(c *Campaign) { c.State[0].MismatchP = &mismatch }, stats.ReasonSampleRatioMismatch},
 		{"no look", 1000, 30, 60, func(c *Campaign) { c.State = nil }, stats.ReasonTooEarly},

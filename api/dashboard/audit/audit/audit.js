@@ -95,7 +95,7 @@ function show({ audit, csv }) {
 function showTreatment(test, treatment, scale) {
   const several = test.treatments.length > 1 ? ` · ${treatment.name}` : "";
   return element("li", {},
-    element("div", {}, `${test.name}${several} `, treatment.winner ? element("span", { class: "badge" }, "winner") : null),
+    element("div", {}, `${test.name}${several} `, treatment.shipped ? element("span", { class: "badge" }, treatment.winner ? "winner" : "shipped") : null),
     picture(treatment, scale), element("small", {}, treatment.text));
 }
 

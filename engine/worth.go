@@ -217,7 +217,7 @@ func (e *Engine) mayJudge(ctx context.Context, subject schema.Subject, ended boo
 		return false, nil
 	}
 	recorded, err := e.Ledger.SubjectRecords(ctx, subject)
-	hasState := slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Kind != looks.OfHarm })
+	hasState := slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Kind.HasSums() })
 	return !hasState, source.StoreFailure(ctx, err)
 }
 

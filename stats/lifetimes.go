@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Lifetime is how long an order stayed as it was: its age when it was cancelled or revised downwards, or else the age up
-// to which it is known that it was not.
+// Lifetime is how long an order stayed as it was: its age when it was cancelled or revised downwards, or else the age
+// up to which it is known that it was not.
 type Lifetime struct {
 	Treated bool    // of the treatment; else of control
 	Age     float64 // in any unit
@@ -28,22 +28,24 @@ type LifetimeTest struct {
 // earlier or more.
 func (l *LifetimeTest) Later() bool { return l.Largest != nil && *l.Largest < 0 }
 
-// CompareLifetimes tests whether orders lose their amounts at the same rate at each age in control and treatment. Orders
-// are at risk up to their age. At the ages a at which d(a) of the n(a) orders at risk change, let M(a) and Q(a) be the sums
-// of the amounts at risk and of their squares, and p(a) and q(a) the treatment's parts of them. For the removed amounts r,
+// CompareLifetimes tests whether orders lose their amounts at the same rate at each age in control and treatment.
+// Orders are at risk up to their age. At the ages a at which d(a) of the n(a) orders at risk change, let M(a) and Q(a)
+// be the sums of the amounts at risk and of their squares, and p(a) and q(a) the treatment's parts of them. For the
+// removed amounts r,
 //
 //	U(a) = Σ over the ages up to a: Σ r of the treatment - p Σ r of both
 //	V    = Σ over all ages: Σ r² (q (1 - p)² + (1 - q) p²) (n - d)/(n - 1)
 //	LogRank = U(∞)/sqrt(V),  Largest = U(a)/sqrt(V) where |U(a)| is largest
 //
 // If all amounts and removed amounts are 1, q = p, V is the hypergeometric variance, and LogRank is the log-rank test
-// (Mantel 1966; Peto and Peto 1972). Money is weighed by what is at risk, so larger orders do not count as more returns.
+// (Mantel 1966; Peto and Peto 1972). Money is weighed by what is at risk, so larger orders do not count as more
+// returns.
 //
-// PValue is P(sup |B| >= |Largest|) for a Brownian motion B on [0, 1] (Gill 1980; Fleming, Harrington and O'Sullivan 1987,
-// "Supremum Versions of the Log-Rank and Generalized Wilcoxon Statistics"). The supremum is used because the same number
-// of orders that come back later cross: first too few, then too many, and LogRank ends near 0. The normal approximation
-// is anticonservative if a small variation has few changes. Then |Largest| is reduced by γ (Largest² - 1)/6, where γ is
-// the skewness of U in its direction (Cornish and Fisher 1938).
+// PValue is P(sup |B| >= |Largest|) for a Brownian motion B on [0, 1] (Gill 1980; Fleming, Harrington and O'Sullivan
+// 1987, "Supremum Versions of the Log-Rank and Generalized Wilcoxon Statistics"). The supremum is used because the same
+// number of orders that come back later cross: first too few, then too many, and LogRank ends near 0. The normal
+// approximation is anticonservative if a small variation has few changes. Then |Largest| is reduced by
+// γ (Largest² - 1)/6, where γ is the skewness of U in its direction (Cornish and Fisher 1938).
 //
 // Weak data: |Largest| is at most sqrt(Changed) at an even split, so 13 changes are the fewest with p < .001. Without
 // a change at an age that both variations had, there is no PValue. Lifetimes without an amount above 0, or with an age
@@ -107,7 +109,7 @@ type lifetimeSums struct {
 
 // addAge adds the lifetimes that end at an age.
 func (s *lifetimeSums) addAge(ending []Lifetime, risk atRisk) {
-	var changed, treated, removed, squares, cubes float64
+	var changed, treated, removed, squares, third float64
 	for _, l := range ending {
 		if !(l.Removed > 0) {
 			continue
@@ -116,7 +118,7 @@ func (s *lifetimeSums) addAge(ending []Lifetime, risk atRisk) {
 		changed++
 		removed += r
 		squares += r * r
-		cubes += r * r * r
+		third += r * r * r
 		if l.Treated {
 			treated += r
 		}
@@ -133,7 +135,7 @@ func (s *lifetimeSums) addAge(ending []Lifetime, risk atRisk) {
 	}
 	ties := (risk.orders - changed) / (risk.orders - 1)
 	s.variance += squares * (q*(1-p)*(1-p) + (1-q)*p*p) * ties
-	s.third += cubes * (q*(1-p)*(1-p)*(1-p) - (1-q)*p*p*p) * ties
+	s.third += third * (q*(1-p)*(1-p)*(1-p) - (1-q)*p*p*p) * ties
 }
 
 // exceedsBrownian returns P(sup |B(t)| >= z, 0 <= t <= 1) of a Brownian motion B:

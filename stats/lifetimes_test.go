@@ -58,12 +58,15 @@ func TestLogRankOfPublishedData(t *testing.T) {
 		found := CompareLifetimes(append(lifetimesOf(t, false, of.control), lifetimesOf(t, true, of.treatment)...))
 		check.Equal(t, found.Changed, of.changed, "%s: changed", of.name)
 		chi := *found.LogRank * *found.LogRank
-		check.That(t, math.Abs(chi-of.chiSquared) < 0.005, "%s: chi squared %.4f, published %g", of.name, chi, of.chiSquared)
+		check.That(t, math.Abs(chi-of.chiSquared) < 0.005, "%s: chi squared %.4f, published %g",
+			of.name, chi, of.chiSquared)
 		if of.above == 0 {
 			continue
 		}
-		check.That(t, math.Abs(*found.Largest-of.largest) < 0.005, "%s: largest %.4f, published %g", of.name, *found.Largest, of.largest)
-		check.That(t, math.Abs(exceedsBrownian(of.largest)-of.above) < 0.003, "%s: p %.4f, published %g", of.name, exceedsBrownian(of.largest), of.above)
+		check.That(t, math.Abs(*found.Largest-of.largest) < 0.005, "%s: largest %.4f, published %g",
+			of.name, *found.Largest, of.largest)
+		p := exceedsBrownian(of.largest)
+		check.That(t, math.Abs(p-of.above) < 0.003, "%s: p %.4f, published %g", of.name, p, of.above)
 	}
 }
 
@@ -96,17 +99,22 @@ func naiveLifetimes(all []Lifetime) (score, largest, variance float64) {
 			if l.Age < age {
 				continue
 			}
-			n, money, squares = n+1, money+l.Amount, squares+l.Amount*l.Amount
+			n++
+			money += l.Amount
+			squares += l.Amount * l.Amount
 			r := 0.0
 			if l.Age == age {
 				r = l.Removed
 			}
-			removed, removedSquares = removed+r, removedSquares+r*r
+			removed += r
+			removedSquares += r * r
 			if r > 0 {
 				d++
 			}
 			if l.Treated {
-				tested, testedSquares, testedRemoved = tested+l.Amount, testedSquares+l.Amount*l.Amount, testedRemoved+r
+				tested += l.Amount
+				testedSquares += l.Amount * l.Amount
+				testedRemoved += r
 			}
 		}
 		if d == 0 || n < 2 || tested == 0 || tested == money {
@@ -141,8 +149,9 @@ func TestLifetimesEqualANaiveComputation(t *testing.T) {
 			continue
 		}
 		deviation := math.Sqrt(variance)
-		check.That(t, math.Abs(*found.LogRank-score/deviation) < 1e-9, "log-rank %g, naive %g", *found.LogRank, score/deviation)
-		check.That(t, math.Abs(*found.Largest-largest/deviation) < 1e-9, "largest %g, naive %g", *found.Largest, largest/deviation)
+		score, largest = score/deviation, largest/deviation
+		check.That(t, math.Abs(*found.LogRank-score) < 1e-9, "log-rank %g, naive %g", *found.LogRank, score)
+		check.That(t, math.Abs(*found.Largest-largest) < 1e-9, "largest %g, naive %g", *found.Largest, largest)
 	}
 }
 
@@ -177,8 +186,8 @@ func TestWeakLifetimes(t *testing.T) {
 	check.That(t, found.Later(), "the orders of the treatment change later")
 }
 
-// TestLifetimesHoldTheirLevel draws orders without a difference: even and uneven splits, few changes and many, and amounts
-// that differ much between orders and between variations. At most .1 % of the tests have p < .001.
+// TestLifetimesHoldTheirLevel draws orders without a difference: even and uneven splits, few changes and many, and
+// amounts that differ much between orders and between variations. At most .1 % of the tests have p < .001.
 func TestLifetimesHoldTheirLevel(t *testing.T) {
 	const draws = 6000
 	for _, of := range []struct {

@@ -56,7 +56,7 @@ type Campaign struct {
 func LatestState(rows []looks.Row) (state []looks.Row) {
 	for _, r := range rows {
 		switch {
-		case r.Kind == looks.OfHarm:
+		case !r.Kind.HasSums():
 		case len(state) == 0 || r.End.After(state[0].End) || r.End.Equal(state[0].End) && r.Kind > state[0].Kind:
 			state = []looks.Row{r}
 		case r.End.Equal(state[0].End) && r.Kind == state[0].Kind && r.Number == state[0].Number:

@@ -1,6 +1,7 @@
 -- One row per look of a declared question at a variation, with the figures at the time of the look: exact sums, and what
--- follows from them. Of the primary question, also a row per harm, and per end of the subject. A row is written once and
--- never changed. Two servers may write the same row; the first one counts.
+-- follows from them. Of the primary question, also a row per harm, and per end of the subject. Of any question, also a
+-- row if orders change at different ages in the variations. A row is written once and never changed. Two servers may
+-- write the same row; the first one counts.
 CREATE TABLE IF NOT EXISTS looks{{.On}}
 (
     website_id        Int64,
@@ -11,9 +12,9 @@ CREATE TABLE IF NOT EXISTS looks{{.On}}
     goal_id           Int64                   COMMENT '0: all goals count',
     metric            LowCardinality(String),
     conversion_window LowCardinality(String)  COMMENT 'such as 7d; none: no limit',
-    kind              Enum8('look' = 1, 'harm' = 2, 'end' = 3),
+    kind              Enum8('look' = 1, 'harm' = 2, 'end' = 3, 'returns' = 4),
     variation_id      Int64,
-    look              UInt32                  COMMENT 'number of the look, from 1; of an end: of full days; of harm: 0',
+    look              UInt32                  COMMENT 'number of the look, from 1; of an end: of full days; of harm and returns: 0',
     ended_at          DateTime64(3, 'UTC')    COMMENT 'end of the look, or of the last full day',
     body              String                  COMMENT 'JSON: sums, critical value, z, p, intervals',
     recorded_at       DateTime64(3, 'UTC')

@@ -278,8 +278,8 @@ func (e *Engine) ReadOrderChanges(ctx context.Context, website int64) (map[int64
 	})
 }
 
-// IsDue reports whether a look has ended, or the subject has, or orders change at different ages, and the ledger does not
-// have it.
+// IsDue reports whether a look has ended, or the subject has, or orders change at different ages, and the ledger does
+// not have it.
 func (j *Judgement) IsDue() bool {
 	return len(j.returns) > 0 || j.Schedule.IsDue(j.Plan.DeclaredPlan(), j.Recorded)
 }

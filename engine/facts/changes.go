@@ -125,8 +125,8 @@ type OrderChanges struct {
 // leastChanges is the number of revisions from which it is known how long orders change.
 const leastChanges = 20
 
-// AgeOf returns the age, in whole days, by which a share of the revisions had arrived. It returns false if there are fewer
-// than 20 revisions.
+// AgeOf returns the age, in whole days, by which a share of the revisions had arrived. It returns false if there are
+// fewer than 20 revisions.
 func (c *OrderChanges) AgeOf(share float64) (time.Duration, bool) {
 	if c.Revisions < leastChanges {
 		return 0, false
@@ -152,8 +152,8 @@ const (
 	Settled       = 0.99
 )
 
-// SettleTexts returns the ages by which 95 and 99 % of the revisions had arrived, as settle of a goal is written; empty:
-// there are too few revisions.
+// SettleTexts returns the ages by which 95 and 99 % of the revisions had arrived, as settle of a goal is written;
+// empty: there are too few revisions.
 func (c *OrderChanges) SettleTexts() (most, all string) {
 	text := func(share float64) string {
 		age, known := c.AgeOf(share)
@@ -171,13 +171,13 @@ func (c *OrderChanges) InWords(goal string) string {
 	if most == "" {
 		return fmt.Sprintf("Orders of %s changed %d times in 180 days: too few to say for how long.", goal, c.Revisions)
 	}
-	return fmt.Sprintf("Orders of %s change: %d revisions of %d orders in 180 days. 95 %% had come after %s, and 99 %% "+
-		"after %s: settle: %s or settle: %s of the goal makes looks wait for them.", goal, c.Revisions, c.Orders, most,
+	return fmt.Sprintf("Orders of %s change: %d revisions of %d orders in 180 days. 95 %% had come after %s, and "+
+		"99 %% after %s: settle: %s or settle: %s of the goal makes looks wait for them.", goal, c.Revisions, c.Orders, most,
 		all, most, all)
 }
 
-// ReadOrderChanges reads how long the orders of a website change, by goal, from the events accepted up to a time. Goal 0
-// has all goals.
+// ReadOrderChanges reads how long the orders of a website change, by goal, from the events accepted up to a time. Goal
+// 0 has all goals.
 func (s Shards) ReadOrderChanges(
 	ctx context.Context, website int64, through time.Time,
 ) (map[int64]*OrderChanges, error) {

@@ -22,16 +22,16 @@ type Returns struct {
 const (
 	// returnsAlarm is the p-value below which the ages at which orders change are taken to differ.
 	returnsAlarm = 0.001
-	// LeastSettle is the least time in which orders are taken to settle after an alarm. It is soon after the start, when
-	// the later changes of one variation cannot have been seen yet.
+	// LeastSettle is the least time in which orders are taken to settle after an alarm. It is soon after the start,
+	// when the later changes of one variation cannot have been seen yet.
 	LeastSettle = 30 * day
 	// MostSettle is the longest such time.
 	MostSettle = 180 * day
 )
 
 // CompareReturns compares the lifetimes of the orders of a look by treatment, which has them for each treatment and
-// control. It returns nil if no p-value, times the number of treatments and the number of the look, is below .001. So the
-// probability of an alarm without a difference is below .002 in simulations with a look each week of a year.
+// control. It returns nil if no p-value, times the number of treatments and the number of the look, is below .001. So
+// the probability of an alarm without a difference is below .002 in simulations with a look each week of a year.
 func CompareReturns(l Look, p *plan.Plan, lifetimes [][]stats.Lifetime) *Returns {
 	var found *Returns
 	for t, all := range lifetimes {
@@ -105,8 +105,8 @@ type DueReturns struct {
 	From time.Time // start of the first full day
 }
 
-// DueReturns returns the questions about goals at which a look is due and whose returns did not differ so far. Looks that
-// ended before the first view was accepted are of imported data, and their orders have no known past.
+// DueReturns returns the questions about goals at which a look is due and whose returns did not differ so far. Looks
+// that ended before the first view was accepted are of imported data, and their orders have no known past.
 func (s *Schedule) DueReturns(declared *plan.Plan, recorded []Record) (due []DueReturns) {
 	questions, decided := questionsWithRole(declared), len(questionsOf(declared))
 	isPrimaryDue := false

@@ -103,8 +103,8 @@ type Window struct{ From, To time.Time }
 
 // NewSchedule returns the schedule of the looks at the question of a plan, with data up to a time. No look begins after
 // the newest event, because it would have no new visitors. A look has ended once it is mature, or if the subject has
-// ended and the question waits for no conversion window and no orders. Recorded looks have ended, and fix the first full
-// day. Recorded returns make all other looks wait until their orders have settled.
+// ended and the question waits for no conversion window and no orders. Recorded looks have ended, and fix the first
+// full day. Recorded returns make all other looks wait until their orders have settled.
 func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recorded []Record) *Schedule {
 	s := &Schedule{
 		FirstView: first, last: ceilDay(newest), newest: newest, through: through, rules: p.Rules.LookRules,

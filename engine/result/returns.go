@@ -11,8 +11,8 @@ import (
 	"lifthouse/engine/query"
 )
 
-// ReturnsCheck says that the orders of a metric are cancelled or reduced at different ages in control and a variation. Its
-// looks wait until their orders have settled.
+// ReturnsCheck says that the orders of a metric are cancelled or reduced at different ages in control and a variation.
+// Its looks wait until their orders have settled.
 type ReturnsCheck struct {
 	GoalID      int64        `json:"goalId"` // 0: all goals count
 	Metric      query.Metric `json:"metric"`

@@ -62,9 +62,10 @@ func (p *past) reportOf(by *server, day int) *result.Report {
 	return must.Get(j.ReportDecision(p.t.Context()))(p.t)
 }
 
-// TestLooksWaitForReturnsThatDiffer follows a campaign whose orders are cancelled after 7 days in control and after 14 in the
-// treatment, at the same final rate. The difference is found before the treatment wins, is recorded once, and all looks
-// wait until their orders have settled: 30 days, as no later cancellations can be known so soon. Then nothing differs.
+// TestLooksWaitForReturnsThatDiffer follows a campaign whose orders are cancelled after 7 days in control and after 14
+// in the treatment, at the same final rate. The difference is found before the treatment wins, is recorded once, and
+// all looks wait until their orders have settled: 30 days, as no later cancellations can be known so soon. Then nothing
+// differs.
 func TestLooksWaitForReturnsThatDiffer(t *testing.T) {
 	p := newPast(t, nil)
 	var all []schema.Event
@@ -92,8 +93,8 @@ func TestLooksWaitForReturnsThatDiffer(t *testing.T) {
 		report := p.reportOf(by, day+1)
 		check.Equal(t, string(report.Decision.Status), "keepRunning", "on day 21")
 		text := report.Decision.Text
-		check.That(t, strings.Contains(text, "orders of Green are cancelled later, or less often, than those of Control. "+
-			"The result waits until "), "%s", text)
+		const says = "orders of Green are cancelled later, or less often, than those of Control. The result waits until "
+		check.That(t, strings.Contains(text, says), "%s", text)
 		check.Equal(t, string(report.Conclusion.Reasons[0]), "RETURNS_DIFFER", "on day 21")
 		check.Equal(t, len(report.Checks.Returns), 1, "checks.returns")
 	}

@@ -75,8 +75,8 @@ func returnedOrders(l *life, on int) {
 	}
 }
 
-// recordUntilSettled adds the visitors of the looks day by day, and records the looks that are mature, until the orders of
-// the last one have settled.
+// recordUntilSettled adds the visitors of the looks day by day, and records the looks that are mature, until the orders
+// of the last one have settled.
 func (l *life) recordUntilSettled(of nature) {
 	for l.days <= daysOfWeek*l.weeks {
 		l.addDays(of, l.days)
@@ -87,8 +87,8 @@ func (l *life) recordUntilSettled(of nature) {
 	}
 }
 
-// recordReturns records returns that differ as the server does before it records a look. Of the website, no other orders
-// are known.
+// recordReturns records returns that differ as the server does before it records a look. Of the website, no other
+// orders are known.
 func (l *life) recordReturns(now time.Time) {
 	if len(l.returns) == 0 || !l.returns[0].isDetected {
 		return
@@ -96,7 +96,8 @@ func (l *life) recordReturns(now time.Time) {
 	declared := l.plan.DeclaredPlan()
 	s := l.newSchedule(now)
 	for _, due := range s.DueReturns(declared, l.recorded) {
-		found := looks.CompareReturns(due.Look, due.Plan, [][]stats.Lifetime{l.lifetimes(dayOf(due.From), dayOf(due.Look.End), dayOf(now))})
+		lifetimes := l.lifetimes(dayOf(due.From), dayOf(due.Look.End), dayOf(now))
+		found := looks.CompareReturns(due.Look, due.Plan, [][]stats.Lifetime{lifetimes})
 		if found == nil {
 			continue
 		}
@@ -167,7 +168,8 @@ func returnsScenarios() []scenario {
 		days      [2]int
 		unchecked float64 // least rate without the check
 	}{
-		{3000, 0.3, [2]int{7, 14}, 0.8}, {600, 0.3, [2]int{7, 14}, 0.2}, {3000, 0.1, [2]int{3, 8}, 0.08}, {600, 0.1, [2]int{3, 8}, 0.04},
+		{3000, 0.3, [2]int{7, 14}, 0.8}, {600, 0.3, [2]int{7, 14}, 0.2},
+		{3000, 0.1, [2]int{3, 8}, 0.08}, {600, 0.1, [2]int{3, 8}, 0.04},
 	} {
 		control, treatment := returns{share: of.share, days: of.days[0]}, returns{share: of.share, days: of.days[1]}
 		add(with(of.visitors, control, treatment), ", without the check", winnerOrLoser, of.unchecked, 1, hasOutcome)
@@ -177,7 +179,8 @@ func returnsScenarios() []scenario {
 			add(with(of.visitors, control, treatment).withFewerLooks(), "", winnerOrLoser, 0, decisionAlpha, hasOutcome)
 		}
 	}
-	settled := with(3000, returns{share: 0.3, days: 7}, returns{share: 0.3, days: 14}).changedCopy(func(c *campaign) { c.settleDays = 14 })
+	settled := with(3000, returns{share: 0.3, days: 7}, returns{share: 0.3, days: 14})
+	settled.settleDays = 14
 	add(settled, ", settle 14d, without the check", winnerOrLoser, 0, decisionAlpha, hasOutcome)
 
 	// Without a difference, there are as many alarms as the check may have, and the same decisions.

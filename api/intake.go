@@ -292,6 +292,7 @@ type Sources struct {
 	Sources  []Source        `json:"sources"` // by id
 	Warnings []SourceWarning `json:"warnings"`
 	Senders  []Sender        `json:"senders"` // with the placeholder {KEY} for the key
+	Orders   []OrderChanges  `json:"orders"`  // by website and goal
 }
 
 // Source is a source and what arrived from it since the start of the process.
@@ -322,7 +323,7 @@ type Sender struct {
 func NewSources(
 	tokens []catalogue.Token, countsOf func(*catalogue.Token) SourceCounts, names map[int64]ingest.NameCounts,
 ) Sources {
-	list := Sources{Sources: []Source{}, Warnings: []SourceWarning{}}
+	list := Sources{Sources: []Source{}, Warnings: []SourceWarning{}, Orders: []OrderChanges{}}
 	buying := map[int64][]*catalogue.Token{} // of sources of purchases, by website
 	websites := map[int64]bool{}
 	for i := range tokens {
@@ -420,6 +421,9 @@ func (s *API) listSources(c *gin.Context) (any, error) {
 	}
 	list := NewSources(tokens, s.CountsOf, names.CountNames())
 	if err := list.WarnOfUnseen(c.Request.Context(), s.Engine); err != nil {
+		return nil, err
+	}
+	if err := list.AddOrderChanges(c.Request.Context(), s.Engine, owned, list.Websites()); err != nil {
 		return nil, err
 	}
 	for _, sender := range senders {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,14 +72,18 @@ func noCurrencyWarning(token *catalogue.Token, c *SourceCounts) SourceWarning {
 	return SourceWarning{token.WebsiteID, text}
 }
 
-// WarnOfUnseen adds a warning for each website whose purchases are of visitors without a view.
-func (l *Sources) WarnOfUnseen(ctx context.Context, e *engine.Engine) error {
-	var websites []int64
+// Websites returns the websites of the sources, in order.
+func (l *Sources) Websites() (websites []int64) {
 	for i := range l.Sources {
 		websites = append(websites, l.Sources[i].WebsiteID)
 	}
 	slices.Sort(websites)
-	for _, website := range slices.Compact(websites) {
+	return slices.Compact(websites)
+}
+
+// WarnOfUnseen adds a warning for each website whose purchases are of visitors without a view.
+func (l *Sources) WarnOfUnseen(ctx context.Context, e *engine.Engine) error {
+	for _, website := range l.Websites() {
 		unseen, err := e.ReadUnseen(ctx, website)
 		if err != nil {
 			return err
@@ -89,6 +94,42 @@ func (l *Sources) WarnOfUnseen(ctx context.Context, e *engine.Engine) error {
 					"views carry: lifthouse source add shopify --views names their sender.",
 				unseen.WithoutView, unseen.Goals,
 			)})
+		}
+	}
+	return nil
+}
+
+// OrderChanges says how long the orders of a goal change.
+type OrderChanges struct {
+	WebsiteID int64  `json:"websiteId"`
+	GoalID    int64  `json:"goalId"`
+	Orders    int64  `json:"orders"`    // of the last 180 days
+	Revisions int64  `json:"revisions"` // of these orders that arrived later
+	Settle95  string `json:"settle95"`  // by when 95 % of the revisions had arrived, such as 12d; empty: too few
+	Settle99  string `json:"settle99"`
+	Text      string `json:"text"`
+}
+
+// AddOrderChanges adds how long the orders of the websites change.
+func (l *Sources) AddOrderChanges(
+	ctx context.Context, e *engine.Engine, owned *catalogue.AccountResources, websites []int64,
+) error {
+	for _, website := range websites {
+		changes, err := e.ReadOrderChanges(ctx, website)
+		if err != nil {
+			return err
+		}
+		for _, id := range slices.Sorted(maps.Keys(changes)) {
+			goal, known := owned.Goals[id]
+			of := changes[id]
+			if !known || of.Revisions == 0 {
+				continue
+			}
+			shown := OrderChanges{
+				WebsiteID: website, GoalID: id, Orders: of.Orders, Revisions: of.Revisions, Text: of.InWords(goal.Name),
+			}
+			shown.Settle95, shown.Settle99 = of.SettleTexts()
+			l.Orders = append(l.Orders, shown)
 		}
 	}
 	return nil

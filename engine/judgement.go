@@ -16,6 +16,8 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
 )
 
 // Judgement is what the events of a subject say about its declared question up to a time: the looks and, from them, the
@@ -28,8 +30,9 @@ type Judgement struct {
 	Looks     *looks.Analysis // nil: not read yet, see AnalyzeLooks
 	Events    uint64          // of the subject
 
-	engine *Engine
-	series map[seriesKey]map[plan.GoalWindow][]moments.Step // what was read
+	engine  *Engine
+	returns []looks.Record                                   // of Recorded, those that the ledger does not have
+	series  map[seriesKey]map[plan.GoalWindow][]moments.Step // what was read
 }
 
 // seriesKey identifies a daily series of goals.
@@ -88,11 +91,64 @@ func (e *Engine) openJudgement(
 			through = end
 		}
 	}
-	return &Judgement{
+	j := &Judgement{
 		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, Events: stored.Events, engine: e,
 		series:   map[seriesKey]map[plan.GoalWindow][]moments.Step{},
 		Schedule: looks.NewSchedule(declared, first, through, stored.Newest, recorded),
-	}, nil
+	}
+	if err := j.compareReturns(ctx, declared, through); err != nil {
+		return nil, source.StoreFailure(ctx, err)
+	}
+	if len(j.returns) > 0 { // looks wait
+		j.Recorded = append(slices.Clip(recorded), j.returns...)
+		j.Schedule = looks.NewSchedule(declared, first, through, stored.Newest, j.Recorded)
+	}
+	return j, nil
+}
+
+// compareReturns compares the ages at which orders change between the variations, for the questions at which a look is
+// due. So it reads the events once for each look, and not at all once the look is recorded.
+func (j *Judgement) compareReturns(ctx context.Context, declared *plan.Plan, through time.Time) error {
+	var changes map[int64]*facts.OrderChanges // of the website
+	for _, due := range j.Schedule.DueReturns(declared, j.Recorded) {
+		q := due.Plan.Question
+		q.Filters.From, q.Filters.To = due.From, due.Look.End
+		lifetimes := make([][]stats.Lifetime, len(due.Plan.Variations)-1)
+		amount := looks.LifetimeAmount(due.Plan.Metric)
+		if err := j.engine.facts.EachOrderHistory(ctx, &q, through, func(h *facts.OrderHistory) {
+			l, known := h.LifetimeOf(amount, through.UnixMilli())
+			isExcluded := h.MultiExposed && q.MultipleExposures == catalogue.ExcludeMultiExposed
+			if !known || isExcluded {
+				return
+			}
+			for t := range lifetimes {
+				treated := h.Variation == due.Plan.Variations[t+1].ID
+				if l.Treated = treated; treated || h.Variation == due.Plan.Variations[0].ID {
+					lifetimes[t] = append(lifetimes[t], l)
+				}
+			}
+		}); err != nil {
+			return err
+		}
+		found := looks.CompareReturns(due.Look, due.Plan, lifetimes)
+		if found == nil {
+			continue
+		}
+		if changes == nil {
+			var err error
+			changes, err = j.engine.facts.ReadOrderChanges(ctx, q.Subject.WebsiteID, through)
+			if err != nil {
+				return err
+			}
+		}
+		known := time.Duration(0)
+		if of := changes[q.GoalID]; of != nil {
+			known, _ = of.AgeOf(facts.Settled)
+		}
+		found.SettleAfter(known)
+		j.returns = append(j.returns, looks.NewReturnsRecord(declared, due.Plan, j.Schedule, due.Look, found))
+	}
+	return nil
 }
 
 // addClock returns the first view of imported data with the start of their clock. The start is kept while no fact of an
@@ -212,8 +268,23 @@ func questionKey(p *plan.Plan) string {
 	return string(key)
 }
 
-// IsDue reports whether a look has ended, or the subject has, and the ledger does not have it.
-func (j *Judgement) IsDue() bool { return j.Schedule.IsDue(j.Plan.DeclaredPlan(), j.Recorded) }
+// ReadOrderChanges returns how long the orders of a website change, by goal. It reads the events at most once a day.
+func (e *Engine) ReadOrderChanges(ctx context.Context, website int64) (map[int64]*facts.OrderChanges, error) {
+	type changesOf struct{ website int64 }
+	now := time.Now().UTC()
+	day := now.Truncate(24 * time.Hour)
+	return cache.ValueAt(e.cache, changesOf{website}, day, func() (map[int64]*facts.OrderChanges, int64, error) {
+		found, err := e.facts.ReadOrderChanges(ctx, website, now)
+		const bytes = 64 << 10 // of a goal, at most: a number for each hour
+		return found, int64(len(found)) * bytes, source.StoreFailure(ctx, err)
+	})
+}
+
+// IsDue reports whether a look has ended, or the subject has, or orders change at different ages, and the ledger does
+// not have it.
+func (j *Judgement) IsDue() bool {
+	return len(j.returns) > 0 || j.Schedule.IsDue(j.Plan.DeclaredPlan(), j.Recorded)
+}
 
 // AnalyzeLooks reads the daily sums for the declared question, the guardrails and the secondary goals, and analyzes the
 // looks. It reads sums only once, so another call after looks were recorded reads none.
@@ -283,10 +354,15 @@ func (j *Judgement) RecordSplit(ctx context.Context, now time.Time) (int, error)
 // the results of the looks, which it analyzes again.
 func (j *Judgement) RecordLooks(ctx context.Context, now time.Time) (int, error) {
 	records := j.Looks.UnrecordedLooks(now.UTC().Truncate(time.Millisecond))
+	for _, r := range j.returns {
+		r.RecordedAt = now.UTC().Truncate(time.Millisecond)
+		records = append(records, r)
+	}
 	n, err := j.engine.Ledger.WriteRecords(ctx, records)
 	if err != nil || n == 0 {
 		return n, err
 	}
+	j.returns = nil
 	if j.Recorded, err = j.engine.Ledger.RecordedLooks(ctx, looks.DeclarationOf(j.Looks.Plan)); err != nil {
 		return n, err
 	}

@@ -14,7 +14,7 @@ import (
 // TestPointsHaveTheVisitorsOfTheirReports compares each point of a daily series with the report that ends there, for a
 // conversion window with a time in which orders settle: a visitor counts from the end of both.
 func TestPointsHaveTheVisitorsOfTheirReports(t *testing.T) {
-	for _, text := range []string{"1d", "1d+1d", "2d+5d"} {
+	for _, text := range []string{"1d", "1d+1d", "2d+5d", "none+3d"} {
 		t.Run(text, func(t *testing.T) {
 			window := must.Get(schema.ParseConversionWindow(text))(t)
 			x := newTrial(t, firstDay)
@@ -31,6 +31,26 @@ func TestPointsHaveTheVisitorsOfTheirReports(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReportsEndWithSettledOrders compares a report of a goal whose orders settle for three days, without a conversion
+// window, with the report until three days before.
+func TestReportsEndWithSettledOrders(t *testing.T) {
+	window := must.Get(schema.ParseConversionWindow("none+3d"))(t)
+	x := newTrial(t, firstDay)
+	for day := range 10 {
+		x.devices(day, [2]int{200, 200}, [2]int{20, 45}, [2]int{30, 31})
+	}
+	x.refresh()
+	settled := x.report(func(r *query.Request) { r.ConversionWindow = &window })
+	until := x.report(func(r *query.Request) {
+		r.Filters.To = settled.NewestEvent.Add(-3 * 24 * time.Hour).Truncate(24 * time.Hour)
+	})
+	check.Equal(t, countsOf(t, settled.Variations), countsOf(t, until.Variations), "until three days before")
+	open := x.report(nil)
+	check.That(t, countsOf(t, settled.Variations) != countsOf(t, open.Variations), "the last three days count")
+	check.Equal(t, settled.ConversionWindow.Text, "settled after 3 days", "in words")
+	check.Equal(t, settled.ConversionWindow.To, "", "no limit of ages")
 }
 
 // countsOf returns the counts of the variations.

@@ -12,8 +12,9 @@ import (
 )
 
 // ConversionWindow is a half-open range of ages in which events count. The age of an event is the time since the
-// visitor's first view. Settle is the time after the window in which orders still change: it makes visitors mature
-// later, and limits no age. The zero value has no limits: all events from the first view on count.
+// visitor's first view. Settle is the time after the window, or without a window after the order, in which orders still
+// change: results wait for it, and it limits no age. The zero value has no limits: all events from the first view on
+// count.
 type ConversionWindow struct{ From, To, Settle time.Duration }
 
 // The maximum end of a conversion window, and the maximum time after it. A look has to wait for both.
@@ -22,23 +23,21 @@ const (
 	maxSettle = 180 * 24 * time.Hour
 )
 
-// windowPattern matches 7d, 72h, 7d..14d and 7d+30d.
-var windowPattern = regexp.MustCompile(`^(?:(\d{1,4})([hd])\.\.)?(\d{1,4})([hd])(?:\+(\d{1,4})([hd]))?$`)
+// windowPattern matches 7d, 72h, 7d..14d, 7d+30d and none+30d.
+var windowPattern = regexp.MustCompile(`^(?:none|(?:(\d{1,4})([hd])\.\.)?(\d{1,4})([hd]))(?:\+(\d{1,4})([hd]))?$`)
 
-var errWindow = errors.New("must be a duration from 1h to 90d such as 7d or 72h, a range such as 7d..14d, each " +
-	"perhaps with a time to settle of at most 180d such as 7d+30d, or none")
+var errWindow = errors.New("must be a duration from 1h to 90d such as 7d or 72h, a range such as 7d..14d, or " +
+	"none, each perhaps with a time to settle of at most 180d such as 7d+30d")
 
 // ParseConversionWindow parses the end of a window, a range of ages, or none. The error says what is allowed.
 func ParseConversionWindow(text string) (ConversionWindow, error) {
-	if text == "none" {
-		return ConversionWindow{}, nil
-	}
 	parts := windowPattern.FindStringSubmatch(text)
 	if parts == nil {
 		return ConversionWindow{}, errWindow
 	}
 	w := ConversionWindow{parseAge(parts[1], parts[2]), parseAge(parts[3], parts[4]), parseAge(parts[5], parts[6])}
-	if w.To < time.Hour || w.To > maxWindow || w.From >= w.To || w.Settle > maxSettle {
+	hasNone := parts[3] == ""
+	if !hasNone && (w.To < time.Hour || w.To > maxWindow || w.From >= w.To) || w.Settle > maxSettle {
 		return ConversionWindow{}, errWindow
 	}
 	return w, nil
@@ -59,15 +58,19 @@ func parseAge(number, unit string) time.Duration {
 // IsSet reports whether the window limits the ages.
 func (w ConversionWindow) IsSet() bool { return w.To > 0 }
 
-// Maturity returns the time from a visitor's first view until the visitor is mature.
+// SettlesOnly reports whether the window limits no age, but results wait until orders have settled.
+func (w ConversionWindow) SettlesOnly() bool { return !w.IsSet() && w.Settle > 0 }
+
+// Maturity returns the time from a visitor's first view until the visitor is mature; without a window, from an order
+// until it has settled.
 func (w ConversionWindow) Maturity() time.Duration { return w.To + w.Settle }
 
-// String returns the window as it is written: 7d, 72h, 7d..14d, 7d+30d or none.
+// String returns the window as it is written: 7d, 72h, 7d..14d, 7d+30d, none or none+30d.
 func (w ConversionWindow) String() string {
-	if !w.IsSet() {
-		return "none"
+	text := "none"
+	if w.IsSet() {
+		text = formatAge(w.To)
 	}
-	text := formatAge(w.To)
 	if w.From > 0 {
 		text = formatAge(w.From) + ".." + text
 	}
@@ -94,9 +97,12 @@ func formatAge(age time.Duration) string {
 }
 
 // InWords returns the words that follow the name of a metric: "within 7 days", "from day 7 to 14", "within 7 days,
-// settled after 30 days", or "".
+// settled after 30 days", "settled after 30 days", or "".
 func (w ConversionWindow) InWords() string {
-	if !w.IsSet() {
+	switch {
+	case w.SettlesOnly():
+		return "settled after " + ageInWords(w.Settle)
+	case !w.IsSet():
 		return ""
 	}
 	text := "within " + ageInWords(w.To)
@@ -124,7 +130,7 @@ func ageInWords(age time.Duration) string {
 
 const day = 24 * time.Hour
 
-// Settle is the time after a conversion window in which orders still change.
+// Settle is the time after a conversion window, or after the order, in which orders still change.
 type Settle time.Duration
 
 // MarshalText returns the time as it is written.

@@ -70,7 +70,7 @@ func (p *program) applyCommand() *cobra.Command {
 				return err
 			}
 			p.sayChanges(ctx, s, declared, changes, dryRun)
-			return nil
+			return p.sayOrderChanges(ctx, s, changes)
 		})
 	})
 	cmd.Flags().StringVarP(&file, "file", "f", "", "catalogue as YAML; - for standard input")
@@ -158,6 +158,32 @@ func (p *program) sayChange(change catalogue.Change) {
 	for _, note := range change.Notes {
 		p.printLine("    %s", note)
 	}
+}
+
+// sayOrderChanges says how long the orders of the websites of changed campaigns and goals change.
+func (p *program) sayOrderChanges(ctx context.Context, s *app.Store, changes []catalogue.Change) error {
+	said := map[int64]bool{}
+	for _, change := range changes {
+		owned := s.Catalogue.Snapshot().AccountResources(change.AccountID)
+		website := owned.Campaigns[change.ID].WebsiteID
+		if change.Kind == "goal" {
+			website = owned.Goals[change.ID].WebsiteID
+		}
+		if change.Kind != "campaign" && change.Kind != "goal" || website == 0 || said[website] {
+			continue
+		}
+		said[website] = true
+		found, err := s.Engine.ReadOrderChanges(ctx, website)
+		if err != nil {
+			return err
+		}
+		for _, id := range slices.Sorted(maps.Keys(found)) {
+			if goal, known := owned.Goals[id]; known && found[id].Revisions > 0 {
+				p.printLine("%s", found[id].InWords(goal.Name))
+			}
+		}
+	}
+	return nil
 }
 
 func (p *program) exportCommand() *cobra.Command {

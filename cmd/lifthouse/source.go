@@ -218,6 +218,9 @@ func (p *program) sourceListCommand() *cobra.Command {
 		for _, warning := range list.Warnings {
 			notes = append(notes, "Warning: "+warning.Message)
 		}
+		for _, of := range list.Orders {
+			notes = append(notes, of.Text)
+		}
 		err = p.printList(rows, "Account %d has no source; make one with lifthouse source add.", s.owned.ID)
 		for _, note := range notes {
 			p.printLine("\n%s", render.PrintableText(strings.ReplaceAll(note, "\n", " "))) // senders name items

@@ -42,8 +42,21 @@ type counting struct {
 	visitorCells, goalCells, dayCells bool
 }
 
+// untilSettled returns the answer up to the last day (UTC) whose orders have settled, if results wait for that without a
+// conversion window.
+func (x answer) untilSettled() answer {
+	if w := x.ConversionWindow; w.SettlesOnly() && x.Timing == plan.WhenMature {
+		until := x.stored.SettledAfter(w.Settle)
+		if to := x.Filters.To; to.IsZero() || until.Before(to) {
+			x.Filters.To = schema.LaterTime(until, plan.OpenFrom)
+		}
+	}
+	return x
+}
+
 // newCountings returns an empty counting for each server, and decides where its sums are.
 func (x answer) newCountings(top []string) []*counting {
+	x = x.untilSettled()
 	all := make([]*counting, len(x.states))
 	for i := range x.states {
 		s := &counting{answer: x, state: &x.states[i], top: top, of: map[key]moments.Moments{}}

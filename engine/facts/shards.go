@@ -493,6 +493,11 @@ type Stored struct {
 	Complete time.Time
 }
 
+// SettledAfter returns the end of the last day (UTC) whose orders have settled, if they take so long.
+func (s *Stored) SettledAfter(settle time.Duration) time.Time {
+	return s.Complete.Add(-settle).Truncate(24 * time.Hour)
+}
+
 // newStored returns the totals of a subject with these states.
 func newStored(states []state) (s Stored) {
 	onTime := false // whether a view was accepted on time

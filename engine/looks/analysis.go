@@ -28,20 +28,22 @@ const (
 	OfLook Kind = "look"
 	OfHarm Kind = "harm" // of the metric, at the end of a day; the row has the number 0
 	OfEnd  Kind = "end"  // of the subject, with all its full days; the number of the row is theirs
+	// OfReturns is of the first look at whose time orders had changed at different ages; the row has the number 0.
+	OfReturns Kind = "returns"
 	// of the visitors, at the end of the first day that finds a sample ratio mismatch; the number and the variation
 	// are 0
 	OfSplit Kind = "split"
 )
 
-// IsState reports whether the row has the state of a subject at a time.
+// IsState reports whether the row has the state of a subject at a time: the sums of visitors.
 func (k Kind) IsState() bool { return k == OfLook || k == OfEnd }
 
 // FixesClock reports whether the row has the first full day.
 func (k Kind) FixesClock() bool { return k != OfSplit }
 
 // Row is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the day
-// and Upper, the row of an end only visitors, strata and the sample ratio, and the row of a split only the end of the
-// day and the sample ratio.
+// and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the row of a
+// split only the end of the day and the sample ratio.
 type Row struct {
 	Look
 	Kind        Kind `json:"-"`
@@ -57,6 +59,7 @@ type Row struct {
 	Recomputed *stats.LookResult `json:"-"` // from the events of today, if it differs from what was recorded
 	MismatchP  *float64          // the smallest p-value of the sample ratio at the end of any full day so far
 	Upper      *float64          `json:",omitempty"` // the bound that shows harm
+	Returns    *Returns          `json:",omitempty"`
 }
 
 // RowStratum has the exact sums of control and of the variation in one period of equal shares.
@@ -177,6 +180,25 @@ type Analysis struct {
 	MismatchP  *float64          // the smallest p-value of the sample ratio at the end of any full day; nil: unknown
 	Visitors   int64             // of all full days
 	Days       []DayVisitors     // all full days, in order
+	Returns    []ReturnsOf       // the questions whose orders change at different ages in the variations
+}
+
+// ReturnsOf says of a question that its orders change at different ages in the variations.
+type ReturnsOf struct {
+	Plan *plan.Plan // of the question
+	*Returns
+	Published time.Time // when its next look is published; zero: none is planned
+	IsWaiting bool      // no look was published since
+}
+
+// ReturnsOfPlan returns what is known of the returns of a question; nil: no difference.
+func (a *Analysis) ReturnsOfPlan(p *plan.Plan) *ReturnsOf {
+	for i := range a.Returns {
+		if of := a.Returns[i].Plan; of.Goal() == p.Goal() && of.Metric == p.Metric {
+			return &a.Returns[i]
+		}
+	}
+	return nil
 }
 
 // DayVisitors has the visitors whose first view is on a day, by variation.
@@ -242,8 +264,8 @@ func (read Series) readSums(
 // AnalyzeLooks returns the results of the looks at the declared question. p is the plan of this question, see
 // plan.Plan.DeclaredPlan. recorded has the looks in the ledger, whose results do not change.
 func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
-	// Each question waits for its own conversion window. Harm waits for none.
-	schedules, harmed := []*Schedule{s}, []plan.GoalWindow{}
+	// Each question waits for its own conversion window, and until its orders have settled. Harm waits for neither.
+	schedules, harmed, waits := []*Schedule{s}, []plan.GoalWindow{}, false
 	for i, question := range questionsOf(p) {
 		if i > 0 {
 			schedules = append(schedules, s.about(question, recorded))
@@ -251,10 +273,11 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		if question.ConversionWindow.IsSet() {
 			harmed = append(harmed, question.Goal())
 		}
+		waits = waits || schedules[i].waits()
 	}
 	open := s
-	if len(harmed) > 0 {
-		open = s.about(p.AboutGoal(plan.GoalWindow{GoalID: p.GoalID}), recorded)
+	if waits {
+		open = s.about(p.AboutGoal(plan.GoalWindow{GoalID: p.GoalID}), withoutReturns(recorded))
 	}
 
 	// Read the series.
@@ -268,8 +291,11 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		return nil, err
 	}
 	statusOf := func(i int, question *plan.Plan, margin stats.Margin, looks *Question) []GuardrailStatus {
-		if question.ConversionWindow.IsSet() {
+		switch {
+		case question.ConversionWindow.IsSet():
 			return a.guardrailOf(open, eventSumsOf(question), margin, looks, recorded)
+		case schedules[i].waits():
+			return a.guardrailOf(open, sumsOf(question), margin, looks, recorded)
 		}
 		return a.guardrailOf(schedules[i], sumsOf(question), margin, looks, recorded)
 	}
@@ -280,7 +306,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
 	found.Harm = statusOf(0, p, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary)
 	for i, question := range questionsOf(p)[1:] {
-		of := Guardrail{Question: a.analyzeGoal(schedules[i+1], sumsOf(question), recorded)}
+		of := Guardrail{Question: a.analyzeGoal(schedules[i+1], sumsOf(question), recorded), Plan: question}
 		of.Status = statusOf(i+1, question, p.Declared.Guardrails[i].Margin, &of.Question)
 		found.Guardrails = append(found.Guardrails, of)
 	}
@@ -289,13 +315,24 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 			continue
 		}
 		question, last := p.AboutGoal(g.GoalWindow).WithMetric(g.Metric), found.LastLook()
-		if mature := s.about(question, nil).Looks; last.Number > len(mature) {
+		if mature := s.about(question, recorded).Looks; last.Number > len(mature) {
 			last = Look{}
 			if n := len(mature); n > 0 {
 				last = mature[n-1]
 			}
 		}
 		found.SecondaryP = append(found.SecondaryP, adjustedP(s, last, sumsOf(question)))
+	}
+
+	for _, question := range questionsWithRole(p) {
+		if r := returnsOf(question, recorded); r != nil {
+			about := s.about(question, recorded)
+			of := ReturnsOf{Plan: question, Returns: r, IsWaiting: len(about.Looks) < r.Look}
+			if !about.Next.IsZero() {
+				of.Published = about.Next.Add(about.Maturity())
+			}
+			found.Returns = append(found.Returns, of)
+		}
 	}
 
 	// Count the visitors of each full day, and test the sample ratio.

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/stats"
 )
 
 // Guardrail has the looks of a guardrail, and the resulting status of each variation.
 type Guardrail struct {
 	Question
+	Plan   *plan.Plan        // of the question
 	Status []GuardrailStatus // by variation, without control
 }
 

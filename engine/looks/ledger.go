@@ -54,7 +54,7 @@ func DeclarationOf(p *plan.Plan) Declaration {
 	if p.Declared.Cap != nil {
 		of = append(of, p.Declared.Cap.String())
 	}
-	if p.Declared.ConversionWindow.IsSet() {
+	if p.Declared.ConversionWindow.Maturity() > 0 {
 		of = append(of, p.Declared.ConversionWindow)
 	}
 	for _, v := range p.Variations {

@@ -80,11 +80,15 @@ type Schedule struct {
 	ended     bool      // the subject ended, and its last day is mature
 	stop      time.Time // end of the subject; zero: it runs
 	rules     plan.LookRules
+	wait      time.Duration // after the end of a look until its visitors are mature and its orders have settled
 }
 
 // Maturity returns the time from the end of a look until it is published: that of the plan, after the conversion window
-// of the last visitors.
+// of the last visitors, and after their orders have settled.
 func (s *Schedule) Maturity() time.Duration { return s.rules.Maturity }
+
+// waits reports whether looks wait for a conversion window or for orders to settle.
+func (s *Schedule) waits() bool { return s.wait > 0 }
 
 // Look is the state at the end of a week of full days. It includes all visitors whose first view is in a whole week so
 // far.
@@ -99,12 +103,17 @@ type Window struct{ From, To time.Time }
 
 // NewSchedule returns the schedule of the looks at the question of a plan, with data up to a time. No look begins after
 // the newest event, because it would have no new visitors. A look has ended once it is mature, or if the subject has
-// ended and the question has no conversion window. Recorded looks have ended, and fix the first full day.
+// ended and the question waits for no conversion window and no orders. Recorded looks have ended, and fix the first
+// full day. Recorded returns make all other looks wait until their orders have settled.
 func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recorded []Record) *Schedule {
 	s := &Schedule{
 		FirstView: first, last: ceilDay(newest), newest: newest, through: through, rules: p.Rules.LookRules,
 	}
-	s.rules.Maturity += p.ConversionWindow.Maturity()
+	s.wait = p.ConversionWindow.Maturity()
+	if r := returnsOf(p, recorded); r != nil {
+		s.wait = p.ConversionWindow.To + max(p.ConversionWindow.Settle, r.Settle)
+	}
+	s.rules.Maturity += s.wait
 	if first.Time.IsZero() {
 		return s
 	}
@@ -140,10 +149,10 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	if stop, ended := p.EndedAt(); ended {
 		s.ended, s.stop = !through.Before(stop.Add(s.rules.Maturity)), stop
 	}
-	hasWindow := p.ConversionWindow.IsSet()
+	hasWindow := s.waits()
 	// Of imported data, no conversion after the newest event is known.
 	isComplete := func(end time.Time) bool {
-		return !hasWindow || !first.OnTime.IsZero() || !newest.Before(end.Add(p.ConversionWindow.Maturity()))
+		return !hasWindow || !first.OnTime.IsZero() || !newest.Before(end.Add(s.wait))
 	}
 	days, number := 0, 0
 	for i, run := range s.days {

@@ -186,6 +186,7 @@ type Comparison struct {
 	plan     *plan.Plan
 	from, to int64
 	mature   int64            // the last time of a first view whose visitor is mature
+	settled  int64            // orders from this time on have not settled
 	limit    int64            // of a visitor's value; 0: none
 	refused  map[uint64]*Row  // by the event of each order that is not received; nil: already counted
 	unequal  map[string]*Sums // by variation: the orders in the facts less those that the events say count
@@ -261,6 +262,15 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 	if !c.plan.ConversionWindow.IsSet() {
 		c.mature = math.MaxInt64
 	}
+	of, settled := c.plan.Question, int64(math.MaxInt64)
+	if w := c.plan.ConversionWindow; w.SettlesOnly() {
+		until := stored.SettledAfter(w.Settle)
+		settled = until.UnixMilli()
+		if until.Before(of.WindowEnd()) {
+			of.Filters.To = until
+		}
+	}
+	c.settled = settled
 
 	// the orders of the export that are not in a line yet, by visitor, and the orders of the report
 	var pending []*Row
@@ -272,7 +282,7 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 	}
 	byVisitor := func(r *Row, visitor uint64) int { return cmp.Compare(r.Visitor, visitor) }
 	slices.SortFunc(pending, func(a, b *Row) int { return byVisitor(a, b.Visitor) })
-	if err := shards.EachOrder(ctx, &c.plan.Question, c.mature, func(o *facts.Order) {
+	if err := shards.EachOrder(ctx, &of, c.mature, func(o *facts.Order) {
 		if _, isKnown := slices.BinarySearchFunc(pending, o.Visitor, byVisitor); !isKnown {
 			visitors = append(visitors, o.Visitor)
 		}
@@ -547,7 +557,7 @@ func (c *Comparison) ageLine(s *state, first *fold.Explained) Line {
 	switch {
 	case w.IsSet() && (age < w.From.Milliseconds() || age >= w.To.Milliseconds()):
 		return OutsideWindow
-	case first.At > c.mature:
+	case first.At > c.mature || s.At >= c.settled:
 		return NotMature
 	}
 	return Counted

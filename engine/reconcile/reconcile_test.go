@@ -195,6 +195,10 @@ func (s *shop) lineOfAge(o *order, viewed time.Time) reconcile.Line {
 	switch {
 	case err != nil:
 		panic(err)
+	case w.SettlesOnly() && !o.at.Before(s.newest().Add(-w.Settle).Truncate(24*time.Hour)):
+		return reconcile.NotMature
+	case w.SettlesOnly():
+		return reconcile.Counted
 	case o.at.Sub(viewed) >= w.To:
 		return reconcile.OutsideWindow
 	case viewed.Add(w.To + w.Settle).After(s.newest()):
@@ -397,6 +401,7 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		{zone: "America/New_York", multiple: catalogue.FirstVariation, cap: "250"},
 		{zone: "Asia/Kolkata", multiple: catalogue.ExcludeMultiExposed, cap: "100", skewed: true},
 		{zone: "Europe/Paris", multiple: catalogue.ExcludeMultiExposed, cap: "p95", window: "10d", settle: "5d"},
+		{zone: "Europe/Paris", multiple: catalogue.FirstVariation, cap: "p95", window: "none", settle: "5d"},
 	} {
 		conn, e, shards, path := s.open(t, uint64(i), tier.Of(3000, 100_000)) //nolint:gosec // small
 		compared, limit := s.compare(t, e, shards, path)

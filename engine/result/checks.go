@@ -44,6 +44,7 @@ const (
 	warningEmptyDays               WarningCode = "DAYS_WITHOUT_VISITORS"
 	warningUnseen                  WarningCode = "PURCHASES_WITHOUT_VIEW"
 	warningRateUnknown             WarningCode = "RATE_UNKNOWN"
+	WarningReturns                 WarningCode = "RETURNS_DIFFER"
 	warningEmptyVariation          WarningCode = "VARIATION_WITHOUT_VISITORS"
 )
 

@@ -79,6 +79,9 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 	case missing == stats.ReasonNotDeclared:
 		c.Reasons = []stats.Reason{missing}
 		c.Text = "This report describes: only the primary metric of all visitors has a conclusion."
+	case a != nil && waitsForReturns(a) != nil:
+		c.Reasons = []stats.Reason{reasonReturnsDiffer}
+		c.Text = returnsInWords(p, waitsForReturns(a))
 	case a == nil || len(a.Looks) == 0:
 		c.Reasons = []stats.Reason{missing}
 		c.Text = "There was no look yet" + whenNext(a) + "."
@@ -99,6 +102,7 @@ const (
 	reasonNotSignificant   stats.Reason = "NOT_SIGNIFICANT"
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
 	reasonNotMature        stats.Reason = "NOT_MATURE"
+	reasonReturnsDiffer    stats.Reason = "RETURNS_DIFFER"
 	reasonCapNotReached    stats.Reason = "CAP_NOT_REACHED" // fewer than one converted visitor is above its percentile
 	reasonNoSpread         stats.Reason = "NO_SPREAD"       // fewer than two values, or all values are equal
 	reasonBoundOverflow    stats.Reason = "BOUND_OVERFLOW"  // a bound beyond the range of floats removes nothing
@@ -140,7 +144,12 @@ func whenNext(a *looks.Analysis) string {
 		return ""
 	}
 	text := "; the " + next.InWords()
-	if w := a.Plan.ConversionWindow; w.IsSet() {
+	switch w := a.Plan.ConversionWindow; {
+	case a.ReturnsOfPlan(a.Plan) != nil:
+		text += ", when its orders have settled"
+	case w.SettlesOnly():
+		text += ", when its last orders are " + w.EndInWords() + " old"
+	case w.IsSet():
 		text += ", when its last visitors have had " + w.EndInWords() + " to convert"
 	}
 	return text
@@ -390,7 +399,12 @@ func (r *Report) makeDecision(p *plan.Plan, a *looks.Analysis) *Decision {
 		Status: DecisionKeepRunning, Reasons: []DecisionReason{},
 		Text: "Keep running: " + lowerFirst(r.Conclusion.Text),
 	}
-	if w := p.ConversionWindow; w.IsSet() && p.Ended && nextLook(a) != nil {
+	switch w := p.ConversionWindow; {
+	case a != nil && waitsForReturns(a) != nil:
+		if found.Text = "Keep running: " + lowerOrders(r.Conclusion.Text); p.Ended {
+			found.Text = "Wait: " + lowerOrders(r.Conclusion.Text)
+		}
+	case w.Maturity() > 0 && p.Ended && nextLook(a) != nil:
 		found.Text = fmt.Sprintf("Wait for the conversions of the last %s%s.", w.EndInWords(), whenNext(a))
 	}
 	for _, reason := range r.Conclusion.Reasons {
@@ -471,6 +485,11 @@ func (d *decider) winnerDecision() *Decision {
 		if status.Status != looks.Safe {
 			missing = append(missing, d.ofGuardrail(reasonGuardrailOpen, i, "is not known to be safe yet"))
 			waits = append(waits, "it is not yet known that "+d.guardrailName(i)+" is safe")
+			if of := d.looks.ReturnsOfPlan(d.looks.Guardrails[i].Plan); of != nil {
+				reason := d.ofGuardrail(reasonReturnsDiffer, i, "")
+				reason.Text = lowerOrders(returnsInWords(d.plan, of))
+				missing = append(missing, reason)
+			}
 			continue
 		}
 		if status.DecidedAt.After(*at) {

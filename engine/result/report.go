@@ -116,20 +116,25 @@ type Window struct {
 // events that count, in hours such as 168h.
 type AgeRange struct {
 	From   string `json:"from"`
-	To     string `json:"to"`
-	Settle string `json:"settle,omitempty"` // the time after it in which orders still change
+	To     string `json:"to,omitempty"`     // empty: no limit
+	Settle string `json:"settle,omitempty"` // the time after it, or after the order, in which orders still change
 	Source string `json:"source"`           // goal, metric (of a secondary metric or a guardrail) or request
 	Text   string `json:"text"`             // the words that follow the name of a metric, such as "within 7 days"
 }
 
+// hours writes an age in hours, such as 168h.
+func hours(age time.Duration) string { return fmt.Sprintf("%dh", age/time.Hour) }
+
 // newAgeRange returns the conversion window of a plan; nil: it has none.
 func newAgeRange(p *plan.Plan) *AgeRange {
 	w := p.ConversionWindow
-	if !w.IsSet() {
+	if w.Maturity() == 0 {
 		return nil
 	}
-	hours := func(age time.Duration) string { return fmt.Sprintf("%dh", age/time.Hour) }
-	shown := &AgeRange{From: hours(w.From), To: hours(w.To), Source: "goal", Text: w.InWords()}
+	shown := &AgeRange{From: hours(w.From), Source: "goal", Text: w.InWords()}
+	if w.IsSet() {
+		shown.To = hours(w.To)
+	}
 	if w.Settle > 0 {
 		shown.Settle = hours(w.Settle)
 	}
@@ -261,6 +266,7 @@ type Checks struct {
 	Currencies        *CurrenciesCheck        `json:"currencies,omitempty"` // only if amounts are in other currencies
 	Window            WindowCheck             `json:"window"`
 	ConversionWindow  *MaturityCheck          `json:"conversionWindow,omitempty"` // only with a conversion window
+	Returns           []ReturnsCheck          `json:"returns,omitempty"`          // only if orders change unequally
 	FullWeeks         *FullWeeks              `json:"fullWeeks,omitempty"`        // only with a scorecard
 	Interactions      []Interaction           `json:"interactions,omitempty"`     // only of the declared question about all visitors
 	Warnings          []Warning               `json:"warnings"`

@@ -40,6 +40,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	}
 	if a != nil && plan.OfAllVisitors() {
 		result.checkDays(plan, a)
+		result.checkReturns(plan, a)
 	}
 	result.setConclusion(plan, a, false)
 	if found.Everyone != nil {
@@ -57,7 +58,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 			*result.Power = size.ProgressTowards(plan.Rules.MDE/100, result.total.Visitors, daily)
 		}
 		days := result.Power.DaysRemaining
-		if w := plan.ConversionWindow; w.IsSet() && days != nil && *days > 0 {
+		if w := plan.ConversionWindow; w.Maturity() > 0 && days != nil && *days > 0 {
 			// Immature visitors have come already. The last ones still need the time of the window.
 			missing := *result.Power.RemainingVisitors - result.immature
 			wait := float64(max(missing, 0))/daily + w.Maturity().Hours()/24

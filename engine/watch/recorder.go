@@ -164,11 +164,16 @@ func (r *Recorder) recordSubject(
 	}
 
 	// Report what is decided, and carry it out. Nothing can be decided any more if a subject ended longer ago than its
-	// last conversion window, the longest maturity of a look and a day.
+	// last conversion window, the time in which its orders settle, the longest maturity of a look and a day.
 	end, ended := p.EndedAt()
 	longest := time.Duration(0)
 	for _, goal := range p.Declared.AllGoals() {
 		longest = max(longest, goal.Window.Maturity())
+	}
+	for _, r := range found.Recorded {
+		if r.Returns != nil {
+			longest = max(longest, r.Window.To+r.Returns.Settle)
+		}
 	}
 	if !r.judged[subject].Before(today) || ended && now.Sub(end) > 8*24*time.Hour+longest {
 		return nil
@@ -371,6 +376,8 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 		}, {
 			"interactions", d.report.WarningText(result.WarningInteraction),
 			"no other campaign disturbs this one any more",
+		}, {
+			"returns", d.report.WarningText(result.WarningReturns), "orders change at the same ages in all variations",
 		},
 	}
 	if d.observed {

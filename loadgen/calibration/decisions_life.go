@@ -49,6 +49,7 @@ type campaign struct {
 	windowDays int         // of the conversion window; 0: none
 	settleDays int         // after it in which orders still change
 	refunds    refunds
+	returns    []returns // of orders, by variation; nil: none
 }
 
 // refunds say how many orders come back, and when.
@@ -208,7 +209,11 @@ func (c *campaign) reportPlan() *plan.Plan {
 	if c.revenue {
 		live.PrimaryMetric = string(query.ValuePerVisitor)
 	}
-	goals := map[int64]catalogue.Goal{goalID: {ID: goalID, WebsiteID: WebsiteID, Name: "purchase", ConversionWindow: &schema.ConversionWindow{To: c.window().To}, Settle: new(schema.Settle(c.window().Settle))}}
+	purchase := catalogue.Goal{ID: goalID, WebsiteID: WebsiteID, Name: "purchase", Settle: new(schema.Settle(c.window().Settle))}
+	if c.windowDays > 0 {
+		purchase.ConversionWindow = &schema.ConversionWindow{To: c.window().To}
+	}
+	goals := map[int64]catalogue.Goal{goalID: purchase}
 	for i, m := range c.guardrails {
 		goal, direction := int64(firstGuardrail+i), catalogue.Up
 		if m.Down {
@@ -257,6 +262,7 @@ type life struct {
 	random   *rand.Rand
 	days     int // that were simulated
 	series   map[int64][]arrival
+	orders   []orderLife // of which some are cancelled; none unless the campaign has returns
 	recorded []looks.Record
 }
 
@@ -433,6 +439,7 @@ func (l *life) recordLooks(now time.Time) {
 	for _, r := range l.recorded {
 		known = max(known, r.Number)
 	}
+	l.recordReturns(now)
 	if len(l.newSchedule(now).Looks) > known {
 		l.recorded = append(l.recorded, l.analyzeLooks(now).UnrecordedLooks(now)...)
 	}
@@ -440,7 +447,7 @@ func (l *life) recordLooks(now time.Time) {
 
 // inTheEnd returns the findings of all looks of the campaign.
 func (l *life) inTheEnd() *looks.Analysis {
-	return l.analyzeLooks(matureAt(1 + daysOfWeek*l.weeks + l.windowDays + l.settleDays))
+	return l.analyzeLooks(matureAt(1 + daysOfWeek*l.weeks + l.windowDays + l.settleDays + l.returnsDays()))
 }
 
 // decisionAt returns the decision of the report at a time.

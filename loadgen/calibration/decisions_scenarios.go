@@ -14,6 +14,7 @@ const (
 	partNoEffect  = "A/A: winner or loser at any weekly look"
 	partWindow    = "A/A with delayed conversions and a conversion window: winner or loser at any weekly look"
 	partRefunds   = "Orders that come back: looks at value per visitor"
+	partReturns   = "Orders that are cancelled at other times in one variation: looks at the conversion rate"
 	partMoving    = "A/A with data and settings that change: winner or loser at any weekly look"
 	partPower     = "Power at the required sample: the first treatment wins by the fourth weekly look"
 	partGuards    = "Guardrails"
@@ -35,7 +36,7 @@ var (
 
 // decisionScenarios returns all scenarios in the order of the table.
 func decisionScenarios() []scenario {
-	return slices.Concat(noEffectScenarios(), movingScenarios(), windowScenarios(), refundScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), segmentScenarios(), breakdownScenarios())
+	return slices.Concat(noEffectScenarios(), movingScenarios(), windowScenarios(), refundScenarios(), returnsScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), segmentScenarios(), breakdownScenarios())
 }
 
 // newScenario returns a scenario that counts the campaigns for which occurs is true. Its rate must be from least to

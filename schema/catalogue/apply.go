@@ -454,8 +454,12 @@ func (a *applier) campaignNotes(account int64, site *Website, c *Campaign, path 
 	if w := plan.ConversionWindow; w != nil {
 		maturity := *cmp.Or(plan.Maturity, new(DefaultMaturity))
 		day := (7*24*time.Hour + w.Maturity() + time.Duration(maturity)*time.Hour).Hours() / 24
-		notes = append(notes, fmt.Sprintf("first look %.0f days after the first full day begins: a week, %s for the "+
-			"conversions of its last visitors, and %d hours for late events", math.Ceil(day), w.EndInWords(), maturity))
+		waits := "for the conversions of its last visitors"
+		if w.SettlesOnly() {
+			waits = "until its last orders have settled"
+		}
+		notes = append(notes, fmt.Sprintf("first look %.0f days after the first full day begins: a week, %s %s, and %d "+
+			"hours for late events", math.Ceil(day), w.EndInWords(), waits, maturity))
 	}
 	return notes
 }

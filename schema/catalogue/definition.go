@@ -75,7 +75,7 @@ type Goal struct {
 	ValueCap *schema.Cap `yaml:"valueCap,omitempty" json:"valueCap,omitempty"`
 	// ConversionWindow limits the age of the events that count in reports and looks of this goal; nil: no limit.
 	ConversionWindow *schema.ConversionWindow `yaml:"conversionWindow,omitempty" json:"conversionWindow,omitempty"`
-	// Settle is the time after the window in which orders still change; nil: none.
+	// Settle is the time after the window, or without one after the order, in which orders still change; nil: none.
 	Settle *schema.Settle `yaml:"settle,omitempty" json:"settle,omitempty"`
 }
 
@@ -314,9 +314,6 @@ const (
 // defaultGoalMetric is the default metric of secondary goals and guardrails.
 const defaultGoalMetric = "goalConversionRate"
 
-// needsWindow is the detail of a time to settle without a conversion window.
-const needsWindow = "needs a conversion window: set conversionWindow of the goal"
-
 // GoalMetrics are the metrics that secondary goals and guardrails may have.
 var GoalMetrics = []string{defaultGoalMetric, "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor", "averageValue"}
 
@@ -331,11 +328,11 @@ func (g *Goal) Window() *schema.ConversionWindow { return windowOf(g.ConversionW
 // windowOf returns a conversion window with the time in which orders still change; nil: none.
 func windowOf(window *schema.ConversionWindow, settle *schema.Settle) *schema.ConversionWindow {
 	w := window.ValueOrNone()
-	switch {
-	case !w.IsSet():
-		return nil
-	case settle != nil:
+	if settle != nil {
 		w.Settle = time.Duration(*settle)
+	}
+	if w == (schema.ConversionWindow{}) {
+		return nil
 	}
 	return &w
 }
@@ -388,8 +385,6 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 		}
 		if settle != nil {
 			is.settle = *settle
-			c.AddIf(window == nil && !c.windowed[goal] || window != nil && !window.IsSet(),
-				path+".settle", settle, needsWindow)
 		}
 		if other, twice := taken[is]; twice {
 			c.Add(path, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)

@@ -47,7 +47,7 @@ func validDomain(domain string) bool {
 // store.
 func (f *File) validateAgainst(known *Snapshot) faults.List {
 	c := checker{
-		known: known, prune: f.Prune, isRemote: f.IsRemote, windowed: map[int64]bool{},
+		known: known, prune: f.Prune, isRemote: f.IsRemote,
 		Collector: faults.Collector{Most: maxFaults},
 	}
 	c.AddIf(len(f.Accounts) == 0, "accounts", "", "must have at least one account")
@@ -79,9 +79,8 @@ func (f *File) validateAgainst(known *Snapshot) faults.List {
 
 type checker struct {
 	known    *Snapshot
-	windowed map[int64]bool // goals with a conversion window
-	prune    bool           // resources that the file does not name are archived, so the file must not refer to them
-	isRemote bool           // the file must not name files of the server
+	prune    bool // resources that the file does not name are archived, so the file must not refer to them
+	isRemote bool // the file must not name files of the server
 	faults.Collector
 }
 
@@ -195,9 +194,6 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 	goals, targets := ids{}, ids{}
 	if !c.prune {
 		goals, targets = declaredOf(owner.Goals, site.ID), declaredOf(owner.Targets, site.ID)
-		for id, goal := range owner.Goals {
-			c.windowed[id] = goal.ConversionWindow != nil
-		}
 	}
 	for i, goal := range site.Goals {
 		at := fmt.Sprintf("%s.goals[%d]", path, i)
@@ -208,9 +204,6 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		if w := goal.ConversionWindow; w != nil && w.From > 0 {
 			c.Add(at+".conversionWindow", w, "must begin at the first view, such as 7d; only the window of a "+
 				"secondary goal or a guardrail may be a range")
-		}
-		if c.windowed[goal.ID] = goal.ConversionWindow != nil; goal.Settle != nil && !c.windowed[goal.ID] {
-			c.Add(at+".settle", goal.Settle, needsWindow)
 		}
 		goals[goal.ID] = goal.Key
 	}

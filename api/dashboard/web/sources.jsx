@@ -74,7 +74,7 @@ function useSources(website, every) {
   const answer = useAnswer("/v1/sources", { every });
   /** @param {{ websiteId: number }} of */
   const here = (of) => of.websiteId === website?.id;
-  return { ...answer, sources: answer.body?.sources.filter(here) ?? [], warnings: answer.body?.warnings.filter(here) ?? [] };
+  return { ...answer, sources: answer.body?.sources.filter(here) ?? [], warnings: answer.body?.warnings.filter(here) ?? [], orders: answer.body?.orders.filter(here) ?? [] };
 }
 
 /** Waiting replaces the results of a website without any: it says how to send events, and counts those that arrive.
@@ -101,7 +101,7 @@ export function SourcesPage({ route, go }) {
   /** @type {Answer<Website[]>} */
   const websites = useAnswer("/v1/websites", { every: 60000 });
   const website = websites.body?.find((w) => String(w.id) === route.get("websiteId"));
-  const { body, sources, warnings, error, again } = useSources(website, 2000);
+  const { body, sources, warnings, orders, error, again } = useSources(website, 2000);
   useEffect(() => { document.title = "Sources · Lifthouse"; }, []);
   return (
     <>
@@ -113,6 +113,10 @@ export function SourcesPage({ route, go }) {
       {body && <section aria-labelledby="arrived">
         <h2 id="arrived">What has arrived since the server started</h2>
         {sources.length > 0 ? <Table sources={sources} /> : <Empty>This website has no source yet.</Empty>}
+      </section>}
+      {orders.length > 0 && <section aria-labelledby="orders">
+        <h2 id="orders">How long orders change</h2>
+        <ul>{orders.map(({ goalId, text }) => <li key={goalId}>{text}</li>)}</ul>
       </section>}
       {body && <section aria-labelledby="add">
         <h2 id="add">Add a source</h2>

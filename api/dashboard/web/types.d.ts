@@ -509,7 +509,10 @@ export interface Source {
 /** Sender is a product that can send events, and what to paste there, with {KEY} for the key. */
 export interface Sender { name: string; title: string; text: string }
 
-export interface Sources { sources: Source[]; warnings: { websiteId: number; message: string }[]; senders: Sender[] }
+export interface Sources {
+  sources: Source[]; warnings: { websiteId: number; message: string }[]; senders: Sender[];
+  orders: { websiteId: number; goalId: number; text: string }[];
+}
 
 /** Discovered is a campaign in the events that the catalogue does not declare. */
 export interface Discovered {

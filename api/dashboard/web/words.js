@@ -71,7 +71,7 @@ export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown:
 
 /** The codes of warnings, in a few words.
  * @type {Record<string, string>} */
-export const health = { SAMPLE_RATIO_MISMATCH: "split mismatch", SILENT: "no recent events", INTERACTION: "depends on another campaign", NO_EVENTS: "no events yet", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors", DECLARED_LATE: "declared late", DAYS_WITHOUT_VISITORS: "days without visitors", VARIATION_WITHOUT_VISITORS: "variation without visitors" };
+export const health = { SAMPLE_RATIO_MISMATCH: "split mismatch", SILENT: "no recent events", INTERACTION: "depends on another campaign", NO_EVENTS: "no events yet", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors", DECLARED_LATE: "declared late", DAYS_WITHOUT_VISITORS: "days without visitors", VARIATION_WITHOUT_VISITORS: "variation without visitors", RETURNS_DIFFER: "cancelled at other times" };
 
 /** viewOf describes a report: goal, dates, filters, conversion window and breakdown.
  * @param {Results} results */

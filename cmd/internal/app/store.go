@@ -188,7 +188,11 @@ func (s *Store) Sources(ctx context.Context, account int64) (api.Sources, error)
 		return api.Sources{}, err
 	}
 	list := api.NewSources(s.Catalogue.Snapshot().AccountTokens(account), countsOf, names.CountNames())
-	return list, list.WarnOfUnseen(ctx, s.Engine)
+	if err := list.WarnOfUnseen(ctx, s.Engine); err != nil {
+		return list, err
+	}
+	owned := s.Catalogue.Snapshot().AccountResources(account)
+	return list, list.AddOrderChanges(ctx, s.Engine, owned, list.Websites())
 }
 
 // MCP returns the server of the Model Context Protocol: that of the running API, or else of a new one with the options.

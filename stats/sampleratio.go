@@ -142,8 +142,8 @@ const SegmentsOfAttribute = 50
 //	E = B/2 + 1/2 · mean over attributes of (Σ w_j B_j + 1 - Σ w_j),  w_j = 1/(j H),  H = Σ 1/j over j = 1..50
 //
 // all is ln B of all visitors. attributes has ln B of each value of each attribute, in the order in which the values
-// appeared; only the first SegmentsOfAttribute count. A value that has not appeared yet has B = 1 and a fixed weight, so
-// the probability that E is ever at least 1000 with fair splits is at most .001, however often it is read and however
+// appeared; only the first SegmentsOfAttribute count. A value that has not appeared yet has B = 1 and a fixed weight,
+// so the probability that E is ever at least 1000 with fair splits is at most .001, however often it is read and however
 // the parts depend on each other (Ville 1939; Vovk and Wang 2021).
 func LogEvidenceOfSegments(all float64, attributes [][]float64) float64 {
 	if len(attributes) == 0 {

@@ -28,7 +28,8 @@ const (
 	OfLook Kind = "look"
 	OfHarm Kind = "harm" // of the metric, at the end of a day; the row has the number 0
 	OfEnd  Kind = "end"  // of the subject, with all its full days; the number of the row is theirs
-	// of the visitors, at the end of the first day that finds a sample ratio mismatch; the number and the variation are 0
+	// OfSplit is of the visitors, at the end of the first day that finds a sample ratio mismatch. The number and the
+	// variation are 0.
 	OfSplit Kind = "split"
 )
 

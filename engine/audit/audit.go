@@ -216,7 +216,8 @@ func (a *Audit) setSentences() {
 			a.Text += fmt.Sprintf(" Of the %d, about %.0f do harm or nothing.", t.Shipped, small)
 		}
 		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
-		a.Sentences = append(a.Sentences, fmt.Sprintf("The %ss are expected to add up to %s.", noun, e.InWords(inPercent)))
+		a.Sentences = append(a.Sentences,
+			fmt.Sprintf("The %ss are expected to add up to %s.", noun, e.InWords(inPercent)))
 		if behind > 0 {
 			a.Sentences = append(a.Sentences,
 				fmt.Sprintf("Shipped although behind control, and no winners: %d.", behind))
@@ -323,8 +324,8 @@ func (t *JudgedTreatment) inWords() string {
 
 // columns are the names of the columns of a CSV file.
 var columns = []string{
-	"test", "treatment", "shipped", "winner", "lift", "liftLower", "liftUpper", "pValue", "concludes", "sampleRatioPValue",
-	"expected", "expectedLower", "expectedUpper", "chance", "reason",
+	"test", "treatment", "shipped", "winner", "lift", "liftLower", "liftUpper", "pValue", "concludes",
+	"sampleRatioPValue", "expected", "expectedLower", "expectedUpper", "chance", "reason",
 }
 
 // WriteCSV writes a row per treatment.

@@ -451,8 +451,8 @@ func (t *Table) finishTests() {
 	slices.SortStableFunc(t.found.List, func(a, b faults.Fault) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// mergeRepeatedTests removes tests that repeat an earlier one with its name and numbers. It refuses another test of that
-// name.
+// mergeRepeatedTests removes tests that repeat an earlier one with its name and numbers. It refuses another test of
+// that name.
 func (t *Table) mergeRepeatedTests() {
 	first := map[string]*Test{}
 	var kept []Test
@@ -464,7 +464,8 @@ func (t *Table) mergeRepeatedTests() {
 			first[test.Name] = test
 			kept = append(kept, *test)
 		case slices.Equal(test.Samples, earlier.Samples):
-			t.addNote(test.Line, strconv.Itoa(test.Line), "the test %q repeats line %d, so it counts once", test.Name, earlier.Line)
+			t.addNote(test.Line, strconv.Itoa(test.Line), "the test %q repeats line %d, so it counts once", test.Name,
+				earlier.Line)
 		default:
 			t.found.Append(faultAt(test.Line, "name", test.Name, fmt.Sprintf("must be of one test: line %d has other "+
 				"numbers", earlier.Line)))

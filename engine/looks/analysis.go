@@ -30,8 +30,8 @@ const (
 	OfEnd  Kind = "end"  // of the subject, with all its full days; the number of the row is theirs
 	// OfReturns is of the first look at whose time orders had changed at different ages; the row has the number 0.
 	OfReturns Kind = "returns"
-	// of the visitors, at the end of the first day that finds a sample ratio mismatch; the number and the variation
-	// are 0
+	// OfSplit is of the visitors, at the end of the first day that finds a sample ratio mismatch. The number and the
+	// variation are 0.
 	OfSplit Kind = "split"
 )
 

@@ -359,7 +359,8 @@ func TestMismatchOfASegmentIsRecordedOnce(t *testing.T) {
 // views in the treatment and another one in control.
 func TestImportedSegmentsAreTested(t *testing.T) {
 	p := newPast(t, func(c *catalogue.Campaign) {
-		c.Initial.Active, c.Initial.EndDate = false, &catalogue.Date{Time: c.Initial.StartDate.AddDate(0, 0, 10)}
+		c.Active = false
+		c.EndDate = &catalogue.Date{Time: c.StartDate.AddDate(0, 0, 10)}
 	})
 	var events []schema.Event
 	for variation, counts := range []map[string]int{{"safari": 80, "edge": 40}, {"safari": 40, "edge": 80}} {

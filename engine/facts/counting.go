@@ -42,8 +42,8 @@ type counting struct {
 	visitorCells, goalCells, dayCells bool
 }
 
-// untilSettled returns the answer up to the last day (UTC) whose orders have settled, if results wait for that without a
-// conversion window.
+// untilSettled returns the answer up to the last day (UTC) whose orders have settled, if results wait for that without
+// a conversion window.
 func (x answer) untilSettled() answer {
 	if w := x.ConversionWindow; w.SettlesOnly() && x.Timing == plan.WhenMature {
 		until := x.stored.SettledAfter(w.Settle)
@@ -415,7 +415,8 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 		return err
 	}
 
-	// A goal event changes the series at its own time, at that of the first view, or when the visitor is mature. Rows of numbered.sql have other columns.
+	// A goal event changes the series at its own time, at that of the first view, or when the visitor is mature. Rows
+	// of numbered.sql have other columns.
 	q := s.newQuery()
 	q.Crossers, q.Numbered = hasCrossers, !s.isEveryEvent
 	first, at := expr("toUnixTimestamp64Milli(first_time)"), factTime

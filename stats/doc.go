@@ -81,9 +81,9 @@
 // intervals. Welch (1947), Biometrika 34. Fieller (1954), JRSS B 16. Wilson (1927), JASA 22. Dunnett (1955), JASA
 // 50. Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021), arXiv:2103.06476: always-valid bounds. Hendriksen, de
 // Heide and Grünwald (2021), Bayesian Analysis 16; Cochran (1954), Biometrics 10: heterogeneity. Zou and Donner (2008),
-// Statistics in Medicine 27: difference of lifts. Mantel (1966), Cancer Chemotherapy Reports 50; Peto and Peto (1972),
-// JRSS A 135; Gill (1980), Censoring and Stochastic Integrals; Fleming, Harrington and O'Sullivan (1987), JASA 82: times
-// of cancellations. Lindon and Malek (2022): sample ratio mismatch.
+// Statistics in Medicine 27: difference of lifts. Mantel (1966), Cancer Chemotherapy Reports 50; Peto and Peto
+// (1972), JRSS A 135; Gill (1980), Censoring and Stochastic Integrals; Fleming, Harrington and O'Sullivan (1987),
+// JASA 82: times of cancellations. Lindon and Malek (2022): sample ratio mismatch.
 // Deng, Knoblich and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD: sample ratio mismatch. Kohavi, Tang and
 // Xu (2020), Trustworthy Online Controlled Experiments.
 package stats

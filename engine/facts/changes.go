@@ -172,8 +172,8 @@ func (c *OrderChanges) InWords(goal string) string {
 		return fmt.Sprintf("Orders of %s changed %d times in 180 days: too few to say for how long.", goal, c.Revisions)
 	}
 	return fmt.Sprintf("Orders of %s change: %d revisions of %d orders in 180 days. 95 %% had come after %s, and "+
-		"99 %% after %s: settle: %s or settle: %s of the goal makes looks wait for them.", goal, c.Revisions, c.Orders, most,
-		all, most, all)
+		"99 %% after %s: settle: %s or settle: %s of the goal makes looks wait for them.", goal, c.Revisions, c.Orders,
+		most, all, most, all)
 }
 
 // ReadOrderChanges reads how long the orders of a website change, by goal, from the events accepted up to a time. Goal

@@ -42,8 +42,8 @@ type counting struct {
 	visitorCells, goalCells, dayCells bool
 }
 
-// untilSettled returns the answer up to the last day (UTC) whose orders have settled, if results wait for that without a
-// conversion window.
+// untilSettled returns the answer up to the last day (UTC) whose orders have settled, if results wait for that without
+// a conversion window.
 func (x answer) untilSettled() answer {
 	if w := x.ConversionWindow; w.SettlesOnly() && x.Timing == plan.WhenMature {
 		until := x.stored.SettledAfter(w.Settle)

@@ -324,16 +324,7 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 		found.SecondaryP = append(found.SecondaryP, adjustedP(s, last, sumsOf(question)))
 	}
 
-	for _, question := range questionsWithRole(p) {
-		if r := returnsOf(question, recorded); r != nil {
-			about := s.about(question, recorded)
-			of := ReturnsOf{Plan: question, Returns: r, IsWaiting: len(about.Looks) < r.Look}
-			if !about.Next.IsZero() {
-				of.Published = about.Next.Add(about.Maturity())
-			}
-			found.Returns = append(found.Returns, of)
-		}
-	}
+	found.Returns = s.returnsOfAll(p, recorded)
 
 	// Count the visitors of each full day, and test the sample ratio.
 	var days [][]stats.SharePeriod

@@ -89,10 +89,10 @@ func countsGoals(p *plan.Plan) bool { return slices.Contains(query.GoalMetrics, 
 
 // LifetimeAmount returns the index of the amount of an order that a metric sums; -1: orders count as one.
 func LifetimeAmount(metric query.Metric) int {
-	switch metric {
-	case query.ValuePerVisitor, query.AverageValue:
+	switch {
+	case metric == query.ValuePerVisitor || metric == query.AverageValue:
 		return 0
-	case query.ProfitPerVisitor:
+	case metric == query.ProfitPerVisitor:
 		return 1
 	}
 	return -1
@@ -128,4 +128,21 @@ func (s *Schedule) DueReturns(declared *plan.Plan, recorded []Record) (due []Due
 		}
 	}
 	return due
+}
+
+// returnsOfAll returns the recorded returns of the questions with a role.
+func (s *Schedule) returnsOfAll(p *plan.Plan, recorded []Record) (found []ReturnsOf) {
+	for _, question := range questionsWithRole(p) {
+		r := returnsOf(question, recorded)
+		if r == nil {
+			continue
+		}
+		about := s.about(question, recorded)
+		of := ReturnsOf{Plan: question, Returns: r, IsWaiting: len(about.Looks) < r.Look}
+		if !about.Next.IsZero() {
+			of.Published = about.Next.Add(about.Maturity())
+		}
+		found = append(found, of)
+	}
+	return found
 }

@@ -118,6 +118,13 @@ func TestLooksWaitForReturnsThatDiffer(t *testing.T) {
 		check.Equal(t, a.Converted, int64(7*r.Number*42), "look %d: converted of control", r.Number)
 	}
 	check.That(t, slices.Contains(written, "check.failed returns"), "%q", written)
+
+	// How long orders change, as known on day 30: the cancellations of the treatment's orders of days 0 to 15.
+	changes := must.Get(by.ReadOrderChanges(t.Context(), 1))(t)[1]
+	check.Equal(t, changes.Orders, 22*2*60, "orders")
+	check.Equal(t, changes.Revisions, (22+16)*18, "revisions")
+	check.Equal(t, changes.InWords("Purchase"), "Orders of Purchase change: 684 revisions of 2640 orders in 180 days. 95 % had "+
+		"come after 15d, and 99 % after 15d: settle: 15d or settle: 15d of the goal makes looks wait for them.", "in words")
 	check.That(t, !slices.Contains(written, "decision.changed ship"), "%q", written)
 }
 

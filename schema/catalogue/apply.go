@@ -458,8 +458,8 @@ func (a *applier) campaignNotes(account int64, site *Website, c *Campaign, path 
 		if w.SettlesOnly() {
 			waits = "until its last orders have settled"
 		}
-		notes = append(notes, fmt.Sprintf("first look %.0f days after the first full day begins: a week, %s %s, and %d "+
-			"hours for late events", math.Ceil(day), w.EndInWords(), waits, maturity))
+		notes = append(notes, fmt.Sprintf("first look %.0f days after the first full day begins: a week, %s %s, and "+
+			"%d hours for late events", math.Ceil(day), w.EndInWords(), waits, maturity))
 	}
 	return notes
 }

@@ -25,7 +25,6 @@ FROM (
         AND ({goal_id:Int64} = 0 OR goal_id = {goal_id:Int64})
         AND (subject = 'none' OR subject = {subject:String} AND subject_id = {subject_id:Int64} AND experiment_id = {experiment_id:Int64})
         AND toUnixTimestamp64Milli(ingested_at) <= {through_ms:Int64}
-        AND visitor_id IN (SELECT visitor_id FROM exposed)
     GROUP BY visitor_id, event_id
     HAVING ordered_ms < {to_ms:Int64}
 ) AS orders

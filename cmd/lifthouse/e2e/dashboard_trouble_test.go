@@ -205,6 +205,7 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	for _, want := range []string{"Some visitors are lost or counted twice", "Control: 1,000 (800 expected); Slow: 600 (800 expected)", "needs attention"} {
 		check.Contains(t, text, want, "health")
 	}
+	v.click(".not-valid summary")
 	v.shows("Not enough data for a chart.")
 	check.Contains(t, text, r.Checks.SplitCause.Text, "cause")
 	v.look("mismatch")

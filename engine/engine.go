@@ -137,8 +137,8 @@ func (e *Engine) LastVersions(ctx context.Context, subjects []schema.Subject) []
 			return make([]Version, len(subjects))
 		}
 		versions[i] = Version{
-			Known: true, Data: e.facts.VersionAt(moment, subject), Recorded: recorded ^ e.interactions.versionOf(subject),
-			Accepted: moment.Accepted,
+			Known: true, Data: e.facts.VersionAt(moment, subject), Accepted: moment.Accepted,
+			Recorded: recorded ^ e.interactions.versionOf(subject),
 		}
 	}
 	return versions

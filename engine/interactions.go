@@ -176,6 +176,7 @@ func valueOfVisitor(metric query.Metric, v *facts.Visitor) float64 {
 		return v.Profit
 	case query.ExtraValuePerVisitor:
 		return v.ExtraValue
+	case query.AverageValue: // a ratio of two sums
 	}
 	return 0
 }

@@ -196,8 +196,14 @@ func TestLifetimesHoldTheirLevel(t *testing.T) {
 		amounts        bool
 		larger         float64 // amounts of the treatment
 	}{
-		{100, 0.5, 0.2, false, 1}, {1000, 0.5, 0.1, false, 1}, {400, 0.05, 0.1, false, 1}, {2000, 0.05, 0.2, false, 1},
-		{2000, 0.95, 0.05, false, 1}, {500, 0.5, 0.2, true, 1}, {500, 0.5, 0.2, true, 1.5}, {1000, 0.1, 0.2, true, 1.3},
+		{100, 0.5, 0.2, false, 1},
+		{1000, 0.5, 0.1, false, 1},
+		{400, 0.05, 0.1, false, 1},
+		{2000, 0.05, 0.2, false, 1},
+		{2000, 0.95, 0.05, false, 1},
+		{500, 0.5, 0.2, true, 1},
+		{500, 0.5, 0.2, true, 1.5},
+		{1000, 0.1, 0.2, true, 1.3},
 	} {
 		r, alarms := rand.New(rand.NewPCG(76, uint64(of.orders))), 0
 		all := make([]Lifetime, of.orders)

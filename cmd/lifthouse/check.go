@@ -340,9 +340,9 @@ func (p *program) prepareRebuild(ctx context.Context, s *app.Store, accepted int
 		found, err := shard.VerifyFacts(ctx, p.showVerified())
 		if err != nil {
 			if !p.areFactsDamaged(ctx, s, err) {
-				return fmt.Errorf("the facts are as they were, because it is not known whether events are lost: %w", err)
+				return fmt.Errorf("the facts are as they were, because nobody knows whether events are lost: %w", err)
 			}
-			p.printDiagnostic("the facts are damaged, so it is not known whether events are lost: %v", err)
+			p.printDiagnostic("the facts are damaged, so nobody knows whether events are lost: %v", err)
 		}
 		for _, v := range found.Lost {
 			byWebsite[v.WebsiteID]++

@@ -53,7 +53,9 @@ func (p *program) importCommand() *cobra.Command {
 			if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
 				return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
 			}
-			i := fileImport{program: p, began: time.Now(), store: s, options: options, rejects: json.NewEncoder(io.Discard)}
+			i := fileImport{
+				program: p, began: time.Now(), store: s, options: options, rejects: json.NewEncoder(io.Discard),
+			}
 			if rejects != "" {
 				file, err := p.createOutput("--rejects", rejects)
 				if err != nil {

@@ -68,7 +68,7 @@ type Refresher struct {
 
 	read     sync.RWMutex // guards the following
 	shown    Position     // the last one that is stored
-	rebuilt  bool         // the facts are incomplete: they are being rebuilt, and shown and counters are those of before
+	rebuilt  bool         // the facts are incomplete and being rebuilt: shown and counters are those of before
 	fresh    time.Time    // when the last refresh succeeded
 	lost     map[schema.Visitor]bool
 	counters map[schema.Subject]SubjectCounters

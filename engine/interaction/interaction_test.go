@@ -52,7 +52,7 @@ func newWorld(seed uint64, campaigns int) *world {
 	return w
 }
 
-// arrive adds visitors, each of whom sees all campaigns.
+// arrive adds visitors who each see all campaigns.
 func (w *world) arrive(visitors int) {
 	for range visitors {
 		w.visitors++

@@ -42,8 +42,8 @@ func (k Kind) IsState() bool { return k == OfLook || k == OfEnd }
 func (k Kind) FixesClock() bool { return k != OfSplit }
 
 // Row is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the day
-// and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the row of a
-// split only the end of the day and the sample ratio.
+// and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the row of
+// a split only the end of the day and the sample ratio.
 type Row struct {
 	Look
 	Kind        Kind `json:"-"`

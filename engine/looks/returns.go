@@ -89,13 +89,14 @@ func countsGoals(p *plan.Plan) bool { return slices.Contains(query.GoalMetrics, 
 
 // LifetimeAmount returns the index of the amount of an order that a metric sums; -1: orders count as one.
 func LifetimeAmount(metric query.Metric) int {
-	switch {
-	case metric == query.ValuePerVisitor || metric == query.AverageValue:
+	switch metric {
+	case query.ValuePerVisitor, query.AverageValue:
 		return 0
-	case metric == query.ProfitPerVisitor:
+	case query.ProfitPerVisitor:
 		return 1
+	default:
+		return -1
 	}
-	return -1
 }
 
 // DueReturns is a question whose returns must be compared: a look at it is due.

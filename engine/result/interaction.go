@@ -31,7 +31,8 @@ type Interaction struct {
 func NewInteractions(p *interaction.Pair) (found []Interaction) {
 	add := func(kind string, evidence float64, text string) {
 		found = append(found, Interaction{
-			With: p.By.Plan.Subject.IDs(), Name: p.By.Name, Kind: kind, Shared: p.Shared, Evidence: evidence, Text: text,
+			With: p.By.Plan.Subject.IDs(), Name: p.By.Name, Kind: kind,
+			Shared: p.Shared, Evidence: evidence, Text: text,
 		})
 	}
 	if p.Assignment >= interaction.AssignmentAlarm {
@@ -65,8 +66,8 @@ func effectInWords(p *interaction.Pair) string {
 		}
 	}
 	return fmt.Sprintf("The lift of %s depends on %q: %s (evidence %s). Decide both together: ship the combination "+
-		"that is best, or run one after the other.", p.Of.Plan.Variations[most+1].Name, p.By.Name, strings.Join(parts, ", "),
-		evidenceInWords(p.Effect))
+		"that is best, or run one after the other.", p.Of.Plan.Variations[most+1].Name, p.By.Name,
+		strings.Join(parts, ", "), evidenceInWords(p.Effect))
 }
 
 // assignmentInWords says that the split depends on the other campaign.
@@ -90,6 +91,7 @@ func evidenceInWords(factor float64) string {
 func (r *Report) AddInteractions(found []Interaction) {
 	r.Checks.Interactions = found
 	for i := range found {
-		r.Checks.Warnings = append(r.Checks.Warnings, Warning{WarningInteraction, strings.TrimSuffix(found[i].Text, ".")})
+		text := strings.TrimSuffix(found[i].Text, ".")
+		r.Checks.Warnings = append(r.Checks.Warnings, Warning{WarningInteraction, text})
 	}
 }

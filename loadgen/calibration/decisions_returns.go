@@ -168,8 +168,10 @@ func returnsScenarios() []scenario {
 		days      [2]int
 		unchecked float64 // least rate without the check
 	}{
-		{3000, 0.3, [2]int{7, 14}, 0.8}, {600, 0.3, [2]int{7, 14}, 0.2},
-		{3000, 0.1, [2]int{3, 8}, 0.08}, {600, 0.1, [2]int{3, 8}, 0.04},
+		{3000, 0.3, [2]int{7, 14}, 0.8},
+		{600, 0.3, [2]int{7, 14}, 0.2},
+		{3000, 0.1, [2]int{3, 8}, 0.08},
+		{600, 0.1, [2]int{3, 8}, 0.04},
 	} {
 		control, treatment := returns{share: of.share, days: of.days[0]}, returns{share: of.share, days: of.days[1]}
 		add(with(of.visitors, control, treatment), ", without the check", winnerOrLoser, of.unchecked, 1, hasOutcome)

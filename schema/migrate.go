@@ -159,8 +159,8 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 		case !ran:
 			pending = append(pending, m)
 		case was != m.checksum:
-			return nil, fmt.Errorf("the store was created by another build of Lifthouse, whose tables differ (%s): open "+
-				"it with that build, or import the events into a new store", m.name)
+			return nil, fmt.Errorf("the store was created by another build of Lifthouse, whose tables differ (%s): "+
+				"open it with that build, or import the events into a new store", m.name)
 		}
 		delete(recorded, m.name)
 	}

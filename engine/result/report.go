@@ -481,7 +481,8 @@ func (c *PriorCost) InWords(mde float64) string {
 		name = fmt.Sprintf("the prior learned from %s", wording.CountNoun(*c.Prior.Campaigns, "campaign"))
 	}
 	return fmt.Sprintf("%s (mean %s, standard deviation %s): %s visitors, or %s, find a lift of %v %%", name,
-		wording.FormatPercent(c.Prior.Mean/100, 1, true), wording.FormatPercent(c.Prior.StandardDeviation/100, 1, false),
+		wording.FormatPercent(c.Prior.Mean/100, 1, true),
+		wording.FormatPercent(c.Prior.StandardDeviation/100, 1, false),
 		wording.FormatCount(c.Visitors), wording.CountNoun(c.Days, "day"), mde)
 }
 

@@ -333,8 +333,8 @@ func dateOf(day int64) string {
 func (c *SplitCause) setText() {
 	switch r := c.Without; {
 	case r != nil && c.Second != nil:
-		c.Text = fmt.Sprintf("No part alone explains the mismatch. The %s are furthest from the shares; of the others, "+
-			"the %s. ", r.InWords(), c.Second.InWords()) + c.Second.othersInWords("Without both, the split")
+		c.Text = fmt.Sprintf("No part alone explains the mismatch. The %s are furthest from the shares; of the "+
+			"others, the %s. ", r.InWords(), c.Second.InWords()) + c.Second.othersInWords("Without both, the split")
 	case r != nil && r.mismatch:
 		c.Text = fmt.Sprintf("The %s are furthest from the shares, but do not explain the mismatch alone. ",
 			r.InWords()) + r.othersInWords("Without them, the split")

@@ -164,8 +164,8 @@ func ProgrammeInWords(p *worth.Programme) []string {
 			fmt.Sprintf("Reported as observed, they would add up to %s.", formatRounded(sum.Observed)))
 		switch small := p.Total.HarmOrNothing; {
 		case small >= 1.5:
-			said = append(said, fmt.Sprintf("About %.0f of them do harm or nothing: their true effect is below a tenth "+
-				"of the minimum effect.", small))
+			said = append(said, fmt.Sprintf("About %.0f of them do harm or nothing: their true effect is below a "+
+				"tenth of the minimum effect.", small))
 		case small >= .5:
 			said = append(said, "About 1 of them does harm or nothing: its true effect is below a tenth of the "+
 				"minimum effect.")

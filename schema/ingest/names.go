@@ -112,7 +112,8 @@ func (n *Names) noteName(id schema.NamedID, key, source string) error {
 	defer n.mu.Unlock()
 	if known, has = n.known[id]; !has {
 		if n.dropping[id] {
-			return errors.New("name_dropped: the rarest names are being deleted, and this is one of them: send it again")
+			return errors.New(
+				"name_dropped: the rarest names are being deleted, and this is one of them: send it again")
 		}
 		if err := n.makeRoomLocked(id); err != nil {
 			return err

@@ -197,7 +197,8 @@ func TestTheListAtAllWidths(t *testing.T) {
 	v := newViewer(t)
 	v.openSignedIn("/", statusesThere)
 	const lengthenNames = `document.querySelectorAll("[data-id] th a, [data-id] th small, [data-id] .chip").forEach((e) => ` +
-		`{ e.textContent = "Donaudampfschifffahrtsgesellschaftskapitän " + e.textContent; })`
+		`{ e.textContent = "Donaudampfschifffahrtsgesellschaftskapitän " + e.textContent; }); ` +
+		`document.querySelectorAll("[data-id] .flag").forEach((e) => { e.textContent = "depends on another campaign"; })`
 	for _, width := range []int64{390, 1280, 1440, 1920} {
 		v.sized(width, 844)
 		v.open("/")

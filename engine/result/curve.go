@@ -84,7 +84,7 @@ const millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
 func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row) *Curve {
 	// Add up the days.
 	through := sumSteps(p, steps, 0, days)
-	last, all := &through[days-1], sumRows(whole, p.MultipleExposures)
+	last, all := &through[days-1], sumRows(whole, p)
 	c := &Curve{
 		Cohort: Cohort{Days: days, Visitors: last.visitors - sumOf(maps.Values(last.immature))},
 		Points: make([]CurvePoint, days), Novelty: []Novelty{},

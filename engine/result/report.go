@@ -438,7 +438,7 @@ type PriorCost struct {
 func EstimatePlan(
 	p, traffic *plan.Plan, found *moments.Rows, first time.Time, priors []catalogue.Prior,
 ) *PlanEstimate {
-	all := sumRows(found.Whole, traffic.MultipleExposures)
+	all := sumRows(found.Whole, traffic)
 	j := all.compareVariations(traffic)
 	daily := perDay(&j.total, first, found.Through)
 	if p.Allocation != nil && traffic.Allocation != nil { // else the visitors of the other campaign

@@ -91,7 +91,7 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 
 	var rows []*ScorecardRow
 	for _, g := range goals {
-		sums := sumRows(g.Rows.Whole, p.MultipleExposures)
+		sums := sumRows(g.Rows.Whole, g.Plan)
 		hasGoals := slices.ContainsFunc(slices.Collect(maps.Values(sums.counted)),
 			func(m moments.Moments) bool { return m.GoalsReached() > 0 })
 		metrics := slices.Clone(query.GoalMetrics)

@@ -24,7 +24,7 @@ import (
 // New computes the body from the rows, without the series. a has the results of the looks at the declared question;
 // nil: there are none.
 func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
-	all := sumRows(found.Whole, plan.MultipleExposures)
+	all := sumRows(found.Whole, plan)
 	result := all.compareVariations(plan)
 	result.Checks = all.runChecks(plan, found)
 	if found.Outliers != nil {
@@ -44,7 +44,7 @@ func New(plan *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	}
 	result.setConclusion(plan, a, false)
 	if found.Everyone != nil {
-		everyone := sumRows(found.Everyone, plan.MultipleExposures)
+		everyone := sumRows(found.Everyone, plan)
 		result.compareWithOthers(plan, &all, &everyone)
 	}
 	if len(plan.Variations) > 1 && plan.Rules.Compare {
@@ -121,15 +121,11 @@ type sliceSums struct {
 	exposedBefore int64
 	immature      map[int64]int64 // visitors by first variation, before exclusion
 	unknown       int64           // counted goal events whose amounts are in another currency, see spreadUnknown
-	isSpread      bool
 }
 
 // spreadUnknown withholds the sums of amounts of all variations if some amounts of one are in another currency.
 func (c *sliceSums) spreadUnknown(p *plan.Plan) {
-	if c.isSpread {
-		return
-	}
-	c.isSpread, c.unknown = true, looks.SpreadUnknown(p, c.counted)
+	c.unknown = looks.SpreadUnknown(p, c.counted)
 	for _, counted := range c.periods {
 		looks.SpreadUnknown(p, counted)
 	}
@@ -141,8 +137,8 @@ type firstViews struct {
 	multiExposed int64
 }
 
-// sumRows adds up rows. If the rule excludes multi-exposed visitors, the counted moments omit them.
-func sumRows(rows []moments.Row, rule string) sliceSums {
+// sumRows adds up the rows of a plan. If it excludes multi-exposed visitors, the counted moments omit them.
+func sumRows(rows []moments.Row, p *plan.Plan) sliceSums {
 	c := sliceSums{
 		counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}, split: split{},
 		immature: map[int64]int64{},
@@ -163,7 +159,7 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 		if r.Immature {
 			c.immature[r.VariationID] += r.Visitors
 		}
-		if r.MultiExposed && rule == catalogue.ExcludeMultiExposed {
+		if r.MultiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
 			continue
 		}
 		if r.Immature { // they count for the visitors per day only
@@ -175,6 +171,7 @@ func sumRows(rows []moments.Row, rule string) sliceSums {
 		}
 		c.periods[r.Period][r.VariationID] = c.periods[r.Period][r.VariationID].Merge(r.Moments)
 	}
+	c.spreadUnknown(p)
 	return c
 }
 
@@ -193,7 +190,6 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	// The counts and metrics of each variation, and the counts of all.
 	j := sliceResult{Slice: Slice{Variations: []VariationResults{}}}
 	options := statsOptions(plan)
-	c.spreadUnknown(plan)
 	money := func(a *moments.Amounts) Money { return Money{a.Sum, c.unknown > 0} }
 	counts := func(m *moments.Moments) Counts {
 		return Counts{
@@ -255,7 +251,6 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 // compareSamples compares the variations with control, within each period of equal shares. It also returns the periods
 // with visitors. There must be a variation.
 func (c *sliceSums) compareSamples(p *plan.Plan, o stats.Options) ([]stats.Comparison, []stats.Period) {
-	c.spreadUnknown(p)
 	samplesOf := func(counted map[int64]moments.Moments) (total moments.Moments, samples []stats.Sample) {
 		for _, v := range p.Variations {
 			m := counted[v.ID]
@@ -351,7 +346,7 @@ func sumSteps(p *plan.Plan, steps []moments.Step, first int64, n int) []sliceSum
 			key := steps[i].RowKey
 			sums[key] = moments.Row{RowKey: key, Moments: sums[key].Merge(steps[i].Moments)}
 		}
-		through[k] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
+		through[k] = sumRows(slices.Collect(maps.Values(sums)), p)
 	}
 	return through
 }
@@ -371,7 +366,7 @@ func onAllCores(n int, do func(i int)) {
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.
 func NewPoint(p *plan.Plan, bucket int64, rows []moments.Row) Point {
-	sums := sumRows(rows, p.MultipleExposures)
+	sums := sumRows(rows, p)
 	return Point{Time: EndOf(p, bucket), Variations: sums.compareVariations(p).Variations}
 }
 
@@ -420,14 +415,14 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 	var names []string
 	var all []sliceSums
 	for _, value := range values[:min(len(values), p.Top)] {
-		names, all = append(names, ShownValue(value)), append(all, sumRows(byValue[value], p.MultipleExposures))
+		names, all = append(names, ShownValue(value)), append(all, sumRows(byValue[value], p))
 		delete(byValue, value)
 	}
 	if len(values) > p.Top || len(others) > 0 {
 		for _, rows := range byValue {
 			others = append(others, rows...)
 		}
-		names, all = append(names, otherValues), append(all, sumRows(others, p.MultipleExposures))
+		names, all = append(names, otherValues), append(all, sumRows(others, p))
 	}
 
 	// The results of each slice.
@@ -526,6 +521,7 @@ func (j *sliceResult) compareWithOthers(p *plan.Plan, segment, whole *sliceSums)
 		}
 		others.periods = append(others.periods, counted)
 	}
+	others.spreadUnknown(p)
 	comparisons, _ := others.compareSamples(p, statsOptions(p))
 	for i, c := range comparisons {
 		own, variation := j.Variations[i+1].Comparison, p.Variations[i+1].ID

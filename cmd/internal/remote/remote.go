@@ -160,7 +160,8 @@ func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context
 	for !bytes.HasSuffix(text, []byte("\n")) {
 		n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control)
 		switch {
-		case errors.Is(err, io.EOF): // the client only checked whether a process listens
+		case errors.Is(err, io.EOF), len(text) == 0 && errors.Is(err, syscall.ECONNRESET):
+			// The client only checked whether a process listens.
 			return nil
 		case err != nil:
 			return err

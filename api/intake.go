@@ -191,29 +191,11 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	counts := SourceCounts{LastRequest: &arrived, Ignored: map[string]int{}}
 	var events []schema.Event
 	err = of.intake.ParseBody(held.text, request, func(item *ingest.Item) {
-		switch {
-		case item.Reject != nil:
-			counts.Rejected++
+		if item.Reject != nil {
 			s.Journal.BufferRejects(*item.Reject)
-		case item.Ignored && item.NoVisitor:
-			counts.NoVisitor++
-		case item.Ignored:
-			counts.Ignored[faults.Clip(item.Name, maxItemName)]++
-		default:
-			counts.Accepted++
-			if item.Cut {
-				counts.Cut++
-			}
-			events = append(events, item.Events...)
-			for _, goal := range item.Goals {
-				if goal.ID == of.purchase {
-					counts.Purchases++
-					if !goal.HasCurrency {
-						counts.NoCurrency++
-					}
-				}
-			}
 		}
+		counts.countItem(item, of.purchase)
+		events = append(events, item.Events...)
 	})
 	if _, isUnread := errors.AsType[*ingest.BodyError](err); isUnread {
 		return nil, bodyProblem(err)
@@ -237,6 +219,34 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 	s.metrics.sources.WithLabelValues(token.Name, "rejected").Add(float64(taken.Rejected))
 	s.metrics.sources.WithLabelValues(token.Name, "cut").Add(float64(counts.Cut))
 	return taken, nil
+}
+
+// countItem counts an item of a request. purchase is the goal of purchases.
+func (c *SourceCounts) countItem(item *ingest.Item, purchase int64) {
+	switch {
+	case item.Reject != nil:
+		c.Rejected++
+		return
+	case item.Ignored && item.NoVisitor:
+		c.NoVisitor++
+		return
+	case item.Ignored:
+		c.Ignored[faults.Clip(item.Name, maxItemName)]++
+		return
+	}
+	c.Accepted++
+	if item.Cut {
+		c.Cut++
+	}
+	for _, goal := range item.Goals {
+		if goal.ID != purchase {
+			continue
+		}
+		c.Purchases++
+		if !goal.HasCurrency {
+			c.NoCurrency++
+		}
+	}
 }
 
 // maxItemName is the maximum size of the name of ignored items that is kept, in bytes.
@@ -407,8 +417,7 @@ func (s *API) listSources(c *gin.Context) (any, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	owned, bound := s.accountResources(c)
-	website, err := results.SearchedWebsite(owned, bound, asked)
+	owned, website, err := s.searchedWebsite(c, asked)
 	if err != nil {
 		return nil, err
 	}

@@ -52,10 +52,8 @@ func (s *API) parseListing(c *gin.Context, types []string) (listing, error) {
 	if err := p.Err(); err != nil {
 		return l, err
 	}
-	var bound int64
 	var err error
-	l.owned, bound = s.accountResources(c)
-	if l.website, err = results.SearchedWebsite(l.owned, bound, asked); err != nil || l.website != 0 {
+	if l.owned, l.website, err = s.searchedWebsite(c, asked); err != nil || l.website != 0 {
 		return l, err
 	}
 	var ids []string
@@ -122,9 +120,16 @@ func (s *API) parsePlace(c *gin.Context) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
+	owned, website, err := s.searchedWebsite(c, asked)
+	return place{owned, website, id}, err
+}
+
+// searchedWebsite returns the resources of the token's account, and the website that an operation is about, see
+// results.SearchedWebsite.
+func (s *API) searchedWebsite(c *gin.Context, asked int64) (*catalogue.AccountResources, int64, error) {
 	owned, bound := s.accountResources(c)
 	website, err := results.SearchedWebsite(owned, bound, asked)
-	return place{owned, website, id}, err
+	return owned, website, err
 }
 
 const (

@@ -229,8 +229,8 @@ func (s *API) getWorth(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	owned, bound := s.accountResources(c)
-	if id, err = results.SearchedWebsite(owned, bound, id); err != nil {
+	owned, id, err := s.searchedWebsite(c, id)
+	if err != nil {
 		return nil, err
 	}
 	if err := results.CheckGoal(owned, id, asked.GoalID); err != nil {

@@ -419,15 +419,17 @@ func (s *API) listUndeclared(c *gin.Context) (any, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	owned, bound := s.accountResources(c)
-	website, err := results.SearchedWebsite(owned, bound, asked)
+	_, website, err := s.searchedWebsite(c, asked)
 	if err != nil {
 		return nil, err
 	}
 	all, _, err := s.discoverCampaigns(c)
+	if err != nil {
+		return nil, err
+	}
 	all = engine.SelectDiscovered(all, website, search)
 	c.Header("X-Total-Count", strconv.Itoa(len(all)))
-	return all[:min(len(all), limit)], err
+	return all[:min(len(all), limit)], nil
 }
 
 // declareCampaign declares a campaign that arrived, or ignores it.

@@ -91,7 +91,7 @@ func TestCurveEqualsTheFold(t *testing.T) {
 					continue
 				}
 				cohorts++
-				if want /= float64(n); !result.IsRate(p.Metric) && p.Metric != query.GoalsPerVisitor {
+				if want /= float64(n); !p.Metric.IsRate() && p.Metric != query.GoalsPerVisitor {
 					want /= schema.MoneyScale
 				}
 				got := *v.Value

@@ -64,7 +64,9 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards 
 		Ledger:    looks.NewLedger(conn),
 		facts:     facts.Reader{Shards: shards, Store: &source.Store{Conn: conn, Limits: limits}},
 		catalogue: c, cache: results, analyzer: looks.NewAnalyzer(results),
-		interactions: keptInteractions{of: map[schema.Subject][]result.Interaction{}},
+		interactions: keptInteractions{
+			of: map[schema.Subject][]result.Interaction{}, versions: map[schema.Subject]uint64{},
+		},
 	}
 }
 

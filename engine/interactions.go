@@ -21,8 +21,9 @@ import (
 
 // keptInteractions are the interactions of subjects, as they were last measured.
 type keptInteractions struct {
-	mu sync.RWMutex // guards the following
-	of map[schema.Subject][]result.Interaction
+	mu       sync.RWMutex // guards the following
+	of       map[schema.Subject][]result.Interaction
+	versions map[schema.Subject]uint64 // of the interactions of each subject
 }
 
 // ofSubject returns the interactions of a subject.
@@ -34,15 +35,9 @@ func (k *keptInteractions) ofSubject(subject schema.Subject) []result.Interactio
 
 // versionOf returns a number that changes with the interactions of a subject; 0: it has none.
 func (k *keptInteractions) versionOf(subject schema.Subject) uint64 {
-	found := k.ofSubject(subject)
-	if len(found) == 0 {
-		return 0
-	}
-	text, err := json.Marshal(found)
-	if err != nil {
-		panic(err) // evidence is finite
-	}
-	return xxhash.Sum64(text)
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.versions[subject]
 }
 
 // replaceOfWebsite replaces the interactions of the subjects of a website.
@@ -52,10 +47,18 @@ func (k *keptInteractions) replaceOfWebsite(website int64, found map[schema.Subj
 	for subject := range k.of {
 		if subject.WebsiteID == website {
 			delete(k.of, subject)
+			delete(k.versions, subject)
 		}
 	}
 	for subject, list := range found {
-		k.of[subject] = list
+		if len(list) == 0 {
+			continue
+		}
+		text, err := json.Marshal(list)
+		if err != nil {
+			panic(err) // evidence is finite
+		}
+		k.of[subject], k.versions[subject] = list, xxhash.Sum64(text)
 	}
 }
 

@@ -173,7 +173,7 @@ func compareEstimate(t worlds.TB, plan *plan.Plan, metric query.Metric, got resu
 		return
 	}
 	near(t, plan, string(metric), *got.Value, float(s.mean), 0)
-	if result.IsRate(metric) {
+	if metric.IsRate() {
 		p := float(s.mean)
 		near(t, plan, string(metric)+" standard error", *got.StandardError, math.Sqrt(p*(1-p)/s.n), 0)
 	} else if s.n > 1 {
@@ -181,13 +181,13 @@ func compareEstimate(t worlds.TB, plan *plan.Plan, metric query.Metric, got resu
 	}
 	alpha := stats.Options{SignificanceLevel: plan.Rules.SignificanceLevel}.Alpha()
 	if got.Interval == nil {
-		check.That(t, alpha <= 0 || s.n <= 1 || !result.IsRate(metric) && s.variance.Sign() <= 0,
+		check.That(t, alpha <= 0 || s.n <= 1 || !metric.IsRate() && s.variance.Sign() <= 0,
 			"%s has no interval: %q\n%+v", metric, got.Reason, plan)
 		return
 	}
 	mean, half := float(s.mean), 0.0
 	switch {
-	case result.IsRate(metric):
+	case metric.IsRate():
 		z := distuv.UnitNormal.Quantile(1 - alpha/2)
 		half = z * math.Sqrt(mean*(1-mean)/s.n+z*z/(4*s.n*s.n)) / (1 + z*z/s.n)
 		mean = (mean + z*z/(2*s.n)) / (1 + z*z/s.n)

@@ -25,7 +25,7 @@ func newQuoter(r *result.Report, nameSize int) *quoter {
 	row := result.ScorecardRow{Metric: *r.CompareMetric, Goal: r.Goal}
 	q := &quoter{
 		invalid: isInvalid(r.Conclusion), compared: row.Metric,
-		metric: shortenText(row.MetricInWords(), nameSize+len(row.Metric)), rate: result.IsRate(row.Metric),
+		metric: shortenText(row.MetricInWords(), nameSize+len(row.Metric)), rate: row.Metric.IsRate(),
 		level: r.SignificanceLevel, nameSize: nameSize,
 	}
 	if len(r.Variations) > 0 {

@@ -67,19 +67,9 @@ func (p *program) importCommand() *cobra.Command {
 			if follow || slices.ContainsFunc(files, p.isDirectory) {
 				err = i.importDirectories(ctx, files, mapping, follow)
 			} else {
-				var named []string // with the files of patterns that the shell has not expanded
-				for _, argument := range files {
-					matched, invalid := filepath.Glob(p.absolutePath(argument))
-					_, missing := os.Stat(p.absolutePath(argument))
-					switch {
-					case invalid != nil:
-						return usageError{fmt.Errorf("%s: %w", argument, invalid)}
-					case !strings.ContainsAny(argument, "*?[") || missing == nil:
-						matched = []string{argument}
-					case len(matched) == 0:
-						return usageError{fmt.Errorf("%s: no file matches", argument)}
-					}
-					named = append(named, matched...)
+				named, unmatched := p.expandPatterns(files)
+				if unmatched != nil {
+					return unmatched
 				}
 				for n := 0; n < len(named) && err == nil; n++ {
 					_, err = i.importFile(ctx, named[n])
@@ -114,6 +104,24 @@ func (p *program) importCommand() *cobra.Command {
 	p.timeFlags(cmd)
 	completeFlag(cmd, "format", "csv", "ndjson", "parquet")
 	return cmd
+}
+
+// expandPatterns returns the named files, with those of patterns that the shell has not expanded.
+func (p *program) expandPatterns(arguments []string) (files []string, err error) {
+	for _, argument := range arguments {
+		matched, invalid := filepath.Glob(p.absolutePath(argument))
+		_, missing := os.Stat(p.absolutePath(argument))
+		switch {
+		case invalid != nil:
+			return nil, usageError{fmt.Errorf("%s: %w", argument, invalid)}
+		case !strings.ContainsAny(argument, "*?[") || missing == nil:
+			matched = []string{argument}
+		case len(matched) == 0:
+			return nil, usageError{fmt.Errorf("%s: no file matches", argument)}
+		}
+		files = append(files, matched...)
+	}
+	return files, nil
 }
 
 // mappingAsOf returns a mapping for a file that has the state of its orders at a time.

@@ -99,25 +99,30 @@ func (p *program) reconcileCommand() *cobra.Command {
 			return err
 		}
 
-		// the judgement: the lines do not add up, or rows cannot be read
-		for _, fault := range compared.Faults {
-			p.printDiagnostic("%s: %s", args[0], fault)
-		}
-		unreadable := int64(0)
-		for _, books := range compared.AllBooks() {
-			unreadable += books.Lines[reconcile.Unreadable].Orders
-		}
-		if besides := unreadable - int64(len(compared.Faults)); besides > 0 {
-			p.printDiagnostic("%s cannot be read besides", wording.CountNoun(besides, "row"))
-		}
-		switch {
-		case !compared.AddsUp():
-			return errors.New("the lines do not add up: facts and events differ; run 'lifthouse facts --verify'")
-		case unreadable > 0:
-			return &exitError{exitRejected}
-		}
-		return nil
+		return p.judgeReconciled(args[0], compared)
 	})
+}
+
+// judgeReconciled prints the rows of a file that cannot be read. It returns an error if there are any, or if the lines
+// do not add up.
+func (p *program) judgeReconciled(file string, compared *reconcile.Comparison) error {
+	for _, fault := range compared.Faults {
+		p.printDiagnostic("%s: %s", file, fault)
+	}
+	unreadable := int64(0)
+	for _, books := range compared.AllBooks() {
+		unreadable += books.Lines[reconcile.Unreadable].Orders
+	}
+	if besides := unreadable - int64(len(compared.Faults)); besides > 0 {
+		p.printDiagnostic("%s cannot be read besides", wording.CountNoun(besides, "row"))
+	}
+	switch {
+	case !compared.AddsUp():
+		return errors.New("the lines do not add up: facts and events differ; run 'lifthouse facts --verify'")
+	case unreadable > 0:
+		return &exitError{exitRejected}
+	}
+	return nil
 }
 
 // printReconciled prints a sentence and a table of the lines for each currency.

@@ -41,6 +41,9 @@ func (s *server) areConverted(at Position) bool {
 	return at.Refresh == 0 || encodeCurrencies(s.currenciesOf()) == at.Currencies
 }
 
+// isConverted reports whether the facts that readers see are folded by the declared currencies.
+func (r *Refresher) isConverted() bool { return r.currentServer().areConverted(r.ShownPosition()) }
+
 // foldCurrencies folds again the visitors with goals in a currency, of the websites whose own currency is another than
 // that by which they were folded.
 func (r *Refresher) foldCurrencies(ctx context.Context) error {

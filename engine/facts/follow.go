@@ -40,7 +40,7 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 	r.noting.Lock()
 	noted, before, waits := r.noted, r.refreshes, r.noted > r.folded || r.isSlow()
 	r.noting.Unlock()
-	waits = waits || !r.currentServer().areConverted(r.ShownPosition())
+	waits = waits || !r.isConverted()
 	switch following := r.IsFollowing(); {
 	case !following && !waits:
 		return moments.Waiting{}, nil
@@ -57,7 +57,7 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 	for {
 		r.noting.Lock()
 		failed, changed := r.failed, r.changed
-		isFolded := r.folded >= noted && r.currentServer().areConverted(r.ShownPosition())
+		isFolded := r.folded >= noted && r.isConverted()
 		hasFailed := failed != nil && (r.isLate || isFolded || r.refreshes > before)
 		isLate := !isFolded && r.isLate || r.isSlow()
 		r.isLate = isLate && !isFolded
@@ -77,7 +77,7 @@ func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 		case <-changed:
 		case <-deadline.C:
 			r.noting.Lock()
-			r.isLate = r.folded < noted || !r.currentServer().areConverted(r.ShownPosition())
+			r.isLate = r.folded < noted || !r.isConverted()
 			r.noting.Unlock()
 		case <-ctx.Done():
 			return moments.Waiting{}, context.Cause(ctx)
@@ -329,20 +329,13 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 	})
 	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
-			of := setOf(some)
-			stored, err := r.readStored(ctx, of)
+			stored, err := r.readStored(ctx, setOf(some))
 			if err != nil {
 				return err
 			}
-			events, err := r.on.readEvents(ctx, some, r.position.Through)
+			_, want, err := r.foldAll(ctx, some)
 			if err != nil {
 				return err
-			}
-			var want []fold.Row
-			for own := range splitVisitors(events) {
-				if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
-					want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
-				}
 			}
 			if err := r.replaceRows(ctx, stored, want, r.position.nextRefresh()); err != nil {
 				return err
@@ -352,6 +345,23 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 		return r.moveOn(ctx)
 	})
 	return schema.WrapError(err, "compute the facts of visitors again")
+}
+
+// foldAll reads all events of some visitors up to the last position, and folds them.
+func (r *Refresher) foldAll(
+	ctx context.Context, some []schema.Visitor,
+) (events []fold.Event, want []fold.Row, err error) {
+	events, err = r.on.readEvents(ctx, some, r.position.Through)
+	if err != nil {
+		return nil, nil, err
+	}
+	of := setOf(some)
+	for own := range splitVisitors(events) {
+		if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
+			want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
+		}
+	}
+	return events, want, nil
 }
 
 // moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted facts is

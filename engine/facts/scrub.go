@@ -72,15 +72,9 @@ func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct 
 		}
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
 			of := setOf(some)
-			events, err := r.on.readEvents(ctx, some, r.position.Through)
+			events, want, err := r.foldAll(ctx, some)
 			if err != nil {
 				return err
-			}
-			var want []fold.Row
-			for own := range splitVisitors(events) {
-				if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
-					want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
-				}
 			}
 			had := slices.Clone(want)
 			var lost map[schema.Visitor]bool

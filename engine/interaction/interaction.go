@@ -70,9 +70,6 @@ type Cell struct {
 	nonzero  int64
 }
 
-// HasAlarm reports whether the pair has an alarm of either kind.
-func (p *Pair) HasAlarm() bool { return p.Effect >= EffectAlarm || p.Assignment >= AssignmentAlarm }
-
 // MeasurePairs measures all pairs of campaigns of a website that overlap, in both directions. The j-th pair has the
 // weight 1/(j (j+1)) of the error budget, whose sum is 1. Pairs are in the order in which they began to overlap, so
 // the weight of a pair does not depend on later ones. Half of its weight is of each direction.
@@ -139,7 +136,7 @@ func (p *Pair) countShared() {
 // sample returns the visitors of a cell as a sample of the metric.
 func (p *Pair) sample(of, by int) stats.Sample {
 	c := p.Cells[of][by]
-	if isRate(p.Of.Plan.Declared.Metric) {
+	if p.Of.Plan.Declared.Metric.IsRate() {
 		return stats.Rate{Visitors: c.Visitors, Converted: c.nonzero}
 	}
 	n := float64(c.Visitors)
@@ -149,10 +146,6 @@ func (p *Pair) sample(of, by int) stats.Sample {
 		variance = max(c.squares-n*mean*mean, 0) / (n - 1)
 	}
 	return stats.Mean{Visitors: c.Visitors, Mean: mean, Variance: variance, Nonzero: c.nonzero}
-}
-
-func isRate(metric query.Metric) bool {
-	return metric == query.GoalConversionRate || metric == query.ConversionRate || metric == query.CompletionRate
 }
 
 // Effects returns the effect of each treatment of Of among the visitors of each variation of By.

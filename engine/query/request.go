@@ -65,6 +65,11 @@ const (
 	AverageValue         Metric = "averageValue" // value of a goal event
 )
 
+// IsRate reports whether a metric is a share of the visitors.
+func (m Metric) IsRate() bool {
+	return m == GoalConversionRate || m == ConversionRate || m == CompletionRate
+}
+
 // Comparable has the metrics that a request may compare, by operation.
 var Comparable = map[Operation][]string{
 	CampaignResults: {

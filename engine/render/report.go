@@ -34,7 +34,7 @@ type reportTable struct {
 func Report(r *result.Report, s Screen) string {
 	base := &table{Screen: s, methodology: stats.Methodology(r.Methodology), level: r.SignificanceLevel}
 	t := &reportTable{base, r, *cmp.Or(r.CompareMetric, new(query.GoalConversionRate))}
-	t.rate = result.IsRate(t.metric)
+	t.rate = t.metric.IsRate()
 	rows := t.rowsOf("", &r.Slice)
 	if r.Decision != nil {
 		t.writeParagraph(bold, PrintableText(r.Decision.Text))
@@ -334,7 +334,7 @@ func (t *reportTable) writeScorecard() {
 		}
 		format := func(e *result.Estimate) string {
 			return formatOptional(e.Value,
-				func(x float64) string { return wording.FormatValue(x, e.Interval, result.IsRate(row.Metric)) })
+				func(x float64) string { return wording.FormatValue(x, e.Interval, row.Metric.IsRate()) })
 		}
 		for i := range row.Variations {
 			v := &row.Variations[i]

@@ -64,7 +64,7 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 		at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
 		name, control := j.Variations[at].Name, j.Variations[0].Name
 		c.Text = fmt.Sprintf("%s is %s than %s: %s has %s at look %d on %s with %s visitors", name, verdict, control,
-			nameIn(p), LookInWords(row, p.Rules.SignificanceLevel, IsRate(p.Metric)), row.Number, lastDay(row.End),
+			nameIn(p), LookInWords(row, p.Rules.SignificanceLevel, p.Metric.IsRate()), row.Number, lastDay(row.End),
 			wording.FormatCount(row.Visitors))
 		if row.Chance != nil {
 			c.Text += fmt.Sprintf(", with a chance of %s to beat %s", wording.FormatChance(*row.Chance), control)

@@ -47,20 +47,16 @@ func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 	return stats.VerdictInconclusive
 }
 
-// metrics has the name of each metric in texts, what it counts in a month, and whether it is a share of the visitors.
-// The units of money follow its currency.
-var metrics = map[query.Metric]struct {
-	name, month string
-	isRate      bool
-}{
-	query.GoalConversionRate:   {"the goal conversion rate", "converted visitors", true},
-	query.ConversionRate:       {"the conversion rate", "visitors with a conversion", true},
-	query.CompletionRate:       {"the completion rate", "visitors with a completion", true},
-	query.GoalsPerVisitor:      {"goals per visitor", "goals", false},
-	query.AverageValue:         {"average value", "", false},
-	query.ValuePerVisitor:      {"value per visitor", "of value", false},
-	query.ProfitPerVisitor:     {"profit per visitor", "of profit", false},
-	query.ExtraValuePerVisitor: {"extra value per visitor", "of extra value", false},
+// metrics has the name of each metric in texts, and what it counts in a month. The units of money follow its currency.
+var metrics = map[query.Metric]struct{ name, month string }{
+	query.GoalConversionRate:   {"the goal conversion rate", "converted visitors"},
+	query.ConversionRate:       {"the conversion rate", "visitors with a conversion"},
+	query.CompletionRate:       {"the completion rate", "visitors with a completion"},
+	query.GoalsPerVisitor:      {"goals per visitor", "goals"},
+	query.AverageValue:         {"average value", ""},
+	query.ValuePerVisitor:      {"value per visitor", "of value"},
+	query.ProfitPerVisitor:     {"profit per visitor", "of profit"},
+	query.ExtraValuePerVisitor: {"extra value per visitor", "of extra value"},
 }
 
 // nameIn returns the name of the compared metric of a plan in a sentence, with its conversion window.
@@ -78,9 +74,6 @@ func (m *Metrics) EstimateOf(metric query.Metric) Estimate {
 		query.ExtraValuePerVisitor: &m.ExtraValuePerVisitor,
 	}[metric], &m.AverageValue)
 }
-
-// IsRate reports whether a metric is a share of the visitors.
-func IsRate(m query.Metric) bool { return metrics[m].isRate }
 
 //go:embed next_steps.json
 var nextStepTexts []byte

@@ -281,7 +281,7 @@ type Data struct {
 	Lift     json.RawMessage `json:"lift,omitempty"`  // value and interval of the variation of the decision
 	Worth    json.RawMessage `json:"worth,omitempty"` // of the variation of the decision, as in reports
 
-	Check string `json:"check,omitempty"` // sampleRatio, multipleExposures, interactions or silence
+	Check string `json:"check,omitempty"` // sampleRatio, multipleExposures, interactions, returns or silence
 	By    string `json:"by,omitempty"`    // who started or stopped the campaign
 
 	URL string `json:"url,omitempty"` // of the page; set when the message is sent

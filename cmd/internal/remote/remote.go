@@ -146,46 +146,15 @@ func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context
 	case err != nil:
 		return err
 	}
-	var files []*os.File
+	text, files, err := receiveCommand(conn)
 	closeFiles := func() {
 		for _, file := range files {
 			_ = file.Close()
 		}
 	}
 	defer closeFiles()
-
-	// Read the command and the files that are passed with it.
-	var text []byte
-	buffer, control := make([]byte, 64<<10), make([]byte, syscall.CmsgSpace(streams*4))
-	for !bytes.HasSuffix(text, []byte("\n")) {
-		n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control)
-		switch {
-		case errors.Is(err, io.EOF), len(text) == 0 && errors.Is(err, syscall.ECONNRESET):
-			// The client only checked whether a process listens.
-			return nil
-		case err != nil:
-			return err
-		}
-		var messages []syscall.SocketControlMessage
-		if controlled > 0 {
-			if messages, err = syscall.ParseSocketControlMessage(control[:controlled]); err != nil {
-				return err
-			}
-		}
-		for i := range messages {
-			descriptors, err := syscall.ParseUnixRights(&messages[i])
-			if err != nil {
-				return err
-			}
-			for _, descriptor := range descriptors {
-				syscall.CloseOnExec(descriptor)
-				files = append(files, os.NewFile(uintptr(descriptor), "of the client"))
-			}
-		}
-		if n == 0 || len(text)+n > 1<<20 { // longer than any command line
-			return errors.New("not a command")
-		}
-		text = append(text, buffer[:n]...)
+	if err != nil || text == nil {
+		return err
 	}
 	if len(files) != streams {
 		return fmt.Errorf("received %d open files, want %d", len(files), streams)
@@ -212,6 +181,43 @@ func handleCommand(ctx context.Context, conn *net.UnixConn, execute func(context
 		return nil // the client has exited
 	}
 	return json.NewEncoder(conn).Encode(message{Code: code})
+}
+
+// receiveCommand reads the text of a command and the files that are passed with it, which the caller closes, also after
+// an error. The text is nil if the client only checked whether a process listens.
+func receiveCommand(conn *net.UnixConn) (text []byte, files []*os.File, err error) {
+	buffer, control := make([]byte, 64<<10), make([]byte, syscall.CmsgSpace(streams*4))
+	for !bytes.HasSuffix(text, []byte("\n")) {
+		n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control)
+		switch {
+		case errors.Is(err, io.EOF), len(text) == 0 && errors.Is(err, syscall.ECONNRESET):
+			// The client only checked whether a process listens.
+			return nil, files, nil
+		case err != nil:
+			return nil, files, err
+		}
+		var messages []syscall.SocketControlMessage
+		if controlled > 0 {
+			if messages, err = syscall.ParseSocketControlMessage(control[:controlled]); err != nil {
+				return nil, files, err
+			}
+		}
+		for i := range messages {
+			descriptors, err := syscall.ParseUnixRights(&messages[i])
+			if err != nil {
+				return nil, files, err
+			}
+			for _, descriptor := range descriptors {
+				syscall.CloseOnExec(descriptor)
+				files = append(files, os.NewFile(uintptr(descriptor), "of the client"))
+			}
+		}
+		if n == 0 || len(text)+n > 1<<20 { // longer than any command line
+			return nil, files, errors.New("not a command")
+		}
+		text = append(text, buffer[:n]...)
+	}
+	return text, files, nil
 }
 
 // reopenInterruptible reopens a pipe or a terminal in non-blocking mode, so that closing it interrupts reads and

@@ -27,20 +27,9 @@ func (x *trial) declareCurrency(code string) {
 // storeValues stores a day whose orders have a value, in the currency of the website.
 func (x *trial) storeValues(day int, converted ...int) {
 	x.t.Helper()
-	var events []schema.Event
-	at := x.first.AddDate(0, 0, day).Add(time.Hour)
-	for variation, n := range converted {
-		for visitor := range dailyVisitors {
-			view := x.view(at.Add(time.Duration(visitor)*time.Second), variation)
-			events = append(events, view)
-			if visitor < n {
-				goal := goalAfter(view, time.Minute)
-				goal.Value, goal.Profit = int64(10+visitor%7)*schema.MoneyScale, schema.MoneyScale
-				events = append(events, goal)
-			}
-		}
-	}
-	must.OK(x.t, schema.InsertEvents(x.t.Context(), x.conn, events, at.Add(22*time.Hour)))
+	x.storeAtEnd(day, x.dayOf(day, func(visitor int, goal *schema.Event) {
+		goal.Value, goal.Profit = int64(10+visitor%7)*schema.MoneyScale, schema.MoneyScale
+	}, converted...))
 }
 
 // TestLooksAtValuesWaitForACurrency declares a campaign about values. While one order is in another currency, values are

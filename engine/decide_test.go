@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -113,27 +112,42 @@ func (x *trial) write(events ...schema.Event) {
 	x.refresh()
 }
 
-// store stores a day with the given converted visitors of control and treatment.
-func (x *trial) store(day int, converted ...int) {
-	x.t.Helper()
-	var events []schema.Event
+// dayOf returns the events of a day with the given converted visitors of control and treatment. price sets the amounts
+// of their goals; nil: none.
+func (x *trial) dayOf(day int, price func(visitor int, goal *schema.Event), converted ...int) (events []schema.Event) {
 	at := x.first.AddDate(0, 0, day).Add(time.Hour)
 	for variation, n := range converted {
 		for visitor := range dailyVisitors {
 			view := x.view(at.Add(time.Duration(visitor)*time.Second), variation)
 			events = append(events, view)
 			if visitor < n {
-				events = append(events, goalAfter(view, time.Minute))
+				goal := goalAfter(view, time.Minute)
+				if price != nil {
+					price(visitor, &goal)
+				}
+				events = append(events, goal)
 			}
 		}
 	}
-	write := x.writer.WriteEvents
+	return events
+}
+
+// store stores a day with the given converted visitors of control and treatment.
+func (x *trial) store(day int, converted ...int) {
+	x.t.Helper()
+	events := x.dayOf(day, nil, converted...)
 	if x.live {
-		write = func(ctx context.Context, events []schema.Event) error {
-			return schema.InsertEvents(ctx, x.conn, events, at.Add(22*time.Hour))
-		}
+		x.storeAtEnd(day, events)
+		return
 	}
-	must.OK(x.t, write(x.t.Context(), events))
+	must.OK(x.t, x.writer.WriteEvents(x.t.Context(), events))
+}
+
+// storeAtEnd stores the events of a day, which are accepted at its end.
+func (x *trial) storeAtEnd(day int, events []schema.Event) {
+	x.t.Helper()
+	end := x.first.AddDate(0, 0, day).Add(23 * time.Hour)
+	must.OK(x.t, schema.InsertEvents(x.t.Context(), x.conn, events, end))
 }
 
 // report returns a report that is equal in another process.

@@ -54,10 +54,21 @@ func TestThirtyEventsByHand(t *testing.T) {
 		"multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
 	check.That(t, len(c.UnknownVariations) == 1 && c.UnknownVariations[0] == (result.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}),
 		"unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
-	// 1/p is the mean over C = 30, 300, 3000 and 30,000 of Π (1 + 2k/C) over k < 8 and k < 4, divided by Π (1 + k/C) over
-	// k < 12.
-	s := c.SampleRatio
-	check.That(t, near(s.PValue, 0.9920844836703426) && !s.Mismatch && s.Observed[0] == 8 && s.Observed[1] == 4, "sampleRatio = %+v, want 8 and 4 and no mismatch", s)
+	// B is the mean over C = 30, 300, 3000 and 30,000 of Π (1 + 2k/C) over k < 8 and k < 4, divided by Π (1 + k/C) over
+	// k < 12. In a report of all visitors, p is min(1, 2/B), because segments have half of the error budget, and in a
+	// report with a filter, which here has the same visitors, min(1, 1/B).
+	const inverse = 0.9920844836703426
+	for _, of := range []struct {
+		sampleRatio stats.SampleRatioCheck
+		want        float64
+	}{
+		{*c.SampleRatio, min(1, 2*inverse)},
+		{*query("&filters[country][]=fr&filters[country][]=de").Checks.SampleRatio, inverse},
+	} {
+		s := of.sampleRatio
+		check.That(t, near(s.PValue, of.want) && !s.Mismatch && s.Observed[0] == 8 && s.Observed[1] == 4,
+			"sampleRatio = %+v, want 8 and 4, p = %v and no mismatch", s, of.want)
+	}
 
 	checkThirtyScore(t, h)
 	compareWithPaper(t, "goal 2", query("&goal=2").Variations, paper{6, 8, 1, 1, "7"}, paper{4, 4, 0, 0, "0"})

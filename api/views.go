@@ -67,7 +67,7 @@ func noCurrencyWarning(token *catalogue.Token, c *SourceCounts) SourceWarning {
 	text := fmt.Sprintf("%d of %d purchases of %s have no currency, so they count in that of the website.",
 		c.NoCurrency, c.Purchases, token.Name)
 	if token.Sender.Mapping == tagName {
-		text += " Shopify's pixel sends it since this version: paste again what lifthouse source add tag prints."
+		text += " The pixel that lifthouse source add tag prints sends it: paste it into Shopify again."
 	}
 	return SourceWarning{token.WebsiteID, text}
 }

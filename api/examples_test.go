@@ -63,7 +63,7 @@ func (s *server) notify() {
 	s.t.Helper()
 	at := time.Date(2025, 5, 15, 9, 0, 0, 0, time.UTC)
 	data := outbox.Data{Name: "Free delivery banner", Text: "The campaign was stopped by token 2 Ann.", By: "token 2 Ann"}
-	m := outbox.NewMessage(outbox.MessageID(1, "example"), 1, catalogue.EventCampaignStopped, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", at, data)
+	m := outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, "example")), 1, catalogue.EventCampaignStopped, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", at, data)
 	must.Get(s.outbox.WriteMessages(s.t.Context(), []outbox.Message{m}))(s.t)
 	must.OK(s.t, s.outbox.RecordDeliveries(s.t.Context(), outbox.Delivery{AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200}))
 }

@@ -94,7 +94,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 	write := func(account, website, campaign int64, event string) string {
 		t.Helper()
 		of := schema.Subject{WebsiteID: website, Kind: schema.SubjectCampaign, ID: campaign}
-		m := outbox.NewMessage(outbox.MessageID(account, event, campaign), account, event, of, "", time.Now(), outbox.Data{Name: "Banner", Text: "It was stopped.", By: "Ann"})
+		m := outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(account, fmt.Sprint(event, campaign))), account, event, of, "", time.Now(), outbox.Data{Name: "Banner", Text: "It was stopped.", By: "Ann"})
 		must.Equal(t, must.Get(s.outbox.WriteMessages(t.Context(), []outbox.Message{m}))(t), 1)
 		return m.ID
 	}

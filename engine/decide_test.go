@@ -335,8 +335,8 @@ func TestRecordedHarmStays(t *testing.T) {
 func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
 	t.Helper()
 	j := must.Get(e.OpenJudgement(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now))(t)
-	must.OK(t, j.AnalyzeLooks(t.Context()))
-	return must.Get(j.RecordLooks(t.Context(), now))(t)
+	must.OK(t, x.engine.AnalyzeLooks(t.Context(), j))
+	return must.Get(x.engine.RecordLooks(t.Context(), j, now))(t)
 }
 
 // TestPlanIsFrozenByTheFirstView changes the level, the methodology and the cap of the primary goal after the first

@@ -30,7 +30,6 @@ type Judgement struct {
 	Looks     *looks.Analysis // nil: not read yet, see AnalyzeLooks
 	Events    uint64          // of the subject
 
-	engine  *Engine
 	returns []looks.Record                                   // of Recorded, those that the ledger does not have
 	series  map[seriesKey]map[plan.GoalWindow][]moments.Step // what was read
 }
@@ -92,11 +91,11 @@ func (e *Engine) openJudgement(
 		}
 	}
 	j := &Judgement{
-		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, Events: stored.Events, engine: e,
+		Plan: p.DeclaredReport(), FirstView: first, Recorded: recorded, Events: stored.Events,
 		series:   map[seriesKey]map[plan.GoalWindow][]moments.Step{},
 		Schedule: looks.NewSchedule(declared, first, through, stored.Newest, recorded),
 	}
-	if err := j.compareReturns(ctx, declared, through); err != nil {
+	if err := e.compareReturns(ctx, j, declared, through); err != nil {
 		return nil, source.StoreFailure(ctx, err)
 	}
 	if len(j.returns) > 0 { // looks wait
@@ -108,14 +107,14 @@ func (e *Engine) openJudgement(
 
 // compareReturns compares the ages at which orders change between the variations, for the questions at which a look is
 // due. So it reads the events once for each look, and not at all once the look is recorded.
-func (j *Judgement) compareReturns(ctx context.Context, declared *plan.Plan, through time.Time) error {
+func (e *Engine) compareReturns(ctx context.Context, j *Judgement, declared *plan.Plan, through time.Time) error {
 	var changes map[int64]*facts.OrderChanges // of the website
 	for _, due := range j.Schedule.DueReturns(declared, j.Recorded) {
 		q := due.Plan.Question
 		q.Filters.From, q.Filters.To = due.From, due.Look.End
 		lifetimes := make([][]stats.Lifetime, len(due.Plan.Variations)-1)
 		amount := looks.LifetimeAmount(due.Plan.Metric)
-		if err := j.engine.facts.EachOrderHistory(ctx, &q, through, func(h *facts.OrderHistory) {
+		if err := e.facts.EachOrderHistory(ctx, &q, through, func(h *facts.OrderHistory) {
 			l, known := h.LifetimeOf(amount, through.UnixMilli())
 			isExcluded := h.MultiExposed && q.MultipleExposures == catalogue.ExcludeMultiExposed
 			if !known || isExcluded {
@@ -136,7 +135,7 @@ func (j *Judgement) compareReturns(ctx context.Context, declared *plan.Plan, thr
 		}
 		if changes == nil {
 			var err error
-			changes, err = j.engine.facts.ReadOrderChanges(ctx, q.Subject.WebsiteID, through)
+			changes, err = e.facts.ReadOrderChanges(ctx, q.Subject.WebsiteID, through)
 			if err != nil {
 				return err
 			}
@@ -213,7 +212,7 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 		}
 		s := j.Schedule
 		analyze := func() (*looks.Analysis, int64, error) {
-			if err := j.AnalyzeLooks(ctx); err != nil {
+			if err := e.AnalyzeLooks(ctx, j); err != nil {
 				return nil, 0, err
 			}
 			return j.Looks, j.Looks.Bytes(), nil
@@ -288,9 +287,9 @@ func (j *Judgement) IsDue() bool {
 
 // AnalyzeLooks reads the daily sums for the declared question, the guardrails and the secondary goals, and analyzes the
 // looks. It reads sums only once, so another call after looks were recorded reads none.
-func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
+func (e *Engine) AnalyzeLooks(ctx context.Context, j *Judgement) (err error) {
 	declared := j.Plan.DeclaredPlan()
-	j.Looks, err = j.engine.analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded,
+	j.Looks, err = e.analyzer.AnalyzeLooks(declared, j.Schedule, j.Recorded,
 		func(
 			since time.Time, goals []plan.GoalWindow, timing plan.Timing,
 		) (map[plan.GoalWindow][]moments.Step, error) {
@@ -300,7 +299,7 @@ func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 			}
 			from := *declared
 			from.Filters.From, from.Timing = since, timing
-			read, err := j.engine.facts.ReadSteps(ctx, from.Question, questionsAbout(&from, goals))
+			read, err := e.facts.ReadSteps(ctx, from.Question, questionsAbout(&from, goals))
 			if err != nil {
 				return nil, err
 			}
@@ -315,11 +314,11 @@ func (j *Judgement) AnalyzeLooks(ctx context.Context) (err error) {
 }
 
 // findSplitAlarm tests the split of the visitors of all full days, and of their segments; nil: it matches the shares.
-func (j *Judgement) findSplitAlarm(ctx context.Context) (*looks.SplitAlarm, error) {
+func (e *Engine) findSplitAlarm(ctx context.Context, j *Judgement) (*looks.SplitAlarm, error) {
 	const most = 1000 // values of an attribute, of which those that appear first are tested
 	declared := j.Plan.DeclaredPlan()
 	declared.Top = most
-	found, err := j.engine.readFirstViews(ctx, visitorQuestion(declared))
+	found, err := e.readFirstViews(ctx, visitorQuestion(declared))
 	if err != nil {
 		return nil, err
 	}
@@ -332,57 +331,58 @@ func (j *Judgement) findSplitAlarm(ctx context.Context) (*looks.SplitAlarm, erro
 
 // RecordSplit tests the split of the visitors and of their segments at the end of each full day, and writes the first
 // alarm to the ledger. Reports read it there. It returns the number of records.
-func (j *Judgement) RecordSplit(ctx context.Context, now time.Time) (int, error) {
+func (e *Engine) RecordSplit(ctx context.Context, j *Judgement, now time.Time) (int, error) {
 	if j.Schedule.FullDays() == 0 || looks.HasSplitAlarm(j.Recorded) {
 		return 0, nil
 	}
-	alarm, err := j.findSplitAlarm(ctx)
+	alarm, err := e.findSplitAlarm(ctx, j)
 	if err != nil || alarm == nil {
 		return 0, err
 	}
 	declared := j.Plan.DeclaredPlan()
 	record := alarm.RecordOf(declared, now.UTC().Truncate(time.Millisecond))
-	n, err := j.engine.Ledger.WriteRecords(ctx, []looks.Record{record})
+	n, err := e.Ledger.WriteRecords(ctx, []looks.Record{record})
 	if err != nil || n == 0 {
 		return n, err
 	}
-	j.Recorded, err = j.engine.Ledger.RecordedLooks(ctx, looks.DeclarationOf(declared))
+	j.Recorded, err = e.Ledger.RecordedLooks(ctx, looks.DeclarationOf(declared))
 	return n, err
 }
 
 // RecordLooks writes the looks and the harm that are not recorded yet, and returns their number. Records are part of
 // the results of the looks, which it analyzes again.
-func (j *Judgement) RecordLooks(ctx context.Context, now time.Time) (int, error) {
+func (e *Engine) RecordLooks(ctx context.Context, j *Judgement, now time.Time) (int, error) {
 	records := j.Looks.UnrecordedLooks(now.UTC().Truncate(time.Millisecond))
 	for _, r := range j.returns {
 		r.RecordedAt = now.UTC().Truncate(time.Millisecond)
 		records = append(records, r)
 	}
-	n, err := j.engine.Ledger.WriteRecords(ctx, records)
+	n, err := e.Ledger.WriteRecords(ctx, records)
 	if err != nil || n == 0 {
 		return n, err
 	}
 	j.returns = nil
-	if j.Recorded, err = j.engine.Ledger.RecordedLooks(ctx, looks.DeclarationOf(j.Looks.Plan)); err != nil {
+	if j.Recorded, err = e.Ledger.RecordedLooks(ctx, looks.DeclarationOf(j.Looks.Plan)); err != nil {
 		return n, err
 	}
-	return n, j.AnalyzeLooks(ctx)
+	return n, e.AnalyzeLooks(ctx, j)
 }
 
 // ReportDecision returns the report of the declared question with its decision. Its scorecard has only the primary
 // goal.
-func (j *Judgement) ReportDecision(ctx context.Context) (*result.Report, error) {
-	rows, err := j.engine.facts.ReadRows(ctx, j.Plan.Question)
+func (e *Engine) ReportDecision(ctx context.Context, j *Judgement) (*result.Report, error) {
+	rows, err := e.facts.ReadRows(ctx, j.Plan.Question)
 	if err != nil {
 		return nil, err
 	}
 	report := result.New(j.Plan, rows, j.Looks)
-	report.AddInteractions(j.engine.interactions.ofSubject(j.Plan.Subject))
+	report.AddInteractions(e.interactions.ofSubject(j.Plan.Subject))
 	report.AddScorecard(j.Plan, []result.GoalRows{{Plan: j.Plan.AboutGoal(j.Plan.Goal()), Rows: rows}}, j.Looks)
-	if err := j.engine.addNovelty(ctx, j.Plan, j.Looks, report); err != nil {
+	report.Decision = result.Decide(j.Plan, j.Looks, &report.Slice)
+	if err := e.addNovelty(ctx, j.Plan, j.Looks, report); err != nil {
 		return nil, err
 	}
-	report.Worth, err = j.engine.ReadWorth(ctx, j.Plan, report.WorthReason)
+	report.Worth, err = e.ReadWorth(ctx, j.Plan, report.WorthReason)
 	return report, err
 }
 
@@ -396,7 +396,7 @@ func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Versio
 	if err != nil {
 		return nil, err
 	}
-	report, err := j.ReportDecision(ctx)
+	report, err := e.ReportDecision(ctx, j)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 		return nil, err
 	}
 	return valueAt(e, fit{key}, Version{Known: true, Data: version}, func() (*worth.Pool, int64, error) {
-		campaigns, err := e.readCampaigns(ctx, key.WebsiteID, time.Time{})
+		campaigns, err := e.readCampaigns(ctx, key.WebsiteID)
 		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, err
 	})
 }
@@ -86,11 +86,16 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 // campaignBytes is the approximate size of a campaign in a pool.
 const campaignBytes = 1 << 10
 
-// readCampaigns returns the campaigns and experiments of a website; with a time, those that had ended by then. Nothing
-// that a pool learns depends on a prior, so the prior of a past campaign need not be learned to learn from it.
-func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time) ([]worth.Campaign, error) {
-	owned := e.ownerOf(website)
-	var campaigns []worth.Campaign
+// storedCampaign is a campaign or an experiment with something to decide, and its rows of the ledger.
+type storedCampaign struct {
+	plan     *plan.Plan // of the declared question, as of the first view; a prior may still have to be learned
+	recorded []looks.Record
+}
+
+// listCampaigns returns the campaigns and experiments of a website that have something to decide.
+func (e *Engine) listCampaigns(ctx context.Context, owned *catalogue.AccountResources, website int64) (
+	campaigns []storedCampaign, err error,
+) {
 	for _, subject := range owned.Subjects() {
 		if subject.WebsiteID != website {
 			continue
@@ -98,9 +103,6 @@ func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time)
 		p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
 		if err != nil {
 			return nil, err
-		}
-		if end, ended := p.EndedAt(); !by.IsZero() && (!ended || end.After(by)) {
-			continue
 		}
 		recorded, err := e.Ledger.SubjectRecords(ctx, subject)
 		if err != nil {
@@ -111,27 +113,72 @@ func (e *Engine) readCampaigns(ctx context.Context, website int64, by time.Time)
 		} else {
 			p = e.AsOfFirstView(p)
 		}
-		if !canDecide(p) {
-			continue
+		if canDecide(p) {
+			campaigns = append(campaigns, storedCampaign{p, recorded})
 		}
-		switch {
-		case !p.Rules.MustLearn():
-		case !by.IsZero():
-			p = p.WithPrior(worth.LearnPrior(worth.PoolOf(p), nil, p.Rules.MDE/100))
-		default:
-			if p, err = e.withPrior(ctx, p); err != nil {
+	}
+	return campaigns, nil
+}
+
+// readCampaigns returns the campaigns and experiments of a website with their states.
+func (e *Engine) readCampaigns(ctx context.Context, website int64) (campaigns []worth.Campaign, err error) {
+	owned := e.ownerOf(website)
+	stored, err := e.listCampaigns(ctx, owned, website)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range stored {
+		if c.plan.Rules.MustLearn() {
+			if c.plan, err = e.withPrior(ctx, c.plan); err != nil {
 				return nil, err
 			}
 		}
-		state, winner, err := e.readState(ctx, p, recorded)
+		of, err := e.withState(ctx, owned, c)
 		if err != nil {
 			return nil, err
 		}
-		campaigns = append(campaigns, worth.Campaign{
-			Plan: p, Name: owned.SubjectName(subject), State: state, Outcome: outcomeOf(p, owned, winner),
-		})
+		campaigns = append(campaigns, of)
 	}
 	return campaigns, nil
+}
+
+// readEndedCampaigns returns the campaigns and experiments of a website that had ended by a time, to learn from them.
+// Nothing that a pool learns depends on a prior, so theirs are not learned: they have the prior of an empty pool.
+func (e *Engine) readEndedCampaigns(ctx context.Context, website int64, by time.Time) (
+	campaigns []worth.Campaign, err error,
+) {
+	owned := e.ownerOf(website)
+	stored, err := e.listCampaigns(ctx, owned, website)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range stored {
+		if end, ended := c.plan.EndedAt(); !ended || end.After(by) {
+			continue
+		}
+		if c.plan.Rules.MustLearn() {
+			c.plan = c.plan.WithPrior(worth.LearnPrior(worth.PoolOf(c.plan), nil, c.plan.Rules.MDE/100))
+		}
+		of, err := e.withState(ctx, owned, c)
+		if err != nil {
+			return nil, err
+		}
+		campaigns = append(campaigns, of)
+	}
+	return campaigns, nil
+}
+
+// withState returns a campaign with its state and what was done after it.
+func (e *Engine) withState(
+	ctx context.Context, owned *catalogue.AccountResources, c storedCampaign,
+) (worth.Campaign, error) {
+	state, winner, err := e.readState(ctx, c.plan, c.recorded)
+	if err != nil {
+		return worth.Campaign{}, err
+	}
+	return worth.Campaign{
+		Plan: c.plan, Name: owned.SubjectName(c.plan.Subject), State: state, Outcome: outcomeOf(c.plan, owned, winner),
+	}, nil
 }
 
 // withPrior returns a plan with the prior that it learns from the campaigns of its pool that had ended by its first
@@ -151,7 +198,7 @@ func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error
 	}
 	of, at := learned{questionKey(p), by}, Version{Known: true, Data: version}
 	prior, err := valueAt(e, of, at, func() (catalogue.Prior, int64, error) {
-		ended, err := e.readCampaigns(ctx, p.Subject.WebsiteID, by)
+		ended, err := e.readEndedCampaigns(ctx, p.Subject.WebsiteID, by)
 		return worth.LearnPrior(worth.PoolOf(p), ended, p.Rules.MDE/100), 0, err
 	})
 	if err != nil {
@@ -166,18 +213,7 @@ func (e *Engine) readState(
 	ctx context.Context, p *plan.Plan, recorded []looks.Record,
 ) (state []looks.Row, winner *plan.Variation, err error) {
 	declared := p.DeclaredPlan()
-	declaration := looks.DeclarationOf(declared)
-	var rows []looks.Row // of the primary question
-	harmed := map[int64]bool{}
-	for _, r := range recorded {
-		switch isPrimary := r.GoalWindow == declared.Goal() && r.Metric == declared.Metric; {
-		case r.Declaration != declaration:
-		case isPrimary:
-			rows = append(rows, r.Row)
-		case r.Kind == looks.OfHarm:
-			harmed[r.VariationID] = true
-		}
-	}
+	rows, harmed := looks.RecordedState(declared, recorded)
 	mayJudge, err := e.mayJudge(ctx, p.Subject, p.Ended)
 	if err != nil {
 		return nil, nil, err
@@ -191,19 +227,10 @@ func (e *Engine) readState(
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, of := range slices.Concat(found.Looks.Primary.Rows, [][]looks.Row{found.Looks.Ends}) {
-			for _, row := range of {
-				row.MismatchP = found.Looks.MismatchP // of any full day
-				rows = append(rows, row)
-			}
-		}
-		for _, g := range found.Looks.Guardrails {
-			for t, of := range g.Status {
-				harmed[p.Variations[t+1].ID] = harmed[p.Variations[t+1].ID] || of.Status == looks.Harmed
-			}
-		}
+		rows = append(rows, found.Looks.State()...)
+		harmed = append(harmed, found.Looks.Harmed()...)
 	}
-	if winner = looks.WinnerOf(declared, rows); winner != nil && harmed[winner.ID] {
+	if winner = looks.WinnerOf(declared, rows); winner != nil && slices.Contains(harmed, winner.ID) {
 		winner = nil
 	}
 	return worth.LatestState(rows), winner, nil
@@ -258,7 +285,7 @@ func outcomeOf(p *plan.Plan, owned *catalogue.AccountResources, winner *plan.Var
 // and the metric.
 func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*worth.Programme, error) {
 	owned := e.ownerOf(asked.WebsiteID)
-	all, err := e.readCampaigns(ctx, asked.WebsiteID, time.Time{})
+	all, err := e.readCampaigns(ctx, asked.WebsiteID)
 	if err != nil {
 		return nil, err
 	}

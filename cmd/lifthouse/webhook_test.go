@@ -120,7 +120,7 @@ func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 // write stores a message and returns its id.
 func (h *hooked) write(event, name string) string {
 	h.t.Helper()
-	m := outbox.NewMessage(outbox.MessageID(1, event, name), 1, event, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", time.Now(), outbox.Data{Name: name, Text: "Ship <it> & go."})
+	m := outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, event+name)), 1, event, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", time.Now(), outbox.Data{Name: name, Text: "Ship <it> & go."})
 	must.Get(h.store.Outbox.WriteMessages(h.t.Context(), []outbox.Message{m}))(h.t)
 	return m.ID
 }

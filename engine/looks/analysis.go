@@ -201,6 +201,29 @@ func (a *Analysis) ReturnsOfPlan(p *plan.Plan) *ReturnsOf {
 	return nil
 }
 
+// State returns the rows that the ledger would have: the results of the primary question's looks and of the end.
+func (a *Analysis) State() (rows []Row) {
+	for _, of := range slices.Concat(a.Primary.Rows, [][]Row{a.Ends}) {
+		for _, row := range of {
+			row.MismatchP = a.MismatchP // of any full day
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// Harmed returns the variations that harm a guardrail.
+func (a *Analysis) Harmed() (variations []int64) {
+	for _, g := range a.Guardrails {
+		for t, of := range g.Status {
+			if of.Status == Harmed {
+				variations = append(variations, a.Plan.Variations[t+1].ID)
+			}
+		}
+	}
+	return variations
+}
+
 // DayVisitors has the visitors whose first view is on a day, by variation.
 type DayVisitors struct {
 	Start    time.Time
@@ -261,17 +284,35 @@ func (read Series) readSums(
 	return func(p *plan.Plan) *Sums { return newSums(p, cuts, steps[p.Goal()]) }, nil
 }
 
-// AnalyzeLooks returns the results of the looks at the declared question. p is the plan of this question, see
-// plan.Plan.DeclaredPlan. recorded has the looks in the ledger, whose results do not change.
-func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
-	// Each question waits for its own conversion window, and until its orders have settled. Harm waits for neither.
-	schedules, harmed, waits := []*Schedule{s}, []plan.GoalWindow{}, false
+// askedQuestion is the primary question or a guardrail, with its daily sums.
+type askedQuestion struct {
+	plan     *plan.Plan
+	schedule *Schedule // of its looks, which wait for its conversion window, and until its orders have settled
+	sums     *Sums
+	harm     harmData
+}
+
+// harmData has the days and sums in which harm is looked for. It waits neither for a conversion window nor for orders,
+// so an event in a conversion window counts from when it happened.
+type harmData struct {
+	schedule *Schedule
+	sums     *Sums
+}
+
+// readQuestions reads the daily sums of the primary question and of the guardrails, in this order. It also returns a
+// function for the sums of another plan of a declared goal.
+func (read Series) readQuestions(
+	p *plan.Plan, s *Schedule, recorded []Record,
+) (asked []askedQuestion, sumsOf func(*plan.Plan) *Sums, err error) {
+	schedules := []*Schedule{s}
+	var windowed []plan.GoalWindow // goals with a conversion window
+	waits := s.waits()
 	for i, question := range questionsOf(p) {
 		if i > 0 {
 			schedules = append(schedules, s.about(question, recorded))
 		}
 		if question.ConversionWindow.IsSet() {
-			harmed = append(harmed, question.Goal())
+			windowed = append(windowed, question.Goal())
 		}
 		waits = waits || schedules[i].waits()
 	}
@@ -279,92 +320,121 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	if waits {
 		open = s.about(p.AboutGoal(plan.GoalWindow{GoalID: p.GoalID}), withoutReturns(recorded))
 	}
-
-	// Read the series.
 	cuts := SeriesCuts(append(schedules, open)...)
-	sumsOf, err := series.readSums(cuts, p.Declared.AllGoals(), plan.OnFirstView)
+	sumsOf, err = read.readSums(cuts, p.Declared.AllGoals(), plan.OnFirstView)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	eventSumsOf, err := series.readSums(cuts, plan.SortedGoals(harmed), plan.OnEvent)
+	eventSumsOf, err := read.readSums(cuts, plan.SortedGoals(windowed), plan.OnEvent)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	statusOf := func(i int, question *plan.Plan, margin stats.Margin, looks *Question) []GuardrailStatus {
-		switch {
-		case question.ConversionWindow.IsSet():
-			return a.guardrailOf(open, eventSumsOf(question), margin, looks, recorded)
-		case schedules[i].waits():
-			return a.guardrailOf(open, sumsOf(question), margin, looks, recorded)
+	for i, question := range questionsOf(p) {
+		of := askedQuestion{plan: question, schedule: schedules[i], sums: sumsOf(question)}
+		of.harm = harmData{of.schedule, of.sums}
+		if of.schedule.waits() {
+			of.harm.schedule = open
 		}
-		return a.guardrailOf(schedules[i], sumsOf(question), margin, looks, recorded)
+		if question.ConversionWindow.IsSet() {
+			of.harm = harmData{open, eventSumsOf(question)}
+		}
+		asked = append(asked, of)
 	}
+	return asked, sumsOf, nil
+}
 
-	// Analyze the primary question, the guardrails and the secondary goals.
-	primary := sumsOf(p)
-	found := &Analysis{Schedule: s, Plan: p, Primary: a.analyzeGoal(s, primary, recorded), Ends: endRows(s, primary)}
+// AnalyzeLooks returns the results of the looks at the declared question. p is the plan of this question, see
+// plan.Plan.DeclaredPlan. recorded has the looks in the ledger, whose results do not change.
+func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
+	asked, sumsOf, err := series.readQuestions(p, s, recorded)
+	if err != nil {
+		return nil, err
+	}
+	primary, guardrails := &asked[0], asked[1:]
+	found := &Analysis{
+		Schedule: s, Plan: p, Primary: a.analyzeGoal(s, primary.sums, recorded), Ends: endRows(s, primary.sums),
+		Returns: s.returnsOfAll(p, recorded),
+	}
 	found.Outcome = found.Primary.FindOutcome(alphaOf(p))
-	found.Harm = statusOf(0, p, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary)
-	for i, question := range questionsOf(p)[1:] {
-		of := Guardrail{Question: a.analyzeGoal(schedules[i+1], sumsOf(question), recorded), Plan: question}
-		of.Status = statusOf(i+1, question, p.Declared.Guardrails[i].Margin, &of.Question)
+	found.Harm = a.guardrailOf(&primary.harm, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
+	for i := range guardrails {
+		g := &guardrails[i]
+		of := Guardrail{Question: a.analyzeGoal(g.schedule, g.sums, recorded), Plan: g.plan}
+		of.Status = a.guardrailOf(&g.harm, p.Declared.Guardrails[i].Margin, &of.Question, recorded)
 		found.Guardrails = append(found.Guardrails, of)
 	}
-	for _, g := range p.Declared.Secondary {
-		if len(s.Looks) == 0 {
-			continue
+	if len(s.Looks) > 0 {
+		for _, g := range p.Declared.Secondary {
+			question := p.AboutGoal(g.GoalWindow).WithMetric(g.Metric)
+			last := s.lastLookOf(question, recorded)
+			found.SecondaryP = append(found.SecondaryP, adjustedP(s, last, sumsOf(question)))
 		}
-		question, last := p.AboutGoal(g.GoalWindow).WithMetric(g.Metric), found.LastLook()
-		if mature := s.about(question, recorded).Looks; last.Number > len(mature) {
-			last = Look{}
-			if n := len(mature); n > 0 {
-				last = mature[n-1]
-			}
-		}
-		found.SecondaryP = append(found.SecondaryP, adjustedP(s, last, sumsOf(question)))
 	}
+	splits := found.addDays(primary.sums)
+	least := computeOnce(a, 0, func() []*float64 { return leastMismatchPs(splits) }, "mismatch", splits)
+	found.addMismatch(least, recorded)
+	return found, nil
+}
 
-	found.Returns = s.returnsOfAll(p, recorded)
+// lastLookOf returns the last look that has ended for another question, too; zero: none has. A question with a longer
+// conversion window has fewer looks.
+func (s *Schedule) lastLookOf(question *plan.Plan, recorded []Record) Look {
+	last := s.Looks[len(s.Looks)-1]
+	mature := s.about(question, recorded).Looks
+	switch n := len(mature); {
+	case last.Number <= n:
+		return last
+	case n == 0:
+		return Look{}
+	default:
+		return mature[n-1]
+	}
+}
 
-	// Count the visitors of each full day, and test the sample ratio.
-	var days [][]stats.SharePeriod
-	before := map[int64]int64{} // visitors by variation
-	for _, end := range s.fullDays() {
+// addDays counts the visitors of each full day, and returns the split of all visitors until the end of each.
+func (a *Analysis) addDays(sums *Sums) (splits [][]stats.SharePeriod) {
+	before := map[int64]int64{} // visitors by variation, until the end of the day before
+	for _, end := range a.fullDays() {
 		var periods []stats.SharePeriod
-		today := DayVisitors{Start: end.Add(-day), Visitors: map[int64]int64{}}
-		found.Visitors = 0
-		for _, st := range primary.strataUntil(s.days, end) {
+		through := map[int64]int64{} // the same until the end of the day
+		a.Visitors = 0
+		for _, st := range sums.strataUntil(a.days, end) {
 			periods = append(periods,
-				p.ObservedSplit(st.period, func(variation int64) int64 { return st.firstViews[variation] }))
+				a.Plan.ObservedSplit(st.period, func(variation int64) int64 { return st.firstViews[variation] }))
 			for variation, n := range st.firstViews {
-				found.Visitors += n
-				today.Visitors[variation] += n
+				a.Visitors += n
+				through[variation] += n
 			}
 		}
-		so := maps.Clone(today.Visitors)
+		today := DayVisitors{Start: end.Add(-day), Visitors: maps.Clone(through)}
 		for variation, n := range before {
 			today.Visitors[variation] -= n
 		}
-		found.Days, before = append(found.Days, today), so
-		days = append(days, periods)
+		a.Days = append(a.Days, today)
+		splits = append(splits, periods)
+		before = through
 	}
-	least := computeOnce(a, 0, func() []*float64 { return leastMismatchPs(days) }, "mismatch", days)
+	return splits
+}
+
+// addMismatch adds the p-value of the sample ratio: the smallest one at the end of any full day so far, of all visitors
+// or, if the ledger has an alarm, of a segment. least has those of all visitors by full day.
+func (a *Analysis) addMismatch(least []*float64, recorded []Record) {
 	if len(least) > 0 {
-		found.MismatchP = least[len(least)-1]
+		a.MismatchP = least[len(least)-1]
 	}
-	found.MismatchP = smaller(found.MismatchP, alarmUntil(recorded, schema.EndOfTime))
-	for k, rows := range found.Primary.Rows {
+	a.MismatchP = smaller(a.MismatchP, alarmUntil(recorded, schema.EndOfTime))
+	for k, rows := range a.Primary.Rows {
 		for t := range rows {
 			if rows[t].RecordedAt.IsZero() {
-				at := slices.IndexFunc(s.fullDays(), found.Looks[k].End.Equal)
-				rows[t].MismatchP = smaller(least[at], alarmUntil(recorded, found.Looks[k].End))
+				at := slices.IndexFunc(a.fullDays(), a.Looks[k].End.Equal)
+				rows[t].MismatchP = smaller(least[at], alarmUntil(recorded, a.Looks[k].End))
 			}
 		}
 	}
-	for t := range found.Ends {
-		found.Ends[t].MismatchP = found.MismatchP
+	for t := range a.Ends {
+		a.Ends[t].MismatchP = a.MismatchP
 	}
-	return found, nil
 }
 
 // endRows returns the rows of the end of a subject, by treatment; none if it has not ended. They are about the visitors
@@ -495,50 +565,66 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recor
 	compute := func() Question {
 		q := Question{Rows: make([][]Row, len(data))}
 		for t := range treatments {
-			id := p.Variations[t+1].ID
-			known, results := map[int]Row{}, map[int]stats.LookResult{}
-			for _, r := range recorded {
-				if r.VariationID == id {
-					known[r.Number-1] = r
-					results[r.Number-1] = stats.LookResult{Point: r.Point, Critical: r.Critical, Reason: r.Reason}
-				}
-			}
-			rows := RowsWithout(data, id, stats.ReasonPlanChanged)
-			if !p.Variations[t+1].Added {
-				rows = AnalyzeTreatment(data, t, id, known, func(points []stats.LookPoint) *stats.LookSequence {
-					// Late conversions do not change the critical values.
-					return computeOnce(a, sequenceBytes, func() *stats.LookSequence {
-						return stats.NewLookDesign(alphaOf(p), shares).NewSequence(points, results)
-					}, "sequence", alphaOf(p), shares, points, results)
-				})
-			}
-			for k := range rows {
-				q.Rows[k] = append(q.Rows[k], rows[k])
+			for k, row := range a.analyzeVariation(p, shares, data, t, recorded) {
+				q.Rows[k] = append(q.Rows[k], row)
 			}
 		}
 		if p.Rules.Methodology == catalogue.Bayesian {
-			for k, look := range data {
-				periods, strata := make([]stats.Period, len(look.Strata)), look.Strata
-				for i, s := range strata {
-					periods[i] = stats.Period{Samples: s.Samples, Shares: s.Shares}
-				}
-				o := stats.Options{
-					SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian,
-					Prior: p.Rules.Prior,
-				}
-				_, o.NonNegative = strataOf(strata, 0)
-				if n := len(strata); n > 1 { // the chances need no pooled samples
-					AddChances(q.Rows[k], stats.ComparePeriods(strata[n-1].Samples, periods, o))
-				} else if n == 1 {
-					o.Shares = strata[0].Shares
-					AddChances(q.Rows[k], stats.Compare(strata[0].Samples[0], strata[0].Samples[1:], o))
-				}
+			for k := range data {
+				addPosterior(p, q.Rows[k], data[k].Strata)
 			}
 		}
 		return q
 	}
 	return computeOnce(a, len(data)*treatments*lookBytes, compute, "looks", p.Rules.Methodology,
 		p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, recorded)
+}
+
+// analyzeVariation returns the results of the looks at a treatment, see AnalyzeTreatment. A variation that was added to
+// the plan later has none.
+func (a *Analyzer) analyzeVariation(
+	p *plan.Plan, shares []float64, data []LookData, treatment int, recorded []Row,
+) []Row {
+	variation := &p.Variations[treatment+1]
+	if variation.Added {
+		return RowsWithout(data, variation.ID, stats.ReasonPlanChanged)
+	}
+	known, results := map[int]Row{}, map[int]stats.LookResult{}
+	for _, r := range recorded {
+		if r.VariationID == variation.ID {
+			known[r.Number-1] = r
+			results[r.Number-1] = stats.LookResult{Point: r.Point, Critical: r.Critical, Reason: r.Reason}
+		}
+	}
+	sequenceOf := func(points []stats.LookPoint) *stats.LookSequence {
+		// Late conversions do not change the critical values.
+		return computeOnce(a, sequenceBytes, func() *stats.LookSequence {
+			return stats.NewLookDesign(alphaOf(p), shares).NewSequence(points, results)
+		}, "sequence", alphaOf(p), shares, points, results)
+	}
+	return AnalyzeTreatment(data, treatment, variation.ID, known, sequenceOf)
+}
+
+// addPosterior adds the results of the Bayesian comparison of a look to its rows.
+func addPosterior(p *plan.Plan, rows []Row, strata []StratumData) {
+	if len(strata) == 0 {
+		return
+	}
+	o := stats.Options{
+		SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian, Prior: p.Rules.Prior,
+	}
+	_, o.NonNegative = strataOf(strata, 0)
+	if len(strata) == 1 {
+		o.Shares = strata[0].Shares
+		AddChances(rows, stats.Compare(strata[0].Samples[0], strata[0].Samples[1:], o))
+		return
+	}
+	periods := make([]stats.Period, len(strata))
+	for i, s := range strata {
+		periods[i] = stats.Period{Samples: s.Samples, Shares: s.Shares}
+	}
+	last := strata[len(strata)-1].Samples // the chances need no pooled samples
+	AddChances(rows, stats.ComparePeriods(last, periods, o))
 }
 
 // AnalyzeTreatment returns the results of looks at a treatment. sequence returns the critical values of the looks.

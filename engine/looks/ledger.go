@@ -8,17 +8,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
-	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/cespare/xxhash/v2"
 )
 
 //go:embed sql/recorded.sql
@@ -45,24 +44,44 @@ type Declaration struct {
 	Hash    uint64
 }
 
+// declarationVersion is the version of what identifies a declaration. A higher one orphans all recorded looks.
+const declarationVersion = 1
+
 // DeclarationOf returns what a plan declares.
 func DeclarationOf(p *plan.Plan) Declaration {
-	of := []any{p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.LookRules, p.MultipleExposures}
-	if prior := p.Rules.Prior; prior != nil { // however many campaigns it was learned from
-		of = append(of, stats.Prior{Mean: prior.Mean, StandardDeviation: prior.StandardDeviation})
+	return Declaration{Subject: p.Subject, Hash: identityOfDeclaration(p).Hash()}
+}
+
+// identityOfDeclaration returns what identifies the declaration of a plan beside its subject: what its looks, their
+// times, their visitors and their conclusions depend on. Its power and minimum effect are not part of it, and neither
+// is the number of campaigns from which a prior was learned.
+func identityOfDeclaration(p *plan.Plan) *schema.Identity {
+	of := schema.NewIdentity("declaration", declarationVersion)
+	of.Add("methodology", p.Rules.Methodology)
+	of.AddInteger("significanceLevel", int64(p.Rules.SignificanceLevel))
+	of.AddInteger("plannedDays", int64(p.Rules.PlannedDays))
+	of.AddInteger("plannedVisitors", p.Rules.PlannedVisitors)
+	of.AddDuration("maturity", p.Rules.Maturity)
+	of.AddNumber("equivalenceMargin", p.Rules.EquivalenceMargin)
+	of.Add("multipleExposures", p.MultipleExposures)
+	if prior := p.Rules.Prior; prior != nil {
+		of.AddNumber("priorMean", prior.Mean)
+		of.AddNumber("priorStandardDeviation", prior.StandardDeviation)
 	}
 	if p.Declared.Cap != nil {
-		of = append(of, p.Declared.Cap.String())
+		of.Add("cap", p.Declared.Cap.String())
 	}
-	if p.Declared.ConversionWindow.Maturity() > 0 {
-		of = append(of, p.Declared.ConversionWindow)
+	if window := p.Declared.ConversionWindow; window.Maturity() > 0 {
+		of.AddDuration("windowFrom", window.From)
+		of.AddDuration("windowTo", window.To)
+		of.AddDuration("settle", window.Settle)
 	}
 	for _, v := range p.Variations {
 		if !v.Added {
-			of = append(of, v.ID)
+			of.AddInteger("variation", v.ID)
 		}
 	}
-	return Declaration{Subject: p.Subject, Hash: xxhash.Sum64String(fmt.Sprint(of...))}
+	return of
 }
 
 // Ledger is the table looks, which has the result of each look, written once. It keeps the rows in memory. Rows that
@@ -201,10 +220,24 @@ func (l *Ledger) setRecords(d Declaration, records []Record) {
 func versionOf(records []Record) (version uint64) {
 	for i := range records {
 		r := &records[i]
-		version ^= xxhash.Sum64String(fmt.Sprint(r.Declaration, r.GoalWindow, r.Metric, r.Kind, r.VariationID, r.Number,
-			r.RecordedAt.UnixMilli()))
+		version ^= r.identity().Hash()
 	}
 	return version
+}
+
+// identity returns what identifies the row. No two rows of the ledger have the same.
+func (r *Record) identity() *schema.Identity {
+	of := schema.NewIdentity("record", 1)
+	of.AddSubject(r.Subject)
+	of.Add("declaration", strconv.FormatUint(r.Hash, 10))
+	of.AddInteger("goal", r.GoalID)
+	of.Add("window", r.Window.String())
+	of.Add("metric", string(r.Metric))
+	of.Add("kind", string(r.Kind))
+	of.AddInteger("variation", r.VariationID)
+	of.AddInteger("number", int64(r.Number))
+	of.AddInteger("recordedAt", r.RecordedAt.UnixMilli())
+	return of
 }
 
 func byDeclaration(records []Record) map[Declaration][]Record {
@@ -299,6 +332,22 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 // isAbout reports whether the record is about the goal and the metric of a plan.
 func (r Record) isAbout(p *plan.Plan) bool {
 	return r.GoalWindow == p.Goal() && r.Metric == p.Metric
+}
+
+// RecordedState returns the rows of a subject's records about the declared question of a plan, and the variations that
+// harmed a guardrail.
+func RecordedState(declared *plan.Plan, recorded []Record) (rows []Row, harmed []int64) {
+	declaration := DeclarationOf(declared)
+	for _, r := range recorded {
+		switch {
+		case r.Declaration != declaration:
+		case r.isAbout(declared):
+			rows = append(rows, r.Row)
+		case r.Kind == OfHarm:
+			harmed = append(harmed, r.VariationID)
+		}
+	}
+	return rows, harmed
 }
 
 // CopyRecords adds the recorded looks of another store that this store lacks, and returns their number.

@@ -162,34 +162,45 @@ func (s *Sender) deliverTo(
 			if s.Holder != "" && now().After(end) {
 				return now(), nil // renew the lease first
 			}
-			d := s.attemptDelivery(ctx, account, hook, &p.Message, now)
-			if ctx.Err() != nil {
-				return time.Time{}, ctx.Err()
-			}
-			receiver := [2]int64{account, hook.ID}
-			failing, _ := s.failing.LoadOrStore(receiver, d.At)
-			switch {
-			case d.Outcome == outbox.Delivered:
-				s.failing.Delete(receiver)
-			case d.Outcome == outbox.Retrying &&
-				d.At.Sub(schema.LaterTime(p.DueSince, failing.(time.Time))) >= retriedFor:
-				d.Outcome = outbox.Failed
-			}
-			if err := s.outbox.RecordDeliveries(ctx, d); err != nil {
+			d, err := s.deliverMessage(ctx, account, hook, p, now)
+			if err != nil {
 				return time.Time{}, err
-			}
-			if s.Count != nil {
-				s.Count(d.Outcome)
-			}
-			if d.Outcome != outbox.Delivered {
-				slog.WarnContext(ctx, "webhook failed", "account", account, "webhook", hook.ID, "message", p.ID,
-					"outcome", d.Outcome, "status", d.Status, "err", d.Detail)
 			}
 			if d.Outcome == outbox.Retrying {
 				return d.At.Add(pauseAfter(p.Retries + 1)), nil
 			}
 		}
 	}
+}
+
+// deliverMessage sends a message once, and records the outcome. A message that was refused for a day has failed.
+func (s *Sender) deliverMessage(
+	ctx context.Context, account int64, hook *catalogue.LiveWebhook, p *outbox.Pending, now func() time.Time,
+) (outbox.Delivery, error) {
+	d := s.attemptDelivery(ctx, account, hook, &p.Message, now)
+	if ctx.Err() != nil {
+		return d, ctx.Err()
+	}
+	receiver := [2]int64{account, hook.ID}
+	failing, _ := s.failing.LoadOrStore(receiver, d.At)
+	refusedFor := d.At.Sub(schema.LaterTime(p.DueSince, failing.(time.Time)))
+	switch {
+	case d.Outcome == outbox.Delivered:
+		s.failing.Delete(receiver)
+	case d.Outcome == outbox.Retrying && refusedFor >= retriedFor:
+		d.Outcome = outbox.Failed
+	}
+	if err := s.outbox.RecordDeliveries(ctx, d); err != nil {
+		return d, err
+	}
+	if s.Count != nil {
+		s.Count(d.Outcome)
+	}
+	if d.Outcome != outbox.Delivered {
+		slog.WarnContext(ctx, "webhook failed", "account", account, "webhook", hook.ID, "message", p.ID,
+			"outcome", d.Outcome, "status", d.Status, "err", d.Detail)
+	}
+	return d, nil
 }
 
 // A message that is refused is sent again for a day, with pauses that grow from 5 seconds to an hour. The time in which
@@ -238,9 +249,11 @@ func (s *Sender) attemptDelivery(
 
 // SendTest sends a test message to a webhook at once, and returns the outcome. The message is not stored.
 func (s *Sender) SendTest(ctx context.Context, account int64, hook *catalogue.LiveWebhook) outbox.Delivery {
-	id := outbox.MessageID(account, "test ", hook.ID, " ", time.Now().UnixNano())
-	m := outbox.NewMessage(id, account, "webhook.test", schema.Subject{Kind: schema.SubjectNone}, "", time.Now(),
-		outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
+	of := outbox.NewIdentity(account, "webhook.test")
+	of.AddInteger("webhook", hook.ID)
+	of.AddInteger("sentAt", time.Now().UnixNano())
+	m := outbox.NewMessage(outbox.MessageID(of), account, "webhook.test", schema.Subject{Kind: schema.SubjectNone},
+		"", time.Now(), outbox.Data{Name: "Test", Text: "This is a test message of Lifthouse."})
 	return s.attemptDelivery(ctx, account, hook, &m, time.Now)
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,80 +107,28 @@ func (r *Recorder) measureInteractions(ctx context.Context, owned *catalogue.Acc
 func (r *Recorder) recordSubject(
 	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, now time.Time,
 ) error {
-	p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
-	if err != nil {
-		return err
-	}
-	found, err := r.engine.OpenJudgement(ctx, p, now)
+	found, err := r.openJudgement(ctx, owned, subject, now)
 	if err != nil || found == nil {
 		return err
 	}
-	// Keep the prior that was learned, before any look has it.
-	learned := found.Plan.Rules.StatedPrior
-	if learned.Campaigns != nil && owned.StateOf(subject).LearnedPrior == nil && !isImportedPast(found) {
-		ctx := catalogue.WithAuthor(ctx, "learned prior")
-		if err := r.catalogue.KeepPrior(ctx, owned.ID, subject.ID, learned); err != nil {
-			return err
-		}
-		return r.recordSubject(ctx, r.catalogue.Snapshot().AccountResources(owned.ID), subject, now)
-	}
-
 	today := now.UTC().Truncate(24 * time.Hour)
-
-	// Test the split of a campaign that was imported. No look of it is due.
-	if isImportedPast(found) && r.tested[subject] != found.Events {
-		n, err := found.RecordSplit(ctx, now)
-		if err != nil {
+	if isImportedPast(found) {
+		if err := r.recordImportedSplit(ctx, owned.ID, found, now); err != nil {
 			return err
 		}
-		if r.tested[subject] = found.Events; n > 0 {
-			slog.InfoContext(ctx, "sample ratio mismatch recorded", "subject", subject)
-			return r.statuses.renewStatus(ctx, statusKey{owned.ID, subject})
-		}
 	}
-
-	// Record the looks that are due, and once a day any harm and a sample ratio mismatch.
-	hasNewDay := !p.Ended && found.Schedule.FullDays() > 0 && r.checked[subject].Before(today)
+	hasNewDay := !found.Plan.Ended && found.Schedule.FullDays() > 0 && r.checked[subject].Before(today)
 	if found.IsDue() || hasNewDay {
-		ofSplit, err := found.RecordSplit(ctx, now)
-		if err != nil {
+		if err := r.recordLooks(ctx, owned.ID, found, now); err != nil {
 			return err
 		}
-		if err := found.AnalyzeLooks(ctx); err != nil {
-			return err
-		}
-		n, err := found.RecordLooks(ctx, now)
-		if err != nil {
-			return err
-		}
-		n += ofSplit
 		r.checked[subject] = today
-		if n > 0 {
-			slog.InfoContext(ctx, "looks recorded", "subject", subject, "rows", n)
-			delete(r.judged, subject)
-			if err := r.statuses.renewStatus(ctx, statusKey{owned.ID, subject}); err != nil {
-				return err
-			}
-		}
 	}
-
-	// Report what is decided, and carry it out. Nothing can be decided any more if a subject ended longer ago than its
-	// last conversion window, the time in which its orders settle, the longest maturity of a look and a day.
-	end, ended := p.EndedAt()
-	longest := time.Duration(0)
-	for _, goal := range p.Declared.AllGoals() {
-		longest = max(longest, goal.Window.Maturity())
-	}
-	for _, r := range found.Recorded {
-		if r.Returns != nil {
-			longest = max(longest, r.Window.To+r.Returns.Settle)
-		}
-	}
-	if !r.judged[subject].Before(today) || ended && now.Sub(end) > 8*24*time.Hour+longest {
+	if !r.judged[subject].Before(today) || isFinal(found, now) {
 		return nil
 	}
 	if found.Looks == nil {
-		if err := found.AnalyzeLooks(ctx); err != nil {
+		if err := r.engine.AnalyzeLooks(ctx, found); err != nil {
 			return err
 		}
 	}
@@ -188,6 +137,94 @@ func (r *Recorder) recordSubject(
 	}
 	r.judged[subject] = today
 	return nil
+}
+
+// openJudgement returns the judgement of a subject; nil: there is nothing to judge. If its prior was just learned, it
+// keeps the prior in the catalogue first, before any look has it.
+func (r *Recorder) openJudgement(
+	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, now time.Time,
+) (*engine.Judgement, error) {
+	open := func(owned *catalogue.AccountResources) (*engine.Judgement, error) {
+		p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
+		if err != nil {
+			return nil, err
+		}
+		return r.engine.OpenJudgement(ctx, p, now)
+	}
+	found, err := open(owned)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	learned := found.Plan.Rules.StatedPrior
+	isKept := learned.Campaigns == nil || owned.StateOf(subject).LearnedPrior != nil
+	if isKept || isImportedPast(found) {
+		return found, nil
+	}
+	author := catalogue.WithAuthor(ctx, "learned prior")
+	if err := r.catalogue.KeepPrior(author, owned.ID, subject.ID, learned); err != nil {
+		return nil, err
+	}
+	return open(r.catalogue.Snapshot().AccountResources(owned.ID))
+}
+
+// recordImportedSplit tests the split of a subject that was imported, of which no look is due. It tests the same events
+// only once.
+func (r *Recorder) recordImportedSplit(
+	ctx context.Context, account int64, found *engine.Judgement, now time.Time,
+) error {
+	subject := found.Plan.Subject
+	if r.tested[subject] == found.Events {
+		return nil
+	}
+	n, err := r.engine.RecordSplit(ctx, found, now)
+	if err != nil {
+		return err
+	}
+	r.tested[subject] = found.Events
+	if n == 0 {
+		return nil
+	}
+	slog.InfoContext(ctx, "sample ratio mismatch recorded", "subject", subject)
+	return r.statuses.renewStatus(ctx, statusKey{account, subject})
+}
+
+// recordLooks records the looks of a judgement that are due, any harm and a sample ratio mismatch.
+func (r *Recorder) recordLooks(ctx context.Context, account int64, found *engine.Judgement, now time.Time) error {
+	splits, err := r.engine.RecordSplit(ctx, found, now)
+	if err != nil {
+		return err
+	}
+	if err := r.engine.AnalyzeLooks(ctx, found); err != nil {
+		return err
+	}
+	looks, err := r.engine.RecordLooks(ctx, found, now)
+	if err != nil || splits+looks == 0 {
+		return err
+	}
+	subject := found.Plan.Subject
+	slog.InfoContext(ctx, "looks recorded", "subject", subject, "rows", splits+looks)
+	delete(r.judged, subject)
+	return r.statuses.renewStatus(ctx, statusKey{account, subject})
+}
+
+// isFinal reports whether nothing about a subject can be decided any more: it ended longer ago than its last conversion
+// window, the time in which its orders settle, the longest maturity of a look and a day.
+func isFinal(j *engine.Judgement, now time.Time) bool {
+	end, ended := j.Plan.EndedAt()
+	if !ended {
+		return false
+	}
+	longest := time.Duration(0)
+	for _, goal := range j.Plan.Declared.AllGoals() {
+		longest = max(longest, goal.Window.Maturity())
+	}
+	for _, record := range j.Recorded {
+		if record.Returns != nil {
+			longest = max(longest, record.Window.To+record.Returns.Settle)
+		}
+	}
+	const ofLook = 8 * 24 * time.Hour // a week until the look, and a day
+	return now.Sub(end) > ofLook+longest
 }
 
 // reportDecision writes the messages about a subject that are due, and stops its campaign if the decision and the
@@ -199,7 +236,7 @@ func (r *Recorder) reportDecision(
 	if isImportedPast(found) {
 		return nil
 	}
-	report, err := found.ReportDecision(ctx)
+	report, err := r.engine.ReportDecision(ctx, found)
 	if err != nil {
 		return err
 	}
@@ -207,67 +244,66 @@ func (r *Recorder) reportDecision(
 		Judgement: found, account: owned.ID, name: owned.SubjectName(subject), report: report,
 		status: result.NewStatus(report), now: now, observed: r.passes > 0,
 	}
-
-	// Write the messages that are not stored yet.
 	stored, err := r.outbox.ReadMessages(ctx, owned.ID, subject)
 	if err != nil {
 		return err
 	}
 	messages := d.checkMessages(stored)
-	var decision *outbox.Message
-	reported := []result.DecisionStatus{ // the others say that nothing is decided
-		result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid,
+	decision, err := d.decisionMessage()
+	if err != nil {
+		return err
 	}
-	// A decision of the time before the first view was accepted is from an import.
-	if made := report.Decision; made != nil && slices.Contains(reported, made.Status) &&
-		(made.DecidedAt == nil || made.DecidedAt.After(found.FirstView.Accepted)) {
-		data := outbox.Data{Text: made.Text, Metric: string(found.Plan.Declared.Metric)}
-		var errs [3]error
-		data.Decision, errs[0] = json.Marshal(made)
-		if report.Conclusion != nil {
-			data.Sentence = report.Conclusion.Text
-		}
-		if made.VariationID != nil && d.status.Lift != nil {
-			data.Lift, errs[1] = json.Marshal(d.status.Lift)
-			if worth := report.WorthOf(*made.VariationID); worth != nil && worth.Text != "" {
-				data.Worth, errs[2] = json.Marshal(worth)
-			}
-		}
-		if err := errors.Join(errs[:]...); err != nil {
-			return err
-		}
-		declared := looks.DeclarationOf(found.Looks.Plan)
-		id := outbox.MessageID(owned.ID, "decision ", subject, " ", declared.Hash, " ", made.Status)
-		decision = new(d.newMessage(id, catalogue.EventDecisionChanged, string(made.Status), data))
-		if i := slices.IndexFunc(stored, func(m outbox.Message) bool { return m.ID == decision.ID }); i >= 0 {
-			decision = &stored[i] // with the time when it was recorded
+	if decision != nil {
+		known := slices.IndexFunc(stored, func(m outbox.Message) bool { return m.ID == decision.ID })
+		if known >= 0 {
+			decision = &stored[known] // with the time when it was recorded
 		} else {
 			messages = append(messages, *decision)
 		}
 	}
-	if len(messages) > 0 { // a list never contradicts a message
-		if err := r.statuses.renewStatus(ctx, statusKey{owned.ID, subject}); err != nil {
-			return err
-		}
-	}
-	n, err := r.outbox.WriteMessages(ctx, messages)
-	if err != nil {
+	if err := r.writeMessages(ctx, statusKey{owned.ID, subject}, messages); err != nil {
 		return err
 	}
-	if n > 0 {
-		slog.InfoContext(ctx, "messages written", "subject", subject, "messages", n)
+	if decision == nil {
+		return nil
 	}
+	return r.stopDecided(ctx, owned.ID, subject, decision)
+}
 
-	// Stop the campaign if it demands this. A campaign that was started after the decision was reported is not stopped:
-	// a person who started it knew the decision.
-	campaign, known := r.catalogue.Snapshot().AccountResources(owned.ID).Campaigns[subject.ID] // as it is now
-	if decision == nil || subject.Kind != schema.SubjectCampaign || !known || !campaign.Active ||
-		!campaign.StopsAt(decision.State) || len(campaign.Runs) == 0 ||
-		!campaign.Runs[len(campaign.Runs)-1].From.Before(decision.RecordedAt) {
+// writeMessages writes messages about a subject. It renews the status of the subject first, so a list never contradicts
+// a message.
+func (r *Recorder) writeMessages(ctx context.Context, of statusKey, messages []outbox.Message) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	if err := r.statuses.renewStatus(ctx, of); err != nil {
+		return err
+	}
+	n, err := r.outbox.WriteMessages(ctx, messages)
+	if n > 0 {
+		slog.InfoContext(ctx, "messages written", "subject", of.subject, "messages", n)
+	}
+	return err
+}
+
+// stopDecided stops a campaign that demands this when its decision is reported. A campaign that was started after the
+// decision was reported is not stopped: a person who started it knew the decision.
+func (r *Recorder) stopDecided(
+	ctx context.Context, account int64, subject schema.Subject, decision *outbox.Message,
+) error {
+	if subject.Kind != schema.SubjectCampaign {
+		return nil
+	}
+	campaign, known := r.catalogue.Snapshot().AccountResources(account).Campaigns[subject.ID] // as it is now
+	if !known || !campaign.Active || !campaign.StopsAt(decision.State) || len(campaign.Runs) == 0 {
+		return nil
+	}
+	started := campaign.Runs[len(campaign.Runs)-1].From
+	if !started.Before(decision.RecordedAt) {
 		return nil
 	}
 	ctx = catalogue.WithAuthor(ctx, autoStopAuthor+decision.State)
-	if _, _, err := r.catalogue.Switch(ctx, owned.ID, 0, schema.SubjectCampaign, campaign.ID, false); err != nil {
+	if _, _, err := r.catalogue.Switch(ctx, account, 0, schema.SubjectCampaign, campaign.ID, false); err != nil {
 		return fmt.Errorf("auto-stop: %w", err)
 	}
 	slog.InfoContext(ctx, "campaign stopped", "campaign", campaign.ID, "decision", decision.State)
@@ -308,37 +344,62 @@ func ReportRuns(
 	var messages []outbox.Message
 	for _, owned := range snapshot.AllAccounts() {
 		for _, c := range catalogue.ByID(owned.Campaigns) {
-			addMessage := func(event, verb, author string, when time.Time) {
-				if when.After(now) && (next.IsZero() || when.Before(next)) {
-					next = when
+			for _, change := range runChanges(&c) {
+				isPlanned := change.at.After(now)
+				if isPlanned && (next.IsZero() || change.at.Before(next)) {
+					next = change.at
 				}
 				// Older ones are from an import, or from a time when no server ran.
-				if when.After(now) || now.Sub(when) > 24*time.Hour {
-					return
-				}
-				id := outbox.MessageID(owned.ID, event, " ", c.ID, " ", when.UnixMilli())
-				text := fmt.Sprintf("The campaign was %s by %s.", verb, author)
-				if decision, isAuto := strings.CutPrefix(author, autoStopAuthor); isAuto {
-					text = fmt.Sprintf("The campaign was stopped automatically, because the decision is %s.", decision)
-				} else if author == "" { // its date was declared
-					text = fmt.Sprintf("The campaign was %s as planned.", verb)
-				}
-				data := outbox.Data{Name: c.Name, Text: text, By: author}
-				messages = append(messages, outbox.NewMessage(id, owned.ID, event, c.Subject(), "", when, data))
-			}
-			for _, run := range c.Runs {
-				// else a date of start was declared, but the campaign has not been started
-				if run.To != nil || c.Active {
-					addMessage(catalogue.EventCampaignStarted, "started", run.StartedBy, run.From)
-				}
-				if run.To != nil {
-					addMessage(catalogue.EventCampaignStopped, "stopped", run.StoppedBy, *run.To)
+				if !isPlanned && now.Sub(change.at) <= 24*time.Hour {
+					messages = append(messages, change.newMessage(owned.ID, &c))
 				}
 			}
 		}
 	}
 	_, err = box.WriteMessages(ctx, messages)
 	return next, err
+}
+
+// runChange is a start or a stop of a campaign.
+type runChange struct {
+	event  string
+	verb   string // started or stopped
+	author string // empty: its date was declared
+	at     time.Time
+}
+
+// runChanges returns the starts and stops of a campaign.
+func runChanges(c *catalogue.LiveCampaign) (changes []runChange) {
+	for _, run := range c.Runs {
+		// else a date of start was declared, but the campaign has not been started
+		if run.To != nil || c.Active {
+			changes = append(changes, runChange{catalogue.EventCampaignStarted, "started", run.StartedBy, run.From})
+		}
+		if run.To != nil {
+			changes = append(changes, runChange{catalogue.EventCampaignStopped, "stopped", run.StoppedBy, *run.To})
+		}
+	}
+	return changes
+}
+
+// newMessage returns the message about the change of a campaign of an account.
+func (r *runChange) newMessage(account int64, c *catalogue.LiveCampaign) outbox.Message {
+	of := outbox.NewIdentity(account, r.event)
+	of.AddInteger("campaign", c.ID)
+	of.AddInteger("at", r.at.UnixMilli())
+	data := outbox.Data{Name: c.Name, Text: r.inWords(), By: r.author}
+	return outbox.NewMessage(outbox.MessageID(of), account, r.event, c.Subject(), "", r.at, data)
+}
+
+// inWords says what happened and who did it.
+func (r *runChange) inWords() string {
+	if decision, isAuto := strings.CutPrefix(r.author, autoStopAuthor); isAuto {
+		return fmt.Sprintf("The campaign was stopped automatically, because the decision is %s.", decision)
+	}
+	if r.author == "" {
+		return fmt.Sprintf("The campaign was %s as planned.", r.verb)
+	}
+	return fmt.Sprintf("The campaign was %s by %s.", r.verb, r.author)
 }
 
 // Messages report decisions, failed checks, and starts and stops. A subject is judged after its looks are recorded and
@@ -359,6 +420,44 @@ type decided struct {
 func (d *decided) newMessage(id, event, state string, data outbox.Data) outbox.Message {
 	data.Name = d.name
 	return outbox.NewMessage(id, d.account, event, d.Plan.Subject, state, d.now, data)
+}
+
+// reportedDecisions are the decisions of messages. The others say that nothing is decided.
+var reportedDecisions = []result.DecisionStatus{
+	result.DecisionShip, result.DecisionRollBack, result.DecisionNoDifference, result.DecisionInvalid,
+}
+
+// decisionMessage returns the message about the decision; nil: nothing is decided, or it was decided before the first
+// view was accepted, so it is from an import.
+func (d *decided) decisionMessage() (*outbox.Message, error) {
+	made := d.report.Decision
+	if made == nil || !slices.Contains(reportedDecisions, made.Status) {
+		return nil, nil
+	}
+	if made.DecidedAt != nil && !made.DecidedAt.After(d.FirstView.Accepted) {
+		return nil, nil
+	}
+	data := outbox.Data{Text: made.Text, Metric: string(d.Plan.Declared.Metric)}
+	var errs [3]error
+	data.Decision, errs[0] = json.Marshal(made)
+	if d.report.Conclusion != nil {
+		data.Sentence = d.report.Conclusion.Text
+	}
+	if made.VariationID != nil && d.status.Lift != nil {
+		data.Lift, errs[1] = json.Marshal(d.status.Lift)
+		if worth := d.report.WorthOf(*made.VariationID); worth != nil && worth.Text != "" {
+			data.Worth, errs[2] = json.Marshal(worth)
+		}
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	of := outbox.NewIdentity(d.account, "decision")
+	of.AddSubject(d.Plan.Subject)
+	of.Add("declaration", strconv.FormatUint(looks.DeclarationOf(d.Looks.Plan).Hash, 10))
+	of.Add("status", string(made.Status))
+	m := d.newMessage(outbox.MessageID(of), catalogue.EventDecisionChanged, string(made.Status), data)
+	return &m, nil
 }
 
 // checkMessages returns the messages about checks that failed, or were cleared, since the last stored message about
@@ -406,9 +505,12 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 		if check.failed == "" {
 			event, text = catalogue.EventCheckCleared, check.cleared
 		}
-		id := outbox.MessageID(d.account, "check ", d.Plan.Subject, " ", check.name, " ", event, " ", day)
+		of := outbox.NewIdentity(d.account, event)
+		of.AddSubject(d.Plan.Subject)
+		of.Add("check", check.name)
+		of.Add("day", day)
 		data := outbox.Data{Text: strings.ToUpper(text[:1]) + text[1:] + ".", Check: check.name}
-		messages = append(messages, d.newMessage(id, event, check.name, data))
+		messages = append(messages, d.newMessage(outbox.MessageID(of), event, check.name, data))
 	}
 	return messages
 }

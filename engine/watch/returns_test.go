@@ -58,8 +58,8 @@ func (p *past) reportOf(by *server, day int) *result.Report {
 	owned := p.catalogue.Snapshot().AccountResources(1)
 	declared := must.Get(plan.New(query.Request{AccountID: 1, SubjectID: 2}, owned))(p.t)
 	j := must.Get(by.OpenJudgement(p.t.Context(), declared, p.first.AddDate(0, 0, day)))(p.t)
-	must.OK(p.t, j.AnalyzeLooks(p.t.Context()))
-	return must.Get(j.ReportDecision(p.t.Context()))(p.t)
+	must.OK(p.t, by.AnalyzeLooks(p.t.Context(), j))
+	return must.Get(by.ReportDecision(p.t.Context(), j))(p.t)
 }
 
 // TestLooksWaitForReturnsThatDiffer follows a campaign whose orders are cancelled after 7 days in control and after 14

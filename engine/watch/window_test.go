@@ -142,7 +142,7 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 	declared := must.Get(plan.New(query.Request{AccountID: 1, SubjectID: 2}, owned))(t)
 	j, err := by.OpenJudgement(t.Context(), declared, p.first.AddDate(1, 0, 0))
 	if err == nil {
-		err = j.AnalyzeLooks(t.Context())
+		err = by.AnalyzeLooks(t.Context(), j)
 	}
 	must.OK(t, err)
 	for _, q := range []looks.Question{j.Looks.Primary, j.Looks.Guardrails[0].Question} {

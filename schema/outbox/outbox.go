@@ -7,8 +7,6 @@ import (
 	"context"
 	sqldriver "database/sql/driver"
 	"embed"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,7 +17,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/cespare/xxhash/v2"
 )
 
 //go:embed sql/*.sql
@@ -39,14 +36,17 @@ type Message struct {
 	Data       Data           `json:"data"` // none in messages from ReadMessages
 }
 
-// MessageID returns the id of a message about a fact. Parts identify the fact within the account: equal parts give
-// equal ids.
-func MessageID(account int64, parts ...any) string {
-	text := fmt.Sprint(append([]any{account, " "}, parts...)...)
-	first, second := xxhash.Sum64String(text), xxhash.Sum64String("lifthouse "+text)
-	digest := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, first), second)
-	return "msg_" + hex.EncodeToString(digest)
+// NewIdentity returns what identifies a message of an account about a fact of a kind. The caller adds what identifies
+// the fact. All servers that find the same fact must add the same.
+func NewIdentity(account int64, of string) *schema.Identity {
+	i := schema.NewIdentity("message", 1)
+	i.AddInteger("account", account)
+	i.Add("of", of)
+	return i
 }
+
+// MessageID returns the id of the message about the fact with an identity, see NewIdentity.
+func MessageID(i *schema.Identity) string { return "msg_" + i.Hex() }
 
 // Outbox is the tables messages and deliveries of a store.
 type Outbox struct {

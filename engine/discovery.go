@@ -167,40 +167,8 @@ func (d *Discovered) declareIn(site *catalogue.Website, owned *catalogue.Account
 		found.Add("goal", how.Goal, err.Error())
 	}
 
-	// The variations with control in front.
-	var names []string
-	at := -1
-	for i := range d.Variations {
-		v := &d.Variations[i]
-		if names = append(names, v.Name()); v.Name() == cmp.Or(how.Control, schema.ControlKey) {
-			at = i
-		}
-	}
-	variations := slices.Clone(d.Variations)
-	switch {
-	case at < 0:
-		found.Add("control", how.Control,
-			faults.OneOf(clipNames(names)...)+": the one that visitors saw before the campaign")
-	case at > 0 && d.Variations[0].ID == 0:
-		found.Add("control", how.Control, "must be control: it has visitors, and is control in every campaign")
-	default:
-		variations = slices.Insert(slices.Delete(variations, at, at+1), 0, d.Variations[at])
-	}
-
-	// Their shares in per cent.
-	shares, n, sum := how.Shares, len(d.Variations), 0
-	for _, share := range shares {
-		sum += share
-	}
-	switch {
-	case len(shares) == 0 && d.EqualSplit != nil && *d.EqualSplit < stats.MismatchAlpha:
-		found.AddField("shares", "the visitors are not divided equally (p = %.2g): must be the shares that were "+
-			"planned, not those that are observed", *d.EqualSplit)
-	case len(shares) == 0:
-		shares = slices.Repeat([]int{100 / max(n, 1)}, n)
-	case len(shares) != n || sum != 100:
-		found.Add("shares", shares, fmt.Sprintf("must be %d numbers in percent with the sum 100, control first", n))
-	}
+	variations := d.controlFirst(how.Control, &found)
+	shares := d.declaredShares(how.Shares, &found)
 	if err := found.List.Err(); err != nil {
 		return err
 	}
@@ -226,6 +194,49 @@ func (d *Discovered) declareIn(site *catalogue.Website, owned *catalogue.Account
 	return nil
 }
 
+// controlFirst returns the variations with control in front. control is its name; empty: the variation 0.
+func (d *Discovered) controlFirst(control string, found *faults.Collector) []DiscoveredVariation {
+	var names []string
+	at := -1
+	for i := range d.Variations {
+		name := d.Variations[i].Name()
+		names = append(names, name)
+		if name == cmp.Or(control, schema.ControlKey) {
+			at = i
+		}
+	}
+	switch {
+	case at < 0:
+		found.Add("control", control,
+			faults.OneOf(clipNames(names)...)+": the one that visitors saw before the campaign")
+		return nil
+	case at > 0 && d.Variations[0].ID == 0:
+		found.Add("control", control, "must be control: it has visitors, and is control in every campaign")
+		return nil
+	}
+	others := slices.Delete(slices.Clone(d.Variations), at, at+1)
+	return slices.Insert(others, 0, d.Variations[at])
+}
+
+// declaredShares returns the shares of the variations in per cent. Without shares, they are equal, unless the visitors
+// are not divided equally.
+func (d *Discovered) declaredShares(shares []int, found *faults.Collector) []int {
+	n, sum := len(d.Variations), 0
+	for _, share := range shares {
+		sum += share
+	}
+	switch {
+	case len(shares) == 0 && d.EqualSplit != nil && *d.EqualSplit < stats.MismatchAlpha:
+		found.AddField("shares", "the visitors are not divided equally (p = %.2g): must be the shares that were "+
+			"planned, not those that are observed", *d.EqualSplit)
+	case len(shares) == 0:
+		return slices.Repeat([]int{100 / max(n, 1)}, n)
+	case len(shares) != n || sum != 100:
+		found.Add("shares", shares, fmt.Sprintf("must be %d numbers in percent with the sum 100, control first", n))
+	}
+	return shares
+}
+
 // clipNames returns the first names, and how many more there are.
 func clipNames(names []string) []string {
 	const most = 20
@@ -244,16 +255,7 @@ func (e *Engine) EstimatePlans(
 	if _, err := e.facts.AwaitNoted(ctx); err != nil {
 		return nil, err
 	}
-	type question struct {
-		campaign, goal int64
-		metric         query.Metric
-	}
-	type traffic struct { // the visitors of a campaign, from which plans are estimated
-		plan  *plan.Plan
-		rows  *moments.Rows
-		first time.Time
-	}
-	read := map[question]*traffic{} // many new campaigns share one
+	read := map[trafficKey]*traffic{} // many new campaigns share one
 	estimates := map[int64]*result.PlanEstimate{}
 	for _, id := range campaigns {
 		p, err := plan.New(query.Request{SubjectID: id}, owned)
@@ -263,39 +265,15 @@ func (e *Engine) EstimatePlans(
 		if p, err = e.PlanInForce(ctx, p); err != nil {
 			return nil, err
 		}
-		// The report about the declared question of the campaign itself, or else of that with the most events.
-		var of *plan.Plan
-		most := uint64(0)
-		for _, c := range catalogue.ByID(owned.Campaigns) {
-			subject := c.Subject()
-			counters := e.facts.SubjectCounters(subject)
-			events := counters.AllEvents()
-			if subject == p.Subject && events > 0 {
-				of = p
-				break
-			}
-			if c.WebsiteID != p.Subject.WebsiteID || events <= most {
-				continue
-			}
-			request := plan.ResultsRequest(owned.ID, subject)
-			request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
-			if other, err := plan.New(request, owned); err == nil && !other.HasNoTraffic() {
-				of, most = other, events
-			}
-		}
+		of := e.trafficPlan(p, owned)
 		if of == nil {
 			continue
 		}
-		at := question{of.Subject.ID, p.Declared.GoalID, p.Declared.Metric}
+		at := trafficKey{of.Subject.ID, p.Declared.GoalID, p.Declared.Metric}
 		if read[at] == nil {
-			if of, err = e.PlanInForce(ctx, of); err != nil {
+			if read[at], err = e.readTraffic(ctx, of); err != nil {
 				return nil, err
 			}
-			found, err := e.facts.ReadRows(ctx, of.Question)
-			if err != nil {
-				return nil, err
-			}
-			read[at] = &traffic{of, found, e.firstView(of.Subject).Start()}
 		}
 		var priors []catalogue.Prior
 		if p.Rules.Methodology == catalogue.Bayesian {
@@ -305,12 +283,62 @@ func (e *Engine) EstimatePlans(
 			}
 			priors = []catalogue.Prior{plan.WeakPrior(p.Rules.MDE), learned.Rules.StatedPrior}
 		}
-		found := result.EstimatePlan(p, read[at].plan, read[at].rows, read[at].first, priors)
-		if found != nil {
+		if found := result.EstimatePlan(p, read[at].plan, read[at].rows, read[at].first, priors); found != nil {
 			estimates[id] = found
 		}
 	}
 	return estimates, nil
+}
+
+// traffic has the visitors of a campaign, from which plans are estimated.
+type traffic struct {
+	plan  *plan.Plan
+	rows  *moments.Rows
+	first time.Time
+}
+
+// trafficKey identifies the visitors of a campaign and what is known of them.
+type trafficKey struct {
+	campaign, goal int64
+	metric         query.Metric
+}
+
+// trafficPlan returns the plan of a report about the declared question of a campaign, from whose visitors the plan of
+// this campaign can be estimated: its own if it has events, or else that of its website's campaign with the most; nil:
+// none has any.
+func (e *Engine) trafficPlan(p *plan.Plan, owned *catalogue.AccountResources) *plan.Plan {
+	var of *plan.Plan
+	most := uint64(0)
+	for _, c := range catalogue.ByID(owned.Campaigns) {
+		subject := c.Subject()
+		counters := e.facts.SubjectCounters(subject)
+		events := counters.AllEvents()
+		if subject == p.Subject && events > 0 {
+			return p
+		}
+		if c.WebsiteID != p.Subject.WebsiteID || events <= most {
+			continue
+		}
+		request := plan.ResultsRequest(owned.ID, subject)
+		request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
+		if other, err := plan.New(request, owned); err == nil && !other.HasNoTraffic() {
+			of, most = other, events
+		}
+	}
+	return of
+}
+
+// readTraffic reads the visitors of a plan.
+func (e *Engine) readTraffic(ctx context.Context, of *plan.Plan) (*traffic, error) {
+	of, err := e.PlanInForce(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := e.facts.ReadRows(ctx, of.Question)
+	if err != nil {
+		return nil, err
+	}
+	return &traffic{of, rows, e.firstView(of.Subject).Start()}, nil
 }
 
 // Values has the observed values of an attribute, the most frequent first. Visitors counts all visitors of the subject,

@@ -42,70 +42,90 @@ func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Repor
 // ComputeReportAt computes the report of a plan in force, see PlanInForce, from the data of a version or from newer
 // data. The report depends on the data and the catalogue only: it lacks what its treatments are worth, which depends on
 // all campaigns, and a warning of silence, which depends on the clock.
-func (e *Engine) ComputeReportAt(
-	ctx context.Context, p *plan.Plan, version Version,
-) (report *result.Report, err error) {
-	// Judge the looks, read the sums, and compare the variations.
-	var a *looks.Analysis
-	if canDecide(p) && (p.Asked.Scorecard || p.OfAllVisitors() && p.IsDeclared()) {
-		judged, err := e.judgeAt(ctx, p, version)
-		if err != nil {
-			return nil, err
-		}
-		a = judged.Looks
+func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Version) (*result.Report, error) {
+	found, err := e.readReport(ctx, p, version)
+	if err != nil {
+		return nil, err
 	}
-	var rows *moments.Rows
-	var byGoal []result.GoalRows // of the scorecard
-	if p.Asked.Scorecard && canDecide(p) {
-		if rows, byGoal, err = e.readScorecard(ctx, p); err != nil {
-			return nil, err
-		}
-	}
-	if rows == nil || p.Dimension != "" || p.Interval != "" {
-		if rows, err = e.facts.ReadRows(ctx, p.Question); err != nil {
-			return nil, err
-		}
-	}
-	if p.Asked.Complement {
-		if rows, err = e.withEveryone(ctx, p, rows); err != nil {
-			return nil, err
-		}
-	}
-	report = result.New(p, rows, a)
-
-	// Add what the request asks for beside it.
+	report := result.New(p, found.rows, found.looks)
 	if check := report.Checks.SampleRatio; check != nil && check.Mismatch {
 		if report.Checks.SplitCause, err = e.readSplitCause(ctx, p, version); err != nil {
 			return nil, err
 		}
 	}
+	if err := e.addParts(ctx, p, found.rows, report); err != nil {
+		return nil, err
+	}
+	if found.byGoal != nil {
+		report.AddScorecard(p, found.byGoal, found.looks)
+		report.Decision = result.Decide(p, found.looks, &report.Slice)
+	}
+	if found.looks != nil && p.OfAllVisitors() && p.IsDeclared() {
+		if err := e.addNovelty(ctx, p, found.looks, report); err != nil {
+			return nil, err
+		}
+	}
+	return report, e.addWarnings(ctx, p, version, report)
+}
+
+// reportData is what a report is computed from.
+type reportData struct {
+	looks  *looks.Analysis   // nil: the report is not about the declared question and all visitors
+	rows   *moments.Rows     // of the question of the report
+	byGoal []result.GoalRows // of the scorecard; nil: the report has none
+}
+
+// readReport judges the looks and reads the sums of a report.
+func (e *Engine) readReport(ctx context.Context, p *plan.Plan, version Version) (found reportData, err error) {
+	hasScorecard := p.Asked.Scorecard && canDecide(p)
+	isDeclared := canDecide(p) && p.OfAllVisitors() && p.IsDeclared()
+	if hasScorecard || isDeclared {
+		judged, err := e.judgeAt(ctx, p, version)
+		if err != nil {
+			return found, err
+		}
+		found.looks = judged.Looks
+	}
+	if hasScorecard {
+		if found.rows, found.byGoal, err = e.readScorecard(ctx, p); err != nil {
+			return found, err
+		}
+	}
+	if found.rows == nil || p.Dimension != "" || p.Interval != "" {
+		if found.rows, err = e.facts.ReadRows(ctx, p.Question); err != nil {
+			return found, err
+		}
+	}
+	if p.Asked.Complement {
+		found.rows, err = e.withEveryone(ctx, p, found.rows)
+	}
+	return found, err
+}
+
+// addParts adds to a report the parts that the request asks for: the series, the curve and the distribution.
+func (e *Engine) addParts(ctx context.Context, p *plan.Plan, rows *moments.Rows, report *result.Report) (err error) {
 	if p.Interval != "" {
 		if report.Series, err = e.computeSeries(ctx, p, rows); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if p.Asked.Curve {
 		if report.Curve, err = e.computeCurve(ctx, p, rows); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if p.Asked.Distribution {
 		steps, err := e.facts.ReadDistribution(ctx, p.Question, result.ValueBins())
 		if err != nil {
-			return nil, err
+			return err
 		}
 		report.Distribution = result.NewDistribution(p, steps)
 	}
-	if byGoal != nil {
-		report.AddScorecard(p, byGoal, a)
-	}
-	if a != nil && p.OfAllVisitors() && p.IsDeclared() {
-		if err := e.addNovelty(ctx, p, a, report); err != nil {
-			return nil, err
-		}
-	}
+	return nil
+}
 
-	// Warn of what the sums do not show.
+// addWarnings adds to a report the warnings of what its sums do not show.
+func (e *Engine) addWarnings(ctx context.Context, p *plan.Plan, version Version, report *result.Report) error {
 	if p.OfAllVisitors() && p.IsDeclared() {
 		report.AddInteractions(e.interactions.ofSubject(p.Subject))
 	}
@@ -120,7 +140,7 @@ func (e *Engine) ComputeReportAt(
 	}
 	unseen, err := e.facts.ReadUnseen(ctx, p.Subject, p.GoalID)
 	if err != nil {
-		return nil, source.StoreFailure(ctx, err)
+		return source.StoreFailure(ctx, err)
 	}
 	if unseen.IsSuspicious() {
 		report.WarnOfUnseen(unseen.WithoutView, unseen.Goals)
@@ -128,7 +148,7 @@ func (e *Engine) ComputeReportAt(
 	if version.Waiting.Events > 0 {
 		report.AddWaiting(version.Waiting)
 	}
-	return report, nil
+	return nil
 }
 
 // readSplitCause returns where a sample ratio mismatch comes from. It reads once for all reports about the same

@@ -35,66 +35,14 @@ const (
 // guardrailOf returns the status of each treatment at a margin, from the looks and days. It is harmed at the first look
 // or day that shows harm, or else safe at the first look that shows safety. Recorded harm is permanent.
 func (a *Analyzer) guardrailOf(
-	s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record,
+	of *harmData, margin stats.Margin, looks *Question, recorded []Record,
 ) []GuardrailStatus {
-	p := sums.plan
-	treatments, planned := len(p.Variations)-1, 0
-	for _, v := range p.Variations[1:] {
-		if !v.Added {
-			planned++
-		}
-	}
-	type dayData struct {
-		End    time.Time
-		Strata []StratumData
-	}
-	var days []dayData
-	for _, end := range s.fullDays() {
-		d := dayData{End: end}
-		for _, st := range sums.strataUntil(s.sinceLooks(end), end) {
-			data, _ := samplesOf(p, &st)
-			d.Strata = append(d.Strata, data)
-		}
-		days = append(days, d)
-	}
-	isLook := func(end time.Time) bool {
-		return slices.ContainsFunc(s.Looks, func(l Look) bool { return l.End.Equal(end) })
-	}
+	p, days := of.sums.plan, of.readDays()
+	treatments := len(p.Variations) - 1
 	compute := func() []GuardrailStatus {
 		all := make([]GuardrailStatus, treatments)
 		for t := range all {
-			status := GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonTooFewVisitors}
-			if p.Variations[t+1].Added {
-				status.Reason = stats.ReasonPlanChanged
-				all[t] = status
-				continue
-			}
-			for _, rows := range looks.Rows {
-				if margin.IsSafe(rows[t].LookResult) {
-					status.Status, status.DecidedAt = Safe, rows[t].End
-					break
-				}
-			}
-			rule := stats.HarmRule{Alpha: alphaOf(p), Treatments: planned, Guardrails: len(p.Declared.Guardrails)}
-			if len(s.days) > 0 { // the planned visitors of control and the treatment
-				shares, total := s.firstShares(p), 0.0
-				for _, share := range shares {
-					total += share
-				}
-				if total > 0 {
-					rule.PlannedVisitors = (shares[0] + shares[t+1]) / total * float64(p.Rules.PlannedVisitors)
-				}
-			}
-			for _, d := range days {
-				strata, nonNegative := strataOf(d.Strata, t)
-				h := margin.HarmBound(strata, nonNegative, rule)
-				status.Upper, status.Reason = h.Upper, h.Reason
-				if h.Breaks || h.Below && isLook(d.End) {
-					status.Status, status.DecidedAt = Harmed, d.End
-					break
-				}
-			}
-			all[t] = status
+			all[t] = of.judgeTreatment(t, margin, looks, days)
 		}
 		return all
 	}
@@ -109,4 +57,75 @@ func (a *Analyzer) guardrailOf(
 		}
 	}
 	return all
+}
+
+// harmDay has the sums of all visitors until the end of a full day.
+type harmDay struct {
+	End    time.Time
+	Strata []StratumData
+}
+
+// readDays returns the sums until the end of each full day.
+func (h *harmData) readDays() (days []harmDay) {
+	for _, end := range h.schedule.fullDays() {
+		d := harmDay{End: end}
+		for _, st := range h.sums.strataUntil(h.schedule.sinceLooks(end), end) {
+			data, _ := samplesOf(h.sums.plan, &st)
+			d.Strata = append(d.Strata, data)
+		}
+		days = append(days, d)
+	}
+	return days
+}
+
+// judgeTreatment returns the status of a treatment.
+func (h *harmData) judgeTreatment(
+	treatment int, margin stats.Margin, looks *Question, days []harmDay,
+) GuardrailStatus {
+	if h.sums.plan.Variations[treatment+1].Added {
+		return GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonPlanChanged}
+	}
+	status := GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonTooFewVisitors}
+	isSafe := func(rows []Row) bool { return margin.IsSafe(rows[treatment].LookResult) }
+	if k := slices.IndexFunc(looks.Rows, isSafe); k >= 0 {
+		status.Status, status.DecidedAt = Safe, looks.Rows[k][treatment].End
+	}
+	rule := h.ruleOf(treatment)
+	for _, d := range days {
+		strata, nonNegative := strataOf(d.Strata, treatment)
+		bound := margin.HarmBound(strata, nonNegative, rule)
+		status.Upper, status.Reason = bound.Upper, bound.Reason
+		if bound.Breaks || bound.Below && h.schedule.isLook(d.End) {
+			status.Status, status.DecidedAt = Harmed, d.End
+			break
+		}
+	}
+	return status
+}
+
+// ruleOf returns the rule by which harm of a treatment is found.
+func (h *harmData) ruleOf(treatment int) stats.HarmRule {
+	p := h.sums.plan
+	rule := stats.HarmRule{Alpha: alphaOf(p), Guardrails: len(p.Declared.Guardrails)}
+	for _, v := range p.Variations[1:] {
+		if !v.Added {
+			rule.Treatments++
+		}
+	}
+	if len(h.schedule.days) == 0 {
+		return rule
+	}
+	shares, total := h.schedule.firstShares(p), 0.0
+	for _, share := range shares {
+		total += share
+	}
+	if total > 0 { // the planned visitors of control and the treatment
+		rule.PlannedVisitors = (shares[0] + shares[treatment+1]) / total * float64(p.Rules.PlannedVisitors)
+	}
+	return rule
+}
+
+// isLook reports whether a look has ended at a time.
+func (s *Schedule) isLook(end time.Time) bool {
+	return slices.ContainsFunc(s.Looks, func(l Look) bool { return l.End.Equal(end) })
 }

@@ -117,60 +117,21 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	if first.Time.IsZero() {
 		return s
 	}
-	start := first.Start()
-	var written time.Time // end of the last recorded look
+	start, written := first.Start(), time.Time{}
 	for _, r := range recorded {
 		if r.Kind.FixesClock() {
 			start = r.FirstDay
 		}
-		if r.Kind == OfLook && r.isAbout(p) && r.End.After(written) {
-			written = r.End
+		if r.Kind == OfLook && r.isAbout(p) {
+			written = schema.LaterTime(written, r.End)
 		}
 	}
-	through = schema.LaterTime(through, written)
-	// The subject ran from the start of the clock on. The first run of imported data begins there, too, unless a date
-	// of start is declared.
-	runs := slices.Clone(p.Runs)
-	if len(runs) == 0 {
-		runs = []catalogue.Run{{From: start}}
-	}
-	for i, r := range runs {
-		run := Window{From: r.From, To: through}
-		if i == 0 && first.Imported && !r.Declared || run.From.Before(start) {
-			run.From = start
-		}
-		if r.To != nil {
-			run.To = minTime(*r.To, through)
-		}
-		if full := (Window{ceilDay(run.From), run.To.Truncate(day)}); full.From.Before(full.To) {
-			s.days = append(s.days, full)
-		}
-	}
+	data := schema.LaterTime(through, written)
+	s.setDays(p, start, data)
 	if stop, ended := p.EndedAt(); ended {
-		s.ended, s.stop = !through.Before(stop.Add(s.rules.Maturity)), stop
+		s.ended, s.stop = !data.Before(stop.Add(s.rules.Maturity)), stop
 	}
-	hasWindow := s.waits()
-	// Of imported data, no conversion after the newest event is known.
-	isComplete := func(end time.Time) bool {
-		return !hasWindow || !first.OnTime.IsZero() || !newest.Before(end.Add(s.wait))
-	}
-	days, number := 0, 0
-	for i, run := range s.days {
-		for end := run.From.Add(week); ; end = end.Add(week) {
-			isMature := !through.Before(end.Add(s.rules.Maturity)) && isComplete(end) || p.Ended && !hasWindow ||
-				!end.After(written)
-			if !end.After(run.To) && isMature && (!end.Add(-week).After(newest) || !end.After(written)) {
-				number, days = number+1, days+int(week/day)
-				s.Looks = append(s.Looks, Look{Number: number, End: end, Days: days})
-				continue
-			}
-			waits := hasWindow && !first.OnTime.IsZero() && !end.After(run.To)
-			if i == len(s.days)-1 && (p.Running || waits) {
-				s.Next = end
-			}
-			break
-		}
-	}
+	s.setLooks(p, data, written)
 	if len(s.days) == 0 && p.Running {
 		s.Next = ceilDay(start).Add(week)
 	}
@@ -178,6 +139,63 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 		s.last = schema.LaterTime(s.last, s.Looks[n-1].End)
 	}
 	return s
+}
+
+// setDays sets the full days without a break. The subject ran from the start of the clock on. The first run of imported
+// data begins there, too, unless a date of start is declared.
+func (s *Schedule) setDays(p *plan.Plan, start, through time.Time) {
+	runs := slices.Clone(p.Runs)
+	if len(runs) == 0 {
+		runs = []catalogue.Run{{From: start}}
+	}
+	for i, r := range runs {
+		run := Window{From: r.From, To: through}
+		isImported := i == 0 && s.FirstView.Imported && !r.Declared
+		if isImported || run.From.Before(start) {
+			run.From = start
+		}
+		if r.To != nil {
+			run.To = minTime(*r.To, through)
+		}
+		full := Window{ceilDay(run.From), run.To.Truncate(day)}
+		if full.From.Before(full.To) {
+			s.days = append(s.days, full)
+		}
+	}
+}
+
+// setLooks sets the looks that have ended, and the end of the next one. written is the end of the last recorded look.
+func (s *Schedule) setLooks(p *plan.Plan, through, written time.Time) {
+	days := 0
+	for i, run := range s.days {
+		end := run.From.Add(week)
+		for ; s.hasLook(p, run, end, through, written); end = end.Add(week) {
+			days += int(week / day)
+			s.Looks = append(s.Looks, Look{Number: len(s.Looks) + 1, End: end, Days: days})
+		}
+		waits := s.waits() && !s.FirstView.OnTime.IsZero() && !end.After(run.To)
+		if i == len(s.days)-1 && (p.Running || waits) {
+			s.Next = end
+		}
+	}
+}
+
+// hasLook reports whether there is a look at the end of a week of full days of a run.
+func (s *Schedule) hasLook(p *plan.Plan, run Window, end, through, written time.Time) bool {
+	isFull := !end.After(run.To)
+	isRecorded := !end.After(written)
+	hasVisitors := !end.Add(-week).After(s.newest)
+	return isFull && (isRecorded || hasVisitors && s.isMature(p, end, through))
+}
+
+// isMature reports whether the visitors of a look are mature, with data up to a time. Of imported data, no conversion
+// after the newest event is known.
+func (s *Schedule) isMature(p *plan.Plan, end, through time.Time) bool {
+	if p.Ended && !s.waits() {
+		return true
+	}
+	isComplete := !s.waits() || !s.FirstView.OnTime.IsZero() || !s.newest.Before(end.Add(s.wait))
+	return isComplete && !through.Before(end.Add(s.rules.Maturity))
 }
 
 // about returns the schedule of the looks at another question about the subject, such as a guardrail with another

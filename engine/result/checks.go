@@ -142,40 +142,52 @@ func (c *sliceSums) checkCurrencies(p *plan.Plan, foreign []string, checks *Chec
 // checkVisitors checks the variations of the visitors of a slice: their split, and those that should have none or that
 // are not declared; who saw several; and who is automated, without filters and windows.
 func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Automated, checks *Checks) {
-	indexOf := func(id int64) int {
-		return slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
-	}
 	checks.Leak, checks.UnknownVariations = []Leak{}, []UnknownVariation{}
 	if p.Rules.Compare {
-		if checks.SampleRatio = c.split.check(p); p.OfAllVisitors() {
-			*checks.SampleRatio = checks.SampleRatio.WithSegments()
-		}
-		for id, arrived := range c.firstViews {
-			if at := indexOf(id); (at < 0 || p.ExpectedShares[at] == 0) && stats.IsLeak(arrived.visitors, c.visitors) {
-				checks.Leak = append(checks.Leak, Leak{id, arrived.visitors})
-			}
-		}
-		slices.SortFunc(checks.Leak, func(a, b Leak) int {
-			return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.VariationID, b.VariationID))
-		})
-		checks.Leak = checks.Leak[:min(len(checks.Leak), maxUnknown)]
-		if checks.SampleRatio.Mismatch {
-			checks.warnOfMismatch(*checks.SampleRatio.PValue)
-		}
-		if len(checks.Leak) > 0 {
-			checks.addWarning(warningLeak,
-				"variations without traffic have visitors; the assignment of visitors may be wrong")
+		c.checkSplit(p, checks)
+	}
+	c.checkMultipleExposures(p, checks)
+	checkAutomated(p, automated, checks)
+	c.checkUnknownVariations(p, checks)
+}
+
+// indexOfVariation returns the index of a variation of a plan, or -1.
+func indexOfVariation(p *plan.Plan, id int64) int {
+	return slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
+}
+
+// checkSplit checks the split of the visitors, and looks for variations with visitors that should have none.
+func (c *sliceSums) checkSplit(p *plan.Plan, checks *Checks) {
+	checks.SampleRatio = c.split.check(p)
+	if p.OfAllVisitors() {
+		*checks.SampleRatio = checks.SampleRatio.WithSegments()
+	}
+	for id, arrived := range c.firstViews {
+		at := indexOfVariation(p, id)
+		hasShare := at >= 0 && p.ExpectedShares[at] > 0
+		if !hasShare && stats.IsLeak(arrived.visitors, c.visitors) {
+			checks.Leak = append(checks.Leak, Leak{id, arrived.visitors})
 		}
 	}
+	slices.SortFunc(checks.Leak, func(a, b Leak) int {
+		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.VariationID, b.VariationID))
+	})
+	checks.Leak = checks.Leak[:min(len(checks.Leak), maxUnknown)]
+	if checks.SampleRatio.Mismatch {
+		checks.warnOfMismatch(*checks.SampleRatio.PValue)
+	}
+	if len(checks.Leak) > 0 {
+		checks.addWarning(warningLeak,
+			"variations without traffic have visitors; the assignment of visitors may be wrong")
+	}
+}
 
+// checkMultipleExposures counts who saw several variations, and compares their shares between the variations.
+func (c *sliceSums) checkMultipleExposures(p *plan.Plan, checks *Checks) {
 	several, visitors := make([]int64, len(p.Variations)), make([]int64, len(p.Variations))
-	bots, all := make([]int64, len(p.Variations)), make([]int64, len(p.Variations))
-	a := &Automated{Variations: []AutomatedVariation{}}
 	for i, v := range p.Variations {
-		several[i], visitors[i] = c.firstViews[v.ID].multiExposed, c.firstViews[v.ID].visitors
-		bots[i], all[i] = automated[v.ID].Visitors, automated[v.ID].Visitors+automated[v.ID].Others
-		a.Visitors += bots[i]
-		a.Variations = append(a.Variations, AutomatedVariation{v.ID, bots[i]})
+		several[i] = c.firstViews[v.ID].multiExposed
+		visitors[i] = c.firstViews[v.ID].visitors
 	}
 	m := MultipleExposures{
 		Rule: p.MultipleExposures, Visitors: c.multiExposed, ShareComparison: stats.CompareShares(several, visitors),
@@ -193,20 +205,37 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 		checks.addWarning(WarningMultipleExposuresSkewed,
 			"the share of multi-exposed visitors differs between variations (%s)", wording.PValueInWords(*m.PValue))
 	}
-	if a.Visitors > 0 {
-		a.ShareComparison = stats.CompareShares(bots, all)
-		if checks.Automated, a.Warning = a, a.Differ; a.Warning {
-			checks.addWarning(warningAutomated,
-				"the share of automated visitors, who count nowhere, differs between variations (%s): "+
-					"a variation may attract or block them", wording.PValueInWords(*a.PValue))
-		}
-	}
+}
 
+// checkAutomated counts automated visitors, and compares their shares between the variations.
+func checkAutomated(p *plan.Plan, automated map[int64]moments.Automated, checks *Checks) {
+	bots, all := make([]int64, len(p.Variations)), make([]int64, len(p.Variations))
+	a := &Automated{Variations: []AutomatedVariation{}}
+	for i, v := range p.Variations {
+		bots[i] = automated[v.ID].Visitors
+		all[i] = automated[v.ID].Visitors + automated[v.ID].Others
+		a.Visitors += bots[i]
+		a.Variations = append(a.Variations, AutomatedVariation{v.ID, bots[i]})
+	}
+	if a.Visitors == 0 {
+		return
+	}
+	a.ShareComparison = stats.CompareShares(bots, all)
+	a.Warning = a.Differ
+	checks.Automated = a
+	if a.Warning {
+		checks.addWarning(warningAutomated,
+			"the share of automated visitors, who count nowhere, differs between variations (%s): "+
+				"a variation may attract or block them", wording.PValueInWords(*a.PValue))
+	}
+}
+
+// checkUnknownVariations looks for variations with events that are not declared.
+func (c *sliceSums) checkUnknownVariations(p *plan.Plan, checks *Checks) {
 	for id, of := range c.counted {
-		isSeen := of.Visitors > 0 || of.Views+of.GoalsReached() > 0
-		if indexOf(id) < 0 && isSeen {
-			checks.UnknownVariations = append(checks.UnknownVariations,
-				UnknownVariation{id, of.Visitors, of.Views + of.GoalsReached()})
+		events := of.Views + of.GoalsReached()
+		if indexOfVariation(p, id) < 0 && of.Visitors+events > 0 {
+			checks.UnknownVariations = append(checks.UnknownVariations, UnknownVariation{id, of.Visitors, events})
 		}
 	}
 	slices.SortFunc(checks.UnknownVariations, func(a, b UnknownVariation) int {
@@ -229,11 +258,18 @@ func (c *Checks) warnOfMismatch(p float64) {
 		wording.PValueInWords(p))
 }
 
-// warnOfEarlierMismatch warns of a mismatch that was found at the end of a day, of all visitors or of a segment.
-func (c *Checks) warnOfEarlierMismatch(p float64) {
-	c.addWarning(WarningSampleRatio, "sample ratio mismatch: at the end of a day, the split of all visitors or of a "+
+// checkEarlierSplit marks the split as a mismatch if one was found at the end of a day, of all visitors or of a segment.
+// p is the smallest p-value at the end of any day; nil: unknown.
+func (j *sliceResult) checkEarlierSplit(p *float64) {
+	check := j.Checks.SampleRatio
+	if check == nil || check.Mismatch || p == nil || *p >= stats.MismatchAlpha {
+		return
+	}
+	check.PValue, check.Mismatch = p, true
+	j.Checks.addWarning(WarningSampleRatio,
+		"sample ratio mismatch: at the end of a day, the split of all visitors or of a "+
 		"segment did not match the configured shares (%s); visitors of a variation were lost or added, so no "+
-		"comparison is valid", wording.PValueInWords(p))
+		"comparison is valid", wording.PValueInWords(*p))
 }
 
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.
@@ -329,38 +365,53 @@ func (j *sliceResult) checkDays(p *plan.Plan, a *looks.Analysis) {
 			"declared at %s, after the first view arrived at %s: the plan is honest only if nobody saw outcomes before",
 			query.FormatInstant(p.DeclaredAt), query.FormatInstant(arrived))
 	}
-	var empty, pending []time.Time // days
-	var usual []int64
-	without := map[int64][]time.Time{}
-	for _, d := range a.Days {
-		total := sumOf(maps.Values(d.Visitors))
-		switch {
-		case total == 0 && sumOf(slices.Values(usual)) >= leastExpected*int64(max(len(usual), 1)):
-			pending = append(pending, d.Start)
-		case total >= leastExpected:
-			empty, pending = append(empty, pending...), nil
-		}
-		if total > 0 {
-			usual = append(usual[max(len(usual)-6, 0):], total) // the mean of seven days is expected on the next one
-		}
-		from, to := plan.PeriodAt(p.SharePeriods, d.Start), plan.PeriodAt(p.SharePeriods, d.Start.AddDate(0, 0, 1))
-		for i, v := range p.Variations {
-			if from == to && d.Visitors[v.ID] == 0 && p.SharePeriods[from].Shares[i]*float64(total) >= leastExpected {
-				without[v.ID] = append(without[v.ID], d.Start)
-			}
-		}
-	}
-	if len(empty) > 0 {
+	if empty := emptyDays(a.Days); len(empty) > 0 {
 		j.Checks.addWarning(warningEmptyDays, "no visitors on %s, between days with many; check that tracking worked",
 			datesInWords(empty))
 	}
-	for _, v := range p.Variations {
-		if days := without[v.ID]; len(days) > 0 {
+	for i, v := range p.Variations {
+		if days := daysWithout(p, i, a.Days); len(days) > 0 {
 			j.Checks.addWarning(warningEmptyVariation,
 				"%s had no visitors on %s, although the other variations had many; check that it was shown", v.Name,
 				datesInWords(days))
 		}
 	}
+}
+
+// emptyDays returns the days without visitors between days with many.
+func emptyDays(days []looks.DayVisitors) (empty []time.Time) {
+	var pending []time.Time // without visitors since the last day with many
+	var usual []int64       // visitors of the last seven days with any, whose mean is expected on the next day
+	for _, d := range days {
+		total := sumOf(maps.Values(d.Visitors))
+		hadMany := sumOf(slices.Values(usual)) >= leastExpected*int64(max(len(usual), 1))
+		switch {
+		case total == 0 && hadMany:
+			pending = append(pending, d.Start)
+		case total >= leastExpected:
+			empty = append(empty, pending...)
+			pending = nil
+		}
+		if total > 0 {
+			usual = append(usual[max(len(usual)-6, 0):], total)
+		}
+	}
+	return empty
+}
+
+// daysWithout returns the days on which a variation had no visitors, although many were expected. On a day on which the
+// shares change, nothing is expected.
+func daysWithout(p *plan.Plan, variation int, days []looks.DayVisitors) (without []time.Time) {
+	for _, d := range days {
+		total := sumOf(maps.Values(d.Visitors))
+		from := plan.PeriodAt(p.SharePeriods, d.Start)
+		to := plan.PeriodAt(p.SharePeriods, d.Start.AddDate(0, 0, 1))
+		expected := p.SharePeriods[from].Shares[variation] * float64(total)
+		if from == to && expected >= leastExpected && d.Visitors[p.Variations[variation].ID] == 0 {
+			without = append(without, d.Start)
+		}
+	}
+	return without
 }
 
 // datesInWords returns the dates of days, and the number of those that it leaves out.

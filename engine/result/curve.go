@@ -82,81 +82,99 @@ const millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
 // NewCurve returns the curve of a plan. steps has what each day of age adds to the sums of the cohort, and whole the
 // rows of the report.
 func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row) *Curve {
-	// Add up the days.
 	through := sumSteps(p, steps, 0, days)
 	last, all := &through[days-1], sumRows(whole, p)
+	visitors := last.visitors - sumOf(maps.Values(last.immature))
 	c := &Curve{
-		Cohort: Cohort{Days: days, Visitors: last.visitors - sumOf(maps.Values(last.immature))},
-		Points: make([]CurvePoint, days), Novelty: []Novelty{},
+		Cohort: Cohort{Days: days, Visitors: visitors, ImmatureVisitors: all.visitors - visitors},
+		Points: make([]CurvePoint, days), Novelty: []Novelty{}, Critical: simultaneousCritical(p, through),
 	}
-	c.Cohort.ImmatureVisitors = all.visitors - c.Cohort.Visitors
+	onAllCores(days, func(day int) { c.Points[day] = newCurvePoint(p, day, &through[day], c.Critical) })
+	if len(p.Variations) > 1 && p.Rules.Compare {
+		c.Novelty = compareAges(p, last)
+	}
+	return c
+}
 
-	// Compare the variations at each point, with both critical values.
+// simultaneousCritical returns the critical value of intervals that hold at all ends of days of age together; nil:
+// nothing is compared. through has the sums until the end of each.
+func simultaneousCritical(p *plan.Plan, through []sliceSums) *float64 {
 	options := statsOptions(p)
-	if level := stats.NewLookDesign(options.Alpha(), options.Shares).Level; level > 0 && len(p.Variations) > 1 {
-		information := make([]float64, days) // of each point up to a factor, see stats.SimultaneousCritical
-		for day := range through {
-			total := moments.Moments{}
-			for _, v := range p.Variations {
-				total = total.Merge(through[day].counted[v.ID])
-			}
-			switch s := looks.SampleOf(&total, p.Metric).(type) {
-			case stats.Rate:
-				information[day] = float64(s.Converted) / float64(s.Visitors-s.Converted)
-			case stats.Mean:
-				information[day] = s.Variance
-			}
-		}
-		c.Critical = new(stats.SimultaneousCritical(information, level))
+	level := stats.NewLookDesign(options.Alpha(), options.Shares).Level
+	if level <= 0 || len(p.Variations) < 2 {
+		return nil
 	}
-	onAllCores(days, func(day int) {
-		point := CurvePoint{Day: day + 1}
-		single := through[day].compareVariations(p)
-		var together []stats.Comparison
-		if c.Critical != nil {
-			options := options
-			options.Critical = *c.Critical
-			together, _ = through[day].compareSamples(p, options)
+	information := make([]float64, len(through)) // of each point up to a factor, see stats.SimultaneousCritical
+	for day := range through {
+		total := moments.Moments{}
+		for _, v := range p.Variations {
+			total = total.Merge(through[day].counted[v.ID])
 		}
-		for i, v := range single.Variations {
-			shown := CurveVariation{ID: v.ID, Value: v.Metrics.EstimateOf(p.Metric).Value}
-			if i > 0 && v.Comparison != nil {
-				shown.Comparison = &CurveEffects{v.Comparison.Difference, v.Comparison.Improvement}
-			}
-			if i > 0 && together != nil {
-				shown.Simultaneous = &CurveEffects{together[i-1].Difference, together[i-1].Lift}
-			}
-			point.Variations = append(point.Variations, shown)
+		switch s := looks.SampleOf(&total, p.Metric).(type) {
+		case stats.Rate:
+			information[day] = float64(s.Converted) / float64(s.Visitors-s.Converted)
+		case stats.Mean:
+			information[day] = s.Variance
 		}
-		c.Points[day] = point
-	})
+	}
+	critical := stats.SimultaneousCritical(information, level)
+	return &critical
+}
 
-	// Compare the ages of first conversions.
+// newCurvePoint compares the variations at the end of a day of age, with their own critical value and with one that
+// holds at all ends together; nil: nothing is compared.
+func newCurvePoint(p *plan.Plan, day int, through *sliceSums, critical *float64) CurvePoint {
+	single := through.compareVariations(p)
+	var together []stats.Comparison
+	if critical != nil {
+		options := statsOptions(p)
+		options.Critical = *critical
+		together, _ = through.compareSamples(p, options)
+	}
+	point := CurvePoint{Day: day + 1}
+	for i, v := range single.Variations {
+		shown := CurveVariation{ID: v.ID, Value: v.Metrics.EstimateOf(p.Metric).Value}
+		if i > 0 && v.Comparison != nil {
+			shown.Comparison = &CurveEffects{v.Comparison.Difference, v.Comparison.Improvement}
+		}
+		if i > 0 && together != nil {
+			shown.Simultaneous = &CurveEffects{together[i-1].Difference, together[i-1].Lift}
+		}
+		point.Variations = append(point.Variations, shown)
+	}
+	return point
+}
+
+// compareAges compares the ages of first conversions of a cohort between the variations. There must be two variations.
+func compareAges(p *plan.Plan, cohort *sliceSums) []Novelty {
+	const least = 20 // conversions of a variation
 	samples := make([]stats.Sample, len(p.Variations))
 	ages := make([]*float64, len(p.Variations))
-	few := false
+	isFew := false
 	for i, v := range p.Variations {
-		m := last.counted[v.ID]
+		m := cohort.counted[v.ID]
 		sample := m.FirstAge.Mean(m.Converted, millisecondsPerDay)
 		sample.Nonzero = m.Converted
-		if samples[i] = sample; m.Converted > 0 {
+		samples[i] = sample
+		if m.Converted > 0 {
 			ages[i] = &sample.Mean
 		}
-		few = few || m.Converted < 20
+		isFew = isFew || m.Converted < least
 	}
-	if len(samples) < 2 || !p.Rules.Compare {
-		return c
-	}
-	o := stats.Options{SignificanceLevel: 95, Shares: options.Shares}
+	found := []Novelty{}
+	o := stats.Options{SignificanceLevel: 95, Shares: statsOptions(p).Shares}
 	for i, x := range stats.Compare(samples[0], samples[1:], o) {
-		n := Novelty{ID: p.Variations[i+1].ID, MeanAge: MeanAge{ages[0], ages[i+1]}}
-		if n.PValue, n.Reason = x.Frequentist.AdjustedPValue, x.Frequentist.Reason; few {
+		n := Novelty{
+			ID: p.Variations[i+1].ID, MeanAge: MeanAge{ages[0], ages[i+1]},
+			PValue: x.Frequentist.AdjustedPValue, Reason: x.Frequentist.Reason,
+		}
+		if isFew {
 			n.PValue, n.Reason = nil, stats.ReasonTooFewConversions
 		}
 		n.Text = n.inWords(p.Variations[0].Name, p.Variations[i+1].Name)
-		c.Novelty = append(c.Novelty, n)
+		found = append(found, n)
 	}
-	return c
+	return found
 }
 
 // inWords returns a sentence. Without a finding, nothing is known, which does not mean that the effect is constant.
@@ -242,34 +260,31 @@ const positiveBins = 3
 // NewDistribution returns the distribution of a report. steps has the goal events by the lower bound of their bin.
 func NewDistribution(p *plan.Plan, steps []moments.Step) *Distribution {
 	bounds, index := ValueBins(), map[int64]int{}
+	goals := make([][]int64, len(bounds))
 	for i, bound := range bounds {
 		index[bound] = i
-	}
-	goals, all := make([][]int64, len(bounds)), make([]int64, len(bounds))
-	for i := range goals {
 		goals[i] = make([]int64, len(p.Variations))
 	}
 	for _, s := range steps {
-		if s.MultiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
-			continue
-		}
-		for v := range p.Variations {
-			if p.Variations[v].ID == s.VariationID {
-				goals[index[s.Bucket]][v] += s.GoalsReached()
-				all[index[s.Bucket]] += s.GoalsReached()
-			}
+		isExcluded := s.MultiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed
+		if v := indexOfVariation(p, s.VariationID); v >= 0 && !isExcluded {
+			goals[index[s.Bucket]][v] += s.GoalsReached()
 		}
 	}
-	first, last := len(bounds), 0
+	hasGoals := func(i int) bool { return sumOf(slices.Values(goals[i])) > 0 }
+	first, last := len(bounds), 0 // bins from 0.01 with events
 	for i := len(bounds) - 1; i >= positiveBins; i-- {
-		if all[i] > 0 {
-			first, last = i, max(i, last)
+		if hasGoals(i) {
+			first = i
+			last = max(i, last)
 		}
 	}
 	found := &Distribution{Bins: []DistributionBin{}}
 	bound := func(i int) *Money { return &Money{Units: big.NewInt(bounds[i])} }
 	for i := range bounds {
-		if (i >= positiveBins || all[i] == 0) && (i < first || i > last) {
+		isBetween := first <= i && i <= last
+		isBefore := i < positiveBins && hasGoals(i)
+		if !isBetween && !isBefore {
 			continue
 		}
 		bin := DistributionBin{Goals: goals[i]}

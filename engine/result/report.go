@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -54,6 +55,109 @@ type Report struct {
 	Pulse       *Pulse       `json:"-"` // of the events; nil: without a scorecard or events
 
 	novel []int64 // variations with a finding of novelty
+}
+
+// New computes the report from the rows, without the series. a has the results of the looks at the declared question;
+// nil: there are none.
+func New(p *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
+	all := sumRows(found.Whole, p)
+	of := all.compareVariations(p)
+	of.Checks = all.runChecks(p, found)
+	if found.Outliers != nil {
+		of.Checks.Outliers = outliersCheck(found.Outliers, of.Totals.GoalsReached)
+		if all.unknown > 0 {
+			of.Checks.Outliers = &OutliersCheck{Reason: stats.ReasonRateUnknown}
+		}
+	}
+	if a != nil && p.OfAllVisitors() {
+		of.checkEarlierSplit(a.MismatchP)
+		of.checkDays(p, a)
+		of.checkReturns(p, a)
+	}
+	of.setConclusion(p, a, false)
+	if found.Everyone != nil {
+		everyone := sumRows(found.Everyone, p)
+		of.compareWithOthers(p, &all, &everyone)
+	}
+	if len(p.Variations) > 1 && p.Rules.Compare {
+		first := found.First
+		if a != nil {
+			first = a.FirstView.Start()
+		}
+		of.Power = of.sampleProgress(p, perDay(&of.total, first, found.Through))
+	}
+	r := newReport(p, found, of.Slice)
+	if a != nil && p.Rules.Compare && !isDescriptive(p) {
+		r.Looks, r.NextLook = newLooks(a), nextLook(a)
+	}
+	if p.Dimension != "" {
+		r.addBreakdown(p, found, &all)
+	}
+	return r
+}
+
+// newReport returns the report with what it is about.
+func newReport(p *plan.Plan, found *moments.Rows, of Slice) *Report {
+	r := &Report{
+		SubjectIDs: p.Subject.IDs(), CampaignKey: p.CampaignKey,
+		Methodology:       p.Rules.Methodology,
+		SignificanceLevel: p.Rules.SignificanceLevel,
+		Filters:           p.Filters.CanonicalForm(),
+		Window:            Window{optionalTime(p.Filters.From), optionalTime(p.Filters.To)},
+		ConversionWindow:  newAgeRange(p),
+		Population:        "firstExposedInWindow",
+		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
+		DataThrough:       optionalTime(found.Through),
+		NewestEvent:       optionalTime(found.Newest),
+		Slice:             of,
+	}
+	if p.Rules.Compare {
+		r.CompareMetric = &p.Metric
+	}
+	if p.GoalID != 0 {
+		r.Goal = &GoalName{p.GoalID, p.GoalName}
+	}
+	return r
+}
+
+// newLooks returns the looks at the declared question.
+func newLooks(a *looks.Analysis) []Look {
+	all := []Look{}
+	for _, rows := range a.Primary.Rows {
+		look := Look{
+			Number: rows[0].Number, End: rows[0].End, Tau: rows[0].Tau, Visitors: rows[0].Visitors,
+			RecordedAt: optionalTime(rows[0].RecordedAt),
+		}
+		for i := range rows {
+			look.Variations = append(look.Variations, NewLookVariation(&rows[i]))
+		}
+		all = append(all, look)
+	}
+	return all
+}
+
+// sampleProgress compares the visitors with the sample that the power and the minimum effect require, at a number of
+// visitors per day. With a conversion window, the last visitors still need the time of the window.
+func (j *sliceResult) sampleProgress(p *plan.Plan, daily float64) *stats.SampleProgress {
+	size, reason := j.sampleSize(p, daily)
+	if reason != "" {
+		return &stats.SampleProgress{Reason: reason}
+	}
+	progress := size.ProgressTowards(p.Rules.MDE/100, j.total.Visitors, daily)
+	maturity := p.ConversionWindow.Maturity()
+	if days := progress.DaysRemaining; maturity > 0 && days != nil && *days > 0 {
+		missing := *progress.RemainingVisitors - j.immature // immature visitors have come already
+		wait := float64(max(missing, 0))/daily + maturity.Hours()/24
+		progress.DaysRemaining = new(int64(math.Ceil(wait)))
+	}
+	return &progress
+}
+
+func optionalTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }
 
 // Look has the results of all comparisons at the end of a week of full days, or of a full day.

@@ -2,7 +2,6 @@ package result
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -65,81 +64,106 @@ type GoalRows struct {
 	Rows *moments.Rows
 }
 
-// newScorecard returns a row for each metric of a goal that has events or is the goal of the report, and for each
-// metric with a role.
-func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
-	// The metrics of some goals have a role.
-	type declared struct {
-		plan.GoalWindow
-		metric query.Metric
-		row    ScorecardRow
-	}
-	row := func(role Role, down bool, guardrail, secondary int) ScorecardRow {
-		direction := catalogue.Up
-		if down {
-			direction = catalogue.Down
-		}
-		return ScorecardRow{Role: role, Direction: direction, guardrail: guardrail, secondary: secondary}
-	}
-	all := []declared{{p.Declared.PrimaryGoal(), p.Declared.Metric, row(RolePrimary, false, -1, -1)}}
-	for i, g := range p.Declared.Guardrails {
-		all = append(all, declared{g.GoalWindow, g.Metric, row(RoleGuardrail, g.Down, i, -1)})
-	}
-	for i, g := range p.Declared.Secondary {
-		all = append(all, declared{g.GoalWindow, g.Metric, row(RoleSecondary, g.Down, -1, i)})
-	}
+// roleOf is a metric of a goal with a role in the declaration.
+type roleOf struct {
+	plan.GoalWindow
+	metric               query.Metric
+	role                 Role
+	down                 bool // less is better
+	guardrail, secondary int  // index in the declared ones; -1: it is none
+}
 
-	var rows []*ScorecardRow
+// declaredRoles returns the metrics with a role: the primary metric, the guardrails and the secondary metrics.
+func declaredRoles(p *plan.Plan) []roleOf {
+	d := &p.Declared
+	all := []roleOf{{d.PrimaryGoal(), d.Metric, RolePrimary, false, -1, -1}}
+	for i, g := range d.Guardrails {
+		all = append(all, roleOf{g.GoalWindow, g.Metric, RoleGuardrail, g.Down, i, -1})
+	}
+	for i, g := range d.Secondary {
+		all = append(all, roleOf{g.GoalWindow, g.Metric, RoleSecondary, g.Down, -1, i})
+	}
+	return all
+}
+
+// metricsOf returns the metrics of a goal that have a row: all, unless its window is that of a guardrail or a secondary
+// metric only; the metrics with a role; and that of the report.
+func metricsOf(p *plan.Plan, goal *plan.Plan, declared []roleOf) []query.Metric {
+	metrics := slices.Clone(query.GoalMetrics)
+	if goal.ConversionWindow != p.WindowOf(goal.GoalID) {
+		metrics = nil
+	}
+	for _, d := range append([]roleOf{{GoalWindow: p.Goal(), metric: p.Metric}}, declared...) {
+		if goal.Goal() == d.GoalWindow && !slices.Contains(metrics, d.metric) {
+			metrics = append(metrics, d.metric)
+		}
+	}
+	return metrics
+}
+
+// newScorecardRow returns the row of a metric of a goal, without its variations. The last role of the metric counts,
+// but the row is also that of its guardrail and of its secondary metric.
+func newScorecardRow(goal *plan.Plan, metric query.Metric, declared []roleOf) *ScorecardRow {
+	r := &ScorecardRow{
+		Metric: metric, Role: RoleOther, Direction: catalogue.Up,
+		plan: goal.WithMetric(metric), guardrail: -1, secondary: -1,
+	}
+	for _, d := range declared {
+		if d.GoalWindow != goal.Goal() || d.metric != metric {
+			continue
+		}
+		r.Role, r.Direction = d.role, catalogue.Up
+		if d.down {
+			r.Direction = catalogue.Down
+		}
+		r.guardrail, r.secondary = max(r.guardrail, d.guardrail), max(r.secondary, d.secondary)
+	}
+	r.ConversionWindow = newAgeRange(r.plan)
+	if r.plan.GoalID != 0 {
+		r.Goal = &GoalName{r.plan.GoalID, r.plan.GoalName}
+	}
+	return r
+}
+
+// newScorecard returns a row for each metric of a goal that has events or is the goal of the report, and for each
+// metric with a role, in the order of the roles and of the goals.
+func newScorecard(p *plan.Plan, goals []GoalRows) (rows []*ScorecardRow) {
+	declared := declaredRoles(p)
 	for _, g := range goals {
 		sums := sumRows(g.Rows.Whole, g.Plan)
-		hasGoals := slices.ContainsFunc(slices.Collect(maps.Values(sums.counted)),
-			func(m moments.Moments) bool { return m.GoalsReached() > 0 })
-		metrics := slices.Clone(query.GoalMetrics)
-		if g.Plan.ConversionWindow != p.WindowOf(g.Plan.GoalID) { // that of a guardrail or a secondary metric only
-			metrics = nil
+		isShown := g.Plan.Goal() == p.Goal()
+		for _, m := range sums.counted {
+			isShown = isShown || m.GoalsReached() > 0
 		}
-		for _, d := range append([]declared{{p.Goal(), p.Metric, ScorecardRow{}}}, all...) {
-			if g.Plan.Goal() == d.GoalWindow && !slices.Contains(metrics, d.metric) {
-				metrics = append(metrics, d.metric)
-			}
-		}
-		for _, metric := range metrics {
-			r := row(RoleOther, false, -1, -1)
-			for _, d := range all {
-				if d.GoalWindow == g.Plan.Goal() && d.metric == metric {
-					guardrail, secondary := max(r.guardrail, d.row.guardrail), max(r.secondary, d.row.secondary)
-					r = d.row
-					r.guardrail, r.secondary = guardrail, secondary
-				}
-			}
-			r.Metric, r.plan, r.sums, r.through = metric, g.Plan.WithMetric(metric), &sums, g.Rows.Through
-			if r.ConversionWindow = newAgeRange(r.plan); r.plan.GoalID != 0 {
-				r.Goal = &GoalName{r.plan.GoalID, r.plan.GoalName}
-			}
-			if hasGoals || r.Role != RoleOther || g.Plan.Goal() == p.Goal() {
-				rows = append(rows, &r)
+		for _, metric := range metricsOf(p, g.Plan, declared) {
+			r := newScorecardRow(g.Plan, metric, declared)
+			r.sums, r.through = &sums, g.Rows.Through
+			if isShown || r.Role != RoleOther {
+				rows = append(rows, r)
 			}
 		}
 	}
-	onAllCores(len(rows), func(i int) {
-		r := rows[i]
-		r.result = r.sums.compareVariations(r.plan)
-		for i := range r.result.Variations {
-			v := &r.result.Variations[i]
-			if v.Comparison != nil {
-				v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
-			}
-			r.Variations = append(r.Variations, ScorecardVariation{
-				ID: v.ID, Name: v.Name, Control: v.Control,
-				Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison,
-			})
-		}
-	})
+	onAllCores(len(rows), func(i int) { rows[i].compareVariations() })
 	slices.SortStableFunc(rows, func(a, b *ScorecardRow) int {
 		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)),
 			cmp.Compare(a.plan.GoalID, b.plan.GoalID))
 	})
 	return rows
+}
+
+// compareVariations sets the results of the variations.
+func (r *ScorecardRow) compareVariations() {
+	r.result = r.sums.compareVariations(r.plan)
+	for i := range r.result.Variations {
+		v := &r.result.Variations[i]
+		if v.Comparison != nil {
+			v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
+		}
+		r.Variations = append(r.Variations, ScorecardVariation{
+			ID: v.ID, Name: v.Name, Control: v.Control,
+			Estimate: v.Metrics.EstimateOf(r.Metric), Comparison: v.Comparison,
+		})
+	}
 }
 
 // MetricInWords returns the names of the row's metric and goal.
@@ -156,70 +180,138 @@ func (r *ScorecardRow) IsEmpty() bool {
 		func(v ScorecardVariation) bool { return v.Estimate.Value != nil && *v.Estimate.Value != 0 })
 }
 
-// AddScorecard adds the scorecard and the decision to a report. a has the results of the looks; nil: there are none.
+// AddScorecard adds the scorecard to a report, and what only a report with a scorecard has. a has the results of the
+// looks; nil: there are none.
 func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
-	rows := newScorecard(p, goals)
-	all := p.OfAllVisitors() && a != nil
-	// The q-values of each variation in the secondary rows, from the p-values at the last look.
-	if a != nil && len(a.SecondaryP) > 0 {
-		for treatment := range a.SecondaryP[0] {
-			pValues := make([]float64, len(a.SecondaryP))
-			for i := range pValues {
-				pValues[i] = a.SecondaryP[i][treatment]
-			}
-			q := stats.FalseDiscovery(pValues)
-			for _, row := range rows {
-				if row.secondary < 0 || math.IsNaN(q[row.secondary]) {
-					continue
-				}
-				v := &row.Variations[treatment+1]
-				v.QValue, v.Discovered = &q[row.secondary], new(q[row.secondary] < statsOptions(p).Alpha())
-			}
+	r.Scorecard = newScorecard(p, goals)
+	r.WorthReason = whyNoWorth(p, a)
+	for _, row := range r.Scorecard {
+		if row.guardrail >= 0 {
+			row.addGuardrail(p, a)
 		}
 	}
-	for _, row := range rows {
-		// The visitors at which a variation without an effect is shown to be safe, with the planned power: not if the
-		// report and the looks have different visitors.
-		var required *int64
-		if row.guardrail >= 0 && a != nil && !isDescriptive(p) {
-			daily := perDay(&row.result.total, a.FirstView.Start(), row.through)
-			if size, reason := row.result.sampleSize(row.plan, daily); reason == "" {
-				required, _ = size.RequiredForMargin(p.Declared.Guardrails[row.guardrail].Margin)
-			}
-		}
-		for i := range row.Variations {
-			v := &row.Variations[i]
-			if v.Control {
-				continue
-			}
-			if row.Role == RolePrimary && all {
-				v.Comparison.Conclusive = new(a.Primary.SupportsVerdict(i-1, v.Comparison.Verdict,
-					statsOptions(a.Plan).Alpha()))
-				v.Comparison.Sequential = NewSequential(a.Primary.LastLook(i-1), missingLook(a.Plan, false))
-			}
-			if row.guardrail >= 0 {
-				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
-				v.Guardrail.RequiredVisitors = required
-				if all {
-					v.Comparison.Sequential = NewSequential(a.Guardrails[row.guardrail].LastLook(i-1),
-						missingLook(a.Plan, false))
-				}
-			}
+	if a == nil {
+		return
+	}
+	addDiscoveries(r.Scorecard, a.SecondaryP, statsOptions(p).Alpha())
+	if p.OfAllVisitors() {
+		for _, row := range r.Scorecard {
+			row.addLastLook(a)
 		}
 	}
-	r.Scorecard, r.WorthReason = rows, whyNoWorth(p, a)
-	if a != nil {
-		r.Checks.FullWeeks = newFullWeeks(a.FullDays())
-	}
-	if a != nil && r.NewestEvent != nil {
+	r.Checks.FullWeeks = newFullWeeks(a.FullDays())
+	if r.NewestEvent != nil {
 		r.Pulse = &Pulse{
 			First: a.FirstView.Start(), Newest: *r.NewestEvent, Views: r.Totals.Views,
 			IsExpected: p.Running && r.Window.To == nil,
 		}
 	}
-	if !isDescriptive(p) {
-		r.Decision = r.makeDecision(p, a)
+}
+
+// addDiscoveries adds the q-values of each variation to the secondary rows. pValues are those of the last look, by
+// declared secondary metric and treatment.
+func addDiscoveries(rows []*ScorecardRow, pValues [][]float64, alpha float64) {
+	if len(pValues) == 0 {
+		return
 	}
+	for treatment := range pValues[0] {
+		ofTreatment := make([]float64, len(pValues))
+		for i := range ofTreatment {
+			ofTreatment[i] = pValues[i][treatment]
+		}
+		q := stats.FalseDiscovery(ofTreatment)
+		for _, row := range rows {
+			if row.secondary < 0 || math.IsNaN(q[row.secondary]) {
+				continue
+			}
+			v := &row.Variations[treatment+1]
+			v.QValue = &q[row.secondary]
+			v.Discovered = new(q[row.secondary] < alpha)
+		}
+	}
+}
+
+// addGuardrail adds the status of the row's guardrail to each treatment.
+func (r *ScorecardRow) addGuardrail(p *plan.Plan, a *looks.Analysis) {
+	declared := &p.Declared.Guardrails[r.guardrail]
+	// The visitors at which a variation without an effect is shown to be safe, with the planned power: not if the
+	// report and the looks have different visitors.
+	var required *int64
+	if a != nil && !isDescriptive(p) {
+		daily := perDay(&r.result.total, a.FirstView.Start(), r.through)
+		if size, reason := r.result.sampleSize(r.plan, daily); reason == "" {
+			required, _ = size.RequiredForMargin(declared.Margin)
+		}
+	}
+	for i := range r.Variations {
+		if v := &r.Variations[i]; !v.Control {
+			v.Guardrail = newGuardrail(declared, a, r.guardrail, i-1)
+			v.Guardrail.RequiredVisitors = required
+		}
+	}
+}
+
+// addLastLook adds the result of the last look to each treatment of the primary row and of the guardrails.
+func (r *ScorecardRow) addLastLook(a *looks.Analysis) {
+	missing := missingLook(a.Plan, false)
+	for i := range r.Variations {
+		v := &r.Variations[i]
+		if v.Control {
+			continue
+		}
+		if r.Role == RolePrimary {
+			supports := a.Primary.SupportsVerdict(i-1, v.Comparison.Verdict, statsOptions(a.Plan).Alpha())
+			v.Comparison.Conclusive = &supports
+			v.Comparison.Sequential = NewSequential(a.Primary.LastLook(i-1), missing)
+		}
+		if r.guardrail >= 0 {
+			v.Comparison.Sequential = NewSequential(a.Guardrails[r.guardrail].LastLook(i-1), missing)
+		}
+	}
+}
+
+// Guardrail is the status of a guardrail for a variation. Lower and Upper bound the effect in the good direction. The
+// effect is a lift (a fraction) for a relative margin, and a difference for an absolute margin.
+type Guardrail struct {
+	Status           string       `json:"status"`
+	Margin           *float64     `json:"margin,omitempty"`         // the largest acceptable loss, as a fraction
+	AbsoluteMargin   *float64     `json:"absoluteMargin,omitempty"` // the same in the unit of the metric
+	Lower            *float64     `json:"lower"`                    // of the last look; safe above the negative margin
+	Upper            *float64     `json:"upper"`                    // always valid; harmed below the negative margin
+	RequiredVisitors *int64       `json:"requiredVisitors"`         // in all, to show safety with the planned power
+	DecidedAt        *time.Time   `json:"decidedAt,omitempty"`      // end of the look or day that decided
+	Reason           stats.Reason `json:"reason,omitempty"`
+}
+
+func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int) *Guardrail {
+	shown := &Guardrail{Status: looks.NotYetKnown, Reason: stats.ReasonTooEarly}
+	if g.Relative > 0 {
+		shown.Margin = &g.Relative
+	} else {
+		shown.AbsoluteMargin = &g.Absolute
+	}
+	if a == nil || guardrail >= len(a.Guardrails) {
+		return shown
+	}
+	found := &a.Guardrails[guardrail]
+	status := &found.Status[treatment]
+	shown.Status, shown.Upper, shown.Reason = status.Status, status.Upper, status.Reason
+	shown.DecidedAt = optionalTime(status.DecidedAt)
+	if last := found.LastLook(treatment); last != nil {
+		in := last.Difference.Interval
+		if g.Relative > 0 {
+			in = last.Lift.Interval
+		}
+		switch {
+		case in == nil:
+			shown.Reason = cmp.Or(shown.Reason, last.Reason, last.Lift.Reason, last.Difference.Reason)
+		case !g.Down:
+			shown.Lower = in[0]
+		case in[1] != nil:
+			shown.Lower = new(-*in[1])
+		}
+	}
+	return shown
 }
 
 // ListedStatus is the summary of the results of a campaign or an experiment in a list.

@@ -113,6 +113,10 @@ func worstFirst(a, b *splitOfValue) int {
 	return cmp.Or(cmp.Compare(b.check.LogFactor, a.check.LogFactor), cmp.Compare(a.value, b.value))
 }
 
+func newSplitOfValue(attribute, value string) *splitOfValue {
+	return &splitOfValue{attribute: attribute, value: value, days: map[int64]split{}, whole: split{}}
+}
+
 func (v *splitOfValue) add(day int64, counts split) {
 	if v.days[day] == nil {
 		v.days[day] = split{}
@@ -133,23 +137,30 @@ func (v *splitOfValue) add(day int64, counts split) {
 func NewSplitCause(
 	p *plan.Plan, by map[query.Dimension][]moments.Step, lost map[int64]moments.LostViews,
 ) *SplitCause {
-	// The split of all visitors by day, and the parts of each attribute that has several: the worst first.
-	newValue := func(attribute, value string) *splitOfValue {
-		return &splitOfValue{attribute: attribute, value: value, days: map[int64]split{}, whole: split{}}
-	}
-	whole := newValue("", "")
-	all := make([]map[string]*splitOfValue, 1+len(SplitAttributes))
-	for i := range all {
-		all[i] = map[string]*splitOfValue{}
-	}
-	add := func(of map[string]*splitOfValue, attribute, value string, day int64, counts split) *splitOfValue {
-		if of[value] == nil {
-			of[value] = newValue(attribute, value)
+	whole, groups := divideSplit(p, by)
+	cause := &SplitCause{Parts: worstParts(p, groups), LostViews: []LostOfSplit{}, all: whole.check}
+	for _, v := range p.Variations {
+		if n := lost[v.ID]; n.Goals > 0 {
+			cause.LostViews = append(cause.LostViews, LostOfSplit{v.ID, n})
+			cause.lostGoals = append(cause.lostGoals, v.Name+" "+wording.FormatCount(n.Goals))
 		}
-		of[value].add(day, counts)
-		return of[value]
 	}
+	cause.Without = findRegion(p, whole, groups)
+	cause.setText()
+	return cause
+}
+
+// divideSplit returns the split of all visitors, and the parts of each attribute that has several, among them the day of
+// the first view: the worst first.
+func divideSplit(
+	p *plan.Plan, by map[query.Dimension][]moments.Step,
+) (whole *splitOfValue, groups [][]*splitOfValue) {
+	whole = newSplitOfValue("", "")
+	byDate := map[string]*splitOfValue{}
+	divided := []map[string]*splitOfValue{byDate}
 	for i, attribute := range SplitAttributes {
+		byValue := map[string]*splitOfValue{}
+		divided = append(divided, byValue)
 		for _, step := range by[attribute] {
 			if step.ExposedBefore {
 				continue
@@ -159,16 +170,16 @@ func NewSplitCause(
 			if step.Others {
 				value = otherValues
 			}
-			add(all[i+1], string(attribute), value, step.Bucket, counts).isOthers = step.Others
-			if i == 0 {
+			part := addToPart(byValue, string(attribute), value, step.Bucket, counts)
+			part.isOthers = step.Others
+			if i == 0 { // each attribute has all visitors
 				whole.add(step.Bucket, counts)
-				add(all[0], byDay, dateOf(step.Bucket), step.Bucket, counts)
+				addToPart(byDate, byDay, dateOf(step.Bucket), step.Bucket, counts)
 			}
 		}
 	}
-	var groups [][]*splitOfValue
-	for _, of := range all {
-		group := slices.Collect(maps.Values(of))
+	for _, parts := range divided {
+		group := slices.Collect(maps.Values(parts))
 		for _, v := range group {
 			v.check, v.parts = v.whole.check(p), len(group)
 		}
@@ -178,32 +189,38 @@ func NewSplitCause(
 		}
 	}
 	whole.check = whole.whole.check(p)
+	return whole, groups
+}
 
-	cause := &SplitCause{Parts: []SplitPart{}, LostViews: []LostOfSplit{}}
+// addToPart adds visitors of a day to the part of their value, and returns the part.
+func addToPart(
+	parts map[string]*splitOfValue, attribute, value string, day int64, counts split,
+) *splitOfValue {
+	if parts[value] == nil {
+		parts[value] = newSplitOfValue(attribute, value)
+	}
+	parts[value].add(day, counts)
+	return parts[value]
+}
+
+// worstParts returns the parts with the most evidence against their shares, at most five of an attribute.
+func worstParts(p *plan.Plan, groups [][]*splitOfValue) []SplitPart {
+	const most = 5
 	var worst []*splitOfValue
 	for _, group := range groups {
-		worst = append(worst, group[:min(len(group), 5)]...)
+		worst = append(worst, group[:min(len(group), most)]...)
 	}
 	slices.SortStableFunc(worst, worstFirst)
+	parts := []SplitPart{}
 	for _, v := range worst {
 		c := v.check
-		cause.Parts = append(cause.Parts, SplitPart{
+		parts = append(parts, SplitPart{
 			Attribute: v.attribute, Value: v.value, Visitors: v.whole.visitors(p),
 			Observed: c.Observed, Expected: c.Expected, PValue: c.PValue,
 			Mismatch: c.PValue != nil && *c.PValue < stats.MismatchAlpha/float64(len(groups)*v.parts),
 		})
 	}
-	var lostGoals []string
-	for _, v := range p.Variations {
-		if n := lost[v.ID]; n.Goals > 0 {
-			cause.LostViews = append(cause.LostViews, LostOfSplit{v.ID, n})
-			lostGoals = append(lostGoals, v.Name+" "+wording.FormatCount(n.Goals))
-		}
-	}
-	cause.Without = findRegion(p, whole, groups)
-	cause.all, cause.lostGoals = whole.check, lostGoals
-	cause.setText()
-	return cause
+	return parts
 }
 
 // RestAfter returns an attribute and its values without the one of the region that carries the mismatch; empty: the

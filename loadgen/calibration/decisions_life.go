@@ -470,5 +470,6 @@ func (l *life) decisionAt(now time.Time) *result.Decision {
 		goals = append(goals, result.GoalRows{Plan: l.plan.AboutGoal(goal), Rows: rowsOf(goal)})
 	}
 	r.AddScorecard(l.plan, goals, a)
+	r.Decision = result.Decide(l.plan, a, &r.Slice)
 	return r.Decision
 }

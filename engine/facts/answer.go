@@ -59,125 +59,70 @@ const (
 	patience = 50 * time.Millisecond
 )
 
-// ReadRows returns the sums of the visitors of a question. A breakdown first uses the values of the dimension that an
-// earlier one found. If it meets no other value, it has them all, and need not look for the most frequent ones.
+// ReadRows returns the sums of the visitors of a question.
 func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.Rows, err error) {
 	wanted := factSums{visitors: true, goals: []int64{q.GoalID}}
 	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		if x, err = x.withLimits(ctx); err != nil {
 			return err
 		}
-		s, isWhole := x.newSums(), false
-		if s.top = x.keptValues(); s.top != nil {
-			if err = s.countOnServers(ctx, wanted, (*counting).readTotals); err != nil {
-				return err
-			}
-			isWhole = true
-			for at, m := range s.of {
-				isWhole = isWhole && (at.rank != 0 || m.Visitors == 0)
-			}
-		}
-		if !isWhole {
-			s = x.newSums()
-			if x.Dimension != "" {
-				if s.top, err = x.readTop(ctx); err != nil {
-					return err
-				}
-			}
-			if err = s.countOnServers(ctx, wanted, (*counting).readTotals); err != nil {
-				return err
-			}
-		}
-		found = s.reportRows()
-		if err := s.readForeign(ctx, found); err != nil {
+		s, err := x.readBreakdown(ctx, wanted)
+		if err != nil {
 			return err
 		}
-		if x.Interval != "" {
-			x.outliers = nil // steps are before the removal of outliers
-			steps := x.newSums()
-			err = steps.countOnServers(ctx, wanted, (*counting).readSteps)
-			found.Steps = steps.bucketSteps()
+		found = s.reportRows()
+		if err := s.readForeign(ctx, found); err != nil || x.Interval == "" {
+			return err
 		}
+		x.outliers = nil // steps are before the removal of outliers
+		steps := x.newSums()
+		err = steps.countOnServers(ctx, wanted, (*counting).readSteps)
+		found.Steps = steps.bucketSteps()
 		return err
 	})
 	return found, err
+}
+
+// readBreakdown reads the sums of a report, by the values of its dimension if it has one. It first uses the values that
+// an earlier breakdown found. If it meets no other value, it has them all, and need not look for the most frequent
+// ones.
+func (x answer) readBreakdown(ctx context.Context, wanted factSums) (*sums, error) {
+	s := x.newSums()
+	if s.top = x.keptValues(); s.top != nil {
+		if err := s.countOnServers(ctx, wanted, (*counting).readTotals); err != nil {
+			return nil, err
+		}
+		hasOthers := false
+		for at, m := range s.of {
+			hasOthers = hasOthers || at.rank == 0 && m.Visitors > 0
+		}
+		if !hasOthers {
+			return s, nil
+		}
+		s = x.newSums()
+	}
+	if x.Dimension != "" {
+		var err error
+		if s.top, err = x.readTop(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.countOnServers(ctx, wanted, (*counting).readTotals)
 }
 
 // atOnePosition calls read until the subject's facts do not change during a call. Each statement reads the facts that
 // are stored at that moment. If the position is the same before and after all statements, they have read the same
 // facts.
 func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(answer) error) error {
-	readOnce := func(hold bool) (moved bool, err error) {
-		held := hold && r.Shards[0].alone
-		if held {
-			r.Shards[0].inserting.RLock()
-			defer r.Shards[0].inserting.RUnlock()
-		}
-
-		// The state of the subject on the servers, and what is kept of it.
-		x := answer{Question: q, Reader: r, states: make([]state, len(r.Shards))}
-		for i, shard := range r.Shards {
-			now := &x.states[i]
-			now.server = shard.currentServer()
-			if now.Position, err = shard.positionOn(ctx, now.server, held); err != nil {
-				return false, err
-			}
-			if now.SubjectCounters, err = shard.readCountersOn(ctx, now.server, q.Subject); err != nil {
-				return false, err
-			}
-			now.days = now.Visitors >= shard.LeastVisitorsByDay
-		}
-		x.stored = newStored(x.states)
-		from, _ := plan.RecentPeriod(x.stored.Ingested)
-		for i, shard := range r.Shards {
-			recent := &x.states[i].recent
-			recent.version = recentVersion{x.states[i].Version, from}
-			if shard.alone { // else its facts may be newer than this process knows
-				recent.version.facts = shard.settledVersion(q.Subject)
-			}
-			if last, version := shard.kept.LastValue(q.Subject); version == recent.version {
-				recent.counts, recent.kept = last.(map[string]int64), true
-			}
-		}
-		if err = read(x); err != nil {
-			return false, err
-		}
-
-		// Whether they have changed.
-		for i, shard := range r.Shards {
-			was := &x.states[i]
-			at, err := shard.positionOn(ctx, was.server, held)
-			if err != nil {
-				return true, err
-			}
-			if at == was.Position {
-				continue
-			}
-			if counters, err := shard.readCountersOn(ctx, was.server, q.Subject); err != nil ||
-				counters.Version != was.Version {
-				return true, err
-			}
-		}
-		for i, shard := range r.Shards {
-			if recent := &x.states[i].recent; recent.counts != nil && !recent.kept {
-				shard.kept.StoreValue(q.Subject, recent.version, recent.counts, int64(len(recent.counts))*countBytes)
-			}
-		}
-		return false, nil
-	}
 	for try := range mostTries {
-		moved, err := readOnce(try >= holdingTry)
+		moved, err := r.readOnce(ctx, q, try >= holdingTry, read)
 		if err == nil && !moved {
 			return nil
 		}
-		canRetry := err == nil
-		for _, shard := range r.Shards { // each uses its next replica, because the failed server is not known
-			canRetry = err != nil && shard.canRetry(err) || canRetry
-		}
-		switch {
-		case !canRetry:
+		if err != nil && !r.canRetry(err) {
 			return source.StoreFailure(ctx, err)
-		case errors.Is(err, ErrIncomplete):
+		}
+		if errors.Is(err, ErrIncomplete) {
 			select {
 			case <-time.After(patience):
 			case <-ctx.Done():
@@ -186,6 +131,84 @@ func (r Reader) atOnePosition(ctx context.Context, q plan.Question, read func(an
 		}
 	}
 	return &source.StoreError{Fault: source.Busy}
+}
+
+// canRetry reports whether a report may succeed at once after an error. Each shard uses its next replica, because the
+// failed server is not known.
+func (r Reader) canRetry(err error) (can bool) {
+	for _, shard := range r.Shards {
+		can = shard.canRetry(err) || can
+	}
+	return can
+}
+
+// readOnce calls read with the state of the subject on the servers, and reports whether its facts have changed since.
+// If hold is set, no refresh of an embedded store stores facts meanwhile.
+func (r Reader) readOnce(
+	ctx context.Context, q plan.Question, hold bool, read func(answer) error,
+) (moved bool, err error) {
+	held := hold && r.Shards[0].alone
+	if held {
+		r.Shards[0].inserting.RLock()
+		defer r.Shards[0].inserting.RUnlock()
+	}
+	x, err := r.openAnswer(ctx, q, held)
+	if err != nil {
+		return false, err
+	}
+	if err := read(x); err != nil {
+		return false, err
+	}
+	for i, shard := range r.Shards {
+		if moved, err := shard.hasMoved(ctx, q.Subject, &x.states[i], held); moved || err != nil {
+			return true, err
+		}
+	}
+	for i, shard := range r.Shards {
+		if recent := &x.states[i].recent; recent.counts != nil && !recent.kept {
+			shard.kept.StoreValue(q.Subject, recent.version, recent.counts, int64(len(recent.counts))*countBytes)
+		}
+	}
+	return false, nil
+}
+
+// openAnswer reads the state of the subject of a question on the servers, and takes what is kept of it.
+func (r Reader) openAnswer(ctx context.Context, q plan.Question, held bool) (x answer, err error) {
+	x = answer{Question: q, Reader: r, states: make([]state, len(r.Shards))}
+	for i, shard := range r.Shards {
+		now := &x.states[i]
+		now.server = shard.currentServer()
+		if now.Position, err = shard.positionOn(ctx, now.server, held); err != nil {
+			return x, err
+		}
+		if now.SubjectCounters, err = shard.readCountersOn(ctx, now.server, q.Subject); err != nil {
+			return x, err
+		}
+		now.days = now.Visitors >= shard.LeastVisitorsByDay
+	}
+	x.stored = newStored(x.states)
+	from, _ := plan.RecentPeriod(x.stored.Ingested)
+	for i, shard := range r.Shards {
+		recent := &x.states[i].recent
+		recent.version = recentVersion{x.states[i].Version, from}
+		if shard.alone { // else its facts may be newer than this process knows
+			recent.version.facts = shard.published.settledVersion(q.Subject)
+		}
+		if last, version := shard.kept.LastValue(q.Subject); version == recent.version {
+			recent.counts, recent.kept = last.(map[string]int64), true
+		}
+	}
+	return x, nil
+}
+
+// hasMoved reports whether the facts of a subject have changed on a server since it had a state.
+func (r *Refresher) hasMoved(ctx context.Context, subject schema.Subject, was *state, held bool) (bool, error) {
+	at, err := r.positionOn(ctx, was.server, held)
+	if err != nil || at == was.Position {
+		return false, err
+	}
+	counters, err := r.readCountersOn(ctx, was.server, subject)
+	return counters.Version != was.Version, err
 }
 
 // withLimits returns the source with the bounds of the requested z-score, and with the cap of the report. A percentile
@@ -279,7 +302,7 @@ func (r Reader) eachGoal(
 	read func(*counting, context.Context, factSums) error, each func(i int, s *sums) error,
 ) error {
 	q.Cap = nil
-	return r.atOnePosition(ctx, q, func(x answer) (err error) {
+	return r.atOnePosition(ctx, q, func(x answer) error {
 		together := map[schema.ConversionWindow]*sums{}
 		for _, goal := range goals {
 			if together[goal.Window] != nil {
@@ -287,12 +310,7 @@ func (r Reader) eachGoal(
 			}
 			several := x
 			several.ConversionWindow = goal.Window
-			for _, other := range goals {
-				if other.Window == goal.Window && other.Window.From == 0 && other.GoalID != 0 &&
-					other.Cap == nil && q.Filters.GoalValue == nil && q.Filters.ZScore == 0 {
-					several.goals = append(several.goals, other.GoalID)
-				}
-			}
+			several.goals = countedInFull(&q, goals, goal.Window)
 			s := several.newSums()
 			if err := s.countOnServers(ctx, factSums{visitors: true, goals: several.goals}, read); err != nil {
 				return err
@@ -300,20 +318,9 @@ func (r Reader) eachGoal(
 			together[goal.Window] = s
 		}
 		for i, goal := range goals {
-			several := together[goal.Window]
-			s := x.newSums()
-			s.ConversionWindow = goal.Window
-			s.addGoal(several, 0) // visitors
-			if slices.Contains(several.goals, goal.GoalID) {
-				s.addGoal(several, goal.GoalID)
-			} else {
-				s.GoalID, s.Cap = goal.GoalID, goal.Cap
-				if s.answer, err = s.withLimits(ctx); err != nil {
-					return err
-				}
-				if err := s.countOnServers(ctx, factSums{goals: []int64{goal.GoalID}}, read); err != nil {
-					return err
-				}
+			s, err := x.sumGoal(ctx, goal, together[goal.Window], read)
+			if err != nil {
+				return err
 			}
 			if err := each(i, s); err != nil {
 				return err
@@ -321,6 +328,40 @@ func (r Reader) eachGoal(
 		}
 		return nil
 	})
+}
+
+// countedInFull returns the goals with a conversion window of which every event counts in full.
+func countedInFull(q *plan.Question, goals []GoalQuestion, window schema.ConversionWindow) (ids []int64) {
+	isFiltered := q.Filters.GoalValue != nil || q.Filters.ZScore != 0
+	if isFiltered || window.From != 0 {
+		return nil
+	}
+	for _, goal := range goals {
+		if goal.Window == window && goal.GoalID != 0 && goal.Cap == nil {
+			ids = append(ids, goal.GoalID)
+		}
+	}
+	return ids
+}
+
+// sumGoal returns the sums of a goal. together has those of visitors, and of the goals that were read with them; any
+// other goal is read alone.
+func (x answer) sumGoal(
+	ctx context.Context, goal GoalQuestion, together *sums, read func(*counting, context.Context, factSums) error,
+) (*sums, error) {
+	s := x.newSums()
+	s.ConversionWindow = goal.Window
+	s.addGoal(together, 0) // visitors
+	if slices.Contains(together.goals, goal.GoalID) {
+		s.addGoal(together, goal.GoalID)
+		return s, nil
+	}
+	s.GoalID, s.Cap = goal.GoalID, goal.Cap
+	var err error
+	if s.answer, err = s.withLimits(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.countOnServers(ctx, factSums{goals: []int64{goal.GoalID}}, read)
 }
 
 // readForeign reads the currencies of counted goal events whose amounts are in no sum, if there are any.

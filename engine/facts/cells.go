@@ -52,6 +52,38 @@ const anyDay int64 = 0
 func (c *cells) appendSumChanges(
 	ctx context.Context, from *server, subjects map[schema.Subject]int64, changes []fold.Change, had, want []fold.Row,
 ) ([]fold.Change, error) {
+	added := addedCells(subjects, had, want)
+	maps.DeleteFunc(added, func(key fold.CellKey, _ *fold.Cell) bool {
+		return key.Grain == fold.OfDay && !c.byDay[key.Subject]
+	})
+	stored, err := c.cellsByDay(ctx, from, added)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.divideByDay(ctx, from, subjects, added, had, want); err != nil {
+		return nil, err
+	}
+	for key, cell := range added {
+		of := c.allOf(key.Subject)
+		if key.Grain == fold.OfDay {
+			day := firstDayOf(&key)
+			if stored[day] == nil {
+				stored[day] = fold.Cells{}
+			}
+			of = stored[day]
+		}
+		changes = appendCellChange(changes, of, key, cell)
+	}
+	const cellBytes = 700 // of a cell and its key
+	for day, cells := range stored {
+		c.days.StoreValue(day, nil, cells, int64(len(cells))*cellBytes)
+	}
+	return changes, nil
+}
+
+// addedCells returns what is added to cells if the rows of visitors change from had to want, and adds their subjects to
+// subjects, see appendSumChanges.
+func addedCells(subjects map[schema.Subject]int64, had, want []fold.Row) fold.Cells {
 	added := fold.Cells{}
 	eachChanged(had, want, func(rows []fold.Row, sign int64) {
 		subject := rows[0].Subject
@@ -69,23 +101,23 @@ func (c *cells) appendSumChanges(
 		if key.Grain == fold.OfDay && cell.Sums != (fold.Sums{}) {
 			subjects[key.Subject] = min(subjects[key.Subject], key.First+key.Day)
 		}
-		if key.Grain == fold.OfDay && !c.byDay[key.Subject] {
-			delete(added, key)
-		}
 	}
-	stored, err := c.cellsByDay(ctx, from, added)
-	if err != nil {
-		return nil, err
-	}
+	return added
+}
+
+// divideByDay adds the cells by day of the subjects that now have enough visitors for them. The first ones of a subject
+// are the sums of its stored visitors, changed from had to want.
+func (c *cells) divideByDay(
+	ctx context.Context, from *server, subjects map[schema.Subject]int64, added fold.Cells, had, want []fold.Row,
+) error {
 	more := visitorsOf(added)
 	for subject := range subjects {
 		if c.byDay[subject] || more[subject]+visitorsOf(c.all[subject])[subject] < c.leastByDay {
 			continue
 		}
-		// The first cells by day of a subject are the sums of its stored visitors, changed from had to want.
 		sums, err := from.sumRows(ctx, subject)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		eachChanged(had, want, func(rows []fold.Row, sign int64) {
 			if rows[0].Subject == subject {
@@ -99,36 +131,26 @@ func (c *cells) appendSumChanges(
 		}
 		c.byDay[subject] = true
 	}
-	for key, cell := range added {
-		of := c.allOf(key.Subject)
-		if key.Grain == fold.OfDay {
-			day := firstDayOf(&key)
-			if stored[day] == nil {
-				stored[day] = fold.Cells{}
-			}
-			of = stored[day]
+	return nil
+}
+
+// appendCellChange appends the change of a cell to which another one is added, and updates the cell.
+func appendCellChange(changes []fold.Change, of fold.Cells, key fold.CellKey, added *fold.Cell) []fold.Change {
+	now, old := *added, of[key]
+	if old != nil {
+		now.AddSigned(&old.Sums, 1)
+		now.ExtendBy(&old.Extent)
+		if now == *old {
+			return changes
 		}
-		now, old := *cell, of[key]
-		if old != nil {
-			now.AddSigned(&old.Sums, 1)
-			now.ExtendBy(&old.Extent)
-			if now == *old {
-				continue
-			}
-			changes = append(changes, fold.Change{Row: cellRow(&key, old), Cancels: true})
-		}
-		if now.Sums == (fold.Sums{}) {
-			delete(of, key)
-			continue
-		}
-		of[key] = &now
-		changes = append(changes, fold.Change{Row: cellRow(&key, &now)})
+		changes = append(changes, fold.Change{Row: cellRow(&key, old), Cancels: true})
 	}
-	const cellBytes = 700 // of a cell and its key
-	for day, cells := range stored {
-		c.days.StoreValue(day, nil, cells, int64(len(cells))*cellBytes)
+	if now.Sums == (fold.Sums{}) {
+		delete(of, key)
+		return changes
 	}
-	return changes, nil
+	of[key] = &now
+	return append(changes, fold.Change{Row: cellRow(&key, &now)})
 }
 
 func firstDayOf(key *fold.CellKey) firstDay { return firstDay{key.Subject, key.Goal, key.First} }

@@ -55,7 +55,7 @@ func (x answer) untilSettled() answer {
 }
 
 // newCountings returns an empty counting for each server, and decides where its sums are.
-func (x answer) newCountings(top []string) []*counting {
+func (x answer) newCountings(top []string) []*counting { //nolint:gocyclo // each condition says where some sums are
 	x = x.untilSettled()
 	all := make([]*counting, len(x.states))
 	for i := range x.states {
@@ -175,7 +175,7 @@ func (s *counting) addRows(
 }
 
 // readTotals reads sums of a report without its series: from the cells, if they have them, or else from the rows.
-func (s *counting) readTotals(ctx context.Context, wanted factSums) error {
+func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //nolint:gocognit,gocyclo // the parts of one report, read at once
 	// What the cells have, and what the rows of visitors and of goal events must give.
 	var ofCells factSums
 	if s.visitorCells {
@@ -310,7 +310,7 @@ func (s *counting) countVisitorRows(ctx context.Context, file string, q *reportQ
 
 // countGoalRows reads the sums of goal events from their rows, also by a bucket unless it is empty; if the statement is
 // joint, also those of visitors. If the cells have the sums without the cap, it adds only what the cap removes.
-func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuery, bucket expr) error {
+func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuery, bucket expr) error { //nolint:gocognit,gocyclo // the columns of one statement, in its order
 	// The sums over all visitors, which the cells have, show what is true for some of them, too: totals of an amount
 	// are all 0, never 0, or never below 0. They also show where 64 bits suffice: no sum of products over some of the
 	// visitors is greater.
@@ -392,7 +392,7 @@ func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, ad
 
 // readSteps reads what each bucket of the series adds to some sums: from the cells by day, if they have them. If these
 // lack only those of multi-exposed visitors, it reads the rows of these visitors.
-func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
+func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) { //nolint:gocyclo // the parts of one series
 	hasCrossers := false
 	if s.dayCells && s.goalCells && !s.isCapped {
 		for of := range s.all {

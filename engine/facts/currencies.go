@@ -47,10 +47,10 @@ func (r *Refresher) isConverted() bool { return r.currentServer().areConverted(r
 // foldCurrencies folds again the visitors with goals in a currency, of the websites whose own currency is another than
 // that by which they were folded.
 func (r *Refresher) foldCurrencies(ctx context.Context) error {
-	if r.on.areConverted(r.position) {
+	if r.turn.on.areConverted(r.turn.position) {
 		return nil
 	}
-	declared, folded := r.on.currenciesOf(), decodeCurrencies(r.position.Currencies)
+	declared, folded := r.turn.on.currenciesOf(), decodeCurrencies(r.turn.position.Currencies)
 	var changed []int64 // websites
 	for _, all := range []map[int64]string{declared, folded} {
 		for website := range all {
@@ -59,18 +59,18 @@ func (r *Refresher) foldCurrencies(ctx context.Context) error {
 			}
 		}
 	}
-	priced, err := schema.QueryRows(ctx, r.on, r.on.render("priced.sql", ""), scanVisitor,
-		clickhouse.Named("websites", changed), clickhouse.Named("through", r.position.Through))
+	priced, err := schema.QueryRows(ctx, r.turn.on, r.turn.on.render("priced.sql", ""), scanVisitor,
+		clickhouse.Named("websites", changed), clickhouse.Named("through", r.turn.position.Through))
 	if err != nil {
 		return fmt.Errorf("read the visitors with goals in a currency: %w", err)
 	}
-	priced = slices.DeleteFunc(priced, func(v schema.Visitor) bool { return r.automated[v] })
+	priced = slices.DeleteFunc(priced, func(v schema.Visitor) bool { return r.turn.automated[v] })
 	if len(priced) > 0 {
-		if err := r.foldVisitors(ctx, priced, r.position.Through); err != nil {
+		if err := r.foldVisitors(ctx, priced, r.turn.position.Through); err != nil {
 			return err
 		}
 	}
-	next := r.position.nextRefresh()
+	next := r.turn.position.nextRefresh()
 	next.Currencies = encodeCurrencies(declared)
 	return r.replaceRows(ctx, nil, nil, next)
 }

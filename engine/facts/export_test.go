@@ -43,9 +43,9 @@ const allCells = "grain IN ('all', 'day')"
 
 // HasUnfolded reports whether noted events are not folded yet.
 func (r *Refresher) HasUnfolded() bool {
-	r.noting.Lock()
-	defer r.noting.Unlock()
-	return r.noted > r.folded
+	r.backlog.mu.Lock()
+	defer r.backlog.mu.Unlock()
+	return r.backlog.noted > r.backlog.folded
 }
 
 // FoldAll returns the rows of all stored events.

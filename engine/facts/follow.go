@@ -21,14 +21,7 @@ import (
 
 // NoteEvents notes that this process stored events of a store that no other process writes to, all accepted at one
 // time. Calls must be in the order of the inserts.
-func (r *Refresher) NoteEvents(accepted time.Time) {
-	r.noting.Lock()
-	defer r.noting.Unlock()
-	r.noted = accepted.UnixMilli()
-}
-
-// isSlow reports whether the running refresh takes longer than a report waits. The caller must hold noting.
-func (r *Refresher) isSlow() bool { return r.running > 0 && time.Since(r.began) > r.LongestWait }
+func (r *Refresher) NoteEvents(accepted time.Time) { r.backlog.note(accepted.UnixMilli()) }
 
 // IsFollowing reports whether FollowEvents keeps the facts up to date.
 func (r *Refresher) IsFollowing() bool { return r.following.Load() }
@@ -37,48 +30,48 @@ func (r *Refresher) IsFollowing() bool { return r.following.Load() }
 // for at most LongestWait, and not at all while an earlier call has waited in vain. It returns the events that still
 // wait.
 func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
-	r.noting.Lock()
-	noted, before, waits := r.noted, r.refreshes, r.noted > r.folded || r.isSlow()
-	r.noting.Unlock()
-	waits = waits || !r.isConverted()
-	switch following := r.IsFollowing(); {
-	case !following && !waits:
-		return moments.Waiting{}, nil
-	case !following:
-		return moments.Waiting{}, r.RefreshNoted(ctx)
-	case waits || !r.alone: // else nothing waits: other processes store no events
-		select {
-		case r.wake <- struct{}{}:
-		default:
+	since := r.backlog.start(r.LongestWait)
+	waits := since.waits || !r.isConverted()
+	if !r.IsFollowing() {
+		if !waits {
+			return moments.Waiting{}, nil
 		}
+		return moments.Waiting{}, r.RefreshNoted(ctx)
 	}
+	if waits || !r.alone { // else nothing waits: other processes store no events
+		r.wakeUp()
+	}
+	return r.awaitFolded(ctx, since)
+}
+
+// wakeUp makes FollowEvents refresh at once.
+func (r *Refresher) wakeUp() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// awaitFolded waits until FollowEvents has folded the events that were noted at a moment, see AwaitNoted.
+func (r *Refresher) awaitFolded(ctx context.Context, since backlogAt) (moments.Waiting, error) {
 	deadline := time.NewTimer(r.LongestWait)
 	defer deadline.Stop()
 	for {
-		r.noting.Lock()
-		failed, changed := r.failed, r.changed
-		isFolded := r.folded >= noted && r.isConverted()
-		hasFailed := failed != nil && (r.isLate || isFolded || r.refreshes > before)
-		isLate := !isFolded && r.isLate || r.isSlow()
-		r.isLate = isLate && !isFolded
-		r.noting.Unlock()
-		isFull := source.IsFull(failed)
+		now := r.backlog.check(since, r.isConverted(), r.LongestWait)
 		switch {
-		case hasFailed && isFull:
+		case source.IsFull(now.failed):
 			return r.countWaiting(ctx, moments.DiskFull)
-		case hasFailed && !isFolded:
-			return moments.Waiting{}, failed
-		case isLate:
+		case now.failed != nil && !now.isFolded:
+			return moments.Waiting{}, now.failed
+		case now.isLate:
 			return r.countWaiting(ctx, moments.Folding)
-		case isFolded:
+		case now.isFolded:
 			return moments.Waiting{}, nil
 		}
 		select {
-		case <-changed:
+		case <-now.changed:
 		case <-deadline.C:
-			r.noting.Lock()
-			r.isLate = r.folded < noted || !r.isConverted()
-			r.noting.Unlock()
+			r.backlog.expire(since, r.isConverted())
 		case <-ctx.Done():
 			return moments.Waiting{}, context.Cause(ctx)
 		}
@@ -112,26 +105,13 @@ func (r *Refresher) CountWaiting(ctx context.Context, of schema.Subject) (events
 
 // RefreshNoted folds all events that were noted before the call.
 func (r *Refresher) RefreshNoted(ctx context.Context) error {
-	r.noting.Lock()
-	noted := r.noted
-	if r.running++; r.running == 1 {
-		r.began = time.Now()
-	}
-	r.noting.Unlock()
+	noted := r.backlog.begin()
 	_, err := r.RefreshFacts(ctx)
-	r.noting.Lock()
-	defer r.noting.Unlock()
-	r.running--
 	if ctx.Err() != nil {
+		r.backlog.abandon()
 		return err
 	}
-	if r.failed = err; err == nil {
-		r.folded = max(r.folded, noted)
-		r.isLate = r.isLate && r.folded < r.noted
-	}
-	r.refreshes++
-	close(r.changed)
-	r.changed = make(chan struct{})
+	r.backlog.end(noted, err)
 	return err
 }
 
@@ -147,10 +127,7 @@ func (r *Refresher) FoldAccepted(ctx context.Context, progress func(done, touche
 		case err := <-folded:
 			return err
 		case <-tick.C:
-			r.noting.Lock()
-			done, touched := r.done, r.touched
-			r.noting.Unlock()
-			progress(done, touched)
+			progress(r.backlog.progress())
 		}
 	}
 }
@@ -194,19 +171,16 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 			slog.WarnContext(ctx, "look for lost events failed", "err", err)
 		}
 	})
-	refresh, scrub := time.NewTimer(shortestInterval), time.NewTicker(scrubInterval)
-	defer refresh.Stop()
+	scrub := time.NewTicker(scrubInterval)
 	defer scrub.Stop()
-	for part := uint64(time.Now().Unix()/60) % scrubParts; ; { //nolint:gosec // after 1970
+	part := uint64(time.Now().Unix()/60) % scrubParts //nolint:gosec // after 1970
+	for {
 		began := time.Now()
-		switch err := r.RefreshNoted(ctx); {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
+		if err := r.RefreshNoted(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "refresh failed", "err", err)
 		}
 		took := time.Since(began)
-		refresh.Reset(min(max(shortestInterval, 100*took), longestInterval))
+		refresh := time.NewTimer(min(max(shortestInterval, 100*took), longestInterval))
 		select {
 		case <-ctx.Done():
 			return
@@ -252,10 +226,8 @@ func (r *Refresher) RebuildFacts(ctx context.Context) (Position, error) {
 
 // deleteFacts deletes all facts, and stores a position that says so.
 func (r *Refresher) deleteFacts(ctx context.Context) error {
-	r.known = false
-	r.read.Lock()
-	r.rebuilt = true
-	r.read.Unlock()
+	r.turn.known = false
+	r.published.setRebuilt()
 	server := r.currentServer()
 	if err := r.changeStoredParts(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC"); err != nil {
 		return err
@@ -289,7 +261,7 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor
 			if err != nil {
 				return err
 			}
-			if err := r.replaceRows(ctx, stored, nil, r.position.nextRefresh()); err != nil {
+			if err := r.replaceRows(ctx, stored, nil, r.turn.position.nextRefresh()); err != nil {
 				return err
 			}
 		}
@@ -337,7 +309,7 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 			if err != nil {
 				return err
 			}
-			if err := r.replaceRows(ctx, stored, want, r.position.nextRefresh()); err != nil {
+			if err := r.replaceRows(ctx, stored, want, r.turn.position.nextRefresh()); err != nil {
 				return err
 			}
 		}
@@ -351,7 +323,7 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 func (r *Refresher) foldAll(
 	ctx context.Context, some []schema.Visitor,
 ) (events []fold.Event, want []fold.Row, err error) {
-	events, err = r.on.readEvents(ctx, some, r.position.Through)
+	events, err = r.turn.on.readEvents(ctx, some, r.turn.position.Through)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -367,7 +339,7 @@ func (r *Refresher) foldAll(
 // moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted facts is
 // overtaken, and all processes read the facts again.
 func (r *Refresher) moveOn(ctx context.Context) error {
-	return r.storeChanges(ctx, nil, nil, r.position.nextRefresh())
+	return r.storeChanges(ctx, nil, nil, r.turn.position.nextRefresh())
 }
 
 // DropSubjects deletes all facts of subjects whose events are already deleted.
@@ -377,12 +349,12 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []schema.Subject)
 		sections = append(sections, sectionsOf(slices.Values(subjects), grain)...)
 	}
 	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
-		del := "ALTER TABLE " + r.on.Facts +
+		del := "ALTER TABLE " + r.turn.on.Facts +
 			" DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 1"
-		if err := r.changeStoredParts(ctx, r.on, del, clickhouse.Named("sections", sections)); err != nil {
+		if err := r.changeStoredParts(ctx, r.turn.on, del, clickhouse.Named("sections", sections)); err != nil {
 			return fmt.Errorf("delete facts: %w", err)
 		}
-		r.known = false
+		r.turn.known = false
 		if err := r.loadState(ctx); err != nil {
 			return err
 		}

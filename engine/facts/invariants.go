@@ -22,24 +22,24 @@ func init() { checkStored = panicOnViolation }
 // panicOnViolation panics if a stored position is not later than the last one, or if the stored cells of a changed
 // subject are not the sums of its stored rows.
 func panicOnViolation(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]int64) {
-	if next.Refresh <= r.position.Refresh || next.Through < r.position.Through {
-		panic(fmt.Sprintf("facts: %+v is stored after %+v", next, r.position))
+	if next.Refresh <= r.turn.position.Refresh || next.Through < r.turn.position.Through {
+		panic(fmt.Sprintf("facts: %+v is stored after %+v", next, r.turn.position))
 	}
 	for subject := range changed {
-		if visitorsOf(r.cells.all[subject])[subject] > maxCheckedVisitors {
+		if visitorsOf(r.turn.cells.all[subject])[subject] > maxCheckedVisitors {
 			continue
 		}
-		want, err := r.on.sumRows(ctx, subject)
+		want, err := r.turn.on.sumRows(ctx, subject)
 		if err != nil {
 			continue // the store is damaged on purpose, or it is closing
 		}
 		grains := []fold.Grain{fold.OfAll}
-		if r.cells.byDay[subject] {
+		if r.turn.cells.byDay[subject] {
 			grains = append(grains, fold.OfDay)
 		}
 		for _, grain := range grains {
 			sections := sectionsOf(maps.Keys(map[schema.Subject]bool{subject: true}), grain)
-			stored, err := r.on.readCells(ctx, inSections, clickhouse.Named("sections", sections))
+			stored, err := r.turn.on.readCells(ctx, inSections, clickhouse.Named("sections", sections))
 			if err != nil {
 				continue
 			}

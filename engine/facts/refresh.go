@@ -36,53 +36,42 @@ type Refresher struct {
 	alone   bool      // no other process writes to the store
 	current atomic.Int32
 
-	busy       chan struct{} // holds an element during a refresh; guards the following
-	on         *server       // the server that the refresh uses
-	known      bool          // whether the following fields match the store; false after an error, to read them again
-	readAt     time.Time     // when they last matched
-	opened     bool          // no deletion that began before this process is still running
-	lookedBack time.Time     // last refresh with longOverlap
-	position   Position
-	cells      cells
-	automated  map[schema.Visitor]bool // by the limit in force: later events do not change their facts
-	unchanged  map[foldedEvents]uint64 // fingerprints of the events
+	busy chan struct{} // holds an element during a refresh; guards turn
+	turn turn
 
 	wake      chan struct{} // makes FollowEvents refresh at once
 	following atomic.Bool   // FollowEvents runs
-
-	noting sync.Mutex // guards the following
-	// last acceptance times of the noted and of the folded events, in milliseconds since 1970
-	noted, folded int64
-	running       int           // number of refreshes that have begun and not ended; one at a time proceeds
-	began         time.Time     // when the first of them began
-	refreshes     int           // number of those that have ended
-	failed        error         // of the last one
-	isLate        bool          // a report did not wait any longer, and its events are not folded yet
-	changed       chan struct{} // closed when a refresh ends
-	done, touched int           // visitors of the running refresh: those that are folded, and all
+	backlog   *backlog
+	published *published
 
 	kept *cache.Cache // what reports read again and again: visitors of the recent days, and values of attributes
 
 	deleting  sync.RWMutex // held while events are deleted before their facts
 	inserting sync.RWMutex // held while facts are stored: the position of the store is unknown; reports may hold it off
+}
 
-	read     sync.RWMutex // guards the following
-	shown    Position     // the last one that is stored
-	rebuilt  bool         // the facts are incomplete and being rebuilt: shown and counters are those of before
-	fresh    time.Time    // when the last refresh succeeded
-	lost     map[schema.Visitor]bool
-	counters map[schema.Subject]SubjectCounters
-	settled  map[schema.Subject]uint64 // attempt that last may have changed sums of a day before its own (UTC)
+// turn is the state of the stored facts that refreshes fold into. One refresh at a time uses it: the one that holds
+// Refresher.busy.
+type turn struct {
+	on         *server   // the server that the refresh uses
+	known      bool      // whether the following fields match the store; false after an error, to read them again
+	readAt     time.Time // when they last matched
+	opened     bool      // no deletion that began before this process is still running
+	lookedBack time.Time // last refresh with longOverlap
+	position   Position
+	cells      cells
+	automated  map[schema.Visitor]bool // by the limit in force: later events do not change their facts
+	unchanged  map[foldedEvents]uint64 // fingerprints of the events
 }
 
 func newRefresher(of tables, replicas ...driver.Conn) *Refresher {
 	r := &Refresher{
-		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: time.Second,
-		MaxVisitorEvents: fold.MaxVisitorEvents, automated: map[schema.Visitor]bool{},
-		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), changed: make(chan struct{}),
+		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: time.Second, MaxVisitorEvents: fold.MaxVisitorEvents,
+		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		turn:    turn{automated: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{}},
+		backlog: newBacklog(), published: newPublished(),
 		// 300 bytes for the visitors of the recent days of a subject, and at most 20,000 for the values of an attribute
-		kept: cache.New(4 << 20), lost: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{},
-		settled: map[schema.Subject]uint64{},
+		kept: cache.New(4 << 20),
 	}
 	for _, conn := range replicas {
 		r.servers = append(r.servers, &server{Conn: conn, tables: of})
@@ -94,7 +83,7 @@ func newRefresher(of tables, replicas ...driver.Conn) *Refresher {
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 	r := newRefresher(ofServer, conn)
 	if r.alone = alone; alone {
-		r.noted = 1 // events that an earlier process stored may wait
+		r.backlog.note(1) // events that an earlier process stored may wait
 	}
 	return r
 }
@@ -142,38 +131,46 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 			return err
 		}
 		if r.alone {
-			return r.foldEventsAfter(ctx, r.position.Through)
+			return r.foldEventsAfter(ctx, r.turn.position.Through)
 		}
-		after, began := r.position.Through-overlap.Milliseconds(), time.Now()
-		looksBack := began.Sub(r.lookedBack) >= longOverlapInterval
-		if looksBack {
-			after = r.position.Through - longOverlap.Milliseconds()
-		}
-		last, fingerprint := foldedEvents{after, r.position}, uint64(0)
-		row := r.on.QueryRow(ctx, r.on.render("fingerprint.sql", ""), clickhouse.Named("after", max(after, 0)))
-		if err := row.Scan(&fingerprint); err != nil {
-			return fmt.Errorf("compute the fingerprint of the last events: %w", err)
-		}
-		if folded, known := r.unchanged[last]; !known || folded != fingerprint {
-			if err := r.foldEventsAfter(ctx, after); err != nil {
-				return err
-			}
-			maps.DeleteFunc(r.unchanged, func(of foldedEvents, _ uint64) bool { return of.at != r.position })
-			if r.position == last.at { // events that were stored since the fingerprint change it
-				r.unchanged[last] = fingerprint
-			}
-		}
-		if looksBack {
-			r.lookedBack = began
-		}
-		return nil
+		return r.foldLatest(ctx)
 	})
+}
+
+// foldLatest folds the visitors with events that another process may have stored since the last refresh, also such as
+// were accepted before it and became visible late.
+func (r *Refresher) foldLatest(ctx context.Context) error {
+	began, last := time.Now(), foldedEvents{at: r.turn.position}
+	last.after = last.at.Through - overlap.Milliseconds()
+	looksBack := began.Sub(r.turn.lookedBack) >= longOverlapInterval
+	if looksBack {
+		last.after = last.at.Through - longOverlap.Milliseconds()
+	}
+	var fingerprint uint64
+	after := clickhouse.Named("after", max(last.after, 0))
+	row := r.turn.on.QueryRow(ctx, r.turn.on.render("fingerprint.sql", ""), after)
+	if err := row.Scan(&fingerprint); err != nil {
+		return fmt.Errorf("compute the fingerprint of the last events: %w", err)
+	}
+	if folded, known := r.turn.unchanged[last]; !known || folded != fingerprint {
+		if err := r.foldEventsAfter(ctx, last.after); err != nil {
+			return err
+		}
+		maps.DeleteFunc(r.turn.unchanged, func(of foldedEvents, _ uint64) bool { return of.at != r.turn.position })
+		if r.turn.position == last.at { // events that were stored since the fingerprint change it
+			r.turn.unchanged[last] = fingerprint
+		}
+	}
+	if looksBack {
+		r.turn.lookedBack = began
+	}
+	return nil
 }
 
 // foldEventsAfter folds the visitors with events that were accepted after a time, in milliseconds since 1970.
 func (r *Refresher) foldEventsAfter(ctx context.Context, after int64) error {
-	through := r.position.Through
-	touched, err := schema.QueryRows(ctx, r.on, r.on.render("touched.sql", ""),
+	through := r.turn.position.Through
+	touched, err := schema.QueryRows(ctx, r.turn.on, r.turn.on.render("touched.sql", ""),
 		func(row driver.Rows, v *schema.Visitor) error {
 			var last int64
 			err := row.Scan(&v.WebsiteID, &v.ID, &last)
@@ -183,7 +180,7 @@ func (r *Refresher) foldEventsAfter(ctx context.Context, after int64) error {
 	if err != nil {
 		return fmt.Errorf("read the visitors with new events: %w", err)
 	}
-	touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return r.automated[v] })
+	touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return r.turn.automated[v] })
 	return r.foldVisitors(ctx, touched, through)
 }
 
@@ -205,18 +202,16 @@ func (r *Refresher) runExclusively(ctx context.Context, work func(context.Contex
 	defer func() { <-r.busy }()
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
 	for try := 1; ; try++ {
-		r.on = r.currentServer().withCurrencies() // which stay the same during the work
+		r.turn.on = r.currentServer().withCurrencies() // which stay the same during the work
 		err := r.loadState(ctx)
 		if err == nil {
 			err = work(ctx)
 		}
 		if err == nil {
-			r.read.Lock()
-			r.fresh = time.Now()
-			r.read.Unlock()
-			return r.position, nil
+			r.published.setFresh()
+			return r.turn.position, nil
 		}
-		r.known = false
+		r.turn.known = false
 		if try == mostOvertaken || !r.canRetry(err) {
 			return Position{}, fmt.Errorf("refresh the facts: %w", err)
 		}
@@ -250,152 +245,174 @@ func (r *Refresher) OpenFacts(ctx context.Context) (Position, error) {
 
 // loadState reads the state of the stored facts, unless it is known and no other process has changed the facts.
 func (r *Refresher) loadState(ctx context.Context) error {
-	r.readAt = time.Now()
-	if r.known && r.alone {
+	r.turn.readAt = time.Now()
+	if r.turn.known && r.alone {
 		return nil
 	}
-	isFirst := !r.opened
+	isFirst := !r.turn.opened
 	if isFirst {
-		var unfinished uint64 // deletions of an interrupted process
-		const running = "database = currentDatabase() AND table = {table:String} AND NOT is_done"
-		count := "SELECT count() FROM system.mutations WHERE " + running
-		err := r.on.QueryRow(ctx, count, clickhouse.Named("table", r.on.Facts)).Scan(&unfinished)
-		if err == nil && unfinished > 0 { // mutations run in order, so this one waits for the others
-			err = r.on.Exec(ctx, "ALTER TABLE "+r.on.Facts+" DELETE WHERE false SETTINGS mutations_sync = 1")
-		}
-		if err != nil {
+		if err := r.awaitDeletions(ctx); err != nil {
 			return fmt.Errorf("wait for deletions of facts: %w", err)
 		}
-		r.opened = true
+		r.turn.opened = true
 	}
-	stored, err := r.on.readPosition(ctx)
+	stored, err := r.turn.on.readPosition(ctx)
+	if err != nil {
+		return err
+	}
 	if stored.Refresh == 0 && r.ShownPosition().Refresh > 0 { // the facts were just deleted
 		stored.Rebuilding = true
 	}
-	switch {
-	case err != nil:
-		return err
-	case r.known && stored == r.position:
+	if r.turn.known && stored == r.turn.position {
 		return nil
 	}
-	r.known, r.position = false, stored
+	r.turn.known, r.turn.position = false, stored
 	if isFirst && stored.Refresh == 0 {
-		var events uint64
-		if err := r.on.QueryRow(ctx, "SELECT count() FROM "+r.on.Sent).Scan(&events); err != nil {
-			return fmt.Errorf("count the events: %w", err)
-		}
-		if events > 0 {
-			slog.WarnContext(ctx, "the store has no facts: all events are folded", "events", events)
+		if err := r.warnOfFirstFold(ctx); err != nil {
+			return err
 		}
 	}
 	return r.readState(ctx)
 }
 
+// awaitDeletions waits for deletions of facts that an interrupted process began.
+func (r *Refresher) awaitDeletions(ctx context.Context) error {
+	const running = "database = currentDatabase() AND table = {table:String} AND NOT is_done"
+	count := "SELECT count() FROM system.mutations WHERE " + running
+	var unfinished uint64
+	err := r.turn.on.QueryRow(ctx, count, clickhouse.Named("table", r.turn.on.Facts)).Scan(&unfinished)
+	if err != nil || unfinished == 0 {
+		return err
+	}
+	// Mutations run in order, so this one waits for the others.
+	return r.turn.on.Exec(ctx, "ALTER TABLE "+r.turn.on.Facts+" DELETE WHERE false SETTINGS mutations_sync = 1")
+}
+
+// warnOfFirstFold warns that all events are folded, if there are any.
+func (r *Refresher) warnOfFirstFold(ctx context.Context) error {
+	var events uint64
+	if err := r.turn.on.QueryRow(ctx, "SELECT count() FROM "+r.turn.on.Sent).Scan(&events); err != nil {
+		return fmt.Errorf("count the events: %w", err)
+	}
+	if events > 0 {
+		slog.WarnContext(ctx, "the store has no facts: all events are folded", "events", events)
+	}
+	return nil
+}
+
 // readState reads the stored cells, and the automated visitors by the limit in force.
 func (r *Refresher) readState(ctx context.Context) error {
-	r.cells = cells{
+	r.turn.cells = cells{
 		leastByDay: r.LeastVisitorsByDay, byDay: map[schema.Subject]bool{}, all: map[schema.Subject]fold.Cells{},
 		days: cache.New(32 << 20), // about 2,000 days: visitors who return have few first days
 	}
-	r.automated = map[schema.Visitor]bool{}
-	err := schema.EachRow(ctx, r.on, r.on.render("subjects_by_day.sql", ""), func(row driver.Rows) error {
+	r.turn.automated = map[schema.Visitor]bool{}
+	err := schema.EachRow(ctx, r.turn.on, r.turn.on.render("subjects_by_day.sql", ""), func(row driver.Rows) error {
 		var of schema.Subject
 		err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
-		r.cells.byDay[of] = true
+		r.turn.cells.byDay[of] = true
 		return err
 	}, sectionsOfGrain(fold.OfDay)...)
 	if err != nil {
 		return fmt.Errorf("read the subjects with cells by day: %w", err)
 	}
-	all, err := r.on.readCells(ctx, inGrain, sectionsOfGrain(fold.OfAll)...)
+	all, err := r.turn.on.readCells(ctx, inGrain, sectionsOfGrain(fold.OfAll)...)
 	if err != nil {
 		return err
 	}
 	sections := map[uint64]bool{} // with automated visitors
 	for key, cell := range all {
-		r.cells.allOf(key.Subject)[key] = cell
+		r.turn.cells.allOf(key.Subject)[key] = cell
 		if key.Goal == 0 && fold.IsAutomated(key.Variation) {
 			sections[SectionOf(key.Subject, fold.OfVisitor)] = true
 		}
 	}
 	if len(sections) > 0 {
-		automated, err := schema.QueryRows(ctx, r.on, r.on.render("automated.sql", ""), scanVisitor,
+		automated, err := schema.QueryRows(ctx, r.turn.on, r.turn.on.render("automated.sql", ""), scanVisitor,
 			clickhouse.Named("sections", slices.Collect(maps.Keys(sections))),
 			clickhouse.Named("most", r.MaxVisitorEvents))
 		if err != nil {
 			return fmt.Errorf("read the automated visitors: %w", err)
 		}
-		r.automated = setOf(automated)
+		r.turn.automated = setOf(automated)
 	}
 	changed := map[schema.Subject]int64{}
-	for subject := range r.cells.all {
+	for subject := range r.turn.cells.all {
 		changed[subject] = anyDay
 	}
 	r.publishState(changed, true)
-	r.known = true
+	r.turn.known = true
 	return nil
 }
 
 // errTooLate means that the process was paused during a refresh.
 var errTooLate = errors.New("the refresh took too long")
 
-// foldVisitors folds sorted visitors in batches. Only the last batch moves the position to through. It computes the
-// stored rows from the events up to the last position. Unless the visitors have no facts yet, it checks each one's
-// number of events and digest, and reads the rows of those that fail the check.
+// foldVisitors folds sorted visitors in batches. Only the last batch moves the position to through.
 func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, through int64) error {
-	hasFacts := r.position.Refresh > 0 && !r.position.isEmptied()
-	var before []fold.Event // of a visitor, up to the last position
 	for from := 0; ; from += visitorsAtOnce {
 		if from > 0 {
 			if err := r.confirmPosition(ctx); err != nil {
 				return err
 			}
 		}
+		r.backlog.setProgress(from, len(touched))
 		to := min(from+visitorsAtOnce, len(touched))
-		r.noting.Lock()
-		r.done, r.touched = from, len(touched)
-		r.noting.Unlock()
 		var had, want []fold.Row
 		if from < to {
-			events, err := r.on.readEvents(ctx, touched[from:to], through)
-			if err != nil {
-				return err
-			}
-			want = make([]fold.Row, 0, len(events)) // about a row for each event
-			subjects := map[schema.Subject]bool{}
-			for own := range splitVisitors(events) {
-				before = before[:0]
-				for i := range own {
-					if own[i].Accepted <= r.position.Through {
-						before = append(before, own[i])
-					}
-				}
-				had = fold.AppendVisitorRows(before, r.MaxVisitorEvents, had)
-				want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
-			}
-			for i := range want {
-				subjects[want[i].Subject] = true
-			}
-			if r.LostVisitors() > 0 { // a goal without exposures may count for a subject without stored events
-				for subject := range r.cells.all {
-					subjects[subject] = true
-				}
-			}
-			if hasFacts {
-				had, want, _, err = r.checkRows(ctx, touched[from:to], maps.Keys(subjects), events, had, want)
-			}
-			if err != nil {
+			var err error
+			if had, want, err = r.foldBatch(ctx, touched[from:to], through); err != nil {
 				return err
 			}
 		}
-		next := r.position.nextRefresh()
-		if to == len(touched) {
+		next := r.turn.position.nextRefresh()
+		isLast := to == len(touched)
+		if isLast {
 			next.Through, next.Rebuilding = through, false
 		}
-		if err := r.replaceRows(ctx, had, want, next); err != nil || to == len(touched) {
+		if err := r.replaceRows(ctx, had, want, next); err != nil || isLast {
 			return err
 		}
 	}
+}
+
+// foldBatch folds the events of some visitors up to a time. It returns the rows that are stored, which it computes from
+// the events up to the last position, and those that replace them. Unless the visitors have no facts yet, it checks
+// each one's number of events and digest, and reads the rows of those that fail the check.
+func (r *Refresher) foldBatch(
+	ctx context.Context, visitors []schema.Visitor, through int64,
+) (had, want []fold.Row, err error) {
+	events, err := r.turn.on.readEvents(ctx, visitors, through)
+	if err != nil {
+		return nil, nil, err
+	}
+	want = make([]fold.Row, 0, len(events)) // about a row for each event
+	var before []fold.Event                 // of a visitor, up to the last position
+	for own := range splitVisitors(events) {
+		before = before[:0]
+		for i := range own {
+			if own[i].Accepted <= r.turn.position.Through {
+				before = append(before, own[i])
+			}
+		}
+		had = fold.AppendVisitorRows(before, r.MaxVisitorEvents, had)
+		want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
+	}
+	hasFacts := r.turn.position.Refresh > 0 && !r.turn.position.isEmptied()
+	if !hasFacts {
+		return had, want, nil
+	}
+	subjects := map[schema.Subject]bool{}
+	for i := range want {
+		subjects[want[i].Subject] = true
+	}
+	if r.LostVisitors() > 0 { // a goal without exposures may count for a subject without stored events
+		for subject := range r.turn.cells.all {
+			subjects[subject] = true
+		}
+	}
+	had, want, _, err = r.checkRows(ctx, visitors, maps.Keys(subjects), events, had, want)
+	return had, want, err
 }
 
 // confirmPosition returns errOvertaken if another process has changed the facts since they were read.
@@ -403,9 +420,9 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 	if r.alone {
 		return nil
 	}
-	r.readAt = time.Now()
-	stored, err := r.on.readPosition(ctx)
-	if err == nil && stored != r.position {
+	r.turn.readAt = time.Now()
+	stored, err := r.turn.on.readPosition(ctx)
+	if err == nil && stored != r.turn.position {
 		err = errOvertaken
 	}
 	return err
@@ -414,14 +431,14 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 // replaceRows inserts the changes of visitors' rows from had to want, together with the next position.
 func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next Position) (err error) {
 	changes := fold.AppendChanges(nil, had, want)
-	isAtEnd := next.Through == r.position.Through && next.Rebuilding == r.position.Rebuilding &&
-		next.Currencies == r.position.Currencies
+	isAtEnd := next.Through == r.turn.position.Through && next.Rebuilding == r.turn.position.Rebuilding &&
+		next.Currencies == r.turn.position.Currencies
 	if len(changes) == 0 && isAtEnd {
 		return nil
 	}
 	changed := map[schema.Subject]int64{}
 	if len(changes) > 0 {
-		if changes, err = r.cells.appendSumChanges(ctx, r.on, changed, changes, had, want); err != nil {
+		if changes, err = r.turn.cells.appendSumChanges(ctx, r.turn.on, changed, changes, had, want); err != nil {
 			return err
 		}
 	}
@@ -433,10 +450,10 @@ func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next 
 func (r *Refresher) storeChanges(
 	ctx context.Context, changes []fold.Change, changed map[schema.Subject]int64, next Position,
 ) error {
-	if r.position.Refresh > 0 {
-		changes = append(changes, fold.Change{Row: r.position.asRow(), Cancels: true})
+	if r.turn.position.Refresh > 0 {
+		changes = append(changes, fold.Change{Row: r.turn.position.asRow(), Cancels: true})
 	} else {
-		next.Currencies = encodeCurrencies(r.on.currenciesOf())
+		next.Currencies = encodeCurrencies(r.turn.on.currenciesOf())
 	}
 	changes = append(changes, fold.Change{Row: next.asRow()})
 	token := ""
@@ -445,13 +462,13 @@ func (r *Refresher) storeChanges(
 		// number. The time includes sleep of the machine and jumps of the clock.
 		const longestRefresh = time.Minute
 		now := time.Now()
-		if max(now.Sub(r.readAt), now.Round(0).Sub(r.readAt.Round(0))) > longestRefresh {
+		if max(now.Sub(r.turn.readAt), now.Round(0).Sub(r.turn.readAt.Round(0))) > longestRefresh {
 			return errTooLate
 		}
-		token = next.tokenAfter(r.position)
+		token = next.tokenAfter(r.turn.position)
 	}
 	ctx = context.WithoutCancel(ctx) // an abandoned insert may still be stored
-	batch, err := r.on.prepareChanges(ctx, token, changes)
+	batch, err := r.turn.on.prepareChanges(ctx, token, changes)
 	if err != nil {
 		return fmt.Errorf("prepare an insert of facts: %w", err)
 	}
@@ -462,7 +479,7 @@ func (r *Refresher) storeChanges(
 		return fmt.Errorf("insert facts: %w", err)
 	}
 	if !r.alone {
-		switch stored, err := r.on.readPosition(ctx); {
+		switch stored, err := r.turn.on.readPosition(ctx); {
 		case err != nil:
 			return err
 		case stored != next:
@@ -472,14 +489,14 @@ func (r *Refresher) storeChanges(
 	if checkStored != nil {
 		checkStored(ctx, r, next, changed)
 	}
-	r.position, r.readAt = next, time.Now()
+	r.turn.position, r.turn.readAt = next, time.Now()
 	for _, c := range changes { // those that cancel come first
 		switch {
 		case c.Grain != fold.OfVisitor || !fold.IsAutomated(c.Variation):
 		case c.Cancels:
-			delete(r.automated, visitorOfRow(c.Row))
+			delete(r.turn.automated, visitorOfRow(c.Row))
 		case int(c.Number) == r.MaxVisitorEvents:
-			r.automated[visitorOfRow(c.Row)] = true
+			r.turn.automated[visitorOfRow(c.Row)] = true
 		}
 	}
 	r.publishState(changed, false)

@@ -219,7 +219,7 @@ func (s Shards) VersionAt(m Moment, of schema.Subject) uint64 {
 func (s Shards) SettledVersionOn(day int64, of schema.Subject) uint64 {
 	version := uint64(day) //nolint:gosec // not negative
 	for _, shard := range s {
-		version ^= shard.settledVersion(of)
+		version ^= shard.published.settledVersion(of)
 	}
 	return version
 }
@@ -227,11 +227,7 @@ func (s Shards) SettledVersionOn(day int64, of schema.Subject) uint64 {
 // RefreshLag returns the longest time since the last refresh or scrub of a shard that succeeded; 0: there was none yet.
 func (s Shards) RefreshLag() (longest time.Duration) {
 	for _, shard := range s {
-		shard.read.RLock()
-		if !shard.fresh.IsZero() {
-			longest = max(longest, time.Since(shard.fresh))
-		}
-		shard.read.RUnlock()
+		longest = max(longest, shard.published.lag())
 	}
 	return longest
 }
@@ -374,16 +370,12 @@ func (r *Refresher) readCountersOn(ctx context.Context, on *server, subject sche
 
 // SubjectCounters returns the counters of a subject at the last refresh.
 func (r *Refresher) SubjectCounters(subject schema.Subject) SubjectCounters {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	return r.counters[subject]
+	return r.published.countersOf(subject)
 }
 
 // AllCounters returns the counters of all subjects at the last refresh.
 func (r *Refresher) AllCounters() map[schema.Subject]SubjectCounters {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	return maps.Clone(r.counters)
+	return r.published.allCounters()
 }
 
 // StoredPosition returns the position of the stored facts. It waits while a refresh stores facts. While the facts are
@@ -406,80 +398,46 @@ func (r *Refresher) positionOn(ctx context.Context, server *server, held bool) (
 		r.inserting.RLock()
 		defer r.inserting.RUnlock()
 	}
-	r.read.RLock()
-	defer r.read.RUnlock()
-	if r.rebuilt {
+	shown, rebuilt := r.published.position()
+	if rebuilt {
 		return Position{}, &source.StoreError{Fault: source.Rebuilt}
 	}
-	return r.shown, nil
+	return shown, nil
 }
 
 // ShownPosition returns the position that this process stored or read last.
 func (r *Refresher) ShownPosition() Position {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	return r.shown
+	shown, _ := r.published.position()
+	return shown
 }
 
 // LostVisitors returns the number of visitors who were found to have lost events.
-func (r *Refresher) LostVisitors() int {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	return len(r.lost)
-}
-
-// settledVersion returns a number that changes when sums of a subject on a day before the current one (UTC) may.
-func (r *Refresher) settledVersion(of schema.Subject) uint64 {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	return r.settled[of]
-}
-
-// isRebuilt reports whether the facts are incomplete, because they are being rebuilt.
-func (r *Refresher) isRebuilt() bool {
-	r.read.RLock()
-	defer r.read.RUnlock()
-	return r.rebuilt
-}
+func (r *Refresher) LostVisitors() int { return r.published.lostVisitors() }
 
 // publishState makes the position and the counters of changed subjects visible to readers. changed has the first day
-// whose sums may have changed. all means that no other subject has facts.
+// whose sums may have changed. all means that no other subject has facts. While the facts are rebuilt, what is shown
+// stays.
 func (r *Refresher) publishState(changed map[schema.Subject]int64, all bool) {
-	if r.isRebuilt() {
+	if r.turn.position.Rebuilding {
+		r.published.setRebuilt()
+		return
+	}
+	if _, wasRebuilt := r.published.position(); wasRebuilt {
 		changed, all = map[schema.Subject]int64{}, true
-		for subject := range r.cells.all {
+		for subject := range r.turn.cells.all {
 			changed[subject] = anyDay
 		}
 	}
 	counters := map[schema.Subject]SubjectCounters{}
 	for subject := range changed {
-		counters[subject] = countersOf(maps.Clone(r.cells.allOf(subject))) // refreshes change the cells
-	}
-	r.read.Lock()
-	defer r.read.Unlock()
-	if r.position.Rebuilding { // what is shown stays
-		r.rebuilt = true
-		return
-	}
-	r.rebuilt, r.shown = false, r.position
-	today := max(fold.DayOf(time.Now().UnixMilli()), fold.DayOf(r.position.Through))
-	for subject, first := range changed {
-		if _, has := r.settled[subject]; first < today || !has {
-			r.settled[subject] = r.position.Attempt
+		own := r.turn.cells.allOf(subject)
+		if len(own) == 0 { // a subject without facts takes no memory
+			delete(r.turn.cells.all, subject)
+			continue
 		}
+		counters[subject] = countersOf(maps.Clone(own)) // refreshes change the cells
 	}
-	if all {
-		r.counters = counters
-		return
-	}
-	maps.Copy(r.counters, counters)
-	for subject := range changed { // a subject without facts takes no memory
-		if len(r.cells.all[subject]) == 0 {
-			delete(r.cells.all, subject)
-			delete(r.counters, subject)
-			delete(r.settled, subject)
-		}
-	}
+	r.published.publish(r.turn.position, changed, counters, all)
 }
 
 // Stored are the totals of the stored events of a subject.

@@ -114,7 +114,7 @@ func leastUnits(amount *big.Rat) int64 {
 }
 
 // newQuery returns the parameters and slots that all statements of the report share.
-func (s *counting) newQuery() *reportQuery {
+func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slots of one statement, in its order
 	p := &s.Question
 	q := &reportQuery{slots: slots{
 		Facts: expr(s.Facts), Sent: expr(s.Sent), Widget: p.Subject.Kind == schema.SubjectWidget,

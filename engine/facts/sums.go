@@ -85,7 +85,7 @@ func (s *sums) bucketSteps() (steps []moments.Step) {
 // reportRows returns the rows of the whole report that have visitors, and those of the breakdown: rows of the most
 // frequent values, and rows for all other values, which are the whole report minus these rows. They have no visitors of
 // the recent days. It also counts the automated visitors of the subject and the others, by variation.
-func (s *sums) reportRows() *moments.Rows {
+func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // the rows of one report
 	stored := s.stored
 	if stored.Events == 0 {
 		stored = Stored{}

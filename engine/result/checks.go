@@ -258,8 +258,8 @@ func (c *Checks) warnOfMismatch(p float64) {
 		wording.PValueInWords(p))
 }
 
-// checkEarlierSplit marks the split as a mismatch if one was found at the end of a day, of all visitors or of a segment.
-// p is the smallest p-value at the end of any day; nil: unknown.
+// checkEarlierSplit marks the split as a mismatch if one was found at the end of a day, of all visitors or of a
+// segment. p is the smallest p-value at the end of any day; nil: unknown.
 func (j *sliceResult) checkEarlierSplit(p *float64) {
 	check := j.Checks.SampleRatio
 	if check == nil || check.Mismatch || p == nil || *p >= stats.MismatchAlpha {
@@ -268,8 +268,8 @@ func (j *sliceResult) checkEarlierSplit(p *float64) {
 	check.PValue, check.Mismatch = p, true
 	j.Checks.addWarning(WarningSampleRatio,
 		"sample ratio mismatch: at the end of a day, the split of all visitors or of a "+
-		"segment did not match the configured shares (%s); visitors of a variation were lost or added, so no "+
-		"comparison is valid", wording.PValueInWords(*p))
+			"segment did not match the configured shares (%s); visitors of a variation were lost or added, so no "+
+			"comparison is valid", wording.PValueInWords(*p))
 }
 
 // WarnOfNegativeValues warns of events of the goal with values below 0, which were probably sent for refunds.

@@ -150,8 +150,8 @@ func NewSplitCause(
 	return cause
 }
 
-// divideSplit returns the split of all visitors, and the parts of each attribute that has several, among them the day of
-// the first view: the worst first.
+// divideSplit returns the split of all visitors, and the parts of each attribute that has several, among them the day
+// of the first view: the worst first.
 func divideSplit(
 	p *plan.Plan, by map[query.Dimension][]moments.Step,
 ) (whole *splitOfValue, groups [][]*splitOfValue) {

@@ -1,0 +1,130 @@
+package facts
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"lifthouse/engine/fold"
+	"lifthouse/schema"
+)
+
+// published is the state of the facts that readers take. All its methods may be called concurrently.
+type published struct {
+	mu       sync.RWMutex // guards the following
+	shown    Position     // the last one that is stored
+	rebuilt  bool         // the facts are incomplete and being rebuilt: shown and counters are those of before
+	fresh    time.Time    // when the last refresh succeeded
+	lost     map[schema.Visitor]bool
+	counters map[schema.Subject]SubjectCounters
+	settled  map[schema.Subject]uint64 // attempt that last may have changed sums of a day before its own (UTC)
+}
+
+func newPublished() *published {
+	return &published{lost: map[schema.Visitor]bool{}, settled: map[schema.Subject]uint64{}}
+}
+
+// countersOf returns the counters of a subject.
+func (p *published) countersOf(subject schema.Subject) SubjectCounters {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.counters[subject]
+}
+
+// allCounters returns the counters of all subjects.
+func (p *published) allCounters() map[schema.Subject]SubjectCounters {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return maps.Clone(p.counters)
+}
+
+// position returns the last position, and whether the facts are being rebuilt since.
+func (p *published) position() (shown Position, rebuilt bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.shown, p.rebuilt
+}
+
+// lostVisitors returns the number of visitors who were found to have lost events.
+func (p *published) lostVisitors() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return len(p.lost)
+}
+
+// settledVersion returns a number that changes when sums of a subject on a day before the current one (UTC) may.
+func (p *published) settledVersion(of schema.Subject) uint64 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.settled[of]
+}
+
+// lag returns the time since the last refresh that succeeded; 0: there was none yet.
+func (p *published) lag() time.Duration {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.fresh.IsZero() {
+		return 0
+	}
+	return time.Since(p.fresh)
+}
+
+// setFresh notes that a refresh has just succeeded.
+func (p *published) setFresh() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fresh = time.Now()
+}
+
+// setRebuilt notes that the facts are deleted. What is shown stays.
+func (p *published) setRebuilt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rebuilt = true
+}
+
+// setLost updates the set of visitors who lost events, for the visitors in of. It returns those in lost that were not
+// known.
+func (p *published) setLost(of, lost map[schema.Visitor]bool) (found []schema.Visitor) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for v := range of {
+		switch {
+		case !lost[v]:
+			delete(p.lost, v)
+		case !p.lost[v]:
+			p.lost[v] = true
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// publish makes a stored position and counters visible. changed has the subjects whose counters changed, each with the
+// first day whose sums may have. all means that no other subject has facts.
+func (p *published) publish(
+	at Position, changed map[schema.Subject]int64, counters map[schema.Subject]SubjectCounters, all bool,
+) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rebuilt, p.shown = false, at
+	today := max(fold.DayOf(time.Now().UnixMilli()), fold.DayOf(at.Through))
+	for subject, first := range changed {
+		if _, has := p.settled[subject]; first < today || !has {
+			p.settled[subject] = at.Attempt
+		}
+	}
+	if all {
+		p.counters = counters
+		return
+	}
+	for subject := range changed {
+		of, has := counters[subject]
+		if !has { // a subject without facts takes no memory
+			delete(p.counters, subject)
+			delete(p.settled, subject)
+			continue
+		}
+		p.counters[subject] = of
+	}
+}

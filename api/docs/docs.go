@@ -10,15 +10,16 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
 	guides "lifthouse/docs"
 
-	"github.com/goccy/go-yaml"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
+	"go.yaml.in/yaml/v4"
 )
 
 //go:embed openapi.yaml
@@ -62,13 +63,11 @@ func All() []Document {
 	return append(all, []Document{
 		{"/openapi.yaml", "application/yaml", "", func() ([]byte, error) { return openapiYAML, nil }},
 		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(func() ([]byte, error) {
-			document, err := yaml.YAMLToJSON(openapiYAML) // fields keep their order
-			if err != nil {
+			var document yaml.Node
+			if err := yaml.Unmarshal(openapiYAML, &document); err != nil {
 				return nil, err
 			}
-			var text bytes.Buffer
-			err = json.Compact(&text, document)
-			return text.Bytes(), err
+			return appendJSON(nil, &document)
 		})},
 		{"/docs", "text/html; charset=utf-8", policy, file("redoc.html")},
 		{"/docs/start.js", "text/javascript; charset=utf-8", policy, file("start.js")},
@@ -125,4 +124,47 @@ func guideTitle(name string) (string, error) {
 	source, err := guides.Guides.ReadFile(name)
 	heading, _, _ := strings.Cut(strings.TrimPrefix(string(source), "# "), "\n")
 	return heading, err
+}
+
+// appendJSON appends a YAML node as JSON, with the fields of objects in their order.
+func appendJSON(text []byte, node *yaml.Node) ([]byte, error) {
+	if node.Kind == yaml.DocumentNode {
+		return appendJSON(text, node.Content[0])
+	}
+	if node.Kind == yaml.MappingNode || node.Kind == yaml.SequenceNode {
+		return appendJSONElements(text, node)
+	}
+	var value any
+	if err := node.Decode(&value); err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(value)
+	return append(text, encoded...), err
+}
+
+// appendJSONElements appends the fields of an object or the elements of a list.
+func appendJSONElements(text []byte, node *yaml.Node) (_ []byte, err error) {
+	isObject := node.Kind == yaml.MappingNode
+	first, last := byte('['), byte(']')
+	if isObject {
+		first, last = '{', '}'
+	}
+	text = append(text, first)
+	for i, element := range node.Content {
+		isValue := isObject && i%2 == 1
+		switch {
+		case isValue:
+			text = append(text, ':')
+		case i > 0:
+			text = append(text, ',')
+		}
+		if isObject && !isValue {
+			text = strconv.AppendQuote(text, element.Value)
+			continue
+		}
+		if text, err = appendJSON(text, element); err != nil {
+			return nil, err
+		}
+	}
+	return append(text, last), nil
 }

@@ -102,10 +102,10 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 		if used > 1 {
 			check.Reason = ""
 		}
-		best := shares
+		best, candidates := shares, period.Split.possibleShares(shares)
 		for k, prior := range mismatchPriors {
 			least := math.Inf(1)
-			for _, candidate := range period.Split.possibleShares(shares) {
+			for _, candidate := range candidates {
 				if b := logBayesFactor(period.Observed, candidate, total, prior); b < least {
 					least, best = b, candidate
 				}

@@ -147,7 +147,11 @@ func (p *program) calibrateProgrammeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return calibration.WriteProgrammes(p.out, rows)
+			harm, err := calibration.RunHarm(cmd.Context(), &o)
+			if err != nil {
+				return err
+			}
+			return errors.Join(calibration.WriteProgrammes(p.out, rows), calibration.WriteHarm(p.out, harm))
 		},
 	}
 	bounds.Var(cmd.Flags(), &o.Campaigns, "campaigns", o.Campaigns, 60, 10_000_000, "number of campaigns of each row")
@@ -167,6 +171,8 @@ with their limits:
              difference where it should not
   Ratio      how often a sample ratio mismatch is reported, with and without one
   Breakdown  how often lifts seem to differ between slices where they are equal
+  Campaigns that disturb each other
+             how often they are found, and how often they seem to where they do not
 
 A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit
 is outside its band. The exit status is 1 if a rate is outside its band.`

@@ -37,7 +37,7 @@ var populationsWithZeros = []struct {
 	})}, .6, 1.2},
 	{trueEffects{"80 % zero, 20 % sd 1/2", false, orZero(.8, halfNormal)}, .6, 1.3},
 	{trueEffects{"50 % zero, 50 % sd 1/2", false, orZero(.5, halfNormal)}, .5, 2},
-	{trueEffects{"50 % zero, 50 % 1/2", false, orZero(.5, func(*rand.Rand) float64 { return .5 })}, .4, 3},
+	{trueEffects{"50 % zero, 50 % 1/2", false, orZero(.5, func(*rand.Rand) float64 { return .5 })}, .4, 4},
 	{trueEffects{"50 % zero, 50 % 1", false, orZero(.5, func(*rand.Rand) float64 { return 1 })}, .2, 2.5},
 	{trueEffects{"normal, sd 1/4", false, normalEffects(.25, 0)}, 1, 2.8},
 	{trueEffects{hyperprior, false, func(r *rand.Rand, _, _ int, tau float64) float64 {
@@ -55,8 +55,8 @@ type HarmRow struct {
 	Shipped       float64 // variations of a programme
 	Stated, True  float64 // do harm or nothing, of these
 	Single, Total float64 // as of ProgrammeRow
-	// Of the programmes with several shipped variations of which less than half a one is stated to do harm or nothing, the
-	// share in which none does; NaN: there are none.
+	// Of the programmes with several shipped variations of which less than half of one is stated to do harm or nothing, the
+	// share in which none does; NaN: there is no such programme.
 	None   float64
 	Misses []string
 }
@@ -84,7 +84,7 @@ func RunHarm(ctx context.Context, o *ProgrammeOptions) ([]HarmRow, error) {
 
 // simulateHarm simulates a number of programmes.
 func simulateHarm(r *rand.Rand, of *trueEffects, size, programmes int, critical [4]float64) HarmRow {
-	var shipped, small, covered, some, totals, saidNone, none int
+	var shipped, small, covered, some, totals, lessThanHalf, none int
 	var stated float64
 	for range programmes {
 		all, fit := drawProgramme(r, of, size, critical)
@@ -107,7 +107,7 @@ func simulateHarm(r *rand.Rand, of *trueEffects, size, programmes int, critical 
 			countIf(&totals, e.Lower <= truth && truth <= e.Upper)
 		}
 		if own > 1 && ownStated < .5 {
-			saidNone++
+			lessThanHalf++
 			countIf(&none, ownSmall == 0)
 		}
 	}
@@ -115,7 +115,7 @@ func simulateHarm(r *rand.Rand, of *trueEffects, size, programmes int, critical 
 	return HarmRow{
 		Population: of.name, Size: size, Shipped: float64(shipped) / n, Stated: stated / n, True: float64(small) / n,
 		Single: float64(covered) / float64(shipped), Total: float64(totals) / float64(some),
-		None: float64(none) / float64(saidNone),
+		None: float64(none) / float64(lessThanHalf),
 	}
 }
 
@@ -130,7 +130,8 @@ func (r *HarmRow) checkBars(least, most float64) {
 func WriteHarm(w io.Writer, rows []HarmRow) error {
 	var text strings.Builder
 	text.WriteString("\nHarm or nothing, of a programme: stated / true number, of how many shipped; share of the 90 % intervals that hold the " +
-		"truth, of one shipped campaign and of the total; and how often it is true that \"probably, none does\"\n\n| true effects |")
+		"truth, of one shipped campaign and of the total; and, where several shipped and less than half of one is stated, the " +
+		"share of programmes in which none does\n\n| true effects |")
 	for _, size := range sizesWithZeros {
 		_, _ = fmt.Fprintf(&text, " %d campaigns |", size)
 	}

@@ -195,7 +195,7 @@ func (p *program) calibrateDecisionsCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	bounds.Var(flags, &o.Experiments, "experiments", o.Experiments, 1, 1_000_000, "number of campaigns of each scenario; some have 2.5 times as many")
+	bounds.Var(flags, &o.Experiments, "experiments", o.Experiments, 1, 1_000_000, "number of campaigns of each scenario; some have fewer, or 2.5 times as many")
 	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
 	flags.StringVar(&only, "only", "", `regular expression for the scenarios to run, such as "A/A.*bayesian" (default all)`)
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")

@@ -209,7 +209,7 @@ func interactionScenarios() []scenario {
 	for _, of := range []struct {
 		visitors int // a day
 		least    float64
-	}{{1088, 0.02}, {6720, 0.3}, {16_704, 0.85}} {
+	}{{1088, 0.01}, {6720, 0.25}, {16_704, 0.8}} {
 		add("one pair: lift 20 % with control of the other, 14 % with its variation", alarmOfEffect, of.least,
 			crossing{campaigns: 2, visitors: of.visitors, lifts: [2]float64{0.2, 0.14}})
 	}

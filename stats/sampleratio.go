@@ -102,10 +102,10 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 		if used > 1 {
 			check.Reason = ""
 		}
-		best := shares
+		best, candidates := shares, period.Split.possibleShares(shares)
 		for k, prior := range mismatchPriors {
 			least := math.Inf(1)
-			for _, candidate := range period.Split.possibleShares(shares) {
+			for _, candidate := range candidates {
 				if b := logBayesFactor(period.Observed, candidate, total, prior); b < least {
 					least, best = b, candidate
 				}
@@ -225,7 +225,7 @@ func (s Split) possibleShares(shares []float64) [][]float64 {
 
 // nearDivisions returns the splits into multiples of 1/m, for m up to 12, that are near all shares. A share is at most
 // half a percentage point from its exact value because of rounding, or a whole point if another share is nearly equal:
-// one of several equal shares may include the rounding remainder.
+// one of several equal shares may include the rounding remainder. Each division is returned once.
 func nearDivisions(shares []float64) [][]float64 {
 	const slack = 1e-9
 	tolerances := make([]float64, len(shares))
@@ -238,8 +238,9 @@ func nearDivisions(shares []float64) [][]float64 {
 		}
 	}
 	var found [][]float64
+	division := make([]float64, len(shares))
+	isFound := func(other []float64) bool { return slices.Equal(other, division) }
 	for parts := 2; parts <= 12; parts++ {
-		division := make([]float64, len(shares))
 		left := parts
 		for i, share := range shares {
 			if share == 0 {
@@ -253,8 +254,8 @@ func nearDivisions(shares []float64) [][]float64 {
 				break
 			}
 		}
-		if left == 0 {
-			found = append(found, division)
+		if left == 0 && !slices.ContainsFunc(found, isFound) {
+			found = append(found, slices.Clone(division))
 		}
 	}
 	return found

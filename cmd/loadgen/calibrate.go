@@ -147,7 +147,11 @@ func (p *program) calibrateProgrammeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return calibration.WriteProgrammes(p.out, rows)
+			harm, err := calibration.RunHarm(cmd.Context(), &o)
+			if err != nil {
+				return err
+			}
+			return errors.Join(calibration.WriteProgrammes(p.out, rows), calibration.WriteHarm(p.out, harm))
 		},
 	}
 	bounds.Var(cmd.Flags(), &o.Campaigns, "campaigns", o.Campaigns, 60, 10_000_000, "number of campaigns of each row")
@@ -167,6 +171,8 @@ with their limits:
              difference where it should not
   Ratio      how often a sample ratio mismatch is reported, with and without one
   Breakdown  how often lifts seem to differ between slices where they are equal
+  Campaigns that disturb each other
+             how often they are found, and how often they seem to where they do not
 
 A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit
 is outside its band. The exit status is 1 if a rate is outside its band.`
@@ -189,7 +195,7 @@ func (p *program) calibrateDecisionsCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	bounds.Var(flags, &o.Experiments, "experiments", o.Experiments, 1, 1_000_000, "number of campaigns of each scenario; some have 2.5 times as many")
+	bounds.Var(flags, &o.Experiments, "experiments", o.Experiments, 1, 1_000_000, "number of campaigns of each scenario; some have fewer, or 2.5 times as many")
 	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
 	flags.StringVar(&only, "only", "", `regular expression for the scenarios to run, such as "A/A.*bayesian" (default all)`)
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")

@@ -208,8 +208,8 @@ func (a *Audit) setSentences() {
 		case t.Shipped == 1:
 			a.Text += fmt.Sprintf(" The chance that the %s does harm or nothing is %s.", noun,
 				wording.FormatChance(t.HarmOrNothing))
-		case small == 0:
-			a.Text += fmt.Sprintf(" Probably, none of the %d does harm or nothing.", t.Shipped)
+		case small == 0: // where many ideas are nothing, some of these often are: see docs/benchmarks/programme.md
+			a.Text += fmt.Sprintf(" Of the %d, less than 1 is expected to do harm or nothing.", t.Shipped)
 		case small == 1:
 			a.Text += fmt.Sprintf(" Of the %d, about 1 does harm or nothing.", t.Shipped)
 		default:

@@ -62,18 +62,24 @@ type Pair struct {
 	Cells              [][]Cell // by variation of Of and variation of By
 }
 
-// Cell has the visitors of two variations.
+// Cell has the visitors of two variations, and the sums of their values in the metric of Pair.Of.
 type Cell struct {
 	Visitors int64
-	sum      float64 // of the metric of Pair.Of
-	squares  float64
-	nonzero  int64
+	Sum      float64
+	Squares  float64
+	Nonzero  int64
 }
 
 // MeasurePairs measures all pairs of campaigns of a website that overlap, in both directions. The j-th pair has the
 // weight 1/(j (j+1)) of the error budget, whose sum is 1. Pairs are in the order in which they began to overlap, so
 // the weight of a pair does not depend on later ones. Half of its weight is of each direction.
-func MeasurePairs(campaigns []*Campaign, now time.Time) (pairs []Pair) {
+func MeasurePairs(campaigns []*Campaign, now time.Time) []Pair {
+	return MeasureSums(campaigns, now, countShared)
+}
+
+// MeasureSums is MeasurePairs for campaigns of which only sums are known. sums returns those of the visitors that two
+// campaigns share, by variation of each.
+func MeasureSums(campaigns []*Campaign, now time.Time, sums func(of, by *Campaign) [][]Cell) (pairs []Pair) {
 	type overlap struct {
 		a, b  *Campaign
 		since time.Time
@@ -94,7 +100,13 @@ func MeasurePairs(campaigns []*Campaign, now time.Time) (pairs []Pair) {
 		const directions = 2
 		weight := 1 / (float64(j+1) * float64(j+2) * directions)
 		for _, pair := range []Pair{{Of: of.a, By: of.b}, {Of: of.b, By: of.a}} {
-			if pair.countShared(); pair.Shared < LeastShared {
+			pair.Cells = sums(pair.Of, pair.By)
+			for _, cells := range pair.Cells {
+				for _, cell := range cells {
+					pair.Shared += cell.Visitors
+				}
+			}
+			if pair.Shared < LeastShared {
 				continue
 			}
 			pair.Effect = weight * pair.effectEvidence()
@@ -105,47 +117,47 @@ func MeasurePairs(campaigns []*Campaign, now time.Time) (pairs []Pair) {
 	return pairs
 }
 
-// countShared counts the visitors of both campaigns.
-func (p *Pair) countShared() {
-	p.Cells = make([][]Cell, len(p.Of.Plan.Variations))
-	for i := range p.Cells {
-		p.Cells[i] = make([]Cell, len(p.By.Plan.Variations))
+// countShared returns the sums of the visitors of both campaigns.
+func countShared(of, by *Campaign) [][]Cell {
+	cells := make([][]Cell, len(of.Plan.Variations))
+	for i := range cells {
+		cells[i] = make([]Cell, len(by.Plan.Variations))
 	}
-	others := p.By.Visitors
-	for _, v := range p.Of.Visitors {
+	others := by.Visitors
+	for _, v := range of.Visitors {
 		for len(others) > 0 && others[0].ID < v.ID {
 			others = others[1:]
 		}
 		if len(others) == 0 {
-			return
+			break
 		}
 		if others[0].ID != v.ID {
 			continue
 		}
-		cell := &p.Cells[v.Variation][others[0].Variation]
+		cell := &cells[v.Variation][others[0].Variation]
 		cell.Visitors++
-		cell.sum += v.Value
-		cell.squares += v.Value * v.Value
+		cell.Sum += v.Value
+		cell.Squares += v.Value * v.Value
 		if v.Value != 0 {
-			cell.nonzero++
+			cell.Nonzero++
 		}
-		p.Shared++
 	}
+	return cells
 }
 
 // sample returns the visitors of a cell as a sample of the metric.
 func (p *Pair) sample(of, by int) stats.Sample {
 	c := p.Cells[of][by]
 	if p.Of.Plan.Declared.Metric.IsRate() {
-		return stats.Rate{Visitors: c.Visitors, Converted: c.nonzero}
+		return stats.Rate{Visitors: c.Visitors, Converted: c.Nonzero}
 	}
 	n := float64(c.Visitors)
-	mean := c.sum / max(n, 1)
+	mean := c.Sum / max(n, 1)
 	variance := 0.0
 	if c.Visitors > 1 {
-		variance = max(c.squares-n*mean*mean, 0) / (n - 1)
+		variance = max(c.Squares-n*mean*mean, 0) / (n - 1)
 	}
-	return stats.Mean{Visitors: c.Visitors, Mean: mean, Variance: variance, Nonzero: c.nonzero}
+	return stats.Mean{Visitors: c.Visitors, Mean: mean, Variance: variance, Nonzero: c.Nonzero}
 }
 
 // Effects returns the effect of each treatment of Of among the visitors of each variation of By.

@@ -17,7 +17,7 @@ import (
 
 // DecisionOptions configure a simulation of decisions.
 type DecisionOptions struct {
-	Experiments int // of each scenario; some have 2.5 times as many
+	Experiments int // of each scenario; some have fewer, or 2.5 times as many
 	Seed        uint64
 	Workers     int            // concurrent simulations
 	Only        *regexp.Regexp // selects the scenarios by their ids; nil: all

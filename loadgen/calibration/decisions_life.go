@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -38,6 +39,7 @@ type campaign struct {
 	audience
 	mde        float64
 	bayesian   bool
+	learned    *catalogue.Prior // of a Bayesian campaign; nil: the default prior
 	guardrails []stats.Margin
 	equivalent float64     // the equivalence margin; 0: none
 	perWeek    int64       // visitors over all variations; 0: a quarter of the required sample
@@ -128,8 +130,11 @@ func (c *campaign) changedCopy(by func(*campaign)) *campaign {
 	return &changed
 }
 
-// stdDevOfPrior returns the standard deviation of the default prior, a fraction.
-func (c *campaign) stdDevOfPrior() float64 { return plan.WeakPrior(100*c.mde).StandardDeviation / 100 }
+// prior returns the prior of a Bayesian campaign, in fractions.
+func (c *campaign) prior() *stats.Prior {
+	prior := cmp.Or(c.learned, new(plan.WeakPrior(100*c.mde)))
+	return &stats.Prior{Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100}
+}
 
 // asBayesian returns the campaign with the Bayesian methodology and the default prior.
 func (c *campaign) asBayesian() *campaign {
@@ -152,7 +157,7 @@ func (c *campaign) declaredMethodology() string {
 func (c *campaign) sampleSize() *stats.SampleSize {
 	p := stats.SamplePlan{Control: c.expectedSample(), Shares: c.shares, Looks: weeksToPlan, Power: decisionPower}
 	if c.bayesian {
-		p.Prior = &stats.Prior{StandardDeviation: c.stdDevOfPrior()}
+		p.Prior = c.prior()
 	}
 	size, reason := stats.NewSampleSize(p, stats.NewLookDesign(decisionAlpha, c.shares))
 	if reason != "" {
@@ -202,7 +207,7 @@ func (c *campaign) reportPlan() *plan.Plan {
 		Campaign: catalogue.Campaign{
 			ID: id, WebsiteID: WebsiteID, PrimaryGoalID: goalID, SignificanceLevel: decisionLevel, Methodology: c.declaredMethodology(),
 			Power: 100 * decisionPower, MDE: 100 * c.mde, TrafficAllocation: new(100), Goals: &catalogue.Goals{},
-			LookPlan: catalogue.LookPlan{EquivalenceMargin: 100 * c.equivalent},
+			LookPlan: catalogue.LookPlan{EquivalenceMargin: 100 * c.equivalent}, Prior: c.learned,
 		},
 		State: catalogue.State{Active: true, Runs: []catalogue.Run{{From: noon}}},
 	}

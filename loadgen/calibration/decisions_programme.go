@@ -152,25 +152,33 @@ func runCampaign(r *rand.Rand, truth float64, people bool, critical [4]float64) 
 	panic("unreachable")
 }
 
+// drawProgramme draws the campaigns of a programme, and returns them with their fit.
+func drawProgramme(
+	r *rand.Rand, of *trueEffects, size int, critical [4]float64,
+) (all []programmeCampaign, fit *effects.Fit) {
+	tau := .15 * math.Exp(r.NormFloat64())
+	var pooled [][]stats.PooledEffect
+	for i := range size {
+		c := runCampaign(r, of.draw(r, i, size, tau), of.people, critical)
+		all, pooled = append(all, c), append(pooled, []stats.PooledEffect{c.effect})
+	}
+	return all, effects.NewFit(1, pooled)
+}
+
 func simulateProgrammes(r *rand.Rand, of *trueEffects, size, campaigns int, critical [4]float64) ProgrammeRow {
 	row := ProgrammeRow{Population: of.name, Size: size}
 	var stated, squares [4]float64
 	var truths float64
 	var shipped, covered, some, totals int
 	for range campaigns / size {
-		tau := .15 * math.Exp(r.NormFloat64())
-		all := make([]programmeCampaign, size)
-		pooled, factors := make([][]stats.PooledEffect, size), make([]float64, size)
-		truth, count := 0.0, 0
+		all, fit := drawProgramme(r, of, size, critical)
+		truth, count, factors := 0.0, 0, make([]float64, size)
 		for i := range all {
-			all[i] = runCampaign(r, of.draw(r, i, size, tau), of.people, critical)
-			pooled[i] = []stats.PooledEffect{all[i].effect}
 			if all[i].shipped {
 				truth, factors[i] = truth+all[i].truth, 1
 				count++
 			}
 		}
-		fit := effects.NewFit(1, pooled)
 		var sums [4]float64
 		for k, means := range [][]float64{observedEffects(all), jamesStein(all), maximumPosterior(all)} {
 			for i := range all {

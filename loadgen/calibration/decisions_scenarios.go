@@ -20,6 +20,8 @@ const (
 	partGuards    = "Guardrails"
 	partRatio     = "Sample ratio mismatch, looked at each day"
 	partBreakdown = "Breakdown: the lift seems to differ between the slices, at the end of any week"
+
+	partInteractions = "Campaigns that disturb each other, compared at the end of each day for 60 days"
 )
 
 // The audiences in the table, with the minimum effects of their campaigns.
@@ -36,7 +38,9 @@ var (
 
 // decisionScenarios returns all scenarios in the order of the table.
 func decisionScenarios() []scenario {
-	return slices.Concat(noEffectScenarios(), movingScenarios(), windowScenarios(), refundScenarios(), returnsScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), segmentScenarios(), breakdownScenarios())
+	return slices.Concat(
+		noEffectScenarios(), movingScenarios(), windowScenarios(), refundScenarios(), returnsScenarios(), powerScenarios(),
+		guardrailScenarios(), ratioScenarios(), segmentScenarios(), breakdownScenarios(), interactionScenarios())
 }
 
 // newScenario returns a scenario that counts the campaigns for which occurs is true. Its rate must be from least to
@@ -45,6 +49,9 @@ func (c *campaign) newScenario(part, detail, measure string, least, most float64
 	s := scenario{
 		part: part, name: c.String(), methodology: c.declaredMethodology(), planned: weeksToPlan * c.weeklyVisitors(),
 		measure: measure, least: least, most: most,
+	}
+	if c.learned != nil {
+		s.name += ", " + describeLearned(c.learned)
 	}
 	if c.delayed {
 		s.name += ", delayed conversions, window " + c.window().String()
@@ -153,7 +160,8 @@ func noEffectScenarios() []scenario {
 	} {
 		all = append(all, c.errorScenario(partNoEffect, "", ordinaryVisitors))
 	}
-	return append(all, usual.withShares(75, 25).withDailyVisitors(200).withFewerLooks().errorScenario(partNoEffect, "divided at random", atRandom(0.75, 0.25)))
+	all = append(all, usual.withShares(75, 25).withDailyVisitors(200).withFewerLooks().errorScenario(partNoEffect, "divided at random", atRandom(0.75, 0.25)))
+	return append(all, priorScenarios(true)...)
 }
 
 // atRandom assigns each day's visitors to the variations at random, according to the
@@ -370,5 +378,6 @@ func powerScenarios() []scenario {
 		}
 	}
 	ramp := usual.withShares(50, 50).changedCopy(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {50, 50}} })
-	return append(all, ramp.powerScenario("first week 95/5", ramped))
+	all = append(all, ramp.powerScenario("first week 95/5", ramped))
+	return append(all, priorScenarios(false)...)
 }

@@ -143,5 +143,6 @@ func segmentScenarios() []scenario {
 	return append(all,
 		withMoreExperiments(segmentScenario("fair", 28, daily, true, 0, alarm)),
 		withMoreExperiments(segmentScenario("fair", 28, daily, false, 0, alarm)),
+		withMoreExperiments(segmentScenario("fair", 112, 200, true, 0, alarm)),
 		withMoreExperiments(segmentScenario("fair", 112, 200, false, 0, alarm)))
 }

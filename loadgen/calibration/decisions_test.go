@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -181,6 +182,58 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// TestCrowds compares the sums of concurrent campaigns with what their visitors are to do.
+func TestCrowds(t *testing.T) {
+	often := campaign{audience: audience{buyers: 0.1}, mde: 0.2}
+	const days, visitors = 20, 64 * 500.
+	c := &crossing{
+		campaign: often.withShares(50, 50), campaigns: 3, visitors: visitors, areLast: true,
+		lifts: [2]float64{0.5, -0.5}, follows: 0.2,
+	}
+	w := c.newCrowdFunc(alarmOfAssignment)(rand.New(rand.NewPCG(5, 6)))
+	for range days {
+		w.addDay()
+	}
+	for _, of := range []struct {
+		a, b    int // variations of the second and the third campaign
+		n, rate float64
+	}{{0, 0, 0.3, 0.1}, {0, 1, 0.2, 0.1}, {1, 0, 0.2, 0.15}, {1, 1, 0.3, 0.05}} {
+		cell, n := w.cells[1][2][of.a][of.b], days*visitors*of.n
+		near(t, fmt.Sprint("visitors of ", of), float64(cell.Visitors), n, math.Sqrt(n))
+		near(t, fmt.Sprint("conversions of ", of), float64(cell.Nonzero), n*of.rate, math.Sqrt(n*of.rate))
+		swapped := w.sumsOf(w.campaigns[2], w.campaigns[1])[of.b][of.a]
+		check.Equal(t, swapped, cell, "sums in the other direction")
+	}
+	near(t, "visitors of others", float64(w.cells[0][1][1][1].Visitors), days*visitors/4, math.Sqrt(days*visitors))
+}
+
+// TestLearnedPriors checks that a prior is learned from the ideas before it, and that none starts ahead.
+func TestLearnedPriors(t *testing.T) {
+	even := usual.withShares(50, 50)
+	none, bad, good := even.withLearnedPrior(pastIdeas{}), even.withLearnedPrior(pastIdeas{15, -0.3, 0.25}), even.withLearnedPrior(pastIdeas{15, 0.5, 0.25})
+	check.That(t, none.learned.Mean == 0 && none.prior().StandardDeviation < usual.mde/2, "of nothing: %+v", none.learned)
+	check.That(t, bad.learned.Mean < -1 && bad.prior().Mean == bad.learned.Mean/100, "of harmful ideas: %+v", bad.learned)
+	check.Equal(t, good.learned.Mean, 0, "mean of good ideas")
+	planned := bad.reportPlan().Rules.Prior
+	check.Equal(t, planned.Mean, bad.prior().Mean, "mean of the prior of the plan")
+	check.Equal(t, planned.StandardDeviation, bad.prior().StandardDeviation, "deviation of the prior of the plan")
+}
+
+// TestHarmIsCounted counts what does harm or nothing where nothing has an effect, and where everything has a large one.
+func TestHarmIsCounted(t *testing.T) {
+	zero := trueEffects{"zero", false, orZero(1, nil)}
+	random := rand.New(rand.NewPCG(7, 8))
+	nothing := simulateHarm(random, &zero, 60, 20, criticalValues())
+	check.That(t, nothing.Shipped > 0 && nothing.True == nothing.Shipped, "nothing: %+v", nothing)
+	check.That(t, nothing.Stated > nothing.True/3 && nothing.Stated < nothing.True, "nothing: %+v", nothing)
+	large := trueEffects{"large", false, normalEffects(0, 2)}
+	all := simulateHarm(random, &large, 8, 20, criticalValues())
+	check.That(t, all.Shipped > 7 && all.True == 0 && all.Stated < .05 && all.None == 1, "large: %+v", all)
+	all.checkBars(0, 1)
+	check.Equal(t, len(all.Misses), 1, "misses without any that does nothing")
+	check.That(t, WriteHarm(io.Discard, []HarmRow{all}) != nil, "a missed bar is no error")
+}
+
 func TestDecisionScenarios(t *testing.T) {
 	all := decisionScenarios()
 	ids := map[string]bool{}
@@ -191,7 +244,7 @@ func TestDecisionScenarios(t *testing.T) {
 		ids[s.id()] = true
 	}
 	o := DecisionOptions{Experiments: 1, Workers: 1, Only: regexp.MustCompile("Power.*bayesian")}
-	check.Equal(t, len(must.Get(RunDecisions(t.Context(), &o))(t).Rows), 9, "rows")
+	check.Equal(t, len(must.Get(RunDecisions(t.Context(), &o))(t).Rows), 12, "rows")
 	o.Only = regexp.MustCompile("no such scenario")
 	_, err := RunDecisions(t.Context(), &o)
 	check.That(t, err != nil && strings.Contains(err.Error(), `no scenario matches "no such scenario"`), "no scenario: error %v", err)

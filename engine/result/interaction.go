@@ -61,21 +61,21 @@ func effectInWords(p *interaction.Pair) string {
 	var parts []string
 	for by, e := range effects[most] {
 		if lift, exists := e.Lift(e.Value); e.Reason == "" && exists {
-			parts = append(parts, fmt.Sprintf("%s among those who saw %s", wording.FormatPercent(lift, 1, true),
+			parts = append(parts, fmt.Sprintf("%s among those who saw %s there", wording.FormatPercent(lift, 1, true),
 				p.By.Plan.Variations[by].Name))
 		}
 	}
-	return fmt.Sprintf("The lift of %s depends on %q: %s (evidence %s). Decide both together: ship the combination "+
-		"that is best, or run one after the other.", p.Of.Plan.Variations[most+1].Name, p.By.Name,
-		strings.Join(parts, ", "), evidenceInWords(p.Effect))
+	return fmt.Sprintf("The lift of %s of %q depends on %q: %s (evidence %s). Decide both together: ship the "+
+		"combination that is best, or run one after the other.", p.Of.Plan.Variations[most+1].Name, p.Of.Name,
+		p.By.Name, strings.Join(parts, ", "), evidenceInWords(p.Effect))
 }
 
 // assignmentInWords says that the split depends on the other campaign.
 func assignmentInWords(p *interaction.Pair) string {
-	return fmt.Sprintf("Which variation visitors see depends on %q (evidence %s): among %s shared visitors, the split "+
-		"differs between its variations. Give each campaign its own seed, or exclude visitors of one from the other, "+
-		"and start again.",
-		p.By.Name, evidenceInWords(p.Assignment), wording.FormatCount(p.Shared))
+	return fmt.Sprintf("Which variation of %q visitors see depends on %q (evidence %s): among %s shared visitors, "+
+		"the split differs between the variations of %q. Give each campaign its own seed, or exclude visitors of one "+
+		"from the other, and start again.",
+		p.Of.Name, p.By.Name, evidenceInWords(p.Assignment), wording.FormatCount(p.Shared), p.By.Name)
 }
 
 // evidenceInWords formats a Bayes factor: 40 : 1.

@@ -55,6 +55,7 @@ func TestCampaignsThatDisturbEachOther(t *testing.T) {
 	}
 	check.Equal(t, len(reportOf(2).Checks.Interactions), 0, "interactions before they are measured")
 	server.recorder.RecordDue(t.Context(), first.AddDate(0, 0, 3).Add(time.Hour))
+	own := map[int64]string{2: "Free delivery banner", 3: "Sticky header"}
 	for campaign, with := range map[int64]string{2: "Sticky header", 3: "Free delivery banner"} {
 		report := reportOf(campaign)
 		must.Equal(t, len(report.Checks.Interactions), 1, "interactions of campaign %d", campaign)
@@ -63,6 +64,8 @@ func TestCampaignsThatDisturbEachOther(t *testing.T) {
 		check.Equal(t, found.Name, with, "the other campaign of %d", campaign)
 		check.Equal(t, found.Shared, 8000, "shared visitors")
 		check.Contains(t, found.Text, "Decide both together")
+		check.Contains(t, found.Text, report.Variations[1].Name+" of \""+own[campaign])
+		check.Contains(t, found.Text, "depends on \""+with)
 		check.Contains(t, report.WarningText(result.WarningInteraction), with)
 	}
 	sent := must.Get(server.outbox.RecentMessages(t.Context(), 1, 0, 100))(t)

@@ -4,6 +4,7 @@ import (
 	encoding "encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +76,8 @@ func movedInterval(d Duration) Duration {
 // buildWithClock builds lifthouse with a package time whose clock can be moved.
 func buildWithClock(t *testing.T) string {
 	t.Helper()
-	dir, source := t.TempDir(), filepath.Join(runtime.GOROOT(), "src", "time") //nolint:staticcheck // the toolchain runs here
+	dir := t.TempDir()
+	source := filepath.Join(runtime.GOROOT(), "src", "time") //nolint:staticcheck // the toolchain runs here
 	replace := map[string]string{}
 	write := func(name, text string) {
 		path := filepath.Join(dir, name)
@@ -121,6 +125,143 @@ func (c *clock) set(to time.Time) {
 // secretToken matches a token.
 var secretToken = regexp.MustCompile(`lh_[\w-]+`)
 
+// movedServer is a server whose clock is moved, with tokens for its account.
+type movedServer struct {
+	*process
+
+	clock  *clock
+	read   string
+	ingest map[int]string // by website
+}
+
+// startMoved starts a server of a catalogue at a time. The catalogue has an account with websites 1 to a number.
+func startMoved(t *testing.T, at time.Time, catalogue string, websites int) *movedServer {
+	t.Helper()
+	program, s := buildWithClock(t), &movedServer{clock: newClock(t), ingest: map[int]string{}}
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	run := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), program, append(args, store)...)
+		cmd.Env = append(os.Environ(), "MOVED_CLOCK="+s.clock.path)
+		return cmd
+	}
+	output := func(args ...string) string {
+		t.Helper()
+		out, err := run(args...).Output()
+		must.That(t, err == nil, "lifthouse %q: %v\n%s", args, err, out)
+		return strings.TrimSpace(string(out))
+	}
+	declared := filepath.Join(t.TempDir(), "catalog.yaml")
+	must.OK(t, os.WriteFile(declared, []byte(catalogue), 0o600))
+	s.clock.set(at)
+	output("apply", "-f", declared)
+	s.read = secretToken.FindString(output("token", "create", "--account", "1", "--scope", "read"))
+	for id := 1; id <= websites; id++ {
+		of := output("token", "create", "--account", "1", "--website", strconv.Itoa(id), "--scope", "ingest")
+		s.ingest[id] = secretToken.FindString(of)
+	}
+	s.process = startCommand(t, run("serve", "--listen", "127.0.0.1:0", "--rate-limit", "0"))
+	return s
+}
+
+// arrive sends lines of events of a website, in parts that the server takes.
+func (s *movedServer) arrive(website int, lines []string) {
+	s.t.Helper()
+	for part := range slices.Chunk(lines, 20_000) {
+		isTaken := s.post(http.DefaultClient, s.ingest[website], strings.Join(part, ""))
+		must.That(s.t, isTaken, "events of website %d", website)
+	}
+}
+
+// reportOf returns the report of a campaign, as a page asks for it.
+func (s *movedServer) reportOf(campaign int) (r result.Report) {
+	s.t.Helper()
+	status, text := get(s.t, fmt.Sprintf("%s/v1/campaigns/%d/results?scorecard=true", s.url, campaign), s.read)
+	must.Equal(s.t, status, http.StatusOK, "%s", text)
+	must.OK(s.t, json.Unmarshal([]byte(text), &r))
+	return r
+}
+
+// awaitReport returns the report of a campaign once something is true of it.
+func (s *movedServer) awaitReport(campaign int, isAwaited func(*result.Report) bool) result.Report {
+	s.t.Helper()
+	for {
+		r := s.reportOf(campaign)
+		if isAwaited(&r) {
+			return r
+		}
+		<-time.After(200 * time.Millisecond)
+		must.OK(s.t, s.t.Context().Err())
+	}
+}
+
+// tomorrow returns the next midnight. The clocks of these tests are moved to later times.
+func tomorrow() time.Time { return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1) }
+
+// timeOfVisit returns a time in the first ten hours of a day.
+func timeOfVisit(random *rand.Rand, start time.Time, day int) time.Time {
+	return start.AddDate(0, 0, day).Add(time.Duration(random.IntN(36_000)) * time.Second)
+}
+
+// visit is a visitor of a website who sees some campaigns.
+type visit struct {
+	website, visitor int
+	at               time.Time
+	exposures        string // JSON of the campaigns and their variations
+}
+
+// exposedTo returns the JSON of an exposure.
+func exposedTo(campaign, variation int) string {
+	return fmt.Sprintf(`{"campaignId":%d,"variationId":%d}`, campaign, variation)
+}
+
+// line returns an event of the visitor. Its further fields begin with a comma.
+func (v *visit) line(kind string, at time.Time, further string) string {
+	return fmt.Sprintf(`{"eventId":"%s%d","time":%d,"websiteId":%d,"visitor":"%d","event":"%s"%s}`+"\n",
+		kind, v.visitor, at.UnixMilli(), v.website, v.visitor, kind, further)
+}
+
+// view returns the view.
+func (v *visit) view() string { return v.line("view", v.at, `,"exposures":[`+v.exposures+"]") }
+
+// order returns the visitor's order, which counts for all campaigns that the visitor saw. Its goal has the id of the
+// website. Its further fields begin with a comma.
+func (v *visit) order(further string) string {
+	return v.line("goal", v.at.Add(time.Minute), fmt.Sprintf(`,"goalId":%d%s`, v.website, further))
+}
+
+// catalogueOf returns a catalogue of an account with websites, each of which has a goal and campaigns of some names
+// that run from a time on. The ids of websites and campaigns count from 1.
+func catalogueOf(start time.Time, names ...[]string) string {
+	var text strings.Builder
+	text.WriteString("accounts:\n  - id: 1\n    name: Shop\n    websites:\n")
+	id := 0
+	for i, campaigns := range names {
+		fmt.Fprintf(&text, "      - id: %d\n        domain: shop%d.example.com\n"+
+			"        goals: [{id: %d, name: Purchase}]\n        campaigns:\n", i+1, i+1, i+1)
+		for _, name := range campaigns {
+			id++
+			fmt.Fprintf(&text, "          - {id: %d, name: %s, type: experiment, primaryGoalId: %d, "+
+				"significanceLevel: 95, controlShare: 50, active: true, startDate: %s, "+
+				"variations: [{id: 1, name: New, share: 50}]}\n", id, name, i+1, start.Format(time.RFC3339))
+		}
+	}
+	return text.String()
+}
+
+// campaignNames returns the names of a number of campaigns.
+func campaignNames(campaigns int) (names []string) {
+	for i := range campaigns {
+		names = append(names, fmt.Sprint("C", i+1))
+	}
+	return names
+}
+
+// mostByChance returns the largest number of campaigns or websites, of some, that may have what occurs at a rate: the
+// mean and two standard errors.
+func mostByChance(rate float64, of int) int {
+	return int(float64(of)*rate + 2*math.Sqrt(float64(of)*rate*(1-rate)))
+}
+
 // dailyShop has campaigns with effects of all kinds: none, large gains and large losses.
 type dailyShop struct {
 	campaigns int
@@ -130,10 +271,9 @@ type dailyShop struct {
 }
 
 // eventsOf returns the events of a day, which happen in its first ten hours.
-func (s *dailyShop) eventsOf(day int) string {
+func (s *dailyShop) eventsOf(day int) (lines []string) {
 	const daily = 40 // visitors of a variation
 	rates := []float64{.2, .35, .08, .2}
-	var lines strings.Builder
 	for campaign := 1; campaign <= s.campaigns; campaign++ {
 		for variation := range 2 {
 			rate := rates[0]
@@ -142,115 +282,70 @@ func (s *dailyShop) eventsOf(day int) string {
 			}
 			for range daily {
 				s.visitors++
-				at := s.start.AddDate(0, 0, day).Add(time.Duration(s.random.IntN(36_000)) * time.Second)
-				fmt.Fprintf(&lines, `{"eventId":"v%d","time":%d,"websiteId":1,"visitor":"%d","event":"view","campaignId":%d,`+
-					`"variationId":%d}`+"\n", s.visitors, at.UnixMilli(), s.visitors, campaign, variation)
-				if s.random.Float64() < rate {
-					fmt.Fprintf(&lines, `{"eventId":"g%d","time":%d,"websiteId":1,"visitor":"%d","event":"goal","goalId":1,`+
-						`"campaignId":%d,"variationId":%d}`+"\n", s.visitors, at.Add(time.Minute).UnixMilli(), s.visitors,
-						campaign, variation)
+				v := visit{1, s.visitors, timeOfVisit(s.random, s.start, day), exposedTo(campaign, variation)}
+				if lines = append(lines, v.view()); s.random.Float64() < rate {
+					lines = append(lines, v.order(""))
 				}
 			}
 		}
 	}
-	return lines.String()
+	return lines
 }
 
-// catalogueOf returns the catalogue of the campaigns, which run from the first day on.
-func (s *dailyShop) catalogueOf() string {
-	var text strings.Builder
-	text.WriteString("accounts:\n  - id: 1\n    name: Shop\n    websites:\n      - id: 1\n        domain: shop.example.com\n" +
-		"        goals: [{id: 1, name: Purchase}]\n        campaigns:\n")
-	for id := 1; id <= s.campaigns; id++ {
-		fmt.Fprintf(&text, "          - {id: %d, name: C%d, type: experiment, primaryGoalId: 1, significanceLevel: 95, controlShare: 50, "+
-			"active: true, startDate: %s, variations: [{id: 1, name: New, share: 50}]}\n", id, id, s.start.Format(time.RFC3339))
-	}
-	return text.String()
-}
-
-// TestEverySurfaceShowsRecordedLooks moves the clock of a server over two looks of 120 campaigns. After midnight no event
-// arrives, so only the recorder changes something. Then the reports have each recorded look at once, and messages,
-// reports and lists agree about the decision.
+// TestEverySurfaceShowsRecordedLooks moves the clock of a server over two looks of 120 campaigns. After midnight no
+// event arrives, so only the recorder changes something. Then the reports have each recorded look at once, and
+// messages, reports and lists agree about the decision.
 func TestEverySurfaceShowsRecordedLooks(t *testing.T) {
 	tier.OnlyLong(t)
 	const campaigns, lastDay = 120, 16
-	program, moved := buildWithClock(t), newClock(t)
-	shop := &dailyShop{
-		campaigns: campaigns, start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1),
-		random: rand.New(rand.NewPCG(75, 2)),
-	}
-	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
-	run := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), program, append(args, store)...)
-		cmd.Env = append(os.Environ(), "MOVED_CLOCK="+moved.path)
-		return cmd
-	}
-	output := func(args ...string) string {
-		out, err := run(args...).Output()
-		must.That(t, err == nil, "lifthouse %q: %v\n%s", args, err, out)
-		return strings.TrimSpace(string(out))
-	}
-	declared := filepath.Join(t.TempDir(), "catalog.yaml")
-	must.OK(t, os.WriteFile(declared, []byte(shop.catalogueOf()), 0o600))
-	moved.set(shop.start.Add(time.Minute))
-	output("apply", "-f", declared)
-	token := secretToken.FindString(output("token", "create", "--account", "1", "--scope", "read"))
-	ingest := secretToken.FindString(output("token", "create", "--account", "1", "--website", "1", "--scope", "ingest"))
-	p := startCommand(t, run("serve", "--listen", "127.0.0.1:0", "--rate-limit", "0"))
+	shop := &dailyShop{campaigns: campaigns, start: tomorrow(), random: rand.New(rand.NewPCG(75, 2))}
+	s := startMoved(t, shop.start.Add(time.Minute), catalogueOf(shop.start, campaignNames(campaigns)), 1)
 
 	messages := map[int64]string{} // the last decision that was sent, by campaign
 	contradictions := 0
 	for day := range lastDay {
-		moved.set(shop.start.AddDate(0, 0, day).Add(12 * time.Hour))
-		must.That(t, p.post(http.DefaultClient, ingest, shop.eventsOf(day)), "day %d: events", day)
-		reports := p.scorecards(token, campaigns) // which keeps the judgements
+		s.clock.set(shop.start.AddDate(0, 0, day).Add(12 * time.Hour))
+		s.arrive(1, shop.eventsOf(day))
+		reports := s.scorecards(campaigns) // which keeps the judgements
 		check.Equal(t, len(reports), campaigns, "day %d: reports", day)
 
-		moved.set(shop.start.AddDate(0, 0, day+1).Add(40 * time.Minute))
+		s.clock.set(shop.start.AddDate(0, 0, day+1).Add(40 * time.Minute))
 		if day >= 8 {
-			for !hasRecorded(p.scorecards(token, campaigns), (day-1)/7) {
-				must.OK(t, t.Context().Err())
+			for i := range campaigns {
+				s.awaitReport(i+1, func(r *result.Report) bool { return recordedLooks(r) >= (day-1)/7 })
 			}
 		}
-		contradictions += p.compareSurfaces(token, campaigns, messages, day)
+		contradictions += s.compareSurfaces(campaigns, messages, day)
 		t.Logf("day %d: %d campaigns decided, %d contradictions", day, len(messages), contradictions)
 	}
 	check.Equal(t, contradictions, 0, "contradictions between messages, reports and lists")
 	check.That(t, len(messages) > campaigns/4, "only %d campaigns were decided", len(messages))
 }
 
-// hasRecorded reports whether all reports have a number of recorded looks.
-func hasRecorded(reports []result.Report, looks int) bool {
-	for i := range reports {
-		recorded := 0
-		for _, look := range reports[i].Looks {
-			if look.RecordedAt != nil {
-				recorded++
-			}
-		}
-		if recorded < looks {
-			return false
+// recordedLooks returns the number of recorded looks of a report.
+func recordedLooks(r *result.Report) (recorded int) {
+	for _, look := range r.Looks {
+		if look.RecordedAt != nil {
+			recorded++
 		}
 	}
-	return true
+	return recorded
 }
 
-// scorecards returns the reports of the campaigns, as a page asks for them.
-func (p *process) scorecards(token string, campaigns int) []result.Report {
-	p.t.Helper()
+// scorecards returns the reports of the campaigns.
+func (s *movedServer) scorecards(campaigns int) []result.Report {
+	s.t.Helper()
 	reports := make([]result.Report, campaigns)
 	for i := range reports {
-		status, text := get(p.t, fmt.Sprintf("%s/v1/campaigns/%d/results?scorecard=true", p.url, i+1), token)
-		must.Equal(p.t, status, http.StatusOK, "%s", text)
-		must.OK(p.t, json.Unmarshal([]byte(text), &reports[i]))
+		reports[i] = s.reportOf(i + 1)
 	}
 	return reports
 }
 
-// compareSurfaces compares the decisions of messages, reports and lists, and returns the number of differences. messages
-// has the last decision that was sent of each campaign.
-func (p *process) compareSurfaces(token string, campaigns int, messages map[int64]string, day int) (differ int) {
-	p.t.Helper()
+// compareSurfaces compares the decisions of messages, reports and lists, and returns the number of differences.
+// messages has the last decision that was sent of each campaign.
+func (s *movedServer) compareSurfaces(campaigns int, messages map[int64]string, day int) (differ int) {
+	s.t.Helper()
 	var sent []struct {
 		Event string
 		Data  struct {
@@ -258,28 +353,29 @@ func (p *process) compareSurfaces(token string, campaigns int, messages map[int6
 			Decision   *struct{ Status string }
 		}
 	}
-	p.get("/deliveries", token, &sent)
+	s.get("/deliveries", s.read, &sent)
 	for i := len(sent) - 1; i >= 0; i-- { // the earliest first
 		if sent[i].Event == "decision.changed" && sent[i].Data.Decision != nil {
 			messages[sent[i].Data.CampaignID] = sent[i].Data.Decision.Status
 		}
 	}
 	var listed []listedStatus
-	p.get("/v1/campaigns?include=status", token, &listed)
+	s.get("/v1/campaigns?include=status", s.read, &listed)
 	byID := map[int64]listedStatus{}
 	for _, c := range listed {
 		byID[c.ID] = c
 	}
-	for i, report := range p.scorecards(token, campaigns) {
+	for i, report := range s.scorecards(campaigns) {
 		id := int64(i + 1)
 		decision := string(report.Decision.Status)
 		if said, has := messages[id]; has && said != decision {
 			differ++
-			p.t.Logf("day %d, campaign %d: the message says %s, the report %s", day, id, said, decision)
+			s.t.Logf("day %d, campaign %d: the message says %s, the report %s", day, id, said, decision)
 		}
-		if status := byID[id].Status.Decision; status != nil && messages[id] != "" && string(status.Status) != messages[id] {
+		status := byID[id].Status.Decision
+		if status != nil && messages[id] != "" && string(status.Status) != messages[id] {
 			differ++
-			p.t.Logf("day %d, campaign %d: the message says %s, the list %s", day, id, messages[id], status.Status)
+			s.t.Logf("day %d, campaign %d: the message says %s, the list %s", day, id, messages[id], status.Status)
 		}
 	}
 	return differ

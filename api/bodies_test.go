@@ -39,7 +39,8 @@ type receivedLines struct {
 func (s *server) received(want int, token, body string, header http.Header) (r receivedLines) {
 	s.t.Helper()
 	response, text := s.post(token, body, header)
-	must.That(s.t, response.status == want && json.Unmarshal([]byte(text), &r) == nil, "%d, want %d: %.500s", response.status, want, text)
+	must.Equal(s.t, response.status, want, "%d, want %d: %.500s", response.status, want, text)
+	must.That(s.t, json.Unmarshal([]byte(text), &r) == nil, "%d, want %d: %.500s", response.status, want, text)
 	return r
 }
 
@@ -53,11 +54,16 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 	sent = slices.Concat([]string{"{}"}, sent, sent[lines-1:], []string{"7"}) // the last one is there twice
 	for _, body := range []string{strings.Join(sent, "\n"), "[" + strings.Join(sent, ",") + "]"} {
 		r := s.received(http.StatusOK, token, gzipped(body), http.Header{"Content-Encoding": {"gzip"}})
-		must.That(t, r.Accepted == lines+1 && r.Rejected == 2 && len(r.Lines) == 2 && r.More == 0, "%.1s…: %+v", body, r)
-		check.That(t, r.Lines[0].Line == 1 && r.Lines[1].Line == lines+3, "%.1s…: %+v", body, r)
+		must.Equal(t, r.Accepted, lines+1, "%.1s…: %+v", body, r)
+		must.Equal(t, r.Rejected, 2, "%.1s…: %+v", body, r)
+		must.Equal(t, len(r.Lines), 2, "%.1s…: %+v", body, r)
+		must.Equal(t, r.More, 0, "%.1s…: %+v", body, r)
+		check.Equal(t, r.Lines[0].Line, 1, "%.1s…: %+v", body, r)
+		check.Equal(t, r.Lines[1].Line, lines+3, "%.1s…: %+v", body, r)
 	}
 	wrong := s.received(http.StatusBadRequest, token, strings.Repeat("{}\n", 30_000), nil)
-	check.That(t, len(wrong.Errors) == 1000 && wrong.More == 29_000, "%d faults are listed, %d more", len(wrong.Errors), wrong.More)
+	check.Equal(t, len(wrong.Errors), 1000, "%d faults are listed, %d more", len(wrong.Errors), wrong.More)
+	check.Equal(t, wrong.More, 29_000, "%d faults are listed, %d more", len(wrong.Errors), wrong.More)
 	cut := s.received(http.StatusBadRequest, token, "["+strings.Repeat(eventLine("cut", "")+",", 30_000), nil)
 	check.Equal(t, len(cut.Errors), 1, "faults of an array that does not end: %+v", cut)
 	check.Equal(t, s.storedEvents(), lines, "stored")
@@ -104,7 +110,8 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	for range 12 {
 		taken[<-codes]++
 	}
-	check.That(t, taken[http.StatusOK] != 0 && taken[http.StatusOK]+taken[http.StatusServiceUnavailable] == 12, "answers: %v", taken)
+	check.That(t, taken[http.StatusOK] != 0, "answers: %v", taken)
+	check.Equal(t, taken[http.StatusOK]+taken[http.StatusServiceUnavailable], 12, "answers: %v", taken)
 	grown := int64(most) - int64(before.HeapInuse)
 	check.That(t, grown <= 800<<20, "the heap grew by %d MiB", grown>>20)
 	t.Logf("%v; the heap was %d MiB and grew to %d", taken, before.HeapInuse>>20, most>>20)
@@ -162,8 +169,8 @@ func TestBoundsOfBodyFields(t *testing.T) {
 				text := must.Get(json.Marshal(sent))(t)
 				headers := append([]string{"Content-Type", "application/json"}, body.headers...)
 				response, answer := s.send(http.MethodPost, body.path, strings.NewReader(string(text)), headers...)
-				check.That(t, response.status == http.StatusBadRequest && strings.Contains(answer, name),
-					"POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer, name)
+				check.Equal(t, response.status, http.StatusBadRequest, "POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer, name)
+				check.Contains(t, answer, name, "POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer, name)
 				tried++
 			}
 		}

@@ -71,7 +71,8 @@ func TestServedDocuments(t *testing.T) {
 	fromYAML := must.Get(theContract())(t)
 	was, is := marshalled(t, fromYAML.doc), marshalled(t, fromJSON.doc)
 	check.That(t, was == is, "/openapi.json says something else than /openapi.yaml")
-	check.That(t, json.Valid([]byte(text)) && strings.Index(text, `"/v1/campaigns"`) <= strings.Index(text, `"/v1/websites"`), "/openapi.json has its paths in another order")
+	check.That(t, json.Valid([]byte(text)), "/openapi.json has its paths in another order")
+	check.That(t, strings.Index(text, `"/v1/campaigns"`) <= strings.Index(text, `"/v1/websites"`), "/openapi.json has its paths in another order")
 }
 
 func marshalled(t *testing.T, doc *openapi3.T) string {

@@ -34,9 +34,12 @@ func TestOperationsAreDescribed(t *testing.T) {
 	for _, path := range c.paths {
 		for method, operation := range path.item.Operations() {
 			name := method + " " + path.template
-			check.That(t, operation.Summary != "" && len(operation.Summary) <= 60 && !strings.HasSuffix(operation.Summary, ".") && operation.Description != "",
-				"%s: summary %q, description %q", name, operation.Summary, operation.Description)
-			check.That(t, len(operation.Tags) == 1 && c.doc.Tags.Get(operation.Tags[0]) != nil, "%s has the tags %q", name, operation.Tags)
+			check.That(t, operation.Summary != "", "%s: summary %q, description %q", name, operation.Summary, operation.Description)
+			check.That(t, len(operation.Summary) <= 60, "%s: summary %q, description %q", name, operation.Summary, operation.Description)
+			check.That(t, !strings.HasSuffix(operation.Summary, "."), "%s: summary %q, description %q", name, operation.Summary, operation.Description)
+			check.That(t, operation.Description != "", "%s: summary %q, description %q", name, operation.Summary, operation.Description)
+			must.Equal(t, len(operation.Tags), 1, "%s has the tags %q", name, operation.Tags)
+			check.That(t, c.doc.Tags.Get(operation.Tags[0]) != nil, "%s has the tags %q", name, operation.Tags)
 			if method != http.MethodOptions {
 				ids, summaries = append(ids, operation.OperationID), append(summaries, operation.Summary)
 			}
@@ -97,9 +100,13 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 	for _, parameter := range c.doc.Components.Parameters {
 		schemasIn(parameter.Value.Name, parameter.Value.Schema, verify)
 	}
-	check.That(t, ids >= 35 && intervals == 4, "%d ids and %d intervals", ids, intervals)
+	check.That(t, ids >= 35, "%d ids and %d intervals", ids, intervals)
+	check.Equal(t, intervals, 4, "%d ids and %d intervals", ids, intervals)
 	tuple := c.doc.Components.Schemas["Interval"].Value
-	check.That(t, len(tuple.PrefixItems) == 2 && tuple.MinItems == 2 && tuple.MaxItems != nil && *tuple.MaxItems == 2, "the schema Interval is not a tuple of two")
+	check.Equal(t, len(tuple.PrefixItems), 2, "the schema Interval is not a tuple of two")
+	check.Equal(t, tuple.MinItems, 2, "the schema Interval is not a tuple of two")
+	must.That(t, tuple.MaxItems != nil, "the schema Interval is not a tuple of two")
+	check.Equal(t, *tuple.MaxItems, 2, "the schema Interval is not a tuple of two")
 	for text, valid := range map[string]bool{"1,2": true, "null,2": true, "1,null": true, "null,null": true, "1": false, "1,2,3": false, `1,"2"`: false, "": false} {
 		value := must.JSON[any](t, "["+text+"]")
 		check.Equal(t, tuple.VisitJSON(value, openapi3.EnableJSONSchema2020()) == nil, valid, "[%s]", text)

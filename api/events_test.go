@@ -55,7 +55,8 @@ func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	s := newServer(t)
 	body := zstandard(eventLine("e1", "") + strings.Repeat("\n", 40<<20))
 	response, text := s.post(s.newToken(1, 1, catalogue.ScopeIngest), body, http.Header{"Content-Encoding": {"zstd"}})
-	check.That(t, response.status == http.StatusOK && strings.Contains(text, `"accepted":1`), "%d %.300s", response.status, text)
+	check.Equal(t, response.status, http.StatusOK, "%d %.300s", response.status, text)
+	check.Contains(t, text, `"accepted":1`, "%d %.300s", response.status, text)
 }
 
 func TestMetricsCountTheInbox(t *testing.T) {

@@ -32,8 +32,10 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 	response, body, text := s.do("GET", "/v1/campaigns", s.token)
 	after, _ := strconv.Atoi(response.Get("Retry-After"))
-	check.That(t, response.status == http.StatusTooManyRequests && after >= 50 && after <= 100 && body["code"] == "rate_limited",
-		"the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
+	check.Equal(t, response.status, http.StatusTooManyRequests, "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
+	check.That(t, after >= 50, "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
+	check.That(t, after <= 100, "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
+	check.That(t, body["code"] == "rate_limited", "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", other)
 	check.Equal(t, s.counted("lifthouse_rate_limited_total"), 1)
 }
@@ -54,8 +56,10 @@ func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 			continue
 		}
 		after, _ := strconv.Atoi(response.Get("Retry-After"))
-		check.That(t, response.status == http.StatusTooManyRequests && after >= 1 && after <= 12 && body["code"] == "rate_limited",
-			"failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
+		check.Equal(t, response.status, http.StatusTooManyRequests, "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
+		check.That(t, after >= 1, "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
+		check.That(t, after <= 12, "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
+		check.That(t, body["code"] == "rate_limited", "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
 		s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 		s.wants(http.StatusUnauthorized, "GET", "/v1/campaigns", "")
 	}
@@ -73,7 +77,8 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/campaigns/14/results", bannerResults + "?dimension=device"} {
 		p, _ := s.send("GET", path, http.NoBody, s.withToken()...)
-		check.That(t, p.status == http.StatusServiceUnavailable && p.Get("Retry-After") != "", "%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
+		check.Equal(t, p.status, http.StatusServiceUnavailable, "%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
+		check.That(t, p.Get("Retry-After") != "", "%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
 	}
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 	check.Equal(t, s.poll(bannerResults).withoutClock(), good.withoutClock(), "what is kept needs no turn")
@@ -95,7 +100,8 @@ func TestWaitingForTheStoreEnds(t *testing.T) {
 	release := must.Get(s.api.Occupy(t.Context()))(t)
 	defer release()
 	response, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken()...)
-	check.That(t, response.status == http.StatusServiceUnavailable && strings.Contains(text, `"code":"busy"`), "%d %s", response.status, text)
+	check.Equal(t, response.status, http.StatusServiceUnavailable, "%d %s", response.status, text)
+	check.Contains(t, text, `"code":"busy"`, "%d %s", response.status, text)
 }
 
 func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
@@ -132,8 +138,10 @@ func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	release()
 	s.Close() // the log is written
 	requests := lines(t, log.String(), "request")
-	check.That(t, len(requests) == 2 && requests[0]["status"] == 499.0 && requests[1]["status"] == 499.0 && len(lines(t, log.String(), "request failed")) == 0,
-		"the log says\n%s", log)
+	must.Equal(t, len(requests), 2, "the log says\n%s", log)
+	check.That(t, requests[0]["status"] == 499.0, "the log says\n%s", log)
+	check.That(t, requests[1]["status"] == 499.0, "the log says\n%s", log)
+	check.Equal(t, len(lines(t, log.String(), "request failed")), 0, "the log says\n%s", log)
 }
 
 // TestConcurrentChangesAreTaken starts and stops campaigns by 50 clients. None of them may have to wait for a slot.
@@ -199,8 +207,9 @@ func TestNoRequestOutlivesItsTime(t *testing.T) {
 				began := time.Now()
 				response, text := s.send(request.method, request.path, strings.NewReader(request.body), headers...)
 				took := time.Since(began)
-				check.That(t, (response.status == http.StatusServiceUnavailable || response.status == http.StatusGatewayTimeout) && response.Get("Retry-After") != "" && took <= late,
-					"%s %s (%s): %d after %v, Retry-After %q: %.300s", request.method, request.path, request.header, response.status, took, response.Get("Retry-After"), text)
+				check.That(t, (response.status == http.StatusServiceUnavailable || response.status == http.StatusGatewayTimeout), "%s %s (%s): %d after %v, Retry-After %q: %.300s", request.method, request.path, request.header, response.status, took, response.Get("Retry-After"), text)
+				check.That(t, response.Get("Retry-After") != "", "%s %s (%s): %d after %v, Retry-After %q: %.300s", request.method, request.path, request.header, response.status, took, response.Get("Retry-After"), text)
+				check.That(t, took <= late, "%s %s (%s): %d after %v, Retry-After %q: %.300s", request.method, request.path, request.header, response.status, took, response.Get("Retry-After"), text)
 				return nil
 			})
 		}

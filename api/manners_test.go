@@ -84,12 +84,15 @@ func TestLargeAnswersAreCompressed(t *testing.T) {
 		reader, err := open(strings.NewReader(body))
 		must.OK(t, err, "%v", accepted)
 		text, err := io.ReadAll(reader)
-		check.That(t, err == nil && response.Get("Content-Encoding") == accepted && len(body) <= len(plain)/2 && len(text) >= len(plain)-100,
-			"%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
+		must.That(t, err == nil, "%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
+		check.Equal(t, response.Get("Content-Encoding"), accepted, "%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
+		check.That(t, len(body) <= len(plain)/2, "%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
+		check.That(t, len(text) >= len(plain)-100, "%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
 		check.That(t, strings.Contains(strings.Join(response.Values("Vary"), ","), "Accept-Encoding"), "%s: Vary %q", accepted, response.Values("Vary"))
 	}
 	response, body := s.send(http.MethodHead, path, http.NoBody, s.withToken("Accept-Encoding", "gzip")...)
-	check.That(t, response.status == http.StatusOK && body == "", "HEAD: %d, %d bytes", response.status, len(body))
+	check.Equal(t, response.status, http.StatusOK, "HEAD: %d, %d bytes", response.status, len(body))
+	check.Equal(t, body, "", "HEAD: %d, %d bytes", response.status, len(body))
 }
 
 func TestProbes(t *testing.T) {
@@ -136,7 +139,8 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 	if bytes, _ := first["bytes"].(float64); bytes < 100 || first["milliseconds"] == nil {
 		t.Errorf("bytes %v, milliseconds %v", first["bytes"], first["milliseconds"])
 	}
-	check.That(t, second["status"] == 404.0 && second["route"] == "/v1/campaigns/:id/results", "second line: %v", second)
+	check.That(t, second["status"] == 404.0, "second line: %v", second)
+	check.That(t, second["route"] == "/v1/campaigns/:id/results", "second line: %v", second)
 	metrics := s.metrics()
 	for _, want := range []string{
 		`http_request_duration_seconds_count{method="GET",route="/v1/campaigns/:id",status="200"} 1`,
@@ -160,6 +164,7 @@ func (s *server) metrics() string {
 	must.OK(s.t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	must.That(s.t, err == nil && response.StatusCode == http.StatusOK, "metrics: %s, %v", response.Status, err)
+	must.That(s.t, err == nil, "metrics: %s, %v", response.Status, err)
+	must.Equal(s.t, response.StatusCode, http.StatusOK, "metrics: %s, %v", response.Status, err)
 	return string(text)
 }

@@ -93,7 +93,8 @@ func call(t *testing.T, session *mcp.ClientSession, tool, arguments string) (ans
 func sameJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	var x, y any
-	must.That(t, json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil, "%s\n%s", a, b)
+	must.That(t, json.Unmarshal(a, &x) == nil, "%s\n%s", a, b)
+	must.That(t, json.Unmarshal(b, &y) == nil, "%s\n%s", a, b)
 	return marshalAny(x) == marshalAny(y)
 }
 
@@ -110,8 +111,11 @@ func checkMCP(t *testing.T, s *server) {
 		path, which := fmt.Sprintf("/v1/campaigns/%d/results?scorecard=true", campaign), fmt.Sprintf(`{"campaignId":%d}`, campaign)
 		report, _ := s.results(path)
 		answer := call(t, session, "get_result", which)
-		check.That(t, len(answer.text) <= 2048 && answer.Decision == report.Decision.Status && slices.Contains(answer.Sentences, report.Decision.Text) && strings.Contains(strings.ToLower(strings.Join(answer.Sentences, " ")), strings.ToLower(report.Conclusion.Text)) && answer.Next != "",
-			"campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
+		check.That(t, len(answer.text) <= 2048, "campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
+		check.Equal(t, answer.Decision, report.Decision.Status, "campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
+		check.That(t, slices.Contains(answer.Sentences, report.Decision.Text), "campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
+		check.Contains(t, strings.ToLower(strings.Join(answer.Sentences, " ")), strings.ToLower(report.Conclusion.Text), "campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
+		check.That(t, answer.Next != "", "campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text), answer, report.Decision)
 		for _, reason := range report.Decision.Reasons {
 			check.That(t, slices.Contains(answer.Reasons, string(reason.Code)), "campaign %d: reasons %q, want %s", campaign, answer.Reasons, reason.Code)
 		}
@@ -138,11 +142,14 @@ func checkMCP(t *testing.T, s *server) {
 		t.Errorf("a filtered report decides: %s", answer.text)
 	}
 	invalid := call(t, session, "break_down", `{"campaignId":25,"dimension":"visitorType"}`)
-	check.That(t, !strings.Contains(invalid.text, "lift") && strings.Contains(invalid.Sentences[1], "not valid"), "a breakdown that is not valid is quoted: %s", invalid.text)
+	check.That(t, !strings.Contains(invalid.text, "lift"), "a breakdown that is not valid is quoted: %s", invalid.text)
+	check.Contains(t, invalid.Sentences[1], "not valid", "a breakdown that is not valid is quoted: %s", invalid.text)
 	answer := call(t, session, "break_down", `{"campaignId":"22","dimension":"visitorType","goal":null}`)
 	report, _ := s.results("/v1/campaigns/22/results?dimension=visitorType")
-	must.That(t, len(report.Breakdown) != 0 && answer.Omitted == 0 && strings.Contains(answer.Sentences[0], "only describes") && slices.Contains(answer.Sentences, report.Heterogeneity.Text),
-		"the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
+	must.That(t, len(report.Breakdown) != 0, "the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
+	must.Equal(t, answer.Omitted, 0, "the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
+	must.That(t, strings.Contains(answer.Sentences[0], "only describes"), "the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
+	must.That(t, slices.Contains(answer.Sentences, report.Heterogeneity.Text), "the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
 	for _, slice := range report.Breakdown {
 		checkQuotes(t, &answer, &slice.Slice, "visitorType "+slice.Value+": ", 0)
 	}
@@ -186,7 +193,8 @@ func TestMCPRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			session, err := s.connect(test.token)
-			check.That(t, err != nil && strings.Contains(err.Error(), test.want), "%v, %v; want %s", session, err, test.want)
+			must.That(t, err != nil, "%v, %v; want %s", session, err, test.want)
+			check.Contains(t, err.Error(), test.want, "%v, %v; want %s", session, err, test.want)
 		})
 	}
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -214,8 +222,8 @@ func TestMCPRefusals(t *testing.T) {
 			response, err := http.DefaultClient.Do(request)
 			must.OK(t, err)
 			defer func() { _ = response.Body.Close() }()
-			check.That(t, response.StatusCode == test.want && (test.want != 405 || response.Header.Get("Allow") == "POST, OPTIONS"),
-				"%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)
+			check.Equal(t, response.StatusCode, test.want, "%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)
+			check.That(t, (test.want != 405 || response.Header.Get("Allow") == "POST, OPTIONS"), "%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)
 		})
 	}
 	t.Run("hostile names", func(t *testing.T) { checkHostileNames(t, s) })
@@ -258,8 +266,9 @@ accounts:
 	} {
 		t.Run(tool, func(t *testing.T) {
 			answer := call(t, session, tool, arguments)
-			check.That(t, !answer.isError && !strings.ContainsAny(answer.text[:len(answer.text)-1], "\n\u202e\U000E0041") && strings.Contains(answer.text, "Ignore"),
-				"%q", answer.text)
+			check.That(t, !answer.isError, "%q", answer.text)
+			check.That(t, !strings.ContainsAny(answer.text[:len(answer.text)-1], "\n\u202e\U000E0041"), "%q", answer.text)
+			check.Contains(t, answer.text, "Ignore", "%q", answer.text)
 			check.That(t, tool != "get_result" || len(answer.text) <= 2048 && answer.Omitted != 0 && len(answer.Sentences) != 0,
 				"%d bytes: %s", len(answer.text), answer.text)
 		})
@@ -276,14 +285,17 @@ func TestMCPTools(t *testing.T) {
 	session := s.connected(s.token)
 	t.Run("list of tools", func(t *testing.T) {
 		tools, err := session.ListTools(t.Context(), nil)
-		must.That(t, err == nil && len(tools.Tools) == 7, "%v, %v", tools, err)
+		must.That(t, err == nil, "%v, %v", tools, err)
+		must.Equal(t, len(tools.Tools), 7, "%v, %v", tools, err)
 		for _, tool := range tools.Tools {
 			schema := marshalAny(tool.InputSchema)
 			if tool.Name == "get_result" {
 				check.Contains(t, schema, `"type":["integer","string"]`, "campaignId and goal")
 			}
-			check.That(t, tool.Annotations.ReadOnlyHint && tool.Description != "" && strings.Contains(schema, `"additionalProperties":false`) && strings.Contains(schema, `"description"`),
-				"%s: %s", tool.Name, schema)
+			check.That(t, tool.Annotations.ReadOnlyHint, "%s: %s", tool.Name, schema)
+			check.That(t, tool.Description != "", "%s: %s", tool.Name, schema)
+			check.Contains(t, schema, `"additionalProperties":false`, "%s: %s", tool.Name, schema)
+			check.Contains(t, schema, `"description"`, "%s: %s", tool.Name, schema)
 			check.Contains(t, string(must.Get(docs.Guides.ReadFile("mcp.md"))(t)), "\n| `"+tool.Name+"` | ", "table of tools")
 		}
 		text := session.InitializeResult().Instructions
@@ -301,17 +313,23 @@ func TestMCPTools(t *testing.T) {
 		campaigns := s.statuses("campaigns")
 		s.statuses("widgets")
 		answer := call(t, session, "list_experiments", `{"limit":3}`)
-		must.That(t, answer.Total == 5 && len(answer.Experiments) == 3, "%s", answer.text)
+		must.Equal(t, answer.Total, 5, "%s", answer.text)
+		must.Equal(t, len(answer.Experiments), 3, "%s", answer.text)
 		status := campaigns[0].(map[string]any)["status"].(map[string]any)
 		decision := status["decision"].(map[string]any)
 		e := answer.Experiments[0]
-		check.That(t, e.CampaignID == 12 && e.Name == "Banner" && e.Active && string(e.Decision.Status) == decision["status"] && float64(e.Visitors) == status["visitors"] && strings.HasPrefix(e.Sentence, "Banner: "+decision["text"].(string)),
-			"%+v, want %v", e, status)
+		check.Equal(t, e.CampaignID, 12, "%+v, want %v", e, status)
+		check.Equal(t, e.Name, "Banner", "%+v, want %v", e, status)
+		check.That(t, e.Active, "%+v, want %v", e, status)
+		check.That(t, string(e.Decision.Status) == decision["status"], "%+v, want %v", e, status)
+		check.That(t, float64(e.Visitors) == status["visitors"], "%+v, want %v", e, status)
+		check.That(t, strings.HasPrefix(e.Sentence, "Banner: "+decision["text"].(string)), "%+v, want %v", e, status)
 		if answer := call(t, session, "list_experiments", `{"active":true,"offset":0}`); answer.Total != 1 {
 			t.Errorf("active ones: %s", answer.text)
 		}
 		e = call(t, session, "list_experiments", `{"offset":3}`).Experiments[0]
-		check.That(t, e.WidgetID == 7 && e.ExperimentID == 2, "after the campaigns: %+v", e)
+		check.Equal(t, e.WidgetID, 7, "after the campaigns: %+v", e)
+		check.Equal(t, e.ExperimentID, 2, "after the campaigns: %+v", e)
 	})
 	t.Run("explain_visitor", func(t *testing.T) {
 		for visitor, want := range map[string]string{
@@ -319,15 +337,18 @@ func TestMCPTools(t *testing.T) {
 			"early": "goal of 2026-05-01 00:04:00 does not count: before the first view", "nobody": "No event of this visitor is stored.",
 		} {
 			answer := call(t, session, "explain_visitor", `{"visitor":"`+visitor+`"}`)
-			check.That(t, strings.Contains(strings.Join(answer.Sentences, "\n"), want) && !strings.Contains(answer.text, "99"), "%s: %s\nwant %s", visitor, answer.text, want)
+			check.Contains(t, strings.Join(answer.Sentences, "\n"), want, "%s: %s\nwant %s", visitor, answer.text, want)
+			check.That(t, !strings.Contains(answer.text, "99"), "%s: %s\nwant %s", visitor, answer.text, want)
 		}
 	})
 	t.Run("compare", func(t *testing.T) {
 		answer := call(t, session, "compare", `{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}]}`)
 		invalid := call(t, session, "compare", `{"metric":"binary","variations":[{"n":9000,"converted":500,"share":50},{"n":10000,"converted":560,"share":50}]}`)
-		check.That(t, len(invalid.Sentences) == 3 && strings.Contains(invalid.Sentences[0], "not valid"), "a comparison that is not valid is quoted: %s", invalid.text)
+		must.Equal(t, len(invalid.Sentences), 3, "a comparison that is not valid is quoted: %s", invalid.text)
+		check.Contains(t, invalid.Sentences[0], "not valid", "a comparison that is not valid is quoted: %s", invalid.text)
 		for _, want := range []string{answer.Conclusion.Text, "variation 1: rate 5.60 %, 10,000 visitors.", "variation 1 against variation 0 on the data of today: lift +12.0 % (90 % interval +1.5 % to +23.6 %); ahead, not conclusive."} {
-			check.That(t, slices.Contains(answer.Sentences, want) && want != "", "the sentences %q lack %q", answer.Sentences, want)
+			check.That(t, slices.Contains(answer.Sentences, want), "the sentences %q lack %q", answer.Sentences, want)
+			check.That(t, want != "", "the sentences %q lack %q", answer.Sentences, want)
 		}
 	})
 	t.Run("concurrent calls", func(t *testing.T) {
@@ -341,7 +362,8 @@ func TestMCPTools(t *testing.T) {
 				}
 				for range 5 {
 					found, err := own.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 12}})
-					check.That(t, err == nil && found.Content[0].(*mcp.TextContent).Text == want, "%+v, %v\nwant %s", found, err, want)
+					must.That(t, err == nil, "%+v, %v\nwant %s", found, err, want)
+					check.Equal(t, found.Content[0].(*mcp.TextContent).Text, want, "%+v, %v\nwant %s", found, err, want)
 				}
 				_ = own.Close()
 			})
@@ -353,7 +375,8 @@ func TestMCPTools(t *testing.T) {
 		release := must.Get(busy.api.Occupy(t.Context()))(t)
 		defer release()
 		answer := call(t, busy.connected(s.token), "get_result", `{"campaignId":13}`)
-		check.That(t, answer.isError && strings.Contains(answer.text, "the store is overloaded"), "%s", answer.text)
+		check.That(t, answer.isError, "%s", answer.text)
+		check.Contains(t, answer.text, "the store is overloaded", "%s", answer.text)
 	})
 	t.Run("log without secrets", func(t *testing.T) {
 		log := logged(t)
@@ -361,7 +384,10 @@ func TestMCPTools(t *testing.T) {
 		call(t, logs.connected(s.token), "get_result", `{"campaignId":12}`)
 		logs.Close()
 		requests := lines(t, log.String(), "request")
-		check.That(t, len(requests) >= 2 && requests[0]["route"] == "/mcp" && requests[0]["account"] == 1.0 && !bytes.Contains(log.Bytes(), []byte(s.token[:20])), "%s", log)
+		must.That(t, len(requests) >= 2, "%s", log)
+		check.That(t, requests[0]["route"] == "/mcp", "%s", log)
+		check.That(t, requests[0]["account"] == 1.0, "%s", log)
+		check.That(t, !bytes.Contains(log.Bytes(), []byte(s.token[:20])), "%s", log)
 	})
 }
 
@@ -376,7 +402,11 @@ func TestToolsTakeKeys(t *testing.T) {
 		s.connected(s.newToken(5, 52, catalogue.ScopeRead))
 	a := call(t, all, "get_result", `{"campaignId":"layout","goal":"purchase","websiteId":51}`)
 	b := call(t, bound, "get_result", `{"campaignId":"layout","goal":"purchase"}`)
-	check.That(t, !a.isError && !b.isError && a.Name == "Layout" && b.Name == "Layout" && a.CampaignID != b.CampaignID, "%s\n%s", a.text, b.text)
+	check.That(t, !a.isError, "%s\n%s", a.text, b.text)
+	check.That(t, !b.isError, "%s\n%s", a.text, b.text)
+	check.Equal(t, a.Name, "Layout", "%s\n%s", a.text, b.text)
+	check.Equal(t, b.Name, "Layout", "%s\n%s", a.text, b.text)
+	check.That(t, a.CampaignID != b.CampaignID, "%s\n%s", a.text, b.text)
 	if c := call(t, all, "get_result", `{"campaignId":"layout"}`); !strings.Contains(c.text,
 		"several websites have a campaign with the key") {
 		t.Error(c.text)

@@ -86,10 +86,12 @@ func TestEveryOperation(t *testing.T) {
 				response, body, text := s.with(o.method, path, tokens[test[3]], nil)
 				code, _ := body["code"].(string)
 				answered := strings.TrimSpace(fmt.Sprint(response.status, " ", code))
-				check.That(t, answered == test[4] && strings.Contains(text, test[5]), "%s = %s %s\nwant %s saying %q", path, answered, text, test[4], test[5])
+				check.Equal(t, answered, test[4], "%s = %s %s\nwant %s saying %q", path, answered, text, test[4], test[5])
+				check.Contains(t, text, test[5], "%s = %s %s\nwant %s saying %q", path, answered, text, test[4], test[5])
 				challenge := response.Get("WWW-Authenticate")
 				want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[response.status]
-				check.That(t, strings.Contains(challenge, want) && (want != "" || challenge == ""), "WWW-Authenticate: %s", challenge)
+				check.Contains(t, challenge, want, "WWW-Authenticate: %s", challenge)
+				check.That(t, (want != "" || challenge == ""), "WWW-Authenticate: %s", challenge)
 			})
 		}
 	}
@@ -116,6 +118,7 @@ func TestDefaultsOfTheLists(t *testing.T) {
 		_, _, text := s.do("GET", "/v1/"+path, s.token)
 		var list []any
 		err := json.Unmarshal([]byte(text), &list)
-		check.That(t, err == nil && len(list) == want, "%s has %d, %v, want %d", path, len(list), err, want)
+		must.That(t, err == nil, "%s has %d, %v, want %d", path, len(list), err, want)
+		check.Equal(t, len(list), want, "%s has %d, %v, want %d", path, len(list), err, want)
 	}
 }

@@ -49,9 +49,11 @@ func TestPagesLoadOnlyOwnFiles(t *testing.T) {
 	}
 	response, _, _ := s.do("GET", "/docs", "")
 	got := response.Get("Content-Security-Policy")
-	check.That(t, strings.Contains(got, "default-src 'none'; script-src 'self';") && !strings.Contains(got, "http"), "the policy is %q", got)
+	check.Contains(t, got, "default-src 'none'; script-src 'self';", "the policy is %q", got)
+	check.That(t, !strings.Contains(got, "http"), "the policy is %q", got)
 	style := s.wants(http.StatusOK, "GET", "/dashboard/app.css", "")
-	check.That(t, !strings.Contains(style, "url(") && !strings.Contains(style, "@import"), "the style loads another file")
+	check.That(t, !strings.Contains(style, "url("), "the style loads another file")
+	check.That(t, !strings.Contains(style, "@import"), "the style loads another file")
 }
 
 // TestPageIsSmall checks that all files of the page together compress to at most 200 KB.
@@ -97,14 +99,15 @@ func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 			path = "/?campaign=12&filters[country][]=US"
 		}
 		response, _, text := s.do("GET", path, "")
-		check.That(t, response.status == http.StatusOK && text == string(f.Body) && response.Get("Content-Type") == f.Kind,
-			"%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
+		check.Equal(t, response.status, http.StatusOK, "%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
+		check.Equal(t, text, string(f.Body), "%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
+		check.Equal(t, response.Get("Content-Type"), f.Kind, "%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
 		robots := response.Get("X-Robots-Tag")
-		check.That(t, (robots == "noindex") == (f.Name == dashboard.Index) && (f.Name != dashboard.Index || strings.Contains(text, `<meta name="robots" content="noindex">`)),
-			"%s: X-Robots-Tag %q", path, robots)
+		check.Equal(t, (robots == "noindex"), (f.Name == dashboard.Index), "%s: X-Robots-Tag %q", path, robots)
+		check.That(t, (f.Name != dashboard.Index || strings.Contains(text, `<meta name="robots" content="noindex">`)), "%s: X-Robots-Tag %q", path, robots)
 		policy := response.Get("Content-Security-Policy")
-		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';") && !strings.Contains(policy, "unsafe"),
-			"%s: the policy is %q", path, policy)
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';"), "%s: the policy is %q", path, policy)
+		check.That(t, !strings.Contains(policy, "unsafe"), "%s: the policy is %q", path, policy)
 		again, _, _ := s.with("GET", path, "", http.Header{"If-None-Match": {response.Get("ETag")}})
 		check.Equal(t, again.status, http.StatusNotModified, "%s with If-None-Match", path)
 	}
@@ -115,11 +118,12 @@ func TestTheAuditIsServedWithoutConnections(t *testing.T) {
 	s := newEmptyServer(t)
 	for _, f := range append(dashboard.Files(dashboard.Audit), dashboard.Files(dashboard.AuditParts)...) {
 		response, _, text := s.do("GET", strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), "")
-		check.That(t, response.status == http.StatusOK && text == string(f.Body) && response.Get("Content-Type") == f.Kind,
-			"%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
+		check.Equal(t, response.status, http.StatusOK, "%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
+		check.Equal(t, text, string(f.Body), "%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
+		check.Equal(t, response.Get("Content-Type"), f.Kind, "%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
 		policy := response.Get("Content-Security-Policy")
-		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';") && !strings.Contains(policy, "connect-src"),
-			"%s: the policy is %q", f.Name, policy)
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"), "%s: the policy is %q", f.Name, policy)
+		check.That(t, !strings.Contains(policy, "connect-src"), "%s: the policy is %q", f.Name, policy)
 	}
 }
 
@@ -138,7 +142,8 @@ func TestGuidesAreServed(t *testing.T) {
 		pages[path] = text
 		policy := response.Get("Content-Security-Policy")
 		check.That(t, strings.HasPrefix(policy,
-			"default-src 'none'; style-src 'self';") && !strings.Contains(policy, "unsafe"), "%s: the policy is %q", path, policy)
+			"default-src 'none'; style-src 'self';"), "%s: the policy is %q", path, policy)
+		check.That(t, !strings.Contains(policy, "unsafe"), "%s: the policy is %q", path, policy)
 		check.That(t, !regexp.MustCompile(`<script| style=| on\w+=`).MatchString(text), "%s has scripts or styles", path)
 	}
 	links := 0

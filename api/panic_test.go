@@ -31,8 +31,9 @@ func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
 	var got problem
 	must.OK(t, json.NewDecoder(response.Body).Decode(&got))
 	listening.Close()
-	check.That(t, response.StatusCode == http.StatusInternalServerError && got.Code == "internal_error" && got.RequestID == response.Header.Get(requestIDHeader),
-		"%s %+v", response.Status, got)
+	check.Equal(t, response.StatusCode, http.StatusInternalServerError, "%s %+v", response.Status, got)
+	check.Equal(t, got.Code, "internal_error", "%s %+v", response.Status, got)
+	check.Equal(t, got.RequestID, response.Header.Get(requestIDHeader), "%s %+v", response.Status, got)
 	for _, want := range []string{`"requestId":"` + got.RequestID, "TestPanicIsAProblemWhoseCauseIsInTheLog", `"route":"/wrong/:id"`, `"panic":"index of lh_…"`, `"status":500`} {
 		check.Contains(t, log.String(), want)
 	}

@@ -86,8 +86,12 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 		t.Helper()
 		got := s.poll(bannerResults, "If-None-Match", tag)
 		waiting := fmt.Sprintf(`"stale":true,"waiting":{"events":2,"reason":%q}`, reason)
-		check.That(t, got.Totals.Visitors == 1 && strings.Contains(got.text, waiting) && strings.Contains(got.text, "2 accepted events are not in this report yet: "+message) && got.Get("ETag") == "" && got.Get("Cache-Control") == "no-store" && strings.HasPrefix(got.Get("Warning"), "110"),
-			"%d %v\n%s", got.status, got.Header, got.text)
+		check.Equal(t, got.Totals.Visitors, 1, "%d %v\n%s", got.status, got.Header, got.text)
+		check.Contains(t, got.text, waiting, "%d %v\n%s", got.status, got.Header, got.text)
+		check.Contains(t, got.text, "2 accepted events are not in this report yet: "+message, "%d %v\n%s", got.status, got.Header, got.text)
+		check.Equal(t, got.Get("ETag"), "", "%d %v\n%s", got.status, got.Header, got.text)
+		check.Equal(t, got.Get("Cache-Control"), "no-store", "%d %v\n%s", got.status, got.Header, got.text)
+		check.That(t, strings.HasPrefix(got.Get("Warning"), "110"), "%d %v\n%s", got.status, got.Header, got.text)
 	}
 	says("folding", "the server is still folding them")
 	shard.LongestWait = time.Hour
@@ -97,7 +101,9 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 	close(conn.Held)
 	must.OK(t, shard.FoldAccepted(t.Context(), func(int, int) {}))
 	got := s.poll(bannerResults, "If-None-Match", tag)
-	check.That(t, got.Totals.Visitors == 3 && !got.Stale && got.Get("ETag") != "", "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
+	check.Equal(t, got.Totals.Visitors, 3, "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
+	check.That(t, !got.Stale, "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
+	check.That(t, got.Get("ETag") != "", "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
 	stop()
 	following.Wait()
 }
@@ -106,22 +112,27 @@ func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	s := newServer(t)
 	s.write(at(0, "a", 0, schema.KindView, 0))
 	first := s.poll(bannerResults)
-	must.That(t, first.Totals.Visitors == 1 && first.Get("Cache-Control") == "private, max-age=1" && strings.HasPrefix(first.Get("ETag"), `W/"`) && first.Get("Vary") != "",
-		"%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
+	must.Equal(t, first.Totals.Visitors, 1, "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
+	must.Equal(t, first.Get("Cache-Control"), "private, max-age=1", "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
+	must.That(t, strings.HasPrefix(first.Get("ETag"), `W/"`), "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
+	must.That(t, first.Get("Vary") != "", "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
 	check.Equal(t, s.poll(bannerResults).withoutClock(), first.withoutClock(), "nothing changed")
 	check.Equal(t, s.outcomes("hit"), 1, "answers from what is kept")
 	newer := s.poll(bannerResults, "Cache-Control", "max-age=0, No-Cache")
-	check.That(t, newer.GeneratedAt.After(first.GeneratedAt) && newer.Get("ETag") == first.Get("ETag"),
-		"no-cache: generated at %v as before, or another tag of the same data", newer.GeneratedAt)
+	check.That(t, newer.GeneratedAt.After(first.GeneratedAt), "no-cache: generated at %v as before, or another tag of the same data", newer.GeneratedAt)
+	check.Equal(t, newer.Get("ETag"), first.Get("ETag"), "no-cache: generated at %v as before, or another tag of the same data", newer.GeneratedAt)
 	other := s.poll(bannerResults + "?compareMetric=valuePerVisitor")
-	check.That(t, other.Get("ETag") != first.Get("ETag") && other.text != first.text, "another question gets the same answer")
+	check.That(t, other.Get("ETag") != first.Get("ETag"), "another question gets the same answer")
+	check.That(t, other.text != first.text, "another question gets the same answer")
 	s.write(at(1, "b", 0, schema.KindView, 0))
 	second := s.poll(bannerResults, "If-None-Match", first.Get("ETag"))
-	check.That(t, second.status == http.StatusOK && second.Totals.Visitors == 2 && second.Get("ETag") != first.Get("ETag"),
-		"after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
+	check.Equal(t, second.status, http.StatusOK, "after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
+	check.Equal(t, second.Totals.Visitors, 2, "after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
+	check.That(t, second.Get("ETag") != first.Get("ETag"), "after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
 	s.apply(strings.Replace(twoAccounts, "name: Button", "name: Knob", 1))
 	third := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
-	check.That(t, third.status == http.StatusOK && third.Get("ETag") != second.Get("ETag"), "after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
+	check.Equal(t, third.status, http.StatusOK, "after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
+	check.That(t, third.Get("ETag") != second.Get("ETag"), "after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
 	s.apply(twoAccounts)
 	fourth := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
 	check.That(t, fourth.status == http.StatusOK, "the definition of before came back: %d; want another version", fourth.status)
@@ -164,8 +175,11 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 		tag := first.Get("ETag")
 		for _, have := range []string{tag, strings.TrimPrefix(tag, "W/"), `"x", ` + tag, "*"} {
 			response, body := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have)...)
-			check.That(t, response.status == http.StatusNotModified && body == "" && response.Get("ETag") == tag && response.Get("Cache-Control") != "" && response.Get("Vary") != "",
-				"%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
+			check.Equal(t, response.status, http.StatusNotModified, "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
+			check.Equal(t, body, "", "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
+			check.Equal(t, response.Get("ETag"), tag, "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
+			check.That(t, response.Get("Cache-Control") != "", "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
+			check.That(t, response.Get("Vary") != "", "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
 			response, _ = s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
 			check.Equal(t, response.status, http.StatusNotModified, "%s, compressed, have %s", path, have)
 		}
@@ -201,13 +215,15 @@ func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 		for name, token := range map[string]string{"another account": two, "another website": bound} {
 			for _, have := range [][]string{nil, {"If-None-Match", first.Get("ETag")}} {
 				theirs, text := get(path, token, have...)
-				check.That(t, theirs.status != http.StatusNotModified && theirs.Get("ETag") != first.Get("ETag") && text != mine,
-					"%s, %s, %q: %d %s", name, path, have, theirs.status, text)
+				check.That(t, theirs.status != http.StatusNotModified, "%s, %s, %q: %d %s", name, path, have, theirs.status, text)
+				check.That(t, theirs.Get("ETag") != first.Get("ETag"), "%s, %s, %q: %d %s", name, path, have, theirs.status, text)
+				check.That(t, text != mine, "%s, %s, %q: %d %s", name, path, have, theirs.status, text)
 			}
 		}
 	}
 	_, text := get(bannerResults, two)
-	check.That(t, strings.Contains(text, `"visitors":0`) && !strings.Contains(text, `"visitors":1`), "account 2 sees %s", text)
+	check.Contains(t, text, `"visitors":0`, "account 2 sees %s", text)
+	check.That(t, !strings.Contains(text, `"visitors":1`), "account 2 sees %s", text)
 }
 
 // counted returns the value of a metric, or 0.
@@ -240,7 +256,8 @@ func TestIdenticalConcurrentRequestsRunOnce(t *testing.T) {
 	close(start)
 	clients.Wait()
 	miss, other := s.outcomes("miss"), s.outcomes("hit")+s.outcomes("shared")
-	check.That(t, miss == 1 && other == 19, "%d computed, %d not; want 1 and 19", miss, other)
+	check.Equal(t, miss, 1, "%d computed, %d not; want 1 and 19", miss, other)
+	check.Equal(t, other, 19, "%d computed, %d not; want 1 and 19", miss, other)
 }
 
 func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
@@ -257,10 +274,16 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	stale := func(when string) {
 		t.Helper()
 		p := s.poll(path, "Cache-Control", "no-cache", "If-None-Match", good.Get("ETag"))
-		check.That(t, p.status == http.StatusOK && p.Stale && p.Totals.Visitors == 1 && !p.GeneratedAt.After(good.GeneratedAt) && strings.HasPrefix(p.Get("Warning"), "110 ") && p.Get("ETag") == "" && p.Get("Cache-Control") == "no-store",
-			"%s: %d %v\n%s", when, p.status, p.Header, p.text)
+		check.Equal(t, p.status, http.StatusOK, "%s: %d %v\n%s", when, p.status, p.Header, p.text)
+		check.That(t, p.Stale, "%s: %d %v\n%s", when, p.status, p.Header, p.text)
+		check.Equal(t, p.Totals.Visitors, 1, "%s: %d %v\n%s", when, p.status, p.Header, p.text)
+		check.That(t, !p.GeneratedAt.After(good.GeneratedAt), "%s: %d %v\n%s", when, p.status, p.Header, p.text)
+		check.That(t, strings.HasPrefix(p.Get("Warning"), "110 "), "%s: %d %v\n%s", when, p.status, p.Header, p.text)
+		check.Equal(t, p.Get("ETag"), "", "%s: %d %v\n%s", when, p.status, p.Header, p.text)
+		check.Equal(t, p.Get("Cache-Control"), "no-store", "%s: %d %v\n%s", when, p.status, p.Header, p.text)
 		other := s.poll("/v1/campaigns/14/results?dimension=device")
-		check.That(t, other.status >= 500 && strings.Contains(other.text, `"requestId"`), "%s, never asked before: %d %s", when, other.status, other.text)
+		check.That(t, other.status >= 500, "%s, never asked before: %d %s", when, other.status, other.text)
+		check.Contains(t, other.text, `"requestId"`, "%s, never asked before: %d %s", when, other.status, other.text)
 	}
 	exec("RENAME TABLE facts TO elsewhere")
 	hit := s.poll(path)
@@ -287,8 +310,10 @@ func TestKeptResultsKeepWithinTheirMemory(t *testing.T) {
 		s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=" + strconv.Itoa(i))
 	}
 	bytes, dropped, answers := s.counted("lifthouse_results_kept_bytes"), s.counted("lifthouse_results_evictions_total"), s.counted("lifthouse_results_kept")
-	check.That(t, bytes <= limit && bytes >= limit/4 && dropped+answers == 40 && dropped != 0,
-		"%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
+	check.That(t, bytes <= limit, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
+	check.That(t, bytes >= limit/4, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
+	check.Equal(t, dropped+answers, 40, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
+	check.That(t, dropped != 0, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
 	s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=39")
 	check.Equal(t, s.outcomes("hit"), 1, "the last one was not kept")
 }

@@ -69,32 +69,47 @@ func checkMethodologies(t *testing.T, s *server) {
 	t.Helper()
 	r, _ := s.results("/v1/campaigns/22/results")
 	same, better := r.Variations[1].Comparison, r.Variations[2].Comparison
-	check.That(t, same.Verdict == stats.VerdictInconclusive && better.Verdict == stats.VerdictBetter && better.Frequentist.Correction == stats.CorrectionDunnett,
-		"verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
-	check.That(t, better.Sequential != nil && better.Sequential.Significant && better.Bayesian == nil, "sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
+	check.Equal(t, same.Verdict, stats.VerdictInconclusive, "verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
+	check.Equal(t, better.Verdict, stats.VerdictBetter, "verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
+	check.Equal(t, better.Frequentist.Correction, stats.CorrectionDunnett, "verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
+	must.That(t, better.Sequential != nil, "sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
+	check.That(t, better.Sequential.Significant, "sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
+	check.That(t, better.Bayesian == nil, "sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
 	if c := r.Conclusion; c.Status != stats.StatusWinner || *c.VariationID != 2 || !strings.HasPrefix(c.Text, "Better is better than Control: the goal conversion rate has a lift of +") {
 		t.Errorf("conclusion = %+v", c)
 	}
 	p := r.Power
-	check.That(t, p.RequiredVisitors != nil && p.Progress != nil && p.DaysRemaining != nil && p.MinimumDetectableEffect != nil, "power = %+v", p)
+	check.That(t, p.RequiredVisitors != nil, "power = %+v", p)
+	check.That(t, p.Progress != nil, "power = %+v", p)
+	check.That(t, p.DaysRemaining != nil, "power = %+v", p)
+	check.That(t, p.MinimumDetectableEffect != nil, "power = %+v", p)
 
 	r, _ = s.results("/v1/campaigns/23/results")
 	b := r.Variations[2].Comparison.Bayesian
-	check.That(t, b != nil && *b.ChanceToBeatControl >= 0.999 && *b.ChanceToBeBest >= 0.99 && *b.ExpectedLoss <= *b.ExpectedLossControl && r.Variations[2].Comparison.Frequentist == nil,
-		"bayesian = %+v", b)
+	must.That(t, b != nil, "bayesian = %+v", b)
+	check.That(t, *b.ChanceToBeatControl >= 0.999, "bayesian = %+v", b)
+	check.That(t, *b.ChanceToBeBest >= 0.99, "bayesian = %+v", b)
+	check.That(t, *b.ExpectedLoss <= *b.ExpectedLossControl, "bayesian = %+v", b)
+	check.That(t, r.Variations[2].Comparison.Frequentist == nil, "bayesian = %+v", b)
 
 	r, raw := s.results("/v1/campaigns/24/results")
 	c := r.Variations[2].Comparison
-	check.That(t, !c.Significant && c.Difference.Interval == nil && c.Difference.Reason == stats.ReasonLevel100 && c.Difference.Value != nil && r.Conclusion.Status != stats.StatusWinner,
-		"level 100: %+v, %+v", c, r.Conclusion)
+	check.That(t, !c.Significant, "level 100: %+v, %+v", c, r.Conclusion)
+	check.That(t, c.Difference.Interval == nil, "level 100: %+v, %+v", c, r.Conclusion)
+	check.Equal(t, c.Difference.Reason, stats.ReasonLevel100, "level 100: %+v, %+v", c, r.Conclusion)
+	check.That(t, c.Difference.Value != nil, "level 100: %+v, %+v", c, r.Conclusion)
+	check.That(t, r.Conclusion.Status != stats.StatusWinner, "level 100: %+v, %+v", c, r.Conclusion)
 	check.Equal(t, raw["significanceLevel"], 100.0, "significanceLevel")
 
 	r, _ = s.results("/v1/campaigns/25/results")
-	check.That(t, r.Checks.SampleRatio.Mismatch && r.Conclusion.Status == stats.StatusInvalid && len(r.Checks.Warnings) == 1 && r.Checks.Warnings[0].Code == "SAMPLE_RATIO_MISMATCH",
-		"wrong shares: %+v, %+v", r.Checks, r.Conclusion)
+	check.That(t, r.Checks.SampleRatio.Mismatch, "wrong shares: %+v, %+v", r.Checks, r.Conclusion)
+	check.Equal(t, r.Conclusion.Status, stats.StatusInvalid, "wrong shares: %+v, %+v", r.Checks, r.Conclusion)
+	must.Equal(t, len(r.Checks.Warnings), 1, "wrong shares: %+v, %+v", r.Checks, r.Conclusion)
+	check.Equal(t, r.Checks.Warnings[0].Code, "SAMPLE_RATIO_MISMATCH", "wrong shares: %+v, %+v", r.Checks, r.Conclusion)
 
 	r, _ = s.results("/v1/campaigns/26/results")
-	check.That(t, len(r.Checks.Leak) == 1 && r.Checks.Leak[0].VariationID == 1, "leak = %+v", r.Checks.Leak)
+	must.Equal(t, len(r.Checks.Leak), 1, "leak = %+v", r.Checks.Leak)
+	check.Equal(t, r.Checks.Leak[0].VariationID, 1, "leak = %+v", r.Checks.Leak)
 }
 
 // checkNulls checks the nulls in reports with and without data.
@@ -158,8 +173,13 @@ func TestVisitorsOverHTTP(t *testing.T) {
 	rows := s.visitorsOf(path)
 	must.Equal(t, len(rows), 2, "rows")
 	rows = s.visitorsOf(path + "?filters%5Bdevice%5D%5B%5D=mobile&cap=1.5")
-	check.That(t, len(rows) == 1 && rows[0].ID == schema.HashID("a") && rows[0].Device == "mobile" && rows[0].Views == 1 && rows[0].GoalsReached == 2 && rows[0].UncappedValue == 2 && rows[0].Value == 1.5,
-		"rows %+v", rows)
+	must.Equal(t, len(rows), 1, "rows %+v", rows)
+	check.Equal(t, rows[0].ID, schema.HashID("a"), "rows %+v", rows)
+	check.Equal(t, rows[0].Device, "mobile", "rows %+v", rows)
+	check.Equal(t, rows[0].Views, 1, "rows %+v", rows)
+	check.Equal(t, rows[0].GoalsReached, 2, "rows %+v", rows)
+	check.Equal(t, rows[0].UncappedValue, 2, "rows %+v", rows)
+	check.Equal(t, rows[0].Value, 1.5, "rows %+v", rows)
 	if rows = s.visitorsOf(path + "?filters%5BdateTo%5D=2020-01-01"); len(rows) != 0 {
 		t.Errorf("%d rows before the first view", len(rows))
 	}
@@ -180,7 +200,10 @@ func TestVisitorsOfWidgetsOverHTTP(t *testing.T) {
 	for _, path := range []string{"/v1/widgets/7", "/v1/widgets/7/experiments/2"} {
 		r, _ := s.results(path + "/results")
 		rows := s.visitorsOf(path + "/visitors.parquet")
-		check.That(t, r.Totals.Visitors == 1 && len(rows) == 1 && rows[0].Clicks == 1 && rows[0].Completions == 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
+		check.Equal(t, r.Totals.Visitors, 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
+		must.Equal(t, len(rows), 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
+		check.Equal(t, rows[0].Clicks, 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
+		check.Equal(t, rows[0].Completions, 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
 	}
 	made, _ := s.create(s.admin(), `{"campaignId": 12, "expires": "7d"}`)
 	_, token, _ := strings.Cut(made.URL, "lh_")

@@ -209,7 +209,8 @@ func (s *script) answer(t *testing.T, d *datadriven.TestData, line string) strin
 		shown += s.fields(response, text, show.Vals)
 	}
 	if most := len(text); d.MaybeScanArgs(t, "most", &most) {
-		check.That(t, text != "" && len(text) <= most, "%s: %d bytes, want at most %d", line, len(text), most)
+		check.That(t, text != "", "%s: %d bytes, want at most %d", line, len(text), most)
+		check.That(t, len(text) <= most, "%s: %d bytes, want at most %d", line, len(text), most)
 	}
 	if keep, given := d.Arg("keep"); given {
 		s.keep(t, keep.Vals[0], keep.Vals[1], response, text)
@@ -287,14 +288,18 @@ func (s *script) problem(t *testing.T, response answer, text string) string {
 		Errors                         []struct{ In, Name, Value, Detail string }
 	}
 	err := json.Unmarshal([]byte(text), &p)
-	check.That(t, err == nil && p.Status == response.status && p.Title != "" && p.RequestID == response.Get("X-Request-Id") && response.Get("Content-Type") == "application/problem+json",
-		"%v: %d %s", err, response.status, text)
+	must.That(t, err == nil, "%v: %d %s", err, response.status, text)
+	check.Equal(t, p.Status, response.status, "%v: %d %s", err, response.status, text)
+	check.That(t, p.Title != "", "%v: %d %s", err, response.status, text)
+	check.Equal(t, p.RequestID, response.Get("X-Request-Id"), "%v: %d %s", err, response.status, text)
+	check.Equal(t, response.Get("Content-Type"), "application/problem+json", "%v: %d %s", err, response.status, text)
 	want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[p.Status]
 	if p.Code == "invalid_key" { // which is in the path
 		want = ""
 	}
 	challenge := response.Get("WWW-Authenticate")
-	check.That(t, strings.Contains(challenge, want) && (want != "" || challenge == ""), "%s: WWW-Authenticate %q", text, challenge)
+	check.Contains(t, challenge, want, "%s: WWW-Authenticate %q", text, challenge)
+	check.That(t, (want != "" || challenge == ""), "%s: WWW-Authenticate %q", text, challenge)
 	check.That(t, p.Status != http.StatusTooManyRequests || response.Get("Retry-After") != "", "%s: no Retry-After", text)
 	shown := " " + p.Code
 	if len(p.Errors) == 0 {

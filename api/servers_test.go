@@ -77,8 +77,8 @@ func TestAStoreThatIsAway(t *testing.T) {
 			path, want = strings.Replace(path, "/v1/websites?websiteId=1", "/v1/websites", 1), http.StatusOK
 		}
 		response, body, text := s.do(o.method, path, s.token)
-		check.That(t, response.status == want && (want == http.StatusOK || body["code"] == "down" && response.Get("Retry-After") != ""),
-			"%s %s = %d %s, want %d", o.method, path, response.status, text, want)
+		check.Equal(t, response.status, want, "%s %s = %d %s, want %d", o.method, path, response.status, text, want)
+		check.That(t, (want == http.StatusOK || body["code"] == "down" && response.Get("Retry-After") != ""), "%s %s = %d %s, want %d", o.method, path, response.status, text, want)
 	}
 	s.wants(http.StatusServiceUnavailable, http.MethodGet, "/readyz", "")
 	live := s.catalogue.Snapshot().AccountResources(1).Campaigns[12]

@@ -49,8 +49,9 @@ func TestAnotherServerTakesTheTag(t *testing.T) {
 	s.apply(strings.Replace(twoSites, "name: Button", "name: Knob", 1))
 	text, tag := s.getCatalogue(admin)
 	response, answer := other.putCatalogue(admin, "", tag, text)
-	check.That(t, response.status == http.StatusOK && response.Get("ETag") == tag && regexp.MustCompile(`^"[0-9a-f]{16}"$`).MatchString(tag),
-		"%d %s, tag %s", response.status, answer, tag)
+	check.Equal(t, response.status, http.StatusOK, "%d %s, tag %s", response.status, answer, tag)
+	check.Equal(t, response.Get("ETag"), tag, "%d %s, tag %s", response.status, answer, tag)
+	check.That(t, regexp.MustCompile(`^"[0-9a-f]{16}"$`).MatchString(tag), "%d %s, tag %s", response.status, answer, tag)
 }
 
 // TestConcurrentCatalogueChangesLoseNothing has 200 clients that each add a goal: first all at the same time, with the
@@ -81,7 +82,8 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	together.Wait()
 	first := slices.Index(statuses, http.StatusOK)
 	slices.Sort(statuses)
-	must.That(t, first >= 0 && statuses[1] == http.StatusPreconditionFailed, "of the clients with one tag, all but one must get 412: %v", statuses)
+	must.That(t, first >= 0, "of the clients with one tag, all but one must get 412: %v", statuses)
+	must.Equal(t, statuses[1], http.StatusPreconditionFailed, "of the clients with one tag, all but one must get 412: %v", statuses)
 	retries := tier.Of(20, clients)
 	var pending sync.WaitGroup
 	var left atomic.Int64

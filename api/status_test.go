@@ -56,7 +56,8 @@ func TestListsHaveStatuses(t *testing.T) {
 	must.Equal(t, first.status, http.StatusOK, "%v", text)
 	for _, item := range listOf(s.t, text) {
 		status := item.(map[string]any)["status"].(map[string]any)
-		check.That(t, status["reason"] == "NOT_COMPUTED" && status["decision"] == nil, "before it is computed: %v", status)
+		check.That(t, status["reason"] == "NOT_COMPUTED", "before it is computed: %v", status)
+		check.That(t, status["decision"] == nil, "before it is computed: %v", status)
 		s.do("GET", fmt.Sprintf("/v1/campaigns/%v/results?scorecard=true&filters[device]=mobile", item.(map[string]any)["id"]), s.token)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -79,7 +80,8 @@ func TestListsHaveStatuses(t *testing.T) {
 	}
 	widgets := s.statuses("widgets")
 	experiments := widgets[0].(map[string]any)["status"].([]any)
-	check.That(t, len(experiments) != 0 && experiments[0].(map[string]any)["decision"] != nil, "widgets %v", widgets)
+	must.That(t, len(experiments) != 0, "widgets %v", widgets)
+	check.That(t, experiments[0].(map[string]any)["decision"] != nil, "widgets %v", widgets)
 	_, _, plain := s.do("GET", "/v1/campaigns?websiteId=1", s.token)
 	_, has := listOf(t, plain)[0].(map[string]any)["status"]
 	check.That(t, !has, "a list without include=status has a status")
@@ -106,8 +108,11 @@ func TestDeliveriesAreListed(t *testing.T) {
 		must.OK(t, s.outbox.RecordDeliveries(t.Context(), d))
 	}
 	response, _, text := s.do(http.MethodGet, "/deliveries", s.token)
-	check.That(t, response.status == http.StatusOK && strings.Contains(text, `"path":"/?campaign=12","deliveries":[{"webhookId":4`) && strings.Contains(text, `"outcome":"delivered","status":204,"attempts":2,"host":"hooks.example.com"`) && !strings.Contains(text, "secret") && strings.Count(text, "msg_") == 1,
-		"%d %s", response.status, text)
+	check.Equal(t, response.status, http.StatusOK, "%d %s", response.status, text)
+	check.Contains(t, text, `"path":"/?campaign=12","deliveries":[{"webhookId":4`, "%d %s", response.status, text)
+	check.Contains(t, text, `"outcome":"delivered","status":204,"attempts":2,"host":"hooks.example.com"`, "%d %s", response.status, text)
+	check.That(t, !strings.Contains(text, "secret"), "%d %s", response.status, text)
+	check.Equal(t, strings.Count(text, "msg_"), 1, "%d %s", response.status, text)
 	if _, _, text := s.do(http.MethodGet, "/deliveries", s.newToken(2, 3, catalogue.ScopeRead)); strings.Count(text, "msg_") != 1 || !strings.Contains(text, `"campaignId":99`) {
 		t.Errorf("a token of website 3: %s", text)
 	}

@@ -53,9 +53,12 @@ func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 			made, text := s.create(admin, test.body)
 			want := regexp.MustCompile(`^https://lift\.example\.com/\?` + regexp.QuoteMeta(test.address) + `#currency=EUR&share=lh_[\w-]{43}&timezone=Europe%2FBerlin$`)
 			link, err := url.Parse(made.URL)
-			must.That(t, err == nil && want.MatchString(made.URL) && made.Secret == "", "%v, %s, want %s", err, text, want)
+			must.That(t, err == nil, "%v, %s, want %s", err, text, want)
+			must.That(t, want.MatchString(made.URL), "%v, %s, want %s", err, text, want)
+			must.Equal(t, made.Secret, "", "%v, %s, want %s", err, text, want)
 			days := made.ExpiresAt.Sub(made.CreatedAt).Hours() / 24
-			check.That(t, days >= 29.9 && days <= 30, "it is valid for %v days, want 30", days)
+			check.That(t, days >= 29.9, "it is valid for %v days, want 30", days)
+			check.That(t, days <= 30, "it is valid for %v days, want 30", days)
 			fragment := must.Get(url.ParseQuery(link.EscapedFragment()))(t)
 			token := fragment.Get("share")
 			s.triesEveryOperation(t, c, token, test.own)
@@ -108,7 +111,8 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 			}
 		}
 	}
-	check.That(t, tried >= 100 && found == len(own), "%d requests, %d of what the link shows, want %d", tried, found, len(own))
+	check.That(t, tried >= 100, "%d requests, %d of what the link shows, want %d", tried, found, len(own))
+	check.Equal(t, found, len(own), "%d requests, %d of what the link shows, want %d", tried, found, len(own))
 }
 
 // readsInEveryForm reads results in each format, and with parameters.

@@ -58,7 +58,8 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		}
 		must.OK(t, err)
 		c := report.Curve
-		must.That(t, c.Cohort.Days == r.CurveDays && len(c.Points) == r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
+		must.Equal(t, c.Cohort.Days, r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
+		must.Equal(t, len(c.Points), r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
 		var limit *moments.Cap // that of the cohort
 		if p.Cap != nil {
 			whole := *p
@@ -95,8 +96,8 @@ func TestCurveEqualsTheFold(t *testing.T) {
 					want /= schema.MoneyScale
 				}
 				got := *v.Value
-				check.That(t, got-want <= 1e-9*max(1, want, -want) && want-got <= 1e-9*max(1, want, -want),
-					"day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
+				check.That(t, got-want <= 1e-9*max(1, want, -want), "day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
+				check.That(t, want-got <= 1e-9*max(1, want, -want), "day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
 			}
 		}
 		r.Curve, r.ConversionWindow = false, &schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}
@@ -180,7 +181,8 @@ func TestNoveltyIsFound(t *testing.T) {
 		x.refresh()
 		report := x.report(func(r *query.Request) { r.Scorecard, r.Curve = true, true })
 		n := report.Curve.Novelty[0]
-		check.That(t, n.Finding == test.want && n.PValue != nil, "%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
+		check.Equal(t, n.Finding, test.want, "%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
+		check.That(t, n.PValue != nil, "%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
 		check.That(t, report.Curve.Cohort.Days == query.DefaultCurveDays, "%s: cohort %+v", test.name, report.Curve.Cohort)
 		t.Logf("%s: %s; %s", test.name, inJSON(t, n), report.Decision.Text)
 	}

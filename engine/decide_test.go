@@ -234,10 +234,15 @@ func TestLooksConclude(t *testing.T) {
 		})
 		got := r.Looks[week]
 		end := firstDay.AddDate(0, 0, 8+7*week)
-		check.That(t, got.End.Equal(end) && got.Number == week+1 && got.Visitors == 2*visitors, "look %d: %s", week+1, inJSON(t, got))
+		check.That(t, got.End.Equal(end), "look %d: %s", week+1, inJSON(t, got))
+		check.Equal(t, got.Number, week+1, "look %d: %s", week+1, inJSON(t, got))
+		check.Equal(t, got.Visitors, 2*visitors, "look %d: %s", week+1, inJSON(t, got))
 		v := got.Variations[0]
-		check.That(t, *v.Z == *want.Z && *v.CriticalValue == *want.Critical && *v.PValue == *p && *v.Improvement.Interval[0] == *want.Lift.Interval[0] && v.Significant == want.Significant,
-			"look %d: %s, want %+v", week+1, inJSON(t, v), want)
+		check.Equal(t, *v.Z, *want.Z, "look %d: %s, want %+v", week+1, inJSON(t, v), want)
+		check.Equal(t, *v.CriticalValue, *want.Critical, "look %d: %s, want %+v", week+1, inJSON(t, v), want)
+		check.Equal(t, *v.PValue, *p, "look %d: %s, want %+v", week+1, inJSON(t, v), want)
+		check.Equal(t, *v.Improvement.Interval[0], *want.Lift.Interval[0], "look %d: %s, want %+v", week+1, inJSON(t, v), want)
+		check.Equal(t, v.Significant, want.Significant, "look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]
 		check.Equal(t, x.decided(r), wantStatus, "after week %d: %s", week+1, r.Conclusion.Text)
 	}
@@ -300,12 +305,15 @@ func TestRecordedLooksStay(t *testing.T) {
 	}
 	check.Equal(t, y.recordAt(t, y.other, end.Add(26*time.Hour)), 0, "rows that another engine wrote again")
 	before := y.report(nil)
-	must.That(t, len(before.Looks) == 1 && before.Looks[0].RecordedAt != nil && before.Looks[0].Variations[0].Recomputed == nil, "looks %s", inJSON(t, before.Looks))
+	must.Equal(t, len(before.Looks), 1, "looks %s", inJSON(t, before.Looks))
+	must.That(t, before.Looks[0].RecordedAt != nil, "looks %s", inJSON(t, before.Looks))
+	must.That(t, before.Looks[0].Variations[0].Recomputed == nil, "looks %s", inJSON(t, before.Looks))
 	y.store(3, 50, 10) // late events
 	y.refresh()
 	after := y.report(nil)
 	recomputed := after.Looks[0].Variations[0].Recomputed
-	check.That(t, recomputed != nil && *recomputed.Improvement.Value < *before.Looks[0].Variations[0].Improvement.Value, "recomputed %s", inJSON(t, recomputed))
+	must.That(t, recomputed != nil, "recomputed %s", inJSON(t, recomputed))
+	check.That(t, *recomputed.Improvement.Value < *before.Looks[0].Variations[0].Improvement.Value, "recomputed %s", inJSON(t, recomputed))
 	after.Looks[0].Variations[0].Recomputed = nil
 	check.Equal(t, inJSON(t, after.Looks), inJSON(t, before.Looks), "late events changed the looks")
 }
@@ -321,7 +329,8 @@ func TestRecordedHarmStays(t *testing.T) {
 	must.Equal(t, x.recordAt(t, x.engine, x.first.AddDate(0, 0, 5).Add(time.Minute)), 1, "rows of the harm")
 	scorecard := func(r *query.Request) { r.Scorecard = true }
 	before := x.report(scorecard).Decision
-	must.That(t, before.Status == result.DecisionRollBack && before.Reasons[0].Code == "PRIMARY_HARMED", "decision %s", inJSON(t, before))
+	must.Equal(t, before.Status, result.DecisionRollBack, "decision %s", inJSON(t, before))
+	must.Equal(t, before.Reasons[0].Code, "PRIMARY_HARMED", "decision %s", inJSON(t, before))
 	for day := range 5 {
 		x.store(day, 0, 400) // late events
 	}
@@ -352,16 +361,19 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
 	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	after, afterValue := x.report(nil), x.report(value)
-	check.That(t, after.SignificanceLevel == 95 && after.Methodology == catalogue.Frequentist && x.decided(after) == x.decided(before),
-		"level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
-	check.That(t, beforeValue.Checks.Cap == nil && afterValue.Checks.Cap == nil, "cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
+	check.Equal(t, after.SignificanceLevel, 95, "level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
+	check.Equal(t, after.Methodology, catalogue.Frequentist, "level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
+	check.Equal(t, x.decided(after), x.decided(before), "level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
+	check.That(t, beforeValue.Checks.Cap == nil, "cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
+	check.That(t, afterValue.Checks.Cap == nil, "cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
 	want := "the catalogue declares another methodology, significanceLevel, valueCap since the first view; results use what was declared before it"
 	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
 		"warnings %v, want %q", after.Checks.Warnings, want)
 	p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1})
 	version := must.Get(x.engine.ReadVersion(t.Context(), p.Subject))(t)
 	status, err := x.engine.ComputeStatus(t.Context(), p, version)
-	check.That(t, err == nil && slices.Contains(status.Health, "PLAN_CHANGED"), "status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
+	must.That(t, err == nil, "status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
+	check.That(t, slices.Contains(status.Health, "PLAN_CHANGED"), "status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
 }
 
 // TestPlanOfAnExperimentIsFrozen changes the plan of an experiment of a widget after its first view.
@@ -398,8 +410,9 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	apply()
 	after := report()
 	for _, r := range []*result.Report{before, after} {
-		check.That(t, len(r.Looks) == 2 && r.Looks[0].Tau == 0.25 && *r.CompareMetric == query.GoalConversionRate,
-			"%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
+		must.Equal(t, len(r.Looks), 2, "%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
+		check.Equal(t, r.Looks[0].Tau, 0.25, "%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
+		check.Equal(t, *r.CompareMetric, query.GoalConversionRate, "%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
 	}
 	want := "the catalogue declares another plannedDays, primaryMetric since the first view; results use what was declared before it"
 	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),

@@ -92,7 +92,8 @@ func TestDiscover(t *testing.T) {
 		{Declaration{Campaign: "uneven", Control: "old", Shares: []int{75, 25}}, "goal: "},
 	} {
 		_, err := declare(test.how)
-		check.That(t, err != nil && strings.Contains(err.Error(), test.want), "%+v: %v, want %s", test.how, err, test.want)
+		must.That(t, err != nil, "%+v: %v, want %s", test.how, err, test.want)
+		check.Contains(t, err.Error(), test.want, "%+v: %v, want %s", test.how, err, test.want)
 	}
 	apply(must.Get(declare(Declaration{
 		Campaign: "uneven", Goal: "purchase", Control: "old",

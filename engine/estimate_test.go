@@ -71,8 +71,9 @@ func TestEstimatePlans(t *testing.T) {
 	} {
 		lift, daily, days := estimate(test.change)
 		expected := want(test.shares, test.looks, test.daily*float64(test.days))
-		check.That(t, math.Abs(lift/expected-1) <= 1e-9 && daily == test.daily && days == test.days,
-			"%s: %v in %d days at %v visitors a day; want %v in %d days at %v", test.name, lift, days, daily, expected, test.days, test.daily)
+		check.That(t, math.Abs(lift/expected-1) <= 1e-9, "%s: %v in %d days at %v visitors a day; want %v in %d days at %v", test.name, lift, days, daily, expected, test.days, test.daily)
+		check.Equal(t, daily, test.daily, "%s: %v in %d days at %v visitors a day; want %v in %d days at %v", test.name, lift, days, daily, expected, test.days, test.daily)
+		check.Equal(t, days, test.days, "%s: %v in %d days at %v visitors a day; want %v in %d days at %v", test.name, lift, days, daily, expected, test.days, test.daily)
 	}
 	if lift, _, _ := estimate(func(c *catalogue.Campaign) { c.PrimaryGoalID = 2 }); lift != 0 {
 		t.Errorf("a lift of %v of a goal without events", lift)

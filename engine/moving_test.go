@@ -37,8 +37,8 @@ func TestChangedSharesKeepRecordedLooks(t *testing.T) {
 		x.store(3, 90, 0) // late conversions of control
 		x.refresh()
 		after := x.report(nil)
-		check.That(t, after.Looks[0].RecordedAt != nil && after.Checks.MultipleExposures.Rule == catalogue.ExcludeMultiExposed,
-			"control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
+		check.That(t, after.Looks[0].RecordedAt != nil, "control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
+		check.Equal(t, after.Checks.MultipleExposures.Rule, catalogue.ExcludeMultiExposed, "control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
 		after.Looks[0].Variations[0].Recomputed = nil
 		check.Equal(t, inJSON(t, after.Looks)+x.decided(after), inJSON(t, before.Looks)+x.decided(before), "control %d %%", control)
 	}
@@ -208,8 +208,8 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 			}
 			want, _ := analyzeNext(design, &points, float64(i+1)/4, stats.Stratum{Control: rates[0], Treatment: rates[1], SmallerShare: 0.5})
 			got := look.Variations[0]
-			check.That(t, look.Visitors == rates[0].Visitors+rates[1].Visitors && *got.Z == *want.Z,
-				"large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
+			check.Equal(t, look.Visitors, rates[0].Visitors+rates[1].Visitors, "large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
+			check.Equal(t, *got.Z, *want.Z, "large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
 		}
 		x.write(late...)
 		after := x.report(nil)
@@ -255,11 +255,14 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 				"report": r.Variations[1].Comparison, "last point": last.Variations[1].Comparison, "slice": r.Breakdown[0].Variations[1].Comparison,
 				"scorecard": r.Scorecard[0].Variations[1].Comparison,
 			} {
-				check.That(t, !c.Significant && c.Improvement.Value != nil && *c.Improvement.Value <= .002 && *c.Improvement.Value >= -.002,
-					"%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
+				check.That(t, !c.Significant, "%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
+				must.That(t, c.Improvement.Value != nil, "%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
+				check.That(t, *c.Improvement.Value <= .002, "%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
+				check.That(t, *c.Improvement.Value >= -.002, "%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
 			}
 			ratio := r.Checks.SampleRatio
-			check.That(t, !ratio.Mismatch && ratio.Observed[0] == 14500, "sample ratio %s", inJSON(t, ratio))
+			check.That(t, !ratio.Mismatch, "sample ratio %s", inJSON(t, ratio))
+			check.Equal(t, ratio.Observed[0], 14500, "sample ratio %s", inJSON(t, ratio))
 		}
 	}
 }
@@ -279,7 +282,8 @@ func TestAWeekWithoutVisitorsKeepsTheLastLook(t *testing.T) {
 	x.write(goal)
 	r := x.report(func(r *query.Request) { r.Scorecard = true })
 	n := len(r.Looks)
-	must.That(t, n == 3 && r.Looks[1].Variations[0].Reason == stats.ReasonNoNewVisitors, "looks %s", inJSON(t, r.Looks))
+	must.Equal(t, n, 3, "looks %s", inJSON(t, r.Looks))
+	must.Equal(t, r.Looks[1].Variations[0].Reason, stats.ReasonNoNewVisitors, "looks %s", inJSON(t, r.Looks))
 	if s := r.Variations[1].Comparison.Sequential; *s.Look != 1 || s.PValue == nil || s.Improvement == nil || !s.Significant {
 		t.Errorf("sequential %s, want that of look 1", inJSON(t, s))
 	}

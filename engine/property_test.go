@@ -288,7 +288,8 @@ func compareDistribution(t worlds.TB, in stored, x *reportQuery) {
 		if bin.To != nil {
 			to = bin.To.Units.Int64()
 		}
-		check.That(t, from >= below && to > from, "bin %d is from %d to %d, after %d", i, from, to, below)
+		check.That(t, from >= below, "bin %d is from %d to %d, after %d", i, from, to, below)
+		check.That(t, to > from, "bin %d is from %d to %d, after %d", i, from, to, below)
 		below = to
 		for k, v := range x.Variations {
 			var want int64
@@ -441,8 +442,9 @@ func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []s
 			got.exposedBefore, folded.exposedBefore = 0, 0
 		}
 		check.Equal(t, got.immature, folded.immature, "%q: immature visitors: %+v", value, plan)
-		check.That(t, got.visitors == folded.visitors && got.multiExposed == folded.multiExposed && got.exposedBefore == folded.exposedBefore,
-			"%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value, got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
+		check.Equal(t, got.visitors, folded.visitors, "%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value, got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
+		check.Equal(t, got.multiExposed, folded.multiExposed, "%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value, got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
+		check.Equal(t, got.exposedBefore, folded.exposedBefore, "%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value, got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
 		check.Equal(t, fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)), "%q: %+v", value, plan)
 	}
 	check.That(t, len(byValue) <= len(want), "%d values, want %d", len(byValue), len(want))
@@ -502,7 +504,8 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	for range 12 {
 		r := drawRequest(w, 1)
 		first, second, third := answer(one, r), answer(other, r), answer(other, r)
-		must.That(t, first == second && second == third, "the answers differ:\n%s\n%s\n%s", first, second, third)
+		must.Equal(t, first, second, "the answers differ:\n%s\n%s\n%s", first, second, third)
+		must.Equal(t, second, third, "the answers differ:\n%s\n%s\n%s", first, second, third)
 	}
 }
 
@@ -546,11 +549,14 @@ func checkForms(t worlds.TB, plan *plan.Plan, results *result.Report) {
 	table := must.Get(render.CSV(results))(t)
 	records, err := csv.NewReader(strings.NewReader(string(table))).ReadAll()
 	want := 1 + len(plan.Variations)*(1+len(results.Breakdown)+len(results.Series))
-	check.That(t, err == nil && len(records) == want, "%d lines of CSV, %v; want %d\n%+v", len(records), err, want, plan)
+	must.That(t, err == nil, "%d lines of CSV, %v; want %d\n%+v", len(records), err, want, plan)
+	check.Equal(t, len(records), want, "%d lines of CSV, %v; want %d\n%+v", len(records), err, want, plan)
 	svg := must.Get(render.ForestPlot(results))(t)
 	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
 	for err == nil {
 		_, err = decoder.Token()
 	}
-	check.That(t, errors.Is(err, io.EOF) && !strings.Contains(string(svg), "NaN") && !strings.Contains(string(svg), "Inf"), "the picture: %v\n%s\n%+v", err, svg, plan)
+	check.That(t, errors.Is(err, io.EOF), "the picture: %v\n%s\n%+v", err, svg, plan)
+	check.That(t, !strings.Contains(string(svg), "NaN"), "the picture: %v\n%s\n%+v", err, svg, plan)
+	check.That(t, !strings.Contains(string(svg), "Inf"), "the picture: %v\n%s\n%+v", err, svg, plan)
 }

@@ -455,7 +455,8 @@ func (in *referenceWorld) compareParts(t *testing.T, x *reportQuery, found *mome
 		}
 	}
 	for of, n := range visitors {
-		check.That(t, n == 0 && goals[of] == 0, "%+v: %d visitors and %d goal events more than in the report\n%+v", of, n, goals[of], x.Plan)
+		check.Equal(t, n, 0, "%+v: %d visitors and %d goal events more than in the report\n%+v", of, n, goals[of], x.Plan)
+		check.Equal(t, goals[of], 0, "%+v: %d visitors and %d goal events more than in the report\n%+v", of, n, goals[of], x.Plan)
 	}
 }
 
@@ -479,8 +480,9 @@ func (in *referenceWorld) compareValues(t *testing.T, x *reportQuery) {
 	})
 	most := in.IntN(len(want) + 2)
 	got := must.Get(in.engine.ReadValues(t.Context(), x.Plan, string(by.Dimension), most))(t)
-	check.That(t, slices.Equal(got.Values, want[:min(most, len(want))]) && got.Visitors == all && got.DistinctValues == int64(len(want)),
-		"%d values %+v, want %+v\n%+v", most, got, want, x.Plan)
+	check.That(t, slices.Equal(got.Values, want[:min(most, len(want))]), "%d values %+v, want %+v\n%+v", most, got, want, x.Plan)
+	check.Equal(t, got.Visitors, all, "%d values %+v, want %+v\n%+v", most, got, want, x.Plan)
+	check.Equal(t, got.DistinctValues, int64(len(want)), "%d values %+v, want %+v\n%+v", most, got, want, x.Plan)
 }
 
 // verify checks that the facts are those of the events, and that folding all events again gives the same totals.
@@ -488,7 +490,9 @@ func (in *referenceWorld) verify(t *testing.T) {
 	t.Helper()
 	for _, r := range in.engine.facts.Shards {
 		found, err := r.VerifyFacts(t.Context(), func(float64) {})
-		check.That(t, err == nil && found.Wrong == 0 && len(found.Lost) == 0, "%+v, %v", found, err)
+		must.That(t, err == nil, "%+v, %v", found, err)
+		check.Equal(t, found.Wrong, 0, "%+v, %v", found, err)
+		check.Equal(t, len(found.Lost), 0, "%+v, %v", found, err)
 		before := counts(r)
 		must.Get(r.RebuildFacts(t.Context()))(t)
 		after := counts(r)

@@ -176,7 +176,8 @@ func TestDecisions(t *testing.T) {
 				check.Equal(t, string(r.Decision.Status)+" "+string(r.Decision.Reasons[0].Code), want, "week %d: %s", week+1, inJSON(t, r.Decision))
 			}
 			end := x.first.AddDate(0, 0, test.decided)
-			check.That(t, r.Decision.DecidedAt != nil && r.Decision.DecidedAt.Equal(end), "decided at %v, want %v", r.Decision.DecidedAt, end)
+			must.That(t, r.Decision.DecidedAt != nil, "decided at %v, want %v", r.Decision.DecidedAt, end)
+			check.That(t, r.Decision.DecidedAt.Equal(end), "decided at %v, want %v", r.Decision.DecidedAt, end)
 			t.Log(r.Decision.Text)
 		})
 	}
@@ -197,7 +198,8 @@ func TestDecisionNeedsTheDeclaredQuestion(t *testing.T) {
 		"a start": func(r *query.Request) { r.Filters.From = firstDay.Add(time.Hour) },
 	} {
 		r := x.report(func(r *query.Request) { r.Scorecard = true; change(r) })
-		check.That(t, r.Decision == nil && len(r.Scorecard) != 0, "%s: decision %v, %d rows", name, r.Decision, len(r.Scorecard))
+		check.That(t, r.Decision == nil, "%s: decision %v, %d rows", name, r.Decision, len(r.Scorecard))
+		check.That(t, len(r.Scorecard) != 0, "%s: decision %v, %d rows", name, r.Decision, len(r.Scorecard))
 	}
 	x.campaign.Variations[0].Share, x.campaign.ControlShare = 50, 90
 	x.apply()
@@ -225,7 +227,9 @@ func TestWorth(t *testing.T) {
 	effect := stats.PooledEffect{Value: .08 / mean, StandardError: math.Sqrt(mean*(1-mean)*2/visitors) / mean}
 	want := effects.NewFit(.2, [][]stats.PooledEffect{{effect}}).TrueEffect(0)
 	by := mean * float64(2*dailyVisitors) * 30 / .5 // visitors a month; half of the traffic took part
-	must.That(t, item.Observed != nil && item.Expected.PerMonth != nil && item.State == looks.OfLook, "%s", inJSON(t, item))
+	must.That(t, item.Observed != nil, "%s", inJSON(t, item))
+	must.That(t, item.Expected.PerMonth != nil, "%s", inJSON(t, item))
+	must.Equal(t, item.State, looks.OfLook, "%s", inJSON(t, item))
 	for what, pair := range map[string][2]float64{
 		"observed lift": {*item.Observed.Lift, .8}, "observed": {*item.Observed.PerMonth, effect.Value * by},
 		"expected lift": {item.Expected.Lift.Value, want.Mean / (1 - want.Mean/2)}, "expected": {item.Expected.PerMonth.Value, want.Mean * by},
@@ -234,14 +238,18 @@ func TestWorth(t *testing.T) {
 	} {
 		check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-9*math.Abs(pair[1]), "%s is %v, want %v", what, pair[0], pair[1])
 	}
-	check.That(t, item.Expected.PerMonth.Value < *item.Observed.PerMonth && item.Expected.ValuePerMonth == nil && item.ValueReason == worth.ReasonNoValue, "%s", inJSON(t, item))
+	check.That(t, item.Expected.PerMonth.Value < *item.Observed.PerMonth, "%s", inJSON(t, item))
+	check.That(t, item.Expected.ValuePerMonth == nil, "%s", inJSON(t, item))
+	check.Equal(t, item.ValueReason, worth.ReasonNoValue, "%s", inJSON(t, item))
 	text := item.InWords()
-	check.That(t, strings.HasPrefix(text, "Expected +") && strings.HasSuffix(text, " converted visitors a month for all visitors (the test had 50 % of them). Observed: +4,800.") && strings.Contains(r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any)."),
-		"%s %s", text, r.Worth.PoolText)
+	check.That(t, strings.HasPrefix(text, "Expected +"), "%s %s", text, r.Worth.PoolText)
+	check.That(t, strings.HasSuffix(text, " converted visitors a month for all visitors (the test had 50 % of them). Observed: +4,800."), "%s %s", text, r.Worth.PoolText)
+	check.Contains(t, r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any).", "%s %s", text, r.Worth.PoolText)
 	mobile := x.report(func(r *query.Request) {
 		r.Scorecard, r.Filters.Lists = true, []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
 	}).Worth.Items[0]
-	check.That(t, mobile.Expected == nil && mobile.Reason == worth.ReasonFiltered, "of some visitors: %s", inJSON(t, mobile))
+	check.That(t, mobile.Expected == nil, "of some visitors: %s", inJSON(t, mobile))
+	check.Equal(t, mobile.Reason, worth.ReasonFiltered, "of some visitors: %s", inJSON(t, mobile))
 }
 
 // TestRequiredVisitorsOfAGuardrail compares the required sample with that of its numbers. A report of some visitors has
@@ -307,7 +315,8 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 		x.engine, _ = openEngine(x.conn, x.catalogue) // has no kept results
 		x.refresh()
 		r := x.report(func(r *query.Request) { r.Metric = query.ValuePerVisitor; change(r) })
-		must.That(t, len(r.Looks) != 0 && r.Looks[0].Variations[0].Difference.Value != nil, "no looks: %s", inJSON(t, r.Looks))
+		must.That(t, len(r.Looks) != 0, "no looks: %s", inJSON(t, r.Looks))
+		must.That(t, r.Looks[0].Variations[0].Difference.Value != nil, "no looks: %s", inJSON(t, r.Looks))
 		return inJSON(t, r.Looks)
 	}
 	plain, all := looksOf(func(*query.Request) {}), looksOf(scorecard)
@@ -330,5 +339,6 @@ func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 	kept := secondary()
 	looksOf(scorecard) // with a new engine
 	fresh := secondary()
-	check.That(t, kept == fresh && kept != without, "q-value %s; without a cap %s, without kept results %s", kept, without, fresh)
+	check.Equal(t, kept, fresh, "q-value %s; without a cap %s, without kept results %s", kept, without, fresh)
+	check.That(t, kept != without, "q-value %s; without a cap %s, without kept results %s", kept, without, fresh)
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -69,8 +68,9 @@ func TestSegmentsDescribe(t *testing.T) {
 		filtered, slice := report(device), sliceOf(t, whole, device)
 		own := filtered.Variations[1].Comparison
 		check.Equal(t, inJSON(t, slice.Variations[1].Comparison), inJSON(t, own), "%s in the breakdown, and as a filter", device)
-		check.That(t, own.VerdictInWords() == word && own.Conclusive == nil && own.ConclusiveVerdict() == stats.VerdictInconclusive,
-			"%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
+		check.Equal(t, own.VerdictInWords(), word, "%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
+		check.That(t, own.Conclusive == nil, "%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
+		check.Equal(t, own.ConclusiveVerdict(), stats.VerdictInconclusive, "%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
 		for place, c := range map[string]*result.Conclusion{"breakdown": slice.Conclusion, "filter": filtered.Conclusion} {
 			check.Equal(t, x.concluded(c), "inconclusive NOT_DECLARED", "%s: %s is", place, device)
 		}
@@ -98,12 +98,15 @@ func TestSegmentsDescribe(t *testing.T) {
 	const spread = .1 // half of the minimum effect
 	want := distuv.Normal{Sigma: math.Sqrt(v1 + v2 + 2*spread*spread)}.Prob(y1-y2) / distuv.Normal{Sigma: math.Sqrt(v1 + v2)}.Prob(y1-y2)
 	got := whole.Heterogeneity
-	check.That(t, got.Segments == 2 && math.Abs(*got.BayesFactor-want) <= 1e-9*want && *got.PValue == 1 / *got.BayesFactor, "heterogeneity is %s, want %v", inJSON(t, got), want)
+	check.Equal(t, got.Segments, 2, "heterogeneity is %s, want %v", inJSON(t, got), want)
+	check.That(t, math.Abs(*got.BayesFactor-want) <= 1e-9*want, "heterogeneity is %s, want %v", inJSON(t, got), want)
+	check.Equal(t, *got.PValue, 1 / *got.BayesFactor, "heterogeneity is %s, want %v", inJSON(t, got), want)
 	for factor, want := range map[float64]string{.02: "50 times likelier if the lift is the same", 1: "do not say whether the lift differs between the segments (Bayes factor 1.0)", 4: "4.0 times likelier if the lift differs", 1e9: "more than 1,000 times likelier if the lift differs"} {
 		p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})
 		p.Rules.Methodology = catalogue.Bayesian
 		h := result.NewHeterogeneity(p, stats.Heterogeneity{BayesFactor: &factor, PValue: &factor})
-		check.That(t, strings.Contains(h.Text, want) && h.PValue == nil, "a factor of %v reads %s", factor, inJSON(t, h))
+		check.Contains(t, h.Text, want, "a factor of %v reads %s", factor, inJSON(t, h))
+		check.That(t, h.PValue == nil, "a factor of %v reads %s", factor, inJSON(t, h))
 	}
 }
 
@@ -145,12 +148,21 @@ func TestAutomatedVisitorsAreNamed(t *testing.T) {
 	}
 	few := programs(1, 5)
 	a := few.Checks.Automated
-	check.That(t, a != nil && a.Visitors == 5 && !a.Warning && a.PValue == nil && a.Reason == stats.ReasonTooFewVisitors, "few programs: %+v", a)
+	must.That(t, a != nil, "few programs: %+v", a)
+	check.Equal(t, a.Visitors, 5, "few programs: %+v", a)
+	check.That(t, !a.Warning, "few programs: %+v", a)
+	check.That(t, a.PValue == nil, "few programs: %+v", a)
+	check.Equal(t, a.Reason, stats.ReasonTooFewVisitors, "few programs: %+v", a)
 	many := programs(1, 35)
 	a = many.Checks.Automated
-	check.That(t, a != nil && a.Warning && a.Visitors == 40 && a.Variations[1] == (result.AutomatedVariation{ID: 1, Visitors: 40}) && a.Variations[0].Visitors == 0, "many programs of a variation: %+v", a)
+	must.That(t, a != nil, "many programs of a variation: %+v", a)
+	check.That(t, a.Warning, "many programs of a variation: %+v", a)
+	check.Equal(t, a.Visitors, 40, "many programs of a variation: %+v", a)
+	check.Equal(t, a.Variations[1], (result.AutomatedVariation{ID: 1, Visitors: 40}), "many programs of a variation: %+v", a)
+	check.Equal(t, a.Variations[0].Visitors, 0, "many programs of a variation: %+v", a)
 	check.Equal(t, len(many.Checks.Warnings), len(people.Checks.Warnings)+1, "warnings %+v", many.Checks.Warnings)
 	both := programs(0, 40)
-	check.That(t, !both.Checks.Automated.Warning && inJSON(t, both.Totals) == inJSON(t, people.Totals) && inJSON(t, both.Variations) == inJSON(t, people.Variations),
-		"programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
+	check.That(t, !both.Checks.Automated.Warning, "programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
+	check.Equal(t, inJSON(t, both.Totals), inJSON(t, people.Totals), "programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
+	check.Equal(t, inJSON(t, both.Variations), inJSON(t, people.Variations), "programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
 }

@@ -191,8 +191,9 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 				named = &regions[i]
 			}
 		}
-		must.That(t, named != nil && math.Abs(named.factor-best.factor) <= 1e-9 && best.factor >= whole.LogFactor+math.Log(float64(n))-1e-9,
-			"region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
+		must.That(t, named != nil, "region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
+		must.That(t, math.Abs(named.factor-best.factor) <= 1e-9, "region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
+		must.That(t, best.factor >= whole.LogFactor+math.Log(float64(n))-1e-9, "region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
 		others, _ := splitOf(p, arrivals, func(a arrival) bool { return !named.is(a) })
 		if _, visitors := splitOf(p, arrivals, named.is); visitors != r.Visitors || math.Abs(*others.PValue-*r.PValue) > 1e-9 || r.Matches && others.Mismatch {
 			t.Errorf("region %+v, want %d visitors and %+v", r, visitors, others)
@@ -323,15 +324,18 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 	r := x.report(func(*query.Request) {})
 	first := statements.Swap(0)
 	byDevice := x.report(byDevice)
-	check.That(t, byDevice.Checks.SplitCause != nil && statements.Load() < 2*int64(len(result.SplitAttributes)),
-		"%d statements, then %d for another report about the same visitors", first, statements.Load())
+	check.That(t, byDevice.Checks.SplitCause != nil, "%d statements, then %d for another report about the same visitors", first, statements.Load())
+	check.That(t, statements.Load() < 2*int64(len(result.SplitAttributes)), "%d statements, then %d for another report about the same visitors", first, statements.Load())
 	cause := r.Checks.SplitCause
 	must.That(t, cause != nil, "no cause: %+v", r.Checks.SampleRatio)
 	const want = "Without the 630 visitors with the browser safari 17, first exposed from 2025-11-19 on, the split matches the shares: p over 0.99. " +
 		"Goals of visitors without a view, by the variation that they carry: Green 315."
 	check.That(t, cause.Text == want, "%s\n%s", cause.Text, want)
 	worst := cause.Parts[0]
-	check.That(t, worst.Attribute == "browser" && worst.Value == "safari 17" && worst.Mismatch && !cause.Parts[len(cause.Parts)-1].Mismatch, "parts %+v", cause.Parts)
+	check.Equal(t, worst.Attribute, "browser", "parts %+v", cause.Parts)
+	check.Equal(t, worst.Value, "safari 17", "parts %+v", cause.Parts)
+	check.That(t, worst.Mismatch, "parts %+v", cause.Parts)
+	check.That(t, !cause.Parts[len(cause.Parts)-1].Mismatch, "parts %+v", cause.Parts)
 	p := x.engine.AsOfFirstView(planOf(t, x.engine, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}))
 	arrivals, lost := arrivalsOf(p, events)
 	checkCause(t, p, cause, arrivals, lost)
@@ -381,7 +385,8 @@ func TestSplitCauseNamesTwo(t *testing.T) {
 	})
 	must.That(t, r.Checks.SplitCause != nil, "no cause: %+v", r.Checks.SampleRatio)
 	cause := r.Checks.SplitCause
-	must.That(t, cause.Without != nil && cause.Second != nil, "%+v", cause)
+	must.That(t, cause.Without != nil, "%+v", cause)
+	must.That(t, cause.Second != nil, "%+v", cause)
 	check.Equal(t, cause.Without.Value, "safari")
 	check.Equal(t, cause.Second.Value, "paid")
 	check.That(t, strings.HasPrefix(cause.Text, "No part alone explains the mismatch. The "), "%s", cause.Text)

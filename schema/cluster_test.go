@@ -62,13 +62,15 @@ func TestClusterTablesHaveSameColumns(t *testing.T) {
 	for _, table := range strings.Fields("events facts catalogue audit rejects looks events_inbox migrations") {
 		want := columnsOf(t, one, table)
 		got := columnsOf(t, cluster, table)
-		check.That(t, got == want && want != "", "%s is\n%s\nwant\n%s", table, got, want)
+		check.Equal(t, got, want, "%s is\n%s\nwant\n%s", table, got, want)
+		check.That(t, want != "", "%s is\n%s\nwant\n%s", table, got, want)
 	}
 	check.Equal(t, columnsOf(t, cluster, schema.LocalTable("events")), columnsOf(t, one, "events"), "events_local is")
 	must.OK(t, cluster.Exec(t.Context(), "INSERT INTO events_local (website_id, event, visitor_id) SELECT 1, 'view', number FROM numbers(3)"))
 	var events uint64
 	err := cluster.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events)
-	check.That(t, err == nil && events == 3, "%d events, %v; want 3", events, err)
+	must.That(t, err == nil, "%d events, %v; want 3", events, err)
+	check.Equal(t, events, 3, "%d events, %v; want 3", events, err)
 }
 
 func columnsOf(t *testing.T, conn driver.Conn, table string) string {
@@ -115,7 +117,8 @@ func TestConcurrentMigrate(t *testing.T) {
 	}
 	must.OK(t, group.Wait())
 	pending, err := schema.PendingMigrations(t.Context(), together)
-	check.That(t, err == nil && len(pending) == 0, "pending = %v, %v", pending, err)
+	must.That(t, err == nil, "pending = %v, %v", pending, err)
+	check.Equal(t, len(pending), 0, "pending = %v, %v", pending, err)
 	for _, table := range strings.Fields("events facts catalogue audit rejects looks events_inbox migrations") {
 		check.Equal(t, columnsOf(t, together, table), columnsOf(t, alone, table), "%s is", table)
 	}
@@ -125,7 +128,8 @@ func TestCheckTableForm(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	must.OK(t, schema.CheckTableForm(t.Context(), conn))
 	err := schema.CheckTableForm(t.Context(), schema.Clustered(conn, "c"))
-	check.That(t, err != nil && strings.Contains(err.Error(), "remove cluster=c from the address"), "error = %v", err)
+	must.That(t, err != nil, "error = %v", err)
+	check.Contains(t, err.Error(), "remove cluster=c from the address", "error = %v", err)
 	must.OK(t, schema.CheckTableForm(t.Context(), schema.Clustered(schematest.OpenEmpty(t), "c")))
 }
 
@@ -133,7 +137,8 @@ func TestCheckTableForm(t *testing.T) {
 func TestReplicatedEngine(t *testing.T) {
 	single := must.Get(schema.Statements("", false))(t)
 	replicated, err := schema.Statements("", true)
-	must.That(t, err == nil && len(replicated) == len(single), "%d statements, want %d; %v", len(replicated), len(single), err)
+	must.That(t, err == nil, "%d statements, want %d; %v", len(replicated), len(single), err)
+	must.Equal(t, len(replicated), len(single), "%d statements, want %d; %v", len(replicated), len(single), err)
 	for i, statement := range single {
 		check.Equal(t, strings.Replace(statement, "\nENGINE = ", "\nENGINE = Replicated", 1), replicated[i])
 	}
@@ -159,5 +164,6 @@ func TestMigrateOfCurrentStoreChangesNothing(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	left := 1 // one query, of the recorded migrations
 	_, err := schema.Migrate(t.Context(), schematest.KilledConn{Conn: conn, Left: &left})
-	check.That(t, err == nil && left == 0, "Migrate executed %d statements more than one query, want none; %v", -left, err)
+	must.That(t, err == nil, "Migrate executed %d statements more than one query, want none; %v", -left, err)
+	check.Equal(t, left, 0, "Migrate executed %d statements more than one query, want none; %v", -left, err)
 }

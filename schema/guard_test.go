@@ -63,7 +63,8 @@ func TestUnreachable(t *testing.T) {
 	for name, host := range map[string]string{"hangs": hanging, "closes": closing, "refuses": schematest.FreeAddress(t)} {
 		for _, scheme := range []string{"clickhouse", "http"} {
 			_, err := reach(t, scheme+"://"+host+"/db?dial_timeout=100ms&read_timeout=100ms")
-			check.That(t, schema.IsUnreachable(err) && strings.Contains(err.Error(), host), "%s that %s: %v", scheme, name, err)
+			check.That(t, schema.IsUnreachable(err), "%s that %s: %v", scheme, name, err)
+			check.Contains(t, err.Error(), host, "%s that %s: %v", scheme, name, err)
 		}
 	}
 }
@@ -114,7 +115,8 @@ func TestFailedStoreIsNotContacted(t *testing.T) {
 		}
 	}
 	now := requests.Load()
-	check.That(t, before != 0 && (time.Since(started) >= time.Second || now == before), "connections: %d, and %d after 100 more statements", before, now)
+	check.That(t, before != 0, "connections: %d, and %d after 100 more statements", before, now)
+	check.That(t, (time.Since(started) >= time.Second || now == before), "connections: %d, and %d after 100 more statements", before, now)
 }
 
 // TestFailover has a first host that does not respond.
@@ -132,7 +134,8 @@ func TestFailover(t *testing.T) {
 				must.OK(t, conn.Exec(t.Context(), "SELECT 1"), "%v", scheme)
 			}
 		}
-		check.That(t, tried.Load() != 0 && tried.Load() <= 5, "%s: %d connections to the host that hangs, want 1 to 5", scheme, tried.Load())
+		check.That(t, tried.Load() != 0, "%s: %d connections to the host that hangs, want 1 to 5", scheme, tried.Load())
+		check.That(t, tried.Load() <= 5, "%s: %d connections to the host that hangs, want 1 to 5", scheme, tried.Load())
 	}
 }
 
@@ -192,7 +195,8 @@ func TestInsertsNoticeBrokenConnections(t *testing.T) {
 	var stored uint64
 	b.left.Store(0)
 	err := conn.QueryRow(t.Context(), "SELECT count() FROM rejects").Scan(&stored)
-	check.That(t, err == nil && stored == 2, "%d rows, %v, want 2", stored, err)
+	must.That(t, err == nil, "%d rows, %v, want 2", stored, err)
+	check.Equal(t, stored, 2, "%d rows, %v, want 2", stored, err)
 }
 
 // TestInsertRetryIsIdempotent breaks the connection of an insert before or after the insert is executed. A copy that
@@ -210,7 +214,8 @@ func TestInsertRetryIsIdempotent(t *testing.T) {
 		must.OK(t, schema.InsertEvents(t.Context(), conn, []schema.Event{event}, time.Now()))
 		var events uint64
 		must.OK(t, conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&events))
-		check.That(t, events == 1 && b.requests.Load() >= 2, "done %v: %d events, %d requests", done, events, b.requests.Load())
+		check.Equal(t, events, 1, "done %v: %d events, %d requests", done, events, b.requests.Load())
+		check.That(t, b.requests.Load() >= 2, "done %v: %d events, %d requests", done, events, b.requests.Load())
 	}
 }
 
@@ -243,10 +248,12 @@ func TestTLS(t *testing.T) {
 	_, err := reach(t, address+"ca="+certFile)
 	check.That(t, schema.IsUnreachable(err), "without a client certificate: %v", err)
 	_, err = reach(t, address)
-	check.That(t, err != nil && strings.Contains(err.Error(), "check ca="), "without the certificate authority: %v", err)
+	must.That(t, err != nil, "without the certificate authority: %v", err)
+	check.Contains(t, err.Error(), "check ca=", "without the certificate authority: %v", err)
 	native := strings.Replace(address, "https", "clickhouses", 1) // the HTTP server has the certificate, and closes the connection
 	_, err = reach(t, native)
-	check.That(t, err != nil && strings.Contains(err.Error(), "check ca="), "the native protocol without the certificate authority: %v", err)
+	must.That(t, err != nil, "the native protocol without the certificate authority: %v", err)
+	check.Contains(t, err.Error(), "check ca=", "the native protocol without the certificate authority: %v", err)
 }
 
 // unclosing is a connection whose Close does not return before until is closed.

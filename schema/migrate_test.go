@@ -23,9 +23,11 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 func TestMigrateRunsEachFileOnce(t *testing.T) {
 	conn := schematest.OpenEmpty(t)
 	first, err := schema.Migrate(t.Context(), conn)
-	must.That(t, err == nil && len(first) != 0, "first Migrate = %v, %v; want files", first, err)
+	must.That(t, err == nil, "first Migrate = %v, %v; want files", first, err)
+	must.That(t, len(first) != 0, "first Migrate = %v, %v; want files", first, err)
 	second, err := schema.Migrate(t.Context(), conn)
-	check.That(t, err == nil && len(second) == 0, "second Migrate = %v, %v; want none", second, err)
+	must.That(t, err == nil, "second Migrate = %v, %v; want none", second, err)
+	check.Equal(t, len(second), 0, "second Migrate = %v, %v; want none", second, err)
 }
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
@@ -46,7 +48,8 @@ func TestMigrateErrors(t *testing.T) {
 			conn := schematest.OpenEmpty(t)
 			must.Get(schema.MigrateFrom(t.Context(), conn, ran))(t)
 			_, err := schema.MigrateFrom(t.Context(), conn, test.files)
-			check.That(t, err != nil && strings.Contains(err.Error(), test.want), "error = %v, want %q", err, test.want)
+			must.That(t, err != nil, "error = %v, want %q", err, test.want)
+			check.Contains(t, err.Error(), test.want, "error = %v, want %q", err, test.want)
 		})
 	}
 }
@@ -59,7 +62,8 @@ func TestMigrateResumesAfterAFailure(t *testing.T) {
 	}
 	fixed := file("CREATE TABLE IF NOT EXISTS b (x UInt8) ENGINE = MergeTree ORDER BY x")
 	applied, err := schema.MigrateFrom(t.Context(), conn, fstest.MapFS{"tables/a.sql": good, "tables/b.sql": fixed})
-	check.That(t, err == nil && strings.Join(applied, ",") == "b.sql", "applied = %v, %v; want b.sql", applied, err)
+	must.That(t, err == nil, "applied = %v, %v; want b.sql", applied, err)
+	check.Equal(t, strings.Join(applied, ","), "b.sql", "applied = %v, %v; want b.sql", applied, err)
 }
 
 // TestTablesEqualGoldenFile detects unintended changes of the tables, by a migration or by a release of ClickHouse.

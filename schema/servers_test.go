@@ -24,7 +24,9 @@ func TestServersOfAServer(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	want.Answers, want.Events, want.Bytes = true, 3, got[0].Bytes
-	check.That(t, got[0] == want && got[0].Bytes != 0 && got[0].String() == want.Machine, "%+v, want %+v", got[0], want)
+	check.Equal(t, got[0], want, "%+v, want %+v", got[0], want)
+	check.That(t, got[0].Bytes != 0, "%+v, want %+v", got[0], want)
+	check.Equal(t, got[0].String(), want.Machine, "%+v, want %+v", got[0], want)
 }
 
 // TestServersOfACluster checks the servers of a cluster, one of which is killed. Their ports have the numbers of the
@@ -44,7 +46,11 @@ func TestServersOfACluster(t *testing.T) {
 		for i, s := range servers {
 			shard, replica := uint32(i/2+1), uint32(i%2+1)
 			is := s.Port%100 != silent
-			check.That(t, s.Shard == shard && s.Replica == replica && s.Port%100 == shard*10+replica && s.Answers == is && is == schema.IsVerified(s.Version), "%+v", s)
+			check.Equal(t, s.Shard, shard, "%+v", s)
+			check.Equal(t, s.Replica, replica, "%+v", s)
+			check.Equal(t, s.Port%100, shard*10+replica, "%+v", s)
+			check.Equal(t, s.Answers, is, "%+v", s)
+			check.Equal(t, is, schema.IsVerified(s.Version), "%+v", s)
 			rows := []uint64{2, 1}[i/2]
 			check.That(t, !is || s.Events == rows, "%s has %d events, want %d", &s, s.Events, rows)
 		}
@@ -65,8 +71,9 @@ func TestConcurrencyOfConnections(t *testing.T) {
 	store := must.Get(schema.ParseAddress("clickhouse://u:p%40@a/db", none))(t)
 	store.SetConcurrency(20)
 	o := store.Options
-	check.That(t, o.MaxOpenConns == 20+schema.SpareConns && o.MaxIdleConns == o.MaxOpenConns && o.Auth.Password == "p@",
-		"connections = %d, %d, password %s", o.MaxOpenConns, o.MaxIdleConns, o.Auth.Password)
+	check.Equal(t, o.MaxOpenConns, 20+schema.SpareConns, "connections = %d, %d, password %s", o.MaxOpenConns, o.MaxIdleConns, o.Auth.Password)
+	check.Equal(t, o.MaxIdleConns, o.MaxOpenConns, "connections = %d, %d, password %s", o.MaxOpenConns, o.MaxIdleConns, o.Auth.Password)
+	check.Equal(t, o.Auth.Password, "p@", "connections = %d, %d, password %s", o.MaxOpenConns, o.MaxIdleConns, o.Auth.Password)
 }
 
 // TestCredentialsFromEnvironment checks the environment variables, which keep secrets out of lists of processes.
@@ -74,9 +81,13 @@ func TestCredentialsFromEnvironment(t *testing.T) {
 	environment := map[string]string{"CLICKHOUSE_USER": "someone", "CLICKHOUSE_PASSWORD": "secret"}
 	getenv := func(name string) string { return environment[name] }
 	store, err := schema.ParseAddress("clickhouse://h/db", getenv)
-	check.That(t, err == nil && store.Options.Auth.Username == "someone" && store.Options.Auth.Password == "secret", "auth = %+v, %v", store.Options.Auth, err)
+	must.That(t, err == nil, "auth = %+v, %v", store.Options.Auth, err)
+	check.Equal(t, store.Options.Auth.Username, "someone", "auth = %+v, %v", store.Options.Auth, err)
+	check.Equal(t, store.Options.Auth.Password, "secret", "auth = %+v, %v", store.Options.Auth, err)
 	store, err = schema.ParseAddress("clickhouse://u:own@h/db", getenv)
-	check.That(t, err == nil && store.Options.Auth.Username == "u" && store.Options.Auth.Password == "own", "auth = %+v, %v", store.Options.Auth, err)
+	must.That(t, err == nil, "auth = %+v, %v", store.Options.Auth, err)
+	check.Equal(t, store.Options.Auth.Username, "u", "auth = %+v, %v", store.Options.Auth, err)
+	check.Equal(t, store.Options.Auth.Password, "own", "auth = %+v, %v", store.Options.Auth, err)
 	environment["CLICKHOUSE_PASSWORD"], environment["CLICKHOUSE_PASSWORD_FILE"] = "", "testdata/none"
 	if _, err := schema.ParseAddress("clickhouse://h/db", getenv); err == nil || !strings.Contains(err.Error(), "CLICKHOUSE_PASSWORD_FILE: open testdata/none") {
 		t.Errorf("error = %v", err)

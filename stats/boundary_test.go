@@ -128,7 +128,8 @@ func TestBoundaryCarriesSpending(t *testing.T) {
 		reason      Reason
 	}{{0, ReasonTooFewVisitors}, {math.NaN(), ReasonTooFewVisitors}, {math.Inf(1), ReasonTooFewVisitors}, {.5, ReasonNoNewVisitors}, {1.0009, ReasonNoNewVisitors}} {
 		c, reason := b.addLook(test.information, .02)
-		check.That(t, c == 0 && reason == test.reason, "I = %v: %v %v", test.information, c, reason)
+		check.Equal(t, c, 0, "I = %v: %v %v", test.information, c, reason)
+		check.Equal(t, reason, test.reason, "I = %v: %v %v", test.information, c, reason)
 	}
 	skipped, _ := b.addLook(2, .03)
 	equal(t, []float64{skipped}, criticalValues([]float64{1, 2}, []float64{.001, .03})[1:], 1e-12)
@@ -222,7 +223,8 @@ func TestLadder(t *testing.T) {
 			}
 		}
 		got := l.pValue(last, 40)
-		check.That(t, got >= 1e-12*(1-1e-9) && got <= 4e-11, "days %v: p = %v at z = 40", days, got)
+		check.That(t, got >= 1e-12*(1-1e-9), "days %v: p = %v at z = 40", days, got)
+		check.That(t, got <= 4e-11, "days %v: p = %v at z = 40", days, got)
 	}
 	t.Logf("largest relative error of a p below .1: %.1e", worst)
 }

@@ -28,7 +28,9 @@ func TestLevel100(t *testing.T) {
 					Prior: &Prior{StandardDeviation: 0.2 / 1.96},
 				}
 				for _, c := range mustSound(t, p[0], []Sample{p[1], p[1]}, o) {
-					check.That(t, !c.Significant && c.Verdict == VerdictInconclusive && slices.Contains(c.Reasons, ReasonLevel100), "level %d: %s %v", level, c.Verdict, c.Reasons)
+					check.That(t, !c.Significant, "level %d: %s %v", level, c.Verdict, c.Reasons)
+					check.Equal(t, c.Verdict, VerdictInconclusive, "level %d: %s %v", level, c.Verdict, c.Reasons)
+					check.That(t, slices.Contains(c.Reasons, ReasonLevel100), "level %d: %s %v", level, c.Verdict, c.Reasons)
 				}
 			}
 		}
@@ -37,7 +39,9 @@ func TestLevel100(t *testing.T) {
 		EstimateRate(Rate{Visitors: 9, Converted: 3}, Options{SignificanceLevel: 100}),
 		EstimateMean(mean(9, 3, 1), Options{SignificanceLevel: 100}),
 	} {
-		check.That(t, e.Interval == nil && e.Reason == ReasonLevel100 && e.Value != nil, "estimate at level 100: %+v", e)
+		check.That(t, e.Interval == nil, "estimate at level 100: %+v", e)
+		check.Equal(t, e.Reason, ReasonLevel100, "estimate at level 100: %+v", e)
+		check.That(t, e.Value != nil, "estimate at level 100: %+v", e)
 	}
 }
 
@@ -48,8 +52,9 @@ func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 	o := Options{SignificanceLevel: 95}
 	alone := Compare(control, []Sample{treatment}, o)[0]
 	beside := Compare(control, []Sample{Rate{}, treatment, nil}, o)[1]
-	check.That(t, *alone.Frequentist.AdjustedPValue == *beside.Frequentist.AdjustedPValue && beside.Frequentist.Correction == CorrectionNone && *alone.Difference.Interval[0] == *beside.Difference.Interval[0],
-		"alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
+	check.Equal(t, *alone.Frequentist.AdjustedPValue, *beside.Frequentist.AdjustedPValue, "alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
+	check.Equal(t, beside.Frequentist.Correction, CorrectionNone, "alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
+	check.Equal(t, *alone.Difference.Interval[0], *beside.Difference.Interval[0], "alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
 	check.Equal(t, len(Compare(control, nil, o)), 0, "no treatments")
 }
 
@@ -59,26 +64,31 @@ func TestUnevenMeans(t *testing.T) {
 	control, treatment := mean(500, 1, 4), mean(9500, 1.4, 100)
 	for _, shares := range [][]float64{nil, {5, 95}, {35, 66}, {0, 50}} {
 		c := mustSound(t, control, []Sample{treatment}, Options{SignificanceLevel: 95, Shares: shares})[0]
-		check.That(t, !c.Significant && c.Verdict == VerdictInconclusive && c.Frequentist.Test == TestWelchPooled && *c.Frequentist.DegreesOfFreedom == 9998,
-			"%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
+		check.That(t, !c.Significant, "%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
+		check.Equal(t, c.Verdict, VerdictInconclusive, "%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
+		check.Equal(t, c.Frequentist.Test, TestWelchPooled, "%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
+		check.Equal(t, *c.Frequentist.DegreesOfFreedom, 9998, "%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
 	}
 	c := mustSound(t, control, []Sample{treatment}, Options{SignificanceLevel: 95, Shares: []float64{35, 65}})[0]
-	check.That(t, c.Verdict == VerdictBetter && c.Frequentist.Test == TestWelch, "expected 35/65: %s %s", c.Verdict, c.Frequentist.Test)
+	check.Equal(t, c.Verdict, VerdictBetter, "expected 35/65: %s %s", c.Verdict, c.Frequentist.Test)
+	check.Equal(t, c.Frequentist.Test, TestWelch, "expected 35/65: %s %s", c.Verdict, c.Frequentist.Test)
 }
 
 // TestOneVariationWithoutVariance checks that equal values of one variation do not yield an interval of width zero.
 func TestOneVariationWithoutVariance(t *testing.T) {
 	c := mustSound(t, mean(5000, 0.5, 9), []Sample{mean(5000, 0, 0)}, Options{SignificanceLevel: 95, NonNegative: true})[0]
-	check.That(t, slices.Contains(c.Reasons, ReasonZeroVariance) && c.Significant && *c.Lift.Interval[0] < *c.Lift.Interval[1]-0.1,
-		"%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
+	check.That(t, slices.Contains(c.Reasons, ReasonZeroVariance), "%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
+	check.That(t, c.Significant, "%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
+	check.That(t, *c.Lift.Interval[0] < *c.Lift.Interval[1]-0.1, "%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
 }
 
 func TestEstimates(t *testing.T) {
 	o := Options{SignificanceLevel: 95}
 	// Wilson (1927) by mpmath: the roots in p of (.15 - p)² = z² p (1-p)/100.
 	e := EstimateRate(Rate{Visitors: 100, Converted: 15}, o)
-	check.That(t, near(*e.Interval[0], 0.0930598528, 1e-6) && near(*e.Interval[1], 0.2328355959, 1e-6) && near(*e.StandardError, 0.0357071, 1e-5),
-		"15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
+	check.That(t, near(*e.Interval[0], 0.0930598528, 1e-6), "15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
+	check.That(t, near(*e.Interval[1], 0.2328355959, 1e-6), "15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
+	check.That(t, near(*e.StandardError, 0.0357071, 1e-5), "15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
 	// t quantile of 9 degrees of freedom: 2.262157.
 	e = EstimateMean(mean(10, 5, 40), o)
 	if !near(*e.Interval[0], 5-2*2.2621571628, 1e-9) || *e.StandardError != 2 {
@@ -94,7 +104,8 @@ func TestEstimates(t *testing.T) {
 		{"no scale", EstimateRatio(Ratio{Visitors: 5}, o), ReasonInvalidData},
 	}
 	for _, test := range tests {
-		check.That(t, test.e.Reason == test.reason && test.e.Value == nil, "%s: %+v, want reason %q", test.name, test.e, test.reason)
+		check.Equal(t, test.e.Reason, test.reason, "%s: %+v, want reason %q", test.name, test.e, test.reason)
+		check.That(t, test.e.Value == nil, "%s: %+v, want reason %q", test.name, test.e, test.reason)
 	}
 }
 
@@ -105,13 +116,15 @@ func TestEstimateRatio(t *testing.T) {
 	r := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 6), Products: big.NewInt(900), Scale: 10}
 	e := EstimateRatio(r, Options{SignificanceLevel: 90})
 	want := math.Sqrt(50 * 4 / 3. / 16)
-	check.That(t, *e.Value == 15 && near(*e.StandardError, want, 1e-15), "EstimateRatio = %v ± %v, want 15 ± %v", *e.Value, *e.StandardError, want)
+	check.Equal(t, *e.Value, 15, "EstimateRatio = %v ± %v, want 15 ± %v", *e.Value, *e.StandardError, want)
+	check.That(t, near(*e.StandardError, want, 1e-15), "EstimateRatio = %v ± %v, want 15 ± %v", *e.Value, *e.StandardError, want)
 	// With one goal per visitor the ratio is the mean.
 	ones := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 4), Products: big.NewInt(600), Scale: 10}
 	e = EstimateRatio(ones, Options{SignificanceLevel: 90})
 	m := EstimateMean(sums(600, 140000).Mean(4, 10), Options{SignificanceLevel: 90})
-	check.That(t, *e.Value == *m.Value && near(*e.StandardError, *m.StandardError, 1e-15) && *e.Interval[0] == *m.Interval[0],
-		"a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
+	check.Equal(t, *e.Value, *m.Value, "a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
+	check.That(t, near(*e.StandardError, *m.StandardError, 1e-15), "a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
+	check.Equal(t, *e.Interval[0], *m.Interval[0], "a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
 }
 
 func TestSumsMean(t *testing.T) {
@@ -137,8 +150,10 @@ func TestSumsMean(t *testing.T) {
 			s = s.Merge(Sums{Sum: x, Squares: new(big.Int).Mul(x, x)})
 		}
 		got := s.Mean(test.n, test.scale)
-		check.That(t, got.Mean == test.mean && got.Variance == test.variance && got.Nonzero == -1 && got.Visitors == test.n,
-			"%s: %+v, want %v and %v", test.name, got, test.mean, test.variance)
+		check.Equal(t, got.Mean, test.mean, "%s: %+v, want %v and %v", test.name, got, test.mean, test.variance)
+		check.Equal(t, got.Variance, test.variance, "%s: %+v, want %v and %v", test.name, got, test.mean, test.variance)
+		check.Equal(t, got.Nonzero, -1, "%s: %+v, want %v and %v", test.name, got, test.mean, test.variance)
+		check.Equal(t, got.Visitors, test.n, "%s: %+v, want %v and %v", test.name, got, test.mean, test.variance)
 	}
 	huge := new(big.Int).Exp(big.NewInt(10), big.NewInt(400), nil)
 	got := Sums{Sum: huge, Squares: huge}.Mean(2, 1)
@@ -154,6 +169,8 @@ func TestMergeIsAssociative(t *testing.T) {
 	equal := func(a, b Sums) bool { return a.Sum.Cmp(b.Sum) == 0 && a.Squares.Cmp(b.Squares) == 0 }
 	for range 1000 {
 		a, b, c := draw(), draw(), draw()
-		must.That(t, equal(a.Merge(b).Merge(c), a.Merge(b.Merge(c))) && equal(a.Merge(b), b.Merge(a)) && equal(a.Merge(Sums{}), a), "Merge depends on the order")
+		must.That(t, equal(a.Merge(b).Merge(c), a.Merge(b.Merge(c))), "Merge depends on the order")
+		must.That(t, equal(a.Merge(b), b.Merge(a)), "Merge depends on the order")
+		must.That(t, equal(a.Merge(Sums{}), a), "Merge depends on the order")
 	}
 }

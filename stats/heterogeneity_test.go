@@ -77,8 +77,9 @@ func TestHeterogeneityIsTheIntegral(t *testing.T) {
 		}
 		want := density(spread) / density(0)
 		got := MeasureHeterogeneity([][]PooledEffect{effects}, spread)
-		check.That(t, math.Abs(*got.BayesFactor-want) <= 1e-9*want && *got.PValue == math.Min(1, 1 / *got.BayesFactor) && got.Segments == len(effects),
-			"%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
+		check.That(t, math.Abs(*got.BayesFactor-want) <= 1e-9*want, "%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
+		check.Equal(t, *got.PValue, math.Min(1, 1 / *got.BayesFactor), "%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
+		check.Equal(t, got.Segments, len(effects), "%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
 		shifted := slices.Clone(effects)
 		for i := range shifted {
 			shifted[i].Value += .5
@@ -95,10 +96,14 @@ func TestHeterogeneityOfWeakData(t *testing.T) {
 	one, weak := PooledEffect{Value: .1, StandardError: .1}, PooledEffect{Reason: ReasonTooFewVisitors}
 	for _, effects := range [][][]PooledEffect{nil, {}, {nil}, {{one}}, {{weak, weak}}, {{one, weak}, {weak, one}}} {
 		got := MeasureHeterogeneity(effects, .1)
-		check.That(t, got.Reason == ReasonTooFewSegments && got.BayesFactor == nil && got.PValue == nil, "%v: %+v", effects, got)
+		check.Equal(t, got.Reason, ReasonTooFewSegments, "%v: %+v", effects, got)
+		check.That(t, got.BayesFactor == nil, "%v: %+v", effects, got)
+		check.That(t, got.PValue == nil, "%v: %+v", effects, got)
 	}
 	far := MeasureHeterogeneity([][]PooledEffect{{{Value: -1e6, StandardError: 1e-9}, {Value: 1e6, StandardError: 1e-9}}}, .1)
-	check.That(t, isFinite(*far.BayesFactor) && *far.PValue > 0 && *far.PValue < 1e-300, "far apart: %v, p %v", *far.BayesFactor, *far.PValue)
+	check.That(t, isFinite(*far.BayesFactor), "far apart: %v, p %v", *far.BayesFactor, *far.PValue)
+	check.That(t, *far.PValue > 0, "far apart: %v, p %v", *far.BayesFactor, *far.PValue)
+	check.That(t, *far.PValue < 1e-300, "far apart: %v, p %v", *far.BayesFactor, *far.PValue)
 }
 
 // TestDifferenceOfLiftsIsNewcombes compares the interval from two Wilson intervals with that of Newcombe (1998),
@@ -125,11 +130,17 @@ func TestDifferenceOfLiftsIsNewcombes(t *testing.T) {
 	open, known := estimate(1, 10), estimate(3, 10)
 	open.Interval, open.Reason = &Interval{open.Interval[0], nil}, ReasonBaselineNotDistinguishable
 	d := DifferenceOfLifts(open, known)
-	check.That(t, d.Interval[0] != nil && d.Interval[1] == nil && d.Reason == open.Reason, "an open end: %+v", d)
+	check.That(t, d.Interval[0] != nil, "an open end: %+v", d)
+	check.That(t, d.Interval[1] == nil, "an open end: %+v", d)
+	check.Equal(t, d.Reason, open.Reason, "an open end: %+v", d)
 	d = DifferenceOfLifts(known, open)
-	check.That(t, d.Interval[0] == nil && d.Interval[1] != nil && d.Reason == open.Reason, "an open end of the other: %+v", d)
+	check.That(t, d.Interval[0] == nil, "an open end of the other: %+v", d)
+	check.That(t, d.Interval[1] != nil, "an open end of the other: %+v", d)
+	check.Equal(t, d.Reason, open.Reason, "an open end of the other: %+v", d)
 	d = DifferenceOfLifts(known, Effect{Reason: ReasonBaselineZero})
-	check.That(t, d.Value == nil && d.Interval == nil && d.Reason == ReasonBaselineZero, "no lift: %+v", d)
+	check.That(t, d.Value == nil, "no lift: %+v", d)
+	check.That(t, d.Interval == nil, "no lift: %+v", d)
+	check.Equal(t, d.Reason, ReasonBaselineZero, "no lift: %+v", d)
 }
 
 // spreadOfPlan is the spread of reports: half of the minimum effect of 20 %.

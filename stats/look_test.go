@@ -53,20 +53,31 @@ func TestPValueOfALook(t *testing.T) {
 func TestAnalyze(t *testing.T) {
 	s := newLooked(.05, 1, 1)
 	first := s.Analyze(.25, even(2000, 200, 240), true)
-	check.That(t, !first.Significant && first.Reason == "" && math.Abs(*first.Critical-3.1703) <= 1e-4 && first.Point.Information == 1000, "look 1: %+v", first)
+	check.That(t, !first.Significant, "look 1: %+v", first)
+	check.Equal(t, first.Reason, "", "look 1: %+v", first)
+	check.That(t, math.Abs(*first.Critical-3.1703) <= 1e-4, "look 1: %+v", first)
+	check.Equal(t, first.Point.Information, 1000, "look 1: %+v", first)
 	if p := s.PValue(first); !(*p > .05) {
 		t.Errorf("look 1: p = %v", *p)
 	}
 	idle := s.Analyze(.5, even(2000, 200, 300), true)
-	check.That(t, idle.Critical == nil && !idle.Significant && idle.Reason == ReasonNoNewVisitors && s.PValue(idle) == nil && idle.Difference.Value != nil && idle.Difference.Interval == nil,
-		"without new visitors: %+v", idle)
+	check.That(t, idle.Critical == nil, "without new visitors: %+v", idle)
+	check.That(t, !idle.Significant, "without new visitors: %+v", idle)
+	check.Equal(t, idle.Reason, ReasonNoNewVisitors, "without new visitors: %+v", idle)
+	check.That(t, s.PValue(idle) == nil, "without new visitors: %+v", idle)
+	check.That(t, idle.Difference.Value != nil, "without new visitors: %+v", idle)
+	check.That(t, idle.Difference.Interval == nil, "without new visitors: %+v", idle)
 	last := s.Analyze(1, even(8000, 800, 930), true)
 	p := s.PValue(last)
-	check.That(t, last.Significant && last.SignificantDirection() == 1 && *p < .05 && *last.Lift.Interval[0] > 0 && last.Difference.Interval.Excludes(0),
-		"look 3: %+v p = %v", last, *p)
+	check.That(t, last.Significant, "look 3: %+v p = %v", last, *p)
+	check.Equal(t, last.SignificantDirection(), 1, "look 3: %+v p = %v", last, *p)
+	check.That(t, *p < .05, "look 3: %+v p = %v", last, *p)
+	check.That(t, *last.Lift.Interval[0] > 0, "look 3: %+v p = %v", last, *p)
+	check.That(t, last.Difference.Interval.Excludes(0), "look 3: %+v p = %v", last, *p)
 	// The interval is that of a single test at the tail of the critical value.
 	want := newTable(Rate{8000, 800}, Rate{8000, 930}).differenceBounds(*last.Critical, true)
-	check.That(t, *last.Difference.Interval[0] == want.lower && *last.Difference.Interval[1] == want.upper, "%+v, want %+v", *last.Difference.Interval, want)
+	check.Equal(t, *last.Difference.Interval[0], want.lower, "%+v, want %+v", *last.Difference.Interval, want)
+	check.Equal(t, *last.Difference.Interval[1], want.upper, "%+v, want %+v", *last.Difference.Interval, want)
 }
 
 // TestAnalyzeOfLedger checks that a sequence of restored rows continues like the original.
@@ -81,7 +92,8 @@ func TestAnalyzeOfLedger(t *testing.T) {
 		want := original.Analyze(float64(week)/4, strata, true)
 		restored := &looked{design: design, points: make([]LookPoint, len(known)), known: known}
 		got := restored.Analyze(float64(week)/4, strata, true)
-		check.That(t, reflect.DeepEqual(got, want) && reflect.DeepEqual(restored.PValue(got), original.PValue(want)), "week %d: %+v, want %+v", week, got, want)
+		check.That(t, reflect.DeepEqual(got, want), "week %d: %+v, want %+v", week, got, want)
+		check.That(t, reflect.DeepEqual(restored.PValue(got), original.PValue(want)), "week %d: %+v, want %+v", week, got, want)
 		known[len(known)] = want
 	}
 }
@@ -90,7 +102,11 @@ func TestNothingSpent(t *testing.T) {
 	s := newLooked(.05, 1, 1)
 	s.Analyze(1, even(1000, 100, 100), true)
 	r := s.Analyze(1, even(2000, 200, 900), true)
-	check.That(t, *r.Critical == largestCritical && !r.Significant && r.Reason == ReasonNoAlphaSpent && r.Difference.Interval == nil && *s.PValue(r) >= .05, "%+v", r)
+	check.Equal(t, *r.Critical, largestCritical, "%+v", r)
+	check.That(t, !r.Significant, "%+v", r)
+	check.Equal(t, r.Reason, ReasonNoAlphaSpent, "%+v", r)
+	check.That(t, r.Difference.Interval == nil, "%+v", r)
+	check.That(t, *s.PValue(r) >= .05, "%+v", r)
 	s = newLooked(0, 1, 1)
 	if r := s.Analyze(1, even(1000, 100, 900), true); r.Critical != nil || r.Significant || r.Reason != ReasonLevel100 || r.Difference.Value == nil || s.PValue(r) != nil {
 		t.Errorf("level 100: %+v", r)
@@ -184,7 +200,9 @@ func TestDirections(t *testing.T) {
 		check.Equal(t, above.BayesianDirection(test.chance, .05), test.want, "chance %v", test.chance)
 	}
 	z = -3
-	check.That(t, above.SignificantDirection() == -1 && above.BayesianDirection(.01, .05) == -1 && above.BayesianDirection(.03, .05) == 0, "below control")
+	check.Equal(t, above.SignificantDirection(), -1, "below control")
+	check.Equal(t, above.BayesianDirection(.01, .05), -1, "below control")
+	check.Equal(t, above.BayesianDirection(.03, .05), 0, "below control")
 	check.Equal(t, (LookResult{Z: &z}).SignificantDirection(), 0, "not significant")
 }
 
@@ -232,15 +250,17 @@ func TestExtremeLooks(t *testing.T) {
 				t.Errorf("%+v: %v", all, *x)
 			}
 		}
-		check.That(t, (result.Reason != "" || result.Critical != nil && result.Z != nil) && (result.Difference.Reason != "" || result.Difference.Interval != nil) && (result.Lift.Reason != "" || result.Lift.Interval != nil && result.Lift.Value != nil),
-			"%+v: no reason in %+v", all, result)
+		check.That(t, (result.Reason != "" || result.Critical != nil && result.Z != nil), "%+v: no reason in %+v", all, result)
+		check.That(t, (result.Difference.Reason != "" || result.Difference.Interval != nil), "%+v: no reason in %+v", all, result)
+		check.That(t, (result.Lift.Reason != "" || result.Lift.Interval != nil && result.Lift.Value != nil), "%+v: no reason in %+v", all, result)
 	}
 }
 
 func TestHarmAtLevel100(t *testing.T) {
 	rule := HarmRule{Treatments: 1, Guardrails: 1, PlannedVisitors: 20_000}
 	h := (Margin{Relative: .1}).HarmBound(even(1000, 100, 1), true, rule)
-	check.That(t, !h.Below && h.Reason == ReasonLevel100, "level 100: %+v", h)
+	check.That(t, !h.Below, "level 100: %+v", h)
+	check.Equal(t, h.Reason, ReasonLevel100, "level 100: %+v", h)
 }
 
 // TestHarmBound checks the bound of a mean, d + k SE, with the critical value k of a sequence whose two sides have

@@ -62,7 +62,8 @@ func TestComparePeriods(t *testing.T) {
 				o.Shares = last.Shares
 				alone := Compare(last.Samples[0], last.Samples[1:], o)[0]
 				check.That(t, equalNumbers(one.Lift.Value,
-					alone.Lift.Value) && equalNumbers(one.Lift.Interval[0], alone.Lift.Interval[0]), "one period: %+v, want %+v", one, alone)
+					alone.Lift.Value), "one period: %+v, want %+v", one, alone)
+				check.That(t, equalNumbers(one.Lift.Interval[0], alone.Lift.Interval[0]), "one period: %+v, want %+v", one, alone)
 			}
 			bayes := ComparePeriods(last.Samples, test.periods, Options{
 				SignificanceLevel: 95,

@@ -46,8 +46,8 @@ func TestChancesToBeBest(t *testing.T) {
 			continue
 		}
 		above := *compared[0].Bayesian.ChanceToBeatControl
-		check.That(t, math.Abs(sum-above) <= 1e-9 && math.Abs(inControl-(1-above)) <= 1e-9,
-			"%v, %v: best %v and control %v, chance to beat control %v", control, treatments, sum, inControl, above)
+		check.That(t, math.Abs(sum-above) <= 1e-9, "%v, %v: best %v and control %v, chance to beat control %v", control, treatments, sum, inControl, above)
+		check.That(t, math.Abs(inControl-(1-above)) <= 1e-9, "%v, %v: best %v and control %v, chance to beat control %v", control, treatments, sum, inControl, above)
 	}
 }
 
@@ -67,7 +67,8 @@ func TestChancesToBeBestWithoutATest(t *testing.T) {
 	b := compared[0].Bayesian
 	check.That(t, math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) <= 1e-9, "the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
 	for _, c := range append(compared[1:], Compare(mean(100, 1, 0), []Sample{mean(100, 2, 0)}, o)...) {
-		check.That(t, c.Bayesian.ChanceToBeBest == nil && c.Bayesian.Reason != "", "without a test: %+v", c.Bayesian)
+		check.That(t, c.Bayesian.ChanceToBeBest == nil, "without a test: %+v", c.Bayesian)
+		check.That(t, c.Bayesian.Reason != "", "without a test: %+v", c.Bayesian)
 	}
 }
 
@@ -79,7 +80,8 @@ func TestNoConversionInControl(t *testing.T) {
 	look := newLooked(0.05, 1, 1).Analyze(1, []Stratum{{Control: Rate{Visitors: 6000}, Treatment: Rate{Visitors: 6000, Converted: 200}}}, true)
 	check.That(t, look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) == 1, "look %+v, comparison %+v", look, compared[0].Bayesian)
 	b := compared[0].Bayesian
-	check.That(t, b.ExpectedLoss == nil && b.Reason == ReasonBaselineZero, "loss %v without a reason: %+v", b.ExpectedLoss, b)
+	check.That(t, b.ExpectedLoss == nil, "loss %v without a reason: %+v", b.ExpectedLoss, b)
+	check.Equal(t, b.Reason, ReasonBaselineZero, "loss %v without a reason: %+v", b.ExpectedLoss, b)
 }
 
 // TestPriorAgainstData checks a prior that outweighs a few conversions. The posterior is better, the data are worse,
@@ -87,6 +89,8 @@ func TestNoConversionInControl(t *testing.T) {
 func TestPriorAgainstData(t *testing.T) {
 	o := Options{SignificanceLevel: 80, Methodology: MethodologyBayesian, Prior: &Prior{Mean: 0.5, StandardDeviation: 0.1}}
 	c := mustSound(t, Rate{Visitors: 100_000, Converted: 100}, []Sample{Rate{Visitors: 100}}, o)[0]
-	check.That(t, c.Significant && *c.Difference.Value > 0 && *c.Difference.Observed < 0 && c.Verdict == VerdictInconclusive,
-		"%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
+	check.That(t, c.Significant, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
+	check.That(t, *c.Difference.Value > 0, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
+	check.That(t, *c.Difference.Observed < 0, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
+	check.Equal(t, c.Verdict, VerdictInconclusive, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
 }

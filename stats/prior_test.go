@@ -17,7 +17,8 @@ func TestPriorOfManyVisitors(t *testing.T) {
 	se := math.Sqrt((1/p - 1) * 2 / 4e6)
 	weight := 1/(se*se) + 1/(0.01*0.01)
 	mean := (0.015/(se*se) + 0.01/(0.01*0.01)) / weight
-	check.That(t, near(*c.Lift.Value, mean, 2e-3) && *c.Lift.Observed == 0.015, "lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed, mean)
+	check.That(t, near(*c.Lift.Value, mean, 2e-3), "lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed, mean)
+	check.Equal(t, *c.Lift.Observed, 0.015, "lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed, mean)
 	if want := mean - 1.959964/math.Sqrt(weight); !near(*c.Lift.Interval[0], want, 1e-2) {
 		t.Errorf("lower end %v, want %v", *c.Lift.Interval[0], want)
 	}
@@ -201,8 +202,8 @@ func TestJointLifts(t *testing.T) {
 		check.That(t, math.Abs(sum-1) <= 1e-9, "chances sum to %v", sum)
 		for i, c := range compared {
 			beat := *c.Bayesian.ChanceToBeatControl
-			check.That(t, math.Abs(beat-beats[i]/total) <= 0.02 && *c.Bayesian.ChanceToBeBest <= beat+1e-7,
-				"%v against %v: %d beats control with %v, drawn %v; is best with %v", control, treatments, i, beat, beats[i]/total, *c.Bayesian.ChanceToBeBest)
+			check.That(t, math.Abs(beat-beats[i]/total) <= 0.02, "%v against %v: %d beats control with %v, drawn %v; is best with %v", control, treatments, i, beat, beats[i]/total, *c.Bayesian.ChanceToBeBest)
+			check.That(t, *c.Bayesian.ChanceToBeBest <= beat+1e-7, "%v against %v: %d beats control with %v, drawn %v; is best with %v", control, treatments, i, beat, beats[i]/total, *c.Bayesian.ChanceToBeBest)
 			mean := *c.Lift.Value
 			check.That(t, math.Abs(mean-means[i]/total) <= 0.003, "%v against %v: lift %d is %v, drawn %v", control, treatments, i, mean, means[i]/total)
 		}

@@ -195,7 +195,8 @@ func TestSwapMirrorsRates(t *testing.T) {
 		there, back := Compare(a, []Sample{b}, o)[0], Compare(b, []Sample{a}, o)[0]
 		mirrored(t, "difference", there.Difference.Interval, back.Difference.Interval, func(x float64) float64 { return -x })
 		mirrored(t, "lift", there.Lift.Interval, back.Lift.Interval, func(x float64) float64 { return 1/(1+x) - 1 })
-		check.That(t, *there.Frequentist.PValue == *back.Frequentist.PValue && there.Significant == back.Significant, "p of %v and %v changes when they are swapped", a, b)
+		check.Equal(t, *there.Frequentist.PValue, *back.Frequentist.PValue, "p of %v and %v changes when they are swapped", a, b)
+		check.Equal(t, there.Significant, back.Significant, "p of %v and %v changes when they are swapped", a, b)
 	}
 }
 
@@ -248,7 +249,8 @@ func TestScaleInvariance(t *testing.T) {
 			return m
 		}
 		plain, scaled := Compare(a, []Sample{b}, o)[0], Compare(scale(a), []Sample{scale(b)}, o)[0]
-		check.That(t, plain.Verdict == scaled.Verdict && plain.Significant == scaled.Significant, "verdict of %v and %v changes with the unit", a, b)
+		check.Equal(t, plain.Verdict, scaled.Verdict, "verdict of %v and %v changes with the unit", a, b)
+		check.Equal(t, plain.Significant, scaled.Significant, "verdict of %v and %v changes with the unit", a, b)
 		if plain.Frequentist.PValue == nil {
 			continue
 		}
@@ -269,7 +271,8 @@ func same(t *testing.T, a, b *Interval, unit float64) {
 	}
 	lower, upper := ends(a)
 	l, u := ends(b)
-	check.That(t, near(lower*unit, l, 1e-12) && near(upper*unit, u, 1e-12), "[%v, %v] times %v is not [%v, %v]", lower, upper, unit, l, u)
+	check.That(t, near(lower*unit, l, 1e-12), "[%v, %v] times %v is not [%v, %v]", lower, upper, unit, l, u)
+	check.That(t, near(upper*unit, u, 1e-12), "[%v, %v] times %v is not [%v, %v]", lower, upper, unit, l, u)
 }
 
 // randomPair returns control and a treatment.
@@ -316,7 +319,8 @@ func nests(t *testing.T, inner, outer *Interval) {
 	lower, upper := ends(inner)
 	l, u := ends(outer)
 	slack := 1e-9 * (math.Abs(lower) + math.Min(math.Abs(upper), 1e300))
-	check.That(t, l <= lower+slack && u >= upper-slack, "[%v, %v] does not contain [%v, %v]", l, u, lower, upper)
+	check.That(t, l <= lower+slack, "[%v, %v] does not contain [%v, %v]", l, u, lower, upper)
+	check.That(t, u >= upper-slack, "[%v, %v] does not contain [%v, %v]", l, u, lower, upper)
 }
 
 // TestIntervalsContainTheObserved checks that every interval contains the observed value.
@@ -331,7 +335,8 @@ func TestIntervalsContainTheObserved(t *testing.T) {
 			}
 			lower, upper := ends(e.Interval)
 			slack := 1e-9 * math.Abs(*e.Value)
-			check.That(t, *e.Value >= lower-slack && *e.Value <= upper+slack, "%v and %v: %v is outside [%v, %v]", a, b, *e.Value, lower, upper)
+			check.That(t, *e.Value >= lower-slack, "%v and %v: %v is outside [%v, %v]", a, b, *e.Value, lower, upper)
+			check.That(t, *e.Value <= upper+slack, "%v and %v: %v is outside [%v, %v]", a, b, *e.Value, lower, upper)
 		}
 	}
 }

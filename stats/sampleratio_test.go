@@ -44,7 +44,8 @@ func TestSampleRatioMismatchOfSmallAndLargeSamples(t *testing.T) {
 func TestSampleRatioMismatchAddsPeriods(t *testing.T) {
 	half := Split{50, []float64{1}}
 	found := SampleRatioMismatch([]SharePeriod{{half, []int64{100, 100}}, {Split{10, []float64{1}}, []int64{10, 90}}})
-	check.That(t, slices.Equal(found.Observed, []int64{110, 190}) && slices.Equal(found.Expected, []float64{110, 190}), "%+v", found)
+	check.That(t, slices.Equal(found.Observed, []int64{110, 190}), "%+v", found)
+	check.That(t, slices.Equal(found.Expected, []float64{110, 190}), "%+v", found)
 }
 
 // TestSampleRatioMismatchPower simulates 48/52 and fair campaigns that are looked at each day with 1,000 visitors.
@@ -68,7 +69,10 @@ func TestSampleRatioMismatchPower(t *testing.T) {
 		return float64(found) / campaigns
 	}
 	power, by21, fair := alarms(.48, 30), alarms(.48, 21), alarms(.5, 100)
-	check.That(t, power >= .985 && by21 >= .93 && by21 <= .97 && fair <= .003, "found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
+	check.That(t, power >= .985, "found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
+	check.That(t, by21 >= .93, "found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
+	check.That(t, by21 <= .97, "found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
+	check.That(t, fair <= .003, "found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
 	t.Logf("found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
 }
 

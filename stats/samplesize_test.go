@@ -95,7 +95,8 @@ func TestDriftByAnotherIntegration(t *testing.T) {
 			se, _ := s.standardError(lift, visitors)
 			got, reason := s.PowerAt(lift, visitors)
 			want := powerOnGrid(s, lift/se, s.upperBounds(se))
-			check.That(t, reason == "" && math.Abs(*got-want) <= 1e-9, "prior %v, lift %v: power %.12f, want %.12f", prior, lift, *got, want)
+			check.Equal(t, reason, "", "prior %v, lift %v: power %.12f, want %.12f", prior, lift, *got, want)
+			check.That(t, math.Abs(*got-want) <= 1e-9, "prior %v, lift %v: power %.12f, want %.12f", prior, lift, *got, want)
 		}
 	}
 }
@@ -112,7 +113,8 @@ func TestSampleSizeOfRates(t *testing.T) {
 		check.That(t, math.Abs(float64(*got)-want) <= 1.001, "shares %v: %d, want %.1f", shares, *got, want)
 		effect, _ := s.DetectableLift(want)
 		power, _ := s.PowerAt(.2, want)
-		check.That(t, math.Abs(*effect-.2) <= 1e-7 && math.Abs(*power-.8) <= 1e-7, "shares %v: effect %v and power %v at the required sample", shares, *effect, *power)
+		check.That(t, math.Abs(*effect-.2) <= 1e-7, "shares %v: effect %v and power %v at the required sample", shares, *effect, *power)
+		check.That(t, math.Abs(*power-.8) <= 1e-7, "shares %v: effect %v and power %v at the required sample", shares, *effect, *power)
 	}
 }
 
@@ -146,10 +148,13 @@ func TestRequiredForMargin(t *testing.T) {
 		{Margin{Relative: .1, Down: true}, base * 2 * (1 + 1.21) / (.005 * .005), base * 2 * 2.3 / (.005 * .005)},
 	} {
 		got, reason := s.RequiredForMargin(test.margin)
-		check.That(t, reason == "" && float64(*got) >= test.low && float64(*got) <= test.high, "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
+		check.Equal(t, reason, "", "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
+		check.That(t, float64(*got) >= test.low, "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
+		check.That(t, float64(*got) <= test.high, "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
 	}
 	got, reason := s.RequiredForMargin(Margin{})
-	check.That(t, got == nil && reason == ReasonInvalidData, "no margin: %v %v", got, reason)
+	check.That(t, got == nil, "no margin: %v %v", got, reason)
+	check.Equal(t, reason, ReasonInvalidData, "no margin: %v %v", got, reason)
 }
 
 func TestSampleProgress(t *testing.T) {
@@ -157,9 +162,14 @@ func TestSampleProgress(t *testing.T) {
 	required, _ := s.RequiredVisitors(.2)
 	p := s.ProgressTowards(.2, *required/2, 1000)
 	remaining := *required - *required/2
-	check.That(t, *p.RemainingVisitors == remaining && *p.DaysRemaining == (remaining+999)/1000 && math.Abs(*p.Progress-.5) <= .001 && p.Reason == "", "%+v", p)
-	check.That(t, *p.MinimumDetectableEffect > .25 && *p.MinimumDetectableEffect < .32 && *p.Power > .4 && *p.Power < .6,
-		"half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
+	check.Equal(t, *p.RemainingVisitors, remaining, "%+v", p)
+	check.Equal(t, *p.DaysRemaining, (remaining+999)/1000, "%+v", p)
+	check.That(t, math.Abs(*p.Progress-.5) <= .001, "%+v", p)
+	check.Equal(t, p.Reason, "", "%+v", p)
+	check.That(t, *p.MinimumDetectableEffect > .25, "half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
+	check.That(t, *p.MinimumDetectableEffect < .32, "half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
+	check.That(t, *p.Power > .4, "half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
+	check.That(t, *p.Power < .6, "half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
 	if p = s.ProgressTowards(.2, *required, 0); *p.DaysRemaining != 0 || *p.Progress != 1 || p.Reason != "" {
 		t.Errorf("reached: %+v", p)
 	}
@@ -196,7 +206,8 @@ func TestNoSampleSize(t *testing.T) {
 		plan := valid
 		test.change(&plan)
 		s, reason := NewSampleSize(plan, NewLookDesign(test.alpha, plan.Shares))
-		check.That(t, s == nil && reason == test.reason, "%+v: %v, want %v", plan, reason, test.reason)
+		check.That(t, s == nil, "%+v: %v, want %v", plan, reason, test.reason)
+		check.Equal(t, reason, test.reason, "%+v: %v, want %v", plan, reason, test.reason)
 	}
 }
 

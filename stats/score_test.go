@@ -73,5 +73,6 @@ func crosses(t *testing.T, table table, what string, x, width, q float64, z func
 		return
 	}
 	before, after := z(math.Max(x-width, -1)), z(x+width)
-	check.That(t, before >= q-1e-9 && after <= q+1e-9, "%+v: %s %v: z goes from %v to %v, not through %v", table, what, x, before, after, q)
+	check.That(t, before >= q-1e-9, "%+v: %s %v: z goes from %v to %v, not through %v", table, what, x, before, after, q)
+	check.That(t, after <= q+1e-9, "%+v: %s %v: z goes from %v to %v, not through %v", table, what, x, before, after, q)
 }

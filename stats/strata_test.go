@@ -148,7 +148,9 @@ func TestStrataDuality(t *testing.T) {
 			if math.IsNaN(in.lower) {
 				continue
 			}
-			check.That(t, math.Abs(s.z(e, on)) <= 1e-6 && e >= in.lower && e <= in.upper, "estimate %v of %+v: z = %v", e, in, s.z(e, on))
+			check.That(t, math.Abs(s.z(e, on)) <= 1e-6, "estimate %v of %+v: z = %v", e, in, s.z(e, on))
+			check.That(t, e >= in.lower, "estimate %v of %+v: z = %v", e, in, s.z(e, on))
+			check.That(t, e <= in.upper, "estimate %v of %+v: z = %v", e, in, s.z(e, on))
 			if excludes := in.lower > 0 || in.upper < 0; excludes != significant && !(on == onLift && math.IsInf(in.upper, 1)) {
 				t.Errorf("%+v: %+v, z %v, critical %v", all, in, s.z(0, on), critical)
 			}
@@ -171,7 +173,8 @@ func TestStrataIgnoreChangesOverTime(t *testing.T) {
 	if z := s.z(0, onDifference); math.Abs(z) > 1e-12 {
 		t.Errorf("z = %v without an effect", z)
 	}
-	check.That(t, s.information == 900+2500 && math.Abs(s.visitors-10_000*3400./900) <= 1e-9, "I = %v of %v visitors", s.information, s.visitors)
+	check.Equal(t, s.information, 900+2500, "I = %v of %v visitors", s.information, s.visitors)
+	check.That(t, math.Abs(s.visitors-10_000*3400./900) <= 1e-9, "I = %v of %v visitors", s.information, s.visitors)
 	together := newTable(Rate{14_000, 1150}, Rate{6000, 350})
 	check.That(t, together.z() <= -5, "without strata z = %v", together.z())
 }
@@ -211,7 +214,8 @@ func TestWeakStrata(t *testing.T) {
 	values := Stratum{Control: Mean{Visitors: 100, Mean: 1, Variance: 1}, Treatment: Mean{Visitors: 100, Mean: 2, Variance: 1}}
 	both, reason := newStrata([]Stratum{constant, values}, true)
 	single, _ := newStrata([]Stratum{values}, true)
-	check.That(t, reason == "" && math.Abs(both.z(0, onLift)-single.z(0, onLift)/math.Sqrt2) <= 1e-12, "a stratum without variance: z = %v (%s)", both.z(0, onLift), reason)
+	check.Equal(t, reason, "", "a stratum without variance: z = %v (%s)", both.z(0, onLift), reason)
+	check.That(t, math.Abs(both.z(0, onLift)-single.z(0, onLift)/math.Sqrt2) <= 1e-12, "a stratum without variance: z = %v (%s)", both.z(0, onLift), reason)
 	for _, test := range []struct {
 		strata []Stratum
 		reason Reason

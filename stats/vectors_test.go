@@ -88,7 +88,8 @@ func (w *worst) check(t *testing.T, what string, got, want, tolerance float64) {
 	if got == want {
 		err = 0
 	}
-	check.That(t, !math.IsNaN(err) && err <= tolerance, "%s = %v, want %v, relative error %.2g", what, got, want, err)
+	check.That(t, !math.IsNaN(err), "%s = %v, want %v, relative error %.2g", what, got, want, err)
+	check.That(t, err <= tolerance, "%s = %v, want %v, relative error %.2g", what, got, want, err)
 	w.err = math.Max(w.err, err)
 }
 
@@ -190,7 +191,8 @@ func TestWelchVectors(t *testing.T) {
 				// The vector with g = 0.96 has the upper end in place of the lower one: an interval that excludes the
 				// observed lift. With g < 1 there are two ends.
 				w.check(t, "upper end", lifts.upper, *want.Lifts[0], tolerance)
-				check.That(t, lifts.lower > 0 && lifts.lower < c.estimateEffect(onLift), "lower end = %v, want one in (0, %v)", lifts.lower, c.estimateEffect(onLift))
+				check.That(t, lifts.lower > 0, "lower end = %v, want one in (0, %v)", lifts.lower, c.estimateEffect(onLift))
+				check.That(t, lifts.lower < c.estimateEffect(onLift), "lower end = %v, want one in (0, %v)", lifts.lower, c.estimateEffect(onLift))
 			} else {
 				w.checkEnds(t, "lift interval", lifts, want.Lifts, welchIntervalTolerance)
 			}

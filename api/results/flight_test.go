@@ -5,11 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // until returns when the given number of requests wait for the only computation.
@@ -48,7 +48,9 @@ func TestAComputationOutlivesWhoBeganIt(t *testing.T) {
 	f.until(1)
 	clients.Go(func() {
 		body, joined, err := f.joinFlight(t.Context(), "k", compute)
-		check.That(t, string(body) == "done" && joined && err == nil, "who stayed: %q, joined %v, %v", body, joined, err)
+		check.Equal(t, string(body), "done", "who stayed: %q, joined %v, %v", body, joined, err)
+		must.That(t, joined, "who stayed: %q, joined %v, %v", body, joined, err)
+		check.That(t, err == nil, "who stayed: %q, joined %v, %v", body, joined, err)
 	})
 	f.until(2)
 	leave()
@@ -75,7 +77,9 @@ func TestAComputationEndsWithTheLastWhoWaits(t *testing.T) {
 	<-ended
 	<-left
 	body, joined, err := f.joinFlight(t.Context(), "k", func(context.Context) ([]byte, error) { return []byte("again"), nil })
-	check.That(t, string(body) == "again" && !joined && err == nil, "the next: %q, joined %v, %v", body, joined, err)
+	check.Equal(t, string(body), "again", "the next: %q, joined %v, %v", body, joined, err)
+	check.That(t, !joined, "the next: %q, joined %v, %v", body, joined, err)
+	check.That(t, err == nil, "the next: %q, joined %v, %v", body, joined, err)
 }
 
 func TestAPanicOfAComputationIsItsError(t *testing.T) {
@@ -84,5 +88,6 @@ func TestAPanicOfAComputationIsItsError(t *testing.T) {
 	defer slog.SetDefault(before)
 	var f flightGroup[[]byte]
 	_, _, err := f.joinFlight(t.Context(), "k", func(context.Context) ([]byte, error) { panic("wrong") })
-	check.That(t, err != nil && strings.Contains(err.Error(), "wrong"), "%v", err)
+	must.That(t, err != nil, "%v", err)
+	check.Contains(t, err.Error(), "wrong", "%v", err)
 }

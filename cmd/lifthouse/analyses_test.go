@@ -80,5 +80,6 @@ func TestUdacityWithTheFirstGroupOfEachVisitor(t *testing.T) {
 	r := h.results("/v1/campaigns/900/results")
 	compareRates(t, "converted", r.Variations, want, []string{"control", "treatment"})
 	m := r.Checks.MultipleExposures
-	check.That(t, m.Rule == "first" && m.Visitors == 1895, "multipleExposures = %+v, want the first of 1895", m)
+	check.Equal(t, m.Rule, "first", "multipleExposures = %+v, want the first of 1895", m)
+	check.Equal(t, m.Visitors, 1895, "multipleExposures = %+v, want the first of 1895", m)
 }

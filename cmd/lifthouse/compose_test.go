@@ -36,14 +36,17 @@ func TestComposeFileIsWhole(t *testing.T) {
 	}
 	for name, service := range project.Services {
 		image, tag, _ := strings.Cut(service.Image, ":")
-		check.That(t, tag != "" && tag != "latest", "%s: the image %s is not pinned", name, image)
+		check.That(t, tag != "", "%s: the image %s is not pinned", name, image)
+		check.That(t, tag != "latest", "%s: the image %s is not pinned", name, image)
 		for _, port := range service.Ports {
 			check.Equal(t, port.HostIP, "127.0.0.1", "%s: port %s is reached from elsewhere", name, port.Published)
 		}
 		if service.Build == nil {
 			continue
 		}
-		check.That(t, service.ReadOnly && slices.Contains(service.CapDrop, "ALL") && !service.Privileged, "%s may write to its root, or has capabilities", name)
+		check.That(t, service.ReadOnly, "%s may write to its root, or has capabilities", name)
+		check.That(t, slices.Contains(service.CapDrop, "ALL"), "%s may write to its root, or has capabilities", name)
+		check.That(t, !service.Privileged, "%s may write to its root, or has capabilities", name)
 		checkCommand(t, name, service)
 	}
 }
@@ -53,16 +56,19 @@ func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	t.Helper()
 	p := &program{getenv: func(string) string { return "" }}
 	command, rest, err := p.rootCommand().Find(service.Command)
-	must.That(t, err == nil && command.HasParent(), "%s: %v: %v", name, service.Command, err)
+	must.That(t, err == nil, "%s: %v: %v", name, service.Command, err)
+	must.That(t, command.HasParent(), "%s: %v: %v", name, service.Command, err)
 	must.OK(t, command.ParseFlags(rest), "%v", name)
 	address := command.Flags().Lookup(storeFlag).Value.String()
 	if store := service.Environment["LIFTHOUSE_STORE"]; store != nil {
 		address = *store
 	}
 	parsed, err := schema.ParseAddress(address, func(string) string { return "" })
-	check.That(t, err == nil && parsed.Dir == "", "%s: store %+v, %v", name, parsed, err)
+	must.That(t, err == nil, "%s: store %+v, %v", name, parsed, err)
+	check.Equal(t, parsed.Dir, "", "%s: store %+v, %v", name, parsed, err)
 	cluster := slices.Contains(service.Profiles, "cluster")
-	check.That(t, cluster == (parsed.Cluster == "lift") && (!cluster || len(parsed.Options.Addr) == 4), "%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
+	check.Equal(t, cluster, (parsed.Cluster == "lift"), "%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
+	check.That(t, (!cluster || len(parsed.Options.Addr) == 4), "%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
 }
 
 // TestConfigurationsOfTheClusterAreXML checks that the configurations are valid XML and name the servers of the
@@ -111,5 +117,8 @@ func TestDockerfile(t *testing.T) {
 			health = true
 		}
 	}
-	check.That(t, user && health && stages["server"] && stages["embedded"], "user %v, health check %v, stages %v", user, health, stages)
+	must.That(t, user, "user %v, health check %v, stages %v", user, health, stages)
+	must.That(t, health, "user %v, health check %v, stages %v", user, health, stages)
+	check.That(t, stages["server"], "user %v, health check %v, stages %v", user, health, stages)
+	check.That(t, stages["embedded"], "user %v, health check %v, stages %v", user, health, stages)
 }

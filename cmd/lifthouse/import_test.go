@@ -36,7 +36,8 @@ func TestRestoreKeepsItsBackup(t *testing.T) {
 		p := &program{stdout: stderr.write, stderr: stderr.write, dir: ".", args: []string{"restore", dir, "--store", "embedded:" + store}, getenv: func(string) string { return "" }}
 		code := p.runCommand(t.Context())
 		text := stderr.text()
-		check.That(t, code == exitFailed && strings.Contains(text, store+" has files already"), "restore into %s: exit %d, %s", store, code, text)
+		check.Equal(t, code, exitFailed, "restore into %s: exit %d, %s", store, code, text)
+		check.Contains(t, text, store+" has files already", "restore into %s: exit %d, %s", store, code, text)
 		check.Equal(t, len(must.Get(os.ReadDir(dir))(t)), 1, "files of the backup")
 	}
 }
@@ -66,6 +67,6 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 	for look := time.NewTicker(20 * time.Millisecond); rejected == ""; <-look.C {
 		rejected = h.must("events", "--rejects", "--last", "1", "--json")
 	}
-	check.That(t, strings.Contains(rejected, `"websiteId":5,"rejected":{"channel":"inbox","reason":"unknown_website`) && strings.Contains(rejected, "event_id=3 "),
-		"the row of a website that is nowhere is kept as %s", rejected)
+	check.Contains(t, rejected, `"websiteId":5,"rejected":{"channel":"inbox","reason":"unknown_website`, "the row of a website that is nowhere is kept as %s", rejected)
+	check.Contains(t, rejected, "event_id=3 ", "the row of a website that is nowhere is kept as %s", rejected)
 }

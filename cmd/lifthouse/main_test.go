@@ -129,7 +129,8 @@ func runAlone(t *testing.T, env map[string]string, args ...string) (code int, co
 	code = p.runCommand(ctx)
 	complaints = stderr.text()
 	files, err := os.ReadDir(dir)
-	check.That(t, err == nil && len(files) == 0, "%q creates %v: %v", args, files, err)
+	must.That(t, err == nil, "%q creates %v: %v", args, files, err)
+	check.Equal(t, len(files), 0, "%q creates %v: %v", args, files, err)
 	return code, complaints
 }
 
@@ -156,10 +157,13 @@ func TestSettingsHaveBounds(t *testing.T) {
 			must.OK(t, os.WriteFile(file, []byte(s.Name+": "+value+"\n"), 0o600))
 			code, complaints := runAlone(t, map[string]string{s.VariableName(): value}, "check")
 			want := fmt.Sprintf("%s %q: must be ", s.VariableName(), value)
-			check.That(t, code == exitUsage && strings.Contains(complaints, want), "exit %d, %q; want %d and %q", code, complaints, exitUsage, want)
+			check.Equal(t, code, exitUsage, "exit %d, %q; want %d and %q", code, complaints, exitUsage, want)
+			check.Contains(t, complaints, want, "exit %d, %q; want %d and %q", code, complaints, exitUsage, want)
 			code, complaints = runAlone(t, map[string]string{config.FileVariable: file}, "token", "list")
 			want = file + ": " + s.Name
-			check.That(t, code == exitUsage && strings.Contains(complaints, want) && strings.Contains(complaints, "must be "), "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
+			check.Equal(t, code, exitUsage, "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
+			check.Contains(t, complaints, want, "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
+			check.Contains(t, complaints, "must be ", "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
 		}
 	}
 }
@@ -173,7 +177,9 @@ func TestCompareEndsWhileItWaits(t *testing.T) {
 	cancel()
 	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, args: []string{"compare", "--json"}, getenv: func(string) string { return "" }}
 	code := p.runCommand(ctx)
-	check.That(t, code == exitFailed && stdout.text() == "" && stderr.text() == "lifthouse: interrupted\n", "exit %d, want %d", code, exitFailed)
+	check.Equal(t, code, exitFailed, "exit %d, want %d", code, exitFailed)
+	check.Equal(t, stdout.text(), "", "exit %d, want %d", code, exitFailed)
+	check.Equal(t, stderr.text(), "lifthouse: interrupted\n", "exit %d, want %d", code, exitFailed)
 }
 
 // TestAServerThatDoesNotStopIsCutOff has a background task that ignores the end of its context, on a store that does

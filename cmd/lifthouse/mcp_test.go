@@ -53,21 +53,26 @@ func TestMCPOverStandardStreams(t *testing.T) {
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 			session := must.Get(client.Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil))(t)
 			found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 1}})
-			must.That(t, err == nil && !found.IsError, "%+v, %v", found, err)
+			must.That(t, err == nil, "%+v, %v", found, err)
+			must.That(t, !found.IsError, "%+v, %v", found, err)
 			var answer struct{ Sentences []string }
 			text := found.Content[0].(*mcp.TextContent).Text
-			check.That(t, json.Unmarshal([]byte(text), &answer) == nil && slices.Contains(answer.Sentences, report.Decision.Text), "the answer is %s, want %s", text, report.Decision.Text)
+			check.That(t, json.Unmarshal([]byte(text), &answer) == nil, "the answer is %s, want %s", text, report.Decision.Text)
+			check.That(t, slices.Contains(answer.Sentences, report.Decision.Text), "the answer is %s, want %s", text, report.Decision.Text)
 			explained, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "explain_visitor", Arguments: map[string]any{"visitor": "nobody"}})
-			check.That(t, err == nil && !explained.IsError, "%+v, %v", explained, err)
+			must.That(t, err == nil, "%+v, %v", explained, err)
+			check.That(t, !explained.IsError, "%+v, %v", explained, err)
 			_ = session.Close()
 			code, text := <-ended, complaints.text()
-			check.That(t, code == exitOK && text == "", "exit %d: %s", code, text)
+			check.Equal(t, code, exitOK, "exit %d: %s", code, text)
+			check.Equal(t, text, "", "exit %d: %s", code, text)
 		})
 	}
 	stop()
 	<-served
 	code, _, complaints := h.run("mcp", "--account=7")
-	check.That(t, code == exitFailed && strings.Contains(complaints, "--account 7: no such account"), "exit %d: %s", code, complaints)
+	check.Equal(t, code, exitFailed, "exit %d: %s", code, complaints)
+	check.Contains(t, complaints, "--account 7: no such account", "exit %d: %s", code, complaints)
 }
 
 // TestMCPAnswersBeforeItEnds checks that requests are answered if the input ends right after them.
@@ -86,7 +91,10 @@ func TestMCPAnswersBeforeItEnds(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() { ended <- p.runCommand(t.Context()) }()
 	text, err := io.ReadAll(fromCommand)
-	check.That(t, err == nil && <-ended == exitOK && strings.Count(string(text), "\n") == 3 && strings.Count(string(text), `"structuredContent"`) == 2, "%v, %s", err, text)
+	must.That(t, err == nil, "%v, %s", err, text)
+	check.Equal(t, <-ended, exitOK, "%v, %s", err, text)
+	check.Equal(t, strings.Count(string(text), "\n"), 3, "%v, %s", err, text)
+	check.Equal(t, strings.Count(string(text), `"structuredContent"`), 2, "%v, %s", err, text)
 }
 
 // pipe returns the ends of a pipe.

@@ -124,8 +124,8 @@ func compareRates(t *testing.T, metric string, got []result.VariationResults, wa
 	rates := want.Metrics[metric]
 	for i, name := range names {
 		w := rates.Arms[name]
-		check.That(t, got[i].Visitors == w.N && float64(got[i].ConvertedVisitors) == w.Sum,
-			"%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
+		check.Equal(t, got[i].Visitors, w.N, "%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
+		check.Equal(t, float64(got[i].ConvertedVisitors), w.Sum, "%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
 		if i == 0 {
 			continue
 		}
@@ -144,7 +144,8 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	r := h.results("/v1/campaigns/900/results")
 	compareRates(t, "converted", r.Variations, want, names)
 	m := r.Checks.MultipleExposures
-	check.That(t, m.Visitors == 1895 && m.Rule == "exclude", "multipleExposures = %+v, want 1895 visitors excluded", m)
+	check.Equal(t, m.Visitors, 1895, "multipleExposures = %+v, want 1895 visitors excluded", m)
+	check.Equal(t, m.Rule, "exclude", "multipleExposures = %+v, want 1895 visitors excluded", m)
 	for country, segment := range want.Segments["country"] {
 		filtered := h.results("/v1/campaigns/900/results?filters[country][]=" + country)
 		compareRates(t, "converted", filtered.Variations, segment, names)
@@ -154,8 +155,8 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	before := r
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz") // each event counts once
 	r = h.results("/v1/campaigns/900/results")
-	check.That(t, r.Totals.Visitors == before.Totals.Visitors && r.Totals.Views == before.Totals.Views,
-		"importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
+	check.Equal(t, r.Totals.Visitors, before.Totals.Visitors, "importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
+	check.Equal(t, r.Totals.Views, before.Totals.Views, "importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
 }
 
 // TestRevenueWithoutItsOutlier removes an order of 196.01, which dominates the mean.
@@ -174,11 +175,14 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		r := h.results("/v1/campaigns/700/results?compareMetric=valuePerVisitor" + test.filter)
 		c := r.Variations[0]
 		p := *r.Variations[1].Comparison.Frequentist.PValue
-		check.That(t, c.Visitors == 2390 && c.Value.String() == test.value && c.ConvertedVisitors == test.converted && math.Abs(p-test.p) <= 5e-7,
-			"%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		check.Equal(t, c.Visitors, 2390, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		check.Equal(t, c.Value.String(), test.value, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		check.Equal(t, c.ConvertedVisitors, test.converted, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		check.That(t, math.Abs(p-test.p) <= 5e-7, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
 		check.Equal(t, r.Checks.MultipleExposures.Visitors, 1541, "multi-exposed visitors")
 		o := r.Checks.Outliers
-		check.That(t, (o != nil) == (test.filter != "") && (o == nil || o.Removed == 1), "outliers = %+v, want one removed", o)
+		check.Equal(t, (o != nil), (test.filter != ""), "outliers = %+v, want one removed", o)
+		check.That(t, (o == nil || o.Removed == 1), "outliers = %+v, want one removed", o)
 	}
 	r := h.results("/v1/campaigns/700/results?compareMetric=valuePerVisitor")
 	if p, want := r.Variations[1].Comparison.Frequentist.PValue, all.Metrics["REVENUE"].Comparisons["variant vs control"].Welch.P; !near(p, want) {
@@ -225,5 +229,6 @@ func TestHillstromScorecardEqualsSciPy(t *testing.T) {
 			found++
 		}
 	}
-	check.That(t, found == 8 && len(r.Scorecard) == 10, "%d comparisons in %d rows", found, len(r.Scorecard))
+	check.Equal(t, found, 8, "%d comparisons in %d rows", found, len(r.Scorecard))
+	check.Equal(t, len(r.Scorecard), 10, "%d comparisons in %d rows", found, len(r.Scorecard))
 }

@@ -31,7 +31,8 @@ func TestReportForms(t *testing.T) {
 	var r result.Report
 	for _, args := range [][]string{{}, {"--json"}} {
 		err := json.Unmarshal([]byte(h.must(append([]string{"report", "campaign", "1", "--json"}, args...)...)), &r)
-		check.That(t, err == nil && r.Totals.Visitors == 10, "%q: %d visitors, %v; want 10", args, r.Totals.Visitors, err)
+		must.That(t, err == nil, "%q: %d visitors, %v; want 10", args, r.Totals.Visitors, err)
+		check.Equal(t, r.Totals.Visitors, 10, "%q: %d visitors, %v; want 10", args, r.Totals.Visitors, err)
 	}
 	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/v1/campaigns/1/results?dimension=device&interval=day", http.NoBody))(t)
 	request.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Accept": {"text/csv"}}
@@ -41,7 +42,8 @@ func TestReportForms(t *testing.T) {
 	var fromAPI strings.Builder
 	must.Get(bufio.NewReader(response.Body).WriteTo(&fromAPI))(t)
 	got := h.must("report", "campaign", "1", "--dimension=device", "--interval=day", "--csv")
-	check.That(t, got == fromAPI.String() && strings.Count(got, "\n") >= 8, "--csv has\n%.300s\nthe API\n%.300s", got, fromAPI.String())
+	check.Equal(t, got, fromAPI.String(), "--csv has\n%.300s\nthe API\n%.300s", got, fromAPI.String())
+	check.That(t, strings.Count(got, "\n") >= 8, "--csv has\n%.300s\nthe API\n%.300s", got, fromAPI.String())
 }
 
 // TestVisitorsFile checks the file of a report's visitors, which the serving process writes.
@@ -50,5 +52,6 @@ func TestVisitorsFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "mobile.parquet")
 	h.must("report", "campaign", "1", "--filter", "device=mobile", "--visitors", name)
 	rows, err := parquet.ReadFile[facts.Visitor](name)
-	check.That(t, err == nil && len(rows) == 7, "%d visitors, %v; want 7", len(rows), err)
+	must.That(t, err == nil, "%d visitors, %v; want 7", len(rows), err)
+	check.Equal(t, len(rows), 7, "%d visitors, %v; want 7", len(rows), err)
 }

@@ -47,13 +47,16 @@ func TestThirtyEventsByHand(t *testing.T) {
 
 	r := query("")
 	compareWithPaper(t, "all", r.Variations, paper{6, 8, 2, 3, "27.5"}, paper{4, 4, 3, 4, "70"})
-	check.That(t, r.Totals.Visitors == 10 && r.Totals.Value.String() == "97.5", "totals = %+v", r.Totals)
+	check.Equal(t, r.Totals.Visitors, 10, "totals = %+v", r.Totals)
+	check.Equal(t, r.Totals.Value.String(), "97.5", "totals = %+v", r.Totals)
 	checkThirtyWelch(t, r.Variations)
 	c := r.Checks
-	check.That(t, c.MultipleExposures.Rule == "exclude" && c.MultipleExposures.Visitors == 2 && c.MultipleExposures.Share == 2.0/13 && c.MultipleExposures.Warning,
-		"multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
-	check.That(t, len(c.UnknownVariations) == 1 && c.UnknownVariations[0] == (result.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}),
-		"unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
+	check.Equal(t, c.MultipleExposures.Rule, "exclude", "multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
+	check.Equal(t, c.MultipleExposures.Visitors, 2, "multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
+	check.Equal(t, c.MultipleExposures.Share, 2.0/13, "multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
+	check.That(t, c.MultipleExposures.Warning, "multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
+	must.Equal(t, len(c.UnknownVariations), 1, "unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
+	check.Equal(t, c.UnknownVariations[0], (result.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}), "unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
 	// B is the mean over C = 30, 300, 3000 and 30,000 of Π (1 + 2k/C) over k < 8 and k < 4, divided by Π (1 + k/C) over
 	// k < 12. In a report of all visitors, p is min(1, 2/B), because segments have half of the error budget, and in a
 	// report with a filter, which here has the same visitors, min(1, 1/B).
@@ -66,8 +69,10 @@ func TestThirtyEventsByHand(t *testing.T) {
 		{*query("&filters[country][]=fr&filters[country][]=de").Checks.SampleRatio, inverse},
 	} {
 		s := of.sampleRatio
-		check.That(t, near(s.PValue, of.want) && !s.Mismatch && s.Observed[0] == 8 && s.Observed[1] == 4,
-			"sampleRatio = %+v, want 8 and 4, p = %v and no mismatch", s, of.want)
+		check.That(t, near(s.PValue, of.want), "sampleRatio = %+v, want 8 and 4, p = %v and no mismatch", s, of.want)
+		check.That(t, !s.Mismatch, "sampleRatio = %+v, want 8 and 4, p = %v and no mismatch", s, of.want)
+		check.Equal(t, s.Observed[0], 8, "sampleRatio = %+v, want 8 and 4, p = %v and no mismatch", s, of.want)
+		check.Equal(t, s.Observed[1], 4, "sampleRatio = %+v, want 8 and 4, p = %v and no mismatch", s, of.want)
 	}
 
 	checkThirtyScore(t, h)
@@ -81,7 +86,9 @@ func TestThirtyEventsByHand(t *testing.T) {
 	compareWithPaper(t, "no country", query("&filters[country][]=").Variations, paper{value: "0"}, paper{value: "0"})
 
 	devices := query("&dimension=device").Breakdown
-	must.That(t, len(devices) == 2 && devices[0].Value == "mobile" && devices[1].Value == "desktop", "devices = %+v", devices)
+	must.Equal(t, len(devices), 2, "devices = %+v", devices)
+	must.Equal(t, devices[0].Value, "mobile", "devices = %+v", devices)
+	must.Equal(t, devices[1].Value, "desktop", "devices = %+v", devices)
 	compareWithPaper(t, "mobile", devices[0].Variations, paper{4, 5, 2, 3, "27.5"}, paper{3, 3, 2, 3, "45"})
 	compareWithPaper(t, "desktop", devices[1].Variations, paper{2, 3, 0, 0, "0"}, paper{1, 1, 1, 1, "25"})
 }
@@ -108,7 +115,8 @@ func checkThirtyWelch(t *testing.T, v []result.VariationResults) {
 	if f.Test != stats.TestWelch || !close12(f.Statistic, (70.0/4-27.5/6)/math.Sqrt(vc+vt)) || !close12(f.DegreesOfFreedom, (vc+vt)*(vc+vt)/(vc*vc/5+vt*vt/3)) {
 		t.Errorf("test %s, t = %v with %v degrees of freedom", f.Test, *f.Statistic, *f.DegreesOfFreedom)
 	}
-	check.That(t, !c.Significant && c.Verdict == stats.VerdictInsufficientData, "significant %v, verdict %s; want too few data", c.Significant, c.Verdict)
+	check.That(t, !c.Significant, "significant %v, verdict %s; want too few data", c.Significant, c.Verdict)
+	check.Equal(t, c.Verdict, stats.VerdictInsufficientData, "significant %v, verdict %s; want too few data", c.Significant, c.Verdict)
 }
 
 // checkThirtyScore checks the score test of 2 of 6 against 3 of 4. The pooled rate is a half, so z² = 3/2.

@@ -145,7 +145,9 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 		Timestamp time.Time
 		Data      outbox.Data
 	}
-	must.That(t, len(got) == 2 && strings.Contains(got[0].body, "First") && got[1].id == second, "%+v", got)
+	must.Equal(t, len(got), 2, "%+v", got)
+	must.That(t, strings.Contains(got[0].body, "First"), "%+v", got)
+	must.Equal(t, got[1].id, second, "%+v", got)
 	if err := json.Unmarshal([]byte(got[1].body), &body); err != nil || body.Type != "decision.changed" || body.Data.CampaignID != 12 || body.Data.URL != "https://lifthouse.example.com/?campaign=12" {
 		t.Errorf("%s: %+v, %v", got[1].body, body, err)
 	}
@@ -158,7 +160,8 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 		t.Errorf("again: %+v", got)
 	}
 	out := h.must("webhook", "list")
-	check.That(t, strings.Contains(out, "slack") && !strings.Contains(out, "/in"), "list:\n%s", out)
+	check.Contains(t, out, "slack", "list:\n%s", out)
+	check.That(t, !strings.Contains(out, "/in"), "list:\n%s", out)
 	check.Contains(t, h.must("webhook", "resend", second, "--webhook", "1"), "1 of 2 webhooks")
 	h.deliver(time.Now().Add(time.Minute))
 	if got := r.take(); len(got) != 1 || got[0].id != second {
@@ -175,7 +178,8 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 	}
 	check.Equal(t, strings.Count(h.must("webhook", "deliveries"), "delivered"), 5, "deliveries")
 	code, _, complaints := h.run("webhook", "resend", "msg_0")
-	check.That(t, code == exitFailed && strings.Contains(complaints, `no message "msg_0"`), "exit %d, %s", code, complaints)
+	check.Equal(t, code, exitFailed, "exit %d, %s", code, complaints)
+	check.Contains(t, complaints, `no message "msg_0"`, "exit %d, %s", code, complaints)
 }
 
 // TestWebhooksAreTriedForADay refuses a message for an hour, another one for more than a day, and accepts the next.
@@ -189,15 +193,21 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 	for now.Before(start.Add(time.Hour)) {
 		next := h.deliver(now)
 		pause := next.Sub(now)
-		must.That(t, pause >= 5*time.Second && pause <= time.Hour+time.Minute, "pause %s after %d attempts", pause, attempts)
+		must.That(t, pause >= 5*time.Second, "pause %s after %d attempts", pause, attempts)
+		must.That(t, pause <= time.Hour+time.Minute, "pause %s after %d attempts", pause, attempts)
 		now, attempts = next.Add(time.Millisecond), attempts+1
 	}
 	got := r.take()
-	check.That(t, len(got) == attempts && got[attempts-1].id == first && attempts >= 8 && attempts <= 12, "%d requests in an hour", len(got))
+	must.Equal(t, len(got), attempts, "%d requests in an hour", len(got))
+	check.Equal(t, got[attempts-1].id, first, "%d requests in an hour", len(got))
+	check.That(t, attempts >= 8, "%d requests in an hour", len(got))
+	check.That(t, attempts <= 12, "%d requests in an hour", len(got))
 	r.responds(nil)
 	h.deliver(now)
 	got = r.take()
-	check.That(t, len(got) == 2 && got[0].id == first && got[1].id == second, "after the hour: %+v", got)
+	must.Equal(t, len(got), 2, "after the hour: %+v", got)
+	check.Equal(t, got[0].id, first, "after the hour: %+v", got)
+	check.Equal(t, got[1].id, second, "after the hour: %+v", got)
 	third := h.write(catalogue.EventDecisionChanged, "Third")
 	r.responds(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) })
 	for now = time.Now(); ; {
@@ -208,16 +218,22 @@ func TestWebhooksAreTriedForADay(t *testing.T) {
 		now = next.Add(time.Millisecond)
 	}
 	spent := now.Sub(start)
-	check.That(t, spent >= 24*time.Hour && spent <= 26*time.Hour, "given up after %s", spent)
-	check.That(t, h.counts[outbox.Failed] == 1 && h.counts[outbox.Delivered] == 2, "%v", h.counts)
+	check.That(t, spent >= 24*time.Hour, "given up after %s", spent)
+	check.That(t, spent <= 26*time.Hour, "given up after %s", spent)
+	check.Equal(t, h.counts[outbox.Failed], 1, "%v", h.counts)
+	check.Equal(t, h.counts[outbox.Delivered], 2, "%v", h.counts)
 	fourth := h.write(catalogue.EventDecisionChanged, "Fourth")
 	r.responds(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 	r.take()
 	h.deliver(now)
 	got = r.take()
-	check.That(t, len(got) == 1 && got[0].id == fourth && h.counts[outbox.Failed] == 2, "410: %+v, %v", got, h.counts)
+	must.Equal(t, len(got), 1, "410: %+v, %v", got, h.counts)
+	check.Equal(t, got[0].id, fourth, "410: %+v, %v", got, h.counts)
+	check.Equal(t, h.counts[outbox.Failed], 2, "410: %+v, %v", got, h.counts)
 	out := h.must("webhook", "deliveries")
-	check.That(t, strings.Contains(out, third) && strings.Count(out, "failed") == 2 && strings.Contains(out, "no"), "deliveries:\n%s", out)
+	check.Contains(t, out, third, "deliveries:\n%s", out)
+	check.Equal(t, strings.Count(out, "failed"), 2, "deliveries:\n%s", out)
+	check.Contains(t, out, "no", "deliveries:\n%s", out)
 }
 
 // TestMessagesOutliveADayWithoutAServer sends a message for the first time when it is older than a day.
@@ -230,7 +246,8 @@ func TestMessagesOutliveADayWithoutAServer(t *testing.T) {
 	next = h.deliver(next.Add(time.Millisecond))
 	r.responds(nil)
 	h.deliver(next.Add(time.Millisecond))
-	check.That(t, h.counts[outbox.Failed] == 0 && h.counts[outbox.Delivered] == 1, "%v, want one delivery", h.counts)
+	check.Equal(t, h.counts[outbox.Failed], 0, "%v, want one delivery", h.counts)
+	check.Equal(t, h.counts[outbox.Delivered], 1, "%v, want one delivery", h.counts)
 }
 
 // TestHostileReceiversCostNothing lets receivers hang, redirect, and send without end.
@@ -313,7 +330,8 @@ func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 		h := newHooked(t, false, hooks...)
 		for i, hook := range hooks {
 			code, _, complaints := h.run("webhook", "test", strconv.Itoa(i+1))
-			check.That(t, code == exitFailed && strings.Contains(complaints, "private or reserved"), "%s: exit %d: %s", hook, code, complaints)
+			check.Equal(t, code, exitFailed, "%s: exit %d: %s", hook, code, complaints)
+			check.Contains(t, complaints, "private or reserved", "%s: exit %d: %s", hook, code, complaints)
 		}
 	}
 	got := r.take()

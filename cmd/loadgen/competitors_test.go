@@ -56,8 +56,10 @@ func TestCompetitors(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		check.That(t, len(result.Differences) == 0 && result.Compared >= 100 && len(result.Rows) == rows && result.Visitors == 3000,
-			"%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
+		check.Equal(t, len(result.Differences), 0, "%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
+		check.That(t, result.Compared >= 100, "%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
+		check.Equal(t, len(result.Rows), rows, "%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
+		check.Equal(t, result.Visitors, 3000, "%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
 		if err := p.printCompetitors(result); err != nil {
 			return err
 		}
@@ -80,14 +82,17 @@ func TestCompetitors(t *testing.T) {
 		check.Equal(t, len(result.Differences), differences, "differences: %v", result.Differences)
 		return nil
 	}))
-	check.That(t, strings.Contains(out.String(), "numbers compared, 0 differ") && strings.Contains(out.String(), "PostHog"), "table:\n%s", out.String())
+	check.Contains(t, out.String(), "numbers compared, 0 differ", "table:\n%s", out.String())
+	check.Contains(t, out.String(), "PostHog", "table:\n%s", out.String())
 	for want, args := range map[string][]string{
 		"must be an embedded store":                       {"competitors", "--store", "http://127.0.0.1:1"},
 		`--rounds "0": must be an integer from 1 to 1000`: {"competitors", "--store", store, "--rounds", "0"},
 	} {
 		r := run(t, args...)
-		check.That(t, r.code == exitUsage && strings.Contains(r.err, want), "%v: exit %d, %s", args, r.code, r.err)
+		check.Equal(t, r.code, exitUsage, "%v: exit %d, %s", args, r.code, r.err)
+		check.Contains(t, r.err, want, "%v: exit %d, %s", args, r.code, r.err)
 	}
 	r := run(t, "competitors", "--store", store, "--campaign", "99")
-	check.That(t, r.code == exitFailed && strings.Contains(r.err, "invalid --campaign 99"), "unknown campaign: exit %d, %s", r.code, r.err)
+	check.Equal(t, r.code, exitFailed, "unknown campaign: exit %d, %s", r.code, r.err)
+	check.Contains(t, r.err, "invalid --campaign 99", "unknown campaign: exit %d, %s", r.code, r.err)
 }

@@ -81,27 +81,35 @@ func TestCalibrate(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "calibrate", "--experiments-aa", "4", "--experiments-ab", "0", "--visitors", "100", "--json", jsonFile)
 	cmd.Env = append(os.Environ(), asLoadgen+"=1")
 	text, err := cmd.CombinedOutput()
-	must.That(t, err == nil && strings.Contains(string(text), "0 outside their acceptance bands") && strings.Contains(string(text), "events: 4 of 4\n"), "%v\n%s", err, text)
+	must.That(t, err == nil, "%v\n%s", err, text)
+	must.That(t, strings.Contains(string(text), "0 outside their acceptance bands"), "%v\n%s", err, text)
+	must.That(t, strings.Contains(string(text), "events: 4 of 4\n"), "%v\n%s", err, text)
 	var result calibration.Result
 	written, err := os.ReadFile(jsonFile)
 	if err == nil {
 		err = json.Unmarshal(written, &result)
 	}
-	check.That(t, err == nil && result.Null == 4 && result.Reports == 64 && len(result.Cells) >= 100,
-		"%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
+	must.That(t, err == nil, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
+	check.Equal(t, result.Null, 4, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
+	check.Equal(t, result.Reports, 64, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
+	check.That(t, len(result.Cells) >= 100, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
 }
 
 func TestCalibrateDecisions(t *testing.T) {
 	jsonFile := filepath.Join(t.TempDir(), "decisions.json")
 	args := []string{"calibrate", "decisions", "--experiments", "40", "--only", "^Power.*rate (1|5) %, 50/50, freq", "--json", jsonFile}
 	r := run(t, args...).wantOK(t)
-	check.That(t, strings.Contains(r.out, "2 rates, 0 outside their bands") && strings.Contains(r.err, "simulated experiments: 80 of 80\n"), "%s\n%s", r.out, r.err)
+	check.Contains(t, r.out, "2 rates, 0 outside their bands", "%s\n%s", r.out, r.err)
+	check.Contains(t, r.err, "simulated experiments: 80 of 80\n", "%s\n%s", r.out, r.err)
 	var result calibration.Decisions
 	text, err := os.ReadFile(jsonFile)
 	if err == nil {
 		err = json.Unmarshal(text, &result)
 	}
-	check.That(t, err == nil && result.Experiments == 40 && len(result.Rows) == 2 && result.Rows[0].Experiments == 40, "%v: %+v", err, result)
+	must.That(t, err == nil, "%v: %+v", err, result)
+	check.Equal(t, result.Experiments, 40, "%v: %+v", err, result)
+	must.Equal(t, len(result.Rows), 2, "%v: %+v", err, result)
+	check.Equal(t, result.Rows[0].Experiments, 40, "%v: %+v", err, result)
 }
 
 func TestFlagsHaveBounds(t *testing.T) {
@@ -129,8 +137,9 @@ func TestGenerateToFiles(t *testing.T) {
 	r := run(t, "generate", "--visitors", "1000", "-o", events, "--catalogue", catalogue).wantOK(t)
 	var truth population.Truth
 	err := json.Unmarshal([]byte(r.out), &truth)
-	check.That(t, err == nil && truth.Visitors == 1000 && len(truth.Subjects) == 3,
-		"truth on standard output: error %v, %d visitors, %d subjects", err, truth.Visitors, len(truth.Subjects))
+	must.That(t, err == nil, "truth on standard output: error %v, %d visitors, %d subjects", err, truth.Visitors, len(truth.Subjects))
+	check.Equal(t, truth.Visitors, 1000, "truth on standard output: error %v, %d visitors, %d subjects", err, truth.Visitors, len(truth.Subjects))
+	check.Equal(t, len(truth.Subjects), 3, "truth on standard output: error %v, %d visitors, %d subjects", err, truth.Visitors, len(truth.Subjects))
 	onDisk := must.Get(os.ReadFile(events))(t)
 	piped := run(t, "generate", "--visitors", "1000", "-o", "-").wantOK(t)
 	check.Equal(t, piped.out, string(onDisk), "events on standard output")
@@ -152,14 +161,17 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 	r := run(t, "growth", "--store", "embedded:"+filepath.Join(dir, "other"))
-	check.That(t, r.code == exitFailed && strings.Contains(r.err, "does not have the standard data set"), "empty store: exit %d, %s", r.code, r.err)
+	check.Equal(t, r.code, exitFailed, "empty store: exit %d, %s", r.code, r.err)
+	check.Contains(t, r.err, "does not have the standard data set", "empty store: exit %d, %s", r.code, r.err)
 }
 
 func TestStandard(t *testing.T) {
 	tier.OnlyLong(t)
 	store := "embedded:" + filepath.Join(t.TempDir(), "store")
 	r := run(t, "standard", "--store", store, "--scale", "0.0005", "--optimize").wantOK(t)
-	check.That(t, strings.HasPrefix(r.out, "lh_") && strings.Contains(r.err, "merged parts"), "standard output %q, standard error %q", r.out, r.err)
+	check.That(t, strings.HasPrefix(r.out, "lh_"), "standard output %q, standard error %q", r.out, r.err)
+	check.Contains(t, r.err, "merged parts", "standard output %q, standard error %q", r.out, r.err)
 	again := run(t, "standard", "--store", store, "--scale", "0.0005")
-	check.That(t, again.code == exitFailed && strings.Contains(again.err, "in use"), "inserting again: exit %d, %s", again.code, again.err)
+	check.Equal(t, again.code, exitFailed, "inserting again: exit %d, %s", again.code, again.err)
+	check.Contains(t, again.err, "in use", "inserting again: exit %d, %s", again.code, again.err)
 }

@@ -116,16 +116,22 @@ Search,500/10000,580/10000,28
 		}
 	}
 	total := fit.Total(factors)
-	check.That(t, a.Total != nil && a.Total.Shipped == 3 && math.Abs(a.Total.Expected-total.Mean) <= 1e-15 && a.Total.Interval == [2]float64{total.Lower, total.Upper},
-		"%+v, want %+v", a.Total, total)
+	must.That(t, a.Total != nil, "%+v, want %+v", a.Total, total)
+	check.Equal(t, a.Total.Shipped, 3, "%+v, want %+v", a.Total, total)
+	check.That(t, math.Abs(a.Total.Expected-total.Mean) <= 1e-15, "%+v, want %+v", a.Total, total)
+	check.Equal(t, a.Total.Interval, [2]float64{total.Lower, total.Upper}, "%+v, want %+v", a.Total, total)
 	check.Equal(t, a.Tests[2].SampleRatio == nil, true, "an uneven split may be meant")
 	ratio := a.Tests[3]
-	check.That(t, ratio.SampleRatio != nil && ratio.SampleRatio.Mismatch && ratio.Treatments[0].Expected == nil && ratio.Treatments[0].Reason == stats.ReasonSampleRatioMismatch && !ratio.Treatments[0].Winner,
-		"a mismatch: %+v", ratio)
+	must.That(t, ratio.SampleRatio != nil, "a mismatch: %+v", ratio)
+	check.That(t, ratio.SampleRatio.Mismatch, "a mismatch: %+v", ratio)
+	check.That(t, ratio.Treatments[0].Expected == nil, "a mismatch: %+v", ratio)
+	check.Equal(t, ratio.Treatments[0].Reason, stats.ReasonSampleRatioMismatch, "a mismatch: %+v", ratio)
+	check.That(t, !ratio.Treatments[0].Winner, "a mismatch: %+v", ratio)
 	first := a.Tests[0].Treatments[0]
 	comparison := stats.Compare(table.Tests[0].Samples[0], table.Tests[0].Samples[1:], stats.Options{SignificanceLevel: 95, NonNegative: true, Shares: []float64{1, 1}})[0]
-	check.That(t, *first.PValue == *comparison.Frequentist.PValue && first.Concludes && *first.Lift.Value == *comparison.Lift.Value,
-		"%+v, want %+v", first, comparison)
+	check.Equal(t, *first.PValue, *comparison.Frequentist.PValue, "%+v, want %+v", first, comparison)
+	check.That(t, first.Concludes, "%+v, want %+v", first, comparison)
+	check.Equal(t, *first.Lift.Value, *comparison.Lift.Value, "%+v, want %+v", first, comparison)
 	check.Equal(t, a.Text, fmt.Sprintf("The lifts of 3 winners add up to +%.0f %%. Expect +%.0f %% to +%.0f %%. Of the 3, less than 1 is expected to do harm or nothing.", 100*(.2+.2727272727+.16), 100*total.Lower, 100*total.Upper), "the sentence")
 	shipped := New(must.Get(ReadTable(strings.NewReader("name,A,B,shipped\nSkewed,5000/100000,7000/104000,yes\nSmall,5/50,9/50,yes\nFine,500/10000,600/10000,yes\n")))(t), .2)
 	check.Equal(t, shipped.Total.Shipped, 1, "winners that can be judged")
@@ -135,7 +141,8 @@ Search,500/10000,580/10000,28
 	table.Tests[0].Name = "=HYPERLINK(1)"
 	must.OK(t, New(table, .2).WriteCSV(&file))
 	lines := strings.Split(file.String(), "\n")
-	check.That(t, len(lines) == 7 && strings.HasPrefix(lines[1], "'=HYPERLINK(1),B,true,true,0.2"), "%s", file.String())
+	must.Equal(t, len(lines), 7, "%s", file.String())
+	check.That(t, strings.HasPrefix(lines[1], "'=HYPERLINK(1),B,true,true,0.2"), "%s", file.String())
 }
 
 func auditOf(t *testing.T, table string) *Audit {
@@ -182,7 +189,9 @@ func TestRepeatedTests(t *testing.T) {
 	check.Equal(t, len(table.Tests), 1, "tests")
 	check.That(t, slices.Equal(table.Notes, []string{"line 3: the test \"Banner\" repeats line 2, so it counts once"}), "%q", table.Notes)
 	_, err := ReadTable(strings.NewReader("name,control,B\nBanner,500/10000,585/10000\nBanner,500/10000,600/10000\n"))
-	check.That(t, err != nil && strings.Contains(err.Error(), "line 2 has other numbers"), "%v", err)
+	must.That(t, err != nil, "%v", err)
+	check.Contains(t, err.Error(), "line 2 has other numbers", "%v", err)
 	_, err = ReadTable(strings.NewReader("test,variation,visitors,conversions\nBanner,A,10000,500\nBanner,B,10000,585\nBanner,B,10000,590\n"))
-	check.That(t, err != nil && strings.Contains(err.Error(), "stands twice"), "%v", err)
+	must.That(t, err != nil, "%v", err)
+	check.Contains(t, err.Error(), "stands twice", "%v", err)
 }

@@ -40,8 +40,11 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 	p := *a.Variations[1].Comparison.Frequentist.PValue
 	check.That(t, math.Abs(p-want) <= 1e-9*want, "p = %v, want %v", p, want)
 	c := a.Variations[1].Comparison
-	check.That(t, c.Verdict == stats.VerdictBetter && !*c.Conclusive && c.Sequential == nil && a.Conclusion.Status == stats.StatusInconclusive && a.Conclusion.VariationID == nil,
-		"verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
+	check.Equal(t, c.Verdict, stats.VerdictBetter, "verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
+	check.That(t, !*c.Conclusive, "verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
+	check.That(t, c.Sequential == nil, "verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
+	check.Equal(t, a.Conclusion.Status, stats.StatusInconclusive, "verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
+	check.That(t, a.Conclusion.VariationID == nil, "verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
 	const sentence = "No conclusion: pass the sums at each weekly look to conclude."
 	check.Equal(t, a.Conclusion.Text, sentence)
 }
@@ -100,9 +103,12 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		}
 		got := a.Checks.SampleRatio
 		check.That(t, reflect.DeepEqual(got, wantCheck), "sample ratio %+v, want %+v", got, wantCheck)
-		check.That(t, *a.Power.RequiredVisitors == *power.RequiredVisitors && *a.Power.MinimumDetectableEffect == *power.MinimumDetectableEffect && a.Power.Reason == "",
-			"power %+v, want %+v", a.Power, power)
-		check.That(t, a.Looks == nil && a.Conclusion.Status == stats.StatusInconclusive && a.Conclusion.VariationID == nil, "conclusion %+v", a.Conclusion)
+		check.Equal(t, *a.Power.RequiredVisitors, *power.RequiredVisitors, "power %+v, want %+v", a.Power, power)
+		check.Equal(t, *a.Power.MinimumDetectableEffect, *power.MinimumDetectableEffect, "power %+v, want %+v", a.Power, power)
+		check.Equal(t, a.Power.Reason, "", "power %+v, want %+v", a.Power, power)
+		check.That(t, a.Looks == nil, "conclusion %+v", a.Conclusion)
+		check.Equal(t, a.Conclusion.Status, stats.StatusInconclusive, "conclusion %+v", a.Conclusion)
+		check.That(t, a.Conclusion.VariationID == nil, "conclusion %+v", a.Conclusion)
 	}
 }
 
@@ -128,12 +134,15 @@ func FuzzCalculator(f *testing.F) {
 		input, err := ParseInput(line)
 		var invalid *query.InvalidError
 		if err != nil {
-			must.That(t, errors.As(err, &invalid) && len(invalid.Faults) != 0, "ParseQuestion(%q) = %v, want faults", line, err)
+			must.That(t, errors.As(err, &invalid), "ParseQuestion(%q) = %v, want faults", line, err)
+			must.That(t, len(invalid.Faults) != 0, "ParseQuestion(%q) = %v, want faults", line, err)
 			must.Get(json.Marshal(RefuseLine(1, invalid)))(t)
 			return
 		}
 		text, err := json.Marshal(input.ComputeAnswer())
-		must.That(t, err == nil && json.Valid(text) && !notNumbers.Match(text), "%s\nis answered %s, %v", line, text, err)
+		must.That(t, err == nil, "%s\nis answered %s, %v", line, text, err)
+		must.That(t, json.Valid(text), "%s\nis answered %s, %v", line, text, err)
+		must.That(t, !notNumbers.Match(text), "%s\nis answered %s, %v", line, text, err)
 	})
 }
 
@@ -172,12 +181,21 @@ func TestLooksAgreeWithStats(t *testing.T) {
 		sequence := stats.NewLookDesign(0.05, []float64{70, 10, 10, 10}).NewSequence(points, nil)
 		want := sequence.AnalyzeLook(k, strata, false)
 		got, p := look.Variations[0], *sequence.PValue(k, want)
-		check.That(t, look.Number == k+1 && look.Visitors == 10*n && look.Tau == float64(k+1)/4 && got.ID == 5 && len(look.Variations) == 3, "look %+v", look)
-		check.That(t, *got.CriticalValue == *want.Critical && *got.Z == *want.Z && got.Significant == want.Significant && *got.PValue == p && *got.Improvement.Interval[0] == *want.Lift.Interval[0],
-			"look %d: %+v, want %+v", k+1, got, want)
+		check.Equal(t, look.Number, k+1, "look %+v", look)
+		check.Equal(t, look.Visitors, 10*n, "look %+v", look)
+		check.Equal(t, look.Tau, float64(k+1)/4, "look %+v", look)
+		check.Equal(t, got.ID, 5, "look %+v", look)
+		check.Equal(t, len(look.Variations), 3, "look %+v", look)
+		check.Equal(t, *got.CriticalValue, *want.Critical, "look %d: %+v, want %+v", k+1, got, want)
+		check.Equal(t, *got.Z, *want.Z, "look %d: %+v, want %+v", k+1, got, want)
+		check.Equal(t, got.Significant, want.Significant, "look %d: %+v, want %+v", k+1, got, want)
+		check.Equal(t, *got.PValue, p, "look %d: %+v, want %+v", k+1, got, want)
+		check.Equal(t, *got.Improvement.Interval[0], *want.Lift.Interval[0], "look %d: %+v, want %+v", k+1, got, want)
 	}
 	last := a.Variations[0].Comparison.Sequential
-	check.That(t, *last.Look == 2 && *last.PValue == *a.Looks[1].Variations[0].PValue && a.Variations[1].Comparison == nil, "%+v", last)
+	check.Equal(t, *last.Look, 2, "%+v", last)
+	check.Equal(t, *last.PValue, *a.Looks[1].Variations[0].PValue, "%+v", last)
+	check.That(t, a.Variations[1].Comparison == nil, "%+v", last)
 }
 
 // TestMismatchAtALookRemains checks that shares that match again do not clear the alarm.
@@ -228,15 +246,20 @@ func TestWorthOfAComparison(t *testing.T) {
 		fit := effects.NewFit(.1, test.tests)
 		want, got := fit.TrueEffect(len(test.tests)-1), answer(test.past)
 		item := got.Items[0]
-		check.That(t, item.VariationID == 4 && item.Expected != nil && math.Abs(item.Expected.Value-lift(want.Mean)) <= 1e-12 && math.Abs(item.Expected.Interval[1]-lift(want.Upper)) <= 1e-9 && math.Abs(*item.Chance-want.Chance) <= 1e-12,
-			"%s: %+v, want %+v", test.past, item, want)
-		check.That(t, got.Pool.Campaigns == len(test.tests) && got.Total == nil && len(got.InWords()) == 2, "%s: %+v, %q", test.past, got, got.InWords())
+		check.Equal(t, item.VariationID, 4, "%s: %+v, want %+v", test.past, item, want)
+		must.That(t, item.Expected != nil, "%s: %+v, want %+v", test.past, item, want)
+		check.That(t, math.Abs(item.Expected.Value-lift(want.Mean)) <= 1e-12, "%s: %+v, want %+v", test.past, item, want)
+		check.That(t, math.Abs(item.Expected.Interval[1]-lift(want.Upper)) <= 1e-9, "%s: %+v, want %+v", test.past, item, want)
+		check.That(t, math.Abs(*item.Chance-want.Chance) <= 1e-12, "%s: %+v, want %+v", test.past, item, want)
+		check.Equal(t, got.Pool.Campaigns, len(test.tests), "%s: %+v, %q", test.past, got, got.InWords())
+		check.That(t, got.Total == nil, "%s: %+v, %q", test.past, got, got.InWords())
+		check.Equal(t, len(got.InWords()), 2, "%s: %+v, %q", test.past, got, got.InWords())
 	}
 	input := must.Get(ParseInput([]byte(question + "}")))(t)
 	input.Past = must.Get(audit.ReadTable(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t).Past()
 	ofFile, ofLine := input.ComputeAnswer().Worth, answer(`,"past":[{"name":"Banner","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}],"shipped":1}]`)
-	check.That(t, (*ofFile.Total == *ofLine.Total || ofFile.Total.Expected == ofLine.Total.Expected && ofFile.Total.Shipped == 1) && ofFile.Items[0].Text == ofLine.Items[0].Text,
-		"a file gives %+v, and a line %+v", ofFile, ofLine)
+	check.That(t, (*ofFile.Total == *ofLine.Total || ofFile.Total.Expected == ofLine.Total.Expected && ofFile.Total.Shipped == 1), "a file gives %+v, and a line %+v", ofFile, ofLine)
+	check.Equal(t, ofFile.Items[0].Text, ofLine.Items[0].Text, "a file gives %+v, and a line %+v", ofFile, ofLine)
 }
 
 // TestPriorOfAComparison checks that a Bayesian comparison without a prior has a weak one, and that a learned prior is the one
@@ -273,9 +296,12 @@ func TestPriorOfAComparison(t *testing.T) {
 	}
 	weak := priorOf("")
 	check.That(t, math.Abs(weak.StandardDeviation-.1/1.96) <= 1e-12, "the default has the deviation %v", weak.StandardDeviation)
-	check.That(t, weak.Mean == 0 && weak.Campaigns == nil, "the default is %+v", weak)
+	check.Equal(t, weak.Mean, 0, "the default is %+v", weak)
+	check.That(t, weak.Campaigns == nil, "the default is %+v", weak)
 	got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`)
-	check.That(t, got.Campaigns == nil && got.Mean == .01 && got.StandardDeviation == .05, "declared: %+v", got)
+	check.That(t, got.Campaigns == nil, "declared: %+v", got)
+	check.Equal(t, got.Mean, .01, "declared: %+v", got)
+	check.Equal(t, got.StandardDeviation, .05, "declared: %+v", got)
 }
 
 // TestNothingIsWorth checks what says nothing about a worth: a sample ratio mismatch, too few visitors, and numbers
@@ -290,10 +316,15 @@ func TestNothingIsWorth(t *testing.T) {
 	} {
 		w := must.Get(ParseInput([]byte(`{"metric":` + variations + `,"past":[{"lift":2,"standardError":1,"shipped":1}]}`)))(t).ComputeAnswer().Worth
 		item := w.Items[0]
-		check.That(t, item.Reason == want && item.Expected == nil && w.InWords() == nil, "%s: %+v, want %s", variations, item, want)
+		check.Equal(t, item.Reason, want, "%s: %+v, want %s", variations, item, want)
+		check.That(t, item.Expected == nil, "%s: %+v, want %s", variations, item, want)
+		check.That(t, w.InWords() == nil, "%s: %+v, want %s", variations, item, want)
 		if want == stats.ReasonBaselineZero {
 			continue // it says how large effects are
 		}
-		check.That(t, w.Pool.Campaigns == 1 && w.Total != nil && w.Total.Expected > 0 && w.Total.Expected < .02, "%s: the past is worth %+v", variations, w.Total)
+		check.Equal(t, w.Pool.Campaigns, 1, "%s: the past is worth %+v", variations, w.Total)
+		must.That(t, w.Total != nil, "%s: the past is worth %+v", variations, w.Total)
+		check.That(t, w.Total.Expected > 0, "%s: the past is worth %+v", variations, w.Total)
+		check.That(t, w.Total.Expected < .02, "%s: the past is worth %+v", variations, w.Total)
 	}
 }

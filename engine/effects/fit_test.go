@@ -72,20 +72,24 @@ func TestLimits(t *testing.T) {
 	some := [][]stats.PooledEffect{{{Value: .05, StandardError: .03}}, {{Value: -.01, StandardError: .02}}}
 	f := NewFit(.2, some)
 	exact := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e-9}})).TrueEffect(2)
-	check.That(t, math.Abs(exact.Mean-.07) <= 1e-7 && math.Abs(exact.Upper-exact.Lower) <= 1e-7 && exact.Chance == 1, "exact data: %+v", exact)
+	check.That(t, math.Abs(exact.Mean-.07) <= 1e-7, "exact data: %+v", exact)
+	check.That(t, math.Abs(exact.Upper-exact.Lower) <= 1e-7, "exact data: %+v", exact)
+	check.Equal(t, exact.Chance, 1, "exact data: %+v", exact)
 	nothing := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e9}}))
 	got := nothing.TrueEffect(2).Mean
 	check.That(t, math.Abs(got-f.MeanEffect().Mean) <= 1e-9, "no data: %g, want the mean of true effects %g", got, f.MeanEffect().Mean)
 	for i := range 2 {
 		a, b := f.TrueEffect(i), nothing.TrueEffect(i)
-		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12 && math.Abs(a.Lower-b.Lower) <= 1e-12, "a campaign that says nothing changes %+v to %+v", a, b)
+		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12, "a campaign that says nothing changes %+v to %+v", a, b)
+		check.That(t, math.Abs(a.Lower-b.Lower) <= 1e-12, "a campaign that says nothing changes %+v to %+v", a, b)
 	}
 	two := [][]stats.PooledEffect{{{Value: .05, StandardError: .03}, {Value: .02, StandardError: .03}}}
 	apart := NewFit(.2, [][]stats.PooledEffect{two[0][:1], two[0][1:]})
 	joint := NewFit(.2, two)
 	for i := range 2 {
 		a, b := joint.TrueEffect(i), apart.TrueEffect(i)
-		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12 && math.Abs(a.Upper-b.Upper) <= 1e-10, "treatments that share no error: %+v, apart %+v", a, b)
+		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12, "treatments that share no error: %+v, apart %+v", a, b)
+		check.That(t, math.Abs(a.Upper-b.Upper) <= 1e-10, "treatments that share no error: %+v, apart %+v", a, b)
 	}
 	e := NewFit(.2, nil).TypicalEffect()
 	check.That(t, math.Abs(e.Mean-.05) <= .004, "the typical effect without campaigns is %g, want about a quarter of the minimum effect", e.Mean)
@@ -108,9 +112,11 @@ func TestWinRate(t *testing.T) {
 		}
 	}
 	got := fit.WinRate(func(lift float64) float64 { return below((lift - at) / width) })
-	check.That(t, math.Abs(got.Observed-wins) <= 1e-3 && got.Expected < got.Observed, "%+v, want %v", got, wins)
+	check.That(t, math.Abs(got.Observed-wins) <= 1e-3, "%+v, want %v", got, wins)
+	check.That(t, got.Expected < got.Observed, "%+v, want %v", got, wins)
 	got = fit.WinRate(func(float64) float64 { return 1 })
-	check.That(t, nearly(got.Observed, 1) && nearly(got.Expected, better), "if all win: %+v, want %v", got, better)
+	check.That(t, nearly(got.Observed, 1), "if all win: %+v, want %v", got, better)
+	check.That(t, nearly(got.Expected, better), "if all win: %+v, want %v", got, better)
 }
 
 // TestPastEqualsTheFit compares past tests with the fit of their effects.
@@ -128,17 +134,25 @@ func TestPastEqualsTheFit(t *testing.T) {
 	toLift := func(e Expected) float64 { return 1 / (1 - .5*e.Mean) } // from an effect, which is relative to the mean of the pair
 	total := fit.Total([]float64{toLift(first), toLift(second), 0})
 	observed := .08/(1-.04) + .02/(1-.01)
-	check.That(t, nearly(p.Total.Observed, observed) && nearly(p.Total.Expected, total.Mean) && nearly(p.Total.Interval[0], total.Lower) && nearly(p.Total.Interval[1], total.Upper), "%+v, want %+v", p.Total, total)
-	check.That(t, p.Total.Shipped == 2 && nearly(*p.Total.Exaggeration, observed/total.Mean), "%+v", p.Total)
+	check.That(t, nearly(p.Total.Observed, observed), "%+v, want %+v", p.Total, total)
+	check.That(t, nearly(p.Total.Expected, total.Mean), "%+v, want %+v", p.Total, total)
+	check.That(t, nearly(p.Total.Interval[0], total.Lower), "%+v, want %+v", p.Total, total)
+	check.That(t, nearly(p.Total.Interval[1], total.Upper), "%+v, want %+v", p.Total, total)
+	check.Equal(t, p.Total.Shipped, 2, "%+v", p.Total)
+	check.That(t, nearly(*p.Total.Exaggeration, observed/total.Mean), "%+v", p.Total)
 	check.That(t, nearly(p.Total.HarmOrNothing, first.Small+second.Small), "harm or nothing: %v", p.Total.HarmOrNothing)
-	check.That(t, first.Small > 1-first.Chance && first.Small < .5, "below 2 %%: %v, below 0: %v", first.Small, 1-first.Chance)
+	check.That(t, first.Small > 1-first.Chance, "below 2 %%: %v, below 0: %v", first.Small, 1-first.Chance)
+	check.That(t, first.Small < .5, "below 2 %%: %v, below 0: %v", first.Small, 1-first.Chance)
 	check.Equal(t, len(p.Items), 5, "treatments")
 	e := p.Items[0]
-	check.That(t, nearly(e.Expected.Value, first.Mean/(1-.5*first.Mean)) && *e.Chance == first.Chance && nearly(*e.Observed, .08/(1-.04)), "%+v, want %+v", e, first)
+	check.That(t, nearly(e.Expected.Value, first.Mean/(1-.5*first.Mean)), "%+v, want %+v", e, first)
+	check.Equal(t, *e.Chance, first.Chance, "%+v, want %+v", e, first)
+	check.That(t, nearly(*e.Observed, .08/(1-.04)), "%+v, want %+v", e, first)
 	check.Equal(t, p.Items[1].Reason, stats.ReasonTooFewVisitors, "a small test")
 	check.Equal(t, p.Pool.Campaigns, 3, "tests that say something")
 	none := NewPast(.2, nil)
-	check.That(t, none.Total == nil && none.Pool.Campaigns == 0, "nothing: %+v", none)
+	check.That(t, none.Total == nil, "nothing: %+v", none)
+	check.Equal(t, none.Pool.Campaigns, 0, "nothing: %+v", none)
 }
 
 func nearly(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }

@@ -34,7 +34,9 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 	} {
 		err := conn.Exec(with(t.Context(), tt.settings), tt.sql)
 		var e *clickhouse.Exception
-		check.That(t, errors.As(err, &e) && e.Code == tt.code && e.CodeName == tt.name, "%s: %v, want %d %s", tt.sql, err, tt.code, tt.name)
+		check.That(t, errors.As(err, &e), "%s: %v, want %d %s", tt.sql, err, tt.code, tt.name)
+		check.Equal(t, e.Code, tt.code, "%s: %v, want %d %s", tt.sql, err, tt.code, tt.name)
+		check.Equal(t, e.CodeName, tt.name, "%s: %v, want %d %s", tt.sql, err, tt.code, tt.name)
 	}
 }
 
@@ -71,7 +73,8 @@ func TestErrorInMidStream(t *testing.T) {
 		for rows.Next() {
 			n++
 		}
-		check.That(t, code(rows.Err()) == 395 && n <= at, "error at row %d: %d rows, then %v, want code 395", at, n, rows.Err())
+		check.Equal(t, code(rows.Err()), 395, "error at row %d: %d rows, then %v, want code 395", at, n, rows.Err())
+		check.That(t, n <= at, "error at row %d: %d rows, then %v, want code 395", at, n, rows.Err())
 		check.Equal(t, code(rows.Close()), 395, "Close")
 		check.Equal(t, one[uint8](t, conn, "SELECT 7"), 7, "the next statement")
 	}
@@ -105,6 +108,8 @@ func TestNewException(t *testing.T) {
 		{"Code: 99999999999. DB::Exception: x", 1002, "", "x"},
 	} {
 		e := newException(tt.text)
-		check.That(t, e.Code == tt.code && e.CodeName == tt.name && e.Message == tt.message, "newException(%q) = %d, %q, %q", tt.text, e.Code, e.CodeName, e.Message)
+		check.Equal(t, e.Code, tt.code, "newException(%q) = %d, %q, %q", tt.text, e.Code, e.CodeName, e.Message)
+		check.Equal(t, e.CodeName, tt.name, "newException(%q) = %d, %q, %q", tt.text, e.Code, e.CodeName, e.Message)
+		check.Equal(t, e.Message, tt.message, "newException(%q) = %d, %q, %q", tt.text, e.Code, e.CodeName, e.Message)
 	}
 }

@@ -105,7 +105,8 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 	t.Setenv(libraryVariable, "")
 	want := must.Get(filepath.EvalSymlinks(data.Name()))(t)
 	got, err := LocateLibrary()
-	check.That(t, err == nil && (got == data.Name() || got == want), "LocateLibrary() = %q, %v, want %q", got, err, want)
+	must.That(t, err == nil, "LocateLibrary() = %q, %v, want %q", got, err, want)
+	check.That(t, (got == data.Name() || got == want), "LocateLibrary() = %q, %v, want %q", got, err, want)
 }
 
 // TestKill checks that the rows of every acknowledged insert survive a SIGKILL.
@@ -133,8 +134,10 @@ func TestKill(t *testing.T) {
 		_, err := fmt.Sscan(got, &n, &distinct)
 		must.That(t, err == nil, "%q: %v", got, err)
 		// One insert may have been running; its rows may be stored or not.
-		check.That(t, n == distinct && n%batchRows == 0 && n >= acknowledged && n <= acknowledged+batchRows,
-			"%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
+		check.Equal(t, n, distinct, "%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
+		check.Equal(t, n%batchRows, 0, "%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
+		check.That(t, n >= acknowledged, "%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
+		check.That(t, n <= acknowledged+batchRows, "%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
 	}
 }
 
@@ -147,7 +150,8 @@ func TestSignals(t *testing.T) {
 	must.OK(t, p.Process.Signal(os.Interrupt))
 	_ = p.Wait()
 	status, ok := p.ProcessState.Sys().(syscall.WaitStatus)
-	check.That(t, ok && status.Signal() == syscall.SIGINT, "without signal.Notify SIGINT gives %v", p.ProcessState)
+	must.That(t, ok, "without signal.Notify SIGINT gives %v", p.ProcessState)
+	check.Equal(t, status.Signal(), syscall.SIGINT, "without signal.Notify SIGINT gives %v", p.ProcessState)
 }
 
 func TestClose(t *testing.T) {
@@ -171,7 +175,8 @@ func TestForeignConfiguration(t *testing.T) {
 		must.OK(t, os.WriteFile(path, []byte(foreign), 0o600))
 	}
 	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0").output(t)
-	check.That(t, !strings.Contains(got, "memory 1000000\n") && strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)), "with a foreign configuration: %q", got)
+	check.That(t, !strings.Contains(got, "memory 1000000\n"), "with a foreign configuration: %q", got)
+	check.Contains(t, got, fmt.Sprintf("connections %d\n", defaultConnections), "with a foreign configuration: %q", got)
 }
 
 func TestOptions(t *testing.T) {

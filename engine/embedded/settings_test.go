@@ -74,7 +74,8 @@ func TestDatabases(t *testing.T) {
 	}
 	for range 10 {
 		x, y := one[uint64](t, a, "SELECT n FROM t"), one[uint64](t, b, "SELECT n FROM t")
-		must.That(t, x == 1 && y == 2, "got %d and %d, want 1 and 2", x, y)
+		must.Equal(t, x, 1, "got %d and %d, want 1 and 2", x, y)
+		must.Equal(t, y, 2, "got %d and %d, want 1 and 2", x, y)
 	}
 	for _, name := range []string{"no such", "no`such", `no\such`} {
 		conn := connect(t, func(o *clickhouse.Options) { o.Auth.Database = name })

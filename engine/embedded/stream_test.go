@@ -33,7 +33,11 @@ func TestDriver(t *testing.T) {
 	must.OK(t, batch.Send())
 	var rows []row
 	must.OK(t, conn.Select(t.Context(), &rows, "SELECT * FROM t"))
-	check.That(t, len(rows) == 1 && rows[0].ID == 7 && rows[0].Name == "seven" && rows[0].Note != nil && *rows[0].Note == "none", "got %+v", rows)
+	must.Equal(t, len(rows), 1, "got %+v", rows)
+	check.Equal(t, rows[0].ID, 7, "got %+v", rows)
+	check.Equal(t, rows[0].Name, "seven", "got %+v", rows)
+	must.That(t, rows[0].Note != nil, "got %+v", rows)
+	check.Equal(t, *rows[0].Note, "none", "got %+v", rows)
 	if err := conn.Select(t.Context(), &rows, "SELECT * FROM t WHERE id = 8"); err != nil || len(rows) != 0 {
 		t.Errorf("an empty result: %v, %v", rows, err)
 	}
@@ -90,10 +94,12 @@ func TestLargeBatchAndStream(t *testing.T) {
 	var name string
 	for ; rows.Next(); want++ {
 		must.OK(t, rows.Scan(&id, &name))
-		must.That(t, id == want && name == fmt.Sprint("visitor ", want), "row %d is %d, %q", want, id, name)
+		must.Equal(t, id, want, "row %d is %d, %q", want, id, name)
+		must.Equal(t, name, fmt.Sprint("visitor ", want), "row %d is %d, %q", want, id, name)
 	}
 	err := rows.Err()
-	check.That(t, err == nil && want == 3*n, "%d rows, %v, want %d", want, err, 3*n)
+	must.That(t, err == nil, "%d rows, %v, want %d", want, err, 3*n)
+	check.Equal(t, want, 3*n, "%d rows, %v, want %d", want, err, 3*n)
 }
 
 // TestLongValues runs an INSERT with its rows in the text, more than the parser reads at once.
@@ -134,7 +140,8 @@ func TestConcurrency(t *testing.T) {
 				var n, wrong uint64
 				err := conn.QueryRow(ctx, "SELECT count(), countIf(name != concat('visitor ', toString(id))) FROM t WHERE id >= {from:UInt64}",
 					clickhouse.Named("from", i)).Scan(&n, &wrong)
-				check.That(t, err == nil && wrong == 0, "%d of %d rows are wrong, %v", wrong, n, err)
+				must.That(t, err == nil, "%d of %d rows are wrong, %v", wrong, n, err)
+				check.Equal(t, wrong, 0, "%d of %d rows are wrong, %v", wrong, n, err)
 			}
 		})
 	}
@@ -143,5 +150,6 @@ func TestConcurrency(t *testing.T) {
 	collector.Wait()
 	const want = writers * size
 	n, distinct := one[uint64](t, conn, "SELECT count() FROM t"), one[uint64](t, conn, "SELECT uniqExact(id) FROM t")
-	check.That(t, n == want*uint64(rounds) && distinct == n, "%d rows, %d of them different, want %d", n, distinct, want*rounds)
+	check.Equal(t, n, want*uint64(rounds), "%d rows, %d of them different, want %d", n, distinct, want*rounds)
+	check.Equal(t, distinct, n, "%d rows, %d of them different, want %d", n, distinct, want*rounds)
 }

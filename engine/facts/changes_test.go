@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/engine/facts"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 	"lifthouse/stats"
 )
 
@@ -43,12 +44,14 @@ func TestLifetimesOfOrders(t *testing.T) {
 	} {
 		h := facts.OrderHistory{States: of.states}
 		counts, known := h.LifetimeOf(-1, 10*hour)
-		check.That(t, known && counts == of.counts, "%s: counted %+v, want %+v", name, counts, of.counts)
+		must.That(t, known, "%s: counted %+v, want %+v", name, counts, of.counts)
+		check.Equal(t, counts, of.counts, "%s: counted %+v, want %+v", name, counts, of.counts)
 		value, known := h.LifetimeOf(0, 10*hour)
 		if of.value.Amount == 0 {
 			check.That(t, !known, "%s: has the value %+v", name, value)
 			continue
 		}
-		check.That(t, known && value == of.value, "%s: value %+v, want %+v", name, value, of.value)
+		must.That(t, known, "%s: value %+v, want %+v", name, value, of.value)
+		check.Equal(t, value, of.value, "%s: value %+v, want %+v", name, value, of.value)
 	}
 }

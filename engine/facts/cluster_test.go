@@ -33,7 +33,8 @@ func openReplicas(t *testing.T, address string) [][]driver.Conn {
 	t.Helper()
 	parsed := must.Get(schema.ParseAddress(address, func(string) string { return "" }))(t)
 	shards, err := schema.OpenReplicas(t.Context(), schematest.OpenConnection(t, address), parsed)
-	must.That(t, err == nil && len(shards) == 2, "%d shards: %v", len(shards), err)
+	must.That(t, err == nil, "%d shards: %v", len(shards), err)
+	must.Equal(t, len(shards), 2, "%d shards: %v", len(shards), err)
 	t.Cleanup(func() { _ = schema.CloseReplicas(shards) })
 	return shards
 }

@@ -135,7 +135,9 @@ func (w *world) checkSums(t *testing.T) {
 	}
 	found := must.Get(facts.ReadAllCells(t.Context(), w.conn))(t)
 	for key, cell := range cells {
-		must.That(t, found[key] != nil && found[key].Sums == cell.Sums && found[key].Newest >= cell.Newest, "cell %+v: %v, want %v", key, found[key], cell)
+		must.That(t, found[key] != nil, "cell %+v: %v, want %v", key, found[key], cell)
+		must.Equal(t, found[key].Sums, cell.Sums, "cell %+v: %v, want %v", key, found[key], cell)
+		must.That(t, found[key].Newest >= cell.Newest, "cell %+v: %v, want %v", key, found[key], cell)
 	}
 	for key := range found {
 		must.That(t, cells[key] != nil, "cell %+v is stored, but has no visitors", key)
@@ -164,7 +166,8 @@ func TestRefreshesOfARandomWalk(t *testing.T) {
 func refresh(t *testing.T, r *facts.Refresher, through int64) {
 	t.Helper()
 	at, err := r.RefreshFacts(t.Context())
-	must.That(t, err == nil && at.Through == through, "%+v, %v; want events until %d", at, err, through)
+	must.That(t, err == nil, "%+v, %v; want events until %d", at, err, through)
+	must.Equal(t, at.Through, through, "%+v, %v; want events until %d", at, err, through)
 }
 
 func merge(t *testing.T, conn driver.Conn) {
@@ -236,7 +239,9 @@ func TestScrubHeals(t *testing.T) {
 	_, through := w.send(t, 300)
 	refresh(t, r, through)
 	found := scrub(t, r)
-	check.That(t, found.Wrong == 0 && len(found.Lost) == 0 && found.Visitors >= 40, "%+v of correct facts", found)
+	check.Equal(t, found.Wrong, 0, "%+v of correct facts", found)
+	check.Equal(t, len(found.Lost), 0, "%+v of correct facts", found)
+	check.That(t, found.Visitors >= 40, "%+v of correct facts", found)
 	now := w.at
 	w.at = w.at.Add(-time.Hour)
 	w.send(t, 50) // accepted before what is folded
@@ -244,7 +249,8 @@ func TestScrubHeals(t *testing.T) {
 	_, through = w.send(t, 1)
 	refresh(t, r, through)
 	found = scrub(t, r)
-	check.That(t, found.Wrong != 0 && len(found.Lost) == 0, "%+v of facts that lack events", found)
+	check.That(t, found.Wrong != 0, "%+v of facts that lack events", found)
+	check.Equal(t, len(found.Lost), 0, "%+v of facts that lack events", found)
 	w.check(t)
 	found = scrub(t, r)
 	check.That(t, found.Wrong == 0, "%+v after a scrub", found)
@@ -277,8 +283,11 @@ func TestLostEventsAreReported(t *testing.T) {
 				t.Helper()
 				verified, err := r.VerifyFacts(t.Context(), func(float64) {})
 				found := scrub(t, r)
-				check.That(t, err == nil && found.Wrong+verified.Wrong == 0 && len(found.Lost) == want && len(verified.Lost) == want && r.LostVisitors() == want,
-					"%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				must.That(t, err == nil, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				check.Equal(t, found.Wrong+verified.Wrong, 0, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				check.Equal(t, len(found.Lost), want, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				check.Equal(t, len(verified.Lost), want, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				check.Equal(t, r.LostVisitors(), want, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
 			}
 			before := w.all
 			reported(victims)
@@ -384,7 +393,8 @@ func TestErasure(t *testing.T) {
 	w.erase(t, r, visitors[7])
 	w.check(t)
 	found := scrub(t, r)
-	check.That(t, found.Wrong == 0 && len(found.Lost) == 0, "%+v after an erasure", found)
+	check.Equal(t, found.Wrong, 0, "%+v after an erasure", found)
+	check.Equal(t, len(found.Lost), 0, "%+v after an erasure", found)
 	merge(t, w.conn)
 	_, through = w.send(t, 100)
 	refresh(t, r, through)
@@ -420,7 +430,8 @@ func (w *world) erase(t *testing.T, r *facts.Refresher, v schema.Visitor) {
 	must.OK(t, r.EraseVisitors(t.Context(), []schema.Visitor{v}))
 	var left uint64
 	err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left)
-	check.That(t, err == nil && left == 0, "%d rows are left, %v", left, err)
+	must.That(t, err == nil, "%d rows are left, %v", left, err)
+	check.Equal(t, left, 0, "%d rows are left, %v", left, err)
 	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return e.WebsiteID == v.WebsiteID && e.VisitorID == v.ID })
 	w.sent = nil
 }
@@ -545,7 +556,8 @@ func TestReportsDoNotWaitLong(t *testing.T) {
 	says := func(want moments.Waiting) {
 		t.Helper()
 		waits, err := r.AwaitNoted(t.Context())
-		check.That(t, err == nil && waits == want, "%+v, %v; want %+v", waits, err, want)
+		must.That(t, err == nil, "%+v, %v; want %+v", waits, err, want)
+		check.Equal(t, waits, want, "%+v, %v; want %+v", waits, err, want)
 	}
 	r.LongestWait = time.Nanosecond
 	says(moments.Waiting{Events: int64(len(w.all)), Reason: moments.Folding})
@@ -589,7 +601,8 @@ func TestNotedEventsAreFolded(t *testing.T) {
 	must.OK(t, r.RefreshNoted(t.Context()))
 	w.check(t)
 	now, err := r.StoredPosition(t.Context())
-	check.That(t, err == nil && now.Through == through, "%+v, %v; want events until %d", now, err, through)
+	must.That(t, err == nil, "%+v, %v; want events until %d", now, err, through)
+	check.Equal(t, now.Through, through, "%+v, %v; want events until %d", now, err, through)
 }
 
 // TestTiesOfCopies stores copies of events with other content, accepted in the same millisecond, by one insert or by
@@ -618,8 +631,9 @@ func TestTiesOfCopies(t *testing.T) {
 			left := countOf(t, w.conn, "SELECT count() FROM events")
 			must.That(t, left == len(distinct), "%d rows are left after a merge", left)
 			found, err := r.VerifyFacts(t.Context(), func(float64) {})
-			check.That(t, err == nil && found.Wrong == 0 && len(found.Lost) == 0,
-				"%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
+			must.That(t, err == nil, "%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
+			check.Equal(t, found.Wrong, 0, "%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
+			check.Equal(t, len(found.Lost), 0, "%d visitors count another copy after a merge, %d lost events, %v", found.Wrong, len(found.Lost), err)
 		})
 	}
 }

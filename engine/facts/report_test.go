@@ -70,7 +70,8 @@ func checkConverted(t *testing.T, name string, report reported, running bool) {
 	for _, row := range found.Whole {
 		visitors, converted = visitors+row.Visitors, converted+row.Converted
 	}
-	check.That(t, visitors == converted && (running || visitors == 12), "%s: %d visitors, %d of them converted", name, visitors, converted)
+	check.Equal(t, visitors, converted, "%s: %d visitors, %d of them converted", name, visitors, converted)
+	check.That(t, (running || visitors == 12), "%s: %d visitors, %d of them converted", name, visitors, converted)
 }
 
 // convert stores a visitor who converts, and folds the events.
@@ -137,7 +138,8 @@ func TestAReportEndsWhileFactsChange(t *testing.T) {
 		}
 		return nil
 	})
-	check.That(t, err == nil && tries == 3, "%d tries, %v", tries, err)
+	must.That(t, err == nil, "%d tries, %v", tries, err)
+	check.Equal(t, tries, 3, "%d tries, %v", tries, err)
 	check.OK(t, refreshes.Wait())
 	w.check(t)
 }

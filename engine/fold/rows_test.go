@@ -196,7 +196,8 @@ func TestRowsDoNotDependOnArrival(t *testing.T) {
 			for i := range naive {
 				naive[i].Views = Extent{}
 			}
-			must.That(t, reflect.DeepEqual(rows, want) && reflect.DeepEqual(bySubject(withoutDigests(rows)), naive), "events %+v\nrows %+v\nwant %+v", arrived, rows, naive)
+			must.That(t, reflect.DeepEqual(rows, want), "events %+v\nrows %+v\nwant %+v", arrived, rows, naive)
+			must.That(t, reflect.DeepEqual(bySubject(withoutDigests(rows)), naive), "events %+v\nrows %+v\nwant %+v", arrived, rows, naive)
 		}
 	})
 }
@@ -216,7 +217,8 @@ func TestMultiExposedAtTheTimeZero(t *testing.T) {
 		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: at, Variation: variation, Kind: moments.View}
 	}
 	r := AppendVisitorRows([]Event{view(1, 0, 0), view(2, 0, 1), view(3, 5, 1)}, MaxVisitorEvents, nil)[0]
-	check.That(t, r.Variation == "0+" && r.MultiExposed == 0, "variation %s, multi-exposed at %d, want 0+ at 0", r.Variation, r.MultiExposed)
+	check.Equal(t, r.Variation, "0+", "variation %s, multi-exposed at %d, want 0+ at 0", r.Variation, r.MultiExposed)
+	check.Equal(t, r.MultiExposed, 0, "variation %s, multi-exposed at %d, want 0+ at 0", r.Variation, r.MultiExposed)
 }
 
 // digestOf returns the digest of a visitor's only event.

@@ -74,7 +74,8 @@ func TestRecordedLooksFixTheFirstDay(t *testing.T) {
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
 	first := FirstView{Time: at(2, 10), Accepted: at(3, 11), Imported: true}
 	before := NewSchedule(p, first, at(12, 0), at(12, 0), nil)
-	must.That(t, len(before.Looks) == 1 && before.Looks[0].End.Equal(at(10, 0)), "%+v", before.Looks)
+	must.Equal(t, len(before.Looks), 1, "%+v", before.Looks)
+	must.That(t, before.Looks[0].End.Equal(at(10, 0)), "%+v", before.Looks)
 	recorded := []Record{{Row: Row{Look: Look{Number: 1, End: at(10, 0), Days: 7}, FirstDay: at(3, 0)}}}
 	after := NewSchedule(p, first, at(12, 0), at(12, 0), recorded)
 	check.That(t, fmt.Sprint(after.Looks, after.Next) == fmt.Sprint(before.Looks, before.Next),
@@ -87,7 +88,8 @@ func TestLooksEndWithTheNewestEvent(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
 	s := NewSchedule(p, live(at(2, 10)), at(31, 0), at(11, 12), nil)
-	check.That(t, len(s.Looks) == 2 && s.FullDays() == 14, "%d looks, %d full days", len(s.Looks), s.FullDays())
+	check.Equal(t, len(s.Looks), 2, "%d looks, %d full days", len(s.Looks), s.FullDays())
+	check.Equal(t, s.FullDays(), 14, "%d looks, %d full days", len(s.Looks), s.FullDays())
 }
 
 // TestPeriodsOfLooks checks the periods of first views of a look: whole weeks, and the full days since.
@@ -183,10 +185,12 @@ func TestLooksWaitForAWindow(t *testing.T) {
 		{"imported, of the second look some visitors are not mature", windowed(stopped, false, true), FirstView{Time: at(2, 10), Accepted: at(30, 0), Imported: true}, at(30, 0), at(19, 12), 1, time.Time{}, true},
 	} {
 		s := NewSchedule(test.plan, test.first, test.through, test.newest, nil)
-		check.That(t, len(s.Looks) == test.looks && s.Next.Equal(test.next) && s.HasEnd() == test.hasEnd,
-			"%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
+		check.Equal(t, len(s.Looks), test.looks, "%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
+		check.That(t, s.Next.Equal(test.next), "%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
+		check.Equal(t, s.HasEnd(), test.hasEnd, "%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
 		number, end := s.NextAfter(test.through)
-		check.That(t, end.Equal(test.next) && (end.IsZero() || number == test.looks+1), "%s: the next look is %d on %s", test.name, number, end)
+		check.That(t, end.Equal(test.next), "%s: the next look is %d on %s", test.name, number, end)
+		check.That(t, (end.IsZero() || number == test.looks+1), "%s: the next look is %d on %s", test.name, number, end)
 		check.That(t, s.Maturity() == 8*24*time.Hour, "maturity %s", s.Maturity())
 	}
 }

@@ -136,8 +136,9 @@ func TestStrataEqualTheFold(t *testing.T) {
 func TestSupportsNeedsTheChance(t *testing.T) {
 	z, chance := 3.0, 0.96
 	q := Question{Rows: [][]Row{{{LookResult: stats.LookResult{Z: &z, Significant: true}}}}}
-	check.That(t, q.SupportsVerdict(0, stats.VerdictBetter, 0.05) && !q.SupportsVerdict(0, stats.VerdictWorse, 0.05) && !q.SupportsVerdict(0, stats.VerdictInconclusive, 0.05),
-		"a frequentist look above its boundary supports what it does not say")
+	check.That(t, q.SupportsVerdict(0, stats.VerdictBetter, 0.05), "a frequentist look above its boundary supports what it does not say")
+	check.That(t, !q.SupportsVerdict(0, stats.VerdictWorse, 0.05), "a frequentist look above its boundary supports what it does not say")
+	check.That(t, !q.SupportsVerdict(0, stats.VerdictInconclusive, 0.05), "a frequentist look above its boundary supports what it does not say")
 	q.Rows[0][0].Chance = &chance
 	if q.SupportsVerdict(0, stats.VerdictBetter, 0.05) || q.FindOutcome(0.05) != nil {
 		t.Error("a chance of 96 % is enough at alpha .05")

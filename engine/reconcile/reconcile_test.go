@@ -405,7 +405,8 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 	} {
 		conn, e, shards, path := s.open(t, uint64(i), tier.Of(3000, 100_000)) //nolint:gosec // small
 		compared, limit := s.compare(t, e, shards, path)
-		must.That(t, compared.AddsUp() && compared.Difference.String() == "0.0000", "shop %d: the difference is %s", i, &compared.Difference)
+		must.That(t, compared.AddsUp(), "shop %d: the difference is %s", i, &compared.Difference)
+		must.Equal(t, compared.Difference.String(), "0.0000", "shop %d: the difference is %s", i, &compared.Difference)
 		wrong := 0
 		for at, row := range compared.Rows {
 			if row.Line != s.want[at] {
@@ -435,8 +436,8 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 			SELECT section, website_id, subject, subject_id, experiment_id, grain, goal_id, 1, variation, visitor_id, first_time, since_ms, number + 1, 1
 			FROM facts WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign' AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20' AND since_ms < 864000000 AND first_time < '2026-10-15' LIMIT 1`))
 		corrupted, _ := s.compare(t, e, shards, path)
-		check.That(t, !corrupted.AddsUp() && corrupted.Difference.String() == "-0.0001",
-			"shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
+		check.That(t, !corrupted.AddsUp(), "shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
+		check.Equal(t, corrupted.Difference.String(), "-0.0001", "shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
 	}
 }
 
@@ -445,6 +446,7 @@ func checkSums(t *testing.T, what string, got, want *reconcile.Sums) {
 	if want == nil {
 		want = &reconcile.Sums{}
 	}
-	check.That(t, got.Orders == want.Orders && got.Value.String() == want.Value.String() && got.Profit.String() == want.Profit.String(),
-		"%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
+	check.Equal(t, got.Orders, want.Orders, "%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
+	check.Equal(t, got.Value.String(), want.Value.String(), "%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
+	check.Equal(t, got.Profit.String(), want.Profit.String(), "%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
 }

@@ -85,7 +85,9 @@ func TestTableHoldsAnything(t *testing.T) {
 		for _, width := range []int{80, 120} {
 			for row := range strings.Lines(Comparison(answer, Screen{Width: width})) {
 				n := uniseg.StringWidth(strings.TrimSuffix(row, "\n"))
-				must.That(t, n <= width && !strings.Contains(row, "Inf") && !strings.Contains(row, "NaN"), "%s\nhas a line of %d columns:\n%s", line, n, row)
+				must.That(t, n <= width, "%s\nhas a line of %d columns:\n%s", line, n, row)
+				must.That(t, !strings.Contains(row, "Inf"), "%s\nhas a line of %d columns:\n%s", line, n, row)
+				must.That(t, !strings.Contains(row, "NaN"), "%s\nhas a line of %d columns:\n%s", line, n, row)
 			}
 		}
 	}
@@ -150,7 +152,9 @@ func TestReportsNameTheirView(t *testing.T) {
 	rows := must.Get(csv.NewReader(bytes.NewReader(text)).ReadAll())(t)
 	const filters = `{"device":["mobile",""],"goalValue":2.5,"utmSource":"a*"}`
 	at := slices.Index(rows[0], "filters")
-	check.That(t, at >= 0 && at <= 10 && rows[1][at] == filters, "the column filters is %d:\n%s", at, text)
+	check.That(t, at >= 0, "the column filters is %d:\n%s", at, text)
+	check.That(t, at <= 10, "the column filters is %d:\n%s", at, text)
+	check.Equal(t, rows[1][at], filters, "the column filters is %d:\n%s", at, text)
 }
 
 func TestWideNamesAreAligned(t *testing.T) {
@@ -195,7 +199,8 @@ func TestScorecardCSVNamesTheReport(t *testing.T) {
 		Scorecard: []*result.ScorecardRow{{Goal: &result.GoalName{ID: 4, Name: "Support"}, Variations: []result.ScorecardVariation{{ID: 1}}}},
 	}))(t)
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	must.That(t, err == nil && len(rows) == 2, "%v, %v", rows, err)
+	must.That(t, err == nil, "%v, %v", rows, err)
+	must.Equal(t, len(rows), 2, "%v, %v", rows, err)
 	for column, want := range map[string]string{
 		"report.goal.name": "Purchase", "report.conversionWindow.to": "168h", "goal.name": "Support", "conversionWindow.to": "",
 	} {

@@ -24,7 +24,9 @@ func TestOutliersCheckWithoutBounds(t *testing.T) {
 		{moments.Outliers{Values: 1, Open: true}, false, false, "NO_SPREAD"},
 	} {
 		c := outliersCheck(&test.of, 3)
-		check.That(t, (c.Lower != nil) == test.lower && (c.Upper != nil) == test.upper && c.Reason == test.reason, "%+v: %+v", test.of, c)
+		check.Equal(t, (c.Lower != nil), test.lower, "%+v: %+v", test.of, c)
+		check.Equal(t, (c.Upper != nil), test.upper, "%+v: %+v", test.of, c)
+		check.Equal(t, c.Reason, test.reason, "%+v: %+v", test.of, c)
 	}
 }
 
@@ -55,7 +57,8 @@ func TestValueBins(t *testing.T) {
 		}
 	}
 	first, last := bins[positiveBins], bins[len(bins)-10]
-	check.That(t, first == 100 && last == 1e13, "from %d to %d", first, last)
+	check.Equal(t, first, 100, "from %d to %d", first, last)
+	check.Equal(t, last, 1e13, "from %d to %d", first, last)
 }
 
 func TestSilence(t *testing.T) {

@@ -40,7 +40,9 @@ func TestLimitsEndQueries(t *testing.T) {
 			s := &Store{Conn: conn, Limits: test.limits, Observe: func(_ time.Duration, err error) { observed = err }}
 			err := s.EachRow(t.Context(), test.sql, nil, ignore)
 			fault, is := errors.AsType[*StoreError](observed)
-			check.That(t, is && fault.Fault == test.want && strings.Contains(err.Error(), test.says), "error = %v, observed %v, want %s", err, observed, test.want)
+			must.That(t, is, "error = %v, observed %v, want %s", err, observed, test.want)
+			check.Equal(t, fault.Fault, test.want, "error = %v, observed %v, want %s", err, observed, test.want)
+			check.Contains(t, err.Error(), test.says, "error = %v, observed %v, want %s", err, observed, test.want)
 			must.OK(t, s.EachRow(t.Context(), "SELECT 1", nil, ignore), "the next query")
 		})
 	}
@@ -97,7 +99,8 @@ func FuzzParameter(f *testing.F) {
 		var alone, listed string
 		params := []driver.NamedValue{{Name: "text", Value: text}, {Name: "texts", Value: []string{text, "'"}}}
 		must.OK(t, s.EachRow(t.Context(), "SELECT {text:String}, {texts:Array(String)}[1]", params, func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
-		check.That(t, alone == text && listed == text, "%q reads back as %q and %q", text, alone, listed)
+		check.Equal(t, alone, text, "%q reads back as %q and %q", text, alone, listed)
+		check.Equal(t, listed, text, "%q reads back as %q and %q", text, alone, listed)
 	})
 }
 
@@ -107,5 +110,7 @@ func TestStatementsUseTheOldAnalyzer(t *testing.T) {
 	var value string
 	var isObsolete uint8
 	err := s.EachRow(t.Context(), "SELECT value, is_obsolete FROM system.settings WHERE name = 'enable_analyzer'", nil, func(row driver.Rows) error { return row.Scan(&value, &isObsolete) })
-	check.That(t, err == nil && value == "0" && isObsolete == 0, "enable_analyzer is %q, obsolete %d, %v", value, isObsolete, err)
+	must.That(t, err == nil, "enable_analyzer is %q, obsolete %d, %v", value, isObsolete, err)
+	check.Equal(t, value, "0", "enable_analyzer is %q, obsolete %d, %v", value, isObsolete, err)
+	check.Equal(t, isObsolete, 0, "enable_analyzer is %q, obsolete %d, %v", value, isObsolete, err)
 }

@@ -162,8 +162,8 @@ func TestLearnedPriorStays(t *testing.T) {
 	same("after campaigns were excluded and another ended", e, c, true)
 	recorded := must.Get(e.Ledger.SubjectRecords(t.Context(),
 		schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 6}))(t)
-	check.That(t, len(recorded) != 0 && !slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Hash != recorded[0].Hash }),
-		"%d looks are recorded, want some of one declaration", len(recorded))
+	must.That(t, len(recorded) != 0, "%d looks are recorded, want some of one declaration", len(recorded))
+	check.That(t, !slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Hash != recorded[0].Hash }), "%d looks are recorded, want some of one declaration", len(recorded))
 	must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE events"))
 	again := must.Get(catalogue.Open(t.Context(), conn))(t)
 	same("after a restart without events", newServer(t, conn, again).Engine, again, true)

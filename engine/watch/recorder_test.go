@@ -135,7 +135,9 @@ func (p *past) pass(by *server, day, hour int) []string {
 	by.recorder.RecordDue(p.t.Context(), p.first.AddDate(0, 0, day).Add(time.Duration(hour)*time.Hour))
 	var written []string
 	for _, m := range p.messages()[len(before):] {
-		check.That(p.t, m.Data.CampaignID == 2 && m.Data.Name == "Banner" && m.Data.Text != "", "message %+v", m.Data)
+		check.Equal(p.t, m.Data.CampaignID, 2, "message %+v", m.Data)
+		check.Equal(p.t, m.Data.Name, "Banner", "message %+v", m.Data)
+		check.That(p.t, m.Data.Text != "", "message %+v", m.Data)
 		written = append(written, strings.TrimSpace(m.Event+" "+m.State))
 	}
 	return written
@@ -170,8 +172,10 @@ func TestDecisionsAreReportedOnce(t *testing.T) {
 		t.Fatalf("after the look: %q", got)
 	}
 	data := p.messages()[0].Data
-	check.That(t, strings.HasPrefix(data.Text, "Ship Green") && strings.Contains(data.Sentence, "interval") && strings.Contains(string(data.Worth), ") converted visitors a month for all visitors") && data.Lift != nil,
-		"%+v", data)
+	check.That(t, strings.HasPrefix(data.Text, "Ship Green"), "%+v", data)
+	check.Contains(t, data.Sentence, "interval", "%+v", data)
+	check.Contains(t, string(data.Worth), ") converted visitors a month for all visitors", "%+v", data)
+	check.That(t, data.Lift != nil, "%+v", data)
 	for _, other := range []*server{p.restart(), p.restart()} {
 		for _, day := range []int{9, 10, 29} {
 			got := p.pass(other, day, 2)
@@ -200,17 +204,26 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 		p.pass(at.by, at.day, at.hour)
 		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		ends := slices.DeleteFunc(slices.Clone(records), func(r looks.Record) bool { return r.Kind != looks.OfEnd })
-		must.That(t, len(ends) == at.want && len(records) == 2+at.want, "day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
+		must.Equal(t, len(ends), at.want, "day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
+		must.Equal(t, len(records), 2+at.want, "day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
 		for _, r := range records {
 			days, converted := min(r.Days, 10), int64(0)
 			for day := 1; day <= days; day++ { // the first one is not a full day
 				converted += int64(60 + day)
 			}
 			number := map[looks.Kind]int{looks.OfLook: r.Days / 7, looks.OfEnd: 14}[r.Kind]
-			must.That(t, len(r.Strata) == 1 && r.MismatchP != nil && r.Visitors == int64(1000*days) && r.Number == number && r.End.Equal(p.first.AddDate(0, 0, 1+r.Days)), "%+v", r)
+			must.Equal(t, len(r.Strata), 1, "%+v", r)
+			must.That(t, r.MismatchP != nil, "%+v", r)
+			must.Equal(t, r.Visitors, int64(1000*days), "%+v", r)
+			must.Equal(t, r.Number, number, "%+v", r)
+			must.That(t, r.End.Equal(p.first.AddDate(0, 0, 1+r.Days)), "%+v", r)
 			a, b := r.Strata[0].Control, r.Strata[0].Variation
-			check.That(t, a.Visitors == int64(500*days) && a.Converted == int64(50*days) && b.Visitors == a.Visitors && b.Converted == converted && b.Goals.Sum.Int64() == converted && b.Goals.Squares.Int64() == converted,
-				"%s: %+v\n%+v", r.Kind, a, b)
+			check.Equal(t, a.Visitors, int64(500*days), "%s: %+v\n%+v", r.Kind, a, b)
+			check.Equal(t, a.Converted, int64(50*days), "%s: %+v\n%+v", r.Kind, a, b)
+			check.Equal(t, b.Visitors, a.Visitors, "%s: %+v\n%+v", r.Kind, a, b)
+			check.Equal(t, b.Converted, converted, "%s: %+v\n%+v", r.Kind, a, b)
+			check.Equal(t, b.Goals.Sum.Int64(), converted, "%s: %+v\n%+v", r.Kind, a, b)
+			check.Equal(t, b.Goals.Squares.Int64(), converted, "%s: %+v\n%+v", r.Kind, a, b)
 		}
 	}
 }
@@ -247,11 +260,13 @@ func TestAutoStop(t *testing.T) {
 			run := state().Runs[0]
 			check.That(t, run.StoppedBy == "auto-stop: rollBack", "stopped by %q", run.StoppedBy)
 			log, err := p.catalogue.ReadAuditLog(t.Context(), 1, p.first, 1)
-			check.That(t, err == nil && log[0].By == "auto-stop: rollBack" && log[0].Change == "inactive", "audit %+v, %v", log, err)
+			must.That(t, err == nil, "audit %+v, %v", log, err)
+			check.Equal(t, log[0].By, "auto-stop: rollBack", "audit %+v, %v", log, err)
+			check.Equal(t, log[0].Change, "inactive", "audit %+v, %v", log, err)
 			p.reportRuns(time.Now())
 			last := p.messages()[len(p.messages())-1]
-			check.That(t, last.Event == catalogue.EventCampaignStopped && strings.Contains(last.Data.Text, "stopped automatically, because the decision is rollBack"),
-				"%s %+v", last.Event, last.Data)
+			check.Equal(t, last.Event, catalogue.EventCampaignStopped, "%s %+v", last.Event, last.Data)
+			check.Contains(t, last.Data.Text, "stopped automatically, because the decision is rollBack", "%s %+v", last.Event, last.Data)
 			if _, _, err := p.catalogue.Switch(catalogue.WithAuthor(t.Context(), "a person"), 1, 0,
 				schema.SubjectCampaign, 2, true); err != nil {
 				t.Fatal(err)
@@ -402,7 +417,9 @@ func TestStartsAndStopsAreReported(t *testing.T) {
 		must.That(t, len(got) == i+1, "%d messages after %d changes", len(got), i+1)
 		event := map[bool]string{true: catalogue.EventCampaignStarted, false: catalogue.EventCampaignStopped}[active]
 		last := got[i]
-		check.That(t, last.Event == event && last.Data.By == "token 3 Ann" && time.Since(last.RecordedAt) <= time.Minute, "%s %+v at %s", last.Event, last.Data, last.RecordedAt)
+		check.Equal(t, last.Event, event, "%s %+v at %s", last.Event, last.Data, last.RecordedAt)
+		check.Equal(t, last.Data.By, "token 3 Ann", "%s %+v at %s", last.Event, last.Data, last.RecordedAt)
+		check.That(t, time.Since(last.RecordedAt) <= time.Minute, "%s %+v at %s", last.Event, last.Data, last.RecordedAt)
 	}
 }
 

@@ -104,7 +104,10 @@ func TestLooksWaitForReturnsThatDiffer(t *testing.T) {
 	of := slices.DeleteFunc(slices.Clone(records), func(r looks.Record) bool { return r.Kind != looks.OfReturns })
 	must.That(t, len(of) == 1, "%d rows of returns", len(of))
 	r := of[0].Returns
-	check.That(t, r.Look == 1 && r.IsLater && r.VariationID == 1 && r.PValue < 0.001, "%+v", r)
+	check.Equal(t, r.Look, 1, "%+v", r)
+	check.That(t, r.IsLater, "%+v", r)
+	check.Equal(t, r.VariationID, 1, "%+v", r)
+	check.That(t, r.PValue < 0.001, "%+v", r)
 	check.Equal(t, r.Settle, 30*24*time.Hour, "settle")
 	check.Equal(t, recordedOn[0], 9, "the alarm on day")
 	check.Equal(t, recordedOn[1], 8+30+1, "look 1 on day")
@@ -139,6 +142,7 @@ func TestEqualReturnsDoNotWait(t *testing.T) {
 	records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 	must.That(t, len(records) == 2, "%d rows", len(records))
 	for i, r := range records {
-		check.That(t, r.Kind == looks.OfLook && r.Number == i+1, "%s %d", r.Kind, r.Number)
+		check.Equal(t, r.Kind, looks.OfLook, "%s %d", r.Kind, r.Number)
+		check.Equal(t, r.Number, i+1, "%s %d", r.Kind, r.Number)
 	}
 }

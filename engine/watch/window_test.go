@@ -148,8 +148,8 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 	for _, q := range []looks.Question{j.Looks.Primary, j.Looks.Guardrails[0].Question} {
 		check.That(t, len(q.Rows) >= 2, "%d looks", len(q.Rows))
 		for _, rows := range q.Rows[:2] {
-			check.That(t, !rows[0].RecordedAt.IsZero() && rows[0].Recomputed == nil,
-				"look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
+			check.That(t, !rows[0].RecordedAt.IsZero(), "look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
+			check.That(t, rows[0].Recomputed == nil, "look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
 		}
 	}
 }
@@ -170,5 +170,6 @@ func TestHarmDoesNotWaitForAWindow(t *testing.T) {
 		return found
 	}
 	without, with := harmOf("1h", "2h"), harmOf("30d", "29d")
-	check.That(t, len(without) == 2 && slices.Equal(with, without), "harm with a window of 30 days: %v, within an hour: %v", with, without)
+	must.Equal(t, len(without), 2, "harm with a window of 30 days: %v, within an hour: %v", with, without)
+	check.That(t, slices.Equal(with, without), "harm with a window of 30 days: %v, within an hour: %v", with, without)
 }

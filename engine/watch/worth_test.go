@@ -147,7 +147,8 @@ func compareProgramme(t *testing.T, p *worth.Programme, counts map[int64]*counte
 		t.Helper()
 		check.That(t, math.Abs(got-want) <= 1e-9*math.Max(math.Abs(want), 1e-3), "website %d, %s: %v, want %v", p.WebsiteID, what, got, want)
 	}
-	must.That(t, len(p.Items) == campaignsOfProgramme && p.Campaigns.Pooled == campaignsOfProgramme, "%+v, %d items", p.Campaigns, len(p.Items))
+	must.Equal(t, len(p.Items), campaignsOfProgramme, "%+v, %d items", p.Campaigns, len(p.Items))
+	must.Equal(t, p.Campaigns.Pooled, campaignsOfProgramme, "%+v, %d items", p.Campaigns, len(p.Items))
 	for k := range p.Items {
 		item, want := &p.Items[k], fit.TrueEffect(k)
 		near("expected", item.Expected.PerMonth.Value, want.Mean*scales[k])

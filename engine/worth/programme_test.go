@@ -87,22 +87,32 @@ func TestProgrammeEqualsTheFit(t *testing.T) {
 	want := effects.NewFit(.2, pooled).Total(factors)
 	p := programmeOf("", "", campaigns...)
 	total := p.Total.ValuePerMonth
-	check.That(t, nearly(total.Observed, observed) && nearly(total.Expected, want.Mean) && nearly(total.Interval[0], want.Lower) && nearly(total.Interval[1], want.Upper),
-		"%+v, want %+v, observed %v", total, want, observed)
-	check.That(t, nearly(p.Total.PerMonth.Expected*50, total.Expected) && nearly(*p.Total.Exaggeration, observed/want.Mean), "%+v", p.Total)
+	check.That(t, nearly(total.Observed, observed), "%+v, want %+v, observed %v", total, want, observed)
+	check.That(t, nearly(total.Expected, want.Mean), "%+v, want %+v, observed %v", total, want, observed)
+	check.That(t, nearly(total.Interval[0], want.Lower), "%+v, want %+v, observed %v", total, want, observed)
+	check.That(t, nearly(total.Interval[1], want.Upper), "%+v, want %+v, observed %v", total, want, observed)
+	check.That(t, nearly(p.Total.PerMonth.Expected*50, total.Expected), "%+v", p.Total)
+	check.That(t, nearly(*p.Total.Exaggeration, observed/want.Mean), "%+v", p.Total)
 	small := 0.0 // below 2 %, a tenth of the minimum effect
 	for _, i := range []int{0, 2} {
 		small += effects.NewFit(.2, pooled).TrueEffect(i).Small
 	}
-	check.That(t, nearly(p.Total.HarmOrNothing, small) && p.Campaigns == (Counts{4, 2, 0, 0}) && len(p.Curve) == 2 && p.Curve[1].Sum == *total,
-		"%+v, curve %+v, want %v for small", p.Total, p.Curve, small)
+	check.That(t, nearly(p.Total.HarmOrNothing, small), "%+v, curve %+v, want %v for small", p.Total, p.Curve, small)
+	check.Equal(t, p.Campaigns, (Counts{4, 2, 0, 0}), "%+v, curve %+v, want %v for small", p.Total, p.Curve, small)
+	must.Equal(t, len(p.Curve), 2, "%+v, curve %+v, want %v for small", p.Total, p.Curve, small)
+	check.Equal(t, p.Curve[1].Sum, *total, "%+v, curve %+v, want %v for small", p.Total, p.Curve, small)
 	early := programmeOf("", "2026-02-05", campaigns...)
-	check.That(t, early.Campaigns.Shipped == 1 && len(early.Curve) == 1 && early.Curve[0] == p.Curve[0] && early.TypicalEffect == p.TypicalEffect, "until the fifth: %+v", early)
+	check.Equal(t, early.Campaigns.Shipped, 1, "until the fifth: %+v", early)
+	must.Equal(t, len(early.Curve), 1, "until the fifth: %+v", early)
+	check.Equal(t, early.Curve[0], p.Curve[0], "until the fifth: %+v", early)
+	check.Equal(t, early.TypicalEffect, p.TypicalEffect, "until the fifth: %+v", early)
 	none := programmeOf("2026-02-10", "", campaigns...).Total
-	check.That(t, none.ValuePerMonth == nil && none.Reason == ReasonNothingShipped, "since the tenth: %+v", none)
+	check.That(t, none.ValuePerMonth == nil, "since the tenth: %+v", none)
+	check.Equal(t, none.Reason, ReasonNothingShipped, "since the tenth: %+v", none)
 	slices.Reverse(campaigns)
 	again := programmeOf("", "", campaigns...).Total.ValuePerMonth
-	check.That(t, nearly(again.Expected, total.Expected) && nearly(again.Interval[0], total.Interval[0]), "in another order: %+v, want %+v", again, total)
+	check.That(t, nearly(again.Expected, total.Expected), "in another order: %+v, want %+v", again, total)
+	check.That(t, nearly(again.Interval[0], total.Interval[0]), "in another order: %+v, want %+v", again, total)
 }
 
 // TestExclusionsLookAtNoDifference excludes campaigns, and the same campaigns with the variations exchanged.
@@ -149,9 +159,13 @@ func TestWorthOfOtherMetrics(t *testing.T) {
 		return itemOf(pool(c), c)
 	}
 	i := worthOf(query.GoalConversionRate, 6, true)
-	check.That(t, i.Expected != nil && i.Expected.PerMonth == nil && i.Reason == ReasonTooFewDays, "six days: %+v", i)
+	must.That(t, i.Expected != nil, "six days: %+v", i)
+	check.That(t, i.Expected.PerMonth == nil, "six days: %+v", i)
+	check.Equal(t, i.Reason, ReasonTooFewDays, "six days: %+v", i)
 	i = worthOf(query.GoalsPerVisitor, 14, false)
-	check.That(t, i.Expected.PerMonth != nil && i.Expected.ValuePerMonth == nil && i.ValueReason == ReasonNoValue, "without value: %+v", i)
+	check.That(t, i.Expected.PerMonth != nil, "without value: %+v", i)
+	check.That(t, i.Expected.ValuePerMonth == nil, "without value: %+v", i)
+	check.Equal(t, i.ValueReason, ReasonNoValue, "without value: %+v", i)
 	i = worthOf(query.ValuePerVisitor, 14, true)
 	check.That(t, nearly(i.Expected.PerMonth.Value, i.Expected.ValuePerMonth.Value), "value: %+v", i)
 }
@@ -171,10 +185,12 @@ func TestLiftNeedsABaseline(t *testing.T) {
 	} {
 		c := campaign(1, 2000, test.control, test.treatment, catalogue.Shipped, 1)
 		i := itemOf(pool(c), c)
-		check.That(t, (i.Observed.Lift != nil) == test.observed && (i.Expected.Lift != nil) == test.expected && i.LiftReason == test.want,
-			"%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
+		check.Equal(t, (i.Observed.Lift != nil), test.observed, "%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
+		check.Equal(t, (i.Expected.Lift != nil), test.expected, "%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
+		check.Equal(t, i.LiftReason, test.want, "%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
 		in := i.Expected.PerMonth.Interval
-		check.That(t, in[0] < i.Expected.PerMonth.Value && i.Expected.PerMonth.Value < in[1], "%d and %d: a month %+v", test.control, test.treatment, i.Expected.PerMonth)
+		check.That(t, in[0] < i.Expected.PerMonth.Value, "%d and %d: a month %+v", test.control, test.treatment, i.Expected.PerMonth)
+		check.That(t, i.Expected.PerMonth.Value < in[1], "%d and %d: a month %+v", test.control, test.treatment, i.Expected.PerMonth)
 		must.Get(json.Marshal(i))(t)
 	}
 }
@@ -191,16 +207,22 @@ func TestAdviceAtTheMedianBaseline(t *testing.T) {
 		Shares:  []float64{50, 50}, Looks: 4, Power: .8,
 	}, stats.NewLookDesign(.05, []float64{50, 50}))
 	required, _ := size.RequiredVisitors(all.MDE)
-	check.That(t, *all.RequiredVisitors == *required && *all.Days == (*required*14+7999)/8000 && len(all.Plans) == 4, "%+v, want %d visitors", all, *required)
+	check.Equal(t, *all.RequiredVisitors, *required, "%+v, want %d visitors", all, *required)
+	check.Equal(t, *all.Days, (*required*14+7999)/8000, "%+v, want %d visitors", all, *required)
+	check.Equal(t, len(all.Plans), 4, "%+v, want %d visitors", all, *required)
 	for _, p := range all.Plans {
 		r := p.WinRate
-		check.That(t, 0 < r.Expected && r.Expected < r.Observed && r.Observed < 1, "%+v", p)
+		check.That(t, 0 < r.Expected, "%+v", p)
+		check.That(t, r.Expected < r.Observed, "%+v", p)
+		check.That(t, r.Observed < 1, "%+v", p)
 	}
 	high.State[0].Strata[0].Control, high.State[0].Strata[0].Variation = arm(4000, 0), arm(4000, 60)
 	got := adviceOf(low, median, high)
-	check.That(t, got.Reason == "" && got.RequiredVisitors != nil, "without conversions in the last control: %+v", got)
+	check.Equal(t, got.Reason, "", "without conversions in the last control: %+v", got)
+	check.That(t, got.RequiredVisitors != nil, "without conversions in the last control: %+v", got)
 	got = adviceOf(high)
-	check.That(t, got.Reason == stats.ReasonBaselineZero && got.RequiredVisitors == nil, "without any conversions in control: %+v", got)
+	check.Equal(t, got.Reason, stats.ReasonBaselineZero, "without any conversions in control: %+v", got)
+	check.That(t, got.RequiredVisitors == nil, "without any conversions in control: %+v", got)
 }
 
 // TestAnUndeclaredAllocationScalesNothing compares the worth of a campaign that does not declare its share of the traffic
@@ -213,7 +235,8 @@ func TestAnUndeclaredAllocationScalesNothing(t *testing.T) {
 	}
 	itemOf := func(c Campaign) Item {
 		items, has := pool(c).ItemsOf(c.Plan.Subject)
-		must.That(t, has && items[0].Observed != nil, "the campaign has no worth: %+v", items)
+		must.That(t, has, "the campaign has no worth: %+v", items)
+		must.That(t, items[0].Observed != nil, "the campaign has no worth: %+v", items)
 		return items[0]
 	}
 	undeclared, tenth, whole := itemOf(of(nil)), itemOf(of(new(10))), itemOf(of(new(100)))

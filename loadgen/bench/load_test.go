@@ -63,7 +63,8 @@ func TestStallLengthensLatencies(t *testing.T) {
 	}
 	all := step.All
 	total := all.Latency.Mean * float64(all.Succeeded)
-	check.That(t, all.FailedShare() == 0 && total >= 0.99*float64(waited.Microseconds())/1000, "the requests took %.0f ms together, want at least %v: %+v", total, waited, all)
+	check.Equal(t, all.FailedShare(), 0, "the requests took %.0f ms together, want at least %v: %+v", total, waited, all)
+	check.That(t, total >= 0.99*float64(waited.Microseconds())/1000, "the requests took %.0f ms together, want at least %v: %+v", total, waited, all)
 	longest := scheduled[stalled-1] - scheduled[0]
 	check.That(t, all.Latency.Max >= 0.99*float64(longest.Microseconds())/1000, "the longest request took %.0f ms, want at least %v", all.Latency.Max, longest)
 }
@@ -74,8 +75,12 @@ func TestRequestsNotSentAreCounted(t *testing.T) {
 	l := newLoad(t, o, func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 	step, err := l.runStep(t.Context(), "", 500, 200*time.Millisecond)
 	f := step.All
-	check.That(t, err == nil && f.Succeeded == 0 && f.NotSent != 0 && f.Statuses["timeout"] != 0 && f.Scheduled == f.NotSent+int64(f.Statuses["timeout"]) && f.FailedShare() == 1,
-		"%v: %+v", err, f)
+	must.That(t, err == nil, "%v: %+v", err, f)
+	check.Equal(t, f.Succeeded, 0, "%v: %+v", err, f)
+	check.That(t, f.NotSent != 0, "%v: %+v", err, f)
+	check.That(t, f.Statuses["timeout"] != 0, "%v: %+v", err, f)
+	check.Equal(t, f.Scheduled, f.NotSent+int64(f.Statuses["timeout"]), "%v: %+v", err, f)
+	check.Equal(t, f.FailedShare(), 1, "%v: %+v", err, f)
 	if err := (&Result{Steps: []Step{step}}).Err(); err == nil {
 		t.Error("no error although all requests failed")
 	}
@@ -85,7 +90,10 @@ func TestFailuresHaveNoLatency(t *testing.T) {
 	l := newLoad(t, Defaults, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	step, err := l.runStep(t.Context(), "", 500, 100*time.Millisecond)
 	f := step.All
-	check.That(t, err == nil && f.Statuses["503"] == int(f.Scheduled) && f.Succeeded == 0 && f.Latency.Max == 0, "%v: %+v", err, f)
+	must.That(t, err == nil, "%v: %+v", err, f)
+	check.Equal(t, f.Statuses["503"], int(f.Scheduled), "%v: %+v", err, f)
+	check.Equal(t, f.Succeeded, 0, "%v: %+v", err, f)
+	check.Equal(t, f.Latency.Max, 0, "%v: %+v", err, f)
 }
 
 func TestMixShares(t *testing.T) {
@@ -96,7 +104,10 @@ func TestMixShares(t *testing.T) {
 	drawn := map[Kind]int{}
 	for range 20_000 {
 		a, b := w.nextTask(), same.nextTask()
-		must.That(t, a.kind == b.kind && a.path == b.path && a.conditional == (a.kind == Dashboard) && a.noCache == (a.kind == Uncached), "%+v, %+v", a, b)
+		must.Equal(t, a.kind, b.kind, "%+v, %+v", a, b)
+		must.Equal(t, a.path, b.path, "%+v, %+v", a, b)
+		must.Equal(t, a.conditional, (a.kind == Dashboard), "%+v, %+v", a, b)
+		must.Equal(t, a.noCache, (a.kind == Uncached), "%+v, %+v", a, b)
 		drawn[a.kind]++
 	}
 	for _, kind := range Kinds {
@@ -129,10 +140,13 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 			o := Defaults
 			o.Rate, o.Ladder = 10, true
 			steps, best, err := findHighestRate(t.Context(), &o, withCapacity(capacity, slowStep))
-			check.That(t, err == nil && best <= capacity && best >= capacity/searchPrecision, "capacity %g: %g, %v", capacity, best, err)
+			must.That(t, err == nil, "capacity %g: %g, %v", capacity, best, err)
+			check.That(t, best <= capacity, "capacity %g: %g, %v", capacity, best, err)
+			check.That(t, best >= capacity/searchPrecision, "capacity %g: %g, %v", capacity, best, err)
 			for i, s := range steps {
 				want := s.Rate <= capacity && i+1 != slowStep
-				check.That(t, s.Met == want && (s.Miss == "") == want, "capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
+				check.Equal(t, s.Met, want, "capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
+				check.Equal(t, (s.Miss == ""), want, "capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
 			}
 		}
 	}
@@ -140,7 +154,10 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 	o.Ladder = true
 	steps, best, err := findHighestRate(t.Context(), &o, withCapacity(o.Rate/2, 0))
 	r := (&Result{TargetP99: 50, Saturation: best, Steps: steps})
-	check.That(t, err == nil && best == 0 && len(steps) == 2 && r.Err() != nil, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
+	must.That(t, err == nil, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
+	check.Equal(t, best, 0, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
+	check.Equal(t, len(steps), 2, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
+	check.That(t, r.Err() != nil, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
 }
 
 func TestClimbKeepsStepsWhenInterrupted(t *testing.T) {
@@ -152,5 +169,7 @@ func TestClimbKeepsStepsWhenInterrupted(t *testing.T) {
 		}
 		return Step{}, nil
 	})
-	check.That(t, errors.Is(err, stop) && len(steps) == 3 && best == 2.25, "%d steps, %g, %v", len(steps), best, err)
+	check.That(t, errors.Is(err, stop), "%d steps, %g, %v", len(steps), best, err)
+	check.Equal(t, len(steps), 3, "%d steps, %g, %v", len(steps), best, err)
+	check.Equal(t, best, 2.25, "%d steps, %g, %v", len(steps), best, err)
 }

@@ -60,14 +60,21 @@ func TestRunSendsAllKinds(t *testing.T) {
 	r := must.Get(bench.Run(t.Context(), o))(t)
 	step := r.Steps[0]
 	err := r.Err()
-	must.That(t, err == nil && step.All.FailedShare() == 0 && len(step.Kinds) == len(bench.Kinds), "%v; %+v; notes %q", err, step.All, r.Notes)
+	must.That(t, err == nil, "%v; %+v; notes %q", err, step.All, r.Notes)
+	must.Equal(t, step.All.FailedShare(), 0, "%v; %+v; notes %q", err, step.All, r.Notes)
+	must.Equal(t, len(step.Kinds), len(bench.Kinds), "%v; %+v; notes %q", err, step.All, r.Notes)
 	for _, f := range step.Kinds {
-		check.That(t, f.Succeeded >= 5 && f.Latency.P50 > 0 && f.Latency.Max >= f.Latency.P50, "%+v", f)
+		check.That(t, f.Succeeded >= 5, "%+v", f)
+		check.That(t, f.Latency.P50 > 0, "%+v", f)
+		check.That(t, f.Latency.Max >= f.Latency.P50, "%+v", f)
 		notModified := f.Statuses["304"]
 		check.That(t, (f.Kind == bench.Dashboard) == (notModified > 0), "%s: %d responses with status 304; only dashboard requests are conditional", f.Kind, notModified)
 	}
 	server := step.Server
-	check.That(t, server.Cores > 0 && server.ResidentBytes > 0 && server.StoreQueries > 0 && server.Results["miss"] > 0, "server metrics: %+v", server)
+	check.That(t, server.Cores > 0, "server metrics: %+v", server)
+	check.That(t, server.ResidentBytes > 0, "server metrics: %+v", server)
+	check.That(t, server.StoreQueries > 0, "server metrics: %+v", server)
+	check.That(t, server.Results["miss"] > 0, "server metrics: %+v", server)
 }
 
 func TestCampaigns(t *testing.T) {
@@ -76,7 +83,9 @@ func TestCampaigns(t *testing.T) {
 	o.URL, o.Token, o.Mix = s.URL, s.Read, bench.Mix{bench.List: 1}
 	o.Rate, o.Duration, o.WarmUp, o.Campaigns = 100, 200*time.Millisecond, 0, []int64{13}
 	r, err := bench.Run(t.Context(), o)
-	check.That(t, err == nil && r.Mix == "list=1" && len(r.Steps[0].Kinds) == 1, "%v: %+v", err, r)
+	must.That(t, err == nil, "%v: %+v", err, r)
+	check.Equal(t, r.Mix, "list=1", "%v: %+v", err, r)
+	check.Equal(t, len(r.Steps[0].Kinds), 1, "%v: %+v", err, r)
 	o.Campaigns = []int64{99}
 	_, err = bench.Run(t.Context(), o)
 	check.That(t, err != nil, "no error for an unknown campaign")

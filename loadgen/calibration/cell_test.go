@@ -73,8 +73,9 @@ func TestWrongErrorRatesAreDetected(t *testing.T) {
 	}{{1, false}, {2, true}, {0.3, true}} {
 		r := &Result{Cells: cellsOf(drawTallies(&o, test.factor), &o)}
 		testCells(r)
-		check.That(t, (r.Outside > 0) == test.outside && (r.Err() != nil) == test.outside && r.Tested >= 150,
-			"error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
+		check.Equal(t, (r.Outside > 0), test.outside, "error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
+		check.Equal(t, (r.Err() != nil), test.outside, "error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
+		check.That(t, r.Tested >= 150, "error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
 	}
 }
 
@@ -102,25 +103,40 @@ func TestTally(t *testing.T) {
 	n.addResults(&experiment{shape: even}, goalConversionRate, &results{
 		final: []comparison{newComparison(0, -1, 1, false)}, days: [][]comparison{{}, {early}, {newComparison(0, -1, 1, false)}},
 	})
-	check.That(t, n.null.significant == 0 && n.null.anyDay == 1 && n.null.anyDayDecided == 1 && n.null.anyLook == 0 && n.all.difference == 1 && n.all.lookDifference == 0,
-		"significant on one day only: %+v", n)
+	check.Equal(t, n.null.significant, 0, "significant on one day only: %+v", n)
+	check.Equal(t, n.null.anyDay, 1, "significant on one day only: %+v", n)
+	check.Equal(t, n.null.anyDayDecided, 1, "significant on one day only: %+v", n)
+	check.Equal(t, n.null.anyLook, 0, "significant on one day only: %+v", n)
+	check.Equal(t, n.all.difference, 1, "significant on one day only: %+v", n)
+	check.Equal(t, n.all.lookDifference, 0, "significant on one day only: %+v", n)
 	early.decided = false
 	n.addResults(&experiment{shape: even}, goalConversionRate, &results{final: []comparison{early}, looks: [][]comparison{{early}}})
-	check.That(t, n.null.anyLook == 1 && n.all.withLooks == 1 && n.all.lookDifference == 0 && n.null.significant == 1 && n.null.decided == 0,
-		"significant without a verdict: %+v", n)
+	check.Equal(t, n.null.anyLook, 1, "significant without a verdict: %+v", n)
+	check.Equal(t, n.all.withLooks, 1, "significant without a verdict: %+v", n)
+	check.Equal(t, n.all.lookDifference, 0, "significant without a verdict: %+v", n)
+	check.Equal(t, n.null.significant, 1, "significant without a verdict: %+v", n)
+	check.Equal(t, n.null.decided, 0, "significant without a verdict: %+v", n)
 	n = tally{}
 	n.addResults(&experiment{shape: even, effect: true}, goalConversionRate, &results{final: []comparison{newComparison(-0.05, 0.04, 0.06, true)}})
-	check.That(t, n.effect.wrongSign == 1 && n.effect.significant == 1 && n.all.difference == 1 && n.all.improvement == 0 && n.all.withLooks == 0 && n.null.experiments == 0,
-		"wrong sign: %+v", n)
+	check.Equal(t, n.effect.wrongSign, 1, "wrong sign: %+v", n)
+	check.Equal(t, n.effect.significant, 1, "wrong sign: %+v", n)
+	check.Equal(t, n.all.difference, 1, "wrong sign: %+v", n)
+	check.Equal(t, n.all.improvement, 0, "wrong sign: %+v", n)
+	check.Equal(t, n.all.withLooks, 0, "wrong sign: %+v", n)
+	check.Equal(t, n.null.experiments, 0, "wrong sign: %+v", n)
 	three := &shapes[2] // its second variation has no effect
 	second := newComparison(-0.01, -1, 1, true)
 	second.variation = 2
 	n = tally{}
 	n.addResults(&experiment{shape: three, effect: true}, valuePerVisitor, &results{final: []comparison{newComparison(2, 2, 3, false), second}})
-	check.That(t, n.effect.significant == 0 && n.effect.wrongSign == 0 && n.all.difference == 1 && n.all.improvement == 0,
-		"variation without effect: %+v, want no power and no wrong sign", n)
+	check.Equal(t, n.effect.significant, 0, "variation without effect: %+v, want no power and no wrong sign", n)
+	check.Equal(t, n.effect.wrongSign, 0, "variation without effect: %+v, want no power and no wrong sign", n)
+	check.Equal(t, n.all.difference, 1, "variation without effect: %+v, want no power and no wrong sign", n)
+	check.Equal(t, n.all.improvement, 0, "variation without effect: %+v, want no power and no wrong sign", n)
 	open := (bounds{nil, new(float64)})
-	check.That(t, open.coversValue(-1e9) && !open.coversValue(1) && (bounds{}).coversValue(7), "an infinite bound does not limit the interval")
+	check.That(t, open.coversValue(-1e9), "an infinite bound does not limit the interval")
+	check.That(t, !open.coversValue(1), "an infinite bound does not limit the interval")
+	check.That(t, (bounds{}).coversValue(7), "an infinite bound does not limit the interval")
 }
 
 func TestEventsMatchTheTruth(t *testing.T) {

@@ -79,7 +79,9 @@ func TestWrongDecisionsAreDetected(t *testing.T) {
 	alarm := mismatchScenario(5, usual.withShares(50, 50), []float64{0.48, 0.52}, 0, 0.001)
 	for _, wrong := range []scenario{peeking, third, alarm} {
 		d := mustDecide(t, DecisionOptions{Experiments: 100, Seed: 1}, wrong)
-		check.That(t, d.Outside == 1 && d.Err() != nil && strings.Contains(decisionText(d), "OUTSIDE"), "inside its band, error %v:\n%s", d.Err(), decisionText(d))
+		check.Equal(t, d.Outside, 1, "inside its band, error %v:\n%s", d.Err(), decisionText(d))
+		check.That(t, d.Err() != nil, "inside its band, error %v:\n%s", d.Err(), decisionText(d))
+		check.Contains(t, decisionText(d), "OUTSIDE", "inside its band, error %v:\n%s", d.Err(), decisionText(d))
 	}
 }
 
@@ -128,7 +130,9 @@ func TestLives(t *testing.T) {
 		}
 		found := l.inTheEnd()
 		last := found.Primary.LastLook(0)
-		must.That(t, len(found.Primary.Rows) == even.weeks && !last.RecordedAt.IsZero() && last.Tau == 3, "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
+		must.Equal(t, len(found.Primary.Rows), even.weeks, "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
+		must.That(t, !last.RecordedAt.IsZero(), "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
+		must.Equal(t, last.Tau, 3, "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
 		near(t, test.name+" visitors", float64(last.Strata[0].Control.Visitors), test.visitors, 1e-9)
 		var moved float64 // converted visitors of both variations
 		for _, s := range l.storedSteps(plan.GoalWindow{GoalID: goalID}, plan.OnEvent, startOfDay(1), last.RecordedAt) {
@@ -152,8 +156,9 @@ func TestPausesBreakWeeks(t *testing.T) {
 	found := l.inTheEnd()
 	// Whole weeks begin on days 1 and 14.
 	n := len(found.Looks)
-	check.That(t, n == 11 && found.Looks[1].End.Equal(startOfDay(21)) && found.Primary.LastLook(0).Strata[0].Control.Visitors == 11*7000,
-		"%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
+	check.Equal(t, n, 11, "%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
+	check.That(t, found.Looks[1].End.Equal(startOfDay(21)), "%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
+	check.Equal(t, found.Primary.LastLook(0).Strata[0].Control.Visitors, 11*7000, "%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
 }
 
 func TestDraws(t *testing.T) {
@@ -211,8 +216,10 @@ func TestCrowds(t *testing.T) {
 func TestLearnedPriors(t *testing.T) {
 	even := usual.withShares(50, 50)
 	none, bad, good := even.withLearnedPrior(pastIdeas{}), even.withLearnedPrior(pastIdeas{15, -0.3, 0.25}), even.withLearnedPrior(pastIdeas{15, 0.5, 0.25})
-	check.That(t, none.learned.Mean == 0 && none.prior().StandardDeviation < usual.mde/2, "of nothing: %+v", none.learned)
-	check.That(t, bad.learned.Mean < -1 && bad.prior().Mean == bad.learned.Mean/100, "of harmful ideas: %+v", bad.learned)
+	check.Equal(t, none.learned.Mean, 0, "of nothing: %+v", none.learned)
+	check.That(t, none.prior().StandardDeviation < usual.mde/2, "of nothing: %+v", none.learned)
+	check.That(t, bad.learned.Mean < -1, "of harmful ideas: %+v", bad.learned)
+	check.Equal(t, bad.prior().Mean, bad.learned.Mean/100, "of harmful ideas: %+v", bad.learned)
 	check.Equal(t, good.learned.Mean, 0, "mean of good ideas")
 	planned := bad.reportPlan().Rules.Prior
 	check.Equal(t, planned.Mean, bad.prior().Mean, "mean of the prior of the plan")
@@ -224,11 +231,16 @@ func TestHarmIsCounted(t *testing.T) {
 	zero := trueEffects{"zero", false, orZero(1, nil)}
 	random := rand.New(rand.NewPCG(7, 8))
 	nothing := simulateHarm(random, &zero, 60, 20, criticalValues())
-	check.That(t, nothing.Shipped > 0 && nothing.True == nothing.Shipped, "nothing: %+v", nothing)
-	check.That(t, nothing.Stated > nothing.True/3 && nothing.Stated < nothing.True, "nothing: %+v", nothing)
+	check.That(t, nothing.Shipped > 0, "nothing: %+v", nothing)
+	check.Equal(t, nothing.True, nothing.Shipped, "nothing: %+v", nothing)
+	check.That(t, nothing.Stated > nothing.True/3, "nothing: %+v", nothing)
+	check.That(t, nothing.Stated < nothing.True, "nothing: %+v", nothing)
 	large := trueEffects{"large", false, normalEffects(0, 2)}
 	all := simulateHarm(random, &large, 8, 20, criticalValues())
-	check.That(t, all.Shipped > 7 && all.True == 0 && all.Stated < .05 && all.None == 1, "large: %+v", all)
+	check.That(t, all.Shipped > 7, "large: %+v", all)
+	check.Equal(t, all.True, 0, "large: %+v", all)
+	check.That(t, all.Stated < .05, "large: %+v", all)
+	check.Equal(t, all.None, 1, "large: %+v", all)
 	all.checkBars(0, 1)
 	check.Equal(t, len(all.Misses), 1, "misses without any that does nothing")
 	check.That(t, WriteHarm(io.Discard, []HarmRow{all}) != nil, "a missed bar is no error")
@@ -247,7 +259,8 @@ func TestDecisionScenarios(t *testing.T) {
 	check.Equal(t, len(must.Get(RunDecisions(t.Context(), &o))(t).Rows), 12, "rows")
 	o.Only = regexp.MustCompile("no such scenario")
 	_, err := RunDecisions(t.Context(), &o)
-	check.That(t, err != nil && strings.Contains(err.Error(), `no scenario matches "no such scenario"`), "no scenario: error %v", err)
+	must.That(t, err != nil, "no scenario: error %v", err)
+	check.Contains(t, err.Error(), `no scenario matches "no such scenario"`, "no scenario: error %v", err)
 }
 
 // TestLongDecisionsAreCalibrated runs all scenarios with few campaigns. The full table has 4,000 experiments of each.
@@ -256,7 +269,7 @@ func TestLongDecisionsAreCalibrated(t *testing.T) {
 	tier.OnlyLong(t)
 	d := mustDecide(t, DecisionOptions{Experiments: 200, Seed: 1}, decisionScenarios()...)
 	for _, r := range d.Rows {
-		check.That(t, r.Rate >= 2*r.Lower-r.Least && r.Rate <= 2*r.Upper-r.Most,
-			"%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)
+		check.That(t, r.Rate >= 2*r.Lower-r.Least, "%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)
+		check.That(t, r.Rate <= 2*r.Upper-r.Most, "%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)
 	}
 }

@@ -98,13 +98,18 @@ func TestEventsAreSentAgain(t *testing.T) {
 	defer server.Close()
 	s := &System{URL: server.URL, HTTP: server.Client(), tokens: Tokens{Ingest: "lh_x"}}
 	err := s.postLines(t.Context(), []byte("{}\n{}\n"), 2)
-	check.That(t, err == nil && requests == 2, "%d requests, error %v", requests, err)
+	must.That(t, err == nil, "%d requests, error %v", requests, err)
+	check.Equal(t, requests, 2, "%d requests, error %v", requests, err)
 	s.tokens.Ingest = "lh_wrong"
 	err = s.postLines(t.Context(), []byte("{}\n{}\n"), 2)
-	check.That(t, err != nil && strings.Contains(err.Error(), "401") && requests == 3, "wrong token: %d requests, error %v", requests, err)
+	must.That(t, err != nil, "wrong token: %d requests, error %v", requests, err)
+	check.Contains(t, err.Error(), "401", "wrong token: %d requests, error %v", requests, err)
+	check.Equal(t, requests, 3, "wrong token: %d requests, error %v", requests, err)
 	s.tokens.Ingest = "lh_x"
 	err = s.postLines(t.Context(), []byte("{}\n{}\n"), 2)
-	check.That(t, err != nil && strings.Contains(err.Error(), "1 of 2 events were accepted") && strings.Contains(err.Error(), "time: too old"), "rejected line: error %v", err)
+	must.That(t, err != nil, "rejected line: error %v", err)
+	check.Contains(t, err.Error(), "1 of 2 events were accepted", "rejected line: error %v", err)
+	check.Contains(t, err.Error(), "time: too old", "rejected line: error %v", err)
 }
 
 func TestRun(t *testing.T) {
@@ -113,7 +118,9 @@ func TestRun(t *testing.T) {
 	left := map[string]int{}
 	o.Progress = func(phase string, done, of int) { left[phase] = of - done }
 	r := must.Get(Run(t.Context(), newSystem(t, nil), o))(t)
-	check.That(t, r.Err() == nil && r.Tested != 0 && r.Reports == 240, "%v, %d reports\n%s", r.Err(), r.Reports, text(r))
+	check.That(t, r.Err() == nil, "%v, %d reports\n%s", r.Err(), r.Reports, text(r))
+	check.That(t, r.Tested != 0, "%v, %d reports\n%s", r.Err(), r.Reports, text(r))
+	check.Equal(t, r.Reports, 240, "%v, %d reports\n%s", r.Err(), r.Reports, text(r))
 	want := map[string]int{"events": 0, "frequentist 80": 0, "bayesian 100": 0}
 	check.That(t, reflect.DeepEqual(left, want), "remaining work: %v, want none", left)
 	for _, measure := range []string{
@@ -129,7 +136,8 @@ func TestWrongPValuesAreDetected(t *testing.T) {
 	o := smallOptions()
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}}
 	r := must.Get(Run(t.Context(), newSystem(t, pValueDivider(10)), o))(t)
-	check.That(t, r.Err() != nil && r.Outside != 0, "p-values divided by 10: no cell is outside its band\n%s", text(r))
+	check.That(t, r.Err() != nil, "p-values divided by 10: no cell is outside its band\n%s", text(r))
+	check.That(t, r.Outside != 0, "p-values divided by 10: no cell is outside its band\n%s", text(r))
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		check.That(t, !c.Outside || c.Measure == falsePositives, "outside its band: %+v", c)
@@ -144,7 +152,8 @@ func TestRunLong(t *testing.T) {
 	must.That(t, r.Err() == nil, "%v\n%s", r.Err(), text(r))
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}, {catalogue.Frequentist, 90, 0}}
 	r, err := Run(t.Context(), newSystem(t, pValueDivider(2)), &o)
-	check.That(t, err == nil && r.Err() != nil, "error %v; p-values divided by 2: no cell is outside its band\n%s", err, text(r))
+	must.That(t, err == nil, "error %v; p-values divided by 2: no cell is outside its band\n%s", err, text(r))
+	check.That(t, r.Err() != nil, "error %v; p-values divided by 2: no cell is outside its band\n%s", err, text(r))
 }
 
 // text returns the cells, one per line.

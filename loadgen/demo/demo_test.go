@@ -55,8 +55,9 @@ func TestDemoShowsEachDecision(t *testing.T) {
 				continue
 			}
 			month := item.Expected.PerMonth
-			check.That(t, month != nil && month.Interval[0] <= want && month.Interval[1] >= want,
-				"campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month, want)
+			must.That(t, month != nil, "campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month, want)
+			check.That(t, month.Interval[0] <= want, "campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month, want)
+			check.That(t, month.Interval[1] >= want, "campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month, want)
 		}
 	}
 }
@@ -76,7 +77,8 @@ func TestTraffic(t *testing.T) {
 		same := again.NextEvents(now)
 		must.That(t, reflect.DeepEqual(events, same), "%v and %v from equal starts", events, same)
 		for _, e := range events {
-			must.That(t, !e.Time.Before(last) && !e.Time.After(now), "an event of %s after one of %s, at %s", e.Time, last, now)
+			must.That(t, !e.Time.Before(last), "an event of %s after one of %s, at %s", e.Time, last, now)
+			must.That(t, !e.Time.After(now), "an event of %s after one of %s, at %s", e.Time, last, now)
 			last = e.Time
 			check.That(t, visitors[e.VisitorID] || e.Kind == schema.KindView, "a visit begins with %s", e.Kind)
 			visitors[e.VisitorID] = true
@@ -87,6 +89,9 @@ func TestTraffic(t *testing.T) {
 		}
 	}
 	n := len(visitors)
-	check.That(t, n >= 1.9*seconds && n <= 2.1*seconds, "%d visitors in %d seconds", n, seconds)
-	check.That(t, len(subjects[schema.SubjectCampaign]) == 7 && len(subjects[schema.SubjectWidget]) == 1 && goals >= 100, "events by subject %v, %d goals", subjects, goals)
+	check.That(t, n >= 1.9*seconds, "%d visitors in %d seconds", n, seconds)
+	check.That(t, n <= 2.1*seconds, "%d visitors in %d seconds", n, seconds)
+	check.Equal(t, len(subjects[schema.SubjectCampaign]), 7, "events by subject %v, %d goals", subjects, goals)
+	check.Equal(t, len(subjects[schema.SubjectWidget]), 1, "events by subject %v, %d goals", subjects, goals)
+	check.That(t, goals >= 100, "events by subject %v, %d goals", subjects, goals)
 }

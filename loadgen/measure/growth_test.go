@@ -18,7 +18,10 @@ func TestGrowthOf(t *testing.T) {
 		return nil
 	}}
 	g, err := measure.GrowthOf(t.Context(), []int64{10, 20}, []int64{7, 8}, []measure.Query{query})
-	must.That(t, err == nil && len(g.Rows) == 1 && len(g.Rows[0].WallMS) == 2 && len(g.Rows[0].CPUMS) == 2, "%+v, error %v", g, err)
+	must.That(t, err == nil, "%+v, error %v", g, err)
+	must.Equal(t, len(g.Rows), 1, "%+v, error %v", g, err)
+	must.Equal(t, len(g.Rows[0].WallMS), 2, "%+v, error %v", g, err)
+	must.Equal(t, len(g.Rows[0].CPUMS), 2, "%+v, error %v", g, err)
 	if len(calls) != 10 || calls[4] != 7 || calls[5] != 8 { // 3 measured rounds and 2 warm-up rounds per campaign
 		t.Errorf("campaigns of the calls: %v", calls)
 	}

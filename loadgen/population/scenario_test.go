@@ -58,7 +58,8 @@ func TestLateEventsAreDelayed(t *testing.T) {
 		total++
 	}
 	share := float64(late) / float64(total)
-	check.That(t, share >= 0.03 && share <= 0.05, "the share of late events is %.3f, want 0.03 to 0.05", share)
+	check.That(t, share >= 0.03, "the share of late events is %.3f, want 0.03 to 0.05", share)
+	check.That(t, share <= 0.05, "the share of late events is %.3f, want 0.03 to 0.05", share)
 }
 
 func TestSetVisitors(t *testing.T) {
@@ -80,7 +81,8 @@ func TestCatalogueApplies(t *testing.T) {
 		_, err := c.ApplyFile(t.Context(), file, false)
 		check.That(t, err == nil, "%s: %v", name, err)
 		changes, err := c.ApplyFile(t.Context(), s.CatalogueFile(), false)
-		check.That(t, err == nil && len(changes) == 0, "%s: applying the catalogue again: changes %v, error %v", name, changes, err)
+		must.That(t, err == nil, "%s: applying the catalogue again: changes %v, error %v", name, changes, err)
+		check.Equal(t, len(changes), 0, "%s: applying the catalogue again: changes %v, error %v", name, changes, err)
 	}
 }
 
@@ -121,8 +123,10 @@ func TestStandardShape(t *testing.T) {
 			if e.Time.Sub(s.Start.Time).Hours() > 24*61 {
 				long++
 			}
-			must.That(t, (e.Browser != "" || e.Device == "") && e.FirstVisitPage != "" && e.VisitorType != "" && e.Channel != "",
-				"missing attributes: %+v", e)
+			must.That(t, (e.Browser != "" || e.Device == ""), "missing attributes: %+v", e)
+			must.That(t, e.FirstVisitPage != "", "missing attributes: %+v", e)
+			must.That(t, e.VisitorType != "", "missing attributes: %+v", e)
+			must.That(t, e.Channel != "", "missing attributes: %+v", e)
 		}
 		return nil
 	}))
@@ -137,7 +141,9 @@ func TestStandardShape(t *testing.T) {
 	about("mean value of goal 1", float64(value)/schema.MoneyScale/float64(kinds[1]), 30, 2)
 	about("kinds of goals", float64(len(kinds)), 5, 0)
 	about("campaigns", float64(len(campaigns)), 201, 0)
-	check.That(t, most <= 80 && most >= 30 && long == 0, "largest number of events of a visitor: %d; events after day 61: %v", most, long)
+	check.That(t, most <= 80, "largest number of events of a visitor: %d; events after day 61: %v", most, long)
+	check.That(t, most >= 30, "largest number of events of a visitor: %d; events after day 61: %v", most, long)
+	check.Equal(t, long, 0, "largest number of events of a visitor: %d; events after day 61: %v", most, long)
 }
 
 // TestFileAndStoreAgree inserts events into a store and imports the same events from a file, which must be
@@ -165,7 +171,9 @@ func TestFileAndStoreAgree(t *testing.T) {
 		t.Errorf("line %d: %s", line, reason)
 	}}))(t)
 	rows, hash := digest()
-	check.That(t, report.Rows == int64(sent.Events) && rows == events && hash == want, "%+v, %d events; want copies of %d", report, rows, events)
+	check.Equal(t, report.Rows, int64(sent.Events), "%+v, %d events; want copies of %d", report, rows, events)
+	check.Equal(t, rows, events, "%+v, %d events; want copies of %d", report, rows, events)
+	check.Equal(t, hash, want, "%+v, %d events; want copies of %d", report, rows, events)
 }
 
 func TestMain(m *testing.M) {

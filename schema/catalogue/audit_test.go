@@ -29,7 +29,8 @@ func TestAuditOfTwoServers(t *testing.T) {
 					for round := range tier.Of(8, 60) {
 						_, found, err := servers[client%2].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13,
 							round%2 == 0)
-						check.That(t, err == nil && found, "%v, %v", found, err)
+						must.That(t, err == nil, "%v, %v", found, err)
+						check.That(t, found, "%v, %v", found, err)
 					}
 				})
 			}
@@ -37,11 +38,13 @@ func TestAuditOfTwoServers(t *testing.T) {
 			owned, _, err := servers[0].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13, false)
 			must.OK(t, err)
 			all := campaignAudit(t, servers[0], 13)
-			check.That(t, len(all) >= 4 && all[0].Change == "inactive" && !owned.Campaigns[13].Active, "%d changes, the last is %+v", len(all), all[0])
+			must.That(t, len(all) >= 4, "%d changes, the last is %+v", len(all), all[0])
+			check.Equal(t, all[0].Change, "inactive", "%d changes, the last is %+v", len(all), all[0])
+			check.That(t, !owned.Campaigns[13].Active, "%d changes, the last is %+v", len(all), all[0])
 			for i, entry := range all[1:] {
 				later := all[i]
-				check.That(t, later.Version > entry.Version && later.Change != entry.Change,
-					"version %d, %s, is followed by version %d, %s", entry.Version, entry.Change, later.Version, later.Change)
+				check.That(t, later.Version > entry.Version, "version %d, %s, is followed by version %d, %s", entry.Version, entry.Change, later.Version, later.Change)
+				check.That(t, later.Change != entry.Change, "version %d, %s, is followed by version %d, %s", entry.Version, entry.Change, later.Version, later.Change)
 			}
 		})
 	}
@@ -64,7 +67,8 @@ func TestAuditOfARace(t *testing.T) {
 		got = append(got, entry.By+" "+entry.Change)
 	}
 	want := []string{"one inactive", "one changed", "one active"}
-	check.That(t, len(got) >= 3 && slices.Equal(got[:3], want), "%q, want %q first", got, want)
+	must.That(t, len(got) >= 3, "%q, want %q first", got, want)
+	check.That(t, slices.Equal(got[:3], want), "%q, want %q first", got, want)
 }
 
 // campaignAudit returns the changes of the state of a campaign, the latest first.

@@ -58,7 +58,8 @@ func TestCopy(t *testing.T) {
 	mustCopy(10) // definitions of account, website, goal, target, campaign and widget; states of three; a token
 	mustCopy(0)
 	tokens := second.Snapshot().AccountTokens(1)
-	check.That(t, len(tokens) == 1 && tokens[0].Digest == catalogue.DigestOf(secret), "tokens %+v", tokens)
+	must.Equal(t, len(tokens), 1, "tokens %+v", tokens)
+	check.Equal(t, tokens[0].Digest, catalogue.DigestOf(secret), "tokens %+v", tokens)
 
 	if _, _, err := first.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 12, false); err != nil {
 		t.Fatal(err)
@@ -126,7 +127,8 @@ func TestDomainsEqualContract(t *testing.T) {
 	}
 	check.That(t, allowed >= 100, "only %d of %d domains are valid, which are too few for the comparison", allowed, len(domains))
 	long := strings.Repeat("a.", 126) + "aa" // 254 bytes, which the contract's expression allows
-	check.That(t, !catalogue.ValidDomain(long) && !catalogue.ValidDomain(strings.Repeat("a-", 10_000_000)), "a domain that is too long is accepted")
+	check.That(t, !catalogue.ValidDomain(long), "a domain that is too long is accepted")
+	check.That(t, !catalogue.ValidDomain(strings.Repeat("a-", 10_000_000)), "a domain that is too long is accepted")
 }
 
 // TestNamesAreUTF8 checks what no file in YAML can have. What it can have is in the scripts.
@@ -134,5 +136,6 @@ func TestNamesAreUTF8(t *testing.T) {
 	file := must.Get(catalogue.ReadYAML(strings.NewReader(whole)))(t)
 	file.Accounts[0].Websites[0].Targets[0].Name = "\xff"
 	_, err := open(t).ApplyFile(t.Context(), file, true)
-	check.That(t, err != nil && strings.Contains(err.Error(), "accounts[0].websites[0].targets[0].name: "), "%v", err)
+	must.That(t, err != nil, "%v", err)
+	check.Contains(t, err.Error(), "accounts[0].websites[0].targets[0].name: ", "%v", err)
 }

@@ -36,7 +36,10 @@ func TestConcurrentChanges(t *testing.T) {
 				active := random.IntN(2) == 0
 				owned, found, err := server.Switch(t.Context(), 1, 1, schema.SubjectCampaign, 12, active)
 				live := owned.Campaigns[12]
-				check.That(t, err == nil && found && live.Active == active && len(live.Variations) == 2, "switch to %v: %+v, %v, %v", active, live, found, err)
+				must.That(t, err == nil, "switch to %v: %+v, %v, %v", active, live, found, err)
+				must.That(t, found, "switch to %v: %+v, %v, %v", active, live, found, err)
+				check.Equal(t, live.Active, active, "switch to %v: %+v, %v, %v", active, live, found, err)
+				check.Equal(t, len(live.Variations), 2, "switch to %v: %+v, %v, %v", active, live, found, err)
 				if round%3 != 0 {
 					continue
 				}
@@ -63,8 +66,8 @@ func TestConcurrentChanges(t *testing.T) {
 	is := servers[0].Snapshot().AccountResources(1).Campaigns[12]
 	other := servers[1].Snapshot().AccountResources(1).Campaigns[12]
 	check.That(t, fmt.Sprint(is) == fmt.Sprint(other) || is.UpdateDate.Equal(other.UpdateDate), "the servers have\n%+v and\n%+v", is, other)
-	check.That(t, is.CurrentShares(0)[0] == is.ControlShare && applied[is.ControlShare],
-		"control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
+	check.Equal(t, is.CurrentShares(0)[0], is.ControlShare, "control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
+	check.That(t, applied[is.ControlShare], "control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
 	recorded := map[int]bool{}
 	for _, since := range is.ShareHistory[0] {
 		recorded[since.Shares[0]] = true
@@ -74,7 +77,8 @@ func TestConcurrentChanges(t *testing.T) {
 		planned[since.MDE] = true
 	}
 	for share := range applied {
-		check.That(t, recorded[share] && planned[1+float64(share)/2], "share %d and its plan were applied and are not in the histories", share)
+		check.That(t, recorded[share], "share %d and its plan were applied and are not in the histories", share)
+		check.That(t, planned[1+float64(share)/2], "share %d and its plan were applied and are not in the histories", share)
 	}
 	for _, secret := range secrets {
 		_, known := servers[0].Snapshot().FindToken(catalogue.DigestOf(secret), now())

@@ -72,7 +72,8 @@ func TestExportKeepsNames(t *testing.T) {
 	again, err := catalogue.ReadYAML(strings.NewReader(text))
 	must.OK(t, err, "%v", text)
 	for i, goal := range again.Accounts[0].Websites[0].Goals {
-		check.That(t, goal.Name == names[i] && goal.Action == names[i], "%q is exported as %q and %q", names[i], goal.Name, goal.Action)
+		check.Equal(t, goal.Name, names[i], "%q is exported as %q and %q", names[i], goal.Name, goal.Action)
+		check.Equal(t, goal.Action, names[i], "%q is exported as %q and %q", names[i], goal.Name, goal.Action)
 	}
 	check.Equal(t, len(must.Get(c.ApplyFile(t.Context(), again, true))(t)), 0, "changes of applying it")
 }

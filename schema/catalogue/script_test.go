@@ -249,6 +249,8 @@ func TestWrongElementsKeepThePlacesOfOthers(t *testing.T) {
 		} `yaml:"items"`
 	}
 	_, err := catalogue.ReadDocument(strings.NewReader("items: [7, {name: second}]"), &list)
-	check.That(t, err != nil && strings.Contains(err.Error(), `items[0]: "7": must have fields: name`) && len(list.Items) == 2 && list.Items[1].Name == "second",
-		"%+v, %v", list.Items, err)
+	must.That(t, err != nil, "%+v, %v", list.Items, err)
+	check.Contains(t, err.Error(), `items[0]: "7": must have fields: name`, "%+v, %v", list.Items, err)
+	must.Equal(t, len(list.Items), 2, "%+v, %v", list.Items, err)
+	check.Equal(t, list.Items[1].Name, "second", "%+v, %v", list.Items, err)
 }

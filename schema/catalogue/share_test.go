@@ -30,8 +30,11 @@ func TestShareLinkAndView(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			check.Equal(t, owned.ShareLink("https://lift.example.com", &test.subject, "lh_x"), "https://lift.example.com/"+test.link, "ShareLink")
 			view := owned.SharedView(&test.subject)
-			check.That(t, len(view.Campaigns) == test.campaigns && len(view.Widgets) == test.widgets && len(view.Websites) == test.websites && len(view.Goals) == test.websites && view.Version == owned.Version,
-				"SharedView = %+v", view)
+			check.Equal(t, len(view.Campaigns), test.campaigns, "SharedView = %+v", view)
+			check.Equal(t, len(view.Widgets), test.widgets, "SharedView = %+v", view)
+			check.Equal(t, len(view.Websites), test.websites, "SharedView = %+v", view)
+			check.Equal(t, len(view.Goals), test.websites, "SharedView = %+v", view)
+			check.Equal(t, view.Version, owned.Version, "SharedView = %+v", view)
 			check.Equal(t, len(view.Widgets[7].Experiments) == 1, test.name == "experiment", "experiments")
 		})
 	}
@@ -56,7 +59,8 @@ func TestApplyToVersion(t *testing.T) {
 	}
 	for _, versions := range [][]uint64{{5}, {was}} {
 		_, _, err := servers[1].ApplyToVersion(t.Context(), file("Second", versions...), false)
-		check.That(t, err != nil && strings.Contains(err.Error(), "has changed"), "versions %d: %v, want ErrVersionChanged", versions, err)
+		must.That(t, err != nil, "versions %d: %v, want ErrVersionChanged", versions, err)
+		check.Contains(t, err.Error(), "has changed", "versions %d: %v, want ErrVersionChanged", versions, err)
 	}
 	if is := servers[1].Snapshot().AccountResources(1); is.Version != version || is.Name != "First" {
 		t.Errorf("the other server has %s in version %d after the refusal, want First in %d", is.Name, is.Version, version)
@@ -85,12 +89,14 @@ WHERE kind = 'token'`))
 	_, last, err := c.CreateToken(t.Context(), token)
 	must.OK(t, err)
 	_, _, err = c.CreateToken(t.Context(), token)
-	check.That(t, err != nil && strings.Contains(err.Error(), "has 1000 tokens and share links"), "one too many: %v", err)
+	must.That(t, err != nil, "one too many: %v", err)
+	check.Contains(t, err.Error(), "has 1000 tokens and share links", "one too many: %v", err)
 	must.Get(c.RevokeToken(t.Context(), 1, last.ID))(t)
 	_, _, err = c.CreateToken(t.Context(), token)
 	check.OK(t, err, "after one is revoked")
 	token.Scopes, token.WebsiteID, token.Name = []catalogue.Scope{catalogue.ScopeIngest}, 1, "big"
 	token.Sender = &catalogue.Sender{Mapping: strings.Repeat("x", 16<<10+1)}
 	_, _, err = c.CreateToken(t.Context(), token)
-	check.That(t, err != nil && strings.Contains(err.Error(), "sender.mapping"), "a large mapping: %v", err)
+	must.That(t, err != nil, "a large mapping: %v", err)
+	check.Contains(t, err.Error(), "sender.mapping", "a large mapping: %v", err)
 }

@@ -17,6 +17,7 @@ import (
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
 )
 
 // TestCollectorStoresAll has concurrent senders of overlapping events. Each event must be stored before its sender
@@ -45,7 +46,8 @@ func TestCollectorStoresAll(t *testing.T) {
 				}
 				var stored uint64
 				err := conn.QueryRow(t.Context(), "SELECT uniqExact(event_id) FROM events WHERE event_id IN {ids:Array(UInt64)}", clickhouse.Named("ids", ids)).Scan(&stored)
-				check.That(t, err == nil && stored == own+shared, "%d of %d events are stored, %v", stored, own+shared, err)
+				must.That(t, err == nil, "%d of %d events are stored, %v", stored, own+shared, err)
+				check.Equal(t, stored, own+shared, "%d of %d events are stored, %v", stored, own+shared, err)
 			}
 		})
 	}

@@ -59,7 +59,8 @@ func checkErased(t *testing.T, others, own []schema.Event, erase func(w *ingest.
 	erase(w)
 	wantEvents, wantFacts := digests(t, never, otherFacts)
 	events, folded := digests(t, knew, r)
-	check.That(t, events == wantEvents && folded == wantFacts, "events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
+	check.Equal(t, events, wantEvents, "events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
+	check.Equal(t, folded, wantFacts, "events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
 	return w
 }
 
@@ -82,7 +83,8 @@ func TestForget(t *testing.T) {
 		}
 	})
 	got, err := w.ForgetVisitors(t.Context(), []string{"forgotten", "a"}, nil)
-	check.That(t, err == nil && got.Events == 6, "on all websites erased %+v, %v; want 6 events", got, err)
+	must.That(t, err == nil, "on all websites erased %+v, %v; want 6 events", got, err)
+	check.Equal(t, got.Events, 6, "on all websites erased %+v, %v; want 6 events", got, err)
 }
 
 func TestDropSubjects(t *testing.T) {

@@ -66,8 +66,8 @@ func TestImportOfCopies(t *testing.T) {
 	} {
 		report := run(test.text)
 		got := count(t, conn)
-		check.That(t, got == test.want && report.Rows == int64(strings.Count(test.text, "\n")),
-			"%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
+		check.Equal(t, got, test.want, "%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
+		check.Equal(t, report.Rows, int64(strings.Count(test.text, "\n")), "%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
 	}
 	value := number(t, conn, "SELECT sum(value) FROM events FINAL WHERE subject_id = 12")
 	check.That(t, value == 2*199000, "value %d, want 398000, of the first arrivals", value)
@@ -86,10 +86,13 @@ func TestImportOfSeveralBatches(t *testing.T) {
 	for round := range 2 {
 		var reports []ingest.Report
 		report, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { reports = append(reports, r) }})
-		check.That(t, len(reports) == 2 && reports[0].Bytes < report.TotalBytes && reports[1].Bytes == report.TotalBytes,
-			"reports %+v; want TotalBytes only after the last batch", reports)
+		must.Equal(t, len(reports), 2, "reports %+v; want TotalBytes only after the last batch", reports)
+		check.That(t, reports[0].Bytes < report.TotalBytes, "reports %+v; want TotalBytes only after the last batch", reports)
+		check.Equal(t, reports[1].Bytes, report.TotalBytes, "reports %+v; want TotalBytes only after the last batch", reports)
 		stored := count(t, conn)
-		check.That(t, err == nil && report.Rows == events && stored == events, "round %d: %+v, %v; %d events", round, report, err, stored)
+		must.That(t, err == nil, "round %d: %+v, %v; %d events", round, report, err, stored)
+		check.Equal(t, report.Rows, events, "round %d: %+v, %v; %d events", round, report, err, stored)
+		check.Equal(t, stored, events, "round %d: %+v, %v; %d events", round, report, err, stored)
 	}
 }
 
@@ -97,7 +100,9 @@ func TestImportRejectsUnknownWebsites(t *testing.T) {
 	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.ndjson", twoEvents), ingest.Options{
 		Owns: func(website int64) bool { return website == 2 },
 	})
-	check.That(t, err == nil && report.Rows == 0 && report.Rejected == 2, "report = %+v, %v; want both lines rejected", report, err)
+	must.That(t, err == nil, "report = %+v, %v; want both lines rejected", report, err)
+	check.Equal(t, report.Rows, 0, "report = %+v, %v; want both lines rejected", report, err)
+	check.Equal(t, report.Rejected, 2, "report = %+v, %v; want both lines rejected", report, err)
 }
 
 func TestImportErrors(t *testing.T) {
@@ -118,8 +123,9 @@ func TestFailedImportReportsProgress(t *testing.T) {
 	}
 	text += lines.String() + "\"x\n" + strings.Repeat("1\n", 200)
 	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.csv", text), ingest.Options{})
-	check.That(t, err != nil && strings.Contains(err.Error(), "line 50002: a quote extends") && strings.Contains(err.Error(), "(50000 rows were accepted before)"),
-		"%+v, %v", report, err)
+	must.That(t, err != nil, "%+v, %v", report, err)
+	check.Contains(t, err.Error(), "line 50002: a quote extends", "%+v, %v", report, err)
+	check.Contains(t, err.Error(), "(50000 rows were accepted before)", "%+v, %v", report, err)
 }
 
 // TestCopyEvents copies random events from an embedded store to a server and back, twice each. The oracle is the first
@@ -145,7 +151,8 @@ func TestCopyEvents(t *testing.T) {
 			copied, err := ingest.CopyEvents(t.Context(), ingest.NewWriter(to, nil), from, func(done, total uint64) {
 				check.That(t, done <= total, "%d of %d events", done, total)
 			})
-			must.That(t, err == nil && copied >= uint64(len(want)), "%d copied, want %d events; %v", copied, len(want), err)
+			must.That(t, err == nil, "%d copied, want %d events; %v", copied, len(want), err)
+			must.That(t, copied >= uint64(len(want)), "%d copied, want %d events; %v", copied, len(want), err)
 			compareRows(t, storedRows(t, to), want)
 		}
 		from = to
@@ -221,11 +228,17 @@ func TestImportParquet(t *testing.T) {
 	w := ingest.NewWriter(conn, nil)
 	var rejected []string
 	report, err := ingest.ImportFile(t.Context(), w, write(t, "events.parquet", parquetBytes(t, events)), ingest.Options{Reject: func(_ int64, reason string) { rejected = append(rejected, reason) }})
-	check.That(t, err == nil && report.Rows == 602 && report.Lines == 603 && report.Bytes == report.TotalBytes, "%+v, %v", report, err)
-	check.That(t, len(rejected) == 1 && strings.HasPrefix(rejected[0], "visitor: missing"), "rejected: %q", rejected)
+	must.That(t, err == nil, "%+v, %v", report, err)
+	check.Equal(t, report.Rows, 602, "%+v, %v", report, err)
+	check.Equal(t, report.Lines, 603, "%+v, %v", report, err)
+	check.Equal(t, report.Bytes, report.TotalBytes, "%+v, %v", report, err)
+	must.Equal(t, len(rejected), 1, "rejected: %q", rejected)
+	check.That(t, strings.HasPrefix(rejected[0], "visitor: missing"), "rejected: %q", rejected)
 	report, err = ingest.ImportFile(t.Context(), w, "-", ingest.Options{Input: strings.NewReader(lines)})
 	stored := count(t, conn)
-	check.That(t, err == nil && report.Rows == 2 && stored == 2, "the same as lines: %+v, %v; %d events, want 2", report, err, stored)
+	must.That(t, err == nil, "the same as lines: %+v, %v; %d events, want 2", report, err, stored)
+	check.Equal(t, report.Rows, 2, "the same as lines: %+v, %v; %d events, want 2", report, err, stored)
+	check.Equal(t, stored, 2, "the same as lines: %+v, %v; %d events, want 2", report, err, stored)
 }
 
 func TestImportOfStreams(t *testing.T) {
@@ -240,10 +253,13 @@ func TestImportOfStreams(t *testing.T) {
 		}
 	}()
 	report, err := ingest.ImportFile(t.Context(), w, pipe, ingest.Options{})
-	check.That(t, err == nil && report.Rows == 2, "a pipe: %+v, %v; want 2 rows", report, err)
+	must.That(t, err == nil, "a pipe: %+v, %v; want 2 rows", report, err)
+	check.Equal(t, report.Rows, 2, "a pipe: %+v, %v; want 2 rows", report, err)
 	report, err = ingest.ImportFile(t.Context(), w, "-", ingest.Options{Input: io.MultiReader(strings.NewReader(twoEvents))})
 	stored := count(t, conn)
-	check.That(t, err == nil && report.Rows == 2 && stored == 2, "standard input: %+v, %v, %d events; want 2", report, err, stored)
+	must.That(t, err == nil, "standard input: %+v, %v, %d events; want 2", report, err, stored)
+	check.Equal(t, report.Rows, 2, "standard input: %+v, %v, %d events; want 2", report, err, stored)
+	check.Equal(t, stored, 2, "standard input: %+v, %v, %d events; want 2", report, err, stored)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -272,7 +288,8 @@ func TestImportRejectsPathsOfTheProcess(t *testing.T) {
 		"/dev/absent.jsonl": "or - for standard input",
 	} {
 		_, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{})
-		check.That(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %q", path, err, want)
+		must.That(t, err != nil, "%s: %v, want %q", path, err, want)
+		check.Contains(t, err.Error(), want, "%s: %v, want %q", path, err, want)
 	}
 }
 
@@ -295,6 +312,8 @@ func TestCompressedFileHasSameIDs(t *testing.T) {
 	} {
 		report, err := ingest.ImportFile(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
 		stored := count(t, conn)
-		check.That(t, err == nil && report.Rows == 2 && stored == test.want, "%s: %+v, %v; %d events, want %d", test.name, report, err, stored, test.want)
+		must.That(t, err == nil, "%s: %+v, %v; %d events, want %d", test.name, report, err, stored, test.want)
+		check.Equal(t, report.Rows, 2, "%s: %+v, %v; %d events, want %d", test.name, report, err, stored, test.want)
+		check.Equal(t, stored, test.want, "%s: %+v, %v; %d events, want %d", test.name, report, err, stored, test.want)
 	}
 }

@@ -62,7 +62,8 @@ func TestInboxRowsEqualLines(t *testing.T) {
 	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(byLine, nil), "-", ingest.Options{Input: strings.NewReader(lines)}))(t)
 	wantEvents, wantFacts := digests(t, byLine, facts.NewRefresher(byLine, false))
 	events, folded := digests(t, byRow, facts.NewRefresher(byRow, false))
-	check.That(t, events == wantEvents && folded == wantFacts, "events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
+	check.Equal(t, events, wantEvents, "events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
+	check.Equal(t, folded, wantFacts, "events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
 	check.Equal(t, number(t, byRow, "SELECT count() FROM events_inbox"), 0, "rows left")
 }
 
@@ -72,7 +73,8 @@ func recipe(t *testing.T) []string {
 	document := must.Get(os.ReadFile("../../docs/data-in.md"))(t)
 	_, rest, found := strings.Cut(string(document), "```sql\nCREATE TABLE incoming")
 	statements, _, ends := strings.Cut(rest, "```")
-	must.That(t, found && ends, "docs/data-in.md has no recipe for events_inbox")
+	must.That(t, found, "docs/data-in.md has no recipe for events_inbox")
+	must.That(t, ends, "docs/data-in.md has no recipe for events_inbox")
 	return strings.Split(strings.TrimSuffix(strings.TrimSpace("CREATE TABLE incoming"+statements), ";"), ";\n")
 }
 
@@ -158,7 +160,8 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 		}
 	}
 	stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
-	check.That(t, stored == 1 && left == 0, "%d stored, %d left; want 1 and 0", stored, left)
+	check.Equal(t, stored, 1, "%d stored, %d left; want 1 and 0", stored, left)
+	check.Equal(t, left, 0, "%d stored, %d left; want 1 and 0", stored, left)
 }
 
 // TestInboxKilled kills a process after each of its statements, and moves the rows with another one.
@@ -183,7 +186,8 @@ func TestInboxKilled(t *testing.T) {
 		}
 		must.Get(ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()))(t)
 		stored, left2 := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
-		check.That(t, stored == rows && left2 == 0, "killed after %d statements: %d stored, %d left; want %d, 0", statements, stored, left2, rows)
+		check.Equal(t, stored, rows, "killed after %d statements: %d stored, %d left; want %d, 0", statements, stored, left2, rows)
+		check.Equal(t, left2, 0, "killed after %d statements: %d stored, %d left; want %d, 0", statements, stored, left2, rows)
 	}
 	t.Error("no move was completed")
 }
@@ -215,7 +219,8 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	move(t, inbox, ingest.Moved{Accepted: 3})
 	must.Get(ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()))(t)
 	stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
-	check.That(t, stored == 3 && left == 0, "%d stored, %d left; want 3 and 0", stored, left)
+	check.Equal(t, stored, 3, "%d stored, %d left; want 3 and 0", stored, left)
+	check.Equal(t, left, 0, "%d stored, %d left; want 3 and 0", stored, left)
 }
 
 // TestInboxPages also checks that the first row of an identity is kept, because rows are moved in order.

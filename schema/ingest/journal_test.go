@@ -35,8 +35,9 @@ func TestRejectsAreLimited(t *testing.T) {
 			continue
 		}
 		for _, k := range kept {
-			check.That(t, len(k.Reason) <= 1<<10 && len(k.Text) <= 1<<10 && !strings.Contains(k.Text, "�"),
-				"line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
+			check.That(t, len(k.Reason) <= 1<<10, "line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
+			check.That(t, len(k.Text) <= 1<<10, "line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
+			check.That(t, !strings.Contains(k.Text, "�"), "line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
 		}
 	}
 }
@@ -94,7 +95,8 @@ func TestForgetDeletesRejects(t *testing.T) {
 			must.Get(ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}))(t)
 		}
 		kept, err := ingest.LastRejects(t.Context(), conn, 0, 10)
-		must.That(t, err == nil && dry == (len(kept) == 0), "dry %v: %d kept, %v", dry, len(kept), err)
+		must.That(t, err == nil, "dry %v: %d kept, %v", dry, len(kept), err)
+		must.Equal(t, dry, (len(kept) == 0), "dry %v: %d kept, %v", dry, len(kept), err)
 	}
 	storedRejects := func() (all []string) {
 		kept := must.Get(ingest.LastRejects(t.Context(), conn, 0, 10))(t)

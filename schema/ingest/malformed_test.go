@@ -70,7 +70,8 @@ func TestInvalidParquetFiles(t *testing.T) {
 		whole := parquetBytes(t, events)
 		for at := 0; at < len(whole); at += max(7, len(whole)/60) {
 			report, err := ingest.ImportFile(t.Context(), w, write(t, "e.parquet", whole[:at]), ingest.Options{})
-			must.That(t, err != nil && report.Rows == 0, "%d of %d bytes: %+v, %v", at, len(whole), report, err)
+			must.That(t, err != nil, "%d of %d bytes: %+v, %v", at, len(whole), report, err)
+			must.Equal(t, report.Rows, 0, "%d of %d bytes: %+v, %v", at, len(whole), report, err)
 			spoilt := whole[:at] + string([]byte{whole[at] ^ 0x55}) + whole[at+1:]
 			_, _ = ingest.ImportFile(t.Context(), w, write(t, "e.parquet", spoilt), ingest.Options{DryRun: true})
 		}
@@ -81,7 +82,9 @@ func TestInvalidParquetFiles(t *testing.T) {
 func TestDeeplyNestedBody(t *testing.T) {
 	for _, text := range []string{"[", `{"a":`} {
 		lines, err := readBody(ingest.Body{WebsiteID: 1}, "["+strings.Repeat(text, 64<<20/len(text)))
-		check.That(t, err != nil && strings.HasPrefix(err.Error(), "not JSON: ") && len(lines) == 0, "%.20q: %d lines, %.200v", text, len(lines), err)
+		must.That(t, err != nil, "%.20q: %d lines, %.200v", text, len(lines), err)
+		check.That(t, strings.HasPrefix(err.Error(), "not JSON: "), "%.20q: %d lines, %.200v", text, len(lines), err)
+		check.Equal(t, len(lines), 0, "%.20q: %d lines, %.200v", text, len(lines), err)
 	}
 }
 
@@ -133,7 +136,8 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 	imported := func(name, text string) {
 		t.Helper()
 		report, err := ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{})
-		check.That(t, err == nil && report.Rows == 1, "%s: %+v, %v", name, report, err)
+		must.That(t, err == nil, "%s: %+v, %v", name, report, err)
+		check.Equal(t, report.Rows, 1, "%s: %+v, %v", name, report, err)
 	}
 	lines, err := readBody(ingest.Body{WebsiteID: 1}, `{"eventId":"body","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":3,"value":18.990000000000002,"profit":-0.00005,"extraValue":0.30000000000000004}`)
 	if err != nil || lines[0].Reason != "" {

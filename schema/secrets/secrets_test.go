@@ -46,7 +46,8 @@ func TestFilesThatAreNotRead(t *testing.T) {
 		filepath.Join(dir, "empty", "../x"): "no such file",
 	} {
 		_, err := folder.ReadSecret(path)
-		check.That(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %s", path, err, want)
+		must.That(t, err != nil, "%s: %v, want %s", path, err, want)
+		check.Contains(t, err.Error(), want, "%s: %v, want %s", path, err, want)
 	}
 }
 

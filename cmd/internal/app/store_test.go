@@ -55,7 +55,9 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 			t.Error(err)
 		}
 		totals := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
-		check.That(t, s.Dir == "" && totals.Visitors == 1 && totals.AllEvents() == 1, "%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
+		check.Equal(t, s.Dir, "", "%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
+		check.Equal(t, totals.Visitors, 1, "%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
+		check.Equal(t, totals.AllEvents(), 1, "%d visitors, %d events; want 1", totals.Visitors, totals.AllEvents())
 		check.OK(t, s.Close())
 	}
 }
@@ -82,7 +84,8 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	must.OK(t, s.Writer.WriteEvents(t.Context(), []schema.Event{event}))
 	must.OK(t, s.Facts.RefreshFacts(t.Context()))
 	of := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
-	check.That(t, of.Visitors == 1 && s.Facts.FoldedThrough().After(ahead), "%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
+	check.Equal(t, of.Visitors, 1, "%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
+	check.That(t, s.Facts.FoldedThrough().After(ahead), "%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
 	must.OK(t, s.Close())
 }
 

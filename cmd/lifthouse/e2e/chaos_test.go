@@ -130,7 +130,8 @@ func inAWorldOfItsOwn(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "unshare", args...)
 	cmd.Env = append(os.Environ(), aDisk+"="+t.TempDir())
 	said, err := cmd.CombinedOutput()
-	must.That(t, err == nil && strings.Contains(string(said), "--- PASS: "+t.Name()), "%v\n%s", err, said)
+	must.That(t, err == nil, "%v\n%s", err, said)
+	must.That(t, strings.Contains(string(said), "--- PASS: "+t.Name()), "%v\n%s", err, said)
 	for line := range strings.Lines(string(said)) {
 		if strings.Contains(line, "chaos_test.go") {
 			t.Log(strings.TrimSpace(line))

@@ -32,8 +32,8 @@ func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
 		{"-", exitOK, "-: 30 rows accepted, 0 of 30 lines rejected"},
 	} {
 		code, out, complaints := other(t, strings.NewReader(string(events)), "import", test.path, store)
-		check.That(t, code == test.code && strings.Contains(out+complaints, test.want),
-			"import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
+		check.Equal(t, code, test.code, "import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
+		check.Contains(t, out+complaints, test.want, "import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
 	}
 	p.interrupt()
 }
@@ -42,7 +42,8 @@ func TestCompareNeedsNoLibrary(t *testing.T) {
 	cmd := lifthouse(t, "compare", "--control", "716/11927", "--treatment", "900/12010", "--json")
 	cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB=/absent/libchdb.so", "LIFTHOUSE_STORE=nonsense")
 	out, err := cmd.Output()
-	check.That(t, err == nil && bytes.HasPrefix(out, []byte(`{"line":1,"metric":"binary",`)), "%v, %s", err, out)
+	must.That(t, err == nil, "%v, %s", err, out)
+	check.That(t, bytes.HasPrefix(out, []byte(`{"line":1,"metric":"binary",`)), "%v, %s", err, out)
 }
 
 // TestUnreadOutputEndsACommandCleanly closes the output of a command after its first line, as head does. The store must
@@ -63,7 +64,8 @@ func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
 		cmd.Stderr = &complaints
 		must.OK(t, cmd.Start())
 		first, err := bufio.NewReader(out).ReadString('\n')
-		check.That(t, err == nil && strings.Contains(first, "campaign 1 variation 1"), "the first line is %q, %v", first, err)
+		must.That(t, err == nil, "the first line is %q, %v", first, err)
+		check.Contains(t, first, "campaign 1 variation 1", "the first line is %q, %v", first, err)
 		_ = out.Close()
 		if err := cmd.Wait(); err != nil || complaints.Len() > 0 {
 			t.Errorf("%q: %v, %q; want success without messages", args, err, complaints.String())
@@ -94,13 +96,16 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 		"report campaign 1 --filter zScore=2", "forget --visitor v1 --yes", "retain --days 30 --yes", "facts --rebuild --verify", "check --deep",
 	} {
 		code, out, complaints := other(t, nil, append(strings.Fields(args), serving)...)
-		check.That(t, code == exitOK && !strings.Contains(out, "WRONG") && !strings.Contains(out, "list the servers"), "%s: exit %d\n%s%s", args, code, out, complaints)
+		check.Equal(t, code, exitOK, "%s: exit %d\n%s%s", args, code, out, complaints)
+		check.That(t, !strings.Contains(out, "WRONG"), "%s: exit %d\n%s%s", args, code, out, complaints)
+		check.That(t, !strings.Contains(out, "list the servers"), "%s: exit %d\n%s%s", args, code, out, complaints)
 	}
 	p := start(t, "serve", serving)
 	p.interrupt()
 	for _, forbidden := range []string{"DROP TABLE events", "CREATE TABLE other (x Int8) ENGINE = MergeTree ORDER BY x", "ALTER TABLE events ADD COLUMN x Int8"} {
 		err := schematest.OpenConnection(t, server.UserAddress(schematest.Serving)).Exec(t.Context(), forbidden)
-		check.That(t, err != nil && strings.Contains(err.Error(), "privileges"), "%s: %v", forbidden, err)
+		must.That(t, err != nil, "%s: %v", forbidden, err)
+		check.Contains(t, err.Error(), "privileges", "%s: %v", forbidden, err)
 	}
 }
 
@@ -110,7 +115,8 @@ func TestLimitsAreLoweredToTheProfiles(t *testing.T) {
 	store := "--store=" + strings.Replace(server.DatabaseAddress(server.CreateDatabase(t)), "admin:", "narrow:", 1)
 	for _, args := range []string{"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson", "report campaign 1"} {
 		code, out, complaints := other(t, nil, append(strings.Fields(args), store)...)
-		check.That(t, code == exitOK && strings.Contains(complaints, "less memory than --query-memory"), "%s: exit %d\n%s%s", args, code, out, complaints)
+		check.Equal(t, code, exitOK, "%s: exit %d\n%s%s", args, code, out, complaints)
+		check.Contains(t, complaints, "less memory than --query-memory", "%s: exit %d\n%s%s", args, code, out, complaints)
 	}
 }
 
@@ -173,7 +179,9 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 	ended(t, exitOK, "import", "../testdata/thirty.ndjson", store)
 	_, token, _ := other(t, nil, "token", "create", "--scope", "ingest", "--website", "1", store)
 	code, out, complaints := other(t, nil, "events", "--last", "3", store)
-	check.That(t, code == exitOK && strings.Count(out, "\n") == 3 && strings.Contains(out, "website 1   "), "events: exit %d\n%s%s", code, out, complaints)
+	check.Equal(t, code, exitOK, "events: exit %d\n%s%s", code, out, complaints)
+	check.Equal(t, strings.Count(out, "\n"), 3, "events: exit %d\n%s%s", code, out, complaints)
+	check.Contains(t, out, "website 1   ", "events: exit %d\n%s%s", code, out, complaints)
 
 	line := `{"eventId":"new","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v\u001b[31m","event":"view","campaignId":1,"variationId":1,"device":"phone","country":"us"}`
 	must.That(t, server.post(http.DefaultClient, strings.TrimSpace(token), line+"\n"+`{"visitor":"v\u001b[31m","password":"hunter2"}`), "the events are not taken")
@@ -190,10 +198,20 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 		}
 	}
 	event, wrong := accepted.Event, rejected.Rejected
-	check.That(t, event != nil && event.CampaignID == 1 && *event.VariationID == 1 && event.Device == "phone" && event.Country == "US", "the event is shown as %+v", event)
-	check.That(t, wrong != nil && wrong.Channel == "http" && wrong.Line == 2 && strings.Contains(wrong.Reason, "password: unknown field") && strings.Contains(wrong.Text, `"visitor"`) && !strings.Contains(wrong.Text, "hunter2"),
-		"the rejected line is shown as %+v", wrong)
+	must.That(t, event != nil, "the event is shown as %+v", event)
+	check.Equal(t, event.CampaignID, 1, "the event is shown as %+v", event)
+	check.Equal(t, *event.VariationID, 1, "the event is shown as %+v", event)
+	check.Equal(t, event.Device, "phone", "the event is shown as %+v", event)
+	check.Equal(t, event.Country, "US", "the event is shown as %+v", event)
+	must.That(t, wrong != nil, "the rejected line is shown as %+v", wrong)
+	check.Equal(t, wrong.Channel, "http", "the rejected line is shown as %+v", wrong)
+	check.Equal(t, wrong.Line, 2, "the rejected line is shown as %+v", wrong)
+	check.Contains(t, wrong.Reason, "password: unknown field", "the rejected line is shown as %+v", wrong)
+	check.Contains(t, wrong.Text, `"visitor"`, "the rejected line is shown as %+v", wrong)
+	check.That(t, !strings.Contains(wrong.Text, "hunter2"), "the rejected line is shown as %+v", wrong)
 	_, out, _ = other(t, nil, "events", "--rejects", store)
-	check.That(t, strings.Contains(out, "website 1   REJECTED  http line 2: ") && !strings.Contains(out, "\x1b") && !strings.Contains(out, "view"), "events --rejects: %q", out)
+	check.Contains(t, out, "website 1   REJECTED  http line 2: ", "events --rejects: %q", out)
+	check.That(t, !strings.Contains(out, "\x1b"), "events --rejects: %q", out)
+	check.That(t, !strings.Contains(out, "view"), "events --rejects: %q", out)
 	server.interrupt()
 }

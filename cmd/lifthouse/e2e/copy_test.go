@@ -54,7 +54,8 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 		{"restore", at, "fourth", "is not a backup"},
 	} {
 		code, _, complaints := other(t, nil, c.name, c.dir, "--store=embedded:"+filepath.Join(at, c.store))
-		check.That(t, code == exitFailed && strings.Contains(complaints, c.want), "%s %s: exit %d, %s; want %q", c.name, c.dir, code, complaints, c.want)
+		check.Equal(t, code, exitFailed, "%s %s: exit %d, %s; want %q", c.name, c.dir, code, complaints, c.want)
+		check.Contains(t, complaints, c.want, "%s %s: exit %d, %s; want %q", c.name, c.dir, code, complaints, c.want)
 	}
 }
 
@@ -84,7 +85,8 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 				t.Helper()
 				var r result.Report
 				err := json.Unmarshal([]byte(do("report", "campaign", "1", "--json")), &r)
-				check.That(t, err == nil && r.Totals.Visitors == visitors, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
+				must.That(t, err == nil, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
+				check.Equal(t, r.Totals.Visitors, visitors, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
 			}
 			do("apply", "-f", "../testdata/thirty.catalog.yaml")
 			for backup, visitors := range []int{10, 30} {
@@ -103,7 +105,8 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 			reports(c.visitors)
 			code, out, complaints := other(t, nil, "check", "--deep", store)
 			lost := strings.Contains(out, "stored events of 20 visitors are lost")
-			check.That(t, lost == c.lost && (code == exitOK) != c.lost, "check --deep: exit %d\n%s%s", code, out, complaints)
+			check.Equal(t, lost, c.lost, "check --deep: exit %d\n%s%s", code, out, complaints)
+			check.That(t, (code == exitOK) != c.lost, "check --deep: exit %d\n%s%s", code, out, complaints)
 			do("import", must.WriteFile(t, "events", exposedVisitors(0, 40)))
 			do("facts", "--verify")
 			reports(40)
@@ -172,8 +175,10 @@ func TestCopyRefusesAnotherCatalogue(t *testing.T) {
 	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
 	must.OK(t, conn.Exec(t.Context(), "INSERT INTO catalogue (account_id, kind, id, facet, version, body) SELECT account_id, kind, id, facet, version + 1, replace(body, '\"power\":80', '\"power\":90') FROM catalogue WHERE kind = 'campaign' AND facet = 'definition'"))
 	code, out, complaints := other(t, nil, "copy", "--from="+first, store)
-	check.That(t, code == exitFailed && strings.Contains(complaints, "definition of campaign 1 of account 1"), "exit %d\n%s%s", code, out, complaints)
+	check.Equal(t, code, exitFailed, "exit %d\n%s%s", code, out, complaints)
+	check.Contains(t, complaints, "definition of campaign 1 of account 1", "exit %d\n%s%s", code, out, complaints)
 	var events uint64
 	err := conn.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events)
-	check.That(t, err == nil && events == 0, "%d events were copied, %v", events, err)
+	must.That(t, err == nil, "%d events were copied, %v", events, err)
+	check.Equal(t, events, 0, "%d events were copied, %v", events, err)
 }

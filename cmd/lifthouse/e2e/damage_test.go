@@ -87,7 +87,8 @@ func (s *damagedStore) reports(visitors int64) {
 	s.t.Helper()
 	var r result.Report
 	err := json.Unmarshal([]byte(s.do(exitOK, "report", "campaign", "1", "--json")), &r)
-	check.That(s.t, err == nil && r.Totals.Visitors == visitors, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
+	must.That(s.t, err == nil, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
+	check.Equal(s.t, r.Totals.Visitors, visitors, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
 }
 
 // ended runs lifthouse, which must exit with the given code, and returns its output.
@@ -204,7 +205,8 @@ func (s *damagedStore) value(want string) {
 	var r result.Report
 	_, out, _ := other(s.t, nil, "report", "campaign", "1", "--json", "--store=embedded:"+s.address)
 	err := json.Unmarshal([]byte(out), &r)
-	check.That(s.t, err == nil && r.Totals.Value.String() == want, "the report has the value %v, %v; want %v", r.Totals.Value, err, want)
+	must.That(s.t, err == nil, "the report has the value %v, %v; want %v", r.Totals.Value, err, want)
+	check.Equal(s.t, r.Totals.Value.String(), want, "the report has the value %v, %v; want %v", r.Totals.Value, err, want)
 }
 
 // TestALossIsNotHealed damages a part with goals, which ClickHouse sets aside. Reports keep these goals and add new
@@ -229,7 +231,8 @@ func TestALossIsNotHealed(t *testing.T) {
 	store.value("101100")
 	store.says(server.log.String(), "has set aside a part", "broken-on-start", "stored events of visitors are lost", "visitors=100")
 	_, text, err := send(t.Context(), http.DefaultClient, http.MethodGet, server.log.await(t, adminAt), "", "")
-	check.That(t, err == nil && strings.Contains(text, "\nlifthouse_lost_visitors 100\n"), "metrics: %v\n%s", err, text)
+	must.That(t, err == nil, "metrics: %v\n%s", err, text)
+	check.Contains(t, text, "\nlifthouse_lost_visitors 100\n", "metrics: %v\n%s", err, text)
 	server.interrupt()
 	store.says(store.do(exitFailed, "check", "--deep"), "WRONG    stored events of 100 visitors are lost", "has set aside a part of events (broken-on-start)")
 	if said := store.do(exitFailed, "facts", "--verify"); strings.Contains(said, "--rebuild at once") || !strings.Contains(said, "stored events of 100 visitors are lost") {
@@ -349,7 +352,8 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", fullDisk)
 	cmd.Env = slices.Concat(program.Env, []string{"SELF=" + program.Path, "DISK=" + disk, "EVENTS=" + events, "DECLARED=" + declared, "REPORT=" + report, "LIFTHOUSE_STORE=embedded:" + filepath.Join(disk, "data")})
 	said, err := cmd.CombinedOutput()
-	must.That(t, err == nil && bytes.Contains(said, []byte("the disk of the store is full: free space")), "%v\n%s", err, said)
+	must.That(t, err == nil, "%v\n%s", err, said)
+	must.That(t, bytes.Contains(said, []byte("the disk of the store is full: free space")), "%v\n%s", err, said)
 	text := must.Get(os.ReadFile(report))(t)
 	var r result.Report
 	if err := json.Unmarshal(text, &r); err != nil || r.Totals.Visitors != views || r.Totals.Views != views {
@@ -361,5 +365,7 @@ func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	t.Parallel()
 	at := must.WriteFile(t, "file", "")
 	code, _, complaints := other(t, nil, "report", "campaign", "1", "--store=embedded:"+filepath.Join(at, "data"))
-	check.That(t, code == exitFailed && strings.Contains(complaints, at) && strings.Contains(complaints, "not a directory"), "exit %d, %s", code, complaints)
+	check.Equal(t, code, exitFailed, "exit %d, %s", code, complaints)
+	check.Contains(t, complaints, at, "exit %d, %s", code, complaints)
+	check.Contains(t, complaints, "not a directory", "exit %d, %s", code, complaints)
 }

@@ -121,7 +121,8 @@ func (v *viewer) numbersOfCSVAre(report *result.Report, command []string) {
 	v.Helper()
 	_, out, complaints := other(v.T, nil, slices.Concat(command, []string{"--csv", v.store})...)
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	must.That(v, err == nil && len(rows) == 1+len(report.Variations), "%v: %v, %d rows\n%s", command, err, len(rows), complaints)
+	must.That(v, err == nil, "%v: %v, %d rows\n%s", command, err, len(rows), complaints)
+	must.Equal(v, len(rows), 1+len(report.Variations), "%v: %v, %d rows\n%s", command, err, len(rows), complaints)
 	for i, variation := range report.Variations {
 		cell := func(name string) string { return rows[1+i][slices.Index(rows[0], name)] }
 		isSame := func(name string, want *float64) {

@@ -119,13 +119,15 @@ func (v *viewer) looksAreTheAPIs() {
 		return evaluated[string](v, fmt.Sprintf(`document.querySelector(%q)?.textContent.replaceAll("\u00a0", " ") ?? ""`, selector))
 	}
 	r := v.report("/v1/campaigns/12/results")
-	must.That(v, len(r.Looks) != 0 && r.Conclusion.Look != nil && r.NextLook != nil,
-		"the demo's campaign 12 has %d looks, conclusion %+v, next look %v", len(r.Looks), r.Conclusion, r.NextLook)
+	must.That(v, len(r.Looks) != 0, "the demo's campaign 12 has %d looks, conclusion %+v, next look %v", len(r.Looks), r.Conclusion, r.NextLook)
+	must.That(v, r.Conclusion.Look != nil, "the demo's campaign 12 has %d looks, conclusion %+v, next look %v", len(r.Looks), r.Conclusion, r.NextLook)
+	must.That(v, r.NextLook != nil, "the demo's campaign 12 has %d looks, conclusion %+v, next look %v", len(r.Looks), r.Conclusion, r.NextLook)
 	day := func(end time.Time) string { return end.Add(-time.Second).Format(time.DateOnly) }
 	last := r.Looks[len(r.Looks)-1]
 	next := day(r.NextLook.End) + ", published on " + r.NextLook.PublishedAt.UTC().Format("Monday, 2 January")
 	decision := v.report("/v1/campaigns/12/results?scorecard=true").Decision
-	must.That(v, decision != nil && decision.DecidedAt != nil, "the demo's campaign 12 has the decision %+v", decision)
+	must.That(v, decision != nil, "the demo's campaign 12 has the decision %+v", decision)
+	must.That(v, decision.DecidedAt != nil, "the demo's campaign 12 has the decision %+v", decision)
 	at := slices.IndexFunc(r.Looks, func(l result.Look) bool { return l.End.Equal(*decision.DecidedAt) })
 	must.That(v, at >= 0, "no look ends at %s", decision.DecidedAt)
 	for _, part := range []struct{ selector, want string }{

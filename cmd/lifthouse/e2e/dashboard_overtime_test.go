@@ -227,5 +227,6 @@ func (v *viewer) liftsFall() {
 	v.Helper()
 	v.until(`document.querySelector(".segments th[aria-sort=descending]")?.innerText.startsWith("Lift")`)
 	lifts := evaluated[[]float64](v, `[...document.querySelectorAll(".segments tbody td:nth-child(5) b data")].map((e) => Number(e.value))`)
-	check.That(v, len(lifts) >= 2 && slices.IsSortedFunc(lifts, func(a, b float64) int { return cmp.Compare(b, a) }), "the lifts are %v, want descending", lifts)
+	must.That(v, len(lifts) >= 2, "the lifts are %v, want descending", lifts)
+	check.That(v, slices.IsSortedFunc(lifts, func(a, b float64) int { return cmp.Compare(b, a) }), "the lifts are %v, want descending", lifts)
 }

@@ -106,8 +106,8 @@ func TestTheDashboardsScorecard(t *testing.T) {
 	check.Equal(t, strings.ReplaceAll(evaluated[string](v, `document.querySelector(".worth > span").innerText`), "\u00a0", " "), r.Worth.Items[0].Text, "worth on the page")
 	v.click("[name=absolute]")
 	values, _ := v.row(".scorecard [data-role=primary]")
-	check.That(t, len(values) >= 3 && same(values[2], *primary.Comparison.Difference.Value),
-		"the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
+	must.That(t, len(values) >= 3, "the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
+	check.That(t, same(values[2], *primary.Comparison.Difference.Value), "the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
 	causes, _ := v.row("[data-cause]")
 	must.Equal(t, len(causes), 9, "numbers of the cause %q", causes)
 	check.Equal(t, evaluated[string](v, `document.querySelector("#decision").innerText`), r.Decision.Text, "on the page")

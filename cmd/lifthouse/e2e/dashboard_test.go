@@ -118,7 +118,8 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 		}
 	}
 	values, _ := v.row(`[aria-labelledby="progress"]`)
-	check.That(v, len(values) != 0 && same(values[0], *r.Power.Progress), "progress is %q, want %v", values, *r.Power.Progress)
+	must.That(v, len(values) != 0, "progress is %q, want %v", values, *r.Power.Progress)
+	check.That(v, same(values[0], *r.Power.Progress), "progress is %q, want %v", values, *r.Power.Progress)
 }
 
 // compared returns the compared rate of a variation.
@@ -183,7 +184,8 @@ func (v *viewer) programmeIsTheAPIs() {
 	for i := range p.Items {
 		if item := &p.Items[i]; item.Expected != nil {
 			values, _ := v.row(fmt.Sprintf(`.programme tbody tr:nth-child(%d)`, i+1))
-			check.That(v, len(values) == 1 && same(values[0], item.Expected.ValuePerMonth.Value), "%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
+			must.Equal(v, len(values), 1, "%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
+			check.That(v, same(values[0], item.Expected.ValuePerMonth.Value), "%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
 		}
 	}
 	outcome := `[aria-label="Outcome of Trust badges, Badges"]`
@@ -250,7 +252,8 @@ func (v *viewer) requestsCanBeTaken() {
 	v.click(`[aria-labelledby=request] details summary`)
 	curl := evaluated[string](v, `document.querySelector("#curl").innerText`)
 	want := v.server.url + "/v1/campaigns/12/results'"
-	check.That(v, strings.HasSuffix(curl, want) && !strings.Contains(curl, "lh_"), "the request is %s, want one of %s and no token", curl, want)
+	check.That(v, strings.HasSuffix(curl, want), "the request is %s, want one of %s and no token", curl, want)
+	check.That(v, !strings.Contains(curl, "lh_"), "the request is %s, want one of %s and no token", curl, want)
 	visitors := evaluated[string](v, `document.querySelector("#curl-visitors").innerText`)
 	want = v.server.url + "/v1/campaigns/12/visitors.parquet'"
 	check.That(v, strings.HasSuffix(visitors, want), "the request for the visitors is %s, want one of %s", visitors, want)

@@ -255,7 +255,8 @@ func TestTheDashboardShowsHostileTextsAsTexts(t *testing.T) {
 	for _, want := range []string{bad, "h " + bad, "#t " + bad, "v " + bad} {
 		v.shows(want)
 	}
-	check.That(t, !evaluated[bool](v, `document.querySelector("img") !== null`) && len(v.problems) == 0, "a text was taken for markup; the browser complains: %q", v.problems)
+	check.That(t, !evaluated[bool](v, `document.querySelector("img") !== null`), "a text was taken for markup; the browser complains: %q", v.problems)
+	check.Equal(t, len(v.problems), 0, "a text was taken for markup; the browser complains: %q", v.problems)
 }
 
 // declare adds campaigns to the catalogue of the demo.

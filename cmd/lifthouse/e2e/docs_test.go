@@ -55,7 +55,9 @@ func docBlocks(t *testing.T, path string) []docBlock {
 			continue
 		}
 		marker := markerPattern.FindStringSubmatch(line)
-		must.That(t, marker != nil && i+1 != len(lines) && lines[i+1] == "```sh", "%s:%d: want <!-- run --> or <!-- run: network[, serves] -->, and then a block ```sh", path, i+1)
+		must.That(t, marker != nil, "%s:%d: want <!-- run --> or <!-- run: network[, serves] -->, and then a block ```sh", path, i+1)
+		must.That(t, i+1 != len(lines), "%s:%d: want <!-- run --> or <!-- run: network[, serves] -->, and then a block ```sh", path, i+1)
+		must.Equal(t, lines[i+1], "```sh", "%s:%d: want <!-- run --> or <!-- run: network[, serves] -->, and then a block ```sh", path, i+1)
 		length := slices.Index(lines[i+2:], "```")
 		must.That(t, length >= 1, "%s:%d: the block is empty or has no end", path, i+1)
 		block := docBlock{line: i + 1, text: strings.Join(lines[i+2:i+2+length], "\n")}

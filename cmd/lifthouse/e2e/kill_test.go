@@ -229,8 +229,9 @@ func TestAKilledImportIsRepeated(t *testing.T) {
 	totals := p.results(strings.TrimSpace(out)).Totals
 	var campaign struct{ Views int64 }
 	p.get("/v1/campaigns/1", strings.TrimSpace(out), &campaign)
-	check.That(t, campaign.Views == visitors && totals.Visitors == visitors && totals.Views == visitors,
-		"%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
+	check.Equal(t, campaign.Views, visitors, "%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
+	check.Equal(t, totals.Visitors, visitors, "%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
+	check.Equal(t, totals.Views, visitors, "%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
 	p.interrupt()
 	succeed(t, nil, "check", "--deep", store)
 }

@@ -260,7 +260,8 @@ func (p *process) get(path, token string, into any) {
 	p.t.Helper()
 	status, text := get(p.t, p.url+path, token, "Cache-Control", "no-cache")
 	err := json.Unmarshal([]byte(text), into)
-	must.That(p.t, err == nil && status == http.StatusOK, "%s: %d, %v", path, status, err)
+	must.That(p.t, err == nil, "%s: %d, %v", path, status, err)
+	must.Equal(p.t, status, http.StatusOK, "%s: %d, %v", path, status, err)
 }
 
 //go:embed testdata/operations.txt
@@ -281,8 +282,10 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 		method, path, _ := strings.Cut(request, " ")
 		status, text, err := send(t.Context(), http.DefaultClient, method, p.url+path, token, "")
 		var body bytes.Buffer
-		check.That(t, err == nil && json.Compact(&body, []byte(text)) == nil && status == http.StatusOK && strings.Contains(body.String(), says),
-			"%s = %d %.800s, %v; want %s", request, status, text, err, says)
+		must.That(t, err == nil, "%s = %d %.800s, %v; want %s", request, status, text, err, says)
+		check.That(t, json.Compact(&body, []byte(text)) == nil, "%s = %d %.800s, %v; want %s", request, status, text, err, says)
+		check.Equal(t, status, http.StatusOK, "%s = %d %.800s, %v; want %s", request, status, text, err, says)
+		check.Contains(t, body.String(), says, "%s = %d %.800s, %v; want %s", request, status, text, err, says)
 	}
 }
 
@@ -306,12 +309,14 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 
 	spare := strings.TrimSpace(do(nil, "token", "create", "--name", "spare part", "--expires", "720h"))
 	list := do(nil, "token", "list")
-	check.That(t, strings.Contains(list, "spare part") && !strings.Contains(list, spare), "token list says\n%s", list)
+	check.Contains(t, list, "spare part", "token list says\n%s", list)
+	check.That(t, !strings.Contains(list, spare), "token list says\n%s", list)
 	do(nil, "token", "revoke", "2")
 	check.Equal(t, p.status(spare), http.StatusUnauthorized, "a revoked token")
 
 	code, _, complaints := other(t, nil, "serve", store)
-	check.That(t, code == exitFailed && strings.Contains(complaints, "is in use by process"), "another server: exit %d, %s", code, complaints)
+	check.Equal(t, code, exitFailed, "another server: exit %d, %s", code, complaints)
+	check.Contains(t, complaints, "is in use by process", "another server: exit %d, %s", code, complaints)
 	elapsed := p.interrupt()
 	check.That(t, elapsed <= 2*time.Second, "it took %v to end", elapsed)
 	p = start(t, "serve", store)
@@ -322,7 +327,8 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	do(nil, "import", "../testdata/thirty.ndjson")
 	var again result.Report
 	err := json.Unmarshal([]byte(do(nil, "report", "campaign", "1", "--json")), &again)
-	check.That(t, err == nil && fmt.Sprint(again.Totals) == fmt.Sprint(totals), "imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
+	must.That(t, err == nil, "imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
+	check.Equal(t, fmt.Sprint(again.Totals), fmt.Sprint(totals), "imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
 }
 
 func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
@@ -338,7 +344,8 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 		status, text := get(t, found[2], found[1])
 		var r result.Report
 		err := json.Unmarshal([]byte(text), &r)
-		must.That(t, err == nil && status == http.StatusOK, "%d, %v", status, err)
+		must.That(t, err == nil, "%d, %v", status, err)
+		must.Equal(t, status, http.StatusOK, "%d, %v", status, err)
 		return found[1], r
 	}
 	p := start(t, "demo", store)
@@ -352,8 +359,10 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 	second, again := ask(p)
 	check.That(t, second != first, "the second start did not renew the token")
 	was, is := r.Totals, again.Totals
-	check.That(t, is.Visitors == was.Visitors && is.Views == was.Views && is.GoalsReached == was.GoalsReached && is.Value.String() == was.Value.String(),
-		"second start: totals %+v, were %+v", is, was)
+	check.Equal(t, is.Visitors, was.Visitors, "second start: totals %+v, were %+v", is, was)
+	check.Equal(t, is.Views, was.Views, "second start: totals %+v, were %+v", is, was)
+	check.Equal(t, is.GoalsReached, was.GoalsReached, "second start: totals %+v, were %+v", is, was)
+	check.Equal(t, is.Value.String(), was.Value.String(), "second start: totals %+v, were %+v", is, was)
 	check.Equal(t, p.status(first), http.StatusUnauthorized, "the last start's token")
 	must.OK(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	must.OK(t, <-p.done, "SIGTERM")
@@ -363,7 +372,8 @@ func TestDemoLeavesARealStoreAlone(t *testing.T) {
 	t.Parallel()
 	_, store := newThirty(t)
 	code, out, complaints := other(t, nil, "demo", store)
-	check.That(t, code == exitFailed && strings.Contains(complaints, "is not a demo store"), "demo: exit %d, %q, %q; want a refusal", code, out, complaints)
+	check.Equal(t, code, exitFailed, "demo: exit %d, %q, %q; want a refusal", code, out, complaints)
+	check.Contains(t, complaints, "is not a demo store", "demo: exit %d, %q, %q; want a refusal", code, out, complaints)
 	if _, out, _ := other(t, nil, "token", "list", store); !strings.Contains(out, "has no token") {
 		t.Errorf("demo made a token: %q", out)
 	}
@@ -373,7 +383,8 @@ func TestMissingLibraryTellsHowToInstallIt(t *testing.T) {
 	cmd := lifthouse(t, "serve", "--store=embedded:"+t.TempDir())
 	cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB=/absent/libchdb.so")
 	out, err := cmd.CombinedOutput()
-	check.That(t, err != nil && strings.Contains(string(out), "npm ci"), "%v, %q; want the command that installs it", err, out)
+	check.That(t, err != nil, "%v, %q; want the command that installs it", err, out)
+	check.Contains(t, string(out), "npm ci", "%v, %q; want the command that installs it", err, out)
 }
 
 // TestTheDemoHasVisitors checks that visitors arrive at a demo while it is served.
@@ -387,7 +398,8 @@ func TestTheDemoHasVisitors(t *testing.T) {
 		status, text := get(t, p.url+"/v1/campaigns/12/results", token)
 		var r result.Report
 		err := json.Unmarshal([]byte(text), &r)
-		must.That(t, err == nil && status == http.StatusOK, "%d, %v", status, err)
+		must.That(t, err == nil, "%d, %v", status, err)
+		must.Equal(t, status, http.StatusOK, "%d, %v", status, err)
 		if first == 0 {
 			first = r.Totals.Visitors
 		}

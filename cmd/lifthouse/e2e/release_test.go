@@ -78,7 +78,8 @@ func buildSnapshot(t *testing.T) string {
 func onlyFile(t *testing.T, dir, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, pattern))
-	must.That(t, err == nil && len(found) == 1, "%s: %q, %v; want one file", pattern, found, err)
+	must.That(t, err == nil, "%s: %q, %v; want one file", pattern, found, err)
+	must.Equal(t, len(found), 1, "%s: %q, %v; want one file", pattern, found, err)
 	return found[0]
 }
 
@@ -125,9 +126,11 @@ func installSnapshot(t *testing.T, dist string) {
 	check.That(t, status == http.StatusOK, "/readyz: %d %s", status, text)
 	token := regexp.MustCompile(`lh_[\w-]+`).FindString(p.said.String())
 	status, text = get(t, p.url+"/v1/campaigns/12/results", token)
-	check.That(t, status == http.StatusOK && strings.Contains(text, `"verdict":"better"`), "a report of the demo: %d %.300s", status, text)
+	check.Equal(t, status, http.StatusOK, "a report of the demo: %d %.300s", status, text)
+	check.Contains(t, text, `"verdict":"better"`, "a report of the demo: %d %.300s", status, text)
 	status, text = get(t, p.url+"/", "")
-	check.That(t, status == http.StatusOK && strings.Contains(text, "<title>"), "the page: %d %.300s", status, text)
+	check.Equal(t, status, http.StatusOK, "the page: %d %.300s", status, text)
+	check.Contains(t, text, "<title>", "the page: %d %.300s", status, text)
 	p.interrupt()
 }
 
@@ -207,10 +210,14 @@ func installPackage(t *testing.T, dist string) {
 	must.That(t, user != nil, "the installation created no user:\n%s", users)
 	uid, gid := parseID(t, user[1]), parseID(t, user[2])
 	mode, owner, group := r.stat("var/lib/lifthouse")
-	check.That(t, mode == 0o750 && owner == uid && group == gid, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
+	check.Equal(t, mode, 0o750, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
+	check.Equal(t, owner, uid, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
+	check.Equal(t, group, gid, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
 	const config = "etc/lifthouse/lifthouse.yaml"
 	mode, owner, group = r.stat(config)
-	check.That(t, mode == 0o640 && owner == 0 && group == gid, "%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
+	check.Equal(t, mode, 0o640, "%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
+	check.Equal(t, owner, 0, "%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
+	check.Equal(t, group, gid, "%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
 
 	serve := exec.CommandContext(t.Context(), filepath.Join(r.dir, "usr/bin/lifthouse"), "serve", "--listen", "127.0.0.1:0",
 		"--config", filepath.Join(r.dir, config), "--store", "embedded:"+filepath.Join(r.dir, "var/lib/lifthouse"))

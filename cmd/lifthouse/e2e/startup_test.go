@@ -30,8 +30,9 @@ func TestTooFewOpenFilesAreRefused(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 200 && exec "$0" apply -f ../testdata/thirty.catalog.yaml --store="$1"`, program.Path, "embedded:"+filepath.Join(t.TempDir(), "data"))
 	cmd.Env = program.Env
 	said, err := cmd.CombinedOutput()
-	check.That(t, err != nil && strings.Contains(string(said), "needs 4096 open files, and this process may have 200") && strings.Count(string(said), "\n") == 1,
-		"%v: %s", err, said)
+	check.That(t, err != nil, "%v: %s", err, said)
+	check.Contains(t, string(said), "needs 4096 open files, and this process may have 200", "%v: %s", err, said)
+	check.Equal(t, strings.Count(string(said), "\n"), 1, "%v: %s", err, said)
 }
 
 // TestWhatCannotBeReadIsNamed checks that the error names the file and the remedy.
@@ -66,7 +67,10 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 			}
 			must.OK(t, c.spoil(c.path))
 			code, out, said := other(t, nil, "report", "campaign", "1", "--json", store)
-			check.That(t, code == exitFailed && strings.Contains(said, c.want) && strings.Count(said, "\n") == 1 && out == "", "exit %d, %s%s; want %q", code, out, said, c.want)
+			check.Equal(t, code, exitFailed, "exit %d, %s%s; want %q", code, out, said, c.want)
+			check.Contains(t, said, c.want, "exit %d, %s%s; want %q", code, out, said, c.want)
+			check.Equal(t, strings.Count(said, "\n"), 1, "exit %d, %s%s; want %q", code, out, said, c.want)
+			check.Equal(t, out, "", "exit %d, %s%s; want %q", code, out, said, c.want)
 			must.OK(t, os.RemoveAll(c.path))
 			from := kept
 			if _, err := os.Stat(kept); err != nil {
@@ -85,8 +89,10 @@ func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 		cmd := lifthouse(t, "apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+t.TempDir())
 		cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB="+path)
 		said, err := cmd.CombinedOutput()
-		check.That(t, err != nil && strings.Contains(string(said), path+" cannot be loaded (it is no library, or cut off") && strings.Contains(string(said), "npm ci") && strings.Count(string(said), "\n") == 1,
-			"%s: %v: %s", name, err, said)
+		check.That(t, err != nil, "%s: %v: %s", name, err, said)
+		check.Contains(t, string(said), path+" cannot be loaded (it is no library, or cut off", "%s: %v: %s", name, err, said)
+		check.Contains(t, string(said), "npm ci", "%s: %v: %s", name, err, said)
+		check.Equal(t, strings.Count(string(said), "\n"), 1, "%s: %v: %s", name, err, said)
 	}
 }
 
@@ -133,7 +139,8 @@ func TestServeWaitsForAnImport(t *testing.T) {
 		t.Fatalf("it says %q, %v\n%s", said[:n], err, log.String())
 	}
 	code, _, complaints := other(t, nil, "serve", "--listen=127.0.0.1:0", store)
-	check.That(t, code == exitFailed && !strings.Contains(complaints, "waiting"), "a store that is served is waited for: exit %d, %s", code, complaints)
+	check.Equal(t, code, exitFailed, "a store that is served is waited for: exit %d, %s", code, complaints)
+	check.That(t, !strings.Contains(complaints, "waiting"), "a store that is served is waited for: exit %d, %s", code, complaints)
 	_ = server.Process.Signal(os.Interrupt)
 	_ = server.Wait()
 }
@@ -162,7 +169,9 @@ func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 	go give("an address", "no answer from "+silent.Addr().String(), "report", "campaign", "1", "--store=clickhouse://"+silent.Addr().String()+"/x?dial_timeout=60s")
 	for range 2 {
 		r := <-results
-		check.That(t, r.code == exitFailed && strings.Contains(r.said, r.want) && r.took <= 12*time.Second, "%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
+		check.Equal(t, r.code, exitFailed, "%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
+		check.Contains(t, r.said, r.want, "%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
+		check.That(t, r.took <= 12*time.Second, "%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
 	}
 	must.OK(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	p.interrupt()
@@ -173,7 +182,8 @@ func TestAMisspeltVariableIsNamed(t *testing.T) {
 	cmd := lifthouse(t, "check", "--store=embedded:"+filepath.Join(t.TempDir(), "none"))
 	cmd.Env = append(cmd.Env, "LIFTHOUSE_RESLTS_AGE=1s")
 	out, err := cmd.CombinedOutput()
-	check.That(t, err == nil && strings.Contains(string(out), "LIFTHOUSE_RESLTS_AGE is not a setting; did you mean LIFTHOUSE_RESULTS_AGE"), "%v\n%s", err, out)
+	must.That(t, err == nil, "%v\n%s", err, out)
+	check.Contains(t, string(out), "LIFTHOUSE_RESLTS_AGE is not a setting; did you mean LIFTHOUSE_RESULTS_AGE", "%v\n%s", err, out)
 }
 
 func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
@@ -190,9 +200,12 @@ func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
 		must.OK(t, err)
 		return status
 	}
-	check.That(t, strings.HasPrefix(p.url, "https://") && get(p.url+"/readyz") == http.StatusOK, "%s is not ready", p.url)
+	check.That(t, strings.HasPrefix(p.url, "https://"), "%s is not ready", p.url)
+	check.Equal(t, get(p.url+"/readyz"), http.StatusOK, "%s is not ready", p.url)
 	found := regexp.MustCompile(`"url":"(http://[^"]+/metrics)"`).FindStringSubmatch(p.log.String())
-	check.That(t, found != nil && get(found[1]) == http.StatusOK && get(strings.Replace(found[1], "metrics", "debug/pprof/", 1)) == http.StatusOK, "metrics: %q", found)
+	must.That(t, found != nil, "metrics: %q", found)
+	check.Equal(t, get(found[1]), http.StatusOK, "metrics: %q", found)
+	check.Equal(t, get(strings.Replace(found[1], "metrics", "debug/pprof/", 1)), http.StatusOK, "metrics: %q", found)
 	if log := p.log.String(); !strings.Contains(log, `"msg":"configuration"`) || !strings.Contains(log, `"route":"/readyz"`) {
 		t.Error("the log lacks the configuration or the request")
 	}

@@ -136,7 +136,8 @@ func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
 func holds(t *testing.T, pid int, file string) bool {
 	t.Helper()
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
-	must.That(t, err == nil && len(links) != 0, "open files of %d: %d, %v", pid, len(links), err)
+	must.That(t, err == nil, "open files of %d: %d, %v", pid, len(links), err)
+	must.That(t, len(links) != 0, "open files of %d: %d, %v", pid, len(links), err)
 	for _, link := range links {
 		if target, err := os.Readlink(link); err == nil && target == file {
 			return true

@@ -159,8 +159,10 @@ func TestTheTagInABrowser(t *testing.T) {
 	for i, want := range []int{503, 503, 200, 200, 200} {
 		r := requests[i]
 		check.Equal(t, r.status, want, "request %d", i)
-		check.That(t, r.method == http.MethodPost && r.origin == shop.URL && r.cookie == "" && strings.HasPrefix(r.kind, "text/plain"),
-			"request %d: %+v, want a simple one without cookies", i, r)
+		check.Equal(t, r.method, http.MethodPost, "request %d: %+v, want a simple one without cookies", i, r)
+		check.Equal(t, r.origin, shop.URL, "request %d: %+v, want a simple one without cookies", i, r)
+		check.Equal(t, r.cookie, "", "request %d: %+v, want a simple one without cookies", i, r)
+		check.That(t, strings.HasPrefix(r.kind, "text/plain"), "request %d: %+v, want a simple one without cookies", i, r)
 		if i < 3 {
 			check.Equal(t, r.eventIDs(t), first, "ids of request %d", i)
 		}
@@ -207,7 +209,8 @@ func pixelIn(t *testing.T, text string) string {
 	const begins = "analytics.subscribe("
 	_, pixel, found := strings.Cut(text, begins)
 	pixel, _, ends := strings.Cut(begins+pixel, "Then: lifthouse source list")
-	must.That(t, found && ends, "source add prints no pixel:\n%s", text)
+	must.That(t, found, "source add prints no pixel:\n%s", text)
+	must.That(t, ends, "source add prints no pixel:\n%s", text)
 	return pixel
 }
 
@@ -281,7 +284,10 @@ func TestThePixelInASandbox(t *testing.T) {
 	defer shop.Close()
 	v.do(chromedp.Navigate(shop.URL))
 	r := f.requests(1)[0]
-	check.That(t, r.method == http.MethodPost && r.origin == "null" && strings.HasPrefix(r.kind, "text/plain") && r.status == http.StatusOK, "the pixel sends %+v", r)
+	check.Equal(t, r.method, http.MethodPost, "the pixel sends %+v", r)
+	check.Equal(t, r.origin, "null", "the pixel sends %+v", r)
+	check.That(t, strings.HasPrefix(r.kind, "text/plain"), "the pixel sends %+v", r)
+	check.Equal(t, r.status, http.StatusOK, "the pixel sends %+v", r)
 	check.Equal(t, len(f.requests(0)), 1, "requests")
 	checkStored(t, storedLines(t, store, "123.456", "5009"), "goal purchase 42.5, visitor 123.456, id 5009")
 	server.interrupt()
@@ -295,7 +301,8 @@ func TestTheThemeOfShopify(t *testing.T) {
 	_, text := addSource(t, store, server.url, "shopify", "--views=tag")
 	_, script, found := strings.Cut(text, "<script>")
 	script, _, ends := strings.Cut(script, "</script>")
-	must.That(t, found && ends, "source add prints no script:\n%s", text)
+	must.That(t, found, "source add prints no script:\n%s", text)
+	must.That(t, ends, "source add prints no script:\n%s", text)
 	updates := make(chan string, 2)
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/cart/update.js" {

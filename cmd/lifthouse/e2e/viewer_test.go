@@ -278,7 +278,8 @@ func (v *viewer) openSignedIn(address, condition string) {
 func (v *viewer) rowIs(selector string, want ...float64) (shown []string) {
 	v.Helper()
 	values, shown := v.row(selector)
-	check.That(v, len(values) >= len(want) && slices.EqualFunc(values[:len(want)], want, same), "%s shows %q, want %v", selector, values, want)
+	must.That(v, len(values) >= len(want), "%s shows %q, want %v", selector, values, want)
+	check.That(v, slices.EqualFunc(values[:len(want)], want, same), "%s shows %q, want %v", selector, values, want)
 	return shown
 }
 

@@ -80,7 +80,10 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 		set(&options)
 	}
 	e, w, shards := enginetest.OpenWithFacts(tb, conn, c)
-	s := &server{t: tb, engine: e, listed: watch.NewStatuses(e, c), outbox: outbox.New(conn), facts: shards, catalogue: c, writer: w, conn: conn}
+	s := &server{
+		t: tb, engine: e, listed: watch.NewStatuses(e, c), outbox: outbox.New(conn), facts: shards,
+		catalogue: c, writer: w, conn: conn,
+	}
 	s.api = api.New(api.Parts{
 		Engine: e, Catalogue: c, Statuses: s.listed, Outbox: s.outbox,
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
@@ -94,7 +97,8 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 
 func (s *server) newToken(account, website int64, scope catalogue.Scope) string {
 	s.t.Helper()
-	secret, _, err := s.catalogue.CreateToken(s.t.Context(), catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})
+	secret, _, err := s.catalogue.CreateToken(s.t.Context(),
+		catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})
 	must.OK(s.t, err)
 	return secret
 }
@@ -138,8 +142,10 @@ func (s *server) with(method, path, token string, header http.Header) (answer, m
 // at returns an event of campaign 12, minutes after the start.
 func at(minute int, visitor string, variation int64, kind schema.Kind, value int64) schema.Event {
 	e := schema.Event{
-		EventID: schema.HashID(visitor + string(rune(minute)) + string(kind)), Time: time.Date(2026, 5, 1, 0, minute, 0, 0, time.UTC),
-		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VariationID: variation, VisitorID: schema.HashID(visitor), Kind: kind,
+		EventID:   schema.HashID(visitor + string(rune(minute)) + string(kind)),
+		Time:      time.Date(2026, 5, 1, 0, minute, 0, 0, time.UTC),
+		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VariationID: variation,
+		VisitorID: schema.HashID(visitor), Kind: kind,
 	}
 	if kind == schema.KindGoal {
 		e.GoalID, e.Value = 3, value

@@ -84,7 +84,8 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	for range 12 {
 		group.Go(func() error {
 			response, _ := s.post(token, bomb, http.Header{"Content-Encoding": {"gzip"}})
-			check.That(t, response.status != http.StatusServiceUnavailable || response.Get("Retry-After") != "", "no Retry-After")
+			check.That(t, response.status != http.StatusServiceUnavailable || response.Get("Retry-After") != "",
+				"no Retry-After")
 			codes <- response.status
 			return nil
 		})
@@ -122,7 +123,8 @@ func TestABodyWhoseClientLeavesIsNotWritten(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.Timeout = 0 })
 	token := s.newToken(1, 1, catalogue.ScopeIngest)
 	read, write := io.Pipe()
-	request := s.request(http.MethodPost, "/events", read, "Authorization", "Bearer "+token, "Content-Type", "application/x-ndjson")
+	request := s.request(http.MethodPost, "/events", read, "Authorization", "Bearer "+token, "Content-Type",
+		"application/x-ndjson")
 	left := make(chan error, 1)
 	go func() {
 		response, err := http.DefaultClient.Do(request)
@@ -153,7 +155,8 @@ func TestBoundsOfBodyFields(t *testing.T) {
 		{"NewShare", "/shares", map[string]any{"campaignId": 12}, admin},
 		{"NewShare", "/shares", map[string]any{"widgetId": 7}, admin},
 		{"Event", "/events", map[string]any{
-			"eventId": "e", "time": time.Now().UnixMilli(), "websiteId": 1, "visitor": "a", "event": "goal", "goalId": 3,
+			"eventId": "e", "time": time.Now().UnixMilli(), "websiteId": 1, "visitor": "a", "event": "goal",
+			"goalId":     3,
 			"campaignId": 12, "variationId": 1,
 		}, []string{"Authorization", "Bearer " + ingests}},
 	} {
@@ -169,8 +172,11 @@ func TestBoundsOfBodyFields(t *testing.T) {
 				text := must.Get(json.Marshal(sent))(t)
 				headers := append([]string{"Content-Type", "application/json"}, body.headers...)
 				response, answer := s.send(http.MethodPost, body.path, strings.NewReader(string(text)), headers...)
-				check.Equal(t, response.status, http.StatusBadRequest, "POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer, name)
-				check.Contains(t, answer, name, "POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer, name)
+				check.Equal(t, response.status, http.StatusBadRequest,
+					"POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer,
+					name)
+				check.Contains(t, answer, name, "POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text,
+					response.status, answer, name)
 				tried++
 			}
 		}

@@ -65,7 +65,8 @@ func TestDimensionsAreDocumented(t *testing.T) {
 	c := must.Get(theContract())(t)
 	for _, path := range []string{"/v1/campaigns/{id}/results", "/v1/widgets/{id}/experiments/{experimentId}/results"} {
 		var names []string
-		for _, value := range c.doc.Paths.Value(path).Get.Parameters.GetByInAndName("query", "dimension").Schema.Value.Enum {
+		for _, value := range c.doc.Paths.Value(path).Get.Parameters.GetByInAndName("query",
+			"dimension").Schema.Value.Enum {
 			names = append(names, fmt.Sprintf("`%s`", value))
 		}
 		row := "| `dimension` | " + strings.Join(names, ", ") + "; campaigns and experiments |"
@@ -81,7 +82,8 @@ func enumerated(ref *openapi3.SchemaRef) map[string]bool {
 			values[text] = true
 		}
 	}
-	parts := slices.Concat(ref.Value.AllOf, ref.Value.AnyOf, ref.Value.OneOf, slices.Collect(maps.Values(ref.Value.Properties)))
+	parts := slices.Concat(ref.Value.AllOf, ref.Value.AnyOf, ref.Value.OneOf,
+		slices.Collect(maps.Values(ref.Value.Properties)))
 	if ref.Value.Items != nil {
 		parts = append(parts, ref.Value.Items)
 	}

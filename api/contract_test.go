@@ -42,7 +42,10 @@ func init() {
 		read, err := io.ReadAll(body)
 		return string(read), err
 	}
-	for _, kind := range []string{"application/vnd.apache.parquet", "application/yaml", "application/x-yaml", "text/yaml", "text/html", "text/css", "text/javascript", "application/x-ndjson", "text/csv", "image/svg+xml"} {
+	for _, kind := range []string{
+		"application/vnd.apache.parquet", "application/yaml", "application/x-yaml",
+		"text/yaml", "text/html", "text/css", "text/javascript", "application/x-ndjson", "text/csv", "image/svg+xml",
+	} {
 		openapi3filter.RegisterBodyDecoder(kind, text)
 	}
 }
@@ -101,7 +104,10 @@ func (m matcher) MatchString(text string) bool {
 func (c *contract) route(method string, at *url.URL) (route *routers.Route, path map[string]string, known bool) {
 	refusal := func(name string, status int) *routers.Route {
 		responses := openapi3.NewResponses(openapi3.WithStatus(status, c.doc.Components.Responses[name]))
-		return &routers.Route{Spec: c.doc, Operation: &openapi3.Operation{Responses: responses}, PathItem: &openapi3.PathItem{}}
+		return &routers.Route{
+			Spec: c.doc, Operation: &openapi3.Operation{Responses: responses},
+			PathItem: &openapi3.PathItem{},
+		}
 	}
 	escaped := at.EscapedPath()
 	// an SDK adds a path, which is ignored
@@ -132,7 +138,10 @@ func (c *contract) route(method string, at *url.URL) (route *routers.Route, path
 			}
 			path[name] = unescaped
 		}
-		return &routers.Route{Spec: c.doc, Path: p.template, PathItem: p.item, Method: method, Operation: operation}, path, true
+		return &routers.Route{
+			Spec: c.doc, Path: p.template, PathItem: p.item, Method: method,
+			Operation: operation,
+		}, path, true
 	}
 	return refusal("NotFound", http.StatusNotFound), nil, false
 }
@@ -140,19 +149,26 @@ func (c *contract) route(method string, at *url.URL) (route *routers.Route, path
 // check returns an error for a response that is not documented, and for a successful response to an invalid request.
 func (c *contract) check(request *http.Request, response answer, body []byte) error {
 	route, path, known := c.route(request.Method, request.URL)
-	asked := &openapi3filter.RequestValidationInput{Request: request, PathParams: path, Route: route, Options: &openapi3filter.Options{
-		MultiError: true, IncludeResponseStatus: true, SkipSettingDefaults: true,
-		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,
-		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.SetSchemaRegexCompiler(compile)},
-	}}
+	asked := &openapi3filter.RequestValidationInput{
+		Request: request, PathParams: path, Route: route,
+		Options: &openapi3filter.Options{
+			MultiError: true, IncludeResponseStatus: true, SkipSettingDefaults: true,
+			AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,
+			SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.SetSchemaRegexCompiler(compile)},
+		},
+	}
 	// OPTIONS accepts any id and parameters: a preflight request has those of the following request, whose error the
 	// page must be able to read.
 	if known && request.Method != http.MethodOptions && response.status < http.StatusBadRequest {
-		if err := errors.Join(openapi3filter.ValidateRequest(request.Context(), asked), undocumentedParameters(route, request)); err != nil {
+		if err := errors.Join(openapi3filter.ValidateRequest(request.Context(), asked),
+			undocumentedParameters(route, request)); err != nil {
 			return fmt.Errorf("a request that is not in the document is answered %d: %w", response.status, err)
 		}
 	}
-	answered := &openapi3filter.ResponseValidationInput{RequestValidationInput: asked, Status: response.status, Header: response.Header, Options: asked.Options}
+	answered := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: asked, Status: response.status,
+		Header: response.Header, Options: asked.Options,
+	}
 	answered.SetBodyBytes(body)
 	documented := route.Operation.Responses.Status(response.status)
 	if documented == nil {
@@ -257,7 +273,8 @@ func exchange(tb testing.TB, request *http.Request) (answer, []byte) {
 	}
 	c := must.Get(theContract())(tb)
 	if err := c.check(request, answered, body); err != nil {
-		tb.Errorf("%s %s = %d\n%.400s\nis not as the document says: %.1500v", request.Method, request.URL.RequestURI(), answered.status, bytes.TrimSpace(body), err)
+		tb.Errorf("%s %s = %d\n%.400s\nis not as the document says: %.1500v", request.Method, request.URL.RequestURI(),
+			answered.status, bytes.TrimSpace(body), err)
 	}
 	return answered, body
 }

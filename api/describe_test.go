@@ -109,7 +109,8 @@ func TestTheContractCanRefuse(t *testing.T) {
 		{"path unknown and answered", "/v1/goal/3", 200, "application/json", goal, nil, true},
 		{"problem without a code", "/v1/goals/9", 404, "application/problem+json", strings.Replace(problem, `"code":"not_found",`, "", 1), nil, true},
 	} {
-		request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://h"+test.path, http.NoBody))(t)
+		request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://h"+test.path,
+			http.NoBody))(t)
 		header := http.Header{"Content-Type": {test.kind}, "X-Request-Id": {"x"}}
 		for name, values := range test.header {
 			header[name] = values

@@ -34,10 +34,14 @@ func TestOperationsAreDescribed(t *testing.T) {
 	for _, path := range c.paths {
 		for method, operation := range path.item.Operations() {
 			name := method + " " + path.template
-			check.That(t, operation.Summary != "", "%s: summary %q, description %q", name, operation.Summary, operation.Description)
-			check.That(t, len(operation.Summary) <= 60, "%s: summary %q, description %q", name, operation.Summary, operation.Description)
-			check.That(t, !strings.HasSuffix(operation.Summary, "."), "%s: summary %q, description %q", name, operation.Summary, operation.Description)
-			check.That(t, operation.Description != "", "%s: summary %q, description %q", name, operation.Summary, operation.Description)
+			check.That(t, operation.Summary != "", "%s: summary %q, description %q", name, operation.Summary,
+				operation.Description)
+			check.That(t, len(operation.Summary) <= 60, "%s: summary %q, description %q", name, operation.Summary,
+				operation.Description)
+			check.That(t, !strings.HasSuffix(operation.Summary, "."), "%s: summary %q, description %q", name,
+				operation.Summary, operation.Description)
+			check.That(t, operation.Description != "", "%s: summary %q, description %q", name, operation.Summary,
+				operation.Description)
 			must.Equal(t, len(operation.Tags), 1, "%s has the tags %q", name, operation.Tags)
 			check.That(t, c.doc.Tags.Get(operation.Tags[0]) != nil, "%s has the tags %q", name, operation.Tags)
 			if method != http.MethodOptions {
@@ -90,7 +94,8 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 		}
 		if schema.Ref == interval {
 			intervals++
-		} else if len(of.PrefixItems) == 0 && of.Items != nil && of.Items.Value.Type.Includes("number") && of.Items.Value.Type.Includes("null") {
+		} else if len(of.PrefixItems) == 0 && of.Items != nil && of.Items.Value.Type.Includes("number") &&
+			of.Items.Value.Type.Includes("null") {
 			t.Errorf("%s is a list of numbers and nulls, want an Interval", name)
 		}
 	}

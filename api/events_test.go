@@ -25,7 +25,8 @@ func eventLine(id, more string) string {
 // post sends a body of events.
 func (s *server) post(token, body string, header http.Header) (answer, string) {
 	s.t.Helper()
-	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/events", strings.NewReader(body)))(s.t)
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/events",
+		strings.NewReader(body)))(s.t)
 	request.Header.Set("Content-Type", "application/x-ndjson")
 	for name, values := range header {
 		request.Header[name] = values

@@ -37,11 +37,18 @@ func newExampleServer(t *testing.T) *server {
 	s.token = s.newToken(1, 0, catalogue.ScopeAdmin)
 	start := time.Date(2025, 5, 1, 0, 0, 0, 0, time.UTC)
 	simulated := population.SimpleCampaign{
-		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 4000, Start: start, Days: 14, MultipleExposures: 0.005, Seed: 12,
-		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
+		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 4000, Start: start, Days: 14, MultipleExposures: 0.005,
+		Seed: 12,
+		Variations: []population.SimpleVariation{
+			{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50},
+			{ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50},
+		},
 	}
 	events := slices.Collect(simulated.GenerateEvents())
-	kinds := []schema.Kind{schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact, schema.KindGoal}
+	kinds := []schema.Kind{
+		schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion,
+		schema.KindConversion, schema.KindContact, schema.KindGoal,
+	}
 	for visitor := range 120 {
 		experiment, variation := int64(0), int64(1)
 		if visitor >= 60 {
@@ -62,10 +69,15 @@ func newExampleServer(t *testing.T) *server {
 func (s *server) notify() {
 	s.t.Helper()
 	at := time.Date(2025, 5, 15, 9, 0, 0, 0, time.UTC)
-	data := outbox.Data{Name: "Free delivery banner", Text: "The campaign was stopped by token 2 Ann.", By: "token 2 Ann"}
+	data := outbox.Data{
+		Name: "Free delivery banner", Text: "The campaign was stopped by token 2 Ann.",
+		By: "token 2 Ann",
+	}
 	m := outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, "example")), 1, catalogue.EventCampaignStopped, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", at, data)
 	must.Get(s.outbox.WriteMessages(s.t.Context(), []outbox.Message{m}))(s.t)
-	must.OK(s.t, s.outbox.RecordDeliveries(s.t.Context(), outbox.Delivery{AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200}))
+	must.OK(s.t,
+		s.outbox.RecordDeliveries(s.t.Context(),
+			outbox.Delivery{AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200}))
 }
 
 var (

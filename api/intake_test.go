@@ -67,7 +67,8 @@ func TestSignedSources(t *testing.T) {
 		_, _ = mac.Write([]byte(body))
 		return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}
-	byFile, bySecret := s.sourceKey("shopify", catalogue.Sender{SecretFile: file}), s.sourceKey("woocommerce", catalogue.Sender{Mapping: "shopify", Secret: new(hush)})
+	byFile, bySecret := s.sourceKey("shopify", catalogue.Sender{SecretFile: file}), s.sourceKey("woocommerce",
+		catalogue.Sender{Mapping: "shopify", Secret: new(hush)})
 	for header, want := range map[[2]string]int{
 		{"X-Shopify-Hmac-Sha256", sign(hush, order)}:        http.StatusOK,
 		{"X-WC-Webhook-Signature", sign(hush, order)}:       http.StatusOK,
@@ -80,17 +81,20 @@ func TestSignedSources(t *testing.T) {
 		{"X-WC-Webhook-Signature", sign(hush, "otherwise")}: http.StatusUnauthorized,
 	} {
 		for _, key := range []string{byFile, bySecret} {
-			response, text := s.in(key, order, map[string]string{header[0]: header[1], "X-Shopify-Topic": "orders/create"})
+			response, text := s.in(key, order,
+				map[string]string{header[0]: header[1], "X-Shopify-Topic": "orders/create"})
 			check.Equal(t, response.status, want, header[0]+": "+text)
 		}
 	}
 	check.Equal(t, s.storedEvents(), 1, "orders")
 	must.OK(t, os.WriteFile(file, nil, 0o600))
 	response, text := s.in(byFile, order, map[string]string{"X-Shopify-Hmac-Sha256": sign("", order)})
-	check.That(t, response.status == http.StatusServiceUnavailable, "signed with an empty file: %d %s", response.status, text)
+	check.That(t, response.status == http.StatusServiceUnavailable, "signed with an empty file: %d %s", response.status,
+		text)
 	must.OK(t, os.Remove(file))
 	response, _ = s.in(byFile, order, nil)
-	check.That(t, response.status == http.StatusServiceUnavailable, "without the file of the secret: %d", response.status)
+	check.That(t, response.status == http.StatusServiceUnavailable, "without the file of the secret: %d",
+		response.status)
 }
 
 // shopWithWebhook has a webhook whose key is in a file.
@@ -293,7 +297,8 @@ accounts:
 		check.Equal(t, digest, facts, "facts of round %d", round)
 		check.Equal(t, shown, report, "report of round %d", round)
 	}
-	check.That(t, strings.Contains(report, "convertedVisitors:40") || strings.Contains(report, "convertedVisitors:3"), "%.300s", report)
+	check.That(t, strings.Contains(report, "convertedVisitors:40") || strings.Contains(report, "convertedVisitors:3"),
+		"%.300s", report)
 }
 
 // TestInventedNamesDoNotBlockNewOnes invents experiments with the key of a page. What the catalogue declares is
@@ -361,7 +366,8 @@ accounts:
 	stored := must.Get(schema.ReadNames(t.Context(), conn))(t)
 	check.That(t, len(stored) < 2*ingest.MaxWebsiteNames, "%d stored names", len(stored))
 	real1, _, _ := schema.IDOf(1, schema.NameCampaign, "real")
-	check.Equal(t, stored[schema.NamedID{WebsiteID: 1, Kind: schema.NameCampaign, ID: real1}].Key, "real", "frequent name")
+	check.Equal(t, stored[schema.NamedID{WebsiteID: 1, Kind: schema.NameCampaign, ID: real1}].Key, "real",
+		"frequent name")
 	scrubbed := must.Get(s.facts[0].VerifyFacts(t.Context(), func(float64) {}))(t)
 	check.Equal(t, scrubbed.Wrong, 0, "visitors with wrong facts")
 	check.Equal(t, len(scrubbed.Lost), 0, "visitors who lost events")

@@ -44,7 +44,8 @@ func TestReportsOfEndedCampaignsAreComputedOnce(t *testing.T) {
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	for id, days := range map[int64]int{31: 40, 32: 40, 33: 10} {
 		simulated := population.SimpleCampaign{
-			WebsiteID: 1, CampaignID: id, GoalID: 3, Visitors: 2_000, Start: today.AddDate(0, 0, -days), Days: 9, Seed: uint64(id),
+			WebsiteID: 1, CampaignID: id, GoalID: 3, Visitors: 2_000, Start: today.AddDate(0, 0, -days), Days: 9,
+			Seed: uint64(id),
 			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 1, ConversionRate: 0.10, MeanValue: 50}, {ID: 1, Share: 1, ConversionRate: 0.15, MeanValue: 50},
 			},
@@ -68,7 +69,8 @@ func TestReportsOfEndedCampaignsAreComputedOnce(t *testing.T) {
 			check.Equal(t, got.Get("ETag"), tags[path], "round %d: tag of %s", round, path)
 			members := must.Get(render.NewDocument(json.RawMessage(got.text)))(t)
 			check.Equal(t, members[len(members)-1].Name, "worth", "round %d: the last member of %s", round, path)
-			check.That(t, got.GeneratedAt.After(time.Now().Add(-time.Minute)), "round %d: of %s", round, got.GeneratedAt)
+			check.That(t, got.GeneratedAt.After(time.Now().Add(-time.Minute)), "round %d: of %s", round,
+				got.GeneratedAt)
 		}
 	}
 	check.Equal(t, s.outcomes("miss"), len(paths), "computed reports")

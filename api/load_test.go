@@ -32,10 +32,13 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 	response, body, text := s.do("GET", "/v1/campaigns", s.token)
 	after, _ := strconv.Atoi(response.Get("Retry-After"))
-	check.Equal(t, response.status, http.StatusTooManyRequests, "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
+	check.Equal(t, response.status, http.StatusTooManyRequests, "the second: %d, Retry-After %q, %s", response.status,
+		response.Get("Retry-After"), text)
 	check.That(t, after >= 50, "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
-	check.That(t, after <= 100, "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
-	check.That(t, body["code"] == "rate_limited", "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
+	check.That(t, after <= 100, "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"),
+		text)
+	check.That(t, body["code"] == "rate_limited", "the second: %d, Retry-After %q, %s", response.status,
+		response.Get("Retry-After"), text)
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", other)
 	check.Equal(t, s.counted("lifthouse_rate_limited_total"), 1)
 }
@@ -56,10 +59,14 @@ func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 			continue
 		}
 		after, _ := strconv.Atoi(response.Get("Retry-After"))
-		check.Equal(t, response.status, http.StatusTooManyRequests, "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
-		check.That(t, after >= 1, "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
-		check.That(t, after <= 12, "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
-		check.That(t, body["code"] == "rate_limited", "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
+		check.Equal(t, response.status, http.StatusTooManyRequests, "failure %d: %d, Retry-After %q, %s", n,
+			response.status, response.Get("Retry-After"), text)
+		check.That(t, after >= 1, "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"),
+			text)
+		check.That(t, after <= 12, "failure %d: %d, Retry-After %q, %s", n, response.status,
+			response.Get("Retry-After"), text)
+		check.That(t, body["code"] == "rate_limited", "failure %d: %d, Retry-After %q, %s", n, response.status,
+			response.Get("Retry-After"), text)
 		s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
 		s.wants(http.StatusUnauthorized, "GET", "/v1/campaigns", "")
 	}
@@ -77,7 +84,8 @@ func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/campaigns/14/results", bannerResults + "?dimension=device"} {
 		p, _ := s.send("GET", path, http.NoBody, s.withToken()...)
-		check.Equal(t, p.status, http.StatusServiceUnavailable, "%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
+		check.Equal(t, p.status, http.StatusServiceUnavailable, "%s: %d, Retry-After %q", path, p.status,
+			p.Get("Retry-After"))
 		check.That(t, p.Get("Retry-After") != "", "%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
 	}
 	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
@@ -179,10 +187,12 @@ func TestNoRequestOutlivesItsTime(t *testing.T) {
 			return ended.Err()
 		}
 	}}
-	s := newServerOn(t, store, func(o *api.Options) { o.Timeout, o.ResultsAge, o.StoreSlots, o.StoreWait = timeout, 0, 4, time.Minute })
+	s := newServerOn(t, store,
+		func(o *api.Options) { o.Timeout, o.ResultsAge, o.StoreSlots, o.StoreWait = timeout, 0, 4, time.Minute })
 	t.Cleanup(end)
 	s.apply(twoAccounts)
-	reads, writes, ingests := s.newToken(1, 0, catalogue.ScopeRead), s.newToken(1, 0, catalogue.ScopeWrite), s.newToken(1, 1, catalogue.ScopeIngest)
+	reads, writes, ingests := s.newToken(1, 0, catalogue.ScopeRead), s.newToken(1, 0,
+		catalogue.ScopeWrite), s.newToken(1, 1, catalogue.ScopeIngest)
 	stuck.Store(true)
 	const event = `{"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"view","campaignId":12,"variationId":1}`
 	var group errgroup.Group

@@ -84,11 +84,16 @@ func TestLargeAnswersAreCompressed(t *testing.T) {
 		reader, err := open(strings.NewReader(body))
 		must.OK(t, err, "%v", accepted)
 		text, err := io.ReadAll(reader)
-		must.That(t, err == nil, "%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
-		check.Equal(t, response.Get("Content-Encoding"), accepted, "%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
-		check.That(t, len(body) <= len(plain)/2, "%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
-		check.That(t, len(text) >= len(plain)-100, "%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"), len(body), len(plain))
-		check.That(t, strings.Contains(strings.Join(response.Values("Vary"), ","), "Accept-Encoding"), "%s: Vary %q", accepted, response.Values("Vary"))
+		must.That(t, err == nil, "%s: %v, %q, %d bytes of %d", accepted, err, response.Get("Content-Encoding"),
+			len(body), len(plain))
+		check.Equal(t, response.Get("Content-Encoding"), accepted, "%s: %v, %q, %d bytes of %d", accepted, err,
+			response.Get("Content-Encoding"), len(body), len(plain))
+		check.That(t, len(body) <= len(plain)/2, "%s: %v, %q, %d bytes of %d", accepted, err,
+			response.Get("Content-Encoding"), len(body), len(plain))
+		check.That(t, len(text) >= len(plain)-100, "%s: %v, %q, %d bytes of %d", accepted, err,
+			response.Get("Content-Encoding"), len(body), len(plain))
+		check.That(t, strings.Contains(strings.Join(response.Values("Vary"), ","), "Accept-Encoding"), "%s: Vary %q",
+			accepted, response.Values("Vary"))
 	}
 	response, body := s.send(http.MethodHead, path, http.NoBody, s.withToken("Accept-Encoding", "gzip")...)
 	check.Equal(t, response.status, http.StatusOK, "HEAD: %d, %d bytes", response.status, len(body))
@@ -119,7 +124,8 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 	var answers strings.Builder
 	s.must(bannerResults)
 	for _, path := range []string{
-		"/v1/campaigns?access_token=" + s.token, "/v1/campaigns/" + s.token, "/" + s.token, "/v1/campaigns?" + s.token + "=1",
+		"/v1/campaigns?access_token=" + s.token, "/v1/campaigns/" + s.token, "/" + s.token,
+		"/v1/campaigns?" + s.token + "=1",
 		"/v1/campaigns/12/results?filters%5BdateFrom%5D=" + s.token,
 	} {
 		_, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("X-Request-Id", s.token, "Accept", "*/*")...)
@@ -132,7 +138,8 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 	must.Equal(t, len(requests), 9, "lines of %s", log)
 	first, second := requests[0], requests[1]
 	for name, want := range map[string]any{
-		"method": "GET", "route": "/v1/campaigns/:id", "status": 200.0, "requestId": response.Get("X-Request-Id"), "account": 1.0, "token": 1.0,
+		"method": "GET", "route": "/v1/campaigns/:id", "status": 200.0, "requestId": response.Get("X-Request-Id"),
+		"account": 1.0, "token": 1.0,
 	} {
 		check.Equal(t, first[name], want, "%v", name)
 	}
@@ -159,7 +166,8 @@ func (s *server) metrics() string {
 	s.t.Helper()
 	admin := httptest.NewServer(s.api.AdminHandler())
 	defer admin.Close()
-	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, admin.URL+"/metrics", http.NoBody))(s.t)
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodGet, admin.URL+"/metrics",
+		http.NoBody))(s.t)
 	response, err := http.DefaultClient.Do(request)
 	must.OK(s.t, err)
 	defer func() { _ = response.Body.Close() }()

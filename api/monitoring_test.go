@@ -93,8 +93,10 @@ func alertExpressions(t *testing.T) []string {
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {
 			check.That(t, rule.Alert != "", "an alert lacks a name, a summary or a description: %+v", rule)
-			check.That(t, rule.Annotations.Summary != "", "an alert lacks a name, a summary or a description: %+v", rule)
-			check.That(t, rule.Annotations.Description != "", "an alert lacks a name, a summary or a description: %+v", rule)
+			check.That(t, rule.Annotations.Summary != "", "an alert lacks a name, a summary or a description: %+v",
+				rule)
+			check.That(t, rule.Annotations.Description != "", "an alert lacks a name, a summary or a description: %+v",
+				rule)
 			all = append(all, rule.Expr)
 		}
 	}

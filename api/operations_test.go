@@ -58,12 +58,14 @@ var operationRequests string
 func TestEveryOperation(t *testing.T) {
 	s, ingests := newTwoSites(t)
 	tokens := map[string]string{
-		"": "", "unknown": "lh_unknown", "write": s.token, "ingest": ingests, "read": s.newToken(1, 0, catalogue.ScopeRead),
+		"": "", "unknown": "lh_unknown", "write": s.token, "ingest": ingests,
+		"read": s.newToken(1, 0, catalogue.ScopeRead),
 	}
 	_, requests, _ := strings.Cut(operationRequests, "\n\n")
 	for _, o := range operations {
 		applies := map[string]bool{
-			"all": true, "sited": o.kind != "website", "unsited": o.kind == "website", "one": !o.list, "write": o.method == "POST",
+			"all": true, "sited": o.kind != "website", "unsited": o.kind == "website", "one": !o.list,
+			"write":   o.method == "POST",
 			"results": strings.HasSuffix(o.path, "/results"), "list": o.list && o.kind != "website",
 		}
 		for line := range strings.Lines(requests) {
@@ -86,8 +88,10 @@ func TestEveryOperation(t *testing.T) {
 				response, body, text := s.with(o.method, path, tokens[test[3]], nil)
 				code, _ := body["code"].(string)
 				answered := strings.TrimSpace(fmt.Sprint(response.status, " ", code))
-				check.Equal(t, answered, test[4], "%s = %s %s\nwant %s saying %q", path, answered, text, test[4], test[5])
-				check.Contains(t, text, test[5], "%s = %s %s\nwant %s saying %q", path, answered, text, test[4], test[5])
+				check.Equal(t, answered, test[4], "%s = %s %s\nwant %s saying %q", path, answered, text, test[4],
+					test[5])
+				check.Contains(t, text, test[5], "%s = %s %s\nwant %s saying %q", path, answered, text, test[4],
+					test[5])
 				challenge := response.Get("WWW-Authenticate")
 				want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[response.status]
 				check.Contains(t, challenge, want, "WWW-Authenticate: %s", challenge)
@@ -106,10 +110,13 @@ func TestDefaultsOfTheLists(t *testing.T) {
 		site.Targets = append(site.Targets, catalogue.Target{ID: id, WebsiteID: 1, Name: "T"})
 		site.Widgets = append(site.Widgets, catalogue.Widget{ID: id, WebsiteID: 1, Name: "W", Type: "bar"})
 		site.Campaigns = append(site.Campaigns, catalogue.Campaign{
-			ID: id, WebsiteID: 1, Name: "C", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, SignificanceLevel: 90, Power: 80, MDE: 20,
+			ID: id, WebsiteID: 1, Name: "C", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
+			SignificanceLevel: 90, Power: 80, MDE: 20,
 		})
 	}
-	must.Get(s.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "A", Websites: []catalogue.Website{site}}}}, false))(t)
+	must.Get(s.catalogue.ApplyFile(t.Context(),
+		catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "A", Websites: []catalogue.Website{site}}}},
+		false))(t)
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	for path, want := range map[string]int{
 		"campaigns": 100, "widgets": 100, "goals": 500, "targets": 500, // one website: it need not be named

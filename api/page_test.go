@@ -86,7 +86,8 @@ func TestPageHasTextForEveryCode(t *testing.T) {
 		codes := slices.Sorted(maps.Keys(enumerated(schemas[where.schema])))
 		check.That(t, len(codes) != 0, "the API document has no values for %s", where.schema)
 		for _, code := range codes {
-			check.That(t, strings.Contains(where.in, strings.Replace(where.form, "%s", code, 1)), "the page has no text for %s, a %s", code, where.schema)
+			check.That(t, strings.Contains(where.in, strings.Replace(where.form, "%s", code, 1)),
+				"the page has no text for %s, a %s", code, where.schema)
 		}
 	}
 }
@@ -99,14 +100,18 @@ func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 			path = "/?campaign=12&filters[country][]=US"
 		}
 		response, _, text := s.do("GET", path, "")
-		check.Equal(t, response.status, http.StatusOK, "%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
-		check.Equal(t, text, string(f.Body), "%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
-		check.Equal(t, response.Get("Content-Type"), f.Kind, "%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
+		check.Equal(t, response.status, http.StatusOK, "%s: %d %s, %d bytes; want the file", path, response.status,
+			response.Get("Content-Type"), len(text))
+		check.Equal(t, text, string(f.Body), "%s: %d %s, %d bytes; want the file", path, response.status,
+			response.Get("Content-Type"), len(text))
+		check.Equal(t, response.Get("Content-Type"), f.Kind, "%s: %d %s, %d bytes; want the file", path,
+			response.status, response.Get("Content-Type"), len(text))
 		robots := response.Get("X-Robots-Tag")
 		check.Equal(t, (robots == "noindex"), (f.Name == dashboard.Index), "%s: X-Robots-Tag %q", path, robots)
 		check.That(t, (f.Name != dashboard.Index || strings.Contains(text, `<meta name="robots" content="noindex">`)), "%s: X-Robots-Tag %q", path, robots)
 		policy := response.Get("Content-Security-Policy")
-		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';"), "%s: the policy is %q", path, policy)
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';"),
+			"%s: the policy is %q", path, policy)
 		check.That(t, !strings.Contains(policy, "unsafe"), "%s: the policy is %q", path, policy)
 		again, _, _ := s.with("GET", path, "", http.Header{"If-None-Match": {response.Get("ETag")}})
 		check.Equal(t, again.status, http.StatusNotModified, "%s with If-None-Match", path)
@@ -118,11 +123,15 @@ func TestTheAuditIsServedWithoutConnections(t *testing.T) {
 	s := newEmptyServer(t)
 	for _, f := range append(dashboard.Files(dashboard.Audit), dashboard.Files(dashboard.AuditParts)...) {
 		response, _, text := s.do("GET", strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), "")
-		check.Equal(t, response.status, http.StatusOK, "%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
-		check.Equal(t, text, string(f.Body), "%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
-		check.Equal(t, response.Get("Content-Type"), f.Kind, "%s: %d %s, %d bytes; want the file", f.Name, response.status, response.Get("Content-Type"), len(text))
+		check.Equal(t, response.status, http.StatusOK, "%s: %d %s, %d bytes; want the file", f.Name, response.status,
+			response.Get("Content-Type"), len(text))
+		check.Equal(t, text, string(f.Body), "%s: %d %s, %d bytes; want the file", f.Name, response.status,
+			response.Get("Content-Type"), len(text))
+		check.Equal(t, response.Get("Content-Type"), f.Kind, "%s: %d %s, %d bytes; want the file", f.Name,
+			response.status, response.Get("Content-Type"), len(text))
 		policy := response.Get("Content-Security-Policy")
-		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"), "%s: the policy is %q", f.Name, policy)
+		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"),
+			"%s: the policy is %q", f.Name, policy)
 		check.That(t, !strings.Contains(policy, "connect-src"), "%s: the policy is %q", f.Name, policy)
 	}
 }

@@ -24,7 +24,8 @@ func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
 	router := s.newRouter().(*gin.Engine)
 	router.GET("/wrong/:id", func(*gin.Context) { panic("index of lh_0123456789abcdef0123456789abcdef") })
 	listening := httptest.NewServer(s.accessLog(router))
-	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, listening.URL+"/wrong/7", http.NoBody))(t)
+	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, listening.URL+"/wrong/7",
+		http.NoBody))(t)
 	response, err := http.DefaultClient.Do(request)
 	must.OK(t, err)
 	defer func() { _ = response.Body.Close() }()

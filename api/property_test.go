@@ -102,16 +102,21 @@ func (a *asker) request() ask {
 	case operation.RequestBody != nil:
 		body = a.events()
 		if a.chance(30) {
-			wrong, body = true, worlds.Pick(a, body[:a.IntN(len(body))], strings.ReplaceAll(body, "view", "\xff"), "["+body, strings.Repeat("{}\n", 200), "\x1f\x8b", strings.ReplaceAll(body, "1", "9e99"))
+			wrong, body = true, worlds.Pick(a, body[:a.IntN(len(body))], strings.ReplaceAll(body, "view", "\xff"),
+				"["+body, strings.Repeat("{}\n", 200), "\x1f\x8b", strings.ReplaceAll(body, "1", "9e99"))
 		}
-		headers = append(headers, "Content-Type: "+worlds.Pick(a, "application/x-ndjson", "text/plain"), fmt.Sprintf("Content-Length: %d", len(body)))
+		headers = append(headers, "Content-Type: "+worlds.Pick(a, "application/x-ndjson", "text/plain"),
+			fmt.Sprintf("Content-Length: %d", len(body)))
 	case a.chance(5):
 		body = worlds.Pick(a, "{}", `{"name": "x"}`, "\xff\x00", strings.Repeat("x", 3000))
 		headers = append(headers, fmt.Sprintf("Content-Length: %d", len(body)))
 	case method != http.MethodGet && method != http.MethodHead:
 		headers = append(headers, "Content-Length: 0")
 	}
-	return ask{text: method + " " + target + " HTTP/1.1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n" + body, right: !wrong}
+	return ask{
+		text:  method + " " + target + " HTTP/1.1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n" + body,
+		right: !wrong,
+	}
 }
 
 // events returns lines of events of website 1 with few ids, so that some repeat. Their hours stay below the maximum of
@@ -192,22 +197,31 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 	case of.Pattern != "":
 		return worlds.Pick(a, "US", "de", "")
 	}
-	return worlds.Pick(a, "", "mobile", "L'Aquila", "*", "a*b", "%", "\\", "日本", "' OR 1=1 --", "{x:String}", strings.Repeat("y", 512), "a b+c&d=e", "\u2028")
+	return worlds.Pick(a, "", "mobile", "L'Aquila", "*", "a*b", "%", "\\", "日本", "' OR 1=1 --", "{x:String}",
+		strings.Repeat("y", 512), "a b+c&d=e", "\u2028")
 }
 
 var wrongValues = []string{
-	"", "x", "-1", "0", "1.5", "1e999", "NaN", "Infinity", "0x10", "99999999999999999999", strings.Repeat("9", 400), "null", "[]", "%00", "%ff%fe", "%zz", "%", "+",
-	"2026-02-30", "2026-05-01T00:00:00", "10000-01-01", "true", "TRUE", "%F0%9F%98%80", "a;b", strings.Repeat("z", 600), "..%2f..%2fetc", "<script>", "%0d%0aX: y",
+	"", "x", "-1", "0", "1.5", "1e999", "NaN", "Infinity", "0x10", "99999999999999999999", strings.Repeat("9", 400),
+	"null", "[]", "%00", "%ff%fe", "%zz", "%", "+",
+	"2026-02-30", "2026-05-01T00:00:00", "10000-01-01", "true", "TRUE", "%F0%9F%98%80", "a;b", strings.Repeat("z", 600),
+	"..%2f..%2fetc", "<script>", "%0d%0aX: y",
 }
 
 // mutated makes one part of a request invalid.
-func (a *asker) mutated(operation *openapi3.Operation, method, target string, query, headers []string) (_, _ string, _, _ []string) {
+func (a *asker) mutated(operation *openapi3.Operation, method, target string,
+	query, headers []string,
+) (_, _ string, _, _ []string) {
 	set := func(name, value string) {
-		headers = append(slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(h, name+":") }), name+": "+value)
+		headers = append(slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(h, name+":") }),
+			name+": "+value)
 	}
 	switch a.IntN(14) {
 	case 0:
-		query = append(query, worlds.Pick(a, "colour", "websiteid", "Limit", "filters", "filters[]", "filters[device", "filters%5Bcolour%5D", "filters[device][x]", "filters[device][]x", "", "=", "%00", "%zz", "a;b")+"="+worlds.Pick(a, wrongValues...))
+		query = append(query,
+			worlds.Pick(a, "colour", "websiteid", "Limit", "filters", "filters[]", "filters[device",
+				"filters%5Bcolour%5D", "filters[device][x]", "filters[device][]x", "", "=", "%00", "%zz", "a;b")+"="+
+				worlds.Pick(a, wrongValues...))
 	case 1, 2:
 		var names []string
 		for _, parameter := range operation.Parameters {
@@ -216,7 +230,9 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 			}
 		}
 		if len(names) > 0 {
-			query = append(query, worlds.Pick(a, names...)+worlds.Pick(a, "=", "=", "=", "[]=", "[0]=", "")+worlds.Pick(a, wrongValues...))
+			query = append(query,
+				worlds.Pick(a, names...)+worlds.Pick(a, "=", "=", "=", "[]=", "[0]=", "")+worlds.Pick(a,
+					wrongValues...))
 		}
 	case 3:
 		query = append(query, query...)
@@ -228,26 +244,39 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 	case 5:
 		before, id, _ := strings.Cut(target, "/v1/")
 		parts := strings.Split(id, "/")
-		parts[a.IntN(len(parts))] = worlds.Pick(a, append([]string{"98", "99", "%2e%2e", "%2F", "12%2Fresults", "a%00b", "%E6%97%A5", "..", ".", "*", "{id}"}, wrongValues...)...)
+		parts[a.IntN(len(parts))] = worlds.Pick(a,
+			append([]string{"98", "99", "%2e%2e", "%2F", "12%2Fresults", "a%00b", "%E6%97%A5", "..", ".", "*", "{id}"},
+				wrongValues...)...)
 		target = before + "/v1/" + strings.ReplaceAll(strings.Join(parts, "/"), " ", "%20")
 	case 6:
-		method = worlds.Pick(a, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodTrace, http.MethodPost, http.MethodGet, http.MethodHead, "get", "FOO")
+		method = worlds.Pick(a, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodTrace, http.MethodPost,
+			http.MethodGet, http.MethodHead, "get", "FOO")
 	case 7, 13:
-		set("Authorization", worlds.Pick(a, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer lh_x", "Bearer "+strings.Repeat("a", 5000), "bearer "+a.tokens[0], "Bearer  "+a.tokens[0], "Bearer "+a.tokens[1], "Bearer "+a.tokens[2]))
+		set("Authorization",
+			worlds.Pick(a, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer lh_x", "Bearer "+strings.Repeat("a", 5000),
+				"bearer "+a.tokens[0], "Bearer  "+a.tokens[0], "Bearer "+a.tokens[1], "Bearer "+a.tokens[2]))
 	case 8:
-		set("Accept", worlds.Pick(a, "application/json", "*/*", "text/html", "text/csv", "text/*", "image/svg+xml", "image/*", "image/png", "application/sql", "text/csv;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))
+		set("Accept",
+			worlds.Pick(a, "application/json", "*/*", "text/html", "text/csv", "text/*", "image/svg+xml", "image/*",
+				"image/png", "application/sql", "text/csv;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff",
+				"application/json;q=0"))
 	case 9:
-		set(worlds.Pick(a, "X-Request-Id", "If-None-Match", "Cache-Control", "Origin", "Range", "Content-Type", "Accept-Encoding", "If-Match", "If-Modified-Since", "Cookie", "X-Forwarded-For", "Access-Control-Request-Method"),
+		set(worlds.Pick(a, "X-Request-Id", "If-None-Match", "Cache-Control", "Origin", "Range", "Content-Type",
+			"Accept-Encoding", "If-Match", "If-Modified-Since", "Cookie", "X-Forwarded-For",
+			"Access-Control-Request-Method"),
 			worlds.Pick(a, "", "*", "a b", "no-cache", "https://evil.example", "https://shop.example.com", "bytes=0-1", "gzip", strings.Repeat("h", 3000), "\xfe", `W/"x"`, "null"))
 	case 10:
-		target = worlds.Pick(a, "/", "//v1/campaigns", "/v1", "/v1/", "/v2/campaigns", target+"/", "/v1/campaigns//results", "/v1/../v1/websites", "/%2e%2e/etc/passwd", "/v1/campaigns/12/results/x", "/V1/campaigns", target+"%20")
+		target = worlds.Pick(a, "/", "//v1/campaigns", "/v1", "/v1/", "/v2/campaigns", target+"/",
+			"/v1/campaigns//results", "/v1/../v1/websites", "/%2e%2e/etc/passwd", "/v1/campaigns/12/results/x",
+			"/V1/campaigns", target+"%20")
 	case 11:
 		method = http.MethodOptions
 		if a.chance(70) { // as a browser asks before the request of a page
 			headers = slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(h, "Authorization:") })
 			set("Origin", worlds.Pick(a, "https://shop.example.com", "https://evil.example", "null", "*", "\xff", ""))
 			set("Access-Control-Request-Method", worlds.Pick(a, http.MethodGet, http.MethodPost, http.MethodDelete, "get", "", "\xff"))
-			set("Access-Control-Request-Headers", worlds.Pick(a, "authorization", "x-request-id, if-none-match", "*", strings.Repeat("x,", 1000), "\xff"))
+			set("Access-Control-Request-Headers",
+				worlds.Pick(a, "authorization", "x-request-id, if-none-match", "*", strings.Repeat("x,", 1000), "\xff"))
 		}
 	case 12:
 		target = strings.Repeat("/"+strings.Repeat("d", 50), 1+a.IntN(15)) + target
@@ -280,7 +309,8 @@ func (w *wire) send(request *http.Request, text string) (answer, []byte, error) 
 	}
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
-	if response.Header.Get("Content-Encoding") == "gzip" && len(body) > 0 && err == nil { // a header that was asked for with luck
+	if response.Header.Get("Content-Encoding") == "gzip" && len(body) > 0 &&
+		err == nil { // a header that was asked for with luck
 		body, err = unzipped(body)
 	}
 	if response.Close || wrote != nil {
@@ -307,9 +337,14 @@ func unzipped(body []byte) ([]byte, error) {
 func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	requests := tier.Of(300, 8_000)
 	s, ingests := newTwoSites(t, func(o *api.Options) { o.Origins = []string{"https://shop.example.com"} })
-	events := []schema.Event{at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0), at(2, "b", 1, schema.KindGoal, 50_000), shown(0, "c", 2, 1, schema.KindView), shown(0, "d", 0, 1, schema.KindView)}
+	events := []schema.Event{
+		at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0),
+		at(2, "b", 1, schema.KindGoal, 50_000), shown(0, "c", 2, 1, schema.KindView),
+		shown(0, "d", 0, 1, schema.KindView),
+	}
 	must.OK(t, s.writer.WriteEvents(t.Context(), events))
-	s.apply(strings.Replace(twoSites, "name: Banner,", "name: Banner, mde: 7, methodology: bayesian,", 1)) // warns of a changed plan
+	s.apply(strings.Replace(twoSites, "name: Banner,", "name: Banner, mde: 7, methodology: bayesian,",
+		1)) // warns of a changed plan
 	c := must.Get(theContract())(t)
 	tokens := []string{s.newToken(1, 0, catalogue.ScopeAdmin), s.newToken(1, 0, catalogue.ScopeRead), ingests}
 	key := s.sourceKey("tag", catalogue.Sender{})
@@ -323,7 +358,8 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 			request = &http.Request{Method: http.MethodGet}
 		}
 		response, body, err := w.send(request, asked.text)
-		if errors.Is(err, syscall.ECONNRESET) && unreadable { // net/http refuses what is no HTTP and hangs up, perhaps before we have read why
+		if errors.Is(err, syscall.ECONNRESET) &&
+			unreadable { // net/http refuses what is no HTTP and hangs up, perhaps before we have read why
 			w.hangUp()
 			return
 		}
@@ -333,7 +369,8 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 			warned[warning] = warned[warning] || bytes.Contains(body, []byte(`"`+warning+`"`))
 		}
 		switch {
-		case unreadable && response.status == http.StatusBadRequest && strings.HasPrefix(response.Get("Content-Type"), "text/plain"):
+		case unreadable && response.status == http.StatusBadRequest && strings.HasPrefix(response.Get("Content-Type"),
+			"text/plain"):
 			return // the document says that net/http answers this
 		case unreadable:
 			err = fmt.Errorf("want a plain 400: it is no HTTP")
@@ -370,7 +407,8 @@ func TestEachParameterWithEachWrongValue(t *testing.T) {
 		target := a.target(path)
 		for _, parameter := range path.item.Get.Parameters {
 			p := parameter.Value
-			if of := p.Schema.Value; p.In != openapi3.ParameterInQuery || of.Type.Is("string") && of.Format == "" && of.Pattern == "" && len(of.Enum) == 0 {
+			if of := p.Schema.Value; p.In != openapi3.ParameterInQuery || of.Type.Is("string") && of.Format == "" &&
+				of.Pattern == "" && len(of.Enum) == 0 {
 				continue
 			}
 			sent++
@@ -378,14 +416,16 @@ func TestEachParameterWithEachWrongValue(t *testing.T) {
 				if !tier.IsLong() && (i+sent)%3 != 0 {
 					continue
 				}
-				text := "GET " + target + "?websiteId=1&" + p.Name + "=" + value + " HTTP/1.1\r\nHost: lifthouse\r\nAuthorization: Bearer " + s.token + "\r\n\r\n"
+				text := "GET " + target + "?websiteId=1&" + p.Name + "=" + value +
+					" HTTP/1.1\r\nHost: lifthouse\r\nAuthorization: Bearer " + s.token + "\r\n\r\n"
 				request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
 				if err != nil {
 					continue // no HTTP
 				}
 				response, body, err := w.send(request, text)
 				must.OK(t, err)
-				if err = c.check(request.WithContext(t.Context()), response, body); err != nil || response.status >= http.StatusInternalServerError {
+				if err = c.check(request.WithContext(t.Context()), response, body); err != nil ||
+					response.status >= http.StatusInternalServerError {
 					t.Errorf("%s=%s of %s: %d %.300s\n%.600v", p.Name, value, target, response.status, body, err)
 				}
 			}

@@ -88,7 +88,8 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 		waiting := fmt.Sprintf(`"stale":true,"waiting":{"events":2,"reason":%q}`, reason)
 		check.Equal(t, got.Totals.Visitors, 1, "%d %v\n%s", got.status, got.Header, got.text)
 		check.Contains(t, got.text, waiting, "%d %v\n%s", got.status, got.Header, got.text)
-		check.Contains(t, got.text, "2 accepted events are not in this report yet: "+message, "%d %v\n%s", got.status, got.Header, got.text)
+		check.Contains(t, got.text, "2 accepted events are not in this report yet: "+message, "%d %v\n%s", got.status,
+			got.Header, got.text)
 		check.Equal(t, got.Get("ETag"), "", "%d %v\n%s", got.status, got.Header, got.text)
 		check.Equal(t, got.Get("Cache-Control"), "no-store", "%d %v\n%s", got.status, got.Header, got.text)
 		check.That(t, strings.HasPrefix(got.Get("Warning"), "110"), "%d %v\n%s", got.status, got.Header, got.text)
@@ -113,7 +114,8 @@ func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	s.write(at(0, "a", 0, schema.KindView, 0))
 	first := s.poll(bannerResults)
 	must.Equal(t, first.Totals.Visitors, 1, "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
-	must.Equal(t, first.Get("Cache-Control"), "private, max-age=1", "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
+	must.Equal(t, first.Get("Cache-Control"), "private, max-age=1", "%d %v, %d visitors", first.status, first.Header,
+		first.Totals.Visitors)
 	must.That(t, strings.HasPrefix(first.Get("ETag"), `W/"`), "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
 	must.That(t, first.Get("Vary") != "", "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
 	check.Equal(t, s.poll(bannerResults).withoutClock(), first.withoutClock(), "nothing changed")
@@ -126,13 +128,18 @@ func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	check.That(t, other.text != first.text, "another question gets the same answer")
 	s.write(at(1, "b", 0, schema.KindView, 0))
 	second := s.poll(bannerResults, "If-None-Match", first.Get("ETag"))
-	check.Equal(t, second.status, http.StatusOK, "after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
-	check.Equal(t, second.Totals.Visitors, 2, "after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
-	check.That(t, second.Get("ETag") != first.Get("ETag"), "after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
+	check.Equal(t, second.status, http.StatusOK, "after an event: %d, %d visitors, tag %s, was %s", second.status,
+		second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
+	check.Equal(t, second.Totals.Visitors, 2, "after an event: %d, %d visitors, tag %s, was %s", second.status,
+		second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
+	check.That(t, second.Get("ETag") != first.Get("ETag"), "after an event: %d, %d visitors, tag %s, was %s",
+		second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
 	s.apply(strings.Replace(twoAccounts, "name: Button", "name: Knob", 1))
 	third := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
-	check.Equal(t, third.status, http.StatusOK, "after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
-	check.That(t, third.Get("ETag") != second.Get("ETag"), "after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
+	check.Equal(t, third.status, http.StatusOK, "after apply: %d, tag %s, was %s", third.status, third.Get("ETag"),
+		second.Get("ETag"))
+	check.That(t, third.Get("ETag") != second.Get("ETag"), "after apply: %d, tag %s, was %s", third.status,
+		third.Get("ETag"), second.Get("ETag"))
 	s.apply(twoAccounts)
 	fourth := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
 	check.That(t, fourth.status == http.StatusOK, "the definition of before came back: %d; want another version", fourth.status)
@@ -151,7 +158,8 @@ func TestStartAndStopShowAtOnce(t *testing.T) {
 			t.Fatalf("%s: %d %v\n%s", action, response.status, response.Header, text)
 		}
 		for _, path := range paths {
-			response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", before[path].Get("ETag"))...)
+			response, _ := s.send(http.MethodGet, path, http.NoBody,
+				s.withToken("If-None-Match", before[path].Get("ETag"))...)
 			check.That(t, response.status == http.StatusOK, "after %s, %s = %d", action, path, response.status)
 		}
 	}
@@ -170,17 +178,25 @@ func TestKeptResultsHaveAnAge(t *testing.T) {
 
 func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 	s, _ := newTwoSites(t)
-	for _, path := range []string{bannerResults, "/v1/campaigns?websiteId=1", "/v1/campaigns/12", "/v1/widgets/7/results"} {
+	for _, path := range []string{
+		bannerResults, "/v1/campaigns?websiteId=1", "/v1/campaigns/12",
+		"/v1/widgets/7/results",
+	} {
 		first := s.must(path)
 		tag := first.Get("ETag")
 		for _, have := range []string{tag, strings.TrimPrefix(tag, "W/"), `"x", ` + tag, "*"} {
 			response, body := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have)...)
-			check.Equal(t, response.status, http.StatusNotModified, "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
+			check.Equal(t, response.status, http.StatusNotModified, "%s, have %s: %d %q %v", path, have,
+				response.status, body, response.Header)
 			check.Equal(t, body, "", "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
-			check.Equal(t, response.Get("ETag"), tag, "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
-			check.That(t, response.Get("Cache-Control") != "", "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
-			check.That(t, response.Get("Vary") != "", "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
-			response, _ = s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
+			check.Equal(t, response.Get("ETag"), tag, "%s, have %s: %d %q %v", path, have, response.status, body,
+				response.Header)
+			check.That(t, response.Get("Cache-Control") != "", "%s, have %s: %d %q %v", path, have, response.status,
+				body, response.Header)
+			check.That(t, response.Get("Vary") != "", "%s, have %s: %d %q %v", path, have, response.status, body,
+				response.Header)
+			response, _ = s.send(http.MethodGet, path, http.NoBody,
+				s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
 			check.Equal(t, response.status, http.StatusNotModified, "%s, compressed, have %s", path, have)
 		}
 		response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", `"x"`)...)
@@ -204,10 +220,12 @@ var neighbours string
 func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 	s := newServerOn(t, schematest.OpenMigrated(t))
 	s.apply(neighbours)
-	one, two, bound := s.newToken(1, 0, catalogue.ScopeRead), s.newToken(2, 0, catalogue.ScopeRead), s.newToken(1, 3, catalogue.ScopeRead)
+	one, two, bound := s.newToken(1, 0, catalogue.ScopeRead), s.newToken(2, 0, catalogue.ScopeRead), s.newToken(1, 3,
+		catalogue.ScopeRead)
 	s.write(at(0, "a", 0, schema.KindView, 0))
 	get := func(path, token string, headers ...string) (answer, string) {
-		return s.send(http.MethodGet, path, http.NoBody, append([]string{"Authorization", "Bearer " + token}, headers...)...)
+		return s.send(http.MethodGet, path, http.NoBody,
+			append([]string{"Authorization", "Bearer " + token}, headers...)...)
 	}
 	for _, path := range []string{bannerResults, "/v1/campaigns/12", "/v1/campaigns?websiteId=1"} {
 		first, mine := get(path, one)
@@ -215,8 +233,10 @@ func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 		for name, token := range map[string]string{"another account": two, "another website": bound} {
 			for _, have := range [][]string{nil, {"If-None-Match", first.Get("ETag")}} {
 				theirs, text := get(path, token, have...)
-				check.That(t, theirs.status != http.StatusNotModified, "%s, %s, %q: %d %s", name, path, have, theirs.status, text)
-				check.That(t, theirs.Get("ETag") != first.Get("ETag"), "%s, %s, %q: %d %s", name, path, have, theirs.status, text)
+				check.That(t, theirs.status != http.StatusNotModified, "%s, %s, %q: %d %s", name, path, have,
+					theirs.status, text)
+				check.That(t, theirs.Get("ETag") != first.Get("ETag"), "%s, %s, %q: %d %s", name, path, have,
+					theirs.status, text)
 				check.That(t, text != mine, "%s, %s, %q: %d %s", name, path, have, theirs.status, text)
 			}
 		}
@@ -290,10 +310,12 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	check.That(t, !hit.Stale, "the kept answer is stale")
 	check.Equal(t, hit.withoutClock(), good.withoutClock(), "nothing changed")
 	stale("without the table")
-	_, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept", "text/csv", "If-None-Match", table.Get("ETag"))...)
+	_, text := s.send(http.MethodGet, path, http.NoBody,
+		s.withToken("Accept", "text/csv", "If-None-Match", table.Get("ETag"))...)
 	check.That(t, text == "", "the table is what the client has, and is sent")
 	exec("RENAME TABLE elsewhere TO facts")
-	if p := s.poll(path, "Cache-Control", "no-cache"); p.Stale || p.Get("Warning") != "" || p.Get("ETag") != good.Get("ETag") {
+	if p := s.poll(path, "Cache-Control", "no-cache"); p.Stale || p.Get("Warning") != "" ||
+		p.Get("ETag") != good.Get("ETag") {
 		t.Errorf("the store is back: stale %v, %v", p.Stale, p.Header)
 	} else {
 		good = p
@@ -310,10 +332,14 @@ func TestKeptResultsKeepWithinTheirMemory(t *testing.T) {
 		s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=" + strconv.Itoa(i))
 	}
 	bytes, dropped, answers := s.counted("lifthouse_results_kept_bytes"), s.counted("lifthouse_results_evictions_total"), s.counted("lifthouse_results_kept")
-	check.That(t, bytes <= limit, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
-	check.That(t, bytes >= limit/4, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
-	check.Equal(t, dropped+answers, 40, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
-	check.That(t, dropped != 0, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
+	check.That(t, bytes <= limit, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped,
+		limit)
+	check.That(t, bytes >= limit/4, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped,
+		limit)
+	check.Equal(t, dropped+answers, 40, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes,
+		dropped, limit)
+	check.That(t, dropped != 0, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped,
+		limit)
 	s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=39")
 	check.Equal(t, s.outcomes("hit"), 1, "the last one was not kept")
 }

@@ -37,7 +37,8 @@ func (s *server) plant() {
 	s.t.Helper()
 	for campaign := int64(22); campaign <= 26; campaign++ {
 		simulated := population.SimpleCampaign{
-			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: 6_000, Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10), Days: 10, Seed: 7,
+			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: 6_000,
+			Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10), Days: 10, Seed: 7,
 			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 1, ConversionRate: 0.10, MeanValue: 50},
 				{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 50},
@@ -69,9 +70,12 @@ func checkMethodologies(t *testing.T, s *server) {
 	t.Helper()
 	r, _ := s.results("/v1/campaigns/22/results")
 	same, better := r.Variations[1].Comparison, r.Variations[2].Comparison
-	check.Equal(t, same.Verdict, stats.VerdictInconclusive, "verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
-	check.Equal(t, better.Verdict, stats.VerdictBetter, "verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
-	check.Equal(t, better.Frequentist.Correction, stats.CorrectionDunnett, "verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
+	check.Equal(t, same.Verdict, stats.VerdictInconclusive, "verdicts %s, %s, correction %s", same.Verdict,
+		better.Verdict, better.Frequentist.Correction)
+	check.Equal(t, better.Verdict, stats.VerdictBetter, "verdicts %s, %s, correction %s", same.Verdict, better.Verdict,
+		better.Frequentist.Correction)
+	check.Equal(t, better.Frequentist.Correction, stats.CorrectionDunnett, "verdicts %s, %s, correction %s",
+		same.Verdict, better.Verdict, better.Frequentist.Correction)
 	must.That(t, better.Sequential != nil, "sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
 	check.That(t, better.Sequential.Significant, "sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
 	check.That(t, better.Bayesian == nil, "sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
@@ -115,7 +119,10 @@ func checkMethodologies(t *testing.T, s *server) {
 // checkNulls checks the nulls in reports with and without data.
 func checkNulls(t *testing.T, s *server) {
 	t.Helper()
-	for _, path := range []string{"22/results", "23/results", "24/results?dimension=device", "26/results?compareMetric=profitPerVisitor", "22/results?filters%5Bcity%5D%5B%5D=none"} {
+	for _, path := range []string{
+		"22/results", "23/results", "24/results?dimension=device",
+		"26/results?compareMetric=profitPerVisitor", "22/results?filters%5Bcity%5D%5B%5D=none",
+	} {
 		_, raw := s.results("/v1/campaigns/" + path)
 		unexplained(t, path, raw)
 	}
@@ -140,7 +147,9 @@ func unexplained(t *testing.T, path string, value any) {
 			if name == "variationId" && len(reasons) > 0 {
 				continue
 			}
-			check.That(t, field != nil && !open || slices.Contains(mayBeNull, name) || v["reason"] != nil || v[name+"Reason"] != nil,
+			check.That(t,
+				field != nil && !open || slices.Contains(mayBeNull, name) || v["reason"] != nil ||
+					v[name+"Reason"] != nil,
 				"%s.%s is null without a reason: %v", path, name, v)
 			unexplained(t, path+"."+name, field)
 		}
@@ -207,6 +216,7 @@ func TestVisitorsOfWidgetsOverHTTP(t *testing.T) {
 	}
 	made, _ := s.create(s.admin(), `{"campaignId": 12, "expires": "7d"}`)
 	_, token, _ := strings.Cut(made.URL, "lh_")
-	response, text := s.send(http.MethodGet, "/v1/campaigns/12/visitors.parquet", http.NoBody, "Authorization", "Bearer lh_"+token)
+	response, text := s.send(http.MethodGet, "/v1/campaigns/12/visitors.parquet", http.NoBody, "Authorization",
+		"Bearer lh_"+token)
 	check.That(t, response.status == http.StatusForbidden, "with a share link: %d %s", response.status, text)
 }

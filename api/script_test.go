@@ -264,9 +264,11 @@ func (s *script) expand(t *testing.T, part string) string {
 		return part
 	}
 	functions := template.FuncMap{
-		"gzip": gzipped, "zstd": zstandard, "event": eventLine, "cut": func(n int, text string) string { return text[:n] },
-		"token": func(name string) string { return s.token(t, name) },
-		"kept":  func(name string) string { return s.kept[name] }, "replace": func(before, after, text string) string { return strings.Replace(text, before, after, 1) },
+		"gzip": gzipped, "zstd": zstandard, "event": eventLine,
+		"cut":     func(n int, text string) string { return text[:n] },
+		"token":   func(name string) string { return s.token(t, name) },
+		"kept":    func(name string) string { return s.kept[name] },
+		"replace": func(before, after, text string) string { return strings.Replace(text, before, after, 1) },
 		"unknown": func(n int) (query string) {
 			for i := range n {
 				query += fmt.Sprintf("x%d=&", i)
@@ -300,7 +302,8 @@ func (s *script) problem(t *testing.T, response answer, text string) string {
 	challenge := response.Get("WWW-Authenticate")
 	check.Contains(t, challenge, want, "%s: WWW-Authenticate %q", text, challenge)
 	check.That(t, (want != "" || challenge == ""), "%s: WWW-Authenticate %q", text, challenge)
-	check.That(t, p.Status != http.StatusTooManyRequests || response.Get("Retry-After") != "", "%s: no Retry-After", text)
+	check.That(t, p.Status != http.StatusTooManyRequests || response.Get("Retry-After") != "", "%s: no Retry-After",
+		text)
 	shown := " " + p.Code
 	if len(p.Errors) == 0 {
 		return shown + ": " + shorten(p.Detail)

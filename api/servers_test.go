@@ -53,7 +53,8 @@ func TestTwoServersOnOneStore(t *testing.T) {
 		for _, verb := range []string{"start", "stop"} {
 			response, _, text := one.do("POST", path+"/"+verb, one.token)
 			must.That(t, response.status == http.StatusOK, "%d %s", response.status, text)
-			eventually(t, verb+" of "+path, func() bool { _, body := status(path); return body["active"] == (verb == "start") })
+			eventually(t, verb+" of "+path,
+				func() bool { _, body := status(path); return body["active"] == (verb == "start") })
 		}
 	}
 	must.Get(one.catalogue.RevokeToken(t.Context(), 1, 1))(t)
@@ -78,7 +79,8 @@ func TestAStoreThatIsAway(t *testing.T) {
 		}
 		response, body, text := s.do(o.method, path, s.token)
 		check.Equal(t, response.status, want, "%s %s = %d %s, want %d", o.method, path, response.status, text, want)
-		check.That(t, (want == http.StatusOK || body["code"] == "down" && response.Get("Retry-After") != ""), "%s %s = %d %s, want %d", o.method, path, response.status, text, want)
+		check.That(t, (want == http.StatusOK || body["code"] == "down" && response.Get("Retry-After") != ""),
+			"%s %s = %d %s, want %d", o.method, path, response.status, text, want)
 	}
 	s.wants(http.StatusServiceUnavailable, http.MethodGet, "/readyz", "")
 	live := s.catalogue.Snapshot().AccountResources(1).Campaigns[12]
@@ -95,12 +97,15 @@ func TestEveryStatementMayLoseItsStore(t *testing.T) {
 	read := direct.newToken(1, 0, catalogue.ScopeRead)
 	const plenty = 1 << 30
 	var left atomic.Int64
-	store := schematest.NewProxy(t, server.Native.ListenAddress(), func() (time.Duration, bool) { return 0, left.Add(-1) < 0 })
+	store := schematest.NewProxy(t, server.Native.ListenAddress(),
+		func() (time.Duration, bool) { return 0, left.Add(-1) < 0 })
 	for _, query := range []string{"", "&scorecard=true"} {
 		answered, failed := false, 0
 		for pieces := int64(0); !answered; pieces++ {
 			left.Store(plenty)
-			s := newServerOn(t, schematest.OpenConnection(t, "clickhouse://admin:secret@"+store.ListenAddress()+"/"+database+"?dial_timeout=1s"))
+			s := newServerOn(t,
+				schematest.OpenConnection(t,
+					"clickhouse://admin:secret@"+store.ListenAddress()+"/"+database+"?dial_timeout=1s"))
 			left.Store(pieces)
 			got, body, text := s.do(http.MethodGet, "/v1/campaigns/12/results?websiteId=1"+query, read)
 			switch {

@@ -65,13 +65,15 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	before, tag := s.getCatalogue(admin)
 	add := func(client int, text, tag string) int {
 		goal := fmt.Sprintf("goals:\n          - {id: %d, name: Of client %d}\n", client+1, client+1)
-		request := s.request(http.MethodPut, "/catalogue", strings.NewReader(strings.Replace(text, "goals:\n", goal, 1)), append(admin, "If-Match", tag)...)
+		request := s.request(http.MethodPut, "/catalogue",
+			strings.NewReader(strings.Replace(text, "goals:\n", goal, 1)), append(admin, "If-Match", tag)...)
 		response, err := http.DefaultClient.Do(request)
 		if !check.OK(t, err) {
 			return 0
 		}
 		_ = response.Body.Close()
-		check.That(t, response.StatusCode == http.StatusOK || response.StatusCode == http.StatusPreconditionFailed, "client %d: %d", client, response.StatusCode)
+		check.That(t, response.StatusCode == http.StatusOK || response.StatusCode == http.StatusPreconditionFailed,
+			"client %d: %d", client, response.StatusCode)
 		return response.StatusCode
 	}
 	statuses := make([]int, clients)
@@ -83,7 +85,8 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	first := slices.Index(statuses, http.StatusOK)
 	slices.Sort(statuses)
 	must.That(t, first >= 0, "of the clients with one tag, all but one must get 412: %v", statuses)
-	must.Equal(t, statuses[1], http.StatusPreconditionFailed, "of the clients with one tag, all but one must get 412: %v", statuses)
+	must.Equal(t, statuses[1], http.StatusPreconditionFailed,
+		"of the clients with one tag, all but one must get 412: %v", statuses)
 	retries := tier.Of(20, clients)
 	var pending sync.WaitGroup
 	var left atomic.Int64
@@ -91,7 +94,8 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	for range atOnce {
 		pending.Go(func() {
 			for client := int(left.Add(-1)); client >= 0; client = int(left.Add(-1)) {
-				for status := http.StatusPreconditionFailed; client != first && status == http.StatusPreconditionFailed; {
+				for status := http.StatusPreconditionFailed; client != first &&
+					status == http.StatusPreconditionFailed; {
 					response, text := s.raw(http.MethodGet, "/catalogue", admin...)
 					status = add(client, text, response.Get("ETag"))
 				}
@@ -101,6 +105,7 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	pending.Wait()
 	goals := s.catalogue.Snapshot().AccountResources(1).Goals
 	for client := range retries {
-		check.That(t, goals[int64(client+1)].Name == fmt.Sprint("Of client ", client+1), "the goal of client %d is lost: %+v", client, goals[int64(client+1)])
+		check.That(t, goals[int64(client+1)].Name == fmt.Sprint("Of client ", client+1),
+			"the goal of client %d is lost: %+v", client, goals[int64(client+1)])
 	}
 }

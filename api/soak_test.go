@@ -106,7 +106,10 @@ func heapInUse() int64 {
 // pollOnce sends one of a few requests, and compares the response with the expected state at that time.
 func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	t.Helper()
-	paths := []string{bannerResults, bannerResults + "?dimension=device", bannerResults + "?compareMetric=valuePerVisitor", bannerResults + "?interval=day"}
+	paths := []string{
+		bannerResults, bannerResults + "?dimension=device",
+		bannerResults + "?compareMetric=valuePerVisitor", bannerResults + "?interval=day",
+	}
 	path := paths[n/8%len(paths)] // a few times the same, as a dashboard does
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, http.NoBody)
 	if !check.OK(t, err) {
@@ -143,7 +146,8 @@ func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	age := asked.Sub(p.GeneratedAt)
 	check.That(t, !p.Stale, "stale %v, %v old when it was asked for", p.Stale, age)
 	check.That(t, age <= soakAge+time.Second/2, "stale %v, %v old when it was asked for", p.Stale, age)
-	check.That(t, int64(p.Totals.Visitors) >= visitors, "%d visitors, and %d were stored when it was asked for", p.Totals.Visitors, visitors)
+	check.That(t, int64(p.Totals.Visitors) >= visitors, "%d visitors, and %d were stored when it was asked for",
+		p.Totals.Visitors, visitors)
 }
 
 // keepWriting writes events, day by day.
@@ -153,8 +157,12 @@ func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 	defer tick.Stop()
 	for batch := range 1_000_000 {
 		simulated := population.SimpleCampaign{
-			WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 20, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 14, Seed: uint64(batch),
-			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
+			WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 20, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
+			Days: 14, Seed: uint64(batch),
+			Variations: []population.SimpleVariation{
+				{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50},
+				{ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50},
+			},
 		}
 		var events []schema.Event
 		seen := map[uint64]bool{}
@@ -181,7 +189,8 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for n := range 1_000_000 {
-		file, err := catalogue.ReadYAML(strings.NewReader(strings.Replace(twoAccounts, "name: Basket", "name: Basket "+strconv.Itoa(n)+", active: "+strconv.FormatBool(n%2 == 0), 1)))
+		file, err := catalogue.ReadYAML(strings.NewReader(strings.Replace(twoAccounts, "name: Basket",
+			"name: Basket "+strconv.Itoa(n)+", active: "+strconv.FormatBool(n%2 == 0), 1)))
 		if !check.OK(t, err) {
 			return
 		}
@@ -192,7 +201,8 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 		for _, action := range []string{"stop", "start"} {
 			s.wants(http.StatusOK, "POST", "/v1/campaigns/12/"+action, s.writes)
 		}
-		_, token, err := s.catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+		_, token, err := s.catalogue.CreateToken(t.Context(),
+			catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 		if err == nil {
 			_, err = s.catalogue.RevokeToken(t.Context(), 1, token.ID)
 		}

@@ -55,8 +55,10 @@ func TestTheScriptsOfAShopReadTheVisitorOfTheViews(t *testing.T) {
 	} {
 		check.Contains(t, paste("shopify", views), want[0], "the theme with views of "+views)
 		check.Contains(t, paste("tag", views), want[1], "the pixel with views of "+views)
-		check.That(t, !strings.Contains(paste("tag", views)+paste("shopify", views), "{V"), "views of %s leave slots", views)
+		check.That(t, !strings.Contains(paste("tag", views)+paste("shopify", views), "{V"), "views of %s leave slots",
+			views)
 	}
 	check.Contains(t, paste("tag", "growthbook"), "currencyCode", "the pixel")
-	check.Equal(t, strings.Join(api.ViewSenders(), " "), "growthbook segment rudderstack posthog tag", "senders of views")
+	check.Equal(t, strings.Join(api.ViewSenders(), " "), "growthbook segment rudderstack posthog tag",
+		"senders of views")
 }

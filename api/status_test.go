@@ -71,7 +71,8 @@ func TestListsHaveStatuses(t *testing.T) {
 		_, report, _ := s.do("GET", "/v1/campaigns/"+fmt.Sprint(campaign["id"])+"/results?scorecard=true", s.token)
 		status := campaign["status"].(map[string]any)
 		decision, _ := report["decision"].(map[string]any)
-		if got, _ := status["decision"].(map[string]any); got["status"] != decision["status"] || got["text"] != decision["text"] {
+		if got, _ := status["decision"].(map[string]any); got["status"] != decision["status"] ||
+			got["text"] != decision["text"] {
 			t.Errorf("campaign %v: %v, want %v", campaign["id"], got, decision)
 		}
 		if want := report["totals"].(map[string]any)["visitors"]; decision != nil && status["visitors"] != want {
@@ -92,11 +93,13 @@ func TestListsHaveStatuses(t *testing.T) {
 // TestDeliveriesAreListed lists messages and what became of them, for each account and website on its own.
 func TestDeliveriesAreListed(t *testing.T) {
 	s := newServer(t)
-	s.apply(strings.Replace(twoAccounts, "name: Shop\n", "name: Shop\n    webhooks: [{id: 4, url: \"https://hooks.example.com/secret\", format: slack}]\n", 1))
+	s.apply(strings.Replace(twoAccounts, "name: Shop\n",
+		"name: Shop\n    webhooks: [{id: 4, url: \"https://hooks.example.com/secret\", format: slack}]\n", 1))
 	write := func(account, website, campaign int64, event string) string {
 		t.Helper()
 		of := schema.Subject{WebsiteID: website, Kind: schema.SubjectCampaign, ID: campaign}
-		m := outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(account, fmt.Sprint(event, campaign))), account, event, of, "", time.Now(), outbox.Data{Name: "Banner", Text: "It was stopped.", By: "Ann"})
+		m := outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(account, fmt.Sprint(event, campaign))), account,
+			event, of, "", time.Now(), outbox.Data{Name: "Banner", Text: "It was stopped.", By: "Ann"})
 		must.Equal(t, must.Get(s.outbox.WriteMessages(t.Context(), []outbox.Message{m}))(t), 1)
 		return m.ID
 	}

@@ -124,7 +124,8 @@ func TestCSVHasWhatTheJSONHas(t *testing.T) {
 					got, there := row[name]
 					if wanted == "" && !there { // an object, or an interval
 						for column, cell := range row {
-							if strings.HasPrefix(column, name+".") && cell != "" && !strings.HasSuffix(column, "eason") {
+							if strings.HasPrefix(column, name+".") && cell != "" &&
+								!strings.HasSuffix(column, "eason") {
 								t.Errorf("%s, %s: %s = %q, of what is null", path, row["name"], column, cell)
 							}
 						}
@@ -180,7 +181,8 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 		response, text := s.as("image/svg+xml", path)
 		check.Equal(t, response.Get("Content-Security-Policy"), "sandbox", "%s: %v", path, response.Header)
 		check.Equal(t, response.Get("X-Content-Type-Options"), "nosniff", "%s: %v", path, response.Header)
-		check.That(t, strings.HasPrefix(response.Get("Content-Disposition"), "inline; filename="), "%s: %v", path, response.Header)
+		check.That(t, strings.HasPrefix(response.Get("Content-Disposition"), "inline; filename="), "%s: %v", path,
+			response.Header)
 		check.Equal(t, response.Get("Content-Type"), "image/svg+xml; charset=utf-8", "%s: %v", path, response.Header)
 		decoder := xml.NewDecoder(strings.NewReader(text))
 		for {
@@ -190,7 +192,9 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 			}
 			must.OK(t, err, "%v", path)
 			start, ok := token.(xml.StartElement)
-			check.That(t, !ok || slices.Contains([]string{"svg", "title", "rect", "text", "g", "line", "path", "circle"}, start.Name.Local),
+			check.That(t,
+				!ok || slices.Contains([]string{"svg", "title", "rect", "text", "g", "line", "path", "circle"},
+					start.Name.Local),
 				"%s: has an element %s", path, start.Name.Local)
 		}
 		for _, part := range has {

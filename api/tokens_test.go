@@ -28,7 +28,8 @@ type createdShare struct {
 // create sends a request that creates a share link.
 func (s *server) create(admin []string, body string) (made createdShare, text string) {
 	s.t.Helper()
-	_, text = s.send(http.MethodPost, "/shares", strings.NewReader(body), append(slices.Clone(admin), "Content-Type", "application/json")...)
+	_, text = s.send(http.MethodPost, "/shares", strings.NewReader(body),
+		append(slices.Clone(admin), "Content-Type", "application/json")...)
 	must.OK(s.t, json.Unmarshal([]byte(text), &made))
 	return made, text
 }
@@ -63,7 +64,10 @@ func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 			token := fragment.Get("share")
 			s.triesEveryOperation(t, c, token, test.own)
 			s.readsInEveryForm(t, token, test.own[1])
-			for path, want := range map[string]int{"?websiteId=1": 200, "?websiteId=2": 404, "?websiteId=9": 404, "?colour=red": 400} {
+			for path, want := range map[string]int{
+				"?websiteId=1": 200, "?websiteId=2": 404, "?websiteId=9": 404,
+				"?colour=red": 400,
+			} {
 				for _, own := range test.own {
 					s.wants(want, "GET", own+path, token)
 				}
@@ -85,7 +89,9 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 			targets := []string{}
 			for _, id := range []string{"12", "13", "20", "99", "7", "8"} {
 				for _, experiment := range []string{"2", "3"} {
-					targets = append(targets, strings.NewReplacer("{id}", id, "{experimentId}", experiment, "{name}", "country").Replace(path.template))
+					targets = append(targets,
+						strings.NewReplacer("{id}", id, "{experimentId}", experiment, "{name}",
+							"country").Replace(path.template))
 				}
 			}
 			slices.Sort(targets)
@@ -128,7 +134,8 @@ func (s *server) readsInEveryForm(t *testing.T, token, results string) {
 		parameters += "&scorecard=true&dimension=country"
 	}
 	s.wants(http.StatusOK, "GET", results+parameters, token)
-	if response, body, text := s.do("GET", results+"?goal=30", token); response.status != http.StatusBadRequest || body["code"] != "unknown_goal" {
+	if response, body, text := s.do("GET", results+"?goal=30", token); response.status != http.StatusBadRequest ||
+		body["code"] != "unknown_goal" {
 		t.Errorf("a goal of another website: %d %s", response.status, text)
 	}
 }

@@ -37,7 +37,10 @@ func (x *trial) storeValues(day int, converted ...int) {
 // that currency, the facts are folded again, and the look is recorded as if nothing had been.
 func TestLooksAtValuesWaitForACurrency(t *testing.T) {
 	x := newTrialOf(t, firstDay, func(c *catalogue.Campaign) {
-		guard := catalogue.Guardrail{GoalID: 1, Metric: string(query.GoalConversionRate), Margin: 50, Direction: catalogue.Up}
+		guard := catalogue.Guardrail{
+			GoalID: 1, Metric: string(query.GoalConversionRate), Margin: 50,
+			Direction: catalogue.Up,
+		}
 		c.PrimaryMetric, c.Goals = string(query.ValuePerVisitor), &catalogue.Goals{Guardrails: []catalogue.Guardrail{guard}}
 	})
 	x.declareCurrency("EUR")
@@ -52,7 +55,8 @@ func TestLooksAtValuesWaitForACurrency(t *testing.T) {
 
 	now := x.first.AddDate(0, 0, 12)
 	recorded := func(metric query.Metric) (n int) {
-		for _, r := range must.Get(x.engine.Ledger.SubjectRecords(t.Context(), schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}))(t) {
+		for _, r := range must.Get(x.engine.Ledger.SubjectRecords(t.Context(),
+			schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}))(t) {
 			if r.Kind == looks.OfLook && r.Metric == metric {
 				n++
 			}
@@ -72,16 +76,20 @@ func TestLooksAtValuesWaitForACurrency(t *testing.T) {
 	check.Equal(t, r.Totals.GoalsReached, 9*150+1, "totals %s", inJSON(t, r.Totals))
 	check.Equal(t, r.Variations[1].Metrics.ValuePerVisitor.Reason, stats.ReasonRateUnknown, "reason of the value")
 	check.That(t, r.Variations[1].Metrics.GoalConversionRate.Value != nil, "no conversion rate")
-	check.Equal(t, x.decided(x.report(func(r *query.Request) { r.Metric = query.ValuePerVisitor })), "insufficientData RATE_UNKNOWN", "conclusion")
+	check.Equal(t, x.decided(x.report(func(r *query.Request) { r.Metric = query.ValuePerVisitor })),
+		"insufficientData RATE_UNKNOWN", "conclusion")
 	days := x.report(func(r *query.Request) { r.Interval = query.Daily })
-	check.That(t, !days.Series[1].Variations[0].Value.Withheld, "the series withholds %s", inJSON(t, days.Series[8].Variations[0].Counts))
-	check.That(t, days.Series[8].Variations[0].Value.Withheld, "the series withholds %s", inJSON(t, days.Series[8].Variations[0].Counts))
+	check.That(t, !days.Series[1].Variations[0].Value.Withheld, "the series withholds %s",
+		inJSON(t, days.Series[8].Variations[0].Counts))
+	check.That(t, days.Series[8].Variations[0].Value.Withheld, "the series withholds %s",
+		inJSON(t, days.Series[8].Variations[0].Counts))
 
 	// Once all amounts are of the website's currency, the look counts.
 	x.declareCurrency("JPY")
 	x.recordAt(t, x.engine, now)
 	check.Equal(t, recorded(query.ValuePerVisitor), 1, "recorded looks at values")
-	r = must.Get(x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor})))(t)
+	r = must.Get(x.engine.ComputeReport(t.Context(),
+		planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor})))(t)
 	check.That(t, r.Checks.Currencies == nil, "checks %s", inJSON(t, r.Checks))
 	check.That(t, !r.Totals.Value.Withheld, "checks %s", inJSON(t, r.Checks))
 	check.That(t, r.Variations[1].Metrics.ValuePerVisitor.Value != nil, "no value")

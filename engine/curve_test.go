@@ -58,8 +58,10 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		}
 		must.OK(t, err)
 		c := report.Curve
-		must.Equal(t, c.Cohort.Days, r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
-		must.Equal(t, len(c.Points), r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points), r.CurveDays)
+		must.Equal(t, c.Cohort.Days, r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points),
+			r.CurveDays)
+		must.Equal(t, len(c.Points), r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points),
+			r.CurveDays)
 		var limit *moments.Cap // that of the cohort
 		if p.Cap != nil {
 			whole := *p
@@ -70,7 +72,10 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		for _, point := range c.Points {
 			until := *p
 			until.ConversionWindow = schema.ConversionWindow{To: time.Duration(point.Day) * day}
-			x := (&reportQuery{Stored: facts.Stored{Ingested: *report.DataThrough, Newest: *report.NewestEvent}}).about(&until)
+			x := (&reportQuery{Stored: facts.Stored{
+				Ingested: *report.DataThrough,
+				Newest:   *report.NewestEvent,
+			}}).about(&until)
 			x.cohort = time.Duration(r.CurveDays) * day
 			x.CapLimit = limit
 			sums := foldPlainly(x, in.events)[all]
@@ -96,8 +101,10 @@ func TestCurveEqualsTheFold(t *testing.T) {
 					want /= schema.MoneyScale
 				}
 				got := *v.Value
-				check.That(t, got-want <= 1e-9*max(1, want, -want), "day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
-				check.That(t, want-got <= 1e-9*max(1, want, -want), "day %d of %d, variation %d: %v, want %v\n%+v", point.Day, r.CurveDays, v.ID, got, want, p)
+				check.That(t, got-want <= 1e-9*max(1, want, -want), "day %d of %d, variation %d: %v, want %v\n%+v",
+					point.Day, r.CurveDays, v.ID, got, want, p)
+				check.That(t, want-got <= 1e-9*max(1, want, -want), "day %d of %d, variation %d: %v, want %v\n%+v",
+					point.Day, r.CurveDays, v.ID, got, want, p)
 			}
 		}
 		r.Curve, r.ConversionWindow = false, &schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}
@@ -105,11 +112,14 @@ func TestCurveEqualsTheFold(t *testing.T) {
 		last := must.Get(e.ComputeReport(t.Context(), whole))(t)
 		for i, v := range last.Variations {
 			at := c.Points[r.CurveDays-1].Variations[i]
-			check.Equal(t, fmt.Sprint(deref(at.Value)), fmt.Sprint(deref(v.Metrics.EstimateOf(p.Metric).Value)), "the last point\n%+v", p)
+			check.Equal(t, fmt.Sprint(deref(at.Value)), fmt.Sprint(deref(v.Metrics.EstimateOf(p.Metric).Value)),
+				"the last point\n%+v", p)
 			if v.Comparison != nil && at.Comparison != nil {
 				got := written(t, at.Comparison)
-				want := written(t, result.CurveEffects{Difference: v.Comparison.Difference, Improvement: v.Comparison.Improvement})
-				check.That(t, got == want || len(last.Variations) == 0 || last.Totals.Visitors == 0, "the last point has %s, the report %s\n%+v", got, want, p)
+				want := written(t,
+					result.CurveEffects{Difference: v.Comparison.Difference, Improvement: v.Comparison.Improvement})
+				check.That(t, got == want || len(last.Variations) == 0 || last.Totals.Visitors == 0,
+					"the last point has %s, the report %s\n%+v", got, want, p)
 			}
 		}
 	})
@@ -164,7 +174,8 @@ func TestNoveltyIsFound(t *testing.T) {
 			if visitor%2 == 1 {
 				early, late = test.early, test.late
 			}
-			view := x.view(firstDay.Add(time.Duration(random.Int64N(int64(28*day)))).Truncate(time.Millisecond), visitor%2)
+			view := x.view(firstDay.Add(time.Duration(random.Int64N(int64(28*day)))).Truncate(time.Millisecond),
+				visitor%2)
 			events = append(events, view)
 			age := time.Duration(-1)
 			switch u := random.Float64(); {
@@ -181,9 +192,11 @@ func TestNoveltyIsFound(t *testing.T) {
 		x.refresh()
 		report := x.report(func(r *query.Request) { r.Scorecard, r.Curve = true, true })
 		n := report.Curve.Novelty[0]
-		check.Equal(t, n.Finding, test.want, "%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
+		check.Equal(t, n.Finding, test.want, "%s: novelty %s, decision %q", test.name, inJSON(t, n),
+			report.Decision.Text)
 		check.That(t, n.PValue != nil, "%s: novelty %s, decision %q", test.name, inJSON(t, n), report.Decision.Text)
-		check.That(t, report.Curve.Cohort.Days == query.DefaultCurveDays, "%s: cohort %+v", test.name, report.Curve.Cohort)
+		check.That(t, report.Curve.Cohort.Days == query.DefaultCurveDays, "%s: cohort %+v", test.name,
+			report.Curve.Cohort)
 		t.Logf("%s: %s; %s", test.name, inJSON(t, n), report.Decision.Text)
 	}
 }

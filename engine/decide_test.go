@@ -54,8 +54,9 @@ func newTrialOf(t *testing.T, first time.Time, change func(*catalogue.Campaign))
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn, nil)}
 	x.campaign = catalogue.Campaign{
-		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
-		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20,
+		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
+		PrimaryGoalID: 1,
+		ControlShare:  50, SignificanceLevel: 95, Power: 80, MDE: 20,
 		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
 	}
 	change(&x.campaign)
@@ -69,10 +70,13 @@ func newTrialOf(t *testing.T, first time.Time, change func(*catalogue.Campaign))
 func (x *trial) apply() {
 	x.t.Helper()
 	site := catalogue.Website{
-		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}, {ID: 2, WebsiteID: 1, Name: "Signup"}},
+		ID: 1, Domain: "a.example.com",
+		Goals:     []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}, {ID: 2, WebsiteID: 1, Name: "Signup"}},
 		Campaigns: []catalogue.Campaign{x.campaign},
 	}
-	must.Get(x.catalogue.ApplyFile(x.t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false))(x.t)
+	must.Get(x.catalogue.ApplyFile(x.t.Context(),
+		catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}},
+		false))(x.t)
 }
 
 // day stores a day, and folds it.
@@ -94,8 +98,9 @@ func (x *trial) refresh() {
 func (x *trial) view(at time.Time, variation int) schema.Event {
 	x.ids++
 	return schema.Event{
-		EventID: 4 * x.ids, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids, VariationID: int64(variation),
-		Kind: schema.KindView, Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[x.ids%2]},
+		EventID: 4 * x.ids, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids,
+		VariationID: int64(variation),
+		Kind:        schema.KindView, Attributes: schema.Attributes{Device: []string{"desktop", "mobile"}[x.ids%2]},
 	}
 }
 
@@ -230,7 +235,8 @@ func TestLooksConclude(t *testing.T) {
 		r := x.report(nil)
 		must.That(t, len(r.Looks) == week+1, "%d looks after %d weeks", len(r.Looks), week+1)
 		want, p := analyzeNext(design, &points, float64(week+1)/4, stats.Stratum{
-			Control: stats.Rate{Visitors: visitors, Converted: control}, Treatment: stats.Rate{Visitors: visitors, Converted: treatment}, SmallerShare: 0.5,
+			Control:   stats.Rate{Visitors: visitors, Converted: control},
+			Treatment: stats.Rate{Visitors: visitors, Converted: treatment}, SmallerShare: 0.5,
 		})
 		got := r.Looks[week]
 		end := firstDay.AddDate(0, 0, 8+7*week)
@@ -241,16 +247,21 @@ func TestLooksConclude(t *testing.T) {
 		check.Equal(t, *v.Z, *want.Z, "look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		check.Equal(t, *v.CriticalValue, *want.Critical, "look %d: %s, want %+v", week+1, inJSON(t, v), want)
 		check.Equal(t, *v.PValue, *p, "look %d: %s, want %+v", week+1, inJSON(t, v), want)
-		check.Equal(t, *v.Improvement.Interval[0], *want.Lift.Interval[0], "look %d: %s, want %+v", week+1, inJSON(t, v), want)
+		check.Equal(t, *v.Improvement.Interval[0], *want.Lift.Interval[0], "look %d: %s, want %+v", week+1,
+			inJSON(t, v), want)
 		check.Equal(t, v.Significant, want.Significant, "look %d: %s, want %+v", week+1, inJSON(t, v), want)
-		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]
+		wantStatus := []string{
+			"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2",
+			"winner at look 2",
+		}[week]
 		check.Equal(t, x.decided(r), wantStatus, "after week %d: %s", week+1, r.Conclusion.Text)
 	}
 	r := x.report(nil)
 	if want := "Green is better than Control: the goal conversion rate has a lift of +15.0 % (95 % interval "; !strings.HasPrefix(r.Conclusion.Text, want) || !strings.HasSuffix(r.Conclusion.Text, " at look 2 on 2026-03-16 with 14,000 visitors.") {
 		t.Errorf("text %q", r.Conclusion.Text)
 	}
-	if s := r.Variations[1].Comparison.Sequential; *s.Look != 4 || !s.End.Equal(r.Looks[3].End) || *s.PValue != *r.Looks[3].Variations[0].PValue {
+	if s := r.Variations[1].Comparison.Sequential; *s.Look != 4 || !s.End.Equal(r.Looks[3].End) ||
+		*s.PValue != *r.Looks[3].Variations[0].PValue {
 		t.Errorf("sequential %s", inJSON(t, s))
 	}
 }
@@ -278,7 +289,8 @@ func TestReportsThatDescribe(t *testing.T) {
 			r := x.report(test.change)
 			got := x.decided(r)
 			check.That(t, strings.HasPrefix(got, test.want), "%q, want %q", got, test.want)
-			if s := r.Variations[1].Comparison.Sequential; strings.Contains(test.want, "NOT_DECLARED") && (s.PValue != nil || s.Reason != stats.ReasonNotDeclared || r.Looks != nil) {
+			if s := r.Variations[1].Comparison.Sequential; strings.Contains(test.want, "NOT_DECLARED") &&
+				(s.PValue != nil || s.Reason != stats.ReasonNotDeclared || r.Looks != nil) {
 				t.Errorf("sequential %s", inJSON(t, s))
 			}
 		})
@@ -313,7 +325,8 @@ func TestRecordedLooksStay(t *testing.T) {
 	after := y.report(nil)
 	recomputed := after.Looks[0].Variations[0].Recomputed
 	must.That(t, recomputed != nil, "recomputed %s", inJSON(t, recomputed))
-	check.That(t, *recomputed.Improvement.Value < *before.Looks[0].Variations[0].Improvement.Value, "recomputed %s", inJSON(t, recomputed))
+	check.That(t, *recomputed.Improvement.Value < *before.Looks[0].Variations[0].Improvement.Value, "recomputed %s",
+		inJSON(t, recomputed))
 	after.Looks[0].Variations[0].Recomputed = nil
 	check.Equal(t, inJSON(t, after.Looks), inJSON(t, before.Looks), "late events changed the looks")
 }
@@ -337,7 +350,8 @@ func TestRecordedHarmStays(t *testing.T) {
 	x.refresh()
 	check.Equal(t, x.recordAt(t, x.other, x.first.AddDate(0, 0, 6)), 0, "rows are written again")
 	after := x.report(scorecard).Decision
-	check.That(t, inJSON(t, after) == inJSON(t, before), "late events changed the decision:\n%s\n%s", inJSON(t, after), inJSON(t, before))
+	check.That(t, inJSON(t, after) == inJSON(t, before), "late events changed the decision:\n%s\n%s", inJSON(t, after),
+		inJSON(t, before))
 }
 
 // recordAt records the looks that are mature at a time, and returns the number of rows.
@@ -357,23 +371,32 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	before, beforeValue := x.report(nil), x.report(value)
 	x.campaign.SignificanceLevel, x.campaign.Methodology = 80, catalogue.Bayesian
 	x.apply()
-	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 10}}}}
+	site := catalogue.Website{
+		ID: 1, Domain: "a.example.com",
+		Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 10}}},
+	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
 	must.Get(x.catalogue.ApplyFile(t.Context(), file, false))(t)
 	after, afterValue := x.report(nil), x.report(value)
-	check.Equal(t, after.SignificanceLevel, 95, "level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
-	check.Equal(t, after.Methodology, catalogue.Frequentist, "level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
-	check.Equal(t, x.decided(after), x.decided(before), "level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
+	check.Equal(t, after.SignificanceLevel, 95, "level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel,
+		after.Methodology, x.decided(after), x.decided(before))
+	check.Equal(t, after.Methodology, catalogue.Frequentist, "level %d, %s, %s; want 95, frequentist, %s",
+		after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
+	check.Equal(t, x.decided(after), x.decided(before), "level %d, %s, %s; want 95, frequentist, %s",
+		after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
 	check.That(t, beforeValue.Checks.Cap == nil, "cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
 	check.That(t, afterValue.Checks.Cap == nil, "cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
 	want := "the catalogue declares another methodology, significanceLevel, valueCap since the first view; results use what was declared before it"
-	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
+	check.That(t,
+		slices.ContainsFunc(after.Checks.Warnings,
+			func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
 		"warnings %v, want %q", after.Checks.Warnings, want)
 	p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1})
 	version := must.Get(x.engine.ReadVersion(t.Context(), p.Subject))(t)
 	status, err := x.engine.ComputeStatus(t.Context(), p, version)
 	must.That(t, err == nil, "status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
-	check.That(t, slices.Contains(status.Health, "PLAN_CHANGED"), "status %s, %v; want PLAN_CHANGED", inJSON(t, status), err)
+	check.That(t, slices.Contains(status.Health, "PLAN_CHANGED"), "status %s, %v; want PLAN_CHANGED", inJSON(t, status),
+		err)
 }
 
 // TestPlanOfAnExperimentIsFrozen changes the plan of an experiment of a widget after its first view.
@@ -382,15 +405,25 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	experiment := catalogue.Experiment{ID: 4, ControlShare: 50, PrimaryMetric: "goalsReached", LookPlan: catalogue.LookPlan{PlannedDays: 14}, Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Short", Share: 50}}}
 	apply := func() {
 		t.Helper()
-		widget := catalogue.Widget{ID: 7, WebsiteID: 1, Name: "Popup", Type: "popup", PrimaryGoalID: 1, Experiments: []catalogue.Experiment{experiment}}
-		site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}, Widgets: []catalogue.Widget{widget}}
-		must.Get(x.catalogue.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false))(t)
+		widget := catalogue.Widget{
+			ID: 7, WebsiteID: 1, Name: "Popup", Type: "popup", PrimaryGoalID: 1,
+			Experiments: []catalogue.Experiment{experiment},
+		}
+		site := catalogue.Website{
+			ID: 1, Domain: "a.example.com",
+			Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}, Widgets: []catalogue.Widget{widget},
+		}
+		must.Get(x.catalogue.ApplyFile(t.Context(),
+			catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}},
+			false))(t)
 	}
 	apply()
 	report := func() *result.Report {
 		t.Helper()
 		x.refresh()
-		return must.Get(x.engine.ComputeReport(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4})))(t)
+		return must.Get(x.engine.ComputeReport(t.Context(),
+			planOf(t, x.engine,
+				query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4})))(t)
 	}
 	experiment.PlannedDays = 28
 	apply() // before the first view, a change counts
@@ -399,7 +432,8 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 		for visitor := range uint64(400) {
 			id := 1000*uint64(day) + visitor //nolint:gosec // few days
 			events = append(events, schema.Event{
-				EventID: 1 + id, Time: firstDay.AddDate(0, 0, day).Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectWidget, SubjectID: 7, ExperimentID: 4,
+				EventID: 1 + id, Time: firstDay.AddDate(0, 0, day).Add(time.Hour), WebsiteID: 1,
+				Subject: schema.SubjectWidget, SubjectID: 7, ExperimentID: 4,
 				VisitorID: 1 + id, VariationID: int64(visitor % 2), Kind: schema.KindView, //nolint:gosec // 0 or 1
 			})
 		}
@@ -411,11 +445,15 @@ func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
 	after := report()
 	for _, r := range []*result.Report{before, after} {
 		must.Equal(t, len(r.Looks), 2, "%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
-		check.Equal(t, r.Looks[0].Tau, 0.25, "%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
-		check.Equal(t, *r.CompareMetric, query.GoalConversionRate, "%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
+		check.Equal(t, r.Looks[0].Tau, 0.25, "%s, looks %s; want a quarter of 28 days", *r.CompareMetric,
+			inJSON(t, r.Looks))
+		check.Equal(t, *r.CompareMetric, query.GoalConversionRate, "%s, looks %s; want a quarter of 28 days",
+			*r.CompareMetric, inJSON(t, r.Looks))
 	}
 	want := "the catalogue declares another plannedDays, primaryMetric since the first view; results use what was declared before it"
-	check.That(t, slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
+	check.That(t,
+		slices.ContainsFunc(after.Checks.Warnings,
+			func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }),
 		"warnings %v, want %q", after.Checks.Warnings, want)
 }
 
@@ -452,7 +490,8 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 					r.Interval, r.Cap, r.Filters.To = "", &schema.Cap{Units: whole.Checks.Cap.Amount.Units.Int64()}, point.Time
 				})
 				for i, v := range point.Variations {
-					check.Equal(t, *v.Metrics.ValuePerVisitor.Value, *want.Variations[i].Metrics.ValuePerVisitor.Value, "per visitor until %s, variation %d", point.Time, v.ID)
+					check.Equal(t, *v.Metrics.ValuePerVisitor.Value, *want.Variations[i].Metrics.ValuePerVisitor.Value,
+						"per visitor until %s, variation %d", point.Time, v.ID)
 				}
 			}
 		})
@@ -460,7 +499,9 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 }
 
 // analyzeNext returns the result of the next look, and its p-value.
-func analyzeNext(d stats.LookDesign, points *[]stats.LookPoint, tau float64, strata ...stats.Stratum) (stats.LookResult, *float64) {
+func analyzeNext(d stats.LookDesign, points *[]stats.LookPoint, tau float64,
+	strata ...stats.Stratum,
+) (stats.LookResult, *float64) {
 	*points = append(*points, stats.LookPoint{Tau: tau, Information: stats.LookInformation(strata, true)})
 	sequence, last := d.NewSequence(*points, nil), len(*points)-1
 	found := sequence.AnalyzeLook(last, strata, true)

@@ -111,6 +111,7 @@ func TestDiscover(t *testing.T) {
 			planOf(t, e, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: id})))(t)
 		check.Equal(t, report.Totals.Visitors, 2000, name)
 		check.Equal(t, report.Checks.SampleRatio.Mismatch, false, "mismatch of "+name)
-		check.That(t, strings.Contains(fmt.Sprint(report.Checks.Warnings), "DECLARED_LATE"), "%s: %v", name, report.Checks.Warnings)
+		check.That(t, strings.Contains(fmt.Sprint(report.Checks.Warnings), "DECLARED_LATE"), "%s: %v", name,
+			report.Checks.Warnings)
 	}
 }

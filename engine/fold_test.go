@@ -77,7 +77,8 @@ func prepareQuery(t *testing.T, e *Engine, r query.Request) *reportQuery {
 func eventsByVisitor(of schema.Subject, events []schema.Event) map[uint64][]schema.Event {
 	found := map[uint64][]schema.Event{}
 	for _, e := range events {
-		if e.WebsiteID == of.WebsiteID && e.Subject == of.Kind && e.SubjectID == of.ID && e.ExperimentID == of.ExperimentID {
+		if e.WebsiteID == of.WebsiteID && e.Subject == of.Kind && e.SubjectID == of.ID &&
+			e.ExperimentID == of.ExperimentID {
 			found[e.VisitorID] = append(found[e.VisitorID], e)
 		}
 	}
@@ -88,7 +89,8 @@ func eventsByVisitor(of schema.Subject, events []schema.Event) map[uint64][]sche
 func viewsOf(own []schema.Event) []schema.Event {
 	views := slices.DeleteFunc(slices.Clone(own), func(e schema.Event) bool { return e.Kind != schema.KindView })
 	slices.SortFunc(views, func(a, b schema.Event) int {
-		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID),
+			cmp.Compare(a.EventID, b.EventID))
 	})
 	return views
 }
@@ -96,7 +98,10 @@ func viewsOf(own []schema.Event) []schema.Event {
 func foldPlainly(p *reportQuery, events []schema.Event) map[string]*folded {
 	byVisitor := eventsByVisitor(p.Subject, events)
 	through := completeThrough(p, byVisitor)
-	cells := map[string]*folded{all: {moments: map[[2]int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}}
+	cells := map[string]*folded{all: {
+		moments: map[[2]int64]moments.Moments{},
+		visits:  map[int64][]map[query.Metric]int64{},
+	}}
 	for _, own := range byVisitor {
 		views := viewsOf(own)
 		if len(views) == 0 {
@@ -108,7 +113,10 @@ func foldPlainly(p *reportQuery, events []schema.Event) map[string]*folded {
 		}
 		value := attribute(string(p.Dimension), &first)
 		if cells[value] == nil {
-			cells[value] = &folded{moments: map[[2]int64]moments.Moments{}, visits: map[int64][]map[query.Metric]int64{}}
+			cells[value] = &folded{
+				moments: map[[2]int64]moments.Moments{},
+				visits:  map[int64][]map[query.Metric]int64{},
+			}
 		}
 		for _, c := range []*folded{cells[all], cells[value]} {
 			c.add(p, first, views, own, through)
@@ -155,7 +163,8 @@ func (x *reportQuery) isImmature(first, through time.Time) bool {
 
 func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Event, through time.Time) {
 	if first.Time.Before(p.WindowStart()) {
-		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.WindowStart()) && e.Time.Before(p.WindowEnd()) }) {
+		if slices.ContainsFunc(own,
+			func(e schema.Event) bool { return !e.Time.Before(p.WindowStart()) && e.Time.Before(p.WindowEnd()) }) {
 			c.exposedBefore++
 		}
 		return
@@ -182,7 +191,8 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 		}
 		age, window := e.Time.Sub(first.Time), p.ConversionWindow
 		inside := !window.IsSet() || window.From <= age && age < window.To
-		if !inside && (e.Kind == schema.KindGoal || e.Kind == schema.KindCompletion || e.Kind == schema.KindConversion) {
+		if !inside &&
+			(e.Kind == schema.KindGoal || e.Kind == schema.KindCompletion || e.Kind == schema.KindConversion) {
 			continue
 		}
 		switch e.Kind {
@@ -229,7 +239,8 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 	}
 	c.moments[at] = c.moments[at].Merge(one)
 	c.visits[first.VariationID] = append(c.visits[first.VariationID], map[query.Metric]int64{
-		query.GoalConversionRate: one.Converted, query.ConversionRate: one.Conversion, query.CompletionRate: one.Completed, query.GoalsPerVisitor: goals,
+		query.GoalConversionRate: one.Converted, query.ConversionRate: one.Conversion,
+		query.CompletionRate: one.Completed, query.GoalsPerVisitor: goals,
 		query.ValuePerVisitor: value, query.ProfitPerVisitor: profit, query.ExtraValuePerVisitor: extra,
 	})
 }

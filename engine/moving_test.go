@@ -37,16 +37,20 @@ func TestChangedSharesKeepRecordedLooks(t *testing.T) {
 		x.store(3, 90, 0) // late conversions of control
 		x.refresh()
 		after := x.report(nil)
-		check.That(t, after.Looks[0].RecordedAt != nil, "control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
-		check.Equal(t, after.Checks.MultipleExposures.Rule, catalogue.ExcludeMultiExposed, "control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
+		check.That(t, after.Looks[0].RecordedAt != nil, "control %d %%: look %s, rule %s", control,
+			inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
+		check.Equal(t, after.Checks.MultipleExposures.Rule, catalogue.ExcludeMultiExposed,
+			"control %d %%: look %s, rule %s", control, inJSON(t, after.Looks), after.Checks.MultipleExposures.Rule)
 		after.Looks[0].Variations[0].Recomputed = nil
-		check.Equal(t, inJSON(t, after.Looks)+x.decided(after), inJSON(t, before.Looks)+x.decided(before), "control %d %%", control)
+		check.Equal(t, inJSON(t, after.Looks)+x.decided(after), inJSON(t, before.Looks)+x.decided(before),
+			"control %d %%", control)
 	}
 	// A variation that is added later is in today's figures, but in no look.
 	x.campaign.Variations = append(x.campaign.Variations, catalogue.Variation{ID: 2, Name: "Blue", Share: 50, Order: 2})
 	x.apply()
 	after := x.report(nil)
-	if look := after.Looks[0].Variations; x.decided(after) != x.decided(before) || look[0].Z == nil || *look[0].Z != *before.Looks[0].Variations[0].Z || look[1].Reason != stats.ReasonPlanChanged {
+	if look := after.Looks[0].Variations; x.decided(after) != x.decided(before) || look[0].Z == nil ||
+		*look[0].Z != *before.Looks[0].Variations[0].Z || look[1].Reason != stats.ReasonPlanChanged {
 		t.Errorf("with an added variation: %s, looks %s", x.decided(after), inJSON(t, after.Looks))
 	}
 }
@@ -99,7 +103,8 @@ func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
 				ends = append(ends, fmt.Sprint(int(l.End.Sub(x.first)/day)))
 			}
 			check.Equal(t, strings.Join(ends, " "), test.want, "days of the looks")
-			warned := slices.ContainsFunc(r.Checks.Warnings, func(w result.Warning) bool { return w.Code == "EARLY_VIEWS" })
+			warned := slices.ContainsFunc(r.Checks.Warnings,
+				func(w result.Warning) bool { return w.Code == "EARLY_VIEWS" })
 			check.That(t, warned == test.warned, "warnings %v", r.Checks.Warnings)
 		})
 	}
@@ -108,7 +113,12 @@ func TestStrayViewsDoNotMoveTheLooks(t *testing.T) {
 // TestLooksReadNothingForEventsOfToday compares the report of a process that keeps the results of its looks with that
 // of another one, which reads them. Only events that change no earlier day let it keep them.
 func TestLooksReadNothingForEventsOfToday(t *testing.T) {
-	kinds := []struct{ large, live bool }{{true, true}, {false, false}, {false, true}, {true, false}} // large: cells by day
+	kinds := []struct{ large, live bool }{
+		{true, true},
+		{false, false},
+		{false, true},
+		{true, false},
+	} // large: cells by day
 	for _, kind := range kinds[:tier.Of(2, 4)] {
 		now := time.Now().UTC()
 		x := newTrial(t, now.Truncate(24*time.Hour).AddDate(0, 0, -10))
@@ -173,7 +183,10 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 		end := func(look int) time.Time { return firstDay.AddDate(0, 0, 1+7*look) }
 		var all, late []schema.Event
 		for range 3000 {
-			v := visitor{variation: random.IntN(2), first: firstDay.Add(time.Duration(random.Int64N(int64(22 * 24 * time.Hour))))}
+			v := visitor{
+				variation: random.IntN(2),
+				first:     firstDay.Add(time.Duration(random.Int64N(int64(22 * 24 * time.Hour)))),
+			}
 			e := x.view(v.first, v.variation)
 			all = append(all, e)
 			if random.IntN(4) == 0 {
@@ -198,7 +211,8 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 		for i, look := range looks {
 			var rates [2]stats.Rate
 			for _, v := range visitors {
-				if v.first.Before(end(0)) || !v.first.Before(end(i+1)) || !v.crossed.IsZero() && v.crossed.Before(end(i+1)) {
+				if v.first.Before(end(0)) || !v.first.Before(end(i+1)) || !v.crossed.IsZero() &&
+					v.crossed.Before(end(i+1)) {
 					continue
 				}
 				rates[v.variation].Visitors++
@@ -206,15 +220,20 @@ func TestLooksExcludeByViewsBeforeTheirEnd(t *testing.T) {
 					rates[v.variation].Converted++
 				}
 			}
-			want, _ := analyzeNext(design, &points, float64(i+1)/4, stats.Stratum{Control: rates[0], Treatment: rates[1], SmallerShare: 0.5})
+			want, _ := analyzeNext(design, &points, float64(i+1)/4,
+				stats.Stratum{Control: rates[0], Treatment: rates[1], SmallerShare: 0.5})
 			got := look.Variations[0]
-			check.Equal(t, look.Visitors, rates[0].Visitors+rates[1].Visitors, "large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
-			check.Equal(t, *got.Z, *want.Z, "large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
+			check.Equal(t, look.Visitors, rates[0].Visitors+rates[1].Visitors,
+				"large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1, look.Visitors, *got.Z,
+				rates[0].Visitors+rates[1].Visitors, *want.Z)
+			check.Equal(t, *got.Z, *want.Z, "large %v, look %d: %d visitors, z %v; want %d, %v", large, i+1,
+				look.Visitors, *got.Z, rates[0].Visitors+rates[1].Visitors, *want.Z)
 		}
 		x.write(late...)
 		after := x.report(nil)
 		check.Equal(t, inJSON(t, after.Looks[:3]), inJSON(t, looks), "large %v: %d later views of the other variation changed the looks", large, len(late))
-		check.That(t, after.Checks.MultipleExposures.Visitors > before.Checks.MultipleExposures.Visitors, "no later view of the other variation is in today's figures")
+		check.That(t, after.Checks.MultipleExposures.Visitors > before.Checks.MultipleExposures.Visitors,
+			"no later view of the other variation is in today's figures")
 	}
 }
 
@@ -244,21 +263,32 @@ func TestTodaysFiguresTakeStrata(t *testing.T) {
 	x.write(events...)
 	for _, bayesian := range []bool{false, true} {
 		for _, metric := range []query.Metric{query.GoalConversionRate, query.ValuePerVisitor} {
-			p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Metric: metric, Dimension: "device", Interval: query.Daily, Scorecard: true})
-			p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom, Shares: []float64{.95, .05}}, {Since: firstDay.AddDate(0, 0, 3), Shares: []float64{.5, .5}}}
+			p := planOf(t, x.engine,
+				query.Request{
+					AccountID: 1, SubjectID: 1, Metric: metric, Dimension: "device", Interval: query.Daily,
+					Scorecard: true,
+				})
+			p.SharePeriods = []plan.SharePeriod{
+				{Since: plan.OpenFrom, Shares: []float64{.95, .05}},
+				{Since: firstDay.AddDate(0, 0, 3), Shares: []float64{.5, .5}},
+			}
 			if bayesian {
 				p.Rules.Methodology, p.Rules.Prior = catalogue.Bayesian, &stats.Prior{StandardDeviation: 0.2 / 1.96}
 			}
 			r := computeOf(t, x.engine, p)
 			last := r.Series[len(r.Series)-1]
 			for name, c := range map[string]*result.Comparison{
-				"report": r.Variations[1].Comparison, "last point": last.Variations[1].Comparison, "slice": r.Breakdown[0].Variations[1].Comparison,
+				"report": r.Variations[1].Comparison, "last point": last.Variations[1].Comparison,
+				"slice":     r.Breakdown[0].Variations[1].Comparison,
 				"scorecard": r.Scorecard[0].Variations[1].Comparison,
 			} {
 				check.That(t, !c.Significant, "%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
-				must.That(t, c.Improvement.Value != nil, "%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
-				check.That(t, *c.Improvement.Value <= .002, "%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
-				check.That(t, *c.Improvement.Value >= -.002, "%s of %s, Bayesian %v: %s", name, metric, bayesian, inJSON(t, c))
+				must.That(t, c.Improvement.Value != nil, "%s of %s, Bayesian %v: %s", name, metric, bayesian,
+					inJSON(t, c))
+				check.That(t, *c.Improvement.Value <= .002, "%s of %s, Bayesian %v: %s", name, metric, bayesian,
+					inJSON(t, c))
+				check.That(t, *c.Improvement.Value >= -.002, "%s of %s, Bayesian %v: %s", name, metric, bayesian,
+					inJSON(t, c))
 			}
 			ratio := r.Checks.SampleRatio
 			check.That(t, !ratio.Mismatch, "sample ratio %s", inJSON(t, ratio))
@@ -284,7 +314,8 @@ func TestAWeekWithoutVisitorsKeepsTheLastLook(t *testing.T) {
 	n := len(r.Looks)
 	must.Equal(t, n, 3, "looks %s", inJSON(t, r.Looks))
 	must.Equal(t, r.Looks[1].Variations[0].Reason, stats.ReasonNoNewVisitors, "looks %s", inJSON(t, r.Looks))
-	if s := r.Variations[1].Comparison.Sequential; *s.Look != 1 || s.PValue == nil || s.Improvement == nil || !s.Significant {
+	if s := r.Variations[1].Comparison.Sequential; *s.Look != 1 || s.PValue == nil || s.Improvement == nil ||
+		!s.Significant {
 		t.Errorf("sequential %s, want that of look 1", inJSON(t, s))
 	}
 }

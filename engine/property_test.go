@@ -40,7 +40,8 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 // drawRequest draws a report of a campaign, a widget or an experiment.
 func drawRequest(w worlds.World, subject int64) query.Request {
 	r := query.Request{
-		Operation: worlds.Pick(w, query.CampaignResults, query.CampaignResults, query.WidgetResults, query.ExperimentResults),
+		Operation: worlds.Pick(w, query.CampaignResults, query.CampaignResults, query.WidgetResults,
+			query.ExperimentResults),
 		AccountID: 1, SubjectID: subject, GoalID: w.Int64N(3),
 	}
 	if metrics := query.Comparable[r.Operation]; len(metrics) > 0 {
@@ -103,7 +104,8 @@ func drawRequest(w worlds.World, subject int64) query.Request {
 
 // drawWindow draws a conversion window, most of which some visitors of a random world have passed.
 func drawWindow(w worlds.World) *schema.ConversionWindow {
-	window, err := schema.ParseConversionWindow(worlds.Pick(w, "none", "1h", "2h", "1h..3h", "5h", "4h..12h", "1d", "90d", "2h+3h", "1h+0h", "1h..4h+10h"))
+	window, err := schema.ParseConversionWindow(worlds.Pick(w, "none", "1h", "2h", "1h..3h", "5h", "4h..12h", "1d",
+		"90d", "2h+3h", "1h+0h", "1h..4h+10h"))
 	if err != nil {
 		panic(err)
 	}
@@ -116,8 +118,11 @@ const subjectsOfWorld = 12
 // drawResources draws the resources of an account with the given campaigns and widgets.
 func drawResources(w worlds.World, ids ...int64) *catalogue.AccountResources {
 	o := &catalogue.AccountResources{
-		Websites:  map[int64]catalogue.Website{1: {ID: 1}},
-		Goals:     map[int64]catalogue.Goal{1: {ID: 1, WebsiteID: 1, Name: "one"}, 2: {ID: 2, WebsiteID: 1, Name: "two"}},
+		Websites: map[int64]catalogue.Website{1: {ID: 1}},
+		Goals: map[int64]catalogue.Goal{
+			1: {ID: 1, WebsiteID: 1, Name: "one"},
+			2: {ID: 2, WebsiteID: 1, Name: "two"},
+		},
 		Campaigns: map[int64]catalogue.LiveCampaign{}, Widgets: map[int64]catalogue.LiveWidget{},
 	}
 	for _, id := range ids {
@@ -209,7 +214,8 @@ func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 		kept = withoutAutomated(events, r.MaxVisitorEvents-1)
 	}
 	for part := range slices.Chunk(events, 1+len(events)/3) {
-		must.OK(t, schema.InsertEvents(t.Context(), conn, part, accepted.Add(time.Duration(inserts.Add(1))*time.Millisecond)))
+		must.OK(t,
+			schema.InsertEvents(t.Context(), conn, part, accepted.Add(time.Duration(inserts.Add(1))*time.Millisecond)))
 		must.Get(r.RefreshFacts(t.Context()))(t)
 	}
 	return stored{e, kept}
@@ -230,7 +236,8 @@ func (in stored) read(t worlds.TB, x *reportQuery) (*reportQuery, *moments.Rows)
 func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, r query.Request) {
 	t.Helper()
 	plan := must.Get(plan.New(r, owned))(t)
-	x, found := in.read(t, &reportQuery{Plan: plan, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
+	x, found := in.read(t,
+		&reportQuery{Plan: plan, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
 	if x.Outliers != nil {
 		compareOutliers(t, x, in.events)
 	}
@@ -247,7 +254,8 @@ func compareWithFold(t worlds.TB, in stored, owned *catalogue.AccountResources, 
 	_, err := json.Marshal(results)
 	check.That(t, err == nil, "results are no JSON: %v\n%+v", err, plan)
 	checkForms(t, plan, results)
-	if plan.Interval != "" && (plan.Cap == nil || plan.Cap.Percentile == 0) { // points have the percentile of the whole report
+	if plan.Interval != "" &&
+		(plan.Cap == nil || plan.Cap.Percentile == 0) { // points have the percentile of the whole report
 		compareSeries(t, in, x, results)
 	}
 }
@@ -263,7 +271,8 @@ func compareGoals(t worlds.TB, in stored, p *plan.Plan) {
 		window := must.Get(schema.ParseConversionWindow(text))(t)
 		goals = append(goals, plan.GoalWindow{GoalID: 1, Window: window}, plan.GoalWindow{GoalID: 2, Window: window})
 	}
-	found := must.Get(in.engine.facts.ReadGoals(t.Context(), p.AboutGoal(p.Goal()).Question, questionsAbout(p, goals)))(t)
+	found := must.Get(in.engine.facts.ReadGoals(t.Context(), p.AboutGoal(p.Goal()).Question,
+		questionsAbout(p, goals)))(t)
 	for i, goal := range goals {
 		alone := must.Get(in.engine.facts.ReadRows(t.Context(), p.AboutGoal(goal).Question))(t)
 		got, want := written(t, found[i].Whole), written(t, alone.Whole)
@@ -380,7 +389,8 @@ func written(t worlds.TB, value any) string {
 func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	t.Helper()
 	values := foldPlainly(plan.about(plan.Plan), events)[all].values
-	check.That(t, plan.Outliers.Values == int64(len(values)), "%d goal values, want %d\n%+v", plan.Outliers.Values, len(values), plan)
+	check.That(t, plan.Outliers.Values == int64(len(values)), "%d goal values, want %d\n%+v", plan.Outliers.Values,
+		len(values), plan)
 	sum, n := new(big.Rat), new(big.Rat).SetInt64(int64(len(values)))
 	for _, v := range values {
 		sum.Add(sum, new(big.Rat).SetInt64(v))
@@ -401,7 +411,8 @@ func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 	limit := z.Mul(z, z).Mul(z, variance)
 	for _, v := range values {
 		counts := distance(v).Cmp(limit) <= 0 || variance.Sign() == 0
-		check.That(t, counts != outlying(plan.Outliers, v), "value %d counts: %v, bounds %+v\n%+v", v, counts, plan.Outliers, plan)
+		check.That(t, counts != outlying(plan.Outliers, v), "value %d counts: %v, bounds %+v\n%+v", v, counts,
+			plan.Outliers, plan)
 	}
 }
 
@@ -445,7 +456,8 @@ func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []s
 		check.Equal(t, got.visitors, folded.visitors, "%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value, got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
 		check.Equal(t, got.multiExposed, folded.multiExposed, "%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value, got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
 		check.Equal(t, got.exposedBefore, folded.exposedBefore, "%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value, got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
-		check.Equal(t, fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)), "%q: %+v", value, plan)
+		check.Equal(t, fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)),
+			"%q: %+v", value, plan)
 	}
 	check.That(t, len(byValue) <= len(want), "%d values, want %d", len(byValue), len(want))
 }

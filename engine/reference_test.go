@@ -150,7 +150,8 @@ func countRows(t *testing.T, x *reportQuery) *moments.Rows {
 	if x.Filters.ZScore != 0 {
 		var n int64
 		var sum, squares big.Int
-		eachCounted(t, x.about(x.Plan), "outliers.sql", func(row driver.Rows) error { return row.Scan(&n, &sum, &squares) })
+		eachCounted(t, x.about(x.Plan), "outliers.sql",
+			func(row driver.Rows) error { return row.Scan(&n, &sum, &squares) })
 		x.Outliers = moments.NewOutliers(n, &sum, &squares, x.Filters.ZScore)
 	}
 	if x.Cap != nil && x.CapLimit == nil {
@@ -158,7 +159,10 @@ func countRows(t *testing.T, x *reportQuery) *moments.Rows {
 		eachCounted(t, x.ofAll(), "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) })
 		x.CapLimit = moments.NewCap(*x.Cap, totals)
 	}
-	found := &moments.Rows{Outliers: x.Outliers, Cap: x.CapLimit, First: x.Stored.First, Through: x.Stored.Ingested, Newest: x.Stored.Newest}
+	found := &moments.Rows{
+		Outliers: x.Outliers, Cap: x.CapLimit, First: x.Stored.First, Through: x.Stored.Ingested,
+		Newest: x.Stored.Newest,
+	}
 	eachCounted(t, x, "moments.sql", func(row driver.Rows) error {
 		r, err := scanCounted(row)
 		found.Whole = append(found.Whole, r)
@@ -181,7 +185,11 @@ func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
 	var exposedBefore, multiExposed, period uint8
 	var goals, goalsSquares int64
 	m := moments.NoMoments()
-	to := slices.Concat(first, []any{&r.VariationID, &r.Dimension, &exposedBefore, &multiExposed, &m.Visitors, &period, &m.Recent, &m.Views, &m.Converted, &goals, &goalsSquares})
+	to := slices.Concat(first,
+		[]any{
+			&r.VariationID, &r.Dimension, &exposedBefore, &multiExposed, &m.Visitors, &period, &m.Recent, &m.Views,
+			&m.Converted, &goals, &goalsSquares,
+		})
 	amount := func(a *moments.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
 	amount(&m.Value)
 	to = append(to, m.ValueGoals)
@@ -272,7 +280,10 @@ func newReferenceWorld(t *testing.T, w worlds.World, conn driver.Conn, many bool
 		}
 	}
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
-	return &referenceWorld{World: w, conn: conn, writer: ingest.NewWriter(conn, nil), engine: New(conn, c, source.DefaultLimits, nil), many: many}
+	return &referenceWorld{
+		World: w, conn: conn, writer: ingest.NewWriter(conn, nil),
+		engine: New(conn, c, source.DefaultLimits, nil), many: many,
+	}
 }
 
 // addShard adds a shard, which is a database of its own.
@@ -379,7 +390,9 @@ func (in *referenceWorld) compare(t *testing.T, r query.Request) {
 	in.compareBodies(t, x, found)
 	compareVisitors(t, in.engine, x, found)
 	in.compareParts(t, x, found)
-	in.compareValues(t, prepareQuery(t, in.engine, query.Request{Operation: r.Operation, AccountID: 1, SubjectID: r.SubjectID, ExperimentID: r.ExperimentID}))
+	in.compareValues(t,
+		prepareQuery(t, in.engine,
+			query.Request{Operation: r.Operation, AccountID: 1, SubjectID: r.SubjectID, ExperimentID: r.ExperimentID}))
 	if in.IntN(6) > 0 {
 		return
 	}
@@ -432,7 +445,8 @@ func (in *referenceWorld) compareBodies(t *testing.T, x *reportQuery, found *mom
 // report, of which they are parts.
 func (in *referenceWorld) compareParts(t *testing.T, x *reportQuery, found *moments.Rows) {
 	t.Helper()
-	views := must.Get(in.engine.facts.ReadFirstViews(t.Context(), x.Question, worlds.Pick(in.World, result.SplitAttributes...)))(t)
+	views := must.Get(in.engine.facts.ReadFirstViews(t.Context(), x.Question,
+		worlds.Pick(in.World, result.SplitAttributes...)))(t)
 	values := must.Get(in.engine.facts.ReadDistribution(t.Context(), x.Question, result.ValueBins()))(t)
 	must.Get(in.engine.facts.ReadLostViews(t.Context(), x.Question))(t)
 	type part struct {
@@ -480,7 +494,8 @@ func (in *referenceWorld) compareValues(t *testing.T, x *reportQuery) {
 	})
 	most := in.IntN(len(want) + 2)
 	got := must.Get(in.engine.ReadValues(t.Context(), x.Plan, string(by.Dimension), most))(t)
-	check.That(t, slices.Equal(got.Values, want[:min(most, len(want))]), "%d values %+v, want %+v\n%+v", most, got, want, x.Plan)
+	check.That(t, slices.Equal(got.Values, want[:min(most, len(want))]), "%d values %+v, want %+v\n%+v", most, got,
+		want, x.Plan)
 	check.Equal(t, got.Visitors, all, "%d values %+v, want %+v\n%+v", most, got, want, x.Plan)
 	check.Equal(t, got.DistinctValues, int64(len(want)), "%d values %+v, want %+v\n%+v", most, got, want, x.Plan)
 }
@@ -505,7 +520,10 @@ func counts(r *facts.Refresher) map[schema.Subject]facts.SubjectCounters {
 	all := map[schema.Subject]facts.SubjectCounters{}
 	for of, totals := range r.AllCounters() {
 		if totals.AllEvents() > 0 {
-			all[of] = facts.SubjectCounters{Visitors: totals.Visitors, Events: totals.Events, Goals: totals.Goals} // an extent never shrinks
+			all[of] = facts.SubjectCounters{
+				Visitors: totals.Visitors, Events: totals.Events,
+				Goals: totals.Goals,
+			} // an extent never shrinks
 		}
 	}
 	return all

@@ -26,8 +26,14 @@ import (
 func TestScorecardEqualsReports(t *testing.T) {
 	x := newTrial(t, worlds.Start)
 	x.campaign.Goals = &catalogue.Goals{
-		Secondary:  []catalogue.SecondaryGoal{{GoalID: 2, Metric: "goalConversionRate", Direction: catalogue.Up}, {GoalID: 2, Metric: "valuePerVisitor", Direction: catalogue.Down}},
-		Guardrails: []catalogue.Guardrail{{GoalID: 1, Metric: "averageValue", Margin: 5, Direction: catalogue.Up}, {GoalID: 2, Metric: "goalsPerVisitor", Direction: catalogue.Down}},
+		Secondary: []catalogue.SecondaryGoal{
+			{GoalID: 2, Metric: "goalConversionRate", Direction: catalogue.Up},
+			{GoalID: 2, Metric: "valuePerVisitor", Direction: catalogue.Down},
+		},
+		Guardrails: []catalogue.Guardrail{
+			{GoalID: 1, Metric: "averageValue", Margin: 5, Direction: catalogue.Up},
+			{GoalID: 2, Metric: "goalsPerVisitor", Direction: catalogue.Down},
+		},
 	}
 	x.campaign.Variations = append(x.campaign.Variations, catalogue.Variation{ID: 2, Name: "Blue", Share: 50, Order: 2})
 	x.apply()
@@ -54,7 +60,8 @@ func TestScorecardEqualsReports(t *testing.T) {
 		x.checkScorecard(scorecard, asked)
 		alone := x.report(func(r *query.Request) { *r = asked })
 		scorecard.Scorecard, scorecard.Decision, scorecard.Worth, scorecard.Checks.FullWeeks, alone.GeneratedAt = nil, nil, nil, nil, scorecard.GeneratedAt
-		scorecard.Checks.Warnings = slices.DeleteFunc(scorecard.Checks.Warnings, func(w result.Warning) bool { return w.Code == "SILENT" })
+		scorecard.Checks.Warnings = slices.DeleteFunc(scorecard.Checks.Warnings,
+			func(w result.Warning) bool { return w.Code == "SILENT" })
 		must.Equal(t, inJSON(t, scorecard), inJSON(t, alone), "the report with a scorecard")
 	}
 }
@@ -73,11 +80,15 @@ func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
 		for i, v := range unconcluded(alone.Variations) {
 			got := row.Variations[i]
 			estimate := map[query.Metric]result.Estimate{
-				query.GoalConversionRate: v.Metrics.GoalConversionRate, query.GoalsPerVisitor: v.Metrics.GoalsPerVisitor,
-				query.ValuePerVisitor: v.Metrics.ValuePerVisitor, query.ProfitPerVisitor: v.Metrics.ProfitPerVisitor, query.AverageValue: v.Metrics.AverageValue,
+				query.GoalConversionRate: v.Metrics.GoalConversionRate,
+				query.GoalsPerVisitor:    v.Metrics.GoalsPerVisitor,
+				query.ValuePerVisitor:    v.Metrics.ValuePerVisitor, query.ProfitPerVisitor: v.Metrics.ProfitPerVisitor,
+				query.AverageValue: v.Metrics.AverageValue,
 			}[row.Metric]
 			comparison := unconcluded([]result.VariationResults{{Comparison: got.Comparison}})[0].Comparison
-			must.Equal(x.t, inJSON(x.t, []any{got.ID, got.Name, got.Estimate, comparison}), inJSON(x.t, []any{v.ID, v.Name, estimate, v.Comparison}), "goal %v, %s, variation %d", row.Goal, row.Metric, v.ID)
+			must.Equal(x.t, inJSON(x.t, []any{got.ID, got.Name, got.Estimate, comparison}),
+				inJSON(x.t, []any{v.ID, v.Name, estimate, v.Comparison}), "goal %v, %s, variation %d", row.Goal,
+				row.Metric, v.ID)
 		}
 	}
 }
@@ -86,7 +97,10 @@ func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
 func guardTrial(t *testing.T) *trial {
 	t.Helper()
 	x := newTrial(t, firstDay)
-	x.campaign.Goals = &catalogue.Goals{Guardrails: []catalogue.Guardrail{{GoalID: 2, Metric: "goalConversionRate", Margin: 50, Direction: catalogue.Down}}}
+	x.campaign.Goals = &catalogue.Goals{Guardrails: []catalogue.Guardrail{{
+		GoalID: 2, Metric: "goalConversionRate",
+		Margin: 50, Direction: catalogue.Down,
+	}}}
 	minDays := 5
 	x.campaign.MinDays = &minDays
 	x.campaign.TrafficAllocation = new(50)
@@ -104,8 +118,10 @@ func (x *trial) refunds(day int, converted ...int) {
 		for visitor := range n {
 			id := first + uint64(variation*dailyVisitors+visitor) + 1 //nolint:gosec // small
 			events = append(events, schema.Event{
-				EventID: 1<<40 + 2*id, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: id,
-				VariationID: int64(variation), Kind: schema.KindGoal, GoalID: 2, Attributes: schema.Attributes{Device: "desktop"},
+				EventID: 1<<40 + 2*id, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+				VisitorID:   id,
+				VariationID: int64(variation), Kind: schema.KindGoal, GoalID: 2,
+				Attributes: schema.Attributes{Device: "desktop"},
 			})
 		}
 	}
@@ -173,7 +189,8 @@ func TestDecisions(t *testing.T) {
 				}
 				x.refresh()
 				r = x.report(scorecard)
-				check.Equal(t, string(r.Decision.Status)+" "+string(r.Decision.Reasons[0].Code), want, "week %d: %s", week+1, inJSON(t, r.Decision))
+				check.Equal(t, string(r.Decision.Status)+" "+string(r.Decision.Reasons[0].Code), want, "week %d: %s",
+					week+1, inJSON(t, r.Decision))
 			}
 			end := x.first.AddDate(0, 0, test.decided)
 			must.That(t, r.Decision.DecidedAt != nil, "decided at %v, want %v", r.Decision.DecidedAt, end)
@@ -214,7 +231,8 @@ func TestWorth(t *testing.T) {
 	x := guardTrial(t)
 	x.store(0, 50, 90)
 	x.refresh()
-	if item := x.report(scorecard).Worth.Items[0]; item.Expected != nil || item.Observed != nil || item.Reason != stats.ReasonTooEarly || item.Text != "" {
+	if item := x.report(scorecard).Worth.Items[0]; item.Expected != nil || item.Observed != nil ||
+		item.Reason != stats.ReasonTooEarly || item.Text != "" {
 		t.Errorf("after the first day: %+v", item)
 	}
 	for day := range 7 {
@@ -244,7 +262,8 @@ func TestWorth(t *testing.T) {
 	text := item.InWords()
 	check.That(t, strings.HasPrefix(text, "Expected +"), "%s %s", text, r.Worth.PoolText)
 	check.That(t, strings.HasSuffix(text, " converted visitors a month for all visitors (the test had 50 % of them). Observed: +4,800."), "%s %s", text, r.Worth.PoolText)
-	check.Contains(t, r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any).", "%s %s", text, r.Worth.PoolText)
+	check.Contains(t, r.Worth.PoolText, "(from 1 campaign; ±3.0 % is assumed without any).", "%s %s", text,
+		r.Worth.PoolText)
 	mobile := x.report(func(r *query.Request) {
 		r.Scorecard, r.Filters.Lists = true, []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
 	}).Worth.Items[0]
@@ -262,7 +281,8 @@ func TestRequiredVisitorsOfAGuardrail(t *testing.T) {
 	}
 	x.refresh()
 	guardrailOf := func(r *result.Report) *result.Guardrail {
-		at := slices.IndexFunc(r.Scorecard, func(row *result.ScorecardRow) bool { return row.Role == result.RoleGuardrail })
+		at := slices.IndexFunc(r.Scorecard,
+			func(row *result.ScorecardRow) bool { return row.Role == result.RoleGuardrail })
 		return r.Scorecard[at].Variations[1].Guardrail
 	}
 	shares := []float64{50, 50}
@@ -286,7 +306,10 @@ func TestRequiredVisitorsOfAGuardrail(t *testing.T) {
 func TestLooksTakeTheCapOfTheGoal(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.campaign.PrimaryMetric = string(query.ValuePerVisitor)
-	x.campaign.Goals = &catalogue.Goals{Secondary: []catalogue.SecondaryGoal{{GoalID: 2, Metric: "valuePerVisitor", Direction: catalogue.Up}}}
+	x.campaign.Goals = &catalogue.Goals{Secondary: []catalogue.SecondaryGoal{{
+		GoalID: 2, Metric: "valuePerVisitor",
+		Direction: catalogue.Up,
+	}}}
 	site := catalogue.Website{
 		ID: 1, Domain: "a.example.com",
 		Goals: []catalogue.Goal{

@@ -67,22 +67,36 @@ func TestSegmentsDescribe(t *testing.T) {
 	for device, word := range map[string]string{"mobile": "ahead", "desktop": "inconclusive"} {
 		filtered, slice := report(device), sliceOf(t, whole, device)
 		own := filtered.Variations[1].Comparison
-		check.Equal(t, inJSON(t, slice.Variations[1].Comparison), inJSON(t, own), "%s in the breakdown, and as a filter", device)
-		check.Equal(t, own.VerdictInWords(), word, "%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
-		check.That(t, own.Conclusive == nil, "%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
-		check.Equal(t, own.ConclusiveVerdict(), stats.VerdictInconclusive, "%s is %q, conclusive %v; want %q", device, own.VerdictInWords(), own.Conclusive, word)
-		for place, c := range map[string]*result.Conclusion{"breakdown": slice.Conclusion, "filter": filtered.Conclusion} {
+		check.Equal(t, inJSON(t, slice.Variations[1].Comparison), inJSON(t, own),
+			"%s in the breakdown, and as a filter", device)
+		check.Equal(t, own.VerdictInWords(), word, "%s is %q, conclusive %v; want %q", device, own.VerdictInWords(),
+			own.Conclusive, word)
+		check.That(t, own.Conclusive == nil, "%s is %q, conclusive %v; want %q", device, own.VerdictInWords(),
+			own.Conclusive, word)
+		check.Equal(t, own.ConclusiveVerdict(), stats.VerdictInconclusive, "%s is %q, conclusive %v; want %q", device,
+			own.VerdictInWords(), own.Conclusive, word)
+		for place, c := range map[string]*result.Conclusion{
+			"breakdown": slice.Conclusion,
+			"filter":    filtered.Conclusion,
+		} {
 			check.Equal(t, x.concluded(c), "inconclusive NOT_DECLARED", "%s: %s is", place, device)
 		}
 		other := report(map[string]string{"mobile": "desktop", "desktop": "mobile"}[device]).Variations
 		c := own.Complement
-		if got, want := inJSON(t, c.Improvement), inJSON(t, other[1].Comparison.Improvement); got != want || c.Visitors != other[1].Visitors || c.ControlVisitors != other[0].Visitors {
+		if got, want := inJSON(t, c.Improvement), inJSON(t, other[1].Comparison.Improvement); got != want ||
+			c.Visitors != other[1].Visitors || c.ControlVisitors != other[0].Visitors {
 			t.Errorf("the complement of %s is %s, and the other device %s", device, got, want)
 		}
 		a, b, d := own.Improvement, c.Improvement, c.ImprovementDifference
-		below, above := math.Hypot(*a.Value-*a.Interval[0], *b.Interval[1]-*b.Value), math.Hypot(*a.Interval[1]-*a.Value, *b.Value-*b.Interval[0])
-		for _, pair := range [][2]float64{{*d.Value, *a.Value - *b.Value}, {*d.Interval[0], *a.Value - *b.Value - below}, {*d.Interval[1], *a.Value - *b.Value + above}} {
-			check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-9, "%s: the difference of the lifts is %s", device, inJSON(t, d))
+		below, above := math.Hypot(*a.Value-*a.Interval[0],
+			*b.Interval[1]-*b.Value), math.Hypot(*a.Interval[1]-*a.Value, *b.Value-*b.Interval[0])
+		for _, pair := range [][2]float64{
+			{*d.Value, *a.Value - *b.Value},
+			{*d.Interval[0], *a.Value - *b.Value - below},
+			{*d.Interval[1], *a.Value - *b.Value + above},
+		} {
+			check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-9, "%s: the difference of the lifts is %s", device,
+				inJSON(t, d))
 		}
 	}
 	if c := whole.Variations[1].Comparison; c.Conclusive == nil || c.Complement != nil {
@@ -96,7 +110,8 @@ func TestSegmentsDescribe(t *testing.T) {
 	y1, v1 := effect(29*200, 29*20, 29*45)
 	y2, v2 := effect(29*300, 29*30, 29*31)
 	const spread = .1 // half of the minimum effect
-	want := distuv.Normal{Sigma: math.Sqrt(v1 + v2 + 2*spread*spread)}.Prob(y1-y2) / distuv.Normal{Sigma: math.Sqrt(v1 + v2)}.Prob(y1-y2)
+	want := distuv.Normal{Sigma: math.Sqrt(v1 + v2 + 2*spread*spread)}.Prob(y1-y2) / distuv.Normal{Sigma: math.Sqrt(v1 +
+		v2)}.Prob(y1-y2)
 	got := whole.Heterogeneity
 	check.Equal(t, got.Segments, 2, "heterogeneity is %s, want %v", inJSON(t, got), want)
 	check.That(t, math.Abs(*got.BayesFactor-want) <= 1e-9*want, "heterogeneity is %s, want %v", inJSON(t, got), want)
@@ -158,11 +173,15 @@ func TestAutomatedVisitorsAreNamed(t *testing.T) {
 	must.That(t, a != nil, "many programs of a variation: %+v", a)
 	check.That(t, a.Warning, "many programs of a variation: %+v", a)
 	check.Equal(t, a.Visitors, 40, "many programs of a variation: %+v", a)
-	check.Equal(t, a.Variations[1], (result.AutomatedVariation{ID: 1, Visitors: 40}), "many programs of a variation: %+v", a)
+	check.Equal(t, a.Variations[1], (result.AutomatedVariation{ID: 1, Visitors: 40}),
+		"many programs of a variation: %+v", a)
 	check.Equal(t, a.Variations[0].Visitors, 0, "many programs of a variation: %+v", a)
 	check.Equal(t, len(many.Checks.Warnings), len(people.Checks.Warnings)+1, "warnings %+v", many.Checks.Warnings)
 	both := programs(0, 40)
-	check.That(t, !both.Checks.Automated.Warning, "programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
-	check.Equal(t, inJSON(t, both.Totals), inJSON(t, people.Totals), "programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
-	check.Equal(t, inJSON(t, both.Variations), inJSON(t, people.Variations), "programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
+	check.That(t, !both.Checks.Automated.Warning, "programs of both variations: %+v\n%+v\nwant %+v",
+		both.Checks.Automated, both.Totals, people.Totals)
+	check.Equal(t, inJSON(t, both.Totals), inJSON(t, people.Totals), "programs of both variations: %+v\n%+v\nwant %+v",
+		both.Checks.Automated, both.Totals, people.Totals)
+	check.Equal(t, inJSON(t, both.Variations), inJSON(t, people.Variations),
+		"programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
 }

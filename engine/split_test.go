@@ -91,7 +91,8 @@ func splitOf(p *plan.Plan, arrivals []arrival, is func(arrival) bool) (check sta
 		}))
 	}
 	for _, a := range arrivals {
-		if is(a) && slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == a.first.VariationID }) {
+		if is(a) && slices.ContainsFunc(p.Variations,
+			func(v plan.Variation) bool { return v.ID == a.first.VariationID }) {
 			visitors++
 		}
 	}
@@ -99,7 +100,9 @@ func splitOf(p *plan.Plan, arrivals []arrival, is func(arrival) bool) (check sta
 }
 
 // checkCause compares a cause with the visitors of the plain loops.
-func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []arrival, lost map[int64]moments.LostViews) {
+func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []arrival,
+	lost map[int64]moments.LostViews,
+) {
 	t.Helper()
 	attributes := []string{"day"}
 	for _, a := range result.SplitAttributes {
@@ -139,7 +142,8 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 			}
 		}
 		for _, day := range slices.Sorted(maps.Keys(days)) {
-			has := slices.ContainsFunc(arrivals, func(a arrival) bool { return a.day == day && in(attribute, value)(a) })
+			has := slices.ContainsFunc(arrivals,
+				func(a arrival) bool { return a.day == day && in(attribute, value)(a) })
 			if !has || day == first && attribute == "" {
 				continue
 			}
@@ -148,7 +152,8 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 			if day == first {
 				from = ""
 			}
-			add(cmp.Or(attribute, "day"), value, from, func(a arrival) bool { return a.day >= day && in(attribute, value)(a) })
+			add(cmp.Or(attribute, "day"), value, from,
+				func(a arrival) bool { return a.day >= day && in(attribute, value)(a) })
 		}
 	}
 	fromDays("", "")
@@ -157,9 +162,12 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 		for _, value := range all {
 			check, visitors := splitOf(p, arrivals, in(attribute, value))
 			factors[value] = check.LogFactor
-			wanted[fmt.Sprintf("%s %q %d %d %v", attribute, value, visitors, check.Observed[len(check.Observed)-len(p.Variations):], *check.PValue < .001/float64(len(values)*len(all)))]++
+			wanted[fmt.Sprintf("%s %q %d %d %v", attribute, value, visitors,
+				check.Observed[len(check.Observed)-len(p.Variations):],
+				*check.PValue < .001/float64(len(values)*len(all)))]++
 		}
-		slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(factors[b], factors[a]), cmp.Compare(a, b)) })
+		slices.SortFunc(all,
+			func(a, b string) int { return cmp.Or(cmp.Compare(factors[b], factors[a]), cmp.Compare(a, b)) })
 		n += len(all) - 1
 		if attribute == "day" {
 			n++
@@ -174,7 +182,9 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 			t.Errorf("part %s, want one of %v\n%+v", text, wanted, p)
 		}
 	}
-	check.That(t, slices.IsSortedFunc(cause.Parts, func(a, b result.SplitPart) int { return cmp.Compare(*a.PValue, *b.PValue) }), "the parts are not sorted: %+v", cause.Parts)
+	check.That(t,
+		slices.IsSortedFunc(cause.Parts, func(a, b result.SplitPart) int { return cmp.Compare(*a.PValue, *b.PValue) }),
+		"the parts are not sorted: %+v", cause.Parts)
 	whole, _ := splitOf(p, arrivals, func(arrival) bool { return true })
 	best := candidate{factor: math.Inf(-1)}
 	for _, c := range regions {
@@ -183,7 +193,8 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 		}
 	}
 	if r := cause.Without; r == nil {
-		check.That(t, best.factor <= whole.LogFactor+math.Log(float64(n))+1e-9, "no region, want %+v of %d, all %v\n%+v", best, n, whole.LogFactor, p)
+		check.That(t, best.factor <= whole.LogFactor+math.Log(float64(n))+1e-9,
+			"no region, want %+v of %d, all %v\n%+v", best, n, whole.LogFactor, p)
 	} else {
 		var named *candidate // of equal ones, any
 		for i, c := range regions {
@@ -192,10 +203,13 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 			}
 		}
 		must.That(t, named != nil, "region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
-		must.That(t, math.Abs(named.factor-best.factor) <= 1e-9, "region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
-		must.That(t, best.factor >= whole.LogFactor+math.Log(float64(n))-1e-9, "region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
+		must.That(t, math.Abs(named.factor-best.factor) <= 1e-9, "region %+v, want %+v of %d, all %v\n%+v", r, best, n,
+			whole.LogFactor, p)
+		must.That(t, best.factor >= whole.LogFactor+math.Log(float64(n))-1e-9,
+			"region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
 		others, _ := splitOf(p, arrivals, func(a arrival) bool { return !named.is(a) })
-		if _, visitors := splitOf(p, arrivals, named.is); visitors != r.Visitors || math.Abs(*others.PValue-*r.PValue) > 1e-9 || r.Matches && others.Mismatch {
+		if _, visitors := splitOf(p, arrivals, named.is); visitors != r.Visitors ||
+			math.Abs(*others.PValue-*r.PValue) > 1e-9 || r.Matches && others.Mismatch {
 			t.Errorf("region %+v, want %d visitors and %+v", r, visitors, others)
 		}
 	}
@@ -262,8 +276,12 @@ func TestSplitRegions(t *testing.T) {
 		pick := func(values ...string) string { return values[min(random.IntN(len(values)), random.IntN(len(values)))] }
 		var arrivals []arrival
 		for range 3_000 {
-			e := schema.Event{Time: start.Add(time.Duration(random.IntN(7*24)) * time.Hour), VariationID: random.Int64N(2)}
-			e.Browser, e.Device, e.Channel, e.UTMSource = pick("a", "b", "c", "d"), pick("a", "b", "c"), pick("a", "b"), "only"
+			e := schema.Event{
+				Time:        start.Add(time.Duration(random.IntN(7*24)) * time.Hour),
+				VariationID: random.Int64N(2),
+			}
+			e.Browser, e.Device, e.Channel, e.UTMSource = pick("a", "b", "c", "d"), pick("a", "b", "c"), pick("a",
+				"b"), "only"
 			e.Country = pick("a", "b", "c")
 			in := !e.Time.Before(since) && e.Time.Before(until) && (name == "day" || attribute(name, &e) == value)
 			if !in || e.VariationID == 0 || random.IntN(10) >= loss {
@@ -273,7 +291,10 @@ func TestSplitRegions(t *testing.T) {
 		by := map[query.Dimension][]moments.Step{}
 		for _, a := range arrivals {
 			for _, dimension := range result.SplitAttributes {
-				row := moments.Row{RowKey: moments.RowKey{VariationID: a.first.VariationID, Dimension: attribute(string(dimension), &a.first)}, Moments: moments.Moments{Visitors: 1}}
+				row := moments.Row{RowKey: moments.RowKey{
+					VariationID: a.first.VariationID,
+					Dimension:   attribute(string(dimension), &a.first),
+				}, Moments: moments.Moments{Visitors: 1}}
 				by[dimension] = append(by[dimension], moments.Step{Bucket: a.first.Time.Unix() / 86_400, Row: row})
 			}
 		}
@@ -297,7 +318,10 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 		at := x.first.AddDate(0, 0, day).Add(time.Hour)
 		for i := range 2 * dailyVisitors {
 			e := x.view(at.Add(time.Duration(i)*time.Second), i%2)
-			e.Device, e.Browser = []string{"desktop", "mobile"}[i/2%2], []string{"chrome", "safari 17", "firefox", "edge"}[i/4%4]
+			e.Device, e.Browser = []string{"desktop", "mobile"}[i/2%2], []string{
+				"chrome", "safari 17", "firefox",
+				"edge",
+			}[i/4%4]
 			goal := goalAfter(e, 0)
 			goal.Attributes = schema.Attributes{}
 			if lost := day >= 9 && e.Browser == "safari 17" && e.VariationID == 1; !lost {
@@ -336,7 +360,8 @@ func TestSplitCauseFindsLostViews(t *testing.T) {
 	check.Equal(t, worst.Value, "safari 17", "parts %+v", cause.Parts)
 	check.That(t, worst.Mismatch, "parts %+v", cause.Parts)
 	check.That(t, !cause.Parts[len(cause.Parts)-1].Mismatch, "parts %+v", cause.Parts)
-	p := x.engine.AsOfFirstView(planOf(t, x.engine, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}))
+	p := x.engine.AsOfFirstView(planOf(t, x.engine,
+		query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}))
 	arrivals, lost := arrivalsOf(p, events)
 	checkCause(t, p, cause, arrivals, lost)
 	check.That(t, strings.Contains(inJSON(t, r), `"splitCause":{"text":"Without`), "the report has no cause")
@@ -366,7 +391,10 @@ func (x *trial) splitVisitors(days, daily int, of func(i, variation int) (schema
 func TestSplitCauseNamesACountry(t *testing.T) {
 	x := newTrial(t, time.Date(2025, 11, 10, 0, 0, 0, 0, time.UTC))
 	r := x.splitVisitors(7, 600, func(i, variation int) (schema.Attributes, bool) {
-		a := schema.Attributes{Device: "desktop", Browser: []string{"chrome", "edge"}[i%2], Country: []string{"CH", "DE", "FR", "SG"}[i/2%4]}
+		a := schema.Attributes{
+			Device: "desktop", Browser: []string{"chrome", "edge"}[i%2],
+			Country: []string{"CH", "DE", "FR", "SG"}[i/2%4],
+		}
 		return a, a.Country == "SG" && variation == 0 && i%3 > 0
 	})
 	must.That(t, r.Checks.SplitCause != nil, "no cause: %+v", r.Checks.SampleRatio)
@@ -378,9 +406,13 @@ func TestSplitCauseNamesACountry(t *testing.T) {
 func TestSplitCauseNamesTwo(t *testing.T) {
 	x := newTrial(t, time.Date(2025, 11, 10, 0, 0, 0, 0, time.UTC))
 	r := x.splitVisitors(7, 1200, func(i, variation int) (schema.Attributes, bool) {
-		a := schema.Attributes{Device: "desktop", Browser: []string{"chrome", "safari", "edge"}[i%3], Channel: []string{"email", "search", "direct", "paid"}[i/3%4]}
+		a := schema.Attributes{
+			Device: "desktop", Browser: []string{"chrome", "safari", "edge"}[i%3],
+			Channel: []string{"email", "search", "direct", "paid"}[i/3%4],
+		}
 		third := i/12%3 == 0
-		isLost := a.Browser == "safari" && variation == 1 && i/12%3 > 0 || a.Channel == "paid" && variation == 0 && third
+		isLost := a.Browser == "safari" && variation == 1 && i/12%3 > 0 || a.Channel == "paid" && variation == 0 &&
+			third
 		return a, isLost
 	})
 	must.That(t, r.Checks.SplitCause != nil, "no cause: %+v", r.Checks.SampleRatio)

@@ -121,14 +121,17 @@ func compareComplement(t worlds.TB, plan *plan.Plan, of *result.Slice, want map[
 		}
 		own, c := others(v.ID), v.Comparison.Complement
 		if c == nil || c.Visitors != int64(len(own)) || c.ControlVisitors != int64(len(control)) {
-			t.Errorf("the complement of %s is %+v, want %d and %d visitors\n%+v", value, c, len(own), len(control), plan)
+			t.Errorf("the complement of %s is %+v, want %d and %d visitors\n%+v", value, c, len(own), len(control),
+				plan)
 			continue
 		}
-		if c.Improvement.Value == nil || plan.Metric == query.AverageValue || plan.Rules.Prior != nil || len(want[all].periods()) > 1 {
+		if c.Improvement.Value == nil || plan.Metric == query.AverageValue || plan.Rules.Prior != nil ||
+			len(want[all].periods()) > 1 {
 			continue
 		}
 		mc, mt := float(spreadOf(control, plan.Metric).mean), float(spreadOf(own, plan.Metric).mean)
-		near(t, plan, "improvement of the complement", *c.Improvement.Value, (mt-mc)/math.Abs(mc), 1+(math.Abs(mt)+math.Abs(mc))/math.Abs(mc))
+		near(t, plan, "improvement of the complement", *c.Improvement.Value, (mt-mc)/math.Abs(mc),
+			1+(math.Abs(mt)+math.Abs(mc))/math.Abs(mc))
 		if d := c.ImprovementDifference.Value; d != nil {
 			near(t, plan, "difference of improvements", *d, *v.Comparison.Improvement.Value-*c.Improvement.Value, 1)
 		}
@@ -140,14 +143,17 @@ func compareSlice(t worlds.TB, plan *plan.Plan, of *result.Slice, want *folded) 
 	for i := range of.Variations {
 		v := &of.Variations[i]
 		for metric, got := range map[query.Metric]result.Estimate{
-			query.GoalConversionRate: v.Metrics.GoalConversionRate, query.ConversionRate: v.Metrics.ConversionRate, query.CompletionRate: v.Metrics.CompletionRate,
+			query.GoalConversionRate: v.Metrics.GoalConversionRate, query.ConversionRate: v.Metrics.ConversionRate,
+			query.CompletionRate:  v.Metrics.CompletionRate,
 			query.GoalsPerVisitor: v.Metrics.GoalsPerVisitor, query.ValuePerVisitor: v.Metrics.ValuePerVisitor,
-			query.ProfitPerVisitor: v.Metrics.ProfitPerVisitor, query.ExtraValuePerVisitor: v.Metrics.ExtraValuePerVisitor,
+			query.ProfitPerVisitor:     v.Metrics.ProfitPerVisitor,
+			query.ExtraValuePerVisitor: v.Metrics.ExtraValuePerVisitor,
 		} {
 			compareEstimate(t, plan, metric, got, spreadOf(want.visits[v.ID], metric))
 		}
 		if v.Comparison != nil && len(want.periods()) < 2 { // for several, see TestComparePeriods
-			control, own := spreadOf(want.visits[of.Variations[0].ID], plan.Metric), spreadOf(want.visits[v.ID], plan.Metric)
+			control, own := spreadOf(want.visits[of.Variations[0].ID], plan.Metric), spreadOf(want.visits[v.ID],
+				plan.Metric)
 			if plan.Metric == query.AverageValue {
 				if plan.Cap != nil { // the values of the visits are capped, those of the ratio are not
 					continue
@@ -161,7 +167,8 @@ func compareSlice(t worlds.TB, plan *plan.Plan, of *result.Slice, want *folded) 
 					continue
 				}
 			}
-			compareComparison(t, plan, v.Comparison, unevenAs(plan, of.Variations[0].ID, v.ID, control, own), control, own)
+			compareComparison(t, plan, v.Comparison, unevenAs(plan, of.Variations[0].ID, v.ID, control, own), control,
+				own)
 		}
 	}
 }
@@ -243,10 +250,12 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 		near(t, plan, "difference", *c.Difference.Value, difference, size)
 	}
 	if c.Improvement.Value != nil {
-		near(t, plan, "improvement", *c.Improvement.Value, difference/math.Abs(float(control.mean)), 1+size/math.Abs(float(control.mean)))
+		near(t, plan, "improvement", *c.Improvement.Value, difference/math.Abs(float(control.mean)),
+			1+size/math.Abs(float(control.mean)))
 	}
 	if c.Frequentist == nil || c.Frequentist.Statistic == nil {
-		check.That(t, c.Frequentist == nil || c.Frequentist.Reason != "" || len(c.Reasons) != 0, "no statistic and no reason\n%+v", plan)
+		check.That(t, c.Frequentist == nil || c.Frequentist.Reason != "" || len(c.Reasons) != 0,
+			"no statistic and no reason\n%+v", plan)
 		return
 	}
 	var statistic, p, rounding float64 // of a difference of two numbers of nearly the same size, in standard errors
@@ -270,7 +279,8 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 				statistic, p, se, freedom = other, larger, wide, control.n+own.n-2
 			}
 		}
-		check.That(t, uneven == (c.Frequentist.Test == stats.TestWelchPooled), "the test is %s\n%+v", c.Frequentist.Test, plan)
+		check.That(t, uneven == (c.Frequentist.Test == stats.TestWelchPooled), "the test is %s\n%+v",
+			c.Frequentist.Test, plan)
 		rounding = ulps * size / se
 		near(t, plan, "degrees of freedom", *c.Frequentist.DegreesOfFreedom, freedom, 0)
 	} else {
@@ -290,5 +300,6 @@ func compareComparison(t worlds.TB, plan *plan.Plan, c *result.Comparison, uneve
 
 func near(t worlds.TB, plan *plan.Plan, what string, got, want, scale float64) {
 	t.Helper()
-	check.That(t, math.Abs(got-want) <= tolerance*math.Max(math.Abs(want), scale), "%s is %v, want %v\n%+v", what, got, want, plan)
+	check.That(t, math.Abs(got-want) <= tolerance*math.Max(math.Abs(want), scale), "%s is %v, want %v\n%+v", what, got,
+		want, plan)
 }

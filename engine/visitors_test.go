@@ -42,7 +42,8 @@ func TestReportsEqualTheirVisitors(t *testing.T) {
 			r.Filters.Lists, r.Filters.Texts = nil, nil
 		}
 		p := must.Get(plan.New(r, owned))(t)
-		x, found := in.read(t, &reportQuery{Plan: p, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
+		x, found := in.read(t,
+			&reportQuery{Plan: p, Store: in.engine.facts.Store, Stored: facts.Stored{Ingested: accepted}})
 		visitors += compareVisitors(t, in.engine, x, found)
 		if t.Failed() {
 			t.FailNow()

@@ -30,7 +30,8 @@ func TestClusterStatementsEqualGoldenFile(t *testing.T) {
 	var got strings.Builder
 	for _, statement := range clusterStatements(t) {
 		var formatted string
-		err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted)
+		err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})",
+			clickhouse.Named("q", statement)).Scan(&formatted)
 		check.That(t, err == nil, "%v\n%s", err, statement)
 		check.Contains(t, formatted, " ON CLUSTER `lift-1`")
 		got.WriteString(formatted + "\n\n")
@@ -151,9 +152,11 @@ func TestUsersAreValidSQL(t *testing.T) {
 	for name, onCluster := range map[string]bool{"users.sql": false, "users.cluster.sql": true} {
 		for statement := range strings.SplitSeq(string(must.Get(os.ReadFile("../deploy/"+name))(t)), ";\n\n") {
 			var formatted string
-			err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted)
+			err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})",
+				clickhouse.Named("q", statement)).Scan(&formatted)
 			check.That(t, err == nil, "%v\n%s", err, statement)
-			check.That(t, strings.Contains(formatted, " ON CLUSTER lift") == onCluster, "ON CLUSTER is missing, or is not expected:\n%s", formatted)
+			check.That(t, strings.Contains(formatted, " ON CLUSTER lift") == onCluster,
+				"ON CLUSTER is missing, or is not expected:\n%s", formatted)
 		}
 	}
 }

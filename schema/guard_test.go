@@ -60,7 +60,10 @@ func reach(t *testing.T, address string) (driver.Conn, error) {
 func TestUnreachable(t *testing.T) {
 	hanging, _ := listen(t, hang)
 	closing, _ := listen(t, closeConn)
-	for name, host := range map[string]string{"hangs": hanging, "closes": closing, "refuses": schematest.FreeAddress(t)} {
+	for name, host := range map[string]string{
+		"hangs": hanging, "closes": closing,
+		"refuses": schematest.FreeAddress(t),
+	} {
 		for _, scheme := range []string{"clickhouse", "http"} {
 			_, err := reach(t, scheme+"://"+host+"/db?dial_timeout=100ms&read_timeout=100ms")
 			check.That(t, schema.IsUnreachable(err), "%s that %s: %v", scheme, name, err)
@@ -110,19 +113,24 @@ func TestFailedStoreIsNotContacted(t *testing.T) {
 	before, started := requests.Load(), time.Now()
 	for range 100 {
 		err := conn.Exec(t.Context(), "SELECT 1")
-		if time.Since(started) < time.Second && !errors.Is(err, schema.ErrUnavailable) { // connections are retried after 2 s
+		if time.Since(started) < time.Second &&
+			!errors.Is(err, schema.ErrUnavailable) { // connections are retried after 2 s
 			t.Fatalf("error = %v", err)
 		}
 	}
 	now := requests.Load()
 	check.That(t, before != 0, "connections: %d, and %d after 100 more statements", before, now)
-	check.That(t, (time.Since(started) >= time.Second || now == before), "connections: %d, and %d after 100 more statements", before, now)
+	check.That(t, (time.Since(started) >= time.Second || now == before),
+		"connections: %d, and %d after 100 more statements", before, now)
 }
 
 // TestFailover has a first host that does not respond.
 func TestFailover(t *testing.T) {
 	server := schematest.SharedServer(t)
-	for scheme, host := range map[string]string{"http": server.HTTP.ListenAddress(), "clickhouse": server.Native.ListenAddress()} {
+	for scheme, host := range map[string]string{
+		"http":       server.HTTP.ListenAddress(),
+		"clickhouse": server.Native.ListenAddress(),
+	} {
 		hanging, tried := listen(t, hang)
 		for _, first := range []string{schematest.FreeAddress(t), hanging} {
 			conn, err := reach(t, scheme+"://"+first+","+host+"/default?dial_timeout=2s&conn_max_lifetime=1ms")
@@ -169,16 +177,19 @@ func (b *faultyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestOnlyReadsAreRetried breaks connections after the request was sent.
 func TestOnlyReadsAreRetried(t *testing.T) {
 	var b *faultyHandler
-	server, database := serve(t, func(h http.Handler) http.Handler { b = &faultyHandler{Handler: h, text: "marked"}; return b })
+	server, database := serve(t,
+		func(h http.Handler) http.Handler { b = &faultyHandler{Handler: h, text: "marked"}; return b })
 	conn := must.Get(reach(t, server.URL+"/"+database))(t)
 	b.left.Store(1)
 	var one uint8
-	if err := conn.QueryRow(t.Context(), "SELECT 1 /* marked */").Scan(&one); err != nil || one != 1 || b.requests.Load() != 2 {
+	if err := conn.QueryRow(t.Context(), "SELECT 1 /* marked */").Scan(&one); err != nil || one != 1 ||
+		b.requests.Load() != 2 {
 		t.Errorf("a read: %d, %v, %d requests", one, err, b.requests.Load())
 	}
 	b.left.Store(1)
 	b.requests.Store(0)
-	if err := conn.Exec(t.Context(), "INSERT INTO rejects (reason) SELECT 'marked'"); !schema.IsUnreachable(err) || b.requests.Load() != 1 {
+	if err := conn.Exec(t.Context(), "INSERT INTO rejects (reason) SELECT 'marked'"); !schema.IsUnreachable(err) ||
+		b.requests.Load() != 1 {
 		t.Errorf("a change: %v, %d requests", err, b.requests.Load())
 	}
 }
@@ -186,11 +197,14 @@ func TestOnlyReadsAreRetried(t *testing.T) {
 // TestInsertsNoticeBrokenConnections breaks the connection before a second insert by the same statement.
 func TestInsertsNoticeBrokenConnections(t *testing.T) {
 	var b *faultyHandler
-	server, database := serve(t, func(h http.Handler) http.Handler { b = &faultyHandler{Handler: h, text: "rejects"}; return b })
+	server, database := serve(t,
+		func(h http.Handler) http.Handler { b = &faultyHandler{Handler: h, text: "rejects"}; return b })
 	conn := must.Get(reach(t, server.URL+"/"+database))(t)
 	for website := range int64(2) {
 		b.left.Store(1)
-		must.OK(t, schema.InsertRows(t.Context(), conn, "INSERT INTO rejects (rejected_at, website_id)", []int64{website}, func(id *int64) []any { return []any{time.Now(), *id} }))
+		must.OK(t,
+			schema.InsertRows(t.Context(), conn, "INSERT INTO rejects (rejected_at, website_id)", []int64{website},
+				func(id *int64) []any { return []any{time.Now(), *id} }))
 	}
 	var stored uint64
 	b.left.Store(0)
@@ -210,7 +224,10 @@ func TestInsertRetryIsIdempotent(t *testing.T) {
 		})
 		conn := must.Get(reach(t, server.URL+"/"+database))(t)
 		b.left.Store(1)
-		event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView}
+		event := schema.Event{
+			EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1,
+			Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView,
+		}
 		must.OK(t, schema.InsertEvents(t.Context(), conn, []schema.Event{event}, time.Now()))
 		var events uint64
 		must.OK(t, conn.QueryRow(t.Context(), "SELECT count() FROM events FINAL").Scan(&events))
@@ -239,7 +256,10 @@ func TestTLS(t *testing.T) {
 	clients := x509.NewCertPool()
 	clients.AddCert(certificate)
 	server := httptest.NewUnstartedServer(schematest.SharedServer(t).ProxyHandler())
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
+	server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: clients, MinVersion: tls.VersionTLS12,
+	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	address := "https://admin:secret@" + server.Listener.Addr().String() + "/default?dial_timeout=2s&"
@@ -250,7 +270,8 @@ func TestTLS(t *testing.T) {
 	_, err = reach(t, address)
 	must.That(t, err != nil, "without the certificate authority: %v", err)
 	check.Contains(t, err.Error(), "check ca=", "without the certificate authority: %v", err)
-	native := strings.Replace(address, "https", "clickhouses", 1) // the HTTP server has the certificate, and closes the connection
+	native := strings.Replace(address, "https", "clickhouses",
+		1) // the HTTP server has the certificate, and closes the connection
 	_, err = reach(t, native)
 	must.That(t, err != nil, "the native protocol without the certificate authority: %v", err)
 	check.Contains(t, err.Error(), "check ca=", "the native protocol without the certificate authority: %v", err)

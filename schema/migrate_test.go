@@ -57,7 +57,8 @@ func TestMigrateErrors(t *testing.T) {
 func TestMigrateResumesAfterAFailure(t *testing.T) {
 	conn := schematest.OpenEmpty(t)
 	good := file("CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x")
-	if _, err := schema.MigrateFrom(t.Context(), conn, fstest.MapFS{"tables/a.sql": good, "tables/b.sql": file("NONSENSE")}); err == nil {
+	if _, err := schema.MigrateFrom(t.Context(), conn,
+		fstest.MapFS{"tables/a.sql": good, "tables/b.sql": file("NONSENSE")}); err == nil {
 		t.Fatal("a broken migration succeeded")
 	}
 	fixed := file("CREATE TABLE IF NOT EXISTS b (x UInt8) ENGINE = MergeTree ORDER BY x")

@@ -50,7 +50,8 @@ func showLine(t *testing.T, command, line string) (string, error) {
 		}
 		o := home.Options
 		return fmt.Sprintf("%s %q, user %q, database %q, cluster %q, TLS %v, settings %v, dial timeout %v",
-			o.Protocol, o.Addr, o.Auth.Username, o.Auth.Database, home.Cluster, o.TLS != nil, o.Settings, o.DialTimeout), nil
+			o.Protocol, o.Addr, o.Auth.Username, o.Auth.Database, home.Cluster, o.TLS != nil, o.Settings,
+			o.DialTimeout), nil
 	case "show":
 		return schema.ShowAddress(line), nil
 	case "cap":

@@ -71,9 +71,12 @@ func TestConcurrencyOfConnections(t *testing.T) {
 	store := must.Get(schema.ParseAddress("clickhouse://u:p%40@a/db", none))(t)
 	store.SetConcurrency(20)
 	o := store.Options
-	check.Equal(t, o.MaxOpenConns, 20+schema.SpareConns, "connections = %d, %d, password %s", o.MaxOpenConns, o.MaxIdleConns, o.Auth.Password)
-	check.Equal(t, o.MaxIdleConns, o.MaxOpenConns, "connections = %d, %d, password %s", o.MaxOpenConns, o.MaxIdleConns, o.Auth.Password)
-	check.Equal(t, o.Auth.Password, "p@", "connections = %d, %d, password %s", o.MaxOpenConns, o.MaxIdleConns, o.Auth.Password)
+	check.Equal(t, o.MaxOpenConns, 20+schema.SpareConns, "connections = %d, %d, password %s", o.MaxOpenConns,
+		o.MaxIdleConns, o.Auth.Password)
+	check.Equal(t, o.MaxIdleConns, o.MaxOpenConns, "connections = %d, %d, password %s", o.MaxOpenConns, o.MaxIdleConns,
+		o.Auth.Password)
+	check.Equal(t, o.Auth.Password, "p@", "connections = %d, %d, password %s", o.MaxOpenConns, o.MaxIdleConns,
+		o.Auth.Password)
 }
 
 // TestCredentialsFromEnvironment checks the environment variables, which keep secrets out of lists of processes.
@@ -89,7 +92,8 @@ func TestCredentialsFromEnvironment(t *testing.T) {
 	check.Equal(t, store.Options.Auth.Username, "u", "auth = %+v, %v", store.Options.Auth, err)
 	check.Equal(t, store.Options.Auth.Password, "own", "auth = %+v, %v", store.Options.Auth, err)
 	environment["CLICKHOUSE_PASSWORD"], environment["CLICKHOUSE_PASSWORD_FILE"] = "", "testdata/none"
-	if _, err := schema.ParseAddress("clickhouse://h/db", getenv); err == nil || !strings.Contains(err.Error(), "CLICKHOUSE_PASSWORD_FILE: open testdata/none") {
+	if _, err := schema.ParseAddress("clickhouse://h/db", getenv); err == nil ||
+		!strings.Contains(err.Error(), "CLICKHOUSE_PASSWORD_FILE: open testdata/none") {
 		t.Errorf("error = %v", err)
 	}
 }

@@ -32,7 +32,8 @@ func equal(t *testing.T, got, want []float64, digit float64) {
 	t.Helper()
 	must.Equal(t, len(got), len(want), "%v for %v", got, want)
 	for i := range got {
-		check.That(t, math.Abs(got[i]-want[i]) <= 0.5*digit*(1+1e-6), "%d: %.6f, want %v (%v)", i+1, got[i], want[i], got)
+		check.That(t, math.Abs(got[i]-want[i]) <= 0.5*digit*(1+1e-6), "%d: %.6f, want %v (%v)", i+1, got[i], want[i],
+			got)
 	}
 }
 
@@ -75,7 +76,12 @@ func TestCriticalValuesOfTheRule(t *testing.T) {
 // TestBoundaryByAnotherIntegration recomputes the probability that each look spends. It carries the density on a
 // uniform grid of the score with Simpson's weights, from one look to the next, and does not use paths.
 func TestBoundaryByAnotherIntegration(t *testing.T) {
-	for _, information := range [][]float64{{7, 14, 21, 28, 35, 42}, {1, 1.3, 4, 4.1, 9}, {100, 100.2, 250}, {3, 3.01, 3.1, 40}} {
+	for _, information := range [][]float64{
+		{7, 14, 21, 28, 35, 42},
+		{1, 1.3, 4, 4.1, 9},
+		{100, 100.2, 250},
+		{3, 3.01, 3.1, 40},
+	} {
 		spent := spendings([]float64{7, 14, 21, 28, 35, 42}[:len(information)], 28, .05)
 		critical := criticalValues(information, spent)
 		errs := make([]float64, len(critical))
@@ -126,7 +132,13 @@ func TestBoundaryCarriesSpending(t *testing.T) {
 	for _, test := range []struct {
 		information float64
 		reason      Reason
-	}{{0, ReasonTooFewVisitors}, {math.NaN(), ReasonTooFewVisitors}, {math.Inf(1), ReasonTooFewVisitors}, {.5, ReasonNoNewVisitors}, {1.0009, ReasonNoNewVisitors}} {
+	}{
+		{0, ReasonTooFewVisitors},
+		{math.NaN(), ReasonTooFewVisitors},
+		{math.Inf(1), ReasonTooFewVisitors},
+		{.5, ReasonNoNewVisitors},
+		{1.0009, ReasonNoNewVisitors},
+	} {
 		c, reason := b.addLook(test.information, .02)
 		check.Equal(t, c, 0, "I = %v: %v %v", test.information, c, reason)
 		check.Equal(t, reason, test.reason, "I = %v: %v %v", test.information, c, reason)
@@ -168,7 +180,8 @@ func TestCriticalValuesFall(t *testing.T) {
 	for i, day := range days {
 		scaledDays[i] = day * 1e9
 	}
-	equal(t, criticalValues(scaledDays, spendings(days, 28, .05)), criticalValues(days, spendings(days, 28, .05)), 1e-11)
+	equal(t, criticalValues(scaledDays, spendings(days, 28, .05)), criticalValues(days, spendings(days, 28, .05)),
+		1e-11)
 }
 
 func TestSpend(t *testing.T) {
@@ -183,7 +196,8 @@ func TestSpend(t *testing.T) {
 		{.5, .05, .0475 * (1 - math.Exp(2)) / (1 - math.Exp(4))},
 	} {
 		got := SpentAlpha(test.tau, test.alpha)
-		check.That(t, math.Abs(got-test.want) <= 1e-15, "Spend(%v, %v) = %v, want %v", test.tau, test.alpha, got, test.want)
+		check.That(t, math.Abs(got-test.want) <= 1e-15, "Spend(%v, %v) = %v, want %v", test.tau, test.alpha, got,
+			test.want)
 	}
 }
 

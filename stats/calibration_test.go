@@ -83,7 +83,10 @@ type running struct {
 
 func (s running) mean() Mean {
 	n := float64(s.n)
-	return Mean{Visitors: s.n, Mean: s.sum / n, Variance: math.Max(s.squares-s.sum*s.sum/n, 0) / (n - 1), Nonzero: s.nonzero}
+	return Mean{
+		Visitors: s.n, Mean: s.sum / n, Variance: math.Max(s.squares-s.sum*s.sum/n, 0) / (n - 1),
+		Nonzero: s.nonzero,
+	}
 }
 
 // binomialDraw counts successes by drawing the gaps between them.
@@ -176,12 +179,14 @@ func TestLongUnevenRevenue(t *testing.T) {
 				if _, _, _, p := w.testResult(); p < 0.05 {
 					welch++
 				}
-				if in := Compare(c.mean(), []Sample{real.mean()}, o)[0].Difference.Interval; in != nil && !in.Excludes(difference) {
+				if in := Compare(c.mean(), []Sample{real.mean()}, o)[0].Difference.Interval; in != nil &&
+					!in.Excludes(difference) {
 					covered++
 				}
 			}
 			name := fmt.Sprintf("%d/%d of %d", control, 100-control, visitors)
-			t.Logf("%s: Welch alone %.4f, coverage of half the buyers %.4f", name, float64(welch)/trials, float64(covered)/trials)
+			t.Logf("%s: Welch alone %.4f, coverage of half the buyers %.4f", name, float64(welch)/trials,
+				float64(covered)/trials)
 			atMost(t, name, errors, trials, 0.021)
 			check.That(t, covered >= 0.84*trials, "%s: coverage %.4f", name, float64(covered)/trials)
 		}

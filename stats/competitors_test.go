@@ -41,7 +41,8 @@ func eachCompetitor[In, Want any](t *testing.T, method string, compare func(v ve
 func (v vector) close(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	tolerance, _ := v.Tolerance.(float64)
-	check.That(t, math.Abs(got-want) <= tolerance+1e-9*math.Abs(want), "competitor %d, %s: %s = %v, want %v", v.ID, v.Method, what, got, want)
+	check.That(t, math.Abs(got-want) <= tolerance+1e-9*math.Abs(want), "competitor %d, %s: %s = %v, want %v", v.ID,
+		v.Method, what, got, want)
 }
 
 func TestCompetitorsSequential(t *testing.T) {
@@ -230,7 +231,8 @@ func (v growthBookVector) checkRate(t *testing.T) {
 	control, treatment := v.Input.Control.rate(), v.Input.Treatment.rate()
 	table := newTable(control, treatment)
 	z := table.z() * math.Sqrt(table.totalVisitors()/(table.totalVisitors()-1))
-	check.That(t, near(z, v.Output.Check.Pooled.Z, 1e-8) || math.Abs(z-v.Output.Check.Pooled.Z) <= 1e-10, "%d: pooled z = %v, want %v", v.Input.ID, z, v.Output.Check.Pooled.Z)
+	check.That(t, near(z, v.Output.Check.Pooled.Z, 1e-8) || math.Abs(z-v.Output.Check.Pooled.Z) <= 1e-10,
+		"%d: pooled z = %v, want %v", v.Input.ID, z, v.Output.Check.Pooled.Z)
 	if v.Output.Frequentist.Absolute.Error != "" {
 		// gbstats returns p = 1 and chance .5 if a variation has no conversion.
 		c := Compare(control, []Sample{treatment}, Options{SignificanceLevel: 95})[0]
@@ -261,7 +263,8 @@ func (v growthBookVector) checkMean(t *testing.T, w *worst) {
 	w.check(t, "lower", in.lower, want.CI[0], tolerance)
 	w.check(t, "upper", in.upper, want.CI[1], tolerance)
 	sequential := v.Output.Sequential.Absolute
-	k := alwaysValidCritical(float64(v.Input.Control.N+v.Input.Treatment.N), tuningParameter(v.Input.Alpha, v.Input.Tuning), v.Input.Alpha)
+	k := alwaysValidCritical(float64(v.Input.Control.N+v.Input.Treatment.N),
+		tuningParameter(v.Input.Alpha, v.Input.Tuning), v.Input.Alpha)
 	always := c.differenceBounds(k, false)
 	w.check(t, "sequential upper", always.upper, sequential.CI[1], tolerance)
 	if fieller := v.Output.Check.Fieller; fieller != nil && c.mc > 0 {

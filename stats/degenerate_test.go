@@ -30,7 +30,8 @@ func TestLevel100(t *testing.T) {
 				for _, c := range mustSound(t, p[0], []Sample{p[1], p[1]}, o) {
 					check.That(t, !c.Significant, "level %d: %s %v", level, c.Verdict, c.Reasons)
 					check.Equal(t, c.Verdict, VerdictInconclusive, "level %d: %s %v", level, c.Verdict, c.Reasons)
-					check.That(t, slices.Contains(c.Reasons, ReasonLevel100), "level %d: %s %v", level, c.Verdict, c.Reasons)
+					check.That(t, slices.Contains(c.Reasons, ReasonLevel100), "level %d: %s %v", level, c.Verdict,
+						c.Reasons)
 				}
 			}
 		}
@@ -52,9 +53,12 @@ func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 	o := Options{SignificanceLevel: 95}
 	alone := Compare(control, []Sample{treatment}, o)[0]
 	beside := Compare(control, []Sample{Rate{}, treatment, nil}, o)[1]
-	check.Equal(t, *alone.Frequentist.AdjustedPValue, *beside.Frequentist.AdjustedPValue, "alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
-	check.Equal(t, beside.Frequentist.Correction, CorrectionNone, "alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
-	check.Equal(t, *alone.Difference.Interval[0], *beside.Difference.Interval[0], "alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
+	check.Equal(t, *alone.Frequentist.AdjustedPValue, *beside.Frequentist.AdjustedPValue, "alone %+v, beside %+v",
+		alone.Frequentist, beside.Frequentist)
+	check.Equal(t, beside.Frequentist.Correction, CorrectionNone, "alone %+v, beside %+v", alone.Frequentist,
+		beside.Frequentist)
+	check.Equal(t, *alone.Difference.Interval[0], *beside.Difference.Interval[0], "alone %+v, beside %+v",
+		alone.Frequentist, beside.Frequentist)
 	check.Equal(t, len(Compare(control, nil, o)), 0, "no treatments")
 }
 
@@ -66,8 +70,10 @@ func TestUnevenMeans(t *testing.T) {
 		c := mustSound(t, control, []Sample{treatment}, Options{SignificanceLevel: 95, Shares: shares})[0]
 		check.That(t, !c.Significant, "%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
 		check.Equal(t, c.Verdict, VerdictInconclusive, "%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
-		check.Equal(t, c.Frequentist.Test, TestWelchPooled, "%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
-		check.Equal(t, *c.Frequentist.DegreesOfFreedom, 9998, "%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
+		check.Equal(t, c.Frequentist.Test, TestWelchPooled, "%v: %v %s %+v", shares, c.Significant, c.Verdict,
+			c.Frequentist)
+		check.Equal(t, *c.Frequentist.DegreesOfFreedom, 9998, "%v: %v %s %+v", shares, c.Significant, c.Verdict,
+			c.Frequentist)
 	}
 	c := mustSound(t, control, []Sample{treatment}, Options{SignificanceLevel: 95, Shares: []float64{35, 65}})[0]
 	check.Equal(t, c.Verdict, VerdictBetter, "expected 35/65: %s %s", c.Verdict, c.Frequentist.Test)
@@ -76,19 +82,25 @@ func TestUnevenMeans(t *testing.T) {
 
 // TestOneVariationWithoutVariance checks that equal values of one variation do not yield an interval of width zero.
 func TestOneVariationWithoutVariance(t *testing.T) {
-	c := mustSound(t, mean(5000, 0.5, 9), []Sample{mean(5000, 0, 0)}, Options{SignificanceLevel: 95, NonNegative: true})[0]
-	check.That(t, slices.Contains(c.Reasons, ReasonZeroVariance), "%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
+	c := mustSound(t, mean(5000, 0.5, 9), []Sample{mean(5000, 0, 0)},
+		Options{SignificanceLevel: 95, NonNegative: true})[0]
+	check.That(t, slices.Contains(c.Reasons, ReasonZeroVariance), "%v %v [%v, %v]", c.Reasons, c.Significant,
+		*c.Lift.Interval[0], *c.Lift.Interval[1])
 	check.That(t, c.Significant, "%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
-	check.That(t, *c.Lift.Interval[0] < *c.Lift.Interval[1]-0.1, "%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval[0], *c.Lift.Interval[1])
+	check.That(t, *c.Lift.Interval[0] < *c.Lift.Interval[1]-0.1, "%v %v [%v, %v]", c.Reasons, c.Significant,
+		*c.Lift.Interval[0], *c.Lift.Interval[1])
 }
 
 func TestEstimates(t *testing.T) {
 	o := Options{SignificanceLevel: 95}
 	// Wilson (1927) by mpmath: the roots in p of (.15 - p)² = z² p (1-p)/100.
 	e := EstimateRate(Rate{Visitors: 100, Converted: 15}, o)
-	check.That(t, near(*e.Interval[0], 0.0930598528, 1e-6), "15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
-	check.That(t, near(*e.Interval[1], 0.2328355959, 1e-6), "15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
-	check.That(t, near(*e.StandardError, 0.0357071, 1e-5), "15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0], *e.Interval[1])
+	check.That(t, near(*e.Interval[0], 0.0930598528, 1e-6), "15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0],
+		*e.Interval[1])
+	check.That(t, near(*e.Interval[1], 0.2328355959, 1e-6), "15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0],
+		*e.Interval[1])
+	check.That(t, near(*e.StandardError, 0.0357071, 1e-5), "15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval[0],
+		*e.Interval[1])
 	// t quantile of 9 degrees of freedom: 2.262157.
 	e = EstimateMean(mean(10, 5, 40), o)
 	if !near(*e.Interval[0], 5-2*2.2621571628, 1e-9) || *e.StandardError != 2 {
@@ -117,14 +129,18 @@ func TestEstimateRatio(t *testing.T) {
 	e := EstimateRatio(r, Options{SignificanceLevel: 90})
 	want := math.Sqrt(50 * 4 / 3. / 16)
 	check.Equal(t, *e.Value, 15, "EstimateRatio = %v ± %v, want 15 ± %v", *e.Value, *e.StandardError, want)
-	check.That(t, near(*e.StandardError, want, 1e-15), "EstimateRatio = %v ± %v, want 15 ± %v", *e.Value, *e.StandardError, want)
+	check.That(t, near(*e.StandardError, want, 1e-15), "EstimateRatio = %v ± %v, want 15 ± %v", *e.Value,
+		*e.StandardError, want)
 	// With one goal per visitor the ratio is the mean.
 	ones := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 4), Products: big.NewInt(600), Scale: 10}
 	e = EstimateRatio(ones, Options{SignificanceLevel: 90})
 	m := EstimateMean(sums(600, 140000).Mean(4, 10), Options{SignificanceLevel: 90})
-	check.Equal(t, *e.Value, *m.Value, "a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
-	check.That(t, near(*e.StandardError, *m.StandardError, 1e-15), "a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
-	check.Equal(t, *e.Interval[0], *m.Interval[0], "a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
+	check.Equal(t, *e.Value, *m.Value, "a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError,
+		*m.Value, *m.StandardError)
+	check.That(t, near(*e.StandardError, *m.StandardError, 1e-15), "a ratio over ones %v ± %v, the mean %v ± %v",
+		*e.Value, *e.StandardError, *m.Value, *m.StandardError)
+	check.Equal(t, *e.Interval[0], *m.Interval[0], "a ratio over ones %v ± %v, the mean %v ± %v", *e.Value,
+		*e.StandardError, *m.Value, *m.StandardError)
 }
 
 func TestSumsMean(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 func ExampleCompare() {
 	control := stats.Rate{Visitors: 11927, Converted: 716}
 	treatment := stats.Rate{Visitors: 12010, Converted: 900}
-	comparisons := stats.Compare(control, []stats.Sample{treatment}, stats.Options{SignificanceLevel: 95, Methodology: stats.MethodologyFrequentist})
+	comparisons := stats.Compare(control, []stats.Sample{treatment},
+		stats.Options{SignificanceLevel: 95, Methodology: stats.MethodologyFrequentist})
 	c := comparisons[0]
 	fmt.Printf("lift %+.1f %%, interval [%+.1f %%, %+.1f %%]\n", 100**c.Lift.Value, 100**c.Lift.Interval[0],
 		100**c.Lift.Interval[1])
@@ -49,7 +50,8 @@ func ExampleLookSequence() {
 	var strata [][]stats.Stratum
 	for week, sums := range [][2]stats.Rate{{{4000, 200}, {4000, 240}}, {{8000, 400}, {8000, 500}}} {
 		strata = append(strata, []stats.Stratum{{Control: sums[0], Treatment: sums[1]}})
-		points = append(points, stats.LookPoint{Tau: float64(week+1) / 4, Information: stats.LookInformation(strata[week], true)})
+		points = append(points,
+			stats.LookPoint{Tau: float64(week+1) / 4, Information: stats.LookInformation(strata[week], true)})
 	}
 	looks := stats.NewLookDesign(0.05, []float64{1, 1}).NewSequence(points, nil)
 	for week := range strata {
@@ -63,7 +65,10 @@ func ExampleLookSequence() {
 
 // The required sample size for a lift of 20 % with a power of 80 % at one of four looks.
 func ExampleSampleSize() {
-	plan := stats.SamplePlan{Control: stats.Rate{Visitors: 1000, Converted: 50}, Shares: []float64{1, 1}, Looks: 4, Power: 0.8}
+	plan := stats.SamplePlan{
+		Control: stats.Rate{Visitors: 1000, Converted: 50}, Shares: []float64{1, 1}, Looks: 4,
+		Power: 0.8,
+	}
 	size, _ := stats.NewSampleSize(plan, stats.NewLookDesign(0.05, plan.Shares))
 	progress := size.ProgressTowards(0.2, 2000, 400)
 	fmt.Printf("%d visitors required, progress %.0f %%\n", *progress.RequiredVisitors, 100**progress.Progress)

@@ -39,7 +39,10 @@ func (s segmented) run(r *rand.Rand, days int, each func(effects []PooledEffect)
 			own.look(r, &treatment[i], nt)
 			effects[i] = PooledEffect{Reason: ReasonTooFewVisitors}
 			if control[i].n > 1 && treatment[i].n > 1 {
-				effects[i] = NewPooledEffect([]Stratum{{Control: own.sample(control[i]), Treatment: own.sample(treatment[i])}})
+				effects[i] = NewPooledEffect([]Stratum{{
+					Control:   own.sample(control[i]),
+					Treatment: own.sample(treatment[i]),
+				}})
 			}
 		}
 		each(effects)
@@ -69,7 +72,10 @@ func TestHeterogeneityIsTheIntegral(t *testing.T) {
 			for k := range steps + 1 {
 				at := 1.0
 				for _, e := range effects {
-					at *= distuv.Normal{Mu: from + (to-from)*float64(k)/steps, Sigma: math.Hypot(e.StandardError, spread)}.Prob(e.Value)
+					at *= distuv.Normal{
+						Mu:    from + (to-from)*float64(k)/steps,
+						Sigma: math.Hypot(e.StandardError, spread),
+					}.Prob(e.Value)
 				}
 				sum += at
 			}
@@ -77,9 +83,12 @@ func TestHeterogeneityIsTheIntegral(t *testing.T) {
 		}
 		want := density(spread) / density(0)
 		got := MeasureHeterogeneity([][]PooledEffect{effects}, spread)
-		check.That(t, math.Abs(*got.BayesFactor-want) <= 1e-9*want, "%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
-		check.Equal(t, *got.PValue, math.Min(1, 1 / *got.BayesFactor), "%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
-		check.Equal(t, got.Segments, len(effects), "%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor, *got.PValue, want)
+		check.That(t, math.Abs(*got.BayesFactor-want) <= 1e-9*want, "%v: Bayes factor %v, p %v, want %v", effects,
+			*got.BayesFactor, *got.PValue, want)
+		check.Equal(t, *got.PValue, math.Min(1, 1 / *got.BayesFactor), "%v: Bayes factor %v, p %v, want %v", effects,
+			*got.BayesFactor, *got.PValue, want)
+		check.Equal(t, got.Segments, len(effects), "%v: Bayes factor %v, p %v, want %v", effects, *got.BayesFactor,
+			*got.PValue, want)
 		shifted := slices.Clone(effects)
 		for i := range shifted {
 			shifted[i].Value += .5
@@ -100,7 +109,10 @@ func TestHeterogeneityOfWeakData(t *testing.T) {
 		check.That(t, got.BayesFactor == nil, "%v: %+v", effects, got)
 		check.That(t, got.PValue == nil, "%v: %+v", effects, got)
 	}
-	far := MeasureHeterogeneity([][]PooledEffect{{{Value: -1e6, StandardError: 1e-9}, {Value: 1e6, StandardError: 1e-9}}}, .1)
+	far := MeasureHeterogeneity([][]PooledEffect{{
+		{Value: -1e6, StandardError: 1e-9},
+		{Value: 1e6, StandardError: 1e-9},
+	}}, .1)
 	check.That(t, isFinite(*far.BayesFactor), "far apart: %v, p %v", *far.BayesFactor, *far.PValue)
 	check.That(t, *far.PValue > 0, "far apart: %v, p %v", *far.BayesFactor, *far.PValue)
 	check.That(t, *far.PValue < 1e-300, "far apart: %v, p %v", *far.BayesFactor, *far.PValue)
@@ -121,7 +133,11 @@ func TestDifferenceOfLiftsIsNewcombes(t *testing.T) {
 		{estimate(9, 10), estimate(3, 10), .6, .1705, .8090},
 	} {
 		got := DifferenceOfLifts(test.a, test.b)
-		for _, x := range [][2]float64{{*got.Value, test.value}, {*got.Interval[0], test.lower}, {*got.Interval[1], test.higher}} {
+		for _, x := range [][2]float64{
+			{*got.Value, test.value},
+			{*got.Interval[0], test.lower},
+			{*got.Interval[1], test.higher},
+		} {
 			if math.Abs(x[0]-x[1]) > 5e-5 {
 				t.Errorf("%v - %v: %v, want %v", *test.a.Value, *test.b.Value, x[0], x[1])
 			}

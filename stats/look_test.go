@@ -45,7 +45,8 @@ func TestPValueOfALook(t *testing.T) {
 			month = append(month, LookPoint{Tau: float64(week+1) / 4, Information: float64(week + 1)})
 		}
 		critical, z := 2.0, 2.5
-		p := NewLookDesign(.05, test.shares).NewSequence(month, nil).PValue(3, LookResult{Critical: &critical, Z: &z, Significant: true})
+		p := NewLookDesign(.05, test.shares).NewSequence(month, nil).PValue(3,
+			LookResult{Critical: &critical, Z: &z, Significant: true})
 		equal(t, []float64{*p}, []float64{test.want}, 1e-5)
 	}
 }
@@ -93,7 +94,8 @@ func TestAnalyzeOfLedger(t *testing.T) {
 		restored := &looked{design: design, points: make([]LookPoint, len(known)), known: known}
 		got := restored.Analyze(float64(week)/4, strata, true)
 		check.That(t, reflect.DeepEqual(got, want), "week %d: %+v, want %+v", week, got, want)
-		check.That(t, reflect.DeepEqual(restored.PValue(got), original.PValue(want)), "week %d: %+v, want %+v", week, got, want)
+		check.That(t, reflect.DeepEqual(restored.PValue(got), original.PValue(want)), "week %d: %+v, want %+v", week,
+			got, want)
 		known[len(known)] = want
 	}
 }
@@ -108,12 +110,14 @@ func TestNothingSpent(t *testing.T) {
 	check.That(t, r.Difference.Interval == nil, "%+v", r)
 	check.That(t, *s.PValue(r) >= .05, "%+v", r)
 	s = newLooked(0, 1, 1)
-	if r := s.Analyze(1, even(1000, 100, 900), true); r.Critical != nil || r.Significant || r.Reason != ReasonLevel100 || r.Difference.Value == nil || s.PValue(r) != nil {
+	if r := s.Analyze(1, even(1000, 100, 900), true); r.Critical != nil || r.Significant ||
+		r.Reason != ReasonLevel100 || r.Difference.Value == nil || s.PValue(r) != nil {
 		t.Errorf("level 100: %+v", r)
 	}
 	s = newLooked(.05)
 	constant := Mean{Visitors: 200, Mean: 1}
-	if r := s.Analyze(1, []Stratum{{Control: constant, Treatment: constant}}, true); r.Critical == nil || r.Z != nil || r.Significant || r.Reason != ReasonZeroVariance {
+	if r := s.Analyze(1, []Stratum{{Control: constant, Treatment: constant}}, true); r.Critical == nil || r.Z != nil ||
+		r.Significant || r.Reason != ReasonZeroVariance {
 		t.Errorf("no variance: %+v", r)
 	}
 }
@@ -183,7 +187,8 @@ func TestErrorRateOfStrata(t *testing.T) {
 			}
 		}
 	}
-	if got, limit := float64(wrong)/experiments, .0475+3*math.Sqrt(.0475*.9525/experiments); got > limit || got < .0475-3*math.Sqrt(.0475*.9525/experiments) {
+	if got, limit := float64(wrong)/experiments, .0475+3*math.Sqrt(.0475*.9525/experiments); got > limit ||
+		got < .0475-3*math.Sqrt(.0475*.9525/experiments) {
 		t.Errorf("error rate %.4f, limit %.4f", got, limit)
 	} else {
 		t.Logf("error rate %.4f", got)
@@ -235,7 +240,8 @@ func TestExtremeLooks(t *testing.T) {
 		}
 		s := newLooked(.05, 1, 1)
 		result := s.Analyze(.5+r.Float64(), all, r.IntN(2) == 0)
-		harm := Margin{Relative: .1, Down: r.IntN(2) == 0}.HarmBound(all, true, HarmRule{Alpha: .05, Treatments: 1, Guardrails: 1})
+		harm := Margin{Relative: .1, Down: r.IntN(2) == 0}.HarmBound(all, true,
+			HarmRule{Alpha: .05, Treatments: 1, Guardrails: 1})
 		numbers := []*float64{result.Critical, result.Z, result.Difference.Value, result.Lift.Value, harm.Upper}
 		for _, in := range []*Interval{result.Difference.Interval, result.Lift.Interval} {
 			if in != nil {
@@ -250,8 +256,10 @@ func TestExtremeLooks(t *testing.T) {
 				t.Errorf("%+v: %v", all, *x)
 			}
 		}
-		check.That(t, (result.Reason != "" || result.Critical != nil && result.Z != nil), "%+v: no reason in %+v", all, result)
-		check.That(t, (result.Difference.Reason != "" || result.Difference.Interval != nil), "%+v: no reason in %+v", all, result)
+		check.That(t, (result.Reason != "" || result.Critical != nil && result.Z != nil), "%+v: no reason in %+v", all,
+			result)
+		check.That(t, (result.Difference.Reason != "" || result.Difference.Interval != nil), "%+v: no reason in %+v",
+			all, result)
 		check.That(t, (result.Lift.Reason != "" || result.Lift.Interval != nil && result.Lift.Value != nil), "%+v: no reason in %+v", all, result)
 	}
 }
@@ -268,7 +276,8 @@ func TestHarmAtLevel100(t *testing.T) {
 func TestHarmBound(t *testing.T) {
 	control := Mean{Visitors: 4000, Mean: 10, Variance: 100, Nonzero: 4000}
 	treatment := Mean{Visitors: 4000, Mean: 9, Variance: 100, Nonzero: 4000}
-	h := Margin{Absolute: .1}.HarmBound([]Stratum{{Control: control, Treatment: treatment}}, true, HarmRule{Alpha: .05, Treatments: 2, Guardrails: 3})
+	h := Margin{Absolute: .1}.HarmBound([]Stratum{{Control: control, Treatment: treatment}}, true,
+		HarmRule{Alpha: .05, Treatments: 2, Guardrails: 3})
 	a := 2 * .1 * .05 / (2 * 4)
 	rho2 := (-2*math.Log(a) + math.Log(1-2*math.Log(a))) / 5000
 	k := math.Sqrt((8000*rho2 + 1) / (8000 * rho2) * math.Log((8000*rho2+1)/(a*a)))

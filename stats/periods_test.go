@@ -20,17 +20,31 @@ func TestComparePeriods(t *testing.T) {
 		periods []Period
 		z       func(control, treatment Sample) float64
 	}{
-		{"rates", []Period{{[]Sample{rate(9500, 950), rate(500, 60)}, []float64{95, 5}}, {[]Sample{rate(5000, 1000), rate(5000, 1040)}, []float64{50, 50}}}, func(c, s Sample) float64 {
-			nc, nt := float64(c.visitorCount()), float64(s.visitorCount())
-			p := (c.observedValue()*nc + s.observedValue()*nt) / (nc + nt)
-			return (s.observedValue() - c.observedValue()) / math.Sqrt(p*(1-p)*(1/nc+1/nt)*(nc+nt)/(nc+nt-1))
-		}},
-		{"means", []Period{{[]Sample{mean(400, 5, 90), mean(300, 6, 100)}, []float64{50, 50}}, {[]Sample{mean(300, 9, 120), mean(700, 9.5, 150)}, []float64{40, 60}}}, func(c, s Sample) float64 {
-			a, b := c.variance()/float64(c.visitorCount()), s.variance()/float64(s.visitorCount())
-			nu := (a + b) * (a + b) / (a*a/float64(c.visitorCount()-1) + b*b/float64(s.visitorCount()-1))
-			statistic := (s.observedValue() - c.observedValue()) / math.Sqrt(a+b)
-			return distuv.UnitNormal.Quantile(distuv.StudentsT{Sigma: 1, Nu: nu}.CDF(statistic))
-		}},
+		{
+			"rates",
+			[]Period{
+				{[]Sample{rate(9500, 950), rate(500, 60)}, []float64{95, 5}},
+				{[]Sample{rate(5000, 1000), rate(5000, 1040)}, []float64{50, 50}},
+			},
+			func(c, s Sample) float64 {
+				nc, nt := float64(c.visitorCount()), float64(s.visitorCount())
+				p := (c.observedValue()*nc + s.observedValue()*nt) / (nc + nt)
+				return (s.observedValue() - c.observedValue()) / math.Sqrt(p*(1-p)*(1/nc+1/nt)*(nc+nt)/(nc+nt-1))
+			},
+		},
+		{
+			"means",
+			[]Period{
+				{[]Sample{mean(400, 5, 90), mean(300, 6, 100)}, []float64{50, 50}},
+				{[]Sample{mean(300, 9, 120), mean(700, 9.5, 150)}, []float64{40, 60}},
+			},
+			func(c, s Sample) float64 {
+				a, b := c.variance()/float64(c.visitorCount()), s.variance()/float64(s.visitorCount())
+				nu := (a + b) * (a + b) / (a*a/float64(c.visitorCount()-1) + b*b/float64(s.visitorCount()-1))
+				statistic := (s.observedValue() - c.observedValue()) / math.Sqrt(a+b)
+				return distuv.UnitNormal.Quantile(distuv.StudentsT{Sigma: 1, Nu: nu}.CDF(statistic))
+			},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			sum, information := 0.0, 0.0
@@ -41,7 +55,8 @@ func TestComparePeriods(t *testing.T) {
 			}
 			want := sum / math.Sqrt(information)
 			got := ComparePeriods(test.periods[1].Samples, test.periods, o)[0]
-			if p := 2 * distuv.UnitNormal.Survival(math.Abs(want)); math.Abs(*got.Frequentist.Statistic-want) > 1e-9 || math.Abs(*got.Frequentist.PValue-p) > 1e-9 {
+			if p := 2 * distuv.UnitNormal.Survival(math.Abs(want)); math.Abs(*got.Frequentist.Statistic-want) > 1e-9 ||
+				math.Abs(*got.Frequentist.PValue-p) > 1e-9 {
 				t.Errorf("z %v, p %v; want %v, %v", *got.Frequentist.Statistic, *got.Frequentist.PValue, want, p)
 			}
 			if in := got.Lift.Interval; (*in[0] > 0) != got.Significant || *in[0] >= *got.Lift.Value ||
@@ -63,7 +78,8 @@ func TestComparePeriods(t *testing.T) {
 				alone := Compare(last.Samples[0], last.Samples[1:], o)[0]
 				check.That(t, equalNumbers(one.Lift.Value,
 					alone.Lift.Value), "one period: %+v, want %+v", one, alone)
-				check.That(t, equalNumbers(one.Lift.Interval[0], alone.Lift.Interval[0]), "one period: %+v, want %+v", one, alone)
+				check.That(t, equalNumbers(one.Lift.Interval[0], alone.Lift.Interval[0]), "one period: %+v, want %+v",
+					one, alone)
 			}
 			bayes := ComparePeriods(last.Samples, test.periods, Options{
 				SignificanceLevel: 95,
@@ -75,7 +91,8 @@ func TestComparePeriods(t *testing.T) {
 		})
 	}
 	few := []Period{{[]Sample{rate(99, 10), rate(500, 60)}, nil}, {[]Sample{rate(5000, 1000), rate(99, 20)}, nil}}
-	if got := ComparePeriods([]Sample{rate(5099, 1010), rate(599, 80)}, few, o)[0]; got.Difference.Value != nil || got.Verdict != VerdictInsufficientData || got.Reasons[0] != ReasonTooFewVisitors {
+	if got := ComparePeriods([]Sample{rate(5099, 1010), rate(599, 80)}, few, o)[0]; got.Difference.Value != nil ||
+		got.Verdict != VerdictInsufficientData || got.Reasons[0] != ReasonTooFewVisitors {
 		t.Errorf("without a period of 100 visitors in both: %+v", got)
 	}
 }

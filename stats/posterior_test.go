@@ -41,19 +41,25 @@ func TestChancesToBeBest(t *testing.T) {
 			sum += *c.Bayesian.ChanceToBeBest
 		}
 		inControl := *compared[0].Bayesian.ControlChanceToBeBest
-		check.That(t, math.Abs(sum+inControl-1) <= 1e-8, "%v, %v: chances sum to %v", control, treatments, sum+inControl)
+		check.That(t, math.Abs(sum+inControl-1) <= 1e-8, "%v, %v: chances sum to %v", control, treatments,
+			sum+inControl)
 		if len(compared) > 1 {
 			continue
 		}
 		above := *compared[0].Bayesian.ChanceToBeatControl
-		check.That(t, math.Abs(sum-above) <= 1e-9, "%v, %v: best %v and control %v, chance to beat control %v", control, treatments, sum, inControl, above)
-		check.That(t, math.Abs(inControl-(1-above)) <= 1e-9, "%v, %v: best %v and control %v, chance to beat control %v", control, treatments, sum, inControl, above)
+		check.That(t, math.Abs(sum-above) <= 1e-9, "%v, %v: best %v and control %v, chance to beat control %v", control,
+			treatments, sum, inControl, above)
+		check.That(t, math.Abs(inControl-(1-above)) <= 1e-9,
+			"%v, %v: best %v and control %v, chance to beat control %v", control, treatments, sum, inControl, above)
 	}
 }
 
 // meanOfAnySplit returns a mean of 30 to 30,000 visitors, in one of four cases without variance.
 func meanOfAnySplit(r *rand.Rand) Mean {
-	m := Mean{Visitors: int64(30 * math.Pow(10, 3*r.Float64())), Mean: r.Float64(), Variance: 4 * r.Float64(), Nonzero: -1}
+	m := Mean{
+		Visitors: int64(30 * math.Pow(10, 3*r.Float64())), Mean: r.Float64(), Variance: 4 * r.Float64(),
+		Nonzero: -1,
+	}
 	if r.IntN(4) == 0 {
 		m.Mean, m.Variance = 0, 0
 	}
@@ -65,7 +71,8 @@ func TestChancesToBeBestWithoutATest(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
 	compared := Compare(mean(100, 1, 0), []Sample{mean(100, 1.1, 1), mean(1, 5, 0), nil, mean(100, 0.5, 0)}, o)
 	b := compared[0].Bayesian
-	check.That(t, math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) <= 1e-9, "the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
+	check.That(t, math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) <= 1e-9,
+		"the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
 	for _, c := range append(compared[1:], Compare(mean(100, 1, 0), []Sample{mean(100, 2, 0)}, o)...) {
 		check.That(t, c.Bayesian.ChanceToBeBest == nil, "without a test: %+v", c.Bayesian)
 		check.That(t, c.Bayesian.Reason != "", "without a test: %+v", c.Bayesian)
@@ -77,8 +84,10 @@ func TestChancesToBeBestWithoutATest(t *testing.T) {
 func TestNoConversionInControl(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.2 / 1.96}}
 	compared := Compare(Rate{Visitors: 6000}, []Sample{Rate{Visitors: 6000, Converted: 200}}, o)
-	look := newLooked(0.05, 1, 1).Analyze(1, []Stratum{{Control: Rate{Visitors: 6000}, Treatment: Rate{Visitors: 6000, Converted: 200}}}, true)
-	check.That(t, look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) == 1, "look %+v, comparison %+v", look, compared[0].Bayesian)
+	look := newLooked(0.05, 1, 1).Analyze(1,
+		[]Stratum{{Control: Rate{Visitors: 6000}, Treatment: Rate{Visitors: 6000, Converted: 200}}}, true)
+	check.That(t, look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) == 1,
+		"look %+v, comparison %+v", look, compared[0].Bayesian)
 	b := compared[0].Bayesian
 	check.That(t, b.ExpectedLoss == nil, "loss %v without a reason: %+v", b.ExpectedLoss, b)
 	check.Equal(t, b.Reason, ReasonBaselineZero, "loss %v without a reason: %+v", b.ExpectedLoss, b)
@@ -87,10 +96,15 @@ func TestNoConversionInControl(t *testing.T) {
 // TestPriorAgainstData checks a prior that outweighs a few conversions. The posterior is better, the data are worse,
 // and the verdict is neither.
 func TestPriorAgainstData(t *testing.T) {
-	o := Options{SignificanceLevel: 80, Methodology: MethodologyBayesian, Prior: &Prior{Mean: 0.5, StandardDeviation: 0.1}}
+	o := Options{
+		SignificanceLevel: 80, Methodology: MethodologyBayesian,
+		Prior: &Prior{Mean: 0.5, StandardDeviation: 0.1},
+	}
 	c := mustSound(t, Rate{Visitors: 100_000, Converted: 100}, []Sample{Rate{Visitors: 100}}, o)[0]
 	check.That(t, c.Significant, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
 	check.That(t, *c.Difference.Value > 0, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
-	check.That(t, *c.Difference.Observed < 0, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
-	check.Equal(t, c.Verdict, VerdictInconclusive, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict, c.Reasons)
+	check.That(t, *c.Difference.Observed < 0, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict,
+		c.Reasons)
+	check.Equal(t, c.Verdict, VerdictInconclusive, "%v %v %s %v", c.Significant, *c.Difference.Observed, c.Verdict,
+		c.Reasons)
 }

@@ -11,14 +11,19 @@ import (
 // visitors increase.
 func TestPriorOfManyVisitors(t *testing.T) {
 	control, treatment := Rate{Visitors: 4_000_000, Converted: 200_000}, Rate{Visitors: 4_000_000, Converted: 203_000}
-	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{Mean: 0.01, StandardDeviation: 0.01}}
+	o := Options{
+		SignificanceLevel: 95, Methodology: MethodologyBayesian,
+		Prior: &Prior{Mean: 0.01, StandardDeviation: 0.01},
+	}
 	c := mustSound(t, control, []Sample{treatment}, o)[0]
 	p := 0.05
 	se := math.Sqrt((1/p - 1) * 2 / 4e6)
 	weight := 1/(se*se) + 1/(0.01*0.01)
 	mean := (0.015/(se*se) + 0.01/(0.01*0.01)) / weight
-	check.That(t, near(*c.Lift.Value, mean, 2e-3), "lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed, mean)
-	check.Equal(t, *c.Lift.Observed, 0.015, "lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed, mean)
+	check.That(t, near(*c.Lift.Value, mean, 2e-3), "lift %v, observed %v; want %v, 0.015", *c.Lift.Value,
+		*c.Lift.Observed, mean)
+	check.Equal(t, *c.Lift.Observed, 0.015, "lift %v, observed %v; want %v, 0.015", *c.Lift.Value, *c.Lift.Observed,
+		mean)
 	if want := mean - 1.959964/math.Sqrt(weight); !near(*c.Lift.Interval[0], want, 1e-2) {
 		t.Errorf("lower end %v, want %v", *c.Lift.Interval[0], want)
 	}
@@ -129,7 +134,8 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 			"chance": {s.above, f.above}, "chance below": {s.below, f.below}, "mean": {s.mean, f.mean}, "loss": {s.loss, f.loss}, "gain": {s.gain, f.gain},
 			"lower": {s.interval.lower, f.interval.lower}, "upper": {s.interval.upper, f.interval.upper},
 		} {
-			check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-10*math.Abs(pair[1]), "%s: %s is %v, with narrow panels %v", test.name, what, pair[0], pair[1])
+			check.That(t, math.Abs(pair[0]-pair[1]) <= 1e-10*math.Abs(pair[1]), "%s: %s is %v, with narrow panels %v",
+				test.name, what, pair[0], pair[1])
 		}
 		for what, pair := range map[string][2]float64{
 			"chance": {s.above, 1 - naive.below(0)}, "mean": {s.mean, naive.mean(func(x float64) float64 { return x })},
@@ -137,7 +143,8 @@ func TestPriorEqualsNaiveIntegral(t *testing.T) {
 			"gain":                    {s.gain, naive.mean(func(x float64) float64 { return math.Max(x, 0) })},
 			"mass below the interval": {0.025, naive.below(s.interval.lower)}, "mass below its upper end": {0.975, naive.below(s.interval.upper)},
 		} {
-			check.That(t, math.Abs(pair[0]-pair[1]) <= 3e-4*math.Max(math.Abs(pair[1]), 0.01), "%s: %s is %v, want %v", test.name, what, pair[0], pair[1])
+			check.That(t, math.Abs(pair[0]-pair[1]) <= 3e-4*math.Max(math.Abs(pair[1]), 0.01), "%s: %s is %v, want %v",
+				test.name, what, pair[0], pair[1])
 		}
 	}
 }
@@ -197,7 +204,8 @@ func TestJointLifts(t *testing.T) {
 			sum += *c.Bayesian.ChanceToBeBest
 		}
 		for i := range got {
-			check.That(t, math.Abs(got[i]-drawn[i]/total) <= 0.02, "%v against %v: %d is best with %v, drawn %v", control, treatments, i, got[i], drawn[i]/total)
+			check.That(t, math.Abs(got[i]-drawn[i]/total) <= 0.02, "%v against %v: %d is best with %v, drawn %v",
+				control, treatments, i, got[i], drawn[i]/total)
 		}
 		check.That(t, math.Abs(sum-1) <= 1e-9, "chances sum to %v", sum)
 		for i, c := range compared {
@@ -205,7 +213,8 @@ func TestJointLifts(t *testing.T) {
 			check.That(t, math.Abs(beat-beats[i]/total) <= 0.02, "%v against %v: %d beats control with %v, drawn %v; is best with %v", control, treatments, i, beat, beats[i]/total, *c.Bayesian.ChanceToBeBest)
 			check.That(t, *c.Bayesian.ChanceToBeBest <= beat+1e-7, "%v against %v: %d beats control with %v, drawn %v; is best with %v", control, treatments, i, beat, beats[i]/total, *c.Bayesian.ChanceToBeBest)
 			mean := *c.Lift.Value
-			check.That(t, math.Abs(mean-means[i]/total) <= 0.003, "%v against %v: lift %d is %v, drawn %v", control, treatments, i, mean, means[i]/total)
+			check.That(t, math.Abs(mean-means[i]/total) <= 0.003, "%v against %v: lift %d is %v, drawn %v", control,
+				treatments, i, mean, means[i]/total)
 		}
 	}
 }

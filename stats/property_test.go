@@ -41,7 +41,8 @@ func randomRate(r *rand.Rand) Rate {
 func randomRival(r *rand.Rand, other Rate) Rate {
 	rival := randomRate(r)
 	if r.IntN(2) == 0 {
-		p := float64(other.Converted)/float64(other.Visitors) + 2*r.NormFloat64()*math.Sqrt(other.variance()/float64(rival.Visitors))
+		p := float64(other.Converted)/float64(other.Visitors) +
+			2*r.NormFloat64()*math.Sqrt(other.variance()/float64(rival.Visitors))
 		rival.Converted = min(max(int64(p*float64(rival.Visitors)), 0), rival.Visitors)
 	}
 	return rival
@@ -193,9 +194,11 @@ func TestSwapMirrorsRates(t *testing.T) {
 		b := randomRival(r, a)
 		o := randomOptions(r)
 		there, back := Compare(a, []Sample{b}, o)[0], Compare(b, []Sample{a}, o)[0]
-		mirrored(t, "difference", there.Difference.Interval, back.Difference.Interval, func(x float64) float64 { return -x })
+		mirrored(t, "difference", there.Difference.Interval, back.Difference.Interval,
+			func(x float64) float64 { return -x })
 		mirrored(t, "lift", there.Lift.Interval, back.Lift.Interval, func(x float64) float64 { return 1/(1+x) - 1 })
-		check.Equal(t, *there.Frequentist.PValue, *back.Frequentist.PValue, "p of %v and %v changes when they are swapped", a, b)
+		check.Equal(t, *there.Frequentist.PValue, *back.Frequentist.PValue,
+			"p of %v and %v changes when they are swapped", a, b)
 		check.Equal(t, there.Significant, back.Significant, "p of %v and %v changes when they are swapped", a, b)
 	}
 }
@@ -210,8 +213,10 @@ func TestSwapMirrorsMeans(t *testing.T) {
 		}
 		o := randomOptions(r)
 		there, back := Compare(a, []Sample{b}, o)[0], Compare(b, []Sample{a}, o)[0]
-		mirrored(t, "difference", there.Difference.Interval, back.Difference.Interval, func(x float64) float64 { return -x })
-		check.That(t, near(*there.Frequentist.PValue, *back.Frequentist.PValue, 1e-10), "p of %v and %v changes when they are swapped", a, b)
+		mirrored(t, "difference", there.Difference.Interval, back.Difference.Interval,
+			func(x float64) float64 { return -x })
+		check.That(t, near(*there.Frequentist.PValue, *back.Frequentist.PValue, 1e-10),
+			"p of %v and %v changes when they are swapped", a, b)
 	}
 }
 
@@ -226,7 +231,8 @@ func mirrored(t *testing.T, what string, a, b *Interval, image func(float64) flo
 	l, u := ends(b)
 	for _, pair := range [][2]float64{{lower, image(u)}, {upper, image(l)}} {
 		size := math.Max(1e-9, math.Min(math.Abs(lower), math.Abs(upper)))
-		check.That(t, near(pair[0], pair[1], 1e-8) || math.Abs(pair[0]-pair[1]) < 1e-8*size || pair[0] > 1e9 && pair[1] > 1e9,
+		check.That(t,
+			near(pair[0], pair[1], 1e-8) || math.Abs(pair[0]-pair[1]) < 1e-8*size || pair[0] > 1e9 && pair[1] > 1e9,
 			"%s: [%v, %v] does not mirror [%v, %v]", what, lower, upper, l, u)
 	}
 }
@@ -301,7 +307,8 @@ func TestIntervalsNest(t *testing.T) {
 			if j > 0 {
 				nests(t, last.Difference.Interval, c.Difference.Interval)
 				nests(t, last.Lift.Interval, c.Lift.Interval)
-				check.That(t, !c.Significant || last.Significant, "%v and %v are significant at %d and not below", a, b, level)
+				check.That(t, !c.Significant || last.Significant, "%v and %v are significant at %d and not below", a, b,
+					level)
 			}
 			last = c
 		}

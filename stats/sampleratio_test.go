@@ -37,7 +37,8 @@ func TestSampleRatioMismatchOfSmallAndLargeSamples(t *testing.T) {
 	}
 	for _, test := range tests {
 		found := SampleRatioMismatch([]SharePeriod{{Split{test.control, []float64{1}}, test.observed}})
-		check.That(t, near(*found.PValue, test.want, 1e-5), "%v: p = %v, want %v", test.observed, *found.PValue, test.want)
+		check.That(t, near(*found.PValue, test.want, 1e-5), "%v: p = %v, want %v", test.observed, *found.PValue,
+			test.want)
 	}
 }
 

@@ -96,7 +96,8 @@ func TestDriftByAnotherIntegration(t *testing.T) {
 			got, reason := s.PowerAt(lift, visitors)
 			want := powerOnGrid(s, lift/se, s.upperBounds(se))
 			check.Equal(t, reason, "", "prior %v, lift %v: power %.12f, want %.12f", prior, lift, *got, want)
-			check.That(t, math.Abs(*got-want) <= 1e-9, "prior %v, lift %v: power %.12f, want %.12f", prior, lift, *got, want)
+			check.That(t, math.Abs(*got-want) <= 1e-9, "prior %v, lift %v: power %.12f, want %.12f", prior, lift, *got,
+				want)
 		}
 	}
 }
@@ -113,8 +114,10 @@ func TestSampleSizeOfRates(t *testing.T) {
 		check.That(t, math.Abs(float64(*got)-want) <= 1.001, "shares %v: %d, want %.1f", shares, *got, want)
 		effect, _ := s.DetectableLift(want)
 		power, _ := s.PowerAt(.2, want)
-		check.That(t, math.Abs(*effect-.2) <= 1e-7, "shares %v: effect %v and power %v at the required sample", shares, *effect, *power)
-		check.That(t, math.Abs(*power-.8) <= 1e-7, "shares %v: effect %v and power %v at the required sample", shares, *effect, *power)
+		check.That(t, math.Abs(*effect-.2) <= 1e-7, "shares %v: effect %v and power %v at the required sample", shares,
+			*effect, *power)
+		check.That(t, math.Abs(*power-.8) <= 1e-7, "shares %v: effect %v and power %v at the required sample", shares,
+			*effect, *power)
 	}
 }
 
@@ -149,8 +152,10 @@ func TestRequiredForMargin(t *testing.T) {
 	} {
 		got, reason := s.RequiredForMargin(test.margin)
 		check.Equal(t, reason, "", "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
-		check.That(t, float64(*got) >= test.low, "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
-		check.That(t, float64(*got) <= test.high, "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
+		check.That(t, float64(*got) >= test.low, "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low,
+			test.high)
+		check.That(t, float64(*got) <= test.high, "%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low,
+			test.high)
 	}
 	got, reason := s.RequiredForMargin(Margin{})
 	check.That(t, got == nil, "no margin: %v %v", got, reason)
@@ -166,8 +171,10 @@ func TestSampleProgress(t *testing.T) {
 	check.Equal(t, *p.DaysRemaining, (remaining+999)/1000, "%+v", p)
 	check.That(t, math.Abs(*p.Progress-.5) <= .001, "%+v", p)
 	check.Equal(t, p.Reason, "", "%+v", p)
-	check.That(t, *p.MinimumDetectableEffect > .25, "half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
-	check.That(t, *p.MinimumDetectableEffect < .32, "half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
+	check.That(t, *p.MinimumDetectableEffect > .25, "half of the sample: effect %v, power %v",
+		*p.MinimumDetectableEffect, *p.Power)
+	check.That(t, *p.MinimumDetectableEffect < .32, "half of the sample: effect %v, power %v",
+		*p.MinimumDetectableEffect, *p.Power)
 	check.That(t, *p.Power > .4, "half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
 	check.That(t, *p.Power < .6, "half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
 	if p = s.ProgressTowards(.2, *required, 0); *p.DaysRemaining != 0 || *p.Progress != 1 || p.Reason != "" {
@@ -185,7 +192,10 @@ func TestSampleProgress(t *testing.T) {
 }
 
 func TestNoSampleSize(t *testing.T) {
-	valid := SamplePlan{Control: Mean{Visitors: 100, Mean: 1, Variance: 1}, Shares: []float64{1, 1}, Looks: 1, Power: .8}
+	valid := SamplePlan{
+		Control: Mean{Visitors: 100, Mean: 1, Variance: 1}, Shares: []float64{1, 1}, Looks: 1,
+		Power: .8,
+	}
 	for _, test := range []struct {
 		alpha  float64
 		change func(*SamplePlan)
@@ -264,7 +274,8 @@ func TestSampleSizeVectors(t *testing.T) {
 		distance := in.MDE * control.observedValue()
 		w.check(t, "n", s.theta*s.theta*s.unpooled(in.MDE)/(distance*distance), want, 1e-9)
 		required, _ := s.RequiredVisitors(in.MDE)
-		if got := float64(*required); got < want-1e-6*want || got > 2*want+1 || v.Kind == "mean" && math.Abs(got-want*raised) > 1e-9*want+1 {
+		if got := float64(*required); got < want-1e-6*want || got > 2*want+1 || v.Kind == "mean" &&
+			math.Abs(got-want*raised) > 1e-9*want+1 {
 			t.Errorf("%s, %+v: %v required, want %v or, for an uneven split of rates, more", v.Kind, in, got, want)
 		}
 	}

@@ -56,12 +56,16 @@ func TestScoreIntervalsAgainstBruteForce(t *testing.T) {
 		q := normalQuantile((1 - float64(levels[r.IntN(4)])/100) / 2)
 		significant := math.Abs(table.z()) > q
 		differences := table.differenceBounds(q, significant)
-		crosses(t, table, "lower difference", differences.lower, 1e-7*math.Max(math.Abs(differences.lower), 1e-3), q, func(x float64) float64 { return bruteZ(table, 1, x) })
-		crosses(t, table, "upper difference", differences.upper, 1e-7*math.Max(math.Abs(differences.upper), 1e-3), -q, func(x float64) float64 { return bruteZ(table, 1, x) })
+		crosses(t, table, "lower difference", differences.lower, 1e-7*math.Max(math.Abs(differences.lower), 1e-3), q,
+			func(x float64) float64 { return bruteZ(table, 1, x) })
+		crosses(t, table, "upper difference", differences.upper, 1e-7*math.Max(math.Abs(differences.upper), 1e-3), -q,
+			func(x float64) float64 { return bruteZ(table, 1, x) })
 		lifts := table.liftInterval(q, significant)
-		crosses(t, table, "lower lift", lifts.lower, 1e-7*(1+lifts.lower), q, func(x float64) float64 { return bruteZ(table, 1+x, 0) })
+		crosses(t, table, "lower lift", lifts.lower, 1e-7*(1+lifts.lower), q,
+			func(x float64) float64 { return bruteZ(table, 1+x, 0) })
 		if !math.IsInf(lifts.upper, 1) {
-			crosses(t, table, "upper lift", lifts.upper, 1e-7*(1+lifts.upper), -q, func(x float64) float64 { return bruteZ(table, 1+x, 0) })
+			crosses(t, table, "upper lift", lifts.upper, 1e-7*(1+lifts.upper), -q,
+				func(x float64) float64 { return bruteZ(table, 1+x, 0) })
 		}
 	}
 }
@@ -73,6 +77,7 @@ func crosses(t *testing.T, table table, what string, x, width, q float64, z func
 		return
 	}
 	before, after := z(math.Max(x-width, -1)), z(x+width)
-	check.That(t, before >= q-1e-9, "%+v: %s %v: z goes from %v to %v, not through %v", table, what, x, before, after, q)
+	check.That(t, before >= q-1e-9, "%+v: %s %v: z goes from %v to %v, not through %v", table, what, x, before, after,
+		q)
 	check.That(t, after <= q+1e-9, "%+v: %s %v: z goes from %v to %v, not through %v", table, what, x, before, after, q)
 }

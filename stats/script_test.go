@@ -57,7 +57,8 @@ func shown(t *testing.T, d *datadriven.TestData, words []string) string {
 		}
 		found := SampleRatioMismatch(periods)
 		mustFinite(t, found)
-		check.That(t, found.PValue == nil || *found.PValue >= 0 && *found.PValue <= 1, "%v: p = %v", words, found.PValue)
+		check.That(t, found.PValue == nil || *found.PValue >= 0 && *found.PValue <= 1, "%v: p = %v", words,
+			found.PValue)
 		return fmt.Sprint("mismatch ", found.Mismatch, ", p ", found.PValue != nil, " ", found.Reason)
 	case "exposed":
 		found := CompareShares(integers(t, words[0]), integers(t, words[1]))
@@ -95,7 +96,8 @@ func comparedBoth(t *testing.T, control, treatment Sample) string {
 	for _, methodology := range []Methodology{MethodologyFrequentist, MethodologyBayesian} {
 		o := Options{SignificanceLevel: 95, Methodology: methodology, Prior: &Prior{StandardDeviation: 5 / 1.96}}
 		c := mustSound(t, control, []Sample{treatment}, o)[0]
-		has := c.Frequentist != nil && c.Frequentist.PValue != nil || c.Bayesian != nil && c.Bayesian.ChanceToBeatControl != nil
+		has := c.Frequentist != nil && c.Frequentist.PValue != nil || c.Bayesian != nil &&
+			c.Bayesian.ChanceToBeatControl != nil
 		text := fmt.Sprint(c.Verdict, ", p ", has)
 		if methodology == MethodologyFrequentist {
 			text += fmt.Sprint(" ", c.Reasons)

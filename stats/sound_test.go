@@ -20,7 +20,8 @@ func unsound(c Comparison, o Options) string {
 			return name + ": " + law
 		}
 	}
-	if !slices.Contains([]Verdict{VerdictBetter, VerdictWorse, VerdictInconclusive, VerdictInsufficientData}, c.Verdict) {
+	if !slices.Contains([]Verdict{VerdictBetter, VerdictWorse, VerdictInconclusive, VerdictInsufficientData},
+		c.Verdict) {
 		return "no verdict"
 	}
 	if (c.Verdict == VerdictBetter || c.Verdict == VerdictWorse) && !c.Significant {
@@ -59,7 +60,8 @@ func unsoundEffect(e Effect) string {
 
 func unsoundBayesian(c Comparison, alpha float64) string {
 	b := c.Bayesian
-	if missing := b.ChanceToBeatControl == nil || b.ExpectedLoss == nil || b.ExpectedLossControl == nil; missing != (b.Reason != "") {
+	if missing := b.ChanceToBeatControl == nil || b.ExpectedLoss == nil ||
+		b.ExpectedLossControl == nil; missing != (b.Reason != "") {
 		return "chance, losses and reason"
 	}
 	if b.ChanceToBeatControl == nil {

@@ -65,7 +65,8 @@ func TestZOfDifference(t *testing.T) {
 		v := (pt*(1-pt)/nt + pc*(1-pc)/nc) * (nt + nc) / (nt + nc - 1)
 		want := (tab.observedDifference() - delta) / math.Sqrt(v)
 		got := tab.zOfDifference(delta)
-		check.That(t, v <= 1e-9 || math.Abs(got-want) <= 1e-5*math.Max(1, math.Abs(want)), "%+v at %v: %v, want %v", tab, delta, got, want)
+		check.That(t, v <= 1e-9 || math.Abs(got-want) <= 1e-5*math.Max(1, math.Abs(want)), "%+v at %v: %v, want %v",
+			tab, delta, got, want)
 	}
 	got := (table{xt: 5, nt: 10, xc: 5, nc: 10}).zOfDifference(-1)
 	check.That(t, math.IsInf(got, 1), "at -1: %v", got)
@@ -98,7 +99,8 @@ func TestOneStratum(t *testing.T) {
 	ends := 0
 	for i := range 600 {
 		stratum := randomStratum(r, i%3)
-		one, reason := newStrata([]Stratum{stratum}, i%2 == 0 && stratum.Control.observedValue() >= 0 && stratum.Treatment.observedValue() >= 0)
+		one, reason := newStrata([]Stratum{stratum},
+			i%2 == 0 && stratum.Control.observedValue() >= 0 && stratum.Treatment.observedValue() >= 0)
 		if reason != "" {
 			continue
 		}
@@ -151,11 +153,13 @@ func TestStrataDuality(t *testing.T) {
 			check.That(t, math.Abs(s.z(e, on)) <= 1e-6, "estimate %v of %+v: z = %v", e, in, s.z(e, on))
 			check.That(t, e >= in.lower, "estimate %v of %+v: z = %v", e, in, s.z(e, on))
 			check.That(t, e <= in.upper, "estimate %v of %+v: z = %v", e, in, s.z(e, on))
-			if excludes := in.lower > 0 || in.upper < 0; excludes != significant && !(on == onLift && math.IsInf(in.upper, 1)) {
+			if excludes := in.lower > 0 || in.upper < 0; excludes != significant &&
+				!(on == onLift && math.IsInf(in.upper, 1)) {
 				t.Errorf("%+v: %+v, z %v, critical %v", all, in, s.z(0, on), critical)
 			}
 			for _, end := range []float64{in.lower, in.upper} {
-				if isFinite(end) && math.Abs(end) > 1e-6 && !(end == -1 || end == 1) && math.Abs(math.Abs(s.z(end, on))-critical) > 1e-5 {
+				if isFinite(end) && math.Abs(end) > 1e-6 && !(end == -1 || end == 1) &&
+					math.Abs(math.Abs(s.z(end, on))-critical) > 1e-5 {
 					t.Errorf("z(%v) = %v, want %v", end, s.z(end, on), critical)
 				}
 			}
@@ -211,11 +215,15 @@ func TestWeakStrata(t *testing.T) {
 	alone, _ := newStrata([]Stratum{good}, true)
 	check.Equal(t, with.z(0, onLift), alone.z(0, onLift), "z with and without a stratum of few visitors")
 	constant := Stratum{Control: Mean{Visitors: 100, Mean: 0}, Treatment: Mean{Visitors: 100, Mean: 0}}
-	values := Stratum{Control: Mean{Visitors: 100, Mean: 1, Variance: 1}, Treatment: Mean{Visitors: 100, Mean: 2, Variance: 1}}
+	values := Stratum{
+		Control:   Mean{Visitors: 100, Mean: 1, Variance: 1},
+		Treatment: Mean{Visitors: 100, Mean: 2, Variance: 1},
+	}
 	both, reason := newStrata([]Stratum{constant, values}, true)
 	single, _ := newStrata([]Stratum{values}, true)
 	check.Equal(t, reason, "", "a stratum without variance: z = %v (%s)", both.z(0, onLift), reason)
-	check.That(t, math.Abs(both.z(0, onLift)-single.z(0, onLift)/math.Sqrt2) <= 1e-12, "a stratum without variance: z = %v (%s)", both.z(0, onLift), reason)
+	check.That(t, math.Abs(both.z(0, onLift)-single.z(0, onLift)/math.Sqrt2) <= 1e-12,
+		"a stratum without variance: z = %v (%s)", both.z(0, onLift), reason)
 	for _, test := range []struct {
 		strata []Stratum
 		reason Reason

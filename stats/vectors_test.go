@@ -46,7 +46,9 @@ type vector struct {
 }
 
 // eachVector compares the vectors of one method of statistics.json, which must exist.
-func eachVector[In, Want any](t *testing.T, method string, compare func(w *worst, in In, want Want, tolerance float64)) {
+func eachVector[In, Want any](t *testing.T, method string,
+	compare func(w *worst, in In, want Want, tolerance float64),
+) {
 	t.Helper()
 	var file struct{ Vectors []vector }
 	readVectors(t, "statistics.json", &file)
@@ -58,7 +60,9 @@ func eachVector[In, Want any](t *testing.T, method string, compare func(w *worst
 }
 
 // decodeEach compares the vectors of one method, which must exist, and counts them.
-func decodeEach[In, Want any](t *testing.T, all []vector, method string, compare func(v vector, in In, want Want)) (count int) {
+func decodeEach[In, Want any](t *testing.T, all []vector, method string,
+	compare func(v vector, in In, want Want),
+) (count int) {
 	t.Helper()
 	for _, v := range all {
 		if v.Method == method {
@@ -185,14 +189,17 @@ func TestWelchVectors(t *testing.T) {
 			w.check(t, "nu", nu, want.Nu, tolerance)
 			w.check(t, "t", statistic, want.T, tolerance)
 			w.check(t, "p", p, want.P, tolerance)
-			w.checkEnds(t, "difference interval", c.differenceBounds(q, p < in.Alpha), want.Differences, welchIntervalTolerance)
+			w.checkEnds(t, "difference interval", c.differenceBounds(q, p < in.Alpha), want.Differences,
+				welchIntervalTolerance)
 			lifts, _ := c.effectInterval(q, p < in.Alpha, onLift)
 			if c.estimateEffect(onLift) < *orInf(want.Lifts[0]) {
 				// The vector with g = 0.96 has the upper end in place of the lower one: an interval that excludes the
 				// observed lift. With g < 1 there are two ends.
 				w.check(t, "upper end", lifts.upper, *want.Lifts[0], tolerance)
-				check.That(t, lifts.lower > 0, "lower end = %v, want one in (0, %v)", lifts.lower, c.estimateEffect(onLift))
-				check.That(t, lifts.lower < c.estimateEffect(onLift), "lower end = %v, want one in (0, %v)", lifts.lower, c.estimateEffect(onLift))
+				check.That(t, lifts.lower > 0, "lower end = %v, want one in (0, %v)", lifts.lower,
+					c.estimateEffect(onLift))
+				check.That(t, lifts.lower < c.estimateEffect(onLift), "lower end = %v, want one in (0, %v)",
+					lifts.lower, c.estimateEffect(onLift))
 			} else {
 				w.checkEnds(t, "lift interval", lifts, want.Lifts, welchIntervalTolerance)
 			}

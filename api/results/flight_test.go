@@ -76,7 +76,8 @@ func TestAComputationEndsWithTheLastWhoWaits(t *testing.T) {
 	leave()
 	<-ended
 	<-left
-	body, joined, err := f.joinFlight(t.Context(), "k", func(context.Context) ([]byte, error) { return []byte("again"), nil })
+	body, joined, err := f.joinFlight(t.Context(), "k",
+		func(context.Context) ([]byte, error) { return []byte("again"), nil })
 	check.Equal(t, string(body), "again", "the next: %q, joined %v, %v", body, joined, err)
 	check.That(t, !joined, "the next: %q, joined %v, %v", body, joined, err)
 	check.That(t, err == nil, "the next: %q, joined %v, %v", body, joined, err)

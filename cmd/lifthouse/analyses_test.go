@@ -17,7 +17,8 @@ import (
 // groups joined.
 func TestPublishedAnalysesOfTheRealData(t *testing.T) {
 	tier.OnlyLong(t)
-	udacity, hillstrom, revenue := realData+"/udacity_ab/ab_data.csv.gz", realData+"/hillstrom/hillstrom.csv.gz", realData+"/ab_test_revenue/AB_Test_Results.csv"
+	udacity, hillstrom, revenue := realData+"/udacity_ab/ab_data.csv.gz", realData+
+		"/hillstrom/hillstrom.csv.gz", realData+"/ab_test_revenue/AB_Test_Results.csv"
 	groups, mails := []string{"control", "treatment"}, []string{"Womens E-Mail", "Mens E-Mail"}
 	h, imported := (*house)(nil), ""
 	for _, a := range []struct {
@@ -62,7 +63,8 @@ func compareSums(t *testing.T, got []result.VariationResults, want reference, na
 		for _, metric := range []string{"spend", "REVENUE"} {
 			worth, known := want.Metrics[metric].Arms[name]
 			value, err := strconv.ParseFloat(got[i].Value.String(), 64)
-			check.That(t, !known || (err == nil && math.Abs(value-worth.Sum) <= 1e-6), "%s, %s: %v, %v; want %v", metric, name, value, err, worth.Sum)
+			check.That(t, !known || (err == nil && math.Abs(value-worth.Sum) <= 1e-6), "%s, %s: %v, %v; want %v",
+				metric, name, value, err, worth.Sum)
 		}
 	}
 }
@@ -72,7 +74,8 @@ func TestUdacityWithTheFirstGroupOfEachVisitor(t *testing.T) {
 	tier.OnlyLong(t)
 	want := readReference(t, "udacity_ab", "first_group_by_time_any_conversion")
 	text := must.Get(os.ReadFile("testdata/udacity.catalog.yaml"))(t)
-	first := must.WriteFile(t, "first.yaml", strings.Replace(string(text), "controlShare: 50", "controlShare: 50\n            multipleExposures: first", 1))
+	first := must.WriteFile(t, "first.yaml",
+		strings.Replace(string(text), "controlShare: 50", "controlShare: 50\n            multipleExposures: first", 1))
 	h := newHouse(t)
 	h.must("apply", "-f", first)
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")

@@ -20,7 +20,8 @@ import (
 // composed reads docker-compose.yml as docker compose config does: schema, variables, references and dependencies.
 func composed(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
-	options := must.Get(cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithProfiles(profiles), cli.WithInterpolation(true), cli.WithConsistency(true)))(t)
+	options := must.Get(cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithProfiles(profiles),
+		cli.WithInterpolation(true), cli.WithConsistency(true)))(t)
 	return must.Get(options.LoadProject(t.Context()))(t)
 }
 
@@ -30,7 +31,8 @@ func TestComposeFileIsWhole(t *testing.T) {
 	project := composed(t, "cluster", "server")
 	for _, name := range []string{
 		"server-clickhouse", "server-users", "server-migrate", "server",
-		"clickhouse-1-1", "clickhouse-1-2", "clickhouse-2-1", "clickhouse-2-2", "keeper", "lifthouse-1", "lifthouse-2", "balancer",
+		"clickhouse-1-1", "clickhouse-1-2", "clickhouse-2-1", "clickhouse-2-2", "keeper", "lifthouse-1", "lifthouse-2",
+		"balancer",
 	} {
 		must.Get(project.GetService(name))(t)
 	}
@@ -67,8 +69,10 @@ func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	must.That(t, err == nil, "%s: store %+v, %v", name, parsed, err)
 	check.Equal(t, parsed.Dir, "", "%s: store %+v, %v", name, parsed, err)
 	cluster := slices.Contains(service.Profiles, "cluster")
-	check.Equal(t, cluster, (parsed.Cluster == "lift"), "%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
-	check.That(t, (!cluster || len(parsed.Options.Addr) == 4), "%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
+	check.Equal(t, cluster, (parsed.Cluster == "lift"), "%s: cluster %q of %v", name, parsed.Cluster,
+		parsed.Options.Addr)
+	check.That(t, (!cluster || len(parsed.Options.Addr) == 4), "%s: cluster %q of %v", name, parsed.Cluster,
+		parsed.Options.Addr)
 }
 
 // TestConfigurationsOfTheClusterAreXML checks that the configurations are valid XML and name the servers of the
@@ -109,7 +113,8 @@ func TestDockerfile(t *testing.T) {
 		case len(words) == 0:
 		case words[0] == "FROM":
 			_, tag, _ := strings.Cut(words[1], ":")
-			check.That(t, stages[words[1]] || (tag != "" && strings.ContainsAny(tag, "0123456789")), "%s is not pinned", words[1])
+			check.That(t, stages[words[1]] || (tag != "" && strings.ContainsAny(tag, "0123456789")), "%s is not pinned",
+				words[1])
 			stages[words[3]] = true
 		case words[0] == "USER":
 			user = words[1] != "0" && words[1] != "root"

@@ -33,7 +33,10 @@ func TestRestoreKeepsItsBackup(t *testing.T) {
 	must.OK(t, os.Symlink(dir, link))
 	for _, store := range []string{dir, link} {
 		stderr := capture(t)
-		p := &program{stdout: stderr.write, stderr: stderr.write, dir: ".", args: []string{"restore", dir, "--store", "embedded:" + store}, getenv: func(string) string { return "" }}
+		p := &program{
+			stdout: stderr.write, stderr: stderr.write, dir: ".",
+			args: []string{"restore", dir, "--store", "embedded:" + store}, getenv: func(string) string { return "" },
+		}
 		code := p.runCommand(t.Context())
 		text := stderr.text()
 		check.Equal(t, code, exitFailed, "restore into %s: exit %d, %s", store, code, text)

@@ -49,7 +49,8 @@ func newHouse(t *testing.T) *house {
 
 func houseOn(t *testing.T, conn driver.Conn) *house {
 	t.Helper()
-	s := must.Get(app.NewStore(t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits, SecretFolder: os.TempDir()}))(t)
+	s := must.Get(app.NewStore(t.Context(), conn, schema.Address{},
+		app.Options{Limits: source.DefaultLimits, SecretFolder: os.TempDir()}))(t)
 	server := httptest.NewServer(s.API(t.Context(), api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}
@@ -61,7 +62,10 @@ func (h *house) run(args ...string) (code int, out, complaints string) {
 	in := must.Get(os.Open(cmp.Or(h.input, os.DevNull)))(h.t)
 	defer func() { _ = in.Close() }()
 	stdout, stderr := capture(h.t), capture(h.t)
-	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, dir: ".", args: args, getenv: func(name string) string { return h.env[name] }, running: h.store}
+	p := &program{
+		stdin: in, stdout: stdout.write, stderr: stderr.write, dir: ".", args: args,
+		getenv: func(name string) string { return h.env[name] }, running: h.store,
+	}
 	code = p.runCommand(h.t.Context())
 	return code, stdout.text(), stderr.text()
 }
@@ -115,7 +119,10 @@ func (h *house) results(path string) result.Report {
 
 const anyID = "an id is any positive integer of 64 bits"
 
-var meaningful = map[string]string{"shipped=9223372036854775807": anyID, "account=9223372036854775807": anyID, "website=9223372036854775807": anyID, "webhook=9223372036854775807": anyID}
+var meaningful = map[string]string{
+	"shipped=9223372036854775807": anyID, "account=9223372036854775807": anyID,
+	"website=9223372036854775807": anyID, "webhook=9223372036854775807": anyID,
+}
 
 // runAlone executes a command line whose context has ended, so that one that is not refused ends, too. It fails the
 // test if the command creates a file.
@@ -125,7 +132,10 @@ func runAlone(t *testing.T, env map[string]string, args ...string) (code int, co
 	end()
 	dir := t.TempDir()
 	stderr := capture(t)
-	p := &program{stdout: stderr.write, stderr: stderr.write, dir: dir, args: args, getenv: func(name string) string { return env[name] }}
+	p := &program{
+		stdout: stderr.write, stderr: stderr.write, dir: dir, args: args,
+		getenv: func(name string) string { return env[name] },
+	}
 	code = p.runCommand(ctx)
 	complaints = stderr.text()
 	files, err := os.ReadDir(dir)
@@ -162,8 +172,10 @@ func TestSettingsHaveBounds(t *testing.T) {
 			code, complaints = runAlone(t, map[string]string{config.FileVariable: file}, "token", "list")
 			want = file + ": " + s.Name
 			check.Equal(t, code, exitUsage, "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
-			check.Contains(t, complaints, want, "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
-			check.Contains(t, complaints, "must be ", "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
+			check.Contains(t, complaints, want, "%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage,
+				want)
+			check.Contains(t, complaints, "must be ", "%s: exit %d, %q; want %d and %q", value, code, complaints,
+				exitUsage, want)
 		}
 	}
 }
@@ -175,7 +187,10 @@ func TestCompareEndsWhileItWaits(t *testing.T) {
 	stdout, stderr := capture(t), capture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := &program{stdin: in, stdout: stdout.write, stderr: stderr.write, args: []string{"compare", "--json"}, getenv: func(string) string { return "" }}
+	p := &program{
+		stdin: in, stdout: stdout.write, stderr: stderr.write, args: []string{"compare", "--json"},
+		getenv: func(string) string { return "" },
+	}
 	code := p.runCommand(ctx)
 	check.Equal(t, code, exitFailed, "exit %d, want %d", code, exitFailed)
 	check.Equal(t, stdout.text(), "", "exit %d, want %d", code, exitFailed)
@@ -199,7 +214,10 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	}}
 	h := houseOn(t, conn)
 	out := capture(t)
-	p := &program{stdin: os.Stdin, stdout: out.write, stderr: out.write, dir: ".", getenv: func(string) string { return "" }, overdue: make(chan struct{}), stopMargin: 100 * time.Millisecond}
+	p := &program{
+		stdin: os.Stdin, stdout: out.write, stderr: out.write, dir: ".",
+		getenv: func(string) string { return "" }, overdue: make(chan struct{}), stopMargin: 100 * time.Millisecond,
+	}
 	p.rootCommand() // sets what the flags have by default
 	p.serving.Listen, p.serving.DrainTimeout, p.serving.logLevel = "127.0.0.1:0", 50*time.Millisecond, "error"
 	ctx, stop := context.WithCancel(t.Context())

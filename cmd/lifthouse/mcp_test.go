@@ -35,11 +35,15 @@ func TestMCPOverStandardStreams(t *testing.T) {
 	}()
 	for name, run := range map[string]func(in, out, complaints *os.File) int{
 		"on the store": func(in, out, complaints *os.File) int {
-			p := &program{stdin: in, stdout: out, stderr: complaints, dir: ".", args: []string{"mcp"}, getenv: func(string) string { return "" }, running: h.store}
+			p := &program{
+				stdin: in, stdout: out, stderr: complaints, dir: ".", args: []string{"mcp"},
+				getenv: func(string) string { return "" }, running: h.store,
+			}
 			return p.runCommand(t.Context())
 		},
 		"forwarded": func(in, out, complaints *os.File) int {
-			code := must.Get(remote.RunCommand(t.Context(), socket, remote.Command{Dir: ".", Args: []string{"mcp", "--account=1"}, In: in, Out: out, Err: complaints}))(t)
+			code := must.Get(remote.RunCommand(t.Context(), socket,
+				remote.Command{Dir: ".", Args: []string{"mcp", "--account=1"}, In: in, Out: out, Err: complaints}))(t)
 			_, _ = in.Close(), out.Close()
 			return code
 		},
@@ -51,15 +55,20 @@ func TestMCPOverStandardStreams(t *testing.T) {
 			ended := make(chan int, 1)
 			go func() { ended <- run(in, out, complaints.write) }()
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			session := must.Get(client.Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand}, nil))(t)
-			found, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 1}})
+			session := must.Get(client.Connect(t.Context(), &mcp.IOTransport{Reader: fromCommand, Writer: toCommand},
+				nil))(t)
+			found, err := session.CallTool(t.Context(),
+				&mcp.CallToolParams{Name: "get_result", Arguments: map[string]any{"campaignId": 1}})
 			must.That(t, err == nil, "%+v, %v", found, err)
 			must.That(t, !found.IsError, "%+v, %v", found, err)
 			var answer struct{ Sentences []string }
 			text := found.Content[0].(*mcp.TextContent).Text
-			check.That(t, json.Unmarshal([]byte(text), &answer) == nil, "the answer is %s, want %s", text, report.Decision.Text)
-			check.That(t, slices.Contains(answer.Sentences, report.Decision.Text), "the answer is %s, want %s", text, report.Decision.Text)
-			explained, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "explain_visitor", Arguments: map[string]any{"visitor": "nobody"}})
+			check.That(t, json.Unmarshal([]byte(text), &answer) == nil, "the answer is %s, want %s", text,
+				report.Decision.Text)
+			check.That(t, slices.Contains(answer.Sentences, report.Decision.Text), "the answer is %s, want %s", text,
+				report.Decision.Text)
+			explained, err := session.CallTool(t.Context(),
+				&mcp.CallToolParams{Name: "explain_visitor", Arguments: map[string]any{"visitor": "nobody"}})
 			must.That(t, err == nil, "%+v, %v", explained, err)
 			check.That(t, !explained.IsError, "%+v, %v", explained, err)
 			_ = session.Close()
@@ -87,7 +96,10 @@ func TestMCPAnswersBeforeItEnds(t *testing.T) {
 {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"explain_visitor","arguments":{"visitor":"nobody"}}}` // without a line break
 	must.Get(toCommand.WriteString(messages))(t)
 	_ = toCommand.Close()
-	p := &program{stdin: in, stdout: out, stderr: capture(t).write, dir: ".", args: []string{"mcp"}, getenv: func(string) string { return "" }, running: h.store}
+	p := &program{
+		stdin: in, stdout: out, stderr: capture(t).write, dir: ".", args: []string{"mcp"},
+		getenv: func(string) string { return "" }, running: h.store,
+	}
 	ended := make(chan int, 1)
 	go func() { ended <- p.runCommand(t.Context()) }()
 	text, err := io.ReadAll(fromCommand)

@@ -74,7 +74,8 @@ func newPaperShop(t *testing.T, orders int) *paperShop {
 	must.OK(t, os.WriteFile(s.path("secret"), []byte(s.secret+"\n"), 0o600))
 	for i := range orders {
 		o := paperOrder{
-			number: 5_000_000_001_000 + int64(i), variation: i % 2, visitor: fmt.Sprintf("92260d77-%d", i), at: s.began.Add(time.Duration(i) * time.Second),
+			number: 5_000_000_001_000 + int64(i), variation: i % 2, visitor: fmt.Sprintf("92260d77-%d", i),
+			at:    s.began.Add(time.Duration(i) * time.Second),
 			total: 500 + s.Int64N(30_000), lost: i%14 == 7, foreign: i%100 == 3,
 		}
 		switch n := s.IntN(100); {
@@ -109,7 +110,8 @@ func (s *paperShop) addSource(args ...string) (key, text string) {
 
 // post sends a body to a source.
 func (s *paperShop) post(key string, body []byte, header map[string]string) {
-	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/in/"+key, bytes.NewReader(body)))(s.t)
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/in/"+key,
+		bytes.NewReader(body)))(s.t)
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
@@ -140,9 +142,17 @@ func (s *paperShop) sendViews(key string) {
 	view := func(device string, variation int) {
 		id := []string{"0", "b"}[variation]
 		items = append(items, map[string]any{
-			"event_name": "Experiment Viewed", "properties_json": map[string]any{"experimentId": "checkout-layout", "variationId": id, "hashAttribute": "id", "hashValue": device},
-			"user_id": nil, "device_id": device, "page_id": nil, "session_id": nil, "sdk_language": "js", "sdk_version": "1.8.0", "url": "https://shop.example.com/",
-			"context_json": map[string]any{"url": "https://shop.example.com/", "path": "/", "host": "shop.example.com", "query": "", "browser": "chrome", "deviceType": "desktop"},
+			"event_name": "Experiment Viewed",
+			"properties_json": map[string]any{
+				"experimentId": "checkout-layout", "variationId": id,
+				"hashAttribute": "id", "hashValue": device,
+			},
+			"user_id": nil, "device_id": device, "page_id": nil, "session_id": nil, "sdk_language": "js",
+			"sdk_version": "1.8.0", "url": "https://shop.example.com/",
+			"context_json": map[string]any{
+				"url": "https://shop.example.com/", "path": "/", "host": "shop.example.com",
+				"query": "", "browser": "chrome", "deviceType": "desktop",
+			},
 		})
 	}
 	for i := range s.orders {
@@ -199,7 +209,11 @@ func (s *paperShop) sendWebhooks(key string) {
 			states = append(states, state{"orders/updated", "null", o.total - o.refunded, 2 * time.Minute})
 		}
 		if o.cancelled {
-			states = append(states, state{"orders/cancelled", fmt.Sprintf("%q", o.at.Add(3*time.Minute).Format(time.RFC3339)), 0, 3 * time.Minute})
+			states = append(states,
+				state{
+					"orders/cancelled", fmt.Sprintf("%q", o.at.Add(3*time.Minute).Format(time.RFC3339)), 0,
+					3 * time.Minute,
+				})
 		}
 		if o.number%3 == 0 {
 			slices.Reverse(states)
@@ -218,11 +232,17 @@ func (s *paperShop) sendWebhooks(key string) {
 			}
 			body := fmt.Appendf(nil, `{"id":%d,"checkout_token":"token-%[1]d","test":false,"source_name":%q,"tags":%q,"created_at":%q,"updated_at":%q,"cancelled_at":%s,"currency":"EUR","presentment_currency":%q,`+
 				`"total_price":%q,"current_total_price":%q,"billing_address":{"country_code":"DE"},"note_attributes":%s}`,
-				o.number, source, tags, o.at.Format(time.RFC3339), o.at.Add(of.revised-24*time.Hour).Format(time.RFC3339), of.cancelled,
-				map[bool]string{true: "JPY", false: "EUR"}[o.foreign], inCents(max(o.edited, o.total)), inCents(of.total), attributes)
+				o.number, source, tags, o.at.Format(time.RFC3339),
+				o.at.Add(of.revised-24*time.Hour).Format(time.RFC3339), of.cancelled,
+				map[bool]string{true: "JPY", false: "EUR"}[o.foreign], inCents(max(o.edited, o.total)),
+				inCents(of.total), attributes)
 			mac := hmac.New(sha256.New, []byte(s.secret))
 			_, _ = mac.Write(body)
-			s.post(key, body, map[string]string{"X-Shopify-Topic": of.topic, "X-Shopify-Hmac-Sha256": base64.StdEncoding.EncodeToString(mac.Sum(nil))})
+			s.post(key, body,
+				map[string]string{
+					"X-Shopify-Topic":       of.topic,
+					"X-Shopify-Hmac-Sha256": base64.StdEncoding.EncodeToString(mac.Sum(nil)),
+				})
 		}
 	})
 }
@@ -334,9 +354,11 @@ func TestAShopOnPaper(t *testing.T) {
 	check.Equal(t, r.Totals.Value.Units.Int64(), cents*schema.MoneyScale/100, "value with webhooks")
 
 	// The export brings the orders of the day without a server, and what changed on it. Importing it again changes nothing.
-	orders, cents = s.expect(func(*paperOrder) bool { return true }, func(o *paperOrder) int64 { return o.total - o.refunded })
+	orders, cents = s.expect(func(*paperOrder) bool { return true },
+		func(o *paperOrder) int64 { return o.total - o.refunded })
 	for range 2 {
-		_, out, complaints := s.run("import", "-m", "shopify-orders", "--as-of", time.Now().UTC().Format(time.RFC3339Nano), "--max-event-skew=48h", books)
+		_, out, complaints := s.run("import", "-m", "shopify-orders", "--as-of",
+			time.Now().UTC().Format(time.RFC3339Nano), "--max-event-skew=48h", books)
 		check.Contains(t, out, " 0 of ", complaints)
 		r = s.report()
 		check.Equal(t, r.Totals.GoalsReached, orders, "orders with the export")
@@ -347,7 +369,10 @@ func TestAShopOnPaper(t *testing.T) {
 	head, _, _ := strings.Cut(reconciled, "\n")
 	t.Logf("%d orders: %s", len(s.orders), head)
 	check.Contains(t, head, "Difference 0.00 EUR.", reconciled)
-	for _, line := range []string{"not received", "with another amount", "in the report only", "in another currency", "cannot be read", "repeated"} {
+	for _, line := range []string{
+		"not received", "with another amount", "in the report only", "in another currency",
+		"cannot be read", "repeated",
+	} {
 		check.That(t, !strings.Contains(reconciled, line), "the books have orders %s:\n%s", line, reconciled)
 	}
 	check.Contains(t, s.must("facts", "--verify"), "are those of their events", "facts")
@@ -368,7 +393,10 @@ func TestPurchasesOfStrangers(t *testing.T) {
 	check.Contains(t, pasted, "_ga=", "the script for another sender")
 	s.sendViews(views)
 	for i := range s.orders {
-		s.orders[i] = paperOrder{number: s.orders[i].number, visitor: fmt.Sprintf("123.%d", i), at: s.orders[i].at, total: 1000}
+		s.orders[i] = paperOrder{
+			number: s.orders[i].number, visitor: fmt.Sprintf("123.%d", i), at: s.orders[i].at,
+			total: 1000,
+		}
 	}
 	s.sendWebhooks(shopify)
 	r := s.report()

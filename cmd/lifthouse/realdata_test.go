@@ -98,7 +98,8 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 	}
 	compareRates(t, "visit", query("goal=1").Variations, all, names)
 	sameThroughTheCommand(t, h, "/v1/campaigns/800/results?compareMetric=valuePerVisitor&dimension=channel&filters[region][]=Urban&filters[region][]=Rural",
-		"campaign", "800", "--metric", "valuePerVisitor", "--dimension", "channel", "--filter", "region=Urban", "--filter", "region=Rural")
+		"campaign", "800", "--metric", "valuePerVisitor", "--dimension", "channel", "--filter", "region=Urban",
+		"--filter", "region=Rural")
 }
 
 func compareSpend(t *testing.T, where string, got []result.VariationResults, want reference, names []string) {
@@ -107,7 +108,8 @@ func compareSpend(t *testing.T, where string, got []result.VariationResults, wan
 	for i, name := range names {
 		w := spend.Arms[name]
 		if got[i].Visitors != w.N || !near(got[i].Metrics.ValuePerVisitor.Value, w.Mean) && w.Mean != 0 {
-			t.Errorf("%s, %s: %d visitors spend %v, want %d spend %v", where, name, got[i].Visitors, *got[i].Metrics.ValuePerVisitor.Value, w.N, w.Mean)
+			t.Errorf("%s, %s: %d visitors spend %v, want %d spend %v", where, name, got[i].Visitors,
+				*got[i].Metrics.ValuePerVisitor.Value, w.N, w.Mean)
 		}
 		if i == 0 {
 			continue
@@ -124,8 +126,10 @@ func compareRates(t *testing.T, metric string, got []result.VariationResults, wa
 	rates := want.Metrics[metric]
 	for i, name := range names {
 		w := rates.Arms[name]
-		check.Equal(t, got[i].Visitors, w.N, "%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
-		check.Equal(t, float64(got[i].ConvertedVisitors), w.Sum, "%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
+		check.Equal(t, got[i].Visitors, w.N, "%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors,
+			got[i].Visitors, w.Sum, w.N)
+		check.Equal(t, float64(got[i].ConvertedVisitors), w.Sum, "%s, %s: %d of %d, want %v of %d", metric, name,
+			got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
 		if i == 0 {
 			continue
 		}
@@ -153,10 +157,13 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	}
 
 	before := r
-	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz") // each event counts once
+	h.must("import", "-m", "testdata/udacity.mapping.yaml",
+		realData+"/udacity_ab/ab_data.csv.gz") // each event counts once
 	r = h.results("/v1/campaigns/900/results")
-	check.Equal(t, r.Totals.Visitors, before.Totals.Visitors, "importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
-	check.Equal(t, r.Totals.Views, before.Totals.Views, "importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
+	check.Equal(t, r.Totals.Visitors, before.Totals.Visitors, "importing again changed the totals: %+v, were %+v",
+		r.Totals, before.Totals)
+	check.Equal(t, r.Totals.Views, before.Totals.Views, "importing again changed the totals: %+v, were %+v", r.Totals,
+		before.Totals)
 }
 
 // TestRevenueWithoutItsOutlier removes an order of 196.01, which dominates the mean.
@@ -175,10 +182,15 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		r := h.results("/v1/campaigns/700/results?compareMetric=valuePerVisitor" + test.filter)
 		c := r.Variations[0]
 		p := *r.Variations[1].Comparison.Frequentist.PValue
-		check.Equal(t, c.Visitors, 2390, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
-		check.Equal(t, c.Value.String(), test.value, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
-		check.Equal(t, c.ConvertedVisitors, test.converted, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
-		check.That(t, math.Abs(p-test.p) <= 5e-7, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		check.Equal(t, c.Visitors, 2390, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter,
+			c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		check.Equal(t, c.Value.String(), test.value, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v",
+			test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		check.Equal(t, c.ConvertedVisitors, test.converted,
+			"%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value,
+			c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		check.That(t, math.Abs(p-test.p) <= 5e-7, "%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v",
+			test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
 		check.Equal(t, r.Checks.MultipleExposures.Visitors, 1541, "multi-exposed visitors")
 		o := r.Checks.Outliers
 		check.Equal(t, (o != nil), (test.filter != ""), "outliers = %+v, want one removed", o)
@@ -196,11 +208,13 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 // sameThroughTheCommand compares the output of the command with the response of the API.
 func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) {
 	t.Helper()
-	fromAPI, fromCommand := h.results(path), must.JSON[result.Report](t, h.must(append([]string{"report", "--json"}, args...)...))
+	fromAPI, fromCommand := h.results(path), must.JSON[result.Report](t,
+		h.must(append([]string{"report", "--json"}, args...)...))
 	fromCommand.GeneratedAt = fromAPI.GeneratedAt
 	one := must.Get(json.Marshal(fromAPI))(t)
 	other := must.Get(json.Marshal(fromCommand))(t)
-	check.That(t, string(one) == string(other), "lifthouse report %s differs from %s:\n%.300s\n%.300s", strings.Join(args, " "), path, other, one)
+	check.That(t, string(one) == string(other), "lifthouse report %s differs from %s:\n%.300s\n%.300s",
+		strings.Join(args, " "), path, other, one)
 }
 
 // TestHillstromScorecardEqualsSciPy compares the scorecard with SciPy 1.10.1 and NumPy on the same file: the score test
@@ -222,7 +236,8 @@ func TestHillstromScorecardEqualsSciPy(t *testing.T) {
 	for _, row := range r.Scorecard {
 		for i, w := range want[row.Goal.Name+" "+string(row.Metric)] {
 			c := row.Variations[i+1].Comparison
-			if !near(c.Difference.Value, w.difference) || !near(c.Frequentist.Statistic, w.statistic) || !near(c.Frequentist.PValue, w.p) {
+			if !near(c.Difference.Value, w.difference) || !near(c.Frequentist.Statistic, w.statistic) ||
+				!near(c.Frequentist.PValue, w.p) {
 				t.Errorf("%s of %s, %s: %v, %v, %v; want %+v", row.Metric, row.Goal.Name, row.Variations[i+1].Name,
 					*c.Difference.Value, *c.Frequentist.Statistic, *c.Frequentist.PValue, w)
 			}

@@ -34,7 +34,8 @@ func TestReportForms(t *testing.T) {
 		must.That(t, err == nil, "%q: %d visitors, %v; want 10", args, r.Totals.Visitors, err)
 		check.Equal(t, r.Totals.Visitors, 10, "%q: %d visitors, %v; want 10", args, r.Totals.Visitors, err)
 	}
-	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/v1/campaigns/1/results?dimension=device&interval=day", http.NoBody))(t)
+	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet,
+		h.url+"/v1/campaigns/1/results?dimension=device&interval=day", http.NoBody))(t)
 	request.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Accept": {"text/csv"}}
 	response, err := http.DefaultClient.Do(request)
 	must.OK(t, err)

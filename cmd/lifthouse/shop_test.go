@@ -76,7 +76,11 @@ func TestAShopsDecisionsArriveOnce(t *testing.T) {
 		now := s.first.AddDate(0, 0, day+1).Add(40 * time.Minute)
 		refused := day%7 == 4
 		if refused {
-			s.hooks.responds(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+			s.hooks.responds(func(w http.ResponseWriter,
+				_ *http.Request,
+			) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			})
 		}
 		s.work(now)
 		if refused {
@@ -103,7 +107,10 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 	} else {
 		s.conn = schematest.OpenMigrated(t)
 	}
-	site := catalogue.Website{ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}}
+	site := catalogue.Website{
+		ID: 1, Domain: "shop.example.com",
+		Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}},
+	}
 	for i := range campaigns {
 		n, rate := 60+s.r.IntN(100), 0.08+0.08*s.r.Float64()
 		c := simulated{0, days, [2]int{n, n}, [2]float64{rate, rate}}
@@ -112,10 +119,13 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 			c.end = min(days, c.start+9+i%7)
 		}
 		declared := catalogue.Campaign{
-			ID: int64(i + 1), WebsiteID: 1, Name: fmt.Sprint("Campaign ", i+1), Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
-			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "New", Share: 50}},
+			ID: int64(i + 1), WebsiteID: 1, Name: fmt.Sprint("Campaign ", i+1), Type: "experiment", TargetMode: "live",
+			Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
+			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20,
+			Variations: []catalogue.Variation{{ID: 1, Name: "New", Share: 50}},
 			Initial: catalogue.Initial{
-				StartDate: &catalogue.Date{Time: s.first.AddDate(0, 0, c.start).Add(-time.Hour)}, EndDate: &catalogue.Date{Time: s.first.AddDate(0, 0, c.end)},
+				StartDate: &catalogue.Date{Time: s.first.AddDate(0, 0, c.start).Add(-time.Hour)},
+				EndDate:   &catalogue.Date{Time: s.first.AddDate(0, 0, c.end)},
 			},
 		}
 		switch i % 5 { // the others are harmless
@@ -138,8 +148,14 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 		site.Campaigns = append(site.Campaigns, declared)
 	}
 	c := must.Get(catalogue.Open(t.Context(), s.conn))(t)
-	hook := catalogue.Webhook{ID: 1, URL: s.hooks.URL, Events: []string{catalogue.EventDecisionChanged}, Format: catalogue.FormatSlack}
-	account := catalogue.Account{ID: 1, Name: "Shop", Websites: []catalogue.Website{site}, Webhooks: []catalogue.Webhook{hook}}
+	hook := catalogue.Webhook{
+		ID: 1, URL: s.hooks.URL, Events: []string{catalogue.EventDecisionChanged},
+		Format: catalogue.FormatSlack,
+	}
+	account := catalogue.Account{
+		ID: 1, Name: "Shop", Websites: []catalogue.Website{site},
+		Webhooks: []catalogue.Webhook{hook},
+	}
 	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false))(t)
 	// The webhook was declared before the first simulated day.
 	must.OK(t, s.conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(catalogue.body, 'createDate')",
@@ -160,14 +176,17 @@ func (s *shop) startServer(i int, killed bool) {
 	if killed { // after it started
 		left := 1 + s.r.IntN(10*len(s.campaigns))
 		server.left, conn = &left, schematest.KilledConn{Conn: s.conn, Left: &left}
-		if store, err = app.NewStore(s.t.Context(), conn, schema.Address{}, app.Options{Limits: source.DefaultLimits}); err != nil {
+		if store, err = app.NewStore(s.t.Context(), conn, schema.Address{},
+			app.Options{Limits: source.DefaultLimits}); err != nil {
 			s.kills++
 			s.startServer(i, false)
 			return
 		}
 	}
-	server.store, server.recorder, server.holder = store, watch.NewRecorder(store.Engine, store.Catalogue, store.Outbox, store.Statuses), fmt.Sprint(s.r.Uint64())
-	server.sender = watch.NewSender(store.Outbox, store.Catalogue, watch.SenderOptions{AllowPrivate: true, Holder: server.holder, Secrets: store.Secrets})
+	server.store, server.recorder, server.holder = store, watch.NewRecorder(store.Engine, store.Catalogue, store.Outbox,
+		store.Statuses), fmt.Sprint(s.r.Uint64())
+	server.sender = watch.NewSender(store.Outbox, store.Catalogue,
+		watch.SenderOptions{AllowPrivate: true, Holder: server.holder, Secrets: store.Secrets})
 	s.servers[i] = server
 }
 
@@ -183,8 +202,11 @@ func (s *shop) liveDay(day int) {
 			for visitor := range n {
 				s.ids++
 				e := schema.Event{
-					EventID: 2 * s.ids, Time: s.first.AddDate(0, 0, day).Add(time.Hour + time.Duration(visitor)*time.Minute), WebsiteID: 1,
-					Subject: schema.SubjectCampaign, SubjectID: int64(i + 1), VisitorID: s.ids, VariationID: int64(variation), Kind: schema.KindView,
+					EventID:   2 * s.ids,
+					Time:      s.first.AddDate(0, 0, day).Add(time.Hour + time.Duration(visitor)*time.Minute),
+					WebsiteID: 1,
+					Subject:   schema.SubjectCampaign, SubjectID: int64(i + 1), VisitorID: s.ids,
+					VariationID: int64(variation), Kind: schema.KindView,
 				}
 				events = append(events, e)
 				if s.r.Float64() < c.rates[variation] {
@@ -263,7 +285,8 @@ func (s *shop) noteDecisions(day int) {
 		}
 		p := must.Get(e.PlanReport(query.Request{AccountID: 1, SubjectID: int64(i + 1), Scorecard: true}))(s.t)
 		r := must.Get(e.ComputeReport(context.WithoutCancel(s.t.Context()), p))(s.t)
-		if status := string(r.Decision.Status); slices.Contains([]string{"ship", "rollBack", "noDifference", "invalid"}, status) {
+		if status := string(r.Decision.Status); slices.Contains([]string{"ship", "rollBack", "noDifference", "invalid"},
+			status) {
 			s.decided[fmt.Sprint(i+1, " ", status)] = true
 		}
 	}
@@ -273,7 +296,8 @@ func (s *shop) noteDecisions(day int) {
 func (s *shop) arrived() (found []string) {
 	s.t.Helper()
 	sent := must.Get(s.servers[0].store.Outbox.RecentMessages(s.t.Context(), 1, 0, 10_000))(s.t)
-	slices.SortFunc(sent, func(a, b outbox.Sent) int { return cmp.Or(a.RecordedAt.Compare(b.RecordedAt), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(sent,
+		func(a, b outbox.Sent) int { return cmp.Or(a.RecordedAt.Compare(b.RecordedAt), cmp.Compare(a.ID, b.ID)) })
 	for i := range sent {
 		for _, d := range sent[i].Deliveries {
 			if d.Outcome == outbox.Delivered {
@@ -347,7 +371,8 @@ func TestDemoHasVisitorsOnEachDay(t *testing.T) {
 	h := newHouse(t)
 	p := &program{stdout: capture(t).write, running: h.store}
 	must.OK(t, p.makeDemo(t.Context(), h.store))
-	r := must.JSON[result.Report](t, h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day", "--json"))
+	r := must.JSON[result.Report](t,
+		h.must("report", "campaign", strconv.Itoa(demo.Campaign), "--interval=day", "--json"))
 	check.That(t, !r.NewestEvent.After(r.GeneratedAt), "the newest event is of %s", r.NewestEvent)
 	visitors, through := int64(0), r.GeneratedAt.Truncate(24*time.Hour) // the end of yesterday
 	for _, point := range r.Series {
@@ -359,5 +384,6 @@ func TestDemoHasVisitorsOnEachDay(t *testing.T) {
 		visitors = sum
 	}
 	must.That(t, len(r.Series) >= demo.Days, "%d days, to %s", len(r.Series), r.Series[len(r.Series)-1].Time)
-	check.That(t, !r.Series[len(r.Series)-1].Time.Before(through), "%d days, to %s", len(r.Series), r.Series[len(r.Series)-1].Time)
+	check.That(t, !r.Series[len(r.Series)-1].Time.Before(through), "%d days, to %s", len(r.Series),
+		r.Series[len(r.Series)-1].Time)
 }

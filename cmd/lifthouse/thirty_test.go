@@ -51,12 +51,17 @@ func TestThirtyEventsByHand(t *testing.T) {
 	check.Equal(t, r.Totals.Value.String(), "97.5", "totals = %+v", r.Totals)
 	checkThirtyWelch(t, r.Variations)
 	c := r.Checks
-	check.Equal(t, c.MultipleExposures.Rule, "exclude", "multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
-	check.Equal(t, c.MultipleExposures.Visitors, 2, "multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
-	check.Equal(t, c.MultipleExposures.Share, 2.0/13, "multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
+	check.Equal(t, c.MultipleExposures.Rule, "exclude", "multipleExposures = %+v, want 2 of 13 excluded",
+		c.MultipleExposures)
+	check.Equal(t, c.MultipleExposures.Visitors, 2, "multipleExposures = %+v, want 2 of 13 excluded",
+		c.MultipleExposures)
+	check.Equal(t, c.MultipleExposures.Share, 2.0/13, "multipleExposures = %+v, want 2 of 13 excluded",
+		c.MultipleExposures)
 	check.That(t, c.MultipleExposures.Warning, "multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
-	must.Equal(t, len(c.UnknownVariations), 1, "unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
-	check.Equal(t, c.UnknownVariations[0], (result.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}), "unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
+	must.Equal(t, len(c.UnknownVariations), 1, "unknownVariations = %+v, want 1 visitor and 2 events of 7",
+		c.UnknownVariations)
+	check.Equal(t, c.UnknownVariations[0], (result.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}),
+		"unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
 	// B is the mean over C = 30, 300, 3000 and 30,000 of Π (1 + 2k/C) over k < 8 and k < 4, divided by Π (1 + k/C) over
 	// k < 12. In a report of all visitors, p is min(1, 2/B), because segments have half of the error budget, and in a
 	// report with a filter, which here has the same visitors, min(1, 1/B).
@@ -82,7 +87,8 @@ func TestThirtyEventsByHand(t *testing.T) {
 	compareWithPaper(t, "1 and 2 May", r.Variations, paper{4, 5, 2, 3, "27.5"}, paper{4, 4, 2, 3, "45"})
 	check.Equal(t, r.Checks.Window.EarlierVisitors, 1, "earlierVisitors")
 
-	compareWithPaper(t, "France", query("&filters[country][]=fr").Variations, paper{4, 6, 1, 1, "12.5"}, paper{2, 2, 1, 2, "40"})
+	compareWithPaper(t, "France", query("&filters[country][]=fr").Variations, paper{4, 6, 1, 1, "12.5"},
+		paper{2, 2, 1, 2, "40"})
 	compareWithPaper(t, "no country", query("&filters[country][]=").Variations, paper{value: "0"}, paper{value: "0"})
 
 	devices := query("&dimension=device").Breakdown
@@ -112,11 +118,13 @@ func checkThirtyWelch(t *testing.T, v []result.VariationResults) {
 		t.Errorf("difference %v, improvement %v", *c.Difference.Value, *c.Improvement.Value)
 	}
 	f := c.Frequentist
-	if f.Test != stats.TestWelch || !close12(f.Statistic, (70.0/4-27.5/6)/math.Sqrt(vc+vt)) || !close12(f.DegreesOfFreedom, (vc+vt)*(vc+vt)/(vc*vc/5+vt*vt/3)) {
+	if f.Test != stats.TestWelch || !close12(f.Statistic, (70.0/4-27.5/6)/math.Sqrt(vc+vt)) ||
+		!close12(f.DegreesOfFreedom, (vc+vt)*(vc+vt)/(vc*vc/5+vt*vt/3)) {
 		t.Errorf("test %s, t = %v with %v degrees of freedom", f.Test, *f.Statistic, *f.DegreesOfFreedom)
 	}
 	check.That(t, !c.Significant, "significant %v, verdict %s; want too few data", c.Significant, c.Verdict)
-	check.Equal(t, c.Verdict, stats.VerdictInsufficientData, "significant %v, verdict %s; want too few data", c.Significant, c.Verdict)
+	check.Equal(t, c.Verdict, stats.VerdictInsufficientData, "significant %v, verdict %s; want too few data",
+		c.Significant, c.Verdict)
 }
 
 // checkThirtyScore checks the score test of 2 of 6 against 3 of 4. The pooled rate is a half, so z² = 3/2.
@@ -124,7 +132,9 @@ func checkThirtyScore(t *testing.T, h *house) {
 	t.Helper()
 	r := h.results("/v1/campaigns/1/results")
 	f := r.Variations[1].Comparison.Frequentist
-	if f.Test != stats.TestScore || !close12(f.Statistic, math.Sqrt(1.5)) || !close12(f.PValue, math.Erfc(math.Sqrt(0.75))) {
-		t.Errorf("test %s, z = %v, p = %v; want the root of 1.5 and %v", f.Test, *f.Statistic, *f.PValue, math.Erfc(math.Sqrt(0.75)))
+	if f.Test != stats.TestScore || !close12(f.Statistic, math.Sqrt(1.5)) ||
+		!close12(f.PValue, math.Erfc(math.Sqrt(0.75))) {
+		t.Errorf("test %s, z = %v, p = %v; want the root of 1.5 and %v", f.Test, *f.Statistic, *f.PValue,
+			math.Erfc(math.Sqrt(0.75)))
 	}
 }

@@ -62,7 +62,8 @@ func newReceiver(t *testing.T) *receiver {
 		if id != "" {
 			sum := hmac.New(sha256.New, []byte(testKey))
 			_, _ = fmt.Fprintf(sum, "%s.%s.%s", id, at, body)
-			check.Equal(t, req.Header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(sum.Sum(nil)), "signature")
+			check.Equal(t, req.Header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(sum.Sum(nil)),
+				"signature")
 		}
 		r.mu.Lock()
 		answer := r.answer
@@ -120,7 +121,9 @@ func newHooked(t *testing.T, allowPrivate bool, hooks ...string) *hooked {
 // write stores a message and returns its id.
 func (h *hooked) write(event, name string) string {
 	h.t.Helper()
-	m := outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, event+name)), 1, event, schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", time.Now(), outbox.Data{Name: name, Text: "Ship <it> & go."})
+	m := outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, event+name)), 1, event,
+		schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, "", time.Now(),
+		outbox.Data{Name: name, Text: "Ship <it> & go."})
 	must.Get(h.store.Outbox.WriteMessages(h.t.Context(), []outbox.Message{m}))(h.t)
 	return m.ID
 }
@@ -133,7 +136,8 @@ func (h *hooked) deliver(now time.Time) time.Time {
 
 func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 	r, slack := newReceiver(t), newReceiver(t)
-	h := newHooked(t, true, "{id: 1, url: "+r.URL+"/in, secretFile: SECRET}", "{id: 2, url: "+slack.URL+", format: slack, events: [decision.changed]}")
+	h := newHooked(t, true, "{id: 1, url: "+r.URL+"/in, secretFile: SECRET}",
+		"{id: 2, url: "+slack.URL+", format: slack, events: [decision.changed]}")
 	h.write(catalogue.EventCampaignStarted, "First")
 	second := h.write(catalogue.EventDecisionChanged, "Second | *bold*")
 	if next := h.deliver(time.Now()); !next.IsZero() {
@@ -148,7 +152,8 @@ func TestWebhooksReceiveTheirEventsInOrder(t *testing.T) {
 	must.Equal(t, len(got), 2, "%+v", got)
 	must.That(t, strings.Contains(got[0].body, "First"), "%+v", got)
 	must.Equal(t, got[1].id, second, "%+v", got)
-	if err := json.Unmarshal([]byte(got[1].body), &body); err != nil || body.Type != "decision.changed" || body.Data.CampaignID != 12 || body.Data.URL != "https://lifthouse.example.com/?campaign=12" {
+	if err := json.Unmarshal([]byte(got[1].body), &body); err != nil || body.Type != "decision.changed" ||
+		body.Data.CampaignID != 12 || body.Data.URL != "https://lifthouse.example.com/?campaign=12" {
 		t.Errorf("%s: %+v, %v", got[1].body, body, err)
 	}
 	want := `{"text":"*Decision: \u003chttps://lifthouse.example.com/?campaign=12|Second | *bold*\u003e*\nShip \u0026lt;it\u0026gt; \u0026amp; go."}`
@@ -276,7 +281,8 @@ func TestHostileReceiversCostNothing(t *testing.T) {
 	} {
 		r := newReceiver(t)
 		r.responds(test.answer)
-		hooks, details = append(hooks, fmt.Sprintf("{id: %d, url: %s, secretFile: SECRET}", len(hooks)+1, r.URL)), append(details, test.detail)
+		hooks, details = append(hooks,
+			fmt.Sprintf("{id: %d, url: %s, secretFile: SECRET}", len(hooks)+1, r.URL)), append(details, test.detail)
 	}
 	h := newHooked(t, true, hooks...)
 	h.write(catalogue.EventDecisionChanged, "First")
@@ -294,7 +300,8 @@ func TestHostileReceiversCostNothing(t *testing.T) {
 			case <-req.Context().Done():
 			}
 		})
-		h := newHooked(t, true, "{id: 1, url: "+slow.URL+", secretFile: SECRET}", "{id: 2, url: "+fast.URL+", secretFile: SECRET}")
+		h := newHooked(t, true, "{id: 1, url: "+slow.URL+", secretFile: SECRET}",
+			"{id: 2, url: "+fast.URL+", secretFile: SECRET}")
 		h.write(catalogue.EventDecisionChanged, "First")
 		ctx, cancel := context.WithCancel(t.Context())
 		fast.responds(func(http.ResponseWriter, *http.Request) { cancel() }) // the other one still hangs
@@ -318,8 +325,10 @@ func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 	}}
 	t.Cleanup(func() { net.DefaultResolver = before })
 	hosts := []string{
-		"127.0.0.1", "127.1.2.3", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "192.0.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255",
-		"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[2001:db8::1]",
+		"127.0.0.1", "127.1.2.3", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0",
+		"192.0.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255",
+		"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]",
+		"[2002:7f00:1::]", "[2001:db8::1]",
 		"localhost", "private.example.com", "rebinding.example.com",
 	}
 	for some := range slices.Chunk(hosts, len(hosts)/2) {
@@ -337,12 +346,14 @@ func TestWebhooksToPrivateAddressesAreRefused(t *testing.T) {
 	got := r.take()
 	check.That(t, len(got) == 0, "received %+v", got)
 	h := newHooked(t, false, "{id: 1, url: "+r.URL+", secretFile: SECRET}")
-	if out := h.must("webhook", "test", "1", "--webhook-private-addresses"); !strings.Contains(out, "accepted the message with status 204") || len(r.take()) != 1 {
+	if out := h.must("webhook", "test", "1", "--webhook-private-addresses"); !strings.Contains(out,
+		"accepted the message with status 204") || len(r.take()) != 1 {
 		t.Error(out)
 	}
 	out, complaints := capture(t), capture(t)
 	command := remote.Command{Dir: ".", Args: []string{"webhook", "test", "1"}, Out: out.write, Err: complaints.write}
-	code := runForwarded(t.Context(), command, h.store, app.ServerOptions{PrivateWebhooks: true}) // as the server delivers
+	code := runForwarded(t.Context(), command, h.store,
+		app.ServerOptions{PrivateWebhooks: true}) // as the server delivers
 	if said := complaints.text(); code != exitOK || len(r.take()) != 1 {
 		t.Errorf("exit %d: %s%s", code, out.text(), said)
 	}
@@ -374,7 +385,10 @@ func newNameServer(t *testing.T) string {
 					ip = [4]byte{127, 0, 0, byte(asked%2 + 1)}
 					asked++
 				}
-				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: ip}}}
+				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{
+					Name: q.Name, Type: q.Type,
+					Class: q.Class,
+				}, Body: &dnsmessage.AResource{A: ip}}}
 			}
 			m.Additionals = nil
 			if reply, err := m.Pack(); err == nil {
@@ -419,6 +433,8 @@ func TestOneProcessMayDeliver(t *testing.T) {
 	takeUntil("a", "d", "c", "b", "a")
 	held := takeAll("b", "c", "d")
 	must.That(t, held == nil, "%q took the lease of another", held)
-	must.OK(t, h.store.Conn.Exec(t.Context(), "INSERT INTO leases SELECT 'a', now64(3), now64(3)")) // as if its time had passed
+	must.OK(t,
+		h.store.Conn.Exec(t.Context(),
+			"INSERT INTO leases SELECT 'a', now64(3), now64(3)")) // as if its time had passed
 	takeUntil("b", "b", "c", "d")
 }

@@ -42,7 +42,8 @@ func TestCompetitors(t *testing.T) {
 		goals := []int64{1, 2, 3, 4, 5}
 		correct := campaignReport(s.Engine, 1, population.StandardCampaign, goals)
 		options := competitors.Options{
-			Conn: s.Conn, WebsiteID: 1, CampaignID: population.StandardCampaign, GoalIDs: goals, Rounds: 1, Report: correct, Progress: func(string) {},
+			Conn: s.Conn, WebsiteID: 1, CampaignID: population.StandardCampaign, GoalIDs: goals, Rounds: 1,
+			Report: correct, Progress: func(string) {},
 			DuckDB: startDuckDB(t),
 		}
 		rows, differences := 67, 12 // 12 questions, by Lifthouse and by up to 6 forms of the competitors
@@ -56,10 +57,14 @@ func TestCompetitors(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		check.Equal(t, len(result.Differences), 0, "%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
-		check.That(t, result.Compared >= 100, "%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
-		check.Equal(t, len(result.Rows), rows, "%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
-		check.Equal(t, result.Visitors, 3000, "%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
+		check.Equal(t, len(result.Differences), 0, "%d rows, %d visitors, %d compared, %v", len(result.Rows),
+			result.Visitors, result.Compared, result.Differences)
+		check.That(t, result.Compared >= 100, "%d rows, %d visitors, %d compared, %v", len(result.Rows),
+			result.Visitors, result.Compared, result.Differences)
+		check.Equal(t, len(result.Rows), rows, "%d rows, %d visitors, %d compared, %v", len(result.Rows),
+			result.Visitors, result.Compared, result.Differences)
+		check.Equal(t, result.Visitors, 3000, "%d rows, %d visitors, %d compared, %v", len(result.Rows),
+			result.Visitors, result.Compared, result.Differences)
 		if err := p.printCompetitors(result); err != nil {
 			return err
 		}
@@ -67,9 +72,14 @@ func TestCompetitors(t *testing.T) {
 		if err := s.Conn.QueryRow(t.Context(), "SELECT count() FROM system.tables WHERE name LIKE 'loadgen%'").Scan(&tables); err != nil || tables != 0 {
 			t.Errorf("%d tables remain, error %v", tables, err)
 		}
-		options.Report = func(ctx context.Context, question competitors.Question, to time.Time) ([]competitors.Counts, error) {
+		options.Report = func(ctx context.Context, question competitors.Question,
+			to time.Time,
+		) ([]competitors.Counts, error) {
 			counts, err := correct(ctx, question, to)
-			if slices.Contains([]competitors.Question{competitors.MeanValue, competitors.ConversionRate, competitors.FourMetrics}, question) && err == nil {
+			if slices.Contains([]competitors.Question{
+				competitors.MeanValue, competitors.ConversionRate,
+				competitors.FourMetrics,
+			}, question) && err == nil {
 				counts[0].Converted++
 				counts[1].Profit--
 			}

@@ -78,7 +78,8 @@ func TestCalibrate(t *testing.T) {
 	tier.OnlyLong(t)
 	dir := t.TempDir()
 	jsonFile := filepath.Join(dir, "result.json")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "calibrate", "--experiments-aa", "4", "--experiments-ab", "0", "--visitors", "100", "--json", jsonFile)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "calibrate", "--experiments-aa", "4", "--experiments-ab", "0",
+		"--visitors", "100", "--json", jsonFile)
 	cmd.Env = append(os.Environ(), asLoadgen+"=1")
 	text, err := cmd.CombinedOutput()
 	must.That(t, err == nil, "%v\n%s", err, text)
@@ -89,15 +90,22 @@ func TestCalibrate(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(written, &result)
 	}
-	must.That(t, err == nil, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
-	check.Equal(t, result.Null, 4, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
-	check.Equal(t, result.Reports, 64, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
-	check.That(t, len(result.Cells) >= 100, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
+	must.That(t, err == nil, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports,
+		len(result.Cells))
+	check.Equal(t, result.Null, 4, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports,
+		len(result.Cells))
+	check.Equal(t, result.Reports, 64, "%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports,
+		len(result.Cells))
+	check.That(t, len(result.Cells) >= 100, "%v: %d experiments, %d reports, %d cells", err, result.Null,
+		result.Reports, len(result.Cells))
 }
 
 func TestCalibrateDecisions(t *testing.T) {
 	jsonFile := filepath.Join(t.TempDir(), "decisions.json")
-	args := []string{"calibrate", "decisions", "--experiments", "40", "--only", "^Power.*rate (1|5) %, 50/50, freq", "--json", jsonFile}
+	args := []string{
+		"calibrate", "decisions", "--experiments", "40", "--only", "^Power.*rate (1|5) %, 50/50, freq",
+		"--json", jsonFile,
+	}
 	r := run(t, args...).wantOK(t)
 	check.Contains(t, r.out, "2 rates, 0 outside their bands", "%s\n%s", r.out, r.err)
 	check.Contains(t, r.err, "simulated experiments: 80 of 80\n", "%s\n%s", r.out, r.err)

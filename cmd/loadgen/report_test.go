@@ -14,16 +14,19 @@ import (
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	page, details := filepath.Join(dir, "B.md"), filepath.Join(dir, "docs", "benchmarks")
-	run(t, "report", "--results", "testdata/results", "--command", "make benchmarks SCALE=0.5", "--revision", "abc123", "-o", page, "--details", details).wantOK(t)
+	run(t, "report", "--results", "testdata/results", "--command", "make benchmarks SCALE=0.5", "--revision", "abc123",
+		"-o", page, "--details", details).wantOK(t)
 	for file, wants := range map[string][]string{ // in this order
 		page: {
 			"`make benchmarks SCALE=0.5`", "[docs/benchmarks](docs/benchmarks)", "| ClickHouse | 26.7, embedded |", "abc123", "148 numbers", "| Question | PostHog, events | Lifthouse",
 			"| mean value | 12.0 × | 20 |", "| mean value, mobile | – | 8 |", "| Report | 50 | 5,000 | CPU ms | Ratio |\n|---|--:|--:|--:|--:|\n", "\n| unfiltered | 8.0 | 8.5 | 9.9 | 1.10 |\n",
 			"| Dashboards that poll | 5 | 2531 | 0.7 | 2.8 |", "5,700 events of 10 visitors", "## Import into a running server\n\n```\nimport: 12 s\n```",
-			"2,000 experiments without an effect", "| False positives | 1 | 0 |", "| A/A | winner or loser | 2 | 0 | 0.0415 | 0.0437 |",
+			"2,000 experiments without an effect", "| False positives | 1 | 0 |",
+			"| A/A | winner or loser | 2 | 0 | 0.0415 | 0.0437 |",
 		},
 		filepath.Join(details, "competitors.md"): {
-			"| mean value | PostHog | by time | 3.3 × | 12.0 × | – |", "| mean value | Lifthouse | facts | 10 | 20 | 5 |",
+			"| mean value | PostHog | by time | 3.3 × | 12.0 × | – |",
+			"| mean value | Lifthouse | facts | 10 | 20 | 5 |",
 		},
 		filepath.Join(details, "load.md"): {"| 2531 | 0.7 |", "| met |", "missed: p99 122.9 ms"},
 		filepath.Join(details, "calibration.md"): {

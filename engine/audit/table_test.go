@@ -74,7 +74,10 @@ func TestScripts(t *testing.T) {
 }
 
 func FuzzTable(f *testing.F) {
-	for _, name := range []string{"convert.csv", "vwo.csv", "optimizely.csv", "growthbook.csv", "posthog.tsv", "statsig.csv"} {
+	for _, name := range []string{
+		"convert.csv", "vwo.csv", "optimizely.csv", "growthbook.csv", "posthog.tsv",
+		"statsig.csv",
+	} {
 		f.Add(string(must.Get(os.ReadFile("testdata/" + name))(f)))
 	}
 	f.Add("name,A,B,shipped\nx,2:1e308:1e308,2:-1e308:0,1\ny,0/0,0/0,no\nz,1:1:1,1:1:1,yes")
@@ -103,9 +106,17 @@ Search,500/10000,580/10000,28
 `)))(t)
 	a := New(table, .2)
 	effect := func(x, n int64) stats.PooledEffect {
-		return stats.NewPooledEffect([]stats.Stratum{{Control: stats.Rate{Visitors: 10000, Converted: 500}, Treatment: stats.Rate{Visitors: n, Converted: x}}})
+		return stats.NewPooledEffect([]stats.Stratum{{
+			Control:   stats.Rate{Visitors: 10000, Converted: 500},
+			Treatment: stats.Rate{Visitors: n, Converted: x},
+		}})
 	}
-	all := [][]stats.PooledEffect{{effect(600, 10000)}, {effect(520, 10000)}, {effect(700, 11000)}, {effect(580, 10000)}}
+	all := [][]stats.PooledEffect{
+		{effect(600, 10000)},
+		{effect(520, 10000)},
+		{effect(700, 11000)},
+		{effect(580, 10000)},
+	}
 	fit := effects.NewFit(.2, all)
 	var factors []float64 // from effects to lifts
 	for i, shipped := range []bool{true, false, true, true} {
@@ -128,7 +139,8 @@ Search,500/10000,580/10000,28
 	check.Equal(t, ratio.Treatments[0].Reason, stats.ReasonSampleRatioMismatch, "a mismatch: %+v", ratio)
 	check.That(t, !ratio.Treatments[0].Winner, "a mismatch: %+v", ratio)
 	first := a.Tests[0].Treatments[0]
-	comparison := stats.Compare(table.Tests[0].Samples[0], table.Tests[0].Samples[1:], stats.Options{SignificanceLevel: 95, NonNegative: true, Shares: []float64{1, 1}})[0]
+	comparison := stats.Compare(table.Tests[0].Samples[0], table.Tests[0].Samples[1:],
+		stats.Options{SignificanceLevel: 95, NonNegative: true, Shares: []float64{1, 1}})[0]
 	check.Equal(t, *first.PValue, *comparison.Frequentist.PValue, "%+v, want %+v", first, comparison)
 	check.That(t, first.Concludes, "%+v, want %+v", first, comparison)
 	check.Equal(t, *first.Lift.Value, *comparison.Lift.Value, "%+v, want %+v", first, comparison)
@@ -181,13 +193,15 @@ func TestHarmfulRolloutsAreNoWinners(t *testing.T) {
 	check.Equal(t, a.Tests[1].Treatments[0].Shipped, true, "shipped")
 	check.Equal(t, a.Tests[1].Treatments[0].Winner, false, "a winner")
 	check.That(t, strings.HasPrefix(a.Text, "The lifts of 2 shipped variations add up to "), "%s", a.Text)
-	check.That(t, slices.Contains(a.Sentences, "Shipped although behind control, and no winners: 1."), "%q", a.Sentences)
+	check.That(t, slices.Contains(a.Sentences, "Shipped although behind control, and no winners: 1."), "%q",
+		a.Sentences)
 }
 
 func TestRepeatedTests(t *testing.T) {
 	table := must.Get(ReadTable(strings.NewReader("name,control,B\nBanner,500/10000,585/10000\nBanner,500/10000,585/10000\n")))(t)
 	check.Equal(t, len(table.Tests), 1, "tests")
-	check.That(t, slices.Equal(table.Notes, []string{"line 3: the test \"Banner\" repeats line 2, so it counts once"}), "%q", table.Notes)
+	check.That(t, slices.Equal(table.Notes, []string{"line 3: the test \"Banner\" repeats line 2, so it counts once"}),
+		"%q", table.Notes)
 	_, err := ReadTable(strings.NewReader("name,control,B\nBanner,500/10000,585/10000\nBanner,500/10000,600/10000\n"))
 	must.That(t, err != nil, "%v", err)
 	check.Contains(t, err.Error(), "line 2 has other numbers", "%v", err)

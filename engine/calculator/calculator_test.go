@@ -61,8 +61,15 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		{
 			`{"metric":"binary","variations":[{"id":5,"n":3000,"converted":160,"share":25},
 			  {"id":9,"control":true,"n":6100,"converted":290,"share":50},{"id":2,"n":2950,"converted":120,"share":25}]}`,
-			[]stats.Sample{stats.Rate{Visitors: 6100, Converted: 290}, stats.Rate{Visitors: 3000, Converted: 160}, stats.Rate{Visitors: 2950, Converted: 120}},
-			stats.Options{SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, NonNegative: true, Shares: []float64{2, 1, 1}},
+			[]stats.Sample{
+				stats.Rate{Visitors: 6100, Converted: 290},
+				stats.Rate{Visitors: 3000, Converted: 160},
+				stats.Rate{Visitors: 2950, Converted: 120},
+			},
+			stats.Options{
+				SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, NonNegative: true,
+				Shares: []float64{2, 1, 1},
+			},
 		},
 		{
 			`{"metric":"mean","methodology":"bayesian","significanceLevel":80,"variations":[{"n":3000,"mean":4.5,"variance":81,"share":1},
@@ -94,17 +101,20 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 				want = result.NewComparison(comparisons[place-1])
 				want.Conclusive = new(bool)
 			}
-			check.That(t, reflect.DeepEqual(v.Comparison, want), "variations[%d]: comparison %+v, want %+v", i, v.Comparison, want)
+			check.That(t, reflect.DeepEqual(v.Comparison, want), "variations[%d]: comparison %+v, want %+v", i,
+				v.Comparison, want)
 		}
 		split := stats.Split{Control: 50, Variations: []float64{1, 1}}
 		ratio := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: []int64{6100, 3000, 2950}}})
 		wantCheck := stats.SampleRatioCheck{
-			PValue: ratio.PValue, Expected: []float64{ratio.Expected[1], ratio.Expected[0], ratio.Expected[2]}, Observed: []int64{3000, 6100, 2950}, LogFactor: ratio.LogFactor,
+			PValue: ratio.PValue, Expected: []float64{ratio.Expected[1], ratio.Expected[0], ratio.Expected[2]},
+			Observed: []int64{3000, 6100, 2950}, LogFactor: ratio.LogFactor,
 		}
 		got := a.Checks.SampleRatio
 		check.That(t, reflect.DeepEqual(got, wantCheck), "sample ratio %+v, want %+v", got, wantCheck)
 		check.Equal(t, *a.Power.RequiredVisitors, *power.RequiredVisitors, "power %+v, want %+v", a.Power, power)
-		check.Equal(t, *a.Power.MinimumDetectableEffect, *power.MinimumDetectableEffect, "power %+v, want %+v", a.Power, power)
+		check.Equal(t, *a.Power.MinimumDetectableEffect, *power.MinimumDetectableEffect, "power %+v, want %+v", a.Power,
+			power)
 		check.Equal(t, a.Power.Reason, "", "power %+v, want %+v", a.Power, power)
 		check.That(t, a.Looks == nil, "conclusion %+v", a.Conclusion)
 		check.Equal(t, a.Conclusion.Status, stats.StatusInconclusive, "conclusion %+v", a.Conclusion)
@@ -175,9 +185,11 @@ func TestLooksAgreeWithStats(t *testing.T) {
 	for k, n := range []int64{1000, 2000} {
 		look := a.Looks[k]
 		strata := []stats.Stratum{{
-			Control: stats.Mean{Visitors: 7 * n, Mean: 4, Variance: 81, Nonzero: -1}, Treatment: stats.Mean{Visitors: n, Mean: 5, Variance: 90, Nonzero: -1}, SmallerShare: 0.125,
+			Control:   stats.Mean{Visitors: 7 * n, Mean: 4, Variance: 81, Nonzero: -1},
+			Treatment: stats.Mean{Visitors: n, Mean: 5, Variance: 90, Nonzero: -1}, SmallerShare: 0.125,
 		}}
-		points = append(points, stats.LookPoint{Tau: float64(k+1) / 4, Information: stats.LookInformation(strata, false)})
+		points = append(points,
+			stats.LookPoint{Tau: float64(k+1) / 4, Information: stats.LookInformation(strata, false)})
 		sequence := stats.NewLookDesign(0.05, []float64{70, 10, 10, 10}).NewSequence(points, nil)
 		want := sequence.AnalyzeLook(k, strata, false)
 		got, p := look.Variations[0], *sequence.PValue(k, want)
@@ -202,7 +214,8 @@ func TestLooksAgreeWithStats(t *testing.T) {
 func TestMismatchAtALookRemains(t *testing.T) {
 	a := answerTo(t, `{"metric":"binary","looks":[{"tau":0.5,"variations":[{"n":2000,"converted":200},{"n":2600,"converted":500}]}],
 		"variations":[{"n":9000,"converted":900,"share":50},{"n":9000,"converted":1800,"share":50}]}`)
-	if c := a.Conclusion; c.Status != stats.StatusInvalid || c.VariationID != nil || *a.Variations[1].Comparison.Conclusive || a.Checks.SampleRatio.Observed[0] != 2000 {
+	if c := a.Conclusion; c.Status != stats.StatusInvalid || c.VariationID != nil ||
+		*a.Variations[1].Comparison.Conclusive || a.Checks.SampleRatio.Observed[0] != 2000 {
 		t.Errorf("conclusion %+v, checks %+v", c, a.Checks)
 	}
 }
@@ -229,7 +242,8 @@ func TestWorthOfAComparison(t *testing.T) {
 	effect := func(control, treatment stats.Rate) stats.PooledEffect {
 		return stats.NewPooledEffect([]stats.Stratum{{Control: control, Treatment: treatment}})
 	}
-	own, first, second := effect(rate(9000, 500), rate(10000, 590)), effect(rate(10000, 500), rate(10000, 560)), stats.PooledEffect{Value: .01, StandardError: .02}
+	own, first, second := effect(rate(9000, 500), rate(10000, 590)), effect(rate(10000, 500),
+		rate(10000, 560)), stats.PooledEffect{Value: .01, StandardError: .02}
 	lift := func(effect float64) float64 { return effect / (1 - 10./19*effect) } // relative to the mean of 9,000 and 10,000 visitors
 	const question = `{"metric":"binary","mde":10,"variations":[{"id":4,"n":10000,"converted":590},{"id":7,"control":true,"n":9000,"converted":500}]`
 	answer := func(past string) *AnswerWorth {
@@ -248,8 +262,10 @@ func TestWorthOfAComparison(t *testing.T) {
 		item := got.Items[0]
 		check.Equal(t, item.VariationID, 4, "%s: %+v, want %+v", test.past, item, want)
 		must.That(t, item.Expected != nil, "%s: %+v, want %+v", test.past, item, want)
-		check.That(t, math.Abs(item.Expected.Value-lift(want.Mean)) <= 1e-12, "%s: %+v, want %+v", test.past, item, want)
-		check.That(t, math.Abs(item.Expected.Interval[1]-lift(want.Upper)) <= 1e-9, "%s: %+v, want %+v", test.past, item, want)
+		check.That(t, math.Abs(item.Expected.Value-lift(want.Mean)) <= 1e-12, "%s: %+v, want %+v", test.past, item,
+			want)
+		check.That(t, math.Abs(item.Expected.Interval[1]-lift(want.Upper)) <= 1e-9, "%s: %+v, want %+v", test.past,
+			item, want)
 		check.That(t, math.Abs(*item.Chance-want.Chance) <= 1e-12, "%s: %+v, want %+v", test.past, item, want)
 		check.Equal(t, got.Pool.Campaigns, len(test.tests), "%s: %+v, %q", test.past, got, got.InWords())
 		check.That(t, got.Total == nil, "%s: %+v, %q", test.past, got, got.InWords())
@@ -258,7 +274,9 @@ func TestWorthOfAComparison(t *testing.T) {
 	input := must.Get(ParseInput([]byte(question + "}")))(t)
 	input.Past = must.Get(audit.ReadTable(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t).Past()
 	ofFile, ofLine := input.ComputeAnswer().Worth, answer(`,"past":[{"name":"Banner","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}],"shipped":1}]`)
-	check.That(t, (*ofFile.Total == *ofLine.Total || ofFile.Total.Expected == ofLine.Total.Expected && ofFile.Total.Shipped == 1), "a file gives %+v, and a line %+v", ofFile, ofLine)
+	check.That(t,
+		(*ofFile.Total == *ofLine.Total || ofFile.Total.Expected == ofLine.Total.Expected && ofFile.Total.Shipped == 1),
+		"a file gives %+v, and a line %+v", ofFile, ofLine)
 	check.Equal(t, ofFile.Items[0].Text, ofLine.Items[0].Text, "a file gives %+v, and a line %+v", ofFile, ofLine)
 }
 
@@ -295,7 +313,8 @@ func TestPriorOfAComparison(t *testing.T) {
 		check.That(t, got.Mean <= 0, "%s: the mean %v starts ahead", more, got.Mean)
 	}
 	weak := priorOf("")
-	check.That(t, math.Abs(weak.StandardDeviation-.1/1.96) <= 1e-12, "the default has the deviation %v", weak.StandardDeviation)
+	check.That(t, math.Abs(weak.StandardDeviation-.1/1.96) <= 1e-12, "the default has the deviation %v",
+		weak.StandardDeviation)
 	check.Equal(t, weak.Mean, 0, "the default is %+v", weak)
 	check.That(t, weak.Campaigns == nil, "the default is %+v", weak)
 	got := priorOf(`,"prior":{"mean":1,"standardDeviation":5},"past":[{"lift":1,"standardError":2}]`)

@@ -42,7 +42,8 @@ func TestFitsEqualAQuadrature(t *testing.T) {
 		f := NewFit(p.MDE, p.effects())
 		near := func(what string, got, want float64) {
 			t.Helper()
-			check.That(t, math.Abs(got-want) <= 1e-8*p.MDE*float64(len(p.Campaigns)), "programme %d: %s is %.12g, want %.12g", i, what, got, want)
+			check.That(t, math.Abs(got-want) <= 1e-8*p.MDE*float64(len(p.Campaigns)),
+				"programme %d: %s is %.12g, want %.12g", i, what, got, want)
 		}
 		near("typical effect", f.TypicalEffect().Mean, p.TypicalEffect)
 		near("mean effect", f.MeanEffect().Mean, p.MeanEffect)
@@ -71,13 +72,15 @@ func TestFitsEqualAQuadrature(t *testing.T) {
 func TestLimits(t *testing.T) {
 	some := [][]stats.PooledEffect{{{Value: .05, StandardError: .03}}, {{Value: -.01, StandardError: .02}}}
 	f := NewFit(.2, some)
-	exact := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e-9}})).TrueEffect(2)
+	exact := NewFit(.2,
+		append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e-9}})).TrueEffect(2)
 	check.That(t, math.Abs(exact.Mean-.07) <= 1e-7, "exact data: %+v", exact)
 	check.That(t, math.Abs(exact.Upper-exact.Lower) <= 1e-7, "exact data: %+v", exact)
 	check.Equal(t, exact.Chance, 1, "exact data: %+v", exact)
 	nothing := NewFit(.2, append(slices.Clone(some), []stats.PooledEffect{{Value: .07, StandardError: 1e9}}))
 	got := nothing.TrueEffect(2).Mean
-	check.That(t, math.Abs(got-f.MeanEffect().Mean) <= 1e-9, "no data: %g, want the mean of true effects %g", got, f.MeanEffect().Mean)
+	check.That(t, math.Abs(got-f.MeanEffect().Mean) <= 1e-9, "no data: %g, want the mean of true effects %g", got,
+		f.MeanEffect().Mean)
 	for i := range 2 {
 		a, b := f.TrueEffect(i), nothing.TrueEffect(i)
 		check.That(t, math.Abs(a.Mean-b.Mean) <= 1e-12, "a campaign that says nothing changes %+v to %+v", a, b)

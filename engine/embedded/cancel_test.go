@@ -83,7 +83,8 @@ func TestCancelWhileWaitingForAConnection(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all connections are taken", func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == defaultConnections })
+	eventually(t, "all connections are taken",
+		func() bool { return len(engine.pool.opened)-len(engine.pool.idle) == defaultConnections })
 	late, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer stop()
 	err := connect(t).Exec(late, "SELECT 1")
@@ -98,10 +99,14 @@ func TestCancelInsert(t *testing.T) {
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
 	exec(t, conn, "CREATE MATERIALIZED VIEW slow ENGINE = MergeTree ORDER BY id AS SELECT id, sleepEachRow(0.01) AS s FROM t")
 	ctx, cancel := context.WithCancel(t.Context())
-	settings := clickhouse.Settings{"max_insert_block_size": 5, "min_insert_block_size_rows": 5, "min_insert_block_size_bytes": 0}
+	settings := clickhouse.Settings{
+		"max_insert_block_size": 5, "min_insert_block_size_rows": 5,
+		"min_insert_block_size_bytes": 0,
+	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- conn.InsertFormat(with(ctx, settings), "CSV", "INSERT INTO t", strings.NewReader(strings.Repeat("1\n", 10_000)))
+		ended <- conn.InsertFormat(with(ctx, settings), "CSV", "INSERT INTO t",
+			strings.NewReader(strings.Repeat("1\n", 10_000)))
 	}()
 	eventually(t, "the insert has begun", func() bool {
 		return one[uint64](t, watch, "SELECT sum(total_rows) FROM system.tables WHERE name = 't'") > 10
@@ -179,7 +184,8 @@ func TestCancelAnywhere(t *testing.T) {
 				case 1:
 					err = conn.Exec(ctx, "INSERT INTO t SELECT number, 'x' FROM numbers(1000)")
 				case 2:
-					err = conn.InsertFormat(ctx, "CSV", "INSERT INTO t", strings.NewReader(strings.Repeat("1,y\n", 20_000)))
+					err = conn.InsertFormat(ctx, "CSV", "INSERT INTO t",
+						strings.NewReader(strings.Repeat("1,y\n", 20_000)))
 				default:
 					var rows []struct {
 						ID uint64 `ch:"id"`

@@ -26,7 +26,8 @@ func unusual() []string {
 	}
 	return []string{
 		"", " ", "a", "\t", "\n", "\r\n", "\\", "\\\\", "\\N", "\\t", "\\0", "'", "''", "\"", "`", "NULL", "\x00", "a\x00b", "\x00\x00",
-		"&x=1", "a=b&c", "%00", "%", "+", "?", "{x:String}", "/* */", "-- ", ";", "'; DROP TABLE t; --", "日本語", "\xff\xfe", "\xc3(", "\ufeff",
+		"&x=1", "a=b&c", "%00", "%", "+", "?", "{x:String}", "/* */", "-- ", ";", "'; DROP TABLE t; --", "日本語",
+		"\xff\xfe", "\xc3(", "\ufeff",
 		strings.Repeat("x\\", 70_000), string(bytes), string(all),
 	}
 }
@@ -43,7 +44,8 @@ func checkString(t *testing.T, conn driver.Conn, s string) {
 	// The value is both read back and compared by the engine.
 	var got string
 	var length uint64
-	err := conn.QueryRow(t.Context(), "SELECT {s:String}, length({s:String})", clickhouse.Named("s", s)).Scan(&got, &length)
+	err := conn.QueryRow(t.Context(), "SELECT {s:String}, length({s:String})", clickhouse.Named("s", s)).Scan(&got,
+		&length)
 	if err != nil {
 		t.Errorf("%.100q: %v", s, err)
 	} else if got != s || length != uint64(len(s)) {
@@ -55,7 +57,8 @@ func TestArrayParameters(t *testing.T) {
 	conn := connect(t)
 	// The driver quotes the strings of an array, but not these.
 	want := []string{"", "a", "it's", `back\slash`, "a\tb\nc", `"`, "NULL", "日本語", "\x00"}
-	if got := one[[]string](t, conn, "SELECT {a:Array(String)}", clickhouse.Named("a", want)); !reflect.DeepEqual(got, want) {
+	if got := one[[]string](t, conn, "SELECT {a:Array(String)}", clickhouse.Named("a", want)); !reflect.DeepEqual(got,
+		want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	numbers := []uint64{0, 1, 1 << 63}
@@ -70,10 +73,12 @@ func TestOtherParameters(t *testing.T) {
 	}
 	check.Equal(t, one[int64](t, conn, "SELECT {n:Int64}", clickhouse.Named("n", int64(-1<<63))), -1<<63)
 	at := time.Date(2024, 2, 29, 12, 30, 0, 123e6, time.UTC)
-	got := one[time.Time](t, conn, "SELECT {t:DateTime64(3, 'UTC')}", clickhouse.DateNamed("t", at, clickhouse.MilliSeconds))
+	got := one[time.Time](t, conn, "SELECT {t:DateTime64(3, 'UTC')}",
+		clickhouse.DateNamed("t", at, clickhouse.MilliSeconds))
 	check.That(t, got.Equal(at), "got %v, want %v", got, at)
 	exec(t, conn, "CREATE TABLE t (s String) ENGINE = MergeTree ORDER BY s")
-	exec(t, conn, "INSERT INTO {table:Identifier} SELECT {s:String}", clickhouse.Named("table", "t"), clickhouse.Named("s", "a\tb"))
+	exec(t, conn, "INSERT INTO {table:Identifier} SELECT {s:String}", clickhouse.Named("table", "t"),
+		clickhouse.Named("s", "a\tb"))
 	check.Equal(t, one[string](t, conn, "SELECT s FROM {table:Identifier}", clickhouse.Named("table", "t")), "a\tb")
 	// A parameter is visible only to its own statement.
 	err := conn.Exec(t.Context(), "SELECT {s:String}")

@@ -81,7 +81,10 @@ func TestFolderInUse(t *testing.T) {
 
 func TestLibraryMissing(t *testing.T) {
 	got := startIn(t, t.TempDir(), []string{libraryVariable + "="}, "open", t.TempDir()).output(t)
-	for _, want := range []string{"npm ci", "make engine", libraryVariable, filepath.Join("node_modules", "@chdb", npmPackage(), "libchdb.so")} {
+	for _, want := range []string{
+		"npm ci", "make engine", libraryVariable,
+		filepath.Join("node_modules", "@chdb", npmPackage(), "libchdb.so"),
+	} {
 		check.Contains(t, got, want)
 	}
 	missing := filepath.Join(t.TempDir(), "missing.so")
@@ -137,7 +140,8 @@ func TestKill(t *testing.T) {
 		check.Equal(t, n, distinct, "%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
 		check.Equal(t, n%batchRows, 0, "%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
 		check.That(t, n >= acknowledged, "%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
-		check.That(t, n <= acknowledged+batchRows, "%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
+		check.That(t, n <= acknowledged+batchRows, "%d rows, %d different ones, of %d acknowledged", n, distinct,
+			acknowledged)
 	}
 }
 
@@ -171,7 +175,10 @@ func TestForeignConfiguration(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	const foreign = "<clickhouse><max_server_memory_usage>1000000</max_server_memory_usage></clickhouse>"
 	must.OK(t, os.Mkdir(filepath.Join(home, ".clickhouse-local"), 0o755))
-	for _, path := range []string{filepath.Join(dir, "config.xml"), filepath.Join(home, ".clickhouse-local", "config.xml")} {
+	for _, path := range []string{
+		filepath.Join(dir, "config.xml"),
+		filepath.Join(home, ".clickhouse-local", "config.xml"),
+	} {
 		must.OK(t, os.WriteFile(path, []byte(foreign), 0o600))
 	}
 	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0").output(t)

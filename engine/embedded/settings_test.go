@@ -14,7 +14,8 @@ import (
 func setting(t *testing.T, ctx context.Context, conn driver.Conn, name string) string {
 	t.Helper()
 	var value string
-	must.OK(t, conn.QueryRow(ctx, "SELECT toString(getSetting({name:String}))", clickhouse.Named("name", name)).Scan(&value))
+	must.OK(t,
+		conn.QueryRow(ctx, "SELECT toString(getSetting({name:String}))", clickhouse.Named("name", name)).Scan(&value))
 	return value
 }
 
@@ -29,7 +30,8 @@ func TestSettingsAreOfOneStatement(t *testing.T) {
 		ctx := with(t.Context(), clickhouse.Settings{"max_result_rows": 77, "log_comment": "it's \\ a\tcomment"})
 		check.Equal(t, setting(t, ctx, conn, "max_result_rows"), "77", "max_result_rows with the setting 77")
 		check.Equal(t, setting(t, ctx, conn, "log_comment"), "it's \\ a\tcomment", "log_comment")
-		check.Equal(t, setting(t, t.Context(), conn, "max_result_rows"), initial, "max_result_rows in the next statement")
+		check.Equal(t, setting(t, t.Context(), conn, "max_result_rows"), initial,
+			"max_result_rows in the next statement")
 		check.Equal(t, setting(t, t.Context(), conn, "max_block_size"), "4242", "max_block_size with the option 4242")
 		got := setting(t, t.Context(), plain, "max_block_size")
 		check.That(t, got != "4242", "a setting of one driver affects another")
@@ -45,7 +47,8 @@ func TestSettingsClauseIsOfOneStatement(t *testing.T) {
 	batch := must.Get(conn.PrepareBatch(t.Context(), "INSERT INTO t (n) SETTINGS max_block_size = 11"))(t)
 	must.OK(t, batch.Append(uint64(1)))
 	must.OK(t, batch.Send())
-	check.Equal(t, setting(t, t.Context(), conn, "max_block_size"), initial, "max_block_size after statements with a SETTINGS clause")
+	check.Equal(t, setting(t, t.Context(), conn, "max_block_size"), initial,
+		"max_block_size after statements with a SETTINGS clause")
 }
 
 func TestBadSettings(t *testing.T) {

@@ -42,7 +42,8 @@ func TestDriver(t *testing.T) {
 		t.Errorf("an empty result: %v, %v", rows, err)
 	}
 	for _, sql := range []string{
-		"SHOW TABLES", "DESCRIBE t", "EXPLAIN SELECT 1", "EXISTS t", "WITH 1 AS x SELECT x", "(SELECT 1) UNION ALL (SELECT 2)",
+		"SHOW TABLES", "DESCRIBE t", "EXPLAIN SELECT 1", "EXISTS t", "WITH 1 AS x SELECT x",
+		"(SELECT 1) UNION ALL (SELECT 2)",
 		"SELECT 1 FORMAT Native", "-- c\n/* c */ SELECT 1", "SELECT 1 -- c", "OPTIMIZE TABLE t FINAL",
 	} {
 		result, err := conn.Query(t.Context(), sql)

@@ -106,7 +106,9 @@ func TestTypesRoundTrip(t *testing.T) {
 			must.OK(t, batch.Send())
 			for i, v := range typ.values {
 				got := reflect.New(reflect.TypeOf(v))
-				must.OK(t, conn.QueryRow(t.Context(), "SELECT v FROM t WHERE id = {id:UInt32}", clickhouse.Named("id", i)).Scan(got.Interface()))
+				must.OK(t,
+					conn.QueryRow(t.Context(), "SELECT v FROM t WHERE id = {id:UInt32}",
+						clickhouse.Named("id", i)).Scan(got.Interface()))
 				check.That(t, same(got.Elem().Interface(), v), "%#v came back as %#v", v, got.Elem().Interface())
 			}
 		})

@@ -31,8 +31,12 @@ var campaignStart = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 // simulated returns a simulated campaign.
 func simulated(campaign int64, visitors int) *population.SimpleCampaign {
 	return &population.SimpleCampaign{
-		WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: visitors, Start: campaignStart, Days: 28, MultipleExposures: 0.01, Seed: uint64(campaign),
-		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
+		WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: visitors, Start: campaignStart, Days: 28,
+		MultipleExposures: 0.01, Seed: uint64(campaign),
+		Variations: []population.SimpleVariation{
+			{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50},
+			{ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50},
+		},
 	}
 }
 
@@ -66,7 +70,8 @@ func BenchmarkFacts(b *testing.B) {
 	accepted := campaignStart.AddDate(0, 0, 28)
 	started, began := cpu(), time.Now()
 	events := sendCampaign(b, conn, &accepted, 12, large) + sendCampaign(b, conn, &accepted, 13, 10_000)
-	b.Logf("insert of %d events: %.1f s of CPU, %.0f events/s", events, (cpu() - started).Seconds(), float64(events)/time.Since(began).Seconds())
+	b.Logf("insert of %d events: %.1f s of CPU, %.0f events/s", events, (cpu() - started).Seconds(),
+		float64(events)/time.Since(began).Seconds())
 	r := facts.NewRefresher(conn, true)
 	started, began = cpu(), time.Now()
 	must.Get(r.RefreshFacts(b.Context()))(b)
@@ -154,7 +159,10 @@ func questions() []question {
 			r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
 		}),
 		with("two filters", func(r *query.Request) {
-			r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}, {Attribute: "country", Values: []string{"DE", "FR"}}}
+			r.Filters.Lists = []query.ListFilter{
+				{Attribute: "device", Values: []string{"mobile"}},
+				{Attribute: "country", Values: []string{"DE", "FR"}},
+			}
 		}),
 		with("by device", func(r *query.Request) { r.Dimension = "device" }),
 		with("by city", func(r *query.Request) { r.Dimension = "city" }),
@@ -165,7 +173,8 @@ func questions() []question {
 		with("z-score", func(r *query.Request) { r.Filters.ZScore = 3 }),
 		with("cap", func(r *query.Request) { r.Cap = &capped }),
 		with("all goals", func(r *query.Request) { r.GoalID = 0 }),
-		with("within 7 days", func(r *query.Request) { r.ConversionWindow = &schema.ConversionWindow{To: 7 * 24 * time.Hour} }),
+		with("within 7 days",
+			func(r *query.Request) { r.ConversionWindow = &schema.ConversionWindow{To: 7 * 24 * time.Hour} }),
 		with("in days 1 to 7", func(r *query.Request) {
 			r.ConversionWindow = &schema.ConversionWindow{From: 24 * time.Hour, To: 7 * 24 * time.Hour}
 		}),

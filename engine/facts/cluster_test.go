@@ -131,7 +131,8 @@ func (w *world) checkReplica(t *testing.T, conn driver.Conn) error {
 		return err
 	}
 	var visitors []uint64
-	if err := conn.QueryRow(t.Context(), "SELECT groupUniqArray(visitor_id) FROM events_local").Scan(&visitors); err != nil {
+	if err := conn.QueryRow(t.Context(),
+		"SELECT groupUniqArray(visitor_id) FROM events_local").Scan(&visitors); err != nil {
 		return err
 	}
 	want := slices.DeleteFunc(w.wanted(), func(r fold.Row) bool { return !slices.Contains(visitors, r.Visitor) })
@@ -153,7 +154,8 @@ func readShard(ctx context.Context, conn driver.Conn) ([]fold.Row, fold.Cells, e
 func equalCells(found fold.Cells, rows []fold.Row) bool {
 	want := fold.Cells{}
 	for from, to := 0, 0; from < len(rows); from = to {
-		for to = from + 1; to < len(rows) && rows[to].Subject == rows[from].Subject && rows[to].Visitor == rows[from].Visitor; to++ {
+		for to = from + 1; to < len(rows) && rows[to].Subject == rows[from].Subject &&
+			rows[to].Visitor == rows[from].Visitor; to++ {
 		}
 		want.AddRows(rows[from:to], 1, false)
 	}

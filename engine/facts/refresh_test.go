@@ -86,7 +86,8 @@ func (w *world) send(t *testing.T, n int) (visitors []schema.Visitor, through in
 }
 
 var kinds = map[schema.Kind]moments.Kind{
-	schema.KindView: moments.View, schema.KindClick: moments.Click, schema.KindSubmit: moments.Submit, schema.KindCompletion: moments.Completion,
+	schema.KindView: moments.View, schema.KindClick: moments.Click, schema.KindSubmit: moments.Submit,
+	schema.KindCompletion: moments.Completion,
 	schema.KindConversion: moments.Conversion, schema.KindContact: moments.Contact, schema.KindGoal: moments.Goal,
 }
 
@@ -97,8 +98,13 @@ func (w *world) wanted() []fold.Row {
 		e := &w.all[i]
 		of := schema.Visitor{WebsiteID: e.WebsiteID, ID: e.VisitorID}
 		folded := fold.Event{
-			Subject: schema.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}, Visitor: e.VisitorID, ID: e.EventID, Revision: e.Revision, Cancelled: e.Cancelled,
-			At: e.Time.UnixMilli(), Variation: e.VariationID, Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value, e.Profit, e.ExtraValue}, Accepted: e.at,
+			Subject: schema.Subject{
+				WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID,
+				ExperimentID: e.ExperimentID,
+			}, Visitor: e.VisitorID, ID: e.EventID, Revision: e.Revision,
+			Cancelled: e.Cancelled,
+			At:        e.Time.UnixMilli(), Variation: e.VariationID, Kind: kinds[e.Kind], Goal: e.GoalID,
+			Amounts: [3]int64{e.Value, e.Profit, e.ExtraValue}, Accepted: e.at,
 		}
 		if e.Kind == schema.KindView {
 			folded.Attributes = e.Join()
@@ -129,7 +135,8 @@ func (w *world) checkSums(t *testing.T) {
 	want := w.wanted()
 	cells := fold.Cells{}
 	for from, to := 0, 0; from < len(want); from = to {
-		for to = from + 1; to < len(want) && want[to].Subject == want[from].Subject && want[to].Visitor == want[from].Visitor; to++ {
+		for to = from + 1; to < len(want) && want[to].Subject == want[from].Subject &&
+			want[to].Visitor == want[from].Visitor; to++ {
 		}
 		cells.AddRows(want[from:to], 1, false)
 	}
@@ -223,7 +230,10 @@ func TestKilledRefreshes(t *testing.T) {
 // TestRefreshersRace lets several refreshers fold the same events at the same time, of which each but one is overtaken.
 func TestRefreshersRace(t *testing.T) {
 	w := newWorld(t, 3)
-	refreshers := []*facts.Refresher{facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false)}
+	refreshers := []*facts.Refresher{
+		facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false),
+		facts.NewRefresher(w.conn, false),
+	}
 	for range 10 {
 		_, through := w.send(t, 30)
 		race(t, through, refreshers...)
@@ -266,7 +276,8 @@ func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
 // events are sent again.
 func TestLostEventsAreReported(t *testing.T) {
 	for name, lost := range map[string]string{
-		"all": "true", "views": "event = 'view'", "goals": "event = 'goal'", "first": "ingested_at = (SELECT min(ingested_at) FROM events)", "without exposures": "subject = 'none'",
+		"all": "true", "views": "event = 'view'", "goals": "event = 'goal'",
+		"first": "ingested_at = (SELECT min(ingested_at) FROM events)", "without exposures": "subject = 'none'",
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 5)
@@ -283,11 +294,16 @@ func TestLostEventsAreReported(t *testing.T) {
 				t.Helper()
 				verified, err := r.VerifyFacts(t.Context(), func(float64) {})
 				found := scrub(t, r)
-				must.That(t, err == nil, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
-				check.Equal(t, found.Wrong+verified.Wrong, 0, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
-				check.Equal(t, len(found.Lost), want, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
-				check.Equal(t, len(verified.Lost), want, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
-				check.Equal(t, r.LostVisitors(), want, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				must.That(t, err == nil, "%d wrong, %d, %d and %d lost, %v; want %d lost", found.Wrong+verified.Wrong,
+					len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				check.Equal(t, found.Wrong+verified.Wrong, 0, "%d wrong, %d, %d and %d lost, %v; want %d lost",
+					found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				check.Equal(t, len(found.Lost), want, "%d wrong, %d, %d and %d lost, %v; want %d lost",
+					found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				check.Equal(t, len(verified.Lost), want, "%d wrong, %d, %d and %d lost, %v; want %d lost",
+					found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
+				check.Equal(t, r.LostVisitors(), want, "%d wrong, %d, %d and %d lost, %v; want %d lost",
+					found.Wrong+verified.Wrong, len(found.Lost), len(verified.Lost), r.LostVisitors(), err, want)
 			}
 			before := w.all
 			reported(victims)
@@ -405,7 +421,10 @@ func TestErasure(t *testing.T) {
 func (w *world) sendGoal(t *testing.T, of schema.Visitor) {
 	t.Helper()
 	w.at = w.at.Add(time.Minute)
-	e := schema.Event{WebsiteID: of.WebsiteID, VisitorID: of.ID, EventID: uint64(w.at.UnixMilli()), Time: w.at, Kind: schema.KindGoal, Subject: schema.SubjectNone, GoalID: 1}
+	e := schema.Event{
+		WebsiteID: of.WebsiteID, VisitorID: of.ID, EventID: uint64(w.at.UnixMilli()), Time: w.at,
+		Kind: schema.KindGoal, Subject: schema.SubjectNone, GoalID: 1,
+	}
 	must.OK(t, schema.InsertEvents(t.Context(), w.conn, []schema.Event{e}, w.at))
 	w.all = append(w.all, acceptedEvent{e, w.at.UnixMilli()})
 }
@@ -432,7 +451,8 @@ func (w *world) erase(t *testing.T, r *facts.Refresher, v schema.Visitor) {
 	err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left)
 	must.That(t, err == nil, "%d rows are left, %v", left, err)
 	check.Equal(t, left, 0, "%d rows are left, %v", left, err)
-	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return e.WebsiteID == v.WebsiteID && e.VisitorID == v.ID })
+	w.all = slices.DeleteFunc(w.all,
+		func(e acceptedEvent) bool { return e.WebsiteID == v.WebsiteID && e.VisitorID == v.ID })
 	w.sent = nil
 }
 
@@ -443,7 +463,8 @@ func TestFactsOfAServer(t *testing.T) {
 	w := newWorldOn(t, 7, schematest.OpenConnection(t, address))
 	for range 5 {
 		_, through := w.send(t, 40)
-		race(t, through, facts.NewRefresher(schematest.OpenConnection(t, address), false), facts.NewRefresher(schematest.OpenConnection(t, address), false))
+		race(t, through, facts.NewRefresher(schematest.OpenConnection(t, address), false),
+			facts.NewRefresher(schematest.OpenConnection(t, address), false))
 		w.check(t)
 	}
 }
@@ -468,7 +489,10 @@ func race(t *testing.T, through int64, refreshers ...*facts.Refresher) {
 // of the earlier refreshes.
 func TestRebuild(t *testing.T) {
 	server := schematest.SharedServer(t)
-	for name, conn := range map[string]driver.Conn{"embedded": schematest.OpenEmpty(t), "server": schematest.OpenConnection(t, server.DatabaseAddress(server.CreateDatabase(t)))} {
+	for name, conn := range map[string]driver.Conn{
+		"embedded": schematest.OpenEmpty(t),
+		"server":   schematest.OpenConnection(t, server.DatabaseAddress(server.CreateDatabase(t))),
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOn(t, 9, conn)
 			r := facts.NewRefresher(conn, false)
@@ -526,7 +550,8 @@ func TestNotedEventsWaitUntilTheyAreStored(t *testing.T) {
 	refreshes.Go(func() error {
 		err := r.RefreshNoted(t.Context())
 		at, _ := r.StoredPosition(t.Context())
-		check.That(t, at.Through >= w.at.UnixMilli(), "position %+v after a refresh of events until %d", at, w.at.UnixMilli())
+		check.That(t, at.Through >= w.at.UnixMilli(), "position %+v after a refresh of events until %d", at,
+			w.at.UnixMilli())
 		return err
 	})
 	close(paused.Resume)

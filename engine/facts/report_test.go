@@ -26,7 +26,10 @@ func TestReportsDuringRefreshes(t *testing.T) {
 	for name, store := range map[string]struct {
 		driver.Conn
 		alone bool
-	}{"embedded": {schematest.OpenEmpty(t), true}, "server": {schematest.OpenConnection(t, server.DatabaseAddress(server.CreateDatabase(t))), false}} {
+	}{
+		"embedded": {schematest.OpenEmpty(t), true},
+		"server":   {schematest.OpenConnection(t, server.DatabaseAddress(server.CreateDatabase(t))), false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			must.Get(schema.Migrate(t.Context(), store.Conn))(t)
 			r := facts.NewRefresher(store.Conn, store.alone)
@@ -79,7 +82,8 @@ func convert(t *testing.T, conn driver.Conn, r *facts.Refresher, visitor uint64)
 	t.Helper()
 	at := campaignStart.Add(time.Duration(visitor) * time.Minute) //nolint:gosec // few
 	view := schema.Event{
-		EventID: 2 * visitor, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: visitor, Kind: schema.KindView,
+		EventID: 2 * visitor, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12,
+		VisitorID: visitor, Kind: schema.KindView,
 		Attributes: schema.Attributes{Device: "mobile"},
 	}
 	goal := view
@@ -100,20 +104,30 @@ type reported struct {
 // reportOf returns a report about campaign 12 with goal 3.
 func reportOf(tb testing.TB, conn driver.Conn, r *facts.Refresher, filters query.Filters) reported {
 	tb.Helper()
-	return requested(tb, conn, r, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 12, GoalID: 3, Metric: query.GoalConversionRate, Filters: filters})
+	return requested(tb, conn, r,
+		query.Request{
+			Operation: query.CampaignResults, AccountID: 1, SubjectID: 12, GoalID: 3,
+			Metric: query.GoalConversionRate, Filters: filters,
+		})
 }
 
 // requested returns a report about a campaign with two variations.
 func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Request) reported {
 	tb.Helper()
 	p := must.Get(plan.New(r, &catalogue.AccountResources{
-		Websites: map[int64]catalogue.Website{1: {ID: 1}}, Goals: map[int64]catalogue.Goal{3: {ID: 3, WebsiteID: 1, Name: "Purchase"}},
+		Websites: map[int64]catalogue.Website{1: {ID: 1}},
+		Goals:    map[int64]catalogue.Goal{3: {ID: 3, WebsiteID: 1, Name: "Purchase"}},
 		Campaigns: map[int64]catalogue.LiveCampaign{r.SubjectID: {Campaign: catalogue.Campaign{
-			ID: r.SubjectID, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
-			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
+			ID: r.SubjectID, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live",
+			Methodology:  catalogue.Frequentist,
+			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20,
+			Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
 		}}},
 	}))(tb)
-	return reported{facts.Reader{Shards: facts.Shards{of}, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits}}, p.Question}
+	return reported{facts.Reader{
+		Shards: facts.Shards{of},
+		Store:  &source.Store{Conn: conn, Limits: source.DefaultLimits},
+	}, p.Question}
 }
 
 // TestAReportEndsWhileFactsChange checks that a report of an embedded store is read at most three times, although a
@@ -130,7 +144,11 @@ func TestAReportEndsWhileFactsChange(t *testing.T) {
 	change()
 	must.OK(t, refreshes.Wait())
 	tries := 0
-	x := requested(t, w.conn, r, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1, GoalID: 3, Metric: query.GoalConversionRate})
+	x := requested(t, w.conn, r,
+		query.Request{
+			Operation: query.CampaignResults, AccountID: 1, SubjectID: 1, GoalID: 3,
+			Metric: query.GoalConversionRate,
+		})
 	err := x.AtOnePosition(t.Context(), x.Question, func() error {
 		tries++
 		if change(); tries < 3 {
@@ -157,7 +175,8 @@ func TestBreakdownsKnowNewValues(t *testing.T) {
 		for i := range 2 + 40*batch { // from 2 to more than 200 values
 			id := uint64(1000*batch + i + 1)
 			view := schema.Event{
-				EventID: id, Time: at.Add(time.Duration(batch) * time.Hour), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: id,
+				EventID: id, Time: at.Add(time.Duration(batch) * time.Hour), WebsiteID: 1,
+				Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: id,
 				VariationID: int64(i % 2), Kind: schema.KindView,
 			}
 			view.Device, view.City = []string{"mobile", "desktop"}[i/7%2], fmt.Sprint("city ", i/2)
@@ -167,11 +186,14 @@ func TestBreakdownsKnowNewValues(t *testing.T) {
 		must.Get(r.RefreshFacts(t.Context()))(t)
 		for name, filters := range map[string]query.Filters{"all": {}, "from": from, "mobile": kept} {
 			for _, top := range []int{2, plan.MaxBreakdown} {
-				knowing, fresh := reportOf(t, conn, r, filters), reportOf(t, conn, facts.NewRefresher(conn, false), filters)
+				knowing, fresh := reportOf(t, conn, r, filters), reportOf(t, conn, facts.NewRefresher(conn, false),
+					filters)
 				q := knowing.Question
 				q.Dimension, q.Top = "city", top
-				found, want := must.Get(knowing.ReadRows(t.Context(), q))(t), must.Get(fresh.ReadRows(t.Context(), q))(t)
-				check.Equal(t, fmt.Sprint(found.Whole, found.Slices), fmt.Sprint(want.Whole, want.Slices), "batch %d, %s, top %d", batch, name, top)
+				found, want := must.Get(knowing.ReadRows(t.Context(), q))(t), must.Get(fresh.ReadRows(t.Context(),
+					q))(t)
+				check.Equal(t, fmt.Sprint(found.Whole, found.Slices), fmt.Sprint(want.Whole, want.Slices),
+					"batch %d, %s, top %d", batch, name, top)
 			}
 		}
 	}
@@ -192,25 +214,30 @@ func TestSumsOfRowsEqualThoseOfCells(t *testing.T) {
 			several = append(several, facts.GoalQuestion{GoalWindow: plan.GoalWindow{GoalID: goal}})
 			for visitor := range uint64(40) {
 				e := schema.Event{
-					EventID: visitor + 1, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: visitor + 1,
-					VariationID: int64(visitor % 2), Kind: schema.KindView, Attributes: schema.Attributes{Device: "mobile"},
+					EventID: visitor + 1, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12,
+					VisitorID:   visitor + 1,
+					VariationID: int64(visitor % 2), Kind: schema.KindView,
+					Attributes: schema.Attributes{Device: "mobile"},
 				}
 				for i, value := range of[:min(len(of), int(visitor%8))] {
 					events = append(events, e)
 					e.EventID, e.Kind, e.GoalID = uint64(goal)<<16|uint64(i)<<8|visitor, schema.KindGoal, goal
-					e.Time, e.Value, e.Profit, e.ExtraValue = at.Add(time.Duration(i+1)*time.Second), value, -value, value*value
+					e.Time, e.Value, e.Profit, e.ExtraValue = at.Add(time.Duration(i+
+						1)*time.Second), value, -value, value*value
 				}
 				events = append(events, e)
 			}
 		}
 		must.OK(t, schema.InsertEvents(t.Context(), conn, events, time.Now().UTC()))
 		must.Get(r.RefreshFacts(t.Context()))(t)
-		cells, rows := reportOf(t, conn, r, query.Filters{}), reportOf(t, conn, r, query.Filters{Lists: []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}})
+		cells, rows := reportOf(t, conn, r, query.Filters{}), reportOf(t, conn, r,
+			query.Filters{Lists: []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}})
 		together := must.Get(rows.ReadGoals(t.Context(), rows.Question, several))(t)
 		for i, goal := range several {
 			cells.GoalID, rows.GoalID = goal.GoalID, goal.GoalID
 			want := fmt.Sprint(must.Get(cells.ReadRows(t.Context(), cells.Question))(t).Whole)
-			check.Equal(t, fmt.Sprint(must.Get(rows.ReadRows(t.Context(), rows.Question))(t).Whole), want, "goal %d, %d", goal.GoalID, leastByDay)
+			check.Equal(t, fmt.Sprint(must.Get(rows.ReadRows(t.Context(), rows.Question))(t).Whole), want,
+				"goal %d, %d", goal.GoalID, leastByDay)
 			check.Equal(t, fmt.Sprint(together[i].Whole), want, "goal %d of several, %d", goal.GoalID, leastByDay)
 		}
 	}

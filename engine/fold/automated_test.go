@@ -51,19 +51,22 @@ func TestAutomatedVisitorsCountNowhere(t *testing.T) {
 		if len(distinct) <= most {
 			others++
 			want := rowsOf(events)
-			must.That(t, reflect.DeepEqual(rows, want), "%d of %d events: %+v\nwant %+v", len(distinct), most, rows, want)
+			must.That(t, reflect.DeepEqual(rows, want), "%d of %d events: %+v\nwant %+v", len(distinct), most, rows,
+				want)
 			return
 		}
 		automated++
 		want := naiveAutomated(distinct, most)
-		must.That(t, reflect.DeepEqual(bySubject(withoutDigests(rows)), bySubject(want)), "events %+v\nrows %+v\nwant %+v", events, rows, want)
+		must.That(t, reflect.DeepEqual(bySubject(withoutDigests(rows)), bySubject(want)),
+			"events %+v\nrows %+v\nwant %+v", events, rows, want)
 		later := w.visitor(7)
 		for i := range later {
 			later[i].ID += 1000
 			later[i].Accepted = w.start + 100
 		}
 		again := AppendVisitorRows(w.shuffled(slices.Concat(events, later)), most, nil)
-		must.That(t, reflect.DeepEqual(bySubject(again), bySubject(rows)), "events %+v\nlater %+v\nrows %+v\nwant %+v", events, later, again, rows)
+		must.That(t, reflect.DeepEqual(bySubject(again), bySubject(rows)), "events %+v\nlater %+v\nrows %+v\nwant %+v",
+			events, later, again, rows)
 		for i := range rows {
 			must.That(t, !IsCounted(rows[i].Variation), "%+v", rows[i])
 			must.That(t, rows[i].Digest != 0, "%+v", rows[i])

@@ -118,7 +118,8 @@ func visitorsOf(groups []group, subject schema.Subject, variation string, first 
 func (c Cells) sumOfDays(subject schema.Subject, goal int64, variation string, first, until int64) *bigSums {
 	s := &bigSums{}
 	for key, sums := range c {
-		if key.Grain == OfDay && key.Subject == subject && key.Goal == goal && key.Variation == variation && key.First == first && key.First+key.Day <= until {
+		if key.Grain == OfDay && key.Subject == subject && key.Goal == goal && key.Variation == variation &&
+			key.First == first && key.First+key.Day <= until {
 			for i := range s {
 				s[i].Add(&s[i], bigOf(sums.Sums[i]))
 			}
@@ -215,12 +216,14 @@ func checkReturns(t rapid.TB, w world, cells Cells, groups []group) {
 		for to := from + 1; to <= start+5; to++ {
 			var got, want int64
 			for key, cell := range cells {
-				if on := key.First + key.Day; key.Goal == Returns && key.Subject == groups[0].subject && key.Variation == groups[0].variation && key.First < from && on >= from && on < to {
+				if on := key.First + key.Day; key.Goal == Returns && key.Subject == groups[0].subject &&
+					key.Variation == groups[0].variation && key.First < from && on >= from && on < to {
 					got += cell.CountAt(Visitors)
 				}
 			}
 			for _, g := range groups {
-				if g.variation != "" && g.from < from*day && slices.ContainsFunc(g.events, func(e Event) bool { return e.At >= from*day && e.At < to*day }) {
+				if g.variation != "" && g.from < from*day && slices.ContainsFunc(g.events,
+					func(e Event) bool { return e.At >= from*day && e.At < to*day }) {
 					want++
 				}
 			}

@@ -56,8 +56,10 @@ func checkChanges(t rapid.TB, stored, wanted []Row) {
 	check.Equal(t, len(changes), least, "changes")
 	added := map[string]bool{}
 	for i, c := range changes {
-		check.That(t, i == 0 || !c.Cancels || changes[i-1].Cancels, "change %d cancels a row after a change that adds one", i)
-		if added[text(*c.Row)] = added[text(*c.Row)] || !c.Cancels; c.Cancels && want[text(*c.Row)] >= before[text(*c.Row)] {
+		check.That(t, i == 0 || !c.Cancels || changes[i-1].Cancels,
+			"change %d cancels a row after a change that adds one", i)
+		if added[text(*c.Row)] = added[text(*c.Row)] || !c.Cancels; c.Cancels &&
+			want[text(*c.Row)] >= before[text(*c.Row)] {
 			t.Errorf("canceled although it is wanted: %+v", c.Row)
 		}
 	}
@@ -141,7 +143,8 @@ func others(row Row) map[string]Row {
 
 func TestEveryDifferenceOfRowsIsAChange(t *testing.T) {
 	row := Row{
-		Subject: subjects[4], Grain: OfVisitor, Goal: 1, Variation: "1", Visitor: 7, Attributes: "a\x00b", First: 1, Since: 2, Number: 3,
+		Subject: subjects[4], Grain: OfVisitor, Goal: 1, Variation: "1", Visitor: 7, Attributes: "a\x00b", First: 1,
+		Since: 2, Number: 3,
 		MultiExposed: 4, Seen: 5, Digest: 6, Later: []uint64{1, 2}, LaterKinds: []uint8{3, 4},
 	}
 	differing := others(row)

@@ -26,7 +26,8 @@ func groupsOfReasons(explained []Explained) []group {
 		}
 		k := key{x.Subject, x.Variation}
 		if _, is := found[k]; !is {
-			found[k], groups = len(groups), append(groups, group{subject: x.Subject, variation: x.Variation, from: x.At})
+			found[k], groups = len(groups), append(groups,
+				group{subject: x.Subject, variation: x.Variation, from: x.At})
 		}
 		g, e := &groups[found[k]], *x.Event
 		e.At = x.At
@@ -38,7 +39,8 @@ func groupsOfReasons(explained []Explained) []group {
 	for i := range groups {
 		naiveSort(groups[i].events)
 	}
-	slices.SortStableFunc(groups, func(a, b group) int { return len(a.variation) - len(b.variation) }) // events that do not count first
+	slices.SortStableFunc(groups,
+		func(a, b group) int { return len(a.variation) - len(b.variation) }) // events that do not count first
 	return groups
 }
 
@@ -49,7 +51,8 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 		var explained []Explained
 		rows := ExplainVisitor(events, MaxVisitorEvents, nil, func(x Explained) { explained = append(explained, x) })
 		want := rowsOf(events)
-		must.That(t, reflect.DeepEqual(rows, want), "events %+v\nrows with reasons %+v\nwithout %+v", events, rows, want)
+		must.That(t, reflect.DeepEqual(rows, want), "events %+v\nrows with reasons %+v\nwithout %+v", events, rows,
+			want)
 		sums := []Row{}
 		for _, g := range groupsOfReasons(explained) {
 			sums = append(sums, naiveVisitorRow(g))
@@ -58,7 +61,8 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 			}
 		}
 		got := bySubject(ofEvents(rows))
-		must.That(t, len(sums)+len(got) == 0 || reflect.DeepEqual(bySubject(sums), got), "events %+v\nrows of the reasons %+v\nwant %+v", events, sums, got)
+		must.That(t, len(sums)+len(got) == 0 || reflect.DeepEqual(bySubject(sums), got),
+			"events %+v\nrows of the reasons %+v\nwant %+v", events, sums, got)
 		times := map[*Event]int{}
 		for _, x := range explained {
 			if x.Subject == x.Event.Subject {

@@ -34,7 +34,10 @@ func wrapped(x *big.Int) *big.Int {
 
 // integers returns extreme and random integers of 64 bits, of all sizes.
 func integers() []int64 {
-	all := []int64{0, 1, -1, 2, -2, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, math.MinInt64 + 1, math.MaxUint32, math.MaxUint32 + 1, -math.MaxUint32, -math.MaxUint32 - 1, 1e13, -1e13}
+	all := []int64{
+		0, 1, -1, 2, -2, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, math.MinInt64 + 1, math.MaxUint32,
+		math.MaxUint32 + 1, -math.MaxUint32, -math.MaxUint32 - 1, 1e13, -1e13,
+	}
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 60 {
 		all = append(all, int64(random.Uint64())>>random.IntN(64))

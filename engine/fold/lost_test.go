@@ -27,7 +27,8 @@ func TestLostEvents(t *testing.T) {
 		again := AppendVisitorRows(append(lost, kept...), MaxVisitorEvents, nil)
 		found := AppendVisitorRows(append(LostEvents(again, kept, isShort), kept...), MaxVisitorEvents, nil)
 		must.That(t, reflect.DeepEqual(found, again), "the rows do not stay the same: %+v, then %+v", again, found)
-		checkSameSums(t, AppendVisitorRows(slices.Concat(lost, kept, later), MaxVisitorEvents, nil), AppendVisitorRows(slices.Concat(events, later), MaxVisitorEvents, nil))
+		checkSameSums(t, AppendVisitorRows(slices.Concat(lost, kept, later), MaxVisitorEvents, nil),
+			AppendVisitorRows(slices.Concat(events, later), MaxVisitorEvents, nil))
 		left := LostEvents(again, w.shuffled(slices.Concat(kept, events)), isShort)
 		must.That(t, len(left) == 0, "lost although they are stored again: %+v", left)
 	})
@@ -35,7 +36,8 @@ func TestLostEvents(t *testing.T) {
 
 // distinctVisitor returns events of a visitor without copies, revisions and cancelled events. Goals without exposures have ids of their own.
 func (w world) distinctVisitor(ids uint64) []Event {
-	events := slices.DeleteFunc(naiveDistinct(w.visitor(7)), func(e Event) bool { return e.Revision > 0 || e.Cancelled })
+	events := slices.DeleteFunc(naiveDistinct(w.visitor(7)),
+		func(e Event) bool { return e.Revision > 0 || e.Cancelled })
 	for i := range events {
 		if events[i].ID += ids; events[i].isBare() {
 			events[i].ID += 500

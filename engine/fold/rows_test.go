@@ -46,7 +46,10 @@ func naiveExtent(x Extent, e Event) Extent {
 }
 
 func naiveVisitorRow(g group) Row {
-	r := Row{Subject: g.subject, Grain: OfVisitor, Variation: g.variation, Visitor: 7, First: g.from, Seen: uint32(len(g.rows))}
+	r := Row{
+		Subject: g.subject, Grain: OfVisitor, Variation: g.variation, Visitor: 7, First: g.from,
+		Seen: uint32(len(g.rows)),
+	}
 	if g.first != nil {
 		r.Attributes = g.first.Attributes
 	}
@@ -91,7 +94,8 @@ func naiveGoalRows(g group, goal int64) []Row {
 		}
 		r := Row{
 			Subject: g.subject, Grain: OfGoal, Goal: goal, Variation: g.variation, Visitor: e.Visitor,
-			First: g.from, Since: uint64(e.At - g.from), Number: uint32(len(rows) + 1), MultiExposed: multiExposed, Amounts: e.Amounts, Before: before,
+			First: g.from, Since: uint64(e.At - g.from), Number: uint32(len(rows) + 1), MultiExposed: multiExposed,
+			Amounts: e.Amounts, Before: before,
 		}
 		if e.Foreign != "" { // it counts, and its amounts do not
 			r.Amounts, r.Marks, r.Foreign = [3]int64{}, UnknownValueMark, e.Foreign
@@ -131,8 +135,10 @@ func TestRowsEqualThePlainLoops(t *testing.T) {
 	checkWorlds(t, 3000, func(t *rapid.T, w world) {
 		events := w.visitor(7)
 		after := slices.Clone(events)
-		got, want := bySubject(withoutDigests(AppendVisitorRows(after, MaxVisitorEvents, nil))), bySubject(naiveRows(events))
-		must.That(t, slices.Equal(after, events), "after AppendVisitorRows %+v\nbefore %+v", after, events) // they can be folded again
+		got, want := bySubject(withoutDigests(AppendVisitorRows(after, MaxVisitorEvents,
+			nil))), bySubject(naiveRows(events))
+		must.That(t, slices.Equal(after, events), "after AppendVisitorRows %+v\nbefore %+v", after,
+			events) // they can be folded again
 		must.That(t, reflect.DeepEqual(got, want), "events %+v\nrows %+v\nwant %+v", events, got, want)
 		for _, g := range naiveGroups(events) {
 			switch {
@@ -168,7 +174,8 @@ func TestLaterCopiesChangeNoRow(t *testing.T) {
 		for range 3 {
 			shuffled := w.shuffled(more)
 			got := rowsOf(shuffled)
-			check.That(t, reflect.DeepEqual(got, want), "events %+v\nrows %+v\nwith copies %+v\nrows %+v", events, want, shuffled, got)
+			check.That(t, reflect.DeepEqual(got, want), "events %+v\nrows %+v\nwith copies %+v\nrows %+v", events, want,
+				shuffled, got)
 		}
 	})
 }
@@ -197,7 +204,8 @@ func TestRowsDoNotDependOnArrival(t *testing.T) {
 				naive[i].Views = Extent{}
 			}
 			must.That(t, reflect.DeepEqual(rows, want), "events %+v\nrows %+v\nwant %+v", arrived, rows, naive)
-			must.That(t, reflect.DeepEqual(bySubject(withoutDigests(rows)), naive), "events %+v\nrows %+v\nwant %+v", arrived, rows, naive)
+			must.That(t, reflect.DeepEqual(bySubject(withoutDigests(rows)), naive), "events %+v\nrows %+v\nwant %+v",
+				arrived, rows, naive)
 		}
 	})
 }
@@ -205,7 +213,8 @@ func TestRowsDoNotDependOnArrival(t *testing.T) {
 func TestRowsAreAppended(t *testing.T) {
 	events := newWorld(rand.New(rand.NewPCG(1, 1))).visitor(7)
 	earlier := []Row{{Visitor: 1}, {Visitor: 2}}
-	got, want := AppendVisitorRows(slices.Clone(events), MaxVisitorEvents, slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events))
+	got, want := AppendVisitorRows(slices.Clone(events), MaxVisitorEvents,
+		slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events))
 	check.That(t, reflect.DeepEqual(got, want), "rows %+v, want %+v", got, want)
 	rows := AppendVisitorRows(nil, MaxVisitorEvents, nil)
 	check.That(t, rows == nil, "rows of no event: %+v", rows)
@@ -239,7 +248,8 @@ func TestDigestsCombineTheOwnEvents(t *testing.T) {
 			want[g.subject][g.variation] = digest
 		}
 		for _, r := range rowsOf(events) {
-			if digest := want[r.Subject][r.Variation]; r.Grain == OfVisitor && r.Digest != digest || r.Grain == OfGoal && r.Digest != 0 {
+			if digest := want[r.Subject][r.Variation]; r.Grain == OfVisitor && r.Digest != digest ||
+				r.Grain == OfGoal && r.Digest != 0 {
 				t.Errorf("digest %x, want %x: %+v", r.Digest, digest, r)
 			}
 		}
@@ -247,13 +257,19 @@ func TestDigestsCombineTheOwnEvents(t *testing.T) {
 }
 
 func TestDigestsShowEveryContent(t *testing.T) {
-	base := Event{Subject: subjects[0], Visitor: 7, ID: 1, At: 1, Variation: 1, Kind: moments.View, Goal: 1, Amounts: [3]int64{1, 2, 3}, Attributes: "a\x00b"}
+	base := Event{
+		Subject: subjects[0], Visitor: 7, ID: 1, At: 1, Variation: 1, Kind: moments.View, Goal: 1,
+		Amounts: [3]int64{1, 2, 3}, Attributes: "a\x00b",
+	}
 	seen := map[uint64]string{digestOf(base): "nothing"}
 	for what, change := range map[string]func(e *Event){
-		"id": func(e *Event) { e.ID++ }, "time": func(e *Event) { e.At++ }, "variation": func(e *Event) { e.Variation++ },
-		"kind": func(e *Event) { e.Kind++ }, "goal": func(e *Event) { e.Goal++ }, "value": func(e *Event) { e.Amounts[0]++ },
-		"profit": func(e *Event) { e.Amounts[1]++ }, "extra value": func(e *Event) { e.Amounts[2]++ }, "attributes": func(e *Event) { e.Attributes = "ab\x00" },
-		"revision": func(e *Event) { e.Revision++ }, "cancelled": func(e *Event) { e.Cancelled = true },
+		"id": func(e *Event) { e.ID++ }, "time": func(e *Event) { e.At++ },
+		"variation": func(e *Event) { e.Variation++ },
+		"kind":      func(e *Event) { e.Kind++ }, "goal": func(e *Event) { e.Goal++ },
+		"value":  func(e *Event) { e.Amounts[0]++ },
+		"profit": func(e *Event) { e.Amounts[1]++ }, "extra value": func(e *Event) { e.Amounts[2]++ },
+		"attributes": func(e *Event) { e.Attributes = "ab\x00" },
+		"revision":   func(e *Event) { e.Revision++ }, "cancelled": func(e *Event) { e.Cancelled = true },
 		"details": func(e *Event) { e.Details = `{"currency":"EUR"}` }, "currency of the website": func(e *Event) { e.Foreign = "EUR" },
 		"amounts exchanged": func(e *Event) { e.Amounts = [3]int64{2, 1, 3} },
 	} {
@@ -271,8 +287,12 @@ func TestDigestsShowEveryContent(t *testing.T) {
 // Exchanged attributes of two views are another content, with another first view's attributes.
 func TestDigestsShowExchangedAttributes(t *testing.T) {
 	view := func(id uint64, attributes string) Event {
-		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: int64(id), Kind: moments.View, Attributes: attributes}
+		return Event{
+			Subject: subjects[0], Visitor: 7, ID: id, At: int64(id), Kind: moments.View,
+			Attributes: attributes,
+		}
 	}
 	one, other := AppendVisitorRows([]Event{view(1, "a"), view(2, "b")}, MaxVisitorEvents, nil)[0], AppendVisitorRows([]Event{view(1, "b"), view(2, "a")}, MaxVisitorEvents, nil)[0]
-	check.That(t, one.Digest != other.Digest, "rows with attributes %q and %q have the same digest", one.Attributes, other.Attributes)
+	check.That(t, one.Digest != other.Digest, "rows with attributes %q and %q have the same digest", one.Attributes,
+		other.Attributes)
 }

@@ -122,7 +122,10 @@ func (w world) visitor(id uint64) []Event {
 	views, variations := worlds.Pick(w, 0, 2, 5), 1+w.IntN(3)
 	var events []Event
 	for range w.IntN(30) {
-		e := Event{Subject: noSubject, Visitor: id, ID: 1 + w.Uint64N(40), Accepted: w.start + w.Int64N(4)} // equal ids occur, also in a subject
+		e := Event{
+			Subject: noSubject, Visitor: id, ID: 1 + w.Uint64N(40),
+			Accepted: w.start + w.Int64N(4),
+		} // equal ids occur, also in a subject
 		if w.IntN(4) > 0 {
 			e.Subject = worlds.Pick(w, subjects...)
 		}
@@ -184,7 +187,8 @@ func naiveDistinct(events []Event) []Event {
 	for i, e := range events {
 		counts := true
 		for j, o := range events {
-			if o.Subject == e.Subject && o.ID == e.ID && o.Revision == e.Revision && (naiveArrivesBefore(o, e) || o == e && j < i) {
+			if o.Subject == e.Subject && o.ID == e.ID && o.Revision == e.Revision &&
+				(naiveArrivesBefore(o, e) || o == e && j < i) {
 				counts = false
 			}
 		}
@@ -298,7 +302,8 @@ func naiveGroupsOf(subject schema.Subject, kept []Event) []group {
 		naiveSort(counted.events)
 		counted.from = first.At
 		counted.variation = strconv.FormatInt(first.Variation, 10)
-		if slices.ContainsFunc(counted.events, func(e Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }) {
+		if slices.ContainsFunc(counted.events,
+			func(e Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }) {
 			counted.variation += "+"
 		}
 		groups = append(groups, counted)

@@ -22,12 +22,18 @@ var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 // newCampaign returns a campaign with control and a variation of equal shares, which starts a number of days later.
 func newCampaign(id int64, days int) *Campaign {
 	p := &plan.Plan{
-		Rules:          plan.Rules{Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20},
+		Rules: plan.Rules{
+			Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80,
+			MDE: 20,
+		},
 		ExpectedShares: []float64{.5, .5},
 	}
 	p.Subject = schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: id}
 	p.Declared.Metric = query.GoalConversionRate
-	p.Variations = []plan.Variation{{ID: 0, Name: "Control", Control: true, Share: 50}, {ID: 1, Name: "Green", Share: 100}}
+	p.Variations = []plan.Variation{
+		{ID: 0, Name: "Control", Control: true, Share: 50},
+		{ID: 1, Name: "Green", Share: 100},
+	}
 	p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom, Shares: []float64{.5, .5}}}
 	return &Campaign{Plan: p, Name: fmt.Sprint("C", id), Start: start.AddDate(0, 0, days)}
 }

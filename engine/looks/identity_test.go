@@ -18,10 +18,16 @@ import (
 func TestDeclarationsAreIdentifiedForever(t *testing.T) {
 	p := &plan.Plan{Question: plan.Question{MultipleExposures: "exclude"}}
 	p.Rules.Methodology, p.Rules.SignificanceLevel = "bayesian", 95
-	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, PlannedVisitors: 1000, Maturity: 10 * time.Minute, EquivalenceMargin: .015}
+	p.Rules.LookRules = plan.LookRules{
+		PlannedDays: 28, PlannedVisitors: 1000, Maturity: 10 * time.Minute,
+		EquivalenceMargin: .015,
+	}
 	p.Rules.Prior = &stats.Prior{Mean: -.001, StandardDeviation: .03, Campaigns: new(7)}
 	p.Declared.Cap = &schema.Cap{Percentile: 99.5}
-	p.Declared.ConversionWindow = schema.ConversionWindow{From: time.Hour, To: 7 * 24 * time.Hour, Settle: 14 * 24 * time.Hour}
+	p.Declared.ConversionWindow = schema.ConversionWindow{
+		From: time.Hour, To: 7 * 24 * time.Hour,
+		Settle: 14 * 24 * time.Hour,
+	}
 	p.Variations = []plan.Variation{{ID: 0}, {ID: 2}, {ID: 3, Added: true}}
 	of := identityOfDeclaration(p)
 	check.Equal(t, of.String(), `declaration="1"

@@ -149,7 +149,11 @@ func TestClockOfImportedViews(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var steps []moments.Step
 			for _, d := range test.days {
-				steps = append(steps, moments.Step{Bucket: dayOf(int(d[0])), Row: moments.Row{Moments: moments.Moments{Visitors: d[1], Views: d[1]}}})
+				steps = append(steps,
+					moments.Step{
+						Bucket: dayOf(int(d[0])),
+						Row:    moments.Row{Moments: moments.Moments{Visitors: d[1], Views: d[1]}},
+					})
 			}
 			f, _ := FirstView{Time: at(2, 10), OnTime: test.onTime, Imported: true}.WithHistory(steps)
 			check.Equal(t, f.Start().Format("2.15"), test.want)
@@ -185,9 +189,12 @@ func TestLooksWaitForAWindow(t *testing.T) {
 		{"imported, of the second look some visitors are not mature", windowed(stopped, false, true), FirstView{Time: at(2, 10), Accepted: at(30, 0), Imported: true}, at(30, 0), at(19, 12), 1, time.Time{}, true},
 	} {
 		s := NewSchedule(test.plan, test.first, test.through, test.newest, nil)
-		check.Equal(t, len(s.Looks), test.looks, "%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
-		check.That(t, s.Next.Equal(test.next), "%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
-		check.Equal(t, s.HasEnd(), test.hasEnd, "%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next, s.HasEnd())
+		check.Equal(t, len(s.Looks), test.looks, "%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next,
+			s.HasEnd())
+		check.That(t, s.Next.Equal(test.next), "%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next,
+			s.HasEnd())
+		check.Equal(t, s.HasEnd(), test.hasEnd, "%s: %d looks, next %s, end %v", test.name, len(s.Looks), s.Next,
+			s.HasEnd())
 		number, end := s.NextAfter(test.through)
 		check.That(t, end.Equal(test.next), "%s: the next look is %d on %s", test.name, number, end)
 		check.That(t, (end.IsZero() || number == test.looks+1), "%s: the next look is %d on %s", test.name, number, end)

@@ -58,7 +58,10 @@ func stepsSince(p *plan.Plan, all []visitor, cut time.Time) []moments.Step {
 		if hour(v.first).Before(cut) {
 			continue
 		}
-		at := key{variation: v.variation, period: plan.PeriodAt(p.SharePeriods, hour(v.first)), multiExposed: v.crossed != 0}
+		at := key{
+			variation: v.variation, period: plan.PeriodAt(p.SharePeriods, hour(v.first)),
+			multiExposed: v.crossed != 0,
+		}
 		if at.multiExposed {
 			at.crossed = hour(v.crossed).UnixMilli() / day.Milliseconds()
 		}
@@ -71,7 +74,8 @@ func stepsSince(p *plan.Plan, all []visitor, cut time.Time) []moments.Step {
 	for bucket, of := range add {
 		for at, m := range of {
 			steps = append(steps, moments.Step{Bucket: bucket, Crossed: at.crossed, Row: moments.Row{
-				RowKey: moments.RowKey{VariationID: at.variation, MultiExposed: at.multiExposed, Period: at.period}, Moments: *m,
+				RowKey:  moments.RowKey{VariationID: at.variation, MultiExposed: at.multiExposed, Period: at.period},
+				Moments: *m,
 			}})
 		}
 	}
@@ -86,7 +90,8 @@ func TestStrataEqualTheFold(t *testing.T) {
 	for range 50 {
 		all := randomVisitors(r)
 		p := &plan.Plan{
-			Runs: []catalogue.Run{run(hour(9), hour(24*r.IntN(14)+60)), run(hour(24*16+r.IntN(48)), time.Time{})}, Running: true,
+			Runs:    []catalogue.Run{run(hour(9), hour(24*r.IntN(14)+60)), run(hour(24*16+r.IntN(48)), time.Time{})},
+			Running: true,
 		}
 		p.MultipleExposures = []string{catalogue.ExcludeMultiExposed, catalogue.FirstVariation}[r.IntN(2)]
 		p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom}, {Since: hour(r.IntN(24 * 20))}}
@@ -108,8 +113,10 @@ func TestStrataEqualTheFold(t *testing.T) {
 						in := plan.PeriodAt(p.SharePeriods, first) == st.period &&
 							slices.ContainsFunc(spans,
 								func(o Window) bool { return !first.Before(o.From) && first.Before(o.To) })
-						crossed := v.crossed != 0 && hour(v.crossed).Before(end) // a later view of another variation does not matter
-						if !in || !first.Before(end) || v.variation != id || crossed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
+						crossed := v.crossed != 0 &&
+							hour(v.crossed).Before(end) // a later view of another variation does not matter
+						if !in || !first.Before(end) || v.variation != id || crossed &&
+							p.MultipleExposures == catalogue.ExcludeMultiExposed {
 							continue
 						}
 						want.Visitors++
@@ -118,7 +125,8 @@ func TestStrataEqualTheFold(t *testing.T) {
 						}
 					}
 					m := st.counted[id]
-					must.Equal[stats.Sample](t, SampleOf(&m, query.GoalConversionRate), want, "until %s, period %d, variation %d", end, st.period, id)
+					must.Equal[stats.Sample](t, SampleOf(&m, query.GoalConversionRate), want,
+						"until %s, period %d, variation %d", end, st.period, id)
 				}
 			}
 		}

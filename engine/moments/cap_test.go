@@ -37,6 +37,7 @@ func TestNewCap(t *testing.T) {
 		{"12.5", nil, 125_000},
 	} {
 		rule := must.Get(schema.ParseCap(test.rule))(t)
-		check.Equal(t, moments.NewCap(rule, test.totals).Limit, test.want, "%s of %d totals", test.rule, len(test.totals))
+		check.Equal(t, moments.NewCap(rule, test.totals).Limit, test.want, "%s of %d totals", test.rule,
+			len(test.totals))
 	}
 }

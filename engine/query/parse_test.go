@@ -36,7 +36,8 @@ func TestScripts(t *testing.T) {
 		if err == nil {
 			filters := must.Get(json.Marshal(r.Filters.CanonicalForm()))(t)
 			window := query.FormatInstant(r.Filters.From) + ".." + query.FormatInstant(r.Filters.To)
-			return fmt.Sprintf("goal %d, website %d, by %q, %q: %s, %s", r.GoalID, r.WebsiteID, r.Dimension, r.Metric, filters, window)
+			return fmt.Sprintf("goal %d, website %d, by %q, %q: %s, %s", r.GoalID, r.WebsiteID, r.Dimension, r.Metric,
+				filters, window)
 		}
 		invalid := new(query.InvalidError)
 		must.That(t, errors.As(err, &invalid), "%v", err)
@@ -61,15 +62,21 @@ func TestDatesBeginAtMidnightOfTheWebsite(t *testing.T) {
 		{"Asia/Beirut", "2021-03-28", "2021-03-27T22:00:00Z", "2021-03-28T21:00:00Z"},       // begins at 01:00
 		{"America/Havana", "2025-11-02", "2025-11-02T04:00:00Z", "2025-11-03T05:00:00Z"},    // midnight twice
 		{"Asia/Amman", "2021-10-29", "2021-10-28T21:00:00Z", "2021-10-29T22:00:00Z"},        // midnight twice
-		{"Asia/Beirut", "2021-10-31", "2021-10-30T22:00:00Z", "2021-10-31T22:00:00Z"},       // 23:00 of the day before twice
+		{
+			"Asia/Beirut", "2021-10-31", "2021-10-30T22:00:00Z",
+			"2021-10-31T22:00:00Z",
+		}, // 23:00 of the day before twice
 	} {
-		r := must.Get(query.ParseReport(query.CampaignResults, "filters[dateFrom]="+test.date+"&filters[dateTo]="+test.date))(t)
+		r := must.Get(query.ParseReport(query.CampaignResults,
+			"filters[dateFrom]="+test.date+"&filters[dateTo]="+test.date))(t)
 		zone, err := time.LoadLocation(test.zone)
 		if err == nil {
 			err = r.Filters.ResolveDates(zone)
 		}
-		if from, to := query.FormatInstant(r.Filters.From), query.FormatInstant(r.Filters.To); err != nil || from != test.from || to != test.to {
-			t.Errorf("%s in %s is from %s to %s, %v; want %s to %s", test.date, test.zone, from, to, err, test.from, test.to)
+		if from, to := query.FormatInstant(r.Filters.From), query.FormatInstant(r.Filters.To); err != nil ||
+			from != test.from || to != test.to {
+			t.Errorf("%s in %s is from %s to %s, %v; want %s to %s", test.date, test.zone, from, to, err, test.from,
+				test.to)
 		}
 		for at := r.Filters.From.Add(-30 * time.Hour); at.Before(r.Filters.To.Add(30 * time.Hour)); at = at.Add(15 * time.Minute) {
 			isWithin := !at.Before(r.Filters.From) && at.Before(r.Filters.To)
@@ -88,8 +95,10 @@ func TestDatesBeginAtMidnightOfTheWebsite(t *testing.T) {
 // FuzzParseReport checks that no query panics.
 func FuzzParseReport(f *testing.F) {
 	for _, seed := range []string{
-		"", "goal=1", "filters[device][]=a&filters[device][]=b", "filters[city][]='; DROP TABLE events --", "filters[referrer]=*%25*",
-		"filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-02", "filters[utmTerm]={x:String}", "dimension=channel", "filters[x", "%", ";",
+		"", "goal=1", "filters[device][]=a&filters[device][]=b", "filters[city][]='; DROP TABLE events --",
+		"filters[referrer]=*%25*",
+		"filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-02", "filters[utmTerm]={x:String}", "dimension=channel",
+		"filters[x", "%", ";",
 	} {
 		f.Add(seed)
 	}

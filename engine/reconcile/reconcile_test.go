@@ -83,8 +83,9 @@ func (s *shop) visitor(variation int64, at time.Time) string {
 
 func (s *shop) view(visitor string, variation int64, at time.Time) {
 	s.events = append(s.events, schema.Event{
-		EventID: s.Uint64(), Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VariationID: variation,
-		VisitorID: schema.HashID(visitor), Kind: schema.KindView,
+		EventID: s.Uint64(), Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12,
+		VariationID: variation,
+		VisitorID:   schema.HashID(visitor), Kind: schema.KindView,
 	})
 }
 
@@ -108,8 +109,9 @@ func (s *shop) newOrder(n int, at time.Time) order {
 // receive stores an order as the shop's pixel, its webhooks or both report it, perhaps with earlier revisions.
 func (s *shop) receive(o *order, exposed bool) {
 	bare := schema.Event{
-		EventID: schema.HashID(o.id), Time: o.at, WebsiteID: 1, Subject: schema.SubjectNone, VisitorID: schema.HashID(o.visitor),
-		Kind: schema.KindGoal, GoalID: 3, Value: o.value, Profit: o.profit, Revision: uint64(o.revision), Cancelled: o.cancelled, //nolint:gosec // not negative
+		EventID: schema.HashID(o.id), Time: o.at, WebsiteID: 1, Subject: schema.SubjectNone,
+		VisitorID: schema.HashID(o.visitor),
+		Kind:      schema.KindGoal, GoalID: 3, Value: o.value, Profit: o.profit, Revision: uint64(o.revision), Cancelled: o.cancelled, //nolint:gosec // not negative
 	}
 	earlier := bare
 	earlier.Value, earlier.Revision, earlier.Cancelled = o.value+100*s.Int64N(1000), s.Uint64N(bare.Revision), false
@@ -122,7 +124,10 @@ func (s *shop) receive(o *order, exposed bool) {
 
 // export writes a row of the export, and notes the line in which it is.
 func (s *shop) export(o *order, line reconcile.Line, cells ...string) {
-	row := []string{o.id, o.at.In(s.location).Format(time.RFC3339), o.visitor, o.text, units(o.profit), strconv.FormatInt(o.revision, 10), strconv.FormatBool(o.cancelled), "3"}
+	row := []string{
+		o.id, o.at.In(s.location).Format(time.RFC3339), o.visitor, o.text, units(o.profit),
+		strconv.FormatInt(o.revision, 10), strconv.FormatBool(o.cancelled), "3",
+	}
 	for i := 0; i < len(cells); i += 2 {
 		row[slices.Index(header, cells[i])] = cells[i+1]
 	}
@@ -238,7 +243,10 @@ func (s *shop) place(n int) {
 		}
 	case 2: // around midnight, and in the night in which the clock changes
 		see()
-		o.at = []time.Time{s.from.Add(-time.Millisecond), s.to, s.to.Add(30 * time.Minute), s.from.Add(-2 * time.Hour)}[s.IntN(4)]
+		o.at = []time.Time{
+			s.from.Add(-time.Millisecond), s.to, s.to.Add(30 * time.Minute),
+			s.from.Add(-2 * time.Hour),
+		}[s.IntN(4)]
 		s.receive(&o, true)
 		s.export(&o, reconcile.OtherPeriod)
 	case 3:
@@ -353,7 +361,8 @@ func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine
 	s.view("the last visitor", 0, s.newest())
 	conn := schematest.OpenMigrated(t)
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
-	file := must.Get(catalogue.ReadYAML(strings.NewReader(fmt.Sprintf(catalogueOfShop, s.zone, s.cap, s.declaredWindow(), s.multiple))))(t)
+	file := must.Get(catalogue.ReadYAML(strings.NewReader(fmt.Sprintf(catalogueOfShop, s.zone, s.cap,
+		s.declaredWindow(), s.multiple))))(t)
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	e, w, shards := enginetest.OpenWithFacts(t, conn, c)
 	shards[0].MaxVisitorEvents = most
@@ -377,11 +386,14 @@ func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine
 }
 
 // compare compares the export of the shop with its report.
-func (s *shop) compare(t *testing.T, e *engine.Engine, shards facts.Shards, path string) (compared *reconcile.Comparison, limit int64) {
+func (s *shop) compare(t *testing.T, e *engine.Engine, shards facts.Shards,
+	path string,
+) (compared *reconcile.Comparison, limit int64) {
 	t.Helper()
 	request := plan.ResultsRequest(1, schema.Subject{Kind: schema.SubjectCampaign, ID: 12})
 	report := must.Get(e.ComputeReport(t.Context(), must.Get(e.PlanReport(request))(t)))(t)
-	dated := must.Get(query.ParseVisitors(query.CampaignResults, "filters[dateFrom]=2026-10-01&filters[dateTo]=2026-10-31"))(t)
+	dated := must.Get(query.ParseVisitors(query.CampaignResults,
+		"filters[dateFrom]=2026-10-01&filters[dateTo]=2026-10-31"))(t)
 	request.Filters = dated.Filters
 	p := e.AsOfFirstView(must.Get(e.PlanReport(request))(t))
 	if c := report.Checks.Cap; c != nil && c.Amount != nil {
@@ -427,7 +439,8 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		check.Equal(t, compared.Cap.Units.Int64(), removed, "value above the cap")
 		for _, line := range compared.Lines[:reconcile.Counted] {
 			isSkewed := s.skewed && line.Line == reconcile.CancelledHere
-			check.That(t, line.Differs == isSkewed || (!isSkewed && s.skewed), "shop %d: whether the line %s differs between variations", i, line.Line)
+			check.That(t, line.Differs == isSkewed || (!isSkewed && s.skewed),
+				"shop %d: whether the line %s differs between variations", i, line.Line)
 		}
 		check.That(t, compared.Lines[reconcile.Amount].Newer != 0, "no order has a higher revision in the export")
 
@@ -446,7 +459,10 @@ func checkSums(t *testing.T, what string, got, want *reconcile.Sums) {
 	if want == nil {
 		want = &reconcile.Sums{}
 	}
-	check.Equal(t, got.Orders, want.Orders, "%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
-	check.Equal(t, got.Value.String(), want.Value.String(), "%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
-	check.Equal(t, got.Profit.String(), want.Profit.String(), "%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
+	check.Equal(t, got.Orders, want.Orders, "%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders,
+		&got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
+	check.Equal(t, got.Value.String(), want.Value.String(), "%s: %d orders, %v and %v; want %d, %v and %v", what,
+		got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
+	check.Equal(t, got.Profit.String(), want.Profit.String(), "%s: %d orders, %v and %v; want %d, %v and %v", what,
+		got.Orders, &got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)
 }

@@ -78,7 +78,8 @@ func TestTableHoldsAnything(t *testing.T) {
 		}
 		line := must.Get(json.Marshal(map[string]any{
 			"metric": metric, "variations": variations,
-			"significanceLevel": []int{80, 90, 95, 100}[r.IntN(4)], "methodology": []string{"frequentist", "bayesian"}[r.IntN(2)],
+			"significanceLevel": []int{80, 90, 95, 100}[r.IntN(4)],
+			"methodology":       []string{"frequentist", "bayesian"}[r.IntN(2)],
 		}))(t)
 		input := must.Get(calculator.ParseInput(line))(t)
 		answer := input.ComputeAnswer()
@@ -104,14 +105,18 @@ func results(t *testing.T) *result.Report {
 // TestReportHoldsAnyName checks that names cannot move the cursor, and that no line is wider than the screen.
 func TestReportHoldsAnyName(t *testing.T) {
 	r := results(t)
-	for _, odd := range []string{"\x1b[31mred\r\n" + strings.Repeat("wide ", 30), strings.Repeat("変化", 40), strings.Repeat("👩‍👩‍👧‍👦", 30)} {
+	for _, odd := range []string{
+		"\x1b[31mred\r\n" + strings.Repeat("wide ", 30), strings.Repeat("変化", 40),
+		strings.Repeat("👩‍👩‍👧‍👦", 30),
+	} {
 		r.Variations[1].Name, r.Breakdown[0].Value, r.Breakdown[0].Variations[1].Name, r.Goal.Name = odd, odd, odd, odd
 		r.Conclusion.Text = odd
 		for _, width := range []int{MinWidth, PlainWidth, MaxWidth} {
 			text := Report(r, Screen{Width: width})
 			for line := range strings.Lines(text) {
 				n := uniseg.StringWidth(strings.TrimSuffix(line, "\n"))
-				check.That(t, n <= width || !strings.Contains(line, " "), "a line of %d columns on a screen of %d: %q", n, width, line)
+				check.That(t, n <= width || !strings.Contains(line, " "), "a line of %d columns on a screen of %d: %q",
+					n, width, line)
 			}
 			check.That(t, !strings.ContainsAny(text, "\x1b\r"), "it moves the cursor: %q", text)
 		}
@@ -125,8 +130,14 @@ func TestReportNotesTheLooks(t *testing.T) {
 	r := results(t)
 	conclusive := false
 	r.Filters, r.Window = nil, result.Window{}
-	r.Looks, r.NextLook = []result.Look{}, &result.NextLook{Number: 1, End: time.Date(2026, 5, 9, 0, 0, 0, 0, time.UTC), PublishedAt: time.Date(2026, 5, 10, 0, 0, 0, 0, time.UTC)}
-	r.Conclusion = &result.Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{stats.ReasonTooEarly}, Text: "No conclusion."}
+	r.Looks, r.NextLook = []result.Look{}, &result.NextLook{
+		Number: 1, End: time.Date(2026, 5, 9, 0, 0, 0, 0, time.UTC),
+		PublishedAt: time.Date(2026, 5, 10, 0, 0, 0, 0, time.UTC),
+	}
+	r.Conclusion = &result.Conclusion{
+		Status: stats.StatusInconclusive, Reasons: []stats.Reason{stats.ReasonTooEarly},
+		Text: "No conclusion.",
+	}
 	r.Variations[1].Comparison.Verdict, r.Variations[1].Comparison.Conclusive = stats.VerdictBetter, &conclusive
 	r.Dimension = nil
 	text := Report(r, Screen{Width: MaxWidth, Colour: true})
@@ -187,7 +198,8 @@ func TestAxisIsThatOfThePage(t *testing.T) {
 	}
 	for _, e := range examples.Scale {
 		got := newAxis(e.Numbers, forestTicks).ticks()
-		check.That(t, slices.EqualFunc(got, e.Ticks, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 }), "%v: %v, want %v", e.Numbers, got, e.Ticks)
+		check.That(t, slices.EqualFunc(got, e.Ticks, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 }),
+			"%v: %v, want %v", e.Numbers, got, e.Ticks)
 	}
 }
 
@@ -195,14 +207,19 @@ func TestAxisIsThatOfThePage(t *testing.T) {
 // of the report.
 func TestScorecardCSVNamesTheReport(t *testing.T) {
 	text := must.Get(CSV(&result.Report{
-		Goal: &result.GoalName{ID: 3, Name: "Purchase"}, ConversionWindow: &result.AgeRange{From: "0h", To: "168h", Source: "request"},
-		Scorecard: []*result.ScorecardRow{{Goal: &result.GoalName{ID: 4, Name: "Support"}, Variations: []result.ScorecardVariation{{ID: 1}}}},
+		Goal:             &result.GoalName{ID: 3, Name: "Purchase"},
+		ConversionWindow: &result.AgeRange{From: "0h", To: "168h", Source: "request"},
+		Scorecard: []*result.ScorecardRow{{
+			Goal:       &result.GoalName{ID: 4, Name: "Support"},
+			Variations: []result.ScorecardVariation{{ID: 1}},
+		}},
 	}))(t)
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	must.That(t, err == nil, "%v, %v", rows, err)
 	must.Equal(t, len(rows), 2, "%v, %v", rows, err)
 	for column, want := range map[string]string{
-		"report.goal.name": "Purchase", "report.conversionWindow.to": "168h", "goal.name": "Support", "conversionWindow.to": "",
+		"report.goal.name": "Purchase", "report.conversionWindow.to": "168h", "goal.name": "Support",
+		"conversionWindow.to": "",
 	} {
 		check.Equal(t, rows[1][slices.Index(rows[0], column)], want, "%s is", column)
 	}

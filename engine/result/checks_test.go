@@ -79,11 +79,15 @@ func TestSilence(t *testing.T) {
 		got := (&Pulse{First: first, Newest: first.Add(test.newest), Views: test.views}).SilenceAt(first.Add(test.now))
 		check.That(t, got == test.want, "%+v: %s", test, got)
 	}
-	check.That(t, (&Pulse{Newest: first, Views: 10}).SilenceAt(first.AddDate(1, 0, 0)) == 0, "silent without a first event")
+	check.That(t, (&Pulse{Newest: first, Views: 10}).SilenceAt(first.AddDate(1, 0, 0)) == 0,
+		"silent without a first event")
 }
 
 func TestFullWeeks(t *testing.T) {
-	for days, want := range map[int]FullWeeks{0: {0, 0, false}, 6: {6, 0, false}, 7: {7, 1, true}, 8: {8, 1, false}, 28: {28, 4, true}} {
+	for days, want := range map[int]FullWeeks{
+		0: {0, 0, false}, 6: {6, 0, false}, 7: {7, 1, true}, 8: {8, 1, false},
+		28: {28, 4, true},
+	} {
 		got := newFullWeeks(days)
 		check.That(t, *got == want, "%d days: %+v", days, *got)
 	}

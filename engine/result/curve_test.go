@@ -18,16 +18,24 @@ import (
 
 // curvePlan is the plan of a report that compares two variations of equal shares.
 func curvePlan(metric query.Metric) *plan.Plan {
-	p := &plan.Plan{Rules: plan.Rules{Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20}, ExpectedShares: []float64{.5, .5}}
+	p := &plan.Plan{Rules: plan.Rules{
+		Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95,
+		Power: 80, MDE: 20,
+	}, ExpectedShares: []float64{.5, .5}}
 	p.Metric, p.MultipleExposures = metric, catalogue.ExcludeMultiExposed
-	p.Variations = []plan.Variation{{ID: 0, Name: "Control", Control: true, Share: 50}, {ID: 1, Name: "Green", Share: 100}}
+	p.Variations = []plan.Variation{
+		{ID: 0, Name: "Control", Control: true, Share: 50},
+		{ID: 1, Name: "Green", Share: 100},
+	}
 	p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom, Shares: []float64{.5, .5}}}
 	return p
 }
 
 // drawSteps draws the steps of visitors who convert on a day with a probability. A share of them buys again on a later
 // day.
-func drawSteps(random *rand.Rand, visitors int, days int, again float64, rate func(variation, day int) float64) []moments.Step {
+func drawSteps(random *rand.Rand, visitors int, days int, again float64,
+	rate func(variation, day int) float64,
+) []moments.Step {
 	added := make([][2]moments.Moments, days)
 	for day := range added {
 		for v := range added[day] {
@@ -42,12 +50,16 @@ func drawSteps(random *rand.Rand, visitors int, days int, again float64, rate fu
 				age := int64((float64(day) + random.Float64()) * float64(millisecondsPerDay))
 				m := &added[day][v]
 				m.Converted++
-				m.FirstAge = m.FirstAge.Merge(stats.Sums{Sum: big.NewInt(age), Squares: new(big.Int).Mul(big.NewInt(age), big.NewInt(age))})
+				m.FirstAge = m.FirstAge.Merge(stats.Sums{
+					Sum:     big.NewInt(age),
+					Squares: new(big.Int).Mul(big.NewInt(age), big.NewInt(age)),
+				})
 				total := int64(0)
 				for at := day; at < days; {
 					amount := int64(schema.MoneyScale * math.Exp(4+.8*random.NormFloat64()))
 					add := &added[at][v].Value
-					square := new(big.Int).Sub(new(big.Int).Mul(big.NewInt(total+amount), big.NewInt(total+amount)), new(big.Int).Mul(big.NewInt(total), big.NewInt(total)))
+					square := new(big.Int).Sub(new(big.Int).Mul(big.NewInt(total+amount), big.NewInt(total+amount)),
+						new(big.Int).Mul(big.NewInt(total), big.NewInt(total)))
 					add.Sums = add.Merge(stats.Sums{Sum: big.NewInt(amount), Squares: square})
 					if total == 0 {
 						add.Nonzero++
@@ -63,7 +75,11 @@ func drawSteps(random *rand.Rand, visitors int, days int, again float64, rate fu
 	var steps []moments.Step
 	for day := range added {
 		for v := range added[day] {
-			steps = append(steps, moments.Step{Bucket: int64(day), Row: moments.Row{RowKey: moments.RowKey{VariationID: int64(v)}, Moments: added[day][v]}})
+			steps = append(steps,
+				moments.Step{
+					Bucket: int64(day),
+					Row:    moments.Row{RowKey: moments.RowKey{VariationID: int64(v)}, Moments: added[day][v]},
+				})
 		}
 	}
 	return steps
@@ -107,7 +123,8 @@ func TestTheBandContainsTheCurve(t *testing.T) {
 		p, shares := curvePlan(test.metric), profile(.05, test.days)
 		outside, pointwise := 0, 0
 		for range experiments {
-			c := NewCurve(p, test.days, drawSteps(random, 20_000, test.days, test.again, func(_, day int) float64 { return shares[day] }), nil)
+			c := NewCurve(p, test.days,
+				drawSteps(random, 20_000, test.days, test.again, func(_, day int) float64 { return shares[day] }), nil)
 			leaves, apart := false, false
 			for _, point := range c.Points {
 				v := point.Variations[1]
@@ -123,7 +140,8 @@ func TestTheBandContainsTheCurve(t *testing.T) {
 		}
 		rate := float64(outside) / experiments
 		t.Logf("%s, %d points: %.3f outside of the band, %.3f of a pointwise interval", test.metric, test.days, rate, float64(pointwise)/experiments)
-		check.That(t, rate <= test.most+2*math.Sqrt(test.most*(1-test.most)/experiments), "%s, %d points: %.3f outside of the band", test.metric, test.days, rate)
+		check.That(t, rate <= test.most+2*math.Sqrt(test.most*(1-test.most)/experiments),
+			"%s, %d points: %.3f outside of the band", test.metric, test.days, rate)
 	}
 }
 
@@ -150,7 +168,9 @@ func TestNoveltyIsOfTheLift(t *testing.T) {
 	} {
 		found := 0
 		for range experiments {
-			c := NewCurve(p, days, drawSteps(random, test.visitors, days, 0, func(v, day int) float64 { return shares[day] * (1 + float64(v)*test.lift(day)) }), nil)
+			c := NewCurve(p, days,
+				drawSteps(random, test.visitors, days, 0,
+					func(v, day int) float64 { return shares[day] * (1 + float64(v)*test.lift(day)) }), nil)
 			if n := c.Novelty[0]; n.PValue != nil && *n.PValue < .05 {
 				found++
 			}
@@ -158,7 +178,9 @@ func TestNoveltyIsOfTheLift(t *testing.T) {
 		rate := float64(found) / experiments
 		t.Logf("%s, %d visitors: %.3f", test.name, test.visitors, rate)
 		slack := 2 * math.Sqrt(.05*.95/experiments)
-		check.That(t, rate >= test.least, "%s, %d visitors: %.3f, want %v to %v", test.name, test.visitors, rate, test.least, test.most)
-		check.That(t, rate <= test.most+slack, "%s, %d visitors: %.3f, want %v to %v", test.name, test.visitors, rate, test.least, test.most)
+		check.That(t, rate >= test.least, "%s, %d visitors: %.3f, want %v to %v", test.name, test.visitors, rate,
+			test.least, test.most)
+		check.That(t, rate <= test.most+slack, "%s, %d visitors: %.3f, want %v to %v", test.name, test.visitors, rate,
+			test.least, test.most)
 	}
 }

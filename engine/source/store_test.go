@@ -98,7 +98,9 @@ func FuzzParameter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var alone, listed string
 		params := []driver.NamedValue{{Name: "text", Value: text}, {Name: "texts", Value: []string{text, "'"}}}
-		must.OK(t, s.EachRow(t.Context(), "SELECT {text:String}, {texts:Array(String)}[1]", params, func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
+		must.OK(t,
+			s.EachRow(t.Context(), "SELECT {text:String}, {texts:Array(String)}[1]", params,
+				func(row driver.Rows) error { return row.Scan(&alone, &listed) }))
 		check.Equal(t, alone, text, "%q reads back as %q and %q", text, alone, listed)
 		check.Equal(t, listed, text, "%q reads back as %q and %q", text, alone, listed)
 	})

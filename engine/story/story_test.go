@@ -83,7 +83,8 @@ func TestStoriesAddUpToReports(t *testing.T) {
 				time, value := events[i].Time, events[i].Value
 				events[i] = events[i-500]
 				events[i].Time, events[i].Value = time, value
-				if events[i].Kind == schema.KindGoal && r.IntN(2) == 0 { // a revision, of which half are sent by a back office
+				if events[i].Kind == schema.KindGoal &&
+					r.IntN(2) == 0 { // a revision, of which half are sent by a back office
 					events[i].Revision, events[i].Cancelled = r.Uint64N(4), r.IntN(4) == 0
 					if r.IntN(2) == 0 {
 						events[i].Subject, events[i].SubjectID, events[i].ExperimentID, events[i].VariationID = schema.SubjectNone, 0, 0, 0
@@ -125,7 +126,10 @@ func storedOf(t *testing.T, conn driver.Conn, visitor uint64) []ingest.Accepted 
 	var events []ingest.Accepted
 	for rows.Next() {
 		var e ingest.Accepted
-		must.OK(t, rows.Scan(&e.At, &e.Version, &e.EventID, &e.Time, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Revision, &e.Cancelled))
+		must.OK(t,
+			rows.Scan(&e.At, &e.Version, &e.EventID, &e.Time, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID,
+				&e.ExperimentID, &e.VariationID, &e.VisitorID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Revision,
+				&e.Cancelled))
 		events = append(events, e)
 	}
 	must.OK(t, rows.Err())

@@ -57,7 +57,8 @@ func TestRecordedLooksAreInWhatIsKept(t *testing.T) {
 		check.That(t, report.Looks[0].RecordedAt != nil, "%s: the look is not marked as recorded", name)
 		check.Equal(t, report.Decision.Status, result.DecisionShip, "%s: decision of the report", name)
 		check.Equal(t, status.Decision.Status, result.DecisionShip, "%s: decision of the list", name)
-		check.Equal(t, *status.Lift.Value, *report.Looks[0].Variations[0].Improvement.Value, "%s: lift of the list", name)
+		check.Equal(t, *status.Lift.Value, *report.Looks[0].Variations[0].Improvement.Value, "%s: lift of the list",
+			name)
 	}
 }
 

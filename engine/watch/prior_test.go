@@ -67,7 +67,9 @@ func TestLearnedPriorStays(t *testing.T) {
 		}
 		site.Campaigns = append(site.Campaigns, campaign)
 	}
-	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false))(t)
+	must.Get(c.ApplyFile(t.Context(),
+		catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}},
+		false))(t)
 	server := newServer(t, conn, c)
 	e, recorder := server.Engine, server.recorder
 	other := must.Get(catalogue.Open(t.Context(), conn))(t) // of a second server, which knows no prior yet
@@ -79,7 +81,8 @@ func TestLearnedPriorStays(t *testing.T) {
 					continue
 				}
 				variation, n := i%2, i/2
-				view := viewOf(uint64((of.id*100+int64(day))*1000+i), of.id, variation, first.AddDate(0, 0, day).Add(time.Duration(i)*time.Minute))
+				view := viewOf(uint64((of.id*100+int64(day))*1000+i), of.id, variation,
+					first.AddDate(0, 0, day).Add(time.Duration(i)*time.Minute))
 				events = append(events, view)
 				if n < 30+variation*of.lift {
 					events = append(events, goalAfter(view, of.goal, time.Second))
@@ -123,7 +126,8 @@ func TestLearnedPriorStays(t *testing.T) {
 		for _, of := range priorCampaigns {
 			found, stored := inForce(e, c, of.id), c.Snapshot().AccountResources(1).Campaigns[of.id].LearnedPrior
 			wanted := want[of.id]
-			check.That(t, reflect.DeepEqual(found, wanted), "%s, campaign %d: the prior is %+v, want %+v", when, of.id, found, wanted)
+			check.That(t, reflect.DeepEqual(found, wanted), "%s, campaign %d: the prior is %+v, want %+v", when, of.id,
+				found, wanted)
 			if wanted := want[of.id]; kept && !reflect.DeepEqual(stored, wanted) || !kept && stored != nil {
 				t.Errorf("%s, campaign %d: the catalogue has the prior %+v, want %+v: %t", when, of.id, stored, wanted,
 					kept)
@@ -163,7 +167,8 @@ func TestLearnedPriorStays(t *testing.T) {
 	recorded := must.Get(e.Ledger.SubjectRecords(t.Context(),
 		schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 6}))(t)
 	must.That(t, len(recorded) != 0, "%d looks are recorded, want some of one declaration", len(recorded))
-	check.That(t, !slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Hash != recorded[0].Hash }), "%d looks are recorded, want some of one declaration", len(recorded))
+	check.That(t, !slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Hash != recorded[0].Hash }),
+		"%d looks are recorded, want some of one declaration", len(recorded))
 	must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE events"))
 	again := must.Get(catalogue.Open(t.Context(), conn))(t)
 	same("after a restart without events", newServer(t, conn, again).Engine, again, true)

@@ -54,7 +54,8 @@ func newPast(t *testing.T, change func(*catalogue.Campaign)) *past {
 // running returns a running campaign with one variation.
 func running(id, website, goal int64, start time.Time) catalogue.Campaign {
 	return catalogue.Campaign{
-		ID: id, WebsiteID: website, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: goal,
+		ID: id, WebsiteID: website, Name: "Banner", Type: "experiment", TargetMode: "live",
+		Methodology: catalogue.Frequentist, PrimaryGoalID: goal,
 		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, TrafficAllocation: new(100),
 		Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: start}},
 		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
@@ -64,7 +65,8 @@ func running(id, website, goal int64, start time.Time) catalogue.Campaign {
 // viewOf returns a visitor's view of a campaign of website 1.
 func viewOf(visitor uint64, campaign, variation int64, at time.Time) schema.Event {
 	return schema.Event{
-		EventID: 2 * visitor, VisitorID: visitor, WebsiteID: 1, Time: at, Subject: schema.SubjectCampaign, SubjectID: campaign, VariationID: variation, Kind: schema.KindView,
+		EventID: 2 * visitor, VisitorID: visitor, WebsiteID: 1, Time: at, Subject: schema.SubjectCampaign,
+		SubjectID: campaign, VariationID: variation, Kind: schema.KindView,
 	}
 }
 
@@ -116,7 +118,8 @@ func (p *past) eventsOf(day int, visitors []int, converted ...int) (events []sch
 	for variation, n := range visitors {
 		for visitor := range n {
 			p.ids++
-			view := viewOf(p.ids, 2, int64(variation), p.first.AddDate(0, 0, day).Add(time.Hour+time.Duration(visitor)*time.Second))
+			view := viewOf(p.ids, 2, int64(variation),
+				p.first.AddDate(0, 0, day).Add(time.Hour+time.Duration(visitor)*time.Second))
 			events = append(events, view)
 			if visitor < converted[variation] {
 				events = append(events, goalAfter(view, 1, time.Minute))
@@ -205,7 +208,8 @@ func TestTheEndIsRecordedOnce(t *testing.T) {
 		records := must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t)
 		ends := slices.DeleteFunc(slices.Clone(records), func(r looks.Record) bool { return r.Kind != looks.OfEnd })
 		must.Equal(t, len(ends), at.want, "day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
-		must.Equal(t, len(records), 2+at.want, "day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends), at.want)
+		must.Equal(t, len(records), 2+at.want, "day %d: %d rows, %d ends; want %d", at.day, len(records), len(ends),
+			at.want)
 		for _, r := range records {
 			days, converted := min(r.Days, 10), int64(0)
 			for day := 1; day <= days; day++ { // the first one is not a full day
@@ -242,7 +246,10 @@ func TestImportedDecisionsAreNotReported(t *testing.T) {
 
 // TestAutoStop stops a campaign that is to be rolled back, once. A person who starts it again knows the decision.
 func TestAutoStop(t *testing.T) {
-	for _, autoStop := range []string{"", catalogue.AutoStopRollBack, catalogue.AutoStopInvalid, catalogue.AutoStopBoth} {
+	for _, autoStop := range []string{
+		"", catalogue.AutoStopRollBack, catalogue.AutoStopInvalid,
+		catalogue.AutoStopBoth,
+	} {
 		t.Run("autoStop "+autoStop, func(t *testing.T) {
 			p := newPast(t, func(c *catalogue.Campaign) { c.AutoStop = autoStop })
 			both := []int{500, 500}
@@ -266,7 +273,8 @@ func TestAutoStop(t *testing.T) {
 			p.reportRuns(time.Now())
 			last := p.messages()[len(p.messages())-1]
 			check.Equal(t, last.Event, catalogue.EventCampaignStopped, "%s %+v", last.Event, last.Data)
-			check.Contains(t, last.Data.Text, "stopped automatically, because the decision is rollBack", "%s %+v", last.Event, last.Data)
+			check.Contains(t, last.Data.Text, "stopped automatically, because the decision is rollBack", "%s %+v",
+				last.Event, last.Data)
 			if _, _, err := p.catalogue.Switch(catalogue.WithAuthor(t.Context(), "a person"), 1, 0,
 				schema.SubjectCampaign, 2, true); err != nil {
 				t.Fatal(err)
@@ -320,7 +328,10 @@ func TestChecksHaveOneMessageADay(t *testing.T) {
 	note(7, 0)
 	p.arrive(7, []int{500, 300}, 50, 30)
 	note(8, 0)
-	want := []string{"1 check.failed sampleRatio", "1 decision.changed invalid", "4 check.failed silence", "7 check.cleared silence"}
+	want := []string{
+		"1 check.failed sampleRatio", "1 decision.changed invalid", "4 check.failed silence",
+		"7 check.cleared silence",
+	}
 	slices.Sort(got)
 	check.That(t, slices.Equal(got, want), "%q, want %q", got, want)
 }
@@ -350,7 +361,8 @@ func TestMismatchOfASegmentIsRecordedOnce(t *testing.T) {
 		p.pass(p.server, day, 1)
 	}
 	before, _ := p.scorecardOf(p.server)
-	must.That(t, !before.Checks.SampleRatio.Mismatch, "a mismatch before it is recorded: %+v", before.Checks.SampleRatio)
+	must.That(t, !before.Checks.SampleRatio.Mismatch, "a mismatch before it is recorded: %+v",
+		before.Checks.SampleRatio)
 	got := p.pass(p.server, 4, 1)
 	check.That(t, slices.Contains(got, "check.failed sampleRatio"), "messages %q", got)
 	check.That(t, slices.Contains(got, "decision.changed invalid"), "messages %q", got)
@@ -366,7 +378,8 @@ func TestMismatchOfASegmentIsRecordedOnce(t *testing.T) {
 		check.Equal(t, *report.Checks.SampleRatio.PValue, *alarm.MismatchP, "%s: p-value", name)
 		check.Equal(t, report.Decision.Status, result.DecisionInvalid, "%s: decision of the report", name)
 		check.Equal(t, status.Decision.Status, result.DecisionInvalid, "%s: decision of the list", name)
-		check.That(t, strings.Contains(report.Checks.SplitCause.Text, "browser"), "%s: %s", name, report.Checks.SplitCause.Text)
+		check.That(t, strings.Contains(report.Checks.SplitCause.Text, "browser"), "%s: %s", name,
+			report.Checks.SplitCause.Text)
 	}
 }
 
@@ -419,7 +432,8 @@ func TestStartsAndStopsAreReported(t *testing.T) {
 		last := got[i]
 		check.Equal(t, last.Event, event, "%s %+v at %s", last.Event, last.Data, last.RecordedAt)
 		check.Equal(t, last.Data.By, "token 3 Ann", "%s %+v at %s", last.Event, last.Data, last.RecordedAt)
-		check.That(t, time.Since(last.RecordedAt) <= time.Minute, "%s %+v at %s", last.Event, last.Data, last.RecordedAt)
+		check.That(t, time.Since(last.RecordedAt) <= time.Minute, "%s %+v at %s", last.Event, last.Data,
+			last.RecordedAt)
 	}
 }
 
@@ -445,7 +459,8 @@ func TestPlannedStartsAndEndsAreReported(t *testing.T) {
 	if next, got := reported(start); !slices.Equal(got, []string{catalogue.EventCampaignStarted}) || !next.Equal(end) {
 		t.Errorf("at the start: %q, next at %s", got, next)
 	}
-	if next, got := reported(end); !slices.Equal(got, []string{catalogue.EventCampaignStarted, catalogue.EventCampaignStopped}) || !next.IsZero() {
+	if next, got := reported(end); !slices.Equal(got,
+		[]string{catalogue.EventCampaignStarted, catalogue.EventCampaignStopped}) || !next.IsZero() {
 		t.Errorf("at the end: %q, next at %s", got, next)
 	}
 	all := p.messages()

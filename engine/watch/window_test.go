@@ -28,7 +28,8 @@ func newWindowed(t *testing.T, own, guardrail string) *past {
 	goal := catalogue.Goal{ID: 1, WebsiteID: 1, Name: "Purchase", ConversionWindow: windowOf(own)}
 	return newPastOfGoal(t, goal, func(c *catalogue.Campaign) {
 		c.Goals = &catalogue.Goals{Guardrails: []catalogue.Guardrail{{
-			GoalID: 1, Metric: "goalConversionRate", Margin: 10, Direction: catalogue.Up, Window: &schema.ConversionWindow{To: windowOf(guardrail).To},
+			GoalID: 1, Metric: "goalConversionRate", Margin: 10, Direction: catalogue.Up,
+			Window: &schema.ConversionWindow{To: windowOf(guardrail).To},
 			Settle: new(schema.Settle(windowOf(guardrail).Settle)),
 		}}}
 	})
@@ -64,7 +65,10 @@ func (p *past) arriveLive(day int, all []liveVisitor) {
 // drawVisitors draws visitors of 20 days, who convert at once or within 12 days.
 func drawVisitors(p *past, r *rand.Rand, rates [2]float64) (all []liveVisitor) {
 	for range 6000 {
-		v := liveVisitor{variation: r.Int64N(2), first: p.first.Add(time.Duration(r.Int64N(int64(20 * 24 * time.Hour)))).Truncate(time.Millisecond)}
+		v := liveVisitor{
+			variation: r.Int64N(2),
+			first:     p.first.Add(time.Duration(r.Int64N(int64(20 * 24 * time.Hour)))).Truncate(time.Millisecond),
+		}
 		for r.Float64() < rates[v.variation] {
 			age := time.Duration(r.Int64N(int64(12 * 24 * time.Hour)))
 			if r.IntN(2) == 0 {
@@ -112,7 +116,8 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 
 	// The days on which the looks were recorded: the end, the window, and a day of maturity.
 	for key, want := range map[string]int{
-		"look 1 within 3d": 8 + 3 + 1, "look 2 within 3d": 15 + 3 + 1, "look 1 within " + guardrail: 8 + 6 + 1, "look 2 within " + guardrail: 15 + 6 + 1,
+		"look 1 within 3d": 8 + 3 + 1, "look 2 within 3d": 15 + 3 + 1, "look 1 within " + guardrail: 8 + 6 + 1,
+		"look 2 within " + guardrail: 15 + 6 + 1,
 	} {
 		check.Equal(t, recordedOn[key], want, "%s recorded on day", key)
 	}
@@ -134,7 +139,8 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 			}
 		}
 		a, b := r.Strata[0].Control, r.Strata[0].Variation
-		check.Equal(t, [2][2]int64{{a.Visitors, a.Converted}, {b.Visitors, b.Converted}}, want, "look %d within %s", r.Number, r.Window)
+		check.Equal(t, [2][2]int64{{a.Visitors, a.Converted}, {b.Visitors, b.Converted}}, want, "look %d within %s",
+			r.Number, r.Window)
 	}
 
 	// A year later, today's events give the same looks.
@@ -148,8 +154,10 @@ func checkWindowedLooks(t *testing.T, guardrail string) {
 	for _, q := range []looks.Question{j.Looks.Primary, j.Looks.Guardrails[0].Question} {
 		check.That(t, len(q.Rows) >= 2, "%d looks", len(q.Rows))
 		for _, rows := range q.Rows[:2] {
-			check.That(t, !rows[0].RecordedAt.IsZero(), "look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
-			check.That(t, rows[0].Recomputed == nil, "look %d: recorded at %s, recomputed %+v", rows[0].Number, rows[0].RecordedAt, rows[0].Recomputed)
+			check.That(t, !rows[0].RecordedAt.IsZero(), "look %d: recorded at %s, recomputed %+v", rows[0].Number,
+				rows[0].RecordedAt, rows[0].Recomputed)
+			check.That(t, rows[0].Recomputed == nil, "look %d: recorded at %s, recomputed %+v", rows[0].Number,
+				rows[0].RecordedAt, rows[0].Recomputed)
 		}
 	}
 }

@@ -65,7 +65,8 @@ func TestWorthThroughTheLedger(t *testing.T) {
 					rate := .12 * (1 + float64(variation)*.1*float64(k-3))
 					for range visitorsOfDay {
 						visitor++
-						view := viewOf(visitor, id, int64(variation), first.AddDate(0, 0, day).Add(time.Duration(1+visitor%39_600)*time.Second))
+						view := viewOf(visitor, id, int64(variation),
+							first.AddDate(0, 0, day).Add(time.Duration(1+visitor%39_600)*time.Second))
 						view.WebsiteID = w + 1
 						events = append(events, view)
 						if random.Float64() >= rate {
@@ -145,7 +146,8 @@ func compareProgramme(t *testing.T, p *worth.Programme, counts map[int64]*counte
 	fit := effects.NewFit(.2, pooled)
 	near := func(what string, got, want float64) {
 		t.Helper()
-		check.That(t, math.Abs(got-want) <= 1e-9*math.Max(math.Abs(want), 1e-3), "website %d, %s: %v, want %v", p.WebsiteID, what, got, want)
+		check.That(t, math.Abs(got-want) <= 1e-9*math.Max(math.Abs(want), 1e-3), "website %d, %s: %v, want %v",
+			p.WebsiteID, what, got, want)
 	}
 	must.Equal(t, len(p.Items), campaignsOfProgramme, "%+v, %d items", p.Campaigns, len(p.Items))
 	must.Equal(t, p.Campaigns.Pooled, campaignsOfProgramme, "%+v, %d items", p.Campaigns, len(p.Items))

@@ -26,7 +26,10 @@ func arm(visitors, converted int64) moments.Moments {
 	m := moments.NoMoments()
 	m.Visitors, m.Converted = visitors, converted
 	m.Goals = stats.Sums{Sum: big.NewInt(converted), Squares: big.NewInt(converted)}
-	m.Value.Sums = stats.Sums{Sum: big.NewInt(converted * 50 * schema.MoneyScale), Squares: big.NewInt(converted * 2500 * schema.MoneyScale * schema.MoneyScale)}
+	m.Value.Sums = stats.Sums{
+		Sum:     big.NewInt(converted * 50 * schema.MoneyScale),
+		Squares: big.NewInt(converted * 2500 * schema.MoneyScale * schema.MoneyScale),
+	}
 	m.Value.Nonzero = converted
 	return m
 }
@@ -48,7 +51,10 @@ func campaign(id, visitors, control, treatment int64, outcome string, shipped in
 		Strata: []looks.RowStratum{{Control: arm(visitors, control), Variation: arm(visitors, treatment)}},
 	}
 	date := time.Date(2026, 2, shipped, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
-	o := Outcome{Outcome: catalogue.Outcome{Outcome: outcome, VariationID: map[bool]int64{true: 1}[outcome == catalogue.Shipped], Date: date}}
+	o := Outcome{Outcome: catalogue.Outcome{
+		Outcome:     outcome,
+		VariationID: map[bool]int64{true: 1}[outcome == catalogue.Shipped], Date: date,
+	}}
 	return Campaign{Plan: p, Name: fmt.Sprint("Campaign ", id), State: []looks.Row{row}, Outcome: o}
 }
 
@@ -185,12 +191,17 @@ func TestLiftNeedsABaseline(t *testing.T) {
 	} {
 		c := campaign(1, 2000, test.control, test.treatment, catalogue.Shipped, 1)
 		i := itemOf(pool(c), c)
-		check.Equal(t, (i.Observed.Lift != nil), test.observed, "%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
-		check.Equal(t, (i.Expected.Lift != nil), test.expected, "%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
-		check.Equal(t, i.LiftReason, test.want, "%d and %d: %+v, observed %+v, expected %+v", test.control, test.treatment, i, i.Observed, i.Expected)
+		check.Equal(t, (i.Observed.Lift != nil), test.observed, "%d and %d: %+v, observed %+v, expected %+v",
+			test.control, test.treatment, i, i.Observed, i.Expected)
+		check.Equal(t, (i.Expected.Lift != nil), test.expected, "%d and %d: %+v, observed %+v, expected %+v",
+			test.control, test.treatment, i, i.Observed, i.Expected)
+		check.Equal(t, i.LiftReason, test.want, "%d and %d: %+v, observed %+v, expected %+v", test.control,
+			test.treatment, i, i.Observed, i.Expected)
 		in := i.Expected.PerMonth.Interval
-		check.That(t, in[0] < i.Expected.PerMonth.Value, "%d and %d: a month %+v", test.control, test.treatment, i.Expected.PerMonth)
-		check.That(t, i.Expected.PerMonth.Value < in[1], "%d and %d: a month %+v", test.control, test.treatment, i.Expected.PerMonth)
+		check.That(t, in[0] < i.Expected.PerMonth.Value, "%d and %d: a month %+v", test.control, test.treatment,
+			i.Expected.PerMonth)
+		check.That(t, i.Expected.PerMonth.Value < in[1], "%d and %d: a month %+v", test.control, test.treatment,
+			i.Expected.PerMonth)
 		must.Get(json.Marshal(i))(t)
 	}
 }
@@ -243,7 +254,8 @@ func TestAnUndeclaredAllocationScalesNothing(t *testing.T) {
 	check.Equal(t, undeclared.Of, Tested, "visitors of an undeclared share")
 	check.Equal(t, tenth.Of, AllTraffic, "visitors of a declared share")
 	check.Equal(t, *undeclared.Observed.PerMonth, *whole.Observed.PerMonth, "worth of the visitors in the test")
-	check.That(t, math.Abs(*tenth.Observed.PerMonth-10*(*undeclared.Observed.PerMonth)) < 1e-6, "a tenth of the traffic is scaled to %v", *tenth.Observed.PerMonth)
+	check.That(t, math.Abs(*tenth.Observed.PerMonth-10*(*undeclared.Observed.PerMonth)) < 1e-6,
+		"a tenth of the traffic is scaled to %v", *tenth.Observed.PerMonth)
 	none := of(new(0))
 	items, _ := pool(none).ItemsOf(none.Plan.Subject)
 	check.Equal(t, items[0].Reason, stats.ReasonNoTraffic, "reason without traffic")
@@ -252,5 +264,6 @@ func TestAnUndeclaredAllocationScalesNothing(t *testing.T) {
 	other.Plan.Allocation = new(10)
 	both, alone := pool(of(nil), other).NewProgramme("", "").Total, pool(of(new(100)), campaign(2, 3000, 300, 360, catalogue.Shipped, 2)).NewProgramme("", "").Total
 	check.Equal(t, both.Of, Tested, "visitors of the total")
-	check.That(t, math.Abs(both.PerMonth.Observed/alone.PerMonth.Observed-1) < 1e-9, "the total is %v, and of the visitors in the tests %v", both.PerMonth.Observed, alone.PerMonth.Observed)
+	check.That(t, math.Abs(both.PerMonth.Observed/alone.PerMonth.Observed-1) < 1e-9,
+		"the total is %v, and of the visitors in the tests %v", both.PerMonth.Observed, alone.PerMonth.Observed)
 }

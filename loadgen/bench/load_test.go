@@ -63,10 +63,13 @@ func TestStallLengthensLatencies(t *testing.T) {
 	}
 	all := step.All
 	total := all.Latency.Mean * float64(all.Succeeded)
-	check.Equal(t, all.FailedShare(), 0, "the requests took %.0f ms together, want at least %v: %+v", total, waited, all)
-	check.That(t, total >= 0.99*float64(waited.Microseconds())/1000, "the requests took %.0f ms together, want at least %v: %+v", total, waited, all)
+	check.Equal(t, all.FailedShare(), 0, "the requests took %.0f ms together, want at least %v: %+v", total, waited,
+		all)
+	check.That(t, total >= 0.99*float64(waited.Microseconds())/1000,
+		"the requests took %.0f ms together, want at least %v: %+v", total, waited, all)
 	longest := scheduled[stalled-1] - scheduled[0]
-	check.That(t, all.Latency.Max >= 0.99*float64(longest.Microseconds())/1000, "the longest request took %.0f ms, want at least %v", all.Latency.Max, longest)
+	check.That(t, all.Latency.Max >= 0.99*float64(longest.Microseconds())/1000,
+		"the longest request took %.0f ms, want at least %v", all.Latency.Max, longest)
 }
 
 func TestRequestsNotSentAreCounted(t *testing.T) {
@@ -87,7 +90,8 @@ func TestRequestsNotSentAreCounted(t *testing.T) {
 }
 
 func TestFailuresHaveNoLatency(t *testing.T) {
-	l := newLoad(t, Defaults, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	l := newLoad(t, Defaults,
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	step, err := l.runStep(t.Context(), "", 500, 100*time.Millisecond)
 	f := step.All
 	must.That(t, err == nil, "%v: %+v", err, f)
@@ -99,7 +103,10 @@ func TestFailuresHaveNoLatency(t *testing.T) {
 func TestMixShares(t *testing.T) {
 	mix := must.Get(ParseMix("dashboard=70, list=28,uncached=2,series=0"))(t)
 	small := campaign{ID: 7}
-	found := &targets{campaigns: []campaign{small}, small: []campaign{small}, results: []string{"/results"}, lists: []string{"/list"}}
+	found := &targets{
+		campaigns: []campaign{small}, small: []campaign{small}, results: []string{"/results"},
+		lists: []string{"/list"},
+	}
 	w, same := newWorkload(&Options{Mix: mix, Seed: 3}, found), newWorkload(&Options{Mix: mix, Seed: 3}, found)
 	drawn := map[Kind]int{}
 	for range 20_000 {
@@ -112,7 +119,8 @@ func TestMixShares(t *testing.T) {
 	}
 	for _, kind := range Kinds {
 		want := float64(mix[kind]) * 200
-		check.That(t, math.Abs(float64(drawn[kind])-want) <= 5*math.Sqrt(want)+1, "%s: %d, want about %.0f", kind, drawn[kind], want)
+		check.That(t, math.Abs(float64(drawn[kind])-want) <= 5*math.Sqrt(want)+1, "%s: %d, want about %.0f", kind,
+			drawn[kind], want)
 	}
 }
 
@@ -145,8 +153,10 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 			check.That(t, best >= capacity/searchPrecision, "capacity %g: %g, %v", capacity, best, err)
 			for i, s := range steps {
 				want := s.Rate <= capacity && i+1 != slowStep
-				check.Equal(t, s.Met, want, "capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
-				check.Equal(t, (s.Miss == ""), want, "capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
+				check.Equal(t, s.Met, want, "capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met,
+					s.Miss)
+				check.Equal(t, (s.Miss == ""), want, "capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate,
+					s.Met, s.Miss)
 			}
 		}
 	}
@@ -156,19 +166,22 @@ func TestClimbFindsTheCapacity(t *testing.T) {
 	r := (&Result{TargetP99: 50, Saturation: best, Steps: steps})
 	must.That(t, err == nil, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
 	check.Equal(t, best, 0, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
-	check.Equal(t, len(steps), 2, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
-	check.That(t, r.Err() != nil, "no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
+	check.Equal(t, len(steps), 2, "no rate meets the target: best %g after %d steps, error %v", best, len(steps),
+		r.Err())
+	check.That(t, r.Err() != nil, "no rate meets the target: best %g after %d steps, error %v", best, len(steps),
+		r.Err())
 }
 
 func TestClimbKeepsStepsWhenInterrupted(t *testing.T) {
 	stop := errors.New("stop")
 	n := 0
-	steps, best, err := findHighestRate(t.Context(), &Options{Rate: 1, TargetP99: time.Second}, func(context.Context, string, float64) (Step, error) {
-		if n++; n > 3 {
-			return Step{}, stop
-		}
-		return Step{}, nil
-	})
+	steps, best, err := findHighestRate(t.Context(), &Options{Rate: 1, TargetP99: time.Second},
+		func(context.Context, string, float64) (Step, error) {
+			if n++; n > 3 {
+				return Step{}, stop
+			}
+			return Step{}, nil
+		})
 	check.That(t, errors.Is(err, stop), "%d steps, %g, %v", len(steps), best, err)
 	check.Equal(t, len(steps), 3, "%d steps, %g, %v", len(steps), best, err)
 	check.Equal(t, best, 2.25, "%d steps, %g, %v", len(steps), best, err)

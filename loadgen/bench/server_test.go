@@ -26,7 +26,8 @@ func newShop(t *testing.T) *loadgentest.Server {
 	start := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10)
 	campaign := func(id int64) catalogue.Campaign {
 		return catalogue.Campaign{
-			ID: id, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", ControlShare: 50, TrafficAllocation: new(100), PrimaryGoalID: 3,
+			ID: id, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", ControlShare: 50,
+			TrafficAllocation: new(100), PrimaryGoalID: 3,
 			Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
 			Variations: []catalogue.Variation{{ID: 1, Name: "New", Share: 100}},
 			Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: start}},
@@ -36,13 +37,17 @@ func newShop(t *testing.T) *loadgentest.Server {
 		ID: 4, WebsiteID: 1, Name: "Form", Type: "bar", PrimaryGoalID: 3, Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Short", Share: 100}},
 		Experiments: []catalogue.Experiment{{ID: 5, Name: "Length", ControlShare: 50, Variations: []catalogue.WidgetVariation{{ID: 2, Name: "Long", Share: 100}}}},
 	}
-	s := loadgentest.StartServer(t, catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{{
-		ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 3, WebsiteID: 1, Name: "Purchase"}},
-		Campaigns: []catalogue.Campaign{campaign(12), campaign(13)}, Widgets: []catalogue.Widget{widget},
-	}}}}})
+	s := loadgentest.StartServer(t,
+		catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{{
+			ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 3, WebsiteID: 1, Name: "Purchase"}},
+			Campaigns: []catalogue.Campaign{campaign(12), campaign(13)}, Widgets: []catalogue.Widget{widget},
+		}}}}})
 	simulated := population.SimpleCampaign{
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 400, Start: start, Days: 9, Seed: 1,
-		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
+		Variations: []population.SimpleVariation{
+			{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50},
+			{ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50},
+		},
 	}
 	must.OK(t, s.Writer.WriteEvents(t.Context(), slices.Collect(simulated.GenerateEvents())))
 	return s

@@ -28,7 +28,8 @@ func TestQuantiles(t *testing.T) {
 	} {
 		low, high := lowerQuantile(test.n, test.p, test.tail), upperQuantile(test.n, test.p, test.tail)
 		check.That(t, max(low-test.lowest, test.lowest-low, high-test.highest, test.highest-high) <= test.n/100_000,
-			"n=%d p=%g tail=%g: %d to %d, want %d to %d", test.n, test.p, test.tail, low, high, test.lowest, test.highest)
+			"n=%d p=%g tail=%g: %d to %d, want %d to %d", test.n, test.p, test.tail, low, high, test.lowest,
+			test.highest)
 	}
 }
 
@@ -73,9 +74,12 @@ func TestWrongErrorRatesAreDetected(t *testing.T) {
 	}{{1, false}, {2, true}, {0.3, true}} {
 		r := &Result{Cells: cellsOf(drawTallies(&o, test.factor), &o)}
 		testCells(r)
-		check.Equal(t, (r.Outside > 0), test.outside, "error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
-		check.Equal(t, (r.Err() != nil), test.outside, "error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
-		check.That(t, r.Tested >= 150, "error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
+		check.Equal(t, (r.Outside > 0), test.outside, "error rates multiplied by %g: %d of %d cells outside\n%s",
+			test.factor, r.Outside, r.Tested, text(r))
+		check.Equal(t, (r.Err() != nil), test.outside, "error rates multiplied by %g: %d of %d cells outside\n%s",
+			test.factor, r.Outside, r.Tested, text(r))
+		check.That(t, r.Tested >= 150, "error rates multiplied by %g: %d of %d cells outside\n%s", test.factor,
+			r.Outside, r.Tested, text(r))
 	}
 }
 
@@ -93,7 +97,10 @@ func TestLevel100AllowsNoSignificance(t *testing.T) {
 // newComparison returns a comparison whose intervals are all equal.
 func newComparison(value, low, high float64, significant bool) comparison {
 	b := bounds{&low, &high}
-	return comparison{variation: 1, value: &value, significant: significant, decided: significant, difference: b, improvement: b}
+	return comparison{
+		variation: 1, value: &value, significant: significant, decided: significant, difference: b,
+		improvement: b,
+	}
 }
 
 func TestTally(t *testing.T) {
@@ -101,7 +108,8 @@ func TestTally(t *testing.T) {
 	var n tally
 	early := newComparison(0.1, 0.01, 0.2, true)
 	n.addResults(&experiment{shape: even}, goalConversionRate, &results{
-		final: []comparison{newComparison(0, -1, 1, false)}, days: [][]comparison{{}, {early}, {newComparison(0, -1, 1, false)}},
+		final: []comparison{newComparison(0, -1, 1, false)},
+		days:  [][]comparison{{}, {early}, {newComparison(0, -1, 1, false)}},
 	})
 	check.Equal(t, n.null.significant, 0, "significant on one day only: %+v", n)
 	check.Equal(t, n.null.anyDay, 1, "significant on one day only: %+v", n)
@@ -110,14 +118,16 @@ func TestTally(t *testing.T) {
 	check.Equal(t, n.all.difference, 1, "significant on one day only: %+v", n)
 	check.Equal(t, n.all.lookDifference, 0, "significant on one day only: %+v", n)
 	early.decided = false
-	n.addResults(&experiment{shape: even}, goalConversionRate, &results{final: []comparison{early}, looks: [][]comparison{{early}}})
+	n.addResults(&experiment{shape: even}, goalConversionRate,
+		&results{final: []comparison{early}, looks: [][]comparison{{early}}})
 	check.Equal(t, n.null.anyLook, 1, "significant without a verdict: %+v", n)
 	check.Equal(t, n.all.withLooks, 1, "significant without a verdict: %+v", n)
 	check.Equal(t, n.all.lookDifference, 0, "significant without a verdict: %+v", n)
 	check.Equal(t, n.null.significant, 1, "significant without a verdict: %+v", n)
 	check.Equal(t, n.null.decided, 0, "significant without a verdict: %+v", n)
 	n = tally{}
-	n.addResults(&experiment{shape: even, effect: true}, goalConversionRate, &results{final: []comparison{newComparison(-0.05, 0.04, 0.06, true)}})
+	n.addResults(&experiment{shape: even, effect: true}, goalConversionRate,
+		&results{final: []comparison{newComparison(-0.05, 0.04, 0.06, true)}})
 	check.Equal(t, n.effect.wrongSign, 1, "wrong sign: %+v", n)
 	check.Equal(t, n.effect.significant, 1, "wrong sign: %+v", n)
 	check.Equal(t, n.all.difference, 1, "wrong sign: %+v", n)
@@ -128,7 +138,8 @@ func TestTally(t *testing.T) {
 	second := newComparison(-0.01, -1, 1, true)
 	second.variation = 2
 	n = tally{}
-	n.addResults(&experiment{shape: three, effect: true}, valuePerVisitor, &results{final: []comparison{newComparison(2, 2, 3, false), second}})
+	n.addResults(&experiment{shape: three, effect: true}, valuePerVisitor,
+		&results{final: []comparison{newComparison(2, 2, 3, false), second}})
 	check.Equal(t, n.effect.significant, 0, "variation without effect: %+v, want no power and no wrong sign", n)
 	check.Equal(t, n.effect.wrongSign, 0, "variation without effect: %+v, want no power and no wrong sign", n)
 	check.Equal(t, n.all.difference, 1, "variation without effect: %+v, want no power and no wrong sign", n)
@@ -146,7 +157,8 @@ func TestEventsMatchTheTruth(t *testing.T) {
 		e := &experiment{id: int64(i + 1), effect: true, shape: &shapes[i]}
 		var first, again bytes.Buffer
 		lines := e.writeEvents(&first, &o)
-		if e.writeEvents(&again, &o); !bytes.Equal(first.Bytes(), again.Bytes()) || lines != strings.Count(first.String(), "\n") {
+		if e.writeEvents(&again, &o); !bytes.Equal(first.Bytes(), again.Bytes()) ||
+			lines != strings.Count(first.String(), "\n") {
 			t.Fatal("equal seeds generate different events")
 		}
 		visitors, buyers, value := map[int]float64{}, map[int]float64{}, map[int]float64{}
@@ -169,7 +181,8 @@ func TestEventsMatchTheTruth(t *testing.T) {
 			near(t, e.shape.name+" visitors", visitors[v], all*float64(share)/100, math.Sqrt(all*float64(share)/100))
 			near(t, e.shape.name+" buyers", buyers[v], visitors[v]*p, math.Sqrt(visitors[v]*p))
 			difference, _ := e.trueEffect(valuePerVisitor, v)
-			near(t, e.shape.name+" value", value[v]/visitors[v], difference+meanValue*e.conversionRate(0), meanValue*math.Sqrt(p*math.Exp(spread*spread)/visitors[v]))
+			near(t, e.shape.name+" value", value[v]/visitors[v], difference+meanValue*e.conversionRate(0),
+				meanValue*math.Sqrt(p*math.Exp(spread*spread)/visitors[v]))
 		}
 		o.Seed++
 		if e.writeEvents(&again, &o); bytes.HasSuffix(again.Bytes(), first.Bytes()) {
@@ -186,7 +199,8 @@ func near(t *testing.T, what string, got, want, deviation float64) {
 func TestPowerCell(t *testing.T) {
 	o := Defaults
 	c := powerCell(&tally{}, rule{catalogue.Frequentist, 95, 1}, goalConversionRate, &shapes[0], &o)
-	if math.Abs(c.Nominal-0.669) > 0.001 || c.Sense != Approximate { // 10 % against 15 % with 500 visitors each: z = 2.397
+	if math.Abs(c.Nominal-0.669) > 0.001 ||
+		c.Sense != Approximate { // 10 % against 15 % with 500 visitors each: z = 2.397
 		t.Errorf("%+v", c)
 	}
 }

@@ -44,14 +44,17 @@ func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 	all := []scenario{
 		c.errorScenario(partNoEffect, "", ordinaryVisitors),
 		c.powerScenario("", decisionPower),
-		c.withGuardrails(stats.Margin{Relative: 0.1}, 1).finishedScenario(partGuards, "", "safe", 0, 1, ordinaryVisitors, hasSafeGuardrail),
+		c.withGuardrails(stats.Margin{Relative: 0.1}, 1).finishedScenario(partGuards, "", "safe", 0, 1,
+			ordinaryVisitors, hasSafeGuardrail),
 	}
 	one := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 1}, all...)
-	if several := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 5}, all...); !reflect.DeepEqual(one.Rows, several.Rows) {
+	if several := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 5},
+		all...); !reflect.DeepEqual(one.Rows, several.Rows) {
 		t.Errorf("five workers change the rows:\n%s%s", decisionText(one), decisionText(several))
 	}
 	alone := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7}, all[1])
-	check.That(t, alone.Rows[0] == one.Rows[1], "other scenarios change the row: %+v, want %+v", alone.Rows, one.Rows[1])
+	check.That(t, alone.Rows[0] == one.Rows[1], "other scenarios change the row: %+v, want %+v", alone.Rows,
+		one.Rows[1])
 	other := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 8}, all...)
 	check.That(t, !reflect.DeepEqual(one.Rows, other.Rows), "another seed gives equal rows")
 }
@@ -66,10 +69,15 @@ func TestWrongDecisionsAreDetected(t *testing.T) {
 		for week := range weeksOfLooks {
 			l.addDays(ordinaryVisitors, 1+week)
 			for _, a := range l.series[goalID][2*week:] {
-				now[a.VariationID] = now[a.VariationID].addScaled(totals{visitors: a.Visitors, converted: a.Converted}, 1)
+				now[a.VariationID] = now[a.VariationID].addScaled(totals{visitors: a.Visitors, converted: a.Converted},
+					1)
 			}
 			samples := c.samplesOf(now)
-			if stats.Compare(samples[0], samples[1:], stats.Options{SignificanceLevel: decisionLevel, Methodology: stats.MethodologyFrequentist})[0].Significant {
+			if stats.Compare(samples[0], samples[1:],
+				stats.Options{
+					SignificanceLevel: decisionLevel,
+					Methodology:       stats.MethodologyFrequentist,
+				})[0].Significant {
 				return true
 			}
 		}
@@ -130,7 +138,8 @@ func TestLives(t *testing.T) {
 		}
 		found := l.inTheEnd()
 		last := found.Primary.LastLook(0)
-		must.Equal(t, len(found.Primary.Rows), even.weeks, "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
+		must.Equal(t, len(found.Primary.Rows), even.weeks, "%s: %d looks, the last %+v", test.name,
+			len(found.Primary.Rows), last)
 		must.That(t, !last.RecordedAt.IsZero(), "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
 		must.Equal(t, last.Tau, 3, "%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
 		near(t, test.name+" visitors", float64(last.Strata[0].Control.Visitors), test.visitors, 1e-9)
@@ -157,24 +166,37 @@ func TestPausesBreakWeeks(t *testing.T) {
 	// Whole weeks begin on days 1 and 14.
 	n := len(found.Looks)
 	check.Equal(t, n, 11, "%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
-	check.That(t, found.Looks[1].End.Equal(startOfDay(21)), "%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
-	check.Equal(t, found.Primary.LastLook(0).Strata[0].Control.Visitors, 11*7000, "%d looks: %+v, %+v", n, found.Looks, found.Primary.LastLook(0).Strata)
+	check.That(t, found.Looks[1].End.Equal(startOfDay(21)), "%d looks: %+v, %+v", n, found.Looks,
+		found.Primary.LastLook(0).Strata)
+	check.Equal(t, found.Primary.LastLook(0).Strata[0].Control.Visitors, 11*7000, "%d looks: %+v, %+v", n, found.Looks,
+		found.Primary.LastLook(0).Strata)
 }
 
 func TestDraws(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
-	for _, a := range []audience{{buyers: 0.02, revenue: true}, {buyers: 0.02, revenue: true, limit: 2000}, {buyers: 0.2}} {
+	for _, a := range []audience{
+		{buyers: 0.02, revenue: true},
+		{buyers: 0.02, revenue: true, limit: 2000},
+		{buyers: 0.2},
+	} {
 		const visitors, lift = 4_000_000, 0.5
 		got, n := a.drawTotals(random, visitors, lift), visitors*a.buyers*(1+lift)
 		near(t, a.String()+" buyers", float64(got.converted), n, math.Sqrt(n))
 		if m, ok := a.expectedSample().(stats.Mean); ok {
-			near(t, a.String()+" revenue", got.sum/visitors, m.Mean*(1+lift), math.Sqrt((m.Variance+m.Mean*m.Mean)*(1+lift)/visitors))
+			near(t, a.String()+" revenue", got.sum/visitors, m.Mean*(1+lift),
+				math.Sqrt((m.Variance+m.Mean*m.Mean)*(1+lift)/visitors))
 		}
 	}
 	r := usual.expectedSample().(stats.Rate)
 	check.That(t, float64(r.Converted)/float64(r.Visitors) == 0.05, "%+v", r)
 	const draws = 200_000
-	for _, test := range []struct{ n, p float64 }{{10, 0.3}, {300, 0.001}, {5000, 0.004}, {40_000, 0.05}, {40_000, 0.95}} {
+	for _, test := range []struct{ n, p float64 }{
+		{10, 0.3},
+		{300, 0.001},
+		{5000, 0.004},
+		{40_000, 0.05},
+		{40_000, 0.95},
+	} {
 		sum, squares := 0.0, 0.0
 		for range draws {
 			d := float64(drawBinomial(random, int64(test.n), test.p)) - test.n*test.p
@@ -215,7 +237,10 @@ func TestCrowds(t *testing.T) {
 // TestLearnedPriors checks that a prior is learned from the ideas before it, and that none starts ahead.
 func TestLearnedPriors(t *testing.T) {
 	even := usual.withShares(50, 50)
-	none, bad, good := even.withLearnedPrior(pastIdeas{}), even.withLearnedPrior(pastIdeas{15, -0.3, 0.25}), even.withLearnedPrior(pastIdeas{15, 0.5, 0.25})
+	none, bad, good := even.withLearnedPrior(pastIdeas{}), even.withLearnedPrior(pastIdeas{
+		15, -0.3,
+		0.25,
+	}), even.withLearnedPrior(pastIdeas{15, 0.5, 0.25})
 	check.Equal(t, none.learned.Mean, 0, "of nothing: %+v", none.learned)
 	check.That(t, none.prior().StandardDeviation < usual.mde/2, "of nothing: %+v", none.learned)
 	check.That(t, bad.learned.Mean < -1, "of harmful ideas: %+v", bad.learned)
@@ -269,7 +294,9 @@ func TestLongDecisionsAreCalibrated(t *testing.T) {
 	tier.OnlyLong(t)
 	d := mustDecide(t, DecisionOptions{Experiments: 200, Seed: 1}, decisionScenarios()...)
 	for _, r := range d.Rows {
-		check.That(t, r.Rate >= 2*r.Lower-r.Least, "%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)
-		check.That(t, r.Rate <= 2*r.Upper-r.Most, "%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)
+		check.That(t, r.Rate >= 2*r.Lower-r.Least, "%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario,
+			r.Measure, r.Rate, r.Least, r.Most)
+		check.That(t, r.Rate <= 2*r.Upper-r.Most, "%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario,
+			r.Measure, r.Rate, r.Least, r.Most)
 	}
 }

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 func newSystem(t *testing.T, transport http.RoundTripper) *System {
 	t.Helper()
 	s := loadgentest.StartServer(t, catalogue.File{Accounts: []catalogue.Account{{
-		ID: AccountID, Name: "Calibration", Websites: []catalogue.Website{{ID: WebsiteID, Domain: "calibration.example.com"}},
+		ID: AccountID, Name: "Calibration",
+		Websites: []catalogue.Website{{ID: WebsiteID, Domain: "calibration.example.com"}},
 	}}})
 	return &System{
 		URL: s.URL, HTTP: &http.Client{Transport: transport},
@@ -124,10 +125,12 @@ func TestRun(t *testing.T) {
 	want := map[string]int{"events": 0, "frequentist 80": 0, "bayesian 100": 0}
 	check.That(t, reflect.DeepEqual(left, want), "remaining work: %v, want none", left)
 	for _, measure := range []string{
-		falsePositives, falseVerdicts, peeking, peekingVerdicts, power, powerVerdicts, wrongSigns, differenceCoverage, improvementCoverage,
+		falsePositives, falseVerdicts, peeking, peekingVerdicts, power, powerVerdicts, wrongSigns, differenceCoverage,
+		improvementCoverage,
 		lookErrors, lookDifference, lookImprovement,
 	} {
-		check.That(t, slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Measure == measure }), "no cell has the measure %s", measure)
+		check.That(t, slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Measure == measure }),
+			"no cell has the measure %s", measure)
 	}
 }
 

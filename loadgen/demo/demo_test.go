@@ -39,13 +39,19 @@ func TestDemoShowsEachDecision(t *testing.T) {
 	}{
 		{12, result.DecisionShip, []float64{0.015}, 24_000, 28},
 		{13, result.DecisionKeepRunning, []float64{0, 0}, 9_000, 18},
-		{14, result.DecisionKeepRunning, nil, 3_000, 14}, // its planted effects are larger than the programme makes likely
+		{
+			14, result.DecisionKeepRunning, nil, 3_000,
+			14,
+		}, // its planted effects are larger than the programme makes likely
 		{15, result.DecisionNoDifference, []float64{0}, 12_000, 20},
 		{16, result.DecisionRollBack, []float64{-0.025}, 8_000, 16},
 		{17, result.DecisionInvalid, []float64{0.010}, 6_000, 12},
 		{18, result.DecisionShip, nil, 14_000, 28},
 	} {
-		p := must.Get(e.PlanReport(query.Request{AccountID: demo.Account, SubjectID: test.campaign, Metric: query.GoalConversionRate, Scorecard: true}))(t)
+		p := must.Get(e.PlanReport(query.Request{
+			AccountID: demo.Account, SubjectID: test.campaign,
+			Metric: query.GoalConversionRate, Scorecard: true,
+		}))(t)
 		r := must.Get(e.ComputeReport(t.Context(), p))(t)
 		check.Equal(t, r.Decision.Status, test.decision, "campaign %d: %s", test.campaign, r.Decision.Text)
 		for i, difference := range test.planted {
@@ -55,9 +61,12 @@ func TestDemoShowsEachDecision(t *testing.T) {
 				continue
 			}
 			month := item.Expected.PerMonth
-			must.That(t, month != nil, "campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month, want)
-			check.That(t, month.Interval[0] <= want, "campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month, want)
-			check.That(t, month.Interval[1] >= want, "campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month, want)
+			must.That(t, month != nil, "campaign %d, treatment %d: worth %+v, planted %v", test.campaign, i+1, month,
+				want)
+			check.That(t, month.Interval[0] <= want, "campaign %d, treatment %d: worth %+v, planted %v", test.campaign,
+				i+1, month, want)
+			check.That(t, month.Interval[1] >= want, "campaign %d, treatment %d: worth %+v, planted %v", test.campaign,
+				i+1, month, want)
 		}
 	}
 }

@@ -27,12 +27,17 @@ func TestGrowthOf(t *testing.T) {
 	}
 	failure := errors.New("failure")
 	query.Run = func(context.Context, int64) error { return failure }
-	if _, err := measure.GrowthOf(t.Context(), []int64{10}, []int64{7}, []measure.Query{query}); !errors.Is(err, failure) || !strings.Contains(err.Error(), "campaign 7") {
+	if _, err := measure.GrowthOf(t.Context(), []int64{10}, []int64{7}, []measure.Query{query}); !errors.Is(err,
+		failure) || !strings.Contains(err.Error(), "campaign 7") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestMedian(t *testing.T) {
-	got := measure.Median([]measure.Cost{{WallMS: 3, CPUMS: 1, PeakMB: 5}, {WallMS: 1, CPUMS: 9, PeakMB: 4}, {WallMS: 2, CPUMS: 2, PeakMB: 6}})
+	got := measure.Median([]measure.Cost{
+		{WallMS: 3, CPUMS: 1, PeakMB: 5},
+		{WallMS: 1, CPUMS: 9, PeakMB: 4},
+		{WallMS: 2, CPUMS: 2, PeakMB: 6},
+	})
 	check.Equal(t, (measure.Cost{WallMS: 2, CPUMS: 2, PeakMB: 5}), got, "Median")
 }

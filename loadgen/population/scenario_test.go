@@ -73,7 +73,10 @@ func TestSetVisitors(t *testing.T) {
 }
 
 func TestCatalogueApplies(t *testing.T) {
-	for name, s := range map[string]population.Scenario{"default": population.DefaultScenario(), "standard": population.StandardScenario(0.01, 1)} {
+	for name, s := range map[string]population.Scenario{
+		"default":  population.DefaultScenario(),
+		"standard": population.StandardScenario(0.01, 1),
+	} {
 		var text bytes.Buffer
 		must.OK(t, s.CatalogueFile().WriteYAML(&text))
 		file := must.Get(catalogue.ReadYAML(&text))(t)
@@ -96,40 +99,42 @@ func TestStandardShape(t *testing.T) {
 	campaigns := map[int64]bool{}
 	most := 0
 	var value int64
-	must.OK(t, population.GenerateEvents(t.Context(), &s, func(events []population.Event) []population.Event { return events }, func(b population.Batch[[]population.Event]) error {
-		for _, e := range b.Data {
-			campaigns[e.SubjectID] = true
-			if e.SubjectID != population.StandardCampaign {
-				continue
-			}
-			v := visitors[e.VisitorID]
-			if v == nil {
-				v = &visitor{}
-				visitors[e.VisitorID] = v
-			} else {
-				later++
-			}
-			large++
-			v.events++
-			most = max(most, v.events)
-			if e.Kind == schema.KindGoal {
-				goals++
-				kinds[e.GoalID]++
-				value += e.Value
-			} else if v.seen |= 1 << e.VariationID; v.seen == 3 {
-				multiple++
-				v.seen = 0
-			}
-			if e.Time.Sub(s.Start.Time).Hours() > 24*61 {
-				long++
-			}
-			must.That(t, (e.Browser != "" || e.Device == ""), "missing attributes: %+v", e)
-			must.That(t, e.FirstVisitPage != "", "missing attributes: %+v", e)
-			must.That(t, e.VisitorType != "", "missing attributes: %+v", e)
-			must.That(t, e.Channel != "", "missing attributes: %+v", e)
-		}
-		return nil
-	}))
+	must.OK(t,
+		population.GenerateEvents(t.Context(), &s, func(events []population.Event) []population.Event { return events },
+			func(b population.Batch[[]population.Event]) error {
+				for _, e := range b.Data {
+					campaigns[e.SubjectID] = true
+					if e.SubjectID != population.StandardCampaign {
+						continue
+					}
+					v := visitors[e.VisitorID]
+					if v == nil {
+						v = &visitor{}
+						visitors[e.VisitorID] = v
+					} else {
+						later++
+					}
+					large++
+					v.events++
+					most = max(most, v.events)
+					if e.Kind == schema.KindGoal {
+						goals++
+						kinds[e.GoalID]++
+						value += e.Value
+					} else if v.seen |= 1 << e.VariationID; v.seen == 3 {
+						multiple++
+						v.seen = 0
+					}
+					if e.Time.Sub(s.Start.Time).Hours() > 24*61 {
+						long++
+					}
+					must.That(t, (e.Browser != "" || e.Device == ""), "missing attributes: %+v", e)
+					must.That(t, e.FirstVisitPage != "", "missing attributes: %+v", e)
+					must.That(t, e.VisitorType != "", "missing attributes: %+v", e)
+					must.That(t, e.Channel != "", "missing attributes: %+v", e)
+				}
+				return nil
+			}))
 	about := func(what string, have, want, within float64) {
 		t.Helper()
 		check.That(t, math.Abs(have-want) <= within, "%s: %.4f, want about %v", what, have, want)
@@ -167,9 +172,10 @@ func TestFileAndStoreAgree(t *testing.T) {
 	file := must.Get(os.Create(path))(t)
 	must.Get(population.WriteNDJSON(t.Context(), &s, file, noReport))(t)
 	must.OK(t, file.Close())
-	report := must.Get(ingest.ImportFile(t.Context(), writer, path, ingest.Options{Reject: func(line int64, reason string) {
-		t.Errorf("line %d: %s", line, reason)
-	}}))(t)
+	report := must.Get(ingest.ImportFile(t.Context(), writer, path,
+		ingest.Options{Reject: func(line int64, reason string) {
+			t.Errorf("line %d: %s", line, reason)
+		}}))(t)
 	rows, hash := digest()
 	check.Equal(t, report.Rows, int64(sent.Events), "%+v, %d events; want copies of %d", report, rows, events)
 	check.Equal(t, rows, events, "%+v, %d events; want copies of %d", report, rows, events)

@@ -71,13 +71,16 @@ func (c *checker) subject(truth *population.SubjectTruth) {
 		r.Operation, r.SubjectID, r.ExperimentID = query.ExperimentResults, truth.WidgetID, truth.ExperimentID
 	}
 	for _, outcome := range truth.Outcomes {
-		name := fmt.Sprintf("campaign %d widget %d %s %d", truth.CampaignID, truth.WidgetID, outcome.Event, outcome.GoalID)
+		name := fmt.Sprintf("campaign %d widget %d %s %d", truth.CampaignID, truth.WidgetID, outcome.Event,
+			outcome.GoalID)
 		r.GoalID = outcome.GoalID
 		whole := c.report(r)
 		counted := whole.Totals.Visitors + whole.Checks.MultipleExposures.Visitors
-		check.That(c, counted == int64(truth.Visitors), "%s: %d visitors including multiple exposures, want %d", name, counted, truth.Visitors)
+		check.That(c, counted == int64(truth.Visitors), "%s: %d visitors including multiple exposures, want %d", name,
+			counted, truth.Visitors)
 		share := float64(whole.Checks.MultipleExposures.Visitors) / float64(counted)
-		check.That(c, math.Abs(share-0.05) <= 0.01, "%s: %.3f of the visitors have multiple exposures, want 0.05", name, share)
+		check.That(c, math.Abs(share-0.05) <= 0.01, "%s: %.3f of the visitors have multiple exposures, want 0.05", name,
+			share)
 		c.cell(name, &outcome, &outcome.Segments[0], whole.Variations)
 		if truth.WidgetID != 0 || (!c.long && outcome.GoalID != truth.PrimaryGoalID) {
 			continue // reports of widgets have no breakdown
@@ -111,7 +114,9 @@ func (c *checker) breakdown(name, dimension string, outcome *population.OutcomeT
 // rate or of a mean of log-normal values is not close enough to normal.
 const minConverted = 100
 
-func (c *checker) cell(name string, outcome *population.OutcomeTruth, truth *population.SegmentTruth, variations []result.VariationResults) {
+func (c *checker) cell(name string, outcome *population.OutcomeTruth, truth *population.SegmentTruth,
+	variations []result.VariationResults,
+) {
 	if len(variations) != len(truth.Variations) {
 		c.Errorf("%s: %d variations, want %d", name, len(variations), len(truth.Variations))
 		return
@@ -149,7 +154,8 @@ func (c *checker) figure(at string, have result.Estimate, want float64) {
 		c.largest, c.at = z, at
 	}
 	if !(z < maxZ) {
-		c.Errorf("%s: reported %v ± %v, want %v: %.1f standard errors apart", at, *have.Value, *have.StandardError, want, z)
+		c.Errorf("%s: reported %v ± %v, want %v: %.1f standard errors apart", at, *have.Value, *have.StandardError,
+			want, z)
 	}
 }
 
@@ -158,7 +164,8 @@ func TestTruthOnPaper(t *testing.T) {
 	one := int64(1)
 	s := population.DefaultScenario()
 	s.Websites = []population.Website{{
-		ID: 1, Domain: "a.example.com", Goals: []population.Goal{{ID: 1, Name: "P", Rate: 0.1, Again: 0.2, Value: 40, Margin: 0.5, Extra: 0.1}},
+		ID: 1, Domain: "a.example.com",
+		Goals: []population.Goal{{ID: 1, Name: "P", Rate: 0.1, Again: 0.2, Value: 40, Margin: 0.5, Extra: 0.1}},
 		Campaigns: []population.Campaign{{ID: 1, Name: "C", PrimaryGoalID: 1, Split: population.Split{
 			Visitors: 10, ControlShare: 60, Variations: []population.Variation{{ID: 1, Name: "V", Share: 7}},
 			Effects: []population.Effect{

@@ -20,7 +20,10 @@ import (
 // that took effect only.
 func TestAuditOfTwoServers(t *testing.T) {
 	tier.OnlyLong(t)
-	for name, conn := range map[string]driver.Conn{"embedded": schematest.OpenMigrated(t), "server": schematest.SharedServer(t).OpenMigrated(t)} {
+	for name, conn := range map[string]driver.Conn{
+		"embedded": schematest.OpenMigrated(t),
+		"server":   schematest.SharedServer(t).OpenMigrated(t),
+	} {
 		t.Run(name, func(t *testing.T) {
 			servers := twoServers(t, conn)
 			var clients sync.WaitGroup
@@ -43,8 +46,10 @@ func TestAuditOfTwoServers(t *testing.T) {
 			check.That(t, !owned.Campaigns[13].Active, "%d changes, the last is %+v", len(all), all[0])
 			for i, entry := range all[1:] {
 				later := all[i]
-				check.That(t, later.Version > entry.Version, "version %d, %s, is followed by version %d, %s", entry.Version, entry.Change, later.Version, later.Change)
-				check.That(t, later.Change != entry.Change, "version %d, %s, is followed by version %d, %s", entry.Version, entry.Change, later.Version, later.Change)
+				check.That(t, later.Version > entry.Version, "version %d, %s, is followed by version %d, %s",
+					entry.Version, entry.Change, later.Version, later.Change)
+				check.That(t, later.Change != entry.Change, "version %d, %s, is followed by version %d, %s",
+					entry.Version, entry.Change, later.Version, later.Change)
 			}
 		})
 	}
@@ -75,5 +80,6 @@ func TestAuditOfARace(t *testing.T) {
 func campaignAudit(t *testing.T, c *catalogue.Catalogue, id int64) []catalogue.AuditEntry {
 	t.Helper()
 	all := must.Get(c.ReadAuditLog(t.Context(), 1, time.Unix(0, 0), 1_000_000))(t)
-	return slices.DeleteFunc(all, func(e catalogue.AuditEntry) bool { return e.Kind != "campaign" || e.ID != id || e.Change == "created" })
+	return slices.DeleteFunc(all,
+		func(e catalogue.AuditEntry) bool { return e.Kind != "campaign" || e.ID != id || e.Change == "created" })
 }

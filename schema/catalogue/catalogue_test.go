@@ -48,7 +48,8 @@ func TestCopy(t *testing.T) {
 	first := must.Get(catalogue.Open(t.Context(), conn))(t)
 	second := open(t)
 	mustApply(t, first, valid)
-	secret, _, err := first.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Name: "dashboard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+	secret, _, err := first.CreateToken(t.Context(),
+		catalogue.Token{AccountID: 1, Name: "dashboard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 	must.OK(t, err)
 	mustCopy := func(want int) {
 		t.Helper()
@@ -70,7 +71,8 @@ func TestCopy(t *testing.T) {
 	mustApply(t, second, strings.Replace(valid, "name: Shop", "name: Outlet", 1))
 	mustApply(t, first, strings.Replace(valid, "name: Newsletter", "name: Letter", 1))
 	before := export(t, second)
-	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "differ, nothing was copied: definition of account 1;") {
+	if _, err := second.CopyFrom(t.Context(), conn); err == nil ||
+		!strings.Contains(err.Error(), "differ, nothing was copied: definition of account 1;") {
 		t.Errorf("a changed copy: %v", err)
 	}
 	check.Equal(t, export(t, second), before, "after a refused copy")
@@ -84,7 +86,8 @@ func TestCopyRefusesAWebsiteOfAnotherAccount(t *testing.T) {
 	mustApply(t, first, valid)
 	mustApply(t, second, strings.Replace(valid, "id: 1\n    name: Shop", "id: 2\n    name: Shop", 1))
 	before := export(t, second)
-	if _, err := second.CopyFrom(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "do not go together") {
+	if _, err := second.CopyFrom(t.Context(), conn); err == nil ||
+		!strings.Contains(err.Error(), "do not go together") {
 		t.Error(err)
 	}
 	check.Equal(t, export(t, second), before, "after a refused copy")
@@ -99,10 +102,14 @@ func TestDomainsEqualContract(t *testing.T) {
 	contractDomain.MatchTimeout = 10 * time.Second
 	random := rand.New(rand.NewPCG(1, 2))
 	domains := []string{
-		"shop.example.com", "example.com", "com", "", ".", "a.b", "a.bc", "a..bc", "a.bc.", ".a.bc", "-a.bc", "a-.bc", "a--b.bc", "a-b.bc", "A.bc", "a_b.bc", "xn--bcher-kva.de",
-		"xn--.de", "xn--a.de", "xn--a-.de", "xn---a.de", "1.2.3.44", "1.co", "a.c0m", "a b.com", "a.com\n", "ä.com", "a.com:80", "https://a.com", "a.com/",
-		strings.Repeat("a", 63) + ".com", strings.Repeat("a", 64) + ".com", "xn--" + strings.Repeat("a", 59) + ".com", "xn--" + strings.Repeat("a", 60) + ".com",
-		"a." + strings.Repeat("b", 63), "a." + strings.Repeat("b", 64), strings.Repeat("a-", 31) + "a.com", strings.Repeat("a-", 32) + "a.com",
+		"shop.example.com", "example.com", "com", "", ".", "a.b", "a.bc", "a..bc", "a.bc.", ".a.bc", "-a.bc", "a-.bc",
+		"a--b.bc", "a-b.bc", "A.bc", "a_b.bc", "xn--bcher-kva.de",
+		"xn--.de", "xn--a.de", "xn--a-.de", "xn---a.de", "1.2.3.44", "1.co", "a.c0m", "a b.com", "a.com\n", "ä.com",
+		"a.com:80", "https://a.com", "a.com/",
+		strings.Repeat("a", 63) + ".com", strings.Repeat("a", 64) + ".com", "xn--" + strings.Repeat("a", 59) + ".com",
+		"xn--" + strings.Repeat("a", 60) + ".com",
+		"a." + strings.Repeat("b", 63), "a." + strings.Repeat("b", 64), strings.Repeat("a-", 31) + "a.com",
+		strings.Repeat("a-", 32) + "a.com",
 	}
 	parts := []string{"a", "b1", "c", "d.", "e", "-", ".", "xn--", "com", "Z", "0", strings.Repeat("c", 62), "é", "_"}
 	for range 3_000 {

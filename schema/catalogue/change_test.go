@@ -50,7 +50,8 @@ func TestConcurrentChanges(t *testing.T) {
 				if _, err := server.ApplyFile(t.Context(), file, false); err != nil {
 					t.Errorf("apply: %v", err)
 				}
-				secret, _, err := server.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+				secret, _, err := server.CreateToken(t.Context(),
+					catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 				check.That(t, err == nil, "token: %v", err)
 				mu.Lock()
 				applied[share%100] = true
@@ -65,9 +66,12 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 	is := servers[0].Snapshot().AccountResources(1).Campaigns[12]
 	other := servers[1].Snapshot().AccountResources(1).Campaigns[12]
-	check.That(t, fmt.Sprint(is) == fmt.Sprint(other) || is.UpdateDate.Equal(other.UpdateDate), "the servers have\n%+v and\n%+v", is, other)
-	check.Equal(t, is.CurrentShares(0)[0], is.ControlShare, "control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
-	check.That(t, applied[is.ControlShare], "control share %d, current %v: want one of %v", is.ControlShare, is.CurrentShares(0), applied)
+	check.That(t, fmt.Sprint(is) == fmt.Sprint(other) || is.UpdateDate.Equal(other.UpdateDate),
+		"the servers have\n%+v and\n%+v", is, other)
+	check.Equal(t, is.CurrentShares(0)[0], is.ControlShare, "control share %d, current %v: want one of %v",
+		is.ControlShare, is.CurrentShares(0), applied)
+	check.That(t, applied[is.ControlShare], "control share %d, current %v: want one of %v", is.ControlShare,
+		is.CurrentShares(0), applied)
 	recorded := map[int]bool{}
 	for _, since := range is.ShareHistory[0] {
 		recorded[since.Shares[0]] = true

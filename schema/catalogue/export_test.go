@@ -57,7 +57,8 @@ func TestLearnedPriorIsExported(t *testing.T) {
 func TestExportKeepsNames(t *testing.T) {
 	c := open(t)
 	names := []string{
-		"010", "1.10", "1_000", "0x10", "1e3", "true", "True", "FALSE", "false", "Null", "No", "y", "null", "~", "NaN", ".inf", "2026-05-01", "2026-05-01T12:00:00Z",
+		"010", "1.10", "1_000", "0x10", "1e3", "true", "True", "FALSE", "false", "Null", "No", "y", "null", "~", "NaN",
+		".inf", "2026-05-01", "2026-05-01T12:00:00Z",
 		" lead", "trail ", "a: b", "a #b", "#b", "- a", "-", "?", "!tag", "&anchor", "*alias", "|", ">", "%", "@", "`", "[a]", "{a: b}", ",",
 		`"quoted"`, `'single'`, `it's`, `back\slash`, "tab\tin", "two\nlines", "\nlines\n\n", "é", "日本", "\u2028", "\u00a0", "\ufeffbom", "\u200b", "😀", "=", "<<", "---", "...", "\x7f", "a\x00b", "a\rb", "\u0085",
 	}
@@ -66,7 +67,10 @@ func TestExportKeepsNames(t *testing.T) {
 	for i, name := range names {
 		goals = append(goals, catalogue.Goal{ID: int64(i + 1), WebsiteID: 1, Name: name, Action: name})
 	}
-	file.Accounts = []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{{ID: 1, Domain: "shop.example.com", Goals: goals}}}}
+	file.Accounts = []catalogue.Account{{
+		ID: 1, Name: "Shop",
+		Websites: []catalogue.Website{{ID: 1, Domain: "shop.example.com", Goals: goals}},
+	}}
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	text := export(t, c)
 	again, err := catalogue.ReadYAML(strings.NewReader(text))
@@ -80,7 +84,10 @@ func TestExportKeepsNames(t *testing.T) {
 
 // TestTextsSurviveAFile writes names that YAML could read as another type or layout, and random ones, and reads them back.
 func TestTextsSurviveAFile(t *testing.T) {
-	texts := []string{"yes", "null", "~", "True", "0x1F", "0o7", "1_000", "1e3", ".inf", "2026-05-01", "=", "<<", "- a", "a: b", "a #b", "", " a", "a ", "\n", "a\n\n", " a\nb", "---", "%YAML", "!!str a", "*a", "&a", "12:30:45"}
+	texts := []string{
+		"yes", "null", "~", "True", "0x1F", "0o7", "1_000", "1e3", ".inf", "2026-05-01", "=", "<<", "- a",
+		"a: b", "a #b", "", " a", "a ", "\n", "a\n\n", " a\nb", "---", "%YAML", "!!str a", "*a", "&a", "12:30:45",
+	}
 	characters := []rune("ab \t\n\r\"'\\:#-?[]{},&*!|>%@`~=0.\u0085\u00a0\u2028\ufeff\x7f\x00\x1b\ufffd😀é\u202e/ud83d")
 	for range 500 {
 		text := make([]rune, rand.IntN(12))
@@ -90,12 +97,16 @@ func TestTextsSurviveAFile(t *testing.T) {
 		texts = append(texts, string(text))
 	}
 	for _, text := range texts {
-		file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: text, Websites: []catalogue.Website{{Campaigns: []catalogue.Campaign{{Tags: []string{text, text}}}}}}}}
+		file := catalogue.File{Accounts: []catalogue.Account{{
+			ID: 1, Name: text,
+			Websites: []catalogue.Website{{Campaigns: []catalogue.Campaign{{Tags: []string{text, text}}}}},
+		}}}
 		for _, write := range []func(io.Writer) error{file.WriteYAML, file.WriteJSON} {
 			var written bytes.Buffer
 			must.OK(t, write(&written), "%v", text)
 			read, err := catalogue.ReadYAML(bytes.NewReader(written.Bytes()))
-			if err != nil || read.Accounts[0].Name != text || read.Accounts[0].Websites[0].Campaigns[0].Tags[1] != text {
+			if err != nil || read.Accounts[0].Name != text ||
+				read.Accounts[0].Websites[0].Campaigns[0].Tags[1] != text {
 				t.Errorf("%q: %v\n%s", text, err, written.Bytes())
 			}
 		}

@@ -59,7 +59,8 @@ VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T0
 			func() { _, _, _ = servers[0].Switch(t.Context(), 1, 0, schema.SubjectWidget, 7, true) },
 		},
 		{"token", func() {
-			_, _, _ = servers[0].CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+			_, _, _ = servers[0].CreateToken(t.Context(),
+				catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 		}},
 		{"a server whose clock is years late", func() { insert("2020-01-01 00:00:00", 50, true) }},
 		{"another server", func() { insert("2040-01-01 00:00:00", 51, false) }},
@@ -108,7 +109,8 @@ func requireEqual(t *testing.T, conn driver.Conn, servers []*catalogue.Catalogue
 	fresh := must.Get(catalogue.Open(t.Context(), conn))(t)
 	for _, server := range servers {
 		if !reflect.DeepEqual(server.Snapshot(), fresh.Snapshot()) {
-			t.Errorf("a server has\n%+v, want\n%+v", server.Snapshot().AccountResources(1), fresh.Snapshot().AccountResources(1))
+			t.Errorf("a server has\n%+v, want\n%+v", server.Snapshot().AccountResources(1),
+				fresh.Snapshot().AccountResources(1))
 		}
 	}
 }

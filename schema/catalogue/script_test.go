@@ -84,7 +84,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "token": // the tokens of an account, with a new one
 		id := must.Get(strconv.ParseInt(d.CmdArgs[0].Key, 10, 64))(t)
 		if !d.HasArg("list") {
-			_, _, err := s.CreateToken(t.Context(), catalogue.Token{AccountID: id, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+			_, _, err := s.CreateToken(t.Context(),
+				catalogue.Token{AccountID: id, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 			must.OK(t, err)
 		}
 		return fmt.Sprint(len(s.Snapshot().AccountTokens(id)), " tokens")
@@ -92,14 +93,16 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.undeclared(t, d.Input)
 	case "ended":
 		for _, e := range s.Snapshot().EndedSubjects(must.Get(time.Parse(time.DateOnly, d.CmdArgs[0].Key))(t)) {
-			fmt.Fprintf(&out, "%s %d of website %d, %s, ended on %s\n", e.Kind, e.ID, e.WebsiteID, e.Name, e.EndDate.Format(time.DateOnly))
+			fmt.Fprintf(&out, "%s %d of website %d, %s, ended on %s\n", e.Kind, e.ID, e.WebsiteID, e.Name,
+				e.EndDate.Format(time.DateOnly))
 		}
 		return out.String()
 	}
 	for line := range strings.SplitSeq(d.Input, "\n") {
 		switch d.Cmd {
 		case "field":
-			_, err := catalogue.ReadYAML(strings.NewReader("accounts:\n- websites:\n  - campaigns: [{" + unquoted(t, line) + "}]"))
+			_, err := catalogue.ReadYAML(strings.NewReader("accounts:\n- websites:\n  - campaigns: [{" + unquoted(t,
+				line) + "}]"))
 			out.WriteString(strings.ReplaceAll(said(err), "accounts[0].websites[0].campaigns[0].", ""))
 		case "text":
 			times, in := 1, ""
@@ -140,7 +143,8 @@ func (s *script) undeclared(t *testing.T, lines string) string {
 	var events []schema.Event
 	for line := range strings.SplitSeq(lines, "\n") {
 		e := schema.Event{WebsiteID: 1, Kind: schema.KindView}
-		_ = must.Get(fmt.Sscan(line+" 0 0", &e.Subject, &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.GoalID, &e.EventID))(t)
+		_ = must.Get(fmt.Sscan(line+" 0 0", &e.Subject, &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.GoalID,
+			&e.EventID))(t)
 		if e.GoalID > 0 {
 			e.Kind = schema.KindGoal
 		}

@@ -14,7 +14,8 @@ import (
 
 func TestShareLinkAndView(t *testing.T) {
 	c := open(t)
-	mustApply(t, c, strings.Replace(valid, "domain: shop.example.com", "domain: shop.example.com\n        currency: EUR", 1))
+	mustApply(t, c,
+		strings.Replace(valid, "domain: shop.example.com", "domain: shop.example.com\n        currency: EUR", 1))
 	owned := c.Snapshot().AccountResources(1)
 	for _, test := range []struct {
 		name                         string
@@ -28,7 +29,8 @@ func TestShareLinkAndView(t *testing.T) {
 		{"absent", schema.SubjectIDs{WidgetID: 7, ExperimentID: 3}, "?experiment=3&widget=7#share=lh_x", 0, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			check.Equal(t, owned.ShareLink("https://lift.example.com", &test.subject, "lh_x"), "https://lift.example.com/"+test.link, "ShareLink")
+			check.Equal(t, owned.ShareLink("https://lift.example.com", &test.subject, "lh_x"),
+				"https://lift.example.com/"+test.link, "ShareLink")
 			view := owned.SharedView(&test.subject)
 			check.Equal(t, len(view.Campaigns), test.campaigns, "SharedView = %+v", view)
 			check.Equal(t, len(view.Widgets), test.widgets, "SharedView = %+v", view)
@@ -54,7 +56,8 @@ func TestApplyToVersion(t *testing.T) {
 		return file
 	}
 	changes, version, err := servers[0].ApplyToVersion(t.Context(), file("First", 5, was), false)
-	if is := c.Snapshot().AccountResources(1).Version; err != nil || len(changes) != 1 || version != is || version == was {
+	if is := c.Snapshot().AccountResources(1).Version; err != nil || len(changes) != 1 || version != is ||
+		version == was {
 		t.Errorf("version %d, stored %d, before %d, %v", version, is, was, err)
 	}
 	for _, versions := range [][]uint64{{5}, {was}} {
@@ -74,7 +77,10 @@ func TestApplyToVersion(t *testing.T) {
 func TestTokensOfAnAccountAreBounded(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
-	account := catalogue.Account{ID: 1, Name: "Shop", Websites: []catalogue.Website{{ID: 1, Domain: "shop.example.com"}}}
+	account := catalogue.Account{
+		ID: 1, Name: "Shop",
+		Websites: []catalogue.Website{{ID: 1, Domain: "shop.example.com"}},
+	}
 	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false))(t)
 	token := catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}}
 	_, _, err := c.CreateToken(t.Context(), token)

@@ -26,7 +26,8 @@ query: "": 2 more`
 func TestSuggestName(t *testing.T) {
 	names := []string{"device", "country", "utmSource"}
 	for misspelt, want := range map[string]string{
-		"Contry": "did you mean country?", "utm_source": "did you mean utmSource?", "size": "must be one of device, country, utmSource", "": "must be one of device, country, utmSource",
+		"Contry": "did you mean country?", "utm_source": "did you mean utmSource?",
+		"size": "must be one of device, country, utmSource", "": "must be one of device, country, utmSource",
 	} {
 		check.Equal(t, faults.SuggestName(misspelt, names), want, "%v", misspelt)
 	}
@@ -34,7 +35,8 @@ func TestSuggestName(t *testing.T) {
 
 func TestClipKeepsWholeCharacters(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "1234567": "1234567", "12345678": "1234567…", "123456é": "123456…", "12345é8": "12345é…", "1\xff345678": "1�34567…",
+		"": "", "1234567": "1234567", "12345678": "1234567…", "123456é": "123456…", "12345é8": "12345é…",
+		"1\xff345678": "1�34567…",
 	} {
 		check.Equal(t, faults.Clip(text, 7), want, "%v", text)
 	}

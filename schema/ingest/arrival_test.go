@@ -37,8 +37,10 @@ func arrivals(r *rand.Rand, visitor uint64) []schema.Event {
 	events := make([]schema.Event, 3+r.IntN(7))
 	for i := range events {
 		e := schema.Event{
-			WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1 + r.Int64N(2), VariationID: r.Int64N(2), VisitorID: visitor,
-			Kind: schema.KindView, EventID: 1 + r.Uint64N(2), Time: time.Date(2026, 4, 30, 22+r.IntN(4), 0, 0, 0, time.UTC),
+			WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1 + r.Int64N(2), VariationID: r.Int64N(2),
+			VisitorID: visitor,
+			Kind:      schema.KindView, EventID: 1 + r.Uint64N(2),
+			Time: time.Date(2026, 4, 30, 22+r.IntN(4), 0, 0, 0, time.UTC),
 		}
 		switch r.IntN(3) {
 		case 0:
@@ -104,7 +106,9 @@ func storedRows(t *testing.T, conn driver.Conn) model {
 	for rows.Next() {
 		var e schema.Event
 		var of, kind string
-		must.OK(t, rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID, &e.Value))
+		must.OK(t,
+			rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time,
+				&e.VariationID, &kind, &e.GoalID, &e.Value))
 		e.Subject, e.Kind, e.Time = schema.SubjectKind(of), schema.Kind(kind), e.Time.UTC()
 		check.Equal(t, stored[identity(&e)], schema.Event{}, "an event that is stored twice")
 		stored[identity(&e)] = e

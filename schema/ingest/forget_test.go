@@ -79,7 +79,8 @@ func TestForget(t *testing.T) {
 	}
 	w := checkErased(t, others, own, func(w *ingest.Writer) {
 		for _, want := range []ingest.Erased{{Events: 2, Subjects: 2}, {}} {
-			check.Equal(t, must.Get(w.ForgetVisitors(t.Context(), []string{"forgotten"}, []int64{2}))(t), want, "erased")
+			check.Equal(t, must.Get(w.ForgetVisitors(t.Context(), []string{"forgotten"}, []int64{2}))(t), want,
+				"erased")
 		}
 	})
 	got, err := w.ForgetVisitors(t.Context(), []string{"forgotten", "a"}, nil)
@@ -102,7 +103,10 @@ func TestDropSubjects(t *testing.T) {
 			}
 		}
 	}
-	campaign, widget := schema.Subject{WebsiteID: 2, Kind: schema.SubjectCampaign, ID: 12}, schema.Subject{WebsiteID: 2, Kind: schema.SubjectWidget, ID: 12}
+	campaign, widget := schema.Subject{WebsiteID: 2, Kind: schema.SubjectCampaign, ID: 12}, schema.Subject{
+		WebsiteID: 2,
+		Kind:      schema.SubjectWidget, ID: 12,
+	}
 	subjects := []schema.Subject{campaign, widget, {WebsiteID: 9, Kind: schema.SubjectCampaign, ID: 12}}
 	checkErased(t, others, own, func(w *ingest.Writer) {
 		for _, want := range []map[schema.Subject]uint64{{campaign: 2, widget: 4}, {}} {

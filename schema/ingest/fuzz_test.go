@@ -58,7 +58,11 @@ func written(t *testing.T, event *fields) []byte {
 	if event.exposures != nil {
 		var list []map[string]string
 		for _, e := range event.exposures {
-			list = append(list, map[string]string{"campaignId": e.campaignID, "widgetId": e.widgetID, "experimentId": e.experimentID, "variationId": e.variationID})
+			list = append(list,
+				map[string]string{
+					"campaignId": e.campaignID, "widgetId": e.widgetID, "experimentId": e.experimentID,
+					"variationId": e.variationID,
+				})
 		}
 		object[exposuresName] = list
 	}
@@ -110,7 +114,8 @@ func FuzzImportOfLines(f *testing.F) {
 		var got []int64
 		for _, v := range all {
 			got = append(got, v.number)
-			check.That(t, v.fault != nil || len(v.events) == 1, "line %d: %d events and no error", v.number, len(v.events))
+			check.That(t, v.fault != nil || len(v.events) == 1, "line %d: %d events and no error", v.number,
+				len(v.events))
 			survives(t, v)
 		}
 		must.That(t, err == nil, "lines %v, want %v; %v", got, want, err)
@@ -141,7 +146,8 @@ func FuzzImportOfCSV(f *testing.F) {
 		last := int64(1)
 		for _, v := range all {
 			check.That(t, v.number > last, "line %d after line %d", v.number, last)
-			check.That(t, v.number <= int64(strings.Count(string(text), "\n"))+1, "line %d after line %d", v.number, last)
+			check.That(t, v.number <= int64(strings.Count(string(text), "\n"))+1, "line %d after line %d", v.number,
+				last)
 			last = v.number
 			survives(t, v)
 		}
@@ -186,7 +192,8 @@ func FuzzMapping(f *testing.F) {
 			parse(func(line origin, events []fields, fault error) {
 				lists := m.Each != "" ||
 					slices.ContainsFunc(m.Events, func(e EventMapping) bool { return e.Each != "" })
-				check.That(t, fault != nil || lists || len(events) <= len(m.Events), "line %d has %d events of %d", line.number, len(events), len(m.Events))
+				check.That(t, fault != nil || lists || len(events) <= len(m.Events), "line %d has %d events of %d",
+					line.number, len(events), len(m.Events))
 				for i := range events {
 					_, fault := (&rules{}).validate(nil, &events[i], "fallback")
 					if fault == nil && !utf8.ValidString(events[i].values[fieldVisitor]) {

@@ -66,8 +66,10 @@ func TestImportOfCopies(t *testing.T) {
 	} {
 		report := run(test.text)
 		got := count(t, conn)
-		check.Equal(t, got, test.want, "%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
-		check.Equal(t, report.Rows, int64(strings.Count(test.text, "\n")), "%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
+		check.Equal(t, got, test.want, "%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows,
+			test.want)
+		check.Equal(t, report.Rows, int64(strings.Count(test.text, "\n")),
+			"%s: %d events, %d rows accepted; want %d events", test.name, got, report.Rows, test.want)
 	}
 	value := number(t, conn, "SELECT sum(value) FROM events FINAL WHERE subject_id = 12")
 	check.That(t, value == 2*199000, "value %d, want 398000, of the first arrivals", value)
@@ -85,10 +87,13 @@ func TestImportOfSeveralBatches(t *testing.T) {
 	path := write(t, "many.ndjson", text.String())
 	for round := range 2 {
 		var reports []ingest.Report
-		report, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { reports = append(reports, r) }})
+		report, err := ingest.ImportFile(t.Context(), w, path,
+			ingest.Options{Progress: func(r ingest.Report) { reports = append(reports, r) }})
 		must.Equal(t, len(reports), 2, "reports %+v; want TotalBytes only after the last batch", reports)
-		check.That(t, reports[0].Bytes < report.TotalBytes, "reports %+v; want TotalBytes only after the last batch", reports)
-		check.Equal(t, reports[1].Bytes, report.TotalBytes, "reports %+v; want TotalBytes only after the last batch", reports)
+		check.That(t, reports[0].Bytes < report.TotalBytes, "reports %+v; want TotalBytes only after the last batch",
+			reports)
+		check.Equal(t, reports[1].Bytes, report.TotalBytes, "reports %+v; want TotalBytes only after the last batch",
+			reports)
 		stored := count(t, conn)
 		must.That(t, err == nil, "round %d: %+v, %v; %d events", round, report, err, stored)
 		check.Equal(t, report.Rows, events, "round %d: %+v, %v; %d events", round, report, err, stored)
@@ -97,9 +102,10 @@ func TestImportOfSeveralBatches(t *testing.T) {
 }
 
 func TestImportRejectsUnknownWebsites(t *testing.T) {
-	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.ndjson", twoEvents), ingest.Options{
-		Owns: func(website int64) bool { return website == 2 },
-	})
+	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil),
+		write(t, "e.ndjson", twoEvents), ingest.Options{
+			Owns: func(website int64) bool { return website == 2 },
+		})
 	must.That(t, err == nil, "report = %+v, %v; want both lines rejected", report, err)
 	check.Equal(t, report.Rows, 0, "report = %+v, %v; want both lines rejected", report, err)
 	check.Equal(t, report.Rejected, 2, "report = %+v, %v; want both lines rejected", report, err)
@@ -122,7 +128,8 @@ func TestFailedImportReportsProgress(t *testing.T) {
 		fmt.Fprintf(&lines, "%d,%d,1,v,view,12,1\n", i, 1_777_777_777_000+i)
 	}
 	text += lines.String() + "\"x\n" + strings.Repeat("1\n", 200)
-	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil), write(t, "e.csv", text), ingest.Options{})
+	report, err := ingest.ImportFile(t.Context(), ingest.NewWriter(schematest.OpenMigrated(t), nil),
+		write(t, "e.csv", text), ingest.Options{})
 	must.That(t, err != nil, "%+v, %v", report, err)
 	check.Contains(t, err.Error(), "line 50002: a quote extends", "%+v, %v", report, err)
 	check.Contains(t, err.Error(), "(50000 rows were accepted before)", "%+v, %v", report, err)
@@ -180,7 +187,8 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		for _, line := range lines {
-			check.That(t, (line.Reason == "") == (len(line.Events) > 0), "line %d: %d rows, fault %v", line.Line, len(line.Events), line.Reason)
+			check.That(t, (line.Reason == "") == (len(line.Events) > 0), "line %d: %d rows, fault %v", line.Line,
+				len(line.Events), line.Reason)
 			for i := range line.Events {
 				check.Equal(t, line.Events[i].WebsiteID, 1, "line %d: website", line.Line)
 			}
@@ -227,7 +235,8 @@ func TestImportParquet(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(conn, nil)
 	var rejected []string
-	report, err := ingest.ImportFile(t.Context(), w, write(t, "events.parquet", parquetBytes(t, events)), ingest.Options{Reject: func(_ int64, reason string) { rejected = append(rejected, reason) }})
+	report, err := ingest.ImportFile(t.Context(), w, write(t, "events.parquet", parquetBytes(t, events)),
+		ingest.Options{Reject: func(_ int64, reason string) { rejected = append(rejected, reason) }})
 	must.That(t, err == nil, "%+v, %v", report, err)
 	check.Equal(t, report.Rows, 602, "%+v, %v", report, err)
 	check.Equal(t, report.Lines, 603, "%+v, %v", report, err)
@@ -255,7 +264,8 @@ func TestImportOfStreams(t *testing.T) {
 	report, err := ingest.ImportFile(t.Context(), w, pipe, ingest.Options{})
 	must.That(t, err == nil, "a pipe: %+v, %v; want 2 rows", report, err)
 	check.Equal(t, report.Rows, 2, "a pipe: %+v, %v; want 2 rows", report, err)
-	report, err = ingest.ImportFile(t.Context(), w, "-", ingest.Options{Input: io.MultiReader(strings.NewReader(twoEvents))})
+	report, err = ingest.ImportFile(t.Context(), w, "-",
+		ingest.Options{Input: io.MultiReader(strings.NewReader(twoEvents))})
 	stored := count(t, conn)
 	must.That(t, err == nil, "standard input: %+v, %v, %d events; want 2", report, err, stored)
 	check.Equal(t, report.Rows, 2, "standard input: %+v, %v, %d events; want 2", report, err, stored)
@@ -271,7 +281,8 @@ func TestImportOfStreams(t *testing.T) {
 	defer func() { _, _ = end.Close(), silent.Close() }()
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := ingest.ImportFile(ctx, w, "-", ingest.Options{Input: silent}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := ingest.ImportFile(ctx, w, "-", ingest.Options{Input: silent}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("a silent standard input: %v", err)
 	}
 }

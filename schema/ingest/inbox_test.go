@@ -59,7 +59,8 @@ func TestInboxRowsEqualLines(t *testing.T) {
 {"eventId":"g2","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"ü","event":"goal","goalId":3,"value":15,"revision":1,"cancelled":true}
 `
 	move(t, ingest.NewInbox(byRow, ingest.NewWriter(byRow, nil)), ingest.Moved{Accepted: 6})
-	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(byLine, nil), "-", ingest.Options{Input: strings.NewReader(lines)}))(t)
+	must.Get(ingest.ImportFile(t.Context(), ingest.NewWriter(byLine, nil), "-",
+		ingest.Options{Input: strings.NewReader(lines)}))(t)
 	wantEvents, wantFacts := digests(t, byLine, facts.NewRefresher(byLine, false))
 	events, folded := digests(t, byRow, facts.NewRefresher(byRow, false))
 	check.Equal(t, events, wantEvents, "events %d, facts %d; want %d, %d", events, folded, wantEvents, wantFacts)
@@ -159,7 +160,8 @@ func TestInboxRejectsInvalidRows(t *testing.T) {
 			check.Contains(t, reasons[id], want, "%v", id)
 		}
 	}
-	stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
+	stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn,
+		"SELECT count() FROM events_inbox")
 	check.Equal(t, stored, 1, "%d stored, %d left; want 1 and 0", stored, left)
 	check.Equal(t, left, 0, "%d stored, %d left; want 1 and 0", stored, left)
 }
@@ -185,9 +187,12 @@ func TestInboxKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		must.Get(ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()))(t)
-		stored, left2 := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
-		check.Equal(t, stored, rows, "killed after %d statements: %d stored, %d left; want %d, 0", statements, stored, left2, rows)
-		check.Equal(t, left2, 0, "killed after %d statements: %d stored, %d left; want %d, 0", statements, stored, left2, rows)
+		stored, left2 := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn,
+			"SELECT count() FROM events_inbox")
+		check.Equal(t, stored, rows, "killed after %d statements: %d stored, %d left; want %d, 0", statements, stored,
+			left2, rows)
+		check.Equal(t, left2, 0, "killed after %d statements: %d stored, %d left; want %d, 0", statements, stored,
+			left2, rows)
 	}
 	t.Error("no move was completed")
 }
@@ -195,7 +200,9 @@ func TestInboxKilled(t *testing.T) {
 // merging is a connection that merges events_inbox while its rows are written.
 type merging struct{ driver.Conn }
 
-func (c merging) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c merging) PrepareBatch(ctx context.Context, query string,
+	opts ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	if err := c.Exec(ctx, "OPTIMIZE TABLE events_inbox FINAL"); err != nil {
 		return nil, err
 	}
@@ -218,7 +225,8 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	}
 	move(t, inbox, ingest.Moved{Accepted: 3})
 	must.Get(ingest.NewInbox(conn, ingest.NewWriter(conn, nil)).MoveRows(t.Context()))(t)
-	stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn, "SELECT count() FROM events_inbox")
+	stored, left := number(t, conn, "SELECT count() FROM events FINAL"), number(t, conn,
+		"SELECT count() FROM events_inbox")
 	check.Equal(t, stored, 3, "%d stored, %d left; want 3 and 0", stored, left)
 	check.Equal(t, left, 0, "%d stored, %d left; want 3 and 0", stored, left)
 }
@@ -259,6 +267,7 @@ func TestForgetDeletesInboxRows(t *testing.T) {
 	w, _ := newEraser(conn)
 	must.Get(w.ForgetVisitors(t.Context(), []string{"forgotten"}, nil))(t)
 	move(t, ingest.NewInbox(conn, w), ingest.Moved{Accepted: 1})
-	known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.HashID("forgotten")))
+	known := number(t, conn,
+		fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.HashID("forgotten")))
 	check.That(t, known == 0, "a forgotten visitor was moved from the inbox")
 }

@@ -20,7 +20,10 @@ func TestRejectsAreLimited(t *testing.T) {
 	r := ingest.NewJournal(conn)
 	many := make([]ingest.Reject, 1000)
 	for i := range many {
-		many[i] = ingest.Reject{WebsiteID: 1, Channel: ingest.ChannelHTTP, Line: int64(i + 1), Reason: strings.Repeat("r", 2<<10), Text: strings.Repeat("é", 1<<10)}
+		many[i] = ingest.Reject{
+			WebsiteID: 1, Channel: ingest.ChannelHTTP, Line: int64(i + 1),
+			Reason: strings.Repeat("r", 2<<10), Text: strings.Repeat("é", 1<<10),
+		}
 	}
 	for range 2 { // the second time the buffer is full
 		r.BufferRejects(many...)
@@ -35,9 +38,12 @@ func TestRejectsAreLimited(t *testing.T) {
 			continue
 		}
 		for _, k := range kept {
-			check.That(t, len(k.Reason) <= 1<<10, "line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
-			check.That(t, len(k.Text) <= 1<<10, "line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
-			check.That(t, !strings.Contains(k.Text, "�"), "line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
+			check.That(t, len(k.Reason) <= 1<<10, "line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason),
+				len(k.Text))
+			check.That(t, len(k.Text) <= 1<<10, "line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason),
+				len(k.Text))
+			check.That(t, !strings.Contains(k.Text, "�"), "line %d: %d bytes of reason, %d of text", k.Line,
+				len(k.Reason), len(k.Text))
 		}
 	}
 }
@@ -78,7 +84,8 @@ func TestRejectsContainNoSecrets(t *testing.T) {
 			t.Errorf("a reason is stored as %q, %v; want %q", reasons[0].Reason, err, want)
 		}
 		kept, err := ingest.LastRejects(t.Context(), conn, 1, 1)
-		if err != nil || kept[0].Text != want || strings.Contains(kept[0].Text, "hunter2") || strings.Contains(text, "unknown") && kept[0].Reason != text {
+		if err != nil || kept[0].Text != want || strings.Contains(kept[0].Text, "hunter2") || strings.Contains(text,
+			"unknown") && kept[0].Reason != text {
 			t.Errorf("%.80s is stored as %q, %v; want %q", text, kept[0].Text, err, want)
 		}
 		must.OK(t, conn.Exec(t.Context(), "TRUNCATE TABLE rejects"))
@@ -92,7 +99,8 @@ func TestForgetDeletesRejects(t *testing.T) {
 	table := "websiteId,visitor,event,time\n8,jane,view,\n"
 	for _, dry := range []bool{true, false} {
 		for name, text := range map[string]string{"e.ndjson": lines, "e.csv": table} {
-			must.Get(ingest.ImportFile(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}))(t)
+			must.Get(ingest.ImportFile(t.Context(), w, write(t, name, text),
+				ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}))(t)
 		}
 		kept, err := ingest.LastRejects(t.Context(), conn, 0, 10)
 		must.That(t, err == nil, "dry %v: %d kept, %v", dry, len(kept), err)
@@ -101,7 +109,8 @@ func TestForgetDeletesRejects(t *testing.T) {
 	storedRejects := func() (all []string) {
 		kept := must.Get(ingest.LastRejects(t.Context(), conn, 0, 10))(t)
 		for _, k := range kept {
-			all = append(all, fmt.Sprintf("%d %s %s:%d %.7s %s", k.WebsiteID, k.Channel, k.File, k.Line, k.Reason, k.Text))
+			all = append(all,
+				fmt.Sprintf("%d %s %s:%d %.7s %s", k.WebsiteID, k.Channel, k.File, k.Line, k.Reason, k.Text))
 		}
 		return all
 	}
@@ -122,7 +131,8 @@ func TestForgetDeletesRejects(t *testing.T) {
 
 func view(eventID string) schema.Event {
 	return schema.Event{
-		EventID: schema.HashID(eventID), VisitorID: schema.HashID("v"), Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
+		EventID: schema.HashID(eventID), VisitorID: schema.HashID("v"),
+		Time:      time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
 		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, Kind: schema.KindView,
 	}
 }
@@ -131,7 +141,10 @@ func view(eventID string) schema.Event {
 func TestWriterCompletesCanceledInsert(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	w := ingest.NewWriter(schematest.HookedConn{Conn: conn, Before: func(context.Context, string) error { cancel(); return nil }}, nil)
+	w := ingest.NewWriter(schematest.HookedConn{
+		Conn:   conn,
+		Before: func(context.Context, string) error { cancel(); return nil },
+	}, nil)
 	must.OK(t, w.WriteEvents(ctx, []schema.Event{view("e")}))
 	check.Equal(t, number(t, conn, "SELECT count() FROM events"), 1, "stored")
 	err := w.WriteEvents(ctx, []schema.Event{view("e2")})

@@ -47,8 +47,10 @@ func TestLastEvents(t *testing.T) {
 		must.Equal(t, len(events), c.most, "%+v: events", c)
 		for i, e := range events {
 			want := c.first - uint64(i)*uint64(c.steps)
-			must.Equal(t, e.EventID, want, "%+v: event %d is %d of website %d, want %d", c, i, e.EventID, e.WebsiteID, want)
-			must.That(t, (c.website == 0 || e.WebsiteID == c.website), "%+v: event %d is %d of website %d, want %d", c, i, e.EventID, e.WebsiteID, want)
+			must.Equal(t, e.EventID, want, "%+v: event %d is %d of website %d, want %d", c, i, e.EventID, e.WebsiteID,
+				want)
+			must.That(t, (c.website == 0 || e.WebsiteID == c.website), "%+v: event %d is %d of website %d, want %d", c,
+				i, e.EventID, e.WebsiteID, want)
 		}
 	}
 	query := ""
@@ -66,7 +68,8 @@ func TestLastEvents(t *testing.T) {
 func granules(t *testing.T, conn driver.Conn, query string, since time.Time) (read, all int) {
 	t.Helper()
 	rows := must.Get(conn.Query(t.Context(), "EXPLAIN indexes = 1 "+query,
-		clickhouse.Named("website_id", int64(0)), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds), clickhouse.Named("limit", 20)))(t)
+		clickhouse.Named("website_id", int64(0)), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
+		clickhouse.Named("limit", 20)))(t)
 	defer func() { _ = rows.Close() }()
 	pattern := regexp.MustCompile(`Granules: (\d+)/(\d+)`)
 	plan := ""

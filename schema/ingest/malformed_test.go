@@ -60,7 +60,10 @@ func utf16(text string) string {
 // lines, but no panic.
 func TestInvalidParquetFiles(t *testing.T) {
 	w := ingest.NewWriter(schematest.OpenMigrated(t), nil)
-	e := parquetEvent{Time: time.UnixMilli(1_777_777_777_000), WebsiteID: 1, Visitor: "v", Event: "view", CampaignID: 12, VariationID: 1}
+	e := parquetEvent{
+		Time: time.UnixMilli(1_777_777_777_000), WebsiteID: 1, Visitor: "v", Event: "view",
+		CampaignID: 12, VariationID: 1,
+	}
 	for _, rows := range []int{1, 300} {
 		events := make([]parquetEvent, rows)
 		for i := range events {
@@ -106,7 +109,8 @@ func TestMemoryOfLongLine(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		got := ""
-		_, err := ingest.ImportFile(t.Context(), w, path, ingest.Options{Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})
+		_, err := ingest.ImportFile(t.Context(), w, path,
+			ingest.Options{Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})
 		if err != nil {
 			got = err.Error()
 		}
@@ -156,7 +160,10 @@ func TestFloatNoiseIsRounded(t *testing.T) {
 		Value      float64   `parquet:"value"`
 		Profit     float64   `parquet:"profit"`
 		ExtraValue int64     `parquet:"extraValue,decimal(17:18)"`
-	}{{"parquet", time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), 1, "v", "goal", 3, 18.990000000000002, -0.00005, 30_000_000_000_000_004}}))
+	}{{
+		"parquet", time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), 1, "v", "goal", 3, 18.990000000000002, -0.00005,
+		30_000_000_000_000_004,
+	}}))
 	imported("e.parquet", file.String())
 	exec(t, conn, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value, profit, extra_value)
 		VALUES ('inbox', '2026-05-01 12:00:00', 1, 'v', 'goal', 3, 18.990000000000002, '-0.00005', '0.30000000000000004')`)

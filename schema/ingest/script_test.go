@@ -229,7 +229,8 @@ func (s *script) importFile(t *testing.T, d *datadriven.TestData, text string, o
 		s.compareBody(t, text, report)
 	}
 	if show, given := d.Arg("show"); given && rows > 0 {
-		shown := must.Get(s.conn.Query(t.Context(), "SELECT concatWithSeparator(' ', "+strings.Join(show.Vals, ", ")+") FROM events ORDER BY time, event"))(t)
+		shown := must.Get(s.conn.Query(t.Context(),
+			"SELECT concatWithSeparator(' ', "+strings.Join(show.Vals, ", ")+") FROM events ORDER BY time, event"))(t)
 		for shown.Next() {
 			var row string
 			must.OK(t, shown.Scan(&row))
@@ -255,13 +256,17 @@ func (s *script) compareBody(t *testing.T, text string, report ingest.Report) {
 			good++
 		}
 	}
-	check.That(t, good == report.Lines-report.Rejected || strings.HasPrefix(text, "["), "a body of %d lines, the file of %d: %.300q", good, report.Lines-report.Rejected, text)
+	check.That(t, good == report.Lines-report.Rejected || strings.HasPrefix(text, "["),
+		"a body of %d lines, the file of %d: %.300q", good, report.Lines-report.Rejected, text)
 }
 
 // event imports a view with other fields.
 func (s *script) event(t *testing.T, d *datadriven.TestData, changes string) string {
 	t.Helper()
-	fields := map[string]string{"eventId": "e1", "time": "2026-05-01T12:00:00Z", "websiteId": "1", "visitor": "v", "event": "view", "campaignId": "12", "variationId": "1"}
+	fields := map[string]string{
+		"eventId": "e1", "time": "2026-05-01T12:00:00Z", "websiteId": "1", "visitor": "v",
+		"event": "view", "campaignId": "12", "variationId": "1",
+	}
 	for change := range strings.SplitSeq(changes, "; ") {
 		name, value, _ := strings.Cut(change, "=")
 		fields[name] = expand(t, value)
@@ -283,7 +288,8 @@ func (s *script) event(t *testing.T, d *datadriven.TestData, changes string) str
 		d.ScanArgs(t, "skew", &skew)
 		at := must.Get(time.Parse(time.RFC3339, now))(t)
 		o.Times = ingest.Times{
-			Now: func() time.Time { return at }, MaxAge: must.Get(time.ParseDuration(age))(t), MaxSkew: must.Get(time.ParseDuration(skew))(t),
+			Now: func() time.Time { return at }, MaxAge: must.Get(time.ParseDuration(age))(t),
+			MaxSkew: must.Get(time.ParseDuration(skew))(t),
 		}
 	}
 	return s.importFile(t, d, strings.TrimSuffix(line, ",")+"}\n", o)

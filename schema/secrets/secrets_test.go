@@ -19,7 +19,8 @@ func TestFilesThatAreNotRead(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside")
 	must.OK(t, os.WriteFile(outside, []byte(secret), 0o600))
 	for name, text := range map[string]string{
-		"empty": "", "blank": strings.Repeat(" ", 64), "short": "fifteen bytes..", "long": strings.Repeat("x", secrets.MaxSize+1),
+		"empty": "", "blank": strings.Repeat(" ", 64), "short": "fifteen bytes..",
+		"long": strings.Repeat("x", secrets.MaxSize+1),
 	} {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}

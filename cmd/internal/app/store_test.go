@@ -27,16 +27,23 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 	server := schematest.SharedServer(t)
 	database := server.CreateDatabase(t)
 	const processes = 4
-	event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView}
+	event := schema.Event{
+		EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1,
+		Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView,
+	}
 	stores := make([]*app.Store, processes)
 	var group errgroup.Group
 	for i := range processes {
 		group.Go(func() error {
-			home, err := schema.ParseAddress([]string{server.DatabaseAddress(database), server.HTTPAddress(database)}[i%2], func(string) string { return "" })
+			home, err := schema.ParseAddress([]string{
+				server.DatabaseAddress(database),
+				server.HTTPAddress(database),
+			}[i%2], func(string) string { return "" })
 			if err != nil {
 				return err
 			}
-			stores[i], err = app.OpenStore(t.Context(), home, app.Options{Limits: source.DefaultLimits, Concurrency: 3, Times: ingest.DefaultTimes})
+			stores[i], err = app.OpenStore(t.Context(), home,
+				app.Options{Limits: source.DefaultLimits, Concurrency: 3, Times: ingest.DefaultTimes})
 			if err != nil {
 				return err
 			}
@@ -49,7 +56,8 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 	}
 	must.OK(t, group.Wait())
 	got := stores[0].Conn.Stats().MaxOpenConns
-	check.That(t, got == 3+schema.SpareConns, "%d connections, want those of 3 requests and %d more", got, schema.SpareConns)
+	check.That(t, got == 3+schema.SpareConns, "%d connections, want those of 3 requests and %d more", got,
+		schema.SpareConns)
 	for _, s := range stores {
 		if _, err := s.Facts[0].RefreshFacts(t.Context()); err != nil { // reads what the others stored
 			t.Error(err)
@@ -70,9 +78,13 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	open := func() *app.Store {
 		t.Helper()
 		home := must.Get(schema.ParseAddress(address, func(string) string { return "" }))(t)
-		return must.Get(app.OpenStore(t.Context(), home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes}))(t)
+		return must.Get(app.OpenStore(t.Context(), home,
+			app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes}))(t)
 	}
-	event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: schema.HashID("v"), Kind: schema.KindView}
+	event := schema.Event{
+		EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1,
+		Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: schema.HashID("v"), Kind: schema.KindView,
+	}
 	s := open()
 	ahead := time.Now().Add(2 * time.Hour)
 	must.OK(t, schema.InsertEvents(t.Context(), s.Conn, []schema.Event{event}, ahead))
@@ -85,7 +97,8 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 	must.OK(t, s.Facts.RefreshFacts(t.Context()))
 	of := s.Facts.SubjectCounters(schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1})
 	check.Equal(t, of.Visitors, 1, "%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
-	check.That(t, s.Facts.FoldedThrough().After(ahead), "%d visitors, folded until %s", of.Visitors, s.Facts.FoldedThrough())
+	check.That(t, s.Facts.FoldedThrough().After(ahead), "%d visitors, folded until %s", of.Visitors,
+		s.Facts.FoldedThrough())
 	must.OK(t, s.Close())
 }
 

@@ -74,7 +74,13 @@ func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	}
 	do("facts", shared)
 	do("check", "--deep", shared)
-	for _, extra := range [][]string{nil, {"--dimension=device"}, {"--interval=day"}, {"--filter=zScore=1"}, {"--metric=valuePerVisitor", "--filter=dateFrom=1980-01-01"}} {
+	for _, extra := range [][]string{
+		nil,
+		{"--dimension=device"},
+		{"--interval=day"},
+		{"--filter=zScore=1"},
+		{"--metric=valuePerVisitor", "--filter=dateFrom=1980-01-01"},
+	} {
 		args := append([]string{"report", "campaign", "1", "--json"}, extra...)
 		check.Equal(t, timeless(t, do(append(args, shared)...)), timeless(t, do(append(args, alone)...)), "%q", args)
 	}

@@ -134,7 +134,8 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 	}
 	must.OK(w.t, err)
 	code, out, complaints := other(w.t, nil, "check", "--deep", w.store)
-	check.That(w.t, code == exitOK || strings.Contains(out, "are lost"), "a lost part: exit %d, %s%s", code, out, complaints)
+	check.That(w.t, code == exitOK || strings.Contains(out, "are lost"), "a lost part: exit %d, %s%s", code, out,
+		complaints)
 	w.mutex.Lock()
 	for _, l := range w.loads {
 		if !l.acked.IsZero() {
@@ -161,7 +162,8 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 // that it was to replace are still there.
 func (w *world) notice() {
 	w.t.Helper()
-	if code, out, _ := other(w.t, nil, "check", "--deep", w.store); code != exitOK && strings.Contains(out, "WRONG    part ") {
+	if code, out, _ := other(w.t, nil, "check", "--deep", w.store); code != exitOK && strings.Contains(out,
+		"WRONG    part ") {
 		w.damaged.Store(true)
 	}
 }

@@ -222,7 +222,8 @@ func TestServersInChaos(t *testing.T) {
 		p.interrupt()
 	}
 	w.must("check", "--deep")
-	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
+	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(),
+		network.cut.Load(), w)
 }
 
 // disturb kills, stops or pauses one of the servers, and counts what it did. In one of four cases, it does nothing and

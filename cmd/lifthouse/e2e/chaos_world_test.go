@@ -117,7 +117,10 @@ func (w *world) String() string {
 
 func newWorld(t *testing.T, store string) *world {
 	t.Helper()
-	w := &world{t: t, store: store, client: http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+	w := &world{
+		t: t, store: store,
+		client: http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}},
+	}
 	w.must("apply", "-f", "../testdata/thirty.catalog.yaml")
 	w.reads, w.writes = w.must("token", "create"), w.must("token", "create", "--scope=ingest", "--website=1")
 	return w
@@ -225,7 +228,8 @@ func (w *world) send(ctx context.Context, r *rand.Rand) {
 func (w *world) sendOne(url string, l *load) bool {
 	status, text, err := w.do(http.MethodPost, url+"/events", w.writes, "", l.text)
 	switch {
-	case err != nil || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout || w.isDamaged(status, text):
+	case err != nil || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout ||
+		w.isDamaged(status, text):
 		w.unstored.Add(1)
 		return false
 	case status != http.StatusOK:
@@ -280,12 +284,14 @@ func (w *world) do(method, url, token, cache, body string) (status int, text str
 func (w *world) ask(ctx context.Context, r *rand.Rand) {
 	for ; ctx.Err() == nil; wait(r, 20, 120) {
 		cache := []string{"", "no-cache"}[r.IntN(2)]
-		path := "/v1/campaigns/1/results" + []string{"", "?dimension=device", "?interval=day", "?filters%5Bdevice%5D%5B%5D="}[r.IntN(4)]
+		path := "/v1/campaigns/1/results" +
+			[]string{"", "?dimension=device", "?interval=day", "?filters%5Bdevice%5D%5B%5D="}[r.IntN(4)]
 		asked := time.Now()
 		status, text, err := w.do(http.MethodGet, w.url(r)+path, w.reads, cache, "")
 		answered := time.Now()
 		switch {
-		case err != nil || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout || w.isDamaged(status, text):
+		case err != nil || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout ||
+			w.isDamaged(status, text):
 			w.unread.Add(1)
 			continue
 		case status != http.StatusOK:
@@ -310,7 +316,8 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 		if w.lags {
 			least = [2]tally{}
 		}
-		check.Equal(w.t, wrongWith(&got, least, most), "", "%s (%s), asked %v, answered %v, through %v, stale %v", path, cache, asked, answered, through, got.Stale)
+		check.Equal(w.t, wrongWith(&got, least, most), "", "%s (%s), asked %v, answered %v, through %v, stale %v", path,
+			cache, asked, answered, through, got.Stale)
 		w.read.Add(1)
 		note(w.firstRead)
 	}

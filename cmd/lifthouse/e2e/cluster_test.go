@@ -38,7 +38,8 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 		for _, shard := range store.Facts {
 			must.Get(shard.RefreshFacts(t.Context()))(t)
 		}
-		token, _, err := store.Catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+		token, _, err := store.Catalogue.CreateToken(t.Context(),
+			catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 		must.OK(t, err)
 		server := httptest.NewServer(store.API(t.Context(), api.DefaultOptions))
 		defer server.Close()
@@ -78,10 +79,15 @@ func newDatabase(t *testing.T, cluster *schematest.Cluster, name string) (addres
 // reportPaths returns reports of every kind, and the lists with counters.
 func reportPaths() []string {
 	paths := []string{"/v1/campaigns", "/v1/widgets?include=experiments"}
-	for _, of := range []string{"campaigns/12", "campaigns/13", "campaigns/14", "campaigns/18", "widgets/7", "widgets/7/experiments/2"} {
+	for _, of := range []string{
+		"campaigns/12", "campaigns/13", "campaigns/14", "campaigns/18", "widgets/7",
+		"widgets/7/experiments/2",
+	} {
 		queries := []string{
-			"", "interval=day", "filters[zScore]=1.5", "filters[dateFrom]=2026-03-05&filters[dateTo]=2026-03-20", "filters[dateFrom]=1971-01-01",
-			"filters[device][]=mobile&filters[visitorType]=new", "filters[utmSource]=*&filters[goalValue]=20", "interval=week&filters[zScore]=2&filters[country][]=US",
+			"", "interval=day", "filters[zScore]=1.5", "filters[dateFrom]=2026-03-05&filters[dateTo]=2026-03-20",
+			"filters[dateFrom]=1971-01-01",
+			"filters[device][]=mobile&filters[visitorType]=new", "filters[utmSource]=*&filters[goalValue]=20",
+			"interval=week&filters[zScore]=2&filters[country][]=US",
 			"conversionWindow=1h", "conversionWindow=1h..3d&interval=day&filters[dateTo]=2026-03-20",
 		}
 		if of != "widgets/7" {
@@ -101,7 +107,8 @@ func reportPaths() []string {
 // other days.
 var madeAt = func() *regexp.Regexp {
 	today := time.Now().UTC()
-	days := today.Format(time.DateOnly) + "|" + today.AddDate(0, 0, 1).Format(time.DateOnly) // the test may run past midnight
+	days := today.Format(time.DateOnly) + "|" +
+		today.AddDate(0, 0, 1).Format(time.DateOnly) // the test may run past midnight
 	return regexp.MustCompile(`(?:` + days + `)[T ][\d:.]+Z?|"requestId":"\w+"`)
 }()
 
@@ -162,7 +169,8 @@ func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	cluster.KillReplica(2, 2)
 	code, _, complaints := other(t, nil, "migrate", "--store="+address)
 	check.Equal(t, code, exitFailed, "tables are made while a server is away: exit %d, %s", code, complaints)
-	check.Contains(t, complaints, "start them, and migrate again", "tables are made while a server is away: exit %d, %s", code, complaints)
+	check.Contains(t, complaints, "start them, and migrate again",
+		"tables are made while a server is away: exit %d, %s", code, complaints)
 	cluster.RestartReplica(2, 2)
 	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.databases) WHERE name = 'away'")
 	do("migrate")
@@ -175,7 +183,11 @@ func TestTablesChangeWhileAReplicaIsAway(t *testing.T) {
 	do("forget", "--visitor=nobody", "--visitor=c1", "--visitor=c2", "--visitor=c3", "--yes")
 	want := timeless(t, do("report", "campaign", "1", "--json"))
 	alone := "--store=embedded:" + filepath.Join(t.TempDir(), "alone")
-	for _, command := range [][]string{{"apply", "-f", "../testdata/thirty.catalog.yaml"}, {"import", "../testdata/thirty.ndjson"}, {"forget", "--visitor=c1", "--visitor=c2", "--visitor=c3", "--yes"}} {
+	for _, command := range [][]string{
+		{"apply", "-f", "../testdata/thirty.catalog.yaml"},
+		{"import", "../testdata/thirty.ndjson"},
+		{"forget", "--visitor=c1", "--visitor=c2", "--visitor=c3", "--yes"},
+	} {
 		succeed(t, nil, append(command, alone)...)
 	}
 	if embedded, _ := succeed(t, nil, "report", "campaign", "1", "--json", alone); timeless(t, embedded) != want {

@@ -32,8 +32,10 @@ func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
 		{"-", exitOK, "-: 30 rows accepted, 0 of 30 lines rejected"},
 	} {
 		code, out, complaints := other(t, strings.NewReader(string(events)), "import", test.path, store)
-		check.Equal(t, code, test.code, "import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
-		check.Contains(t, out+complaints, test.want, "import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
+		check.Equal(t, code, test.code, "import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints,
+			test.code, test.want)
+		check.Contains(t, out+complaints, test.want, "import %s: exit %d, %q; want %d and %q", test.path, code,
+			out+complaints, test.code, test.want)
 	}
 	p.interrupt()
 }
@@ -92,8 +94,10 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	}
 	ended(t, exitOK, "migrate", "--store="+server.UserAddress(schematest.Migrating))
 	for _, args := range []string{
-		"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson", "token create", "token list", "export", "audit", "events",
-		"report campaign 1 --filter zScore=2", "forget --visitor v1 --yes", "retain --days 30 --yes", "facts --rebuild --verify", "check --deep",
+		"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson", "token create", "token list",
+		"export", "audit", "events",
+		"report campaign 1 --filter zScore=2", "forget --visitor v1 --yes", "retain --days 30 --yes",
+		"facts --rebuild --verify", "check --deep",
 	} {
 		code, out, complaints := other(t, nil, append(strings.Fields(args), serving)...)
 		check.Equal(t, code, exitOK, "%s: exit %d\n%s%s", args, code, out, complaints)
@@ -102,7 +106,10 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	}
 	p := start(t, "serve", serving)
 	p.interrupt()
-	for _, forbidden := range []string{"DROP TABLE events", "CREATE TABLE other (x Int8) ENGINE = MergeTree ORDER BY x", "ALTER TABLE events ADD COLUMN x Int8"} {
+	for _, forbidden := range []string{
+		"DROP TABLE events", "CREATE TABLE other (x Int8) ENGINE = MergeTree ORDER BY x",
+		"ALTER TABLE events ADD COLUMN x Int8",
+	} {
 		err := schematest.OpenConnection(t, server.UserAddress(schematest.Serving)).Exec(t.Context(), forbidden)
 		must.That(t, err != nil, "%s: %v", forbidden, err)
 		check.Contains(t, err.Error(), "privileges", "%s: %v", forbidden, err)
@@ -113,10 +120,14 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 func TestLimitsAreLoweredToTheProfiles(t *testing.T) {
 	server := schematest.SharedServer(t)
 	store := "--store=" + strings.Replace(server.DatabaseAddress(server.CreateDatabase(t)), "admin:", "narrow:", 1)
-	for _, args := range []string{"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson", "report campaign 1"} {
+	for _, args := range []string{
+		"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson",
+		"report campaign 1",
+	} {
 		code, out, complaints := other(t, nil, append(strings.Fields(args), store)...)
 		check.Equal(t, code, exitOK, "%s: exit %d\n%s%s", args, code, out, complaints)
-		check.Contains(t, complaints, "less memory than --query-memory", "%s: exit %d\n%s%s", args, code, out, complaints)
+		check.Contains(t, complaints, "less memory than --query-memory", "%s: exit %d\n%s%s", args, code, out,
+			complaints)
 	}
 }
 

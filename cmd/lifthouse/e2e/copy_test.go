@@ -36,10 +36,12 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 		{"token", "list"},
 	} {
 		generated := regexp.MustCompile(`"generatedAt": .*`)
-		check.Equal(t, generated.ReplaceAllString(do(append(args, restored)...), ""), generated.ReplaceAllString(do(append(args, stored)...), ""), "%q of the restored store", args)
+		check.Equal(t, generated.ReplaceAllString(do(append(args, restored)...), ""),
+			generated.ReplaceAllString(do(append(args, stored)...), ""), "%q of the restored store", args)
 	}
 	again := start(t, "serve", restored)
-	if got, want := again.results(token), served.results(token); fmt.Sprint(got.Totals) != fmt.Sprint(want.Totals) || got.Totals.Visitors == 0 {
+	if got, want := again.results(token), served.results(token); fmt.Sprint(got.Totals) != fmt.Sprint(want.Totals) ||
+		got.Totals.Visitors == 0 {
 		t.Errorf("totals %+v, want %+v", got.Totals, want.Totals)
 	}
 	do("import", "../testdata/thirty.ndjson", restored)
@@ -75,7 +77,8 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			database := server.CreateMigrated(t)
-			store, conn := "--store="+server.DatabaseAddress(database), schematest.OpenConnection(t, server.DatabaseAddress(database))
+			store, conn := "--store="+server.DatabaseAddress(database), schematest.OpenConnection(t,
+				server.DatabaseAddress(database))
 			do := onStore(t, store)
 			exec := func(statement string, args ...any) {
 				t.Helper()
@@ -86,7 +89,8 @@ func TestTablesOfDifferentBackups(t *testing.T) {
 				var r result.Report
 				err := json.Unmarshal([]byte(do("report", "campaign", "1", "--json")), &r)
 				must.That(t, err == nil, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
-				check.Equal(t, r.Totals.Visitors, visitors, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
+				check.Equal(t, r.Totals.Visitors, visitors, "the report counts %d visitors, %v; want %d",
+					r.Totals.Visitors, err, visitors)
 			}
 			do("apply", "-f", "../testdata/thirty.catalog.yaml")
 			for backup, visitors := range []int{10, 30} {

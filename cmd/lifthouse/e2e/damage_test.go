@@ -88,7 +88,8 @@ func (s *damagedStore) reports(visitors int64) {
 	var r result.Report
 	err := json.Unmarshal([]byte(s.do(exitOK, "report", "campaign", "1", "--json")), &r)
 	must.That(s.t, err == nil, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
-	check.Equal(s.t, r.Totals.Visitors, visitors, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
+	check.Equal(s.t, r.Totals.Visitors, visitors, "the report counts %d visitors, %v; want %d", r.Totals.Visitors, err,
+		visitors)
 }
 
 // ended runs lifthouse, which must exit with the given code, and returns its output.
@@ -115,7 +116,8 @@ func TestDamagedEventsAreReported(t *testing.T) {
 	const views = 5000
 	store := newDamagedStore(t, views)
 	store.reports(views)
-	store.says(store.do(exitOK, "check", "--deep"), "the checksums of all parts match", "of all 5,000 visitors are those of their events")
+	store.says(store.do(exitOK, "check", "--deep"), "the checksums of all parts match",
+		"of all 5,000 visitors are those of their events")
 	data := filepath.Join(store.part, "data.bin")
 	whole := must.Get(os.ReadFile(data))(t)
 	damaged := bytes.Clone(whole)
@@ -127,7 +129,8 @@ func TestDamagedEventsAreReported(t *testing.T) {
 	}
 	replace(damaged)
 	store.says(store.do(exitFailed, "report", "campaign", "1"), "stored data are damaged", "check --deep")
-	store.says(store.do(exitFailed, "check", "--deep"), "WRONG", "part "+filepath.Base(store.part)+" of events", "restore a backup")
+	store.says(store.do(exitFailed, "check", "--deep"), "WRONG", "part "+filepath.Base(store.part)+" of events",
+		"restore a backup")
 	replace(whole)
 	store.do(exitOK, "check", "--deep")
 
@@ -206,7 +209,8 @@ func (s *damagedStore) value(want string) {
 	_, out, _ := other(s.t, nil, "report", "campaign", "1", "--json", "--store=embedded:"+s.address)
 	err := json.Unmarshal([]byte(out), &r)
 	must.That(s.t, err == nil, "the report has the value %v, %v; want %v", r.Totals.Value, err, want)
-	check.Equal(s.t, r.Totals.Value.String(), want, "the report has the value %v, %v; want %v", r.Totals.Value, err, want)
+	check.Equal(s.t, r.Totals.Value.String(), want, "the report has the value %v, %v; want %v", r.Totals.Value, err,
+		want)
 }
 
 // TestALossIsNotHealed damages a part with goals, which ClickHouse sets aside. Reports keep these goals and add new
@@ -229,13 +233,16 @@ func TestALossIsNotHealed(t *testing.T) {
 	server := start(t, "serve", "--store=embedded:"+store.address, "--admin-address=127.0.0.1:0")
 	store.do(exitOK, "import", store.goals("new", lost, 1))
 	store.value("101100")
-	store.says(server.log.String(), "has set aside a part", "broken-on-start", "stored events of visitors are lost", "visitors=100")
+	store.says(server.log.String(), "has set aside a part", "broken-on-start", "stored events of visitors are lost",
+		"visitors=100")
 	_, text, err := send(t.Context(), http.DefaultClient, http.MethodGet, server.log.await(t, adminAt), "", "")
 	must.That(t, err == nil, "metrics: %v\n%s", err, text)
 	check.Contains(t, text, "\nlifthouse_lost_visitors 100\n", "metrics: %v\n%s", err, text)
 	server.interrupt()
-	store.says(store.do(exitFailed, "check", "--deep"), "WRONG    stored events of 100 visitors are lost", "has set aside a part of events (broken-on-start)")
-	if said := store.do(exitFailed, "facts", "--verify"); strings.Contains(said, "--rebuild at once") || !strings.Contains(said, "stored events of 100 visitors are lost") {
+	store.says(store.do(exitFailed, "check", "--deep"), "WRONG    stored events of 100 visitors are lost",
+		"has set aside a part of events (broken-on-start)")
+	if said := store.do(exitFailed, "facts", "--verify"); strings.Contains(said, "--rebuild at once") ||
+		!strings.Contains(said, "stored events of 100 visitors are lost") {
 		t.Error(said)
 	}
 	store.says(store.do(exitFailed, "facts", "--rebuild"), "only the facts still count them", "--accept-loss 100")
@@ -350,7 +357,11 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	must.OK(t, os.Mkdir(disk, 0o700))
 	program := lifthouse(t)
 	cmd := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", fullDisk)
-	cmd.Env = slices.Concat(program.Env, []string{"SELF=" + program.Path, "DISK=" + disk, "EVENTS=" + events, "DECLARED=" + declared, "REPORT=" + report, "LIFTHOUSE_STORE=embedded:" + filepath.Join(disk, "data")})
+	cmd.Env = slices.Concat(program.Env,
+		[]string{
+			"SELF=" + program.Path, "DISK=" + disk, "EVENTS=" + events, "DECLARED=" + declared, "REPORT=" + report,
+			"LIFTHOUSE_STORE=embedded:" + filepath.Join(disk, "data"),
+		})
 	said, err := cmd.CombinedOutput()
 	must.That(t, err == nil, "%v\n%s", err, said)
 	must.That(t, bytes.Contains(said, []byte("the disk of the store is full: free space")), "%v\n%s", err, said)

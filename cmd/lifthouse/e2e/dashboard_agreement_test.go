@@ -39,12 +39,18 @@ func drawQuestion(r *rand.Rand) question {
 		command: []string{"report", "campaign", id}, tool: map[string]any{"campaignId": number},
 	}
 	if r.IntN(2) == 0 {
-		metric := []string{"goalConversionRate", "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor", "averageValue"}[r.IntN(5)]
+		metric := []string{
+			"goalConversionRate", "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor",
+			"averageValue",
+		}[r.IntN(5)]
 		q.query.Set("compareMetric", metric)
 		q.command, q.tool["compareMetric"] = append(q.command, "--metric", metric), metric
 	}
 	var filters []string
-	for name, values := range map[string][]string{"device": {"mobile", "desktop", "tablet"}, "country": {"US", "DE", "GB"}} {
+	for name, values := range map[string][]string{
+		"device":  {"mobile", "desktop", "tablet"},
+		"country": {"US", "DE", "GB"},
+	} {
 		if r.IntN(3) == 0 {
 			value := values[r.IntN(len(values))]
 			q.query.Set("filters["+name+"]", value)
@@ -88,8 +94,11 @@ func (v *viewer) answersAreTheSame(q question) {
 		must.That(v, len(rows) != 0, "%s: the terminal does not print %s:\n%s", address, of.Name, text)
 		for i, row := range rows {
 			for k, cell := range row {
-				check.That(v, cell == "–" || strings.Contains(page, cell), "%s: of %s, the terminal prints %q, and the page\n%s", address, of.Name, cell, page)
-				isQuoted := k < 2 && (i == 0 || report.Conclusion.Status != stats.StatusInvalid) // counts, and the lift with its interval
+				check.That(v, cell == "–" || strings.Contains(page, cell),
+					"%s: of %s, the terminal prints %q, and the page\n%s", address, of.Name, cell, page)
+				isQuoted := k < 2 &&
+					(i == 0 ||
+						report.Conclusion.Status != stats.StatusInvalid) // counts, and the lift with its interval
 				check.That(v, !isQuoted || cell == "–" || strings.Contains(sentences, cell),
 					"%s: of %s, the terminal prints %q, and the assistant reads\n%s", address, of.Name, cell, sentences)
 			}
@@ -135,7 +144,8 @@ func (v *viewer) numbersOfCSVAre(report *result.Report, command []string) {
 		isSame("visitors", &visitors)
 		if c := variation.Comparison; c != nil {
 			isSame("comparison.improvement.value", c.Improvement.Value)
-			check.That(v, cell("comparison.verdict") == string(c.Verdict), "%v: CSV has the verdict %q, and the API %q", command, cell("comparison.verdict"), c.Verdict)
+			check.That(v, cell("comparison.verdict") == string(c.Verdict), "%v: CSV has the verdict %q, and the API %q",
+				command, cell("comparison.verdict"), c.Verdict)
 		}
 	}
 }
@@ -144,10 +154,15 @@ func (v *viewer) numbersOfCSVAre(report *result.Report, command []string) {
 func (v *viewer) askTool(arguments map[string]any) string {
 	v.Helper()
 	body := must.Get(json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": "get_result", "arguments": arguments},
+		"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": map[string]any{"name": "get_result", "arguments": arguments},
 	}))(v)
-	request := must.Get(http.NewRequestWithContext(v.Context(), http.MethodPost, v.site+"/mcp", bytes.NewReader(body)))(v)
-	request.Header = http.Header{"Authorization": {"Bearer " + v.token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	request := must.Get(http.NewRequestWithContext(v.Context(), http.MethodPost, v.site+"/mcp",
+		bytes.NewReader(body)))(v)
+	request.Header = http.Header{
+		"Authorization": {"Bearer " + v.token}, "Content-Type": {"application/json"},
+		"Accept": {"application/json, text/event-stream"},
+	}
 	response, err := http.DefaultClient.Do(request)
 	must.OK(v, err)
 	defer func() { _ = response.Body.Close() }()

@@ -74,7 +74,8 @@ func tablesOfVectors(t *testing.T) []string {
 			rates += fmt.Sprintf("%d,%d/%d,%d/%d\n", i, *c.Converted, c.N, *x.Converted, x.N)
 		} else {
 			number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-			means += fmt.Sprintf("%d,%d:%s:%s,%d:%s:%s\n", i, c.N, number(c.Mean), number(c.Variance), x.N, number(x.Mean), number(x.Variance))
+			means += fmt.Sprintf("%d,%d:%s:%s,%d:%s:%s\n", i, c.N, number(c.Mean), number(c.Variance), x.N,
+				number(x.Mean), number(x.Variance))
 		}
 	}
 	return []string{rates, means}

@@ -60,7 +60,8 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 		option := fmt.Sprintf(".filter [name=value] [value=%s]", value)
 		v.until(fmt.Sprintf("document.querySelector(%q)", option))
 		want := fmt.Sprintf("%s (%s)", value, thousands(observed.Values[at].Visitors))
-		check.Equal(v, evaluated[string](v, fmt.Sprintf("document.querySelector(%q).textContent", option)), want, "the page offers")
+		check.Equal(v, evaluated[string](v, fmt.Sprintf("document.querySelector(%q).textContent", option)), want,
+			"the page offers")
 		v.until(`document.querySelector(".results").ariaBusy !== "true"`) // the answer above may change its height
 		v.choose(".filter [name=value]", value)
 		v.click(".filter button")
@@ -78,11 +79,13 @@ func (v *viewer) savesTheSame(address string, r *result.Report) {
 		asked = asked || strings.HasPrefix(accept, "text/csv") && request.URL == v.site+address
 	}
 	check.That(v, asked, "the page never asked %s for text/csv", address)
-	must.That(v, len(rows) == 1+len(r.Variations), "the CSV has %d rows, want a head and %d variations", len(rows), len(r.Variations))
+	must.That(v, len(rows) == 1+len(r.Variations), "the CSV has %d rows, want a head and %d variations", len(rows),
+		len(r.Variations))
 	cell := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
 	for i, variation := range r.Variations {
 		want := compared(r, i)
-		check.Equal(v, cell(rows[i+1], "visitors"), strconv.FormatInt(variation.Visitors, 10), "visitors of %s in the CSV", variation.Name)
+		check.Equal(v, cell(rows[i+1], "visitors"), strconv.FormatInt(variation.Visitors, 10),
+			"visitors of %s in the CSV", variation.Name)
 		got := cell(rows[i+1], fmt.Sprintf("metrics.%s.value", *r.CompareMetric))
 		check.That(v, same(got, want), "%s has a rate of %s in the CSV, the API has %v", variation.Name, got, want)
 	}
@@ -103,7 +106,10 @@ func (v *viewer) download() [][]string {
 			}
 		}
 	}))
-	behaviour := browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder, BrowserContextID: chromedp.FromContext(v.ctx).BrowserContextID, EventsEnabled: new(true)}
+	behaviour := browser.SetDownloadBehaviorParams{
+		Behavior: "allow", DownloadPath: folder,
+		BrowserContextID: chromedp.FromContext(v.ctx).BrowserContextID, EventsEnabled: new(true),
+	}
 	must.Get(chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, behaviour))(v)
 	v.unfolds("[aria-labelledby=request]")
 	v.click("#csv")

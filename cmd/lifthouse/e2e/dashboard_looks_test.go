@@ -88,7 +88,8 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	var want []float64
 	for _, variation := range r.Variations[1:] {
 		b := variation.Comparison.Bayesian
-		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *variation.Comparison.Improvement.Value, *variation.Comparison.Improvement.Observed, *b.ExpectedLoss, *b.ExpectedLossControl)
+		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *variation.Comparison.Improvement.Value,
+			*variation.Comparison.Improvement.Observed, *b.ExpectedLoss, *b.ExpectedLossControl)
 	}
 	shown := v.rowIs("[aria-labelledby=posterior]", want...)
 	check.That(t, strings.HasSuffix(shown[4], " points"), "the expected loss of a rate is shown as %q, want points of percentage", shown[4])

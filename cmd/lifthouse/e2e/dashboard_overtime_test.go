@@ -28,7 +28,8 @@ func TestTheDashboardOverTime(t *testing.T) {
 		v.click(fmt.Sprintf("[name=view][value=%s]", view))
 		v.until(fmt.Sprintf(`document.querySelector("[name=view]:checked").value === %q`, view))
 		v.readoutIs(view, series, len(series)-1)
-		v.do(chromedp.Focus(chromedp.CSS(".overtime .chart")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+		v.do(chromedp.Focus(chromedp.CSS(".overtime .chart")), chromedp.KeyEvent(kb.Home),
+			chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
 		v.readoutIs(view, series, 2)
 		v.do(chromedp.KeyEvent(kb.ArrowLeft))
 		v.readoutIs(view, series, 1)
@@ -40,7 +41,8 @@ func TestTheDashboardOverTime(t *testing.T) {
 	check.Equal(t, evaluated[string](v, "location.search"), "?campaign=13", "the URL of the default view")
 	v.viewsInTheAddress(series)
 	for _, request := range v.requests() {
-		check.That(t, !strings.Contains(request.URL, "view=") || !strings.Contains(request.URL, "/v1/"), "the API request %s contains the view", request.URL)
+		check.That(t, !strings.Contains(request.URL, "view=") || !strings.Contains(request.URL, "/v1/"),
+			"the API request %s contains the view", request.URL)
 	}
 }
 
@@ -48,7 +50,8 @@ func TestTheDashboardOverTime(t *testing.T) {
 // a widget, which has no lift.
 func (v *viewer) viewsInTheAddress(series []result.Point) {
 	v.Helper()
-	v.do(chromedp.Focus(chromedp.CSS("[name=view]:checked")), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+	v.do(chromedp.Focus(chromedp.CSS("[name=view]:checked")), chromedp.KeyEvent(kb.ArrowRight),
+		chromedp.KeyEvent(kb.ArrowRight))
 	v.until(`location.search === "?campaign=13&view=visitors"`)
 	v.do(chromedp.Reload())
 	v.until(allThere)
@@ -97,7 +100,8 @@ func numbersEqual(a, b string) bool {
 	if a == "" || b == "" {
 		return a == b
 	}
-	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && fmt.Sprint(x) == fmt.Sprint(y)
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil &&
+		fmt.Sprint(x) == fmt.Sprint(y)
 }
 
 // readoutIs waits until the readout shows a point, and compares it with the API.
@@ -106,7 +110,9 @@ func (v *viewer) readoutIs(view string, series []result.Point, at int) {
 	v.until(fmt.Sprintf(`document.querySelector(".readout")?.dataset.at === %q`, series[at].Time.Format(time.RFC3339)))
 	shown := evaluated[[]entry](v, `[...document.querySelectorAll(".readout li")].map((e) => ({ Value: e.querySelector("data")?.value ?? "", Interval: e.querySelector(".span").dataset.interval ?? "" }))`)
 	want := entriesAt(view, series, at)
-	check.That(v, slices.EqualFunc(shown, want, func(a, b entry) bool { return numbersEqual(a.Value, b.Value) && numbersEqual(a.Interval, b.Interval) }),
+	check.That(v,
+		slices.EqualFunc(shown, want,
+			func(a, b entry) bool { return numbersEqual(a.Value, b.Value) && numbersEqual(a.Interval, b.Interval) }),
 		"%s at point %d: the page reads %v, the API %v", view, at, shown, want)
 }
 
@@ -140,7 +146,8 @@ func (v *viewer) pointsAt(view string, r *result.Report, at int) {
 	before := evaluated[string](v, place)
 	must.OK(v, json.Unmarshal([]byte(before), &box))
 	x := box[0] + box[2]*placeOf(view, r, at)
-	v.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x-3, box[1]+20), chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, box[1]+40))
+	v.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x-3, box[1]+20),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, box[1]+40))
 	v.readoutIs(view, series, at)
 	line := evaluated[bool](v, `document.querySelector(".u-cursor-x").getClientRects().length === 1`)
 	check.That(v, line, "%s: no crosshair", view)
@@ -174,7 +181,8 @@ func TestTheDashboardsSegments(t *testing.T) {
 	segments := report.Breakdown
 	v.segmentsAre(segments)
 	visitors := func(c result.BreakdownSlice) int64 { return c.Totals.Visitors }
-	slices.SortStableFunc(segments, func(a, b result.BreakdownSlice) int { return cmp.Compare(visitors(a), visitors(b)) })
+	slices.SortStableFunc(segments,
+		func(a, b result.BreakdownSlice) int { return cmp.Compare(visitors(a), visitors(b)) })
 	v.click(".segments th:nth-child(2) button")
 	v.sortedBy("Visitors", "ascending", namesOf(segments))
 	slices.SortStableFunc(segments, func(a, b result.BreakdownSlice) int { return strings.Compare(a.Value, b.Value) })
@@ -196,7 +204,8 @@ func (v *viewer) segmentsAre(segments []result.BreakdownSlice) {
 		for _, variation := range segment.Variations[1:] {
 			v.rowIs(fmt.Sprintf(`.segments [data-value=%q][data-variation-id="%d"]`, segment.Value, variation.ID),
 				float64(variation.Visitors), float64(control.Visitors),
-				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value, *variation.Comparison.Improvement.Value,
+				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value,
+				*variation.Comparison.Improvement.Value,
 				*variation.Comparison.Complement.ImprovementDifference.Value)
 		}
 	}
@@ -228,5 +237,6 @@ func (v *viewer) liftsFall() {
 	v.until(`document.querySelector(".segments th[aria-sort=descending]")?.innerText.startsWith("Lift")`)
 	lifts := evaluated[[]float64](v, `[...document.querySelectorAll(".segments tbody td:nth-child(5) b data")].map((e) => Number(e.value))`)
 	must.That(v, len(lifts) >= 2, "the lifts are %v, want descending", lifts)
-	check.That(v, slices.IsSortedFunc(lifts, func(a, b float64) int { return cmp.Compare(b, a) }), "the lifts are %v, want descending", lifts)
+	check.That(v, slices.IsSortedFunc(lifts, func(a, b float64) int { return cmp.Compare(b, a) }),
+		"the lifts are %v, want descending", lifts)
 }

@@ -35,7 +35,10 @@ func TestTheDashboardsOverview(t *testing.T) {
 	v.openSignedIn("/", statusesThere)
 	var campaigns []listedStatus
 	v.server.get("/v1/campaigns?include=status", v.token, &campaigns)
-	groups := map[string]string{"ship": "decide", "rollBack": "decide", "noDifference": "decide", "noWinner": "decide", "invalid": "attention", "keepRunning": "running"}
+	groups := map[string]string{
+		"ship": "decide", "rollBack": "decide", "noDifference": "decide", "noWinner": "decide",
+		"invalid": "attention", "keepRunning": "running",
+	}
 	for _, c := range campaigns {
 		group := groups[string(c.Status.Decision.Status)]
 		if !c.Active {
@@ -106,8 +109,10 @@ func TestTheDashboardsScorecard(t *testing.T) {
 	check.Equal(t, strings.ReplaceAll(evaluated[string](v, `document.querySelector(".worth > span").innerText`), "\u00a0", " "), r.Worth.Items[0].Text, "worth on the page")
 	v.click("[name=absolute]")
 	values, _ := v.row(".scorecard [data-role=primary]")
-	must.That(t, len(values) >= 3, "the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
-	check.That(t, same(values[2], *primary.Comparison.Difference.Value), "the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
+	must.That(t, len(values) >= 3, "the primary metric shows %q, want the difference %v", values,
+		*primary.Comparison.Difference.Value)
+	check.That(t, same(values[2], *primary.Comparison.Difference.Value),
+		"the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
 	causes, _ := v.row("[data-cause]")
 	must.Equal(t, len(causes), 9, "numbers of the cause %q", causes)
 	check.Equal(t, evaluated[string](v, `document.querySelector("#decision").innerText`), r.Decision.Text, "on the page")
@@ -134,7 +139,8 @@ func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
 		}
 	}
 	got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`)
-	check.That(t, slices.Equal(got, []string{"bad", "fine", "fine", newest}), "the trust strip is %q, want the newest event to be %s", got, newest)
+	check.That(t, slices.Equal(got, []string{"bad", "fine", "fine", newest}),
+		"the trust strip is %q, want the newest event to be %s", got, newest)
 }
 
 // TestTheDashboardOfSeveralWebsites chooses a website, and keeps it on the way to a campaign and back.
@@ -203,7 +209,8 @@ func TestTheListAtAllWidths(t *testing.T) {
 		v.sized(width, 844)
 		v.open("/")
 		v.until(statusesThere)
-		check.Equal(t, strings.Join(evaluated[[]string](v, textsOfRows), "\n"), "", "%d pixels: texts that intersect", width)
+		check.Equal(t, strings.Join(evaluated[[]string](v, textsOfRows), "\n"), "", "%d pixels: texts that intersect",
+			width)
 		if width == 390 {
 			const first = `document.querySelector("[data-id]").getBoundingClientRect().top + scrollY`
 			top := evaluated[float64](v, first)

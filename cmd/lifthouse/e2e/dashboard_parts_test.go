@@ -40,7 +40,8 @@ func TestTheDashboardTellsOneStory(t *testing.T) {
 			v.openAll(fmt.Sprintf("/?campaign=%d", campaign))
 			measured := evaluated[story](v, measureStory)
 			t.Logf("campaign %d at %d px: %+v", campaign, screen.width, measured)
-			check.That(t, campaign != 12 || measured.Height <= screen.highest, "at %d px, the page is %d px high, want at most %d", screen.width, measured.Height, screen.highest)
+			check.That(t, campaign != 12 || measured.Height <= screen.highest,
+				"at %d px, the page is %d px high, want at most %d", screen.width, measured.Height, screen.highest)
 			check.That(t, measured.Marks <= 12, "campaign %d at %d px has %d question marks, %d headings of the first level and repeats %q", campaign, screen.width, measured.Marks, measured.Headings, measured.Repeated)
 			check.Equal(t, len(measured.Repeated), 0, "campaign %d at %d px has %d question marks, %d headings of the first level and repeats %q", campaign, screen.width, measured.Marks, measured.Headings, measured.Repeated)
 			check.Equal(t, measured.Headings, 1, "campaign %d at %d px has %d question marks, %d headings of the first level and repeats %q", campaign, screen.width, measured.Marks, measured.Headings, measured.Repeated)
@@ -146,8 +147,10 @@ func TestTheDashboardExploresASegment(t *testing.T) {
 	control, own := r.Variations[0], r.Variations[1]
 	c, other := own.Comparison, own.Comparison.Complement
 	word := c.VerdictInWords()
-	v.rowIs("[data-segment='device mobile']", float64(own.Visitors), float64(control.Visitors), *c.Improvement.Value, *other.ImprovementDifference.Value)
-	v.rowIs("[data-segment='all other visitors']", float64(other.Visitors), float64(other.ControlVisitors), *other.Improvement.Value)
+	v.rowIs("[data-segment='device mobile']", float64(own.Visitors), float64(control.Visitors), *c.Improvement.Value,
+		*other.ImprovementDifference.Value)
+	v.rowIs("[data-segment='all other visitors']", float64(other.Visitors), float64(other.ControlVisitors),
+		*other.Improvement.Value)
 	v.shows("EXPLORATION")
 	decision := v.report("/v1/campaigns/12/results?scorecard=true").Decision
 	v.until(fmt.Sprintf(`document.querySelector("#decision")?.innerText.includes(%q)`, decision.Text))
@@ -160,7 +163,8 @@ func TestTheDashboardExploresASegment(t *testing.T) {
 	whole, mobile := v.report("/v1/campaigns/12/results"), v.report("/v1/campaigns/12/results?filters[device][]=mobile")
 	v.click("[aria-labelledby=changed] summary")
 	v.until(`document.querySelectorAll("[data-change=Filters] data").length === 2`)
-	v.rowIs("[data-change=Filters]", *mobile.Variations[1].Comparison.Improvement.Value, *whole.Variations[1].Comparison.Improvement.Value)
+	v.rowIs("[data-change=Filters]", *mobile.Variations[1].Comparison.Improvement.Value,
+		*whole.Variations[1].Comparison.Improvement.Value)
 }
 
 // TestTheDashboardShowsWhatASettingChanges compares the lifts without a cap and without the limit of outliers with
@@ -204,7 +208,11 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 	v.until(allThere)
 
 	evaluated[bool](v, `(() => { const of = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return of(blob); }; return true })()`)
-	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+	call(v, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{
+			Name:  "prefers-color-scheme",
+			Value: "dark",
+		}}})
 	v.unfolds("[aria-labelledby=request]")
 	v.click("#svg")
 	v.until(`window.saved`)
@@ -250,7 +258,9 @@ func TestTheDocsPage(t *testing.T) {
 	v.do(chromedp.KeyEvent(kb.ArrowDown + kb.Enter))
 	v.until(`location.hash.length > 1`)
 	for _, request := range v.requests() {
-		check.That(t, strings.HasPrefix(request.URL, v.site) || strings.HasPrefix(request.URL, "data:") || strings.HasPrefix(request.URL, "blob:"),
+		check.That(t,
+			strings.HasPrefix(request.URL, v.site) || strings.HasPrefix(request.URL, "data:") ||
+				strings.HasPrefix(request.URL, "blob:"),
 			"the page loads %s", request.URL)
 	}
 }

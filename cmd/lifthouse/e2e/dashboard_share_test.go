@@ -42,7 +42,8 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	check.That(t, strings.HasPrefix(viewed, v.server.url+"/?campaign=12&goal=3&filters%5Bdevice%5D%5B%5D=mobile&filters%5BdateFrom%5D=2026-01-01&dimension=country#currency=EUR&share=lh_"),
 		"the link with a view is %s", viewed)
 	got := evaluated[string](v, `document.querySelector(".printed").textContent`)
-	check.That(t, strings.Contains(got, "from 2025-12-31T23:00:00Z · Device: mobile · by Country"), "the print says %q", got)
+	check.That(t, strings.Contains(got, "from 2025-12-31T23:00:00Z · Device: mobile · by Country"), "the print says %q",
+		got)
 	v.revokeLast()
 	v.click("dialog .buttons:last-child button")
 
@@ -70,7 +71,8 @@ func TestTheDashboardSharesAPage(t *testing.T) {
 	v.until(`document.querySelector("[name=token]") && location.search === ""`)
 
 	out, said := succeed(t, nil, "share", "experiment", "7/2", "--expires", "30d", v.store)
-	must.That(t, strings.HasPrefix(out, v.server.url+"/?experiment=2&widget=7#"), "the command says %q and %q", out, said)
+	must.That(t, strings.HasPrefix(out, v.server.url+"/?experiment=2&widget=7#"), "the command says %q and %q", out,
+		said)
 	must.That(t, strings.Contains(said, "the link expires at "), "the command says %q and %q", out, said)
 	must.That(t, !strings.Contains(said, "--public-url"), "the command says %q and %q", out, said)
 	v.open(strings.TrimSpace(out[len(v.server.url):]))
@@ -99,8 +101,10 @@ func (v *viewer) requestsOnly(asked []*network.Request) {
 		path := strings.TrimPrefix(request.URL, v.server.url)
 		own := slices.ContainsFunc([]string{"/v1/campaigns/12", "/v1/campaigns/13", "/dashboard/", "/?campaign="}, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) || path == "/"
 		referer, _ := request.Headers["Referer"].(string)
-		check.That(v, (own || strings.HasPrefix(request.URL, "data:")), "the shared page requests %s, with the headers %v", request.URL, request.Headers)
-		check.That(v, !strings.Contains(request.URL, "lh_"), "the shared page requests %s, with the headers %v", request.URL, request.Headers)
+		check.That(v, (own || strings.HasPrefix(request.URL, "data:")),
+			"the shared page requests %s, with the headers %v", request.URL, request.Headers)
+		check.That(v, !strings.Contains(request.URL, "lh_"), "the shared page requests %s, with the headers %v",
+			request.URL, request.Headers)
 		check.Equal(v, referer, "", "the shared page requests %s, with the headers %v", request.URL, request.Headers)
 	}
 }

@@ -93,7 +93,8 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 	want := r.Conclusion.Text
 	if slices.Contains(r.Conclusion.Reasons, stats.ReasonNotDeclared) { // an exploration
 		c, own := r.Variations[1].Comparison, r.Variations[1].Name
-		want = fmt.Sprintf("%s: %s, lift %s", own, c.VerdictInWords(), wording.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
+		want = fmt.Sprintf("%s: %s, lift %s", own, c.VerdictInWords(),
+			wording.FormatLift(*c.Improvement.Value, c.Improvement.Interval))
 	}
 	got := evaluated[string](v, `document.querySelector("#conclusion").textContent.replaceAll("\u00a0", " ")`)
 	check.That(v, strings.HasPrefix(got, want), "the page concludes %q, the API %q", got, want)
@@ -101,8 +102,14 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 		values, shown := v.row(fmt.Sprintf(`[data-variation="%d"]`, variation.ID))
 		value := must.Get(strconv.ParseFloat(variation.Value.String(), 64))(v)
 		metric := compared(&r, i)
-		want := []float64{float64(variation.Visitors), float64(variation.ConvertedVisitors), float64(variation.GoalsReached), value, metric}
-		texts := []string{thousands(variation.Visitors), thousands(variation.ConvertedVisitors), thousands(variation.GoalsReached), "", fmt.Sprintf(rate, 100*metric)}
+		want := []float64{
+			float64(variation.Visitors), float64(variation.ConvertedVisitors),
+			float64(variation.GoalsReached), value, metric,
+		}
+		texts := []string{
+			thousands(variation.Visitors), thousands(variation.ConvertedVisitors),
+			thousands(variation.GoalsReached), "", fmt.Sprintf(rate, 100*metric),
+		}
 		if c := variation.Comparison; c != nil {
 			want = append(want, *c.Improvement.Value, *c.Frequentist.AdjustedPValue)
 			texts = append(texts, fmt.Sprintf("%+.1f %%", 100**c.Improvement.Value), "")
@@ -184,8 +191,10 @@ func (v *viewer) programmeIsTheAPIs() {
 	for i := range p.Items {
 		if item := &p.Items[i]; item.Expected != nil {
 			values, _ := v.row(fmt.Sprintf(`.programme tbody tr:nth-child(%d)`, i+1))
-			must.Equal(v, len(values), 1, "%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
-			check.That(v, same(values[0], item.Expected.ValuePerMonth.Value), "%s has %q, want %v", item.Campaign, values, item.Expected.ValuePerMonth.Value)
+			must.Equal(v, len(values), 1, "%s has %q, want %v", item.Campaign, values,
+				item.Expected.ValuePerMonth.Value)
+			check.That(v, same(values[0], item.Expected.ValuePerMonth.Value), "%s has %q, want %v", item.Campaign,
+				values, item.Expected.ValuePerMonth.Value)
 		}
 	}
 	outcome := `[aria-label="Outcome of Trust badges, Badges"]`
@@ -256,10 +265,12 @@ func (v *viewer) requestsCanBeTaken() {
 	check.That(v, !strings.Contains(curl, "lh_"), "the request is %s, want one of %s and no token", curl, want)
 	visitors := evaluated[string](v, `document.querySelector("#curl-visitors").innerText`)
 	want = v.server.url + "/v1/campaigns/12/visitors.parquet'"
-	check.That(v, strings.HasSuffix(visitors, want), "the request for the visitors is %s, want one of %s", visitors, want)
+	check.That(v, strings.HasSuffix(visitors, want), "the request for the visitors is %s, want one of %s", visitors,
+		want)
 
 	folder := v.TempDir()
-	must.Get(chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder}))(v)
+	must.Get(chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior,
+		browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder}))(v)
 	v.click("#csv")
 	asked := func() bool {
 		for _, request := range v.requests() {
@@ -286,7 +297,8 @@ func (v *viewer) refreshesInPlace() {
 	v.until(fmt.Sprintf(`%s.value === String(%s + 1)`, visitors, was))
 	check.That(v, evaluated[bool](v, visitors+`.known === true && document.activeElement.name === "goal"`), "the refresh replaced the table, or moved the focus")
 	for _, request := range v.requests() {
-		if _, conditional := request.Headers["If-None-Match"]; conditional && strings.HasSuffix(request.URL, "/v1/campaigns/12/results") {
+		if _, conditional := request.Headers["If-None-Match"]; conditional && strings.HasSuffix(request.URL,
+			"/v1/campaigns/12/results") {
 			return
 		}
 	}

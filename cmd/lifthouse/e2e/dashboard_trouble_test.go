@@ -202,7 +202,10 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	r := v.report("/v1/campaigns/25/results")
 	must.That(t, r.Checks.SampleRatio.Mismatch, "600 of 1600 is no mismatch: %+v", r.Checks.SampleRatio)
 	text := evaluated[string](v, `document.querySelector("[aria-labelledby=health] .bad").innerText`)
-	for _, want := range []string{"Some visitors are lost or counted twice", "Control: 1,000 (800 expected); Slow: 600 (800 expected)", "needs attention"} {
+	for _, want := range []string{
+		"Some visitors are lost or counted twice",
+		"Control: 1,000 (800 expected); Slow: 600 (800 expected)", "needs attention",
+	} {
 		check.Contains(t, text, want, "health")
 	}
 	v.click(".not-valid summary")

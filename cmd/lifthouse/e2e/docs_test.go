@@ -175,7 +175,8 @@ func TestDocsNetworkBlocksRun(t *testing.T) {
 	}
 	address := schematest.FreeAddress(t)
 	s := docScript{
-		path: "README.md", replace: strings.NewReplacer("<this repository>", root, defaultAddress, address), ready: "http://" + address + "/readyz",
+		path: "README.md", replace: strings.NewReplacer("<this repository>", root, defaultAddress, address),
+		ready:  "http://" + address + "/readyz",
 		blocks: slices.DeleteFunc(docBlocks(t, "README.md"), func(b docBlock) bool { return !b.network }),
 		env:    []string{"LIFTHOUSE_LISTEN=" + address, "LIFTHOUSE_LIBCHDB="},
 	}

@@ -74,8 +74,10 @@ func TestHostileRequestsAreAnsweredOrCutOff(t *testing.T) {
 			check.That(t, (want == "" || strings.Contains(line, " "+want)), "%q, want %s", line, want)
 			check.That(t, elapsed <= 5*time.Second, "after %v, %d bytes:\n%.500s", elapsed, len(answer), answer)
 			check.That(t, len(answer) <= 200_000, "after %v, %d bytes:\n%.500s", elapsed, len(answer), answer)
-			check.That(t, !strings.Contains(answer, "root:"), "after %v, %d bytes:\n%.500s", elapsed, len(answer), answer)
-			check.That(t, !strings.Contains(answer, "Set-Cookie:"), "after %v, %d bytes:\n%.500s", elapsed, len(answer), answer)
+			check.That(t, !strings.Contains(answer, "root:"), "after %v, %d bytes:\n%.500s", elapsed, len(answer),
+				answer)
+			check.That(t, !strings.Contains(answer, "Set-Cookie:"), "after %v, %d bytes:\n%.500s", elapsed, len(answer),
+				answer)
 		})
 	}
 	for name, text := range map[string]string{"half a request": "GET /v1/camp", "half a body": "POST /v1/campaigns/1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token + "\r\nContent-Length: 900\r\n\r\nabc"} {
@@ -113,7 +115,8 @@ func TestServerSaysThatItIsAboutToStop(t *testing.T) {
 func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
 	tier.OnlyLong(t)
 	t.Parallel()
-	p, _, store := serving(t, "--store-concurrency=1", "--store-wait=20s", "--drain-timeout=20s", "--admin-address=127.0.0.1:0", "--log-format=json")
+	p, _, store := serving(t, "--store-concurrency=1", "--store-wait=20s", "--drain-timeout=20s",
+		"--admin-address=127.0.0.1:0", "--log-format=json")
 	_, token, _ := other(t, nil, "token", "create", store)
 	admin := regexp.MustCompile(`"url":"(http://[^"]+/metrics)"`).FindStringSubmatch(p.log.String())
 	must.That(t, admin != nil, "no metrics")

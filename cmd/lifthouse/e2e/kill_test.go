@@ -54,7 +54,8 @@ func compareAll(t *testing.T, got result.Report, counts ...int) {
 	}
 	for i, v := range got.Variations {
 		own := v.Counts
-		if math.Abs(float64(own.Visitors)*(*v.Metrics.ValuePerVisitor.Value)-value[i]) > 1e-9*value[i] || own.Visitors != want[i].Visitors || own.Views != want[i].Views ||
+		if math.Abs(float64(own.Visitors)*(*v.Metrics.ValuePerVisitor.Value)-value[i]) > 1e-9*value[i] ||
+			own.Visitors != want[i].Visitors || own.Views != want[i].Views ||
 			own.ConvertedVisitors != want[i].ConvertedVisitors || own.GoalsReached != want[i].GoalsReached {
 			t.Errorf("variation %d: %+v; want %+v, value %v", i, own, want[i], value[i])
 		}
@@ -140,7 +141,8 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 func (p *process) askAll(token string, senders *sync.WaitGroup) {
 	senders.Go(func() {
 		for {
-			if _, _, err := send(p.t.Context(), http.DefaultClient, http.MethodGet, p.url+"/v1/campaigns/1/results", token, ""); err != nil {
+			if _, _, err := send(p.t.Context(), http.DefaultClient, http.MethodGet, p.url+"/v1/campaigns/1/results",
+				token, ""); err != nil {
 				return
 			}
 		}
@@ -229,9 +231,12 @@ func TestAKilledImportIsRepeated(t *testing.T) {
 	totals := p.results(strings.TrimSpace(out)).Totals
 	var campaign struct{ Views int64 }
 	p.get("/v1/campaigns/1", strings.TrimSpace(out), &campaign)
-	check.Equal(t, campaign.Views, visitors, "%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
-	check.Equal(t, totals.Visitors, visitors, "%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
-	check.Equal(t, totals.Views, visitors, "%d views are counted, and the report has %+v; want %d", campaign.Views, totals, visitors)
+	check.Equal(t, campaign.Views, visitors, "%d views are counted, and the report has %+v; want %d", campaign.Views,
+		totals, visitors)
+	check.Equal(t, totals.Visitors, visitors, "%d views are counted, and the report has %+v; want %d", campaign.Views,
+		totals, visitors)
+	check.Equal(t, totals.Views, visitors, "%d views are counted, and the report has %+v; want %d", campaign.Views,
+		totals, visitors)
 	p.interrupt()
 	succeed(t, nil, "check", "--deep", store)
 }

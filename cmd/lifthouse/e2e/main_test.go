@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 func build(dir string) error {
 	binary = filepath.Join(dir, "lifthouse")
 	args := []string{"build", "-tags", "nomsgpack", "-o", binary}
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings,
+		debug.BuildSetting{Key: "-race", Value: "true"}) {
 		args = append(args, "-race")
 	}
 	command := exec.CommandContext(context.Background(), "go", append(args, "lifthouse/cmd/lifthouse")...)

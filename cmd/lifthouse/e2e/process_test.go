@@ -214,7 +214,9 @@ func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints str
 }
 
 // send sends a request with a token, if there is one, and further headers as pairs of a name and a value.
-func send(ctx context.Context, client *http.Client, method, url, token, body string, headers ...string) (status int, text string, err error) {
+func send(ctx context.Context, client *http.Client, method, url, token, body string,
+	headers ...string,
+) (status int, text string, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
@@ -283,7 +285,8 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 		status, text, err := send(t.Context(), http.DefaultClient, method, p.url+path, token, "")
 		var body bytes.Buffer
 		must.That(t, err == nil, "%s = %d %.800s, %v; want %s", request, status, text, err, says)
-		check.That(t, json.Compact(&body, []byte(text)) == nil, "%s = %d %.800s, %v; want %s", request, status, text, err, says)
+		check.That(t, json.Compact(&body, []byte(text)) == nil, "%s = %d %.800s, %v; want %s", request, status, text,
+			err, says)
 		check.Equal(t, status, http.StatusOK, "%s = %d %.800s, %v; want %s", request, status, text, err, says)
 		check.Contains(t, body.String(), says, "%s = %d %.800s, %v; want %s", request, status, text, err, says)
 	}
@@ -328,7 +331,8 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	var again result.Report
 	err := json.Unmarshal([]byte(do(nil, "report", "campaign", "1", "--json")), &again)
 	must.That(t, err == nil, "imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
-	check.Equal(t, fmt.Sprint(again.Totals), fmt.Sprint(totals), "imported again, without a server: %+v, %v; want %+v", again.Totals, err, totals)
+	check.Equal(t, fmt.Sprint(again.Totals), fmt.Sprint(totals), "imported again, without a server: %+v, %v; want %+v",
+		again.Totals, err, totals)
 }
 
 func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
@@ -352,10 +356,13 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 	first, r := ask(p)
 	check.Equal(t, r.Variations[1].Comparison.Verdict, "better", "the planted effect")
 	p.interrupt()
-	check.That(t, !strings.Contains(p.said.String(), "curl") || strings.Contains(p.said.String(), "Creating the demo store"), "the first start did not make the store")
+	check.That(t,
+		!strings.Contains(p.said.String(), "curl") || strings.Contains(p.said.String(), "Creating the demo store"),
+		"the first start did not make the store")
 
 	p = start(t, "demo", store)
-	check.That(t, !strings.Contains(p.said.String(), "Creating the demo store"), "the second start made the store again")
+	check.That(t, !strings.Contains(p.said.String(), "Creating the demo store"),
+		"the second start made the store again")
 	second, again := ask(p)
 	check.That(t, second != first, "the second start did not renew the token")
 	was, is := r.Totals, again.Totals

@@ -114,12 +114,14 @@ func installSnapshot(t *testing.T, dist string) {
 	folder := must.Get(filepath.EvalSymlinks(filepath.Join(home, ".local/bin/lifthouse")))(t)
 	folder = filepath.Dir(folder)
 	for _, name := range []string{
-		"loadgen", "libchdb.*", "README.md", "SECURITY.md", "completions/lifthouse.bash", "completions/_lifthouse", "completions/lifthouse.fish",
+		"loadgen", "libchdb.*", "README.md", "SECURITY.md", "completions/lifthouse.bash", "completions/_lifthouse",
+		"completions/lifthouse.fish",
 	} {
 		onlyFile(t, folder, name)
 	}
 
-	demo := exec.CommandContext(t.Context(), filepath.Join(home, ".local/bin/lifthouse"), "demo", "--listen", "127.0.0.1:0")
+	demo := exec.CommandContext(t.Context(), filepath.Join(home, ".local/bin/lifthouse"), "demo", "--listen",
+		"127.0.0.1:0")
 	demo.Dir, demo.Env = t.TempDir(), []string{"PATH="}
 	p := startCommand(t, demo)
 	status, text := get(t, p.url+"/readyz", "")
@@ -147,8 +149,10 @@ func newScratchRoot(t *testing.T) *scratchRoot {
 		must.OK(t, os.Chmod(dir, 0o755)) //nolint:gosec // the user of the service must reach its files
 	}
 	for name, text := range map[string]string{
-		"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/shadow": "root:*:::::::\n", "etc/gshadow": "root:*::\n",
-		"dev/null": "", "tmp/empty": "", "var/lib/dpkg/status": "", "var/lib/dpkg/info/empty": "", "var/lib/dpkg/updates/../available": "",
+		"etc/passwd": "root:x:0:0::/root:/bin/sh\n", "etc/group": "root:x:0:\n", "etc/shadow": "root:*:::::::\n",
+		"etc/gshadow": "root:*::\n",
+		"dev/null":    "", "tmp/empty": "", "var/lib/dpkg/status": "", "var/lib/dpkg/info/empty": "",
+		"var/lib/dpkg/updates/../available": "",
 	} {
 		path := filepath.Join(r.dir, name)
 		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755)) //nolint:gosec // as in every root file system
@@ -161,7 +165,8 @@ func newScratchRoot(t *testing.T) *scratchRoot {
 			t.Skipf("SKIP: %s is not installed", tool)
 		}
 		r.copyFile(path, filepath.Join("/usr/bin", tool))
-		for _, library := range libraries.FindAllStringSubmatch(combinedOutput(t, exec.CommandContext(t.Context(), "ldd", path)), -1) {
+		for _, library := range libraries.FindAllStringSubmatch(combinedOutput(t,
+			exec.CommandContext(t.Context(), "ldd", path)), -1) {
 			r.copyFile(library[1], library[1])
 		}
 	}
@@ -184,7 +189,8 @@ func (r *scratchRoot) copyFile(from, to string) {
 // dpkg runs dpkg on the root. Its scripts run in a chroot. The packages on which Lifthouse depends are not installed.
 func (r *scratchRoot) dpkg(args ...string) string {
 	r.t.Helper()
-	return combinedOutput(r.t, exec.CommandContext(r.t.Context(), "dpkg", append([]string{"--root=" + r.dir, "--force-depends"}, args...)...))
+	return combinedOutput(r.t,
+		exec.CommandContext(r.t.Context(), "dpkg", append([]string{"--root=" + r.dir, "--force-depends"}, args...)...))
 }
 
 // stat returns the mode and the owner of a file, with the ids of the root's users.
@@ -210,16 +216,20 @@ func installPackage(t *testing.T, dist string) {
 	must.That(t, user != nil, "the installation created no user:\n%s", users)
 	uid, gid := parseID(t, user[1]), parseID(t, user[2])
 	mode, owner, group := r.stat("var/lib/lifthouse")
-	check.Equal(t, mode, 0o750, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
-	check.Equal(t, owner, uid, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
-	check.Equal(t, group, gid, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid, gid)
+	check.Equal(t, mode, 0o750, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid,
+		gid)
+	check.Equal(t, owner, uid, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid,
+		gid)
+	check.Equal(t, group, gid, "state directory: mode %o, owner %d:%d, want 750 and %d:%d", mode, owner, group, uid,
+		gid)
 	const config = "etc/lifthouse/lifthouse.yaml"
 	mode, owner, group = r.stat(config)
 	check.Equal(t, mode, 0o640, "%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
 	check.Equal(t, owner, 0, "%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
 	check.Equal(t, group, gid, "%s: mode %o, owner %d:%d, want 640 and 0:%d", config, mode, owner, group, gid)
 
-	serve := exec.CommandContext(t.Context(), filepath.Join(r.dir, "usr/bin/lifthouse"), "serve", "--listen", "127.0.0.1:0",
+	serve := exec.CommandContext(t.Context(), filepath.Join(r.dir, "usr/bin/lifthouse"), "serve", "--listen",
+		"127.0.0.1:0",
 		"--config", filepath.Join(r.dir, config), "--store", "embedded:"+filepath.Join(r.dir, "var/lib/lifthouse"))
 	serve.Dir, serve.Env = "/", []string{"PATH="}
 	serve.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
@@ -238,7 +248,10 @@ func installPackage(t *testing.T, dist string) {
 		t.Errorf("an upgrade changed the configuration: %v\n%s", err, text)
 	}
 	check.Contains(t, r.dpkg("--purge", "lifthouse"), "The data remain in /var/lib/lifthouse")
-	for name, want := range map[string]bool{"usr/bin/lifthouse": false, "usr/lib/lifthouse": false, config: false, "var/lib/lifthouse/metadata": true} {
+	for name, want := range map[string]bool{
+		"usr/bin/lifthouse": false, "usr/lib/lifthouse": false, config: false,
+		"var/lib/lifthouse/metadata": true,
+	} {
 		_, err := os.Lstat(filepath.Join(r.dir, name))
 		check.That(t, (err == nil) == want, "after the removal, %s: %v", name, err)
 	}
@@ -259,7 +272,12 @@ func verifyUnit(t *testing.T, r *scratchRoot) {
 	}
 	text := must.Get(os.ReadFile(filepath.Join(r.dir, "usr/lib/systemd/system/lifthouse.service")))(t)
 	// The unit depends on units of this machine, and on the program in the other root.
-	unit := must.WriteFile(t, "lifthouse.service", string(bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir))))
-	check.Equal(t, combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)), "", "systemd-analyze verify says")
-	combinedOutput(t, exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=yes", "--threshold=20", unit))
+	unit := must.WriteFile(t, "lifthouse.service",
+		string(bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir))))
+	check.Equal(t,
+		combinedOutput(t,
+			exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)), "",
+		"systemd-analyze verify says")
+	combinedOutput(t,
+		exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=yes", "--threshold=20", unit))
 }

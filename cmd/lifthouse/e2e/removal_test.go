@@ -100,7 +100,9 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 			r.agree(p, token, visitors)
 			r.run("", kill.args...)
 			views := r.agree(p, token, visitors)
-			check.Equal(t, views, map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[kill.args[0]], "views that %q leaves", kill.args)
+			check.Equal(t, views,
+				map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[kill.args[0]],
+				"views that %q leaves", kill.args)
 			p.interrupt()
 			r.run("", "check", "--deep")
 		})
@@ -136,7 +138,8 @@ func TestServersNoticeWhatAnotherProcessDeletes(t *testing.T) {
 				var report struct{ Totals struct{ Views int64 } }
 				_, text := get(t, fmt.Sprintf("%s/v1/campaigns/%d/results", p.url, id), token)
 				must.OK(t, json.Unmarshal([]byte(text), &report))
-				counted, reported = counted+fmt.Sprint(campaign.Views, " "), reported+fmt.Sprint(report.Totals.Views, " ")
+				counted, reported = counted+fmt.Sprint(campaign.Views, " "), reported+fmt.Sprint(report.Totals.Views,
+					" ")
 			}
 			if counted == want && reported == want {
 				return

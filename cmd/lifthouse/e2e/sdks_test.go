@@ -473,7 +473,9 @@ func TestANewcomerFromAnEmptyFolder(t *testing.T) {
 				check.Contains(t, out, want, "report")
 			}
 			files := must.Get(os.ReadDir(filepath.Dir(strings.TrimPrefix(store, "--store=embedded:"))))(t)
-			check.That(t, !slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), ".yaml") }), "a YAML file was written")
+			check.That(t,
+				!slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), ".yaml") }),
+				"a YAML file was written")
 			server.interrupt()
 		})
 	}

@@ -90,7 +90,8 @@ func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 		cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB="+path)
 		said, err := cmd.CombinedOutput()
 		check.That(t, err != nil, "%s: %v: %s", name, err, said)
-		check.Contains(t, string(said), path+" cannot be loaded (it is no library, or cut off", "%s: %v: %s", name, err, said)
+		check.Contains(t, string(said), path+" cannot be loaded (it is no library, or cut off", "%s: %v: %s", name, err,
+			said)
 		check.Contains(t, string(said), "npm ci", "%s: %v: %s", name, err, said)
 		check.Equal(t, strings.Count(string(said), "\n"), 1, "%s: %v: %s", name, err, said)
 	}
@@ -123,7 +124,8 @@ func TestServeWaitsForAnImport(t *testing.T) {
 	_, store := newThirty(t)
 	read, write := pipe(t)
 	importing := begin(t, read, nil, "import", "-", store)
-	if _, err := io.WriteString(write, strings.Repeat("\n", 200_000)); err != nil { // more than a pipe holds: it has the store
+	if _, err := io.WriteString(write,
+		strings.Repeat("\n", 200_000)); err != nil { // more than a pipe holds: it has the store
 		t.Fatal(err)
 	}
 	server := lifthouse(t, "serve", "--listen=127.0.0.1:0", store)
@@ -140,7 +142,8 @@ func TestServeWaitsForAnImport(t *testing.T) {
 	}
 	code, _, complaints := other(t, nil, "serve", "--listen=127.0.0.1:0", store)
 	check.Equal(t, code, exitFailed, "a store that is served is waited for: exit %d, %s", code, complaints)
-	check.That(t, !strings.Contains(complaints, "waiting"), "a store that is served is waited for: exit %d, %s", code, complaints)
+	check.That(t, !strings.Contains(complaints, "waiting"), "a store that is served is waited for: exit %d, %s", code,
+		complaints)
 	_ = server.Process.Signal(os.Interrupt)
 	_ = server.Wait()
 }
@@ -165,8 +168,10 @@ func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 		code, _, said := other(t, nil, args...)
 		results <- result{name, said, want, code, time.Since(began)}
 	}
-	go give("a server that stands still", filepath.Join(dir, remote.SocketName)+" does not answer", "report", "campaign", "1", store)
-	go give("an address", "no answer from "+silent.Addr().String(), "report", "campaign", "1", "--store=clickhouse://"+silent.Addr().String()+"/x?dial_timeout=60s")
+	go give("a server that stands still", filepath.Join(dir, remote.SocketName)+" does not answer", "report",
+		"campaign", "1", store)
+	go give("an address", "no answer from "+silent.Addr().String(), "report", "campaign", "1",
+		"--store=clickhouse://"+silent.Addr().String()+"/x?dial_timeout=60s")
 	for range 2 {
 		r := <-results
 		check.Equal(t, r.code, exitFailed, "%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
@@ -191,8 +196,12 @@ func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
 	cert, key, certificate := schematest.WriteCertificate(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(certificate)
-	p := start(t, "serve", "--store=embedded:"+filepath.Join(t.TempDir(), "data"), "--tls-cert="+cert, "--tls-key="+key, "--admin-address=127.0.0.1:0", "--log-format=json")
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+	p := start(t, "serve", "--store=embedded:"+filepath.Join(t.TempDir(), "data"), "--tls-cert="+cert, "--tls-key="+key,
+		"--admin-address=127.0.0.1:0", "--log-format=json")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		RootCAs:    pool,
+		MinVersion: tls.VersionTLS12,
+	}}}
 	defer client.CloseIdleConnections()
 	get := func(url string) int {
 		t.Helper()

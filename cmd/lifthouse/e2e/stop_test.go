@@ -181,7 +181,8 @@ func TestSocketPathThatIsTooLong(t *testing.T) {
 	said := make([]byte, 1024)
 	n, _ := read.Read(said)
 	_ = cmd.Process.Signal(os.Interrupt)
-	if err := cmd.Wait(); err != nil || !answersAt.Match(said[:n]) || !strings.Contains(complaints.String(), "the maximum is 107") {
+	if err := cmd.Wait(); err != nil || !answersAt.Match(said[:n]) ||
+		!strings.Contains(complaints.String(), "the maximum is 107") {
 		t.Errorf("%v; it says %q and complains %q", err, said[:n], complaints.String())
 	}
 }

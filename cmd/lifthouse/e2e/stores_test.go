@@ -47,7 +47,8 @@ func TestStoresOfReleasesAreUpgraded(t *testing.T) {
 		t.Run(release.Name(), func(t *testing.T) {
 			t.Parallel()
 			from, dir := filepath.Join(storesOfReleases, release.Name()), t.TempDir()
-			if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(from, "store.tar.gz"), "-C", dir).CombinedOutput(); err != nil {
+			if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(from, "store.tar.gz"), "-C",
+				dir).CombinedOutput(); err != nil {
 				t.Fatalf("tar: %v\n%s", err, out)
 			}
 			store := "--store=embedded:" + dir

@@ -162,14 +162,17 @@ func TestTheTagInABrowser(t *testing.T) {
 		check.Equal(t, r.method, http.MethodPost, "request %d: %+v, want a simple one without cookies", i, r)
 		check.Equal(t, r.origin, shop.URL, "request %d: %+v, want a simple one without cookies", i, r)
 		check.Equal(t, r.cookie, "", "request %d: %+v, want a simple one without cookies", i, r)
-		check.That(t, strings.HasPrefix(r.kind, "text/plain"), "request %d: %+v, want a simple one without cookies", i, r)
+		check.That(t, strings.HasPrefix(r.kind, "text/plain"), "request %d: %+v, want a simple one without cookies", i,
+			r)
 		if i < 3 {
 			check.Equal(t, r.eventIDs(t), first, "ids of request %d", i)
 		}
 	}
 	check.Contains(t, requests[0].body, `"source":"news"`, "the campaign of the visit")
 	for _, request := range v.requests() {
-		check.That(t, strings.HasPrefix(request.URL, shop.URL) || strings.HasPrefix(request.URL, f.URL) || request.URL == "about:blank", "the page asks %s", request.URL)
+		check.That(t,
+			strings.HasPrefix(request.URL, shop.URL) || strings.HasPrefix(request.URL, f.URL) ||
+				request.URL == "about:blank", "the page asks %s", request.URL)
 	}
 	checkStored(t, storedLines(t, store, "123.456", "T1"),
 		"goal add_to_cart 1, visitor 123.456, id unknown, desktop",

@@ -56,7 +56,8 @@ func openBrowser(t *testing.T) context.Context {
 	}
 	b := &sharedBrowser
 	b.Do(func() {
-		options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox,
+		options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program),
+			chromedp.NoSandbox,
 			chromedp.UserDataDir(filepath.Join(filepath.Dir(binary), "browser")))
 		allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
 		b.ctx, _ = chromedp.NewContext(allocator)
@@ -176,7 +177,8 @@ func (v *viewer) do(steps ...chromedp.Action[chromedp.Void]) {
 	for i, step := range steps {
 		if err := chromedp.Do(v.ctx, step); err != nil {
 			text, _ := chromedp.Run(v.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
-			v.Fatalf("step %d: %v; complaints %q; the page ends with\n%s", i+1, err, v.problems, text[max(len(text)-1500, 0):])
+			v.Fatalf("step %d: %v; complaints %q; the page ends with\n%s", i+1, err, v.problems,
+				text[max(len(text)-1500, 0):])
 		}
 	}
 }
@@ -199,7 +201,9 @@ func (v *viewer) until(condition string) {
 	v.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		poll := chromedp.Poll[bool]("Boolean("+condition+")", chromedp.WithPollingTimeout(30*time.Second))
 		_, err := poll(ctx, t)
-		for err != nil && (strings.Contains(err.Error(), "target navigated") || strings.Contains(err.Error(), "Cannot find context")) {
+		for err != nil &&
+			(strings.Contains(err.Error(), "target navigated") || strings.Contains(err.Error(),
+				"Cannot find context")) {
 			_, err = poll(ctx, t)
 		}
 		if err != nil {
@@ -285,12 +289,17 @@ func (v *viewer) rowIs(selector string, want ...float64) (shown []string) {
 
 func (v *viewer) sized(width, height int64) {
 	v.Helper()
-	call(v, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1})
+	call(v, emulation.SetDeviceMetricsOverride,
+		emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1})
 }
 
 func (v *viewer) themed(theme string) {
 	v.Helper()
-	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
+	call(v, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{
+			Name:  "prefers-color-scheme",
+			Value: theme,
+		}}})
 }
 
 // newToken creates a token with the command.

@@ -48,7 +48,10 @@ func TestKilledServersDeliverEachDecision(t *testing.T) {
 		body, _ := io.ReadAll(req.Body)
 		err := json.Unmarshal(body, &m)
 		check.That(t, err == nil, "%s: %v", body, err)
-		d := delivered{req.Header.Get("webhook-id"), fmt.Sprint(m.Data.CampaignID), m.Data.Decision.Status, make(chan struct{})}
+		d := delivered{
+			req.Header.Get("webhook-id"), fmt.Sprint(m.Data.CampaignID), m.Data.Decision.Status,
+			make(chan struct{}),
+		}
 		select {
 		case got <- d:
 			<-d.answer
@@ -95,18 +98,26 @@ func pastShop(t *testing.T, address, hook string, campaigns int, r *rand.Rand) m
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -days)
 	key := must.WriteFile(t, "webhook.key", "whsec_"+strings.Repeat("A", 32))
 	conn := schematest.OpenConnection(t, address)
-	site := catalogue.Website{ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}}
+	site := catalogue.Website{
+		ID: 1, Domain: "shop.example.com",
+		Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}},
+	}
 	for i := range campaigns {
 		site.Campaigns = append(site.Campaigns, catalogue.Campaign{
-			ID: int64(i + 1), WebsiteID: 1, Name: fmt.Sprint("Campaign ", i+1), Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
-			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "New", Share: 50}},
-			Initial: catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: first.Add(-time.Hour)}},
+			ID: int64(i + 1), WebsiteID: 1, Name: fmt.Sprint("Campaign ", i+1), Type: "experiment", TargetMode: "live",
+			Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
+			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20,
+			Variations: []catalogue.Variation{{ID: 1, Name: "New", Share: 50}},
+			Initial:    catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: first.Add(-time.Hour)}},
 		})
 	}
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
-	account := catalogue.Account{ID: 1, Name: "Shop", Websites: []catalogue.Website{site}, Webhooks: []catalogue.Webhook{
-		{ID: 1, URL: hook, Events: []string{catalogue.EventDecisionChanged}, Format: catalogue.FormatStandard, SecretFile: key},
-	}}
+	account := catalogue.Account{
+		ID: 1, Name: "Shop", Websites: []catalogue.Website{site},
+		Webhooks: []catalogue.Webhook{
+			{ID: 1, URL: hook, Events: []string{catalogue.EventDecisionChanged}, Format: catalogue.FormatStandard, SecretFile: key},
+		},
+	}
 	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{account}}, false))(t)
 	must.OK(t, conn.Exec(t.Context(), "INSERT INTO catalogue SELECT * REPLACE (version + 1 AS version, {body:String} AS body) FROM catalogue WHERE kind = 'webhook' AND JSONHas(catalogue.body, 'createDate')",
 		clickhouse.Named("body", `{"createDate":"2020-01-01T00:00:00Z","updateDate":"2020-01-01T00:00:00Z"}`)))
@@ -117,8 +128,10 @@ func pastShop(t *testing.T, address, hook string, campaigns int, r *rand.Rand) m
 			for visitor := range 400 {
 				id++
 				e := schema.Event{
-					EventID: 2 * id, Time: first.AddDate(0, 0, day).Add(time.Duration(visitor) * time.Minute), WebsiteID: 1,
-					Subject: schema.SubjectCampaign, SubjectID: int64(i + 1), VisitorID: id, VariationID: int64(visitor % 2), Kind: schema.KindView,
+					EventID: 2 * id, Time: first.AddDate(0, 0, day).Add(time.Duration(visitor) * time.Minute),
+					WebsiteID: 1,
+					Subject:   schema.SubjectCampaign, SubjectID: int64(i + 1), VisitorID: id,
+					VariationID: int64(visitor % 2), Kind: schema.KindView,
 				}
 				events = append(events, e)
 				rate := 0.1
@@ -138,7 +151,10 @@ func pastShop(t *testing.T, address, hook string, campaigns int, r *rand.Rand) m
 	for i := range campaigns {
 		p := must.Get(e.PlanReport(query.Request{AccountID: 1, SubjectID: int64(i + 1), Scorecard: true}))(t)
 		report := must.Get(e.ComputeReport(t.Context(), p))(t)
-		if status := string(report.Decision.Status); slices.Contains([]string{"ship", "rollBack", "noDifference", "invalid"}, status) {
+		if status := string(report.Decision.Status); slices.Contains([]string{
+			"ship", "rollBack", "noDifference",
+			"invalid",
+		}, status) {
 			expected[fmt.Sprint(i+1, " ", status)] = true
 		}
 	}

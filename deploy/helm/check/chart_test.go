@@ -46,7 +46,8 @@ func runHelm(t *testing.T, args ...string) (string, error) {
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("helm %s: %w\n%s%s", strings.Join(args, " "), err, out.String(), complaints.String())
+		return out.String(), fmt.Errorf("helm %s: %w\n%s%s", strings.Join(args, " "), err, out.String(),
+			complaints.String())
 	}
 	return out.String(), nil
 }
@@ -126,11 +127,13 @@ var valueSets = map[string][]string{
 	},
 	"minimal": {"Deployment/shop", "Service/shop"},
 	"everything": {
-		"Deployment/results", "Ingress/results", "Job/results-migrate", "NetworkPolicy/results", "PodDisruptionBudget/results",
+		"Deployment/results", "Ingress/results", "Job/results-migrate", "NetworkPolicy/results",
+		"PodDisruptionBudget/results",
 		"Service/results", "Service/results-metrics", "ServiceAccount/results", "ServiceMonitor/results",
 	},
 	"embedded-everything": {
-		"Ingress/shop", "NetworkPolicy/shop", "Service/shop", "Service/shop-metrics", "Service/shop-pods", "ServiceAccount/shop",
+		"Ingress/shop", "NetworkPolicy/shop", "Service/shop", "Service/shop-metrics", "Service/shop-pods",
+		"ServiceAccount/shop",
 		"ServiceMonitor/shop", "StatefulSet/shop",
 	},
 }
@@ -153,7 +156,8 @@ func TestChart(t *testing.T) {
 			if _, err := runHelm(t, append([]string{"lint", "--strict", chart}, arguments(name)...)...); err != nil {
 				t.Error(err)
 			}
-			text, err := runHelm(t, append([]string{"template", release, chart, "--namespace", "results"}, arguments(name)...)...)
+			text, err := runHelm(t,
+				append([]string{"template", release, chart, "--namespace", "results"}, arguments(name)...)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +194,8 @@ func (m manifests) server(t *testing.T) *core.PodTemplateSpec {
 		if *s.Spec.Replicas != 1 {
 			t.Errorf("an embedded store has %d replicas", *s.Spec.Replicas)
 		}
-		if governing, ok := m["Service/"+s.Spec.ServiceName].(*core.Service); !ok || governing.Spec.ClusterIP != core.ClusterIPNone {
+		if governing, ok := m["Service/"+s.Spec.ServiceName].(*core.Service); !ok ||
+			governing.Spec.ClusterIP != core.ClusterIPNone {
 			t.Errorf("the service %s of the StatefulSet is not headless", s.Spec.ServiceName)
 		}
 		for _, claim := range s.Spec.VolumeClaimTemplates {
@@ -240,11 +245,13 @@ func (m manifests) checkReferences(t *testing.T, server *core.PodTemplateSpec) {
 	}
 	for _, s := range ofKind[*monitoring.ServiceMonitor](m) {
 		target, ok := m["Service/"+s.Name+"-metrics"].(*core.Service)
-		if !ok || target.Spec.Ports[0].Name != s.Spec.Endpoints[0].Port || target.Labels[s.Spec.JobLabel] != "lifthouse" {
+		if !ok || target.Spec.Ports[0].Name != s.Spec.Endpoints[0].Port ||
+			target.Labels[s.Spec.JobLabel] != "lifthouse" {
 			t.Fatal("the ServiceMonitor has no service, or another job than the alerting rules expect")
 		}
 		checkSelector(t, "ServiceMonitor", &s.Spec.Selector, target.Labels)
-		if api, ok := m["Service/"+s.Name].(*core.Service); ok && labels.SelectorFromSet(s.Spec.Selector.MatchLabels).Matches(labels.Set(api.Labels)) {
+		if api, ok := m["Service/"+s.Name].(*core.Service); ok &&
+			labels.SelectorFromSet(s.Spec.Selector.MatchLabels).Matches(labels.Set(api.Labels)) {
 			t.Error("the ServiceMonitor matches the service of the API too")
 		}
 	}
@@ -267,14 +274,16 @@ func checkPod(t *testing.T, pod *core.PodSpec, settings map[string]bool) {
 	t.Helper()
 	c := &pod.Containers[0]
 	s, p := c.SecurityContext, pod.SecurityContext
-	if s == nil || p == nil || !*p.RunAsNonRoot || *p.RunAsUser != imageUser(t) || p.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault ||
+	if s == nil || p == nil || !*p.RunAsNonRoot || *p.RunAsUser != imageUser(t) ||
+		p.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault ||
 		!*s.ReadOnlyRootFilesystem || *s.AllowPrivilegeEscalation || !slices.Contains(s.Capabilities.Drop, "ALL") {
 		t.Errorf("the pod may do too much: %v, %v", p, s)
 	}
 	if *pod.AutomountServiceAccountToken || *pod.EnableServiceLinks {
 		t.Error("the pod has a token or variables that it does not need")
 	}
-	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
+	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() ||
+		c.Resources.Limits.Memory().IsZero() {
 		t.Errorf("resources are incomplete: %v", c.Resources)
 	}
 	seen := map[string]bool{}
@@ -286,7 +295,8 @@ func checkPod(t *testing.T, pod *core.PodSpec, settings map[string]bool) {
 		if strings.HasPrefix(env.Name, "LIFTHOUSE_") && !settings[env.Name] {
 			t.Errorf("%s is not a setting of docs/operations.md", env.Name)
 		}
-		if (env.Name == "CLICKHOUSE_USER" || strings.Contains(env.Name, "HEADERS")) && (env.ValueFrom == nil || env.ValueFrom.SecretKeyRef == nil) {
+		if (env.Name == "CLICKHOUSE_USER" || strings.Contains(env.Name, "HEADERS")) &&
+			(env.ValueFrom == nil || env.ValueFrom.SecretKeyRef == nil) {
 			t.Errorf("%s is not a reference to a Secret", env.Name)
 		}
 		if path := env.Value; strings.HasPrefix(path, "/etc/lifthouse/") && !isMounted(c, path) {
@@ -314,7 +324,8 @@ func checkPod(t *testing.T, pod *core.PodSpec, settings map[string]bool) {
 }
 
 func isMounted(c *core.Container, path string) bool {
-	return slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool { return filepath.Dir(path) == m.MountPath })
+	return slices.ContainsFunc(c.VolumeMounts,
+		func(m core.VolumeMount) bool { return filepath.Dir(path) == m.MountPath })
 }
 
 // checkProbes checks the probes, and that the pod has the time to stop that the program takes.
@@ -339,7 +350,10 @@ func checkProbes(t *testing.T, pod *core.PodSpec) {
 			}
 		}
 	}
-	for probe, path := range map[*core.Probe]string{c.LivenessProbe: "/healthz", c.StartupProbe: "/healthz", c.ReadinessProbe: "/readyz"} {
+	for probe, path := range map[*core.Probe]string{
+		c.LivenessProbe: "/healthz", c.StartupProbe: "/healthz",
+		c.ReadinessProbe: "/readyz",
+	} {
 		if get := probe.HTTPGet; get.Path != path || get.Port.StrVal != c.Ports[0].Name || get.Scheme != scheme {
 			t.Errorf("probe %v, want %s over %s", get, path, scheme)
 		}
@@ -452,7 +466,8 @@ func TestChartPrintsNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name := range valueSets {
-		notes, err := runHelm(t, append([]string{"template", release, copied, "--show-only", "templates/notes.yaml"}, arguments(name)...)...)
+		notes, err := runHelm(t,
+			append([]string{"template", release, copied, "--show-only", "templates/notes.yaml"}, arguments(name)...)...)
 		if err != nil {
 			t.Error(err)
 			continue

@@ -72,7 +72,9 @@ const (
 
 // MeasureInteractions compares the campaigns and experiments of a website that run, or ended within 28 days, with
 // those that ran at the same time. It reads one row a visitor, and nothing of campaigns that overlap no other one.
-// Reports show the result until the next call. It returns the number of pairs that were measured, in both directions.
+// Reports show the result until the next call. An interaction that was found stays while its pair is measured: the
+// error rate is that of finding it at any time, so later data, which only add noise to a decision that waits, do not
+// withdraw it. It returns the number of pairs that were measured, in both directions.
 func (e *Engine) MeasureInteractions(
 	ctx context.Context, owned *catalogue.AccountResources, website int64, now time.Time,
 ) (pairs int, err error) {
@@ -94,7 +96,15 @@ func (e *Engine) MeasureInteractions(
 	measured := interaction.MeasurePairs(campaigns, now)
 	for i := range measured {
 		subject := measured[i].Of.Plan.Subject
-		found[subject] = append(found[subject], result.NewInteractions(&measured[i])...)
+		with := measured[i].By.Plan.Subject.IDs()
+		now := result.NewInteractions(&measured[i])
+		found[subject] = append(found[subject], now...)
+		for _, before := range e.interactions.ofSubject(subject) {
+			isFound := slices.ContainsFunc(now, func(o result.Interaction) bool { return o.Kind == before.Kind })
+			if before.With == with && !isFound {
+				found[subject] = append(found[subject], before)
+			}
+		}
 	}
 	e.interactions.replaceOfWebsite(website, found)
 	return len(measured), nil

@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
@@ -81,8 +82,9 @@ func (e *Engine) openJudgement(
 			return nil, err
 		}
 	}
-	if through.IsZero() {
-		through = stored.Ingested
+	compare := e.readReturns
+	if through.IsZero() { // of a report
+		through, compare = stored.Ingested, e.compareReturnsAt
 	}
 	if end := p.Filters.To; !end.IsZero() {
 		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.End.After(end) })
@@ -95,7 +97,7 @@ func (e *Engine) openJudgement(
 		series:   map[seriesKey]map[plan.GoalWindow][]moments.Step{},
 		Schedule: looks.NewSchedule(declared, first, through, stored.Newest, recorded),
 	}
-	if err := e.compareReturns(ctx, j, declared, through); err != nil {
+	if err := e.compareReturns(ctx, j, declared, through, compare); err != nil {
 		return nil, source.StoreFailure(ctx, err)
 	}
 	if len(j.returns) > 0 { // looks wait
@@ -106,48 +108,81 @@ func (e *Engine) openJudgement(
 }
 
 // compareReturns compares the ages at which orders change between the variations, for the questions at which a look is
-// due. So it reads the events once for each look, and not at all once the look is recorded.
-func (e *Engine) compareReturns(ctx context.Context, j *Judgement, declared *plan.Plan, through time.Time) error {
-	var changes map[int64]*facts.OrderChanges // of the website
+// due. So it reads no events once the look is recorded.
+func (e *Engine) compareReturns(
+	ctx context.Context, j *Judgement, declared *plan.Plan, through time.Time,
+	compare func(context.Context, *looks.DueReturns, time.Time) (*looks.Returns, error),
+) error {
 	for _, due := range j.Schedule.DueReturns(declared, j.Recorded) {
-		q := due.Plan.Question
-		q.Filters.From, q.Filters.To = due.From, due.Look.End
-		lifetimes := make([][]stats.Lifetime, len(due.Plan.Variations)-1)
-		amount := looks.LifetimeAmount(due.Plan.Metric)
-		if err := e.facts.EachOrderHistory(ctx, &q, through, func(h *facts.OrderHistory) {
-			l, known := h.LifetimeOf(amount, through.UnixMilli())
-			isExcluded := h.MultiExposed && q.MultipleExposures == catalogue.ExcludeMultiExposed
-			if !known || isExcluded {
-				return
-			}
-			for t := range lifetimes {
-				treated := h.Variation == due.Plan.Variations[t+1].ID
-				if l.Treated = treated; treated || h.Variation == due.Plan.Variations[0].ID {
-					lifetimes[t] = append(lifetimes[t], l)
-				}
-			}
-		}); err != nil {
+		found, err := compare(ctx, &due, through)
+		if err != nil {
 			return err
 		}
-		found := looks.CompareReturns(due.Look, due.Plan, lifetimes)
-		if found == nil {
-			continue
+		if found != nil {
+			j.returns = append(j.returns, looks.NewReturnsRecord(declared, due.Plan, j.Schedule, due.Look, found))
 		}
-		if changes == nil {
-			var err error
-			changes, err = e.facts.ReadOrderChanges(ctx, q.Subject.WebsiteID, through)
-			if err != nil {
-				return err
-			}
-		}
-		known := time.Duration(0)
-		if of := changes[q.GoalID]; of != nil {
-			known, _ = of.AgeOf(facts.Settled)
-		}
-		found.SettleAfter(known)
-		j.returns = append(j.returns, looks.NewReturnsRecord(declared, due.Plan, j.Schedule, due.Look, found))
 	}
 	return nil
+}
+
+// returnsAge is how long reports use a comparison of returns. A look that is due waits for the next pass of the
+// recorder, at most ten minutes, and a page that polls meanwhile must not read all orders with each new event.
+const returnsAge = 10 * time.Minute
+
+// compareReturnsAt is readReturns for reports, which read the orders once for each look and ten minutes.
+func (e *Engine) compareReturnsAt(
+	ctx context.Context, due *looks.DueReturns, through time.Time,
+) (*looks.Returns, error) {
+	type returnsOf struct {
+		question string
+		goal     plan.GoalWindow
+		metric   query.Metric
+		look     time.Time
+	}
+	of := returnsOf{questionKey(due.Plan), due.Plan.Goal(), due.Plan.Metric, due.Look.End}
+	return cache.ValueAt(e.cache, of, through.Truncate(returnsAge), func() (*looks.Returns, int64, error) {
+		found, err := e.readReturns(ctx, due, through)
+		const bytes = 256
+		return found, bytes, err
+	})
+}
+
+// readReturns returns what the orders of a question say at a look that is due; nil: they change at the same ages.
+func (e *Engine) readReturns(ctx context.Context, due *looks.DueReturns, through time.Time) (*looks.Returns, error) {
+	q := due.Plan.Question
+	q.Filters.From, q.Filters.To = due.From, due.Look.End
+	lifetimes := make([][]stats.Lifetime, len(due.Plan.Variations)-1)
+	amount := looks.LifetimeAmount(due.Plan.Metric)
+	err := e.facts.EachOrderHistory(ctx, &q, through, func(h *facts.OrderHistory) {
+		l, known := h.LifetimeOf(amount, through.UnixMilli())
+		isExcluded := h.MultiExposed && q.MultipleExposures == catalogue.ExcludeMultiExposed
+		if !known || isExcluded {
+			return
+		}
+		for t := range lifetimes {
+			l.Treated = h.Variation == due.Plan.Variations[t+1].ID
+			if l.Treated || h.Variation == due.Plan.Variations[0].ID {
+				lifetimes[t] = append(lifetimes[t], l)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := looks.CompareReturns(due.Look, due.Plan, lifetimes)
+	if found == nil {
+		return nil, nil
+	}
+	changes, err := e.facts.ReadOrderChanges(ctx, q.Subject.WebsiteID, through)
+	if err != nil {
+		return nil, err
+	}
+	known := time.Duration(0)
+	if of := changes[q.GoalID]; of != nil {
+		known, _ = of.AgeOf(facts.Settled)
+	}
+	found.SettleAfter(known)
+	return found, nil
 }
 
 // addClock returns the first view of imported data with the start of their clock. The start is kept while no fact of an

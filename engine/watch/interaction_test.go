@@ -29,26 +29,13 @@ func TestCampaignsThatDisturbEachOther(t *testing.T) {
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
 	server := newServer(t, conn, c)
-	var events []schema.Event
-	for visitor := range uint64(8000) {
-		ofBanner, ofHeader := int64(visitor%2), int64(visitor/2%2) //nolint:gosec // 0 or 1
-		at := first.Add(time.Hour + time.Duration(visitor)*time.Second)
-		view := viewOf(visitor+1, 2, ofBanner, at)
-		also := viewOf(visitor+1, 3, ofHeader, at)
-		also.EventID += 1_000_000
-		events = append(events, view, also)
-		rate := uint64(10)
-		if ofBanner == 1 && ofHeader == 1 {
-			rate = 20
-		}
-		if visitor/4%100 < rate {
-			goal := goalAfter(view, 1, time.Minute)
-			goal.Subject, goal.SubjectID, goal.VariationID = schema.SubjectNone, 0, 0
-			events = append(events, goal)
-		}
+	send := func(day int, liftedWith int64) {
+		at := first.AddDate(0, 0, day)
+		events := disturbedVisitors(uint64(day)*8000, at, liftedWith) //nolint:gosec // few days
+		must.OK(t, schema.InsertEvents(t.Context(), conn, events, at.Add(12*time.Hour)))
+		must.OK(t, server.facts.RefreshFacts(t.Context()))
 	}
-	must.OK(t, schema.InsertEvents(t.Context(), conn, events, first.Add(12*time.Hour)))
-	must.OK(t, server.facts.RefreshFacts(t.Context()))
+	send(0, 1)
 	reportOf := func(campaign int64) *result.Report {
 		request := query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: campaign, Scorecard: true}
 		return must.Get(server.ComputeReport(t.Context(), must.Get(server.PlanReport(request))(t)))(t)
@@ -76,4 +63,35 @@ func TestCampaignsThatDisturbEachOther(t *testing.T) {
 		}
 	}
 	check.Equal(t, said, 2, "messages about interactions, one for each campaign")
+
+	// Visitors of the next day behave the other way, so the data of both days show nothing.
+	send(1, 0)
+	server.recorder.RecordDue(t.Context(), first.AddDate(0, 0, 4).Add(time.Hour))
+	check.Equal(t, len(reportOf(2).Checks.Interactions), 1, "an interaction that was found stays")
+	for _, m := range must.Get(server.outbox.RecentMessages(t.Context(), 1, 0, 100))(t) {
+		check.That(t, m.Event != catalogue.EventCheckCleared, "an interaction is withdrawn: %+v", m)
+	}
+}
+
+// disturbedVisitors returns the events of 8,000 visitors of a day who see two campaigns. The treatment of one doubles
+// conversions only where visitors see a variation of the other.
+func disturbedVisitors(from uint64, day time.Time, liftedWith int64) (events []schema.Event) {
+	for visitor := range uint64(8000) {
+		ofBanner, ofHeader := int64(visitor%2), int64(visitor/2%2) //nolint:gosec // 0 or 1
+		at := day.Add(time.Hour + time.Duration(visitor)*time.Second)
+		view := viewOf(from+visitor+1, 2, ofBanner, at)
+		also := viewOf(from+visitor+1, 3, ofHeader, at)
+		also.EventID += 1_000_000
+		events = append(events, view, also)
+		rate := uint64(10)
+		if ofBanner == 1 && ofHeader == liftedWith {
+			rate = 20
+		}
+		if visitor/4%100 < rate {
+			goal := goalAfter(view, 1, time.Minute)
+			goal.Subject, goal.SubjectID, goal.VariationID = schema.SubjectNone, 0, 0
+			events = append(events, goal)
+		}
+	}
+	return events
 }

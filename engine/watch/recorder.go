@@ -474,7 +474,7 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 			"few visitors are exposed to more than one variation again",
 		}, {
 			"interactions", d.report.WarningText(result.WarningInteraction),
-			"no other campaign disturbs this one any more",
+			"", // it is not withdrawn
 		}, {
 			"returns", d.report.WarningText(result.WarningReturns), "orders change at the same ages in all variations",
 		},
@@ -499,6 +499,9 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 		}
 		if (check.failed != "") == (last.Event == catalogue.EventCheckFailed) ||
 			last.RecordedAt.Format(time.DateOnly) == day {
+			continue
+		}
+		if check.failed == "" && check.cleared == "" {
 			continue
 		}
 		event, text := catalogue.EventCheckFailed, check.failed

@@ -43,7 +43,7 @@ func TestRecordedLooksAreInWhatIsKept(t *testing.T) {
 		p.arrive(day, []int{500, 500}, 50, 80)
 	}
 	must.OK(t, p.server.facts.RefreshFacts(t.Context()))
-	other := p.restart()
+	other := p.another()
 	for _, by := range []*server{p.server, other} {
 		report, _ := p.scorecardOf(by)
 		check.Equal(t, len(report.Looks), 0, "looks before one is recorded")

@@ -46,17 +46,18 @@ IN_MEMORY := $(shell [ -w /dev/shm ] && ! grep -q ' /dev/shm .*noexec' /proc/mou
 
 # The target vet runs go vet, and no debugger needs the programs of the tests: linking takes half the time without its tables.
 test: engine ## run the short tests of the program
-	$(IN_MEMORY) go test $(TAGS) -timeout 30m -vet=off -ldflags=-w ./api/... ./cmd/internal/... ./cmd/lifthouse/... ./engine/... ./schema/... ./stats
+	$(IN_MEMORY) go test $(TAGS) -timeout 30m -vet=off -ldflags=-w ./api/... ./cmd/internal/... ./cmd/lifthouse ./engine/... ./schema/... ./stats
 
 test-long: engine ## run all tests, including soak, crash, chaos, browser and calibration tests
 	LIFTHOUSE_LONG=1 go test $(TAGS) -timeout 90m ./...
 
-# A part of the long tier that runs before every change: a backup, damaged facts, a cluster, the tutorial and the page.
+# What runs before every change beside the short tests: those of the built program and of loadgen, and a part of the long
+# tier: a backup, damaged facts, a cluster, the tutorial and the page.
 SMOKE := TestABackupAnswersAsTheStoreDid|TestDamagedFactsAreRebuilt|TestAClusterAnswersAsAnEmbeddedStore|TestDocsBlocksRun|TestTheDashboardFromSignInToStop
 
-smoke: engine ## run a few tests of the long tier, and the short tests of loadgen
+smoke: engine ## run a few tests of the long tier, and the short tests of the built program and of loadgen
 	LIFTHOUSE_LONG=1 go test $(TAGS) -timeout 30m -vet=off ./cmd/lifthouse/e2e -run '^($(SMOKE))$$'
-	$(IN_MEMORY) go test $(TAGS) -timeout 30m -vet=off ./cmd/loadgen ./loadgen/...
+	$(IN_MEMORY) go test $(TAGS) -timeout 30m -vet=off ./cmd/lifthouse/e2e ./cmd/loadgen ./loadgen/...
 	GOOS=js GOARCH=wasm go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./stats -run '^TestChances' # as the page /audit
 
 # The packages with goroutines, without their longest tests that have only one. Of the tests of whole processes, one runs all operations. Of the tests of generated

@@ -87,7 +87,7 @@ func TestConcurrentCatalogueChangesLoseNothing(t *testing.T) {
 	must.That(t, first >= 0, "of the clients with one tag, all but one must get 412: %v", statuses)
 	must.Equal(t, statuses[1], http.StatusPreconditionFailed,
 		"of the clients with one tag, all but one must get 412: %v", statuses)
-	retries := tier.Of(20, clients)
+	retries := tier.Of(8, clients)
 	var pending sync.WaitGroup
 	var left atomic.Int64
 	left.Store(int64(retries))

@@ -24,7 +24,7 @@ import (
 
 // soak returns the duration of the soak test: a minute in the long tier.
 func soak() time.Duration {
-	return time.Duration(tier.Of(2, 60)) * time.Second
+	return time.Duration(tier.Of(1, 60)) * time.Second
 }
 
 // soakAge is the maximum age of cached results in the soak test.

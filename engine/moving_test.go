@@ -119,7 +119,7 @@ func TestLooksReadNothingForEventsOfToday(t *testing.T) {
 		{false, true},
 		{true, false},
 	} // large: cells by day
-	for _, kind := range kinds[:tier.Of(2, 4)] {
+	for _, kind := range kinds[:tier.Of(1, 4)] {
 		now := time.Now().UTC()
 		x := newTrial(t, now.Truncate(24*time.Hour).AddDate(0, 0, -10))
 		x.live = kind.live

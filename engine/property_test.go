@@ -148,7 +148,7 @@ func TestReportEqualsTheFold(t *testing.T) {
 	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 	in := newStored(t, schematest.OpenMigrated(t), events)
 	owned := drawResources(w, ids...)
-	worlds.Check(t, tier.Of(60, 5_000), func(t *rapid.T, r worlds.Rand) {
+	worlds.Check(t, tier.Of(25, 5_000), func(t *rapid.T, r worlds.Rand) {
 		compareWithFold(t, in, owned, drawRequest(worlds.Of(r), 1+r.Int64N(subjectsOfWorld)))
 	})
 }
@@ -535,7 +535,7 @@ func TestStatementsDoNotDependOnValues(t *testing.T) {
 		return slices.Sorted(slices.Values(r.TakeQueries()))
 	}
 	const hostile = `'"\{website_id:Int64}; -- /`
-	for range tier.Of(8, 60) {
+	for range tier.Of(3, 60) {
 		q := drawRequest(w, 1)
 		q.Cap, q.Filters.ZScore, q.Dimension = nil, 0, "" // the statements depend on what was found
 		other := q

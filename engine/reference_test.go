@@ -215,7 +215,7 @@ func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
 // arrive (late, repeated, conflicting and without exposures) and visitors are erased. In the end all facts are those of
 // the events.
 func TestReportsEqualTheReference(t *testing.T) {
-	requests := tier.Of(8, 625)
+	requests := tier.Of(5, 625)
 	for seed := range uint64(tier.Of(3, 8)) { // every other one has two shards, every third one has 70 variations
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -234,7 +234,7 @@ func TestReportsOfAServerEqualTheReference(t *testing.T) {
 	conn := schematest.SharedServer(t).OpenMigrated(t)
 	in := newReferenceWorld(t, worlds.New(11), conn, false)
 	in.engine.facts.Shards = facts.Shards{facts.NewRefresher(conn, false)}
-	in.compareReports(t, tier.Of(4, 100))
+	in.compareReports(t, tier.Of(2, 100))
 	in.verify(t)
 }
 

@@ -49,7 +49,7 @@ func TestScorecardEqualsReports(t *testing.T) {
 	}
 	must.OK(t, x.writer.WriteEvents(t.Context(), events))
 	x.refresh()
-	for i := range tier.Of(12, 60) {
+	for i := range tier.Of(5, 60) {
 		asked := drawRequest(w, 1)
 		if i%3 == 0 { // cells can answer
 			asked.Filters, asked.Cap = query.Filters{}, nil

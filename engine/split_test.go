@@ -242,7 +242,7 @@ func TestSplitCauseEqualsTheFold(t *testing.T) {
 	}
 	in := newStored(t, schematest.OpenMigrated(t), events)
 	owned := drawResources(w, ids...)
-	worlds.Check(t, tier.Of(40, 2_000), func(t *rapid.T, r worlds.Rand) {
+	worlds.Check(t, tier.Of(15, 2_000), func(t *rapid.T, r worlds.Rand) {
 		request := drawRequest(worlds.Of(r), 1+r.Int64N(6))
 		if request.Operation == query.WidgetResults {
 			request.Operation = query.CampaignResults
@@ -267,7 +267,7 @@ func TestSplitRegions(t *testing.T) {
 	}}
 	p := must.Get(plan.New(query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}, owned))(t)
 	found := map[string]int{}
-	worlds.Check(t, tier.Of(20, 1_000), func(t *rapid.T, r worlds.Rand) {
+	worlds.Check(t, tier.Of(8, 1_000), func(t *rapid.T, r worlds.Rand) {
 		w, start := worlds.Of(r), worlds.Start.Truncate(24*time.Hour)
 		name, value := worlds.Pick(w, "day", "browser", "device", "channel", "country"), worlds.Pick(w, "a", "b", "c")
 		since, until := start.AddDate(0, 0, w.IntN(5)), start.AddDate(0, 0, worlds.Pick(w, 5, 9))

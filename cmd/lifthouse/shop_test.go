@@ -69,8 +69,9 @@ type simulatedServer struct {
 // killed in between, and the receiver refuses all messages for an hour. Each decision that a report shows arrives
 // exactly once, in the order in which the decisions were recorded.
 func TestAShopsDecisionsArriveOnce(t *testing.T) {
-	days := tier.Of(11, 60)
-	s := newShop(t, tier.Of(4, 200), days)
+	tier.OnlyLong(t)
+	const days = 60
+	s := newShop(t, 200, days)
 	for day := range days {
 		s.liveDay(day)
 		now := s.first.AddDate(0, 0, day+1).Add(40 * time.Minute)
@@ -102,11 +103,7 @@ func newShop(t *testing.T, campaigns, days int) *shop {
 		t: t, r: rand.New(rand.NewPCG(1, 2)), hooks: newReceiver(t), decided: map[string]bool{},
 		first: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -days-2),
 	}
-	if tier.IsLong() {
-		s.conn = schematest.SharedServer(t).OpenMigrated(t)
-	} else {
-		s.conn = schematest.OpenMigrated(t)
-	}
+	s.conn = schematest.SharedServer(t).OpenMigrated(t)
 	site := catalogue.Website{
 		ID: 1, Domain: "shop.example.com",
 		Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}},
@@ -368,6 +365,7 @@ func TestDemoLeavesOtherStoresAlone(t *testing.T) {
 
 // TestDemoHasVisitorsOnEachDay checks that no day up to yesterday lacks visitors, and that no event is in the future.
 func TestDemoHasVisitorsOnEachDay(t *testing.T) {
+	tier.OnlyLong(t)
 	h := newHouse(t)
 	p := &program{stdout: capture(t).write, running: h.store}
 	must.OK(t, p.makeDemo(t.Context(), h.store))

@@ -169,7 +169,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.error }
 
 // TestCancelAnywhere checks that cancelling statements at any moment does not damage the engine.
 func TestCancelAnywhere(t *testing.T) {
-	rounds := tier.Of(30, 200)
+	rounds := tier.Of(10, 200)
 	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	fill(t, conn, 0, 50_000)
 	var workers sync.WaitGroup

@@ -112,7 +112,7 @@ func TestLongValues(t *testing.T) {
 
 // TestConcurrency runs queries and inserts concurrently, while the garbage collector moves and frees memory.
 func TestConcurrency(t *testing.T) {
-	rounds := tier.Of(5, 30)
+	rounds := tier.Of(2, 30)
 	conn := created(t, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	stop := make(chan struct{})
 	var collector, workers sync.WaitGroup

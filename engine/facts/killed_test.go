@@ -34,7 +34,7 @@ const childVariable = "LIFTHOUSE_TEST_FACTS"
 func TestKilledProcesses(t *testing.T) {
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(20261126, 11))
-	for range tier.Of(2, 20) {
+	for range tier.Of(1, 20) {
 		child := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 		child.Env = append(os.Environ(), childVariable+"="+dir)
 		child.Stderr = os.Stderr

@@ -183,7 +183,7 @@ func TestLaterCopiesChangeNoRow(t *testing.T) {
 // TestRowsDoNotDependOnArrival draws revisions of events, each with one content, and lets them arrive in random orders,
 // several times, and in batches of random sizes.
 func TestRowsDoNotDependOnArrival(t *testing.T) {
-	checkWorlds(t, tier.Of(500, 2000), func(t *rapid.T, w world) {
+	checkWorlds(t, tier.Of(100, 2000), func(t *rapid.T, w world) {
 		sent := naiveDistinct(w.visitor(7))
 		var want []Row
 		for range 4 {

@@ -95,7 +95,7 @@ func (w *world) alarms() (effect, assignment int) {
 // TestCampaignsWithoutInteraction reads 20 campaigns without any effect at many times. The share of worlds with an alarm
 // at any time is within the error budget of a website.
 func TestCampaignsWithoutInteraction(t *testing.T) {
-	worlds, looks := tier.Of(6, 400), tier.Of(6, 12)
+	worlds, looks := tier.Of(3, 400), tier.Of(6, 12)
 	withEffect, withAssignment := 0, 0
 	for seed := range uint64(worlds) { //nolint:gosec // few
 		w := newWorld(seed, 20)
@@ -123,7 +123,7 @@ func TestCampaignsWithoutInteraction(t *testing.T) {
 // TestInteractionsAreFound has a variation that gains only where visitors also see a variation of another campaign, and
 // campaigns whose assignments depend on each other. The power is that of the documentation.
 func TestInteractionsAreFound(t *testing.T) {
-	worlds := tier.Of(20, 200)
+	worlds := tier.Of(10, 200)
 	for _, test := range []struct {
 		name                   string
 		rates                  [2][2]float64 // by variation of the first and of the second campaign

@@ -415,7 +415,7 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		{zone: "Europe/Paris", multiple: catalogue.ExcludeMultiExposed, cap: "p95", window: "10d", settle: "5d"},
 		{zone: "Europe/Paris", multiple: catalogue.FirstVariation, cap: "p95", window: "none", settle: "5d"},
 	} {
-		conn, e, shards, path := s.open(t, uint64(i), tier.Of(3000, 100_000)) //nolint:gosec // small
+		conn, e, shards, path := s.open(t, uint64(i), tier.Of(800, 100_000)) //nolint:gosec // small
 		compared, limit := s.compare(t, e, shards, path)
 		must.That(t, compared.AddsUp(), "shop %d: the difference is %s", i, &compared.Difference)
 		must.Equal(t, compared.Difference.String(), "0.0000", "shop %d: the difference is %s", i, &compared.Difference)

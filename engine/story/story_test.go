@@ -73,7 +73,7 @@ type counts struct {
 
 // TestStoriesAddUpToReports compares the stories of all visitors with the reports of each goal.
 func TestStoriesAddUpToReports(t *testing.T) {
-	for seed := range uint64(tier.Of(2, 20)) {
+	for seed := range uint64(tier.Of(1, 20)) {
 		conn, c := openShop(t)
 		r := rand.New(rand.NewPCG(seed, 24))
 		events := make([]schema.Event, 1_500)

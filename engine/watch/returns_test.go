@@ -70,7 +70,8 @@ func TestLooksWaitForReturnsThatDiffer(t *testing.T) {
 	p := newPast(t, nil)
 	var all []schema.Event
 	var written []string
-	recordedOn := map[int]int{} // look to the day
+	passes := []int{8, 9, 10, 16, 20, 21, 30, 38, 39, 45, 46, 48} // days: each with a record, and one before it
+	recordedOn := map[int]int{}                                   // look to the day
 	by := p.server
 	for day := range 48 {
 		if day < 22 {
@@ -80,6 +81,9 @@ func TestLooksWaitForReturnsThatDiffer(t *testing.T) {
 		}
 		if day == 20 {
 			by = p.restart()
+		}
+		if !slices.Contains(passes, day+1) {
+			continue
 		}
 		written = append(written, p.pass(by, day+1, 1)...)
 		for _, r := range must.Get(looks.ReadRecords(t.Context(), p.conn, nil))(t) {

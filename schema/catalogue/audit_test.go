@@ -29,7 +29,7 @@ func TestAuditOfTwoServers(t *testing.T) {
 			var clients sync.WaitGroup
 			for client := range 6 {
 				clients.Go(func() {
-					for round := range tier.Of(8, 60) {
+					for round := range tier.Of(3, 60) {
 						_, found, err := servers[client%2].Switch(t.Context(), 1, 0, schema.SubjectCampaign, 13,
 							round%2 == 0)
 						must.That(t, err == nil, "%v, %v", found, err)

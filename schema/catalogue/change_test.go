@@ -24,7 +24,7 @@ func TestConcurrentChanges(t *testing.T) {
 		servers = append(servers, c)
 	}
 	mustApply(t, servers[0], whole)
-	rounds := tier.Of(4, 12)
+	rounds := tier.Of(2, 12)
 	var clients sync.WaitGroup
 	var mu sync.Mutex
 	applied, secrets := map[int]bool{}, []string{}

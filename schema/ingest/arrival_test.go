@@ -62,7 +62,7 @@ func TestFirstArrivalsRemain(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 6))
 	want := model{}
 	var calls [5][]schema.Event
-	for visitor := range uint64(tier.Of(500, 3000)) {
+	for visitor := range uint64(tier.Of(200, 3000)) {
 		call, sticks := 0, 1+r.IntN(8) // calls have one or more events of a visitor
 		for _, e := range arrivals(r, visitor) {
 			calls[call] = append(calls[call], e)

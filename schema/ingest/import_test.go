@@ -142,7 +142,7 @@ func TestCopyEvents(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 0))
 	from := schematest.OpenMigrated(t)
 	w := ingest.NewWriter(from, nil)
-	for visitor := range uint64(tier.Of(6, 80)) {
+	for visitor := range uint64(tier.Of(3, 80)) {
 		for _, e := range arrivals(r, visitor) { // one by one, so that the order of their arrival counts
 			must.OK(t, w.WriteEvents(t.Context(), []schema.Event{e}))
 		}

@@ -98,45 +98,16 @@ const ofNobody = ", of nobody"
 func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
 	reader := jsonReaders.Get().(*jsonReader)
 	defer jsonReaders.Put(reader)
-	// The first bytes say whether the body is compressed: not all senders set Content-Encoding.
-	const buffer, maxItemWindow = 4 << 10, 8 << 20
-	var text []byte
-	plain, err := decompressReader(bytes.NewReader(sent), buffer, maxItemWindow)
-	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(plain, MaxItemText+1))
-	}
-	if len(text) > MaxItemText {
-		err = fmt.Errorf("the body is longer than %d bytes after decompression", MaxItemText)
-	}
-	var body *fastjson.Value
-	if err == nil {
-		body, err = parseJSON(&reader.parser, text)
-	}
+	text, err := decompressBody(sent)
 	if err != nil {
 		return &BodyError{err}
 	}
-	elements := []*fastjson.Value{body}
-	if body.Type() == fastjson.TypeArray {
-		elements = body.GetArray()
-	}
-	eachItem := func(do func(*jsonLine) error) error {
-		for _, element := range elements {
-			object, noObject := element.Object()
-			if noObject != nil {
-				if err := do(nil); err != nil {
-					return err
-				}
-				continue
-			}
-			whole := jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}, nil}
-			if err := whole.eachItem(do); err != nil {
-				return err
-			}
-		}
-		return nil
+	body, err := parseJSON(&reader.parser, text)
+	if err != nil {
+		return &BodyError{err}
 	}
 	items := 0
-	err = eachItem(func(*jsonLine) error {
+	err = in.eachItem(reader, body, request, func(*jsonLine) error {
 		if items++; items > MaxItems {
 			return &BodyError{fmt.Errorf("the body must have at most %d items", MaxItems)}
 		}
@@ -149,7 +120,7 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 		return err
 	}
 	number := int64(0)
-	return eachItem(func(line *jsonLine) error {
+	return in.eachItem(reader, body, request, func(line *jsonLine) error {
 		number++
 		switch {
 		case line == nil:
@@ -161,6 +132,45 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 		}
 		return nil
 	})
+}
+
+// decompressBody returns the text of a body. Its first bytes say whether it is compressed: not all senders set
+// Content-Encoding.
+func decompressBody(sent []byte) ([]byte, error) {
+	const buffer, maxItemWindow = 4 << 10, 8 << 20
+	plain, err := decompressReader(bytes.NewReader(sent), buffer, maxItemWindow)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, MaxItemText+1))
+	if len(text) > MaxItemText {
+		err = fmt.Errorf("the body is longer than %d bytes after decompression", MaxItemText)
+	}
+	return text, err
+}
+
+// eachItem calls do for each item of a body, with nil for an element of an array that is not an object.
+func (in *Intake) eachItem(
+	reader *jsonReader, body *fastjson.Value, request *Request, do func(*jsonLine) error,
+) error {
+	elements := []*fastjson.Value{body}
+	if body.Type() == fastjson.TypeArray {
+		elements = body.GetArray()
+	}
+	for _, element := range elements {
+		object, noObject := element.Object()
+		if noObject != nil {
+			if err := do(nil); err != nil {
+				return err
+			}
+			continue
+		}
+		whole := jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}, nil}
+		if err := whole.eachItem(do); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newReject returns a rejected item, without its text, which may have the address of a customer.

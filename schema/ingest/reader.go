@@ -456,6 +456,7 @@ func (r *rows) addRow(number, record int64) []string {
 // setFault sets the error of the last row.
 func (r *rows) setFault(fault error) { r.lines[len(r.lines)-1].fault = fault }
 
+// parseRows calls take for each line with the fields of its events.
 func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 	columns := len(r.mapper.columns)
 	var reader jsonReader
@@ -466,31 +467,49 @@ func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 			take(origin{number: line.number}, nil, line.fault)
 			continue
 		}
-		current, mapped.record = r.cells[i*columns:(i+1)*columns], line.record
-		var err error
-		for cell, place := range r.places { // values of JSON objects in cells
-			if place.inner != "" && place.column >= 0 && err == nil {
-				isName := r.mapper.ofNames[cell]
-				if current[cell], err = reader.cellValue(current[cell], place.inner, isName); err != nil {
-					err = fmt.Errorf("%s: %w", r.mapper.columns[cell], err)
-				}
-			}
-		}
+		current = r.cells[i*columns : (i+1)*columns]
+		mapped.record = line.record
 		var events []fields
+		err := r.readInnerValues(&reader, current)
 		if err == nil {
 			events, err = r.mapper.lineEvents(nil, &mapped)
-			for cell := 0; r.text && cell < columns; cell++ {
-				if isASCII(current[cell]) {
-					continue
-				}
-				if fault := encodingFault(r.mapper.columns[cell], current[cell], r.converted); fault != nil {
-					err = fault
-					break
-				}
+			if fault := r.textFault(current); fault != nil {
+				err = fault
 			}
 		}
 		take(origin{number: line.number, columns: r.mapper.columns, cells: current}, events, err)
 	}
+}
+
+// readInnerValues replaces JSON objects in cells with the values that the mapping names.
+func (r *rows) readInnerValues(reader *jsonReader, cells []string) error {
+	for cell, place := range r.places {
+		if place.inner == "" || place.column < 0 {
+			continue
+		}
+		value, err := reader.cellValue(cells[cell], place.inner, r.mapper.ofNames[cell])
+		cells[cell] = value
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.mapper.columns[cell], err)
+		}
+	}
+	return nil
+}
+
+// textFault returns the first fault in the encoding of the cells.
+func (r *rows) textFault(cells []string) error {
+	if !r.text {
+		return nil
+	}
+	for cell, text := range cells {
+		if isASCII(text) {
+			continue
+		}
+		if fault := encodingFault(r.mapper.columns[cell], text, r.converted); fault != nil {
+			return fault
+		}
+	}
+	return nil
 }
 
 // isASCII reports whether a text is ASCII. It is inlined: most cells are short.

@@ -395,7 +395,9 @@ func (s *Source) keepsValue() bool {
 }
 
 // isComplete reports whether there is a look-up with all its parts.
-func (l *Lookup) isComplete() bool { return l != nil && !slices.Contains([]string{l.File, l.Key, l.Column}, "") }
+func (l *Lookup) isComplete() bool {
+	return l != nil && !slices.Contains([]string{l.File, l.Key, l.Column}, "")
+}
 
 // isConstant reports whether a source is a constant with this value.
 func (s Source) isConstant(value text) bool { return s.Value != nil && *s.Value == value }

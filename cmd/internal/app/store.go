@@ -331,7 +331,8 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 	if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
 		return nil, err
 	}
-	declared, since := s.Catalogue.Snapshot(), now.AddDate(0, 0, -days)
+	declared := s.Catalogue.Snapshot()
+	since := now.AddDate(0, 0, -days)
 	var ended []Expired
 	for _, e := range declared.EndedSubjects(since) {
 		ended = append(ended, Expired{Ended: e})
@@ -340,18 +341,8 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	folded := map[schema.Subject]bool{}
-	for of := range s.Facts.StoredSubjects() {
-		subject, newest := of.WithoutExperiment(), fold.TimeOf(s.Facts.SubjectCounters(of).Newest)
-		if !folded[subject] && subject.Kind != schema.SubjectNone && !declared.WasDeclared(subject) {
-			name := names.KeyOf(schema.NamedID{
-				WebsiteID: subject.WebsiteID, Kind: schema.NameCampaign, ID: subject.ID,
-			})
-			of := catalogue.Ended{Subject: subject, Name: name, EndDate: newest}
-			ended = append(ended, Expired{Ended: of, Undeclared: true})
-		}
-		folded[subject] = true
-	}
+	undeclared, folded := s.undeclaredSubjects(declared, names)
+	ended = append(ended, undeclared...)
 	if len(ended) == 0 {
 		return nil, nil
 	}
@@ -369,12 +360,37 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 		if e.Undeclared && stored.Accepted.After(e.EndDate) { // events of the past that were just imported
 			e.EndDate = stored.Accepted
 		}
-		if e.Events = stored.Events; (has || folded[e.Subject]) && !e.EndDate.After(since) {
+		e.Events = stored.Events
+		hasData := has || folded[e.Subject]
+		if hasData && !e.EndDate.After(since) {
 			found = append(found, e)
 		}
 	}
 	slices.SortFunc(found, func(a, b Expired) int { return a.Compare(b.Subject) })
 	return found, nil
+}
+
+// undeclaredSubjects returns the subjects with facts that were never declared, and which subjects have facts.
+func (s *Store) undeclaredSubjects(
+	declared *catalogue.Snapshot, names *ingest.Names,
+) (undeclared []Expired, folded map[schema.Subject]bool) {
+	folded = map[schema.Subject]bool{}
+	for of := range s.Facts.StoredSubjects() {
+		subject := of.WithoutExperiment()
+		isNew := !folded[subject] && subject.Kind != schema.SubjectNone
+		folded[subject] = true
+		if !isNew || declared.WasDeclared(subject) {
+			continue
+		}
+		name := names.KeyOf(schema.NamedID{
+			WebsiteID: subject.WebsiteID, Kind: schema.NameCampaign, ID: subject.ID,
+		})
+		newest := fold.TimeOf(s.Facts.SubjectCounters(of).Newest)
+		undeclared = append(undeclared, Expired{
+			Ended: catalogue.Ended{Subject: subject, Name: name, EndDate: newest}, Undeclared: true,
+		})
+	}
+	return undeclared, folded
 }
 
 // EraseSubjects deletes the events of the subjects.

@@ -391,7 +391,8 @@ func (s *API) answerMCP(c *gin.Context) {
 	origin, allowed := c.GetHeader("Origin"), s.options.Origins
 	public, err := url.Parse(s.options.PublicURL)
 	isOwn := err == nil && strings.EqualFold(origin, public.Scheme+"://"+public.Host)
-	if origin != "" && !isOwn && !slices.Contains(allowed, "*") && !slices.Contains(allowed, origin) {
+	isAllowed := slices.Contains(allowed, "*") || slices.Contains(allowed, origin)
+	if origin != "" && !isOwn && !isAllowed {
 		writeProblem(c, newRefusal(http.StatusForbidden, "origin_not_allowed",
 			"the Origin must be that of --public-url or one of --cors-origin"))
 		return

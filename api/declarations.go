@@ -58,7 +58,8 @@ func (s *API) declareCampaign(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	name := "campaignId"
-	if asked.Campaign = strconv.FormatInt(asked.CampaignID, 10); asked.Key != "" {
+	asked.Campaign = strconv.FormatInt(asked.CampaignID, 10)
+	if asked.Key != "" {
 		name, asked.Campaign = "key", asked.Key
 	}
 	var wrong faults.Collector

@@ -53,7 +53,8 @@ func (s *API) parseListing(c *gin.Context, types []string) (listing, error) {
 		return l, err
 	}
 	var err error
-	if l.owned, l.website, err = s.searchedWebsite(c, asked); err != nil || l.website != 0 {
+	l.owned, l.website, err = s.searchedWebsite(c, asked)
+	if err != nil || l.website != 0 {
 		return l, err
 	}
 	var ids []string

@@ -389,7 +389,8 @@ func (r *rateLimits[K]) countAction(key K, now time.Time) (wait time.Duration, f
 		l.refused = false
 	}
 	reserved := l.ReserveN(now, 1)
-	if wait = reserved.DelayFrom(now); wait == 0 {
+	wait = reserved.DelayFrom(now)
+	if wait == 0 {
 		return 0, false
 	}
 	reserved.CancelAt(now)

@@ -27,7 +27,9 @@ func (s Split) ExpectedShares() []float64 {
 		}
 		total += weight
 	}
-	if !(s.Control >= 0 && s.Control <= 100) || (total <= 0 && s.Control < 100) || math.IsInf(total, 1) {
+	isShare := s.Control >= 0 && s.Control <= 100
+	isLost := total <= 0 && s.Control < 100 // what control leaves has no variation
+	if !isShare || isLost || math.IsInf(total, 1) {
 		return nil
 	}
 	shares := make([]float64, 1, 1+len(s.Variations))

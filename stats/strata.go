@@ -67,7 +67,8 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 			least, most = math.Min(least, mean.baseline()), math.Max(most, mean.baseline())
 		}
 		s.information += information
-		if s.count++; s.count == 1 {
+		s.count++
+		if s.count == 1 {
 			s.visitors = (nc + nt) / information
 		}
 	}
@@ -212,7 +213,8 @@ func (t table) zOfDifference(delta float64) float64 {
 	}
 	in := bracket{fa: d - delta, b: t.startDifference(1)}
 	for in.fb = excess(in.b); in.fb > 0; in.fb = excess(in.b) {
-		if in.a, in.fa, in.b = in.b, in.fb, 2*in.b; math.IsInf(in.b, 1) {
+		in.a, in.fa, in.b = in.b, in.fb, 2*in.b
+		if math.IsInf(in.b, 1) {
 			return in.b
 		}
 	}

@@ -221,7 +221,9 @@ func (s *Server) readArguments(c Caller, text json.RawMessage, names []string) (
 	for _, name := range names {
 		kind, isKeyed := keyedArguments[name]
 		given := values.Get(name)
-		if _, key, err := schema.IDOf(0, kind, given); !isKeyed || key == "" || err != nil || len(values[name]) > 1 {
+		_, key, err := schema.IDOf(0, kind, given)
+		isKey := err == nil && key != ""
+		if !isKeyed || !isKey || len(values[name]) > 1 {
 			continue
 		}
 		id, err := owned.FindID(kind, given)

@@ -89,9 +89,11 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 	}
 	all, subjects := []listed{}, []schema.Subject{}
 	add := func(subject schema.Subject, running bool) {
-		if (website == 0 || website == subject.WebsiteID) && (active == "" || (active == "true") == running) {
-			all, subjects = append(all, listed{experiment: newExperiment(owned, subject, longName), Active: running}),
-				append(subjects, subject)
+		isAsked := active == "" || (active == "true") == running
+		isOfWebsite := website == 0 || website == subject.WebsiteID
+		if isAsked && isOfWebsite {
+			all = append(all, listed{experiment: newExperiment(owned, subject, longName), Active: running})
+			subjects = append(subjects, subject)
 		}
 	}
 	for _, of := range catalogue.ByID(owned.Campaigns) {
@@ -327,7 +329,8 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	for i := range r.Breakdown[:len(r.Breakdown)-answer.Omitted] {
 		slice := &r.Breakdown[i]
 		q.prefix = fmt.Sprintf("%s %s: ", *r.Dimension, shortenText(slice.Value, longName))
-		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) {
+		q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion)
+		if isInvalid(slice.Conclusion) {
 			answer.Sentences = append(answer.Sentences, q.prefix+shortenText(slice.Conclusion.Text, maxSentence))
 		}
 		answer.Sentences = append(answer.Sentences, q.quoteVariations(slice.Variations)...)

@@ -210,7 +210,8 @@ func (p *program) sayOrderChanges(ctx context.Context, s *app.Store, changes []c
 		if change.Kind == "goal" {
 			website = owned.Goals[change.ID].WebsiteID
 		}
-		if change.Kind != "campaign" && change.Kind != "goal" || website == 0 || said[website] {
+		hasOrders := change.Kind == "campaign" || change.Kind == "goal"
+		if !hasOrders || website == 0 || said[website] {
 			continue
 		}
 		said[website] = true

@@ -269,7 +269,8 @@ func (i *fileImport) importFile(ctx context.Context, file string) (report ingest
 				Reason string `json:"reason"`
 			}{file, line, reason})
 		}
-		if i.rejected++; i.rejected <= shownRejects {
+		i.rejected++
+		if i.rejected <= shownRejects {
 			i.printDiagnostic("%s: line %d: %s", file, line, reason)
 		}
 	}
@@ -326,7 +327,8 @@ func (i *fileImport) importDirectories(ctx context.Context, arguments []string, 
 	}
 	unsettled, err := i.importNewFiles(ctx, arguments)
 	for tick := time.Tick(settleTime); follow && ctx.Err() == nil; _, err = i.importNewFiles(ctx, arguments) {
-		if err = errors.Join(err, i.foldImported(ctx)); err != nil {
+		err = errors.Join(err, i.foldImported(ctx))
+		if err != nil {
 			i.printDiagnostic("%v", err)
 		}
 		select {

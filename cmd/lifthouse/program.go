@@ -107,10 +107,11 @@ func (p *program) runCommand(ctx context.Context) int {
 	}
 	p.printDiagnostic("%v", err)
 	var store *source.StoreError
-	if errors.As(source.StoreFailure(ctx, err), &store) &&
-		(store.Fault == source.Full || store.Fault == source.Damaged) &&
-		!strings.Contains(err.Error(), store.Error()) {
-		p.printDiagnostic("%v", store)
+	if errors.As(source.StoreFailure(ctx, err), &store) {
+		hasRemedy := store.Fault == source.Full || store.Fault == source.Damaged
+		if hasRemedy && !strings.Contains(err.Error(), store.Error()) {
+			p.printDiagnostic("%v", store)
+		}
 	}
 	return exitFailed
 }

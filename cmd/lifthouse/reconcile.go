@@ -221,7 +221,8 @@ func (p *program) writeOrderRows(
 	})
 	at, same := 0, true
 	err = ingest.ReadOrders(ctx, export, options, func(o *ingest.Order) {
-		if same = same && at < len(c.Rows) && c.Rows[at].Event == o.Event; !same {
+		same = same && at < len(c.Rows) && c.Rows[at].Event == o.Event
+		if !same {
 			return
 		}
 		row := c.Rows[at]

@@ -257,7 +257,8 @@ func parseSubject(command string, args []string, find findID) (s schema.Subject,
 	switch {
 	case args[0] == "campaign":
 		s.Kind = schema.SubjectCampaign
-		if s.ID, err = find(schema.NameCampaign, args[1]); err != nil {
+		s.ID, err = find(schema.NameCampaign, args[1])
+		if err != nil {
 			err = fmt.Errorf("%s: %w", command, err)
 		}
 		return s, err

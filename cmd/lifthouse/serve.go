@@ -112,7 +112,8 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 	}
 	o := p.serving.ServerOptions
 	var err error
-	if o.TLS, err = p.loadTLSConfig(); err != nil {
+	o.TLS, err = p.loadTLSConfig()
+	if err != nil {
 		return err
 	}
 	o.API.Release, o.API.Timeout = buildVersion(), p.opening.Limits.Time

@@ -142,7 +142,8 @@ func viewsOf(s *app.Store, account, website int64, sender string) (string, error
 		}
 	}
 	slices.Sort(found)
-	if found = slices.Compact(found); len(found) > 1 {
+	found = slices.Compact(found)
+	if len(found) > 1 {
 		found = slices.DeleteFunc(found, func(name string) bool { return name == "tag" })
 	}
 	switch {
@@ -168,7 +169,11 @@ func (p *program) websiteOfSource(ctx context.Context, s *app.Store, asked catal
 		account = owned.ID
 		for _, site := range catalogue.ByID(owned.Websites) {
 			last = max(last, site.ID)
-			if domain != "" && site.Domain == domain || domain == "" && site.ID == id {
+			isAsked := site.ID == id
+			if domain != "" {
+				isAsked = site.Domain == domain
+			}
+			if isAsked {
 				if asked.Currency != "" && asked.Currency != site.Currency {
 					err = fmt.Errorf("--currency: website %d exists and has %s: change it with lifthouse apply",
 						site.ID, cmp.Or(site.Currency, "none"))
@@ -181,7 +186,8 @@ func (p *program) websiteOfSource(ctx context.Context, s *app.Store, asked catal
 		return 0, 0, usageError{errors.New("--currency: needs --domain, of a website that is created")}
 	}
 	if domain == "" {
-		if account, err = accountOr(0, snapshot); err != nil {
+		account, err = accountOr(0, snapshot)
+		if err != nil {
 			return 0, 0, errors.Join(err, errors.New("or name the website: --domain shop.example.com"))
 		}
 		website, err = websiteOr(id, snapshot.AccountResources(account))

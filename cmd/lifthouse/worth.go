@@ -47,7 +47,8 @@ func (p *program) worthCommand() *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
-		if asked.WebsiteID, err = websiteOr(website, s.owned); err != nil {
+		asked.WebsiteID, err = websiteOr(website, s.owned)
+		if err != nil {
 			return err
 		}
 		found, err := s.Engine.ReadProgramme(ctx, asked)

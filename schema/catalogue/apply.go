@@ -416,7 +416,8 @@ func (a *applier) addState(d *declared, changed bool) {
 	// server's row has replaced the row that recorded them.
 	planned := d.plans != nil && state.recordPlans(d.plans[0], d.plans[1], a.now)
 	shared := state.recordShares(d.shares, a.now, a.declares.CorrectShares)
-	if exists && !changed && !planned && !shared {
+	hasChange := !exists || changed || planned || shared
+	if !hasChange {
 		return
 	}
 	if exists && !changed && shared {

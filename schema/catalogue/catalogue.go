@@ -273,8 +273,9 @@ func (c *Catalogue) RefreshSnapshot(ctx context.Context) error {
 	}
 	known := c.position
 	defer func() { c.position.latest = schema.LaterTime(c.position.latest, stored.latest) }()
-	if c.snapshot.Load() != nil && stored.keys == known.keys && stored.versions == known.versions &&
-		!stored.latest.After(known.latest) {
+	hasSameVersions := stored.keys == known.keys && stored.versions == known.versions
+	isRead := hasSameVersions && !stored.latest.After(known.latest)
+	if isRead && c.snapshot.Load() != nil {
 		return nil
 	}
 	if known.keys > 0 && stored.keys >= known.keys && stored.versions >= known.versions {

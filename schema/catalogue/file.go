@@ -170,8 +170,9 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 			d.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
 		default:
 			given[key.Value] = key.Line
-			if d.checkNode(at, value, of.Type) && value.Tag != nullTag &&
-				(value.Kind != yaml.SequenceNode || len(value.Content) > 0) {
+			isFine := d.checkNode(at, value, of.Type)
+			isEmpty := value.Tag == nullTag || value.Kind == yaml.SequenceNode && len(value.Content) == 0
+			if isFine && !isEmpty {
 				fine = append(fine, key, value)
 				delete(defaults, key.Value)
 			}

@@ -186,9 +186,11 @@ func (o *AccountResources) FindID(kind schema.NameKind, text string) (int64, err
 		if err != nil || key == "" {
 			return id, err
 		}
-		_, isCampaign := o.Campaigns[id]
-		_, isGoal := o.Goals[id]
-		if isCampaign && kind == schema.NameCampaign || isGoal && kind == schema.NameGoal {
+		_, has := o.Campaigns[id]
+		if kind == schema.NameGoal {
+			_, has = o.Goals[id]
+		}
+		if has {
 			found[id] = ""
 		}
 	}

@@ -280,7 +280,8 @@ func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
 			widget, exists = owned.Widgets[r.id]
 			state, of = widget.State, widget.WebsiteID
 		}
-		if found = exists && (website == 0 || website == of); !found {
+		found = exists && (website == 0 || website == of)
+		if !found {
 			return nil, nil
 		}
 		if changed, err := change(owned, &state); err != nil || !changed {
@@ -368,7 +369,8 @@ func (c *Catalogue) SetOutcome(
 	r, exists := resource{account, kind(of.Kind), of.ID}, false
 	_, found, err = c.changeState(ctx, r, website, func(owned *AccountResources, state *State) (bool, error) {
 		var variations []int64
-		if variations, exists = owned.variationsOf(of); !exists {
+		variations, exists = owned.variationsOf(of)
+		if !exists {
 			return false, nil
 		}
 		before := state.Outcomes[of.ExperimentID]

@@ -104,7 +104,8 @@ func (t *Token) HasScope(scope Scope) bool {
 
 // SetLifetime sets the time at which a new token expires. 0: never.
 func (t *Token) SetLifetime(lifetime time.Duration) {
-	if t.ExpiresAt = nil; lifetime > 0 {
+	t.ExpiresAt = nil
+	if lifetime > 0 {
 		at := time.Now().UTC().Add(lifetime).Truncate(time.Second)
 		t.ExpiresAt = &at
 	}

@@ -147,14 +147,16 @@ func (s *Snapshot) lastDeclaredPart(n *exposureName) (Undeclared, ids) {
 	campaign, widget := owned.Campaigns[n.ID], owned.Widgets[n.ID]
 	u.Kind, u.ID = string(n.Kind), n.ID
 	if n.Kind == schema.SubjectCampaign {
-		if u.belongsTo = campaign.WebsiteID; u.belongsTo != n.WebsiteID {
+		u.belongsTo = campaign.WebsiteID
+		if u.belongsTo != n.WebsiteID {
 			return u, declaredOf(owned.Campaigns, n.WebsiteID)
 		}
 		u.Of = "campaign " + nameOf(n.ID, campaign.Key)
 		u.Kind, u.ID = "variation", n.shown
 		return u, variationIDs(campaign.Variations)
 	}
-	if u.belongsTo = widget.WebsiteID; u.belongsTo != n.WebsiteID {
+	u.belongsTo = widget.WebsiteID
+	if u.belongsTo != n.WebsiteID {
 		return u, declaredOf(owned.Widgets, n.WebsiteID)
 	}
 	u.Of, u.Kind, u.ID = fmt.Sprintf("widget %d", n.ID), "variation", n.shown
@@ -163,7 +165,8 @@ func (s *Snapshot) lastDeclaredPart(n *exposureName) (Undeclared, ids) {
 	}
 	experiments := ids{}
 	for _, e := range widget.Experiments {
-		if experiments[e.ID] = ""; e.ID == n.ExperimentID {
+		experiments[e.ID] = ""
+		if e.ID == n.ExperimentID {
 			u.Of += fmt.Sprintf(", experiment %d", e.ID)
 			return u, variationIDs(e.Variations)
 		}

@@ -47,7 +47,8 @@ const (
 // keyFault returns what is allowed instead of the key of a webhook, or an empty string.
 func keyFault(text string) string {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, keyPrefix))
-	if err != nil || !strings.HasPrefix(text, keyPrefix) || len(key) < minKey || len(text) > secrets.MaxSize {
+	isKey := err == nil && strings.HasPrefix(text, keyPrefix)
+	if !isKey || len(key) < minKey || len(text) > secrets.MaxSize {
 		return fmt.Sprintf("must have %s and the base64 encoding of at least %d bytes, such as from: echo "+
 			"%[1]s$(openssl rand -base64 %[2]d)", keyPrefix, minKey)
 	}

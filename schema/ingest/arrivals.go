@@ -136,7 +136,8 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 		clickhouse.Named("limit", most), clickhouse.Named("spellings", ids),
 	}
 	v, err := &OfVisitor{}, error(nil)
-	if v.names, err = schema.ReadNames(ctx, r.conn); err != nil {
+	v.names, err = schema.ReadNames(ctx, r.conn)
+	if err != nil {
 		return nil, err
 	}
 	accepted := statements["accepted_columns"] + statements["visitor_stored"]

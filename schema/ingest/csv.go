@@ -68,7 +68,8 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 	}
 	table.ReuseRecord = true
 	l := &csvLines{csvTable: table, pad: m.ShortRows, ended: 1}
-	if l.mapper, l.places, err = placeColumns(compiled, l.header); err != nil {
+	l.mapper, l.places, err = placeColumns(compiled, l.header)
+	if err != nil {
 		return nil, errors.Join(err, encodingFault("header", strings.Join(l.header, string(l.Comma)), l.decoded))
 	}
 	return l, nil
@@ -188,7 +189,8 @@ func decodeText(r *bufio.Reader, name string) (*bufio.Reader, error) {
 		if name == "" {
 			return r, nil
 		}
-		if encoding, err = htmlindex.Get(name); err != nil {
+		encoding, err = htmlindex.Get(name)
+		if err != nil {
 			return nil, err
 		}
 		if canonical, _ := htmlindex.Name(encoding); canonical == "utf-8" {

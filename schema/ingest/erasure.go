@@ -55,7 +55,8 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 		ctx := context.WithoutCancel(ctx)
 		defer w.facts.HoldScrubs()()
 		var found []int64
-		if erased, found, err = w.eventsOf(ctx, visitors, websites); err != nil {
+		erased, found, err = w.eventsOf(ctx, visitors, websites)
+		if err != nil {
 			return err
 		}
 		of := namedVisitors(visitors, websites)
@@ -234,7 +235,8 @@ func (w *Writer) ForgetNames(ctx context.Context, shared bool) {
 	var names *Names
 	schema.Repeat(ctx, time.Minute, "forget names", func(ctx context.Context) (err error) {
 		if names == nil {
-			if names, err = w.Names(ctx); err != nil {
+			names, err = w.Names(ctx)
+			if err != nil {
 				return err
 			}
 			names.startForgetting()

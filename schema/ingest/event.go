@@ -411,7 +411,8 @@ func parseMoney(text string) (int64, bool) {
 	exponent := 0
 	if scientific {
 		var err error
-		if exponent, err = strconv.Atoi(exponentText); err != nil && !errors.Is(err, strconv.ErrRange) {
+		exponent, err = strconv.Atoi(exponentText)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			return 0, false
 		}
 		exponent = max(-maxExponent, min(exponent, maxExponent))

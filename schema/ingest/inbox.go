@@ -71,7 +71,8 @@ func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 	}
 	var owns func(websiteID int64) bool
 	if i.Owns != nil {
-		if owns, err = i.Owns(ctx); err != nil {
+		owns, err = i.Owns(ctx)
+		if err != nil {
 			return moved, err
 		}
 	}
@@ -168,10 +169,12 @@ func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until
 			*at = strings.Replace(*at, " ", "T", 1) + "Z"
 		}
 		var fault error
-		if events, fault = accepted.validate(events, &row, "inbox:"+id); fault == nil {
+		events, fault = accepted.validate(events, &row, "inbox:"+id)
+		if fault == nil {
 			return nil
 		}
-		if moved.Rejected++; reason == "" {
+		moved.Rejected++
+		if reason == "" {
 			reason = fault.Error()
 		}
 		if i.Reject != nil {

@@ -108,7 +108,8 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 	}
 	items := 0
 	err = in.eachItem(reader, body, request, func(*jsonLine) error {
-		if items++; items > MaxItems {
+		items++
+		if items > MaxItems {
 			return &BodyError{fmt.Errorf("the body must have at most %d items", MaxItems)}
 		}
 		return nil
@@ -271,7 +272,8 @@ func (b Body) ParseLines(text []byte, take func(Line) error) error {
 	accepted := rules{times: b.Times, website: b.WebsiteID, names: b.Names, source: b.Source}
 	for text := range lines {
 		number++
-		if text = bytes.TrimSpace(text); len(text) == 0 {
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 {
 			continue
 		}
 		found = true
@@ -305,7 +307,8 @@ func elementsOf(array []byte) iter.Seq[[]byte] {
 		_, err := decoder.Token()
 		for err == nil && decoder.More() {
 			var element json.RawMessage
-			if err = decoder.Decode(&element); err == nil && !yield(element) {
+			err = decoder.Decode(&element)
+			if err == nil && !yield(element) {
 				return
 			}
 		}

@@ -79,7 +79,8 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 			if err != nil {
 				return nil, err
 			}
-			if f.tables, err = files.tablesOf(&f.source); err != nil {
+			f.tables, err = files.tablesOf(&f.source)
+			if err != nil {
 				return nil, err
 			}
 			e.fields = append(e.fields, *f)
@@ -247,7 +248,8 @@ func (c *mappedCondition) holdsFor(value string) (bool, error) {
 	plain := value
 	if c.comma {
 		var err error
-		if plain, err = withDecimalPoint(value); err != nil {
+		plain, err = withDecimalPoint(value)
+		if err != nil {
 			return false, fmt.Errorf("%s: %w", c.Column[0], err)
 		}
 	}
@@ -340,7 +342,8 @@ func (e *mappedEvent) readFields(f *fields, line *mappedLine, cellAt func(int) (
 		}
 		f.values[of.field] = value
 		if of.sentAt >= 0 {
-			if sent, err = cellAt(of.sentAt); err != nil {
+			sent, err = cellAt(of.sentAt)
+			if err != nil {
 				return err
 			}
 		}
@@ -374,7 +377,8 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 	case s.Format != "":
 		return f.convertFormat(value, line.arrived)
 	case f.comma:
-		if value, err = withDecimalPoint(value); err != nil {
+		value, err = withDecimalPoint(value)
+		if err != nil {
 			return "", fmt.Errorf("%s: %w", fieldNames[f.field], err)
 		}
 	}
@@ -573,7 +577,8 @@ func timeOnArrival(value, sent string, arrived time.Time) string {
 	happened := arrived
 	if value != "" {
 		var err error
-		if happened, err = parseTime(value); err != nil {
+		happened, err = parseTime(value)
+		if err != nil {
 			return value
 		}
 		if sentAt, err := parseTime(sent); err == nil && sentAt.After(arrived) {

@@ -53,7 +53,8 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	l.reportRead = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
 	}
-	if l.mapper, l.places, err = placeColumns(l.mapper, header); err != nil {
+	l.mapper, l.places, err = placeColumns(l.mapper, header)
+	if err != nil {
 		return nil, err
 	}
 	l.texts = make([]func(parquet.Value) (string, error), len(l.places))

@@ -155,7 +155,8 @@ func (l *jsonLines) readPart() (parse, error) {
 		reader, number := jsonReaders.Get().(*jsonReader), first
 		defer jsonReaders.Put(reader)
 		for line := range bytes.Lines(*text) {
-			if line = bytes.TrimSpace(line); len(line) > 0 {
+			line = bytes.TrimSpace(line)
+			if len(line) > 0 {
 				events, err := l.parseEvents(reader, number, line)
 				take(origin{number: number, text: line}, events, err)
 			}
@@ -330,7 +331,8 @@ func isInteger(number string) bool { return strings.Trim(number, "-0123456789") 
 // nameText is like scalarText, of an id or a key.
 func (r *jsonReader) nameText(v *fastjson.Value) (string, error) {
 	text, err := r.scalarText(v)
-	if err == nil && v != nil && v.Type() == fastjson.TypeNumber && !isInteger(text) {
+	isNumber := v != nil && v.Type() == fastjson.TypeNumber
+	if err == nil && isNumber && !isInteger(text) {
 		err = fmt.Errorf("%q: %w", clipText(text), errNameNumber)
 	}
 	return text, err
@@ -409,7 +411,8 @@ func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 			if isNameField(fieldCampaignID + field(at)) {
 				read = r.nameText
 			}
-			if text, err = read(v); err == nil && at < 0 {
+			text, err = read(v)
+			if err == nil && at < 0 {
 				err = fmt.Errorf("%s %q", faults.UnknownField, clipText(string(key)))
 			} else if err == nil {
 				*texts[at], seen[at] = text, true

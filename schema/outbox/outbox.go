@@ -260,7 +260,8 @@ func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int6
 			return copied, err
 		}
 		n, err := o.WriteMessages(ctx, messages)
-		if copied += n; err != nil {
+		copied += n
+		if err != nil {
 			return copied, err
 		}
 	}

@@ -72,7 +72,8 @@ func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	if err = s.createComponents(ctx, address, o); err == nil {
+	err = s.createComponents(ctx, address, o)
+	if err == nil {
 		err = s.Writer.SetClock(ctx, s.Facts.FoldedThrough())
 	}
 	if err != nil {
@@ -98,7 +99,8 @@ func openConnected(
 		}
 	}
 	address.SetConcurrency(o.Concurrency)
-	if s.Conn, err = open(ctx, address); err != nil {
+	s.Conn, err = open(ctx, address)
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -125,14 +127,16 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 			o.Limits.Memory = most
 		}
 	}
-	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
+	s.Catalogue, err = catalogue.Open(ctx, s.Conn)
+	if err != nil {
 		return err
 	}
 	// The facts of the store's only server, or of each shard.
 	if address.Cluster == "" {
 		s.Facts = facts.Shards{facts.NewRefresher(s.Conn, s.Dir != "")}
 	} else {
-		if s.replicas, err = schema.OpenReplicas(ctx, s.Conn, address); err != nil {
+		s.replicas, err = schema.OpenReplicas(ctx, s.Conn, address)
+		if err != nil {
 			return err
 		}
 		if s.replicas == nil {
@@ -280,17 +284,20 @@ func (s *Store) CopyFrom(
 	if err != nil {
 		return copied, err
 	}
-	if copied.Catalogue, err = s.Catalogue.CopyFrom(ctx, conn); err != nil {
+	copied.Catalogue, err = s.Catalogue.CopyFrom(ctx, conn)
+	if err != nil {
 		return copied, err
 	}
-	if copied.Looks, err = looks.CopyRecords(ctx, s.Conn, conn); err != nil {
+	copied.Looks, err = looks.CopyRecords(ctx, s.Conn, conn)
+	if err != nil {
 		return copied, err
 	}
 	var accounts []int64
 	for _, owned := range s.Catalogue.Snapshot().AllAccounts() {
 		accounts = append(accounts, owned.ID)
 	}
-	if copied.Messages, err = s.Outbox.CopyFrom(ctx, conn, accounts); err != nil {
+	copied.Messages, err = s.Outbox.CopyFrom(ctx, conn, accounts)
+	if err != nil {
 		return copied, err
 	}
 	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)

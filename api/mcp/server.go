@@ -175,7 +175,8 @@ func explainFailure(ctx context.Context, name string, err error) string {
 	}
 	text := "internal error; this is a bug; the log has the cause"
 	if errors.As(err, &store) {
-		text, err = store.Error(), fmt.Errorf("%s: %w", store.Fault, store.Unwrap())
+		text = store.Error()
+		err = fmt.Errorf("%s: %w", store.Fault, store.Unwrap())
 	}
 	slog.ErrorContext(ctx, "call of a tool failed", "tool", name, "err", catalogue.RedactTokens(err.Error()))
 	return text

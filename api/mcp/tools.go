@@ -194,7 +194,8 @@ func (s *Server) getResult(ctx context.Context, c Caller, a *arguments) (any, er
 	}
 	answer := newResultAnswer(r, of, longName, len(r.Variations))
 	if detailed {
-		answer.Table, answer.Report = render.Report(r, render.Screen{Width: render.MaxWidth}), body
+		answer.Table = render.Report(r, render.Screen{Width: render.MaxWidth})
+		answer.Report = body
 		return answer, nil
 	}
 	for shown := len(r.Variations); shown >= 0; shown-- {
@@ -236,7 +237,8 @@ func (s *Server) readReport(ctx context.Context, c Caller, a *arguments,
 		parameters.Add("filters["+name+"]", value)
 	}
 	request, err := query.ParseReport(operation, parameters.Encode())
-	request.SubjectID, request.ExperimentID = cmp.Or(campaign, widget), experimentID
+	request.SubjectID = cmp.Or(campaign, widget)
+	request.ExperimentID = experimentID
 	err = errors.Join(unclear, unreadable, a.Err(), err)
 	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
 	if err != nil {
@@ -264,7 +266,10 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 	a.Next = "This report describes: omit goal, compareMetric and filters for a decision."
 	rank := map[int64]int{}
 	if d := r.Decision; d != nil {
-		a.Decision, a.VariationID, a.Next, a.Reasons = d.Status, d.VariationID, d.NextStep(), nil
+		a.Decision = d.Status
+		a.VariationID = d.VariationID
+		a.Next = d.NextStep()
+		a.Reasons = nil
 		for _, reason := range d.Reasons {
 			a.Reasons = append(a.Reasons, reason.Code)
 		}

@@ -307,7 +307,8 @@ func (c *Catalogue) updateSnapshot(rows []row) error {
 
 // adoptRowsLocked adds the rows that are newer than the known ones.
 func (c *Catalogue) adoptRowsLocked(rows []row) error {
-	all, changed := maps.Clone(c.rows), false
+	all := maps.Clone(c.rows)
+	changed := false
 	for _, r := range rows {
 		if known, exists := all[r.key]; !exists || r.compareVersion(known) < 0 {
 			all[r.key], changed = r, true
@@ -325,7 +326,8 @@ func (c *Catalogue) replaceRowsLocked(rows []row) error {
 	if err != nil {
 		return err
 	}
-	c.rows, c.position = make(map[key]row, len(rows)), position{keys: uint64(len(rows))}
+	c.rows = make(map[key]row, len(rows))
+	c.position = position{keys: uint64(len(rows))}
 	for _, r := range rows {
 		c.rows[r.key] = r
 		c.position.versions += r.Version

@@ -147,7 +147,8 @@ func (d *Document) checkElements(path string, list *yaml.Node, want reflect.Type
 }
 
 func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type) bool {
-	fields, defaults := fieldsOf(want), map[string]string{}
+	fields := fieldsOf(want)
+	defaults := map[string]string{}
 	names := slices.Sorted(maps.Keys(fields))
 	for name, field := range fields {
 		if value, has := field.Tag.Lookup("default"); has {
@@ -264,7 +265,8 @@ func parsedText(want reflect.Type) encoding.TextUnmarshaler {
 
 // typeError returns what is allowed if the node is not a literal of the type, and an empty string otherwise.
 func typeError(want reflect.Type, node *yaml.Node) string {
-	text, quoted := node.Value, slices.Contains(stringTags, node.Tag)
+	text := node.Value
+	quoted := slices.Contains(stringTags, node.Tag)
 	if parsed := parsedText(want); parsed != nil {
 		if err := parsed.UnmarshalText([]byte(text)); err != nil {
 			return err.Error()

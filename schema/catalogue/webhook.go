@@ -131,7 +131,9 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook, stored map[int64]L
 		path+".webhooks", len(hooks), fmt.Sprintf("must have at most %d webhooks", maxWebhooks))
 	taken := ids{}
 	for i := range hooks {
-		hook, at, before := hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i), stored[hooks[i].ID]
+		hook := hooks[i]
+		at := fmt.Sprintf("%s.webhooks[%d]", path, i)
+		before := stored[hooks[i].ID]
 		hook.keepSecret(&before.Webhook)
 		c.checkID(at, hook.ID, taken)
 		c.AddIf(!isURL(hook.URL, "http", "https"), at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// "+

@@ -135,7 +135,8 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 		clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites),
 		clickhouse.Named("limit", most), clickhouse.Named("spellings", ids),
 	}
-	v, err := &OfVisitor{}, error(nil)
+	v := &OfVisitor{}
+	var err error
 	v.names, err = schema.ReadNames(ctx, r.conn)
 	if err != nil {
 		return nil, err

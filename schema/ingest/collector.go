@@ -148,7 +148,8 @@ func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
 	var due time.Time
 	size, arePatient := 0, true
 	for r := first; r != nil; r = c.receiveUntil(due) {
-		group, size = append(group, r), size+len(r.events)
+		group = append(group, r)
+		size += len(r.events)
 		if size >= batchSize {
 			break
 		}

@@ -209,7 +209,8 @@ func namedNames(names []schema.NamedID) []any {
 		websites, campaigns, ids := []int64{}, []int64{}, []int64{}
 		for _, name := range names {
 			if name.Kind == kind {
-				websites, ids = append(websites, name.WebsiteID), append(ids, name.ID)
+				websites = append(websites, name.WebsiteID)
+				ids = append(ids, name.ID)
 				campaigns = append(campaigns, name.CampaignID)
 			}
 		}

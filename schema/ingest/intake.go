@@ -181,7 +181,8 @@ func (in *Intake) newReject(number int64, reason string) *Reject {
 
 // parseItem returns an item, which is rejected as a whole if one of its events is invalid.
 func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Item {
-	mapped, item := line.toMappedLine(number, request.Arrived), &Item{}
+	mapped := line.toMappedLine(number, request.Arrived)
+	item := &Item{}
 	if in.mapper.name >= 0 {
 		item.Name, _ = mapped.cellAt(in.mapper.name) // only for the counts
 	}
@@ -268,7 +269,9 @@ func (b Body) ParseLines(text []byte, take func(Line) error) error {
 		}
 		lines = elementsOf(text)
 	}
-	reader, number, found := jsonReader{}, int64(0), false
+	reader := jsonReader{}
+	number := int64(0)
+	found := false
 	accepted := rules{times: b.Times, website: b.WebsiteID, names: b.Names, source: b.Source}
 	for text := range lines {
 		number++
@@ -287,7 +290,8 @@ func (b Body) ParseLines(text []byte, take func(Line) error) error {
 			line.Events, err = accepted.validate(nil, &event, fallback)
 		}
 		if err != nil {
-			line.Reason, line.Text = err.Error(), origin{text: text}.rejectText()
+			line.Reason = err.Error()
+			line.Text = origin{text: text}.rejectText()
 		}
 		if err := take(line); err != nil {
 			return err

@@ -181,7 +181,8 @@ func (m *mapper) cellsOf(columns []text) []int {
 	for _, name := range columns {
 		at := slices.Index(m.columns, string(name))
 		if at < 0 {
-			at, m.columns = len(m.columns), append(m.columns, string(name))
+			at = len(m.columns)
+			m.columns = append(m.columns, string(name))
 		}
 		cells = append(cells, at)
 	}
@@ -498,7 +499,8 @@ var formats = []string{
 
 // countryCodes has the codes of ISO 3166 by the names of countries in English, in lower case.
 var countryCodes = sync.OnceValue(func() map[string]string {
-	codes, names := map[string]string{}, display.English.Regions()
+	codes := map[string]string{}
+	names := display.English.Regions()
 	for first := 'A'; first <= 'Z'; first++ {
 		for second := 'A'; second <= 'Z'; second++ {
 			if region, err := language.ParseRegion(string(first) + string(second)); err == nil && region.IsCountry() {

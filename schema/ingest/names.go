@@ -275,7 +275,8 @@ const inFlight = 10 * time.Second
 func (n *Names) takeForgotten() (taken []schema.Name) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	now, isTooYoung := time.Now(), false
+	now := time.Now()
+	isTooYoung := false
 	defer func() {
 		if isTooYoung {
 			time.AfterFunc(inFlight, n.signalForgotten)

@@ -153,7 +153,8 @@ func (n *nested) parseAttributes(text string) *fastjson.Value {
 		line = strings.TrimRight(line, "\r\n")
 		switch name, rest, found := strings.Cut(line+" ", ": "); {
 		case found && name != "":
-			last, value = name, strings.TrimRight(rest, " ")
+			last = name
+			value = strings.TrimRight(rest, " ")
 		case last == "":
 			return nil
 		default:

@@ -152,7 +152,8 @@ func (l *jsonLines) readPart() (parse, error) {
 	first := l.number + 1
 	text := partBuffers.Get().(*[]byte)
 	parse := func(take func(origin, []fields, error)) {
-		reader, number := jsonReaders.Get().(*jsonReader), first
+		reader := jsonReaders.Get().(*jsonReader)
+		number := first
 		defer jsonReaders.Put(reader)
 		for line := range bytes.Lines(*text) {
 			line = bytes.TrimSpace(line)

@@ -235,7 +235,8 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 			if err != nil {
 				return err
 			}
-			e.Time, e.Attributes = e.Time.UTC(), schema.SplitAttributes(attributes)
+			e.Time = e.Time.UTC()
+			e.Attributes = schema.SplitAttributes(attributes)
 			batch = append(batch, e)
 			if len(batch) < copyBatch {
 				return nil

@@ -348,7 +348,8 @@ func (p *program) prepareRebuild(ctx context.Context, s *app.Store, accepted int
 		return fmt.Errorf("the facts are as they were, because they cannot be folded from damaged events: %s; "+
 			"restore a backup (lifthouse restore)", strings.Join(damaged, "; "))
 	}
-	lost, byWebsite := 0, map[int64]int{}
+	lost := 0
+	byWebsite := map[int64]int{}
 	for _, shard := range s.Facts {
 		_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild remedies some errors
 		found, err := shard.VerifyFacts(ctx, p.showVerified())

@@ -255,7 +255,8 @@ func (i *fileImport) foldImported(ctx context.Context) error {
 }
 
 func (i *fileImport) importFile(ctx context.Context, file string) (report ingest.Report, err error) {
-	show, options := terminal.NewProgress(), i.options
+	show := terminal.NewProgress()
+	options := i.options
 	options.Progress = func(r ingest.Report) {
 		show.ShowLine(func() {
 			i.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
@@ -321,7 +322,8 @@ func (p *program) isDirectory(argument string) bool {
 // content was imported before is skipped, also under another name. mapping is the path of the mapping, or its name. If
 // follow is true, it goes on with files that are added, until the context ends.
 func (i *fileImport) importDirectories(ctx context.Context, arguments []string, mapping string, follow bool) error {
-	i.mapping, i.seen = mapping, map[string]fs.FileInfo{}
+	i.mapping = mapping
+	i.seen = map[string]fs.FileInfo{}
 	if text, err := os.ReadFile(i.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
 		i.mapping = string(text)
 	}

@@ -128,7 +128,9 @@ const storeFlag = "store"
 
 func (p *program) rootCommand() *cobra.Command {
 	root := newCommand("lifthouse", knownCommand, showHelp)
-	root.SilenceErrors, root.SilenceUsage, root.Version = true, true, buildVersion()
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.Version = buildVersion()
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		author := strings.TrimSpace(cmd.CommandPath() + " " + p.getenv("USER"))
 		cmd.SetContext(catalogue.WithAuthor(cmd.Context(), author))

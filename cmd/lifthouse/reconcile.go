@@ -182,7 +182,8 @@ func bookRows(books *reconcile.Books, money func(*reconcile.Decimal) string) (ro
 	}
 	add("export", &books.Export, "")
 	for _, line := range books.Lines[:reconcile.Counted] {
-		words, mark := line.Line.InWords(), ""
+		words := line.Line.InWords()
+		mark := ""
 		if line.Orders == 0 && line.Value.Units.Sign() == 0 && line.Profit.Units.Sign() == 0 {
 			continue
 		}

@@ -116,7 +116,8 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 	if err != nil {
 		return err
 	}
-	o.API.Release, o.API.Timeout = buildVersion(), p.opening.Limits.Time
+	o.API.Release = buildVersion()
+	o.API.Timeout = p.opening.Limits.Time
 	o.Ready = func(url string) { ready(s, url) }
 	// the process ends if the server does not stop in time, as by a kill; the store recovers from that
 	o.Stopping = func() {
@@ -178,7 +179,9 @@ const (
 )
 
 func (p *program) serveFlags(cmd *cobra.Command) {
-	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
+	o := &p.serving
+	flags := cmd.Flags()
+	d := api.DefaultOptions
 	flags.StringVar(&o.Listen, "listen", app.DefaultListen, "address of the API and the dashboard")
 	flags.StringVar(&o.API.PublicURL, publicURLFlag, "",
 		"URL at which people open the dashboard, for links in webhooks and share links; default: the address of "+
@@ -301,7 +304,8 @@ func (p *program) mcpCommand() *cobra.Command {
 	cmd := newCommand("mcp", noArgs, nil)
 	p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
 		p.serving.API = api.DefaultOptions
-		p.serving.API.Release, p.serving.API.Timeout = buildVersion(), p.opening.Limits.Time
+		p.serving.API.Release = buildVersion()
+		p.serving.API.Timeout = p.opening.Limits.Time
 		following, stop := context.WithCancel(ctx)
 		var background sync.WaitGroup
 		if p.running == nil { // no server keeps the store up to date

@@ -227,7 +227,8 @@ func (p *program) sourceListCommand() *cobra.Command {
 			if source.LastRequest != nil {
 				last = source.LastRequest.Format(time.RFC3339)
 			}
-			ignored, names := 0, []string{}
+			ignored := 0
+			names := []string{}
 			for _, name := range slices.Sorted(maps.Keys(source.Ignored)) {
 				ignored += source.Ignored[name]
 				names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(name, "without a name"), source.Ignored[name]))

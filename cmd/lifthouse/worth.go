@@ -101,7 +101,8 @@ func websiteOr(given int64, owned *catalogue.AccountResources) (int64, error) {
 func (p *program) outcomeCommand() *cobra.Command {
 	var shipped int64
 	var dropped, excluded, reset bool
-	o, kinds := catalogue.Outcome{}, []string{catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset"}
+	o := catalogue.Outcome{}
+	kinds := []string{catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset"}
 	cmd := newCommand("outcome", subjectArgs, nil)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if !slices.ContainsFunc(kinds, cmd.Flags().Changed) {

@@ -153,7 +153,8 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	s.Times = o.Times
 	s.Secrets = secrets.NewFolder(o.SecretFolder)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
-	s.Outbox, s.Statuses = outbox.New(s.Conn), watch.NewStatuses(s.Engine, s.Catalogue)
+	s.Outbox = outbox.New(s.Conn)
+	s.Statuses = watch.NewStatuses(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
 	s.Writer.SetNameOptions(ingest.NameOptions{
 		IsDeclared:  func(name schema.NamedID) bool { return s.Catalogue.Snapshot().Declares(name) },

@@ -217,7 +217,8 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 		_, _ = fmt.Fprintf(&out, "\nOnly the first events are considered: this visitor has more. It may be a bot.\n")
 	}
 	for _, c := range chapters {
-		subject, isAttributed := c.SubjectName(), c.Subject.Kind != schema.SubjectNone
+		subject := c.SubjectName()
+		isAttributed := c.Subject.Kind != schema.SubjectNone
 		if !isAttributed {
 			subject = "unattributed goals"
 		}

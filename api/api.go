@@ -133,7 +133,8 @@ func (s *API) newRouter() http.Handler {
 				c.GetHeader("Access-Control-Request-Method") != "" { // a CORS preflight request
 				headers, seconds := sentByPages, "600"
 				if strings.HasPrefix(c.Request.URL.Path, intakePath) { // SDKs send headers of their own
-					headers, seconds = c.GetHeader("Access-Control-Request-Headers"), "86400"
+					headers = c.GetHeader("Access-Control-Request-Headers")
+					seconds = "86400"
 				}
 				c.Header("Access-Control-Allow-Methods", allow)
 				c.Header("Access-Control-Allow-Headers", headers)
@@ -239,7 +240,8 @@ func respondWith(handle handler, types ...string) gin.HandlerFunc {
 		case reply:
 			r, isReady = b, true
 		case []byte:
-			r.kind, r.body = c.GetString(typeKey), b
+			r.kind = c.GetString(typeKey)
+			r.body = b
 		default:
 			if err == nil {
 				r.body, err = render.JSON(body)
@@ -388,10 +390,12 @@ func (s *API) MCP() *mcp.Server { return s.mcp }
 func (s *API) answerMCP(c *gin.Context) {
 	// Comparing the origin with the host is not enough: a page can give its own host name the address of this server
 	// (DNS rebinding).
-	origin, allowed := c.GetHeader("Origin"), s.options.Origins
+	origin := c.GetHeader("Origin")
+	allowed := s.options.Origins
 	public, err := url.Parse(s.options.PublicURL)
 	isOwn := err == nil && strings.EqualFold(origin, public.Scheme+"://"+public.Host)
-	if origin != "" && !isOwn && !slices.Contains(allowed, "*") && !slices.Contains(allowed, origin) {
+	isAllowed := slices.Contains(allowed, "*") || slices.Contains(allowed, origin)
+	if origin != "" && !isOwn && !isAllowed {
 		writeProblem(c, newRefusal(http.StatusForbidden, "origin_not_allowed",
 			"the Origin must be that of --public-url or one of --cors-origin"))
 		return

@@ -31,7 +31,8 @@ func catalogueTag(version uint64, kind string) string {
 // getCatalogue returns the catalogue of the token's account.
 func (s *API) getCatalogue(c *gin.Context) (any, error) {
 	owned, _ := s.accountResources(c)
-	kind, write := c.GetString(typeKey), owned.CatalogueFile().WriteYAML
+	kind := c.GetString(typeKey)
+	write := owned.CatalogueFile().WriteYAML
 	if kind == results.JSON {
 		write = owned.CatalogueFile().WriteJSON
 	}
@@ -75,7 +76,9 @@ func (s *API) putCatalogue(c *gin.Context) (any, error) {
 		if _, hasFaults := errors.AsType[faults.List](err); err != nil && !hasFaults {
 			return bodyProblem(err)
 		}
-		file.AccountID, file.Replaces, file.Prune = tokenOf(c).AccountID, replaces, prune
+		file.AccountID = tokenOf(c).AccountID
+		file.Replaces = replaces
+		file.Prune = prune
 		file.IsRemote = true
 		answered, err = s.applyCatalogue(c, file, dryRun)
 		return err

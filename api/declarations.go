@@ -24,7 +24,8 @@ func (s *API) discoverCampaigns(c *gin.Context) ([]engine.Discovered, *catalogue
 // listUndeclared returns the campaigns that arrived and are not declared, those with most visitors first.
 func (s *API) listUndeclared(c *gin.Context) (any, error) {
 	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit", "search")
-	asked, limit := p.ID(websiteIDName), p.ParseInteger("limit", 1, 1000, 100)
+	asked := p.ID(websiteIDName)
+	limit := p.ParseInteger("limit", 1, 1000, 100)
 	search, _ := p.SingleValue("search")
 	if err := p.Err(); err != nil {
 		return nil, err
@@ -58,7 +59,8 @@ func (s *API) declareCampaign(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	name := "campaignId"
-	if asked.Campaign = strconv.FormatInt(asked.CampaignID, 10); asked.Key != "" {
+	asked.Campaign = strconv.FormatInt(asked.CampaignID, 10)
+	if asked.Key != "" {
 		name, asked.Campaign = "key", asked.Key
 	}
 	var wrong faults.Collector

@@ -52,34 +52,17 @@ var keyPattern = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 // takeEvents stores the events of a body. It returns after they are stored.
 func (s *API) takeEvents(c *gin.Context) (any, error) {
 	token := tokenOf(c)
-	if token.Sender != nil {
-		c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="ingest"`)
-		return nil, newRefusal(http.StatusForbidden, "key_of_source",
-			"the token is the key of a source, which sends to /in/ and the key")
-	}
-	found, keys := query.ReadParameters(c.Request.URL.RawQuery), c.Request.Header.Values(keyHeader)
-	if len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
-		found.Add(keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters")
-	}
-	if err := found.Err(); err != nil {
+	if err := checkEventsRequest(c, &token); err != nil {
 		return nil, err
-	}
-	// A page can send text/plain without a CORS preflight request.
-	if !hasContentType(c, []string{"application/json", "application/x-ndjson", "text/plain"}) {
-		return nil, newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
-			"Content-Type must be application/x-ndjson (one JSON object per line) or application/json "+
-				"(an array of objects)")
 	}
 	held := &body{of: s.bodies}
 	defer held.releaseMemory()
 	if err := s.readBody(c.Request, held, s.options.MaxEvents); err != nil {
 		return nil, s.rejectBody(token.WebsiteID, held.text, err)
 	}
-	lines := min(int64(bytes.Count(held.text, []byte("{")))+1, chunkLines) // each event has a brace
-	if !s.bodies.lines.TryAcquire(lines) {
+	if !held.acquireLines() {
 		return nil, s.rejectBody(token.WebsiteID, held.text, bodiesBusy())
 	}
-	held.lines = lines
 	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // the body has arrived
 	defer cancel()
 	names, err := s.Collector.Names(ctx)
@@ -89,41 +72,15 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 	events := ingest.Body{
 		WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names, Source: token.Name,
 	}
-	// Store the valid lines in order, in parts of chunkLines lines, and record the rejected ones.
-	received, named := Received{Lines: []RejectedLine{}}, catalogue.NewEventNames(names.KeyOf)
-	var part []schema.Event
-	inPart := 0 // lines
-	storePart := func() error {
-		named.AddEvents(part)
-		if err := s.Collector.WriteEvents(ctx, part); err != nil {
-			return err
-		}
-		received.Accepted += inPart
-		part, inPart = nil, 0 // the collector may still hold the events
-		return nil
+	writer := lineWriter{
+		collector: s.Collector, journal: s.Journal,
+		received: Received{Lines: []RejectedLine{}}, named: catalogue.NewEventNames(names.KeyOf),
 	}
-	err = events.ParseLines(held.text, func(line ingest.Line) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if line.Reason != "" {
-			if received.Rejected++; len(received.Lines) < 1000 {
-				received.Lines = append(received.Lines, RejectedLine{line.Line, line.Reason})
-			} else {
-				received.More++
-			}
-			s.Journal.BufferRejects(line.Reject)
-			return nil
-		}
-		part = append(part, line.Events...)
-		if inPart++; inPart < chunkLines {
-			return nil
-		}
-		return storePart()
-	})
-	if err == nil && inPart > 0 {
-		err = storePart()
+	err = events.ParseLines(held.text, func(line ingest.Line) error { return writer.addLine(ctx, line) })
+	if err == nil {
+		err = writer.storePart(ctx)
 	}
+	received := writer.received
 	var unread *ingest.BodyError
 	switch {
 	case errors.As(err, &unread):
@@ -131,19 +88,99 @@ func (s *API) takeEvents(c *gin.Context) (any, error) {
 	case err != nil:
 		return nil, s.intakeProblem(c, err)
 	case received.Accepted == 0:
-		p := newRefusal(http.StatusBadRequest, "events_rejected", "no event is valid; nothing was stored")
-		for _, line := range received.Lines {
-			at := "line " + strconv.FormatInt(line.Line, 10)
-			p.Errors = append(p.Errors, fault{"body", at, "", line.Detail})
-		}
-		p.More = received.More
-		return nil, p
+		return nil, noEventProblem(&received)
 	}
-	undeclared := s.Catalogue.Snapshot().UndeclaredNames(named)
+	undeclared := s.Catalogue.Snapshot().UndeclaredNames(writer.named)
 	received.Undeclared = undeclared[:min(len(undeclared), 100)]
 	s.metrics.events.WithLabelValues("accepted").Add(float64(received.Accepted))
 	s.metrics.events.WithLabelValues("rejected").Add(float64(received.Rejected))
 	return received, nil
+}
+
+// checkEventsRequest checks the token, the parameters and the headers of a request with events.
+func checkEventsRequest(c *gin.Context, token *catalogue.Token) error {
+	if token.Sender != nil {
+		c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="ingest"`)
+		return newRefusal(http.StatusForbidden, "key_of_source",
+			"the token is the key of a source, which sends to /in/ and the key")
+	}
+	found := query.ReadParameters(c.Request.URL.RawQuery)
+	keys := c.Request.Header.Values(keyHeader)
+	if len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
+		found.Add(keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters")
+	}
+	if err := found.Err(); err != nil {
+		return err
+	}
+	// A page can send text/plain without a CORS preflight request.
+	if !hasContentType(c, []string{"application/json", "application/x-ndjson", "text/plain"}) {
+		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"Content-Type must be application/x-ndjson (one JSON object per line) or application/json "+
+				"(an array of objects)")
+	}
+	return nil
+}
+
+// noEventProblem returns the problem for a body of which every line was rejected.
+func noEventProblem(received *Received) error {
+	p := newRefusal(http.StatusBadRequest, "events_rejected", "no event is valid; nothing was stored")
+	for _, line := range received.Lines {
+		at := "line " + strconv.FormatInt(line.Line, 10)
+		p.Errors = append(p.Errors, fault{"body", at, "", line.Detail})
+	}
+	p.More = received.More
+	return p
+}
+
+// lineWriter stores the valid lines of a body in order, in parts of chunkLines lines, and records the rejected ones.
+type lineWriter struct {
+	collector *ingest.Collector
+	journal   *ingest.Journal
+	received  Received              // what was stored and rejected so far
+	named     *catalogue.EventNames // the names of the stored events
+	part      []schema.Event        // of the lines that are not stored yet
+	lines     int                   // such lines
+}
+
+// maxRejectedLines is the number of rejected lines that an answer lists.
+const maxRejectedLines = 1000
+
+// addLine adds a line to the current part, and stores the part if it is full.
+func (w *lineWriter) addLine(ctx context.Context, line ingest.Line) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if line.Reason != "" {
+		w.received.Rejected++
+		if len(w.received.Lines) < maxRejectedLines {
+			w.received.Lines = append(w.received.Lines, RejectedLine{line.Line, line.Reason})
+		} else {
+			w.received.More++
+		}
+		w.journal.BufferRejects(line.Reject)
+		return nil
+	}
+	w.part = append(w.part, line.Events...)
+	w.lines++
+	if w.lines < chunkLines {
+		return nil
+	}
+	return w.storePart(ctx)
+}
+
+// storePart stores the lines of the current part, if there are any, and begins the next part.
+func (w *lineWriter) storePart(ctx context.Context) error {
+	if w.lines == 0 {
+		return nil
+	}
+	w.named.AddEvents(w.part)
+	if err := w.collector.WriteEvents(ctx, w.part); err != nil {
+		return err
+	}
+	w.received.Accepted += w.lines
+	w.part = nil // the collector may still hold the events
+	w.lines = 0
+	return nil
 }
 
 // hasContentType reports whether the body has one of the content types, or none.
@@ -216,6 +253,16 @@ type body struct {
 	lines   int64 // acquired lines
 }
 
+// acquireLines acquires memory for the events of the body, and reports whether there is enough.
+func (b *body) acquireLines() bool {
+	lines := min(int64(bytes.Count(b.text, []byte("{")))+1, chunkLines) // each event has a brace
+	if !b.of.lines.TryAcquire(lines) {
+		return false
+	}
+	b.lines = lines
+	return true
+}
+
 func (b *body) releaseMemory() {
 	b.of.small.Release(b.small)
 	if b.isLarge {
@@ -263,29 +310,15 @@ const firstRead = 64 << 10
 // readBody reads and decompresses a body of at most most bytes within the limits; 0: any size. It stops if the client
 // disconnects. Even after an error, the caller must release the body, and may use the part that was read.
 func (s *API) readBody(request *http.Request, b *body, most int64) error {
-	plain := io.Reader(request.Body) // decompressed
-	switch encoding := strings.ToLower(strings.TrimSpace(request.Header.Get("Content-Encoding"))); encoding {
-	case "", "identity":
-	case "gzip":
-		unzipped, err := gzip.NewReader(request.Body)
-		if err != nil {
-			return bodyProblem(err)
-		}
-		plain = unzipped
-	case "zstd":
-		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxWindow(32<<20))
-		if err != nil {
-			return bodyProblem(err)
-		}
-		defer decoder.Close()
-		plain = decoder
-	default:
-		return newRefusal(http.StatusUnsupportedMediaType, "unsupported_encoding",
-			fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding))
+	encoding := strings.ToLower(strings.TrimSpace(request.Header.Get("Content-Encoding")))
+	plain, err := decompressBody(request.Body, encoding)
+	if err != nil {
+		return err
 	}
+	defer func() { _ = plain.Close() }()
 	room := int64(firstRead)
-	if known := request.ContentLength; known >= 0 && plain == io.Reader(request.Body) {
+	isPlain := encoding == "" || encoding == "identity"
+	if known := request.ContentLength; known >= 0 && isPlain {
 		room = known + 1 // one more byte, to detect the end
 	}
 	for {
@@ -298,18 +331,7 @@ func (s *API) readBody(request *http.Request, b *body, most int64) error {
 		if b.isLarge && most > 0 {
 			room = most + 1 // grow at once to the maximum, because two copies exist while a buffer grows
 		}
-		if int64(cap(b.text)) < room {
-			b.text = append(make([]byte, 0, room), b.text...)
-		}
-		var err error
-		for err == nil && int64(len(b.text)) < room {
-			if request.Context().Err() != nil {
-				return bodyProblem(context.Cause(request.Context()))
-			}
-			var n int
-			n, err = plain.Read(b.text[len(b.text):min(room, int64(len(b.text)+firstRead))])
-			b.text = b.text[:len(b.text)+n]
-		}
+		err = b.readUpTo(request.Context(), plain, room)
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
 			return bodyProblem(err)
@@ -320,6 +342,47 @@ func (s *API) readBody(request *http.Request, b *body, most int64) error {
 		}
 		room *= 2
 	}
+}
+
+// decompressBody returns the plain text of a body.
+func decompressBody(sent io.Reader, encoding string) (io.ReadCloser, error) {
+	switch encoding {
+	case "", "identity":
+		return io.NopCloser(sent), nil
+	case "gzip":
+		unzipped, err := gzip.NewReader(sent)
+		if err != nil {
+			return nil, bodyProblem(err)
+		}
+		return unzipped, nil
+	case "zstd":
+		decoder, err := zstd.NewReader(sent, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(32<<20))
+		if err != nil {
+			return nil, bodyProblem(err)
+		}
+		return decoder.IOReadCloser(), nil
+	default:
+		return nil, newRefusal(http.StatusUnsupportedMediaType, "unsupported_encoding",
+			fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding))
+	}
+}
+
+// readUpTo reads more of the text, until it has size bytes. It returns io.EOF at the end of the body.
+func (b *body) readUpTo(ctx context.Context, plain io.Reader, size int64) error {
+	if int64(cap(b.text)) < size {
+		b.text = append(make([]byte, 0, size), b.text...)
+	}
+	for int64(len(b.text)) < size {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, err := plain.Read(b.text[len(b.text):min(size, int64(len(b.text)+firstRead))])
+		b.text = b.text[:len(b.text)+n]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func tooLong(most int64) error {

@@ -77,7 +77,9 @@ func (s *server) notify() {
 	must.Get(s.outbox.WriteMessages(s.t.Context(), []outbox.Message{m}))(s.t)
 	must.OK(s.t,
 		s.outbox.RecordDeliveries(s.t.Context(),
-			outbox.Delivery{AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200}))
+			outbox.Delivery{
+				AccountID: 1, WebhookID: 1, MessageID: m.ID, At: at, Outcome: outbox.Delivered, Status: 200,
+			}))
 }
 
 var (

@@ -349,7 +349,8 @@ func NewSources(
 		if ingest.IsShipped(token.Sender.Mapping) {
 			source.Mapping = token.Sender.Mapping
 		}
-		list.Sources, websites[token.WebsiteID] = append(list.Sources, source), true
+		list.Sources = append(list.Sources, source)
+		websites[token.WebsiteID] = true
 		if c.Purchases > 0 {
 			buying[token.WebsiteID] = append(buying[token.WebsiteID], token)
 		}

@@ -245,7 +245,8 @@ accounts:
     domain: shop.example.com
     goals: [{key: purchase, name: Purchase}]
     campaigns:
-    - {key: layout, name: Layout, primaryGoalId: purchase, controlShare: 50, startDate: 2026-05-01, variations: [{key: b, name: B, share: 100}]}
+    - {key: layout, name: Layout, primaryGoalId: purchase, controlShare: 50, startDate: 2026-05-01,
+       variations: [{key: b, name: B, share: 100}]}
 `
 	var items []string
 	for i := range 120 {
@@ -317,7 +318,8 @@ func TestInventedNamesDoNotBlockNewOnes(t *testing.T) {
 accounts:
 - id: 1
   name: Shop
-  websites: [{id: 1, domain: a.example, goals: [{key: purchase, name: Purchase}], campaigns: [{key: declared, name: Declared}]}]
+  websites: [{id: 1, domain: a.example, goals: [{key: purchase, name: Purchase}],
+    campaigns: [{key: declared, name: Declared}]}]
 `)
 	view := func(visitor, campaign, variation string) string {
 		return fmt.Sprintf(`{"anonymousId":%q,"messageId":"%[1]s %[2]s %[3]s","event":"Experiment Viewed",`+
@@ -518,7 +520,8 @@ func TestNamesOfIgnoredItemsAreShort(t *testing.T) {
 func TestAnItemHasFewEvents(t *testing.T) {
 	s := newServer(t)
 	key := s.sourceKey("lists", catalogue.Sender{Mapping: `
-fields: {visitor: v, time: {value: "2026-05-01T12:00:00Z"}, event: {value: view}, campaignId: {value: 12}, variationId: {value: 1}}
+fields: {visitor: v, time: {value: "2026-05-01T12:00:00Z"}, event: {value: view}, campaignId: {value: 12},
+  variationId: {value: 1}}
 events: [{each: list, fields: {eventId: id}}]
 `})
 	for events, want := range map[int]string{

@@ -46,19 +46,22 @@ func (s *API) parseListing(c *gin.Context, types []string) (listing, error) {
 		limit:  p.ParseInteger("limit", 1, most, otherwise),
 	}
 	if types != nil {
-		l.active, l.kind = p.OneOf("active", []string{"true", "false"}), p.OneOf("type", types)
+		l.active = p.OneOf("active", []string{"true", "false"})
+		l.kind = p.OneOf("type", types)
 		l.status = p.OneOf("include", []string{"status"}) != ""
 	}
 	if err := p.Err(); err != nil {
 		return l, err
 	}
 	var err error
-	if l.owned, l.website, err = s.searchedWebsite(c, asked); err != nil || l.website != 0 {
+	l.owned, l.website, err = s.searchedWebsite(c, asked)
+	if err != nil || l.website != 0 {
 		return l, err
 	}
 	var ids []string
 	for _, w := range catalogue.ByID(l.owned.Websites) {
-		l.website, ids = w.ID, append(ids, strconv.FormatInt(w.ID, 10))
+		l.website = w.ID
+		ids = append(ids, strconv.FormatInt(w.ID, 10))
 	}
 	if len(ids) > 1 {
 		return l, &query.InvalidError{Code: "website_required", Faults: faults.List{
@@ -254,7 +257,8 @@ func (s *API) listWebsites(c *gin.Context) (any, error) {
 // readDimension returns a function that reads the query for the observed values of an attribute.
 func (s *API) readDimension(operation query.Operation) func(*gin.Context) (*results.Query, error) {
 	return func(c *gin.Context) (*results.Query, error) {
-		attribute, most := c.Param(attributeName), 0
+		attribute := c.Param(attributeName)
+		most := 0
 		parse := func(operation query.Operation, rawQuery string) (query.Request, error) {
 			p := query.ReadParameters(rawQuery, websiteIDName, "limit")
 			request := query.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
@@ -439,7 +443,8 @@ func (s *API) countedWidget(w *catalogue.LiveWidget) widget {
 // the times of the first and last change of its shares.
 func (s *API) widgetDetail(w *catalogue.LiveWidget) widget {
 	detail := s.countedWidget(w)
-	detail.Variations, detail.Experiments = append([]catalogue.WidgetVariation{}, w.Variations...), []widgetExperiment{}
+	detail.Variations = append([]catalogue.WidgetVariation{}, w.Variations...)
+	detail.Experiments = []widgetExperiment{}
 	for _, e := range w.Experiments {
 		shown := widgetExperiment{
 			ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,

@@ -173,7 +173,8 @@ func TestConcurrentChangesAreTaken(t *testing.T) {
 // --query-timeout with 503 or 504 and Retry-After if the store hangs, also with
 // many requests.
 func TestNoRequestOutlivesItsTime(t *testing.T) {
-	const timeout, late = 300 * time.Millisecond, 20 * time.Second // without its time, a request waits a minute for a slot, or for ever
+	const timeout = 300 * time.Millisecond
+	const late = 20 * time.Second // without its time, a request waits a minute for a slot, or for ever
 	ended, end := context.WithCancel(context.Background())
 	var stuck atomic.Bool // the store does not answer
 	store := schematest.HookedConn{Conn: schematest.OpenMigrated(t), Before: func(ctx context.Context, _ string) error {

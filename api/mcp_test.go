@@ -268,7 +268,8 @@ accounts:
       - id: 1
         domain: shop.example.com
         goals: [{id: 3, name: %s}]
-        campaigns: [{id: 12, name: %s, type: experiment, primaryGoalId: 3, controlShare: 20, active: true, variations: [%s]}]
+        campaigns: [{id: 12, name: %s, type: experiment, primaryGoalId: 3, controlShare: 20, active: true,
+          variations: [%s]}]
 `, name, name, strings.Join(variations, ", ")))
 	var events []schema.Event
 	for visitor := range 60 {

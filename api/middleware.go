@@ -53,7 +53,8 @@ func (s *API) accessLog(handler http.Handler) http.Handler {
 		s.metrics.inFlight.Inc()
 		defer func() {
 			s.metrics.inFlight.Dec()
-			status, elapsed := cmp.Or(sent.status, http.StatusOK), time.Since(started)
+			status := cmp.Or(sent.status, http.StatusOK)
+			elapsed := time.Since(started)
 			if status == statusClientClosed && s.draining.Load() {
 				status = http.StatusServiceUnavailable // the server is stopping
 			}
@@ -216,7 +217,9 @@ func (s *API) limitSize(c *gin.Context) {
 			headers += int64(len(name) + len(value))
 		}
 	}
-	path, query, body := int64(len(c.Request.URL.EscapedPath())), int64(len(c.Request.URL.RawQuery)), s.options.MaxBody
+	path := int64(len(c.Request.URL.EscapedPath()))
+	query := int64(len(c.Request.URL.RawQuery))
+	body := s.options.MaxBody
 	for _, part := range []struct {
 		status     int
 		code, name string
@@ -322,7 +325,8 @@ func (s *API) rateLimited(wait time.Duration, detail string) *problem {
 func (s *API) checkFailureRate(request *http.Request) *problem {
 	var address netip.Prefix
 	if at, err := netip.ParseAddrPort(request.RemoteAddr); err == nil {
-		client, bits := at.Addr().Unmap().WithZone(""), 64
+		client := at.Addr().Unmap().WithZone("")
+		bits := 64
 		if client.Is4() {
 			bits = 32
 		}
@@ -389,7 +393,8 @@ func (r *rateLimits[K]) countAction(key K, now time.Time) (wait time.Duration, f
 		l.refused = false
 	}
 	reserved := l.ReserveN(now, 1)
-	if wait = reserved.DelayFrom(now); wait == 0 {
+	wait = reserved.DelayFrom(now)
+	if wait == 0 {
 		return 0, false
 	}
 	reserved.CancelAt(now)

@@ -331,7 +331,9 @@ func TestKeptResultsKeepWithinTheirMemory(t *testing.T) {
 	for i := range 40 {
 		s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=" + strconv.Itoa(i))
 	}
-	bytes, dropped, answers := s.counted("lifthouse_results_kept_bytes"), s.counted("lifthouse_results_evictions_total"), s.counted("lifthouse_results_kept")
+	bytes := s.counted("lifthouse_results_kept_bytes")
+	dropped := s.counted("lifthouse_results_evictions_total")
+	answers := s.counted("lifthouse_results_kept")
 	check.That(t, bytes <= limit, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped,
 		limit)
 	check.That(t, bytes >= limit/4, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped,

@@ -144,7 +144,9 @@ func (s *API) revokeToken(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, revoked, ctx := tokenOf(c).AccountID, false, byToken(c)
+	account := tokenOf(c).AccountID
+	revoked := false
+	ctx := byToken(c)
 	err = within(ctx, func() (err error) {
 		revoked, err = s.Catalogue.RevokeToken(ctx, account, id)
 		return err

@@ -25,7 +25,8 @@ func (s *API) sendVisitors(operation query.Operation) gin.HandlerFunc {
 		p, err := s.planVisitors(c, operation)
 		if err == nil && c.Request.Method != http.MethodHead {
 			var leave func()
-			if leave, err = s.files.AcquireSlot(c.Request.Context()); err == nil {
+			leave, err = s.files.AcquireSlot(c.Request.Context())
+			if err == nil {
 				defer leave()
 				err = s.Engine.WriteVisitors(c.Request.Context(), p, &fileWriter{c, p})
 			}

@@ -60,7 +60,8 @@ func (s *API) putOutcome(kind schema.SubjectKind) handler {
 			}
 			outcome.Date = cmp.Or(outcome.Date, time.Now().UTC().Format(time.DateOnly))
 		}
-		ctx, found := byToken(c), false
+		ctx := byToken(c)
+		found := false
 		err = within(ctx, func() (err error) {
 			found, err = s.Catalogue.SetOutcome(ctx, p.owned.ID, p.website, of, outcome)
 			return err

@@ -126,47 +126,24 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 		return Address{}, fmt.Errorf("store %s: must be %s://user:pass@host:port/db, with special characters of the "+
 			"password percent-encoded", ShowAddress(address), name)
 	}
-	u.Scheme, u.Host = scheme.dsn, "h"
 	p := addressParser{query: u.Query(), getenv: getenv, secure: scheme.secure}
 	p.AddIf(p.query.Has("secure"), "secure", nil, "must be omitted: clickhouses:// and https:// have TLS")
-	var addresses []string
-	for one := range strings.SplitSeq(hosts, ",") {
-		host, given, err := net.SplitHostPort(one)
-		if err != nil { // no port
-			host, given = strings.Trim(one, "[]"), scheme.port
-		}
-		n, err := strconv.Atoi(given)
-		switch {
-		case host == "":
-			p.AddField(fmt.Sprintf("host %q", one), "must be host:port; separate several hosts with commas")
-		case err != nil || n < 1 || n > 65535:
-			p.AddField(fmt.Sprintf("host %q", one), "the port must be from 1 to 65535")
-		}
-		addresses = append(addresses, net.JoinHostPort(host, given))
-	}
+	addresses := p.parseHosts(hosts, scheme.port)
 	certificates := p.loadCertificates()
 	cluster := p.takeParameter("cluster")
-	p.AddIf(cluster != "" && !identifierForm.MatchString(cluster),
-		fmt.Sprintf("cluster=%q", cluster), nil, "must be a name of letters, digits, _ and -")
+	p.checkIdentifier(fmt.Sprintf("cluster=%q", cluster), cluster)
 	database := strings.TrimPrefix(u.Path, "/")
-	p.AddIf(database != "" && !identifierForm.MatchString(database),
-		fmt.Sprintf("database %q", database), nil, "must be a name of letters, digits, _ and -")
-	// The environment keeps secrets out of the address.
-	password := getenv("CLICKHOUSE_PASSWORD")
-	const passwordFile = "CLICKHOUSE_PASSWORD_FILE"
-	if file := getenv(passwordFile); password == "" && file != "" {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			p.AddField(passwordFile, "%v", err)
-		}
-		password = strings.TrimRight(string(text), "\r\n")
-	}
+	p.checkIdentifier(fmt.Sprintf("database %q", database), database)
+	password := p.readPassword()
 	if len(p.List) > 0 {
 		return Address{}, fmt.Errorf("store %s:\n  %s", ShowAddress(address), p.List.Join("\n  "))
 	}
+
 	if p.secure {
 		p.query.Set("secure", "true")
 	}
+	u.Scheme = scheme.dsn
+	u.Host = "h"
 	u.RawQuery = p.query.Encode()
 	options, err := clickhouse.ParseDSN(u.String())
 	if err != nil {
@@ -177,7 +154,8 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	options.Auth.Password = cmp.Or(options.Auth.Password, password)
 	if options.TLS != nil {
 		options.TLS.MinVersion = tls.VersionTLS12
-		options.TLS.RootCAs, options.TLS.Certificates = certificates.RootCAs, certificates.Certificates
+		options.TLS.RootCAs = certificates.RootCAs
+		options.TLS.Certificates = certificates.Certificates
 	}
 	readTimeout := nativeReadTimeout
 	if options.Protocol == clickhouse.HTTP {
@@ -195,6 +173,47 @@ type addressParser struct {
 	getenv func(string) string
 	secure bool
 	faults.Collector
+}
+
+// parseHosts returns hosts, which are separated by commas, with their ports.
+func (p *addressParser) parseHosts(hosts, defaultPort string) []string {
+	var addresses []string
+	for one := range strings.SplitSeq(hosts, ",") {
+		host, given, err := net.SplitHostPort(one)
+		if err != nil { // no port
+			host = strings.Trim(one, "[]")
+			given = defaultPort
+		}
+		n, err := strconv.Atoi(given)
+		switch {
+		case host == "":
+			p.AddField(fmt.Sprintf("host %q", one), "must be host:port; separate several hosts with commas")
+		case err != nil || n < 1 || n > 65535:
+			p.AddField(fmt.Sprintf("host %q", one), "the port must be from 1 to 65535")
+		}
+		addresses = append(addresses, net.JoinHostPort(host, given))
+	}
+	return addresses
+}
+
+// checkIdentifier checks the name of a cluster or a database, which may be empty.
+func (p *addressParser) checkIdentifier(field, name string) {
+	p.AddIf(name != "" && !identifierForm.MatchString(name), field, nil, "must be a name of letters, digits, _ and -")
+}
+
+// readPassword returns the password of the environment, which keeps secrets out of the address.
+func (p *addressParser) readPassword() string {
+	const passwordFile = "CLICKHOUSE_PASSWORD_FILE"
+	password := p.getenv("CLICKHOUSE_PASSWORD")
+	file := p.getenv(passwordFile)
+	if password != "" || file == "" {
+		return password
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		p.AddField(passwordFile, "%v", err)
+	}
+	return strings.TrimRight(string(text), "\r\n")
 }
 
 // takeParameter returns a parameter and removes it from the query, because the driver does not know it.

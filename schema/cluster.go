@@ -173,7 +173,8 @@ func ReadServers(ctx context.Context, conn driver.Conn) ([]Server, error) {
 		return servers, WrapError(err, "list the servers of the store")
 	}
 	// Add the servers of the cluster that do not answer. One that answers without knowing its place may be any of them.
-	unknown, answers := 0, map[[2]uint32]bool{}
+	unknown := 0
+	answers := map[[2]uint32]bool{}
 	for _, s := range servers {
 		answers[[2]uint32{s.Shard, s.Replica}] = true
 		if s.Shard == 0 {

@@ -120,7 +120,8 @@ func retryCall[T any](ctx context.Context, g *guarded, retryable func(error) boo
 				err = last // last names the cause
 			}
 			last = err
-			if attempt >= g.attempts || !retryable(err) || errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
+			mayPass := retryable(err) && !errors.Is(err, ErrUnavailable)
+			if attempt >= g.attempts || !mayPass || ctx.Err() != nil {
 				if err != nil && errors.Is(ctx.Err(), context.Canceled) { // not a failure of the servers
 					err = fmt.Errorf("%w: %w", context.Canceled, err)
 				}

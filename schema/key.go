@@ -52,7 +52,8 @@ const maxKey = 200
 func IDOf(website int64, kind NameKind, text string) (id int64, key string, err error) {
 	least := int64(1)
 	if kind == NameVariation {
-		if least = 0; text == ControlKey {
+		least = 0
+		if text == ControlKey {
 			return 0, "", nil
 		}
 	}

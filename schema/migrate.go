@@ -118,8 +118,8 @@ func retryConcurrent(ctx context.Context, do func() error) error {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		err := do()
 		var exception *clickhouse.Exception
-		if err == nil || !errors.As(err, &exception) || !slices.Contains(concurrentCodes, exception.Code) ||
-			wait > 3*time.Second {
+		isConcurrent := errors.As(err, &exception) && slices.Contains(concurrentCodes, exception.Code)
+		if !isConcurrent || wait > 3*time.Second {
 			return err
 		}
 		select {

@@ -37,7 +37,8 @@ func OpenMigrated(ctx context.Context, address Address) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = CheckTableForm(ctx, conn); err == nil {
+	err = CheckTableForm(ctx, conn)
+	if err == nil {
 		_, err = Migrate(ctx, conn)
 	}
 	if err != nil {
@@ -101,8 +102,9 @@ func OpenConnection(ctx context.Context, address Address) (driver.Conn, error) {
 	}
 	err = pingStore(ctx, conn)
 	network, isNetwork := errors.AsType[net.Error](err)
+	isTimeout := isNetwork && network.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
 	switch {
-	case ctx.Err() == nil && (isNetwork && network.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)):
+	case isTimeout && ctx.Err() == nil:
 		return nil, errors.Join(fmt.Errorf("connect to the store: no answer from %s (%w)",
 			strings.Join(with.Addr, ", "), err), conn.Close())
 	case err != nil:

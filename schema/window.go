@@ -34,7 +34,8 @@ func ParseConversionWindow(text string) (ConversionWindow, error) {
 	}
 	w := ConversionWindow{parseAge(parts[1], parts[2]), parseAge(parts[3], parts[4]), parseAge(parts[5], parts[6])}
 	hasNone := parts[3] == ""
-	if !hasNone && (w.To < time.Hour || w.To > maxWindow || w.From >= w.To) || w.Settle > maxSettle {
+	isRange := w.To >= time.Hour && w.To <= maxWindow && w.From < w.To
+	if !hasNone && !isRange || w.Settle > maxSettle {
 		return ConversionWindow{}, errWindow
 	}
 	return w, nil

@@ -117,34 +117,11 @@ func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
 		sigmas[i] = math.Sqrt((1 - lambdas[i]) * (1 + lambdas[i]))
 		j.finest = math.Min(j.finest, math.Max(sigmas[i], smallestSigma))
 	}
-	// The panels are everywhere as narrow as the narrowest panel of the posteriors.
-	knots := make([][]float64, len(arms))
-	low, high := math.Inf(1), math.Inf(-1)
+	ends := make([][]float64, len(arms))
 	for i, l := range arms {
-		knots[i] = l.panelEnds(shallow)
-		low, high = math.Min(low, knots[i][0]), math.Max(high, knots[i][len(knots[i])-1])
+		ends[i] = l.panelEnds(shallow)
 	}
-	points, at := []float64{low}, make([]int, len(arms))
-	for x := low; x < high; points = append(points, x) {
-		next := high
-		for i, k := range knots {
-			for at[i] < len(k) && k[at[i]] <= x {
-				at[i]++
-			}
-			switch at[i] {
-			case len(k):
-			case 0:
-				next = math.Min(next, k[0])
-			default:
-				next = math.Min(next, x+k[at[i]]-k[at[i]-1])
-			}
-		}
-		if !(next > x) {
-			break
-		}
-		x = next
-	}
-	j.panels = panels{rule: r, points: points}
+	j.panels = panels{rule: r, points: commonEnds(ends)}
 	j.splitAt(0)
 	for i := range arms {
 		j.splitAt(arms[i].kink)
@@ -153,24 +130,66 @@ func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
 	for panel := range j.panelCount() {
 		for i := range order {
 			x, half := j.nodeAt(panel, i)
-			j.at, j.weight = append(j.at, x), append(j.weight, half*r.weights[i])
+			j.at = append(j.at, x)
+			j.weight = append(j.weight, half*r.weights[i])
 		}
 	}
-	for i := range arms {
-		prior, z := make([]float64, len(j.at)), make([]float64, len(j.at))
-		for k, x := range j.at {
-			if x < arms[i].from {
-				prior[k] = math.Inf(1)
-				continue
-			}
-			d := (x - arms[i].prior.Mean) / arms[i].prior.StandardDeviation
-			prior[k], z[k] = 0.5*d*d, arms[i].z(x)
-		}
-		j.prior, j.z = append(j.prior, prior), append(j.z, z)
-		j.values, j.below = append(j.values, make([]float64, len(j.at))), append(j.below, make([]float64, len(j.at)))
+	for _, arm := range arms {
+		prior, z := arm.scoresAt(j.at)
+		j.prior = append(j.prior, prior)
+		j.z = append(j.z, z)
+		j.values = append(j.values, make([]float64, len(j.at)))
+		j.below = append(j.below, make([]float64, len(j.at)))
 	}
 	j.products = make([]float64, len(arms)+1)
 	return j
+}
+
+// commonEnds returns the ends of panels that are everywhere as narrow as the narrowest of several lists of panels.
+func commonEnds(lists [][]float64) []float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, ends := range lists {
+		low = math.Min(low, ends[0])
+		high = math.Max(high, ends[len(ends)-1])
+	}
+	common := []float64{low}
+	at := make([]int, len(lists)) // in each list, the first end above x
+	for x := low; x < high; common = append(common, x) {
+		next := high
+		for i, ends := range lists {
+			for at[i] < len(ends) && ends[at[i]] <= x {
+				at[i]++
+			}
+			switch at[i] {
+			case len(ends):
+			case 0:
+				next = math.Min(next, ends[0])
+			default:
+				next = math.Min(next, x+ends[at[i]]-ends[at[i]-1])
+			}
+		}
+		if !(next > x) {
+			break
+		}
+		x = next
+	}
+	return common
+}
+
+// scoresAt returns, for each lift, minus the logarithm of the prior and z. A lift that is not possible has no score.
+func (l *lifts) scoresAt(lifts []float64) (prior, z []float64) {
+	prior = make([]float64, len(lifts))
+	z = make([]float64, len(lifts))
+	for k, x := range lifts {
+		if x < l.from {
+			prior[k] = math.Inf(1)
+			continue
+		}
+		d := (x - l.prior.Mean) / l.prior.StandardDeviation
+		prior[k] = 0.5 * d * d
+		z[k] = l.z(x)
+	}
+	return prior, z
 }
 
 // divideEach divides each panel into parts.
@@ -194,35 +213,12 @@ func (p *panels) divideEach(parts int) {
 // by the largest one of the arm, because all of them may underflow. j.scale is the logarithm of the divisor of total.
 func (j *jointLifts) addGiven(total []float64, u float64) {
 	j.u = append(j.u, u)
-	part, scale := make([]float64, len(total)), float64(len(j.arms)-1)*0.5*u*u
+	part := make([]float64, len(total))
 	part[0] = 1
+	scale := float64(len(j.arms)-1) * 0.5 * u * u
 	for i := range j.arms {
-		largest := -math.MaxFloat64
-		for k := range j.at {
-			d := (u - j.lambdas[i]*j.z[i][k]) / j.sigmas[i]
-			j.values[i][k] = j.arms[i].peak - j.prior[i][k] - 0.5*j.z[i][k]*j.z[i][k] - 0.5*d*d
-			largest = math.Max(largest, j.values[i][k])
-		}
-		for k, exponent := range j.values[i] {
-			j.values[i][k] = math.Exp(exponent - largest)
-		}
-		// the integral of the values below each node, and below a lift of 0
-		negative, mass := 0.0, 0.0
-		for panel := range j.panelCount() {
-			half := (j.points[panel+1] - j.points[panel]) / 2
-			values, inPanel := j.values[i][panel*order:], 0.0
-			for at := range order {
-				inside := 0.0
-				for l := range order {
-					inside += j.rule.partial[at][l] * values[l]
-				}
-				j.below[i][panel*order+at] = math.Max(mass+half*inside, 0)
-				inPanel += j.rule.weights[at] * values[at]
-			}
-			if mass += half * inPanel; j.points[panel+1] <= 0 {
-				negative = mass
-			}
-		}
+		largest := j.setValues(i, u)
+		negative, mass := j.setBelow(i)
 		part[0] *= negative
 		j.logMasses[i] = append(j.logMasses[i], largest+math.Log(mass))
 		scale += largest
@@ -256,4 +252,41 @@ func (j *jointLifts) addGiven(total []float64, u float64) {
 	for i := range part {
 		total[i] += part[i] / largest * math.Exp(scale-j.scale)
 	}
+}
+
+// setValues sets the values of an arm given u, divided by the largest, and returns the logarithm of the largest.
+func (j *jointLifts) setValues(arm int, u float64) float64 {
+	values, z := j.values[arm], j.z[arm]
+	largest := -math.MaxFloat64
+	for k := range j.at {
+		d := (u - j.lambdas[arm]*z[k]) / j.sigmas[arm]
+		values[k] = j.arms[arm].peak - j.prior[arm][k] - 0.5*z[k]*z[k] - 0.5*d*d
+		largest = math.Max(largest, values[k])
+	}
+	for k, exponent := range values {
+		values[k] = math.Exp(exponent - largest)
+	}
+	return largest
+}
+
+// setBelow sets the integral of the values of an arm below each node. It returns the integrals below a lift of 0, and
+// of all values.
+func (j *jointLifts) setBelow(arm int) (negative, mass float64) {
+	for panel := range j.panelCount() {
+		half := (j.points[panel+1] - j.points[panel]) / 2
+		values, inPanel := j.values[arm][panel*order:], 0.0
+		for at := range order {
+			inside := 0.0
+			for l := range order {
+				inside += j.rule.partial[at][l] * values[l]
+			}
+			j.below[arm][panel*order+at] = math.Max(mass+half*inside, 0)
+			inPanel += j.rule.weights[at] * values[at]
+		}
+		mass += half * inPanel
+		if j.points[panel+1] <= 0 {
+			negative = mass
+		}
+	}
+	return negative, mass
 }

@@ -144,7 +144,8 @@ func (c pair) frequentistComparison(family family, o Options) Comparison {
 // the range of floating point, the interval is nil and the reason is ReasonInvalidData.
 func shownInterval(in bounds, reason Reason) (*Interval, Reason) {
 	interval := in.toInterval()
-	if reason == "" && (interval == nil || interval[0] == nil || interval[1] == nil) {
+	isComplete := interval != nil && interval[0] != nil && interval[1] != nil
+	if reason == "" && !isComplete {
 		return nil, ReasonInvalidData
 	}
 	return interval, reason

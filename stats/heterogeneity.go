@@ -143,7 +143,8 @@ func NewPooledEffect(strata []Stratum) PooledEffect {
 		if isRate {
 			v = m * (1 - m)
 		}
-		if missing = reasonOfMean(m, v, isRate); missing != "" {
+		missing = reasonOfMean(m, v, isRate)
+		if missing != "" {
 			continue
 		}
 		precision := m * m / (v * (1/n + 1/nt))

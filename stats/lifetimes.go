@@ -126,7 +126,8 @@ func (s *lifetimeSums) addAge(ending []Lifetime, risk atRisk) {
 	p := min(max(risk.ofTest/risk.amounts, 0), 1)
 	q := min(max(risk.tested/risk.squares, 0), 1)
 	const rounding = 1e-12 // of sums from which all orders of a variation were subtracted
-	if changed == 0 || p < rounding || p > 1-rounding || !(risk.orders > 1) {
+	isCertain := p < rounding || p > 1-rounding
+	if changed == 0 || isCertain || !(risk.orders > 1) {
 		return
 	}
 	s.score += treated - p*removed

@@ -83,7 +83,8 @@ func (d LookDesign) NewSequence(looks []LookPoint, known map[int]LookResult) *Lo
 			}
 			continue
 		}
-		if s.reasons[i] = ReasonLevel100; d.Level > 0 {
+		s.reasons[i] = ReasonLevel100
+		if d.Level > 0 {
 			s.critical[i], s.reasons[i] = b.addLook(look.Information, SpentAlpha(look.Tau, d.Level))
 		}
 	}
@@ -127,7 +128,8 @@ type LookResult struct {
 func (s *LookSequence) AnalyzeLook(look int, strata []Stratum, nonNegative bool) LookResult {
 	c, reason := newStrata(strata, nonNegative)
 	r, critical := LookResult{Point: s.points[look], Reason: c.weak}, s.critical[look]
-	if reason = cmp.Or(reason, s.reasons[look]); critical > 0 {
+	reason = cmp.Or(reason, s.reasons[look])
+	if critical > 0 {
 		r.Critical = &critical
 	}
 	if reason != "" {
@@ -165,7 +167,10 @@ func (r LookResult) SignificantDirection() int {
 // be above 1 - alpha/2 for 1, or below alpha/2 for -1. The chance alone, read at every look, has an error rate of .10
 // to .125 with three treatments.
 func (r LookResult) BayesianDirection(chance, alpha float64) int {
-	if d := r.SignificantDirection(); (d > 0 && chance > 1-alpha/2) || (d < 0 && chance < alpha/2) {
+	d := r.SignificantDirection()
+	isBetter := d > 0 && chance > 1-alpha/2
+	isWorse := d < 0 && chance < alpha/2
+	if isBetter || isWorse {
 		return d
 	}
 	return 0
@@ -302,7 +307,8 @@ func (b *boundary) addLook(information, spent float64) (critical float64, reason
 
 // restoreLook adds a look whose critical value is known. A look that addLook would not compute is ignored.
 func (b *boundary) restoreLook(information, spent, critical float64) {
-	if !(information > 0 && information >= leastGain*b.information && critical > 0) || math.IsInf(information, 1) {
+	isGain := information > 0 && information >= leastGain*b.information
+	if !isGain || !(critical > 0) || math.IsInf(information, 1) {
 		return
 	}
 	b.passLastLook()

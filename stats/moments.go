@@ -151,7 +151,10 @@ func integerOrZero(x *big.Int) *big.Int {
 func roundedQuotient(a, b *big.Int) float64 {
 	if a.IsInt64() && b.IsInt64() {
 		const exact = 1 << 53
-		if x, y := a.Int64(), b.Int64(); -exact < x && x < exact && 0 < y && y < exact {
+		x := a.Int64()
+		y := b.Int64()
+		isExact := func(n int64) bool { return -exact < n && n < exact }
+		if isExact(x) && isExact(y) && y > 0 {
 			return float64(x) / float64(y)
 		}
 	}
@@ -173,8 +176,10 @@ func (r Rate) variance() float64 {
 }
 
 func (r Rate) checkData() Reason {
+	isCount := r.Visitors >= 0 && r.Visitors <= largestCount
+	isPart := r.Converted >= 0 && r.Converted <= r.Visitors
 	switch {
-	case r.Visitors < 0 || r.Visitors > largestCount || r.Converted < 0 || r.Converted > r.Visitors:
+	case !isCount || !isPart:
 		return ReasonInvalidData
 	case r.Visitors == 0:
 		return ReasonNoVisitors
@@ -189,6 +194,7 @@ func (m Mean) observedValue() float64 { return m.Mean }
 func (m Mean) variance() float64 { return m.Variance }
 
 func (m Mean) checkData() Reason {
+	isVariance := isFinite(m.Variance) && !(m.Variance < 0)
 	switch {
 	case m.Visitors == 0:
 		return ReasonNoVisitors
@@ -196,7 +202,7 @@ func (m Mean) checkData() Reason {
 		return ReasonRateUnknown
 	case m.Nonzero == 0 && math.IsNaN(m.Mean): // a ratio without goals
 		return ReasonBaselineZero
-	case m.Visitors < 0 || !isFinite(m.Mean) || !isFinite(m.Variance) || m.Variance < 0:
+	case m.Visitors < 0 || !isFinite(m.Mean) || !isVariance:
 		return ReasonInvalidData
 	}
 	return ""
@@ -280,7 +286,8 @@ func EstimateMean(m Mean, o Options) Estimate {
 // See Deng, Knoblich and Lu (2018), "Applying the Delta Method in Metric Analytics".
 func EstimateRatio(r Ratio, o Options) Estimate {
 	value, standardError, reason := r.valueAndError()
-	if reason == "" && (!isFinite(value) || (r.Visitors > 1 && !isFinite(standardError))) {
+	hasError := r.Visitors <= 1 || isFinite(standardError)
+	if reason == "" && !(isFinite(value) && hasError) {
 		reason = ReasonInvalidData
 	}
 	if reason != "" {
@@ -311,7 +318,9 @@ func newEstimate(value, standardError float64, visitors int64, o Options) Estima
 
 // toInterval returns the interval of a result, or nil if the bounds cannot be computed.
 func (in bounds) toInterval() *Interval {
-	if math.IsNaN(in.lower) || math.IsNaN(in.upper) || math.IsInf(in.lower, 1) || math.IsInf(in.upper, -1) {
+	hasLower := !math.IsNaN(in.lower) && !math.IsInf(in.lower, 1)
+	hasUpper := !math.IsNaN(in.upper) && !math.IsInf(in.upper, -1)
+	if !hasLower || !hasUpper {
 		return nil
 	}
 	return &Interval{numberOrNil(in.lower), numberOrNil(in.upper)}

@@ -85,9 +85,9 @@ func TestComparePeriods(t *testing.T) {
 				SignificanceLevel: 95,
 				Methodology:       MethodologyBayesian, Prior: &Prior{StandardDeviation: 5 / 1.96},
 			})[0]
-			if got, want := *bayes.Bayesian.ChanceToBeatControl, distuv.UnitNormal.CDF(want); math.Abs(got-want) > .02 { // a wide prior
-				t.Errorf("chance to beat control %v, want about %v", got, want)
-			}
+			chance := *bayes.Bayesian.ChanceToBeatControl
+			wide := distuv.UnitNormal.CDF(want) // under a wide prior
+			check.That(t, math.Abs(chance-wide) <= .02, "chance to beat control %v, want about %v", chance, wide)
 		})
 	}
 	few := []Period{{[]Sample{rate(99, 10), rate(500, 60)}, nil}, {[]Sample{rate(5000, 1000), rate(99, 20)}, nil}}

@@ -286,7 +286,8 @@ func (p panels) summarizeLifts(l *lifts, alpha float64) liftSummary {
 		for i := range order {
 			x, half := p.nodeAt(panel, i)
 			w := half * p.rule.weights[i] * values[panel*order+i]
-			if s.mean += w * x; x < 0 {
+			s.mean += w * x
+			if x < 0 {
 				s.below += w
 				s.loss -= w * x
 			} else {

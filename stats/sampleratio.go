@@ -27,7 +27,9 @@ func (s Split) ExpectedShares() []float64 {
 		}
 		total += weight
 	}
-	if !(s.Control >= 0 && s.Control <= 100) || (total <= 0 && s.Control < 100) || math.IsInf(total, 1) {
+	isShare := s.Control >= 0 && s.Control <= 100
+	isLost := total <= 0 && s.Control < 100 // what control leaves has no variation
+	if !isShare || isLost || math.IsInf(total, 1) {
 		return nil
 	}
 	shares := make([]float64, 1, 1+len(s.Variations))
@@ -81,18 +83,18 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 	var factors [len(mismatchPriors)]float64 // logarithms, by prior
 	for _, period := range periods {
 		shares := period.Split.ExpectedShares()
-		if shares == nil || len(shares) != len(period.Observed) ||
-			(check.Observed != nil && len(shares) != len(check.Observed)) {
+		if !period.isValid(shares) {
 			return SampleRatioCheck{Reason: ReasonInvalidData}
 		}
 		if check.Observed == nil {
-			check.Observed, check.Expected = make([]int64, len(shares)), make([]float64, len(shares))
+			check.Observed = make([]int64, len(shares))
+			check.Expected = make([]float64, len(shares))
+		}
+		if len(shares) != len(check.Observed) {
+			return SampleRatioCheck{Reason: ReasonInvalidData}
 		}
 		total, used := 0.0, 0
 		for i, n := range period.Observed {
-			if n < 0 {
-				return SampleRatioCheck{Reason: ReasonInvalidData}
-			}
 			check.Observed[i] += n
 			if shares[i] > 0 {
 				total += float64(n)
@@ -102,26 +104,41 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 		if used > 1 {
 			check.Reason = ""
 		}
-		best, candidates := shares, period.Split.possibleShares(shares)
-		for k, prior := range mismatchPriors {
-			least := math.Inf(1)
-			for _, candidate := range candidates {
-				if b := logBayesFactor(period.Observed, candidate, total, prior); b < least {
-					least, best = b, candidate
-				}
-			}
-			factors[k] += least
-		}
-		for i, share := range best {
+		for i, share := range period.addFactors(&factors, shares, total) {
 			check.Expected[i] += share * total
 		}
 	}
 	check.LogFactor = logSum(factors[:]) - math.Log(float64(len(factors)))
 	if check.Reason == "" {
 		p := math.Min(1, math.Exp(-check.LogFactor))
-		check.PValue, check.Mismatch = &p, p < MismatchAlpha
+		check.PValue = &p
+		check.Mismatch = p < MismatchAlpha
 	}
 	return check
+}
+
+// isValid reports whether a period has a number of visitors for each share.
+func (p *SharePeriod) isValid(shares []float64) bool {
+	isNegative := func(n int64) bool { return n < 0 }
+	return shares != nil && len(shares) == len(p.Observed) && !slices.ContainsFunc(p.Observed, isNegative)
+}
+
+// addFactors adds, for each prior, the smallest factor of the shares that the split may represent. It returns the
+// shares that fit best.
+func (p *SharePeriod) addFactors(factors *[len(mismatchPriors)]float64, shares []float64, total float64) []float64 {
+	best := shares
+	candidates := p.Split.possibleShares(shares)
+	for k, prior := range mismatchPriors {
+		least := math.Inf(1)
+		for _, candidate := range candidates {
+			if b := logBayesFactor(p.Observed, candidate, total, prior); b < least {
+				least = b
+				best = candidate
+			}
+		}
+		factors[k] += least
+	}
+	return best
 }
 
 // WithSegments returns the check with half of the error budget, where the split of segments has the other half:

@@ -3,6 +3,7 @@ package stats
 import (
 	"cmp"
 	"math"
+	"slices"
 )
 
 // SamplePlan holds the values that determine the size of an experiment.
@@ -53,46 +54,67 @@ type SampleSize struct {
 
 // NewSampleSize returns the relation for a design, or the reason why there is none.
 func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
-	if reason := checkSample(plan.Control); reason != "" {
+	if reason := plan.faultOf(design); reason != "" {
 		return nil, reason
 	}
-	_, rate := plan.Control.(Rate)
-	total, treatments := 0.0, 0
-	for i, share := range plan.Shares {
-		if !(share >= 0) {
-			return nil, ReasonInvalidData
-		}
-		total += share
-		if i > 0 && share > 0 {
-			treatments++
-		}
-	}
-	switch {
-	case !(design.Level > 0):
-		return nil, ReasonLevel100
-	case !rate && plan.Control.visitorCount() < 2:
-		return nil, ReasonTooFewVisitors
-	case plan.Control.observedValue() == 0:
-		return nil, ReasonBaselineZero
-	case !rate && plan.Control.variance() == 0:
-		return nil, ReasonZeroVariance
-	case treatments == 0 || !(plan.Shares[0] > 0) || math.IsInf(total, 1):
-		return nil, ReasonNoTraffic
-	case !(plan.Power > 0 && plan.Power < 1) || plan.Looks < 1 ||
-		(plan.Prior != nil && !(plan.Prior.StandardDeviation > 0)):
-		return nil, ReasonInvalidData
-	}
-	s := &SampleSize{plan: plan, z: normalQuantile(design.Alpha / 2), shares: scaleShares(plan.Shares, 1/total)}
+	shares := scaleShares(plan.Shares, 1/sumShares(plan.Shares))
+	s := &SampleSize{plan: plan, z: normalQuantile(design.Alpha / 2), shares: shares}
 	looks := min(plan.Looks, 100) // more change the required sample by less than 1 %
 	var b boundary
 	for k := range looks {
 		tau := float64(k+1) / float64(looks)
 		critical, _ := b.addLook(tau, SpentAlpha(tau, design.Level))
-		s.tau, s.critical, s.before = append(s.tau, tau), append(s.critical, critical), append(s.before, b.paths)
+		s.tau = append(s.tau, tau)
+		s.critical = append(s.critical, critical)
+		s.before = append(s.before, b.paths)
 	}
 	excess := func(theta float64) float64 { return s.upwardProbability(s.before, s.critical, theta) - s.plan.Power }
 	s.theta = solveIncreasing(excess, 0, 4)
 	return s, ""
+}
+
+// faultOf returns the reason why no sample size can be computed for the plan; empty: there is none.
+func (p *SamplePlan) faultOf(design LookDesign) Reason {
+	if reason := checkSample(p.Control); reason != "" {
+		return reason
+	}
+	if slices.ContainsFunc(p.Shares, func(share float64) bool { return !(share >= 0) }) {
+		return ReasonInvalidData
+	}
+	_, rate := p.Control.(Rate)
+	isPower := p.Power > 0 && p.Power < 1
+	isPrior := p.Prior == nil || p.Prior.StandardDeviation > 0
+	switch {
+	case !(design.Level > 0):
+		return ReasonLevel100
+	case !rate && p.Control.visitorCount() < 2:
+		return ReasonTooFewVisitors
+	case p.Control.observedValue() == 0:
+		return ReasonBaselineZero
+	case !rate && p.Control.variance() == 0:
+		return ReasonZeroVariance
+	case !p.hasTraffic():
+		return ReasonNoTraffic
+	case !isPower || !isPrior || p.Looks < 1:
+		return ReasonInvalidData
+	}
+	return ""
+}
+
+// hasTraffic reports whether control and a treatment have a share of the traffic.
+func (p *SamplePlan) hasTraffic() bool {
+	if len(p.Shares) < 2 || math.IsInf(sumShares(p.Shares), 1) {
+		return false
+	}
+	return p.Shares[0] > 0 && slices.Max(p.Shares[1:]) > 0
+}
+
+func sumShares(shares []float64) float64 {
+	total := 0.0
+	for _, share := range shares {
+		total += share
+	}
+	return total
 }
 
 // upperBounds returns the upper bounds of Z for a standard error of the lift at tau = 1.

@@ -171,7 +171,8 @@ func solveLogarithmic(target float64, in bounds, start float64, f func(float64) 
 		next := x * math.Exp(step)
 		// A tiny step far from the target indicates a kink, where the slope is undefined.
 		kink := math.Abs(step) < 1e-9 && math.Abs(miss) > 1e-6
-		if !(next > in.lower && next < in.upper) || math.Abs(step) > last/2 || kink {
+		isInside := next > in.lower && next < in.upper
+		if !isInside || math.Abs(step) > last/2 || kink {
 			next = pointBetween(in)
 		}
 		if math.Abs(next-x) <= 1e-13*x || next == in.lower || next == in.upper {

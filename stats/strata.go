@@ -67,7 +67,8 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 			least, most = math.Min(least, mean.baseline()), math.Max(most, mean.baseline())
 		}
 		s.information += information
-		if s.count++; s.count == 1 {
+		s.count++
+		if s.count == 1 {
 			s.visitors = (nc + nt) / information
 		}
 	}
@@ -212,7 +213,8 @@ func (t table) zOfDifference(delta float64) float64 {
 	}
 	in := bracket{fa: d - delta, b: t.startDifference(1)}
 	for in.fb = excess(in.b); in.fb > 0; in.fb = excess(in.b) {
-		if in.a, in.fa, in.b = in.b, in.fb, 2*in.b; math.IsInf(in.b, 1) {
+		in.a, in.fa, in.b = in.b, in.fb, 2*in.b
+		if math.IsInf(in.b, 1) {
 			return in.b
 		}
 	}
@@ -247,26 +249,14 @@ func (s strata) estimateEffect(on scale) float64 {
 // Without a finite upper end, the lift of values that are never negative has a lower end, and any other lift has none.
 func (s strata) effectInterval(critical float64, significant bool, on scale) (bounds, Reason) {
 	if s.count == 1 {
-		c, q := s.contrasts[0], critical
-		if w, ok := c.(welch); ok {
-			q = w.student.quantile(normalSurvival(critical))
-			if w.student.nu > largestNu {
-				q = critical
-			}
-		}
-		return c.effectInterval(q, significant, on)
+		return s.onlyInterval(critical, significant, on)
 	}
 	missing := bounds{lower: math.NaN(), upper: math.NaN()}
 	if on == onLift && s.mixed {
 		return missing, ReasonBaselineNotDistinguishable
 	}
-	from := s.estimateEffect(on)
+	from := s.findInside(critical, on)
 	_, rate := s.contrasts[0].(table)
-	if math.IsNaN(from) && rate { // no conversion in control: z is above 0 and falls to 0
-		for from = 1; s.z(from, on) > critical/2; {
-			from *= 2
-		}
-	}
 	lower, _ := s.findCrossing(from, -1, critical, on)
 	upper, bounded := s.findCrossing(from, 1, -critical, on)
 	in := bounds{lower: lower, upper: upper}
@@ -285,6 +275,30 @@ func (s strata) effectInterval(critical float64, significant bool, on scale) (bo
 		return in.moveEndToSide(significant, from), ReasonBaselineNotDistinguishable
 	}
 	return missing, ReasonBaselineNotDistinguishable
+}
+
+// findInside returns an effect inside the interval: the estimate, or one with a small z if rates have no conversion in
+// control. Then z is above 0 and falls to 0.
+func (s strata) findInside(critical float64, on scale) float64 {
+	effect := s.estimateEffect(on)
+	_, rate := s.contrasts[0].(table)
+	if !rate || !math.IsNaN(effect) {
+		return effect
+	}
+	for effect = 1; s.z(effect, on) > critical/2; {
+		effect *= 2
+	}
+	return effect
+}
+
+// onlyInterval returns the interval of the only stratum. Its quantile for few values is that of Student's distribution.
+func (s strata) onlyInterval(critical float64, significant bool, on scale) (bounds, Reason) {
+	contrast := s.contrasts[0]
+	w, isMean := contrast.(welch)
+	if isMean && !(w.student.nu > largestNu) {
+		critical = w.student.quantile(normalSurvival(critical))
+	}
+	return contrast.effectInterval(critical, significant, on)
 }
 
 // unboundedLift is a lift at which z of means has reached its limit.

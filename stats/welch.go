@@ -71,10 +71,11 @@ func (in bounds) moveEndToSide(significant bool, observed float64) bounds {
 	if observed < 0 {
 		end, sign = &in.upper, -1
 	}
+	excludes := significant && observed != 0
 	switch inward := sign * *end; {
-	case significant && observed != 0 && inward <= 0 && inward >= -near:
+	case excludes && inward <= 0 && inward >= -near:
 		*end = sign * 1e-3 * near
-	case !(significant && observed != 0) && inward > 0 && inward <= near:
+	case !excludes && inward > 0 && inward <= near:
 		*end = 0
 	}
 	return in
@@ -109,13 +110,14 @@ func (m means) liftInterval(q float64, significant, nonNegative bool) (bounds, R
 	half := math.Sqrt(g + h)
 	a, b, c := 1-g, d+g, (d-half)*(d+half)
 	root := math.Sqrt(math.Max(g*r*r+h*(1-g), 0))
+	hasLowerEnd := nonNegative && r*r > h && m.mt > 0
 	switch {
 	case a > 0 && isFinite(g):
 		large := (b + math.Copysign(root, b)) / a
 		small := c / (b + math.Copysign(root, b))
 		in := bounds{lower: math.Min(large, small), upper: math.Max(large, small)}
 		return in.moveEndToSide(significant, d), ""
-	case nonNegative && r*r > h && m.mt > 0 && isFinite(g):
+	case hasLowerEnd && isFinite(g):
 		lower := (b - root) / a
 		if b > 0 || a == 0 {
 			lower = c / (b + root)

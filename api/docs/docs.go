@@ -162,7 +162,8 @@ func appendJSONElements(text []byte, node *yaml.Node) (_ []byte, err error) {
 			text = strconv.AppendQuote(text, element.Value)
 			continue
 		}
-		if text, err = appendJSON(text, element); err != nil {
+		text, err = appendJSON(text, element)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -89,7 +89,8 @@ func (q *quoter) describeInterval(interval *stats.Interval) string {
 // is another number.
 func shortenText(text string, most int) string {
 	size := func(text string) int { return len(text) + strings.Count(text, `"`) + strings.Count(text, `\`) }
-	if text = printableText(text); size(text) <= most {
+	text = printableText(text)
+	if size(text) <= most {
 		return text
 	}
 	cut := text[:min(len(text), most)]

@@ -175,7 +175,8 @@ func explainFailure(ctx context.Context, name string, err error) string {
 	}
 	text := "internal error; this is a bug; the log has the cause"
 	if errors.As(err, &store) {
-		text, err = store.Error(), fmt.Errorf("%s: %w", store.Fault, store.Unwrap())
+		text = store.Error()
+		err = fmt.Errorf("%s: %w", store.Fault, store.Unwrap())
 	}
 	slog.ErrorContext(ctx, "call of a tool failed", "tool", name, "err", catalogue.RedactTokens(err.Error()))
 	return text
@@ -221,7 +222,9 @@ func (s *Server) readArguments(c Caller, text json.RawMessage, names []string) (
 	for _, name := range names {
 		kind, isKeyed := keyedArguments[name]
 		given := values.Get(name)
-		if _, key, err := schema.IDOf(0, kind, given); !isKeyed || key == "" || err != nil || len(values[name]) > 1 {
+		_, key, err := schema.IDOf(0, kind, given)
+		isKey := err == nil && key != ""
+		if !isKeyed || !isKey || len(values[name]) > 1 {
 			continue
 		}
 		id, err := owned.FindID(kind, given)

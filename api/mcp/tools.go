@@ -89,9 +89,11 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 	}
 	all, subjects := []listed{}, []schema.Subject{}
 	add := func(subject schema.Subject, running bool) {
-		if (website == 0 || website == subject.WebsiteID) && (active == "" || (active == "true") == running) {
-			all, subjects = append(all, listed{experiment: newExperiment(owned, subject, longName), Active: running}),
-				append(subjects, subject)
+		isAsked := active == "" || (active == "true") == running
+		isOfWebsite := website == 0 || website == subject.WebsiteID
+		if isAsked && isOfWebsite {
+			all = append(all, listed{experiment: newExperiment(owned, subject, longName), Active: running})
+			subjects = append(subjects, subject)
 		}
 	}
 	for _, of := range catalogue.ByID(owned.Campaigns) {
@@ -192,7 +194,8 @@ func (s *Server) getResult(ctx context.Context, c Caller, a *arguments) (any, er
 	}
 	answer := newResultAnswer(r, of, longName, len(r.Variations))
 	if detailed {
-		answer.Table, answer.Report = render.Report(r, render.Screen{Width: render.MaxWidth}), body
+		answer.Table = render.Report(r, render.Screen{Width: render.MaxWidth})
+		answer.Report = body
 		return answer, nil
 	}
 	for shown := len(r.Variations); shown >= 0; shown-- {
@@ -234,7 +237,8 @@ func (s *Server) readReport(ctx context.Context, c Caller, a *arguments,
 		parameters.Add("filters["+name+"]", value)
 	}
 	request, err := query.ParseReport(operation, parameters.Encode())
-	request.SubjectID, request.ExperimentID = cmp.Or(campaign, widget), experimentID
+	request.SubjectID = cmp.Or(campaign, widget)
+	request.ExperimentID = experimentID
 	err = errors.Join(unclear, unreadable, a.Err(), err)
 	owned := s.catalogue.Snapshot().AccountResources(c.AccountID)
 	if err != nil {
@@ -262,7 +266,10 @@ func newResultAnswer(r *result.Report, named experiment, nameSize, shown int) *r
 	a.Next = "This report describes: omit goal, compareMetric and filters for a decision."
 	rank := map[int64]int{}
 	if d := r.Decision; d != nil {
-		a.Decision, a.VariationID, a.Next, a.Reasons = d.Status, d.VariationID, d.NextStep(), nil
+		a.Decision = d.Status
+		a.VariationID = d.VariationID
+		a.Next = d.NextStep()
+		a.Reasons = nil
 		for _, reason := range d.Reasons {
 			a.Reasons = append(a.Reasons, reason.Code)
 		}
@@ -327,7 +334,8 @@ func (s *Server) breakDown(ctx context.Context, c Caller, a *arguments) (any, er
 	for i := range r.Breakdown[:len(r.Breakdown)-answer.Omitted] {
 		slice := &r.Breakdown[i]
 		q.prefix = fmt.Sprintf("%s %s: ", *r.Dimension, shortenText(slice.Value, longName))
-		if q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion); isInvalid(slice.Conclusion) {
+		q.invalid = isInvalid(r.Conclusion) || isInvalid(slice.Conclusion)
+		if isInvalid(slice.Conclusion) {
 			answer.Sentences = append(answer.Sentences, q.prefix+shortenText(slice.Conclusion.Text, maxSentence))
 		}
 		answer.Sentences = append(answer.Sentences, q.quoteVariations(slice.Variations)...)

@@ -68,7 +68,8 @@ func (f *flightGroup[T]) joinFlight(
 	case <-ctx.Done():
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if run.waiting--; run.waiting == 0 {
+		run.waiting--
+		if run.waiting == 0 {
 			remove()
 		}
 		return found, joined, context.Cause(ctx)

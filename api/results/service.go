@@ -77,7 +77,8 @@ func (s *Service) ReportQuery(
 		return nil, err
 	}
 	request.AccountID = owned.ID
-	if request.WebsiteID, err = SearchedWebsite(owned, bound, request.WebsiteID); err != nil {
+	request.WebsiteID, err = SearchedWebsite(owned, bound, request.WebsiteID)
+	if err != nil {
 		return nil, err
 	}
 	resolved, err := plan.New(request, owned)
@@ -284,7 +285,9 @@ func SearchedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int
 // takes precedence over 404.
 func CheckGoal(owned *catalogue.AccountResources, website, id int64) error {
 	goal, known := owned.Goals[id]
-	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
+	_, ours := owned.Websites[website]
+	isOfWebsite := !ours || goal.WebsiteID == website
+	if id == 0 || known && isOfWebsite {
 		return nil
 	}
 	return query.GoalFault(id)

@@ -22,103 +22,100 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// applyOptions are the flags of apply.
+type applyOptions struct {
+	file                              string
+	dryRun, prune, yes, correctShares bool
+}
+
 func (p *program) applyCommand() *cobra.Command {
-	var file string
-	var dryRun, prune, yes, correctShares bool
+	var o applyOptions
 	cmd := newCommand("apply", noArgs, func(cmd *cobra.Command, _ []string) error {
-		if file == "" {
+		if o.file == "" {
 			return usageError{errors.New("apply: no file given: lifthouse apply -f catalog.yaml")}
 		}
 		return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			if prune && !yes && !dryRun && file == ingest.StandardInput {
-				return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard " +
-					"input")}
-			}
-			text, err := p.openInput(file)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = text.Close() }()
-			defer context.AfterFunc(ctx, func() { _ = text.Close() })()
-			declared, err := catalogue.ReadYAML(text)
-			if err != nil && !errors.As(err, new(faults.List)) { // ApplyFile returns these with those that it finds
-				return fmt.Errorf("%s: %w", file, err)
-			}
-			declared.CorrectShares, declared.Prune = correctShares, prune
-			change := func(dryRun bool) ([]catalogue.Change, error) {
-				changes, err := s.Catalogue.ApplyFile(ctx, declared, dryRun)
-				if found, is := errors.AsType[faults.List](err); is {
-					err = fmt.Errorf("%s: nothing was changed:\n%w", file, found)
-				}
-				return changes, err
-			}
-			confirms := prune && !yes && !dryRun
-			changes, err := change(dryRun || confirms)
-			archived := slices.DeleteFunc(slices.Clone(changes), func(c catalogue.Change) bool { return !c.Archived })
-			if err == nil && confirms {
-				for _, change := range archived {
-					p.sayChange(change)
-				}
-				if len(archived) > 0 && !p.confirm("Archive %s that the file does not have? Their events are kept.",
-					wording.CountNoun(len(archived), "resource")) {
-					p.printLine("Nothing was changed.")
-					return nil
-				}
-				changes, err = change(false)
-			}
-			if err != nil {
-				return err
-			}
-			p.sayChanges(ctx, s, declared, changes, dryRun)
-			return p.sayOrderChanges(ctx, s, changes)
+			return p.applyFile(ctx, s, &o)
 		})
 	})
-	cmd.Flags().StringVarP(&file, "file", "f", "", "catalogue as YAML; - for standard input")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the changes without making them")
-	cmd.Flags().BoolVar(&prune, "prune", false, "archive resources that are not in the file, after confirmation")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
-	cmd.Flags().BoolVar(&correctShares, "correct-shares", false,
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "catalogue as YAML; - for standard input")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes without making them")
+	cmd.Flags().BoolVar(&o.prune, "prune", false, "archive resources that are not in the file, after confirmation")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&o.correctShares, "correct-shares", false,
 		"apply the shares in the file from the beginning, and discard their history")
 	return cmd
 }
 
+// applyFile changes the catalogue to what a file declares, after a confirmation if resources are archived, and prints
+// the changes.
+func (p *program) applyFile(ctx context.Context, s *app.Store, o *applyOptions) error {
+	confirms := o.prune && !o.yes && !o.dryRun
+	if confirms && o.file == ingest.StandardInput {
+		return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard " +
+			"input")}
+	}
+	declared, err := p.readCatalogue(ctx, o.file)
+	if err != nil {
+		return err
+	}
+	declared.CorrectShares = o.correctShares
+	declared.Prune = o.prune
+	change := func(dryRun bool) ([]catalogue.Change, error) {
+		changes, err := s.Catalogue.ApplyFile(ctx, declared, dryRun)
+		if found, is := errors.AsType[faults.List](err); is {
+			err = fmt.Errorf("%s: nothing was changed:\n%w", o.file, found)
+		}
+		return changes, err
+	}
+	changes, err := change(o.dryRun || confirms)
+	if err == nil && confirms {
+		if !p.confirmArchiving(changes) {
+			p.printLine("Nothing was changed.")
+			return nil
+		}
+		changes, err = change(false)
+	}
+	if err != nil {
+		return err
+	}
+	p.sayChanges(ctx, s, declared, changes, o.dryRun)
+	return p.sayOrderChanges(ctx, s, changes)
+}
+
+// readCatalogue reads a catalogue file; -: standard input. It ignores the faults that ApplyFile returns with those that
+// it finds.
+func (p *program) readCatalogue(ctx context.Context, file string) (catalogue.File, error) {
+	text, err := p.openInput(file)
+	if err != nil {
+		return catalogue.File{}, err
+	}
+	defer func() { _ = text.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = text.Close() })()
+	declared, err := catalogue.ReadYAML(text)
+	if err != nil && !errors.As(err, new(faults.List)) {
+		return catalogue.File{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return declared, nil
+}
+
+// confirmArchiving prints the changes that archive resources, and asks whether to make them.
+func (p *program) confirmArchiving(changes []catalogue.Change) bool {
+	archived := slices.DeleteFunc(slices.Clone(changes), func(c catalogue.Change) bool { return !c.Archived })
+	for _, change := range archived {
+		p.sayChange(change)
+	}
+	return len(archived) == 0 || p.confirm("Archive %s that the file does not have? Their events are kept.",
+		wording.CountNoun(len(archived), "resource"))
+}
+
+// sayChanges prints changes, with the effects that the plans of changed campaigns can detect.
 func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change,
 	dryRun bool,
 ) {
-	// Estimate which effects the plans of changed campaigns can detect, by the index of the change.
-	estimates := map[int]string{}
+	estimates := map[int]string{} // by the index of the change
 	for i := range declared.Accounts {
-		account := &declared.Accounts[i]
-		at := map[int64]int{}
-		for c, change := range changes {
-			if change.AccountID == account.ID && change.Kind == "campaign" && !change.Archived {
-				at[change.ID] = c
-			}
-		}
-		known := s.Catalogue.Snapshot().AccountResources(account.ID)
-		if len(at) == 0 || len(known.Campaigns) == 0 {
-			continue
-		}
-		owned := *known // in a dry run, the definitions before the change
-		owned.Campaigns = maps.Clone(known.Campaigns)
-		for w := range account.Websites {
-			for _, campaign := range account.Websites[w].Campaigns {
-				campaign.WebsiteID = account.Websites[w].ID
-				state := known.Campaigns[campaign.ID].State
-				owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{Campaign: campaign, State: state}
-			}
-		}
-		found, err := s.Engine.EstimatePlans(ctx, &owned, slices.Sorted(maps.Keys(at)))
-		if err != nil {
-			p.printLine("What the plans can detect is not known: %v", err)
-		}
-		for id, estimate := range found {
-			lines := []string{estimate.InWords(owned.Campaigns[id].MDE)}
-			for _, cost := range estimate.Priors {
-				lines = append(lines, cost.InWords(owned.Campaigns[id].MDE))
-			}
-			estimates[at[id]] = strings.Join(lines, "\n    ")
-		}
+		p.estimatePlans(ctx, s, &declared.Accounts[i], changes, estimates)
 	}
 	for i, change := range changes {
 		p.sayChange(change)
@@ -134,6 +131,50 @@ func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalog
 	default:
 		p.printLine("%s changed.", wording.CountNoun(len(changes), "resource"))
 	}
+}
+
+// estimatePlans estimates which effects the plans of the changed campaigns of an account can detect.
+func (p *program) estimatePlans(ctx context.Context, s *app.Store, account *catalogue.Account,
+	changes []catalogue.Change, estimates map[int]string,
+) {
+	at := map[int64]int{} // index of the change, by campaign
+	for i, change := range changes {
+		isCampaign := change.AccountID == account.ID && change.Kind == "campaign"
+		if isCampaign && !change.Archived {
+			at[change.ID] = i
+		}
+	}
+	known := s.Catalogue.Snapshot().AccountResources(account.ID)
+	if len(at) == 0 || len(known.Campaigns) == 0 {
+		return
+	}
+	owned := withDeclared(known, account)
+	found, err := s.Engine.EstimatePlans(ctx, owned, slices.Sorted(maps.Keys(at)))
+	if err != nil {
+		p.printLine("What the plans can detect is not known: %v", err)
+	}
+	for id, estimate := range found {
+		lines := []string{estimate.InWords(owned.Campaigns[id].MDE)}
+		for _, cost := range estimate.Priors {
+			lines = append(lines, cost.InWords(owned.Campaigns[id].MDE))
+		}
+		estimates[at[id]] = strings.Join(lines, "\n    ")
+	}
+}
+
+// withDeclared returns the resources of an account, which in a dry run are those before the change, with the campaigns
+// as the file declares them.
+func withDeclared(known *catalogue.AccountResources, account *catalogue.Account) *catalogue.AccountResources {
+	owned := *known
+	owned.Campaigns = maps.Clone(known.Campaigns)
+	for _, site := range account.Websites {
+		for _, campaign := range site.Campaigns {
+			campaign.WebsiteID = site.ID
+			state := known.Campaigns[campaign.ID].State
+			owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{Campaign: campaign, State: state}
+		}
+	}
+	return &owned
 }
 
 func (p *program) sayChange(change catalogue.Change) {
@@ -169,7 +210,8 @@ func (p *program) sayOrderChanges(ctx context.Context, s *app.Store, changes []c
 		if change.Kind == "goal" {
 			website = owned.Goals[change.ID].WebsiteID
 		}
-		if change.Kind != "campaign" && change.Kind != "goal" || website == 0 || said[website] {
+		hasOrders := change.Kind == "campaign" || change.Kind == "goal"
+		if !hasOrders || website == 0 || said[website] {
 			continue
 		}
 		said[website] = true
@@ -197,70 +239,101 @@ func (p *program) exportCommand() *cobra.Command {
 	})
 }
 
+// auditOptions are the flags of audit.
+type auditOptions struct {
+	account       int64
+	since         time.Duration
+	limit         int
+	asJSON, asCSV bool
+	mde           float64 // in percent
+}
+
 func (p *program) auditCommand() *cobra.Command {
-	var account int64
-	var since time.Duration
-	var limit int
-	var asJSON, asCSV bool
-	var mde float64
+	var o auditOptions
 	cmd := newCommand("audit", cobra.MaximumNArgs(1), func(cmd *cobra.Command, args []string) error {
-		ofFile := map[string]bool{"account": false, "since": false, "limit": false, "mde": true, "csv": true}
-		for name, is := range ofFile {
-			if cmd.Flags().Changed(name) && is != (len(args) == 1) {
-				return usageError{fmt.Errorf("audit: --%s is valid only %s a file", name,
-					map[bool]string{true: "with", false: "without"}[is])}
-			}
+		if err := checkAuditFlags(cmd, len(args) == 1); err != nil {
+			return err
 		}
 		if len(args) == 1 {
-			table, err := p.readTable(args[0])
-			if err != nil {
-				return err
-			}
-			found := audit.New(table, mde/100)
-			switch {
-			case asJSON:
-				return p.writeJSON(found)
-			case asCSV:
-				return found.WriteCSV(p.stdout)
-			}
-			for _, sentence := range append([]string{found.Text}, found.Sentences...) {
-				p.printLine("%s", sentence)
-			}
-			rows := [][]any{{"TEST", "TREATMENT", "SHIPPED", "JUDGEMENT"}}
-			for _, test := range found.Tests {
-				for i := range test.Treatments {
-					t := &test.Treatments[i]
-					rows = append(rows, []any{test.Name, t.Name, map[bool]string{true: "yes"}[t.Shipped], t.Text})
-				}
-			}
-			return p.printTable(rows)
+			return p.auditTests(args[0], &o)
 		}
 		from := time.Unix(0, 0)
-		if since > 0 {
-			from = time.Now().Add(-since)
+		if o.since > 0 {
+			from = time.Now().Add(-o.since)
 		}
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			changes, err := s.Catalogue.ReadAuditLog(ctx, account, from, limit)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return p.writeJSON(changes)
-			}
-			rows := [][]any{{"time", "account", "what", "id", "change", "by"}}
-			for _, c := range changes {
-				rows = append(rows, []any{c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, c.By})
-			}
-			return p.printList(rows, "There are no changes.")
+			return p.printAuditLog(ctx, s, from, &o)
 		})
 	})
-	bounds.Var(cmd.Flags(), &account, "account", 0, 0, bounds.MaxID, "id of the account; 0: all accounts")
-	bounds.Var(cmd.Flags(), &since, "since", 0, 0, bounds.MaxAge, "maximum age of the changes, such as 720h; 0: all")
-	bounds.Var(cmd.Flags(), &limit, "limit", 100, 1, 1_000_000, "maximum number of changes")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the definition or state after each change")
-	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV, a row per treatment of FILE")
-	bounds.Var(cmd.Flags(), &mde, "mde", 20, 1, 100, "minimum effect of the tests of FILE in percent")
+	bounds.Var(cmd.Flags(), &o.account, "account", 0, 0, bounds.MaxID, "id of the account; 0: all accounts")
+	bounds.Var(cmd.Flags(), &o.since, "since", 0, 0, bounds.MaxAge, "maximum age of the changes, such as 720h; 0: all")
+	bounds.Var(cmd.Flags(), &o.limit, "limit", 100, 1, 1_000_000, "maximum number of changes")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON, with the definition or state after each change")
+	cmd.Flags().BoolVar(&o.asCSV, "csv", false, "print CSV, a row per treatment of FILE")
+	bounds.Var(cmd.Flags(), &o.mde, "mde", 20, 1, 100, "minimum effect of the tests of FILE in percent")
 	return cmd
+}
+
+// checkAuditFlags returns an error if a flag is given that is not for a table of past tests, or only for one.
+func checkAuditFlags(cmd *cobra.Command, hasFile bool) error {
+	ofLog := []string{"account", "since", "limit"}
+	ofFile := []string{"mde", "csv"}
+	wrong, where := ofFile, "with"
+	if hasFile {
+		wrong, where = ofLog, "without"
+	}
+	for _, name := range wrong {
+		if cmd.Flags().Changed(name) {
+			return usageError{fmt.Errorf("audit: --%s is valid only %s a file", name, where)}
+		}
+	}
+	return nil
+}
+
+// auditTests prints what a table of past tests is worth.
+func (p *program) auditTests(file string, o *auditOptions) error {
+	table, err := p.readTable(file)
+	if err != nil {
+		return err
+	}
+	found := audit.New(table, o.mde/100)
+	switch {
+	case o.asJSON:
+		return p.writeJSON(found)
+	case o.asCSV:
+		return found.WriteCSV(p.stdout)
+	}
+	for _, sentence := range append([]string{found.Text}, found.Sentences...) {
+		p.printLine("%s", sentence)
+	}
+	rows := [][]any{{"TEST", "TREATMENT", "SHIPPED", "JUDGEMENT"}}
+	for _, test := range found.Tests {
+		for i := range test.Treatments {
+			t := &test.Treatments[i]
+			shipped := ""
+			if t.Shipped {
+				shipped = "yes"
+			}
+			rows = append(rows, []any{test.Name, t.Name, shipped, t.Text})
+		}
+	}
+	return p.printTable(rows)
+}
+
+// printAuditLog prints the changes of the catalogue since a time.
+func (p *program) printAuditLog(ctx context.Context, s *app.Store, from time.Time, o *auditOptions) error {
+	changes, err := s.Catalogue.ReadAuditLog(ctx, o.account, from, o.limit)
+	if err != nil {
+		return err
+	}
+	if o.asJSON {
+		return p.writeJSON(changes)
+	}
+	rows := [][]any{{"time", "account", "what", "id", "change", "by"}}
+	for _, c := range changes {
+		rows = append(rows, []any{c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, c.By})
+	}
+	return p.printList(rows, "There are no changes.")
 }
 
 // readTable reads a table of past tests; -: standard input.

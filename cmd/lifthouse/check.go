@@ -293,24 +293,13 @@ func (p *program) factsCommand() *cobra.Command {
 				}
 			}
 			for _, shard := range s.Facts {
-				refresh := shard.RefreshFacts
-				if rebuild {
-					refresh = shard.RebuildFacts
+				err := p.updateFacts(ctx, shard, rebuild)
+				if err == nil && verify {
+					err = p.compareFacts(ctx, shard)
 				}
-				at, err := refresh(ctx)
 				if err != nil {
 					return err
 				}
-				p.printLine("The facts include all events that were accepted until %s.",
-					at.FoldedThrough().Format("2006-01-02T15:04:05.000Z07:00"))
-				if !verify {
-					continue
-				}
-				visitors, faults, err := verifyFacts(ctx, shard, p.showVerified())
-				if err := errors.Join(append(faults, err)...); err != nil {
-					return err
-				}
-				p.printLine("The facts of %s are those of their events.", wording.CountNoun(visitors, "visitor"))
 			}
 			return nil
 		})
@@ -320,6 +309,31 @@ func (p *program) factsCommand() *cobra.Command {
 	bounds.Var(cmd.Flags(), &accepted, "accept-loss", 0, 0, bounds.MaxCount,
 		"with --rebuild: number of visitors whose lost events no report will count any more")
 	return cmd
+}
+
+// updateFacts refreshes or rebuilds the facts of a shard, and prints which events they include.
+func (p *program) updateFacts(ctx context.Context, shard *facts.Refresher, rebuild bool) error {
+	update := shard.RefreshFacts
+	if rebuild {
+		update = shard.RebuildFacts
+	}
+	at, err := update(ctx)
+	if err != nil {
+		return err
+	}
+	p.printLine("The facts include all events that were accepted until %s.",
+		at.FoldedThrough().Format("2006-01-02T15:04:05.000Z07:00"))
+	return nil
+}
+
+// compareFacts compares the facts of all visitors of a shard with their events. It returns the differences as an error.
+func (p *program) compareFacts(ctx context.Context, shard *facts.Refresher) error {
+	visitors, faults, err := verifyFacts(ctx, shard, p.showVerified())
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return err
+	}
+	p.printLine("The facts of %s are those of their events.", wording.CountNoun(visitors, "visitor"))
+	return nil
 }
 
 // prepareRebuild returns an error if the facts must not be rebuilt: if events cannot be read, or if more visitors lost
@@ -334,7 +348,8 @@ func (p *program) prepareRebuild(ctx context.Context, s *app.Store, accepted int
 		return fmt.Errorf("the facts are as they were, because they cannot be folded from damaged events: %s; "+
 			"restore a backup (lifthouse restore)", strings.Join(damaged, "; "))
 	}
-	lost, byWebsite := 0, map[int64]int{}
+	lost := 0
+	byWebsite := map[int64]int{}
 	for _, shard := range s.Facts {
 		_, _ = shard.RefreshFacts(ctx) // includes events that were sent again; a rebuild remedies some errors
 		found, err := shard.VerifyFacts(ctx, p.showVerified())

@@ -83,10 +83,11 @@ func (p *program) discoverCommand() *cobra.Command {
 
 func (o *discovering) checkArgs(cmd *cobra.Command, args []string) error {
 	named := len(args) == 1
+	hasGoal := o.Goal != "" || o.Ignored || o.drop // or needs none
 	switch {
 	case len(args) > 1:
 		return usageError{fmt.Errorf("discover: takes one name, got %q", args)}
-	case named && o.Goal == "" && !o.Ignored && !o.drop:
+	case named && !hasGoal:
 		return usageError{errors.New("discover: needs --goal, the goal that decides, such as --goal purchase")}
 	case named && (o.search != "" || o.all):
 		return usageError{errors.New("discover: --search and --all are valid only without a name")}

@@ -29,10 +29,15 @@ import (
 // shownRejects is the maximum number of rejected lines to print.
 const shownRejects = 20
 
+// importFlags are the flags of import.
+type importFlags struct {
+	mapping, format, rejects, asOf string
+	dryRun, follow                 bool
+	website                        int64
+}
+
 func (p *program) importCommand() *cobra.Command {
-	var mapping, format, rejects, asOf string
-	var dryRun, follow bool
-	var website int64
+	var o importFlags
 	cmd := newCommand("import", func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usageError{fmt.Errorf("%s: no file given; usage: %s", cmd.CommandPath(), cmd.UseLine())}
@@ -40,70 +45,83 @@ func (p *program) importCommand() *cobra.Command {
 		return nil
 	}, func(cmd *cobra.Command, files []string) error {
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			options, err := p.importOptions(s, mapping, format, website)
-			if err != nil {
-				return err
-			}
-			options.DryRun = dryRun
-			if asOf != "" {
-				if options.Mapping, err = mappingAsOf(options.Mapping, asOf); err != nil {
-					return err
-				}
-			}
-			if follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
-				return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
-			}
-			i := fileImport{
-				program: p, began: time.Now(), store: s, options: options, rejects: json.NewEncoder(io.Discard),
-			}
-			if rejects != "" {
-				file, err := p.createOutput("--rejects", rejects)
-				if err != nil {
-					return err
-				}
-				defer func() { _ = file.Close() }()
-				i.rejects = json.NewEncoder(file)
-			}
-			if follow || slices.ContainsFunc(files, p.isDirectory) {
-				err = i.importDirectories(ctx, files, mapping, follow)
-			} else {
-				named, unmatched := p.expandPatterns(files)
-				if unmatched != nil {
-					return unmatched
-				}
-				for n := 0; n < len(named) && err == nil; n++ {
-					_, err = i.importFile(ctx, named[n])
-				}
-			}
-			if i.rejected > shownRejects && err == nil && i.unkept == nil {
-				p.printDiagnostic("%s rejected besides", wording.CountNoun(i.rejected-shownRejects, "line"))
-			}
-			switch {
-			case err != nil:
-			case i.unkept != nil:
-				err = fmt.Errorf("--rejects: %w", i.unkept)
-			case i.rejected > 0:
-				err = &exitError{exitRejected}
-			}
-			return errors.Join(err, i.foldImported(ctx))
+			return p.importAll(ctx, s, files, &o)
 		})
 	})
-	cmd.Flags().StringVarP(&mapping, "mapping", "m", "",
+	cmd.Flags().StringVarP(&o.mapping, "mapping", "m", "",
 		"YAML file that maps columns to fields of events, or a shipped mapping: "+
 			strings.Join(ingest.FileMappings(), ", "))
-	bounds.Var(cmd.Flags(), &website, "website", 0, 0, bounds.MaxID,
+	bounds.Var(cmd.Flags(), &o.website, "website", 0, 0, bounds.MaxID,
 		"id of the website of events without websiteId; default: the only one")
-	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
-	cmd.Flags().StringVar(&asOf, "as-of", "",
+	cmd.Flags().StringVar(&o.format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
+	cmd.Flags().StringVar(&o.asOf, "as-of", "",
 		"time of an export of orders, such as 2026-05-08T09:00:00Z: of several states of an order, the latest counts")
-	cmd.Flags().StringVar(&rejects, "rejects", "",
+	cmd.Flags().StringVar(&o.rejects, "rejects", "",
 		"new file for all rejected lines, as JSON lines with file, line and reason")
-	cmd.Flags().BoolVar(&follow, "follow", false,
+	cmd.Flags().BoolVar(&o.follow, "follow", false,
 		"keep importing files that are added to a directory until interrupted")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "validate the files without storing events")
 	p.timeFlags(cmd)
 	completeFlag(cmd, "format", "csv", "ndjson", "parquet")
 	return cmd
+}
+
+// importAll imports files or directories, and folds what it has imported.
+func (p *program) importAll(ctx context.Context, s *app.Store, files []string, o *importFlags) error {
+	options, err := p.importOptions(s, o.mapping, o.format, o.website)
+	if err != nil {
+		return err
+	}
+	options.DryRun = o.dryRun
+	if o.asOf != "" {
+		options.Mapping, err = mappingAsOf(options.Mapping, o.asOf)
+		if err != nil {
+			return err
+		}
+	}
+	if o.follow && options.Mapping != nil && !options.Mapping.GoalsHaveIDs() {
+		return usageError{errors.New("--follow: the goals of the mapping need an eventId: exports overlap")}
+	}
+	i := fileImport{
+		program: p, began: time.Now(), store: s, options: options, rejects: json.NewEncoder(io.Discard),
+	}
+	if o.rejects != "" {
+		file, err := p.createOutput("--rejects", o.rejects)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		i.rejects = json.NewEncoder(file)
+	}
+	if o.follow || slices.ContainsFunc(files, p.isDirectory) {
+		err = i.importDirectories(ctx, files, o.mapping, o.follow)
+	} else {
+		named, unmatched := p.expandPatterns(files)
+		if unmatched != nil {
+			return unmatched
+		}
+		for n := 0; n < len(named) && err == nil; n++ {
+			_, err = i.importFile(ctx, named[n])
+		}
+	}
+	if err == nil {
+		err = i.judgeRejects()
+	}
+	return errors.Join(err, i.foldImported(ctx))
+}
+
+// judgeRejects returns an error if lines were rejected, or could not be written to the --rejects file.
+func (i *fileImport) judgeRejects() error {
+	if i.unkept != nil {
+		return fmt.Errorf("--rejects: %w", i.unkept)
+	}
+	if i.rejected > shownRejects {
+		i.printDiagnostic("%s rejected besides", wording.CountNoun(i.rejected-shownRejects, "line"))
+	}
+	if i.rejected > 0 {
+		return &exitError{exitRejected}
+	}
+	return nil
 }
 
 // expandPatterns returns the named files, with those of patterns that the shell has not expanded.
@@ -138,19 +156,11 @@ func mappingAsOf(m *ingest.Mapping, asOf string) (*ingest.Mapping, error) {
 	return m.AsOf(at), nil
 }
 
+// importOptions returns the options of an import, with its mapping.
 func (p *program) importOptions(s *app.Store, mapping, format string, website int64) (ingest.Options, error) {
 	options := ingest.Options{
-		Format: format, Input: p.stdin, Times: s.Times, Journal: s.Journal,
+		Format: format, Input: p.stdin, Times: p.importTimes(s.Times), Journal: s.Journal,
 		Owns: s.HasWebsite,
-	}
-	for _, own := range p.settings { // flags of this command replace the times of the store
-		switch {
-		case own.Source == config.FromDefault:
-		case own.Name == maxEventAge:
-			options.Times.MaxAge, options.Times.Now = p.opening.Times.MaxAge, time.Now
-		case own.Name == maxEventSkew:
-			options.Times.MaxSkew, options.Times.Now = p.opening.Times.MaxSkew, time.Now
-		}
 	}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
@@ -164,24 +174,46 @@ func (p *program) importOptions(s *app.Store, mapping, format string, website in
 			return options, err
 		}
 	}
-	if mapping == "" {
-		return options, nil
-	}
-	if slices.Contains(ingest.FileMappings(), mapping) {
-		var err error
+	var err error
+	switch {
+	case mapping == "":
+	case slices.Contains(ingest.FileMappings(), mapping):
 		options.Mapping, err = ingest.ShippedMapping(mapping)
-		return options, err
+	default:
+		options.Dir = filepath.Dir(p.absolutePath(mapping))
+		options.Mapping, err = p.readMapping(mapping)
 	}
-	file, err := ingest.OpenFile(p.absolutePath(mapping))
+	return options, err
+}
+
+// importTimes returns the accepted times of events: flags of the command replace those of the store.
+func (p *program) importTimes(times ingest.Times) ingest.Times {
+	for _, own := range p.settings {
+		switch {
+		case own.Source == config.FromDefault:
+		case own.Name == maxEventAge:
+			times.MaxAge = p.opening.Times.MaxAge
+			times.Now = time.Now
+		case own.Name == maxEventSkew:
+			times.MaxSkew = p.opening.Times.MaxSkew
+			times.Now = time.Now
+		}
+	}
+	return times
+}
+
+// readMapping reads a mapping file.
+func (p *program) readMapping(path string) (*ingest.Mapping, error) {
+	file, err := ingest.OpenFile(p.absolutePath(path))
 	if err != nil {
-		return options, err
+		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	options.Dir = filepath.Dir(p.absolutePath(mapping))
-	if options.Mapping, err = ingest.ReadMapping(file); err != nil {
-		return options, fmt.Errorf("%s: %w", mapping, err)
+	m, err := ingest.ReadMapping(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return options, nil
+	return m, nil
 }
 
 type fileImport struct {
@@ -223,7 +255,8 @@ func (i *fileImport) foldImported(ctx context.Context) error {
 }
 
 func (i *fileImport) importFile(ctx context.Context, file string) (report ingest.Report, err error) {
-	show, options := terminal.NewProgress(), i.options
+	show := terminal.NewProgress()
+	options := i.options
 	options.Progress = func(r ingest.Report) {
 		show.ShowLine(func() {
 			i.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
@@ -237,7 +270,8 @@ func (i *fileImport) importFile(ctx context.Context, file string) (report ingest
 				Reason string `json:"reason"`
 			}{file, line, reason})
 		}
-		if i.rejected++; i.rejected <= shownRejects {
+		i.rejected++
+		if i.rejected <= shownRejects {
 			i.printDiagnostic("%s: line %d: %s", file, line, reason)
 		}
 	}
@@ -288,13 +322,15 @@ func (p *program) isDirectory(argument string) bool {
 // content was imported before is skipped, also under another name. mapping is the path of the mapping, or its name. If
 // follow is true, it goes on with files that are added, until the context ends.
 func (i *fileImport) importDirectories(ctx context.Context, arguments []string, mapping string, follow bool) error {
-	i.mapping, i.seen = mapping, map[string]fs.FileInfo{}
+	i.mapping = mapping
+	i.seen = map[string]fs.FileInfo{}
 	if text, err := os.ReadFile(i.absolutePath(mapping)); err == nil { // otherwise a shipped mapping
 		i.mapping = string(text)
 	}
 	unsettled, err := i.importNewFiles(ctx, arguments)
 	for tick := time.Tick(settleTime); follow && ctx.Err() == nil; _, err = i.importNewFiles(ctx, arguments) {
-		if err = errors.Join(err, i.foldImported(ctx)); err != nil {
+		err = errors.Join(err, i.foldImported(ctx))
+		if err != nil {
 			i.printDiagnostic("%v", err)
 		}
 		select {
@@ -314,11 +350,41 @@ func (i *fileImport) importDirectories(ctx context.Context, arguments []string, 
 // importNewFiles imports the files that are new and whose content was not imported. It returns the number of those that
 // changed too recently.
 func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (unsettled int, err error) {
-	// The files that the arguments name, and those below directories, in the order of their modification.
-	type listedFile struct {
-		path string
-		info fs.FileInfo
+	files, err := i.listFiles(arguments)
+	if err != nil {
+		return 0, err
 	}
+	for _, f := range files {
+		before := i.seen[f.path]
+		isSameTime := before != nil && before.ModTime().Equal(f.info.ModTime())
+		if isSameTime && before.Size() == f.info.Size() {
+			continue
+		}
+		if time.Since(f.info.ModTime()) < settleTime {
+			unsettled++
+			continue
+		}
+		i.seen[f.path] = f.info
+		if err := i.importOnce(ctx, f.path); err != nil {
+			isGone := errors.As(err, new(*os.PathError)) // moved away
+			if ctx.Err() != nil || !isGone {
+				return unsettled, err
+			}
+			i.printDiagnostic("%v", err)
+		}
+	}
+	return unsettled, nil
+}
+
+// listedFile is a file that the arguments of import name.
+type listedFile struct {
+	path string
+	info fs.FileInfo
+}
+
+// listFiles returns the files that match the arguments, and those below directories, in the order of their
+// modification.
+func (i *fileImport) listFiles(arguments []string) ([]listedFile, error) {
 	var files []listedFile
 	add := func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -332,45 +398,37 @@ func (i *fileImport) importNewFiles(ctx context.Context, arguments []string) (un
 	for _, argument := range arguments {
 		matched := []string{i.absolutePath(argument)}
 		if !i.isDirectory(argument) {
-			if matched, err = filepath.Glob(matched[0]); err != nil {
-				return 0, usageError{err}
+			var err error
+			matched, err = filepath.Glob(matched[0])
+			if err != nil {
+				return nil, usageError{err}
 			}
 		}
 		for _, path := range matched {
 			if err := filepath.WalkDir(path, add); err != nil {
-				return 0, err
+				return nil, err
 			}
 		}
 	}
 	slices.SortFunc(files, func(a, b listedFile) int {
 		return cmp.Or(a.info.ModTime().Compare(b.info.ModTime()), cmp.Compare(a.path, b.path))
 	})
-	for _, f := range slices.CompactFunc(files, func(a, b listedFile) bool { return a.path == b.path }) {
-		switch before := i.seen[f.path]; {
-		case before != nil && before.Size() == f.info.Size() && before.ModTime().Equal(f.info.ModTime()):
-			continue
-		case time.Since(f.info.ModTime()) < settleTime:
-			unsettled++
-			continue
-		}
-		i.seen[f.path] = f.info
-		digest, err := ingest.FileDigest(ctx, f.path, i.mapping, i.options.WebsiteID)
-		var imported bool
-		if err == nil {
-			imported, err = ingest.IsImported(ctx, i.store.Conn, digest)
-		}
-		if err == nil && !imported {
-			var report ingest.Report
-			if report, err = i.importFile(ctx, f.path); err == nil && !i.options.DryRun {
-				err = ingest.RecordFile(ctx, i.store.Conn, digest, f.path, report.Rows)
-			}
-		}
-		if err != nil {
-			if ctx.Err() != nil || !errors.As(err, new(*os.PathError)) { // otherwise moved away
-				return unsettled, err
-			}
-			i.printDiagnostic("%v", err)
-		}
+	return slices.CompactFunc(files, func(a, b listedFile) bool { return a.path == b.path }), nil
+}
+
+// importOnce imports a file, unless its content was imported before, and records that it was.
+func (i *fileImport) importOnce(ctx context.Context, path string) error {
+	digest, err := ingest.FileDigest(ctx, path, i.mapping, i.options.WebsiteID)
+	if err != nil {
+		return err
 	}
-	return unsettled, nil
+	imported, err := ingest.IsImported(ctx, i.store.Conn, digest)
+	if err != nil || imported {
+		return err
+	}
+	report, err := i.importFile(ctx, path)
+	if err != nil || i.options.DryRun {
+		return err
+	}
+	return ingest.RecordFile(ctx, i.store.Conn, digest, path, report.Rows)
 }

@@ -62,9 +62,13 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 		check.OK(t, <-ended)
 	}()
 	h.url = <-ready
-	must.OK(t, h.store.Conn.Exec(t.Context(), `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES
-		('1', '2026-05-01 12:00:00', 1, 'a', 'view', 1, 0), ('2', '2026-05-01 12:00:00', 1, 'b', 'view', 1, 1), ('3', '2026-05-01 12:00:00', 5, 'c', 'view', 1, 1)`))
-	for look := time.NewTicker(20 * time.Millisecond); h.results("/v1/campaigns/1/results").Totals.Visitors < 2; <-look.C {
+	must.OK(t, h.store.Conn.Exec(t.Context(), `INSERT INTO events_inbox
+		(event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES
+		('1', '2026-05-01 12:00:00', 1, 'a', 'view', 1, 0),
+		('2', '2026-05-01 12:00:00', 1, 'b', 'view', 1, 1),
+		('3', '2026-05-01 12:00:00', 5, 'c', 'view', 1, 1)`))
+	visitors := func() int64 { return h.results("/v1/campaigns/1/results").Totals.Visitors }
+	for look := time.NewTicker(20 * time.Millisecond); visitors() < 2; <-look.C {
 	}
 	rejected := ""
 	for look := time.NewTicker(20 * time.Millisecond); rejected == ""; <-look.C {

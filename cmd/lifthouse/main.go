@@ -31,7 +31,8 @@ func main() {
 		getenv: os.Getenv, environ: os.Environ(),
 	}
 	// background tasks stop and the store is closed in this time; together with the end of the process, it is 5 s
-	p.overdue, p.stopMargin = make(chan struct{}), 4500*time.Millisecond
+	p.overdue = make(chan struct{})
+	p.stopMargin = 4500 * time.Millisecond
 	ended := make(chan int, 1)
 	go func() {
 		code := p.runCommand(ctx)

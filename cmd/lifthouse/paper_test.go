@@ -61,14 +61,17 @@ const paperCatalogue = `accounts:
         currency: EUR
         goals: [{key: purchase, name: Purchase}]
         campaigns:
-          - {key: checkout-layout, name: Checkout layout, type: experiment, primaryGoalId: purchase, significanceLevel: 95, controlShare: 50, startDate: 2026-01-01, variations: [{key: b, name: B, share: 100}]}
+          - {key: checkout-layout, name: Checkout layout, type: experiment, primaryGoalId: purchase,
+             significanceLevel: 95, controlShare: 50, startDate: 2026-01-01,
+             variations: [{key: b, name: B, share: 100}]}
 `
 
 func newPaperShop(t *testing.T, orders int) *paperShop {
 	t.Helper()
 	s := &paperShop{
 		house: newHouse(t), Rand: rand.New(rand.NewPCG(75, 2)), dir: t.TempDir(), secret: "a secret of the webhooks",
-		began: time.Now().UTC().Truncate(time.Second).Add(time.Hour), // a source takes its arrival as the time: never before the views
+		// a source takes its arrival as the time: never before the views
+		began: time.Now().UTC().Truncate(time.Second).Add(time.Hour),
 	}
 	must.OK(t, os.WriteFile(s.path("catalog.yaml"), []byte(paperCatalogue), 0o600))
 	must.OK(t, os.WriteFile(s.path("secret"), []byte(s.secret+"\n"), 0o600))
@@ -261,7 +264,8 @@ func (s *paperShop) export() string {
 	zone := time.FixedZone("", 2*60*60)
 	for i := range s.orders {
 		o := &s.orders[i]
-		at, cancelled, source, tags, notes := o.at.In(zone).Format("2006-01-02 15:04:05 -0700"), "", "web", "VIP", "gift: yes"
+		at := o.at.In(zone).Format("2006-01-02 15:04:05 -0700")
+		cancelled, source, tags, notes := "", "web", "VIP", "gift: yes"
 		if o.cancelled {
 			cancelled = o.at.In(zone).Format("2006-01-02 15:04:05 -0700")
 		}

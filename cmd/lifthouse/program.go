@@ -107,10 +107,11 @@ func (p *program) runCommand(ctx context.Context) int {
 	}
 	p.printDiagnostic("%v", err)
 	var store *source.StoreError
-	if errors.As(source.StoreFailure(ctx, err), &store) &&
-		(store.Fault == source.Full || store.Fault == source.Damaged) &&
-		!strings.Contains(err.Error(), store.Error()) {
-		p.printDiagnostic("%v", store)
+	if errors.As(source.StoreFailure(ctx, err), &store) {
+		hasRemedy := store.Fault == source.Full || store.Fault == source.Damaged
+		if hasRemedy && !strings.Contains(err.Error(), store.Error()) {
+			p.printDiagnostic("%v", store)
+		}
 	}
 	return exitFailed
 }
@@ -127,7 +128,9 @@ const storeFlag = "store"
 
 func (p *program) rootCommand() *cobra.Command {
 	root := newCommand("lifthouse", knownCommand, showHelp)
-	root.SilenceErrors, root.SilenceUsage, root.Version = true, true, buildVersion()
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.Version = buildVersion()
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		author := strings.TrimSpace(cmd.CommandPath() + " " + p.getenv("USER"))
 		cmd.SetContext(catalogue.WithAuthor(cmd.Context(), author))

@@ -197,9 +197,9 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		check.That(t, (o == nil || o.Removed == 1), "outliers = %+v, want one removed", o)
 	}
 	r := h.results("/v1/campaigns/700/results?compareMetric=valuePerVisitor")
-	if p, want := r.Variations[1].Comparison.Frequentist.PValue, all.Metrics["REVENUE"].Comparisons["variant vs control"].Welch.P; !near(p, want) {
-		t.Errorf("Welch p = %v, want %v", *p, want)
-	}
+	p := r.Variations[1].Comparison.Frequentist.PValue
+	want := all.Metrics["REVENUE"].Comparisons["variant vs control"].Welch.P
+	check.That(t, near(p, want), "Welch p = %v, want %v", *p, want)
 	for i, name := range []string{"control", "variant"} {
 		check.Equal(t, r.Variations[i].Visitors, all.Metrics["REVENUE"].Arms[name].N, "%s: visitors", name)
 	}

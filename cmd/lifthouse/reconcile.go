@@ -43,64 +43,74 @@ func (p *program) reconcileCommand() *cobra.Command {
 			return usageError{err}
 		}
 		request.AccountID = s.owned.ID
-
-		// the report, whose window is that of the orders, and not of the visitors
-		planned, err := s.Engine.PlanReport(request)
-		if err == nil {
-			planned, err = s.Engine.PlanInForce(ctx, planned)
-		}
+		compared, website, err := reconciledReport(ctx, s, request)
 		if err != nil {
 			return err
 		}
-		request.Filters = query.Filters{}
-		report, err := computeReport(ctx, s.Store, request)
-		if err != nil {
-			return err
-		}
-		limit := int64(0)
-		if c := report.Checks.Cap; c != nil && c.Amount != nil {
-			limit = c.Amount.Units.Int64()
-		}
-
-		// the orders
-		website := planned.Subject.WebsiteID
 		options, err := p.importOptions(s.Store, mapping, format, website)
 		if err != nil {
 			return err
 		}
-		compared := reconcile.New(planned, limit)
 		export := p.inputPath(args[0])
-		if err := ingest.ReadOrders(ctx, export, options, compared.AddOrder); err != nil {
+		if err := compareOrders(ctx, s, export, options, website, compared); err != nil {
 			return err
 		}
-		if err := compared.CompareEvents(ctx, s.Facts, s.Engine.MaxVisitorEvents()); err != nil {
-			return err
-		}
-		rejects, err := ingest.LastRejects(ctx, s.Conn, website, 100_000)
-		if err != nil {
-			return err
-		}
-		for _, r := range rejects {
-			compared.NoteRejected(r.Text)
-		}
-
-		// the result
 		if orderRows != "" {
-			err = p.writeOrderRows(ctx, orderRows, export, options, compared)
+			if err := p.writeOrderRows(ctx, orderRows, export, options, compared); err != nil {
+				return err
+			}
 		}
-		switch {
-		case err != nil:
-		case asJSON:
-			err = p.writeJSON(compared)
-		default:
-			err = p.printReconciled(compared)
+		printResult := p.printReconciled
+		if asJSON {
+			printResult = func(c *reconcile.Comparison) error { return p.writeJSON(c) }
 		}
-		if err != nil {
+		if err := printResult(compared); err != nil {
 			return err
 		}
-
 		return p.judgeReconciled(args[0], compared)
 	})
+}
+
+// reconciledReport returns the comparison of the report with orders, and the website of both. The window of the request
+// is that of the orders, and not of the visitors.
+func reconciledReport(ctx context.Context, s ownedStore, request query.Request) (compared *reconcile.Comparison,
+	website int64, err error,
+) {
+	planned, err := s.Engine.PlanReport(request)
+	if err == nil {
+		planned, err = s.Engine.PlanInForce(ctx, planned)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	request.Filters = query.Filters{}
+	report, err := computeReport(ctx, s.Store, request)
+	if err != nil {
+		return nil, 0, err
+	}
+	limit := int64(0)
+	if c := report.Checks.Cap; c != nil && c.Amount != nil {
+		limit = c.Amount.Units.Int64()
+	}
+	return reconcile.New(planned, limit), planned.Subject.WebsiteID, nil
+}
+
+// compareOrders reads the orders of an export, and compares them with the events of the website and with its rejected
+// lines.
+func compareOrders(ctx context.Context, s ownedStore, export string, options ingest.Options, website int64,
+	compared *reconcile.Comparison,
+) error {
+	if err := ingest.ReadOrders(ctx, export, options, compared.AddOrder); err != nil {
+		return err
+	}
+	if err := compared.CompareEvents(ctx, s.Facts, s.Engine.MaxVisitorEvents()); err != nil {
+		return err
+	}
+	rejects, err := ingest.LastRejects(ctx, s.Conn, website, 100_000)
+	for _, r := range rejects {
+		compared.NoteRejected(r.Text)
+	}
+	return err
 }
 
 // judgeReconciled prints the rows of a file that cannot be read. It returns an error if there are any, or if the lines
@@ -172,7 +182,8 @@ func bookRows(books *reconcile.Books, money func(*reconcile.Decimal) string) (ro
 	}
 	add("export", &books.Export, "")
 	for _, line := range books.Lines[:reconcile.Counted] {
-		words, mark := line.Line.InWords(), ""
+		words := line.Line.InWords()
+		mark := ""
 		if line.Orders == 0 && line.Value.Units.Sign() == 0 && line.Profit.Units.Sign() == 0 {
 			continue
 		}
@@ -211,7 +222,8 @@ func (p *program) writeOrderRows(
 	})
 	at, same := 0, true
 	err = ingest.ReadOrders(ctx, export, options, func(o *ingest.Order) {
-		if same = same && at < len(c.Rows) && c.Rows[at].Event == o.Event; !same {
+		same = same && at < len(c.Rows) && c.Rows[at].Event == o.Event
+		if !same {
 			return
 		}
 		row := c.Rows[at]

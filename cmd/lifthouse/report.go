@@ -23,17 +23,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (p *program) reportCommand() *cobra.Command {
-	var asJSON, asCSV, exitCode bool
-	var visitors string // path of a Parquet file with the visitors
-	parse := func(operation query.Operation, text string) (query.Request, error) {
-		if visitors != "" {
-			return query.ParseVisitors(operation, text)
-		}
-		return query.ParseReport(operation, text)
+// reportOptions are the flags of report that say what is written.
+type reportOptions struct {
+	asJSON, asCSV, exitCode bool
+	visitors                string // path of a Parquet file with the visitors
+}
+
+// parseParameters parses the parameters of the API for what is written.
+func (o *reportOptions) parseParameters(operation query.Operation, text string) (query.Request, error) {
+	if o.visitors != "" {
+		return query.ParseVisitors(operation, text)
 	}
+	return query.ParseReport(operation, text)
+}
+
+func (p *program) reportCommand() *cobra.Command {
+	var o reportOptions
 	cmd := newCommand("report", func(cmd *cobra.Command, args []string) error {
-		_, err := parseRequest(cmd, args, parse, acceptAnyKey)
+		_, err := parseRequest(cmd, args, o.parseParameters, acceptAnyKey)
 		if err == nil {
 			err = onlyOne(cmd, "json", "csv", "visitors")
 		}
@@ -55,67 +62,30 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.Lookup("curve").NoOptDefVal = anyDays
 	flags.Bool("scorecard", false,
 		"also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")
-	flags.BoolVar(&exitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
+	flags.BoolVar(&o.exitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
 	flags.Bool("complement", false, "also compare the filtered visitors with all others")
 	flags.StringArray("filter", nil, "name=value (filters[name] of the API); can be repeated")
-	flags.BoolVar(&asJSON, "json", false, "print the JSON of the API")
-	flags.BoolVar(&asCSV, "csv", false, "print CSV")
-	flags.StringVar(&visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
+	flags.BoolVar(&o.asJSON, "json", false, "print the JSON of the API")
+	flags.BoolVar(&o.asCSV, "csv", false, "print CSV")
+	flags.StringVar(&o.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
 	p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
-		request, err := parseRequest(cmd, args, parse, s.owned.FindID)
+		request, err := parseRequest(cmd, args, o.parseParameters, s.owned.FindID)
 		if err != nil {
 			return err
 		}
 		request.AccountID = s.owned.ID
-		if visitors == "" {
-			results, err := computeReport(ctx, s.Store, request)
-			if err != nil {
-				return inFlags(cmd, err)
-			}
-			var text []byte
-			switch {
-			case asCSV:
-				if results.Waiting != nil { // CSV has no warnings
-					p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
-				}
-				text, err = render.CSV(results)
-			case asJSON:
-				var indented bytes.Buffer
-				if text, err = render.JSON(results); err == nil {
-					err = json.Indent(&indented, text, "", "  ")
-				}
-				text = indented.Bytes()
-			default:
-				text = []byte(render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)))
-			}
-			if err == nil {
-				_, err = p.stdout.Write(text)
-			}
-			switch {
-			case err != nil || !exitCode:
-				return err
-			case results.Decision == nil:
-				return errors.New("report: there is no decision: --exit-code needs a report about the primary goal " +
-					"and metric and all visitors")
-			case exitDecisions[results.Decision.Status] != exitOK:
-				return &exitError{exitDecisions[results.Decision.Status]}
-			}
-			return nil
+		if o.visitors != "" {
+			return inFlags(cmd, p.writeVisitors(ctx, s, request, o.visitors))
 		}
-		// Write the visitors to a file, or leave no file.
-		planned, err := s.Engine.PlanReport(request)
-		if err == nil {
-			err = s.Facts.RefreshFacts(ctx)
-		}
+		results, err := computeReport(ctx, s.Store, request)
 		if err != nil {
 			return inFlags(cmd, err)
 		}
-		file, err := os.Create(p.absolutePath(visitors))
-		if err != nil {
+		if err := p.printReport(results, &o); err != nil {
 			return err
 		}
-		if err := errors.Join(s.Engine.WriteVisitors(ctx, planned, file), file.Close()); err != nil {
-			return inFlags(cmd, errors.Join(err, os.Remove(file.Name())))
+		if o.exitCode {
+			return exitOfDecision(results)
 		}
 		return nil
 	})
@@ -123,6 +93,63 @@ func (p *program) reportCommand() *cobra.Command {
 	completeFlag(cmd, "dimension", query.Dimensions...)
 	completeFlag(cmd, "interval", query.Intervals...)
 	return cmd
+}
+
+// printReport prints a report as CSV, as the JSON of the API, or for people.
+func (p *program) printReport(results *result.Report, o *reportOptions) error {
+	var text []byte
+	var err error
+	switch {
+	case o.asCSV:
+		if results.Waiting != nil { // CSV has no warnings
+			p.printDiagnostic("%s", results.WarningText(result.WarningWaiting))
+		}
+		text, err = render.CSV(results)
+	case o.asJSON:
+		var indented bytes.Buffer
+		text, err = render.JSON(results)
+		if err == nil {
+			err = json.Indent(&indented, text, "", "  ")
+		}
+		text = indented.Bytes()
+	default:
+		text = []byte(render.Report(results, terminal.ScreenOf(p.stdout, p.getenv)))
+	}
+	if err == nil {
+		_, err = p.stdout.Write(text)
+	}
+	return err
+}
+
+// exitOfDecision returns the exit code of the decision as an error, unless it is 0.
+func exitOfDecision(results *result.Report) error {
+	if results.Decision == nil {
+		return errors.New("report: there is no decision: --exit-code needs a report about the primary goal " +
+			"and metric and all visitors")
+	}
+	if code := exitDecisions[results.Decision.Status]; code != exitOK {
+		return &exitError{code}
+	}
+	return nil
+}
+
+// writeVisitors writes the visitors of a report to a file, or leaves no file.
+func (p *program) writeVisitors(ctx context.Context, s ownedStore, request query.Request, path string) error {
+	planned, err := s.Engine.PlanReport(request)
+	if err == nil {
+		err = s.Facts.RefreshFacts(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(p.absolutePath(path))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.Engine.WriteVisitors(ctx, planned, file), file.Close()); err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
 }
 
 // anyDays is the value of --curve without a number of days.
@@ -230,7 +257,8 @@ func parseSubject(command string, args []string, find findID) (s schema.Subject,
 	switch {
 	case args[0] == "campaign":
 		s.Kind = schema.SubjectCampaign
-		if s.ID, err = find(schema.NameCampaign, args[1]); err != nil {
+		s.ID, err = find(schema.NameCampaign, args[1])
+		if err != nil {
 			err = fmt.Errorf("%s: %w", command, err)
 		}
 		return s, err

@@ -112,10 +112,12 @@ func (p *program) serveStore(ctx context.Context, s *app.Store, ready func(s *ap
 	}
 	o := p.serving.ServerOptions
 	var err error
-	if o.TLS, err = p.loadTLSConfig(); err != nil {
+	o.TLS, err = p.loadTLSConfig()
+	if err != nil {
 		return err
 	}
-	o.API.Release, o.API.Timeout = buildVersion(), p.opening.Limits.Time
+	o.API.Release = buildVersion()
+	o.API.Timeout = p.opening.Limits.Time
 	o.Ready = func(url string) { ready(s, url) }
 	// the process ends if the server does not stop in time, as by a kill; the store recovers from that
 	o.Stopping = func() {
@@ -177,7 +179,9 @@ const (
 )
 
 func (p *program) serveFlags(cmd *cobra.Command) {
-	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
+	o := &p.serving
+	flags := cmd.Flags()
+	d := api.DefaultOptions
 	flags.StringVar(&o.Listen, "listen", app.DefaultListen, "address of the API and the dashboard")
 	flags.StringVar(&o.API.PublicURL, publicURLFlag, "",
 		"URL at which people open the dashboard, for links in webhooks and share links; default: the address of "+
@@ -234,33 +238,54 @@ func (p *program) timeFlags(cmd *cobra.Command) {
 // settingFaults returns all invalid settings, sorted by name.
 func (o *serveOptions) settingFaults() []string {
 	var faults []string
-	check := func(wrong bool, name, value, want string) {
-		if wrong {
+	check := func(valid bool, name, value, want string) {
+		if !valid {
 			faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, value, want))
 		}
 	}
 	if (o.tlsCert == "") != (o.tlsKey == "") {
 		faults = append(faults, "tls-cert, tls-key: both are required")
 	}
-	check(o.logFormat != logText && o.logFormat != logJSON, "log-format", o.logFormat, logText+" or "+logJSON)
-	check(new(slog.Level).UnmarshalText([]byte(o.logLevel)) != nil,
+	check(slices.Contains([]string{logText, logJSON}, o.logFormat), "log-format", o.logFormat, logText+" or "+logJSON)
+	check(new(slog.Level).UnmarshalText([]byte(o.logLevel)) == nil,
 		"log-level", o.logLevel, "debug, info, warn or error")
-	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
-		_, _, err := net.SplitHostPort(address)
-		check(err != nil && (address != "" || name == "listen"), name, address, "host:port, such as "+app.DefaultListen)
-	}
-	public := o.API.PublicURL
-	u, err := url.Parse(public)
-	check(public != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
-		u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(public, "/")), "public-url", public,
+	const addressForm = "host:port, such as " + app.DefaultListen
+	check(isAddress(o.Listen), "listen", o.Listen, addressForm)
+	check(o.Admin == "" || isAddress(o.Admin), "admin-address", o.Admin, addressForm)
+	check(o.API.PublicURL == "" || isPublicURL(o.API.PublicURL), "public-url", o.API.PublicURL,
 		"http:// or https:// with a host, without a slash at the end, such as https://lifthouse.example.com")
 	for _, origin := range o.API.Origins {
-		u, err := url.Parse(origin)
-		check(origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host),
+		check(origin == "*" || isOrigin(origin),
 			"cors-origin", origin, "scheme://host or scheme://host:port, or *")
 	}
 	slices.Sort(faults)
 	return faults
+}
+
+// isAddress reports whether a text is host:port, where the host may be empty.
+func isAddress(address string) bool {
+	_, _, err := net.SplitHostPort(address)
+	return err == nil
+}
+
+// isPublicURL reports whether paths of pages can be appended to a URL.
+func isPublicURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	isHTTP := u.Scheme == "http" || u.Scheme == "https"
+	endsWithPath := u.RawQuery == "" && u.Fragment == "" && !strings.HasSuffix(text, "/")
+	return isHTTP && u.Host != "" && endsWithPath
+}
+
+// isOrigin reports whether a text is an origin of pages: a scheme and a host, and nothing else.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		return false
+	}
+	return text == u.Scheme+"://"+u.Host
 }
 
 // loadTLSConfig returns the TLS configuration, or nil if TLS is off.
@@ -279,7 +304,8 @@ func (p *program) mcpCommand() *cobra.Command {
 	cmd := newCommand("mcp", noArgs, nil)
 	p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
 		p.serving.API = api.DefaultOptions
-		p.serving.API.Release, p.serving.API.Timeout = buildVersion(), p.opening.Limits.Time
+		p.serving.API.Release = buildVersion()
+		p.serving.API.Timeout = p.opening.Limits.Time
 		following, stop := context.WithCancel(ctx)
 		var background sync.WaitGroup
 		if p.running == nil { // no server keeps the store up to date
@@ -313,38 +339,12 @@ func (p *program) demoCommand() *cobra.Command {
 			p.address = "embedded:./demo"
 		}
 		ctx := cmd.Context()
-		address, err := p.storeAddress()
-		if err != nil {
-			return err
-		}
-		if address.Dir != "" {
-			if err := demo.ClaimDirectory(address.Dir); err != nil {
-				return err
-			}
-		}
-		s, err := p.openStore(ctx, 0)
+		s, err := p.openDemo(ctx)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.Close()) }()
-		if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().AllAccounts()) {
-			return errors.New("the store has other accounts and is not a demo store: name an empty database")
-		}
-		if err := p.makeDemo(ctx, s); err != nil {
-			return err
-		}
-		// Replace the token of the last start.
-		const tokenName = "demo"
-		for _, token := range s.Catalogue.Snapshot().AccountTokens(demo.Account) {
-			if token.Name == tokenName {
-				if _, err := s.Catalogue.RevokeToken(ctx, demo.Account, token.ID); err != nil {
-					return err
-				}
-			}
-		}
-		token, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
-			AccountID: demo.Account, Name: tokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
-		})
+		token, err := replaceDemoToken(ctx, s.Catalogue)
 		if err != nil {
 			return err
 		}
@@ -352,12 +352,7 @@ func (p *program) demoCommand() *cobra.Command {
 		var sending sync.WaitGroup
 		ready := func(_ *app.Store, url string) {
 			if traffic {
-				visitors := demo.NewTraffic(time.Now())
-				sending.Go(func() {
-					schema.Repeat(visits, time.Second, "send the events of the demo", func(ctx context.Context) error {
-						return s.Writer.WriteEvents(ctx, visitors.NextEvents(time.Now()))
-					})
-				})
+				sending.Go(func() { sendDemoTraffic(visits, s) })
 			}
 			p.printLine("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url,
 				schema.ShowAddress(p.address))
@@ -375,6 +370,56 @@ func (p *program) demoCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&traffic, "traffic", true,
 		"send the events of a few visitors per second while the demo is served")
 	return cmd
+}
+
+// openDemo opens the store of the demo, and fills it if it is empty. It opens no store with data of others.
+func (p *program) openDemo(ctx context.Context) (*app.Store, error) {
+	address, err := p.storeAddress()
+	if err != nil {
+		return nil, err
+	}
+	if address.Dir != "" {
+		if err := demo.ClaimDirectory(address.Dir); err != nil {
+			return nil, err
+		}
+	}
+	s, err := p.openStore(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().AllAccounts()) {
+		err = errors.New("the store has other accounts and is not a demo store: name an empty database")
+	} else {
+		err = p.makeDemo(ctx, s)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// replaceDemoToken returns a new token of the demo, and revokes that of the last start.
+func replaceDemoToken(ctx context.Context, c *catalogue.Catalogue) (string, error) {
+	const tokenName = "demo"
+	for _, token := range c.Snapshot().AccountTokens(demo.Account) {
+		if token.Name == tokenName {
+			if _, err := c.RevokeToken(ctx, demo.Account, token.ID); err != nil {
+				return "", err
+			}
+		}
+	}
+	token, _, err := c.CreateToken(ctx, catalogue.Token{
+		AccountID: demo.Account, Name: tokenName, Scopes: []catalogue.Scope{catalogue.ScopeAdmin},
+	})
+	return token, err
+}
+
+// sendDemoTraffic stores the events of a few visitors every second until the context ends.
+func sendDemoTraffic(ctx context.Context, s *app.Store) {
+	visitors := demo.NewTraffic(time.Now())
+	schema.Repeat(ctx, time.Second, "send the events of the demo", func(ctx context.Context) error {
+		return s.Writer.WriteEvents(ctx, visitors.NextEvents(time.Now()))
+	})
 }
 
 // demosOnly reports whether the catalogue is empty or contains only the demo account.

@@ -23,75 +23,98 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// sourceOptions are the flags of source add.
+type sourceOptions struct {
+	website       catalogue.Website // its id, or the domain and the currency of a website that may be created
+	name, mapping string
+	views         string
+	rate          int
+	sender        catalogue.Sender
+}
+
 func (p *program) sourceAddCommand() *cobra.Command {
-	var domain, name, mapping, views, currency string
-	var website int64
-	var rate int
-	sender := catalogue.Sender{}
+	var o sourceOptions
 	cmd := newCommand("source-add", func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 || mapping == "" && !ingest.IsShipped(args[0]) {
+		if len(args) != 1 || o.mapping == "" && !ingest.IsShipped(args[0]) {
 			return usageError{fmt.Errorf("source add: the sender %s, or a name with --mapping FILE",
 				faults.OneOf(ingest.ShippedMappings()...))}
 		}
-		return checkViews(args[0], views)
+		return checkViews(args[0], o.views)
 	}, nil)
 	cmd.Use = fmt.Sprintf(cmd.Use, strings.Join(ingest.ShippedMappings(), "|"))
 	flags := cmd.Flags()
-	flags.StringVar(&domain, "domain", "", "domain of the website, which is created if the store does not have it")
-	bounds.Var(flags, &website, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
-	flags.StringVar(&currency, "currency", "", "currency of a website that is created, such as EUR")
-	flags.StringVar(&views, "views", "", "for shopify and tag: the sender of the views, whose visitors orders name: "+
+	flags.StringVar(&o.website.Domain, "domain", "",
+		"domain of the website, which is created if the store does not have it")
+	bounds.Var(flags, &o.website.ID, "website", 0, 0, bounds.MaxID, "id of the website; required if there are several")
+	flags.StringVar(&o.website.Currency, "currency", "", "currency of a website that is created, such as EUR")
+	flags.StringVar(&o.views, "views", "", "for shopify and tag: the sender of the views, whose visitors orders name: "+
 		strings.Join(api.ViewSenders(), ", "))
-	flags.StringVar(&name, "name", "", "name of the source; default: that of the mapping")
-	flags.StringVar(&mapping, "mapping", "", "YAML file with an own mapping, which may extend a shipped one")
-	flags.BoolVar(&sender.ViewsOnly, "views-only", false, "reject goals: for the key of a page, which is public")
-	flags.StringVar(&sender.SecretFile, "secret-file", "",
+	flags.StringVar(&o.name, "name", "", "name of the source; default: that of the mapping")
+	flags.StringVar(&o.mapping, "mapping", "", "YAML file with an own mapping, which may extend a shipped one")
+	flags.BoolVar(&o.sender.ViewsOnly, "views-only", false, "reject goals: for the key of a page, which is public")
+	flags.StringVar(&o.sender.SecretFile, "secret-file", "",
 		"file with the secret with which Shopify or WooCommerce signs its webhooks")
-	bounds.Var(flags, &rate, "rate", catalogue.DefaultRate, 0, 1_000_000,
+	bounds.Var(flags, &o.rate, "rate", catalogue.DefaultRate, 0, 1_000_000,
 		"limit of events per second, and of events at once except in one request; 0: none")
 	p.publicURLFlag(flags)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			asked := catalogue.Website{ID: website, Domain: domain, Currency: currency}
-			owned, site, err := p.websiteOfSource(ctx, s, asked)
-			if err != nil {
-				return err
-			}
-			if api.NamesVisitors(args[0]) && views == "" {
-				if views, err = viewsOf(s, owned, site, args[0]); err != nil {
-					return err
-				}
-			}
-			if sender.Mapping = args[0]; mapping != "" {
-				text, err := os.ReadFile(p.absolutePath(mapping))
-				if err != nil {
-					return err
-				}
-				sender.Mapping = string(text)
-			}
-			if sender.SecretFile != "" {
-				sender.SecretFile = p.absolutePath(sender.SecretFile)
-				if _, err := s.Secrets.ReadSecret(sender.SecretFile); err != nil {
-					return fmt.Errorf("--secret-file: %w", err)
-				}
-			}
-			if _, err := ingest.NewIntake(sender.Mapping, site, args[0], sender.ViewsOnly); err != nil {
-				return fmt.Errorf("--mapping %s: %w", mapping, err)
-			}
-			sender.Rate = &rate
-			key, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
-				AccountID: owned, WebsiteID: site, Name: cmp.Or(name, args[0]),
-				Scopes: []catalogue.Scope{catalogue.ScopeIngest}, Sender: &sender,
-			})
-			if err != nil {
-				return fmt.Errorf("source add: %w", err)
-			}
-			p.printLine("%s", api.SourceAddress(p.publicURL(), key))
-			p.printDiagnostic("%s\nThen: lifthouse source list", api.PasteText(args[0], views, p.publicURL(), key))
-			return nil
+			return p.addSource(ctx, s, args[0], &o)
 		})
 	}
 	return cmd
+}
+
+// addSource creates the key of a source, and prints its address and what to paste at the sender.
+func (p *program) addSource(ctx context.Context, s *app.Store, sender string, o *sourceOptions) error {
+	owned, site, err := p.websiteOfSource(ctx, s, o.website)
+	if err != nil {
+		return err
+	}
+	views := o.views
+	if api.NamesVisitors(sender) && views == "" {
+		views, err = viewsOf(s, owned, site, sender)
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.readSender(s, sender, site, o); err != nil {
+		return err
+	}
+	key, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
+		AccountID: owned, WebsiteID: site, Name: cmp.Or(o.name, sender),
+		Scopes: []catalogue.Scope{catalogue.ScopeIngest}, Sender: &o.sender,
+	})
+	if err != nil {
+		return fmt.Errorf("source add: %w", err)
+	}
+	p.printLine("%s", api.SourceAddress(p.publicURL(), key))
+	p.printDiagnostic("%s\nThen: lifthouse source list", api.PasteText(sender, views, p.publicURL(), key))
+	return nil
+}
+
+// readSender sets the mapping, the secret and the rate of the source, and checks that they can be used.
+func (p *program) readSender(s *app.Store, sender string, website int64, o *sourceOptions) error {
+	of := &o.sender
+	of.Mapping = sender
+	of.Rate = &o.rate
+	if o.mapping != "" {
+		text, err := os.ReadFile(p.absolutePath(o.mapping))
+		if err != nil {
+			return err
+		}
+		of.Mapping = string(text)
+	}
+	if of.SecretFile != "" {
+		of.SecretFile = p.absolutePath(of.SecretFile)
+		if _, err := s.Secrets.ReadSecret(of.SecretFile); err != nil {
+			return fmt.Errorf("--secret-file: %w", err)
+		}
+	}
+	if _, err := ingest.NewIntake(of.Mapping, website, sender, of.ViewsOnly); err != nil {
+		return fmt.Errorf("--mapping %s: %w", o.mapping, err)
+	}
+	return nil
 }
 
 // checkViews returns an error unless views is a sender of views, and only given for a sender whose orders name
@@ -119,7 +142,8 @@ func viewsOf(s *app.Store, account, website int64, sender string) (string, error
 		}
 	}
 	slices.Sort(found)
-	if found = slices.Compact(found); len(found) > 1 {
+	found = slices.Compact(found)
+	if len(found) > 1 {
 		found = slices.DeleteFunc(found, func(name string) bool { return name == "tag" })
 	}
 	switch {
@@ -145,7 +169,11 @@ func (p *program) websiteOfSource(ctx context.Context, s *app.Store, asked catal
 		account = owned.ID
 		for _, site := range catalogue.ByID(owned.Websites) {
 			last = max(last, site.ID)
-			if domain != "" && site.Domain == domain || domain == "" && site.ID == id {
+			isAsked := site.ID == id
+			if domain != "" {
+				isAsked = site.Domain == domain
+			}
+			if isAsked {
 				if asked.Currency != "" && asked.Currency != site.Currency {
 					err = fmt.Errorf("--currency: website %d exists and has %s: change it with lifthouse apply",
 						site.ID, cmp.Or(site.Currency, "none"))
@@ -158,7 +186,8 @@ func (p *program) websiteOfSource(ctx context.Context, s *app.Store, asked catal
 		return 0, 0, usageError{errors.New("--currency: needs --domain, of a website that is created")}
 	}
 	if domain == "" {
-		if account, err = accountOr(0, snapshot); err != nil {
+		account, err = accountOr(0, snapshot)
+		if err != nil {
 			return 0, 0, errors.Join(err, errors.New("or name the website: --domain shop.example.com"))
 		}
 		website, err = websiteOr(id, snapshot.AccountResources(account))
@@ -198,7 +227,8 @@ func (p *program) sourceListCommand() *cobra.Command {
 			if source.LastRequest != nil {
 				last = source.LastRequest.Format(time.RFC3339)
 			}
-			ignored, names := 0, []string{}
+			ignored := 0
+			names := []string{}
 			for _, name := range slices.Sorted(maps.Keys(source.Ignored)) {
 				ignored += source.Ignored[name]
 				names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(name, "without a name"), source.Ignored[name]))

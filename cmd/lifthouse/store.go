@@ -53,7 +53,9 @@ func (p *program) openStore(ctx context.Context, wait time.Duration) (s *app.Sto
 // withStore runs work on an existing store. It returns an error if the store does not exist, for example because its
 // directory is misspelt.
 func (p *program) withStore(ctx context.Context, work func(context.Context, *app.Store) error) error {
-	if address, err := p.storeAddress(); err == nil && address.Dir != "" && p.running == nil && isEmpty(address.Dir) {
+	address, err := p.storeAddress()
+	hasDirectory := err == nil && address.Dir != ""
+	if hasDirectory && p.running == nil && isEmpty(address.Dir) {
 		return fmt.Errorf("there is no store at %s: check --store; lifthouse apply and lifthouse serve create one",
 			address.Dir)
 	}
@@ -207,7 +209,8 @@ func (p *program) copyCommand() *cobra.Command {
 			return usageError{fmt.Errorf("--from: %w", err)}
 		}
 		if source.Dir != "" {
-			if source.Dir = p.absolutePath(source.Dir); isEmpty(source.Dir) {
+			source.Dir = p.absolutePath(source.Dir)
+			if isEmpty(source.Dir) {
 				return usageError{fmt.Errorf("--from: there is no store at %s", source.Dir)}
 			}
 			if p.running != nil || strings.HasPrefix(p.address, "embedded:") {

@@ -80,7 +80,8 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 		if err := oneArg(cmd, args); err != nil {
 			return err
 		}
-		if id, err = strconv.ParseInt(args[0], 10, 64); err != nil || id < 1 {
+		id, err = strconv.ParseInt(args[0], 10, 64)
+		if err != nil || id < 1 {
 			return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list "+
 				"prints the ids", args[0])}
 		}

@@ -47,7 +47,8 @@ func (p *program) worthCommand() *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
-		if asked.WebsiteID, err = websiteOr(website, s.owned); err != nil {
+		asked.WebsiteID, err = websiteOr(website, s.owned)
+		if err != nil {
 			return err
 		}
 		found, err := s.Engine.ReadProgramme(ctx, asked)
@@ -100,7 +101,8 @@ func websiteOr(given int64, owned *catalogue.AccountResources) (int64, error) {
 func (p *program) outcomeCommand() *cobra.Command {
 	var shipped int64
 	var dropped, excluded, reset bool
-	o, kinds := catalogue.Outcome{}, []string{catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset"}
+	o := catalogue.Outcome{}
+	kinds := []string{catalogue.Shipped, catalogue.Dropped, catalogue.Excluded, "reset"}
 	cmd := newCommand("outcome", subjectArgs, nil)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if !slices.ContainsFunc(kinds, cmd.Flags().Changed) {

@@ -47,7 +47,8 @@ func (p *program) benchCommand() *cobra.Command {
 			}
 			var err error
 			o.Mix, err = bench.ParseMix(mix)
-			if err = errors.Join(err, o.Validate()); err != nil {
+			err = errors.Join(err, o.Validate())
+			if err != nil {
 				return usageError{err}
 			}
 			return p.runBench(cmd.Context(), o, jsonFile)

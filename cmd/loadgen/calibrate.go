@@ -188,7 +188,8 @@ func (p *program) calibrateDecisionsCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if o.Only, err = regexp.Compile(only); err != nil {
+			o.Only, err = regexp.Compile(only)
+			if err != nil {
 				return usageError{fmt.Errorf("invalid --only %q: must be a regular expression: %w", only, err)}
 			}
 			return p.calibrateDecisions(cmd.Context(), &o, jsonFile)

@@ -77,7 +77,8 @@ func (p *program) compareCompetitors(ctx context.Context, s *app.Store, id int64
 		Progress: func(text string) { p.printDiagnostic("%s", text) },
 	}
 	if duckDB != "" {
-		if options.DuckDB, err = competitors.StartDuckDB(ctx, duckDB); err != nil {
+		options.DuckDB, err = competitors.StartDuckDB(ctx, duckDB)
+		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, options.DuckDB.Close()) }()

@@ -121,7 +121,8 @@ func (p *program) phaseProgress() func(phase string, done, total int) {
 	current := ""
 	return func(phase string, done, total int) {
 		if phase != current {
-			show, current = terminal.NewProgress(), phase
+			show = terminal.NewProgress()
+			current = phase
 		}
 		line := func() { _, _ = fmt.Fprintf(p.err, "%s: %d of %d\n", phase, done, total) }
 		if done < total {

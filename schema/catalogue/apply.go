@@ -91,60 +91,26 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 		for _, r := range current {
 			a.current[r.key] = r
 		}
-		for i := range file.Accounts {
-			account := &file.Accounts[i]
-			a.defineResource(account.ID, kindAccount, account.ID, account.Name, account)
-			for w := range account.Websites {
-				a.applyWebsite(account.ID, &account.Websites[w], fmt.Sprintf("accounts[%d].websites[%d]", i, w))
-			}
-			for h := range account.Webhooks {
-				hook, stored := account.Webhooks[h], known.AccountResources(account.ID).Webhooks[account.Webhooks[h].ID]
-				hook.keepSecret(&stored.Webhook)
-				changed := a.defineResource(account.ID, kindWebhook, hook.ID, hook.URL, hook)
-				a.addState(&declared{resource: resource{account.ID, kindWebhook, hook.ID}, name: hook.URL}, changed)
-			}
+		a.applyAccounts()
+		if file.Prune {
+			a.archiveOthers(current)
 		}
-		// Archive the resources that the file does not name, of the accounts that it may change. The tokens of an
-		// archived account are archived too.
-		for _, r := range current {
-			account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
-			if !file.Prune || r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] ||
-				!file.mayChange(r.AccountID) {
-				continue
-			}
-			a.rows = append(a.rows, r.archivedVersion())
-			if r.Part == partDefinition {
-				var named struct{ Name, Domain, URL string }
-				a.decodeRow(&r, &named)
-				a.changes = append(a.changes, Change{
-					AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID,
-					Name: cmp.Or(named.Name, named.Domain, named.URL), Archived: true,
-				})
-			}
+		if a.err != nil || retry {
+			return a.rows, a.err
 		}
-		if a.err != nil {
-			return nil, a.err
+		version = known.AccountResources(file.AccountID).Version
+		if file.Replaces != nil && !file.Replaces(version) {
+			return nil, ErrVersionChanged
 		}
-		if !retry {
-			version = known.AccountResources(file.AccountID).Version
-			if file.Replaces != nil && !file.Replaces(version) {
-				return nil, ErrVersionChanged
-			}
-			changes = a.changes
-		}
+		changes = a.changes
 		if dryRun {
 			return nil, nil
 		}
-		if !retry {
-			for _, r := range a.rows {
-				a.current[r.key] = r
-			}
-			after, err := newSnapshot(slices.Collect(maps.Values(a.current)))
-			if err != nil {
-				return nil, err
-			}
-			version = after.AccountResources(file.AccountID).Version
+		after, err := a.snapshotAfter()
+		if err != nil {
+			return nil, err
 		}
+		version = after.AccountResources(file.AccountID).Version
 		retry = true
 		return a.rows, nil
 	})
@@ -170,6 +136,54 @@ type applier struct {
 	err      error // a row cannot be encoded or decoded; the rows and changes are incomplete
 }
 
+// applyAccounts adds the rows of what the file declares.
+func (a *applier) applyAccounts() {
+	for i := range a.declares.Accounts {
+		account := &a.declares.Accounts[i]
+		a.defineResource(account.ID, kindAccount, account.ID, account.Name, account)
+		for w := range account.Websites {
+			a.applyWebsite(account.ID, &account.Websites[w], fmt.Sprintf("accounts[%d].websites[%d]", i, w))
+		}
+		stored := a.known.AccountResources(account.ID).Webhooks
+		for _, hook := range account.Webhooks {
+			before := stored[hook.ID]
+			hook.keepSecret(&before.Webhook)
+			changed := a.defineResource(account.ID, kindWebhook, hook.ID, hook.URL, hook)
+			a.addState(&declared{resource: resource{account.ID, kindWebhook, hook.ID}, name: hook.URL}, changed)
+		}
+	}
+}
+
+// archiveOthers archives the resources that the file does not name, of the accounts that it may change. The tokens of
+// an archived account are archived too.
+func (a *applier) archiveOthers(current []row) {
+	for _, r := range current {
+		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
+		remains := a.named[r.key] || r.Kind == kindToken && a.named[account]
+		if r.Archived || remains || !a.declares.mayChange(r.AccountID) {
+			continue
+		}
+		a.rows = append(a.rows, r.archivedVersion())
+		if r.Part == partDefinition {
+			var named struct{ Name, Domain, URL string }
+			a.decodeRow(&r, &named)
+			a.changes = append(a.changes, Change{
+				AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID,
+				Name: cmp.Or(named.Name, named.Domain, named.URL), Archived: true,
+			})
+		}
+	}
+}
+
+// snapshotAfter returns the catalogue with the changes of the file and no others.
+func (a *applier) snapshotAfter() (*Snapshot, error) {
+	after := maps.Clone(a.current)
+	for _, r := range a.rows {
+		after[r.key] = r
+	}
+	return newSnapshot(slices.Collect(maps.Values(after)))
+}
+
 func (a *applier) applyWebsite(account int64, site *Website, path string) {
 	a.defineResource(account, kindWebsite, site.ID, site.Domain, site)
 	for i := range site.Goals {
@@ -186,54 +200,71 @@ func (a *applier) applyWebsite(account int64, site *Website, path string) {
 		}, changed)
 	}
 	for i := range site.Campaigns {
-		site.Campaigns[i].WebsiteID = site.ID
-		campaign := &site.Campaigns[i]
-		changed := a.defineResource(account, kindCampaign, campaign.ID, campaign.Name, campaign)
-		if changed {
-			change := &a.changes[len(a.changes)-1]
-			// Control gets its percentage. The others divide the rest by their weights.
-			weights := max(campaign.DeclaredShares().sumWeights(), 1)
-			if campaign.ControlShare > 0 || len(campaign.Variations) == 0 { // else a variation takes its place
-				change.Shares = []NamedShare{{"Control", float64(campaign.ControlShare) / 100}}
-			}
-			for _, v := range campaign.Variations {
-				share := float64(100-campaign.ControlShare) / 100 * float64(v.Share) / float64(weights)
-				change.Shares = append(change.Shares, NamedShare{v.Name, share})
-			}
-			if change.Created {
-				change.Notes = a.campaignNotes(account, site, campaign, fmt.Sprintf("%s.campaigns[%d]", path, i))
-			}
-		}
-		d := declared{
-			resource: resource{account, kindCampaign, campaign.ID}, name: campaign.Name, initial: campaign.Initial,
-			shares: map[int64]Shares{0: campaign.DeclaredShares()},
-		}
-		d.plans = a.changedPlans(d.resource, site, campaign)
-		a.addState(&d, changed)
+		a.applyCampaign(account, site, i, path)
 	}
 	for i := range site.Widgets {
-		site.Widgets[i].WebsiteID = site.ID
-		widget := &site.Widgets[i]
-		changed := a.defineResource(account, kindWidget, widget.ID, widget.Name, widget)
-		d := declared{
-			resource: resource{account, kindWidget, widget.ID}, name: widget.Name, initial: widget.Initial,
-			shares: map[int64]Shares{},
-		}
-		notes := startNote(widget.Initial, fmt.Sprintf("/v1/widgets/%d", widget.ID))
-		for i := range widget.Experiments {
-			e := &widget.Experiments[i]
-			if d.shares[e.ID] = e.DeclaredShares(); !e.Active {
-				notes = append(notes,
-					fmt.Sprintf("experiment %d: active: false: set active: true in the file when it starts", e.ID))
-			}
-		}
-		if last := len(a.changes) - 1; changed && a.changes[last].Created {
-			a.changes[last].Notes = notes
-		}
-		d.plans = a.changedPlans(d.resource, site, widget)
-		a.addState(&d, changed)
+		a.applyWidget(account, site, &site.Widgets[i])
 	}
 	a.plansOfOthers(account, site)
+}
+
+// applyCampaign adds the definition and the state of a campaign. path is that of its website.
+func (a *applier) applyCampaign(account int64, site *Website, i int, path string) {
+	campaign := &site.Campaigns[i]
+	campaign.WebsiteID = site.ID
+	changed := a.defineResource(account, kindCampaign, campaign.ID, campaign.Name, campaign)
+	if changed {
+		change := &a.changes[len(a.changes)-1]
+		change.Shares = campaign.namedShares()
+		if change.Created {
+			change.Notes = a.campaignNotes(account, site, campaign, fmt.Sprintf("%s.campaigns[%d]", path, i))
+		}
+	}
+	d := declared{
+		resource: resource{account, kindCampaign, campaign.ID}, name: campaign.Name, initial: campaign.Initial,
+		shares: map[int64]Shares{0: campaign.DeclaredShares()},
+	}
+	d.plans = a.changedPlans(d.resource, site, campaign)
+	a.addState(&d, changed)
+}
+
+// namedShares returns the fraction of the visitors that each variation gets. Control gets its percentage. The others
+// divide the rest by their weights.
+func (c *Campaign) namedShares() []NamedShare {
+	var shares []NamedShare
+	weights := max(c.DeclaredShares().sumWeights(), 1)
+	if c.ControlShare > 0 || len(c.Variations) == 0 { // else a variation takes its place
+		shares = []NamedShare{{"Control", float64(c.ControlShare) / 100}}
+	}
+	for _, v := range c.Variations {
+		share := float64(100-c.ControlShare) / 100 * float64(v.Share) / float64(weights)
+		shares = append(shares, NamedShare{v.Name, share})
+	}
+	return shares
+}
+
+// applyWidget adds the definition and the state of a widget.
+func (a *applier) applyWidget(account int64, site *Website, widget *Widget) {
+	widget.WebsiteID = site.ID
+	changed := a.defineResource(account, kindWidget, widget.ID, widget.Name, widget)
+	d := declared{
+		resource: resource{account, kindWidget, widget.ID}, name: widget.Name, initial: widget.Initial,
+		shares: map[int64]Shares{},
+	}
+	notes := startNote(widget.Initial, fmt.Sprintf("/v1/widgets/%d", widget.ID))
+	for i := range widget.Experiments {
+		e := &widget.Experiments[i]
+		d.shares[e.ID] = e.DeclaredShares()
+		if !e.Active {
+			notes = append(notes,
+				fmt.Sprintf("experiment %d: active: false: set active: true in the file when it starts", e.ID))
+		}
+	}
+	if last := len(a.changes) - 1; changed && a.changes[last].Created {
+		a.changes[last].Notes = notes
+	}
+	d.plans = a.changedPlans(d.resource, site, widget)
+	a.addState(&d, changed)
 }
 
 // planned is a resource with plans: a campaign or a widget.
@@ -385,7 +416,8 @@ func (a *applier) addState(d *declared, changed bool) {
 	// server's row has replaced the row that recorded them.
 	planned := d.plans != nil && state.recordPlans(d.plans[0], d.plans[1], a.now)
 	shared := state.recordShares(d.shares, a.now, a.declares.CorrectShares)
-	if exists && !changed && !planned && !shared {
+	hasChange := !exists || changed || planned || shared
+	if !hasChange {
 		return
 	}
 	if exists && !changed && shared {

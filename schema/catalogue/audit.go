@@ -67,9 +67,11 @@ func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.
 		if err != nil {
 			return err
 		}
-		a.At, a.After = a.At.UTC(), json.RawMessage(body)
+		a.At = a.At.UTC()
+		a.After = json.RawMessage(body)
 		if part(of) == partDefinition {
-			if a.After, err = hideSecrets(kind(a.Kind), body); err != nil {
+			a.After, err = hideSecrets(kind(a.Kind), body)
+			if err != nil {
 				return fmt.Errorf("the definition of %s %d: %w", a.Kind, a.ID, err)
 			}
 		}

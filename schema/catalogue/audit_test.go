@@ -61,9 +61,12 @@ func TestAuditOfARace(t *testing.T) {
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	mustApply(t, c, whole)
 	const insert = `INSERT INTO audit (account_id, changed_at, changed_by, kind, id, facet, version, body) VALUES
-(1, '2030-01-01 00:00:00.000', 'one', 'campaign', 13, 'state', 2, '{"active":true,"updateDate":"2030-01-01T00:00:00Z"}'),
-(1, '2030-01-01 00:00:00.001', 'two', 'campaign', 13, 'state', 2, '{"active":true,"updateDate":"2030-01-01T00:00:00.001Z"}'),
-(1, '2030-01-01 00:00:00.002', 'two', 'campaign', 13, 'state', 3, '{"active":true,"updateDate":"2030-01-01T00:00:00Z"}'),
+(1, '2030-01-01 00:00:00.000', 'one', 'campaign', 13, 'state', 2,
+	'{"active":true,"updateDate":"2030-01-01T00:00:00Z"}'),
+(1, '2030-01-01 00:00:00.001', 'two', 'campaign', 13, 'state', 2,
+	'{"active":true,"updateDate":"2030-01-01T00:00:00.001Z"}'),
+(1, '2030-01-01 00:00:00.002', 'two', 'campaign', 13, 'state', 3,
+	'{"active":true,"updateDate":"2030-01-01T00:00:00Z"}'),
 (1, '2030-01-01 00:00:00.003', 'one', 'campaign', 13, 'state', 4, '{"active":true,"shareHistory":{"0":[]}}'),
 (1, '2030-01-01 00:00:00.003', 'one', 'campaign', 13, 'state', 5, '{"active":false,"shareHistory":{"0":[]}}')`
 	must.OK(t, conn.Exec(t.Context(), insert))

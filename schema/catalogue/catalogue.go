@@ -171,6 +171,7 @@ func (s *Snapshot) AccountTokens(account int64) []Token {
 	return tokens
 }
 
+// newSnapshot returns the catalogue that current rows define.
 func newSnapshot(rows []row) (*Snapshot, error) {
 	s := &Snapshot{
 		accounts: map[int64]*AccountResources{}, websites: map[int64]int64{}, archived: map[int64]int64{},
@@ -189,40 +190,7 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 			}
 			continue
 		}
-		o, known := s.accounts[r.AccountID]
-		if !known {
-			o = &AccountResources{
-				Account:  Account{ID: r.AccountID},
-				Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
-				Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{}, Webhooks: map[int64]LiveWebhook{},
-			}
-			s.accounts[r.AccountID] = o
-		}
-		var err error
-		switch r.Kind {
-		case kindAccount:
-			err = json.Unmarshal([]byte(r.Body), &o.Account)
-		case kindToken:
-			token := Token{ID: r.ID, AccountID: r.AccountID}
-			err = json.Unmarshal([]byte(r.Body), &token)
-			s.tokens[token.Digest] = token
-		case kindWebsite:
-			s.websites[r.ID] = r.AccountID
-			err = addPart(o.Websites, r, func(site *Website) (any, *State) { return site, nil })
-		case kindGoal:
-			err = addPart(o.Goals, r, func(goal *Goal) (any, *State) { return goal, nil })
-		case kindTarget:
-			err = addPart(o.Targets, r, func(live *LiveTarget) (any, *State) { return &live.Target, &live.State })
-		case kindCampaign:
-			err = addPart(o.Campaigns, r, func(live *LiveCampaign) (any, *State) { return &live.Campaign, &live.State })
-		case kindWidget:
-			err = addPart(o.Widgets, r, func(live *LiveWidget) (any, *State) { return &live.Widget, &live.State })
-		case kindWebhook:
-			err = addPart(o.Webhooks, r, func(live *LiveWebhook) (any, *State) { return &live.Webhook, &live.State })
-		default:
-			err = fmt.Errorf("unknown kind %q: the store was written by a newer release", r.Kind)
-		}
-		if err != nil {
+		if err := s.addRow(r); err != nil {
 			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", r.Kind, r.ID, r.AccountID, err)
 		}
 	}
@@ -230,6 +198,43 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 		owned.Version = versions[id]
 	}
 	return s, nil
+}
+
+// addRow adds a row that is not archived to the resources of its account.
+func (s *Snapshot) addRow(r row) error {
+	o, known := s.accounts[r.AccountID]
+	if !known {
+		o = &AccountResources{
+			Account:  Account{ID: r.AccountID},
+			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
+			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{}, Webhooks: map[int64]LiveWebhook{},
+		}
+		s.accounts[r.AccountID] = o
+	}
+	switch r.Kind {
+	case kindAccount:
+		return json.Unmarshal([]byte(r.Body), &o.Account)
+	case kindToken:
+		token := Token{ID: r.ID, AccountID: r.AccountID}
+		err := json.Unmarshal([]byte(r.Body), &token)
+		s.tokens[token.Digest] = token
+		return err
+	case kindWebsite:
+		s.websites[r.ID] = r.AccountID
+		return addPart(o.Websites, r, func(site *Website) (any, *State) { return site, nil })
+	case kindGoal:
+		return addPart(o.Goals, r, func(goal *Goal) (any, *State) { return goal, nil })
+	case kindTarget:
+		return addPart(o.Targets, r, func(live *LiveTarget) (any, *State) { return &live.Target, &live.State })
+	case kindCampaign:
+		return addPart(o.Campaigns, r, func(live *LiveCampaign) (any, *State) { return &live.Campaign, &live.State })
+	case kindWidget:
+		return addPart(o.Widgets, r, func(live *LiveWidget) (any, *State) { return &live.Widget, &live.State })
+	case kindWebhook:
+		return addPart(o.Webhooks, r, func(live *LiveWebhook) (any, *State) { return &live.Webhook, &live.State })
+	default:
+		return fmt.Errorf("unknown kind %q: the store was written by a newer release", r.Kind)
+	}
 }
 
 // addPart adds the definition or the state in a row to a resource.
@@ -268,8 +273,9 @@ func (c *Catalogue) RefreshSnapshot(ctx context.Context) error {
 	}
 	known := c.position
 	defer func() { c.position.latest = schema.LaterTime(c.position.latest, stored.latest) }()
-	if c.snapshot.Load() != nil && stored.keys == known.keys && stored.versions == known.versions &&
-		!stored.latest.After(known.latest) {
+	hasSameVersions := stored.keys == known.keys && stored.versions == known.versions
+	isRead := hasSameVersions && !stored.latest.After(known.latest)
+	if isRead && c.snapshot.Load() != nil {
 		return nil
 	}
 	if known.keys > 0 && stored.keys >= known.keys && stored.versions >= known.versions {
@@ -301,7 +307,8 @@ func (c *Catalogue) updateSnapshot(rows []row) error {
 
 // adoptRowsLocked adds the rows that are newer than the known ones.
 func (c *Catalogue) adoptRowsLocked(rows []row) error {
-	all, changed := maps.Clone(c.rows), false
+	all := maps.Clone(c.rows)
+	changed := false
 	for _, r := range rows {
 		if known, exists := all[r.key]; !exists || r.compareVersion(known) < 0 {
 			all[r.key], changed = r, true
@@ -319,7 +326,8 @@ func (c *Catalogue) replaceRowsLocked(rows []row) error {
 	if err != nil {
 		return err
 	}
-	c.rows, c.position = make(map[key]row, len(rows)), position{keys: uint64(len(rows))}
+	c.rows = make(map[key]row, len(rows))
+	c.position = position{keys: uint64(len(rows))}
 	for _, r := range rows {
 		c.rows[r.key] = r
 		c.position.versions += r.Version

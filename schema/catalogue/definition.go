@@ -364,49 +364,67 @@ func (c *checker) checkGoals(path string, g *Goals, primary int64, metric string
 	}
 	c.AddIf(g.Primary != 0 && g.Primary != primary,
 		path+".primary", g.Primary, fmt.Sprintf("must equal primaryGoalId, %d, or be omitted", primary))
-	type measured struct {
-		goal   int64
-		metric string
-		window string // empty: that of the goal
-		settle schema.Settle
-	}
-	taken := map[measured]string{{primary, cmp.Or(perVisitor[metric], metric), "", 0}: "the primary metric"}
-	one := func(path string, goal int64, metric, direction string, window *schema.ConversionWindow,
-		settle *schema.Settle,
-	) {
-		c.AddIf(goal < 1, path+".goalId", goal, "must be the id of a goal")
-		c.checkReference(path+".goalId", goal, known, "goal")
-		c.oneOf(path+".metric", metric, GoalMetrics)
-		c.oneOf(path+".direction", direction, []string{Up, Down})
-		c.checkWindow(path+".window", window)
-		is := measured{goal: goal, metric: metric}
-		if window != nil {
-			is.window = window.String()
-		}
-		if settle != nil {
-			is.settle = *settle
-		}
-		if other, twice := taken[is]; twice {
-			c.Add(path, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
-		}
-		taken[is] = path
-	}
+	roles := goalChecker{checker: c, known: known, taken: map[measured]string{
+		{goal: primary, metric: cmp.Or(perVisitor[metric], metric)}: "the primary metric",
+	}}
 	for i, s := range g.Secondary {
-		one(fmt.Sprintf("%s.secondary[%d]", path, i), s.GoalID, s.Metric, s.Direction, s.Window, s.Settle)
+		roles.checkGoal(fmt.Sprintf("%s.secondary[%d]", path, i),
+			measured{goal: s.GoalID, metric: s.Metric}, s.Direction, s.Window, s.Settle)
 	}
 	for i, r := range g.Guardrails {
 		at := fmt.Sprintf("%s.guardrails[%d]", path, i)
-		one(at, r.GoalID, r.Metric, r.Direction, r.Window, r.Settle)
-		switch {
-		case r.Margin != 0 && r.AbsoluteMargin != 0:
-			c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
-		case r.Margin != 0 && !(r.Margin > 0 && r.Margin < 100):
-			c.Add(at+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
-		case r.AbsoluteMargin != 0 && !(r.AbsoluteMargin > 0):
-			c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
-		case r.Metric == defaultGoalMetric && r.AbsoluteMargin >= 1:
-			c.Add(at+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
-		}
+		roles.checkGoal(at, measured{goal: r.GoalID, metric: r.Metric}, r.Direction, r.Window, r.Settle)
+		c.checkMargins(at, &r)
+	}
+}
+
+// measured is what a goal of a campaign or an experiment measures.
+type measured struct {
+	goal   int64
+	metric string
+	window string // empty: that of the goal
+	settle schema.Settle
+}
+
+// goalChecker checks the goals of one campaign or experiment, which must measure different things.
+type goalChecker struct {
+	*checker
+	known ids                 // the goals of the website
+	taken map[measured]string // where it is measured
+}
+
+// checkGoal checks a goal whatever its role.
+func (c *goalChecker) checkGoal(path string, is measured, direction string, window *schema.ConversionWindow,
+	settle *schema.Settle,
+) {
+	c.AddIf(is.goal < 1, path+".goalId", is.goal, "must be the id of a goal")
+	c.checkReference(path+".goalId", is.goal, c.known, "goal")
+	c.oneOf(path+".metric", is.metric, GoalMetrics)
+	c.oneOf(path+".direction", direction, []string{Up, Down})
+	c.checkWindow(path+".window", window)
+	if window != nil {
+		is.window = window.String()
+	}
+	if settle != nil {
+		is.settle = *settle
+	}
+	if other, twice := c.taken[is]; twice {
+		c.Add(path, fmt.Sprintf("%s of goal %d", is.metric, is.goal), "is also "+other)
+	}
+	c.taken[is] = path
+}
+
+// checkMargins checks by how much a guardrail may be worse.
+func (c *checker) checkMargins(path string, r *Guardrail) {
+	switch {
+	case r.Margin != 0 && r.AbsoluteMargin != 0:
+		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
+	case r.Margin != 0 && !(r.Margin > 0 && r.Margin < 100):
+		c.Add(path+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
+	case r.AbsoluteMargin != 0 && !(r.AbsoluteMargin > 0):
+		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
+	case r.Metric == defaultGoalMetric && r.AbsoluteMargin >= 1:
+		c.Add(path+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
 	}
 }
 

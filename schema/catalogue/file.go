@@ -113,7 +113,7 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 			d.addFault(path, node, node.Value, "must be "+Learned+", or have mean and standardDeviation")
 		}
 		return node.Value == Learned
-	case parsedText(want) != nil, want.Kind() != reflect.Struct && want.Kind() != reflect.Slice: // one value
+	case isOneValue(want):
 		if detail := typeError(want, node); detail != "" {
 			return d.addFault(path, node, node.Value, detail)
 		}
@@ -123,19 +123,32 @@ func (d *Document) checkNode(path string, node *yaml.Node, want reflect.Type) bo
 	case node.Kind != yaml.SequenceNode:
 		return d.addFault(path, node, node.Value, "must be a list")
 	}
-	for i, element := range node.Content {
-		if !d.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want.Elem()) {
-			node.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag}
-			if want.Elem().Kind() == reflect.Struct { // the other elements keep their places
-				node.Content[i] = &yaml.Node{Kind: yaml.MappingNode}
-			}
-		}
-	}
+	d.checkElements(path, node, want.Elem())
 	return true
 }
 
+// isOneValue reports whether a type is written as one value: it is parsed from a text, or has neither fields nor
+// elements.
+func isOneValue(want reflect.Type) bool {
+	return parsedText(want) != nil || want.Kind() != reflect.Struct && want.Kind() != reflect.Slice
+}
+
+// checkElements checks the elements of a list, and replaces those that cannot be decoded: the others keep their places.
+func (d *Document) checkElements(path string, list *yaml.Node, want reflect.Type) {
+	for i, element := range list.Content {
+		if d.checkNode(fmt.Sprintf("%s[%d]", path, i), element, want) {
+			continue
+		}
+		list.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag}
+		if want.Kind() == reflect.Struct {
+			list.Content[i] = &yaml.Node{Kind: yaml.MappingNode}
+		}
+	}
+}
+
 func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type) bool {
-	fields, defaults := fieldsOf(want), map[string]string{}
+	fields := fieldsOf(want)
+	defaults := map[string]string{}
 	names := slices.Sorted(maps.Keys(fields))
 	for name, field := range fields {
 		if value, has := field.Tag.Lookup("default"); has {
@@ -158,8 +171,9 @@ func (d *Document) checkMapping(path string, node *yaml.Node, want reflect.Type)
 			d.addField(at, key, "%s; first in line %d", faults.GivenTwice, line)
 		default:
 			given[key.Value] = key.Line
-			if d.checkNode(at, value, of.Type) && value.Tag != nullTag &&
-				(value.Kind != yaml.SequenceNode || len(value.Content) > 0) {
+			isFine := d.checkNode(at, value, of.Type)
+			isEmpty := value.Tag == nullTag || value.Kind == yaml.SequenceNode && len(value.Content) == 0
+			if isFine && !isEmpty {
 				fine = append(fine, key, value)
 				delete(defaults, key.Value)
 			}
@@ -251,7 +265,8 @@ func parsedText(want reflect.Type) encoding.TextUnmarshaler {
 
 // typeError returns what is allowed if the node is not a literal of the type, and an empty string otherwise.
 func typeError(want reflect.Type, node *yaml.Node) string {
-	text, quoted := node.Value, slices.Contains(stringTags, node.Tag)
+	text := node.Value
+	quoted := slices.Contains(stringTags, node.Tag)
 	if parsed := parsedText(want); parsed != nil {
 		if err := parsed.UnmarshalText([]byte(text)); err != nil {
 			return err.Error()

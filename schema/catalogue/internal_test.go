@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"fmt"
 	"testing"
 
 	"lifthouse/schema/schematest/check"
@@ -14,4 +15,29 @@ func TestConflictsOfALaggingReplica(t *testing.T) {
 	mine := row{key: key{1, kindToken, 1, partDefinition}, Writer: "this", Version: 1}
 	found := (versions{}).conflictingRows([]row{mine})
 	check.That(t, len(found) == 0, "%+v", found)
+}
+
+func TestNamedShares(t *testing.T) {
+	two := []Variation{{ID: 1, Name: "B", Share: 1}, {ID: 2, Name: "C", Share: 3}}
+	for _, c := range []struct {
+		name     string
+		campaign Campaign
+		want     []NamedShare
+	}{
+		{"only Control", Campaign{}, []NamedShare{{"Control", 0}}},
+		{"a variation in place of Control", Campaign{Variations: two}, []NamedShare{{"B", .25}, {"C", .75}}},
+		{
+			"the rest by weights",
+			Campaign{ControlShare: 50, Variations: two},
+			[]NamedShare{{"Control", .5}, {"B", .125}, {"C", .375}},
+		},
+		{
+			"no weights",
+			Campaign{ControlShare: 50, Variations: []Variation{{ID: 1, Name: "B"}}},
+			[]NamedShare{{"Control", .5}, {"B", 0}},
+		},
+	} {
+		got := c.campaign.namedShares()
+		check.Equal(t, fmt.Sprint(got), fmt.Sprint(c.want), c.name)
+	}
 }

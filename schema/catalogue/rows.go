@@ -219,16 +219,10 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 	}
 	defer func() { <-c.changing }()
 
-	// Wait until no key is tied. If a tie remains, its writer has died, and the first row is the current one.
-	all, err := c.readVersions(ctx, only)
-	tied := func() bool { return slices.ContainsFunc(slices.Collect(maps.Keys(all)), all.isTied) }
-	for attempt := 0; err == nil && attempt < maxRaces && tied(); attempt++ {
-		all, err = c.readLater(ctx, only, attempt)
-	}
+	all, err := c.readUntied(ctx, only)
 	if err != nil {
 		return nil, err
 	}
-
 	var conflicts []row
 	for attempt := range maxRaces {
 		// Compute the change on top of the rows of other writers.
@@ -244,46 +238,74 @@ func (c *Catalogue) changeRows(ctx context.Context, only *resource,
 		if err != nil {
 			return nil, err
 		}
-		// Resolve the ties of keys that the change does not write.
-		for _, conflict := range conflicts {
-			if all.isTied(conflict.key) && !slices.ContainsFunc(rows, conflict.hasSameKey) {
-				conflict.Version++
-				rows = append(rows, conflict)
-			}
-		}
+		rows = all.resolveTies(rows, conflicts)
 		if len(rows) == 0 {
 			return all.latestRows(), c.updateSnapshot(all.latestRows())
 		}
-		for i := range rows {
-			rows[i].Writer = c.writer
-			rows[i].By = cmp.Or(rows[i].By, authorOf(ctx))
-		}
 
-		// Insert the rows in one block, which is atomic, and look for rows that other writers have inserted.
+		// Insert the rows, and look for rows that other writers have inserted.
 		if attempt == 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
 			defer cancel()
 		}
-		if err := schema.InsertRows(ctx, c.conn, insertCatalogue, rows, func(r *row) []any {
-			return []any{
-				r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By,
-			}
-		}); err != nil {
-			return nil, fmt.Errorf("write catalogue: %w", err)
+		if err := c.insertRows(ctx, rows); err != nil {
+			return nil, err
 		}
-		if all, err = c.readVersions(ctx, only); err != nil {
+		all, err = c.readVersions(ctx, only)
+		if err != nil {
 			return nil, err
 		}
 		if len(all.conflictingRows(rows)) == 0 {
 			return all.latestRows(), c.updateSnapshot(all.latestRows())
 		}
-		if all, err = c.readLater(ctx, only, attempt); err != nil {
+		all, err = c.readLater(ctx, only, attempt)
+		if err != nil {
 			return nil, err
 		}
 		conflicts = all.conflictingRows(rows)
 	}
 	return nil, ErrContested
+}
+
+// readUntied reads the rows once no key is tied. If a tie remains, its writer has died, and the first row is the
+// current one.
+func (c *Catalogue) readUntied(ctx context.Context, only *resource) (versions, error) {
+	all, err := c.readVersions(ctx, only)
+	tied := func() bool { return slices.ContainsFunc(slices.Collect(maps.Keys(all)), all.isTied) }
+	for attempt := 0; err == nil && attempt < maxRaces && tied(); attempt++ {
+		all, err = c.readLater(ctx, only, attempt)
+	}
+	return all, err
+}
+
+// resolveTies adds, to the rows of a change, the next versions of conflicting rows that are tied and that the change
+// does not write.
+func (v versions) resolveTies(rows, conflicts []row) []row {
+	for _, conflict := range conflicts {
+		if v.isTied(conflict.key) && !slices.ContainsFunc(rows, conflict.hasSameKey) {
+			conflict.Version++
+			rows = append(rows, conflict)
+		}
+	}
+	return rows
+}
+
+// insertRows inserts rows of this writer in one block, which is atomic.
+func (c *Catalogue) insertRows(ctx context.Context, rows []row) error {
+	for i := range rows {
+		rows[i].Writer = c.writer
+		rows[i].By = cmp.Or(rows[i].By, authorOf(ctx))
+	}
+	err := schema.InsertRows(ctx, c.conn, insertCatalogue, rows, func(r *row) []any {
+		return []any{
+			r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By,
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("write catalogue: %w", err)
+	}
+	return nil
 }
 
 // readLater reads the rows after a random wait of up to 2 ms, or up to 64 ms for later attempts.

@@ -251,7 +251,10 @@ func (c *Catalogue) Switch(ctx context.Context, account, website int64, of schem
 			return false, nil
 		}
 		now := time.Now().UTC().Truncate(time.Millisecond)
-		state.Active, state.UpdateDate, state.EndDate, state.Runs = active, now, nil, slices.Clone(state.Runs)
+		state.Active = active
+		state.UpdateDate = now
+		state.EndDate = nil
+		state.Runs = slices.Clone(state.Runs)
 		if active {
 			state.Runs = append(state.Runs, Run{From: now, StartedBy: authorOf(ctx)})
 			state.StartDate = cmp.Or(state.StartDate, &now)
@@ -259,7 +262,8 @@ func (c *Catalogue) Switch(ctx context.Context, account, website int64, of schem
 		}
 		state.EndDate = &now
 		if last := len(state.Runs) - 1; last >= 0 {
-			state.Runs[last].To, state.Runs[last].StoppedBy = &now, authorOf(ctx)
+			state.Runs[last].To = &now
+			state.Runs[last].StoppedBy = authorOf(ctx)
 		}
 		return true, nil
 	})
@@ -280,7 +284,8 @@ func (c *Catalogue) changeState(ctx context.Context, r resource, website int64,
 			widget, exists = owned.Widgets[r.id]
 			state, of = widget.State, widget.WebsiteID
 		}
-		if found = exists && (website == 0 || website == of); !found {
+		found = exists && (website == 0 || website == of)
+		if !found {
 			return nil, nil
 		}
 		if changed, err := change(owned, &state); err != nil || !changed {
@@ -365,10 +370,12 @@ var ErrRunning = errors.New("it is running: stop it first")
 func (c *Catalogue) SetOutcome(
 	ctx context.Context, account, website int64, of schema.Subject, o *Outcome,
 ) (found bool, err error) {
-	r, exists := resource{account, kind(of.Kind), of.ID}, false
+	r := resource{account, kind(of.Kind), of.ID}
+	exists := false
 	_, found, err = c.changeState(ctx, r, website, func(owned *AccountResources, state *State) (bool, error) {
 		var variations []int64
-		if variations, exists = owned.variationsOf(of); !exists {
+		variations, exists = owned.variationsOf(of)
+		if !exists {
 			return false, nil
 		}
 		before := state.Outcomes[of.ExperimentID]

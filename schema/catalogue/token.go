@@ -104,7 +104,8 @@ func (t *Token) HasScope(scope Scope) bool {
 
 // SetLifetime sets the time at which a new token expires. 0: never.
 func (t *Token) SetLifetime(lifetime time.Duration) {
-	if t.ExpiresAt = nil; lifetime > 0 {
+	t.ExpiresAt = nil
+	if lifetime > 0 {
 		at := time.Now().UTC().Add(lifetime).Truncate(time.Second)
 		t.ExpiresAt = &at
 	}
@@ -183,32 +184,49 @@ func (t *Token) validateFor(owned *AccountResources) error {
 	}
 	c.checkText("name", t.Name, 0, 255)
 	if t.Sender != nil {
-		c.AddIf(len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest, "sender", "", "is only allowed with the scope ingest")
-		c.AddIf(t.Name == "", "name", "", "must be given: it is the name of the source")
-		c.AddIf(len(t.Sender.Mapping) > maxMapping, "sender.mapping", faults.Clip(t.Sender.Mapping, 64),
-			fmt.Sprintf("must have at most %d bytes, has %d", maxMapping, len(t.Sender.Mapping)))
-		if r := t.Sender.Rate; r != nil {
-			c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
-		}
-		if secret := t.Sender.Secret; secret != nil {
-			fault := secrets.Fault(*secret)
-			c.AddIf(fault != "", "sender.secret", nil, fault)
-			c.AddIf(t.Sender.SecretFile != "",
-				"sender.secretFile", t.Sender.SecretFile, "must not be given with secret")
-		}
+		c.checkSender(t)
 	}
 	if t.Shared != nil {
-		kind, _, _ := strings.Cut(t.Shared.Arguments(), " ")
-		view := owned.SharedView(t.Shared)
-		if len(view.Campaigns)+len(view.Widgets) != 1 || t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0 {
-			c.Add(kind+"Id", t.Shared.Arguments(),
-				fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d",
-					t.AccountID))
-		}
-		c.AddIf(t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)),
-			"expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
-		return c.List.Err()
+		c.checkShared(t, owned)
+	} else {
+		c.checkScopes(t, owned)
 	}
+	return c.List.Err()
+}
+
+// checkSender checks the token of a source of events.
+func (c *checker) checkSender(t *Token) {
+	c.AddIf(len(t.Scopes) != 1 || t.Scopes[0] != ScopeIngest, "sender", "", "is only allowed with the scope ingest")
+	c.AddIf(t.Name == "", "name", "", "must be given: it is the name of the source")
+	c.AddIf(len(t.Sender.Mapping) > maxMapping, "sender.mapping", faults.Clip(t.Sender.Mapping, 64),
+		fmt.Sprintf("must have at most %d bytes, has %d", maxMapping, len(t.Sender.Mapping)))
+	if r := t.Sender.Rate; r != nil {
+		c.checkRange("sender.rate", float64(*r), 0, 1_000_000)
+	}
+	if secret := t.Sender.Secret; secret != nil {
+		fault := secrets.Fault(*secret)
+		c.AddIf(fault != "", "sender.secret", nil, fault)
+		c.AddIf(t.Sender.SecretFile != "",
+			"sender.secretFile", t.Sender.SecretFile, "must not be given with secret")
+	}
+}
+
+// checkShared checks the token of a share link, which shows one subject and expires.
+func (c *checker) checkShared(t *Token, owned *AccountResources) {
+	kind, _, _ := strings.Cut(t.Shared.Arguments(), " ")
+	view := owned.SharedView(t.Shared)
+	isMixed := t.Shared.CampaignID != 0 && t.Shared.ExperimentID != 0
+	if len(view.Campaigns)+len(view.Widgets) != 1 || isMixed {
+		c.Add(kind+"Id", t.Shared.Arguments(),
+			fmt.Sprintf("must name one campaign, one widget, or one experiment of a widget, of account %d",
+				t.AccountID))
+	}
+	c.AddIf(t.ExpiresAt == nil || t.ExpiresAt.After(t.CreatedAt.Add(MaxShareLifetime)),
+		"expires", "", fmt.Sprintf("must be at most %dd", MaxShareLifetime/(24*time.Hour)))
+}
+
+// checkScopes checks the scopes of a token, and whether they fit its website.
+func (c *checker) checkScopes(t *Token, owned *AccountResources) {
 	c.AddIf(len(t.Scopes) == 0, "scopes", "", "must have at least one of "+strings.Join(Scopes, ", "))
 	c.AddIf(len(t.Scopes) > len(Scopes), "scopes", len(t.Scopes), fmt.Sprintf("must be at most %d", len(Scopes)))
 	for i, scope := range t.Scopes[:min(len(t.Scopes), len(Scopes))] {
@@ -225,7 +243,6 @@ func (t *Token) validateFor(owned *AccountResources) error {
 	case t.WebsiteID != 0 && slices.Contains(t.Scopes, ScopeAdmin):
 		c.Add("websiteId", t.WebsiteID, "must be omitted: the scope admin is for the whole account")
 	}
-	return c.List.Err()
 }
 
 // RevokeToken revokes a token. It returns false if the account has no such token.

@@ -92,7 +92,8 @@ func (s *Snapshot) UndeclaredNames(n *EventNames) []Undeclared {
 		}
 		kind := schema.NameKind(u.Kind)
 		u.Key = n.keyOf(schema.NamedID{WebsiteID: u.WebsiteID, Kind: kind, CampaignID: campaign, ID: u.ID})
-		name, of := u.Kind+" "+nameOf(u.ID, u.Key), ""
+		name := u.Kind + " " + nameOf(u.ID, u.Key)
+		of := ""
 		if u.Of != "" {
 			of = " of " + u.Of
 		}
@@ -143,27 +144,34 @@ func (s *Snapshot) Declares(name schema.NamedID) bool {
 // lastDeclaredPart returns the first part of a name that is not declared, or else its variation, with the ids that are
 // declared in its place.
 func (s *Snapshot) lastDeclaredPart(n *exposureName) (Undeclared, ids) {
-	owned, u := s.AccountResources(s.ownerOf(n.WebsiteID)), Undeclared{WebsiteID: n.WebsiteID}
+	owned := s.AccountResources(s.ownerOf(n.WebsiteID))
+	u := Undeclared{WebsiteID: n.WebsiteID}
 	campaign, widget := owned.Campaigns[n.ID], owned.Widgets[n.ID]
-	u.Kind, u.ID = string(n.Kind), n.ID
+	u.Kind = string(n.Kind)
+	u.ID = n.ID
 	if n.Kind == schema.SubjectCampaign {
-		if u.belongsTo = campaign.WebsiteID; u.belongsTo != n.WebsiteID {
+		u.belongsTo = campaign.WebsiteID
+		if u.belongsTo != n.WebsiteID {
 			return u, declaredOf(owned.Campaigns, n.WebsiteID)
 		}
 		u.Of = "campaign " + nameOf(n.ID, campaign.Key)
 		u.Kind, u.ID = "variation", n.shown
 		return u, variationIDs(campaign.Variations)
 	}
-	if u.belongsTo = widget.WebsiteID; u.belongsTo != n.WebsiteID {
+	u.belongsTo = widget.WebsiteID
+	if u.belongsTo != n.WebsiteID {
 		return u, declaredOf(owned.Widgets, n.WebsiteID)
 	}
-	u.Of, u.Kind, u.ID = fmt.Sprintf("widget %d", n.ID), "variation", n.shown
+	u.Of = fmt.Sprintf("widget %d", n.ID)
+	u.Kind = "variation"
+	u.ID = n.shown
 	if n.ExperimentID == 0 {
 		return u, variationIDs(widget.Variations)
 	}
 	experiments := ids{}
 	for _, e := range widget.Experiments {
-		if experiments[e.ID] = ""; e.ID == n.ExperimentID {
+		experiments[e.ID] = ""
+		if e.ID == n.ExperimentID {
 			u.Of += fmt.Sprintf(", experiment %d", e.ID)
 			return u, variationIDs(e.Variations)
 		}

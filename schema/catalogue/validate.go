@@ -216,7 +216,8 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		targets[target.ID] = ""
 	}
 	for i := range site.Campaigns {
-		at, campaign := fmt.Sprintf("%s.campaigns[%d]", path, i), &site.Campaigns[i]
+		at := fmt.Sprintf("%s.campaigns[%d]", path, i)
+		campaign := &site.Campaigns[i]
 		c.checkKey(at, site.ID, schema.NameCampaign, campaign.ID, campaign.Key, taken["campaign"])
 		c.checkResource(at, campaign.ID, owner.Campaigns[campaign.ID].WebsiteID, site.ID)
 		c.checkCampaign(at, campaign, goals, targets)

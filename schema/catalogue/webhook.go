@@ -47,7 +47,8 @@ const (
 // keyFault returns what is allowed instead of the key of a webhook, or an empty string.
 func keyFault(text string) string {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, keyPrefix))
-	if err != nil || !strings.HasPrefix(text, keyPrefix) || len(key) < minKey || len(text) > secrets.MaxSize {
+	isKey := err == nil && strings.HasPrefix(text, keyPrefix)
+	if !isKey || len(key) < minKey || len(text) > secrets.MaxSize {
 		return fmt.Sprintf("must have %s and the base64 encoding of at least %d bytes, such as from: echo "+
 			"%[1]s$(openssl rand -base64 %[2]d)", keyPrefix, minKey)
 	}
@@ -130,7 +131,9 @@ func (c *checker) checkWebhooks(path string, hooks []Webhook, stored map[int64]L
 		path+".webhooks", len(hooks), fmt.Sprintf("must have at most %d webhooks", maxWebhooks))
 	taken := ids{}
 	for i := range hooks {
-		hook, at, before := hooks[i], fmt.Sprintf("%s.webhooks[%d]", path, i), stored[hooks[i].ID]
+		hook := hooks[i]
+		at := fmt.Sprintf("%s.webhooks[%d]", path, i)
+		before := stored[hooks[i].ID]
 		hook.keepSecret(&before.Webhook)
 		c.checkID(at, hook.ID, taken)
 		c.AddIf(!isURL(hook.URL, "http", "https"), at+".url", hook.URL, fmt.Sprintf("must be an http:// or https:// "+

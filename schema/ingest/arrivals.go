@@ -135,8 +135,10 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 		clickhouse.Named("visitor_id", schema.HashID(visitor)), clickhouse.Named("website_ids", websites),
 		clickhouse.Named("limit", most), clickhouse.Named("spellings", ids),
 	}
-	v, err := &OfVisitor{}, error(nil)
-	if v.names, err = schema.ReadNames(ctx, r.conn); err != nil {
+	v := &OfVisitor{}
+	var err error
+	v.names, err = schema.ReadNames(ctx, r.conn)
+	if err != nil {
 		return nil, err
 	}
 	accepted := statements["accepted_columns"] + statements["visitor_stored"]

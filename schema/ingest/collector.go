@@ -127,7 +127,8 @@ func (c *Collector) writeGroups(ctx context.Context) {
 		started := time.Now()
 		var events []schema.Event
 		for _, r := range group {
-			if r.err = context.Cause(r.ctx); r.err == nil { // else the sender has disconnected
+			r.err = context.Cause(r.ctx)
+			if r.err == nil { // else the sender has disconnected
 				events = append(events, r.events...)
 			}
 		}
@@ -147,7 +148,8 @@ func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
 	var due time.Time
 	size, arePatient := 0, true
 	for r := first; r != nil; r = c.receiveUntil(due) {
-		group, size = append(group, r), size+len(r.events)
+		group = append(group, r)
+		size += len(r.events)
 		if size >= batchSize {
 			break
 		}
@@ -157,7 +159,8 @@ func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
 		wanted := now
 		switch latest := c.written.Add(patientWait); {
 		case r.isPatient:
-			if wanted = now.Add(patientGap); latest.Before(wanted) {
+			wanted = now.Add(patientGap)
+			if latest.Before(wanted) {
 				wanted = latest
 			}
 		case c.grouped:

@@ -68,7 +68,8 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 	}
 	table.ReuseRecord = true
 	l := &csvLines{csvTable: table, pad: m.ShortRows, ended: 1}
-	if l.mapper, l.places, err = placeColumns(compiled, l.header); err != nil {
+	l.mapper, l.places, err = placeColumns(compiled, l.header)
+	if err != nil {
 		return nil, errors.Join(err, encodingFault("header", strings.Join(l.header, string(l.Comma)), l.decoded))
 	}
 	return l, nil
@@ -94,35 +95,14 @@ func (l *csvLines) readRecord(rows *rows) error {
 	l.record++
 	var line int
 	if err == nil {
-		n, columns := len(record), len(l.header)
+		last := len(record) - 1
 		line, _ = l.FieldPos(0)
-		l.ended, _ = l.FieldPos(n - 1)
-		l.ended += strings.Count(record[n-1], "\n")
-		// A record may have more cells than the header if they are empty, and fewer if the mapping allows it.
-		if n < columns && !l.pad || n > columns && strings.Join(record[columns:], "") != "" {
-			reason := fmt.Errorf("%w: %d, the header has %d", csv.ErrFieldCount, n, columns)
-			if n < columns {
-				reason = fmt.Errorf("%w: if empty cells at the end are left out, set shortRows: true in the mapping",
-					reason)
-			}
-			err = &csv.ParseError{StartLine: line, Line: line, Column: 1, Err: reason}
-		} else if n < columns {
-			record = append(record, make([]string, columns-n)...)
-		}
+		l.ended, _ = l.FieldPos(last)
+		l.ended += strings.Count(record[last], "\n")
+		record, err = l.fitHeader(record, line)
 	}
 	if bad, is := errors.AsType[*csv.ParseError](err); is {
-		l.ended = max(bad.Line, bad.StartLine+strings.Count(strings.Join(record, ""), "\n"))
-		fault := bad.Err
-		switch spanned := l.ended - bad.StartLine; {
-		case spanned > maxSpan:
-			return fmt.Errorf("line %d: a quote extends the record to line %d, check for an unclosed quote: %w",
-				bad.StartLine, l.ended, bad.Err)
-		case spanned > 0:
-			fault = fmt.Errorf("a quote extends the record to line %d: %w", l.ended, bad.Err)
-		}
-		rows.addRow(int64(bad.StartLine), l.record)
-		rows.setFault(fault)
-		return nil
+		return l.rejectRecord(rows, record, bad)
 	}
 	if errors.Is(err, errLongRecord) {
 		return fmt.Errorf("line %d: %w: check for an unclosed quote", l.ended+1, err)
@@ -136,6 +116,43 @@ func (l *csvLines) readRecord(rows *rows) error {
 			cells[i] = record[place.column]
 		}
 	}
+	return nil
+}
+
+// fitHeader returns a record with at least a cell for each column. It may have more cells than the header if they are
+// empty, and fewer if the mapping allows it; otherwise the error is a *csv.ParseError.
+func (l *csvLines) fitHeader(record []string, line int) ([]string, error) {
+	n, columns := len(record), len(l.header)
+	isShort := n < columns && !l.pad
+	isLong := n > columns && strings.Join(record[columns:], "") != ""
+	switch {
+	case isShort, isLong:
+		reason := fmt.Errorf("%w: %d, the header has %d", csv.ErrFieldCount, n, columns)
+		if isShort {
+			reason = fmt.Errorf("%w: if empty cells at the end are left out, set shortRows: true in the mapping",
+				reason)
+		}
+		return record, &csv.ParseError{StartLine: line, Line: line, Column: 1, Err: reason}
+	case n < columns:
+		record = append(record, make([]string, columns-n)...)
+	}
+	return record, nil
+}
+
+// rejectRecord adds a row with the fault of a record. It returns an error if a quote extends the record over so many
+// lines that it must be an unclosed one.
+func (l *csvLines) rejectRecord(rows *rows, record []string, bad *csv.ParseError) error {
+	l.ended = max(bad.Line, bad.StartLine+strings.Count(strings.Join(record, ""), "\n"))
+	fault := bad.Err
+	switch spanned := l.ended - bad.StartLine; {
+	case spanned > maxSpan:
+		return fmt.Errorf("line %d: a quote extends the record to line %d, check for an unclosed quote: %w",
+			bad.StartLine, l.ended, bad.Err)
+	case spanned > 0:
+		fault = fmt.Errorf("a quote extends the record to line %d: %w", l.ended, bad.Err)
+	}
+	rows.addRow(int64(bad.StartLine), l.record)
+	rows.setFault(fault)
 	return nil
 }
 
@@ -172,7 +189,8 @@ func decodeText(r *bufio.Reader, name string) (*bufio.Reader, error) {
 		if name == "" {
 			return r, nil
 		}
-		if encoding, err = htmlindex.Get(name); err != nil {
+		encoding, err = htmlindex.Get(name)
+		if err != nil {
 			return nil, err
 		}
 		if canonical, _ := htmlindex.Name(encoding); canonical == "utf-8" {

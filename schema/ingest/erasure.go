@@ -55,7 +55,8 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 		ctx := context.WithoutCancel(ctx)
 		defer w.facts.HoldScrubs()()
 		var found []int64
-		if erased, found, err = w.eventsOf(ctx, visitors, websites); err != nil {
+		erased, found, err = w.eventsOf(ctx, visitors, websites)
+		if err != nil {
 			return err
 		}
 		of := namedVisitors(visitors, websites)
@@ -208,7 +209,8 @@ func namedNames(names []schema.NamedID) []any {
 		websites, campaigns, ids := []int64{}, []int64{}, []int64{}
 		for _, name := range names {
 			if name.Kind == kind {
-				websites, ids = append(websites, name.WebsiteID), append(ids, name.ID)
+				websites = append(websites, name.WebsiteID)
+				ids = append(ids, name.ID)
 				campaigns = append(campaigns, name.CampaignID)
 			}
 		}
@@ -234,7 +236,8 @@ func (w *Writer) ForgetNames(ctx context.Context, shared bool) {
 	var names *Names
 	schema.Repeat(ctx, time.Minute, "forget names", func(ctx context.Context) (err error) {
 		if names == nil {
-			if names, err = w.Names(ctx); err != nil {
+			names, err = w.Names(ctx)
+			if err != nil {
 				return err
 			}
 			names.startForgetting()

@@ -142,6 +142,7 @@ func (b *builder) addFault(name, value, detail string) {
 // clipText returns the beginning of a text for an error message.
 func clipText(text string) string { return faults.Clip(text, 64) }
 
+// buildEvent builds the row of an event, without its exposure. fallbackID is the id of an event without eventId.
 func (b *builder) buildEvent(fallbackID string) schema.Event {
 	v := &b.given.values
 	id := b.textField(fieldEventID)
@@ -156,73 +157,101 @@ func (b *builder) buildEvent(fallbackID string) schema.Event {
 	b.websiteID = b.parseID("websiteId", v[fieldWebsiteID], 1)
 	e := schema.Event{
 		EventID: schema.HashID(cmp.Or(id, fallbackID)), WebsiteID: b.websiteID, VisitorID: schema.HashID(visitor),
-		Kind: schema.Kind(v[fieldEvent]), Attributes: schema.Attributes{VisitorType: v[fieldVisitorType]},
+		Kind: schema.Kind(v[fieldEvent]),
 	}
-	isGoal := e.Kind == schema.KindGoal
+	b.setRevision(&e)
+	b.setCancelled(&e)
+	e.Time = b.timeField()
+	if !slices.Contains(schema.Kinds, e.Kind) {
+		b.addFault("event", v[fieldEvent], "must be view, click, submit, completion, conversion, contact or goal")
+	}
+	switch goal := v[fieldGoalID]; {
+	case e.Kind == schema.KindGoal:
+		e.GoalID = b.parseName("goalId", goal, schema.NameGoal, 0)
+	case goal != "":
+		b.addFault("goalId", goal, "is only allowed for the event \"goal\"")
+	}
+	e.Value = b.moneyField(fieldValue)
+	e.Profit = b.moneyField(fieldProfit)
+	e.ExtraValue = b.moneyField(fieldExtraValue)
+	e.Currency = b.currencyField()
+	b.setAttributes(&e.Attributes)
+	return e
+}
 
-	// The revision and the state, which only goals have.
-	switch number := v[fieldRevision]; {
-	case number == "":
-	case !isGoal:
-		b.addFault("revision", number, "only goals have revisions")
-	default:
-		n, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || n < 0 {
-			detail := "must be an integer from 0, such as a counter or Unix milliseconds"
-			if _, err := parseTime(number); err == nil {
-				detail = "must be an integer from 0: write Unix milliseconds"
-			}
-			b.addFault("revision", number, detail)
-		}
-		e.Revision = uint64(max(n, 0)) //nolint:gosec // not negative
+// setRevision sets the revision of a goal.
+func (b *builder) setRevision(e *schema.Event) {
+	number := b.given.values[fieldRevision]
+	if number == "" {
+		return
 	}
-	switch state := v[fieldCancelled]; {
+	if e.Kind != schema.KindGoal {
+		b.addFault("revision", number, "only goals have revisions")
+		return
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 {
+		detail := "must be an integer from 0, such as a counter or Unix milliseconds"
+		if _, err := parseTime(number); err == nil {
+			detail = "must be an integer from 0: write Unix milliseconds"
+		}
+		b.addFault("revision", number, detail)
+	}
+	e.Revision = uint64(max(n, 0)) //nolint:gosec // not negative
+}
+
+// setCancelled sets whether a goal is cancelled.
+func (b *builder) setCancelled(e *schema.Event) {
+	switch state := b.given.values[fieldCancelled]; {
 	case state == "", state == "false":
-	case !isGoal:
+	case e.Kind != schema.KindGoal:
 		b.addFault("cancelled", state, "only goals can be cancelled")
 	case state != "true":
 		b.addFault("cancelled", state, "must be true or false")
 	default:
 		e.Cancelled = true
 	}
+}
 
-	// What happened, and when.
-	var err error
-	if e.Time, err = parseTime(v[fieldTime]); err != nil {
-		b.addFault("time", v[fieldTime], err.Error())
-		e.Time = schema.FirstTime
-	} else if fault := b.times.timeFault(e.Time); fault != "" {
-		b.addFault("time", v[fieldTime], fault)
+// timeField returns the time of the event, or a storable time if it is not valid.
+func (b *builder) timeField() time.Time {
+	text := b.given.values[fieldTime]
+	happened, err := parseTime(text)
+	if err != nil {
+		b.addFault("time", text, err.Error())
+		return schema.FirstTime
 	}
-	if !slices.Contains(schema.Kinds, e.Kind) {
-		b.addFault("event", v[fieldEvent], "must be view, click, submit, completion, conversion, contact or goal")
+	if fault := b.times.timeFault(happened); fault != "" {
+		b.addFault("time", text, fault)
 	}
-	switch goal := v[fieldGoalID]; {
-	case isGoal:
-		e.GoalID = b.parseName("goalId", goal, schema.NameGoal, 0)
-	case goal != "":
-		b.addFault("goalId", goal, "is only allowed for the event \"goal\"")
-	}
-	e.Value, e.Profit, e.ExtraValue = b.moneyField(fieldValue), b.moneyField(fieldProfit), b.moneyField(fieldExtraValue)
-	e.Currency = b.currencyField()
+	return happened
+}
 
-	// The attributes.
-	a := &e.Attributes
+// setAttributes sets the attributes of the visitor and of the visit.
+func (b *builder) setAttributes(a *schema.Attributes) {
 	for i, text := range []*string{
 		&a.Device, &a.Browser, &a.OS, &a.Country, &a.Region, &a.City, &a.Channel, &a.Referrer, &a.UTMSource,
 		&a.UTMMedium, &a.UTMCampaign, &a.UTMContent, &a.UTMTerm, &a.FirstVisitPage,
 	} {
 		*text = b.labelField(fieldDevice + field(i))
 	}
-	a.Device, a.Browser, a.OS = strings.ToLower(a.Device), strings.ToLower(a.Browser), strings.ToLower(a.OS)
+	a.Device = strings.ToLower(a.Device)
+	a.Browser = strings.ToLower(a.Browser)
+	a.OS = strings.ToLower(a.OS)
 	a.Country = strings.ToUpper(a.Country)
-	if c := a.Country; c != "" && (len(c) != 2 || c[0] < 'A' || c[0] > 'Z' || c[1] < 'A' || c[1] > 'Z') {
-		b.addFault("country", v[fieldCountry], "must be two letters, as in ISO 3166")
+	if a.Country != "" && !isCountryCode(a.Country) {
+		b.addFault("country", b.given.values[fieldCountry], "must be two letters, as in ISO 3166")
 	}
-	if a.VisitorType != "" && a.VisitorType != "new" && a.VisitorType != "returning" {
+	a.VisitorType = b.given.values[fieldVisitorType]
+	if !slices.Contains([]string{"", "new", "returning"}, a.VisitorType) {
 		b.addFault("visitorType", a.VisitorType, "must be new or returning")
 	}
-	return e
+}
+
+// isCountryCode reports whether a text has the form of a code of ISO 3166: two capital letters.
+func isCountryCode(code string) bool {
+	isCapital := func(letter byte) bool { return letter >= 'A' && letter <= 'Z' }
+	return len(code) == 2 && isCapital(code[0]) && isCapital(code[1])
 }
 
 // labelField returns an attribute, which is cut if it is too long and the rules allow it.
@@ -382,7 +411,8 @@ func parseMoney(text string) (int64, bool) {
 	exponent := 0
 	if scientific {
 		var err error
-		if exponent, err = strconv.Atoi(exponentText); err != nil && !errors.Is(err, strconv.ErrRange) {
+		exponent, err = strconv.Atoi(exponentText)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			return 0, false
 		}
 		exponent = max(-maxExponent, min(exponent, maxExponent))
@@ -398,6 +428,16 @@ func parseMoney(text string) (int64, bool) {
 	}
 	// The amount is 0.digits times 10^kept, so the first kept digits are whole units.
 	kept := len(digits) - len(decimals) + exponent + moneyDecimals
+	amount, isAllowed := roundDigits(digits, kept)
+	if negative {
+		amount = -amount
+	}
+	return amount, isAllowed
+}
+
+// roundDigits returns the number that the first kept digits write, rounded half up by the digits after them. It returns
+// false if the unrounded number exceeds schema.MaxMoney. kept may be negative, or more than there are digits.
+func roundDigits(digits string, kept int) (int64, bool) {
 	switch {
 	case kept < 0:
 		return 0, true
@@ -417,9 +457,6 @@ func parseMoney(text string) (int64, bool) {
 	}
 	if rest != "" && rest[0] >= '5' {
 		amount++
-	}
-	if negative {
-		amount = -amount
 	}
 	return amount, true
 }

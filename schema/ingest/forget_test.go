@@ -93,8 +93,12 @@ func TestDropSubjects(t *testing.T) {
 	for _, visitor := range []string{"a", "b"} {
 		for website := range int64(2) {
 			seen, goal := visit(visitor, 1+website, 5)
-			widget, experiment, other := seen, seen, seen
-			widget.Subject, experiment.Subject, experiment.ExperimentID, other.SubjectID = schema.SubjectWidget, schema.SubjectWidget, 4, 13
+			widget := seen
+			widget.Subject = schema.SubjectWidget
+			experiment := widget
+			experiment.ExperimentID = 4
+			other := seen
+			other.SubjectID = 13
 			others = append(others, goal, other)
 			if website == 1 {
 				own = append(own, seen, widget, experiment)

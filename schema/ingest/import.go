@@ -116,7 +116,8 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	i.read = &contextReader{ctx: ctx, r: file}
-	if i.lines, err = i.options.openReader(ctx, path, file, i.read); err != nil {
+	i.lines, err = i.options.openReader(ctx, path, file, i.read)
+	if err != nil {
 		return err
 	}
 	parts := make(chan chan batch, partsAhead)
@@ -151,7 +152,8 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 			}
 			return OpenFile(name)
 		}
-		if compiled, err = newMapper(o.Mapping, o.WebsiteID, open); err != nil {
+		compiled, err = newMapper(o.Mapping, o.WebsiteID, open)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -258,7 +260,8 @@ func (i *importer) parseBatch(parse parse, read int64, err error) batch {
 			fallback := ""
 			if events[n].values[fieldEventID] == "" {
 				var digest uint64
-				if digest, err = i.digest(); err != nil {
+				digest, err = i.digest()
+				if err != nil {
 					b.err = err
 					break
 				}
@@ -407,7 +410,8 @@ func ReadOrders(ctx context.Context, path string, o Options, take func(*Order)) 
 	reader, err := o.openReader(ctx, path, file, &contextReader{ctx: ctx, r: file})
 	for err == nil {
 		var parse parse
-		if parse, err = reader.readPart(); parse == nil {
+		parse, err = reader.readPart()
+		if parse == nil {
 			break
 		}
 		parse(func(line origin, events []fields, fault error) {

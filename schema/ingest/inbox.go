@@ -71,7 +71,8 @@ func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 	}
 	var owns func(websiteID int64) bool
 	if i.Owns != nil {
-		if owns, err = i.Owns(ctx); err != nil {
+		owns, err = i.Owns(ctx)
+		if err != nil {
 			return moved, err
 		}
 	}
@@ -109,7 +110,9 @@ const (
 // moveParts moves several parts together, or one large part page by page.
 func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int64) bool) (Moved, error) {
 	var moved Moved
-	names, most, all := make([]string, len(parts)), uint64(0), int64(0)
+	names := make([]string, len(parts))
+	most := uint64(0)
+	all := int64(0)
 	for n, p := range parts {
 		names[n], most, all = p.name, max(most, p.rows), all+int64(p.rows) //nolint:gosec // rows of a part
 	}
@@ -168,10 +171,12 @@ func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until
 			*at = strings.Replace(*at, " ", "T", 1) + "Z"
 		}
 		var fault error
-		if events, fault = accepted.validate(events, &row, "inbox:"+id); fault == nil {
+		events, fault = accepted.validate(events, &row, "inbox:"+id)
+		if fault == nil {
 			return nil
 		}
-		if moved.Rejected++; reason == "" {
+		moved.Rejected++
+		if reason == "" {
 			reason = fault.Error()
 		}
 		if i.Reject != nil {
@@ -206,7 +211,8 @@ func (i *Inbox) dropExistingParts(ctx context.Context, parts []string) error {
 	drops, values := make([]string, len(parts)), make([]any, len(parts))
 	for n, part := range parts {
 		name := fmt.Sprintf("part%d", n)
-		drops[n], values[n] = fmt.Sprintf("DROP PART {%s:String}", name), clickhouse.Named(name, part)
+		drops[n] = fmt.Sprintf("DROP PART {%s:String}", name)
+		values[n] = clickhouse.Named(name, part)
 	}
 	err := i.conn.Exec(ctx, "ALTER TABLE events_inbox "+strings.Join(drops, ", "), values...)
 	if missing, is := errors.AsType[*clickhouse.Exception](err); !is || missing.Code != 232 { // NO_SUCH_DATA_PART

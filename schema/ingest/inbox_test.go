@@ -42,9 +42,12 @@ const inboxView = `INSERT INTO events_inbox (event_id, time, website_id, visitor
 // TestInboxRowsEqualLines stores the same events from rows and from lines.
 func TestInboxRowsEqualLines(t *testing.T) {
 	byRow, byLine := schematest.OpenMigrated(t), schematest.OpenMigrated(t)
-	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id, device, browser, os, country, region,
-		city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type)
-		VALUES ('e1', '2026-05-01 12:00:00.123', 1, 'ü', 'view', 12, 0, 'Mobile', 'Firefox', 'Linux', 'fr', 'r', 'Lyon', 'mail', 'x.org', 's', 'm', 'c', 'n', 't', '/', 'new')`)
+	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id, device,
+		browser, os, country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content,
+		utm_term, first_visit_page, visitor_type)
+		VALUES ('e1', '2026-05-01 12:00:00.123', 1, 'ü', 'view', 12, 0, 'Mobile',
+			'Firefox', 'Linux', 'fr', 'r', 'Lyon', 'mail', 'x.org', 's', 'm', 'c', 'n', 't',
+			'/', 'new')`)
 	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, widget_id, experiment_id, variation_id)
 		VALUES ('e2', '2026-05-01 12:00:00', 1, 'ü', 'view', 7, 2, 1), ('e3', '2026-05-01 12:00:00', 1, 'ü', 'click', 7, NULL, 1)`)
 	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value, profit, extra_value)
@@ -87,8 +90,10 @@ func TestATableEngineFeedsTheInbox(t *testing.T) {
 		exec(t, conn, s3Queue.ReplaceAllString(statement, "ENGINE = Null"))
 	}
 	exec(t, conn, `INSERT INTO incoming VALUES
-		('{"messageId":"m1","anonymousId":"v1","event":"Experiment Viewed","timestamp":"2026-05-01T12:00:00.250Z","properties":{"experiment_id":"checkout-layout","variation_id":"b"}}'),
-		('{"messageId":"m2","anonymousId":"v1","event":"Order Completed","timestamp":"2026-05-01T12:05:00Z","properties":{"order_id":"1001","revenue":19.9}}'),
+		('{"messageId":"m1","anonymousId":"v1","event":"Experiment Viewed","timestamp":"2026-05-01T12:00:00.250Z",
+			"properties":{"experiment_id":"checkout-layout","variation_id":"b"}}'),
+		('{"messageId":"m2","anonymousId":"v1","event":"Order Completed","timestamp":"2026-05-01T12:05:00Z",
+			"properties":{"order_id":"1001","revenue":19.9}}'),
 		('{"messageId":"m3","anonymousId":"v1","event":"Page","timestamp":"2026-05-01T12:05:00Z"}')`)
 	move(t, ingest.NewInbox(conn, ingest.NewWriter(conn, nil)), ingest.Moved{Accepted: 2})
 	campaign, _, err := schema.IDOf(1, schema.NameCampaign, "checkout-layout")

@@ -98,46 +98,18 @@ const ofNobody = ", of nobody"
 func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) error {
 	reader := jsonReaders.Get().(*jsonReader)
 	defer jsonReaders.Put(reader)
-	// The first bytes say whether the body is compressed: not all senders set Content-Encoding.
-	const buffer, maxItemWindow = 4 << 10, 8 << 20
-	var text []byte
-	plain, err := decompressReader(bytes.NewReader(sent), buffer, maxItemWindow)
-	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(plain, MaxItemText+1))
-	}
-	if len(text) > MaxItemText {
-		err = fmt.Errorf("the body is longer than %d bytes after decompression", MaxItemText)
-	}
-	var body *fastjson.Value
-	if err == nil {
-		body, err = parseJSON(&reader.parser, text)
-	}
+	text, err := decompressBody(sent)
 	if err != nil {
 		return &BodyError{err}
 	}
-	elements := []*fastjson.Value{body}
-	if body.Type() == fastjson.TypeArray {
-		elements = body.GetArray()
-	}
-	eachItem := func(do func(*jsonLine) error) error {
-		for _, element := range elements {
-			object, noObject := element.Object()
-			if noObject != nil {
-				if err := do(nil); err != nil {
-					return err
-				}
-				continue
-			}
-			whole := jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}, nil}
-			if err := whole.eachItem(do); err != nil {
-				return err
-			}
-		}
-		return nil
+	body, err := parseJSON(&reader.parser, text)
+	if err != nil {
+		return &BodyError{err}
 	}
 	items := 0
-	err = eachItem(func(*jsonLine) error {
-		if items++; items > MaxItems {
+	err = in.eachItem(reader, body, request, func(*jsonLine) error {
+		items++
+		if items > MaxItems {
 			return &BodyError{fmt.Errorf("the body must have at most %d items", MaxItems)}
 		}
 		return nil
@@ -149,7 +121,7 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 		return err
 	}
 	number := int64(0)
-	return eachItem(func(line *jsonLine) error {
+	return in.eachItem(reader, body, request, func(line *jsonLine) error {
 		number++
 		switch {
 		case line == nil:
@@ -163,6 +135,45 @@ func (in *Intake) ParseBody(sent []byte, request *Request, take func(*Item)) err
 	})
 }
 
+// decompressBody returns the text of a body. Its first bytes say whether it is compressed: not all senders set
+// Content-Encoding.
+func decompressBody(sent []byte) ([]byte, error) {
+	const buffer, maxItemWindow = 4 << 10, 8 << 20
+	plain, err := decompressReader(bytes.NewReader(sent), buffer, maxItemWindow)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, MaxItemText+1))
+	if len(text) > MaxItemText {
+		err = fmt.Errorf("the body is longer than %d bytes after decompression", MaxItemText)
+	}
+	return text, err
+}
+
+// eachItem calls do for each item of a body, with nil for an element of an array that is not an object.
+func (in *Intake) eachItem(
+	reader *jsonReader, body *fastjson.Value, request *Request, do func(*jsonLine) error,
+) error {
+	elements := []*fastjson.Value{body}
+	if body.Type() == fastjson.TypeArray {
+		elements = body.GetArray()
+	}
+	for _, element := range elements {
+		object, noObject := element.Object()
+		if noObject != nil {
+			if err := do(nil); err != nil {
+				return err
+			}
+			continue
+		}
+		whole := jsonLine{reader, in.mapper, request.Header, []*fastjson.Object{object}, nil}
+		if err := whole.eachItem(do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // newReject returns a rejected item, without its text, which may have the address of a customer.
 func (in *Intake) newReject(number int64, reason string) *Reject {
 	return &Reject{WebsiteID: in.WebsiteID, Channel: ChannelHTTP, File: in.Source, Line: number, Reason: reason}
@@ -170,7 +181,8 @@ func (in *Intake) newReject(number int64, reason string) *Reject {
 
 // parseItem returns an item, which is rejected as a whole if one of its events is invalid.
 func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Item {
-	mapped, item := line.toMappedLine(number, request.Arrived), &Item{}
+	mapped := line.toMappedLine(number, request.Arrived)
+	item := &Item{}
 	if in.mapper.name >= 0 {
 		item.Name, _ = mapped.cellAt(in.mapper.name) // only for the counts
 	}
@@ -257,11 +269,14 @@ func (b Body) ParseLines(text []byte, take func(Line) error) error {
 		}
 		lines = elementsOf(text)
 	}
-	reader, number, found := jsonReader{}, int64(0), false
+	reader := jsonReader{}
+	number := int64(0)
+	found := false
 	accepted := rules{times: b.Times, website: b.WebsiteID, names: b.Names, source: b.Source}
 	for text := range lines {
 		number++
-		if text = bytes.TrimSpace(text); len(text) == 0 {
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 {
 			continue
 		}
 		found = true
@@ -275,7 +290,8 @@ func (b Body) ParseLines(text []byte, take func(Line) error) error {
 			line.Events, err = accepted.validate(nil, &event, fallback)
 		}
 		if err != nil {
-			line.Reason, line.Text = err.Error(), origin{text: text}.rejectText()
+			line.Reason = err.Error()
+			line.Text = origin{text: text}.rejectText()
 		}
 		if err := take(line); err != nil {
 			return err
@@ -295,7 +311,8 @@ func elementsOf(array []byte) iter.Seq[[]byte] {
 		_, err := decoder.Token()
 		for err == nil && decoder.More() {
 			var element json.RawMessage
-			if err = decoder.Decode(&element); err == nil && !yield(element) {
+			err = decoder.Decode(&element)
+			if err == nil && !yield(element) {
 				return
 			}
 		}

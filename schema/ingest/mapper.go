@@ -68,69 +68,104 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 	if website != 0 {
 		compiled.website = strconv.FormatInt(website, 10)
 	}
-	lookups := map[Lookup]map[string]string{}
+	files := lookupFiles{encoding: m.Encoding, open: open, read: map[Lookup]valueTable{}}
+	hasComma := m.Decimal == ","
 	for i := range m.Events {
 		event := &m.Events[i]
+		e := mappedEvent{each: pathOf(event.Each), when: compiled.compileConditions(event.When, hasComma)}
 		sources := m.fieldsOf(event)
-		e := mappedEvent{each: pathOf(event.Each)}
-		for _, c := range event.When {
-			cells := compiled.cellsOf(c.Column)
-			if c.Equals != nil && compiled.name < 0 {
-				compiled.name = cells[0]
-			}
-			e.when = append(e.when, mappedCondition{c, cells, m.Decimal == ","})
-			compiled.needed = append(compiled.needed, cells)
-		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
-			s, at := sources[name], fieldsByName[name]
-			f := mappedField{
-				field: at, source: s, sentAt: -1, minus: -1, cells: compiled.cellsOf(slices.Concat(s.Column, s.Hash)),
-				comma: isAmount(at) && m.Decimal == ",",
-			}
-			if isNameField(at) && s.Lookup == nil && s.Map == nil && s.Match == "" && len(s.Hash) == 0 {
-				for _, cell := range f.cells {
-					compiled.ofNames[cell] = true
-				}
-			}
-			if s.Default == nil {
-				compiled.needed = append(compiled.needed, f.cells)
-			} else {
-				compiled.defaulted = append(compiled.defaulted, f.cells)
-			}
-			if s.SentAt != "" {
-				f.sentAt = compiled.cellsOf([]text{s.SentAt})[0]
-			}
-			if s.Minus != "" {
-				f.minus = compiled.cellsOf([]text{s.Minus})[0]
-				compiled.needed = append(compiled.needed, []int{f.minus})
-			}
-			if s.Match != "" {
-				f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
-			}
-			var err error
-			if f.zone, err = time.LoadLocation(s.Zone); err != nil {
+			f, err := compiled.compileField(fieldsByName[name], sources[name], hasComma)
+			if err != nil {
 				return nil, err
 			}
-			if s.Lookup != nil {
-				if _, read := lookups[*s.Lookup]; !read {
-					if lookups[*s.Lookup], err = readLookup(*s.Lookup, m.Encoding, open); err != nil {
-						return nil, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
-					}
-				}
-				f.tables = append(f.tables, valueTable{s.Lookup.File, lookups[*s.Lookup]})
+			f.tables, err = files.tablesOf(&f.source)
+			if err != nil {
+				return nil, err
 			}
-			if s.Map != nil {
-				values := map[string]string{}
-				for value, replacement := range s.Map {
-					values[string(value)] = string(replacement)
-				}
-				f.tables = append(f.tables, valueTable{"the map", values})
-			}
-			e.fields = append(e.fields, f)
+			e.fields = append(e.fields, *f)
 		}
 		compiled.events = append(compiled.events, e)
 	}
 	return compiled, nil
+}
+
+// compileConditions finds the cells of conditions. The first column that must equal a text names lines without an
+// event.
+func (m *mapper) compileConditions(conditions []Condition, hasComma bool) []mappedCondition {
+	var compiled []mappedCondition
+	for _, c := range conditions {
+		cells := m.cellsOf(c.Column)
+		if c.Equals != nil && m.name < 0 {
+			m.name = cells[0]
+		}
+		compiled = append(compiled, mappedCondition{c, cells, hasComma})
+		m.needed = append(m.needed, cells)
+	}
+	return compiled
+}
+
+// compileField finds the cells of a field, its expression and its time zone, but not its tables.
+func (m *mapper) compileField(of field, s Source, hasComma bool) (*mappedField, error) {
+	f := &mappedField{
+		field: of, source: s, sentAt: -1, minus: -1, cells: m.cellsOf(slices.Concat(s.Column, s.Hash)),
+		comma: isAmount(of) && hasComma,
+	}
+	if isNameField(of) && s.keepsValue() {
+		for _, cell := range f.cells {
+			m.ofNames[cell] = true
+		}
+	}
+	if s.Default == nil {
+		m.needed = append(m.needed, f.cells)
+	} else {
+		m.defaulted = append(m.defaulted, f.cells)
+	}
+	if s.SentAt != "" {
+		f.sentAt = m.cellsOf([]text{s.SentAt})[0]
+	}
+	if s.Minus != "" {
+		f.minus = m.cellsOf([]text{s.Minus})[0]
+		m.needed = append(m.needed, []int{f.minus})
+	}
+	if s.Match != "" {
+		f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
+	}
+	zone, err := time.LoadLocation(s.Zone)
+	f.zone = zone
+	return f, err
+}
+
+// lookupFiles reads each look-up file of a mapping once.
+type lookupFiles struct {
+	encoding string
+	open     func(file string) (io.ReadCloser, error)
+	read     map[Lookup]valueTable
+}
+
+// tablesOf returns the tables that replace the values of a source, in their order.
+func (l *lookupFiles) tablesOf(s *Source) ([]valueTable, error) {
+	var tables []valueTable
+	if s.Lookup != nil {
+		table, isRead := l.read[*s.Lookup]
+		if !isRead {
+			values, err := readLookup(*s.Lookup, l.encoding, l.open)
+			if err != nil {
+				return nil, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
+			}
+			table = valueTable{s.Lookup.File, values}
+			l.read[*s.Lookup] = table
+		}
+		tables = append(tables, table)
+	}
+	if s.Map != nil {
+		values := map[string]string{}
+		for value, replacement := range s.Map {
+			values[string(value)] = string(replacement)
+		}
+		tables = append(tables, valueTable{"the map", values})
+	}
+	return tables, nil
 }
 
 func pathOf(each string) []string {
@@ -146,7 +181,8 @@ func (m *mapper) cellsOf(columns []text) []int {
 	for _, name := range columns {
 		at := slices.Index(m.columns, string(name))
 		if at < 0 {
-			at, m.columns = len(m.columns), append(m.columns, string(name))
+			at = len(m.columns)
+			m.columns = append(m.columns, string(name))
 		}
 		cells = append(cells, at)
 	}
@@ -213,7 +249,8 @@ func (c *mappedCondition) holdsFor(value string) (bool, error) {
 	plain := value
 	if c.comma {
 		var err error
-		if plain, err = withDecimalPoint(value); err != nil {
+		plain, err = withDecimalPoint(value)
+		if err != nil {
 			return false, fmt.Errorf("%s: %w", c.Column[0], err)
 		}
 	}
@@ -249,33 +286,13 @@ func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error)
 	for i := range m.events {
 		e := &m.events[i]
 		add := func(cellAt func(int) (string, error)) error {
-			for j := range e.when {
-				value, err := firstCell(e.when[j].cells, cellAt)
-				if err != nil {
-					return err
-				}
-				if holds, err := e.when[j].holdsFor(value); !holds || err != nil {
-					return err
-				}
+			if holds, err := e.holdsFor(cellAt); !holds || err != nil {
+				return err
 			}
 			var f fields
 			f.values[fieldWebsiteID] = m.website
-			sent := ""
-			for j := range e.fields {
-				of := &e.fields[j]
-				f.ofNobody = f.ofNobody || of.field == fieldVisitor && of.source.isConstant("")
-				var err error
-				if f.values[of.field], err = of.cellValue(line, cellAt); err != nil {
-					return err
-				}
-				if of.sentAt >= 0 {
-					if sent, err = cellAt(of.sentAt); err != nil {
-						return err
-					}
-				}
-			}
-			if !line.arrived.IsZero() {
-				f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
+			if err := e.readFields(&f, line, cellAt); err != nil {
+				return err
 			}
 			if len(events) == before+maxLineEvents {
 				return fmt.Errorf("the line has more than %d events", maxLineEvents)
@@ -297,21 +314,56 @@ func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error)
 	return events, nil
 }
 
+// holdsFor reports whether a line, or an element of a list in it, satisfies all conditions of the event.
+func (e *mappedEvent) holdsFor(cellAt func(int) (string, error)) (bool, error) {
+	for i := range e.when {
+		condition := &e.when[i]
+		value, err := firstCell(condition.cells, cellAt)
+		if err != nil {
+			return false, err
+		}
+		if holds, err := condition.holdsFor(value); !holds || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// readFields sets the fields that the mapping defines.
+func (e *mappedEvent) readFields(f *fields, line *mappedLine, cellAt func(int) (string, error)) error {
+	sent := ""
+	for i := range e.fields {
+		of := &e.fields[i]
+		if of.field == fieldVisitor && of.source.isConstant("") {
+			f.ofNobody = true
+		}
+		value, err := of.cellValue(line, cellAt)
+		if err != nil {
+			return err
+		}
+		f.values[of.field] = value
+		if of.sentAt >= 0 {
+			sent, err = cellAt(of.sentAt)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if !line.arrived.IsZero() {
+		f.values[fieldTime] = timeOnArrival(f.values[fieldTime], sent, line.arrived)
+	}
+	return nil
+}
+
+// cellValue returns the value of the field as text: a number, a hash or a constant, or what the column has after the
+// expression, the tables and the format.
 func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, error)) (string, error) {
 	s := &f.source
 	switch {
 	case s.RowNumber:
 		return strconv.FormatInt(line.record, 10), nil
 	case len(s.Hash) > 0:
-		hash := xxhash.New()
-		for _, cell := range f.cells {
-			value, err := cellAt(cell)
-			if err != nil {
-				return "", err
-			}
-			_, _ = hash.WriteString(value + "\x00") // never fails
-		}
-		return strconv.FormatUint(hash.Sum64(), 36), nil
+		return f.hashCells(cellAt)
 	case s.Value != nil:
 		return string(*s.Value), nil
 	}
@@ -319,15 +371,54 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if f.match != nil {
-		group := ""
-		if found := f.match.FindStringSubmatch(value); found != nil {
-			group = found[1]
+	value, err = f.replaceValue(f.matchValue(value))
+	switch {
+	case err != nil || value == "":
+		return "", err
+	case s.Format != "":
+		return f.convertFormat(value, line.arrived)
+	case f.comma:
+		value, err = withDecimalPoint(value)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", fieldNames[f.field], err)
 		}
-		value = group
 	}
+	if f.minus >= 0 && value != "" {
+		return f.subtractCell(value, cellAt)
+	}
+	return value, nil
+}
+
+// hashCells returns a hash of the cells, which is an event id.
+func (f *mappedField) hashCells(cellAt func(int) (string, error)) (string, error) {
+	hash := xxhash.New()
+	for _, cell := range f.cells {
+		value, err := cellAt(cell)
+		if err != nil {
+			return "", err
+		}
+		_, _ = hash.WriteString(value + "\x00") // never fails
+	}
+	return strconv.FormatUint(hash.Sum64(), 36), nil
+}
+
+// matchValue returns the group of the field's expression in a value; without an expression, the value.
+func (f *mappedField) matchValue(value string) string {
+	if f.match == nil {
+		return value
+	}
+	found := f.match.FindStringSubmatch(value)
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}
+
+// replaceValue replaces a value with what the tables have for it, or with the default.
+func (f *mappedField) replaceValue(value string) (string, error) {
+	s := &f.source
 	if value == "" && s.Default != nil && len(f.tables) == 0 {
-		value = string(*s.Default)
+		return string(*s.Default), nil
 	}
 	for _, table := range f.tables {
 		replacement, known := table.values[value]
@@ -341,35 +432,32 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 				fieldNames[f.field], s.Column[0], clipText(value), table.name)
 		}
 	}
-	switch {
-	case value == "":
-	case s.Format == formatCountry:
+	return value, nil
+}
+
+// convertFormat converts a country, an age or a time, which is not empty, from the field's format.
+func (f *mappedField) convertFormat(value string, arrived time.Time) (string, error) {
+	switch s := &f.source; s.Format {
+	case formatCountry:
 		if len(value) == len("FR") {
 			return strings.ToUpper(value), nil
 		}
 		return countryCodes()[strings.ToLower(value)], nil // empty: not known
-	case s.Format == formatAge:
+	case formatAge:
 		age, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(age >= 0 && age < maxSeconds*1000) || line.arrived.IsZero() {
+		isAge := err == nil && age >= 0 && age < maxSeconds*1000
+		if !isAge || arrived.IsZero() {
 			return "", fmt.Errorf("time: column %s: %q: must be the age of the event in milliseconds when it is sent, "+
 				"over HTTP", s.Column[0], clipText(value))
 		}
-		return strconv.FormatInt(line.arrived.UnixMilli()-int64(age), 10), nil
-	case s.Format != "":
+		return strconv.FormatInt(arrived.UnixMilli()-int64(age), 10), nil
+	default:
 		at, err := toUnixMilliseconds(value, s.Format, f.zone)
 		if err != nil {
 			return "", fmt.Errorf("%s: column %s: %q: %w", fieldNames[f.field], s.Column[0], clipText(value), err)
 		}
 		return strconv.FormatInt(at, 10), nil
-	case f.comma:
-		if value, err = withDecimalPoint(value); err != nil {
-			return "", fmt.Errorf("%s: %w", fieldNames[f.field], err)
-		}
 	}
-	if f.minus >= 0 && value != "" {
-		return f.subtractCell(value, cellAt)
-	}
-	return value, nil
 }
 
 // subtractCell returns an amount less that of another column. An empty cell subtracts nothing.
@@ -411,7 +499,8 @@ var formats = []string{
 
 // countryCodes has the codes of ISO 3166 by the names of countries in English, in lower case.
 var countryCodes = sync.OnceValue(func() map[string]string {
-	codes, names := map[string]string{}, display.English.Regions()
+	codes := map[string]string{}
+	names := display.English.Regions()
 	for first := 'A'; first <= 'Z'; first++ {
 		for second := 'A'; second <= 'Z'; second++ {
 			if region, err := language.ParseRegion(string(first) + string(second)); err == nil && region.IsCountry() {
@@ -438,31 +527,48 @@ func toUnixMilliseconds(value, format string, zone *time.Location) (int64, error
 			return time.UnixMicro(n).UnixMilli(), nil
 		}
 		return n, nil
-	case formatUnix: // any number of decimals
-		whole, decimals, _ := strings.Cut(value, ".")
-		seconds, err := strconv.ParseInt(whole, 10, 64)
-		if err == nil && seconds >= 0 && seconds < maxSeconds && strings.Trim(decimals, "0123456789") == "" {
-			thousandths, _ := strconv.ParseInt((decimals + "000")[:3], 10, 64)
-			return seconds*1000 + thousandths, nil
-		}
-		number, err := strconv.ParseFloat(value, 64) // 1.7776368e9
-		if err != nil || !(number > -maxSeconds && number < maxSeconds) {
-			return 0, errors.New("must be a number of seconds, because its format is unix")
-		}
-		return int64(number * 1000), nil
+	case formatUnix:
+		return parseUnixSeconds(value)
 	}
 	t, err := time.ParseInLocation(format, value, zone)
 	if err != nil {
 		return 0, fmt.Errorf("must have the format %s", format)
 	}
-	// The parser treats times with the abbreviation of a zone that it does not know, such as CEST, as UTC.
-	name, offset := t.Zone()
-	known := t.Location() == zone || t.Location() == time.UTC || offset != 0
-	if !known && name != "" && name != "GMT" && name != "UTC" && !strings.Contains(format, "07") {
+	if name := unknownZone(t, format, zone); name != "" {
 		return 0, fmt.Errorf("the time zone %s is not known: set zone to the place that uses it, such as Europe/Paris",
 			name)
 	}
 	return t.UnixMilli(), nil
+}
+
+// parseUnixSeconds parses Unix seconds with any number of decimals, or in scientific notation such as 1.7776368e9, and
+// returns Unix milliseconds. Decimals are exact, scientific notation is as exact as a float64.
+func parseUnixSeconds(value string) (int64, error) {
+	whole, decimals, _ := strings.Cut(value, ".")
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	isInRange := err == nil && seconds >= 0 && seconds < maxSeconds
+	if isInRange && strings.Trim(decimals, "0123456789") == "" {
+		thousandths, _ := strconv.ParseInt((decimals + "000")[:3], 10, 64)
+		return seconds*1000 + thousandths, nil
+	}
+	number, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(number > -maxSeconds && number < maxSeconds) {
+		return 0, errors.New("must be a number of seconds, because its format is unix")
+	}
+	return int64(number * 1000), nil
+}
+
+// unknownZone returns the abbreviation of a zone, such as CEST, that the parser of the time does not know in zone, and
+// treats as UTC. It is empty if the time is right.
+func unknownZone(t time.Time, format string, zone *time.Location) string {
+	name, offset := t.Zone()
+	isKnown := t.Location() == zone || t.Location() == time.UTC || offset != 0
+	isUTC := name == "GMT" || name == "UTC"
+	hasOffset := strings.Contains(format, "07")
+	if isKnown || isUTC || hasOffset {
+		return ""
+	}
+	return name
 }
 
 // timeOnArrival returns the time of an event that arrived over HTTP, in Unix milliseconds. An event without a time
@@ -473,7 +579,8 @@ func timeOnArrival(value, sent string, arrived time.Time) string {
 	happened := arrived
 	if value != "" {
 		var err error
-		if happened, err = parseTime(value); err != nil {
+		happened, err = parseTime(value)
+		if err != nil {
 			return value
 		}
 		if sentAt, err := parseTime(sent); err == nil && sentAt.After(arrived) {

@@ -160,50 +160,84 @@ const maxMapping = 16 << 20
 
 // ReadMapping parses and validates a mapping file. The error of an unknown key includes its line.
 func ReadMapping(r io.Reader) (*Mapping, error) {
+	m, lines, err := decodeMapping(r)
+	if err != nil {
+		return nil, err
+	}
+	if m.Extends != "" {
+		if err := m.extendShipped(); err != nil {
+			return nil, fmt.Errorf("mapping: line %d: extends: %w", lines["extends"], err)
+		}
+	}
+	if len(m.Events) == 0 {
+		m.Events = []EventMapping{{}}
+	}
+	var found faults.Collector
+	m.checkFormat(&found)
+	m.checkFields(&found)
+	found.List.SortByLine(lines)
+	return m, schema.WrapError(found.List.Err(), "mapping")
+}
+
+// decodeMapping decodes YAML, and returns also the line of each key.
+func decodeMapping(r io.Reader) (*Mapping, map[string]int, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxMapping+1))
 	if err != nil {
-		return nil, fmt.Errorf("read mapping: %w", err)
+		return nil, nil, fmt.Errorf("read mapping: %w", err)
 	}
 	if len(content) > maxMapping {
-		return nil, fmt.Errorf("read mapping: the file is longer than %d bytes", maxMapping)
+		return nil, nil, fmt.Errorf("read mapping: the file is longer than %d bytes", maxMapping)
 	}
-	body, err := schema.ParseYAML(content)
 	var m Mapping
 	lines := map[string]int{}
+	body, err := schema.ParseYAML(content)
 	switch {
 	case err != nil || body == nil:
 	case body.Kind == yaml.ScalarNode && !strings.Contains(body.Value, "\n"):
-		return nil, noMapping(body.Value)
+		return nil, nil, noMapping(body.Value)
 	default:
 		lines = schema.LinesOf(body)
 		err = body.Load(&m, yaml.WithKnownFields())
 	}
 	if err != nil {
 		detail := unknownField.ReplaceAllString(err.Error(), "unknown field $1")
-		return nil, fmt.Errorf("read mapping: %s", wrongType.ReplaceAllStringFunc(detail, explainWrongType))
+		return nil, nil, fmt.Errorf("read mapping: %s", wrongType.ReplaceAllStringFunc(detail, explainWrongType))
 	}
-	if m.Extends != "" {
-		base, err := ShippedMapping(m.Extends)
-		if err != nil {
-			return nil, fmt.Errorf("mapping: line %d: extends: %w", lines["extends"], err)
-		}
-		fields := maps.Clone(base.Fields)
-		maps.Copy(fields, m.Fields)
-		m.Fields, m.Events, m.anyColumns = fields, slices.Concat(base.Events, m.Events), true
-		m.Each, m.inherited = cmp.Or(m.Each, base.Each), len(base.Events)
+	return &m, lines, nil
+}
+
+// extendShipped adds the fields that the mapping does not override, and the events, of the shipped mapping that it
+// extends.
+func (m *Mapping) extendShipped() error {
+	base, err := ShippedMapping(m.Extends)
+	if err != nil {
+		return err
 	}
-	if len(m.Events) == 0 {
-		m.Events = []EventMapping{{}}
-	}
-	var found faults.Collector
-	found.AddIf(m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet,
-		"format", m.Format, "must be csv, ndjson or parquet")
+	fields := maps.Clone(base.Fields)
+	maps.Copy(fields, m.Fields)
+	m.Fields = fields
+	m.Events = slices.Concat(base.Events, m.Events)
+	m.Each = cmp.Or(m.Each, base.Each)
+	m.anyColumns = true
+	m.inherited = len(base.Events)
+	return nil
+}
+
+// checkFormat finds faults in how the file is read.
+func (m *Mapping) checkFormat(found *faults.Collector) {
+	isFormat := slices.Contains([]string{"", formatCSV, formatNDJSON, formatParquet}, m.Format)
+	found.AddIf(!isFormat, "format", m.Format, "must be csv, ndjson or parquet")
 	found.AddIf(len([]rune(m.Separator)) > 1, "separator", m.Separator, "must be one character")
-	found.AddIf(m.Decimal != "" && m.Decimal != "." && m.Decimal != ",", "decimal", m.Decimal, "must be . or ,")
+	isDecimal := slices.Contains([]string{"", ".", ","}, m.Decimal)
+	found.AddIf(!isDecimal, "decimal", m.Decimal, "must be . or ,")
 	_, unknown := htmlindex.Get(m.Encoding)
 	found.AddIf(m.Encoding != "" && unknown != nil,
 		"encoding", m.Encoding, "must be a name such as utf-8, latin1, windows-1252 or utf-16le")
-	checkSources(&found, "fields", m.Fields)
+}
+
+// checkFields finds faults in the fields and in the mapping's own events.
+func (m *Mapping) checkFields(found *faults.Collector) {
+	checkSources(found, "fields", m.Fields)
 	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
 		found.AddField("fields.eventId",
 			"the %d events of a line would have the same id and count once: set eventId in "+
@@ -211,14 +245,12 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 	}
 	for i, event := range m.Events[m.inherited:] {
 		at := fmt.Sprintf("events[%d]", i)
-		checkSources(&found, at+".fields", event.Fields)
+		checkSources(found, at+".fields", event.Fields)
 		for _, w := range event.When {
 			found.AddIf(!w.isValid(), at+".when", nil, "must have column and one of equals, not, contains, lacks, "+
 				"above, or be a list of such conditions")
 		}
 	}
-	found.List.SortByLine(lines)
-	return &m, schema.WrapError(found.List.Err(), "mapping")
 }
 
 // AsOf returns the mapping for a file that has the state of its goals at a time: of several states of a goal, that of
@@ -292,43 +324,79 @@ func ShippedMapping(name string) (*Mapping, error) {
 	return m, err
 }
 
+// checkSources finds faults in the sources of fields. path is that of the fields in the mapping.
 func checkSources(found *faults.Collector, path string, sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		s, at := sources[name], path+"."+name
 		if _, known := fieldsByName[name]; !known {
 			found.AddField(at, "%s; must be one of %v", faults.UnknownField, fieldNames)
 		}
-		hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")
-		isTime := name == fieldNames[fieldTime] || name == fieldNames[fieldRevision] && s.Format != formatAge
-		hasHash := len(s.Hash) > 0 && !slices.Contains(s.Hash, "")
-		hasValue := s.Value != nil && (*s.Value != "" || name == fieldNames[fieldVisitor])
-		found.AddIf(countTrue(hasColumn, hasValue, s.RowNumber, hasHash) != 1,
-			at, nil, "must have one of column, value, rowNumber, hash")
-		found.AddIf(s.Minus != "" && (!isAmount(fieldsByName[name]) || !hasColumn),
-			at+".minus", nil, "is only allowed for value, profit and extraValue, and requires a column")
-		found.AddIf(s.Default != nil && len(s.Column) == 0, at+".default", nil, "requires a column")
-		found.AddIf(len(s.Column) == 0 && (s.Map != nil || s.Format != "" || s.Match != ""),
-			at, nil, "map, match and format require a column")
-		expression, invalid := regexp.Compile(s.Match)
-		found.AddIf(invalid != nil || s.Match != "" && expression.NumSubexp() != 1,
-			at+".match", s.Match, "must be a regular expression with one group, such as ^exp-(.+)$")
+		s.checkOrigin(found, at, name)
+		s.checkColumnOptions(found, at)
 		found.AddIf(len(s.Hash) > 0 && name != fieldNames[fieldEventID], at+".hash", nil, "is only allowed for eventId")
 		found.AddIf(s.SentAt != "" && name != fieldNames[fieldTime], at+".sentAt", nil, "is only allowed for time")
-		// A layout of times writes another text for another year.
-		one := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
-		isFormat := slices.Contains(formats, s.Format) ||
-			one.Format(s.Format) != one.AddDate(1, 0, 0).Format(s.Format)
-		found.AddIf(!isFormat, at+".format", s.Format, "must be unix, unixMilliseconds, unixMicroseconds, "+
-			"age or a Go layout with a year, such as 2006-01-02 15:04:05; or country")
-		found.AddIf((s.Format == formatCountry) != (name == fieldNames[fieldCountry]) && s.Format != "" ||
-			(s.Zone != "" || s.Format != "" && s.Format != formatCountry) && !isTime,
-			at, nil, "format and zone are only allowed for time and revision, and format: country for country")
-		_, unknown := schema.LoadZone(s.Zone)
-		found.AddIf(unknown != nil, at+".zone", s.Zone, "must be a name such as Europe/Paris")
-		l := s.Lookup
-		found.AddIf(l != nil && (l.File == "" || l.Key == "" || l.Column == "" || len(s.Column) == 0),
+		s.checkValueFormat(found, at, name)
+		canLookUp := s.Lookup.isComplete() && len(s.Column) > 0
+		found.AddIf(s.Lookup != nil && !canLookUp,
 			at+".lookup", nil, "must have file, key and column, and requires a column to look up")
 	}
+}
+
+// checkOrigin finds faults in where the value comes from: a column, less another one, a constant, the number of the
+// row, or a hash.
+func (s *Source) checkOrigin(found *faults.Collector, at, name string) {
+	hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")
+	hasHash := len(s.Hash) > 0 && !slices.Contains(s.Hash, "")
+	hasValue := s.Value != nil && (*s.Value != "" || name == fieldNames[fieldVisitor])
+	found.AddIf(countTrue(hasColumn, hasValue, s.RowNumber, hasHash) != 1,
+		at, nil, "must have one of column, value, rowNumber, hash")
+	mayHaveMinus := hasColumn && isAmount(fieldsByName[name])
+	found.AddIf(s.Minus != "" && !mayHaveMinus,
+		at+".minus", nil, "is only allowed for value, profit and extraValue, and requires a column")
+}
+
+// checkColumnOptions finds faults in what is done with the value of a column.
+func (s *Source) checkColumnOptions(found *faults.Collector, at string) {
+	hasColumn := len(s.Column) > 0
+	isConverted := s.Map != nil || s.Format != "" || s.Match != ""
+	found.AddIf(s.Default != nil && !hasColumn, at+".default", nil, "requires a column")
+	found.AddIf(isConverted && !hasColumn, at, nil, "map, match and format require a column")
+	expression, invalid := regexp.Compile(s.Match)
+	found.AddIf(invalid != nil || s.Match != "" && expression.NumSubexp() != 1,
+		at+".match", s.Match, "must be a regular expression with one group, such as ^exp-(.+)$")
+}
+
+// checkValueFormat finds faults in the format and the time zone, which depend on the field.
+func (s *Source) checkValueFormat(found *faults.Collector, at, name string) {
+	found.AddIf(!isValueFormat(s.Format), at+".format", s.Format, "must be unix, unixMilliseconds, unixMicroseconds, "+
+		"age or a Go layout with a year, such as 2006-01-02 15:04:05; or country")
+	isTime := name == fieldNames[fieldTime] || name == fieldNames[fieldRevision] && s.Format != formatAge
+	isCountry := name == fieldNames[fieldCountry]
+	mayHaveFormat := isTime
+	if isCountry || s.Format == formatCountry {
+		mayHaveFormat = isCountry && s.Format == formatCountry
+	}
+	found.AddIf(s.Format != "" && !mayHaveFormat || s.Zone != "" && !isTime,
+		at, nil, "format and zone are only allowed for time and revision, and format: country for country")
+	_, unknown := schema.LoadZone(s.Zone)
+	found.AddIf(unknown != nil, at+".zone", s.Zone, "must be a name such as Europe/Paris")
+}
+
+// isValueFormat reports whether a text is a format of values. A layout of times writes another text for another year.
+func isValueFormat(format string) bool {
+	one := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	return slices.Contains(formats, format) || one.Format(format) != one.AddDate(1, 0, 0).Format(format)
+}
+
+// keepsValue reports whether the value of the field is that of its column, as it is or with a default.
+func (s *Source) keepsValue() bool {
+	isReplaced := s.Lookup != nil || s.Map != nil || s.Match != ""
+	return !isReplaced && len(s.Hash) == 0
+}
+
+// isComplete reports whether there is a look-up with all its parts.
+func (l *Lookup) isComplete() bool {
+	return l != nil && !slices.Contains([]string{l.File, l.Key, l.Column}, "")
 }
 
 // isConstant reports whether a source is a constant with this value.

@@ -110,7 +110,8 @@ func (n *Names) noteName(id schema.NamedID, key, source string) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if known, has = n.known[id]; !has {
+	known, has = n.known[id]
+	if !has {
 		if n.dropping[id] {
 			return errors.New(
 				"name_dropped: the rarest names are being deleted, and this is one of them: send it again")
@@ -118,7 +119,8 @@ func (n *Names) noteName(id schema.NamedID, key, source string) error {
 		if err := n.makeRoomLocked(id); err != nil {
 			return err
 		}
-		if known, has = n.forgotten[id]; has { // its events are still stored
+		known, has = n.forgotten[id]
+		if has { // its events are still stored
 			delete(n.forgotten, id)
 			n.known[id] = known
 		}
@@ -149,7 +151,8 @@ func (n *Names) makeRoomLocked(id schema.NamedID) error {
 			bounded = append(bounded, name)
 		}
 	}
-	if n.rooms[room] = len(bounded); len(bounded) < limit {
+	n.rooms[room] = len(bounded)
+	if len(bounded) < limit {
 		return nil
 	}
 	detail := fmt.Sprintf("too_many_names: the website has %d campaigns and goals that are not declared", limit)
@@ -272,7 +275,8 @@ const inFlight = 10 * time.Second
 func (n *Names) takeForgotten() (taken []schema.Name) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	now, isTooYoung := time.Now(), false
+	now := time.Now()
+	isTooYoung := false
 	defer func() {
 		if isTooYoung {
 			time.AfterFunc(inFlight, n.signalForgotten)

@@ -80,7 +80,8 @@ func placeColumns(m *mapper, header []string) (*mapper, []place, error) {
 			fields[column] = Source{Column: oneOrMore[text]{text(column)}}
 		}
 		var err error
-		if m, err = newMapper(&Mapping{Fields: fields, Events: []EventMapping{{}}}, 0, nil); err != nil {
+		m, err = newMapper(&Mapping{Fields: fields, Events: []EventMapping{{}}}, 0, nil)
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -152,7 +153,8 @@ func (n *nested) parseAttributes(text string) *fastjson.Value {
 		line = strings.TrimRight(line, "\r\n")
 		switch name, rest, found := strings.Cut(line+" ", ": "); {
 		case found && name != "":
-			last, value = name, strings.TrimRight(rest, " ")
+			last = name
+			value = strings.TrimRight(rest, " ")
 		case last == "":
 			return nil
 		default:
@@ -298,7 +300,8 @@ func (l *jsonLine) cellReader() func(cell int) (string, error) {
 		c := &cells[cell]
 		if !c.known {
 			c.known = true
-			if c.value, c.err = l.readCell(cell); c.err != nil {
+			c.value, c.err = l.readCell(cell)
+			if c.err != nil {
 				c.err = fmt.Errorf("%s: %w", l.mapper.columns[cell], c.err)
 			}
 		}

@@ -53,7 +53,8 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	l.reportRead = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
 	}
-	if l.mapper, l.places, err = placeColumns(l.mapper, header); err != nil {
+	l.mapper, l.places, err = placeColumns(l.mapper, header)
+	if err != nil {
 		return nil, err
 	}
 	l.texts = make([]func(parquet.Value) (string, error), len(l.places))
@@ -99,41 +100,51 @@ func (l *parquetLines) readRows(rows *rows) (err error) {
 		if len(l.groups) == 0 {
 			return io.EOF
 		}
-		l.rows, l.groups = l.groups[0].Rows(), l.groups[1:]
+		l.rows = l.groups[0].Rows()
+		l.groups = l.groups[1:]
 	}
 	n, err := l.rows.ReadRows(l.buffer)
 	for _, row := range l.buffer[:n] {
 		l.number++
 		cells := rows.addRow(l.number, l.number)
-		for i, place := range l.places {
-			if place.column < 0 {
-				continue
-			}
-			value := row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == place.column })]
-			if value.IsNull() {
-				continue
-			}
-			var fault error
-			cells[i], fault = l.texts[i](value)
-			isFloat := value.Kind() == parquet.Float || value.Kind() == parquet.Double
-			if fault == nil && isFloat && l.mapper.ofNames[i] && !isInteger(cells[i]) {
-				fault = fmt.Errorf("%q: %w", cells[i], errNameNumber)
-			}
-			if fault != nil {
-				rows.setFault(fmt.Errorf("%s: %w", l.mapper.columns[i], fault))
-				break
-			}
+		if fault := l.readCells(cells, row); fault != nil {
+			rows.setFault(fault)
 		}
 	}
 	l.reportRead(l.number)
-	if errors.Is(err, io.EOF) {
-		err = nil
-		if n == 0 {
-			err = l.rows.Close()
-			l.rows = nil
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if n > 0 {
+		return nil
+	}
+	err = l.rows.Close()
+	l.rows = nil
+	return err
+}
+
+// readCells sets the cells of a row up to the first that cannot be read.
+func (l *parquetLines) readCells(cells []string, row parquet.Row) error {
+	for i, place := range l.places {
+		if place.column < 0 {
+			continue
+		}
+		value := row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == place.column })]
+		if value.IsNull() {
+			continue
+		}
+		cell, err := l.texts[i](value)
+		cells[i] = cell
+		isFloat := value.Kind() == parquet.Float || value.Kind() == parquet.Double
+		mustBeName := isFloat && l.mapper.ofNames[i]
+		if err == nil && mustBeName && !isInteger(cell) {
+			err = fmt.Errorf("%q: %w", cell, errNameNumber)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.mapper.columns[i], err)
 		}
 	}
-	return err
+	return nil
 }
 
 // textOf returns the function that converts values of the type to text.

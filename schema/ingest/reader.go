@@ -152,10 +152,12 @@ func (l *jsonLines) readPart() (parse, error) {
 	first := l.number + 1
 	text := partBuffers.Get().(*[]byte)
 	parse := func(take func(origin, []fields, error)) {
-		reader, number := jsonReaders.Get().(*jsonReader), first
+		reader := jsonReaders.Get().(*jsonReader)
+		number := first
 		defer jsonReaders.Put(reader)
 		for line := range bytes.Lines(*text) {
-			if line = bytes.TrimSpace(line); len(line) > 0 {
+			line = bytes.TrimSpace(line)
+			if len(line) > 0 {
 				events, err := l.parseEvents(reader, number, line)
 				take(origin{number: number, text: line}, events, err)
 			}
@@ -330,7 +332,8 @@ func isInteger(number string) bool { return strings.Trim(number, "-0123456789") 
 // nameText is like scalarText, of an id or a key.
 func (r *jsonReader) nameText(v *fastjson.Value) (string, error) {
 	text, err := r.scalarText(v)
-	if err == nil && v != nil && v.Type() == fastjson.TypeNumber && !isInteger(text) {
+	isNumber := v != nil && v.Type() == fastjson.TypeNumber
+	if err == nil && isNumber && !isInteger(text) {
 		err = fmt.Errorf("%q: %w", clipText(text), errNameNumber)
 	}
 	return text, err
@@ -409,7 +412,8 @@ func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 			if isNameField(fieldCampaignID + field(at)) {
 				read = r.nameText
 			}
-			if text, err = read(v); err == nil && at < 0 {
+			text, err = read(v)
+			if err == nil && at < 0 {
 				err = fmt.Errorf("%s %q", faults.UnknownField, clipText(string(key)))
 			} else if err == nil {
 				*texts[at], seen[at] = text, true
@@ -456,6 +460,7 @@ func (r *rows) addRow(number, record int64) []string {
 // setFault sets the error of the last row.
 func (r *rows) setFault(fault error) { r.lines[len(r.lines)-1].fault = fault }
 
+// parseRows calls take for each line with the fields of its events.
 func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 	columns := len(r.mapper.columns)
 	var reader jsonReader
@@ -466,31 +471,49 @@ func (r *rows) parseRows(take func(line origin, events []fields, err error)) {
 			take(origin{number: line.number}, nil, line.fault)
 			continue
 		}
-		current, mapped.record = r.cells[i*columns:(i+1)*columns], line.record
-		var err error
-		for cell, place := range r.places { // values of JSON objects in cells
-			if place.inner != "" && place.column >= 0 && err == nil {
-				isName := r.mapper.ofNames[cell]
-				if current[cell], err = reader.cellValue(current[cell], place.inner, isName); err != nil {
-					err = fmt.Errorf("%s: %w", r.mapper.columns[cell], err)
-				}
-			}
-		}
+		current = r.cells[i*columns : (i+1)*columns]
+		mapped.record = line.record
 		var events []fields
+		err := r.readInnerValues(&reader, current)
 		if err == nil {
 			events, err = r.mapper.lineEvents(nil, &mapped)
-			for cell := 0; r.text && cell < columns; cell++ {
-				if isASCII(current[cell]) {
-					continue
-				}
-				if fault := encodingFault(r.mapper.columns[cell], current[cell], r.converted); fault != nil {
-					err = fault
-					break
-				}
+			if fault := r.textFault(current); fault != nil {
+				err = fault
 			}
 		}
 		take(origin{number: line.number, columns: r.mapper.columns, cells: current}, events, err)
 	}
+}
+
+// readInnerValues replaces JSON objects in cells with the values that the mapping names.
+func (r *rows) readInnerValues(reader *jsonReader, cells []string) error {
+	for cell, place := range r.places {
+		if place.inner == "" || place.column < 0 {
+			continue
+		}
+		value, err := reader.cellValue(cells[cell], place.inner, r.mapper.ofNames[cell])
+		cells[cell] = value
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.mapper.columns[cell], err)
+		}
+	}
+	return nil
+}
+
+// textFault returns the first fault in the encoding of the cells.
+func (r *rows) textFault(cells []string) error {
+	if !r.text {
+		return nil
+	}
+	for cell, text := range cells {
+		if isASCII(text) {
+			continue
+		}
+		if fault := encodingFault(r.mapper.columns[cell], text, r.converted); fault != nil {
+			return fault
+		}
+	}
+	return nil
 }
 
 // isASCII reports whether a text is ASCII. It is inlined: most cells are short.

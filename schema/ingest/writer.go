@@ -231,11 +231,14 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 				return err
 			}
 			var err error
-			if e.Details, err = schema.DecodeDetails(details); err != nil {
+			e.Details, err = schema.DecodeDetails(details)
+			if err != nil {
 				return err
 			}
-			e.Time, e.Attributes = e.Time.UTC(), schema.SplitAttributes(attributes)
-			if batch = append(batch, e); len(batch) < copyBatch {
+			e.Time = e.Time.UTC()
+			e.Attributes = schema.SplitAttributes(attributes)
+			batch = append(batch, e)
+			if len(batch) < copyBatch {
 				return nil
 			}
 			return flush()

@@ -117,7 +117,8 @@ func (o *Outbox) readIDs(ctx context.Context, messages []Message) (map[string]bo
 	if len(messages) == 0 {
 		return nil, nil
 	}
-	ids, stored := make([]string, len(messages)), map[string]bool{}
+	ids := make([]string, len(messages))
+	stored := map[string]bool{}
 	for i := range messages {
 		ids[i] = messages[i].ID
 	}
@@ -207,7 +208,9 @@ func (o *Outbox) RecentMessages(ctx context.Context, account, website int64, lim
 			all = append(all, Sent{Message: m, Deliveries: []Delivery{}})
 		}
 		if d.WebhookID != 0 {
-			d.At, d.MessageID, d.AccountID = d.At.UTC(), m.ID, account
+			d.At = d.At.UTC()
+			d.MessageID = m.ID
+			d.AccountID = account
 			last := &all[len(all)-1]
 			last.Deliveries = append(last.Deliveries, d)
 		}
@@ -260,7 +263,8 @@ func (o *Outbox) CopyFrom(ctx context.Context, from driver.Conn, accounts []int6
 			return copied, err
 		}
 		n, err := o.WriteMessages(ctx, messages)
-		if copied += n; err != nil {
+		copied += n
+		if err != nil {
 			return copied, err
 		}
 	}
@@ -300,7 +304,9 @@ func (d *Data) Scan(text any) error { return json.Unmarshal(fmt.Append(nil, text
 func NewMessage(
 	id string, account int64, event string, of schema.Subject, state string, now time.Time, data Data,
 ) Message {
-	data.AccountID, data.WebsiteID, data.SubjectIDs = account, of.WebsiteID, of.IDs()
+	data.AccountID = account
+	data.WebsiteID = of.WebsiteID
+	data.SubjectIDs = of.IDs()
 	return Message{
 		ID: id, AccountID: account, Event: event, Subject: of, State: state,
 		RecordedAt: now.UTC().Truncate(time.Millisecond), Data: data,

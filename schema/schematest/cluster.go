@@ -47,7 +47,8 @@ func NewCluster(tb testing.TB) *Cluster {
 		}
 	}
 	var err error
-	if c.lib, err = embedded.LocateLibrary(); err != nil {
+	c.lib, err = embedded.LocateLibrary()
+	if err != nil {
 		tb.Fatal(err)
 	}
 	if out, err := exec.CommandContext(tb.Context(), "apt-get", "-qq", "update").CombinedOutput(); err != nil {

@@ -19,7 +19,8 @@ type KilledConn struct {
 
 // Query implements driver.Conn.
 func (c KilledConn) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
-	if *c.Left--; *c.Left < 0 {
+	*c.Left--
+	if *c.Left < 0 {
 		return nil, ErrKilled
 	}
 	return c.Conn.Query(ctx, query, args...)
@@ -27,7 +28,8 @@ func (c KilledConn) Query(ctx context.Context, query string, args ...any) (drive
 
 // Exec implements driver.Conn.
 func (c KilledConn) Exec(ctx context.Context, query string, args ...any) error {
-	if *c.Left--; *c.Left < 0 {
+	*c.Left--
+	if *c.Left < 0 {
 		return ErrKilled
 	}
 	return errors.Join(c.Conn.Exec(ctx, query, args...), c.killedError())
@@ -37,7 +39,8 @@ func (c KilledConn) Exec(ctx context.Context, query string, args ...any) error {
 func (c KilledConn) PrepareBatch(
 	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
 ) (driver.Batch, error) {
-	if *c.Left--; *c.Left < 0 {
+	*c.Left--
+	if *c.Left < 0 {
 		return nil, ErrKilled
 	}
 	batch, err := c.Conn.PrepareBatch(ctx, query, opts...)

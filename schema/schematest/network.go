@@ -44,7 +44,8 @@ func WriteCertificate(t *testing.T) (certFile, keyFile string, parsed *x509.Cert
 	if err != nil {
 		t.Fatal(err)
 	}
-	if parsed, err = x509.ParseCertificate(der); err != nil {
+	parsed, err = x509.ParseCertificate(der)
+	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

@@ -176,7 +176,8 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	if err := s.waitReady(ctx, native, web); err != nil {
 		return nil, err
 	}
-	if s.Native, err = startProxy(ctx, "127.0.0.1:"+native, nil); err == nil {
+	s.Native, err = startProxy(ctx, "127.0.0.1:"+native, nil)
+	if err == nil {
 		s.HTTP, err = startProxy(ctx, "127.0.0.1:"+web, nil)
 	}
 	return s, err
@@ -195,7 +196,8 @@ func (s *ClickHouse) startProcess(ctx context.Context, configuration, library, o
 	s.command = exec.CommandContext(ctx, binary)
 	s.command.Env = append(os.Environ(), serverVariable+"="+configuration, "LIFTHOUSE_LIBCHDB="+library)
 	s.command.Stdout, s.command.Stderr = out, out
-	if s.input, err = s.command.StdinPipe(); err != nil {
+	s.input, err = s.command.StdinPipe()
+	if err != nil {
 		return err
 	}
 	if err := s.command.Start(); err != nil {
@@ -252,7 +254,8 @@ func freePorts(ctx context.Context) (first, second string, err error) {
 			return "", "", err
 		}
 		defer func() { _ = l.Close() }()
-		if _, ports[i], err = net.SplitHostPort(l.Addr().String()); err != nil {
+		_, ports[i], err = net.SplitHostPort(l.Addr().String())
+		if err != nil {
 			return "", "", err
 		}
 	}

@@ -96,7 +96,8 @@ func Fault(secret string) string {
 }
 
 func readFile(opened *os.File) (read file, err error) {
-	if read.info, err = opened.Stat(); err != nil {
+	read.info, err = opened.Stat()
+	if err != nil {
 		return read, err
 	}
 	if !read.info.Mode().IsRegular() {

@@ -43,14 +43,7 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 	if err != nil {
 		return err
 	}
-	detached, err := schema.ReadDetachedParts(ctx, s.Conn)
-	if err != nil {
-		slog.WarnContext(ctx, err.Error())
-	}
-	for _, p := range detached {
-		slog.WarnContext(ctx, "ClickHouse has set aside a part; lifthouse check --deep says whether events are lost",
-			"table", p.Table, "reason", p.Reason, "path", p.Path)
-	}
+	s.warnDetachedParts(ctx)
 	var background sync.WaitGroup
 	defer background.Wait()
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // ends after the last request
@@ -100,6 +93,23 @@ func (s *Store) ServeAPI(ctx context.Context, o *ServerOptions) error {
 		o.Stopping()
 	}
 	handler.StartDraining()
+	return o.drainServer(ctx, server)
+}
+
+// warnDetachedParts logs the parts of tables that ClickHouse has set aside.
+func (s *Store) warnDetachedParts(ctx context.Context) {
+	detached, err := schema.ReadDetachedParts(ctx, s.Conn)
+	if err != nil {
+		slog.WarnContext(ctx, err.Error())
+	}
+	for _, p := range detached {
+		slog.WarnContext(ctx, "ClickHouse has set aside a part; lifthouse check --deep says whether events are lost",
+			"table", p.Table, "reason", p.Reason, "path", p.Path)
+	}
+}
+
+// drainServer accepts requests for DrainDelay, and then waits up to DrainTimeout for those that are running.
+func (o *ServerOptions) drainServer(ctx context.Context, server *http.Server) error {
 	if o.DrainDelay > 0 {
 		<-time.After(o.DrainDelay)
 	}

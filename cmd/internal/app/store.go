@@ -72,7 +72,8 @@ func OpenStore(ctx context.Context, address schema.Address, o Options) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	if err = s.createComponents(ctx, address, o); err == nil {
+	err = s.createComponents(ctx, address, o)
+	if err == nil {
 		err = s.Writer.SetClock(ctx, s.Facts.FoldedThrough())
 	}
 	if err != nil {
@@ -98,7 +99,8 @@ func openConnected(
 		}
 	}
 	address.SetConcurrency(o.Concurrency)
-	if s.Conn, err = open(ctx, address); err != nil {
+	s.Conn, err = open(ctx, address)
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -125,14 +127,16 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 			o.Limits.Memory = most
 		}
 	}
-	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
+	s.Catalogue, err = catalogue.Open(ctx, s.Conn)
+	if err != nil {
 		return err
 	}
 	// The facts of the store's only server, or of each shard.
 	if address.Cluster == "" {
 		s.Facts = facts.Shards{facts.NewRefresher(s.Conn, s.Dir != "")}
 	} else {
-		if s.replicas, err = schema.OpenReplicas(ctx, s.Conn, address); err != nil {
+		s.replicas, err = schema.OpenReplicas(ctx, s.Conn, address)
+		if err != nil {
 			return err
 		}
 		if s.replicas == nil {
@@ -149,7 +153,8 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	s.Times = o.Times
 	s.Secrets = secrets.NewFolder(o.SecretFolder)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
-	s.Outbox, s.Statuses = outbox.New(s.Conn), watch.NewStatuses(s.Engine, s.Catalogue)
+	s.Outbox = outbox.New(s.Conn)
+	s.Statuses = watch.NewStatuses(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
 	s.Writer.SetNameOptions(ingest.NameOptions{
 		IsDeclared:  func(name schema.NamedID) bool { return s.Catalogue.Snapshot().Declares(name) },
@@ -280,17 +285,20 @@ func (s *Store) CopyFrom(
 	if err != nil {
 		return copied, err
 	}
-	if copied.Catalogue, err = s.Catalogue.CopyFrom(ctx, conn); err != nil {
+	copied.Catalogue, err = s.Catalogue.CopyFrom(ctx, conn)
+	if err != nil {
 		return copied, err
 	}
-	if copied.Looks, err = looks.CopyRecords(ctx, s.Conn, conn); err != nil {
+	copied.Looks, err = looks.CopyRecords(ctx, s.Conn, conn)
+	if err != nil {
 		return copied, err
 	}
 	var accounts []int64
 	for _, owned := range s.Catalogue.Snapshot().AllAccounts() {
 		accounts = append(accounts, owned.ID)
 	}
-	if copied.Messages, err = s.Outbox.CopyFrom(ctx, conn, accounts); err != nil {
+	copied.Messages, err = s.Outbox.CopyFrom(ctx, conn, accounts)
+	if err != nil {
 		return copied, err
 	}
 	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)
@@ -331,7 +339,8 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 	if err := s.Catalogue.RefreshSnapshot(ctx); err != nil {
 		return nil, err
 	}
-	declared, since := s.Catalogue.Snapshot(), now.AddDate(0, 0, -days)
+	declared := s.Catalogue.Snapshot()
+	since := now.AddDate(0, 0, -days)
 	var ended []Expired
 	for _, e := range declared.EndedSubjects(since) {
 		ended = append(ended, Expired{Ended: e})
@@ -340,18 +349,8 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	folded := map[schema.Subject]bool{}
-	for of := range s.Facts.StoredSubjects() {
-		subject, newest := of.WithoutExperiment(), fold.TimeOf(s.Facts.SubjectCounters(of).Newest)
-		if !folded[subject] && subject.Kind != schema.SubjectNone && !declared.WasDeclared(subject) {
-			name := names.KeyOf(schema.NamedID{
-				WebsiteID: subject.WebsiteID, Kind: schema.NameCampaign, ID: subject.ID,
-			})
-			of := catalogue.Ended{Subject: subject, Name: name, EndDate: newest}
-			ended = append(ended, Expired{Ended: of, Undeclared: true})
-		}
-		folded[subject] = true
-	}
+	undeclared, folded := s.undeclaredSubjects(declared, names)
+	ended = append(ended, undeclared...)
 	if len(ended) == 0 {
 		return nil, nil
 	}
@@ -369,12 +368,37 @@ func (s *Store) ExpiredSubjects(ctx context.Context, days int, now time.Time) ([
 		if e.Undeclared && stored.Accepted.After(e.EndDate) { // events of the past that were just imported
 			e.EndDate = stored.Accepted
 		}
-		if e.Events = stored.Events; (has || folded[e.Subject]) && !e.EndDate.After(since) {
+		e.Events = stored.Events
+		hasData := has || folded[e.Subject]
+		if hasData && !e.EndDate.After(since) {
 			found = append(found, e)
 		}
 	}
 	slices.SortFunc(found, func(a, b Expired) int { return a.Compare(b.Subject) })
 	return found, nil
+}
+
+// undeclaredSubjects returns the subjects with facts that were never declared, and which subjects have facts.
+func (s *Store) undeclaredSubjects(
+	declared *catalogue.Snapshot, names *ingest.Names,
+) (undeclared []Expired, folded map[schema.Subject]bool) {
+	folded = map[schema.Subject]bool{}
+	for of := range s.Facts.StoredSubjects() {
+		subject := of.WithoutExperiment()
+		isNew := !folded[subject] && subject.Kind != schema.SubjectNone
+		folded[subject] = true
+		if !isNew || declared.WasDeclared(subject) {
+			continue
+		}
+		name := names.KeyOf(schema.NamedID{
+			WebsiteID: subject.WebsiteID, Kind: schema.NameCampaign, ID: subject.ID,
+		})
+		newest := fold.TimeOf(s.Facts.SubjectCounters(of).Newest)
+		undeclared = append(undeclared, Expired{
+			Ended: catalogue.Ended{Subject: subject, Name: name, EndDate: newest}, Undeclared: true,
+		})
+	}
+	return undeclared, folded
 }
 
 // EraseSubjects deletes the events of the subjects.

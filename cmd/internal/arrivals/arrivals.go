@@ -106,39 +106,16 @@ func WriteAll(w io.Writer, all []Arrival, asJSON bool) error {
 			}
 			continue
 		}
-		at, text := a.At.UTC().Format("2006-01-02 15:04:05.000"), ""
-		if r := a.Rejected; r != nil {
+		text := ""
+		switch at := a.At.UTC().Format("2006-01-02 15:04:05.000"); {
+		case a.Event != nil:
+			text = fmt.Sprintf("%s  website %-3d %s", at, a.WebsiteID, a.Event.inWords())
+		case a.Rejected != nil:
 			website := cmp.Or(strings.TrimPrefix(strconv.FormatInt(a.WebsiteID, 10), "0"), "?")
 			text = fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, website,
-				lineOrigin(r.Channel, r.File, r.Line), r.Reason)
-			if r.Text != "" {
-				text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
-			}
-		}
-		if e := a.Event; e != nil {
-			saw := "unattributed"
-			if e.VariationID != nil {
-				saw = "campaign " + nameOf(e.CampaignID, e.Campaign)
-				if e.WidgetID != 0 {
-					saw = fmt.Sprintf("widget %d", e.WidgetID)
-				}
-				if e.ExperimentID != 0 {
-					saw += fmt.Sprintf(" experiment %d", e.ExperimentID)
-				}
-				saw += " variation " + nameOf(*e.VariationID, e.Variation)
-			}
-			text = fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID,
-				kindOf(e.Event, e.GoalID, e.Goal), saw, e.Visitor, e.Time.UTC().Format(time.DateTime))
-			if e.Revision > 0 {
-				text += fmt.Sprint("  revision ", e.Revision)
-			}
-			if e.Cancelled {
-				text += "  cancelled"
-			}
-			for _, more := range []string{amountInWords(e.Value, e.Currency), e.Device, e.Country} {
-				if more != "" {
-					text += "  " + more
-				}
+				lineOrigin(a.Rejected.Channel, a.Rejected.File, a.Rejected.Line), a.Rejected.Reason)
+			if a.Rejected.Text != "" {
+				text += "\n" + strings.Repeat(" ", len(at)) + "  " + a.Rejected.Text
 			}
 		}
 		if _, err := fmt.Fprintln(w, render.PrintableText(text)); err != nil {
@@ -146,6 +123,39 @@ func WriteAll(w io.Writer, all []Arrival, asJSON bool) error {
 		}
 	}
 	return nil
+}
+
+// inWords returns what happened, what the visitor saw, and what else the event has.
+func (e *event) inWords() string {
+	text := fmt.Sprintf("%-10s %s  visitor %s  of %s", kindOf(e.Event, e.GoalID, e.Goal), e.sawInWords(), e.Visitor,
+		e.Time.UTC().Format(time.DateTime))
+	if e.Revision > 0 {
+		text += fmt.Sprint("  revision ", e.Revision)
+	}
+	if e.Cancelled {
+		text += "  cancelled"
+	}
+	for _, more := range []string{amountInWords(e.Value, e.Currency), e.Device, e.Country} {
+		if more != "" {
+			text += "  " + more
+		}
+	}
+	return text
+}
+
+// sawInWords returns the subject and the variation that the visitor saw.
+func (e *event) sawInWords() string {
+	if e.VariationID == nil {
+		return "unattributed"
+	}
+	saw := "campaign " + nameOf(e.CampaignID, e.Campaign)
+	if e.WidgetID != 0 {
+		saw = fmt.Sprintf("widget %d", e.WidgetID)
+	}
+	if e.ExperimentID != 0 {
+		saw += fmt.Sprintf(" experiment %d", e.ExperimentID)
+	}
+	return saw + " variation " + nameOf(*e.VariationID, e.Variation)
 }
 
 // Query selects arrivals.
@@ -207,7 +217,8 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 		_, _ = fmt.Fprintf(&out, "\nOnly the first events are considered: this visitor has more. It may be a bot.\n")
 	}
 	for _, c := range chapters {
-		subject, isAttributed := c.SubjectName(), c.Subject.Kind != schema.SubjectNone
+		subject := c.SubjectName()
+		isAttributed := c.Subject.Kind != schema.SubjectNone
 		if !isAttributed {
 			subject = "unattributed goals"
 		}

@@ -49,7 +49,8 @@ func (f *Follower) NextArrivals(ctx context.Context) ([]Arrival, error) {
 		if err != nil {
 			return nil, err
 		}
-		if seen[string(text)] = true; !f.seen[string(text)] {
+		seen[string(text)] = true
+		if !f.seen[string(text)] {
 			fresh = append(fresh, a)
 		}
 	}

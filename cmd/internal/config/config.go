@@ -140,43 +140,58 @@ func (s Settings) readFile(path string) []string {
 	var found []string
 	given := map[string]bool{}
 	for entry := range slices.Chunk(body.Content, 2) {
-		name := entry[0].Value
+		name, value := entry[0].Value, entry[1]
 		at := slices.IndexFunc(s, func(s *Setting) bool { return s.Name == name })
-		if at < 0 || given[name] {
-			reason := faults.GivenTwice
-			if at < 0 {
-				names := make([]string, len(s))
-				for i, setting := range s {
-					names[i] = setting.Name
-				}
-				reason = "unknown setting; " + faults.SuggestName(name, names)
-			}
-			found = append(found, fmt.Sprintf("%s: %s: %s", path, name, reason))
-			continue
+		fault := ""
+		switch {
+		case at < 0:
+			fault = ": unknown setting; " + faults.SuggestName(name, s.allNames())
+		case given[name]:
+			fault = ": " + faults.GivenTwice
+		default:
+			given[name] = true
+			fault = s[at].setNode(value)
 		}
-		given[name] = true
-		setting := s[at]
-		items, values := []*yaml.Node{entry[1]}, []string{}
-		if entry[1].Kind == yaml.SequenceNode {
-			items = entry[1].Content
-		}
-		ok := true
-		for _, item := range items {
-			ok = ok && item.Kind == yaml.ScalarNode && item.Tag != "!!null"
-			values = append(values, item.Value)
-		}
-		if _, list := setting.Value.(pflag.SliceValue); !ok || len(values) != 1 && !list {
-			found = append(found, fmt.Sprintf("%s: %s: must be one value", path, name))
-			continue
-		}
-		if setting.Source == FromFlag {
-			continue
-		}
-		if fault := setting.setValues(values, FromFile); fault != "" {
-			found = append(found, fmt.Sprintf("%s: %s %s", path, name, fault))
+		if fault != "" {
+			found = append(found, path+": "+name+fault)
 		}
 	}
 	return found
+}
+
+// allNames returns the names of the settings.
+func (s Settings) allNames() []string {
+	names := make([]string, len(s))
+	for i, setting := range s {
+		names[i] = setting.Name
+	}
+	return names
+}
+
+// setNode sets the setting from a value or a list in a file, unless a flag has set it. It returns the fault of the
+// value, to append to the name.
+func (s *Setting) setNode(node *yaml.Node) string {
+	items := []*yaml.Node{node}
+	if node.Kind == yaml.SequenceNode {
+		items = node.Content
+	}
+	values := []string{}
+	areScalars := true
+	for _, item := range items {
+		areScalars = areScalars && item.Kind == yaml.ScalarNode && item.Tag != "!!null"
+		values = append(values, item.Value)
+	}
+	_, isList := s.Value.(pflag.SliceValue)
+	if !areScalars || len(values) != 1 && !isList {
+		return ": must be one value"
+	}
+	if s.Source == FromFlag {
+		return ""
+	}
+	if fault := s.setValues(values, FromFile); fault != "" {
+		return " " + fault
+	}
+	return ""
 }
 
 // UnknownVariables returns warnings about environment variables with Prefix that are not settings. They are not errors,

@@ -198,7 +198,8 @@ func receiveCommand(conn *net.UnixConn) (text []byte, files []*os.File, err erro
 		}
 		var messages []syscall.SocketControlMessage
 		if controlled > 0 {
-			if messages, err = syscall.ParseSocketControlMessage(control[:controlled]); err != nil {
+			messages, err = syscall.ParseSocketControlMessage(control[:controlled])
+			if err != nil {
 				return nil, files, err
 			}
 		}

@@ -151,7 +151,8 @@ func TestTheDashboardOfSeveralWebsites(t *testing.T) {
         domain: second.example.com
         goals: [{id: 30, name: Order}]
         campaigns:
-          - {id: 40, name: Only here, type: experiment, controlShare: 50, primaryGoalId: 30, variations: [{id: 1, name: New, share: 50}]}
+          - {id: 40, name: Only here, type: experiment, controlShare: 50, primaryGoalId: 30,
+             variations: [{id: 1, name: New, share: 50}]}
 `)
 	v.openSignedIn("/", statusesThere)
 	v.choose("[name=websiteId]", "2")
@@ -193,8 +194,11 @@ const textsOfRows = `[...document.querySelectorAll("[data-id]")].flatMap((row) =
 		range.selectNodeContents(node);
 		for (const box of range.getClientRects()) if (box.width > 1 && box.height > 1) boxes.push({ node, box });
 	}
-	const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
-	return boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.node !== b.node && overlap(a.box, b.box)).map((b) => a.node.data + " | " + b.node.data));
+	const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+		Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+	return boxes.flatMap((a, i) => boxes.slice(i + 1)
+		.filter((b) => a.node !== b.node && overlap(a.box, b.box))
+		.map((b) => a.node.data + " | " + b.node.data));
 })`
 
 // TestTheListAtAllWidths checks that no two texts of a row of the list intersect, with the names of the demo and with long

@@ -171,7 +171,12 @@ func TestTheDashboardExploresASegment(t *testing.T) {
 // the API.
 func TestTheDashboardShowsWhatASettingChanges(t *testing.T) {
 	v := newViewer(t)
-	const home, metric, capped, limited = "/v1/campaigns/12/results", "compareMetric=valuePerVisitor", "&cap=p95", "&filters[zScore]=2"
+	const (
+		home    = "/v1/campaigns/12/results"
+		metric  = "compareMetric=valuePerVisitor"
+		capped  = "&cap=p95"
+		limited = "&filters[zScore]=2"
+	)
 	v.openSignedIn("/?campaign=12&"+metric+capped+limited, allThere)
 	v.click("[aria-labelledby=changed] summary")
 	both := *v.report(home + "?" + metric + capped + limited).Variations[1].Comparison.Improvement.Value

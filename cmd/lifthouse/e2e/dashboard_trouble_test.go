@@ -181,8 +181,10 @@ func TestTheDashboardWhileTheServerIsAway(t *testing.T) {
 // campaign without events explains how to send some.
 func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	v := newViewer(t)
-	v.declare(`          - {id: 25, name: Slow page, type: experiment, controlShare: 50, primaryGoalId: 3, variations: [{id: 1, name: Slow, share: 50}]}
-          - {id: 26, name: Not yet, type: experiment, controlShare: 50, primaryGoalId: 3, variations: [{id: 1, name: Later, share: 50}]}
+	v.declare(`          - {id: 25, name: Slow page, type: experiment, controlShare: 50, primaryGoalId: 3,
+             variations: [{id: 1, name: Slow, share: 50}]}
+          - {id: 26, name: Not yet, type: experiment, controlShare: 50, primaryGoalId: 3,
+             variations: [{id: 1, name: Later, share: 50}]}
 `)
 	var lines strings.Builder
 	for i := range 1000 {

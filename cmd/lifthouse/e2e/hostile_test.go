@@ -170,7 +170,8 @@ func TestTokensTakeEffectWithinASecond(t *testing.T) {
 	check.Equal(t, p.status(ingests), http.StatusUnauthorized, "a revoked token")
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	for asked := time.Now(); p.status(token) != http.StatusUnauthorized; asked = time.Now() { // or 429, for asking so often
+	// or 429, for asking so often
+	for asked := time.Now(); p.status(token) != http.StatusUnauthorized; asked = time.Now() {
 		must.That(t, !asked.After(created.Add(lives+time.Second)), "the token does not expire")
 		<-look.C
 	}

@@ -274,10 +274,8 @@ func verifyUnit(t *testing.T, r *scratchRoot) {
 	// The unit depends on units of this machine, and on the program in the other root.
 	unit := must.WriteFile(t, "lifthouse.service",
 		string(bytes.ReplaceAll(text, []byte("ExecStart="), []byte("ExecStart="+r.dir))))
-	check.Equal(t,
-		combinedOutput(t,
-			exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)), "",
-		"systemd-analyze verify says")
+	verify := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--recursive-errors=one", unit)
+	check.Equal(t, combinedOutput(t, verify), "", "systemd-analyze verify says")
 	combinedOutput(t,
 		exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=yes", "--threshold=20", unit))
 }

@@ -189,7 +189,8 @@ func TestTheTagStartsQuickly(t *testing.T) {
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = fmt.Fprintf(w, `<script>
-			dataLayer = Array.from({length: 1000}, (_, i) => ({event: "purchase", ecommerce: {transaction_id: "T" + i}}));
+			dataLayer = Array.from({length: 1000},
+				(_, i) => ({event: "purchase", ecommerce: {transaction_id: "T" + i}}));
 			const begun = performance.now();
 			%s;
 			window.took = performance.now() - begun;

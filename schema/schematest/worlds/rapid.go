@@ -38,7 +38,8 @@ func (d drawn) Uint64N(n uint64) uint64 {
 		for {
 			var x uint64
 			for range bits.Len64(n - 1) {
-				if x <<= 1; rapid.Bool().Draw(t, "bit") {
+				x <<= 1
+				if rapid.Bool().Draw(t, "bit") {
 					x |= 1
 				}
 			}

@@ -335,7 +335,7 @@ func unzipped(body []byte) ([]byte, error) {
 }
 
 func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
-	requests := tier.Of(120, 8_000)
+	requests := tier.Of(300, 8_000)
 	s, ingests := newTwoSites(t, func(o *api.Options) { o.Origins = []string{"https://shop.example.com"} })
 	events := []schema.Event{
 		at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0),

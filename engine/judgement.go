@@ -126,7 +126,7 @@ func (e *Engine) compareReturns(
 }
 
 // returnsAge is how long reports use a comparison of returns. A look that is due waits for the next pass of the
-// recorder, at most ten minutes, and a page that polls meanwhile must not read all orders with each new event.
+// recorder, at most ten minutes, and a page that polls until then must not read all orders with each new event.
 const returnsAge = 10 * time.Minute
 
 // compareReturnsAt is readReturns for reports, which read the orders once for each look and ten minutes.

@@ -143,7 +143,7 @@ func (r Reader) canRetry(err error) (can bool) {
 }
 
 // readOnce calls read with the state of the subject on the servers, and reports whether its facts have changed since.
-// If hold is set, no refresh of an embedded store stores facts meanwhile.
+// If hold is set, no refresh of an embedded store stores facts during the call.
 func (r Reader) readOnce(
 	ctx context.Context, q plan.Question, hold bool, read func(answer) error,
 ) (moved bool, err error) {

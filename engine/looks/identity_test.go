@@ -13,7 +13,7 @@ import (
 )
 
 // TestDeclarationsAreIdentifiedForever has the text and the hash of a declaration with all fields. A recorded look is
-// found by this hash. Whoever changes it makes all recorded looks those of another declaration, and must increase
+// found by this hash. A change makes all recorded looks those of another declaration, and must increase
 // declarationVersion.
 func TestDeclarationsAreIdentifiedForever(t *testing.T) {
 	p := &plan.Plan{Question: plan.Question{MultipleExposures: "exclude"}}
@@ -54,8 +54,8 @@ variation="2"
 	check.Equal(t, DeclarationOf(plain).Hash, uint64(17330414574368407626))
 }
 
-// TestDeclarationsHaveAllFields lists the fields of the settings from which a declaration is identified. Whoever adds
-// one decides whether a look depends on it. If it does, it belongs to identityOfDeclaration, with a higher
+// TestDeclarationsHaveAllFields lists the fields of the settings from which a declaration is identified. The author
+// of a new one decides whether a look depends on it. If it does, it belongs to identityOfDeclaration, with a higher
 // declarationVersion; in both cases, it belongs to this list.
 func TestDeclarationsHaveAllFields(t *testing.T) {
 	fieldsOf := func(of any) string {

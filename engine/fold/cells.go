@@ -137,65 +137,97 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 
 // addDays adds a visitor to the cells of the grain OfDay.
 func (c Cells) addDays(v *Row, goals []Row, sign int64) {
-	first := DayOf(v.First)
-	key := CellKey{Subject: v.Subject, Grain: OfDay, Variation: v.Variation, First: first}
-	days := map[int64]*Sums{}
-	on := func(day int64) *Sums {
-		if days[day] == nil {
-			days[day] = &Sums{}
-		}
-		return days[day]
+	key := CellKey{Subject: v.Subject, Grain: OfDay, Variation: v.Variation, First: DayOf(v.First)}
+	days := daySums{}
+	days.addVisitor(v)
+	days.addGoals(goals)
+	for day, sums := range days {
+		of := key
+		of.Day = day
+		c.findOrAdd(of).AddSigned(sums, sign)
 	}
-	on(0).addAt(Visitors, 1)
-	on(0).addAt(Views, 1)
+	c.addGoalDays(key, goals, sign)
+	c.addReturns(key, v, sign)
+}
+
+// daySums are what a visitor adds to the sums of each day, in days after the first view.
+type daySums map[int64]*Sums
+
+func (d daySums) on(day int64) *Sums {
+	if d[day] == nil {
+		d[day] = &Sums{}
+	}
+	return d[day]
+}
+
+// dayAfterFirst returns the day of an event of a row, in days after that of the first view.
+func (r *Row) dayAfterFirst(since uint64) int64 {
+	return DayOf(r.First+int64(since)) - DayOf(r.First) //nolint:gosec // milliseconds
+}
+
+// addVisitor adds the visitor, and the events other than goals.
+func (d daySums) addVisitor(v *Row) {
+	d.on(0).addAt(Visitors, 1)
+	d.on(0).addAt(Views, 1)
 	var seen [moments.Goal + 1]bool
 	for i, later := range v.Later {
 		kind := moments.Kind(v.LaterKinds[i])
 		if kind == moments.Goal {
 			continue
 		}
-		s := on(DayOf(v.First+int64(later)) - first) //nolint:gosec // milliseconds
-		s.addAt(Views+int(kind-moments.View), 1)
+		sums := d.on(v.dayAfterFirst(later))
+		sums.addAt(Views+int(kind-moments.View), 1)
 		switch {
 		case seen[kind]:
 		case kind == moments.Completion:
-			s.addAt(Completed, 1)
+			sums.addAt(Completed, 1)
 		case kind == moments.Conversion:
-			s.addAt(Conversed, 1)
+			sums.addAt(Conversed, 1)
 		}
 		seen[kind] = true
 	}
-	// the goal events: in the cells of each goal, and in order of time in the sums of all goals
-	goalDay := func(r *Row) int64 { return DayOf(r.First+int64(r.Since)) - first } //nolint:gosec // milliseconds
+}
+
+// addGoals adds the goal events, in order of time, to the sums of all goals.
+func (d daySums) addGoals(goals []Row) {
 	inTime := make([]*Row, len(goals))
+	for i := range goals {
+		inTime[i] = &goals[i]
+	}
+	slices.SortStableFunc(inTime, func(a, b *Row) int { return cmp.Compare(a.Since, b.Since) })
+	var total totals
+	for _, r := range inTime {
+		total = d.on(r.dayAfterFirst(r.Since)).addGoal(total, r)
+	}
+}
+
+// addGoalDays adds the goal events of a visitor, which are in order of goal and time, to the cells of their goals. key
+// is that of the visitor's cells.
+func (c Cells) addGoalDays(key CellKey, goals []Row, sign int64) {
 	var total totals
 	for i := range goals {
 		r := &goals[i]
 		if i == 0 || goals[i-1].Goal != r.Goal {
 			total = totals{}
 		}
-		var s Sums
-		total, inTime[i] = s.addGoal(total, r), r
-		of := key
-		of.Goal, of.Day = r.Goal, goalDay(r)
-		c.findOrAdd(of).AddSigned(&s, sign)
+		var sums Sums
+		total = sums.addGoal(total, r)
+		key.Goal = r.Goal
+		key.Day = r.dayAfterFirst(r.Since)
+		c.findOrAdd(key).AddSigned(&sums, sign)
 	}
-	slices.SortStableFunc(inTime, func(a, b *Row) int { return cmp.Compare(a.Since, b.Since) })
-	total = totals{}
-	for _, r := range inTime {
-		total = on(goalDay(r)).addGoal(total, r)
-	}
-	for day, s := range days {
-		key.Day = day
-		c.findOrAdd(key).AddSigned(s, sign)
-	}
-	// the returns
+}
+
+// addReturns adds the days of a visitor with events, after the first one, to the cells of returns. key is that of the
+// visitor's cells.
+func (c Cells) addReturns(key CellKey, v *Row, sign int64) {
 	var one Sums
 	one.addAt(Visitors, 1)
 	key.Goal = Returns
 	for _, later := range v.Later {
 		today := DayOf(v.First + int64(later)) //nolint:gosec // milliseconds
-		if key.Day = today - key.First; key.Day > 0 {
+		key.Day = today - key.First
+		if key.Day > 0 {
 			c.findOrAdd(key).AddSigned(&one, sign)
 			key.First = today
 		}

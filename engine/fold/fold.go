@@ -224,68 +224,99 @@ func (r *Row) addMade(own []*Event) {
 	}
 }
 
+// exposure is the first view of a visitor of a subject, and the variation of the visitor's rows.
+type exposure struct {
+	first     *Event // nil: none
+	variation string
+}
+
+// exposureOf returns the exposure of the visitor of a subject's events.
+func exposureOf(own []*Event) exposure {
+	first := firstView(own)
+	if first == nil {
+		return exposure{}
+	}
+	isOther := func(e *Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }
+	return exposure{first, VariationOf(first.Variation, slices.ContainsFunc(own, isOther))}
+}
+
+// counts reports whether an event counts: it is not before the first view.
+func (x *exposure) counts(e *Event) bool { return x.first != nil && e.At >= x.first.At }
+
+// explainEvent explains the own rows of an event: row, whose state counts, and those that it supersedes. counted is the
+// event as it counts.
+func (x *exposure) explainEvent(subject schema.Subject, own []*Event, row, counted *Event, explain func(Explained)) {
+	for _, o := range own {
+		if o != row {
+			explain(Explained{Event: o, Subject: subject, Reason: Superseded, At: o.At, Basis: row})
+		}
+	}
+	found := Explained{Event: row, Subject: subject, At: counted.At, Basis: x.first}
+	switch {
+	case row.Cancelled:
+		found.Reason = Cancelled
+	case x.first == nil:
+		found.Reason = WithoutView
+	case !x.counts(counted):
+		found.Reason = BeforeFirstView
+	case row == x.first:
+		found.Reason = FirstView
+		found.Variation = x.variation
+	default:
+		found.Reason = SinceFirstView
+		found.Variation = x.variation
+	}
+	explain(found)
+}
+
+// visitorEvents are the events of which the row of a visitor is made.
+type visitorEvents struct {
+	row    Row
+	events []*Event // as they count, without cancelled ones
+}
+
+// addEvent adds an event, as it counts, and its own rows.
+func (v *visitorEvents) addEvent(own []*Event, counted *Event) {
+	v.row.addMade(own)
+	if !counted.Cancelled {
+		v.events = append(v.events, counted)
+	}
+}
+
 // subjectRows appends the rows of a visitor of a subject, whose events are sorted by id. bare are the visitor's goals
 // without exposures; they have no view, and so do not count under their own subject.
 func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row {
-	first := firstView(own)
-	variation := ""
-	if first != nil {
-		isOther := func(e *Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }
-		variation = VariationOf(first.Variation, slices.ContainsFunc(own, isOther))
-	}
-	var counted, others []*Event // as they count, without cancelled ones
-	ofCounted := Row{Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor}
-	ofOthers, all := ofCounted, eventRows{own, bare, own, bare}
+	x := exposureOf(own)
+	visitor := Row{Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor}
+	counted := visitorEvents{row: visitor}
+	others := visitorEvents{row: visitor}
+	all := eventRows{own, bare, own, bare}
 	for own, bare := all.nextEvent(); len(own)+len(bare) > 0; own, bare = all.nextEvent() {
 		row, e := stateOf(own, bare)
-		isCounted := first != nil && e.At >= first.At
 		switch {
-		case isCounted:
-			if ofCounted.addMade(own); !e.Cancelled {
-				counted = append(counted, e)
-			}
+		case x.counts(e):
+			counted.addEvent(own, e)
 		case len(own) > 0:
-			if ofOthers.addMade(own); !e.Cancelled {
-				others = append(others, e)
-			}
+			others.addEvent(own, e)
 		default:
 			continue // a goal without exposures counts from the first view on
 		}
-		if explain == nil {
-			continue
+		if explain != nil {
+			x.explainEvent(visitor.Subject, own, row, e, explain)
 		}
-		subject := ofCounted.Subject
-		for _, o := range own {
-			if o != row {
-				explain(Explained{Event: o, Subject: subject, Reason: Superseded, At: o.At, Basis: row})
-			}
-		}
-		x := Explained{Event: row, Subject: subject, At: e.At, Basis: first}
-		switch {
-		case row.Cancelled:
-			x.Reason = Cancelled
-		case first == nil:
-			x.Reason = WithoutView
-		case !isCounted:
-			x.Reason = BeforeFirstView
-		case row == first:
-			x.Reason, x.Variation = FirstView, variation
-		default:
-			x.Reason, x.Variation = SinceFirstView, variation
-		}
-		explain(x)
 	}
-	if ofOthers.Seen > 0 {
-		rows = ofOthers.appendRows(rows, others, nil)
+	if others.row.Seen > 0 {
+		rows = others.row.appendRows(rows, others.events, nil)
 	}
-	if first == nil {
+	if x.first == nil {
 		return rows
 	}
 	at := len(rows)
-	rows = ofCounted.appendRows(rows, counted, first)
+	rows = counted.row.appendRows(rows, counted.events, x.first)
 	for i := range rows[at:] {
 		r := &rows[at+i]
-		r.Variation, r.Attributes = variation, first.Attributes
+		r.Variation = x.variation
+		r.Attributes = x.first.Attributes
 	}
 	return rows
 }
@@ -296,11 +327,11 @@ func (v *Row) appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 	slices.SortFunc(events, (*Event).compareTime)
 	if firstView != nil {
 		v.First = firstView.At
+		v.MultiExposed = firstOtherView(events, firstView.Variation)
 	} else if len(events) > 0 {
 		v.First = events[0].At
 	}
 	var goals []*Event
-	multi := false
 	for _, e := range events {
 		if e.Kind == moments.Goal {
 			goals = append(goals, e)
@@ -310,16 +341,28 @@ func (v *Row) appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 		if e.Kind == moments.View {
 			v.Views.extendByView(e.At, e.Accepted)
 		}
-		if firstView != nil && e.Kind == moments.View && e.Variation != firstView.Variation && !multi {
-			v.MultiExposed, multi = e.At, true
-		}
 		v.Since = uint64(e.At - v.First) //nolint:gosec // events are in order of time
 		if e != firstView {
 			v.Later = append(v.Later, v.Since)
 			v.LaterKinds = append(v.LaterKinds, uint8(e.Kind))
 		}
 	}
-	rows = append(rows, *v)
+	return v.appendGoalRows(append(rows, *v), goals)
+}
+
+// firstOtherView returns the time of the first view of another variation; 0: there is none. The events are in order of
+// time.
+func firstOtherView(events []*Event, variation int64) int64 {
+	for _, e := range events {
+		if e.Kind == moments.View && e.Variation != variation {
+			return e.At
+		}
+	}
+	return 0
+}
+
+// appendGoalRows appends a row for each goal event of a visitor, by goal. The goal events are in order of time.
+func (v *Row) appendGoalRows(rows []Row, goals []*Event) []Row {
 	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
 	for i, e := range goals {
 		r := Row{

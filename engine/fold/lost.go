@@ -106,7 +106,8 @@ func (l *losses) addRows(v *Row, goals []Row) {
 		e := Event{Subject: v.Subject, Visitor: v.Visitor, At: at, Kind: moments.Kind(v.LaterKinds[i])}
 		if e.Kind == moments.View {
 			e.Attributes = v.Attributes
-			if e.Variation = variation; e.At == v.MultiExposed {
+			e.Variation = variation
+			if e.At == v.MultiExposed {
 				e.Variation = math.MaxInt64 // another one; of views at the same time, it is not the first
 			}
 		}
@@ -141,8 +142,9 @@ func (l *losses) addUnlessPresent(e *Event, bare map[content]int) {
 	if e.isBare() {
 		l.bare[c]++
 		for i := range l.events { // the same goal with an exposure counts once
-			if o := l.events[i].content(); o.Kind == c.Kind && o.At == c.At && o.Goal == c.Goal &&
-				o.Amounts == c.Amounts && o.Foreign == c.Foreign {
+			o := l.events[i].content()
+			isSameGoal := o.Kind == c.Kind && o.Goal == c.Goal && o.At == c.At
+			if isSameGoal && o.Amounts == c.Amounts && o.Foreign == c.Foreign {
 				e.ID = l.events[i].ID
 			}
 		}

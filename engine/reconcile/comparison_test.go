@@ -445,12 +445,21 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		check.That(t, compared.Lines[reconcile.Amount].Newer != 0, "no order has a higher revision in the export")
 
 		// a row of facts is corrupted
-		must.OK(t, conn.Exec(t.Context(), `INSERT INTO facts (section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, value)
-			SELECT section, website_id, subject, subject_id, experiment_id, grain, goal_id, 1, variation, visitor_id, first_time, since_ms, number + 1, 1
-			FROM facts WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign' AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20' AND since_ms < 864000000 AND first_time < '2026-10-15' LIMIT 1`))
+		must.OK(t, conn.Exec(t.Context(), `
+			INSERT INTO facts (section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation,
+				visitor_id, first_time, since_ms, number, value)
+			SELECT section, website_id, subject, subject_id, experiment_id, grain, goal_id, 1, variation,
+				visitor_id, first_time, since_ms, number + 1, 1
+			FROM facts
+			WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign'
+				AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20'
+				AND since_ms < 864000000 AND first_time < '2026-10-15'
+			LIMIT 1`))
 		corrupted, _ := s.compare(t, e, shards, path)
-		check.That(t, !corrupted.AddsUp(), "shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
-		check.Equal(t, corrupted.Difference.String(), "-0.0001", "shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
+		check.That(t, !corrupted.AddsUp(),
+			"shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
+		check.Equal(t, corrupted.Difference.String(), "-0.0001",
+			"shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
 	}
 }
 

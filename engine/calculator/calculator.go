@@ -119,15 +119,7 @@ func RefuseLine(line int64, err *query.InvalidError) *Refusal {
 // ComputeAnswer compares every variation with control.
 func (q *Input) ComputeAnswer() *Answer {
 	if q.Methodology == stats.MethodologyBayesian && q.Prior == nil {
-		prior := plan.WeakPrior(q.MDE)
-		if q.LearnsPrior {
-			prior = worth.PriorOf(effects.NewPast(q.MDE/100, q.Past).Pool)
-		}
-		with := *q
-		with.Prior = &stats.Prior{
-			Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100, Campaigns: prior.Campaigns,
-		}
-		q = &with
+		q = q.withDefaultPrior()
 	}
 	order := q.controlFirst()
 	options := q.statsOptions(order)
@@ -138,15 +130,7 @@ func (q *Input) ComputeAnswer() *Answer {
 	samples := q.statsSamples(q.Variations, order)
 	comparisons := stats.Compare(samples[0], samples[1:], options)
 	found := q.analyzeLooks(order)
-	for _, rows := range found.Rows {
-		look := AnswerLook{Number: rows[0].Number, Tau: rows[0].Tau, Visitors: rows[0].Visitors}
-		for _, v := range q.Variations {
-			if at := slices.IndexFunc(rows, func(r looks.Row) bool { return r.VariationID == v.ID }); at >= 0 {
-				look.Variations = append(look.Variations, result.NewLookVariation(&rows[at]))
-			}
-		}
-		answer.Looks = append(answer.Looks, look)
-	}
+	answer.Looks = q.answerLooks(found)
 	answer.Variations = make([]AnswerVariation, len(order))
 	for place, i := range order {
 		v := &q.Variations[i]
@@ -164,39 +148,79 @@ func (q *Input) ComputeAnswer() *Answer {
 			}
 		}
 	}
+	answer.Power = q.computePower(samples[0], options)
+	q.setConclusion(answer, found, comparisons)
+	answer.Worth = q.computeWorth(order, answer.isInvalid())
+	return answer
+}
 
-	// The required sample size is that of the shares, or of the observed split if there are no shares. The plan has a
-	// look each week. The pace is not known.
+// withDefaultPrior returns the input with the prior that it learns from its past tests, or else with the weak one.
+func (q *Input) withDefaultPrior() *Input {
+	prior := plan.WeakPrior(q.MDE)
+	if q.LearnsPrior {
+		prior = worth.PriorOf(effects.NewPast(q.MDE/100, q.Past).Pool)
+	}
+	with := *q
+	with.Prior = &stats.Prior{
+		Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100, Campaigns: prior.Campaigns,
+	}
+	return &with
+}
+
+// answerLooks returns the looks, with the treatments in the order of the input.
+func (q *Input) answerLooks(found *looks.Question) []AnswerLook {
+	var all []AnswerLook
+	for _, rows := range found.Rows {
+		look := AnswerLook{Number: rows[0].Number, Tau: rows[0].Tau, Visitors: rows[0].Visitors}
+		for _, v := range q.Variations {
+			if at := slices.IndexFunc(rows, func(r looks.Row) bool { return r.VariationID == v.ID }); at >= 0 {
+				look.Variations = append(look.Variations, result.NewLookVariation(&rows[at]))
+			}
+		}
+		all = append(all, look)
+	}
+	return all
+}
+
+// computePower compares the visitors with the required sample size. This is that of the shares, or of the observed
+// split if there are no shares. The plan has a look each week. The pace is not known.
+func (q *Input) computePower(control stats.Sample, options stats.Options) AnswerPower {
 	const week, anyPace = 7, 1
 	size, reason := stats.NewSampleSize(stats.SamplePlan{
-		Control: samples[0], Shares: options.Shares, Looks: max(q.PlannedDays/week, 1), Power: float64(q.Power) / 100,
+		Control: control, Shares: options.Shares, Looks: max(q.PlannedDays/week, 1), Power: float64(q.Power) / 100,
 		Prior: q.Prior,
 	}, stats.NewLookDesign(options.Alpha(), options.Shares))
-	if answer.Power.Reason = reason; reason == "" {
-		answer.Power.SampleProgress = size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
+	var power AnswerPower
+	power.Reason = reason
+	if reason == "" {
+		power.SampleProgress = size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
 	}
-	q.setConclusion(answer, found, comparisons)
+	return power
+}
 
-	// What the treatments are worth. The tests of a pool are the past ones and that of the input. With a sample ratio
-	// mismatch, its numbers say nothing, neither about itself nor about others.
-	tests, invalid := q.Past, answer.isInvalid()
-	if !invalid {
+// computeWorth returns what the treatments are worth. The tests of a pool are the past ones and that of the input. With
+// a sample ratio mismatch, its numbers say nothing, neither about itself nor about others.
+func (q *Input) computeWorth(order []int, isInvalid bool) *AnswerWorth {
+	tests := q.Past
+	if !isInvalid {
 		tests = append(tests[:len(tests):len(tests)], effects.PastTest{Effects: q.pooledEffects()})
 	}
 	judged := effects.NewPast(q.MDE/100, tests)
-	answer.Worth = &AnswerWorth{Pool: judged.Pool, Total: judged.Total, Text: judged.Pool.InWords("the metric", "test")}
+	found := &AnswerWorth{Pool: judged.Pool, Total: judged.Total, Text: judged.Pool.InWords("the metric", "test")}
 	for place, i := range order[1:] {
 		item := AnswerWorthItem{VariationID: q.Variations[i].ID, Reason: stats.ReasonSampleRatioMismatch}
-		if !invalid {
+		if !isInvalid {
 			of := &judged.Items[len(judged.Items)-len(order)+1+place]
-			item.Expected, item.Chance, item.Reason = of.Expected, of.Chance, of.Reason
+			item.Expected = of.Expected
+			item.Chance = of.Chance
+			item.Reason = of.Reason
 		}
 		if item.Expected != nil {
 			item.Text = item.Expected.LiftInWords()
 		}
-		answer.Worth.Items = append(answer.Worth.Items, item)
+		found.Items = append(found.Items, item)
 	}
-	return answer
+	return found
 }
 
 // isInvalid reports a sample ratio mismatch.
@@ -280,7 +304,8 @@ func expectedShares(variations []Variation, order []int) []float64 {
 	shares := make([]float64, len(order))
 	for place, i := range order {
 		v := &variations[i]
-		if shares[place] = float64(v.Visitors); v.Share != nil {
+		shares[place] = float64(v.Visitors)
+		if v.Share != nil {
 			shares[place] = *v.Share
 		}
 	}

@@ -146,7 +146,11 @@ func runCampaign(r *rand.Rand, truth float64, people bool, critical [4]float64) 
 			return programmeCampaign{truth, effect, false}
 		}
 		if stops || k == len(critical)-1 {
-			return programmeCampaign{truth, effect, stops && z > 0 || people && !stops && z > .5 && r.Float64() < .3}
+			shipped := stops && z > 0
+			if people && !stops && z > .5 {
+				shipped = r.Float64() < .3
+			}
+			return programmeCampaign{truth, effect, shipped}
 		}
 	}
 	panic("unreachable")
@@ -166,51 +170,85 @@ func drawProgramme(
 }
 
 func simulateProgrammes(r *rand.Rand, of *trueEffects, size, campaigns int, critical [4]float64) ProgrammeRow {
-	row := ProgrammeRow{Population: of.name, Size: size}
-	var stated, squares [4]float64
-	var truths float64
-	var shipped, covered, some, totals int
+	var tally programmeTally
 	for range campaigns / size {
 		all, fit := drawProgramme(r, of, size, critical)
-		truth, count, factors := 0.0, 0, make([]float64, size)
-		for i := range all {
-			if all[i].shipped {
-				truth, factors[i] = truth+all[i].truth, 1
-				count++
-			}
-		}
-		var sums [4]float64
-		for k, means := range [][]float64{observedEffects(all), jamesStein(all), maximumPosterior(all)} {
-			for i := range all {
-				sums[k] += factors[i] * means[i]
-			}
-		}
-		for i := range all {
-			if all[i].shipped {
-				e := fit.TrueEffect(i)
-				sums[3] += e.Mean
-				shipped++
-				if e.Lower <= all[i].truth && all[i].truth <= e.Upper {
-					covered++
-				}
-			}
-		}
-		truths += truth
-		for k := range sums {
-			stated[k], squares[k] = stated[k]+sums[k], squares[k]+(sums[k]-truth)*(sums[k]-truth)
-		}
-		if count > 0 {
-			some++
-			if e := fit.Total(factors); e.Lower <= truth && truth <= e.Upper {
-				totals++
-			}
-		}
+		tally.addProgramme(all, fit)
 	}
-	for k := range stated {
-		row.Stated[k], row.Error[k] = stated[k]/truths, math.Sqrt(squares[k]/squares[0])
-	}
-	row.Single, row.Total = float64(covered)/float64(shipped), float64(totals)/float64(some)
+	row := tally.newRow()
+	row.Population = of.name
+	row.Size = size
 	row.checkBars()
+	return row
+}
+
+// programmeTally has the sums over the programmes of a row, by estimate.
+type programmeTally struct {
+	stated, squares  [4]float64
+	truths           float64
+	shipped, covered int // campaigns
+	some, totals     int // programmes with a shipped campaign, and those whose interval covers the true total
+}
+
+// addProgramme adds a programme: its campaigns and their fit.
+func (t *programmeTally) addProgramme(all []programmeCampaign, fit *effects.Fit) {
+	truth := 0.0
+	count := 0
+	factors := make([]float64, len(all))
+	for i := range all {
+		if all[i].shipped {
+			truth += all[i].truth
+			factors[i] = 1
+			count++
+		}
+	}
+	var sums [4]float64
+	for k, means := range [][]float64{observedEffects(all), jamesStein(all), maximumPosterior(all)} {
+		for i := range all {
+			sums[k] += factors[i] * means[i]
+		}
+	}
+	sums[3] = t.addShipped(all, fit)
+	t.truths += truth
+	for k := range sums {
+		miss := sums[k] - truth
+		t.stated[k] += sums[k]
+		t.squares[k] += miss * miss
+	}
+	if count > 0 {
+		t.some++
+		if e := fit.Total(factors); e.Lower <= truth && truth <= e.Upper {
+			t.totals++
+		}
+	}
+}
+
+// addShipped adds the shipped campaigns of a programme, and returns the sum of their expected effects.
+func (t *programmeTally) addShipped(all []programmeCampaign, fit *effects.Fit) (expected float64) {
+	for i := range all {
+		if !all[i].shipped {
+			continue
+		}
+		e := fit.TrueEffect(i)
+		expected += e.Mean
+		t.shipped++
+		if e.Lower <= all[i].truth && all[i].truth <= e.Upper {
+			t.covered++
+		}
+	}
+	return expected
+}
+
+// newRow returns the results of the programmes.
+func (t *programmeTally) newRow() ProgrammeRow {
+	row := ProgrammeRow{
+		Single: float64(t.covered) / float64(t.shipped),
+		Total:  float64(t.totals) / float64(t.some),
+	}
+	for k := range t.stated {
+		row.Stated[k] = t.stated[k] / t.truths
+		row.Error[k] = math.Sqrt(t.squares[k] / t.squares[0])
+	}
 	return row
 }
 

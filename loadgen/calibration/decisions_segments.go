@@ -43,41 +43,76 @@ type loss struct {
 	from                 int // day
 }
 
+// affects reports whether the views of a visitor of a day may be lost.
+func (l *loss) affects(v *segmentVisitor, day int) bool {
+	isOfValue := l.attribute < 0 || v.values[l.attribute] == l.value
+	return isOfValue && v.arm == l.variation && day >= l.from
+}
+
+// segmentVisitor is a simulated visitor: the variation, and the value of each attribute.
+type segmentVisitor struct {
+	arm    int
+	values [len(segments)]uint8
+}
+
+func drawSegmentVisitor(random *rand.Rand) segmentVisitor {
+	bits := random.Uint64()
+	v := segmentVisitor{arm: int(bits & 1)}
+	for attribute := range segments {
+		bits >>= 10
+		v.values[attribute] = segmentTables[attribute][bits%1024]
+	}
+	return v
+}
+
+// isLost draws whether the views of a visitor of a day are lost.
+func (v *segmentVisitor) isLost(random *rand.Rand, losses []loss, day int) bool {
+	for i := range losses {
+		if losses[i].affects(v, day) && random.Float64() < losses[i].share {
+			return true
+		}
+	}
+	return false
+}
+
+// segmentCounts are visitors by attribute, value and variation.
+type segmentCounts [len(segments)][20][2]int64
+
+func (c *segmentCounts) addVisitor(v *segmentVisitor) {
+	for attribute, value := range v.values {
+		c[attribute][value][v.arm]++
+	}
+}
+
+// stepsOf returns the visitors of an attribute as first views.
+func (c *segmentCounts) stepsOf(attribute int, bucket int64) []moments.Step {
+	var steps []moments.Step
+	for value := range segments[attribute] {
+		for arm := range 2 {
+			row := moments.Row{
+				RowKey:  moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprint(value)},
+				Moments: moments.Moments{Visitors: c[attribute][value][arm]},
+			}
+			steps = append(steps, moments.Step{Bucket: bucket, Row: row})
+		}
+	}
+	return steps
+}
+
 // drawFirstViews returns the first views of a campaign by attribute and day, as facts.ReadFirstViews does.
 func drawFirstViews(random *rand.Rand, days, daily int, losses []loss) [][]moments.Step {
 	by := make([][]moments.Step, len(segments))
 	for d := 1; d <= days; d++ {
-		var counts [len(segments)][20][2]int64
+		var counts segmentCounts
 		for range daily {
-			bits := random.Uint64()
-			arm := int(bits & 1)
-			var of [len(segments)]uint8
-			for attribute := range segments {
-				bits >>= 10
-				of[attribute] = segmentTables[attribute][bits%1024]
-			}
-			isLost := false
-			for _, l := range losses {
-				affects := l.attribute < 0 || of[l.attribute] == l.value
-				isLost = isLost || affects && arm == l.variation && d >= l.from && random.Float64() < l.share
-			}
-			if !isLost {
-				for attribute, value := range of {
-					counts[attribute][value][arm]++
-				}
+			v := drawSegmentVisitor(random)
+			if !v.isLost(random, losses, d) {
+				counts.addVisitor(&v)
 			}
 		}
 		bucket := startOfDay(d).Unix() / int64(day/time.Second)
-		for attribute, n := range segments {
-			for value := range n {
-				for arm := range 2 {
-					row := moments.Row{
-						RowKey:  moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprint(value)},
-						Moments: moments.Moments{Visitors: counts[attribute][value][arm]},
-					}
-					by[attribute] = append(by[attribute], moments.Step{Bucket: bucket, Row: row})
-				}
-			}
+		for attribute := range by {
+			by[attribute] = append(by[attribute], counts.stepsOf(attribute, bucket)...)
 		}
 	}
 	return by

@@ -92,7 +92,8 @@ func (m Mix) totalWeight() int {
 func (m Mix) drawKind(random *rand.Rand) Kind {
 	n := random.IntN(m.totalWeight())
 	for _, kind := range Kinds {
-		if n -= m[kind]; n < 0 {
+		n -= m[kind]
+		if n < 0 {
 			return kind
 		}
 	}

@@ -148,11 +148,12 @@ func tallyCells(t *tally, r rule, metric string, s *shape, o *Options) []Cell {
 	}
 	bayesian, family := r.methodology == catalogue.Bayesian, len(s.shares) > 2
 	unrestricted := metric == goalConversionRate || s.balanced && s.frequent
+	isExactRate := metric == goalConversionRate && s.balanced && s.frequent
 	sense := Approximate
 	switch {
 	case bayesian && family, !unrestricted:
 		sense = Untested
-	case !bayesian && metric == goalConversionRate && s.balanced && s.frequent:
+	case !bayesian && isExactRate:
 		sense = Exact
 	}
 	verdicts := Cell{Measure: falseVerdicts, Nominal: alpha, Sense: AtMost, Count: null.decided, Experiments: null.experiments}
@@ -206,7 +207,8 @@ func powerCell(t *tally, r rule, metric string, s *shape, o *Options) Cell {
 	z := distuv.UnitNormal.Quantile(1 - r.alpha()/2)
 	approximation := distuv.UnitNormal.CDF(d/se-z) + distuv.UnitNormal.CDF(-d/se-z)
 	c := Cell{Measure: power, Nominal: approximation, Sense: Untested, Count: t.effect.significant, Experiments: t.effect.experiments}
-	if metric == goalConversionRate && s.balanced && s.frequent && len(s.shares) == 2 && r.methodology == catalogue.Frequentist {
+	isExactRate := metric == goalConversionRate && s.balanced && s.frequent
+	if isExactRate && len(s.shares) == 2 && r.methodology == catalogue.Frequentist {
 		c.Sense, c.least, c.most = Approximate, max(0, approximation-powerTolerance), min(1, approximation+powerTolerance)
 	}
 	return c

@@ -100,7 +100,8 @@ func (a *audience) drawOrders(random *rand.Rand, orders int64, scale float64) (t
 		if a.limit > 0 {
 			order = min(order, a.limit)
 		}
-		if order = scale * (order - a.cost); order < 0 {
+		order = scale * (order - a.cost)
+		if order < 0 {
 			t.negative++
 		}
 		t.sum += order

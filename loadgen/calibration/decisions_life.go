@@ -93,9 +93,11 @@ func refundedOrders(l *life, day int) {
 // withRefunds returns the campaign with orders that come back, and a time to settle after a conversion window of a
 // week; 0: neither.
 func (c *campaign) withRefunds(r refunds, settleDays int) *campaign {
-	return c.changedCopy(func(c *campaign) {
-		if c.refunds, c.settleDays = r, settleDays; settleDays > 0 {
-			c.windowDays = daysOfWeek
+	return c.changedCopy(func(changed *campaign) {
+		changed.refunds = r
+		changed.settleDays = settleDays
+		if settleDays > 0 {
+			changed.windowDays = daysOfWeek
 		}
 	})
 }
@@ -109,7 +111,7 @@ var delays = []struct {
 
 // withDelays returns the campaign with delayed conversions, and a conversion window of some days; 0: none.
 func (c *campaign) withDelays(windowDays int) *campaign {
-	return c.changedCopy(func(c *campaign) { c.delayed, c.windowDays = true, windowDays })
+	return c.changedCopy(func(changed *campaign) { changed.delayed, changed.windowDays = true, windowDays })
 }
 
 // window returns the conversion window.
@@ -138,12 +140,12 @@ func (c *campaign) prior() *stats.Prior {
 
 // asBayesian returns the campaign with the Bayesian methodology and the default prior.
 func (c *campaign) asBayesian() *campaign {
-	return c.changedCopy(func(c *campaign) { c.bayesian = true })
+	return c.changedCopy(func(changed *campaign) { changed.bayesian = true })
 }
 
 // withDailyVisitors returns the campaign with a number of visitors a day.
 func (c *campaign) withDailyVisitors(visitors int64) *campaign {
-	return c.changedCopy(func(c *campaign) { c.perWeek = daysOfWeek * visitors })
+	return c.changedCopy(func(changed *campaign) { changed.perWeek = daysOfWeek * visitors })
 }
 
 func (c *campaign) declaredMethodology() string {
@@ -197,7 +199,8 @@ func (c *campaign) reportPlan() *plan.Plan {
 	of := func(shares []float64) catalogue.Shares {
 		total, all := floats.Sum(shares), catalogue.Shares{}
 		for i, share := range shares {
-			if all[int64(i)] = int(share); i == 0 {
+			all[int64(i)] = int(share)
+			if i == 0 {
 				all[0] = int(math.Round(100 * share / total))
 			}
 		}
@@ -289,7 +292,7 @@ var analyzer = sync.OnceValue(func() *looks.Analyzer { return looks.NewAnalyzer(
 // newLifeFunc returns a function that creates a life of the campaign, still without
 // visitors.
 func (c *campaign) newLifeFunc() func(*rand.Rand) *life {
-	c = c.changedCopy(func(c *campaign) { c.perWeek = c.weeklyVisitors() })
+	c = c.changedCopy(func(changed *campaign) { changed.perWeek = changed.weeklyVisitors() })
 	p := c.reportPlan()
 	return func(random *rand.Rand) *life {
 		own := *p
@@ -360,8 +363,11 @@ func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, mu
 func (l *life) addArrival(goal int64, variation, first, on, arrives int, t totals, multiExposed bool) {
 	a := arrival{first: first, arrives: arrives}
 	a.Bucket = startOfDay(on).UnixMilli() / day.Milliseconds()
-	a.VariationID, a.MultiExposed, a.Moments = int64(variation), multiExposed, t.toMoments()
-	if a.Period = plan.PeriodAt(l.plan.SharePeriods, startOfDay(first)); multiExposed {
+	a.VariationID = int64(variation)
+	a.MultiExposed = multiExposed
+	a.Moments = t.toMoments()
+	a.Period = plan.PeriodAt(l.plan.SharePeriods, startOfDay(first))
+	if multiExposed {
 		a.Crossed = startOfDay(arrives).UnixMilli() / day.Milliseconds()
 	}
 	l.series[goal] = append(l.series[goal], a)

@@ -32,7 +32,7 @@ func (c *campaign) withLearnedPrior(from pastIdeas) *campaign {
 		past = append(past, effects.PastTest{Effects: []stats.PooledEffect{ended.effect}})
 	}
 	prior := worth.PriorOf(effects.NewPast(c.mde, past).Pool)
-	return c.asBayesian().changedCopy(func(c *campaign) { c.learned = &prior })
+	return c.asBayesian().changedCopy(func(changed *campaign) { changed.learned = &prior })
 }
 
 // describeLearned describes a learned prior.

@@ -42,7 +42,7 @@ type orderLife struct {
 
 // withReturns returns the campaign with orders that are cancelled.
 func (c *campaign) withReturns(control, treatment returns) *campaign {
-	return c.changedCopy(func(c *campaign) { c.returns = []returns{control, treatment} })
+	return c.changedCopy(func(changed *campaign) { changed.returns = []returns{control, treatment} })
 }
 
 // returnsDays returns the number of days for which the looks wait after an alarm.
@@ -125,9 +125,9 @@ func (l *life) lifetimes(from, to, today int) (all []stats.Lifetime) {
 		counts[int(of.Age)][of] += o.orders
 	}
 	for _, of := range counts {
-		for l, n := range of {
+		for lifetime, n := range of {
 			for range n {
-				all = append(all, l)
+				all = append(all, lifetime)
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func returnsScenarios() []scenario {
 		if isDetected {
 			name = ""
 		}
-		better := with(1300, same, same).changedCopy(func(c *campaign) { c.lifts = []float64{0, c.mde} })
+		better := with(1300, same, same).changedCopy(func(changed *campaign) { changed.lifts = []float64{0, changed.mde} })
 		add(better, ", 10 % more orders"+name, "winner", 0.4, 1, hasWinner)
 	}
 

@@ -171,7 +171,9 @@ type comparison struct {
 type bounds [2]*float64
 
 func (b bounds) coversValue(truth float64) bool {
-	return (b[0] == nil || *b[0] <= truth) && (b[1] == nil || truth <= *b[1])
+	isBelow := b[0] != nil && truth < *b[0]
+	isAbove := b[1] != nil && truth > *b[1]
+	return !isBelow && !isAbove
 }
 
 func comparisonsOf(variations []*fastjson.Value) []comparison {

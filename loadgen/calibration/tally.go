@@ -91,7 +91,8 @@ func (t *tally) addEffect(e *experiment, r *results) {
 	countIf(&n.significant, slices.ContainsFunc(r.final, func(c comparison) bool { return affected(c) && c.significant }))
 	countIf(&n.decided, slices.ContainsFunc(r.final, func(c comparison) bool { return affected(c) && c.decided }))
 	countIf(&n.wrongSign, slices.ContainsFunc(r.final, func(c comparison) bool {
-		return affected(c) && c.significant && c.value != nil && *c.value*e.shape.lifts[c.variation] < 0
+		isWrong := c.value != nil && *c.value*e.shape.lifts[c.variation] < 0
+		return affected(c) && c.significant && isWrong
 	}))
 }
 

@@ -3,6 +3,7 @@ package competitors
 import (
 	"embed"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -163,7 +164,7 @@ func everyQuestion(Question) bool { return true }
 // isUnfiltered reports whether a question has no filter. Only such questions also use the copy ordered by time, because
 // queries with filters are faster on the copy ordered by visitor.
 func isUnfiltered(q Question) bool {
-	return q == MeanValue || q == ConversionRate || q == FourMetrics || q == ByDevice
+	return slices.Contains([]Question{MeanValue, ConversionRate, FourMetrics, ByDevice}, q)
 }
 
 // forms are all the ways in which the competitors compute. In ClickHouse, a PostHog

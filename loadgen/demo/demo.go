@@ -55,8 +55,8 @@ func ShopEvents(start time.Time) (all []schema.Event) {
 func supportRequests(of []schema.Event) (requests []schema.Event) {
 	asked := map[uint64]bool{}
 	for _, e := range of {
-		if e.SubjectID != Campaign || e.Kind != schema.KindView ||
-			schema.HashID(fmt.Sprint(e.VisitorID, "/support"))%25 != 0 || asked[e.VisitorID] {
+		isView := e.SubjectID == Campaign && e.Kind == schema.KindView
+		if !isView || asked[e.VisitorID] || schema.HashID(fmt.Sprint(e.VisitorID, "/support"))%25 != 0 {
 			continue
 		}
 		asked[e.VisitorID] = true

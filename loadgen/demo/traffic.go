@@ -51,7 +51,8 @@ func (t *Traffic) drawVisit() (events []schema.Event) {
 	at, seed := t.random.IntN(total), t.random.Uint64()
 	for i := range campaigns {
 		c := &campaigns[i]
-		if at -= c.Visitors; at < 0 {
+		at -= c.Visitors
+		if at < 0 {
 			c.Visitors, c.Seed = 1, seed
 			events = slices.Collect(c.GenerateEvents())
 			events = append(events, supportRequests(events)...)

@@ -269,7 +269,8 @@ func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
 	}
-	given, total := expectedShares(q.Variations, order), 0.0
+	given := expectedShares(q.Variations, order)
+	total := 0.0
 	for _, share := range given {
 		total += share
 	}
@@ -285,7 +286,8 @@ func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 		}
 		check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
 		shown = check
-		shown.Expected, shown.Observed = make([]float64, len(check.Expected)), make([]int64, len(order))
+		shown.Expected = make([]float64, len(check.Expected))
+		shown.Observed = make([]int64, len(order))
 		for place, i := range order {
 			shown.Observed[i] = period.Observed[place]
 			if len(check.Expected) > place {
@@ -317,7 +319,8 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 		return c.Verdict != stats.VerdictInsufficientData
 	})
 	// The reasons of the last look, and of the comparisons with insufficient data; without looks, of all comparisons.
-	c.Status, c.Reasons = stats.StatusInconclusive, []stats.Reason{}
+	c.Status = stats.StatusInconclusive
+	c.Reasons = []stats.Reason{}
 	if n := len(found.Rows); n > 0 {
 		for _, row := range found.Rows[n-1] {
 			c.Reasons = stats.AppendReasons(c.Reasons, row.Reason)
@@ -331,25 +334,30 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	outcome := found.FindOutcome(stats.Options{SignificanceLevel: q.SignificanceLevel}.Alpha())
 	switch number := len(found.Rows); {
 	case a.isInvalid():
-		c.Status, c.Reasons = stats.StatusInvalid, []stats.Reason{stats.ReasonSampleRatioMismatch}
+		c.Status = stats.StatusInvalid
+		c.Reasons = []stats.Reason{stats.ReasonSampleRatioMismatch}
 		c.Text = result.InvalidInWords(*a.Checks.SampleRatio.PValue, q.Methodology == stats.MethodologyBayesian)
 	case outcome != nil:
-		row, verdict := &found.Rows[outcome.Look][outcome.Treatment], "better"
-		c.Status, c.Reasons = stats.StatusWinner, []stats.Reason{}
+		row := &found.Rows[outcome.Look][outcome.Treatment]
+		verdict := "better"
+		c.Status = stats.StatusWinner
+		c.Reasons = []stats.Reason{}
 		if !outcome.Winner {
-			c.Status, verdict = stats.StatusLoser, "worse"
+			c.Status = stats.StatusLoser
+			verdict = "worse"
 		}
 		if row.Reason != "" {
 			c.Reasons = append(c.Reasons, row.Reason)
 		}
-		c.VariationID, c.Look = &row.VariationID, &row.Number
+		c.VariationID = &row.VariationID
+		c.Look = &row.Number
 		c.Text = fmt.Sprintf("Variation %d is %s than control at look %d: %s.", row.VariationID, verdict, row.Number,
 			result.LookInWords(row, q.SignificanceLevel, q.Metric == MetricBinary))
 	case q.SignificanceLevel == result.LevelWithoutAlpha:
 		c.Text = "No conclusion is possible: " + wording.ExplainReason(stats.ReasonLevel100) + "."
 	case !enough:
-		c.Status, c.Text = stats.StatusInsufficientData,
-			"Not enough data for a verdict: "+result.ExplainAll(c.Reasons)+"."
+		c.Status = stats.StatusInsufficientData
+		c.Text = "Not enough data for a verdict: " + result.ExplainAll(c.Reasons) + "."
 	case number == 0:
 		c.Text = "No conclusion: pass the sums at each weekly look to conclude."
 	case !slices.ContainsFunc(found.Rows[number-1], func(r looks.Row) bool { return r.Critical != nil && r.Z != nil }):
@@ -366,7 +374,8 @@ func (q *Input) analyzeLooks(order []int) *looks.Question {
 		return all
 	}
 	// the shares at the first look: the given ones, or else the observed ones, or equal ones if a variation has none
-	shares, o := expectedShares(q.Looks[0].Variations, order), q.statsOptions(order)
+	shares := expectedShares(q.Looks[0].Variations, order)
+	o := q.statsOptions(order)
 	if q.Variations[0].Share != nil {
 		shares = expectedShares(q.Variations, order)
 	} else if slices.Min(shares) == 0 {
@@ -437,7 +446,8 @@ func (c *checker) checkPast(given []pastText) []effects.PastTest {
 	}
 	var tests []effects.PastTest
 	for i := range given {
-		g, path := &given[i], fmt.Sprintf("past[%d]", i)
+		g := &given[i]
+		path := fmt.Sprintf("past[%d]", i)
 		test := effects.PastTest{Name: g.Name}
 		if g.Variations == nil {
 			test.Effects = []stats.PooledEffect{{
@@ -448,7 +458,8 @@ func (c *checker) checkPast(given []pastText) []effects.PastTest {
 			const detail = "must be omitted, because variations are given"
 			c.refuseField(path+".lift", g.Lift, detail)
 			c.refuseField(path+".standardError", g.StandardError, detail)
-			n, path := len(g.Variations), path+".variations"
+			n := len(g.Variations)
+			path := path + ".variations"
 			if n < leastVariations || n > maxVariations {
 				c.Add(path, n, fmt.Sprintf("must be an array of %d to %d variations, control first, has %d",
 					leastVariations, maxVariations, n))

@@ -430,9 +430,13 @@ var jsonNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$`)
 
 // ReadSums parses the numbers of a variation.
 func ReadSums(text string) (Metric, map[string]any, error) {
-	metric, names, numbers := MetricBinary, []string{"converted", "n"}, strings.Split(text, "/")
+	metric := MetricBinary
+	names := []string{"converted", "n"}
+	numbers := strings.Split(text, "/")
 	if len(numbers) == 1 {
-		metric, names, numbers = MetricMean, []string{"n", "mean", "variance"}, strings.Split(text, ":")
+		metric = MetricMean
+		names = []string{"n", "mean", "variance"}
+		numbers = strings.Split(text, ":")
 	}
 	if len(numbers) != len(names) {
 		return "", nil,

@@ -76,7 +76,8 @@ func earlierTime(a, b int64) int64 {
 
 // ExtendBy extends the extent to include another one.
 func (e *Extent) ExtendBy(o *Extent) {
-	e.FirstView, e.FirstOnTime = earlierTime(e.FirstView, o.FirstView), earlierTime(e.FirstOnTime, o.FirstOnTime)
+	e.FirstView = earlierTime(e.FirstView, o.FirstView)
+	e.FirstOnTime = earlierTime(e.FirstOnTime, o.FirstOnTime)
 	e.AcceptedOnTime = earlierTime(e.AcceptedOnTime, o.AcceptedOnTime)
 	e.AcceptedLate = earlierTime(e.AcceptedLate, o.AcceptedLate)
 	e.Newest = max(e.Newest, o.Newest)
@@ -121,7 +122,8 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 		var of Sums
 		var total totals
 		for i := range rows {
-			total, all = of.addGoal(total, &rows[i]), own.addGoal(all, &rows[i])
+			total = of.addGoal(total, &rows[i])
+			all = own.addGoal(all, &rows[i])
 		}
 		key.Goal = rows[0].Goal
 		c.findOrAdd(key).AddSigned(&of, sign)

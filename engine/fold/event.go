@@ -67,7 +67,9 @@ const foldVersion = 4
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
 	content := make([]byte, 0, 512)
-	id, revision, a := int64(e.ID), int64(e.Revision), &e.Amounts //nolint:gosec // bits
+	id := int64(e.ID)             //nolint:gosec // bits
+	revision := int64(e.Revision) //nolint:gosec // bits
+	a := &e.Amounts
 	for _, n := range []int64{
 		foldVersion, id, revision, oneIf(e.Cancelled), e.At, e.Variation, int64(e.Kind), e.Goal, a[0], a[1], a[2],
 	} {

@@ -119,7 +119,8 @@ func (l *losses) addRows(v *Row, goals []Row) {
 		r := &goals[i]
 		at := r.First + int64(r.Since) //nolint:gosec // milliseconds
 		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: at, Kind: moments.Goal, Goal: r.Goal}
-		e.Amounts, e.Foreign = r.Amounts, r.Foreign
+		e.Amounts = r.Amounts
+		e.Foreign = r.Foreign
 		l.addUnlessPresent(&e, bare)
 	}
 }

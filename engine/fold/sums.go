@@ -125,7 +125,8 @@ type totals struct {
 // addGoal adds a goal event to the sums. before has the visitor's totals before the event; addGoal returns the totals
 // after it.
 func (s *Sums) addGoal(before totals, r *Row) totals {
-	after, amounts := before, &r.Amounts
+	after := before
+	amounts := &r.Amounts
 	after.events++
 	s.addAt(Goals, 1)
 	s.addAt(GoalsSquares, after.events*after.events-before.events*before.events)
@@ -133,7 +134,8 @@ func (s *Sums) addGoal(before totals, r *Row) totals {
 	s.addAt(NegativeGoals, oneIf(amounts[0] < 0))
 	s.addAt(UnknownValues, oneIf(r.Marks&UnknownValueMark != 0))
 	for k := range amounts {
-		was, is := before.amounts[k], before.amounts[k]+amounts[k]
+		was := before.amounts[k]
+		is := before.amounts[k] + amounts[k]
 		after.amounts[k] = is
 		at := Value + k*sumsOfAmount
 		s.addAt(at+sumOf, amounts[k])
@@ -141,7 +143,8 @@ func (s *Sums) addGoal(before totals, r *Row) totals {
 		s.addAt(at+nonzeroOf, oneIf(is != 0)-oneIf(was != 0))
 		s.addAt(at+negativeOf, oneIf(is < 0)-oneIf(was < 0))
 	}
-	now, was := exactProduct(after.amounts[0], after.events), exactProduct(before.amounts[0], before.events)
+	now := exactProduct(after.amounts[0], after.events)
+	was := exactProduct(before.amounts[0], before.events)
 	s[ValueGoals] = s[ValueGoals].Plus(now).Plus(was.negative())
 	return after
 }

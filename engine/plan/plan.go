@@ -246,11 +246,13 @@ func (p *Plan) WindowOf(goal int64) schema.ConversionWindow {
 // ObservedSplit returns the visitors in a period of equal shares, with the split of the period. Variation 0 is first,
 // even if it is not in the report. visitors returns those whose first view is of a variation.
 func (p *Plan) ObservedSplit(period int, visitors func(variation int64) int64) stats.SharePeriod {
-	shares, rest := p.SharePeriods[period].Shares, 1.0
+	shares := p.SharePeriods[period].Shares
+	rest := 1.0
 	found := stats.SharePeriod{Split: stats.Split{Control: 0}, Observed: []int64{visitors(0)}}
 	for i, v := range p.Variations {
 		if v.ID == 0 {
-			found.Split.Control, rest = 100*shares[i], 1-shares[i]
+			found.Split.Control = 100 * shares[i]
+			rest = 1 - shares[i]
 		}
 	}
 	for i, v := range p.Variations {
@@ -368,12 +370,14 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	if !p.Rules.Compare || viewed.IsZero() { // a change before the first view counts
 		return p
 	}
-	first, superseded := p.Declared.plan, []string(nil)
+	first := p.Declared.plan
+	var superseded []string
 	if len(p.history) > 0 {
 		first = catalogue.PlanAt(p.history, accepted)
 		superseded = first.ChangedFields(p.Declared.plan)
 	}
-	asOf, shares := *p, p.SharePeriods[PeriodAt(p.SharePeriods, accepted)].Shares
+	asOf := *p
+	shares := p.SharePeriods[PeriodAt(p.SharePeriods, accepted)].Shares
 	asOf.setDeclared(first, shares)
 	asOf.Declared.Superseded = superseded
 	asOf.Variations = slices.Clone(p.Variations)
@@ -407,18 +411,26 @@ func (q *Question) OfAllVisitors() bool {
 // DeclaredPlan returns the plan of the daily series of the declared question.
 func (p *Plan) DeclaredPlan() *Plan {
 	declared := *p
-	declared.GoalID, declared.Metric, declared.Cap = p.Declared.GoalID, p.Declared.Metric, p.Declared.Cap
+	declared.GoalID = p.Declared.GoalID
+	declared.Metric = p.Declared.Metric
+	declared.Cap = p.Declared.Cap
 	declared.ConversionWindow = p.Declared.ConversionWindow
-	declared.Filters, declared.Dimension, declared.Interval, declared.Crossings = query.Filters{}, "", query.Daily, true
+	declared.Filters = query.Filters{}
+	declared.Dimension = ""
+	declared.Interval = query.Daily
+	declared.Crossings = true
 	declared.Timing = OnFirstView
-	declared.Asked.Cap, declared.Asked.ConversionWindow = nil, nil
+	declared.Asked.Cap = nil
+	declared.Asked.ConversionWindow = nil
 	return &declared
 }
 
 // DeclaredReport returns the plan of the report about the declared question.
 func (p *Plan) DeclaredReport() *Plan {
 	declared := p.DeclaredPlan()
-	declared.Interval, declared.Crossings, declared.Timing = "", false, WhenMature
+	declared.Interval = ""
+	declared.Crossings = false
+	declared.Timing = WhenMature
 	return declared
 }
 
@@ -517,7 +529,8 @@ func (p *Plan) setControlAndShares(controlShare int, history []catalogue.SharesS
 		}
 		periods = append(periods, SharePeriod{Since: since.Since, Shares: shares})
 	}
-	p.ExpectedShares, p.SharePeriods = periods[len(history)].Shares, periods[:max(len(history), 1)]
+	p.ExpectedShares = periods[len(history)].Shares
+	p.SharePeriods = periods[:max(len(history), 1)]
 	p.SharePeriods[0].Since = OpenFrom
 }
 
@@ -569,14 +582,20 @@ type Guardrail struct {
 // goals count. A cap of the request applies to all goals; otherwise each goal has its own. The plan as of the first
 // view may refer to a goal that was removed from the catalogue. The name of such a goal is its number.
 func (p *Plan) AboutGoal(of GoalWindow) *Plan {
-	about, goal := *p, of.GoalID
-	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.Asked.Cap, "", ""
+	about := *p
+	goal := of.GoalID
+	about.GoalID = goal
+	about.GoalName = ""
+	about.Cap = p.Asked.Cap
+	about.Dimension = ""
+	about.Interval = ""
 	about.ConversionWindow = of.Window
 	if goal != 0 {
 		about.GoalName = fmt.Sprint("goal ", goal)
 	}
 	if g, known := p.FindGoal(goal); known {
-		about.GoalName, about.Cap = g.Name, cmp.Or(p.Asked.Cap, g.ValueCap)
+		about.GoalName = g.Name
+		about.Cap = cmp.Or(p.Asked.Cap, g.ValueCap)
 	}
 	if goal == p.Declared.GoalID {
 		about.Cap = cmp.Or(p.Asked.Cap, p.Declared.Cap)

@@ -89,9 +89,11 @@ func newBooks(currency string) *Books {
 // addRow adds an order of the export, whose line is known.
 func (b *Books) addRow(row *Row) {
 	b.Export.addOrders(1, row.Value, row.Profit)
-	value, profit := row.Value, row.Profit
+	value := row.Value
+	profit := row.Profit
 	if row.Line == Amount {
-		value, profit = value-row.Ours[0], profit-row.Ours[1]
+		value -= row.Ours[0]
+		profit -= row.Ours[1]
 	}
 	b.Lines[row.Line].addOrders(1, value, profit, row.Variation)
 }

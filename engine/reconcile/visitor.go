@@ -132,7 +132,8 @@ func (c *Comparison) isCounted(s *state, first *fold.Explained) bool {
 // does not have it. It returns the value in the currency of the website that the report has of it.
 func (c *Comparison) addCounted(v *visitorStates, s *state) int64 {
 	isForeign := s.Event.Foreign != ""
-	value, profit := s.Event.Amounts[0], s.Event.Amounts[1]
+	value := s.Event.Amounts[0]
+	profit := s.Event.Amounts[1]
 	books := c.booksIn(s.Event.Foreign)
 	if isForeign {
 		c.addUnequal(s.Variation, -1, 0, 0) // the facts do not have the amounts

@@ -298,7 +298,8 @@ func (f *forest) newRow(e effect, y int) forestRow {
 			}
 			return wording.FormatLift(x, e.estimate.Interval)
 		}
-		row.Point, row.Value = &x, write(*value)+"  "+wording.RangeInWords(e.estimate.Interval, write)
+		row.Point = &x
+		row.Value = write(*value) + "  " + wording.RangeInWords(e.estimate.Interval, write)
 	}
 	return row
 }
@@ -312,10 +313,12 @@ func (f *forest) addBar(row *forestRow, interval *stats.Interval, thick int) {
 		From: forestLeft, To: forestRight, OpenLeft: true, OpenRight: true, Y: row.Y, Thick: thick, Colour: row.Colour,
 	}
 	if interval[0] != nil && *interval[0] >= f.low {
-		bar.From, bar.OpenLeft = f.positionX(*interval[0]), false
+		bar.From = f.positionX(*interval[0])
+		bar.OpenLeft = false
 	}
 	if interval[1] != nil && *interval[1] <= f.high {
-		bar.To, bar.OpenRight = f.positionX(*interval[1]), false
+		bar.To = f.positionX(*interval[1])
+		bar.OpenRight = false
 	}
 	row.Bars = append(row.Bars, bar)
 }

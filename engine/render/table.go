@@ -145,7 +145,9 @@ const gap = "  "
 // writeRows writes one grid if the screen is wide enough. Otherwise it writes the observed values first and the
 // comparison with control below.
 func (t *table) writeRows(rows []tableRow) {
-	label, observed, compared := labelColumn(rows), t.observedColumns(rows), t.comparedColumns(rows)
+	label := labelColumn(rows)
+	observed := t.observedColumns(rows)
+	compared := t.comparedColumns(rows)
 	if columns := slices.Concat(observed, compared); t.countFitting(label, columns) == len(columns) {
 		t.writeGrids(label, columns, allRows)
 		return

@@ -86,13 +86,14 @@ func Report(r *result.Report, s Screen) string {
 func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 	rows := make([]tableRow, len(c.Variations))
 	for i := range c.Variations {
-		v, row := &c.Variations[i], &rows[i]
+		v := &c.Variations[i]
+		row := &rows[i]
 		*row = tableRow{
 			visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.metric),
 			Comparison: v.Comparison,
 		}
-		row.label, row.converted = shortenText(PrintableText(v.Name), t.maxLabelWidth()),
-			wording.FormatCount(v.ConvertedVisitors)
+		row.label = shortenText(PrintableText(v.Name), t.maxLabelWidth())
+		row.converted = wording.FormatCount(v.ConvertedVisitors)
 		if value != "" {
 			row.label = shortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
 		}
@@ -115,7 +116,8 @@ func (t *reportTable) writeSection(rows []tableRow) {
 
 // writeCurve writes a table with a row for each day of age and variation.
 func (t *reportTable) writeCurve() {
-	c, level := t.results.Curve, t.results.SignificanceLevel
+	c := t.results.Curve
+	level := t.results.SignificanceLevel
 	t.writeLine("")
 	t.writeParagraph(bold, "By age")
 	t.writeParagraph("", fmt.Sprintf("Events of the first days after the first view, of the %s visitors who came at "+
@@ -182,7 +184,8 @@ func Looks(r *result.Report) string {
 			recorded = look.RecordedAt.UTC().Format("2006-01-02 15:04")
 		}
 		for _, v := range look.Variations {
-			found, of := "", recorded
+			found := ""
+			of := recorded
 			if v.Significant {
 				found = "significant"
 			}
@@ -211,7 +214,8 @@ func (t *reportTable) writeScorecard() {
 	t.writeParagraph(bold, "Scorecard")
 	intervals, evidence := "intervals, of the last look where a row has looks", "p"
 	if t.methodology == stats.MethodologyBayesian {
-		intervals, evidence = "credible intervals", "chance to beat control"
+		intervals = "credible intervals"
+		evidence = "chance to beat control"
 	}
 	t.writeParagraph("", fmt.Sprintf("Lifts with their %d %% %s. * marks a change in the good direction.",
 		t.results.SignificanceLevel, intervals))
@@ -240,23 +244,15 @@ func (t *reportTable) writeScorecard() {
 				name += " · " + shortenText(PrintableText(v.Name), t.maxLabelWidth())
 			}
 			label.cells = append(label.cells, name)
-			lift, interval, found, word, colour := none, none, none, "", ""
-			if c := v.Comparison; c != nil {
-				claim := c.Improvement.Interval
-				switch {
-				case c.Bayesian != nil:
-					found = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
-				case c.Sequential != nil && c.Sequential.Look != nil:
-					claim, found = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, wording.FormatPValue)
-				case c.Frequentist != nil:
-					found = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
-				}
-				inPercent := func(x float64) string { return wording.FormatLift(x, claim) }
-				lift, interval = formatOptional(c.Improvement.Value, inPercent), wording.RangeInWords(claim, inPercent)
-				word, colour = scorecardVerdict(row, v)
+			effect := []string{none, none, none}
+			words, colour := "", ""
+			if v.Comparison != nil {
+				effect = scorecardCells(v.Comparison)
+				words, colour = scorecardVerdict(row, v)
 			}
-			addCells(columns, string(row.Role), format(&row.Variations[0].Estimate), format(&v.Estimate),
-				lift, interval, found, word)
+			addCells(columns, slices.Concat([]string{
+				string(row.Role), format(&row.Variations[0].Estimate), format(&v.Estimate),
+			}, effect, []string{words})...)
 			columns[6].colours = append(columns[6].colours, colour)
 		}
 	}
@@ -265,6 +261,26 @@ func (t *reportTable) writeScorecard() {
 		t.writeLine("")
 		t.writeParagraph("",
 			fmt.Sprintf("Without metrics whose values are all 0 (%d); --csv and --json print them.", empty))
+	}
+}
+
+// scorecardCells returns the lift of a comparison, its interval and its evidence: those of the last look, if there was
+// one.
+func scorecardCells(c *result.Comparison) []string {
+	interval := c.Improvement.Interval
+	evidence := none
+	switch {
+	case c.Bayesian != nil:
+		evidence = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
+	case c.Sequential != nil && c.Sequential.Look != nil:
+		interval = c.Sequential.Improvement
+		evidence = formatOptional(c.Sequential.PValue, wording.FormatPValue)
+	case c.Frequentist != nil:
+		evidence = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
+	}
+	inPercent := func(x float64) string { return wording.FormatLift(x, interval) }
+	return []string{
+		formatOptional(c.Improvement.Value, inPercent), wording.RangeInWords(interval, inPercent), evidence,
 	}
 }
 
@@ -283,12 +299,14 @@ func scorecardVerdict(r *result.ScorecardRow, v *result.ScorecardVariation) (wor
 	words = v.Comparison.VerdictInWords()
 	judged := v.Comparison.ConclusiveVerdict()
 	if judged == stats.VerdictBetter || judged == stats.VerdictWorse {
-		words, colour = "higher", red
+		words = "higher"
+		colour = red
 		if judged == stats.VerdictWorse {
 			words = "lower"
 		}
 		if (judged == stats.VerdictBetter) == (r.Direction == "up") {
-			words, colour = words+" *", green
+			words += " *"
+			colour = green
 		}
 	}
 	if v.QValue != nil {

@@ -254,7 +254,8 @@ func (c *Chapter) explainVisitor(p *plan.Plan) {
 	case isMulti && p.MultipleExposures == catalogue.ExcludeMultiExposed:
 		var seen []string // variations
 		for _, l := range c.Lines {
-			id, isView := c.VariationName(l.VariationID), l.Kind == schema.KindView && l.folded.Reason != fold.Copied
+			id := c.VariationName(l.VariationID)
+			isView := l.Kind == schema.KindView && l.folded.Reason != fold.Copied
 			if isView && !slices.Contains(seen, id) {
 				seen = append(seen, id)
 			}
@@ -328,7 +329,8 @@ func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 	for _, l := range c.Lines {
 		var names []string // of the subjects
 		for _, other := range attributed[l.folded.Event] {
-			names, l.Counts = append(names, c.nameSubject(other.folded.Subject)), l.Counts || other.Counts
+			names = append(names, c.nameSubject(other.folded.Subject))
+			l.Counts = l.Counts || other.Counts
 		}
 		slices.Sort(names)
 		switch {
@@ -352,11 +354,14 @@ const lateAfter = time.Hour
 
 // formatDuration writes a duration of at least a minute in its largest unit.
 func formatDuration(d time.Duration) string {
-	n, unit := int(d/time.Minute), "minute"
+	n := int(d / time.Minute)
+	unit := "minute"
 	if d >= 24*time.Hour {
-		n, unit = int(d/(24*time.Hour)), "day"
+		n = int(d / (24 * time.Hour))
+		unit = "day"
 	} else if d >= time.Hour {
-		n, unit = int(d/time.Hour), "hour"
+		n = int(d / time.Hour)
+		unit = "hour"
 	}
 	if n > 1 {
 		unit += "s"

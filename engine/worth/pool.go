@@ -180,7 +180,8 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 			}
 		}
 		if len(own) > 0 {
-			fitted, mdes = append(fitted, own), append(mdes, c.Plan.Rules.MDE/100)
+			fitted = append(fitted, own)
+			mdes = append(mdes, c.Plan.Rules.MDE/100)
 		}
 	}
 	if len(mdes) == 0 {
@@ -191,11 +192,13 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	if n := len(mdes); n > 0 { // the median
 		mde = (mdes[(n-1)/2] + mdes[n/2]) / 2
 	}
-	pool.fit, pool.advice = effects.NewFit(mde, fitted), sync.OnceValue(pool.adviseNext)
+	pool.fit = effects.NewFit(mde, fitted)
+	pool.advice = sync.OnceValue(pool.adviseNext)
 	pool.Summary = pool.fit.Summary()
 	for item, i := range pool.fitted { // what is expected
 		e := pool.fit.TrueEffect(i)
-		item.Chance, item.small = &e.Chance, e.Small
+		item.Chance = &e.Chance
+		item.small = e.Small
 		item.Expected = &TrueValue{Lift: effects.ExpectedLift(e, &pool.fit.Effects[i])}
 		if item.LiftReason == "" && item.Expected.Lift == nil {
 			item.LiftReason = stats.ReasonBaselineNotDistinguishable
@@ -534,7 +537,8 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 	}
 	sum := func(scaleOf func(*Item) float64) *effects.Sum {
 		factors := make([]float64, len(p.fit.Effects))
-		observed, isKnown := 0.0, false
+		observed := 0.0
+		isKnown := false
 		for _, s := range shipped {
 			scale := scaleOf(s.Item)
 			if t.Of == Tested {
@@ -582,7 +586,9 @@ func (p *Pool) adviseNext() *Advice {
 		return nil
 	}
 	last := slices.MaxFunc(known, func(a, b baseline) int { return a.State[0].End.Compare(b.State[0].End) })
-	metric, rules, prior := last.Plan.Declared.Metric, &last.Plan.Rules, last.Plan.Rules.Prior
+	metric := last.Plan.Declared.Metric
+	rules := &last.Plan.Rules
+	prior := last.Plan.Rules.Prior
 	if rules.StatedPrior.Campaigns != nil { // the next campaign learns from this one, too
 		prior = &stats.Prior{StandardDeviation: p.Summary.TypicalEffect.Value}
 	}

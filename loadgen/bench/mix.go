@@ -43,7 +43,8 @@ func ParseMix(text string) (Mix, error) {
 	if preset, ok := Presets[text]; ok {
 		return preset, nil
 	}
-	mix, total := Mix{}, 0
+	mix := Mix{}
+	total := 0
 	var problems []string
 	for part := range strings.SplitSeq(text, ",") {
 		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")

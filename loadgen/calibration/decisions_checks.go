@@ -124,8 +124,14 @@ func guardrailScenarios() []scenario {
 		required, _ := g.sampleSize().RequiredForMargin(m)
 		one := g.withGuardrails(m, 1)
 		atMargin := one.changedCopy(func(changed *campaign) { changed.harms = []float64{liftAtMargin(m)} })
-		shipped := atMargin.changedCopy(func(changed *campaign) { changed.lifts, changed.weeks = []float64{0, 2 * changed.mde}, 2*weeksToPlan })
-		enough := one.changedCopy(func(changed *campaign) { changed.perWeek, changed.weeks = (*required+weeksToPlan-1)/weeksToPlan, weeksToPlan })
+		shipped := atMargin.changedCopy(func(changed *campaign) {
+			changed.lifts = []float64{0, 2 * changed.mde}
+			changed.weeks = 2 * weeksToPlan
+		})
+		enough := one.changedCopy(func(changed *campaign) {
+			changed.perWeek = (*required + weeksToPlan - 1) / weeksToPlan
+			changed.weeks = weeksToPlan
+		})
 		all = append(all,
 			atMargin.finishedScenario(partGuards, describeGuardrail(m), "safe, at the margin", 0, decisionAlpha, ordinaryVisitors, hasSafeGuardrail),
 			withMoreExperiments(shipped.finishedScenario(partGuards, describeGuardrail(m), "ship, with a winner whose guardrail is at the margin", 0, decisionAlpha, ordinaryVisitors,
@@ -149,13 +155,18 @@ func guardrailScenarios() []scenario {
 		return isHarmed(l.analyzeLooks(startOfDay(11)).Guardrails[0].Status[0])
 	})
 	equivalent := frequent.withShares(50, 50).changedCopy(func(changed *campaign) {
-		changed.equivalent, changed.lifts, changed.weeks = changed.mde, []float64{0, changed.mde}, 3*weeksToPlan
+		changed.equivalent = changed.mde
+		changed.lifts = []float64{0, changed.mde}
+		changed.weeks = 3 * weeksToPlan
 	})
 	return append(all,
 		guarded5.finishedScenario(partGuards, "margin 5 %, weekend -20 %, weekdays +8 %", "harm, without an effect over a week", 0, decisionAlpha, byDay(weekend), hasHarmedGuardrail),
 		withMoreExperiments(guarded5.finishedScenario(partGuards, "margin 5 %, weekend -20 %, weekdays +8 %", "roll back, without an effect over a week", 0, decisionAlpha, byDay(weekend),
 			func(l *life) bool { return l.everDecides(result.DecisionRollBack) })),
-		guarded5.changedCopy(func(changed *campaign) { changed.lifts, changed.harms = []float64{0, -0.05}, []float64{-0.05} }).finishedScenario(partGuards,
+		guarded5.changedCopy(func(changed *campaign) {
+			changed.lifts = []float64{0, -0.05}
+			changed.harms = []float64{-0.05}
+		}).finishedScenario(partGuards,
 			"margin 5 %, guardrail and metric at -5 %, MDE 10 %", "harm, at the margin", 0, decisionAlpha, ordinaryVisitors, hasHarmedGuardrail),
 		byDayTen,
 		equivalent.finishedScenario(partGuards, "equivalence margin 5 %", "no difference, at the margin", 0, decisionAlpha, ordinaryVisitors,
@@ -198,7 +209,8 @@ func (c *campaign) breakdownScenario(sliceShares []float64, lifts ...float64) sc
 	}
 	return c.newScenario(partBreakdown, fmt.Sprintf("%d slices", len(sliceShares)), measure, 0, decisionAlpha, func(l *life) bool {
 		p := *l.plan
-		p.Dimension, p.Top = query.ByDevice, len(sliceShares)
+		p.Dimension = query.ByDevice
+		p.Top = len(sliceShares)
 		rows := make([]moments.Row, 0, len(sliceShares)*len(p.Variations)) // of the slices so far
 		for week := range c.weeks {
 			arriving := l.arrivingVisitors(1 + daysOfWeek*week)

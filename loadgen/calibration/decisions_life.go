@@ -71,14 +71,16 @@ func refundedOrders(l *life, day int) {
 		buyers := drawBinomial(l.random, n, l.buyers*(1+l.liftOf(arm)))
 		left := drawBinomial(l.random, buyers, l.refunds.shares[arm])
 		all := l.drawOrders(l.random, buyers-left, 1)
-		all.visitors, all.converted = n, buyers
+		all.visitors = n
+		all.converted = buyers
 		from := 0.0
 		for _, part := range refundDays {
 			back := left
 			if !math.IsInf(part.end, 1) {
 				back = drawBinomial(l.random, left, 1-math.Exp((from-part.end)/mean))
 			}
-			left, from = left-back, part.end
+			left -= back
+			from = part.end
 			orders := l.drawOrders(l.random, back, 1)
 			all = all.addScaled(orders, 1)
 			if !l.refunds.isGross {
@@ -111,7 +113,10 @@ var delays = []struct {
 
 // withDelays returns the campaign with delayed conversions, and a conversion window of some days; 0: none.
 func (c *campaign) withDelays(windowDays int) *campaign {
-	return c.changedCopy(func(changed *campaign) { changed.delayed, changed.windowDays = true, windowDays })
+	return c.changedCopy(func(changed *campaign) {
+		changed.delayed = true
+		changed.windowDays = windowDays
+	})
 }
 
 // window returns the conversion window.
@@ -121,7 +126,8 @@ func (c *campaign) window() schema.ConversionWindow {
 
 // withShares returns the campaign with the given shares of the traffic, control first.
 func (c campaign) withShares(shares ...float64) *campaign {
-	c.shares, c.weeks = shares, weeksOfLooks
+	c.shares = shares
+	c.weeks = weeksOfLooks
 	return &c
 }
 
@@ -197,7 +203,8 @@ func dayOf(t time.Time) int { return int(t.Sub(startOfDay(0)) / day) }
 func (c *campaign) reportPlan() *plan.Plan {
 	const id = 1
 	of := func(shares []float64) catalogue.Shares {
-		total, all := floats.Sum(shares), catalogue.Shares{}
+		total := floats.Sum(shares)
+		all := catalogue.Shares{}
 		for i, share := range shares {
 			all[int64(i)] = int(share)
 			if i == 0 {
@@ -223,7 +230,8 @@ func (c *campaign) reportPlan() *plan.Plan {
 	}
 	goals := map[int64]catalogue.Goal{goalID: purchase}
 	for i, m := range c.guardrails {
-		goal, direction := int64(firstGuardrail+i), catalogue.Up
+		goal := int64(firstGuardrail + i)
+		direction := catalogue.Up
 		if m.Down {
 			direction = catalogue.Down
 		}
@@ -246,7 +254,8 @@ func (c *campaign) reportPlan() *plan.Plan {
 	}
 	now := of(c.shares)
 	if len(history) > 0 {
-		live.ShareHistory, now = map[int64][]catalogue.SharesSince{0: history}, history[len(history)-1].Shares
+		live.ShareHistory = map[int64][]catalogue.SharesSince{0: history}
+		now = history[len(history)-1].Shares
 	}
 	live.ControlShare = now[0]
 	for i := range c.shares[1:] {
@@ -320,7 +329,8 @@ func (l *life) sharesOn(day int) []float64 {
 
 // arrivingVisitors returns the number of visitors of each variation on a day. The numbers are not random.
 func (l *life) arrivingVisitors(day int) []int64 {
-	perDay, shares := float64(l.weeklyVisitors())/daysOfWeek, l.sharesOn(day)
+	perDay := float64(l.weeklyVisitors()) / daysOfWeek
+	shares := l.sharesOn(day)
 	total := floats.Sum(shares)
 	arriving := make([]int64, len(shares))
 	for i, share := range shares {
@@ -352,7 +362,8 @@ func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, mu
 		rest := 1.0 // share of the conversions on this day and at once
 		for _, d := range delays[1:] {
 			later := drawBinomial(l.random, t.converted, d.share/rest)
-			rest, t.converted = rest-d.share, t.converted-later
+			rest -= d.share
+			t.converted -= later
 			l.addArrival(goal, variation, first, first+d.days, arrives+d.days, totals{converted: later}, multiExposed)
 		}
 	}
@@ -391,7 +402,9 @@ func (t totals) toMoments() moments.Moments {
 	}
 	const scale = schema.MoneyScale
 	m := moments.NoMoments()
-	m.Visitors, m.Views, m.Converted = t.visitors, t.visitors, t.converted
+	m.Visitors = t.visitors
+	m.Views = t.visitors
+	m.Converted = t.converted
 	m.Goals = stats.Sums{Sum: big.NewInt(t.converted), Squares: big.NewInt(t.converted)}
 	m.Value = moments.Amounts{Sums: stats.Sums{Sum: amount(t.sum, scale), Squares: amount(t.squares, scale*scale)}, Nonzero: t.converted, Negative: t.negative}
 	return m
@@ -400,7 +413,8 @@ func (t totals) toMoments() moments.Moments {
 // storedSteps returns the steps of a goal that the store has at a time, for visitors since a time.
 func (l *life) storedSteps(goal plan.GoalWindow, timing plan.Timing, since, now time.Time) []moments.Step {
 	var steps []moments.Step
-	from, today := dayOf(since), dayOf(now)
+	from := dayOf(since)
+	today := dayOf(now)
 	for _, a := range l.series[goal.GoalID] {
 		firstBucket := startOfDay(a.first).UnixMilli() / day.Milliseconds()
 		outside := goal.Window.IsSet() && time.Duration(a.Bucket-firstBucket)*day >= goal.Window.To

@@ -47,7 +47,8 @@ func learnedPriors() []pastIdeas {
 
 // priorScenarios are of campaigns whose prior is learned: errors, or else the power.
 func priorScenarios(errors bool) (all []scenario) {
-	even, four := usual.withShares(50, 50), usual.withShares(25, 25, 25, 25)
+	even := usual.withShares(50, 50)
+	four := usual.withShares(25, 25, 25, 25)
 	for _, from := range learnedPriors() {
 		c := even.withLearnedPrior(from)
 		if errors {

@@ -92,7 +92,8 @@ func RunProgrammes(ctx context.Context, o *ProgrammeOptions) ([]ProgrammeRow, er
 	work.SetLimit(max(o.Workers, 1))
 	var done atomic.Int64
 	for k := range rows {
-		of, size := &populationsOfEffects[k/len(sizesOfProgrammes)], sizesOfProgrammes[k%len(sizesOfProgrammes)]
+		of := &populationsOfEffects[k/len(sizesOfProgrammes)]
+		size := sizesOfProgrammes[k%len(sizesOfProgrammes)]
 		work.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -111,7 +112,8 @@ const driftAtPlan = 2.8539
 
 // criticalValues returns the bounds of four equal looks at level 95.
 func criticalValues() (c [4]float64) {
-	points, strata := make([]stats.LookPoint, len(c)), make([][]stats.Stratum, len(c))
+	points := make([]stats.LookPoint, len(c))
+	strata := make([][]stats.Stratum, len(c))
 	for k := range c {
 		n := int64(100_000 * (k + 1))
 		rate := stats.Rate{Visitors: n, Converted: n / 20}
@@ -164,7 +166,8 @@ func drawProgramme(
 	var pooled [][]stats.PooledEffect
 	for i := range size {
 		c := runCampaign(r, of.draw(r, i, size, tau), of.people, critical)
-		all, pooled = append(all, c), append(pooled, []stats.PooledEffect{c.effect})
+		all = append(all, c)
+		pooled = append(pooled, []stats.PooledEffect{c.effect})
 	}
 	return all, effects.NewFit(1, pooled)
 }
@@ -287,10 +290,12 @@ func observedEffects(all []programmeCampaign) []float64 {
 // jamesStein returns GrowthBook's estimates (its file experiment impact, commit 00fa65f1), with the positive part, towards 0: one
 // standard error, that of the largest experiment, for all.
 func jamesStein(all []programmeCampaign) []float64 {
-	least, squares := math.Inf(1), 0.0
+	least := math.Inf(1)
+	squares := 0.0
 	for i := range all {
 		e := &all[i].effect
-		least, squares = math.Min(least, e.StandardError), squares+e.Value*e.Value
+		least = math.Min(least, e.StandardError)
+		squares += e.Value * e.Value
 	}
 	keep := math.Max(0, 1-float64(len(all)-2)*least*least/squares)
 	means := observedEffects(all)
@@ -303,7 +308,9 @@ func jamesStein(all []programmeCampaign) []float64 {
 // maximumPosterior returns Datadog's estimates (cumulative_impact.md, 2adb67d0): normal effects of lifts that are rescaled
 // to mean 0 and variance 1, mu ~ N(0, 1), tau half-Cauchy with scale .25, maximised over mu and ln tau.
 func maximumPosterior(all []programmeCampaign) []float64 {
-	n, mean, spread := float64(len(all)), 0.0, 0.0
+	n := float64(len(all))
+	mean := 0.0
+	spread := 0.0
 	for i := range all {
 		mean += all[i].effect.Value / n
 	}
@@ -312,7 +319,9 @@ func maximumPosterior(all []programmeCampaign) []float64 {
 		spread += d * d / (n - 1)
 	}
 	spread = math.Sqrt(spread)
-	best, bestMu, bestTau := math.Inf(-1), 0.0, 0.0
+	best := math.Inf(-1)
+	bestMu := 0.0
+	bestTau := 0.0
 	const taus, least, most = 150, 1e-3, 10.
 	for k := range taus {
 		tau := least * math.Pow(most/least, float64(k)/(taus-1))
@@ -331,10 +340,13 @@ func maximumPosterior(all []programmeCampaign) []float64 {
 			l -= d*d/(2*v) + math.Log(v)/2
 		}
 		if l > best {
-			best, bestMu, bestTau = l, mu, tau
+			best = l
+			bestMu = mu
+			bestTau = tau
 		}
 	}
-	mu, tau := bestMu*spread+mean, bestTau*spread
+	mu := bestMu*spread + mean
+	tau := bestTau * spread
 	means := observedEffects(all)
 	for i := range means {
 		keep := tau * tau / (tau*tau + all[i].effect.StandardError*all[i].effect.StandardError)

@@ -56,7 +56,8 @@ func (c *campaign) returnsDays() int {
 // returnedOrders adds visitors, some of whose orders are cancelled later.
 func returnedOrders(l *life, on int) {
 	for arm, n := range l.arrivingVisitors(on) {
-		all, of := l.drawTotals(l.random, n, l.liftOf(arm)), &l.returns[arm]
+		all := l.drawTotals(l.random, n, l.liftOf(arm))
+		of := &l.returns[arm]
 		l.addTotals(goalID, arm, on, on, all, false)
 		gone := map[int]int64{} // by day
 		left := all.converted
@@ -117,7 +118,8 @@ func (l *life) lifetimes(from, to, today int) (all []stats.Lifetime) {
 		}
 		of := stats.Lifetime{Treated: o.arm == 1, Age: float64(today - 1 - o.day), Amount: 1}
 		if o.cancelled < today {
-			of.Age, of.Removed = float64(o.cancelled-o.day), 1
+			of.Age = float64(o.cancelled - o.day)
+			of.Removed = 1
 		}
 		if counts[int(of.Age)] == nil {
 			counts[int(of.Age)] = map[stats.Lifetime]int64{}
@@ -196,7 +198,8 @@ func returnsScenarios() []scenario {
 		add(c, "", winnerOrLoser, 0, decisionAlpha, hasOutcome)
 	}
 	for _, isDetected := range []bool{false, true} {
-		same, name := returns{share: 0.3, days: 10, isSpread: true, isDetected: isDetected}, ", without the check"
+		same := returns{share: 0.3, days: 10, isSpread: true, isDetected: isDetected}
+		name := ", without the check"
 		if isDetected {
 			name = ""
 		}

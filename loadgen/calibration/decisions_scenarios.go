@@ -129,7 +129,9 @@ func refundScenarios() []scenario {
 	} {
 		r := refunds{shares: []float64{0.2, of.back}, meanDays: 14, isGross: of.isGross}
 		c := similar.withShares(50, 50).withRefunds(r, of.settleDays).changedCopy(func(changed *campaign) {
-			changed.perWeek, changed.weeks, changed.lifts = changed.weeklyVisitors(), weeksToPlan, []float64{0, 0.08}
+			changed.perWeek = changed.weeklyVisitors()
+			changed.weeks = weeksToPlan
+			changed.lifts = []float64{0, 0.08}
 		})
 		all = append(all, c.newScenario(partRefunds, fmt.Sprintf("8 %% more orders, %g %% instead of 20 %% come back, %s", 100*of.back, of.detail), "winner", of.least, of.most, func(l *life) bool {
 			l.recordEachDay(refundedOrders)
@@ -168,14 +170,16 @@ func noEffectScenarios() []scenario {
 // shares.
 func atRandom(shares ...float64) nature {
 	return func(l *life, day int) {
-		visitors, left := l.weeklyVisitors()/daysOfWeek, 1.0
+		visitors := l.weeklyVisitors() / daysOfWeek
+		left := 1.0
 		for arm, share := range shares {
 			n := visitors
 			if arm+1 < len(shares) {
 				n = drawBinomial(l.random, visitors, share/left)
 			}
 			l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n, 0), false)
-			visitors, left = visitors-n, left-share
+			visitors -= n
+			left -= share
 		}
 	}
 }
@@ -321,7 +325,8 @@ func switchingVisitors(share float64) nature {
 func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 	return c.newScenario(partMoving, detail, winnerOrLoser, 0, decisionAlpha, func(l *life) bool {
 		l.plan.Runs = slices.Clone(l.plan.Runs)
-		now, running := make([]totals, len(c.shares)), 0
+		now := make([]totals, len(c.shares))
+		running := 0
 		for l.days <= daysOfWeek*c.weeks {
 			first := len(l.series[goalID])
 			l.addDays(ordinaryVisitors, l.days)
@@ -330,19 +335,23 @@ func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 				now[arm] = now[arm].addScaled(totals{visitors: a.Visitors, converted: a.Converted}, 1)
 			}
 			running++
-			stops, days := running%(3*daysOfWeek) == 2*daysOfWeek+3, 1+(l.days%9)
+			stops := running%(3*daysOfWeek) == 2*daysOfWeek+3
+			days := 1 + (l.days % 9)
 			if significant {
 				samples := c.samplesOf(now)
 				o := stats.Options{SignificanceLevel: decisionLevel, Methodology: stats.MethodologyFrequentist, Shares: c.shares}
-				stops, days = stats.Compare(samples[0], samples[1:], o)[0].Significant, 1
+				stops = stats.Compare(samples[0], samples[1:], o)[0].Significant
+				days = 1
 			}
 			if stops {
 				end := startOfDay(l.days).Add(-time.Minute)
 				l.plan.Runs[len(l.plan.Runs)-1].To = &end
 				l.days += days
 				again := l.plan.Runs[0]
-				again.From, again.To = startOfDay(l.days).Add(day/2), nil
-				l.plan.Runs, running = append(l.plan.Runs, again), 0
+				again.From = startOfDay(l.days).Add(day / 2)
+				again.To = nil
+				l.plan.Runs = append(l.plan.Runs, again)
+				running = 0
 			}
 		}
 		return hasOutcome(l)
@@ -352,7 +361,11 @@ func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 // powerScenario counts campaigns in which the first treatment wins by tau = 1. The first
 // treatment has the minimum effect, and the others have none.
 func (c *campaign) powerScenario(detail string, least float64) scenario {
-	c = c.changedCopy(func(changed *campaign) { changed.perWeek, changed.weeks, changed.lifts = changed.weeklyVisitors(), weeksToPlan, []float64{0, changed.mde} })
+	c = c.changedCopy(func(changed *campaign) {
+		changed.perWeek = changed.weeklyVisitors()
+		changed.weeks = weeksToPlan
+		changed.lifts = []float64{0, changed.mde}
+	})
 	return c.finishedScenario(partPower, detail, "winner", least, 1, ordinaryVisitors, func(l *life) bool {
 		found := l.inTheEnd().Outcome
 		return found != nil && found.Winner && found.Treatment == 0

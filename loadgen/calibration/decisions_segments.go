@@ -23,7 +23,8 @@ const (
 // segmentTables have the value of an attribute for each of 1024 equally likely numbers.
 var segmentTables = func() (tables [len(segments)][1024]uint8) {
 	for attribute, n := range segments {
-		value, until := 0, float64(n)
+		value := 0
+		until := float64(n)
 		for i := range tables[attribute] {
 			for float64(i) >= 1024*until/float64(n*(n+1)/2) {
 				value++
@@ -127,7 +128,8 @@ func segmentScenario(detail string, days, daily int, alone bool, least, most flo
 	}
 	name := fmt.Sprintf("%s, %d visitors in %d days", detail, days*daily, days)
 	p := usual.withShares(50, 50).reportPlan().DeclaredPlan()
-	first, end := noon.Add(time.Minute), startOfDay(days+1)
+	first := noon.Add(time.Minute)
+	end := startOfDay(days + 1)
 	s := looks.NewSchedule(p, looks.FirstView{Time: first, OnTime: first, Accepted: first}, end, end.Add(-time.Second), nil)
 	return scenario{
 		part: partRatio, name: name, methodology: "frequentist", measure: measure, least: least, most: most,

@@ -174,7 +174,9 @@ type progress struct {
 func (p *progress) startPhase(phase string, total int) {
 	p.Lock()
 	defer p.Unlock()
-	p.phase, p.done, p.total = phase, 0, total
+	p.phase = phase
+	p.done = 0
+	p.total = total
 }
 
 func (p *progress) addDone(n int) {

@@ -48,7 +48,8 @@ func (s *System) sendEvents(ctx context.Context, all []experiment, o *Options, p
 	defer cancel(nil)
 	for next := 0; next < len(all); {
 		var body bytes.Buffer
-		lines, first := 0, next
+		lines := 0
+		first := next
 		for ; next < len(all) && body.Len() < targetBodyBytes; next++ {
 			lines += all[next].writeEvents(&body, o)
 		}

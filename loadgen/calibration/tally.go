@@ -40,7 +40,8 @@ type tally struct {
 // addResults adds the results of an experiment.
 func (t *tally) addResults(e *experiment, metric string, r *results) {
 	cover := func(comparisons []comparison) (differences, improvements bool) {
-		differences, improvements = true, true
+		differences = true
+		improvements = true
 		for i := range comparisons {
 			c := &comparisons[i]
 			trueDifference, trueImprovement := e.trueEffect(metric, c.variation)

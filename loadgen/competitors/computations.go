@@ -199,7 +199,8 @@ func (r *runner) allComputations() ([]*computation, error) {
 				continue
 			}
 			c, err := f.newComputation(question, len(r.GoalIDs), r.to.Sub(r.from))
-			all, errs = append(all, c), append(errs, err)
+			all = append(all, c)
+			errs = append(errs, err)
 		}
 	}
 	return all, errors.Join(errs...)

@@ -20,26 +20,26 @@ func (d *Decimal) String() string {
 // MarshalText returns the amount as a decimal string, so that no reader rounds it.
 func (d *Decimal) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Sums are a number of orders, and the sums of their amounts.
-type Sums struct {
+// OrderSums are a number of orders, and the sums of their amounts.
+type OrderSums struct {
 	Orders int64   `json:"orders"`
 	Value  Decimal `json:"value"`
 	Profit Decimal `json:"profit"`
 }
 
-func (s *Sums) addOrders(orders, value, profit int64) {
+func (s *OrderSums) addOrders(orders, value, profit int64) {
 	s.Orders += orders
 	s.Value.Units.Add(&s.Value.Units, big.NewInt(value))
 	s.Profit.Units.Add(&s.Profit.Units, big.NewInt(profit))
 }
 
-func (s *Sums) addSums(o *Sums) {
+func (s *OrderSums) addSums(o *OrderSums) {
 	s.Orders += o.Orders
 	s.Value.Units.Add(&s.Value.Units, &o.Value.Units)
 	s.Profit.Units.Add(&s.Profit.Units, &o.Profit.Units)
 }
 
-func (s *Sums) subtractSums(o *Sums) {
+func (s *OrderSums) subtractSums(o *OrderSums) {
 	s.Orders -= o.Orders
 	s.Value.Units.Sub(&s.Value.Units, &o.Value.Units)
 	s.Profit.Units.Sub(&s.Profit.Units, &o.Profit.Units)
@@ -48,20 +48,20 @@ func (s *Sums) subtractSums(o *Sums) {
 // LineSums are the orders of a line.
 type LineSums struct {
 	Line Line `json:"line"`
-	Sums
-	Newer      int64            `json:"newer,omitempty"`   // of Amount: those with a higher revision in the export
-	Refused    int64            `json:"refused,omitempty"` // of NotReceived: those in lines rejected in the last week
-	Differs    bool             `json:"differs"`           // the share of visitors differs between variations
-	Variations map[string]*Sums `json:"variations"`        // by that of the first view
+	OrderSums
+	Newer      int64                 `json:"newer,omitempty"`   // of Amount: those with a higher revision in the export
+	Refused    int64                 `json:"refused,omitempty"` // of NotReceived: those in lines rejected in the last week
+	Differs    bool                  `json:"differs"`           // the share of visitors differs between variations
+	Variations map[string]*OrderSums `json:"variations"`        // by that of the first view
 
 	visitors map[string]int64 // by variation
 }
 
 func (l *LineSums) addOrders(orders, value, profit int64, variation string) {
-	l.Sums.addOrders(orders, value, profit)
+	l.OrderSums.addOrders(orders, value, profit)
 	if variation != "" {
 		if l.Variations[variation] == nil {
-			l.Variations[variation] = &Sums{}
+			l.Variations[variation] = &OrderSums{}
 		}
 		l.Variations[variation].addOrders(orders, value, profit)
 	}
@@ -71,17 +71,17 @@ func (l *LineSums) addOrders(orders, value, profit int64, variation string) {
 type Books struct {
 	Currency   string      `json:"currency,omitempty"`
 	Lines      []*LineSums `json:"lines"`
-	Export     Sums        `json:"export"`
-	Report     Sums        `json:"report"`     // by the facts; amounts that these do not have, by the events
+	Export     OrderSums   `json:"export"`
+	Report     OrderSums   `json:"report"`     // by the facts; amounts that these do not have, by the events
 	Difference Decimal     `json:"difference"` // value that the lines do not explain
 
-	left Sums // what the lines do not explain; 0, unless facts and events differ
+	left OrderSums // what the lines do not explain; 0, unless facts and events differ
 }
 
 func newBooks(currency string) *Books {
 	b := &Books{Currency: currency}
 	for line := range open {
-		b.Lines = append(b.Lines, &LineSums{Line: line, Variations: map[string]*Sums{}, visitors: map[string]int64{}})
+		b.Lines = append(b.Lines, &LineSums{Line: line, Variations: map[string]*OrderSums{}, visitors: map[string]int64{}})
 	}
 	return b
 }
@@ -100,11 +100,11 @@ func (b *Books) addRow(row *Row) {
 
 // addUp adds up the lines, and compares them between variations. exposed has the visitors of each.
 func (b *Books) addUp(variations []plan.Variation, exposed map[int64]int64) {
-	b.left = Sums{Orders: b.Lines[Amount].Orders} // the report has them
+	b.left = OrderSums{Orders: b.Lines[Amount].Orders} // the report has them
 	b.left.addSums(&b.Export)
 	b.left.subtractSums(&b.Report)
 	for _, line := range b.Lines[:Counted] {
-		b.left.subtractSums(&line.Sums)
+		b.left.subtractSums(&line.OrderSums)
 		var some, all []int64
 		for _, v := range variations {
 			some = append(some, line.visitors[strconv.FormatInt(v.ID, 10)])

@@ -33,11 +33,11 @@ type Comparison struct {
 
 	plan     *plan.Plan
 	from, to int64
-	mature   int64            // the last time of a first view whose visitor is mature
-	settled  int64            // orders from this time on have not settled
-	limit    int64            // of a visitor's value; 0: none
-	refused  map[uint64]*Row  // by the event of each order that is not received; nil: already counted
-	unequal  map[string]*Sums // by variation: the orders in the facts less those that the events say count
+	mature   int64                 // the last time of a first view whose visitor is mature
+	settled  int64                 // orders from this time on have not settled
+	limit    int64                 // of a visitor's value; 0: none
+	refused  map[uint64]*Row       // by the event of each order that is not received; nil: already counted
+	unequal  map[string]*OrderSums // by variation: the orders in the facts less those that the events say count
 }
 
 // Row is an order of the export. An export may have millions of rows, so a row has no text of its own.
@@ -271,7 +271,7 @@ func (c *Comparison) booksIn(currency string) *Books {
 func (c *Comparison) addUnequal(variation string, orders, value, profit int64) {
 	if fold.IsCounted(variation) {
 		if c.unequal[variation] == nil {
-			c.unequal[variation] = &Sums{}
+			c.unequal[variation] = &OrderSums{}
 		}
 		c.unequal[variation].addOrders(orders, value, profit)
 	}
@@ -300,7 +300,7 @@ func (c *Comparison) NoteRejected(text string) {
 func (c *Comparison) reset() {
 	c.Books = *newBooks(c.plan.Currency)
 	c.Others = nil
-	c.unequal = map[string]*Sums{}
+	c.unequal = map[string]*OrderSums{}
 	c.Cap = Decimal{}
 	c.Metric = nil
 	byID := slices.Clone(c.Rows)

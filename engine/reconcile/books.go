@@ -87,7 +87,7 @@ func newBooks(currency string) *Books {
 }
 
 // addRow adds an order of the export, whose line is known.
-func (b *Books) addRow(row *Row) {
+func (b *Books) addRow(row *ExportedOrder) {
 	b.Export.addOrders(1, row.Value, row.Profit)
 	value := row.Value
 	profit := row.Profit

@@ -28,20 +28,20 @@ type Comparison struct {
 	Cap    Decimal              `json:"cap"`    // value above it
 	Metric *Decimal             `json:"metric"` // null: not known, because the report has orders in other currencies
 	Others []*Books             `json:"otherCurrencies,omitempty"`
-	Rows   []*Row               `json:"-"`
+	Rows   []*ExportedOrder     `json:"-"`
 	Faults []string             `json:"-"` // of the first rows that cannot be read, with their lines
 
 	plan     *plan.Plan
 	from, to int64
-	mature   int64                 // the last time of a first view whose visitor is mature
-	settled  int64                 // orders from this time on have not settled
-	limit    int64                 // of a visitor's value; 0: none
-	refused  map[uint64]*Row       // by the event of each order that is not received; nil: already counted
-	unequal  map[string]*OrderSums // by variation: the orders in the facts less those that the events say count
+	mature   int64                     // the last time of a first view whose visitor is mature
+	settled  int64                     // orders from this time on have not settled
+	limit    int64                     // of a visitor's value; 0: none
+	refused  map[uint64]*ExportedOrder // by the event of each order that is not received; nil: already counted
+	unequal  map[string]*OrderSums     // by variation: the orders in the facts less those that the events say count
 }
 
-// Row is an order of the export. An export may have millions of rows, so a row has no text of its own.
-type Row struct {
+// ExportedOrder is an order of the export. An export may have millions of rows, so a row has no text of its own.
+type ExportedOrder struct {
 	Event, Visitor uint64 // hashes
 	Revision       uint64
 	Value, Profit  int64    // in 1/schema.MoneyScale
@@ -65,7 +65,7 @@ func New(p *plan.Plan, limit int64) *Comparison {
 
 // AddOrder adds an order of the export.
 func (c *Comparison) AddOrder(o *ingest.Order) {
-	row := &Row{
+	row := &ExportedOrder{
 		Event: o.Event, Visitor: o.Visitor, Revision: o.Revision, Value: o.Value, Profit: o.Profit,
 		Currency: cmp.Or(o.Currency, c.plan.Currency), given: open,
 	}
@@ -169,7 +169,7 @@ func (c *Comparison) boundReport(stored facts.Stored) plan.Question {
 }
 
 // orders are orders of the export, sorted by visitor.
-type orders []*Row
+type orders []*ExportedOrder
 
 // pendingOrders returns the orders that are not in a line yet.
 func (c *Comparison) pendingOrders() orders {
@@ -179,13 +179,13 @@ func (c *Comparison) pendingOrders() orders {
 			pending = append(pending, row)
 		}
 	}
-	slices.SortFunc(pending, func(a, b *Row) int { return cmp.Compare(a.Visitor, b.Visitor) })
+	slices.SortFunc(pending, func(a, b *ExportedOrder) int { return cmp.Compare(a.Visitor, b.Visitor) })
 	return pending
 }
 
 // of returns the orders of a visitor.
 func (o orders) of(visitor uint64) orders {
-	from, _ := slices.BinarySearchFunc(o, visitor, func(r *Row, visitor uint64) int {
+	from, _ := slices.BinarySearchFunc(o, visitor, func(r *ExportedOrder, visitor uint64) int {
 		return cmp.Compare(r.Visitor, visitor)
 	})
 	to := from
@@ -280,7 +280,7 @@ func (c *Comparison) addUnequal(variation string, orders, value, profit int64) {
 // NoteRejected notes the orders of the line NotReceived that are in the text of a rejected line.
 func (c *Comparison) NoteRejected(text string) {
 	if c.refused == nil {
-		c.refused = map[uint64]*Row{}
+		c.refused = map[uint64]*ExportedOrder{}
 		for _, row := range c.Rows {
 			if row.Line == NotReceived {
 				c.refused[row.Event] = row
@@ -304,10 +304,10 @@ func (c *Comparison) reset() {
 	c.Cap = Decimal{}
 	c.Metric = nil
 	byID := slices.Clone(c.Rows)
-	slices.SortStableFunc(byID, func(a, b *Row) int {
+	slices.SortStableFunc(byID, func(a, b *ExportedOrder) int {
 		return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(b.Revision, a.Revision))
 	})
-	var last *Row
+	var last *ExportedOrder
 	for _, row := range byID {
 		row.Line = row.given
 		row.Variation = ""

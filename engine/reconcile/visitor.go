@@ -90,7 +90,7 @@ func (c *Comparison) compareVisitor(events []fold.Event, most int, rows orders) 
 }
 
 // placeOrder puts an order of the export, which is stored, in its line.
-func (c *Comparison) placeOrder(v *visitorStates, row *Row, s *state) {
+func (c *Comparison) placeOrder(v *visitorStates, row *ExportedOrder, s *state) {
 	row.Variation = v.variation
 	row.Line = c.lineOf(s, v.first)
 	if row.Line == Counted {
@@ -101,7 +101,7 @@ func (c *Comparison) placeOrder(v *visitorStates, row *Row, s *state) {
 }
 
 // compareAmounts moves an order that counts to another line if its currency or its amounts differ from the stored ones.
-func (c *Comparison) compareAmounts(v *visitorStates, row *Row, s *state) {
+func (c *Comparison) compareAmounts(v *visitorStates, row *ExportedOrder, s *state) {
 	stored := cmp.Or(s.Event.Foreign, c.plan.Currency)
 	if stored != row.Currency {
 		row.Line = OtherCurrency

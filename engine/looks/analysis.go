@@ -270,7 +270,7 @@ type Series func(
 // readSums reads the daily series of goals since each cut, and returns a function for the sums of a plan.
 func (read Series) readSums(
 	cuts []time.Time, goals []plan.GoalWindow, timing plan.Timing,
-) (func(*plan.Plan) *Sums, error) {
+) (func(*plan.Plan) *DailySums, error) {
 	steps := map[plan.GoalWindow][][]moments.Step{}
 	for _, cut := range cuts {
 		found, err := read(cut, goals, timing)
@@ -281,14 +281,14 @@ func (read Series) readSums(
 			steps[goal] = append(steps[goal], found[goal])
 		}
 	}
-	return func(p *plan.Plan) *Sums { return newSums(p, cuts, steps[p.Goal()]) }, nil
+	return func(p *plan.Plan) *DailySums { return newSums(p, cuts, steps[p.Goal()]) }, nil
 }
 
 // askedQuestion is the primary question or a guardrail, with its daily sums.
 type askedQuestion struct {
 	plan     *plan.Plan
 	schedule *Schedule // of its looks, which wait for its conversion window, and until its orders have settled
-	sums     *Sums
+	sums     *DailySums
 	harm     harmData
 }
 
@@ -296,14 +296,14 @@ type askedQuestion struct {
 // so an event in a conversion window counts from when it happened.
 type harmData struct {
 	schedule *Schedule
-	sums     *Sums
+	sums     *DailySums
 }
 
 // readQuestions reads the daily sums of the primary question and of the guardrails, in this order. It also returns a
 // function for the sums of another plan of a declared goal.
 func (read Series) readQuestions(
 	p *plan.Plan, s *Schedule, recorded []Record,
-) (asked []askedQuestion, sumsOf func(*plan.Plan) *Sums, err error) {
+) (asked []askedQuestion, sumsOf func(*plan.Plan) *DailySums, err error) {
 	schedules := []*Schedule{s}
 	var windowed []plan.GoalWindow // goals with a conversion window
 	waits := s.waits()
@@ -392,7 +392,7 @@ func (s *Schedule) lastLookOf(question *plan.Plan, recorded []Record) Look {
 }
 
 // addDays counts the visitors of each full day, and returns the split of all visitors until the end of each.
-func (a *Analysis) addDays(sums *Sums) (splits [][]stats.SharePeriod) {
+func (a *Analysis) addDays(sums *DailySums) (splits [][]stats.SharePeriod) {
 	before := map[int64]int64{} // visitors by variation, until the end of the day before
 	for _, end := range a.fullDays() {
 		var periods []stats.SharePeriod
@@ -439,7 +439,7 @@ func (a *Analysis) addMismatch(least []*float64, recorded []Record) {
 
 // endRows returns the rows of the end of a subject, by treatment; none if it has not ended. They are about the visitors
 // of the whole weeks and of the full days after them.
-func endRows(s *Schedule, sums *Sums) (rows []Row) {
+func endRows(s *Schedule, sums *DailySums) (rows []Row) {
 	if !s.HasEnd() {
 		return nil
 	}
@@ -515,7 +515,7 @@ func strataOf(all []StratumData, treatment int) (strata []stats.Stratum, nonNega
 }
 
 // analyzeGoal returns the looks of a metric of a goal.
-func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Question {
+func (a *Analyzer) analyzeGoal(s *Schedule, sums *DailySums, recorded []Record) Question {
 	p := sums.plan
 	if len(s.Looks) == 0 || len(p.Variations) < 2 {
 		return Question{}
@@ -683,7 +683,7 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 }
 
 // adjustedP returns the fixed-horizon p-values of all visitors of a look, adjusted for the number of treatments.
-func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
+func adjustedP(s *Schedule, last Look, sums *DailySums) []float64 {
 	p := sums.plan
 	all := map[int64]moments.Moments{}
 	for _, st := range sums.strataUntil(s.LookWindows(last.End), last.End) {

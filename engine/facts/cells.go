@@ -98,7 +98,7 @@ func addedCells(subjects map[schema.Subject]int64, had, want []fold.Row) fold.Ce
 		added.AddRows(rows, sign, true)
 	})
 	for key, cell := range added {
-		if key.Grain == fold.OfDay && cell.Sums != (fold.Sums{}) {
+		if key.Grain == fold.OfDay && cell.CellSums != (fold.CellSums{}) {
 			subjects[key.Subject] = min(subjects[key.Subject], key.First+key.Day)
 		}
 	}
@@ -138,14 +138,14 @@ func (c *cells) divideByDay(
 func appendCellChange(changes []fold.Change, of fold.Cells, key fold.CellKey, added *fold.Cell) []fold.Change {
 	now, old := *added, of[key]
 	if old != nil {
-		now.AddSigned(&old.Sums, 1)
+		now.AddSigned(&old.CellSums, 1)
 		now.ExtendBy(&old.Extent)
 		if now == *old {
 			return changes
 		}
 		changes = append(changes, fold.Change{Row: cellRow(&key, old), Cancels: true})
 	}
-	if now.Sums == (fold.Sums{}) {
+	if now.CellSums == (fold.CellSums{}) {
 		delete(of, key)
 		return changes
 	}
@@ -282,8 +282,8 @@ func sumsColumn(c *fold.Change) []*big.Int {
 		return nil
 	}
 	sums := make([]*big.Int, 0, fold.NumberOfSums+len(extentTimes(c.Cell)))
-	for i := range c.Cell.Sums {
-		sums = append(sums, c.Cell.Sums[i].BigInt())
+	for i := range c.Cell.CellSums {
+		sums = append(sums, c.Cell.CellSums[i].BigInt())
 	}
 	for _, at := range extentTimes(c.Cell) {
 		sums = append(sums, big.NewInt(*at))
@@ -301,8 +301,8 @@ func cellOf(sums []*big.Int) (*fold.Cell, error) {
 	for i, at := range times {
 		*at = sums[fold.NumberOfSums+i].Int64()
 	}
-	for i := range c.Sums {
-		c.Sums[i] = fold.ToInt128(sums[i])
+	for i := range c.CellSums {
+		c.CellSums[i] = fold.ToInt128(sums[i])
 	}
 	return c, nil
 }

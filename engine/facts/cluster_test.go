@@ -160,7 +160,7 @@ func equalCells(found fold.Cells, rows []fold.Row) bool {
 		want.AddRows(rows[from:to], 1, false)
 	}
 	for key, cell := range want {
-		if found[key] == nil || found[key].Sums != cell.Sums {
+		if found[key] == nil || found[key].CellSums != cell.CellSums {
 			return false
 		}
 	}

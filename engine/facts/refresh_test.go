@@ -143,7 +143,7 @@ func (w *world) checkSums(t *testing.T) {
 	found := must.Get(facts.ReadAllCells(t.Context(), w.conn))(t)
 	for key, cell := range cells {
 		must.That(t, found[key] != nil, "cell %+v: %v, want %v", key, found[key], cell)
-		must.Equal(t, found[key].Sums, cell.Sums, "cell %+v: %v, want %v", key, found[key], cell)
+		must.Equal(t, found[key].CellSums, cell.CellSums, "cell %+v: %v, want %v", key, found[key], cell)
 		must.That(t, found[key].Newest >= cell.Newest, "cell %+v: %v, want %v", key, found[key], cell)
 	}
 	for key := range found {

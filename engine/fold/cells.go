@@ -28,7 +28,7 @@ const Returns = -1
 
 // Cell has the sums over the visitors of a cell, or the amounts that changes add to them.
 type Cell struct {
-	Sums
+	CellSums
 	Extent
 }
 
@@ -108,7 +108,7 @@ func (c Cells) findOrAdd(key CellKey) *Cell {
 
 // addVisitor adds a visitor to the cells of the grain OfAll.
 func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
-	var own Sums
+	var own CellSums
 	own.addAt(Visitors, 1)
 	for i, n := range v.Counts {
 		own.addAt(Views+i, int64(n))
@@ -119,7 +119,7 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 	key := CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation}
 	cell := c.findOrAdd(key)
 	for rows := range SplitRuns(goals, func(a, b *Row) bool { return a.Goal == b.Goal }) {
-		var of Sums
+		var of CellSums
 		var total totals
 		for i := range rows {
 			total = of.addGoal(total, &rows[i])
@@ -153,11 +153,11 @@ func (c Cells) addDays(v *Row, goals []Row, sign int64) {
 }
 
 // daySums are what a visitor adds to the sums of each day, in days after the first view.
-type daySums map[int64]*Sums
+type daySums map[int64]*CellSums
 
-func (d daySums) on(day int64) *Sums {
+func (d daySums) on(day int64) *CellSums {
 	if d[day] == nil {
-		d[day] = &Sums{}
+		d[day] = &CellSums{}
 	}
 	return d[day]
 }
@@ -212,7 +212,7 @@ func (c Cells) addGoalDays(key CellKey, goals []Row, sign int64) {
 		if i == 0 || goals[i-1].Goal != r.Goal {
 			total = totals{}
 		}
-		var sums Sums
+		var sums CellSums
 		total = sums.addGoal(total, r)
 		key.Goal = r.Goal
 		key.Day = r.dayAfterFirst(r.Since)
@@ -223,7 +223,7 @@ func (c Cells) addGoalDays(key CellKey, goals []Row, sign int64) {
 // addReturns adds the days of a visitor with events, after the first one, to the cells of returns. key is that of the
 // visitor's cells.
 func (c Cells) addReturns(key CellKey, v *Row, sign int64) {
-	var one Sums
+	var one CellSums
 	one.addAt(Visitors, 1)
 	key.Goal = Returns
 	for _, later := range v.Later {

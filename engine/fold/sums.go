@@ -43,8 +43,8 @@ const UnknownValues = NegativeGoals + 1
 // NumberOfSums is the number of sums of a cell.
 const NumberOfSums = UnknownValues + 1
 
-// Sums are sums over visitors, exact.
-type Sums [NumberOfSums]Int128
+// CellSums are sums over visitors, exact.
+type CellSums [NumberOfSums]Int128
 
 // Int128 is an integer of 128 bits.
 type Int128 struct {
@@ -98,7 +98,7 @@ func ToInt128(x *big.Int) Int128 {
 }
 
 // AddSigned adds other sums, or subtracts them if sign is -1.
-func (s *Sums) AddSigned(o *Sums, sign int64) {
+func (s *CellSums) AddSigned(o *CellSums, sign int64) {
 	for i := range s {
 		switch {
 		case o[i] == Int128{}:
@@ -110,7 +110,7 @@ func (s *Sums) AddSigned(o *Sums, sign int64) {
 	}
 }
 
-func (s *Sums) addAt(at int, n int64) {
+func (s *CellSums) addAt(at int, n int64) {
 	if n != 0 {
 		s[at] = s[at].Plus(newInt128(n))
 	}
@@ -124,7 +124,7 @@ type totals struct {
 
 // addGoal adds a goal event to the sums. before has the visitor's totals before the event; addGoal returns the totals
 // after it.
-func (s *Sums) addGoal(before totals, r *Row) totals {
+func (s *CellSums) addGoal(before totals, r *Row) totals {
 	after := before
 	amounts := &r.Amounts
 	after.events++
@@ -157,20 +157,20 @@ func oneIf(is bool) int64 {
 }
 
 // CountAt returns a sum that counts events or visitors.
-func (s *Sums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec // below 2^63
+func (s *CellSums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec // below 2^63
 
 // AmountSum returns the sum of an amount: 0 is value, 1 is profit, 2 is extra value.
-func (s *Sums) AmountSum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
+func (s *CellSums) AmountSum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
 
 // AmountTotals returns the sum of the squares of the visitors' totals of an amount, and the numbers of visitors whose
 // total is not 0, and below 0.
-func (s *Sums) AmountTotals(amount int) (squares Int128, nonzero, negative int64) {
+func (s *CellSums) AmountTotals(amount int) (squares Int128, nonzero, negative int64) {
 	at := Value + amount*sumsOfAmount
 	return s[at+squaresOf], s.CountAt(at + nonzeroOf), s.CountAt(at + negativeOf)
 }
 
 // AsMoments returns the sums as moments of a report.
-func (s *Sums) AsMoments() moments.Moments {
+func (s *CellSums) AsMoments() moments.Moments {
 	n := s.CountAt
 	amount := func(k int) moments.Amounts {
 		at := Value + k*sumsOfAmount

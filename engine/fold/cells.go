@@ -88,7 +88,7 @@ type Cells map[CellKey]*Cell
 
 // AddRows adds all rows of a visitor of a subject, or subtracts them if sign is -1. The rows of each variation must be
 // in the order of AppendVisitorRows. If byDay is true, AddRows also adds them to the cells by day.
-func (c Cells) AddRows(rows []Row, sign int64, byDay bool) {
+func (c Cells) AddRows(rows []FactRow, sign int64, byDay bool) {
 	for own := range splitBySubject(rows) {
 		c.addVisitor(&own[0], own[1:], sign)
 		if byDay && IsCounted(own[0].Variation) {
@@ -107,7 +107,7 @@ func (c Cells) findOrAdd(key CellKey) *Cell {
 }
 
 // addVisitor adds a visitor to the cells of the grain OfAll.
-func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
+func (c Cells) addVisitor(v *FactRow, goals []FactRow, sign int64) {
 	var own CellSums
 	own.addAt(Visitors, 1)
 	for i, n := range v.Counts {
@@ -118,7 +118,7 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 	var all totals
 	key := CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation}
 	cell := c.findOrAdd(key)
-	for rows := range SplitRuns(goals, func(a, b *Row) bool { return a.Goal == b.Goal }) {
+	for rows := range SplitRuns(goals, func(a, b *FactRow) bool { return a.Goal == b.Goal }) {
 		var of CellSums
 		var total totals
 		for i := range rows {
@@ -138,7 +138,7 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 }
 
 // addDays adds a visitor to the cells of the grain OfDay.
-func (c Cells) addDays(v *Row, goals []Row, sign int64) {
+func (c Cells) addDays(v *FactRow, goals []FactRow, sign int64) {
 	key := CellKey{Subject: v.Subject, Grain: OfDay, Variation: v.Variation, First: DayOf(v.First)}
 	days := daySums{}
 	days.addVisitor(v)
@@ -163,12 +163,12 @@ func (d daySums) on(day int64) *CellSums {
 }
 
 // dayAfterFirst returns the day of an event of a row, in days after that of the first view.
-func (r *Row) dayAfterFirst(since uint64) int64 {
+func (r *FactRow) dayAfterFirst(since uint64) int64 {
 	return DayOf(r.First+int64(since)) - DayOf(r.First) //nolint:gosec // milliseconds
 }
 
 // addVisitor adds the visitor, and the events other than goals.
-func (d daySums) addVisitor(v *Row) {
+func (d daySums) addVisitor(v *FactRow) {
 	d.on(0).addAt(Visitors, 1)
 	d.on(0).addAt(Views, 1)
 	var seen [moments.Goal + 1]bool
@@ -191,12 +191,12 @@ func (d daySums) addVisitor(v *Row) {
 }
 
 // addGoals adds the goal events, in order of time, to the sums of all goals.
-func (d daySums) addGoals(goals []Row) {
-	inTime := make([]*Row, len(goals))
+func (d daySums) addGoals(goals []FactRow) {
+	inTime := make([]*FactRow, len(goals))
 	for i := range goals {
 		inTime[i] = &goals[i]
 	}
-	slices.SortStableFunc(inTime, func(a, b *Row) int { return cmp.Compare(a.Since, b.Since) })
+	slices.SortStableFunc(inTime, func(a, b *FactRow) int { return cmp.Compare(a.Since, b.Since) })
 	var total totals
 	for _, r := range inTime {
 		total = d.on(r.dayAfterFirst(r.Since)).addGoal(total, r)
@@ -205,7 +205,7 @@ func (d daySums) addGoals(goals []Row) {
 
 // addGoalDays adds the goal events of a visitor, which are in order of goal and time, to the cells of their goals. key
 // is that of the visitor's cells.
-func (c Cells) addGoalDays(key CellKey, goals []Row, sign int64) {
+func (c Cells) addGoalDays(key CellKey, goals []FactRow, sign int64) {
 	var total totals
 	for i := range goals {
 		r := &goals[i]
@@ -222,7 +222,7 @@ func (c Cells) addGoalDays(key CellKey, goals []Row, sign int64) {
 
 // addReturns adds the days of a visitor with events, after the first one, to the cells of returns. key is that of the
 // visitor's cells.
-func (c Cells) addReturns(key CellKey, v *Row, sign int64) {
+func (c Cells) addReturns(key CellKey, v *FactRow, sign int64) {
 	var one CellSums
 	one.addAt(Visitors, 1)
 	key.Goal = Returns

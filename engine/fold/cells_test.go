@@ -235,7 +235,7 @@ func checkReturns(t rapid.TB, w world, cells Cells, groups []group) {
 func TestCellsEqualThePlainSums(t *testing.T) {
 	checkWorlds(t, 300, func(t *rapid.T, w world) {
 		visitors, cells := w.manyVisitors(), Cells{}
-		var together []Row
+		var together []FactRow
 		for _, events := range visitors {
 			rows := rowsOf(events)
 			if together = append(together, rows...); w.IntN(2) == 0 {
@@ -272,7 +272,7 @@ func TestSubtractedVisitorsLeaveTheCellsOfTheOthers(t *testing.T) {
 func TestCellsFollowAVisitor(t *testing.T) {
 	checkWorlds(t, 200, func(t *rapid.T, w world) {
 		events, cells := w.visitor(7), Cells{}
-		var former []Row
+		var former []FactRow
 		for n := range events {
 			rows := rowsOf(events[:n+1])
 			cells.AddRows(former, -1, true)

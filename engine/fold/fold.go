@@ -28,7 +28,7 @@ const (
 	OfPosition                  // how far events are folded
 )
 
-// Row is a row of facts. A visitor of a subject has
+// FactRow is a row of facts. A visitor of a subject has
 //
 //   - for the counted events, a row of the grain OfVisitor and a row of OfGoal for each goal
 //     event. Events count from the first view on. A goal without exposures counts for each
@@ -39,7 +39,7 @@ const (
 //
 // Goals without exposures also have such rows, under a subject of their own. All goals with the same id, of a subject
 // or without exposures, are revisions of one event, see stateOf. A cancelled event has no row of its own.
-type Row struct {
+type FactRow struct {
 	Subject    schema.Subject
 	Grain      Grain
 	Goal       int64  // of a goal event
@@ -103,7 +103,7 @@ func IsCounted(variation string) bool { return variation != "" && !IsAutomated(v
 
 // AppendVisitorRows appends the rows of a visitor of a website. events must have all stored events of the visitor, in
 // any order, including copies. A visitor with more than most distinct events is automated.
-func AppendVisitorRows(events []Event, most int, rows []Row) []Row {
+func AppendVisitorRows(events []Event, most int, rows []FactRow) []FactRow {
 	return ExplainVisitor(events, most, rows, nil)
 }
 
@@ -135,7 +135,7 @@ type Explained struct {
 }
 
 // ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
-func ExplainVisitor(events []Event, most int, rows []Row, explain func(Explained)) []Row {
+func ExplainVisitor(events []Event, most int, rows []FactRow, explain func(Explained)) []FactRow {
 	distinct := distinctEvents(events, explain)
 	if len(distinct) > most {
 		return appendAutomated(rows, distinct, most, explain)
@@ -157,7 +157,7 @@ func splitEvents(events []*Event) iter.Seq[[]*Event] {
 
 // appendAutomated appends the rows of an automated visitor: one for each subject. They are made of the first events to
 // arrive up to the one above the limit, so later events do not change them.
-func appendAutomated(rows []Row, distinct []*Event, most int, explain func(Explained)) []Row {
+func appendAutomated(rows []FactRow, distinct []*Event, most int, explain func(Explained)) []FactRow {
 	for _, e := range distinct {
 		if explain != nil {
 			explain(Explained{Event: e, Subject: e.Subject, Reason: AutomatedVisitor, At: e.At})
@@ -169,7 +169,7 @@ func appendAutomated(rows []Row, distinct []*Event, most int, explain func(Expla
 	slices.SortFunc(arrived, (*Event).compareIdentity)
 	for own := range splitEvents(arrived) {
 		first := firstView(own)
-		r := Row{
+		r := FactRow{
 			Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor, Variation: Automated,
 			Number: uint32(most), //nolint:gosec // a small limit
 			Digest: uint64(most), //nolint:gosec // differs from the digest of rows that count the same events
@@ -208,13 +208,13 @@ func SplitRuns[T any](all []T, isNext func(before, e *T) bool) iter.Seq[[]T] {
 }
 
 // splitBySubject returns the rows of each visitor of a subject: the visitor's row, and those of the goal events.
-func splitBySubject(rows []Row) iter.Seq[[]Row] {
-	return SplitRuns(rows, func(_, r *Row) bool { return r.Grain == OfGoal })
+func splitBySubject(rows []FactRow) iter.Seq[[]FactRow] {
+	return SplitRuns(rows, func(_, r *FactRow) bool { return r.Grain == OfGoal })
 }
 
 // addMade adds the own rows of events, also of cancelled ones, to those that a visitor's row is made of. First is then
 // the least time of all.
-func (r *Row) addMade(own []*Event) {
+func (r *FactRow) addMade(own []*Event) {
 	for _, e := range own {
 		if r.Seen == 0 || e.At < r.First {
 			r.First = e.At
@@ -271,7 +271,7 @@ func (x *exposure) explainEvent(subject schema.Subject, own []*Event, row, count
 
 // visitorEvents are the events of which the row of a visitor is made.
 type visitorEvents struct {
-	row    Row
+	row    FactRow
 	events []*Event // as they count, without cancelled ones
 }
 
@@ -285,9 +285,9 @@ func (v *visitorEvents) addEvent(own []*Event, counted *Event) {
 
 // subjectRows appends the rows of a visitor of a subject, whose events are sorted by id. bare are the visitor's goals
 // without exposures; they have no view, and so do not count under their own subject.
-func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row {
+func subjectRows(rows []FactRow, own, bare []*Event, explain func(Explained)) []FactRow {
 	x := exposureOf(own)
-	visitor := Row{Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor}
+	visitor := FactRow{Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor}
 	counted := visitorEvents{row: visitor}
 	others := visitorEvents{row: visitor}
 	all := eventRows{own, bare, own, bare}
@@ -323,7 +323,7 @@ func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row 
 
 // appendRows appends a visitor's row, which knows what it is made of, and goal rows. firstView is nil if the events do
 // not count.
-func (v *Row) appendRows(rows []Row, events []*Event, firstView *Event) []Row {
+func (v *FactRow) appendRows(rows []FactRow, events []*Event, firstView *Event) []FactRow {
 	slices.SortFunc(events, (*Event).compareTime)
 	if firstView != nil {
 		v.First = firstView.At
@@ -362,10 +362,10 @@ func firstOtherView(events []*Event, variation int64) int64 {
 }
 
 // appendGoalRows appends a row for each goal event of a visitor, by goal. The goal events are in order of time.
-func (v *Row) appendGoalRows(rows []Row, goals []*Event) []Row {
+func (v *FactRow) appendGoalRows(rows []FactRow, goals []*Event) []FactRow {
 	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
 	for i, e := range goals {
-		r := Row{
+		r := FactRow{
 			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First,
 			MultiExposed: v.MultiExposed,
 			Since:        uint64(e.At - v.First), Number: 1, //nolint:gosec // not before the first one
@@ -392,13 +392,13 @@ func DayOf(ms int64) int64 { return ms / (24 * time.Hour.Milliseconds()) }
 
 // Change is a row to insert: a new row, or a copy that cancels a stored row.
 type Change struct {
-	*Row
+	*FactRow
 	Cancels bool
 }
 
 // AppendChanges appends the changes that turn the stored rows into the wanted ones, cancellations first. Rows that are
 // both stored and wanted need no change.
-func AppendChanges(changes []Change, stored, wanted []Row) []Change {
+func AppendChanges(changes []Change, stored, wanted []FactRow) []Change {
 	surplus := make(map[string]int, len(stored))
 	for i := range stored {
 		surplus[stored[i].contentKey()]++
@@ -423,7 +423,7 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 }
 
 // contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.
-func (r *Row) contentKey() string {
+func (r *FactRow) contentKey() string {
 	b := make([]byte, 0, 256+9*len(r.Later))
 	for _, text := range []string{string(r.Subject.Kind), r.Variation, r.Attributes, r.Foreign} {
 		b = append(append(binary.AppendUvarint(b, uint64(len(text))), text...), 0)

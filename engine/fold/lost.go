@@ -35,7 +35,7 @@ func (e *Event) content() content {
 // rows must be in the order of AppendVisitorRows, those of goals without exposures first. Rows of an automated visitor
 // do not say which events they were made of, so none of them is returned. Rows do not name cancelled events and
 // superseded revisions either; so an event counts again whose cancellation is lost.
-func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool) []Event {
+func LostEvents(stored []FactRow, events []Event, isShort func(schema.Subject) bool) []Event {
 	l := losses{events: events, present: map[content]int{}, missing: map[content]int{}, bare: map[content]int{}}
 	type copied struct {
 		id uint64
@@ -84,7 +84,7 @@ type losses struct {
 }
 
 // addRows adds the lost events of a visitor's row, and of the rows of the goal events.
-func (l *losses) addRows(v *Row, goals []Row) {
+func (l *losses) addRows(v *FactRow, goals []FactRow) {
 	var variation int64
 	var bare map[content]int // goals that count for the subject, too
 	if v.Variation != "" {

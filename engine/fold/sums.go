@@ -124,7 +124,7 @@ type totals struct {
 
 // addGoal adds a goal event to the sums. before has the visitor's totals before the event; addGoal returns the totals
 // after it.
-func (s *CellSums) addGoal(before totals, r *Row) totals {
+func (s *CellSums) addGoal(before totals, r *FactRow) totals {
 	after := before
 	amounts := &r.Amounts
 	after.events++

@@ -173,7 +173,7 @@ func (q *Input) answerLooks(found *looks.Question) []AnswerLook {
 	for _, rows := range found.Rows {
 		look := AnswerLook{Number: rows[0].Number, Tau: rows[0].Tau, Visitors: rows[0].Visitors}
 		for _, v := range q.Variations {
-			if at := slices.IndexFunc(rows, func(r looks.Row) bool { return r.VariationID == v.ID }); at >= 0 {
+			if at := slices.IndexFunc(rows, func(r looks.LookRow) bool { return r.VariationID == v.ID }); at >= 0 {
 				look.Variations = append(look.Variations, result.NewLookVariation(&rows[at]))
 			}
 		}
@@ -360,7 +360,7 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 		c.Text = "Not enough data for a verdict: " + result.ExplainAll(c.Reasons) + "."
 	case number == 0:
 		c.Text = "No conclusion: pass the sums at each weekly look to conclude."
-	case !slices.ContainsFunc(found.Rows[number-1], func(r looks.Row) bool { return r.Critical != nil && r.Z != nil }):
+	case !slices.ContainsFunc(found.Rows[number-1], func(r looks.LookRow) bool { return r.Critical != nil && r.Z != nil }):
 		c.Text = fmt.Sprintf("No conclusion at look %d: %s.", number, result.ExplainAll(c.Reasons))
 	default:
 		c.Text = fmt.Sprintf("No variation differs significantly from control by look %d (%d %% level).",
@@ -369,7 +369,7 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 }
 
 func (q *Input) analyzeLooks(order []int) *looks.Question {
-	all := &looks.Question{Rows: make([][]looks.Row, len(q.Looks))}
+	all := &looks.Question{Rows: make([][]looks.LookRow, len(q.Looks))}
 	if len(q.Looks) == 0 {
 		return all
 	}

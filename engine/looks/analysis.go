@@ -41,10 +41,10 @@ func (k Kind) IsState() bool { return k == OfLook || k == OfEnd }
 // FixesClock reports whether the row has the first full day.
 func (k Kind) FixesClock() bool { return k != OfSplit }
 
-// Row is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the day
+// LookRow is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the day
 // and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the row of
 // a split only the end of the day and the sample ratio.
-type Row struct {
+type LookRow struct {
 	Look
 	Kind        Kind `json:"-"`
 	VariationID int64
@@ -69,7 +69,7 @@ type RowStratum struct {
 
 // conclusiveDirection returns 1 if the look concludes that the variation is above control, -1 if it is below, and 0
 // otherwise. A Bayesian conclusion needs the chance as well.
-func (r *Row) conclusiveDirection(alpha float64) int {
+func (r *LookRow) conclusiveDirection(alpha float64) int {
 	if r.Chance != nil {
 		return r.BayesianDirection(*r.Chance, alpha)
 	}
@@ -78,14 +78,14 @@ func (r *Row) conclusiveDirection(alpha float64) int {
 
 // Question has the looks of one metric of one goal.
 type Question struct {
-	Rows [][]Row // by look and variation, without control
+	Rows [][]LookRow // by look and variation, without control
 }
 
 // SupportsVerdict reports whether any look supports a verdict on a treatment.
 func (q *Question) SupportsVerdict(treatment int, verdict stats.Verdict, alpha float64) bool {
 	want := map[stats.Verdict]int{stats.VerdictBetter: 1, stats.VerdictWorse: -1}[verdict]
 	return want != 0 &&
-		slices.ContainsFunc(q.Rows, func(rows []Row) bool { return rows[treatment].conclusiveDirection(alpha) == want })
+		slices.ContainsFunc(q.Rows, func(rows []LookRow) bool { return rows[treatment].conclusiveDirection(alpha) == want })
 }
 
 // FindOutcome returns the winner or the loser of all looks, or nil.
@@ -105,14 +105,14 @@ func (q *Question) FindOutcome(alpha float64) *stats.Outcome {
 
 // WinnerOf returns the winner that the looks among the rows of a plan's primary question conclude; nil: there is none.
 // Rows of harm are not looks.
-func WinnerOf(p *plan.Plan, rows []Row) *plan.Variation {
+func WinnerOf(p *plan.Plan, rows []LookRow) *plan.Variation {
 	var q Question
 	for _, r := range rows {
 		if r.Kind != OfLook {
 			continue
 		}
 		for len(q.Rows) < r.Number {
-			q.Rows = append(q.Rows, make([]Row, len(p.Variations)-1))
+			q.Rows = append(q.Rows, make([]LookRow, len(p.Variations)-1))
 		}
 		for t := range p.Variations[1:] {
 			if p.Variations[t+1].ID == r.VariationID {
@@ -128,7 +128,7 @@ func WinnerOf(p *plan.Plan, rows []Row) *plan.Variation {
 
 // LastLook returns the last look at a variation that has a boundary, or else the last one; nil: there is none. A look
 // without new visitors has no boundary, and the look before it stays valid.
-func (q *Question) LastLook(treatment int) *Row {
+func (q *Question) LastLook(treatment int) *LookRow {
 	if q == nil || len(q.Rows) == 0 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (q *Question) LastLook(treatment int) *Row {
 func (a *Analysis) LastLook() Look {
 	last := a.Looks[len(a.Looks)-1]
 	for k, rows := range slices.Backward(a.Primary.Rows) {
-		if slices.ContainsFunc(rows, func(r Row) bool { return r.hasBoundary() }) {
+		if slices.ContainsFunc(rows, func(r LookRow) bool { return r.hasBoundary() }) {
 			return a.Looks[k]
 		}
 	}
@@ -157,7 +157,7 @@ func (a *Analysis) DecidingLooks() []Look {
 	if a.Outcome != nil {
 		found = append(found, a.Looks[a.Outcome.Look])
 	}
-	at := slices.IndexFunc(a.Primary.Rows, func(rows []Row) bool { return rows[0].Tau >= 1 })
+	at := slices.IndexFunc(a.Primary.Rows, func(rows []LookRow) bool { return rows[0].Tau >= 1 })
 	if at >= 0 && (a.Outcome == nil || at != a.Outcome.Look) {
 		found = append(found, a.Looks[at])
 	}
@@ -165,14 +165,14 @@ func (a *Analysis) DecidingLooks() []Look {
 }
 
 // hasBoundary reports whether the look could be significant.
-func (r *Row) hasBoundary() bool { return r.Critical != nil && r.Difference.Interval != nil }
+func (r *LookRow) hasBoundary() bool { return r.Critical != nil && r.Difference.Interval != nil }
 
 // Analysis has the results of all looks of a subject.
 type Analysis struct {
 	*Schedule
 	Plan       *plan.Plan // of the declared question
 	Primary    Question
-	Ends       []Row          // of the subject, by treatment; none: it has not ended
+	Ends       []LookRow      // of the subject, by treatment; none: it has not ended
 	Outcome    *stats.Outcome // the winner or the loser; nil: none
 	Guardrails []Guardrail
 	Harm       []GuardrailStatus // of the primary metric, whose margin is the minimum effect, by treatment
@@ -202,8 +202,8 @@ func (a *Analysis) ReturnsOfPlan(p *plan.Plan) *ReturnsOf {
 }
 
 // State returns the rows that the ledger would have: the results of the primary question's looks and of the end.
-func (a *Analysis) State() (rows []Row) {
-	for _, of := range slices.Concat(a.Primary.Rows, [][]Row{a.Ends}) {
+func (a *Analysis) State() (rows []LookRow) {
+	for _, of := range slices.Concat(a.Primary.Rows, [][]LookRow{a.Ends}) {
 		for _, row := range of {
 			row.MismatchP = a.MismatchP // of any full day
 			rows = append(rows, row)
@@ -439,7 +439,7 @@ func (a *Analysis) addMismatch(least []*float64, recorded []Record) {
 
 // endRows returns the rows of the end of a subject, by treatment; none if it has not ended. They are about the visitors
 // of the whole weeks and of the full days after them.
-func endRows(s *Schedule, sums *DailySums) (rows []Row) {
+func endRows(s *Schedule, sums *DailySums) (rows []LookRow) {
 	if !s.HasEnd() {
 		return nil
 	}
@@ -451,7 +451,7 @@ func endRows(s *Schedule, sums *DailySums) (rows []Row) {
 		visitors += n
 	}
 	for _, v := range sums.plan.Variations[1:] {
-		rows = append(rows, Row{
+		rows = append(rows, LookRow{
 			Look: last, Kind: OfEnd, VariationID: v.ID, Visitors: visitors, Strata: rowStrata(sums.plan, strata, v.ID),
 		})
 	}
@@ -534,17 +534,17 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *DailySums, recorded []Record) 
 		}
 		data = append(data, d)
 	}
-	var own []Row
+	var own []LookRow
 	for _, r := range recorded {
 		if r.isAbout(p) && r.Kind == OfLook {
-			own = append(own, r.Row)
+			own = append(own, r.LookRow)
 		}
 	}
 	q := a.analyzeSums(p, s, data, own)
 	q.Rows = slices.Clone(q.Rows) // of the cache
 	for k, look := range s.Looks {
 		q.Rows[k] = slices.Clone(q.Rows[k])
-		if !slices.ContainsFunc(q.Rows[k], func(r Row) bool { return r.RecordedAt.IsZero() }) {
+		if !slices.ContainsFunc(q.Rows[k], func(r LookRow) bool { return r.RecordedAt.IsZero() }) {
 			continue
 		}
 		strata := sums.strataUntil(s.LookWindows(look.End), look.End)
@@ -559,11 +559,11 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *DailySums, recorded []Record) 
 
 // analyzeSums computes the looks from their sums. Recorded results do not change. If later data
 // give another result at the same critical value, Recomputed has it.
-func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recorded []Row) Question {
+func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recorded []LookRow) Question {
 	shares := s.firstShares(p)
 	treatments := len(p.Variations) - 1
 	compute := func() Question {
-		q := Question{Rows: make([][]Row, len(data))}
+		q := Question{Rows: make([][]LookRow, len(data))}
 		for t := range treatments {
 			for k, row := range a.analyzeVariation(p, shares, data, t, recorded) {
 				q.Rows[k] = append(q.Rows[k], row)
@@ -583,13 +583,13 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recor
 // analyzeVariation returns the results of the looks at a treatment, see AnalyzeTreatment. A variation that was added to
 // the plan later has none.
 func (a *Analyzer) analyzeVariation(
-	p *plan.Plan, shares []float64, data []LookData, treatment int, recorded []Row,
-) []Row {
+	p *plan.Plan, shares []float64, data []LookData, treatment int, recorded []LookRow,
+) []LookRow {
 	variation := &p.Variations[treatment+1]
 	if variation.Added {
 		return RowsWithout(data, variation.ID, stats.ReasonPlanChanged)
 	}
-	known, results := map[int]Row{}, map[int]stats.LookResult{}
+	known, results := map[int]LookRow{}, map[int]stats.LookResult{}
 	for _, r := range recorded {
 		if r.VariationID == variation.ID {
 			known[r.Number-1] = r
@@ -606,7 +606,7 @@ func (a *Analyzer) analyzeVariation(
 }
 
 // addPosterior adds the results of the Bayesian comparison of a look to its rows.
-func addPosterior(p *plan.Plan, rows []Row, strata []StratumData) {
+func addPosterior(p *plan.Plan, rows []LookRow, strata []StratumData) {
 	if len(strata) == 0 {
 		return
 	}
@@ -630,9 +630,9 @@ func addPosterior(p *plan.Plan, rows []Row, strata []StratumData) {
 // AnalyzeTreatment returns the results of looks at a treatment. sequence returns the critical values of the looks.
 // Rows in known, by index, keep their results; if today's sums give another one, Recomputed has it.
 func AnalyzeTreatment(
-	data []LookData, treatment int, id int64, known map[int]Row,
+	data []LookData, treatment int, id int64, known map[int]LookRow,
 	sequence func([]stats.LookPoint) *stats.LookSequence,
-) []Row {
+) []LookRow {
 	points, strata := make([]stats.LookPoint, len(data)), make([][]stats.Stratum, len(data))
 	nonNegative := make([]bool, len(data))
 	for k, look := range data {
@@ -660,17 +660,17 @@ func AnalyzeTreatment(
 }
 
 // RowsWithout returns the rows of looks at a treatment that have no result, for a reason.
-func RowsWithout(data []LookData, id int64, reason stats.Reason) []Row {
-	rows := make([]Row, len(data))
+func RowsWithout(data []LookData, id int64, reason stats.Reason) []LookRow {
+	rows := make([]LookRow, len(data))
 	for k, look := range data {
-		rows[k] = Row{Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau}
+		rows[k] = LookRow{Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau}
 		rows[k].Reason, rows[k].Difference.Reason, rows[k].Lift.Reason = reason, reason, reason
 	}
 	return rows
 }
 
 // AddChances adds the chances to beat control to the unrecorded rows of a look. Without data, the chance is 1/2.
-func AddChances(rows []Row, compared []stats.Comparison) {
+func AddChances(rows []LookRow, compared []stats.Comparison) {
 	for i, c := range compared {
 		chance := 0.5
 		if c.Bayesian.ChanceToBeatControl != nil {
@@ -704,7 +704,7 @@ func adjustedP(s *Schedule, last Look, sums *DailySums) []float64 {
 }
 
 // waitsForRate reports whether the row is not known because amounts are in another currency.
-func (r *Row) waitsForRate(metric query.Metric) bool {
+func (r *LookRow) waitsForRate(metric query.Metric) bool {
 	return IsMoney(metric) && slices.ContainsFunc(r.Strata, func(s RowStratum) bool {
 		return s.Control.Unknown+s.Variation.Unknown > 0
 	})
@@ -714,7 +714,7 @@ func (r *Row) waitsForRate(metric query.Metric) bool {
 // accepted. Earlier ones are of imported data. now is the time of recording.
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
-	record := func(p *plan.Plan, row Row) {
+	record := func(p *plan.Plan, row LookRow) {
 		if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) && !row.waitsForRate(p.Metric) {
 			row.RecordedAt, row.FirstDay = now, a.days[0].From
 			records = append(records, Record{DeclarationOf(a.Plan), p.Goal(), p.Metric, row})
@@ -728,7 +728,7 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 		}
 		for t, s := range harm {
 			if s.Status == Harmed && !s.recorded {
-				record(p, Row{
+				record(p, LookRow{
 					Look: Look{End: s.DecidedAt}, Kind: OfHarm, VariationID: p.Variations[t+1].ID,
 					Upper: s.Upper,
 				})

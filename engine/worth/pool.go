@@ -48,12 +48,12 @@ func KindOf(metric query.Metric) query.Metric {
 type Campaign struct {
 	Plan    *plan.Plan
 	Name    string
-	State   []looks.Row // by treatment, see LatestState
+	State   []looks.LookRow // by treatment, see LatestState
 	Outcome Outcome
 }
 
 // LatestState returns the rows of the last look or of the end, whichever is later; none: there is neither.
-func LatestState(rows []looks.Row) (state []looks.Row) {
+func LatestState(rows []looks.LookRow) (state []looks.LookRow) {
 	for _, r := range rows {
 		if !r.Kind.IsState() {
 			continue
@@ -64,7 +64,7 @@ func LatestState(rows []looks.Row) (state []looks.Row) {
 		}
 		switch {
 		case order > 0:
-			state = []looks.Row{r}
+			state = []looks.LookRow{r}
 		case order == 0 && r.Number == state[0].Number:
 			state = append(state, r)
 		}
@@ -259,8 +259,8 @@ func (c *Campaign) observeTreatment(v *plan.Variation) (Item, stats.PooledEffect
 		VariationID: v.ID, Name: v.Name, Metric: c.Plan.Declared.Metric, Of: visitorsOf(c.Plan),
 		Allocation: c.Plan.Allocation,
 	}
-	var row *looks.Row
-	if at := slices.IndexFunc(c.State, func(r looks.Row) bool { return r.VariationID == v.ID }); at >= 0 {
+	var row *looks.LookRow
+	if at := slices.IndexFunc(c.State, func(r looks.LookRow) bool { return r.VariationID == v.ID }); at >= 0 {
 		row = &c.State[at]
 	}
 	item.Reason = c.findInvalid(v, row)
@@ -286,7 +286,7 @@ func (c *Campaign) observeTreatment(v *plan.Variation) (Item, stats.PooledEffect
 }
 
 // findInvalid returns the reason why a treatment says nothing; empty: there is none. row is its state; nil: none.
-func (c *Campaign) findInvalid(v *plan.Variation, row *looks.Row) stats.Reason {
+func (c *Campaign) findInvalid(v *plan.Variation, row *looks.LookRow) stats.Reason {
 	switch {
 	case c.Outcome.Outcome.Outcome == catalogue.Excluded:
 		return ReasonExcluded
@@ -301,7 +301,7 @@ func (c *Campaign) findInvalid(v *plan.Variation, row *looks.Row) stats.Reason {
 }
 
 // effectOf returns the effect of a state, and what the visitors of control and the treatment did together.
-func effectOf(row *looks.Row, metric query.Metric) (stats.PooledEffect, moments.Moments) {
+func effectOf(row *looks.LookRow, metric query.Metric) (stats.PooledEffect, moments.Moments) {
 	var strata []stats.Stratum
 	pair := moments.NoMoments()
 	for _, s := range row.Strata {
@@ -314,7 +314,7 @@ func effectOf(row *looks.Row, metric query.Metric) (stats.PooledEffect, moments.
 }
 
 // findNoMonth returns the reason why an effect has no worth a month; empty: there is none.
-func (c *Campaign) findNoMonth(row *looks.Row) stats.Reason {
+func (c *Campaign) findNoMonth(row *looks.LookRow) stats.Reason {
 	switch {
 	case c.Plan.Declared.Metric == query.AverageValue:
 		return ReasonNotASum
@@ -333,7 +333,7 @@ func (c *Campaign) findNoMonth(row *looks.Row) stats.Reason {
 // visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that
 // takes part. If it is not declared, a month has N 30 / D visitors: those like the ones in the test. It is assumed that
 // traffic stays as in these days. hasValues reports whether the metric is about values.
-func (i *Item) setMonth(row *looks.Row, effect *stats.PooledEffect, pair *moments.Moments, hasValues bool) {
+func (i *Item) setMonth(row *looks.LookRow, effect *stats.PooledEffect, pair *moments.Moments, hasValues bool) {
 	month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / i.testedShare()
 	i.scale = effect.Mean * month
 	i.Observed.PerMonth = new(i.scale * effect.Value)

@@ -47,7 +47,7 @@ func isHarmed(s looks.GuardrailStatus) bool { return s.Status == looks.Harmed }
 
 // hasSafeGuardrail reports whether the first guardrail is safe at any look.
 func hasSafeGuardrail(l *life) bool {
-	return slices.ContainsFunc(l.inTheEnd().Guardrails[0].Rows, func(rows []looks.Row) bool { return l.guardrails[0].IsSafe(rows[0].LookResult) })
+	return slices.ContainsFunc(l.inTheEnd().Guardrails[0].Rows, func(rows []looks.LookRow) bool { return l.guardrails[0].IsSafe(rows[0].LookResult) })
 }
 
 func hasFalseAlarm(l *life) bool {

@@ -20,7 +20,7 @@ type Question struct {
 func (b *Benchmarks) Groups() []string {
 	var measured []string
 	for _, group := range competitors.Groups {
-		if slices.ContainsFunc(b.Competitors.Rows, func(row competitors.Row) bool { return !row.Lifthouse() && row.GroupName() == group }) {
+		if slices.ContainsFunc(b.Competitors.Rows, func(row competitors.MedianCost) bool { return !row.Lifthouse() && row.GroupName() == group }) {
 			measured = append(measured, group)
 		}
 	}

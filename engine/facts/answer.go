@@ -366,7 +366,7 @@ func (x answer) sumGoal(
 
 // readForeign reads the currencies of counted goal events whose amounts are in no sum, if there are any.
 func (x answer) readForeign(ctx context.Context, found *moments.Rows) error {
-	if !slices.ContainsFunc(found.Whole, func(r moments.Row) bool { return r.Unknown > 0 }) {
+	if !slices.ContainsFunc(found.Whole, func(r moments.GroupMoments) bool { return r.Unknown > 0 }) {
 		return nil
 	}
 	seen := map[string]bool{}

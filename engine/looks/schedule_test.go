@@ -151,8 +151,8 @@ func TestClockOfImportedViews(t *testing.T) {
 			for _, d := range test.days {
 				steps = append(steps,
 					moments.Step{
-						Bucket: dayOf(int(d[0])),
-						Row:    moments.Row{Moments: moments.Moments{Visitors: d[1], Views: d[1]}},
+						Bucket:       dayOf(int(d[0])),
+						GroupMoments: moments.GroupMoments{Moments: moments.Moments{Visitors: d[1], Views: d[1]}},
 					})
 			}
 			f, _ := FirstView{Time: at(2, 10), OnTime: test.onTime, Imported: true}.WithHistory(steps)

@@ -73,9 +73,9 @@ func stepsSince(p *plan.Plan, all []visitor, cut time.Time) []moments.Step {
 	var steps []moments.Step
 	for bucket, of := range add {
 		for at, m := range of {
-			steps = append(steps, moments.Step{Bucket: bucket, Crossed: at.crossed, Row: moments.Row{
-				RowKey:  moments.RowKey{VariationID: at.variation, MultiExposed: at.multiExposed, Period: at.period},
-				Moments: *m,
+			steps = append(steps, moments.Step{Bucket: bucket, Crossed: at.crossed, GroupMoments: moments.GroupMoments{
+				GroupKey: moments.GroupKey{VariationID: at.variation, MultiExposed: at.multiExposed, Period: at.period},
+				Moments:  *m,
 			}})
 		}
 	}

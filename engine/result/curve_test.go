@@ -77,8 +77,8 @@ func drawSteps(random *rand.Rand, visitors int, days int, again float64,
 		for v := range added[day] {
 			steps = append(steps,
 				moments.Step{
-					Bucket: int64(day),
-					Row:    moments.Row{RowKey: moments.RowKey{VariationID: int64(v)}, Moments: added[day][v]},
+					Bucket:       int64(day),
+					GroupMoments: moments.GroupMoments{GroupKey: moments.GroupKey{VariationID: int64(v)}, Moments: added[day][v]},
 				})
 		}
 	}

@@ -211,14 +211,14 @@ func (c *campaign) breakdownScenario(sliceShares []float64, lifts ...float64) sc
 		p := *l.plan
 		p.Dimension = query.ByDevice
 		p.Top = len(sliceShares)
-		rows := make([]moments.Row, 0, len(sliceShares)*len(p.Variations)) // of the slices so far
+		rows := make([]moments.GroupMoments, 0, len(sliceShares)*len(p.Variations)) // of the slices so far
 		for week := range c.weeks {
 			arriving := l.arrivingVisitors(1 + daysOfWeek*week)
 			for slice, share := range sliceShares {
 				for arm, n := range arriving {
 					visitors := int64(math.Round(daysOfWeek * float64(n) * share / floats.Sum(sliceShares)))
 					t := l.drawTotals(l.random, visitors, l.liftOf(arm))
-					row := moments.Row{RowKey: moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprintf("slice %02d", slice)}, Moments: t.toMoments()}
+					row := moments.GroupMoments{GroupKey: moments.GroupKey{VariationID: int64(arm), Dimension: fmt.Sprintf("slice %02d", slice)}, Moments: t.toMoments()}
 					if at := slice*len(arriving) + arm; week > 0 {
 						rows[at].Moments = rows[at].Merge(row.Moments)
 					} else {

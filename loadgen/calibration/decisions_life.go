@@ -479,13 +479,13 @@ func (l *life) inTheEnd() *looks.Analysis {
 func (l *life) decisionAt(now time.Time) *result.Decision {
 	a := l.analyzeLooks(now)
 	rowsOf := func(goal plan.GoalWindow) *moments.Rows {
-		sums := map[moments.RowKey]moments.Moments{}
+		sums := map[moments.GroupKey]moments.Moments{}
 		for _, s := range l.storedSteps(goal, plan.OnEvent, startOfDay(0), now) {
-			sums[s.RowKey] = sums[s.RowKey].Merge(s.Moments)
+			sums[s.GroupKey] = sums[s.GroupKey].Merge(s.Moments)
 		}
 		found := &moments.Rows{Through: now, Newest: l.newestEvent(now)}
 		for segment, m := range sums {
-			found.Whole = append(found.Whole, moments.Row{RowKey: segment, Moments: m})
+			found.Whole = append(found.Whole, moments.GroupMoments{GroupKey: segment, Moments: m})
 		}
 		return found
 	}

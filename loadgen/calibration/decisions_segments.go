@@ -90,11 +90,11 @@ func (c *segmentCounts) stepsOf(attribute int, bucket int64) []moments.Step {
 	var steps []moments.Step
 	for value := range segments[attribute] {
 		for arm := range 2 {
-			row := moments.Row{
-				RowKey:  moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprint(value)},
-				Moments: moments.Moments{Visitors: c[attribute][value][arm]},
+			row := moments.GroupMoments{
+				GroupKey: moments.GroupKey{VariationID: int64(arm), Dimension: fmt.Sprint(value)},
+				Moments:  moments.Moments{Visitors: c[attribute][value][arm]},
 			}
-			steps = append(steps, moments.Step{Bucket: bucket, Row: row})
+			steps = append(steps, moments.Step{Bucket: bucket, GroupMoments: row})
 		}
 	}
 	return steps

@@ -295,7 +295,8 @@ func TestSplitRegions(t *testing.T) {
 					VariationID: a.first.VariationID,
 					Dimension:   attribute(string(dimension), &a.first),
 				}, Moments: moments.Moments{Visitors: 1}}
-				by[dimension] = append(by[dimension], moments.Step{Bucket: a.first.Time.Unix() / 86_400, GroupMoments: row})
+				bucket := a.first.Time.Unix() / 86_400
+				by[dimension] = append(by[dimension], moments.Step{Bucket: bucket, GroupMoments: row})
 			}
 		}
 		cause := result.NewSplitCause(p, by, nil)

@@ -314,6 +314,9 @@ func expectedShares(variations []Variation, order []int) []float64 {
 	return shares
 }
 
+// isTested reports whether a look has compared a treatment with its bound.
+func isTested(r looks.LookRow) bool { return r.Critical != nil && r.Z != nil }
+
 func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []stats.Comparison) {
 	c, enough := &a.Conclusion, slices.ContainsFunc(comparisons, func(c stats.Comparison) bool {
 		return c.Verdict != stats.VerdictInsufficientData
@@ -360,7 +363,7 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 		c.Text = "Not enough data for a verdict: " + result.ExplainAll(c.Reasons) + "."
 	case number == 0:
 		c.Text = "No conclusion: pass the sums at each weekly look to conclude."
-	case !slices.ContainsFunc(found.Rows[number-1], func(r looks.LookRow) bool { return r.Critical != nil && r.Z != nil }):
+	case !slices.ContainsFunc(found.Rows[number-1], isTested):
 		c.Text = fmt.Sprintf("No conclusion at look %d: %s.", number, result.ExplainAll(c.Reasons))
 	default:
 		c.Text = fmt.Sprintf("No variation differs significantly from control by look %d (%d %% level).",

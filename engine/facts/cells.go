@@ -50,7 +50,8 @@ const anyDay int64 = 0
 // cells in memory. It adds the subjects of these rows to subjects, each with the first day whose sums change, in days
 // since 1970. Sums of multi-exposed visitors may change on any day.
 func (c *cells) appendSumChanges(
-	ctx context.Context, from *server, subjects map[schema.Subject]int64, changes []fold.Change, had, want []fold.FactRow,
+	ctx context.Context, from *server, subjects map[schema.Subject]int64, changes []fold.Change,
+	had, want []fold.FactRow,
 ) ([]fold.Change, error) {
 	added := addedCells(subjects, had, want)
 	maps.DeleteFunc(added, func(key fold.CellKey, _ *fold.Cell) bool {

@@ -148,7 +148,9 @@ func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // 
 	}
 	values := moments.MostVisited(visitors)
 	values = values[:min(len(values), s.Top)]
-	ranked = slices.DeleteFunc(ranked, func(r moments.GroupMoments) bool { return !slices.Contains(values, r.Dimension) })
+	ranked = slices.DeleteFunc(ranked, func(r moments.GroupMoments) bool {
+		return !slices.Contains(values, r.Dimension)
+	})
 	kept := len(ranked)
 	for _, others := range found.Whole {
 		others.Others, others.Recent = true, 0

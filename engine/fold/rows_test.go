@@ -118,7 +118,9 @@ func rowsOf(events []Event) []FactRow {
 
 // bySubject sorts rows by subject. The order of the rows of a subject stays.
 func bySubject(rows []FactRow) []FactRow {
-	slices.SortStableFunc(rows, func(a, b FactRow) int { return strings.Compare(a.Subject.String(), b.Subject.String()) })
+	slices.SortStableFunc(rows, func(a, b FactRow) int {
+		return strings.Compare(a.Subject.String(), b.Subject.String())
+	})
 	return rows
 }
 

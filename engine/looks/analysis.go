@@ -41,9 +41,9 @@ func (k Kind) IsState() bool { return k == OfLook || k == OfEnd }
 // FixesClock reports whether the row has the first full day.
 func (k Kind) FixesClock() bool { return k != OfSplit }
 
-// LookRow is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the day
-// and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the row of
-// a split only the end of the day and the sample ratio.
+// LookRow is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the
+// day and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the
+// row of a split only the end of the day and the sample ratio.
 type LookRow struct {
 	Look
 	Kind        Kind `json:"-"`
@@ -84,8 +84,9 @@ type Question struct {
 // SupportsVerdict reports whether any look supports a verdict on a treatment.
 func (q *Question) SupportsVerdict(treatment int, verdict stats.Verdict, alpha float64) bool {
 	want := map[stats.Verdict]int{stats.VerdictBetter: 1, stats.VerdictWorse: -1}[verdict]
-	return want != 0 &&
-		slices.ContainsFunc(q.Rows, func(rows []LookRow) bool { return rows[treatment].conclusiveDirection(alpha) == want })
+	return want != 0 && slices.ContainsFunc(q.Rows, func(rows []LookRow) bool {
+		return rows[treatment].conclusiveDirection(alpha) == want
+	})
 }
 
 // FindOutcome returns the winner or the loser of all looks, or nil.

@@ -39,8 +39,8 @@ func SeriesCuts(schedules ...*Schedule) []time.Time {
 	return slices.CompactFunc(cuts, time.Time.Equal)
 }
 
-// DailySums are sums over the visitors of a subject for one goal. They are by period of the first view, up to the end of any
-// full day.
+// DailySums are sums over the visitors of a subject for one goal. They are by period of the first view, up to the end
+// of any full day.
 type DailySums struct {
 	plan   *plan.Plan
 	series map[int64][]through // by cut in Unix milliseconds

@@ -81,7 +81,9 @@ type Books struct {
 func newBooks(currency string) *Books {
 	b := &Books{Currency: currency}
 	for line := range open {
-		b.Lines = append(b.Lines, &LineSums{Line: line, Variations: map[string]*OrderSums{}, visitors: map[string]int64{}})
+		b.Lines = append(b.Lines, &LineSums{
+			Line: line, Variations: map[string]*OrderSums{}, visitors: map[string]int64{},
+		})
 	}
 	return b
 }

@@ -77,8 +77,10 @@ func drawSteps(random *rand.Rand, visitors int, days int, again float64,
 		for v := range added[day] {
 			steps = append(steps,
 				moments.Step{
-					Bucket:       int64(day),
-					GroupMoments: moments.GroupMoments{GroupKey: moments.GroupKey{VariationID: int64(v)}, Moments: added[day][v]},
+					Bucket: int64(day),
+					GroupMoments: moments.GroupMoments{
+						GroupKey: moments.GroupKey{VariationID: int64(v)}, Moments: added[day][v],
+					},
 				})
 		}
 	}

@@ -62,7 +62,7 @@ func TestCurveEqualsTheFold(t *testing.T) {
 			r.CurveDays)
 		must.Equal(t, len(c.Points), r.CurveDays, "cohort %+v with %d points, want %d days", c.Cohort, len(c.Points),
 			r.CurveDays)
-		var limit *moments.Cap // that of the cohort
+		var limit *moments.AppliedCap // that of the cohort
 		if p.Cap != nil {
 			whole := *p
 			whole.ConversionWindow = schema.ConversionWindow{To: time.Duration(r.CurveDays) * day}

@@ -46,7 +46,7 @@ type reportQuery struct {
 	Store    *source.Store
 	Stored   facts.Stored
 	Outliers *moments.Outliers
-	CapLimit *moments.Cap
+	CapLimit *moments.AppliedCap
 	cohort   time.Duration // age that all visitors must have reached; 0: that of the conversion window
 }
 

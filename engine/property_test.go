@@ -417,7 +417,7 @@ func compareOutliers(t worlds.TB, plan *reportQuery, events []schema.Event) {
 }
 
 // sumOf adds up rows.
-func sumOf(rows []moments.Row, rule string) folded {
+func sumOf(rows []moments.GroupMoments, rule string) folded {
 	sum := folded{moments: map[[2]int64]moments.Moments{}}
 	for _, r := range rows {
 		switch {
@@ -442,7 +442,7 @@ func sumOf(rows []moments.Row, rule string) folded {
 
 func compareRows(t worlds.TB, plan *reportQuery, found *moments.Rows, events []schema.Event) {
 	t.Helper()
-	byValue := map[string][]moments.Row{all: found.Whole}
+	byValue := map[string][]moments.GroupMoments{all: found.Whole}
 	for _, r := range found.Slices {
 		byValue[r.Dimension] = append(byValue[r.Dimension], r)
 	}

@@ -172,7 +172,7 @@ func countRows(t *testing.T, x *reportQuery) *moments.Rows {
 	if x.Interval != "" && x.Filters.ZScore == 0 {
 		eachCounted(t, x, "series.sql", func(row driver.Rows) (err error) {
 			var step moments.Step
-			step.Row, err = scanCounted(row, &step.Bucket)
+			step.GroupMoments, err = scanCounted(row, &step.Bucket)
 			found.Steps = append(found.Steps, step)
 			return err
 		})
@@ -181,7 +181,7 @@ func countRows(t *testing.T, x *reportQuery) *moments.Rows {
 }
 
 // scanCounted scans a row of moments.sql or series.sql. Its first columns are scanned into first.
-func scanCounted(row driver.Rows, first ...any) (r moments.Row, err error) {
+func scanCounted(row driver.Rows, first ...any) (r moments.GroupMoments, err error) {
 	var exposedBefore, multiExposed, period uint8
 	var goals, goalsSquares int64
 	m := moments.NoMoments()

@@ -291,11 +291,12 @@ func TestSplitRegions(t *testing.T) {
 		by := map[query.Dimension][]moments.Step{}
 		for _, a := range arrivals {
 			for _, dimension := range result.SplitAttributes {
-				row := moments.Row{RowKey: moments.RowKey{
+				row := moments.GroupMoments{GroupKey: moments.GroupKey{
 					VariationID: a.first.VariationID,
 					Dimension:   attribute(string(dimension), &a.first),
 				}, Moments: moments.Moments{Visitors: 1}}
-				by[dimension] = append(by[dimension], moments.Step{Bucket: a.first.Time.Unix() / 86_400, Row: row})
+				bucket := a.first.Time.Unix() / 86_400
+				by[dimension] = append(by[dimension], moments.Step{Bucket: bucket, GroupMoments: row})
 			}
 		}
 		cause := result.NewSplitCause(p, by, nil)

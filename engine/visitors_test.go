@@ -59,10 +59,10 @@ func compareVisitors(t worlds.TB, e *Engine, x *reportQuery, found *moments.Rows
 	var file bytes.Buffer
 	must.OK(t, e.writeVisitors(t.Context(), x.Question, &file))
 	visitors := must.Get(parquet.Read[facts.Visitor](bytes.NewReader(file.Bytes()), int64(file.Len())))(t)
-	whole, sliced := map[moments.RowKey]moments.Moments{}, map[moments.RowKey]moments.Moments{}
+	whole, sliced := map[moments.GroupKey]moments.Moments{}, map[moments.GroupKey]moments.Moments{}
 	for i := range visitors {
 		m := momentsOf(found, &visitors[i])
-		of := moments.RowKey{VariationID: visitors[i].VariationID}
+		of := moments.GroupKey{VariationID: visitors[i].VariationID}
 		if len(x.SharePeriods) > 0 {
 			of.Period = plan.PeriodAt(x.SharePeriods, visitors[i].FirstView)
 		}
@@ -93,9 +93,9 @@ func compareVisitors(t worlds.TB, e *Engine, x *reportQuery, found *moments.Rows
 	return len(visitors)
 }
 
-func rowsOfSums(of map[moments.RowKey]moments.Moments) (rows []moments.Row) {
+func rowsOfSums(of map[moments.GroupKey]moments.Moments) (rows []moments.GroupMoments) {
 	for key, m := range of {
-		rows = append(rows, moments.Row{RowKey: key, Moments: m})
+		rows = append(rows, moments.GroupMoments{GroupKey: key, Moments: m})
 	}
 	return rows
 }

@@ -211,7 +211,7 @@ func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error
 // that harms no guardrail, or nil.
 func (e *Engine) readState(
 	ctx context.Context, p *plan.Plan, recorded []looks.Record,
-) (state []looks.Row, winner *plan.Variation, err error) {
+) (state []looks.LookRow, winner *plan.Variation, err error) {
 	declared := p.DeclaredPlan()
 	rows, harmed := looks.RecordedState(declared, recorded)
 	mayJudge, err := e.mayJudge(ctx, p.Subject, p.Ended)

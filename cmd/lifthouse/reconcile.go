@@ -177,7 +177,7 @@ func (p *program) printReconciled(c *reconcile.Comparison) error {
 func bookRows(books *reconcile.Books, money func(*reconcile.Decimal) string) (rows [][]any, reasons []string) {
 	count := wording.FormatCount
 	rows = [][]any{{"", "ORDERS", "VALUE", "PROFIT"}}
-	add := func(words string, s *reconcile.Sums, mark string) {
+	add := func(words string, s *reconcile.OrderSums, mark string) {
 		rows = append(rows, []any{words, count(s.Orders), money(&s.Value), money(&s.Profit) + mark})
 	}
 	add("export", &books.Export, "")
@@ -202,7 +202,7 @@ func bookRows(books *reconcile.Books, money func(*reconcile.Decimal) string) (ro
 		if line.Differs {
 			mark = " ! differs between variations"
 		}
-		add("- "+words, &line.Sums, mark)
+		add("- "+words, &line.OrderSums, mark)
 	}
 	add("= report", &books.Report, "")
 	return rows, reasons

@@ -73,47 +73,62 @@ func New(t *Table, mde float64) *Audit {
 			sizes = append(sizes, size)
 		}
 		if !t.KnowsShipped && !test.isInvalid() {
-			// People would have shipped the one with the largest difference of those that are significantly better.
-			best := math.Inf(-1)
-			for k, treatment := range test.Treatments {
-				p, d := treatment.PValue, treatment.Difference.Value
-				if p != nil && *p < .05 && d != nil && *d > max(best, 0) {
-					past[i].Shipped, best = k+1, *d
-				}
-			}
+			past[i].Shipped = test.findBestTreatment()
 		}
 		a.Tests = append(a.Tests, test)
 	}
-	found, n := effects.NewPast(mde, past), 0
+	a.setExpectations(effects.NewPast(mde, past))
+	if a.hasWinnersOnly() {
+		a.Text = fmt.Sprintf("All %d tests that can be judged have a winner. Tests are not like that, so this is a "+
+			"selection of winners, and nothing can be promised of them: add the tests that found nothing.",
+			a.countJudged())
+		a.promiseNothing(mde)
+	} else {
+		a.Required = requiredBy(sizes, a.Pool.TypicalEffect.Value)
+		a.setSentences()
+	}
 	for i := range a.Tests {
 		for k := range a.Tests[i].Treatments {
-			treatment, item := &a.Tests[i].Treatments[k], &found.Items[n]
-			treatment.Shipped, treatment.Expected, treatment.Chance = item.Shipped, item.Expected, item.Chance
+			treatment := &a.Tests[i].Treatments[k]
+			treatment.Text = treatment.inWords()
+		}
+	}
+	return a
+}
+
+// findBestTreatment returns the number of the treatment that people would have shipped: the one with the largest
+// difference of those that are significantly better; 0: there is none.
+func (t *JudgedTest) findBestTreatment() int {
+	best := 0
+	largest := 0.0
+	for k, treatment := range t.Treatments {
+		difference := treatment.Difference.Value
+		isSignificant := treatment.PValue != nil && *treatment.PValue < .05
+		if isSignificant && difference != nil && *difference > largest {
+			best = k + 1
+			largest = *difference
+		}
+	}
+	return best
+}
+
+// setExpectations sets what the fit of all tests expects of each treatment, and of all that were shipped.
+func (a *Audit) setExpectations(found *effects.Past) {
+	a.Pool = found.Pool
+	a.Total = found.Total
+	n := 0
+	for i := range a.Tests {
+		for k := range a.Tests[i].Treatments {
+			treatment := &a.Tests[i].Treatments[k]
+			item := &found.Items[n]
+			treatment.Shipped = item.Shipped
+			treatment.Expected = item.Expected
+			treatment.Chance = item.Chance
 			treatment.Winner = item.Shipped && item.Observed != nil && *item.Observed > 0
 			treatment.Reason = cmp.Or(item.Reason, treatment.Reason, treatment.Lift.Reason)
 			n++
 		}
 	}
-	a.Pool, a.Total = found.Pool, found.Total
-	judged := a.countJudged()
-	winnersOnly := a.hasWinnersOnly()
-	if winnersOnly {
-		a.promiseNothing(mde)
-	}
-	for i := range a.Tests {
-		for k := range a.Tests[i].Treatments {
-			a.Tests[i].Treatments[k].Text = a.Tests[i].Treatments[k].inWords()
-		}
-	}
-	if winnersOnly {
-		a.Text = fmt.Sprintf("All %d tests that can be judged have a winner. Tests are not like that, so this is a "+
-			"selection of winners, and nothing can be promised of them: add the tests that found nothing.",
-			judged)
-		return a
-	}
-	a.Required = requiredBy(sizes, a.Pool.TypicalEffect.Value)
-	a.setSentences()
-	return a
 }
 
 // leastOfSelection is the number of tests from which a table of winners only is a selection. If a third of all tests
@@ -147,12 +162,15 @@ const reasonWinnersOnly stats.Reason = "WINNERS_ONLY"
 
 // promiseNothing removes what was learned from a selection.
 func (a *Audit) promiseNothing(mde float64) {
-	a.Pool, a.Total = effects.NewPast(mde, nil).Pool, nil
+	a.Pool = effects.NewPast(mde, nil).Pool
+	a.Total = nil
 	for i := range a.Tests {
 		for k := range a.Tests[i].Treatments {
 			t := &a.Tests[i].Treatments[k]
 			if t.Expected != nil {
-				t.Expected, t.Chance, t.Reason = nil, nil, reasonWinnersOnly
+				t.Expected = nil
+				t.Chance = nil
+				t.Reason = reasonWinnersOnly
 			}
 		}
 	}
@@ -175,49 +193,20 @@ func requiredBy(sizes []*stats.SampleSize, effect float64) *int64 {
 
 // setSentences says what to expect. The first sentence says what was reported, and what to expect of it.
 func (a *Audit) setSentences() {
-	inPercent := func(x float64) string {
-		return wording.FormatPercent(x, map[bool]int{true: 0, false: 1}[math.Abs(x) >= .1], true)
-	}
+	unjudged, behind := a.countWithoutWin()
 	a.Text = fmt.Sprintf("None of %d tests has a winner that can be judged.", len(a.Tests))
 	if len(a.Tests) == 1 {
 		a.Text = "The test has no winner that can be judged."
 	}
-	unjudged, behind := 0, 0
-	for _, test := range a.Tests {
-		for _, t := range test.Treatments {
-			switch {
-			case t.Shipped && t.Expected == nil:
-				unjudged++
-			case t.Shipped && !t.Winner:
-				behind++
-			}
-		}
-	}
-	if t := a.Total; t != nil {
+	if a.Total != nil {
 		noun := "winner"
 		if behind > 0 {
 			noun = "shipped variation"
 		}
-		reported := fmt.Sprintf("The lifts of %s add up to %s.", wording.CountNoun(int64(t.Shipped), noun),
-			inPercent(t.Observed))
-		if t.Shipped == 1 {
-			reported = fmt.Sprintf("You reported %s.", inPercent(t.Observed))
-		}
-		a.Text = fmt.Sprintf("%s Expect %s to %s.", reported, inPercent(t.Interval[0]), inPercent(t.Interval[1]))
-		switch small := math.Round(t.HarmOrNothing); {
-		case t.Shipped == 1:
-			a.Text += fmt.Sprintf(" The chance that the %s does harm or nothing is %s.", noun,
-				wording.FormatChance(t.HarmOrNothing))
-		case small == 0: // where many ideas are nothing, some of these often are: see docs/benchmarks/programme.md
-			a.Text += fmt.Sprintf(" Of the %d, less than 1 is expected to do harm or nothing.", t.Shipped)
-		case small == 1:
-			a.Text += fmt.Sprintf(" Of the %d, about 1 does harm or nothing.", t.Shipped)
-		default:
-			a.Text += fmt.Sprintf(" Of the %d, about %.0f do harm or nothing.", t.Shipped, small)
-		}
-		e := effects.Estimate{Value: t.Expected, Interval: t.Interval}
+		a.Text = reportedInWords(a.Total, noun) + " " + harmInWords(a.Total, noun)
+		e := effects.Estimate{Value: a.Total.Expected, Interval: a.Total.Interval}
 		a.Sentences = append(a.Sentences,
-			fmt.Sprintf("The %ss are expected to add up to %s.", noun, e.InWords(inPercent)))
+			fmt.Sprintf("The %ss are expected to add up to %s.", noun, e.InWords(formatTotal)))
 		if behind > 0 {
 			a.Sentences = append(a.Sentences,
 				fmt.Sprintf("Shipped although behind control, and no winners: %d.", behind))
@@ -234,6 +223,55 @@ func (a *Audit) setSentences() {
 	}
 }
 
+// countWithoutWin returns the numbers of shipped treatments that cannot be judged, and that are not ahead of control.
+func (a *Audit) countWithoutWin() (unjudged, behind int) {
+	for _, test := range a.Tests {
+		for _, t := range test.Treatments {
+			switch {
+			case t.Shipped && t.Expected == nil:
+				unjudged++
+			case t.Shipped && !t.Winner:
+				behind++
+			}
+		}
+	}
+	return unjudged, behind
+}
+
+// formatTotal writes a sum of lifts, with a decimal if it is small.
+func formatTotal(x float64) string {
+	decimals := 1
+	if math.Abs(x) >= .1 {
+		decimals = 0
+	}
+	return wording.FormatPercent(x, decimals, true)
+}
+
+// reportedInWords says what was reported of the shipped treatments, which have a noun, and what to expect of them.
+func reportedInWords(t *effects.PastTotal, noun string) string {
+	reported := fmt.Sprintf("You reported %s.", formatTotal(t.Observed))
+	if t.Shipped != 1 {
+		reported = fmt.Sprintf("The lifts of %s add up to %s.", wording.CountNoun(int64(t.Shipped), noun),
+			formatTotal(t.Observed))
+	}
+	return fmt.Sprintf("%s Expect %s to %s.", reported, formatTotal(t.Interval[0]), formatTotal(t.Interval[1]))
+}
+
+// harmInWords says how many of the shipped treatments are expected to do harm or nothing.
+func harmInWords(t *effects.PastTotal, noun string) string {
+	switch harmful := math.Round(t.HarmOrNothing); {
+	case t.Shipped == 1:
+		return fmt.Sprintf("The chance that the %s does harm or nothing is %s.", noun,
+			wording.FormatChance(t.HarmOrNothing))
+	case harmful == 0: // where many ideas are nothing, some of these often are: see docs/benchmarks/programme.md
+		return fmt.Sprintf("Of the %d, less than 1 is expected to do harm or nothing.", t.Shipped)
+	case harmful == 1:
+		return fmt.Sprintf("Of the %d, about 1 does harm or nothing.", t.Shipped)
+	default:
+		return fmt.Sprintf("Of the %d, about %.0f do harm or nothing.", t.Shipped, harmful)
+	}
+}
+
 // judge judges the treatments of a test at a fixed horizon, and at the last of its weekly looks.
 func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 	test := JudgedTest{Name: t.Name, Line: t.Line, SampleRatio: t.checkSampleRatio()}
@@ -241,7 +279,8 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 	if t.Days > 0 {
 		test.Looks = min(max(int(t.Days)/7, 1), 52)
 	}
-	control, shares := t.Samples[0], make([]float64, len(t.Samples))
+	control := t.Samples[0]
+	shares := make([]float64, len(t.Samples))
 	for i, sample := range t.Samples {
 		shares[i] = float64(visitorsOf(sample))
 	}
@@ -262,7 +301,8 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 	for i, c := range stats.Compare(control, t.Samples[1:], o) {
 		treatment := JudgedTreatment{Name: t.Variations[i+1], Difference: c.Difference, Lift: c.Lift}
 		if c.Frequentist != nil {
-			treatment.PValue, treatment.Reason = c.Frequentist.AdjustedPValue, c.Frequentist.Reason
+			treatment.PValue = c.Frequentist.AdjustedPValue
+			treatment.Reason = c.Frequentist.Reason
 		}
 		if shares[0] > 0 && shares[i+1] > 0 && !test.isInvalid() {
 			treatment.Concludes = a.sequences[key].AnalyzeLook(test.Looks-1,
@@ -283,7 +323,7 @@ func visitorsOf(s stats.Sample) int64 {
 // checkSampleRatio compares the visitors with the shares. Without shares, a split that is nearly even was meant to be
 // even, and of another one nothing is known.
 func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
-	period, total := stats.SharePeriod{}, 0.0
+	var period stats.SharePeriod
 	for _, s := range t.Samples {
 		period.Observed = append(period.Observed, visitorsOf(s))
 	}
@@ -294,6 +334,7 @@ func (t *Test) checkSampleRatio() *stats.SampleRatioCheck {
 		}
 		shares = slices.Repeat([]float64{1}, len(t.Samples))
 	}
+	total := 0.0
 	for _, share := range shares {
 		total += share
 	}
@@ -314,7 +355,11 @@ func (t *JudgedTreatment) inWords() string {
 		if t.PValue != nil {
 			said += ", " + wording.PValueInWords(*t.PValue)
 		}
-		said += map[bool]string{true: ", concludes. ", false: ", does not conclude. "}[t.Concludes]
+		if t.Concludes {
+			said += ", concludes. "
+		} else {
+			said += ", does not conclude. "
+		}
 	}
 	if t.Expected == nil {
 		return said + "Nothing can be expected: " + wording.ExplainReason(t.Reason) + "."
@@ -343,7 +388,8 @@ func (a *Audit) WriteCSV(w io.Writer) error {
 			ratio = number(test.SampleRatio.PValue)
 		}
 		for _, t := range test.Treatments {
-			lift, expected := stats.Interval{}, [3]*float64{}
+			var lift stats.Interval
+			var expected [3]*float64
 			if t.Lift.Interval != nil {
 				lift = *t.Lift.Interval
 			}

@@ -87,9 +87,11 @@ func readColumn(header string) column {
 	for k := len(words) - 1; c.role == noRole && k > 0; k-- {
 		before, after := words[:len(words)-k], words[len(words)-k:]
 		if r := roles[strings.Join(after, " ")]; r >= visitorsRole {
-			c.role, c.label = r, strings.Join(before, " ")
+			c.role = r
+			c.label = strings.Join(before, " ")
 		} else if r := roles[strings.Join(words[:k], " ")]; r >= visitorsRole {
-			c.role, c.label = r, strings.Join(words[k:], " ")
+			c.role = r
+			c.label = strings.Join(words[k:], " ")
 		}
 	}
 	return c
@@ -100,10 +102,11 @@ func wordsOf(text string) []string {
 	var spaced strings.Builder
 	wasLower := false
 	for _, r := range text {
-		if unicode.IsUpper(r) && wasLower || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+		isOfWord := unicode.IsLetter(r) || unicode.IsDigit(r)
+		if unicode.IsUpper(r) && wasLower || !isOfWord {
 			spaced.WriteByte(' ')
 		}
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+		if isOfWord {
 			spaced.WriteRune(unicode.ToLower(r))
 		}
 		wasLower = unicode.IsLower(r)
@@ -131,21 +134,13 @@ var errNoNumber = errors.New("is not a number")
 // the table has no decimal commas.
 func readNumber(text string, isCount, hasDecimalCommas bool) (float64, error) {
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.Is(unicode.Sc, r) || r == '\'' || r == '’' {
+		if unicode.IsSpace(r) || unicode.Is(unicode.Sc, r) || strings.ContainsRune("'’", r) {
 			return -1
 		}
 		return r
 	}, text)
 	text, isPercent := strings.CutSuffix(text, "%")
-	comma, dot := strings.Count(text, ","), strings.Count(text, ".")
-	decimal := "."
-	switch {
-	case comma > 0 && dot > 0 && strings.LastIndex(text, ",") > strings.LastIndex(text, "."), comma == 0 && dot > 1,
-		dot == 0 && comma == 1 && (!isGrouped(text, ",") || hasDecimalCommas && !isCount),
-		dot == 1 && comma == 0 && isGrouped(text, ".") && (isCount || hasDecimalCommas):
-		decimal = ","
-	}
-	between := map[string]string{".": ",", ",": "."}[decimal]
+	decimal, between := findMarks(text, isCount, hasDecimalCommas)
 	whole, fraction, hasFraction := strings.Cut(text, decimal)
 	if strings.Contains(whole, between) && !isGrouped(whole, between) {
 		return 0, errNoNumber
@@ -169,6 +164,28 @@ func readNumber(text string, isCount, hasDecimalCommas bool) (float64, error) {
 	return x, nil
 }
 
+// findMarks returns the decimal mark of a number, and the mark between its thousands. Of two marks, the decimal one is
+// last. Several dots, and one mark before a group of three digits, can be between thousands.
+func findMarks(text string, isCount, hasDecimalCommas bool) (decimal, between string) {
+	commas := strings.Count(text, ",")
+	dots := strings.Count(text, ".")
+	hasDecimalComma := false
+	switch {
+	case commas > 0 && dots > 0:
+		hasDecimalComma = strings.LastIndex(text, ",") > strings.LastIndex(text, ".")
+	case dots > 1:
+		hasDecimalComma = true
+	case dots == 1:
+		hasDecimalComma = isGrouped(text, ".") && (isCount || hasDecimalCommas)
+	case commas == 1:
+		hasDecimalComma = !isGrouped(text, ",") || hasDecimalCommas && !isCount
+	}
+	if hasDecimalComma {
+		return ",", "."
+	}
+	return ".", ","
+}
+
 // grouped matches numbers with a mark between groups of three digits only.
 var grouped = map[string]*regexp.Regexp{
 	",": regexp.MustCompile(`^[+-]*([1-9]|\d{2,3})(,\d{3})+$`),
@@ -181,7 +198,8 @@ func isGrouped(text, mark string) bool { return grouped[mark].MatchString(text) 
 func hasDecimalComma(cell string) bool {
 	whole, fraction, has := strings.Cut(strings.TrimRight(cell, " \u00a0%€"), ",")
 	isNumber := func(text string) bool { return text != "" && strings.Trim(text, "0123456789.+-") == "" }
-	return has && isNumber(whole) && isNumber(fraction) && (len(fraction) != 3 || whole == "0")
+	hasNumbers := has && isNumber(whole) && isNumber(fraction)
+	return hasNumbers && (len(fraction) != 3 || whole == "0")
 }
 
 func wholeNumber(x, most float64) (int64, error) {

@@ -209,3 +209,60 @@ func TestRepeatedTests(t *testing.T) {
 	must.That(t, err != nil, "%v", err)
 	check.Contains(t, err.Error(), "stands twice", "%v", err)
 }
+
+func TestFindMarks(t *testing.T) {
+	for _, test := range []struct {
+		text                      string
+		isCount, hasDecimalCommas bool
+		decimal                   string
+	}{
+		{"1,234.5", false, false, "."},
+		{"1.234,5", false, false, ","},
+		{"1.234.567", false, false, ","},
+		{"1.234", false, false, "."},
+		{"1.234", true, false, ","},
+		{"1.234", false, true, ","},
+		{"1.23", true, true, "."},
+		{"1,234", false, false, "."},
+		{"1,234", false, true, ","},
+		{"1,234", true, true, "."},
+		{"1,23", false, false, ","},
+		{"12", true, true, "."},
+	} {
+		decimal, _ := findMarks(test.text, test.isCount, test.hasDecimalCommas)
+		check.Equal(t, decimal, test.decimal, "%+v", test)
+	}
+}
+
+func TestFindSeparator(t *testing.T) {
+	for text, want := range map[string]rune{
+		"":                       ',',
+		"a,b\n1,2":               ',',
+		"a;b;c\n1,5;2,5;3":       ';',
+		"a;b\n1,5;2,5,1":         ',',
+		"a\tb\n1,5\t2;5":         '\t',
+		"Title; a test\na,b,c\n": ',',
+	} {
+		check.Equal(t, findSeparator([]byte(text)), want, "%q", text)
+	}
+}
+
+func TestMeanOf(t *testing.T) {
+	for _, test := range []struct {
+		numbers        map[role]float64
+		mean, variance float64
+		has            bool
+	}{
+		{map[role]float64{meanRole: 2, varianceRole: 9, deviationRole: 5}, 2, 9, true},
+		{map[role]float64{meanRole: 2, deviationRole: 3}, 2, 9, true},
+		{map[role]float64{meanRole: 2, deviationRole: -3}, 2, -9, true},
+		{map[role]float64{visitorsRole: 3, totalRole: 6, squaresRole: 20}, 2, 4, true},
+		{map[role]float64{meanRole: 2}, 0, 0, false},
+		{map[role]float64{meanRole: 2, squaresRole: 20}, 0, 0, false},
+	} {
+		mean, variance, has := meanOf(test.numbers)
+		check.Equal(t, mean, test.mean, "%v", test.numbers)
+		check.Equal(t, variance, test.variance, "%v", test.numbers)
+		check.Equal(t, has, test.has, "%v", test.numbers)
+	}
+}

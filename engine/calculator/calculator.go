@@ -119,15 +119,7 @@ func RefuseLine(line int64, err *query.InvalidError) *Refusal {
 // ComputeAnswer compares every variation with control.
 func (q *Input) ComputeAnswer() *Answer {
 	if q.Methodology == stats.MethodologyBayesian && q.Prior == nil {
-		prior := plan.WeakPrior(q.MDE)
-		if q.LearnsPrior {
-			prior = worth.PriorOf(effects.NewPast(q.MDE/100, q.Past).Pool)
-		}
-		with := *q
-		with.Prior = &stats.Prior{
-			Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100, Campaigns: prior.Campaigns,
-		}
-		q = &with
+		q = q.withDefaultPrior()
 	}
 	order := q.controlFirst()
 	options := q.statsOptions(order)
@@ -138,15 +130,7 @@ func (q *Input) ComputeAnswer() *Answer {
 	samples := q.statsSamples(q.Variations, order)
 	comparisons := stats.Compare(samples[0], samples[1:], options)
 	found := q.analyzeLooks(order)
-	for _, rows := range found.Rows {
-		look := AnswerLook{Number: rows[0].Number, Tau: rows[0].Tau, Visitors: rows[0].Visitors}
-		for _, v := range q.Variations {
-			if at := slices.IndexFunc(rows, func(r looks.Row) bool { return r.VariationID == v.ID }); at >= 0 {
-				look.Variations = append(look.Variations, result.NewLookVariation(&rows[at]))
-			}
-		}
-		answer.Looks = append(answer.Looks, look)
-	}
+	answer.Looks = q.answerLooks(found)
 	answer.Variations = make([]AnswerVariation, len(order))
 	for place, i := range order {
 		v := &q.Variations[i]
@@ -164,39 +148,79 @@ func (q *Input) ComputeAnswer() *Answer {
 			}
 		}
 	}
+	answer.Power = q.computePower(samples[0], options)
+	q.setConclusion(answer, found, comparisons)
+	answer.Worth = q.computeWorth(order, answer.isInvalid())
+	return answer
+}
 
-	// The required sample size is that of the shares, or of the observed split if there are no shares. The plan has a
-	// look each week. The pace is not known.
+// withDefaultPrior returns the input with the prior that it learns from its past tests, or else with the weak one.
+func (q *Input) withDefaultPrior() *Input {
+	prior := plan.WeakPrior(q.MDE)
+	if q.LearnsPrior {
+		prior = worth.PriorOf(effects.NewPast(q.MDE/100, q.Past).Pool)
+	}
+	with := *q
+	with.Prior = &stats.Prior{
+		Mean: prior.Mean / 100, StandardDeviation: prior.StandardDeviation / 100, Campaigns: prior.Campaigns,
+	}
+	return &with
+}
+
+// answerLooks returns the looks, with the treatments in the order of the input.
+func (q *Input) answerLooks(found *looks.Question) []AnswerLook {
+	var all []AnswerLook
+	for _, rows := range found.Rows {
+		look := AnswerLook{Number: rows[0].Number, Tau: rows[0].Tau, Visitors: rows[0].Visitors}
+		for _, v := range q.Variations {
+			if at := slices.IndexFunc(rows, func(r looks.LookRow) bool { return r.VariationID == v.ID }); at >= 0 {
+				look.Variations = append(look.Variations, result.NewLookVariation(&rows[at]))
+			}
+		}
+		all = append(all, look)
+	}
+	return all
+}
+
+// computePower compares the visitors with the required sample size. This is that of the shares, or of the observed
+// split if there are no shares. The plan has a look each week. The pace is not known.
+func (q *Input) computePower(control stats.Sample, options stats.Options) AnswerPower {
 	const week, anyPace = 7, 1
 	size, reason := stats.NewSampleSize(stats.SamplePlan{
-		Control: samples[0], Shares: options.Shares, Looks: max(q.PlannedDays/week, 1), Power: float64(q.Power) / 100,
+		Control: control, Shares: options.Shares, Looks: max(q.PlannedDays/week, 1), Power: float64(q.Power) / 100,
 		Prior: q.Prior,
 	}, stats.NewLookDesign(options.Alpha(), options.Shares))
-	if answer.Power.Reason = reason; reason == "" {
-		answer.Power.SampleProgress = size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
+	var power AnswerPower
+	power.Reason = reason
+	if reason == "" {
+		power.SampleProgress = size.ProgressTowards(q.MDE/100, visitorsOf(q.Variations), anyPace)
 	}
-	q.setConclusion(answer, found, comparisons)
+	return power
+}
 
-	// What the treatments are worth. The tests of a pool are the past ones and that of the input. With a sample ratio
-	// mismatch, its numbers say nothing, neither about itself nor about others.
-	tests, invalid := q.Past, answer.isInvalid()
-	if !invalid {
+// computeWorth returns what the treatments are worth. The tests of a pool are the past ones and that of the input. With
+// a sample ratio mismatch, its numbers say nothing, neither about itself nor about others.
+func (q *Input) computeWorth(order []int, isInvalid bool) *AnswerWorth {
+	tests := q.Past
+	if !isInvalid {
 		tests = append(tests[:len(tests):len(tests)], effects.PastTest{Effects: q.pooledEffects()})
 	}
 	judged := effects.NewPast(q.MDE/100, tests)
-	answer.Worth = &AnswerWorth{Pool: judged.Pool, Total: judged.Total, Text: judged.Pool.InWords("the metric", "test")}
+	found := &AnswerWorth{Pool: judged.Pool, Total: judged.Total, Text: judged.Pool.InWords("the metric", "test")}
 	for place, i := range order[1:] {
 		item := AnswerWorthItem{VariationID: q.Variations[i].ID, Reason: stats.ReasonSampleRatioMismatch}
-		if !invalid {
+		if !isInvalid {
 			of := &judged.Items[len(judged.Items)-len(order)+1+place]
-			item.Expected, item.Chance, item.Reason = of.Expected, of.Chance, of.Reason
+			item.Expected = of.Expected
+			item.Chance = of.Chance
+			item.Reason = of.Reason
 		}
 		if item.Expected != nil {
 			item.Text = item.Expected.LiftInWords()
 		}
-		answer.Worth.Items = append(answer.Worth.Items, item)
+		found.Items = append(found.Items, item)
 	}
-	return answer
+	return found
 }
 
 // isInvalid reports a sample ratio mismatch.
@@ -245,7 +269,8 @@ func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
 	}
-	given, total := expectedShares(q.Variations, order), 0.0
+	given := expectedShares(q.Variations, order)
+	total := 0.0
 	for _, share := range given {
 		total += share
 	}
@@ -261,7 +286,8 @@ func (q *Input) checkSampleRatio(order []int) *AnswerChecks {
 		}
 		check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
 		shown = check
-		shown.Expected, shown.Observed = make([]float64, len(check.Expected)), make([]int64, len(order))
+		shown.Expected = make([]float64, len(check.Expected))
+		shown.Observed = make([]int64, len(order))
 		for place, i := range order {
 			shown.Observed[i] = period.Observed[place]
 			if len(check.Expected) > place {
@@ -280,19 +306,24 @@ func expectedShares(variations []Variation, order []int) []float64 {
 	shares := make([]float64, len(order))
 	for place, i := range order {
 		v := &variations[i]
-		if shares[place] = float64(v.Visitors); v.Share != nil {
+		shares[place] = float64(v.Visitors)
+		if v.Share != nil {
 			shares[place] = *v.Share
 		}
 	}
 	return shares
 }
 
+// isTested reports whether a look has compared a treatment with its bound.
+func isTested(r looks.LookRow) bool { return r.Critical != nil && r.Z != nil }
+
 func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []stats.Comparison) {
 	c, enough := &a.Conclusion, slices.ContainsFunc(comparisons, func(c stats.Comparison) bool {
 		return c.Verdict != stats.VerdictInsufficientData
 	})
 	// The reasons of the last look, and of the comparisons with insufficient data; without looks, of all comparisons.
-	c.Status, c.Reasons = stats.StatusInconclusive, []stats.Reason{}
+	c.Status = stats.StatusInconclusive
+	c.Reasons = []stats.Reason{}
 	if n := len(found.Rows); n > 0 {
 		for _, row := range found.Rows[n-1] {
 			c.Reasons = stats.AppendReasons(c.Reasons, row.Reason)
@@ -306,28 +337,33 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 	outcome := found.FindOutcome(stats.Options{SignificanceLevel: q.SignificanceLevel}.Alpha())
 	switch number := len(found.Rows); {
 	case a.isInvalid():
-		c.Status, c.Reasons = stats.StatusInvalid, []stats.Reason{stats.ReasonSampleRatioMismatch}
+		c.Status = stats.StatusInvalid
+		c.Reasons = []stats.Reason{stats.ReasonSampleRatioMismatch}
 		c.Text = result.InvalidInWords(*a.Checks.SampleRatio.PValue, q.Methodology == stats.MethodologyBayesian)
 	case outcome != nil:
-		row, verdict := &found.Rows[outcome.Look][outcome.Treatment], "better"
-		c.Status, c.Reasons = stats.StatusWinner, []stats.Reason{}
+		row := &found.Rows[outcome.Look][outcome.Treatment]
+		verdict := "better"
+		c.Status = stats.StatusWinner
+		c.Reasons = []stats.Reason{}
 		if !outcome.Winner {
-			c.Status, verdict = stats.StatusLoser, "worse"
+			c.Status = stats.StatusLoser
+			verdict = "worse"
 		}
 		if row.Reason != "" {
 			c.Reasons = append(c.Reasons, row.Reason)
 		}
-		c.VariationID, c.Look = &row.VariationID, &row.Number
+		c.VariationID = &row.VariationID
+		c.Look = &row.Number
 		c.Text = fmt.Sprintf("Variation %d is %s than control at look %d: %s.", row.VariationID, verdict, row.Number,
 			result.LookInWords(row, q.SignificanceLevel, q.Metric == MetricBinary))
 	case q.SignificanceLevel == result.LevelWithoutAlpha:
 		c.Text = "No conclusion is possible: " + wording.ExplainReason(stats.ReasonLevel100) + "."
 	case !enough:
-		c.Status, c.Text = stats.StatusInsufficientData,
-			"Not enough data for a verdict: "+result.ExplainAll(c.Reasons)+"."
+		c.Status = stats.StatusInsufficientData
+		c.Text = "Not enough data for a verdict: " + result.ExplainAll(c.Reasons) + "."
 	case number == 0:
 		c.Text = "No conclusion: pass the sums at each weekly look to conclude."
-	case !slices.ContainsFunc(found.Rows[number-1], func(r looks.Row) bool { return r.Critical != nil && r.Z != nil }):
+	case !slices.ContainsFunc(found.Rows[number-1], isTested):
 		c.Text = fmt.Sprintf("No conclusion at look %d: %s.", number, result.ExplainAll(c.Reasons))
 	default:
 		c.Text = fmt.Sprintf("No variation differs significantly from control by look %d (%d %% level).",
@@ -336,12 +372,13 @@ func (q *Input) setConclusion(a *Answer, found *looks.Question, comparisons []st
 }
 
 func (q *Input) analyzeLooks(order []int) *looks.Question {
-	all := &looks.Question{Rows: make([][]looks.Row, len(q.Looks))}
+	all := &looks.Question{Rows: make([][]looks.LookRow, len(q.Looks))}
 	if len(q.Looks) == 0 {
 		return all
 	}
 	// the shares at the first look: the given ones, or else the observed ones, or equal ones if a variation has none
-	shares, o := expectedShares(q.Looks[0].Variations, order), q.statsOptions(order)
+	shares := expectedShares(q.Looks[0].Variations, order)
+	o := q.statsOptions(order)
 	if q.Variations[0].Share != nil {
 		shares = expectedShares(q.Variations, order)
 	} else if slices.Min(shares) == 0 {
@@ -412,7 +449,8 @@ func (c *checker) checkPast(given []pastText) []effects.PastTest {
 	}
 	var tests []effects.PastTest
 	for i := range given {
-		g, path := &given[i], fmt.Sprintf("past[%d]", i)
+		g := &given[i]
+		path := fmt.Sprintf("past[%d]", i)
 		test := effects.PastTest{Name: g.Name}
 		if g.Variations == nil {
 			test.Effects = []stats.PooledEffect{{
@@ -423,7 +461,8 @@ func (c *checker) checkPast(given []pastText) []effects.PastTest {
 			const detail = "must be omitted, because variations are given"
 			c.refuseField(path+".lift", g.Lift, detail)
 			c.refuseField(path+".standardError", g.StandardError, detail)
-			n, path := len(g.Variations), path+".variations"
+			n := len(g.Variations)
+			path := path + ".variations"
 			if n < leastVariations || n > maxVariations {
 				c.Add(path, n, fmt.Sprintf("must be an array of %d to %d variations, control first, has %d",
 					leastVariations, maxVariations, n))

@@ -171,16 +171,20 @@ func weekly(options string, sums ...string) string {
 	for i, s := range sums {
 		looks[i] = fmt.Sprintf(`{"days":%d,%s}`, 7*(i+1), s)
 	}
-	return fmt.Sprintf(`{"metric":"binary","significanceLevel":95,%s"looks":[%s],%s}`, options, strings.Join(looks, ","), sums[len(sums)-1])
+	return fmt.Sprintf(`{"metric":"binary","significanceLevel":95,%s"looks":[%s],%s}`, options,
+		strings.Join(looks, ","), sums[len(sums)-1])
 }
 
 // TestLooksAgreeWithStats has control in the middle, shares and three treatments.
 func TestLooksAgreeWithStats(t *testing.T) {
 	a := answerTo(t, `{"metric":"mean","significanceLevel":95,"plannedVisitors":40000,
-		"variations":[{"id":5,"share":10,"n":2000,"mean":5,"variance":90},{"id":9,"control":true,"share":70,"n":14000,"mean":4,"variance":81},
+		"variations":[{"id":5,"share":10,"n":2000,"mean":5,"variance":90},
+		  {"id":9,"control":true,"share":70,"n":14000,"mean":4,"variance":81},
 		  {"id":2,"share":10,"n":2000,"mean":4.1,"variance":80},{"id":3,"share":10,"n":2000,"mean":3.9,"variance":80}],
-		"looks":[{"variations":[{"n":1000,"mean":5,"variance":90},{"n":7000,"mean":4,"variance":81},{"n":1000,"mean":4.1,"variance":80},{"n":1000,"mean":3.9,"variance":80}]},
-		  {"variations":[{"n":2000,"mean":5,"variance":90},{"n":14000,"mean":4,"variance":81},{"n":2000,"mean":4.1,"variance":80},{"n":2000,"mean":3.9,"variance":80}]}]}`)
+		"looks":[{"variations":[{"n":1000,"mean":5,"variance":90},{"n":7000,"mean":4,"variance":81},
+		    {"n":1000,"mean":4.1,"variance":80},{"n":1000,"mean":3.9,"variance":80}]},
+		  {"variations":[{"n":2000,"mean":5,"variance":90},{"n":14000,"mean":4,"variance":81},
+		    {"n":2000,"mean":4.1,"variance":80},{"n":2000,"mean":3.9,"variance":80}]}]}`)
 	var points []stats.LookPoint
 	for k, n := range []int64{1000, 2000} {
 		look := a.Looks[k]
@@ -244,7 +248,8 @@ func TestWorthOfAComparison(t *testing.T) {
 	}
 	own, first, second := effect(rate(9000, 500), rate(10000, 590)), effect(rate(10000, 500),
 		rate(10000, 560)), stats.PooledEffect{Value: .01, StandardError: .02}
-	lift := func(effect float64) float64 { return effect / (1 - 10./19*effect) } // relative to the mean of 9,000 and 10,000 visitors
+	// relative to the mean of 9,000 and 10,000 visitors
+	lift := func(effect float64) float64 { return effect / (1 - 10./19*effect) }
 	const question = `{"metric":"binary","mde":10,"variations":[{"id":4,"n":10000,"converted":590},{"id":7,"control":true,"n":9000,"converted":500}]`
 	answer := func(past string) *AnswerWorth {
 		return must.Get(ParseInput([]byte(question + past + "}")))(t).ComputeAnswer().Worth

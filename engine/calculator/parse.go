@@ -81,55 +81,93 @@ type sumsText struct {
 func ParseInput(line []byte) (*Input, error) {
 	var given inputText
 	var c checker
+	document := c.readDocument(line, &given)
+	if document == nil {
+		return nil, query.InvalidParameters(c.List...)
+	}
+	q := &Input{Metric: given.Metric, Methodology: given.Methodology, NonNegative: given.NonNegative}
+	c.checkMethod(q, &given)
+	c.checkPlan(q, &given)
+	c.checkPrior(q, given.Prior)
+	c.checkVariations(q, given.Variations)
+	c.checkLooks(q, given.Looks)
+	q.Past = c.checkPast(given.Past)
 
-	// Decode the line.
+	found := faults.Collector{Most: maxFaults}
+	for _, f := range document.WithFaults(c.List) {
+		f.Name = faults.Clip(cmp.Or(f.Name, wholeLine), maxShown)
+		f.Value = faults.Clip(f.Value, maxShown)
+		f.Line = 0
+		found.Append(f)
+	}
+	return q, query.InvalidParameters(found.WithRest(wholeLine, "and %d more errors")...)
+}
+
+type checker struct{ faults.Collector }
+
+// readDocument decodes a line. It returns nil and adds a fault if it is not a JSON object.
+func (c *checker) readDocument(line []byte, given *inputText) *catalogue.Document {
 	var text json.RawMessage
 	var syntax *json.SyntaxError
-	var document *catalogue.Document
 	err := json.Unmarshal(line, &text)
 	switch {
 	case len(line) > MaxInput:
 		c.Add(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxInput))
+		return nil
 	case !utf8.Valid(line):
 		c.Add(wholeLine, "", "must be UTF-8")
+		return nil
 	case errors.As(err, &syntax):
 		at := min(int(syntax.Offset), len(line))
 		before := strings.ToValidUTF8(string(line[max(0, at-20):at]), "")
 		c.Add(wholeLine, before, fmt.Sprintf("must be one JSON object: %v, at byte %d", err, at))
+		return nil
 	case bytes.TrimSpace(text)[0] != '{':
 		shown := faults.Clip(string(bytes.TrimSpace(text)), maxShown)
 		c.Add(wholeLine, shown, `must be an object: {"metric": …}`)
-	default:
-		document, err = catalogue.ReadDocument(bytes.NewReader(text), &given)
-		if _, hasFaults := errors.AsType[faults.List](err); err != nil && !hasFaults {
-			document = nil
-			c.Add(wholeLine, "", err.Error())
-		}
+		return nil
 	}
-	if document == nil {
-		return nil, query.InvalidParameters(c.List...)
+	document, err := catalogue.ReadDocument(bytes.NewReader(text), given)
+	if _, hasFaults := errors.AsType[faults.List](err); err != nil && !hasFaults {
+		c.Add(wholeLine, "", err.Error())
+		return nil
 	}
+	return document
+}
 
-	// Check what it says.
-	q := &Input{Metric: given.Metric, Methodology: given.Methodology, NonNegative: given.NonNegative}
+// checkMethod checks the metric and the methodology, and sets the significance level.
+func (c *checker) checkMethod(q *Input, given *inputText) {
 	c.oneOf("metric", string(q.Metric), string(MetricBinary), string(MetricMean))
 	c.oneOf("methodology", string(q.Methodology), string(stats.MethodologyFrequentist),
 		string(stats.MethodologyBayesian))
-	if level := given.SignificanceLevel; level != nil {
-		if q.SignificanceLevel = int(*level); !slices.Contains([]float64{80, 90, 95, 100}, *level) {
-			c.Add("significanceLevel", formatNumber(*level), "must be one of 80, 90, 95, 100 per cent")
-		}
+	level := given.SignificanceLevel
+	if level == nil {
+		return
 	}
-	q.Power, q.PlannedDays = int(c.checkWhole("power", given.Power, 60, 99, perCent)), 28
+	q.SignificanceLevel = int(*level)
+	if !slices.Contains([]float64{80, 90, 95, 100}, *level) {
+		c.Add("significanceLevel", formatNumber(*level), "must be one of 80, 90, 95, 100 per cent")
+	}
+}
+
+// checkPlan sets the power, the minimum effect and the length of the plan, which days or visitors measure.
+func (c *checker) checkPlan(q *Input, given *inputText) {
+	const defaultDays = 28
+	q.Power = int(c.checkWhole("power", given.Power, 60, 99, perCent))
 	q.MDE = c.checkNumber("mde", given.MDE, 1, 100, perCent)
 	if given.PlannedVisitors != nil {
 		q.PlannedVisitors = c.checkWhole("plannedVisitors", given.PlannedVisitors, 1, maxVisitors, "")
 		c.refuseField("plannedDays", given.PlannedDays, "must be omitted, because plannedVisitors measures the time")
 	}
+	q.PlannedDays = defaultDays
 	if given.PlannedDays != nil {
 		q.PlannedDays = int(c.checkWhole("plannedDays", given.PlannedDays, 1, maxDays, ""))
 	}
-	switch prior := given.Prior; {
+}
+
+// checkPrior sets the prior of a Bayesian input.
+func (c *checker) checkPrior(q *Input, prior *catalogue.Prior) {
+	switch {
 	case prior == nil:
 	case q.Methodology != stats.MethodologyBayesian:
 		c.Add("prior", prior.String(), "must be omitted unless methodology is bayesian")
@@ -142,38 +180,19 @@ func ParseInput(line []byte) (*Input, error) {
 				perCent) / 100,
 		}
 	}
-	c.checkVariations(q, given.Variations)
-	c.checkLooks(q, given.Looks)
-	q.Past = c.checkPast(given.Past)
-
-	found := faults.Collector{Most: maxFaults}
-	for _, f := range document.WithFaults(c.List) {
-		f.Name, f.Value, f.Line = faults.Clip(cmp.Or(f.Name, wholeLine), maxShown), faults.Clip(f.Value, maxShown), 0
-		found.Append(f)
-	}
-	return q, query.InvalidParameters(found.WithRest(wholeLine, "and %d more errors")...)
 }
 
-type checker struct{ faults.Collector }
-
+// checkVariations sets the variations. The first one is control unless another is declared.
 func (c *checker) checkVariations(q *Input, given []variationText) {
 	if n := len(given); n < leastVariations || n > maxVariations {
 		c.Add("variations", n,
 			fmt.Sprintf("must be an array of %d to %d variations, has %d", leastVariations, maxVariations, n))
 	}
-	control, shares, total := -1, 0, 0.0
+	control := -1
 	for i := range given[:min(len(given), maxVariations)] {
-		g, path := &given[i], fmt.Sprintf("variations[%d]", i)
-		v := Variation{ID: int64(i), Control: g.Control, Share: g.Share}
-		if g.ID != nil {
-			v.ID = *g.ID
-		}
-		if v.ID < 0 {
-			c.Add(path+".id", v.ID, "must be an integer from 0")
-		}
-		if other := slices.IndexFunc(q.Variations, func(o Variation) bool { return o.ID == v.ID }); other >= 0 {
-			c.Add(path+".id", v.ID, fmt.Sprintf("must be unique: variations[%d] has the same id", other))
-		}
+		g := &given[i]
+		path := fmt.Sprintf("variations[%d]", i)
+		v := Variation{ID: c.checkID(q, path, g.ID), Control: g.Control, Share: g.Share}
 		switch {
 		case v.Control && control >= 0:
 			c.Add(path+".control", true, fmt.Sprintf("must be false: variations[%d] is control already", control))
@@ -181,7 +200,7 @@ func (c *checker) checkVariations(q *Input, given []variationText) {
 			control = i
 		}
 		if v.Share != nil {
-			total, shares = total+c.checkNumber(path+".share", v.Share, 0, 100, perCent), shares+1
+			c.checkNumber(path+".share", v.Share, 0, 100, perCent)
 		}
 		c.checkSums(q, path, &g.sumsText, &v)
 		q.Variations = append(q.Variations, v)
@@ -189,11 +208,36 @@ func (c *checker) checkVariations(q *Input, given []variationText) {
 	if control < 0 && len(q.Variations) > 0 {
 		q.Variations[0].Control = true
 	}
-	if shares > 0 && total == 0 && len(c.List) == 0 {
+	c.checkShares(q.Variations)
+}
+
+// checkID returns the id of the next variation: that given, or else its index.
+func (c *checker) checkID(q *Input, path string, given *int64) int64 {
+	id := int64(len(q.Variations))
+	if given != nil {
+		id = *given
+	}
+	if id < 0 {
+		c.Add(path+".id", id, "must be an integer from 0")
+	}
+	if other := slices.IndexFunc(q.Variations, func(o Variation) bool { return o.ID == id }); other >= 0 {
+		c.Add(path+".id", id, fmt.Sprintf("must be unique: variations[%d] has the same id", other))
+	}
+	return id
+}
+
+// checkShares refuses shares of some variations only, and valid shares that are all 0.
+func (c *checker) checkShares(variations []Variation) {
+	hasShare := func(v Variation) bool { return v.Share != nil }
+	if !slices.ContainsFunc(variations, hasShare) {
+		return
+	}
+	hasPositive := slices.ContainsFunc(variations, func(v Variation) bool { return v.Share != nil && *v.Share > 0 })
+	if !hasPositive && len(c.List) == 0 {
 		c.Add("variations", "", "at least one share must be above 0")
 	}
-	for i, v := range q.Variations {
-		if shares > 0 && v.Share == nil {
+	for i, v := range variations {
+		if !hasShare(v) {
 			c.Add(fmt.Sprintf("variations[%d].share", i), "",
 				"is missing: either all variations must have a share, or none")
 		}
@@ -231,67 +275,90 @@ func (c *checker) checkSums(q *Input, path string, given *sumsText, v *Variation
 	}
 }
 
-// checkLooks sets the looks. The numbers of visitors and converted visitors must not decrease from look to look, nor
-// exceed those of the variations. Values are not checked, because refunds can reduce them.
+// checkLooks sets the looks. Their time must increase.
 func (c *checker) checkLooks(q *Input, given []lookText) {
 	if len(given) > maxLooks {
 		c.Add("looks", len(given), fmt.Sprintf("must be an array of 1 to %d looks, has %d", maxLooks, len(given)))
 	}
 	last := 0.0
 	for k := range given[:min(len(given), maxLooks)] {
-		g, path := &given[k], fmt.Sprintf("looks[%d]", k)
-		if n := len(q.Variations); len(g.Variations) != n {
-			c.Add(path+".variations", len(g.Variations),
-				fmt.Sprintf("must be an array of %d variations, in the order of variations", n))
-		}
-		look := Look{Variations: make([]Variation, len(q.Variations))}
-		for i := range g.Variations[:min(len(g.Variations), len(q.Variations))] {
-			s, today, v := &g.Variations[i], &q.Variations[i], &look.Variations[i]
-			*v = Variation{ID: today.ID, Control: today.Control, Share: today.Share}
-			at := fmt.Sprintf("%s.variations[%d]", path, i)
-			if s.ID != nil && *s.ID != today.ID {
-				c.Add(at+".id", *s.ID, fmt.Sprintf("must be %d, the id of variations[%d]", today.ID, i))
-			}
-			c.checkSums(q, at, s, v)
-			if k > 0 {
-				c.compareSums(at, v, fmt.Sprintf("looks[%d].variations[%d]", k-1, i), &q.Looks[k-1].Variations[i], -1)
-			}
-			if k == len(given)-1 {
-				c.compareSums(at, v, fmt.Sprintf("variations[%d]", i), today, 1)
-			}
-		}
-
-		// The time of the look must be later than that of the previous one. If plannedVisitors measure the time, it
-		// never decreases.
-		name, value := path+".tau", g.Tau
-		switch {
-		case q.PlannedVisitors > 0:
-			c.refuseField(path+".days", g.Days, "must be omitted, because plannedVisitors measures the time")
-			c.refuseField(name, g.Tau, "must be omitted, because plannedVisitors measures the time")
-			look.Tau = math.Max(last, float64(visitorsOf(look.Variations))/float64(q.PlannedVisitors))
-		case g.Days != nil && g.Tau != nil:
-			c.refuseField(name, g.Tau, "must be omitted, because days is given")
-		case g.Tau != nil:
-			if look.Tau = c.checkNumber(name, g.Tau, 0, maxTau, ""); *g.Tau == 0 {
-				c.Add(name, "0", "must be above 0")
-			}
-		default:
-			name, value = path+".days", g.Days
-			look.Tau = float64(c.checkWhole(name, g.Days, 1, maxDays, "")) / float64(max(q.PlannedDays, 1))
-		}
-		if q.PlannedVisitors == 0 && look.Tau > 0 && look.Tau <= last {
-			c.Add(name, formatNumber(*value), "must be later than the look before")
-		}
+		look := Look{Variations: c.checkLookSums(q, k, &given[k], k == len(given)-1)}
+		look.Tau = c.checkLookTime(q, fmt.Sprintf("looks[%d]", k), &given[k], visitorsOf(look.Variations), last)
 		last = math.Max(last, look.Tau)
 		q.Looks = append(q.Looks, look)
 	}
 }
 
+// checkLookSums returns the variations at look k, from 0. The numbers of visitors and converted visitors must not
+// decrease from look to look, nor exceed those of the variations. Values are not checked, because refunds can reduce
+// them.
+func (c *checker) checkLookSums(q *Input, k int, given *lookText, isLast bool) []Variation {
+	path := fmt.Sprintf("looks[%d].variations", k)
+	if n := len(q.Variations); len(given.Variations) != n {
+		c.Add(path, len(given.Variations),
+			fmt.Sprintf("must be an array of %d variations, in the order of variations", n))
+	}
+	variations := make([]Variation, len(q.Variations))
+	for i := range given.Variations[:min(len(given.Variations), len(q.Variations))] {
+		sums := &given.Variations[i]
+		today := &q.Variations[i]
+		v := &variations[i]
+		*v = Variation{ID: today.ID, Control: today.Control, Share: today.Share}
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if sums.ID != nil && *sums.ID != today.ID {
+			c.Add(at+".id", *sums.ID, fmt.Sprintf("must be %d, the id of variations[%d]", today.ID, i))
+		}
+		c.checkSums(q, at, sums, v)
+		if k > 0 {
+			c.compareSums(at, v, fmt.Sprintf("looks[%d].variations[%d]", k-1, i), &q.Looks[k-1].Variations[i], -1)
+		}
+		if isLast {
+			c.compareSums(at, v, fmt.Sprintf("variations[%d]", i), today, 1)
+		}
+	}
+	return variations
+}
+
+// checkLookTime returns the time of a look. It must be later than last, that of the previous one. If plannedVisitors
+// measure the time, it is that of the visitors, and never decreases.
+func (c *checker) checkLookTime(q *Input, path string, given *lookText, visitors int64, last float64) (tau float64) {
+	if q.PlannedVisitors > 0 {
+		c.refuseField(path+".days", given.Days, "must be omitted, because plannedVisitors measures the time")
+		c.refuseField(path+".tau", given.Tau, "must be omitted, because plannedVisitors measures the time")
+		return math.Max(last, float64(visitors)/float64(q.PlannedVisitors))
+	}
+	name := path + ".days"
+	value := given.Days
+	switch {
+	case given.Days != nil && given.Tau != nil:
+		c.refuseField(path+".tau", given.Tau, "must be omitted, because days is given")
+		return 0
+	case given.Tau != nil:
+		name = path + ".tau"
+		value = given.Tau
+		tau = c.checkNumber(name, value, 0, maxTau, "")
+		if *value == 0 {
+			c.Add(name, "0", "must be above 0")
+		}
+	default:
+		tau = float64(c.checkWhole(name, value, 1, maxDays, "")) / float64(max(q.PlannedDays, 1))
+	}
+	isInDays := q.PlannedVisitors == 0 // less: plannedVisitors is invalid
+	if isInDays && tau > 0 && tau <= last {
+		c.Add(name, formatNumber(*value), "must be later than the look before")
+	}
+	return tau
+}
+
 // compareSums rejects valid counts that are below (-1) or above (1) those of the previous look or of today.
 func (c *checker) compareSums(path string, now *Variation, otherPath string, other *Variation, wrong int) {
-	bound := map[int]string{-1: "at least", 1: "at most"}[wrong]
+	bound := "at least"
+	if wrong > 0 {
+		bound = "at most"
+	}
 	compare := func(name string, now, other int64) {
-		if now != noCount && other != noCount && cmp.Compare(now, other) == wrong {
+		isKnown := now != noCount && other != noCount
+		if isKnown && cmp.Compare(now, other) == wrong {
 			c.Add(path+"."+name, now, fmt.Sprintf("must be %s %d, which is %s of %s", bound, other, name, otherPath))
 		}
 	}
@@ -363,9 +430,13 @@ var jsonNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$`)
 
 // ReadSums parses the numbers of a variation.
 func ReadSums(text string) (Metric, map[string]any, error) {
-	metric, names, numbers := MetricBinary, []string{"converted", "n"}, strings.Split(text, "/")
+	metric := MetricBinary
+	names := []string{"converted", "n"}
+	numbers := strings.Split(text, "/")
 	if len(numbers) == 1 {
-		metric, names, numbers = MetricMean, []string{"n", "mean", "variance"}, strings.Split(text, ":")
+		metric = MetricMean
+		names = []string{"n", "mean", "variance"}
+		numbers = strings.Split(text, ":")
 	}
 	if len(numbers) != len(names) {
 		return "", nil,

@@ -32,11 +32,11 @@ type Reader struct {
 type answer struct {
 	plan.Question
 	Reader
-	goals    []int64           // several goals whose events are summed apart; nil: GoalID
-	stored   Stored            // totals of the stored events of the subject
-	outliers *moments.Outliers // bounds of goal values; nil: no z-score, or they are not read yet
-	limit    *moments.Cap      // of the total values of visitors; nil: no cap, or it is not read yet
-	states   []state           // of the shards, at the moment of the answer
+	goals    []int64             // several goals whose events are summed apart; nil: GoalID
+	stored   Stored              // totals of the stored events of the subject
+	outliers *moments.Outliers   // bounds of goal values; nil: no z-score, or they are not read yet
+	limit    *moments.AppliedCap // of the total values of visitors; nil: no cap, or it is not read yet
+	states   []state             // of the shards, at the moment of the answer
 }
 
 // state is the state of a report's subject on a server. All statements of the report read this server.
@@ -366,7 +366,7 @@ func (x answer) sumGoal(
 
 // readForeign reads the currencies of counted goal events whose amounts are in no sum, if there are any.
 func (x answer) readForeign(ctx context.Context, found *moments.Rows) error {
-	if !slices.ContainsFunc(found.Whole, func(r moments.Row) bool { return r.Unknown > 0 }) {
+	if !slices.ContainsFunc(found.Whole, func(r moments.GroupMoments) bool { return r.Unknown > 0 }) {
 		return nil
 	}
 	seen := map[string]bool{}

@@ -50,7 +50,8 @@ const anyDay int64 = 0
 // cells in memory. It adds the subjects of these rows to subjects, each with the first day whose sums change, in days
 // since 1970. Sums of multi-exposed visitors may change on any day.
 func (c *cells) appendSumChanges(
-	ctx context.Context, from *server, subjects map[schema.Subject]int64, changes []fold.Change, had, want []fold.Row,
+	ctx context.Context, from *server, subjects map[schema.Subject]int64, changes []fold.Change,
+	had, want []fold.FactRow,
 ) ([]fold.Change, error) {
 	added := addedCells(subjects, had, want)
 	maps.DeleteFunc(added, func(key fold.CellKey, _ *fold.Cell) bool {
@@ -83,9 +84,9 @@ func (c *cells) appendSumChanges(
 
 // addedCells returns what is added to cells if the rows of visitors change from had to want, and adds their subjects to
 // subjects, see appendSumChanges.
-func addedCells(subjects map[schema.Subject]int64, had, want []fold.Row) fold.Cells {
+func addedCells(subjects map[schema.Subject]int64, had, want []fold.FactRow) fold.Cells {
 	added := fold.Cells{}
-	eachChanged(had, want, func(rows []fold.Row, sign int64) {
+	eachChanged(had, want, func(rows []fold.FactRow, sign int64) {
 		subject := rows[0].Subject
 		if _, has := subjects[subject]; !has {
 			subjects[subject] = math.MaxInt64
@@ -98,7 +99,7 @@ func addedCells(subjects map[schema.Subject]int64, had, want []fold.Row) fold.Ce
 		added.AddRows(rows, sign, true)
 	})
 	for key, cell := range added {
-		if key.Grain == fold.OfDay && cell.Sums != (fold.Sums{}) {
+		if key.Grain == fold.OfDay && cell.CellSums != (fold.CellSums{}) {
 			subjects[key.Subject] = min(subjects[key.Subject], key.First+key.Day)
 		}
 	}
@@ -108,7 +109,7 @@ func addedCells(subjects map[schema.Subject]int64, had, want []fold.Row) fold.Ce
 // divideByDay adds the cells by day of the subjects that now have enough visitors for them. The first ones of a subject
 // are the sums of its stored visitors, changed from had to want.
 func (c *cells) divideByDay(
-	ctx context.Context, from *server, subjects map[schema.Subject]int64, added fold.Cells, had, want []fold.Row,
+	ctx context.Context, from *server, subjects map[schema.Subject]int64, added fold.Cells, had, want []fold.FactRow,
 ) error {
 	more := visitorsOf(added)
 	for subject := range subjects {
@@ -119,7 +120,7 @@ func (c *cells) divideByDay(
 		if err != nil {
 			return err
 		}
-		eachChanged(had, want, func(rows []fold.Row, sign int64) {
+		eachChanged(had, want, func(rows []fold.FactRow, sign int64) {
 			if rows[0].Subject == subject {
 				sums.AddRows(rows, sign, true)
 			}
@@ -138,27 +139,27 @@ func (c *cells) divideByDay(
 func appendCellChange(changes []fold.Change, of fold.Cells, key fold.CellKey, added *fold.Cell) []fold.Change {
 	now, old := *added, of[key]
 	if old != nil {
-		now.AddSigned(&old.Sums, 1)
+		now.AddSigned(&old.CellSums, 1)
 		now.ExtendBy(&old.Extent)
 		if now == *old {
 			return changes
 		}
-		changes = append(changes, fold.Change{Row: cellRow(&key, old), Cancels: true})
+		changes = append(changes, fold.Change{FactRow: cellRow(&key, old), Cancels: true})
 	}
-	if now.Sums == (fold.Sums{}) {
+	if now.CellSums == (fold.CellSums{}) {
 		delete(of, key)
 		return changes
 	}
 	of[key] = &now
-	return append(changes, fold.Change{Row: cellRow(&key, &now)})
+	return append(changes, fold.Change{FactRow: cellRow(&key, &now)})
 }
 
 func firstDayOf(key *fold.CellKey) firstDay { return firstDay{key.Subject, key.Goal, key.First} }
 
 // eachChanged calls each for the rows of each visitor of each subject: with the sign -1 for the old rows, and with 1
 // for the wanted rows.
-func eachChanged(had, want []fold.Row, each func(rows []fold.Row, sign int64)) {
-	isSame := func(a, b *fold.Row) bool { return a.Subject == b.Subject && a.Visitor == b.Visitor }
+func eachChanged(had, want []fold.FactRow, each func(rows []fold.FactRow, sign int64)) {
+	isSame := func(a, b *fold.FactRow) bool { return a.Subject == b.Subject && a.Visitor == b.Visitor }
 	for rows := range fold.SplitRuns(had, isSame) {
 		each(rows, -1)
 	}
@@ -214,12 +215,12 @@ func visitorsOf(of fold.Cells) map[schema.Subject]int64 {
 // sumRows returns the cells of a subject, computed from its stored rows.
 func (s *server) sumRows(ctx context.Context, subject schema.Subject) (fold.Cells, error) {
 	sums := fold.Cells{}
-	var rows []fold.Row // of one visitor
+	var rows []fold.FactRow // of one visitor
 	end := func() {
 		sums.AddRows(rows, 1, true)
 		rows = rows[:0]
 	}
-	err := s.readRows(ctx, inSections, func(r *fold.Row) error {
+	err := s.readRows(ctx, inSections, func(r *fold.FactRow) error {
 		if len(rows) > 0 && rows[0].Visitor != r.Visitor {
 			end()
 		}
@@ -236,8 +237,8 @@ func (s *server) sumRows(ctx context.Context, subject schema.Subject) (fold.Cell
 const day = 24 * int64(time.Hour/time.Millisecond)
 
 // cellRow returns the row of a cell.
-func cellRow(key *fold.CellKey, cell *fold.Cell) *fold.Row {
-	return &fold.Row{
+func cellRow(key *fold.CellKey, cell *fold.Cell) *fold.FactRow {
+	return &fold.FactRow{
 		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, First: key.First * day,
 		Cell:    cell,
 		Visitor: schema.HashID(key.Variation), Since: uint64(key.Day * day), //nolint:gosec // not negative
@@ -282,8 +283,8 @@ func sumsColumn(c *fold.Change) []*big.Int {
 		return nil
 	}
 	sums := make([]*big.Int, 0, fold.NumberOfSums+len(extentTimes(c.Cell)))
-	for i := range c.Cell.Sums {
-		sums = append(sums, c.Cell.Sums[i].BigInt())
+	for i := range c.Cell.CellSums {
+		sums = append(sums, c.Cell.CellSums[i].BigInt())
 	}
 	for _, at := range extentTimes(c.Cell) {
 		sums = append(sums, big.NewInt(*at))
@@ -301,8 +302,8 @@ func cellOf(sums []*big.Int) (*fold.Cell, error) {
 	for i, at := range times {
 		*at = sums[fold.NumberOfSums+i].Int64()
 	}
-	for i := range c.Sums {
-		c.Sums[i] = fold.ToInt128(sums[i])
+	for i := range c.CellSums {
+		c.CellSums[i] = fold.ToInt128(sums[i])
 	}
 	return c, nil
 }

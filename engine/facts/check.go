@@ -19,8 +19,8 @@ import (
 // subjects were made. Of visitors who differ, it corrects the rows, and returns those who lost events.
 func (r *Refresher) checkRows(
 	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event,
-	had, want []fold.Row,
-) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
+	had, want []fold.FactRow,
+) (_, _ []fold.FactRow, lost map[schema.Visitor]bool, err error) {
 	expected, stored := madeOfRows(had), map[visitorOf]made{}
 	err = schema.EachRow(ctx, r.turn.on, r.turn.on.render("made_of.sql", ""), func(row driver.Rows) error {
 		var of visitorOf
@@ -51,8 +51,8 @@ func (r *Refresher) checkRows(
 // visitors in wrong. A visitor whose stored rows were made of more events than that has lost events, unless they were
 // sent again. It returns these visitors. Their rows in want keep the lost events.
 func (r *Refresher) correctRows(
-	ctx context.Context, wrong map[schema.Visitor]bool, events []fold.Event, had, want []fold.Row,
-) (_, _ []fold.Row, lost map[schema.Visitor]bool, err error) {
+	ctx context.Context, wrong map[schema.Visitor]bool, events []fold.Event, had, want []fold.FactRow,
+) (_, _ []fold.FactRow, lost map[schema.Visitor]bool, err error) {
 	stored, err := r.readStored(ctx, wrong)
 	if err != nil {
 		return nil, nil, nil, err
@@ -70,8 +70,8 @@ func (r *Refresher) correctRows(
 		}
 	}
 	lost = map[schema.Visitor]bool{}
-	var kept []fold.Row // of the visitors in lost
-	isSame := func(a, b *fold.Row) bool { return visitorOfRow(a) == visitorOfRow(b) }
+	var kept []fold.FactRow // of the visitors in lost
+	isSame := func(a, b *fold.FactRow) bool { return visitorOfRow(a) == visitorOfRow(b) }
 	for rows := range fold.SplitRuns(stored, isSame) {
 		v := visitorOfRow(&rows[0])
 		own, isShort := short[v]
@@ -92,8 +92,8 @@ func (r *Refresher) correctRows(
 		}
 	}
 	r.noteLost(ctx, wrong, lost)
-	without := func(rows []fold.Row, of map[schema.Visitor]bool) []fold.Row {
-		return slices.DeleteFunc(rows, func(row fold.Row) bool { return of[visitorOfRow(&row)] })
+	without := func(rows []fold.FactRow, of map[schema.Visitor]bool) []fold.FactRow {
+		return slices.DeleteFunc(rows, func(row fold.FactRow) bool { return of[visitorOfRow(&row)] })
 	}
 	return append(without(had, wrong), stored...), append(without(want, lost), kept...), lost, nil
 }
@@ -108,9 +108,9 @@ func (r *Refresher) noteLost(ctx context.Context, of, lost map[schema.Visitor]bo
 }
 
 // readStored returns the stored rows of the visitors, by visitor.
-func (r *Refresher) readStored(ctx context.Context, of map[schema.Visitor]bool) (stored []fold.Row, err error) {
+func (r *Refresher) readStored(ctx context.Context, of map[schema.Visitor]bool) (stored []fold.FactRow, err error) {
 	const ofSome = ofVisitors + " AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}"
-	err = r.turn.on.readRows(ctx, ofSome, func(row *fold.Row) error {
+	err = r.turn.on.readRows(ctx, ofSome, func(row *fold.FactRow) error {
 		if of[visitorOfRow(row)] {
 			stored = append(stored, *row)
 		}

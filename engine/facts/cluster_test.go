@@ -135,14 +135,14 @@ func (w *world) checkReplica(t *testing.T, conn driver.Conn) error {
 		"SELECT groupUniqArray(visitor_id) FROM events_local").Scan(&visitors); err != nil {
 		return err
 	}
-	want := slices.DeleteFunc(w.wanted(), func(r fold.Row) bool { return !slices.Contains(visitors, r.Visitor) })
+	want := slices.DeleteFunc(w.wanted(), func(r fold.FactRow) bool { return !slices.Contains(visitors, r.Visitor) })
 	if len(fold.AppendChanges(nil, stored, want)) > 0 || !equalCells(cells, want) {
 		return errDiffers
 	}
 	return nil
 }
 
-func readShard(ctx context.Context, conn driver.Conn) ([]fold.Row, fold.Cells, error) {
+func readShard(ctx context.Context, conn driver.Conn) ([]fold.FactRow, fold.Cells, error) {
 	rows, err := facts.ReadAllOfShard(ctx, conn)
 	if err != nil {
 		return nil, nil, err
@@ -151,7 +151,7 @@ func readShard(ctx context.Context, conn driver.Conn) ([]fold.Row, fold.Cells, e
 	return rows, cells, err
 }
 
-func equalCells(found fold.Cells, rows []fold.Row) bool {
+func equalCells(found fold.Cells, rows []fold.FactRow) bool {
 	want := fold.Cells{}
 	for from, to := 0, 0; from < len(rows); from = to {
 		for to = from + 1; to < len(rows) && rows[to].Subject == rows[from].Subject &&
@@ -160,7 +160,7 @@ func equalCells(found fold.Cells, rows []fold.Row) bool {
 		want.AddRows(rows[from:to], 1, false)
 	}
 	for key, cell := range want {
-		if found[key] == nil || found[key].Sums != cell.Sums {
+		if found[key] == nil || found[key].CellSums != cell.CellSums {
 			return false
 		}
 	}

@@ -124,13 +124,13 @@ func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVari
 // cellMoments returns the moments of the sums of a cell that a report adds.
 func (s *counting) cellMoments(goal int64, cell fold.Cell, wanted factSums) moments.Moments {
 	if goal != 0 || !wanted.visitors {
-		clear(cell.Sums[:fold.Goals])
+		clear(cell.CellSums[:fold.Goals])
 	}
 	if !slices.Contains(wanted.goals, goal) {
-		clear(cell.Sums[fold.Goals:])
+		clear(cell.CellSums[fold.Goals:])
 	}
 	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only
-		clear(cell.Sums[fold.Clicks : fold.Conversed+1])
+		clear(cell.CellSums[fold.Clicks : fold.Conversed+1])
 	}
 	return cell.AsMoments()
 }

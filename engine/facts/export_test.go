@@ -12,17 +12,17 @@ import (
 )
 
 // ReadAll returns all stored rows of visitors and goal events, in the order of fold.AppendVisitorRows for each visitor.
-func ReadAll(ctx context.Context, conn driver.Conn) ([]fold.Row, error) {
+func ReadAll(ctx context.Context, conn driver.Conn) ([]fold.FactRow, error) {
 	return readAll(ctx, &server{Conn: conn, tables: ofServer})
 }
 
 // ReadAllOfShard is ReadAll for a replica of a shard.
-func ReadAllOfShard(ctx context.Context, conn driver.Conn) ([]fold.Row, error) {
+func ReadAllOfShard(ctx context.Context, conn driver.Conn) ([]fold.FactRow, error) {
 	return readAll(ctx, &server{Conn: conn, tables: ofShard})
 }
 
-func readAll(ctx context.Context, s *server) (rows []fold.Row, err error) {
-	err = s.readRows(ctx, ofVisitors, func(r *fold.Row) error {
+func readAll(ctx context.Context, s *server) (rows []fold.FactRow, err error) {
+	err = s.readRows(ctx, ofVisitors, func(r *fold.FactRow) error {
 		rows = append(rows, *r)
 		return nil
 	})
@@ -49,7 +49,7 @@ func (r *Refresher) HasUnfolded() bool {
 }
 
 // FoldAll returns the rows of all stored events.
-func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error) {
+func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.FactRow, err error) {
 	s := &server{Conn: conn, tables: ofServer}
 	visitors, err := schema.QueryRows(ctx, conn, "SELECT DISTINCT website_id, visitor_id FROM events", scanVisitor)
 	if err != nil || len(visitors) == 0 {

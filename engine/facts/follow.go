@@ -237,7 +237,7 @@ func (r *Refresher) deleteFacts(ctx context.Context) error {
 	if !r.alone { // a server may have begun to fold the events at once
 		token = emptied.tokenAfter(Position{})
 	}
-	batch, err := server.prepareChanges(ctx, token, []fold.Change{{Row: emptied.asRow()}})
+	batch, err := server.prepareChanges(ctx, token, []fold.Change{{FactRow: emptied.asRow()}})
 	if err != nil {
 		return err
 	}
@@ -322,7 +322,7 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 // foldAll reads all events of some visitors up to the last position, and folds them.
 func (r *Refresher) foldAll(
 	ctx context.Context, some []schema.Visitor,
-) (events []fold.Event, want []fold.Row, err error) {
+) (events []fold.Event, want []fold.FactRow, err error) {
 	events, err = r.turn.on.readEvents(ctx, some, r.turn.position.Through)
 	if err != nil {
 		return nil, nil, err

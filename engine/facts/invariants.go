@@ -57,9 +57,9 @@ func panicOnViolation(ctx context.Context, r *Refresher, next Position, changed 
 }
 
 // sumsAt returns the sums of a cell, which are 0 if there is none.
-func sumsAt(cells fold.Cells, key fold.CellKey) fold.Sums {
+func sumsAt(cells fold.Cells, key fold.CellKey) fold.CellSums {
 	if cell := cells[key]; cell != nil {
-		return cell.Sums
+		return cell.CellSums
 	}
-	return fold.Sums{}
+	return fold.CellSums{}
 }

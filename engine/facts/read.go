@@ -146,7 +146,7 @@ func visitorOfEvent(e *fold.Event) schema.Visitor {
 	return schema.Visitor{WebsiteID: e.Subject.WebsiteID, ID: e.Visitor}
 }
 
-func visitorOfRow(r *fold.Row) schema.Visitor {
+func visitorOfRow(r *fold.FactRow) schema.Visitor {
 	return schema.Visitor{WebsiteID: r.Subject.WebsiteID, ID: r.Visitor}
 }
 
@@ -181,7 +181,7 @@ func (of visitorOf) visitor() schema.Visitor {
 }
 
 // madeOfRows returns the number and the digest of the events in the rows of each visitor of a subject.
-func madeOfRows(rows []fold.Row) map[visitorOf]made {
+func madeOfRows(rows []fold.FactRow) map[visitorOf]made {
 	to := map[visitorOf]made{}
 	for i := range rows {
 		if r := &rows[i]; r.Grain == fold.OfVisitor && r.Seen > 0 {
@@ -204,9 +204,9 @@ func sectionsOf(subjects iter.Seq[schema.Subject], grain fold.Grain) []uint64 {
 
 // readRows calls each for the stored rows of visitors and goal events with a condition, by visitor. For a row that is
 // stored twice, it calls each twice. A row that cancels a missing row is an error.
-func (s *server) readRows(ctx context.Context, where string, each func(*fold.Row) error, params ...any) error {
+func (s *server) readRows(ctx context.Context, where string, each func(*fold.FactRow) error, params ...any) error {
 	return schema.EachRow(ctx, s, s.render("rows.sql", where), func(row driver.Rows) error {
-		var r fold.Row
+		var r fold.FactRow
 		var copies int64
 		s := &r.Subject
 		to := []any{
@@ -305,17 +305,17 @@ func columnsOf(changes []fold.Change) []func() any {
 		schema.ColumnValues(changes, func(c *fold.Change) uint32 { return c.Seen }),
 		schema.ColumnValues(changes, func(c *fold.Change) uint64 { return c.Digest }),
 	}
-	for k := range len(fold.Row{}.Counts) {
+	for k := range len(fold.FactRow{}.Counts) {
 		columns = append(columns, schema.ColumnValues(changes, func(c *fold.Change) uint32 { return c.Counts[k] }))
 	}
 	columns = append(columns,
 		schema.ColumnValues(changes, func(c *fold.Change) []uint64 { return c.Later }),
 		schema.ColumnValues(changes, func(c *fold.Change) []uint8 { return c.LaterKinds }),
 	)
-	for k := range len(fold.Row{}.Amounts) {
+	for k := range len(fold.FactRow{}.Amounts) {
 		columns = append(columns, schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Amounts[k] }))
 	}
-	for k := range len(fold.Row{}.Before) {
+	for k := range len(fold.FactRow{}.Before) {
 		columns = append(columns, schema.ColumnValues(changes, func(c *fold.Change) int64 { return c.Before[k] }))
 	}
 	columns = append(columns,

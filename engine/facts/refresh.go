@@ -358,7 +358,7 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 		}
 		r.backlog.setProgress(from, len(touched))
 		to := min(from+visitorsAtOnce, len(touched))
-		var had, want []fold.Row
+		var had, want []fold.FactRow
 		if from < to {
 			var err error
 			if had, want, err = r.foldBatch(ctx, touched[from:to], through); err != nil {
@@ -381,13 +381,13 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 // each one's number of events and digest, and reads the rows of those that fail the check.
 func (r *Refresher) foldBatch(
 	ctx context.Context, visitors []schema.Visitor, through int64,
-) (had, want []fold.Row, err error) {
+) (had, want []fold.FactRow, err error) {
 	events, err := r.turn.on.readEvents(ctx, visitors, through)
 	if err != nil {
 		return nil, nil, err
 	}
-	want = make([]fold.Row, 0, len(events)) // about a row for each event
-	var before []fold.Event                 // of a visitor, up to the last position
+	want = make([]fold.FactRow, 0, len(events)) // about a row for each event
+	var before []fold.Event                     // of a visitor, up to the last position
 	for own := range splitVisitors(events) {
 		before = before[:0]
 		for i := range own {
@@ -429,7 +429,7 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 }
 
 // replaceRows inserts the changes of visitors' rows from had to want, together with the next position.
-func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.Row, next Position) (err error) {
+func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.FactRow, next Position) (err error) {
 	changes := fold.AppendChanges(nil, had, want)
 	isAtEnd := next.Through == r.turn.position.Through && next.Rebuilding == r.turn.position.Rebuilding &&
 		next.Currencies == r.turn.position.Currencies
@@ -451,11 +451,11 @@ func (r *Refresher) storeChanges(
 	ctx context.Context, changes []fold.Change, changed map[schema.Subject]int64, next Position,
 ) error {
 	if r.turn.position.Refresh > 0 {
-		changes = append(changes, fold.Change{Row: r.turn.position.asRow(), Cancels: true})
+		changes = append(changes, fold.Change{FactRow: r.turn.position.asRow(), Cancels: true})
 	} else {
 		next.Currencies = encodeCurrencies(r.turn.on.currenciesOf())
 	}
-	changes = append(changes, fold.Change{Row: next.asRow()})
+	changes = append(changes, fold.Change{FactRow: next.asRow()})
 	token := ""
 	if !r.alone {
 		// ClickHouse remembers insert tokens for much longer, so it ignores the second of two refreshes with the same
@@ -494,9 +494,9 @@ func (r *Refresher) storeChanges(
 		switch {
 		case c.Grain != fold.OfVisitor || !fold.IsAutomated(c.Variation):
 		case c.Cancels:
-			delete(r.turn.automated, visitorOfRow(c.Row))
+			delete(r.turn.automated, visitorOfRow(c.FactRow))
 		case int(c.Number) == r.MaxVisitorEvents:
-			r.turn.automated[visitorOfRow(c.Row)] = true
+			r.turn.automated[visitorOfRow(c.FactRow)] = true
 		}
 	}
 	r.publishState(changed, false)
@@ -560,9 +560,9 @@ func (p Position) tokenAfter(last Position) string {
 }
 
 // asRow returns the row of a position.
-func (p Position) asRow() *fold.Row {
+func (p Position) asRow() *fold.FactRow {
 	none := schema.Subject{Kind: schema.SubjectNone}
-	row := &fold.Row{
+	row := &fold.FactRow{
 		Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh,
 		Variation: p.Currencies,
 	}

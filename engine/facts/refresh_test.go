@@ -92,7 +92,7 @@ var kinds = map[schema.Kind]moments.Kind{
 }
 
 // wanted returns the rows that the facts should have.
-func (w *world) wanted() []fold.Row {
+func (w *world) wanted() []fold.FactRow {
 	byVisitor := map[schema.Visitor][]fold.Event{}
 	for i := range w.all {
 		e := &w.all[i]
@@ -111,7 +111,7 @@ func (w *world) wanted() []fold.Row {
 		}
 		byVisitor[of] = append(byVisitor[of], folded)
 	}
-	var rows []fold.Row
+	var rows []fold.FactRow
 	for _, events := range byVisitor {
 		rows = fold.AppendVisitorRows(events, cmp.Or(w.most, fold.MaxVisitorEvents), rows)
 	}
@@ -143,7 +143,7 @@ func (w *world) checkSums(t *testing.T) {
 	found := must.Get(facts.ReadAllCells(t.Context(), w.conn))(t)
 	for key, cell := range cells {
 		must.That(t, found[key] != nil, "cell %+v: %v, want %v", key, found[key], cell)
-		must.Equal(t, found[key].Sums, cell.Sums, "cell %+v: %v, want %v", key, found[key], cell)
+		must.Equal(t, found[key].CellSums, cell.CellSums, "cell %+v: %v, want %v", key, found[key], cell)
 		must.That(t, found[key].Newest >= cell.Newest, "cell %+v: %v, want %v", key, found[key], cell)
 	}
 	for key := range found {

@@ -102,7 +102,7 @@ func (r *Refresher) scrubVisitors(
 	r.noteLost(ctx, of, lost) // also that none of the others has lost events any more
 	wrong := map[schema.Visitor]bool{}
 	for _, c := range fold.AppendChanges(nil, had, want) {
-		if v := visitorOfRow(c.Row); !lost[v] {
+		if v := visitorOfRow(c.FactRow); !lost[v] {
 			wrong[v] = true
 		}
 	}

@@ -309,7 +309,7 @@ func (g GoalCounters) Plus(o GoalCounters) GoalCounters {
 func countersOf(cells fold.Cells) SubjectCounters {
 	t := SubjectCounters{Goals: map[int64]GoalCounters{}, FirstExposed: map[int64]int64{}, all: cells}
 	for key, cell := range cells {
-		t.Version ^= xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
+		t.Version ^= xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.CellSums, cell.Extent))
 		t.ExtendBy(&cell.Extent)
 		if key.Goal != 0 {
 			t.Goals[key.Goal] = t.Goals[key.Goal].Plus(GoalCounters{

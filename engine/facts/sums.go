@@ -29,7 +29,7 @@ type key struct {
 	// crossed is the bucket of a multi-exposed visitor's first view of another variation, if the plan reads crossings.
 	// In a report without a series, it is crossedLater, or 0.
 	crossed int64
-	moments.RowKey
+	moments.GroupKey
 }
 
 // crossedLater marks multi-exposed visitors who saw another variation after the end of the window only.
@@ -71,11 +71,11 @@ func (s *sums) countOnServers(
 func (s *sums) bucketSteps() (steps []moments.Step) {
 	for at, m := range s.of {
 		if !m.IsEmpty() {
-			row := moments.Row{RowKey: at.RowKey, Others: s.top != nil && at.rank == 0, Moments: m}
+			row := moments.GroupMoments{GroupKey: at.GroupKey, Others: s.top != nil && at.rank == 0, Moments: m}
 			if at.rank != 0 {
 				row.Dimension = s.top[at.rank-1]
 			}
-			steps = append(steps, moments.Step{Bucket: at.bucket, Crossed: at.crossed, Row: row})
+			steps = append(steps, moments.Step{Bucket: at.bucket, Crossed: at.crossed, GroupMoments: row})
 		}
 	}
 	slices.SortFunc(steps, func(a, b moments.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
@@ -112,24 +112,24 @@ func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // 
 	}
 
 	// The rows of the whole report, and those of the values of a dimension.
-	sorted := func(of map[moments.RowKey]moments.Moments) []moments.Row {
-		rows := []moments.Row{}
-		for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.RowKey) int {
+	sorted := func(of map[moments.GroupKey]moments.Moments) []moments.GroupMoments {
+		rows := []moments.GroupMoments{}
+		for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.GroupKey) int {
 			byVariation := cmp.Compare(a.VariationID, b.VariationID)
 			return cmp.Or(byVariation, cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
 		}) {
 			if m := of[at]; m.Visitors != 0 || m.Recent != 0 {
-				rows = append(rows, moments.Row{RowKey: at, Moments: m})
+				rows = append(rows, moments.GroupMoments{GroupKey: at, Moments: m})
 			}
 		}
 		return rows
 	}
-	all, byValue := map[moments.RowKey]moments.Moments{}, map[moments.RowKey]moments.Moments{}
+	all, byValue := map[moments.GroupKey]moments.Moments{}, map[moments.GroupKey]moments.Moments{}
 	for at, m := range s.of {
-		all[at.RowKey] = all[at.RowKey].Merge(m)
+		all[at.GroupKey] = all[at.GroupKey].Merge(m)
 		if at.rank != 0 {
 			at.Dimension = s.top[at.rank-1]
-			byValue[at.RowKey] = byValue[at.RowKey].Merge(m)
+			byValue[at.GroupKey] = byValue[at.GroupKey].Merge(m)
 		}
 	}
 	found.Whole = sorted(all)
@@ -148,13 +148,15 @@ func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // 
 	}
 	values := moments.MostVisited(visitors)
 	values = values[:min(len(values), s.Top)]
-	ranked = slices.DeleteFunc(ranked, func(r moments.Row) bool { return !slices.Contains(values, r.Dimension) })
+	ranked = slices.DeleteFunc(ranked, func(r moments.GroupMoments) bool {
+		return !slices.Contains(values, r.Dimension)
+	})
 	kept := len(ranked)
 	for _, others := range found.Whole {
 		others.Others, others.Recent = true, 0
 		for i := range ranked[:kept] {
-			of := ranked[i].RowKey
-			if of.Dimension = ""; of == others.RowKey {
+			of := ranked[i].GroupKey
+			if of.Dimension = ""; of == others.GroupKey {
 				others.Moments = others.Subtract(ranked[i].Moments)
 			}
 		}
@@ -162,7 +164,7 @@ func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // 
 			ranked = append(ranked, others)
 		}
 	}
-	if !slices.ContainsFunc(ranked[kept:], func(r moments.Row) bool { return !r.ExposedBefore }) {
+	if !slices.ContainsFunc(ranked[kept:], func(r moments.GroupMoments) bool { return !r.ExposedBefore }) {
 		ranked = ranked[:kept] // no other value has visitors of the window
 	}
 	found.Slices = ranked

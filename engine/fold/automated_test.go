@@ -15,12 +15,12 @@ import (
 )
 
 // naiveAutomated returns the rows of an automated visitor, without digests.
-func naiveAutomated(distinct []Event, most int) (rows []Row) {
+func naiveAutomated(distinct []Event, most int) (rows []FactRow) {
 	slices.SortFunc(distinct, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Accepted, b.Accepted), a.compareIdentity(&b))
 	})
 	for _, subject := range append([]schema.Subject{noSubject}, subjects...) {
-		r := Row{Subject: subject, Grain: OfVisitor, Visitor: 7, Variation: "!", Number: uint32(most)}
+		r := FactRow{Subject: subject, Grain: OfVisitor, Visitor: 7, Variation: "!", Number: uint32(most)}
 		var first *Event
 		for _, e := range distinct[:most+1] {
 			if e.Subject != subject {

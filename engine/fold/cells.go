@@ -28,7 +28,7 @@ const Returns = -1
 
 // Cell has the sums over the visitors of a cell, or the amounts that changes add to them.
 type Cell struct {
-	Sums
+	CellSums
 	Extent
 }
 
@@ -76,7 +76,8 @@ func earlierTime(a, b int64) int64 {
 
 // ExtendBy extends the extent to include another one.
 func (e *Extent) ExtendBy(o *Extent) {
-	e.FirstView, e.FirstOnTime = earlierTime(e.FirstView, o.FirstView), earlierTime(e.FirstOnTime, o.FirstOnTime)
+	e.FirstView = earlierTime(e.FirstView, o.FirstView)
+	e.FirstOnTime = earlierTime(e.FirstOnTime, o.FirstOnTime)
 	e.AcceptedOnTime = earlierTime(e.AcceptedOnTime, o.AcceptedOnTime)
 	e.AcceptedLate = earlierTime(e.AcceptedLate, o.AcceptedLate)
 	e.Newest = max(e.Newest, o.Newest)
@@ -87,7 +88,7 @@ type Cells map[CellKey]*Cell
 
 // AddRows adds all rows of a visitor of a subject, or subtracts them if sign is -1. The rows of each variation must be
 // in the order of AppendVisitorRows. If byDay is true, AddRows also adds them to the cells by day.
-func (c Cells) AddRows(rows []Row, sign int64, byDay bool) {
+func (c Cells) AddRows(rows []FactRow, sign int64, byDay bool) {
 	for own := range splitBySubject(rows) {
 		c.addVisitor(&own[0], own[1:], sign)
 		if byDay && IsCounted(own[0].Variation) {
@@ -106,8 +107,8 @@ func (c Cells) findOrAdd(key CellKey) *Cell {
 }
 
 // addVisitor adds a visitor to the cells of the grain OfAll.
-func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
-	var own Sums
+func (c Cells) addVisitor(v *FactRow, goals []FactRow, sign int64) {
+	var own CellSums
 	own.addAt(Visitors, 1)
 	for i, n := range v.Counts {
 		own.addAt(Views+i, int64(n))
@@ -117,11 +118,12 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 	var all totals
 	key := CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation}
 	cell := c.findOrAdd(key)
-	for rows := range SplitRuns(goals, func(a, b *Row) bool { return a.Goal == b.Goal }) {
-		var of Sums
+	for rows := range SplitRuns(goals, func(a, b *FactRow) bool { return a.Goal == b.Goal }) {
+		var of CellSums
 		var total totals
 		for i := range rows {
-			total, all = of.addGoal(total, &rows[i]), own.addGoal(all, &rows[i])
+			total = of.addGoal(total, &rows[i])
+			all = own.addGoal(all, &rows[i])
 		}
 		key.Goal = rows[0].Goal
 		c.findOrAdd(key).AddSigned(&of, sign)
@@ -136,66 +138,98 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 }
 
 // addDays adds a visitor to the cells of the grain OfDay.
-func (c Cells) addDays(v *Row, goals []Row, sign int64) {
-	first := DayOf(v.First)
-	key := CellKey{Subject: v.Subject, Grain: OfDay, Variation: v.Variation, First: first}
-	days := map[int64]*Sums{}
-	on := func(day int64) *Sums {
-		if days[day] == nil {
-			days[day] = &Sums{}
-		}
-		return days[day]
+func (c Cells) addDays(v *FactRow, goals []FactRow, sign int64) {
+	key := CellKey{Subject: v.Subject, Grain: OfDay, Variation: v.Variation, First: DayOf(v.First)}
+	days := daySums{}
+	days.addVisitor(v)
+	days.addGoals(goals)
+	for day, sums := range days {
+		of := key
+		of.Day = day
+		c.findOrAdd(of).AddSigned(sums, sign)
 	}
-	on(0).addAt(Visitors, 1)
-	on(0).addAt(Views, 1)
+	c.addGoalDays(key, goals, sign)
+	c.addReturns(key, v, sign)
+}
+
+// daySums are what a visitor adds to the sums of each day, in days after the first view.
+type daySums map[int64]*CellSums
+
+func (d daySums) on(day int64) *CellSums {
+	if d[day] == nil {
+		d[day] = &CellSums{}
+	}
+	return d[day]
+}
+
+// dayAfterFirst returns the day of an event of a row, in days after that of the first view.
+func (r *FactRow) dayAfterFirst(since uint64) int64 {
+	return DayOf(r.First+int64(since)) - DayOf(r.First) //nolint:gosec // milliseconds
+}
+
+// addVisitor adds the visitor, and the events other than goals.
+func (d daySums) addVisitor(v *FactRow) {
+	d.on(0).addAt(Visitors, 1)
+	d.on(0).addAt(Views, 1)
 	var seen [moments.Goal + 1]bool
 	for i, later := range v.Later {
 		kind := moments.Kind(v.LaterKinds[i])
 		if kind == moments.Goal {
 			continue
 		}
-		s := on(DayOf(v.First+int64(later)) - first) //nolint:gosec // milliseconds
-		s.addAt(Views+int(kind-moments.View), 1)
+		sums := d.on(v.dayAfterFirst(later))
+		sums.addAt(Views+int(kind-moments.View), 1)
 		switch {
 		case seen[kind]:
 		case kind == moments.Completion:
-			s.addAt(Completed, 1)
+			sums.addAt(Completed, 1)
 		case kind == moments.Conversion:
-			s.addAt(Conversed, 1)
+			sums.addAt(Conversed, 1)
 		}
 		seen[kind] = true
 	}
-	// the goal events: in the cells of each goal, and in order of time in the sums of all goals
-	goalDay := func(r *Row) int64 { return DayOf(r.First+int64(r.Since)) - first } //nolint:gosec // milliseconds
-	inTime := make([]*Row, len(goals))
+}
+
+// addGoals adds the goal events, in order of time, to the sums of all goals.
+func (d daySums) addGoals(goals []FactRow) {
+	inTime := make([]*FactRow, len(goals))
+	for i := range goals {
+		inTime[i] = &goals[i]
+	}
+	slices.SortStableFunc(inTime, func(a, b *FactRow) int { return cmp.Compare(a.Since, b.Since) })
+	var total totals
+	for _, r := range inTime {
+		total = d.on(r.dayAfterFirst(r.Since)).addGoal(total, r)
+	}
+}
+
+// addGoalDays adds the goal events of a visitor, which are in order of goal and time, to the cells of their goals. key
+// is that of the visitor's cells.
+func (c Cells) addGoalDays(key CellKey, goals []FactRow, sign int64) {
 	var total totals
 	for i := range goals {
 		r := &goals[i]
 		if i == 0 || goals[i-1].Goal != r.Goal {
 			total = totals{}
 		}
-		var s Sums
-		total, inTime[i] = s.addGoal(total, r), r
-		of := key
-		of.Goal, of.Day = r.Goal, goalDay(r)
-		c.findOrAdd(of).AddSigned(&s, sign)
+		var sums CellSums
+		total = sums.addGoal(total, r)
+		key.Goal = r.Goal
+		key.Day = r.dayAfterFirst(r.Since)
+		c.findOrAdd(key).AddSigned(&sums, sign)
 	}
-	slices.SortStableFunc(inTime, func(a, b *Row) int { return cmp.Compare(a.Since, b.Since) })
-	total = totals{}
-	for _, r := range inTime {
-		total = on(goalDay(r)).addGoal(total, r)
-	}
-	for day, s := range days {
-		key.Day = day
-		c.findOrAdd(key).AddSigned(s, sign)
-	}
-	// the returns
-	var one Sums
+}
+
+// addReturns adds the days of a visitor with events, after the first one, to the cells of returns. key is that of the
+// visitor's cells.
+func (c Cells) addReturns(key CellKey, v *FactRow, sign int64) {
+	var one CellSums
 	one.addAt(Visitors, 1)
 	key.Goal = Returns
 	for _, later := range v.Later {
 		today := DayOf(v.First + int64(later)) //nolint:gosec // milliseconds
-		if key.Day = today - key.First; key.Day > 0 {
+		key.Day = today - key.First
+		if key.Day > 0 {
 			c.findOrAdd(key).AddSigned(&one, sign)
 			key.First = today
 		}

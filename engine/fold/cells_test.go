@@ -121,7 +121,7 @@ func (c Cells) sumOfDays(subject schema.Subject, goal int64, variation string, f
 		if key.Grain == OfDay && key.Subject == subject && key.Goal == goal && key.Variation == variation &&
 			key.First == first && key.First+key.Day <= until {
 			for i := range s {
-				s[i].Add(&s[i], bigOf(sums.Sums[i]))
+				s[i].Add(&s[i], bigOf(sums.CellSums[i]))
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func checkCells(t rapid.TB, w world, cells Cells, visitors [][]Event) {
 	groups := groupsOf(visitors)
 	for key, sums := range cells {
 		of := visitorsOf(groups, key.Subject, key.Variation, -1)
-		check.That(t, len(of) != 0 || sums.Sums == (Sums{}), "a cell without visitors: %+v: %+v", key, sums)
+		check.That(t, len(of) != 0 || sums.CellSums == (CellSums{}), "a cell without visitors: %+v: %+v", key, sums)
 		check.That(t, (key.Grain != OfAll || key.First == 0 && key.Day == 0), "no such cell: %+v", key)
 		check.That(t, (key.Grain != OfDay || key.Variation != "" && key.Day >= 0), "no such cell: %+v", key)
 		check.That(t, (key.Grain == OfAll || key.Grain == OfDay), "no such cell: %+v", key)
@@ -181,7 +181,7 @@ func checkAll(t rapid.TB, cells Cells, groups []group, key CellKey) {
 	got := &bigSums{}
 	if sums := cells[key]; sums != nil {
 		for i := range got {
-			got[i].Set(bigOf(sums.Sums[i]))
+			got[i].Set(bigOf(sums.CellSums[i]))
 		}
 	}
 	want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, -1), key.Goal, math.MaxInt64)
@@ -235,7 +235,7 @@ func checkReturns(t rapid.TB, w world, cells Cells, groups []group) {
 func TestCellsEqualThePlainSums(t *testing.T) {
 	checkWorlds(t, 300, func(t *rapid.T, w world) {
 		visitors, cells := w.manyVisitors(), Cells{}
-		var together []Row
+		var together []FactRow
 		for _, events := range visitors {
 			rows := rowsOf(events)
 			if together = append(together, rows...); w.IntN(2) == 0 {
@@ -263,7 +263,7 @@ func TestSubtractedVisitorsLeaveTheCellsOfTheOthers(t *testing.T) {
 			cells.AddRows(rowsOf(events), -1, true)
 		}
 		for key, sums := range cells {
-			check.Equal(t, sums.Sums, Sums{}, "%+v: sums %v of no visitor", key, sums)
+			check.Equal(t, sums.CellSums, CellSums{}, "%+v: sums %v of no visitor", key, sums)
 		}
 	})
 }
@@ -272,7 +272,7 @@ func TestSubtractedVisitorsLeaveTheCellsOfTheOthers(t *testing.T) {
 func TestCellsFollowAVisitor(t *testing.T) {
 	checkWorlds(t, 200, func(t *rapid.T, w world) {
 		events, cells := w.visitor(7), Cells{}
-		var former []Row
+		var former []FactRow
 		for n := range events {
 			rows := rowsOf(events[:n+1])
 			cells.AddRows(former, -1, true)
@@ -302,7 +302,7 @@ func TestCellsWithoutDays(t *testing.T) {
 }
 
 func TestMomentsAreTheSums(t *testing.T) {
-	var s Sums
+	var s CellSums
 	for i := range s {
 		s[i] = Int128{0, uint64(100 + i)}
 	}

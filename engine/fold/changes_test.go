@@ -14,27 +14,27 @@ import (
 )
 
 // text returns all of a row. Rows with no and with empty lists are equal.
-func text(r Row) string { return fmt.Sprintf("%+v", r) }
+func text(r FactRow) string { return fmt.Sprintf("%+v", r) }
 
 // apply returns how often each row is there after changes.
-func apply(stored []Row, changes []Change) map[string]int {
+func apply(stored []FactRow, changes []Change) map[string]int {
 	count := map[string]int{}
 	for _, r := range stored {
 		count[text(r)]++
 	}
 	for _, c := range changes {
 		if c.Cancels {
-			count[text(*c.Row)]--
+			count[text(*c.FactRow)]--
 		} else {
-			count[text(*c.Row)]++
+			count[text(*c.FactRow)]++
 		}
 	}
 	return count
 }
 
 // drawn returns some of the rows, some of them twice.
-func (w world) drawn(rows []Row) []Row {
-	var some []Row
+func (w world) drawn(rows []FactRow) []FactRow {
+	var some []FactRow
 	for _, r := range rows {
 		for range worlds.Pick(w, 1, 0, 1, 1, 2) {
 			some = append(some, r)
@@ -44,7 +44,7 @@ func (w world) drawn(rows []Row) []Row {
 }
 
 // checkChanges checks that changes turn the stored rows into the wanted ones.
-func checkChanges(t rapid.TB, stored, wanted []Row) {
+func checkChanges(t rapid.TB, stored, wanted []FactRow) {
 	t.Helper()
 	changes := AppendChanges(nil, stored, wanted)
 	before, after, want := apply(stored, nil), apply(stored, changes), apply(wanted, nil)
@@ -58,9 +58,9 @@ func checkChanges(t rapid.TB, stored, wanted []Row) {
 	for i, c := range changes {
 		check.That(t, i == 0 || !c.Cancels || changes[i-1].Cancels,
 			"change %d cancels a row after a change that adds one", i)
-		if added[text(*c.Row)] = added[text(*c.Row)] || !c.Cancels; c.Cancels &&
-			want[text(*c.Row)] >= before[text(*c.Row)] {
-			t.Errorf("canceled although it is wanted: %+v", c.Row)
+		if added[text(*c.FactRow)] = added[text(*c.FactRow)] || !c.Cancels; c.Cancels &&
+			want[text(*c.FactRow)] >= before[text(*c.FactRow)] {
+			t.Errorf("canceled although it is wanted: %+v", c.FactRow)
 		}
 	}
 	for row := range added {
@@ -83,36 +83,36 @@ func TestChangesTurnStoredRowsIntoWantedOnes(t *testing.T) {
 
 // Rows that were read from the store have empty lists instead of none.
 func TestEmptyListsAreNoChange(t *testing.T) {
-	row := Row{Subject: subjects[0], Grain: OfVisitor, Visitor: 7}
+	row := FactRow{Subject: subjects[0], Grain: OfVisitor, Visitor: 7}
 	stored := row
 	stored.Later, stored.LaterKinds = []uint64{}, []uint8{}
-	changes := AppendChanges(nil, []Row{stored}, []Row{row})
+	changes := AppendChanges(nil, []FactRow{stored}, []FactRow{row})
 	check.That(t, len(changes) == 0, "changes %+v", changes)
 }
 
 func TestChangesAreAppended(t *testing.T) {
-	earlier := []Change{{&Row{Visitor: 1}, false}, {&Row{Visitor: 2}, true}}
-	changes := AppendChanges(slices.Clone(earlier), []Row{{Visitor: 3}}, []Row{{Visitor: 4}})
-	want := slices.Concat(earlier, []Change{{&Row{Visitor: 3}, true}, {&Row{Visitor: 4}, false}})
+	earlier := []Change{{&FactRow{Visitor: 1}, false}, {&FactRow{Visitor: 2}, true}}
+	changes := AppendChanges(slices.Clone(earlier), []FactRow{{Visitor: 3}}, []FactRow{{Visitor: 4}})
+	want := slices.Concat(earlier, []Change{{&FactRow{Visitor: 3}, true}, {&FactRow{Visitor: 4}, false}})
 	check.That(t, reflect.DeepEqual(changes, want), "changes %+v, want %+v", changes, want)
 }
 
 // others returns rows that differ from a row in one number, text or list.
-func others(row Row) map[string]Row {
-	all := map[string]Row{}
-	var visit func(name string, field func(r *Row) reflect.Value)
-	visit = func(name string, field func(r *Row) reflect.Value) {
+func others(row FactRow) map[string]FactRow {
+	all := map[string]FactRow{}
+	var visit func(name string, field func(r *FactRow) reflect.Value)
+	visit = func(name string, field func(r *FactRow) reflect.Value) {
 		r := row
 		r.Later, r.LaterKinds = slices.Clone(row.Later), slices.Clone(row.LaterKinds)
 		switch v := field(&r); v.Kind() {
 		case reflect.Struct:
 			for i := range v.NumField() {
-				visit(name+"."+v.Type().Field(i).Name, func(r *Row) reflect.Value { return field(r).Field(i) })
+				visit(name+"."+v.Type().Field(i).Name, func(r *FactRow) reflect.Value { return field(r).Field(i) })
 			}
 			return
 		case reflect.Array, reflect.Slice:
 			for i := range v.Len() {
-				visit(fmt.Sprint(name, "[", i, "]"), func(r *Row) reflect.Value { return field(r).Index(i) })
+				visit(fmt.Sprint(name, "[", i, "]"), func(r *FactRow) reflect.Value { return field(r).Index(i) })
 			}
 			return
 		case reflect.String:
@@ -126,7 +126,7 @@ func others(row Row) map[string]Row {
 		}
 		all[name] = r
 	}
-	visit("Row", func(r *Row) reflect.Value { return reflect.ValueOf(r).Elem() })
+	visit("Row", func(r *FactRow) reflect.Value { return reflect.ValueOf(r).Elem() })
 	for name := range all {
 		if strings.HasPrefix(name, "Row.Views.") { // they are not stored
 			delete(all, name)
@@ -142,7 +142,7 @@ func others(row Row) map[string]Row {
 }
 
 func TestEveryDifferenceOfRowsIsAChange(t *testing.T) {
-	row := Row{
+	row := FactRow{
 		Subject: subjects[4], Grain: OfVisitor, Goal: 1, Variation: "1", Visitor: 7, Attributes: "a\x00b", First: 1,
 		Since: 2, Number: 3,
 		MultiExposed: 4, Seen: 5, Digest: 6, Later: []uint64{1, 2}, LaterKinds: []uint8{3, 4},
@@ -150,7 +150,7 @@ func TestEveryDifferenceOfRowsIsAChange(t *testing.T) {
 	differing := others(row)
 	check.That(t, len(differing) >= 32, "only %d fields are checked", len(differing))
 	for what, other := range differing {
-		changes, want := AppendChanges(nil, []Row{row}, []Row{other}), []Change{{&row, true}, {&other, false}}
+		changes, want := AppendChanges(nil, []FactRow{row}, []FactRow{other}), []Change{{&row, true}, {&other, false}}
 		check.That(t, reflect.DeepEqual(changes, want), "%s: changes %+v, want %+v", what, changes, want)
 	}
 }

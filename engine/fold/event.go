@@ -67,7 +67,9 @@ const foldVersion = 4
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
 	content := make([]byte, 0, 512)
-	id, revision, a := int64(e.ID), int64(e.Revision), &e.Amounts //nolint:gosec // bits
+	id := int64(e.ID)             //nolint:gosec // bits
+	revision := int64(e.Revision) //nolint:gosec // bits
+	a := &e.Amounts
 	for _, n := range []int64{
 		foldVersion, id, revision, oneIf(e.Cancelled), e.At, e.Variation, int64(e.Kind), e.Goal, a[0], a[1], a[2],
 	} {
@@ -101,7 +103,8 @@ func distinctEvents(events []Event, explain func(Explained)) []*Event {
 // SetCurrency sets whether the amounts of a goal are in another currency than that of its website. Without a currency
 // of the website, all are.
 func (e *Event) SetCurrency(code, ofWebsite string) {
-	if e.Foreign = ""; e.Kind == moments.Goal && code != ofWebsite {
+	e.Foreign = ""
+	if e.Kind == moments.Goal && code != ofWebsite {
 		e.Foreign = code
 	}
 }
@@ -138,7 +141,8 @@ type eventRows struct {
 func (r *eventRows) nextEvent() (own, bare []*Event) {
 	if len(r.ownLeft) > 0 {
 		first := r.ownLeft[0]
-		if own = r.ownLeft[:1]; first.Kind == moments.Goal {
+		own = r.ownLeft[:1]
+		if first.Kind == moments.Goal {
 			for len(own) < len(r.ownLeft) && r.ownLeft[len(own)].ID == first.ID {
 				own = r.ownLeft[:len(own)+1]
 			}
@@ -151,7 +155,8 @@ func (r *eventRows) nextEvent() (own, bare []*Event) {
 	}
 	for len(r.bareLeft) > 0 {
 		bare = withID(r.bareLeft, r.bareLeft[0].ID)
-		if r.bareLeft = r.bareLeft[len(bare):]; len(withID(r.own, bare[0].ID)) == 0 {
+		r.bareLeft = r.bareLeft[len(bare):]
+		if len(withID(r.own, bare[0].ID)) == 0 {
 			return nil, bare
 		}
 	}

@@ -53,7 +53,7 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 		want := rowsOf(events)
 		must.That(t, reflect.DeepEqual(rows, want), "events %+v\nrows with reasons %+v\nwithout %+v", events, rows,
 			want)
-		sums := []Row{}
+		sums := []FactRow{}
 		for _, g := range groupsOfReasons(explained) {
 			sums = append(sums, naiveVisitorRow(g))
 			for goal := int64(1); goal <= goalsOfWorld; goal++ {
@@ -77,12 +77,12 @@ func TestReasonsAddUpToTheRows(t *testing.T) {
 }
 
 // ofEvents returns the rows without what they were made of, and without those made of nothing but cancelled events.
-func ofEvents(rows []Row) []Row {
+func ofEvents(rows []FactRow) []FactRow {
 	rows = withoutDigests(rows)
 	for i := range rows {
 		rows[i].Seen = 0
 	}
-	return slices.DeleteFunc(rows, func(r Row) bool {
+	return slices.DeleteFunc(rows, func(r FactRow) bool {
 		return r.Grain == OfVisitor && len(r.Later) == 0 && r.Counts == [6]uint32{}
 	})
 }

@@ -28,7 +28,7 @@ const (
 	OfPosition                  // how far events are folded
 )
 
-// Row is a row of facts. A visitor of a subject has
+// FactRow is a row of facts. A visitor of a subject has
 //
 //   - for the counted events, a row of the grain OfVisitor and a row of OfGoal for each goal
 //     event. Events count from the first view on. A goal without exposures counts for each
@@ -39,7 +39,7 @@ const (
 //
 // Goals without exposures also have such rows, under a subject of their own. All goals with the same id, of a subject
 // or without exposures, are revisions of one event, see stateOf. A cancelled event has no row of its own.
-type Row struct {
+type FactRow struct {
 	Subject    schema.Subject
 	Grain      Grain
 	Goal       int64  // of a goal event
@@ -103,7 +103,7 @@ func IsCounted(variation string) bool { return variation != "" && !IsAutomated(v
 
 // AppendVisitorRows appends the rows of a visitor of a website. events must have all stored events of the visitor, in
 // any order, including copies. A visitor with more than most distinct events is automated.
-func AppendVisitorRows(events []Event, most int, rows []Row) []Row {
+func AppendVisitorRows(events []Event, most int, rows []FactRow) []FactRow {
 	return ExplainVisitor(events, most, rows, nil)
 }
 
@@ -135,7 +135,7 @@ type Explained struct {
 }
 
 // ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
-func ExplainVisitor(events []Event, most int, rows []Row, explain func(Explained)) []Row {
+func ExplainVisitor(events []Event, most int, rows []FactRow, explain func(Explained)) []FactRow {
 	distinct := distinctEvents(events, explain)
 	if len(distinct) > most {
 		return appendAutomated(rows, distinct, most, explain)
@@ -157,7 +157,7 @@ func splitEvents(events []*Event) iter.Seq[[]*Event] {
 
 // appendAutomated appends the rows of an automated visitor: one for each subject. They are made of the first events to
 // arrive up to the one above the limit, so later events do not change them.
-func appendAutomated(rows []Row, distinct []*Event, most int, explain func(Explained)) []Row {
+func appendAutomated(rows []FactRow, distinct []*Event, most int, explain func(Explained)) []FactRow {
 	for _, e := range distinct {
 		if explain != nil {
 			explain(Explained{Event: e, Subject: e.Subject, Reason: AutomatedVisitor, At: e.At})
@@ -169,7 +169,7 @@ func appendAutomated(rows []Row, distinct []*Event, most int, explain func(Expla
 	slices.SortFunc(arrived, (*Event).compareIdentity)
 	for own := range splitEvents(arrived) {
 		first := firstView(own)
-		r := Row{
+		r := FactRow{
 			Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor, Variation: Automated,
 			Number: uint32(most), //nolint:gosec // a small limit
 			Digest: uint64(most), //nolint:gosec // differs from the digest of rows that count the same events
@@ -208,13 +208,13 @@ func SplitRuns[T any](all []T, isNext func(before, e *T) bool) iter.Seq[[]T] {
 }
 
 // splitBySubject returns the rows of each visitor of a subject: the visitor's row, and those of the goal events.
-func splitBySubject(rows []Row) iter.Seq[[]Row] {
-	return SplitRuns(rows, func(_, r *Row) bool { return r.Grain == OfGoal })
+func splitBySubject(rows []FactRow) iter.Seq[[]FactRow] {
+	return SplitRuns(rows, func(_, r *FactRow) bool { return r.Grain == OfGoal })
 }
 
 // addMade adds the own rows of events, also of cancelled ones, to those that a visitor's row is made of. First is then
 // the least time of all.
-func (r *Row) addMade(own []*Event) {
+func (r *FactRow) addMade(own []*Event) {
 	for _, e := range own {
 		if r.Seen == 0 || e.At < r.First {
 			r.First = e.At
@@ -224,83 +224,114 @@ func (r *Row) addMade(own []*Event) {
 	}
 }
 
+// exposure is the first view of a visitor of a subject, and the variation of the visitor's rows.
+type exposure struct {
+	first     *Event // nil: none
+	variation string
+}
+
+// exposureOf returns the exposure of the visitor of a subject's events.
+func exposureOf(own []*Event) exposure {
+	first := firstView(own)
+	if first == nil {
+		return exposure{}
+	}
+	isOther := func(e *Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }
+	return exposure{first, VariationOf(first.Variation, slices.ContainsFunc(own, isOther))}
+}
+
+// counts reports whether an event counts: it is not before the first view.
+func (x *exposure) counts(e *Event) bool { return x.first != nil && e.At >= x.first.At }
+
+// explainEvent explains the own rows of an event: row, whose state counts, and those that it supersedes. counted is the
+// event as it counts.
+func (x *exposure) explainEvent(subject schema.Subject, own []*Event, row, counted *Event, explain func(Explained)) {
+	for _, o := range own {
+		if o != row {
+			explain(Explained{Event: o, Subject: subject, Reason: Superseded, At: o.At, Basis: row})
+		}
+	}
+	found := Explained{Event: row, Subject: subject, At: counted.At, Basis: x.first}
+	switch {
+	case row.Cancelled:
+		found.Reason = Cancelled
+	case x.first == nil:
+		found.Reason = WithoutView
+	case !x.counts(counted):
+		found.Reason = BeforeFirstView
+	case row == x.first:
+		found.Reason = FirstView
+		found.Variation = x.variation
+	default:
+		found.Reason = SinceFirstView
+		found.Variation = x.variation
+	}
+	explain(found)
+}
+
+// visitorEvents are the events of which the row of a visitor is made.
+type visitorEvents struct {
+	row    FactRow
+	events []*Event // as they count, without cancelled ones
+}
+
+// addEvent adds an event, as it counts, and its own rows.
+func (v *visitorEvents) addEvent(own []*Event, counted *Event) {
+	v.row.addMade(own)
+	if !counted.Cancelled {
+		v.events = append(v.events, counted)
+	}
+}
+
 // subjectRows appends the rows of a visitor of a subject, whose events are sorted by id. bare are the visitor's goals
 // without exposures; they have no view, and so do not count under their own subject.
-func subjectRows(rows []Row, own, bare []*Event, explain func(Explained)) []Row {
-	first := firstView(own)
-	variation := ""
-	if first != nil {
-		isOther := func(e *Event) bool { return e.Kind == moments.View && e.Variation != first.Variation }
-		variation = VariationOf(first.Variation, slices.ContainsFunc(own, isOther))
-	}
-	var counted, others []*Event // as they count, without cancelled ones
-	ofCounted := Row{Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor}
-	ofOthers, all := ofCounted, eventRows{own, bare, own, bare}
+func subjectRows(rows []FactRow, own, bare []*Event, explain func(Explained)) []FactRow {
+	x := exposureOf(own)
+	visitor := FactRow{Subject: own[0].Subject, Grain: OfVisitor, Visitor: own[0].Visitor}
+	counted := visitorEvents{row: visitor}
+	others := visitorEvents{row: visitor}
+	all := eventRows{own, bare, own, bare}
 	for own, bare := all.nextEvent(); len(own)+len(bare) > 0; own, bare = all.nextEvent() {
 		row, e := stateOf(own, bare)
-		isCounted := first != nil && e.At >= first.At
 		switch {
-		case isCounted:
-			if ofCounted.addMade(own); !e.Cancelled {
-				counted = append(counted, e)
-			}
+		case x.counts(e):
+			counted.addEvent(own, e)
 		case len(own) > 0:
-			if ofOthers.addMade(own); !e.Cancelled {
-				others = append(others, e)
-			}
+			others.addEvent(own, e)
 		default:
 			continue // a goal without exposures counts from the first view on
 		}
-		if explain == nil {
-			continue
+		if explain != nil {
+			x.explainEvent(visitor.Subject, own, row, e, explain)
 		}
-		subject := ofCounted.Subject
-		for _, o := range own {
-			if o != row {
-				explain(Explained{Event: o, Subject: subject, Reason: Superseded, At: o.At, Basis: row})
-			}
-		}
-		x := Explained{Event: row, Subject: subject, At: e.At, Basis: first}
-		switch {
-		case row.Cancelled:
-			x.Reason = Cancelled
-		case first == nil:
-			x.Reason = WithoutView
-		case !isCounted:
-			x.Reason = BeforeFirstView
-		case row == first:
-			x.Reason, x.Variation = FirstView, variation
-		default:
-			x.Reason, x.Variation = SinceFirstView, variation
-		}
-		explain(x)
 	}
-	if ofOthers.Seen > 0 {
-		rows = ofOthers.appendRows(rows, others, nil)
+	if others.row.Seen > 0 {
+		rows = others.row.appendRows(rows, others.events, nil)
 	}
-	if first == nil {
+	if x.first == nil {
 		return rows
 	}
 	at := len(rows)
-	rows = ofCounted.appendRows(rows, counted, first)
+	rows = counted.row.appendRows(rows, counted.events, x.first)
 	for i := range rows[at:] {
 		r := &rows[at+i]
-		r.Variation, r.Attributes = variation, first.Attributes
+		r.Variation = x.variation
+		r.Attributes = x.first.Attributes
 	}
 	return rows
 }
 
 // appendRows appends a visitor's row, which knows what it is made of, and goal rows. firstView is nil if the events do
 // not count.
-func (v *Row) appendRows(rows []Row, events []*Event, firstView *Event) []Row {
+func (v *FactRow) appendRows(rows []FactRow, events []*Event, firstView *Event) []FactRow {
 	slices.SortFunc(events, (*Event).compareTime)
 	if firstView != nil {
 		v.First = firstView.At
+		v.MultiExposed = firstOtherView(events, firstView.Variation)
 	} else if len(events) > 0 {
 		v.First = events[0].At
 	}
 	var goals []*Event
-	multi := false
 	for _, e := range events {
 		if e.Kind == moments.Goal {
 			goals = append(goals, e)
@@ -310,19 +341,31 @@ func (v *Row) appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 		if e.Kind == moments.View {
 			v.Views.extendByView(e.At, e.Accepted)
 		}
-		if firstView != nil && e.Kind == moments.View && e.Variation != firstView.Variation && !multi {
-			v.MultiExposed, multi = e.At, true
-		}
 		v.Since = uint64(e.At - v.First) //nolint:gosec // events are in order of time
 		if e != firstView {
 			v.Later = append(v.Later, v.Since)
 			v.LaterKinds = append(v.LaterKinds, uint8(e.Kind))
 		}
 	}
-	rows = append(rows, *v)
+	return v.appendGoalRows(append(rows, *v), goals)
+}
+
+// firstOtherView returns the time of the first view of another variation; 0: there is none. The events are in order of
+// time.
+func firstOtherView(events []*Event, variation int64) int64 {
+	for _, e := range events {
+		if e.Kind == moments.View && e.Variation != variation {
+			return e.At
+		}
+	}
+	return 0
+}
+
+// appendGoalRows appends a row for each goal event of a visitor, by goal. The goal events are in order of time.
+func (v *FactRow) appendGoalRows(rows []FactRow, goals []*Event) []FactRow {
 	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
 	for i, e := range goals {
-		r := Row{
+		r := FactRow{
 			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First,
 			MultiExposed: v.MultiExposed,
 			Since:        uint64(e.At - v.First), Number: 1, //nolint:gosec // not before the first one
@@ -349,13 +392,13 @@ func DayOf(ms int64) int64 { return ms / (24 * time.Hour.Milliseconds()) }
 
 // Change is a row to insert: a new row, or a copy that cancels a stored row.
 type Change struct {
-	*Row
+	*FactRow
 	Cancels bool
 }
 
 // AppendChanges appends the changes that turn the stored rows into the wanted ones, cancellations first. Rows that are
 // both stored and wanted need no change.
-func AppendChanges(changes []Change, stored, wanted []Row) []Change {
+func AppendChanges(changes []Change, stored, wanted []FactRow) []Change {
 	surplus := make(map[string]int, len(stored))
 	for i := range stored {
 		surplus[stored[i].contentKey()]++
@@ -380,7 +423,7 @@ func AppendChanges(changes []Change, stored, wanted []Row) []Change {
 }
 
 // contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.
-func (r *Row) contentKey() string {
+func (r *FactRow) contentKey() string {
 	b := make([]byte, 0, 256+9*len(r.Later))
 	for _, text := range []string{string(r.Subject.Kind), r.Variation, r.Attributes, r.Foreign} {
 		b = append(append(binary.AppendUvarint(b, uint64(len(text))), text...), 0)

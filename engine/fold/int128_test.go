@@ -93,10 +93,10 @@ func TestInt128AddsAndNegates(t *testing.T) {
 func TestSumsAddAndSubtract(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
 	all := wide()
-	var s Sums
+	var s CellSums
 	var want [NumberOfSums]big.Int
 	for range 2000 {
-		var o Sums
+		var o CellSums
 		sign := []int64{1, -1}[random.IntN(2)]
 		for i := range o {
 			if random.IntN(3) > 0 {

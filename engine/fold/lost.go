@@ -35,7 +35,7 @@ func (e *Event) content() content {
 // rows must be in the order of AppendVisitorRows, those of goals without exposures first. Rows of an automated visitor
 // do not say which events they were made of, so none of them is returned. Rows do not name cancelled events and
 // superseded revisions either; so an event counts again whose cancellation is lost.
-func LostEvents(stored []Row, events []Event, isShort func(schema.Subject) bool) []Event {
+func LostEvents(stored []FactRow, events []Event, isShort func(schema.Subject) bool) []Event {
 	l := losses{events: events, present: map[content]int{}, missing: map[content]int{}, bare: map[content]int{}}
 	type copied struct {
 		id uint64
@@ -84,7 +84,7 @@ type losses struct {
 }
 
 // addRows adds the lost events of a visitor's row, and of the rows of the goal events.
-func (l *losses) addRows(v *Row, goals []Row) {
+func (l *losses) addRows(v *FactRow, goals []FactRow) {
 	var variation int64
 	var bare map[content]int // goals that count for the subject, too
 	if v.Variation != "" {
@@ -106,7 +106,8 @@ func (l *losses) addRows(v *Row, goals []Row) {
 		e := Event{Subject: v.Subject, Visitor: v.Visitor, At: at, Kind: moments.Kind(v.LaterKinds[i])}
 		if e.Kind == moments.View {
 			e.Attributes = v.Attributes
-			if e.Variation = variation; e.At == v.MultiExposed {
+			e.Variation = variation
+			if e.At == v.MultiExposed {
 				e.Variation = math.MaxInt64 // another one; of views at the same time, it is not the first
 			}
 		}
@@ -118,7 +119,8 @@ func (l *losses) addRows(v *Row, goals []Row) {
 		r := &goals[i]
 		at := r.First + int64(r.Since) //nolint:gosec // milliseconds
 		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: at, Kind: moments.Goal, Goal: r.Goal}
-		e.Amounts, e.Foreign = r.Amounts, r.Foreign
+		e.Amounts = r.Amounts
+		e.Foreign = r.Foreign
 		l.addUnlessPresent(&e, bare)
 	}
 }
@@ -141,8 +143,9 @@ func (l *losses) addUnlessPresent(e *Event, bare map[content]int) {
 	if e.isBare() {
 		l.bare[c]++
 		for i := range l.events { // the same goal with an exposure counts once
-			if o := l.events[i].content(); o.Kind == c.Kind && o.At == c.At && o.Goal == c.Goal &&
-				o.Amounts == c.Amounts && o.Foreign == c.Foreign {
+			o := l.events[i].content()
+			isSameGoal := o.Kind == c.Kind && o.Goal == c.Goal && o.At == c.At
+			if isSameGoal && o.Amounts == c.Amounts && o.Foreign == c.Foreign {
 				e.ID = l.events[i].ID
 			}
 		}

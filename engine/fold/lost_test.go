@@ -46,7 +46,7 @@ func (w world) distinctVisitor(ids uint64) []Event {
 	return events
 }
 
-func seenOf(rows []Row, of schema.Subject) (n uint32) {
+func seenOf(rows []FactRow, of schema.Subject) (n uint32) {
 	for i := range rows {
 		if rows[i].Subject == of {
 			n += rows[i].Seen
@@ -56,9 +56,9 @@ func seenOf(rows []Row, of schema.Subject) (n uint32) {
 }
 
 // checkSameSums compares rows except for what depends on the ids of events.
-func checkSameSums(t *rapid.T, found, want []Row) {
+func checkSameSums(t *rapid.T, found, want []FactRow) {
 	t.Helper()
-	cells := func(rows []Row) Cells {
+	cells := func(rows []FactRow) Cells {
 		c := Cells{}
 		for from, to := 0, 0; from < len(rows); from = to {
 			for to = from + 1; to < len(rows) && rows[to].Subject == rows[from].Subject; to++ {
@@ -70,7 +70,7 @@ func checkSameSums(t *rapid.T, found, want []Row) {
 		}
 		return c
 	}
-	visitors := func(rows []Row) (visitors []Row) {
+	visitors := func(rows []FactRow) (visitors []FactRow) {
 		for _, r := range rows {
 			if r.Grain == OfVisitor {
 				r.Digest, r.Views = 0, Extent{}

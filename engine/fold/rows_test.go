@@ -17,8 +17,8 @@ import (
 )
 
 // naiveRows returns the rows of a visitor, without digests.
-func naiveRows(events []Event) []Row {
-	var rows []Row
+func naiveRows(events []Event) []FactRow {
+	var rows []FactRow
 	for _, g := range naiveGroups(events) {
 		rows = append(rows, naiveVisitorRow(g))
 		for goal := int64(1); goal <= goalsOfWorld; goal++ {
@@ -45,8 +45,8 @@ func naiveExtent(x Extent, e Event) Extent {
 	return x
 }
 
-func naiveVisitorRow(g group) Row {
-	r := Row{
+func naiveVisitorRow(g group) FactRow {
+	r := FactRow{
 		Subject: g.subject, Grain: OfVisitor, Variation: g.variation, Visitor: 7, First: g.from,
 		Seen: uint32(len(g.rows)),
 	}
@@ -84,15 +84,15 @@ func naiveVisitorRow(g group) Row {
 	return r
 }
 
-func naiveGoalRows(g group, goal int64) []Row {
-	var rows []Row
+func naiveGoalRows(g group, goal int64) []FactRow {
+	var rows []FactRow
 	var before [3]int64
 	multiExposed := naiveVisitorRow(g).MultiExposed
 	for _, e := range g.events {
 		if e.Kind != moments.Goal || e.Goal != goal {
 			continue
 		}
-		r := Row{
+		r := FactRow{
 			Subject: g.subject, Grain: OfGoal, Goal: goal, Variation: g.variation, Visitor: e.Visitor,
 			First: g.from, Since: uint64(e.At - g.from), Number: uint32(len(rows) + 1), MultiExposed: multiExposed,
 			Amounts: e.Amounts, Before: before,
@@ -112,17 +112,19 @@ func naiveGoalRows(g group, goal int64) []Row {
 }
 
 // rowsOf returns the rows of a visitor. The events do not change.
-func rowsOf(events []Event) []Row {
+func rowsOf(events []Event) []FactRow {
 	return AppendVisitorRows(slices.Clone(events), MaxVisitorEvents, nil)
 }
 
 // bySubject sorts rows by subject. The order of the rows of a subject stays.
-func bySubject(rows []Row) []Row {
-	slices.SortStableFunc(rows, func(a, b Row) int { return strings.Compare(a.Subject.String(), b.Subject.String()) })
+func bySubject(rows []FactRow) []FactRow {
+	slices.SortStableFunc(rows, func(a, b FactRow) int {
+		return strings.Compare(a.Subject.String(), b.Subject.String())
+	})
 	return rows
 }
 
-func withoutDigests(rows []Row) []Row {
+func withoutDigests(rows []FactRow) []FactRow {
 	rows = slices.Clone(rows)
 	for i := range rows {
 		rows[i].Digest = 0
@@ -185,7 +187,7 @@ func TestLaterCopiesChangeNoRow(t *testing.T) {
 func TestRowsDoNotDependOnArrival(t *testing.T) {
 	checkWorlds(t, tier.Of(100, 2000), func(t *rapid.T, w world) {
 		sent := naiveDistinct(w.visitor(7))
-		var want []Row
+		var want []FactRow
 		for range 4 {
 			arrived, at := w.shuffled(slices.Concat(sent, w.shuffled(sent)[:w.IntN(len(sent)+1)])), w.start
 			for i := range arrived {
@@ -212,7 +214,7 @@ func TestRowsDoNotDependOnArrival(t *testing.T) {
 
 func TestRowsAreAppended(t *testing.T) {
 	events := newWorld(rand.New(rand.NewPCG(1, 1))).visitor(7)
-	earlier := []Row{{Visitor: 1}, {Visitor: 2}}
+	earlier := []FactRow{{Visitor: 1}, {Visitor: 2}}
 	got, want := AppendVisitorRows(slices.Clone(events), MaxVisitorEvents,
 		slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events))
 	check.That(t, reflect.DeepEqual(got, want), "rows %+v, want %+v", got, want)

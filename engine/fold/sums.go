@@ -43,8 +43,8 @@ const UnknownValues = NegativeGoals + 1
 // NumberOfSums is the number of sums of a cell.
 const NumberOfSums = UnknownValues + 1
 
-// Sums are sums over visitors, exact.
-type Sums [NumberOfSums]Int128
+// CellSums are sums over visitors, exact.
+type CellSums [NumberOfSums]Int128
 
 // Int128 is an integer of 128 bits.
 type Int128 struct {
@@ -98,7 +98,7 @@ func ToInt128(x *big.Int) Int128 {
 }
 
 // AddSigned adds other sums, or subtracts them if sign is -1.
-func (s *Sums) AddSigned(o *Sums, sign int64) {
+func (s *CellSums) AddSigned(o *CellSums, sign int64) {
 	for i := range s {
 		switch {
 		case o[i] == Int128{}:
@@ -110,7 +110,7 @@ func (s *Sums) AddSigned(o *Sums, sign int64) {
 	}
 }
 
-func (s *Sums) addAt(at int, n int64) {
+func (s *CellSums) addAt(at int, n int64) {
 	if n != 0 {
 		s[at] = s[at].Plus(newInt128(n))
 	}
@@ -124,8 +124,9 @@ type totals struct {
 
 // addGoal adds a goal event to the sums. before has the visitor's totals before the event; addGoal returns the totals
 // after it.
-func (s *Sums) addGoal(before totals, r *Row) totals {
-	after, amounts := before, &r.Amounts
+func (s *CellSums) addGoal(before totals, r *FactRow) totals {
+	after := before
+	amounts := &r.Amounts
 	after.events++
 	s.addAt(Goals, 1)
 	s.addAt(GoalsSquares, after.events*after.events-before.events*before.events)
@@ -133,7 +134,8 @@ func (s *Sums) addGoal(before totals, r *Row) totals {
 	s.addAt(NegativeGoals, oneIf(amounts[0] < 0))
 	s.addAt(UnknownValues, oneIf(r.Marks&UnknownValueMark != 0))
 	for k := range amounts {
-		was, is := before.amounts[k], before.amounts[k]+amounts[k]
+		was := before.amounts[k]
+		is := before.amounts[k] + amounts[k]
 		after.amounts[k] = is
 		at := Value + k*sumsOfAmount
 		s.addAt(at+sumOf, amounts[k])
@@ -141,7 +143,8 @@ func (s *Sums) addGoal(before totals, r *Row) totals {
 		s.addAt(at+nonzeroOf, oneIf(is != 0)-oneIf(was != 0))
 		s.addAt(at+negativeOf, oneIf(is < 0)-oneIf(was < 0))
 	}
-	now, was := exactProduct(after.amounts[0], after.events), exactProduct(before.amounts[0], before.events)
+	now := exactProduct(after.amounts[0], after.events)
+	was := exactProduct(before.amounts[0], before.events)
 	s[ValueGoals] = s[ValueGoals].Plus(now).Plus(was.negative())
 	return after
 }
@@ -154,20 +157,20 @@ func oneIf(is bool) int64 {
 }
 
 // CountAt returns a sum that counts events or visitors.
-func (s *Sums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec // below 2^63
+func (s *CellSums) CountAt(at int) int64 { return int64(s[at].Low) } //nolint:gosec // below 2^63
 
 // AmountSum returns the sum of an amount: 0 is value, 1 is profit, 2 is extra value.
-func (s *Sums) AmountSum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
+func (s *CellSums) AmountSum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
 
 // AmountTotals returns the sum of the squares of the visitors' totals of an amount, and the numbers of visitors whose
 // total is not 0, and below 0.
-func (s *Sums) AmountTotals(amount int) (squares Int128, nonzero, negative int64) {
+func (s *CellSums) AmountTotals(amount int) (squares Int128, nonzero, negative int64) {
 	at := Value + amount*sumsOfAmount
 	return s[at+squaresOf], s.CountAt(at + nonzeroOf), s.CountAt(at + negativeOf)
 }
 
 // AsMoments returns the sums as moments of a report.
-func (s *Sums) AsMoments() moments.Moments {
+func (s *CellSums) AsMoments() moments.Moments {
 	n := s.CountAt
 	amount := func(k int) moments.Amounts {
 		at := Value + k*sumsOfAmount

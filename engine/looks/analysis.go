@@ -41,10 +41,10 @@ func (k Kind) IsState() bool { return k == OfLook || k == OfEnd }
 // FixesClock reports whether the row has the first full day.
 func (k Kind) FixesClock() bool { return k != OfSplit }
 
-// Row is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the day
-// and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the row of
-// a split only the end of the day and the sample ratio.
-type Row struct {
+// LookRow is the result of a look for one variation, on one metric of one goal. The row of harm has only the end of the
+// day and Upper, that of returns only Returns, the row of an end only visitors, strata and the sample ratio, and the
+// row of a split only the end of the day and the sample ratio.
+type LookRow struct {
 	Look
 	Kind        Kind `json:"-"`
 	VariationID int64
@@ -69,7 +69,7 @@ type RowStratum struct {
 
 // conclusiveDirection returns 1 if the look concludes that the variation is above control, -1 if it is below, and 0
 // otherwise. A Bayesian conclusion needs the chance as well.
-func (r *Row) conclusiveDirection(alpha float64) int {
+func (r *LookRow) conclusiveDirection(alpha float64) int {
 	if r.Chance != nil {
 		return r.BayesianDirection(*r.Chance, alpha)
 	}
@@ -78,14 +78,15 @@ func (r *Row) conclusiveDirection(alpha float64) int {
 
 // Question has the looks of one metric of one goal.
 type Question struct {
-	Rows [][]Row // by look and variation, without control
+	Rows [][]LookRow // by look and variation, without control
 }
 
 // SupportsVerdict reports whether any look supports a verdict on a treatment.
 func (q *Question) SupportsVerdict(treatment int, verdict stats.Verdict, alpha float64) bool {
 	want := map[stats.Verdict]int{stats.VerdictBetter: 1, stats.VerdictWorse: -1}[verdict]
-	return want != 0 &&
-		slices.ContainsFunc(q.Rows, func(rows []Row) bool { return rows[treatment].conclusiveDirection(alpha) == want })
+	return want != 0 && slices.ContainsFunc(q.Rows, func(rows []LookRow) bool {
+		return rows[treatment].conclusiveDirection(alpha) == want
+	})
 }
 
 // FindOutcome returns the winner or the loser of all looks, or nil.
@@ -105,14 +106,14 @@ func (q *Question) FindOutcome(alpha float64) *stats.Outcome {
 
 // WinnerOf returns the winner that the looks among the rows of a plan's primary question conclude; nil: there is none.
 // Rows of harm are not looks.
-func WinnerOf(p *plan.Plan, rows []Row) *plan.Variation {
+func WinnerOf(p *plan.Plan, rows []LookRow) *plan.Variation {
 	var q Question
 	for _, r := range rows {
 		if r.Kind != OfLook {
 			continue
 		}
 		for len(q.Rows) < r.Number {
-			q.Rows = append(q.Rows, make([]Row, len(p.Variations)-1))
+			q.Rows = append(q.Rows, make([]LookRow, len(p.Variations)-1))
 		}
 		for t := range p.Variations[1:] {
 			if p.Variations[t+1].ID == r.VariationID {
@@ -128,7 +129,7 @@ func WinnerOf(p *plan.Plan, rows []Row) *plan.Variation {
 
 // LastLook returns the last look at a variation that has a boundary, or else the last one; nil: there is none. A look
 // without new visitors has no boundary, and the look before it stays valid.
-func (q *Question) LastLook(treatment int) *Row {
+func (q *Question) LastLook(treatment int) *LookRow {
 	if q == nil || len(q.Rows) == 0 {
 		return nil
 	}
@@ -144,7 +145,7 @@ func (q *Question) LastLook(treatment int) *Row {
 func (a *Analysis) LastLook() Look {
 	last := a.Looks[len(a.Looks)-1]
 	for k, rows := range slices.Backward(a.Primary.Rows) {
-		if slices.ContainsFunc(rows, func(r Row) bool { return r.hasBoundary() }) {
+		if slices.ContainsFunc(rows, func(r LookRow) bool { return r.hasBoundary() }) {
 			return a.Looks[k]
 		}
 	}
@@ -157,7 +158,7 @@ func (a *Analysis) DecidingLooks() []Look {
 	if a.Outcome != nil {
 		found = append(found, a.Looks[a.Outcome.Look])
 	}
-	at := slices.IndexFunc(a.Primary.Rows, func(rows []Row) bool { return rows[0].Tau >= 1 })
+	at := slices.IndexFunc(a.Primary.Rows, func(rows []LookRow) bool { return rows[0].Tau >= 1 })
 	if at >= 0 && (a.Outcome == nil || at != a.Outcome.Look) {
 		found = append(found, a.Looks[at])
 	}
@@ -165,14 +166,14 @@ func (a *Analysis) DecidingLooks() []Look {
 }
 
 // hasBoundary reports whether the look could be significant.
-func (r *Row) hasBoundary() bool { return r.Critical != nil && r.Difference.Interval != nil }
+func (r *LookRow) hasBoundary() bool { return r.Critical != nil && r.Difference.Interval != nil }
 
 // Analysis has the results of all looks of a subject.
 type Analysis struct {
 	*Schedule
 	Plan       *plan.Plan // of the declared question
 	Primary    Question
-	Ends       []Row          // of the subject, by treatment; none: it has not ended
+	Ends       []LookRow      // of the subject, by treatment; none: it has not ended
 	Outcome    *stats.Outcome // the winner or the loser; nil: none
 	Guardrails []Guardrail
 	Harm       []GuardrailStatus // of the primary metric, whose margin is the minimum effect, by treatment
@@ -202,8 +203,8 @@ func (a *Analysis) ReturnsOfPlan(p *plan.Plan) *ReturnsOf {
 }
 
 // State returns the rows that the ledger would have: the results of the primary question's looks and of the end.
-func (a *Analysis) State() (rows []Row) {
-	for _, of := range slices.Concat(a.Primary.Rows, [][]Row{a.Ends}) {
+func (a *Analysis) State() (rows []LookRow) {
+	for _, of := range slices.Concat(a.Primary.Rows, [][]LookRow{a.Ends}) {
 		for _, row := range of {
 			row.MismatchP = a.MismatchP // of any full day
 			rows = append(rows, row)
@@ -270,7 +271,7 @@ type Series func(
 // readSums reads the daily series of goals since each cut, and returns a function for the sums of a plan.
 func (read Series) readSums(
 	cuts []time.Time, goals []plan.GoalWindow, timing plan.Timing,
-) (func(*plan.Plan) *Sums, error) {
+) (func(*plan.Plan) *DailySums, error) {
 	steps := map[plan.GoalWindow][][]moments.Step{}
 	for _, cut := range cuts {
 		found, err := read(cut, goals, timing)
@@ -281,14 +282,14 @@ func (read Series) readSums(
 			steps[goal] = append(steps[goal], found[goal])
 		}
 	}
-	return func(p *plan.Plan) *Sums { return newSums(p, cuts, steps[p.Goal()]) }, nil
+	return func(p *plan.Plan) *DailySums { return newSums(p, cuts, steps[p.Goal()]) }, nil
 }
 
 // askedQuestion is the primary question or a guardrail, with its daily sums.
 type askedQuestion struct {
 	plan     *plan.Plan
 	schedule *Schedule // of its looks, which wait for its conversion window, and until its orders have settled
-	sums     *Sums
+	sums     *DailySums
 	harm     harmData
 }
 
@@ -296,14 +297,14 @@ type askedQuestion struct {
 // so an event in a conversion window counts from when it happened.
 type harmData struct {
 	schedule *Schedule
-	sums     *Sums
+	sums     *DailySums
 }
 
 // readQuestions reads the daily sums of the primary question and of the guardrails, in this order. It also returns a
 // function for the sums of another plan of a declared goal.
 func (read Series) readQuestions(
 	p *plan.Plan, s *Schedule, recorded []Record,
-) (asked []askedQuestion, sumsOf func(*plan.Plan) *Sums, err error) {
+) (asked []askedQuestion, sumsOf func(*plan.Plan) *DailySums, err error) {
 	schedules := []*Schedule{s}
 	var windowed []plan.GoalWindow // goals with a conversion window
 	waits := s.waits()
@@ -392,7 +393,7 @@ func (s *Schedule) lastLookOf(question *plan.Plan, recorded []Record) Look {
 }
 
 // addDays counts the visitors of each full day, and returns the split of all visitors until the end of each.
-func (a *Analysis) addDays(sums *Sums) (splits [][]stats.SharePeriod) {
+func (a *Analysis) addDays(sums *DailySums) (splits [][]stats.SharePeriod) {
 	before := map[int64]int64{} // visitors by variation, until the end of the day before
 	for _, end := range a.fullDays() {
 		var periods []stats.SharePeriod
@@ -439,7 +440,7 @@ func (a *Analysis) addMismatch(least []*float64, recorded []Record) {
 
 // endRows returns the rows of the end of a subject, by treatment; none if it has not ended. They are about the visitors
 // of the whole weeks and of the full days after them.
-func endRows(s *Schedule, sums *Sums) (rows []Row) {
+func endRows(s *Schedule, sums *DailySums) (rows []LookRow) {
 	if !s.HasEnd() {
 		return nil
 	}
@@ -451,7 +452,7 @@ func endRows(s *Schedule, sums *Sums) (rows []Row) {
 		visitors += n
 	}
 	for _, v := range sums.plan.Variations[1:] {
-		rows = append(rows, Row{
+		rows = append(rows, LookRow{
 			Look: last, Kind: OfEnd, VariationID: v.ID, Visitors: visitors, Strata: rowStrata(sums.plan, strata, v.ID),
 		})
 	}
@@ -515,7 +516,7 @@ func strataOf(all []StratumData, treatment int) (strata []stats.Stratum, nonNega
 }
 
 // analyzeGoal returns the looks of a metric of a goal.
-func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Question {
+func (a *Analyzer) analyzeGoal(s *Schedule, sums *DailySums, recorded []Record) Question {
 	p := sums.plan
 	if len(s.Looks) == 0 || len(p.Variations) < 2 {
 		return Question{}
@@ -534,17 +535,17 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 		}
 		data = append(data, d)
 	}
-	var own []Row
+	var own []LookRow
 	for _, r := range recorded {
 		if r.isAbout(p) && r.Kind == OfLook {
-			own = append(own, r.Row)
+			own = append(own, r.LookRow)
 		}
 	}
 	q := a.analyzeSums(p, s, data, own)
 	q.Rows = slices.Clone(q.Rows) // of the cache
 	for k, look := range s.Looks {
 		q.Rows[k] = slices.Clone(q.Rows[k])
-		if !slices.ContainsFunc(q.Rows[k], func(r Row) bool { return r.RecordedAt.IsZero() }) {
+		if !slices.ContainsFunc(q.Rows[k], func(r LookRow) bool { return r.RecordedAt.IsZero() }) {
 			continue
 		}
 		strata := sums.strataUntil(s.LookWindows(look.End), look.End)
@@ -559,11 +560,11 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *Sums, recorded []Record) Quest
 
 // analyzeSums computes the looks from their sums. Recorded results do not change. If later data
 // give another result at the same critical value, Recomputed has it.
-func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recorded []Row) Question {
+func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recorded []LookRow) Question {
 	shares := s.firstShares(p)
 	treatments := len(p.Variations) - 1
 	compute := func() Question {
-		q := Question{Rows: make([][]Row, len(data))}
+		q := Question{Rows: make([][]LookRow, len(data))}
 		for t := range treatments {
 			for k, row := range a.analyzeVariation(p, shares, data, t, recorded) {
 				q.Rows[k] = append(q.Rows[k], row)
@@ -583,13 +584,13 @@ func (a *Analyzer) analyzeSums(p *plan.Plan, s *Schedule, data []LookData, recor
 // analyzeVariation returns the results of the looks at a treatment, see AnalyzeTreatment. A variation that was added to
 // the plan later has none.
 func (a *Analyzer) analyzeVariation(
-	p *plan.Plan, shares []float64, data []LookData, treatment int, recorded []Row,
-) []Row {
+	p *plan.Plan, shares []float64, data []LookData, treatment int, recorded []LookRow,
+) []LookRow {
 	variation := &p.Variations[treatment+1]
 	if variation.Added {
 		return RowsWithout(data, variation.ID, stats.ReasonPlanChanged)
 	}
-	known, results := map[int]Row{}, map[int]stats.LookResult{}
+	known, results := map[int]LookRow{}, map[int]stats.LookResult{}
 	for _, r := range recorded {
 		if r.VariationID == variation.ID {
 			known[r.Number-1] = r
@@ -606,7 +607,7 @@ func (a *Analyzer) analyzeVariation(
 }
 
 // addPosterior adds the results of the Bayesian comparison of a look to its rows.
-func addPosterior(p *plan.Plan, rows []Row, strata []StratumData) {
+func addPosterior(p *plan.Plan, rows []LookRow, strata []StratumData) {
 	if len(strata) == 0 {
 		return
 	}
@@ -630,9 +631,9 @@ func addPosterior(p *plan.Plan, rows []Row, strata []StratumData) {
 // AnalyzeTreatment returns the results of looks at a treatment. sequence returns the critical values of the looks.
 // Rows in known, by index, keep their results; if today's sums give another one, Recomputed has it.
 func AnalyzeTreatment(
-	data []LookData, treatment int, id int64, known map[int]Row,
+	data []LookData, treatment int, id int64, known map[int]LookRow,
 	sequence func([]stats.LookPoint) *stats.LookSequence,
-) []Row {
+) []LookRow {
 	points, strata := make([]stats.LookPoint, len(data)), make([][]stats.Stratum, len(data))
 	nonNegative := make([]bool, len(data))
 	for k, look := range data {
@@ -660,17 +661,17 @@ func AnalyzeTreatment(
 }
 
 // RowsWithout returns the rows of looks at a treatment that have no result, for a reason.
-func RowsWithout(data []LookData, id int64, reason stats.Reason) []Row {
-	rows := make([]Row, len(data))
+func RowsWithout(data []LookData, id int64, reason stats.Reason) []LookRow {
+	rows := make([]LookRow, len(data))
 	for k, look := range data {
-		rows[k] = Row{Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau}
+		rows[k] = LookRow{Look: look.Look, Kind: OfLook, VariationID: id, Visitors: look.Visitors, Tau: look.Tau}
 		rows[k].Reason, rows[k].Difference.Reason, rows[k].Lift.Reason = reason, reason, reason
 	}
 	return rows
 }
 
 // AddChances adds the chances to beat control to the unrecorded rows of a look. Without data, the chance is 1/2.
-func AddChances(rows []Row, compared []stats.Comparison) {
+func AddChances(rows []LookRow, compared []stats.Comparison) {
 	for i, c := range compared {
 		chance := 0.5
 		if c.Bayesian.ChanceToBeatControl != nil {
@@ -683,7 +684,7 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 }
 
 // adjustedP returns the fixed-horizon p-values of all visitors of a look, adjusted for the number of treatments.
-func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
+func adjustedP(s *Schedule, last Look, sums *DailySums) []float64 {
 	p := sums.plan
 	all := map[int64]moments.Moments{}
 	for _, st := range sums.strataUntil(s.LookWindows(last.End), last.End) {
@@ -704,7 +705,7 @@ func adjustedP(s *Schedule, last Look, sums *Sums) []float64 {
 }
 
 // waitsForRate reports whether the row is not known because amounts are in another currency.
-func (r *Row) waitsForRate(metric query.Metric) bool {
+func (r *LookRow) waitsForRate(metric query.Metric) bool {
 	return IsMoney(metric) && slices.ContainsFunc(r.Strata, func(s RowStratum) bool {
 		return s.Control.Unknown+s.Variation.Unknown > 0
 	})
@@ -714,7 +715,7 @@ func (r *Row) waitsForRate(metric query.Metric) bool {
 // accepted. Earlier ones are of imported data. now is the time of recording.
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 	var records []Record
-	record := func(p *plan.Plan, row Row) {
+	record := func(p *plan.Plan, row LookRow) {
 		if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) && !row.waitsForRate(p.Metric) {
 			row.RecordedAt, row.FirstDay = now, a.days[0].From
 			records = append(records, Record{DeclarationOf(a.Plan), p.Goal(), p.Metric, row})
@@ -728,7 +729,7 @@ func (a *Analysis) UnrecordedLooks(now time.Time) []Record {
 		}
 		for t, s := range harm {
 			if s.Status == Harmed && !s.recorded {
-				record(p, Row{
+				record(p, LookRow{
 					Look: Look{End: s.DecidedAt}, Kind: OfHarm, VariationID: p.Variations[t+1].ID,
 					Upper: s.Upper,
 				})

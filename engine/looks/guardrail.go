@@ -86,7 +86,7 @@ func (h *harmData) judgeTreatment(
 		return GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonPlanChanged}
 	}
 	status := GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonTooFewVisitors}
-	isSafe := func(rows []Row) bool { return margin.IsSafe(rows[treatment].LookResult) }
+	isSafe := func(rows []LookRow) bool { return margin.IsSafe(rows[treatment].LookResult) }
 	if k := slices.IndexFunc(looks.Rows, isSafe); k >= 0 {
 		status.Status, status.DecidedAt = Safe, looks.Rows[k][treatment].End
 	}

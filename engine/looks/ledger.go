@@ -35,7 +35,7 @@ type Record struct {
 	Declaration
 	plan.GoalWindow // goal 0: all goals count
 	Metric          query.Metric
-	Row
+	LookRow
 }
 
 // Declaration identifies what a subject declares for its conclusion.
@@ -264,7 +264,7 @@ func ReadRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 			return err
 		}
 		err := r.Window.UnmarshalText([]byte(window))
-		if err = cmp.Or(err, json.Unmarshal([]byte(body), &r.Row)); err != nil {
+		if err = cmp.Or(err, json.Unmarshal([]byte(body), &r.LookRow)); err != nil {
 			return fmt.Errorf("look %d of %s: %w", number, s, err)
 		}
 		s.Kind, r.Kind = schema.SubjectKind(subject), Kind(kind)
@@ -300,7 +300,7 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 		if len(missing) > 0 {
 			bodies := make(map[*Record]string, len(missing))
 			for i := range missing {
-				body, err := json.Marshal(missing[i].Row)
+				body, err := json.Marshal(missing[i].LookRow)
 				if err != nil {
 					return written, fmt.Errorf("encode a look: %w", err)
 				}
@@ -336,13 +336,13 @@ func (r Record) isAbout(p *plan.Plan) bool {
 
 // RecordedState returns the rows of a subject's records about the declared question of a plan, and the variations that
 // harmed a guardrail.
-func RecordedState(declared *plan.Plan, recorded []Record) (rows []Row, harmed []int64) {
+func RecordedState(declared *plan.Plan, recorded []Record) (rows []LookRow, harmed []int64) {
 	declaration := DeclarationOf(declared)
 	for _, r := range recorded {
 		switch {
 		case r.Declaration != declaration:
 		case r.isAbout(declared):
-			rows = append(rows, r.Row)
+			rows = append(rows, r.LookRow)
 		case r.Kind == OfHarm:
 			harmed = append(harmed, r.VariationID)
 		}

@@ -57,7 +57,7 @@ func (r *Returns) SettleAfter(known time.Duration) {
 
 // NewReturnsRecord returns the row of returns that were found for a question of the plan of a declared question.
 func NewReturnsRecord(declared, question *plan.Plan, s *Schedule, l Look, found *Returns) Record {
-	row := Row{Look: Look{End: l.End}, Kind: OfReturns, Returns: found, FirstDay: s.days[0].From}
+	row := LookRow{Look: Look{End: l.End}, Kind: OfReturns, Returns: found, FirstDay: s.days[0].From}
 	return Record{DeclarationOf(declared), question.Goal(), question.Metric, row}
 }
 

@@ -76,7 +76,7 @@ func TestRecordedLooksFixTheFirstDay(t *testing.T) {
 	before := NewSchedule(p, first, at(12, 0), at(12, 0), nil)
 	must.Equal(t, len(before.Looks), 1, "%+v", before.Looks)
 	must.That(t, before.Looks[0].End.Equal(at(10, 0)), "%+v", before.Looks)
-	recorded := []Record{{Row: Row{Look: Look{Number: 1, End: at(10, 0), Days: 7}, FirstDay: at(3, 0)}}}
+	recorded := []Record{{LookRow: LookRow{Look: Look{Number: 1, End: at(10, 0), Days: 7}, FirstDay: at(3, 0)}}}
 	after := NewSchedule(p, first, at(12, 0), at(12, 0), recorded)
 	check.That(t, fmt.Sprint(after.Looks, after.Next) == fmt.Sprint(before.Looks, before.Next),
 		"%v, then next %s; before the first look was recorded %v, then %s", after.Looks, after.Next, before.Looks, before.Next)
@@ -151,8 +151,8 @@ func TestClockOfImportedViews(t *testing.T) {
 			for _, d := range test.days {
 				steps = append(steps,
 					moments.Step{
-						Bucket: dayOf(int(d[0])),
-						Row:    moments.Row{Moments: moments.Moments{Visitors: d[1], Views: d[1]}},
+						Bucket:       dayOf(int(d[0])),
+						GroupMoments: moments.GroupMoments{Moments: moments.Moments{Visitors: d[1], Views: d[1]}},
 					})
 			}
 			f, _ := FirstView{Time: at(2, 10), OnTime: test.onTime, Imported: true}.WithHistory(steps)

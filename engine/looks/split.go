@@ -137,7 +137,7 @@ func HasSplitAlarm(recorded []Record) bool {
 
 // RecordOf returns the record of an alarm about the declared question that was found at a time.
 func (a *SplitAlarm) RecordOf(p *plan.Plan, now time.Time) Record {
-	row := Row{Look: Look{End: a.End}, Kind: OfSplit, MismatchP: &a.PValue, RecordedAt: now}
+	row := LookRow{Look: Look{End: a.End}, Kind: OfSplit, MismatchP: &a.PValue, RecordedAt: now}
 	return Record{DeclarationOf(p), p.Goal(), p.Metric, row}
 }
 

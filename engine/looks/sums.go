@@ -39,9 +39,9 @@ func SeriesCuts(schedules ...*Schedule) []time.Time {
 	return slices.CompactFunc(cuts, time.Time.Equal)
 }
 
-// Sums are sums over the visitors of a subject for one goal. They are by period of the first view, up to the end of any
-// full day.
-type Sums struct {
+// DailySums are sums over the visitors of a subject for one goal. They are by period of the first view, up to the end
+// of any full day.
+type DailySums struct {
 	plan   *plan.Plan
 	series map[int64][]through // by cut in Unix milliseconds
 }
@@ -63,8 +63,8 @@ type key struct {
 
 // newSums returns the sums. For each cut, steps has the daily series of the visitors whose first view is at or after
 // the cut.
-func newSums(p *plan.Plan, cuts []time.Time, steps [][]moments.Step) *Sums {
-	s := &Sums{plan: p, series: make(map[int64][]through, len(cuts))}
+func newSums(p *plan.Plan, cuts []time.Time, steps [][]moments.Step) *DailySums {
+	s := &DailySums{plan: p, series: make(map[int64][]through, len(cuts))}
 	for i, cut := range cuts {
 		var all []through
 		sum := map[key]moments.Moments{}
@@ -84,7 +84,7 @@ func newSums(p *plan.Plan, cuts []time.Time, steps [][]moments.Step) *Sums {
 }
 
 // sumsSince returns the sums of the visitors since a cut, up to a time.
-func (s *Sums) sumsSince(cut, end time.Time) map[key]moments.Moments {
+func (s *DailySums) sumsSince(cut, end time.Time) map[key]moments.Moments {
 	all := s.series[cut.UnixMilli()]
 	if n := sort.Search(len(all), func(i int) bool { return all[i].end.After(end) }); n > 0 {
 		return all[n-1].sum
@@ -100,7 +100,7 @@ type stratum struct {
 }
 
 // strataUntil returns the sums up to a time for some periods of first views, by period of equal shares, in order.
-func (s *Sums) strataUntil(spans []Window, end time.Time) []stratum {
+func (s *DailySums) strataUntil(spans []Window, end time.Time) []stratum {
 	var all []stratum
 	for _, part := range spans {
 		addSigned(&all, s.sumsSince(part.From, end), 1, s.plan.MultipleExposures, end)

@@ -73,9 +73,9 @@ func stepsSince(p *plan.Plan, all []visitor, cut time.Time) []moments.Step {
 	var steps []moments.Step
 	for bucket, of := range add {
 		for at, m := range of {
-			steps = append(steps, moments.Step{Bucket: bucket, Crossed: at.crossed, Row: moments.Row{
-				RowKey:  moments.RowKey{VariationID: at.variation, MultiExposed: at.multiExposed, Period: at.period},
-				Moments: *m,
+			steps = append(steps, moments.Step{Bucket: bucket, Crossed: at.crossed, GroupMoments: moments.GroupMoments{
+				GroupKey: moments.GroupKey{VariationID: at.variation, MultiExposed: at.multiExposed, Period: at.period},
+				Moments:  *m,
 			}})
 		}
 	}
@@ -143,7 +143,7 @@ func TestStrataEqualTheFold(t *testing.T) {
 // boundary.
 func TestSupportsNeedsTheChance(t *testing.T) {
 	z, chance := 3.0, 0.96
-	q := Question{Rows: [][]Row{{{LookResult: stats.LookResult{Z: &z, Significant: true}}}}}
+	q := Question{Rows: [][]LookRow{{{LookResult: stats.LookResult{Z: &z, Significant: true}}}}}
 	check.That(t, q.SupportsVerdict(0, stats.VerdictBetter, 0.05), "a frequentist look above its boundary supports what it does not say")
 	check.That(t, !q.SupportsVerdict(0, stats.VerdictWorse, 0.05), "a frequentist look above its boundary supports what it does not say")
 	check.That(t, !q.SupportsVerdict(0, stats.VerdictInconclusive, 0.05), "a frequentist look above its boundary supports what it does not say")

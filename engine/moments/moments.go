@@ -158,8 +158,8 @@ func (m Moments) WithCappedValues() Moments {
 	return m
 }
 
-// RowKey identifies the visitors that a row counts.
-type RowKey struct {
+// GroupKey identifies a group of visitors.
+type GroupKey struct {
 	VariationID   int64
 	Dimension     string
 	Period        int  // index of the period of equal shares of the first view, see plan.Plan.SharePeriods
@@ -168,9 +168,9 @@ type RowKey struct {
 	Immature      bool // first exposed too late for the conversion window to have ended
 }
 
-// Row holds the sums over the visitors of one segment.
-type Row struct {
-	RowKey
+// GroupMoments holds the sums over one group of visitors.
+type GroupMoments struct {
+	GroupKey
 	Others bool // all values of the dimension that cannot be among the most frequent
 	Moments
 }
@@ -180,22 +180,22 @@ type Step struct {
 	Bucket int64
 	// of multi-exposed visitors: the bucket of the first view of another variation; only in steps of looks
 	Crossed int64
-	Row
+	GroupMoments
 }
 
 // Rows are the rows of a report and what they include.
 type Rows struct {
-	Whole    []Row     // the rows of the whole report
-	Slices   []Row     // the rows of the breakdown; equal to whole unless they are incomplete
-	Everyone []Row     // the rows of all visitors, for a report with filters that is compared with its complement
-	Steps    []Step    // sums that each bucket of the series adds; with a z-score, before the removal of outliers
-	First    time.Time // first view, see facts.Stored; zero: no view
-	Through  time.Time // acceptance time of the last event; zero: no events
-	Newest   time.Time // latest event time; zero: no events
-	Complete time.Time // time up to which all events are known
-	Outliers *Outliers // bounds of goal values; nil: no z-score
-	Foreign  []string  // currencies of the counted events whose amounts are in no sum
-	Cap      *Cap      // limit of the total values of visitors; nil: none
+	Whole    []GroupMoments // the rows of the whole report
+	Slices   []GroupMoments // the rows of the breakdown; equal to whole unless they are incomplete
+	Everyone []GroupMoments // the rows of all visitors, for a report with filters that is compared with its complement
+	Steps    []Step         // sums that each bucket of the series adds; with a z-score, before the removal of outliers
+	First    time.Time      // first view, see facts.Stored; zero: no view
+	Through  time.Time      // acceptance time of the last event; zero: no events
+	Newest   time.Time      // latest event time; zero: no events
+	Complete time.Time      // time up to which all events are known
+	Outliers *Outliers      // bounds of goal values; nil: no z-score
+	Foreign  []string       // currencies of the counted events whose amounts are in no sum
+	Cap      *AppliedCap    // limit of the total values of visitors; nil: none
 
 	Automated map[int64]Automated // by variation
 }
@@ -222,7 +222,7 @@ const (
 )
 
 // MatureVisitors returns the visitors that a report with a conversion window shows: none of a row of immature ones.
-func (r *Row) MatureVisitors() int64 {
+func (r *GroupMoments) MatureVisitors() int64 {
 	if r.Immature {
 		return 0
 	}
@@ -236,8 +236,8 @@ func MostVisited(visitors map[string]int64) []string {
 	})
 }
 
-// Cap is the limit of the total value of each visitor of a report.
-type Cap struct {
+// AppliedCap is the limit of the total value of each visitor of a report.
+type AppliedCap struct {
 	schema.Cap
 	Limit int64 // in 1/schema.MoneyScale; 0: nothing is capped, because the percentile is not reached
 }
@@ -245,8 +245,8 @@ type Cap struct {
 // NewCap returns the cap of a report. totals has the total values of the converted visitors; NewCap sorts it. A
 // percentile is the value at the nearest rank. It is not reached if fewer than one visitor is above it, or if it is not
 // above 0.
-func NewCap(rule schema.Cap, totals []int64) *Cap {
-	c := &Cap{Cap: rule, Limit: rule.Units}
+func NewCap(rule schema.Cap, totals []int64) *AppliedCap {
+	c := &AppliedCap{Cap: rule, Limit: rule.Units}
 	const thousand = 1000 // percentiles have one decimal
 	above := len(totals) * (thousand - int(math.Round(10*rule.Percentile))) / thousand
 	if rule.Percentile == 0 || above == 0 {

@@ -113,69 +113,120 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 		Top: MaxBreakdown,
 	}
 
-	// Find the subject, its variations, and what it declares.
-	var declared catalogue.Plan
-	goalOf := func(id int64) catalogue.Goal { return owned.Goals[id] }
-	widget, isWidget := owned.Widgets[r.SubjectID]
-	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == r.ExperimentID })
-	switch campaign, isCampaign := owned.Campaigns[r.SubjectID]; {
-	case r.Operation == query.CampaignResults:
-		if !isCampaign || r.WebsiteID != 0 && campaign.WebsiteID != r.WebsiteID {
-			return nil, &query.NotFoundError{Kind: "campaign", ID: r.SubjectID}
-		}
-		p.Subject, p.Allocation = campaign.Subject(), campaign.TrafficAllocation
-		p.DeclaredAt, p.CampaignKey = campaign.CreateDate, campaign.Key
-		p.Ended, p.Running = !campaign.Active && campaign.EndDate != nil, campaign.Active
-		p.Runs, p.history, p.learned = campaign.Runs, campaign.PlanHistory[0], campaign.LearnedPrior
-		variations := slices.Clone(campaign.Variations)
-		slices.SortStableFunc(variations, func(a, b catalogue.Variation) int {
-			return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
-		})
-		for _, v := range variations {
-			p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
-		}
-		p.setControlAndShares(campaign.ControlShare, campaign.ShareHistory[0])
-		declared = campaign.DeclaredPlan(goalOf)
-	case !isWidget || r.WebsiteID != 0 && widget.WebsiteID != r.WebsiteID:
-		return nil, &query.NotFoundError{Kind: "widget", ID: r.SubjectID}
-	case r.Operation == query.WidgetResults: // no visitor is excluded, and there is no control
-		p.Subject, p.Rules, p.MultipleExposures = widget.Subject(0), widgetRules, catalogue.FirstVariation
-		p.Variations = widgetVariations(widget.Variations)
-	case at < 0:
-		return nil, &query.NotFoundError{Kind: "experiment", ID: r.ExperimentID}
-	default:
-		experiment := &widget.Experiments[at]
-		p.Subject = widget.Subject(r.ExperimentID)
-		p.Ended, p.Running = !widget.Active && widget.EndDate != nil, widget.Active && experiment.Active
-		p.Runs, p.history = widget.Runs, widget.PlanHistory[experiment.ID]
-		p.Variations = widgetVariations(experiment.Variations)
-		p.setControlAndShares(experiment.ControlShare, widget.ShareHistory[experiment.ID])
-		declared = experiment.DeclaredPlan(widget.PrimaryGoalID, goalOf)
+	declared, err := p.setSubject(r, owned)
+	if err != nil {
+		return nil, err
 	}
-	if r.Operation != query.WidgetResults {
-		p.setDeclared(declared, p.ExpectedShares)
-	}
-
-	p.Currency = owned.Websites[p.Subject.WebsiteID].Currency
-
-	// Resolve the dates, and the goal with its window and its cap.
-	zone, err := time.LoadLocation(owned.Websites[p.Subject.WebsiteID].Timezone)
+	website := owned.Websites[p.Subject.WebsiteID]
+	p.Currency = website.Currency
+	zone, err := time.LoadLocation(website.Timezone)
 	if err != nil {
 		zone = time.UTC // no name in the catalogue is unknown
 	}
 	if err := p.Filters.ResolveDates(zone); err != nil {
 		return nil, err
 	}
-	p.Cap, p.GoalID = r.Cap, cmp.Or(p.GoalID, declared.PrimaryGoalID)
-	p.ConversionWindow = p.WindowOf(p.GoalID)
-	if p.GoalID != 0 {
-		goal, known := p.FindGoal(p.GoalID)
-		if !known {
-			return nil, query.GoalFault(p.GoalID)
-		}
-		p.GoalName, p.Cap = goal.Name, cmp.Or(r.Cap, goal.ValueCap)
+	if err := p.setGoal(r.Cap, declared.PrimaryGoalID); err != nil {
+		return nil, err
 	}
 	return p, nil
+}
+
+// setSubject sets the subject of a request, its variations and what it declares, which it returns.
+func (p *Plan) setSubject(r query.Request, owned *catalogue.AccountResources) (catalogue.Plan, error) {
+	var none catalogue.Plan
+	if r.Operation == query.CampaignResults {
+		campaign, known := owned.Campaigns[r.SubjectID]
+		if !known || !isOfWebsite(r, campaign.WebsiteID) {
+			return none, &query.NotFoundError{Kind: "campaign", ID: r.SubjectID}
+		}
+		return p.setCampaign(&campaign), nil
+	}
+	widget, known := owned.Widgets[r.SubjectID]
+	if !known || !isOfWebsite(r, widget.WebsiteID) {
+		return none, &query.NotFoundError{Kind: "widget", ID: r.SubjectID}
+	}
+	if r.Operation == query.WidgetResults {
+		p.setWidget(&widget)
+		return none, nil
+	}
+	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == r.ExperimentID })
+	if at < 0 {
+		return none, &query.NotFoundError{Kind: "experiment", ID: r.ExperimentID}
+	}
+	return p.setExperiment(&widget, &widget.Experiments[at]), nil
+}
+
+// isOfWebsite reports whether a request may ask for a subject of a website.
+func isOfWebsite(r query.Request, websiteID int64) bool {
+	return r.WebsiteID == 0 || r.WebsiteID == websiteID
+}
+
+// setCampaign makes the plan that of a campaign, and returns what it declares.
+func (p *Plan) setCampaign(campaign *catalogue.LiveCampaign) catalogue.Plan {
+	p.Subject = campaign.Subject()
+	p.Allocation = campaign.TrafficAllocation
+	p.DeclaredAt = campaign.CreateDate
+	p.CampaignKey = campaign.Key
+	p.Ended = !campaign.Active && campaign.EndDate != nil
+	p.Running = campaign.Active
+	p.Runs = campaign.Runs
+	p.history = campaign.PlanHistory[0]
+	p.learned = campaign.LearnedPrior
+	variations := slices.Clone(campaign.Variations)
+	slices.SortStableFunc(variations, func(a, b catalogue.Variation) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+	})
+	for _, v := range variations {
+		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+	}
+	p.setControlAndShares(campaign.ControlShare, campaign.ShareHistory[0])
+	declared := campaign.DeclaredPlan(p.goalByID)
+	p.setDeclared(declared, p.ExpectedShares)
+	return declared
+}
+
+// setWidget makes the plan that of a widget without an experiment: no visitor is excluded, and there is no control.
+func (p *Plan) setWidget(widget *catalogue.LiveWidget) {
+	p.Subject = widget.Subject(0)
+	p.Rules = widgetRules
+	p.MultipleExposures = catalogue.FirstVariation
+	p.Variations = widgetVariations(widget.Variations)
+}
+
+// setExperiment makes the plan that of an experiment of a widget, and returns what it declares.
+func (p *Plan) setExperiment(widget *catalogue.LiveWidget, experiment *catalogue.Experiment) catalogue.Plan {
+	p.Subject = widget.Subject(experiment.ID)
+	p.Ended = !widget.Active && widget.EndDate != nil
+	p.Running = widget.Active && experiment.Active
+	p.Runs = widget.Runs
+	p.history = widget.PlanHistory[experiment.ID]
+	p.Variations = widgetVariations(experiment.Variations)
+	p.setControlAndShares(experiment.ControlShare, widget.ShareHistory[experiment.ID])
+	declared := experiment.DeclaredPlan(widget.PrimaryGoalID, p.goalByID)
+	p.setDeclared(declared, p.ExpectedShares)
+	return declared
+}
+
+// goalByID returns a goal of the account; the zero value: it has no such goal.
+func (p *Plan) goalByID(id int64) catalogue.Goal { return p.goals[id] }
+
+// setGoal sets the goal, that of the request or else the primary one, with its window and its cap. limit is the cap of
+// the request; nil: that of the goal.
+func (p *Plan) setGoal(limit *schema.Cap, primaryGoalID int64) error {
+	p.Cap = limit
+	p.GoalID = cmp.Or(p.GoalID, primaryGoalID)
+	p.ConversionWindow = p.WindowOf(p.GoalID)
+	if p.GoalID == 0 {
+		return nil
+	}
+	goal, known := p.FindGoal(p.GoalID)
+	if !known {
+		return query.GoalFault(p.GoalID)
+	}
+	p.GoalName = goal.Name
+	p.Cap = cmp.Or(limit, goal.ValueCap)
+	return nil
 }
 
 // WindowOf returns the conversion window of reports about a goal: that of the request, or else that of the goal, which
@@ -195,11 +246,13 @@ func (p *Plan) WindowOf(goal int64) schema.ConversionWindow {
 // ObservedSplit returns the visitors in a period of equal shares, with the split of the period. Variation 0 is first,
 // even if it is not in the report. visitors returns those whose first view is of a variation.
 func (p *Plan) ObservedSplit(period int, visitors func(variation int64) int64) stats.SharePeriod {
-	shares, rest := p.SharePeriods[period].Shares, 1.0
+	shares := p.SharePeriods[period].Shares
+	rest := 1.0
 	found := stats.SharePeriod{Split: stats.Split{Control: 0}, Observed: []int64{visitors(0)}}
 	for i, v := range p.Variations {
 		if v.ID == 0 {
-			found.Split.Control, rest = 100*shares[i], 1-shares[i]
+			found.Split.Control = 100 * shares[i]
+			rest = 1 - shares[i]
 		}
 	}
 	for i, v := range p.Variations {
@@ -317,12 +370,14 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 	if !p.Rules.Compare || viewed.IsZero() { // a change before the first view counts
 		return p
 	}
-	first, superseded := p.Declared.plan, []string(nil)
+	first := p.Declared.plan
+	var superseded []string
 	if len(p.history) > 0 {
 		first = catalogue.PlanAt(p.history, accepted)
 		superseded = first.ChangedFields(p.Declared.plan)
 	}
-	asOf, shares := *p, p.SharePeriods[PeriodAt(p.SharePeriods, accepted)].Shares
+	asOf := *p
+	shares := p.SharePeriods[PeriodAt(p.SharePeriods, accepted)].Shares
 	asOf.setDeclared(first, shares)
 	asOf.Declared.Superseded = superseded
 	asOf.Variations = slices.Clone(p.Variations)
@@ -341,9 +396,11 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 // IsDeclared reports whether the report is about the declared goal, metric and cap. Only such a report has a
 // conclusion. Filters of visitors may restrict it.
 func (p *Plan) IsDeclared() bool {
-	return p.Rules.Compare && p.GoalID == p.Declared.GoalID && p.Metric == p.Declared.Metric &&
-		p.Cap.Equal(p.Declared.Cap) && p.ConversionWindow == p.Declared.ConversionWindow &&
-		p.Filters.GoalValue == nil && p.Filters.ZScore == 0
+	if !p.Rules.Compare || p.Filters.GoalValue != nil || p.Filters.ZScore != 0 {
+		return false
+	}
+	isOfGoal := p.GoalID == p.Declared.GoalID && p.ConversionWindow == p.Declared.ConversionWindow
+	return isOfGoal && p.Metric == p.Declared.Metric && p.Cap.Equal(p.Declared.Cap)
 }
 
 // OfAllVisitors reports whether the question is about all visitors up to the end of its window.
@@ -354,18 +411,26 @@ func (q *Question) OfAllVisitors() bool {
 // DeclaredPlan returns the plan of the daily series of the declared question.
 func (p *Plan) DeclaredPlan() *Plan {
 	declared := *p
-	declared.GoalID, declared.Metric, declared.Cap = p.Declared.GoalID, p.Declared.Metric, p.Declared.Cap
+	declared.GoalID = p.Declared.GoalID
+	declared.Metric = p.Declared.Metric
+	declared.Cap = p.Declared.Cap
 	declared.ConversionWindow = p.Declared.ConversionWindow
-	declared.Filters, declared.Dimension, declared.Interval, declared.Crossings = query.Filters{}, "", query.Daily, true
+	declared.Filters = query.Filters{}
+	declared.Dimension = ""
+	declared.Interval = query.Daily
+	declared.Crossings = true
 	declared.Timing = OnFirstView
-	declared.Asked.Cap, declared.Asked.ConversionWindow = nil, nil
+	declared.Asked.Cap = nil
+	declared.Asked.ConversionWindow = nil
 	return &declared
 }
 
 // DeclaredReport returns the plan of the report about the declared question.
 func (p *Plan) DeclaredReport() *Plan {
 	declared := p.DeclaredPlan()
-	declared.Interval, declared.Crossings, declared.Timing = "", false, WhenMature
+	declared.Interval = ""
+	declared.Crossings = false
+	declared.Timing = WhenMature
 	return declared
 }
 
@@ -464,7 +529,8 @@ func (p *Plan) setControlAndShares(controlShare int, history []catalogue.SharesS
 		}
 		periods = append(periods, SharePeriod{Since: since.Since, Shares: shares})
 	}
-	p.ExpectedShares, p.SharePeriods = periods[len(history)].Shares, periods[:max(len(history), 1)]
+	p.ExpectedShares = periods[len(history)].Shares
+	p.SharePeriods = periods[:max(len(history), 1)]
 	p.SharePeriods[0].Since = OpenFrom
 }
 
@@ -516,14 +582,20 @@ type Guardrail struct {
 // goals count. A cap of the request applies to all goals; otherwise each goal has its own. The plan as of the first
 // view may refer to a goal that was removed from the catalogue. The name of such a goal is its number.
 func (p *Plan) AboutGoal(of GoalWindow) *Plan {
-	about, goal := *p, of.GoalID
-	about.GoalID, about.GoalName, about.Cap, about.Dimension, about.Interval = goal, "", p.Asked.Cap, "", ""
+	about := *p
+	goal := of.GoalID
+	about.GoalID = goal
+	about.GoalName = ""
+	about.Cap = p.Asked.Cap
+	about.Dimension = ""
+	about.Interval = ""
 	about.ConversionWindow = of.Window
 	if goal != 0 {
 		about.GoalName = fmt.Sprint("goal ", goal)
 	}
 	if g, known := p.FindGoal(goal); known {
-		about.GoalName, about.Cap = g.Name, cmp.Or(p.Asked.Cap, g.ValueCap)
+		about.GoalName = g.Name
+		about.Cap = cmp.Or(p.Asked.Cap, g.ValueCap)
 	}
 	if goal == p.Declared.GoalID {
 		about.Cap = cmp.Or(p.Asked.Cap, p.Declared.Cap)

@@ -80,42 +80,74 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		Distribution: p.OneOf(paramDistribution, []string{"goalValue"}) != "",
 		Complement:   p.OneOf(paramComplement, []string{"true", "false"}) == "true",
 	}
+	r.Cap = p.parseCap()
+	r.ConversionWindow = p.parseWindow()
+	for _, filter := range filterTable {
+		p.parseFilter(filter, &r.Filters)
+	}
+	p.checkCurve(&r)
+	p.checkDates(&r.Filters)
+	p.checkComplement(&r)
+	return r, p.Err()
+}
+
+// parseCap returns the cap of a report; nil: it is not given.
+func (p *Parameters) parseCap() *schema.Cap {
+	text, given := p.SingleValue(paramCap)
+	if !given {
+		return nil
+	}
+	limit, err := schema.ParseCap(text)
+	if err != nil {
+		p.addFault(paramCap, text, err.Error())
+	}
+	return &limit
+}
+
+// parseWindow returns the conversion window of a report; nil: it is not given.
+func (p *Parameters) parseWindow() *schema.ConversionWindow {
+	text, given := p.SingleValue(paramWindow)
+	if !given {
+		return nil
+	}
+	// A plus sign that is not percent-encoded arrives as a space.
+	window, err := schema.ParseConversionWindow(strings.Replace(text, " ", "+", 1))
+	if err != nil {
+		p.addFault(paramWindow, text, err.Error())
+	}
+	return &window
+}
+
+// checkCurve refuses a curve of a breakdown, and days without a curve.
+func (p *Parameters) checkCurve(r *Request) {
 	switch {
 	case r.Curve && r.Dimension != "":
 		p.addFault(paramCurve, p.values.Get(paramCurve), "a curve has no breakdown: omit curve or "+paramDimension)
 	case r.CurveDays > 0 && !r.Curve:
 		p.addFault(ParamCurveDays, p.values.Get(ParamCurveDays), "needs curve=exposureDay")
 	}
-	if text, given := p.SingleValue(paramCap); given {
-		limit, err := schema.ParseCap(text)
-		if err != nil {
-			p.addFault(paramCap, text, err.Error())
-		}
-		r.Cap = &limit
-	}
-	if text, given := p.SingleValue(paramWindow); given {
-		// A plus sign that is not percent-encoded arrives as a space.
-		window, err := schema.ParseConversionWindow(strings.Replace(text, " ", "+", 1))
-		if err != nil {
-			p.addFault(paramWindow, text, err.Error())
-		}
-		r.ConversionWindow = &window
-	}
-	for _, filter := range filterTable {
-		p.parseFilter(filter, &r.Filters)
-	}
-	if f := &r.Filters; f.fromDate == f.toDate && !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
+}
+
+// checkDates refuses a window that ends before it starts. A date and an instant can be compared when the time zone is
+// known.
+func (p *Parameters) checkDates(f *Filters) {
+	isWindow := !f.From.IsZero() && !f.To.IsZero()
+	isComparable := f.fromDate == f.toDate
+	if isWindow && isComparable && !f.From.Before(f.To) {
 		p.addFault("filters[dateTo]", p.values.Get("filters[dateTo]"),
 			"must be after the start of the dates, "+FormatInstant(f.From))
 	}
-	switch f := &r.Filters; {
-	case r.Complement && !f.SelectsVisitors():
+}
+
+// checkComplement refuses the complement of a report whose filters cannot be inverted.
+func (p *Parameters) checkComplement(r *Request) {
+	switch {
+	case r.Complement && !r.Filters.SelectsVisitors():
 		p.addFault(paramComplement, "true", "needs a filter of visitors, such as filters[device][]")
-	case r.Complement && f.ZScore != 0:
+	case r.Complement && r.Filters.ZScore != 0:
 		p.addFault(paramComplement, "true", "cannot be combined with filters[zScore], whose bounds are those of the "+
 			"visitors of the report")
 	}
-	return r, p.Err()
 }
 
 // listIndex matches the index in filters[name][] and filters[name][7].
@@ -126,89 +158,132 @@ var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 
 var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
 
-// parseFilter adds a filter, if it is given. The values of a list have the form of stored attributes, are sorted and
-// unique.
+// parseFilter adds a filter, if it is given.
 func (p *Parameters) parseFilter(filter filter, filters *Filters) {
-	name, parameter := filter.name, filter.parameter
-	var all []string // of a list
-	for given, texts := range p.values {
-		withoutIndex := listIndex.ReplaceAllString(given, "$1")
-		switch {
-		case withoutIndex != "filters["+name+"]":
-		case filter.kind == listOfText:
-			for _, text := range texts {
-				if !p.checkValue(given, text) {
-					continue
-				}
-				value := text
-				switch name {
-				case "device", "browser", "os":
-					value = strings.ToLower(text)
-				case "country":
-					if value = strings.ToUpper(text); !countryCode.MatchString(value) {
-						p.addFault(given, text, "must be two letters (ISO 3166), or empty for unknown")
-					}
-				}
-				all = append(all, value)
-			}
-		case given != parameter:
-			p.addFault(given, p.values.Get(given), "must be one value, written as "+parameter)
-		}
-	}
-	if len(all) > 0 {
-		slices.Sort(all)
-		if all = slices.Compact(all); len(all) > maxValues {
-			p.addFault(parameter, fmt.Sprintf("%d values", len(all)),
-				fmt.Sprintf("must have at most %d values", maxValues))
-		}
-		filters.Lists = append(filters.Lists, ListFilter{name, all})
-	}
 	if filter.kind == listOfText {
+		p.parseList(filter, filters)
 		return
 	}
-	text, given := p.SingleValue(parameter)
+	p.refuseIndex(filter)
+	text, given := p.SingleValue(filter.parameter)
 	if !given {
 		return
 	}
-	number, err := strconv.ParseFloat(text, 64)
-	isNumber := err == nil && decimal.MatchString(text)
 	switch filter.kind {
 	case oneInstant:
-		at, isDate, ok := parseInstant(text, name == "dateTo")
-		switch {
-		case !ok:
-			p.addFault(parameter, text,
-				"must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 "+
-					"to 2199")
-		case name == "dateTo":
-			filters.To, filters.toDate = at, isDate
-		default:
-			filters.From, filters.fromDate = at, isDate
-		}
+		p.parseDate(filter, text, filters)
 	case oneText:
-		filters.Texts = append(filters.Texts, TextFilter{name, text})
+		filters.Texts = append(filters.Texts, TextFilter{filter.name, text})
 	case oneVisitorType:
-		if p.OneOf(parameter, []string{"new", "returning"}) != "" {
-			filters.Texts = append(filters.Texts, TextFilter{name, text})
+		if p.OneOf(filter.parameter, []string{"new", "returning"}) != "" {
+			filters.Texts = append(filters.Texts, TextFilter{filter.name, text})
 		}
 	case oneAmount:
-		amount, ok := new(big.Rat), isNumber
-		if ok {
-			amount, ok = amount.SetString(text)
-		}
-		if !ok || number == 0 && amount.Sign() != 0 { // the response repeats the value as a float64
-			p.addFault(parameter, text, "must be a number")
-			return
-		}
-		filters.GoalValue = amount
+		filters.GoalValue = p.parseAmount(filter, text)
 	case oneDeviation:
-		if !isNumber || number <= 0 {
-			p.addFault(parameter, text, "must be a number above 0")
-			return
-		}
-		filters.ZScore = number
+		filters.ZScore = p.parseDeviation(filter, text)
 	case listOfText:
 	}
+}
+
+// isGivenAs reports whether a parameter has the name of the filter, with or without an index.
+func (f filter) isGivenAs(parameter string) bool {
+	return listIndex.ReplaceAllString(parameter, "$1") == "filters["+f.name+"]"
+}
+
+// parseList adds a filter by a list of values. They have the form of stored attributes, are sorted and unique.
+func (p *Parameters) parseList(filter filter, filters *Filters) {
+	var all []string
+	for given, texts := range p.values {
+		if !filter.isGivenAs(given) {
+			continue
+		}
+		for _, text := range texts {
+			if p.checkValue(given, text) {
+				all = append(all, p.normalizeAttribute(filter.name, given, text))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) > maxValues {
+		p.addFault(filter.parameter, fmt.Sprintf("%d values", len(all)),
+			fmt.Sprintf("must have at most %d values", maxValues))
+	}
+	filters.Lists = append(filters.Lists, ListFilter{filter.name, all})
+}
+
+// normalizeAttribute returns a value of an attribute in the form in which it is stored. given is its parameter.
+func (p *Parameters) normalizeAttribute(attribute, given, text string) string {
+	switch attribute {
+	case "device", "browser", "os":
+		return strings.ToLower(text)
+	case "country":
+		country := strings.ToUpper(text)
+		if !countryCode.MatchString(country) {
+			p.addFault(given, text, "must be two letters (ISO 3166), or empty for unknown")
+		}
+		return country
+	}
+	return text
+}
+
+// refuseIndex refuses a filter by one value that is written as a list.
+func (p *Parameters) refuseIndex(filter filter) {
+	for given := range p.values {
+		if filter.isGivenAs(given) && given != filter.parameter {
+			p.addFault(given, p.values.Get(given), "must be one value, written as "+filter.parameter)
+		}
+	}
+}
+
+// parseDate sets a bound of the dates.
+func (p *Parameters) parseDate(filter filter, text string, filters *Filters) {
+	at, isDate, ok := parseInstant(text, filter.name == "dateTo")
+	switch {
+	case !ok:
+		p.addFault(filter.parameter, text,
+			"must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 "+
+				"to 2199")
+	case filter.name == "dateTo":
+		filters.To = at
+		filters.toDate = isDate
+	default:
+		filters.From = at
+		filters.fromDate = isDate
+	}
+}
+
+// parseAmount returns a decimal number, or nil if it is invalid. A number that a float64 rounds to 0 is invalid,
+// because the response repeats the value as one.
+func (p *Parameters) parseAmount(filter filter, text string) *big.Rat {
+	if number, isNumber := parseDecimal(text); isNumber {
+		amount, isAmount := new(big.Rat).SetString(text)
+		if isAmount && (number != 0 || amount.Sign() == 0) {
+			return amount
+		}
+	}
+	p.addFault(filter.parameter, text, "must be a number")
+	return nil
+}
+
+// parseDeviation returns a number of standard deviations, or 0 if it is invalid.
+func (p *Parameters) parseDeviation(filter filter, text string) float64 {
+	number, isNumber := parseDecimal(text)
+	if !isNumber || number <= 0 {
+		p.addFault(filter.parameter, text, "must be a number above 0")
+		return 0
+	}
+	return number
+}
+
+// parseDecimal parses a decimal number. It returns false for any other text.
+func parseDecimal(text string) (number float64, ok bool) {
+	number, err := strconv.ParseFloat(text, 64)
+	return number, err == nil && decimal.MatchString(text)
 }
 
 // parseInstant parses RFC 3339 with an offset, or a date. A date is its start in UTC, or the start of the next day if
@@ -375,7 +450,8 @@ func (p *Parameters) ParseInteger(name string, least, most, otherwise int) int {
 		return otherwise
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || !digits.MatchString(text) || n < least || n > most { // Atoi accepts a sign
+	isInteger := err == nil && digits.MatchString(text) // Atoi accepts a sign
+	if !isInteger || n < least || n > most {
 		p.addFault(name, text, fmt.Sprintf("must be an integer from %d to %d", least, most))
 		return otherwise
 	}

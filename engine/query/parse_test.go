@@ -78,7 +78,8 @@ func TestDatesBeginAtMidnightOfTheWebsite(t *testing.T) {
 			t.Errorf("%s in %s is from %s to %s, %v; want %s to %s", test.date, test.zone, from, to, err, test.from,
 				test.to)
 		}
-		for at := r.Filters.From.Add(-30 * time.Hour); at.Before(r.Filters.To.Add(30 * time.Hour)); at = at.Add(15 * time.Minute) {
+		end := r.Filters.To.Add(30 * time.Hour)
+		for at := r.Filters.From.Add(-30 * time.Hour); at.Before(end); at = at.Add(15 * time.Minute) {
 			isWithin := !at.Before(r.Filters.From) && at.Before(r.Filters.To)
 			isOf := at.In(zone).Format(time.DateOnly) == test.date
 			check.That(t, isOf == isWithin, "%s in %s: %v is %v", test.date, test.zone, at, isWithin)

@@ -156,10 +156,12 @@ type Filters struct {
 // ResolveDates turns dates into instants: midnight in a time zone. The error is an InvalidError.
 func (f *Filters) ResolveDates(zone *time.Location) error {
 	if f.fromDate {
-		f.From, f.fromDate = startOfDate(f.From, zone), false
+		f.From = startOfDate(f.From, zone)
+		f.fromDate = false
 	}
 	if f.toDate {
-		f.To, f.toDate = startOfDate(f.To, zone), false
+		f.To = startOfDate(f.To, zone)
+		f.toDate = false
 	}
 	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
 		detail := "must be after the start of the dates, " + FormatInstant(f.From)

@@ -99,7 +99,8 @@ func CSV(r *result.Report) ([]byte, error) {
 		case r.Scorecard != nil: // the goal and the conversion window of the report are under report
 			for _, row := range objectsIn(report, "scorecard") {
 				fields := maps.Clone(row)
-				fields["report"], fields["conversionWindow"] = report, row["conversionWindow"]
+				fields["report"] = report
+				fields["conversionWindow"] = row["conversionWindow"]
 				add(row, fields)
 			}
 		default:
@@ -121,8 +122,9 @@ func ProgrammeCSV(p *worth.Programme) ([]byte, error) {
 	return tableOf(p, programmeCSV, func(programme map[string]any) []map[string]any {
 		rows := objectsIn(programme, "items")
 		for _, row := range rows {
-			row["websiteId"], row["goalId"], row["currency"] = programme["websiteId"], programme["goalId"],
-				programme["currency"]
+			row["websiteId"] = programme["websiteId"]
+			row["goalId"] = programme["goalId"]
+			row["currency"] = programme["currency"]
 		}
 		return rows
 	})

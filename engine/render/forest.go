@@ -98,17 +98,27 @@ type effect struct {
 // nothing is compared, it shows the goal conversion rates.
 func ForestPlot(r *result.Report) ([]byte, error) {
 	effects := collectEffects(r)
-	f := &forest{results: r, ValueHead: "improvement"}
+	f := &forest{results: r, ValueHead: "improvement", axis: newAxis(scaleEnds(effects), forestTicks)}
+	if r.CompareMetric == nil {
+		f.ValueHead = result.MetricInWords(query.GoalConversionRate)
+	}
 	if r.Conclusion != nil {
 		f.Summary = r.Conclusion.Text
 	} else {
 		f.Summary = fmt.Sprintf("Totals of the variations of widget %d; nothing is compared.", r.WidgetID)
 	}
-	if r.CompareMetric == nil {
-		f.ValueHead = result.MetricInWords(query.GoalConversionRate)
-	}
+	f.addHeading()
+	f.addRows(effects)
+	f.addTicks()
+	f.addLegend()
+	var svg bytes.Buffer
+	err := forestTemplate.Execute(&svg, f)
+	return svg.Bytes(), err
+}
 
-	// The scale covers all estimates and the intervals of their single tests. The intervals of looks may be wider.
+// scaleEnds returns what the scale covers: 0, all estimates and the intervals of their single tests. The intervals of
+// looks may be wider.
+func scaleEnds(effects []effect) []float64 {
 	ends := []float64{0}
 	for _, e := range effects {
 		if e.estimate == nil {
@@ -124,32 +134,45 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 			}
 		}
 	}
-	f.axis = newAxis(ends, forestTicks)
+	return ends
+}
 
-	// The texts, the rows and the ticks.
+// addHeading adds the summary and the subtitle, and sets the position of the heads of the columns.
+func (f *forest) addHeading() {
 	y := 34
-	addLines := func(text string, letters, height int, bold bool) {
+	addLines := func(text string, letters, height int, isBold bool) {
 		for _, line := range wrapText(text, letters) {
-			f.Lines = append(f.Lines, forestText{Text: line, Y: y, Bold: bold})
+			f.Lines = append(f.Lines, forestText{Text: line, Y: y, Bold: isBold})
 			y += height
 		}
 	}
 	addLines(f.Summary, forestLetters, 20, true)
-	addLines(ReportSubtitle(r), forestLetters+forestLetters/7, 18, false)
+	addLines(ReportSubtitle(f.results), forestLetters+forestLetters/7, 18, false)
 	f.HeadY = y + 16
-	y = f.HeadY + 10
+}
+
+// addRows adds the rows below the heads of the columns, and sets the position of the scale.
+func (f *forest) addRows(effects []effect) {
+	y := f.HeadY + 10
 	for _, e := range effects {
 		f.Rows = append(f.Rows, f.newRow(e, y+forestHeight/2))
 		y += forestHeight
 	}
 	f.Bottom = y + 4
+}
+
+// addTicks adds the ticks of the scale.
+func (f *forest) addTicks() {
 	decimals := min(max(0, -int(math.Floor(math.Log10(f.step)+1e-9))-2), 9) // of multiples of the step in per cent
 	for _, x := range f.ticks() {
-		label := wording.FormatPercent(x, decimals, x != 0 && r.CompareMetric != nil)
+		label := wording.FormatPercent(x, decimals, x != 0 && f.results.CompareMetric != nil)
 		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(x), Label: label, Zero: x == 0})
 	}
+}
 
-	// The legend.
+// addLegend adds what the intervals are, below the scale, and sets the height of the plot.
+func (f *forest) addLegend() {
+	r := f.results
 	kind := "valid for a single look at the planned end"
 	switch {
 	case r.CompareMetric == nil:
@@ -157,22 +180,19 @@ func ForestPlot(r *result.Report) ([]byte, error) {
 	case r.Methodology == string(stats.MethodologyBayesian):
 		kind = "of the posterior"
 	}
+	const distance, lineHeight = 46, 18
 	f.Legend = []forestText{
-		{Text: fmt.Sprintf("%d %% interval %s", r.SignificanceLevel, kind), Y: f.Bottom + 46, Thick: 5},
+		{Text: fmt.Sprintf("%d %% interval %s", r.SignificanceLevel, kind), Y: f.Bottom + distance, Thick: 5},
 	}
-	for i := range r.Variations {
-		c := r.Variations[i].Comparison
-		if c != nil && c.Bayesian == nil && c.Sequential != nil && c.Sequential.Look != nil {
-			text := fmt.Sprintf("%d %% interval of look %d; arrows point beyond the scale", r.SignificanceLevel,
-				*c.Sequential.Look)
-			f.Legend = append(f.Legend, forestText{Text: text, Y: f.Bottom + 46 + 18, Thick: 1})
-			break
-		}
+	at := slices.IndexFunc(r.Variations, func(v result.VariationResults) bool { return lookOf(v.Comparison) != nil })
+	if at >= 0 {
+		f.Legend = append(f.Legend, forestText{
+			Text: fmt.Sprintf("%d %% interval of look %d; arrows point beyond the scale", r.SignificanceLevel,
+				*lookOf(r.Variations[at].Comparison)),
+			Y: f.Bottom + distance + lineHeight, Thick: 1,
+		})
 	}
-	f.Height = f.Bottom + 46 + 18*len(f.Legend)
-	var svg bytes.Buffer
-	err := forestTemplate.Execute(&svg, f)
-	return svg.Bytes(), err
+	f.Height = f.Bottom + distance + lineHeight*len(f.Legend)
 }
 
 // ReportSubtitle returns one line that describes the report: subject, goal, metric, method, size and time.
@@ -278,7 +298,8 @@ func (f *forest) newRow(e effect, y int) forestRow {
 			}
 			return wording.FormatLift(x, e.estimate.Interval)
 		}
-		row.Point, row.Value = &x, write(*value)+"  "+wording.RangeInWords(e.estimate.Interval, write)
+		row.Point = &x
+		row.Value = write(*value) + "  " + wording.RangeInWords(e.estimate.Interval, write)
 	}
 	return row
 }
@@ -292,10 +313,12 @@ func (f *forest) addBar(row *forestRow, interval *stats.Interval, thick int) {
 		From: forestLeft, To: forestRight, OpenLeft: true, OpenRight: true, Y: row.Y, Thick: thick, Colour: row.Colour,
 	}
 	if interval[0] != nil && *interval[0] >= f.low {
-		bar.From, bar.OpenLeft = f.positionX(*interval[0]), false
+		bar.From = f.positionX(*interval[0])
+		bar.OpenLeft = false
 	}
 	if interval[1] != nil && *interval[1] <= f.high {
-		bar.To, bar.OpenRight = f.positionX(*interval[1]), false
+		bar.To = f.positionX(*interval[1])
+		bar.OpenRight = false
 	}
 	row.Bars = append(row.Bars, bar)
 }

@@ -145,7 +145,9 @@ const gap = "  "
 // writeRows writes one grid if the screen is wide enough. Otherwise it writes the observed values first and the
 // comparison with control below.
 func (t *table) writeRows(rows []tableRow) {
-	label, observed, compared := labelColumn(rows), t.observedColumns(rows), t.comparedColumns(rows)
+	label := labelColumn(rows)
+	observed := t.observedColumns(rows)
+	compared := t.comparedColumns(rows)
 	if columns := slices.Concat(observed, compared); t.countFitting(label, columns) == len(columns) {
 		t.writeGrids(label, columns, allRows)
 		return
@@ -179,7 +181,8 @@ func (t *table) writeGrids(label column, columns []column, shown func(row int) b
 func (t *table) countFitting(label column, columns []column) int {
 	width := label.textWidth()
 	for i, c := range columns {
-		if width += len(gap) + c.textWidth(); width > t.Width {
+		width += len(gap) + c.textWidth()
+		if width > t.Width {
 			return max(i, 1)
 		}
 	}
@@ -241,49 +244,74 @@ func (t *table) observedColumns(rows []tableRow) []column {
 
 func (t *table) intervalTitle() string { return fmt.Sprintf("%d %% interval", t.level) }
 
+// comparedColumns returns the columns with the lift, the evidence and the verdict of each variation. A column with the
+// p-value of the look is omitted if there is none.
 func (t *table) comparedColumns(rows []tableRow) []column {
-	correction, look := stats.CorrectionNone, 0
+	look := 0
 	for _, r := range rows {
-		if c := r.Comparison; c != nil {
-			if c.Frequentist != nil && c.Frequentist.Correction != stats.CorrectionNone {
-				correction = c.Frequentist.Correction
-			}
-			if c.Sequential != nil && c.Sequential.Look != nil && c.Bayesian == nil {
-				look = *c.Sequential.Look
-			}
+		if number := lookOf(r.Comparison); number != nil {
+			look = *number
 		}
 	}
-	evidence := "p"
-	switch {
-	case t.methodology == stats.MethodologyBayesian:
-		evidence = "chance to beat control"
-	case correction != stats.CorrectionNone:
-		evidence = "adjusted p"
-	}
-	columns := newColumns("lift", t.intervalTitle(), evidence, fmt.Sprintf("p at look %d", look), "<verdict")
+	columns := newColumns("lift", t.intervalTitle(), t.evidenceTitle(rows), fmt.Sprintf("p at look %d", look),
+		"<verdict")
 	for _, r := range rows {
-		var lift, interval, found, atLook string
-		if c := r.Comparison; c != nil {
-			write := func(x float64) string { return wording.FormatLift(x, c.Improvement.Interval) }
-			lift = formatOptional(c.Improvement.Value, write)
-			interval = wording.RangeInWords(c.Improvement.Interval, write)
-			if c.Bayesian != nil {
-				found = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
-			}
-			if c.Frequentist != nil {
-				found = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
-			}
-			if c.Sequential != nil && c.Sequential.Look != nil {
-				atLook = formatOptional(c.Sequential.PValue, wording.FormatPValue)
-			}
-		}
-		addCells(columns, lift, interval, found, atLook, r.verdict.words)
+		addCells(columns, append(comparedCells(r.Comparison), r.verdict.words)...)
 		columns[4].colours = append(columns[4].colours, verdictColours[r.verdict.verdict])
 	}
 	if look == 0 {
 		columns = slices.Delete(columns, 3, 4)
 	}
 	return columns
+}
+
+// lookOf returns the number of the look by which a comparison is judged; nil: there is none.
+func lookOf(c *result.Comparison) *int {
+	if c == nil || c.Sequential == nil || c.Bayesian != nil {
+		return nil
+	}
+	return c.Sequential.Look
+}
+
+// evidenceTitle returns what the evidence of comparisons is.
+func (t *table) evidenceTitle(rows []tableRow) string {
+	if t.methodology == stats.MethodologyBayesian {
+		return "chance to beat control"
+	}
+	isCorrected := func(r tableRow) bool {
+		return r.Comparison != nil && r.Comparison.Frequentist != nil &&
+			r.Comparison.Frequentist.Correction != stats.CorrectionNone
+	}
+	if slices.ContainsFunc(rows, isCorrected) {
+		return "adjusted p"
+	}
+	return "p"
+}
+
+// comparedCells returns the lift of a comparison, its interval, its evidence and its p-value at the look. Those of
+// control, whose comparison is nil, are empty.
+func comparedCells(c *result.Comparison) []string {
+	if c == nil {
+		return make([]string, 4)
+	}
+	write := func(x float64) string { return wording.FormatLift(x, c.Improvement.Interval) }
+	evidence := ""
+	if c.Bayesian != nil {
+		evidence = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
+	}
+	if c.Frequentist != nil {
+		evidence = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
+	}
+	atLook := ""
+	if c.Sequential != nil && c.Sequential.Look != nil {
+		atLook = formatOptional(c.Sequential.PValue, wording.FormatPValue)
+	}
+	return []string{
+		formatOptional(c.Improvement.Value, write),
+		wording.RangeInWords(c.Improvement.Interval, write),
+		evidence,
+		atLook,
+	}
 }
 
 var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.VerdictWorse: red}
@@ -324,7 +352,8 @@ func shortenText(text string, width int) string {
 	end, used := 0, 1 // 1 for the ellipsis
 	characters := uniseg.NewGraphemes(text)
 	for characters.Next() {
-		if used += characters.Width(); used > width {
+		used += characters.Width()
+		if used > width {
 			break
 		}
 		_, end = characters.Positions()

@@ -103,7 +103,7 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 }
 
 // checkCap says what the cap removed from the counted visitors.
-func (c *sliceSums) checkCap(p *plan.Plan, limited *moments.Cap, checks *Checks) {
+func (c *sliceSums) checkCap(p *plan.Plan, limited *moments.AppliedCap, checks *Checks) {
 	if limited == nil {
 		return
 	}

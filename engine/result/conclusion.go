@@ -53,7 +53,7 @@ func (j *sliceResult) setSequential(a *looks.Analysis, missing stats.Reason, des
 		if c == nil {
 			continue
 		}
-		var last *looks.Row
+		var last *looks.LookRow
 		if a != nil {
 			last = a.Primary.LastLook(i - 1)
 		}
@@ -206,7 +206,7 @@ func ExplainAll(reasons []stats.Reason) string {
 }
 
 // NewLookVariation returns a row of a look for the response body.
-func NewLookVariation(r *looks.Row) LookVariation {
+func NewLookVariation(r *looks.LookRow) LookVariation {
 	shown := LookVariation{
 		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: r.Difference,
 		Improvement: r.Lift, ChanceToBeatControl: r.Chance, Significant: r.Significant, Reason: r.Reason,
@@ -218,7 +218,7 @@ func NewLookVariation(r *looks.Row) LookVariation {
 }
 
 // NewSequential returns the result of a look for a comparison, or the reason why there is none.
-func NewSequential(r *looks.Row, missing stats.Reason) *Sequential {
+func NewSequential(r *looks.LookRow, missing stats.Reason) *Sequential {
 	if r == nil {
 		return &Sequential{Reason: missing, ImprovementReason: missing}
 	}

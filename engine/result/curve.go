@@ -81,7 +81,7 @@ const millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
 
 // NewCurve returns the curve of a plan. steps has what each day of age adds to the sums of the cohort, and whole the
 // rows of the report.
-func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.Row) *Curve {
+func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.GroupMoments) *Curve {
 	through := sumSteps(p, steps, 0, days)
 	last, all := &through[days-1], sumRows(whole, p)
 	visitors := last.visitors - sumOf(maps.Values(last.immature))

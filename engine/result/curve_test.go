@@ -78,7 +78,9 @@ func drawSteps(random *rand.Rand, visitors int, days int, again float64,
 			steps = append(steps,
 				moments.Step{
 					Bucket: int64(day),
-					Row:    moments.Row{RowKey: moments.RowKey{VariationID: int64(v)}, Moments: added[day][v]},
+					GroupMoments: moments.GroupMoments{
+						GroupKey: moments.GroupKey{VariationID: int64(v)}, Moments: added[day][v],
+					},
 				})
 		}
 	}

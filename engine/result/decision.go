@@ -106,7 +106,7 @@ func (d *decider) equivalenceDecision() *Decision {
 		return nil
 	}
 	for _, rows := range d.looks.Primary.Rows {
-		if slices.ContainsFunc(rows, func(r looks.Row) bool { return !r.IsWithin(margin) }) {
+		if slices.ContainsFunc(rows, func(r looks.LookRow) bool { return !r.IsWithin(margin) }) {
 			continue
 		}
 		return &Decision{

@@ -49,7 +49,7 @@ type firstViews struct {
 }
 
 // sumRows adds up the rows of a plan. If it excludes multi-exposed visitors, the counted moments omit them.
-func sumRows(rows []moments.Row, p *plan.Plan) sliceSums {
+func sumRows(rows []moments.GroupMoments, p *plan.Plan) sliceSums {
 	c := sliceSums{
 		counted: map[int64]moments.Moments{}, firstViews: map[int64]firstViews{}, split: split{},
 		immature: map[int64]int64{},
@@ -251,11 +251,11 @@ func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 // sumSteps returns the running sums of the steps at the ends of n buckets from the first one on.
 func sumSteps(p *plan.Plan, steps []moments.Step, first int64, n int) []sliceSums {
 	through := make([]sliceSums, n)
-	sums, i := map[moments.RowKey]moments.Row{}, 0
+	sums, i := map[moments.GroupKey]moments.GroupMoments{}, 0
 	for k := range through {
 		for ; i < len(steps) && steps[i].Bucket == first+int64(k); i++ {
-			key := steps[i].RowKey
-			sums[key] = moments.Row{RowKey: key, Moments: sums[key].Merge(steps[i].Moments)}
+			key := steps[i].GroupKey
+			sums[key] = moments.GroupMoments{GroupKey: key, Moments: sums[key].Merge(steps[i].Moments)}
 		}
 		through[k] = sumRows(slices.Collect(maps.Values(sums)), p)
 	}
@@ -276,7 +276,7 @@ func onAllCores(n int, do func(i int)) {
 }
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.
-func NewPoint(p *plan.Plan, bucket int64, rows []moments.Row) Point {
+func NewPoint(p *plan.Plan, bucket int64, rows []moments.GroupMoments) Point {
 	sums := sumRows(rows, p)
 	return Point{Time: EndOf(p, bucket), Variations: sums.compareVariations(p).Variations}
 }
@@ -310,8 +310,8 @@ type Heterogeneity struct {
 // its values change.
 func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSums) {
 	// The sums of each slice.
-	byValue, visitors := map[string][]moments.Row{}, map[string]int64{}
-	var others []moments.Row
+	byValue, visitors := map[string][]moments.GroupMoments{}, map[string]int64{}
+	var others []moments.GroupMoments
 	for _, r := range found.Slices {
 		if r.Others {
 			others = append(others, r)

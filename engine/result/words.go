@@ -94,7 +94,7 @@ func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().For
 
 // LookInWords returns the lift that a look found, such as "a lift of +5 % (95 % interval +2 % to +8 %)", or else the
 // difference. rate reports whether the metric is a rate.
-func LookInWords(row *looks.Row, level int, rate bool) string {
+func LookInWords(row *looks.LookRow, level int, rate bool) string {
 	if lift := row.Lift; lift.Value != nil && lift.Interval != nil {
 		return "a lift of " +
 			withInterval(lift, level, func(x float64) string { return wording.FormatLift(x, lift.Interval) })

@@ -78,11 +78,43 @@ type Line struct {
 func ExplainEvents(
 	arrived *ingest.OfVisitor, most int, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan,
 ) []*Chapter {
-	events := arrived.Events
-	stored, ofWebsite := map[fold.Event]*ingest.Accepted{}, map[int64][]fold.Event{}
-	currencies := known.Currencies()
-	for i := range events {
-		from := &events[i] // equal events of the fold were equal as they were read
+	x := &explanation{
+		arrived: arrived, known: known, stored: map[fold.Event]*ingest.Accepted{},
+		chapters: map[schema.Subject]*Chapter{}, attributed: map[*fold.Event][]*Line{},
+	}
+	for website, own := range x.eventsByWebsite() {
+		account, _ := known.AccountOfWebsite(website)
+		fold.ExplainVisitor(own, most, nil, func(found fold.Explained) { x.addLine(account, found) })
+	}
+	for _, c := range x.chapters {
+		slices.SortFunc(c.Lines, compareLines)
+		if c.Subject.Kind != schema.SubjectNone {
+			c.explainReport(known, asOf)
+		}
+	}
+	for _, c := range x.chapters {
+		if c.Subject.Kind == schema.SubjectNone {
+			c.explainUnattributed(x.attributed)
+		}
+	}
+	return slices.SortedFunc(maps.Values(x.chapters), func(a, b *Chapter) int { return a.Subject.Compare(b.Subject) })
+}
+
+// explanation collects the chapters of a visitor.
+type explanation struct {
+	arrived    *ingest.OfVisitor
+	known      *catalogue.Snapshot
+	stored     map[fold.Event]*ingest.Accepted // equal events of the fold were equal as they were read
+	chapters   map[schema.Subject]*Chapter
+	attributed map[*fold.Event][]*Line // of goals without an exposure, in the chapters that include them
+}
+
+// eventsByWebsite returns the events as the fold reads them, and stores where each is from.
+func (x *explanation) eventsByWebsite() map[int64][]fold.Event {
+	ofWebsite := map[int64][]fold.Event{}
+	currencies := x.known.Currencies()
+	for i := range x.arrived.Events {
+		from := &x.arrived.Events[i]
 		e := fold.Event{
 			Subject: from.SubjectOf(), Visitor: from.VisitorID, ID: from.EventID, At: from.Time.UnixMilli(),
 			Variation: from.VariationID, Kind: kinds[from.Kind], Goal: from.GoalID, Amounts: [3]int64{from.Value},
@@ -90,59 +122,59 @@ func ExplainEvents(
 			Attributes: from.Device + schema.AttributeSeparator + from.Country, Details: from.EncodeDetails(),
 		}
 		e.SetCurrency(from.Currency, currencies[from.WebsiteID])
-		stored[e], ofWebsite[e.Subject.WebsiteID] = from, append(ofWebsite[e.Subject.WebsiteID], e)
+		x.stored[e] = from
+		ofWebsite[e.Subject.WebsiteID] = append(ofWebsite[e.Subject.WebsiteID], e)
 	}
-	chapters, attributed := map[schema.Subject]*Chapter{}, map[*fold.Event][]*Line{}
-	for website, own := range ofWebsite {
-		account, _ := known.AccountOfWebsite(website)
-		fold.ExplainVisitor(own, most, nil, func(x fold.Explained) {
-			line := &Line{Accepted: *stored[*x.Event], folded: x}
-			switch late := line.At.Sub(line.Time); {
-			case late > lateAfter:
-				line.Arrival = formatDuration(late) + " late"
-			case late < -time.Minute:
-				line.Arrival = formatDuration(-late) + " before its time: check the sender's clock"
-			}
-			if chapters[x.Subject] == nil {
-				chapters[x.Subject] = &Chapter{
-					Subject: x.Subject, owned: known.AccountResources(account), keyOf: arrived.KeyOf,
-				}
-			}
-			c := chapters[x.Subject]
-			c.Lines = append(c.Lines, line)
-			switch {
-			case x.Reason == fold.Copied:
-				counted := stored[*x.Basis]
-				arrival := "of an event that arrived before, " + formatTime(counted.At)
-				if line.Why = "a copy " + arrival; line.Event != counted.Event {
-					line.Why = "a copy, with other content, " + arrival + "; the first arrival counts"
-				}
-			case x.Reason == fold.Superseded:
-				line.Why = "superseded by " + revisionName(x.Basis)
-			case x.Reason == fold.Cancelled:
-				line.Why = "cancelled by " + revisionName(x.Event)
-				if x.Subject != x.Event.Subject && x.Basis != nil {
-					line.VariationID = x.Basis.Variation
-				}
-			case x.Reason == fold.FirstView:
-				c.First = line
-			case x.Subject != x.Event.Subject && x.Variation != "":
-				line.VariationID, attributed[x.Event] = x.Basis.Variation, append(attributed[x.Event], line)
-			}
-		})
+	return ofWebsite
+}
+
+// addLine adds an event to the chapter of its subject, with what the fold alone says of it.
+func (x *explanation) addLine(account int64, found fold.Explained) {
+	line := &Line{Accepted: *x.stored[*found.Event], folded: found}
+	line.Arrival = arrivalInWords(line.At.Sub(line.Time))
+	c := x.chapters[found.Subject]
+	if c == nil {
+		c = &Chapter{Subject: found.Subject, owned: x.known.AccountResources(account), keyOf: x.arrived.KeyOf}
+		x.chapters[found.Subject] = c
 	}
-	for _, c := range chapters {
-		slices.SortFunc(c.Lines, compareLines)
-		if c.Subject.Kind != schema.SubjectNone {
-			c.explainReport(known, asOf)
+	c.Lines = append(c.Lines, line)
+	isUnattributed := found.Subject != found.Event.Subject
+	switch {
+	case found.Reason == fold.Copied:
+		line.Why = copyInWords(&line.Accepted, x.stored[*found.Basis])
+	case found.Reason == fold.Superseded:
+		line.Why = "superseded by " + revisionName(found.Basis)
+	case found.Reason == fold.Cancelled:
+		line.Why = "cancelled by " + revisionName(found.Event)
+		if isUnattributed && found.Basis != nil {
+			line.VariationID = found.Basis.Variation
 		}
+	case found.Reason == fold.FirstView:
+		c.First = line
+	case isUnattributed && found.Variation != "":
+		line.VariationID = found.Basis.Variation
+		x.attributed[found.Event] = append(x.attributed[found.Event], line)
 	}
-	for _, c := range chapters {
-		if c.Subject.Kind == schema.SubjectNone {
-			c.explainUnattributed(attributed)
-		}
+}
+
+// arrivalInWords says that an event arrived late, or before its time; empty: neither.
+func arrivalInWords(late time.Duration) string {
+	switch {
+	case late > lateAfter:
+		return formatDuration(late) + " late"
+	case late < -time.Minute:
+		return formatDuration(-late) + " before its time: check the sender's clock"
 	}
-	return slices.SortedFunc(maps.Values(chapters), func(a, b *Chapter) int { return a.Subject.Compare(b.Subject) })
+	return ""
+}
+
+// copyInWords says of which event, that counts, another is a copy.
+func copyInWords(copied, counted *ingest.Accepted) string {
+	arrival := "of an event that arrived before, " + formatTime(counted.At)
+	if copied.Event != counted.Event {
+		return "a copy, with other content, " + arrival + "; the first arrival counts"
+	}
+	return "a copy " + arrival
 }
 
 // kinds are the kinds of events as the fold reads them.
@@ -222,7 +254,8 @@ func (c *Chapter) explainVisitor(p *plan.Plan) {
 	case isMulti && p.MultipleExposures == catalogue.ExcludeMultiExposed:
 		var seen []string // variations
 		for _, l := range c.Lines {
-			id, isView := c.VariationName(l.VariationID), l.Kind == schema.KindView && l.folded.Reason != fold.Copied
+			id := c.VariationName(l.VariationID)
+			isView := l.Kind == schema.KindView && l.folded.Reason != fold.Copied
 			if isView && !slices.Contains(seen, id) {
 				seen = append(seen, id)
 			}
@@ -245,24 +278,11 @@ func (c *Chapter) explainVisitor(p *plan.Plan) {
 
 // explainEvent returns whether an event counts, and why. p is nil if the subject is not declared.
 func (c *Chapter) explainEvent(l *Line, p *plan.Plan) (counts bool, why string) {
-	switch {
-	case p == nil:
-		return false, c.SubjectName() + " is not declared"
-	case l.folded.Reason == fold.AutomatedVisitor:
-		return false, automatedVisitor
-	case l.folded.Reason == fold.WithoutView:
-		return false, "the visitor has no view"
-	case l.folded.Reason == fold.BeforeFirstView:
-		return false, "before the first view, " + formatTime(c.First.Time)
-	case !c.Counts && l.Kind == schema.KindView && l.VariationID != c.First.VariationID:
-		return false, fmt.Sprintf("a view of another variation than the first view, %s",
-			c.VariationName(c.First.VariationID))
-	case !c.Counts:
-		return false, "the visitor is not in the report"
-	case l.folded.Reason == fold.FirstView:
+	if why := c.explainExclusion(l, p); why != "" {
+		return false, why
+	}
+	if l.folded.Reason == fold.FirstView {
 		return true, "the first view"
-	case l.Kind == schema.KindGoal && p.GoalID != 0 && c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID:
-		return false, fmt.Sprintf("goal %s is not declared for website %d", c.GoalName(l.GoalID), l.WebsiteID)
 	}
 	why = "after the first view"
 	if l.Kind == schema.KindGoal && p.GoalID == 0 {
@@ -277,13 +297,40 @@ func (c *Chapter) explainEvent(l *Line, p *plan.Plan) (counts bool, why string) 
 	return true, why
 }
 
+// explainExclusion returns why an event does not count; empty: it counts.
+func (c *Chapter) explainExclusion(l *Line, p *plan.Plan) string {
+	switch {
+	case p == nil:
+		return c.SubjectName() + " is not declared"
+	case l.folded.Reason == fold.AutomatedVisitor:
+		return automatedVisitor
+	case l.folded.Reason == fold.WithoutView:
+		return "the visitor has no view"
+	case l.folded.Reason == fold.BeforeFirstView:
+		return "before the first view, " + formatTime(c.First.Time)
+	}
+	isOtherView := l.Kind == schema.KindView && l.VariationID != c.First.VariationID
+	isOtherGoal := l.Kind == schema.KindGoal && c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID
+	switch {
+	case !c.Counts && isOtherView:
+		return fmt.Sprintf("a view of another variation than the first view, %s",
+			c.VariationName(c.First.VariationID))
+	case !c.Counts:
+		return "the visitor is not in the report"
+	case isOtherGoal && p.GoalID != 0:
+		return fmt.Sprintf("goal %s is not declared for website %d", c.GoalName(l.GoalID), l.WebsiteID)
+	}
+	return ""
+}
+
 // explainUnattributed explains goals without an exposure. attributed has their lines in the chapters that include them.
 func (c *Chapter) explainUnattributed(attributed map[*fold.Event][]*Line) {
 	c.Why = "goals that name no campaign or widget"
 	for _, l := range c.Lines {
 		var names []string // of the subjects
 		for _, other := range attributed[l.folded.Event] {
-			names, l.Counts = append(names, c.nameSubject(other.folded.Subject)), l.Counts || other.Counts
+			names = append(names, c.nameSubject(other.folded.Subject))
+			l.Counts = l.Counts || other.Counts
 		}
 		slices.Sort(names)
 		switch {
@@ -307,11 +354,14 @@ const lateAfter = time.Hour
 
 // formatDuration writes a duration of at least a minute in its largest unit.
 func formatDuration(d time.Duration) string {
-	n, unit := int(d/time.Minute), "minute"
+	n := int(d / time.Minute)
+	unit := "minute"
 	if d >= 24*time.Hour {
-		n, unit = int(d/(24*time.Hour)), "day"
+		n = int(d / (24 * time.Hour))
+		unit = "day"
 	} else if d >= time.Hour {
-		n, unit = int(d/time.Hour), "hour"
+		n = int(d / time.Hour)
+		unit = "hour"
 	}
 	if n > 1 {
 		unit += "s"

@@ -87,7 +87,10 @@ func TestStoriesAddUpToReports(t *testing.T) {
 					r.IntN(2) == 0 { // a revision, of which half are sent by a back office
 					events[i].Revision, events[i].Cancelled = r.Uint64N(4), r.IntN(4) == 0
 					if r.IntN(2) == 0 {
-						events[i].Subject, events[i].SubjectID, events[i].ExperimentID, events[i].VariationID = schema.SubjectNone, 0, 0, 0
+						events[i].Subject = schema.SubjectNone
+						events[i].SubjectID = 0
+						events[i].ExperimentID = 0
+						events[i].VariationID = 0
 					}
 				}
 			}

@@ -48,18 +48,24 @@ func KindOf(metric query.Metric) query.Metric {
 type Campaign struct {
 	Plan    *plan.Plan
 	Name    string
-	State   []looks.Row // by treatment, see LatestState
+	State   []looks.LookRow // by treatment, see LatestState
 	Outcome Outcome
 }
 
 // LatestState returns the rows of the last look or of the end, whichever is later; none: there is neither.
-func LatestState(rows []looks.Row) (state []looks.Row) {
+func LatestState(rows []looks.LookRow) (state []looks.LookRow) {
 	for _, r := range rows {
+		if !r.Kind.IsState() {
+			continue
+		}
+		order := 1
+		if len(state) > 0 {
+			order = cmp.Or(r.End.Compare(state[0].End), cmp.Compare(r.Kind, state[0].Kind))
+		}
 		switch {
-		case !r.Kind.IsState():
-		case len(state) == 0 || r.End.After(state[0].End) || r.End.Equal(state[0].End) && r.Kind > state[0].Kind:
-			state = []looks.Row{r}
-		case r.End.Equal(state[0].End) && r.Kind == state[0].Kind && r.Number == state[0].Number:
+		case order > 0:
+			state = []looks.LookRow{r}
+		case order == 0 && r.Number == state[0].Number:
 			state = append(state, r)
 		}
 	}
@@ -174,7 +180,8 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 			}
 		}
 		if len(own) > 0 {
-			fitted, mdes = append(fitted, own), append(mdes, c.Plan.Rules.MDE/100)
+			fitted = append(fitted, own)
+			mdes = append(mdes, c.Plan.Rules.MDE/100)
 		}
 	}
 	if len(mdes) == 0 {
@@ -185,11 +192,13 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 	if n := len(mdes); n > 0 { // the median
 		mde = (mdes[(n-1)/2] + mdes[n/2]) / 2
 	}
-	pool.fit, pool.advice = effects.NewFit(mde, fitted), sync.OnceValue(pool.adviseNext)
+	pool.fit = effects.NewFit(mde, fitted)
+	pool.advice = sync.OnceValue(pool.adviseNext)
 	pool.Summary = pool.fit.Summary()
 	for item, i := range pool.fitted { // what is expected
 		e := pool.fit.TrueEffect(i)
-		item.Chance, item.small = &e.Chance, e.Small
+		item.Chance = &e.Chance
+		item.small = e.Small
 		item.Expected = &TrueValue{Lift: effects.ExpectedLift(e, &pool.fit.Effects[i])}
 		if item.LiftReason == "" && item.Expected.Lift == nil {
 			item.LiftReason = stats.ReasonBaselineNotDistinguishable
@@ -234,86 +243,112 @@ func (p *Pool) ItemsOf(subject schema.Subject) (items []Item, has bool) {
 // defaultMDE is the minimum effect of a pool without campaigns: that of the catalogue.
 const defaultMDE = .2
 
-// observeTreatments returns the items of the treatments with what is observed at a look or an end, and the effects. A
-// month has
+// observeTreatments returns the items of the treatments with what is observed at a look or an end, and the effects.
+func (c *Campaign) observeTreatments() (items []Item, found []stats.PooledEffect) {
+	for i := range c.Plan.Variations[1:] {
+		item, effect := c.observeTreatment(&c.Plan.Variations[1+i])
+		items = append(items, item)
+		found = append(found, effect)
+	}
+	return items, found
+}
+
+// observeTreatment returns what is observed of a treatment, and its effect.
+func (c *Campaign) observeTreatment(v *plan.Variation) (Item, stats.PooledEffect) {
+	item := Item{
+		VariationID: v.ID, Name: v.Name, Metric: c.Plan.Declared.Metric, Of: visitorsOf(c.Plan),
+		Allocation: c.Plan.Allocation,
+	}
+	var row *looks.LookRow
+	if at := slices.IndexFunc(c.State, func(r looks.LookRow) bool { return r.VariationID == v.ID }); at >= 0 {
+		row = &c.State[at]
+	}
+	item.Reason = c.findInvalid(v, row)
+	if item.Reason != "" {
+		return item, stats.PooledEffect{}
+	}
+	item.State = row.Kind
+	item.EndedAt = &row.End
+	effect, pair := effectOf(row, item.Metric)
+	item.Reason = effect.Reason
+	if item.Reason != "" {
+		return item, effect
+	}
+	item.Observed = &Observed{Lift: effects.ObservedLift(&effect)}
+	if item.Observed.Lift == nil {
+		item.LiftReason = stats.ReasonBaselineZero
+	}
+	item.Reason = c.findNoMonth(row)
+	if item.Reason == "" {
+		item.setMonth(row, &effect, &pair, PoolOf(c.Plan).Metric == query.ValuePerVisitor)
+	}
+	return item, effect
+}
+
+// findInvalid returns the reason why a treatment says nothing; empty: there is none. row is its state; nil: none.
+func (c *Campaign) findInvalid(v *plan.Variation, row *looks.LookRow) stats.Reason {
+	switch {
+	case c.Outcome.Outcome.Outcome == catalogue.Excluded:
+		return ReasonExcluded
+	case row == nil:
+		return stats.ReasonTooEarly
+	case v.Added:
+		return stats.ReasonPlanChanged
+	case row.MismatchP != nil && *row.MismatchP < stats.MismatchAlpha:
+		return stats.ReasonSampleRatioMismatch
+	}
+	return ""
+}
+
+// effectOf returns the effect of a state, and what the visitors of control and the treatment did together.
+func effectOf(row *looks.LookRow, metric query.Metric) (stats.PooledEffect, moments.Moments) {
+	var strata []stats.Stratum
+	pair := moments.NoMoments()
+	for _, s := range row.Strata {
+		strata = append(strata, stats.Stratum{
+			Control: looks.SampleOf(&s.Control, metric), Treatment: looks.SampleOf(&s.Variation, metric),
+		})
+		pair = pair.Merge(s.Control).Merge(s.Variation)
+	}
+	return stats.NewPooledEffect(strata), pair
+}
+
+// findNoMonth returns the reason why an effect has no worth a month; empty: there is none.
+func (c *Campaign) findNoMonth(row *looks.LookRow) stats.Reason {
+	switch {
+	case c.Plan.Declared.Metric == query.AverageValue:
+		return ReasonNotASum
+	case row.Days < leastDays:
+		return ReasonTooFewDays
+	case c.Plan.HasNoTraffic():
+		return stats.ReasonNoTraffic
+	}
+	return ""
+}
+
+// setMonth sets what an effect makes in a month. A month has
 //
 //	N 30 / D / allocation
 //
 // visitors, where N visitors of all variations were in D full days, and allocation is the share of the traffic that
 // takes part. If it is not declared, a month has N 30 / D visitors: those like the ones in the test. It is assumed that
-// traffic stays as in these days.
-func (c *Campaign) observeTreatments() (items []Item, found []stats.PooledEffect) {
-	metric := c.Plan.Declared.Metric
-	for _, v := range c.Plan.Variations[1:] {
-		items = append(items, Item{
-			VariationID: v.ID, Name: v.Name, Metric: metric, Of: visitorsOf(c.Plan), Allocation: c.Plan.Allocation,
-		})
-		found = append(found, stats.PooledEffect{})
-		item, effect := &items[len(items)-1], &found[len(found)-1]
-		at := slices.IndexFunc(c.State, func(r looks.Row) bool { return r.VariationID == v.ID })
-		switch {
-		case c.Outcome.Outcome.Outcome == catalogue.Excluded:
-			item.Reason = ReasonExcluded
-		case at < 0:
-			item.Reason = stats.ReasonTooEarly
-		case v.Added:
-			item.Reason = stats.ReasonPlanChanged
-		case c.State[at].MismatchP != nil && *c.State[at].MismatchP < stats.MismatchAlpha:
-			item.Reason = stats.ReasonSampleRatioMismatch
-		}
-		if item.Reason != "" {
-			continue
-		}
-
-		// The effect.
-		row := &c.State[at]
-		item.State, item.EndedAt = row.Kind, &row.End
-		var strata []stats.Stratum
-		pair := moments.NoMoments()
-		for _, s := range row.Strata {
-			strata = append(strata, stats.Stratum{
-				Control: looks.SampleOf(&s.Control, metric), Treatment: looks.SampleOf(&s.Variation, metric),
-			})
-			pair = pair.Merge(s.Control).Merge(s.Variation)
-		}
-		*effect = stats.NewPooledEffect(strata)
-		if item.Reason = effect.Reason; item.Reason != "" {
-			continue
-		}
-		item.Observed = &Observed{Lift: effects.ObservedLift(effect)}
-		if item.Observed.Lift == nil {
-			item.LiftReason = stats.ReasonBaselineZero
-		}
-
-		// What it makes in a month.
-		switch {
-		case metric == query.AverageValue:
-			item.Reason = ReasonNotASum
-		case row.Days < leastDays:
-			item.Reason = ReasonTooFewDays
-		case c.Plan.HasNoTraffic():
-			item.Reason = stats.ReasonNoTraffic
-		}
-		if item.Reason != "" {
-			continue
-		}
-		month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / item.testedShare()
-		item.scale = effect.Mean * month
-		item.Observed.PerMonth = new(item.scale * effect.Value)
-		switch value := pair.Value.Sum; {
-		case pair.Unknown > 0:
-			item.ValueReason = stats.ReasonRateUnknown
-		case PoolOf(c.Plan).Metric != query.ValuePerVisitor:
-			item.ValueReason = ReasonNotASum
-		case value == nil || value.Sign() <= 0:
-			item.ValueReason = ReasonNoValue
-		default:
-			perVisitor, _ := new(big.Rat).SetFrac(value, big.NewInt(schema.MoneyScale*pair.Visitors)).Float64()
-			item.valueScale = perVisitor * month
-			item.Observed.ValuePerMonth = new(item.valueScale * effect.Value)
-		}
+// traffic stays as in these days. hasValues reports whether the metric is about values.
+func (i *Item) setMonth(row *looks.LookRow, effect *stats.PooledEffect, pair *moments.Moments, hasValues bool) {
+	month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / i.testedShare()
+	i.scale = effect.Mean * month
+	i.Observed.PerMonth = new(i.scale * effect.Value)
+	switch value := pair.Value.Sum; {
+	case pair.Unknown > 0:
+		i.ValueReason = stats.ReasonRateUnknown
+	case !hasValues:
+		i.ValueReason = ReasonNotASum
+	case value == nil || value.Sign() <= 0:
+		i.ValueReason = ReasonNoValue
+	default:
+		perVisitor, _ := new(big.Rat).SetFrac(value, big.NewInt(schema.MoneyScale*pair.Visitors)).Float64()
+		i.valueScale = perVisitor * month
+		i.Observed.ValuePerMonth = new(i.valueScale * effect.Value)
 	}
-	return items, found
 }
 
 // RoundMoney rounds a number of a worth to two digits, so that it does not change with every visitor.
@@ -409,52 +444,77 @@ type ProgrammeItem struct {
 func (p *Pool) NewProgramme(from, to string) *Programme {
 	r := &Programme{
 		WebsiteID: p.Key.WebsiteID, GoalID: p.Key.GoalID, Metric: p.Key.Metric,
-		TypicalEffect: p.Summary.TypicalEffect, Anchor: p.Summary.Anchor, Curve: []CurvePoint{},
-		Items: []ProgrammeItem{},
-		Mean:  effects.EstimateOf(p.fit.MeanEffect(), effects.Unscaled),
+		TypicalEffect: p.Summary.TypicalEffect, Anchor: p.Summary.Anchor,
+		Items: []ProgrammeItem{}, Mean: effects.EstimateOf(p.fit.MeanEffect(), effects.Unscaled),
 	}
 	r.Campaigns.Pooled = p.Summary.Campaigns
 	var shipped []shippedItem
 	for i := range p.campaigns {
 		c := &p.campaigns[i]
 		items := p.items[c.Plan.Subject]
-		isPooled := slices.ContainsFunc(items, func(i Item) bool { return i.Observed != nil })
-		switch {
-		case c.Outcome.Outcome.Outcome == catalogue.Excluded:
-			r.Campaigns.ExcludedByHand++
-		case !isPooled:
-			r.Campaigns.ExcludedByData++
-		case r.AsOf == nil || c.State[0].End.After(*r.AsOf):
-			r.AsOf = &c.State[0].End
-		}
+		r.countCampaign(c, items)
 		for k := range items {
-			o := c.Outcome
-			item := ProgrammeItem{
-				SubjectIDs: c.Plan.Subject.IDs(), Campaign: c.Name, Outcome: o, Item: items[k],
-				Shipped: o.Outcome.Outcome == catalogue.Shipped && o.VariationID == items[k].VariationID,
-			}
-			if item.Shipped && (from == "" || item.Outcome.Date >= from) && (to == "" || item.Outcome.Date <= to) {
-				r.Campaigns.Shipped++
-				if number, is := p.fitted[&items[k]]; is {
-					shipped = append(shipped, shippedItem{&items[k], number, item.Outcome.Date})
-				}
-			}
+			item := newProgrammeItem(c, &items[k])
 			r.Items = append(r.Items, item)
+			if !item.Shipped || !isWithin(c.Outcome.Date, from, to) {
+				continue
+			}
+			r.Campaigns.Shipped++
+			if number, isFitted := p.fitted[&items[k]]; isFitted {
+				shipped = append(shipped, shippedItem{&items[k], number, c.Outcome.Date})
+			}
 		}
 	}
 	slices.SortStableFunc(shipped, func(a, b shippedItem) int { return cmp.Compare(a.date, b.date) })
 	r.Total = p.totalOf(shipped)
+	r.Curve = p.curveOf(shipped)
+	r.Advice = p.advice()
+	return r
+}
+
+// isWithin reports whether a day is within others; empty: open.
+func isWithin(day, from, to string) bool {
+	if day < from {
+		return false
+	}
+	return to == "" || day <= to
+}
+
+// countCampaign counts a campaign that is not in the pool. One that is may have the latest state.
+func (r *Programme) countCampaign(c *Campaign, items []Item) {
+	isPooled := slices.ContainsFunc(items, func(i Item) bool { return i.Observed != nil })
+	switch {
+	case c.Outcome.Outcome.Outcome == catalogue.Excluded:
+		r.Campaigns.ExcludedByHand++
+	case !isPooled:
+		r.Campaigns.ExcludedByData++
+	case r.AsOf == nil || c.State[0].End.After(*r.AsOf):
+		r.AsOf = &c.State[0].End
+	}
+}
+
+// newProgrammeItem returns the item of a treatment of a campaign.
+func newProgrammeItem(c *Campaign, item *Item) ProgrammeItem {
+	isShipped := c.Outcome.Outcome.Outcome == catalogue.Shipped && c.Outcome.VariationID == item.VariationID
+	return ProgrammeItem{
+		SubjectIDs: c.Plan.Subject.IDs(), Campaign: c.Name, Outcome: c.Outcome, Item: *item, Shipped: isShipped,
+	}
+}
+
+// curveOf returns the total of the treatments shipped up to each day on which some were. They are in order of dates.
+func (p *Pool) curveOf(shipped []shippedItem) []CurvePoint {
+	curve := []CurvePoint{}
 	for i := range shipped {
-		if i+1 < len(shipped) && shipped[i+1].date == shipped[i].date {
+		isLastOfDay := i+1 == len(shipped) || shipped[i+1].date != shipped[i].date
+		if !isLastOfDay {
 			continue
 		}
 		so := p.totalOf(shipped[:i+1])
 		if sum := cmp.Or(so.ValuePerMonth, so.PerMonth); sum != nil {
-			r.Curve = append(r.Curve, CurvePoint{shipped[i].date, *sum})
+			curve = append(curve, CurvePoint{shipped[i].date, *sum})
 		}
 	}
-	r.Advice = p.advice()
-	return r
+	return curve
 }
 
 // shippedItem is a shipped treatment that the fit knows.
@@ -477,7 +537,8 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 	}
 	sum := func(scaleOf func(*Item) float64) *effects.Sum {
 		factors := make([]float64, len(p.fit.Effects))
-		observed, isKnown := 0.0, false
+		observed := 0.0
+		isKnown := false
 		for _, s := range shipped {
 			scale := scaleOf(s.Item)
 			if t.Of == Tested {
@@ -525,7 +586,9 @@ func (p *Pool) adviseNext() *Advice {
 		return nil
 	}
 	last := slices.MaxFunc(known, func(a, b baseline) int { return a.State[0].End.Compare(b.State[0].End) })
-	metric, rules, prior := last.Plan.Declared.Metric, &last.Plan.Rules, last.Plan.Rules.Prior
+	metric := last.Plan.Declared.Metric
+	rules := &last.Plan.Rules
+	prior := last.Plan.Rules.Prior
 	if rules.StatedPrior.Campaigns != nil { // the next campaign learns from this one, too
 		prior = &stats.Prior{StandardDeviation: p.Summary.TypicalEffect.Value}
 	}
@@ -547,7 +610,8 @@ func (p *Pool) adviseNext() *Advice {
 	pace := float64(last.State[0].Visitors) / float64(last.State[0].Days)
 	const daysOfWeek, usualWeeks = 7, 4
 	size, reason := sizeOf(usualWeeks)
-	if a.Reason = reason; reason != "" {
+	if reason != "" {
+		a.Reason = reason
 		return a
 	}
 	a.RequiredVisitors, a.Reason = size.RequiredVisitors(a.MDE)

@@ -46,7 +46,7 @@ func campaign(id, visitors, control, treatment int64, outcome string, shipped in
 		Declared: plan.Declared{GoalID: 3, Metric: query.GoalConversionRate}, Allocation: new(100),
 	}
 	end := time.Date(2026, 1, 15+int(id), 0, 0, 0, 0, time.UTC)
-	row := looks.Row{
+	row := looks.LookRow{
 		Look: looks.Look{Number: 2, End: end, Days: 14}, Kind: looks.OfLook, VariationID: 1, Visitors: 2 * visitors,
 		Strata: []looks.RowStratum{{Control: arm(visitors, control), Variation: arm(visitors, treatment)}},
 	}
@@ -55,7 +55,7 @@ func campaign(id, visitors, control, treatment int64, outcome string, shipped in
 		Outcome:     outcome,
 		VariationID: map[bool]int64{true: 1}[outcome == catalogue.Shipped], Date: date,
 	}}
-	return Campaign{Plan: p, Name: fmt.Sprint("Campaign ", id), State: []looks.Row{row}, Outcome: o}
+	return Campaign{Plan: p, Name: fmt.Sprint("Campaign ", id), State: []looks.LookRow{row}, Outcome: o}
 }
 
 func pool(campaigns ...Campaign) *Pool { return NewPool(PoolOf(campaigns[0].Plan), campaigns) }

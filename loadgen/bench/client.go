@@ -65,9 +65,13 @@ func (o outcome) statusName() string {
 
 // sendRequest sends a request and reads the whole response.
 func (c *client) sendRequest(ctx context.Context, t *task) outcome {
-	method, body, token := http.MethodGet, io.Reader(http.NoBody), c.token
+	method := http.MethodGet
+	body := io.Reader(http.NoBody)
+	token := c.token
 	if t.events != nil {
-		method, body, token = http.MethodPost, bytes.NewReader(t.events), c.ingestToken
+		method = http.MethodPost
+		body = bytes.NewReader(t.events)
+		token = c.ingestToken
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.url+t.path, body)
 	if err != nil {

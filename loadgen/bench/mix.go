@@ -43,7 +43,8 @@ func ParseMix(text string) (Mix, error) {
 	if preset, ok := Presets[text]; ok {
 		return preset, nil
 	}
-	mix, total := Mix{}, 0
+	mix := Mix{}
+	total := 0
 	var problems []string
 	for part := range strings.SplitSeq(text, ",") {
 		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
@@ -92,7 +93,8 @@ func (m Mix) totalWeight() int {
 func (m Mix) drawKind(random *rand.Rand) Kind {
 	n := random.IntN(m.totalWeight())
 	for _, kind := range Kinds {
-		if n -= m[kind]; n < 0 {
+		n -= m[kind]
+		if n < 0 {
 			return kind
 		}
 	}

@@ -59,7 +59,8 @@ func (o *Options) Validate() error {
 	for _, of := range []struct{ name, address string }{{"url", o.URL}, {"admin-url", o.AdminURL}} {
 		u, err := url.Parse(of.address)
 		absent := of.address == "" && of.name != "url"
-		if !absent && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		isURL := err == nil && slices.Contains([]string{"http", "https"}, u.Scheme) && u.Host != ""
+		if !absent && !isURL {
 			const text = "invalid %s %q: must be a URL such as http://127.0.0.1:8080"
 			errs = append(errs, fmt.Errorf(text, of.name, of.address))
 		}
@@ -102,7 +103,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		r.Steps, r.Saturation, err = findHighestRate(ctx, &o, measure)
 	} else {
 		var s Step
-		if s, err = measure(ctx, "load", o.Rate); err == nil {
+		s, err = measure(ctx, "load", o.Rate)
+		if err == nil {
 			r.Steps = []Step{s}
 			o.stepDone(&s)
 		}

@@ -164,11 +164,13 @@ func (c *client) chooseIngestCampaign(ctx context.Context, t *targets) error {
 	if slices.ContainsFunc(t.campaigns, func(f campaign) bool { return f.websiteID != chosen.websiteID }) {
 		return errors.New("the campaigns belong to several websites: set --campaign to campaigns of the website of the ingest token")
 	}
-	website, goals := chosen.websiteID, chosen.goals
+	website := chosen.websiteID
+	goals := chosen.goals
 	if err := c.fetchJSON(ctx, fmt.Sprintf("/v1/campaigns/%d", chosen.ID), &chosen); err != nil {
 		return err
 	}
-	chosen.websiteID, chosen.goals = website, goals
+	chosen.websiteID = website
+	chosen.goals = goals
 	if chosen.PrimaryGoalID == 0 && len(goals) > 0 {
 		chosen.PrimaryGoalID = goals[0]
 	}

@@ -40,12 +40,14 @@ func (w *workload) nextTask() task {
 	t := task{kind: w.mix.drawKind(w.random)}
 	switch t.kind {
 	case Dashboard:
-		t.path, t.conditional = drawFrom(w.random, w.targets.results), true
+		t.path = drawFrom(w.random, w.targets.results)
+		t.conditional = true
 	case Opened:
 		t.path = drawFrom(w.random, w.targets.results)
 	case Uncached:
 		small := drawFrom(w.random, w.targets.small)
-		t.path, t.noCache = small.resultsPath(""), true
+		t.path = small.resultsPath("")
+		t.noCache = true
 	case Filtered:
 		t.path = w.filteredPath()
 	case Breakdown:
@@ -57,7 +59,8 @@ func (w *workload) nextTask() task {
 	case List:
 		t.path = drawFrom(w.random, w.targets.lists)
 	case Ingest:
-		t.path, t.events = "/events", w.drawBatch()
+		t.path = "/events"
+		t.events = w.drawBatch()
 	}
 	return t
 }
@@ -81,7 +84,8 @@ func (w *workload) drawMetric() string {
 // filteredPath returns a path of results with filters: one or two attributes,
 // often a window, sometimes a goal value or a z-score.
 func (w *workload) filteredPath() string {
-	f, query := w.drawCampaign(), url.Values{}
+	f := w.drawCampaign()
+	query := url.Values{}
 	for range 1 + w.random.IntN(2) {
 		name := drawFrom(w.random, []string{"device", "country", "referrer", "visitorType"})
 		values := w.targets.values[name]
@@ -133,11 +137,15 @@ func (w *workload) drawBatch() []byte {
 			}
 		}
 		for view := range 1 + w.random.IntN(3) {
-			e["eventId"], e["event"] = fmt.Sprintf("%s/%d", visitor, view), "view"
+			e["eventId"] = fmt.Sprintf("%s/%d", visitor, view)
+			e["event"] = "view"
 			_ = encoder.Encode(e) // numbers and texts in memory: no error is possible
 		}
 		if campaign.PrimaryGoalID != 0 && w.random.IntN(10) == 0 {
-			e["eventId"], e["event"], e["goalId"], e["value"] = visitor+"/goal", "goal", campaign.PrimaryGoalID, float64(100+w.random.IntN(20_000))/100
+			e["eventId"] = visitor + "/goal"
+			e["event"] = "goal"
+			e["goalId"] = campaign.PrimaryGoalID
+			e["value"] = float64(100+w.random.IntN(20_000)) / 100
 			_ = encoder.Encode(e)
 		}
 	}

@@ -116,7 +116,10 @@ func cellsOf(tallies map[tallyKey]*tally, o *Options) []Cell {
 					if groups[c.Measure] == nil {
 						order = append(order, c.Measure)
 					}
-					c.Methodology, c.Level, c.Metric, c.Shape = r.methodology, r.level, metric, shapes[i].name
+					c.Methodology = r.methodology
+					c.Level = r.level
+					c.Metric = metric
+					c.Shape = shapes[i].name
 					c.Observed = float64(c.Count) / float64(c.Experiments)
 					groups[c.Measure] = append(groups[c.Measure], c)
 				}
@@ -139,20 +142,25 @@ func cellsOf(tallies map[tallyKey]*tally, o *Options) []Cell {
 // Bayesian reports of several variations do not control the family-wise error rate,
 // so they are not tested.
 func tallyCells(t *tally, r rule, metric string, s *shape, o *Options) []Cell {
-	alpha, null, effect, all := r.alpha(), &t.null, &t.effect, &t.all
+	alpha := r.alpha()
+	null := &t.null
+	effect := &t.effect
+	all := &t.all
 	if r.level == 100 {
 		return []Cell{
 			{Measure: falsePositives, Sense: Exact, Count: null.significant, Experiments: null.experiments},
 			{Measure: falseVerdicts, Sense: Exact, Count: null.decided, Experiments: null.experiments},
 		}
 	}
-	bayesian, family := r.methodology == catalogue.Bayesian, len(s.shares) > 2
+	bayesian := r.methodology == catalogue.Bayesian
+	family := len(s.shares) > 2
 	unrestricted := metric == goalConversionRate || s.balanced && s.frequent
+	isExactRate := metric == goalConversionRate && s.balanced && s.frequent
 	sense := Approximate
 	switch {
 	case bayesian && family, !unrestricted:
 		sense = Untested
-	case !bayesian && metric == goalConversionRate && s.balanced && s.frequent:
+	case !bayesian && isExactRate:
 		sense = Exact
 	}
 	verdicts := Cell{Measure: falseVerdicts, Nominal: alpha, Sense: AtMost, Count: null.decided, Experiments: null.experiments}
@@ -201,13 +209,17 @@ func powerCell(t *tally, r rule, metric string, s *shape, o *Options) Cell {
 		return p * (1 - p)
 	}
 	d, _ := e.trueEffect(metric, 1)
-	pc, pt := e.conversionRate(0), e.conversionRate(1)
+	pc := e.conversionRate(0)
+	pt := e.conversionRate(1)
 	se := math.Sqrt(variance(pc)/(n*float64(s.shares[0])) + variance(pt)/(n*float64(s.shares[1])))
 	z := distuv.UnitNormal.Quantile(1 - r.alpha()/2)
 	approximation := distuv.UnitNormal.CDF(d/se-z) + distuv.UnitNormal.CDF(-d/se-z)
 	c := Cell{Measure: power, Nominal: approximation, Sense: Untested, Count: t.effect.significant, Experiments: t.effect.experiments}
-	if metric == goalConversionRate && s.balanced && s.frequent && len(s.shares) == 2 && r.methodology == catalogue.Frequentist {
-		c.Sense, c.least, c.most = Approximate, max(0, approximation-powerTolerance), min(1, approximation+powerTolerance)
+	isExactRate := metric == goalConversionRate && s.balanced && s.frequent
+	if isExactRate && len(s.shares) == 2 && r.methodology == catalogue.Frequentist {
+		c.Sense = Approximate
+		c.least = max(0, approximation-powerTolerance)
+		c.most = min(1, approximation+powerTolerance)
 	}
 	return c
 }
@@ -237,7 +249,8 @@ const confidence = 0.999
 // correct system are inside their bands with a probability of at least
 // confidence.
 func testCells(r *Result) {
-	r.Tested, r.Outside = 0, 0
+	r.Tested = 0
+	r.Outside = 0
 	for i := range r.Cells {
 		if r.Cells[i].Sense != Untested {
 			r.Tested++
@@ -254,7 +267,8 @@ func testCells(r *Result) {
 		}
 		least, most := c.acceptableRates()
 		n := float64(c.Experiments)
-		c.Lower, c.Upper = float64(lowerQuantile(c.Experiments, least, tail))/n, float64(upperQuantile(c.Experiments, most, tail))/n
+		c.Lower = float64(lowerQuantile(c.Experiments, least, tail)) / n
+		c.Upper = float64(upperQuantile(c.Experiments, most, tail)) / n
 		if c.Sense == AtMost {
 			c.Lower = 0
 		}

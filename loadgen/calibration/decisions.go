@@ -208,6 +208,7 @@ func (r *DecisionRow) setRateAndBand() {
 	r.Rate = float64(r.Count) / n
 	deviation := func(rate float64) float64 { return math.Sqrt(rate * (1 - rate) / n) }
 	r.Error = deviation(r.Rate)
-	r.Lower, r.Upper = max(0, r.Least-2*deviation(r.Least)), min(1, r.Most+2*deviation(r.Most))
+	r.Lower = max(0, r.Least-2*deviation(r.Least))
+	r.Upper = min(1, r.Most+2*deviation(r.Most))
 	r.Outside = r.Rate < r.Lower || r.Rate > r.Upper
 }

@@ -33,7 +33,7 @@ func liftAtMargin(m stats.Margin) float64 {
 
 // withGuardrails returns the campaign with n identical guardrails.
 func (c *campaign) withGuardrails(m stats.Margin, n int) *campaign {
-	return c.changedCopy(func(c *campaign) { c.guardrails = slices.Repeat([]stats.Margin{m}, n) })
+	return c.changedCopy(func(changed *campaign) { changed.guardrails = slices.Repeat([]stats.Margin{m}, n) })
 }
 
 // withMoreExperiments returns the scenario with 2.5 times as many campaigns, for
@@ -47,7 +47,7 @@ func isHarmed(s looks.GuardrailStatus) bool { return s.Status == looks.Harmed }
 
 // hasSafeGuardrail reports whether the first guardrail is safe at any look.
 func hasSafeGuardrail(l *life) bool {
-	return slices.ContainsFunc(l.inTheEnd().Guardrails[0].Rows, func(rows []looks.Row) bool { return l.guardrails[0].IsSafe(rows[0].LookResult) })
+	return slices.ContainsFunc(l.inTheEnd().Guardrails[0].Rows, func(rows []looks.LookRow) bool { return l.guardrails[0].IsSafe(rows[0].LookResult) })
 }
 
 func hasFalseAlarm(l *life) bool {
@@ -123,9 +123,15 @@ func guardrailScenarios() []scenario {
 		const most = 1.1 * decisionAlpha // harm has its own alpha/10
 		required, _ := g.sampleSize().RequiredForMargin(m)
 		one := g.withGuardrails(m, 1)
-		atMargin := one.changedCopy(func(c *campaign) { c.harms = []float64{liftAtMargin(m)} })
-		shipped := atMargin.changedCopy(func(c *campaign) { c.lifts, c.weeks = []float64{0, 2 * c.mde}, 2*weeksToPlan })
-		enough := one.changedCopy(func(c *campaign) { c.perWeek, c.weeks = (*required+weeksToPlan-1)/weeksToPlan, weeksToPlan })
+		atMargin := one.changedCopy(func(changed *campaign) { changed.harms = []float64{liftAtMargin(m)} })
+		shipped := atMargin.changedCopy(func(changed *campaign) {
+			changed.lifts = []float64{0, 2 * changed.mde}
+			changed.weeks = 2 * weeksToPlan
+		})
+		enough := one.changedCopy(func(changed *campaign) {
+			changed.perWeek = (*required + weeksToPlan - 1) / weeksToPlan
+			changed.weeks = weeksToPlan
+		})
 		all = append(all,
 			atMargin.finishedScenario(partGuards, describeGuardrail(m), "safe, at the margin", 0, decisionAlpha, ordinaryVisitors, hasSafeGuardrail),
 			withMoreExperiments(shipped.finishedScenario(partGuards, describeGuardrail(m), "ship, with a winner whose guardrail is at the margin", 0, decisionAlpha, ordinaryVisitors,
@@ -143,19 +149,24 @@ func guardrailScenarios() []scenario {
 		return 0.08
 	}
 	halved := func(int) float64 { return -0.5 }
-	tenDays := guarded5.changedCopy(func(c *campaign) { c.weeks = 1 })
+	tenDays := guarded5.changedCopy(func(changed *campaign) { changed.weeks = 1 })
 	byDayTen := tenDays.newScenario(partGuards, "margin 5 %, loss of 50 %", "harm found by day 10", found, 1, func(l *life) bool {
 		l.addDays(byDay(halved), 10)
 		return isHarmed(l.analyzeLooks(startOfDay(11)).Guardrails[0].Status[0])
 	})
-	equivalent := frequent.withShares(50, 50).changedCopy(func(c *campaign) {
-		c.equivalent, c.lifts, c.weeks = c.mde, []float64{0, c.mde}, 3*weeksToPlan
+	equivalent := frequent.withShares(50, 50).changedCopy(func(changed *campaign) {
+		changed.equivalent = changed.mde
+		changed.lifts = []float64{0, changed.mde}
+		changed.weeks = 3 * weeksToPlan
 	})
 	return append(all,
 		guarded5.finishedScenario(partGuards, "margin 5 %, weekend -20 %, weekdays +8 %", "harm, without an effect over a week", 0, decisionAlpha, byDay(weekend), hasHarmedGuardrail),
 		withMoreExperiments(guarded5.finishedScenario(partGuards, "margin 5 %, weekend -20 %, weekdays +8 %", "roll back, without an effect over a week", 0, decisionAlpha, byDay(weekend),
 			func(l *life) bool { return l.everDecides(result.DecisionRollBack) })),
-		guarded5.changedCopy(func(c *campaign) { c.lifts, c.harms = []float64{0, -0.05}, []float64{-0.05} }).finishedScenario(partGuards,
+		guarded5.changedCopy(func(changed *campaign) {
+			changed.lifts = []float64{0, -0.05}
+			changed.harms = []float64{-0.05}
+		}).finishedScenario(partGuards,
 			"margin 5 %, guardrail and metric at -5 %, MDE 10 %", "harm, at the margin", 0, decisionAlpha, ordinaryVisitors, hasHarmedGuardrail),
 		byDayTen,
 		equivalent.finishedScenario(partGuards, "equivalence margin 5 %", "no difference, at the margin", 0, decisionAlpha, ordinaryVisitors,
@@ -166,9 +177,9 @@ func guardrailScenarios() []scenario {
 // mismatchScenario counts campaigns that have a sample ratio mismatch at the end of any day, with
 // 1,000 visitors a day. Nothing can be significant, so only the ratio is computed.
 func mismatchScenario(weeks int, c *campaign, actual []float64, least, most float64) scenario {
-	c = c.withDailyVisitors(1000).changedCopy(func(c *campaign) { c.weeks = weeks })
+	c = c.withDailyVisitors(1000).changedCopy(func(changed *campaign) { changed.weeks = weeks })
 	s := c.newScenario(partRatio, fmt.Sprintf("%.3g actual, %d weeks", actual, weeks), "mismatch", least, most, func(l *life) bool {
-		l.campaign = l.changedCopy(func(c *campaign) { c.buyers = 0 })
+		l.campaign = l.changedCopy(func(changed *campaign) { changed.buyers = 0 })
 		l.plan.Rules.SignificanceLevel = 100
 		l.addDays(atRandom(actual...), daysOfWeek*weeks)
 		p := l.inTheEnd().MismatchP
@@ -191,22 +202,23 @@ func ratioScenarios() []scenario {
 // breakdownScenario counts campaigns in which the lift of any treatment seems to differ between the slices of a
 // breakdown, at the end of any week. The first treatments have the given lifts in all slices; the others have no effect.
 func (c *campaign) breakdownScenario(sliceShares []float64, lifts ...float64) scenario {
-	c = c.withFewerLooks().changedCopy(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
+	c = c.withFewerLooks().changedCopy(func(changed *campaign) { changed.lifts = slices.Concat([]float64{0}, lifts) })
 	measure := "differ"
 	if len(lifts) > 0 {
 		measure += ", one treatment with an effect"
 	}
 	return c.newScenario(partBreakdown, fmt.Sprintf("%d slices", len(sliceShares)), measure, 0, decisionAlpha, func(l *life) bool {
 		p := *l.plan
-		p.Dimension, p.Top = query.ByDevice, len(sliceShares)
-		rows := make([]moments.Row, 0, len(sliceShares)*len(p.Variations)) // of the slices so far
+		p.Dimension = query.ByDevice
+		p.Top = len(sliceShares)
+		rows := make([]moments.GroupMoments, 0, len(sliceShares)*len(p.Variations)) // of the slices so far
 		for week := range c.weeks {
 			arriving := l.arrivingVisitors(1 + daysOfWeek*week)
 			for slice, share := range sliceShares {
 				for arm, n := range arriving {
 					visitors := int64(math.Round(daysOfWeek * float64(n) * share / floats.Sum(sliceShares)))
 					t := l.drawTotals(l.random, visitors, l.liftOf(arm))
-					row := moments.Row{RowKey: moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprintf("slice %02d", slice)}, Moments: t.toMoments()}
+					row := moments.GroupMoments{GroupKey: moments.GroupKey{VariationID: int64(arm), Dimension: fmt.Sprintf("slice %02d", slice)}, Moments: t.toMoments()}
 					if at := slice*len(arriving) + arm; week > 0 {
 						rows[at].Moments = rows[at].Merge(row.Moments)
 					} else {

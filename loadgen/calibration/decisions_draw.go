@@ -83,7 +83,8 @@ func (a *audience) String() string {
 func (a *audience) drawTotals(random *rand.Rand, visitors int64, lift float64) totals {
 	scale := 1.0
 	if a.larger {
-		scale, lift = 1+lift, 0
+		scale = 1 + lift
+		lift = 0
 	}
 	t := totals{visitors: visitors, converted: drawBinomial(random, visitors, min(max(a.buyers*(1+lift), 0), 1))}
 	if !a.revenue {
@@ -100,7 +101,8 @@ func (a *audience) drawOrders(random *rand.Rand, orders int64, scale float64) (t
 		if a.limit > 0 {
 			order = min(order, a.limit)
 		}
-		if order = scale * (order - a.cost); order < 0 {
+		order = scale * (order - a.cost)
+		if order < 0 {
 			t.negative++
 		}
 		t.sum += order
@@ -158,6 +160,7 @@ func (a *audience) expectedSample() stats.Sample {
 		at := (math.Log(a.limit) - mu) / sigma
 		return whole*distuv.UnitNormal.CDF(at-power*sigma) + math.Pow(a.limit, power)*distuv.UnitNormal.Survival(at)
 	}
-	sum, squares := n*(moment(1)-a.cost), n*(moment(2)-2*a.cost*moment(1)+a.cost*a.cost)
+	sum := n * (moment(1) - a.cost)
+	squares := n * (moment(2) - 2*a.cost*moment(1) + a.cost*a.cost)
 	return a.sampleOf(totals{visitors: visitors, converted: int64(math.Round(n)), sum: sum, squares: squares})
 }

@@ -68,7 +68,8 @@ func RunHarm(ctx context.Context, o *ProgrammeOptions) ([]HarmRow, error) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(max(o.Workers, 1))
 	for k := range rows {
-		of, size := &populationsWithZeros[k/len(sizesWithZeros)], sizesWithZeros[k%len(sizesWithZeros)]
+		of := &populationsWithZeros[k/len(sizesWithZeros)]
+		size := sizesWithZeros[k%len(sizesWithZeros)]
 		work.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -88,19 +89,26 @@ func simulateHarm(r *rand.Rand, of *trueEffects, size, programmes int, critical 
 	var stated float64
 	for range programmes {
 		all, fit := drawProgramme(r, of, size, critical)
-		truth, factors := 0.0, make([]float64, size)
-		own, ownSmall, ownStated := 0, 0, 0.0
+		truth := 0.0
+		factors := make([]float64, size)
+		own := 0
+		ownSmall := 0
+		ownStated := 0.0
 		for i := range all {
 			if !all[i].shipped {
 				continue
 			}
 			e := fit.TrueEffect(i)
-			truth, factors[i] = truth+all[i].truth, 1
-			own, ownStated = own+1, ownStated+e.Small
+			truth += all[i].truth
+			factors[i] = 1
+			own++
+			ownStated += e.Small
 			countIf(&ownSmall, all[i].truth < effects.SmallPart)
 			countIf(&covered, e.Lower <= all[i].truth && all[i].truth <= e.Upper)
 		}
-		shipped, small, stated = shipped+own, small+ownSmall, stated+ownStated
+		shipped += own
+		small += ownSmall
+		stated += ownStated
 		if own > 0 {
 			some++
 			e := fit.Total(factors)

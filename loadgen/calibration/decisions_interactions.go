@@ -79,7 +79,8 @@ func (w *crowd) addDay() {
 		converted := w.drawBits(w.rateOf)
 		for i, a := range w.seen {
 			for j := i + 1; j < len(w.seen); j++ {
-				b, cells := w.seen[j], &w.cells[i][j]
+				b := w.seen[j]
+				cells := &w.cells[i][j]
 				for k, both := range [4]uint64{^a & ^b, ^a & b, a & ^b, a & b} {
 					cell := &cells[k/2][k%2]
 					cell.Visitors += int64(bits.OnesCount64(both))
@@ -122,7 +123,8 @@ func (w *crowd) rateOf(visitor int) float64 {
 // addOrders adds the order of each visitor who converted.
 func (w *crowd) addOrders(converted uint64) {
 	for ; converted != 0; converted &= converted - 1 {
-		visitor, order := bits.TrailingZeros64(converted), w.drawOrders(w.random, 1, 1)
+		visitor := bits.TrailingZeros64(converted)
+		order := w.drawOrders(w.random, 1, 1)
 		for i, a := range w.seen {
 			for j := i + 1; j < len(w.seen); j++ {
 				cell := &w.cells[i][j][a>>visitor&1][w.seen[j]>>visitor&1]
@@ -161,9 +163,11 @@ func (w *crowd) everAlarms(measure string) bool {
 		w.addDay()
 		now := noon.Add(time.Duration(d+1) * day)
 		for _, pair := range interaction.MeasureSums(w.campaigns, now, w.sumsOf) {
-			evidence, alarm := pair.Effect, float64(interaction.EffectAlarm)
+			evidence := pair.Effect
+			alarm := float64(interaction.EffectAlarm)
 			if measure == alarmOfAssignment {
-				evidence, alarm = pair.Assignment, interaction.AssignmentAlarm
+				evidence = pair.Assignment
+				alarm = interaction.AssignmentAlarm
 			}
 			if evidence >= alarm {
 				return true

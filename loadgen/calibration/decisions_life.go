@@ -71,14 +71,16 @@ func refundedOrders(l *life, day int) {
 		buyers := drawBinomial(l.random, n, l.buyers*(1+l.liftOf(arm)))
 		left := drawBinomial(l.random, buyers, l.refunds.shares[arm])
 		all := l.drawOrders(l.random, buyers-left, 1)
-		all.visitors, all.converted = n, buyers
+		all.visitors = n
+		all.converted = buyers
 		from := 0.0
 		for _, part := range refundDays {
 			back := left
 			if !math.IsInf(part.end, 1) {
 				back = drawBinomial(l.random, left, 1-math.Exp((from-part.end)/mean))
 			}
-			left, from = left-back, part.end
+			left -= back
+			from = part.end
 			orders := l.drawOrders(l.random, back, 1)
 			all = all.addScaled(orders, 1)
 			if !l.refunds.isGross {
@@ -93,9 +95,11 @@ func refundedOrders(l *life, day int) {
 // withRefunds returns the campaign with orders that come back, and a time to settle after a conversion window of a
 // week; 0: neither.
 func (c *campaign) withRefunds(r refunds, settleDays int) *campaign {
-	return c.changedCopy(func(c *campaign) {
-		if c.refunds, c.settleDays = r, settleDays; settleDays > 0 {
-			c.windowDays = daysOfWeek
+	return c.changedCopy(func(changed *campaign) {
+		changed.refunds = r
+		changed.settleDays = settleDays
+		if settleDays > 0 {
+			changed.windowDays = daysOfWeek
 		}
 	})
 }
@@ -109,7 +113,10 @@ var delays = []struct {
 
 // withDelays returns the campaign with delayed conversions, and a conversion window of some days; 0: none.
 func (c *campaign) withDelays(windowDays int) *campaign {
-	return c.changedCopy(func(c *campaign) { c.delayed, c.windowDays = true, windowDays })
+	return c.changedCopy(func(changed *campaign) {
+		changed.delayed = true
+		changed.windowDays = windowDays
+	})
 }
 
 // window returns the conversion window.
@@ -119,7 +126,8 @@ func (c *campaign) window() schema.ConversionWindow {
 
 // withShares returns the campaign with the given shares of the traffic, control first.
 func (c campaign) withShares(shares ...float64) *campaign {
-	c.shares, c.weeks = shares, weeksOfLooks
+	c.shares = shares
+	c.weeks = weeksOfLooks
 	return &c
 }
 
@@ -138,12 +146,12 @@ func (c *campaign) prior() *stats.Prior {
 
 // asBayesian returns the campaign with the Bayesian methodology and the default prior.
 func (c *campaign) asBayesian() *campaign {
-	return c.changedCopy(func(c *campaign) { c.bayesian = true })
+	return c.changedCopy(func(changed *campaign) { changed.bayesian = true })
 }
 
 // withDailyVisitors returns the campaign with a number of visitors a day.
 func (c *campaign) withDailyVisitors(visitors int64) *campaign {
-	return c.changedCopy(func(c *campaign) { c.perWeek = daysOfWeek * visitors })
+	return c.changedCopy(func(changed *campaign) { changed.perWeek = daysOfWeek * visitors })
 }
 
 func (c *campaign) declaredMethodology() string {
@@ -195,9 +203,11 @@ func dayOf(t time.Time) int { return int(t.Sub(startOfDay(0)) / day) }
 func (c *campaign) reportPlan() *plan.Plan {
 	const id = 1
 	of := func(shares []float64) catalogue.Shares {
-		total, all := floats.Sum(shares), catalogue.Shares{}
+		total := floats.Sum(shares)
+		all := catalogue.Shares{}
 		for i, share := range shares {
-			if all[int64(i)] = int(share); i == 0 {
+			all[int64(i)] = int(share)
+			if i == 0 {
 				all[0] = int(math.Round(100 * share / total))
 			}
 		}
@@ -220,7 +230,8 @@ func (c *campaign) reportPlan() *plan.Plan {
 	}
 	goals := map[int64]catalogue.Goal{goalID: purchase}
 	for i, m := range c.guardrails {
-		goal, direction := int64(firstGuardrail+i), catalogue.Up
+		goal := int64(firstGuardrail + i)
+		direction := catalogue.Up
 		if m.Down {
 			direction = catalogue.Down
 		}
@@ -243,7 +254,8 @@ func (c *campaign) reportPlan() *plan.Plan {
 	}
 	now := of(c.shares)
 	if len(history) > 0 {
-		live.ShareHistory, now = map[int64][]catalogue.SharesSince{0: history}, history[len(history)-1].Shares
+		live.ShareHistory = map[int64][]catalogue.SharesSince{0: history}
+		now = history[len(history)-1].Shares
 	}
 	live.ControlShare = now[0]
 	for i := range c.shares[1:] {
@@ -289,7 +301,7 @@ var analyzer = sync.OnceValue(func() *looks.Analyzer { return looks.NewAnalyzer(
 // newLifeFunc returns a function that creates a life of the campaign, still without
 // visitors.
 func (c *campaign) newLifeFunc() func(*rand.Rand) *life {
-	c = c.changedCopy(func(c *campaign) { c.perWeek = c.weeklyVisitors() })
+	c = c.changedCopy(func(changed *campaign) { changed.perWeek = changed.weeklyVisitors() })
 	p := c.reportPlan()
 	return func(random *rand.Rand) *life {
 		own := *p
@@ -317,7 +329,8 @@ func (l *life) sharesOn(day int) []float64 {
 
 // arrivingVisitors returns the number of visitors of each variation on a day. The numbers are not random.
 func (l *life) arrivingVisitors(day int) []int64 {
-	perDay, shares := float64(l.weeklyVisitors())/daysOfWeek, l.sharesOn(day)
+	perDay := float64(l.weeklyVisitors()) / daysOfWeek
+	shares := l.sharesOn(day)
 	total := floats.Sum(shares)
 	arriving := make([]int64, len(shares))
 	for i, share := range shares {
@@ -349,7 +362,8 @@ func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, mu
 		rest := 1.0 // share of the conversions on this day and at once
 		for _, d := range delays[1:] {
 			later := drawBinomial(l.random, t.converted, d.share/rest)
-			rest, t.converted = rest-d.share, t.converted-later
+			rest -= d.share
+			t.converted -= later
 			l.addArrival(goal, variation, first, first+d.days, arrives+d.days, totals{converted: later}, multiExposed)
 		}
 	}
@@ -360,8 +374,11 @@ func (l *life) addTotals(goal int64, variation, first, arrives int, t totals, mu
 func (l *life) addArrival(goal int64, variation, first, on, arrives int, t totals, multiExposed bool) {
 	a := arrival{first: first, arrives: arrives}
 	a.Bucket = startOfDay(on).UnixMilli() / day.Milliseconds()
-	a.VariationID, a.MultiExposed, a.Moments = int64(variation), multiExposed, t.toMoments()
-	if a.Period = plan.PeriodAt(l.plan.SharePeriods, startOfDay(first)); multiExposed {
+	a.VariationID = int64(variation)
+	a.MultiExposed = multiExposed
+	a.Moments = t.toMoments()
+	a.Period = plan.PeriodAt(l.plan.SharePeriods, startOfDay(first))
+	if multiExposed {
 		a.Crossed = startOfDay(arrives).UnixMilli() / day.Milliseconds()
 	}
 	l.series[goal] = append(l.series[goal], a)
@@ -385,7 +402,9 @@ func (t totals) toMoments() moments.Moments {
 	}
 	const scale = schema.MoneyScale
 	m := moments.NoMoments()
-	m.Visitors, m.Views, m.Converted = t.visitors, t.visitors, t.converted
+	m.Visitors = t.visitors
+	m.Views = t.visitors
+	m.Converted = t.converted
 	m.Goals = stats.Sums{Sum: big.NewInt(t.converted), Squares: big.NewInt(t.converted)}
 	m.Value = moments.Amounts{Sums: stats.Sums{Sum: amount(t.sum, scale), Squares: amount(t.squares, scale*scale)}, Nonzero: t.converted, Negative: t.negative}
 	return m
@@ -394,7 +413,8 @@ func (t totals) toMoments() moments.Moments {
 // storedSteps returns the steps of a goal that the store has at a time, for visitors since a time.
 func (l *life) storedSteps(goal plan.GoalWindow, timing plan.Timing, since, now time.Time) []moments.Step {
 	var steps []moments.Step
-	from, today := dayOf(since), dayOf(now)
+	from := dayOf(since)
+	today := dayOf(now)
 	for _, a := range l.series[goal.GoalID] {
 		firstBucket := startOfDay(a.first).UnixMilli() / day.Milliseconds()
 		outside := goal.Window.IsSet() && time.Duration(a.Bucket-firstBucket)*day >= goal.Window.To
@@ -459,13 +479,13 @@ func (l *life) inTheEnd() *looks.Analysis {
 func (l *life) decisionAt(now time.Time) *result.Decision {
 	a := l.analyzeLooks(now)
 	rowsOf := func(goal plan.GoalWindow) *moments.Rows {
-		sums := map[moments.RowKey]moments.Moments{}
+		sums := map[moments.GroupKey]moments.Moments{}
 		for _, s := range l.storedSteps(goal, plan.OnEvent, startOfDay(0), now) {
-			sums[s.RowKey] = sums[s.RowKey].Merge(s.Moments)
+			sums[s.GroupKey] = sums[s.GroupKey].Merge(s.Moments)
 		}
 		found := &moments.Rows{Through: now, Newest: l.newestEvent(now)}
 		for segment, m := range sums {
-			found.Whole = append(found.Whole, moments.Row{RowKey: segment, Moments: m})
+			found.Whole = append(found.Whole, moments.GroupMoments{GroupKey: segment, Moments: m})
 		}
 		return found
 	}

@@ -32,7 +32,7 @@ func (c *campaign) withLearnedPrior(from pastIdeas) *campaign {
 		past = append(past, effects.PastTest{Effects: []stats.PooledEffect{ended.effect}})
 	}
 	prior := worth.PriorOf(effects.NewPast(c.mde, past).Pool)
-	return c.asBayesian().changedCopy(func(c *campaign) { c.learned = &prior })
+	return c.asBayesian().changedCopy(func(changed *campaign) { changed.learned = &prior })
 }
 
 // describeLearned describes a learned prior.
@@ -47,7 +47,8 @@ func learnedPriors() []pastIdeas {
 
 // priorScenarios are of campaigns whose prior is learned: errors, or else the power.
 func priorScenarios(errors bool) (all []scenario) {
-	even, four := usual.withShares(50, 50), usual.withShares(25, 25, 25, 25)
+	even := usual.withShares(50, 50)
+	four := usual.withShares(25, 25, 25, 25)
 	for _, from := range learnedPriors() {
 		c := even.withLearnedPrior(from)
 		if errors {

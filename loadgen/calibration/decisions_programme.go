@@ -92,7 +92,8 @@ func RunProgrammes(ctx context.Context, o *ProgrammeOptions) ([]ProgrammeRow, er
 	work.SetLimit(max(o.Workers, 1))
 	var done atomic.Int64
 	for k := range rows {
-		of, size := &populationsOfEffects[k/len(sizesOfProgrammes)], sizesOfProgrammes[k%len(sizesOfProgrammes)]
+		of := &populationsOfEffects[k/len(sizesOfProgrammes)]
+		size := sizesOfProgrammes[k%len(sizesOfProgrammes)]
 		work.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -111,7 +112,8 @@ const driftAtPlan = 2.8539
 
 // criticalValues returns the bounds of four equal looks at level 95.
 func criticalValues() (c [4]float64) {
-	points, strata := make([]stats.LookPoint, len(c)), make([][]stats.Stratum, len(c))
+	points := make([]stats.LookPoint, len(c))
+	strata := make([][]stats.Stratum, len(c))
 	for k := range c {
 		n := int64(100_000 * (k + 1))
 		rate := stats.Rate{Visitors: n, Converted: n / 20}
@@ -146,7 +148,11 @@ func runCampaign(r *rand.Rand, truth float64, people bool, critical [4]float64) 
 			return programmeCampaign{truth, effect, false}
 		}
 		if stops || k == len(critical)-1 {
-			return programmeCampaign{truth, effect, stops && z > 0 || people && !stops && z > .5 && r.Float64() < .3}
+			shipped := stops && z > 0
+			if people && !stops && z > .5 {
+				shipped = r.Float64() < .3
+			}
+			return programmeCampaign{truth, effect, shipped}
 		}
 	}
 	panic("unreachable")
@@ -160,57 +166,92 @@ func drawProgramme(
 	var pooled [][]stats.PooledEffect
 	for i := range size {
 		c := runCampaign(r, of.draw(r, i, size, tau), of.people, critical)
-		all, pooled = append(all, c), append(pooled, []stats.PooledEffect{c.effect})
+		all = append(all, c)
+		pooled = append(pooled, []stats.PooledEffect{c.effect})
 	}
 	return all, effects.NewFit(1, pooled)
 }
 
 func simulateProgrammes(r *rand.Rand, of *trueEffects, size, campaigns int, critical [4]float64) ProgrammeRow {
-	row := ProgrammeRow{Population: of.name, Size: size}
-	var stated, squares [4]float64
-	var truths float64
-	var shipped, covered, some, totals int
+	var tally programmeTally
 	for range campaigns / size {
 		all, fit := drawProgramme(r, of, size, critical)
-		truth, count, factors := 0.0, 0, make([]float64, size)
-		for i := range all {
-			if all[i].shipped {
-				truth, factors[i] = truth+all[i].truth, 1
-				count++
-			}
-		}
-		var sums [4]float64
-		for k, means := range [][]float64{observedEffects(all), jamesStein(all), maximumPosterior(all)} {
-			for i := range all {
-				sums[k] += factors[i] * means[i]
-			}
-		}
-		for i := range all {
-			if all[i].shipped {
-				e := fit.TrueEffect(i)
-				sums[3] += e.Mean
-				shipped++
-				if e.Lower <= all[i].truth && all[i].truth <= e.Upper {
-					covered++
-				}
-			}
-		}
-		truths += truth
-		for k := range sums {
-			stated[k], squares[k] = stated[k]+sums[k], squares[k]+(sums[k]-truth)*(sums[k]-truth)
-		}
-		if count > 0 {
-			some++
-			if e := fit.Total(factors); e.Lower <= truth && truth <= e.Upper {
-				totals++
-			}
-		}
+		tally.addProgramme(all, fit)
 	}
-	for k := range stated {
-		row.Stated[k], row.Error[k] = stated[k]/truths, math.Sqrt(squares[k]/squares[0])
-	}
-	row.Single, row.Total = float64(covered)/float64(shipped), float64(totals)/float64(some)
+	row := tally.newRow()
+	row.Population = of.name
+	row.Size = size
 	row.checkBars()
+	return row
+}
+
+// programmeTally has the sums over the programmes of a row, by estimate.
+type programmeTally struct {
+	stated, squares  [4]float64
+	truths           float64
+	shipped, covered int // campaigns
+	some, totals     int // programmes with a shipped campaign, and those whose interval covers the true total
+}
+
+// addProgramme adds a programme: its campaigns and their fit.
+func (t *programmeTally) addProgramme(all []programmeCampaign, fit *effects.Fit) {
+	truth := 0.0
+	count := 0
+	factors := make([]float64, len(all))
+	for i := range all {
+		if all[i].shipped {
+			truth += all[i].truth
+			factors[i] = 1
+			count++
+		}
+	}
+	var sums [4]float64
+	for k, means := range [][]float64{observedEffects(all), jamesStein(all), maximumPosterior(all)} {
+		for i := range all {
+			sums[k] += factors[i] * means[i]
+		}
+	}
+	sums[3] = t.addShipped(all, fit)
+	t.truths += truth
+	for k := range sums {
+		miss := sums[k] - truth
+		t.stated[k] += sums[k]
+		t.squares[k] += miss * miss
+	}
+	if count > 0 {
+		t.some++
+		if e := fit.Total(factors); e.Lower <= truth && truth <= e.Upper {
+			t.totals++
+		}
+	}
+}
+
+// addShipped adds the shipped campaigns of a programme, and returns the sum of their expected effects.
+func (t *programmeTally) addShipped(all []programmeCampaign, fit *effects.Fit) (expected float64) {
+	for i := range all {
+		if !all[i].shipped {
+			continue
+		}
+		e := fit.TrueEffect(i)
+		expected += e.Mean
+		t.shipped++
+		if e.Lower <= all[i].truth && all[i].truth <= e.Upper {
+			t.covered++
+		}
+	}
+	return expected
+}
+
+// newRow returns the results of the programmes.
+func (t *programmeTally) newRow() ProgrammeRow {
+	row := ProgrammeRow{
+		Single: float64(t.covered) / float64(t.shipped),
+		Total:  float64(t.totals) / float64(t.some),
+	}
+	for k := range t.stated {
+		row.Stated[k] = t.stated[k] / t.truths
+		row.Error[k] = math.Sqrt(t.squares[k] / t.squares[0])
+	}
 	return row
 }
 
@@ -249,10 +290,12 @@ func observedEffects(all []programmeCampaign) []float64 {
 // jamesStein returns GrowthBook's estimates (its file experiment impact, commit 00fa65f1), with the positive part, towards 0: one
 // standard error, that of the largest experiment, for all.
 func jamesStein(all []programmeCampaign) []float64 {
-	least, squares := math.Inf(1), 0.0
+	least := math.Inf(1)
+	squares := 0.0
 	for i := range all {
 		e := &all[i].effect
-		least, squares = math.Min(least, e.StandardError), squares+e.Value*e.Value
+		least = math.Min(least, e.StandardError)
+		squares += e.Value * e.Value
 	}
 	keep := math.Max(0, 1-float64(len(all)-2)*least*least/squares)
 	means := observedEffects(all)
@@ -265,7 +308,9 @@ func jamesStein(all []programmeCampaign) []float64 {
 // maximumPosterior returns Datadog's estimates (cumulative_impact.md, 2adb67d0): normal effects of lifts that are rescaled
 // to mean 0 and variance 1, mu ~ N(0, 1), tau half-Cauchy with scale .25, maximised over mu and ln tau.
 func maximumPosterior(all []programmeCampaign) []float64 {
-	n, mean, spread := float64(len(all)), 0.0, 0.0
+	n := float64(len(all))
+	mean := 0.0
+	spread := 0.0
 	for i := range all {
 		mean += all[i].effect.Value / n
 	}
@@ -274,7 +319,9 @@ func maximumPosterior(all []programmeCampaign) []float64 {
 		spread += d * d / (n - 1)
 	}
 	spread = math.Sqrt(spread)
-	best, bestMu, bestTau := math.Inf(-1), 0.0, 0.0
+	best := math.Inf(-1)
+	bestMu := 0.0
+	bestTau := 0.0
 	const taus, least, most = 150, 1e-3, 10.
 	for k := range taus {
 		tau := least * math.Pow(most/least, float64(k)/(taus-1))
@@ -293,10 +340,13 @@ func maximumPosterior(all []programmeCampaign) []float64 {
 			l -= d*d/(2*v) + math.Log(v)/2
 		}
 		if l > best {
-			best, bestMu, bestTau = l, mu, tau
+			best = l
+			bestMu = mu
+			bestTau = tau
 		}
 	}
-	mu, tau := bestMu*spread+mean, bestTau*spread
+	mu := bestMu*spread + mean
+	tau := bestTau * spread
 	means := observedEffects(all)
 	for i := range means {
 		keep := tau * tau / (tau*tau + all[i].effect.StandardError*all[i].effect.StandardError)

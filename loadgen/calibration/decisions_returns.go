@@ -42,7 +42,7 @@ type orderLife struct {
 
 // withReturns returns the campaign with orders that are cancelled.
 func (c *campaign) withReturns(control, treatment returns) *campaign {
-	return c.changedCopy(func(c *campaign) { c.returns = []returns{control, treatment} })
+	return c.changedCopy(func(changed *campaign) { changed.returns = []returns{control, treatment} })
 }
 
 // returnsDays returns the number of days for which the looks wait after an alarm.
@@ -56,7 +56,8 @@ func (c *campaign) returnsDays() int {
 // returnedOrders adds visitors, some of whose orders are cancelled later.
 func returnedOrders(l *life, on int) {
 	for arm, n := range l.arrivingVisitors(on) {
-		all, of := l.drawTotals(l.random, n, l.liftOf(arm)), &l.returns[arm]
+		all := l.drawTotals(l.random, n, l.liftOf(arm))
+		of := &l.returns[arm]
 		l.addTotals(goalID, arm, on, on, all, false)
 		gone := map[int]int64{} // by day
 		left := all.converted
@@ -117,7 +118,8 @@ func (l *life) lifetimes(from, to, today int) (all []stats.Lifetime) {
 		}
 		of := stats.Lifetime{Treated: o.arm == 1, Age: float64(today - 1 - o.day), Amount: 1}
 		if o.cancelled < today {
-			of.Age, of.Removed = float64(o.cancelled-o.day), 1
+			of.Age = float64(o.cancelled - o.day)
+			of.Removed = 1
 		}
 		if counts[int(of.Age)] == nil {
 			counts[int(of.Age)] = map[stats.Lifetime]int64{}
@@ -125,9 +127,9 @@ func (l *life) lifetimes(from, to, today int) (all []stats.Lifetime) {
 		counts[int(of.Age)][of] += o.orders
 	}
 	for _, of := range counts {
-		for l, n := range of {
+		for lifetime, n := range of {
 			for range n {
-				all = append(all, l)
+				all = append(all, lifetime)
 			}
 		}
 	}
@@ -196,11 +198,12 @@ func returnsScenarios() []scenario {
 		add(c, "", winnerOrLoser, 0, decisionAlpha, hasOutcome)
 	}
 	for _, isDetected := range []bool{false, true} {
-		same, name := returns{share: 0.3, days: 10, isSpread: true, isDetected: isDetected}, ", without the check"
+		same := returns{share: 0.3, days: 10, isSpread: true, isDetected: isDetected}
+		name := ", without the check"
 		if isDetected {
 			name = ""
 		}
-		better := with(1300, same, same).changedCopy(func(c *campaign) { c.lifts = []float64{0, c.mde} })
+		better := with(1300, same, same).changedCopy(func(changed *campaign) { changed.lifts = []float64{0, changed.mde} })
 		add(better, ", 10 % more orders"+name, "winner", 0.4, 1, hasWinner)
 	}
 

@@ -128,8 +128,10 @@ func refundScenarios() []scenario {
 		{0.2, "settled after 30 days", false, 30, 0.3, 1},
 	} {
 		r := refunds{shares: []float64{0.2, of.back}, meanDays: 14, isGross: of.isGross}
-		c := similar.withShares(50, 50).withRefunds(r, of.settleDays).changedCopy(func(c *campaign) {
-			c.perWeek, c.weeks, c.lifts = c.weeklyVisitors(), weeksToPlan, []float64{0, 0.08}
+		c := similar.withShares(50, 50).withRefunds(r, of.settleDays).changedCopy(func(changed *campaign) {
+			changed.perWeek = changed.weeklyVisitors()
+			changed.weeks = weeksToPlan
+			changed.lifts = []float64{0, 0.08}
 		})
 		all = append(all, c.newScenario(partRefunds, fmt.Sprintf("8 %% more orders, %g %% instead of 20 %% come back, %s", 100*of.back, of.detail), "winner", of.least, of.most, func(l *life) bool {
 			l.recordEachDay(refundedOrders)
@@ -143,7 +145,7 @@ func refundScenarios() []scenario {
 // withFewerLooks returns the campaign with looks for three times the planned duration, for
 // scenarios in which a year of looks takes too long. The looks spend 0.983 of alpha.
 func (c *campaign) withFewerLooks() *campaign {
-	return c.changedCopy(func(c *campaign) { c.weeks = 3 * weeksToPlan })
+	return c.changedCopy(func(changed *campaign) { changed.weeks = 3 * weeksToPlan })
 }
 
 func noEffectScenarios() []scenario {
@@ -168,14 +170,16 @@ func noEffectScenarios() []scenario {
 // shares.
 func atRandom(shares ...float64) nature {
 	return func(l *life, day int) {
-		visitors, left := l.weeklyVisitors()/daysOfWeek, 1.0
+		visitors := l.weeklyVisitors() / daysOfWeek
+		left := 1.0
 		for arm, share := range shares {
 			n := visitors
 			if arm+1 < len(shares) {
 				n = drawBinomial(l.random, visitors, share/left)
 			}
 			l.addTotals(goalID, arm, day, day, l.drawTotals(l.random, n, 0), false)
-			visitors, left = visitors-n, left-share
+			visitors -= n
+			left -= share
 		}
 	}
 }
@@ -207,7 +211,7 @@ func movingScenarios() []scenario {
 			of = append(of, revenue.withShares(50, 50).withDailyVisitors(2000))
 		}
 		for _, c := range of {
-			c = c.changedCopy(func(c *campaign) { c.ramp = ramp })
+			c = c.changedCopy(func(changed *campaign) { changed.ramp = ramp })
 			changes := len(slices.CompactFunc(slices.Clone(ramp), slices.Equal)) - 1
 			all = append(all, c.errorScenario(partMoving, fmt.Sprintf("changes of shares while the rate doubles: %d", changes), risingRate))
 		}
@@ -219,11 +223,11 @@ func movingScenarios() []scenario {
 func windowScenarios() []scenario {
 	const days = 7
 	even := usual.withShares(50, 50).withDailyVisitors(2000).withDelays(days).withFewerLooks()
-	ramp := even.changedCopy(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {90, 10}, {75, 25}, {50, 50}} })
+	ramp := even.changedCopy(func(changed *campaign) { changed.ramp = [][]float64{{95, 5}, {90, 10}, {75, 25}, {50, 50}} })
 	open := usual.withShares(50, 50).withDelays(0)
 	windowed := usual.withShares(50, 50).withDelays(days)
 	shorter := func(c *campaign, weeks int) *campaign {
-		return c.changedCopy(func(c *campaign) { c.weeks = weeks })
+		return c.changedCopy(func(changed *campaign) { changed.weeks = weeks })
 	}
 	return []scenario{
 		shorter(open, weeksToPlan).errorScenario(partWindow, "", ordinaryVisitors), shorter(windowed, weeksToPlan).errorScenario(partWindow, "", ordinaryVisitors),
@@ -321,7 +325,8 @@ func switchingVisitors(share float64) nature {
 func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 	return c.newScenario(partMoving, detail, winnerOrLoser, 0, decisionAlpha, func(l *life) bool {
 		l.plan.Runs = slices.Clone(l.plan.Runs)
-		now, running := make([]totals, len(c.shares)), 0
+		now := make([]totals, len(c.shares))
+		running := 0
 		for l.days <= daysOfWeek*c.weeks {
 			first := len(l.series[goalID])
 			l.addDays(ordinaryVisitors, l.days)
@@ -330,19 +335,23 @@ func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 				now[arm] = now[arm].addScaled(totals{visitors: a.Visitors, converted: a.Converted}, 1)
 			}
 			running++
-			stops, days := running%(3*daysOfWeek) == 2*daysOfWeek+3, 1+(l.days%9)
+			stops := running%(3*daysOfWeek) == 2*daysOfWeek+3
+			days := 1 + (l.days % 9)
 			if significant {
 				samples := c.samplesOf(now)
 				o := stats.Options{SignificanceLevel: decisionLevel, Methodology: stats.MethodologyFrequentist, Shares: c.shares}
-				stops, days = stats.Compare(samples[0], samples[1:], o)[0].Significant, 1
+				stops = stats.Compare(samples[0], samples[1:], o)[0].Significant
+				days = 1
 			}
 			if stops {
 				end := startOfDay(l.days).Add(-time.Minute)
 				l.plan.Runs[len(l.plan.Runs)-1].To = &end
 				l.days += days
 				again := l.plan.Runs[0]
-				again.From, again.To = startOfDay(l.days).Add(day/2), nil
-				l.plan.Runs, running = append(l.plan.Runs, again), 0
+				again.From = startOfDay(l.days).Add(day / 2)
+				again.To = nil
+				l.plan.Runs = append(l.plan.Runs, again)
+				running = 0
 			}
 		}
 		return hasOutcome(l)
@@ -352,7 +361,11 @@ func (c *campaign) pausingScenario(detail string, significant bool) scenario {
 // powerScenario counts campaigns in which the first treatment wins by tau = 1. The first
 // treatment has the minimum effect, and the others have none.
 func (c *campaign) powerScenario(detail string, least float64) scenario {
-	c = c.changedCopy(func(c *campaign) { c.perWeek, c.weeks, c.lifts = c.weeklyVisitors(), weeksToPlan, []float64{0, c.mde} })
+	c = c.changedCopy(func(changed *campaign) {
+		changed.perWeek = changed.weeklyVisitors()
+		changed.weeks = weeksToPlan
+		changed.lifts = []float64{0, changed.mde}
+	})
 	return c.finishedScenario(partPower, detail, "winner", least, 1, ordinaryVisitors, func(l *life) bool {
 		found := l.inTheEnd().Outcome
 		return found != nil && found.Winner && found.Treatment == 0
@@ -377,7 +390,7 @@ func powerScenarios() []scenario {
 			all = append(all, even.powerScenario("", decisionPower), even.asBayesian().powerScenario("", decisionPower))
 		}
 	}
-	ramp := usual.withShares(50, 50).changedCopy(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {50, 50}} })
+	ramp := usual.withShares(50, 50).changedCopy(func(changed *campaign) { changed.ramp = [][]float64{{95, 5}, {50, 50}} })
 	all = append(all, ramp.powerScenario("first week 95/5", ramped))
 	return append(all, priorScenarios(false)...)
 }

@@ -23,7 +23,8 @@ const (
 // segmentTables have the value of an attribute for each of 1024 equally likely numbers.
 var segmentTables = func() (tables [len(segments)][1024]uint8) {
 	for attribute, n := range segments {
-		value, until := 0, float64(n)
+		value := 0
+		until := float64(n)
 		for i := range tables[attribute] {
 			for float64(i) >= 1024*until/float64(n*(n+1)/2) {
 				value++
@@ -43,41 +44,76 @@ type loss struct {
 	from                 int // day
 }
 
+// affects reports whether the views of a visitor of a day may be lost.
+func (l *loss) affects(v *segmentVisitor, day int) bool {
+	isOfValue := l.attribute < 0 || v.values[l.attribute] == l.value
+	return isOfValue && v.arm == l.variation && day >= l.from
+}
+
+// segmentVisitor is a simulated visitor: the variation, and the value of each attribute.
+type segmentVisitor struct {
+	arm    int
+	values [len(segments)]uint8
+}
+
+func drawSegmentVisitor(random *rand.Rand) segmentVisitor {
+	bits := random.Uint64()
+	v := segmentVisitor{arm: int(bits & 1)}
+	for attribute := range segments {
+		bits >>= 10
+		v.values[attribute] = segmentTables[attribute][bits%1024]
+	}
+	return v
+}
+
+// isLost draws whether the views of a visitor of a day are lost.
+func (v *segmentVisitor) isLost(random *rand.Rand, losses []loss, day int) bool {
+	for i := range losses {
+		if losses[i].affects(v, day) && random.Float64() < losses[i].share {
+			return true
+		}
+	}
+	return false
+}
+
+// segmentCounts are visitors by attribute, value and variation.
+type segmentCounts [len(segments)][20][2]int64
+
+func (c *segmentCounts) addVisitor(v *segmentVisitor) {
+	for attribute, value := range v.values {
+		c[attribute][value][v.arm]++
+	}
+}
+
+// stepsOf returns the visitors of an attribute as first views.
+func (c *segmentCounts) stepsOf(attribute int, bucket int64) []moments.Step {
+	var steps []moments.Step
+	for value := range segments[attribute] {
+		for arm := range 2 {
+			row := moments.GroupMoments{
+				GroupKey: moments.GroupKey{VariationID: int64(arm), Dimension: fmt.Sprint(value)},
+				Moments:  moments.Moments{Visitors: c[attribute][value][arm]},
+			}
+			steps = append(steps, moments.Step{Bucket: bucket, GroupMoments: row})
+		}
+	}
+	return steps
+}
+
 // drawFirstViews returns the first views of a campaign by attribute and day, as facts.ReadFirstViews does.
 func drawFirstViews(random *rand.Rand, days, daily int, losses []loss) [][]moments.Step {
 	by := make([][]moments.Step, len(segments))
 	for d := 1; d <= days; d++ {
-		var counts [len(segments)][20][2]int64
+		var counts segmentCounts
 		for range daily {
-			bits := random.Uint64()
-			arm := int(bits & 1)
-			var of [len(segments)]uint8
-			for attribute := range segments {
-				bits >>= 10
-				of[attribute] = segmentTables[attribute][bits%1024]
-			}
-			isLost := false
-			for _, l := range losses {
-				affects := l.attribute < 0 || of[l.attribute] == l.value
-				isLost = isLost || affects && arm == l.variation && d >= l.from && random.Float64() < l.share
-			}
-			if !isLost {
-				for attribute, value := range of {
-					counts[attribute][value][arm]++
-				}
+			v := drawSegmentVisitor(random)
+			if !v.isLost(random, losses, d) {
+				counts.addVisitor(&v)
 			}
 		}
 		bucket := startOfDay(d).Unix() / int64(day/time.Second)
-		for attribute, n := range segments {
-			for value := range n {
-				for arm := range 2 {
-					row := moments.Row{
-						RowKey:  moments.RowKey{VariationID: int64(arm), Dimension: fmt.Sprint(value)},
-						Moments: moments.Moments{Visitors: counts[attribute][value][arm]},
-					}
-					by[attribute] = append(by[attribute], moments.Step{Bucket: bucket, Row: row})
-				}
-			}
+		for attribute := range by {
+			by[attribute] = append(by[attribute], counts.stepsOf(attribute, bucket)...)
 		}
 	}
 	return by
@@ -92,7 +128,8 @@ func segmentScenario(detail string, days, daily int, alone bool, least, most flo
 	}
 	name := fmt.Sprintf("%s, %d visitors in %d days", detail, days*daily, days)
 	p := usual.withShares(50, 50).reportPlan().DeclaredPlan()
-	first, end := noon.Add(time.Minute), startOfDay(days+1)
+	first := noon.Add(time.Minute)
+	end := startOfDay(days + 1)
 	s := looks.NewSchedule(p, looks.FirstView{Time: first, OnTime: first, Accepted: first}, end, end.Add(-time.Second), nil)
 	return scenario{
 		part: partRatio, name: name, methodology: "frequentist", measure: measure, least: least, most: most,

@@ -68,10 +68,11 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 	if err := s.Apply(ctx, catalogueOf(all, o, o.rules[0])); err != nil {
 		return nil, err
 	}
-	var err error
-	if s.tokens, err = s.Tokens(ctx); err != nil {
+	tokens, err := s.Tokens(ctx)
+	if err != nil {
 		return nil, err
 	}
+	s.tokens = tokens
 	p := &progress{report: o.Progress}
 	p.startPhase("events", len(all))
 	if err := s.sendEvents(ctx, all, o, p); err != nil {
@@ -130,28 +131,36 @@ func (s *reader) readReports(ctx context.Context, all []experiment, r rule) erro
 		readers.Go(func() error {
 			var parser fastjson.Parser
 			for e := range next {
-				for _, metric := range metrics {
-					report, err := s.readReport(ctx, &parser, e, metric, r.readsDays(e))
-					if err != nil {
-						return err
-					}
-					if sent := e.visitorCount(s.options); report.visitors != sent {
-						return fmt.Errorf("the results of campaign %d have %d visitors, want %d", e.id, report.visitors, sent)
-					}
-					s.mu.Lock()
-					key := tallyKey{r, metric, e.shape.name}
-					if s.tallies[key] == nil {
-						s.tallies[key] = &tally{}
-					}
-					s.tallies[key].addResults(e, metric, report)
-					s.mu.Unlock()
-					s.progress.addDone(1)
+				if err := s.readExperiment(ctx, &parser, e, r); err != nil {
+					return err
 				}
 			}
 			return nil
 		})
 	}
 	return readers.Wait()
+}
+
+// readExperiment reads the report of each metric of an experiment under a rule.
+func (s *reader) readExperiment(ctx context.Context, parser *fastjson.Parser, e *experiment, r rule) error {
+	for _, metric := range metrics {
+		report, err := s.readReport(ctx, parser, e, metric, r.readsDays(e))
+		if err != nil {
+			return err
+		}
+		if sent := e.visitorCount(s.options); report.visitors != sent {
+			return fmt.Errorf("the results of campaign %d have %d visitors, want %d", e.id, report.visitors, sent)
+		}
+		s.mu.Lock()
+		key := tallyKey{r, metric, e.shape.name}
+		if s.tallies[key] == nil {
+			s.tallies[key] = &tally{}
+		}
+		s.tallies[key].addResults(e, metric, report)
+		s.mu.Unlock()
+		s.progress.addDone(1)
+	}
+	return nil
 }
 
 // progress counts the completed work of a phase. It is safe for concurrent use.
@@ -165,7 +174,9 @@ type progress struct {
 func (p *progress) startPhase(phase string, total int) {
 	p.Lock()
 	defer p.Unlock()
-	p.phase, p.done, p.total = phase, 0, total
+	p.phase = phase
+	p.done = 0
+	p.total = total
 }
 
 func (p *progress) addDone(n int) {

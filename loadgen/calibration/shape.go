@@ -117,7 +117,8 @@ func (e *experiment) writeEvents(to *bytes.Buffer, o *Options) int {
 func (e *experiment) drawVariation(random *rand.Rand) int {
 	n := random.IntN(100)
 	for variation, share := range e.shape.shares {
-		if n -= share; n < 0 {
+		n -= share
+		if n < 0 {
 			return variation
 		}
 	}

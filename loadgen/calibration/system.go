@@ -48,7 +48,8 @@ func (s *System) sendEvents(ctx context.Context, all []experiment, o *Options, p
 	defer cancel(nil)
 	for next := 0; next < len(all); {
 		var body bytes.Buffer
-		lines, first := 0, next
+		lines := 0
+		first := next
 		for ; next < len(all) && body.Len() < targetBodyBytes; next++ {
 			lines += all[next].writeEvents(&body, o)
 		}
@@ -171,7 +172,9 @@ type comparison struct {
 type bounds [2]*float64
 
 func (b bounds) coversValue(truth float64) bool {
-	return (b[0] == nil || *b[0] <= truth) && (b[1] == nil || truth <= *b[1])
+	isBelow := b[0] != nil && truth < *b[0]
+	isAbove := b[1] != nil && truth > *b[1]
+	return !isBelow && !isAbove
 }
 
 func comparisonsOf(variations []*fastjson.Value) []comparison {

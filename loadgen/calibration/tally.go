@@ -40,7 +40,8 @@ type tally struct {
 // addResults adds the results of an experiment.
 func (t *tally) addResults(e *experiment, metric string, r *results) {
 	cover := func(comparisons []comparison) (differences, improvements bool) {
-		differences, improvements = true, true
+		differences = true
+		improvements = true
 		for i := range comparisons {
 			c := &comparisons[i]
 			trueDifference, trueImprovement := e.trueEffect(metric, c.variation)
@@ -91,7 +92,8 @@ func (t *tally) addEffect(e *experiment, r *results) {
 	countIf(&n.significant, slices.ContainsFunc(r.final, func(c comparison) bool { return affected(c) && c.significant }))
 	countIf(&n.decided, slices.ContainsFunc(r.final, func(c comparison) bool { return affected(c) && c.decided }))
 	countIf(&n.wrongSign, slices.ContainsFunc(r.final, func(c comparison) bool {
-		return affected(c) && c.significant && c.value != nil && *c.value*e.shape.lifts[c.variation] < 0
+		isWrong := c.value != nil && *c.value*e.shape.lifts[c.variation] < 0
+		return affected(c) && c.significant && isWrong
 	}))
 }
 

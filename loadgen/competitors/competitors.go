@@ -51,22 +51,22 @@ type Options struct {
 
 // Result is the result of a comparison.
 type Result struct {
-	CampaignID  int64    `json:"campaignId"`
-	GoalID      int64    `json:"goalId"`
-	Visitors    uint64   `json:"visitors"`
-	Events      uint64   `json:"events"`
-	Rounds      int      `json:"rounds"`
-	ClickHouse  string   `json:"clickhouse"` // version
-	DuckDB      string   `json:"duckdb"`     // version; empty: not measured
-	Rows        []Row    `json:"rows"`
-	Compared    int      `json:"compared"`    // numbers that were compared
-	Differences []string `json:"differences"` // numbers that differ; empty if the computations agree
+	CampaignID  int64        `json:"campaignId"`
+	GoalID      int64        `json:"goalId"`
+	Visitors    uint64       `json:"visitors"`
+	Events      uint64       `json:"events"`
+	Rounds      int          `json:"rounds"`
+	ClickHouse  string       `json:"clickhouse"` // version
+	DuckDB      string       `json:"duckdb"`     // version; empty: not measured
+	Rows        []MedianCost `json:"rows"`
+	Compared    int          `json:"compared"`    // numbers that were compared
+	Differences []string     `json:"differences"` // numbers that differ; empty if the computations agree
 }
 
-// Row is the median cost of one computation. The ratios divide this cost by the cost
+// MedianCost is the median cost of one computation. The ratios divide this cost by the cost
 // of the Lifthouse report for the same question. A ratio is 0 if either cost is
 // unknown.
-type Row struct {
+type MedianCost struct {
 	Question    Question     `json:"question"`
 	System      string       `json:"system"`
 	Table       string       `json:"table"`
@@ -77,7 +77,7 @@ type Row struct {
 }
 
 // Lifthouse reports whether the computation is a Lifthouse report.
-func (r Row) Lifthouse() bool { return r.System == lifthouse }
+func (r MedianCost) Lifthouse() bool { return r.System == lifthouse }
 
 // Groups are the kinds of competitors' computations that the report distinguishes.
 var Groups = []string{
@@ -85,7 +85,7 @@ var Groups = []string{
 }
 
 // GroupName returns the group of a competitor's computation, one of Groups.
-func (r Row) GroupName() string {
+func (r MedianCost) GroupName() string {
 	switch {
 	case r.System == rowPerVisitor:
 		return "DuckDB, " + rowPerVisitor
@@ -245,15 +245,15 @@ func (r *runner) runPeer(ctx context.Context, c *computation) (answers []peerAns
 }
 
 // resultRows returns the median cost of each computation, with ratios.
-func resultRows(all []*computation) []Row {
-	var rows []Row
+func resultRows(all []*computation) []MedianCost {
+	var rows []MedianCost
 	var report measure.Cost // of the current question
 	for _, c := range all {
 		cost := measure.Median(c.costs)
 		if c.isLifthouse() {
 			report = cost
 		}
-		rows = append(rows, Row{
+		rows = append(rows, MedianCost{
 			Question: c.question, System: c.system, Table: c.table, Cost: cost,
 			WallRatio: ratioOrZero(cost.WallMS, report.WallMS), CPURatio: ratioOrZero(cost.CPUMS, report.CPUMS), MemoryRatio: ratioOrZero(cost.PeakMB, report.PeakMB),
 		})

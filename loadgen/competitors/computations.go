@@ -3,6 +3,7 @@ package competitors
 import (
 	"embed"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -163,7 +164,7 @@ func everyQuestion(Question) bool { return true }
 // isUnfiltered reports whether a question has no filter. Only such questions also use the copy ordered by time, because
 // queries with filters are faster on the copy ordered by visitor.
 func isUnfiltered(q Question) bool {
-	return q == MeanValue || q == ConversionRate || q == FourMetrics || q == ByDevice
+	return slices.Contains([]Question{MeanValue, ConversionRate, FourMetrics, ByDevice}, q)
 }
 
 // forms are all the ways in which the competitors compute. In ClickHouse, a PostHog
@@ -198,7 +199,8 @@ func (r *runner) allComputations() ([]*computation, error) {
 				continue
 			}
 			c, err := f.newComputation(question, len(r.GoalIDs), r.to.Sub(r.from))
-			all, errs = append(all, c), append(errs, err)
+			all = append(all, c)
+			errs = append(errs, err)
 		}
 	}
 	return all, errors.Join(errs...)

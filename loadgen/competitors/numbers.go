@@ -88,7 +88,8 @@ func (a peerAnswer) withOthers(expected map[string]*Counts) peerAnswer {
 		}
 		sum := rest[row.variation]
 		if sum == nil {
-			row.totals, row.dimension = slices.Clone(row.totals), others
+			row.totals = slices.Clone(row.totals)
+			row.dimension = others
 			rest[row.variation] = &row
 			continue
 		}

@@ -55,8 +55,8 @@ func ShopEvents(start time.Time) (all []schema.Event) {
 func supportRequests(of []schema.Event) (requests []schema.Event) {
 	asked := map[uint64]bool{}
 	for _, e := range of {
-		if e.SubjectID != Campaign || e.Kind != schema.KindView ||
-			schema.HashID(fmt.Sprint(e.VisitorID, "/support"))%25 != 0 || asked[e.VisitorID] {
+		isView := e.SubjectID == Campaign && e.Kind == schema.KindView
+		if !isView || asked[e.VisitorID] || schema.HashID(fmt.Sprint(e.VisitorID, "/support"))%25 != 0 {
 			continue
 		}
 		asked[e.VisitorID] = true
@@ -79,10 +79,12 @@ func trials(of []schema.Event) (begun []schema.Event) {
 		known[e.VisitorID] = true
 		soon, afterwards := 0.060, 0.050 // shares of the visitors
 		if e.VariationID != 0 {
-			soon, afterwards = 0.105, 0.030
+			soon = 0.105
+			afterwards = 0.030
 		}
 		random := rand.New(rand.NewPCG(e.VisitorID, reminder))
-		at, u := time.Duration(0), random.Float64()
+		at := time.Duration(0)
+		u := random.Float64()
 		switch {
 		case u < soon:
 			at = time.Duration(random.Int64N(int64(early)))
@@ -91,7 +93,9 @@ func trials(of []schema.Event) (begun []schema.Event) {
 		default:
 			continue
 		}
-		e.EventID, e.Kind, e.GoalID = schema.HashID(fmt.Sprint(e.EventID, "/trial")), schema.KindGoal, trial
+		e.EventID = schema.HashID(fmt.Sprint(e.EventID, "/trial"))
+		e.Kind = schema.KindGoal
+		e.GoalID = trial
 		e.Time = e.Time.Add(at).Truncate(time.Millisecond)
 		begun = append(begun, e)
 	}
@@ -224,7 +228,8 @@ var ofSignUp = []schema.Kind{
 func (s *subscribers) widgetEvents() iter.Seq[schema.Event] {
 	return func(yield func(schema.Event) bool) {
 		for e := range s.GenerateEvents() {
-			e.Subject, e.ExperimentID = schema.SubjectWidget, s.experiment
+			e.Subject = schema.SubjectWidget
+			e.ExperimentID = s.experiment
 			did := []schema.Kind(nil)
 			switch {
 			case e.Kind == schema.KindGoal:
@@ -237,8 +242,11 @@ func (s *subscribers) widgetEvents() iter.Seq[schema.Event] {
 			}
 			for _, kind := range did {
 				also := e
-				also.EventID, also.Kind = schema.HashID(fmt.Sprintf("%d/%s", e.EventID, kind)), kind
-				also.GoalID, also.Value, also.Profit = 0, 0, 0
+				also.EventID = schema.HashID(fmt.Sprintf("%d/%s", e.EventID, kind))
+				also.Kind = kind
+				also.GoalID = 0
+				also.Value = 0
+				also.Profit = 0
 				if !yield(also) {
 					return
 				}
@@ -265,14 +273,24 @@ func ShopCatalogue(start time.Time) catalogue.File {
 	}}}
 }
 
-func shopCampaigns(start time.Time) []catalogue.Campaign {
-	started := func(c catalogue.Campaign, begun time.Time) catalogue.Campaign {
-		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation = 1, "experiment", "live", new(100)
-		c.PrimaryGoalID = cmp.Or(c.PrimaryGoalID, purchase)
-		c.SignificanceLevel, c.Power, c.MDE = 95, 80, 20
-		c.Active, c.StartDate, c.CreateDate = true, &catalogue.Date{Time: begun}, &catalogue.Date{Time: begun}
-		return c
-	}
+// started returns a campaign of the shop that has begun, with the usual plan.
+func started(c catalogue.Campaign, begun time.Time) catalogue.Campaign {
+	c.WebsiteID = 1
+	c.Type = "experiment"
+	c.TargetMode = "live"
+	c.TrafficAllocation = new(100)
+	c.PrimaryGoalID = cmp.Or(c.PrimaryGoalID, purchase)
+	c.SignificanceLevel = 95
+	c.Power = 80
+	c.MDE = 20
+	c.Active = true
+	c.StartDate = &catalogue.Date{Time: begun}
+	c.CreateDate = &catalogue.Date{Time: begun}
+	return c
+}
+
+// endedCampaigns returns the past campaigns of the shop.
+func endedCampaigns(start time.Time) []catalogue.Campaign {
 	var past []catalogue.Campaign
 	for i, p := range pastCampaigns {
 		begun := start.AddDate(0, 0, p.day(i))
@@ -280,9 +298,14 @@ func shopCampaigns(start time.Time) []catalogue.Campaign {
 			ID: firstPast + int64(i), Name: p.name, Methodology: catalogue.Frequentist, ControlShare: 50,
 			Variations: []catalogue.Variation{{ID: 1, Name: p.variation, Share: 50, Order: 1}},
 		}, begun)
-		c.Active, c.EndDate = false, &catalogue.Date{Time: begun.AddDate(0, 0, daysOfPast)}
+		c.Active = false
+		c.EndDate = &catalogue.Date{Time: begun.AddDate(0, 0, daysOfPast)}
 		past = append(past, c)
 	}
+	return past
+}
+
+func shopCampaigns(start time.Time) []catalogue.Campaign {
 	return append([]catalogue.Campaign{
 		started(catalogue.Campaign{
 			ID: Campaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50,
@@ -335,11 +358,12 @@ func shopCampaigns(start time.Time) []catalogue.Campaign {
 			LookPlan: catalogue.LookPlan{PlannedDays: 14}, PrimaryGoalID: trial, Owner: "Ben", Tags: []string{"trial"},
 			Variations: []catalogue.Variation{{ID: 1, Name: "Reminder", Share: 50, Order: 1}},
 		}, start),
-	}, past...)
+	}, endedCampaigns(start)...)
 }
 
 func popupWidget(start time.Time) catalogue.Widget {
-	begun, tested := &catalogue.Date{Time: start}, &catalogue.Date{Time: start.AddDate(0, 0, 12)}
+	begun := &catalogue.Date{Time: start}
+	tested := &catalogue.Date{Time: start.AddDate(0, 0, 12)}
 	return catalogue.Widget{
 		ID: widget, WebsiteID: 1, Name: "Newsletter", Type: "popup", PrimaryGoalID: signUp,
 		Initial:    catalogue.Initial{Active: true, CreateDate: begun, StartDate: begun},

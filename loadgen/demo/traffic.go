@@ -42,24 +42,29 @@ func (t *Traffic) NextEvents(now time.Time) []schema.Event {
 
 // drawVisit returns the events of a visitor of one of the campaigns, or of the widget's experiment, who arrives now.
 func (t *Traffic) drawVisit() (events []schema.Event) {
-	campaigns, widgets := campaignPopulations(t.arrival), widgetPopulations(t.arrival)
+	campaigns := campaignPopulations(t.arrival)
+	widgets := widgetPopulations(t.arrival)
 	experiment := widgets[len(widgets)-1]
 	total := experiment.Visitors
 	for i := range campaigns {
 		total += campaigns[i].Visitors
 	}
-	at, seed := t.random.IntN(total), t.random.Uint64()
+	at := t.random.IntN(total)
+	seed := t.random.Uint64()
 	for i := range campaigns {
 		c := &campaigns[i]
-		if at -= c.Visitors; at < 0 {
-			c.Visitors, c.Seed = 1, seed
+		at -= c.Visitors
+		if at < 0 {
+			c.Visitors = 1
+			c.Seed = seed
 			events = slices.Collect(c.GenerateEvents())
 			events = append(events, supportRequests(events)...)
 			events = append(events, trials(events)...)
 			return moveEvents(events, t.arrival)
 		}
 	}
-	experiment.Visitors, experiment.Seed = 1, seed
+	experiment.Visitors = 1
+	experiment.Seed = seed
 	return moveEvents(slices.Collect(experiment.widgetEvents()), t.arrival)
 }
 

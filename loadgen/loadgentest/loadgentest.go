@@ -44,16 +44,20 @@ func StartServer(tb testing.TB, file catalogue.File) *Server {
 	e, w, shards := enginetest.OpenWithFacts(tb, conn, c)
 	options := api.DefaultOptions
 	options.TokenRate = 0
-	options.Timeout, options.StoreQueue, options.StoreWait = time.Hour, 1<<20, time.Hour // no request fails on slow machines
+	options.Timeout = time.Hour
+	options.StoreQueue = 1 << 20
+	options.StoreWait = time.Hour // no request fails on slow machines
 	handler := api.New(api.Parts{
 		Engine: e, Catalogue: c, Statuses: watch.NewStatuses(e, c), Outbox: outbox.New(conn), Times: ingest.DefaultTimes,
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 	}, options)
-	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.AdminHandler())
+	served := httptest.NewServer(handler)
+	admin := httptest.NewServer(handler.AdminHandler())
 	tb.Cleanup(served.Close)
 	tb.Cleanup(admin.Close)
 	s := &Server{URL: served.URL, AdminURL: admin.URL, Engine: e, Facts: shards, Writer: w, Catalogue: c}
-	account, website := file.Accounts[0].ID, file.Accounts[0].Websites[0].ID
+	account := file.Accounts[0].ID
+	website := file.Accounts[0].Websites[0].ID
 	token := func(website int64, scope catalogue.Scope) string {
 		secret, _, err := c.CreateToken(tb.Context(), catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})
 		if err != nil {
@@ -61,6 +65,7 @@ func StartServer(tb testing.TB, file catalogue.File) *Server {
 		}
 		return secret
 	}
-	s.Read, s.Ingest = token(0, catalogue.ScopeRead), token(website, catalogue.ScopeIngest)
+	s.Read = token(0, catalogue.ScopeRead)
+	s.Ingest = token(website, catalogue.ScopeIngest)
 	return s
 }

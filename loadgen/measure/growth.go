@@ -45,7 +45,8 @@ func GrowthOf(ctx context.Context, visitors []int64, campaigns []int64, queries 
 				costs = append(costs, cost)
 			}
 			median := Median(costs[warmUpRounds:])
-			row.WallMS, row.CPUMS = append(row.WallMS, median.WallMS), append(row.CPUMS, median.CPUMS)
+			row.WallMS = append(row.WallMS, median.WallMS)
+			row.CPUMS = append(row.CPUMS, median.CPUMS)
 		}
 		g.Rows = append(g.Rows, row)
 	}

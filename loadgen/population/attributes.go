@@ -110,7 +110,8 @@ func numberedName(prefix string, n int64) string { return prefix + strconv.Forma
 
 // drawAttributes draws the attributes of a new visitor.
 func drawAttributes(random *rand.Rand) schema.Attributes {
-	c, p := clients.drawRow(random), places.drawRow(random)
+	c := clients.drawRow(random)
+	p := places.drawRow(random)
 	a := schema.Attributes{
 		Device: c.device, Browser: c.browser, OS: c.os,
 		Country: p.country, Region: p.region, City: p.city,
@@ -127,8 +128,13 @@ func drawAttributes(random *rand.Rand) schema.Attributes {
 // drawSource replaces the channel, the referrer and the campaign tags.
 func drawSource(random *rand.Rand, a *schema.Attributes) {
 	s := sources.drawRow(random)
-	a.Channel, a.Referrer = s.channel, s.referrer
-	a.UTMSource, a.UTMMedium, a.UTMCampaign, a.UTMContent, a.UTMTerm = "", "", "", "", ""
+	a.Channel = s.channel
+	a.Referrer = s.referrer
+	a.UTMSource = ""
+	a.UTMMedium = ""
+	a.UTMCampaign = ""
+	a.UTMContent = ""
+	a.UTMTerm = ""
 	if s.longTail && (s.referrer == "" || random.Float64() < 0.5) {
 		n := drawZipf(random, distinctReferrers)
 		a.Referrer = "https://site" + strconv.FormatInt(n%9973, 10) + ".example.org/page/" + strconv.FormatInt(n, 10)
@@ -137,7 +143,8 @@ func drawSource(random *rand.Rand, a *schema.Attributes) {
 		return
 	}
 	tag := s.tags[drawZipf(random, len(s.tags))]
-	a.UTMSource, a.UTMMedium = tag[0], tag[1]
+	a.UTMSource = tag[0]
+	a.UTMMedium = tag[1]
 	a.UTMCampaign = numberedName("campaign-", drawZipf(random, distinctCampaigns))
 	a.UTMContent = numberedName("creative-", drawZipf(random, distinctContents))
 	if a.UTMMedium == "cpc" {

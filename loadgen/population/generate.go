@@ -45,8 +45,10 @@ func GenerateEvents[T any](ctx context.Context, s *Scenario, encode func([]Event
 	for pending := range chunks {
 		c := <-pending
 		next := []Batch[T]{c.prompt}
-		if waiting = append(waiting, c.late); len(waiting) > lateChunks {
-			next, waiting = append(next, waiting[0]), waiting[1:]
+		waiting = append(waiting, c.late)
+		if len(waiting) > lateChunks {
+			next = append(next, waiting[0])
+			waiting = waiting[1:]
 		}
 		if err := putBatches(next, put); err != nil {
 			return err

@@ -49,7 +49,8 @@ func newGenerator(s *subject, c *chunk) *generator {
 func (g *generator) addVisitor(n int) {
 	g.source.Seed(g.seed, mixBits(g.seed+uint64(n)))
 	g.visitorName = g.key + "-" + strconv.FormatUint(g.scenario.Seed, 10) + "-" + strconv.Itoa(n)
-	g.visitorID, g.eventCount = schema.HashID(g.visitorName), 0
+	g.visitorID = schema.HashID(g.visitorName)
+	g.eventCount = 0
 	g.variation = g.variations.drawRow(g.Rand)
 	g.firstAttributes = drawAttributes(g.Rand)
 	g.visitAttributes = g.firstAttributes
@@ -186,8 +187,13 @@ func (g *generator) addView(at time.Time, variation int64) {
 // chunk. It draws whether the event is late and whether the event is
 // duplicated.
 func (g *generator) addEvent(e Event) {
-	e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID = g.website.ID, g.kind, g.id, g.experimentID
-	e.Visitor, e.VisitorID, e.Attributes = g.visitorName, g.visitorID, g.visitAttributes
+	e.WebsiteID = g.website.ID
+	e.Subject = g.kind
+	e.SubjectID = g.id
+	e.ExperimentID = g.experimentID
+	e.Visitor = g.visitorName
+	e.VisitorID = g.visitorID
+	e.Attributes = g.visitAttributes
 	e.number = g.eventCount
 	g.eventCount++
 	var id [64]byte

@@ -119,7 +119,8 @@ type Traffic struct {
 // DefaultScenario returns a shop with two campaigns and a widget. The first
 // campaign and the widget have effects, the second campaign has none.
 func DefaultScenario() Scenario {
-	one, two := int64(1), int64(2)
+	one := int64(1)
+	two := int64(2)
 	half := func(visitors int, name string, effects ...Effect) Split {
 		return Split{Visitors: visitors, ControlShare: 50, Variations: []Variation{{1, name, 100}}, Effects: effects}
 	}
@@ -179,7 +180,9 @@ func (s *Scenario) TotalVisitors() int {
 // SetVisitors scales the numbers of visitors of all campaigns and experiments
 // so that their sum is visitors.
 func (s *Scenario) SetVisitors(visitors int) {
-	oldTotal, oldSum, newSum := s.TotalVisitors(), 0, 0
+	oldTotal := s.TotalVisitors()
+	oldSum := 0
+	newSum := 0
 	s.eachSplit(func(p *Split) {
 		oldSum += p.Visitors
 		sum := int(math.Round(float64(visitors) * float64(oldSum) / float64(max(oldTotal, 1))))

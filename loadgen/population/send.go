@@ -142,7 +142,8 @@ func appendAmount(b []byte, name string, amount int64) []byte {
 	}
 	b = append(append(append(b, `,"`...), name...), `":`...)
 	if amount < 0 {
-		b, amount = append(b, '-'), -amount
+		b = append(b, '-')
+		amount = -amount
 	}
 	b = strconv.AppendInt(b, amount/schema.MoneyScale, 10)
 	hundredths := amount % schema.MoneyScale / (schema.MoneyScale / 100)

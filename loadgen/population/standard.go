@@ -45,7 +45,10 @@ func StandardScenario(scale float64, seed uint64) Scenario {
 		for g, name := range []string{"Purchase", "Newsletter", "Add to cart", "Contact", "Account"} {
 			goal := Goal{ID: int64(goalIDsPerWebsite*w + g + 1), Name: name}
 			if g == 0 {
-				goal.Value, goal.Spread, goal.Margin, goal.Noise = 30, 0.9, 0.3, 0.25
+				goal.Value = 30
+				goal.Spread = 0.9
+				goal.Margin = 0.3
+				goal.Noise = 0.25
 			}
 			site.Goals = append(site.Goals, goal)
 		}
@@ -71,7 +74,8 @@ func StandardScenario(scale float64, seed uint64) Scenario {
 func GrowingScenario(scale float64, seed uint64) Scenario {
 	s := StandardScenario(scale, seed)
 	site := s.Websites[0]
-	site.ID, site.Domain = growingWebsite, "growing.example.com"
+	site.ID = growingWebsite
+	site.Domain = "growing.example.com"
 	campaign := site.Campaigns[0]
 	site.Campaigns = nil
 	goals := slices.Clone(site.Goals)
@@ -80,7 +84,9 @@ func GrowingScenario(scale float64, seed uint64) Scenario {
 	}
 	site.Goals = goals
 	for i, visitors := range growingVisitors {
-		campaign.ID, campaign.Name, campaign.PrimaryGoalID = growingFirstCampaign+int64(i), fmt.Sprintf("Growing %d", i+1), goals[0].ID
+		campaign.ID = growingFirstCampaign + int64(i)
+		campaign.Name = fmt.Sprintf("Growing %d", i+1)
+		campaign.PrimaryGoalID = goals[0].ID
 		campaign.Visitors = int(float64(visitors) * scale)
 		site.Campaigns = append(site.Campaigns, campaign)
 	}

@@ -53,7 +53,8 @@ func drawByWeight[R any](random *rand.Rand, rows []R, weight func(*R) int) *R {
 	}
 	n := random.IntN(total)
 	for i := range rows {
-		if n -= weight(&rows[i]); n < 0 {
+		n -= weight(&rows[i])
+		if n < 0 {
 			return &rows[i]
 		}
 	}

@@ -20,7 +20,7 @@ type Question struct {
 func (b *Benchmarks) Groups() []string {
 	var measured []string
 	for _, group := range competitors.Groups {
-		if slices.ContainsFunc(b.Competitors.Rows, func(row competitors.Row) bool { return !row.Lifthouse() && row.GroupName() == group }) {
+		if slices.ContainsFunc(b.Competitors.Rows, func(row competitors.MedianCost) bool { return !row.Lifthouse() && row.GroupName() == group }) {
 			measured = append(measured, group)
 		}
 	}
@@ -84,11 +84,13 @@ func groupRates[R any](rows []R, observe func(*R) observedRate) []Group[R] {
 		o := observe(&rows[i])
 		at := slices.IndexFunc(groups, func(g Group[R]) bool { return g.Part == o.part && g.Measure == o.measure })
 		if at < 0 {
-			at, groups = len(groups), append(groups, Group[R]{Part: o.part, Measure: o.measure, Lowest: o.rate, Highest: o.rate})
+			at = len(groups)
+			groups = append(groups, Group[R]{Part: o.part, Measure: o.measure, Lowest: o.rate, Highest: o.rate})
 		}
 		g := &groups[at]
 		g.Rows = append(g.Rows, rows[i])
-		g.Lowest, g.Highest = min(g.Lowest, o.rate), max(g.Highest, o.rate)
+		g.Lowest = min(g.Lowest, o.rate)
+		g.Highest = max(g.Highest, o.rate)
 		if o.tested {
 			g.Tested++
 		}

@@ -89,7 +89,8 @@ func ReadResults(directory string) (*Benchmarks, error) {
 	}
 	if exists("import.txt") {
 		text, err := os.ReadFile(filepath.Join(directory, "import.txt"))
-		b.Import, errs = strings.TrimRight(string(text), "\n"), append(errs, err)
+		b.Import = strings.TrimRight(string(text), "\n")
+		errs = append(errs, err)
 	}
 	return b, errors.Join(errs...)
 }

@@ -51,8 +51,8 @@ type shop struct {
 	events   []schema.Event
 	rows     [][]string
 	want     []reconcile.Line // of each row
-	sums     map[reconcile.Line]*reconcile.Sums
-	report   reconcile.Sums
+	sums     map[reconcile.Line]*reconcile.OrderSums
+	report   reconcile.OrderSums
 	totals   map[string]int64 // value of each visitor in the report
 	visitors int
 }
@@ -141,12 +141,12 @@ func (s *shop) export(o *order, line reconcile.Line, cells ...string) {
 
 func (s *shop) note(line reconcile.Line, orders, value, profit int64) {
 	if s.sums[line] == nil {
-		s.sums[line] = &reconcile.Sums{}
+		s.sums[line] = &reconcile.OrderSums{}
 	}
 	addTo(s.sums[line], orders, value, profit)
 }
 
-func addTo(sums *reconcile.Sums, orders, value, profit int64) {
+func addTo(sums *reconcile.OrderSums, orders, value, profit int64) {
 	sums.Orders += orders
 	sums.Value.Units.Add(&sums.Value.Units, big.NewInt(value))
 	sums.Profit.Units.Add(&sums.Profit.Units, big.NewInt(profit))
@@ -353,7 +353,7 @@ func (s *shop) place(n int) {
 func (s *shop) open(t *testing.T, seed uint64, orders int) (driver.Conn, *engine.Engine, facts.Shards, string) {
 	t.Helper()
 	s.Rand, s.location = rand.New(rand.NewPCG(seed, 60)), must.Get(time.LoadLocation(s.zone))(t)
-	s.sums, s.totals = map[reconcile.Line]*reconcile.Sums{}, map[string]int64{}
+	s.sums, s.totals = map[reconcile.Line]*reconcile.OrderSums{}, map[string]int64{}
 	s.from, s.to = time.Date(2026, 10, 1, 0, 0, 0, 0, s.location), time.Date(2026, 11, 1, 0, 0, 0, 0, s.location)
 	for n := range orders {
 		s.place(n)
@@ -429,7 +429,7 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		}
 		check.Equal(t, wrong, 0, "orders in other lines")
 		for _, line := range compared.Lines {
-			checkSums(t, fmt.Sprint("shop ", i, ", ", line.Line), &line.Sums, s.sums[line.Line])
+			checkSums(t, fmt.Sprint("shop ", i, ", ", line.Line), &line.OrderSums, s.sums[line.Line])
 		}
 		checkSums(t, fmt.Sprint("shop ", i, ", report"), &compared.Report, &s.report)
 		removed := int64(0)
@@ -445,19 +445,28 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 		check.That(t, compared.Lines[reconcile.Amount].Newer != 0, "no order has a higher revision in the export")
 
 		// a row of facts is corrupted
-		must.OK(t, conn.Exec(t.Context(), `INSERT INTO facts (section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, value)
-			SELECT section, website_id, subject, subject_id, experiment_id, grain, goal_id, 1, variation, visitor_id, first_time, since_ms, number + 1, 1
-			FROM facts WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign' AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20' AND since_ms < 864000000 AND first_time < '2026-10-15' LIMIT 1`))
+		must.OK(t, conn.Exec(t.Context(), `
+			INSERT INTO facts (section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation,
+				visitor_id, first_time, since_ms, number, value)
+			SELECT section, website_id, subject, subject_id, experiment_id, grain, goal_id, 1, variation,
+				visitor_id, first_time, since_ms, number + 1, 1
+			FROM facts
+			WHERE grain = 'goal' AND variation = '0' AND subject = 'campaign'
+				AND first_time + toIntervalMillisecond(since_ms) BETWEEN '2026-10-10' AND '2026-10-20'
+				AND since_ms < 864000000 AND first_time < '2026-10-15'
+			LIMIT 1`))
 		corrupted, _ := s.compare(t, e, shards, path)
-		check.That(t, !corrupted.AddsUp(), "shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
-		check.Equal(t, corrupted.Difference.String(), "-0.0001", "shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
+		check.That(t, !corrupted.AddsUp(),
+			"shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
+		check.Equal(t, corrupted.Difference.String(), "-0.0001",
+			"shop %d: after a change of the facts, the difference is %s, want -0.0001", i, &corrupted.Difference)
 	}
 }
 
-func checkSums(t *testing.T, what string, got, want *reconcile.Sums) {
+func checkSums(t *testing.T, what string, got, want *reconcile.OrderSums) {
 	t.Helper()
 	if want == nil {
-		want = &reconcile.Sums{}
+		want = &reconcile.OrderSums{}
 	}
 	check.Equal(t, got.Orders, want.Orders, "%s: %d orders, %v and %v; want %d, %v and %v", what, got.Orders,
 		&got.Value, &got.Profit, want.Orders, &want.Value, &want.Profit)

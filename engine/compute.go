@@ -295,7 +295,7 @@ func (e *Engine) computeSeries(ctx context.Context, p *plan.Plan, found *moments
 }
 
 // fixedCap returns the cap of a report as an amount, for other reports with the same cap.
-func fixedCap(of *moments.Cap) *schema.Cap {
+func fixedCap(of *moments.AppliedCap) *schema.Cap {
 	if of == nil || of.Limit == 0 {
 		return nil
 	}

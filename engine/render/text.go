@@ -86,13 +86,14 @@ func Report(r *result.Report, s Screen) string {
 func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 	rows := make([]tableRow, len(c.Variations))
 	for i := range c.Variations {
-		v, row := &c.Variations[i], &rows[i]
+		v := &c.Variations[i]
+		row := &rows[i]
 		*row = tableRow{
 			visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.metric),
 			Comparison: v.Comparison,
 		}
-		row.label, row.converted = shortenText(PrintableText(v.Name), t.maxLabelWidth()),
-			wording.FormatCount(v.ConvertedVisitors)
+		row.label = shortenText(PrintableText(v.Name), t.maxLabelWidth())
+		row.converted = wording.FormatCount(v.ConvertedVisitors)
 		if value != "" {
 			row.label = shortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
 		}
@@ -113,115 +114,10 @@ func (t *reportTable) writeSection(rows []tableRow) {
 	t.writeRows(rows)
 }
 
-// writeReportNotes writes the reasons, each with the variations that it applies to, the warnings and the sample size.
-func (t *reportTable) writeReportNotes(rows []tableRow) {
-	var notes []string
-	var order []stats.Reason
-	concerned := map[stats.Reason][]string{}
-	for _, r := range rows {
-		reasons := []stats.Reason{r.Reason}
-		if r.Comparison != nil {
-			reasons = append(reasons, r.Comparison.Reasons...)
-		}
-		for _, reason := range reasons {
-			if reason != "" && !slices.Contains(order, reason) {
-				order = append(order, reason)
-			}
-			if !slices.Contains(concerned[reason], r.label) {
-				concerned[reason] = append(concerned[reason], r.label)
-			}
-		}
-	}
-	for _, reason := range order {
-		who := "Variation "
-		if len(concerned[reason]) > 1 {
-			who = "Variations "
-		}
-		notes = append(notes, who+strings.Join(concerned[reason], ", ")+": "+wording.ExplainReason(reason)+".")
-	}
-	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
-		notes = append(notes, "The p-value is that of a single test. Conclusions come from the looks.")
-	}
-	notes = append(notes, t.complementNotes("", &t.results.Slice, true)...)
-	for i := range t.results.Variations {
-		if c := t.results.Variations[i].Comparison; c != nil && c.Bayesian != nil && c.Bayesian.Prior != nil {
-			p, reach := c.Bayesian.Prior, 1.96*c.Bayesian.Prior.StandardDeviation
-			origin := "prior"
-			if p.Campaigns != nil {
-				origin = fmt.Sprintf("prior, learned from past campaigns (%d),", *p.Campaigns)
-			}
-			notes = append(notes, fmt.Sprintf("Lifts are means of the posterior. The %s expects 95 %% of all lifts "+
-				"between %s and %s.", origin, wording.FormatPercent(p.Mean-reach, 1, true),
-				wording.FormatPercent(p.Mean+reach, 1, true)))
-			break
-		}
-	}
-	if check := t.results.Checks.Cap; check != nil {
-		notes = append(notes, check.InWords())
-	}
-	for _, warning := range t.results.Checks.Warnings {
-		notes = append(notes, "Warning: "+PrintableText(warning.Message))
-	}
-	if cause := t.results.Checks.SplitCause; cause != nil {
-		notes = append(notes, PrintableText(cause.Text))
-	}
-	notes = append(notes, t.results.LooksInWords())
-	if p := t.results.Power; p != nil && p.RequiredVisitors != nil && p.Progress != nil {
-		text := fmt.Sprintf("Sample: %s of the %s required visitors", wording.FormatPercent(*p.Progress, 0, false),
-			wording.FormatCount(*p.RequiredVisitors))
-		if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
-			text += "; about " + wording.CountNoun(*p.DaysRemaining, "more day")
-		}
-		notes = append(notes, text+".")
-	}
-	if w := t.results.Worth; w != nil {
-		for i := range w.Items {
-			if item := &w.Items[i]; item.Text != "" {
-				notes = append(notes, PrintableText(item.Name)+": "+item.InWords())
-			}
-		}
-		notes = append(notes, w.PoolText)
-	}
-	if n := len(t.results.Series); n > 0 {
-		notes = append(notes, fmt.Sprintf("The series has %d points; --csv and --json print them.", n))
-	}
-	t.writeNoteLines(slices.DeleteFunc(notes, func(note string) bool { return note == "" }))
-}
-
-func (t *table) writeNoteLines(notes []string) {
-	if len(notes) == 0 {
-		return
-	}
-	t.writeLine("")
-	for _, note := range notes {
-		for i, line := range wrapText(note, t.Width-len(gap)) {
-			if i > 0 {
-				line = gap + line
-			}
-			t.writeLine(line)
-		}
-	}
-}
-
-// complementNotes returns a line for each variation whose lift differs from that among all other visitors; every: for
-// each variation.
-func (t *reportTable) complementNotes(prefix string, c *result.Slice, every bool) (notes []string) {
-	for i := range c.Variations {
-		v := &c.Variations[i]
-		if v.Comparison == nil || v.Comparison.Complement == nil {
-			continue
-		}
-		d := v.Comparison.Complement.ImprovementDifference
-		if every || d.Interval.Excludes(0) {
-			notes = append(notes, PrintableText(prefix+v.Name)+": "+result.ComplementInWords(d, t.level)+".")
-		}
-	}
-	return notes
-}
-
 // writeCurve writes a table with a row for each day of age and variation.
 func (t *reportTable) writeCurve() {
-	c, level := t.results.Curve, t.results.SignificanceLevel
+	c := t.results.Curve
+	level := t.results.SignificanceLevel
 	t.writeLine("")
 	t.writeParagraph(bold, "By age")
 	t.writeParagraph("", fmt.Sprintf("Events of the first days after the first view, of the %s visitors who came at "+
@@ -288,7 +184,8 @@ func Looks(r *result.Report) string {
 			recorded = look.RecordedAt.UTC().Format("2006-01-02 15:04")
 		}
 		for _, v := range look.Variations {
-			found, of := "", recorded
+			found := ""
+			of := recorded
 			if v.Significant {
 				found = "significant"
 			}
@@ -317,7 +214,8 @@ func (t *reportTable) writeScorecard() {
 	t.writeParagraph(bold, "Scorecard")
 	intervals, evidence := "intervals, of the last look where a row has looks", "p"
 	if t.methodology == stats.MethodologyBayesian {
-		intervals, evidence = "credible intervals", "chance to beat control"
+		intervals = "credible intervals"
+		evidence = "chance to beat control"
 	}
 	t.writeParagraph("", fmt.Sprintf("Lifts with their %d %% %s. * marks a change in the good direction.",
 		t.results.SignificanceLevel, intervals))
@@ -346,23 +244,15 @@ func (t *reportTable) writeScorecard() {
 				name += " · " + shortenText(PrintableText(v.Name), t.maxLabelWidth())
 			}
 			label.cells = append(label.cells, name)
-			lift, interval, found, word, colour := none, none, none, "", ""
-			if c := v.Comparison; c != nil {
-				claim := c.Improvement.Interval
-				switch {
-				case c.Bayesian != nil:
-					found = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
-				case c.Sequential != nil && c.Sequential.Look != nil:
-					claim, found = c.Sequential.Improvement, formatOptional(c.Sequential.PValue, wording.FormatPValue)
-				case c.Frequentist != nil:
-					found = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
-				}
-				inPercent := func(x float64) string { return wording.FormatLift(x, claim) }
-				lift, interval = formatOptional(c.Improvement.Value, inPercent), wording.RangeInWords(claim, inPercent)
-				word, colour = scorecardVerdict(row, v)
+			effect := []string{none, none, none}
+			words, colour := "", ""
+			if v.Comparison != nil {
+				effect = scorecardCells(v.Comparison)
+				words, colour = scorecardVerdict(row, v)
 			}
-			addCells(columns, string(row.Role), format(&row.Variations[0].Estimate), format(&v.Estimate),
-				lift, interval, found, word)
+			addCells(columns, slices.Concat([]string{
+				string(row.Role), format(&row.Variations[0].Estimate), format(&v.Estimate),
+			}, effect, []string{words})...)
 			columns[6].colours = append(columns[6].colours, colour)
 		}
 	}
@@ -371,6 +261,26 @@ func (t *reportTable) writeScorecard() {
 		t.writeLine("")
 		t.writeParagraph("",
 			fmt.Sprintf("Without metrics whose values are all 0 (%d); --csv and --json print them.", empty))
+	}
+}
+
+// scorecardCells returns the lift of a comparison, its interval and its evidence: those of the last look, if there was
+// one.
+func scorecardCells(c *result.Comparison) []string {
+	interval := c.Improvement.Interval
+	evidence := none
+	switch {
+	case c.Bayesian != nil:
+		evidence = formatOptional(c.Bayesian.ChanceToBeatControl, wording.FormatChance)
+	case c.Sequential != nil && c.Sequential.Look != nil:
+		interval = c.Sequential.Improvement
+		evidence = formatOptional(c.Sequential.PValue, wording.FormatPValue)
+	case c.Frequentist != nil:
+		evidence = formatOptional(c.Frequentist.AdjustedPValue, wording.FormatPValue)
+	}
+	inPercent := func(x float64) string { return wording.FormatLift(x, interval) }
+	return []string{
+		formatOptional(c.Improvement.Value, inPercent), wording.RangeInWords(interval, inPercent), evidence,
 	}
 }
 
@@ -389,12 +299,14 @@ func scorecardVerdict(r *result.ScorecardRow, v *result.ScorecardVariation) (wor
 	words = v.Comparison.VerdictInWords()
 	judged := v.Comparison.ConclusiveVerdict()
 	if judged == stats.VerdictBetter || judged == stats.VerdictWorse {
-		words, colour = "higher", red
+		words = "higher"
+		colour = red
 		if judged == stats.VerdictWorse {
 			words = "lower"
 		}
 		if (judged == stats.VerdictBetter) == (r.Direction == "up") {
-			words, colour = words+" *", green
+			words += " *"
+			colour = green
 		}
 	}
 	if v.QValue != nil {

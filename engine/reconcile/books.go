@@ -1,0 +1,118 @@
+package reconcile
+
+import (
+	"math/big"
+	"strconv"
+
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
+	"lifthouse/stats"
+)
+
+// Decimal is an amount in 1/schema.MoneyScale.
+type Decimal struct{ Units big.Int }
+
+// String writes the amount with all four decimals.
+func (d *Decimal) String() string {
+	return new(big.Rat).SetFrac(&d.Units, big.NewInt(schema.MoneyScale)).FloatString(4)
+}
+
+// MarshalText returns the amount as a decimal string, so that no reader rounds it.
+func (d *Decimal) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// OrderSums are a number of orders, and the sums of their amounts.
+type OrderSums struct {
+	Orders int64   `json:"orders"`
+	Value  Decimal `json:"value"`
+	Profit Decimal `json:"profit"`
+}
+
+func (s *OrderSums) addOrders(orders, value, profit int64) {
+	s.Orders += orders
+	s.Value.Units.Add(&s.Value.Units, big.NewInt(value))
+	s.Profit.Units.Add(&s.Profit.Units, big.NewInt(profit))
+}
+
+func (s *OrderSums) addSums(o *OrderSums) {
+	s.Orders += o.Orders
+	s.Value.Units.Add(&s.Value.Units, &o.Value.Units)
+	s.Profit.Units.Add(&s.Profit.Units, &o.Profit.Units)
+}
+
+func (s *OrderSums) subtractSums(o *OrderSums) {
+	s.Orders -= o.Orders
+	s.Value.Units.Sub(&s.Value.Units, &o.Value.Units)
+	s.Profit.Units.Sub(&s.Profit.Units, &o.Profit.Units)
+}
+
+// LineSums are the orders of a line.
+type LineSums struct {
+	Line Line `json:"line"`
+	OrderSums
+	Newer      int64                 `json:"newer,omitempty"`   // of Amount: those with a higher revision in the export
+	Refused    int64                 `json:"refused,omitempty"` // of NotReceived: those in lines rejected in the last week
+	Differs    bool                  `json:"differs"`           // the share of visitors differs between variations
+	Variations map[string]*OrderSums `json:"variations"`        // by that of the first view
+
+	visitors map[string]int64 // by variation
+}
+
+func (l *LineSums) addOrders(orders, value, profit int64, variation string) {
+	l.OrderSums.addOrders(orders, value, profit)
+	if variation != "" {
+		if l.Variations[variation] == nil {
+			l.Variations[variation] = &OrderSums{}
+		}
+		l.Variations[variation].addOrders(orders, value, profit)
+	}
+}
+
+// Books are an export beside a report in one currency.
+type Books struct {
+	Currency   string      `json:"currency,omitempty"`
+	Lines      []*LineSums `json:"lines"`
+	Export     OrderSums   `json:"export"`
+	Report     OrderSums   `json:"report"`     // by the facts; amounts that these do not have, by the events
+	Difference Decimal     `json:"difference"` // value that the lines do not explain
+
+	left OrderSums // what the lines do not explain; 0, unless facts and events differ
+}
+
+func newBooks(currency string) *Books {
+	b := &Books{Currency: currency}
+	for line := range open {
+		b.Lines = append(b.Lines, &LineSums{
+			Line: line, Variations: map[string]*OrderSums{}, visitors: map[string]int64{},
+		})
+	}
+	return b
+}
+
+// addRow adds an order of the export, whose line is known.
+func (b *Books) addRow(row *ExportedOrder) {
+	b.Export.addOrders(1, row.Value, row.Profit)
+	value := row.Value
+	profit := row.Profit
+	if row.Line == Amount {
+		value -= row.Ours[0]
+		profit -= row.Ours[1]
+	}
+	b.Lines[row.Line].addOrders(1, value, profit, row.Variation)
+}
+
+// addUp adds up the lines, and compares them between variations. exposed has the visitors of each.
+func (b *Books) addUp(variations []plan.Variation, exposed map[int64]int64) {
+	b.left = OrderSums{Orders: b.Lines[Amount].Orders} // the report has them
+	b.left.addSums(&b.Export)
+	b.left.subtractSums(&b.Report)
+	for _, line := range b.Lines[:Counted] {
+		b.left.subtractSums(&line.OrderSums)
+		var some, all []int64
+		for _, v := range variations {
+			some = append(some, line.visitors[strconv.FormatInt(v.ID, 10)])
+			all = append(all, exposed[v.ID])
+		}
+		line.Differs = stats.CompareShares(some, all).Differ
+	}
+	b.Difference = b.left.Value
+}

@@ -41,7 +41,8 @@ func TestLooksAtValuesWaitForACurrency(t *testing.T) {
 			GoalID: 1, Metric: string(query.GoalConversionRate), Margin: 50,
 			Direction: catalogue.Up,
 		}
-		c.PrimaryMetric, c.Goals = string(query.ValuePerVisitor), &catalogue.Goals{Guardrails: []catalogue.Guardrail{guard}}
+		c.PrimaryMetric = string(query.ValuePerVisitor)
+		c.Goals = &catalogue.Goals{Guardrails: []catalogue.Guardrail{guard}}
 	})
 	x.declareCurrency("EUR")
 	for day := range 9 {

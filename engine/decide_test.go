@@ -472,7 +472,8 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 	}
 	x.write(events...)
 	series := func(r *query.Request) {
-		r.Metric, r.Interval, r.Cap, r.Filters.ZScore = query.ValuePerVisitor, query.Daily, &schema.Cap{Percentile: 90}, 1
+		r.Metric, r.Interval = query.ValuePerVisitor, query.Daily
+		r.Cap, r.Filters.ZScore = &schema.Cap{Percentile: 90}, 1
 	}
 	for name, of := range map[string]*Engine{"one": x.engine, "other": x.other} {
 		t.Run(name, func(t *testing.T) {
@@ -487,7 +488,8 @@ func TestPointsHaveTheCapOfTheReport(t *testing.T) {
 			must.Equal(t, len(whole.Series), 4, "points")
 			for _, point := range whole.Series {
 				want := reportOf(series, func(r *query.Request) {
-					r.Interval, r.Cap, r.Filters.To = "", &schema.Cap{Units: whole.Checks.Cap.Amount.Units.Int64()}, point.Time
+					r.Interval, r.Filters.To = "", point.Time
+					r.Cap = &schema.Cap{Units: whole.Checks.Cap.Amount.Units.Int64()}
 				})
 				for i, v := range point.Variations {
 					check.Equal(t, *v.Metrics.ValuePerVisitor.Value, *want.Variations[i].Metrics.ValuePerVisitor.Value,

@@ -23,10 +23,10 @@ import (
 const all = "\x00all"
 
 type folded struct {
-	values                                []int64                            // of the goals that count, before outliers are left out
-	goals                                 map[int64][]int64                  // values of the counted goals, by variation
+	values                                []int64                            // of counted goals, before outliers
+	goals                                 map[int64][]int64                  // the same, by variation
 	moments                               map[[2]int64]moments.Moments       // by variation and period of equal shares
-	visits                                map[int64][]map[query.Metric]int64 // of each variation's visitors: what the metrics are means of
+	visits                                map[int64][]map[query.Metric]int64 // of visitors, whose means are the metrics
 	visitors, multiExposed, exposedBefore int64
 	immature                              int64
 }
@@ -220,7 +220,8 @@ func (c *folded) add(p *reportQuery, first schema.Event, views, own []schema.Eve
 		}
 	}
 	one.Completed, one.Conversion = min(one.Completions, 1), min(one.Conversions, 1)
-	one.Goals, one.Value, one.Profit, one.ExtraValue = amounts(goals).Sums, amounts(value), amounts(profit), amounts(extra)
+	one.Goals = amounts(goals).Sums
+	one.Value, one.Profit, one.ExtraValue = amounts(value), amounts(profit), amounts(extra)
 	one.ValueGoals = new(big.Int).Mul(big.NewInt(value), big.NewInt(goals))
 	if p.CapLimit != nil && p.CapLimit.Limit > 0 {
 		one.CappedRemainder, value, profit = remainderOf(value, profit, p.CapLimit.Limit)

@@ -324,7 +324,8 @@ func compareTop(t worlds.TB, in stored, x *reportQuery, found *moments.Rows) {
 	plan.Top = 1 + len(found.Slices)%3
 	_, limited := in.read(t, x.about(&plan))
 	wanted := result.New(&plan, found, nil).Breakdown
-	if len(wanted) > plan.Top { // found lacks values without visitors in the window, whose earlier visitors are among the others
+	// found lacks values without visitors in the window, whose earlier visitors are among the others
+	if len(wanted) > plan.Top {
 		others := &wanted[plan.Top].Checks.Window.EarlierVisitors
 		*others = foldPlainly(x, in.events)[all].exposedBefore
 		for i := range wanted[:plan.Top] {

@@ -34,7 +34,8 @@ func spreadOf(visits []map[query.Metric]int64, metric query.Metric) spread {
 	switch metric {
 	case query.ValuePerVisitor, query.ProfitPerVisitor, query.ExtraValuePerVisitor:
 		scale = schema.MoneyScale
-	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate, query.GoalsPerVisitor, query.AverageValue:
+	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate,
+		query.GoalsPerVisitor, query.AverageValue:
 	}
 	for _, visit := range visits {
 		s.mean.Add(s.mean, big.NewRat(visit[metric], scale))

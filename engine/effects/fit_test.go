@@ -18,7 +18,7 @@ type programme struct {
 	Campaigns                 [][][3]float64
 	Means                     []float64
 	TypicalEffect, MeanEffect float64
-	Total                     [4]float64  // of the first treatments, with the factors 1, 2, 3, …: mean, interval, chance
+	Total                     [4]float64  // of the first treatments, with factors 1, 2, 3, …: mean, interval, chance
 	Single                    *[4]float64 // a treatment: its number, interval, chance
 }
 
@@ -134,7 +134,8 @@ func TestPastEqualsTheFit(t *testing.T) {
 	})
 	fit := NewFit(.2, [][]stats.PooledEffect{{one}, {two}, {three}})
 	first, second := fit.TrueEffect(0), fit.TrueEffect(1)
-	toLift := func(e Expected) float64 { return 1 / (1 - .5*e.Mean) } // from an effect, which is relative to the mean of the pair
+	// from an effect, which is relative to the mean of the pair
+	toLift := func(e Expected) float64 { return 1 / (1 - .5*e.Mean) }
 	total := fit.Total([]float64{toLift(first), toLift(second), 0})
 	observed := .08/(1-.04) + .02/(1-.01)
 	check.That(t, nearly(p.Total.Observed, observed), "%+v, want %+v", p.Total, total)

@@ -190,7 +190,8 @@ func benchReport(b *testing.B, conn driver.Conn, of *facts.Refresher, campaign i
 	var used time.Duration
 	reports := 0
 	ages := report.Question // as engine.readAges
-	ages.ConversionWindow, ages.Timing, ages.Interval = schema.ConversionWindow{To: 14 * 24 * time.Hour}, plan.ByAge, query.Daily
+	ages.ConversionWindow = schema.ConversionWindow{To: 14 * 24 * time.Hour}
+	ages.Timing, ages.Interval = plan.ByAge, query.Daily
 	for b.Loop() {
 		started := cpu()
 		var err error

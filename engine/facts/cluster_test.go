@@ -78,7 +78,8 @@ func TestFactsOfACluster(t *testing.T) {
 	stop()
 	members.Wait()
 	shards := openReplicas(t, c.Address)
-	for _, replica := range slices.Concat(shards...) { // last refreshes once, and a refresh finds the events that its replica has
+	// last refreshes once, and a refresh finds the events that its replica has
+	for _, replica := range slices.Concat(shards...) {
 		awaitNoError(t, func() error { return replica.Exec(t.Context(), "SYSTEM SYNC REPLICA events_local") })
 	}
 	last := newMember(t, c.Address)

@@ -131,7 +131,8 @@ func (s *API) newRouter() http.Handler {
 		if c.Request.Method == http.MethodOptions {
 			if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" &&
 				c.GetHeader("Access-Control-Request-Method") != "" { // a CORS preflight request
-				headers, seconds := sentByPages, "600"
+				headers := sentByPages
+				seconds := "600"
 				if strings.HasPrefix(c.Request.URL.Path, intakePath) { // SDKs send headers of their own
 					headers = c.GetHeader("Access-Control-Request-Headers")
 					seconds = "86400"
@@ -238,7 +239,8 @@ func respondWith(handle handler, types ...string) gin.HandlerFunc {
 		isReady := false
 		switch b := body.(type) {
 		case reply:
-			r, isReady = b, true
+			r = b
+			isReady = true
 		case []byte:
 			r.kind = c.GetString(typeKey)
 			r.body = b

@@ -61,7 +61,8 @@ func (s *API) declareCampaign(c *gin.Context) (any, error) {
 	name := "campaignId"
 	asked.Campaign = strconv.FormatInt(asked.CampaignID, 10)
 	if asked.Key != "" {
-		name, asked.Campaign = "key", asked.Key
+		name = "key"
+		asked.Campaign = asked.Key
 	}
 	var wrong faults.Collector
 	if asked.WebsiteID < 1 {

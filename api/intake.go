@@ -70,7 +70,8 @@ func (s *API) senderOf(token *catalogue.Token) (*sender, error) {
 		return nil, err
 	}
 	perSecond := *cmp.Or(token.Sender.Rate, new(catalogue.DefaultRate))
-	limit, burst := rate.Limit(perSecond), perSecond
+	limit := rate.Limit(perSecond)
+	burst := perSecond
 	if perSecond == 0 {
 		limit, burst = rate.Inf, ingest.MaxItems
 	}

@@ -398,6 +398,7 @@ func (r *rateLimits[K]) countAction(key K, now time.Time) (wait time.Duration, f
 		return 0, false
 	}
 	reserved.CancelAt(now)
-	first, l.refused = !l.refused, true
+	first = !l.refused
+	l.refused = true
 	return wait, first
 }

@@ -255,9 +255,12 @@ func storeProblem(err *source.StoreError) *problem {
 	case source.TooSlow:
 		p.Status = http.StatusGatewayTimeout
 	case source.Bug:
-		p.Status, p.retryAfter, p.Code = http.StatusInternalServerError, 0, "internal_error"
+		p.Status = http.StatusInternalServerError
+		p.retryAfter = 0
+		p.Code = "internal_error"
 	case source.Damaged:
-		p.Status, p.retryAfter = http.StatusInternalServerError, 0
+		p.Status = http.StatusInternalServerError
+		p.retryAfter = 0
 	case source.Full:
 		p.retryAfter = retryAfterFull
 	case source.Rebuilt:

@@ -36,7 +36,8 @@ func (s *API) answerQuery(read func(*gin.Context) (*results.Query, error)) handl
 		answered := reply{kind: q.Kind, keep: briefly, body: found.Body}
 		switch {
 		case found.Stale:
-			answered.keep, answered.stale = notKept, true
+			answered.keep = notKept
+			answered.stale = true
 		case found.Version != "": // a response without all accepted events has no tag
 			answered.tag = tagOf(found.Version)
 		}

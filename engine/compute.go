@@ -25,7 +25,8 @@ func (e *Engine) ComputeReport(ctx context.Context, p *plan.Plan) (*result.Repor
 	if err != nil {
 		return nil, err
 	}
-	if p, err = e.PlanInForce(ctx, p); err != nil {
+	p, err = e.PlanInForce(ctx, p)
+	if err != nil {
 		return nil, err
 	}
 	report, err := e.ComputeReportAt(ctx, p, version)
@@ -49,7 +50,8 @@ func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Vers
 	}
 	report := result.New(p, found.rows, found.looks)
 	if check := report.Checks.SampleRatio; check != nil && check.Mismatch {
-		if report.Checks.SplitCause, err = e.readSplitCause(ctx, p, version); err != nil {
+		report.Checks.SplitCause, err = e.readSplitCause(ctx, p, version)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -87,12 +89,14 @@ func (e *Engine) readReport(ctx context.Context, p *plan.Plan, version Version) 
 		found.looks = judged.Looks
 	}
 	if hasScorecard {
-		if found.rows, found.byGoal, err = e.readScorecard(ctx, p); err != nil {
+		found.rows, found.byGoal, err = e.readScorecard(ctx, p)
+		if err != nil {
 			return found, err
 		}
 	}
 	if found.rows == nil || p.Dimension != "" || p.Interval != "" {
-		if found.rows, err = e.facts.ReadRows(ctx, p.Question); err != nil {
+		found.rows, err = e.facts.ReadRows(ctx, p.Question)
+		if err != nil {
 			return found, err
 		}
 	}
@@ -105,12 +109,14 @@ func (e *Engine) readReport(ctx context.Context, p *plan.Plan, version Version) 
 // addParts adds to a report the parts that the request asks for: the series, the curve and the distribution.
 func (e *Engine) addParts(ctx context.Context, p *plan.Plan, rows *moments.Rows, report *result.Report) (err error) {
 	if p.Interval != "" {
-		if report.Series, err = e.computeSeries(ctx, p, rows); err != nil {
+		report.Series, err = e.computeSeries(ctx, p, rows)
+		if err != nil {
 			return err
 		}
 	}
 	if p.Asked.Curve {
-		if report.Curve, err = e.computeCurve(ctx, p, rows); err != nil {
+		report.Curve, err = e.computeCurve(ctx, p, rows)
+		if err != nil {
 			return err
 		}
 	}
@@ -172,7 +178,8 @@ func (e *Engine) readSplitCause(ctx context.Context, p *plan.Plan, version Versi
 		cause := result.NewSplitCause(p, by, lost)
 		rest := by
 		if attribute, values := cause.RestAfter(by); attribute != "" {
-			if rest, err = e.readFirstViews(ctx, withValues(visitorQuestion(p), attribute, values)); err != nil {
+			rest, err = e.readFirstViews(ctx, withValues(visitorQuestion(p), attribute, values))
+			if err != nil {
 				return nil, 0, err
 			}
 		}
@@ -196,7 +203,10 @@ func withValues(q plan.Question, attribute string, values []string) plan.Questio
 // visitorQuestion returns the question of a plan about visitors only.
 func visitorQuestion(p *plan.Plan) plan.Question {
 	q := p.Question
-	q.Cap, q.ConversionWindow, q.Timing, q.Crossings = nil, schema.ConversionWindow{}, plan.WhenMature, false
+	q.Cap = nil
+	q.ConversionWindow = schema.ConversionWindow{}
+	q.Timing = plan.WhenMature
+	q.Crossings = false
 	return q
 }
 
@@ -216,7 +226,11 @@ func (e *Engine) readFirstViews(ctx context.Context, q plan.Question) (map[query
 // withEveryone returns the rows of a report with those of all visitors, whatever their attributes.
 func (e *Engine) withEveryone(ctx context.Context, p *plan.Plan, rows *moments.Rows) (*moments.Rows, error) {
 	q := p.Question
-	q.Filters.Lists, q.Filters.Texts, q.Dimension, q.Interval, q.Cap = nil, nil, "", "", fixedCap(rows.Cap)
+	q.Filters.Lists = nil
+	q.Filters.Texts = nil
+	q.Dimension = ""
+	q.Interval = ""
+	q.Cap = fixedCap(rows.Cap)
 	everyone, err := e.facts.ReadRows(ctx, q)
 	if err != nil {
 		return nil, err
@@ -284,7 +298,9 @@ func (e *Engine) computeSeries(ctx context.Context, p *plan.Plan, found *moments
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
 		until := p.Question
-		until.Filters.To, until.Interval, until.Cap = result.EndOf(p, bucket), "", fixedCap(found.Cap)
+		until.Filters.To = result.EndOf(p, bucket)
+		until.Interval = ""
+		until.Cap = fixedCap(found.Cap)
 		whole, err := e.facts.ReadRows(ctx, until)
 		if err != nil {
 			return nil, err
@@ -310,7 +326,8 @@ func (e *Engine) computeCurve(ctx context.Context, p *plan.Plan, found *moments.
 	days := p.Asked.CurveDays
 	if days == 0 {
 		var err error
-		if days, err = e.daysOfHalf(ctx, p, found); err != nil {
+		days, err = e.daysOfHalf(ctx, p, found)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -334,7 +351,10 @@ func (e *Engine) computeCurve(ctx context.Context, p *plan.Plan, found *moments.
 func (e *Engine) readAges(ctx context.Context, p *plan.Plan, days int) ([]moments.Step, error) {
 	ages := *p
 	ages.ConversionWindow = schema.ConversionWindow{To: time.Duration(days) * day}
-	ages.Interval, ages.Dimension, ages.Timing, ages.Crossings = query.Daily, "", plan.ByAge, false
+	ages.Interval = query.Daily
+	ages.Dimension = ""
+	ages.Timing = plan.ByAge
+	ages.Crossings = false
 	steps, err := e.facts.ReadSteps(ctx, ages.Question, questionsAbout(&ages, []plan.GoalWindow{ages.Goal()}))
 	if err != nil {
 		return nil, err
@@ -345,7 +365,11 @@ func (e *Engine) readAges(ctx context.Context, p *plan.Plan, days int) ([]moment
 // daysOfHalf returns the largest number of days, up to the default, for which half of the visitors are in the cohort.
 func (e *Engine) daysOfHalf(ctx context.Context, p *plan.Plan, found *moments.Rows) (int, error) {
 	q := p.Question
-	q.ConversionWindow, q.Cap, q.Dimension, q.Interval, q.Timing = schema.ConversionWindow{}, nil, "", query.Daily, 0
+	q.ConversionWindow = schema.ConversionWindow{}
+	q.Cap = nil
+	q.Dimension = ""
+	q.Interval = query.Daily
+	q.Timing = 0
 	steps, err := e.facts.ReadVisitorSteps(ctx, q)
 	if err != nil {
 		return 0, err
@@ -355,7 +379,8 @@ func (e *Engine) daysOfHalf(ctx context.Context, p *plan.Plan, found *moments.Ro
 		all += step.Visitors
 	}
 	for _, step := range steps {
-		if so += step.Visitors; 2*so >= all {
+		so += step.Visitors
+		if 2*so >= all {
 			median := time.UnixMilli((step.Bucket + 1) * day.Milliseconds())
 			days := int(curveEnd(p, found).Sub(median) / day)
 			return min(max(days, query.LeastCurveDays), query.DefaultCurveDays), nil

@@ -99,7 +99,8 @@ func (e *Engine) Discover(ctx context.Context, owned *catalogue.AccountResources
 		var observed []int64
 		for i := range d.Variations {
 			d.Variations[i].Share = float64(d.Variations[i].Visitors) / float64(d.Visitors)
-			if observed = append(observed, d.Variations[i].Visitors); i > 0 {
+			observed = append(observed, d.Variations[i].Visitors)
+			if i > 0 {
 				equal.Variations = append(equal.Variations, 1)
 			}
 		}
@@ -146,7 +147,8 @@ func DeclareDiscovered(
 	if len(asked) != 1 {
 		return file, false, nil
 	}
-	account, d := owned.Account, &asked[0]
+	account := owned.Account
+	d := &asked[0]
 	site := owned.Websites[d.WebsiteID]
 	if how.Ignored {
 		site.Ignored = append(slices.Clone(site.Ignored), d.Name())
@@ -177,8 +179,12 @@ func (d *Discovered) declareIn(site *catalogue.Website, owned *catalogue.Account
 		site.Goals = []catalogue.Goal{{ID: goal, Key: goalKey, Name: how.Goal}}
 	}
 	campaign := catalogue.NewCampaign()
-	campaign.ID, campaign.Key, campaign.Name, campaign.Type = d.CampaignID, d.Key, d.Name(), "experiment"
-	campaign.PrimaryGoalID, campaign.SignificanceLevel = goal, 95
+	campaign.ID = d.CampaignID
+	campaign.Key = d.Key
+	campaign.Name = d.Name()
+	campaign.Type = "experiment"
+	campaign.PrimaryGoalID = goal
+	campaign.SignificanceLevel = 95
 	campaign.PlannedDays = how.Days
 	campaign.Initial = catalogue.Initial{Active: true, StartDate: &catalogue.Date{Time: d.FirstView}}
 	campaign.ControlShare = 0 // unless a variation is control
@@ -221,7 +227,8 @@ func (d *Discovered) controlFirst(control string, found *faults.Collector) []Dis
 // declaredShares returns the shares of the variations in per cent. Without shares, they are equal, unless the visitors
 // are not divided equally.
 func (d *Discovered) declaredShares(shares []int, found *faults.Collector) []int {
-	n, sum := len(d.Variations), 0
+	n := len(d.Variations)
+	sum := 0
 	for _, share := range shares {
 		sum += share
 	}
@@ -262,7 +269,8 @@ func (e *Engine) EstimatePlans(
 		if err != nil {
 			continue // a dry run may declare a goal that is not stored
 		}
-		if p, err = e.PlanInForce(ctx, p); err != nil {
+		p, err = e.PlanInForce(ctx, p)
+		if err != nil {
 			return nil, err
 		}
 		of := e.trafficPlan(p, owned)
@@ -271,7 +279,8 @@ func (e *Engine) EstimatePlans(
 		}
 		at := trafficKey{of.Subject.ID, p.Declared.GoalID, p.Declared.Metric}
 		if read[at] == nil {
-			if read[at], err = e.readTraffic(ctx, of); err != nil {
+			read[at], err = e.readTraffic(ctx, of)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -368,7 +377,8 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 		return nil, err
 	}
 	for i, v := range values {
-		if found.Visitors += v.Visitors; i < most {
+		found.Visitors += v.Visitors
+		if i < most {
 			found.Values = append(found.Values, v)
 		}
 	}
@@ -400,7 +410,8 @@ func (e *Engine) writeVisitors(ctx context.Context, q plan.Question, to io.Write
 		return failed
 	}
 	err := e.facts.EachVisitor(ctx, q, func(v *facts.Visitor) error {
-		if rows = append(rows, *v); len(rows) < cap(rows) {
+		rows = append(rows, *v)
+		if len(rows) < cap(rows) {
 			return nil
 		}
 		return write()

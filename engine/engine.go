@@ -117,7 +117,8 @@ func (e *Engine) ReadVersion(ctx context.Context, subject schema.Subject) (Versi
 		return Version{}, err
 	}
 	if waiting.Events > 0 {
-		if waiting.Events, err = e.facts.CountWaiting(ctx, subject); err != nil {
+		waiting.Events, err = e.facts.CountWaiting(ctx, subject)
+		if err != nil {
 			return Version{}, err
 		}
 	}
@@ -168,7 +169,8 @@ func (e *Engine) AsOfFirstView(p *plan.Plan) *plan.Plan {
 // PlanInForce returns the plan in force when the first view of the subject was accepted, with its prior. A server keeps
 // a prior that was learned in the catalogue, and then nothing is to be learned.
 func (e *Engine) PlanInForce(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
-	if p = e.AsOfFirstView(p); !p.Rules.MustLearn() {
+	p = e.AsOfFirstView(p)
+	if !p.Rules.MustLearn() {
 		return p, nil
 	}
 	return e.withPrior(ctx, p)

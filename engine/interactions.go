@@ -58,7 +58,8 @@ func (k *keptInteractions) replaceOfWebsite(website int64, found map[schema.Subj
 		if err != nil {
 			panic(err) // evidence is finite
 		}
-		k.of[subject], k.versions[subject] = list, xxhash.Sum64(text)
+		k.of[subject] = list
+		k.versions[subject] = xxhash.Sum64(text)
 	}
 }
 
@@ -85,10 +86,12 @@ func (e *Engine) MeasureInteractions(
 	visitors := 0
 	for _, c := range campaigns {
 		counters := e.facts.SubjectCounters(c.Plan.Subject)
-		if visitors += int(counters.Visitors); visitors > mostMeasured {
+		visitors += int(counters.Visitors)
+		if visitors > mostMeasured {
 			break
 		}
-		if c.Visitors, err = e.readInteracting(ctx, c.Plan); err != nil {
+		c.Visitors, err = e.readInteracting(ctx, c.Plan)
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -125,7 +128,8 @@ func (e *Engine) overlappingCampaigns(
 		if err != nil {
 			return nil, err
 		}
-		if p = e.AsOfFirstView(p).DeclaredReport(); !canDecide(p) {
+		p = e.AsOfFirstView(p).DeclaredReport()
+		if !canDecide(p) {
 			continue
 		}
 		end, ended := p.EndedAt()

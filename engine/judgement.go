@@ -55,7 +55,8 @@ func (e *Engine) OpenJudgement(ctx context.Context, p *plan.Plan, now time.Time)
 	if version.Waiting.Events > 0 {
 		return nil, ErrEventsWait
 	}
-	if p, err = e.PlanInForce(ctx, p); err != nil {
+	p, err = e.PlanInForce(ctx, p)
+	if err != nil {
 		return nil, err
 	}
 	return e.openJudgement(ctx, p, version, now)
@@ -78,7 +79,8 @@ func (e *Engine) openJudgement(
 	first := e.firstView(p.Subject)
 	hasClock := slices.ContainsFunc(recorded, func(r looks.Record) bool { return r.Kind.FixesClock() })
 	if first.Imported && !hasClock {
-		if first, err = e.addClock(ctx, declared, version, first); err != nil {
+		first, err = e.addClock(ctx, declared, version, first)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -202,7 +204,8 @@ func (e *Engine) addClock(
 	today := moment.Day
 	read := func() (clock, int64, error) {
 		q := declared.Question
-		q.Cap, q.Crossings = nil, false // they change no number of visitors
+		q.Cap = nil
+		q.Crossings = false // they change no number of visitors
 		q.ConversionWindow = schema.ConversionWindow{}
 		steps, err := e.facts.ReadVisitorSteps(ctx, q)
 		earlier := slices.DeleteFunc(slices.Clone(steps), func(s moments.Step) bool { return s.Bucket >= today })
@@ -257,9 +260,11 @@ func (e *Engine) judgeAt(ctx context.Context, p *plan.Plan, version Version) (*J
 		} else {
 			at := fmt.Sprint(settled, len(j.Recorded), s.FirstView, s.FullDays(), s.Looks, s.HasEnd())
 			var found *looks.Analysis
-			if found, err = cache.ValueAt(e.cache, analyzed{question}, at, analyze); err == nil {
+			found, err = cache.ValueAt(e.cache, analyzed{question}, at, analyze)
+			if err == nil {
 				analysis := *found
-				analysis.Schedule, j.Looks = s, &analysis
+				analysis.Schedule = s
+				j.Looks = &analysis
 			}
 		}
 		if err != nil {
@@ -397,7 +402,8 @@ func (e *Engine) RecordLooks(ctx context.Context, j *Judgement, now time.Time) (
 		return n, err
 	}
 	j.returns = nil
-	if j.Recorded, err = e.Ledger.RecordedLooks(ctx, looks.DeclarationOf(j.Looks.Plan)); err != nil {
+	j.Recorded, err = e.Ledger.RecordedLooks(ctx, looks.DeclarationOf(j.Looks.Plan))
+	if err != nil {
 		return n, err
 	}
 	return n, e.AnalyzeLooks(ctx, j)

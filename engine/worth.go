@@ -129,7 +129,8 @@ func (e *Engine) readCampaigns(ctx context.Context, website int64) (campaigns []
 	}
 	for _, c := range stored {
 		if c.plan.Rules.MustLearn() {
-			if c.plan, err = e.withPrior(ctx, c.plan); err != nil {
+			c.plan, err = e.withPrior(ctx, c.plan)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -230,7 +231,8 @@ func (e *Engine) readState(
 		rows = append(rows, found.Looks.State()...)
 		harmed = append(harmed, found.Looks.Harmed()...)
 	}
-	if winner = looks.WinnerOf(declared, rows); winner != nil && slices.Contains(harmed, winner.ID) {
+	winner = looks.WinnerOf(declared, rows)
+	if winner != nil && slices.Contains(harmed, winner.ID) {
 		winner = nil
 	}
 	return worth.LatestState(rows), winner, nil
@@ -251,7 +253,8 @@ func (e *Engine) mayJudge(ctx context.Context, subject schema.Subject, ended boo
 // outcomeOf returns what was done after a campaign: what people recorded; or else, that a winner of an ended campaign
 // was shipped, that a variation which has all traffic was, or that an ended campaign was dropped.
 func outcomeOf(p *plan.Plan, owned *catalogue.AccountResources, winner *plan.Variation) worth.Outcome {
-	subject, state := p.Subject, owned.StateOf(p.Subject)
+	subject := p.Subject
+	state := owned.StateOf(p.Subject)
 	if o, declared := state.Outcomes[subject.ExperimentID]; declared {
 		return worth.Outcome{Outcome: o, Declared: true}
 	}

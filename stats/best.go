@@ -50,7 +50,8 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	low, high := 0.0, 0.0
 	for i, arm := range arms {
 		at := lambdas[i] * arm.z(arm.mode)
-		low, high = math.Min(low, at), math.Max(high, at)
+		low = math.Min(low, at)
+		high = math.Max(high, at)
 	}
 	low, high = low-beyond, high+beyond
 	// The integrand is analytic and vanishes at both ends, so equal steps have an error of about
@@ -274,7 +275,8 @@ func (j *jointLifts) setValues(arm int, u float64) float64 {
 func (j *jointLifts) setBelow(arm int) (negative, mass float64) {
 	for panel := range j.panelCount() {
 		half := (j.points[panel+1] - j.points[panel]) / 2
-		values, inPanel := j.values[arm][panel*order:], 0.0
+		values := j.values[arm][panel*order:]
+		inPanel := 0.0
 		for at := range order {
 			inside := 0.0
 			for l := range order {

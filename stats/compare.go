@@ -61,7 +61,8 @@ func comparePairs(pairs []pair, o Options) []Comparison {
 		for i, c := range pairs {
 			if posteriors[i] == nil {
 				if c.contrast != nil {
-					c.contrast, c.reason = nil, ReasonBaselineZero
+					c.contrast = nil
+					c.reason = ReasonBaselineZero
 				}
 				comparisons[i] = c.withoutTest(o)
 				continue
@@ -108,7 +109,8 @@ func (c pair) frequentistComparison(family family, o Options) Comparison {
 	}
 	adjusted := family.adjustedPValue(c)
 	alpha := o.Alpha()
-	significant, tail := adjusted < alpha, family.tail
+	significant := adjusted < alpha
+	tail := family.tail
 	if o.Critical > 0 {
 		tail = math.Min(tail, normalSurvival(o.Critical))
 		significant = c.p < 2*tail
@@ -161,7 +163,8 @@ func (c pair) withoutTest(o Options) Comparison {
 		out.Frequentist = &Frequentist{Test: c.test, Correction: CorrectionNone, Reason: c.reason}
 	}
 	if !c.stratified && c.isComparable() {
-		mc, d := c.control.observedValue(), c.treatment.observedValue()-c.control.observedValue()
+		mc := c.control.observedValue()
+		d := c.treatment.observedValue() - c.control.observedValue()
 		out.Difference.Value = numberOrNil(d)
 		if mc != 0 {
 			out.Lift.Value = numberOrNil(d / math.Abs(mc))

@@ -104,7 +104,8 @@ func (f family) exceedanceProbability(c float64) float64 {
 	}
 	// The integrand is even. Exceeding c is likeliest at u = λc and certain at u = c/λ.
 	end := math.Sqrt(c*c + 84)
-	points, gap := []float64{0, end}, 0.25
+	points := []float64{0, end}
+	gap := 0.25
 	for _, l := range f.loadings {
 		steps := []float64{l.lambda * c, c / l.lambda}
 		gap = math.Min(gap, l.sigma)
@@ -163,7 +164,8 @@ func solveCritical(excess func(c float64) float64, alpha float64, n int, toleran
 //
 // See Benjamini and Hochberg (1995).
 func FalseDiscovery(p []float64) []float64 {
-	q, order := slices.Repeat([]float64{math.NaN()}, len(p)), []int(nil)
+	q := slices.Repeat([]float64{math.NaN()}, len(p))
+	order := []int(nil)
 	for i, x := range p {
 		if x >= 0 && x <= 1 {
 			order = append(order, i)

@@ -31,7 +31,8 @@ type Heterogeneity struct {
 // See Hendriksen, de Heide and Grünwald (2021), "Optional Stopping with Bayes Factors": the right Haar prior; Cochran
 // (1954) for Q; Vovk and Wang (2021), "E-values", for the mean of dependent factors.
 func MeasureHeterogeneity(effects [][]PooledEffect, spread float64) Heterogeneity {
-	found, sum := Heterogeneity{Reason: ReasonTooFewSegments}, 0.0
+	found := Heterogeneity{Reason: ReasonTooFewSegments}
+	sum := 0.0
 	for _, segments := range effects {
 		var values, errors, widened []float64
 		for _, e := range segments {
@@ -51,7 +52,8 @@ func MeasureHeterogeneity(effects [][]PooledEffect, spread float64) Heterogeneit
 	}
 	if found.Reason == "" {
 		factor := sum / float64(len(effects))
-		found.BayesFactor, found.PValue = &factor, new(math.Min(1, 1/factor))
+		found.BayesFactor = &factor
+		found.PValue = new(math.Min(1, 1/factor))
 	}
 	return found
 }

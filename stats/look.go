@@ -73,7 +73,8 @@ func (d LookDesign) NewSequence(looks []LookPoint, known map[int]LookResult) *Lo
 	var b boundary
 	for i, look := range looks {
 		if r, is := known[i]; is {
-			s.points[i], s.reasons[i] = r.Point, cmp.Or(r.Reason, ReasonNoNewVisitors)
+			s.points[i] = r.Point
+			s.reasons[i] = cmp.Or(r.Reason, ReasonNoNewVisitors)
 			if r.Critical != nil {
 				s.critical[i] = *r.Critical
 				if *r.Critical < largestCritical {
@@ -127,7 +128,8 @@ type LookResult struct {
 // whether values are never below zero. At a level of 0 nothing is significant.
 func (s *LookSequence) AnalyzeLook(look int, strata []Stratum, nonNegative bool) LookResult {
 	c, reason := newStrata(strata, nonNegative)
-	r, critical := LookResult{Point: s.points[look], Reason: c.weak}, s.critical[look]
+	r := LookResult{Point: s.points[look], Reason: c.weak}
+	critical := s.critical[look]
 	reason = cmp.Or(reason, s.reasons[look])
 	if critical > 0 {
 		r.Critical = &critical
@@ -207,7 +209,9 @@ func ConcludeLooks(looks [][]Finding) *Outcome {
 			for t, f := range findings {
 				size := f.Difference * float64(direction)
 				if f.Direction == direction && (next.Treatment < 0 || size > extreme) {
-					next.Treatment, extreme, next.Winner = t, size, direction > 0
+					next.Treatment = t
+					extreme = size
+					next.Winner = direction > 0
 				}
 			}
 			if next.Treatment >= 0 {
@@ -296,9 +300,11 @@ func (b *boundary) addLook(information, spent float64) (critical float64, reason
 		low, high := excess(0), excess(largestCritical)
 		switch {
 		case !(low > 0): // more than is left
-			critical, reason = math.SmallestNonzeroFloat64, ""
+			critical = math.SmallestNonzeroFloat64
+			reason = ""
 		case high < 0:
-			critical, reason = findRoot(excess, bracket{0, largestCritical, low, high}, 1e-14), ""
+			critical = findRoot(excess, bracket{0, largestCritical, low, high}, 1e-14)
+			reason = ""
 		}
 	}
 	b.restoreLook(information, spent, critical)
@@ -431,7 +437,8 @@ func (p paths) pathsWithin(information, lower, upper float64) paths {
 		x := low + (high-low)/2*(1+node)
 		next.at[i] = x
 		if mirror := boundaryNodes - 1 - i; next.symmetric && mirror < i {
-			next.at[i], next.mass[i] = -next.at[mirror], next.mass[mirror]
+			next.at[i] = -next.at[mirror]
+			next.mass[i] = next.mass[mirror]
 			continue
 		}
 		for first < len(at) && at[first] < x-farthest*sd {

@@ -244,7 +244,8 @@ func EstimateRate(r Rate, o Options) Estimate {
 		return Estimate{Reason: reason}
 	}
 	n := float64(r.Visitors)
-	p, variance := r.observedValue(), r.variance()
+	p := r.observedValue()
+	variance := r.variance()
 	e := Estimate{Value: &p, StandardError: numberOrNil(math.Sqrt(variance / n))}
 	alpha := o.Alpha()
 	if alpha == 0 {

@@ -46,7 +46,8 @@ func liftsOf(c contrast, prior Prior) (lifts, bool) {
 	observed := c.estimateEffect(onLift)
 	switch c := alwaysValid(c).(type) {
 	case table:
-		l.z, l.from = c.zOfLift, -1
+		l.z = c.zOfLift
+		l.from = -1
 		switch all := (c.xt + c.xc) / c.totalVisitors(); {
 		case c.xt == c.nt:
 			l.kink = 1/all - 1
@@ -122,7 +123,8 @@ func (l *lifts) minusLog(lift float64) float64 {
 // minusLogLikelihood returns minus the logarithm of the likelihood up to a constant. With others, it is never below
 // minus the logarithm of the sum of their weights.
 func (l *lifts) minusLogLikelihood(lift float64) float64 {
-	z, o := l.z(lift), l.others
+	z := l.z(lift)
+	o := l.others
 	switch {
 	case o == nil:
 		return 0.5 * z * z
@@ -169,13 +171,17 @@ func (l *lifts) findMode() {
 		// the search, the best point of the grid counts.
 		const grid, golden = 64, 0.6180339887498949
 		low, high := math.Max(ends[i-1], l.from), math.Max(ends[i], l.from)
-		step, best, least := (high-low)/grid, low, l.minusLog(low)
+		step := (high - low) / grid
+		best := low
+		least := l.minusLog(low)
 		for k := 1; k <= grid; k++ {
 			if at := l.minusLog(low + float64(k)*step); at < least {
-				best, least = low+float64(k)*step, at
+				best = low + float64(k)*step
+				least = at
 			}
 		}
-		low, high = math.Max(best-step, low), math.Min(best+step, high)
+		low = math.Max(best-step, low)
+		high = math.Min(best+step, high)
 		for range 60 {
 			a, b := high-golden*(high-low), low+golden*(high-low)
 			if l.minusLog(a) < l.minusLog(b) {
@@ -210,7 +216,8 @@ func (l *lifts) panelEnds(deepest float64) []float64 {
 // walkPanels returns the ends of the panels from the mode in a direction. On each panel, the logarithm of the density
 // is nearly a parabola, judged by its values at the ends and in the middle.
 func (l *lifts) walkPanels(direction, deepest float64) (points []float64) {
-	x, width := l.mode, widest*l.prior.StandardDeviation
+	x := l.mode
+	width := widest * l.prior.StandardDeviation
 	const mostPanels = 400 // ten suffice for usual data
 	for at := 0.0; at < deepest && len(points) < mostPanels; {
 		next := math.Max(x+direction*width, l.from)
@@ -218,12 +225,15 @@ func (l *lifts) walkPanels(direction, deepest float64) (points []float64) {
 			break
 		}
 		middle, end := l.logDrop(x+(next-x)/2), l.logDrop(next)
-		bend, rise := 4*math.Abs(at-2*middle+end), math.Abs(end-at)
+		bend := 4 * math.Abs(at-2*middle+end)
+		rise := math.Abs(end - at)
 		if !(bend <= widest*widest && rise <= steepest) {
 			width /= 2
 			continue
 		}
-		x, at, points = next, end, append(points, next)
+		x = next
+		at = end
+		points = append(points, next)
 		if bend < widest*widest/4 && rise < steepest/2 {
 			width *= 2
 		}
@@ -263,7 +273,8 @@ func (r *rule) summarizePosterior(l *lifts, alpha float64) liftSummary {
 }
 
 func (p panels) summarizeLifts(l *lifts, alpha float64) liftSummary {
-	values, total := make([]float64, p.panelCount()*order), 0.0 // the density at every node, and its mass
+	values := make([]float64, p.panelCount()*order)
+	total := 0.0 // the density at every node, and its mass
 	for panel := range p.panelCount() {
 		mass := 0.0
 		for i := range order {
@@ -329,7 +340,8 @@ func (p panels) densityQuantile(l *lifts, values []float64, mass float64) float6
 	for panel := range p.panelCount() {
 		a, b := p.points[panel], p.points[panel+1]
 		below := func(x float64) float64 {
-			half, sum := (x-a)/2, 0.0
+			half := (x - a) / 2
+			sum := 0.0
 			for i := range order {
 				sum += p.rule.weights[i] * math.Exp(-l.logDrop(a+half*(1+p.rule.nodes[i])))
 			}
@@ -350,10 +362,12 @@ func (p panels) densityQuantile(l *lifts, values []float64, mass float64) float6
 // control converted, and there are neither losses nor differences. There is no correction for several treatments.
 func (c pair) bayesianComparison(r *rule, l *lifts, o Options) Comparison {
 	alpha := o.pointAlpha()
-	baseline, reason := math.Abs(c.control.observedValue()), Reason("")
+	baseline := math.Abs(c.control.observedValue())
+	reason := Reason("")
 	p := r.summarizePosterior(l, alpha)
 	if baseline == 0 {
-		baseline, reason = math.NaN(), ReasonBaselineZero
+		baseline = math.NaN()
+		reason = ReasonBaselineZero
 	}
 	out := Comparison{
 		Bayesian: &Bayesian{

@@ -36,12 +36,14 @@ func newRule() *rule {
 	r := &rule{}
 	for i, node := range positive {
 		low, high := order/2-1-i, order/2+i
-		r.nodes[low], r.nodes[high] = -node, node
+		r.nodes[low] = -node
+		r.nodes[high] = node
 		r.weights[low], r.weights[high] = weights[i], weights[i]
 	}
 	var legendre [order][order + 1]float64
 	for i, x := range r.nodes {
-		legendre[i][0], legendre[i][1] = 1, x
+		legendre[i][0] = 1
+		legendre[i][1] = x
 		for j := 1; j < order; j++ {
 			k := float64(j)
 			legendre[i][j+1] = ((2*k+1)*x*legendre[i][j] - k*legendre[i][j-1]) / (k + 1)

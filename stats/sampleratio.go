@@ -146,7 +146,8 @@ func (p *SharePeriod) addFactors(factors *[len(mismatchPriors)]float64, shares [
 func (c SampleRatioCheck) WithSegments() SampleRatioCheck {
 	if c.PValue != nil {
 		p := math.Min(1, 2*math.Exp(-c.LogFactor))
-		c.PValue, c.Mismatch = &p, p < MismatchAlpha
+		c.PValue = &p
+		c.Mismatch = p < MismatchAlpha
 	}
 	return c
 }
@@ -171,7 +172,8 @@ func LogEvidenceOfSegments(all float64, attributes [][]float64) float64 {
 		rest := 1.0
 		for j, b := range values[:min(len(values), SegmentsOfAttribute)] {
 			weight := 1 / (float64(j+1) * segmentsHarmonic)
-			terms, rest = append(terms, b+math.Log(weight/float64(len(attributes)))), rest-weight
+			terms = append(terms, b+math.Log(weight/float64(len(attributes))))
+			rest -= weight
 		}
 		if len(values) < SegmentsOfAttribute {
 			terms = append(terms, math.Log(rest/float64(len(attributes))))
@@ -312,7 +314,10 @@ func CompareShares(some, all []int64) ShareComparison {
 	if len(some) != len(all) {
 		return ShareComparison{Reason: ReasonInvalidData}
 	}
-	counted, total, cells, smallest := 0.0, 0.0, 0, math.Inf(1)
+	counted := 0.0
+	total := 0.0
+	cells := 0
+	smallest := math.Inf(1)
 	for i, n := range all {
 		if some[i] < 0 || some[i] > n {
 			return ShareComparison{Reason: ReasonInvalidData}

@@ -137,7 +137,8 @@ func (s *SampleSize) upwardPower(theta, se float64) float64 {
 	if s.plan.Prior == nil {
 		return s.upwardProbability(s.before, s.critical, theta)
 	}
-	upper, before := s.upperBounds(se), make([]paths, len(s.tau))
+	upper := s.upperBounds(se)
+	before := make([]paths, len(s.tau))
 	for k := 1; k < len(s.tau); k++ {
 		before[k] = before[k-1].pathsWithin(s.tau[k-1], -s.critical[k-1], upper[k-1])
 	}
@@ -160,7 +161,9 @@ func solveIncreasing(f func(float64) float64, low, high float64) float64 {
 		return low
 	}
 	for in.fb < 0 && in.b < 1e150 {
-		in.a, in.fa, in.b = in.b, in.fb, 2*in.b
+		in.a = in.b
+		in.fa = in.fb
+		in.b = 2 * in.b
 		in.fb = f(in.b)
 	}
 	return findRoot(f, in, 1e-11)
@@ -185,9 +188,11 @@ type hypothesis struct {
 
 // largestSpread returns V of the treatment that needs the most visitors.
 func (s *SampleSize) largestSpread(h hypothesis) (float64, Reason) {
-	largest, control := 0.0, s.shares[0]
+	largest := 0.0
+	control := s.shares[0]
 	rate, isRate := s.plan.Control.(Rate)
-	m, vc := s.plan.Control.observedValue(), s.plan.Control.variance()
+	m := s.plan.Control.observedValue()
+	vc := s.plan.Control.variance()
 	vt := vc * (1 + h.lift) * (1 + h.lift) // every value of a visitor is larger by the lift
 	switch lifted := m * (1 + h.lift); {
 	case isRate && (lifted >= 1 || m*h.ratio >= 1):
@@ -327,7 +332,8 @@ func (s *SampleSize) ProgressTowards(lift float64, visitors int64, perDay float6
 	p.RequiredVisitors, p.Reason = s.RequiredVisitors(lift)
 	if required := p.RequiredVisitors; required != nil {
 		remaining := max(*required-visitors, 0)
-		p.RemainingVisitors, p.Progress = &remaining, numberOrNil(float64(visitors)/float64(*required))
+		p.RemainingVisitors = &remaining
+		p.Progress = numberOrNil(float64(visitors) / float64(*required))
 		switch days := math.Ceil(float64(remaining) / perDay); {
 		case remaining == 0:
 			p.DaysRemaining = new(int64)

@@ -42,7 +42,8 @@ func (t table) observedDifference() float64 { return t.crossDifference() / (t.nt
 //
 // See Miettinen and Nurminen (1985), equation 6.
 func (t table) z() float64 {
-	n, x := t.totalVisitors(), t.xt+t.xc
+	n := t.totalVisitors()
+	x := t.xt + t.xc
 	rest := (t.nt - t.xt) + (t.nc - t.xc)
 	variance := (x / n) * (rest / n) * (1/t.nc + 1/t.nt) * n / (n - 1)
 	if variance <= 0 {
@@ -77,7 +78,8 @@ func (t table) lowerDifference(q float64, positive bool) float64 {
 		return -1
 	}
 	// The bounds of λ lie on one side of the pooled estimate, where δ = 0.
-	n, x := t.totalVisitors(), t.xt+t.xc
+	n := t.totalVisitors()
+	x := t.xt + t.xc
 	rest := (t.nt - t.xt) + (t.nc - t.xc)
 	pooled := t.crossDifference() * n / (x * rest)
 	in := bounds{lower: 0, upper: math.Inf(1)}
@@ -155,7 +157,8 @@ func solveLogarithmic(target float64, in bounds, start float64, f func(float64) 
 	if target <= 0 {
 		return in.lower
 	}
-	x, last := start, math.Inf(1)
+	x := start
+	last := math.Inf(1)
 	if !(x > in.lower && x < in.upper) {
 		x = pointBetween(in)
 	}
@@ -240,7 +243,8 @@ func (t table) lowerLift(q float64, positive bool) float64 {
 			lift = ((t.nc-t.xc)/(t.nc+t.nt) - unexplained*pt) / pc
 		}
 	} else {
-		mu, rest := t.solveMultiplier(target, positive), (t.nt-t.xt)+(t.nc-t.xc)
+		mu := t.solveMultiplier(target, positive)
+		rest := (t.nt - t.xt) + (t.nc - t.xc)
 		// pt/pc - 1 at μ, without cancellation if the rates are nearly equal
 		lift = math.Max((t.crossDifference()-mu*rest)/((t.nt-mu)*(t.xc+mu)), -1)
 	}
@@ -258,7 +262,8 @@ func (t table) solveMultiplier(target float64, positive bool) float64 {
 		b := qc*t.xt + target
 		return 2 * target * t.xt / (b + math.Sqrt(b*b+4*(qt-qc)*target*t.xt))
 	}
-	lower, upper := 0.0, t.xt
+	lower := 0.0
+	upper := t.xt
 	pooled := t.crossDifference() / ((t.nt - t.xt) + (t.nc - t.xc))
 	if positive {
 		upper = math.Min(upper, pooled)

@@ -64,7 +64,8 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 			return strata{}, reason
 		}
 		if mean, ok := c.(interface{ baseline() float64 }); ok {
-			least, most = math.Min(least, mean.baseline()), math.Max(most, mean.baseline())
+			least = math.Min(least, mean.baseline())
+			most = math.Max(most, mean.baseline())
 		}
 		s.information += information
 		s.count++
@@ -213,7 +214,9 @@ func (t table) zOfDifference(delta float64) float64 {
 	}
 	in := bracket{fa: d - delta, b: t.startDifference(1)}
 	for in.fb = excess(in.b); in.fb > 0; in.fb = excess(in.b) {
-		in.a, in.fa, in.b = in.b, in.fb, 2*in.b
+		in.a = in.b
+		in.fa = in.fb
+		in.b = 2 * in.b
 		if math.IsInf(in.b, 1) {
 			return in.b
 		}
@@ -228,7 +231,8 @@ func (s strata) estimateEffect(on scale) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range s.contrasts {
 		if e := c.estimateEffect(on); isFinite(e) && (on == onDifference || !s.mixed) {
-			low, high = math.Min(low, e), math.Max(high, e)
+			low = math.Min(low, e)
+			high = math.Max(high, e)
 		}
 	}
 	switch f := func(e float64) float64 { return s.z(e, on) }; {
@@ -307,7 +311,9 @@ const unboundedLift = 1e12
 // findCrossing returns the effect at which z crosses a value, in the direction ±1 from an effect. It returns false if z
 // does not cross the value. The effect is then the end of the possible range, such as -1 or 1 for rates.
 func (s strata) findCrossing(from, direction, value float64, on scale) (float64, bool) {
-	step, least, most := 1e-6, math.Inf(-1), math.Inf(1)
+	step := 1e-6
+	least := math.Inf(-1)
+	most := math.Inf(1)
 	if _, rate := s.contrasts[0].(table); rate {
 		least = -1
 		if on == onDifference {
@@ -328,7 +334,9 @@ func (s strata) findCrossing(from, direction, value float64, on scale) (float64,
 		if in.b == least || in.b == most {
 			return in.b, false
 		}
-		in.a, in.fa, step = in.b, in.fb, 2*step
+		in.a = in.b
+		in.fa = in.fb
+		step = 2 * step
 	}
 	return in.a, false
 }

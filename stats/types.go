@@ -202,7 +202,8 @@ func (c pair) setVerdict(out *Comparison, o Options) {
 	if c.isComparable() {
 		few := func(is bool, reason Reason) {
 			if is {
-				isSufficient, out.Reasons = false, AppendReasons(out.Reasons, reason)
+				isSufficient = false
+				out.Reasons = AppendReasons(out.Reasons, reason)
 			}
 		}
 		few(min(c.control.visitorCount(), c.treatment.visitorCount()) < MinimumVisitors, ReasonTooFewVisitors)

@@ -58,7 +58,8 @@ func (m means) withPooledVariance() means {
 
 // differenceBounds returns d ± q SE.
 func (m means) differenceBounds(q float64, significant bool) bounds {
-	d, half := m.observedDifference(), q*m.standardError()
+	d := m.observedDifference()
+	half := q * m.standardError()
 	in := bounds{lower: d - half, upper: d + half}
 	return in.moveEndToSide(significant, d)
 }
@@ -67,9 +68,11 @@ func (m means) differenceBounds(q float64, significant bool) bounds {
 // at most 1e-9 of the interval's size. observed is the effect inside the interval.
 func (in bounds) moveEndToSide(significant bool, observed float64) bounds {
 	near := 1e-9 * math.Max(math.Abs(observed), math.Min(observed-in.lower, in.upper-observed))
-	end, sign := &in.lower, 1.0
+	end := &in.lower
+	sign := 1.0
 	if observed < 0 {
-		end, sign = &in.upper, -1
+		end = &in.upper
+		sign = -1
 	}
 	excludes := significant && observed != 0
 	switch inward := sign * *end; {

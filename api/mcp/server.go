@@ -129,9 +129,10 @@ func addTool[Arguments any](s *Server, name, description string,
 					err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 				}
 				if err != nil {
-					found, err = &sdk.CallToolResult{
+					found = &sdk.CallToolResult{
 						IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: explainFailure(ctx, name, err)}},
-					}, nil
+					}
+					err = nil
 				}
 			}()
 			from, _ := ctx.Value(callKey{}).(call)

@@ -278,9 +278,11 @@ func (p *program) auditCommand() *cobra.Command {
 func checkAuditFlags(cmd *cobra.Command, hasFile bool) error {
 	ofLog := []string{"account", "since", "limit"}
 	ofFile := []string{"mde", "csv"}
-	wrong, where := ofFile, "with"
+	wrong := ofFile
+	where := "with"
 	if hasFile {
-		wrong, where = ofLog, "without"
+		wrong = ofLog
+		where = "without"
 	}
 	for _, name := range wrong {
 		if cmd.Flags().Changed(name) {

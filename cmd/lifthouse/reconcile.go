@@ -220,7 +220,8 @@ func (p *program) writeOrderRows(
 	_ = w.Write([]string{
 		"row", "eventId", "line", "variationId", "currency", "value", "profit", "ourValue", "ourProfit", "why",
 	})
-	at, same := 0, true
+	at := 0
+	same := true
 	err = ingest.ReadOrders(ctx, export, options, func(o *ingest.Order) {
 		same = same && at < len(c.Rows) && c.Rows[at].Event == o.Event
 		if !same {

@@ -182,7 +182,8 @@ func (p *program) restoreCommand() *cobra.Command {
 		if address.Dir == "" {
 			return errOnlyEmbedded
 		}
-		from, to := filepath.Clean(p.absolutePath(args[0])), p.absolutePath(address.Dir)
+		from := filepath.Clean(p.absolutePath(args[0]))
+		to := p.absolutePath(address.Dir)
 		if !isEmpty(to) {
 			return fmt.Errorf("restore: %s has files already; use a new store, --store", to)
 		}

@@ -34,7 +34,8 @@ twice, and then bisects. A step misses the target if its p99 latency exceeds --t
 0.1 % of its requests fail.`
 
 func (p *program) benchCommand() *cobra.Command {
-	o, mix := bench.Defaults, "mixed"
+	o := bench.Defaults
+	mix := "mixed"
 	var jsonFile string
 	cmd := &cobra.Command{
 		Use:   "bench",

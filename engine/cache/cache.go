@@ -52,7 +52,8 @@ func (c *Cache) StoreValue(key, version, value any, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lru.Remove(key)
-	if bytes += overhead; bytes <= c.limit/4 {
+	bytes += overhead
+	if bytes <= c.limit/4 {
 		c.lru.Add(key, entry{version, value, bytes})
 		c.bytes += bytes
 	}

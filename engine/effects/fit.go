@@ -80,7 +80,8 @@ func NewFit(mde float64, campaigns [][]stats.PooledEffect) *Fit {
 			z := math.Log(tau/medianTau) / spreadOfLogTau
 			for _, m := range means {
 				p := point{tau * mde, m.of * tau * mde, &shapes[i], shapes[i].weight * math.Exp(-z*z/2) * m.weight}
-				f.grid, sum = append(f.grid, p), sum+p.prior
+				f.grid = append(f.grid, p)
+				sum += p.prior
 			}
 		}
 	}
@@ -126,14 +127,16 @@ func (f *Fit) addCampaign(g, campaign int) float64 {
 			first[q*len(treatments)+k], second[q*len(treatments)+k] = momentsOf(parts[:])
 		}
 	}
-	log, weights := logOfSum(logs), normalize(logs)
+	log := logOfSum(logs)
+	weights := normalize(logs)
 	f.nodes[g][campaign] = weights
 	for k, i := range treatments {
 		m, s := 0.0, 0.0
 		for q, w := range weights {
 			m, s = m+w*first[q*len(treatments)+k], s+w*second[q*len(treatments)+k]
 		}
-		f.mean[g][i], f.variance[g][i] = m, max(s-m*m, 0)
+		f.mean[g][i] = m
+		f.variance[g][i] = max(s-m*m, 0)
 	}
 	return log
 }
@@ -166,7 +169,8 @@ func controlNodes(treatments int) []float64 {
 // the standard error.
 func (f *Fit) partsGiven(g, treatment int, control float64) (parts [2]normal, log float64) {
 	e, p := &f.Effects[treatment], &f.grid[g]
-	own, y := e.StandardError*e.StandardError, e.Value
+	own := e.StandardError * e.StandardError
+	y := e.Value
 	if len(f.first[f.campaign[treatment]]) > 1 {
 		own, y = own-e.Shared*e.Shared, y-e.Shared*control
 	}
@@ -271,14 +275,18 @@ func (f *Fit) onGrid(of func(*point) float64) Expected {
 		return cmp.Compare(of(&f.grid[a]), of(&f.grid[b]))
 	})
 	var e Expected
-	below, tail := 0.0, (1-Level)/2
+	below := 0.0
+	tail := (1 - Level) / 2
 	for _, g := range order {
-		x, w := of(&f.grid[g]), f.posterior[g]
-		if e.Mean += w * x; x > 0 {
+		x := of(&f.grid[g])
+		w := f.posterior[g]
+		e.Mean += w * x
+		if x > 0 {
 			e.Chance += w
 		}
 		before := below
-		if below += w; before < tail && below >= tail {
+		below += w
+		if before < tail && below >= tail {
 			e.Lower = x
 		}
 		if before < 1-tail && below >= 1-tail {
@@ -328,7 +336,8 @@ func shareBelow(mixture []normal, x float64) float64 {
 // is not half of the last one, it halves that interval.
 func quantileOf(mixture []normal, p, mean, deviation float64) float64 {
 	low, high := mean-5*deviation, mean+5*deviation
-	x, last := mean, math.Inf(1)
+	x := mean
+	last := math.Inf(1)
 	const most = 200 // far more than halving takes
 	for range most {
 		below := shareBelow(mixture, x)
@@ -349,7 +358,8 @@ func quantileOf(mixture []normal, p, mean, deviation float64) float64 {
 			next = low + (high-low)/2
 		}
 		last = math.Abs(next - x)
-		if x = next; last <= 1e-12*deviation {
+		x = next
+		if last <= 1e-12*deviation {
 			break
 		}
 	}
@@ -381,7 +391,9 @@ func (f *Fit) WinRate(powerAt func(lift float64) float64) (rate WinRate) {
 			up = 1
 		}
 		found := (up - below) * powerAt((float64(i)+.5)*width)
-		if below, rate.Observed = up, rate.Observed+found; i >= 0 {
+		below = up
+		rate.Observed += found
+		if i >= 0 {
 			rate.Expected += found
 		}
 	}
@@ -437,7 +449,8 @@ func NewPast(mde float64, tests []PastTest) *Past {
 			number := -1
 			if e.Reason == "" {
 				item.Observed = ObservedLift(e)
-				number, own = n, append(own, *e)
+				number = n
+				own = append(own, *e)
 				n++
 			}
 			p.Items, numbers = append(p.Items, item), append(numbers, number)
@@ -451,12 +464,14 @@ func NewPast(mde float64, tests []PastTest) *Past {
 	factors := make([]float64, n)
 	var total PastTotal
 	for i := range p.Items {
-		item, number := &p.Items[i], numbers[i]
+		item := &p.Items[i]
+		number := numbers[i]
 		if number < 0 {
 			continue
 		}
 		e := fit.TrueEffect(number)
-		item.Expected, item.Chance = ExpectedLift(e, &fit.Effects[number]), &e.Chance
+		item.Expected = ExpectedLift(e, &fit.Effects[number])
+		item.Chance = &e.Chance
 		switch {
 		case item.Observed == nil:
 			item.Reason = stats.ReasonBaselineZero
@@ -465,7 +480,8 @@ func NewPast(mde float64, tests []PastTest) *Past {
 		}
 		if item.Shipped && item.Reason == "" {
 			// An effect is relative to the mean of its test, and a lift to control.
-			if factors[number] = 1; e.Mean != 0 {
+			factors[number] = 1
+			if e.Mean != 0 {
 				factors[number] = item.Expected.Value / e.Mean
 			}
 			total.Shipped++
@@ -475,7 +491,8 @@ func NewPast(mde float64, tests []PastTest) *Past {
 	}
 	if total.Shipped > 0 {
 		e := fit.Total(factors)
-		total.Expected, total.Interval = e.Mean, [2]float64{e.Lower, e.Upper}
+		total.Expected = e.Mean
+		total.Interval = [2]float64{e.Lower, e.Upper}
 		if e.Mean > 0 {
 			total.Exaggeration = new(total.Observed / e.Mean)
 		}

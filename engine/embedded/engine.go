@@ -163,7 +163,8 @@ func (e *Engine) startLibrary(path string) error {
 	// working directory, in the user's home directory, or of the machine. On a terminal, and only there, the engine
 	// would write its log to standard error, with "current_thread contains invalid address" for each insert, which has
 	// no effect. Backups may be written to any path, because only Lifthouse's own statements reach the engine.
-	config, durability := filepath.Join(e.dir, "lifthouse.xml"), ""
+	config := filepath.Join(e.dir, "lifthouse.xml")
+	durability := ""
 	if e.options.Fsync {
 		durability = fsynced
 	}
@@ -329,7 +330,8 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
-		if err = os.WriteFile(f.Name(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err == nil {
+		err = os.WriteFile(f.Name(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644)
+		if err == nil {
 			return f, nil
 		}
 	}

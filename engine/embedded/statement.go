@@ -26,7 +26,8 @@ func (e *Engine) runStatement(ctx context.Context, q *request, emit func(*result
 	if err != nil {
 		return err
 	}
-	if err = context.Cause(ctx); err == nil {
+	err = context.Cause(ctx)
+	if err == nil {
 		err = s.applySettings(q.database, q.settings, e.initial)
 	}
 	switch {
@@ -304,7 +305,8 @@ func (s *session) runQuery(sql, format string, parameters []parameter) *result {
 
 // applySettings sets the database and the settings of the session. After an error the session must be discarded.
 func (s *session) applySettings(database string, settings, initial map[string]string) error {
-	if database = cmp.Or(database, defaultDatabase); database != s.database {
+	database = cmp.Or(database, defaultDatabase)
+	if database != s.database {
 		if err := s.execStatement("USE " + quoteName(database)); err != nil {
 			return err
 		}

@@ -47,7 +47,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = a.Peek(1); err == nil { // the first bytes of the answer
+	_, err = a.Peek(1)
+	if err == nil { // the first bytes of the answer
 		return newResponse(r, http.StatusOK, a), nil
 	}
 	defer func() { _ = a.Close() }()
@@ -65,7 +66,8 @@ func (t *transport) respondToGreeting(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: client_protocol_version: %w", err)
 	}
-	block, buffer := proto.NewBlock(), new(chproto.Buffer)
+	block := proto.NewBlock()
+	buffer := new(chproto.Buffer)
 	err = errors.Join(
 		block.AddColumn("displayName()", "String"), block.AddColumn("version()", "String"),
 		block.AddColumn("revision()", "UInt32"), block.AddColumn("timezone()", "String"),
@@ -83,7 +85,8 @@ func newResponse(r *http.Request, status int, body io.ReadCloser) *http.Response
 		Header: make(http.Header), Body: body, ContentLength: -1, Request: r,
 	}
 	if body == nil {
-		resp.Body, resp.ContentLength = http.NoBody, 0
+		resp.Body = http.NoBody
+		resp.ContentLength = 0
 	}
 	return resp
 }
@@ -195,7 +198,8 @@ func newException(text string) *clickhouse.Exception {
 		if code, err := strconv.ParseInt(m[1], 10, 32); err == nil {
 			e.Code = int32(code)
 		}
-		e.Name, e.Message = m[2], text[len(m[0]):]
+		e.Name = m[2]
+		e.Message = text[len(m[0]):]
 	}
 	if m := exceptionName.FindStringSubmatch(text); m != nil {
 		e.CodeName = m[1]

@@ -28,7 +28,8 @@ func OpenWithFacts(
 ) (*engine.Engine, *ingest.Writer, facts.Shards) {
 	tb.Helper()
 	shards := facts.Shards{facts.NewRefresher(conn, true)}
-	e, w := engine.New(conn, c, source.DefaultLimits, shards), ingest.NewWriter(conn, shards)
+	e := engine.New(conn, c, source.DefaultLimits, shards)
+	w := ingest.NewWriter(conn, shards)
 	w.SetNameOptions(ingest.NameOptions{
 		IsDeclared:  func(name schema.NamedID) bool { return c.Snapshot().Declares(name) },
 		CountEvents: shards.EventsByName,

@@ -63,7 +63,8 @@ const (
 func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.Rows, err error) {
 	wanted := factSums{visitors: true, goals: []int64{q.GoalID}}
 	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
-		if x, err = x.withLimits(ctx); err != nil {
+		x, err = x.withLimits(ctx)
+		if err != nil {
 			return err
 		}
 		s, err := x.readBreakdown(ctx, wanted)
@@ -88,7 +89,8 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 // ones.
 func (x answer) readBreakdown(ctx context.Context, wanted factSums) (*sums, error) {
 	s := x.newSums()
-	if s.top = x.keptValues(); s.top != nil {
+	s.top = x.keptValues()
+	if s.top != nil {
 		if err := s.countOnServers(ctx, wanted, (*counting).readTotals); err != nil {
 			return nil, err
 		}
@@ -103,7 +105,8 @@ func (x answer) readBreakdown(ctx context.Context, wanted factSums) (*sums, erro
 	}
 	if x.Dimension != "" {
 		var err error
-		if s.top, err = x.readTop(ctx); err != nil {
+		s.top, err = x.readTop(ctx)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -178,10 +181,12 @@ func (r Reader) openAnswer(ctx context.Context, q plan.Question, held bool) (x a
 	for i, shard := range r.Shards {
 		now := &x.states[i]
 		now.server = shard.currentServer()
-		if now.Position, err = shard.positionOn(ctx, now.server, held); err != nil {
+		now.Position, err = shard.positionOn(ctx, now.server, held)
+		if err != nil {
 			return x, err
 		}
-		if now.SubjectCounters, err = shard.readCountersOn(ctx, now.server, q.Subject); err != nil {
+		now.SubjectCounters, err = shard.readCountersOn(ctx, now.server, q.Subject)
+		if err != nil {
 			return x, err
 		}
 		now.days = now.Visitors >= shard.LeastVisitorsByDay
@@ -195,7 +200,8 @@ func (r Reader) openAnswer(ctx context.Context, q plan.Question, held bool) (x a
 			recent.version.facts = shard.published.settledVersion(q.Subject)
 		}
 		if last, version := shard.kept.LastValue(q.Subject); version == recent.version {
-			recent.counts, recent.kept = last.(map[string]int64), true
+			recent.counts = last.(map[string]int64)
+			recent.kept = true
 		}
 	}
 	return x, nil
@@ -237,7 +243,10 @@ func (x answer) withLimits(ctx context.Context) (answer, error) {
 	var totals []int64
 	if x.Cap.Percentile != 0 {
 		all := x
-		all.Filters.Lists, all.Filters.Texts, all.Dimension, all.Interval = nil, nil, "", ""
+		all.Filters.Lists = nil
+		all.Filters.Texts = nil
+		all.Dimension = ""
+		all.Interval = ""
 		if err := all.eachCompared(ctx, "totals.sql", func(row driver.Rows) error {
 			var some []int64
 			err := row.Scan(&some)
@@ -276,7 +285,8 @@ func (r Reader) ReadGoals(
 	found = make([]*moments.Rows, len(goals))
 	err = r.eachGoal(ctx, q, goals, (*counting).readTotals, func(i int, s *sums) error {
 		found[i] = s.reportRows()
-		s.GoalID, s.goals = goals[i].GoalID, nil
+		s.GoalID = goals[i].GoalID
+		s.goals = nil
 		return s.readForeign(ctx, found[i])
 	})
 	return found, err
@@ -358,7 +368,8 @@ func (x answer) sumGoal(
 	}
 	s.GoalID, s.Cap = goal.GoalID, goal.Cap
 	var err error
-	if s.answer, err = s.withLimits(ctx); err != nil {
+	s.answer, err = s.withLimits(ctx)
+	if err != nil {
 		return nil, err
 	}
 	return s, s.countOnServers(ctx, factSums{goals: []int64{goal.GoalID}}, read)
@@ -405,7 +416,8 @@ func (x answer) readTop(ctx context.Context) ([]string, error) {
 	}
 	for _, s := range x.newCountings(nil) {
 		q := s.newQuery()
-		if q.Most = len(x.Shards) == 1; q.Most { // else a value may be frequent only over all servers
+		q.Most = len(x.Shards) == 1
+		if q.Most { // else a value may be frequent only over all servers
 			q.addParam("most", uint32(max(x.Top, mostKept)+1)) //nolint:gosec // few
 		}
 		if err := s.countValues(ctx, q, counts); err != nil {

@@ -137,7 +137,8 @@ func (c *cells) divideByDay(
 
 // appendCellChange appends the change of a cell to which another one is added, and updates the cell.
 func appendCellChange(changes []fold.Change, of fold.Cells, key fold.CellKey, added *fold.Cell) []fold.Change {
-	now, old := *added, of[key]
+	now := *added
+	old := of[key]
 	if old != nil {
 		now.AddSigned(&old.CellSums, 1)
 		now.ExtendBy(&old.Extent)

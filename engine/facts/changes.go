@@ -58,7 +58,8 @@ func (h *OrderHistory) LifetimeOf(amount int, through int64) (stats.Lifetime, bo
 	if amount < 0 {
 		l.Amount = 1 // also of an order that arrived cancelled
 	}
-	now, changed := &h.States[0], int64(0)
+	now := &h.States[0]
+	changed := int64(0)
 	for i := range h.States {
 		if s := &h.States[i]; i > 0 && s.isAfter(now) {
 			now = s
@@ -138,7 +139,8 @@ func (c *OrderChanges) AgeOf(share float64) (time.Duration, bool) {
 	slices.Sort(ages)
 	so := int64(0)
 	for _, hours := range ages {
-		if so += c.byHour[hours]; float64(so) >= share*float64(c.Revisions) {
+		so += c.byHour[hours]
+		if float64(so) >= share*float64(c.Revisions) {
 			const day = 24
 			return time.Duration((hours+day-1)/day) * day * time.Hour, true
 		}

@@ -21,7 +21,8 @@ func (r *Refresher) checkRows(
 	ctx context.Context, visitors []schema.Visitor, subjects iter.Seq[schema.Subject], events []fold.Event,
 	had, want []fold.FactRow,
 ) (_, _ []fold.FactRow, lost map[schema.Visitor]bool, err error) {
-	expected, stored := madeOfRows(had), map[visitorOf]made{}
+	expected := madeOfRows(had)
+	stored := map[visitorOf]made{}
 	err = schema.EachRow(ctx, r.turn.on, r.turn.on.render("made_of.sql", ""), func(row driver.Rows) error {
 		var of visitorOf
 		var m made
@@ -83,7 +84,8 @@ func (r *Refresher) correctRows(
 			return found[of].seen > expected[of].seen
 		})
 		if len(gone) > 0 {
-			lost[v], kept = true, fold.AppendVisitorRows(append(gone, own...), r.MaxVisitorEvents, kept)
+			lost[v] = true
+			kept = fold.AppendVisitorRows(append(gone, own...), r.MaxVisitorEvents, kept)
 		}
 	}
 	if len(lost) > 0 {

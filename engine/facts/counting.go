@@ -92,13 +92,16 @@ func (s *counting) addMoments(of rowKey, m *moments.Moments) (err error) {
 	if !fold.IsCounted(of.variation) {
 		return nil
 	}
-	at, variation := of.key, ""
+	at := of.key
+	variation := ""
 	variation, at.MultiExposed = strings.CutSuffix(of.variation, fold.MultiExposed)
-	if at.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
+	at.VariationID, err = strconv.ParseInt(variation, 10, 64)
+	if err != nil {
 		return fmt.Errorf("facts: variation %q: %w", variation, err)
 	}
 	if at.crossed == crossedLater {
-		at.MultiExposed, at.crossed = false, 0
+		at.MultiExposed = false
+		at.crossed = 0
 	}
 	s.of[at] = s.of[at].Merge(*m)
 	return nil
@@ -163,7 +166,8 @@ func (s *counting) addRows(
 		if err := row.Scan(append(to, destinations(&m)...)...); err != nil {
 			return err
 		}
-		at.Period, at.rank = int(period), uint16(place%ranks) //nolint:gosec // few
+		at.Period = int(period)
+		at.rank = uint16(place % ranks) //nolint:gosec // few
 		if v := place / ranks % variations; v > 0 {
 			at.variation = s.variations[v-1]
 		}
@@ -175,14 +179,16 @@ func (s *counting) addRows(
 }
 
 // readTotals reads sums of a report without its series: from the cells, if they have them, or else from the rows.
-func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //nolint:gocognit,gocyclo // the parts of one report, read at once
+func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //nolint:funlen,gocognit,gocyclo // the parts of one report
 	// What the cells have, and what the rows of visitors and of goal events must give.
 	var ofCells factSums
 	if s.visitorCells {
-		ofCells.visitors, wanted.visitors = wanted.visitors, false
+		ofCells.visitors = wanted.visitors
+		wanted.visitors = false
 	}
 	if s.goalCells {
-		ofCells.goals, wanted.goals = wanted.goals, nil
+		ofCells.goals = wanted.goals
+		wanted.goals = nil
 	}
 
 	// They are read at the same time, so sums of the rows of goal events are added apart. One statement reads the rows
@@ -205,8 +211,10 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //no
 					return err
 				}
 				for variation, n := range before {
-					m, at := moments.NoMoments(), rowKey{variation: variation}
-					m.Visitors, at.ExposedBefore = n, true
+					m := moments.NoMoments()
+					at := rowKey{variation: variation}
+					m.Visitors = n
+					at.ExposedBefore = true
 					if err := s.addMoments(at, &m); err != nil {
 						return err
 					}
@@ -221,7 +229,8 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //no
 		reading.Go(func() error { return s.readVisitors(ctx) })
 	}
 	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped {
-		q, file := goals.newQuery(), "goals.sql"
+		q := goals.newQuery()
+		file := "goals.sql"
 		q.AboveCap = s.goalCells
 		if !s.isEveryEvent {
 			file = "converted.sql"
@@ -236,10 +245,13 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //no
 		case !goals.isJoint:
 		case at.goal == 0: // the sums of visitors, whose rows were counted like goal events
 			visitors := moments.NoMoments()
-			visitors.Visitors, visitors.Recent, visitors.Views = m.Goals.Sum.Int64(), m.Recent, m.Views
+			visitors.Visitors = m.Goals.Sum.Int64()
+			visitors.Recent = m.Recent
+			visitors.Views = m.Views
 			m = visitors
 		default:
-			m.Recent, at.goal = 0, s.goalKey(at.goal)
+			m.Recent = 0
+			at.goal = s.goalKey(at.goal)
 		}
 		s.of[at] = s.of[at].Merge(m)
 	}
@@ -251,7 +263,8 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //no
 // has a conversion window, only the immature ones are read; the mature ones are the others of the cells.
 func (s *counting) readVisitors(ctx context.Context) error {
 	q := s.newQuery()
-	f, isBrokenDown := &s.Filters, s.Dimension != "" || q.Period != "" || q.Crossed != ""
+	f := &s.Filters
+	isBrokenDown := s.Dimension != "" || q.Period != "" || q.Crossed != ""
 	isFiltered := len(f.Lists) > 0 || len(f.Texts) > 0 || !f.From.IsZero() || !f.To.IsZero()
 	if q.Mature && !q.Widget && !isFiltered && !isBrokenDown {
 		if err := s.readAll(ctx, factSums{visitors: true}); err != nil {
@@ -292,7 +305,8 @@ func (s *counting) countVisitorRows(ctx context.Context, file string, q *reportQ
 		{"crossed", q.Crossed},
 	}
 	if file == visitorSteps {
-		place, keys = "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})
+		place = "of_place"
+		keys = append(q.visitorKeys(), keyColumn{"bucket", bucketOf("e.1")})
 	}
 	return s.addRows(ctx, file, q, place, keys, func(m *moments.Moments) []any {
 		to := []any{&m.Visitors}
@@ -316,7 +330,10 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 	// visitors is greater.
 	isKnown := s.isEveryEvent && !s.endsEarly && s.Interval == "" && !s.ConversionWindow.IsSet()
 	for k, column := range []expr{"value", "profit", "extra_value"} {
-		has, hasZero, hasNegative, fits := !isKnown, !isKnown, !isKnown, isKnown
+		has := !isKnown
+		hasZero := !isKnown
+		hasNegative := !isKnown
+		fits := isKnown
 		for at, cell := range s.all {
 			squares, nonzero, negative := cell.AmountTotals(k)
 			isSummed := at.Goal != 0 && slices.Contains(q.goals, at.Goal) && fold.IsCounted(at.Variation)
@@ -341,7 +358,8 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 	q.byGoal = s.goals != nil || s.isJoint
 	keys := []keyColumn{{"bucket", bucket}, {"period", q.Period}, {"crossed", q.Crossed}}
 	if !s.isEveryEvent {
-		place, keys = "of_place", append(q.visitorKeys(), keyColumn{"bucket", bucket})
+		place = "of_place"
+		keys = append(q.visitorKeys(), keyColumn{"bucket", bucket})
 	}
 
 	// The sums of each row: without their cap, and what it removes.
@@ -405,7 +423,8 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 	}
 	if wanted.visitors {
 		q := s.newQuery()
-		if q.Crossers = hasCrossers; s.Timing == plan.ByAge && !q.Widget {
+		q.Crossers = hasCrossers
+		if s.Timing == plan.ByAge && !q.Widget {
 			err = s.readVisitors(ctx) // no metric of a campaign needs the ages of views
 		} else {
 			err = s.countVisitorRows(ctx, visitorSteps, q)
@@ -418,8 +437,10 @@ func (s *counting) readSteps(ctx context.Context, wanted factSums) (err error) {
 	// A goal event changes the series at its own time, at that of the first view, or when the visitor is mature. Rows
 	// of numbered.sql have other columns.
 	q := s.newQuery()
-	q.Crossers, q.Numbered = hasCrossers, !s.isEveryEvent
-	first, at := expr("toUnixTimestamp64Milli(first_time)"), factTime
+	q.Crossers = hasCrossers
+	q.Numbered = !s.isEveryEvent
+	first := expr("toUnixTimestamp64Milli(first_time)")
+	at := factTime
 	if q.Numbered {
 		first, at = "toInt64(first_ms)", "toInt64(at_ms)"
 	}

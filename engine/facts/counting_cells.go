@@ -38,7 +38,8 @@ func (s *counting) addRecent(ctx context.Context) (err error) {
 	}
 	counts := s.recent.counts
 	if hasWindow := !s.Filters.From.IsZero() || !s.Filters.To.IsZero(); counts == nil || hasWindow {
-		if counts, err = s.countVisitors(ctx, file); err != nil {
+		counts, err = s.countVisitors(ctx, file)
+		if err != nil {
 			return err
 		}
 		if !hasWindow {

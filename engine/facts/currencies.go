@@ -50,7 +50,8 @@ func (r *Refresher) foldCurrencies(ctx context.Context) error {
 	if r.turn.on.areConverted(r.turn.position) {
 		return nil
 	}
-	declared, folded := r.turn.on.currenciesOf(), decodeCurrencies(r.turn.position.Currencies)
+	declared := r.turn.on.currenciesOf()
+	folded := decodeCurrencies(r.turn.position.Currencies)
 	var changed []int64 // websites
 	for _, all := range []map[int64]string{declared, folded} {
 		for website := range all {

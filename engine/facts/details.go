@@ -25,10 +25,12 @@ import (
 func (r Reader) ReadFirstViews(
 	ctx context.Context, q plan.Question, by query.Dimension,
 ) (found []moments.Step, err error) {
-	q.Dimension, q.Interval = by, ""
+	q.Dimension = by
+	q.Interval = ""
 	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		s := x.newSums()
-		if s.top, err = x.readTop(ctx); err != nil {
+		s.top, err = x.readTop(ctx)
+		if err != nil {
 			return err
 		}
 		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
@@ -45,9 +47,12 @@ func (r Reader) ReadFirstViews(
 // ReadDistribution reads the numbers of the goal events that a question counts, by their value. The bucket of a step is
 // the lower bound of the bin. bins has all lower bounds, ascending, from one that is not above any value.
 func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []int64) (found []moments.Step, err error) {
-	q.Cap, q.Dimension, q.Interval = nil, "", ""
+	q.Cap = nil
+	q.Dimension = ""
+	q.Interval = ""
 	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
-		if x, err = x.withLimits(ctx); err != nil {
+		x, err = x.withLimits(ctx)
+		if err != nil {
 			return err
 		}
 		s := x.newSums()
@@ -70,7 +75,8 @@ func (r Reader) ReadLostViews(ctx context.Context, q plan.Question) (found map[i
 	err = r.atOnePosition(ctx, q, func(x answer) error {
 		found = map[int64]moments.LostViews{}
 		for _, s := range x.newCountings(nil) {
-			q, of := s.newQuery(), s.Subject
+			q := s.newQuery()
+			of := s.Subject
 			q.addParam("website_id", of.WebsiteID)
 			q.addParam("subject", string(of.Kind))
 			q.addParam("subject_id", of.ID)
@@ -107,7 +113,10 @@ func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute strin
 		counts = map[string]int64{}
 		for _, s := range x.newCountings(nil) {
 			q := s.newQuery()
-			q.Dimension, q.Filters, q.To, q.From = columns[attribute], "true", false, false
+			q.Dimension = columns[attribute]
+			q.Filters = "true"
+			q.To = false
+			q.From = false
 			if err := s.countValues(ctx, q, counts); err != nil {
 				return err
 			}
@@ -164,7 +173,8 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 	}
 	x.stored.Newest = schema.EndOfTime // of events that may arrive now
 	store := *x.Store
-	store.Limits.Time, x.Store = 0, &store
+	store.Limits.Time = 0
+	x.Store = &store
 	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error {
 		var v Visitor
 		var variation, attributes string
@@ -180,10 +190,12 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 			return &source.StoreError{Fault: source.Busy}
 		}
 		variation, v.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
-		if v.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
+		v.VariationID, err = strconv.ParseInt(variation, 10, 64)
+		if err != nil {
 			return fmt.Errorf("facts: variation %q: %w", variation, err)
 		}
-		v.FirstView, v.Attributes = time.UnixMilli(first).UTC(), schema.SplitAttributes(attributes)
+		v.FirstView = time.UnixMilli(first).UTC()
+		v.Attributes = schema.SplitAttributes(attributes)
 		amount := func(units int64) float64 { return float64(units) / schema.MoneyScale }
 		v.Value, v.Profit, v.ExtraValue = amount(countedValue), amount(countedProfit), amount(extra)
 		v.UncappedValue, v.UncappedProfit = amount(value), amount(profit)

@@ -81,7 +81,8 @@ func (r *Refresher) awaitFolded(ctx context.Context, since backlogAt) (moments.W
 // countWaiting returns the events that wait for a reason.
 func (r *Refresher) countWaiting(ctx context.Context, reason string) (moments.Waiting, error) {
 	server := r.currentServer()
-	waits, after := moments.Waiting{Reason: reason}, clickhouse.Named("after", r.ShownPosition().Through)
+	waits := moments.Waiting{Reason: reason}
+	after := clickhouse.Named("after", r.ShownPosition().Through)
 	if err := server.QueryRow(ctx, server.render("waiting.sql", ""), after).Scan(&waits.Events); err != nil {
 		return waits, fmt.Errorf("count the events that wait: %w", err)
 	}
@@ -149,7 +150,8 @@ const (
 // FindLosses compares the facts of all visitors with their events if a subject has fewer events than were folded: then
 // events are lost. Other losses are found by the scrub.
 func (r *Refresher) FindLosses(ctx context.Context) error {
-	server, short := r.currentServer(), uint64(0)
+	server := r.currentServer()
+	short := uint64(0)
 	if err := server.QueryRow(ctx, server.render("short_subjects.sql", "")).Scan(&short); err != nil {
 		return fmt.Errorf("count the events of subjects: %w", err)
 	}
@@ -204,7 +206,8 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 // visitorRange returns the first and the last visitor id of a part, if all ids are divided into equal parts.
 func visitorRange(part, parts uint64) (first, last uint64) {
 	width := math.MaxUint64 / parts
-	if first = part * width; part == parts-1 {
+	first = part * width
+	if part == parts-1 {
 		return first, math.MaxUint64
 	}
 	return first, first + width - 1
@@ -233,7 +236,8 @@ func (r *Refresher) deleteFacts(ctx context.Context) error {
 		return err
 	}
 	declared := encodeCurrencies(server.withCurrencies().currenciesOf())
-	emptied, token := Position{Rebuilding: true, Currencies: declared}.nextRefresh(), ""
+	emptied := Position{Rebuilding: true, Currencies: declared}.nextRefresh()
+	token := ""
 	if !r.alone { // a server may have begun to fold the events at once
 		token = emptied.tokenAfter(Position{})
 	}

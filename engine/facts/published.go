@@ -107,7 +107,8 @@ func (p *published) publish(
 ) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rebuilt, p.shown = false, at
+	p.rebuilt = false
+	p.shown = at
 	today := max(fold.DayOf(time.Now().UnixMilli()), fold.DayOf(at.Through))
 	for subject, first := range changed {
 		if _, has := p.settled[subject]; first < today || !has {

@@ -77,7 +77,8 @@ func (s *server) currenciesOf() map[int64]string {
 
 // withCurrencies returns the server with the currencies of the websites as they are declared now.
 func (s *server) withCurrencies() *server {
-	fixed, now := *s, s.currenciesOf()
+	fixed := *s
+	now := s.currenciesOf()
 	fixed.currencies = func() map[int64]string { return now }
 	return &fixed
 }
@@ -91,9 +92,11 @@ var reading = clickhouse.Settings{
 // visitorParams returns the parameters that select visitors. They may also select visitors of other websites with the
 // same ids, which is harmless.
 func visitorParams(visitors []schema.Visitor) []any {
-	websites, ids := []int64{}, make([]uint64, len(visitors))
+	websites := []int64{}
+	ids := make([]uint64, len(visitors))
 	for i, v := range visitors {
-		if ids[i] = v.ID; !slices.Contains(websites, v.WebsiteID) {
+		ids[i] = v.ID
+		if !slices.Contains(websites, v.WebsiteID) {
 			websites = append(websites, v.WebsiteID)
 		}
 	}
@@ -252,7 +255,8 @@ func (s *server) prepareChanges(ctx context.Context, token string, changes []fol
 		"optimize_on_insert": 0, "insert_deduplicate": 0,
 	}
 	if token != "" {
-		settings["insert_deduplicate"], settings["insert_deduplication_token"] = 1, token
+		settings["insert_deduplicate"] = 1
+		settings["insert_deduplication_token"] = token
 	}
 	insert := "INSERT INTO " + s.Facts + " (" + insertedColumns + ", " + attributes + ")"
 	return schema.PrepareColumns(ctx, s, settings, insert, columnsOf(changes))

@@ -82,7 +82,8 @@ func newRefresher(of tables, replicas ...driver.Conn) *Refresher {
 // NewRefresher returns the refresher of a store on one server. alone means that no other process writes to the store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
 	r := newRefresher(ofServer, conn)
-	if r.alone = alone; alone {
+	r.alone = alone
+	if alone {
 		r.backlog.note(1) // events that an earlier process stored may wait
 	}
 	return r
@@ -140,7 +141,8 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 // foldLatest folds the visitors with events that another process may have stored since the last refresh, also such as
 // were accepted before it and became visible late.
 func (r *Refresher) foldLatest(ctx context.Context) error {
-	began, last := time.Now(), foldedEvents{at: r.turn.position}
+	began := time.Now()
+	last := foldedEvents{at: r.turn.position}
 	last.after = last.at.Through - overlap.Milliseconds()
 	looksBack := began.Sub(r.turn.lookedBack) >= longOverlapInterval
 	if looksBack {
@@ -266,7 +268,8 @@ func (r *Refresher) loadState(ctx context.Context) error {
 	if r.turn.known && stored == r.turn.position {
 		return nil
 	}
-	r.turn.known, r.turn.position = false, stored
+	r.turn.known = false
+	r.turn.position = stored
 	if isFirst && stored.Refresh == 0 {
 		if err := r.warnOfFirstFold(ctx); err != nil {
 			return err
@@ -361,14 +364,16 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 		var had, want []fold.FactRow
 		if from < to {
 			var err error
-			if had, want, err = r.foldBatch(ctx, touched[from:to], through); err != nil {
+			had, want, err = r.foldBatch(ctx, touched[from:to], through)
+			if err != nil {
 				return err
 			}
 		}
 		next := r.turn.position.nextRefresh()
 		isLast := to == len(touched)
 		if isLast {
-			next.Through, next.Rebuilding = through, false
+			next.Through = through
+			next.Rebuilding = false
 		}
 		if err := r.replaceRows(ctx, had, want, next); err != nil || isLast {
 			return err
@@ -438,7 +443,8 @@ func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.FactRow, n
 	}
 	changed := map[schema.Subject]int64{}
 	if len(changes) > 0 {
-		if changes, err = r.turn.cells.appendSumChanges(ctx, r.turn.on, changed, changes, had, want); err != nil {
+		changes, err = r.turn.cells.appendSumChanges(ctx, r.turn.on, changed, changes, had, want)
+		if err != nil {
 			return err
 		}
 	}
@@ -489,7 +495,8 @@ func (r *Refresher) storeChanges(
 	if checkStored != nil {
 		checkStored(ctx, r, next, changed)
 	}
-	r.turn.position, r.turn.readAt = next, time.Now()
+	r.turn.position = next
+	r.turn.readAt = time.Now()
 	for _, c := range changes { // those that cancel come first
 		switch {
 		case c.Grain != fold.OfVisitor || !fold.IsAutomated(c.Variation):
@@ -531,7 +538,8 @@ var ErrIncomplete = errors.New("some stored facts are missing: rebuild them (lif
 // readPosition returns the position of the facts of a server. The error may be ErrIncomplete.
 func (s *server) readPosition(ctx context.Context) (Position, error) {
 	var p Position
-	live, copies := 0, int64(0)
+	live := 0
+	copies := int64(0)
 	err := schema.EachRow(ctx, s, s.render("position.sql", ""), func(row driver.Rows) error {
 		live++
 		return row.Scan(&p.Refresh, &p.Through, &p.Attempt, &p.Currencies, &p.Rebuilding, &copies)

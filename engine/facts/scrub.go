@@ -89,7 +89,8 @@ func (r *Refresher) scrubVisitors(
 	if err != nil {
 		return found, err
 	}
-	of, had := setOf(some), slices.Clone(want)
+	of := setOf(some)
+	had := slices.Clone(want)
 	var lost map[schema.Visitor]bool
 	if correct {
 		had, want, lost, err = r.checkRows(ctx, some, maps.Keys(r.turn.cells.all), events, had, want)

@@ -423,7 +423,8 @@ func (r *Refresher) publishState(changed map[schema.Subject]int64, all bool) {
 		return
 	}
 	if _, wasRebuilt := r.published.position(); wasRebuilt {
-		changed, all = map[schema.Subject]int64{}, true
+		changed = map[schema.Subject]int64{}
+		all = true
 		for subject := range r.turn.cells.all {
 			changed[subject] = anyDay
 		}
@@ -470,7 +471,8 @@ func newStored(states []state) (s Stored) {
 		s.Ingested = schema.LaterTime(s.Ingested, on.FoldedThrough())
 		s.Newest = schema.LaterTime(s.Newest, time.UnixMilli(on.Newest).UTC())
 	}
-	if s.Complete = s.Newest; onTime {
+	s.Complete = s.Newest
+	if onTime {
 		s.Complete = schema.LaterTime(s.Newest, s.Ingested.Truncate(24*time.Hour))
 		if s.Newest.After(s.Ingested) { // by a wrong clock
 			s.Complete = s.Ingested
@@ -485,7 +487,8 @@ const hashBits = 60
 
 // SectionOf returns the section of the rows of a grain of a subject.
 func SectionOf(subject schema.Subject, grain fold.Grain) uint64 {
-	of, s := uint64(grain)<<hashBits, subject
+	of := uint64(grain) << hashBits
+	s := subject
 	if grain == fold.OfPosition {
 		return of
 	}

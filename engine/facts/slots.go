@@ -130,7 +130,8 @@ func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slot
 
 	// The goals, filters on first views, and filters on the values of goal events.
 	visitors, goals := []string{}, []string{"section = {goals:UInt64}"}
-	if q.goals = s.goals; s.goals == nil && s.GoalID != 0 {
+	q.goals = s.goals
+	if s.goals == nil && s.GoalID != 0 {
 		q.goals = []int64{s.GoalID}
 	}
 	switch {
@@ -172,7 +173,8 @@ func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slot
 	q.Goals = expr(strings.Join(goals, " AND "))
 
 	// What counts, and by what it is divided.
-	if q.Cap = s.isCapped; q.Cap {
+	q.Cap = s.isCapped
+	if q.Cap {
 		q.addParam("cap", s.limit.Limit)
 	}
 	if q.From {
@@ -228,12 +230,15 @@ func (s *counting) orUnknown(condition string) string {
 // addWindow adds the conversion window of the report.
 func (s *counting) addWindow(q *reportQuery) {
 	w := s.ConversionWindow
-	q.Window, q.AgeFrom, q.OnFirstView = true, w.From > 0, s.Timing == plan.OnFirstView
+	q.Window = true
+	q.AgeFrom = w.From > 0
+	q.OnFirstView = s.Timing == plan.OnFirstView
 	q.addParam("age_from_ms", w.From.Milliseconds())
 	q.addParam("age_to_ms", w.To.Milliseconds())
 	q.addParam("maturity_ms", w.Maturity().Milliseconds())
 	q.ByAge = s.Timing == plan.ByAge
-	if q.Mature = s.Timing == plan.WhenMature || q.ByAge; q.Mature {
+	q.Mature = s.Timing == plan.WhenMature || q.ByAge
+	if q.Mature {
 		through := s.stored.Complete
 		if to := s.Filters.To; !to.IsZero() && to.Before(through) {
 			through = to

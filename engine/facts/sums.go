@@ -101,7 +101,8 @@ func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // 
 			if of.Goal != 0 || err != nil {
 				continue
 			}
-			n, visitors := found.Automated[id], cell.CountAt(fold.Visitors)
+			n := found.Automated[id]
+			visitors := cell.CountAt(fold.Visitors)
 			if isAutomated {
 				n.Visitors += visitors
 			} else {
@@ -139,7 +140,8 @@ func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // 
 	}
 
 	// The most frequent values of them, and the others.
-	visitors, ranked := map[string]int64{}, sorted(byValue)
+	visitors := map[string]int64{}
+	ranked := sorted(byValue)
 	for i := range ranked {
 		ranked[i].Recent = 0
 		if !ranked[i].ExposedBefore {
@@ -153,10 +155,12 @@ func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // 
 	})
 	kept := len(ranked)
 	for _, others := range found.Whole {
-		others.Others, others.Recent = true, 0
+		others.Others = true
+		others.Recent = 0
 		for i := range ranked[:kept] {
 			of := ranked[i].GroupKey
-			if of.Dimension = ""; of == others.GroupKey {
+			of.Dimension = ""
+			if of == others.GroupKey {
 				others.Moments = others.Subtract(ranked[i].Moments)
 			}
 		}

@@ -95,7 +95,8 @@ func (q *Question) FindOutcome(alpha float64) *stats.Outcome {
 	for _, rows := range q.Rows {
 		look := make([]stats.Finding, len(rows))
 		for i := range rows {
-			if look[i].Direction = rows[i].conclusiveDirection(alpha); rows[i].Difference.Value != nil {
+			look[i].Direction = rows[i].conclusiveDirection(alpha)
+			if rows[i].Difference.Value != nil {
 				look[i].Difference = *rows[i].Difference.Value
 			}
 		}
@@ -351,7 +352,8 @@ func (a *Analyzer) AnalyzeLooks(p *plan.Plan, s *Schedule, recorded []Record, se
 	if err != nil {
 		return nil, err
 	}
-	primary, guardrails := &asked[0], asked[1:]
+	primary := &asked[0]
+	guardrails := asked[1:]
 	found := &Analysis{
 		Schedule: s, Plan: p, Primary: a.analyzeGoal(s, primary.sums, recorded), Ends: endRows(s, primary.sums),
 		Returns: s.returnsOfAll(p, recorded),
@@ -527,10 +529,12 @@ func (a *Analyzer) analyzeGoal(s *Schedule, sums *DailySums, recorded []Record) 
 		d := LookData{Look: l}
 		for _, st := range sums.strataUntil(s.LookWindows(l.End), l.End) {
 			samples, visitors := samplesOf(p, &st)
-			d.Strata, d.Visitors = append(d.Strata, samples), d.Visitors+visitors
+			d.Strata = append(d.Strata, samples)
+			d.Visitors += visitors
 		}
 		most = max(most, d.Visitors)
-		if d.Tau = float64(l.Days) / float64(s.rules.PlannedDays); s.rules.PlannedVisitors > 0 {
+		d.Tau = float64(l.Days) / float64(s.rules.PlannedDays)
+		if s.rules.PlannedVisitors > 0 {
 			d.Tau = float64(most) / float64(s.rules.PlannedVisitors)
 		}
 		data = append(data, d)
@@ -642,7 +646,8 @@ func AnalyzeTreatment(
 			Tau: look.Tau, Information: stats.LookInformation(strata[k], nonNegative[k]),
 		}
 	}
-	critical, rows := sequence(points), RowsWithout(data, id, "")
+	critical := sequence(points)
+	rows := RowsWithout(data, id, "")
 	isEqual := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 	for k := range rows {
 		today := critical.AnalyzeLook(k, strata[k], nonNegative[k])
@@ -650,7 +655,8 @@ func AnalyzeTreatment(
 		switch {
 		case !isKnown:
 			row = rows[k]
-			row.LookResult, row.PValue = today, critical.PValue(k, today)
+			row.LookResult = today
+			row.PValue = critical.PValue(k, today)
 		case today.Reason == stats.ReasonRateUnknown: // then today's result is not known
 		case !isEqual(today.Z, row.Z) || points[k].Information != row.Point.Information:
 			row.Recomputed = &today

@@ -37,7 +37,8 @@ const (
 func (a *Analyzer) guardrailOf(
 	of *harmData, margin stats.Margin, looks *Question, recorded []Record,
 ) []GuardrailStatus {
-	p, days := of.sums.plan, of.readDays()
+	p := of.sums.plan
+	days := of.readDays()
 	treatments := len(p.Variations) - 1
 	compute := func() []GuardrailStatus {
 		all := make([]GuardrailStatus, treatments)
@@ -115,7 +116,8 @@ func (h *harmData) ruleOf(treatment int) stats.HarmRule {
 	if len(h.schedule.days) == 0 {
 		return rule
 	}
-	shares, total := h.schedule.firstShares(p), 0.0
+	shares := h.schedule.firstShares(p)
+	total := 0.0
 	for _, share := range shares {
 		total += share
 	}

@@ -264,11 +264,14 @@ func ReadRecords(ctx context.Context, conn driver.Conn, only *Declaration) ([]Re
 			return err
 		}
 		err := r.Window.UnmarshalText([]byte(window))
-		if err = cmp.Or(err, json.Unmarshal([]byte(body), &r.LookRow)); err != nil {
+		err = cmp.Or(err, json.Unmarshal([]byte(body), &r.LookRow))
+		if err != nil {
 			return fmt.Errorf("look %d of %s: %w", number, s, err)
 		}
-		s.Kind, r.Kind = schema.SubjectKind(subject), Kind(kind)
-		r.Metric, r.RecordedAt = query.Metric(metric), recordedAt.UTC()
+		s.Kind = schema.SubjectKind(subject)
+		r.Kind = Kind(kind)
+		r.Metric = query.Metric(metric)
+		r.RecordedAt = recordedAt.UTC()
 		return nil
 	}, clickhouse.Named("all", only == nil), clickhouse.Named("website", of.Subject.WebsiteID),
 		clickhouse.Named("subject", string(of.Subject.Kind)),
@@ -317,7 +320,8 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 				return written, fmt.Errorf("record looks: %w", err)
 			}
 			written += len(missing)
-			if stored, err = ReadRecords(ctx, l.conn, &d); err != nil {
+			stored, err = ReadRecords(ctx, l.conn, &d)
+			if err != nil {
 				l.of = nil
 				return written, err
 			}

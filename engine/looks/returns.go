@@ -109,7 +109,8 @@ type DueReturns struct {
 // DueReturns returns the questions about goals at which a look is due and whose returns did not differ so far. Looks
 // that ended before the first view was accepted are of imported data, and their orders have no known past.
 func (s *Schedule) DueReturns(declared *plan.Plan, recorded []Record) (due []DueReturns) {
-	questions, decided := questionsWithRole(declared), len(questionsOf(declared))
+	questions := questionsWithRole(declared)
+	decided := len(questionsOf(declared))
 	isPrimaryDue := false
 	for i, p := range questions {
 		about := s.about(p, recorded)

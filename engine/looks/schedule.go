@@ -59,9 +59,11 @@ func (f FirstView) WithHistory(steps []moments.Step) (with FirstView, isFinal bo
 			f.Imported = false
 			return f, true
 		case last != 0 && step.Bucket-last > strayGap:
-			f.Clock, visitors = start, 0
+			f.Clock = start
+			visitors = 0
 		}
-		visitors, last = visitors+step.Visitors, step.Bucket
+		visitors += step.Visitors
+		last = step.Bucket
 	}
 	return f, visitors >= leastHistory
 }
@@ -117,7 +119,8 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	if first.Time.IsZero() {
 		return s
 	}
-	start, written := first.Start(), time.Time{}
+	start := first.Start()
+	written := time.Time{}
 	for _, r := range recorded {
 		if r.Kind.FixesClock() {
 			start = r.FirstDay
@@ -129,7 +132,8 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	data := schema.LaterTime(through, written)
 	s.setDays(p, start, data)
 	if stop, ended := p.EndedAt(); ended {
-		s.ended, s.stop = !data.Before(stop.Add(s.rules.Maturity)), stop
+		s.ended = !data.Before(stop.Add(s.rules.Maturity))
+		s.stop = stop
 	}
 	s.setLooks(p, data, written)
 	if len(s.days) == 0 && p.Running {
@@ -238,7 +242,8 @@ func (s *Schedule) firstShares(p *plan.Plan) []float64 {
 // NextAfter returns the number and the end of the first look that is published after a time. Weeks without any event
 // are no looks. It returns the zero time if none follows.
 func (s *Schedule) NextAfter(now time.Time) (number int, end time.Time) {
-	number, end = len(s.Looks)+1, s.Next
+	number = len(s.Looks) + 1
+	end = s.Next
 	for ; !end.IsZero(); end = end.Add(week) {
 		if !s.stop.IsZero() && end.After(s.stop) {
 			return number, time.Time{}

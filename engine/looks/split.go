@@ -42,7 +42,8 @@ func (v *splitValue) measure(p *plan.Plan) float64 {
 				return v.visitors[[2]int64{variation, int64(i)}]
 			}))
 		}
-		v.logFactor, v.changed = stats.SampleRatioMismatch(periods).LogFactor, false
+		v.logFactor = stats.SampleRatioMismatch(periods).LogFactor
+		v.changed = false
 	}
 	return v.logFactor
 }

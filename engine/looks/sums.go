@@ -141,7 +141,8 @@ func addSigned(all *[]stratum, sum map[key]moments.Moments, sign int64, rule str
 // SampleOf returns the sample of a metric for comparisons, with the cap of the report. AverageValue is not capped.
 func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
 	capped := m.WithCappedValues()
-	mean, a := stats.Mean{}, amountsOf(&capped, metric)
+	mean := stats.Mean{}
+	a := amountsOf(&capped, metric)
 	switch {
 	case m.UnknownGoals:
 		return stats.Mean{Visitors: m.Visitors, Unknown: true}
@@ -152,7 +153,8 @@ func SampleOf(m *moments.Moments, metric query.Metric) stats.Sample {
 		mean.Nonzero = m.Converted
 	case a != nil:
 		mean = a.Mean(m.Visitors, schema.MoneyScale)
-		mean.Nonzero, mean.Unknown = a.Nonzero, m.Unknown > 0
+		mean.Nonzero = a.Nonzero
+		mean.Unknown = m.Unknown > 0
 	default:
 		return stats.Rate{Visitors: m.Visitors, Converted: map[query.Metric]int64{
 			query.GoalConversionRate: m.Converted, query.ConversionRate: m.Conversion,
@@ -181,7 +183,8 @@ func SpreadUnknown(p *plan.Plan, counted map[int64]moments.Moments) (unknown int
 	}
 	for _, v := range p.Variations {
 		m := counted[v.ID]
-		m.Unknown, m.UnknownGoals = unknown, p.Filters.GoalValue != nil || p.Filters.ZScore != 0
+		m.Unknown = unknown
+		m.UnknownGoals = p.Filters.GoalValue != nil || p.Filters.ZScore != 0
 		counted[v.ID] = m
 	}
 	return unknown

@@ -293,7 +293,8 @@ func NewOutliers(n int64, s, ss *big.Int, z float64) *Outliers {
 	width := new(big.Float).SetPrec(256).SetInt(spread)
 	width.Quo(width, new(big.Float).SetInt(new(big.Int).Mul(count, big.NewInt(n-1))))
 	width.Sqrt(width).Mul(width, big.NewFloat(z))
-	low, high := new(big.Float).Sub(mean, width), new(big.Float).Add(mean, width)
+	low := new(big.Float).Sub(mean, width)
+	high := new(big.Float).Add(mean, width)
 	o.Lower, o.Upper = inUnits(low), inUnits(high)
 	o.Least, o.Most = outermostInteger(low, counts, 1), outermostInteger(high, counts, -1)
 	return o

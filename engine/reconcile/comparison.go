@@ -56,7 +56,8 @@ type ExportedOrder struct {
 // New returns a comparison with the report of a plan, of the orders whose own time is in its window. limit is that of
 // the total value of a visitor; 0: there is none.
 func New(p *plan.Plan, limit int64) *Comparison {
-	from, to := p.WindowStart(), p.WindowEnd()
+	from := p.WindowStart()
+	to := p.WindowEnd()
 	return &Comparison{
 		SubjectIDs: p.Subject.IDs(), GoalID: p.GoalID, Dates: map[string]time.Time{"from": from, "to": to},
 		plan: p, from: from.UnixMilli(), to: to.UnixMilli(), limit: limit,

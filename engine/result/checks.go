@@ -81,7 +81,8 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 			first := slices.MaxFunc([]time.Time{found.First, p.Filters.From}, time.Time.Compare)
 			check.FirstMature = new(first.Add(p.ConversionWindow.Maturity()))
 		}
-		if checks.ConversionWindow = check; 2*immature > c.visitors {
+		checks.ConversionWindow = check
+		if 2*immature > c.visitors {
 			checks.addWarning(warningWindowOpen,
 				"%s of %s visitors do not count yet: their first view is less than %s ago",
 				wording.FormatCount(immature), wording.FormatCount(c.visitors), p.ConversionWindow.EndInWords())
@@ -112,9 +113,11 @@ func (c *sliceSums) checkCap(p *plan.Plan, limited *moments.AppliedCap, checks *
 	}
 	switch checks.Cap = check; {
 	case c.unknown > 0:
-		check.ValueRemoved.Withheld, check.Reason = true, stats.ReasonRateUnknown
+		check.ValueRemoved.Withheld = true
+		check.Reason = stats.ReasonRateUnknown
 	case limited.Limit != 0:
-		check.Amount, check.Reason = &Money{Units: big.NewInt(limited.Limit)}, ""
+		check.Amount = &Money{Units: big.NewInt(limited.Limit)}
+		check.Reason = ""
 		for _, v := range p.Variations {
 			if remainder := c.counted[v.ID].CappedRemainder; remainder.Value.Sum != nil {
 				check.Visitors += remainder.Visitors
@@ -265,7 +268,8 @@ func (j *sliceResult) checkEarlierSplit(p *float64) {
 	if check == nil || check.Mismatch || p == nil || *p >= stats.MismatchAlpha {
 		return
 	}
-	check.PValue, check.Mismatch = p, true
+	check.PValue = p
+	check.Mismatch = true
 	j.Checks.addWarning(WarningSampleRatio,
 		"sample ratio mismatch: at the end of a day, the split of all visitors or of a "+
 			"segment did not match the configured shares (%s); visitors of a variation were lost or added, so no "+
@@ -291,7 +295,8 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 	if waits.Reason == moments.DiskFull {
 		why = "the disk of the store is full, so free some space"
 	}
-	r.Stale, r.Waiting = true, &waits
+	r.Stale = true
+	r.Waiting = &waits
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
 	r.Checks.addWarning(WarningWaiting, "%s accepted events are not in this report yet: %s",
 		wording.FormatCount(waits.Events), why)
@@ -323,10 +328,12 @@ func outliersCheck(o *moments.Outliers, counted int64) *OutliersCheck {
 	}
 	check := &OutliersCheck{Removed: o.Values - counted, Lower: &o.Lower, Upper: &o.Upper}
 	if math.IsInf(o.Lower, 0) {
-		check.Lower, check.Reason = nil, reasonBoundOverflow
+		check.Lower = nil
+		check.Reason = reasonBoundOverflow
 	}
 	if math.IsInf(o.Upper, 0) {
-		check.Upper, check.Reason = nil, reasonBoundOverflow
+		check.Upper = nil
+		check.Reason = reasonBoundOverflow
 	}
 	return check
 }

@@ -19,7 +19,8 @@ func (j *sliceResult) setConclusion(p *plan.Plan, a *looks.Analysis, segment boo
 	if !p.Rules.Compare {
 		return
 	}
-	describes, missing := segment || isDescriptive(p), missingLook(p, segment)
+	describes := segment || isDescriptive(p)
+	missing := missingLook(p, segment)
 	if describes {
 		a = nil
 	}
@@ -67,9 +68,11 @@ func (j *sliceResult) setSequential(a *looks.Analysis, missing stats.Reason, des
 // concludeOutcome returns the conclusion that a look has found a winner or a loser.
 func concludeOutcome(p *plan.Plan, a *looks.Analysis, variations []VariationResults) *Conclusion {
 	row := &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
-	status, verdict := stats.StatusLoser, "worse"
+	status := stats.StatusLoser
+	verdict := "worse"
 	if a.Outcome.Winner {
-		status, verdict = stats.StatusWinner, "better"
+		status = stats.StatusWinner
+		verdict = "better"
 	}
 	at := slices.IndexFunc(variations, func(v VariationResults) bool { return v.ID == row.VariationID })
 	control := variations[0].Name
@@ -120,7 +123,8 @@ func explainInconclusive(
 	if len(a.Looks) == 0 {
 		return inconclusive(missing, "There was no look yet"+whenNext(a)+".")
 	}
-	last, differed := a.LastLook(), "differed significantly from"
+	last := a.LastLook()
+	differed := "differed significantly from"
 	if isBayesian(p) {
 		differed = "was clearly better or worse than"
 	}

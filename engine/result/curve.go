@@ -83,7 +83,8 @@ const millisecondsPerDay = int64(24 * time.Hour / time.Millisecond)
 // rows of the report.
 func NewCurve(p *plan.Plan, days int, steps []moments.Step, whole []moments.GroupMoments) *Curve {
 	through := sumSteps(p, steps, 0, days)
-	last, all := &through[days-1], sumRows(whole, p)
+	last := &through[days-1]
+	all := sumRows(whole, p)
 	visitors := last.visitors - sumOf(maps.Values(last.immature))
 	c := &Curve{
 		Cohort: Cohort{Days: days, Visitors: visitors, ImmatureVisitors: all.visitors - visitors},
@@ -169,7 +170,8 @@ func compareAges(p *plan.Plan, cohort *sliceSums) []Novelty {
 			PValue: x.Frequentist.AdjustedPValue, Reason: x.Frequentist.Reason,
 		}
 		if isFew {
-			n.PValue, n.Reason = nil, stats.ReasonTooFewConversions
+			n.PValue = nil
+			n.Reason = stats.ReasonTooFewConversions
 		}
 		n.Text = n.inWords(p.Variations[0].Name, p.Variations[i+1].Name)
 		found = append(found, n)
@@ -215,9 +217,11 @@ func (r *Report) AddNovelty(atLook []Novelty) {
 			}
 		}
 		if d := r.Decision; d != nil && d.VariationID != nil && *d.VariationID == n.ID {
-			days, when := *n.MeanAge.Control-*n.MeanAge.Variation, "earlier"
+			days := *n.MeanAge.Control - *n.MeanAge.Variation
+			when := "earlier"
 			if finding == Grows {
-				days, when = -days, "later"
+				days = -days
+				when = "later"
 			}
 			d.Text += fmt.Sprintf(" Its effect %s with exposure: conversions come %s %s.", finding, inDays(days), when)
 		}
@@ -259,7 +263,8 @@ const positiveBins = 3
 
 // NewDistribution returns the distribution of a report. steps has the goal events by the lower bound of their bin.
 func NewDistribution(p *plan.Plan, steps []moments.Step) *Distribution {
-	bounds, index := ValueBins(), map[int64]int{}
+	bounds := ValueBins()
+	index := map[int64]int{}
 	goals := make([][]int64, len(bounds))
 	for i, bound := range bounds {
 		index[bound] = i
@@ -272,7 +277,8 @@ func NewDistribution(p *plan.Plan, steps []moments.Step) *Distribution {
 		}
 	}
 	hasGoals := func(i int) bool { return sumOf(slices.Values(goals[i])) > 0 }
-	first, last := len(bounds), 0 // bins from 0.01 with events
+	first := len(bounds)
+	last := 0 // bins from 0.01 with events
 	for i := len(bounds) - 1; i >= positiveBins; i-- {
 		if hasGoals(i) {
 			first = i

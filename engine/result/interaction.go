@@ -46,16 +46,20 @@ func NewInteractions(p *interaction.Pair) (found []Interaction) {
 
 // effectInWords says how the lift of the treatment that differs most depends on the other campaign.
 func effectInWords(p *interaction.Pair) string {
-	effects, most, widest := p.Effects(), 0, -1.0
+	effects := p.Effects()
+	most := 0
+	widest := -1.0
 	for t := range effects {
 		low, high := math.Inf(1), math.Inf(-1)
 		for i := range effects[t] {
 			if effects[t][i].Reason == "" {
-				low, high = min(low, effects[t][i].Value), max(high, effects[t][i].Value)
+				low = min(low, effects[t][i].Value)
+				high = max(high, effects[t][i].Value)
 			}
 		}
 		if high-low > widest {
-			most, widest = t, high-low
+			most = t
+			widest = high - low
 		}
 	}
 	var parts []string

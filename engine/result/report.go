@@ -88,7 +88,8 @@ func New(p *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	}
 	r := newReport(p, found, of.Slice)
 	if a != nil && p.Rules.Compare && !isDescriptive(p) {
-		r.Looks, r.NextLook = newLooks(a), nextLook(a)
+		r.Looks = newLooks(a)
+		r.NextLook = nextLook(a)
 	}
 	if p.Dimension != "" {
 		r.addBreakdown(p, found, &all)
@@ -555,7 +556,8 @@ func EstimatePlan(
 	if reason != "" {
 		return nil
 	}
-	planned, days := daily*float64(p.Rules.PlannedDays), p.Rules.PlannedDays
+	planned := daily * float64(p.Rules.PlannedDays)
+	days := p.Rules.PlannedDays
 	if p.Rules.PlannedVisitors > 0 {
 		planned = float64(p.Rules.PlannedVisitors)
 		days = int(math.Ceil(planned / daily))

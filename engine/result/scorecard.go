@@ -137,7 +137,8 @@ func newScorecard(p *plan.Plan, goals []GoalRows) (rows []*ScorecardRow) {
 		}
 		for _, metric := range metricsOf(p, g.Plan, declared) {
 			r := newScorecardRow(g.Plan, metric, declared)
-			r.sums, r.through = &sums, g.Rows.Through
+			r.sums = &sums
+			r.through = g.Rows.Through
 			if isShown || r.Role != RoleOther {
 				rows = append(rows, r)
 			}
@@ -355,7 +356,8 @@ func NewStatus(r *Report) *Status {
 		return s
 	}
 	*s.Visitors = r.Totals.Visitors
-	if s.Decision = r.Decision; s.Decision != nil {
+	s.Decision = r.Decision
+	if s.Decision != nil {
 		s.Reason = ""
 	}
 	if r.Checks.FullWeeks != nil {
@@ -387,7 +389,8 @@ func NewStatus(r *Report) *Status {
 		}
 	}
 	if v := leading; v != nil {
-		s.VariationID, s.Lift = &v.ID, r.liftAtLook(v)
+		s.VariationID = &v.ID
+		s.Lift = r.liftAtLook(v)
 	}
 	return s
 }

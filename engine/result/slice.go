@@ -110,7 +110,8 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	}
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
-		j.total, j.immature = j.total.Merge(m), j.immature+c.immature[v.ID]
+		j.total = j.total.Merge(m)
+		j.immature += c.immature[v.ID]
 		of := func(metric query.Metric) Estimate { return NewEstimate(looks.SampleOf(&m, metric), options) }
 		limited := func(metric query.Metric, uncapped *moments.Amounts) Estimate {
 			e := of(metric)
@@ -165,7 +166,8 @@ func (c *sliceSums) compareSamples(p *plan.Plan, o stats.Options) ([]stats.Compa
 	samplesOf := func(counted map[int64]moments.Moments) (total moments.Moments, samples []stats.Sample) {
 		for _, v := range p.Variations {
 			m := counted[v.ID]
-			total, samples = total.Merge(m), append(samples, looks.SampleOf(&m, p.Metric))
+			total = total.Merge(m)
+			samples = append(samples, looks.SampleOf(&m, p.Metric))
 		}
 		return total, samples
 	}
@@ -196,7 +198,8 @@ func statsOptions(p *plan.Plan) stats.Options {
 // sampleSize returns the sample size calculation for the metric and the planned looks. A planned number of visitors is
 // converted to days at the present pace.
 func (j *sliceResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
-	o, days := statsOptions(p), float64(p.Rules.PlannedDays)
+	o := statsOptions(p)
+	days := float64(p.Rules.PlannedDays)
 	if p.Rules.PlannedVisitors > 0 && daily > 0 {
 		days = float64(p.Rules.PlannedVisitors) / daily
 	}
@@ -251,7 +254,8 @@ func CumulateSteps(p *plan.Plan, steps []moments.Step) []Point {
 // sumSteps returns the running sums of the steps at the ends of n buckets from the first one on.
 func sumSteps(p *plan.Plan, steps []moments.Step, first int64, n int) []sliceSums {
 	through := make([]sliceSums, n)
-	sums, i := map[moments.GroupKey]moments.GroupMoments{}, 0
+	sums := map[moments.GroupKey]moments.GroupMoments{}
+	i := 0
 	for k := range through {
 		for ; i < len(steps) && steps[i].Bucket == first+int64(k); i++ {
 			key := steps[i].GroupKey
@@ -337,14 +341,16 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 	}
 
 	// The results of each slice.
-	r.Dimension, r.Breakdown = &p.Dimension, make([]BreakdownSlice, len(all))
+	r.Dimension = &p.Dimension
+	r.Breakdown = make([]BreakdownSlice, len(all))
 	periods := make([][]stats.Period, len(all))
 	onAllCores(len(all), func(i int) {
 		j := all[i].compareVariations(p)
 		j.Checks = all[i].runChecks(p, found)
 		j.setConclusion(p, nil, true)
 		j.compareWithOthers(p, &all[i], whole)
-		r.Breakdown[i], periods[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}, j.periods
+		r.Breakdown[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}
+		periods[i] = j.periods
 	})
 	if !p.Rules.Compare || len(p.Variations) < 2 {
 		return

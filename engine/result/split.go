@@ -181,7 +181,8 @@ func divideSplit(
 	for _, parts := range divided {
 		group := slices.Collect(maps.Values(parts))
 		for _, v := range group {
-			v.check, v.parts = v.whole.check(p), len(group)
+			v.check = v.whole.check(p)
+			v.parts = len(group)
 		}
 		slices.SortFunc(group, worstFirst)
 		if len(group) > 1 {
@@ -262,7 +263,8 @@ func (c *SplitCause) AddSecond(p *plan.Plan, rest map[query.Dimension][]moments.
 		return
 	}
 	r.Matches = false
-	if c.Second = others.Without; c.Second == nil && worst >= 0 {
+	c.Second = others.Without
+	if c.Second == nil && worst >= 0 {
 		part := others.Parts[worst]
 		c.Second = &SplitRegion{Attribute: part.Attribute, Value: part.Value, Visitors: part.Visitors}
 	}
@@ -273,11 +275,13 @@ func (c *SplitCause) AddSecond(p *plan.Plan, rest map[query.Dimension][]moments.
 func findRegion(p *plan.Plan, whole *splitOfValue, groups [][]*splitOfValue) *SplitRegion {
 	var best *SplitRegion
 	var of split
-	most, regions := math.Inf(-1), 0
+	most := math.Inf(-1)
+	regions := 0
 	consider := func(attribute, value, from string, counts split) {
 		regions++
 		if factor := counts.check(p).LogFactor; factor > most {
-			most, best = factor, &SplitRegion{Attribute: attribute, Value: value, From: from}
+			most = factor
+			best = &SplitRegion{Attribute: attribute, Value: value, From: from}
 			of = maps.Clone(counts)
 		}
 	}
@@ -312,7 +316,9 @@ func findRegion(p *plan.Plan, whole *splitOfValue, groups [][]*splitOfValue) *Sp
 	others := maps.Clone(whole.whole)
 	others.add(of, -1)
 	check := others.check(p)
-	best.Visitors, best.PValue, best.mismatch = of.visitors(p), check.PValue, check.Mismatch
+	best.Visitors = of.visitors(p)
+	best.PValue = check.PValue
+	best.mismatch = check.Mismatch
 	best.Matches = !check.Mismatch && others.couldShow(p, of)
 	return best
 }

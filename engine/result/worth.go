@@ -144,9 +144,11 @@ func totalVisitors(of worth.Visitors) string {
 // ProgrammeInWords returns what a programme says, in sentences. The expected numbers come first, with their interval.
 func ProgrammeInWords(p *worth.Programme) []string {
 	var said []string
-	sum, unit := p.Total.ValuePerMonth, strings.TrimSpace(p.Currency+" of value")
+	sum := p.Total.ValuePerMonth
+	unit := strings.TrimSpace(p.Currency + " of value")
 	if sum == nil {
-		sum, unit = p.Total.PerMonth, "a month in the primary metric"
+		sum = p.Total.PerMonth
+		unit = "a month in the primary metric"
 	} else {
 		unit += " a month"
 	}

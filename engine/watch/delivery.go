@@ -92,7 +92,8 @@ func (s *Sender) FollowMessages(ctx context.Context) {
 			func(o *catalogue.AccountResources) bool { return len(o.Webhooks) > 0 })
 		if taken := time.Now(); held && s.Holder != "" && taken.Sub(s.leased) > renewAfter {
 			held, err = s.outbox.TakeLease(ctx, s.Holder)
-			if s.leased = taken; !held {
+			s.leased = taken
+			if !held {
 				s.leased = time.Time{}
 			}
 		}
@@ -226,7 +227,9 @@ func (s *Sender) attemptDelivery(
 ) outbox.Delivery {
 	d := outbox.Delivery{AccountID: account, WebhookID: hook.ID, MessageID: m.ID}
 	status, err := s.sendMessage(ctx, &hook.Webhook, m)
-	d.At, d.Status, d.Outcome = now().UTC().Truncate(time.Millisecond), status, outbox.Delivered
+	d.At = now().UTC().Truncate(time.Millisecond)
+	d.Status = status
+	d.Outcome = outbox.Delivered
 	if err != nil {
 		text := err.Error()
 		var request *url.Error
@@ -239,7 +242,8 @@ func (s *Sender) attemptDelivery(
 		case errors.As(err, &request): // the URL may have a secret
 			text = request.Err.Error()
 		}
-		d.Outcome, d.Detail = outbox.Retrying, strings.ToValidUTF8(text[:min(len(text), 2*maxDetail)], "�")
+		d.Outcome = outbox.Retrying
+		d.Detail = strings.ToValidUTF8(text[:min(len(text), 2*maxDetail)], "�")
 	}
 	if status == http.StatusGone { // the receiver does not want further messages
 		d.Outcome = outbox.Failed

@@ -324,7 +324,8 @@ func FollowRuns(ctx context.Context, c *catalogue.Catalogue, box *outbox.Outbox)
 	var seen *catalogue.Snapshot
 	var next time.Time // of the first planned start or stop, or zero
 	schema.Repeat(ctx, time.Second, "report starts and stops", func(ctx context.Context) error {
-		snapshot, now := c.Snapshot(), time.Now()
+		snapshot := c.Snapshot()
+		now := time.Now()
 		if snapshot == seen && (next.IsZero() || now.Before(next)) {
 			return nil
 		}

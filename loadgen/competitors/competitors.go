@@ -196,7 +196,8 @@ func (r *runner) readExtent(ctx context.Context) error {
 	if r.result.Events == 0 {
 		return fmt.Errorf("campaign %d has no events", r.CampaignID)
 	}
-	r.from, r.to = r.from.UTC(), last.UTC().Add(time.Millisecond)
+	r.from = r.from.UTC()
+	r.to = last.UTC().Add(time.Millisecond)
 	return nil
 }
 

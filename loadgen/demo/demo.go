@@ -60,8 +60,10 @@ func supportRequests(of []schema.Event) (requests []schema.Event) {
 			continue
 		}
 		asked[e.VisitorID] = true
-		e.EventID, e.Kind, e.GoalID, e.Time = schema.HashID(fmt.Sprint(e.EventID, "/support")), schema.KindGoal,
-			support, e.Time.Add(time.Hour)
+		e.EventID = schema.HashID(fmt.Sprint(e.EventID, "/support"))
+		e.Kind = schema.KindGoal
+		e.GoalID = support
+		e.Time = e.Time.Add(time.Hour)
 		requests = append(requests, e)
 	}
 	return requests

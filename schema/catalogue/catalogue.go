@@ -311,7 +311,8 @@ func (c *Catalogue) adoptRowsLocked(rows []row) error {
 	changed := false
 	for _, r := range rows {
 		if known, exists := all[r.key]; !exists || r.compareVersion(known) < 0 {
-			all[r.key], changed = r, true
+			all[r.key] = r
+			changed = true
 		}
 	}
 	if !changed {

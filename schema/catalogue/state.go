@@ -199,7 +199,8 @@ func (s *State) recordShares(shares map[int64]Shares, now time.Time, correct boo
 		}
 		since := now
 		if correct && len(history) > 0 {
-			since, history = history[0].Since, nil
+			since = history[0].Since
+			history = nil
 		}
 		if s.ShareHistory == nil {
 			s.ShareHistory = map[int64][]SharesSince{}

@@ -155,7 +155,8 @@ func (s *Snapshot) lastDeclaredPart(n *exposureName) (Undeclared, ids) {
 			return u, declaredOf(owned.Campaigns, n.WebsiteID)
 		}
 		u.Of = "campaign " + nameOf(n.ID, campaign.Key)
-		u.Kind, u.ID = "variation", n.shown
+		u.Kind = "variation"
+		u.ID = n.shown
 		return u, variationIDs(campaign.Variations)
 	}
 	u.belongsTo = widget.WebsiteID
@@ -176,7 +177,8 @@ func (s *Snapshot) lastDeclaredPart(n *exposureName) (Undeclared, ids) {
 			return u, variationIDs(e.Variations)
 		}
 	}
-	u.Kind, u.ID = "experiment", n.ExperimentID
+	u.Kind = "experiment"
+	u.ID = n.ExperimentID
 	return u, experiments
 }
 

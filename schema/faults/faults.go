@@ -28,7 +28,8 @@ const (
 
 // String returns the fault in words.
 func (f *Fault) String() string {
-	where, value := f.Name+": ", ""
+	where := f.Name + ": "
+	value := ""
 	if f.Line > 0 {
 		where = fmt.Sprintf("line %d: %s", f.Line, where)
 	}

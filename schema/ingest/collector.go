@@ -138,7 +138,8 @@ func (c *Collector) writeGroups(ctx context.Context) {
 			c.capacity.Release(r.weight)
 			close(r.done)
 		}
-		c.took, c.written = time.Since(started), time.Now()
+		c.took = time.Since(started)
+		c.written = time.Now()
 	}
 }
 
@@ -146,7 +147,8 @@ func (c *Collector) writeGroups(ctx context.Context) {
 func (c *Collector) gatherGroup(first *writeRequest) []*writeRequest {
 	var group []*writeRequest
 	var due time.Time
-	size, arePatient := 0, true
+	size := 0
+	arePatient := true
 	for r := first; r != nil; r = c.receiveUntil(due) {
 		group = append(group, r)
 		size += len(r.events)

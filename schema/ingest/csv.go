@@ -34,7 +34,8 @@ func openTable(r *bufio.Reader, encoding string, separator rune) (*csvTable, err
 	}
 	t := &csvTable{bounded: &boundedReader{r: text}, decoded: text != r}
 	t.Reader = csv.NewReader(t.bounded)
-	t.Comma, t.FieldsPerRecord = separator, -1
+	t.Comma = separator
+	t.FieldsPerRecord = -1
 	t.header, err = t.readCells()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: must have a header with the names of the columns")
@@ -77,7 +78,8 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 
 func (l *csvLines) readPart() (parse, error) {
 	rows := newRows(l.mapper, l.places)
-	rows.text, rows.converted = true, l.decoded
+	rows.text = true
+	rows.converted = l.decoded
 	for begun := l.InputOffset(); len(rows.lines) < partRows && l.InputOffset()-begun < partSize; {
 		if err := l.readRecord(rows); err != nil {
 			return rows.parseRows, err

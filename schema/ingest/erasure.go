@@ -163,7 +163,9 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []schema.Subject) er
 func namedSubjects(subjects []schema.Subject) []any {
 	websites, kinds, ids := make([]int64, len(subjects)), make([]string, len(subjects)), make([]int64, len(subjects))
 	for i, s := range subjects {
-		websites[i], kinds[i], ids[i] = s.WebsiteID, string(s.Kind), s.ID
+		websites[i] = s.WebsiteID
+		kinds[i] = string(s.Kind)
+		ids[i] = s.ID
 	}
 	return []any{
 		clickhouse.Named("website_ids", websites), clickhouse.Named("subjects", kinds),

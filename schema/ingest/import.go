@@ -127,7 +127,9 @@ func (i *importer) importFile(ctx context.Context, w *Writer, path string, file 
 		next := <-part
 		pending.events = append(pending.events, next.events...)
 		pending.rejected = append(pending.rejected, next.rejected...)
-		pending.lines, pending.bytes, pending.err = pending.lines+next.lines, next.bytes, next.err
+		pending.lines += next.lines
+		pending.bytes = next.bytes
+		pending.err = next.err
 		if len(pending.events)+len(pending.rejected) < batchSize && pending.err == nil {
 			continue
 		}

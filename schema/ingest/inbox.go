@@ -78,7 +78,9 @@ func (i *Inbox) MoveRows(ctx context.Context) (Moved, error) {
 	}
 	for from := 0; from < len(parts); {
 		// as many parts as are moved together, at least one
-		next, rows, bytes := from+1, parts[from].rows, parts[from].bytes
+		next := from + 1
+		rows := parts[from].rows
+		bytes := parts[from].bytes
 		for ; next < len(parts); next++ {
 			rows, bytes = rows+parts[next].rows, bytes+parts[next].bytes
 			if rows > maxReadRows || bytes > maxReadBytes {
@@ -114,7 +116,9 @@ func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int6
 	most := uint64(0)
 	all := int64(0)
 	for n, p := range parts {
-		names[n], most, all = p.name, max(most, p.rows), all+int64(p.rows) //nolint:gosec // rows of a part
+		names[n] = p.name
+		most = max(most, p.rows)
+		all += int64(p.rows) //nolint:gosec // rows of a part
 	}
 	page := most
 	if len(parts) == 1 {

@@ -220,7 +220,9 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 	item.Ignored = err == nil && len(item.Events) == 0
 	item.Cut = err == nil && accepted.cut > 0
 	if err != nil {
-		item.Events, item.Goals, item.NoVisitor = nil, nil, false
+		item.Events = nil
+		item.Goals = nil
+		item.NoVisitor = false
 		item.Reject = in.newReject(number, err.Error())
 	}
 	return item

@@ -327,7 +327,8 @@ func ShippedMapping(name string) (*Mapping, error) {
 // checkSources finds faults in the sources of fields. path is that of the fields in the mapping.
 func checkSources(found *faults.Collector, path string, sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		s, at := sources[name], path+"."+name
+		s := sources[name]
+		at := path + "." + name
 		if _, known := fieldsByName[name]; !known {
 			found.AddField(at, "%s; must be one of %v", faults.UnknownField, fieldNames)
 		}

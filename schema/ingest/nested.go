@@ -87,7 +87,9 @@ func placeColumns(m *mapper, header []string) (*mapper, []place, error) {
 	}
 	places := make([]place, len(m.columns))
 	for i, name := range m.columns {
-		column, inner, has := name, "", slices.Contains(header, name)
+		column := name
+		inner := ""
+		has := slices.Contains(header, name)
 		if !has {
 			column, inner, has = splitName(name, func(b string) bool { return slices.Contains(header, b) })
 		}
@@ -148,7 +150,9 @@ func (n *nested) parseAttributes(text string) *fastjson.Value {
 		return nil
 	}
 	n.arena.Reset()
-	object, last, value := n.arena.NewObject(), "", ""
+	object := n.arena.NewObject()
+	last := ""
+	value := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		switch name, rest, found := strings.Cut(line+" ", ": "); {

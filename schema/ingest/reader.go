@@ -351,7 +351,8 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 		}
 		at, known := fieldsByName[string(key)]
 		if !known && string(key) == exposuresName {
-			at, known = fieldCount, true
+			at = fieldCount
+			known = true
 		}
 		switch {
 		case !known:
@@ -416,7 +417,8 @@ func (r *jsonReader) readExposures(v *fastjson.Value) ([]exposure, error) {
 			if err == nil && at < 0 {
 				err = fmt.Errorf("%s %q", faults.UnknownField, clipText(string(key)))
 			} else if err == nil {
-				*texts[at], seen[at] = text, true
+				*texts[at] = text
+				seen[at] = true
 			}
 		})
 		if err != nil {

@@ -186,11 +186,13 @@ func LastArrivals(
 			}
 			switch e.Subject {
 			case schema.SubjectCampaign:
-				t.CampaignID, t.VariationID = e.SubjectID, &e.VariationID
+				t.CampaignID = e.SubjectID
+				t.VariationID = &e.VariationID
 				t.Campaign = key(schema.NameCampaign, 0, e.SubjectID)
 				t.Variation = key(schema.NameVariation, e.SubjectID, e.VariationID)
 			case schema.SubjectWidget:
-				t.WidgetID, t.VariationID = e.SubjectID, &e.VariationID
+				t.WidgetID = e.SubjectID
+				t.VariationID = &e.VariationID
 			case schema.SubjectNone:
 			}
 			all = append(all, Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t})

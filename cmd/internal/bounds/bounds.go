@@ -69,7 +69,8 @@ func (v *value[T]) Set(text string) error {
 	if err != nil {
 		return errors.New(v.describeAllowed())
 	}
-	*v.target, v.text = parsed.(T), text //nolint:forcetypeassert // the switch has all types
+	*v.target = parsed.(T) //nolint:forcetypeassert // the switch has all types
+	v.text = text
 	return nil
 }
 

@@ -104,115 +104,10 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 	lost map[int64]moments.LostViews,
 ) {
 	t.Helper()
-	attributes := []string{"day"}
-	for _, a := range result.SplitAttributes {
-		attributes = append(attributes, string(a))
-	}
-	values := map[string][]string{}
-	days := map[string]bool{}
-	for _, attribute := range attributes {
-		found := map[string]bool{}
-		for _, a := range arrivals {
-			found[a.values[attribute]], days[a.day] = true, true
-		}
-		if len(found) > 1 {
-			values[attribute] = slices.Sorted(maps.Keys(found))
-		}
-	}
-	in := func(attribute, value string) func(arrival) bool {
-		return func(a arrival) bool { return attribute == "" || a.values[attribute] == value }
-	}
-	type candidate struct {
-		attribute, value, from string
-		is                     func(arrival) bool
-		factor                 float64
-	}
-	var regions []candidate
-	add := func(attribute, value, from string, is func(arrival) bool) {
-		check, _ := splitOf(p, arrivals, is)
-		regions = append(regions, candidate{attribute, value, from, is, check.LogFactor})
-	}
-	wanted := map[string]int{}
-	n := 0
-	fromDays := func(attribute, value string) {
-		first := ""
-		for _, a := range arrivals {
-			if in(attribute, value)(a) && (first == "" || a.day < first) {
-				first = a.day
-			}
-		}
-		for _, day := range slices.Sorted(maps.Keys(days)) {
-			has := slices.ContainsFunc(arrivals,
-				func(a arrival) bool { return a.day == day && in(attribute, value)(a) })
-			if !has || day == first && attribute == "" {
-				continue
-			}
-			n++
-			from := day
-			if day == first {
-				from = ""
-			}
-			add(cmp.Or(attribute, "day"), value, from,
-				func(a arrival) bool { return a.day >= day && in(attribute, value)(a) })
-		}
-	}
-	fromDays("", "")
-	for attribute, all := range values {
-		factors := map[string]float64{}
-		for _, value := range all {
-			check, visitors := splitOf(p, arrivals, in(attribute, value))
-			factors[value] = check.LogFactor
-			wanted[fmt.Sprintf("%s %q %d %d %v", attribute, value, visitors,
-				check.Observed[len(check.Observed)-len(p.Variations):],
-				*check.PValue < .001/float64(len(values)*len(all)))]++
-		}
-		slices.SortFunc(all,
-			func(a, b string) int { return cmp.Or(cmp.Compare(factors[b], factors[a]), cmp.Compare(a, b)) })
-		n += len(all) - 1
-		if attribute == "day" {
-			n++
-			add("day", all[0], "", in("day", all[0]))
-			continue
-		}
-		fromDays(attribute, all[0])
-	}
-	for _, part := range cause.Parts {
-		text := fmt.Sprintf("%s %q %d %d %v", part.Attribute, part.Value, part.Visitors, part.Observed, part.Mismatch)
-		if wanted[text]--; wanted[text] < 0 {
-			t.Errorf("part %s, want one of %v\n%+v", text, wanted, p)
-		}
-	}
-	check.That(t,
-		slices.IsSortedFunc(cause.Parts, func(a, b result.SplitPart) int { return cmp.Compare(*a.PValue, *b.PValue) }),
-		"the parts are not sorted: %+v", cause.Parts)
-	whole, _ := splitOf(p, arrivals, func(arrival) bool { return true })
-	best := candidate{factor: math.Inf(-1)}
-	for _, c := range regions {
-		if c.factor > best.factor {
-			best = c
-		}
-	}
-	if r := cause.Without; r == nil {
-		check.That(t, best.factor <= whole.LogFactor+math.Log(float64(n))+1e-9,
-			"no region, want %+v of %d, all %v\n%+v", best, n, whole.LogFactor, p)
-	} else {
-		var named *candidate // of equal ones, any
-		for i, c := range regions {
-			if c.attribute == r.Attribute && c.value == r.Value && c.from == r.From {
-				named = &regions[i]
-			}
-		}
-		must.That(t, named != nil, "region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
-		must.That(t, math.Abs(named.factor-best.factor) <= 1e-9, "region %+v, want %+v of %d, all %v\n%+v", r, best, n,
-			whole.LogFactor, p)
-		must.That(t, best.factor >= whole.LogFactor+math.Log(float64(n))-1e-9,
-			"region %+v, want %+v of %d, all %v\n%+v", r, best, n, whole.LogFactor, p)
-		others, _ := splitOf(p, arrivals, func(a arrival) bool { return !named.is(a) })
-		if _, visitors := splitOf(p, arrivals, named.is); visitors != r.Visitors ||
-			math.Abs(*others.PValue-*r.PValue) > 1e-9 || r.Matches && others.Mismatch {
-			t.Errorf("region %+v, want %d visitors and %+v", r, visitors, others)
-		}
-	}
+	d := division{p: p, arrivals: arrivals}
+	values := d.valuesOfAttributes()
+	d.checkParts(t, cause.Parts, values)
+	d.checkRegion(t, cause.Without, values)
 	var got, want []string
 	for _, l := range cause.LostViews {
 		got = append(got, fmt.Sprint(l))
@@ -223,6 +118,146 @@ func checkCause(t worlds.TB, p *plan.Plan, cause *result.SplitCause, arrivals []
 		}
 	}
 	check.That(t, slices.Equal(got, want), "lost views %v, want %v\n%+v", got, want, p)
+}
+
+// division divides the visitors of a report into parts.
+type division struct {
+	p        *plan.Plan
+	arrivals []arrival
+}
+
+// factor returns the evidence against the shares of some visitors.
+func (d *division) factor(is func(arrival) bool) float64 {
+	check, _ := splitOf(d.p, d.arrivals, is)
+	return check.LogFactor
+}
+
+// withValue returns a condition for the visitors with a value of an attribute; empty: all visitors.
+func withValue(attribute, value string) func(arrival) bool {
+	return func(a arrival) bool { return attribute == "" || a.values[attribute] == value }
+}
+
+// valuesOfAttributes returns the values of each attribute that has several, the worst first.
+func (d *division) valuesOfAttributes() map[string][]string {
+	attributes := []string{"day"}
+	for _, a := range result.SplitAttributes {
+		attributes = append(attributes, string(a))
+	}
+	values := map[string][]string{}
+	for _, attribute := range attributes {
+		factors := map[string]float64{}
+		for _, a := range d.arrivals {
+			value := a.values[attribute]
+			factors[value] = 0
+		}
+		if len(factors) < 2 {
+			continue
+		}
+		for value := range factors {
+			factors[value] = d.factor(withValue(attribute, value))
+		}
+		values[attribute] = slices.SortedFunc(maps.Keys(factors), func(a, b string) int {
+			return cmp.Or(cmp.Compare(factors[b], factors[a]), cmp.Compare(a, b))
+		})
+	}
+	return values
+}
+
+// checkParts compares the parts of a cause, of which it has the worst ones.
+func (d *division) checkParts(t worlds.TB, parts []result.SplitPart, values map[string][]string) {
+	t.Helper()
+	wanted := map[string]int{}
+	for attribute, all := range values {
+		for _, value := range all {
+			check, visitors := splitOf(d.p, d.arrivals, withValue(attribute, value))
+			last := check.Observed[len(check.Observed)-len(d.p.Variations):]
+			isMismatch := *check.PValue < .001/float64(len(values)*len(all))
+			wanted[fmt.Sprintf("%s %q %d %d %v", attribute, value, visitors, last, isMismatch)]++
+		}
+	}
+	for _, part := range parts {
+		text := fmt.Sprintf("%s %q %d %d %v", part.Attribute, part.Value, part.Visitors, part.Observed, part.Mismatch)
+		wanted[text]--
+		check.That(t, wanted[text] >= 0, "part %s, want one of %v\n%+v", text, wanted, d.p)
+	}
+	isSorted := slices.IsSortedFunc(parts, func(a, b result.SplitPart) int { return cmp.Compare(*a.PValue, *b.PValue) })
+	check.That(t, isSorted, "the parts are not sorted: %+v", parts)
+}
+
+// region is a part of the visitors that may carry a mismatch.
+type region struct {
+	attribute, value, from string
+	is                     func(arrival) bool
+	factor                 float64
+}
+
+// regionsFromDays returns the regions of the visitors with a value from each day on that some of them have. The first
+// one of a value has all its visitors, and all visitors are no region.
+func (d *division) regionsFromDays(attribute, value string) (regions []region) {
+	has := withValue(attribute, value)
+	days := map[string]bool{}
+	for _, a := range d.arrivals {
+		if has(a) {
+			days[a.day] = true
+		}
+	}
+	for i, day := range slices.Sorted(maps.Keys(days)) {
+		r := region{attribute: cmp.Or(attribute, "day"), value: value, from: day}
+		if i == 0 {
+			r.from = ""
+		}
+		if i == 0 && attribute == "" {
+			continue
+		}
+		r.is = func(a arrival) bool { return a.day >= day && has(a) }
+		regions = append(regions, r)
+	}
+	return regions
+}
+
+// regions returns the regions that are tested, and the number of all from which these were chosen.
+func (d *division) regions(values map[string][]string) (regions []region, of int) {
+	regions = d.regionsFromDays("", "")
+	others := 0 // values that are not the worst of their attribute
+	for attribute, all := range values {
+		others += len(all) - 1
+		if attribute == "day" {
+			regions = append(regions, region{attribute: "day", value: all[0], is: withValue("day", all[0])})
+			continue
+		}
+		regions = append(regions, d.regionsFromDays(attribute, all[0])...)
+	}
+	for i := range regions {
+		regions[i].factor = d.factor(regions[i].is)
+	}
+	return regions, len(regions) + others
+}
+
+// checkRegion compares the region that carries the mismatch; nil: none does.
+func (d *division) checkRegion(t worlds.TB, found *result.SplitRegion, values map[string][]string) {
+	t.Helper()
+	regions, n := d.regions(values)
+	best := math.Inf(-1)
+	for _, r := range regions {
+		best = max(best, r.factor)
+	}
+	bound := d.factor(func(arrival) bool { return true }) + math.Log(float64(n))
+	if found == nil {
+		check.That(t, best <= bound+1e-9, "no region, want one of %v with %v > %v\n%+v", regions, best, bound, d.p)
+		return
+	}
+	at := slices.IndexFunc(regions, func(r region) bool { // of equal ones, any
+		return r.attribute == found.Attribute && r.value == found.Value && r.from == found.From
+	})
+	must.That(t, at >= 0, "region %+v, want one of %v\n%+v", found, regions, d.p)
+	named := regions[at]
+	must.That(t, math.Abs(named.factor-best) <= 1e-9, "region %+v has %v, want %v\n%+v", found, named.factor, best, d.p)
+	must.That(t, best >= bound-1e-9, "region %+v has %v, want %v\n%+v", found, best, bound, d.p)
+	others, _ := splitOf(d.p, d.arrivals, func(a arrival) bool { return !named.is(a) })
+	_, visitors := splitOf(d.p, d.arrivals, named.is)
+	check.Equal(t, found.Visitors, visitors, "visitors of region %+v", found)
+	check.That(t, math.Abs(*others.PValue-*found.PValue) <= 1e-9, "region %+v, want %+v of the others", found, others)
+	check.That(t, !found.Matches || !others.Mismatch, "region %+v, want %+v of the others", found, others)
 }
 
 // causeOf returns the cause of a report, as if its split did not match.

@@ -21,10 +21,9 @@ import (
 	"lifthouse/stats"
 )
 
-// ReadWorth returns what the treatments of a plan are worth; nil: there is nothing to compare. reason is that of the
-// report.
+// ReadWorth returns what the treatments of a plan in force are worth, see PlanInForce; nil: there is nothing to compare.
+// reason is that of the report.
 func (e *Engine) ReadWorth(ctx context.Context, p *plan.Plan, reason stats.Reason) (*result.Worth, error) {
-	p = e.AsOfFirstView(p)
 	if !canDecide(p) {
 		return nil, nil
 	}
@@ -37,7 +36,6 @@ func (e *Engine) ReadWorth(ctx context.Context, p *plan.Plan, reason stats.Reaso
 
 // LastWorth is like ReadWorth, but reads nothing. It returns false if the campaigns of the pool must be read.
 func (e *Engine) LastWorth(ctx context.Context, p *plan.Plan, reason stats.Reason) (*result.Worth, bool, error) {
-	p = e.AsOfFirstView(p)
 	if !canDecide(p) {
 		return nil, true, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
@@ -19,7 +20,7 @@ type kept struct {
 	members     render.Document // of the report
 	quiet       *result.Report  // its checks and its pulse
 	hasData     bool            // the subject has events
-	hasWorth    bool            // the report says what its treatments are worth
+	plan        *plan.Plan      // in force, if the report says what its treatments are worth; nil: it does not
 	worthReason stats.Reason
 	lastWorth   atomic.Pointer[[]byte] // JSON of what they were worth in the last answer; nil: there was none
 }
@@ -29,14 +30,17 @@ func keepBody(body []byte, err error) (*kept, error) {
 	return &kept{at: time.Now(), body: body}, err
 }
 
-// keepReport returns what is kept of a report.
-func keepReport(report *result.Report) (*kept, error) {
+// keepReport returns what is kept of the report of a plan in force.
+func keepReport(p *plan.Plan, report *result.Report) (*kept, error) {
+	if report.Scorecard == nil {
+		p = nil
+	}
 	members, err := render.NewDocument(report)
 	return &kept{
 		at: report.GeneratedAt, members: members,
 		quiet:    &result.Report{Slice: result.Slice{Checks: report.Checks}, Pulse: report.Pulse},
-		hasData:  report.DataThrough != nil,
-		hasWorth: report.Scorecard != nil, worthReason: report.WorthReason,
+		hasData: report.DataThrough != nil,
+		plan:    p, worthReason: report.WorthReason,
 	}, err
 }
 

@@ -109,7 +109,7 @@ func (s *Service) computeReport(ctx context.Context, q *Query, version engine.Ve
 	case SVG:
 		return keepBody(render.ForestPlot(report))
 	}
-	return keepReport(report)
+	return keepReport(p, report)
 }
 
 // ValuesQuery returns the query for the most frequent values of an attribute among the visitors of a report, as JSON.
@@ -157,7 +157,7 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	if err != nil {
 		return s.lastGood(q, err)
 	}
-	worth, err := s.readWorth(ctx, q, found)
+	worth, err := s.readWorth(ctx, found)
 	if err != nil {
 		return s.lastGood(q, err)
 	}
@@ -204,14 +204,14 @@ func (s *Service) findKept(
 }
 
 // readWorth returns the JSON of what the treatments of a report are worth; nil: the report does not have it.
-func (s *Service) readWorth(ctx context.Context, q *Query, of *kept) ([]byte, error) {
-	if !of.hasWorth {
+func (s *Service) readWorth(ctx context.Context, of *kept) ([]byte, error) {
+	if of.plan == nil {
 		return nil, nil
 	}
-	found, isKept, err := s.engine.LastWorth(ctx, q.Plan, of.worthReason)
+	found, isKept, err := s.engine.LastWorth(ctx, of.plan, of.worthReason)
 	if err == nil && !isKept {
 		found, err = RunAdmitted(ctx, s, func(ctx context.Context) (*result.Worth, error) {
-			return s.engine.ReadWorth(ctx, q.Plan, of.worthReason)
+			return s.engine.ReadWorth(ctx, of.plan, of.worthReason)
 		})
 	}
 	if err != nil || found == nil {

@@ -21,8 +21,8 @@ import (
 	"lifthouse/stats"
 )
 
-// ReadWorth returns what the treatments of a plan in force are worth, see PlanInForce; nil: there is nothing to compare.
-// reason is that of the report.
+// ReadWorth returns what the treatments of a plan in force are worth, see PlanInForce; nil: there is nothing to
+// compare. reason is that of the report.
 func (e *Engine) ReadWorth(ctx context.Context, p *plan.Plan, reason stats.Reason) (*result.Worth, error) {
 	if !canDecide(p) {
 		return nil, nil

@@ -38,7 +38,7 @@ func keepReport(p *plan.Plan, report *result.Report) (*kept, error) {
 	members, err := render.NewDocument(report)
 	return &kept{
 		at: report.GeneratedAt, members: members,
-		quiet:    &result.Report{Slice: result.Slice{Checks: report.Checks}, Pulse: report.Pulse},
+		quiet:   &result.Report{Slice: result.Slice{Checks: report.Checks}, Pulse: report.Pulse},
 		hasData: report.DataThrough != nil,
 		plan:    p, worthReason: report.WorthReason,
 	}, err

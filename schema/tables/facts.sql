@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     extra_value_before Int64,
     marks              UInt8                   COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
     foreign_currency   LowCardinality(String)  COMMENT 'of such amounts',
-    sums               Array(Int128)           COMMENT 'of a cell: fold.Sums; then fold.Extent'
+    sums               Array(Int128)           COMMENT 'of a cell: fold.CellSums; then fold.Extent'
 )
 ENGINE = {{.Replicated}}CollapsingMergeTree({{with .Shard}}{{.}}, {{end}}sign)
 PRIMARY KEY (section, goal_id, device, country, variation, os, region, city)

@@ -186,7 +186,7 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `extra_value_before` Int64,
     `marks` UInt8 COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
     `foreign_currency` LowCardinality(String) COMMENT 'of such amounts',
-    `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent'
+    `sums` Array(Int128) COMMENT 'of a cell: fold.CellSums; then fold.Extent'
 )
 ENGINE = ReplicatedCollapsingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', sign)
 PRIMARY KEY (section, goal_id, device, country, variation, os, region, city)

@@ -154,7 +154,7 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `extra_value_before` Int64,
   `marks` UInt8 COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
   `foreign_currency` LowCardinality(String) COMMENT 'of such amounts',
-  `sums` Array(Int128) COMMENT 'of a cell: fold.Sums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, device, country, variation, os, region, city) ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
+  `sums` Array(Int128) COMMENT 'of a cell: fold.CellSums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, device, country, variation, os, region, city) ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
 
 CREATE TABLE files (`digest` UInt64 COMMENT 'xxHash64 of the content and the mapping',
   `path` String,

@@ -157,7 +157,7 @@ func (e *Engine) overlappingCampaigns(
 func (e *Engine) readInteracting(ctx context.Context, p *plan.Plan) ([]interaction.Visitor, error) {
 	var visitors []interaction.Visitor
 	err := e.facts.EachVisitor(ctx, p.Question, func(v *facts.Visitor) error {
-		at := slices.IndexFunc(p.Variations, func(of plan.Variation) bool { return of.ID == v.VariationID })
+		at := p.IndexOfVariation(v.VariationID)
 		if at < 0 { // it is not declared
 			return nil
 		}

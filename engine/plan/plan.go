@@ -42,6 +42,11 @@ type Plan struct {
 // HasNoTraffic reports whether the declared share of the traffic is 0.
 func (p *Plan) HasNoTraffic() bool { return p.Allocation != nil && *p.Allocation == 0 }
 
+// IndexOfVariation returns the index of a variation in Variations, or -1.
+func (p *Plan) IndexOfVariation(id int64) int {
+	return slices.IndexFunc(p.Variations, func(v Variation) bool { return v.ID == id })
+}
+
 // Question is what a report asks of the facts: sums over the visitors of a subject, by variation. A copy with other
 // fields is another question.
 type Question struct {

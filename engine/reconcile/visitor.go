@@ -3,14 +3,12 @@ package reconcile
 import (
 	"cmp"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"unique"
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
-	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -199,6 +197,5 @@ func (c *Comparison) isExcluded(variation string) bool {
 // isInReport reports whether the report has the visitors with a variation of rows.
 func (c *Comparison) isInReport(variation string) bool {
 	id, err := strconv.ParseInt(strings.TrimSuffix(variation, fold.MultiExposed), 10, 64)
-	isSame := func(v plan.Variation) bool { return v.ID == id }
-	return err == nil && !c.isExcluded(variation) && slices.ContainsFunc(c.plan.Variations, isSame)
+	return err == nil && !c.isExcluded(variation) && c.plan.IndexOfVariation(id) >= 0
 }

@@ -154,11 +154,6 @@ func (c *sliceSums) checkVisitors(p *plan.Plan, automated map[int64]moments.Auto
 	c.checkUnknownVariations(p, checks)
 }
 
-// indexOfVariation returns the index of a variation of a plan, or -1.
-func indexOfVariation(p *plan.Plan, id int64) int {
-	return slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
-}
-
 // checkSplit checks the split of the visitors, and looks for variations with visitors that should have none.
 func (c *sliceSums) checkSplit(p *plan.Plan, checks *Checks) {
 	checks.SampleRatio = c.split.check(p)
@@ -166,7 +161,7 @@ func (c *sliceSums) checkSplit(p *plan.Plan, checks *Checks) {
 		*checks.SampleRatio = checks.SampleRatio.WithSegments()
 	}
 	for id, arrived := range c.firstViews {
-		at := indexOfVariation(p, id)
+		at := p.IndexOfVariation(id)
 		hasShare := at >= 0 && p.ExpectedShares[at] > 0
 		if !hasShare && stats.IsLeak(arrived.visitors, c.visitors) {
 			checks.Leak = append(checks.Leak, Leak{id, arrived.visitors})
@@ -237,7 +232,7 @@ func checkAutomated(p *plan.Plan, automated map[int64]moments.Automated, checks 
 func (c *sliceSums) checkUnknownVariations(p *plan.Plan, checks *Checks) {
 	for id, of := range c.counted {
 		events := of.Views + of.GoalsReached()
-		if indexOfVariation(p, id) < 0 && of.Visitors+events > 0 {
+		if p.IndexOfVariation(id) < 0 && of.Visitors+events > 0 {
 			checks.UnknownVariations = append(checks.UnknownVariations, UnknownVariation{id, of.Visitors, events})
 		}
 	}

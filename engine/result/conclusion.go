@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +73,7 @@ func concludeOutcome(p *plan.Plan, a *looks.Analysis, variations []VariationResu
 		status = stats.StatusWinner
 		verdict = "better"
 	}
-	at := slices.IndexFunc(variations, func(v VariationResults) bool { return v.ID == row.VariationID })
+	at := indexOfResults(variations, row.VariationID)
 	control := variations[0].Name
 	text := fmt.Sprintf("%s is %s than %s: %s has %s at look %d on %s with %s visitors",
 		variations[at].Name, verdict, control, nameIn(p),

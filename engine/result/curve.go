@@ -212,7 +212,7 @@ func (r *Report) AddNovelty(atLook []Novelty) {
 			if at := slices.IndexFunc(r.Curve.Novelty, func(o Novelty) bool { return o.ID == n.ID }); at >= 0 {
 				shown := &r.Curve.Novelty[at]
 				shown.Finding = finding
-				treatment := slices.IndexFunc(r.Variations, func(v VariationResults) bool { return v.ID == n.ID })
+				treatment := indexOfResults(r.Variations, n.ID)
 				shown.Text = shown.inWords(r.Variations[0].Name, r.Variations[treatment].Name)
 			}
 		}
@@ -272,7 +272,7 @@ func NewDistribution(p *plan.Plan, steps []moments.Step) *Distribution {
 	}
 	for _, s := range steps {
 		isExcluded := s.MultiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed
-		if v := indexOfVariation(p, s.VariationID); v >= 0 && !isExcluded {
+		if v := p.IndexOfVariation(s.VariationID); v >= 0 && !isExcluded {
 			goals[index[s.Bucket]][v] += s.GoalsReached()
 		}
 	}

@@ -183,7 +183,7 @@ func (d *decider) openDecision() *Decision {
 
 // nameOf returns the name of a variation.
 func (d *decider) nameOf(id int64) string {
-	return d.variations[slices.IndexFunc(d.variations, func(v VariationResults) bool { return v.ID == id })].Name
+	return d.variations[indexOfResults(d.variations, id)].Name
 }
 
 // harmDecision returns the decision about a treatment that harms a guardrail, or nil.
@@ -243,7 +243,7 @@ func (d *decider) ofGuardrail(code stats.Reason, i int, says string) DecisionRea
 // running until all its guardrails are safe and the minimum number of days has passed.
 func (d *decider) winnerDecision() *Decision {
 	id := *d.conclusion.VariationID
-	treatment := slices.IndexFunc(d.variations, func(v VariationResults) bool { return v.ID == id }) - 1
+	treatment := indexOfResults(d.variations, id) - 1
 	if found := d.harmDecision(treatment); found != nil {
 		return found
 	}

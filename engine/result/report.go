@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,6 +153,11 @@ func (j *sliceResult) sampleProgress(p *plan.Plan, daily float64) *stats.SampleP
 		progress.DaysRemaining = new(int64(math.Ceil(wait)))
 	}
 	return &progress
+}
+
+// indexOfResults returns the index of the results of a variation, or -1.
+func indexOfResults(of []VariationResults, id int64) int {
+	return slices.IndexFunc(of, func(v VariationResults) bool { return v.ID == id })
 }
 
 func optionalTime(t time.Time) *time.Time {

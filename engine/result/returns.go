@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -53,8 +52,7 @@ func waitsForReturns(a *looks.Analysis) *looks.ReturnsOf {
 // returnsInWords says whose orders change at other ages, and until when the result waits.
 func returnsInWords(p *plan.Plan, of *looks.ReturnsOf) string {
 	nameOf := func(id int64) string {
-		at := slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
-		return p.Variations[max(at, 0)].Name
+		return p.Variations[max(p.IndexOfVariation(id), 0)].Name
 	}
 	change, when := "cancelled", "later, or less often,"
 	if looks.LifetimeAmount(of.Plan.Metric) >= 0 {

@@ -91,7 +91,7 @@ func (s split) check(p *plan.Plan) *stats.SampleRatioCheck {
 // visitors returns the number of visitors of the declared variations.
 func (s split) visitors(p *plan.Plan) (n int64) {
 	for at, visitors := range s {
-		if slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == at[0] }) {
+		if p.IndexOfVariation(at[0]) >= 0 {
 			n += visitors
 		}
 	}

@@ -249,7 +249,7 @@ func (c *Chapter) explainVisitor(p *plan.Plan) {
 		return
 	}
 	isMulti := fold.IsMultiExposed(c.First.folded.Variation)
-	at := slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == c.First.VariationID })
+	at := p.IndexOfVariation(c.First.VariationID)
 	switch {
 	case isMulti && p.MultipleExposures == catalogue.ExcludeMultiExposed:
 		var seen []string // variations

@@ -136,34 +136,21 @@ func (r *HarmRow) checkBars(least, most float64) {
 
 // WriteHarm writes the rows as Markdown, and returns an error if a bar is missed.
 func WriteHarm(w io.Writer, rows []HarmRow) error {
-	var text strings.Builder
-	text.WriteString("\nHarm or nothing, of a programme: stated / true number, of how many shipped; share of the 90 % intervals that hold the " +
-		"truth, of one shipped campaign and of the total; and, where several shipped and less than half of one is stated, the " +
-		"share of programmes in which none does\n\n| true effects |")
-	for _, size := range sizesWithZeros {
-		_, _ = fmt.Fprintf(&text, " %d campaigns |", size)
-	}
-	text.WriteString("\n|---|" + strings.Repeat("---|", len(sizesWithZeros)))
+	var cells []sizedRow
 	var missed []string
-	for k, r := range rows {
-		if k%len(sizesWithZeros) == 0 {
-			_, _ = fmt.Fprintf(&text, "\n| %s |", r.Population)
-		}
+	for _, r := range rows {
 		none := "–"
 		if !math.IsNaN(r.None) {
 			none = fmt.Sprintf("%.2f", r.None)
 		}
-		_, _ = fmt.Fprintf(&text, " **%.2f / %.2f** of %.2f; %.2f, %.2f; %s |", r.Stated, r.True, r.Shipped, r.Single, r.Total, none)
-		for _, miss := range r.Misses {
-			missed = append(missed, fmt.Sprintf("%s, %d campaigns: %s", r.Population, r.Size, miss))
-		}
+		cells = append(cells, sizedRow{r.Population, fmt.Sprintf("**%.2f / %.2f** of %.2f; %.2f, %.2f; %s",
+			r.Stated, r.True, r.Shipped, r.Single, r.Total, none)})
+		missed = append(missed, namedMisses(r.Population, r.Size, r.Misses)...)
 	}
-	text.WriteString("\n")
-	if _, err := io.WriteString(w, text.String()); err != nil {
-		return err
-	}
-	if len(missed) > 0 {
-		return fmt.Errorf("bars of harm or nothing are missed:\n%s", strings.Join(missed, "\n"))
-	}
-	return nil
+	var text strings.Builder
+	text.WriteString("\nHarm or nothing, of a programme: stated / true number, of how many shipped; share of the 90 % intervals that hold the " +
+		"truth, of one shipped campaign and of the total; and, where several shipped and less than half of one is stated, the " +
+		"share of programmes in which none does\n\n")
+	writeBySize(&text, "true effects", sizesWithZeros, cells)
+	return finishTables(w, &text, "bars of harm or nothing", missed)
 }

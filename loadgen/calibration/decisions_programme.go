@@ -355,42 +355,61 @@ func maximumPosterior(all []programmeCampaign) []float64 {
 	return means
 }
 
-// WriteProgrammes writes the rows as Markdown, and returns an error if a bar is missed.
-func WriteProgrammes(w io.Writer, rows []ProgrammeRow) error {
-	var text strings.Builder
-	text.WriteString("Stated / true worth of what was shipped: " + strings.Join(estimateNames, " / ") + "\n\n| true effects, in minimum effects |")
-	for _, size := range sizesOfProgrammes {
-		_, _ = fmt.Fprintf(&text, " %d campaigns |", size)
+// sizedRow is the cell of a population and a size in a table.
+type sizedRow struct{ population, cell string }
+
+// writeBySize writes a Markdown table with a line for each population, and a column for each size of a programme. The
+// rows have all sizes of a population, in order, and then those of the next one.
+func writeBySize(to *strings.Builder, populations string, sizes []int, rows []sizedRow) {
+	to.WriteString("| " + populations + " |")
+	for _, size := range sizes {
+		_, _ = fmt.Fprintf(to, " %d campaigns |", size)
 	}
-	text.WriteString("\n|---|" + strings.Repeat("---|", len(sizesOfProgrammes)))
+	to.WriteString("\n|---|" + strings.Repeat("---|", len(sizes)))
 	for k, r := range rows {
-		if k%len(sizesOfProgrammes) == 0 {
-			_, _ = fmt.Fprintf(&text, "\n| %s |", r.Population)
+		if k%len(sizes) == 0 {
+			_, _ = fmt.Fprintf(to, "\n| %s |", r.population)
 		}
-		_, _ = fmt.Fprintf(&text, " %.2f / %.2f / %.2f / **%.2f** |", r.Stated[0], r.Stated[1], r.Stated[2], r.Stated[3])
+		to.WriteString(" " + r.cell + " |")
 	}
-	text.WriteString("\n\nShare of the 90 % intervals that hold the truth: of one shipped campaign, of the total; and the root mean squared error of " +
-		"the total relative to that of observed: MAP's, ours\n\n| true effects |")
-	for _, size := range sizesOfProgrammes {
-		_, _ = fmt.Fprintf(&text, " %d campaigns |", size)
-	}
-	text.WriteString("\n|---|" + strings.Repeat("---|", len(sizesOfProgrammes)))
-	var missed []string
-	for k, r := range rows {
-		if k%len(sizesOfProgrammes) == 0 {
-			_, _ = fmt.Fprintf(&text, "\n| %s |", r.Population)
-		}
-		_, _ = fmt.Fprintf(&text, " %.2f, %.2f; %.2f, %.2f |", r.Single, r.Total, r.Error[2], r.Error[3])
-		for _, miss := range r.Misses {
-			missed = append(missed, fmt.Sprintf("%s, %d campaigns: %s", r.Population, r.Size, miss))
-		}
-	}
-	text.WriteString("\n")
-	if _, err := io.WriteString(w, text.String()); err != nil {
+}
+
+// finishTables writes tables, and returns an error if bars are missed.
+func finishTables(w io.Writer, tables *strings.Builder, what string, missed []string) error {
+	tables.WriteString("\n")
+	if _, err := io.WriteString(w, tables.String()); err != nil {
 		return err
 	}
 	if len(missed) > 0 {
-		return fmt.Errorf("bars are missed:\n%s", strings.Join(missed, "\n"))
+		return fmt.Errorf("%s are missed:\n%s", what, strings.Join(missed, "\n"))
 	}
 	return nil
+}
+
+// namedMisses returns the missed bars of a population and a size.
+func namedMisses(population string, size int, misses []string) (named []string) {
+	for _, miss := range misses {
+		named = append(named, fmt.Sprintf("%s, %d campaigns: %s", population, size, miss))
+	}
+	return named
+}
+
+// WriteProgrammes writes the rows as Markdown, and returns an error if a bar is missed.
+func WriteProgrammes(w io.Writer, rows []ProgrammeRow) error {
+	var worths, intervals []sizedRow
+	var missed []string
+	for _, r := range rows {
+		worths = append(worths, sizedRow{r.Population, fmt.Sprintf("%.2f / %.2f / %.2f / **%.2f**",
+			r.Stated[0], r.Stated[1], r.Stated[2], r.Stated[3])})
+		intervals = append(intervals, sizedRow{r.Population, fmt.Sprintf("%.2f, %.2f; %.2f, %.2f",
+			r.Single, r.Total, r.Error[2], r.Error[3])})
+		missed = append(missed, namedMisses(r.Population, r.Size, r.Misses)...)
+	}
+	var text strings.Builder
+	text.WriteString("Stated / true worth of what was shipped: " + strings.Join(estimateNames, " / ") + "\n\n")
+	writeBySize(&text, "true effects, in minimum effects", sizesOfProgrammes, worths)
+	text.WriteString("\n\nShare of the 90 % intervals that hold the truth: of one shipped campaign, of the total; and the root mean squared error of " +
+		"the total relative to that of observed: MAP's, ours\n\n")
+	writeBySize(&text, "true effects", sizesOfProgrammes, intervals)
+	return finishTables(w, &text, "bars", missed)
 }

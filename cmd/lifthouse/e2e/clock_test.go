@@ -189,7 +189,6 @@ func (s *movedServer) awaitReport(campaign int, isAwaited func(*result.Report) b
 		if isAwaited(&r) {
 			return r
 		}
-		<-time.After(200 * time.Millisecond)
 		must.OK(s.t, s.t.Context().Err())
 	}
 }

@@ -100,7 +100,7 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 	conn.Held <- schematest.ErrFull // the first failure has ended
 	says("full", "the disk of the store is full")
 	close(conn.Held)
-	must.OK(t, shard.FoldAccepted(t.Context(), func(int, int) {}))
+	must.OK(t, shard.RefreshNoted(t.Context()))
 	got := s.poll(bannerResults, "If-None-Match", tag)
 	check.Equal(t, got.Totals.Visitors, 3, "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
 	check.That(t, !got.Stale, "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)

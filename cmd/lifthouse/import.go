@@ -237,12 +237,7 @@ func (i *fileImport) foldImported(ctx context.Context) error {
 	if i.options.DryRun || ctx.Err() != nil {
 		return nil //nolint:nilerr // the import has returned it
 	}
-	show := terminal.NewProgress()
-	err := i.store.Facts.FoldAccepted(ctx, func(done, touched int) {
-		show.ShowLine(func() {
-			i.printDiagnostic("folding into reports: %d of %s", done, wording.CountNoun(touched, "visitor"))
-		})
-	})
+	err := i.showFolding(i.store.Facts, "folding into reports", func() error { return i.store.Facts.FoldAccepted(ctx) })
 	if err != nil {
 		return fmt.Errorf("the accepted events are stored, but reports do not include all of them yet: %w", err)
 	}

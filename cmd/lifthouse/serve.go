@@ -440,7 +440,7 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 		return err
 	}
 	// reports do not wait until so many events are folded
-	if err := s.Facts.FoldAccepted(ctx, func(int, int) {}); err != nil {
+	if err := s.Facts.FoldAccepted(ctx); err != nil {
 		return err
 	}
 	if _, err := s.Catalogue.ApplyFile(ctx, demo.ShopCatalogue(start), false); err != nil {

@@ -17,7 +17,7 @@ type backlog struct {
 	failed        error         // of the last one
 	isLate        bool          // a report did not wait any longer, and its events are not folded yet
 	changed       chan struct{} // closed when a refresh ends
-	done, touched int           // visitors of the running refresh: those that are folded, and all
+	foldingAll    Progress      // of the running fold of all visitors
 }
 
 func newBacklog() *backlog { return &backlog{changed: make(chan struct{})} }
@@ -112,16 +112,51 @@ func (b *backlog) end(noted int64, err error) {
 	b.changed = make(chan struct{})
 }
 
-// setProgress notes how many visitors the running refresh has folded, of how many.
-func (b *backlog) setProgress(done, touched int) {
+// setProgress notes how many events the running fold of all visitors has folded, of how many.
+func (b *backlog) setProgress(done, all int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.done, b.touched = done, touched
+	if b.foldingAll.All == 0 {
+		b.foldingAll = Progress{Began: time.Now(), From: done}
+	}
+	b.foldingAll.Done = min(done, all)
+	b.foldingAll.All = all
 }
 
-// progress returns how many visitors the running refresh has folded, of how many.
-func (b *backlog) progress() (done, touched int) {
+// endProgress notes that no fold of all visitors runs any more.
+func (b *backlog) endProgress() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.done, b.touched
+	b.foldingAll = Progress{}
+}
+
+// Progress says how far a fold of all events is. The zero Progress means that none runs.
+type Progress struct {
+	Done, All int64     // events, copies included
+	Began     time.Time // when this process began
+	From      int64     // Done when it began
+	IsRebuild bool      // the facts are rebuilt; reports read the present ones until that is complete
+}
+
+// Share returns the share of the events that are folded; 1: no fold of all events runs.
+func (p Progress) Share() float64 {
+	if p.All == 0 {
+		return 1
+	}
+	return float64(p.Done) / float64(p.All)
+}
+
+// Left returns how long the rest will take at the rate so far. It returns false until the rate is known.
+func (p Progress) Left() (time.Duration, bool) {
+	if p.Done <= p.From {
+		return 0, false
+	}
+	return time.Duration(float64(time.Since(p.Began)) * float64(p.All-p.Done) / float64(p.Done-p.From)), true
+}
+
+// progress returns how far the running fold of all visitors is.
+func (b *backlog) progress() Progress {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.foldingAll
 }

@@ -191,7 +191,7 @@ func (c *cells) cellsByDay(ctx context.Context, from *server, added fold.Cells) 
 	const ofDays = " AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN " +
 		"{firsts:Array(Int64)}"
 	read, err := from.readCells(ctx, inSections+ofDays,
-		clickhouse.Named("sections", sectionsOf(maps.Keys(subjects), fold.OfDay)),
+		clickhouse.Named("sections", from.sectionsOf(maps.Keys(subjects), fold.OfDay)),
 		clickhouse.Named("goals", slices.Collect(maps.Keys(goals))),
 		clickhouse.Named("firsts", slices.Collect(maps.Keys(firsts))))
 	for key, cell := range read {
@@ -227,7 +227,7 @@ func (s *server) sumRows(ctx context.Context, subject schema.Subject) (fold.Cell
 		}
 		rows = append(rows, *r)
 		return nil
-	}, clickhouse.Named("sections", []uint64{SectionOf(subject, fold.OfVisitor), SectionOf(subject, fold.OfGoal)}))
+	}, clickhouse.Named("sections", []uint64{s.sectionOf(subject, fold.OfVisitor), s.sectionOf(subject, fold.OfGoal)}))
 	if err != nil {
 		return nil, fmt.Errorf("read the facts of %s: %w", subject, err)
 	}

@@ -103,7 +103,7 @@ func (s Shards) EachOrderHistory(
 		}
 		each(&h)
 		return nil
-	}, clickhouse.Named("visitors", SectionOf(of, fold.OfVisitor)), clickhouse.Named("website_id", of.WebsiteID),
+	}, sectionParam{"visitors", of, fold.OfVisitor}, clickhouse.Named("website_id", of.WebsiteID),
 		clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("subject_id", of.ID),
 		clickhouse.Named("experiment_id", of.ExperimentID), clickhouse.Named("goal_id", q.GoalID),
 		clickhouse.Named("from_ms", q.WindowStart().UnixMilli()), clickhouse.Named("to_ms", q.WindowEnd().UnixMilli()),

@@ -30,7 +30,7 @@ func (r *Refresher) checkRows(
 		err := row.Scan(&s.WebsiteID, &of.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &m.seen, &m.digest)
 		stored[of] = m
 		return err
-	}, append(visitorParams(visitors), clickhouse.Named("sections", sectionsOf(subjects, fold.OfVisitor)))...)
+	}, append(visitorParams(visitors), clickhouse.Named("sections", r.turn.on.sectionsOf(subjects, fold.OfVisitor)))...)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("read what the facts are made of: %w", err)
 	}
@@ -111,13 +111,12 @@ func (r *Refresher) noteLost(ctx context.Context, of, lost map[schema.Visitor]bo
 
 // readStored returns the stored rows of the visitors, by visitor.
 func (r *Refresher) readStored(ctx context.Context, of map[schema.Visitor]bool) (stored []fold.FactRow, err error) {
-	const ofSome = ofVisitors + " AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}"
-	err = r.turn.on.readRows(ctx, ofSome, func(row *fold.FactRow) error {
+	err = r.turn.on.readRows(ctx, ofVisitors+" AND "+ofSomeVisitors, func(row *fold.FactRow) error {
 		if of[visitorOfRow(row)] {
 			stored = append(stored, *row)
 		}
 		return nil
-	}, visitorParams(slices.Collect(maps.Keys(of)))...)
+	}, append(visitorParams(slices.Collect(maps.Keys(of))), r.turn.on.sectionsOfVisitors()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the facts of visitors: %w", err)
 	}

@@ -223,7 +223,7 @@ func (s Shards) EachOrder(ctx context.Context, q *plan.Question, mature int64, e
 		err := row.Scan(&order.Visitor, &order.Variation, &order.Number, &order.Value, &order.Profit, &order.Foreign)
 		each(&order)
 		return err
-	}, clickhouse.Named("section", SectionOf(q.Subject, fold.OfGoal)), clickhouse.Named("goal_id", q.GoalID),
+	}, sectionParam{"section", q.Subject, fold.OfGoal}, clickhouse.Named("goal_id", q.GoalID),
 		clickhouse.Named("from_ms", q.WindowStart().UnixMilli()), clickhouse.Named("to_ms", q.WindowEnd().UnixMilli()),
 		clickhouse.Named("age_from_ms", ages.From.Milliseconds()),
 		clickhouse.Named("age_to_ms", ages.To.Milliseconds()), clickhouse.Named("mature_ms", mature))
@@ -245,11 +245,27 @@ func (s Shards) FindGoalIDs(ctx context.Context, website int64, ids []uint64) (m
 	return found, nil
 }
 
+// sectionParam is a parameter of a statement: the section of a grain of a subject on the server that executes it.
+type sectionParam struct {
+	name    string
+	subject schema.Subject
+	grain   fold.Grain
+}
+
 // eachServer calls each for each row of a statement on each shard.
 func (s Shards) eachServer(ctx context.Context, file string, each func(driver.Rows) error, params ...any) error {
 	for _, shard := range s {
-		on := shard.currentServer()
-		if err := schema.EachRow(ctx, on, on.render(file, ""), each, params...); err != nil {
+		on, err := shard.shownServer(ctx)
+		if err != nil {
+			return err
+		}
+		own := slices.Clone(params)
+		for i := range own {
+			if section, is := own[i].(sectionParam); is {
+				own[i] = clickhouse.Named(section.name, on.sectionOf(section.subject, section.grain))
+			}
+		}
+		if err := schema.EachRow(ctx, on, on.render(file, ""), each, own...); err != nil {
 			return fmt.Errorf("read orders: %w", err)
 		}
 	}

@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +96,7 @@ func (r *Refresher) CountWaiting(ctx context.Context, of schema.Subject) (events
 		clickhouse.Named("after", r.ShownPosition().Through), clickhouse.Named("website", of.WebsiteID),
 		clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("id", of.ID),
 		clickhouse.Named("experiment", of.ExperimentID),
-		clickhouse.Named("section", SectionOf(of, fold.OfVisitor))).Scan(&events)
+		clickhouse.Named("section", server.sectionOf(of, fold.OfVisitor))).Scan(&events)
 	if err != nil {
 		return 0, fmt.Errorf("count the events of %s that wait: %w", of, err)
 	}
@@ -114,23 +113,6 @@ func (r *Refresher) RefreshNoted(ctx context.Context) error {
 	}
 	r.backlog.end(noted, err)
 	return err
-}
-
-// FoldAccepted folds all events that were accepted before the call. It calls progress with the numbers of visitors that
-// the running refresh has folded and will fold.
-func (r *Refresher) FoldAccepted(ctx context.Context, progress func(done, touched int)) error {
-	folded := make(chan error, 1)
-	go func() { folded <- r.RefreshNoted(ctx) }()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-folded:
-			return err
-		case <-tick.C:
-			progress(r.backlog.progress())
-		}
-	}
 }
 
 const (
@@ -152,7 +134,8 @@ const (
 func (r *Refresher) FindLosses(ctx context.Context) error {
 	server := r.currentServer()
 	short := uint64(0)
-	if err := server.QueryRow(ctx, server.render("short_subjects.sql", "")).Scan(&short); err != nil {
+	if err := server.QueryRow(ctx, server.render("short_subjects.sql", ""),
+		server.sectionsOfGrain(fold.OfVisitor)...).Scan(&short); err != nil {
 		return fmt.Errorf("count the events of subjects: %w", err)
 	}
 	if short == 0 {
@@ -172,6 +155,7 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 		if err := r.FindLosses(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "look for lost events failed", "err", err)
 		}
+		r.scrubCellsUntil(ctx)
 	})
 	scrub := time.NewTicker(scrubInterval)
 	defer scrub.Stop()
@@ -203,6 +187,30 @@ func (r *Refresher) FollowEvents(ctx context.Context) {
 	}
 }
 
+// scrubCellsUntil compares the cells of all subjects with their visitors once a day, and drops generations of facts
+// that no report reads any more, until the context ends. Refreshes do not wait for it.
+func (r *Refresher) scrubCellsUntil(ctx context.Context) {
+	scrub := time.NewTicker(scrubInterval)
+	defer scrub.Stop()
+	generation := r.ShownPosition().Generation
+	for part := uint64(0); ; part = (part + 1) % scrubParts {
+		select {
+		case <-ctx.Done():
+			return
+		case <-scrub.C:
+		}
+		_, err := r.ScrubCells(ctx, part, scrubParts)
+		if shown := r.ShownPosition().Generation; err == nil && shown == generation {
+			err = r.DropOldFacts(ctx) // reports that began before the rebuild have ended
+		} else {
+			generation = shown
+		}
+		if err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "scrub failed", "err", err)
+		}
+	}
+}
+
 // visitorRange returns the first and the last visitor id of a part, if all ids are divided into equal parts.
 func visitorRange(part, parts uint64) (first, last uint64) {
 	width := math.MaxUint64 / parts
@@ -211,42 +219,6 @@ func visitorRange(part, parts uint64) (first, last uint64) {
 		return first, math.MaxUint64
 	}
 	return first, first + width - 1
-}
-
-// RebuildFacts deletes all facts and folds all events again. Until that is done, reports have the StoreError Rebuilt.
-// If it is interrupted, the next refresh goes on.
-func (r *Refresher) RebuildFacts(ctx context.Context) (Position, error) {
-	if err := r.lockRefresh(ctx); err != nil {
-		return Position{}, err
-	}
-	err := r.deleteFacts(ctx)
-	<-r.busy
-	if err != nil {
-		return Position{}, fmt.Errorf("delete the facts: %w", err)
-	}
-	return r.RefreshFacts(ctx)
-}
-
-// deleteFacts deletes all facts, and stores a position that says so.
-func (r *Refresher) deleteFacts(ctx context.Context) error {
-	r.turn.known = false
-	r.published.setRebuilt()
-	server := r.currentServer()
-	if err := r.changeStoredParts(ctx, server, "TRUNCATE TABLE "+server.Facts+" SYNC"); err != nil {
-		return err
-	}
-	declared := encodeCurrencies(server.withCurrencies().currenciesOf())
-	emptied := Position{Rebuilding: true, Currencies: declared}.nextRefresh()
-	token := ""
-	if !r.alone { // a server may have begun to fold the events at once
-		token = emptied.tokenAfter(Position{})
-	}
-	batch, err := server.prepareChanges(ctx, token, []fold.Change{{FactRow: emptied.asRow()}})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = batch.Close() }()
-	return batch.Send()
 }
 
 // HoldScrubs holds off comparisons of facts with events until release is called: events that are deleted before their
@@ -259,7 +231,7 @@ func (r *Refresher) HoldScrubs() (release func()) {
 // EraseVisitors deletes all facts of visitors whose events are already deleted. It cancels the facts, and returns when
 // a merge has removed them from the disks of all active replicas.
 func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor) error {
-	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
+	_, err := r.changeFacts(ctx, func(ctx context.Context) error {
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
 			stored, err := r.readStored(ctx, setOf(some))
 			if err != nil {
@@ -300,10 +272,8 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 	if len(visitors) == 0 {
 		return nil
 	}
-	slices.SortFunc(visitors, func(a, b schema.Visitor) int {
-		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
-	})
-	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
+	slices.SortFunc(visitors, compareVisitors)
+	_, err := r.changeFacts(ctx, func(ctx context.Context) error {
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
 			stored, err := r.readStored(ctx, setOf(some))
 			if err != nil {
@@ -348,11 +318,11 @@ func (r *Refresher) moveOn(ctx context.Context) error {
 
 // DropSubjects deletes all facts of subjects whose events are already deleted.
 func (r *Refresher) DropSubjects(ctx context.Context, subjects []schema.Subject) error {
-	var sections []uint64
-	for grain := fold.OfVisitor; grain < fold.OfPosition; grain++ {
-		sections = append(sections, sectionsOf(slices.Values(subjects), grain)...)
-	}
-	_, err := r.runExclusively(ctx, func(ctx context.Context) error {
+	_, err := r.changeFacts(ctx, func(ctx context.Context) error {
+		var sections []uint64
+		for grain := fold.OfVisitor; grain < fold.OfPosition; grain++ {
+			sections = append(sections, r.turn.on.sectionsOf(slices.Values(subjects), grain)...)
+		}
 		del := "ALTER TABLE " + r.turn.on.Facts +
 			" DELETE WHERE section IN {sections:Array(UInt64)} SETTINGS mutations_sync = 1"
 		if err := r.changeStoredParts(ctx, r.turn.on, del, clickhouse.Named("sections", sections)); err != nil {

@@ -38,7 +38,7 @@ func panicOnViolation(ctx context.Context, r *Refresher, next Position, changed 
 			grains = append(grains, fold.OfDay)
 		}
 		for _, grain := range grains {
-			sections := sectionsOf(maps.Keys(map[schema.Subject]bool{subject: true}), grain)
+			sections := r.turn.on.sectionsOf(maps.Keys(map[schema.Subject]bool{subject: true}), grain)
 			stored, err := r.turn.on.readCells(ctx, inSections, clickhouse.Named("sections", sections))
 			if err != nil {
 				continue
@@ -54,12 +54,4 @@ func panicOnViolation(ctx context.Context, r *Refresher, next Position, changed 
 			}
 		}
 	}
-}
-
-// sumsAt returns the sums of a cell, which are 0 if there is none.
-func sumsAt(cells fold.Cells, key fold.CellKey) fold.CellSums {
-	if cell := cells[key]; cell != nil {
-		return cell.CellSums
-	}
-	return fold.CellSums{}
 }

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,15 +14,19 @@ import (
 type published struct {
 	mu       sync.RWMutex // guards the following
 	shown    Position     // the last one that is stored
-	rebuilt  bool         // the facts are incomplete and being rebuilt: shown and counters are those of before
+	rebuilt  bool         // the facts were deleted and are folded again: shown and counters are those of before
 	fresh    time.Time    // when the last refresh succeeded
 	lost     map[schema.Visitor]bool
+	wrong    map[schema.Subject]bool // whose cells are not the sums of their visitors
 	counters map[schema.Subject]SubjectCounters
+	builder  *Refresher                // that builds the next generation of the facts; nil: none does
 	settled  map[schema.Subject]uint64 // attempt that last may have changed sums of a day before its own (UTC)
 }
 
 func newPublished() *published {
-	return &published{lost: map[schema.Visitor]bool{}, settled: map[schema.Subject]uint64{}}
+	return &published{
+		lost: map[schema.Visitor]bool{}, wrong: map[schema.Subject]bool{}, settled: map[schema.Subject]uint64{},
+	}
 }
 
 // countersOf returns the counters of a subject.
@@ -50,6 +55,27 @@ func (p *published) lostVisitors() int {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return len(p.lost)
+}
+
+// allLost returns the visitors who were found to have lost events.
+func (p *published) allLost() map[schema.Visitor]bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return maps.Clone(p.lost)
+}
+
+// setBuilder notes which refresher builds the next generation of the facts; nil: none does.
+func (p *published) setBuilder(builder *Refresher) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.builder = builder
+}
+
+// runningBuilder returns the refresher that builds the next generation of the facts; nil: none does.
+func (p *published) runningBuilder() *Refresher {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.builder
 }
 
 // settledVersion returns a number that changes when sums of a subject on a day before the current one (UTC) may.
@@ -98,6 +124,29 @@ func (p *published) setLost(of, lost map[schema.Visitor]bool) (found []schema.Vi
 		}
 	}
 	return found
+}
+
+// setWrongCells updates the set of subjects with wrong cells, for the subjects in of. It returns those in wrong that
+// were not known.
+func (p *published) setWrongCells(of, wrong []schema.Subject) (found []schema.Subject) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, subject := range of {
+		if isWrong := slices.Contains(wrong, subject); isWrong && !p.wrong[subject] {
+			found = append(found, subject)
+			p.wrong[subject] = true
+		} else if !isWrong {
+			delete(p.wrong, subject)
+		}
+	}
+	return found
+}
+
+// hasWrongCells reports whether the cells of a subject were found to be wrong.
+func (p *published) hasWrongCells(of schema.Subject) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.wrong[of]
 }
 
 // publish makes a stored position and counters visible. changed has the subjects whose counters changed, each with the

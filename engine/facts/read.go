@@ -55,7 +55,8 @@ func (t tables) render(file, where string) string {
 
 // The conditions of rows and cells.
 const (
-	ofVisitors = "grain IN ('visitor', 'goal')"
+	ofVisitors = "(section BETWEEN {first_visitor:UInt64} AND {last_visitor:UInt64} OR " +
+		"section BETWEEN {first_goal:UInt64} AND {last_goal:UInt64})" // see sectionsOfVisitors
 	inSections = "section IN {sections:Array(UInt64)}"
 	inGrain    = "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}"
 )
@@ -64,6 +65,7 @@ const (
 type server struct {
 	driver.Conn
 	tables
+	generation uint32                  // of the facts
 	currencies func() map[int64]string // of the websites that declare one; nil: none does
 }
 
@@ -114,13 +116,22 @@ func (k *scannedKind) Scan(number any) error {
 	return nil
 }
 
+const ofSomeVisitors = "website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}"
+
 // readEvents returns all events of the visitors that were accepted until a time, by visitor.
 func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, through int64) ([]fold.Event, error) {
+	return s.readEventsWhere(ctx, ofSomeVisitors, through, visitorParams(visitors)...)
+}
+
+// readEventsWhere returns all events with a condition on visitors that were accepted until a time, by visitor.
+func (s *server) readEventsWhere(
+	ctx context.Context, where string, through int64, params ...any,
+) ([]fold.Event, error) {
 	var events []fold.Event
 	var last string // the details that were decoded last, because most goals have the same
 	var decoded schema.Details
 	currencies := s.currenciesOf()
-	err := schema.EachRow(ctx, s, s.render("events.sql", ""), func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.render("events.sql", where), func(row driver.Rows) error {
 		var e fold.Event
 		of := &e.Subject
 		err := row.Scan(&of.WebsiteID, &e.Visitor, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID, &e.ID,
@@ -135,7 +146,7 @@ func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, thro
 		}
 		events = append(events, e)
 		return err
-	}, append(visitorParams(visitors), clickhouse.Named("through", through))...)
+	}, append(params, clickhouse.Named("through", through))...)
 	if err != nil {
 		return nil, fmt.Errorf("read the events of visitors: %w", err)
 	}
@@ -197,10 +208,10 @@ func madeOfRows(rows []fold.FactRow) map[visitorOf]made {
 }
 
 // sectionsOf returns the sections of the rows of a grain of some subjects.
-func sectionsOf(subjects iter.Seq[schema.Subject], grain fold.Grain) []uint64 {
+func (s *server) sectionsOf(subjects iter.Seq[schema.Subject], grain fold.Grain) []uint64 {
 	sections := []uint64{}
 	for subject := range subjects {
-		sections = append(sections, SectionOf(subject, grain))
+		sections = append(sections, s.sectionOf(subject, grain))
 	}
 	return sections
 }
@@ -211,22 +222,10 @@ func (s *server) readRows(ctx context.Context, where string, each func(*fold.Fac
 	return schema.EachRow(ctx, s, s.render("rows.sql", where), func(row driver.Rows) error {
 		var r fold.FactRow
 		var copies int64
-		s := &r.Subject
-		to := []any{
-			&s.WebsiteID, &r.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, (*uint8)(&r.Grain), &r.Goal,
-			&r.Variation, &r.Attributes, &r.First, &r.Since, &r.Number, &r.MultiExposed, &r.Seen, &r.Digest,
-		}
-		for i := range r.Counts {
-			to = append(to, &r.Counts[i])
-		}
-		to = append(to, &r.Later, &r.LaterKinds, &r.Amounts[0], &r.Amounts[1], &r.Amounts[2],
-			&r.Before[0], &r.Before[1], &r.Before[2], &r.Marks, &r.Foreign, &copies)
-		if err := row.Scan(to...); err != nil {
+		if err := row.Scan(append(scanTargets(&r), &copies)...); err != nil {
 			return err
 		}
-		if strings.Trim(r.Attributes, schema.AttributeSeparator) == "" {
-			r.Attributes = "" // as in rows, if all are empty
-		}
+		trimAttributes(&r)
 		if copies < 0 {
 			const text = "facts: a row of visitor %d of %s is cancelled without being stored: %w"
 			return fmt.Errorf(text, r.Visitor, r.Subject, ErrIncomplete)
@@ -238,6 +237,27 @@ func (s *server) readRows(ctx context.Context, where string, each func(*fold.Fac
 		}
 		return nil
 	}, params...)
+}
+
+// scanTargets returns the targets for the columns of a row of facts, in the order of rows.sql.
+func scanTargets(r *fold.FactRow) []any {
+	s := &r.Subject
+	to := []any{
+		&s.WebsiteID, &r.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, (*uint8)(&r.Grain), &r.Goal,
+		&r.Variation, &r.Attributes, &r.First, &r.Since, &r.Number, &r.MultiExposed, &r.Seen, &r.Digest,
+	}
+	for i := range r.Counts {
+		to = append(to, &r.Counts[i])
+	}
+	return append(to, &r.Later, &r.LaterKinds, &r.Amounts[0], &r.Amounts[1], &r.Amounts[2],
+		&r.Before[0], &r.Before[1], &r.Before[2], &r.Marks, &r.Foreign)
+}
+
+// trimAttributes removes the attributes of a stored row if all are empty, as in rows that are folded.
+func trimAttributes(r *fold.FactRow) {
+	if strings.Trim(r.Attributes, schema.AttributeSeparator) == "" {
+		r.Attributes = ""
+	}
 }
 
 const insertedColumns = "section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, " +
@@ -259,7 +279,7 @@ func (s *server) prepareChanges(ctx context.Context, token string, changes []fol
 		settings["insert_deduplication_token"] = token
 	}
 	insert := "INSERT INTO " + s.Facts + " (" + insertedColumns + ", " + attributes + ")"
-	return schema.PrepareColumns(ctx, s, settings, insert, columnsOf(changes))
+	return schema.PrepareColumns(ctx, s, settings, insert, s.columnsOf(changes))
 }
 
 // grains are the values of the column grain by fold.Grain.
@@ -268,13 +288,22 @@ var grains = []string{
 }
 
 // sectionsOfGrain returns the parameters first_section and last_section, the range of the sections of a grain.
-func sectionsOfGrain(grain fold.Grain) []any {
-	first := uint64(grain) << hashBits
-	return []any{clickhouse.Named("first_section", first), clickhouse.Named("last_section", first|(1<<hashBits-1))}
+func (s *server) sectionsOfGrain(grain fold.Grain) []any {
+	first := s.firstSection(grain)
+	return []any{clickhouse.Named("first_section", first), clickhouse.Named("last_section", first|hashMask)}
+}
+
+// sectionsOfVisitors returns the parameters of the condition ofVisitors.
+func (s *server) sectionsOfVisitors() []any {
+	visitors, goals := s.firstSection(fold.OfVisitor), s.firstSection(fold.OfGoal)
+	return []any{
+		clickhouse.Named("first_visitor", visitors), clickhouse.Named("last_visitor", visitors|hashMask),
+		clickhouse.Named("first_goal", goals), clickhouse.Named("last_goal", goals|hashMask),
+	}
 }
 
 // columnsOf returns functions that return the values of insertedColumns and of the attributes.
-func columnsOf(changes []fold.Change) []func() any {
+func (s *server) columnsOf(changes []fold.Change) []func() any {
 	type section struct {
 		schema.Subject
 		fold.Grain
@@ -284,7 +313,7 @@ func columnsOf(changes []fold.Change) []func() any {
 		schema.ColumnValues(changes, func(c *fold.Change) uint64 {
 			of := section{c.Subject, c.Grain}
 			if _, known := sections[of]; !known {
-				sections[of] = SectionOf(of.Subject, of.Grain)
+				sections[of] = s.sectionOf(of.Subject, of.Grain)
 			}
 			return sections[of]
 		}),

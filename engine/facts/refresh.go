@@ -1,12 +1,13 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,16 +29,22 @@ type Refresher struct {
 	LeastVisitorsByDay int64
 	// LongestWait is the maximum time that a report of a server waits until events are folded; a second by default.
 	LongestWait time.Duration
+	// VisitorsInOrder is the number of visitors that are folded at once if all visitors are. It must be set before the
+	// first refresh.
+	VisitorsInOrder int
 	// MaxVisitorEvents is the number of distinct events of a website above which a visitor is automated. It must be set
 	// before the first refresh.
 	MaxVisitorEvents int
 
-	servers []*server // the only one, or the replicas of a shard, which have the same facts
-	alone   bool      // no other process writes to the store
-	current atomic.Int32
+	servers  []*server // the only one, or the replicas of a shard, which have the same facts
+	alone    bool      // no other process writes to the store
+	current  atomic.Int32
+	building uint32 // generation that it builds; 0: it refreshes the generation from which reports are computed
 
 	busy chan struct{} // holds an element during a refresh; guards turn
 	turn turn
+
+	rebuilds chan struct{} // holds an element while a generation is built
 
 	wake      chan struct{} // makes FollowEvents refresh at once
 	following atomic.Bool   // FollowEvents runs
@@ -57,6 +64,7 @@ type turn struct {
 	known      bool      // whether the following fields match the store; false after an error, to read them again
 	readAt     time.Time // when they last matched
 	opened     bool      // no deletion that began before this process is still running
+	deleted    bool      // the facts were deleted, and not all events are folded again
 	lookedBack time.Time // last refresh with longOverlap
 	position   Position
 	cells      cells
@@ -67,7 +75,8 @@ type turn struct {
 func newRefresher(of tables, replicas ...driver.Conn) *Refresher {
 	r := &Refresher{
 		LeastVisitorsByDay: leastVisitorsByDay, LongestWait: time.Second, MaxVisitorEvents: fold.MaxVisitorEvents,
-		busy: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		VisitorsInOrder: visitorsInOrder,
+		busy:            make(chan struct{}, 1), wake: make(chan struct{}, 1), rebuilds: make(chan struct{}, 1),
 		turn:    turn{automated: map[schema.Visitor]bool{}, unchanged: map[foldedEvents]uint64{}},
 		backlog: newBacklog(), published: newPublished(),
 		// 300 bytes for the visitors of the recent days of a subject, and at most 20,000 for the values of an attribute
@@ -103,8 +112,15 @@ func (r *Refresher) SetCurrencies(of func() map[int64]string) {
 	}
 }
 
-// currentServer returns the server that answers at the moment.
-func (r *Refresher) currentServer() *server { return r.servers[int(r.current.Load())%len(r.servers)] }
+// currentServer returns the server that answers at the moment, with the generation of the facts that this process
+// stored or read last.
+func (r *Refresher) currentServer() *server {
+	generation := r.building
+	if generation == 0 {
+		generation = r.ShownPosition().Generation
+	}
+	return r.servers[int(r.current.Load())%len(r.servers)].of(generation)
+}
 
 const (
 	// visitorsAtOnce is the number of visitors that are folded at once. Their ids are parameters of a statement.
@@ -127,7 +143,10 @@ type foldedEvents struct {
 // position of the facts. On a server, where another process may store events late, it looks at the last events again,
 // or only at their fingerprint if that has not changed: after an import, these can be millions.
 func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
-	return r.runExclusively(ctx, func(ctx context.Context) error {
+	return r.changeFacts(ctx, func(ctx context.Context) error {
+		if r.turn.position.Through == 0 {
+			return r.foldFirst(ctx)
+		}
 		if err := r.foldCurrencies(ctx); err != nil {
 			return err
 		}
@@ -136,6 +155,59 @@ func (r *Refresher) RefreshFacts(ctx context.Context) (at Position, err error) {
 		}
 		return r.foldLatest(ctx)
 	})
+}
+
+// errOutdated means that the facts were folded by another version of the fold than that of this program.
+var errOutdated = errors.New("the facts were folded by an earlier release")
+
+// errNewer means that a server of a newer release has folded the facts.
+var errNewer = errors.New("the facts were folded by a newer release: update this program")
+
+// changeFacts calls work while no other refresh of this process runs, and after the fold that has begun is complete. If
+// the facts were folded by an earlier release, it rebuilds them before.
+func (r *Refresher) changeFacts(ctx context.Context, work func(context.Context) error) (at Position, err error) {
+	for {
+		at, err = r.runExclusively(ctx, func(ctx context.Context) error {
+			switch format := r.turn.position.Format; {
+			case format > fold.Version:
+				return errNewer
+			case format < fold.Version:
+				return errOutdated
+			}
+			if err := r.completeFold(ctx); err != nil {
+				return err
+			}
+			return work(ctx)
+		})
+		if !errors.Is(err, errOutdated) {
+			return at, err
+		}
+		if at, err = r.RebuildFacts(ctx); err != nil {
+			return at, err
+		}
+	}
+}
+
+// completeFold folds the other visitors of a fold that another process has begun, or this one before an error.
+func (r *Refresher) completeFold(ctx context.Context) error {
+	at := r.turn.position
+	switch {
+	case !at.isFolding():
+		return nil
+	case at.Through == 0:
+		return r.foldFirst(ctx)
+	}
+	touched, _, err := r.readTouched(ctx, at.Through-overlap.Milliseconds())
+	if err != nil {
+		return err
+	}
+	touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return compareVisitors(v, at.After) <= 0 })
+	return r.foldVisitors(ctx, touched, at.Until)
+}
+
+// compareVisitors compares visitors in the order in which they are folded.
+func compareVisitors(a, b schema.Visitor) int {
+	return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
 }
 
 // foldLatest folds the visitors with events that another process may have stored since the last refresh, also such as
@@ -148,11 +220,9 @@ func (r *Refresher) foldLatest(ctx context.Context) error {
 	if looksBack {
 		last.after = last.at.Through - longOverlap.Milliseconds()
 	}
-	var fingerprint uint64
-	after := clickhouse.Named("after", max(last.after, 0))
-	row := r.turn.on.QueryRow(ctx, r.turn.on.render("fingerprint.sql", ""), after)
-	if err := row.Scan(&fingerprint); err != nil {
-		return fmt.Errorf("compute the fingerprint of the last events: %w", err)
+	fingerprint, err := r.readFingerprint(ctx, last.after, math.MaxInt64)
+	if err != nil {
+		return err
 	}
 	if folded, known := r.turn.unchanged[last]; !known || folded != fingerprint {
 		if err := r.foldEventsAfter(ctx, last.after); err != nil {
@@ -169,21 +239,41 @@ func (r *Refresher) foldLatest(ctx context.Context) error {
 	return nil
 }
 
+// readFingerprint returns a number that changes when events are stored that were accepted after a time and up to
+// another one, in milliseconds since 1970.
+func (r *Refresher) readFingerprint(ctx context.Context, after, through int64) (fingerprint uint64, err error) {
+	row := r.turn.on.QueryRow(ctx, r.turn.on.render("fingerprint.sql", ""), clickhouse.Named("after", max(after, 0)),
+		clickhouse.Named("through", through))
+	if err := row.Scan(&fingerprint); err != nil {
+		return 0, fmt.Errorf("compute the fingerprint of the last events: %w", err)
+	}
+	return fingerprint, nil
+}
+
 // foldEventsAfter folds the visitors with events that were accepted after a time, in milliseconds since 1970.
 func (r *Refresher) foldEventsAfter(ctx context.Context, after int64) error {
-	through := r.turn.position.Through
-	touched, err := schema.QueryRows(ctx, r.turn.on, r.turn.on.render("touched.sql", ""),
+	touched, last, err := r.readTouched(ctx, after)
+	if err != nil {
+		return err
+	}
+	return r.foldVisitors(ctx, touched, max(r.turn.position.Through, last))
+}
+
+// readTouched returns the visitors with events that were accepted after a time, in order, and the last acceptance time
+// of these events. Times are in milliseconds since 1970.
+func (r *Refresher) readTouched(ctx context.Context, after int64) (touched []schema.Visitor, last int64, err error) {
+	touched, err = schema.QueryRows(ctx, r.turn.on, r.turn.on.render("touched.sql", ""),
 		func(row driver.Rows, v *schema.Visitor) error {
-			var last int64
-			err := row.Scan(&v.WebsiteID, &v.ID, &last)
-			through = max(through, last)
+			var accepted int64
+			err := row.Scan(&v.WebsiteID, &v.ID, &accepted)
+			last = max(last, accepted)
 			return err
 		}, clickhouse.Named("after", max(after, 0)))
 	if err != nil {
-		return fmt.Errorf("read the visitors with new events: %w", err)
+		return nil, 0, fmt.Errorf("read the visitors with new events: %w", err)
 	}
 	touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return r.turn.automated[v] })
-	return r.foldVisitors(ctx, touched, through)
+	return touched, last, nil
 }
 
 func scanVisitor(row driver.Rows, v *schema.Visitor) error { return row.Scan(&v.WebsiteID, &v.ID) }
@@ -204,7 +294,8 @@ func (r *Refresher) runExclusively(ctx context.Context, work func(context.Contex
 	defer func() { <-r.busy }()
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
 	for try := 1; ; try++ {
-		r.turn.on = r.currentServer().withCurrencies() // which stay the same during the work
+		// the currencies stay the same during the work
+		r.turn.on = r.currentServer().withCurrencies().of(r.turn.position.Generation)
 		err := r.loadState(ctx)
 		if err == nil {
 			err = work(ctx)
@@ -258,24 +349,44 @@ func (r *Refresher) loadState(ctx context.Context) error {
 		}
 		r.turn.opened = true
 	}
-	stored, err := r.turn.on.readPosition(ctx)
+	stored, err := r.readOwnPosition(ctx)
 	if err != nil {
 		return err
-	}
-	if stored.Refresh == 0 && r.ShownPosition().Refresh > 0 { // the facts were just deleted
-		stored.Rebuilding = true
 	}
 	if r.turn.known && stored == r.turn.position {
 		return nil
 	}
 	r.turn.known = false
 	r.turn.position = stored
-	if isFirst && stored.Refresh == 0 {
+	r.turn.on.generation = stored.Generation
+	r.turn.deleted = wereDeleted(stored, r.ShownPosition())
+	if isFirst && stored.Refresh == 0 && r.building == 0 {
 		if err := r.warnOfFirstFold(ctx); err != nil {
 			return err
 		}
 	}
 	return r.readState(ctx)
+}
+
+// readOwnPosition reads the position of the generation that the refresher builds or refreshes.
+func (r *Refresher) readOwnPosition(ctx context.Context) (Position, error) {
+	stored, err := r.turn.on.readPositions(ctx)
+	if err != nil {
+		return Position{}, err
+	}
+	if r.building == 0 {
+		return stored.shown()
+	}
+	at, err := stored.of(r.building)
+	if at.Refresh == 0 {
+		at.Rebuilding = true
+	}
+	return at, err
+}
+
+// wereDeleted reports whether facts were deleted since a position was shown, and not all events are folded again.
+func wereDeleted(stored, shown Position) bool {
+	return stored.Generation == shown.Generation && stored.Through == 0 && shown.Through > 0
 }
 
 // awaitDeletions waits for deletions of facts that an interrupted process began.
@@ -315,11 +426,11 @@ func (r *Refresher) readState(ctx context.Context) error {
 		err := row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
 		r.turn.cells.byDay[of] = true
 		return err
-	}, sectionsOfGrain(fold.OfDay)...)
+	}, r.turn.on.sectionsOfGrain(fold.OfDay)...)
 	if err != nil {
 		return fmt.Errorf("read the subjects with cells by day: %w", err)
 	}
-	all, err := r.turn.on.readCells(ctx, inGrain, sectionsOfGrain(fold.OfAll)...)
+	all, err := r.turn.on.readCells(ctx, inGrain, r.turn.on.sectionsOfGrain(fold.OfAll)...)
 	if err != nil {
 		return err
 	}
@@ -327,7 +438,7 @@ func (r *Refresher) readState(ctx context.Context) error {
 	for key, cell := range all {
 		r.turn.cells.allOf(key.Subject)[key] = cell
 		if key.Goal == 0 && fold.IsAutomated(key.Variation) {
-			sections[SectionOf(key.Subject, fold.OfVisitor)] = true
+			sections[r.turn.on.sectionOf(key.Subject, fold.OfVisitor)] = true
 		}
 	}
 	if len(sections) > 0 {
@@ -359,7 +470,6 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 				return err
 			}
 		}
-		r.backlog.setProgress(from, len(touched))
 		to := min(from+visitorsAtOnce, len(touched))
 		var had, want []fold.FactRow
 		if from < to {
@@ -369,11 +479,10 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 				return err
 			}
 		}
-		next := r.turn.position.nextRefresh()
 		isLast := to == len(touched)
-		if isLast {
-			next.Through = through
-			next.Rebuilding = false
+		next := r.turn.position.foldedThrough(through)
+		if !isLast {
+			next = r.turn.position.foldedUpTo(touched[to-1], through)
 		}
 		if err := r.replaceRows(ctx, had, want, next); err != nil || isLast {
 			return err
@@ -403,8 +512,7 @@ func (r *Refresher) foldBatch(
 		had = fold.AppendVisitorRows(before, r.MaxVisitorEvents, had)
 		want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
 	}
-	hasFacts := r.turn.position.Refresh > 0 && !r.turn.position.isEmptied()
-	if !hasFacts {
+	if r.turn.position.Through == 0 { // the visitors have no facts yet
 		return had, want, nil
 	}
 	subjects := map[schema.Subject]bool{}
@@ -426,7 +534,7 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 		return nil
 	}
 	r.turn.readAt = time.Now()
-	stored, err := r.turn.on.readPosition(ctx)
+	stored, err := r.readOwnPosition(ctx)
 	if err == nil && stored != r.turn.position {
 		err = errOvertaken
 	}
@@ -436,9 +544,7 @@ func (r *Refresher) confirmPosition(ctx context.Context) error {
 // replaceRows inserts the changes of visitors' rows from had to want, together with the next position.
 func (r *Refresher) replaceRows(ctx context.Context, had, want []fold.FactRow, next Position) (err error) {
 	changes := fold.AppendChanges(nil, had, want)
-	isAtEnd := next.Through == r.turn.position.Through && next.Rebuilding == r.turn.position.Rebuilding &&
-		next.Currencies == r.turn.position.Currencies
-	if len(changes) == 0 && isAtEnd {
+	if len(changes) == 0 && next.hasSameEvents(r.turn.position) {
 		return nil
 	}
 	changed := map[schema.Subject]int64{}
@@ -485,7 +591,7 @@ func (r *Refresher) storeChanges(
 		return fmt.Errorf("insert facts: %w", err)
 	}
 	if !r.alone {
-		switch stored, err := r.turn.on.readPosition(ctx); {
+		switch stored, err := r.readOwnPosition(ctx); {
 		case err != nil:
 			return err
 		case stored != next:
@@ -496,7 +602,15 @@ func (r *Refresher) storeChanges(
 		checkStored(ctx, r, next, changed)
 	}
 	r.turn.position = next
+	r.turn.deleted = r.turn.deleted && next.Through == 0
 	r.turn.readAt = time.Now()
+	r.noteAutomated(changes)
+	r.publishState(changed, false)
+	return nil
+}
+
+// noteAutomated updates the set of automated visitors by stored changes.
+func (r *Refresher) noteAutomated(changes []fold.Change) {
 	for _, c := range changes { // those that cancel come first
 		switch {
 		case c.Grain != fold.OfVisitor || !fold.IsAutomated(c.Variation):
@@ -506,76 +620,7 @@ func (r *Refresher) storeChanges(
 			r.turn.automated[visitorOfRow(c.FactRow)] = true
 		}
 	}
-	r.publishState(changed, false)
-	return nil
 }
 
 // checkStored checks a stored change if the program is built with the tag invariants; nil without it.
 var checkStored func(ctx context.Context, r *Refresher, next Position, changed map[schema.Subject]int64)
-
-// Position says how far events are folded.
-type Position struct {
-	Refresh uint32 // number of the last refresh; 0: none
-	Through int64  // acceptance time up to which events are folded, in milliseconds since 1970
-	Attempt uint64 // random: several processes may attempt the refresh, and one succeeds
-	// Currencies are those of the websites by which the events are folded, such as "1=EUR,2=JPY".
-	Currencies string
-	// Rebuilding means that the facts were deleted, and not all events are folded again yet.
-	Rebuilding bool
-}
-
-// isEmptied reports whether the facts were deleted, and none is stored again yet.
-func (p Position) isEmptied() bool { return p.Rebuilding && p.Refresh == 1 }
-
-// FoldedThrough returns the acceptance time up to which events are folded.
-func (p Position) FoldedThrough() time.Time { return time.UnixMilli(p.Through).UTC() }
-
-// ErrIncomplete means that the server does not have all parts of the facts yet. If this persists, the server has lost
-// parts, or facts were inserted during a rebuild.
-var ErrIncomplete = errors.New("some stored facts are missing: rebuild them (lifthouse facts --rebuild), " +
-	"unless a replica was just started and still fetches them")
-
-// readPosition returns the position of the facts of a server. The error may be ErrIncomplete.
-func (s *server) readPosition(ctx context.Context) (Position, error) {
-	var p Position
-	live := 0
-	copies := int64(0)
-	err := schema.EachRow(ctx, s, s.render("position.sql", ""), func(row driver.Rows) error {
-		live++
-		return row.Scan(&p.Refresh, &p.Through, &p.Attempt, &p.Currencies, &p.Rebuilding, &copies)
-	})
-	switch {
-	case err != nil:
-		return Position{}, fmt.Errorf("read the position of the facts: %w", err)
-	case live > 1 || live == 1 && copies != 1:
-		return Position{}, ErrIncomplete
-	}
-	return p, nil
-}
-
-// nextRefresh returns the position after another refresh without newer events.
-func (p Position) nextRefresh() Position {
-	next := p
-	next.Refresh++
-	next.Attempt = rand.Uint64() //nolint:gosec // distinguishes attempts
-	return next
-}
-
-// tokenAfter returns the token of the insert that moves from a position to p. It is equal in processes at the same
-// position.
-func (p Position) tokenAfter(last Position) string {
-	return fmt.Sprintf("%d after %x", p.Refresh, last.Attempt)
-}
-
-// asRow returns the row of a position.
-func (p Position) asRow() *fold.FactRow {
-	none := schema.Subject{Kind: schema.SubjectNone}
-	row := &fold.FactRow{
-		Subject: none, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh,
-		Variation: p.Currencies,
-	}
-	if p.Rebuilding {
-		row.Goal = 1
-	}
-	return row
-}

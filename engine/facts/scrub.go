@@ -18,10 +18,13 @@ type Scrubbed struct {
 	Visitors int              // number that was compared
 	Wrong    int              // visitors whose facts do not match their events
 	Lost     []schema.Visitor // visitors whose facts were made of more events than are stored: events are lost
+	Cells    []schema.Subject // subjects whose cells are not the sums of their visitors
 }
 
 func (s *Scrubbed) addResult(o Scrubbed) {
-	s.Visitors, s.Wrong, s.Lost = s.Visitors+o.Visitors, s.Wrong+o.Wrong, append(s.Lost, o.Lost...)
+	s.Visitors += o.Visitors
+	s.Wrong += o.Wrong
+	s.Lost = append(s.Lost, o.Lost...)
 }
 
 // ScrubFacts compares the events of which facts were made with the stored events, for the visitors with ids from first
@@ -32,44 +35,22 @@ func (r *Refresher) ScrubFacts(ctx context.Context, first, last uint64) (found S
 		return found, nil
 	}
 	defer r.deleting.RUnlock()
-	return r.scrubRange(ctx, first, last, true)
+	return r.scrubRange(ctx, first, last)
 }
 
-// VerifyFacts compares the facts of all visitors with the folded events, and changes nothing. It calls progress with
-// the share of the visitors compared so far.
-func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64)) (found Scrubbed, err error) {
-	var events uint64
-	if err := r.currentServer().QueryRow(ctx, "SELECT count() FROM "+r.currentServer().Sent).Scan(&events); err != nil {
-		return found, fmt.Errorf("count the events: %w", err)
-	}
-	parts := min(1+events/500_000, 64) // between which refreshes run; the ids of a part must fit into memory
-	for part := range parts {
-		first, last := visitorRange(part, parts)
-		r.deleting.RLock()
-		some, err := r.scrubRange(ctx, first, last, false)
-		r.deleting.RUnlock()
-		if err != nil {
-			return found, err
-		}
-		found.addResult(some)
-		progress(float64(part+1) / float64(parts))
-	}
-	return found, nil
-}
-
-// scrubRange compares facts with events, for the visitors with ids from first to last. If correct is set, it corrects
-// the facts.
-func (r *Refresher) scrubRange(ctx context.Context, first, last uint64, correct bool) (found Scrubbed, err error) {
-	_, err = r.runExclusively(ctx, func(ctx context.Context) error {
+// scrubRange compares facts with events, for the visitors with ids from first to last, and corrects the
+// facts.
+func (r *Refresher) scrubRange(ctx context.Context, first, last uint64) (found Scrubbed, err error) {
+	_, err = r.changeFacts(ctx, func(ctx context.Context) error {
 		found = Scrubbed{} // of an earlier try
 		visitors, err := schema.QueryRows(ctx, r.turn.on, r.turn.on.render("stored_visitors.sql", ""), scanVisitor,
-			clickhouse.Named("first", first), clickhouse.Named("last", last),
-			clickhouse.Named("through", r.turn.position.Through))
+			append(r.turn.on.sectionsOfGrain(fold.OfVisitor), clickhouse.Named("first", first),
+				clickhouse.Named("last", last), clickhouse.Named("through", r.turn.position.Through))...)
 		if err != nil {
 			return fmt.Errorf("read the visitors: %w", err)
 		}
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
-			scrubbed, err := r.scrubVisitors(ctx, some, correct)
+			scrubbed, err := r.scrubVisitors(ctx, some, true)
 			if err != nil {
 				return err
 			}
@@ -107,7 +88,7 @@ func (r *Refresher) scrubVisitors(
 			wrong[v] = true
 		}
 	}
-	found = Scrubbed{len(some), len(wrong), slices.Collect(maps.Keys(lost))}
+	found = Scrubbed{Visitors: len(some), Wrong: len(wrong), Lost: slices.Collect(maps.Keys(lost))}
 	if !correct {
 		if len(wrong) > 0 { // unless another process has corrected them
 			return found, r.confirmPosition(ctx)

@@ -61,10 +61,24 @@ func (s Shards) RefreshFacts(ctx context.Context) error {
 	})
 }
 
-// FoldAccepted folds all events that were accepted before the call. It calls progress with the numbers of visitors that
-// the running refresh has folded and will fold.
-func (s Shards) FoldAccepted(ctx context.Context, progress func(done, touched int)) error {
-	return s.each(func(shard *Refresher) error { return shard.FoldAccepted(ctx, progress) })
+// FoldAccepted folds all events that were accepted before the call.
+func (s Shards) FoldAccepted(ctx context.Context) error {
+	return s.each(func(shard *Refresher) error { return shard.RefreshNoted(ctx) })
+}
+
+// FoldProgress returns how far the folds of all events are.
+func (s Shards) FoldProgress() (all Progress) {
+	for _, shard := range s {
+		one := shard.FoldProgress()
+		if all.Began.IsZero() || !one.Began.IsZero() && one.Began.Before(all.Began) {
+			all.Began = one.Began
+		}
+		all.Done += one.Done
+		all.All += one.All
+		all.From += one.From
+		all.IsRebuild = all.IsRebuild || one.IsRebuild
+	}
+	return all
 }
 
 // AwaitNoted waits until the events that this process stored are folded. A server waits for a short time only, and
@@ -363,7 +377,7 @@ func (r *Refresher) readCountersOn(ctx context.Context, on *server, subject sche
 	if r.alone {
 		return r.SubjectCounters(subject), nil
 	}
-	sections := []uint64{SectionOf(subject, fold.OfAll)}
+	sections := []uint64{on.sectionOf(subject, fold.OfAll)}
 	cells, err := on.readCells(ctx, inSections, clickhouse.Named("sections", sections))
 	return countersOf(cells), err
 }
@@ -378,8 +392,8 @@ func (r *Refresher) AllCounters() map[schema.Subject]SubjectCounters {
 	return r.published.allCounters()
 }
 
-// StoredPosition returns the position of the stored facts. It waits while a refresh stores facts. While the facts are
-// rebuilt, it returns the StoreError Rebuilt: no report may count incomplete facts.
+// StoredPosition returns the position of the stored facts. It waits while a refresh stores facts. If the facts were
+// deleted, it returns the StoreError Rebuilt until all events are folded again: no report may count incomplete facts.
 func (r *Refresher) StoredPosition(ctx context.Context) (Position, error) {
 	return r.positionOn(ctx, r.currentServer(), false)
 }
@@ -388,8 +402,7 @@ func (r *Refresher) StoredPosition(ctx context.Context) (Position, error) {
 func (r *Refresher) positionOn(ctx context.Context, server *server, held bool) (Position, error) {
 	if !r.alone {
 		at, err := server.readPosition(ctx)
-		isDeleted := at.Refresh == 0 && r.ShownPosition().Refresh > 0
-		if err == nil && (at.Rebuilding || isDeleted) {
+		if err == nil && wereDeleted(at, r.ShownPosition()) {
 			err = &source.StoreError{Fault: source.Rebuilt}
 		}
 		return at, err
@@ -405,6 +418,15 @@ func (r *Refresher) positionOn(ctx context.Context, server *server, held bool) (
 	return shown, nil
 }
 
+// shownServer returns the current server with the facts from which reports are computed.
+func (r *Refresher) shownServer(ctx context.Context) (*server, error) {
+	at, err := r.StoredPosition(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.currentServer().of(at.Generation), nil
+}
+
 // ShownPosition returns the position that this process stored or read last.
 func (r *Refresher) ShownPosition() Position {
 	shown, _ := r.published.position()
@@ -415,10 +437,13 @@ func (r *Refresher) ShownPosition() Position {
 func (r *Refresher) LostVisitors() int { return r.published.lostVisitors() }
 
 // publishState makes the position and the counters of changed subjects visible to readers. changed has the first day
-// whose sums may have changed. all means that no other subject has facts. While the facts are rebuilt, what is shown
-// stays.
+// whose sums may have changed. all means that no other subject has facts. While a generation is built, and while facts
+// that were deleted are folded again, what is shown stays.
 func (r *Refresher) publishState(changed map[schema.Subject]int64, all bool) {
-	if r.turn.position.Rebuilding {
+	switch {
+	case r.turn.position.Rebuilding:
+		return
+	case r.turn.deleted:
 		r.published.setRebuilt()
 		return
 	}
@@ -479,18 +504,4 @@ func newStored(states []state) (s Stored) {
 		}
 	}
 	return s
-}
-
-// hashBits is the number of low bits of a section that hold a hash of the subject; the grain is above them. They
-// suffice: among a million subjects, the probability of a collision is 5·10^-7.
-const hashBits = 60
-
-// SectionOf returns the section of the rows of a grain of a subject.
-func SectionOf(subject schema.Subject, grain fold.Grain) uint64 {
-	of := uint64(grain) << hashBits
-	s := subject
-	if grain == fold.OfPosition {
-		return of
-	}
-	return of | schema.HashID(fmt.Sprintf("%d %s %d %d", s.WebsiteID, s.Kind, s.ID, s.ExperimentID))>>(64-hashBits)
 }

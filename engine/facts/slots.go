@@ -124,9 +124,9 @@ func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slot
 		StepTime:   "toUnixTimestamp64Milli(first_time) + ms",
 		Attributes: attributes,
 	}}
-	q.addParam("visitors", SectionOf(p.Subject, fold.OfVisitor))
-	q.addParam("goals", SectionOf(p.Subject, fold.OfGoal))
-	q.addParam("days", SectionOf(p.Subject, fold.OfDay))
+	q.addParam("visitors", s.sectionOf(p.Subject, fold.OfVisitor))
+	q.addParam("goals", s.sectionOf(p.Subject, fold.OfGoal))
+	q.addParam("days", s.sectionOf(p.Subject, fold.OfDay))
 
 	// The goals, filters on first views, and filters on the values of goal events.
 	visitors, goals := []string{}, []string{"section = {goals:UInt64}"}

@@ -3,6 +3,7 @@ package facts
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"lifthouse/engine/fold"
 	"lifthouse/schema"
@@ -37,7 +38,7 @@ func (s Shards) ReadUnseen(ctx context.Context, of schema.Subject, goal int64) (
 	if sent < leastUnseen || 100*s.countedGoals(of, goal) > sent {
 		return Unseen{}, nil
 	}
-	var sections []uint64
+	var counting []schema.Subject
 	var first int64
 	for subject := range s.StoredSubjects() {
 		if subject.WebsiteID != of.WebsiteID || subject.Kind == schema.SubjectNone {
@@ -47,19 +48,23 @@ func (s Shards) ReadUnseen(ctx context.Context, of schema.Subject, goal int64) (
 			return Unseen{}, nil
 		}
 		first = earlierOf(first, s.SubjectCounters(subject).FirstView)
-		sections = append(sections, SectionOf(subject, fold.OfVisitor))
+		counting = append(counting, subject)
 	}
 	if first == 0 {
 		return Unseen{}, nil
 	}
 	for _, shard := range s {
-		on := shard.currentServer()
-		err := schema.EachRow(ctx, on, on.render("unseen.sql", ""), func(row driver.Rows) error {
+		on, err := shard.shownServer(ctx)
+		if err != nil {
+			return Unseen{}, err
+		}
+		err = schema.EachRow(ctx, on, on.render("unseen.sql", ""), func(row driver.Rows) error {
 			var goals, without int64
 			err := row.Scan(&goals, &without)
 			all.Goals, all.WithoutView = all.Goals+goals, all.WithoutView+without
 			return err
-		}, clickhouse.Named("sections", sections), clickhouse.Named("goals", SectionOf(bare, fold.OfGoal)),
+		}, clickhouse.Named("sections", on.sectionsOf(slices.Values(counting), fold.OfVisitor)),
+			clickhouse.Named("goals", on.sectionOf(bare, fold.OfGoal)),
 			clickhouse.Named("goal_id", goal), clickhouse.Named("from_ms", first))
 		if err != nil {
 			return Unseen{}, fmt.Errorf("count goals of visitors without a view: %w", err)

@@ -60,9 +60,9 @@ func (e *Event) compareTime(o *Event) int {
 	return cmp.Or(cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.ID, o.ID))
 }
 
-// foldVersion must change whenever AppendVisitorRows returns different rows for the same events. Stored rows of an
-// earlier version then have different digests and are replaced.
-const foldVersion = 4
+// Version must change whenever AppendVisitorRows returns different rows for the same events. Facts of an earlier
+// version are then rebuilt.
+const Version = 4
 
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
@@ -71,7 +71,7 @@ func (e *Event) contentHash() uint64 {
 	revision := int64(e.Revision) //nolint:gosec // bits
 	a := &e.Amounts
 	for _, n := range []int64{
-		foldVersion, id, revision, oneIf(e.Cancelled), e.At, e.Variation, int64(e.Kind), e.Goal, a[0], a[1], a[2],
+		Version, id, revision, oneIf(e.Cancelled), e.At, e.Variation, int64(e.Kind), e.Goal, a[0], a[1], a[2],
 	} {
 		content = binary.LittleEndian.AppendUint64(content, uint64(n)) //nolint:gosec // bits
 	}

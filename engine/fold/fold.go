@@ -422,6 +422,39 @@ func AppendChanges(changes []Change, stored, wanted []FactRow) []Change {
 	return append(changes, added...)
 }
 
+// AreSameRows reports whether the stored rows of a visitor are the wanted ones, in any order.
+func AreSameRows(stored, wanted []FactRow) bool {
+	if len(stored) != len(wanted) {
+		return false
+	}
+	for i := range stored {
+		if !stored[i].equals(&wanted[i]) {
+			return len(AppendChanges(nil, stored, wanted)) == 0
+		}
+	}
+	return true
+}
+
+// equals reports whether two rows of visitors or goal events are stored as the same row.
+func (r *FactRow) equals(o *FactRow) bool {
+	return r.hasSameKey(o) && r.hasSameFirstView(o) && r.hasSameEvents(o)
+}
+
+func (r *FactRow) hasSameKey(o *FactRow) bool {
+	return r.Subject == o.Subject && r.Visitor == o.Visitor && r.Grain == o.Grain && r.Goal == o.Goal &&
+		r.Variation == o.Variation && r.Number == o.Number
+}
+
+func (r *FactRow) hasSameFirstView(o *FactRow) bool {
+	return r.First == o.First && r.Attributes == o.Attributes && r.MultiExposed == o.MultiExposed
+}
+
+func (r *FactRow) hasSameEvents(o *FactRow) bool {
+	isSameCount := r.Since == o.Since && r.Seen == o.Seen && r.Digest == o.Digest && r.Counts == o.Counts
+	isSameAmount := r.Amounts == o.Amounts && r.Before == o.Before && r.Marks == o.Marks && r.Foreign == o.Foreign
+	return isSameCount && isSameAmount && slices.Equal(r.Later, o.Later) && slices.Equal(r.LaterKinds, o.LaterKinds)
+}
+
 // contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.
 func (r *FactRow) contentKey() string {
 	b := make([]byte, 0, 256+9*len(r.Later))

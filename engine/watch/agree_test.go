@@ -114,7 +114,7 @@ func TestSubjectsWaitForTheirOwnEvents(t *testing.T) {
 			recorded := must.Get(e.Ledger.SubjectRecords(t.Context(), banner))(t)
 			check.Equal(t, len(recorded), test.before, "recorded looks while the event waits")
 			close(held.Held)
-			must.OK(t, shard.FoldAccepted(t.Context(), func(int, int) {}))
+			must.OK(t, shard.RefreshNoted(t.Context()))
 			recorder.RecordDue(t.Context(), now)
 			recorded = must.Get(e.Ledger.SubjectRecords(t.Context(), banner))(t)
 			check.Equal(t, len(recorded), test.then, "recorded looks after the event is folded")

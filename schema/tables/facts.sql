@@ -5,9 +5,13 @@
 -- taken of the sign times a column, so they are the same before and after merges.
 --
 -- A refresh inserts all its rows as one block, which is atomic. The deduplication token is the number of the refresh:
--- of two refreshes with the same number, ClickHouse keeps the first. Hence there is no PARTITION BY, which would divide
--- the block. The row of the grain 'position' has the number of the last refresh and the acceptance time up to which
--- events are folded. Exactly one such row is live. A replica that sees none or several does not have all parts yet.
+-- of two refreshes with the same number, ClickHouse keeps the first. The row of the grain 'position' has the number of
+-- the last refresh and the acceptance time up to which events are folded. Exactly one such row is live in a generation. A
+-- replica that sees none or several does not have all parts yet.
+--
+-- All rows of one fold of the events are a generation, in a partition of its own. A rebuild folds the events into the
+-- other partition. Its last insert makes it the generation from which reports are computed, and then the partition of
+-- the old one is dropped.
 --
 -- The grains 'all' and 'day' have sums over the visitors of a variation, in the column sums. Their visitor_id is the
 -- hash of the variation. In 'all', goal 0 has the sums of visitors and of the events of all goals. In 'day', first_time
@@ -22,7 +26,7 @@
 -- another follows it, so columns compress well. Twins have equal keys, and different rows have different keys.
 CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
 (
-    section            UInt64                  COMMENT 'grain · 2^60 + hash of website, subject and experiment, see facts.SectionOf',
+    section            UInt64                  COMMENT 'grain · 2^60 + generation modulo 2 · 2^59 + hash of website, subject and experiment',
     website_id         Int64,
     subject            Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
     subject_id         Int64,
@@ -30,7 +34,7 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     grain              Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
     goal_id            Int64                   COMMENT '0: visitors; -1: returns, see fold.Returns',
     sign               Int8                    COMMENT '-1: cancels an equal row',
-    variation          LowCardinality(String)  COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated; of a position: the currencies of the websites, see facts.Position',
+    variation          LowCardinality(String)  COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated; of a position: the currencies of the websites, see facts.Position, as for its other columns',
     visitor_id         UInt64,
     device             LowCardinality(String)  COMMENT 'of the first view, like all attributes',
     country            LowCardinality(String),
@@ -73,6 +77,7 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     sums               Array(Int128)           COMMENT 'of a cell: fold.CellSums; then fold.Extent'
 )
 ENGINE = {{.Replicated}}CollapsingMergeTree({{with .Shard}}{{.}}, {{end}}sign)
+PARTITION BY bitAnd(bitShiftRight(section, 59), 1)
 PRIMARY KEY (section, goal_id, device, country, variation, os, region, city)
 ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel,
     first_time, visitor_id, since_ms, number)

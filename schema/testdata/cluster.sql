@@ -138,7 +138,7 @@ SETTINGS min_parts_to_merge_at_once = 500, max_parts_to_merge_at_once = 1000, pa
 
 CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
 (
-    `section` UInt64 COMMENT 'grain · 2^60 + hash of website, subject and experiment, see facts.SectionOf',
+    `section` UInt64 COMMENT 'grain · 2^60 + generation modulo 2 · 2^59 + hash of website, subject and experiment',
     `website_id` Int64,
     `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
     `subject_id` Int64,
@@ -146,7 +146,7 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `grain` Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
     `goal_id` Int64 COMMENT '0: visitors; -1: returns, see fold.Returns',
     `sign` Int8 COMMENT '-1: cancels an equal row',
-    `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated; of a position: the currencies of the websites, see facts.Position',
+    `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated; of a position: the currencies of the websites, see facts.Position, as for its other columns',
     `visitor_id` UInt64,
     `device` LowCardinality(String) COMMENT 'of the first view, like all attributes',
     `country` LowCardinality(String),
@@ -189,6 +189,7 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `sums` Array(Int128) COMMENT 'of a cell: fold.CellSums; then fold.Extent'
 )
 ENGINE = ReplicatedCollapsingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', sign)
+PARTITION BY bitAnd(bitShiftRight(section, 59), 1)
 PRIMARY KEY (section, goal_id, device, country, variation, os, region, city)
 ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel, first_time, visitor_id, since_ms, number)
 SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800

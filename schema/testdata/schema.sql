@@ -106,7 +106,7 @@ CREATE TABLE events_inbox (`website_id` Int64 COMMENT 'has to be in the catalogu
   `cancelled` String COMMENT 'of a goal: true if it does not count; booleans are accepted too',
   `row_id` UUID MATERIALIZED generateUUIDv4() COMMENT 'ours: the id of an event without one, the same however often the row is moved') ENGINE = MergeTree ORDER BY tuple() SETTINGS min_parts_to_merge_at_once = 500, max_parts_to_merge_at_once = 1000, parts_to_delay_insert = 5000, parts_to_throw_insert = 10000, index_granularity = 8192
 
-CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, subject and experiment, see facts.SectionOf',
+CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + generation modulo 2 · 2^59 + hash of website, subject and experiment',
   `website_id` Int64,
   `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
   `subject_id` Int64,
@@ -114,7 +114,7 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `grain` Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
   `goal_id` Int64 COMMENT '0: visitors; -1: returns, see fold.Returns',
   `sign` Int8 COMMENT '-1: cancels an equal row',
-  `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated; of a position: the currencies of the websites, see facts.Position',
+  `variation` LowCardinality(String) COMMENT 'id of the variation of the first view, + if the visitor saw others; ! at its end, or empty: events that do not count, and ! if the visitor is automated; of a position: the currencies of the websites, see facts.Position, as for its other columns',
   `visitor_id` UInt64,
   `device` LowCardinality(String) COMMENT 'of the first view, like all attributes',
   `country` LowCardinality(String),
@@ -154,7 +154,7 @@ CREATE TABLE facts (`section` UInt64 COMMENT 'grain · 2^60 + hash of website, s
   `extra_value_before` Int64,
   `marks` UInt8 COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
   `foreign_currency` LowCardinality(String) COMMENT 'of such amounts',
-  `sums` Array(Int128) COMMENT 'of a cell: fold.CellSums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PRIMARY KEY (section, goal_id, device, country, variation, os, region, city) ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
+  `sums` Array(Int128) COMMENT 'of a cell: fold.CellSums; then fold.Extent') ENGINE = CollapsingMergeTree(sign) PARTITION BY bitAnd(bitShiftRight(section, 59), 1) PRIMARY KEY (section, goal_id, device, country, variation, os, region, city) ORDER BY (section, goal_id, device, country, variation, os, region, city, browser, channel, first_time, visitor_id, since_ms, number) SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000
 
 CREATE TABLE files (`digest` UInt64 COMMENT 'xxHash64 of the content and the mapping',
   `path` String,

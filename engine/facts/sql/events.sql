@@ -1,4 +1,4 @@
--- one row per stored event, copies included, of some visitors
+-- one row per stored event, copies included, with a condition on visitors
 SELECT
     website_id, visitor_id, toUInt8(subject), subject_id, experiment_id, event_id, revision, cancelled,
     toUnixTimestamp64Milli(time),
@@ -8,7 +8,6 @@ SELECT
     if(event = 'view', attributes, ''),
     details
 FROM {{.Sent}}
-PREWHERE website_id IN {websites:Array(Int64)}
-    AND visitor_id IN {visitors:Array(UInt64)} -- then the other columns of few rows are read
+PREWHERE {{.Where}} -- then the other columns of few rows are read
 WHERE accepted_ms <= {through:Int64}
 SETTINGS use_skip_indexes = 0 -- the key excludes nearly all other rows

@@ -9,7 +9,7 @@ FROM (
         UNION ALL
         SELECT website_id, subject, subject_id, experiment_id, -sum(toInt64(sign) * seen) AS events
         FROM {{.Facts}}
-        WHERE grain = 'visitor'
+        WHERE section BETWEEN {first_section:UInt64} AND {last_section:UInt64}
         GROUP BY website_id, subject, subject_id, experiment_id
     )
     GROUP BY website_id, subject, subject_id, experiment_id

@@ -2,9 +2,7 @@ package api_test
 
 import (
 	_ "embed"
-	"encoding/json"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -22,7 +20,6 @@ import (
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
-	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 	"lifthouse/schema/secrets"
 )
@@ -101,42 +98,6 @@ func (s *server) newToken(account, website int64, scope catalogue.Scope) string 
 		catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})
 	must.OK(s.t, err)
 	return secret
-}
-
-// answer is a response without its body.
-type answer struct {
-	status int
-	http.Header
-}
-
-// do sends a request and returns the response, and its body as JSON and as text.
-func (s *server) do(method, path, token string) (answer, map[string]any, string) {
-	s.t.Helper()
-	return s.with(method, path, token, nil)
-}
-
-// wants sends a request, whose response must have a status, and returns its text.
-func (s *server) wants(status int, method, path, token string) (text string) {
-	s.t.Helper()
-	response, _, text := s.do(method, path, token)
-	check.Equal(s.t, response.status, status, "%s %s: %s", method, path, text)
-	return text
-}
-
-// with is like do, with additional headers.
-func (s *server) with(method, path, token string, header http.Header) (answer, map[string]any, string) {
-	s.t.Helper()
-	request := must.Get(http.NewRequestWithContext(s.t.Context(), method, s.URL+path, http.NoBody))(s.t)
-	if header != nil {
-		request.Header = header
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, text := exchange(s.t, request)
-	var body map[string]any
-	_ = json.Unmarshal(text, &body)
-	return response, body, string(text)
 }
 
 // at returns an event of campaign 12, minutes after the start.

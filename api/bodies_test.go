@@ -30,18 +30,11 @@ func manyLines(from, lines int) string {
 	return b.String()
 }
 
-type receivedLines struct {
+// storedLines is the answer to a request that stores events.
+type storedLines struct {
 	Accepted, Rejected, More int
 	Lines                    []struct{ Line int64 }
 	Errors                   []struct{ Name string }
-}
-
-func (s *server) received(want int, token, body string, header http.Header) (r receivedLines) {
-	s.t.Helper()
-	response, text := s.post(token, body, header)
-	must.Equal(s.t, response.status, want, "%d, want %d: %.500s", response.status, want, text)
-	must.That(s.t, json.Unmarshal([]byte(text), &r) == nil, "%d, want %d: %.500s", response.status, want, text)
-	return r
 }
 
 // TestALargeBodyIsTakenInParts sends more lines than are parsed at once, as lines and as an array. The response lists the
@@ -53,7 +46,9 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 	sent := strings.Split(strings.TrimSpace(manyLines(0, lines)), "\n")
 	sent = slices.Concat([]string{"{}"}, sent, sent[lines-1:], []string{"7"}) // the last one is there twice
 	for _, body := range []string{strings.Join(sent, "\n"), "[" + strings.Join(sent, ",") + "]"} {
-		r := s.received(http.StatusOK, token, gzipped(body), http.Header{"Content-Encoding": {"gzip"}})
+		var r storedLines
+		response := s.PostEvents(token, gzipped(body)).Header("Content-Encoding", "gzip").Send()
+		response.RequireStatus(http.StatusOK).JSON(&r)
 		must.Equal(t, r.Accepted, lines+1, "%.1s…: %+v", body, r)
 		must.Equal(t, r.Rejected, 2, "%.1s…: %+v", body, r)
 		must.Equal(t, len(r.Lines), 2, "%.1s…: %+v", body, r)
@@ -61,10 +56,12 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 		check.Equal(t, r.Lines[0].Line, 1, "%.1s…: %+v", body, r)
 		check.Equal(t, r.Lines[1].Line, lines+3, "%.1s…: %+v", body, r)
 	}
-	wrong := s.received(http.StatusBadRequest, token, strings.Repeat("{}\n", 30_000), nil)
+	var wrong, cut storedLines
+	s.PostEvents(token, strings.Repeat("{}\n", 30_000)).Send().RequireStatus(http.StatusBadRequest).JSON(&wrong)
 	check.Equal(t, len(wrong.Errors), 1000, "%d faults are listed, %d more", len(wrong.Errors), wrong.More)
 	check.Equal(t, wrong.More, 29_000, "%d faults are listed, %d more", len(wrong.Errors), wrong.More)
-	cut := s.received(http.StatusBadRequest, token, "["+strings.Repeat(eventLine("cut", "")+",", 30_000), nil)
+	endless := "[" + strings.Repeat(eventLine("cut", "")+",", 30_000)
+	s.PostEvents(token, endless).Send().RequireStatus(http.StatusBadRequest).JSON(&cut)
 	check.Equal(t, len(cut.Errors), 1, "faults of an array that does not end: %+v", cut)
 	check.Equal(t, s.storedEvents(), lines, "stored")
 }
@@ -83,10 +80,10 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	codes := make(chan int, 12)
 	for range 12 {
 		group.Go(func() error {
-			response, _ := s.post(token, bomb, http.Header{"Content-Encoding": {"gzip"}})
-			check.That(t, response.status != http.StatusServiceUnavailable || response.Get("Retry-After") != "",
-				"no Retry-After")
-			codes <- response.status
+			response := s.PostEvents(token, bomb).Header("Content-Encoding", "gzip").Send()
+			isRefused := response.Status == http.StatusServiceUnavailable
+			check.That(t, !isRefused || response.Header.Get("Retry-After") != "", "no Retry-After")
+			codes <- response.Status
 			return nil
 		})
 	}
@@ -97,8 +94,8 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 		close(ended)
 	}()
 	for small, done := 0, false; !done; small++ {
-		response, text := s.post(token, eventLine(fmt.Sprint("small", small), ""), nil)
-		check.That(t, response.status == http.StatusOK, "a small body beside them: %d %s", response.status, text)
+		response := s.PostEvents(token, eventLine(fmt.Sprint("small", small), "")).Send()
+		check.Equal(t, response.Status, http.StatusOK, "a small body beside them: %v", response)
 		runtime.ReadMemStats(&peak)
 		most = max(most, peak.HeapInuse)
 		select {
@@ -123,8 +120,8 @@ func TestABodyWhoseClientLeavesIsNotWritten(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.Timeout = 0 })
 	token := s.newToken(1, 1, catalogue.ScopeIngest)
 	read, write := io.Pipe()
-	request := s.request(http.MethodPost, "/events", read, "Authorization", "Bearer "+token, "Content-Type",
-		"application/x-ndjson")
+	request := s.PostEvents(token, "").Build()
+	request.Body, request.GetBody, request.ContentLength = read, nil, -1
 	left := make(chan error, 1)
 	go func() {
 		response, err := http.DefaultClient.Do(request)
@@ -145,11 +142,11 @@ func TestABodyWhoseClientLeavesIsNotWritten(t *testing.T) {
 func TestBoundsOfBodyFields(t *testing.T) {
 	s, ingests := newTwoSites(t)
 	c := must.Get(theContract())(t)
-	admin := s.admin()
+	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
 	for _, body := range []struct {
 		schema, path string
 		right        map[string]any
-		headers      []string
+		token        string
 	}{
 		{"NewToken", "/tokens", map[string]any{"scopes": []string{"read"}}, admin},
 		{"NewShare", "/shares", map[string]any{"campaignId": 12}, admin},
@@ -158,7 +155,7 @@ func TestBoundsOfBodyFields(t *testing.T) {
 			"eventId": "e", "time": time.Now().UnixMilli(), "websiteId": 1, "visitor": "a", "event": "goal",
 			"goalId":     3,
 			"campaignId": 12, "variationId": 1,
-		}, []string{"Authorization", "Bearer " + ingests}},
+		}, ingests},
 	} {
 		tried := 0
 		for name, field := range c.doc.Components.Schemas[body.schema].Value.Properties {
@@ -170,13 +167,9 @@ func TestBoundsOfBodyFields(t *testing.T) {
 					}
 				}
 				text := must.Get(json.Marshal(sent))(t)
-				headers := append([]string{"Content-Type", "application/json"}, body.headers...)
-				response, answer := s.send(http.MethodPost, body.path, strings.NewReader(string(text)), headers...)
-				check.Equal(t, response.status, http.StatusBadRequest,
-					"POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text, response.status, answer,
-					name)
-				check.Contains(t, answer, name, "POST %s %.100s = %d %.300s, want 400 that names %s", body.path, text,
-					response.status, answer, name)
+				response := s.Post(body.path, string(text)).Token(body.token).Type("application/json").Send()
+				check.Equal(t, response.Status, http.StatusBadRequest, "%.100s: %v", text, response)
+				check.Contains(t, response.Text, name, "%.100s: %v", text, response)
 				tried++
 			}
 		}

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 
+	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
@@ -147,7 +147,7 @@ func (c *contract) route(method string, at *url.URL) (route *routers.Route, path
 }
 
 // check returns an error for a response that is not documented, and for a successful response to an invalid request.
-func (c *contract) check(request *http.Request, response answer, body []byte) error {
+func (c *contract) check(request *http.Request, response reply) error {
 	route, path, known := c.route(request.Method, request.URL)
 	asked := &openapi3filter.RequestValidationInput{
 		Request: request, PathParams: path, Route: route,
@@ -159,23 +159,23 @@ func (c *contract) check(request *http.Request, response answer, body []byte) er
 	}
 	// OPTIONS accepts any id and parameters: a preflight request has those of the following request, whose error the
 	// page must be able to read.
-	if known && request.Method != http.MethodOptions && response.status < http.StatusBadRequest {
+	if known && request.Method != http.MethodOptions && response.Status < http.StatusBadRequest {
 		if err := errors.Join(openapi3filter.ValidateRequest(request.Context(), asked),
 			undocumentedParameters(route, request)); err != nil {
-			return fmt.Errorf("a request that is not in the document is answered %d: %w", response.status, err)
+			return fmt.Errorf("a request that is not in the document is answered %d: %w", response.Status, err)
 		}
 	}
 	answered := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: asked, Status: response.status,
+		RequestValidationInput: asked, Status: response.Status,
 		Header: response.Header, Options: asked.Options,
 	}
-	answered.SetBodyBytes(body)
-	documented := route.Operation.Responses.Status(response.status)
+	answered.SetBodyBytes([]byte(response.Text))
+	documented := route.Operation.Responses.Status(response.Status)
 	if documented == nil {
-		return fmt.Errorf("status %d is not in the document", response.status)
+		return fmt.Errorf("status %d is not in the document", response.Status)
 	}
 	if request.Method == http.MethodHead {
-		if len(body) > 0 {
+		if response.Text != "" {
 			return errors.New("HEAD is answered with a body")
 		}
 		return nil
@@ -183,15 +183,15 @@ func (c *contract) check(request *http.Request, response answer, body []byte) er
 	if err := openapi3filter.ValidateResponse(context.WithoutCancel(request.Context()), answered); err != nil {
 		return err
 	}
-	if len(documented.Value.Content) == 0 && len(body) > 0 {
-		return fmt.Errorf("%d is answered with a body, which the document does not have", response.status)
+	if len(documented.Value.Content) == 0 && response.Text != "" {
+		return fmt.Errorf("%d is answered with a body, which the document does not have", response.Status)
 	}
-	media := documented.Value.Content.Get(response.Get("Content-Type"))
-	if media == nil || media.Schema == nil || !json.Valid(body) {
+	media := documented.Value.Content.Get(response.Header.Get("Content-Type"))
+	if media == nil || media.Schema == nil || !json.Valid([]byte(response.Text)) {
 		return nil
 	}
 	var value any
-	if err := json.Unmarshal(body, &value); err != nil {
+	if err := json.Unmarshal([]byte(response.Text), &value); err != nil {
 		return err
 	}
 	return undocumentedFields(media.Schema.Value, value, "")
@@ -254,17 +254,9 @@ func fieldsOf(schema *openapi3.Schema, fields map[string]*openapi3.Schema) (open
 	return open || schema.AdditionalProperties.Schema != nil || schema.Type.Is("object") && len(fields) == 0
 }
 
-// exchange sends a request and returns the response and its body. It validates both against the document.
-func exchange(tb testing.TB, request *http.Request) (answer, []byte) {
+// checkDocumented validates a request and its response against the document.
+func checkDocumented(tb testing.TB, request *http.Request, response reply) {
 	tb.Helper()
-	response, err := http.DefaultClient.Do(request)
-	must.OK(tb, err)
-	defer func() { _ = response.Body.Close() }()
-	body := must.Get(io.ReadAll(response.Body))(tb)
-	answered := answer{status: response.StatusCode, Header: response.Header}
-	if request.GetBody != nil {
-		request.Body = must.Get(request.GetBody())(tb)
-	}
 	if path, is := strings.CutPrefix(request.URL.Path, "/in/"); is { // what follows the key is ignored
 		key, _, _ := strings.Cut(path, "/")
 		request.URL.Path, request.URL.RawQuery = "/in/"+key, ""
@@ -272,9 +264,6 @@ func exchange(tb testing.TB, request *http.Request) (answer, []byte) {
 		request.Header = http.Header{"Content-Type": {"application/json"}}
 	}
 	c := must.Get(theContract())(tb)
-	if err := c.check(request, answered, body); err != nil {
-		tb.Errorf("%s %s = %d\n%.400s\nis not as the document says: %.1500v", request.Method, request.URL.RequestURI(),
-			answered.status, bytes.TrimSpace(body), err)
-	}
-	return answered, body
+	err := c.check(request, response)
+	check.That(tb, err == nil, "%v\nis not as the document says: %.1500v", response, err)
 }

@@ -61,18 +61,19 @@ func TestRoutesAndDocumentAreTheSame(t *testing.T) {
 
 func TestServedDocuments(t *testing.T) {
 	s := newEmptyServer(t)
-	response, _, text := s.do("GET", "/openapi.yaml", "")
-	check.Equal(t, string(must.Get(os.ReadFile(documentFile))(t)), text, "/openapi.yaml")
-	again, _, _ := s.with("GET", "/openapi.yaml", "", http.Header{"If-None-Match": {response.Get("ETag")}})
-	check.Equal(t, again.status, http.StatusNotModified, "If-None-Match")
+	response := s.Get("/openapi.yaml").Send()
+	check.Equal(t, string(must.Get(os.ReadFile(documentFile))(t)), response.Text, "/openapi.yaml")
+	again := s.Get("/openapi.yaml").Header("If-None-Match", response.Header.Get("ETag")).Send()
+	check.Equal(t, again.Status, http.StatusNotModified, "If-None-Match")
 
-	_, _, text = s.do("GET", "/openapi.json", "")
+	text := s.Get("/openapi.json").Send().Text
 	fromJSON := must.Get(readContract([]byte(text)))(t)
 	fromYAML := must.Get(theContract())(t)
 	was, is := marshalled(t, fromYAML.doc), marshalled(t, fromJSON.doc)
 	check.That(t, was == is, "/openapi.json says something else than /openapi.yaml")
 	check.That(t, json.Valid([]byte(text)), "/openapi.json has its paths in another order")
-	check.That(t, strings.Index(text, `"/v1/campaigns"`) <= strings.Index(text, `"/v1/websites"`), "/openapi.json has its paths in another order")
+	check.That(t, strings.Index(text, `"/v1/campaigns"`) <= strings.Index(text, `"/v1/websites"`),
+		"/openapi.json has its paths in another order")
 }
 
 func marshalled(t *testing.T, doc *openapi3.T) string {
@@ -115,7 +116,7 @@ func TestTheContractCanRefuse(t *testing.T) {
 		for name, values := range test.header {
 			header[name] = values
 		}
-		err := c.check(request, answer{status: test.status, Header: header}, []byte(test.body))
+		err := c.check(request, reply{Status: test.status, Header: header, Text: test.body})
 		check.Equal(t, err != nil, test.wrong, "%s: %v", test.name, err)
 	}
 }

@@ -14,28 +14,11 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest/check"
-	"lifthouse/schema/schematest/must"
 )
 
 // eventLine returns an event of website 1 with additional fields.
 func eventLine(id, more string) string {
 	return fmt.Sprintf(`{"eventId":%q,"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"view","campaignId":12,"variationId":1%s}`, id, more)
-}
-
-// post sends a body of events.
-func (s *server) post(token, body string, header http.Header) (answer, string) {
-	s.t.Helper()
-	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/events",
-		strings.NewReader(body)))(s.t)
-	request.Header.Set("Content-Type", "application/x-ndjson")
-	for name, values := range header {
-		request.Header[name] = values
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, text := exchange(s.t, request)
-	return response, string(text)
 }
 
 func gzipped(text string) string {
@@ -55,9 +38,9 @@ func zstandard(text string) string {
 func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	s := newServer(t)
 	body := zstandard(eventLine("e1", "") + strings.Repeat("\n", 40<<20))
-	response, text := s.post(s.newToken(1, 1, catalogue.ScopeIngest), body, http.Header{"Content-Encoding": {"zstd"}})
-	check.Equal(t, response.status, http.StatusOK, "%d %.300s", response.status, text)
-	check.Contains(t, text, `"accepted":1`, "%d %.300s", response.status, text)
+	response := s.PostEvents(s.newToken(1, 1, catalogue.ScopeIngest), body).Header("Content-Encoding", "zstd").Send()
+	check.Equal(t, response.Status, http.StatusOK, "%v", response)
+	check.Contains(t, response.Text, `"accepted":1`, "%v", response)
 }
 
 func TestMetricsCountTheInbox(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -109,13 +108,13 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 		examples++
 		part := exampleLine.FindStringSubmatch(lines)
 		token := map[string]string{"nobody": "", "reader": reader, "": s.token}[part[4]]
-		header := http.Header{"X-Request-Id": {"an-example"}}
+		request := s.Request(part[2], part[3], "").Token(token).Header("X-Request-Id", "an-example")
 		if part[5] != "" {
-			header.Set("Accept", part[5])
+			request.Header("Accept", part[5])
 		}
-		response, _, text := s.with(part[2], part[3], token, header)
-		text = strings.TrimSpace(fixTimes(text, since))
-		if !strings.Contains(response.Get("Content-Type"), "json") {
+		response := request.Send()
+		text := strings.TrimSpace(fixTimes(response.Text, since))
+		if !strings.Contains(response.Header.Get("Content-Type"), "json") {
 			text = strconv.Quote(text)
 		}
 		marker, _, _ := strings.Cut(lines, "\n")

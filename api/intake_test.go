@@ -38,18 +38,6 @@ func (s *server) sourceKey(name string, sender catalogue.Sender) string {
 	return secret
 }
 
-// in sends a body to a source.
-func (s *server) in(path, body string, header map[string]string) (answer, string) {
-	s.t.Helper()
-	request := must.Get(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/in/"+path,
-		strings.NewReader(body)))(s.t)
-	for name, value := range header {
-		request.Header.Set(name, value)
-	}
-	response, text := exchange(s.t, request)
-	return response, strings.TrimSpace(string(text))
-}
-
 func (s *server) storedEvents() (events uint64) {
 	s.t.Helper()
 	must.OK(s.t, s.conn.QueryRow(s.t.Context(), "SELECT count() FROM events FINAL").Scan(&events))
@@ -81,20 +69,18 @@ func TestSignedSources(t *testing.T) {
 		{"X-WC-Webhook-Signature", sign(hush, "otherwise")}: http.StatusUnauthorized,
 	} {
 		for _, key := range []string{byFile, bySecret} {
-			response, text := s.in(key, order,
-				map[string]string{header[0]: header[1], "X-Shopify-Topic": "orders/create"})
-			check.Equal(t, response.status, want, header[0]+": "+text)
+			request := s.PostItems(key, order).Header(header[0], header[1]).Header("X-Shopify-Topic", "orders/create")
+			response := request.Send()
+			check.Equal(t, response.Status, want, "%s: %v", header[0], response)
 		}
 	}
 	check.Equal(t, s.storedEvents(), 1, "orders")
 	must.OK(t, os.WriteFile(file, nil, 0o600))
-	response, text := s.in(byFile, order, map[string]string{"X-Shopify-Hmac-Sha256": sign("", order)})
-	check.That(t, response.status == http.StatusServiceUnavailable, "signed with an empty file: %d %s", response.status,
-		text)
+	response := s.PostItems(byFile, order).Header("X-Shopify-Hmac-Sha256", sign("", order)).Send()
+	check.Equal(t, response.Status, http.StatusServiceUnavailable, "signed with an empty file: %v", response)
 	must.OK(t, os.Remove(file))
-	response, _ = s.in(byFile, order, nil)
-	check.That(t, response.status == http.StatusServiceUnavailable, "without the file of the secret: %d",
-		response.status)
+	response = s.PostItems(byFile, order).Send()
+	check.Equal(t, response.Status, http.StatusServiceUnavailable, "without the file of the secret: %v", response)
 }
 
 // shopWithWebhook has a webhook whose key is in a file.
@@ -110,10 +96,10 @@ accounts:
 func TestRequestsNameNoFiles(t *testing.T) {
 	s := newEmptyServer(t)
 	s.apply(shopWithWebhook)
-	admin := s.admin("Content-Type", "application/yaml")
-	source := func(fields string) (answer, string) {
+	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
+	source := func(fields string) reply {
 		body := "{name: A, scopes: [ingest], websiteId: 1, sender: {mapping: shopify, " + fields + "}}"
-		return s.send(http.MethodPost, "/tokens", strings.NewReader(body), admin...)
+		return s.Post("/tokens", body).Token(admin).Type("application/yaml").Send()
 	}
 	const onlyCommand = `"value":"/dev/zero","detail":"must be omitted: only lifthouse source add`
 	for fields, want := range map[string]string{
@@ -121,19 +107,22 @@ func TestRequestsNameNoFiles(t *testing.T) {
 		`secret: ""`:              `"name":"sender.secret","value":"","detail":"must have 16 to 4096 bytes`,
 		"secret: fifteen bytes..": `"name":"sender.secret","value":"","detail":"must have 16 to 4096 bytes`,
 	} {
-		response, text := source(fields)
-		check.Equal(t, response.status, http.StatusBadRequest, fields)
-		check.Contains(t, text, want)
+		response := source(fields)
+		check.Equal(t, response.Status, http.StatusBadRequest, fields)
+		check.Contains(t, response.Text, want)
 	}
 	const hush = "hush, hush, hush, hush"
-	response, text := source(`secret: "` + hush + `"`)
-	check.Equal(t, response.status, http.StatusCreated, text)
-	_, listed := s.send(http.MethodGet, "/tokens", http.NoBody, admin...)
+	source(`secret: "` + hush + `"`).CheckStatus(http.StatusCreated)
+	listed := s.Get("/tokens").Token(admin).Send().Text
 	check.Contains(t, listed, `"sender":{"mapping":"shopify","signed":true}`)
 
-	hook := func(id int, fields string) (answer, string) {
+	putCatalogue := func(query, tag, text string) reply {
+		request := s.Request(http.MethodPut, "/catalogue"+query, text).Token(admin).Type("application/yaml")
+		return request.Header("If-Match", tag).Send()
+	}
+	hook := func(id int, fields string) reply {
 		body := fmt.Sprintf(`accounts: [{id: 1, name: Shop, webhooks: [{id: %d, url: "https://a.example/"%s}]}]`, id, fields)
-		return s.putCatalogue(admin, "", "*", body)
+		return putCatalogue("", "*", body)
 	}
 	for _, test := range []struct {
 		id           int
@@ -144,25 +133,24 @@ func TestRequestsNameNoFiles(t *testing.T) {
 		{1, ", secret: whsec_AAAA", `.secret","value":"","detail":"line 1: must have whsec_ and the base64 encoding of at`},
 		{1, "", `.secret","value":"","detail":"line 1: is required`},
 	} {
-		response, text := hook(test.id, test.fields)
-		check.Equal(t, response.status, http.StatusBadRequest, test.fields)
-		check.Contains(t, text, test.want)
+		response := hook(test.id, test.fields)
+		check.Equal(t, response.Status, http.StatusBadRequest, test.fields)
+		check.Contains(t, response.Text, test.want)
 	}
 	key := "whsec_" + strings.Repeat("A", 32)
-	response, text = hook(1, ", secret: "+key)
-	check.Equal(t, response.status, http.StatusOK, text)
-	file, tag := s.getCatalogue(admin)
-	response, text = s.putCatalogue(admin, "?prune=true", tag, file)
-	check.Equal(t, response.status, http.StatusOK, text)
-	check.Contains(t, text, `"changes":[]`)
+	hook(1, ", secret: "+key).CheckStatus(http.StatusOK)
+	file := s.Get("/catalogue").Token(admin).Send().RequireStatus(http.StatusOK)
+	pruned := putCatalogue("?prune=true", file.Header.Get("ETag"), file.Text).CheckStatus(http.StatusOK)
+	check.Contains(t, pruned.Text, `"changes":[]`)
 	check.Equal(t, s.catalogue.Snapshot().AccountResources(1).Webhooks[1].Secret, key, "secret after its own catalogue")
-	response, changed := hook(1, ", secret: "+strings.Replace(key, "A", "B", 1))
-	check.Equal(t, response.status, http.StatusOK, changed)
-	check.Contains(t, changed, `{"field":"secret","before":"…","after":"…"}`)
+	changed := hook(1, ", secret: "+strings.Replace(key, "A", "B", 1)).CheckStatus(http.StatusOK)
+	check.Contains(t, changed.Text, `{"field":"secret","before":"…","after":"…"}`)
 
 	log := must.Get(s.catalogue.ReadAuditLog(t.Context(), 0, time.Unix(0, 0), 1000))(t)
 	audit := string(must.Get(json.Marshal(log))(t))
-	for name, text := range map[string]string{"tokens": listed, "catalogue": file, "changes": changed, "audit": audit} {
+	for name, text := range map[string]string{
+		"tokens": listed, "catalogue": file.Text, "changes": changed.Text, "audit": audit,
+	} {
 		for _, secret := range []string{hush, "whsec_A", "whsec_B"} {
 			check.That(t, !strings.Contains(text, secret), "the %s has %s: %s", name, secret, text)
 		}
@@ -200,8 +188,7 @@ func TestWebhooksOfAnOrderInAnyOrder(t *testing.T) {
 		pixel := func() { // an older one sends the token of the checkout, and another one the order's number
 			number := []string{"order-", ""}[id/12] + strconv.Itoa(id)
 			body := fmt.Sprintf(`{"visitor":"buyer-%[1]d","batch":[{"id":"p%[1]d","age":0,"event":"purchase","order":%[2]q,"value":99}]}`, id, number)
-			response, text := s.in(tag, body, nil)
-			check.Equal(t, response.status, http.StatusOK, text)
+			s.PostItems(tag, body).Send().CheckStatus(http.StatusOK)
 		}
 		buyers.Go(func() {
 			if id%4 == 0 {
@@ -210,8 +197,7 @@ func TestWebhooksOfAnOrderInAnyOrder(t *testing.T) {
 			for _, n := range permutations[id/4] {
 				topic, body := webhooks[n](id)
 				for range 2 {
-					response, text := s.in(shopify, body, map[string]string{"X-Shopify-Topic": topic})
-					check.Equal(t, response.status, http.StatusOK, text)
+					s.PostItems(shopify, body).Header("X-Shopify-Topic", topic).Send().CheckStatus(http.StatusOK)
 				}
 			}
 			if id%4 == 1 {
@@ -276,8 +262,7 @@ accounts:
 			}
 			until := min(len(items), from+1+random.IntN(40))
 			if from < until {
-				response, text := s.in(key, `{"batch":[`+strings.Join(items[from:until], ",")+"]}", nil)
-				check.Equal(t, response.status, http.StatusOK, text)
+				s.PostItems(key, `{"batch":[`+strings.Join(items[from:until], ",")+"]}").Send().CheckStatus(http.StatusOK)
 			}
 			if from = until; from == len(items) && declare < 0 {
 				break
@@ -290,7 +275,8 @@ accounts:
 				"SELECT toString(groupBitXor(digest)) || ' ' || toString(sum(sign)) FROM facts WHERE digest != 0").Scan(&digest))
 		token := s.newToken(1, 0, catalogue.ScopeRead)
 		id, _, _ := schema.IDOf(1, schema.NameCampaign, "layout")
-		_, body, _ := s.do(http.MethodGet, fmt.Sprintf("/v1/campaigns/%d/results", id), token)
+		var body map[string]any
+		s.Get(fmt.Sprintf("/v1/campaigns/%d/results", id)).Token(token).Send().JSON(&body)
 		shown := fmt.Sprint(body["totals"], body["variations"])
 		if round == 0 {
 			facts, report = digest, shown
@@ -327,9 +313,8 @@ accounts:
 	}
 	key := s.sourceKey("segment", catalogue.Sender{Rate: new(0)})
 	send := func(items []string) string {
-		response, text := s.in(key, `{"batch":[`+strings.Join(items, ",")+"]}", nil)
-		check.Equal(t, response.status, http.StatusOK, text)
-		return text
+		response := s.PostItems(key, `{"batch":[`+strings.Join(items, ",")+"]}").Send().CheckStatus(http.StatusOK)
+		return strings.TrimSpace(response.Text)
 	}
 	names := must.Get(s.writer.Names(t.Context()))(t)
 	var followed sync.WaitGroup
@@ -373,7 +358,8 @@ accounts:
 	scrubbed := must.Get(s.facts[0].VerifyFacts(t.Context(), func(float64) {}))(t)
 	check.Equal(t, scrubbed.Wrong, 0, "visitors with wrong facts")
 	check.Equal(t, len(scrubbed.Lost), 0, "visitors who lost events")
-	listed := s.wants(http.StatusOK, http.MethodGet, "/v1/sources", s.newToken(1, 0, catalogue.ScopeRead))
+	reader := s.newToken(1, 0, catalogue.ScopeRead)
+	listed := s.Get("/v1/sources").Token(reader).Send().CheckStatus(http.StatusOK).Text
 	check.Contains(t, listed, "were forgotten with their events, the rarest first")
 
 	// Drop what is not declared, also names whose events were not deleted yet.
@@ -400,12 +386,12 @@ func TestRefusedRequestsNoteNoNames(t *testing.T) {
 			items = append(items, fmt.Sprintf(`{"anonymousId":"v","event":"Experiment Viewed","properties":`+
 				`{"experiment_id":"invented %d %d","variation_id":"x"}}`, request, i%100))
 		}
-		response, text := s.in(key, `{"batch":[`+strings.Join(items, ",")+"]}", nil)
+		response := s.PostItems(key, `{"batch":[`+strings.Join(items, ",")+"]}").Send()
 		want := http.StatusTooManyRequests
 		if request == 0 {
 			want = http.StatusOK
 		}
-		check.Equal(t, response.status, want, text)
+		check.Equal(t, response.Status, want, response.Text)
 	}
 	check.Equal(t, names.CountNames()[1].Undeclared, 100, "names")
 }
@@ -416,9 +402,8 @@ func TestUndeclaredIsSelected(t *testing.T) {
 	s.apply("accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: a.example}, {id: 2, domain: b.example}]}]")
 	key := s.sourceKey("segment", catalogue.Sender{})
 	for _, name := range []string{"Checkout A", "checkout b", "banner"} {
-		response, text := s.in(key, fmt.Sprintf(`{"anonymousId":"v","event":"Experiment Viewed","properties":`+
-			`{"experiment_id":%q,"variation_id":"x"}}`, name), nil)
-		check.Equal(t, response.status, http.StatusOK, text)
+		s.PostItems(key, fmt.Sprintf(`{"anonymousId":"v","event":"Experiment Viewed","properties":`+
+			`{"experiment_id":%q,"variation_id":"x"}}`, name)).Send().CheckStatus(http.StatusOK)
 	}
 	s.fold()
 	token := s.newToken(1, 0, catalogue.ScopeRead)
@@ -431,15 +416,17 @@ func TestUndeclaredIsSelected(t *testing.T) {
 		"?websiteId=3":         "not_found",
 		"?search=%ff":          "must be UTF-8",
 	} {
-		response, text := s.send(http.MethodGet, "/v1/undeclared"+query, http.NoBody, "Authorization", "Bearer "+token)
-		if response.status == http.StatusOK {
-			listed := len(must.JSON[[]any](t, text))
-			text = fmt.Sprintf("%d of %s", listed, response.Get("X-Total-Count"))
+		response := s.Get("/v1/undeclared" + query).Token(token).Send()
+		got := response.Text
+		if response.Status == http.StatusOK {
+			var listed []any
+			response.JSON(&listed)
+			got = fmt.Sprintf("%d of %s", len(listed), response.Header.Get("X-Total-Count"))
 		}
-		check.Contains(t, text, want, query)
+		check.Contains(t, got, want, query)
 	}
 	for query, want := range map[string]string{"": `"name":"segment"`, "?websiteId=1": `"name":"segment"`, "?websiteId=2": `"sources":[]`} {
-		check.Contains(t, s.wants(http.StatusOK, http.MethodGet, "/v1/sources"+query, token), want, query)
+		check.Contains(t, s.Get("/v1/sources"+query).Token(token).Send().CheckStatus(http.StatusOK).Text, want, query)
 	}
 }
 
@@ -448,30 +435,30 @@ func TestLongLabelsAreCut(t *testing.T) {
 	s := newServer(t)
 	key := s.sourceKey("segment", catalogue.Sender{})
 	referrer := "https://a.example/x" + strings.Repeat("ü", 300)
-	response, text := s.in(key, `{"batch":[{"anonymousId":"v","event":"Experiment Viewed","context":{"page":{"referrer":"`+referrer+
-		`"}},"properties":{"experiment_id":"12","variation_id":"1"}}]}`, nil)
-	check.Equal(t, response.status, http.StatusOK)
-	check.Equal(t, text, `{"accepted":1,"ignored":0,"rejected":0}`)
+	response := s.PostItems(key, `{"batch":[{"anonymousId":"v","event":"Experiment Viewed","context":{"page":{"referrer":"`+referrer+
+		`"}},"properties":{"experiment_id":"12","variation_id":"1"}}]}`).Send()
+	check.Equal(t, response.Status, http.StatusOK)
+	check.Equal(t, response.Text, `{"accepted":1,"ignored":0,"rejected":0}`+"\n")
 	var stored string
 	must.OK(t, s.conn.QueryRow(t.Context(), "SELECT referrer FROM events").Scan(&stored))
 	check.Equal(t, stored, referrer[:511], "stored referrer")
-	listed := s.wants(http.StatusOK, http.MethodGet, "/v1/sources", s.token)
+	listed := s.Get("/v1/sources").Send().CheckStatus(http.StatusOK).Text
 	check.Contains(t, listed, `"cut":1`)
 }
 
 // TestMisspeltMappings creates sources whose mapping is misspelt or empty.
 func TestMisspeltMappings(t *testing.T) {
 	s := newServer(t)
-	admin := s.admin("Content-Type", "application/json")
+	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
 	for mapping, want := range map[string]string{
 		"segmnt": `"name":"sender.mapping","value":"segmnt","detail":"must be one of `,
 		"shopfy": `or a mapping as YAML; did you mean shopify?`,
 		"":       `"name":"sender.mapping","value":"","detail":"must be one of `,
 	} {
 		body := fmt.Sprintf(`{"name":"A","scopes":["ingest"],"websiteId":1,"sender":{"mapping":%q}}`, mapping)
-		response, text := s.send(http.MethodPost, "/tokens", strings.NewReader(body), admin...)
-		check.Equal(t, response.status, http.StatusBadRequest, mapping)
-		check.Contains(t, text, want)
+		response := s.Post("/tokens", body).Token(admin).Type("application/json").Send()
+		check.Equal(t, response.Status, http.StatusBadRequest, mapping)
+		check.Contains(t, response.Text, want)
 	}
 }
 
@@ -484,19 +471,16 @@ func TestTheRateOfASourceBoundsItsBursts(t *testing.T) {
 	admitted := 0
 	started := time.Now()
 	for range 100 {
-		response, _ := s.in(one, item, nil)
-		if response.status == http.StatusOK {
+		if s.PostItems(one, item).Send().Status == http.StatusOK {
 			admitted++
 		}
 	}
 	most := 10 + int(10*time.Since(started).Seconds()) + 1
 	check.That(t, admitted >= 10, "%d items at once", admitted)
 	check.That(t, admitted <= most, "%d items at once, of at most %d", admitted, most)
-	response, text := s.in(many, `{"batch":[`+item+strings.Repeat(","+item, 4999)+"]}", nil)
-	check.Equal(t, response.status, http.StatusOK, text)
-	response, text = s.in(many, item, nil)
-	check.Equal(t, response.status, http.StatusTooManyRequests, text)
-	wait := must.Get(strconv.Atoi(response.Get("Retry-After")))(t)
+	s.PostItems(many, `{"batch":[`+item+strings.Repeat(","+item, 4999)+"]}").Send().CheckStatus(http.StatusOK)
+	response := s.PostItems(many, item).Send().CheckStatus(http.StatusTooManyRequests)
+	wait := must.Get(strconv.Atoi(response.Header.Get("Retry-After")))(t)
 	check.That(t, wait > 480, "wait of %d s after 5,000 items", wait)
 	check.That(t, wait <= 500, "wait of %d s after 5,000 items", wait)
 }
@@ -509,9 +493,8 @@ func TestNamesOfIgnoredItemsAreShort(t *testing.T) {
 	for i := range 300 {
 		items = append(items, fmt.Sprintf(`{"anonymousId":"v","event":"%d%s"}`, i, strings.Repeat("x", 10_000)))
 	}
-	response, text := s.in(key, `{"batch":[`+strings.Join(items, ",")+"]}", nil)
-	check.Equal(t, response.status, http.StatusOK, text)
-	listed := s.wants(http.StatusOK, http.MethodGet, "/v1/sources", s.token)
+	s.PostItems(key, `{"batch":[`+strings.Join(items, ",")+"]}").Send().CheckStatus(http.StatusOK)
+	listed := s.Get("/v1/sources").Send().CheckStatus(http.StatusOK).Text
 	check.That(t, len(listed) < 40_000, "the list of sources has %d bytes", len(listed))
 	check.Contains(t, listed, `"others":100`)
 }
@@ -531,7 +514,7 @@ events: [{each: list, fields: {eventId: id}}]
 		for i := range events {
 			list = append(list, fmt.Sprintf(`{"id":%d}`, i))
 		}
-		_, text := s.in(key, `{"v":"a","list":[`+strings.Join(list, ",")+"]}", nil)
-		check.Equal(t, text, want, "%d events", events)
+		text := s.PostItems(key, `{"v":"a","list":[`+strings.Join(list, ",")+"]}").Send().Text
+		check.Equal(t, strings.TrimSpace(text), want, "%d events", events)
 	}
 }

@@ -61,19 +61,19 @@ func TestReportsOfEndedCampaignsAreComputedOnce(t *testing.T) {
 			Subject: schema.SubjectCampaign, SubjectID: 33,
 		})
 		for _, path := range paths {
-			got := s.poll(path)
-			must.Equal(t, got.status, http.StatusOK, "%s", path)
+			got := s.Get(path).PollReport()
+			must.Equal(t, got.Status, http.StatusOK, "%s", path)
 			if round == 0 {
-				tags[path] = got.Get("ETag")
+				tags[path] = got.Header.Get("ETag")
 			}
-			check.Equal(t, got.Get("ETag"), tags[path], "round %d: tag of %s", round, path)
-			members := must.Get(render.NewDocument(json.RawMessage(got.text)))(t)
+			check.Equal(t, got.Header.Get("ETag"), tags[path], "round %d: tag of %s", round, path)
+			members := must.Get(render.NewDocument(json.RawMessage(got.Text)))(t)
 			check.Equal(t, members[len(members)-1].Name, "worth", "round %d: the last member of %s", round, path)
 			check.That(t, got.GeneratedAt.After(time.Now().Add(-time.Minute)), "round %d: of %s", round,
 				got.GeneratedAt)
 		}
 	}
 	check.Equal(t, s.outcomes("miss"), len(paths), "computed reports")
-	response, body := s.send(http.MethodGet, paths[0], http.NoBody, s.withToken("If-None-Match", tags[paths[0]])...)
-	check.Equal(t, response.status, http.StatusNotModified, "what the client has: %s", body)
+	response := s.Get(paths[0]).Header("If-None-Match", tags[paths[0]]).Send()
+	check.Equal(t, response.Status, http.StatusNotModified, "what the client has: %s", response.Text)
 }

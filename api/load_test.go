@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,19 +28,16 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.TokenRate = 0.01 })
 	other := s.newToken(1, 0, catalogue.ScopeRead)
 	for range 2 {
-		s.wants(http.StatusUnauthorized, "GET", "/v1/campaigns", "lh_unknown")
+		s.Get("/v1/campaigns").Token("lh_unknown").Send().CheckStatus(http.StatusUnauthorized)
 	}
-	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
-	response, body, text := s.do("GET", "/v1/campaigns", s.token)
-	after, _ := strconv.Atoi(response.Get("Retry-After"))
-	check.Equal(t, response.status, http.StatusTooManyRequests, "the second: %d, Retry-After %q, %s", response.status,
-		response.Get("Retry-After"), text)
-	check.That(t, after >= 50, "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
-	check.That(t, after <= 100, "the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"),
-		text)
-	check.That(t, body["code"] == "rate_limited", "the second: %d, Retry-After %q, %s", response.status,
-		response.Get("Retry-After"), text)
-	s.wants(http.StatusOK, "GET", "/v1/campaigns", other)
+	s.Get("/v1/campaigns").Send().CheckStatus(http.StatusOK)
+	response := s.Get("/v1/campaigns").Send()
+	after, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+	check.Equal(t, response.Status, http.StatusTooManyRequests, "the second: %v", response)
+	check.That(t, after >= 50, "the second: %v", response)
+	check.That(t, after <= 100, "the second: %v", response)
+	check.Equal(t, response.Code(), "rate_limited", "the second: %v", response)
+	s.Get("/v1/campaigns").Token(other).Send().CheckStatus(http.StatusOK)
 	check.Equal(t, s.counted("lifthouse_rate_limited_total"), 1)
 }
 
@@ -53,63 +51,57 @@ func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 	const most = 5
 	s := newServer(t, func(o *api.Options) { o.AuthFailures = most })
 	for n := range 3 * most {
-		response, body, text := s.do("GET", "/v1/campaigns", fmt.Sprint("lh_unknown", n))
+		response := s.Get("/v1/campaigns").Token(fmt.Sprint("lh_unknown", n)).Send()
 		if n < most {
-			check.Equal(t, response.status, http.StatusUnauthorized, "failure %d: %s", n, text)
+			check.Equal(t, response.Status, http.StatusUnauthorized, "failure %d: %s", n, response.Text)
 			continue
 		}
-		after, _ := strconv.Atoi(response.Get("Retry-After"))
-		check.Equal(t, response.status, http.StatusTooManyRequests, "failure %d: %d, Retry-After %q, %s", n,
-			response.status, response.Get("Retry-After"), text)
-		check.That(t, after >= 1, "failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"),
-			text)
-		check.That(t, after <= 12, "failure %d: %d, Retry-After %q, %s", n, response.status,
-			response.Get("Retry-After"), text)
-		check.That(t, body["code"] == "rate_limited", "failure %d: %d, Retry-After %q, %s", n, response.status,
-			response.Get("Retry-After"), text)
-		s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
-		s.wants(http.StatusUnauthorized, "GET", "/v1/campaigns", "")
+		after, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+		check.Equal(t, response.Status, http.StatusTooManyRequests, "failure %d: %v", n, response)
+		check.That(t, after >= 1, "failure %d: %v", n, response)
+		check.That(t, after <= 12, "failure %d: %v", n, response)
+		check.Equal(t, response.Code(), "rate_limited", "failure %d: %v", n, response)
+		s.Get("/v1/campaigns").Send().CheckStatus(http.StatusOK)
+		s.Get("/v1/campaigns").Token("").Send().CheckStatus(http.StatusUnauthorized)
 	}
 	check.Equal(t, strings.Count(log.String(), "too many unknown tokens"), 1, "lines of %s", log.String())
 }
 
 func TestABusyStoreTurnsRequestsAway(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 1, time.Minute })
-	good := s.poll(bannerResults)
+	good := s.Get(bannerResults).PollReport()
 	release := must.Get(s.api.Occupy(t.Context()))(t)
 	queued := make(chan polled)
-	go func() { queued <- s.poll("/v1/campaigns/13/results") }()
+	go func() { queued <- s.Get("/v1/campaigns/13/results").PollReport() }()
 	for s.api.Waiting() < 1 {
 		runtime.Gosched()
 	}
 	for _, path := range []string{"/v1/campaigns/14/results", bannerResults + "?dimension=device"} {
-		p, _ := s.send("GET", path, http.NoBody, s.withToken()...)
-		check.Equal(t, p.status, http.StatusServiceUnavailable, "%s: %d, Retry-After %q", path, p.status,
-			p.Get("Retry-After"))
-		check.That(t, p.Get("Retry-After") != "", "%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
+		p := s.Get(path).Send()
+		check.Equal(t, p.Status, http.StatusServiceUnavailable, "%v", p)
+		check.That(t, p.Header.Get("Retry-After") != "", "%v", p)
 	}
-	s.wants(http.StatusOK, "GET", "/v1/campaigns", s.token)
-	check.Equal(t, s.poll(bannerResults).withoutClock(), good.withoutClock(), "what is kept needs no turn")
-	if p := s.poll(bannerResults, "Cache-Control", "no-cache"); !p.Stale || p.Get("Warning") == "" {
-		t.Errorf("the last good answer is better than none: %d %v", p.status, p.Header)
-	}
+	s.Get("/v1/campaigns").Send().CheckStatus(http.StatusOK)
+	check.Equal(t, s.Get(bannerResults).PollReport().withoutClock(), good.withoutClock(), "what is kept needs no turn")
+	last := s.Get(bannerResults).Header("Cache-Control", "no-cache").PollReport()
+	check.That(t, last.Stale, "the last good answer is better than none: %v", last)
+	check.That(t, last.Header.Get("Warning") != "", "the last good answer is better than none: %v", last)
 	check.Equal(t, s.counted("lifthouse_shed_total"), 3, "requests turned away")
 	writes := s.newToken(1, 0, catalogue.ScopeWrite)
 	for _, path := range []string{"/v1/campaigns/12/stop", "/v1/campaigns/12/start"} {
-		p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes)
-		check.That(t, p.status == http.StatusOK, "%s behind reports: %d %s", path, p.status, text)
+		p := s.Post(path, "").Token(writes).Send()
+		check.Equal(t, p.Status, http.StatusOK, "behind reports: %v", p)
 	}
 	release()
-	check.Equal(t, (<-queued).status, http.StatusOK, "who waited")
+	check.Equal(t, (<-queued).Status, http.StatusOK, "who waited")
 }
 
 func TestWaitingForTheStoreEnds(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 1, time.Millisecond })
 	release := must.Get(s.api.Occupy(t.Context()))(t)
 	defer release()
-	response, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken()...)
-	check.Equal(t, response.status, http.StatusServiceUnavailable, "%d %s", response.status, text)
-	check.Contains(t, text, `"code":"busy"`, "%d %s", response.status, text)
+	response := s.Get(bannerResults).Send().CheckStatus(http.StatusServiceUnavailable)
+	check.Equal(t, response.Code(), "busy")
 }
 
 func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
@@ -123,12 +115,7 @@ func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 	var clients sync.WaitGroup
 	for _, path := range []string{"/v1/campaigns/14/results", bannerResults} {
 		clients.Go(func() {
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
-			if !check.OK(t, err) {
-				return
-			}
-			request.Header.Set("Authorization", "Bearer "+s.token)
-			response, err := http.DefaultClient.Do(request)
+			response, err := http.DefaultClient.Do(s.Get(path).Build().WithContext(ctx))
 			if err == nil {
 				_ = response.Body.Close()
 				t.Errorf("it was answered: %s", response.Status)
@@ -161,8 +148,7 @@ func TestConcurrentChangesAreTaken(t *testing.T) {
 		clients.Go(func() {
 			for _, verb := range []string{"start", "stop"} {
 				path := fmt.Sprintf("/v1/campaigns/%d/%s", 12+client%3, verb)
-				p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes)
-				check.That(t, p.status == http.StatusOK, "%s: %d %s", path, p.status, text)
+				s.Post(path, "").Token(writes).Send().CheckStatus(http.StatusOK)
 			}
 		})
 	}
@@ -197,41 +183,37 @@ func TestNoRequestOutlivesItsTime(t *testing.T) {
 	stuck.Store(true)
 	const event = `{"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"view","campaignId":12,"variationId":1}`
 	var group errgroup.Group
-	for _, request := range []struct{ method, path, token, body, header string }{
-		{"GET", bannerResults, reads, "", ""},
-		{"GET", bannerResults, reads, "", "Cache-Control: no-cache"},
-		{"GET", bannerResults + "?filters%5BzScore%5D=2&interval=day", reads, "", "Cache-Control: no-cache"},
-		{"GET", bannerResults, reads, "", "Accept: text/csv"},
-		{"GET", "/v1/campaigns/12/dimensions/device", reads, "", ""},
-		{"POST", "/v1/campaigns/12/stop", writes, "", ""},
-		{"POST", "/v1/campaigns/12/start", writes, "", ""},
-		{"POST", "/events", ingests, event, ""},
-		{"POST", "/events", ingests, event, "Idempotency-Key: k"},
+	outOfTime := []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	noCache := func(b *requestBuilder) *requestBuilder { return b.Header("Cache-Control", "no-cache") }
+	for _, request := range []*requestBuilder{
+		s.Get(bannerResults).Token(reads),
+		noCache(s.Get(bannerResults).Token(reads)),
+		noCache(s.Get(bannerResults + "?filters%5BzScore%5D=2&interval=day").Token(reads)),
+		s.Get(bannerResults).Token(reads).Header("Accept", "text/csv"),
+		s.Get("/v1/campaigns/12/dimensions/device").Token(reads),
+		s.Post("/v1/campaigns/12/stop", "").Token(writes),
+		s.Post("/v1/campaigns/12/start", "").Token(writes),
+		s.Post("/events", event).Token(ingests),
+		s.Post("/events", event).Token(ingests).Header("Idempotency-Key", "k"),
 	} {
 		for range 6 {
 			group.Go(func() error {
-				name, value, _ := strings.Cut(request.header, ": ")
-				headers := []string{"Authorization", "Bearer " + request.token}
-				if name != "" {
-					headers = append(headers, name, value)
-				}
 				began := time.Now()
-				response, text := s.send(request.method, request.path, strings.NewReader(request.body), headers...)
+				response := request.Send()
 				took := time.Since(began)
-				check.That(t, (response.status == http.StatusServiceUnavailable || response.status == http.StatusGatewayTimeout), "%s %s (%s): %d after %v, Retry-After %q: %.300s", request.method, request.path, request.header, response.status, took, response.Get("Retry-After"), text)
-				check.That(t, response.Get("Retry-After") != "", "%s %s (%s): %d after %v, Retry-After %q: %.300s", request.method, request.path, request.header, response.status, took, response.Get("Retry-After"), text)
-				check.That(t, took <= late, "%s %s (%s): %d after %v, Retry-After %q: %.300s", request.method, request.path, request.header, response.status, took, response.Get("Retry-After"), text)
+				check.That(t, slices.Contains(outOfTime, response.Status), "%v", response)
+				check.That(t, response.Header.Get("Retry-After") != "", "%v", response)
+				check.That(t, took <= late, "after %v: %v", took, response)
 				return nil
 			})
 		}
 	}
 	for _, path := range []string{"/v1/campaigns", "/v1/campaigns/12"} { // are kept in memory
-		s.wants(http.StatusOK, "GET", path, reads)
+		s.Get(path).Token(reads).Send().CheckStatus(http.StatusOK)
 	}
 	_ = group.Wait()
 	stuck.Store(false)
 	eventually(t, "a store that answers again", func() bool {
-		response, _, _ := s.do("GET", bannerResults, reads)
-		return response.status == http.StatusOK
+		return s.Get(bannerResults).Token(reads).Send().Status == http.StatusOK
 	})
 }

@@ -111,7 +111,7 @@ func checkMCP(t *testing.T, s *server) {
 	session := s.connected(s.token)
 	for campaign := 22; campaign <= 26; campaign++ {
 		path, which := fmt.Sprintf("/v1/campaigns/%d/results?scorecard=true", campaign), fmt.Sprintf(`{"campaignId":%d}`, campaign)
-		report, _ := s.results(path)
+		report := s.readReport(path)
 		answer := call(t, session, "get_result", which)
 		check.That(t, len(answer.text) <= 2048, "campaign %d: %d bytes, %+v\nwant %+v", campaign, len(answer.text),
 			answer, report.Decision)
@@ -135,14 +135,13 @@ func checkMCP(t *testing.T, s *server) {
 		check.That(t, answer.Omitted <= 1, "campaign %d: %d variations omitted", campaign, answer.Omitted)
 		checkQuotes(t, &answer, &report.Slice, "", answer.Omitted)
 		details := call(t, session, "get_result", strings.Replace(which, "}", `,"details":true}`, 1))
-		if checkQuotes(t, &details, &report.Slice, "", 0); !strings.Contains(details.Table, "Scorecard") {
-			t.Errorf("campaign %d: details %.200s", campaign, details.text)
-		} else if _, _, body := s.do("GET", path, s.token); !sameJSON(t, []byte(withoutClock(string(details.Report))),
-			[]byte(withoutClock(body))) {
-			t.Errorf("campaign %d: details have the report %s, /v1 has %s", campaign, details.Report, body)
-		}
+		checkQuotes(t, &details, &report.Slice, "", 0)
+		check.Contains(t, details.Table, "Scorecard", "campaign %d: details %.200s", campaign, details.text)
+		body := s.Get(path).Send().Text
+		isSame := sameJSON(t, []byte(withoutClock(string(details.Report))), []byte(withoutClock(body)))
+		check.That(t, isSame, "campaign %d: details have the report %s, /v1 has %s", campaign, details.Report, body)
 	}
-	winner, _ := s.results("/v1/campaigns/22/results")
+	winner := s.readReport("/v1/campaigns/22/results")
 	concluding := winner.Looks[*winner.Conclusion.Look-1].Variations[1].Improvement.Interval
 	interval := wording.RangeInWords(concluding, func(x float64) string { return wording.FormatLift(x, concluding) })
 	if answer := call(t, session, "get_result", `{"campaignId":22}`); !strings.Contains(answer.text, interval) {
@@ -155,7 +154,7 @@ func checkMCP(t *testing.T, s *server) {
 	check.That(t, !strings.Contains(invalid.text, "lift"), "a breakdown that is not valid is quoted: %s", invalid.text)
 	check.Contains(t, invalid.Sentences[1], "not valid", "a breakdown that is not valid is quoted: %s", invalid.text)
 	answer := call(t, session, "break_down", `{"campaignId":"22","dimension":"visitorType","goal":null}`)
-	report, _ := s.results("/v1/campaigns/22/results?dimension=visitorType")
+	report := s.readReport("/v1/campaigns/22/results?dimension=visitorType")
 	must.That(t, len(report.Breakdown) != 0, "the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
 	must.Equal(t, answer.Omitted, 0, "the breakdown has %s, want %d values", answer.text, len(report.Breakdown))
 	must.That(t, strings.Contains(answer.Sentences[0], "only describes"), "the breakdown has %s, want %d values",
@@ -230,18 +229,15 @@ func TestMCPRefusals(t *testing.T) {
 		{"OPTIONS", "OPTIONS", "", "", 204},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			request := s.request(test.method, "/mcp", strings.NewReader(test.body),
-				s.withToken("Content-Type", "application/json", "Accept", "application/json, text/event-stream")...)
+			request := s.Request(test.method, "/mcp", test.body).Type("application/json").Undocumented().
+				Header("Accept", "application/json, text/event-stream")
 			if test.origin != "" {
-				request.Header.Set("Origin", test.origin)
+				request.Header("Origin", test.origin)
 			}
-			response, err := http.DefaultClient.Do(request)
-			must.OK(t, err)
-			defer func() { _ = response.Body.Close() }()
-			check.Equal(t, response.StatusCode, test.want, "%s, Allow %q, want %d", response.Status,
-				response.Header.Get("Allow"), test.want)
-			check.That(t, (test.want != 405 || response.Header.Get("Allow") == "POST, OPTIONS"),
-				"%s, Allow %q, want %d", response.Status, response.Header.Get("Allow"), test.want)
+			response := request.Send().CheckStatus(test.want)
+			if test.want == http.StatusMethodNotAllowed {
+				check.Equal(t, response.Header.Get("Allow"), "POST, OPTIONS")
+			}
 		})
 	}
 	t.Run("hostile names", func(t *testing.T) { checkHostileNames(t, s) })
@@ -333,8 +329,8 @@ func TestMCPTools(t *testing.T) {
 		following.Go(func() { s.listed.FollowQueue(ctx) })
 		defer following.Wait()
 		defer stop()
-		campaigns := s.statuses("campaigns")
-		s.statuses("widgets")
+		campaigns := s.awaitStatuses("campaigns")
+		s.awaitStatuses("widgets")
 		answer := call(t, session, "list_experiments", `{"limit":3}`)
 		must.Equal(t, answer.Total, 5, "%s", answer.text)
 		must.Equal(t, len(answer.Experiments), 3, "%s", answer.text)

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -23,7 +22,7 @@ var (
 // The Grafana dashboard and the alerts must use existing metrics and labels.
 func TestMonitoringUsesExistingMetrics(t *testing.T) {
 	s := newServer(t)
-	s.send(http.MethodGet, "/v1/campaigns/12/results", http.NoBody, s.withToken()...)
+	s.Get("/v1/campaigns/12/results").Send()
 	declared, err := os.ReadFile("metrics.go") // metrics with labels have no value before their first use
 	must.OK(t, err)
 	metrics := s.metrics()

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,17 +84,14 @@ func TestEveryOperation(t *testing.T) {
 				path += "?websiteId=1"
 			}
 			t.Run(o.method+" "+o.path+"/"+test[0], func(t *testing.T) {
-				response, body, text := s.with(o.method, path, tokens[test[3]], nil)
-				code, _ := body["code"].(string)
-				answered := strings.TrimSpace(fmt.Sprint(response.status, " ", code))
-				check.Equal(t, answered, test[4], "%s = %s %s\nwant %s saying %q", path, answered, text, test[4],
-					test[5])
-				check.Contains(t, text, test[5], "%s = %s %s\nwant %s saying %q", path, answered, text, test[4],
-					test[5])
-				challenge := response.Get("WWW-Authenticate")
-				want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[response.status]
+				response := s.Request(o.method, path, "").Token(tokens[test[3]]).Send()
+				answered := strings.TrimSpace(fmt.Sprint(response.Status, " ", response.Code()))
+				check.Equal(t, answered, test[4], "%v", response)
+				check.Contains(t, response.Text, test[5], "%v", response)
+				challenge := response.Header.Get("WWW-Authenticate")
+				want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[response.Status]
 				check.Contains(t, challenge, want, "WWW-Authenticate: %s", challenge)
-				check.That(t, (want != "" || challenge == ""), "WWW-Authenticate: %s", challenge)
+				check.That(t, want != "" || challenge == "", "WWW-Authenticate: %s", challenge)
 			})
 		}
 	}
@@ -122,10 +118,8 @@ func TestDefaultsOfTheLists(t *testing.T) {
 		"campaigns": 100, "widgets": 100, "goals": 500, "targets": 500, // one website: it need not be named
 		"campaigns?limit=500": 500, "widgets?limit=500": 500, "goals?limit=1000": 501, "targets?limit=1000": 501,
 	} {
-		_, _, text := s.do("GET", "/v1/"+path, s.token)
 		var list []any
-		err := json.Unmarshal([]byte(text), &list)
-		must.That(t, err == nil, "%s has %d, %v, want %d", path, len(list), err, want)
-		check.Equal(t, len(list), want, "%s has %d, %v, want %d", path, len(list), err, want)
+		s.Get("/v1/" + path).Send().JSON(&list)
+		check.Equal(t, len(list), want, path)
 	}
 }

@@ -27,7 +27,7 @@ var (
 // loadsOnlyOwnFiles checks that a page has no inline script or style, and that it loads only files of the server.
 func (s *server) loadsOnlyOwnFiles(path string) {
 	s.t.Helper()
-	page := s.wants(http.StatusOK, "GET", path, "")
+	page := s.Get(path).Send().CheckStatus(http.StatusOK).Text
 	for _, other := range []string{"<style", "style=", "javascript:", "http://", "https://"} {
 		check.That(s.t, !strings.Contains(page, other), "%s has %q", path, other)
 	}
@@ -38,7 +38,7 @@ func (s *server) loadsOnlyOwnFiles(path string) {
 	files := linkPattern.FindAllStringSubmatch(page, -1)
 	must.That(s.t, len(files) >= 2, "%s loads %q, want a script and a style", path, files)
 	for _, file := range files {
-		s.wants(http.StatusOK, "GET", file[1], "")
+		s.Get(file[1]).Send().CheckStatus(http.StatusOK)
 	}
 }
 
@@ -47,11 +47,11 @@ func TestPagesLoadOnlyOwnFiles(t *testing.T) {
 	for _, path := range []string{"/", "/docs"} {
 		s.loadsOnlyOwnFiles(path)
 	}
-	response, _, _ := s.do("GET", "/docs", "")
-	got := response.Get("Content-Security-Policy")
+	response := s.Get("/docs").Send()
+	got := response.Header.Get("Content-Security-Policy")
 	check.Contains(t, got, "default-src 'none'; script-src 'self';", "the policy is %q", got)
 	check.That(t, !strings.Contains(got, "http"), "the policy is %q", got)
-	style := s.wants(http.StatusOK, "GET", "/dashboard/app.css", "")
+	style := s.Get("/dashboard/app.css").Send().CheckStatus(http.StatusOK).Text
 	check.That(t, !strings.Contains(style, "url("), "the style loads another file")
 	check.That(t, !strings.Contains(style, "@import"), "the style loads another file")
 }
@@ -99,37 +99,34 @@ func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 		if f.Name == dashboard.Index {
 			path = "/?campaign=12&filters[country][]=US"
 		}
-		response, _, text := s.do("GET", path, "")
-		check.Equal(t, response.status, http.StatusOK, "%s: %d %s, %d bytes; want the file", path, response.status,
-			response.Get("Content-Type"), len(text))
-		check.Equal(t, text, string(f.Body), "%s: %d %s, %d bytes; want the file", path, response.status,
-			response.Get("Content-Type"), len(text))
-		check.Equal(t, response.Get("Content-Type"), f.Kind, "%s: %d %s, %d bytes; want the file", path,
-			response.status, response.Get("Content-Type"), len(text))
-		robots := response.Get("X-Robots-Tag")
-		check.Equal(t, (robots == "noindex"), (f.Name == dashboard.Index), "%s: X-Robots-Tag %q", path, robots)
-		check.That(t, (f.Name != dashboard.Index || strings.Contains(text, `<meta name="robots" content="noindex">`)), "%s: X-Robots-Tag %q", path, robots)
-		policy := response.Get("Content-Security-Policy")
+		response := s.Get(path).Send()
+		check.Equal(t, response.Status, http.StatusOK, "%s", path)
+		check.Equal(t, response.Text, string(f.Body), "%s", path)
+		check.Equal(t, response.Header.Get("Content-Type"), f.Kind, "%s", path)
+		robots := response.Header.Get("X-Robots-Tag")
+		check.Equal(t, robots == "noindex", f.Name == dashboard.Index, "%s: X-Robots-Tag %q", path, robots)
+		const noIndex = `<meta name="robots" content="noindex">`
+		if f.Name == dashboard.Index {
+			check.Contains(t, response.Text, noIndex, path)
+		}
+		policy := response.Header.Get("Content-Security-Policy")
 		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';"),
 			"%s: the policy is %q", path, policy)
 		check.That(t, !strings.Contains(policy, "unsafe"), "%s: the policy is %q", path, policy)
-		again, _, _ := s.with("GET", path, "", http.Header{"If-None-Match": {response.Get("ETag")}})
-		check.Equal(t, again.status, http.StatusNotModified, "%s with If-None-Match", path)
+		again := s.Get(path).Header("If-None-Match", response.Header.Get("ETag")).Send()
+		check.Equal(t, again.Status, http.StatusNotModified, "%s with If-None-Match", path)
 	}
-	s.wants(http.StatusNotFound, "GET", "/dashboard/nothing.js", "")
+	s.Get("/dashboard/nothing.js").Send().CheckStatus(http.StatusNotFound)
 }
 
 func TestTheAuditIsServedWithoutConnections(t *testing.T) {
 	s := newEmptyServer(t)
 	for _, f := range append(dashboard.Files(dashboard.Audit), dashboard.Files(dashboard.AuditParts)...) {
-		response, _, text := s.do("GET", strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), "")
-		check.Equal(t, response.status, http.StatusOK, "%s: %d %s, %d bytes; want the file", f.Name, response.status,
-			response.Get("Content-Type"), len(text))
-		check.Equal(t, text, string(f.Body), "%s: %d %s, %d bytes; want the file", f.Name, response.status,
-			response.Get("Content-Type"), len(text))
-		check.Equal(t, response.Get("Content-Type"), f.Kind, "%s: %d %s, %d bytes; want the file", f.Name,
-			response.status, response.Get("Content-Type"), len(text))
-		policy := response.Get("Content-Security-Policy")
+		response := s.Get(strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index)).Send()
+		check.Equal(t, response.Status, http.StatusOK, "%s", f.Name)
+		check.Equal(t, response.Text, string(f.Body), "%s", f.Name)
+		check.Equal(t, response.Header.Get("Content-Type"), f.Kind, "%s", f.Name)
+		policy := response.Header.Get("Content-Security-Policy")
 		check.That(t, strings.HasPrefix(policy, "default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"),
 			"%s: the policy is %q", f.Name, policy)
 		check.That(t, !strings.Contains(policy, "connect-src"), "%s: the policy is %q", f.Name, policy)
@@ -146,14 +143,13 @@ func TestGuidesAreServed(t *testing.T) {
 			continue
 		}
 		path := "/guides/" + file.Name()
-		response, _, text := s.do("GET", path, "")
-		must.Equal(t, response.status, http.StatusOK, path)
-		pages[path] = text
-		policy := response.Get("Content-Security-Policy")
+		response := s.Get(path).Send().RequireStatus(http.StatusOK)
+		pages[path] = response.Text
+		policy := response.Header.Get("Content-Security-Policy")
 		check.That(t, strings.HasPrefix(policy,
 			"default-src 'none'; style-src 'self';"), "%s: the policy is %q", path, policy)
 		check.That(t, !strings.Contains(policy, "unsafe"), "%s: the policy is %q", path, policy)
-		check.That(t, !regexp.MustCompile(`<script| style=| on\w+=`).MatchString(text), "%s has scripts or styles", path)
+		check.Equal(t, regexp.MustCompile(`<script| style=| on\w+=`).FindString(response.Text), "", path)
 	}
 	links := 0
 	for path, text := range pages {
@@ -175,5 +171,5 @@ func TestGuidesAreServed(t *testing.T) {
 	}
 	check.That(t, links >= len(pages)*len(pages), "%d links among %d guides", links, len(pages))
 	check.Contains(t, pages["/guides/statistics.md"], "<table tabindex=\"0\">", "statistics.md")
-	s.wants(http.StatusNotFound, "GET", "/guides/nothing.md", "")
+	s.Get("/guides/nothing.md").Send().CheckStatus(http.StatusNotFound)
 }

@@ -291,21 +291,21 @@ type wire struct {
 	in      *bufio.Reader
 }
 
-func (w *wire) send(request *http.Request, text string) (answer, []byte, error) {
+func (w *wire) send(request *http.Request, text string) (reply, error) {
 	if w.conn == nil {
 		conn, err := net.DialTimeout("tcp", w.address, 10*time.Second) //nolint:noctx // bounded, and of a test
 		if err != nil {
-			return answer{}, nil, err
+			return reply{}, err
 		}
 		w.conn, w.in = conn, bufio.NewReader(conn)
 	}
 	if err := w.conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		return answer{}, nil, err
+		return reply{}, err
 	}
 	_, wrote := io.WriteString(w.conn, text) // a refusal may come before all is read
 	response, err := http.ReadResponse(w.in, request)
 	if err != nil {
-		return answer{}, nil, fmt.Errorf("no answer: %w (written: %w)", err, wrote)
+		return reply{}, fmt.Errorf("no answer: %w (written: %w)", err, wrote)
 	}
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
@@ -316,7 +316,7 @@ func (w *wire) send(request *http.Request, text string) (answer, []byte, error) 
 	if response.Close || wrote != nil {
 		w.hangUp()
 	}
-	return answer{status: response.StatusCode, Header: response.Header}, body, err
+	return reply{Status: response.StatusCode, Header: response.Header, Text: string(body)}, err
 }
 
 func (w *wire) hangUp() {
@@ -357,31 +357,31 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 		if unreadable {
 			request = &http.Request{Method: http.MethodGet}
 		}
-		response, body, err := w.send(request, asked.text)
+		response, err := w.send(request, asked.text)
 		if errors.Is(err, syscall.ECONNRESET) &&
 			unreadable { // net/http refuses what is no HTTP and hangs up, perhaps before we have read why
 			w.hangUp()
 			return
 		}
 		must.OK(t, err, "the response to %.600s", asked.text)
-		answers[response.status]++
+		answers[response.Status]++
 		for warning := range warned {
-			warned[warning] = warned[warning] || bytes.Contains(body, []byte(`"`+warning+`"`))
+			warned[warning] = warned[warning] || strings.Contains(response.Text, `"`+warning+`"`)
 		}
+		isPlain := strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain")
 		switch {
-		case unreadable && response.status == http.StatusBadRequest && strings.HasPrefix(response.Get("Content-Type"),
-			"text/plain"):
+		case unreadable && isPlain && response.Status == http.StatusBadRequest:
 			return // the document says that net/http answers this
 		case unreadable:
 			err = fmt.Errorf("want a plain 400: it is no HTTP")
-		case response.status >= http.StatusInternalServerError:
+		case response.Status >= http.StatusInternalServerError:
 			err = fmt.Errorf("no request may cause a 500")
-		case asked.right && response.status != http.StatusOK:
+		case asked.right && response.Status != http.StatusOK:
 			err = fmt.Errorf("it is as the document allows: want 200")
 		default:
-			err = c.check(request.WithContext(t.Context()), response, body)
+			err = c.check(request.WithContext(t.Context()), response)
 		}
-		must.OK(t, err, "%d %.400s to %.600s", response.status, bytes.TrimSpace(body), asked.text)
+		must.OK(t, err, "%d %.400s to %.600s", response.Status, strings.TrimSpace(response.Text), asked.text)
 	})
 	for _, status := range []int{200, 204, 400, 401, 404, 405} {
 		check.That(t, answers[status] >= 1+requests/250, "%d answers of %d: the requests are not as manifold as they should be; %v", answers[status], status, answers)
@@ -422,12 +422,12 @@ func TestEachParameterWithEachWrongValue(t *testing.T) {
 				if err != nil {
 					continue // no HTTP
 				}
-				response, body, err := w.send(request, text)
+				response, err := w.send(request, text)
 				must.OK(t, err)
-				if err = c.check(request.WithContext(t.Context()), response, body); err != nil ||
-					response.status >= http.StatusInternalServerError {
-					t.Errorf("%s=%s of %s: %d %.300s\n%.600v", p.Name, value, target, response.status, body, err)
-				}
+				err = c.check(request.WithContext(t.Context()), response)
+				check.That(t, err == nil, "%s=%s of %s: %v\n%.600v", p.Name, value, target, response, err)
+				isFailure := response.Status >= http.StatusInternalServerError
+				check.That(t, !isFailure, "%s=%s of %s: %v", p.Name, value, target, response)
 			}
 		}
 	}

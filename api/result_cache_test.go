@@ -3,7 +3,6 @@ package api_test
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -24,10 +23,13 @@ import (
 
 const bannerResults = "/v1/campaigns/12/results"
 
-// polled is the part of a response that a dashboard reads.
+// polled is a response and what a dashboard reads of its report.
 type polled struct {
-	answer
-	text        string
+	reply
+	shownReport
+}
+
+type shownReport struct {
 	GeneratedAt time.Time `json:"generatedAt"`
 	Stale       bool      `json:"stale"`
 	Totals      struct {
@@ -35,12 +37,12 @@ type polled struct {
 	} `json:"totals"`
 }
 
-func (s *server) poll(path string, headers ...string) polled {
-	s.t.Helper()
-	var p polled
-	p.answer, p.text = s.send(http.MethodGet, path, http.NoBody, s.withToken(headers...)...)
-	if p.status == http.StatusOK {
-		must.OK(s.t, json.Unmarshal([]byte(p.text), &p))
+// PollReport sends the request of a dashboard and reads the report, if the response has one.
+func (b *requestBuilder) PollReport() (p polled) {
+	b.server.t.Helper()
+	p.reply = b.Send()
+	if p.Status == http.StatusOK {
+		p.JSON(&p.shownReport)
 	}
 	return p
 }
@@ -51,7 +53,7 @@ var timesOfAnswer = regexp.MustCompile(`"(generatedAt|dataThrough)":"[^"]*"`)
 // withoutClock returns the text of a report without the time at which it was written.
 func withoutClock(text string) string { return timesOfAnswer.ReplaceAllString(text, `"$1":null`) }
 
-func (p polled) withoutClock() string { return withoutClock(p.text) }
+func (p polled) withoutClock() string { return withoutClock(p.Text) }
 
 func (s *server) write(events ...schema.Event) {
 	s.t.Helper()
@@ -72,7 +74,7 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 	s := newServerWith(t, conn)
 	go func() { conn.Held <- nil }()
 	s.fold(at(0, "a", 0, schema.KindView, 0))
-	tag := s.poll(bannerResults).Get("ETag")
+	tag := s.Get(bannerResults).PollReport().Header.Get("ETag")
 	shard := s.facts[0]
 	shard.LongestWait = time.Nanosecond
 	ctx, stop := context.WithCancel(t.Context())
@@ -84,15 +86,14 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 	s.write(at(1, "b", 0, schema.KindView, 0), at(2, "c", 0, schema.KindView, 0))
 	says := func(reason, message string) {
 		t.Helper()
-		got := s.poll(bannerResults, "If-None-Match", tag)
+		got := s.Get(bannerResults).Header("If-None-Match", tag).PollReport()
 		waiting := fmt.Sprintf(`"stale":true,"waiting":{"events":2,"reason":%q}`, reason)
-		check.Equal(t, got.Totals.Visitors, 1, "%d %v\n%s", got.status, got.Header, got.text)
-		check.Contains(t, got.text, waiting, "%d %v\n%s", got.status, got.Header, got.text)
-		check.Contains(t, got.text, "2 accepted events are not in this report yet: "+message, "%d %v\n%s", got.status,
-			got.Header, got.text)
-		check.Equal(t, got.Get("ETag"), "", "%d %v\n%s", got.status, got.Header, got.text)
-		check.Equal(t, got.Get("Cache-Control"), "no-store", "%d %v\n%s", got.status, got.Header, got.text)
-		check.That(t, strings.HasPrefix(got.Get("Warning"), "110"), "%d %v\n%s", got.status, got.Header, got.text)
+		check.Equal(t, got.Totals.Visitors, 1, "%v", got)
+		check.Contains(t, got.Text, waiting, "%v", got)
+		check.Contains(t, got.Text, "2 accepted events are not in this report yet: "+message, "%v", got)
+		check.Equal(t, got.Header.Get("ETag"), "", "%v", got)
+		check.Equal(t, got.Header.Get("Cache-Control"), "no-store", "%v", got)
+		check.That(t, strings.HasPrefix(got.Header.Get("Warning"), "110"), "%v", got)
 	}
 	says("folding", "the server is still folding them")
 	shard.LongestWait = time.Hour
@@ -101,10 +102,10 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 	says("full", "the disk of the store is full")
 	close(conn.Held)
 	must.OK(t, shard.RefreshNoted(t.Context()))
-	got := s.poll(bannerResults, "If-None-Match", tag)
-	check.Equal(t, got.Totals.Visitors, 3, "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
-	check.That(t, !got.Stale, "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
-	check.That(t, got.Get("ETag") != "", "%d %v, %d visitors", got.status, got.Header, got.Totals.Visitors)
+	got := s.Get(bannerResults).Header("If-None-Match", tag).PollReport()
+	check.Equal(t, got.Totals.Visitors, 3, "%v", got)
+	check.That(t, !got.Stale, "%v", got)
+	check.That(t, got.Header.Get("ETag") != "", "%v", got)
 	stop()
 	following.Wait()
 }
@@ -112,37 +113,31 @@ func TestReportsSayHowManyEventsWait(t *testing.T) {
 func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	s := newServer(t)
 	s.write(at(0, "a", 0, schema.KindView, 0))
-	first := s.poll(bannerResults)
-	must.Equal(t, first.Totals.Visitors, 1, "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
-	must.Equal(t, first.Get("Cache-Control"), "private, max-age=1", "%d %v, %d visitors", first.status, first.Header,
-		first.Totals.Visitors)
-	must.That(t, strings.HasPrefix(first.Get("ETag"), `W/"`), "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
-	must.That(t, first.Get("Vary") != "", "%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
-	check.Equal(t, s.poll(bannerResults).withoutClock(), first.withoutClock(), "nothing changed")
+	first := s.Get(bannerResults).PollReport()
+	must.Equal(t, first.Totals.Visitors, 1, "%v", first)
+	must.Equal(t, first.Header.Get("Cache-Control"), "private, max-age=1", "%v", first)
+	must.That(t, strings.HasPrefix(first.Header.Get("ETag"), `W/"`), "%v", first)
+	must.That(t, first.Header.Get("Vary") != "", "%v", first)
+	check.Equal(t, s.Get(bannerResults).PollReport().withoutClock(), first.withoutClock(), "nothing changed")
 	check.Equal(t, s.outcomes("hit"), 1, "answers from what is kept")
-	newer := s.poll(bannerResults, "Cache-Control", "max-age=0, No-Cache")
-	check.That(t, newer.GeneratedAt.After(first.GeneratedAt), "no-cache: generated at %v as before, or another tag of the same data", newer.GeneratedAt)
-	check.Equal(t, newer.Get("ETag"), first.Get("ETag"), "no-cache: generated at %v as before, or another tag of the same data", newer.GeneratedAt)
-	other := s.poll(bannerResults + "?compareMetric=valuePerVisitor")
-	check.That(t, other.Get("ETag") != first.Get("ETag"), "another question gets the same answer")
-	check.That(t, other.text != first.text, "another question gets the same answer")
+	newer := s.Get(bannerResults).Header("Cache-Control", "max-age=0, No-Cache").PollReport()
+	check.That(t, newer.GeneratedAt.After(first.GeneratedAt), "no-cache: %v", newer)
+	check.Equal(t, newer.Header.Get("ETag"), first.Header.Get("ETag"), "no-cache: %v", newer)
+	other := s.Get(bannerResults + "?compareMetric=valuePerVisitor").PollReport()
+	check.That(t, other.Header.Get("ETag") != first.Header.Get("ETag"), "another question gets the same answer")
+	check.That(t, other.Text != first.Text, "another question gets the same answer")
 	s.write(at(1, "b", 0, schema.KindView, 0))
-	second := s.poll(bannerResults, "If-None-Match", first.Get("ETag"))
-	check.Equal(t, second.status, http.StatusOK, "after an event: %d, %d visitors, tag %s, was %s", second.status,
-		second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
-	check.Equal(t, second.Totals.Visitors, 2, "after an event: %d, %d visitors, tag %s, was %s", second.status,
-		second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
-	check.That(t, second.Get("ETag") != first.Get("ETag"), "after an event: %d, %d visitors, tag %s, was %s",
-		second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
+	second := s.Get(bannerResults).Header("If-None-Match", first.Header.Get("ETag")).PollReport()
+	check.Equal(t, second.Status, http.StatusOK, "after an event: %v", second)
+	check.Equal(t, second.Totals.Visitors, 2, "after an event: %v", second)
+	check.That(t, second.Header.Get("ETag") != first.Header.Get("ETag"), "after an event: %v", second)
 	s.apply(strings.Replace(twoAccounts, "name: Button", "name: Knob", 1))
-	third := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
-	check.Equal(t, third.status, http.StatusOK, "after apply: %d, tag %s, was %s", third.status, third.Get("ETag"),
-		second.Get("ETag"))
-	check.That(t, third.Get("ETag") != second.Get("ETag"), "after apply: %d, tag %s, was %s", third.status,
-		third.Get("ETag"), second.Get("ETag"))
+	third := s.Get(bannerResults).Header("If-None-Match", second.Header.Get("ETag")).PollReport()
+	check.Equal(t, third.Status, http.StatusOK, "after apply: %v", third)
+	check.That(t, third.Header.Get("ETag") != second.Header.Get("ETag"), "after apply: %v", third)
 	s.apply(twoAccounts)
-	fourth := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
-	check.That(t, fourth.status == http.StatusOK, "the definition of before came back: %d; want another version", fourth.status)
+	fourth := s.Get(bannerResults).Header("If-None-Match", second.Header.Get("ETag")).PollReport()
+	check.Equal(t, fourth.Status, http.StatusOK, "the definition of before came back; want another version")
 }
 
 func TestStartAndStopShowAtOnce(t *testing.T) {
@@ -150,29 +145,28 @@ func TestStartAndStopShowAtOnce(t *testing.T) {
 	writes := s.newToken(1, 0, catalogue.ScopeWrite)
 	paths := []string{bannerResults, "/v1/campaigns", "/v1/campaigns/12"}
 	for _, action := range []string{"stop", "start"} {
-		before := map[string]polled{}
+		tags := map[string]string{}
 		for _, path := range paths {
-			before[path] = polled{answer: s.must(path)}
+			tags[path] = s.Get(path).Send().RequireStatus(http.StatusOK).Header.Get("ETag")
 		}
-		if response, _, text := s.do("POST", "/v1/campaigns/12/"+action, writes); response.status != http.StatusOK || response.Get("ETag") != "" || response.Get("Cache-Control") != "no-store" {
-			t.Fatalf("%s: %d %v\n%s", action, response.status, response.Header, text)
-		}
+		changed := s.Post("/v1/campaigns/12/"+action, "").Token(writes).Send().RequireStatus(http.StatusOK)
+		must.Equal(t, changed.Header.Get("ETag"), "", "%v", changed)
+		must.Equal(t, changed.Header.Get("Cache-Control"), "no-store", "%v", changed)
 		for _, path := range paths {
-			response, _ := s.send(http.MethodGet, path, http.NoBody,
-				s.withToken("If-None-Match", before[path].Get("ETag"))...)
-			check.That(t, response.status == http.StatusOK, "after %s, %s = %d", action, path, response.status)
+			response := s.Get(path).Header("If-None-Match", tags[path]).Send()
+			check.Equal(t, response.Status, http.StatusOK, "after %s: %v", action, response)
 		}
 	}
 }
 
 func TestKeptResultsHaveAnAge(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.ResultsAge = time.Millisecond })
-	first := s.poll(bannerResults)
+	first := s.Get(bannerResults).PollReport()
 	eventually(t, "another plot", func() bool {
-		s.must(bannerResults, "Accept", "image/svg+xml")
+		s.Get(bannerResults).Header("Accept", "image/svg+xml").Send().RequireStatus(http.StatusOK)
 		return s.outcomes("miss") > 2
 	})
-	check.Equal(t, s.poll(bannerResults).withoutClock(), first.withoutClock(), "a report has no age")
+	check.Equal(t, s.Get(bannerResults).PollReport().withoutClock(), first.withoutClock(), "a report has no age")
 	check.Equal(t, s.outcomes("hit") > 0, true, "the report was not kept")
 }
 
@@ -182,36 +176,23 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 		bannerResults, "/v1/campaigns?websiteId=1", "/v1/campaigns/12",
 		"/v1/widgets/7/results",
 	} {
-		first := s.must(path)
-		tag := first.Get("ETag")
+		tag := s.Get(path).Send().RequireStatus(http.StatusOK).Header.Get("ETag")
 		for _, have := range []string{tag, strings.TrimPrefix(tag, "W/"), `"x", ` + tag, "*"} {
-			response, body := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have)...)
-			check.Equal(t, response.status, http.StatusNotModified, "%s, have %s: %d %q %v", path, have,
-				response.status, body, response.Header)
-			check.Equal(t, body, "", "%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
-			check.Equal(t, response.Get("ETag"), tag, "%s, have %s: %d %q %v", path, have, response.status, body,
-				response.Header)
-			check.That(t, response.Get("Cache-Control") != "", "%s, have %s: %d %q %v", path, have, response.status,
-				body, response.Header)
-			check.That(t, response.Get("Vary") != "", "%s, have %s: %d %q %v", path, have, response.status, body,
-				response.Header)
-			response, _ = s.send(http.MethodGet, path, http.NoBody,
-				s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
-			check.Equal(t, response.status, http.StatusNotModified, "%s, compressed, have %s", path, have)
+			response := s.Get(path).Header("If-None-Match", have).Send()
+			check.Equal(t, response.Status, http.StatusNotModified, "have %s: %v", have, response)
+			check.Equal(t, response.Text, "", "have %s: %v", have, response)
+			check.Equal(t, response.Header.Get("ETag"), tag, "have %s: %v", have, response)
+			check.That(t, response.Header.Get("Cache-Control") != "", "have %s: %v", have, response)
+			check.That(t, response.Header.Get("Vary") != "", "have %s: %v", have, response)
+			response = s.Get(path).Header("If-None-Match", have).Header("Accept-Encoding", "gzip").Send()
+			check.Equal(t, response.Status, http.StatusNotModified, "%s, compressed, have %s", path, have)
 		}
-		response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", `"x"`)...)
-		check.That(t, response.status == http.StatusOK, "%s, have another: %d", path, response.status)
+		response := s.Get(path).Header("If-None-Match", `"x"`).Send()
+		check.Equal(t, response.Status, http.StatusOK, "have another: %v", response)
 	}
-	first, table := s.poll(bannerResults), s.must(bannerResults, "Accept", "text/csv")
-	check.That(t, first.Get("ETag") != table.Get("ETag"), "JSON and CSV have the same tag")
-}
-
-// must sends a request that must return 200.
-func (s *server) must(path string, headers ...string) answer {
-	s.t.Helper()
-	response, text := s.send(http.MethodGet, path, http.NoBody, s.withToken(headers...)...)
-	must.Equal(s.t, response.status, http.StatusOK, "%s %s", path, text)
-	return response
+	first := s.Get(bannerResults).PollReport()
+	table := s.Get(bannerResults).Header("Accept", "text/csv").Send().RequireStatus(http.StatusOK)
+	check.That(t, first.Header.Get("ETag") != table.Header.Get("ETag"), "JSON and CSV have the same tag")
 }
 
 //go:embed testdata/neighbours.yaml
@@ -223,25 +204,20 @@ func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 	one, two, bound := s.newToken(1, 0, catalogue.ScopeRead), s.newToken(2, 0, catalogue.ScopeRead), s.newToken(1, 3,
 		catalogue.ScopeRead)
 	s.write(at(0, "a", 0, schema.KindView, 0))
-	get := func(path, token string, headers ...string) (answer, string) {
-		return s.send(http.MethodGet, path, http.NoBody,
-			append([]string{"Authorization", "Bearer " + token}, headers...)...)
-	}
 	for _, path := range []string{bannerResults, "/v1/campaigns/12", "/v1/campaigns?websiteId=1"} {
-		first, mine := get(path, one)
-		must.Equal(t, first.status, http.StatusOK, "%s: %s", path, mine)
+		mine := s.Get(path).Token(one).Send().RequireStatus(http.StatusOK)
 		for name, token := range map[string]string{"another account": two, "another website": bound} {
-			for _, have := range [][]string{nil, {"If-None-Match", first.Get("ETag")}} {
-				theirs, text := get(path, token, have...)
-				check.That(t, theirs.status != http.StatusNotModified, "%s, %s, %q: %d %s", name, path, have,
-					theirs.status, text)
-				check.That(t, theirs.Get("ETag") != first.Get("ETag"), "%s, %s, %q: %d %s", name, path, have,
-					theirs.status, text)
-				check.That(t, text != mine, "%s, %s, %q: %d %s", name, path, have, theirs.status, text)
+			asks := s.Get(path).Token(token)
+			has := s.Get(path).Token(token).Header("If-None-Match", mine.Header.Get("ETag"))
+			for _, request := range []*requestBuilder{asks, has} {
+				theirs := request.Send()
+				check.That(t, theirs.Status != http.StatusNotModified, "%s: %v", name, theirs)
+				check.That(t, theirs.Header.Get("ETag") != mine.Header.Get("ETag"), "%s: %v", name, theirs)
+				check.That(t, theirs.Text != mine.Text, "%s: %v", name, theirs)
 			}
 		}
 	}
-	_, text := get(bannerResults, two)
+	text := s.Get(bannerResults).Token(two).Send().Text
 	check.Contains(t, text, `"visitors":0`, "account 2 sees %s", text)
 	check.That(t, !strings.Contains(text, `"visitors":1`), "account 2 sees %s", text)
 }
@@ -270,7 +246,7 @@ func TestIdenticalConcurrentRequestsRunOnce(t *testing.T) {
 	for range 20 {
 		clients.Go(func() {
 			<-start
-			check.Equal(t, s.poll(bannerResults).status, http.StatusOK)
+			s.Get(bannerResults).Send().CheckStatus(http.StatusOK)
 		})
 	}
 	close(start)
@@ -285,41 +261,40 @@ func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
 	s := newServerWith(t, conn)
 	s.write(at(0, "a", 0, schema.KindView, 0))
 	const path = bannerResults + "?dimension=device" // a report without a dimension needs no statement
-	good := s.poll(path)
-	table := s.must(path, "Accept", "text/csv")
+	good := s.Get(path).PollReport()
+	table := s.Get(path).Header("Accept", "text/csv").Send().RequireStatus(http.StatusOK)
 	exec := func(statement string) {
 		t.Helper()
 		must.OK(t, conn.Exec(t.Context(), statement))
 	}
 	stale := func(when string) {
 		t.Helper()
-		p := s.poll(path, "Cache-Control", "no-cache", "If-None-Match", good.Get("ETag"))
-		check.Equal(t, p.status, http.StatusOK, "%s: %d %v\n%s", when, p.status, p.Header, p.text)
-		check.That(t, p.Stale, "%s: %d %v\n%s", when, p.status, p.Header, p.text)
-		check.Equal(t, p.Totals.Visitors, 1, "%s: %d %v\n%s", when, p.status, p.Header, p.text)
-		check.That(t, !p.GeneratedAt.After(good.GeneratedAt), "%s: %d %v\n%s", when, p.status, p.Header, p.text)
-		check.That(t, strings.HasPrefix(p.Get("Warning"), "110 "), "%s: %d %v\n%s", when, p.status, p.Header, p.text)
-		check.Equal(t, p.Get("ETag"), "", "%s: %d %v\n%s", when, p.status, p.Header, p.text)
-		check.Equal(t, p.Get("Cache-Control"), "no-store", "%s: %d %v\n%s", when, p.status, p.Header, p.text)
-		other := s.poll("/v1/campaigns/14/results?dimension=device")
-		check.That(t, other.status >= 500, "%s, never asked before: %d %s", when, other.status, other.text)
-		check.Contains(t, other.text, `"requestId"`, "%s, never asked before: %d %s", when, other.status, other.text)
+		request := s.Get(path).Header("Cache-Control", "no-cache").Header("If-None-Match", good.Header.Get("ETag"))
+		p := request.PollReport()
+		check.Equal(t, p.Status, http.StatusOK, "%s: %v", when, p)
+		check.That(t, p.Stale, "%s: %v", when, p)
+		check.Equal(t, p.Totals.Visitors, 1, "%s: %v", when, p)
+		check.That(t, !p.GeneratedAt.After(good.GeneratedAt), "%s: %v", when, p)
+		check.That(t, strings.HasPrefix(p.Header.Get("Warning"), "110 "), "%s: %v", when, p)
+		check.Equal(t, p.Header.Get("ETag"), "", "%s: %v", when, p)
+		check.Equal(t, p.Header.Get("Cache-Control"), "no-store", "%s: %v", when, p)
+		other := s.Get("/v1/campaigns/14/results?dimension=device").PollReport()
+		check.That(t, other.Status >= 500, "%s, never asked before: %v", when, other)
+		check.Contains(t, other.Text, `"requestId"`, "%s, never asked before: %v", when, other)
 	}
 	exec("RENAME TABLE facts TO elsewhere")
-	hit := s.poll(path)
+	hit := s.Get(path).PollReport()
 	check.That(t, !hit.Stale, "the kept answer is stale")
 	check.Equal(t, hit.withoutClock(), good.withoutClock(), "nothing changed")
 	stale("without the table")
-	_, text := s.send(http.MethodGet, path, http.NoBody,
-		s.withToken("Accept", "text/csv", "If-None-Match", table.Get("ETag"))...)
+	text := s.Get(path).Header("Accept", "text/csv").Header("If-None-Match", table.Header.Get("ETag")).Send().Text
 	check.That(t, text == "", "the table is what the client has, and is sent")
 	exec("RENAME TABLE elsewhere TO facts")
-	if p := s.poll(path, "Cache-Control", "no-cache"); p.Stale || p.Get("Warning") != "" ||
-		p.Get("ETag") != good.Get("ETag") {
-		t.Errorf("the store is back: stale %v, %v", p.Stale, p.Header)
-	} else {
-		good = p
-	}
+	back := s.Get(path).Header("Cache-Control", "no-cache").PollReport()
+	check.That(t, !back.Stale, "the store is back: %v", back)
+	check.Equal(t, back.Header.Get("Warning"), "", "the store is back: %v", back)
+	check.Equal(t, back.Header.Get("ETag"), good.Header.Get("ETag"), "the store is back: %v", back)
+	good = back
 	must.OK(t, conn.Close())
 	stale("without the store")
 	check.Equal(t, s.outcomes("stale"), 2, "stale answers counted")
@@ -329,7 +304,7 @@ func TestKeptResultsKeepWithinTheirMemory(t *testing.T) {
 	const limit = 60_000
 	s := newServer(t, func(o *api.Options) { o.ResultsMemory = limit })
 	for i := range 40 {
-		s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=" + strconv.Itoa(i))
+		s.Get(bannerResults + "?filters%5Bcity%5D%5B%5D=" + strconv.Itoa(i)).PollReport()
 	}
 	bytes := s.counted("lifthouse_results_kept_bytes")
 	dropped := s.counted("lifthouse_results_evictions_total")
@@ -342,6 +317,6 @@ func TestKeptResultsKeepWithinTheirMemory(t *testing.T) {
 		dropped, limit)
 	check.That(t, dropped != 0, "%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped,
 		limit)
-	s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=39")
+	s.Get(bannerResults + "?filters%5Bcity%5D%5B%5D=39").PollReport()
 	check.Equal(t, s.outcomes("hit"), 1, "the last one was not kept")
 }

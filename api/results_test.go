@@ -2,8 +2,8 @@ package api_test
 
 import (
 	_ "embed"
-	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,12 +49,11 @@ func (s *server) plant() {
 	}
 }
 
-func (s *server) results(path string) (r result.Report, raw map[string]any) {
+// readReport reads a report, which the server must have.
+func (s *server) readReport(path string) (r result.Report) {
 	s.t.Helper()
-	response, body, text := s.do("GET", path, s.token)
-	must.Equal(s.t, response.status, http.StatusOK, "%s %s", path, text)
-	must.OK(s.t, json.Unmarshal([]byte(text), &r))
-	return r, body
+	s.Get(path).Send().RequireStatus(http.StatusOK).JSON(&r)
+	return r
 }
 
 func TestResultsOfPlantedVisitors(t *testing.T) {
@@ -68,7 +67,7 @@ func TestResultsOfPlantedVisitors(t *testing.T) {
 
 func checkMethodologies(t *testing.T, s *server) {
 	t.Helper()
-	r, _ := s.results("/v1/campaigns/22/results")
+	r := s.readReport("/v1/campaigns/22/results")
 	same, better := r.Variations[1].Comparison, r.Variations[2].Comparison
 	check.Equal(t, same.Verdict, stats.VerdictInconclusive, "verdicts %s, %s, correction %s", same.Verdict,
 		better.Verdict, better.Frequentist.Correction)
@@ -88,7 +87,7 @@ func checkMethodologies(t *testing.T, s *server) {
 	check.That(t, p.DaysRemaining != nil, "power = %+v", p)
 	check.That(t, p.MinimumDetectableEffect != nil, "power = %+v", p)
 
-	r, _ = s.results("/v1/campaigns/23/results")
+	r = s.readReport("/v1/campaigns/23/results")
 	b := r.Variations[2].Comparison.Bayesian
 	must.That(t, b != nil, "bayesian = %+v", b)
 	check.That(t, *b.ChanceToBeatControl >= 0.999, "bayesian = %+v", b)
@@ -96,22 +95,24 @@ func checkMethodologies(t *testing.T, s *server) {
 	check.That(t, *b.ExpectedLoss <= *b.ExpectedLossControl, "bayesian = %+v", b)
 	check.That(t, r.Variations[2].Comparison.Frequentist == nil, "bayesian = %+v", b)
 
-	r, raw := s.results("/v1/campaigns/24/results")
+	r = s.readReport("/v1/campaigns/24/results")
 	c := r.Variations[2].Comparison
 	check.That(t, !c.Significant, "level 100: %+v, %+v", c, r.Conclusion)
 	check.That(t, c.Difference.Interval == nil, "level 100: %+v, %+v", c, r.Conclusion)
 	check.Equal(t, c.Difference.Reason, stats.ReasonLevel100, "level 100: %+v, %+v", c, r.Conclusion)
 	check.That(t, c.Difference.Value != nil, "level 100: %+v, %+v", c, r.Conclusion)
 	check.That(t, r.Conclusion.Status != stats.StatusWinner, "level 100: %+v, %+v", c, r.Conclusion)
+	var raw map[string]any
+	s.Get("/v1/campaigns/24/results").Send().JSON(&raw)
 	check.Equal(t, raw["significanceLevel"], 100.0, "significanceLevel")
 
-	r, _ = s.results("/v1/campaigns/25/results")
+	r = s.readReport("/v1/campaigns/25/results")
 	check.That(t, r.Checks.SampleRatio.Mismatch, "wrong shares: %+v, %+v", r.Checks, r.Conclusion)
 	check.Equal(t, r.Conclusion.Status, stats.StatusInvalid, "wrong shares: %+v, %+v", r.Checks, r.Conclusion)
 	must.Equal(t, len(r.Checks.Warnings), 1, "wrong shares: %+v, %+v", r.Checks, r.Conclusion)
 	check.Equal(t, r.Checks.Warnings[0].Code, "SAMPLE_RATIO_MISMATCH", "wrong shares: %+v, %+v", r.Checks, r.Conclusion)
 
-	r, _ = s.results("/v1/campaigns/26/results")
+	r = s.readReport("/v1/campaigns/26/results")
 	must.Equal(t, len(r.Checks.Leak), 1, "leak = %+v", r.Checks.Leak)
 	check.Equal(t, r.Checks.Leak[0].VariationID, 1, "leak = %+v", r.Checks.Leak)
 }
@@ -123,7 +124,8 @@ func checkNulls(t *testing.T, s *server) {
 		"22/results", "23/results", "24/results?dimension=device",
 		"26/results?compareMetric=profitPerVisitor", "22/results?filters%5Bcity%5D%5B%5D=none",
 	} {
-		_, raw := s.results("/v1/campaigns/" + path)
+		var raw map[string]any
+		s.Get("/v1/campaigns/" + path).Send().RequireStatus(http.StatusOK).JSON(&raw)
 		unexplained(t, path, raw)
 	}
 }
@@ -156,12 +158,12 @@ func unexplained(t *testing.T, path string, value any) {
 	}
 }
 
-// visitorsOf returns the rows of a file of visitors.
-func (s *server) visitorsOf(path string) []facts.Visitor {
+// readVisitors returns the rows of a file of visitors.
+func (s *server) readVisitors(path string) []facts.Visitor {
 	s.t.Helper()
-	response := s.must(path)
-	check.Equal(s.t, response.Get("Content-Type"), "application/vnd.apache.parquet", "%v", path)
-	_, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept-Encoding", "gzip")...)
+	response := s.Get(path).Send().RequireStatus(http.StatusOK)
+	check.Equal(s.t, response.Header.Get("Content-Type"), "application/vnd.apache.parquet", "%v", path)
+	text := s.Get(path).Header("Accept-Encoding", "gzip").Send().Text
 	rows, err := parquet.Read[facts.Visitor](strings.NewReader(text), int64(len(text)))
 	must.OK(s.t, err, "%v", path)
 	return rows
@@ -179,9 +181,9 @@ func TestVisitorsOverHTTP(t *testing.T) {
 		event(130, "b", schema.KindView, "desktop"), event(250, "a", schema.KindGoal, ""),
 	}))
 	const path = "/v1/campaigns/12/visitors.parquet"
-	rows := s.visitorsOf(path)
+	rows := s.readVisitors(path)
 	must.Equal(t, len(rows), 2, "rows")
-	rows = s.visitorsOf(path + "?filters%5Bdevice%5D%5B%5D=mobile&cap=1.5")
+	rows = s.readVisitors(path + "?filters%5Bdevice%5D%5B%5D=mobile&cap=1.5")
 	must.Equal(t, len(rows), 1, "rows %+v", rows)
 	check.Equal(t, rows[0].ID, schema.HashID("a"), "rows %+v", rows)
 	check.Equal(t, rows[0].Device, "mobile", "rows %+v", rows)
@@ -189,7 +191,7 @@ func TestVisitorsOverHTTP(t *testing.T) {
 	check.Equal(t, rows[0].GoalsReached, 2, "rows %+v", rows)
 	check.Equal(t, rows[0].UncappedValue, 2, "rows %+v", rows)
 	check.Equal(t, rows[0].Value, 1.5, "rows %+v", rows)
-	if rows = s.visitorsOf(path + "?filters%5BdateTo%5D=2020-01-01"); len(rows) != 0 {
+	if rows = s.readVisitors(path + "?filters%5BdateTo%5D=2020-01-01"); len(rows) != 0 {
 		t.Errorf("%d rows before the first view", len(rows))
 	}
 }
@@ -207,16 +209,14 @@ func TestVisitorsOfWidgetsOverHTTP(t *testing.T) {
 	}
 	s.write(events...)
 	for _, path := range []string{"/v1/widgets/7", "/v1/widgets/7/experiments/2"} {
-		r, _ := s.results(path + "/results")
-		rows := s.visitorsOf(path + "/visitors.parquet")
+		r := s.readReport(path + "/results")
+		rows := s.readVisitors(path + "/visitors.parquet")
 		check.Equal(t, r.Totals.Visitors, 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
 		must.Equal(t, len(rows), 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
 		check.Equal(t, rows[0].Clicks, 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
 		check.Equal(t, rows[0].Completions, 1, "%s: %+v, want the visitor of %+v", path, rows, r.Totals)
 	}
-	made, _ := s.create(s.admin(), `{"campaignId": 12, "expires": "7d"}`)
-	_, token, _ := strings.Cut(made.URL, "lh_")
-	response, text := s.send(http.MethodGet, "/v1/campaigns/12/visitors.parquet", http.NoBody, "Authorization",
-		"Bearer lh_"+token)
-	check.That(t, response.status == http.StatusForbidden, "with a share link: %d %s", response.status, text)
+	share := s.createShare(s.newToken(1, 0, catalogue.ScopeAdmin), `{"campaignId": 12, "expires": "7d"}`)
+	secret := regexp.MustCompile(`lh_[\w-]+`).FindString(share.URL)
+	s.Get("/v1/campaigns/12/visitors.parquet").Token(secret).Send().CheckStatus(http.StatusForbidden)
 }

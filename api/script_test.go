@@ -189,35 +189,30 @@ func (s *script) answer(t *testing.T, d *datadriven.TestData, line string) strin
 	as, kind := "read", "application/x-ndjson"
 	d.MaybeScanArgs(t, "as", &as)
 	d.MaybeScanArgs(t, "type", &kind)
-	token := s.token(t, as)
+	request := s.Request(method, s.expand(t, path), s.expand(t, body)).Token(s.token(t, as)).Type(kind)
 	own := http.Header{}
 	for _, header := range parts[1:] {
 		name, value, _ := strings.Cut(header, ": ")
 		own.Add(name, s.expand(t, value))
 	}
-	request := s.request(method, s.expand(t, path), strings.NewReader(s.expand(t, body)), "Content-Type", kind)
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	maps.Copy(request.Header, own)
-	response, read := exchange(t, request)
-	text := string(read)
-	shown := strconv.Itoa(response.status)
-	if response.status >= http.StatusBadRequest {
-		shown += s.problem(t, response, text)
+	maps.Copy(request.header, own)
+	response := request.Send()
+	shown := strconv.Itoa(response.Status)
+	if response.Status >= http.StatusBadRequest {
+		shown += s.problem(t, response)
 	} else if show, _ := d.Arg("show"); len(show.Vals) > 0 {
-		shown += s.fields(response, text, show.Vals)
+		shown += s.fields(response, show.Vals)
 	}
-	if most := len(text); d.MaybeScanArgs(t, "most", &most) {
-		check.That(t, text != "", "%s: %d bytes, want at most %d", line, len(text), most)
-		check.That(t, len(text) <= most, "%s: %d bytes, want at most %d", line, len(text), most)
+	if most := len(response.Text); d.MaybeScanArgs(t, "most", &most) {
+		check.That(t, response.Text != "", "%s: the body is empty", line)
+		check.That(t, len(response.Text) <= most, "%s: %d bytes, want at most %d", line, len(response.Text), most)
 	}
 	if keep, given := d.Arg("keep"); given {
-		s.keep(t, keep.Vals[0], keep.Vals[1], response, text)
+		s.keep(t, keep.Vals[0], keep.Vals[1], response)
 	}
 	names, _ := d.Arg("headers")
 	for _, name := range names.Vals {
-		value := strings.Join(response.Values(name), ", ")
+		value := strings.Join(response.Header.Values(name), ", ")
 		for _, link := range linkedPage.FindAllStringSubmatch(value, -1) {
 			value = strings.Replace(value, link[0], link[2]+" "+link[1], 1)
 		}
@@ -233,15 +228,16 @@ func (s *script) answer(t *testing.T, d *datadriven.TestData, line string) strin
 }
 
 // keep keeps a field of a response, its ETag, or (.) all of it.
-func (s *script) keep(t *testing.T, field, name string, response answer, text string) {
+func (s *script) keep(t *testing.T, field, name string, response reply) {
 	t.Helper()
 	switch field {
 	case "ETag":
-		s.kept[name] = response.Get("ETag")
+		s.kept[name] = response.Header.Get("ETag")
 	case ".":
-		s.kept[name] = text
+		s.kept[name] = response.Text
 	default:
-		made := must.JSON[map[string]any](t, text)
+		var made map[string]any
+		response.JSON(&made)
 		s.kept[name] = fmt.Sprint(made[field])
 	}
 }
@@ -282,28 +278,27 @@ func (s *script) expand(t *testing.T, part string) string {
 }
 
 // problem returns the code, the detail and the faults of a problem, after it has checked what each problem has.
-func (s *script) problem(t *testing.T, response answer, text string) string {
+func (s *script) problem(t *testing.T, response reply) string {
 	t.Helper()
 	var p struct {
 		Status                         int
 		Code, Title, Detail, RequestID string
 		Errors                         []struct{ In, Name, Value, Detail string }
 	}
-	err := json.Unmarshal([]byte(text), &p)
-	must.That(t, err == nil, "%v: %d %s", err, response.status, text)
-	check.Equal(t, p.Status, response.status, "%v: %d %s", err, response.status, text)
-	check.That(t, p.Title != "", "%v: %d %s", err, response.status, text)
-	check.Equal(t, p.RequestID, response.Get("X-Request-Id"), "%v: %d %s", err, response.status, text)
-	check.Equal(t, response.Get("Content-Type"), "application/problem+json", "%v: %d %s", err, response.status, text)
+	response.JSON(&p)
+	check.Equal(t, p.Status, response.Status, "%v", response)
+	check.That(t, p.Title != "", "%v", response)
+	check.Equal(t, p.RequestID, response.Header.Get("X-Request-Id"), "%v", response)
+	check.Equal(t, response.Header.Get("Content-Type"), "application/problem+json", "%v", response)
 	want := map[int]string{401: `Bearer realm="lifthouse"`, 403: `, error="insufficient_scope", scope="`}[p.Status]
 	if p.Code == "invalid_key" { // which is in the path
 		want = ""
 	}
-	challenge := response.Get("WWW-Authenticate")
-	check.Contains(t, challenge, want, "%s: WWW-Authenticate %q", text, challenge)
-	check.That(t, (want != "" || challenge == ""), "%s: WWW-Authenticate %q", text, challenge)
-	check.That(t, p.Status != http.StatusTooManyRequests || response.Get("Retry-After") != "", "%s: no Retry-After",
-		text)
+	challenge := response.Header.Get("WWW-Authenticate")
+	check.Contains(t, challenge, want, "%v", response)
+	check.That(t, want != "" || challenge == "", "%v", response)
+	isTooMany := p.Status == http.StatusTooManyRequests
+	check.That(t, !isTooMany || response.Header.Get("Retry-After") != "", "no Retry-After: %v", response)
 	shown := " " + p.Code
 	if len(p.Errors) == 0 {
 		return shown + ": " + shorten(p.Detail)
@@ -326,8 +321,8 @@ func shorten(text string) string {
 
 // fields returns fields of a JSON response, or of each item of a list, by paths such as variations.0.name. The path ids
 // is the ids of a list and its whole length, and . is all of a response. Times of this run are t1, t2 and so on.
-func (s *script) fields(response answer, text string, paths []string) (shown string) {
-	text = anInstant.ReplaceAllStringFunc(text, func(text string) string {
+func (s *script) fields(response reply, paths []string) (shown string) {
+	text := anInstant.ReplaceAllStringFunc(response.Text, func(text string) string {
 		at, err := time.Parse(time.RFC3339, text)
 		switch ahead := time.Until(at); {
 		case err != nil || ahead < -time.Hour:
@@ -349,7 +344,7 @@ func (s *script) fields(response answer, text string, paths []string) (shown str
 		for _, item := range list {
 			shown += fmt.Sprint(" ", item.(map[string]any)["id"])
 		}
-		return shown + " of " + response.Get("X-Total-Count")
+		return shown + " of " + response.Header.Get("X-Total-Count")
 	}
 	for _, item := range list {
 		shown += "\n -" + shownFields(item, paths)

@@ -37,24 +37,23 @@ func TestTwoServersOnOneStore(t *testing.T) {
 	}
 	one.apply(twoSites)
 	one.token = one.newToken(1, 0, catalogue.ScopeWrite)
-	status := func(path string) (int, map[string]any) {
-		response, body, _ := other.do("GET", path, one.token)
-		return response.status, body
-	}
+	ask := func(path string) reply { return other.Get(path).Token(one.token).Send() }
 	withinASecond := func(what string, want int) {
 		t.Helper()
 		since := time.Now()
-		eventually(t, what, func() bool { code, _ := status("/v1/websites"); return code == want })
+		eventually(t, what, func() bool { return ask("/v1/websites").Status == want })
 		took := time.Since(since)
 		check.That(t, took <= time.Second, "%s: after %v", what, took)
 	}
 	withinASecond("a token made", http.StatusOK)
 	for _, path := range []string{"/v1/campaigns/13", "/v1/widgets/7"} {
 		for _, verb := range []string{"start", "stop"} {
-			response, _, text := one.do("POST", path+"/"+verb, one.token)
-			must.That(t, response.status == http.StatusOK, "%d %s", response.status, text)
-			eventually(t, verb+" of "+path,
-				func() bool { _, body := status(path); return body["active"] == (verb == "start") })
+			one.Post(path+"/"+verb, "").Send().RequireStatus(http.StatusOK)
+			eventually(t, verb+" of "+path, func() bool {
+				var resource struct{ Active bool }
+				ask(path).JSON(&resource)
+				return resource.Active == (verb == "start")
+			})
 		}
 	}
 	must.Get(one.catalogue.RevokeToken(t.Context(), 1, 1))(t)
@@ -77,12 +76,14 @@ func TestAStoreThatIsAway(t *testing.T) {
 		if o.method == http.MethodGet && !strings.HasSuffix(o.path, "/results") {
 			path, want = strings.Replace(path, "/v1/websites?websiteId=1", "/v1/websites", 1), http.StatusOK
 		}
-		response, body, text := s.do(o.method, path, s.token)
-		check.Equal(t, response.status, want, "%s %s = %d %s, want %d", o.method, path, response.status, text, want)
-		check.That(t, (want == http.StatusOK || body["code"] == "down" && response.Get("Retry-After") != ""),
-			"%s %s = %d %s, want %d", o.method, path, response.status, text, want)
+		response := s.Request(o.method, path, "").Send()
+		response.CheckStatus(want)
+		if want == http.StatusServiceUnavailable {
+			check.Equal(t, response.Code(), "down", "%v", response)
+			check.That(t, response.Header.Get("Retry-After") != "", "%v", response)
+		}
 	}
-	s.wants(http.StatusServiceUnavailable, http.MethodGet, "/readyz", "")
+	s.Get("/readyz").Token("").Send().CheckStatus(http.StatusServiceUnavailable)
 	live := s.catalogue.Snapshot().AccountResources(1).Campaigns[12]
 	check.That(t, live.Active, "a stop that was refused is in force")
 }
@@ -107,12 +108,12 @@ func TestEveryStatementMayLoseItsStore(t *testing.T) {
 				schematest.OpenConnection(t,
 					"clickhouse://admin:secret@"+store.ListenAddress()+"/"+database+"?dial_timeout=1s"))
 			left.Store(pieces)
-			got, body, text := s.do(http.MethodGet, "/v1/campaigns/12/results?websiteId=1"+query, read)
+			got := s.Get("/v1/campaigns/12/results?websiteId=1" + query).Token(read).Send()
 			switch {
-			case got.status == http.StatusOK:
+			case got.Status == http.StatusOK:
 				answered = true
-			case got.status != http.StatusServiceUnavailable || body["code"] != "down":
-				t.Errorf("%s after %d pieces: status %d\n%s", query, pieces, got.status, text)
+			case got.Status != http.StatusServiceUnavailable || got.Code() != "down":
+				t.Errorf("after %d pieces: %v", pieces, got)
 			default:
 				failed++
 			}

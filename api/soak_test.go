@@ -111,20 +111,16 @@ func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 		bannerResults + "?compareMetric=valuePerVisitor", bannerResults + "?interval=day",
 	}
 	path := paths[n/8%len(paths)] // a few times the same, as a dashboard does
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, http.NoBody)
-	if !check.OK(t, err) {
-		return
-	}
-	request.Header.Set("Authorization", "Bearer "+s.token)
+	request := s.Get(path)
 	plain := path == bannerResults
 	if plain && *tag != "" {
-		request.Header.Set("If-None-Match", *tag)
+		request.Header("If-None-Match", *tag)
 	}
 	if n%97 == 0 {
-		request.Header.Set("Cache-Control", "no-cache")
+		request.Header("Cache-Control", "no-cache")
 	}
 	asked, visitors := time.Now(), s.visitors.Load()
-	response, err := s.client.Do(request)
+	response, err := s.client.Do(request.Build())
 	if !check.OK(t, err) {
 		return
 	}
@@ -135,7 +131,7 @@ func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 		s.same.Add(1)
 		return
 	}
-	var p polled
+	var p shownReport
 	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(body, &p) != nil {
 		t.Errorf("%s: %s, %v, %.300s", path, response.Status, err, body)
 		return
@@ -199,7 +195,7 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 			return
 		}
 		for _, action := range []string{"stop", "start"} {
-			s.wants(http.StatusOK, "POST", "/v1/campaigns/12/"+action, s.writes)
+			s.Post("/v1/campaigns/12/"+action, "").Token(s.writes).Send().CheckStatus(http.StatusOK)
 		}
 		_, token, err := s.catalogue.CreateToken(t.Context(),
 			catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})

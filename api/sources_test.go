@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"strings"
@@ -12,21 +11,14 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// sources returns the answer to GET /v1/sources.
-func (s *server) sources(token string) (list api.Sources) {
-	s.t.Helper()
-	response, text := s.send(http.MethodGet, "/v1/sources", http.NoBody, "Authorization", "Bearer "+token)
-	must.Equal(s.t, response.status, http.StatusOK, text)
-	must.OK(s.t, json.Unmarshal([]byte(text), &list))
-	return list
-}
-
 // TestTheSendersAreThoseOfTheShippedMappings checks that there is a text for each shipped mapping of a sender, with
 // everything replaced but the key, and the addresses that browsers need.
 func TestTheSendersAreThoseOfTheShippedMappings(t *testing.T) {
 	s := newServer(t)
 	files := must.Get(os.ReadDir("../schema/ingest/shipped/senders"))(t)
-	senders := s.sources(s.token).Senders
+	var list api.Sources
+	s.Get("/v1/sources").Send().RequireStatus(http.StatusOK).JSON(&list)
+	senders := list.Senders
 	check.Equal(t, len(senders), len(files)-1, "senders: all but the files of GA4")
 	for _, sender := range senders {
 		must.Get(os.Stat("../schema/ingest/shipped/senders/" + sender.Name + ".yaml"))(t)

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -17,13 +16,13 @@ import (
 	"lifthouse/schema/schematest/must"
 )
 
-// statuses lists the campaigns, or the widgets, with their statuses until all are computed.
-func (s *server) statuses(kind string) []any {
+// awaitStatuses lists the campaigns, or the widgets, with their statuses until all are computed.
+func (s *server) awaitStatuses(kind string) []any {
 	s.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
-		response, _, text := s.do("GET", "/v1/"+kind+"?websiteId=1&include=status", s.token)
-		must.Equal(s.t, response.status, http.StatusOK, "%v", text)
-		list := listOf(s.t, text)
+		var list []any
+		response := s.Get("/v1/" + kind + "?websiteId=1&include=status").Send().RequireStatus(http.StatusOK)
+		response.JSON(&list)
 		computed := true
 		for _, item := range list {
 			switch status := item.(map[string]any)["status"].(type) {
@@ -38,27 +37,21 @@ func (s *server) statuses(kind string) []any {
 		if computed {
 			return list
 		}
-		must.That(s.t, !time.Now().After(deadline), "the statuses were not computed: %s", text)
+		must.That(s.t, !time.Now().After(deadline), "the statuses were not computed: %v", response)
 	}
-}
-
-func listOf(tb testing.TB, text string) (list []any) {
-	tb.Helper()
-	must.OK(tb, json.Unmarshal([]byte(text), &list), "%v", text)
-	return list
 }
 
 // TestListsHaveStatuses compares the statuses in the lists with the reports. Reports of some visitors, which share what
 // is computed once per version, come first.
 func TestListsHaveStatuses(t *testing.T) {
 	s, _ := newTwoSites(t)
-	first, _, text := s.do("GET", "/v1/campaigns?websiteId=1&include=status", s.token)
-	must.Equal(t, first.status, http.StatusOK, "%v", text)
-	for _, item := range listOf(s.t, text) {
-		status := item.(map[string]any)["status"].(map[string]any)
+	var first, plain []map[string]any
+	s.Get("/v1/campaigns?websiteId=1&include=status").Send().RequireStatus(http.StatusOK).JSON(&first)
+	for _, campaign := range first {
+		status := campaign["status"].(map[string]any)
 		check.That(t, status["reason"] == "NOT_COMPUTED", "before it is computed: %v", status)
 		check.That(t, status["decision"] == nil, "before it is computed: %v", status)
-		s.do("GET", fmt.Sprintf("/v1/campaigns/%v/results?scorecard=true&filters[device]=mobile", item.(map[string]any)["id"]), s.token)
+		s.Get(fmt.Sprintf("/v1/campaigns/%v/results?scorecard=true&filters[device]=mobile", campaign["id"])).Send()
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -66,25 +59,25 @@ func TestListsHaveStatuses(t *testing.T) {
 		s.listed.FollowQueue(ctx)
 		close(ended)
 	}()
-	for _, item := range s.statuses("campaigns") {
+	for _, item := range s.awaitStatuses("campaigns") {
 		campaign := item.(map[string]any)
-		_, report, _ := s.do("GET", "/v1/campaigns/"+fmt.Sprint(campaign["id"])+"/results?scorecard=true", s.token)
+		var report map[string]any
+		s.Get("/v1/campaigns/" + fmt.Sprint(campaign["id"]) + "/results?scorecard=true").Send().JSON(&report)
 		status := campaign["status"].(map[string]any)
 		decision, _ := report["decision"].(map[string]any)
-		if got, _ := status["decision"].(map[string]any); got["status"] != decision["status"] ||
-			got["text"] != decision["text"] {
-			t.Errorf("campaign %v: %v, want %v", campaign["id"], got, decision)
-		}
+		got, _ := status["decision"].(map[string]any)
+		check.Equal(t, got["status"], decision["status"], "decision on campaign %v", campaign["id"])
+		check.Equal(t, got["text"], decision["text"], "decision on campaign %v", campaign["id"])
 		if want := report["totals"].(map[string]any)["visitors"]; decision != nil && status["visitors"] != want {
 			t.Errorf("campaign %v: %v visitors, want %v", campaign["id"], status["visitors"], want)
 		}
 	}
-	widgets := s.statuses("widgets")
+	widgets := s.awaitStatuses("widgets")
 	experiments := widgets[0].(map[string]any)["status"].([]any)
 	must.That(t, len(experiments) != 0, "widgets %v", widgets)
 	check.That(t, experiments[0].(map[string]any)["decision"] != nil, "widgets %v", widgets)
-	_, _, plain := s.do("GET", "/v1/campaigns?websiteId=1", s.token)
-	_, has := listOf(t, plain)[0].(map[string]any)["status"]
+	s.Get("/v1/campaigns?websiteId=1").Send().JSON(&plain)
+	_, has := plain[0]["status"]
 	check.That(t, !has, "a list without include=status has a status")
 	stop()
 	<-ended
@@ -110,15 +103,16 @@ func TestDeliveriesAreListed(t *testing.T) {
 		d := outbox.Delivery{AccountID: 1, WebhookID: 4, MessageID: id, At: time.Now(), Outcome: outcome, Status: 204}
 		must.OK(t, s.outbox.RecordDeliveries(t.Context(), d))
 	}
-	response, _, text := s.do(http.MethodGet, "/deliveries", s.token)
-	check.Equal(t, response.status, http.StatusOK, "%d %s", response.status, text)
-	check.Contains(t, text, `"path":"/?campaign=12","deliveries":[{"webhookId":4`, "%d %s", response.status, text)
-	check.Contains(t, text, `"outcome":"delivered","status":204,"attempts":2,"host":"hooks.example.com"`, "%d %s", response.status, text)
-	check.That(t, !strings.Contains(text, "secret"), "%d %s", response.status, text)
-	check.Equal(t, strings.Count(text, "msg_"), 1, "%d %s", response.status, text)
-	if _, _, text := s.do(http.MethodGet, "/deliveries", s.newToken(2, 3, catalogue.ScopeRead)); strings.Count(text, "msg_") != 1 || !strings.Contains(text, `"campaignId":99`) {
-		t.Errorf("a token of website 3: %s", text)
-	}
-	check.Contains(t, s.wants(http.StatusBadRequest, http.MethodGet, "/deliveries?limit=1", s.token), `"name":"limit"`)
-	s.wants(http.StatusForbidden, http.MethodGet, "/deliveries", s.newToken(1, 1, catalogue.ScopeIngest))
+	response := s.Get("/deliveries").Send().CheckStatus(http.StatusOK)
+	check.Contains(t, response.Text, `"path":"/?campaign=12","deliveries":[{"webhookId":4`, "%v", response)
+	check.Contains(t, response.Text, `"outcome":"delivered","status":204,"attempts":2,"host":"hooks.example.com"`, "%v", response)
+	check.That(t, !strings.Contains(response.Text, "secret"), "%v", response)
+	check.Equal(t, strings.Count(response.Text, "msg_"), 1, "%v", response)
+	other := s.newToken(2, 3, catalogue.ScopeRead)
+	theirs := s.Get("/deliveries").Token(other).Send().Text
+	check.Equal(t, strings.Count(theirs, "msg_"), 1, "a token of website 3: %s", theirs)
+	check.Contains(t, theirs, `"campaignId":99`, "a token of website 3")
+	limited := s.Get("/deliveries?limit=1").Send().CheckStatus(http.StatusBadRequest)
+	check.Contains(t, limited.Text, `"name":"limit"`)
+	s.Get("/deliveries").Token(s.newToken(1, 1, catalogue.ScopeIngest)).Send().CheckStatus(http.StatusForbidden)
 }

@@ -43,14 +43,6 @@ func newOddServer(t *testing.T) *server {
 	return s
 }
 
-// as requests results in another content type.
-func (s *server) as(kind, path string) (answer, string) {
-	s.t.Helper()
-	response, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept", kind)...)
-	must.Equal(s.t, response.status, http.StatusOK, "%s as %s: %s", path, kind, text)
-	return response, text
-}
-
 // table parses a CSV response into a map per row.
 func table(t *testing.T, text string) []map[string]string {
 	t.Helper()
@@ -100,13 +92,12 @@ func TestCSVHasWhatTheJSONHas(t *testing.T) {
 		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing":    "campaign-12-results-device-nothing.csv",
 		"/v1/widgets/7/results?interval=day":                      "widget-7-results-interval-day.csv",
 	} {
-		response, text := s.as("text/csv", path)
-		if got := response.Get("Content-Disposition"); got != `attachment; filename="`+name+`"` || response.Get("Content-Type") != "text/csv; charset=utf-8" {
-			t.Errorf("%s: %s, %s", path, got, response.Get("Content-Type"))
-		}
-		rows := table(t, text)
-		_, body := s.as("application/json", path)
-		decoder := json.NewDecoder(strings.NewReader(body))
+		response := s.Get(path).Header("Accept", "text/csv").Send().RequireStatus(http.StatusOK)
+		check.Equal(t, response.Header.Get("Content-Disposition"), `attachment; filename="`+name+`"`, path)
+		check.Equal(t, response.Header.Get("Content-Type"), "text/csv; charset=utf-8", path)
+		rows := table(t, response.Text)
+		report := s.Get(path).Header("Accept", "application/json").Send().RequireStatus(http.StatusOK)
+		decoder := json.NewDecoder(strings.NewReader(report.Text))
 		decoder.UseNumber()
 		var whole map[string]any
 		must.OK(t, decoder.Decode(&whole))
@@ -156,8 +147,8 @@ func TestCSVHasWhatTheJSONHas(t *testing.T) {
 // TestNoTextOfACSVIsAFormula checks that texts cannot be formulas, and that numbers are unchanged.
 func TestNoTextOfACSVIsAFormula(t *testing.T) {
 	s := newOddServer(t)
-	_, text := s.as("text/csv", "/v1/campaigns/12/results?dimension=device")
-	rows := table(t, text)
+	request := s.Get("/v1/campaigns/12/results?dimension=device").Header("Accept", "text/csv")
+	rows := table(t, request.Send().RequireStatus(http.StatusOK).Text)
 	var values []string
 	for _, row := range rows {
 		values = append(values, row["breakdown.value"])
@@ -178,12 +169,13 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 		"/v1/widgets/7/results":                                {"-Plain", "goal conversion rate", "nothing is compared"},
 		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing": {"=1+1", "not enough data", "–"},
 	} {
-		response, text := s.as("image/svg+xml", path)
-		check.Equal(t, response.Get("Content-Security-Policy"), "sandbox", "%s: %v", path, response.Header)
-		check.Equal(t, response.Get("X-Content-Type-Options"), "nosniff", "%s: %v", path, response.Header)
-		check.That(t, strings.HasPrefix(response.Get("Content-Disposition"), "inline; filename="), "%s: %v", path,
-			response.Header)
-		check.Equal(t, response.Get("Content-Type"), "image/svg+xml; charset=utf-8", "%s: %v", path, response.Header)
+		response := s.Get(path).Header("Accept", "image/svg+xml").Send().RequireStatus(http.StatusOK)
+		text := response.Text
+		check.Equal(t, response.Header.Get("Content-Security-Policy"), "sandbox", "%v", response)
+		check.Equal(t, response.Header.Get("X-Content-Type-Options"), "nosniff", "%v", response)
+		disposition := response.Header.Get("Content-Disposition")
+		check.That(t, strings.HasPrefix(disposition, "inline; filename="), "%s: %s", path, disposition)
+		check.Equal(t, response.Header.Get("Content-Type"), "image/svg+xml; charset=utf-8", "%v", response)
 		decoder := xml.NewDecoder(strings.NewReader(text))
 		for {
 			token, err := decoder.Token()

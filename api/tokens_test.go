@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -25,13 +24,11 @@ type createdShare struct {
 	Secret, URL          string
 }
 
-// create sends a request that creates a share link.
-func (s *server) create(admin []string, body string) (made createdShare, text string) {
+// createShare creates a share link with the token of an administrator.
+func (s *server) createShare(admin, body string) (made createdShare) {
 	s.t.Helper()
-	_, text = s.send(http.MethodPost, "/shares", strings.NewReader(body),
-		append(slices.Clone(admin), "Content-Type", "application/json")...)
-	must.OK(s.t, json.Unmarshal([]byte(text), &made))
-	return made, text
+	s.Post("/shares", body).Token(admin).Type("application/json").Send().JSON(&made)
+	return made
 }
 
 // TestShareLinksReadOnlyTheirSubject tries the token of each kind of share link on every operation of the document, and
@@ -39,7 +36,7 @@ func (s *server) create(admin []string, body string) (made createdShare, text st
 func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 	s, _ := newTwoSites(t, func(o *api.Options) { o.PublicURL = "https://lift.example.com" })
 	s.apply(strings.Replace(twoSites, "domain: shop.example.com", "domain: shop.example.com\n        currency: EUR\n        timezone: Europe/Berlin", 1))
-	admin := s.admin()
+	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
 	c := must.Get(theContract())(t)
 	const widget, campaign = "/v1/widgets/7", "/v1/campaigns/12"
 	for _, test := range []struct {
@@ -51,12 +48,12 @@ func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 		{`{"widgetId": 7, "experimentId": 2}`, "experiment=2&widget=7", []string{widget, widget + "/experiments/2/results", widget + "/experiments/2/dimensions/country"}},
 	} {
 		t.Run(test.address, func(t *testing.T) {
-			made, text := s.create(admin, test.body)
+			made := s.createShare(admin, test.body)
 			want := regexp.MustCompile(`^https://lift\.example\.com/\?` + regexp.QuoteMeta(test.address) + `#currency=EUR&share=lh_[\w-]{43}&timezone=Europe%2FBerlin$`)
 			link, err := url.Parse(made.URL)
-			must.That(t, err == nil, "%v, %s, want %s", err, text, want)
-			must.That(t, want.MatchString(made.URL), "%v, %s, want %s", err, text, want)
-			must.Equal(t, made.Secret, "", "%v, %s, want %s", err, text, want)
+			must.That(t, err == nil, "%v, %+v, want %s", err, made, want)
+			must.That(t, want.MatchString(made.URL), "%v, %+v, want %s", err, made, want)
+			must.Equal(t, made.Secret, "", "%v, %+v, want %s", err, made, want)
 			days := made.ExpiresAt.Sub(made.CreatedAt).Hours() / 24
 			check.That(t, days >= 29.9, "it is valid for %v days, want 30", days)
 			check.That(t, days <= 30, "it is valid for %v days, want 30", days)
@@ -69,7 +66,7 @@ func TestShareLinksReadOnlyTheirSubject(t *testing.T) {
 				"?colour=red": 400,
 			} {
 				for _, own := range test.own {
-					s.wants(want, "GET", own+path, token)
+					s.Get(own + path).Token(token).Send().CheckStatus(want)
 				}
 			}
 		})
@@ -99,21 +96,25 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 			shares := method == http.MethodGet && regexp.MustCompile(`^/v1/(campaigns|widgets)/\{id\}($|/results|/dim|/experiments)`).MatchString(path.template) &&
 				!strings.HasSuffix(path.template, "/visitors.parquet")
 			for _, target := range targets {
-				response, text := s.raw(method, target, "Authorization", "Bearer "+token) // too many to validate each
+				request := s.Request(method, target, "").Token(token).Undocumented() // too many to validate each
+				response := request.Send()
 				tried++
-				switch allowed := slices.Contains(own, target) && method == http.MethodGet; {
-				case allowed && response.status == http.StatusOK:
-					found++
-				case allowed:
-					t.Errorf("%s %s = %d %s, want 200", method, target, response.status, text)
-				case !shares && (response.status != http.StatusForbidden || !strings.Contains(text, `"code":"insufficient_scope"`)):
-					t.Errorf("%s %s = %d %s, want 403 insufficient_scope", method, target, response.status, text)
-				case shares && !allowed && response.status != http.StatusNotFound:
-					t.Errorf("%s %s = %d %s, want 404", method, target, response.status, text)
+				isAllowed := method == http.MethodGet && slices.Contains(own, target)
+				switch {
+				case isAllowed:
+					response.CheckStatus(http.StatusOK)
+				case shares:
+					response.CheckStatus(http.StatusNotFound)
+				default:
+					response.CheckStatus(http.StatusForbidden)
+					check.Equal(t, response.Code(), "insufficient_scope", "%v", response)
 				}
-				challenge := response.Get("WWW-Authenticate")
-				check.That(t, (response.status == http.StatusForbidden) == strings.Contains(challenge, `error="insufficient_scope"`),
-					"%s %s: WWW-Authenticate %q", method, target, challenge)
+				if isAllowed && response.Status == http.StatusOK {
+					found++
+				}
+				challenge := response.Header.Get("WWW-Authenticate")
+				isForbidden := response.Status == http.StatusForbidden
+				check.Equal(t, strings.Contains(challenge, `error="insufficient_scope"`), isForbidden, "%v", response)
 			}
 		}
 	}
@@ -125,41 +126,37 @@ func (s *server) triesEveryOperation(t *testing.T, c *contract, token string, ow
 func (s *server) readsInEveryForm(t *testing.T, token, results string) {
 	t.Helper()
 	for _, accept := range []string{"application/json", "text/csv", "image/svg+xml"} {
-		if response, text := s.send(http.MethodGet, results, http.NoBody, "Authorization", "Bearer "+token, "Accept", accept); response.status != http.StatusOK || response.Get("X-Token-Scopes") != "share" {
-			t.Errorf("%s as %s: %d %s", results, accept, response.status, text)
-		}
+		response := s.Get(results).Token(token).Header("Accept", accept).Send().CheckStatus(http.StatusOK)
+		check.Equal(t, response.Header.Get("X-Token-Scopes"), "share", "%s as %s", results, accept)
 	}
 	parameters := "?interval=day&goal=3&filters%5Bdevice%5D%5B%5D=mobile"
 	if !strings.HasPrefix(results, "/v1/widgets/7/results") {
 		parameters += "&scorecard=true&dimension=country"
 	}
-	s.wants(http.StatusOK, "GET", results+parameters, token)
-	if response, body, text := s.do("GET", results+"?goal=30", token); response.status != http.StatusBadRequest ||
-		body["code"] != "unknown_goal" {
-		t.Errorf("a goal of another website: %d %s", response.status, text)
-	}
+	s.Get(results + parameters).Token(token).Send().CheckStatus(http.StatusOK)
+	response := s.Get(results + "?goal=30").Token(token).Send().CheckStatus(http.StatusBadRequest)
+	check.Equal(t, response.Code(), "unknown_goal", "a goal of another website: %v", response)
 }
 
 func TestEndedShareLinks(t *testing.T) {
 	s, _ := newTwoSites(t)
-	admin := s.admin()
-	made, _ := s.create(admin, `{"widgetId": 7, "experimentId": 2, "expires": "7d"}`)
+	admin := s.newToken(1, 0, catalogue.ScopeAdmin)
+	made := s.createShare(admin, `{"widgetId": 7, "experimentId": 2, "expires": "7d"}`)
 	token := regexp.MustCompile(`lh_[\w-]+`).FindString(made.URL)
-	_, body, text := s.do("GET", "/v1/widgets/7", token)
-	experiments, _ := body["experiments"].([]any)
-	check.That(t, len(experiments) == 1, "the link to an experiment shows %s", text)
+	var widget struct{ Experiments []any }
+	s.Get("/v1/widgets/7").Token(token).Send().JSON(&widget)
+	check.Equal(t, len(widget.Experiments), 1, "the link to an experiment shows %v", widget.Experiments)
 	expired := catalogue.NewShare(1, "", schema.SubjectIDs{CampaignID: 12}, time.Hour)
 	past := time.Now().Add(-time.Second)
 	expired.ExpiresAt = &past
 	secret, _, err := s.catalogue.CreateToken(t.Context(), expired)
 	must.OK(t, err)
-	if response, _, text := s.do("GET", "/v1/campaigns/12", secret); response.status != http.StatusUnauthorized || !strings.Contains(text, "invalid_token") {
-		t.Errorf("expired: %d %s", response.status, text)
-	}
+	refused := s.Get("/v1/campaigns/12").Token(secret).Send().CheckStatus(http.StatusUnauthorized)
+	check.Equal(t, refused.Code(), "invalid_token", "expired: %v", refused)
 	s.apply(strings.Replace(twoSites, "{id: 2, name: Wording,", "{id: 5, name: Wording,", 1))
-	s.wants(http.StatusNotFound, "GET", "/v1/widgets/7", token)
+	s.Get("/v1/widgets/7").Token(token).Send().CheckStatus(http.StatusNotFound)
 	s.apply(twoSites)
-	response, _ := s.send(http.MethodDelete, fmt.Sprint("/tokens/", made.ID), http.NoBody, admin...)
-	check.That(t, response.status == http.StatusNoContent, "revoke: %d", response.status)
-	s.wants(http.StatusUnauthorized, "GET", "/v1/widgets/7", token)
+	revoked := s.Request(http.MethodDelete, fmt.Sprint("/tokens/", made.ID), "").Token(admin).Send()
+	revoked.CheckStatus(http.StatusNoContent)
+	s.Get("/v1/widgets/7").Token(token).Send().CheckStatus(http.StatusUnauthorized)
 }

@@ -134,16 +134,19 @@ type Declaration struct {
 	Days      int    `yaml:"plannedDays"` // 0: the default
 }
 
+// isOf reports whether a declaration is of a discovered campaign.
+func (how *Declaration) isOf(d Discovered) bool {
+	isOnWebsite := how.WebsiteID == 0 || d.WebsiteID == how.WebsiteID
+	isNamed := how.Campaign == d.Name() || how.Campaign == strconv.FormatInt(d.CampaignID, 10)
+	return isOnWebsite && isNamed
+}
+
 // DeclareDiscovered returns the catalogue file that declares one of the discovered campaigns, and its goal if the
 // website does not have it. It reports whether there is exactly one such campaign. The error is a faults.List.
 func DeclareDiscovered(
 	all []Discovered, owned *catalogue.AccountResources, how Declaration,
 ) (file catalogue.File, found bool, err error) {
-	others := func(d Discovered) bool {
-		return how.WebsiteID != 0 && d.WebsiteID != how.WebsiteID ||
-			how.Campaign != d.Name() && how.Campaign != strconv.FormatInt(d.CampaignID, 10)
-	}
-	asked := slices.DeleteFunc(slices.Clone(all), others)
+	asked := slices.DeleteFunc(slices.Clone(all), func(d Discovered) bool { return !how.isOf(d) })
 	if len(asked) != 1 {
 		return file, false, nil
 	}

@@ -293,8 +293,9 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 	campaigns := map[worth.PoolKey]int{}
 	for i := range all {
 		key := worth.PoolOf(all[i].Plan)
-		if (asked.GoalID == 0 || key.GoalID == asked.GoalID) &&
-			(asked.Metric == "" || key.Metric == worth.KindOf(asked.Metric)) {
+		hasGoal := asked.GoalID == 0 || key.GoalID == asked.GoalID
+		hasMetric := asked.Metric == "" || key.Metric == worth.KindOf(asked.Metric)
+		if hasGoal && hasMetric {
 			campaigns[key]++
 		}
 	}

@@ -648,7 +648,12 @@ func AnalyzeTreatment(
 	}
 	critical := sequence(points)
 	rows := RowsWithout(data, id, "")
-	isEqual := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
+	isEqual := func(a, b *float64) bool {
+		if a == nil || b == nil {
+			return a == b
+		}
+		return *a == *b
+	}
 	for k := range rows {
 		today := critical.AnalyzeLook(k, strata[k], nonNegative[k])
 		row, isKnown := known[k]

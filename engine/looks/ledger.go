@@ -38,6 +38,21 @@ type Record struct {
 	LookRow
 }
 
+// recordKey identifies a record among those of its declaration.
+type recordKey struct {
+	question    plan.GoalWindow
+	metric      query.Metric
+	kind        Kind
+	variationID int64
+	number      int
+}
+
+func (r *Record) key() recordKey {
+	return recordKey{
+		question: r.GoalWindow, metric: r.Metric, kind: r.Kind, variationID: r.VariationID, number: r.Number,
+	}
+}
+
 // Declaration identifies what a subject declares for its conclusion.
 type Declaration struct {
 	Subject schema.Subject
@@ -295,10 +310,7 @@ func (l *Ledger) WriteRecords(ctx context.Context, records []Record) (int, error
 			return written, err
 		}
 		missing := slices.DeleteFunc(of, func(r Record) bool {
-			return slices.ContainsFunc(stored, func(o Record) bool { // about the same, at the same variation
-				return r.GoalWindow == o.GoalWindow && r.Metric == o.Metric && r.Kind == o.Kind &&
-					r.VariationID == o.VariationID && r.Number == o.Number
-			})
+			return slices.ContainsFunc(stored, func(o Record) bool { return o.key() == r.key() })
 		})
 		if len(missing) > 0 {
 			bodies := make(map[*Record]string, len(missing))

@@ -186,10 +186,12 @@ func (s *Schedule) setLooks(p *plan.Plan, through, written time.Time) {
 
 // hasLook reports whether there is a look at the end of a week of full days of a run.
 func (s *Schedule) hasLook(p *plan.Plan, run Window, end, through, written time.Time) bool {
-	isFull := !end.After(run.To)
+	if end.After(run.To) { // the week is not full
+		return false
+	}
 	isRecorded := !end.After(written)
 	hasVisitors := !end.Add(-week).After(s.newest)
-	return isFull && (isRecorded || hasVisitors && s.isMature(p, end, through))
+	return isRecorded || hasVisitors && s.isMature(p, end, through)
 }
 
 // isMature reports whether the visitors of a look are mature, with data up to a time. Of imported data, no conversion

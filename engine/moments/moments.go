@@ -117,7 +117,8 @@ func NoMoments() Moments {
 
 // IsEmpty reports whether there are neither visitors nor events.
 func (m *Moments) IsEmpty() bool {
-	return m.Visitors == 0 && m.Views == 0 && m.Actions == (Actions{}) && m.GoalsReached() == 0
+	hasEvents := m.Views != 0 || m.Actions != (Actions{}) || m.GoalsReached() != 0
+	return m.Visitors == 0 && !hasEvents
 }
 
 // GoalsReached returns the number of goal events.

@@ -260,7 +260,10 @@ func (c *Checks) warnOfMismatch(p float64) {
 // segment. p is the smallest p-value at the end of any day; nil: unknown.
 func (j *sliceResult) checkEarlierSplit(p *float64) {
 	check := j.Checks.SampleRatio
-	if check == nil || check.Mismatch || p == nil || *p >= stats.MismatchAlpha {
+	if check == nil || check.Mismatch {
+		return
+	}
+	if p == nil || *p >= stats.MismatchAlpha { // no mismatch is known
 		return
 	}
 	check.PValue = p
@@ -439,7 +442,10 @@ type Pulse struct {
 // SilenceAt returns how long the subject has been silent at a time, or 0 if it is not silent. It is silent if it has
 // had no event for ten times its mean gap, and for at least an hour. A nil pulse is never silent.
 func (p *Pulse) SilenceAt(now time.Time) time.Duration {
-	if p == nil || p.First.IsZero() || p.Newest.IsZero() || p.Views < 2 {
+	if p == nil || p.Views < 2 {
+		return 0
+	}
+	if p.First.IsZero() || p.Newest.IsZero() {
 		return 0
 	}
 	usual := p.Newest.Sub(p.First) / time.Duration(p.Views-1)

@@ -41,6 +41,14 @@ type SplitRegion struct {
 	mismatch bool // the others do not match
 }
 
+// hasDay reports whether a day is in a region that is made of days: one day, or all from a day on.
+func (r *SplitRegion) hasDay(date string) bool {
+	if r.From == "" {
+		return date == r.Value
+	}
+	return date >= r.From
+}
+
 // SplitPart has the split of the visitors of a day, or with one value of an attribute.
 type SplitPart struct {
 	Attribute string    `json:"attribute"` // day (of the first view, UTC) or an attribute of the first view
@@ -252,8 +260,7 @@ func (c *SplitCause) AddSecond(p *plan.Plan, rest map[query.Dimension][]moments.
 		rest = maps.Clone(rest)
 		for attribute, steps := range rest {
 			rest[attribute] = slices.DeleteFunc(slices.Clone(steps), func(step moments.Step) bool {
-				date := dateOf(step.Bucket)
-				return r.From == "" && date == r.Value || r.From != "" && date >= r.From
+				return r.hasDay(dateOf(step.Bucket))
 			})
 		}
 	}

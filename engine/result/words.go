@@ -40,8 +40,11 @@ func (c *Comparison) VerdictInWords() string {
 // ConclusiveVerdict returns the verdict if a look supports it, and VerdictInconclusive otherwise: the last look if the
 // verdict only describes. The result selects the colour of a verdict.
 func (c *Comparison) ConclusiveVerdict() stats.Verdict {
-	if c.Conclusive != nil && *c.Conclusive ||
-		c.Conclusive == nil && c.Sequential != nil && c.Sequential.Significant {
+	isConclusive := c.Sequential != nil && c.Sequential.Significant
+	if c.Conclusive != nil {
+		isConclusive = *c.Conclusive
+	}
+	if isConclusive {
 		return c.Verdict
 	}
 	return stats.VerdictInconclusive

@@ -295,7 +295,8 @@ func (r *Recorder) stopDecided(
 		return nil
 	}
 	campaign, known := r.catalogue.Snapshot().AccountResources(account).Campaigns[subject.ID] // as it is now
-	if !known || !campaign.Active || !campaign.StopsAt(decision.State) || len(campaign.Runs) == 0 {
+	isRunning := known && campaign.Active && len(campaign.Runs) > 0
+	if !isRunning || !campaign.StopsAt(decision.State) {
 		return nil
 	}
 	started := campaign.Runs[len(campaign.Runs)-1].From

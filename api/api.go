@@ -5,6 +5,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -381,7 +382,15 @@ func (s *API) checkReadiness(c *gin.Context) (any, error) {
 	if r.err != nil {
 		return nil, unavailable("not_ready", "the store is not ready; run lifthouse check for details", 0, r.err)
 	}
-	return healthy, nil
+	state := s.Engine.StoreState()
+	if state.Fold == nil && len(state.Damage) == 0 {
+		return healthy, nil
+	}
+	body, err := json.Marshal(struct {
+		Status string `json:"status"`
+		engine.StoreState
+	}{"ok", state})
+	return reply{kind: results.JSON, keep: notKept, body: append(body, '\n')}, err
 }
 
 // MCP returns the server of the Model Context Protocol.

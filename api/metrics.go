@@ -132,6 +132,10 @@ func (s *API) ExportFacts(of facts.Shards) {
 		Name: "lifthouse_lost_visitors",
 		Help: "Visitors of the last scrubs whose stored events are fewer than those that their facts were made of.",
 	}, func() float64 { return float64(of.LostVisitors()) })
+	add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_fold_progress",
+		Help: "Share of the events that a fold of all events has folded, the first one or a rebuild; 1: none runs.",
+	}, func() float64 { return of.FoldProgress().Share() })
 }
 
 // AdminHandler returns the handler of metrics and profiles. It requires no token, so its address must be reachable only

@@ -154,6 +154,7 @@ func (e *Engine) addWarnings(ctx context.Context, p *plan.Plan, version Version,
 	if version.Waiting.Events > 0 {
 		report.AddWaiting(version.Waiting)
 	}
+	report.AddDamage(version.Damage)
 	return nil
 }
 

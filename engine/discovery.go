@@ -358,7 +358,7 @@ func (e *Engine) readTraffic(ctx context.Context, of *plan.Plan) (*traffic, erro
 type Values struct {
 	schema.SubjectIDs
 	Dimension      string        `json:"dimension"`
-	DataThrough    *time.Time    `json:"dataThrough"` // null: the subject has no events
+	DataThrough    *time.Time    `json:"dataThrough"` // null: the subject has no events, or no fold is complete
 	Visitors       int64         `json:"visitors"`
 	DistinctValues int64         `json:"distinctValues"`
 	Values         []facts.Value `json:"values"`
@@ -372,7 +372,7 @@ func (e *Engine) ReadValues(ctx context.Context, plan *plan.Plan, attribute stri
 		return nil, err
 	}
 	found := &Values{SubjectIDs: plan.Subject.IDs(), Dimension: attribute, Values: []facts.Value{}}
-	if through := stored.Ingested; !through.IsZero() {
+	if through := stored.Ingested; through.Unix() > 0 {
 		found.DataThrough = &through
 	}
 	values, err := e.facts.ReadValues(ctx, plan.Question, attribute)

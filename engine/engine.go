@@ -104,10 +104,13 @@ type Version struct {
 	Prior    string          // that the report learns from other campaigns; empty: it learns none
 	Accepted time.Time       // acceptance time up to which the data have all events; no part of the identity
 	Waiting  moments.Waiting // accepted events that a report of the subject does not include yet
+	Damage   moments.Damage  // of the data of the subject
 }
 
 // Key returns a text that is equal for equal data.
-func (v *Version) Key() string { return fmt.Sprint(v.Data, " ", v.Recorded, " ", v.Prior) }
+func (v *Version) Key() string {
+	return fmt.Sprint(v.Data, " ", v.Recorded, " ", v.Prior, " ", v.Damage)
+}
 
 // ReadVersion folds the events that wait, see facts.Shards.AwaitNoted, and returns the version of the subject's data.
 // What is read later has the data of this version or newer data.
@@ -141,7 +144,7 @@ func (e *Engine) LastVersions(ctx context.Context, subjects []schema.Subject) []
 		}
 		versions[i] = Version{
 			Known: true, Data: e.facts.VersionAt(moment, subject), Accepted: moment.Accepted,
-			Recorded: recorded ^ e.interactions.versionOf(subject),
+			Recorded: recorded ^ e.interactions.versionOf(subject), Damage: e.facts.DamageOf(subject),
 		}
 	}
 	return versions
@@ -204,6 +207,17 @@ func (e *Engine) CheckReady(ctx context.Context) error {
 		err = fmt.Errorf("pending migrations: %s", strings.Join(pending, ", "))
 	}
 	return err
+}
+
+// StoreState is what operators of the store should know.
+type StoreState struct {
+	Fold   *moments.FoldAll `json:"fold,omitempty"`   // of all events, the first one or a rebuild; nil: none runs
+	Damage []string         `json:"damage,omitempty"` // sentences about lost or damaged data, with the remedy
+}
+
+// StoreState returns how far a fold of all events is, and which data are lost or damaged.
+func (e *Engine) StoreState() StoreState {
+	return StoreState{Fold: e.facts.FoldProgress().AsFold(), Damage: e.facts.DescribeDamage()}
 }
 
 // CampaignCounters are the live counters of a campaign. They count all folded events, including those that a report

@@ -83,7 +83,7 @@ func (k *kept) writeBody(c clock, worth []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if k.hasData && !c.accepted.IsZero() {
+	if k.hasData && c.accepted.Unix() > 0 {
 		if err := members.ReplaceMember("dataThrough", c.accepted); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/facts"
+	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
@@ -225,27 +226,44 @@ func (r *checkReport) checkContents(ctx context.Context, stored *catalogue.Catal
 		if len(shards) > 1 {
 			where = fmt.Sprintf("of shard %d ", i+1)
 		}
-		at, err := shard.OpenFacts(ctx)
-		switch {
-		case err != nil:
+		r.checkFacts(ctx, shard, where)
+	}
+	if !r.deep { // a deep check has reported what it compared
+		for _, sentence := range shards.DescribeDamage() {
+			r.reportFault("facts", errors.New(sentence))
+		}
+	}
+}
+
+// checkFacts checks that the facts of a shard can be read, and looks for lost events. A deep check compares the facts
+// with the events.
+func (r *checkReport) checkFacts(ctx context.Context, shard *facts.Refresher, where string) {
+	at, err := shard.OpenFacts(ctx)
+	switch {
+	case err != nil:
+		r.reportFault("facts", err)
+		return
+	case at.Through == 0:
+		r.reportOK("facts", "%sare empty", where)
+		return
+	}
+	r.reportOK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
+	if fold := shard.FoldProgress().AsFold(); fold != nil {
+		r.reportNote("facts", "%sthe server is %s", where, result.FoldInWords(fold))
+	}
+	if !r.deep {
+		if err := shard.FindLosses(ctx); err != nil {
 			r.reportFault("facts", err)
-			continue
-		case at.Through == 0:
-			r.reportOK("facts", "%sare empty", where)
-			continue
 		}
-		r.reportOK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
-		if !r.deep {
-			continue
+		return
+	}
+	visitors, faults, err := verifyFacts(ctx, shard, func(float64) {})
+	for _, fault := range append(faults, err) {
+		if fault != nil {
+			r.reportFault("facts", fault)
 		}
-		visitors, faults, err := verifyFacts(ctx, shard, func(float64) {})
-		for _, fault := range append(faults, err) {
-			if fault != nil {
-				r.reportFault("facts", fault)
-			}
-		}
-		if err == nil && len(faults) == 0 {
-			r.reportOK("facts", "%sof all %s are those of their events", where, wording.CountNoun(visitors, "visitor"))
-		}
+	}
+	if err == nil && len(faults) == 0 {
+		r.reportOK("facts", "%sof all %s are those of their events", where, wording.CountNoun(visitors, "visitor"))
 	}
 }

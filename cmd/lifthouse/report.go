@@ -279,9 +279,6 @@ func parseSubject(command string, args []string, find findID) (s schema.Subject,
 // computeReport computes a report of all stored events.
 func computeReport(ctx context.Context, s *app.Store, request query.Request) (*result.Report, error) {
 	plan, err := s.Engine.PlanReport(request)
-	if err == nil && !s.Facts.IsFollowing() { // else the report waits for the server's fold
-		err = s.Facts.RefreshFacts(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -23,12 +23,15 @@ func (r *Refresher) checkRows(
 ) (_, _ []fold.FactRow, lost map[schema.Visitor]bool, err error) {
 	expected := madeOfRows(had)
 	stored := map[visitorOf]made{}
+	isAsked := setOf(visitors)
 	err = schema.EachRow(ctx, r.turn.on, r.turn.on.render("made_of.sql", ""), func(row driver.Rows) error {
 		var of visitorOf
 		var m made
 		s := &of.Subject
 		err := row.Scan(&s.WebsiteID, &of.Visitor, (*scannedKind)(&s.Kind), &s.ID, &s.ExperimentID, &m.seen, &m.digest)
-		stored[of] = m
+		if isAsked[of.visitor()] {
+			stored[of] = m
+		}
 		return err
 	}, append(visitorParams(visitors), clickhouse.Named("sections", r.turn.on.sectionsOf(subjects, fold.OfVisitor)))...)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // NoteEvents notes that this process stored events of a store that no other process writes to, all accepted at one
@@ -26,16 +28,20 @@ func (r *Refresher) NoteEvents(accepted time.Time) { r.backlog.note(accepted.Uni
 func (r *Refresher) IsFollowing() bool { return r.following.Load() }
 
 // AwaitNoted waits until the events that were noted before the call are folded. If FollowEvents folds them, it waits
-// for at most LongestWait, and not at all while an earlier call has waited in vain. It returns the events that still
-// wait.
+// for at most LongestWait, and not at all while an earlier call has waited in vain. Otherwise, it folds them. It
+// returns the events that still wait.
 func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 	since := r.backlog.start(r.LongestWait)
 	waits := since.waits || !r.isConverted()
 	if !r.IsFollowing() {
-		if !waits {
+		if !waits && r.alone {
 			return moments.Waiting{}, nil
 		}
-		return moments.Waiting{}, r.RefreshNoted(ctx)
+		err := r.RefreshNoted(ctx)
+		if source.IsFull(err) {
+			return r.countWaiting(ctx, moments.DiskFull)
+		}
+		return moments.Waiting{}, err
 	}
 	if waits || !r.alone { // else nothing waits: other processes store no events
 		r.wakeUp()
@@ -85,7 +91,25 @@ func (r *Refresher) countWaiting(ctx context.Context, reason string) (moments.Wa
 	if err := server.QueryRow(ctx, server.render("waiting.sql", ""), after).Scan(&waits.Events); err != nil {
 		return waits, fmt.Errorf("count the events that wait: %w", err)
 	}
+	if now := r.FoldProgress(); now.All > 0 {
+		waits.Fold = now.AsFold()
+		if !now.IsRebuild {
+			waits.Events = max(waits.Events-now.Done, 1)
+		}
+	}
 	return waits, nil
+}
+
+// AsFold returns the progress as reports have it; nil: no fold of all events runs.
+func (p Progress) AsFold() *moments.FoldAll {
+	if p.All == 0 {
+		return nil
+	}
+	f := &moments.FoldAll{Events: p.Done, Of: p.All, Rebuild: p.IsRebuild}
+	if left, known := p.Left(); known {
+		f.SecondsLeft = new(int64(left.Seconds()))
+	}
+	return f
 }
 
 // CountWaiting returns the number of events that wait and may change the facts of a subject: its own, and goals without
@@ -99,6 +123,10 @@ func (r *Refresher) CountWaiting(ctx context.Context, of schema.Subject) (events
 		clickhouse.Named("section", server.sectionOf(of, fold.OfVisitor))).Scan(&events)
 	if err != nil {
 		return 0, fmt.Errorf("count the events of %s that wait: %w", of, err)
+	}
+	if r.ShownPosition().Through == 0 { // in the first fold, some of them are in the facts
+		folded := r.SubjectCounters(of)
+		events = max(events-int64(folded.AllEvents()), 1) //nolint:gosec // a count
 	}
 	return events, nil
 }
@@ -129,19 +157,36 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-// FindLosses compares the facts of all visitors with their events if a subject has fewer events than were folded: then
-// events are lost. Other losses are found by the scrub.
+// FindLosses looks for lost events of subjects that have fewer events than were folded. It finds the visitors in
+// seconds; other losses are found by the scrub.
 func (r *Refresher) FindLosses(ctx context.Context) error {
-	server := r.currentServer()
-	short := uint64(0)
-	if err := server.QueryRow(ctx, server.render("short_subjects.sql", ""),
-		server.sectionsOfGrain(fold.OfVisitor)...).Scan(&short); err != nil {
+	server, err := r.shownServer(ctx)
+	if err != nil {
+		return err
+	}
+	short, err := schema.QueryRows(ctx, server, server.render("short_subjects.sql", ""),
+		func(row driver.Rows, of *schema.Subject) error {
+			return row.Scan(&of.WebsiteID, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID)
+		}, server.sectionsOfGrain(fold.OfVisitor)...)
+	if err != nil {
 		return fmt.Errorf("count the events of subjects: %w", err)
 	}
-	if short == 0 {
-		return nil
+	suspected := map[schema.Visitor]bool{}
+	for _, of := range short {
+		visitors, err := schema.QueryRows(ctx, server, server.render("short_of_subject.sql", ""), scanVisitor,
+			clickhouse.Named("website", of.WebsiteID), clickhouse.Named("subject", string(of.Kind)),
+			clickhouse.Named("id", of.ID), clickhouse.Named("experiment", of.ExperimentID),
+			clickhouse.Named("section", server.sectionOf(of, fold.OfVisitor)))
+		if err != nil {
+			return fmt.Errorf("look for the visitors of %s who lost events: %w", of, err)
+		}
+		for _, v := range visitors {
+			suspected[v] = true
+		}
 	}
-	_, err := r.VerifyFacts(ctx, func(float64) {})
+	r.deleting.RLock()
+	defer r.deleting.RUnlock()
+	_, err = r.recheckVisitors(ctx, slices.SortedFunc(maps.Keys(suspected), compareVisitors))
 	return err
 }
 
@@ -279,10 +324,11 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 			if err != nil {
 				return err
 			}
-			_, want, err := r.foldAll(ctx, some)
+			events, err := r.turn.on.readEvents(ctx, some, r.turn.position.Through)
 			if err != nil {
 				return err
 			}
+			want := r.foldEvents(events)
 			if err := r.replaceRows(ctx, stored, want, r.turn.position.nextRefresh()); err != nil {
 				return err
 			}
@@ -293,21 +339,13 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 	return schema.WrapError(err, "compute the facts of visitors again")
 }
 
-// foldAll reads all events of some visitors up to the last position, and folds them.
-func (r *Refresher) foldAll(
-	ctx context.Context, some []schema.Visitor,
-) (events []fold.Event, want []fold.FactRow, err error) {
-	events, err = r.turn.on.readEvents(ctx, some, r.turn.position.Through)
-	if err != nil {
-		return nil, nil, err
-	}
-	of := setOf(some)
+// foldEvents returns the rows that events fold to.
+func (r *Refresher) foldEvents(events []fold.Event) []fold.FactRow {
+	want := make([]fold.FactRow, 0, len(events)) // about a row for each event
 	for own := range splitVisitors(events) {
-		if of[visitorOfEvent(&own[0])] { // else a visitor of another website with the same id
-			want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
-		}
+		want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
 	}
-	return events, want, nil
+	return want
 }
 
 // moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted facts is

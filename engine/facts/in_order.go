@@ -9,6 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 )
 
@@ -86,21 +87,21 @@ func (r *Refresher) foldInOrder(ctx context.Context, until, events int64) error 
 		if len(visitors) == 0 {
 			return r.replaceRows(ctx, nil, nil, r.turn.position.foldedThrough(until))
 		}
+		isLast := len(visitors) < r.VisitorsInOrder
 		last := visitors[len(visitors)-1]
 		found, err := r.turn.on.readEventsBetween(ctx, after, last, until)
+		if source.IsDamaged(err) {
+			found, _, err = r.readReadable(ctx, visitors, until)
+		}
 		if err != nil {
 			return err
 		}
 		folded += int64(len(found))
-		want := make([]fold.FactRow, 0, len(found)) // about a row for each event
-		for own := range splitVisitors(found) {
-			want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
-		}
 		next := r.turn.position.foldedUpTo(last, until)
-		if len(visitors) < r.VisitorsInOrder {
+		if isLast {
 			next = r.turn.position.foldedThrough(until)
 		}
-		if err := r.replaceRows(ctx, nil, want, next); err != nil || !next.isFolding() {
+		if err := r.replaceRows(ctx, nil, r.foldEvents(found), next); err != nil || !next.isFolding() {
 			return err
 		}
 	}

@@ -32,8 +32,13 @@ type Position struct {
 	After schema.Visitor
 }
 
-// FoldedThrough returns the acceptance time up to which events are folded.
-func (p Position) FoldedThrough() time.Time { return time.UnixMilli(p.Through).UTC() }
+// FoldedThrough returns the acceptance time up to which events are folded; zero: no fold is complete.
+func (p Position) FoldedThrough() time.Time {
+	if p.Through == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(p.Through).UTC()
+}
 
 // isFolding reports whether a fold has begun and is not complete.
 func (p Position) isFolding() bool { return p.Until != 0 }
@@ -110,8 +115,22 @@ type storedPosition struct {
 // readPositions returns the positions of all generations of a server. Normally, there is one generation, and two while
 // facts are rebuilt.
 func (s *server) readPositions(ctx context.Context) (storedPositions, error) {
+	return s.readPositionsWhere(ctx, "_partition_id IN ('0', '1')")
+}
+
+// readPositionOf returns the position of the generation of the server; the zero position of the generation if it has
+// none. The error may be ErrIncomplete.
+func (s *server) readPositionOf(ctx context.Context) (Position, error) {
+	stored, err := s.readPositionsWhere(ctx, s.inGeneration())
+	if err != nil {
+		return Position{}, err
+	}
+	return stored.of(s.generation)
+}
+
+func (s *server) readPositionsWhere(ctx context.Context, where string) (storedPositions, error) {
 	found := storedPositions{}
-	err := schema.EachRow(ctx, s, s.render("position.sql", ""), func(row driver.Rows) error {
+	err := schema.EachRow(ctx, s, s.render("position.sql", where), func(row driver.Rows) error {
 		var p storedPosition
 		var generation, until uint64
 		var after []uint64
@@ -188,6 +207,10 @@ const (
 	generationBit = hashBits
 	hashMask      = 1<<hashBits - 1
 )
+
+// inGeneration returns the condition of the rows in the partition of the generation. A damaged part of the other
+// generation is not read.
+func (s *server) inGeneration() string { return fmt.Sprintf("_partition_id = '%d'", s.generation&1) }
 
 // firstSection returns the lowest section of a grain in the generation of the server.
 func (s *server) firstSection(grain fold.Grain) uint64 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/moments"
 	"lifthouse/schema"
 )
 
@@ -18,6 +19,7 @@ type published struct {
 	fresh    time.Time    // when the last refresh succeeded
 	lost     map[schema.Visitor]bool
 	wrong    map[schema.Subject]bool // whose cells are not the sums of their visitors
+	unread   map[schema.Visitor]bool // some of whose events cannot be read
 	counters map[schema.Subject]SubjectCounters
 	builder  *Refresher                // that builds the next generation of the facts; nil: none does
 	settled  map[schema.Subject]uint64 // attempt that last may have changed sums of a day before its own (UTC)
@@ -25,7 +27,8 @@ type published struct {
 
 func newPublished() *published {
 	return &published{
-		lost: map[schema.Visitor]bool{}, wrong: map[schema.Subject]bool{}, settled: map[schema.Subject]uint64{},
+		lost: map[schema.Visitor]bool{}, wrong: map[schema.Subject]bool{}, unread: map[schema.Visitor]bool{},
+		settled: map[schema.Subject]uint64{},
 	}
 }
 
@@ -142,11 +145,48 @@ func (p *published) setWrongCells(of, wrong []schema.Subject) (found []schema.Su
 	return found
 }
 
-// hasWrongCells reports whether the cells of a subject were found to be wrong.
-func (p *published) hasWrongCells(of schema.Subject) bool {
+// damageOf returns which data of a subject and its website are lost or damaged.
+func (p *published) damageOf(of schema.Subject) (d moments.Damage) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.wrong[of]
+	d.WrongSums = p.wrong[of]
+	for v := range p.lost {
+		if v.WebsiteID == of.WebsiteID {
+			d.Lost++
+		}
+	}
+	for v := range p.unread {
+		if v.WebsiteID == of.WebsiteID {
+			d.Unreadable++
+		}
+	}
+	return d
+}
+
+// allDamage returns the numbers of visitors who lost events, of those whose events cannot be read, and of subjects with
+// wrong cells.
+func (p *published) allDamage() (lost, unreadable, wrong int) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return len(p.lost), len(p.unread), len(p.wrong)
+}
+
+// setUnreadable notes whether the events of visitors can be read. It returns whether that is new of one of them.
+func (p *published) setUnreadable(visitors []schema.Visitor, isUnreadable bool) (isNew bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.unread) == 0 && !isUnreadable {
+		return false
+	}
+	for _, v := range visitors {
+		isNew = isNew || p.unread[v] != isUnreadable
+		if isUnreadable {
+			p.unread[v] = true
+		} else {
+			delete(p.unread, v)
+		}
+	}
+	return isNew
 }
 
 // publish makes a stored position and counters visible. changed has the subjects whose counters changed, each with the

@@ -41,11 +41,11 @@ var (
 var attributes = strings.Join(schema.AttributeColumns, ", ")
 
 // render returns a statement of a refresh: a file of sql/ with a condition. Some files have none.
-func (t tables) render(file, where string) string {
+func (s *server) render(file, where string) string {
 	slots := struct {
 		tables
-		Attributes, Where string
-	}{t, attributes, where}
+		Attributes, Where, InGeneration string
+	}{s.tables, attributes, where, s.inGeneration()}
 	var text strings.Builder
 	if err := reportTemplates.ExecuteTemplate(&text, file, slots); err != nil {
 		panic(err) // files are embedded
@@ -92,7 +92,7 @@ var reading = clickhouse.Settings{
 }
 
 // visitorParams returns the parameters that select visitors. They may also select visitors of other websites with the
-// same ids, which is harmless.
+// same ids, whose rows the caller must leave out.
 func visitorParams(visitors []schema.Visitor) []any {
 	websites := []int64{}
 	ids := make([]uint64, len(visitors))
@@ -120,7 +120,9 @@ const ofSomeVisitors = "website_id IN {websites:Array(Int64)} AND visitor_id IN 
 
 // readEvents returns all events of the visitors that were accepted until a time, by visitor.
 func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, through int64) ([]fold.Event, error) {
-	return s.readEventsWhere(ctx, ofSomeVisitors, through, visitorParams(visitors)...)
+	events, err := s.readEventsWhere(ctx, ofSomeVisitors, through, visitorParams(visitors)...)
+	of := setOf(visitors)
+	return slices.DeleteFunc(events, func(e fold.Event) bool { return !of[visitorOfEvent(&e)] }), err
 }
 
 // readEventsWhere returns all events with a condition on visitors that were accepted until a time, by visitor.

@@ -370,14 +370,10 @@ func (r *Refresher) loadState(ctx context.Context) error {
 
 // readOwnPosition reads the position of the generation that the refresher builds or refreshes.
 func (r *Refresher) readOwnPosition(ctx context.Context) (Position, error) {
-	stored, err := r.turn.on.readPositions(ctx)
-	if err != nil {
-		return Position{}, err
-	}
 	if r.building == 0 {
-		return stored.shown()
+		return r.turn.on.readPosition(ctx)
 	}
-	at, err := stored.of(r.building)
+	at, err := r.turn.on.of(r.building).readPositionOf(ctx)
 	if at.Refresh == 0 {
 		at.Rebuilding = true
 	}
@@ -496,7 +492,7 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 func (r *Refresher) foldBatch(
 	ctx context.Context, visitors []schema.Visitor, through int64,
 ) (had, want []fold.FactRow, err error) {
-	events, err := r.turn.on.readEvents(ctx, visitors, through)
+	events, visitors, err := r.readReadable(ctx, visitors, through)
 	if err != nil {
 		return nil, nil, err
 	}

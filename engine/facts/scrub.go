@@ -66,10 +66,11 @@ func (r *Refresher) scrubRange(ctx context.Context, first, last uint64) (found S
 func (r *Refresher) scrubVisitors(
 	ctx context.Context, some []schema.Visitor, correct bool,
 ) (found Scrubbed, err error) {
-	events, want, err := r.foldAll(ctx, some)
+	events, some, err := r.readReadable(ctx, some, r.turn.position.Through)
 	if err != nil {
 		return found, err
 	}
+	want := r.foldEvents(events)
 	of := setOf(some)
 	had := slices.Clone(want)
 	var lost map[schema.Visitor]bool

@@ -89,6 +89,7 @@ func (s Shards) AwaitNoted(ctx context.Context) (all moments.Waiting, err error)
 		if waits.Events > 0 {
 			all.Events += waits.Events
 			all.Reason = waits.Reason
+			all.Fold = waits.Fold
 		}
 		if err != nil {
 			return all, source.StoreFailure(ctx, err)
@@ -469,7 +470,7 @@ func (r *Refresher) publishState(changed map[schema.Subject]int64, all bool) {
 // Stored are the totals of the stored events of a subject.
 type Stored struct {
 	Events           uint64
-	Ingested, Newest time.Time // last acceptance time and latest event time
+	Ingested, Newest time.Time // last acceptance time (1970: no fold is complete), and latest event time
 	First            time.Time // of the first view on time, or else of the first view; zero: none
 	// Complete is the time up to which the events of the subject are complete: that of its newest event, or the start
 	// of the day (UTC) of the last acceptance if that is later and not all views come from files. So it changes with
@@ -484,6 +485,7 @@ func (s *Stored) SettledAfter(settle time.Duration) time.Time {
 
 // newStored returns the totals of a subject with these states.
 func newStored(states []state) (s Stored) {
+	s.Ingested = time.Unix(0, 0).UTC()
 	onTime := false // whether a view was accepted on time
 	for i := range states {
 		on := &states[i]

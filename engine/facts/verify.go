@@ -29,6 +29,7 @@ func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64
 	found, err = r.recheckVisitors(ctx, c.differ)
 	found.Visitors = c.visitors
 	if err == nil {
+		r.noteLost(ctx, r.published.allLost(), setOf(found.Lost)) // the others have all their events again
 		found.Cells, err = r.recheckCells(ctx, c.sums.differingSubjects())
 	}
 	return found, err
@@ -182,7 +183,6 @@ func (r *Refresher) recheckVisitors(ctx context.Context, visitors []schema.Visit
 		}
 		found.addResult(of)
 	}
-	r.noteLost(ctx, r.published.allLost(), setOf(found.Lost)) // the others have all their events again
 	return found, nil
 }
 
@@ -195,15 +195,13 @@ type storedRow struct {
 
 func (r *storedRow) isCell() bool { return r.Grain == fold.OfAll || r.Grain == fold.OfDay }
 
-const anySection = "section BETWEEN {first_section:UInt64} AND {last_section:UInt64} " +
-	"AND bitAnd(bitShiftRight(section, 59), 1) = {place:UInt8}"
+const anySection = "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}"
 
-// sectionsOfAll returns the parameters of the condition anySection: all sections of the generation but the position.
+// sectionsOfAll returns the parameters of the condition anySection: all sections of a generation but the position.
 func (s *server) sectionsOfAll() []any {
 	return []any{
 		clickhouse.Named("first_section", s.firstSection(fold.OfVisitor)),
 		clickhouse.Named("last_section", s.firstSection(fold.OfDay)|hashMask),
-		clickhouse.Named("place", uint8(s.generation&1)), //nolint:gosec // a bit
 	}
 }
 

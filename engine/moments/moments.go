@@ -212,8 +212,24 @@ type LostViews struct {
 
 // Waiting are accepted events that no report includes yet.
 type Waiting struct {
-	Events int64  `json:"events"`
-	Reason string `json:"reason"` // Folding or DiskFull
+	Events int64    `json:"events"`
+	Reason string   `json:"reason"` // Folding or DiskFull
+	Fold   *FoldAll `json:"fold,omitempty"`
+}
+
+// FoldAll says how far a fold of all events of a store is.
+type FoldAll struct {
+	Events      int64  `json:"events"`      // folded ones, copies included
+	Of          int64  `json:"of"`          // all
+	SecondsLeft *int64 `json:"secondsLeft"` // null: not known yet
+	Rebuild     bool   `json:"rebuild"`     // the facts are rebuilt; reports read the present ones until that is complete
+}
+
+// Damage says which stored data of a website or a subject are lost or cannot be read.
+type Damage struct {
+	Lost       int  // visitors of the website with fewer stored events than their facts were made of
+	Unreadable int  // visitors of the website some of whose events cannot be read
+	WrongSums  bool // sums in the facts of the subject are not those of its visitors
 }
 
 // Reasons why events wait.

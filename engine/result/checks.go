@@ -25,6 +25,9 @@ type WarningCode string
 // The codes of the warnings.
 const (
 	WarningWaiting                 WarningCode = "EVENTS_WAITING"
+	warningLost                    WarningCode = "EVENTS_LOST"
+	warningUnreadable              WarningCode = "EVENTS_UNREADABLE"
+	warningWrongSums               WarningCode = "SUMS_WRONG"
 	warningNoEvents                WarningCode = "NO_EVENTS"
 	warningSilent                  WarningCode = "SILENT"
 	WarningInteraction             WarningCode = "INTERACTION"
@@ -290,6 +293,9 @@ func (r *Report) WarnOfUnseen(without, all int64) {
 // AddWaiting adds that the report does not include some accepted events yet.
 func (r *Report) AddWaiting(waits moments.Waiting) {
 	why := "the server is still folding them"
+	if waits.Fold != nil {
+		why = "the server is " + FoldInWords(waits.Fold)
+	}
 	if waits.Reason == moments.DiskFull {
 		why = "the disk of the store is full, so free some space"
 	}
@@ -298,6 +304,37 @@ func (r *Report) AddWaiting(waits moments.Waiting) {
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
 	r.Checks.addWarning(WarningWaiting, "%s accepted events are not in this report yet: %s",
 		wording.FormatCount(waits.Events), why)
+}
+
+// FoldInWords says how far a fold of all events is, such as "folding 3,120,000 of 11,127,301 events, about 2 min left".
+func FoldInWords(f *moments.FoldAll) string {
+	doing := "folding"
+	if f.Rebuild {
+		doing = "rebuilding the facts:"
+	}
+	text := fmt.Sprintf("%s %s of %s", doing, wording.FormatCount(f.Events), wording.CountNoun(f.Of, "event"))
+	if f.SecondsLeft == nil {
+		return text
+	}
+	return text + ", about " + wording.ApproximateDuration(time.Duration(*f.SecondsLeft)*time.Second) + " left"
+}
+
+// AddDamage adds that the data of the report are lost or damaged.
+func (r *Report) AddDamage(d moments.Damage) {
+	if d.Lost > 0 {
+		r.Checks.addWarning(warningLost, "stored events of %s of the website are lost; the report keeps what it "+
+			"counted: restore a backup (lifthouse restore), or send the events again",
+			wording.CountNoun(d.Lost, "visitor"))
+	}
+	if d.Unreadable > 0 {
+		r.Checks.addWarning(warningUnreadable, "stored events of %s of the website cannot be read, so what they did "+
+			"since is not in this report: find the damage with lifthouse check --deep, and restore a backup",
+			wording.CountNoun(d.Unreadable, "visitor"))
+	}
+	if d.WrongSums {
+		r.Checks.addWarning(warningWrongSums, "sums in the facts are not those of the visitors, so the report may be "+
+			"wrong: rebuild the facts (lifthouse facts --rebuild)")
+	}
 }
 
 func sumOf(numbers iter.Seq[int64]) (sum int64) {

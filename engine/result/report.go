@@ -35,7 +35,7 @@ type Report struct {
 	ConversionWindow  *AgeRange        `json:"conversionWindow"` // null: events of all ages count
 	Population        string           `json:"population"`
 	GeneratedAt       time.Time        `json:"generatedAt"`
-	DataThrough       *time.Time       `json:"dataThrough"` // null: the subject has no events
+	DataThrough       *time.Time       `json:"dataThrough"` // null: the subject has no events, or no fold is complete
 	NewestEvent       *time.Time       `json:"newestEvent"`
 	Stale             bool             `json:"stale"`
 	Waiting           *moments.Waiting `json:"waiting,omitempty"`  // accepted events that the report does not include yet; nil: none
@@ -98,6 +98,15 @@ func New(p *plan.Plan, found *moments.Rows, a *looks.Analysis) *Report {
 	return r
 }
 
+// dataThrough returns the time up to which all accepted events are in a report. Before the first fold of a store is
+// complete, there is none, which is 1970 in the facts.
+func dataThrough(at time.Time) *time.Time {
+	if at.Unix() <= 0 {
+		return nil
+	}
+	return &at
+}
+
 // newReport returns the report with what it is about.
 func newReport(p *plan.Plan, found *moments.Rows, of Slice) *Report {
 	r := &Report{
@@ -109,7 +118,7 @@ func newReport(p *plan.Plan, found *moments.Rows, of Slice) *Report {
 		ConversionWindow:  newAgeRange(p),
 		Population:        "firstExposedInWindow",
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
-		DataThrough:       optionalTime(found.Through),
+		DataThrough:       dataThrough(found.Through),
 		NewestEvent:       optionalTime(found.Newest),
 		Slice:             of,
 	}

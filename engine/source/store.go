@@ -142,6 +142,9 @@ func faultOf(err error) StoreFault {
 // IsFull reports whether the disk of the store was full.
 func IsFull(err error) bool { return err != nil && faultOf(err) == Full }
 
+// IsDamaged reports whether stored data cannot be read.
+func IsDamaged(err error) bool { return err != nil && faultOf(err) == Damaged }
+
 // Store runs queries within the limits.
 type Store struct {
 	driver.Conn

@@ -10,7 +10,7 @@ import (
 func ApproximateDuration(d time.Duration) string {
 	const (
 		belowMinutes = 90 * time.Second
-		belowHours = 90 * time.Minute
+		belowHours   = 90 * time.Minute
 	)
 	switch {
 	case d < belowMinutes:

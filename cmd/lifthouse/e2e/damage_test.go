@@ -62,7 +62,7 @@ func newDamagedStore(t *testing.T, views int) *damagedStore {
 // partsOf returns the folders of the parts of a table of an embedded store.
 func partsOf(t *testing.T, dir, table string) []string {
 	t.Helper()
-	return must.Get(filepath.Glob(filepath.Join(tableDir(t, dir, table), "all_*")))(t)
+	return must.Get(filepath.Glob(filepath.Join(tableDir(t, dir, table), "*_*_*_*")))(t)
 }
 
 var uuid = regexp.MustCompile(`UUID '((...)[^']+)'`)
@@ -308,9 +308,9 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	const views = 500
 	store := newDamagedStore(t, views)
 	store.reports(views)
-	spoil := func(part string, first, last, level int) {
+	spoil := func(part, partition string, first, last, level int) {
 		t.Helper()
-		to := filepath.Join(filepath.Dir(part), fmt.Sprintf("all_%d_%d_%d", first, last, level))
+		to := filepath.Join(filepath.Dir(part), fmt.Sprintf("%s_%d_%d_%d", partition, first, last, level))
 		must.OK(t, os.CopyFS(to, os.DirFS(part)))
 		files, err := filepath.Glob(filepath.Join(to, "*"))
 		for _, file := range files {
@@ -320,9 +320,10 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	}
 	for _, part := range append(partsOf(t, store.address, "facts"), store.part) {
 		var first, last, level int
-		must.Get(fmt.Sscanf(filepath.Base(part), "all_%d_%d_%d", &first, &last, &level))(t)
-		spoil(part, last+90, last+90, 0)
-		spoil(part, first, last, level+1)
+		partition, numbers, _ := strings.Cut(filepath.Base(part), "_")
+		must.Get(fmt.Sscanf(numbers, "%d_%d_%d", &first, &last, &level))(t)
+		spoil(part, partition, last+90, last+90, 0)
+		spoil(part, partition, first, last, level+1)
 	}
 	store.reports(views)
 	store.do(exitOK, "check", "--deep")
@@ -344,7 +345,7 @@ mount -t tmpfs -o size=16m none "$DISK" || exit 99
 "$SELF" apply -f "$DECLARED" >/dev/null && "$SELF" import "$EVENTS" && exit 98
 "$SELF" report campaign 1 >/dev/null || exit 97
 mount -o remount,size=400m "$DISK"
-"$SELF" import "$EVENTS" && "$SELF" report campaign 1 >"$REPORT" && "$SELF" check --deep
+"$SELF" import "$EVENTS" && "$SELF" report campaign 1 --json >"$REPORT" && "$SELF" check --deep
 `
 
 func TestAFullDiskLosesNothing(t *testing.T) {

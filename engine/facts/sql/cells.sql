@@ -5,6 +5,7 @@ SELECT
     since_ms, sums,
     sum(toInt64(sign))                                      AS copies
 FROM {{.Facts}}
-WHERE {{.Where}}
+WHERE {{.InGeneration}}
+    AND {{.Where}}
 GROUP BY website_id, subject, subject_id, experiment_id, grain, goal_id, variation, first_ms, since_ms, sums
 HAVING copies != 0

@@ -4,7 +4,8 @@ SELECT
     sum(toInt64(sign) * seen)   AS events,
     groupBitXor(digest)         AS digests
 FROM {{.Facts}}
-WHERE section IN {sections:Array(UInt64)}
+WHERE {{.InGeneration}}
+    AND section IN {sections:Array(UInt64)}
     AND visitor_id IN {visitors:Array(UInt64)}
 GROUP BY website_id, visitor_id, subject, subject_id, experiment_id
 HAVING events != 0

@@ -12,6 +12,7 @@ SELECT
     later_ms                            AS after,
     sum(toInt64(sign))                  AS copies
 FROM {{.Facts}}
-WHERE section IN (bitShiftLeft(toUInt64(10), 59), bitShiftLeft(toUInt64(11), 59))
+WHERE {{.Where}}
+    AND section IN (bitShiftLeft(toUInt64(10), 59), bitShiftLeft(toUInt64(11), 59))
 GROUP BY generation, format, number, through, attempt, currencies, rebuilding, until, after
 HAVING copies != 0

@@ -10,7 +10,8 @@ SELECT
     value, profit, extra_value, value_before, profit_before, extra_value_before, marks, foreign_currency,
     sum(toInt64(sign))                                      AS copies
 FROM {{.Facts}}
-WHERE {{.Where}}
+WHERE {{.InGeneration}}
+    AND {{.Where}}
 GROUP BY
     website_id, visitor_id, kind, subject_id, experiment_id, of_grain, goal_id, variation, attributes, first_ms, since_ms, number,
     multi_exposed_ms, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds,

@@ -10,7 +10,8 @@ SELECT
     value, profit, extra_value, value_before, profit_before, extra_value_before, marks, foreign_currency,
     sign, sums
 FROM {{.Facts}}
-WHERE {{.Where}}
+WHERE {{.InGeneration}}
+    AND {{.Where}}
 ORDER BY
     of_grain IN (3, 4), -- cells
     website_id, visitor_id, kind, subject_id, experiment_id, variation != '', of_grain, goal_id, number

@@ -8,7 +8,8 @@ FROM (
     UNION ALL
     SELECT website_id, visitor_id
     FROM {{.Facts}}
-    WHERE section BETWEEN {first_section:UInt64} AND {last_section:UInt64}
+    WHERE {{.InGeneration}}
+        AND section BETWEEN {first_section:UInt64} AND {last_section:UInt64}
         AND visitor_id BETWEEN {first:UInt64} AND {last:UInt64}
 )
 ORDER BY website_id, visitor_id

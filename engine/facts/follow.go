@@ -287,7 +287,7 @@ func (r *Refresher) EraseVisitors(ctx context.Context, visitors []schema.Visitor
 			}
 		}
 		r.noteLost(ctx, setOf(visitors), nil)
-		return r.moveOn(ctx)
+		return errors.Join(r.moveOn(ctx), r.dropBuild(ctx))
 	})
 	if err != nil {
 		return err
@@ -334,7 +334,7 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 			}
 		}
 		r.noteLost(ctx, setOf(visitors), nil)
-		return r.moveOn(ctx)
+		return errors.Join(r.moveOn(ctx), r.dropBuild(ctx))
 	})
 	return schema.WrapError(err, "compute the facts of visitors again")
 }
@@ -370,7 +370,7 @@ func (r *Refresher) DropSubjects(ctx context.Context, subjects []schema.Subject)
 		if err := r.loadState(ctx); err != nil {
 			return err
 		}
-		return r.moveOn(ctx)
+		return errors.Join(r.moveOn(ctx), r.dropBuild(ctx))
 	})
 	return err
 }

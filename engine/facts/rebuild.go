@@ -38,17 +38,30 @@ func (r *Refresher) BuildFacts(ctx context.Context) (*Build, error) {
 	}
 	b, err := r.openBuild(ctx)
 	if err == nil {
-		_, err = b.builder.RefreshFacts(ctx)
-		if err == nil {
-			b.Lost, b.Unknown = b.findLost(ctx)
-			err = context.Cause(ctx)
-		}
+		err = b.fold(ctx)
+	}
+	if err == nil {
+		b.Lost, b.Unknown = b.findLost(ctx)
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		r.endBuild()
 		return nil, fmt.Errorf("rebuild the facts, which are as they were: %w", err)
 	}
 	return b, nil
+}
+
+// fold folds all events into the build. It begins again if visitors are erased, because an erasure drops the build.
+func (b *Build) fold(ctx context.Context) error {
+	for {
+		_, err := b.builder.RefreshFacts(ctx)
+		if !errors.Is(err, ErrIncomplete) {
+			return err
+		}
+		if err := b.shown.dropGeneration(ctx, b.builder.currentServer(), b.builder.building); err != nil {
+			return err
+		}
+	}
 }
 
 // openBuild returns a build that continues the stored one, or begins.
@@ -163,7 +176,7 @@ func (b *Build) findLost(ctx context.Context) (lost []schema.Visitor, err error)
 // returns their position.
 func (b *Build) Show(ctx context.Context) (at Position, err error) {
 	defer b.shown.endBuild()
-	if _, err := b.builder.RefreshFacts(ctx); err != nil { // nearly all of them, while reports see new events
+	if err := b.fold(ctx); err != nil { // nearly all of them, while reports see new events
 		return at, err
 	}
 	if err := b.shown.lockRefresh(ctx); err != nil {
@@ -193,7 +206,7 @@ func (b *Build) Show(ctx context.Context) (at Position, err error) {
 
 // show stores the position with which the build is complete. No refresh of this process runs.
 func (b *Build) show(ctx context.Context) error {
-	if _, err := b.builder.RefreshFacts(ctx); err != nil {
+	if err := b.fold(ctx); err != nil {
 		return err
 	}
 	_, err := b.builder.runExclusively(ctx, func(ctx context.Context) error {
@@ -227,6 +240,22 @@ func (r *Refresher) RebuildFacts(ctx context.Context) (Position, error) {
 		return Position{}, errors.Join(fmt.Errorf("%d visitors: %w", len(b.Lost), errLost), b.Discard(ctx))
 	}
 	return b.Show(ctx)
+}
+
+// dropBuild drops a build that has begun, with all facts of visitors and subjects whose events were just deleted. A
+// process that builds it begins again. The caller holds off refreshes.
+func (r *Refresher) dropBuild(ctx context.Context) error {
+	on := r.currentServer()
+	stored, err := on.readPositions(ctx)
+	if err != nil {
+		return err
+	}
+	for generation := range stored {
+		if generation > on.generation {
+			return r.dropGeneration(ctx, on, generation)
+		}
+	}
+	return nil
 }
 
 // DropOldFacts drops the generation before the one from which reports are computed.

@@ -178,3 +178,54 @@ func TestFactsOfAnEarlierReleaseAreRebuilt(t *testing.T) {
 		})
 	}
 }
+
+// TestErasureWhileFactsAreRebuilt erases a visitor after the first insert of a build. No generation has the visitor any
+// more.
+func TestErasureWhileFactsAreRebuilt(t *testing.T) {
+	for name, store := range openStores(t) {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, 41, store.Conn)
+			visitors, through := w.send(t, 200)
+			held := schematest.HeldConn{Conn: store.Conn, Held: make(chan error)}
+			one := facts.NewRefresher(held, store.alone)
+			one.VisitorsInOrder = 20
+			refresh(t, facts.NewRefresher(store.Conn, store.alone), through)
+			must.Get(one.OpenFacts(t.Context()))(t)
+			built := make(chan error)
+			go func() {
+				_, err := one.RebuildFacts(context.WithoutCancel(t.Context()))
+				built <- err
+			}()
+			held.Held <- nil
+			held.Held <- nil
+			erased := make(chan error)
+			go func() {
+				w.erase(t, one, visitors[3])
+				erased <- nil
+			}()
+			for {
+				select {
+				case held.Held <- nil:
+					continue
+				case <-erased:
+					erased = nil
+					continue
+				case err := <-built:
+					must.OK(t, err)
+				}
+				break
+			}
+			if erased != nil {
+				for done := false; !done; {
+					select {
+					case held.Held <- nil:
+					case <-erased:
+						done = true
+					}
+				}
+			}
+			must.OK(t, one.DropOldFacts(t.Context()))
+			w.check(t)
+		})
+	}
+}

@@ -25,6 +25,11 @@ func TestPlanRefusals(t *testing.T) {
 			`"name":"colour","value":"red","detail":"unknown parameter`,
 		}},
 		{"?share=50&share=40", []string{`"name":"share","value":"50, 40"`, "the sum 100"}},
+		{"?campaign=12&goal=3&mde=10", []string{
+			`"name":"goal","value":"3","detail":"must be omitted with campaign`,
+			`"name":"mde","value":"10","detail":"must be omitted with campaign`,
+		}},
+		{"?campaign=99", []string{`"name":"campaign","value":"99","detail":"must be the id of a campaign`}},
 		{"?share=99", []string{`"name":"share","value":"99"`}},
 		{"?mde=1e999", []string{`"name":"mde"`}},
 		{"?goal=30", []string{"unknown_goal"}},

@@ -141,6 +141,11 @@ func TestOutlookEqualsApply(t *testing.T) {
 			check.That(t, math.Abs(found/applied.Detectable-1) <= 1e-9, "the plan finds %v, apply says %v", found,
 				applied.Detectable)
 			check.Equal(t, planned.Traffic.VisitorsPerDay, applied.VisitorsPerDay, "visitors a day")
+			x.also = []catalogue.Campaign{c}
+			x.apply()
+			ofCampaign := x.outlook("campaign=2")
+			check.Equal(t, *ofCampaign.Weeks[at].MDE, *planned.Weeks[at].MDE, "lift found by the plan of the campaign")
+			check.Equal(t, ofCampaign.Rules.MDE, c.MDE, "minimum effect of the campaign")
 			must.Equal(t, len(planned.Priors), len(applied.Priors), "priors")
 			for i := range planned.Priors {
 				check.Equal(t, planned.Priors[i].Text, applied.Priors[i].Text, "prior %d", i)

@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -200,22 +202,16 @@ func (e *Engine) ReadOutlook(ctx context.Context, asked query.Outlook) (*result.
 		return nil, err
 	}
 	owned := e.ownerOf(asked.WebsiteID)
-	if asked.GoalID == 0 {
-		asked.GoalID = usualGoal(owned, asked.WebsiteID)
-	}
-	if asked.GoalID == 0 {
-		return nil, query.InvalidParameters(faults.Fault{
-			Name: query.ParamGoal, WithoutValue: true,
-			Detail: "is required: no campaign of the website has a primary goal",
-		})
-	}
-	p, err := plannedExperiment(owned, asked)
+	p, err := e.planAsked(ctx, owned, asked)
 	if err != nil {
 		return nil, err
 	}
 	days := e.basisDays(ctx)
-	of := question{asked.WebsiteID, asked.GoalID, asked.Metric}
-	traffic, err := e.findTraffic(ctx, owned, of, days)
+	of := question{asked.WebsiteID, p.Declared.GoalID, p.Declared.Metric}
+	traffic, err := e.readTraffic(ctx, p, days)
+	if traffic == nil && err == nil {
+		traffic, err = e.findTraffic(ctx, owned, of, days)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -272,6 +268,35 @@ func usualGoal(owned *catalogue.AccountResources, website int64) int64 {
 		return 0
 	}
 	return most[0]
+}
+
+// planAsked returns the plan of the campaign, or of the experiment, that a request asks for.
+func (e *Engine) planAsked(
+	ctx context.Context, owned *catalogue.AccountResources, asked query.Outlook,
+) (*plan.Plan, error) {
+	if asked.CampaignID != 0 {
+		p, err := plan.New(query.Request{WebsiteID: asked.WebsiteID, SubjectID: asked.CampaignID}, owned)
+		if _, isMissing := errors.AsType[*query.NotFoundError](err); isMissing || err == nil && len(p.Variations) < 2 {
+			return nil, query.InvalidParameters(faults.Fault{
+				Name: "campaign", Value: fmt.Sprint(asked.CampaignID),
+				Detail: "must be the id of a campaign of the website with at least two variations",
+			})
+		}
+		if err != nil {
+			return nil, err
+		}
+		return e.PlanInForce(ctx, p)
+	}
+	if asked.GoalID == 0 {
+		asked.GoalID = usualGoal(owned, asked.WebsiteID)
+	}
+	if asked.GoalID == 0 {
+		return nil, query.InvalidParameters(faults.Fault{
+			Name: query.ParamGoal, WithoutValue: true,
+			Detail: "is required: no campaign of the website has a primary goal",
+		})
+	}
+	return plannedExperiment(owned, asked)
 }
 
 // plannedExperiment returns the plan of a campaign that nobody has declared, with the rules that a request asks for.

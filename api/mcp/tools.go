@@ -395,6 +395,7 @@ func (s *Server) onlyWebsite(c Caller, a *arguments) (*catalogue.AccountResource
 
 type planArguments struct {
 	WebsiteID         int64   `json:"websiteId,omitempty" jsonschema:"id of a website; default: the only one"`
+	Campaign          int64   `json:"campaign,omitempty" jsonschema:"id of a campaign whose rules count; only visitorsPerDay may be given with it"`
 	Goal              idOrKey `json:"goal,omitempty" jsonschema:"id or key of the primary goal; default: that of most campaigns"`
 	Metric            string  `json:"metric,omitempty" jsonschema:"primary metric, such as valuePerVisitor; default: goalConversionRate"`
 	Traffic           int     `json:"traffic,omitempty" jsonschema:"share of all traffic that takes part, in percent; default: that of the campaign from which visitors are estimated"`

@@ -18,6 +18,7 @@ import (
 
 // planFlags are the flags of lifthouse plan with the name of their parameter and their help.
 var planFlags = []struct{ flag, parameter, help string }{
+	{"campaign", "campaign", "id of a campaign whose rules count; only --visitors-per-day may be given with it"},
 	{"goal", "goal", "id of the primary goal; default: that of most campaigns"},
 	{"metric", "metric", "primary metric; default: goalConversionRate"},
 	{"traffic", "traffic", "share of all traffic that takes part, in percent; default: that of the basis"},

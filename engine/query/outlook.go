@@ -12,6 +12,7 @@ import (
 // Outlook asks what experiments of several lengths would find.
 type Outlook struct {
 	WebsiteID         int64
+	CampaignID        int64 // whose rules count; 0: those below
 	GoalID            int64 // 0: that of most campaigns
 	Metric            Metric
 	Traffic           int   // share of all traffic in per cent; 0: not declared
@@ -25,7 +26,7 @@ type Outlook struct {
 
 // OutlookNames are the parameters of an outlook.
 var OutlookNames = []string{
-	"goal", "metric", "traffic", "visitorsPerDay", "share", "methodology", "significanceLevel", "power", "mde",
+	"campaign", "visitorsPerDay", "goal", "metric", "traffic", "share", "methodology", "significanceLevel", "power", "mde",
 }
 
 // ParseOutlook parses the parameters of an outlook.
@@ -37,8 +38,15 @@ func ParseOutlook(rawQuery string) (Outlook, error) {
 // ReadOutlook returns the outlook that parameters ask for, without the website.
 func ReadOutlook(p *Parameters) Outlook {
 	const mostVisitors = 1_000_000_000
+	campaign := p.ID("campaign")
+	for _, name := range OutlookNames[2:] {
+		if given := p.values[name]; campaign != 0 && len(given) > 0 {
+			p.addFault(name, strings.Join(given, ", "), "must be omitted with campaign, whose rules count")
+		}
+	}
 	level, _ := strconv.Atoi(cmp.Or(p.OneOf("significanceLevel", []string{"80", "90", "95"}), "95"))
 	return Outlook{
+		CampaignID:        campaign,
 		GoalID:            p.ID(ParamGoal),
 		Metric:            Metric(cmp.Or(p.OneOf("metric", Comparable[CampaignResults]), string(GoalConversionRate))),
 		Traffic:           p.ParseInteger("traffic", 1, 100, 0),

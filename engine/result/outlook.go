@@ -167,11 +167,11 @@ type Outlook struct {
 
 // OutlookRules are the settings of an experiment, as a campaign declares them.
 type OutlookRules struct {
-	Shares            []int   `json:"shares"` // of the traffic, in per cent, control first
-	Methodology       string  `json:"methodology"`
-	SignificanceLevel int     `json:"significanceLevel"`
-	Power             int     `json:"power"` // per cent
-	MDE               float64 `json:"mde"`   // per cent
+	Shares            []float64 `json:"shares"` // of the traffic, in per cent, control first
+	Methodology       string    `json:"methodology"`
+	SignificanceLevel int       `json:"significanceLevel"`
+	Power             int       `json:"power"` // per cent
+	MDE               float64   `json:"mde"`   // per cent
 }
 
 // OutlookTraffic says how many visitors an experiment has, and how that is known.
@@ -221,8 +221,9 @@ func NewOutlook(p *plan.Plan, t *Traffic, given int, pool *worth.Pool, priors []
 		},
 		Weeks: []WeeksOutlook{},
 	}
-	for _, v := range p.Variations {
-		o.Rules.Shares = append(o.Rules.Shares, v.Share)
+	for _, share := range p.ExpectedShares {
+		const percent, rounding = 100, 1e6
+		o.Rules.Shares = append(o.Rules.Shares, math.Round(share*percent*rounding)/rounding)
 	}
 	all := o.setTraffic(p, t, given)
 	if t == nil {

@@ -206,8 +206,29 @@ func (e *Engine) ReadOutlook(ctx context.Context, asked query.Outlook) (*result.
 	if err != nil {
 		return nil, err
 	}
+	version, err := e.worthVersion(ctx, asked.WebsiteID)
+	if err != nil {
+		return nil, err
+	}
+	type outlookOf struct {
+		asked string
+		days  period
+	}
 	days := e.basisDays(ctx)
-	of := question{asked.WebsiteID, p.Declared.GoalID, p.Declared.Metric}
+	const bytes = 8 << 10
+	at := Version{Known: true, Data: version, Recorded: e.facts.LastAttempt()}
+	return valueAt(e, outlookOf{fmt.Sprint(asked), days}, at, func() (*result.Outlook, int64, error) {
+		found, err := e.computeOutlook(ctx, owned, p, asked.VisitorsPerDay, days)
+		return found, bytes, err
+	})
+}
+
+// computeOutlook returns what experiments with a plan would find in several lengths. given is the number of visitors of
+// the website a day; 0: that of the basis counts.
+func (e *Engine) computeOutlook(
+	ctx context.Context, owned *catalogue.AccountResources, p *plan.Plan, given int, days period,
+) (*result.Outlook, error) {
+	of := question{p.Subject.WebsiteID, p.Declared.GoalID, p.Declared.Metric}
 	traffic, err := e.readTraffic(ctx, p, days)
 	if traffic == nil && err == nil {
 		traffic, err = e.findTraffic(ctx, owned, of, days)
@@ -215,7 +236,7 @@ func (e *Engine) ReadOutlook(ctx context.Context, asked query.Outlook) (*result.
 	if err != nil {
 		return nil, err
 	}
-	if traffic == nil && asked.VisitorsPerDay == 0 {
+	if traffic == nil && given == 0 {
 		return nil, query.InvalidParameters(faults.Fault{
 			Name: "visitorsPerDay", WithoutValue: true,
 			Detail: "is required: no campaign of the website had visitors in the last 56 full days",
@@ -235,7 +256,7 @@ func (e *Engine) ReadOutlook(ctx context.Context, asked query.Outlook) (*result.
 	if err != nil {
 		return nil, err
 	}
-	return result.NewOutlook(p, traffic, asked.VisitorsPerDay, pool, priors), nil
+	return result.NewOutlook(p, traffic, given, pool, priors), nil
 }
 
 // readFormerTraffic returns all visitors of the campaign that ever had most, of those with the goal of a question or

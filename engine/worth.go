@@ -331,12 +331,25 @@ func (e *Engine) advise(
 	if last == nil || last.Subject.Kind != schema.SubjectCampaign {
 		return pool.Advise(nil), nil
 	}
-	of := question{pool.Key.WebsiteID, pool.Key.GoalID, last.Declared.Metric}
-	traffic, err := e.findTraffic(ctx, owned, of, e.basisDays(ctx))
-	if err != nil || traffic == nil {
-		return pool.Advise(nil), err
+	version, err := e.worthVersion(ctx, pool.Key.WebsiteID)
+	if err != nil {
+		return nil, err
 	}
-	return pool.Advise(traffic.Basis(last)), nil
+	type adviceOf struct {
+		question
+		days period
+	}
+	of := question{pool.Key.WebsiteID, pool.Key.GoalID, last.Declared.Metric}
+	days := e.basisDays(ctx)
+	const bytes = 1 << 10
+	at := Version{Known: true, Data: version, Recorded: e.facts.LastAttempt()}
+	return valueAt(e, adviceOf{of, days}, at, func() (*worth.Advice, int64, error) {
+		traffic, err := e.findTraffic(ctx, owned, of, days)
+		if err != nil || traffic == nil {
+			return pool.Advise(nil), bytes, err
+		}
+		return pool.Advise(traffic.Basis(last)), bytes, nil
+	})
 }
 
 // worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the

@@ -28,8 +28,10 @@ func TestRoutesAndDocumentAreTheSame(t *testing.T) {
 		if strings.HasPrefix(path, "/guides/") {
 			path = "/guides/{file}"
 		}
-		if strings.HasPrefix(path, "/audit/") {
-			path = "/audit/{part}"
+		for _, folder := range []string{"/audit/", "/dashboard/"} {
+			if strings.HasPrefix(path, folder) {
+				path = folder + "{part}"
+			}
 		}
 		if route.Method == http.MethodHead { // wherever GET is; not in the document
 			heads = append(heads, "GET "+path)

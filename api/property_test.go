@@ -137,7 +137,7 @@ func (a *asker) target(path documentedPath) string {
 		name = worlds.Pick(a, p.Schema.Value.Enum...).(string)
 	}
 	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{key}",
-		a.source+".js", "{file}", "glossary.md", "{part}", "audit.js").Replace(path.template)
+		a.source+".js", "{file}", "glossary.md", "{part}", "icon.svg").Replace(path.template)
 }
 
 func (a *asker) idOf(template string) string {

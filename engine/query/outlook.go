@@ -24,9 +24,10 @@ type Outlook struct {
 	MDE               float64 // per cent
 }
 
-// OutlookNames are the parameters of an outlook.
+// OutlookNames are the parameters of an outlook. Only the first two may be given together with a campaign.
 var OutlookNames = []string{
-	"campaign", "visitorsPerDay", "goal", "metric", "traffic", "share", "methodology", "significanceLevel", "power", "mde",
+	"campaign", "visitorsPerDay",
+	"goal", "metric", "traffic", "share", "methodology", "significanceLevel", "power", "mde",
 }
 
 // ParseOutlook parses the parameters of an outlook.

@@ -78,7 +78,7 @@ screenshot: build ## take the README's picture of the page
 
 assets-check: engine ## check that the committed assets are up to date
 	@built=$$(mktemp -d) && bash .ci/assets "$$built" && \
-		for f in api/dashboard/assets/app.js api/dashboard/assets/app.css api/tag/tag.min.js; do cmp "$$built/$$f" "$$f" || { echo "$$f is out of date: run make assets and commit the result"; exit 1; }; done && rm -r "$$built"
+		for f in $$(cd "$$built" && find . -type f); do cmp "$$built/$$f" "$$f" || { echo "$$f is out of date: run make assets and commit the result"; exit 1; }; done && rm -r "$$built"
 
 vet: ## run go vet
 	go vet ./...

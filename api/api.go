@@ -168,6 +168,7 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/undeclared", s.listUndeclared)
 	get("/sources", s.listSources)
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
+	get("/websites/:id/plan", s.getPlan)
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))

@@ -305,7 +305,7 @@ func TestMCPTools(t *testing.T) {
 	t.Run("list of tools", func(t *testing.T) {
 		tools, err := session.ListTools(t.Context(), nil)
 		must.That(t, err == nil, "%v, %v", tools, err)
-		must.Equal(t, len(tools.Tools), 7, "%v, %v", tools, err)
+		must.Equal(t, len(tools.Tools), 8, "%v, %v", tools, err)
 		for _, tool := range tools.Tools {
 			schema := marshalAny(tool.InputSchema)
 			if tool.Name == "get_result" {
@@ -370,6 +370,17 @@ func TestMCPTools(t *testing.T) {
 			check.That(t, slices.Contains(answer.Sentences, want), "the sentences %q lack %q", answer.Sentences, want)
 			check.That(t, want != "", "the sentences %q lack %q", answer.Sentences, want)
 		}
+	})
+	t.Run("plan_experiment", func(t *testing.T) {
+		answer := call(t, session, "plan_experiment",
+			`{"websiteId":1,"goal":3,"visitorsPerDay":900,"share":[34,33,33],"mde":12.5}`)
+		check.That(t, !answer.isError, "%s", answer.text)
+		check.Contains(t, answer.text, `"shares":[34,33,33]`, "shares")
+		check.Contains(t, answer.text, `"mde":12.5`, "minimum effect")
+		invalid := call(t, session, "plan_experiment", `{"websiteId":1,"goal":77,"power":5,"share":[50,40]}`)
+		check.That(t, invalid.isError, "%s", invalid.text)
+		check.Contains(t, invalid.text, `power: "5": must be an integer from 60 to 99`, "power")
+		check.Contains(t, invalid.text, `share: "50, 40": must be 2 to 20 numbers`, "shares")
 	})
 	t.Run("concurrent calls", func(t *testing.T) {
 		want := call(t, session, "get_result", `{"campaignId":12}`).text

@@ -119,6 +119,21 @@ func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
 	s.Get("/dashboard/nothing.js").Send().CheckStatus(http.StatusNotFound)
 }
 
+// TestTheScriptOfTheDashboardIsSmall bounds what every page loads, and what a view loads when it opens.
+func TestTheScriptOfTheDashboardIsSmall(t *testing.T) {
+	atFirst := 0
+	for _, f := range dashboard.Files(dashboard.Results) {
+		switch {
+		case !strings.HasSuffix(f.Name, ".js"):
+		case f.Name == "app.js" || f.Name == "chunk.js":
+			atFirst += len(f.Body)
+		default:
+			check.That(t, len(f.Body) <= 20_000, "%s has %d bytes", f.Name, len(f.Body))
+		}
+	}
+	check.That(t, atFirst <= 208_284, "every page loads %d bytes of script", atFirst)
+}
+
 func TestTheAuditIsServedWithoutConnections(t *testing.T) {
 	s := newEmptyServer(t)
 	for _, f := range append(dashboard.Files(dashboard.Audit), dashboard.Files(dashboard.AuditParts)...) {

@@ -76,6 +76,9 @@ func (a *asker) request() ask {
 		return strings.HasPrefix(q, "curveDays=") || strings.HasPrefix(q, "curve=") && asksFor("dimension") ||
 			strings.HasPrefix(q, "complement=") && !hasComplement
 	})
+	if strings.HasSuffix(path.template, "/plan") {
+		query = a.planned(query)
+	}
 	token := a.tokens[0]
 	if operation.RequestBody != nil {
 		token = a.tokens[2]
@@ -119,6 +122,24 @@ func (a *asker) request() ask {
 	}
 }
 
+// planned returns the parameters of a plan that agree with each other. The store has no recent visitors.
+func (a *asker) planned(query []string) []string {
+	isOf := func(name string) func(string) bool {
+		return func(q string) bool { return strings.HasPrefix(q, name+"=") }
+	}
+	hasShares := slices.ContainsFunc(query, isOf("share"))
+	query = slices.DeleteFunc(query, isOf("share"))
+	query = slices.DeleteFunc(query, isOf("visitorsPerDay"))
+	switch {
+	case slices.ContainsFunc(query, isOf("campaign")):
+		query = slices.DeleteFunc(query, func(q string) bool { return !isOf("campaign")(q) })
+	case hasShares:
+		two, three := []string{"share=80", "share=20"}, []string{"share=1", "share=98", "share=1"}
+		query = append(query, worlds.Pick(a, two, three)...)
+	}
+	return append(query, "visitorsPerDay="+worlds.Pick(a, "1", "900", "1000000000"))
+}
+
 // events returns lines of events of website 1 with few ids, so that some repeat. Their hours stay below the maximum of
 // points with a z-score.
 func (a *asker) events() string {
@@ -137,7 +158,7 @@ func (a *asker) target(path documentedPath) string {
 		name = worlds.Pick(a, p.Schema.Value.Enum...).(string)
 	}
 	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{key}",
-		a.source+".js", "{file}", "glossary.md", "{part}", "audit.js").Replace(path.template)
+		a.source+".js", "{file}", "glossary.md", "{part}", "icon.svg").Replace(path.template)
 }
 
 func (a *asker) idOf(template string) string {
@@ -175,6 +196,8 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 	switch {
 	case name == "websiteId":
 		return "1"
+	case name == "campaign":
+		return "12"
 	case name == "goal":
 		return worlds.Pick(a, "3", "4")
 	case strings.HasSuffix(name, "[dateFrom]"):
@@ -184,10 +207,12 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 	case strings.HasSuffix(name, "[dateTo]"):
 		return worlds.Pick(a, "2026-05-02", "2199-12-30", "2026-05-01T12:00:00-11:30")
 	case len(of.Enum) > 0:
-		return worlds.Pick(a, of.Enum...).(string)
+		return fmt.Sprint(worlds.Pick(a, of.Enum...))
 	case of.Type.Is("integer"):
 		least, most := int64(*of.Min), int64(*of.Max)
 		return fmt.Sprint(worlds.Pick(a, least, most, least+a.Int64N(most-least)))
+	case of.Type.Is("number") && of.Min != nil:
+		return fmt.Sprint(worlds.Pick(a, *of.Min, *of.Max, *of.Min+.5))
 	case of.Type.Is("number"):
 		return worlds.Pick(a, "1", "0.5", "3e2", "999999999999999999999999", "2.25")
 	case name == "cap":

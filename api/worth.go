@@ -10,6 +10,7 @@ import (
 	"lifthouse/api/results"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
+	"lifthouse/engine/result"
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -39,6 +40,25 @@ func (s *API) getWorth(c *gin.Context) (any, error) {
 		return programme, err
 	}
 	return render.ProgrammeCSV(programme)
+}
+
+// getPlan returns what experiments of several lengths on a website would find.
+func (s *API) getPlan(c *gin.Context) (any, error) {
+	asked, err := query.ParseOutlook(c.Request.URL.RawQuery)
+	id, err := pathID(c, pathIDName, err)
+	if err != nil {
+		return nil, err
+	}
+	owned, id, err := s.searchedWebsite(c, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := results.CheckGoal(owned, id, asked.GoalID); err != nil {
+		return nil, err
+	}
+	asked.WebsiteID = id
+	return results.RunAdmitted(c.Request.Context(), s.results,
+		func(ctx context.Context) (*result.Outlook, error) { return s.Engine.ReadOutlook(ctx, asked) })
 }
 
 // putOutcome records what was done after a campaign or an experiment, or deletes the record.

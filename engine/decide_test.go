@@ -29,6 +29,7 @@ type trial struct {
 	t         *testing.T
 	first     time.Time
 	campaign  catalogue.Campaign
+	also      []catalogue.Campaign // other campaigns
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
 	conn      driver.Conn
@@ -72,7 +73,7 @@ func (x *trial) apply() {
 	site := catalogue.Website{
 		ID: 1, Domain: "a.example.com",
 		Goals:     []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}, {ID: 2, WebsiteID: 1, Name: "Signup"}},
-		Campaigns: []catalogue.Campaign{x.campaign},
+		Campaigns: append([]catalogue.Campaign{x.campaign}, x.also...),
 	}
 	must.Get(x.catalogue.ApplyFile(x.t.Context(),
 		catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}},

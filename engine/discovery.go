@@ -12,10 +12,7 @@ import (
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
-	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
-	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
@@ -254,103 +251,6 @@ func clipNames(names []string) []string {
 		return append(names[:most:most], fmt.Sprintf("%d more", more))
 	}
 	return names
-}
-
-// EstimatePlans estimates what the plans of campaigns can detect, by campaign id. The estimate uses the campaign's own
-// visitors, or else the visitors of the website's campaign with the most events. A campaign is missing from the map if
-// its website has no visitors, or if no rate or mean can be estimated from them.
-func (e *Engine) EstimatePlans(
-	ctx context.Context, owned *catalogue.AccountResources, campaigns []int64,
-) (map[int64]*result.PlanEstimate, error) {
-	if _, err := e.facts.AwaitNoted(ctx); err != nil {
-		return nil, err
-	}
-	read := map[trafficKey]*traffic{} // many new campaigns share one
-	estimates := map[int64]*result.PlanEstimate{}
-	for _, id := range campaigns {
-		p, err := plan.New(query.Request{SubjectID: id}, owned)
-		if err != nil {
-			continue // a dry run may declare a goal that is not stored
-		}
-		p, err = e.PlanInForce(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		of := e.trafficPlan(p, owned)
-		if of == nil {
-			continue
-		}
-		at := trafficKey{of.Subject.ID, p.Declared.GoalID, p.Declared.Metric}
-		if read[at] == nil {
-			read[at], err = e.readTraffic(ctx, of)
-			if err != nil {
-				return nil, err
-			}
-		}
-		var priors []catalogue.Prior
-		if p.Rules.Methodology == catalogue.Bayesian {
-			learned, err := e.withPrior(ctx, p)
-			if err != nil {
-				return nil, err
-			}
-			priors = []catalogue.Prior{plan.WeakPrior(p.Rules.MDE), learned.Rules.StatedPrior}
-		}
-		if found := result.EstimatePlan(p, read[at].plan, read[at].rows, read[at].first, priors); found != nil {
-			estimates[id] = found
-		}
-	}
-	return estimates, nil
-}
-
-// traffic has the visitors of a campaign, from which plans are estimated.
-type traffic struct {
-	plan  *plan.Plan
-	rows  *moments.Rows
-	first time.Time
-}
-
-// trafficKey identifies the visitors of a campaign and what is known of them.
-type trafficKey struct {
-	campaign, goal int64
-	metric         query.Metric
-}
-
-// trafficPlan returns the plan of a report about the declared question of a campaign, from whose visitors the plan of
-// this campaign can be estimated: its own if it has events, or else that of its website's campaign with the most; nil:
-// none has any.
-func (e *Engine) trafficPlan(p *plan.Plan, owned *catalogue.AccountResources) *plan.Plan {
-	var of *plan.Plan
-	most := uint64(0)
-	for _, c := range catalogue.ByID(owned.Campaigns) {
-		subject := c.Subject()
-		counters := e.facts.SubjectCounters(subject)
-		events := counters.AllEvents()
-		if subject == p.Subject && events > 0 {
-			return p
-		}
-		if c.WebsiteID != p.Subject.WebsiteID || events <= most {
-			continue
-		}
-		request := plan.ResultsRequest(owned.ID, subject)
-		request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
-		if other, err := plan.New(request, owned); err == nil && !other.HasNoTraffic() {
-			of, most = other, events
-		}
-	}
-	return of
-}
-
-// readTraffic reads the visitors of a plan.
-func (e *Engine) readTraffic(ctx context.Context, of *plan.Plan) (*traffic, error) {
-	of, err := e.PlanInForce(ctx, of)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := e.facts.ReadRows(ctx, of.Question)
-	if err != nil {
-		return nil, err
-	}
-	return &traffic{of, rows, e.firstView(of.Subject).Start()}, nil
 }
 
 // Values has the observed values of an attribute, the most frequent first. Visitors counts all visitors of the subject,

@@ -1,11 +1,17 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/worth"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
@@ -80,4 +86,152 @@ func TestEstimatePlans(t *testing.T) {
 	}
 	lift, _, _ := estimate(func(c *catalogue.Campaign) { c.PrimaryGoalID = 9 })
 	check.That(t, lift == 0, "a lift of %v of an unknown goal", lift)
+}
+
+// outlook returns the outlook that parameters ask for.
+func (x *trial) outlook(parameters string) *result.Outlook {
+	x.t.Helper()
+	asked := must.Get(query.ParseOutlook(parameters))(x.t)
+	asked.WebsiteID = 1
+	return must.Get(x.engine.ReadOutlook(x.t.Context(), asked))(x.t)
+}
+
+// TestOutlookEqualsApply plans experiments with the rules of new campaigns. Each has the estimate that apply prints for
+// the campaign.
+func TestOutlookEqualsApply(t *testing.T) {
+	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10))
+	for day := range 10 {
+		x.storeValues(day, 50, 60)
+	}
+	x.refresh()
+	for _, test := range []struct {
+		name   string
+		change func(*catalogue.Campaign)
+		asked  string
+	}{
+		{"four weeks", func(*catalogue.Campaign) {}, ""},
+		{"one week at 80/20", func(c *catalogue.Campaign) {
+			c.PlannedDays, c.ControlShare = 7, 80
+		}, "share=80&share=20"},
+		{"three variations", func(c *catalogue.Campaign) {
+			c.PlannedDays, c.ControlShare = 84, 34
+			c.Variations = append(c.Variations, catalogue.Variation{ID: 2, Name: "Blue", Share: 50, Order: 2})
+		}, "share=34&share=33&share=33"},
+		{"values at a level of 90 %", func(c *catalogue.Campaign) {
+			c.PrimaryMetric, c.SignificanceLevel, c.Power = string(query.ValuePerVisitor), 90, 90
+		}, "metric=valuePerVisitor&significanceLevel=90&power=90"},
+		{"bayesian", func(c *catalogue.Campaign) {
+			c.Methodology, c.MDE = catalogue.Bayesian, 10
+		}, "methodology=bayesian&mde=10"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := x.campaign
+			c.ID, c.PlannedDays = 2, 28
+			c.Variations = slices.Clone(c.Variations)
+			test.change(&c)
+			owned := *x.catalogue.Snapshot().AccountResources(1)
+			owned.Campaigns = maps.Clone(owned.Campaigns)
+			owned.Campaigns[2] = catalogue.LiveCampaign{Campaign: c}
+			applied := must.Get(x.engine.EstimatePlans(t.Context(), &owned, []int64{2}))(t)[2]
+
+			planned := x.outlook(test.asked)
+			at := slices.IndexFunc(planned.Weeks,
+				func(w result.WeeksOutlook) bool { return w.Weeks*7 == c.PlannedDays })
+			found := *planned.Weeks[at].MDE
+			check.That(t, math.Abs(found/applied.Detectable-1) <= 1e-9, "the plan finds %v, apply says %v", found,
+				applied.Detectable)
+			check.Equal(t, planned.Traffic.VisitorsPerDay, applied.VisitorsPerDay, "visitors a day")
+			x.also = []catalogue.Campaign{c}
+			x.apply()
+			ofCampaign := x.outlook("campaign=2")
+			check.Equal(t, *ofCampaign.Weeks[at].MDE, *planned.Weeks[at].MDE, "lift found by the plan of the campaign")
+			check.Equal(t, ofCampaign.Rules.MDE, c.MDE, "minimum effect of the campaign")
+			must.Equal(t, len(planned.Priors), len(applied.Priors), "priors")
+			for i := range planned.Priors {
+				check.Equal(t, planned.Priors[i].Text, applied.Priors[i].Text, "prior %d", i)
+			}
+		})
+	}
+}
+
+// TestOutlookEqualsTheAdvice compares the advice of a programme with the plans of its goal, under the same rules.
+func TestOutlookEqualsTheAdvice(t *testing.T) {
+	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -20))
+	for day := range 20 {
+		x.storeValues(day, 50, 60)
+	}
+	x.refresh()
+	asked := query.Programme{WebsiteID: 1, GoalID: 1}
+	advised := must.Get(x.engine.ReadProgramme(t.Context(), asked))(t).Advice.Plans
+	planned := x.outlook("goal=1").Weeks
+	must.Equal(t, len(advised), 4, "advised plans")
+	for _, plan := range advised {
+		at := slices.IndexFunc(planned, func(w result.WeeksOutlook) bool { return w.Weeks == plan.Weeks })
+		check.Equal(t, planned[at].WinRate, plan.WinRate, "how often ideas win in %d weeks", plan.Weeks)
+		check.Equal(t, *planned[at].WorthPerWeek, *plan.WorthPerWeek, "worth of a week of %d", plan.Weeks)
+	}
+}
+
+// TestOutlookOfABasis checks from which visitors an outlook is estimated: those of the campaign with the goal and most
+// visitors in the last 56 full days.
+func TestOutlookOfABasis(t *testing.T) {
+	today := time.Now().UTC().Truncate(24 * time.Hour)
+	x := newTrial(t, today.AddDate(0, 0, -70))
+	empty := x.outlook("goal=1&visitorsPerDay=500")
+	check.Equal(t, empty.Reason, stats.ReasonNoVisitors, "without any visitors")
+	check.That(t, empty.Traffic.Basis == nil, "a basis without any visitors: %+v", empty.Traffic.Basis)
+	check.Equal(t, len(empty.Weeks), 0, "lengths without any visitors")
+
+	for day := range 13 { // until 57 days ago
+		x.store(day, 50, 50)
+	}
+	x.refresh()
+	_, err := x.engine.ReadOutlook(t.Context(), query.Outlook{
+		WebsiteID: 1, GoalID: 1, Metric: query.GoalConversionRate, Methodology: catalogue.Frequentist,
+		SignificanceLevel: 95, Power: 80, MDE: 20, Shares: []int{50, 50},
+	})
+	check.Contains(t, fmt.Sprint(err), "visitorsPerDay: is required: no campaign of the website had visitors in the last",
+		"visitors before the last 56 days")
+	former := x.outlook("goal=1&visitorsPerDay=500&traffic=40")
+	check.Equal(t, former.Traffic.VisitorsPerDay, 200, "40 % of the given visitors")
+	check.That(t, former.Traffic.From == nil, "given visitors are of no days: %v", former.Traffic.From)
+	check.That(t, math.Abs(*former.Baseline-.1) <= 1e-9, "the baseline of former visitors is %v", *former.Baseline)
+
+	for day := 20; day < 69; day++ { // until yesterday, with another rate
+		x.store(day, 100, 100)
+	}
+	x.refresh()
+	recent := x.outlook("goal=1")
+	check.Equal(t, recent.Traffic.Basis.CampaignID, 1, "basis")
+	check.Equal(t, *recent.Traffic.From, today.AddDate(0, 0, -56), "first day")
+	check.Equal(t, *recent.Traffic.To, today, "end of the last day")
+	check.Equal(t, recent.Traffic.VisitorsPerDay, 1000*49/56., "visitors a day")
+	check.That(t, math.Abs(*recent.Baseline-.2) <= 1e-9, "the baseline of recent visitors is %v", *recent.Baseline)
+	check.Equal(t, recent.Traffic.Of, worth.Tested, "visitors without a declared share of the traffic")
+	check.Equal(t, recent.WorthReason, worth.ReasonNoValue, "why there is no worth")
+	check.That(t, *recent.Best > 0, "best length")
+
+	// A second campaign with fewer visitors is the basis of its own goal only.
+	second := x.campaign
+	second.ID, second.PrimaryGoalID, second.TrafficAllocation = 2, 2, new(20)
+	x.also = []catalogue.Campaign{second}
+	x.apply()
+	var events []schema.Event
+	for visitor := range 700 {
+		view := x.view(today.AddDate(0, 0, -7).Add(time.Duration(visitor)*time.Minute), visitor%2)
+		view.SubjectID = 2
+		events = append(events, view)
+		if visitor%7 == 0 {
+			goal := goalAfter(view, time.Minute)
+			goal.GoalID = 2
+			events = append(events, goal)
+		}
+	}
+	x.write(events...)
+	check.Equal(t, x.outlook("goal=1").Traffic.Basis.CampaignID, 1, "basis of the first goal")
+	of := x.outlook("goal=2&traffic=50")
+	check.Equal(t, of.Traffic.Basis.CampaignID, 2, "basis of the second goal")
+	check.Equal(t, of.Traffic.Of, worth.AllTraffic, "visitors of a declared share of the traffic")
+	check.Equal(t, *of.Traffic.Allocation, 50, "share of the traffic")
+	check.Equal(t, of.Traffic.VisitorsPerDay, 700/7*2.5, "visitors of half of the traffic")
 }

@@ -315,9 +315,42 @@ func (e *Engine) ReadProgramme(ctx context.Context, asked query.Programme) (*wor
 		return nil, err
 	}
 	programme := pool.NewProgramme(asked.From, asked.To)
+	programme.Advice, err = e.advise(ctx, owned, pool)
+	if err != nil {
+		return nil, err
+	}
 	programme.Currency, programme.GoalName = owned.Websites[key.WebsiteID].Currency, owned.Goals[key.GoalID].Name
 	programme.Sentences = result.ProgrammeInWords(programme)
 	return programme, nil
+}
+
+// advise returns the advice of a pool. It is based on the same visitors as the plans of its goal.
+func (e *Engine) advise(
+	ctx context.Context, owned *catalogue.AccountResources, pool *worth.Pool,
+) (*worth.Advice, error) {
+	last := pool.LastPlan()
+	if last == nil || last.Subject.Kind != schema.SubjectCampaign {
+		return pool.Advise(nil), nil
+	}
+	version, err := e.worthVersion(ctx, pool.Key.WebsiteID)
+	if err != nil {
+		return nil, err
+	}
+	type adviceOf struct {
+		question
+		days period
+	}
+	of := question{pool.Key.WebsiteID, pool.Key.GoalID, last.Declared.Metric}
+	days := e.basisDays(ctx)
+	const bytes = 1 << 10
+	at := Version{Known: true, Data: version, Recorded: e.facts.LastAttempt()}
+	return valueAt(e, adviceOf{of, days}, at, func() (*worth.Advice, int64, error) {
+		traffic, err := e.findTraffic(ctx, owned, of, days)
+		if err != nil || traffic == nil {
+			return pool.Advise(nil), bytes, err
+		}
+		return pool.Advise(traffic.Basis(last)), bytes, nil
+	})
 }
 
 // worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the

@@ -138,11 +138,17 @@ func (s *SampleSize) upwardPower(theta, se float64) float64 {
 		return s.upwardProbability(s.before, s.critical, theta)
 	}
 	upper := s.upperBounds(se)
+	return s.upwardProbability(s.pathsBelow(upper), upper, theta)
+}
+
+// pathsBelow returns, for each look, the paths above the lower critical values and below upper bounds at the looks
+// before it.
+func (s *SampleSize) pathsBelow(upper []float64) []paths {
 	before := make([]paths, len(s.tau))
 	for k := 1; k < len(s.tau); k++ {
 		before[k] = before[k-1].pathsWithin(s.tau[k-1], -s.critical[k-1], upper[k-1])
 	}
-	return s.upwardProbability(before, upper, theta)
+	return before
 }
 
 // upwardProbability returns the probability that one of the paths before a look crosses its upper bound there.
@@ -284,15 +290,22 @@ func (s *SampleSize) DetectableLift(n float64) (*float64, Reason) {
 	}
 	excess := func(lift float64) float64 {
 		se, _ := s.standardError(lift, n)
-		if s.plan.Prior != nil { // as below, without the root of the drift
-			return s.upwardPower(lift/se, se) - s.plan.Power
-		}
 		return lift - s.theta*se
 	}
 	if !(most > 1e-9) || excess(most) < 0 {
 		return nil, ReasonLiftImpossible
 	}
 	lift := numberOrNil(solveIncreasing(excess, 1e-9, math.Min(0.1, most)))
+	if lift != nil && s.plan.Prior != nil { // bounds under a prior are not below the others, so the lift is not either
+		excess = func(lift float64) float64 {
+			se, _ := s.standardError(lift, n)
+			return s.upwardPower(lift/se, se) - s.plan.Power
+		}
+		if !math.IsInf(most, 1) && excess(most) < 0 {
+			return nil, ReasonLiftImpossible
+		}
+		lift = numberOrNil(solveIncreasing(excess, *lift, math.Min(1.2**lift, most)))
+	}
 	if lift == nil || *lift > 1e100 {
 		return nil, ReasonBaselineNotDistinguishable
 	}
@@ -310,6 +323,35 @@ func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
 		return nil, reason
 	}
 	return numberOrNil(s.upwardPower(lift/se, se)), ""
+}
+
+// PowerCurve returns PowerAt as a function of the lift, which is much faster for many lifts. Of a lift for which there
+// is no power, it is 0. Under a prior, the paths before each look are those within the bounds of one lift, best the
+// detectable one, or nil if there is none: they change little with the lift.
+func (s *SampleSize) PowerCurve(n float64, detectable *float64) func(lift float64) float64 {
+	before := s.before
+	if s.plan.Prior != nil {
+		const small = 0.01
+		if se, reason := s.standardError(*cmp.Or(detectable, new(small)), n); reason == "" {
+			before = s.pathsBelow(s.upperBounds(se))
+		}
+	}
+	const certain = 6 // drift beyond the bounds at which the power is 0 or 1
+	return func(lift float64) float64 {
+		if !(n > 0) || lift == 0 || !(lift > -1) {
+			return 0
+		}
+		se, reason := s.standardError(lift, n)
+		theta := lift / se
+		if reason != "" || !(theta > -certain) {
+			return 0
+		}
+		upper := s.upperBounds(se)
+		if theta > slices.Max(upper)+certain {
+			return 1
+		}
+		return s.upwardProbability(before, upper, theta)
+	}
 }
 
 // SampleProgress is the progress of an experiment. Numbers of visitors are over all variations. Progress is the ratio

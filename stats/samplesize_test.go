@@ -281,3 +281,38 @@ func TestSampleSizeVectors(t *testing.T) {
 	}
 	w.log(t, len(file.Vectors))
 }
+
+// TestPowerCurve compares the power of many lifts with that of each. Under a prior, the paths of all lifts are those of
+// one, so the power differs a little, least near that lift.
+func TestPowerCurve(t *testing.T) {
+	for _, sample := range []Sample{
+		Rate{Visitors: 4000, Converted: 100}, Mean{Visitors: 4000, Mean: 2.5, Variance: 60},
+	} {
+		for _, prior := range []*Prior{nil, {StandardDeviation: .1}, {StandardDeviation: .2, Mean: -.02}} {
+			for _, looks := range []int{1, 4, 12} {
+				size, reason := NewSampleSize(SamplePlan{
+					Control: sample, Shares: []float64{50, 30, 20}, Looks: looks, Power: .8, Prior: prior,
+				}, NewLookDesign(.05, []float64{50, 30, 20}))
+				must.Equal(t, reason, "", "a plan")
+				n := 20_000.0 * float64(looks)
+				detectable, _ := size.DetectableLift(n)
+				powerAt := size.PowerCurve(n, detectable)
+				most := 1e-6
+				if prior != nil {
+					most = .01
+				}
+				for lift := -.5; lift < 2; lift += .0301 {
+					want, _ := size.PowerAt(lift, n)
+					check.That(t, math.Abs(powerAt(lift)-*want) <= most, "%T, %+v, %d looks: the power at %v is %v, want %v",
+						sample, prior, looks, lift, powerAt(lift), *want)
+				}
+				if detectable != nil {
+					check.That(t, math.Abs(powerAt(*detectable)-.8) <= 1e-6, "%T, %+v, %d looks: the power at %v is %v",
+						sample, prior, looks, *detectable, powerAt(*detectable))
+				}
+				check.Equal(t, powerAt(0), 0, "power without a lift")
+				check.Equal(t, powerAt(-1), 0, "power of a lift that ends all")
+			}
+		}
+	}
+}

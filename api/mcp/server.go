@@ -81,6 +81,9 @@ func New(
 	addTool[worthArguments](s, "get_worth",
 		"Get what the shipped variations of a website are truly worth together, and how "+
 			"large effects typically are there.", s.getWorth)
+	addTool[planArguments](s, "plan_experiment",
+		"Plan an experiment: what lift each length finds at the traffic of the website, how often ideas win, and what "+
+			"a week of testing is worth.", s.planExperiment)
 	addTool[undeclaredArguments](s, "list_undeclared", "List the campaigns in the events that nobody has declared, "+
 		"with their visitors and without outcomes. People declare them on the page or with lifthouse discover.",
 		s.listUndeclared)

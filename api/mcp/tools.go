@@ -353,16 +353,9 @@ type worthArguments struct {
 // getWorth returns what the shipped variations of a website are worth together.
 func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, error) {
 	asked := query.ReadProgramme(a.Parameters)
-	owned, website, err := s.searchedWebsite(c, a)
+	_, website, err := s.onlyWebsite(c, a)
 	if err != nil {
 		return nil, err
-	}
-	if ids := slices.Sorted(maps.Keys(owned.Websites)); website == 0 && len(ids) == 1 {
-		website = ids[0]
-	} else if website == 0 {
-		detail := fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids),
-			strings.Trim(fmt.Sprint(ids), "[]"))
-		return nil, query.InvalidParameters(faults.Fault{Name: "websiteId", Detail: detail})
 	}
 	asked.WebsiteID = website
 	found, err := results.RunAdmitted(ctx, s.results,
@@ -382,6 +375,51 @@ func (s *Server) getWorth(ctx context.Context, c Caller, a *arguments) (any, err
 		"websiteId": website, "sentences": sentences, "total": found.Total,
 		"campaigns": found.Campaigns,
 	}, nil
+}
+
+// onlyWebsite is like searchedWebsite, but returns the only website of the caller if none is given. With several, one
+// must be given.
+func (s *Server) onlyWebsite(c Caller, a *arguments) (*catalogue.AccountResources, int64, error) {
+	owned, website, err := s.searchedWebsite(c, a)
+	if err != nil || website != 0 {
+		return owned, website, err
+	}
+	ids := slices.Sorted(maps.Keys(owned.Websites))
+	if len(ids) == 1 {
+		return owned, ids[0], nil
+	}
+	detail := fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids),
+		strings.Trim(fmt.Sprint(ids), "[]"))
+	return nil, 0, query.InvalidParameters(faults.Fault{Name: "websiteId", Detail: detail})
+}
+
+type planArguments struct {
+	WebsiteID         int64   `json:"websiteId,omitempty" jsonschema:"id of a website; default: the only one"`
+	Campaign          int64   `json:"campaign,omitempty" jsonschema:"id of a campaign whose rules count; only visitorsPerDay may be given with it"`
+	Goal              idOrKey `json:"goal,omitempty" jsonschema:"id or key of the primary goal; default: that of most campaigns"`
+	Metric            string  `json:"metric,omitempty" jsonschema:"primary metric, such as valuePerVisitor; default: goalConversionRate"`
+	Traffic           int     `json:"traffic,omitempty" jsonschema:"share of all traffic that takes part, in percent; default: that of the campaign from which visitors are estimated"`
+	VisitorsPerDay    int     `json:"visitorsPerDay,omitempty" jsonschema:"visitors of the website a day; default: estimated from the campaign of the goal with most visitors in the last 56 full days"`
+	Share             []int   `json:"share,omitempty" jsonschema:"shares of the variations in percent with the sum 100, control first; default: 50 and 50"`
+	Methodology       string  `json:"methodology,omitempty" jsonschema:"frequentist or bayesian; default: frequentist"`
+	SignificanceLevel int     `json:"significanceLevel,omitempty" jsonschema:"80, 90 or 95; default 95"`
+	Power             int     `json:"power,omitempty" jsonschema:"chance to find the minimum effect, in percent: 60 to 99; default 80"`
+	MDE               float64 `json:"mde,omitempty" jsonschema:"minimum effect in percent: 1 to 100; default 20"`
+}
+
+// planExperiment returns what experiments of several lengths on a website would find.
+func (s *Server) planExperiment(ctx context.Context, c Caller, a *arguments) (any, error) {
+	asked := query.ReadOutlook(a.Parameters)
+	owned, website, err := s.onlyWebsite(c, a)
+	if err != nil {
+		return nil, err
+	}
+	if err := results.CheckGoal(owned, website, asked.GoalID); err != nil {
+		return nil, err
+	}
+	asked.WebsiteID = website
+	return results.RunAdmitted(ctx, s.results,
+		func(ctx context.Context) (*result.Outlook, error) { return s.engine.ReadOutlook(ctx, asked) })
 }
 
 type visitorArguments struct {

@@ -156,7 +156,7 @@ func (p *program) estimatePlans(ctx context.Context, s *app.Store, account *cata
 	for id, estimate := range found {
 		lines := []string{estimate.InWords(owned.Campaigns[id].MDE)}
 		for _, cost := range estimate.Priors {
-			lines = append(lines, cost.InWords(owned.Campaigns[id].MDE))
+			lines = append(lines, cost.Text)
 		}
 		estimates[at[id]] = strings.Join(lines, "\n    ")
 	}

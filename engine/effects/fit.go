@@ -373,8 +373,9 @@ type WinRate struct {
 }
 
 // WinRate returns how often the next treatment is found to be better, given the power at each lift, and how often
-// rightly. Both are means over its true effect.
-func (f *Fit) WinRate(powerAt func(lift float64) float64) (rate WinRate) {
+// rightly. Both are means over its true effect. gain is the mean lift if those that are found are shipped and the
+// others are dropped: the sum of P(lift) power(lift) lift.
+func (f *Fit) WinRate(powerAt func(lift float64) float64) (rate WinRate, gain float64) {
 	var mixture []normal
 	for g, w := range f.posterior {
 		for j, probability := range f.grid[g].shape.probability {
@@ -382,22 +383,26 @@ func (f *Fit) WinRate(powerAt func(lift float64) float64) (rate WinRate) {
 			mixture = append(mixture, normal{w * probability, p.mu, p.shape.spreads[j] * p.tau})
 		}
 	}
-	const steps, widest = 60, 5 // typical effects
-	width := widest * f.TypicalEffect().Mean / steps
+	// Steps grow with the lift: few true effects are large, but these gain most.
+	const steps, widest = 80, 60 // widest in typical effects
+	typical := f.TypicalEffect().Mean
+	liftAt := func(i float64) float64 { return typical * math.Sinh(i/steps*math.Asinh(widest)) }
 	below := 0.0
 	for i := -steps; i < steps; i++ {
-		up := shareBelow(mixture, float64(i+1)*width)
+		up := shareBelow(mixture, liftAt(float64(i+1)))
 		if i == steps-1 {
 			up = 1
 		}
-		found := (up - below) * powerAt((float64(i)+.5)*width)
+		lift := liftAt(float64(i) + .5)
+		found := (up - below) * powerAt(lift)
 		below = up
 		rate.Observed += found
+		gain += found * lift
 		if i >= 0 {
 			rate.Expected += found
 		}
 	}
-	return rate
+	return rate, gain
 }
 
 // PastTest is a test of which only the effects are known.

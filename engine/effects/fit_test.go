@@ -2,6 +2,7 @@ package effects
 
 import (
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
@@ -114,12 +115,102 @@ func TestWinRate(t *testing.T) {
 			}
 		}
 	}
-	got := fit.WinRate(func(lift float64) float64 { return below((lift - at) / width) })
+	got, _ := fit.WinRate(func(lift float64) float64 { return below((lift - at) / width) })
 	check.That(t, math.Abs(got.Observed-wins) <= 1e-3, "%+v, want %v", got, wins)
 	check.That(t, got.Expected < got.Observed, "%+v, want %v", got, wins)
-	got = fit.WinRate(func(float64) float64 { return 1 })
+	got, gain := fit.WinRate(func(float64) float64 { return 1 })
+	check.That(t, math.Abs(gain-fit.MeanEffect().Mean) <= 1e-4, "if all win, they gain %v, want their mean effect", gain)
 	check.That(t, nearly(got.Observed, 1), "if all win: %+v, want %v", got, better)
 	check.That(t, nearly(got.Expected, better), "if all win: %+v, want %v", got, better)
+}
+
+// TestGain compares the mean lift of the variations that win with a naive integration over the density of true effects,
+// for sharp and for blunt tests.
+func TestGain(t *testing.T) {
+	one := func(value, se float64) []stats.PooledEffect {
+		return []stats.PooledEffect{{Value: value, StandardError: se}}
+	}
+	below := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	for _, campaigns := range [][][]stats.PooledEffect{
+		nil, {one(.18, .075), one(-.04, .085)}, {one(.02, .01), one(-.01, .01), one(.3, .02), one(0, .01)},
+	} {
+		fit := NewFit(.2, campaigns)
+		typical := fit.TypicalEffect().Mean
+		for _, blunt := range []float64{.1, .3, 1, 3} { // standard error in typical effects
+			se := blunt * typical
+			powerAt := func(lift float64) float64 { return below(lift/se - 2) }
+			want := 0.0
+			for g, w := range fit.posterior {
+				p := &fit.grid[g]
+				for j, probability := range p.shape.probability {
+					spread := p.shape.spreads[j] * p.tau
+					const steps = 4000 // of 10 standard deviations on each side
+					for i := range steps {
+						z := (float64(i) + .5 - steps/2) / (steps / 20)
+						lift := p.mu + z*spread
+						density := math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * 20 / steps
+						want += w * probability * density * powerAt(lift) * lift
+					}
+				}
+			}
+			_, got := fit.WinRate(powerAt)
+			check.That(t, math.Abs(got/want-1) <= .01, "%d campaigns, a test of %v typical effects: gain %v, want %v",
+				len(campaigns), blunt, got, want)
+		}
+	}
+}
+
+// TestGainEqualsASimulation compares the mean lift that is shipped with a simulation of 100,000 ideas. Each has a true
+// effect of the posterior, and goes through the looks of a plan of 4 weeks, whose critical values are published ones.
+func TestGainEqualsASimulation(t *testing.T) {
+	fit := NewFit(.2, [][]stats.PooledEffect{{{Value: .18, StandardError: .075}}, {{Value: -.04, StandardError: .085}}})
+	const rate, visitors = .1, 8000.
+	size, reason := stats.NewSampleSize(stats.SamplePlan{
+		Control: stats.Rate{Visitors: 10_000, Converted: 1000}, Shares: []float64{50, 50}, Looks: 4, Power: .8,
+	}, stats.NewLookDesign(.05, []float64{50, 50}))
+	must.Equal(t, reason, "", "a plan")
+	wins, gain := fit.WinRate(size.PowerCurve(visitors, nil))
+
+	random := rand.New(rand.NewPCG(1, 2))
+	const ideas = 100_000
+	won, better, shipped := 0.0, 0.0, 0.0
+	for range ideas {
+		at, u := 0, random.Float64()
+		for at < len(fit.posterior)-1 && u > fit.posterior[at] {
+			u -= fit.posterior[at]
+			at++
+		}
+		p := &fit.grid[at]
+		part := 0
+		if random.Float64() > p.shape.probability[0] {
+			part = 1
+		}
+		lift := p.mu + p.shape.spreads[part]*p.tau*random.NormFloat64()
+		lifted := rate * (1 + lift)
+		if lifted <= 0 || lifted >= 1 {
+			continue
+		}
+		se := math.Sqrt((rate*(1-rate)+lifted*(1-lifted))*2/visitors) / rate
+		score := 0.0 // of Brownian motion at tau
+		for k, critical := range []float64{3.170, 2.835, 2.458, 2.036} {
+			score += lift/se/4 + random.NormFloat64()/2
+			z := score / math.Sqrt(float64(k+1)/4)
+			if math.Abs(z) < critical {
+				continue
+			}
+			if z > 0 {
+				won++
+				shipped += lift
+			}
+			if z > 0 && lift > 0 {
+				better++
+			}
+			break
+		}
+	}
+	check.That(t, math.Abs(won/ideas/wins.Observed-1) <= .03, "%v win, want %v", wins.Observed, won/ideas)
+	check.That(t, math.Abs(better/ideas/wins.Expected-1) <= .03, "%v win truly, want %v", wins.Expected, better/ideas)
+	check.That(t, math.Abs(shipped/ideas/gain-1) <= .03, "the gain is %v, want %v", gain, shipped/ideas)
 }
 
 // TestPastEqualsTheFit compares past tests with the fit of their effects.

@@ -15,9 +15,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/engine/wording"
 	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
@@ -532,87 +530,4 @@ func NewComparison(c stats.Comparison) *Comparison {
 		Difference: c.Difference, Improvement: c.Lift, Frequentist: c.Frequentist, Bayesian: c.Bayesian,
 		Significant: c.Significant, Verdict: c.Verdict, Reasons: append([]stats.Reason{}, c.Reasons...),
 	}
-}
-
-// PlanEstimate says what the plan of a campaign can detect.
-type PlanEstimate struct {
-	VisitorsPerDay float64 // over all variations
-	Days           int     // of the plan
-	Detectable     float64 // the lift that the plan finds with its power, as a fraction
-
-	Priors []PriorCost // what priors cost; none: the campaign is not Bayesian
-}
-
-// PriorCost is the sample that a Bayesian campaign needs with a prior to find its minimum effect with its power.
-type PriorCost struct {
-	Prior    catalogue.Prior // in per cent
-	Visitors int64           // over all variations
-	Days     int             // until they have come
-}
-
-// EstimatePlan estimates what a plan can detect from the visitors of a campaign. traffic is the plan of this campaign's
-// report about the declared goal and metric; first is its first view. The estimate is nil without visitors in the last
-// full days, without conversions, or if no lift can be found.
-//
-// priors are those that a Bayesian campaign could have, in per cent.
-func EstimatePlan(
-	p, traffic *plan.Plan, found *moments.Rows, first time.Time, priors []catalogue.Prior,
-) *PlanEstimate {
-	all := sumRows(found.Whole, traffic)
-	j := all.compareVariations(traffic)
-	daily := perDay(&j.total, first, found.Through)
-	if p.Allocation != nil && traffic.Allocation != nil { // else the visitors of the other campaign
-		daily *= float64(*p.Allocation) / float64(*traffic.Allocation)
-	}
-	if !(daily > 0) || math.IsInf(daily, 1) {
-		return nil
-	}
-	size, reason := j.sampleSize(p, daily)
-	if reason != "" {
-		return nil
-	}
-	planned := daily * float64(p.Rules.PlannedDays)
-	days := p.Rules.PlannedDays
-	if p.Rules.PlannedVisitors > 0 {
-		planned = float64(p.Rules.PlannedVisitors)
-		days = int(math.Ceil(planned / daily))
-	}
-	lift, reason := size.DetectableLift(planned)
-	if reason != "" {
-		return nil
-	}
-	estimate := &PlanEstimate{VisitorsPerDay: daily, Days: days, Detectable: *lift}
-	for _, prior := range priors {
-		size, reason := j.sampleSize(p.WithPrior(prior), daily)
-		if reason != "" {
-			continue
-		}
-		if required, reason := size.RequiredVisitors(p.Rules.MDE / 100); reason == "" {
-			cost := PriorCost{prior, *required, int(math.Ceil(float64(*required) / daily))}
-			estimate.Priors = append(estimate.Priors, cost)
-		}
-	}
-	return estimate
-}
-
-// InWords returns what the prior costs. mde is the minimum effect of the campaign in per cent.
-func (c *PriorCost) InWords(mde float64) string {
-	name := "the weak prior"
-	if c.Prior.Campaigns != nil {
-		name = fmt.Sprintf("the prior learned from %s", wording.CountNoun(*c.Prior.Campaigns, "campaign"))
-	}
-	return fmt.Sprintf("%s (mean %s, standard deviation %s): %s visitors, or %s, find a lift of %v %%", name,
-		wording.FormatPercent(c.Prior.Mean/100, 1, true),
-		wording.FormatPercent(c.Prior.StandardDeviation/100, 1, false),
-		wording.FormatCount(c.Visitors), wording.CountNoun(c.Days, "day"), mde)
-}
-
-// InWords returns a line for the declaration of the plan. mde is the minimum effect of the campaign in per cent.
-func (e *PlanEstimate) InWords(mde float64) string {
-	text := fmt.Sprintf("%d days detect a lift of %s at %s visitors a day", e.Days,
-		wording.FormatPercent(e.Detectable, 1, true), wording.FormatCount(int64(math.Round(e.VisitorsPerDay))))
-	if e.Detectable > mde/100 {
-		return text + fmt.Sprintf(": too short for the minimum effect of %v %%", mde)
-	}
-	return text + fmt.Sprintf(", and the minimum effect is %v %%", mde)
 }

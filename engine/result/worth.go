@@ -101,17 +101,17 @@ func NewWorthItem(of *worth.Item, currency string) WorthItem {
 	if strings.HasPrefix(unit, "of ") && currency != "" {
 		unit = currency + " " + unit
 	}
-	i.Text = fmt.Sprintf("Expected %s %s a month", i.Expected.PerMonth.InWords(formatRounded), unit)
+	i.Text = fmt.Sprintf("Expected %s %s a month", i.Expected.PerMonth.InWords(FormatRounded), unit)
 	if value := i.Expected.ValuePerMonth; value != nil && i.Metric != query.ValuePerVisitor {
-		i.Text += fmt.Sprintf(", about %s (%s to %s)", formatRounded(value.Value), formatRounded(value.Interval[0]),
-			formatRounded(value.Interval[1]))
+		i.Text += fmt.Sprintf(", about %s (%s to %s)", FormatRounded(value.Value), FormatRounded(value.Interval[0]),
+			FormatRounded(value.Interval[1]))
 		if currency != "" {
 			i.Text += " " + currency
 		}
 		i.Text += " of value"
 	}
 	i.Text += " " + VisitorsInWords(of) + "."
-	i.ObservedText = fmt.Sprintf("Observed: %s.", formatRounded(*i.Observed.PerMonth))
+	i.ObservedText = fmt.Sprintf("Observed: %s.", FormatRounded(*i.Observed.PerMonth))
 	return i
 }
 
@@ -123,8 +123,8 @@ func VisitorsInWords(of *worth.Item) string {
 	return "for the visitors like those in the test"
 }
 
-// formatRounded writes a number of a worth with its sign and two digits, so that it does not change with every visitor.
-func formatRounded(x float64) string {
+// FormatRounded writes a number of a worth with its sign and two digits, so that it does not change with every visitor.
+func FormatRounded(x float64) string {
 	x = worth.RoundMoney(x)
 	decimals := 0
 	if x != 0 && math.Abs(x) < 10 {
@@ -162,8 +162,8 @@ func ProgrammeInWords(p *worth.Programme) []string {
 		e := effects.Estimate{Value: sum.Expected, Interval: sum.Interval}
 		said = append(said,
 			fmt.Sprintf("Shipped: %s, expected to be worth %s %s%s.", wording.CountNoun(n, "variation"),
-				e.InWords(formatRounded), unit, totalVisitors(p.Total.Of)),
-			fmt.Sprintf("Reported as observed, they would add up to %s.", formatRounded(sum.Observed)))
+				e.InWords(FormatRounded), unit, totalVisitors(p.Total.Of)),
+			fmt.Sprintf("Reported as observed, they would add up to %s.", FormatRounded(sum.Observed)))
 		switch small := p.Total.HarmOrNothing; {
 		case small >= 1.5:
 			said = append(said, fmt.Sprintf("About %.0f of them do harm or nothing: their true effect is below a "+
@@ -181,14 +181,12 @@ func ProgrammeInWords(p *worth.Programme) []string {
 	said = append(said, pool.InWords(metric, "campaign"))
 	if a := p.Advice; a != nil && a.RequiredVisitors != nil && a.Days != nil {
 		said = append(said,
-			fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the pace of the last one.",
+			fmt.Sprintf("To find an effect of %s, an experiment needs %s visitors: %s at the present pace.",
 				wording.FormatPercent(a.MDE, 1, false), wording.FormatCount(*a.RequiredVisitors),
 				wording.CountNoun(*a.Days, "day")))
 		for _, plan := range a.Plans {
-			if plan.Weeks == 4 { // the default of the catalogue
-				said = append(said,
-					fmt.Sprintf("In %d weeks, about %.0f of 100 ideas win, %.0f of them truly.", plan.Weeks,
-						100*plan.WinRate.Observed, 100*plan.WinRate.Expected))
+			if plan.Weeks == usualWeeks {
+				said = append(said, chanceInWords(&plan))
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"sync"
 	"time"
 
 	"lifthouse/engine/effects"
@@ -146,7 +145,7 @@ const (
 
 // A month, and the number of full days from which traffic is known.
 const (
-	daysPerMonth = 30
+	DaysPerMonth = 30
 	leastDays    = 7
 )
 
@@ -158,7 +157,6 @@ type Pool struct {
 	items     map[schema.Subject][]Item
 	fit       *effects.Fit
 	fitted    map[*Item]int // number of each fitted treatment
-	advice    func() *Advice
 }
 
 // NewPool returns the pool of the campaigns that belong to it. Campaigns without a state, with a sample ratio mismatch,
@@ -193,7 +191,6 @@ func NewPool(key PoolKey, campaigns []Campaign) *Pool {
 		mde = (mdes[(n-1)/2] + mdes[n/2]) / 2
 	}
 	pool.fit = effects.NewFit(mde, fitted)
-	pool.advice = sync.OnceValue(pool.adviseNext)
 	pool.Summary = pool.fit.Summary()
 	for item, i := range pool.fitted { // what is expected
 		e := pool.fit.TrueEffect(i)
@@ -222,6 +219,7 @@ func LearnPrior(key PoolKey, ended []Campaign, mde float64) catalogue.Prior {
 	known := NewPool(key, ended).Summary
 	if known.Campaigns == 0 {
 		known = effects.NewPast(mde, nil).Pool
+		known.MeanEffect.Value = 0 // but for rounding
 	}
 	return PriorOf(known)
 }
@@ -334,21 +332,30 @@ func (c *Campaign) findNoMonth(row *looks.LookRow) stats.Reason {
 // takes part. If it is not declared, a month has N 30 / D visitors: those like the ones in the test. It is assumed that
 // traffic stays as in these days. hasValues reports whether the metric is about values.
 func (i *Item) setMonth(row *looks.LookRow, effect *stats.PooledEffect, pair *moments.Moments, hasValues bool) {
-	month := float64(row.Visitors) * daysPerMonth / float64(row.Days) / i.testedShare()
+	month := float64(row.Visitors) * DaysPerMonth / float64(row.Days) / i.testedShare()
 	i.scale = effect.Mean * month
 	i.Observed.PerMonth = new(i.scale * effect.Value)
-	switch value := pair.Value.Sum; {
-	case pair.Unknown > 0:
-		i.ValueReason = stats.ReasonRateUnknown
-	case !hasValues:
-		i.ValueReason = ReasonNotASum
-	case value == nil || value.Sign() <= 0:
-		i.ValueReason = ReasonNoValue
-	default:
-		perVisitor, _ := new(big.Rat).SetFrac(value, big.NewInt(schema.MoneyScale*pair.Visitors)).Float64()
+	var perVisitor float64
+	perVisitor, i.ValueReason = MeanValue(pair, hasValues)
+	if i.ValueReason == "" {
 		i.valueScale = perVisitor * month
 		i.Observed.ValuePerMonth = new(i.valueScale * effect.Value)
 	}
+}
+
+// MeanValue returns the value of a visitor, or the reason why it is not known. hasValues reports whether the metric is
+// about values.
+func MeanValue(of *moments.Moments, hasValues bool) (float64, stats.Reason) {
+	switch value := of.Value.Sum; {
+	case of.Unknown > 0:
+		return 0, stats.ReasonRateUnknown
+	case !hasValues:
+		return 0, ReasonNotASum
+	case value == nil || value.Sign() <= 0:
+		return 0, ReasonNoValue
+	}
+	mean, _ := new(big.Rat).SetFrac(of.Value.Sum, big.NewInt(schema.MoneyScale*of.Visitors)).Float64()
+	return mean, ""
 }
 
 // RoundMoney rounds a number of a worth to two digits, so that it does not change with every visitor.
@@ -419,15 +426,31 @@ type CurvePoint struct {
 type Advice struct {
 	MDE              float64      `json:"mde"` // the typical effect, rounded to two digits
 	RequiredVisitors *int64       `json:"requiredVisitors"`
-	Days             *int64       `json:"days"`  // at the pace of the last campaign
+	Days             *int64       `json:"days"`  // at the pace of the basis
 	Plans            []PlanChance `json:"plans"` // of several lengths, at this pace
 	Reason           stats.Reason `json:"reason,omitempty"`
 }
 
-// PlanChance is the chance that a plan finds the next variation to be better.
+// PlanChance is the chance that a plan finds the next variation to be better, and what a week of it is worth.
 type PlanChance struct {
 	Weeks   int             `json:"weeks"`
 	WinRate effects.WinRate `json:"winRate"`
+	// WorthPerWeek is the value a month that a week of testing adds, if the variations that win are shipped and the
+	// others are dropped: the value a month of all visitors, times the mean lift that is shipped, per week. The loss of
+	// the visitors who see worse variations during the test is not in it. Null: the value of a visitor is not known.
+	WorthPerWeek *float64 `json:"worthPerWeek"`
+}
+
+// ChanceOf returns the chance of a plan of some weeks with a power at each lift. value is the value a month of all
+// visitors; 0: it is not known. It also returns the mean lift that is shipped per week.
+func (p *Pool) ChanceOf(weeks int, powerAt func(lift float64) float64, value float64) (PlanChance, float64) {
+	rate, gain := p.fit.WinRate(powerAt)
+	gain /= float64(weeks)
+	of := PlanChance{Weeks: weeks, WinRate: rate}
+	if value > 0 {
+		of.WorthPerWeek = new(value * gain)
+	}
+	return of, gain
 }
 
 // ProgrammeItem is a treatment of a campaign of the pool.
@@ -440,7 +463,7 @@ type ProgrammeItem struct {
 }
 
 // NewProgramme returns the programme of a pool. from and to are days that bound the dates of shipping of the total and
-// the curve; empty: they are open. They do not change what is known.
+// the curve; empty: they are open. They do not change what is known. The programme has no advice, see Advise.
 func (p *Pool) NewProgramme(from, to string) *Programme {
 	r := &Programme{
 		WebsiteID: p.Key.WebsiteID, GoalID: p.Key.GoalID, Metric: p.Key.Metric,
@@ -468,7 +491,6 @@ func (p *Pool) NewProgramme(from, to string) *Programme {
 	slices.SortStableFunc(shipped, func(a, b shippedItem) int { return cmp.Compare(a.date, b.date) })
 	r.Total = p.totalOf(shipped)
 	r.Curve = p.curveOf(shipped)
-	r.Advice = p.advice()
 	return r
 }
 
@@ -568,46 +590,84 @@ func (p *Pool) totalOf(shipped []shippedItem) Total {
 	return t
 }
 
-// adviseNext returns the advice at the median baseline of the campaigns with the metric of the last one, and at the
-// pace of the last one; nil: there is none.
-func (p *Pool) adviseNext() *Advice {
-	type baseline struct {
-		*Campaign
-		mean float64
-	}
-	var known []baseline
-	for i := range p.campaigns {
-		items := p.items[p.campaigns[i].Plan.Subject]
-		if k := slices.IndexFunc(items, func(i Item) bool { return i.Observed != nil }); k >= 0 {
-			known = append(known, baseline{&p.campaigns[i], p.fit.Effects[p.fitted[&items[k]]].Mean})
-		}
-	}
+// Basis is what is known of the visitors of the next experiment.
+type Basis struct {
+	Control       stats.Sample
+	PerDay        float64 // visitors in the experiment
+	ValuePerMonth float64 // of all visitors; 0: it is not known
+}
+
+// LastPlan returns the plan of the last campaign that says something; nil: there is none. The next experiment is
+// advised to have its rules.
+func (p *Pool) LastPlan() *plan.Plan {
+	known := p.fittedCampaigns()
 	if len(known) == 0 {
 		return nil
 	}
-	last := slices.MaxFunc(known, func(a, b baseline) int { return a.State[0].End.Compare(b.State[0].End) })
-	metric := last.Plan.Declared.Metric
-	rules := &last.Plan.Rules
-	prior := last.Plan.Rules.Prior
-	if rules.StatedPrior.Campaigns != nil { // the next campaign learns from this one, too
-		prior = &stats.Prior{StandardDeviation: p.Summary.TypicalEffect.Value}
+	return lastOf(known).Plan
+}
+
+// fittedCampaign is a campaign that says something, with the mean of its first treatment and its control.
+type fittedCampaign struct {
+	*Campaign
+	mean float64
+}
+
+// fittedCampaigns returns the campaigns that say something.
+func (p *Pool) fittedCampaigns() (known []fittedCampaign) {
+	for i := range p.campaigns {
+		items := p.items[p.campaigns[i].Plan.Subject]
+		if k := slices.IndexFunc(items, func(i Item) bool { return i.Observed != nil }); k >= 0 {
+			known = append(known, fittedCampaign{&p.campaigns[i], p.fit.Effects[p.fitted[&items[k]]].Mean})
+		}
 	}
-	known = slices.DeleteFunc(known, func(b baseline) bool { return b.Plan.Declared.Metric != metric })
-	slices.SortStableFunc(known, func(a, b baseline) int { return cmp.Compare(a.mean, b.mean) })
-	a := &Advice{MDE: RoundMoney(p.Summary.TypicalEffect.Value), Plans: []PlanChance{}}
+	return known
+}
+
+// lastOf returns the campaign with the latest state.
+func lastOf(known []fittedCampaign) fittedCampaign {
+	return slices.MaxFunc(known, func(a, b fittedCampaign) int { return a.State[0].End.Compare(b.State[0].End) })
+}
+
+// ledgerBasis returns the basis of an experiment like the last campaign, from the states of campaigns: the median
+// baseline of those with its metric, and its pace.
+func (p *Pool) ledgerBasis() *Basis {
+	known := p.fittedCampaigns()
+	last := lastOf(known)
+	metric := last.Plan.Declared.Metric
+	known = slices.DeleteFunc(known, func(b fittedCampaign) bool { return b.Plan.Declared.Metric != metric })
+	slices.SortStableFunc(known, func(a, b fittedCampaign) int { return cmp.Compare(a.mean, b.mean) })
 	control := moments.NoMoments()
 	for _, s := range known[(len(known)-1)/2].State[0].Strata {
 		control = control.Merge(s.Control)
 	}
-	shares := last.Plan.SharePeriods[len(last.Plan.SharePeriods)-1].Shares
+	pace := float64(last.State[0].Visitors) / float64(last.State[0].Days)
+	return &Basis{looks.SampleOf(&control, metric), pace, p.valueOf(last.Campaign)}
+}
+
+// Advise returns the advice for an experiment with the rules of the last campaign; nil: there is none. Without a basis,
+// it is that of the states of campaigns.
+func (p *Pool) Advise(basis *Basis) *Advice {
+	planned := p.LastPlan()
+	if planned == nil {
+		return nil
+	}
+	if basis == nil {
+		basis = p.ledgerBasis()
+	}
+	rules := &planned.Rules
+	prior := rules.Prior
+	if rules.StatedPrior.Campaigns != nil { // the next campaign learns from this one, too
+		prior = &stats.Prior{StandardDeviation: p.Summary.TypicalEffect.Value}
+	}
+	a := &Advice{MDE: RoundMoney(p.Summary.TypicalEffect.Value), Plans: []PlanChance{}}
+	shares := planned.SharePeriods[len(planned.SharePeriods)-1].Shares
 	alpha := stats.Options{SignificanceLevel: rules.SignificanceLevel}.Alpha()
 	sizeOf := func(weeks int) (*stats.SampleSize, stats.Reason) {
 		return stats.NewSampleSize(stats.SamplePlan{
-			Control: looks.SampleOf(&control, metric), Shares: shares, Looks: weeks,
-			Power: float64(rules.Power) / 100, Prior: prior,
+			Control: basis.Control, Shares: shares, Looks: weeks, Power: float64(rules.Power) / 100, Prior: prior,
 		}, stats.NewLookDesign(alpha, shares))
 	}
-	pace := float64(last.State[0].Visitors) / float64(last.State[0].Days)
 	const daysOfWeek, usualWeeks = 7, 4
 	size, reason := sizeOf(usualWeeks)
 	if reason != "" {
@@ -615,19 +675,26 @@ func (p *Pool) adviseNext() *Advice {
 		return a
 	}
 	a.RequiredVisitors, a.Reason = size.RequiredVisitors(a.MDE)
-	if a.RequiredVisitors != nil && pace > 0 {
-		a.Days = new(int64(math.Ceil(float64(*a.RequiredVisitors) / pace)))
+	if a.RequiredVisitors != nil && basis.PerDay > 0 {
+		a.Days = new(int64(math.Ceil(float64(*a.RequiredVisitors) / basis.PerDay)))
 	}
 	for _, weeks := range []int{2, 4, 8, 12} {
 		if size, reason := sizeOf(weeks); reason == "" {
-			visitors := pace * daysOfWeek * float64(weeks)
-			a.Plans = append(a.Plans, PlanChance{weeks, p.fit.WinRate(func(lift float64) float64 {
-				if power, reason := size.PowerAt(lift, visitors); reason == "" {
-					return *power
-				}
-				return 0
-			})})
+			visitors := basis.PerDay * daysOfWeek * float64(weeks)
+			detectable, _ := size.DetectableLift(visitors)
+			chance, _ := p.ChanceOf(weeks, size.PowerCurve(visitors, detectable), basis.ValuePerMonth)
+			a.Plans = append(a.Plans, chance)
 		}
 	}
 	return a
+}
+
+// valueOf returns the value a month of the visitors of a campaign; 0: it is not known.
+func (p *Pool) valueOf(c *Campaign) float64 {
+	for _, item := range p.items[c.Plan.Subject] {
+		if item.valueScale > 0 {
+			return item.valueScale
+		}
+	}
+	return 0
 }

@@ -209,7 +209,7 @@ func TestLiftNeedsABaseline(t *testing.T) {
 // TestAdviceAtTheMedianBaseline changes the baselines of campaigns. Only the median one counts, and the pace of the
 // last campaign.
 func TestAdviceAtTheMedianBaseline(t *testing.T) {
-	adviceOf := func(campaigns ...Campaign) *Advice { return programmeOf("", "", campaigns...).Advice }
+	adviceOf := func(campaigns ...Campaign) *Advice { return pool(campaigns...).Advise(nil) }
 	low, median, high := campaign(1, 4000, 90, 92, Undecided, 1), campaign(2, 4000, 300, 310, Undecided, 1),
 		campaign(3, 4000, 1200, 1190, Undecided, 1)
 	all := adviceOf(low, median, high)

@@ -38,6 +38,15 @@ export function number(x, d) {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? "." + rest : "");
 }
 
+/** rounded writes a number with two digits, as the server does in texts.
+ * @param {Optional} x */
+export function rounded(x) {
+  if (x === null || x === undefined) return nothing;
+  const digits = Number(x.toPrecision(2));
+  const d = digits !== 0 && Math.abs(digits) < 10 ? Math.ceil(1 - Math.log10(Math.abs(digits))) : 0;
+  return (digits > 0 ? "+" : "") + number(digits, Math.max(d, 0));
+}
+
 /** half returns half the width of an interval, or, if one end is unbounded, the absolute value of the other end.
  * @param {Interval | null} [interval] */
 export function half(interval) {

@@ -1,11 +1,10 @@
 // @ts-check
 import { useState } from "preact/hooks";
-import { count, day, lastDay, lift, liftSpan } from "./format.js";
+import { count, day, lastDay, lift, liftSpan, rounded } from "./format.js";
 import { Axis, ForestRow, tick } from "./forest.jsx";
 import { groups } from "./groups.js";
 import { isNew } from "./news.jsx";
 import { Num, State } from "./parts.jsx";
-import { rounded } from "./programme.jsx";
 import { follow } from "./route.js";
 import { scaleOf } from "./scale.js";
 import { Cell } from "./table.jsx";

@@ -4,9 +4,9 @@ import { useEffect, useState } from "preact/hooks";
 import { all, ask, Problem, session } from "./api.js";
 import { Bell } from "./bell.jsx";
 import { useAnswer } from "./hooks.js";
+import { later } from "./later.jsx";
 import { List } from "./list.jsx";
 import { Fault, Loading } from "./parts.jsx";
-import { ProgrammePage } from "./programme.jsx";
 import { Results } from "./results.jsx";
 import { follow, useRoute } from "./route.js";
 import { Ended, takeLink } from "./share.jsx";
@@ -72,8 +72,13 @@ function Keyed({ route, go }) {
   return <>{title}<Fault error={new Problem(404, { detail: found.length ? `several websites have a campaign with the key ${key}: add websiteId to the address` : `no campaign has the key ${key}` })} /></>;
 }
 
-/** @type {Record<string, typeof List>} */
-const views = { programme: ProgrammePage, sources: SourcesPage };
+/** The views of a website. The code of some is loaded when they open.
+ * @type {Record<string, typeof List>} */
+const views = {
+  plan: later(() => import("./plan.jsx").then((m) => m.PlanPage)),
+  programme: later(() => import("./programme.jsx").then((m) => m.ProgrammePage)),
+  sources: SourcesPage,
+};
 
 function Page() {
   const [route, go] = useRoute();

@@ -1,7 +1,7 @@
 // @ts-check
 import { useEffect, useState } from "preact/hooks";
 import { ask, session } from "./api.js";
-import { chance, number, percent, text } from "./format.js";
+import { chance, percent, rounded, text } from "./format.js";
 import { useAnswer } from "./hooks.js";
 import { Empty, Fault, Loading, Num } from "./parts.jsx";
 import { follow, to } from "./route.js";
@@ -12,15 +12,6 @@ import { why } from "./words.js";
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
 /** @import { CurvePoint, Go, Programme, ProgrammeItem } from "./types.d.ts" */
-
-/** rounded writes a number with two digits, as the server does in texts.
- * @param {number | null | undefined} x */
-export function rounded(x) {
-  if (x === null || x === undefined) return "–";
-  const digits = Number(x.toPrecision(2));
-  const d = digits !== 0 && Math.abs(digits) < 10 ? Math.ceil(1 - Math.log10(Math.abs(digits))) : 0;
-  return (digits > 0 ? "+" : "") + number(digits, Math.max(d, 0));
-}
 
 /** Curve draws what was shipped so far: as expected with its interval, and as observed.
  * @param {{ curve: CurvePoint[], unit: string, asOf: string | null }} props */
@@ -126,7 +117,7 @@ export function ProgrammePage({ route, go }) {
         {(body.advice?.plans.length ?? 0) > 0 && <section aria-labelledby="next">
           <h2 id="next">What to test next</h2>
           {body.advice?.plans.map((p) => <p key={p.weeks}>In {p.weeks} weeks, <b><Num value={p.winRate.observed}>{percent(p.winRate.observed, 0)}</Num></b> of ideas win, <b><Num value={p.winRate.expected}>{percent(p.winRate.expected, 0)}</Num></b> truly.</p>)}
-          <p class="quiet">At the pace of the last campaign. The others win by chance: they are no better than control.</p>
+          <p class="quiet">At the present pace. The others win by chance: they are no better than control. <a {...follow(go, to([["websiteId", website], ["view", "plan"]]))}>Plan an experiment</a></p>
         </section>}
         <section aria-labelledby="all">
           <h2 id="all">Variations</h2>

@@ -10,6 +10,7 @@ import { minute } from "./format.js";
 import { Header } from "./header.jsx";
 import { Glossary } from "./help.jsx";
 import { useAnswer, useOpened } from "./hooks.js";
+import { later } from "./later.jsx";
 import { Empty, Fault, Loading, Pause, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
@@ -24,6 +25,8 @@ import { viewOf } from "./words.js";
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
 /** @import { Go, Item, Results as Report, Subject, Website } from "./types.d.ts" */
+
+const Planned = later(() => import("./plan.jsx").then((m) => m.Planned));
 
 /** @param {{ widget: Item, go: Go }} props */
 function Experiments({ widget, go }) {
@@ -107,6 +110,7 @@ export function Results({ subject, route, go }) {
       {ready && (
         <div class="results" aria-busy={loading}>
           {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or no visitors match the filters"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove filters</a> : <>Events appear here within seconds. To list the latest events, run <code>lifthouse events</code>.</>}</Empty>}
+          {subject.kind === "campaign" && about && !about.active && !about.startDate && website && "id" in website && <Planned campaign={/** @type {Item} */ (about)} website={website.id} go={go} />}
           {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}
           {subject.kind === "widget" && <Variations {...{ results, pictured, subject, route }} />}
           <Valid results={results}>

@@ -219,9 +219,26 @@ export interface Programme {
   campaigns: { pooled: number; shipped: number; excludedByData: number; excludedByHand: number };
   total: { of?: "tested" | "allTraffic"; perMonth: WorthSum | null; valuePerMonth: WorthSum | null };
   curve: CurvePoint[];
-  advice: { plans: { weeks: number; winRate: { observed: number; expected: number } }[] } | null;
+  advice: { plans: PlanChance[] } | null;
   sentences: string[];
   items: ProgrammeItem[];
+}
+
+// PlanChance says how often ideas win in a plan, and what a week of it adds.
+export interface PlanChance { weeks: number; winRate: { observed: number; expected: number }; worthPerWeek: number | null }
+
+// Plan says what experiments of several lengths would find.
+export interface Plan {
+  goal: { id: number; name: string };
+  currency?: string;
+  rules: { mde: number; power: number };
+  weeks: (PlanChance & { visitors: number; mde: number | null })[];
+  best: number | null;
+  requiredVisitors: number | null;
+  days: number | null;
+  priors?: { requiredVisitors: number; days: number; text: string }[];
+  worthReason?: string;
+  sentences: string[];
 }
 
 export interface WorthEstimate { value: number; interval: [number, number] }

@@ -99,7 +99,7 @@ func (p *program) rootCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.ExplainParseError(err)} })
-	root.AddCommand(p.generateCommand(), p.standardCommand(), p.competitorsCommand(), p.growthCommand(), p.benchCommand(), p.calibrateCommand(), p.reportCommand())
+	root.AddCommand(p.generateCommand(), p.standardCommand(), p.competitorsCommand(), p.growthCommand(), p.foldsCommand(), p.capacityCommand(), p.benchCommand(), p.calibrateCommand(), p.reportCommand())
 	return root
 }
 

@@ -201,31 +201,25 @@ func TestErasureWhileFactsAreRebuilt(t *testing.T) {
 			erased := make(chan error)
 			go func() {
 				w.erase(t, one, visitors[3])
-				erased <- nil
+				close(erased)
 			}()
-			for {
-				select {
-				case held.Held <- nil:
-					continue
-				case <-erased:
-					erased = nil
-					continue
-				case err := <-built:
-					must.OK(t, err)
-				}
-				break
-			}
-			if erased != nil {
-				for done := false; !done; {
-					select {
-					case held.Held <- nil:
-					case <-erased:
-						done = true
-					}
-				}
-			}
+			passInserts(t, held, built)
+			passInserts(t, held, erased)
 			must.OK(t, one.DropOldFacts(t.Context()))
 			w.check(t)
 		})
+	}
+}
+
+// passInserts lets inserts of facts pass until a channel has an error or is closed.
+func passInserts(t *testing.T, held schematest.HeldConn, until <-chan error) {
+	t.Helper()
+	for {
+		select {
+		case held.Held <- nil:
+		case err := <-until:
+			must.OK(t, err)
+			return
+		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // readReadable returns all events of visitors that were accepted until a time, by visitor, and the visitors whose
-// events can be read. If a block of events is damaged, it halves the visitors until it knows whose events are in that block:
-// facts of the others go on. A build has no use for some of the visitors, and returns the error.
+// events can be read. If a block of events is damaged, it halves the visitors until it knows whose events are in that
+// block: facts of the others go on. A build has no use for some of the visitors, and returns the error.
 func (r *Refresher) readReadable(
 	ctx context.Context, visitors []schema.Visitor, through int64,
 ) (events []fold.Event, readable []schema.Visitor, err error) {

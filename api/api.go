@@ -67,7 +67,7 @@ type API struct {
 type Parts struct {
 	Engine    *engine.Engine
 	Catalogue *catalogue.Catalogue
-	Statuses  *watch.Statuses
+	Summaries *watch.Summaries
 	Outbox    *outbox.Outbox
 	Collector *ingest.Collector // stores events
 	Journal   *ingest.Journal   // of rejected lines
@@ -81,9 +81,9 @@ func New(parts Parts, o Options) *API {
 	s.exportNames()
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
-	s.results = results.New(s.Engine, s.gate,
+	s.results = results.New(s.Engine, s.Summaries, s.gate,
 		results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
-	s.mcp = mcp.New(s.Engine, s.Statuses, s.Catalogue, s.results, s.Journal, o.Release)
+	s.mcp = mcp.New(s.Engine, s.Summaries, s.Catalogue, s.results, s.Journal, o.Release)
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)

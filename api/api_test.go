@@ -37,7 +37,7 @@ type server struct {
 	*httptest.Server
 	api       *api.API
 	engine    *engine.Engine
-	listed    *watch.Statuses
+	listed    *watch.Summaries
 	outbox    *outbox.Outbox
 	facts     facts.Shards
 	catalogue *catalogue.Catalogue
@@ -78,11 +78,11 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 	}
 	e, w, shards := enginetest.OpenWithFacts(tb, conn, c)
 	s := &server{
-		t: tb, engine: e, listed: watch.NewStatuses(e, c), outbox: outbox.New(conn), facts: shards,
+		t: tb, engine: e, listed: watch.NewSummaries(e, c), outbox: outbox.New(conn), facts: shards,
 		catalogue: c, writer: w, conn: conn,
 	}
 	s.api = api.New(api.Parts{
-		Engine: e, Catalogue: c, Statuses: s.listed, Outbox: s.outbox,
+		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox,
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 		Secrets: secrets.NewFolder(os.TempDir()),
 	}, options)

@@ -59,6 +59,7 @@ type API struct {
 	changes  *results.Admission            // for starts and stops
 	setups   *results.Admission            // for other changes of the catalogue
 	files    *results.Admission            // for files of visitors
+	bulks    *results.Admission            // for all results
 	bodies   *bodies
 	senders  sync.Map // of *sender, by the digests of their tokens
 }
@@ -89,6 +90,8 @@ func New(parts Parts, o Options) *API {
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
 	queue.Slots = visitorSlots
 	s.files = results.NewAdmission(queue, s.metrics.results.Shed)
+	queue.Slots = bulkSlots
+	s.bulks = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = newRateLimits[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
 	s.failures = newRateLimits[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
 	s.bodies = &bodies{
@@ -172,6 +175,7 @@ func (s *API) addRoutes(router *gin.Engine) {
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
 	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries",
 		withoutParameters(s.listDeliveries))
+	router.Group("/v1", s.requireScope(catalogue.ScopeRead), s.limitTime).Match(readMethods, "/results", s.sendResults)
 	files := router.Group("/v1", s.requireScope(catalogue.ScopeRead)) // without the time limit of reports
 	for path, operation := range map[string]query.Operation{
 		"/campaigns/:id": query.CampaignResults, "/widgets/:id": query.WidgetResults,

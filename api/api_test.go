@@ -70,13 +70,23 @@ func newEmptyServer(tb testing.TB, change ...func(*api.Options)) *server {
 // newServerOn serves an existing store.
 func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) *server {
 	tb.Helper()
+	return openServerOn(tb, conn, enginetest.OpenWithFacts, change...)
+}
+
+// openServerOn serves an existing store with an engine that open returns.
+func openServerOn(
+	tb testing.TB, conn driver.Conn,
+	open func(testing.TB, driver.Conn, *catalogue.Catalogue) (*engine.Engine, *ingest.Writer, facts.Shards),
+	change ...func(*api.Options),
+) *server {
+	tb.Helper()
 	c := must.Get(catalogue.Open(tb.Context(), conn))(tb)
 	options := api.DefaultOptions
 	options.AuthFailures = 0 // tests present many
 	for _, set := range change {
 		set(&options)
 	}
-	e, w, shards := enginetest.OpenWithFacts(tb, conn, c)
+	e, w, shards := open(tb, conn, c)
 	s := &server{
 		t: tb, engine: e, listed: watch.NewSummaries(e, c), outbox: outbox.New(conn), facts: shards,
 		catalogue: c, writer: w, conn: conn,

@@ -51,6 +51,7 @@ type Engine struct {
 	analyzer  *looks.Analyzer
 
 	interactions keptInteractions
+	acceptances  facts.Acceptances
 }
 
 // looksMemory bounds the memory of the results of looks, in bytes: about 1 KiB for each look at a variation, and 50 KiB
@@ -66,6 +67,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards 
 		catalogue: c, cache: results, analyzer: looks.NewAnalyzer(results),
 		interactions: keptInteractions{
 			of: map[schema.Subject][]result.Interaction{}, versions: map[schema.Subject]uint64{},
+			changed: map[schema.Subject]time.Time{},
 		},
 	}
 }

@@ -145,6 +145,9 @@ func (s *Snapshot) AccountOfWebsite(id int64) (int64, bool) {
 	return account, ok
 }
 
+// WebsiteIDs returns the ids of all websites in order.
+func (s *Snapshot) WebsiteIDs() []int64 { return slices.Sorted(maps.Keys(s.websites)) }
+
 // ownerOf returns the account that owns the website, which may be archived, or 0 if there is none.
 func (s *Snapshot) ownerOf(website int64) int64 {
 	return cmp.Or(s.websites[website], s.archived[website])

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -408,6 +409,14 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 		subjects[i] = found[i].Subject
 	}
 	if err := s.Writer.DropSubjects(ctx, subjects); err != nil {
+		return err
+	}
+	websites := map[int64]bool{}
+	for _, subject := range subjects {
+		websites[subject.WebsiteID] = true
+	}
+	err := s.Catalogue.RecordFactsChange(ctx, catalogue.EventsDeleted, slices.Sorted(maps.Keys(websites))...)
+	if err != nil {
 		return err
 	}
 	var names []schema.NamedID

@@ -60,6 +60,7 @@ type API struct {
 	changes  *results.Admission            // for starts and stops
 	setups   *results.Admission            // for other changes of the catalogue
 	files    *results.Admission            // for files of visitors
+	bulks    *results.Admission            // for all results
 	bodies   *bodies
 	senders  sync.Map // of *sender, by the digests of their tokens
 }
@@ -68,7 +69,7 @@ type API struct {
 type Parts struct {
 	Engine    *engine.Engine
 	Catalogue *catalogue.Catalogue
-	Statuses  *watch.Statuses
+	Summaries *watch.Summaries
 	Outbox    *outbox.Outbox
 	Collector *ingest.Collector // stores events
 	Journal   *ingest.Journal   // of rejected lines
@@ -82,14 +83,16 @@ func New(parts Parts, o Options) *API {
 	s.exportNames()
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
-	s.results = results.New(s.Engine, s.gate,
+	s.results = results.New(s.Engine, s.Summaries, s.gate,
 		results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
-	s.mcp = mcp.New(s.Engine, s.Statuses, s.Catalogue, s.results, s.Journal, o.Release)
+	s.mcp = mcp.New(s.Engine, s.Summaries, s.Catalogue, s.results, s.Journal, o.Release)
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
 	queue.Slots = visitorSlots
 	s.files = results.NewAdmission(queue, s.metrics.results.Shed)
+	queue.Slots = bulkSlots
+	s.bulks = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = newRateLimits[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
 	s.failures = newRateLimits[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
 	s.bodies = &bodies{
@@ -174,6 +177,7 @@ func (s *API) addRoutes(router *gin.Engine) {
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
 	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries",
 		withoutParameters(s.listDeliveries))
+	router.Group("/v1", s.requireScope(catalogue.ScopeRead), s.limitTime).Match(readMethods, "/results", s.sendResults)
 	files := router.Group("/v1", s.requireScope(catalogue.ScopeRead)) // without the time limit of reports
 	for path, operation := range map[string]query.Operation{
 		"/campaigns/:id": query.CampaignResults, "/widgets/:id": query.WidgetResults,

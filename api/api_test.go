@@ -37,7 +37,7 @@ type server struct {
 	*httptest.Server
 	api       *api.API
 	engine    *engine.Engine
-	listed    *watch.Statuses
+	listed    *watch.Summaries
 	outbox    *outbox.Outbox
 	facts     facts.Shards
 	catalogue *catalogue.Catalogue
@@ -70,19 +70,29 @@ func newEmptyServer(tb testing.TB, change ...func(*api.Options)) *server {
 // newServerOn serves an existing store.
 func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) *server {
 	tb.Helper()
+	return openServerOn(tb, conn, enginetest.OpenWithFacts, change...)
+}
+
+// openServerOn serves an existing store with an engine that open returns.
+func openServerOn(
+	tb testing.TB, conn driver.Conn,
+	open func(testing.TB, driver.Conn, *catalogue.Catalogue) (*engine.Engine, *ingest.Writer, facts.Shards),
+	change ...func(*api.Options),
+) *server {
+	tb.Helper()
 	c := must.Get(catalogue.Open(tb.Context(), conn))(tb)
 	options := api.DefaultOptions
 	options.AuthFailures = 0 // tests present many
 	for _, set := range change {
 		set(&options)
 	}
-	e, w, shards := enginetest.OpenWithFacts(tb, conn, c)
+	e, w, shards := open(tb, conn, c)
 	s := &server{
-		t: tb, engine: e, listed: watch.NewStatuses(e, c), outbox: outbox.New(conn), facts: shards,
+		t: tb, engine: e, listed: watch.NewSummaries(e, c), outbox: outbox.New(conn), facts: shards,
 		catalogue: c, writer: w, conn: conn,
 	}
 	s.api = api.New(api.Parts{
-		Engine: e, Catalogue: c, Statuses: s.listed, Outbox: s.outbox,
+		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox,
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 		Secrets: secrets.NewFolder(os.TempDir()),
 	}, options)

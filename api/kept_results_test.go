@@ -11,6 +11,7 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
@@ -35,12 +36,8 @@ func programmeOfShop() string {
 		fmt.Sprintf(campaign, 33, "Running", "active: true, startDate: "+today.AddDate(0, 0, -10).Format(time.RFC3339))
 }
 
-// TestReportsOfEndedCampaignsAreComputedOnce polls the scorecards of campaigns that ended while events of another one
-// arrive. Each is computed once, and its entity tag stays, because nothing of it changes. What the campaigns are worth
-// is no part of what is kept, and the last member of a report.
-func TestReportsOfEndedCampaignsAreComputedOnce(t *testing.T) {
-	s := newServer(t)
-	s.apply(programmeOfShop())
+// visitShop writes visitors of the campaigns of programmeOfShop, and returns today.
+func (s *server) visitShop() time.Time {
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	for id, days := range map[int64]int{31: 40, 32: 40, 33: 10} {
 		simulated := population.SimpleCampaign{
@@ -52,6 +49,16 @@ func TestReportsOfEndedCampaignsAreComputedOnce(t *testing.T) {
 		}
 		s.write(slices.Collect(simulated.GenerateEvents())...)
 	}
+	return today
+}
+
+// TestReportsOfEndedCampaignsAreComputedOnce polls the scorecards of campaigns that ended while events of another one
+// arrive. Each is computed once, and its entity tag stays, because nothing of it changes. What the campaigns are worth
+// is no part of what is kept, and the last member of a report.
+func TestReportsOfEndedCampaignsAreComputedOnce(t *testing.T) {
+	s := newServer(t)
+	s.apply(programmeOfShop())
+	today := s.visitShop()
 	s.fold()
 	paths := []string{"/v1/campaigns/31/results?scorecard=true", "/v1/campaigns/32/results?scorecard=true"}
 	tags := map[string]string{}
@@ -76,4 +83,34 @@ func TestReportsOfEndedCampaignsAreComputedOnce(t *testing.T) {
 	check.Equal(t, s.outcomes("miss"), len(paths), "computed reports")
 	response := s.Get(paths[0]).Header("If-None-Match", tags[paths[0]]).Send()
 	check.Equal(t, response.Status, http.StatusNotModified, "what the client has: %s", response.Text)
+}
+
+// TestAStopRecomputesOneSubject stops one of three campaigns: the reports of the others are those that were kept. A
+// report with a scorecard and no other parameter is the one from which lists have their status.
+func TestAStopRecomputesOneSubject(t *testing.T) {
+	s := newServer(t)
+	s.apply(programmeOfShop())
+	s.visitShop()
+	s.fold()
+	ask := func() {
+		for _, id := range []int{31, 32, 33} {
+			s.Get(fmt.Sprintf("/v1/campaigns/%d/results?scorecard=true", id)).Send().RequireStatus(http.StatusOK)
+		}
+	}
+	ask()
+	check.Equal(t, s.outcomes("miss"), 3, "computed reports")
+	writer := s.newToken(1, 0, catalogue.ScopeWrite)
+	s.Post("/v1/campaigns/33/stop", "").Token(writer).Send().RequireStatus(http.StatusOK)
+	ask()
+	check.Equal(t, s.outcomes("miss"), 4, "computed reports after a stop")
+	var list []struct {
+		ID     int
+		Status struct{ ComputedAt *time.Time }
+	}
+	s.Get("/v1/campaigns?websiteId=1&include=status").Send().JSON(&list)
+	for _, item := range list { // nothing computes the statuses that are asked for
+		isKept := item.ID > 30
+		check.Equal(t, item.Status.ComputedAt != nil, isKept, "campaign %d has a status", item.ID)
+	}
+	check.Equal(t, s.outcomes("hit"), 2, "kept reports")
 }

@@ -327,8 +327,8 @@ func (s *API) listCampaigns(c *gin.Context) (any, error) {
 		subjects[i] = page[i].Subject()
 	}
 	if l.status {
-		for i, found := range s.Statuses.LastStatuses(c.Request.Context(), l.owned.ID, subjects) {
-			list[i].Status = result.NewListedStatus(found, page[i].Active)
+		for i, found := range s.Summaries.LastSummaries(c.Request.Context(), l.owned.ID, subjects) {
+			list[i].Status = found.ListedStatus(page[i].Active)
 		}
 	}
 	return list, nil
@@ -421,9 +421,9 @@ func (s *API) listWidgets(c *gin.Context) (any, error) {
 			subjects = append(subjects, page[i].Subject(e.ID))
 		}
 		list[i].Status = []experimentStatus{}
-		for k, found := range s.Statuses.LastStatuses(c.Request.Context(), l.owned.ID, subjects) {
+		for k, found := range s.Summaries.LastSummaries(c.Request.Context(), l.owned.ID, subjects) {
 			e := &page[i].Experiments[k]
-			shown := result.NewListedStatus(found, page[i].Active && e.Active)
+			shown := found.ListedStatus(page[i].Active && e.Active)
 			list[i].Status = append(list[i].Status, experimentStatus{e.ID, shown})
 		}
 	}

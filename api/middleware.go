@@ -135,8 +135,8 @@ func requestID(c *gin.Context) {
 const (
 	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-Match, " +
 		"If-None-Match, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id"
-	readByPages = "Content-Disposition, ETag, Link, Location, Retry-After, Warning, WWW-Authenticate, X-Request-Id, " +
-		"X-Token-Scopes, X-Total-Count"
+	readByPages = "Content-Disposition, ETag, Link, Location, Retry-After, Warning, WWW-Authenticate, X-As-Of, " +
+		"X-Request-Id, X-Token-Scopes, X-Total-Count"
 )
 
 // setCORSHeaders lets pages of the configured origins read responses. Other origins get responses without the CORS

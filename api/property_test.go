@@ -79,6 +79,12 @@ func (a *asker) request() ask {
 	if strings.HasSuffix(path.template, "/plan") {
 		query = a.planned(query)
 	}
+	if asksFor("since") { // what no longer matches would be missed
+		query = slices.DeleteFunc(query, func(q string) bool {
+			name, _, _ := strings.Cut(q, "=")
+			return slices.Contains([]string{"active", "decision", "owner", "tag"}, name)
+		})
+	}
 	token := a.tokens[0]
 	if operation.RequestBody != nil {
 		token = a.tokens[2]
@@ -202,6 +208,12 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 		return worlds.Pick(a, "3", "4")
 	case strings.HasSuffix(name, "[dateFrom]"):
 		return worlds.Pick(a, "2026-05-01", "1970-01-01", "2026-04-30T23:59:59.999999Z", "2026-05-01T02:00:00+02:00")
+	case name == "since":
+		return worlds.Pick(a, "2026-05-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-05-01T02:00:00+02:00")
+	case name == "after":
+		return worlds.Pick(a, "campaign/12", "campaign/13", "experiment/7/2")
+	case of.MinLength > 0:
+		return worlds.Pick(a, "Ann", "日本", "a b+c&d=e")
 	case of.Format == "date":
 		return worlds.Pick(a, "2026-05-01", "1970-01-01", "2199-12-30")
 	case strings.HasSuffix(name, "[dateTo]"):

@@ -45,6 +45,9 @@ const (
 	notKept = "no-store"
 )
 
+// staleWarning is the Warning of a response without all accepted events.
+const staleWarning = `110 lifthouse "Response is Stale"`
+
 // varies lists the headers that determine a response. Browsers cache by URL and may use different tokens.
 const varies = "Accept, Authorization"
 
@@ -59,7 +62,7 @@ func sendReply(c *gin.Context, r reply) {
 		}
 	}
 	if r.stale {
-		c.Header("Warning", `110 lifthouse "Response is Stale"`)
+		c.Header("Warning", staleWarning)
 	}
 	if r.status == http.StatusNoContent {
 		sendStatus(c, r.status)

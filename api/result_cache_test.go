@@ -131,7 +131,7 @@ func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	check.Equal(t, second.Status, http.StatusOK, "after an event: %v", second)
 	check.Equal(t, second.Totals.Visitors, 2, "after an event: %v", second)
 	check.That(t, second.Header.Get("ETag") != first.Header.Get("ETag"), "after an event: %v", second)
-	s.apply(strings.Replace(twoAccounts, "name: Button", "name: Knob", 1))
+	s.apply(strings.Replace(twoAccounts, "name: Banner", "name: Header", 1))
 	third := s.Get(bannerResults).Header("If-None-Match", second.Header.Get("ETag")).PollReport()
 	check.Equal(t, third.Status, http.StatusOK, "after apply: %v", third)
 	check.That(t, third.Header.Get("ETag") != second.Header.Get("ETag"), "after apply: %v", third)

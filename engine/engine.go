@@ -51,6 +51,7 @@ type Engine struct {
 	analyzer  *looks.Analyzer
 
 	interactions keptInteractions
+	acceptances  facts.Acceptances
 }
 
 // looksMemory bounds the memory of the results of looks, in bytes: about 1 KiB for each look at a variation, and 50 KiB
@@ -66,6 +67,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards 
 		catalogue: c, cache: results, analyzer: looks.NewAnalyzer(results),
 		interactions: keptInteractions{
 			of: map[schema.Subject][]result.Interaction{}, versions: map[schema.Subject]uint64{},
+			changed: map[schema.Subject]time.Time{},
 		},
 	}
 }
@@ -79,16 +81,50 @@ func (e *Engine) ObserveQueries(query func(elapsed time.Duration, err error)) {
 // ReadPlanVersion is like ReadVersion, for a report.
 func (e *Engine) ReadPlanVersion(ctx context.Context, p *plan.Plan) (Version, error) {
 	version, err := e.ReadVersion(ctx, p.Subject)
-	if err != nil || !e.AsOfFirstView(p).Rules.MustLearn() {
-		return version, err
-	}
-	inForce, err := e.PlanInForce(ctx, p)
 	if err != nil {
 		return version, err
 	}
-	prior, err := json.Marshal(inForce.Rules.StatedPrior)
-	version.Prior = string(prior)
+	version.Prior, err = e.learnedPrior(ctx, p)
 	return version, err
+}
+
+// learnedPrior returns the prior that a plan learns from other campaigns; empty: it learns none.
+func (e *Engine) learnedPrior(ctx context.Context, p *plan.Plan) (string, error) {
+	if !e.AsOfFirstView(p).Rules.MustLearn() {
+		return "", nil
+	}
+	inForce, err := e.PlanInForce(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	prior, err := json.Marshal(inForce.Rules.StatedPrior)
+	return string(prior), err
+}
+
+// ReadVersions is like ReadPlanVersion, for the declared questions of several subjects of an account. waiting are the
+// accepted events of any subject that wait; no version has its own.
+func (e *Engine) ReadVersions(
+	ctx context.Context, owned *catalogue.AccountResources, subjects []schema.Subject,
+) (versions []Version, waiting moments.Waiting, err error) {
+	waiting, err = e.facts.AwaitNoted(ctx)
+	if err != nil {
+		return nil, waiting, err
+	}
+	versions = e.LastVersions(ctx, subjects)
+	for i, subject := range subjects {
+		if !versions[i].Known {
+			return nil, waiting, &source.StoreError{Fault: source.Down}
+		}
+		p, err := plan.New(plan.ResultsRequest(owned.ID, subject), owned)
+		if err != nil {
+			return nil, waiting, err
+		}
+		versions[i].Prior, err = e.learnedPrior(ctx, p)
+		if err != nil {
+			return nil, waiting, err
+		}
+	}
+	return versions, waiting, nil
 }
 
 // PlanReport resolves a request against the catalogue. The error is an InvalidError or a NotFoundError.

@@ -24,6 +24,7 @@ type keptInteractions struct {
 	mu       sync.RWMutex // guards the following
 	of       map[schema.Subject][]result.Interaction
 	versions map[schema.Subject]uint64 // of the interactions of each subject
+	changed  map[schema.Subject]time.Time
 }
 
 // ofSubject returns the interactions of a subject.
@@ -40,12 +41,21 @@ func (k *keptInteractions) versionOf(subject schema.Subject) uint64 {
 	return k.versions[subject]
 }
 
+// changedAt returns when the interactions of a subject last changed in this process; zero: never.
+func (k *keptInteractions) changedAt(subject schema.Subject) time.Time {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.changed[subject]
+}
+
 // replaceOfWebsite replaces the interactions of the subjects of a website.
 func (k *keptInteractions) replaceOfWebsite(website int64, found map[schema.Subject][]result.Interaction) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	before := map[schema.Subject]uint64{}
 	for subject := range k.of {
 		if subject.WebsiteID == website {
+			before[subject] = k.versions[subject]
 			delete(k.of, subject)
 			delete(k.versions, subject)
 		}
@@ -60,6 +70,14 @@ func (k *keptInteractions) replaceOfWebsite(website int64, found map[schema.Subj
 		}
 		k.of[subject] = list
 		k.versions[subject] = xxhash.Sum64(text)
+		if before[subject] == k.versions[subject] {
+			delete(before, subject)
+		} else {
+			before[subject] = 0
+		}
+	}
+	for subject := range before {
+		k.changed[subject] = time.Now().UTC()
 	}
 }
 

@@ -427,23 +427,6 @@ func (e *Engine) ReportDecision(ctx context.Context, j *Judgement) (*result.Repo
 	return report, err
 }
 
-// ComputeStatus returns the status of a subject at a version of its data. It is empty if there is nothing to compare.
-func (e *Engine) ComputeStatus(ctx context.Context, p *plan.Plan, version Version) (*result.Status, error) {
-	p, err := e.PlanInForce(ctx, p)
-	if err != nil || !canDecide(p) {
-		return result.NewStatus(nil), err
-	}
-	j, err := e.judgeAt(ctx, p, version)
-	if err != nil {
-		return nil, err
-	}
-	report, err := e.ReportDecision(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	return result.NewStatus(report), nil
-}
-
 // questionsAbout returns the questions about goals, each with the cap of the request or of the goal.
 func questionsAbout(p *plan.Plan, goals []plan.GoalWindow) []facts.GoalQuestion {
 	about := make([]facts.GoalQuestion, len(goals))

@@ -105,9 +105,9 @@ func (s *Server) listExperiments(ctx context.Context, c Caller, a *arguments) (a
 		}
 	}
 	from, to := min(offset, len(all)), min(offset+limit, len(all))
-	for i, status := range s.statuses.LastStatuses(ctx, c.AccountID, subjects[from:to]) {
+	for i, summary := range s.summaries.LastSummaries(ctx, c.AccountID, subjects[from:to]) {
 		l := &all[from+i]
-		l.ListedStatus = result.NewListedStatus(status, l.Active)
+		l.ListedStatus = summary.ListedStatus(l.Active)
 		switch {
 		case l.ComputedAt == nil:
 			l.Sentence = l.Name + ": the decision is not computed yet; call again in a few seconds."

@@ -1,13 +1,13 @@
 package results
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
+	"lifthouse/engine/watch"
 	"lifthouse/stats"
 )
 
@@ -17,12 +17,10 @@ type kept struct {
 	at   time.Time // when it was computed
 	body []byte    // nil: it is a report
 
-	members     render.Document // of the report
-	quiet       *result.Report  // its checks and its pulse
-	hasData     bool            // the subject has events
-	plan        *plan.Plan      // in force, if the report says what its treatments are worth; nil: it does not
+	report      *render.LastingReport
+	plan        *plan.Plan // in force, if the report says what its treatments are worth; nil: it does not
 	worthReason stats.Reason
-	lastWorth   atomic.Pointer[[]byte] // JSON of what they were worth in the last answer; nil: there was none
+	lastWorth   *atomic.Pointer[[]byte] // JSON of what they were worth in the last answer; nil: there was none
 }
 
 // keepBody returns what is kept of a body.
@@ -35,13 +33,19 @@ func keepReport(p *plan.Plan, report *result.Report) (*kept, error) {
 	if report.Scorecard == nil {
 		p = nil
 	}
-	members, err := render.NewDocument(report)
+	lasting, err := render.NewLastingReport(report)
 	return &kept{
-		at: report.GeneratedAt, members: members,
-		quiet:   &result.Report{Slice: result.Slice{Checks: report.Checks}, Pulse: report.Pulse},
-		hasData: report.DataThrough != nil,
-		plan:    p, worthReason: report.WorthReason,
+		at: report.GeneratedAt, report: lasting, plan: p, worthReason: report.WorthReason,
+		lastWorth: new(atomic.Pointer[[]byte]),
 	}, err
+}
+
+// keptSummary returns what is kept of the answer with a summary.
+func keptSummary(of *watch.Summary) *kept {
+	return &kept{
+		at: of.ComputedAt, report: of.LastingReport, plan: of.Plan, worthReason: of.WorthReason,
+		lastWorth: &of.LastWorth,
+	}
 }
 
 // isYoungerThan reports whether what is kept may be used with a maximum age. A report has no clock, so it stays as long
@@ -51,17 +55,18 @@ func (k *kept) isYoungerThan(age time.Duration) bool {
 }
 
 // size returns the approximate size, in bytes.
-func (k *kept) size() int { return len(k.body) + k.members.Size() }
-
-// clock has what an answer says about the time at which it is written.
-type clock struct {
-	now      time.Time
-	accepted time.Time // acceptance time up to which the data have all events; zero: as the report says
-	stale    bool      // the data do not have all accepted events, or the store failed
+func (k *kept) size() int {
+	if k.body != nil {
+		return len(k.body)
+	}
+	return k.report.Size()
 }
 
 // worthAtLast returns the JSON of what the treatments were worth in the last answer, or nil.
 func (k *kept) worthAtLast() []byte {
+	if k.lastWorth == nil {
+		return nil
+	}
 	if last := k.lastWorth.Load(); last != nil {
 		return *last
 	}
@@ -69,30 +74,13 @@ func (k *kept) worthAtLast() []byte {
 }
 
 // writeBody returns the body of an answer. worth is the JSON of what the treatments are worth, or nil.
-func (k *kept) writeBody(c clock, worth []byte) ([]byte, error) {
+func (k *kept) writeBody(c render.Clock, worth []byte) ([]byte, error) {
 	if k.body != nil {
 		return k.body, nil
 	}
-	members := slices.Clone(k.members)
-	replaced := []struct {
-		name  string
-		value any
-	}{{"generatedAt", c.now.UTC().Truncate(time.Millisecond)}, {"stale", c.stale}}
-	for _, of := range replaced {
-		if err := members.ReplaceMember(of.name, of.value); err != nil {
-			return nil, err
-		}
-	}
-	if k.hasData && c.accepted.Unix() > 0 {
-		if err := members.ReplaceMember("dataThrough", c.accepted); err != nil {
-			return nil, err
-		}
-	}
-	checks := k.quiet.ChecksAt(c.now)
-	if len(checks.Warnings) > len(k.quiet.Checks.Warnings) {
-		if err := members.ReplaceMember("checks", checks); err != nil {
-			return nil, err
-		}
+	members, err := k.report.DocumentAt(c)
+	if err != nil {
+		return nil, err
 	}
 	if worth != nil {
 		members = append(members, render.Member{Name: "worth", Value: worth})

@@ -3,12 +3,12 @@
 package results
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"lifthouse/engine"
@@ -18,6 +18,8 @@ import (
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
+	"lifthouse/engine/watch"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/cespare/xxhash/v2"
@@ -35,15 +37,16 @@ type Options struct {
 type Service struct {
 	Options
 
-	engine  *engine.Engine
-	metrics *Metrics
-	cache   *cache.Cache
-	flights flightGroup[*kept]
-	gate    *Admission
+	engine    *engine.Engine
+	summaries *watch.Summaries
+	metrics   *Metrics
+	cache     *cache.Cache // of all but summaries
+	flights   flightGroup[*kept]
+	gate      *Admission
 }
 
 // New returns the service of an engine. gate limits the concurrent computations.
-func New(e *engine.Engine, gate *Admission, o Options, m *Metrics) *Service {
+func New(e *engine.Engine, summaries *watch.Summaries, gate *Admission, o Options, m *Metrics) *Service {
 	c := cache.New(o.Memory)
 	m.add.NewCounterFunc(prometheus.CounterOpts{
 		Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
@@ -54,7 +57,10 @@ func New(e *engine.Engine, gate *Admission, o Options, m *Metrics) *Service {
 	m.add.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_results_kept", Help: "Cached results.",
 	}, func() float64 { values, _, _ := c.Usage(); return float64(values) })
-	return &Service{Options: o, engine: e, metrics: m, cache: c, gate: gate}
+	m.add.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_summaries_kept_bytes", Help: "Memory of the reports of declared questions, which lists show.",
+	}, func() float64 { _, bytes, _ := summaries.Usage(); return float64(bytes) })
+	return &Service{Options: o, engine: e, summaries: summaries, metrics: m, cache: c, gate: gate}
 }
 
 // Query is a request for results in canonical form.
@@ -63,8 +69,14 @@ type Query struct {
 	Kind string // content type
 	Key  string // everything in the request, including the account
 
-	catalogue uint64 // version of the account's resources
-	compute   func(context.Context, engine.Version) (*kept, error)
+	owned   *catalogue.AccountResources
+	summary *watch.SummaryKey // of the summary that answers the query; nil: none does
+	compute func(context.Context, engine.Version) (*kept, error)
+}
+
+// versionAt returns the version of the answer at a version of the data.
+func (q *Query) versionAt(data *engine.Version) string {
+	return fmt.Sprint(q.owned.SubjectVersion(q.Plan.Subject), " ", data.Key())
 }
 
 // ReportQuery returns the query for a report of an account, or of the website of a token that is bound to one. The
@@ -86,11 +98,24 @@ func (s *Service) ReportQuery(
 		return nil, err
 	}
 	canonical, err := json.Marshal(request)
-	q := &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}
+	q := &Query{Plan: resolved, Kind: kind, owned: owned, Key: kind + " " + string(canonical)}
+	if kind == JSON && isAboutSummary(request, resolved.Subject) {
+		q.summary = &watch.SummaryKey{AccountID: owned.ID, Subject: resolved.Subject}
+	}
 	q.compute = func(ctx context.Context, version engine.Version) (*kept, error) {
 		return s.computeReport(ctx, q, version)
 	}
 	return q, err
+}
+
+// isAboutSummary reports whether a request asks for the report of the declared question with its scorecard, and for
+// nothing else.
+func isAboutSummary(request query.Request, of schema.Subject) bool {
+	declared := plan.ResultsRequest(request.AccountID, of)
+	declared.Scorecard = true
+	request.WebsiteID = of.WebsiteID
+	isOwn := of.Kind == schema.SubjectWidget && of.ExperimentID == 0
+	return !isOwn && reflect.DeepEqual(request, declared)
 }
 
 // computeReport computes what is kept of the report of a query.
@@ -115,6 +140,7 @@ func (s *Service) computeReport(ctx context.Context, q *Query, version engine.Ve
 // ValuesQuery returns the query for the most frequent values of an attribute among the visitors of a report, as JSON.
 func (s *Service) ValuesQuery(report *Query, attribute string, most int) *Query {
 	q := *report
+	q.summary = nil
 	q.Key = fmt.Sprintf("values of %s, %d, %s", attribute, most, q.Key)
 	q.compute = func(ctx context.Context, _ engine.Version) (*kept, error) {
 		values, err := s.engine.ReadValues(ctx, q.Plan, attribute, most)
@@ -144,7 +170,7 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	if err != nil {
 		return s.lastGood(q, err)
 	}
-	version := fmt.Sprint(q.catalogue, " ", data.Key())
+	version := q.versionAt(&data)
 	waits := data.Waiting.Events > 0
 	mayConfirm := data.Known && !waits
 	hasBody := func(version string) bool { return mayConfirm && !newest && has != nil && has(version) }
@@ -169,7 +195,7 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 		}
 	}
 	s.metrics.outcomes.WithLabelValues(outcome).Inc()
-	body, err := found.writeBody(clock{now: time.Now(), accepted: data.Accepted, stale: waits}, worth)
+	body, err := found.writeBody(render.Clock{Now: time.Now(), Accepted: data.Accepted, Stale: waits}, worth)
 	if !mayConfirm {
 		version = ""
 	}
@@ -182,17 +208,25 @@ func (s *Service) findKept(
 	ctx context.Context, q *Query, data engine.Version, version string, compute bool,
 ) (found *kept, outcome string, err error) {
 	if !compute {
-		last, madeFrom := s.cache.LastValue(q.Key)
-		found, has := last.(*kept)
-		if has && madeFrom == version && found.isYoungerThan(s.Age) {
+		found, isCurrent := s.lastKept(q, data)
+		if isCurrent && found.isYoungerThan(s.Age) {
 			return found, "hit", nil
 		}
 	}
 	// The version was read before the data, so a body may include newer data than its version, but never older.
 	flight := fmt.Sprint(version, " ", data.Waiting, " ", q.Key)
 	found, joined, err := s.flights.joinFlight(ctx, flight, func(ctx context.Context) (*kept, error) {
-		made, err := RunAdmitted(ctx, s, func(ctx context.Context) (*kept, error) { return q.compute(ctx, data) })
-		if err == nil && data.Waiting.Events == 0 {
+		made, err := RunAdmitted(ctx, s, func(ctx context.Context) (*kept, error) {
+			if q.summary != nil && !compute {
+				found, err := s.summaries.FindSummary(ctx, q.owned, *q.summary, data)
+				if err != nil {
+					return nil, err
+				}
+				return keptSummary(found), nil
+			}
+			return q.compute(ctx, data)
+		})
+		if err == nil && data.Waiting.Events == 0 && q.summary == nil {
 			s.cache.StoreValue(q.Key, version, made, int64(len(q.Key)+made.size()))
 		}
 		return made, err
@@ -201,6 +235,26 @@ func (s *Service) findKept(
 		return found, "shared", err
 	}
 	return found, "miss", err
+}
+
+// lastKept returns what was last kept for a query; nil: nothing. isCurrent reports whether it is of a version of the
+// data.
+func (s *Service) lastKept(q *Query, data engine.Version) (found *kept, isCurrent bool) {
+	if q.summary == nil {
+		last, madeFrom := s.cache.LastValue(q.Key)
+		found, _ = last.(*kept)
+		return found, found != nil && madeFrom == q.versionAt(&data)
+	}
+	last, madeFrom := s.summaries.LastSummary(*q.summary)
+	if last == nil {
+		return nil, false
+	}
+	return keptSummary(last), madeFrom == watch.SummaryVersionOf(q.owned, q.Plan.Subject, &data)
+}
+
+// SummaryWorth returns the JSON of what the treatments of a summary are worth; nil: it does not say.
+func (s *Service) SummaryWorth(ctx context.Context, of *watch.Summary) ([]byte, error) {
+	return s.readWorth(ctx, keptSummary(of))
 }
 
 // readWorth returns the JSON of what the treatments of a report are worth; nil: the report does not have it.
@@ -217,11 +271,11 @@ func (s *Service) readWorth(ctx context.Context, of *kept) ([]byte, error) {
 	if err != nil || found == nil {
 		return nil, err
 	}
-	encoded, err := render.JSON(found)
+	encoded, err := render.EncodeValue(found)
 	if err != nil {
 		return nil, err
 	}
-	worth := bytes.TrimSpace(encoded)
+	worth := []byte(encoded)
 	of.lastWorth.Store(&worth)
 	return worth, nil
 }
@@ -249,13 +303,12 @@ func WithDeadline(ctx context.Context, timeout time.Duration) (context.Context, 
 
 // lastGood returns the last successful body, marked as stale, if the store failed.
 func (s *Service) lastGood(q *Query, err error) (Answer, error) {
-	last, _ := s.cache.LastValue(q.Key)
-	found, has := last.(*kept)
-	if _, failed := errors.AsType[*source.StoreError](err); !has || !failed {
+	found, _ := s.lastKept(q, engine.Version{})
+	if _, failed := errors.AsType[*source.StoreError](err); found == nil || !failed {
 		return Answer{}, err
 	}
 	s.metrics.outcomes.WithLabelValues("stale").Inc()
-	body, err := found.writeBody(clock{now: found.at, stale: true}, found.worthAtLast())
+	body, err := found.writeBody(render.Clock{Now: found.at, Stale: true}, found.worthAtLast())
 	return Answer{Body: body, Stale: true}, err
 }
 

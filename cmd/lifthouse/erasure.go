@@ -11,6 +11,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/wording"
+	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
 )
@@ -37,6 +38,13 @@ func (p *program) forgetCommand() *cobra.Command {
 			}
 			erased, err := s.Writer.ForgetVisitors(ctx, visitors, websites)
 			if err != nil {
+				return err
+			}
+			changed := websites
+			if len(changed) == 0 {
+				changed = s.Catalogue.Snapshot().WebsiteIDs()
+			}
+			if err := s.Catalogue.RecordFactsChange(ctx, catalogue.VisitorsForgotten, changed...); err != nil {
 				return err
 			}
 			p.printLine("deleted %s of %s", wording.CountNoun(erased.Events, "event"),

@@ -181,7 +181,7 @@ func (s *shop) startServer(i int, killed bool) {
 		}
 	}
 	server.store, server.recorder, server.holder = store, watch.NewRecorder(store.Engine, store.Catalogue, store.Outbox,
-		store.Statuses), fmt.Sprint(s.r.Uint64())
+		store.Summaries), fmt.Sprint(s.r.Uint64())
 	server.sender = watch.NewSender(store.Outbox, store.Catalogue,
 		watch.SenderOptions{AllowPrivate: true, Holder: server.holder, Secrets: store.Secrets})
 	s.servers[i] = server

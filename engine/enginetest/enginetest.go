@@ -27,7 +27,23 @@ func OpenWithFacts(
 	tb testing.TB, conn driver.Conn, c *catalogue.Catalogue,
 ) (*engine.Engine, *ingest.Writer, facts.Shards) {
 	tb.Helper()
-	shards := facts.Shards{facts.NewRefresher(conn, true)}
+	return open(tb, conn, c, true)
+}
+
+// OpenOneOfSeveral is like OpenWithFacts, for a store to which other processes write, too.
+func OpenOneOfSeveral(
+	tb testing.TB, conn driver.Conn, c *catalogue.Catalogue,
+) (*engine.Engine, *ingest.Writer, facts.Shards) {
+	tb.Helper()
+	return open(tb, conn, c, false)
+}
+
+// open opens the only process of a store, or one of several.
+func open(
+	tb testing.TB, conn driver.Conn, c *catalogue.Catalogue, alone bool,
+) (*engine.Engine, *ingest.Writer, facts.Shards) {
+	tb.Helper()
+	shards := facts.Shards{facts.NewRefresher(conn, alone)}
 	e := engine.New(conn, c, source.DefaultLimits, shards)
 	w := ingest.NewWriter(conn, shards)
 	w.SetNameOptions(ingest.NameOptions{

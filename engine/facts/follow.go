@@ -116,15 +116,16 @@ func (p Progress) AsFold() *moments.FoldAll {
 // exposures of visitors who saw it. Views of other visitors may wait, too, but these are events of the subject.
 func (r *Refresher) CountWaiting(ctx context.Context, of schema.Subject) (events int64, err error) {
 	server := r.currentServer()
+	shown := r.ShownPosition()
 	err = server.QueryRow(ctx, server.render("waiting_of.sql", ""),
-		clickhouse.Named("after", r.ShownPosition().Through), clickhouse.Named("website", of.WebsiteID),
+		clickhouse.Named("after", shown.Through), clickhouse.Named("website", of.WebsiteID),
 		clickhouse.Named("subject", string(of.Kind)), clickhouse.Named("id", of.ID),
 		clickhouse.Named("experiment", of.ExperimentID),
 		clickhouse.Named("section", server.sectionOf(of, fold.OfVisitor))).Scan(&events)
 	if err != nil {
 		return 0, fmt.Errorf("count the events of %s that wait: %w", of, err)
 	}
-	if r.ShownPosition().Through == 0 { // in the first fold, some of them are in the facts
+	if shown.Through == 0 { // in the first fold, some of them are in the facts
 		folded := r.SubjectCounters(of)
 		events = max(events-int64(folded.AllEvents()), 1) //nolint:gosec // a count
 	}

@@ -49,8 +49,8 @@ func (d Document) ReplaceMember(name string, value any) error {
 		if d[i].Name != name {
 			continue
 		}
-		encoded, err := JSON(value)
-		d[i].Value = bytes.TrimSuffix(encoded, []byte("\n"))
+		encoded, err := EncodeValue(value)
+		d[i].Value = encoded
 		return err
 	}
 	return nil

@@ -293,15 +293,17 @@ func (r *Report) WarnOfUnseen(without, all int64) {
 // AddWaiting adds that the report does not include some accepted events yet.
 func (r *Report) AddWaiting(waits moments.Waiting) {
 	why := "the server is still folding them"
-	if waits.Fold != nil {
-		why = "the server is " + FoldInWords(waits.Fold)
-	}
 	if waits.Reason == moments.DiskFull {
 		why = "the disk of the store is full, so free some space"
 	}
 	r.Stale = true
 	r.Waiting = &waits
 	r.Checks.Warnings = slices.DeleteFunc(r.Checks.Warnings, func(w Warning) bool { return w.Code == warningNoEvents })
+	if waits.Fold != nil {
+		r.Checks.addWarning(WarningWaiting, "this report does not have all events yet: the server is %s",
+			FoldInWords(waits.Fold))
+		return
+	}
 	r.Checks.addWarning(WarningWaiting, "%s accepted events are not in this report yet: %s",
 		wording.FormatCount(waits.Events), why)
 }

@@ -9,7 +9,6 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/facts"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
@@ -29,9 +28,11 @@ func (p *past) scorecardOf(by *server) (*result.Report, *result.Status) {
 	p.t.Helper()
 	request := query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 2, Scorecard: true}
 	report := must.Get(by.ComputeReport(p.t.Context(), must.Get(by.PlanReport(request))(p.t)))(p.t)
-	listed := must.Get(plan.New(plan.ResultsRequest(1, banner), p.catalogue.Snapshot().AccountResources(1)))(p.t)
 	version := must.Get(by.ReadVersion(p.t.Context(), banner))(p.t)
-	return report, must.Get(by.ComputeStatus(p.t.Context(), listed, version))(p.t)
+	owned := p.catalogue.Snapshot().AccountResources(1)
+	summary := must.Get(by.summaries.FindSummary(p.t.Context(), owned, watch.SummaryKey{AccountID: 1, Subject: banner},
+		version))(p.t)
+	return report, summary.Status
 }
 
 // TestRecordedLooksAreInWhatIsKept records a look after midnight, when no event arrives any more. The reports and
@@ -62,19 +63,19 @@ func TestRecordedLooksAreInWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestListsAgreeWithMessages renews the status of a list before a message is written.
+// TestListsAgreeWithMessages renews the summary of a list before a message is written.
 func TestListsAgreeWithMessages(t *testing.T) {
 	p := newPast(t, nil)
-	statuses := watch.NewStatuses(p.server.Engine, p.catalogue)
-	p.server.recorder = watch.NewRecorder(p.server.Engine, p.catalogue, p.server.outbox, statuses)
+	summaries := watch.NewSummaries(p.server.Engine, p.catalogue)
+	p.server.recorder = watch.NewRecorder(p.server.Engine, p.catalogue, p.server.outbox, summaries)
 	for day := range 8 {
 		p.arrive(day, []int{500, 500}, 50, 80)
 	}
 	messages := p.pass(p.server, 9, 1)
 	check.Equal(t, len(messages), 1, "messages: %q", messages)
-	listed := statuses.LastStatuses(t.Context(), 1, []schema.Subject{banner})[0]
+	listed := summaries.LastSummaries(t.Context(), 1, []schema.Subject{banner})[0]
 	must.That(t, listed != nil, "the list has no status")
-	check.Equal(t, listed.Decision.Status, result.DecisionShip)
+	check.Equal(t, listed.Status.Decision.Status, result.DecisionShip)
 }
 
 // TestSubjectsWaitForTheirOwnEvents holds up the folds of a server while an event waits. If it is of another campaign,
@@ -96,7 +97,7 @@ func TestSubjectsWaitForTheirOwnEvents(t *testing.T) {
 			shards := facts.Shards{shard}
 			must.OK(t, shards.OpenFacts(t.Context()))
 			e := engine.New(held, p.catalogue, source.DefaultLimits, shards)
-			recorder := watch.NewRecorder(e, p.catalogue, outbox.New(p.conn), watch.NewStatuses(e, p.catalogue))
+			recorder := watch.NewRecorder(e, p.catalogue, outbox.New(p.conn), watch.NewSummaries(e, p.catalogue))
 			ctx, stop := context.WithCancel(t.Context())
 			var following sync.WaitGroup
 			following.Go(func() { shard.FollowEvents(ctx) })

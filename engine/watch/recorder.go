@@ -1,5 +1,6 @@
-// Package watch does what happens without a request: it records looks, computes the statuses of lists, writes messages
-// about decisions, checks, starts and stops, stops campaigns that are decided, and delivers messages to webhooks.
+// Package watch does what happens without a request: it records looks, computes the summaries of subjects, writes
+// messages about decisions, checks, starts and stops, stops campaigns that are decided, and delivers messages to
+// webhooks.
 package watch
 
 import (
@@ -28,7 +29,7 @@ type Recorder struct {
 	engine    *engine.Engine
 	catalogue *catalogue.Catalogue
 	outbox    *outbox.Outbox
-	statuses  *Statuses
+	summaries *Summaries
 
 	checked map[schema.Subject]time.Time // the day on which each subject was last checked for harm
 	judged  map[schema.Subject]time.Time // the day on which it was last judged
@@ -38,10 +39,10 @@ type Recorder struct {
 	passes   int // since this process started
 }
 
-// NewRecorder returns the recorder of a store. When it records something, it also renews the statuses of lists.
-func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox, statuses *Statuses) *Recorder {
+// NewRecorder returns the recorder of a store. When it records something, it also renews the summaries.
+func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox, summaries *Summaries) *Recorder {
 	return &Recorder{
-		engine: e, catalogue: c, outbox: box, statuses: statuses, checked: map[schema.Subject]time.Time{},
+		engine: e, catalogue: c, outbox: box, summaries: summaries, checked: map[schema.Subject]time.Time{},
 		judged: map[schema.Subject]time.Time{}, tested: map[schema.Subject]uint64{}, measured: map[int64]time.Time{},
 	}
 }
@@ -185,7 +186,7 @@ func (r *Recorder) recordImportedSplit(
 		return nil
 	}
 	slog.InfoContext(ctx, "sample ratio mismatch recorded", "subject", subject)
-	return r.statuses.renewStatus(ctx, statusKey{account, subject})
+	return r.summaries.renewSummary(ctx, SummaryKey{account, subject})
 }
 
 // recordLooks records the looks of a judgement that are due, any harm and a sample ratio mismatch.
@@ -204,7 +205,7 @@ func (r *Recorder) recordLooks(ctx context.Context, account int64, found *engine
 	subject := found.Plan.Subject
 	slog.InfoContext(ctx, "looks recorded", "subject", subject, "rows", splits+looks)
 	delete(r.judged, subject)
-	return r.statuses.renewStatus(ctx, statusKey{account, subject})
+	return r.summaries.renewSummary(ctx, SummaryKey{account, subject})
 }
 
 // isFinal reports whether nothing about a subject can be decided any more: it ended longer ago than its last conversion
@@ -261,7 +262,7 @@ func (r *Recorder) reportDecision(
 			messages = append(messages, *decision)
 		}
 	}
-	if err := r.writeMessages(ctx, statusKey{owned.ID, subject}, messages); err != nil {
+	if err := r.writeMessages(ctx, SummaryKey{owned.ID, subject}, messages); err != nil {
 		return err
 	}
 	if decision == nil {
@@ -270,18 +271,18 @@ func (r *Recorder) reportDecision(
 	return r.stopDecided(ctx, owned.ID, subject, decision)
 }
 
-// writeMessages writes messages about a subject. It renews the status of the subject first, so a list never contradicts
-// a message.
-func (r *Recorder) writeMessages(ctx context.Context, of statusKey, messages []outbox.Message) error {
+// writeMessages writes messages about a subject. It renews the summary of the subject first, so a list never
+// contradicts a message.
+func (r *Recorder) writeMessages(ctx context.Context, of SummaryKey, messages []outbox.Message) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	if err := r.statuses.renewStatus(ctx, of); err != nil {
+	if err := r.summaries.renewSummary(ctx, of); err != nil {
 		return err
 	}
 	n, err := r.outbox.WriteMessages(ctx, messages)
 	if n > 0 {
-		slog.InfoContext(ctx, "messages written", "subject", of.subject, "messages", n)
+		slog.InfoContext(ctx, "messages written", "subject", of.Subject, "messages", n)
 	}
 	return err
 }

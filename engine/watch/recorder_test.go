@@ -43,6 +43,8 @@ type server struct {
 	facts    facts.Shards
 	outbox   *outbox.Outbox
 	recorder *watch.Recorder
+
+	summaries *watch.Summaries
 }
 
 // newPast declares a campaign that started 30 days ago. change modifies it.
@@ -108,7 +110,8 @@ func openServer(t *testing.T, conn driver.Conn, c *catalogue.Catalogue, alone bo
 	shards, box := facts.Shards{facts.NewRefresher(conn, alone)}, outbox.New(conn)
 	must.OK(t, shards.OpenFacts(t.Context()))
 	e := engine.New(conn, c, source.DefaultLimits, shards)
-	return &server{e, shards, box, watch.NewRecorder(e, c, box, watch.NewStatuses(e, c))}
+	summaries := watch.NewSummaries(e, c)
+	return &server{e, shards, box, watch.NewRecorder(e, c, box, summaries), summaries}
 }
 
 // restart returns the same server after a restart.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,7 +97,12 @@ func TestWorthThroughTheLedger(t *testing.T) {
 	read := func(e *engine.Engine, website int64) (*worth.Programme, string) {
 		t.Helper()
 		p := must.Get(e.ReadProgramme(t.Context(), query.Programme{WebsiteID: website}))(t)
-		return p, string(must.Get(json.Marshal(p))(t))
+		lasting := *p
+		lasting.Advice = nil // is about the traffic of the last weeks, not about what was recorded
+		lasting.Sentences = slices.DeleteFunc(slices.Clone(p.Sentences), func(sentence string) bool {
+			return strings.Contains(sentence, "an experiment needs") || strings.Contains(sentence, "of 100 ideas")
+		})
+		return p, string(must.Get(json.Marshal(lasting))(t))
 	}
 	before := map[int64]string{}
 	for w := range websites {

@@ -48,7 +48,7 @@ func StartServer(tb testing.TB, file catalogue.File) *Server {
 	options.StoreQueue = 1 << 20
 	options.StoreWait = time.Hour // no request fails on slow machines
 	handler := api.New(api.Parts{
-		Engine: e, Catalogue: c, Statuses: watch.NewStatuses(e, c), Outbox: outbox.New(conn), Times: ingest.DefaultTimes,
+		Engine: e, Catalogue: c, Summaries: watch.NewSummaries(e, c), Outbox: outbox.New(conn), Times: ingest.DefaultTimes,
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 	}, options)
 	served := httptest.NewServer(handler)

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the statement
 	"encoding/json"
@@ -34,7 +35,8 @@ type AuditEntry struct {
 	// account, token, website, goal, target, campaign, widget or webhook; facts, with the id of a website
 	Kind string `json:"kind"`
 	ID   int64  `json:"id"`
-	// created, changed, archived or revoked; for a state, active or inactive; for facts, loss accepted
+	// created, changed, archived or revoked; for a state, active or inactive; for facts, loss accepted, visitors
+	// forgotten or events deleted
 	Change  string          `json:"change"`
 	Version uint64          `json:"version"`
 	After   json.RawMessage `json:"after"` // the definition or the state
@@ -43,6 +45,10 @@ type AuditEntry struct {
 var (
 	//go:embed accepted_loss.sql
 	insertAcceptedLoss string
+	//go:embed facts_change.sql
+	insertFactsChange string
+	//go:embed facts_changes.sql
+	factsChangesQuery string
 	//go:embed audit.sql
 	auditQuery string
 )
@@ -53,6 +59,39 @@ func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visit
 		clickhouse.Named("account", c.Snapshot().ownerOf(website)), clickhouse.Named("website", website),
 		clickhouse.Named("visitors", visitors), clickhouse.Named("author", authorOf(ctx)))
 	return schema.WrapError(err, "write the audit log")
+}
+
+// Changes of facts without new events, as the audit log has them.
+const (
+	VisitorsForgotten = "visitors forgotten"
+	EventsDeleted     = "events deleted"
+)
+
+// RecordFactsChange adds to the audit log that the facts of websites changed without new events. Clients that follow
+// results learn of it from there.
+func (c *Catalogue) RecordFactsChange(ctx context.Context, what string, websites ...int64) error {
+	for _, website := range websites {
+		err := c.conn.Exec(ctx, insertFactsChange,
+			clickhouse.Named("account", c.Snapshot().ownerOf(website)), clickhouse.Named("website", website),
+			clickhouse.Named("change", what), clickhouse.Named("author", authorOf(ctx)))
+		if err != nil {
+			return schema.WrapError(err, "write the audit log")
+		}
+	}
+	return nil
+}
+
+// ReadFactsChanges returns when the facts of each website of an account last changed without new events.
+func (c *Catalogue) ReadFactsChanges(ctx context.Context, account int64) (map[int64]time.Time, error) {
+	changed := map[int64]time.Time{}
+	err := schema.EachRow(ctx, c.conn, factsChangesQuery, func(row driver.Rows) error {
+		var website int64
+		var at time.Time
+		err := row.Scan(&website, &at)
+		changed[website] = at.UTC()
+		return err
+	}, clickhouse.Named("account", account))
+	return changed, schema.WrapError(err, "read the audit log")
 }
 
 // ReadAuditLog returns the changes since a time, of one account, or of all accounts if account is 0. It returns at most
@@ -131,7 +170,9 @@ func changeOf(a *AuditEntry, changed part, archived, switched bool) (string, err
 		}
 		return "inactive", nil
 	case a.Kind == "facts":
-		return "loss accepted", nil
+		var facts struct{ Change string }
+		err := json.Unmarshal(a.After, &facts)
+		return cmp.Or(facts.Change, "loss accepted"), schema.WrapError(err, "read the audit log")
 	case archived && kind(a.Kind) == kindToken:
 		return "revoked", nil
 	case archived:

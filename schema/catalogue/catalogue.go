@@ -23,7 +23,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/cespare/xxhash/v2"
 )
 
 // Catalogue changes the stored catalogue and keeps a Snapshot of it in memory.
@@ -79,6 +78,8 @@ type AccountResources struct {
 	Campaigns map[int64]LiveCampaign
 	Widgets   map[int64]LiveWidget
 	Webhooks  map[int64]LiveWebhook
+
+	changes changes
 }
 
 // LiveCampaign is the definition and the state of a campaign.
@@ -144,6 +145,9 @@ func (s *Snapshot) AccountOfWebsite(id int64) (int64, bool) {
 	return account, ok
 }
 
+// WebsiteIDs returns the ids of all websites in order.
+func (s *Snapshot) WebsiteIDs() []int64 { return slices.Sorted(maps.Keys(s.websites)) }
+
 // ownerOf returns the account that owns the website, which may be archived, or 0 if there is none.
 func (s *Snapshot) ownerOf(website int64) int64 {
 	return cmp.Or(s.websites[website], s.archived[website])
@@ -172,16 +176,17 @@ func (s *Snapshot) AccountTokens(account int64) []Token {
 }
 
 // newSnapshot returns the catalogue that current rows define.
-func newSnapshot(rows []row) (*Snapshot, error) {
-	s := &Snapshot{
+func newSnapshot(rows []row) (s *Snapshot, err error) {
+	s = &Snapshot{
 		accounts: map[int64]*AccountResources{}, websites: map[int64]int64{}, archived: map[int64]int64{},
 		tokens: map[Digest]Token{}, ever: map[key]bool{},
 	}
 	versions := map[int64]uint64{}
+	rowsOf := map[int64][]row{}
 	for _, r := range rows {
 		if r.Kind != kindToken { // rows are immutable: a change inserts the next version
-			versions[r.AccountID] += xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ",
-				r.Archived, " ", r.Body))
+			versions[r.AccountID] += r.hash()
+			rowsOf[r.AccountID] = append(rowsOf[r.AccountID], r)
 		}
 		s.ever[r.key] = true
 		if r.Archived {
@@ -196,6 +201,9 @@ func newSnapshot(rows []row) (*Snapshot, error) {
 	}
 	for id, owned := range s.accounts {
 		owned.Version = versions[id]
+		if owned.changes, err = newChanges(rowsOf[id]); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }

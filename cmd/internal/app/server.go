@@ -160,7 +160,7 @@ func (s *Store) startBackgroundTasks(
 	background.Go(func() { s.FollowChanges(ctx) })
 	background.Go(func() { s.Writer.ForgetNames(ctx, s.Dir == "") })
 	background.Go(func() { s.Journal.FlushPeriodically(ctx, 500*time.Millisecond) }) // then rejected lines are found
-	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox, s.Statuses).FollowLooks(ctx) })
+	background.Go(func() { watch.NewRecorder(s.Engine, s.Catalogue, s.Outbox, s.Summaries).FollowLooks(ctx) })
 	background.Go(func() { watch.FollowRuns(ctx, s.Catalogue, s.Outbox) })
 	sender := s.WebhookSender(watch.SenderOptions{
 		PublicURL: o.API.PublicURL, Release: o.API.Release, AllowPrivate: o.PrivateWebhooks,
@@ -223,7 +223,7 @@ func (s *Store) WebhookSender(o watch.SenderOptions) *watch.Sender {
 	return watch.NewSender(s.Outbox, s.Catalogue, o)
 }
 
-// FollowChanges keeps the catalogue, the facts and the statuses up to date until the context ends.
+// FollowChanges keeps the catalogue, the facts and the summaries up to date until the context ends.
 func (s *Store) FollowChanges(ctx context.Context) {
 	var all sync.WaitGroup
 	if s.Dir == "" { // other servers may change the catalogue
@@ -236,7 +236,7 @@ func (s *Store) FollowChanges(ctx context.Context) {
 	}
 	all.Go(func() { s.Engine.Ledger.FollowRecords(ctx, interval) })
 	all.Go(func() { s.Facts.FollowEvents(ctx) })
-	s.Statuses.FollowQueue(ctx)
+	s.Summaries.FollowQueue(ctx)
 	all.Wait()
 }
 

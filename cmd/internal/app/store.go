@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ type Store struct {
 	Journal   *ingest.Journal
 	Engine    *engine.Engine
 	Outbox    *outbox.Outbox
-	Statuses  *watch.Statuses
+	Summaries *watch.Summaries
 	Facts     facts.Shards
 	Times     ingest.Times // allowed times of events
 	Secrets   *secrets.Folder
@@ -154,7 +155,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	s.Secrets = secrets.NewFolder(o.SecretFolder)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
 	s.Outbox = outbox.New(s.Conn)
-	s.Statuses = watch.NewStatuses(s.Engine, s.Catalogue)
+	s.Summaries = watch.NewSummaries(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
 	s.Writer.SetNameOptions(ingest.NameOptions{
 		IsDeclared:  func(name schema.NamedID) bool { return s.Catalogue.Snapshot().Declares(name) },
@@ -173,7 +174,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 // API returns the handler of the API. It accepts events until the context ends.
 func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	s.api = api.New(api.Parts{
-		Engine: s.Engine, Catalogue: s.Catalogue, Statuses: s.Statuses, Outbox: s.Outbox,
+		Engine: s.Engine, Catalogue: s.Catalogue, Summaries: s.Summaries, Outbox: s.Outbox,
 		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal, Times: s.Times,
 		Secrets: s.Secrets,
 	}, o)
@@ -408,6 +409,14 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 		subjects[i] = found[i].Subject
 	}
 	if err := s.Writer.DropSubjects(ctx, subjects); err != nil {
+		return err
+	}
+	websites := map[int64]bool{}
+	for _, subject := range subjects {
+		websites[subject.WebsiteID] = true
+	}
+	err := s.Catalogue.RecordFactsChange(ctx, catalogue.EventsDeleted, slices.Sorted(maps.Keys(websites))...)
+	if err != nil {
 		return err
 	}
 	var names []schema.NamedID

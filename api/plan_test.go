@@ -35,12 +35,11 @@ func TestPlanRefusals(t *testing.T) {
 		{"?goal=30", []string{"unknown_goal"}},
 		{"?goal=3", []string{`"name":"visitorsPerDay"`, "is required: no campaign"}},
 	} {
-		response, _, body := s.with(http.MethodGet, path+test.query, s.token, nil)
-		check.Equal(t, response.status, http.StatusBadRequest, "%s: %s", test.query, body)
+		response := s.Get(path + test.query).Send()
+		response.CheckStatus(http.StatusBadRequest)
 		for _, want := range test.wants {
-			check.Contains(t, body, want, "%s", test.query)
+			check.Contains(t, response.Text, want, "%s", test.query)
 		}
 	}
-	response, _, body := s.with(http.MethodGet, "/v1/websites/9/plan", s.token, nil)
-	check.Equal(t, response.status, http.StatusNotFound, "a foreign website: %s", body)
+	s.Get("/v1/websites/9/plan").Send().CheckStatus(http.StatusNotFound)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -108,30 +109,7 @@ func (s *API) answerBulk(c *gin.Context) error {
 		return err
 	}
 	items = pageItems(c, b, items)
-	if c.GetString(typeKey) == lineType {
-		return s.sendLines(c, b, items)
-	}
-	var list bytes.Buffer
-	separator := byte('[')
-	err = s.eachItem(ctx, b, items, nil, func(line []byte) error {
-		list.WriteByte(separator)
-		list.Write(bytes.TrimSuffix(line, []byte("\n")))
-		separator = ','
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if separator == '[' {
-		list.WriteByte(separator)
-	}
-	list.WriteString("]\n")
-	answered := reply{kind: results.JSON, keep: briefly, body: list.Bytes(), tag: b.tag, stale: b.stale}
-	if b.stale {
-		answered.keep = notKept
-	}
-	sendReply(c, answered)
-	return nil
+	return s.sendItems(c, b, items)
 }
 
 // decisions are all decisions that a request may ask for.
@@ -321,18 +299,13 @@ func pageItems(c *gin.Context, b *bulk, items []bulkItem) []bulkItem {
 	return page
 }
 
-// sendLines sends each item as soon as it and those before are ready.
-func (s *API) sendLines(c *gin.Context, b *bulk, items []bulkItem) error {
-	c.Header("Content-Type", lineType)
-	c.Header("Cache-Control", briefly)
-	if b.stale {
-		c.Header("Cache-Control", notKept)
-		c.Header("Warning", staleWarning)
-	}
-	if b.tag != "" {
-		c.Header("ETag", b.tag)
-	}
+// sendItems sends the items of a page: as lines, each as soon as it and those before are ready, or as an array once all
+// are ready. The array is not built in memory.
+func (s *API) sendItems(c *gin.Context, b *bulk, items []bulkItem) error {
+	ctx := c.Request.Context()
+	asLines := c.GetString(typeKey) == lineType
 	if c.Request.Method == http.MethodHead {
+		setBulkHeaders(c, b)
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
@@ -341,54 +314,104 @@ func (s *API) sendLines(c *gin.Context, b *bulk, items []bulkItem) error {
 			c.Writer.Flush()
 		}
 	}
-	err := s.eachItem(c.Request.Context(), b, items, flush, func(line []byte) error {
-		deadline := time.Now().Add(sendTime)
-		if err := http.NewResponseController(c.Writer).SetWriteDeadline(deadline); err != nil {
-			return err
-		}
-		_, err := c.Writer.Write(line)
-		return err
-	})
-	if err == nil {
-		c.Writer.WriteHeaderNow()
-	}
-	return err
-}
-
-// eachItem calls write for each item, with its line. beforeWait is called before each wait for one that is not ready.
-func (s *API) eachItem(
-	ctx context.Context, b *bulk, items []bulkItem, beforeWait func(), write func(line []byte) error,
-) error {
-	i := 0
-	writeArchived := func() error {
-		for ; i < len(items) && items[i].Archived; i++ {
-			line, err := render.JSON(&items[i])
+	summaries := s.Summaries.AwaitSummaries(ctx, s.summariesOf(b, items, flush))
+	if !asLines {
+		var all []*watch.Summary
+		for summary, err := range summaries {
 			if err != nil {
 				return err
 			}
-			if err := write(line); err != nil {
-				return err
+			all = append(all, summary)
+		}
+		summaries = func(yield func(*watch.Summary, error) bool) {
+			for _, summary := range all {
+				if !yield(summary, nil) {
+					return
+				}
 			}
 		}
-		return nil
 	}
-	for summary, err := range s.Summaries.AwaitSummaries(ctx, s.summariesOf(b, items, beforeWait)) {
-		if err != nil {
-			return err
+	separator := "["
+	write := func(line []byte) error {
+		if !c.Writer.Written() {
+			setBulkHeaders(c, b)
 		}
-		if err := writeArchived(); err != nil {
-			return err
+		if asLines {
+			return writePart(c, line)
 		}
-		line, err := s.encodeItem(ctx, b, &items[i], summary)
+		part := append([]byte(separator), bytes.TrimSuffix(line, []byte("\n"))...)
+		separator = ","
+		return writePart(c, part)
+	}
+	if err := s.eachItem(ctx, b, items, summaries, write); err != nil {
+		return err
+	}
+	switch {
+	case !c.Writer.Written() && asLines:
+		setBulkHeaders(c, b)
+		c.Writer.WriteHeaderNow()
+	case !c.Writer.Written():
+		setBulkHeaders(c, b)
+		return writePart(c, []byte("[]\n"))
+	case !asLines:
+		return writePart(c, []byte("]\n"))
+	}
+	return nil
+}
+
+// setBulkHeaders sets the headers of a successful response.
+func setBulkHeaders(c *gin.Context, b *bulk) {
+	kind := c.GetString(typeKey)
+	if kind == results.JSON {
+		kind += "; charset=utf-8"
+	}
+	c.Header("Content-Type", kind)
+	c.Header("Cache-Control", briefly)
+	if b.stale {
+		c.Header("Cache-Control", notKept)
+		c.Header("Warning", staleWarning)
+	}
+	if b.tag != "" {
+		c.Header("ETag", b.tag)
+	}
+}
+
+// writePart sends a part of a response, for at most sendTime.
+func writePart(c *gin.Context, part []byte) error {
+	if err := http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
+		return err
+	}
+	_, err := c.Writer.Write(part)
+	return err
+}
+
+// eachItem calls write for each item, with its line. summaries has those of the items that are not archived.
+func (s *API) eachItem(
+	ctx context.Context, b *bulk, items []bulkItem, summaries iter.Seq2[*watch.Summary, error],
+	write func(line []byte) error,
+) error {
+	next, stop := iter.Pull2(summaries)
+	defer stop()
+	for i := range items {
+		var line []byte
+		var err error
+		if items[i].Archived {
+			line, err = render.JSON(&items[i])
+		} else {
+			var summary *watch.Summary
+			summary, err, _ = next()
+			if err == nil {
+				line, err = s.encodeItem(ctx, b, &items[i], summary)
+			}
+		}
 		if err != nil {
 			return err
 		}
 		if err := write(line); err != nil {
 			return err
 		}
-		i++
 	}
-	return writeArchived()
+	return nil
 }
 
 // encodeItem returns the line of an item. Its fields are the bytes of the single report.

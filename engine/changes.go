@@ -67,8 +67,8 @@ func (e *Engine) ReadChanges(
 	return changes, nil
 }
 
-// lastChangeOfDay returns the last midnight at which the results of a plan may have changed without new events: the last
-// one of all while it runs, and some time after its end.
+// lastChangeOfDay returns the last midnight at which the results of a plan may have changed without new events: the
+// last one of all while it runs, and some time after its end.
 func lastChangeOfDay(p *plan.Plan, owned *catalogue.AccountResources, midnight time.Time) time.Time {
 	end, ended := p.EndedAt()
 	if !ended {

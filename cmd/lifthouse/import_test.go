@@ -25,6 +25,16 @@ func TestImportsEndInReports(t *testing.T) {
 	check.That(t, n != 0, "reports do not include the imported events")
 }
 
+// TestForgetIsInTheAuditLog erases a visitor: clients that follow results learn of it from the audit log.
+func TestForgetIsInTheAuditLog(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	h.must("import", "testdata/thirty.ndjson")
+	h.must("forget", "--visitor", "c1", "--yes")
+	_, out, _ := h.run("audit")
+	check.Contains(t, out, "visitors forgotten", "the audit log")
+}
+
 // TestRestoreKeepsItsBackup restores a backup into the folder of the backup.
 func TestRestoreKeepsItsBackup(t *testing.T) {
 	dir := t.TempDir()

@@ -13,7 +13,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// SyncedThrough returns the time up to which the facts of all servers with events have all events; zero: there are none.
+// SyncedThrough returns the time up to which the facts of all servers with events have all events; zero: there are
+// none.
 func (s Shards) SyncedThrough() (first time.Time) {
 	for _, shard := range s {
 		at := shard.ShownPosition()

@@ -48,8 +48,8 @@ func (b *Bulk) Asks(field string) bool { return slices.Contains(b.Fields, field)
 // paramAfter is the parameter of the key of an item.
 const paramAfter = "after"
 
-// ParseBulk parses the query string of a request for all results at a time. decisions are the valid decisions. The error
-// is an InvalidError with all faults.
+// ParseBulk parses the query string of a request for all results at a time. decisions are the valid decisions. The
+// error is an InvalidError with all faults.
 func ParseBulk(rawQuery string, decisions []string, now time.Time) (Bulk, error) {
 	p := ReadParameters(rawQuery, paramWebsite, "kind", "active", "decision", "owner", "tag", "field", "since", "limit",
 		paramAfter)
@@ -122,8 +122,8 @@ func (p *Parameters) parseSince(now time.Time) time.Time {
 	at, err := schema.ParseTime(strings.Replace(text, " ", "+", 1))
 	switch {
 	case err != nil || !schema.IsStorable(at):
-		p.addFault(name, text, "must be RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199, such "+
-			"as the header X-As-Of of an earlier response")
+		p.addFault(name, text, "must be RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199, "+
+			"such as the header X-As-Of of an earlier response")
 	case at.After(now):
 		p.addFault(name, text, fmt.Sprintf("must not be in the future; it is %s", FormatInstant(now)))
 	}
@@ -166,5 +166,6 @@ func ItemKey(of schema.Subject) string {
 
 // UnknownItem returns the error for a key of no item.
 func UnknownItem(key string) error {
-	return InvalidParameters(faults.Fault{Name: paramAfter, Value: key, Detail: "no campaign or experiment has this key"})
+	const detail = "no campaign or experiment has this key"
+	return InvalidParameters(faults.Fault{Name: paramAfter, Value: key, Detail: detail})
 }

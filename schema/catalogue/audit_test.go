@@ -55,6 +55,32 @@ func TestAuditOfTwoServers(t *testing.T) {
 	}
 }
 
+// TestAuditOfFacts records two changes of facts in the same way, which are two entries.
+func TestAuditOfFacts(t *testing.T) {
+	conn := schematest.OpenMigrated(t)
+	c := must.Get(catalogue.Open(t.Context(), conn))(t)
+	must.Get(c.ApplyFile(t.Context(), catalogue.File{Accounts: []catalogue.Account{{
+		ID: 1, Name: "Shop", Websites: []catalogue.Website{{ID: 3, Domain: "a.example.com"}},
+	}}}, false))(t)
+	since := time.Now().Add(-time.Second)
+	must.OK(t, c.RecordFactsChange(t.Context(), catalogue.VisitorsForgotten, 3))
+	first := must.Get(c.ReadFactsChanges(t.Context(), 1))(t)[3]
+	must.OK(t, c.RecordFactsChange(t.Context(), catalogue.EventsDeleted, 3))
+	second := must.Get(c.ReadFactsChanges(t.Context(), 1))(t)[3]
+	check.That(t, first.After(since), "the first change is of %v", first)
+	check.That(t, !second.Before(first), "the second change is of %v, before %v", second, first)
+	var changes []string
+	for _, entry := range must.Get(c.ReadAuditLog(t.Context(), 1, since, 100))(t) {
+		if entry.Kind == "facts" {
+			changes = append(changes, entry.Change)
+		}
+	}
+	slices.Sort(changes)
+	check.Equal(t, slices.Equal(changes, []string{catalogue.EventsDeleted, catalogue.VisitorsForgotten}), true,
+		"changes %q", changes)
+	check.Equal(t, len(must.Get(c.ReadFactsChanges(t.Context(), 2))(t)), 0, "changes of another account")
+}
+
 // TestAuditOfARace stores what two servers wrote at the same time.
 func TestAuditOfARace(t *testing.T) {
 	conn := schematest.OpenMigrated(t)

@@ -141,4 +141,7 @@ func TestRetentionOfWhatIsNotDeclared(t *testing.T) {
 	must.OK(t, s.EraseSubjects(t.Context(), found))
 	check.Equal(t, expired(31), "", "after the deletion")
 	check.Equal(t, len(s.Facts.StoredSubjects()), 2, "subjects that remain")
+	account, _ := s.Catalogue.Snapshot().AccountOfWebsite(1)
+	changed := must.Get(s.Catalogue.ReadFactsChanges(t.Context(), account))(t)
+	check.That(t, !changed[1].IsZero(), "the audit log does not have the deletion")
 }

@@ -153,6 +153,9 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	s.Times = o.Times
 	s.Secrets = secrets.NewFolder(o.SecretFolder)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
+	if err := s.Engine.ReadDaily(ctx); err != nil {
+		slog.WarnContext(ctx, "reports lack interactions of campaigns until they are measured", "err", err)
+	}
 	s.Outbox = outbox.New(s.Conn)
 	s.Statuses = watch.NewStatuses(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
@@ -263,8 +266,8 @@ type Copied struct {
 	Events    uint64 // rows
 }
 
-// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks and the events of another store. It only
-// reads the other store. progress is called after each insert of events.
+// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the interactions and the events of another
+// store. It only reads the other store. progress is called after each insert of events.
 func (s *Store) CopyFrom(
 	ctx context.Context, from schema.Address, progress func(done, total uint64),
 ) (copied Copied, err error) {
@@ -299,6 +302,9 @@ func (s *Store) CopyFrom(
 	}
 	copied.Messages, err = s.Outbox.CopyFrom(ctx, conn, accounts)
 	if err != nil {
+		return copied, err
+	}
+	if err := s.Engine.Daily.CopyMeasured(ctx, conn); err != nil {
 		return copied, err
 	}
 	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)
@@ -408,6 +414,9 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 		subjects[i] = found[i].Subject
 	}
 	if err := s.Writer.DropSubjects(ctx, subjects); err != nil {
+		return err
+	}
+	if err := s.Engine.DropSubjects(ctx, subjects); err != nil {
 		return err
 	}
 	var names []schema.NamedID

@@ -224,9 +224,9 @@ func (e *Engine) AreInteractionsMeasured(website int64, now time.Time) bool {
 
 // MeasureInteractions compares the campaigns and experiments of a website that run, or ended within 28 days, with
 // those that ran at the same time. It reads one row a visitor, and nothing of campaigns that overlap no other one.
-// Reports of all processes show the result until the next call. An interaction that was found stays while its pair is measured: the
-// error rate is that of finding it at any time, so later data, which only add noise to a decision that waits, do not
-// withdraw it. It returns the number of pairs that were measured, in both directions.
+// Reports of all processes show the result until the next call. An interaction that was found stays while its pair is
+// measured: the error rate is that of finding it at any time, so later data, which only add noise to a decision that
+// waits, do not withdraw it. It returns the number of pairs that were measured, in both directions.
 func (e *Engine) MeasureInteractions(
 	ctx context.Context, owned *catalogue.AccountResources, website int64, now time.Time,
 ) (pairs int, err error) {

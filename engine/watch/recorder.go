@@ -48,8 +48,8 @@ func (r *Recorder) FollowLooks(ctx context.Context) {
 }
 
 // RecordDue records the looks that are mature at a time and any harm so far. Then it judges the subjects with new
-// records, and once a day all that can still change, unless another process did, or this one before a restart. A subject
-// whose events are not folded yet waits for a later pass. It logs errors, and the next pass tries again.
+// records, and once a day all that can still change, unless another process did, or this one before a restart. A
+// subject whose events are not folded yet waits for a later pass. It logs errors, and the next pass tries again.
 func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 	if err := r.readDone(ctx); err != nil {
 		slog.WarnContext(ctx, "record looks failed", "err", err)

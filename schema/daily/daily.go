@@ -63,7 +63,8 @@ func New(conn driver.Conn) *Log { return &Log{conn: conn, rows: map[Key]Row{}, n
 // DayOf returns the start of the day of a time.
 func DayOf(at time.Time) time.Time { return at.UTC().Truncate(24 * time.Hour) }
 
-// ReadRows reads the table. Later rows in memory stay: they are not written yet, or the replica that answers lacks them.
+// ReadRows reads the table. Later rows in memory stay: they are not written yet, or the replica that answers lacks
+// them.
 func (l *Log) ReadRows(ctx context.Context) error {
 	stored, err := readRows(ctx, l.conn)
 	if err != nil {

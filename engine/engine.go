@@ -33,10 +33,10 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/daily"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -44,6 +44,7 @@ import (
 // Engine computes reports from the facts of a store.
 type Engine struct {
 	Ledger *looks.Ledger
+	Daily  *daily.Log // what was done last about each subject
 
 	facts     facts.Reader
 	catalogue *catalogue.Catalogue
@@ -63,12 +64,10 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards 
 	results := cache.New(looksMemory)
 	return &Engine{
 		Ledger:    looks.NewLedger(conn),
+		Daily:     daily.New(conn),
 		facts:     facts.Reader{Shards: shards, Store: &source.Store{Conn: conn, Limits: limits}},
 		catalogue: c, cache: results, analyzer: looks.NewAnalyzer(results),
-		interactions: keptInteractions{
-			of: map[schema.Subject][]result.Interaction{}, versions: map[schema.Subject]uint64{},
-			changed: map[schema.Subject]time.Time{},
-		},
+		interactions: newKeptInteractions(),
 	}
 }
 

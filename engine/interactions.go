@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/daily"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -25,6 +29,15 @@ type keptInteractions struct {
 	of       map[schema.Subject][]result.Interaction
 	versions map[schema.Subject]uint64 // of the interactions of each subject
 	changed  map[schema.Subject]time.Time
+	texts    map[int64]string // by website, as they are stored
+}
+
+// newKeptInteractions returns no interactions.
+func newKeptInteractions() keptInteractions {
+	return keptInteractions{
+		of: map[schema.Subject][]result.Interaction{}, versions: map[schema.Subject]uint64{},
+		changed: map[schema.Subject]time.Time{}, texts: map[int64]string{},
+	}
 }
 
 // ofSubject returns the interactions of a subject.
@@ -48,10 +61,33 @@ func (k *keptInteractions) changedAt(subject schema.Subject) time.Time {
 	return k.changed[subject]
 }
 
-// replaceOfWebsite replaces the interactions of the subjects of a website.
-func (k *keptInteractions) replaceOfWebsite(website int64, found map[schema.Subject][]result.Interaction) {
+// ofWebsite returns the interactions of the subjects of a website.
+func (k *keptInteractions) ofWebsite(website int64) map[schema.Subject][]result.Interaction {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	found := map[schema.Subject][]result.Interaction{}
+	for subject, list := range k.of {
+		if subject.WebsiteID == website {
+			found[subject] = list
+		}
+	}
+	return found
+}
+
+// isOf reports whether the interactions of a website are those of a stored text.
+func (k *keptInteractions) isOf(website int64, text string) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.texts[website] == text
+}
+
+// replaceOfWebsite replaces the interactions of the subjects of a website. text has them as they are stored.
+func (k *keptInteractions) replaceOfWebsite(
+	website int64, text string, found map[schema.Subject][]result.Interaction,
+) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.texts[website] = text
 	before := map[schema.Subject]uint64{}
 	for subject := range k.of {
 		if subject.WebsiteID == website {
@@ -89,11 +125,126 @@ const (
 	mostMeasured = 10_000_000
 )
 
+// subjectInteractions are the interactions of a subject as they are stored.
+type subjectInteractions struct {
+	Subject      schema.SubjectIDs    `json:"subject"`
+	Interactions []result.Interaction `json:"interactions"`
+}
+
+// encodeInteractions returns the interactions of the subjects of a website as they are stored; empty: there are none.
+func encodeInteractions(found map[schema.Subject][]result.Interaction) string {
+	var list []subjectInteractions
+	for _, subject := range slices.SortedFunc(maps.Keys(found), schema.Subject.Compare) {
+		if len(found[subject]) > 0 {
+			list = append(list, subjectInteractions{subject.IDs(), found[subject]})
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // evidence is finite
+	}
+	return string(text)
+}
+
+// decodeInteractions decodes the output of encodeInteractions.
+func decodeInteractions(website int64, text string) (map[schema.Subject][]result.Interaction, error) {
+	found := map[schema.Subject][]result.Interaction{}
+	if text == "" {
+		return found, nil
+	}
+	var list []subjectInteractions
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("the stored interactions of website %d: %w", website, err)
+	}
+	for _, of := range list {
+		found[subjectWith(website, of.Subject)] = of.Interactions
+	}
+	return found, nil
+}
+
+// subjectWith returns the subject of a website with ids.
+func subjectWith(website int64, ids schema.SubjectIDs) schema.Subject {
+	if ids.CampaignID != 0 {
+		return schema.Subject{WebsiteID: website, Kind: schema.SubjectCampaign, ID: ids.CampaignID}
+	}
+	return schema.Subject{
+		WebsiteID: website, Kind: schema.SubjectWidget, ID: ids.WidgetID, ExperimentID: ids.ExperimentID,
+	}
+}
+
+// interactionsOf returns the key of what is measured for a website.
+func interactionsOf(website int64) daily.Key {
+	return daily.Key{
+		Kind: daily.Measured, Subject: schema.Subject{WebsiteID: website, Kind: schema.SubjectNone},
+	}
+}
+
+// ReadDaily reads what was done last. Reports then show the interactions that any process measured.
+func (e *Engine) ReadDaily(ctx context.Context) error {
+	if err := e.Daily.ReadRows(ctx); err != nil {
+		return err
+	}
+	var wrong []error
+	for _, row := range e.Daily.RowsOf(daily.Measured) {
+		website := row.Subject.WebsiteID
+		if e.interactions.isOf(website, row.Body) {
+			continue
+		}
+		found, err := decodeInteractions(website, row.Body)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		e.interactions.replaceOfWebsite(website, row.Body, found)
+	}
+	return errors.Join(wrong...)
+}
+
+// keepInteractions replaces the interactions of the subjects of a website, and notes when they were measured.
+func (e *Engine) keepInteractions(website int64, day time.Time, found map[schema.Subject][]result.Interaction) {
+	text := encodeInteractions(found)
+	e.Daily.NoteDone(daily.Row{Key: interactionsOf(website), Day: day, Body: text})
+	e.interactions.replaceOfWebsite(website, text, found)
+}
+
+// DropSubjects deletes what was done for campaigns and widgets, and their interactions.
+func (e *Engine) DropSubjects(ctx context.Context, subjects []schema.Subject) error {
+	isDropped := func(s schema.Subject) bool { return slices.Contains(subjects, s.WithoutExperiment()) }
+	websites := map[int64]bool{}
+	for _, s := range subjects {
+		websites[s.WebsiteID] = true
+	}
+	for website := range websites {
+		found := e.interactions.ofWebsite(website)
+		for subject, list := range found {
+			found[subject] = slices.DeleteFunc(slices.Clone(list), func(i result.Interaction) bool {
+				return isDropped(subject) || isDropped(subjectWith(website, i.With))
+			})
+		}
+		last := e.Daily.LastRow(interactionsOf(website))
+		if encodeInteractions(found) != last.Body {
+			e.keepInteractions(website, last.Day, found)
+		}
+	}
+	if err := e.Daily.WriteNoted(ctx); err != nil {
+		return err
+	}
+	return e.Daily.DropSubjects(ctx, subjects)
+}
+
+// AreInteractionsMeasured reports whether the interactions of a website were measured on the day of a time.
+func (e *Engine) AreInteractionsMeasured(website int64, now time.Time) bool {
+	return e.Daily.IsDone(interactionsOf(website), 0, now)
+}
+
 // MeasureInteractions compares the campaigns and experiments of a website that run, or ended within 28 days, with
 // those that ran at the same time. It reads one row a visitor, and nothing of campaigns that overlap no other one.
-// Reports show the result until the next call. An interaction that was found stays while its pair is measured: the
-// error rate is that of finding it at any time, so later data, which only add noise to a decision that waits, do not
-// withdraw it. It returns the number of pairs that were measured, in both directions.
+// Reports of all processes show the result until the next call. An interaction that was found stays while its pair is
+// measured: the error rate is that of finding it at any time, so later data, which only add noise to a decision that
+// waits, do not withdraw it. It returns the number of pairs that were measured, in both directions.
 func (e *Engine) MeasureInteractions(
 	ctx context.Context, owned *catalogue.AccountResources, website int64, now time.Time,
 ) (pairs int, err error) {
@@ -127,8 +278,8 @@ func (e *Engine) MeasureInteractions(
 			}
 		}
 	}
-	e.interactions.replaceOfWebsite(website, found)
-	return len(measured), nil
+	e.keepInteractions(website, daily.DayOf(now), found)
+	return len(measured), e.Daily.WriteNoted(ctx)
 }
 
 // overlappingCampaigns returns the campaigns and experiments of a website with views that overlap another one, without

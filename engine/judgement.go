@@ -19,6 +19,8 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Judgement is what the events of a subject say about its declared question up to a time: the looks and, from them, the
@@ -318,6 +320,9 @@ func (e *Engine) ReadOrderChanges(ctx context.Context, website int64) (map[int64
 		return found, int64(len(found)) * bytes, source.StoreFailure(ctx, err)
 	})
 }
+
+// Definition returns a hash of what the judgement depends on beside the data.
+func (j *Judgement) Definition() uint64 { return xxhash.Sum64String(questionKey(j.Plan)) }
 
 // IsDue reports whether a look has ended, or the subject has, or orders change at different ages, and the ledger does
 // not have it.

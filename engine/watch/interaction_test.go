@@ -12,11 +12,22 @@ import (
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// TestCampaignsThatDisturbEachOther has visitors of two campaigns at the same time. The banner doubles conversions only
-// where visitors also see the sticky header. The report, its warnings and a message say so once a day has passed.
-func TestCampaignsThatDisturbEachOther(t *testing.T) {
+// disturbed is a store with two campaigns that have the same visitors.
+type disturbed struct {
+	conn      driver.Conn
+	catalogue *catalogue.Catalogue
+	first     time.Time // three days ago
+	server    *server
+}
+
+// newDisturbed returns a store with the visitors of the first day. The banner doubles conversions only where visitors
+// also see the sticky header.
+func newDisturbed(t *testing.T) *disturbed {
+	t.Helper()
 	conn := schematest.OpenMigrated(t)
 	c := must.Get(catalogue.Open(t.Context(), conn))(t)
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
@@ -28,14 +39,25 @@ func TestCampaignsThatDisturbEachOther(t *testing.T) {
 	}
 	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
 	must.Get(c.ApplyFile(t.Context(), file, false))(t)
-	server := newServer(t, conn, c)
-	send := func(day int, liftedWith int64) {
-		at := first.AddDate(0, 0, day)
-		events := disturbedVisitors(uint64(day)*8000, at, liftedWith) //nolint:gosec // few days
-		must.OK(t, schema.InsertEvents(t.Context(), conn, events, at.Add(12*time.Hour)))
-		must.OK(t, server.facts.RefreshFacts(t.Context()))
-	}
-	send(0, 1)
+	d := &disturbed{conn: conn, catalogue: c, first: first, server: newServer(t, conn, c)}
+	d.send(t, 0, 1)
+	return d
+}
+
+// send stores and folds the visitors of a day.
+func (d *disturbed) send(t *testing.T, day int, liftedWith int64) {
+	t.Helper()
+	at := d.first.AddDate(0, 0, day)
+	events := disturbedVisitors(uint64(day)*8000, at, liftedWith) //nolint:gosec // few days
+	must.OK(t, schema.InsertEvents(t.Context(), d.conn, events, at.Add(12*time.Hour)))
+	must.OK(t, d.server.facts.RefreshFacts(t.Context()))
+}
+
+// TestCampaignsThatDisturbEachOther has visitors of two campaigns at the same time. The report, its warnings and a
+// message say so once a day has passed.
+func TestCampaignsThatDisturbEachOther(t *testing.T) {
+	d := newDisturbed(t)
+	server, first := d.server, d.first
 	reportOf := func(campaign int64) *result.Report {
 		request := query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: campaign, Scorecard: true}
 		return must.Get(server.ComputeReport(t.Context(), must.Get(server.PlanReport(request))(t)))(t)
@@ -65,7 +87,7 @@ func TestCampaignsThatDisturbEachOther(t *testing.T) {
 	check.Equal(t, said, 2, "messages about interactions, one for each campaign")
 
 	// Visitors of the next day behave the other way, so the data of both days show nothing.
-	send(1, 0)
+	d.send(t, 1, 0)
 	server.recorder.RecordDue(t.Context(), first.AddDate(0, 0, 4).Add(time.Hour))
 	check.Equal(t, len(reportOf(2).Checks.Interactions), 1, "an interaction that was found stays")
 	for _, m := range must.Get(server.outbox.RecentMessages(t.Context(), 1, 0, 100))(t) {

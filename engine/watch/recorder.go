@@ -20,6 +20,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/daily"
 	"lifthouse/schema/outbox"
 )
 
@@ -31,20 +32,12 @@ type Recorder struct {
 	outbox    *outbox.Outbox
 	summaries *Summaries
 
-	checked map[schema.Subject]time.Time // the day on which each subject was last checked for harm
-	judged  map[schema.Subject]time.Time // the day on which it was last judged
-	tested  map[schema.Subject]uint64    // number of imported events whose split was last tested
-	// the day on which the interactions of each website were last measured
-	measured map[int64]time.Time
-	passes   int // since this process started
+	passes int // since this process started
 }
 
 // NewRecorder returns the recorder of a store. When it records something, it also renews the summaries.
 func NewRecorder(e *engine.Engine, c *catalogue.Catalogue, box *outbox.Outbox, summaries *Summaries) *Recorder {
-	return &Recorder{
-		engine: e, catalogue: c, outbox: box, summaries: summaries, checked: map[schema.Subject]time.Time{},
-		judged: map[schema.Subject]time.Time{}, tested: map[schema.Subject]uint64{}, measured: map[int64]time.Time{},
-	}
+	return &Recorder{engine: e, catalogue: c, outbox: box, summaries: summaries}
 }
 
 // FollowLooks records what is due, in regular passes over all subjects, until the context ends.
@@ -56,9 +49,14 @@ func (r *Recorder) FollowLooks(ctx context.Context) {
 }
 
 // RecordDue records the looks that are mature at a time and any harm so far. Then it judges the subjects with new
-// records, and once a day all that can still change. A subject whose events are not folded yet waits for a later pass.
-// It logs errors, and the next pass tries again.
+// records, and once a day all that can still change, unless another process did, or this one before a restart. A
+// subject whose events are not folded yet waits for a later pass. It logs errors, and the next pass tries again.
 func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
+	if err := r.readDone(ctx); err != nil {
+		slog.WarnContext(ctx, "record looks failed", "err", err)
+		return
+	}
+	defer r.writeDone(context.WithoutCancel(ctx))
 	waiting := 0
 	for _, owned := range r.catalogue.Snapshot().AllAccounts() {
 		r.measureInteractions(ctx, owned, now)
@@ -84,9 +82,8 @@ func (r *Recorder) RecordDue(ctx context.Context, now time.Time) {
 // measureInteractions measures once a day which campaigns of each website of an account disturb each other. It logs
 // errors, and the next pass tries again.
 func (r *Recorder) measureInteractions(ctx context.Context, owned *catalogue.AccountResources, now time.Time) {
-	today := now.UTC().Truncate(24 * time.Hour)
 	for website := range owned.Websites {
-		if !r.measured[website].Before(today) || ctx.Err() != nil {
+		if r.engine.AreInteractionsMeasured(website, now) || ctx.Err() != nil {
 			continue
 		}
 		began := time.Now()
@@ -95,7 +92,6 @@ func (r *Recorder) measureInteractions(ctx context.Context, owned *catalogue.Acc
 			slog.WarnContext(ctx, "measure interactions failed", "website", website, "err", err)
 			continue
 		}
-		r.measured[website] = today
 		if pairs > 0 {
 			slog.InfoContext(ctx, "interactions measured", "website", website, "pairs", pairs,
 				"seconds", time.Since(began).Seconds())
@@ -112,20 +108,21 @@ func (r *Recorder) recordSubject(
 	if err != nil || found == nil {
 		return err
 	}
-	today := now.UTC().Truncate(24 * time.Hour)
 	if isImportedPast(found) {
 		if err := r.recordImportedSplit(ctx, owned.ID, found, now); err != nil {
 			return err
 		}
 	}
-	hasNewDay := !found.Plan.Ended && found.Schedule.FullDays() > 0 && r.checked[subject].Before(today)
-	if found.IsDue() || hasNewDay {
+	checked := basisOfCheck(found)
+	canHaveNewDay := !found.Plan.Ended && found.Schedule.FullDays() > 0
+	if found.IsDue() || canHaveNewDay && !r.isDone(daily.Checked, subject, checked, now) {
 		if err := r.recordLooks(ctx, owned.ID, found, now); err != nil {
 			return err
 		}
-		r.checked[subject] = today
+		r.noteDone(ctx, daily.Checked, subject, checked, now)
 	}
-	if !r.judged[subject].Before(today) || isFinal(found, now) {
+	judged := r.basisOfDecision(ctx, owned, found)
+	if isFinal(found, now) || r.isDone(daily.Judged, subject, judged, now) {
 		return nil
 	}
 	if found.Looks == nil {
@@ -136,7 +133,7 @@ func (r *Recorder) recordSubject(
 	if err := r.reportDecision(ctx, owned, found, now); err != nil {
 		return err
 	}
-	r.judged[subject] = today
+	r.noteDone(ctx, daily.Judged, subject, judged, now)
 	return nil
 }
 
@@ -174,14 +171,15 @@ func (r *Recorder) recordImportedSplit(
 	ctx context.Context, account int64, found *engine.Judgement, now time.Time,
 ) error {
 	subject := found.Plan.Subject
-	if r.tested[subject] == found.Events {
+	basis := basisOfSplit(found)
+	if r.engine.Daily.LastRow(daily.Key{Kind: daily.Tested, Subject: subject}).Basis == basis {
 		return nil
 	}
 	n, err := r.engine.RecordSplit(ctx, found, now)
 	if err != nil {
 		return err
 	}
-	r.tested[subject] = found.Events
+	r.noteDone(ctx, daily.Tested, subject, basis, now)
 	if n == 0 {
 		return nil
 	}
@@ -204,7 +202,6 @@ func (r *Recorder) recordLooks(ctx context.Context, account int64, found *engine
 	}
 	subject := found.Plan.Subject
 	slog.InfoContext(ctx, "looks recorded", "subject", subject, "rows", splits+looks)
-	delete(r.judged, subject)
 	return r.summaries.renewSummary(ctx, SummaryKey{account, subject})
 }
 
@@ -249,7 +246,7 @@ func (r *Recorder) reportDecision(
 	if err != nil {
 		return err
 	}
-	messages := d.checkMessages(stored)
+	messages := append(d.checkMessages(stored), d.interactionMessages(stored)...)
 	decision, err := d.decisionMessage()
 	if err != nil {
 		return err
@@ -476,9 +473,6 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 			d.report.WarningText(result.WarningMultipleExposures, result.WarningMultipleExposuresSkewed),
 			"few visitors are exposed to more than one variation again",
 		}, {
-			"interactions", d.report.WarningText(result.WarningInteraction),
-			"", // it is not withdrawn
-		}, {
 			"returns", d.report.WarningText(result.WarningReturns), "orders change at the same ages in all variations",
 		},
 	}
@@ -504,9 +498,6 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 			last.RecordedAt.Format(time.DateOnly) == day {
 			continue
 		}
-		if check.failed == "" && check.cleared == "" {
-			continue
-		}
 		event, text := catalogue.EventCheckFailed, check.failed
 		if check.failed == "" {
 			event, text = catalogue.EventCheckCleared, check.cleared
@@ -517,6 +508,28 @@ func (d *decided) checkMessages(stored []outbox.Message) (messages []outbox.Mess
 		of.Add("day", day)
 		data := outbox.Data{Text: strings.ToUpper(text[:1]) + text[1:] + ".", Check: check.name}
 		messages = append(messages, d.newMessage(outbox.MessageID(of), event, check.name, data))
+	}
+	return messages
+}
+
+// interactionMessages returns the messages about the interactions of the subject that are not stored yet. Each pair has
+// one, which is not withdrawn, and one about each kind of interaction.
+func (d *decided) interactionMessages(stored []outbox.Message) (messages []outbox.Message) {
+	const check = "interactions"
+	for _, found := range d.report.Checks.Interactions {
+		of := outbox.NewIdentity(d.account, catalogue.EventCheckFailed)
+		of.AddSubject(d.Plan.Subject)
+		of.Add("check", check)
+		of.AddInteger("withCampaign", found.With.CampaignID)
+		of.AddInteger("withWidget", found.With.WidgetID)
+		of.AddInteger("withExperiment", found.With.ExperimentID)
+		of.Add("kind", found.Kind)
+		id := outbox.MessageID(of)
+		if slices.ContainsFunc(stored, func(m outbox.Message) bool { return m.ID == id }) {
+			continue
+		}
+		data := outbox.Data{Text: found.Text, Check: check}
+		messages = append(messages, d.newMessage(id, catalogue.EventCheckFailed, check, data))
 	}
 	return messages
 }

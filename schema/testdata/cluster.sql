@@ -38,6 +38,21 @@ CREATE TABLE IF NOT EXISTS catalogue ON CLUSTER `lift-1`
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', version)
 ORDER BY (account_id, kind, id, facet, writer)
 
+CREATE TABLE IF NOT EXISTS daily ON CLUSTER `lift-1`
+(
+    `kind` Enum8('checked' = 1, 'judged' = 2, 'tested' = 3, 'measured' = 4) COMMENT 'looks and harm were; the decision was; the split of imported events was; the interactions of a website were',
+    `website_id` Int64,
+    `subject` LowCardinality(String) COMMENT 'campaign or widget; none: the website',
+    `subject_id` Int64,
+    `experiment_id` Int64,
+    `version` UInt64 COMMENT 'greater than that of the row before, whatever the clock says; highest counts',
+    `day` Date COMMENT 'on which it was done',
+    `basis` UInt64 COMMENT 'hash of what it was based on: the definition, the recorded looks, the interactions, the number of events',
+    `body` String COMMENT 'JSON: the interactions that were measured; else empty'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', version)
+ORDER BY (kind, website_id, subject, subject_id, experiment_id)
+
 CREATE TABLE IF NOT EXISTS deliveries ON CLUSTER `lift-1`
 (
     `account_id` Int64,

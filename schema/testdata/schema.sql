@@ -29,6 +29,16 @@ CREATE TABLE catalogue (`account_id` Int64 COMMENT 'owner; an account row carrie
   `writer` String COMMENT 'process that wrote the row',
   `changed_by` String COMMENT 'token or command') ENGINE = ReplacingMergeTree(version) ORDER BY (account_id, kind, id, facet, writer) SETTINGS index_granularity = 8192
 
+CREATE TABLE daily (`kind` Enum8('checked' = 1, 'judged' = 2, 'tested' = 3, 'measured' = 4) COMMENT 'looks and harm were; the decision was; the split of imported events was; the interactions of a website were',
+  `website_id` Int64,
+  `subject` LowCardinality(String) COMMENT 'campaign or widget; none: the website',
+  `subject_id` Int64,
+  `experiment_id` Int64,
+  `version` UInt64 COMMENT 'greater than that of the row before, whatever the clock says; highest counts',
+  `day` Date COMMENT 'on which it was done',
+  `basis` UInt64 COMMENT 'hash of what it was based on: the definition, the recorded looks, the interactions, the number of events',
+  `body` String COMMENT 'JSON: the interactions that were measured; else empty') ENGINE = ReplacingMergeTree(version) ORDER BY (kind, website_id, subject, subject_id, experiment_id) SETTINGS index_granularity = 8192
+
 CREATE TABLE deliveries (`account_id` Int64,
   `webhook_id` Int64,
   `message_id` String,

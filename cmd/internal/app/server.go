@@ -235,6 +235,9 @@ func (s *Store) FollowChanges(ctx context.Context) {
 		interval = time.Minute
 	}
 	all.Go(func() { s.Engine.Ledger.FollowRecords(ctx, interval) })
+	if s.Dir == "" { // other servers measure interactions, once a day
+		all.Go(func() { schema.Repeat(ctx, 10*time.Second, "read interactions", s.Engine.ReadDaily) })
+	}
 	all.Go(func() { s.Facts.FollowEvents(ctx) })
 	s.Summaries.FollowQueue(ctx)
 	all.Wait()

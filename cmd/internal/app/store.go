@@ -154,6 +154,9 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	s.Times = o.Times
 	s.Secrets = secrets.NewFolder(o.SecretFolder)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits, s.Facts)
+	if err := s.Engine.ReadDaily(ctx); err != nil {
+		slog.WarnContext(ctx, "reports lack interactions of campaigns until they are measured", "err", err)
+	}
 	s.Outbox = outbox.New(s.Conn)
 	s.Summaries = watch.NewSummaries(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
@@ -264,8 +267,8 @@ type Copied struct {
 	Events    uint64 // rows
 }
 
-// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks and the events of another store. It only
-// reads the other store. progress is called after each insert of events.
+// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the interactions and the events of another
+// store. It only reads the other store. progress is called after each insert of events.
 func (s *Store) CopyFrom(
 	ctx context.Context, from schema.Address, progress func(done, total uint64),
 ) (copied Copied, err error) {
@@ -300,6 +303,9 @@ func (s *Store) CopyFrom(
 	}
 	copied.Messages, err = s.Outbox.CopyFrom(ctx, conn, accounts)
 	if err != nil {
+		return copied, err
+	}
+	if err := s.Engine.Daily.CopyMeasured(ctx, conn); err != nil {
 		return copied, err
 	}
 	copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress)
@@ -417,6 +423,9 @@ func (s *Store) EraseSubjects(ctx context.Context, found []Expired) error {
 	}
 	err := s.Catalogue.RecordFactsChange(ctx, catalogue.EventsDeleted, slices.Sorted(maps.Keys(websites))...)
 	if err != nil {
+		return err
+	}
+	if err := s.Engine.DropSubjects(ctx, subjects); err != nil {
 		return err
 	}
 	var names []schema.NamedID

@@ -9,10 +9,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/engine"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/daily"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/check"
@@ -107,10 +109,22 @@ func TestEventsCountAfterAWrongClockAndAnErasure(t *testing.T) {
 func TestRetentionOfWhatIsNotDeclared(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	shards := facts.Shards{facts.NewRefresher(conn, true)}
+	declared := must.Get(catalogue.Open(t.Context(), conn))(t)
 	s := &app.Store{
-		Conn: conn, Catalogue: must.Get(catalogue.Open(t.Context(), conn))(t), Facts: shards,
-		Writer: ingest.NewWriter(conn, shards),
+		Conn: conn, Catalogue: declared, Facts: shards, Writer: ingest.NewWriter(conn, shards),
+		Engine: engine.New(conn, declared, source.DefaultLimits, shards),
 	}
+	rowsOf := func(campaign int64) daily.Row {
+		t.Helper()
+		must.OK(t, s.Engine.ReadDaily(t.Context()))
+		subject := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: campaign}
+		return s.Engine.Daily.LastRow(daily.Key{Kind: daily.Judged, Subject: subject})
+	}
+	for campaign := range int64(3) {
+		subject := schema.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: campaign + 1}
+		s.Engine.Daily.NoteDone(daily.Row{Key: daily.Key{Kind: daily.Judged, Subject: subject}, Day: time.Now()})
+	}
+	must.OK(t, s.Engine.Daily.WriteNoted(t.Context()))
 	for _, campaigns := range []string{"{id: 1, name: Runs}, {id: 2, name: Archived}", "{id: 1, name: Runs}"} {
 		file := must.Get(catalogue.ReadYAML(strings.NewReader("accounts: [{id: 1, name: Shop, websites: [" +
 			"{id: 1, domain: shop.example.com, campaigns: [" + campaigns + "]}]}]")))(t)
@@ -144,4 +158,7 @@ func TestRetentionOfWhatIsNotDeclared(t *testing.T) {
 	account, _ := s.Catalogue.Snapshot().AccountOfWebsite(1)
 	changed := must.Get(s.Catalogue.ReadFactsChanges(t.Context(), account))(t)
 	check.That(t, !changed[1].IsZero(), "the audit log does not have the deletion")
+	s.Engine = engine.New(conn, declared, source.DefaultLimits, shards) // after a restart
+	check.That(t, !rowsOf(1).Day.IsZero(), "nothing was done for a campaign that remains")
+	check.That(t, rowsOf(3).Day.IsZero(), "something was done for a campaign that was erased")
 }

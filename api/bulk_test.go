@@ -220,6 +220,8 @@ func TestBulkSelectsAndConfirms(t *testing.T) {
 	ofWebsite := s.newToken(1, 2, catalogue.ScopeRead)
 	keys, _ := bulkItems(t, s.Get(bulkPath).Token(ofWebsite).Send())
 	check.Equal(t, fmt.Sprint(keys), fmt.Sprint([]string{"campaign/41"}), "token of a website")
+	keys, _ = bulkItems(t, s.Get(bulkPath).Token(s.newToken(2, 0, catalogue.ScopeRead)).Send())
+	check.Equal(t, fmt.Sprint(keys), "[campaign/31]", "token of another account, which has a campaign with this id")
 	s.Get(bulkPath + "?websiteId=1").Token(ofWebsite).Send().CheckStatus(http.StatusNotFound)
 	s.Get(bulkPath + "?after=campaign/33").Token(ofWebsite).Send().CheckStatus(http.StatusBadRequest)
 	s.Get(bulkPath).Token(s.newToken(1, 1, catalogue.ScopeIngest)).Send().CheckStatus(http.StatusForbidden)

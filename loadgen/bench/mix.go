@@ -20,11 +20,17 @@ const (
 	Breakdown Kind = "breakdown" // results by dimension
 	Series    Kind = "series"    // results by day or week
 	List      Kind = "list"      // lists of campaigns, widgets and goals
+	Bulk      Kind = "bulk"      // the reports of all campaigns and experiments at once
+	BulkShort Kind = "bulkShort" // all results without fields of reports
+	BulkPoll  Kind = "bulkPoll"  // polls the reports of all with If-None-Match
 	Ingest    Kind = "ingest"    // small batches of events
 )
 
 // Kinds lists all kinds in display order.
-var Kinds = []Kind{Dashboard, Opened, Uncached, Filtered, Breakdown, Series, List, Ingest}
+var Kinds = []Kind{Dashboard, Opened, Uncached, Filtered, Breakdown, Series, List, Bulk, BulkShort, BulkPoll, Ingest}
+
+// mostP99 has the highest p99 latencies, in milliseconds, of the kinds of the preset bulk that have one.
+var mostP99 = map[Kind]float64{Bulk: 1000, BulkShort: 150, BulkPoll: 20}
 
 // Mix has the relative frequency of each kind.
 type Mix map[Kind]int
@@ -34,6 +40,7 @@ var Presets = map[string]Mix{
 	"cached":   {Dashboard: 80, Opened: 20},
 	"uncached": {Uncached: 100},
 	"analyst":  {Filtered: 60, Breakdown: 25, Series: 10, List: 5},
+	"bulk":     {Opened: 94, Bulk: 1, BulkShort: 2, BulkPoll: 3},
 	"mixed":    {Dashboard: 70, Filtered: 10, Breakdown: 8, Series: 2, List: 10},
 }
 
@@ -51,7 +58,7 @@ func ParseMix(text string) (Mix, error) {
 		weight, err := strconv.Atoi(number)
 		switch _, repeated := mix[Kind(name)]; {
 		case !slices.Contains(Kinds, Kind(name)):
-			problems = append(problems, fmt.Sprintf("%q: must be a preset (cached, uncached, analyst, mixed) or KIND=WEIGHT with a kind of %v", part, Kinds))
+			problems = append(problems, fmt.Sprintf("%q: must be a preset (cached, uncached, analyst, mixed, bulk) or KIND=WEIGHT with a kind of %v", part, Kinds))
 		case err != nil || weight < 0 || weight > 1_000_000:
 			problems = append(problems, fmt.Sprintf("%q: weight must be an integer from 0 to 1000000, as in %s=10", part, name))
 		case repeated:

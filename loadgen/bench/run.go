@@ -144,7 +144,7 @@ func (r *Result) isLadder() bool { return r.TargetP99 > 0 }
 const maxFailedShare = 0.01
 
 // Err returns an error if no rate of a ladder met the target, or if too many
-// requests of a test at one rate failed.
+// requests of a test at one rate failed or took too long.
 func (r *Result) Err() error {
 	if r.isLadder() {
 		if r.Saturation == 0 {
@@ -153,6 +153,13 @@ func (r *Result) Err() error {
 		return nil
 	}
 	for _, s := range r.Steps {
+		for _, f := range s.Kinds {
+			most, has := mostP99[f.Kind]
+			isTooSlow := has && f.Latency.P99 > most
+			if isTooSlow && r.Mix == Presets["bulk"].String() {
+				return fmt.Errorf("%s: a p99 latency of %.4g ms; at most %g ms are allowed", f.Kind, f.Latency.P99, most)
+			}
+		}
 		if s.All.FailedShare() > maxFailedShare {
 			return fmt.Errorf("%.1f %% of the requests failed or were not sent; at most %g %% are allowed", 100*s.All.FailedShare(), 100*maxFailedShare)
 		}

@@ -36,6 +36,9 @@ func newWorkload(o *Options, t *targets) *workload {
 	return w
 }
 
+// allReports is the path of the reports of all campaigns and experiments.
+const allReports = "/v1/results?field=report"
+
 func (w *workload) nextTask() task {
 	t := task{kind: w.mix.drawKind(w.random)}
 	switch t.kind {
@@ -58,6 +61,13 @@ func (w *workload) nextTask() task {
 		t.path = f.resultsPath("interval=" + drawFrom(w.random, []string{"day", "week"}) + "&" + w.drawMetric())
 	case List:
 		t.path = drawFrom(w.random, w.targets.lists)
+	case Bulk:
+		t.path = allReports
+	case BulkShort:
+		t.path = "/v1/results"
+	case BulkPoll:
+		t.path = allReports
+		t.conditional = true
 	case Ingest:
 		t.path = "/events"
 		t.events = w.drawBatch()

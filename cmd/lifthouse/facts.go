@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/wording"
+	"lifthouse/schema/catalogue"
 )
 
 func (p *program) factsCommand() *cobra.Command {
@@ -105,7 +108,11 @@ func (p *program) rebuildFacts(ctx context.Context, s *app.Store, accepted int) 
 			return err
 		}
 	}
-	return nil
+	websites := map[int64]bool{}
+	for subject := range s.Facts.StoredSubjects() {
+		websites[subject.WebsiteID] = true
+	}
+	return s.Catalogue.RecordFactsChange(ctx, catalogue.FactsRebuilt, slices.Sorted(maps.Keys(websites))...)
 }
 
 // acceptLoss returns an error unless the number of visitors who lost events is accepted, and records that it is.

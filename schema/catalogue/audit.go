@@ -65,6 +65,7 @@ func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visit
 const (
 	VisitorsForgotten = "visitors forgotten"
 	EventsDeleted     = "events deleted"
+	FactsRebuilt      = "facts rebuilt"
 )
 
 // RecordFactsChange adds to the audit log that the facts of websites changed without new events. Clients that follow

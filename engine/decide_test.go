@@ -90,9 +90,8 @@ func (x *trial) day(day int, converted ...int) {
 // refresh folds the stored events.
 func (x *trial) refresh() {
 	x.t.Helper()
-	for _, r := range []*facts.Refresher{x.refresher, x.other.facts.Shards[0]} {
-		must.Get(r.RefreshFacts(x.t.Context()))(x.t)
-	}
+	must.Get(x.refresher.RefreshFacts(x.t.Context()))(x.t)
+	must.OK(x.t, x.other.facts.OpenFacts(x.t.Context())) // it only reads, because the refresher is alone
 }
 
 // view returns a view of a new visitor.

@@ -18,6 +18,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 
 	"github.com/spf13/cobra"
@@ -279,6 +280,12 @@ func parseSubject(command string, args []string, find findID) (s schema.Subject,
 // computeReport computes a report of all stored events.
 func computeReport(ctx context.Context, s *app.Store, request query.Request) (*result.Report, error) {
 	plan, err := s.Engine.PlanReport(request)
+	if err == nil && !s.Facts.IsFollowing() { // else the report waits for the server's fold
+		err = s.Facts.RefreshFacts(ctx)
+		if isEmbedded := s.Dir != ""; isEmbedded && source.IsFull(err) {
+			err = nil // the report says so
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -28,13 +28,13 @@ func (r *Refresher) NoteEvents(accepted time.Time) { r.backlog.note(accepted.Uni
 func (r *Refresher) IsFollowing() bool { return r.following.Load() }
 
 // AwaitNoted waits until the events that were noted before the call are folded. If FollowEvents folds them, it waits
-// for at most LongestWait, and not at all while an earlier call has waited in vain. Otherwise, it folds them. It
-// returns the events that still wait.
+// for at most LongestWait, and not at all while an earlier call has waited in vain. It returns the events that still
+// wait.
 func (r *Refresher) AwaitNoted(ctx context.Context) (moments.Waiting, error) {
 	since := r.backlog.start(r.LongestWait)
 	waits := since.waits || !r.isConverted()
 	if !r.IsFollowing() {
-		if !waits && r.alone {
+		if !waits {
 			return moments.Waiting{}, nil
 		}
 		err := r.RefreshNoted(ctx)

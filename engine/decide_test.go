@@ -90,8 +90,9 @@ func (x *trial) day(day int, converted ...int) {
 // refresh folds the stored events.
 func (x *trial) refresh() {
 	x.t.Helper()
-	must.Get(x.refresher.RefreshFacts(x.t.Context()))(x.t)
-	must.OK(x.t, x.other.facts.OpenFacts(x.t.Context())) // it only reads, because the refresher is alone
+	for _, r := range []*facts.Refresher{x.refresher, x.other.facts.Shards[0]} {
+		must.Get(r.RefreshFacts(x.t.Context()))(x.t)
+	}
 }
 
 // view returns a view of a new visitor.

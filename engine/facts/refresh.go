@@ -476,8 +476,9 @@ func (r *Refresher) foldVisitors(ctx context.Context, touched []schema.Visitor, 
 			}
 		}
 		isLast := to == len(touched)
+		hasNewer := through > r.turn.position.Through
 		next := r.turn.position.foldedThrough(through)
-		if !isLast {
+		if hasNewer && !isLast { // else there is nothing to go on with
 			next = r.turn.position.foldedUpTo(touched[to-1], through)
 		}
 		if err := r.replaceRows(ctx, had, want, next); err != nil || isLast {

@@ -18,6 +18,12 @@ your machine with loadgen folds and loadgen bench.`
 // simulatedRates are the numbers of events a second, as 0.1 to 1,000 million a day.
 var simulatedRates = []float64{12, 116, 1_160, 5_800, 11_600, 23_000, 46_000, 116_000}
 
+const (
+	longestCost = time.Minute
+	// mostReports keeps the simulated reports in memory.
+	mostReports = 1_000
+)
+
 func (p *program) capacityCommand() *cobra.Command {
 	costs := capacity.Costs{}
 	load := capacity.Load{}
@@ -28,6 +34,10 @@ func (p *program) capacityCommand() *cobra.Command {
 		Long:  capacityHelp,
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if load.Computed+load.Sliced > 1 {
+				return usageError{fmt.Errorf("--computed %g and --sliced %g: the sum must be at most 1", load.Computed,
+					load.Sliced)}
+			}
 			table := tabwriter.NewWriter(p.out, 0, 0, 1, ' ', 0)
 			_, _ = fmt.Fprintln(table, "| events/s\t| million/day\t| busy\t| report p50\t| report p99\t| data age p50\t| data age p99\t|")
 			_, _ = fmt.Fprintln(table, "|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|")
@@ -50,15 +60,18 @@ func (p *program) capacityCommand() *cobra.Command {
 	flags := cmd.Flags()
 	bounds.Var(flags, &cores, "cores", 2, 1, 1024, "cores of the server")
 	bounds.Var(flags, &shards, "shards", 1, 1, 1024, "shards that share the events; each answers a part of every report")
-	flags.DurationVar(&costs.Insert, "insert", 4*time.Microsecond, "CPU time of an event that is stored")
-	flags.DurationVar(&costs.Fold, "fold", 40*time.Microsecond, "CPU time of an event that is folded as it arrives")
-	flags.DurationVar(&costs.Refresh, "refresh", 15*time.Millisecond, "CPU time of a refresh, whatever it folds")
-	flags.DurationVar(&costs.Cached, "cached", 200*time.Microsecond, "CPU time of a report that is unchanged")
-	flags.DurationVar(&costs.Report, "report", 2*time.Millisecond, "CPU time of a report that is computed from sums")
-	flags.DurationVar(&costs.Slice, "slice", 40*time.Millisecond, "CPU time of a report by an attribute")
-	flags.Float64Var(&load.Reports, "reports", 20, "reports a second")
-	flags.Float64Var(&load.Computed, "computed", 0.3, "share of the reports that are computed from sums")
-	flags.Float64Var(&load.Sliced, "sliced", 0.05, "share of the reports that are by an attribute")
+	bounds.Var(flags, &costs.Insert, "insert", 5*time.Microsecond, 0, longestCost, "CPU time of an event that is stored")
+	bounds.Var(flags, &costs.Fold, "fold", 150*time.Microsecond, 0, longestCost,
+		"CPU time of an event that is folded as it arrives")
+	bounds.Var(flags, &costs.Refresh, "refresh", 15*time.Millisecond, 0, longestCost,
+		"CPU time of a refresh, whatever it folds")
+	bounds.Var(flags, &costs.Cached, "cached", 200*time.Microsecond, 0, longestCost, "CPU time of a report that is unchanged")
+	bounds.Var(flags, &costs.Report, "report", 2*time.Millisecond, 0, longestCost,
+		"CPU time of a report that is computed from sums")
+	bounds.Var(flags, &costs.Slice, "slice", 40*time.Millisecond, 0, longestCost, "CPU time of a report by an attribute")
+	bounds.Var(flags, &load.Reports, "reports", 20, 0, mostReports, "reports a second")
+	bounds.Var(flags, &load.Computed, "computed", 0.3, 0, 1, "share of the reports that are computed from sums")
+	bounds.Var(flags, &load.Sliced, "sliced", 0.05, 0, 1, "share of the reports that are by an attribute")
 	return cmd
 }
 

@@ -19,21 +19,27 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// getWorth returns what a website's shipped variations are worth together.
-func (s *API) getWorth(c *gin.Context) (any, error) {
-	asked, err := query.ParseProgramme(c.Request.URL.RawQuery)
-	id, err := pathID(c, pathIDName, err)
+// websiteOfGoal returns the website of the path, which must have a goal; 0: any. parsed is the error of the parameters,
+// to which that of the path is added.
+func (s *API) websiteOfGoal(c *gin.Context, goal int64, parsed error) (int64, error) {
+	id, err := pathID(c, pathIDName, parsed)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	owned, id, err := s.searchedWebsite(c, id)
 	if err != nil {
+		return 0, err
+	}
+	return id, results.CheckGoal(owned, id, goal)
+}
+
+// getWorth returns what a website's shipped variations are worth together.
+func (s *API) getWorth(c *gin.Context) (any, error) {
+	asked, err := query.ParseProgramme(c.Request.URL.RawQuery)
+	asked.WebsiteID, err = s.websiteOfGoal(c, asked.GoalID, err)
+	if err != nil {
 		return nil, err
 	}
-	if err := results.CheckGoal(owned, id, asked.GoalID); err != nil {
-		return nil, err
-	}
-	asked.WebsiteID = id
 	programme, err := results.RunAdmitted(c.Request.Context(), s.results,
 		func(ctx context.Context) (*worth.Programme, error) { return s.Engine.ReadProgramme(ctx, asked) })
 	if err != nil || c.GetString(typeKey) != results.CSV {
@@ -45,18 +51,10 @@ func (s *API) getWorth(c *gin.Context) (any, error) {
 // getPlan returns what experiments of several lengths on a website would find.
 func (s *API) getPlan(c *gin.Context) (any, error) {
 	asked, err := query.ParseOutlook(c.Request.URL.RawQuery)
-	id, err := pathID(c, pathIDName, err)
+	asked.WebsiteID, err = s.websiteOfGoal(c, asked.GoalID, err)
 	if err != nil {
 		return nil, err
 	}
-	owned, id, err := s.searchedWebsite(c, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := results.CheckGoal(owned, id, asked.GoalID); err != nil {
-		return nil, err
-	}
-	asked.WebsiteID = id
 	return results.RunAdmitted(c.Request.Context(), s.results,
 		func(ctx context.Context) (*result.Outlook, error) { return s.Engine.ReadOutlook(ctx, asked) })
 }

@@ -35,6 +35,11 @@ type Visitor struct {
 	ID        uint64
 }
 
+// Compare compares visitors in the order of the key of the events.
+func (v Visitor) Compare(o Visitor) int {
+	return cmp.Or(cmp.Compare(v.WebsiteID, o.WebsiteID), cmp.Compare(v.ID, o.ID))
+}
+
 // Kind is the type of an event.
 type Kind string
 

@@ -135,54 +135,10 @@ func (m *foldMeasurement) measureFirst(ctx context.Context) (err error) {
 	return err
 }
 
-// measureTrickle stores an event a second directly after the fold, for a minute.
-func (m *foldMeasurement) measureTrickle(ctx context.Context) error {
-	following, stop := context.WithCancel(ctx)
-	defer stop()
-	ended := make(chan struct{})
-	go func() {
-		m.shard.FollowEvents(following)
-		close(ended)
-	}()
-	const seconds = 60
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	cost, err := measure.RunTimed(func() error {
-		for i := range seconds {
-			<-tick.C
-			now := time.Now().UTC().Truncate(time.Millisecond)
-			event := schema.Event{
-				WebsiteID: 1, VisitorID: uint64(i), EventID: uint64(now.UnixMilli()), Time: now, Kind: schema.KindView,
-				Subject: schema.SubjectCampaign, SubjectID: 1, VariationID: 1,
-			}
-			if err := m.store.Writer.WriteEvents(ctx, []schema.Event{event}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	stop()
-	<-ended
-	m.trickle = cost
-	m.add("an event a second, after the fold", cost, cost.CPUMS/cost.WallMS, "of a core", limitTrickle)
-	return err
-}
-
-// measureStream stores 2,000 events a second for half a minute, half of them views of new visitors, and half goals of
-// visitors who are stored, whose events are all read again.
-func (m *foldMeasurement) measureStream(ctx context.Context) error {
-	const (
-		seconds = 30
-		rate    = 2_000
-	)
-	known, err := schema.QueryRows(ctx, m.store.Conn, "SELECT website_id, visitor_id, subject_id, variation_id FROM events "+
-		"WHERE event = 'view' AND subject = 'campaign' ORDER BY cityHash64(visitor_id) LIMIT 30000",
-		func(row driver.Rows, e *schema.Event) error {
-			return row.Scan(&e.WebsiteID, &e.VisitorID, &e.SubjectID, &e.VariationID)
-		})
-	if err != nil {
-		return err
-	}
+// measureArriving stores the events of each second of a time while the facts follow them.
+func (m *foldMeasurement) measureArriving(
+	ctx context.Context, seconds int, eventsOf func(second int, now time.Time) []schema.Event,
+) (measure.Cost, error) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan struct{})
@@ -196,24 +152,7 @@ func (m *foldMeasurement) measureStream(ctx context.Context) error {
 		for second := range seconds {
 			<-tick.C
 			now := time.Now().UTC().Truncate(time.Millisecond)
-			events := make([]schema.Event, rate)
-			for i := range events {
-				n := second*rate + i
-				e := known[n%len(known)]
-				e.Subject = schema.SubjectCampaign
-				e.Kind = schema.KindView
-				e.Time = now
-				e.EventID = uint64(n) << 20
-				if isNew := i%2 == 0; isNew {
-					e.VisitorID = uint64(n) << 30
-				} else {
-					e.Kind = schema.KindGoal
-					e.GoalID = 1
-					e.Value = 10 * schema.MoneyScale
-				}
-				events[i] = e
-			}
-			if err := m.store.Writer.WriteEvents(ctx, events); err != nil {
+			if err := m.store.Writer.WriteEvents(ctx, eventsOf(second, now)); err != nil {
 				return err
 			}
 		}
@@ -221,6 +160,68 @@ func (m *foldMeasurement) measureStream(ctx context.Context) error {
 	})
 	stop()
 	<-ended
+	return cost, err
+}
+
+// viewAt returns a view of a new visitor of a campaign.
+func viewAt(now time.Time, visitor, id uint64) schema.Event {
+	return schema.Event{
+		WebsiteID: 1, VisitorID: visitor, EventID: id, Time: now, Kind: schema.KindView,
+		Subject: schema.SubjectCampaign, SubjectID: 1, VariationID: 1,
+	}
+}
+
+// measureTrickle stores an event a second directly after the fold, for a minute.
+func (m *foldMeasurement) measureTrickle(ctx context.Context) (err error) {
+	const seconds = 60
+	m.trickle, err = m.measureArriving(ctx, seconds, func(second int, now time.Time) []schema.Event {
+		return []schema.Event{viewAt(now, uint64(second), uint64(now.UnixMilli()))}
+	})
+	m.add("an event a second, after the fold", m.trickle, m.trickle.CPUMS/m.trickle.WallMS, "of a core", limitTrickle)
+	return err
+}
+
+// someVisitors reads views of some stored visitors of campaigns.
+const someVisitors = `
+SELECT website_id, visitor_id, subject_id, variation_id
+FROM events
+WHERE event = 'view' AND subject = 'campaign'
+ORDER BY cityHash64(visitor_id)
+LIMIT 30000`
+
+// measureStream stores 2,000 events a second for half a minute, half of them views of new visitors, and half goals of
+// visitors who are stored, whose events are all read again.
+func (m *foldMeasurement) measureStream(ctx context.Context) error {
+	const (
+		seconds = 30
+		rate    = 2_000
+	)
+	known, err := schema.QueryRows(ctx, m.store.Conn, someVisitors, func(row driver.Rows, e *schema.Event) error {
+		return row.Scan(&e.WebsiteID, &e.VisitorID, &e.SubjectID, &e.VariationID)
+	})
+	if err != nil {
+		return err
+	}
+	cost, err := m.measureArriving(ctx, seconds, func(second int, now time.Time) []schema.Event {
+		events := make([]schema.Event, rate)
+		for i := range events {
+			n := second*rate + i
+			e := known[n%len(known)]
+			e.Subject = schema.SubjectCampaign
+			e.Kind = schema.KindView
+			e.Time = now
+			e.EventID = uint64(n) << 20
+			if isNew := i%2 == 0; isNew {
+				e.VisitorID = uint64(n) << 30
+			} else {
+				e.Kind = schema.KindGoal
+				e.GoalID = 1
+				e.Value = 10 * schema.MoneyScale
+			}
+			events[i] = e
+		}
+		return events
+	})
 	atRest := m.trickle.CPUMS / m.trickle.WallMS * cost.WallMS
 	m.add("2,000 events a second, more than one a second", cost, (cost.CPUMS-atRest)*1000/(seconds*rate),
 		"µs of CPU/event", 0)
@@ -258,10 +259,7 @@ func (m *foldMeasurement) measureForget(ctx context.Context) error {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	var events []schema.Event
 	for i, id := range ids {
-		events = append(events, schema.Event{
-			WebsiteID: 1, VisitorID: schema.HashID(id), EventID: uint64(i), Time: now, Kind: schema.KindView,
-			Subject: schema.SubjectCampaign, SubjectID: 1, VariationID: 1,
-		})
+		events = append(events, viewAt(now, schema.HashID(id), uint64(i)))
 	}
 	if err := m.store.Writer.WriteEvents(ctx, events); err != nil {
 		return err

@@ -33,9 +33,6 @@ type Acceptances struct {
 	of      map[schema.Subject]time.Time
 }
 
-// lateness is the time by which an event may be stored after others that were accepted later.
-const lateness = 10 * time.Second
-
 // ReadNewest reads the times of all subjects with events. After the first call, it reads the visitors with newer events
 // only.
 func (a *Acceptances) ReadNewest(ctx context.Context, s Shards) (map[schema.Subject]time.Time, error) {
@@ -45,16 +42,18 @@ func (a *Acceptances) ReadNewest(ctx context.Context, s Shards) (map[schema.Subj
 	if through.Equal(a.through) && a.of != nil {
 		return maps.Clone(a.of), nil
 	}
-	file := "accepted_since.sql"
+	isAny := func(*server) string { return "true" }
+	hasNewer := func(on *server) string { return on.render("has_newer.sql", "") }
+	condition := isAny
 	params := []any{clickhouse.Named("through", through.UnixMilli())}
-	if a.of == nil {
-		file = "accepted.sql"
-	} else {
-		params = append(params, clickhouse.Named("after", a.through.Add(-lateness).UnixMilli()))
+	if a.of != nil {
+		condition = hasNewer
+		params = append(params, clickhouse.Named("after", a.through.Add(-overlap).UnixMilli()))
 	}
+	statement := func(on *server) string { return on.render("accepted.sql", condition(on)) }
 	found := map[schema.Subject]time.Time{}
 	maps.Copy(found, a.of)
-	err := s.eachServer(ctx, file, func(row driver.Rows) error {
+	err := s.eachServer(ctx, statement, func(row driver.Rows) error {
 		var of schema.Subject
 		var kind string
 		var newest int64

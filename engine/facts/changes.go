@@ -80,7 +80,7 @@ func (s Shards) EachOrderHistory(
 	ctx context.Context, q *plan.Question, through time.Time, each func(*OrderHistory),
 ) error {
 	of := q.Subject
-	return s.eachServer(ctx, "lifetimes.sql", func(row driver.Rows) error {
+	return s.eachServer(ctx, inFile("lifetimes.sql"), func(row driver.Rows) error {
 		var h OrderHistory
 		var variation string
 		var accepted, value, profit, extra []int64
@@ -184,7 +184,7 @@ func (s Shards) ReadOrderChanges(
 	ctx context.Context, website int64, through time.Time,
 ) (map[int64]*OrderChanges, error) {
 	found := map[int64]*OrderChanges{}
-	err := s.eachServer(ctx, "changes.sql", func(row driver.Rows) error {
+	err := s.eachServer(ctx, inFile("changes.sql"), func(row driver.Rows) error {
 		var goal, n int64
 		var hours uint32
 		if err := row.Scan(&goal, &hours, &n); err != nil {

@@ -219,7 +219,7 @@ func (s Shards) EachOrder(ctx context.Context, q *plan.Question, mature int64, e
 	if !ages.IsSet() {
 		ages.To = math.MaxInt64
 	}
-	return s.eachServer(ctx, "orders.sql", func(row driver.Rows) error {
+	return s.eachServer(ctx, inFile("orders.sql"), func(row driver.Rows) error {
 		err := row.Scan(&order.Visitor, &order.Variation, &order.Number, &order.Value, &order.Profit, &order.Foreign)
 		each(&order)
 		return err
@@ -233,7 +233,7 @@ func (s Shards) EachOrder(ctx context.Context, q *plan.Question, mature int64, e
 func (s Shards) FindGoalIDs(ctx context.Context, website int64, ids []uint64) (map[uint64]bool, error) {
 	found := map[uint64]bool{}
 	for some := range slices.Chunk(ids, visitorsAtOnce) {
-		if err := s.eachServer(ctx, "goal_ids.sql", func(row driver.Rows) error {
+		if err := s.eachServer(ctx, inFile("goal_ids.sql"), func(row driver.Rows) error {
 			var id uint64
 			err := row.Scan(&id)
 			found[id] = true
@@ -252,8 +252,15 @@ type sectionParam struct {
 	grain   fold.Grain
 }
 
+// inFile returns the statement of a file for a server.
+func inFile(file string) func(*server) string {
+	return func(on *server) string { return on.render(file, "") }
+}
+
 // eachServer calls each for each row of a statement on each shard.
-func (s Shards) eachServer(ctx context.Context, file string, each func(driver.Rows) error, params ...any) error {
+func (s Shards) eachServer(
+	ctx context.Context, statement func(*server) string, each func(driver.Rows) error, params ...any,
+) error {
 	for _, shard := range s {
 		on, err := shard.shownServer(ctx)
 		if err != nil {
@@ -265,7 +272,7 @@ func (s Shards) eachServer(ctx context.Context, file string, each func(driver.Ro
 				own[i] = clickhouse.Named(section.name, on.sectionOf(section.subject, section.grain))
 			}
 		}
-		if err := schema.EachRow(ctx, on, on.render(file, ""), each, own...); err != nil {
+		if err := schema.EachRow(ctx, on, statement(on), each, own...); err != nil {
 			return fmt.Errorf("read orders: %w", err)
 		}
 	}

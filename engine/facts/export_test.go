@@ -99,10 +99,7 @@ func FoldAll(ctx context.Context, conn driver.Conn) (rows []fold.FactRow, err er
 		return nil, err
 	}
 	events, err := s.readEvents(ctx, visitors, math.MaxInt64)
-	for own := range splitVisitors(events) {
-		rows = fold.AppendVisitorRows(own, fold.MaxVisitorEvents, rows)
-	}
-	return rows, err
+	return foldEvents(events, fold.MaxVisitorEvents), err
 }
 
 // AtOnePosition calls read until the subject's facts do not change during a call.

@@ -187,7 +187,7 @@ func (r *Refresher) FindLosses(ctx context.Context) error {
 	}
 	r.deleting.RLock()
 	defer r.deleting.RUnlock()
-	_, err = r.recheckVisitors(ctx, slices.SortedFunc(maps.Keys(suspected), compareVisitors))
+	_, err = r.recheckVisitors(ctx, slices.SortedFunc(maps.Keys(suspected), schema.Visitor.Compare))
 	return err
 }
 
@@ -318,7 +318,7 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 	if len(visitors) == 0 {
 		return nil
 	}
-	slices.SortFunc(visitors, compareVisitors)
+	slices.SortFunc(visitors, schema.Visitor.Compare)
 	_, err := r.changeFacts(ctx, func(ctx context.Context) error {
 		for some := range slices.Chunk(visitors, visitorsAtOnce) {
 			stored, err := r.readStored(ctx, setOf(some))
@@ -329,7 +329,7 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 			if err != nil {
 				return err
 			}
-			want := r.foldEvents(events)
+			want := foldEvents(events, r.MaxVisitorEvents)
 			if err := r.replaceRows(ctx, stored, want, r.turn.position.nextRefresh()); err != nil {
 				return err
 			}
@@ -338,15 +338,6 @@ func (r *Refresher) RefoldVisitors(ctx context.Context, visitors []schema.Visito
 		return errors.Join(r.moveOn(ctx), r.dropBuild(ctx))
 	})
 	return schema.WrapError(err, "compute the facts of visitors again")
-}
-
-// foldEvents returns the rows that events fold to.
-func (r *Refresher) foldEvents(events []fold.Event) []fold.FactRow {
-	want := make([]fold.FactRow, 0, len(events)) // about a row for each event
-	for own := range splitVisitors(events) {
-		want = fold.AppendVisitorRows(own, r.MaxVisitorEvents, want)
-	}
-	return want
 }
 
 // moveOn stores a new position without changing facts. Thus a refresh of another process that has read deleted facts is

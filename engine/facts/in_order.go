@@ -101,7 +101,8 @@ func (r *Refresher) foldInOrder(ctx context.Context, until, events int64) error 
 		if isLast {
 			next = r.turn.position.foldedThrough(until)
 		}
-		if err := r.replaceRows(ctx, nil, r.foldEvents(found), next); err != nil || !next.isFolding() {
+		want := foldEvents(found, r.MaxVisitorEvents)
+		if err := r.replaceRows(ctx, nil, want, next); err != nil || !next.isFolding() {
 			return err
 		}
 	}

@@ -13,13 +13,13 @@ import (
 
 // published is the state of the facts that readers take. All its methods may be called concurrently.
 type published struct {
-	mu       sync.RWMutex // guards the following
-	shown    Position     // the last one that is stored
-	rebuilt  bool         // the facts were deleted and are folded again: shown and counters are those of before
-	fresh    time.Time    // when the last refresh succeeded
-	lost     map[schema.Visitor]bool
+	mu       sync.RWMutex            // guards the following
+	shown    Position                // the last one that is stored
+	rebuilt  bool                    // the facts were deleted and are folded again; what is shown is that of before
+	fresh    time.Time               // when the last refresh succeeded
+	lost     visitorSet              // who were found to have lost events
+	unread   visitorSet              // some of whose events cannot be read
 	wrong    map[schema.Subject]bool // whose cells are not the sums of their visitors
-	unread   map[schema.Visitor]bool // some of whose events cannot be read
 	counters map[schema.Subject]SubjectCounters
 	builder  *Refresher                // that builds the next generation of the facts; nil: none does
 	settled  map[schema.Subject]uint64 // attempt that last may have changed sums of a day before its own (UTC)
@@ -27,9 +27,35 @@ type published struct {
 
 func newPublished() *published {
 	return &published{
-		lost: map[schema.Visitor]bool{}, wrong: map[schema.Subject]bool{}, unread: map[schema.Visitor]bool{},
+		lost: newVisitorSet(), unread: newVisitorSet(), wrong: map[schema.Subject]bool{},
 		settled: map[schema.Subject]uint64{},
 	}
+}
+
+// visitorSet is a set of visitors that knows how many of them each website has, which each report and each item of a
+// list asks for.
+type visitorSet struct {
+	all       map[schema.Visitor]bool
+	ofWebsite map[int64]int
+}
+
+func newVisitorSet() visitorSet {
+	return visitorSet{all: map[schema.Visitor]bool{}, ofWebsite: map[int64]int{}}
+}
+
+// set makes a visitor a member or not, and reports whether that is new.
+func (s *visitorSet) set(v schema.Visitor, isMember bool) (isNew bool) {
+	if s.all[v] == isMember {
+		return false
+	}
+	if isMember {
+		s.all[v] = true
+		s.ofWebsite[v.WebsiteID]++
+		return true
+	}
+	delete(s.all, v)
+	s.ofWebsite[v.WebsiteID]--
+	return true
 }
 
 // countersOf returns the counters of a subject.
@@ -57,14 +83,14 @@ func (p *published) position() (shown Position, rebuilt bool) {
 func (p *published) lostVisitors() int {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return len(p.lost)
+	return len(p.lost.all)
 }
 
 // allLost returns the visitors who were found to have lost events.
 func (p *published) allLost() map[schema.Visitor]bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return maps.Clone(p.lost)
+	return maps.Clone(p.lost.all)
 }
 
 // setBuilder notes which refresher builds the next generation of the facts; nil: none does.
@@ -118,11 +144,7 @@ func (p *published) setLost(of, lost map[schema.Visitor]bool) (found []schema.Vi
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for v := range of {
-		switch {
-		case !lost[v]:
-			delete(p.lost, v)
-		case !p.lost[v]:
-			p.lost[v] = true
+		if isNew := p.lost.set(v, lost[v]); isNew && lost[v] {
 			found = append(found, v)
 		}
 	}
@@ -150,41 +172,28 @@ func (p *published) damageOf(of schema.Subject) (d moments.Damage) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	d.WrongSums = p.wrong[of]
-	for v := range p.lost {
-		if v.WebsiteID == of.WebsiteID {
-			d.Lost++
-		}
-	}
-	for v := range p.unread {
-		if v.WebsiteID == of.WebsiteID {
-			d.Unreadable++
-		}
-	}
+	d.Lost = p.lost.ofWebsite[of.WebsiteID]
+	d.Unreadable = p.unread.ofWebsite[of.WebsiteID]
 	return d
 }
 
-// allDamage returns the numbers of visitors who lost events, of those whose events cannot be read, and of subjects with
-// wrong cells.
-func (p *published) allDamage() (lost, unreadable, wrong int) {
+// damageCounts are the numbers of visitors and subjects whose data are lost or damaged.
+type damageCounts struct{ lost, unreadable, wrong int }
+
+// countDamage returns the numbers of visitors who lost events, of those whose events cannot be read, and of subjects
+// with wrong cells.
+func (p *published) countDamage() damageCounts {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return len(p.lost), len(p.unread), len(p.wrong)
+	return damageCounts{lost: len(p.lost.all), unreadable: len(p.unread.all), wrong: len(p.wrong)}
 }
 
 // setUnreadable notes whether the events of visitors can be read. It returns whether that is new of one of them.
 func (p *published) setUnreadable(visitors []schema.Visitor, isUnreadable bool) (isNew bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.unread) == 0 && !isUnreadable {
-		return false
-	}
 	for _, v := range visitors {
-		isNew = isNew || p.unread[v] != isUnreadable
-		if isUnreadable {
-			p.unread[v] = true
-		} else {
-			delete(p.unread, v)
-		}
+		isNew = p.unread.set(v, isUnreadable) || isNew
 	}
 	return isNew
 }

@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -152,9 +151,7 @@ func (s *server) readEventsWhere(
 	if err != nil {
 		return nil, fmt.Errorf("read the events of visitors: %w", err)
 	}
-	slices.SortFunc(events, func(a, b fold.Event) int {
-		return cmp.Or(cmp.Compare(a.Subject.WebsiteID, b.Subject.WebsiteID), cmp.Compare(a.Visitor, b.Visitor))
-	})
+	slices.SortFunc(events, func(a, b fold.Event) int { return visitorOfEvent(&a).Compare(visitorOfEvent(&b)) })
 	return events, nil
 }
 
@@ -169,6 +166,16 @@ func visitorOfRow(r *fold.FactRow) schema.Visitor {
 // splitVisitors returns the events of each visitor. Events are ordered by visitor.
 func splitVisitors(events []fold.Event) iter.Seq[[]fold.Event] {
 	return fold.SplitRuns(events, func(a, b *fold.Event) bool { return visitorOfEvent(a) == visitorOfEvent(b) })
+}
+
+// foldEvents returns the rows that events fold to. Events are ordered by visitor. most is the number of events of a
+// visitor above which the visitor is automated.
+func foldEvents(events []fold.Event, most int) []fold.FactRow {
+	rows := make([]fold.FactRow, 0, len(events)) // about a row for each event
+	for own := range splitVisitors(events) {
+		rows = fold.AppendVisitorRows(own, most, rows)
+	}
+	return rows
 }
 
 // setOf returns the set of visitors.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
@@ -31,11 +29,24 @@ type Build struct {
 // BuildFacts folds all events into a new generation of facts. The caller must call Show or Discard. There is one build
 // of a process at a time.
 func (r *Refresher) BuildFacts(ctx context.Context) (*Build, error) {
+	if err := r.lockBuild(ctx); err != nil {
+		return nil, err
+	}
+	return r.buildFacts(ctx)
+}
+
+// lockBuild waits until no other build of this process runs, or the context ends.
+func (r *Refresher) lockBuild(ctx context.Context) error {
 	select {
 	case r.rebuilds <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
+}
+
+// buildFacts is BuildFacts after lockBuild.
+func (r *Refresher) buildFacts(ctx context.Context) (*Build, error) {
 	b, err := r.openBuild(ctx)
 	if err == nil {
 		err = b.fold(ctx)
@@ -154,21 +165,10 @@ func (b *Build) findLost(ctx context.Context) (lost []schema.Visitor, err error)
 		}
 		lost = append(lost, short...)
 	}
-	if len(lost) == 0 || b.shown.ShownPosition().Format != fold.Version {
+	if b.shown.ShownPosition().Format != fold.Version {
 		return lost, nil // the events of rows of another format cannot be compared one by one
 	}
-	found := Scrubbed{}
-	_, err = b.shown.changeFacts(ctx, func(ctx context.Context) error {
-		found = Scrubbed{} // of an earlier try
-		for some := range slices.Chunk(lost, visitorsAtOnce) {
-			of, err := b.shown.scrubVisitors(ctx, some, false)
-			if err != nil {
-				return err
-			}
-			found.addResult(of)
-		}
-		return nil
-	})
+	found, err := b.shown.recheckVisitors(ctx, lost)
 	return found.Lost, err
 }
 
@@ -197,11 +197,11 @@ func (b *Build) Show(ctx context.Context) (at Position, err error) {
 	if err != nil {
 		return at, err
 	}
-	b.shown.noteLost(ctx, setOf(slices.Collect(maps.Keys(b.shown.published.allLost()))), nil)
-	if b.shown.alone {
-		return at, b.shown.DropOldFacts(ctx)
+	b.shown.noteLost(ctx, b.shown.published.allLost(), nil)
+	if hasReaders := !b.shown.alone || b.shown.IsFollowing(); hasReaders {
+		return at, nil // they may still read the old facts, see scrubCellsUntil
 	}
-	return at, nil // other processes may still read the old facts
+	return at, b.shown.DropOldFacts(ctx)
 }
 
 // show stores the position with which the build is complete. No refresh of this process runs.
@@ -228,30 +228,60 @@ var errLost = errors.New("the facts are as they were, because only they still co
 	"(lifthouse restore), or accept the loss (lifthouse facts --rebuild --accept-loss N)")
 
 // RebuildFacts folds all events into a new generation of facts, which takes the place of the present one. If stored
-// events are lost that the present facts count, it changes nothing and returns an error.
+// events are lost that the present facts count, it returns an error and leaves the build for the next one.
 func (r *Refresher) RebuildFacts(ctx context.Context) (Position, error) {
-	b, err := r.BuildFacts(ctx)
-	switch {
-	case err != nil:
+	if err := r.lockBuild(ctx); err != nil {
 		return Position{}, err
-	case b.Unknown != nil:
-		return Position{}, errors.Join(b.Unknown, b.Discard(ctx))
-	case len(b.Lost) > 0:
-		return Position{}, errors.Join(fmt.Errorf("%d visitors: %w", len(b.Lost), errLost), b.Discard(ctx))
+	}
+	return r.rebuildFacts(ctx)
+}
+
+// rebuildFacts is RebuildFacts after lockBuild.
+func (r *Refresher) rebuildFacts(ctx context.Context) (Position, error) {
+	b, err := r.buildFacts(ctx)
+	if err != nil {
+		return Position{}, err
+	}
+	err = b.Unknown
+	if len(b.Lost) > 0 {
+		err = fmt.Errorf("%d visitors: %w", len(b.Lost), errLost)
+	}
+	if err != nil {
+		r.endBuild()
+		return Position{}, err
 	}
 	return b.Show(ctx)
+}
+
+// rebuildOutdated rebuilds facts of an earlier release, unless another goroutine or process has rebuilt them since.
+func (r *Refresher) rebuildOutdated(ctx context.Context) error {
+	if err := r.lockBuild(ctx); err != nil {
+		return err
+	}
+	at, err := r.OpenFacts(ctx)
+	if err != nil || at.Format >= fold.Version {
+		r.endBuild()
+		return err
+	}
+	_, err = r.rebuildFacts(ctx)
+	return err
 }
 
 // dropBuild drops a build that has begun, with all facts of visitors and subjects whose events were just deleted. A
 // process that builds it begins again. The caller holds off refreshes.
 func (r *Refresher) dropBuild(ctx context.Context) error {
+	return r.dropOther(ctx, func(generation, shown uint32) bool { return generation > shown })
+}
+
+// dropOther drops the generation that is not shown, if it is stored and meets a condition.
+func (r *Refresher) dropOther(ctx context.Context, isDropped func(generation, shown uint32) bool) error {
 	on := r.currentServer()
 	stored, err := on.readPositions(ctx)
 	if err != nil {
 		return err
 	}
 	for generation := range stored {
-		if generation > on.generation {
+		if isDropped(generation, on.generation) {
 			return r.dropGeneration(ctx, on, generation)
 		}
 	}
@@ -264,15 +294,5 @@ func (r *Refresher) DropOldFacts(ctx context.Context) error {
 		return err
 	}
 	defer func() { <-r.busy }()
-	on := r.currentServer()
-	stored, err := on.readPositions(ctx)
-	if err != nil {
-		return err
-	}
-	for generation := range stored {
-		if generation < on.generation {
-			return r.dropGeneration(ctx, on, generation)
-		}
-	}
-	return nil
+	return r.dropOther(ctx, func(generation, shown uint32) bool { return generation < shown })
 }

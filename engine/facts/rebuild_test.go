@@ -3,6 +3,8 @@ package facts_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -221,5 +223,38 @@ func passInserts(t *testing.T, held schematest.HeldConn, until <-chan error) {
 			must.OK(t, err)
 			return
 		}
+	}
+}
+
+// TestReportsOutliveTheFactsThatTheyRead rebuilds the facts while a server follows the events: the generation that a
+// report has begun to read stays. A command without a server drops it at once.
+func TestReportsOutliveTheFactsThatTheyRead(t *testing.T) {
+	for name, store := range openStores(t) {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, 43, store.Conn)
+			_, through := w.send(t, 50)
+			r := facts.NewRefresher(store.Conn, store.alone)
+			refresh(t, r, through)
+			partitions := func() int {
+				return countOf(t, store.Conn, "SELECT uniqExact(partition) FROM system.parts WHERE active "+
+					"AND database = currentDatabase() AND table = 'facts'")
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			var following sync.WaitGroup
+			following.Go(func() { r.FollowEvents(ctx) })
+			for !r.IsFollowing() {
+				runtime.Gosched()
+			}
+			must.Get(r.RebuildFacts(t.Context()))(t)
+			check.Equal(t, partitions(), 2, "generations while a server follows")
+			w.check(t)
+			stop()
+			following.Wait()
+			must.Get(r.RebuildFacts(t.Context()))(t)
+			must.OK(t, r.DropOldFacts(t.Context()))
+			check.Equal(t, partitions(), 1, "generations that a command leaves")
+			w.check(t)
+		})
 	}
 }

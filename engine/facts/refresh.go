@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,7 +181,7 @@ func (r *Refresher) changeFacts(ctx context.Context, work func(context.Context) 
 		if !errors.Is(err, errOutdated) {
 			return at, err
 		}
-		if at, err = r.RebuildFacts(ctx); err != nil {
+		if err := r.rebuildOutdated(ctx); err != nil {
 			return at, err
 		}
 	}
@@ -201,13 +200,8 @@ func (r *Refresher) completeFold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return compareVisitors(v, at.After) <= 0 })
+	touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return v.Compare(at.After) <= 0 })
 	return r.foldVisitors(ctx, touched, at.Until)
-}
-
-// compareVisitors compares visitors in the order in which they are folded.
-func compareVisitors(a, b schema.Visitor) int {
-	return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
 }
 
 // foldLatest folds the visitors with events that another process may have stored since the last refresh, also such as

@@ -70,7 +70,7 @@ func (r *Refresher) scrubVisitors(
 	if err != nil {
 		return found, err
 	}
-	want := r.foldEvents(events)
+	want := foldEvents(events, r.MaxVisitorEvents)
 	of := setOf(some)
 	had := slices.Clone(want)
 	var lost map[schema.Visitor]bool

@@ -59,24 +59,24 @@ func (s Shards) DamageOf(of schema.Subject) (all moments.Damage) {
 
 // DescribeDamage returns a sentence for each kind of lost or damaged data that this process knows, with the remedy.
 func (s Shards) DescribeDamage() (sentences []string) {
-	lost, unreadable, wrong := 0, 0, 0
+	var all damageCounts
 	for _, shard := range s {
-		ofShard, unreadableOfShard, wrongOfShard := shard.published.allDamage()
-		lost += ofShard
-		unreadable += unreadableOfShard
-		wrong += wrongOfShard
+		of := shard.published.countDamage()
+		all.lost += of.lost
+		all.unreadable += of.unreadable
+		all.wrong += of.wrong
 	}
-	if lost > 0 {
+	if all.lost > 0 {
 		sentences = append(sentences, fmt.Sprintf("stored events of %d visitors are lost; reports keep what they "+
-			"counted: restore a backup (lifthouse restore), or send the events again", lost))
+			"counted: restore a backup (lifthouse restore), or send the events again", all.lost))
 	}
-	if unreadable > 0 {
+	if all.unreadable > 0 {
 		sentences = append(sentences, fmt.Sprintf("stored events of %d visitors cannot be read: find the damage with "+
-			"lifthouse check --deep, and restore a backup (lifthouse restore)", unreadable))
+			"lifthouse check --deep, and restore a backup (lifthouse restore)", all.unreadable))
 	}
-	if wrong > 0 {
+	if all.wrong > 0 {
 		sentences = append(sentences, fmt.Sprintf("sums of %d subjects in the facts are wrong: rebuild the facts "+
-			"(lifthouse facts --rebuild)", wrong))
+			"(lifthouse facts --rebuild)", all.wrong))
 	}
 	return sentences
 }

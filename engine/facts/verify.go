@@ -23,7 +23,7 @@ func (r *Refresher) VerifyFacts(ctx context.Context, progress func(share float64
 	if err != nil || c.at.Refresh == 0 {
 		return found, err
 	}
-	if err := c.compareVisitors(ctx); err != nil {
+	if err := c.compareAll(ctx); err != nil {
 		return found, err
 	}
 	found, err = r.recheckVisitors(ctx, c.differ)
@@ -70,26 +70,12 @@ func (r *Refresher) newComparison(ctx context.Context, progress func(float64)) (
 	return c, err
 }
 
-// compareVisitors compares all visitors, and adds those that differ to c.differ. Facts that are stored while it reads
-// may differ from the events.
-func (c *comparison) compareVisitors(ctx context.Context) error {
+// compareAll compares all visitors, and adds those that differ to c.differ. Facts that are stored while it reads may
+// differ from the events.
+func (c *comparison) compareAll(ctx context.Context) error {
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
-	stored := &storedRows{}
-	err := c.on.readStored(ctx, anySection, c.on.sectionsOfAll(), func(row *storedRow) error {
-		if row.isCell() {
-			return c.sums.addStored(row)
-		}
-		if stored.isOther(row) {
-			if err := c.compareNext(ctx, stored.take()); err != nil {
-				return err
-			}
-		}
-		stored.add(row)
-		return nil
-	})
-	if err == nil {
-		err = c.compareNext(ctx, stored.take())
-	}
+	err := c.on.eachStored(ctx, anySection, c.on.sectionsOfAll(), c.sums.addStored,
+		func(rows []fold.FactRow) error { return c.compareNext(ctx, rows) })
 	if err != nil {
 		return fmt.Errorf("compare the facts with the events: %w", err)
 	}
@@ -104,9 +90,6 @@ func (c *comparison) compareVisitors(ctx context.Context) error {
 
 // compareNext compares the stored rows of the next visitor with facts.
 func (c *comparison) compareNext(ctx context.Context, stored []fold.FactRow) error {
-	if len(stored) == 0 { // all rows are cancelled
-		return nil
-	}
 	c.sums.addVisitor(stored)
 	v := visitorOfRow(&stored[0])
 	for {
@@ -114,7 +97,7 @@ func (c *comparison) compareNext(ctx context.Context, stored []fold.FactRow) err
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 || compareVisitors(v, visitorOfRow(&rows[0])) < 0 {
+		if len(rows) == 0 || v.Compare(visitorOfRow(&rows[0])) < 0 {
 			c.visitors++
 			c.differ = append(c.differ, v) // has no events
 			return nil
@@ -156,10 +139,7 @@ func (c *comparison) peek(ctx context.Context) ([]fold.FactRow, error) {
 			return nil, err
 		}
 		c.after = last
-		c.wanted = nil
-		for own := range splitVisitors(events) {
-			c.wanted = fold.AppendVisitorRows(own, c.limit, c.wanted)
-		}
+		c.wanted = foldEvents(events, c.limit)
 		c.read += int64(len(events))
 		c.progress(float64(c.read) / float64(max(c.events, c.read)))
 	}
@@ -174,7 +154,7 @@ func (c *comparison) peek(ctx context.Context) ([]fold.FactRow, error) {
 func (r *Refresher) recheckVisitors(ctx context.Context, visitors []schema.Visitor) (found Scrubbed, err error) {
 	for some := range slices.Chunk(visitors, visitorsAtOnce) {
 		var of Scrubbed
-		_, err := r.runExclusively(ctx, func(ctx context.Context) error {
+		_, err := r.runExclusively(ctx, func(ctx context.Context) (err error) {
 			of, err = r.scrubVisitors(ctx, some, false)
 			return err
 		})
@@ -205,17 +185,40 @@ func (s *server) sectionsOfAll() []any {
 	}
 }
 
-// readStored calls each for the stored rows with a condition: those of each visitor together, in order, and then the
-// cells. All are of one moment.
-func (s *server) readStored(ctx context.Context, where string, params []any, each func(*storedRow) error) error {
-	return schema.EachRow(ctx, s, s.render("stored.sql", where), func(row driver.Rows) error {
+// eachStored calls eachVisitor for the stored rows of each visitor with a condition that are not cancelled, in order,
+// and then eachCell for the cells, also cancelled ones. All are of one moment. Rows are valid until the next call.
+func (s *server) eachStored(
+	ctx context.Context, where string, params []any, eachCell func(*storedRow) error,
+	eachVisitor func([]fold.FactRow) error,
+) error {
+	var own storedRows
+	end := func() error {
+		if rows := own.take(); len(rows) > 0 {
+			return eachVisitor(rows)
+		}
+		return nil
+	}
+	err := schema.EachRow(ctx, s, s.render("stored.sql", where), func(row driver.Rows) error {
 		var r storedRow
 		if err := row.Scan(append(scanTargets(&r.FactRow), &r.sign, &r.sums)...); err != nil {
 			return err
 		}
+		if r.isCell() {
+			return eachCell(&r)
+		}
 		trimAttributes(&r.FactRow)
-		return each(&r)
+		if own.isOther(&r) {
+			if err := end(); err != nil {
+				return err
+			}
+		}
+		own.add(&r)
+		return nil
 	}, params...)
+	if err != nil {
+		return err
+	}
+	return end()
 }
 
 // storedRows are the stored rows of a visitor.

@@ -78,7 +78,7 @@ func sumsAt(cells fold.Cells, key fold.CellKey) fold.CellSums {
 func (r *Refresher) recheckCells(ctx context.Context, subjects []schema.Subject) (wrong []schema.Subject, err error) {
 	for _, subject := range subjects {
 		var isWrong bool
-		_, err := r.runExclusively(ctx, func(ctx context.Context) error {
+		_, err := r.runExclusively(ctx, func(ctx context.Context) (err error) {
 			isWrong, err = r.turn.on.haveWrongCells(ctx, subject, r.turn.cells.byDay)
 			return err
 		})
@@ -99,25 +99,18 @@ func (s *server) haveWrongCells(
 	ctx context.Context, subject schema.Subject, byDay map[schema.Subject]bool,
 ) (bool, error) {
 	sums := newComparedSums(byDay)
-	stored := &storedRows{}
 	var sections []uint64
 	for grain := fold.OfVisitor; grain < fold.OfPosition; grain++ {
 		sections = append(sections, s.sectionOf(subject, grain))
 	}
-	err := s.readStored(ctx, inSections, []any{clickhouse.Named("sections", sections)}, func(row *storedRow) error {
-		if row.isCell() {
-			return sums.addStored(row)
-		}
-		if stored.isOther(row) {
-			sums.addVisitor(stored.take())
-		}
-		stored.add(row)
-		return nil
-	})
+	err := s.eachStored(ctx, inSections, []any{clickhouse.Named("sections", sections)}, sums.addStored,
+		func(rows []fold.FactRow) error {
+			sums.addVisitor(rows)
+			return nil
+		})
 	if err != nil {
 		return false, fmt.Errorf("compare the cells of %s with its visitors: %w", subject, err)
 	}
-	sums.addVisitor(stored.take())
 	return len(sums.differingSubjects()) > 0, nil
 }
 

@@ -435,24 +435,34 @@ func AreSameRows(stored, wanted []FactRow) bool {
 	return true
 }
 
+// rowContent has all that is stored of a row of a visitor or a goal event, but its lists.
+type rowContent struct {
+	subject             schema.Subject
+	grain               Grain
+	goal                int64
+	variation           string
+	visitor             uint64
+	attributes          string
+	first, multiExposed int64
+	since               uint64
+	number, seen        uint32
+	digest              uint64
+	counts              [6]uint32
+	amounts, before     [3]int64
+	marks               uint8
+	foreign             string
+}
+
+func (r *FactRow) content() rowContent {
+	return rowContent{
+		r.Subject, r.Grain, r.Goal, r.Variation, r.Visitor, r.Attributes, r.First, r.MultiExposed, r.Since, r.Number,
+		r.Seen, r.Digest, r.Counts, r.Amounts, r.Before, r.Marks, r.Foreign,
+	}
+}
+
 // equals reports whether two rows of visitors or goal events are stored as the same row.
 func (r *FactRow) equals(o *FactRow) bool {
-	return r.hasSameKey(o) && r.hasSameFirstView(o) && r.hasSameEvents(o)
-}
-
-func (r *FactRow) hasSameKey(o *FactRow) bool {
-	return r.Subject == o.Subject && r.Visitor == o.Visitor && r.Grain == o.Grain && r.Goal == o.Goal &&
-		r.Variation == o.Variation && r.Number == o.Number
-}
-
-func (r *FactRow) hasSameFirstView(o *FactRow) bool {
-	return r.First == o.First && r.Attributes == o.Attributes && r.MultiExposed == o.MultiExposed
-}
-
-func (r *FactRow) hasSameEvents(o *FactRow) bool {
-	isSameCount := r.Since == o.Since && r.Seen == o.Seen && r.Digest == o.Digest && r.Counts == o.Counts
-	isSameAmount := r.Amounts == o.Amounts && r.Before == o.Before && r.Marks == o.Marks && r.Foreign == o.Foreign
-	return isSameCount && isSameAmount && slices.Equal(r.Later, o.Later) && slices.Equal(r.LaterKinds, o.LaterKinds)
+	return r.content() == o.content() && slices.Equal(r.Later, o.Later) && slices.Equal(r.LaterKinds, o.LaterKinds)
 }
 
 // contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.

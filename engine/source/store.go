@@ -54,7 +54,7 @@ var remedies = map[StoreFault]string{
 	Busy:    "the store is overloaded: retry in a moment",
 	Down:    "the store cannot be reached: retry later",
 	Full:    "the disk of the store is full: free space and retry; stored events are kept and counted once",
-	Rebuilt: "the facts are being rebuilt (lifthouse facts --rebuild): retry when they are complete",
+	Rebuilt: "the facts were deleted and are folded again: retry when they are complete",
 	Damaged: "stored data are damaged: find the damage with lifthouse check --deep, and restore a backup",
 }
 

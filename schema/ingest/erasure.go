@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -85,9 +84,7 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 		if len(facts) == 0 {
 			return nil
 		}
-		slices.SortFunc(facts, func(a, b schema.Visitor) int {
-			return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.ID, b.ID))
-		})
+		slices.SortFunc(facts, schema.Visitor.Compare)
 		return w.facts.EraseVisitors(ctx, slices.Compact(facts))
 	})
 	return erased, err

@@ -13,6 +13,7 @@ FROM (
         max(ingested_at)                                    AS newest
     FROM {{.Sent}}
     WHERE ingested_at <= fromUnixTimestamp64Milli({through:Int64}, 'UTC')
+        AND {{.Where}}
     GROUP BY website_id, visitor_id
 )
 ARRAY JOIN subjects AS of

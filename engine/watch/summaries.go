@@ -97,13 +97,14 @@ func (s *Summaries) Usage() (values int, bytes, evicted int64) { return s.kept.U
 type SummaryVersion struct {
 	catalogue, data, recorded uint64
 	prior                     string
+	damage                    moments.Damage
 }
 
 // SummaryVersionOf returns the version of the summary of a subject whose data have a version.
 func SummaryVersionOf(
 	owned *catalogue.AccountResources, subject schema.Subject, data *engine.Version,
 ) SummaryVersion {
-	return SummaryVersion{owned.SubjectVersion(subject), data.Data, data.Recorded, data.Prior}
+	return SummaryVersion{owned.SubjectVersion(subject), data.Data, data.Recorded, data.Prior, data.Damage}
 }
 
 // LastSummary returns the last summary of a subject with its version; nil: it was never computed.

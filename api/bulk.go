@@ -246,7 +246,8 @@ func (b *bulk) selects(item *bulkItem) bool {
 	}
 	isOfState := b.Active == "" || item.Active != nil && b.Active == strconv.FormatBool(*item.Active)
 	isOfOwner := b.Owner == "" || b.Owner == item.Owner
-	return isOfState && isOfOwner && (b.Tag == "" || slices.Contains(item.Tags, b.Tag))
+	hasTag := b.Tag == "" || slices.Contains(item.Tags, b.Tag)
+	return isOfState && isOfOwner && hasTag
 }
 
 // selectDecided returns the items with the decision of a request, for which it waits for all summaries.
@@ -455,8 +456,13 @@ func newBulkItem(owned *catalogue.AccountResources, of schema.Subject) bulkItem 
 	}
 	if of.Kind == schema.SubjectCampaign {
 		campaign := owned.Campaigns[of.ID]
-		item.Key, item.Type, item.Owner, item.Tags = campaign.Key, campaign.Type, campaign.Owner, campaign.Tags
-		item.Active, item.StartDate, item.EndDate = &campaign.Active, campaign.StartDate, campaign.EndDate
+		item.Key = campaign.Key
+		item.Type = campaign.Type
+		item.Owner = campaign.Owner
+		item.Tags = campaign.Tags
+		item.Active = &campaign.Active
+		item.StartDate = campaign.StartDate
+		item.EndDate = campaign.EndDate
 		return item
 	}
 	widget := owned.Widgets[of.ID]
@@ -464,7 +470,8 @@ func newBulkItem(owned *catalogue.AccountResources, of schema.Subject) bulkItem 
 	for _, e := range widget.Experiments {
 		if e.ID == of.ExperimentID {
 			item.Active = new(widget.Active && e.Active)
-			item.StartDate, item.EndDate = utcTime(e.StartDate), utcTime(e.EndDate)
+			item.StartDate = utcTime(e.StartDate)
+			item.EndDate = utcTime(e.EndDate)
 		}
 	}
 	return item

@@ -239,16 +239,20 @@ func (r *checkReport) checkContents(ctx context.Context, stored *catalogue.Catal
 // with the events.
 func (r *checkReport) checkFacts(ctx context.Context, shard *facts.Refresher, where string) {
 	at, err := shard.OpenFacts(ctx)
+	fold := shard.FoldProgress().AsFold()
 	switch {
 	case err != nil:
 		r.reportFault("facts", err)
 		return
-	case at.Through == 0:
+	case at.Through == 0 && fold == nil:
 		r.reportOK("facts", "%sare empty", where)
+		return
+	case at.Through == 0:
+		r.reportNote("facts", "%sare not complete: the server is %s", where, result.FoldInWords(fold))
 		return
 	}
 	r.reportOK("facts", "%sinclude the events accepted until %s", where, at.FoldedThrough().Format(time.RFC3339))
-	if fold := shard.FoldProgress().AsFold(); fold != nil {
+	if fold != nil {
 		r.reportNote("facts", "%sthe server is %s", where, result.FoldInWords(fold))
 	}
 	if !r.deep {

@@ -49,7 +49,7 @@ func NewProgress() *Progress { return &Progress{lastLine: time.Now()} }
 
 // ShowLine calls show if a line is due.
 func (p *Progress) ShowLine(show func()) {
-	if time.Since(p.lastLine) >= 5*time.Second {
+	if time.Since(p.lastLine) >= lineInterval {
 		p.lastLine = time.Now()
 		show()
 	}

@@ -57,7 +57,7 @@ func (r *Refresher) buildFacts(ctx context.Context) (*Build, error) {
 	}
 	if err != nil {
 		r.endBuild()
-		return nil, fmt.Errorf("rebuild the facts, which are as they were: %w", err)
+		return nil, fmt.Errorf("the facts are as they were, because they cannot be rebuilt: %w", err)
 	}
 	return b, nil
 }

@@ -73,8 +73,9 @@ func (s *API) parseListing(c *gin.Context, types []string) (listing, error) {
 }
 
 func (l *listing) matchesFilters(website int64, active bool, kind string) bool {
-	return website == l.website && (l.active == "" || l.active == strconv.FormatBool(active)) &&
-		(l.kind == "" || l.kind == kind)
+	isActive := l.active == "" || l.active == strconv.FormatBool(active)
+	isKind := l.kind == "" || l.kind == kind
+	return website == l.website && isActive && isKind
 }
 
 // pageOf returns the requested page of the list, sorted by id, and sets the pagination headers (RFC 8288).

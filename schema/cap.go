@@ -81,4 +81,9 @@ func (c *Cap) UnmarshalText(text []byte) (err error) {
 }
 
 // Equal reports whether two caps are the same; nil: none.
-func (c *Cap) Equal(o *Cap) bool { return c == o || c != nil && o != nil && *c == *o }
+func (c *Cap) Equal(o *Cap) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	return *c == *o
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -29,9 +30,16 @@ func IsUnreachable(err error) bool {
 	if err == nil || errors.As(err, new(*clickhouse.Exception)) || errors.Is(err, context.Canceled) {
 		return false
 	}
-	return errors.Is(err, ErrUnavailable) || errors.As(err, new(*dialError)) || errors.As(err, new(net.Error)) ||
-		errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, clickhouse.ErrConnectionClosed)
+	if errors.As(err, new(*dialError)) || errors.As(err, new(net.Error)) {
+		return true
+	}
+	isConnectionError := func(target error) bool { return errors.Is(err, target) }
+	return slices.ContainsFunc(connectionErrors, isConnectionError)
+}
+
+// connectionErrors are the errors of a connection that was refused, closed or cut, beside those of the network.
+var connectionErrors = []error{
+	ErrUnavailable, net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, clickhouse.ErrConnectionClosed,
 }
 
 // breakerTimeout is how long no connection is tried after repeated failures. After that, one statement is tried.

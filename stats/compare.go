@@ -293,7 +293,10 @@ func newContrastOfMeans(control, treatment Mean, share float64, nonNegative bool
 
 func (w welch) isValid() bool {
 	se := w.standardError()
-	return se != 0 && isFinite(se) && isFinite(w.observedDifference()/se) && isFinite(w.student.nu)
+	if se == 0 || !isFinite(se) {
+		return false
+	}
+	return isFinite(w.observedDifference()/se) && isFinite(w.student.nu)
 }
 
 func (w welch) z() float64 { return w.observedDifference() / w.standardError() }

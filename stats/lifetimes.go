@@ -52,7 +52,9 @@ func (l *LifetimeTest) Later() bool { return l.Largest != nil && *l.Largest < 0 
 // that is not a number, are left out.
 func CompareLifetimes(all []Lifetime) LifetimeTest {
 	valid := slices.DeleteFunc(slices.Clone(all), func(l Lifetime) bool {
-		return !(l.Amount > 0) || math.IsInf(l.Amount, 1) || math.IsNaN(l.Age) || math.IsNaN(l.Removed)
+		hasAmount := l.Amount > 0 && !math.IsInf(l.Amount, 1)
+		hasAges := !math.IsNaN(l.Age) && !math.IsNaN(l.Removed)
+		return !hasAmount || !hasAges
 	})
 	slices.SortFunc(valid, func(a, b Lifetime) int { return cmp.Compare(a.Age, b.Age) })
 	found, risk, sums := LifetimeTest{Orders: len(valid)}, atRisk{}, lifetimeSums{}

@@ -182,7 +182,10 @@ func (r LookResult) BayesianDirection(chance, alpha float64) int {
 // ±margin, the probability of this at any look is about Alpha/2.
 func (r LookResult) IsWithin(margin float64) bool {
 	in := r.Lift.Interval
-	return in != nil && in[0] != nil && in[1] != nil && *in[0] > -margin && *in[1] < margin
+	if in == nil || in[0] == nil || in[1] == nil {
+		return false
+	}
+	return *in[0] > -margin && *in[1] < margin
 }
 
 // Finding is the result of a look for a treatment: the significant direction, and the difference.

@@ -419,11 +419,11 @@ func (m Margin) IsSafe(r LookResult) bool {
 	if in == nil {
 		return false
 	}
-	end := in[0]
+	lower, upper := in[0], in[1]
 	if m.Down {
-		end = in[1]
+		return upper != nil && *upper < margin
 	}
-	return end != nil && (m.Down && *end < margin || !m.Down && *end > -margin)
+	return lower != nil && *lower > -margin
 }
 
 // HarmRule holds the settings that the harm bounds of all guardrails of a campaign share.

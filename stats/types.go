@@ -133,7 +133,9 @@ func (i *Interval) Excludes(x float64) bool {
 	if i == nil {
 		return false
 	}
-	return (i[0] != nil && x < *i[0]) || (i[1] != nil && x > *i[1])
+	isBelow := i[0] != nil && x < *i[0]
+	isAbove := i[1] != nil && x > *i[1]
+	return isBelow || isAbove
 }
 
 // Effect is the effect of a treatment relative to control: a difference in the metric's unit, or a lift as a fraction

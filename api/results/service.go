@@ -173,7 +173,8 @@ func (s *Service) AnswerQuery(ctx context.Context, q *Query, newest bool, has fu
 	version := q.versionAt(&data)
 	waits := data.Waiting.Events > 0
 	mayConfirm := data.Known && !waits
-	hasBody := func(version string) bool { return mayConfirm && !newest && has != nil && has(version) }
+	mayBeUnchanged := mayConfirm && !newest && has != nil
+	hasBody := func(version string) bool { return mayBeUnchanged && has(version) }
 	if !q.Plan.Asked.Scorecard && hasBody(version) {
 		s.metrics.outcomes.WithLabelValues("not_modified").Inc()
 		return Answer{Version: version}, nil

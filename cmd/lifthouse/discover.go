@@ -204,9 +204,14 @@ func (p *program) dropUndeclared(ctx context.Context, s ownedStore, o *discoveri
 	}
 	isAsked := func(name schema.Name) bool {
 		_, owns := s.owned.Websites[name.WebsiteID]
-		isNamed := len(args) == 0 ||
-			name.Kind == schema.NameCampaign && slices.Contains([]string{name.Key, fmt.Sprint(name.ID)}, args[0])
-		return owns && isNamed && (o.website == 0 || name.WebsiteID == o.website)
+		isOfWebsite := o.website == 0 || name.WebsiteID == o.website
+		if !owns || !isOfWebsite {
+			return false
+		}
+		if len(args) == 0 {
+			return true
+		}
+		return name.Kind == schema.NameCampaign && slices.Contains([]string{name.Key, fmt.Sprint(name.ID)}, args[0])
 	}
 	var dropped []schema.NamedID
 	kinds := map[schema.NameKind]int{}

@@ -29,7 +29,10 @@ type OrderState struct {
 // Order of the states: the state of an order is that of the highest revision, then that of the subject, then the one
 // that arrived first, as in package fold.
 func (s *OrderState) isAfter(o *OrderState) bool {
-	return s.Revision > o.Revision || s.Revision == o.Revision && o.Bare && !s.Bare
+	if s.Revision != o.Revision {
+		return s.Revision > o.Revision
+	}
+	return o.Bare && !s.Bare
 }
 
 // OrderHistory is an order of a subject with its states, in the order in which they arrived.

@@ -77,7 +77,8 @@ func (s Shards) ReadUnseen(ctx context.Context, of schema.Subject, goal int64) (
 func (s Shards) countedGoals(of schema.Subject, goal int64) (n int64) {
 	for _, shard := range s {
 		for key, cell := range shard.SubjectCounters(of).all {
-			if key.Goal != 0 && (goal == 0 || key.Goal == goal) && fold.IsCounted(key.Variation) {
+			isAsked := key.Goal != 0 && (goal == 0 || key.Goal == goal)
+			if isAsked && fold.IsCounted(key.Variation) {
 				n += cell.CountAt(fold.Goals)
 			}
 		}

@@ -416,11 +416,11 @@ func (a *applier) addState(d *declared, changed bool) {
 	// server's row has replaced the row that recorded them.
 	planned := d.plans != nil && state.recordPlans(d.plans[0], d.plans[1], a.now)
 	shared := state.recordShares(d.shares, a.now, a.declares.CorrectShares)
-	hasChange := !exists || changed || planned || shared
-	if !hasChange {
+	isSame := exists && !changed
+	if isSame && !planned && !shared {
 		return
 	}
-	if exists && !changed && shared {
+	if isSame && shared {
 		fields := []FieldChange{{"shareHistory", JSONText(was), JSONText(a.encodeBody(state.ShareHistory))}}
 		a.changes = append(a.changes, Change{
 			AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: fields,

@@ -216,8 +216,8 @@ func (d *Document) WithFaults(found faults.List) faults.List {
 	for _, fault := range found {
 		follows := func(earlier faults.Fault) bool {
 			rest, within := strings.CutPrefix(fault.Name, earlier.Name)
-			return within && (rest == "" || rest[0] == '.' || rest[0] == '[') &&
-				!strings.HasPrefix(earlier.Detail, faults.GivenTwice)
+			isPart := rest == "" || rest[0] == '.' || rest[0] == '['
+			return within && isPart && !strings.HasPrefix(earlier.Detail, faults.GivenTwice)
 		}
 		if !slices.ContainsFunc(d.faults.List, follows) {
 			all = append(all, fault)

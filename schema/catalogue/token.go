@@ -250,7 +250,8 @@ func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, e
 	revoked := false
 	_, err := c.changeRows(ctx, nil, func(current []row, _ *Snapshot) ([]row, error) {
 		at := slices.IndexFunc(current, func(r row) bool {
-			return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
+			isAsked := r.AccountID == account && r.Kind == kindToken && r.ID == id
+			return isAsked && !r.Archived
 		})
 		if at < 0 {
 			return nil, nil

@@ -92,8 +92,8 @@ const (
 
 // StopsAt reports whether the campaign is to be stopped at a decision.
 func (c *Campaign) StopsAt(decision string) bool {
-	return c.AutoStop == decision || c.AutoStop == AutoStopBoth &&
-		(decision == AutoStopRollBack || decision == AutoStopInvalid)
+	isOneOfBoth := decision == AutoStopRollBack || decision == AutoStopInvalid
+	return c.AutoStop == decision || c.AutoStop == AutoStopBoth && isOneOfBoth
 }
 
 // EventsTaken returns the events that the webhook receives.
@@ -115,8 +115,11 @@ func (w *Webhook) Host() string {
 // isURL reports whether a text is an absolute URL with one of the schemes, without a user and a fragment.
 func isURL(text string, schemes ...string) bool {
 	u, err := url.Parse(text)
-	return err == nil && slices.Contains(schemes, u.Scheme) && u.Hostname() != "" && u.User == nil &&
-		u.Fragment == "" && len(text) <= maxURL
+	if err != nil || len(text) > maxURL {
+		return false
+	}
+	isAbsolute := slices.Contains(schemes, u.Scheme) && u.Hostname() != ""
+	return isAbsolute && u.User == nil && u.Fragment == ""
 }
 
 // The maximum length of a URL in bytes, and the maximum number of webhooks of an account: a server polls each

@@ -377,8 +377,9 @@ func (s *Source) checkValueFormat(found *faults.Collector, at, name string) {
 	if isCountry || s.Format == formatCountry {
 		mayHaveFormat = isCountry && s.Format == formatCountry
 	}
-	found.AddIf(s.Format != "" && !mayHaveFormat || s.Zone != "" && !isTime,
-		at, nil, "format and zone are only allowed for time and revision, and format: country for country")
+	hasWrongFormat := s.Format != "" && !mayHaveFormat
+	hasWrongZone := s.Zone != "" && !isTime
+	found.AddIf(hasWrongFormat || hasWrongZone, at, nil, "format and zone are only allowed for time and revision, and format: country for country")
 	_, unknown := schema.LoadZone(s.Zone)
 	found.AddIf(unknown != nil, at+".zone", s.Zone, "must be a name such as Europe/Paris")
 }

@@ -15,11 +15,14 @@ import (
 // NameKind is the kind of what an id names.
 type NameKind string
 
-// The kinds of names. A goal or a campaign is one of a website, a variation one of a campaign.
+// The kinds of names. All but variations, which are of a campaign, are of a website.
 const (
 	NameCampaign  NameKind = "campaign"
 	NameVariation NameKind = "variation"
 	NameGoal      NameKind = "goal"
+	NameAttribute NameKind = "attribute" // an own one, and each of its values
+	NameProperty  NameKind = "property"  // with texts
+	NameNumber    NameKind = "number"    // a property with numbers
 )
 
 // NamedID is a campaign, a variation or a goal of a website in events.

@@ -19,7 +19,7 @@ type Name struct {
 	FirstAt time.Time
 }
 
-// ReadNames returns the names in the events of a store.
+// ReadNames returns the campaigns, variations and goals in the events of a store.
 func ReadNames(ctx context.Context, conn driver.Conn) (map[NamedID]Name, error) {
 	names := map[NamedID]Name{}
 	err := EachRow(ctx, conn, namesStored, func(row driver.Rows) error {

@@ -134,16 +134,17 @@ func (s *server) readEventsWhere(
 	currencies := s.currenciesOf()
 	err := schema.EachRow(ctx, s, s.render("events.sql", where), func(row driver.Rows) error {
 		var e fold.Event
+		var details string
 		of := &e.Subject
 		err := row.Scan(&of.WebsiteID, &e.Visitor, (*scannedKind)(&of.Kind), &of.ID, &of.ExperimentID, &e.ID,
 			&e.Revision, &e.Cancelled, &e.At, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1],
-			&e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes, &e.Details)
-		if err == nil && e.Details != last {
-			decoded, err = schema.DecodeDetails(e.Details)
-			last = e.Details
+			&e.Amounts[2], &e.Accepted, &e.Version, &e.Attributes, &details)
+		if err == nil && details != last {
+			decoded, err = schema.DecodeDetails(details)
+			last = details
 		}
-		if e.Details != "" {
-			e.SetCurrency(decoded.Currency, currencies[of.WebsiteID])
+		if details != "" {
+			e.SetDetails(details, &decoded, currencies[of.WebsiteID])
 		}
 		events = append(events, e)
 		return err
@@ -225,16 +226,38 @@ func (s *server) sectionsOf(subjects iter.Seq[schema.Subject], grain fold.Grain)
 	return sections
 }
 
+// itemColumns are the columns of the lines of a goal event: lists with an element for each line.
+type itemColumns struct {
+	product, variant, category, brand, name []string
+	quantity, revenue, profit               []int64
+}
+
+// scanTargets returns the targets for the columns, in the order of row_columns.sql.
+func (c *itemColumns) scanTargets() []any {
+	return []any{&c.product, &c.variant, &c.category, &c.brand, &c.name, &c.quantity, &c.revenue, &c.profit}
+}
+
+// items returns the lines; nil: there are none.
+func (c *itemColumns) items() []schema.Item {
+	var items []schema.Item
+	for i := range c.product {
+		items = append(items, schema.Item{
+			Product: c.product[i], Variant: c.variant[i], Category: c.category[i], Brand: c.brand[i], Name: c.name[i],
+			Quantity: c.quantity[i], Revenue: c.revenue[i], Profit: c.profit[i],
+		})
+	}
+	return items
+}
+
 // readRows calls each for the stored rows of visitors and goal events with a condition, by visitor. For a row that is
 // stored twice, it calls each twice. A row that cancels a missing row is an error.
 func (s *server) readRows(ctx context.Context, where string, each func(*fold.FactRow) error, params ...any) error {
 	return schema.EachRow(ctx, s, s.render("rows.sql", where), func(row driver.Rows) error {
 		var r fold.FactRow
 		var copies int64
-		if err := row.Scan(append(scanTargets(&r), &copies)...); err != nil {
+		if err := scanRow(row, &r, &copies); err != nil {
 			return err
 		}
-		trimAttributes(&r)
 		if copies < 0 {
 			const text = "facts: a row of visitor %d of %s is cancelled without being stored: %w"
 			return fmt.Errorf(text, r.Visitor, r.Subject, ErrIncomplete)
@@ -248,7 +271,19 @@ func (s *server) readRows(ctx context.Context, where string, each func(*fold.Fac
 	}, params...)
 }
 
-// scanTargets returns the targets for the columns of a row of facts, in the order of rows.sql.
+// scanRow scans a row of facts with the columns of row_columns.sql, and others after them.
+func scanRow(row driver.Rows, r *fold.FactRow, others ...any) error {
+	var lines itemColumns
+	if err := row.Scan(slices.Concat(scanTargets(r), lines.scanTargets(), others)...); err != nil {
+		return err
+	}
+	r.Items = lines.items()
+	trimAttributes(r)
+	return nil
+}
+
+// scanTargets returns the targets for the columns of a row of facts but those of its lines, in the order of
+// row_columns.sql.
 func scanTargets(r *fold.FactRow) []any {
 	s := &r.Subject
 	to := []any{
@@ -259,7 +294,7 @@ func scanTargets(r *fold.FactRow) []any {
 		to = append(to, &r.Counts[i])
 	}
 	return append(to, &r.Later, &r.LaterKinds, &r.Amounts[0], &r.Amounts[1], &r.Amounts[2],
-		&r.Before[0], &r.Before[1], &r.Before[2], &r.Marks, &r.Foreign)
+		&r.Before[0], &r.Before[1], &r.Before[2], &r.Marks, &r.Foreign, &r.Custom, &r.Properties)
 }
 
 // trimAttributes removes the attributes of a stored row if all are empty, as in rows that are folded.
@@ -272,7 +307,8 @@ func trimAttributes(r *fold.FactRow) {
 const insertedColumns = "section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, " +
 	"visitor_id, first_time, since_ms, number, multi_exposed_at, seen, digest, views, clicks, submits, completions, " +
 	"conversions, contacts, later_ms, later_kinds, value, profit, extra_value, value_before, profit_before, " +
-	"extra_value_before, marks, foreign_currency, sums"
+	"extra_value_before, marks, foreign_currency, custom, properties, item_product, item_variant, item_category, " +
+	"item_brand, item_name, item_quantity, item_revenue, item_profit, sums"
 
 // prepareChanges returns a batch that inserts the changes of a refresh as one part, or none of them. Of several inserts
 // with the same token, only the first is stored: ClickHouse ignores the others and returns no error. An empty token
@@ -309,6 +345,17 @@ func (s *server) sectionsOfVisitors() []any {
 		clickhouse.Named("first_visitor", visitors), clickhouse.Named("last_visitor", visitors|hashMask),
 		clickhouse.Named("first_goal", goals), clickhouse.Named("last_goal", goals|hashMask),
 	}
+}
+
+// listOfItems returns a function that returns the lists of a field of the lines.
+func listOfItems[T any](changes []fold.Change, field func(*schema.Item) T) func() any {
+	return schema.ColumnValues(changes, func(c *fold.Change) []T {
+		list := make([]T, len(c.Items))
+		for i := range c.Items {
+			list[i] = field(&c.Items[i])
+		}
+		return list
+	})
 }
 
 // columnsOf returns functions that return the values of insertedColumns and of the attributes.
@@ -363,6 +410,16 @@ func (s *server) columnsOf(changes []fold.Change) []func() any {
 	columns = append(columns,
 		schema.ColumnValues(changes, func(c *fold.Change) uint8 { return c.Marks }),
 		schema.ColumnValues(changes, func(c *fold.Change) string { return c.Foreign }),
+		schema.ColumnValues(changes, func(c *fold.Change) string { return c.Custom }),
+		schema.ColumnValues(changes, func(c *fold.Change) string { return c.Properties }),
+		listOfItems(changes, func(item *schema.Item) string { return item.Product }),
+		listOfItems(changes, func(item *schema.Item) string { return item.Variant }),
+		listOfItems(changes, func(item *schema.Item) string { return item.Category }),
+		listOfItems(changes, func(item *schema.Item) string { return item.Brand }),
+		listOfItems(changes, func(item *schema.Item) string { return item.Name }),
+		listOfItems(changes, func(item *schema.Item) int64 { return item.Quantity }),
+		listOfItems(changes, func(item *schema.Item) int64 { return item.Revenue }),
+		listOfItems(changes, func(item *schema.Item) int64 { return item.Profit }),
 		schema.ColumnValues(changes, sumsColumn),
 	)
 	// the joined attributes, divided

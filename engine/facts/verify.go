@@ -200,13 +200,12 @@ func (s *server) eachStored(
 	}
 	err := schema.EachRow(ctx, s, s.render("stored.sql", where), func(row driver.Rows) error {
 		var r storedRow
-		if err := row.Scan(append(scanTargets(&r.FactRow), &r.sign, &r.sums)...); err != nil {
+		if err := scanRow(row, &r.FactRow, &r.sign, &r.sums); err != nil {
 			return err
 		}
 		if r.isCell() {
 			return eachCell(&r)
 		}
-		trimAttributes(&r.FactRow)
 		if own.isOther(&r) {
 			if err := end(); err != nil {
 				return err

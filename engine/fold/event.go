@@ -27,7 +27,10 @@ type Event struct {
 	Accepted   int64    // milliseconds since 1970
 	Version    uint64   // of copies that arrived in the same millisecond, merges keep the one with the highest
 	Attributes string   // of a view, joined
-	Details    string   // see schema.Details
+	Details    string   // see schema.Details, as the next ones, which are parts of it
+	Custom     string   // own attributes, joined
+	Properties string   // joined
+	Items      []schema.Item
 }
 
 // compareIdentity orders events of a visitor of a website by subject, id and revision, goals without exposures first.
@@ -62,7 +65,7 @@ func (e *Event) compareTime(o *Event) int {
 
 // Version must change whenever AppendVisitorRows returns different rows for the same events. Facts of an earlier
 // version are then rebuilt.
-const Version = 4
+const Version = 5
 
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
@@ -100,12 +103,19 @@ func distinctEvents(events []Event, explain func(Explained)) []*Event {
 	return distinct
 }
 
-// SetCurrency sets whether the amounts of a goal are in another currency than that of its website. Without a currency
-// of the website, all are.
-func (e *Event) SetCurrency(code, ofWebsite string) {
+// SetDetails sets the details, and whether the amounts of a goal are in another currency than that of its website.
+// Without a currency of the website, all are. text is the canonical form of the details.
+func (e *Event) SetDetails(text string, d *schema.Details, currencyOfWebsite string) {
+	e.Details = text
+	e.Custom = d.JoinAttributes()
 	e.Foreign = ""
-	if e.Kind == moments.Goal && code != ofWebsite {
-		e.Foreign = code
+	if e.Kind != moments.Goal {
+		return
+	}
+	e.Properties = d.JoinProperties()
+	e.Items = d.Items
+	if d.Currency != currencyOfWebsite {
+		e.Foreign = d.Currency
 	}
 }
 
@@ -115,6 +125,20 @@ func (e *Event) countedAmounts() [3]int64 {
 		return [3]int64{}
 	}
 	return e.Amounts
+}
+
+// countedItems returns the lines of a goal with their amounts in the currency of the website; 0: there is no rate for
+// them.
+func (e *Event) countedItems() []schema.Item {
+	if e.Foreign == "" || len(e.Items) == 0 {
+		return e.Items
+	}
+	items := slices.Clone(e.Items)
+	for i := range items {
+		items[i].Revenue = 0
+		items[i].Profit = 0
+	}
+	return items
 }
 
 // isBare reports whether an event is a goal without exposures.

@@ -46,6 +46,7 @@ type FactRow struct {
 	Variation  string // of the first view, see VariationOf and Automated; empty: the events do not count
 	Visitor    uint64
 	Attributes string // of the first view
+	Custom     string // own attributes of the first view, joined
 	First      int64  // time of the first view, or of the first event without one, in milliseconds since 1970
 	Since      uint64 // time of the goal event, or of the visitor's last event, in milliseconds after First
 	Number     uint32 // of a goal event among those of the visitor and goal, from 1; of an automated visitor: the limit
@@ -65,6 +66,9 @@ type FactRow struct {
 	Before  [3]int64 // sums over the earlier events of the visitor and goal
 	Marks   uint8    // what is not known of it: UnknownValueMark
 	Foreign string   // currency of its amounts, if the value is not known; the amounts are then 0
+
+	Properties string        // of a goal event, joined
+	Items      []schema.Item // lines of a goal event
 
 	Cell *Cell // nil: the row is not a cell
 }
@@ -317,6 +321,7 @@ func subjectRows(rows []FactRow, own, bare []*Event, explain func(Explained)) []
 		r := &rows[at+i]
 		r.Variation = x.variation
 		r.Attributes = x.first.Attributes
+		r.Custom = x.first.Custom
 	}
 	return rows
 }
@@ -369,7 +374,7 @@ func (v *FactRow) appendGoalRows(rows []FactRow, goals []*Event) []FactRow {
 			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First,
 			MultiExposed: v.MultiExposed,
 			Since:        uint64(e.At - v.First), Number: 1, //nolint:gosec // not before the first one
-			Amounts: e.countedAmounts(), Foreign: e.Foreign,
+			Amounts: e.countedAmounts(), Foreign: e.Foreign, Properties: e.Properties, Items: e.countedItems(),
 		}
 		if e.Foreign != "" {
 			r.Marks = UnknownValueMark
@@ -442,7 +447,7 @@ type rowContent struct {
 	goal                int64
 	variation           string
 	visitor             uint64
-	attributes          string
+	attributes, custom  string
 	first, multiExposed int64
 	since               uint64
 	number, seen        uint32
@@ -450,27 +455,31 @@ type rowContent struct {
 	counts              [6]uint32
 	amounts, before     [3]int64
 	marks               uint8
-	foreign             string
+	foreign, properties string
 }
 
 func (r *FactRow) content() rowContent {
 	return rowContent{
-		r.Subject, r.Grain, r.Goal, r.Variation, r.Visitor, r.Attributes, r.First, r.MultiExposed, r.Since, r.Number,
-		r.Seen, r.Digest, r.Counts, r.Amounts, r.Before, r.Marks, r.Foreign,
+		r.Subject, r.Grain, r.Goal, r.Variation, r.Visitor, r.Attributes, r.Custom, r.First, r.MultiExposed, r.Since,
+		r.Number, r.Seen, r.Digest, r.Counts, r.Amounts, r.Before, r.Marks, r.Foreign, r.Properties,
 	}
 }
 
 // equals reports whether two rows of visitors or goal events are stored as the same row.
 func (r *FactRow) equals(o *FactRow) bool {
-	return r.content() == o.content() && slices.Equal(r.Later, o.Later) && slices.Equal(r.LaterKinds, o.LaterKinds)
+	haveSameEvents := slices.Equal(r.Later, o.Later) && slices.Equal(r.LaterKinds, o.LaterKinds)
+	return haveSameEvents && r.content() == o.content() && slices.Equal(r.Items, o.Items)
 }
 
 // contentKey encodes the whole row of a visitor or of a goal event. Equal rows have equal keys.
 func (r *FactRow) contentKey() string {
-	b := make([]byte, 0, 256+9*len(r.Later))
-	for _, text := range []string{string(r.Subject.Kind), r.Variation, r.Attributes, r.Foreign} {
-		b = append(append(binary.AppendUvarint(b, uint64(len(text))), text...), 0)
+	b := make([]byte, 0, 256+9*len(r.Later)+64*len(r.Items))
+	texts := func(all ...string) {
+		for _, text := range all {
+			b = append(append(binary.AppendUvarint(b, uint64(len(text))), text...), 0)
+		}
 	}
+	texts(string(r.Subject.Kind), r.Variation, r.Attributes, r.Custom, r.Foreign, r.Properties)
 	numbers := func(all ...int64) {
 		for _, n := range all {
 			b = binary.LittleEndian.AppendUint64(b, uint64(n)) //nolint:gosec // bits
@@ -486,6 +495,11 @@ func (r *FactRow) contentKey() string {
 	}
 	for i, later := range r.Later {
 		b = append(binary.LittleEndian.AppendUint64(b, later), r.LaterKinds[i])
+	}
+	for i := range r.Items {
+		item := &r.Items[i]
+		texts(item.Product, item.Variant, item.Category, item.Brand, item.Name)
+		numbers(item.Quantity, item.Revenue, item.Profit)
 	}
 	return string(b)
 }

@@ -20,13 +20,19 @@ type content struct {
 	Goal    int64    // of a goal event
 	Amounts [3]int64 // of a goal event, as they count
 	Foreign string
+	Details string // the properties and the lines of a goal event
 }
 
 func (e *Event) content() content {
 	if e.Kind != moments.Goal {
 		return content{Subject: e.Subject, Kind: e.Kind, At: e.At}
 	}
-	return content{e.Subject, e.Kind, e.At, e.Goal, e.countedAmounts(), e.Foreign}
+	details := e.Properties
+	if items := e.countedItems(); len(items) > 0 {
+		lines := schema.Details{Items: items}
+		details += lines.EncodeDetails()
+	}
+	return content{e.Subject, e.Kind, e.At, e.Goal, e.countedAmounts(), e.Foreign, details}
 }
 
 // LostEvents returns the events of which the stored rows of a visitor were made, and which are not among the visitor's
@@ -93,8 +99,10 @@ func (l *losses) addRows(v *FactRow, goals []FactRow) {
 		// The first view, if it is lost, has the least id: of views at the same time, it is the first.
 		first := Event{Subject: v.Subject, Visitor: v.Visitor, At: v.First, Kind: moments.View, Variation: variation}
 		first.Attributes = v.Attributes
+		first.Custom = v.Custom
 		if slices.ContainsFunc(l.events, func(e Event) bool {
-			return e.content() == first.content() && e.Variation == variation && e.Attributes == v.Attributes
+			hasSameLabels := e.Attributes == v.Attributes && e.Custom == v.Custom
+			return e.content() == first.content() && e.Variation == variation && hasSameLabels
 		}) {
 			l.present[first.content()]--
 		} else {
@@ -106,6 +114,7 @@ func (l *losses) addRows(v *FactRow, goals []FactRow) {
 		e := Event{Subject: v.Subject, Visitor: v.Visitor, At: at, Kind: moments.Kind(v.LaterKinds[i])}
 		if e.Kind == moments.View {
 			e.Attributes = v.Attributes
+			e.Custom = v.Custom
 			e.Variation = variation
 			if e.At == v.MultiExposed {
 				e.Variation = math.MaxInt64 // another one; of views at the same time, it is not the first
@@ -121,6 +130,8 @@ func (l *losses) addRows(v *FactRow, goals []FactRow) {
 		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: at, Kind: moments.Goal, Goal: r.Goal}
 		e.Amounts = r.Amounts
 		e.Foreign = r.Foreign
+		e.Properties = r.Properties
+		e.Items = r.Items
 		l.addUnlessPresent(&e, bare)
 	}
 }
@@ -144,8 +155,8 @@ func (l *losses) addUnlessPresent(e *Event, bare map[content]int) {
 		l.bare[c]++
 		for i := range l.events { // the same goal with an exposure counts once
 			o := l.events[i].content()
-			isSameGoal := o.Kind == c.Kind && o.Goal == c.Goal && o.At == c.At
-			if isSameGoal && o.Amounts == c.Amounts && o.Foreign == c.Foreign {
+			o.Subject = c.Subject
+			if o == c {
 				e.ID = l.events[i].ID
 			}
 		}

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -55,6 +56,17 @@ func seenOf(rows []FactRow, of schema.Subject) (n uint32) {
 	return n
 }
 
+// goalDetails returns the numbers of the goal rows by what they say besides their amounts.
+func goalDetails(rows []FactRow) map[string]int {
+	found := map[string]int{}
+	for _, r := range rows {
+		if r.Grain == OfGoal {
+			found[fmt.Sprint(r.Subject, r.Variation, r.Custom, r.Goal, r.Since, r.Amounts, r.Properties, r.Items)]++
+		}
+	}
+	return found
+}
+
 // checkSameSums compares rows except for what depends on the ids of events.
 func checkSameSums(t *rapid.T, found, want []FactRow) {
 	t.Helper()
@@ -81,4 +93,5 @@ func checkSameSums(t *rapid.T, found, want []FactRow) {
 	}
 	must.That(t, reflect.DeepEqual(cells(found), cells(want)), "%+v\nwant %+v", found, want)
 	must.That(t, reflect.DeepEqual(visitors(found), visitors(want)), "%+v\nwant %+v", found, want)
+	must.That(t, reflect.DeepEqual(goalDetails(found), goalDetails(want)), "%+v\nwant %+v", found, want)
 }

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -96,17 +97,46 @@ func (w world) content(e Event, views, variations int) Event {
 	default: // nothing but a kind
 	case moments.View:
 		e.Attributes = fmt.Sprintf("device-%d/country-%d", w.IntN(2), w.IntN(2))
+		if w.IntN(3) == 0 {
+			e.setDetails(schema.Details{Attributes: schema.Labels{"plan": worlds.Pick(w, "free", "pro")}})
+		}
 	case moments.Goal:
 		e.Goal = 1 + w.Int64N(goalsOfWorld)
 		e.Amounts = [3]int64{w.amount(), w.amount(), w.amount()}
-		if w.IntN(5) == 0 {
-			code := worlds.Pick(w, "EUR", "JPY")
-			e.Details = fmt.Sprintf(`{"currency":%q}`, code)
-			e.SetCurrency(code, "EUR")
-		}
+		e.setDetails(w.detailsOfGoal())
 		e.Cancelled = w.IntN(6) == 0
 	}
 	return e
+}
+
+// setDetails sets details, on a website whose currency is EUR.
+func (e *Event) setDetails(d schema.Details) {
+	if text := d.EncodeDetails(); text != "" {
+		e.SetDetails(text, &d, "EUR")
+	}
+}
+
+// detailsOfGoal returns a currency, properties and lines of an order, or none of them.
+func (w world) detailsOfGoal() (d schema.Details) {
+	if w.IntN(5) == 0 {
+		d.Currency = worlds.Pick(w, "EUR", "JPY")
+	}
+	if w.IntN(3) == 0 {
+		d.Properties = schema.Labels{"payment": worlds.Pick(w, "paypal", "card")}
+	}
+	if w.IntN(3) == 0 {
+		d.Numbers = map[string]int64{"weight": worlds.Pick[int64](w, -5, 12_500)}
+	}
+	if w.IntN(2) == 0 {
+		for range 1 + w.IntN(2) {
+			product := worlds.Pick(w, "SKU-1", "SKU-2")
+			d.Items = append(d.Items, schema.Item{
+				Product: product, Category: "of " + product, Quantity: worlds.Pick[int64](w, 10_000, 30_000),
+				Revenue: w.amount(), Profit: w.amount(),
+			})
+		}
+	}
+	return d
 }
 
 // revision gives a goal a revision. Other events have none.
@@ -188,7 +218,7 @@ func naiveDistinct(events []Event) []Event {
 		counts := true
 		for j, o := range events {
 			if o.Subject == e.Subject && o.ID == e.ID && o.Revision == e.Revision &&
-				(naiveArrivesBefore(o, e) || o == e && j < i) {
+				(naiveArrivesBefore(o, e) || reflect.DeepEqual(o, e) && j < i) {
 				counts = false
 			}
 		}

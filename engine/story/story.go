@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func ExplainEvents(
 	arrived *ingest.OfVisitor, most int, known *catalogue.Snapshot, asOf func(*plan.Plan) *plan.Plan,
 ) []*Chapter {
 	x := &explanation{
-		arrived: arrived, known: known, stored: map[fold.Event]*ingest.Accepted{},
+		arrived: arrived, known: known, stored: map[*fold.Event]*ingest.Accepted{},
 		chapters: map[schema.Subject]*Chapter{}, attributed: map[*fold.Event][]*Line{},
 	}
 	for website, own := range x.eventsByWebsite() {
@@ -104,7 +105,7 @@ func ExplainEvents(
 type explanation struct {
 	arrived    *ingest.OfVisitor
 	known      *catalogue.Snapshot
-	stored     map[fold.Event]*ingest.Accepted // equal events of the fold were equal as they were read
+	stored     map[*fold.Event]*ingest.Accepted // as the events of the fold were read
 	chapters   map[schema.Subject]*Chapter
 	attributed map[*fold.Event][]*Line // of goals without an exposure, in the chapters that include them
 }
@@ -112,6 +113,7 @@ type explanation struct {
 // eventsByWebsite returns the events as the fold reads them, and stores where each is from.
 func (x *explanation) eventsByWebsite() map[int64][]fold.Event {
 	ofWebsite := map[int64][]fold.Event{}
+	storedOf := map[int64][]*ingest.Accepted{}
 	currencies := x.known.Currencies()
 	for i := range x.arrived.Events {
 		from := &x.arrived.Events[i]
@@ -119,18 +121,23 @@ func (x *explanation) eventsByWebsite() map[int64][]fold.Event {
 			Subject: from.SubjectOf(), Visitor: from.VisitorID, ID: from.EventID, At: from.Time.UnixMilli(),
 			Variation: from.VariationID, Kind: kinds[from.Kind], Goal: from.GoalID, Amounts: [3]int64{from.Value},
 			Revision: from.Revision, Cancelled: from.Cancelled, Accepted: from.At.UnixMilli(), Version: from.Version,
-			Attributes: from.Device + schema.AttributeSeparator + from.Country, Details: from.EncodeDetails(),
+			Attributes: from.Device + schema.AttributeSeparator + from.Country,
 		}
-		e.SetCurrency(from.Currency, currencies[from.WebsiteID])
-		x.stored[e] = from
-		ofWebsite[e.Subject.WebsiteID] = append(ofWebsite[e.Subject.WebsiteID], e)
+		e.SetDetails(from.EncodeDetails(), &from.Details, currencies[from.WebsiteID])
+		ofWebsite[from.WebsiteID] = append(ofWebsite[from.WebsiteID], e)
+		storedOf[from.WebsiteID] = append(storedOf[from.WebsiteID], from)
+	}
+	for website, own := range ofWebsite {
+		for i := range own {
+			x.stored[&own[i]] = storedOf[website][i]
+		}
 	}
 	return ofWebsite
 }
 
 // addLine adds an event to the chapter of its subject, with what the fold alone says of it.
 func (x *explanation) addLine(account int64, found fold.Explained) {
-	line := &Line{Accepted: *x.stored[*found.Event], folded: found}
+	line := &Line{Accepted: *x.stored[found.Event], folded: found}
 	line.Arrival = arrivalInWords(line.At.Sub(line.Time))
 	c := x.chapters[found.Subject]
 	if c == nil {
@@ -141,7 +148,7 @@ func (x *explanation) addLine(account int64, found fold.Explained) {
 	isUnattributed := found.Subject != found.Event.Subject
 	switch {
 	case found.Reason == fold.Copied:
-		line.Why = copyInWords(&line.Accepted, x.stored[*found.Basis])
+		line.Why = copyInWords(&line.Accepted, x.stored[found.Basis])
 	case found.Reason == fold.Superseded:
 		line.Why = "superseded by " + revisionName(found.Basis)
 	case found.Reason == fold.Cancelled:
@@ -171,7 +178,7 @@ func arrivalInWords(late time.Duration) string {
 // copyInWords says of which event, that counts, another is a copy.
 func copyInWords(copied, counted *ingest.Accepted) string {
 	arrival := "of an event that arrived before, " + formatTime(counted.At)
-	if copied.Event != counted.Event {
+	if !reflect.DeepEqual(copied.Event, counted.Event) {
 		return "a copy, with other content, " + arrival + "; the first arrival counts"
 	}
 	return "a copy " + arrival

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func compareRows(t *testing.T, got, want model) {
 	t.Helper()
 	var different []string
 	for key, row := range want {
-		if got[key] != row {
+		if !reflect.DeepEqual(got[key], row) {
 			different = append(different, fmt.Sprintf("%s: have %+v, want %+v", key, got[key], row))
 		}
 	}
@@ -110,7 +111,8 @@ func storedRows(t *testing.T, conn driver.Conn) model {
 			rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time,
 				&e.VariationID, &kind, &e.GoalID, &e.Value))
 		e.Subject, e.Kind, e.Time = schema.SubjectKind(of), schema.Kind(kind), e.Time.UTC()
-		check.Equal(t, stored[identity(&e)], schema.Event{}, "an event that is stored twice")
+		_, isStored := stored[identity(&e)]
+		check.That(t, !isStored, "%s is stored twice", identity(&e))
 		stored[identity(&e)] = e
 	}
 	must.OK(t, rows.Err())

@@ -49,6 +49,9 @@ const (
 	fieldVisitorType
 	fieldRevision
 	fieldCancelled
+	fieldAttributes // of a file of columns, in JSON, as the next two
+	fieldProperties
+	fieldItems
 	fieldCount
 )
 
@@ -56,7 +59,7 @@ var fieldNames = [fieldCount]string{
 	"eventId", "time", "websiteId", "campaignId", "widgetId", "experimentId", "variationId", "visitor", "event",
 	"goalId", "value", "profit", "extraValue", "currency", "device", "browser", "os", "country", "region", "city",
 	"channel", "referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage",
-	"visitorType", "revision", "cancelled",
+	"visitorType", "revision", "cancelled", "attributes", "properties", "items",
 }
 
 // exposuresName is the name of the field that contains a list.
@@ -73,8 +76,9 @@ var fieldsByName = func() map[string]field {
 // fields are the values of an incoming event as text. An empty text means that the field is not set.
 type fields struct {
 	values    [fieldCount]string
-	exposures []exposure // the list of exposures, or nil
-	ofNobody  bool       // the mapping says that the event has no visitor
+	exposures []exposure    // the list of exposures, or nil
+	details   *givenDetails // nil: none
+	ofNobody  bool          // the mapping says that the event has no visitor
 }
 
 // exposure is an exposure of an incoming event.
@@ -90,15 +94,17 @@ type rules struct {
 	owns    func(websiteID int64) bool // nil: all websites
 	names   *Names                     // of the store; nil: names are not noted
 	source  string                     // of the events
-	// cutsLabels: attributes that are too long are cut instead of rejected; cut is the number of events with such ones
-	cutsLabels bool
-	cut        int
+	// isLenient: the sender cannot be changed, so attributes that are too long are cut, and invalid or surplus own
+	// attributes, properties and fields of lines are dropped instead of rejecting the event
+	isLenient bool
+	cut       int            // number of events with attributes that were cut
+	dropped   map[string]int // numbers of labels that were dropped, by kind
 }
 
 // validate checks the fields of an event and appends one row per exposure. The error names each invalid field, its
 // value and what is allowed. fallbackID is the id of an event without eventId; if it is empty, eventId is required.
 func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) ([]schema.Event, error) {
-	b := builder{given: event, times: r.times, cutsLabels: r.cutsLabels}
+	b := builder{given: event, times: r.times, isLenient: r.isLenient}
 	row := b.buildEvent(fallbackID)
 	built := b.appendRows(rows, &row)
 	switch id := row.WebsiteID; {
@@ -110,11 +116,25 @@ func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) 
 		return rows,
 			fmt.Errorf("unknown_website: websiteId %d is not in the catalogue: apply a catalogue with it first", id)
 	}
-	if err := r.names.noteRows(built[len(rows):], b.keys, r.source); err != nil {
+	var drop func(kind string)
+	if r.isLenient {
+		drop = b.countDropped
+	}
+	details := &built[len(rows)].Details // the rows of an event share them
+	if err := errors.Join(
+		r.names.noteRows(built[len(rows):], b.keys, r.source),
+		r.names.noteLabels(row.WebsiteID, details, r.source, drop),
+	); err != nil {
 		return rows, err
 	}
 	if b.isCut {
 		r.cut++
+	}
+	for kind, n := range b.dropped {
+		if r.dropped == nil {
+			r.dropped = map[string]int{}
+		}
+		r.dropped[kind] += n
 	}
 	return built, nil
 }
@@ -126,8 +146,9 @@ type builder struct {
 	websiteID int64
 	keys      map[schema.NamedID]string // keys of the event, by the ids computed from them
 
-	cutsLabels bool // attributes that are too long are cut
-	isCut      bool
+	isLenient bool // see rules
+	isCut     bool
+	dropped   map[string]int
 	faults.Collector
 }
 
@@ -176,6 +197,7 @@ func (b *builder) buildEvent(fallbackID string) schema.Event {
 	e.ExtraValue = b.moneyField(fieldExtraValue)
 	e.Currency = b.currencyField()
 	b.setAttributes(&e.Attributes)
+	b.setDetails(&e)
 	return e
 }
 
@@ -257,7 +279,7 @@ func isCountryCode(code string) bool {
 // labelField returns an attribute, which is cut if it is too long and the rules allow it.
 func (b *builder) labelField(f field) string {
 	label := b.given.values[f]
-	if !b.cutsLabels || len(label) <= maxText || !utf8.ValidString(label) {
+	if !b.isLenient || len(label) <= maxText || !utf8.ValidString(label) {
 		return b.textField(f)
 	}
 	b.isCut = true

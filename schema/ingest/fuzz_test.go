@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -83,7 +84,7 @@ func survives(t *testing.T, v verdict) {
 		line := written(t, &v.events[i])
 		again, err := new(jsonReader).readEvent(line)
 		must.OK(t, err, "%v", line)
-		if same, err := (&rules{}).validate(nil, &again, "fallback"); err != nil || !slices.Equal(same, rows) {
+		if same, err := (&rules{}).validate(nil, &again, "fallback"); err != nil || !reflect.DeepEqual(same, rows) {
 			t.Fatalf("%s: %+v, %v; was %+v", line, same, err, rows)
 		}
 	}

@@ -80,6 +80,8 @@ type Item struct {
 	// Ignored: the mapping has no event for the item. NoVisitor: it has, but the item names no visitor.
 	Ignored, NoVisitor bool
 	Cut                bool    // attributes of the item were too long and are cut
+	// Dropped are the numbers of own attributes, properties and fields of lines that were dropped, by their kind
+	Dropped map[string]int
 	Reject             *Reject // nil: the item is valid
 }
 
@@ -189,7 +191,7 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 	events, err := in.mapper.lineEvents(nil, mapped)
 	accepted := rules{
 		times: request.Times, website: in.WebsiteID, names: request.Names, source: in.Source,
-		cutsLabels: true, // the senders cannot be changed
+		isLenient: true,
 	}
 	for i := range events {
 		event := &events[i]
@@ -219,6 +221,9 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 	}
 	item.Ignored = err == nil && len(item.Events) == 0
 	item.Cut = err == nil && accepted.cut > 0
+	if err == nil {
+		item.Dropped = accepted.dropped
+	}
 	if err != nil {
 		item.Events = nil
 		item.Goals = nil

@@ -48,6 +48,7 @@ type Names struct {
 	counts    map[int64]int                  // names that were forgotten, by website
 	forgets   bool                           // whether names are forgotten; otherwise new ones are refused
 	full      chan struct{}                  // receives after names were forgotten
+	labels    map[int64]*websiteLabels       // by website
 
 	storing sync.Mutex // held while pending names are stored
 }
@@ -66,7 +67,7 @@ func openNames(ctx context.Context, conn driver.Conn, o NameOptions) (*Names, er
 	for id := range stored {
 		n.countName(id)
 	}
-	return n, nil
+	return n, n.openLabels(ctx)
 }
 
 // roomOf identifies the names that are limited together, and returns how many there may be.

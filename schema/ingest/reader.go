@@ -345,6 +345,7 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 	var f fields
 	var found faults.Collector
 	var seen [fieldCount + 1]bool // the last element is for exposures
+	details := &givenDetails{}
 	object.Visit(func(key []byte, v *fastjson.Value) {
 		if len(found.List) == maxFaults {
 			return
@@ -366,6 +367,9 @@ func (r *jsonReader) readFields(object *fastjson.Object) (fields, error) {
 			switch {
 			case at == fieldCount:
 				f.exposures, err = r.readExposures(v)
+			case at >= fieldAttributes:
+				err = r.readDetail(details, at, v)
+				f.details = details
 			case isNameField(at):
 				f.values[at], err = r.nameText(v)
 			default:

@@ -39,6 +39,9 @@ CREATE TABLE IF NOT EXISTS events_inbox{{.On}}
     visitor_type     String                COMMENT 'new, returning or empty',
     revision         String                COMMENT 'of a goal: of several with one event_id, the state of the highest one counts; numbers are accepted too',
     cancelled        String                COMMENT 'of a goal: true if it does not count; booleans are accepted too',
+    attributes       String                COMMENT 'own attributes of the visitor: a JSON object of names and texts or booleans',
+    properties       String                COMMENT 'of a goal: a JSON object of names and texts, booleans or numbers',
+    items            String                COMMENT 'lines of the order that a goal is: a JSON array of objects',
     row_id           UUID MATERIALIZED generateUUIDv4() COMMENT 'ours: the id of an event without one, the same however often the row is moved'
 )
 ENGINE = {{.Replicated}}MergeTree{{with .All}}({{.}}){{end}}

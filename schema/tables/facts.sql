@@ -74,6 +74,16 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     extra_value_before Int64,
     marks              UInt8                   COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
     foreign_currency   LowCardinality(String)  COMMENT 'of such amounts',
+    custom             LowCardinality(String)  COMMENT 'own attributes of the first view: name=value\0 of each, by name' CODEC(ZSTD(1)),
+    properties         LowCardinality(String)  COMMENT 'of a goal event: name=text\0 or name#number\0 of each, by name; numbers in 1/10000' CODEC(ZSTD(1)),
+    item_product       Array(LowCardinality(String)) COMMENT 'of the lines of a goal event, as the next columns' CODEC(ZSTD(1)),
+    item_variant       Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    item_category      Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    item_brand         Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    item_name          Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    item_quantity      Array(Int64)            COMMENT 'in 1/10000' CODEC(ZSTD(1)),
+    item_revenue       Array(Int64)            CODEC(ZSTD(1)),
+    item_profit        Array(Int64)            CODEC(ZSTD(1)),
     sums               Array(Int128)           COMMENT 'of a cell: fold.CellSums; then fold.Extent'
 )
 ENGINE = {{.Replicated}}CollapsingMergeTree({{with .Shard}}{{.}}, {{end}}sign)

@@ -145,6 +145,9 @@ CREATE TABLE IF NOT EXISTS events_inbox ON CLUSTER `lift-1`
     `visitor_type` String COMMENT 'new, returning or empty',
     `revision` String COMMENT 'of a goal: of several with one event_id, the state of the highest one counts; numbers are accepted too',
     `cancelled` String COMMENT 'of a goal: true if it does not count; booleans are accepted too',
+    `attributes` String COMMENT 'own attributes of the visitor: a JSON object of names and texts or booleans',
+    `properties` String COMMENT 'of a goal: a JSON object of names and texts, booleans or numbers',
+    `items` String COMMENT 'lines of the order that a goal is: a JSON array of objects',
     `row_id` UUID MATERIALIZED generateUUIDv4() COMMENT 'ours: the id of an event without one, the same however often the row is moved'
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
@@ -201,6 +204,16 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `extra_value_before` Int64,
     `marks` UInt8 COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
     `foreign_currency` LowCardinality(String) COMMENT 'of such amounts',
+    `custom` LowCardinality(String) COMMENT 'own attributes of the first view: name=value\0 of each, by name' CODEC(ZSTD(1)),
+    `properties` LowCardinality(String) COMMENT 'of a goal event: name=text\0 or name#number\0 of each, by name; numbers in 1/10000' CODEC(ZSTD(1)),
+    `item_product` Array(LowCardinality(String)) COMMENT 'of the lines of a goal event, as the next columns' CODEC(ZSTD(1)),
+    `item_variant` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `item_category` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `item_brand` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `item_name` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `item_quantity` Array(Int64) COMMENT 'in 1/10000' CODEC(ZSTD(1)),
+    `item_revenue` Array(Int64) CODEC(ZSTD(1)),
+    `item_profit` Array(Int64) CODEC(ZSTD(1)),
     `sums` Array(Int128) COMMENT 'of a cell: fold.CellSums; then fold.Extent'
 )
 ENGINE = ReplicatedCollapsingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}', sign)
@@ -270,10 +283,10 @@ ORDER BY (account_id, recorded_at, message_id)
 CREATE TABLE IF NOT EXISTS names ON CLUSTER `lift-1`
 (
     `website_id` Int64,
-    `kind` Enum8('campaign' = 1, 'variation' = 2, 'goal' = 3),
+    `kind` Enum8('campaign' = 1, 'variation' = 2, 'goal' = 3, 'attribute' = 4, 'property' = 5, 'number' = 6),
     `campaign_id` Int64 COMMENT 'of a variation; otherwise 0',
     `id` Int64,
-    `key` String COMMENT 'as sent; empty: only the id was sent',
+    `key` String COMMENT 'as sent; empty: only the id was sent; of a value of an attribute: name=value',
     `source` String COMMENT 'that sent it first: name of the token, or of the file',
     `first_at` DateTime64(3, 'UTC')
 )

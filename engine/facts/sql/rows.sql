@@ -8,6 +8,7 @@ WHERE {{.InGeneration}}
 GROUP BY
     website_id, visitor_id, kind, subject_id, experiment_id, of_grain, goal_id, variation, attributes, first_ms, since_ms, number,
     multi_exposed_ms, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds,
-    value, profit, extra_value, value_before, profit_before, extra_value_before, marks, foreign_currency
+    value, profit, extra_value, value_before, profit_before, extra_value_before, marks, foreign_currency,
+    custom, properties, item_product, item_variant, item_category, item_brand, item_name, item_quantity, item_revenue, item_profit
 HAVING copies != 0
 ORDER BY website_id, visitor_id, kind, subject_id, experiment_id, variation != '', of_grain, goal_id, number

@@ -10,7 +10,7 @@ SELECT
     variation_id, visitor, event, goal_id,
     value, profit, extra_value, currency, device, browser, os, country, region, city, channel, referrer,
     utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type,
-    revision, cancelled
+    revision, cancelled, attributes, properties, items
 FROM events_inbox
 WHERE _part IN {parts:Array(String)}
     AND _part_offset >= {from:UInt64}

@@ -109,6 +109,7 @@ func (w *world) wanted() []fold.FactRow {
 		if e.Kind == schema.KindView {
 			folded.Attributes = e.Join()
 		}
+		folded.SetDetails(e.EncodeDetails(), &e.Details, "")
 		byVisitor[of] = append(byVisitor[of], folded)
 	}
 	var rows []fold.FactRow

@@ -69,7 +69,39 @@ func (w World) Event(subject int64) schema.Event {
 		e.Value = Pick(w, 0, 10_000, 199_900, -50_000, most, -most, w.Int64N(1_000_000))
 		e.Profit, e.ExtraValue = w.Int64N(2001)-1000, w.Int64N(5)
 	}
+	e.Details = w.Details(kind)
 	return e
+}
+
+// Details returns own attributes, and for a goal perhaps also properties and lines.
+func (w World) Details(kind schema.Kind) (d schema.Details) {
+	if w.IntN(2) == 0 {
+		d.Attributes = schema.Labels{"plan": Pick(w, "free", "pro", "a=b", "ü")}
+		if w.IntN(2) == 0 {
+			d.Attributes["loggedIn"] = Pick(w, "true", "false")
+		}
+	}
+	if kind != schema.KindGoal {
+		return d
+	}
+	if w.IntN(2) == 0 {
+		d.Properties = schema.Labels{"payment": Pick(w, "paypal", "card", "a'b", "a*b", "{x:String}")}
+	}
+	switch w.IntN(4) {
+	case 0:
+		d.Numbers = map[string]int64{"weight": Pick[int64](w, 0, -5, 12_500, 40_000)}
+	case 1:
+		d.Properties = schema.Labels{"weight": "heavy"}
+	}
+	for range w.IntN(4) {
+		product := Pick(w, "SKU-1", "SKU-2", "sku'3", "(other)")
+		d.Items = append(d.Items, schema.Item{
+			Product: product, Variant: Pick(w, "", "L", "S"), Category: Pick(w, "Shoes", "Hats", ""), Brand: "b-" + product,
+			Name: "The " + product, Quantity: Pick[int64](w, 10_000, 20_000, 5_000),
+			Revenue: Pick[int64](w, 0, 399_500, -100, 1_000_000), Profit: w.Int64N(2001) - 1000,
+		})
+	}
+	return d
 }
 
 // NextEvent returns an event of a subject, or a goal without an exposure, or one of the sent events again, perhaps with
@@ -82,6 +114,7 @@ func (w World) NextEvent(subject int64, sent []schema.Event) schema.Event {
 		case e.Kind == schema.KindGoal && w.IntN(2) == 0:
 			e.Revision, e.Cancelled = Pick[uint64](w, 0, 1, 2, 1<<62), w.IntN(4) == 0
 			e.Time, e.Value = e.Time.Add(time.Duration(w.IntN(3)-1)*time.Hour/2), w.Int64N(300_000)
+			e.Details = w.Details(e.Kind)
 			if w.IntN(2) == 0 {
 				e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
 			}

@@ -48,6 +48,8 @@ type SourceCounts struct {
 	Ignored     map[string]int `json:"ignored"`    // other ignored items, by what the sender calls them
 	Rejected    int            `json:"rejected"`
 	Cut         int            `json:"cut"` // accepted, with attributes that were too long and are cut
+	// Dropped are the own attributes, properties and fields of lines of accepted items that were invalid, or too many.
+	Dropped map[string]int `json:"dropped"`
 }
 
 // sender is a source whose requests have arrived.
@@ -78,7 +80,7 @@ func (s *API) senderOf(token *catalogue.Token) (*sender, error) {
 	purchase, _, _ := schema.IDOf(token.WebsiteID, schema.NameGoal, "purchase") // a valid key
 	made := &sender{
 		intake: intake, limiter: rate.NewLimiter(limit, burst), purchase: purchase,
-		counts: SourceCounts{Ignored: map[string]int{}},
+		counts: SourceCounts{Ignored: map[string]int{}, Dropped: map[string]int{}},
 	}
 	of, _ := s.senders.LoadOrStore(token.Digest, made)
 	return of.(*sender), nil
@@ -95,6 +97,7 @@ func (s *API) CountsOf(token *catalogue.Token) SourceCounts {
 	defer of.mu.Unlock()
 	counts := of.counts
 	counts.Ignored = maps.Clone(counts.Ignored)
+	counts.Dropped = maps.Clone(counts.Dropped)
 	return counts
 }
 
@@ -189,7 +192,7 @@ func (s *API) takeItems(c *gin.Context) (any, error) {
 		Arrived: arrived, Header: c.GetHeader, Key: c.GetHeader(keyHeader), Times: s.Times, Names: names,
 		Admit: func(items int) error { return s.admitItems(of, arrived, items) },
 	}
-	counts := SourceCounts{LastRequest: &arrived, Ignored: map[string]int{}}
+	counts := SourceCounts{LastRequest: &arrived, Ignored: map[string]int{}, Dropped: map[string]int{}}
 	var events []schema.Event
 	err = of.intake.ParseBody(held.text, request, func(item *ingest.Item) {
 		if item.Reject != nil {
@@ -239,6 +242,9 @@ func (c *SourceCounts) countItem(item *ingest.Item, purchase int64) {
 	if item.Cut {
 		c.Cut++
 	}
+	for kind, n := range item.Dropped {
+		c.Dropped[kind] += n
+	}
 	for _, goal := range item.Goals {
 		if goal.ID != purchase {
 			continue
@@ -265,6 +271,9 @@ func (of *sender) addCounts(counts *SourceCounts) {
 	all.Purchases += counts.Purchases
 	all.NoCurrency += counts.NoCurrency
 	all.NoVisitor += counts.NoVisitor
+	for kind, n := range counts.Dropped {
+		all.Dropped[kind] += n
+	}
 	for name, items := range counts.Ignored {
 		if _, known := all.Ignored[name]; !known && len(all.Ignored) >= 200 {
 			name = "others"
@@ -346,6 +355,7 @@ func NewSources(
 		source := Source{token.ID, token.Name, token.WebsiteID, "own", c}
 		if c.Ignored == nil {
 			source.Ignored = map[string]int{}
+			source.Dropped = map[string]int{}
 		}
 		if ingest.IsShipped(token.Sender.Mapping) {
 			source.Mapping = token.Sender.Mapping

@@ -37,7 +37,7 @@ type Item struct {
 	Variant  string `json:"variant,omitempty"`
 }
 
-// OtherLabel stands for the values above a limit: those of an attribute, and products.
+// OtherLabel replaces the values above a limit: those of an attribute, and products.
 const OtherLabel = "(other)"
 
 // IsEmpty reports whether the event says nothing of this.
@@ -72,8 +72,8 @@ func DecodeDetails(text string) (d Details, err error) {
 	return d, nil
 }
 
-// Joined labels are one text: each as name=value, and a number as name#units, in the order of the names, each followed by
-// labelEnd. Names have neither = nor #, and values have no labelEnd.
+// Joined labels are one text: each as name=value, and a number as name#units, in the order of the names, each followed
+// by labelEnd. Names have neither = nor #, and values have no labelEnd.
 const (
 	textMark   = "="
 	numberMark = "#"

@@ -16,8 +16,8 @@ const maxLabelName = 40
 // ReservedWords may not be names of own attributes and properties: in metrics, they mean something else. They are the
 // words of the language and its fields of goals; the names of the 15 attributes are reserved, too.
 var ReservedWords = []string{
-	"converted", "count", "sum", "max", "distinct", "funnel", "within", "at", "least", "where", "and", "or", "not", "in",
-	"like", "any", "value", "profit", "extraValue", "items", "currency",
+	"converted", "count", "sum", "max", "distinct", "funnel", "within", "at", "least", "where", "and", "or", "not",
+	"in", "like", "any", "value", "profit", "extraValue", "items", "currency",
 }
 
 // AttributeNames are the names of the 15 attributes in events and requests, in the order of AttributeColumns.
@@ -26,8 +26,8 @@ var AttributeNames = []string{
 	"city", "region", "utmContent", "utmTerm", "firstVisitPage",
 }
 
-// LabelFault returns what is allowed instead of the name of an own attribute or of a property, or an empty string if the
-// name is valid.
+// LabelFault returns what is allowed instead of the name of an own attribute or of a property, or an empty string if
+// the name is valid.
 func LabelFault(name string) string {
 	switch {
 	case name == "" || !isLetter(name[0]) || strings.ContainsFunc(name, isNoLabelCharacter):

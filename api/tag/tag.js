@@ -8,6 +8,7 @@ const layer = (window.dataLayer ||= []);
 const events = /^(experience_impression|experiment_viewed|purchase|add_to_cart|begin_checkout|sign_up|generate_lead)$/;
 const browsers = { edge: /Edg/, opera: /OPR/, firefox: /Firefox|FxiOS/, chrome: /Chrome|CriOS/, safari: /Safari/ };
 const mostWaiting = 200;
+const mostLines = 50; // of an order
 let queue = [];
 let sending = []; // the events of the request under way
 let timer = 0;
@@ -40,9 +41,22 @@ const take = (entry) => {
     value: fields.value,
     currency: fields.currency,
     order: fields.transaction_id,
+    coupon: fields.coupon,
+    payment: fields.payment_type,
+    shipping: fields.shipping_tier,
+    items: name === "purchase" ? linesOf(fields.items) : undefined,
   });
   sendIn(300);
 };
+
+// linesOf returns the lines of an order, with what the source takes of them.
+const linesOf = (items) =>
+  Array.isArray(items)
+    ? items.slice(0, mostLines).map((line) => {
+        const { item_id, item_variant, item_category, item_brand, item_name, price, quantity } = Object(line);
+        return { item_id, item_variant, item_category, item_brand, item_name, price, quantity };
+      })
+    : undefined;
 
 const takeSafely = (entry) => {
   try {

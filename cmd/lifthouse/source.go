@@ -211,6 +211,24 @@ func (p *program) publicURL() string {
 	return cmp.Or(p.serving.API.PublicURL, p.server.API.PublicURL, "http://"+app.DefaultListen)
 }
 
+// droppedNote says what was dropped from the accepted items of a source; empty: nothing.
+func droppedNote(source *api.Source) string {
+	names := map[string]string{
+		"attribute": "own attributes", "property": "properties", "item": "fields of lines",
+		"items": "lines of events that are no goals", "properties": "properties of events that are no goals",
+		"details": "lines of items of more than 32 KiB, which were added up",
+	}
+	var dropped []string
+	for _, kind := range slices.Sorted(maps.Keys(source.Dropped)) {
+		dropped = append(dropped, fmt.Sprintf("%s (%d)", names[kind], source.Dropped[kind]))
+	}
+	if len(dropped) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Dropped from accepted items of %s, because they were invalid or too many: %s", source.Name,
+		strings.Join(dropped, ", "))
+}
+
 func (p *program) sourceListCommand() *cobra.Command {
 	cmd := newCommand("source-list", noArgs, nil)
 	return p.onAccount(cmd, func(ctx context.Context, s ownedStore, _ []string) error {
@@ -239,6 +257,9 @@ func (p *program) sourceListCommand() *cobra.Command {
 			if source.Cut > 0 {
 				notes = append(notes, fmt.Sprintf("Cut in %s of %s: attributes of more than 512 bytes",
 					wording.CountNoun(source.Cut, "item"), source.Name))
+			}
+			if note := droppedNote(&source); note != "" {
+				notes = append(notes, note)
 			}
 			rows = append(rows, []any{
 				source.ID, source.Name, source.WebsiteID, last, source.Accepted, source.Purchases, source.NoVisitor,

@@ -422,7 +422,11 @@ func (s *server) columnsOf(changes []fold.Change) []func() any {
 		listOfItems(changes, func(item *schema.Item) int64 { return item.Profit }),
 		schema.ColumnValues(changes, sumsColumn),
 	)
-	// the joined attributes, divided
+	return append(columns, attributesOf(changes)...)
+}
+
+// attributesOf returns functions that return the values of the columns attributes: the joined attributes, divided.
+func attributesOf(changes []fold.Change) (columns []func() any) {
 	split := make([][]string, len(schema.AttributeColumns))
 	for k := range split {
 		split[k] = make([]string, len(changes))

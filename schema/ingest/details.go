@@ -50,7 +50,11 @@ type givenDetails struct {
 	attributes, properties []givenLabel
 	items                  []givenItem
 	discountIsOfPiece      bool // the discount of a line is that of a piece
+	faults                 []detailFault
 }
+
+// detailFault is what cannot be read: an own attribute, a property, or a field of a line.
+type detailFault struct{ kind, name, detail string }
 
 // givenLabel is an own attribute or a property of an incoming event.
 type givenLabel struct {
@@ -181,6 +185,9 @@ func (b *builder) setDetails(e *schema.Event) {
 	given := b.given.details
 	if given == nil {
 		return
+	}
+	for _, fault := range given.faults {
+		b.dropOrFail(fault.kind, fault.name, "", fault.detail)
 	}
 	b.setOwnAttributes(e, given.attributes)
 	if e.Kind != schema.KindGoal {
@@ -384,8 +391,8 @@ func (n *lineNumbers) numberOf(f itemField, other *big.Rat) *big.Rat {
 	return big.NewRat(units, schema.MoneyScale)
 }
 
-// maxExactNumber is the maximum length of a number that is not rounded before an amount is computed from it. Longer ones,
-// and those in scientific notation, have 4 decimals.
+// maxExactNumber is the maximum length of a number that is not rounded before an amount is computed from it. Longer
+// ones, and those in scientific notation, have 4 decimals.
 const maxExactNumber = 32
 
 // unitsOf returns a number in 1/schema.MoneyScale, rounded half away from zero.
@@ -395,7 +402,8 @@ func (n *lineNumbers) unitsOf(name string, x *big.Rat) int64 {
 	doubled.Add(doubled, scaled.Denom())
 	units := doubled.Quo(doubled, new(big.Int).Lsh(scaled.Denom(), 1))
 	if !units.IsInt64() || units.Int64() > schema.MaxMoney*schema.MoneyScale {
-		n.dropOrFail("item", n.at+"."+name, "", fmt.Sprintf("must have an absolute value of at most %d", schema.MaxMoney))
+		const most = "must have an absolute value of at most %d"
+		n.dropOrFail("item", n.at+"."+name, "", fmt.Sprintf(most, schema.MaxMoney))
 		return 0
 	}
 	if x.Sign() < 0 {
@@ -404,8 +412,8 @@ func (n *lineNumbers) unitsOf(name string, x *big.Rat) int64 {
 	return units.Int64()
 }
 
-// limitDetails limits the size of the details in canonical form. If the sender cannot be changed, the lines are added up
-// as one, and then properties are dropped.
+// limitDetails limits the size of the details in canonical form. If the sender cannot be changed, the lines are added
+// up as one.
 func (b *builder) limitDetails(d *schema.Details) {
 	if sizeOfDetails(d) <= maxDetails {
 		return

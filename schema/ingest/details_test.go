@@ -54,26 +54,40 @@ func TestDetailsOfEvents(t *testing.T) {
 			"an amount that is rounded once", `"items":[{"product":"a","quantity":3,"price":0.00005}]`,
 			`{"items":[{"product":"a","quantity":30000,"revenue":2}]}`,
 		},
-		{"a name that begins with a digit", `"properties":{"7weird name":"x"}`,
-			`properties: "7weird name": a name has letters, digits and _, and begins with a letter`},
+		{
+			"a name that begins with a digit", `"properties":{"7weird name":"x"}`,
+			`properties: "7weird name": a name has letters, digits and _, and begins with a letter`,
+		},
 		{"a reserved name", `"attributes":{"device":"phone"}`, `attributes: "device": the name is reserved: choose another one`},
 		{"a word of the language", `"properties":{"where":"x"}`, `properties: "where": the name is reserved: choose another one`},
 		{"a number as an attribute", `"attributes":{"age":42}`, `attributes.age: "42": must be a text or a boolean`},
-		{"a long attribute", `"attributes":{"plan":"` + strings.Repeat("x", 65) + `"}`,
-			`attributes.plan: "` + strings.Repeat("x", 64) + `…": must have at most 64 bytes, has 65`},
-		{"a large number", `"properties":{"n":1e10}`,
-			`properties.n: "1e10": must be a number with an absolute value of at most 1000000000`},
+		{
+			"a long attribute", `"attributes":{"plan":"` + strings.Repeat("x", 65) + `"}`,
+			`attributes.plan: "` + strings.Repeat("x", 64) + `…": must have at most 64 bytes, has 65`,
+		},
+		{
+			"a large number", `"properties":{"n":1e10}`,
+			`properties.n: "1e10": must be a number with an absolute value of at most 1000000000`,
+		},
 		{"a name twice", `"properties":{"a":"1","a":"2"}`, `properties.a: is given twice`},
 		{"a list as a property", `"properties":{"a":[1]}`, `properties: a: must be a string, a number or a boolean`},
-		{"no list of lines", `"items":{"product":"a"}`,
-			`items: must be a list of objects, such as [{"product": "SKU-7", "quantity": 2, "price": 39.95}]`},
-		{"an unknown field of a line", `"items":[{"product":"a","sku":"b"}]`,
-			`items: [0]: unknown field "sku"; must be one of product, variant, category, brand, name, quantity, price, discount, cost, revenue, profit`},
-		{"faults of two lines", `"items":[{"quantity":1},{"product":"a","price":"x"}]`,
+		{
+			"no list of lines", `"items":{"product":"a"}`,
+			`items: must be a list of objects, such as [{"product": "SKU-7", "quantity": 2, "price": 39.95}]`,
+		},
+		{
+			"an unknown field of a line", `"items":[{"product":"a","sku":"b"}]`,
+			`items: [0]: unknown field "sku"; must be one of product, variant, category, brand, name, quantity, price, discount, cost, revenue, profit`,
+		},
+		{
+			"faults of two lines", `"items":[{"quantity":1},{"product":"a","price":"x"}]`,
 			`items[0].product: missing: must be the id of the product; items[1].price: "x": must be a decimal number such as ` +
-				`12.5, with an absolute value of at most 1000000000`},
-		{"an amount that is too large", `"items":[{"product":"a","quantity":1000,"price":1000000000}]`,
-			`items[0].revenue: must have an absolute value of at most 1000000000`},
+				`12.5, with an absolute value of at most 1000000000`,
+		},
+		{
+			"an amount that is too large", `"items":[{"product":"a","quantity":1000,"price":1000000000}]`,
+			`items[0].revenue: must have an absolute value of at most 1000000000`,
+		},
 	} {
 		got, err := validateText(&rules{}, detailed(test.sent))
 		if err != nil {
@@ -128,8 +142,11 @@ func TestLenientSendersLoseNoPurchase(t *testing.T) {
 // TestLineAmountsAreRoundedOnce compares amounts of random lines with exact arithmetic.
 func TestLineAmountsAreRoundedOnce(t *testing.T) {
 	for _, test := range []struct{ quantity, price, discount, cost string }{
-		{"3", "0.33335", "0", ""}, {"0.5", "0.0001", "0", "0.0003"}, {"7", "18.990000000000002", "0.00005", "9.5"},
-		{"-2", "0.00025", "0", "1"}, {"1e2", "2.5e-1", "1", "0.1"},
+		{"3", "0.33335", "0", ""},
+		{"0.5", "0.0001", "0", "0.0003"},
+		{"7", "18.990000000000002", "0.00005", "9.5"},
+		{"-2", "0.00025", "0", "1"},
+		{"1e2", "2.5e-1", "1", "0.1"},
 	} {
 		exact := func(text string) *big.Rat {
 			x, _ := new(big.Rat).SetString("0" + text)
@@ -142,7 +159,8 @@ func TestLineAmountsAreRoundedOnce(t *testing.T) {
 		revenue.Mul(revenue, exact(test.quantity)).Sub(revenue, exact(test.discount))
 		want := naiveUnits(revenue)
 		item := must.Get(json.Marshal(map[string]string{
-			"product": "p", "quantity": test.quantity, "price": test.price, "discount": test.discount, "cost": test.cost,
+			"product": "p", "quantity": test.quantity, "price": test.price, "discount": test.discount,
+			"cost": test.cost,
 		}))(t)
 		got, err := validateText(&rules{}, detailed(`"items":[`+string(item)+`]`))
 		must.OK(t, err)

@@ -41,12 +41,8 @@ func NewIntake(mapping string, website int64, source string, viewsOnly bool) (*I
 	if err != nil {
 		return nil, err
 	}
-	for i := range m.Events {
-		for name, s := range m.fieldsOf(&m.Events[i]) {
-			if s.RowNumber || s.Lookup != nil {
-				return nil, fmt.Errorf("mapping: %s: rowNumber and lookup need a file", name)
-			}
-		}
+	if name := m.needingFile(); name != "" {
+		return nil, fmt.Errorf("mapping: %s: rowNumber and lookup need a file", name)
 	}
 	compiled, err := newMapper(m, website, nil)
 	if err != nil {
@@ -79,10 +75,10 @@ type Item struct {
 	Goals  []ItemGoal     // the goals of the events that are not cancelled
 	// Ignored: the mapping has no event for the item. NoVisitor: it has, but the item names no visitor.
 	Ignored, NoVisitor bool
-	Cut                bool    // attributes of the item were too long and are cut
+	Cut                bool // attributes of the item were too long and are cut
 	// Dropped are the numbers of own attributes, properties and fields of lines that were dropped, by their kind
 	Dropped map[string]int
-	Reject             *Reject // nil: the item is valid
+	Reject  *Reject // nil: the item is valid
 }
 
 // ItemGoal is a goal of an event.

@@ -23,9 +23,9 @@ const (
 
 // websiteLabels are the names and values that the events of a website have used.
 type websiteLabels struct {
-	attributes map[string]map[string]bool      // values by name
+	attributes map[string]map[string]bool          // values by name
 	properties map[string]map[schema.NameKind]bool // kinds of values by name: schema.NameProperty, schema.NameNumber
-	products   map[uint64]struct{}             // hashes
+	products   map[uint64]struct{}                 // hashes
 }
 
 // labelsLocked returns the labels of a website.

@@ -36,6 +36,17 @@ type mappedEvent struct {
 	each   []string // path of the lists of which each element is an event
 	when   []mappedCondition
 	fields []mappedField
+
+	attributes, properties []mappedField
+	items                  *mappedItems // nil: none
+}
+
+// mappedItems are the lines of an order.
+type mappedItems struct {
+	each     []string // path of the lists of which each element is a line
+	perPiece bool     // the discount is that of a piece
+	fields   []mappedField
+	places   []itemField // of the fields
 }
 
 type mappedCondition struct {
@@ -45,7 +56,8 @@ type mappedCondition struct {
 }
 
 type mappedField struct {
-	field  field
+	name   string
+	field  field // of fields of the event
 	source Source
 	cells  []int // of the columns, or of those that are hashed
 	sentAt int   // cell with the sender's time; -1: none
@@ -75,19 +87,59 @@ func newMapper(m *Mapping, website int64, open func(file string) (io.ReadCloser,
 		e := mappedEvent{each: pathOf(event.Each), when: compiled.compileConditions(event.When, hasComma)}
 		sources := m.fieldsOf(event)
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
-			f, err := compiled.compileField(fieldsByName[name], sources[name], hasComma)
+			of := fieldsByName[name]
+			f, err := compiled.compileField(name, sources[name], hasComma && isAmount(of), &files)
 			if err != nil {
 				return nil, err
 			}
-			f.tables, err = files.tablesOf(&f.source)
-			if err != nil {
-				return nil, err
+			f.field = of
+			if isNameField(of) && f.source.keepsValue() {
+				for _, cell := range f.cells {
+					compiled.ofNames[cell] = true
+				}
 			}
 			e.fields = append(e.fields, *f)
+		}
+		if err := compiled.compileDetails(&e, m.with(&event.DetailMapping), hasComma, &files); err != nil {
+			return nil, err
 		}
 		compiled.events = append(compiled.events, e)
 	}
 	return compiled, nil
+}
+
+// compileDetails compiles the own attributes, the properties and the lines of an event.
+func (m *mapper) compileDetails(e *mappedEvent, d DetailMapping, hasComma bool, files *lookupFiles) error {
+	compileAll := func(sources map[string]Source, hasComma func(name string) bool) (all []mappedField, err error) {
+		for _, name := range slices.Sorted(maps.Keys(sources)) {
+			f, err := m.compileField(name, sources[name], hasComma(name), files)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, *f)
+		}
+		return all, nil
+	}
+	var err error
+	e.attributes, err = compileAll(d.Attributes, func(string) bool { return false })
+	if err != nil {
+		return err
+	}
+	e.properties, err = compileAll(d.Properties, func(name string) bool {
+		return hasComma && d.Properties[name].Format == formatNumber
+	})
+	if err != nil || d.Items == nil {
+		return err
+	}
+	e.items = &mappedItems{each: pathOf(d.Items.Each), perPiece: d.Items.PerPiece}
+	placeOf := func(name string) itemField { return itemField(slices.Index(itemFieldNames[:], name)) }
+	e.items.fields, err = compileAll(d.Items.Fields, func(name string) bool {
+		return hasComma && placeOf(name) >= itemQuantity
+	})
+	for _, f := range e.items.fields {
+		e.items.places = append(e.items.places, placeOf(f.name))
+	}
+	return err
 }
 
 // compileConditions finds the cells of conditions. The first column that must equal a text names lines without an
@@ -105,16 +157,11 @@ func (m *mapper) compileConditions(conditions []Condition, hasComma bool) []mapp
 	return compiled
 }
 
-// compileField finds the cells of a field, its expression and its time zone, but not its tables.
-func (m *mapper) compileField(of field, s Source, hasComma bool) (*mappedField, error) {
+// compileField finds the cells of a field, its expression, its time zone and its tables.
+func (m *mapper) compileField(name string, s Source, hasComma bool, files *lookupFiles) (*mappedField, error) {
 	f := &mappedField{
-		field: of, source: s, sentAt: -1, minus: -1, cells: m.cellsOf(slices.Concat(s.Column, s.Hash)),
-		comma: isAmount(of) && hasComma,
-	}
-	if isNameField(of) && s.keepsValue() {
-		for _, cell := range f.cells {
-			m.ofNames[cell] = true
-		}
+		name: name, source: s, sentAt: -1, minus: -1, comma: hasComma,
+		cells: m.cellsOf(slices.Concat(s.Column, s.Hash)),
 	}
 	if s.Default == nil {
 		m.needed = append(m.needed, f.cells)
@@ -132,7 +179,11 @@ func (m *mapper) compileField(of field, s Source, hasComma bool) (*mappedField, 
 		f.match = regexp.MustCompile(s.Match) // ReadMapping has compiled it
 	}
 	zone, err := time.LoadLocation(s.Zone)
+	if err != nil {
+		return nil, err
+	}
 	f.zone = zone
+	f.tables, err = files.tablesOf(&f.source)
 	return f, err
 }
 
@@ -226,8 +277,8 @@ type mappedLine struct {
 	record  int64                          // from 1, without the header
 	arrived time.Time                      // of an HTTP request; zero: of a file
 	cellAt  func(cell int) (string, error) // value of a column; empty: the line does not have it
-	// each calls do for each element of the lists at a path, with a cellAt of the element; nil: the line has no lists
-	each func(path []string, do func(cellAt func(int) (string, error)) error) error
+	// each calls do for each element of the lists at a path, nil for one that is no object; nil: the line has no lists
+	each func(path []string, do func(element *mappedLine) error) error
 }
 
 // holdsFor reports whether the value of the column satisfies the condition. It returns an error if the value must be a
@@ -285,13 +336,19 @@ func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error)
 	before := len(events)
 	for i := range m.events {
 		e := &m.events[i]
-		add := func(cellAt func(int) (string, error)) error {
-			if holds, err := e.holdsFor(cellAt); !holds || err != nil {
+		add := func(own *mappedLine) error {
+			if own == nil {
+				return fmt.Errorf("%s: %w", strings.Join(e.each, "."), errNotObjects)
+			}
+			if holds, err := e.holdsFor(own.cellAt); !holds || err != nil {
 				return err
 			}
 			var f fields
 			f.values[fieldWebsiteID] = m.website
-			if err := e.readFields(&f, line, cellAt); err != nil {
+			if err := e.readFields(&f, own); err != nil {
+				return err
+			}
+			if err := e.readDetails(&f, own); err != nil {
 				return err
 			}
 			if len(events) == before+maxLineEvents {
@@ -303,7 +360,7 @@ func (m *mapper) lineEvents(events []fields, line *mappedLine) ([]fields, error)
 		var err error
 		switch {
 		case e.each == nil:
-			err = add(line.cellAt)
+			err = add(line)
 		case line.each != nil:
 			err = line.each(e.each, add)
 		}
@@ -330,20 +387,20 @@ func (e *mappedEvent) holdsFor(cellAt func(int) (string, error)) (bool, error) {
 }
 
 // readFields sets the fields that the mapping defines.
-func (e *mappedEvent) readFields(f *fields, line *mappedLine, cellAt func(int) (string, error)) error {
+func (e *mappedEvent) readFields(f *fields, line *mappedLine) error {
 	sent := ""
 	for i := range e.fields {
 		of := &e.fields[i]
 		if of.field == fieldVisitor && of.source.isConstant("") {
 			f.ofNobody = true
 		}
-		value, err := of.cellValue(line, cellAt)
+		value, err := of.cellValue(line)
 		if err != nil {
 			return err
 		}
 		f.values[of.field] = value
 		if of.sentAt >= 0 {
-			sent, err = cellAt(of.sentAt)
+			sent, err = line.cellAt(of.sentAt)
 			if err != nil {
 				return err
 			}
@@ -355,10 +412,66 @@ func (e *mappedEvent) readFields(f *fields, line *mappedLine, cellAt func(int) (
 	return nil
 }
 
+// readDetails sets the own attributes, and of a goal the properties and lines, that the mapping defines.
+func (e *mappedEvent) readDetails(f *fields, line *mappedLine) error {
+	if len(e.attributes) == 0 && len(e.properties) == 0 && e.items == nil {
+		return nil
+	}
+	var d givenDetails
+	d.attributes = d.readLabels("attribute", e.attributes, line)
+	if f.values[fieldEvent] == string(schema.KindGoal) {
+		d.properties = d.readLabels("property", e.properties, line)
+		if err := e.items.readItems(&d, line); err != nil {
+			return err
+		}
+	}
+	if len(d.attributes)+len(d.properties)+len(d.items)+len(d.faults) > 0 {
+		f.details = &d
+	}
+	return nil
+}
+
+// readLabels returns the labels that have a value, and notes what cannot be read.
+func (d *givenDetails) readLabels(kind string, of []mappedField, line *mappedLine) (labels []givenLabel) {
+	for i := range of {
+		value, err := of[i].cellValue(line)
+		if err != nil {
+			d.faults = append(d.faults, detailFault{kind, of[i].name, err.Error()})
+		}
+		if value != "" {
+			labels = append(labels, givenLabel{of[i].name, value, of[i].source.Format == formatNumber})
+		}
+	}
+	return labels
+}
+
+// readItems adds the lines of an order. An element that is no object is a line without fields.
+func (m *mappedItems) readItems(d *givenDetails, line *mappedLine) error {
+	if m == nil || line.each == nil {
+		return nil
+	}
+	d.discountIsOfPiece = m.perPiece
+	return line.each(m.each, func(element *mappedLine) error {
+		var item givenItem
+		if element != nil {
+			for i := range m.fields {
+				value, err := m.fields[i].cellValue(element)
+				if err != nil {
+					d.faults = append(d.faults, detailFault{"item", "items." + m.fields[i].name, err.Error()})
+				}
+				item[m.places[i]] = value
+			}
+		}
+		d.items = append(d.items, item)
+		return nil
+	})
+}
+
 // cellValue returns the value of the field as text: a number, a hash or a constant, or what the column has after the
 // expression, the tables and the format.
-func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, error)) (string, error) {
+func (f *mappedField) cellValue(line *mappedLine) (string, error) {
 	s := &f.source
+	cellAt := line.cellAt
 	switch {
 	case s.RowNumber:
 		return strconv.FormatInt(line.record, 10), nil
@@ -375,12 +488,12 @@ func (f *mappedField) cellValue(line *mappedLine, cellAt func(int) (string, erro
 	switch {
 	case err != nil || value == "":
 		return "", err
-	case s.Format != "":
+	case s.Format != "" && s.Format != formatNumber:
 		return f.convertFormat(value, line.arrived)
 	case f.comma:
 		value, err = withDecimalPoint(value)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", fieldNames[f.field], err)
+			return "", fmt.Errorf("%s: %w", f.name, err)
 		}
 	}
 	if f.minus >= 0 && value != "" {
@@ -429,7 +542,7 @@ func (f *mappedField) replaceValue(value string) (string, error) {
 			value = string(*s.Default)
 		default:
 			return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default",
-				fieldNames[f.field], s.Column[0], clipText(value), table.name)
+				f.name, s.Column[0], clipText(value), table.name)
 		}
 	}
 	return value, nil
@@ -454,7 +567,7 @@ func (f *mappedField) convertFormat(value string, arrived time.Time) (string, er
 	default:
 		at, err := toUnixMilliseconds(value, s.Format, f.zone)
 		if err != nil {
-			return "", fmt.Errorf("%s: column %s: %q: %w", fieldNames[f.field], s.Column[0], clipText(value), err)
+			return "", fmt.Errorf("%s: column %s: %q: %w", f.name, s.Column[0], clipText(value), err)
 		}
 		return strconv.FormatInt(at, 10), nil
 	}
@@ -475,7 +588,7 @@ func (f *mappedField) subtractCell(value string, cellAt func(int) (string, error
 		return value, nil // which is rejected
 	}
 	if !isOther {
-		return "", fmt.Errorf("%s: column %s: %q: must be a decimal number%s", fieldNames[f.field], f.source.Minus,
+		return "", fmt.Errorf("%s: column %s: %q: must be a decimal number%s", f.name, f.source.Minus,
 			clipText(less), numberHint(less))
 	}
 	return schema.FormatUnits(from - by), nil
@@ -488,6 +601,9 @@ const (
 	formatUnixMicroseconds = "unixMicroseconds"
 	formatAge              = "age" // milliseconds before the arrival over HTTP
 )
+
+// formatNumber is the format of a property that is a number.
+const formatNumber = "number"
 
 // formatCountry is the format of a country that is a name in English or a code of ISO 3166.
 const formatCountry = "country"

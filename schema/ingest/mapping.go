@@ -23,7 +23,8 @@ import (
 
 // Mapping defines how the columns of a file, or the keys of its JSON lines, are converted to events. A name such as
 // properties.plan selects a value in a nested object, in a list of objects with key and value, or in a string that
-// contains JSON or lines such as "plan: pro". A column with the whole name takes precedence.
+// contains JSON or lines such as "plan: pro"; discount_codes.0.code selects one in the first element of a list. A
+// column with the whole name takes precedence.
 type Mapping struct {
 	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: the format of the file name
 	Separator string            `yaml:"separator"` // separator of CSV; empty: a comma
@@ -35,6 +36,8 @@ type Mapping struct {
 	Fields    map[string]Source `yaml:"fields"`    // fields of every event of a line
 	Events    []EventMapping    `yaml:"events"`    // the events of a line; empty: one event
 
+	DetailMapping `yaml:",inline"` // of every event of a line
+
 	anyColumns bool // lines may lack any column, as those of a shipped mapping
 	inherited  int  // number of the events of the mapping that it extends
 }
@@ -45,6 +48,23 @@ type EventMapping struct {
 	Each   string               `yaml:"each"` // path of a list in lists; columns are looked up in its elements first
 	When   oneOrMore[Condition] `yaml:"when"`
 	Fields map[string]Source    `yaml:"fields"`
+
+	DetailMapping `yaml:",inline"`
+}
+
+// DetailMapping defines the own attributes of events, and the properties and lines of goals. A mapping names what it
+// takes, so that a sender of any texts chooses values and never names.
+type DetailMapping struct {
+	Attributes map[string]Source `yaml:"attributes"`
+	Properties map[string]Source `yaml:"properties"`
+	Items      *ItemMapping      `yaml:"items"` // nil: none, or that of every event
+}
+
+// ItemMapping defines the lines of an order: one for each element of a list.
+type ItemMapping struct {
+	Each     string            `yaml:"each"`     // path of the list
+	PerPiece bool              `yaml:"perPiece"` // the discount is that of a piece
+	Fields   map[string]Source `yaml:"fields"`   // by itemFieldNames; columns are looked up in the elements first
 }
 
 // Condition compares the value of a column: the value equals a text, differs from all texts, contains a text, contains
@@ -216,6 +236,7 @@ func (m *Mapping) extendShipped() error {
 	fields := maps.Clone(base.Fields)
 	maps.Copy(fields, m.Fields)
 	m.Fields = fields
+	m.DetailMapping = base.with(&m.DetailMapping)
 	m.Events = slices.Concat(base.Events, m.Events)
 	m.Each = cmp.Or(m.Each, base.Each)
 	m.anyColumns = true
@@ -238,6 +259,7 @@ func (m *Mapping) checkFormat(found *faults.Collector) {
 // checkFields finds faults in the fields and in the mapping's own events.
 func (m *Mapping) checkFields(found *faults.Collector) {
 	checkSources(found, "fields", m.Fields)
+	m.checkDetails(found, "")
 	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
 		found.AddField("fields.eventId",
 			"the %d events of a line would have the same id and count once: set eventId in "+
@@ -246,6 +268,7 @@ func (m *Mapping) checkFields(found *faults.Collector) {
 	for i, event := range m.Events[m.inherited:] {
 		at := fmt.Sprintf("events[%d]", i)
 		checkSources(found, at+".fields", event.Fields)
+		event.checkDetails(found, at+".")
 		for _, w := range event.When {
 			found.AddIf(!w.isValid(), at+".when", nil, "must have column and one of equals, not, contains, lacks, "+
 				"above, or be a list of such conditions")
@@ -263,6 +286,20 @@ func (m *Mapping) AsOf(at time.Time) *Mapping {
 	}
 	dated.Fields[fieldNames[fieldRevision]] = Source{Value: new(text(strconv.FormatInt(at.UnixMilli(), 10)))}
 	return &dated
+}
+
+// with returns the mapping of details with those of another one, which override them.
+func (d *DetailMapping) with(o *DetailMapping) DetailMapping {
+	merge := func(shared, own map[string]Source) map[string]Source {
+		all := map[string]Source{}
+		maps.Copy(all, shared)
+		maps.Copy(all, own)
+		return all
+	}
+	return DetailMapping{
+		Attributes: merge(d.Attributes, o.Attributes), Properties: merge(d.Properties, o.Properties),
+		Items: cmp.Or(o.Items, d.Items),
+	}
 }
 
 // fieldsOf returns the fields of an event: its own, and those of all events that it does not override.
@@ -334,12 +371,54 @@ func checkSources(found *faults.Collector, path string, sources map[string]Sourc
 		}
 		s.checkOrigin(found, at, name)
 		s.checkColumnOptions(found, at)
+		s.checkLookup(found, at)
 		found.AddIf(len(s.Hash) > 0 && name != fieldNames[fieldEventID], at+".hash", nil, "is only allowed for eventId")
 		found.AddIf(s.SentAt != "" && name != fieldNames[fieldTime], at+".sentAt", nil, "is only allowed for time")
 		s.checkValueFormat(found, at, name)
-		canLookUp := s.Lookup.isComplete() && len(s.Column) > 0
-		found.AddIf(s.Lookup != nil && !canLookUp,
-			at+".lookup", nil, "must have file, key and column, and requires a column to look up")
+	}
+}
+
+// checkLookup finds faults in the look-up.
+func (s *Source) checkLookup(found *faults.Collector, at string) {
+	canLookUp := s.Lookup.isComplete() && len(s.Column) > 0
+	found.AddIf(s.Lookup != nil && !canLookUp,
+		at+".lookup", nil, "must have file, key and column, and requires a column to look up")
+}
+
+// checkDetails finds faults in the own attributes, properties and lines. path is that of their mapping, with a dot at
+// its end.
+func (d *DetailMapping) checkDetails(found *faults.Collector, path string) {
+	checkDetailSources(found, path+"attributes", d.Attributes, schema.LabelFault)
+	checkDetailSources(found, path+"properties", d.Properties, schema.LabelFault)
+	if d.Items == nil {
+		return
+	}
+	found.AddIf(d.Items.Each == "", path+"items.each", nil, "must be the path of the list of lines, such as line_items")
+	checkDetailSources(found, path+"items.fields", d.Items.Fields, func(name string) string {
+		if !slices.Contains(itemFieldNames[:], name) {
+			return "unknown field; " + faults.OneOf(itemFieldNames[:]...)
+		}
+		return ""
+	})
+}
+
+// checkDetailSources finds faults in the sources of own attributes, properties, or fields of lines. fault returns that
+// of a name.
+func checkDetailSources(found *faults.Collector, path string, sources map[string]Source, fault func(string) string) {
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		s := sources[name]
+		at := path + "." + name
+		if detail := fault(name); detail != "" {
+			found.AddField(at, "%s", detail)
+		}
+		s.checkOrigin(found, at, name)
+		s.checkColumnOptions(found, at)
+		s.checkLookup(found, at)
+		mayBeNumber := strings.HasSuffix(path, "properties")
+		isAllowed := s.Format == "" || s.Format == formatNumber && mayBeNumber
+		found.AddIf(!isAllowed, at+".format", s.Format, "is only allowed for properties, and must be number")
+		hasOther := s.Zone != "" || s.SentAt != "" || len(s.Hash) > 0
+		found.AddIf(hasOther, at, nil, "zone, sentAt and hash are not allowed here")
 	}
 }
 
@@ -379,7 +458,8 @@ func (s *Source) checkValueFormat(found *faults.Collector, at, name string) {
 	}
 	hasWrongFormat := s.Format != "" && !mayHaveFormat
 	hasWrongZone := s.Zone != "" && !isTime
-	found.AddIf(hasWrongFormat || hasWrongZone, at, nil, "format and zone are only allowed for time and revision, and format: country for country")
+	found.AddIf(hasWrongFormat || hasWrongZone, at, nil,
+		"format and zone are only allowed for time and revision, and format: country for country")
 	_, unknown := schema.LoadZone(s.Zone)
 	found.AddIf(unknown != nil, at+".zone", s.Zone, "must be a name such as Europe/Paris")
 }
@@ -415,6 +495,26 @@ func countTrue(conditions ...bool) int {
 		}
 	}
 	return n
+}
+
+// needingFile returns the name of a field whose source needs a file; empty: none does.
+func (m *Mapping) needingFile() string {
+	for i := range m.Events {
+		e := &m.Events[i]
+		details := m.with(&e.DetailMapping)
+		all := []map[string]Source{m.fieldsOf(e), details.Attributes, details.Properties}
+		if details.Items != nil {
+			all = append(all, details.Items.Fields)
+		}
+		for _, sources := range all {
+			for _, name := range slices.Sorted(maps.Keys(sources)) {
+				if s := sources[name]; s.RowNumber || s.Lookup != nil {
+					return name
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // GoalsHaveIDs reports whether every event of the mapping that may be a goal has an eventId. Then a line counts once,

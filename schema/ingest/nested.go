@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -183,8 +184,13 @@ func (r *jsonReader) findValue(object *fastjson.Object, name string) (*fastjson.
 	}
 	inner, err := r.containerOf(object.Get(beginning))
 	if err == nil && inner != nil && inner.Type() == fastjson.TypeArray {
-		inner, err = findEntry(inner, rest)
-		rest = ""
+		if element, after, is := elementAt(inner, rest); is {
+			inner = element
+			rest = after
+		} else {
+			inner, err = findEntry(inner, rest)
+			rest = ""
+		}
 	}
 	switch {
 	case err != nil:
@@ -212,6 +218,23 @@ func (r *jsonReader) containerOf(v *fastjson.Value) (*fastjson.Value, error) {
 	default:
 		return nil, errNoObject
 	}
+}
+
+// elementAt returns the element of a list whose number, from 0, begins a name, and the rest of the name; nil: the list
+// has no such element. It returns false if the name begins with no number.
+func elementAt(list *fastjson.Value, name string) (element *fastjson.Value, rest string, is bool) {
+	number, rest, _ := strings.Cut(name, ".")
+	at, err := strconv.ParseUint(number, 10, 16)
+	if err != nil {
+		return nil, "", false
+	}
+	if all := list.GetArray(); at < uint64(len(all)) {
+		element = all[at]
+	}
+	if element != nil && rest != "" && element.Type() != fastjson.TypeObject {
+		element = nil
+	}
+	return element, rest, true
 }
 
 // findEntry returns the value of the first entry with the key in a list of objects with key and value, such as GA4's
@@ -384,12 +407,12 @@ func (l *jsonLine) eachItem(do func(*jsonLine) error) error {
 func (l *jsonLine) toMappedLine(record int64, arrived time.Time) *mappedLine {
 	return &mappedLine{
 		record: record, arrived: arrived, cellAt: l.cellReader(),
-		each: func(path []string, do func(func(int) (string, error)) error) error {
+		each: func(path []string, do func(*mappedLine) error) error {
 			_, err := l.eachElement(path, func(inner *jsonLine) error {
 				if inner == nil {
-					return fmt.Errorf("%s: %w", strings.Join(path, "."), errNotObjects)
+					return do(nil)
 				}
-				return do(inner.cellReader())
+				return do(inner.toMappedLine(record, arrived))
 			})
 			return err
 		},

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -115,6 +116,15 @@ func (s *script) readItems(t *testing.T, d *datadriven.TestData) string {
 				what, idOf(e.VisitorID),
 				idOf(e.EventID), e.Time.Format("2006-01-02T15:04:05.999Z"), e.Device, e.Browser, e.Country,
 				e.UTMSource)))
+			details := schema.Details{
+				Attributes: e.Details.Attributes, Items: e.Items, Numbers: e.Numbers, Properties: e.Properties,
+			}
+			if text := details.EncodeDetails(); text != "" {
+				lines = append(lines, "  with "+text)
+			}
+		}
+		for _, kind := range slices.Sorted(maps.Keys(item.Dropped)) {
+			lines = append(lines, fmt.Sprintf("  dropped: %s (%d)", kind, item.Dropped[kind]))
 		}
 	})
 	if err != nil {

@@ -96,8 +96,8 @@ func (w World) Details(kind schema.Kind) (d schema.Details) {
 	for range w.IntN(4) {
 		product := Pick(w, "SKU-1", "SKU-2", "sku'3", "(other)")
 		d.Items = append(d.Items, schema.Item{
-			Product: product, Variant: Pick(w, "", "L", "S"), Category: Pick(w, "Shoes", "Hats", ""), Brand: "b-" + product,
-			Name: "The " + product, Quantity: Pick[int64](w, 10_000, 20_000, 5_000),
+			Product: product, Variant: Pick(w, "", "L", "S"), Category: Pick(w, "Shoes", "Hats", ""),
+			Brand: "b-" + product, Name: "The " + product, Quantity: Pick[int64](w, 10_000, 20_000, 5_000),
 			Revenue: Pick[int64](w, 0, 399_500, -100, 1_000_000), Profit: w.Int64N(2001) - 1000,
 		})
 	}

@@ -52,13 +52,123 @@ func (d *Details) EncodeDetails() string {
 	if d.IsEmpty() {
 		return ""
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text) // it sorts the names of labels
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(d); err != nil {
-		panic(err) // all fields can be encoded
+	w := objectWriter{make([]byte, 0, 64+128*len(d.Items))}
+	if len(d.Attributes) > 0 {
+		w.beginField("attributes")
+		w.addLabels(d.Attributes)
 	}
-	return string(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+	w.addText("currency", d.Currency)
+	if len(d.Items) > 0 {
+		w.beginField("items")
+		w.addItems(d.Items)
+	}
+	if len(d.Numbers) > 0 {
+		w.beginField("numbers")
+		w.begin()
+		for _, name := range slices.Sorted(maps.Keys(d.Numbers)) {
+			w.beginField(name)
+			w.text = strconv.AppendInt(w.text, d.Numbers[name], 10)
+		}
+		w.end()
+	}
+	if len(d.Properties) > 0 {
+		w.beginField("properties")
+		w.addLabels(d.Properties)
+	}
+	w.end()
+	return string(w.text)
+}
+
+// objectWriter writes objects in JSON as encoding/json does without escaping for HTML, in a fifth of its time: each
+// event with details is encoded.
+type objectWriter struct{ text []byte }
+
+// begin begins an object that is a value.
+func (w *objectWriter) begin() { w.text = append(w.text, '{') }
+
+// end ends an object.
+func (w *objectWriter) end() { w.text = append(w.text, '}') }
+
+// beginField writes the name of a field, and what must be before it.
+func (w *objectWriter) beginField(name string) {
+	switch {
+	case len(w.text) == 0:
+		w.begin()
+	case w.text[len(w.text)-1] != '{':
+		w.text = append(w.text, ',')
+	}
+	w.addQuoted(name)
+	w.text = append(w.text, ':')
+}
+
+// addText writes a field unless its text is empty.
+func (w *objectWriter) addText(name, value string) {
+	if value != "" {
+		w.beginField(name)
+		w.addQuoted(value)
+	}
+}
+
+// addNumber writes a field unless its number is 0.
+func (w *objectWriter) addNumber(name string, value int64) {
+	if value != 0 {
+		w.beginField(name)
+		w.text = strconv.AppendInt(w.text, value, 10)
+	}
+}
+
+// addLabels writes an object of labels, by name.
+func (w *objectWriter) addLabels(labels Labels) {
+	w.begin()
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		w.beginField(name)
+		w.addQuoted(labels[name])
+	}
+	w.end()
+}
+
+// addItems writes an array of lines.
+func (w *objectWriter) addItems(items []Item) {
+	for i := range items {
+		item := &items[i]
+		separator := byte(',')
+		if i == 0 {
+			separator = '['
+		}
+		w.text = append(w.text, separator, '{')
+		w.addText("brand", item.Brand)
+		w.addText("category", item.Category)
+		w.addText("name", item.Name)
+		w.beginField("product")
+		w.addQuoted(item.Product)
+		w.addNumber("profit", item.Profit)
+		w.addNumber("quantity", item.Quantity)
+		w.addNumber("revenue", item.Revenue)
+		w.addText("variant", item.Variant)
+		w.end()
+	}
+	w.text = append(w.text, ']')
+}
+
+// addQuoted writes a text in quotes. Texts with characters that may have to be escaped are left to encoding/json.
+func (w *objectWriter) addQuoted(text string) {
+	if strings.IndexFunc(text, mayBeEscaped) < 0 {
+		w.text = append(append(append(w.text, '"'), text...), '"')
+		return
+	}
+	var quoted bytes.Buffer
+	encoder := json.NewEncoder(&quoted)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(text); err != nil {
+		panic(err) // all texts can be encoded
+	}
+	w.text = append(w.text, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
+}
+
+// mayBeEscaped reports whether encoding/json may write another text for a character.
+func mayBeEscaped(c rune) bool {
+	isPlain := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+	return !isPlain
 }
 
 // DecodeDetails returns the details of a canonical form.

@@ -1,6 +1,8 @@
 package schema_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -38,6 +40,24 @@ func TestDetailsHaveOneForm(t *testing.T) {
 	}
 	_, err := schema.DecodeDetails("JPY")
 	check.That(t, err != nil, "a text that is no JSON is decoded")
+}
+
+// TestDetailsAreEncodedAsJSON compares the canonical form with that of encoding/json, for texts of any characters.
+func TestDetailsAreEncodedAsJSON(t *testing.T) {
+	for _, text := range []string{"", "plain", `"\`, "a\tb\n\x01\x7f", "ü\u2028\u2029😀", "<&>", "\xff"} {
+		d := schema.Details{
+			Attributes: schema.Labels{"b": text, "a": "1"}, Currency: text, Properties: schema.Labels{"p": text},
+			Items: []schema.Item{
+				{Brand: text, Category: text, Name: text, Product: text, Variant: text, Profit: -1, Quantity: 2, Revenue: 3}, {},
+			},
+			Numbers: map[string]int64{"z": -5, "n": 0},
+		}
+		var want bytes.Buffer
+		encoder := json.NewEncoder(&want)
+		encoder.SetEscapeHTML(false)
+		must.OK(t, encoder.Encode(d))
+		check.Equal(t, d.EncodeDetails()+"\n", want.String(), "encoded with %q", text)
+	}
 }
 
 // TestJoinedLabels checks that equal labels are one text, whatever their order.

@@ -418,8 +418,20 @@ func replaceDemoToken(ctx context.Context, c *catalogue.Catalogue) (string, erro
 func sendDemoTraffic(ctx context.Context, s *app.Store) {
 	visitors := demo.NewTraffic(time.Now())
 	schema.Repeat(ctx, time.Second, "send the events of the demo", func(ctx context.Context) error {
-		return s.Writer.WriteEvents(ctx, visitors.NextEvents(time.Now()))
+		return writeDemo(ctx, s, visitors.NextEvents(time.Now()))
 	})
+}
+
+// writeDemo stores events of the demo, and the names in them.
+func writeDemo(ctx context.Context, s *app.Store, events []schema.Event) error {
+	names, err := s.Writer.Names(ctx)
+	if err != nil {
+		return err
+	}
+	if err := names.NoteEvents(events, "demo"); err != nil {
+		return err
+	}
+	return s.Writer.WriteEvents(ctx, events)
 }
 
 // demosOnly reports whether the catalogue is empty or contains only the demo account.
@@ -436,7 +448,7 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	now := time.Now().UTC()
 	start := now.Truncate(24*time.Hour).AddDate(0, 0, -demo.Days) // up to yesterday; visitors of today arrive later
 	events := slices.DeleteFunc(demo.ShopEvents(start), func(e schema.Event) bool { return e.Time.After(now) })
-	if err := s.Writer.WriteEvents(ctx, events); err != nil {
+	if err := writeDemo(ctx, s, events); err != nil {
 		return err
 	}
 	// reports do not wait until so many events are folded

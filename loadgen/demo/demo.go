@@ -47,6 +47,7 @@ func ShopEvents(start time.Time) (all []schema.Event) {
 	for _, subscribers := range widgetPopulations(start) {
 		all = slices.AppendSeq(all, subscribers.widgetEvents())
 	}
+	describeEvents(all)
 	return all
 }
 

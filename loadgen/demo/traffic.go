@@ -27,7 +27,9 @@ func NewTraffic(start time.Time) *Traffic {
 // NextEvents returns the events from the last call until now, in the order of their times.
 func (t *Traffic) NextEvents(now time.Time) []schema.Event {
 	for !t.arrival.After(now) {
-		t.waiting = append(t.waiting, t.drawVisit()...)
+		visit := t.drawVisit()
+		describeEvents(visit)
+		t.waiting = append(t.waiting, visit...)
 		t.arrival = t.arrival.Add(time.Duration(t.random.ExpFloat64() * float64(time.Second) / visitorsPerSecond))
 	}
 	slices.SortStableFunc(t.waiting, func(a, b schema.Event) int { return a.Time.Compare(b.Time) })

@@ -198,6 +198,9 @@ func (g *generator) addEvent(e Event) {
 	g.eventCount++
 	var id [64]byte
 	e.EventID = schema.HashID(string(e.appendID(id[:0])))
+	if g.scenario.Lines {
+		e.Details = detailsOf(&e.Event)
+	}
 	t := &g.scenario.Traffic
 	if g.Float64() < t.Late {
 		g.chunk.late = append(g.chunk.late, e)

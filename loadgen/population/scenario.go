@@ -26,6 +26,7 @@ type Scenario struct {
 	Days     int            // number of days with first visits
 	Websites []Website
 	Traffic  Traffic
+	Lines    bool // events have own attributes, and orders properties and lines
 
 	standard bool // generate visitors with standardVisits
 }

@@ -35,13 +35,20 @@ const insertRows = 200_000
 func InsertScenario(ctx context.Context, s *Scenario, w *ingest.Writer, report func(Progress)) (Progress, error) {
 	var p Progress
 	rows := make([]schema.Event, 0, insertRows)
+	names, err := w.Names(ctx)
+	if err != nil {
+		return p, err
+	}
 	write := func() error {
+		if err := names.NoteEvents(rows, "loadgen"); err != nil {
+			return err
+		}
 		err := w.WriteEvents(ctx, rows)
 		rows = rows[:0]
 		report(p)
 		return err
 	}
-	err := GenerateEvents(ctx, s, storedEvents, func(batch Batch[[]schema.Event]) error {
+	err = GenerateEvents(ctx, s, storedEvents, func(batch Batch[[]schema.Event]) error {
 		if len(rows)+len(batch.Data) > insertRows {
 			if err := write(); err != nil {
 				return err
@@ -99,6 +106,7 @@ func appendLine(b []byte, e *Event) []byte {
 	b = appendAmount(b, "profit", e.Profit)
 	b = appendAmount(b, "extraValue", e.ExtraValue)
 	b = appendAttributes(b, &e.Attributes)
+	b = appendDetails(b, &e.Details)
 	return append(b, "}\n"...)
 }
 

@@ -154,6 +154,26 @@ func (n *Names) noteLabels(website int64, d *schema.Details, source string, drop
 	return errors.Join(note.faults...)
 }
 
+// NoteEvents notes the labels of events that are written without being validated.
+func (n *Names) NoteEvents(events []schema.Event, source string) error {
+	for i := range events {
+		if err := n.noteLabels(events[i].WebsiteID, &events[i].Details, source, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addLabels adds the labels of another store.
+func (n *Names) addLabels(labels []schema.Label) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range labels {
+		n.labelsLocked(labels[i].WebsiteID).addLabel(&labels[i])
+		n.pending = append(n.pending, labels[i].AsName())
+	}
+}
+
 // refuse drops a surplus name, or adds a fault.
 func (l *labelNote) refuse(kind, at string, most int, of string) {
 	if l.drop != nil {

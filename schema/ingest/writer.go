@@ -211,6 +211,11 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 			return 0, err
 		}
 	}
+	labels, err := schema.ReadLabels(ctx, source)
+	if err != nil {
+		return 0, err
+	}
+	names.addLabels(labels)
 	batch := make([]schema.Event, 0, copyBatch)
 	flush := func() error {
 		err := w.WriteEvents(ctx, batch)

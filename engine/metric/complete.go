@@ -34,8 +34,8 @@ type offer struct {
 	field       typedField // of a literal
 }
 
-// describe returns an offer as errors show it.
-func (o *offer) describe() string {
+// describeOffer returns an offer as errors show it.
+func (o *offer) describeOffer() string {
 	switch o.kind {
 	case offerEnd:
 		return "the end"
@@ -89,7 +89,7 @@ func describeOffers(offers []offer) string {
 	hasField := slices.ContainsFunc(offers, func(o offer) bool { return o.kind == offerField })
 	for i := range offers {
 		isObvious := hasField && (offers[i].text == "not" || offers[i].text == "(")
-		if text := offers[i].describe(); !isObvious && !slices.Contains(texts, text) {
+		if text := offers[i].describeOffer(); !isObvious && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -117,16 +117,16 @@ type Candidate struct {
 
 // CompleteMetric returns what may follow after a number of characters of a metric.
 func CompleteMetric(text string, at int, names *Names) Completion {
-	return complete(text, at, names, func(p *parser) { p.parseMetric() })
+	return completeAt(text, at, names, func(p *parser) { p.parseMetric() })
 }
 
 // CompleteVisitors returns what may follow after a number of characters of a condition of visitors.
 func CompleteVisitors(text string, at int, names *Names) Completion {
-	return complete(text, at, names, func(p *parser) { p.parseVisitors() })
+	return completeAt(text, at, names, func(p *parser) { p.parseVisitors() })
 }
 
-// complete parses the text before the word at a place: the parser knows what may follow at the end.
-func complete(text string, at int, names *Names, parse func(*parser)) Completion {
+// completeAt parses the text before the word at a place: the parser knows what may follow at the end.
+func completeAt(text string, at int, names *Names, parse func(*parser)) Completion {
 	characters := []rune(text)
 	at = min(max(at, 0), len(characters), MaxCharacters)
 	tokens, faults := splitTokens(string(characters[:at]))
@@ -169,7 +169,7 @@ func (c *Completion) addAfter(word token, tokens []token, names *Names, parse fu
 		if strings.HasPrefix(candidate.Text, ".") || slices.Contains([]string{"(", ")", ",", "|"}, candidate.Text) {
 			space = ""
 		}
-		c.add(candidate.Kind, word.text+space+candidate.Text)
+		c.addCandidates(candidate.Kind, word.text+space+candidate.Text)
 	}
 }
 
@@ -188,7 +188,7 @@ func splitLast(tokens []token, at int) (word token, rest []token) {
 	return word, rest
 }
 
-func (c *Completion) add(kind string, texts ...string) {
+func (c *Completion) addCandidates(kind string, texts ...string) {
 	for _, text := range texts {
 		c.Candidates = append(c.Candidates, Candidate{text, kind})
 	}
@@ -198,9 +198,9 @@ func (c *Completion) add(kind string, texts ...string) {
 func (c *Completion) addOffer(o *offer, names *Names) {
 	switch o.kind {
 	case offerToken:
-		c.add(kindOfToken(o.text), o.text)
+		c.addCandidates(kindOfToken(o.text), o.text)
 	case offerGoal:
-		c.add("goal", names.listGoals()...)
+		c.addCandidates("goal", names.listGoals()...)
 		if o.withActions {
 			c.addActions("@")
 		}
@@ -208,7 +208,7 @@ func (c *Completion) addOffer(o *offer, names *Names) {
 		c.addActions("")
 	case offerField:
 		if o.ofVisitors {
-			c.add("attribute", names.listAttributes()...)
+			c.addCandidates("attribute", names.listAttributes()...)
 			return
 		}
 		c.addFields(names, "", func(Field) bool { return true })
@@ -225,14 +225,14 @@ func (c *Completion) addOffer(o *offer, names *Names) {
 			c.Field = &Field{Source: o.field.source, Name: o.field.name}
 		}
 	case offerTime:
-		c.add("time", "1d", "7d", "14d", "30d")
+		c.addCandidates("time", "1d", "7d", "14d", "30d")
 	case offerEnd, offerInteger: // nothing to write, and any number
 	}
 }
 
 func (c *Completion) addActions(before string) {
 	for _, action := range Actions {
-		c.add("action", before+string(action))
+		c.addCandidates("action", before+string(action))
 	}
 }
 
@@ -240,14 +240,14 @@ func (c *Completion) addActions(before string) {
 func (c *Completion) addFields(names *Names, point string, isWanted func(Field) bool) {
 	for _, f := range append(NumberFields(), textFields...) {
 		if isWanted(f) {
-			c.add("field", point+f.Name)
+			c.addCandidates("field", point+f.Name)
 		}
 	}
 	for _, p := range names.Properties {
 		isText := p.Text && isWanted(Field{OfProperty, p.Name, false})
 		isNumber := p.Number && isWanted(Field{OfProperty, p.Name, true})
 		if isText || isNumber {
-			c.add("property", point+p.Name)
+			c.addCandidates("property", point+p.Name)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func (c *Completion) addFields(names *Names, point string, isWanted func(Field) 
 func (c *Completion) addLineFields() {
 	for _, f := range append(NumberFields(), textFields...) {
 		if f.Source == OfLine {
-			c.add("field", strings.TrimPrefix(f.Name, "items."))
+			c.addCandidates("field", strings.TrimPrefix(f.Name, "items."))
 		}
 	}
 }

@@ -12,7 +12,7 @@ func (p *parser) parseCondition() *Condition {
 	for p.takeToken("or") {
 		parts = append(parts, p.parseBoth())
 	}
-	return combine(Or, parts)
+	return combineParts(Or, parts)
 }
 
 func (p *parser) parseBoth() *Condition {
@@ -20,7 +20,7 @@ func (p *parser) parseBoth() *Condition {
 	for p.takeToken("and") {
 		parts = append(parts, p.parseTest())
 	}
-	return combine(And, parts)
+	return combineParts(And, parts)
 }
 
 func (p *parser) parseTest() *Condition {
@@ -31,7 +31,7 @@ func (p *parser) parseTest() *Condition {
 	p.addOffer(offer{kind: offerField, ofVisitors: p.ofVisitors})
 	switch {
 	case p.takeToken("not"):
-		return negate(p.parseTest())
+		return negateCondition(p.parseTest())
 	case p.takeToken("("):
 		c := p.parseCondition()
 		p.requireToken(")")
@@ -50,7 +50,7 @@ func (p *parser) parseComparison() *Condition {
 	if p.stopped {
 		return c
 	}
-	c.Field = f.field()
+	c.Field = f.toField()
 	negated := p.takeToken("not")
 	operator := p.parseOperator(negated)
 	switch operator.text {
@@ -63,9 +63,9 @@ func (p *parser) parseComparison() *Condition {
 		f = p.narrowByOperator(operator, f, known)
 		p.setValue(c, p.parseLiteral(f, known))
 	}
-	c.simplify()
+	c.simplifyValues()
 	if negated {
-		return negate(c)
+		return negateCondition(c)
 	}
 	return c
 }
@@ -93,7 +93,7 @@ type typedField struct {
 	text, number bool
 }
 
-func (f typedField) field() Field { return Field{f.source, f.name, f.number && !f.text} }
+func (f typedField) toField() Field { return Field{f.source, f.name, f.number && !f.text} }
 
 // parseField reads the field of a comparison, and reports whether there is one with this name.
 func (p *parser) parseField() (f typedField, known bool) {
@@ -307,8 +307,8 @@ func (p *parser) setValue(c *Condition, v literal) {
 	}
 }
 
-// simplify brings a comparison into canonical form.
-func (c *Condition) simplify() {
+// simplifyValues brings a comparison into canonical form.
+func (c *Condition) simplifyValues() {
 	slices.Sort(c.Texts)
 	c.Texts = slices.Compact(c.Texts)
 	slices.Sort(c.Numbers)
@@ -320,8 +320,8 @@ func (c *Condition) simplify() {
 	}
 }
 
-// combine returns the canonical form of parts that are combined by And or Or, which are sets.
-func combine(operator Operator, parts []*Condition) *Condition {
+// combineParts returns the canonical form of parts that are combined by And or Or, which are sets.
+func combineParts(operator Operator, parts []*Condition) *Condition {
 	var all []*Condition
 	for _, part := range parts {
 		if part.Operator == operator {
@@ -338,9 +338,9 @@ func combine(operator Operator, parts []*Condition) *Condition {
 	return &Condition{Operator: operator, Parts: all}
 }
 
-// negate returns the canonical form of the opposite of a condition. A text is equal to a value or not. A number may
+// negateCondition returns the canonical form of the opposite of a condition. A text is equal to a value or not. A number may
 // also be missing, which satisfies no comparison.
-func negate(c *Condition) *Condition {
+func negateCondition(c *Condition) *Condition {
 	switch {
 	case c.Operator == Not:
 		return c.Parts[0]
@@ -352,11 +352,11 @@ func negate(c *Condition) *Condition {
 	return &Condition{Operator: Not, Parts: []*Condition{c}}
 }
 
-// And returns the canonical form of a condition and others. nil is no condition.
-func (c *Condition) And(others ...*Condition) *Condition {
-	all := slices.DeleteFunc(append([]*Condition{c}, others...), func(c *Condition) bool { return c == nil })
+// JoinConditions returns the canonical form of conditions that are all true. nil is no condition.
+func JoinConditions(conditions ...*Condition) *Condition {
+	all := slices.DeleteFunc(slices.Clone(conditions), func(c *Condition) bool { return c == nil })
 	if len(all) == 0 {
 		return nil
 	}
-	return combine(And, all)
+	return combineParts(And, all)
 }

@@ -30,11 +30,11 @@ type Line struct {
 // Limits of a visitor's total, caps, are applied to the result.
 func (q *Quantity) Of(events []Event) int64 {
 	if q.Call == Funnel {
-		return oneIf(q.completes(events))
+		return oneIf(q.completesFunnel(events))
 	}
 	var matching []Event
 	for i := range events {
-		if q.Within.has(events[i].Age) && q.Steps[0].matches(&events[i]) {
+		if q.Within.hasAge(events[i].Age) && q.Steps[0].matchesEvent(&events[i]) {
 			matching = append(matching, events[i])
 		}
 	}
@@ -46,12 +46,12 @@ func (q *Quantity) Of(events []Event) int64 {
 	case Distinct:
 		return q.countDistinct(matching)
 	default:
-		return q.reduce(q.readNumbers(matching))
+		return q.reduceNumbers(q.readNumbers(matching))
 	}
 }
 
-// reduce returns the largest number or the total; 0 without a number.
-func (q *Quantity) reduce(numbers []int64) (total int64) {
+// reduceNumbers returns the largest number or the total; 0 without a number.
+func (q *Quantity) reduceNumbers(numbers []int64) (total int64) {
 	if q.Call == Max && len(numbers) > 0 {
 		return slices.Max(numbers)
 	}
@@ -61,21 +61,21 @@ func (q *Quantity) reduce(numbers []int64) (total int64) {
 	return total
 }
 
-// has reports whether events of an age count.
-func (r Range) has(milliseconds int64) bool {
+// hasAge reports whether events of an age count.
+func (r Range) hasAge(milliseconds int64) bool {
 	return milliseconds >= r.From.Milliseconds() && (!r.IsSet() || milliseconds < r.To.Milliseconds())
 }
 
-// matches reports whether an event is one of those that are selected. A condition of lines selects an event if one line
+// matchesEvent reports whether an event is one of those that are selected. A condition of lines selects an event if one line
 // satisfies all of it.
-func (e *Events) matches(event *Event) bool {
+func (e *Events) matchesEvent(event *Event) bool {
 	if !e.hasGoal(event) {
 		return false
 	}
 	if e.Where == nil || !e.Where.ReadsLines() {
-		return e.Where.holds(event, nil)
+		return e.Where.holdsIn(event, nil)
 	}
-	return slices.ContainsFunc(event.Lines, func(line Line) bool { return e.Where.holds(event, &line) })
+	return slices.ContainsFunc(event.Lines, func(line Line) bool { return e.Where.holdsIn(event, &line) })
 }
 
 func (e *Events) hasGoal(event *Event) bool {
@@ -89,7 +89,7 @@ func (e *Events) hasGoal(event *Event) bool {
 // left out.
 func (q *Quantity) readNumbers(events []Event) (numbers []int64) {
 	q.eachValue(events, func(event *Event, line *Line) {
-		if n, is := q.Field.number(event, line); is {
+		if n, is := q.Field.readNumber(event, line); is {
 			numbers = append(numbers, n)
 		}
 	})
@@ -100,7 +100,7 @@ func (q *Quantity) readNumbers(events []Event) (numbers []int64) {
 func (q *Quantity) countDistinct(events []Event) int64 {
 	found := map[string]bool{}
 	q.eachValue(events, func(event *Event, line *Line) {
-		if text := q.Field.text(event, line); text != "" {
+		if text := q.Field.readText(event, line); text != "" {
 			found[text] = true
 		}
 	})
@@ -115,27 +115,27 @@ func (q *Quantity) eachValue(events []Event, use func(*Event, *Line)) {
 			continue
 		}
 		for l := range events[i].Lines {
-			if q.Steps[0].Where.holds(&events[i], &events[i].Lines[l]) {
+			if q.Steps[0].Where.holdsIn(&events[i], &events[i].Lines[l]) {
 				use(&events[i], &events[i].Lines[l])
 			}
 		}
 	}
 }
 
-// completes reports whether a visitor went through the steps of a funnel: from some event of the first step on, the
+// completesFunnel reports whether a visitor went through the steps of a funnel: from some event of the first step on, the
 // next event of each step, later than the one before, and the last one in time.
-func (q *Quantity) completes(events []Event) bool {
+func (q *Quantity) completesFunnel(events []Event) bool {
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Age, b.Age) })
 	for i := range events {
-		if !q.Steps[0].matches(&events[i]) {
+		if !q.Steps[0].matchesEvent(&events[i]) {
 			continue
 		}
 		start := events[i].Age
 		last := start
 		step := 1
 		for k := i + 1; k < len(events) && step < len(q.Steps); k++ {
-			if events[k].Age > last && q.Steps[step].matches(&events[k]) {
+			if events[k].Age > last && q.Steps[step].matchesEvent(&events[k]) {
 				last = events[k].Age
 				step++
 			}
@@ -148,18 +148,18 @@ func (q *Quantity) completes(events []Event) bool {
 	return false
 }
 
-// holds reports whether a condition is true of an event and one of its lines; no condition is. line is nil if the
+// holdsIn reports whether a condition is true of an event and one of its lines; no condition is. line is nil if the
 // condition reads no lines.
-func (c *Condition) holds(event *Event, line *Line) bool {
+func (c *Condition) holdsIn(event *Event, line *Line) bool {
 	if c == nil {
 		return true
 	}
-	return c.evaluate(func(comparison *Condition) bool {
+	return c.evaluateWith(func(comparison *Condition) bool {
 		if comparison.Field.Number {
-			n, is := comparison.Field.number(event, line)
+			n, is := comparison.Field.readNumber(event, line)
 			return is && comparison.comparesNumber(n)
 		}
-		return comparison.comparesText(comparison.Field.text(event, line))
+		return comparison.comparesText(comparison.Field.readText(event, line))
 	})
 }
 
@@ -168,14 +168,14 @@ func (c *Condition) HoldsFor(attributes map[string]string) bool {
 	if c == nil {
 		return true
 	}
-	return c.evaluate(func(comparison *Condition) bool {
+	return c.evaluateWith(func(comparison *Condition) bool {
 		return comparison.comparesText(attributes[comparison.Field.Name])
 	})
 }
 
-// evaluate returns the truth of a condition, given that of its comparisons.
-func (c *Condition) evaluate(compare func(*Condition) bool) bool {
-	isTrue := func(part *Condition) bool { return part.evaluate(compare) }
+// evaluateWith returns the truth of a condition, given that of its comparisons.
+func (c *Condition) evaluateWith(compare func(*Condition) bool) bool {
+	isTrue := func(part *Condition) bool { return part.evaluateWith(compare) }
 	isFalse := func(part *Condition) bool { return !isTrue(part) }
 	switch c.Operator {
 	case And:
@@ -239,8 +239,8 @@ func matchesPattern(text, pattern string) bool {
 	return strings.HasSuffix(text, parts[last])
 }
 
-// number returns a number of an event or a line, and whether there is one.
-func (f Field) number(event *Event, line *Line) (n int64, is bool) {
+// readNumber returns a number of an event or a line, and whether there is one.
+func (f Field) readNumber(event *Event, line *Line) (n int64, is bool) {
 	switch f.Name {
 	case "value":
 		return event.Value, true
@@ -260,8 +260,8 @@ func (f Field) number(event *Event, line *Line) (n int64, is bool) {
 	}
 }
 
-// text returns a text of an event or a line; a missing one is empty.
-func (f Field) text(event *Event, line *Line) string {
+// readText returns a text of an event or a line; a missing one is empty.
+func (f Field) readText(event *Event, line *Line) string {
 	switch f.Name {
 	case "items.product":
 		return line.Product

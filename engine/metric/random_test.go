@@ -48,7 +48,7 @@ func drawComparison(t *rapid.T, field func(*rapid.T) Field) *Condition {
 			c.Texts = c.Texts[:1]
 		}
 	}
-	c.simplify()
+	c.simplifyValues()
 	return c
 }
 
@@ -59,13 +59,13 @@ func drawCondition(t *rapid.T, depth int, field func(*rapid.T) Field) *Condition
 		return drawComparison(t, field)
 	}
 	if kind == 2 {
-		return negate(drawCondition(t, depth-1, field))
+		return negateCondition(drawCondition(t, depth-1, field))
 	}
 	var parts []*Condition
 	for range rapid.IntRange(2, 3).Draw(t, "parts") {
 		parts = append(parts, drawCondition(t, depth-1, field))
 	}
-	return combine([]Operator{And, Or}[kind], parts)
+	return combineParts([]Operator{And, Or}[kind], parts)
 }
 
 func drawEvents(t *rapid.T, goals []Goal) (e Events) {
@@ -142,14 +142,14 @@ func TestCanonicalFormHasTheSameMeaning(t *testing.T) {
 		event := drawEvent(t)
 		lines := append([]Line{{}}, event.Lines...)
 		for i := range lines {
-			is := c.holds(&event, &lines[i])
-			check.Equal(t, negate(c).holds(&event, &lines[i]), !is, "not (%s)", c)
+			is := c.holdsIn(&event, &lines[i])
+			check.Equal(t, negateCondition(c).holdsIn(&event, &lines[i]), !is, "not (%s)", c)
 			other := drawCondition(t, 1, drawField)
-			also := other.holds(&event, &lines[i])
-			both := combine(And, []*Condition{c, other})
-			check.Equal(t, both.holds(&event, &lines[i]), is && also, "%s and %s", c, other)
-			either := combine(Or, []*Condition{other, c})
-			check.Equal(t, either.holds(&event, &lines[i]), is || also, "%s or %s", c, other)
+			also := other.holdsIn(&event, &lines[i])
+			both := combineParts(And, []*Condition{c, other})
+			check.Equal(t, both.holdsIn(&event, &lines[i]), is && also, "%s and %s", c, other)
+			either := combineParts(Or, []*Condition{other, c})
+			check.Equal(t, either.holdsIn(&event, &lines[i]), is || also, "%s or %s", c, other)
 		}
 	})
 }
@@ -399,8 +399,8 @@ func FuzzParse(f *testing.F) {
 			again, err := Parse(m.String(), shop)
 			check.OK(t, err, "%q: %q", text, m)
 			check.That(t, reflect.DeepEqual(m, again), "%q: %q: another tree", text, m)
-			m.Words()
-			m.Describe()
+			m.ShortName()
+			m.FullText()
 		}
 		if c, err := ParseVisitors(text, shop); err == nil {
 			again, err := ParseVisitors(c.String(), shop)

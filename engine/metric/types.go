@@ -131,8 +131,8 @@ func (m *Metric) IsAdditiveOver(split Field) bool {
 	return m.Denominator == nil && isSum && isOnce
 }
 
-// Goals returns the goals and actions that a metric reads, each once; all: it reads all goals.
-func (m *Metric) Goals() (goals []Goal, all bool) {
+// ReadGoals returns the goals and actions that a metric reads, each once; all: it reads all goals.
+func (m *Metric) ReadGoals() (goals []Goal, all bool) {
 	for _, q := range m.Quantities() {
 		for i := range q.Steps {
 			all = all || len(q.Steps[i].Goals) == 0
@@ -143,19 +143,19 @@ func (m *Metric) Goals() (goals []Goal, all bool) {
 	return slices.Compact(goals), all
 }
 
-// Fields returns the fields that a quantity reads, each once.
-func (q *Quantity) Fields() (fields []Field) {
+// ReadFields returns the fields that a quantity reads, each once.
+func (q *Quantity) ReadFields() (fields []Field) {
 	if q.Field.Name != "" {
 		fields = append(fields, q.Field)
 	}
 	for i := range q.Steps {
-		fields = append(fields, q.Steps[i].Where.Fields()...)
+		fields = append(fields, q.Steps[i].Where.ReadFields()...)
 	}
 	return uniqueFields(fields)
 }
 
-// Fields returns the fields that a condition reads, each once.
-func (c *Condition) Fields() (fields []Field) {
+// ReadFields returns the fields that a condition reads, each once.
+func (c *Condition) ReadFields() (fields []Field) {
 	if c == nil {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (c *Condition) Fields() (fields []Field) {
 		fields = append(fields, c.Field)
 	}
 	for _, part := range c.Parts {
-		fields = append(fields, part.Fields()...)
+		fields = append(fields, part.ReadFields()...)
 	}
 	return uniqueFields(fields)
 }
@@ -183,7 +183,7 @@ func (f Field) sortKey() string {
 
 // ReadsLines reports whether a condition is asked of lines.
 func (c *Condition) ReadsLines() bool {
-	return slices.ContainsFunc(c.Fields(), func(f Field) bool { return f.Source == OfLine })
+	return slices.ContainsFunc(c.ReadFields(), func(f Field) bool { return f.Source == OfLine })
 }
 
 // IsPlain reports whether a quantity is one that sums of facts have: one goal, any or an action, no condition, and
@@ -196,11 +196,11 @@ func (q *Quantity) IsPlain() bool {
 // IsNested reports whether a metric is a share of visitors among visitors: by their texts, each visitor with the
 // numerator has the denominator. So it is one rate of the visitors with the denominator.
 func (m *Metric) IsNested() bool {
-	return m.Denominator != nil && m.Numerator.implies(m.Denominator)
+	return m.Denominator != nil && m.Numerator.impliesRate(m.Denominator)
 }
 
-// implies reports whether the quantity of a visitor is 1 only if another one is 1. It may report false where it is.
-func (q *Quantity) implies(o *Quantity) bool {
+// impliesRate reports whether the quantity of a visitor is 1 only if another one is 1. It may report false where it is.
+func (q *Quantity) impliesRate(o *Quantity) bool {
 	if !q.IsRate() || !o.IsRate() {
 		return false
 	}
@@ -242,8 +242,8 @@ func (e *Events) isPartOf(o *Events) bool {
 	if len(e.Goals) > 0 && !hasGoals {
 		hasGoals = !slices.ContainsFunc(e.Goals, func(g Goal) bool { return !slices.Contains(o.Goals, g) })
 	}
-	own := e.Where.conjuncts()
-	for text := range o.Where.conjuncts() {
+	own := e.Where.listConjuncts()
+	for text := range o.Where.listConjuncts() {
 		if !own[text] {
 			return false
 		}
@@ -253,8 +253,8 @@ func (e *Events) isPartOf(o *Events) bool {
 
 func (e *Events) areActions() bool { return len(e.Goals) > 0 && e.Goals[0].Action != "" }
 
-// conjuncts returns the texts of the conditions that a condition combines by and.
-func (c *Condition) conjuncts() map[string]bool {
+// listConjuncts returns the texts of the conditions that a condition combines by and.
+func (c *Condition) listConjuncts() map[string]bool {
 	texts := map[string]bool{}
 	switch {
 	case c == nil:

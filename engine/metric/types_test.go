@@ -94,15 +94,15 @@ func TestAdditiveOverASplit(t *testing.T) {
 
 func TestWhatAMetricReads(t *testing.T) {
 	m := parsed(t, "sum(purchase.items.revenue where size > 3 and size = 'x' and value > 1) / count(add_to_cart|purchase)")
-	goals, all := m.Goals()
+	goals, all := m.ReadGoals()
 	check.Equal(t, fmt.Sprint(goals), "[add_to_cart purchase]")
 	check.Equal(t, all, false)
 	var fields []string
-	for _, f := range m.Numerator.Fields() {
+	for _, f := range m.Numerator.ReadFields() {
 		fields = append(fields, fmt.Sprint(f.Name, f.Number))
 	}
 	check.Equal(t, strings.Join(fields, " "), "items.revenuetrue sizefalse sizetrue valuetrue")
-	_, all = parsed(t, "count(any) / count(purchase)").Goals()
+	_, all = parsed(t, "count(any) / count(purchase)").ReadGoals()
 	check.Equal(t, all, true)
 	for text, want := range map[string]bool{
 		"count(any)": true, "converted(@conversion)": true, "sum(purchase.extraValue) within 7d": true,
@@ -214,8 +214,8 @@ func TestWords(t *testing.T) {
 			"Visitors with add_to_cart events, then purchase events, divided by visitors with add_to_cart events.",
 		},
 	} {
-		check.Equal(t, parsed(t, text).Words(), want[0], "%s", text)
-		check.Equal(t, parsed(t, text).Describe(), want[1], "%s", text)
+		check.Equal(t, parsed(t, text).ShortName(), want[0], "%s", text)
+		check.Equal(t, parsed(t, text).FullText(), want[1], "%s", text)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestWordsOfVisitors(t *testing.T) {
 	} {
 		c, err := ParseVisitors(text, shop)
 		check.OK(t, err)
-		check.Equal(t, c.Describe(), want, "%s", text)
+		check.Equal(t, c.InWords(), want, "%s", text)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// fieldWords has the names of fields as people read them, where they differ from the field.
-var fieldWords = map[string]string{
+// fieldNames has the names of fields as people read them, where they differ from the field.
+var fieldNames = map[string]string{
 	"extraValue":     "extra value",
 	"items.quantity": "quantity", "items.revenue": "revenue", "items.profit": "line profit",
 	"items.product": "product", "items.variant": "variant", "items.category": "category", "items.brand": "brand",
@@ -15,8 +15,8 @@ var fieldWords = map[string]string{
 	"utmMedium": "UTM medium", "utmCampaign": "UTM campaign", "utmContent": "UTM content", "utmTerm": "UTM term",
 }
 
-func (f Field) words() string {
-	if words, is := fieldWords[f.Name]; is && f.Source != OfProperty {
+func (f Field) fieldWords() string {
+	if words, is := fieldNames[f.Name]; is && f.Source != OfProperty {
 		return words
 	}
 	return f.Name
@@ -27,28 +27,28 @@ var plurals = map[string]string{
 	"items.product": "products", "items.variant": "variants", "items.category": "categories", "items.brand": "brands",
 }
 
-// Words returns a name of a metric in plain English, such as "Shoes revenue per visitor". It leaves out the goal of
-// numbers of lines. See Describe.
-func (m *Metric) Words() string {
+// ShortName returns a name of a metric in plain English, such as "Shoes revenue per visitor". It leaves out the goal of
+// numbers of lines. See FullText.
+func (m *Metric) ShortName() string {
 	if alias, goal := m.FindAlias(); alias != nil && goal == nil {
 		return alias.Words
 	}
 	of := &m.Numerator
 	if m.Denominator == nil {
-		return capitalize(of.words(" per visitor"))
+		return capitalize(of.quantityWords(" per visitor"))
 	}
 	by := m.Denominator
 	if m.IsNested() {
-		return capitalize(of.words("") + " of visitors with " + by.visitorWords())
+		return capitalize(of.quantityWords("") + " of visitors with " + by.visitorWords())
 	}
 	if _, goal := m.FindAlias(); goal != nil {
-		return "Average " + goal.words() + " value"
+		return "Average " + goal.goalName() + " value"
 	}
-	return capitalize(of.words("") + " per " + by.unitWords())
+	return capitalize(of.quantityWords("") + " per " + by.unitWords())
 }
 
 // words returns what a quantity is. A number of each visitor has a suffix.
-func (q *Quantity) words(perVisitor string) string {
+func (q *Quantity) quantityWords(perVisitor string) string {
 	first := &q.Steps[0]
 	label, where := first.conditionWords()
 	goals := label + first.goalWords()
@@ -69,20 +69,20 @@ func (q *Quantity) words(perVisitor string) string {
 	case Max:
 		text = "largest " + q.numberWords(label) + perVisitor
 	case Distinct:
-		text = "distinct " + label + first.goalWords() + " " + q.Field.words() + " values" + perVisitor
+		text = "distinct " + label + first.goalWords() + " " + q.Field.fieldWords() + " values" + perVisitor
 		if several, is := plurals[q.Field.Name]; is {
 			text = "distinct " + label + several + perVisitor
 		}
 	}
-	return text + where + q.Within.words()
+	return text + where + q.Within.rangeWords()
 }
 
 // numberWords returns what sum and max read.
 func (q *Quantity) numberWords(label string) string {
 	if q.Field.Source == OfLine {
-		return label + q.Field.words()
+		return label + q.Field.fieldWords()
 	}
-	return label + q.Steps[0].goalWords() + " " + q.Field.words()
+	return label + q.Steps[0].goalWords() + " " + q.Field.fieldWords()
 }
 
 // unitWords returns what a ratio divides by.
@@ -90,21 +90,21 @@ func (q *Quantity) unitWords() string {
 	label, where := q.Steps[0].conditionWords()
 	switch q.Call {
 	case Count:
-		return label + q.Steps[0].goalWords() + where + q.Within.words()
+		return label + q.Steps[0].goalWords() + where + q.Within.rangeWords()
 	case Converted, Funnel:
 		return "visitor with " + q.visitorWords()
 	default:
-		return q.words("")
+		return q.quantityWords("")
 	}
 }
 
 // visitorWords returns what the visitors of a rate have.
 func (q *Quantity) visitorWords() string {
 	if q.Call == Funnel {
-		return q.funnelWords() + q.Within.words()
+		return q.funnelWords() + q.Within.rangeWords()
 	}
 	label, where := q.Steps[0].conditionWords()
-	text := label + q.Steps[0].goalWords() + where + q.Within.words()
+	text := label + q.Steps[0].goalWords() + where + q.Within.rangeWords()
 	if q.AtLeast > 1 {
 		return fmt.Sprintf("at least %d %s", q.AtLeast, text)
 	}
@@ -129,7 +129,7 @@ func (e *Events) conditionWords() (before, after string) {
 	case e.Where.Operator == Equal && !e.Where.Field.Number && e.Where.Texts[0] != "":
 		return e.Where.Texts[0] + " ", ""
 	default:
-		return "", " where " + e.Where.Describe()
+		return "", " where " + e.Where.InWords()
 	}
 }
 
@@ -139,12 +139,12 @@ func (e *Events) goalWords() string {
 	}
 	texts := make([]string, len(e.Goals))
 	for i, g := range e.Goals {
-		texts[i] = g.words()
+		texts[i] = g.goalName()
 	}
 	return strings.Join(texts, " or ")
 }
 
-func (g Goal) words() string {
+func (g Goal) goalName() string {
 	switch {
 	case g.Action != "":
 		return string(g.Action)
@@ -155,7 +155,7 @@ func (g Goal) words() string {
 	}
 }
 
-func (r Range) words() string {
+func (r Range) rangeWords() string {
 	switch {
 	case !r.IsSet():
 		return ""
@@ -180,19 +180,19 @@ func timeWords(d time.Duration) string {
 	return fmt.Sprint(n, " ", unit)
 }
 
-// Describe returns a sentence that says all of a metric, for a tooltip or a footnote.
-func (m *Metric) Describe() string {
-	text := m.Numerator.describe()
+// FullText returns a sentence that says all of a metric, for a tooltip or a footnote.
+func (m *Metric) FullText() string {
+	text := m.Numerator.describeQuantity()
 	if m.Denominator == nil {
 		return capitalize(text) + ", per visitor."
 	}
-	return capitalize(text) + ", divided by " + m.Denominator.describe() + "."
+	return capitalize(text) + ", divided by " + m.Denominator.describeQuantity() + "."
 }
 
-func (q *Quantity) describe() string {
+func (q *Quantity) describeQuantity() string {
 	first := &q.Steps[0]
-	events := first.describe()
-	field := q.Field.words()
+	events := first.describeEvents()
+	field := q.Field.fieldWords()
 	if q.Field.Source == OfLine {
 		events = "the lines of " + events
 	}
@@ -204,11 +204,11 @@ func (q *Quantity) describe() string {
 		text = fmt.Sprintf("visitors with at least %d %s", q.AtLeast, events)
 	}
 	if q.Call != Funnel {
-		return text + q.Within.words()
+		return text + q.Within.rangeWords()
 	}
 	steps := make([]string, len(q.Steps))
 	for i := range q.Steps {
-		steps[i] = q.Steps[i].describe()
+		steps[i] = q.Steps[i].describeEvents()
 	}
 	text = "visitors with " + strings.Join(steps, ", then ")
 	if q.Within.IsSet() {
@@ -217,24 +217,24 @@ func (q *Quantity) describe() string {
 	return text
 }
 
-func (e *Events) describe() string {
+func (e *Events) describeEvents() string {
 	text := e.goalWords() + " events"
 	if e.areActions() {
 		text = e.goalWords() + "s"
 	}
 	if e.Where != nil {
-		text += " where " + e.Where.Describe()
+		text += " where " + e.Where.InWords()
 	}
 	return text
 }
 
-// Describe returns a condition in plain English, such as "device is mobile and country is DE or AT".
-func (c *Condition) Describe() string {
+// InWords returns a condition in plain English, such as "device is mobile and country is DE or AT".
+func (c *Condition) InWords() string {
 	switch c.Operator {
 	case And, Or:
 		parts := make([]string, len(c.Parts))
 		for i, part := range c.Parts {
-			parts[i] = part.Describe()
+			parts[i] = part.InWords()
 			if part.Operator == And || part.Operator == Or {
 				parts[i] = "(" + parts[i] + ")"
 			}
@@ -245,7 +245,7 @@ func (c *Condition) Describe() string {
 		if part.Operator == In || part.Operator == Like {
 			return part.describeComparison(true)
 		}
-		return "not (" + part.Describe() + ")"
+		return "not (" + part.InWords() + ")"
 	default:
 		return c.describeComparison(false)
 	}
@@ -267,7 +267,7 @@ func (c *Condition) describeComparison(negated bool) string {
 	case negated:
 		verb = "is not"
 	}
-	return c.Field.words() + " " + verb + " " + list
+	return c.Field.fieldWords() + " " + verb + " " + list
 }
 
 func (c *Condition) valueWords() (values []string) {

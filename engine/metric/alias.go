@@ -9,24 +9,24 @@ type Alias struct {
 
 // Aliases are the metrics with a name, in the order in which lists show them.
 var Aliases = []Alias{
-	{"goalConversionRate", "Goal conversion rate", func(g []Goal) Metric { return newPlain(Converted, "", g) }},
+	{"goalConversionRate", "Goal conversion rate", func(g []Goal) Metric { return plainOf(Converted, "", g) }},
 	{"conversionRate", "Conversion rate", func([]Goal) Metric { return rateOf("conversion") }},
 	{"completionRate", "Completion rate", func([]Goal) Metric { return rateOf("completion") }},
-	{"goalsPerVisitor", "Goals per visitor", func(g []Goal) Metric { return newPlain(Count, "", g) }},
-	{"valuePerVisitor", "Value per visitor", func(g []Goal) Metric { return newPlain(Sum, "value", g) }},
-	{"profitPerVisitor", "Profit per visitor", func(g []Goal) Metric { return newPlain(Sum, "profit", g) }},
-	{"extraValuePerVisitor", "Extra value per visitor", func(g []Goal) Metric { return newPlain(Sum, "extraValue", g) }},
+	{"goalsPerVisitor", "Goals per visitor", func(g []Goal) Metric { return plainOf(Count, "", g) }},
+	{"valuePerVisitor", "Value per visitor", func(g []Goal) Metric { return plainOf(Sum, "value", g) }},
+	{"profitPerVisitor", "Profit per visitor", func(g []Goal) Metric { return plainOf(Sum, "profit", g) }},
+	{"extraValuePerVisitor", "Extra value per visitor", func(g []Goal) Metric { return plainOf(Sum, "extraValue", g) }},
 	{"averageValue", "Average value", func(g []Goal) Metric {
-		m := newPlain(Sum, "value", g)
-		goals := newPlain(Count, "", g)
+		m := plainOf(Sum, "value", g)
+		goals := plainOf(Count, "", g)
 		m.Denominator = &goals.Numerator
 		return m
 	}},
 }
 
-func rateOf(action Action) Metric { return newPlain(Converted, "", []Goal{{Action: action}}) }
+func rateOf(action Action) Metric { return plainOf(Converted, "", []Goal{{Action: action}}) }
 
-func newPlain(call Call, amount string, goals []Goal) Metric {
+func plainOf(call Call, amount string, goals []Goal) Metric {
 	q := Quantity{Call: call, Steps: []Events{{Goals: goals}}}
 	if call == Converted {
 		q.AtLeast = 1

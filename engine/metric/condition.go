@@ -338,8 +338,8 @@ func combineParts(operator Operator, parts []*Condition) *Condition {
 	return &Condition{Operator: operator, Parts: all}
 }
 
-// negateCondition returns the canonical form of the opposite of a condition. A text is equal to a value or not. A number may
-// also be missing, which satisfies no comparison.
+// negateCondition returns the canonical form of the opposite of a condition. A text is equal to a value or not. A
+// number may also be missing, which satisfies no comparison.
 func negateCondition(c *Condition) *Condition {
 	switch {
 	case c.Operator == Not:

@@ -66,8 +66,8 @@ func (r Range) hasAge(milliseconds int64) bool {
 	return milliseconds >= r.From.Milliseconds() && (!r.IsSet() || milliseconds < r.To.Milliseconds())
 }
 
-// matchesEvent reports whether an event is one of those that are selected. A condition of lines selects an event if one line
-// satisfies all of it.
+// matchesEvent reports whether an event is one of those that are selected. A condition of lines selects an event if one
+// line satisfies all of it.
 func (e *Events) matchesEvent(event *Event) bool {
 	if !e.hasGoal(event) {
 		return false
@@ -122,8 +122,8 @@ func (q *Quantity) eachValue(events []Event, use func(*Event, *Line)) {
 	}
 }
 
-// completesFunnel reports whether a visitor went through the steps of a funnel: from some event of the first step on, the
-// next event of each step, later than the one before, and the last one in time.
+// completesFunnel reports whether a visitor went through the steps of a funnel: from some event of the first step on,
+// the next event of each step, later than the one before, and the last one in time.
 func (q *Quantity) completesFunnel(events []Event) bool {
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Age, b.Age) })

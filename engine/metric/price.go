@@ -15,7 +15,7 @@ import (
 // questions have a sum of at most 1. An answer holds if weight · evidence >= 1 / ErrorRate, where the evidence is an
 // e-process: without an effect its expectation is at most 1 at any time, see stats.RateEvidence. By Ville's inequality,
 // a question without an effect ever holds with probability at most weight · ErrorRate, and by the union bound any does
-// with probability at most ErrorRate: whatever is asked, by whom, how often and why, without a record of questions.
+// with probability at most ErrorRate: whatever anybody asks, how often and why, without a record of questions.
 //
 // The weights are a prefix code (Kraft's inequality). A question is written as a sequence of choices, the weights of
 // the options of each choice have a sum of at most 1, and the weight of the question is their product. A set of k parts

@@ -351,12 +351,3 @@ func negateCondition(c *Condition) *Condition {
 	}
 	return &Condition{Operator: Not, Parts: []*Condition{c}}
 }
-
-// JoinConditions returns the canonical form of conditions that are all true. nil is no condition.
-func JoinConditions(conditions ...*Condition) *Condition {
-	all := slices.DeleteFunc(slices.Clone(conditions), func(c *Condition) bool { return c == nil })
-	if len(all) == 0 {
-		return nil
-	}
-	return combineParts(And, all)
-}

@@ -57,12 +57,18 @@ func newParser(text string, names *Names) *parser {
 }
 
 func (p *parser) parseMetric() *Metric {
+	m := p.parseRatio()
+	p.parseEnd(oneOrTwo)
+	return m
+}
+
+// parseRatio reads a quantity, or the ratio of two.
+func (p *parser) parseRatio() *Metric {
 	m := &Metric{Numerator: p.parseQuantity()}
 	if p.takeToken("/") {
 		denominator := p.parseQuantity()
 		m.Denominator = &denominator
 	}
-	p.parseEnd(oneOrTwo)
 	return m
 }
 

@@ -391,6 +391,7 @@ func FuzzParse(f *testing.F) {
 		"sum(purchase.items.revenue where items.category = 'Shoes' and payment in ('card', 'paypal')) / count(#17) within 7d",
 		"funnel(add_to_cart, purchase where not (value > -3.5 or size like \"y*\")) within 1h", "max(any.value) within 1h..3d",
 		"count('any'|'it''s done'", "converted(@view at least 2)", "device not in ('a', '') or not (plan like '*') and os != 'ß'",
+		"count(any) for device = 'x' or city like 'U*' by os, plan", "sum(any.value) split items.category",
 	} {
 		f.Add(text)
 	}
@@ -407,8 +408,13 @@ func FuzzParse(f *testing.F) {
 			check.OK(t, err, "%q: %q", text, c)
 			check.That(t, reflect.DeepEqual(c, again), "%q: %q: another tree", text, c)
 		}
+		if ask, err := ParseAsk(text, shop); err == nil {
+			again, err := ParseAsk(ask.String(), shop)
+			check.OK(t, err, "%q: %q", text, ask)
+			check.That(t, reflect.DeepEqual(ask, again), "%q: %q: another tree", text, ask)
+		}
 		for at := range min(len(text), 50) {
-			CompleteMetric(text, at, shop)
+			CompleteAsk(text, at, shop)
 		}
 	})
 }

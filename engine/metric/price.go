@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -56,8 +55,9 @@ type Ranks struct {
 	// Metrics has the canonical texts of the metrics with a name: the primary metric, guardrails, secondary metrics,
 	// declared metrics, then the aliases of the other goals.
 	Metrics []string
-	// Declared has the questions that were declared before the first view, at most MaxDeclaredQuestions.
-	Declared []Question
+	// Declared has the questions that were declared before the first view, at most MaxDeclaredQuestions. The rows of a
+	// breakdown or a split share the weight of their question.
+	Declared []Ask
 
 	Goals      map[int64]int
 	Properties map[string]int
@@ -92,8 +92,8 @@ var (
 		"extraValue": 1. / 64, "items.profit": 1. / 64, "": 1. / 4,
 	}
 	splitWeights = map[string]float64{
-		"items.product": 3. / 4, "items.category": 1. / 8, "items.brand": 1. / 32, "items.variant": 1. / 32,
-		"": 1. / 16,
+		"items.product": 13. / 16, "items.category": 1. / 8, "items.brand": 1. / 64, "items.variant": 1. / 64,
+		"": 1. / 32,
 	}
 )
 
@@ -115,10 +115,10 @@ type shape struct{ none, all, other float64 }
 // visitors is for dates and splits.
 var (
 	eventShape    = shape{1. / 2, 3. / 8, 1. / 8}
-	visitorShape  = shape{1. / 4, 1. / 2, 1. / 16}
-	splitShape    = shape{3. / 4, 3. / 16, 1. / 16}
-	weightOfDates = 1. / 16
-	weightOfSplit = 1. / 8
+	visitorShape  = shape{1. / 4, 1. / 2, 1. / 32}
+	splitShape    = shape{7. / 8, 3. / 32, 1. / 32}
+	weightOfDates = 1. / 32
+	weightOfSplit = 3. / 16
 )
 
 // WeighQuestion returns the weight of a question.
@@ -128,11 +128,57 @@ func (r *Ranks) WeighQuestion(q *Question) float64 {
 		return w
 	}
 	w /= 2
-	key := q.formatKey()
-	if slices.ContainsFunc(r.Declared, func(declared Question) bool { return declared.formatKey() == key }) {
-		w = math.Max(w, 1/(2*float64(len(r.Declared))))
+	for i := range r.Declared {
+		w = math.Max(w, r.weighRow(&r.Declared[i], q)/(2*float64(len(r.Declared))))
 	}
 	return w
+}
+
+// weighRow returns the weight of a question among the rows of a declared one; 0: it is none of them.
+func (r *Ranks) weighRow(declared *Ask, q *Question) float64 {
+	isChanged := q.Cap != "" || q.FromDay > 0 || q.ToDay > 0
+	if isChanged || q.Metric.String() != declared.Metric.String() {
+		return 0
+	}
+	w := 1.
+	visitors := q.Visitors
+	for _, name := range declared.Dimensions {
+		value, others, is := visitors.splitOff(name)
+		if !is {
+			return 0
+		}
+		w *= r.weighValue(Field{OfAttribute, name, false}, value)
+		visitors = others
+	}
+	if visitors.formatKey() != declared.Visitors.formatKey() {
+		return 0
+	}
+	switch {
+	case q.Split == nil && declared.Split == nil:
+		return w
+	case q.Split == nil || declared.Split == nil || q.Split.Field != *declared.Split:
+		return 0
+	default:
+		return w * r.weighValue(q.Split.Field, q.Split.Value)
+	}
+}
+
+// splitOff returns the value that a condition requires of an attribute, and the other conditions that it requires.
+func (c *Condition) splitOff(attribute string) (value string, others *Condition, is bool) {
+	if c == nil {
+		return "", nil, false
+	}
+	parts := []*Condition{c}
+	if c.Operator == And {
+		parts = c.Parts
+	}
+	for i, part := range parts {
+		if part.Operator == Equal && part.Field.Name == attribute {
+			rest := slices.Delete(slices.Clone(parts), i, i+1)
+			return part.Texts[0], JoinConditions(rest...), true
+		}
+	}
+	return "", nil, false
 }
 
 // NeededEvidence returns the evidence from which an answer holds. The treatments of a campaign share the weight of a
@@ -145,17 +191,12 @@ func NeededEvidence(weight float64, treatments int) float64 {
 // exactly if the answer holds.
 func PValue(evidence, needed float64) float64 { return math.Min(1, needed/evidence*ErrorRate) }
 
-// formatKey returns a text that is equal exactly for equal questions.
-func (q *Question) formatKey() string {
-	split := ""
-	if q.Split != nil {
-		split = q.Split.Field.Name + "=" + q.Split.Value
+// formatKey returns a text that is equal for conditions that differ only in the places of their negations.
+func (c *Condition) formatKey() string {
+	if c == nil {
+		return ""
 	}
-	visitors := ""
-	if q.Visitors != nil {
-		visitors = q.Visitors.withNegationsInside(false).String()
-	}
-	return fmt.Sprintf("%q %q %q %d %d %q", q.Metric, q.Cap, visitors, q.FromDay, q.ToDay, split)
+	return c.withNegationsInside(false).String()
 }
 
 // weighRank returns the weight of a rank, 1/(j(j+1)). The sum over all ranks is 1.

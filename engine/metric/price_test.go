@@ -62,11 +62,11 @@ func TestWeightsOfQuestions(t *testing.T) {
 		{"converted(purchase)", "device = 'mobile' and os = 'mobile'", primary * 3 / 32 * 2 * equal * equal / 4 / 60},
 		{
 			"converted(purchase)", "device = 'mobile' or os = 'mobile'",
-			primary / 16 / 2 / 2 * 2 * 9 / 16 * equal * equal / 4 / 60,
+			primary / 32 / 2 / 2 * 2 * 9 / 16 * equal * equal / 4 / 60,
 		},
 		{
 			"converted(purchase)", "(device = 'mobile' or os = 'mobile') and city = ''",
-			primary / 16 / 2 / 2 * 2 * 3 / 4 * equal / 56 / 20 / 4 * (1. / 2 * 2 * 9 / 16 * equal * equal / 4 / 60),
+			primary / 32 / 2 / 2 * 2 * 3 / 4 * equal / 56 / 20 / 4 * (1. / 2 * 2 * 9 / 16 * equal * equal / 4 / 60),
 		},
 		{"converted(add_to_cart)", "", expression / 2 / 2 / 2 * 3 / 4 * 3 / 4 / 6 / 2 / 4},
 		{"converted(add_to_cart at least 3)", "", expression / 2 / 2 / 2 / 6 * 3 / 4 * 3 / 4 / 6 / 2 / 4},
@@ -110,19 +110,19 @@ func TestWeightsOfDatesCapsAndSplits(t *testing.T) {
 		change func(*Question)
 		want   float64
 	}{
-		{func(q *Question) { q.FromDay = 3 }, primary / 16 / 4 / 12 / 4},
-		{func(q *Question) { q.ToDay = 3 }, primary / 16 / 2 / 12 / 4},
-		{func(q *Question) { q.FromDay = 2; q.ToDay = 3 }, primary / 16 / 4 / 6 / 12 / 4},
+		{func(q *Question) { q.FromDay = 3 }, primary / 32 / 4 / 12 / 4},
+		{func(q *Question) { q.ToDay = 3 }, primary / 32 / 2 / 12 / 4},
+		{func(q *Question) { q.FromDay = 2; q.ToDay = 3 }, primary / 32 / 4 / 6 / 12 / 4},
 		{func(q *Question) { q.Cap = "none" }, 1. / 8 / 128 / 4 * primary / 4},
 		{func(q *Question) { q.Cap = "p95" }, 1. / 8 / 128 / 400 * primary / 4},
 		{func(q *Question) { q.Cap = "100" }, 1. / 8 / 128 / 8 / 128 / 128 / 128 * primary / 4},
-		{func(q *Question) { q.Split = &SplitRow{Field{OfLine, "items.product", false}, "B"} }, primary / 8 * 3 / 4 / 6 * 3 / 4},
-		{func(q *Question) { q.Split = &SplitRow{Field{OfProperty, "payment", false}, "A"} }, primary / 8 / 16 / 2 / 2 * 3 / 4},
+		{func(q *Question) { q.Split = &SplitRow{Field{OfLine, "items.product", false}, "B"} }, primary * 3 / 16 * 13 / 16 / 6 * 7 / 8},
+		{func(q *Question) { q.Split = &SplitRow{Field{OfProperty, "payment", false}, "A"} }, primary * 3 / 16 / 32 / 2 / 2 * 7 / 8},
 	} {
 		q := question(t, "converted(purchase)", "")
 		test.change(q)
 		got := campaign().WeighQuestion(q)
-		check.That(t, math.Abs(got/test.want-1) < 1e-12, "%s: 1/%v, want 1/%v", q.formatKey(), 1/got, 1/test.want)
+		check.That(t, math.Abs(got/test.want-1) < 1e-12, "%+v: 1/%v, want 1/%v", q, 1/got, 1/test.want)
 	}
 }
 
@@ -131,15 +131,45 @@ func TestDeclaredQuestionsHaveHalfTheWeight(t *testing.T) {
 	mobile := question(t, "converted(purchase)", "device = 'mobile'")
 	other := question(t, "converted(purchase)", "device = 'desktop'")
 	before := r.WeighQuestion(other)
-	for range 4 {
-		r.Declared = append(r.Declared, *question(t, "count(any)", "city = 'Ulm'"))
+	for _, text := range []string{
+		"converted(purchase) for not not device in ('mobile')", "count(any) for city = 'Ulm'",
+		"count(any) by os, plan", "sum(purchase.items.revenue) for os != 'Ulm' split items.product", "sum(purchase.value) by city",
+	} {
+		ask, err := ParseAsk(text, shop)
+		check.OK(t, err)
+		r.Declared = append(r.Declared, *ask)
 	}
-	r.Declared = append(r.Declared, *question(t, "converted(purchase)", "not not device in ('mobile')"))
 	check.Equal(t, r.WeighQuestion(mobile), .1)
 	check.Equal(t, NeededEvidence(r.WeighQuestion(mobile), 1), 200)
 	check.Equal(t, r.WeighQuestion(other), before/2)
 	mobile.FromDay = 2
-	check.That(t, r.WeighQuestion(mobile) < .01, "the declared question had no dates")
+	check.That(t, r.WeighQuestion(mobile) < .001, "the declared question had no dates")
+
+	// Rows share the weight of a breakdown or a split.
+	for _, row := range []struct {
+		metric, visitors, product string
+		want                      float64
+	}{
+		{"count(any)", "os = 'mobile' and plan = 'Ulm'", "", .1 / 2 / 12},
+		{"sum(purchase.items.revenue)", "os != 'Ulm'", "B", .1 / 6},
+		{"sum(purchase.items.revenue)", "not os = 'Ulm'", "A", .1 / 2},
+		{"sum(purchase.value)", "city = 'desktop'", "", .1 / 6},
+	} {
+		q := question(t, row.metric, row.visitors)
+		if row.product != "" {
+			q.Split = &SplitRow{Field{OfLine, "items.product", false}, row.product}
+		}
+		got := r.WeighQuestion(q)
+		isEqual := math.Abs(got/row.want-1) < 1e-12
+		check.That(t, isEqual, "%s for %s: %v, want %v", row.metric, row.visitors, got, row.want)
+	}
+	for _, none := range []*Question{
+		question(t, "count(any)", "os = 'mobile'"), question(t, "count(any)", "os in ('mobile', 'Ulm') and plan = 'Ulm'"),
+		question(t, "count(any)", ""), question(t, "sum(purchase.items.revenue)", "os != 'Ulm'"),
+		question(t, "sum(purchase.value)", "city = 'desktop' and os = 'Ulm'"),
+	} {
+		check.That(t, r.WeighQuestion(none) < .01, "%s for %v is a row", none.Metric, none.Visitors)
+	}
 }
 
 // TestWrittenFormsHaveOneWeight writes conditions in other ways that have the same meaning.

@@ -48,6 +48,12 @@
 // Several treatments share one control: their p-values and intervals are Dunnett's. The family excludes treatments
 // without a p-value. The interval of a single variation uses the plain alpha.
 //
+// # Evidence
+//
+// RateEvidence and MeanEvidence are e-values of the hypothesis of no effect, which are valid whenever they are read.
+// They answer questions without looks: an answer holds if its evidence is at least 20 divided by the weight of the
+// question, and the weights of all questions have a sum of at most 1.
+//
 // # Bayesian
 //
 // The lift has a normal prior, and the likelihood of the score statistic. Several treatments have one joint
@@ -83,7 +89,9 @@
 // Heide and Grünwald (2021), Bayesian Analysis 16; Cochran (1954), Biometrics 10: heterogeneity. Zou and Donner (2008),
 // Statistics in Medicine 27: difference of lifts. Mantel (1966), Cancer Chemotherapy Reports 50; Peto and Peto
 // (1972), JRSS A 135; Gill (1980), Censoring and Stochastic Integrals; Fleming, Harrington and O'Sullivan (1987),
-// JASA 82: times of cancellations. Lindon and Malek (2022): sample ratio mismatch.
+// JASA 82: times of cancellations. Lindon and Malek (2022): sample ratio mismatch, evidence. Robbins
+// (1970), Annals of Mathematical Statistics 41; Vovk and Wang (2021), Annals of Statistics 49; Howard et al.
+// (2021), Annals of Statistics 49: evidence.
 // Deng, Knoblich and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD: sample ratio mismatch. Kohavi, Tang and
 // Xu (2020), Trustworthy Online Controlled Experiments.
 package stats

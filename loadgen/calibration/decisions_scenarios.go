@@ -22,6 +22,7 @@ const (
 	partBreakdown = "Breakdown: the lift seems to differ between the slices, at the end of any week"
 
 	partInteractions = "Campaigns that disturb each other, compared at the end of each day for 60 days"
+	partQuestions    = "Questions without looks, read each day"
 )
 
 // The audiences in the table, with the minimum effects of their campaigns.
@@ -40,7 +41,7 @@ var (
 func decisionScenarios() []scenario {
 	return slices.Concat(
 		noEffectScenarios(), movingScenarios(), windowScenarios(), refundScenarios(), returnsScenarios(), powerScenarios(),
-		guardrailScenarios(), ratioScenarios(), segmentScenarios(), breakdownScenarios(), interactionScenarios())
+		guardrailScenarios(), ratioScenarios(), segmentScenarios(), breakdownScenarios(), interactionScenarios(), questionScenarios())
 }
 
 // newScenario returns a scenario that counts the campaigns for which occurs is true. Its rate must be from least to

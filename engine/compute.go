@@ -162,7 +162,7 @@ func (e *Engine) addWarnings(ctx context.Context, p *plan.Plan, version Version,
 // visitors at a version.
 func (e *Engine) readSplitCause(ctx context.Context, p *plan.Plan, version Version) (*result.SplitCause, error) {
 	f := &p.Filters
-	visitors, err := json.Marshal([]any{p.Subject, p.Variations, p.SharePeriods, f.From, f.To, f.Lists, f.Texts})
+	visitors, err := json.Marshal([]any{p.Subject, p.Variations, p.SharePeriods, f.From, f.To, f.Lists, f.Texts, f.Visitors})
 	if err != nil {
 		return nil, err
 	}
@@ -227,8 +227,7 @@ func (e *Engine) readFirstViews(ctx context.Context, q plan.Question) (map[query
 // withEveryone returns the rows of a report with those of all visitors, whatever their attributes.
 func (e *Engine) withEveryone(ctx context.Context, p *plan.Plan, rows *moments.Rows) (*moments.Rows, error) {
 	q := p.Question
-	q.Filters.Lists = nil
-	q.Filters.Texts = nil
+	q.Filters = q.Filters.OfAllVisitors()
 	q.Dimension = ""
 	q.Interval = ""
 	q.Cap = fixedCap(rows.Cap)

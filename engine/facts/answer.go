@@ -62,6 +62,9 @@ const (
 // ReadRows returns the sums of the visitors of a question.
 func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.Rows, err error) {
 	wanted := factSums{visitors: true, goals: []int64{q.GoalID}}
+	if q.Expression != nil {
+		wanted = factSums{visitors: true, pair: true}
+	}
 	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		x, err = x.withLimits(ctx)
 		if err != nil {
@@ -241,10 +244,17 @@ func (x answer) withLimits(ctx context.Context) (answer, error) {
 		return x, nil
 	}
 	var totals []int64
-	if x.Cap.Percentile != 0 {
+	switch {
+	case x.Cap.Percentile == 0:
+	case x.Expression != nil:
+		var err error
+		totals, err = x.readPairTotals(ctx)
+		if err != nil {
+			return x, err
+		}
+	default:
 		all := x
-		all.Filters.Lists = nil
-		all.Filters.Texts = nil
+		all.Filters = x.Filters.OfAllVisitors()
 		all.Dimension = ""
 		all.Interval = ""
 		if err := all.eachCompared(ctx, "totals.sql", func(row driver.Rows) error {
@@ -446,15 +456,21 @@ func (s *counting) countValues(ctx context.Context, q *reportQuery, counts map[s
 	})
 }
 
-// eachCompared runs a statement about the visitors that the report compares.
-func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
-	variations := []string{} // values of the column variation
+// comparedVariations returns the values of the column variation of the visitors that the report compares.
+func (x answer) comparedVariations() []string {
+	variations := []string{}
 	for _, v := range x.Variations {
 		variations = append(variations, fold.VariationOf(v.ID, false))
 		if x.MultipleExposures == catalogue.FirstVariation {
 			variations = append(variations, fold.VariationOf(v.ID, true))
 		}
 	}
+	return variations
+}
+
+// eachCompared runs a statement about the visitors that the report compares.
+func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
+	variations := x.comparedVariations()
 	for _, s := range x.newCountings(nil) {
 		q := s.newQuery()
 		q.addParam("variations", variations)

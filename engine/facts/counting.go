@@ -79,8 +79,8 @@ func (x answer) newCountings(top []string) []*counting { //nolint:gocyclo // eac
 		f := &s.Filters
 		s.dayCells = !f.From.IsZero() || !f.To.IsZero() || s.Interval != ""
 		hasDays := s.days && s.Interval != query.Hourly && isWholeDay(f.From) && isWholeDay(f.To)
-		s.visitorCells = len(f.Lists) == 0 && len(f.Texts) == 0 && s.Dimension == "" && len(s.SharePeriods) <= 1 &&
-			(hasDays || !s.dayCells) && !s.ConversionWindow.IsSet()
+		isWhole := !f.SelectsVisitors() && s.Dimension == "" && len(s.SharePeriods) <= 1
+		s.visitorCells = isWhole && (hasDays || !s.dayCells) && !s.ConversionWindow.IsSet()
 		s.goalCells = s.visitorCells && f.GoalValue == nil && f.ZScore == 0 && (!s.isCapped || s.isEveryEvent)
 		all[i] = s
 	}
@@ -228,6 +228,11 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //no
 	if wanted.visitors && !goals.isJoint {
 		reading.Go(func() error { return s.readVisitors(ctx) })
 	}
+	ofMetric := *s
+	ofMetric.of = map[key]moments.Moments{}
+	if wanted.pair {
+		reading.Go(func() error { return ofMetric.countPair(ctx) })
+	}
 	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped {
 		q := goals.newQuery()
 		file := "goals.sql"
@@ -239,6 +244,9 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //no
 	}
 	if err := reading.Wait(); err != nil {
 		return err
+	}
+	for at, m := range ofMetric.of {
+		s.of[at] = s.of[at].Merge(m)
 	}
 	for at, m := range goals.of {
 		switch {
@@ -265,7 +273,7 @@ func (s *counting) readVisitors(ctx context.Context) error {
 	q := s.newQuery()
 	f := &s.Filters
 	isBrokenDown := s.Dimension != "" || q.Period != "" || q.Crossed != ""
-	isFiltered := len(f.Lists) > 0 || len(f.Texts) > 0 || !f.From.IsZero() || !f.To.IsZero()
+	isFiltered := f.SelectsVisitors() || !f.From.IsZero() || !f.To.IsZero()
 	if q.Mature && !q.Widget && !isFiltered && !isBrokenDown {
 		if err := s.readAll(ctx, factSums{visitors: true}); err != nil {
 			return err
@@ -401,6 +409,9 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 
 // runQuery runs the statement of a file, and calls add for each row.
 func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, add func(driver.Rows) error) error {
+	if q.write != nil {
+		return s.store.EachRow(ctx, q.write(), q.params, add)
+	}
 	var sql strings.Builder
 	if err := reportTemplates.ExecuteTemplate(&sql, file, &q.slots); err != nil {
 		return err
@@ -463,6 +474,7 @@ func isWholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncat
 type factSums struct {
 	visitors bool    // of visitors
 	goals    []int64 // of the events of these goals; 0: of all goals
+	pair     bool    // of the quantities of the metric
 }
 
 // goalKey returns the goal in the key of sums.

@@ -113,7 +113,7 @@ func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute strin
 		counts = map[string]int64{}
 		for _, s := range x.newCountings(nil) {
 			q := s.newQuery()
-			q.Dimension = columns[attribute]
+			q.setDimension(attribute)
 			q.Filters = "true"
 			q.To = false
 			q.From = false

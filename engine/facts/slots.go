@@ -70,6 +70,7 @@ type reportQuery struct {
 	goals  []int64 // whose events count; empty: of all
 	byGoal bool    // they are summed apart
 	params []driver.NamedValue
+	write  func() string // returns the statement; nil: it is rendered from a file
 }
 
 func (q *reportQuery) addParam(name string, value any) {
@@ -169,6 +170,10 @@ func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slot
 		q.addParam("outlier_least", s.outliers.Least)
 		q.addParam("outlier_most", s.outliers.Most)
 	}
+	if p.Filters.Visitors != nil {
+		of := compiler{query: q, name: "visitors"}
+		visitors = append(visitors, of.condition(p.Filters.Visitors))
+	}
 	q.Filters = expr(cmp.Or(strings.Join(visitors, " AND "), "true"))
 	q.Goals = expr(strings.Join(goals, " AND "))
 
@@ -212,10 +217,22 @@ func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slot
 		q.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
 	}
 	if p.Dimension != "" {
-		q.Dimension = columns[string(p.Dimension)]
-		q.Columns += ", " + q.Dimension
+		q.setDimension(string(p.Dimension))
 	}
 	return q
+}
+
+// setDimension sets the attribute by which the visitors are broken down: one of the 15, or an own one.
+func (q *reportQuery) setDimension(attribute string) {
+	column, known := columns[attribute]
+	if known {
+		q.Dimension = column
+	} else {
+		of := compiler{query: q, name: "dimension"}
+		q.Dimension = expr(of.label("custom", attribute, "=([^\\0]*)"))
+		column = "custom"
+	}
+	q.Columns += ", " + column
 }
 
 // orUnknown returns a condition on the value of a goal event that is also true if the value is not known. The result

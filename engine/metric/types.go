@@ -61,7 +61,7 @@ func (q *Quantity) Kind() Kind {
 func (q *Quantity) IsRate() bool { return q.Call == Converted || q.Call == Funnel }
 
 func (q *Quantity) isMoney() bool {
-	return q.Field.Number && q.Field.Source != OfProperty && q.Field.Name != "items.quantity"
+	return q.Field.IsAmount()
 }
 
 // Unit returns the unit of the values of a metric. A ratio of two rates or of two amounts is a share.
@@ -93,6 +93,12 @@ func (m *Metric) Test() Test {
 	default:
 		return TestWelch
 	}
+}
+
+// IsAmount reports whether a field is an amount of money, in the currency of its event.
+func (f Field) IsAmount() bool {
+	isOfEvent := f.Source == OfEvent || f.Source == OfLine
+	return isOfEvent && f.Number && f.Name != "items.quantity"
 }
 
 // Scale returns the number of units of a visitor's quantity that make 1.

@@ -33,6 +33,35 @@ type Moments struct {
 	UnknownGoals    bool            `json:",omitzero"` // whether such an event counts depends on its amounts
 	CappedRemainder CappedRemainder `json:",omitzero"` // removed by the cap of the report; nil sums: no cap
 	FirstAge        stats.Sums      `json:",omitzero"` // of first conversions, in milliseconds; only in a curve by age
+	Pair            Pair            `json:",omitzero"` // of the metric of a question that names one
+}
+
+// Pair are exact sums over visitors of the quantities x and y of a metric: y is the denominator of a ratio.
+type Pair struct {
+	X, Y     stats.Sums
+	Products *big.Int // of x and y
+	Nonzero  int64    // visitors whose x is not 0
+	Negative int64    // visitors whose x is below 0
+	OfY      int64    // visitors whose y is not 0
+	Both     int64    // visitors whose x and y are not 0
+}
+
+// NoPair returns the sums of no visitors, which the caller may modify.
+func NoPair() Pair {
+	none := func() stats.Sums { return stats.Sums{Sum: new(big.Int), Squares: new(big.Int)} }
+	return Pair{X: none(), Y: none(), Products: new(big.Int)}
+}
+
+func (p *Pair) combineWith(o *Pair, sign int64) Pair {
+	if p.X.Sum == nil && o.X.Sum == nil {
+		return Pair{}
+	}
+	return Pair{
+		X: combineSums(p.X, o.X, sign), Y: combineSums(p.Y, o.Y, sign),
+		Products: combineSums(stats.Sums{Sum: p.Products}, stats.Sums{Sum: o.Products}, sign).Sum,
+		Nonzero:  p.Nonzero + sign*o.Nonzero, Negative: p.Negative + sign*o.Negative, OfY: p.OfY + sign*o.OfY,
+		Both: p.Both + sign*o.Both,
+	}
 }
 
 // Actions count the events of a widget other than views and goals.
@@ -80,6 +109,7 @@ func (m *Moments) combineWith(o *Moments, sign int64) Moments {
 		ValueGoals: combineSums(stats.Sums{Sum: m.ValueGoals}, stats.Sums{Sum: o.ValueGoals}, sign).Sum,
 		FirstAge:   combineSums(m.FirstAge, o.FirstAge, sign),
 		Unknown:    m.Unknown + sign*o.Unknown,
+		Pair:       m.Pair.combineWith(&o.Pair, sign),
 	}
 	if a, b := &m.CappedRemainder, &o.CappedRemainder; a.Value.Sum != nil || b.Value.Sum != nil {
 		sum.CappedRemainder = CappedRemainder{

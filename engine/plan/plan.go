@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/metric"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -53,6 +54,9 @@ type Question struct {
 	Subject           schema.Subject
 	GoalID            int64        // the goal whose events count; 0: those of all goals count
 	Metric            query.Metric // on which variations are compared
+	// Expression is the metric of a request that writes one; nil: Metric and GoalID say what is compared. The ranges of
+	// ages are in its quantities, and ConversionWindow is the longest one.
+	Expression *metric.Metric
 	Filters           query.Filters
 	Dimension         query.Dimension // empty: no breakdown
 	Top               int             // number of dimension values with separate slices

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"time"
 
+	"lifthouse/engine/metric"
 	"lifthouse/schema"
 	"lifthouse/schema/faults"
 )
@@ -140,13 +141,14 @@ func (i Interval) BucketGrid() (width, shift time.Duration) {
 	return day, 0
 }
 
-// Filters restrict a report. From, To, Lists and Texts select visitors by their first view. To also ends the counted
+// Filters restrict a report. From, To, Lists, Texts and Visitors select visitors by their first view. To also ends the counted
 // events. GoalValue and ZScore select goal events; a visitor without remaining goals counts as not converted.
 type Filters struct {
 	From      time.Time // zero: open
 	To        time.Time // exclusive; zero: open
 	Lists     []ListFilter
 	Texts     []TextFilter
+	Visitors  *metric.Condition // of the attributes of a first view; nil: all
 	GoalValue *big.Rat // minimum value of a goal event, in the sender's unit; nil: none
 	ZScore    float64  // maximum distance from the mean in standard deviations; 0: none
 
@@ -188,7 +190,15 @@ func startOfDate(date time.Time, zone *time.Location) time.Time {
 }
 
 // SelectsVisitors reports whether the filters select visitors by an attribute of their first view.
-func (f *Filters) SelectsVisitors() bool { return len(f.Lists)+len(f.Texts) > 0 }
+func (f *Filters) SelectsVisitors() bool { return len(f.Lists)+len(f.Texts) > 0 || f.Visitors != nil }
+
+// OfAllVisitors returns the filters without those that select visitors by an attribute.
+func (f Filters) OfAllVisitors() Filters {
+	f.Lists = nil
+	f.Texts = nil
+	f.Visitors = nil
+	return f
+}
 
 // CanonicalForm returns the filters in canonical form; encoding/json sorts the keys of a map.
 func (f *Filters) CanonicalForm() map[string]any {

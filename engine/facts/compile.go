@@ -219,7 +219,7 @@ func (c *compiler) numbers(q *metric.Quantity, rows string) compiled {
 			return compiled{rows: rows, value: "maxArrayIf(" + values + ", " + rows + ")", isFinal: true}
 		}
 		function, arguments := lambda("if(" + matches + ", " + number + ", 0)")
-		return compiled{rows: rows, value: "sum(if(" + rows + ", sign * arraySum(" + function + ", " + arguments + "), 0))"}
+		return compiled{rows: rows, value: "sumIf(sign * arraySum(" + function + ", " + arguments + "), " + rows + ")"}
 	}
 	number, has := c.number(q.Field)
 	if has != "" {
@@ -228,7 +228,7 @@ func (c *compiler) numbers(q *metric.Quantity, rows string) compiled {
 	if isMax {
 		return compiled{rows: rows, value: "maxIf(" + number + ", " + rows + ")", isFinal: true}
 	}
-	return compiled{rows: rows, value: "sum(if(" + rows + ", sign * " + number + ", 0))"}
+	return compiled{rows: rows, value: "sumIf(sign * " + number + ", " + rows + ")"}
 }
 
 // distinct compiles the number of different texts.
@@ -265,18 +265,18 @@ func (c *compiler) funnel(q *metric.Quantity) compiled {
 }
 
 // kindsOfActions are the values of the column later_kinds.
-var kindsOfActions = map[metric.Action]uint8{
+var kindsOfActions = map[metric.Action]uint32{
 	"view": 1, "click": 2, "submit": 3, "completion": 4, "conversion": 5, "contact": 6,
 }
 
 // actions compiles a number of actions, or whether there are enough of them. The row of a visitor has them; the first
 // view is at the age 0.
 func (c *compiler) actions(q *metric.Quantity) compiled {
-	var kinds []uint8
+	var kinds []uint32
 	for _, goal := range q.Steps[0].Goals {
 		kinds = append(kinds, kindsOfActions[goal.Action])
 	}
-	conditions := []string{"kind IN " + c.param("Array(UInt8)", kinds)}
+	conditions := []string{"kind IN " + c.param("Array(UInt32)", kinds)}
 	if q.Within.IsSet() {
 		conditions = append(conditions, "ms >= "+c.param("UInt64", q.Within.From.Milliseconds()),
 			"ms < "+c.param("UInt64", q.Within.To.Milliseconds()))
@@ -286,8 +286,8 @@ func (c *compiler) actions(q *metric.Quantity) compiled {
 	}
 	const rows = "(section = {visitors:UInt64})"
 	count := "arrayCount((ms, kind) -> " + strings.Join(conditions, " AND ") +
-		", arrayPushFront(later_ms, 0), arrayPushFront(later_kinds, 1))"
-	count = "sum(if(" + rows + ", sign * toInt64(" + count + "), 0))"
+		", arrayPushFront(later_ms, toUInt64(0)), arrayPushFront(later_kinds, toUInt8(1)))"
+	count = "sumIf(toInt64(sign) * toInt64(" + count + "), " + rows + ")"
 	if q.Call == metric.Converted {
 		count = "toInt64(" + count + " >= " + c.param("Int64", q.AtLeast) + ")"
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -29,7 +30,8 @@ func (s *counting) newPairQuery() *pairQuery {
 		}
 	}
 	if s.limit != nil && s.limit.Limit > 0 {
-		q.limit = "{cap:Int64}"
+		q.limit = "{pair_cap:Int64}"
+		q.addParam("pair_cap", s.limit.Limit/(metric.Scale/s.Expression.Numerator.Scale()))
 	}
 	return q
 }

@@ -1,0 +1,349 @@
+package facts_test
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
+	"lifthouse/engine/metric"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/query"
+	"lifthouse/schema"
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+	"lifthouse/schema/schematest/tier"
+	"lifthouse/schema/schematest/worlds"
+)
+
+// namesOfWorlds are the names in the events of random worlds.
+var namesOfWorlds = &metric.Names{
+	Goals: []metric.Goal{{ID: 1, Key: "one"}, {ID: 2, Key: "two"}},
+	Properties: []metric.Property{
+		{Name: "payment", Text: true}, {Name: "weight", Text: true, Number: true},
+	},
+	Attributes: []string{"plan", "loggedIn"},
+}
+
+// quoted writes a text as a literal.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// randomComparison returns a comparison of a field of events or lines.
+func randomComparison(w worlds.World) string {
+	numbers := []string{"value", "profit", "extraValue", "weight", "items.quantity", "items.revenue", "items.profit"}
+	texts := map[string][]string{
+		"payment": {"paypal", "card", "a'b", "a*b", ""}, "weight": {"heavy", ""}, "items.product": {"SKU-1", "sku'3"},
+		"items.category": {"Shoes", "Hats", ""}, "items.variant": {"L", ""}, "items.brand": {"b-SKU-1", "b-"},
+	}
+	if w.IntN(2) == 0 {
+		field := worlds.Pick(w, numbers...)
+		operator := worlds.Pick(w, "=", "!=", "<", "<=", ">", ">=")
+		return field + " " + operator + " " + worlds.Pick(w, "0", "1", "-0.01", "1.25", "20", "5")
+	}
+	field := worlds.Pick(w, "payment", "weight", "items.product", "items.category", "items.variant", "items.brand")
+	value := func() string { return quoted(worlds.Pick(w, texts[field]...)) }
+	return field + worlds.Pick(w, " = "+value(), " != "+value(), " in ("+value()+", "+value()+")",
+		" not in ("+value()+")", " like '*s*'", " not like 'S*'")
+}
+
+// randomCondition returns a condition of events or lines.
+func randomCondition(w worlds.World, depth int) string {
+	if depth == 0 || w.IntN(3) == 0 {
+		return randomComparison(w)
+	}
+	return worlds.Pick(w,
+		func() string { return "not (" + randomCondition(w, depth-1) + ")" },
+		func() string { return "(" + randomCondition(w, depth-1) + " and " + randomCondition(w, depth-1) + ")" },
+		func() string { return "(" + randomCondition(w, depth-1) + " or " + randomCondition(w, depth-1) + ")" },
+	)()
+}
+
+// randomQuantity returns a quantity.
+func randomQuantity(w worlds.World) string {
+	where := func() string {
+		if w.IntN(2) == 0 {
+			return ""
+		}
+		return " where " + randomCondition(w, 2)
+	}
+	goals := worlds.Pick(w, "one", "two", "one|two", "any", "#1")
+	actions := worlds.Pick(w, "@view", "@click", "@completion|@conversion", "@view|@contact")
+	number := worlds.Pick(w, "value", "profit", "extraValue", "weight", "items.quantity", "items.revenue", "items.profit")
+	text := worlds.Pick(w, "payment", "items.product", "items.variant", "items.category", "items.brand")
+	atLeast := worlds.Pick(w, "", "", " at least 2", " at least 3")
+	within := worlds.Pick(w, "", "", " within 1d", " within 2d", " within 12h..36h")
+	switch w.IntN(8) {
+	case 0:
+		return "converted(" + goals + where() + atLeast + ")" + within
+	case 1:
+		return "count(" + goals + where() + ")" + within
+	case 2:
+		return "max(" + goals + "." + number + where() + ")" + within
+	case 3:
+		return "distinct(" + goals + "." + text + where() + ")" + within
+	case 4:
+		steps := worlds.Pick(w, []string{"one", "two"}, []string{"two", "one"})
+		return "funnel(" + steps[0] + where() + ", " + steps[1] + where() + ")" + worlds.Pick(w, "", " within 1d")
+	case 5:
+		return worlds.Pick(w, "converted("+actions+atLeast+")", "count("+actions+")") + within
+	default:
+		return "sum(" + goals + "." + number + where() + ")" + within
+	}
+}
+
+// randomVisitors returns a condition of visitors; empty: all.
+func randomVisitors(w worlds.World) string {
+	return worlds.Pick(w, "", "", "device = 'mobile'", "plan = 'pro'", "not plan = 'pro'", "plan = ''",
+		"device in ('mobile', '') and not country = 'FR'", "plan like '*r*' or loggedIn = 'true'",
+		"browser like 'a*'", "channel != 'a''b'")
+}
+
+// TestMetricEqualsTheFold compares the sums of random metrics over facts with replaced rows that are not merged with
+// the meaning of the metrics, applied to each visitor that the events fold to.
+func TestMetricEqualsTheFold(t *testing.T) {
+	questions := 40
+	if tier.IsLong() {
+		questions = 250
+	}
+	for seed := range uint64(4) {
+		w := newWorld(t, 900+seed)
+		r := facts.NewRefresher(w.conn, true)
+		for range 6 {
+			w.send(t, 60)
+			must.Get(r.RefreshFacts(t.Context()))(t)
+		}
+		visitors := visitorsOf(w.wanted())
+		for n := range questions {
+			compareMetric(t, w, r, visitors, fmt.Sprintf("seed %d, question %d", seed, n))
+		}
+	}
+}
+
+// compareMetric compares the sums of a random metric.
+func compareMetric(t *testing.T, w *world, r *facts.Refresher, visitors []visitorOfFacts, about string) {
+	t.Helper()
+	text := randomQuantity(w.World)
+	if w.IntN(3) == 0 {
+		text += " / " + randomQuantity(w.World)
+	}
+	m := must.Get(metric.Parse(text, namesOfWorlds))(t)
+	report := requested(t, w.conn, r, query.Request{
+		Operation: query.CampaignResults, AccountID: 1, SubjectID: 1 + w.Int64N(3), GoalID: 3,
+		Metric: query.GoalConversionRate,
+	})
+	q := &report.Question
+	q.Expression = m
+	if condition := randomVisitors(w.World); condition != "" {
+		q.Filters.Visitors = must.Get(metric.ParseVisitors(condition, namesOfWorlds))(t)
+		text += " for " + condition
+	}
+	if w.IntN(3) == 0 {
+		q.Filters.To = worlds.Start.Add(time.Duration(w.IntN(5*48)) * time.Hour / 2)
+	}
+	if w.IntN(4) == 0 {
+		q.Filters.From = worlds.Start.Add(time.Duration(w.IntN(48)) * time.Hour)
+		if !q.Filters.To.IsZero() && !q.Filters.From.Before(q.Filters.To) {
+			q.Filters.To = time.Time{}
+		}
+	}
+	limit := int64(0)
+	if call := m.Numerator.Call; w.IntN(4) == 0 && (call == metric.Sum || call == metric.Count) {
+		q.Cap = &schema.Cap{Units: worlds.Pick[int64](w, 1, 10_000, 150_000)}
+		limit = q.Cap.Units / (metric.Scale / m.Numerator.Scale())
+	}
+	q.Dimension = worlds.Pick[query.Dimension](w, "", "", "device", "plan", "browser")
+	text += fmt.Sprintf(" by %q from %s to %s cap %d", q.Dimension, q.Filters.From, q.Filters.To, limit)
+	found := must.Get(report.ReadRows(t.Context(), *q))(t)
+	got := map[string]string{}
+	for _, row := range found.Slices {
+		// A value that only visitors from before the window have is no row of a breakdown.
+		isRow := !row.ExposedBefore || q.Dimension == ""
+		if row.Others || !isRow {
+			continue
+		}
+		p := row.Pair
+		if p.X.Sum == nil {
+			p = moments.NoPair()
+		}
+		got[fmt.Sprint(row.VariationID, row.MultiExposed, row.ExposedBefore, row.Dimension)] = fmt.Sprint(row.Visitors,
+			p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero, p.Negative, p.OfY, p.Both)
+	}
+	want := map[string]string{}
+	for key, sums := range naivePairs(visitors, report, limit) {
+		want[key] = sums.String()
+	}
+	for key := range want {
+		check.Equal(t, got[key], want[key], "%s: %s: %s of campaign %d", about, key, text, q.Subject.ID)
+	}
+	for key := range got {
+		_, has := want[key]
+		check.That(t, has, "%s: %s: %s of campaign %d: not wanted: %s", about, key, text, q.Subject.ID, got[key])
+	}
+}
+
+// visitorOfFacts is a counted visitor of a subject, with the events that the rows contain.
+type visitorOfFacts struct {
+	row    fold.FactRow
+	events []metric.Event
+	times  []int64 // of the events, in milliseconds since 1970
+}
+
+// visitorsOf returns the counted visitors of rows.
+func visitorsOf(rows []fold.FactRow) (visitors []visitorOfFacts) {
+	type of struct {
+		schema.Subject
+		visitor uint64
+	}
+	at := map[of]int{}
+	actions := []metric.Action{"", "view", "click", "submit", "completion", "conversion", "contact"}
+	for _, r := range rows {
+		if r.Grain != fold.OfVisitor || !fold.IsCounted(r.Variation) {
+			continue
+		}
+		v := visitorOfFacts{row: r}
+		v.add(metric.Event{Action: "view"}, r.First)
+		for i, later := range r.Later {
+			if kind := moments.Kind(r.LaterKinds[i]); kind != moments.Goal {
+				v.add(metric.Event{Action: actions[kind], Age: int64(later)}, r.First)
+			}
+		}
+		at[of{r.Subject, r.Visitor}] = len(visitors)
+		visitors = append(visitors, v)
+	}
+	for _, r := range rows {
+		if r.Grain != fold.OfGoal || !fold.IsCounted(r.Variation) {
+			continue
+		}
+		e := metric.Event{
+			Goal: r.Goal, Age: int64(r.Since), Value: r.Amounts[0], Profit: r.Amounts[1], ExtraValue: r.Amounts[2],
+			Texts: map[string]string{}, Numbers: map[string]int64{},
+		}
+		for label := range strings.SplitSeq(strings.TrimSuffix(r.Properties, "\x00"), "\x00") {
+			if name, value, is := strings.Cut(label, "="); is {
+				e.Texts[name] = value
+			} else if name, units, is := strings.Cut(label, "#"); is {
+				e.Numbers[name], _ = strconv.ParseInt(units, 10, 64)
+			}
+		}
+		for _, item := range r.Items {
+			e.Lines = append(e.Lines, metric.Line{
+				Product: item.Product, Variant: item.Variant, Category: item.Category, Brand: item.Brand,
+				Quantity: item.Quantity, Revenue: item.Revenue, Profit: item.Profit,
+			})
+		}
+		v := &visitors[at[of{r.Subject, r.Visitor}]]
+		v.add(e, r.First)
+	}
+	return visitors
+}
+
+func (v *visitorOfFacts) add(e metric.Event, first int64) {
+	v.events = append(v.events, e)
+	v.times = append(v.times, first+e.Age)
+}
+
+// labels returns the attributes of a first view, the own ones too.
+func (v *visitorOfFacts) labels() map[string]string {
+	labels := map[string]string{}
+	of := schema.SplitAttributes(v.row.Attributes + strings.Repeat("\x00", max(0, 14-strings.Count(v.row.Attributes, "\x00"))))
+	labels["device"], labels["country"], labels["browser"], labels["channel"] = of.Device, of.Country, of.Browser, of.Channel
+	for label := range strings.SplitSeq(v.row.Custom, "\x00") {
+		if name, value, is := strings.Cut(label, "="); is {
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+// naiveSums are the sums of a metric over visitors.
+type naiveSums struct {
+	visitors, nonzero, negative, ofY, both int64
+	x, xx, y, yy, xy                       big.Int
+}
+
+func (s *naiveSums) String() string {
+	return fmt.Sprint(s.visitors, &s.x, &s.xx, &s.y, &s.yy, &s.xy, s.nonzero, s.negative, s.ofY, s.both)
+}
+
+func (s *naiveSums) add(x, y int64) {
+	s.visitors++
+	a, b := big.NewInt(x), big.NewInt(y)
+	s.x.Add(&s.x, a)
+	s.y.Add(&s.y, b)
+	s.xx.Add(&s.xx, new(big.Int).Mul(a, a))
+	s.yy.Add(&s.yy, new(big.Int).Mul(b, b))
+	s.xy.Add(&s.xy, new(big.Int).Mul(a, b))
+	if x != 0 {
+		s.nonzero++
+	}
+	if x < 0 {
+		s.negative++
+	}
+	if y != 0 {
+		s.ofY++
+	}
+	if x != 0 && y != 0 {
+		s.both++
+	}
+}
+
+// naivePairs applies the metric of a report to each visitor.
+func naivePairs(visitors []visitorOfFacts, report reported, limit int64) map[string]*naiveSums {
+	q := &report.Question
+	all := map[string]*naiveSums{}
+	for i := range visitors {
+		v := &visitors[i]
+		labels := v.labels()
+		isIn := v.row.Subject == q.Subject && q.Filters.Visitors.HoldsFor(labels)
+		first := time.UnixMilli(v.row.First)
+		isLate := !q.Filters.To.IsZero() && !first.Before(q.Filters.To)
+		if !isIn || isLate {
+			continue
+		}
+		var events []metric.Event
+		isActive := false
+		for k, e := range v.events {
+			at := time.UnixMilli(v.times[k])
+			if q.Filters.To.IsZero() || at.Before(q.Filters.To) {
+				events = append(events, e)
+				isActive = isActive || !at.Before(q.Filters.From)
+			}
+		}
+		before := !q.Filters.From.IsZero() && first.Before(q.Filters.From)
+		if before && (!isActive || q.Dimension != "") {
+			continue
+		}
+		id, multi := strings.CutSuffix(v.row.Variation, fold.MultiExposed)
+		dimension := ""
+		if q.Dimension != "" {
+			dimension = labels[string(q.Dimension)]
+		}
+		key := fmt.Sprint(numberOf(id), multi, before, dimension)
+		if all[key] == nil {
+			all[key] = &naiveSums{}
+		}
+		if before {
+			all[key].visitors++ // no event of theirs counts
+			continue
+		}
+		x := q.Expression.Numerator.Of(events)
+		if q.Cap != nil {
+			x = min(x, limit)
+		}
+		y := int64(0)
+		if q.Expression.Denominator != nil {
+			y = q.Expression.Denominator.Of(events)
+		}
+		all[key].add(x, y)
+	}
+	return all
+}
+
+func numberOf(id string) int64 {
+	n, _ := strconv.ParseInt(id, 10, 64)
+	return n
+}

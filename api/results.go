@@ -82,7 +82,7 @@ func (s *API) readQuery(
 	if shared := tokenOf(c).Shared; shared != nil && shared.ExperimentID != 0 && operation == query.WidgetResults {
 		owned.Widgets = nil // a share link of an experiment reads the widget, but not the widget's own report
 	}
-	return s.results.ReportQuery(request, owned, bound, kind)
+	return s.results.ReportQuery(c.Request.Context(), request, owned, bound, kind)
 }
 
 // notInNames matches what the name of a file does not have.

@@ -23,6 +23,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
 	"lifthouse/engine/looks"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -126,9 +128,45 @@ func (e *Engine) ReadVersions(
 	return versions, waiting, nil
 }
 
-// PlanReport resolves a request against the catalogue. The error is an InvalidError or a NotFoundError.
+// PlanReport resolves a request that needs no names of events against the catalogue. The error is an InvalidError or a
+// NotFoundError.
 func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
 	return plan.New(r, e.catalogue.Snapshot().AccountResources(r.AccountID))
+}
+
+// PlanWithNames resolves a request against the resources of its account and the names in events. The error is an
+// InvalidError, a NotFoundError, or one of the store.
+func (e *Engine) PlanWithNames(
+	ctx context.Context, r query.Request, owned *catalogue.AccountResources,
+) (*plan.Plan, error) {
+	if r.NeedsNames() {
+		var err error
+		r.Names, err = e.ReadNames(ctx, owned, websiteOf(&r, owned))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return plan.New(r, owned)
+}
+
+// ReadNames returns the names that metrics of a website may contain.
+func (e *Engine) ReadNames(ctx context.Context, owned *catalogue.AccountResources, website int64) (*metric.Names, error) {
+	labels, err := schema.ReadLabels(ctx, e.facts.Store.Conn)
+	if err != nil {
+		return nil, source.StoreFailure(ctx, err)
+	}
+	labels = slices.DeleteFunc(labels, func(l schema.Label) bool { return l.WebsiteID != website })
+	return plan.NamesOf(owned, website, labels), nil
+}
+
+// websiteOf returns the website of the subject of a request; 0: there is no such subject.
+func websiteOf(r *query.Request, owned *catalogue.AccountResources) int64 {
+	if r.Operation == query.CampaignResults {
+		campaign := owned.Campaigns[r.SubjectID]
+		return campaign.WebsiteID
+	}
+	widget := owned.Widgets[r.SubjectID]
+	return widget.WebsiteID
 }
 
 // Version identifies the data of a subject.

@@ -82,7 +82,7 @@ func (q *Query) versionAt(data *engine.Version) string {
 // ReportQuery returns the query for a report of an account, or of the website of a token that is bound to one. The
 // error is a NotFoundError or an InvalidError.
 func (s *Service) ReportQuery(
-	request query.Request, owned *catalogue.AccountResources, bound int64, kind string,
+	ctx context.Context, request query.Request, owned *catalogue.AccountResources, bound int64, kind string,
 ) (*Query, error) {
 	err := CheckGoal(owned, cmp.Or(bound, request.WebsiteID), request.GoalID)
 	if err != nil {
@@ -93,10 +93,11 @@ func (s *Service) ReportQuery(
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := plan.New(request, owned)
+	resolved, err := s.engine.PlanWithNames(ctx, request, owned)
 	if err != nil {
 		return nil, err
 	}
+	request = resolved.Asked
 	canonical, err := json.Marshal(request)
 	q := &Query{Plan: resolved, Kind: kind, owned: owned, Key: kind + " " + string(canonical)}
 	if kind == JSON && isAboutSummary(request, resolved.Subject) {

@@ -51,12 +51,12 @@ func (p *Plan) IndexOfVariation(id int64) int {
 // Question is what a report asks of the facts: sums over the visitors of a subject, by variation. A copy with other
 // fields is another question.
 type Question struct {
-	Subject           schema.Subject
-	GoalID            int64        // the goal whose events count; 0: those of all goals count
-	Metric            query.Metric // on which variations are compared
+	Subject schema.Subject
+	GoalID  int64        // the goal whose events count; 0: those of all goals count
+	Metric  query.Metric // on which variations are compared
 	// Expression is the metric of a request that writes one; nil: Metric and GoalID say what is compared. The ranges of
 	// ages are in its quantities, and ConversionWindow is the longest one.
-	Expression *metric.Metric
+	Expression        *metric.Metric
 	Filters           query.Filters
 	Dimension         query.Dimension // empty: no breakdown
 	Top               int             // number of dimension values with separate slices
@@ -128,6 +128,9 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	}
 	website := owned.Websites[p.Subject.WebsiteID]
 	p.Currency = website.Currency
+	if err := p.parseNames(&r); err != nil {
+		return nil, err
+	}
 	zone, err := time.LoadLocation(website.Timezone)
 	if err != nil {
 		zone = time.UTC // no name in the catalogue is unknown
@@ -135,9 +138,13 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if err := p.Filters.ResolveDates(zone); err != nil {
 		return nil, err
 	}
+	if p.Expression != nil {
+		declared.PrimaryGoalID = 0 // the expression names its goals
+	}
 	if err := p.setGoal(r.Cap, declared.PrimaryGoalID); err != nil {
 		return nil, err
 	}
+	p.resolveExpression()
 	return p, nil
 }
 
@@ -405,7 +412,8 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 // IsDeclared reports whether the report is about the declared goal, metric and cap. Only such a report has a
 // conclusion. Filters of visitors may restrict it.
 func (p *Plan) IsDeclared() bool {
-	if !p.Rules.Compare || p.Filters.GoalValue != nil || p.Filters.ZScore != 0 {
+	hasOtherMetric := p.Expression != nil || p.Filters.GoalValue != nil || p.Filters.ZScore != 0
+	if !p.Rules.Compare || hasOtherMetric {
 		return false
 	}
 	isOfGoal := p.GoalID == p.Declared.GoalID && p.ConversionWindow == p.Declared.ConversionWindow
@@ -422,6 +430,7 @@ func (p *Plan) DeclaredPlan() *Plan {
 	declared := *p
 	declared.GoalID = p.Declared.GoalID
 	declared.Metric = p.Declared.Metric
+	declared.Expression = nil
 	declared.Cap = p.Declared.Cap
 	declared.ConversionWindow = p.Declared.ConversionWindow
 	declared.Filters = query.Filters{}
@@ -595,6 +604,7 @@ func (p *Plan) AboutGoal(of GoalWindow) *Plan {
 	goal := of.GoalID
 	about.GoalID = goal
 	about.GoalName = ""
+	about.Expression = nil
 	about.Cap = p.Asked.Cap
 	about.Dimension = ""
 	about.Interval = ""

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"lifthouse/engine/metric"
 	"lifthouse/schema"
 	"lifthouse/schema/faults"
 )
@@ -32,20 +33,25 @@ const (
 	paramCurve     = "curve"
 	ParamCurveDays = "curveDays"
 
+	paramExpression   = "metric"
+	paramVisitors     = "visitors"
 	paramDistribution = "distribution"
 	paramComplement   = "complement"
 )
 
 // comparingParameters are the parameters of reports that compare, other than filters.
 var comparingParameters = []string{
-	paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramWindow, paramScorecard,
+	paramWebsite, ParamGoal, paramDimension, paramMetric, paramExpression, paramVisitors, ParamInterval, paramCap,
+	paramWindow, paramScorecard,
 	paramCurve, ParamCurveDays, paramDistribution, paramComplement,
 }
 
 // parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
 	CampaignResults: comparingParameters, ExperimentResults: comparingParameters,
-	WidgetResults: {paramWebsite, ParamGoal, ParamInterval, paramCap, paramWindow, paramDistribution},
+	WidgetResults: {
+		paramWebsite, ParamGoal, paramExpression, paramVisitors, ParamInterval, paramCap, paramWindow, paramDistribution,
+	},
 }
 
 // ParseReport parses the query string of an operation. It rejects unknown parameters. The error is an InvalidError with
@@ -70,7 +76,7 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		Operation: operation,
 		WebsiteID: p.ID(paramWebsite),
 		GoalID:    p.ID(ParamGoal),
-		Dimension: Dimension(p.OneOf(paramDimension, Dimensions)),
+		Dimension: p.parseDimension(),
 		Metric:    Metric(p.OneOf(paramMetric, Comparable[operation])),
 		Interval:  Interval(p.OneOf(ParamInterval, Intervals)),
 		Scorecard: p.OneOf(paramScorecard, []string{"true", "false"}) == "true",
@@ -80,6 +86,8 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		Distribution: p.OneOf(paramDistribution, []string{"goalValue"}) != "",
 		Complement:   p.OneOf(paramComplement, []string{"true", "false"}) == "true",
 	}
+	r.Expression = p.parseText(paramExpression)
+	r.Visitors = p.parseText(paramVisitors)
 	r.Cap = p.parseCap()
 	r.ConversionWindow = p.parseWindow()
 	for _, filter := range filterTable {
@@ -88,7 +96,28 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 	p.checkCurve(&r)
 	p.checkDates(&r.Filters)
 	p.checkComplement(&r)
+	if isNamed := r.Metric != "" || r.GoalID != 0; isNamed && r.Expression != "" {
+		p.addFault(paramExpression, r.Expression, "omit compareMetric and goal, or metric: a metric names its goals")
+	}
 	return r, p.Err()
+}
+
+// parseDimension returns the attribute of a breakdown: one of the 15, or one that may be an own one of the website.
+func (p *Parameters) parseDimension() Dimension {
+	value, given := p.SingleValue(paramDimension)
+	if given && schema.LabelFault(value) == "" {
+		return Dimension(value)
+	}
+	return Dimension(p.OneOf(paramDimension, Dimensions))
+}
+
+// parseText returns a text that must not be empty.
+func (p *Parameters) parseText(name string) string {
+	text, given := p.SingleValue(name)
+	if given && strings.TrimSpace(text) == "" {
+		p.addFault(name, text, "must not be empty")
+	}
+	return text
 }
 
 // parseCap returns the cap of a report; nil: it is not given.
@@ -314,6 +343,8 @@ func FormatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04
 const (
 	maxQuery = 8 << 10 // bytes
 	maxValue = 512     // bytes of a value, as for attributes of events
+	// bytes of a metric or a condition of visitors, whose characters are limited when it is read
+	maxExpression = 4 * metric.MaxCharacters
 )
 
 // Parameters parses a query string strictly and collects all errors.
@@ -389,9 +420,13 @@ func (p *Parameters) SingleValue(name string) (string, bool) {
 
 // checkValue rejects values that no attribute can have.
 func (p *Parameters) checkValue(name, value string) bool {
+	most := maxValue
+	if name == paramExpression || name == paramVisitors {
+		most = maxExpression
+	}
 	switch {
-	case len(value) > maxValue:
-		p.addFault(name, value[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", maxValue, len(value)))
+	case len(value) > most:
+		p.addFault(name, value[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", most, len(value)))
 	case !utf8.ValidString(value):
 		p.addFault(name, value, "must be UTF-8")
 	default:

@@ -4,6 +4,7 @@ package query
 
 import (
 	"math/big"
+	"slices"
 	"time"
 
 	"lifthouse/engine/metric"
@@ -31,6 +32,8 @@ type Request struct {
 	ExperimentID int64 // only for ExperimentResults
 	GoalID       int64 // 0: the primary goal of the subject, or all goals for WidgetResults
 	Metric       Metric
+	Expression   string      `json:",omitempty"` // a metric as package metric reads it; empty: Metric
+	Visitors     string      `json:",omitempty"` // condition of visitors, as package metric reads it; empty: all
 	Dimension    Dimension   // empty: no breakdown
 	Interval     Interval    // empty: no series
 	Scorecard    bool        // also compare the other goals and metrics, and decide
@@ -42,6 +45,15 @@ type Request struct {
 	Distribution     bool // also of the values of goal events
 	Complement       bool // also compare the filtered visitors with all others
 	Filters          Filters
+
+	// Names are those of the website. Who resolves the request sets them, if it needs them.
+	Names *metric.Names `json:"-"`
+}
+
+// NeedsNames reports whether the request has texts that only the names of the website explain.
+func (r *Request) NeedsNames() bool {
+	hasOwn := r.Dimension != "" && !slices.Contains(Dimensions, string(r.Dimension))
+	return r.Expression != "" || r.Visitors != "" || hasOwn
 }
 
 // The number of days of a curve by age.
@@ -148,9 +160,9 @@ type Filters struct {
 	To        time.Time // exclusive; zero: open
 	Lists     []ListFilter
 	Texts     []TextFilter
-	Visitors  *metric.Condition // of the attributes of a first view; nil: all
-	GoalValue *big.Rat // minimum value of a goal event, in the sender's unit; nil: none
-	ZScore    float64  // maximum distance from the mean in standard deviations; 0: none
+	Visitors  *metric.Condition `json:",omitempty"` // of the attributes of a first view; nil: all
+	GoalValue *big.Rat          // minimum value of a goal event, in the sender's unit; nil: none
+	ZScore    float64           // maximum distance from the mean in standard deviations; 0: none
 
 	fromDate, toDate bool // From, To are the start of a date, not an instant
 }

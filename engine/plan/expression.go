@@ -1,0 +1,205 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"math/big"
+	"slices"
+	"strings"
+
+	"lifthouse/engine/metric"
+	"lifthouse/engine/query"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/faults"
+)
+
+// NamesOf returns the names that metrics of a website may contain: its goals, and the own attributes and the properties
+// in its events.
+func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.Label) *metric.Names {
+	names := &metric.Names{}
+	taken := map[string]int{}
+	for _, goal := range catalogue.ByID(owned.Goals) {
+		if goal.WebsiteID == website {
+			taken[KeyOfGoal(goal)]++
+		}
+	}
+	for _, goal := range catalogue.ByID(owned.Goals) {
+		if goal.WebsiteID != website {
+			continue
+		}
+		key := KeyOfGoal(goal)
+		if taken[key] > 1 && goal.Key == "" {
+			key = "" // it has only its id
+		}
+		names.Goals = append(names.Goals, metric.Goal{ID: goal.ID, Key: key})
+	}
+	for _, label := range labels {
+		switch {
+		case label.HasValue:
+		case label.Kind == schema.NameAttribute:
+			names.Attributes = append(names.Attributes, label.Name)
+		default:
+			addProperty(names, label)
+		}
+	}
+	return names
+}
+
+// KeyOfGoal returns how a goal is written in a metric: its key, or else its name in lower case with - for spaces.
+func KeyOfGoal(goal catalogue.Goal) string {
+	return cmp.Or(goal.Key, strings.ToLower(strings.Join(strings.Fields(goal.Name), "-")))
+}
+
+func addProperty(names *metric.Names, label schema.Label) {
+	at := slices.IndexFunc(names.Properties, func(p metric.Property) bool { return p.Name == label.Name })
+	if at < 0 {
+		at = len(names.Properties)
+		names.Properties = append(names.Properties, metric.Property{Name: label.Name})
+	}
+	if label.Kind == schema.NameNumber {
+		names.Properties[at].Number = true
+	} else {
+		names.Properties[at].Text = true
+	}
+}
+
+// parseNames reads what a request writes with names of the website: the metric, the condition of visitors and the
+// dimension. A metric with a name of its own is that metric. The error is an InvalidError with all faults.
+func (p *Plan) parseNames(r *query.Request) error {
+	if !r.NeedsNames() {
+		return nil
+	}
+	names := r.Names
+	if names == nil {
+		names = &metric.Names{}
+	}
+	var found faults.Collector
+	addFaults := func(name, text string, err error) {
+		if list, is := errors.AsType[metric.Faults](err); is {
+			found.Append(list.ListFaults(name, text)...)
+		}
+	}
+	if r.Visitors != "" {
+		condition, err := metric.ParseVisitors(r.Visitors, names)
+		addFaults("visitors", r.Visitors, err)
+		if err == nil {
+			p.Filters.Visitors = condition
+			p.Asked.Visitors = condition.String()
+		}
+	}
+	if own := string(r.Dimension); own != "" {
+		all := slices.Concat(query.Dimensions, names.Attributes)
+		found.AddIf(!slices.Contains(all, own), "dimension", own, faults.OneOf(all...))
+	}
+	if r.Expression != "" {
+		m, err := metric.Parse(r.Expression, names)
+		addFaults("metric", r.Expression, err)
+		if err == nil {
+			p.setExpression(m, &found)
+		}
+	}
+	return query.InvalidParameters(found.List...)
+}
+
+// setExpression sets the metric of the request: as one with a name, if it has one, and otherwise as an expression.
+func (p *Plan) setExpression(m *metric.Metric, found *faults.Collector) {
+	r := &p.Asked
+	alias, goal := m.FindAlias()
+	isNamed := alias != nil && goal != nil && slices.Contains(query.Comparable[r.Operation], alias.Name)
+	if isNamed {
+		r.Expression = ""
+		r.Metric = query.Metric(alias.Name)
+		r.GoalID = goal.ID
+		p.Metric = r.Metric
+		p.GoalID = goal.ID
+		return
+	}
+	r.Expression = m.String()
+	p.Expression = m
+	goals, all := m.ReadGoals()
+	if len(goals) == 1 && !all {
+		p.GoalID = goals[0].ID
+	}
+	p.checkExpression(m, found)
+}
+
+// checkExpression finds faults in the combination of an expression with other parameters.
+func (p *Plan) checkExpression(m *metric.Metric, found *faults.Collector) {
+	r := &p.Asked
+	refuse := func(is bool, name, detail string) { found.AddIf(is, name, r.Expression, detail) }
+	refuse(r.Filters.ZScore != 0, "metric", "filters[zScore] is only for amounts of one goal")
+	refuse(r.ConversionWindow != nil && m.HasRange(), "metric", "write one of them: within, or conversionWindow")
+	refuse(r.Scorecard, "metric", "a scorecard has the metrics that are declared: omit scorecard or metric")
+	refuse(r.Curve, "metric", "a curve has no metric of its own: omit curve or metric")
+	refuse(r.Distribution, "metric", "a distribution is that of the values of goal events: omit distribution or metric")
+	refuse(r.Interval != "", "metric", "a series has no metric of its own: omit interval or metric")
+	call := m.Numerator.Call
+	refuse(r.Cap != nil && call != metric.Sum && call != metric.Count, "metric", "only sum and count have a cap")
+	isWhole := r.Cap == nil || r.Cap.Units%schema.MoneyScale == 0
+	refuse(call == metric.Count && !isWhole, "cap", "the cap of a count must be a whole number")
+}
+
+// resolveExpression sets the ranges of ages of the quantities of an expression, its cap, and which visitors are mature.
+func (p *Plan) resolveExpression() {
+	if p.Expression == nil {
+		return
+	}
+	m := *p.Expression
+	if least := p.Filters.GoalValue; least != nil {
+		value := metric.Field{Source: metric.OfEvent, Name: "value", Number: true}
+		m = *m.WithCondition(metric.CompareNumber(value, metric.GreaterEqual, leastUnits(least)))
+	} else {
+		m = *m.WithCondition(nil) // a copy
+	}
+	var longest schema.ConversionWindow
+	for _, q := range m.Quantities() {
+		window := p.windowOfQuantity(q)
+		if window.Maturity() > longest.Maturity() {
+			longest = window
+		}
+		if window.IsSet() && q.Call != metric.Funnel {
+			q.Within = metric.Range{From: window.From, To: window.To}
+		}
+	}
+	p.Expression = &m
+	p.ConversionWindow = longest
+	isMoney := m.Numerator.Call == metric.Sum && m.Numerator.Kind() == metric.Money
+	if p.Asked.Cap == nil && !isMoney {
+		p.Cap = nil
+	}
+}
+
+// leastUnits rounds an amount up to 1/schema.MoneyScale.
+func leastUnits(amount *big.Rat) int64 {
+	units := new(big.Rat).Mul(amount, big.NewRat(schema.MoneyScale, 1))
+	up := new(big.Int).Add(units.Num(), new(big.Int).Sub(units.Denom(), big.NewInt(1)))
+	up.Div(up, units.Denom())
+	const most = schema.MaxMoney*schema.MoneyScale + 1
+	switch {
+	case up.Cmp(big.NewInt(most)) > 0:
+		return most
+	case up.Cmp(big.NewInt(-most)) < 0:
+		return -most
+	}
+	return up.Int64()
+}
+
+// windowOfQuantity returns the conversion window of a quantity: the range that it writes, that of the request, or that
+// of its goal. The range of a funnel is none: it begins at the first step.
+func (p *Plan) windowOfQuantity(q *metric.Quantity) schema.ConversionWindow {
+	switch {
+	case q.Call == metric.Funnel && q.Within.IsSet():
+		return schema.ConversionWindow{}
+	case q.Within.IsSet():
+		return schema.ConversionWindow{From: q.Within.From, To: q.Within.To}
+	case p.Asked.ConversionWindow != nil:
+		return *p.Asked.ConversionWindow
+	}
+	of := metric.Metric{Numerator: *q}
+	goals, all := of.ReadGoals()
+	if all || len(goals) != 1 || goals[0].Action != "" {
+		return schema.ConversionWindow{}
+	}
+	return p.WindowOf(goals[0].ID)
+}

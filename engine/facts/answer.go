@@ -62,9 +62,7 @@ const (
 // ReadRows returns the sums of the visitors of a question.
 func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.Rows, err error) {
 	wanted := factSums{visitors: true, goals: []int64{q.GoalID}}
-	if q.Expression != nil {
-		wanted = factSums{visitors: true, pair: true}
-	}
+	wanted.pair = q.Expression != nil
 	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		x, err = x.withLimits(ctx)
 		if err != nil {

@@ -62,7 +62,7 @@ func (x answer) newCountings(top []string) []*counting { //nolint:gocyclo // eac
 		s := &counting{answer: x, state: &x.states[i], top: top, of: map[key]moments.Moments{}}
 		s.isEveryEvent = (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil &&
 			s.ConversionWindow.From == 0
-		s.isCapped = s.limit != nil && s.limit.Limit > 0
+		s.isCapped = s.limit != nil && s.limit.Limit > 0 && s.Expression == nil // whose own statement applies it
 		s.endsEarly = !s.Filters.To.IsZero() && !s.Filters.To.After(s.stored.Newest)
 		s.store = source.Store{Conn: s.Conn, Limits: x.Store.Limits, Observe: x.Store.Observe}
 		s.variations = []string{""} // transform needs a value

@@ -25,9 +25,7 @@ func (s *counting) newPairQuery() *pairQuery {
 	for i, of := range s.Expression.Quantities() {
 		c := compiler{query: q.reportQuery, name: []string{"x", "y"}[i]}
 		q.quantities = append(q.quantities, c.quantity(of))
-		for _, field := range of.ReadFields() {
-			q.amounts = q.amounts || field.IsAmount()
-		}
+		q.amounts = q.amounts || of.ReadsAmounts()
 	}
 	if s.limit != nil && s.limit.Limit > 0 {
 		q.limit = "{pair_cap:Int64}"

@@ -95,6 +95,9 @@ func (m *Metric) Test() Test {
 	}
 }
 
+// ReadsAmounts reports whether a quantity reads an amount of money.
+func (q *Quantity) ReadsAmounts() bool { return slices.ContainsFunc(q.ReadFields(), Field.IsAmount) }
+
 // IsAmount reports whether a field is an amount of money, in the currency of its event.
 func (f Field) IsAmount() bool {
 	isOfEvent := f.Source == OfEvent || f.Source == OfLine

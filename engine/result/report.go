@@ -24,7 +24,8 @@ type Report struct {
 	schema.SubjectIDs
 	CampaignKey       string           `json:"campaignKey,omitempty"` // from which the id is computed
 	Goal              *GoalName        `json:"goal"`                  // null: all goals count
-	CompareMetric     *query.Metric    `json:"compareMetric"`         // null: nothing is compared
+	CompareMetric     *query.Metric    `json:"compareMetric"`         // null: nothing is compared, or question has the metric
+	Question          *Question        `json:"question,omitempty"`    // only if the request writes a metric or a condition of visitors
 	Methodology       string           `json:"methodology"`
 	SignificanceLevel int              `json:"significanceLevel"`
 	Dimension         *query.Dimension `json:"dimension"`
@@ -120,9 +121,10 @@ func newReport(p *plan.Plan, found *moments.Rows, of Slice) *Report {
 		NewestEvent:       optionalTime(found.Newest),
 		Slice:             of,
 	}
-	if p.Rules.Compare {
+	if p.Rules.Compare && p.Expression == nil {
 		r.CompareMetric = &p.Metric
 	}
+	r.Question = newQuestion(p)
 	if p.GoalID != 0 {
 		r.Goal = &GoalName{p.GoalID, p.GoalName}
 	}
@@ -275,6 +277,9 @@ func (r *AgeRange) afterName() string {
 
 // MetricInWords returns the name of the compared metric, with the conversion window; empty: nothing is compared.
 func (r *Report) MetricInWords() string {
+	if r.Question != nil && r.Question.Metric != "" {
+		return r.Question.Name
+	}
 	if r.CompareMetric == nil {
 		return ""
 	}
@@ -324,9 +329,10 @@ type VariationResults struct {
 	Control bool   `json:"control"`
 	Share   int    `json:"share"`
 	Counts
-	*moments.Actions             // only for widgets
-	Metrics          Metrics     `json:"metrics"`
-	Comparison       *Comparison `json:"comparison"` // null for control, and if nothing is compared
+	*moments.Actions               // only for widgets
+	Metrics          Metrics       `json:"metrics"`
+	Metric           *MetricResult `json:"metric,omitempty"` // only if the request writes a metric
+	Comparison       *Comparison   `json:"comparison"`       // null for control, and if nothing is compared
 }
 
 // Metrics are all metrics of a variation.

@@ -133,6 +133,9 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 				AverageValue:         stats.EstimateRatio(looks.RatioOf(&m), options),
 			},
 		}
+		if plan.Expression != nil {
+			shown.Metric = newMetricResult(&m, plan, options)
+		}
 		if plan.Subject.Kind == schema.SubjectWidget {
 			shown.Actions = &m.Actions
 		}
@@ -156,7 +159,7 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 		j.Variations[i+1].Comparison = NewComparison(comparison)
 	}
 	control := c.counted[plan.Variations[0].ID]
-	j.control = looks.SampleOf(&control, plan.Metric)
+	j.control = looks.SampleOfQuestion(&control, &plan.Question)
 	return j
 }
 
@@ -167,7 +170,7 @@ func (c *sliceSums) compareSamples(p *plan.Plan, o stats.Options) ([]stats.Compa
 		for _, v := range p.Variations {
 			m := counted[v.ID]
 			total = total.Merge(m)
-			samples = append(samples, looks.SampleOf(&m, p.Metric))
+			samples = append(samples, looks.SampleOfQuestion(&m, &p.Question))
 		}
 		return total, samples
 	}
@@ -179,7 +182,7 @@ func (c *sliceSums) compareSamples(p *plan.Plan, o stats.Options) ([]stats.Compa
 	}
 	total, samples := samplesOf(c.counted)
 	capped := total.WithCappedValues()
-	o.NonNegative = looks.NeverNegative(&capped, p.Metric)
+	o.NonNegative = looks.NeverNegativeIn(&capped, &p.Question)
 	if len(periods) > 1 {
 		return stats.ComparePeriods(samples, periods, o), periods
 	}

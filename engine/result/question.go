@@ -1,0 +1,81 @@
+package result
+
+import (
+	"fmt"
+	"math/big"
+
+	"lifthouse/engine/looks"
+	"lifthouse/engine/metric"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+	"lifthouse/stats"
+)
+
+// Question is what a request asks in the language of metrics.
+type Question struct {
+	Metric   string      `json:"metric,omitempty"`   // canonical text; empty: compareMetric says what is compared
+	Name     string      `json:"name,omitempty"`     // of the metric, such as Shoes revenue per visitor
+	Unit     metric.Unit `json:"unit,omitempty"`     // share, money or number
+	Visitors string      `json:"visitors,omitempty"` // canonical text of the condition; empty: all visitors
+	Words    string      `json:"words"`              // the question in words
+}
+
+// newQuestion returns what the request of a plan asks; nil: it writes neither a metric nor a condition.
+func newQuestion(p *plan.Plan) *Question {
+	if p.Expression == nil && p.Filters.Visitors == nil {
+		return nil
+	}
+	q := &Question{Metric: p.Asked.Expression}
+	q.Words = MetricInWords(p.Metric)
+	if p.Expression != nil {
+		q.Name = p.Expression.ShortName()
+		q.Unit = p.Expression.Unit()
+		q.Words = p.Expression.FullText()
+	}
+	if of := p.Filters.Visitors; of != nil {
+		q.Visitors = of.String()
+		q.Words = fmt.Sprintf("%s, of visitors with %s", q.Words, of.InWords())
+	}
+	return q
+}
+
+// MetricResult is the metric of a request for one variation.
+type MetricResult struct {
+	stats.Estimate
+	Visitors    int64 `json:"visitors"`              // whose quantity is not 0; of the denominator of a nested ratio
+	Numerator   Money `json:"numerator"`             // total of the quantity over visitors
+	Denominator Money `json:"denominator,omitempty"` // of a ratio
+}
+
+// newMetricResult returns the metric of a variation.
+func newMetricResult(m *moments.Moments, p *plan.Plan, o stats.Options) *MetricResult {
+	of := p.Expression
+	isWithheld := m.Unknown > 0
+	r := &MetricResult{
+		Visitors: m.Pair.Nonzero, Numerator: totalOf(m.Pair.X.Sum, &of.Numerator, isWithheld),
+		Denominator: Money{Units: new(big.Int).Mul(big.NewInt(m.Visitors), big.NewInt(metric.Scale))},
+	}
+	if of.Denominator != nil {
+		r.Denominator = totalOf(m.Pair.Y.Sum, of.Denominator, isWithheld)
+	}
+	switch s := looks.SampleOfQuestion(m, &p.Question).(type) {
+	case stats.Rate:
+		r.Estimate = stats.EstimateRate(s, o)
+	case stats.Mean:
+		if of.Denominator != nil {
+			r.Estimate = stats.EstimateRatio(looks.RatioOfExpression(m, of), o)
+		} else {
+			r.Estimate = stats.EstimateMean(s, o)
+		}
+	}
+	return r
+}
+
+// totalOf returns the total of a quantity.
+func totalOf(sum *big.Int, of *metric.Quantity, isWithheld bool) Money {
+	if sum == nil {
+		sum = new(big.Int)
+	}
+	units := new(big.Int).Mul(sum, big.NewInt(metric.Scale/of.Scale()))
+	return Money{Units: units, Withheld: isWithheld && of.ReadsAmounts()}
+}

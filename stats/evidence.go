@@ -27,6 +27,9 @@ type EvidencePeriod struct {
 // reaches c with probability at most 1/c, as long as the same visitors are counted. Unconverted visitors may still
 // convert, so their E is valid at one time, and over time only where conversions are final.
 //
+// It is not for the share of converted among converted visitors: if the variations differ in the latter, the coin of
+// the former does not show the declared share. MeanEvidence of their pooled effect is.
+//
 // E is 1 without converted visitors, and if numbers contradict each other or a share is not in (0, 1). It is at most
 // math.MaxFloat64.
 //

@@ -418,3 +418,13 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkParse(b *testing.B) {
+	const text = "sum(purchase.items.revenue where items.category = 'Shoes' and payment in ('card', 'paypal')) / " +
+		"count(purchase) within 7d"
+	for b.Loop() {
+		if _, err := Parse(text, shop); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -524,11 +524,11 @@ func questionScenarios() []scenario {
 		least    float64
 	}{
 		{60_000, segmentLift{device, 0, .15}, false, .1},
-		{60_000, segmentLift{device, 0, .15}, true, .2},
+		{60_000, segmentLift{device, 0, .15}, true, .19},
 		{200_000, segmentLift{device, 0, .15}, false, .8},
-		{60_000, segmentLift{country, 2, .4}, false, .1},
+		{60_000, segmentLift{country, 2, .4}, false, .03},
 		{60_000, segmentLift{country, 2, .4}, true, .2},
-		{60_000, segmentLift{city, 2, .8}, true, .2},
+		{60_000, segmentLift{city, 2, .8}, true, .8},
 	} {
 		c := even
 		c.visitors = of.visitors

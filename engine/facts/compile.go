@@ -248,18 +248,22 @@ func (c *compiler) distinct(q *metric.Quantity, rows string) string {
 // noWindow is the window of a funnel without one, in milliseconds: longer than all time.
 const noWindow = 1 << 50
 
-// funnel compiles a funnel.
+// funnel compiles a funnel. Of events in the same millisecond, those of later steps precede those of earlier ones, so
+// none continues the other, and each counts: windowFunnel alone ends at the first of several events of a time.
 func (c *compiler) funnel(q *metric.Quantity) compiled {
 	window := int64(noWindow)
 	if q.Within.IsSet() {
 		window = q.Within.To.Milliseconds()
 	}
-	var steps []string
+	var steps, places []string
 	for i := range q.Steps {
-		steps = append(steps, c.events(&q.Steps[i], metric.Range{}))
+		step := c.events(&q.Steps[i], metric.Range{})
+		steps = append(steps, step)
+		places = append(places, fmt.Sprintf("%s, %d", step, metric.MaxSteps-1-i))
 	}
-	value := fmt.Sprintf("toInt64(windowFunnel(%d, 'strict_increase')(toUInt64(since_ms), %s) = %d)",
-		window, strings.Join(steps, ", "), len(steps))
+	time := fmt.Sprintf("%d * since_ms + multiIf(%s, 0)", metric.MaxSteps, strings.Join(places, ", "))
+	value := fmt.Sprintf("toInt64(windowFunnel(%d, 'strict_increase')(toUInt64(%s), %s) = %d)",
+		metric.MaxSteps*window, time, strings.Join(steps, ", "), len(steps))
 	rows := "(" + strings.Join(steps, " OR ") + ")"
 	return compiled{rows: rows, value: value, isFinal: true, last: steps[len(steps)-1]}
 }

@@ -117,6 +117,7 @@ func (p *Plan) setExpression(m *metric.Metric, found *faults.Collector) {
 	}
 	r.Expression = m.String()
 	p.Expression = m
+	p.Written = m
 	goals, all := m.ReadGoals()
 	if len(goals) == 1 && !all {
 		p.GoalID = goals[0].ID
@@ -147,8 +148,7 @@ func (p *Plan) resolveExpression() {
 	}
 	m := *p.Expression
 	if least := p.Filters.GoalValue; least != nil {
-		value := metric.Field{Source: metric.OfEvent, Name: "value", Number: true}
-		m = *m.WithCondition(metric.CompareNumber(value, metric.GreaterEqual, leastUnits(least)))
+		m = *m.WithCondition(AtLeastValue(least))
 	} else {
 		m = *m.WithCondition(nil) // a copy
 	}
@@ -168,6 +168,12 @@ func (p *Plan) resolveExpression() {
 	if p.Asked.Cap == nil && !isMoney {
 		p.Cap = nil
 	}
+}
+
+// AtLeastValue returns the condition that an event has at least a value.
+func AtLeastValue(least *big.Rat) *metric.Condition {
+	value := metric.Field{Source: metric.OfEvent, Name: "value", Number: true}
+	return metric.CompareNumber(value, metric.GreaterEqual, leastUnits(least))
 }
 
 // leastUnits rounds an amount up to 1/schema.MoneyScale.

@@ -35,6 +35,10 @@ type Plan struct {
 	// that of a widget.
 	Allocation *int
 
+	// Written is the metric as the request writes it, without the ranges and conditions that the other parameters add;
+	// nil: the request writes none.
+	Written *metric.Metric
+
 	goals   map[int64]catalogue.Goal // of the account
 	learned *catalogue.Prior         // that the catalogue has; nil: none
 	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed

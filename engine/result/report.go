@@ -363,6 +363,7 @@ type Comparison struct {
 	Conclusive  *bool              `json:"conclusive,omitempty"` // whether a look supports the verdict; nil: the verdict only describes
 	Reasons     []stats.Reason     `json:"reasons"`
 	Complement  *Complement        `json:"complement,omitempty"` // nil: not in a breakdown, and not asked for
+	Evidence    *Evidence          `json:"evidence,omitempty"`   // nil: the comparison has looks, or a z-score removed values
 }
 
 // Sequential is the result of the last look.

@@ -14,18 +14,27 @@ import (
 	"lifthouse/engine/result"
 )
 
-// addEvidence adds to the comparisons that have no looks how strong their evidence is, and how strong it must be for a
-// question of this kind to hold.
+// addEvidence adds the parts of a metric that is split. To the comparisons that have no looks, it adds how strong their
+// evidence is, and how strong it must be for a question of this kind to hold.
 func (e *Engine) addEvidence(ctx context.Context, p *plan.Plan, rows *moments.Rows, report *result.Report) error {
-	if !p.Rules.Compare || len(p.Variations) < 2 || !result.HasEvidence(p) {
+	var price *result.Price
+	if p.Rules.Compare && len(p.Variations) > 1 && result.HasEvidence(p) {
+		ranks, err := e.readRanks(ctx, p, rows.Through)
+		if err != nil {
+			return err
+		}
+		counters := e.facts.SubjectCounters(p.Subject)
+		price = result.NewPrice(p, rows, fold.TimeOf(counters.FirstView), ranks)
+		report.AddEvidence(p, rows, price)
+	}
+	if p.Split == nil {
 		return nil
 	}
-	ranks, err := e.readRanks(ctx, p, rows.Through)
+	split, err := e.facts.ReadSplit(ctx, p.Question)
 	if err != nil {
 		return err
 	}
-	counters := e.facts.SubjectCounters(p.Subject)
-	report.AddEvidence(p, rows, fold.TimeOf(counters.FirstView), ranks)
+	report.AddParts(p, rows, split, price)
 	return nil
 }
 

@@ -156,7 +156,7 @@ func (s *counting) addRows(
 		var period uint8
 		of := map[string]any{
 			"exposed_before": &at.ExposedBefore, "immature": &at.Immature, "bucket": &at.bucket, "period": &period,
-			"crossed": &at.crossed, "variation": &at.variation, "place": &place,
+			"crossed": &at.crossed, "variation": &at.variation, "place": &place, "split": &at.split,
 		}
 		var to []any
 		for _, c := range q.Keys {
@@ -231,7 +231,7 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //no
 	ofMetric := *s
 	ofMetric.of = map[key]moments.Moments{}
 	if wanted.pair {
-		reading.Go(func() error { return ofMetric.countPair(ctx) })
+		reading.Go(func() error { return ofMetric.countPair(ctx, nil) })
 	}
 	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped {
 		q := goals.newQuery()

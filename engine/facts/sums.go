@@ -29,6 +29,7 @@ type key struct {
 	// crossed is the bucket of a multi-exposed visitor's first view of another variation, if the plan reads crossings.
 	// In a report without a series, it is crossedLater, or 0.
 	crossed int64
+	split   string // value of a split
 	moments.GroupKey
 }
 

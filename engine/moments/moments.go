@@ -231,6 +231,19 @@ type Rows struct {
 	Automated map[int64]Automated // by variation
 }
 
+// Split has the parts of a metric with each value of a text. The rows have only the sums Pair.
+type Split struct {
+	Values []SplitValue // those of most visitors
+	Others []GroupMoments
+}
+
+// SplitValue has the part of a metric with a value of a text.
+type SplitValue struct {
+	Value string
+	Label string // the latest name of a product
+	Rows  []GroupMoments
+}
+
 // Automated counts the automated visitors of a variation, and its others, without filters and window.
 type Automated struct{ Visitors, Others int64 }
 

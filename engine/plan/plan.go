@@ -61,6 +61,8 @@ type Question struct {
 	// Expression is the metric of a request that writes one; nil: Metric and GoalID say what is compared. The ranges of
 	// ages are in its quantities, and ConversionWindow is the longest one.
 	Expression        *metric.Metric
+	Split             *metric.Field // text by whose values the metric is split; nil: it is not
+	SplitTop          int           // number of values with rows of their own
 	Filters           query.Filters
 	Dimension         query.Dimension // empty: no breakdown
 	Top               int             // number of dimension values with separate slices
@@ -148,8 +150,7 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if err := p.setGoal(r.Cap, declared.PrimaryGoalID); err != nil {
 		return nil, err
 	}
-	p.resolveExpression()
-	return p, nil
+	return p, p.resolveExpression()
 }
 
 // setSubject sets the subject of a request, its variations and what it declares, which it returns.
@@ -435,6 +436,7 @@ func (p *Plan) DeclaredPlan() *Plan {
 	declared.GoalID = p.Declared.GoalID
 	declared.Metric = p.Declared.Metric
 	declared.Expression = nil
+	declared.Split = nil
 	declared.Cap = p.Declared.Cap
 	declared.ConversionWindow = p.Declared.ConversionWindow
 	declared.Filters = query.Filters{}
@@ -609,6 +611,7 @@ func (p *Plan) AboutGoal(of GoalWindow) *Plan {
 	about.GoalID = goal
 	about.GoalName = ""
 	about.Expression = nil
+	about.Split = nil
 	about.Cap = p.Asked.Cap
 	about.Dimension = ""
 	about.Interval = ""

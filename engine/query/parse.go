@@ -35,14 +35,16 @@ const (
 
 	paramExpression   = "metric"
 	paramVisitors     = "visitors"
+	paramSplit        = "split"
+	paramTop          = "top"
 	paramDistribution = "distribution"
 	paramComplement   = "complement"
 )
 
 // comparingParameters are the parameters of reports that compare, other than filters.
 var comparingParameters = []string{
-	paramWebsite, ParamGoal, paramDimension, paramMetric, paramExpression, paramVisitors, ParamInterval, paramCap,
-	paramWindow, paramScorecard,
+	paramWebsite, ParamGoal, paramDimension, paramMetric, paramExpression, paramVisitors, paramSplit, paramTop,
+	ParamInterval, paramCap, paramWindow, paramScorecard,
 	paramCurve, ParamCurveDays, paramDistribution, paramComplement,
 }
 
@@ -50,7 +52,8 @@ var comparingParameters = []string{
 var parametersOf = map[Operation][]string{
 	CampaignResults: comparingParameters, ExperimentResults: comparingParameters,
 	WidgetResults: {
-		paramWebsite, ParamGoal, paramExpression, paramVisitors, ParamInterval, paramCap, paramWindow, paramDistribution,
+		paramWebsite, ParamGoal, paramExpression, paramVisitors, paramSplit, paramTop, ParamInterval, paramCap,
+		paramWindow, paramDistribution,
 	},
 }
 
@@ -88,6 +91,9 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 	}
 	r.Expression = p.parseText(paramExpression)
 	r.Visitors = p.parseText(paramVisitors)
+	r.Split = p.parseText(paramSplit)
+	r.SplitTop = p.ParseInteger(paramTop, 1, MostSplitTop, 0)
+	p.checkSplit(&r)
 	r.Cap = p.parseCap()
 	r.ConversionWindow = p.parseWindow()
 	for _, filter := range filterTable {
@@ -100,6 +106,16 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		p.addFault(paramExpression, r.Expression, "omit compareMetric and goal, or metric: a metric names its goals")
 	}
 	return r, p.Err()
+}
+
+// checkSplit refuses a split of a breakdown, and a number of values without a split.
+func (p *Parameters) checkSplit(r *Request) {
+	switch {
+	case r.Split != "" && r.Dimension != "":
+		p.addFault(paramSplit, r.Split, "a split has no breakdown: omit split or "+paramDimension)
+	case r.SplitTop > 0 && r.Split == "":
+		p.addFault(paramTop, p.values.Get(paramTop), "needs split, such as split=items.category")
+	}
 }
 
 // parseDimension returns the attribute of a breakdown: one of the 15, or one that may be an own one of the website.

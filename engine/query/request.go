@@ -34,6 +34,8 @@ type Request struct {
 	Metric       Metric
 	Expression   string      `json:",omitempty"` // a metric as package metric reads it; empty: Metric
 	Visitors     string      `json:",omitempty"` // condition of visitors, as package metric reads it; empty: all
+	Split        string      `json:",omitempty"` // text by whose values the metric is split; empty: it is not
+	SplitTop     int         `json:",omitempty"` // number of values of a split with rows of their own; 0: DefaultSplitTop
 	Dimension    Dimension   // empty: no breakdown
 	Interval     Interval    // empty: no series
 	Scorecard    bool        // also compare the other goals and metrics, and decide
@@ -53,8 +55,14 @@ type Request struct {
 // NeedsNames reports whether the request has texts that only the names of the website explain.
 func (r *Request) NeedsNames() bool {
 	hasOwn := r.Dimension != "" && !slices.Contains(Dimensions, string(r.Dimension))
-	return r.Expression != "" || r.Visitors != "" || hasOwn
+	return r.Expression != "" || r.Visitors != "" || r.Split != "" || hasOwn
 }
+
+// The number of values of a split with rows of their own.
+const (
+	DefaultSplitTop = 50
+	MostSplitTop    = 1000
+)
 
 // The number of days of a curve by age.
 const (

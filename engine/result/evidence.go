@@ -104,6 +104,9 @@ func TextsOf(p *plan.Plan) (fields []metric.Field) {
 	if p.Dimension != "" {
 		add(attributeOf(string(p.Dimension)))
 	}
+	if p.Split != nil {
+		add(*p.Split)
+	}
 	if p.Expression != nil {
 		for _, q := range p.Expression.Quantities() {
 			for i := range q.Steps {
@@ -198,24 +201,36 @@ func weigh(p *plan.Plan, ranks *metric.Ranks, q *metric.Question) (weight float6
 	return weight, ""
 }
 
-// AddEvidence adds the evidence of the comparisons that have no looks. first is the first view of the subject.
-func (r *Report) AddEvidence(p *plan.Plan, found *moments.Rows, first time.Time, ranks *metric.Ranks) {
-	question := questionOf(p, first.UTC().Truncate(24*time.Hour))
+// NewPrice returns the price of the questions of a report. first is the first view of the subject.
+func NewPrice(p *plan.Plan, found *moments.Rows, first time.Time, ranks *metric.Ranks) *Price {
+	price := &Price{Ranks: ranks, question: questionOf(p, first.UTC().Truncate(24*time.Hour))}
 	from := schema.LaterTime(first, p.Filters.From)
 	until := found.Complete
 	if to := p.Filters.To; !to.IsZero() && to.Before(until) {
 		until = to
 	}
-	tooEarly := fullDaysBetween(from, until) < leastEvidenceDays
+	if fullDaysBetween(from, until) < leastEvidenceDays {
+		price.reason = stats.ReasonTooEarly
+	}
+	return price
+}
+
+// AddEvidence adds the evidence of the comparisons that have no looks.
+func (r *Report) AddEvidence(p *plan.Plan, found *moments.Rows, price *Price) {
+	question := price.question
 	add := func(of *Slice, sums *sliceSums, q *metric.Question) {
-		weight, reason := weigh(p, ranks, q)
-		if tooEarly {
-			reason = stats.ReasonTooEarly
+		weight, reason := weigh(p, price.Ranks, q)
+		if price.reason != "" {
+			reason = price.reason
 		}
 		if check := of.Checks.SampleRatio; check != nil && check.Mismatch {
 			reason = stats.ReasonSampleRatioMismatch
 		}
-		sums.addEvidence(p, of, weight, reason)
+		comparisons := make([]*Comparison, len(of.Variations))
+		for i := range of.Variations {
+			comparisons[i] = of.Variations[i].Comparison
+		}
+		sums.addEvidence(p, comparisons, weight, reason)
 	}
 	if !p.OfAllVisitors() || !hasRole(p) {
 		whole := sumRows(found.Whole, p)
@@ -250,12 +265,11 @@ func fullDaysBetween(first, through time.Time) int {
 	return int(through.UTC().Truncate(day).Sub(from) / day)
 }
 
-// addEvidence adds the evidence of each comparison of a slice with a weight. reason says why there can be none.
-func (c *sliceSums) addEvidence(p *plan.Plan, of *Slice, weight float64, reason stats.Reason) {
+// addEvidence adds the evidence of each comparison, by variation, with a weight. reason says why there can be none.
+func (c *sliceSums) addEvidence(p *plan.Plan, comparisons []*Comparison, weight float64, reason stats.Reason) {
 	_, periods := c.compareSamples(p, statsOptions(p))
 	treatments := len(p.Variations) - 1
-	for i := 1; i < len(of.Variations); i++ {
-		shown := of.Variations[i].Comparison
+	for i, shown := range comparisons {
 		if shown == nil {
 			continue
 		}

@@ -43,6 +43,7 @@ type Report struct {
 	Slice
 	Heterogeneity *Heterogeneity   `json:"heterogeneity,omitempty"` // only with a dimension, if something is compared
 	Breakdown     []BreakdownSlice `json:"breakdown,omitzero"`      // only with a dimension
+	Parts         *Parts           `json:"split,omitempty"`         // only with a split
 	Series        []Point          `json:"series,omitzero"`         // only with an interval
 	Curve         *Curve           `json:"curve,omitempty"`         // only if the request asks for it
 	Distribution  *Distribution    `json:"distribution,omitempty"`  // only if the request asks for it

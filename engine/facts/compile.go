@@ -26,16 +26,16 @@ func (c *compiler) param(kind string, value any) string {
 	return "{" + name + ":" + kind + "}"
 }
 
-// lineColumns are the columns of the lines, by the names of fields. In a lambda over lines, each is the argument of that
-// name.
+// lineColumns are the columns of the lines, by the names of fields. In a lambda over lines, each is an argument, whose
+// name no column has: profit is also an amount of the event.
 var lineColumns = []struct{ field, column, argument string }{
-	{"items.product", "item_product", "product"},
-	{"items.variant", "item_variant", "variant"},
-	{"items.category", "item_category", "category"},
-	{"items.brand", "item_brand", "brand"},
-	{"items.quantity", "item_quantity", "quantity"},
-	{"items.revenue", "item_revenue", "revenue"},
-	{"items.profit", "item_profit", "profit"},
+	{"items.product", "item_product", "line_product"},
+	{"items.variant", "item_variant", "line_variant"},
+	{"items.category", "item_category", "line_category"},
+	{"items.brand", "item_brand", "line_brand"},
+	{"items.quantity", "item_quantity", "line_quantity"},
+	{"items.revenue", "item_revenue", "line_revenue"},
+	{"items.profit", "item_profit", "line_profit"},
 }
 
 // eventColumns are the columns of the amounts of an event.

@@ -155,7 +155,7 @@ func compareMetric(t *testing.T, w *world, r *facts.Refresher, visitors []visito
 		q.Cap = &schema.Cap{Units: worlds.Pick[int64](w, 1, 10_000, 150_000)}
 		limit = q.Cap.Units / (metric.Scale / m.Numerator.Scale())
 	}
-	q.Dimension = worlds.Pick[query.Dimension](w, "", "", "device", "plan", "browser")
+	q.Dimension = worlds.Pick[query.Dimension](w, "", "", "device", "plan", "browser", "device,plan", "plan,loggedIn")
 	text += fmt.Sprintf(" by %q from %s to %s cap %d", q.Dimension, q.Filters.From, q.Filters.To, limit)
 	found := must.Get(report.ReadRows(t.Context(), *q))(t)
 	got := map[string]string{}
@@ -318,11 +318,11 @@ func naivePairs(visitors []visitorOfFacts, report reported, limit int64) map[str
 			continue
 		}
 		id, multi := strings.CutSuffix(v.row.Variation, fold.MultiExposed)
-		dimension := ""
-		if q.Dimension != "" {
-			dimension = labels[string(q.Dimension)]
+		var values []string
+		for _, attribute := range q.Dimension.Attributes() {
+			values = append(values, labels[attribute])
 		}
-		key := fmt.Sprint(numberOf(id), multi, before, dimension)
+		key := fmt.Sprint(numberOf(id), multi, before, strings.Join(values, "\x00"))
 		if all[key] == nil {
 			all[key] = &naiveSums{}
 		}

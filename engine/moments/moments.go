@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/schema"
@@ -188,6 +189,15 @@ func (m Moments) WithCappedValues() Moments {
 	}
 	return m
 }
+
+// valueSeparator separates the values of two attributes, which have no control characters.
+const valueSeparator = "\x00"
+
+// JoinValues returns the pair of the values of two attributes as one text.
+func JoinValues(first, second string) string { return first + valueSeparator + second }
+
+// SplitValues returns the values of the attributes of a dimension.
+func SplitValues(text string) []string { return strings.Split(text, valueSeparator) }
 
 // GroupKey identifies a group of visitors.
 type GroupKey struct {

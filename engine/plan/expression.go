@@ -88,9 +88,9 @@ func (p *Plan) parseNames(r *query.Request) error {
 			p.Asked.Visitors = condition.String()
 		}
 	}
-	if own := string(r.Dimension); own != "" {
-		all := slices.Concat(query.Dimensions, names.Attributes)
-		found.AddIf(!slices.Contains(all, own), "dimension", own, faults.OneOf(all...))
+	all := slices.Concat(query.Dimensions, names.Attributes)
+	for _, attribute := range r.Dimension.Attributes() {
+		found.AddIf(!slices.Contains(all, attribute), "dimension", attribute, faults.OneOf(all...))
 	}
 	if r.Split != "" {
 		split, err := metric.ParseSplit(r.Split, names)

@@ -114,6 +114,10 @@ var (
 // MaxBreakdown is the maximum number of dimension values with separate slices.
 const MaxBreakdown = 50
 
+// MaxPairs is the maximum number of pairs of values of two attributes with separate slices. Each of the values is one of
+// the MaxBreakdown most visited ones of its attribute.
+const MaxPairs = 200
+
 // New resolves a request against the resources of its account. The error is an InvalidError or a NotFoundError.
 func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
@@ -126,6 +130,9 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	p.Question = Question{
 		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval,
 		Top: MaxBreakdown,
+	}
+	if len(r.Dimension.Attributes()) > 1 {
+		p.Top = MaxPairs
 	}
 
 	declared, err := p.setSubject(r, owned)

@@ -121,10 +121,26 @@ func (p *Parameters) checkSplit(r *Request) {
 // parseDimension returns the attribute of a breakdown: one of the 15, or one that may be an own one of the website.
 func (p *Parameters) parseDimension() Dimension {
 	value, given := p.SingleValue(paramDimension)
-	if given && schema.LabelFault(value) == "" {
-		return Dimension(value)
+	if !given {
+		return ""
 	}
-	return Dimension(p.OneOf(paramDimension, Dimensions))
+	attributes := Dimension(value).Attributes()
+	for i, attribute := range attributes {
+		isKnown := slices.Contains(Dimensions, attribute) || schema.LabelFault(attribute) == ""
+		switch {
+		case !isKnown:
+			p.addFault(paramDimension, value, faults.OneOf(Dimensions...)+", or an own attribute; or two of them")
+			return ""
+		case slices.Contains(attributes[:i], attribute):
+			p.addFault(paramDimension, value, "must not have "+attribute+" twice")
+			return ""
+		}
+	}
+	if len(attributes) == 0 || len(attributes) > MostDimensions {
+		p.addFault(paramDimension, value, "must be one attribute, or two with a comma between them")
+		return ""
+	}
+	return Dimension(value)
 }
 
 // parseText returns a text that must not be empty.

@@ -5,6 +5,7 @@ package query
 import (
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/engine/metric"
@@ -54,7 +55,8 @@ type Request struct {
 
 // NeedsNames reports whether the request has texts that only the names of the website explain.
 func (r *Request) NeedsNames() bool {
-	hasOwn := r.Dimension != "" && !slices.Contains(Dimensions, string(r.Dimension))
+	isOwn := func(attribute string) bool { return !slices.Contains(Dimensions, attribute) }
+	hasOwn := slices.ContainsFunc(r.Dimension.Attributes(), isOwn)
 	return r.Expression != "" || r.Visitors != "" || r.Split != "" || hasOwn
 }
 
@@ -118,8 +120,19 @@ var ExperimentMetric = map[string]Metric{
 	"extraValue":   ExtraValuePerVisitor,
 }
 
-// Dimension is an attribute of the first view by which a report is broken down.
+// Dimension is an attribute of the first view by which a report is broken down, or two, separated by a comma.
 type Dimension string
+
+// MostDimensions is the maximum number of attributes of a breakdown.
+const MostDimensions = 2
+
+// Attributes returns the attributes; none: there is no breakdown.
+func (d Dimension) Attributes() []string {
+	if d == "" {
+		return nil
+	}
+	return strings.Split(string(d), ",")
+}
 
 // Some dimensions.
 const (

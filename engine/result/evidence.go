@@ -101,8 +101,8 @@ func TextsOf(p *plan.Plan) (fields []metric.Field) {
 		}
 	}
 	add(visitorsOf(p).ReadFields()...)
-	if p.Dimension != "" {
-		add(attributeOf(string(p.Dimension)))
+	for _, attribute := range p.Dimension.Attributes() {
+		add(attributeOf(attribute))
 	}
 	if p.Split != nil {
 		add(*p.Split)
@@ -245,16 +245,20 @@ func (r *Report) AddEvidence(p *plan.Plan, found *moments.Rows, price *Price) {
 			byValue[row.Dimension] = append(byValue[row.Dimension], row)
 		}
 	}
-	for value, rows := range byValue {
-		at := slices.IndexFunc(r.Breakdown, func(b BreakdownSlice) bool { return b.Value == ShownValue(value) })
-		if at < 0 {
+	attributes := p.Dimension.Attributes()
+	for i := range r.Breakdown {
+		b := &r.Breakdown[i]
+		if b.Value == otherValues { // its visitors change
 			continue
 		}
-		sums := sumRows(rows, p)
+		conditions := []*metric.Condition{question.Visitors}
+		for k, value := range moments.SplitValues(b.of) {
+			conditions = append(conditions, metric.CompareText(attributeOf(attributes[k]), metric.Equal, value))
+		}
 		of := *question
-		is := metric.CompareText(attributeOf(string(p.Dimension)), metric.Equal, value)
-		of.Visitors = metric.JoinConditions(question.Visitors, is)
-		add(&r.Breakdown[at].Slice, &sums, &of)
+		of.Visitors = metric.JoinConditions(conditions...)
+		sums := sumRows(byValue[b.of], p)
+		add(&b.Slice, &sums, &of)
 	}
 }
 

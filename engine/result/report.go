@@ -308,8 +308,24 @@ type Conclusion struct {
 
 // BreakdownSlice has the results of the visitors with one value of the dimension.
 type BreakdownSlice struct {
-	Value string `json:"value"`
+	Value  string   `json:"value"`
+	Values []string `json:"values,omitempty"` // of two attributes
 	Slice
+
+	of string // value of the dimension
+}
+
+// setValue sets the value of the dimension, or the pair of the values of two attributes.
+func (b *BreakdownSlice) setValue(of string, isPair bool) {
+	b.of = of
+	if !isPair {
+		b.Value = ShownValue(of)
+		return
+	}
+	for _, value := range moments.SplitValues(of) {
+		b.Values = append(b.Values, ShownValue(value))
+	}
+	b.Value = strings.Join(b.Values, " · ")
 }
 
 // Counts are sums over the visitors and their counted events.

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/stats"
 )
@@ -25,6 +27,47 @@ type Evidence struct {
 	PValue float64      `json:"pValue"`           // valid whenever it is read, and adjusted for all questions
 	Holds  bool         `json:"holds"`            // otherwise the answer only describes
 	Reason stats.Reason `json:"reason,omitempty"` // why there is no evidence yet
+}
+
+// InWords says whether the answer holds, and how strong the evidence must be.
+func (e *Evidence) InWords() string {
+	var price string
+	if e.Needed != nil && e.OneOf != nil {
+		price = fmt.Sprintf("; a question as specific as this, one of about %s, needs %s : 1",
+			wording.FormatCount(int64(math.Min(*e.OneOf, maxShown))), wording.FormatCount(int64(math.Min(*e.Needed, maxShown))))
+	}
+	switch {
+	case e.Reason != "":
+		return "Describes: " + e.explainReason() + "."
+	case e.Holds:
+		return fmt.Sprintf("Holds: evidence %s : 1%s.", formatRatio(e.Ratio), price)
+	default:
+		return fmt.Sprintf("Describes: evidence %s : 1%s.", formatRatio(e.Ratio), price)
+	}
+}
+
+// explainReason returns why there is no evidence, without a full stop.
+func (e *Evidence) explainReason() string {
+	switch e.Reason {
+	case stats.ReasonTooEarly:
+		return fmt.Sprintf("evidence needs %d full days", leastEvidenceDays)
+	case stats.ReasonTooFewConversions:
+		return fmt.Sprintf("evidence needs %d conversions in the two variations", leastEvidenceConverted)
+	case stats.ReasonTooFewNonzero:
+		return fmt.Sprintf("evidence needs %d visitors with a value in each variation", leastEvidenceValues)
+	}
+	return wording.ExplainReason(e.Reason)
+}
+
+// maxShown is the largest number that a text shows; larger ones are more than anybody reads.
+const maxShown = 1e15
+
+// formatRatio formats an e-value: with a decimal below 10.
+func formatRatio(ratio float64) string {
+	if ratio < 10 {
+		return wording.FormatNumber(ratio, 1)
+	}
+	return wording.FormatCount(int64(math.Min(ratio, maxShown)))
 }
 
 // The least data for evidence: full days, which include each weekday; converted visitors of a pair for the coin of a

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -276,9 +277,31 @@ func (r *AgeRange) afterName() string {
 	return " " + r.Text
 }
 
+// Compares reports whether the report compares variations.
+func (r *Report) Compares() bool { return r.Conclusion != nil }
+
+// HasExpression reports whether the request writes a metric.
+func (r *Report) HasExpression() bool { return r.Question != nil && r.Question.Metric != "" }
+
+// EstimateOf returns the value of the metric of the report; if nothing is compared, that of the goal conversion rate.
+func (r *Report) EstimateOf(v *VariationResults) Estimate {
+	if v.Metric != nil {
+		return v.Metric.Estimate
+	}
+	return v.Metrics.EstimateOf(*cmp.Or(r.CompareMetric, new(query.GoalConversionRate)))
+}
+
+// IsShare reports whether the metric of the report is a share; if nothing is compared, the goal conversion rate is.
+func (r *Report) IsShare() bool {
+	if r.HasExpression() {
+		return r.Question.Unit == metric.Share
+	}
+	return cmp.Or(r.CompareMetric, new(query.GoalConversionRate)).IsRate()
+}
+
 // MetricInWords returns the name of the compared metric, with the conversion window; empty: nothing is compared.
 func (r *Report) MetricInWords() string {
-	if r.Question != nil && r.Question.Metric != "" {
+	if r.HasExpression() {
 		return r.Question.Name
 	}
 	if r.CompareMetric == nil {

@@ -150,7 +150,9 @@ func (e *Engine) PlanWithNames(
 }
 
 // ReadNames returns the names that metrics of a website may contain.
-func (e *Engine) ReadNames(ctx context.Context, owned *catalogue.AccountResources, website int64) (*metric.Names, error) {
+func (e *Engine) ReadNames(
+	ctx context.Context, owned *catalogue.AccountResources, website int64,
+) (*metric.Names, error) {
 	labels, err := schema.ReadLabels(ctx, e.facts.Store.Conn)
 	if err != nil {
 		return nil, source.StoreFailure(ctx, err)

@@ -153,23 +153,13 @@ func (p *Plan) checkExpression(m *metric.Metric, found *faults.Collector) {
 // resolveExpression sets the ranges of ages of the quantities of an expression, its cap, and which visitors are mature.
 // A metric with a name that is split is an expression, too.
 func (p *Plan) resolveExpression() error {
-	if p.Split != nil && p.Expression == nil {
-		goal, known := p.FindGoal(p.GoalID)
-		of := &metric.Goal{ID: p.GoalID, Key: KeyOfGoal(goal)}
-		if !known {
-			of = nil
+	if p.Split != nil {
+		if err := p.resolveSplit(); err != nil {
+			return err
 		}
-		p.Expression, _ = metric.NewAlias(string(p.Metric), of)
-		p.Written = p.Expression
-		p.Asked.Expression = p.Expression.String()
 	}
 	if p.Expression == nil {
 		return nil
-	}
-	if p.Split != nil {
-		if err := p.checkSplit(); err != nil {
-			return err
-		}
 	}
 	m := *p.Expression
 	if least := p.Filters.GoalValue; least != nil {
@@ -196,8 +186,18 @@ func (p *Plan) resolveExpression() error {
 	return nil
 }
 
-// checkSplit returns the faults of a split of an expression.
-func (p *Plan) checkSplit() error {
+// resolveSplit makes a metric with a name an expression, and returns the faults of its split.
+func (p *Plan) resolveSplit() error {
+	if p.Expression == nil {
+		goal, known := p.FindGoal(p.GoalID)
+		of := &metric.Goal{ID: p.GoalID, Key: KeyOfGoal(goal)}
+		if !known {
+			of = nil
+		}
+		p.Expression, _ = metric.NewAlias(string(p.Metric), of)
+		p.Written = p.Expression
+		p.Asked.Expression = p.Expression.String()
+	}
 	var found faults.Collector
 	refuse := func(is bool, detail string) { found.AddIf(is, "split", p.Asked.Split, detail) }
 	refuse(p.Asked.Cap != nil, "the parts of a split have no cap: omit split or cap")

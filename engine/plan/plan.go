@@ -114,8 +114,8 @@ var (
 // MaxBreakdown is the maximum number of dimension values with separate slices.
 const MaxBreakdown = 50
 
-// MaxPairs is the maximum number of pairs of values of two attributes with separate slices. Each of the values is one of
-// the MaxBreakdown most visited ones of its attribute.
+// MaxPairs is the maximum number of pairs of values of two attributes with separate slices. Each of the values is one
+// of the MaxBreakdown most visited ones of its attribute.
 const MaxPairs = 200
 
 // New resolves a request against the resources of its account. The error is an InvalidError or a NotFoundError.

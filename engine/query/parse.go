@@ -375,7 +375,8 @@ func FormatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04
 const (
 	maxQuery = 8 << 10 // bytes
 	maxValue = 512     // bytes of a value, as for attributes of events
-	// bytes of a metric or a condition of visitors, whose characters are limited when it is read
+	// maxExpression is the maximum of bytes of a metric or a condition of visitors, whose characters are limited when
+	// it is read.
 	maxExpression = 4 * metric.MaxCharacters
 )
 

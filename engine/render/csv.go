@@ -25,8 +25,8 @@ var (
 		comparison.complement:visitors,controlVisitors comparison.complement.improvement:EFFECT
 		comparison.complement.improvementDifference:RANGE,reason
 		heterogeneity:segments,bayesFactor,pValue,reason conclusion:status,variationId,look,decidedAt
-		question:metric,visitors breakdown.values split.value split.label metric:value,standardError,INTERVAL,reason,visitors
-		metric:numerator,denominator comparison.evidence:ratio,needed,oneOf,pValue,holds,reason`)
+		question:metric,visitors breakdown.values split.value split.label
+		metric:value,standardError,INTERVAL,reason,visitors metric:numerator,denominator comparison.evidence:ratio,needed,oneOf,pValue,holds,reason`)
 	scorecardCSV = pathsOf(`campaignId widgetId experimentId methodology significanceLevel filters window:from,to
 		dataThrough report.goal:id,name report.conversionWindow:from,to,source
 		decision:status,variationId,decidedAt goal:id,name metric conversionWindow:from,to,source
@@ -109,7 +109,9 @@ func CSV(r *result.Report) ([]byte, error) {
 			parts, _ := report["split"].(map[string]any)
 			add(report, map[string]any{"breakdown": nil, "series": nil, "split": nil})
 			for _, slice := range objectsIn(report, "breakdown") {
-				add(slice, map[string]any{"breakdown": slice, "series": nil, "split": nil, "conclusion": slice["conclusion"]})
+				add(slice, map[string]any{
+					"breakdown": slice, "series": nil, "split": nil, "conclusion": slice["conclusion"],
+				})
 			}
 			for _, part := range objectsIn(parts, "items") {
 				add(part, map[string]any{"breakdown": nil, "series": nil, "split": part, "conclusion": nil})

@@ -14,8 +14,8 @@ import (
 
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/query"
-	"lifthouse/engine/render"
 	"lifthouse/engine/result"
+	"lifthouse/engine/tables"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -51,18 +51,20 @@ func (p *program) worthCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if asCSV {
+			of := query.Table{WebsiteID: asked.WebsiteID, GoalID: asked.GoalID, Metric: asked.Metric}
+			table, err := tableReader(s.Store).Open(ctx, tables.Find("worth"), s.owned, of)
+			if err == nil {
+				_, err = table.Write(ctx, p.stdout, tables.CSV)
+			}
+			return err
+		}
 		found, err := s.Engine.ReadProgramme(ctx, asked)
 		switch {
 		case err != nil:
 			return err
 		case asJSON:
 			return p.writeJSON(found)
-		case asCSV:
-			text, err := render.ProgrammeCSV(found)
-			if err == nil {
-				_, err = p.stdout.Write(text)
-			}
-			return err
 		}
 		for _, sentence := range found.Sentences {
 			p.printLine("%s", sentence)

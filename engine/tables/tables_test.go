@@ -1,0 +1,82 @@
+package tables
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/must"
+)
+
+// TestColumnsOfTheContract compares all columns with those of the contract. Columns may only be appended, each as a new
+// last line of its table; anything else needs another Contract and a major release.
+func TestColumnsOfTheContract(t *testing.T) {
+	var text strings.Builder
+	for i := range All {
+		fmt.Fprintf(&text, "%s: %s\n", All[i].Name, All[i].Grain)
+		for _, c := range All[i].Columns {
+			fmt.Fprintf(&text, "  %s %s", c.Name, c.Type)
+			if c.Null != "" {
+				text.WriteString(" null")
+			}
+			text.WriteString("\n")
+		}
+	}
+	golden := must.Get(os.ReadFile(fmt.Sprintf("testdata/contract%d.txt", Contract)))(t)
+	check.Equal(t, text.String(), string(golden), "columns")
+}
+
+// TestColumnsAreDescribed checks that each column has a name of its own, a meaning, and a null where it can be null.
+func TestColumnsAreDescribed(t *testing.T) {
+	keys := fieldsOf(reflect.TypeFor[subjectKey]())
+	for i := range All {
+		seen := map[string]bool{}
+		for k, c := range All[i].Columns {
+			name := All[i].Name + "." + c.Name
+			check.That(t, !seen[c.Name], "%s stands twice", name)
+			check.That(t, c.Meaning != "", "%s has no meaning", name)
+			seen[c.Name] = true
+			if k < len(keys) {
+				check.Equal(t, c, keys[k].Column, "key column of "+All[i].Name)
+			}
+		}
+	}
+	for _, row := range []reflect.Type{
+		reflect.TypeFor[experimentRow](), reflect.TypeFor[resultRow](), reflect.TypeFor[lookRow](),
+		reflect.TypeFor[decisionRow](), reflect.TypeFor[worthRow](), reflect.TypeFor[seriesRow](),
+		reflect.TypeFor[segmentRow](),
+	} {
+		for _, f := range fieldsOf(row) {
+			isPointer := row.FieldByIndex(f.index).Type.Kind() == reflect.Pointer
+			check.Equal(t, f.Null != "", isPointer, fmt.Sprint(row, ".", f.Name, " can be null"))
+		}
+	}
+}
+
+// TestFilesWithoutRows checks that a table without rows is a valid file of each format.
+func TestFilesWithoutRows(t *testing.T) {
+	fields := fieldsOf(reflect.TypeFor[seriesRow]())
+	for format, want := range map[Format]string{JSON: "[]\n", NDJSON: "", CSV: "websiteId,domain,kind,subjectId,"} {
+		var file bytes.Buffer
+		must.OK(t, newWriter[seriesRow](&file, format, fields).close())
+		check.That(t, strings.HasPrefix(file.String(), want) && (want != "" || file.Len() == 0), "%s: %q", format, file.String())
+	}
+	var file bytes.Buffer
+	must.OK(t, newWriter[seriesRow](&file, Parquet, fields).close())
+	read := must.Get(parquet.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len())))(t)
+	check.Equal(t, read.NumRows(), 0, "rows")
+	check.Equal(t, len(read.Schema().Columns()), len(fields), "columns")
+}
+
+// TestDays checks the days of the catalogue and of times, also before 1970.
+func TestDays(t *testing.T) {
+	check.Equal(t, parseDay("2026-03-02").String(), "2026-03-02", "parsed")
+	check.That(t, parseDay("") == nil, "no day")
+	check.Equal(t, Day(0).String(), "1970-01-01", "the first day")
+}

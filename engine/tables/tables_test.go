@@ -2,6 +2,7 @@ package tables
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"reflect"
@@ -79,4 +80,42 @@ func TestDays(t *testing.T) {
 	check.Equal(t, parseDay("2026-03-02").String(), "2026-03-02", "parsed")
 	check.That(t, parseDay("") == nil, "no day")
 	check.Equal(t, Day(0).String(), "1970-01-01", "the first day")
+}
+
+// columnsInWords returns the section of docs/tables.md about the columns.
+func columnsInWords() string {
+	var text strings.Builder
+	text.WriteString("All tables begin with the key:\n\n| column | type | meaning | null |\n|---|---|---|---|\n")
+	keys := len(fieldsOf(reflect.TypeFor[subjectKey]()))
+	write := func(columns []Column) {
+		for _, c := range columns {
+			kind := string(c.Type)
+			if c.Unit != "" {
+				kind += ", " + c.Unit
+			}
+			fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", c.Name, kind, c.Meaning, c.Null)
+		}
+	}
+	write(All[0].Columns[:keys])
+	for i := range All {
+		fmt.Fprintf(&text, "\n### %s\n\nA row is %s.\n\n| column | type | meaning | null |\n|---|---|---|---|\n",
+			All[i].Name, All[i].Grain)
+		write(All[i].Columns[keys:])
+	}
+	return text.String()
+}
+
+var rewrite = flag.Bool("rewrite", false, "write the columns to docs/tables.md")
+
+// TestColumnsAreDocumented compares the columns with docs/tables.md. With -rewrite, it writes them.
+func TestColumnsAreDocumented(t *testing.T) {
+	const path, title = "../../docs/tables.md", "\n## Columns\n\n"
+	document := string(must.Get(os.ReadFile(path))(t))
+	before, after, found := strings.Cut(document, title)
+	must.That(t, found, "%s has no columns", path)
+	if *rewrite {
+		must.OK(t, os.WriteFile(path, []byte(before+title+columnsInWords()), 0o600))
+		return
+	}
+	check.Equal(t, after, columnsInWords(), "columns; go test ./engine/tables -run Documented -rewrite writes them")
 }

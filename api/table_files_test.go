@@ -149,7 +149,8 @@ func TestTablesHaveEqualCells(t *testing.T) {
 		}
 		want := cellsOfJSON(t, files[tables.JSON], table.Columns)
 		check.That(t, len(want) > 0, "%s is empty", table.Name)
-		check.Equal(t, fmt.Sprint(cellsOfCSV(t, files[tables.CSV], table.Columns)), fmt.Sprint(want), "%s.csv", table.Name)
+		check.Equal(t, fmt.Sprint(cellsOfCSV(t, files[tables.CSV], table.Columns)), fmt.Sprint(want), "%s.csv",
+			table.Name)
 		check.Equal(t, fmt.Sprint(cellsOfParquet(t, files[tables.Parquet], table.Columns)), fmt.Sprint(want),
 			"%s.parquet", table.Name)
 		lines := strings.ReplaceAll(strings.TrimSuffix(files[tables.NDJSON], "\n"), "\n", ",\n ")
@@ -269,7 +270,8 @@ func TestTablesEqualReports(t *testing.T) {
 	looks := 0
 	for _, id := range []float64{31, 32, 33, 41} {
 		var report reportedResult
-		s.Get(fmt.Sprintf("/v1/campaigns/%v/results?scorecard=true", id)).Send().RequireStatus(http.StatusOK).JSON(&report)
+		path := fmt.Sprintf("/v1/campaigns/%v/results?scorecard=true", id)
+		s.Get(path).Send().RequireStatus(http.StatusOK).JSON(&report)
 		of := func(table string) []map[string]any {
 			return slices.DeleteFunc(s.tableRows(table), func(row map[string]any) bool {
 				return row["kind"] != "campaign" || row["subjectId"] != id

@@ -50,8 +50,8 @@ func TestViewsOnAServer(t *testing.T) {
 		check.Equal(t, int(rows), strings.Count(lines, "\n"), "rows of "+name) //nolint:gosec // few
 		for j := range tables.All[i].Columns {
 			column := tables.All[i].Columns[j].Name
-			must.OK(t, reader.Exec(t.Context(), fmt.Sprintf("SELECT max(%s) FROM %s FORMAT Null", column, name)), "%s.%s",
-				name, column)
+			query := fmt.Sprintf("SELECT max(%s) FROM %s FORMAT Null", column, name)
+			must.OK(t, reader.Exec(t.Context(), query), query)
 		}
 	}
 	var visitors int64

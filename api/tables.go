@@ -217,7 +217,9 @@ func (w *spool) Write(part []byte) (int, error) {
 }
 
 // worthTable returns the table worth of a website as CSV, of one goal and one metric if they are asked for.
-func (s *API) worthTable(ctx context.Context, owned *catalogue.AccountResources, asked query.Programme) ([]byte, error) {
+func (s *API) worthTable(
+	ctx context.Context, owned *catalogue.AccountResources, asked query.Programme,
+) ([]byte, error) {
 	of := query.Table{WebsiteID: asked.WebsiteID, GoalID: asked.GoalID, Metric: asked.Metric}
 	found, err := s.tableReader().Open(ctx, tables.Find("worth"), owned, of)
 	if err != nil {

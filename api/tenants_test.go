@@ -44,8 +44,28 @@ func newTenants(t *testing.T) (s *server, all []tenant) {
 			fmt.Fprintf(&file, `      - id: %[1]d
         domain: %[2]s.example.com
         goals: [{id: %[3]d, name: Goal %[2]s}]
-        campaigns: [{id: %[3]d, name: Campaign %[2]s, type: experiment, hypothesis: Because %[2]s, owner: %[2]s, primaryGoalId: %[3]d, controlShare: 50, active: true, variations: [{id: 1, name: New %[2]s, share: 50}]}]
-        widgets: [{id: %[3]d, name: Widget %[2]s, type: popup, active: true, primaryGoalId: %[3]d, experiments: [{id: 1, name: Test %[2]s, controlShare: 50, active: true, variations: [{id: 1, name: Other %[2]s, share: 50}]}]}]
+        campaigns:
+          - id: %[3]d
+            name: Campaign %[2]s
+            type: experiment
+            hypothesis: Because %[2]s
+            owner: %[2]s
+            primaryGoalId: %[3]d
+            controlShare: 50
+            active: true
+            variations: [{id: 1, name: New %[2]s, share: 50}]
+        widgets:
+          - id: %[3]d
+            name: Widget %[2]s
+            type: popup
+            active: true
+            primaryGoalId: %[3]d
+            experiments:
+              - id: 1
+                name: Test %[2]s
+                controlShare: 50
+                active: true
+                variations: [{id: 1, name: Other %[2]s, share: 50}]
 `, website, mark, i+1)
 			for visitor := range 8 {
 				e := at(visitor, fmt.Sprint("v", visitor), int64(visitor%2), schema.KindView, 0)
@@ -112,7 +132,8 @@ func TestTenants(t *testing.T) {
 		shown := text + fmt.Sprint(response.Header)
 		for website := range tenants * sites {
 			has := strings.Contains(shown, markOf(website+1))
-			check.Equal(t, has, asked[website+1], fmt.Sprintf("%s shows website %d to %v", path, website+1, as.websites))
+			check.Equal(t, has, asked[website+1], fmt.Sprintf("%s shows website %d to %v", path, website+1,
+				as.websites))
 		}
 		if total := response.Header.Get("X-Total-Count"); total != "" {
 			check.Equal(t, total, fmt.Sprint(2*len(asked)), path)

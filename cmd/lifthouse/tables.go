@@ -42,15 +42,13 @@ func tableReader(s *app.Store) tables.Reader {
 
 func (p *program) tablesCommand() *cobra.Command {
 	var o tablesOptions
-	cmd := newCommand("tables", func(cmd *cobra.Command, args []string) error {
-		if err := cobra.NoArgs(cmd, args); err != nil {
-			return usageError{err}
-		}
+	cmd := newCommand("tables", noArgs, nil)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.check(cmd); err != nil {
 			return usageError{err}
 		}
 		return nil
-	}, nil)
+	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.out, "out", "", "directory of the files")
 	flags.StringVar(&o.format, "format", string(tables.Parquet), "parquet or csv")

@@ -52,12 +52,7 @@ func (p *program) worthCommand() *cobra.Command {
 			return err
 		}
 		if asCSV {
-			of := query.Table{WebsiteID: asked.WebsiteID, GoalID: asked.GoalID, Metric: asked.Metric}
-			table, err := tableReader(s.Store).Open(ctx, tables.Find("worth"), s.owned, of)
-			if err == nil {
-				_, err = table.Write(ctx, p.stdout, tables.CSV)
-			}
-			return err
+			return p.writeWorthTable(ctx, s, asked)
 		}
 		found, err := s.Engine.ReadProgramme(ctx, asked)
 		switch {
@@ -86,6 +81,17 @@ func (p *program) worthCommand() *cobra.Command {
 		}
 		return p.printTable(rows)
 	})
+}
+
+// writeWorthTable prints the table worth of a website as CSV, of one goal and one metric if they are asked for.
+func (p *program) writeWorthTable(ctx context.Context, s ownedStore, asked query.Programme) error {
+	of := query.Table{WebsiteID: asked.WebsiteID, GoalID: asked.GoalID, Metric: asked.Metric}
+	table, err := tableReader(s.Store).Open(ctx, tables.Find("worth"), s.owned, of)
+	if err != nil {
+		return err
+	}
+	_, err = table.Write(ctx, p.stdout, tables.CSV)
+	return err
 }
 
 // websiteOr returns the given website of an account, or the only one if none is given.

@@ -52,8 +52,8 @@ const paramAfter = "after"
 // ParseBulk parses the query string of a request for all results at a time. decisions are the valid decisions. The
 // error is an InvalidError with all faults.
 func ParseBulk(rawQuery string, decisions []string, now time.Time) (Bulk, error) {
-	p := ReadParameters(rawQuery, paramWebsite, "kind", "active", "decision", "owner", "tag", "field", paramSince, "limit",
-		paramAfter)
+	p := ReadParameters(rawQuery, paramWebsite, "kind", "active", "decision", "owner", "tag", "field", paramSince,
+		"limit", paramAfter)
 	const most, usual = 1000, 500
 	b := Bulk{
 		WebsiteID: p.ID(paramWebsite),

@@ -53,7 +53,9 @@ func TableParameters(name string) []string {
 
 // ParseTable parses the name of a file, such as results.parquet, and the query string of a request for a table. names
 // are the tables and formats the endings of the files. The error is an InvalidError with all faults.
-func ParseTable(file, rawQuery string, names, formats []string, now time.Time) (name, format string, t Table, err error) {
+func ParseTable(
+	file, rawQuery string, names, formats []string, now time.Time,
+) (name, format string, t Table, err error) {
 	name, format, _ = strings.Cut(file, ".")
 	parameters := TableParameters(name)
 	isTable := slices.Contains(names, name)

@@ -66,13 +66,13 @@ func readDecisions(ctx context.Context, r *reading, write func(*decisionRow) err
 		return isOut || e.At.Before(r.Since)
 	})
 	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(a.Subject.Compare(b.Subject), a.At.Compare(b.At), cmp.Compare(a.EntryID, b.EntryID))
+		return cmp.Or(a.Compare(b.Subject), a.At.Compare(b.At), cmp.Compare(a.EntryID, b.EntryID))
 	})
 	for i := range entries {
 		row := &entries[i].decisionRow
 		row.subjectKey = r.keyOf(entries[i].Subject)
 		if archived[entries[i].Subject] {
-			row.Name = names[entries[i].Subject.WithoutExperiment()]
+			row.Name = names[entries[i].WithoutExperiment()]
 		}
 		if err := write(row); err != nil {
 			return err
@@ -132,11 +132,7 @@ func (r *reading) readRecorded(ctx context.Context, archived map[schema.Subject]
 		if err != nil {
 			return nil, source.StoreFailure(ctx, err)
 		}
-		primary, err := r.primaryOf(of, records)
-		if err != nil {
-			return nil, err
-		}
-		for _, rows := range looksOf(records, primary) {
+		for _, rows := range looksOf(records, r.primaryOf(of, records)) {
 			entries = append(entries, newLookEntry(of, rows))
 		}
 	}
@@ -144,17 +140,17 @@ func (r *reading) readRecorded(ctx context.Context, archived map[schema.Subject]
 }
 
 // primaryOf returns the goal and the metric of the primary question of a subject.
-func (r *reading) primaryOf(of schema.Subject, records []looks.Record) (primary looks.Record, err error) {
+func (r *reading) primaryOf(of schema.Subject, records []looks.Record) looks.Record {
 	if len(records) == 0 {
-		return primary, nil
+		return looks.Record{}
 	}
 	p, err := plan.New(plan.ResultsRequest(r.owned.ID, of), r.owned)
 	if err != nil { // it is archived
 		end := slices.IndexFunc(records, func(o looks.Record) bool { return o.Kind == looks.OfEnd })
-		return records[max(end, 0)], nil //nolint:nilerr // an end is of the primary question
+		return records[max(end, 0)] // an end is of the primary question
 	}
 	p = r.Engine.AsOfFirstView(p)
-	return looks.Record{GoalWindow: p.Declared.PrimaryGoal(), Metric: p.Declared.Metric}, nil
+	return looks.Record{GoalWindow: p.Declared.PrimaryGoal(), Metric: p.Declared.Metric}
 }
 
 // looksOf returns the rows of each look at a goal and a metric, in the order of the ledger.

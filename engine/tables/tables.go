@@ -39,7 +39,8 @@ var All = []Table{
 	newTable("worth", "a variation other than control, with what it is worth", readWorth, versionOfWorth),
 	newTable("series", "what a day (UTC) adds to a goal with a role of a variation; the sums are those of results",
 		readSeries, versionOfSubjects),
-	newTable("segments", "a variation among the visitors with a value of an attribute; it describes, and concludes nothing",
+	newTable("segments",
+		"a variation among the visitors with a value of an attribute; it describes, and concludes nothing",
 		readSegments, versionOfSubjects),
 }
 

@@ -13,8 +13,8 @@ const (
 )
 
 // Views returns the statements that make a ClickHouse server read the tables of a Lifthouse server at a URL: a view of
-// each table, and a user who may read the views. The views run with the rights of who creates them, so the user needs no
-// right to open URLs. TOKEN and PASSWORD are to be replaced.
+// each table, and a user who may read the views. The views run with the rights of who creates them, so the user needs
+// no right to open URLs. TOKEN and PASSWORD are to be replaced.
 func Views(url string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "CREATE DATABASE IF NOT EXISTS %s;\n", viewDatabase)

@@ -40,8 +40,13 @@ var bulkTables = []struct {
 	name string
 	most float64
 }{
-	{"experiments", 1000}, {"results", 1000}, {"looks", 1000}, {"decisions", 1000}, {"worth", 1000},
-	{"series", 20_000}, {"segments", 30_000},
+	{"experiments", 1000},
+	{"results", 1000},
+	{"looks", 1000},
+	{"decisions", 1000},
+	{"worth", 1000},
+	{"series", 20_000},
+	{"segments", 30_000},
 }
 
 // isBulk reports whether a test measures the requests for all results against their bars.

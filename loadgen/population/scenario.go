@@ -235,8 +235,8 @@ func (s *Scenario) catalogueWebsite(from *Website) catalogue.Website {
 			Initial: initial,
 		}
 		if c.Ended {
-			campaign.Initial.Active = false
-			campaign.Initial.EndDate = &catalogue.Date{Time: s.Start.AddDate(0, 0, s.Days)}
+			campaign.Active = false
+			campaign.EndDate = &catalogue.Date{Time: s.Start.AddDate(0, 0, s.Days)}
 		}
 		for i, v := range c.Variations {
 			campaign.Variations = append(campaign.Variations, catalogue.Variation{ID: v.ID, Name: v.Name, Share: v.Share, Order: i + 1})

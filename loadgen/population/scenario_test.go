@@ -193,11 +193,11 @@ func TestManyScenarioHasEndedAndRunningCampaigns(t *testing.T) {
 	running, ended := map[int64]int{}, 0
 	for _, site := range s.CatalogueFile().Accounts[0].Websites {
 		for _, c := range site.Campaigns {
-			if c.Initial.Active {
+			if c.Active {
 				running[site.ID]++
 				continue
 			}
-			check.That(t, c.Initial.EndDate != nil, "campaign %d has no end", c.ID)
+			check.That(t, c.EndDate != nil, "campaign %d has no end", c.ID)
 			ended++
 		}
 	}

@@ -88,7 +88,7 @@ func (s *API) parseTable(c *gin.Context, now time.Time) (*tableRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &tableRequest{Table: asked, table: tables.Find(name), format: tables.Format(format)}
+	r := &tableRequest{Table: asked, table: tables.FindTable(name), format: tables.Format(format)}
 	r.owned, r.WebsiteID, err = s.searchedWebsite(c, asked.WebsiteID)
 	r.key = fmt.Sprint("table ", r.owned.ID, " ", name, ".", format, " ", r.Table)
 	return r, err
@@ -107,7 +107,7 @@ func (s *API) answerTable(c *gin.Context) error {
 		return sendFile(c, r, last)
 	}
 	ctx := c.Request.Context()
-	found, err := s.tableReader().Open(ctx, r.table, r.owned, r.Table)
+	found, err := s.tableReader().OpenTable(ctx, r.table, r.owned, r.Table)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (s *API) readTable(ctx context.Context, c *gin.Context, r *tableRequest, fo
 	}
 	defer leave()
 	spooled := &spool{Context: c, request: r}
-	_, err = found.Write(ctx, spooled, r.format)
+	_, err = found.WriteFile(ctx, spooled, r.format)
 	switch {
 	case errors.Is(err, errTooLarge): // HEAD
 		setTableHeaders(c, r)
@@ -221,11 +221,11 @@ func (s *API) worthTable(
 	ctx context.Context, owned *catalogue.AccountResources, asked query.Programme,
 ) ([]byte, error) {
 	of := query.Table{WebsiteID: asked.WebsiteID, GoalID: asked.GoalID, Metric: asked.Metric}
-	found, err := s.tableReader().Open(ctx, tables.Find("worth"), owned, of)
+	found, err := s.tableReader().OpenTable(ctx, tables.FindTable("worth"), owned, of)
 	if err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer
-	_, err = found.Write(ctx, &text, tables.CSV)
+	_, err = found.WriteFile(ctx, &text, tables.CSV)
 	return text.Bytes(), err
 }

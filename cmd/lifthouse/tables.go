@@ -44,7 +44,7 @@ func (p *program) tablesCommand() *cobra.Command {
 	var o tablesOptions
 	cmd := newCommand("tables", noArgs, nil)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := o.check(cmd); err != nil {
+		if err := o.checkFlags(cmd); err != nil {
 			return usageError{err}
 		}
 		return nil
@@ -72,8 +72,8 @@ func (p *program) tablesCommand() *cobra.Command {
 	return cmd
 }
 
-// check returns all errors of the flags.
-func (o *tablesOptions) check(cmd *cobra.Command) error {
+// checkFlags returns all errors of the flags.
+func (o *tablesOptions) checkFlags(cmd *cobra.Command) error {
 	var found faults.Collector
 	given := cmd.Flags().Changed
 	found.AddIf(o.format != string(tables.Parquet) && o.format != string(tables.CSV), "--format", o.format,
@@ -131,14 +131,14 @@ func (p *program) writeTables(ctx context.Context, s ownedStore, o *tablesOption
 		table := &tables.All[i]
 		name := table.Name + "." + o.format
 		err := replaceFile(filepath.Join(dir, name), func(file io.Writer) error {
-			found, err := tableReader(s.Store).Open(ctx, table, s.owned, asked)
+			found, err := tableReader(s.Store).OpenTable(ctx, table, s.owned, asked)
 			if err != nil {
 				return err
 			}
 			if found.IsStale {
 				p.printDiagnostic("%s lacks accepted events that wait to be folded", name)
 			}
-			written.Rows[name], err = found.Write(ctx, file, tables.Format(o.format))
+			written.Rows[name], err = found.WriteFile(ctx, file, tables.Format(o.format))
 			return err
 		})
 		if err != nil {

@@ -257,7 +257,7 @@ func (r *recipes) sheets(t *testing.T, text string) {
 	must.OK(t, os.WriteFile(script, []byte(sheetsOfGoogle+text+"importResults();\n"), 0o600))
 	out := must.Get(r.command(t, "", "node", script))(t)
 	lines := strings.Count(r.get("/v1/tables/results.csv"), "\n")
-	columns := len(tables.Find("results").Columns)
+	columns := len(tables.FindTable("results").Columns)
 	check.Equal(t, strings.TrimSpace(out), fmt.Sprintf("results 1 1 %d %d websiteId", lines, columns), "the sheet")
 }
 

@@ -29,9 +29,9 @@ func NewLastingReport(report *result.Report) (*LastingReport, error) {
 	}, err
 }
 
-// Decode returns the report from its JSON, without what the JSON does not have. Tables read it: keeping the report
-// itself would keep its plans and sums, which are several times as large.
-func (r *LastingReport) Decode() (*result.Report, error) {
+// DecodeReport returns the report from its JSON, without what the JSON does not have. Tables read it: keeping the
+// report itself would keep its plans and sums, which are several times as large.
+func (r *LastingReport) DecodeReport() (*result.Report, error) {
 	report := &result.Report{}
 	if err := json.Unmarshal(r.members.JSON(), report); err != nil {
 		return nil, fmt.Errorf("decode a kept report: %w", err)

@@ -89,7 +89,7 @@ func newEntry(kind string, of schema.Subject, at time.Time, by, text string, ide
 	identity.Add("entry", kind)
 	identity.AddSubject(of)
 	return entry{of, decisionRow{
-		EntryID: identity.Hex(), At: at.UTC().Truncate(time.Millisecond), By: optional(by), Entry: kind, Text: text,
+		EntryID: identity.Hex(), At: at.UTC().Truncate(time.Millisecond), By: optionalOf(by), Entry: kind, Text: text,
 	}}
 }
 
@@ -109,7 +109,7 @@ func (r *reading) readMessages(ctx context.Context) (entries []entry, err error)
 			continue
 		}
 		row := decisionRow{
-			EntryID: m.ID, At: m.RecordedAt, Entry: kind, Status: optional(m.State), Text: m.Data.Text,
+			EntryID: m.ID, At: m.RecordedAt, Entry: kind, Status: optionalOf(m.State), Text: m.Data.Text,
 		}
 		var decision struct{ VariationID *int64 }
 		if m.Data.Decision != nil {
@@ -190,11 +190,11 @@ func newLookEntry(of schema.Subject, rows []*looks.Record) entry {
 	for _, row := range rows {
 		if row.Significant {
 			e.Status = new("significant")
-			e.VariationID = optional(row.VariationID)
+			e.VariationID = optionalOf(row.VariationID)
 		}
 	}
 	if len(rows) == 1 {
-		e.VariationID = optional(first.VariationID)
+		e.VariationID = optionalOf(first.VariationID)
 	}
 	return e
 }
@@ -332,7 +332,7 @@ func (a *audited) addState(change *catalogue.AuditEntry) (entries []entry, err e
 		case has && !reflect.DeepEqual(outcome, earlier):
 			e := add(entryOutcome, cmp.Or(outcome.Note, "The outcome is "+outcome.Outcome+"."))
 			e.Status = &outcome.Outcome
-			e.VariationID = optional(outcome.VariationID)
+			e.VariationID = optionalOf(outcome.VariationID)
 		case had && !has:
 			add(entryOutcome, "The outcome was withdrawn.")
 		}

@@ -36,22 +36,22 @@ func readExperiments(ctx context.Context, r *reading, write func(*experimentRow)
 func (r *reading) setDeclared(row *experimentRow, of schema.Subject) {
 	if outcome, has := r.owned.StateOf(of).Outcomes[of.ExperimentID]; has {
 		row.Outcome = &outcome.Outcome
-		row.OutcomeVariationID = optional(outcome.VariationID)
+		row.OutcomeVariationID = optionalOf(outcome.VariationID)
 		row.OutcomeDate = parseDay(outcome.Date)
 	}
 	if of.Kind == schema.SubjectCampaign {
 		campaign := r.owned.Campaigns[of.ID]
-		row.Type = optional(campaign.Type)
+		row.Type = optionalOf(campaign.Type)
 		row.Active = campaign.Active
-		row.StartDate = millis(campaign.StartDate)
-		row.EndDate = millis(campaign.EndDate)
-		row.Owner = optional(campaign.Owner)
-		row.Tags = optional(strings.Join(campaign.Tags, ", "))
-		row.Hypothesis = optional(campaign.Hypothesis)
+		row.StartDate = toMillis(campaign.StartDate)
+		row.EndDate = toMillis(campaign.EndDate)
+		row.Owner = optionalOf(campaign.Owner)
+		row.Tags = optionalOf(strings.Join(campaign.Tags, ", "))
+		row.Hypothesis = optionalOf(campaign.Hypothesis)
 		return
 	}
 	widget := r.owned.Widgets[of.ID]
-	row.Type = optional(widget.Type)
+	row.Type = optionalOf(widget.Type)
 	for i := range widget.Experiments {
 		e := &widget.Experiments[i]
 		if e.ID != of.ExperimentID {
@@ -59,10 +59,10 @@ func (r *reading) setDeclared(row *experimentRow, of schema.Subject) {
 		}
 		row.Active = widget.Active && e.Active
 		if e.StartDate != nil {
-			row.StartDate = millis(&e.StartDate.Time)
+			row.StartDate = toMillis(&e.StartDate.Time)
 		}
 		if e.EndDate != nil {
-			row.EndDate = millis(&e.EndDate.Time)
+			row.EndDate = toMillis(&e.EndDate.Time)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (row *experimentRow) setReport(of *result.Report) {
 	if d := of.Decision; d != nil {
 		row.Decision = textOf(d.Status)
 		row.DecisionVariationID = d.VariationID
-		row.DecidedAt = millis(d.DecidedAt)
+		row.DecidedAt = toMillis(d.DecidedAt)
 	}
 	if of.Conclusion != nil {
 		row.DecidedLook = numberOf(of.Conclusion.Look)
@@ -93,13 +93,13 @@ func (row *experimentRow) setReport(of *result.Report) {
 	for i := range of.Checks.Warnings {
 		codes[i] = string(of.Checks.Warnings[i].Code)
 	}
-	row.Warnings = optional(strings.Join(codes, " "))
+	row.Warnings = optionalOf(strings.Join(codes, " "))
 	row.Visitors = of.Totals.Visitors
 	if weeks := of.Checks.FullWeeks; weeks != nil {
 		row.FullDays = new(int64(weeks.Days))
 	}
 	if of.NextLook != nil {
-		row.NextLookEnd = millis(&of.NextLook.End)
+		row.NextLookEnd = toMillis(&of.NextLook.End)
 	}
 }
 
@@ -116,7 +116,7 @@ func readResults(ctx context.Context, r *reading, write func(*resultRow) error) 
 				row.setFigures(of, i, k)
 				row.setComparison(&card.Variations[k])
 				if at, has := r.accepted[of.subject]; has {
-					row.DataThrough = millis(&at)
+					row.DataThrough = toMillis(&at)
 				}
 				rows = append(rows, row)
 			}
@@ -164,7 +164,7 @@ func (row *resultRow) setFigures(of *summarized, i, variation int) {
 		row.Share = int64(of.report.Variations[at].Share)
 	}
 	row.Estimate = v.Estimate.Value
-	row.EstimateLower, row.EstimateUpper = ends(v.Estimate.Interval)
+	row.EstimateLower, row.EstimateUpper = endsOf(v.Estimate.Interval)
 }
 
 // setComparison sets the comparison of a variation with control.
@@ -179,7 +179,7 @@ func (row *resultRow) setComparison(v *result.ScorecardVariation) {
 		return
 	}
 	row.Lift = c.Improvement.Value
-	row.LiftLower, row.LiftUpper = ends(c.Improvement.Interval)
+	row.LiftLower, row.LiftUpper = endsOf(c.Improvement.Interval)
 	if c.Frequentist != nil {
 		row.PValue = c.Frequentist.PValue
 	}
@@ -187,8 +187,8 @@ func (row *resultRow) setComparison(v *result.ScorecardVariation) {
 	row.Conclusive = c.Conclusive
 	if last := c.Sequential; last != nil && last.Look != nil {
 		row.Look = numberOf(last.Look)
-		row.LookEnd = millis(last.End)
-		row.LookLower, row.LookUpper = ends(last.Improvement)
+		row.LookEnd = toMillis(last.End)
+		row.LookLower, row.LookUpper = endsOf(last.Improvement)
 		row.LookPValue = last.PValue
 		row.LookSignificant = &last.Significant
 	}
@@ -214,7 +214,7 @@ func readLooks(ctx context.Context, r *reading, write func(*lookRow) error) erro
 			row := newLookRow(&records[k])
 			row.subjectKey = r.keyOf(of)
 			if row.VariationID != nil {
-				row.Variation = optional(names[*row.VariationID])
+				row.Variation = optionalOf(names[*row.VariationID])
 			}
 			isSince := !records[k].RecordedAt.Before(r.Since)
 			if records[k].RecordedAt.IsZero() {
@@ -240,15 +240,15 @@ func compareLooks(a, b *lookRow) int {
 // newLookRow returns the row of a record, without its subject.
 func newLookRow(of *looks.Record) lookRow {
 	row := lookRow{
-		Question: questionID(of), GoalID: optional(of.GoalID), Metric: string(of.Metric),
+		Question: questionID(of), GoalID: optionalOf(of.GoalID), Metric: string(of.Metric),
 		ConversionWindow: of.Window.String(), LookKind: string(of.Kind), Look: int64(of.Number),
 		EndedAt: of.End.UTC().Truncate(time.Millisecond), LastDay: dayOf(of.End.Add(-1)), Visitors: of.Visitors,
-		VariationID: optional(of.VariationID), Tau: optional(of.Tau), CriticalValue: of.Critical, Z: of.Z,
+		VariationID: optionalOf(of.VariationID), Tau: optionalOf(of.Tau), CriticalValue: of.Critical, Z: of.Z,
 		PValue: of.PValue, Chance: of.Chance, Difference: of.Difference.Value, Lift: of.Lift.Value,
-		Significant: of.Significant, RecordedAt: millis(&of.RecordedAt),
+		Significant: of.Significant, RecordedAt: toMillis(&of.RecordedAt),
 	}
-	row.DifferenceLower, row.DifferenceUpper = ends(of.Difference.Interval)
-	row.LiftLower, row.LiftUpper = ends(of.Lift.Interval)
+	row.DifferenceLower, row.DifferenceUpper = endsOf(of.Difference.Interval)
+	row.LiftLower, row.LiftUpper = endsOf(of.Lift.Interval)
 	if len(of.Strata) == 0 {
 		return row
 	}

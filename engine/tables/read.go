@@ -90,10 +90,10 @@ func (r *reading) keyOf(of schema.Subject) subjectKey {
 	}
 	if of.Kind == schema.SubjectWidget {
 		key.Kind = query.KindExperiment
-		key.ExperimentID = optional(of.ExperimentID)
+		key.ExperimentID = optionalOf(of.ExperimentID)
 		return key
 	}
-	key.Key = optional(r.owned.Campaigns[of.ID].Key)
+	key.Key = optionalOf(r.owned.Campaigns[of.ID].Key)
 	return key
 }
 
@@ -130,7 +130,7 @@ func (r *reading) summaries(ctx context.Context) iter.Seq2[*summarized, error] {
 		for summary, err := range r.Summaries.AwaitSummaries(ctx, of) {
 			var report *result.Report
 			if err == nil {
-				report, err = summary.Decode()
+				report, err = summary.DecodeReport()
 			}
 			if err != nil {
 				yield(nil, err)
@@ -145,8 +145,8 @@ func (r *reading) summaries(ctx context.Context) iter.Seq2[*summarized, error] {
 	}
 }
 
-// optional returns a value, or nil if it is the zero value.
-func optional[T comparable](value T) *T {
+// optionalOf returns a value, or nil if it is the zero value.
+func optionalOf[T comparable](value T) *T {
 	if value == *new(T) {
 		return nil
 	}
@@ -154,7 +154,7 @@ func optional[T comparable](value T) *T {
 }
 
 // textOf returns a text of a type of its own, or nil if it is empty.
-func textOf[T ~string](text T) *string { return optional(string(text)) }
+func textOf[T ~string](text T) *string { return optionalOf(string(text)) }
 
 // numberOf returns a small number; nil stays nil.
 func numberOf(n *int) *int64 {
@@ -164,16 +164,16 @@ func numberOf(n *int) *int64 {
 	return new(int64(*n))
 }
 
-// millis returns a time without what a column does not have; nil stays nil.
-func millis(at *time.Time) *time.Time {
+// toMillis returns a time without what a column does not have; nil stays nil.
+func toMillis(at *time.Time) *time.Time {
 	if at == nil || at.IsZero() {
 		return nil
 	}
 	return new(at.UTC().Truncate(time.Millisecond))
 }
 
-// ends returns the ends of an interval; nil: it is unbounded, or there is no interval.
-func ends(of *stats.Interval) (lower, upper *float64) {
+// endsOf returns the ends of an interval; nil: it is unbounded, or there is no interval.
+func endsOf(of *stats.Interval) (lower, upper *float64) {
 	if of == nil {
 		return nil, nil
 	}
@@ -242,12 +242,12 @@ func (r *reading) programmeRows(of *worth.Programme) (rows []worthRow) {
 			subject.ExperimentID = item.ExperimentID
 		}
 		row := worthRow{
-			subjectKey: r.keyOf(subject), GoalID: optional(of.GoalID), Currency: optional(of.Currency),
+			subjectKey: r.keyOf(subject), GoalID: optionalOf(of.GoalID), Currency: optionalOf(of.Currency),
 			VariationID: item.VariationID, Variation: item.Name, Metric: string(item.Metric), Of: string(item.Of),
-			Allocation: numberOf(item.Allocation), State: textOf(item.State), EndedAt: millis(item.EndedAt),
+			Allocation: numberOf(item.Allocation), State: textOf(item.State), EndedAt: toMillis(item.EndedAt),
 			Shipped: item.Shipped, Outcome: item.Outcome.Outcome.Outcome,
-			OutcomeVariationID: optional(item.Outcome.VariationID), OutcomeDate: parseDay(item.Outcome.Date),
-			OutcomeNote: optional(item.Outcome.Note), OutcomeDeclared: item.Outcome.Declared,
+			OutcomeVariationID: optionalOf(item.Outcome.VariationID), OutcomeDate: parseDay(item.Outcome.Date),
+			OutcomeNote: optionalOf(item.Outcome.Note), OutcomeDeclared: item.Outcome.Declared,
 			Chance: item.Chance, Reason: textOf(item.Reason), ValueReason: textOf(item.ValueReason),
 		}
 		if seen := item.Observed; seen != nil {
@@ -301,7 +301,7 @@ func readSeries(ctx context.Context, r *reading, write func(*seriesRow) error) e
 				day := &goals[i].Days[k]
 				row := seriesRow{
 					subjectKey: key, Day: dayOf(day.Day), VariationID: day.VariationID,
-					GoalID:   optional(goals[i].GoalID),
+					GoalID:   optionalOf(goals[i].GoalID),
 					Visitors: day.Visitors, ConvertedVisitors: day.ConvertedVisitors, GoalsReached: day.GoalsReached,
 					Value: day.Value.Float(), Profit: day.Profit.Float(), ConversionWindow: goals[i].Window.String(),
 				}
@@ -364,12 +364,12 @@ func segmentRows(key subjectKey, attribute string, of *result.Report) (rows []se
 			}
 			if c := v.Comparison; c != nil {
 				row.Lift = c.Improvement.Value
-				row.LiftLower, row.LiftUpper = ends(c.Improvement.Interval)
+				row.LiftLower, row.LiftUpper = endsOf(c.Improvement.Interval)
 				row.Reason = textOf(c.Improvement.Reason)
 				if c.Complement != nil {
 					others := &c.Complement.ImprovementDifference
 					row.MinusOthers = others.Value
-					row.MinusOthersLower, row.MinusOthersUpper = ends(others.Interval)
+					row.MinusOthersLower, row.MinusOthersUpper = endsOf(others.Interval)
 				}
 			}
 			rows = append(rows, row)

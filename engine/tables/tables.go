@@ -68,8 +68,8 @@ func newTable[R any](
 	return t
 }
 
-// Find returns the table with a name; nil: there is none.
-func Find(name string) *Table {
+// FindTable returns the table with a name; nil: there is none.
+func FindTable(name string) *Table {
 	if at := slices.IndexFunc(All, func(t Table) bool { return t.Name == name }); at >= 0 {
 		return &All[at]
 	}
@@ -104,8 +104,8 @@ type Snapshot struct {
 	reading *reading
 }
 
-// Open returns a table of an account at the current versions of the data.
-func (r Reader) Open(
+// OpenTable returns a table of an account at the current versions of the data.
+func (r Reader) OpenTable(
 	ctx context.Context, t *Table, owned *catalogue.AccountResources, asked query.Table,
 ) (*Snapshot, error) {
 	of := &reading{Reader: r, Table: asked, owned: owned}
@@ -131,7 +131,7 @@ func (r Reader) Open(
 	return s, err
 }
 
-// Write writes the table to a file, and returns the number of its rows.
-func (s *Snapshot) Write(ctx context.Context, to io.Writer, format Format) (rows int64, err error) {
+// WriteFile writes the table to a file, and returns the number of its rows.
+func (s *Snapshot) WriteFile(ctx context.Context, to io.Writer, format Format) (rows int64, err error) {
 	return s.table.write(ctx, s.reading, to, format)
 }

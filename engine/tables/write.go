@@ -74,17 +74,17 @@ func (w *parquetWriter[R]) writeRow(row *R) error {
 	if len(w.rows) < atOnce {
 		return nil
 	}
-	return w.flush()
+	return w.writeRows()
 }
 
-func (w *parquetWriter[R]) flush() error {
+func (w *parquetWriter[R]) writeRows() error {
 	_, err := w.file.Write(w.rows)
 	w.rows = w.rows[:0]
 	return err
 }
 
 func (w *parquetWriter[R]) close() error {
-	if err := w.flush(); err != nil {
+	if err := w.writeRows(); err != nil {
 		return err
 	}
 	return w.file.Close()

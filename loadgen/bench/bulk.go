@@ -65,7 +65,7 @@ type bulkTest struct {
 // and memory; without a token for events, none of changes.
 func (c *client) measureBulk(ctx context.Context, o *Options, found *targets) ([]Bar, error) {
 	b := &bulkTest{client: c, options: o, found: found}
-	before, err := b.scrape(ctx)
+	before, err := b.scrapeServer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (c *client) measureBulk(ctx context.Context, o *Options, found *targets) ([
 			return b.bars, err
 		}
 	}
-	after, err := b.scrape(ctx)
+	after, err := b.scrapeServer(ctx)
 	if err == nil && o.AdminURL != "" {
 		const name = "process_resident_memory_bytes"
 		b.bars = append(b.bars, Bar{Name: "memory", Value: (after[name] - before[name]) / (1 << 20), Most: 100, Unit: "MiB"})
@@ -89,23 +89,23 @@ func (c *client) measureBulk(ctx context.Context, o *Options, found *targets) ([
 	return b.bars, err
 }
 
-// scrape reads the metrics of the server; nil: their address is not known.
-func (b *bulkTest) scrape(ctx context.Context) (scrape, error) {
+// scrapeServer reads the metrics of the server; nil: their address is not known.
+func (b *bulkTest) scrapeServer(ctx context.Context) (scrape, error) {
 	if b.options.AdminURL == "" {
 		return nil, nil
 	}
 	return b.scrapeMetrics(ctx, b.options.AdminURL)
 }
 
-// add adds a bar of a time.
-func (b *bulkTest) add(name string, took time.Duration, most float64) {
+// addTime adds a bar of a time.
+func (b *bulkTest) addTime(name string, took time.Duration, most float64) {
 	b.bars = append(b.bars, Bar{Name: name, Value: milliseconds(took), Most: most, Unit: "ms"})
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// read sends a request that must be answered with a status, and returns the time until the last byte and the header.
-func (b *bulkTest) read(ctx context.Context, path, tag string, status int) (time.Duration, http.Header, error) {
+// timeRequest sends a request that must be answered with a status, and returns the time until the last byte and the header.
+func (b *bulkTest) timeRequest(ctx context.Context, path, tag string, status int) (time.Duration, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+path, http.NoBody)
 	if err != nil {
 		return 0, nil, err
@@ -131,12 +131,12 @@ func (b *bulkTest) read(ctx context.Context, path, tag string, status int) (time
 	return time.Since(started), response.Header, nil
 }
 
-// median returns the median time of several equal requests, and the header of the last answer.
-func (b *bulkTest) median(ctx context.Context, path, tag string, status int) (time.Duration, http.Header, error) {
+// medianTime returns the median time of several equal requests, and the header of the last answer.
+func (b *bulkTest) medianTime(ctx context.Context, path, tag string, status int) (time.Duration, http.Header, error) {
 	var times []time.Duration
 	var last http.Header
 	for range repeats {
-		took, header, err := b.read(ctx, path, tag, status)
+		took, header, err := b.timeRequest(ctx, path, tag, status)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -149,8 +149,8 @@ func (b *bulkTest) median(ctx context.Context, path, tag string, status int) (ti
 
 // measureFirst measures the first request, which computes what is not kept: all after a start of the server.
 func (b *bulkTest) measureFirst(ctx context.Context) error {
-	took, _, err := b.read(ctx, allReports, "", http.StatusOK)
-	b.add("first", took, 15_000)
+	took, _, err := b.timeRequest(ctx, allReports, "", http.StatusOK)
+	b.addTime("first", took, 15_000)
 	return err
 }
 
@@ -158,7 +158,7 @@ func (b *bulkTest) measureFirst(ctx context.Context) error {
 func (b *bulkTest) measureSingle(ctx context.Context) error {
 	var times []time.Duration
 	for _, of := range b.found.campaigns[:min(len(b.found.campaigns), 20)] {
-		took, _, err := b.median(ctx, of.resultsPath("scorecard=true"), "", http.StatusOK)
+		took, _, err := b.medianTime(ctx, of.resultsPath("scorecard=true"), "", http.StatusOK)
 		if err != nil {
 			return err
 		}
@@ -171,16 +171,16 @@ func (b *bulkTest) measureSingle(ctx context.Context) error {
 
 // measureWarm measures requests whose results are kept.
 func (b *bulkTest) measureWarm(ctx context.Context) error {
-	before, err := b.scrape(ctx)
+	before, err := b.scrapeServer(ctx)
 	if err != nil {
 		return err
 	}
-	took, header, err := b.median(ctx, allReports, "", http.StatusOK)
+	took, header, err := b.medianTime(ctx, allReports, "", http.StatusOK)
 	if err != nil {
 		return err
 	}
-	b.add("report", took, 1000)
-	after, err := b.scrape(ctx)
+	b.addTime("report", took, 1000)
+	after, err := b.scrapeServer(ctx)
 	if err != nil {
 		return err
 	}
@@ -190,13 +190,13 @@ func (b *bulkTest) measureWarm(ctx context.Context) error {
 			Bar{Name: "report, CPU", Value: 1000 * (after[cpu] - before[cpu]) / repeats, Most: 300, Unit: "CPU ms"},
 			Bar{Name: "report, computed", Value: after[misses] - before[misses], Most: 0, Unit: "results"})
 	}
-	unchanged, _, err := b.median(ctx, allReports, header.Get("ETag"), http.StatusNotModified)
+	unchanged, _, err := b.medianTime(ctx, allReports, header.Get("ETag"), http.StatusNotModified)
 	if err != nil {
 		return err
 	}
-	b.add("unchanged", unchanged, 20)
-	compact, _, err := b.median(ctx, "/v1/results", "", http.StatusOK)
-	b.add("compact", compact, 150)
+	b.addTime("unchanged", unchanged, 20)
+	compact, _, err := b.medianTime(ctx, "/v1/results", "", http.StatusOK)
+	b.addTime("compact", compact, 150)
 	return err
 }
 
@@ -204,14 +204,14 @@ func (b *bulkTest) measureWarm(ctx context.Context) error {
 func (b *bulkTest) measureTables(ctx context.Context) error {
 	for _, table := range bulkTables {
 		path := "/v1/tables/" + table.name + ".parquet"
-		took, _, err := b.read(ctx, path, "", http.StatusOK)
+		took, _, err := b.timeRequest(ctx, path, "", http.StatusOK)
 		if err == nil && table.most <= 1000 {
-			took, _, err = b.median(ctx, path, "", http.StatusOK)
+			took, _, err = b.medianTime(ctx, path, "", http.StatusOK)
 		}
 		if err != nil {
 			return err
 		}
-		b.add("table "+table.name, took, table.most)
+		b.addTime("table "+table.name, took, table.most)
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (b *bulkTest) measureChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.add(fmt.Sprintf("after events in %d", changedCampaigns), took, 3000)
+	b.addTime(fmt.Sprintf("after events in %d", changedCampaigns), took, 3000)
 
 	since := time.Now().UTC()
 	if err := b.sendViews(ctx, changedSince); err != nil {
@@ -237,8 +237,8 @@ func (b *bulkTest) measureChanges(ctx context.Context) error {
 	if _, err := b.readFresh(ctx); err != nil {
 		return err
 	}
-	took, _, err = b.median(ctx, allReports+"&since="+since.Format(time.RFC3339), "", http.StatusOK)
-	b.add(fmt.Sprintf("since, %d changed", changedSince), took, 400)
+	took, _, err = b.medianTime(ctx, allReports+"&since="+since.Format(time.RFC3339), "", http.StatusOK)
+	b.addTime(fmt.Sprintf("since, %d changed", changedSince), took, 400)
 	return err
 }
 
@@ -246,7 +246,7 @@ func (b *bulkTest) measureChanges(ctx context.Context) error {
 func (b *bulkTest) readFresh(ctx context.Context) (time.Duration, error) {
 	started := time.Now()
 	for {
-		_, header, err := b.read(ctx, allReports, "", http.StatusOK)
+		_, header, err := b.timeRequest(ctx, allReports, "", http.StatusOK)
 		if err != nil || header.Get("Warning") == "" {
 			return time.Since(started), err
 		}

@@ -290,6 +290,10 @@ type Options struct {
 	ResultsAge    time.Duration // maximum age of cached results of unchanged data; 0: no cache
 	ResultsMemory int64         // bytes of cached results; 0: no cache
 
+	// MaxTable is the maximum size of a table that is kept in memory, in bytes. A larger one is sent while it is read,
+	// without ranges.
+	MaxTable int
+
 	Timeout time.Duration // of a request, from its first use of the store, including waits; 0: no limit
 
 	TokenRate float64 // requests per second of a token; bursts may be twice as large
@@ -307,6 +311,7 @@ var DefaultOptions = Options{
 	WaitingEvents: 500_000,
 	ResultsAge:    time.Minute,
 	ResultsMemory: 64 << 20,
+	MaxTable:      32 << 20,
 	Timeout:       source.DefaultLimits.Time,
 	TokenRate:     500,
 	AuthFailures:  20, // more than typing errors, too few to guess tokens or to fill a log

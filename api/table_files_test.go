@@ -15,10 +15,13 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"lifthouse/api"
 	"lifthouse/engine/enginetest"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/tables"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
@@ -335,6 +338,68 @@ func TestRangesOfTables(t *testing.T) {
 	s.Get(path).Header("Range", "bytes=99999999-").Send().CheckStatus(http.StatusRequestedRangeNotSatisfiable)
 }
 
+// TestLargeTablesAreSentWhileTheyAreRead reads tables that are larger than what is kept.
+func TestLargeTablesAreSentWhileTheyAreRead(t *testing.T) {
+	s := newShops(t)
+	small := openServerOn(t, s.conn, enginetest.OpenOneOfSeveral, func(o *api.Options) { o.MaxTable = 200 })
+	small.token = s.token
+	for _, format := range tables.Formats {
+		path := tablesPath + "/results." + string(format)
+		whole := s.Get(path).Send().RequireStatus(http.StatusOK)
+		sent := small.Get(path).Send().RequireStatus(http.StatusOK)
+		check.Equal(t, sent.Text, whole.Text, path)
+		check.Equal(t, sent.Header.Get("ETag"), "", path)
+		check.Equal(t, sent.Header.Get("Accept-Ranges"), "", path)
+		part := small.Get(path).Header("Range", "bytes=4-9").Send().RequireStatus(http.StatusOK)
+		check.Equal(t, part.Text, whole.Text, "a range of "+path+" is the whole")
+		head := small.Request(http.MethodHead, path, "").Send().RequireStatus(http.StatusOK)
+		check.Equal(t, head.Header.Get("Content-Type"), whole.Header.Get("Content-Type"), "HEAD "+path)
+	}
+}
+
+// recordLooks records the looks at a subject as they are now.
+func (s *server) recordLooks(of schema.Subject) {
+	s.t.Helper()
+	owned := s.catalogue.Snapshot().AccountResources(1)
+	p := must.Get(plan.New(plan.ResultsRequest(1, of), owned))(s.t)
+	p = must.Get(s.engine.PlanInForce(s.t.Context(), p))(s.t)
+	version := must.Get(s.engine.ReadPlanVersion(s.t.Context(), p))(s.t)
+	records := must.Get(s.engine.ReadLooks(s.t.Context(), p, version))(s.t)
+	for i := range records {
+		records[i].RecordedAt = time.Now().UTC().Truncate(time.Millisecond)
+		records[i].FirstDay = records[i].End.AddDate(0, 0, -7)
+	}
+	must.Get(s.engine.Ledger.WriteRecords(s.t.Context(), records))(s.t)
+}
+
+// TestRecordedLooksNeverChange compares the looks before and after new events and a later look: each row that was
+// recorded is there, byte for byte, in the same order.
+func TestRecordedLooksNeverChange(t *testing.T) {
+	s := newShops(t)
+	s.recordLooks(schema.Subject{WebsiteID: 2, Kind: schema.SubjectCampaign, ID: 41})
+	recorded := func() (rows []string) {
+		for line := range strings.Lines(s.Get(tablesPath + "/looks.ndjson").Send().RequireStatus(http.StatusOK).Text) {
+			if !strings.Contains(line, `"recordedAt":null`) {
+				rows = append(rows, line)
+			}
+		}
+		return rows
+	}
+	before := recorded()
+	must.That(t, len(before) > 0, "no look is recorded")
+	e := at(1, "somebody late", 1, schema.KindView, 0)
+	e.WebsiteID, e.SubjectID, e.Time = 2, 41, time.Now().AddDate(0, 0, -8)
+	s.fold(e)
+	after := recorded()
+	next := 0
+	for _, row := range after {
+		if next < len(before) && row == before[next] {
+			next++
+		}
+	}
+	check.Equal(t, next, len(before), "rows that did not change, in order")
+}
+
 // TestTablesRefuseAllFaultsAtOnce sends every wrong parameter in one request.
 func TestTablesRefuseAllFaultsAtOnce(t *testing.T) {
 	s := newShops(t)
@@ -413,6 +478,14 @@ func TestDecisionsHaveAllEntries(t *testing.T) {
 		Type("application/json").Send().RequireStatus(http.StatusOK)
 	s.apply(shopWith("{id: 51, name: Never, controlShare: 40, variations: [{id: 1, name: New, share: 60}]}"))
 	s.apply(shopWith("{id: 51, name: Never, controlShare: 50, variations: [{id: 1, name: New, share: 50}], plannedDays: 70}"))
+	of41 := schema.Subject{WebsiteID: 2, Kind: schema.SubjectCampaign, ID: 41}
+	s.recordLooks(of41)
+	must.Get(s.outbox.WriteMessages(t.Context(), []outbox.Message{
+		outbox.NewMessage("msg_1", 1, catalogue.EventDecisionChanged, of41, "ship", time.Now(),
+			outbox.Data{Text: "Ship New.", Decision: json.RawMessage(`{"status":"ship","variationId":1}`)}),
+		outbox.NewMessage("msg_2", 1, catalogue.EventCheckFailed, of41, "sampleRatio", time.Now(),
+			outbox.Data{Text: "The split is not as declared."}),
+	}))(t)
 	rows := s.tableRows("decisions.json")
 	texts := map[string]string{}
 	for _, row := range rows {
@@ -423,6 +496,9 @@ func TestDecisionsHaveAllEntries(t *testing.T) {
 	check.Contains(t, texts["31 outcome"], "too slow dropped", "entries: %v", texts)
 	check.Contains(t, texts["51 shares"], "The shares are now 50 of variation 0, 50 of variation 1.", "entries: %v", texts)
 	check.Contains(t, texts["51 plan"], "The plan was changed.", "entries: %v", texts)
+	check.Contains(t, texts["41 look"], "Look 1 until ", "entries: %v", texts)
+	check.Equal(t, texts["41 decision"], "Ship New. ship <nil>", "entries: %v", texts)
+	check.Equal(t, texts["41 check"], "The split is not as declared. sampleRatio <nil>", "entries: %v", texts)
 	again := s.tableRows("decisions.json")
 	check.Equal(t, fmt.Sprint(again), fmt.Sprint(rows), "the entries of another request")
 	ids := map[string]bool{}

@@ -25,9 +25,6 @@ const (
 	// tableSlots is the maximum number of tables that are read at the same time. They have an admission of their own,
 	// because they must not hold up reports.
 	tableSlots = 2
-	// maxTable is the maximum size of a table that is kept in memory. A larger one is sent while it is read, without
-	// ranges.
-	maxTable = 32 << 20
 	// rangesAge is how long ranges are those of the last file, whatever has changed since: a program that reads ranges
 	// needs all of them from one file.
 	rangesAge = time.Minute
@@ -135,7 +132,7 @@ func (s *API) readTable(ctx context.Context, c *gin.Context, r *tableRequest, fo
 		return err
 	}
 	defer leave()
-	spooled := &spool{Context: c, request: r}
+	spooled := &spool{Context: c, request: r, most: s.options.MaxTable}
 	_, err = found.WriteFile(ctx, spooled, r.format)
 	switch {
 	case errors.Is(err, errTooLarge): // HEAD
@@ -190,6 +187,7 @@ func sendFile(c *gin.Context, r *tableRequest, file *results.File) error {
 type spool struct {
 	*gin.Context
 	request *tableRequest
+	most    int // bytes to keep
 	kept    []byte
 	streams bool
 }
@@ -199,7 +197,7 @@ func (w *spool) Write(part []byte) (int, error) {
 	switch {
 	case w.streams:
 		return len(part), writePart(w.Context, part)
-	case len(w.kept)+len(part) <= maxTable:
+	case len(w.kept)+len(part) <= w.most:
 		w.kept = append(w.kept, part...)
 		return len(part), nil
 	case w.Request.Method == http.MethodHead:

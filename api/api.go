@@ -62,6 +62,7 @@ type API struct {
 	files    *results.Admission            // for files of visitors
 	bulks    *results.Admission            // for all results
 	tables   *results.Admission            // for tables
+	maxTable int                           // bytes of a table that is kept
 	bodies   *bodies
 	senders  sync.Map // of *sender, by the digests of their tokens
 }
@@ -96,6 +97,7 @@ func New(parts Parts, o Options) *API {
 	s.bulks = results.NewAdmission(queue, s.metrics.results.Shed)
 	queue.Slots = tableSlots
 	s.tables = results.NewAdmission(queue, s.metrics.results.Shed)
+	s.maxTable = maxTable
 	s.rates = newRateLimits[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
 	s.failures = newRateLimits[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
 	s.bodies = &bodies{
@@ -290,10 +292,6 @@ type Options struct {
 	ResultsAge    time.Duration // maximum age of cached results of unchanged data; 0: no cache
 	ResultsMemory int64         // bytes of cached results; 0: no cache
 
-	// MaxTable is the maximum size of a table that is kept in memory, in bytes. A larger one is sent while it is read,
-	// without ranges.
-	MaxTable int
-
 	Timeout time.Duration // of a request, from its first use of the store, including waits; 0: no limit
 
 	TokenRate float64 // requests per second of a token; bursts may be twice as large
@@ -311,7 +309,6 @@ var DefaultOptions = Options{
 	WaitingEvents: 500_000,
 	ResultsAge:    time.Minute,
 	ResultsMemory: 64 << 20,
-	MaxTable:      32 << 20,
 	Timeout:       source.DefaultLimits.Time,
 	TokenRate:     500,
 	AuthFailures:  20, // more than typing errors, too few to guess tokens or to fill a log

@@ -15,7 +15,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"lifthouse/api"
 	"lifthouse/engine/enginetest"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/tables"
@@ -341,8 +340,9 @@ func TestRangesOfTables(t *testing.T) {
 // TestLargeTablesAreSentWhileTheyAreRead reads tables that are larger than what is kept.
 func TestLargeTablesAreSentWhileTheyAreRead(t *testing.T) {
 	s := newShops(t)
-	small := openServerOn(t, s.conn, enginetest.OpenOneOfSeveral, func(o *api.Options) { o.MaxTable = 200 })
+	small := openServerOn(t, s.conn, enginetest.OpenOneOfSeveral)
 	small.token = s.token
+	small.api.KeepTables(200)
 	for _, format := range tables.Formats {
 		path := tablesPath + "/results." + string(format)
 		whole := s.Get(path).Send().RequireStatus(http.StatusOK)
@@ -363,8 +363,9 @@ func (s *server) recordLooks(of schema.Subject) {
 	owned := s.catalogue.Snapshot().AccountResources(1)
 	p := must.Get(plan.New(plan.ResultsRequest(1, of), owned))(s.t)
 	p = must.Get(s.engine.PlanInForce(s.t.Context(), p))(s.t)
-	version := must.Get(s.engine.ReadPlanVersion(s.t.Context(), p))(s.t)
-	records := must.Get(s.engine.ReadLooks(s.t.Context(), p, version))(s.t)
+	judged := must.Get(s.engine.OpenJudgement(s.t.Context(), p, time.Now()))(s.t)
+	must.OK(s.t, s.engine.AnalyzeLooks(s.t.Context(), judged))
+	records := judged.Looks.ComputedRecords()
 	for i := range records {
 		records[i].RecordedAt = time.Now().UTC().Truncate(time.Millisecond)
 		records[i].FirstDay = records[i].End.AddDate(0, 0, -7)

@@ -25,6 +25,9 @@ const (
 	// tableSlots is the maximum number of tables that are read at the same time. They have an admission of their own,
 	// because they must not hold up reports.
 	tableSlots = 2
+	// maxTable is the maximum size of a table that is kept in memory. A larger one is sent while it is read, without
+	// ranges.
+	maxTable = 32 << 20
 	// rangesAge is how long ranges are those of the last file, whatever has changed since: a program that reads ranges
 	// needs all of them from one file.
 	rangesAge = time.Minute
@@ -132,7 +135,7 @@ func (s *API) readTable(ctx context.Context, c *gin.Context, r *tableRequest, fo
 		return err
 	}
 	defer leave()
-	spooled := &spool{Context: c, request: r, most: s.options.MaxTable}
+	spooled := &spool{Context: c, request: r, most: s.maxTable}
 	_, err = found.WriteFile(ctx, spooled, r.format)
 	switch {
 	case errors.Is(err, errTooLarge): // HEAD

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"lifthouse/engine/facts"
-	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -22,23 +21,6 @@ import (
 func (e *Engine) ReadAcceptances(ctx context.Context) (map[schema.Subject]time.Time, error) {
 	accepted, err := e.acceptances.ReadNewest(ctx, e.facts.Shards)
 	return accepted, source.StoreFailure(ctx, err)
-}
-
-// ReadLooks returns the rows of the ledger about the subject of a plan in force, of all its declarations, and the looks
-// at its declared question that are computed from the events of a version, which have no time of recording.
-func (e *Engine) ReadLooks(ctx context.Context, p *plan.Plan, version Version) ([]looks.Record, error) {
-	recorded, err := e.Ledger.SubjectRecords(ctx, p.Subject)
-	if err != nil {
-		return nil, source.StoreFailure(ctx, err)
-	}
-	if !canDecide(p) || e.firstView(p.Subject).Time.IsZero() {
-		return recorded, nil
-	}
-	judged, err := e.judgeAt(ctx, p, version)
-	if err != nil {
-		return nil, err
-	}
-	return append(recorded, judged.Looks.ComputedRecords()...), nil
 }
 
 // GoalDays is what each day adds to the counts of a goal with a role.

@@ -3,6 +3,7 @@ package result
 import (
 	"time"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/schema"
@@ -12,7 +13,44 @@ import (
 // Figures are the figures of a scorecard that its JSON does not have, and tables do.
 type Figures struct {
 	Goals []GoalFigures
-	Rows  []RowFigures // by row of the scorecard
+	Rows  []RowFigures  // by row of the scorecard
+	Looks []LookFigures // that are computed from the events
+}
+
+// LookFigures are the figures of a record. Unlike its sums, they are small.
+type LookFigures struct {
+	looks.Record                   // without its strata
+	Control, Treatment *LookCounts // nil: the record has no sums
+}
+
+// LookCounts are the sums of a variation at a look.
+type LookCounts struct {
+	Visitors, Converted, Goals int64
+	Value                      *float64 // nil: not known
+}
+
+// NewLookFigures returns the figures of a record.
+func NewLookFigures(of looks.Record) LookFigures {
+	found := LookFigures{Record: of}
+	found.Strata = nil
+	if len(of.Strata) == 0 {
+		return found
+	}
+	var control, treatment moments.Moments
+	for i := range of.Strata {
+		control = control.Merge(of.Strata[i].Control)
+		treatment = treatment.Merge(of.Strata[i].Variation)
+	}
+	found.Control = newLookCounts(&control)
+	found.Treatment = newLookCounts(&treatment)
+	return found
+}
+
+func newLookCounts(of *moments.Moments) *LookCounts {
+	return &LookCounts{
+		Visitors: of.Visitors, Converted: of.Converted, Goals: of.GoalsReached(),
+		Value: Money{of.Value.Sum, of.Unknown > 0}.Float(),
+	}
 }
 
 // GoalFigures are the counts of a goal.
@@ -29,8 +67,8 @@ type RowFigures struct {
 
 // Size returns the approximate size, in bytes.
 func (f *Figures) Size() int {
-	const perCount, perLift = 100, 16
-	size := 0
+	const perCount, perLift, perLook = 100, 16, 700
+	size := perLook * len(f.Looks)
 	for i := range f.Goals {
 		size += perCount * len(f.Goals[i].Variations)
 	}
@@ -42,7 +80,7 @@ func (f *Figures) Size() int {
 
 // ScorecardFigures returns the figures of the scorecard.
 func (r *Report) ScorecardFigures() *Figures {
-	found := &Figures{}
+	found := &Figures{Looks: r.computedLooks}
 	goals := map[*sliceSums]int{}
 	for _, row := range r.Scorecard {
 		at, known := goals[row.sums]

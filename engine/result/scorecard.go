@@ -196,6 +196,9 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	if a == nil {
 		return
 	}
+	for _, of := range a.ComputedRecords() {
+		r.computedLooks = append(r.computedLooks, NewLookFigures(of))
+	}
 	addDiscoveries(r.Scorecard, a.SecondaryP, statsOptions(p).Alpha())
 	if p.OfAllVisitors() {
 		for _, row := range r.Scorecard {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
-	"lifthouse/engine/moments"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 )
 
@@ -196,33 +196,34 @@ func (row *resultRow) setComparison(v *result.ScorecardVariation) {
 
 // readLooks reads the rows of the table looks.
 func readLooks(ctx context.Context, r *reading, write func(*lookRow) error) error {
-	for i, of := range r.subjects {
-		p, err := r.planInForce(ctx, of)
+	for of, err := range r.summaries(ctx) {
 		if err != nil {
 			return err
 		}
-		records, err := r.Engine.ReadLooks(ctx, p, r.versions[i])
+		recorded, err := r.Engine.Ledger.SubjectRecords(ctx, of.subject)
 		if err != nil {
-			return err
+			return source.StoreFailure(ctx, err)
+		}
+		all := slices.DeleteFunc(slices.Clone(of.summary.Figures.Looks), func(l result.LookFigures) bool {
+			return slices.ContainsFunc(recorded, func(r looks.Record) bool { return isSameRow(&l.Record, &r) })
+		})
+		for k := range recorded {
+			if !recorded[k].RecordedAt.Before(r.Since) {
+				all = append(all, result.NewLookFigures(recorded[k]))
+			}
 		}
 		names := map[int64]string{}
-		for _, v := range p.Variations {
-			names[v.ID] = v.Name
+		for i := range of.report.Variations {
+			names[of.report.Variations[i].ID] = of.report.Variations[i].Name
 		}
 		var rows []lookRow
-		for k := range records {
-			row := newLookRow(&records[k])
-			row.subjectKey = r.keyOf(of)
+		for k := range all {
+			row := newLookRow(&all[k])
+			row.subjectKey = r.keyOf(of.subject)
 			if row.VariationID != nil {
 				row.Variation = optionalOf(names[*row.VariationID])
 			}
-			isSince := !records[k].RecordedAt.Before(r.Since)
-			if records[k].RecordedAt.IsZero() {
-				isSince = r.hasChanged(i)
-			}
-			if isSince {
-				rows = append(rows, row)
-			}
+			rows = append(rows, row)
 		}
 		if err := sortRows(rows, compareLooks, write); err != nil {
 			return err
@@ -231,16 +232,24 @@ func readLooks(ctx context.Context, r *reading, write func(*lookRow) error) erro
 	return nil
 }
 
+// isSameRow reports whether records are of the same row of the ledger. One of them may not have been recorded when it was
+// computed.
+func isSameRow(a, b *looks.Record) bool {
+	isSameQuestion := a.Declaration == b.Declaration && a.GoalWindow == b.GoalWindow && a.Metric == b.Metric
+	isSameLook := a.Kind == b.Kind && a.Number == b.Number && a.VariationID == b.VariationID
+	return isSameQuestion && isSameLook
+}
+
 func compareLooks(a, b *lookRow) int {
 	return cmp.Or(cmp.Compare(a.Question, b.Question), compareIDs(a.GoalID, b.GoalID), cmp.Compare(a.Metric, b.Metric),
 		cmp.Compare(a.ConversionWindow, b.ConversionWindow), cmp.Compare(a.LookKind, b.LookKind),
 		cmp.Compare(a.Look, b.Look), compareIDs(a.VariationID, b.VariationID), a.EndedAt.Compare(b.EndedAt))
 }
 
-// newLookRow returns the row of a record, without its subject.
-func newLookRow(of *looks.Record) lookRow {
+// newLookRow returns the row of a look, without its subject.
+func newLookRow(of *result.LookFigures) lookRow {
 	row := lookRow{
-		Question: questionID(of), GoalID: optionalOf(of.GoalID), Metric: string(of.Metric),
+		Question: questionID(&of.Record), GoalID: optionalOf(of.GoalID), Metric: string(of.Metric),
 		ConversionWindow: of.Window.String(), LookKind: string(of.Kind), Look: int64(of.Number),
 		EndedAt: of.End.UTC().Truncate(time.Millisecond), LastDay: dayOf(of.End.Add(-1)), Visitors: of.Visitors,
 		VariationID: optionalOf(of.VariationID), Tau: optionalOf(of.Tau), CriticalValue: of.Critical, Z: of.Z,
@@ -249,26 +258,16 @@ func newLookRow(of *looks.Record) lookRow {
 	}
 	row.DifferenceLower, row.DifferenceUpper = endsOf(of.Difference.Interval)
 	row.LiftLower, row.LiftUpper = endsOf(of.Lift.Interval)
-	if len(of.Strata) == 0 {
+	if of.Control == nil {
 		return row
 	}
-	var control, treatment moments.Moments
-	for i := range of.Strata {
-		control = control.Merge(of.Strata[i].Control)
-		treatment = treatment.Merge(of.Strata[i].Variation)
-	}
-	row.ControlVisitors = &control.Visitors
-	row.ControlConverted = &control.Converted
-	row.ControlGoals = new(control.GoalsReached())
-	row.ControlValue = valueOf(&control)
-	row.TreatmentVisitors = &treatment.Visitors
-	row.TreatmentConverted = &treatment.Converted
-	row.TreatmentGoals = new(treatment.GoalsReached())
-	row.TreatmentValue = valueOf(&treatment)
+	row.ControlVisitors = &of.Control.Visitors
+	row.ControlConverted = &of.Control.Converted
+	row.ControlGoals = &of.Control.Goals
+	row.ControlValue = of.Control.Value
+	row.TreatmentVisitors = &of.Treatment.Visitors
+	row.TreatmentConverted = &of.Treatment.Converted
+	row.TreatmentGoals = &of.Treatment.Goals
+	row.TreatmentValue = of.Treatment.Value
 	return row
-}
-
-// valueOf returns the sum of the values of moments; nil: some are in a currency without a rate.
-func valueOf(of *moments.Moments) *float64 {
-	return result.Money{Units: of.Value.Sum, Withheld: of.Unknown > 0}.Float()
 }

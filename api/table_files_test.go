@@ -265,6 +265,45 @@ type reportedResult struct {
 	}
 }
 
+// compareSegments compares rows of the table segments with the breakdown of a campaign.
+func (s *server) compareSegments(campaign float64, rows []map[string]any) {
+	s.t.Helper()
+	var report struct {
+		Breakdown []struct {
+			Value      string
+			Variations []struct {
+				ID         int
+				Visitors   float64
+				Comparison *struct {
+					Improvement struct{ Value *float64 }
+					Complement  *struct{ ImprovementDifference struct{ Interval any } }
+				}
+			}
+		}
+	}
+	s.Get(fmt.Sprintf("/v1/campaigns/%v/results?dimension=device", campaign)).Send().RequireStatus(http.StatusOK).
+		JSON(&report)
+	text := func(n any) string { return string(must.Get(json.Marshal(n))(s.t)) }
+	want, got := map[string]string{}, map[string]string{}
+	for _, segment := range report.Breakdown {
+		for _, v := range segment.Variations {
+			lift, others := "null", "[null,null]"
+			if v.Comparison != nil {
+				lift = text(v.Comparison.Improvement.Value)
+				if c := v.Comparison.Complement; c != nil && c.ImprovementDifference.Interval != nil {
+					others = text(c.ImprovementDifference.Interval)
+				}
+			}
+			want[fmt.Sprint(segment.Value, " ", v.ID)] = fmt.Sprint(v.Visitors, lift, others)
+		}
+	}
+	for _, row := range rows {
+		others := text([]any{row["minusOthersLower"], row["minusOthersUpper"]})
+		got[textsOf(row, "segment", "variationId")] = fmt.Sprint(row["visitors"], text(row["lift"]), others)
+	}
+	check.Equal(s.t, fmt.Sprint(got), fmt.Sprint(want), "segments of %v", campaign)
+}
+
 // TestTablesEqualReports compares cells of the tables with the reports.
 func TestTablesEqualReports(t *testing.T) {
 	s := newShops(t)
@@ -296,6 +335,7 @@ func TestTablesEqualReports(t *testing.T) {
 			got[textsOf(row, "metric", "variationId")] = text(row["estimate"]) + " " + text(row["lift"])
 		}
 		check.Equal(t, fmt.Sprint(got), fmt.Sprint(want), "scorecard of %v", id)
+		s.compareSegments(id, of("segments.json"))
 		z := map[string]string{}
 		for _, row := range of("looks.json") {
 			z[textsOf(row, "lookKind", "look", "variationId")] = text(row["z"])

@@ -76,9 +76,10 @@ func (e *Engine) ReadProgrammes(ctx context.Context, website int64) ([]*worth.Pr
 	return programmes, nil
 }
 
-// ReadBreakdown returns the report of the declared question of a subject with a breakdown.
+// ReadBreakdown returns the report of the declared question of a subject with a breakdown, without the results of looks,
+// which change no breakdown.
 func (e *Engine) ReadBreakdown(
-	ctx context.Context, owned *catalogue.AccountResources, of schema.Subject, by query.Dimension, version Version,
+	ctx context.Context, owned *catalogue.AccountResources, of schema.Subject, by query.Dimension,
 ) (*result.Report, error) {
 	request := plan.ResultsRequest(owned.ID, of)
 	request.Dimension = by
@@ -90,7 +91,11 @@ func (e *Engine) ReadBreakdown(
 	if err != nil {
 		return nil, err
 	}
-	return e.ComputeReportAt(ctx, p, version)
+	rows, err := e.facts.ReadRows(ctx, p.Question)
+	if err != nil {
+		return nil, err
+	}
+	return result.New(p, rows, nil), nil
 }
 
 // WorthVersion returns a number that changes with what the campaigns of a website are worth. It differs between

@@ -328,9 +328,9 @@ func compareSeries(a, b *seriesRow) int {
 func readSegments(ctx context.Context, r *reading, write func(*segmentRow) error) error {
 	attributes := slices.Clone(r.Attributes)
 	slices.Sort(attributes)
-	for i, of := range r.subjects {
+	for _, of := range r.subjects {
 		for _, attribute := range attributes {
-			report, err := r.Engine.ReadBreakdown(ctx, r.owned, of, query.Dimension(attribute), r.versions[i])
+			report, err := r.Engine.ReadBreakdown(ctx, r.owned, of, query.Dimension(attribute))
 			if err != nil {
 				return err
 			}

@@ -147,10 +147,19 @@ func (b *bulkTest) medianTime(ctx context.Context, path, tag string, status int)
 	return times[len(times)/2], last, nil
 }
 
-// measureFirst measures the first request, which computes what is not kept: all after a start of the server.
+// measureFirst measures the first request, which computes what is not kept: all after a start of the server. If that
+// takes longer than the server allows, it repeats the request, which goes on from there.
 func (b *bulkTest) measureFirst(ctx context.Context) error {
-	took, _, err := b.timeRequest(ctx, allReports, "", http.StatusOK)
-	b.addTime("first", took, 15_000)
+	const attempts = 20
+	started := time.Now()
+	var err error
+	for range attempts {
+		_, _, err = b.timeRequest(ctx, allReports, "", http.StatusOK)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	b.addTime("first", time.Since(started), 15_000)
 	return err
 }
 

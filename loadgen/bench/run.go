@@ -91,6 +91,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		client: c, workload: newWorkload(&o, found), random: rand.New(rand.NewPCG(o.Seed, 0)),
 		inFlight: make(chan struct{}, o.MaxInFlight), progress: o.Progress,
 	}
+	if o.isBulk() { // before the warm-up: its first request may be the first of the server
+		r.Bars, err = c.measureBulk(ctx, &o, found)
+		if err != nil {
+			return r, err
+		}
+	}
 	if o.WarmUp > 0 {
 		if _, err := l.runStep(ctx, "warm-up", o.Rate, o.WarmUp); err != nil {
 			return r, err
@@ -109,15 +115,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
-// measureOnce measures a load at one rate. With the preset bulk, it first measures the requests for all results, and
-// the single reports without them.
+// measureOnce measures a load at one rate. With the preset bulk, it first measures single reports without the others.
 func (r *Result) measureOnce(ctx context.Context, o *Options, l *load, found *targets) (err error) {
 	var alone Step
 	if o.isBulk() {
-		r.Bars, err = l.client.measureBulk(ctx, o, found)
-		if err != nil {
-			return err
-		}
 		singles := *o
 		singles.Mix = Mix{Opened: 1}
 		without := *l

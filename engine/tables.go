@@ -76,8 +76,8 @@ func (e *Engine) ReadProgrammes(ctx context.Context, website int64) ([]*worth.Pr
 	return programmes, nil
 }
 
-// ReadBreakdown returns the report of the declared question of a subject with a breakdown, without the results of looks,
-// which change no breakdown.
+// ReadBreakdown returns the report of the declared question of a subject with a breakdown, without the results of
+// looks, which change no breakdown.
 func (e *Engine) ReadBreakdown(
 	ctx context.Context, owned *catalogue.AccountResources, of schema.Subject, by query.Dimension,
 ) (*result.Report, error) {

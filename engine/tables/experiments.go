@@ -232,8 +232,8 @@ func readLooks(ctx context.Context, r *reading, write func(*lookRow) error) erro
 	return nil
 }
 
-// isSameRow reports whether records are of the same row of the ledger. One of them may not have been recorded when it was
-// computed.
+// isSameRow reports whether records are of the same row of the ledger. One of them may not have been recorded when it
+// was computed.
 func isSameRow(a, b *looks.Record) bool {
 	isSameQuestion := a.Declaration == b.Declaration && a.GoalWindow == b.GoalWindow && a.Metric == b.Metric
 	isSameLook := a.Kind == b.Kind && a.Number == b.Number && a.VariationID == b.VariationID

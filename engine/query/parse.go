@@ -585,20 +585,25 @@ type Programme struct {
 
 // ParseProgramme parses the parameters of a programme.
 func ParseProgramme(rawQuery string) (Programme, error) {
-	p := ReadParameters(rawQuery, "goal", "metric", "from", "to")
+	p := ReadParameters(rawQuery, "goal", "metric", paramFrom, paramTo)
 	return ReadProgramme(p), p.Err()
 }
 
 // ReadProgramme returns the programme that parameters ask for, without the website.
 func ReadProgramme(p *Parameters) Programme {
 	asked := Programme{
-		GoalID: p.ID("goal"), Metric: Metric(p.OneOf("metric", Comparable[ExperimentResults])), From: p.day("from"),
-		To: p.day("to"),
+		GoalID: p.ID("goal"), Metric: Metric(p.OneOf("metric", Comparable[ExperimentResults])), From: p.day(paramFrom),
+		To: p.day(paramTo),
 	}
-	if asked.From != "" && asked.To != "" && asked.To < asked.From {
-		p.addFault("to", asked.To, "must not be before from, "+asked.From)
-	}
+	p.checkDays(&asked)
 	return asked
+}
+
+// checkDays refuses a period that ends before it starts.
+func (p *Parameters) checkDays(of *Programme) {
+	if of.From != "" && of.To != "" && of.To < of.From {
+		p.addFault(paramTo, of.To, "must not be before from, "+of.From)
+	}
 }
 
 // day returns the day in a parameter, or an empty text if it is absent.

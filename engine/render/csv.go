@@ -10,7 +10,6 @@ import (
 
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
-	"lifthouse/engine/worth"
 )
 
 // The columns of the CSV output are paths in a row, see CSV.
@@ -36,10 +35,6 @@ var (
 		filters window:from,to dataThrough cohort:days,visitors,immatureVisitors critical day id value
 		comparison.difference:RANGE,reason comparison.improvement:RANGE,reason
 		simultaneous.difference:INTERVAL simultaneous.improvement:INTERVAL`)
-	programmeCSV = pathsOf(`websiteId goalId currency campaignId widgetId experimentId campaign variationId name metric
-		of allocation state endedAt shipped outcome:outcome,variationId,date,note,declared
-		observed:lift,perMonth,valuePerMonth expected.lift:RANGE expected.perMonth:RANGE expected.valuePerMonth:RANGE
-		chance reason valueReason`)
 )
 
 // pathsOf returns the paths of columns. The names after a colon are below the path before it. A word in capitals stands
@@ -119,20 +114,6 @@ func CSV(r *result.Report) ([]byte, error) {
 			for _, point := range objectsIn(report, "series") {
 				add(point, map[string]any{"breakdown": nil, "series": point, "conclusion": nil})
 			}
-		}
-		return rows
-	})
-}
-
-// ProgrammeCSV returns a programme as CSV with a header: one row per treatment. Names and numbers are those of the JSON
-// output.
-func ProgrammeCSV(p *worth.Programme) ([]byte, error) {
-	return tableOf(p, programmeCSV, func(programme map[string]any) []map[string]any {
-		rows := objectsIn(programme, "items")
-		for _, row := range rows {
-			row["websiteId"] = programme["websiteId"]
-			row["goalId"] = programme["goalId"]
-			row["currency"] = programme["currency"]
 		}
 		return rows
 	})

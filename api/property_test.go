@@ -51,7 +51,7 @@ func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
 	// its body has no events
 	for path.item.Get == nil &&
-		(path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations"}, path.template)) {
+		(path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations", "/v1/query"}, path.template)) {
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet
@@ -78,6 +78,9 @@ func (a *asker) request() ask {
 	})
 	if strings.HasSuffix(path.template, "/plan") {
 		query = a.planned(query)
+	}
+	if strings.HasSuffix(path.template, "/results") {
+		query = oneMetric(query)
 	}
 	if asksFor("since") { // what no longer matches would be missed
 		query = slices.DeleteFunc(query, func(q string) bool {
@@ -128,6 +131,19 @@ func (a *asker) request() ask {
 	}
 }
 
+// oneMetric returns the parameters of a report without a metric if others cannot be combined with it.
+func oneMetric(query []string) []string {
+	hasOther := slices.ContainsFunc(query, func(q string) bool {
+		name, _, _ := strings.Cut(q, "=")
+		name, _ = url.QueryUnescape(name)
+		return slices.Contains([]string{
+			"goal", "compareMetric", "interval", "scorecard", "curve", "distribution", "cap", "conversionWindow",
+			"filters[zScore]",
+		}, name)
+	})
+	return slices.DeleteFunc(query, func(q string) bool { return hasOther && strings.HasPrefix(q, "metric=") })
+}
+
 // planned returns the parameters of a plan that agree with each other. The store has no recent visitors.
 func (a *asker) planned(query []string) []string {
 	isOf := func(name string) func(string) bool {
@@ -161,10 +177,15 @@ func (a *asker) events() string {
 func (a *asker) target(path documentedPath) string {
 	name := ""
 	if p := path.item.Parameters.GetByInAndName(openapi3.ParameterInPath, "name"); p != nil {
-		name = worlds.Pick(a, p.Schema.Value.Enum...).(string)
+		name = a.attribute()
 	}
 	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{key}",
 		a.source+".js", "{file}", "glossary.md", "{part}", "icon.svg").Replace(path.template)
+}
+
+// attribute returns an attribute that every website has.
+func (a *asker) attribute() string {
+	return worlds.Pick(a, a.contract.doc.Components.Schemas["Attribute"].Value.Enum...).(string)
 }
 
 func (a *asker) idOf(template string) string {
@@ -212,6 +233,15 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 		return worlds.Pick(a, "2026-05-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-05-01T02:00:00+02:00")
 	case name == "after":
 		return worlds.Pick(a, "campaign/12", "campaign/13", "experiment/7/2")
+	case name == "dimension":
+		return a.attribute()
+	case name == "metric" && of.MinLength > 0:
+		return worlds.Pick(a, "converted(#3)", "sum(any.value where items.category = 'a') / count(any)",
+			"count(@click|@view)", "funnel(#3, #4) within 7d", "max(#4.items.revenue)", "distinct(any.items.product)")
+	case name == "visitors":
+		return worlds.Pick(a, "device = 'mobile'", "not city in ('L''Aquila', '') or os like 'a*b'")
+	case name == "text":
+		return worlds.Pick(a, "", "sum(", "count(any where value > 1) for device = 'mo", "日本")
 	case of.MinLength > 0:
 		return worlds.Pick(a, "Ann", "日本", "a b+c&d=e")
 	case of.Format == "date":

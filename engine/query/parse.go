@@ -24,7 +24,7 @@ const maxValues = 100
 const (
 	paramWebsite   = "websiteId"
 	ParamGoal      = "goal"
-	paramDimension = "dimension"
+	ParamDimension = "dimension"
 	paramMetric    = "compareMetric"
 	ParamInterval  = "interval"
 	paramCap       = "cap"
@@ -37,11 +37,14 @@ const (
 	paramVisitors     = "visitors"
 	paramDistribution = "distribution"
 	paramComplement   = "complement"
+
+	// ParamText is a text to complete.
+	ParamText = "text"
 )
 
 // comparingParameters are the parameters of reports that compare, other than filters.
 var comparingParameters = []string{
-	paramWebsite, ParamGoal, paramDimension, paramMetric, paramExpression, paramVisitors, ParamInterval, paramCap,
+	paramWebsite, ParamGoal, ParamDimension, paramMetric, paramExpression, paramVisitors, ParamInterval, paramCap,
 	paramWindow, paramScorecard,
 	paramCurve, ParamCurveDays, paramDistribution, paramComplement,
 }
@@ -72,6 +75,12 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		names = append(names, filter.parameter)
 	}
 	p := ReadParameters(rawQuery, names...)
+	r := p.readRequest(operation)
+	return r, p.Err()
+}
+
+// readRequest returns the request that parameters describe.
+func (p *Parameters) readRequest(operation Operation) Request {
 	r := Request{
 		Operation: operation,
 		WebsiteID: p.ID(paramWebsite),
@@ -99,16 +108,16 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 	if isNamed := r.Metric != "" || r.GoalID != 0; isNamed && r.Expression != "" {
 		p.addFault(paramExpression, r.Expression, "omit compareMetric and goal, or metric: a metric names its goals")
 	}
-	return r, p.Err()
+	return r
 }
 
 // parseDimension returns the attribute of a breakdown: one of the 15, or one that may be an own one of the website.
 func (p *Parameters) parseDimension() Dimension {
-	value, given := p.SingleValue(paramDimension)
+	value, given := p.SingleValue(ParamDimension)
 	if given && schema.LabelFault(value) == "" {
 		return Dimension(value)
 	}
-	return Dimension(p.OneOf(paramDimension, Dimensions))
+	return Dimension(p.OneOf(ParamDimension, Dimensions))
 }
 
 // parseText returns a text that must not be empty.
@@ -151,7 +160,7 @@ func (p *Parameters) parseWindow() *schema.ConversionWindow {
 func (p *Parameters) checkCurve(r *Request) {
 	switch {
 	case r.Curve && r.Dimension != "":
-		p.addFault(paramCurve, p.values.Get(paramCurve), "a curve has no breakdown: omit curve or "+paramDimension)
+		p.addFault(paramCurve, p.values.Get(paramCurve), "a curve has no breakdown: omit curve or "+ParamDimension)
 	case r.CurveDays > 0 && !r.Curve:
 		p.addFault(ParamCurveDays, p.values.Get(ParamCurveDays), "needs curve=exposureDay")
 	}
@@ -421,7 +430,7 @@ func (p *Parameters) SingleValue(name string) (string, bool) {
 // checkValue rejects values that no attribute can have.
 func (p *Parameters) checkValue(name, value string) bool {
 	most := maxValue
-	if name == paramExpression || name == paramVisitors {
+	if name == paramExpression || name == paramVisitors || name == ParamText {
 		most = maxExpression
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +31,8 @@ var (
 		decision:status,variationId,decidedAt goal:id,name metric conversionWindow:from,to,source
 		role direction id name control estimate:ESTIMATE COMPARISON qValue discovered
 		guardrail:status,margin,absoluteMargin,lower,upper,requiredVisitors,decidedAt,reason`)
-	curveCSV = pathsOf(`campaignId widgetId experimentId goal:id,name compareMetric methodology significanceLevel
+	questionCSV = pathsOf(`question:metric,name,unit,visitors metric:ESTIMATE,visitors,numerator,denominator`)
+	curveCSV    = pathsOf(`campaignId widgetId experimentId goal:id,name compareMetric methodology significanceLevel
 		filters window:from,to dataThrough cohort:days,visitors,immatureVisitors critical day id value
 		comparison.difference:RANGE,reason comparison.improvement:RANGE,reason
 		simultaneous.difference:INTERVAL simultaneous.improvement:INTERVAL`)
@@ -67,9 +69,9 @@ func pathsOf(columns string) (paths []string) {
 }
 
 // CSV returns the results as CSV with a header: one row per variation of the report, then per value of the dimension,
-// then per point of the series. All reports without a scorecard have the same columns. A scorecard has one row per
-// goal, metric and variation instead, and a curve one row per day and variation. Names and numbers are those of the
-// JSON output.
+// then per point of the series. All reports without a scorecard have the same columns, and those of a question have its
+// columns, too. A scorecard has one row per goal, metric and variation instead, and a curve one row per day and
+// variation. Names and numbers are those of the JSON output.
 func CSV(r *result.Report) ([]byte, error) {
 	columns := reportCSV
 	switch {
@@ -77,6 +79,8 @@ func CSV(r *result.Report) ([]byte, error) {
 		columns = curveCSV
 	case r.Scorecard != nil:
 		columns = scorecardCSV
+	case r.Question != nil:
+		columns = slices.Concat(reportCSV, questionCSV)
 	}
 	return tableOf(r, columns, func(report map[string]any) (rows []map[string]any) {
 		// add adds a row for each variation of an object: the fields of the report, the given ones, and its own.
@@ -114,6 +118,53 @@ func CSV(r *result.Report) ([]byte, error) {
 		}
 		return rows
 	})
+}
+
+// QuestionTable is the answer to a question of a batch: the CSV of its report, or what is wrong with it.
+type QuestionTable struct {
+	Table   []byte
+	Problem string
+}
+
+// QuestionsCSV returns the tables of questions as one. The first column is the number of the question, from 1, and the
+// last one is what is wrong with it.
+func QuestionsCSV(tables []QuestionTable) ([]byte, error) {
+	columns := []string{"question"}
+	all := make([][][]string, len(tables)) // rows, with their header
+	for i := range tables {
+		rows, err := csv.NewReader(bytes.NewReader(tables[i].Table)).ReadAll()
+		if err != nil {
+			return nil, err
+		}
+		all[i] = rows
+		for _, name := range slices.Concat(rows[:min(len(rows), 1)]...) {
+			if !slices.Contains(columns, name) {
+				columns = append(columns, name)
+			}
+		}
+	}
+	columns = append(columns, "problem")
+	var text bytes.Buffer
+	table := csv.NewWriter(&text)
+	_ = table.Write(columns) // in memory; Error reports failures
+	for i, rows := range all {
+		first := make([]string, len(columns))
+		first[0] = strconv.Itoa(i + 1)
+		first[len(first)-1] = wording.EscapeFormula(tables[i].Problem)
+		if len(rows) == 0 {
+			_ = table.Write(first)
+			continue
+		}
+		for _, row := range rows[1:] {
+			record := slices.Clone(first)
+			for k, name := range rows[0] {
+				record[slices.Index(columns, name)] = row[k]
+			}
+			_ = table.Write(record)
+		}
+	}
+	table.Flush()
+	return text.Bytes(), table.Error()
 }
 
 // ProgrammeCSV returns a programme as CSV with a header: one row per treatment. Names and numbers are those of the JSON

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/api/results"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
@@ -221,7 +222,7 @@ type problemBody struct {
 
 func TestAllFaultsOfAQuestion(t *testing.T) {
 	s := newAskedServer(t)
-	answers := s.Ask(`{"campaignId":12,"metric":"count(purchse where valu > 1)","visitors":"plen = 'x'","cap":"x",`+
+	answers := s.Ask(`{"campaignId":12,"metric":"count(purchse where valu > 1)","visitors":"plen = 'x'","cap":"x",` +
 		`"dimension":"plen","interval":"year","colour":1}`).Undocumented().answers()
 	var p problemBody
 	must.OK(t, json.Unmarshal(answers[0], &p))
@@ -313,7 +314,7 @@ func TestAnswersAsOneTable(t *testing.T) {
 	check.That(t, cell(3, "metric.value") != "", "the table has no value of the metric")
 	check.Contains(t, cell(9, "problem"), `questions[2].metric "count(=x)": at character 7`)
 	check.Contains(t, cell(10, "problem"), "a table has no versions: omit ifVersion")
-	alone := s.Get("/v1/campaigns/12/results?dimension=plan&metric=" + url.QueryEscape("count(purchase where value > 1)")).Header("Accept", "text/csv").Send()
+	alone := s.Get("/v1/campaigns/12/results?dimension=plan&metric="+url.QueryEscape("count(purchase where value > 1)")).Header("Accept", "text/csv").Send()
 	own := must.Get(csv.NewReader(strings.NewReader(alone.Text)).ReadAll())(t)
 	for i, row := range own[1:] {
 		for k, name := range own[0] {
@@ -341,4 +342,72 @@ func TestAQuestionCountsAsARequest(t *testing.T) {
 	s.Ask(slices.Repeat(many, 3)...).Token(token).Send().CheckStatus(http.StatusOK)
 	refused := s.Ask(slices.Repeat(many, 3)...).Token(token).Send().CheckStatus(http.StatusTooManyRequests)
 	check.Equal(t, refused.Code(), "rate_limited")
+}
+
+func TestNamesOfAWebsite(t *testing.T) {
+	s := newAskedServer(t)
+	var names results.Names
+	s.Get("/v1/names?websiteId=1").Send().RequireStatus(http.StatusOK).JSON(&names)
+	var goals, own, properties, fields []string
+	for _, g := range names.Goals {
+		goals = append(goals, g.Text+" is "+g.Name)
+	}
+	for _, a := range names.Attributes {
+		if a.Own {
+			own = append(own, a.Name)
+		}
+	}
+	for _, p := range names.Properties {
+		properties = append(properties, p.Name+" "+strings.Join(p.Types, " "))
+	}
+	for _, f := range names.Fields {
+		fields = append(fields, f.Name+" "+f.Type)
+	}
+	check.Equal(t, strings.Join(goals, ", "), "purchase is Purchase, add-to-cart is Add to cart, signup is Signup")
+	check.Equal(t, strings.Join(own, ", "), "plan")
+	check.Equal(t, len(names.Attributes), 16)
+	check.Equal(t, strings.Join(properties, ", "), "payment text, weight number")
+	check.Contains(t, strings.Join(fields, ", "), "items.revenue number")
+	check.Contains(t, strings.Join(fields, ", "), "items.category text")
+	for _, m := range names.Metrics { // each can be asked, about a goal in the place of all
+		expression := strings.ReplaceAll(m.Expression, "any", "purchase")
+		question := must.Get(json.Marshal(map[string]any{"campaignId": 12, "metric": expression}))(t)
+		answers := s.Ask(string(question)).answers()
+		check.That(t, membersOf(t, answers[0])["variations"] != nil, "%s: %s", expression, answers[0])
+	}
+	several := s.Get("/v1/names").Send().CheckStatus(http.StatusBadRequest)
+	check.Equal(t, several.Code(), "website_required")
+	s.Get("/v1/names?websiteId=9").Send().CheckStatus(http.StatusNotFound)
+}
+
+func TestCompletionOfQuestions(t *testing.T) {
+	s := newAskedServer(t)
+	for _, test := range []struct{ text, at, want string }{
+		{"sum(pur", "", `{"from":4,"candidates":[{"text":"purchase","kind":"goal"}]}`},
+		{"sum(purchase.val) / count(any)", "16", `{"from":13,"candidates":[{"text":"value","kind":"field"}]}`},
+		{"count(purchase where pay", "", `{"from":21,"candidates":[{"text":"payment","kind":"property"}]}`},
+		{"count(any) for pla", "", `{"from":15,"candidates":[{"text":"plan","kind":"attribute"}]}`},
+		{"count(any) for plan = 'pr", "", `{"from":22,"candidates":[],"field":"plan","source":"attribute","prefix":"pr"}`},
+		{"count(any) b", "1000", `{"from":11,"candidates":[{"text":"by","kind":"keyword"}]}`},
+		{"count(§", "", `{"from":6,"candidates":[]}`},
+	} {
+		query := url.Values{"websiteId": {"1"}, "text": {test.text}}
+		if test.at != "" {
+			query.Set("at", test.at)
+		}
+		response := s.Get("/v1/complete?" + query.Encode()).Send().RequireStatus(http.StatusOK)
+		check.Equal(t, strings.TrimSpace(response.Text), test.want, "%s", test.text)
+	}
+	s.Get("/v1/complete?websiteId=1&at=-1").Send().CheckStatus(http.StatusBadRequest)
+}
+
+func TestValuesOfOwnAttributes(t *testing.T) {
+	s := newAskedServer(t)
+	const path = "/v1/campaigns/12/dimensions/"
+	values := s.Get(path + "plan").Send().RequireStatus(http.StatusOK)
+	check.Contains(t, values.Text, `"dimension":"plan"`)
+	check.Contains(t, values.Text, `"values":[{"value":"pro","visitors":32},{"value":"free","visitors":28}]`)
+	unknown := s.Get(path + "plen?limit=0").Send().CheckStatus(http.StatusBadRequest)
+	check.Contains(t, unknown.Text, `"in":"path","name":"name","value":"plen","detail":"must be one of browser,`)
+	check.Contains(t, unknown.Text, `"name":"limit"`)
 }

@@ -55,6 +55,9 @@ func (e *Engine) ComputeReportAt(ctx context.Context, p *plan.Plan, version Vers
 			return nil, err
 		}
 	}
+	if err := e.addEvidence(ctx, p, found.rows, report); err != nil {
+		return nil, err
+	}
 	if err := e.addParts(ctx, p, found.rows, report); err != nil {
 		return nil, err
 	}

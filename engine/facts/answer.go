@@ -90,8 +90,8 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 // ones.
 func (x answer) readBreakdown(ctx context.Context, wanted factSums) (*sums, error) {
 	s := x.newSums()
-	s.top = x.keptValues()
-	if s.top != nil {
+	if kept := x.keptValues(); kept != nil {
+		s.setTops([][]string{kept})
 		if err := s.countOnServers(ctx, wanted, (*counting).readTotals); err != nil {
 			return nil, err
 		}
@@ -104,13 +104,18 @@ func (x answer) readBreakdown(ctx context.Context, wanted factSums) (*sums, erro
 		}
 		s = x.newSums()
 	}
-	if x.Dimension != "" {
-		var err error
-		s.top, err = x.readTop(ctx)
+	var tops [][]string
+	for _, attribute := range x.Dimension.Attributes() {
+		of := x
+		of.Dimension = query.Dimension(attribute)
+		of.Top = min(x.Top, plan.MaxBreakdown)
+		top, err := of.readTop(ctx)
 		if err != nil {
 			return nil, err
 		}
+		tops = append(tops, top)
 	}
+	s.setTops(tops)
 	return s, s.countOnServers(ctx, wanted, (*counting).readTotals)
 }
 

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,8 @@ type compiler struct {
 	query *reportQuery
 	name  string // of what it writes, with which the names of the parameters begin
 	n     int    // number of parameters
+	// split is a text: of events and lines, only those whose text is the column split_value are read; nil: all are
+	split *metric.Field
 }
 
 // param adds a parameter, and returns it as it is written in a statement.
@@ -23,16 +26,16 @@ func (c *compiler) param(kind string, value any) string {
 	return "{" + name + ":" + kind + "}"
 }
 
-// lineColumns are the columns of the lines, by the names of fields. In a lambda over lines, each is the argument of that
-// name.
+// lineColumns are the columns of the lines, by the names of fields. In a lambda over lines, each is an argument, whose
+// name no column has: profit is also an amount of the event.
 var lineColumns = []struct{ field, column, argument string }{
-	{"items.product", "item_product", "product"},
-	{"items.variant", "item_variant", "variant"},
-	{"items.category", "item_category", "category"},
-	{"items.brand", "item_brand", "brand"},
-	{"items.quantity", "item_quantity", "quantity"},
-	{"items.revenue", "item_revenue", "revenue"},
-	{"items.profit", "item_profit", "profit"},
+	{"items.product", "item_product", "line_product"},
+	{"items.variant", "item_variant", "line_variant"},
+	{"items.category", "item_category", "line_category"},
+	{"items.brand", "item_brand", "line_brand"},
+	{"items.quantity", "item_quantity", "line_quantity"},
+	{"items.revenue", "item_revenue", "line_revenue"},
+	{"items.profit", "item_profit", "line_profit"},
 }
 
 // eventColumns are the columns of the amounts of an event.
@@ -155,15 +158,35 @@ func (c *compiler) events(e *metric.Events, within metric.Range) string {
 	if c.query.To {
 		conditions = append(conditions, "toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}")
 	}
-	switch {
-	case e.Where == nil:
-	case e.Where.ReadsLines():
-		function, arguments := lambda(c.condition(e.Where))
+	switch body, readsLines := c.where(e); {
+	case body == "":
+	case readsLines:
+		function, arguments := lambda(body)
 		conditions = append(conditions, "arrayExists("+function+", "+arguments+")")
 	default:
-		conditions = append(conditions, c.condition(e.Where))
+		conditions = append(conditions, body)
 	}
 	return "(" + strings.Join(conditions, " AND ") + ")"
+}
+
+// where returns the condition of the events of a step, or of a line if readsLines is true; empty: there is none.
+func (c *compiler) where(e *metric.Events) (body string, readsLines bool) {
+	var parts []string
+	if e.Where != nil {
+		parts = append(parts, c.condition(e.Where))
+		readsLines = e.Where.ReadsLines()
+	}
+	if c.split != nil {
+		parts = append(parts, "("+c.text(*c.split)+" = split_value)")
+		readsLines = readsLines || c.split.Source == metric.OfLine
+	}
+	return strings.Join(parts, " AND "), readsLines
+}
+
+// lineCondition returns the condition of the lines of which a quantity reads a field.
+func (c *compiler) lineCondition(q *metric.Quantity) string {
+	body, _ := c.where(&q.Steps[0])
+	return cmp.Or(body, "true")
 }
 
 func goalIDs(goals []metric.Goal) []int64 {
@@ -209,10 +232,7 @@ func (c *compiler) numbers(q *metric.Quantity, rows string) compiled {
 	isMax := q.Call == metric.Max
 	if q.Field.Source == metric.OfLine {
 		number, _ := c.number(q.Field)
-		matches := "true"
-		if where := q.Steps[0].Where; where != nil {
-			matches = c.condition(where)
-		}
+		matches := c.lineCondition(q)
 		if isMax {
 			function, arguments := lambda("(" + matches + ", " + number + ")")
 			values := "arrayMap(x -> x.2, arrayFilter(x -> x.1, arrayMap(" + function + ", " + arguments + ")))"
@@ -237,11 +257,7 @@ func (c *compiler) distinct(q *metric.Quantity, rows string) string {
 	if q.Field.Source != metric.OfLine {
 		return "toInt64(uniqExactIf(" + text + ", " + rows + " AND " + text + " != ''))"
 	}
-	matches := "true"
-	if where := q.Steps[0].Where; where != nil {
-		matches = c.condition(where)
-	}
-	function, arguments := lambda("if(" + matches + ", toString(" + text + "), '')")
+	function, arguments := lambda("if(" + c.lineCondition(q) + ", toString(" + text + "), '')")
 	return "toInt64(uniqExactArrayIf(arrayFilter(x -> x != '', arrayMap(" + function + ", " + arguments + ")), " + rows + "))"
 }
 

@@ -27,8 +27,8 @@ type counting struct {
 	answer
 	*state
 	store      source.Store
-	top        []string
-	variations []string // of the stored visitors
+	tops       [][]string // of each attribute of the dimension, the values with a rank
+	variations []string   // of the stored visitors
 	of         map[key]moments.Moments
 
 	hasUnknown   bool // amounts of some events of the subject are in another currency
@@ -55,11 +55,11 @@ func (x answer) untilSettled() answer {
 }
 
 // newCountings returns an empty counting for each server, and decides where its sums are.
-func (x answer) newCountings(top []string) []*counting { //nolint:gocyclo // each condition says where some sums are
+func (x answer) newCountings(tops [][]string) []*counting { //nolint:gocyclo // each condition says where some sums are
 	x = x.untilSettled()
 	all := make([]*counting, len(x.states))
 	for i := range x.states {
-		s := &counting{answer: x, state: &x.states[i], top: top, of: map[key]moments.Moments{}}
+		s := &counting{answer: x, state: &x.states[i], tops: tops, of: map[key]moments.Moments{}}
 		s.isEveryEvent = (s.GoalID != 0 || len(s.goals) > 0) && s.Filters.GoalValue == nil && s.outliers == nil &&
 			s.ConversionWindow.From == 0
 		s.isCapped = s.limit != nil && s.limit.Limit > 0 && s.Expression == nil // whose own statement applies it
@@ -128,22 +128,31 @@ func (s *counting) addRows(
 		}
 		return all
 	}
-	ranks := uint32(len(s.top) + 1)             //nolint:gosec // few
+	ranks := uint32(1)
+	for _, top := range s.tops {
+		ranks *= uint32(len(top) + 1) //nolint:gosec // few
+	}
 	variations := uint32(len(s.variations) + 1) //nolint:gosec // few
 	q.addParam("stored_variations", s.variations)
 	q.addParam("places", multiples(ranks, 1, len(s.variations)))
 	q.Place = "transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))"
-	if len(s.top) > 0 {
-		q.addParam("top", s.top)
-		q.addParam("ranks", multiples(1, 1, len(s.top)))
-		q.Place += " + transform(" + q.Dimension + ", {top:Array(String)}, {ranks:Array(UInt32)}, toUInt32(0))"
+	stride := ranks
+	for i, top := range s.tops {
+		stride /= uint32(len(top) + 1) //nolint:gosec // few
+		if len(top) > 0 {
+			n := strconv.Itoa(i)
+			q.addParam("top"+n, top)
+			q.addParam("ranks"+n, multiples(stride, 1, len(top)))
+			q.Place += " + transform(" + q.dimensions[i] + ", {top" + expr(n) + ":Array(String)}, {ranks" + expr(n) +
+				":Array(UInt32)}, toUInt32(0))"
+		}
 	}
 	if q.byGoal {
 		q.addParam("goal_places", multiples(ranks*variations, 0, len(q.goals)))
 		q.Place += " + transform(goal_id, {goal_ids:Array(Int64)}, {goal_places:Array(UInt32)}, toUInt32(0))"
 	}
 	q.Keys = slices.DeleteFunc(columns, func(c keyColumn) bool { return c.Value == "" })
-	if len(q.Keys) == 0 && len(s.top) == 0 && place == "" && !q.byGoal {
+	if len(q.Keys) == 0 && ranks == 1 && place == "" && !q.byGoal {
 		q.Keys = []keyColumn{{"variation", "variation"}} // there is nothing but the variation
 	} else {
 		q.Keys = append(q.Keys, keyColumn{"place", "toUInt32(" + cmp.Or(place, q.Place) + ")"})
@@ -156,7 +165,7 @@ func (s *counting) addRows(
 		var period uint8
 		of := map[string]any{
 			"exposed_before": &at.ExposedBefore, "immature": &at.Immature, "bucket": &at.bucket, "period": &period,
-			"crossed": &at.crossed, "variation": &at.variation, "place": &place,
+			"crossed": &at.crossed, "variation": &at.variation, "place": &place, "split": &at.split,
 		}
 		var to []any
 		for _, c := range q.Keys {
@@ -167,7 +176,7 @@ func (s *counting) addRows(
 			return err
 		}
 		at.Period = int(period)
-		at.rank = uint16(place % ranks) //nolint:gosec // few
+		at.rank = s.rankOf(place % ranks)
 		if v := place / ranks % variations; v > 0 {
 			at.variation = s.variations[v-1]
 		}
@@ -176,6 +185,20 @@ func (s *counting) addRows(
 		}
 		return s.addMoments(at, &m)
 	})
+}
+
+// rankOf returns the rank of the value, or the pair of values, at a place of the dimension, from 1; 0: one of the values
+// has no rank.
+func (s *counting) rankOf(place uint32) uint16 {
+	if len(s.tops) < 2 {
+		return uint16(place) //nolint:gosec // few
+	}
+	seconds := uint32(len(s.tops[1])) //nolint:gosec // few
+	first, second := place/(seconds+1), place%(seconds+1)
+	if first == 0 || second == 0 {
+		return 0
+	}
+	return uint16((first-1)*seconds + second) //nolint:gosec // few
 }
 
 // readTotals reads sums of a report without its series: from the cells, if they have them, or else from the rows.
@@ -231,7 +254,7 @@ func (s *counting) readTotals(ctx context.Context, wanted factSums) error { //no
 	ofMetric := *s
 	ofMetric.of = map[key]moments.Moments{}
 	if wanted.pair {
-		reading.Go(func() error { return ofMetric.countPair(ctx) })
+		reading.Go(func() error { return ofMetric.countPair(ctx, nil) })
 	}
 	if len(wanted.goals) > 0 || len(ofCells.goals) > 0 && s.isCapped {
 		q := goals.newQuery()

@@ -29,10 +29,11 @@ func (r Reader) ReadFirstViews(
 	q.Interval = ""
 	err = r.atOnePosition(ctx, q, func(x answer) (err error) {
 		s := x.newSums()
-		s.top, err = x.readTop(ctx)
+		top, err := x.readTop(ctx)
 		if err != nil {
 			return err
 		}
+		s.setTops([][]string{top})
 		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
 			q := c.newQuery()
 			q.ByFirstDay = true
@@ -113,7 +114,8 @@ func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute strin
 		counts = map[string]int64{}
 		for _, s := range x.newCountings(nil) {
 			q := s.newQuery()
-			q.setDimension(attribute)
+			q.dimensions = nil
+			q.addDimension(attribute)
 			q.Filters = "true"
 			q.To = false
 			q.From = false

@@ -155,7 +155,7 @@ func compareMetric(t *testing.T, w *world, r *facts.Refresher, visitors []visito
 		q.Cap = &schema.Cap{Units: worlds.Pick[int64](w, 1, 10_000, 150_000)}
 		limit = q.Cap.Units / (metric.Scale / m.Numerator.Scale())
 	}
-	q.Dimension = worlds.Pick[query.Dimension](w, "", "", "device", "plan", "browser")
+	q.Dimension = worlds.Pick[query.Dimension](w, "", "", "device", "plan", "browser", "device,plan", "plan,loggedIn")
 	text += fmt.Sprintf(" by %q from %s to %s cap %d", q.Dimension, q.Filters.From, q.Filters.To, limit)
 	found := must.Get(report.ReadRows(t.Context(), *q))(t)
 	got := map[string]string{}
@@ -318,11 +318,11 @@ func naivePairs(visitors []visitorOfFacts, report reported, limit int64) map[str
 			continue
 		}
 		id, multi := strings.CutSuffix(v.row.Variation, fold.MultiExposed)
-		dimension := ""
-		if q.Dimension != "" {
-			dimension = labels[string(q.Dimension)]
+		var values []string
+		for _, attribute := range q.Dimension.Attributes() {
+			values = append(values, labels[attribute])
 		}
-		key := fmt.Sprint(numberOf(id), multi, before, dimension)
+		key := fmt.Sprint(numberOf(id), multi, before, strings.Join(values, "\x00"))
 		if all[key] == nil {
 			all[key] = &naiveSums{}
 		}
@@ -346,4 +346,108 @@ func naivePairs(visitors []visitorOfFacts, report reported, limit int64) map[str
 func numberOf(id string) int64 {
 	n, _ := strconv.ParseInt(id, 10, 64)
 	return n
+}
+
+// TestSplitEqualsTheFold compares the parts of random metrics with the meaning of each part, applied to each visitor.
+func TestSplitEqualsTheFold(t *testing.T) {
+	questions := 15
+	if tier.IsLong() {
+		questions = 100
+	}
+	for seed := range uint64(4) {
+		w := newWorld(t, 950+seed)
+		r := facts.NewRefresher(w.conn, true)
+		for range 6 {
+			w.send(t, 60)
+			must.Get(r.RefreshFacts(t.Context()))(t)
+		}
+		visitors := visitorsOf(w.wanted())
+		for range questions {
+			compareSplit(t, w, r, visitors)
+		}
+	}
+}
+
+// textsOfWorlds are all texts of the properties and the lines of random worlds.
+var textsOfWorlds = []string{
+	"", "SKU-1", "SKU-2", "sku'3", "(other)", "L", "S", "Shoes", "Hats", "paypal", "card", "a'b", "a*b", "{x:String}",
+	"heavy",
+}
+
+// compareSplit compares the parts of a random metric.
+func compareSplit(t *testing.T, w *world, r *facts.Refresher, visitors []visitorOfFacts) {
+	t.Helper()
+	text := "@"
+	for strings.Contains(text, "@") { // an action has no parts
+		text = randomQuantity(w.World)
+		if w.IntN(3) == 0 {
+			text += " / " + randomQuantity(w.World)
+		}
+	}
+	by := worlds.Pick(w, "items.product", "items.category", "items.variant", "payment", "weight")
+	m := must.Get(metric.Parse(text, namesOfWorlds))(t)
+	report := requested(t, w.conn, r, query.Request{
+		Operation: query.CampaignResults, AccountID: 1, SubjectID: 1 + w.Int64N(3), GoalID: 3,
+		Metric: query.GoalConversionRate,
+	})
+	q := &report.Question
+	q.Expression = m
+	q.Split = must.Get(metric.ParseSplit(by, namesOfWorlds))(t)
+	q.SplitTop = worlds.Pick(w, 1, 2, 50)
+	if condition := randomVisitors(w.World); condition != "" {
+		q.Filters.Visitors = must.Get(metric.ParseVisitors(condition, namesOfWorlds))(t)
+		text += " for " + condition
+	}
+	found := must.Get(report.ReadSplit(t.Context(), *q))(t)
+	about := fmt.Sprintf("%s split %s, top %d, of campaign %d", text, by, q.SplitTop, q.Subject.ID)
+
+	occurring := 0
+	for _, v := range textsOfWorlds {
+		if nonzeroOf(naiveParts(visitors, report, metric.CompareText(*q.Split, metric.Equal, v))) > 0 {
+			occurring++
+		}
+	}
+	check.Equal(t, len(found.Values), min(occurring, q.SplitTop), "values of %s", about)
+	var shown []string
+	for _, part := range found.Values {
+		shown = append(shown, part.Value)
+		want := naiveParts(visitors, report, metric.CompareText(*q.Split, metric.Equal, part.Value))
+		comparePairs(t, part.Rows, want, about+": "+part.Value)
+	}
+	check.Equal(t, found.Others != nil, occurring > q.SplitTop, "others of %s", about)
+	if found.Others != nil {
+		rest := metric.Negate(metric.CompareText(*q.Split, metric.In, shown...))
+		comparePairs(t, found.Others, naiveParts(visitors, report, rest), about+": others")
+	}
+}
+
+// naiveParts applies a part of the metric of a report to each visitor.
+func naiveParts(visitors []visitorOfFacts, report reported, of *metric.Condition) map[string]*naiveSums {
+	report.Expression = report.Expression.WithCondition(of)
+	return naivePairs(visitors, report, 0)
+}
+
+func nonzeroOf(of map[string]*naiveSums) (n int64) {
+	for _, sums := range of {
+		n += sums.nonzero
+	}
+	return n
+}
+
+// comparePairs compares rows of a part with the naive sums. A variation without any event of the part has no row.
+func comparePairs(t *testing.T, rows []moments.GroupMoments, want map[string]*naiveSums, about string) {
+	t.Helper()
+	got := map[string]string{}
+	for _, row := range rows {
+		p := row.Pair
+		got[fmt.Sprint(row.VariationID, row.MultiExposed, row.ExposedBefore, "")] = fmt.Sprint(0,
+			p.X.Sum, p.X.Squares, p.Y.Sum, p.Y.Squares, p.Products, p.Nonzero, p.Negative, p.OfY, p.Both)
+	}
+	for key, sums := range want {
+		sums.visitors = 0
+		if got[key] == "" {
+			got[key] = new(naiveSums).String()
+		}
+		check.Equal(t, got[key], sums.String(), "%s of %s", key, about)
+	}
 }

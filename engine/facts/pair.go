@@ -17,13 +17,21 @@ type pairQuery struct {
 	quantities []compiled // x, and y of a ratio
 	limit      string     // of x of each visitor; empty: none
 	amounts    bool       // whether a sum is not known if amounts of an event are in another currency
+	split      string     // values by which the metric is split, of a row; empty: it is not
 }
 
-// newPairQuery compiles the metric of the question.
-func (s *counting) newPairQuery() *pairQuery {
+// newPairQuery compiles the metric of the question, split by a text unless it is nil.
+func (s *counting) newPairQuery(split *metric.Field) *pairQuery {
 	q := &pairQuery{reportQuery: s.newQuery()}
+	if split != nil {
+		of := compiler{query: q.reportQuery, name: "split"}
+		q.split = of.text(*split)
+		if split.Source == metric.OfLine {
+			q.split = "arrayJoin(arrayDistinct(" + columnOf(*split) + "))"
+		}
+	}
 	for i, of := range s.Expression.Quantities() {
-		c := compiler{query: q.reportQuery, name: []string{"x", "y"}[i]}
+		c := compiler{query: q.reportQuery, name: []string{"x", "y"}[i], split: split}
 		q.quantities = append(q.quantities, c.quantity(of))
 		q.amounts = q.amounts || of.ReadsAmounts()
 	}
@@ -34,11 +42,15 @@ func (s *counting) newPairQuery() *pairQuery {
 	return q
 }
 
-// countPair reads the sums of the quantities of the metric from the rows of goal events and, for actions, of visitors.
-func (s *counting) countPair(ctx context.Context) error {
-	q := s.newPairQuery()
+// countPair reads the sums of the quantities of the metric from the rows of goal events and, for actions, of visitors;
+// unless split is nil, for each of its values.
+func (s *counting) countPair(ctx context.Context, split *metric.Field) error {
+	q := s.newPairQuery(split)
 	q.write = q.pairStatement
-	keys := append(q.visitorKeys(), keyColumn{})
+	keys := q.visitorKeys()
+	if split != nil {
+		keys = append(keys, keyColumn{"split", "toString(split_value)"})
+	}
 	return s.addRows(ctx, "", q.reportQuery, "of_place", keys, func(m *moments.Moments) []any {
 		m.Pair = moments.NoPair()
 		p := &m.Pair
@@ -84,14 +96,22 @@ func (q *pairQuery) ofVisitors() string {
 	}
 	columns = append(columns, unknown+" AS unknown")
 
+	groups := "visitor_id"
 	conditions := append(q.visitorConditions(), "("+strings.Join(rows, " OR ")+")")
-	if last != "" && len(q.quantities) == 1 { // the others have not completed the funnel
+	if q.split != "" {
+		columns = append(columns, "split_value")
+		groups += ", split_value"
+		facts = "(\n" + indent("SELECT *, "+q.split+" AS split_value\nFROM "+facts+"\nWHERE "+
+			strings.Join(q.visitorConditions(), "\n    AND ")) + "\n)"
+		conditions = conditions[len(conditions)-1:]
+	}
+	if isAlone := len(q.quantities) == 1 && q.split == ""; last != "" && isAlone { // the others have not completed the funnel
 		conditions = append(conditions, fmt.Sprintf("visitor_id IN (SELECT visitor_id FROM %s WHERE %s)", q.Facts, last))
 	}
 	return "SELECT\n    " + strings.Join(columns, ",\n    ") +
 		"\nFROM " + facts +
 		"\nWHERE " + strings.Join(conditions, "\n    AND ") +
-		"\nGROUP BY visitor_id\nHAVING n != 0"
+		"\nGROUP BY " + groups + "\nHAVING n != 0"
 }
 
 // visitorConditions returns the conditions of the rows of the visitors in the report.
@@ -154,7 +174,7 @@ func (x answer) readPairTotals(ctx context.Context) (totals []int64, err error) 
 	one.Denominator = nil
 	all.Expression = &one
 	for _, s := range all.newCountings(nil) {
-		q := s.newPairQuery()
+		q := s.newPairQuery(nil)
 		q.Place = "toUInt32(0)"
 		q.addParam("compared", x.comparedVariations())
 		sql := "-- one row: the quantities of the visitors of some variations that have one\nWITH of_visitors AS (\n" +

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,10 +68,11 @@ type amount struct {
 // reportQuery has the slots from which a statement of a report is rendered, and its parameters.
 type reportQuery struct {
 	slots
-	goals  []int64 // whose events count; empty: of all
-	byGoal bool    // they are summed apart
-	params []driver.NamedValue
-	write  func() string // returns the statement; nil: it is rendered from a file
+	goals      []int64 // whose events count; empty: of all
+	byGoal     bool    // they are summed apart
+	dimensions []expr  // values of the attributes of the dimension
+	params     []driver.NamedValue
+	write      func() string // returns the statement; nil: it is rendered from a file
 }
 
 func (q *reportQuery) addParam(name string, value any) {
@@ -216,23 +218,26 @@ func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slot
 	case q.To:
 		q.Crossed = "-toInt64(toUnixTimestamp64Milli(multi_exposed_at) >= {to_ms:Int64})"
 	}
-	if p.Dimension != "" {
-		q.setDimension(string(p.Dimension))
+	for _, attribute := range p.Dimension.Attributes() {
+		q.addDimension(attribute)
 	}
 	return q
 }
 
-// setDimension sets the attribute by which the visitors are broken down: one of the 15, or an own one.
-func (q *reportQuery) setDimension(attribute string) {
+// addDimension adds an attribute by which the visitors are broken down: one of the 15, or an own one.
+func (q *reportQuery) addDimension(attribute string) {
 	column, known := columns[attribute]
-	if known {
-		q.Dimension = column
-	} else {
-		of := compiler{query: q, name: "dimension"}
-		q.Dimension = expr(of.label("custom", attribute, "=([^\\0]*)"))
+	value := column
+	if !known {
+		of := compiler{query: q, name: "dimension" + strconv.Itoa(len(q.dimensions))}
+		value = expr(of.label("custom", attribute, "=([^\\0]*)"))
 		column = "custom"
 	}
-	q.Columns += ", " + column
+	q.dimensions = append(q.dimensions, value)
+	q.Dimension = value
+	if !strings.Contains(string(q.Columns), string(", "+column)) {
+		q.Columns += ", " + column
+	}
 }
 
 // orUnknown returns a condition on the value of a goal event that is also true if the value is not known. The result

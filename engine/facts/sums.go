@@ -17,8 +17,27 @@ import (
 // sums adds up the rows of a report.
 type sums struct {
 	answer
-	top []string // most frequent values of the dimension, in the order of their ranks
-	of  map[key]moments.Moments
+	tops [][]string // most frequent values of each attribute of the dimension
+	top  []string   // values, or pairs of values, in the order of their ranks
+	of   map[key]moments.Moments
+}
+
+// setTops sets the values of each attribute whose visitors are counted apart.
+func (s *sums) setTops(tops [][]string) {
+	s.tops = tops
+	switch len(tops) {
+	case 0:
+		s.top = nil
+	case 1:
+		s.top = tops[0]
+	default:
+		s.top = []string{}
+		for _, first := range tops[0] {
+			for _, second := range tops[1] {
+				s.top = append(s.top, moments.JoinValues(first, second))
+			}
+		}
+	}
 }
 
 // key is the key of sums.
@@ -29,6 +48,7 @@ type key struct {
 	// crossed is the bucket of a multi-exposed visitor's first view of another variation, if the plan reads crossings.
 	// In a report without a series, it is crossedLater, or 0.
 	crossed int64
+	split   string // value of a split
 	moments.GroupKey
 }
 
@@ -51,7 +71,7 @@ func (s *sums) addGoal(several *sums, goal int64) {
 func (s *sums) countOnServers(
 	ctx context.Context, wanted factSums, read func(*counting, context.Context, factSums) error,
 ) error {
-	all := s.newCountings(s.top)
+	all := s.newCountings(s.tops)
 	work, ctx := errgroup.WithContext(ctx)
 	for _, c := range all {
 		work.Go(func() error { return read(c, ctx, wanted) })

@@ -25,6 +25,17 @@ func ParseAsk(text string, names *Names) (*Ask, error) {
 	return ask, nil
 }
 
+// ParseSplit returns the text of events or of lines by which a metric is split. The error has all Faults that were found.
+func ParseSplit(text string, names *Names) (*Field, error) {
+	p := newParser(text, names)
+	field := p.parseSplit()
+	p.parseEnd("")
+	if err := p.faults.orNil(); err != nil {
+		return nil, err
+	}
+	return field, nil
+}
+
 // CompleteAsk returns what may follow after a number of characters of a question.
 func CompleteAsk(text string, at int, names *Names) Completion {
 	return completeAt(text, at, names, func(p *parser) { p.parseAsk() })

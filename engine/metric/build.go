@@ -27,6 +27,9 @@ func JoinConditions(conditions ...*Condition) *Condition {
 	return combineParts(And, all)
 }
 
+// Negate returns the canonical form of the opposite of a condition.
+func Negate(c *Condition) *Condition { return negateCondition(c) }
+
 // WithCondition returns a metric in which all events satisfy another condition: a row of a split, or a filter of goal
 // events. Actions have no values, so they are unchanged.
 func (m *Metric) WithCondition(c *Condition) *Metric {

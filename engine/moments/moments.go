@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/schema"
@@ -189,6 +190,15 @@ func (m Moments) WithCappedValues() Moments {
 	return m
 }
 
+// valueSeparator separates the values of two attributes, which have no control characters.
+const valueSeparator = "\x00"
+
+// JoinValues returns the pair of the values of two attributes as one text.
+func JoinValues(first, second string) string { return first + valueSeparator + second }
+
+// SplitValues returns the values of the attributes of a dimension.
+func SplitValues(text string) []string { return strings.Split(text, valueSeparator) }
+
 // GroupKey identifies a group of visitors.
 type GroupKey struct {
 	VariationID   int64
@@ -229,6 +239,19 @@ type Rows struct {
 	Cap      *AppliedCap    // limit of the total values of visitors; nil: none
 
 	Automated map[int64]Automated // by variation
+}
+
+// Split has the parts of a metric with each value of a text. The rows have only the sums Pair.
+type Split struct {
+	Values []SplitValue // those of most visitors
+	Others []GroupMoments
+}
+
+// SplitValue has the part of a metric with a value of a text.
+type SplitValue struct {
+	Value string
+	Label string // the latest name of a product
+	Rows  []GroupMoments
 }
 
 // Automated counts the automated visitors of a variation, and its others, without filters and window.

@@ -88,9 +88,18 @@ func (p *Plan) parseNames(r *query.Request) error {
 			p.Asked.Visitors = condition.String()
 		}
 	}
-	if own := string(r.Dimension); own != "" {
-		all := slices.Concat(query.Dimensions, names.Attributes)
-		found.AddIf(!slices.Contains(all, own), "dimension", own, faults.OneOf(all...))
+	all := slices.Concat(query.Dimensions, names.Attributes)
+	for _, attribute := range r.Dimension.Attributes() {
+		found.AddIf(!slices.Contains(all, attribute), "dimension", attribute, faults.OneOf(all...))
+	}
+	if r.Split != "" {
+		split, err := metric.ParseSplit(r.Split, names)
+		addFaults("split", r.Split, err)
+		if err == nil {
+			p.Split = split
+			p.SplitTop = cmp.Or(r.SplitTop, query.DefaultSplitTop)
+			p.Asked.Split = split.Name
+		}
 	}
 	if r.Expression != "" {
 		m, err := metric.Parse(r.Expression, names)
@@ -117,6 +126,7 @@ func (p *Plan) setExpression(m *metric.Metric, found *faults.Collector) {
 	}
 	r.Expression = m.String()
 	p.Expression = m
+	p.Written = m
 	goals, all := m.ReadGoals()
 	if len(goals) == 1 && !all {
 		p.GoalID = goals[0].ID
@@ -141,14 +151,29 @@ func (p *Plan) checkExpression(m *metric.Metric, found *faults.Collector) {
 }
 
 // resolveExpression sets the ranges of ages of the quantities of an expression, its cap, and which visitors are mature.
-func (p *Plan) resolveExpression() {
+// A metric with a name that is split is an expression, too.
+func (p *Plan) resolveExpression() error {
+	if p.Split != nil && p.Expression == nil {
+		goal, known := p.FindGoal(p.GoalID)
+		of := &metric.Goal{ID: p.GoalID, Key: KeyOfGoal(goal)}
+		if !known {
+			of = nil
+		}
+		p.Expression, _ = metric.NewAlias(string(p.Metric), of)
+		p.Written = p.Expression
+		p.Asked.Expression = p.Expression.String()
+	}
 	if p.Expression == nil {
-		return
+		return nil
+	}
+	if p.Split != nil {
+		if err := p.checkSplit(); err != nil {
+			return err
+		}
 	}
 	m := *p.Expression
 	if least := p.Filters.GoalValue; least != nil {
-		value := metric.Field{Source: metric.OfEvent, Name: "value", Number: true}
-		m = *m.WithCondition(metric.CompareNumber(value, metric.GreaterEqual, leastUnits(least)))
+		m = *m.WithCondition(AtLeastValue(least))
 	} else {
 		m = *m.WithCondition(nil) // a copy
 	}
@@ -165,9 +190,30 @@ func (p *Plan) resolveExpression() {
 	p.Expression = &m
 	p.ConversionWindow = longest
 	isMoney := m.Numerator.Call == metric.Sum && m.Numerator.Kind() == metric.Money
-	if p.Asked.Cap == nil && !isMoney {
+	if p.Asked.Cap == nil && (!isMoney || p.Split != nil) {
 		p.Cap = nil
 	}
+	return nil
+}
+
+// checkSplit returns the faults of a split of an expression.
+func (p *Plan) checkSplit() error {
+	var found faults.Collector
+	refuse := func(is bool, detail string) { found.AddIf(is, "split", p.Asked.Split, detail) }
+	refuse(p.Asked.Cap != nil, "the parts of a split have no cap: omit split or cap")
+	refuse(p.Asked.Interval != "", "a split has no series: omit split or interval")
+	for _, q := range p.Expression.Quantities() {
+		goals := q.Steps[0].Goals
+		isOfAction := len(goals) > 0 && goals[0].Action != ""
+		refuse(isOfAction, "an action has no properties or lines")
+	}
+	return query.InvalidParameters(found.List...)
+}
+
+// AtLeastValue returns the condition that an event has at least a value.
+func AtLeastValue(least *big.Rat) *metric.Condition {
+	value := metric.Field{Source: metric.OfEvent, Name: "value", Number: true}
+	return metric.CompareNumber(value, metric.GreaterEqual, leastUnits(least))
 }
 
 // leastUnits rounds an amount up to 1/schema.MoneyScale.

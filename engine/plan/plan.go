@@ -35,6 +35,10 @@ type Plan struct {
 	// that of a widget.
 	Allocation *int
 
+	// Written is the metric as the request writes it, without the ranges and conditions that the other parameters add;
+	// nil: the request writes none.
+	Written *metric.Metric
+
 	goals   map[int64]catalogue.Goal // of the account
 	learned *catalogue.Prior         // that the catalogue has; nil: none
 	history []catalogue.PlanSince    // of the subject's declarations; empty: they never changed
@@ -57,6 +61,8 @@ type Question struct {
 	// Expression is the metric of a request that writes one; nil: Metric and GoalID say what is compared. The ranges of
 	// ages are in its quantities, and ConversionWindow is the longest one.
 	Expression        *metric.Metric
+	Split             *metric.Field // text by whose values the metric is split; nil: it is not
+	SplitTop          int           // number of values with rows of their own
 	Filters           query.Filters
 	Dimension         query.Dimension // empty: no breakdown
 	Top               int             // number of dimension values with separate slices
@@ -108,6 +114,10 @@ var (
 // MaxBreakdown is the maximum number of dimension values with separate slices.
 const MaxBreakdown = 50
 
+// MaxPairs is the maximum number of pairs of values of two attributes with separate slices. Each of the values is one of
+// the MaxBreakdown most visited ones of its attribute.
+const MaxPairs = 200
+
 // New resolves a request against the resources of its account. The error is an InvalidError or a NotFoundError.
 func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
@@ -120,6 +130,9 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	p.Question = Question{
 		GoalID: r.GoalID, Metric: r.Metric, Filters: r.Filters, Dimension: r.Dimension, Interval: r.Interval,
 		Top: MaxBreakdown,
+	}
+	if len(r.Dimension.Attributes()) > 1 {
+		p.Top = MaxPairs
 	}
 
 	declared, err := p.setSubject(r, owned)
@@ -144,8 +157,7 @@ func New(r query.Request, owned *catalogue.AccountResources) (*Plan, error) {
 	if err := p.setGoal(r.Cap, declared.PrimaryGoalID); err != nil {
 		return nil, err
 	}
-	p.resolveExpression()
-	return p, nil
+	return p, p.resolveExpression()
 }
 
 // setSubject sets the subject of a request, its variations and what it declares, which it returns.
@@ -431,6 +443,7 @@ func (p *Plan) DeclaredPlan() *Plan {
 	declared.GoalID = p.Declared.GoalID
 	declared.Metric = p.Declared.Metric
 	declared.Expression = nil
+	declared.Split = nil
 	declared.Cap = p.Declared.Cap
 	declared.ConversionWindow = p.Declared.ConversionWindow
 	declared.Filters = query.Filters{}
@@ -605,6 +618,7 @@ func (p *Plan) AboutGoal(of GoalWindow) *Plan {
 	about.GoalID = goal
 	about.GoalName = ""
 	about.Expression = nil
+	about.Split = nil
 	about.Cap = p.Asked.Cap
 	about.Dimension = ""
 	about.Interval = ""

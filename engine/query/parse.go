@@ -35,6 +35,8 @@ const (
 
 	paramExpression   = "metric"
 	paramVisitors     = "visitors"
+	paramSplit        = "split"
+	paramTop          = "top"
 	paramDistribution = "distribution"
 	paramComplement   = "complement"
 
@@ -44,8 +46,8 @@ const (
 
 // comparingParameters are the parameters of reports that compare, other than filters.
 var comparingParameters = []string{
-	paramWebsite, ParamGoal, ParamDimension, paramMetric, paramExpression, paramVisitors, ParamInterval, paramCap,
-	paramWindow, paramScorecard,
+	paramWebsite, ParamGoal, ParamDimension, paramMetric, paramExpression, paramVisitors, paramSplit, paramTop,
+	ParamInterval, paramCap, paramWindow, paramScorecard,
 	paramCurve, ParamCurveDays, paramDistribution, paramComplement,
 }
 
@@ -53,7 +55,8 @@ var comparingParameters = []string{
 var parametersOf = map[Operation][]string{
 	CampaignResults: comparingParameters, ExperimentResults: comparingParameters,
 	WidgetResults: {
-		paramWebsite, ParamGoal, paramExpression, paramVisitors, ParamInterval, paramCap, paramWindow, paramDistribution,
+		paramWebsite, ParamGoal, paramExpression, paramVisitors, paramSplit, paramTop, ParamInterval, paramCap,
+		paramWindow, paramDistribution,
 	},
 }
 
@@ -97,6 +100,9 @@ func (p *Parameters) readRequest(operation Operation) Request {
 	}
 	r.Expression = p.parseText(paramExpression)
 	r.Visitors = p.parseText(paramVisitors)
+	r.Split = p.parseText(paramSplit)
+	r.SplitTop = p.ParseInteger(paramTop, 1, MostSplitTop, 0)
+	p.checkSplit(&r)
 	r.Cap = p.parseCap()
 	r.ConversionWindow = p.parseWindow()
 	for _, filter := range filterTable {
@@ -111,13 +117,39 @@ func (p *Parameters) readRequest(operation Operation) Request {
 	return r
 }
 
+// checkSplit refuses a split of a breakdown, and a number of values without a split.
+func (p *Parameters) checkSplit(r *Request) {
+	switch {
+	case r.Split != "" && r.Dimension != "":
+		p.addFault(paramSplit, r.Split, "a split has no breakdown: omit split or "+ParamDimension)
+	case r.SplitTop > 0 && r.Split == "":
+		p.addFault(paramTop, p.values.Get(paramTop), "needs split, such as split=items.category")
+	}
+}
+
 // parseDimension returns the attribute of a breakdown: one of the 15, or one that may be an own one of the website.
 func (p *Parameters) parseDimension() Dimension {
 	value, given := p.SingleValue(ParamDimension)
-	if given && schema.LabelFault(value) == "" {
-		return Dimension(value)
+	if !given {
+		return ""
 	}
-	return Dimension(p.OneOf(ParamDimension, Dimensions))
+	attributes := Dimension(value).Attributes()
+	for i, attribute := range attributes {
+		isKnown := slices.Contains(Dimensions, attribute) || schema.LabelFault(attribute) == ""
+		switch {
+		case !isKnown:
+			p.addFault(ParamDimension, value, faults.OneOf(Dimensions...)+", or an own attribute; or two of them")
+			return ""
+		case slices.Contains(attributes[:i], attribute):
+			p.addFault(ParamDimension, value, "must not have "+attribute+" twice")
+			return ""
+		}
+	}
+	if len(attributes) == 0 || len(attributes) > MostDimensions {
+		p.addFault(ParamDimension, value, "must be one attribute, or two with a comma between them")
+		return ""
+	}
+	return Dimension(value)
 }
 
 // parseText returns a text that must not be empty.

@@ -112,7 +112,7 @@ func FuzzParseReport(f *testing.F) {
 
 // The query string of a report is parsed strictly.
 func ExampleParseReport() {
-	_, err := query.ParseReport(query.CampaignResults, "dimension=co-lour&filters[dateFrom]=yesterday")
+	_, err := query.ParseReport(query.CampaignResults, "dimension=7colour&filters[dateFrom]=yesterday")
 	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
 		for _, fault := range invalid.Faults {
@@ -120,6 +120,6 @@ func ExampleParseReport() {
 		}
 	}
 	// Output:
-	// dimension "co-lour": must be one of browser, channel, city, country, device, firstVisitPage, os, referrer, region, utmCampaign, utmContent, utmMedium, utmSource, utmTerm, visitorType
+	// dimension "7colour": must be one of browser, channel, city, country, device, firstVisitPage, os, referrer, region, utmCampaign, utmContent, utmMedium, utmSource, utmTerm, visitorType, or an own attribute; or two of them
 	// filters[dateFrom] "yesterday": must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199
 }

@@ -5,6 +5,7 @@ package query
 import (
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/engine/metric"
@@ -34,6 +35,8 @@ type Request struct {
 	Metric       Metric
 	Expression   string      `json:",omitempty"` // a metric as package metric reads it; empty: Metric
 	Visitors     string      `json:",omitempty"` // condition of visitors, as package metric reads it; empty: all
+	Split        string      `json:",omitempty"` // text by whose values the metric is split; empty: it is not
+	SplitTop     int         `json:",omitempty"` // number of values of a split with rows of their own; 0: DefaultSplitTop
 	Dimension    Dimension   // empty: no breakdown
 	Interval     Interval    // empty: no series
 	Scorecard    bool        // also compare the other goals and metrics, and decide
@@ -52,9 +55,16 @@ type Request struct {
 
 // NeedsNames reports whether the request has texts that only the names of the website explain.
 func (r *Request) NeedsNames() bool {
-	hasOwn := r.Dimension != "" && !slices.Contains(Dimensions, string(r.Dimension))
-	return r.Expression != "" || r.Visitors != "" || hasOwn
+	isOwn := func(attribute string) bool { return !slices.Contains(Dimensions, attribute) }
+	hasOwn := slices.ContainsFunc(r.Dimension.Attributes(), isOwn)
+	return r.Expression != "" || r.Visitors != "" || r.Split != "" || hasOwn
 }
+
+// The number of values of a split with rows of their own.
+const (
+	DefaultSplitTop = 50
+	MostSplitTop    = 1000
+)
 
 // The number of days of a curve by age.
 const (
@@ -110,8 +120,19 @@ var ExperimentMetric = map[string]Metric{
 	"extraValue":   ExtraValuePerVisitor,
 }
 
-// Dimension is an attribute of the first view by which a report is broken down.
+// Dimension is an attribute of the first view by which a report is broken down, or two, separated by a comma.
 type Dimension string
+
+// MostDimensions is the maximum number of attributes of a breakdown.
+const MostDimensions = 2
+
+// Attributes returns the attributes; none: there is no breakdown.
+func (d Dimension) Attributes() []string {
+	if d == "" {
+		return nil
+	}
+	return strings.Split(string(d), ",")
+}
 
 // Some dimensions.
 const (

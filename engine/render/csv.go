@@ -25,14 +25,15 @@ var (
 		metrics.extraValuePerVisitor:ESTIMATE metrics.averageValue:ESTIMATE COMPARISON
 		comparison.complement:visitors,controlVisitors comparison.complement.improvement:EFFECT
 		comparison.complement.improvementDifference:RANGE,reason
-		heterogeneity:segments,bayesFactor,pValue,reason conclusion:status,variationId,look,decidedAt`)
+		heterogeneity:segments,bayesFactor,pValue,reason conclusion:status,variationId,look,decidedAt
+		question:metric,visitors breakdown.values split.value split.label metric:value,standardError,INTERVAL,reason,visitors
+		metric:numerator,denominator comparison.evidence:ratio,needed,oneOf,pValue,holds,reason`)
 	scorecardCSV = pathsOf(`campaignId widgetId experimentId methodology significanceLevel filters window:from,to
 		dataThrough report.goal:id,name report.conversionWindow:from,to,source
 		decision:status,variationId,decidedAt goal:id,name metric conversionWindow:from,to,source
 		role direction id name control estimate:ESTIMATE COMPARISON qValue discovered
 		guardrail:status,margin,absoluteMargin,lower,upper,requiredVisitors,decidedAt,reason`)
-	questionCSV = pathsOf(`question:metric,name,unit,visitors metric:ESTIMATE,visitors,numerator,denominator`)
-	curveCSV    = pathsOf(`campaignId widgetId experimentId goal:id,name compareMetric methodology significanceLevel
+	curveCSV = pathsOf(`campaignId widgetId experimentId goal:id,name compareMetric methodology significanceLevel
 		filters window:from,to dataThrough cohort:days,visitors,immatureVisitors critical day id value
 		comparison.difference:RANGE,reason comparison.improvement:RANGE,reason
 		simultaneous.difference:INTERVAL simultaneous.improvement:INTERVAL`)
@@ -69,9 +70,9 @@ func pathsOf(columns string) (paths []string) {
 }
 
 // CSV returns the results as CSV with a header: one row per variation of the report, then per value of the dimension,
-// then per point of the series. All reports without a scorecard have the same columns, and those of a question have its
-// columns, too. A scorecard has one row per goal, metric and variation instead, and a curve one row per day and
-// variation. Names and numbers are those of the JSON output.
+// then per point of the series. All reports without a scorecard have the same columns. A scorecard has one row per
+// goal, metric and variation instead, and a curve one row per day and variation. Names and numbers are those of the
+// JSON output.
 func CSV(r *result.Report) ([]byte, error) {
 	columns := reportCSV
 	switch {
@@ -79,8 +80,6 @@ func CSV(r *result.Report) ([]byte, error) {
 		columns = curveCSV
 	case r.Scorecard != nil:
 		columns = scorecardCSV
-	case r.Question != nil:
-		columns = slices.Concat(reportCSV, questionCSV)
 	}
 	return tableOf(r, columns, func(report map[string]any) (rows []map[string]any) {
 		// add adds a row for each variation of an object: the fields of the report, the given ones, and its own.
@@ -108,9 +107,13 @@ func CSV(r *result.Report) ([]byte, error) {
 				add(row, fields)
 			}
 		default:
-			add(report, map[string]any{"breakdown": nil, "series": nil})
+			parts, _ := report["split"].(map[string]any)
+			add(report, map[string]any{"breakdown": nil, "series": nil, "split": nil})
 			for _, slice := range objectsIn(report, "breakdown") {
-				add(slice, map[string]any{"breakdown": slice, "series": nil, "conclusion": slice["conclusion"]})
+				add(slice, map[string]any{"breakdown": slice, "series": nil, "split": nil, "conclusion": slice["conclusion"]})
+			}
+			for _, part := range objectsIn(parts, "items") {
+				add(part, map[string]any{"breakdown": nil, "series": nil, "split": part, "conclusion": nil})
 			}
 			for _, point := range objectsIn(report, "series") {
 				add(point, map[string]any{"breakdown": nil, "series": point, "conclusion": nil})

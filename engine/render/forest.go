@@ -99,7 +99,7 @@ type effect struct {
 func ForestPlot(r *result.Report) ([]byte, error) {
 	effects := collectEffects(r)
 	f := &forest{results: r, ValueHead: "improvement", axis: newAxis(scaleEnds(effects), forestTicks)}
-	if r.CompareMetric == nil {
+	if !r.Compares() {
 		f.ValueHead = result.MetricInWords(query.GoalConversionRate)
 	}
 	if r.Conclusion != nil {
@@ -165,7 +165,7 @@ func (f *forest) addRows(effects []effect) {
 func (f *forest) addTicks() {
 	decimals := min(max(0, -int(math.Floor(math.Log10(f.step)+1e-9))-2), 9) // of multiples of the step in per cent
 	for _, x := range f.ticks() {
-		label := wording.FormatPercent(x, decimals, x != 0 && f.results.CompareMetric != nil)
+		label := wording.FormatPercent(x, decimals, x != 0 && f.results.Compares())
 		f.Ticks = append(f.Ticks, forestTick{X: f.positionX(x), Label: label, Zero: x == 0})
 	}
 }
@@ -175,7 +175,7 @@ func (f *forest) addLegend() {
 	r := f.results
 	kind := "valid for a single look at the planned end"
 	switch {
-	case r.CompareMetric == nil:
+	case !r.Compares():
 		kind = "of the rate"
 	case r.Methodology == string(stats.MethodologyBayesian):
 		kind = "of the posterior"
@@ -210,7 +210,7 @@ func ReportSubtitle(r *result.Report) string {
 	if r.Goal != nil {
 		add("goal %s", r.Goal.Name)
 	}
-	if r.CompareMetric != nil {
+	if r.Compares() {
 		add("%s", r.MetricInWords())
 	}
 	add("%s, %d %%", r.Methodology, r.SignificanceLevel)
@@ -251,7 +251,7 @@ func collectEffects(r *result.Report) []effect {
 			v := &c.Variations[i]
 			e := effect{label: v.Name, visitors: v.Visitors}
 			switch rate := &v.Metrics.GoalConversionRate; {
-			case r.CompareMetric == nil:
+			case !r.Compares():
 				e.estimate = &stats.Effect{Value: rate.Value, Interval: rate.Interval, Reason: rate.Reason}
 			case v.Comparison == nil:
 				continue
@@ -293,7 +293,7 @@ func (f *forest) newRow(e effect, y int) forestRow {
 	if value := e.estimate.Value; value != nil {
 		x := f.positionX(*value)
 		write := func(x float64) string {
-			if f.results.CompareMetric == nil {
+			if !f.results.Compares() {
 				return wording.FormatValue(x, e.estimate.Interval, true)
 			}
 			return wording.FormatLift(x, e.estimate.Interval)

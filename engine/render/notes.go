@@ -14,10 +14,11 @@ import (
 func (t *reportTable) writeReportNotes(rows []tableRow) {
 	r := t.results
 	notes := reasonNotes(rows)
-	if r.CompareMetric != nil && r.Methodology == string(stats.MethodologyFrequentist) {
+	if r.Compares() && r.Methodology == string(stats.MethodologyFrequentist) {
 		notes = append(notes, "The p-value is that of a single test. Conclusions come from the looks.")
 	}
 	notes = append(notes, t.complementNotes("", &r.Slice, true)...)
+	notes = append(notes, evidenceNotes(r)...)
 	notes = append(notes, priorNote(r))
 	notes = append(notes, checkNotes(r)...)
 	notes = append(notes, r.LooksInWords(), sampleNote(r))
@@ -26,6 +27,17 @@ func (t *reportTable) writeReportNotes(rows []tableRow) {
 		notes = append(notes, fmt.Sprintf("The series has %d points; --csv and --json print them.", n))
 	}
 	t.writeNoteLines(slices.DeleteFunc(notes, func(note string) bool { return note == "" }))
+}
+
+// evidenceNotes says of each comparison without looks whether its answer holds, and how strong the evidence must be.
+func evidenceNotes(r *result.Report) (notes []string) {
+	for i := range r.Variations {
+		v := &r.Variations[i]
+		if v.Comparison != nil && v.Comparison.Evidence != nil {
+			notes = append(notes, v.Name+": "+v.Comparison.Evidence.InWords())
+		}
+	}
+	return notes
 }
 
 // reasonNotes returns the reasons why values are missing, each with the variations that it applies to.

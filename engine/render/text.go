@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"unicode"
 
 	"lifthouse/engine/looks"
-	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
 	"lifthouse/stats"
@@ -26,15 +24,14 @@ func (s Screen) maxLabelWidth() int {
 type reportTable struct {
 	*table
 	results *result.Report
-	metric  query.Metric // the compared one, or the goal conversion rate if nothing is compared
 }
 
 // Report returns a report as text: the conclusion, one row per variation, and notes. With a dimension, a second table
 // has one row per value and variation.
 func Report(r *result.Report, s Screen) string {
 	base := &table{Screen: s, methodology: stats.Methodology(r.Methodology), level: r.SignificanceLevel}
-	t := &reportTable{base, r, *cmp.Or(r.CompareMetric, new(query.GoalConversionRate))}
-	t.rate = t.metric.IsRate()
+	t := &reportTable{base, r}
+	t.rate = r.IsShare()
 	rows := t.rowsOf("", &r.Slice)
 	if r.Decision != nil {
 		t.writeParagraph(bold, PrintableText(r.Decision.Text))
@@ -51,6 +48,7 @@ func Report(r *result.Report, s Screen) string {
 	t.writeSection(rows)
 	t.writeReportNotes(rows)
 	t.writeScorecard()
+	t.writeParts()
 	if r.Dimension != nil {
 		// Write whether the values differ, all values in one table, and notes on those that differ from all others.
 		rows = nil
@@ -89,11 +87,14 @@ func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 		v := &c.Variations[i]
 		row := &rows[i]
 		*row = tableRow{
-			visitors: v.Visitors, Estimate: v.Metrics.EstimateOf(t.metric),
+			visitors: v.Visitors, Estimate: t.results.EstimateOf(v),
 			Comparison: v.Comparison,
 		}
 		row.label = shortenText(PrintableText(v.Name), t.maxLabelWidth())
 		row.converted = wording.FormatCount(v.ConvertedVisitors)
+		if v.Metric != nil {
+			row.converted = wording.FormatCount(v.Metric.Visitors)
+		}
 		if value != "" {
 			row.label = shortenText(PrintableText(value), t.maxLabelWidth()) + " · " + row.label
 		}
@@ -107,11 +108,57 @@ func (t *reportTable) rowsOf(value string, c *result.Slice) []tableRow {
 // writeSection writes rows that share one table.
 func (t *reportTable) writeSection(rows []tableRow) {
 	t.writeLine("")
-	if t.results.CompareMetric == nil {
+	if !t.results.Compares() {
 		t.writeGrids(labelColumn(rows), t.observedColumns(rows), allRows)
 		return
 	}
 	t.writeRows(rows)
+}
+
+// writeParts writes a table with a row for each part of the metric and variation.
+func (t *reportTable) writeParts() {
+	parts := t.results.Parts
+	if parts == nil {
+		return
+	}
+	t.writeLine("")
+	t.writeLine(t.paintText(bold, "Split by "+parts.By))
+	about := "The parts add up to the metric."
+	if !parts.Additive {
+		about = "The parts do not add up to the metric: a visitor may be in several."
+	}
+	t.writeParagraph("", about)
+	var rows []tableRow
+	for i := range parts.Items {
+		part := &parts.Items[i]
+		for k := range part.Variations {
+			rows = append(rows, t.partRow(part, k))
+		}
+	}
+	if len(rows) == 0 {
+		t.writeLine("")
+		t.writeLine("There are no values yet.")
+		return
+	}
+	t.writeSection(rows)
+}
+
+// partRow returns the row of a part for a variation.
+func (t *reportTable) partRow(part *result.Part, variation int) tableRow {
+	v := &part.Variations[variation]
+	of := &t.results.Variations[variation]
+	row := tableRow{visitors: of.Visitors, Estimate: v.Metric.Estimate, Comparison: v.Comparison}
+	name := part.Value
+	if part.Label != "" {
+		name = part.Label
+	}
+	row.label = shortenText(PrintableText(name), t.maxLabelWidth()) + " · " +
+		shortenText(PrintableText(of.Name), t.maxLabelWidth())
+	row.converted = wording.FormatCount(v.Metric.Visitors)
+	if v.Comparison != nil {
+		row.verdict = judged{v.Comparison.VerdictInWords(), v.Comparison.ConclusiveVerdict()}
+	}
+	return row
 }
 
 // writeCurve writes a table with a row for each day of age and variation.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/engine/looks"
+	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -43,6 +44,7 @@ type Report struct {
 	Slice
 	Heterogeneity *Heterogeneity   `json:"heterogeneity,omitempty"` // only with a dimension, if something is compared
 	Breakdown     []BreakdownSlice `json:"breakdown,omitzero"`      // only with a dimension
+	Parts         *Parts           `json:"split,omitempty"`         // only with a split
 	Series        []Point          `json:"series,omitzero"`         // only with an interval
 	Curve         *Curve           `json:"curve,omitempty"`         // only if the request asks for it
 	Distribution  *Distribution    `json:"distribution,omitempty"`  // only if the request asks for it
@@ -275,9 +277,31 @@ func (r *AgeRange) afterName() string {
 	return " " + r.Text
 }
 
+// Compares reports whether the report compares variations.
+func (r *Report) Compares() bool { return r.Conclusion != nil }
+
+// HasExpression reports whether the request writes a metric.
+func (r *Report) HasExpression() bool { return r.Question != nil && r.Question.Metric != "" }
+
+// EstimateOf returns the value of the metric of the report; if nothing is compared, that of the goal conversion rate.
+func (r *Report) EstimateOf(v *VariationResults) Estimate {
+	if v.Metric != nil {
+		return v.Metric.Estimate
+	}
+	return v.Metrics.EstimateOf(*cmp.Or(r.CompareMetric, new(query.GoalConversionRate)))
+}
+
+// IsShare reports whether the metric of the report is a share; if nothing is compared, the goal conversion rate is.
+func (r *Report) IsShare() bool {
+	if r.HasExpression() {
+		return r.Question.Unit == metric.Share
+	}
+	return cmp.Or(r.CompareMetric, new(query.GoalConversionRate)).IsRate()
+}
+
 // MetricInWords returns the name of the compared metric, with the conversion window; empty: nothing is compared.
 func (r *Report) MetricInWords() string {
-	if r.Question != nil && r.Question.Metric != "" {
+	if r.HasExpression() {
 		return r.Question.Name
 	}
 	if r.CompareMetric == nil {
@@ -307,8 +331,24 @@ type Conclusion struct {
 
 // BreakdownSlice has the results of the visitors with one value of the dimension.
 type BreakdownSlice struct {
-	Value string `json:"value"`
+	Value  string   `json:"value"`
+	Values []string `json:"values,omitempty"` // of two attributes
 	Slice
+
+	of string // value of the dimension
+}
+
+// setValue sets the value of the dimension, or the pair of the values of two attributes.
+func (b *BreakdownSlice) setValue(of string, isPair bool) {
+	b.of = of
+	if !isPair {
+		b.Value = ShownValue(of)
+		return
+	}
+	for _, value := range moments.SplitValues(of) {
+		b.Values = append(b.Values, ShownValue(value))
+	}
+	b.Value = strings.Join(b.Values, " · ")
 }
 
 // Counts are sums over the visitors and their counted events.
@@ -363,6 +403,7 @@ type Comparison struct {
 	Conclusive  *bool              `json:"conclusive,omitempty"` // whether a look supports the verdict; nil: the verdict only describes
 	Reasons     []stats.Reason     `json:"reasons"`
 	Complement  *Complement        `json:"complement,omitempty"` // nil: not in a breakdown, and not asked for
+	Evidence    *Evidence          `json:"evidence,omitempty"`   // nil: the comparison has looks, or a z-score removed values
 }
 
 // Sequential is the result of the last look.

@@ -333,39 +333,40 @@ func (r *Report) addBreakdown(p *plan.Plan, found *moments.Rows, whole *sliceSum
 	var names []string
 	var all []sliceSums
 	for _, value := range values[:min(len(values), p.Top)] {
-		names, all = append(names, ShownValue(value)), append(all, sumRows(byValue[value], p))
+		names, all = append(names, value), append(all, sumRows(byValue[value], p))
 		delete(byValue, value)
 	}
 	if len(values) > p.Top || len(others) > 0 {
 		for _, rows := range byValue {
 			others = append(others, rows...)
 		}
-		names, all = append(names, otherValues), append(all, sumRows(others, p))
+		all = append(all, sumRows(others, p))
 	}
 
 	// The results of each slice.
 	r.Dimension = &p.Dimension
 	r.Breakdown = make([]BreakdownSlice, len(all))
+	isOfPairs := len(p.Dimension.Attributes()) > 1
 	periods := make([][]stats.Period, len(all))
 	onAllCores(len(all), func(i int) {
 		j := all[i].compareVariations(p)
 		j.Checks = all[i].runChecks(p, found)
 		j.setConclusion(p, nil, true)
 		j.compareWithOthers(p, &all[i], whole)
-		r.Breakdown[i] = BreakdownSlice{Value: names[i], Slice: j.Slice}
+		r.Breakdown[i] = BreakdownSlice{Value: otherValues, Slice: j.Slice}
+		if i < len(names) {
+			r.Breakdown[i].setValue(names[i], isOfPairs)
+		}
 		periods[i] = j.periods
 	})
-	if !p.Rules.Compare || len(p.Variations) < 2 {
+	if isOfPairs || !p.Rules.Compare || len(p.Variations) < 2 {
 		return
 	}
 
 	// Whether the lift differs between the slices. Lifts that differ by less than half the minimum effect hardly
 	// matter. At the default of 20 %, this spread finds most in the simulations of TestLongHeterogeneity.
 	effects := make([][]stats.PooledEffect, len(p.Variations)-1)
-	for i, name := range names {
-		if name == otherValues {
-			continue
-		}
+	for i := range names {
 		for t := range effects {
 			strata := make([]stats.Stratum, len(periods[i]))
 			for k, period := range periods[i] {

@@ -29,6 +29,8 @@ func (c *Comparison) VerdictInWords() string {
 		return "not enough data"
 	}
 	switch {
+	case c.Evidence != nil && c.Evidence.Holds:
+		return conclusive + ", holds"
 	case c.Conclusive == nil:
 		return today
 	case *c.Conclusive:
@@ -43,6 +45,9 @@ func (c *Comparison) ConclusiveVerdict() stats.Verdict {
 	isConclusive := c.Sequential != nil && c.Sequential.Significant
 	if c.Conclusive != nil {
 		isConclusive = *c.Conclusive
+	}
+	if c.Evidence != nil {
+		isConclusive = c.Evidence.Holds
 	}
 	if isConclusive {
 		return c.Verdict

@@ -1,0 +1,141 @@
+package facts
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"lifthouse/engine/metric"
+	"lifthouse/engine/moments"
+	"lifthouse/engine/plan"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// ReadSplit reads the parts of the metric of a question with each value of its split. The values with most visitors whose
+// part is not 0 have rows of their own, and of equally many the first ones as texts. The part of all others is read, too,
+// because it is no sum for most metrics.
+func (r Reader) ReadSplit(ctx context.Context, q plan.Question) (found *moments.Split, err error) {
+	q.Dimension = ""
+	q.Interval = ""
+	q.Cap = nil
+	err = r.atOnePosition(ctx, q, func(x answer) error {
+		rows, err := x.readPairs(ctx, q.Expression, q.Split)
+		if err != nil {
+			return err
+		}
+		values, hasOthers := mostSplit(rows, q.SplitTop)
+		found = &moments.Split{}
+		for _, value := range values {
+			found.Values = append(found.Values, moments.SplitValue{Value: value, Rows: rows[value]})
+		}
+		if hasOthers {
+			rest := q.Expression.WithCondition(metric.Negate(metric.CompareText(*q.Split, metric.In, values...)))
+			others, err := x.readPairs(ctx, rest, nil)
+			if err != nil {
+				return err
+			}
+			found.Others = others[""]
+		}
+		return x.readLabels(ctx, found)
+	})
+	return found, err
+}
+
+// readPairs reads the sums of a metric by the values of a split; nil: of no value.
+func (x answer) readPairs(
+	ctx context.Context, of *metric.Metric, split *metric.Field,
+) (map[string][]moments.GroupMoments, error) {
+	x.Expression = of
+	s := x.newSums()
+	if err := s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
+		return c.countPair(ctx, split)
+	}); err != nil {
+		return nil, err
+	}
+	byValue := map[string]map[moments.GroupKey]moments.Moments{}
+	for at, m := range s.of {
+		if byValue[at.split] == nil {
+			byValue[at.split] = map[moments.GroupKey]moments.Moments{}
+		}
+		byValue[at.split][at.GroupKey] = byValue[at.split][at.GroupKey].Merge(m)
+	}
+	rows := map[string][]moments.GroupMoments{}
+	for value, of := range byValue {
+		for key, m := range of {
+			rows[value] = append(rows[value], moments.GroupMoments{GroupKey: key, Moments: m})
+		}
+	}
+	return rows, nil
+}
+
+// mostSplit returns the values with most visitors whose part is not 0, at most top, and whether there are others.
+func mostSplit(rows map[string][]moments.GroupMoments, top int) (values []string, hasOthers bool) {
+	visitors := map[string]int64{}
+	for value, of := range rows {
+		for i := range of {
+			visitors[value] += of[i].Pair.Nonzero
+		}
+	}
+	maps.DeleteFunc(visitors, func(_ string, n int64) bool { return n == 0 })
+	values = moments.MostVisited(visitors)
+	if len(values) <= top {
+		return values, false
+	}
+	return values[:top], true
+}
+
+// readLabels reads the latest names of products that a split shows.
+func (x answer) readLabels(ctx context.Context, found *moments.Split) error {
+	isOfProducts := x.Split != nil && x.Split.Name == "items.product"
+	if !isOfProducts || len(found.Values) == 0 {
+		return nil
+	}
+	products := make([]string, len(found.Values))
+	for i := range found.Values {
+		products[i] = found.Values[i].Value
+	}
+	latest := map[string]int64{}
+	labels := map[string]string{}
+	for _, s := range x.newCountings(nil) {
+		q := s.newQuery()
+		q.addParam("products", products)
+		q.write = q.productNames
+		if err := s.runQuery(ctx, "", q, func(row driver.Rows) error {
+			var product, name string
+			var at int64
+			err := row.Scan(&product, &name, &at)
+			if before, has := latest[product]; !has || at > before {
+				latest[product] = at
+				labels[product] = name
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	for i := range found.Values {
+		found.Values[i].Label = labels[found.Values[i].Value]
+	}
+	return nil
+}
+
+// productNames returns the statement of the latest name of each of some products.
+func (q *reportQuery) productNames() string {
+	return strings.Join(slices.Concat([]string{
+		"-- one row per product: its latest name, and when that was",
+		"WITH lines AS (",
+		"    SELECT",
+		"        toUnixTimestamp64Milli(first_time) + toInt64(since_ms) AS at_ms,",
+		"        arrayJoin(arrayFilter(line -> line.1 IN {products:Array(String)} AND line.2 != '', arrayZip(item_product, item_name))) AS line",
+		"    FROM " + string(q.Facts),
+		"    WHERE section = {goals:UInt64}",
+		"        AND hasAny(item_product, {products:Array(String)})",
+		")",
+		"SELECT toString(line.1) AS product, toString(argMax(line.2, (at_ms, line.2))) AS name, max(at_ms)",
+		"FROM lines",
+		"GROUP BY product",
+		q.settings(),
+	}), "\n")
+}

@@ -131,17 +131,26 @@ func (a *asker) request() ask {
 	}
 }
 
-// oneMetric returns the parameters of a report without a metric if others cannot be combined with it.
+// oneMetric returns the parameters of a report without a metric and a split if others cannot be combined with them.
 func oneMetric(query []string) []string {
 	hasOther := slices.ContainsFunc(query, func(q string) bool {
 		name, _, _ := strings.Cut(q, "=")
 		name, _ = url.QueryUnescape(name)
 		return slices.Contains([]string{
 			"goal", "compareMetric", "interval", "scorecard", "curve", "distribution", "cap", "conversionWindow",
-			"filters[zScore]",
+			"filters[zScore]", "dimension",
 		}, name)
 	})
-	return slices.DeleteFunc(query, func(q string) bool { return hasOther && strings.HasPrefix(q, "metric=") })
+	has := func(name string) bool {
+		return slices.ContainsFunc(query, func(q string) bool { return strings.HasPrefix(q, name+"=") })
+	}
+	canSplit := !hasOther && has("metric") // the primary metric may be one of an action
+	hasSplit := canSplit && has("split")
+	return slices.DeleteFunc(query, func(q string) bool {
+		name, _, _ := strings.Cut(q, "=")
+		isAlone := name == "top" && !hasSplit || name == "split" && !canSplit
+		return isAlone || name == "metric" && hasOther
+	})
 }
 
 // planned returns the parameters of a plan that agree with each other. The store has no recent visitors.
@@ -237,9 +246,11 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 		return a.attribute()
 	case name == "metric" && of.MinLength > 0:
 		return worlds.Pick(a, "converted(#3)", "sum(any.value where items.category = 'a') / count(any)",
-			"count(@click|@view)", "funnel(#3, #4) within 7d", "max(#4.items.revenue)", "distinct(any.items.product)")
+			"count(any)", "funnel(#3, #4) within 7d", "max(#4.items.revenue)", "distinct(any.items.product)")
 	case name == "visitors":
 		return worlds.Pick(a, "device = 'mobile'", "not city in ('L''Aquila', '') or os like 'a*b'")
+	case name == "split":
+		return worlds.Pick(a, "items.product", "items.category")
 	case name == "text":
 		return worlds.Pick(a, "", "sum(", "count(any where value > 1) for device = 'mo", "日本")
 	case of.MinLength > 0:

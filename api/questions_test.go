@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/api/results"
+	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
@@ -410,4 +411,27 @@ func TestValuesOfOwnAttributes(t *testing.T) {
 	unknown := s.Get(path + "plen?limit=0").Send().CheckStatus(http.StatusBadRequest)
 	check.Contains(t, unknown.Text, `"in":"path","name":"name","value":"plen","detail":"must be one of browser,`)
 	check.Contains(t, unknown.Text, `"name":"limit"`)
+}
+
+// TestRangeOfAMetricDecidesWhoIsMature asks for a range of ages longer than the time since most first views.
+func TestRangeOfAMetricDecidesWhoIsMature(t *testing.T) {
+	s := newAskedServer(t)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	var events []schema.Event
+	for i := range 20 {
+		e := at(0, fmt.Sprint("late", i), int64(i%2), schema.KindView, 0)
+		e.Time = now.Add(-48 * time.Hour)
+		events = append(events, e)
+	}
+	s.fold(events...)
+	of := func(metric string) (r result.Report) {
+		s.Get("/v1/campaigns/12/results?metric=" + url.QueryEscape(metric)).Send().RequireStatus(http.StatusOK).JSON(&r)
+		return r
+	}
+	all := of("count(purchase where value > 0)")
+	mature := of("count(purchase where value > 0) within 7d")
+	check.Equal(t, all.Totals.Visitors, 80)
+	check.Equal(t, mature.Totals.Visitors, 60)
+	must.That(t, mature.ConversionWindow != nil, "the report has no range of ages")
+	check.Equal(t, mature.ConversionWindow.To, "168h")
 }

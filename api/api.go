@@ -175,12 +175,16 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/websites", withoutParameters(s.listWebsites))
 	get("/undeclared", s.listUndeclared)
 	get("/sources", s.listSources)
+	get("/names", s.listNames)
+	get("/complete", s.completeQuestion)
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	get("/websites/:id/plan", s.getPlan)
 	get("/tables", withoutParameters(s.listTables))
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
+	router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime).POST("/query",
+		respondWith(s.answerQuestions, results.JSON, results.CSV))
 	getRoutes(router.Group("", s.requireScope(catalogue.ScopeRead), s.limitTime))("/deliveries",
 		withoutParameters(s.listDeliveries))
 	router.Group("/v1", s.requireScope(catalogue.ScopeRead), s.limitTime).Match(readMethods, "/results", s.sendResults)

@@ -54,22 +54,29 @@ func (s *API) parseListing(c *gin.Context, types []string) (listing, error) {
 		return l, err
 	}
 	var err error
-	l.owned, l.website, err = s.searchedWebsite(c, asked)
-	if err != nil || l.website != 0 {
-		return l, err
+	l.owned, l.website, err = s.onlyWebsite(c, asked)
+	return l, err
+}
+
+// onlyWebsite is like searchedWebsite, but returns the only website of the account if none is asked for. With several,
+// one must be named; 0: the account has none.
+func (s *API) onlyWebsite(c *gin.Context, asked int64) (*catalogue.AccountResources, int64, error) {
+	owned, website, err := s.searchedWebsite(c, asked)
+	if err != nil || website != 0 {
+		return owned, website, err
 	}
 	var ids []string
-	for _, w := range catalogue.ByID(l.owned.Websites) {
-		l.website = w.ID
+	for _, w := range catalogue.ByID(owned.Websites) {
+		website = w.ID
 		ids = append(ids, strconv.FormatInt(w.ID, 10))
 	}
 	if len(ids) > 1 {
-		return l, &query.InvalidError{Code: "website_required", Faults: faults.List{
+		return owned, 0, &query.InvalidError{Code: "website_required", Faults: faults.List{
 			{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids),
 				strings.Join(ids, ", "))},
 		}}
 	}
-	return l, nil
+	return owned, website, nil
 }
 
 func (l *listing) matchesFilters(website int64, active bool, kind string) bool {
@@ -265,17 +272,35 @@ func (s *API) readDimension(operation query.Operation) func(*gin.Context) (*resu
 			request := query.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
 			most = p.ParseInteger("limit", 1, 1000, 100)
 			if all := query.Dimensions; !slices.Contains(all, attribute) {
-				fault := faults.Fault{Name: attributeName, Value: attribute, Detail: faults.OneOf(all...)}
-				return request, prependFault(p.Err(), fault)
+				if schema.LabelFault(attribute) != "" {
+					fault := faults.Fault{Name: attributeName, Value: attribute, Detail: faults.OneOf(all...)}
+					return request, prependFault(p.Err(), fault)
+				}
+				request.Dimension = query.Dimension(attribute) // that of the website's events, or of none
 			}
 			return request, p.Err()
 		}
 		asked, err := s.readQuery(c, operation, parse, results.JSON)
 		if err != nil {
-			return nil, err
+			return nil, inPath(err)
 		}
 		return s.results.ValuesQuery(asked, attribute, most), nil
 	}
+}
+
+// inPath returns an error about an attribute that is in the path, and not a parameter.
+func inPath(err error) error {
+	invalid, is := errors.AsType[*query.InvalidError](err)
+	if !is {
+		return err
+	}
+	named := &query.InvalidError{Code: invalid.Code, Faults: slices.Clone(invalid.Faults)}
+	for i := range named.Faults {
+		if named.Faults[i].Name == query.ParamDimension {
+			named.Faults[i].Name = attributeName
+		}
+	}
+	return named
 }
 
 // campaign is an item of the list of campaigns.

@@ -272,9 +272,8 @@ func (s *API) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scop
 		// With the scopes (RFC 6749, section 3.3), clients offer only what the token permits.
 		c.Header("X-Token-Scopes", strings.Trim(fmt.Sprint(token.Scopes), "[]"))
 		if scope != catalogue.ScopeIngest { // the queue of the writer limits events
-			if wait, _ := s.rates.countAction(token.Digest, time.Now()); wait > 0 {
-				writeProblem(c, s.rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, "+
-					"with bursts of %d", float64(s.rates.perSecond), s.rates.burst)))
+			if p := s.countRequests(&token, 1); p != nil {
+				writeProblem(c, p)
 				return
 			}
 		}
@@ -287,6 +286,16 @@ func (s *API) requireScope(scope catalogue.Scope, alternatives ...catalogue.Scop
 		c.Set(tokenKey, token)
 		c.Next()
 	}
+}
+
+// countRequests counts requests of a token, and returns the problem if they exceed its rate.
+func (s *API) countRequests(token *catalogue.Token, requests int) *problem {
+	wait, _ := s.rates.countActions(token.Digest, requests, time.Now())
+	if wait == 0 {
+		return nil
+	}
+	return s.rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, with bursts of %d",
+		float64(s.rates.perSecond), s.rates.burst))
 }
 
 // tokenOf returns the token of an authenticated request.
@@ -377,6 +386,11 @@ func newRateLimits[K comparable](perSecond rate.Limit, burst int) *rateLimits[K]
 // countAction counts an action. If the action exceeds the rate, countAction returns the time to wait, and whether this
 // is the first rejection since the key was idle.
 func (r *rateLimits[K]) countAction(key K, now time.Time) (wait time.Duration, first bool) {
+	return r.countActions(key, 1, now)
+}
+
+// countActions is like countAction, for several actions at the same time, of which all count or none.
+func (r *rateLimits[K]) countActions(key K, actions int, now time.Time) (wait time.Duration, first bool) {
 	if r == nil {
 		return 0, false
 	}
@@ -392,7 +406,7 @@ func (r *rateLimits[K]) countAction(key K, now time.Time) (wait time.Duration, f
 	if l.TokensAt(now) >= float64(r.burst) {
 		l.refused = false
 	}
-	reserved := l.ReserveN(now, 1)
+	reserved := l.ReserveN(now, actions)
 	wait = reserved.DelayFrom(now)
 	if wait == 0 {
 		return 0, false

@@ -52,7 +52,7 @@ func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
 	// its body has no events
 	for path.item.Get == nil &&
-		(path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations"}, path.template)) {
+		(path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations", "/v1/query"}, path.template)) {
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet
@@ -89,6 +89,9 @@ func (a *asker) request() ask {
 			parameter, _, _ := strings.Cut(q, "=")
 			return !slices.Contains(queries.TableParameters(name), parameter)
 		})
+	}
+	if strings.HasSuffix(path.template, "/results") {
+		query = oneMetric(query)
 	}
 	if asksFor("since") { // what no longer matches would be missed
 		query = slices.DeleteFunc(query, func(q string) bool {
@@ -139,6 +142,28 @@ func (a *asker) request() ask {
 	}
 }
 
+// oneMetric returns the parameters of a report without a metric and a split if others cannot be combined with them.
+func oneMetric(query []string) []string {
+	hasOther := slices.ContainsFunc(query, func(q string) bool {
+		name, _, _ := strings.Cut(q, "=")
+		name, _ = url.QueryUnescape(name)
+		return slices.Contains([]string{
+			"goal", "compareMetric", "interval", "scorecard", "curve", "distribution", "cap", "conversionWindow",
+			"filters[zScore]", "dimension",
+		}, name)
+	})
+	has := func(name string) bool {
+		return slices.ContainsFunc(query, func(q string) bool { return strings.HasPrefix(q, name+"=") })
+	}
+	canSplit := !hasOther && has("metric") // the primary metric may be one of an action
+	hasSplit := canSplit && has("split")
+	return slices.DeleteFunc(query, func(q string) bool {
+		name, _, _ := strings.Cut(q, "=")
+		isAlone := name == "top" && !hasSplit || name == "split" && !canSplit
+		return isAlone || name == "metric" && hasOther
+	})
+}
+
 // planned returns the parameters of a plan that agree with each other. The store has no recent visitors.
 func (a *asker) planned(query []string) []string {
 	isOf := func(name string) func(string) bool {
@@ -172,7 +197,7 @@ func (a *asker) events() string {
 func (a *asker) target(path documentedPath) string {
 	name := ""
 	if p := path.item.Parameters.GetByInAndName(openapi3.ParameterInPath, "name"); p != nil {
-		name = worlds.Pick(a, p.Schema.Value.Enum...).(string)
+		name = a.attribute()
 	}
 	file := "glossary.md"
 	if strings.HasPrefix(path.template, "/v1/tables/") {
@@ -181,6 +206,11 @@ func (a *asker) target(path documentedPath) string {
 	}
 	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{key}",
 		a.source+".js", "{file}", file, "{part}", "icon.svg").Replace(path.template)
+}
+
+// attribute returns an attribute that every website has.
+func (a *asker) attribute() string {
+	return worlds.Pick(a, a.contract.doc.Components.Schemas["Attribute"].Value.Enum...).(string)
 }
 
 func (a *asker) idOf(template string) string {
@@ -228,6 +258,17 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 		return worlds.Pick(a, "2026-05-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-05-01T02:00:00+02:00")
 	case name == "after":
 		return worlds.Pick(a, "campaign/12", "campaign/13", "experiment/7/2")
+	case name == "dimension":
+		return a.attribute()
+	case name == "metric" && of.MinLength > 0:
+		return worlds.Pick(a, "converted(#3)", "sum(any.value where items.category = 'a') / count(any)",
+			"count(any)", "funnel(#3, #4) within 7d", "max(#4.items.revenue)", "distinct(any.items.product)")
+	case name == "visitors":
+		return worlds.Pick(a, "device = 'mobile'", "not city in ('L''Aquila', '') or os like 'a*b'")
+	case name == "split":
+		return worlds.Pick(a, "items.product", "items.category")
+	case name == "text":
+		return worlds.Pick(a, "", "sum(", "count(any where value > 1) for device = 'mo", "日本")
 	case of.MinLength > 0:
 		return worlds.Pick(a, "Ann", "日本", "a b+c&d=e")
 	case of.Format == "date":

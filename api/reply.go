@@ -279,6 +279,17 @@ func writeProblem(c *gin.Context, p *problem) {
 	if p.Status == statusClientClosed && c.Request.Context().Err() == nil {
 		p = problemOf(errors.New("cancelled, but not by the client: " + p.cause.Error()))
 	}
+	body := encodeProblem(c, p)
+	c.Header("Cache-Control", "no-store")
+	if p.retryAfter > 0 {
+		c.Header("Retry-After", strconv.Itoa(p.retryAfter))
+	}
+	c.Abort()
+	c.Data(p.Status, "application/problem+json", body)
+}
+
+// encodeProblem returns the body of a problem, and logs a failure of the server.
+func encodeProblem(c *gin.Context, p *problem) []byte {
 	p.Type = "about:blank"
 	p.Title = http.StatusText(p.Status)
 	p.Instance = strings.ToValidUTF8(c.Request.URL.Path[:min(len(c.Request.URL.Path), maxPath)], "�")
@@ -287,16 +298,11 @@ func writeProblem(c *gin.Context, p *problem) {
 		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "route", c.FullPath(),
 			"status", p.Status, "code", p.Code, "err", catalogue.RedactTokens(fmt.Sprint(p.cause)))
 	}
-	c.Header("Cache-Control", "no-store")
-	if p.retryAfter > 0 {
-		c.Header("Retry-After", strconv.Itoa(p.retryAfter))
-	}
 	body, err := render.JSON(p)
 	if err != nil {
 		body = []byte(`{"status":500,"code":"internal_error"}`)
 	}
-	c.Abort()
-	c.Data(p.Status, "application/problem+json", []byte(catalogue.RedactTokens(string(body))))
+	return []byte(catalogue.RedactTokens(string(body)))
 }
 
 // recoverPanic converts a panic to a problem and logs its stack.

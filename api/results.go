@@ -10,6 +10,7 @@ import (
 	"lifthouse/api/results"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
 )
@@ -75,14 +76,18 @@ func (s *API) readQuery(
 	if operation == query.ExperimentResults {
 		request.ExperimentID, err = pathID(c, experimentIDName, err)
 	}
-	if err != nil {
-		return nil, err
-	}
+	owned, bound := s.reportResources(c, operation)
+	return s.results.ReportQuery(c.Request.Context(), request, err, owned, bound, kind)
+}
+
+// reportResources returns the resources whose reports of an operation the token may read, and the website of a token
+// that is bound to one, or 0.
+func (s *API) reportResources(c *gin.Context, operation query.Operation) (*catalogue.AccountResources, int64) {
 	owned, bound := s.accountResources(c)
 	if shared := tokenOf(c).Shared; shared != nil && shared.ExperimentID != 0 && operation == query.WidgetResults {
 		owned.Widgets = nil // a share link of an experiment reads the widget, but not the widget's own report
 	}
-	return s.results.ReportQuery(c.Request.Context(), request, owned, bound, kind)
+	return owned, bound
 }
 
 // notInNames matches what the name of a file does not have.

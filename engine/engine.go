@@ -140,14 +140,14 @@ func (e *Engine) PlanReport(r query.Request) (*plan.Plan, error) {
 	return plan.New(r, e.catalogue.Snapshot().AccountResources(r.AccountID))
 }
 
-// PlanWithNames resolves a request against the resources of its account and the names in events. The error is an
-// InvalidError, a NotFoundError, or one of the store.
+// PlanWithNames resolves a request against the resources of its account and the names in events, unless the request has
+// its names. The error is an InvalidError, a NotFoundError, or one of the store.
 func (e *Engine) PlanWithNames(
 	ctx context.Context, r query.Request, owned *catalogue.AccountResources,
 ) (*plan.Plan, error) {
-	if r.NeedsNames() {
+	if r.NeedsNames() && r.Names == nil {
 		var err error
-		r.Names, err = e.ReadNames(ctx, owned, websiteOf(&r, owned))
+		r.Names, err = e.ReadNames(ctx, owned, WebsiteOf(&r, owned))
 		if err != nil {
 			return nil, err
 		}
@@ -167,8 +167,8 @@ func (e *Engine) ReadNames(
 	return plan.NamesOf(owned, website, labels), nil
 }
 
-// websiteOf returns the website of the subject of a request; 0: there is no such subject.
-func websiteOf(r *query.Request, owned *catalogue.AccountResources) int64 {
+// WebsiteOf returns the website of the subject of a request; 0: there is no such subject.
+func WebsiteOf(r *query.Request, owned *catalogue.AccountResources) int64 {
 	if r.Operation == query.CampaignResults {
 		campaign := owned.Campaigns[r.SubjectID]
 		return campaign.WebsiteID

@@ -244,7 +244,7 @@ func (s *Server) readReport(ctx context.Context, c Caller, a *arguments,
 	if err != nil {
 		return nil, named, nil, err
 	}
-	q, err := s.results.ReportQuery(ctx, request, owned, c.WebsiteID, results.JSON)
+	q, err := s.results.ReportQuery(ctx, request, nil, owned, c.WebsiteID, results.JSON)
 	if err != nil {
 		return nil, named, nil, err
 	}

@@ -79,9 +79,18 @@ func (q *Query) versionAt(data *engine.Version) string {
 	return fmt.Sprint(q.owned.SubjectVersion(q.Plan.Subject), " ", data.Key())
 }
 
-// ReportQuery returns the query for a report of an account, or of the website of a token that is bound to one. The
-// error is a NotFoundError or an InvalidError.
+// ReportQuery returns the query for a report of an account, or of the website of a token that is bound to one. parsed
+// is the error of the parser of the request, which may have further faults. The error is a NotFoundError or an
+// InvalidError.
 func (s *Service) ReportQuery(
+	ctx context.Context, request query.Request, parsed error, owned *catalogue.AccountResources, bound int64,
+	kind string,
+) (*Query, error) {
+	q, err := s.resolveReport(ctx, request, owned, bound, kind)
+	return q, query.JoinFaults(parsed, err)
+}
+
+func (s *Service) resolveReport(
 	ctx context.Context, request query.Request, owned *catalogue.AccountResources, bound int64, kind string,
 ) (*Query, error) {
 	err := CheckGoal(owned, cmp.Or(bound, request.WebsiteID), request.GoalID)
@@ -142,6 +151,9 @@ func (s *Service) computeReport(ctx context.Context, q *Query, version engine.Ve
 func (s *Service) ValuesQuery(report *Query, attribute string, most int) *Query {
 	q := *report
 	q.summary = nil
+	of := *report.Plan
+	of.Dimension = "" // an own attribute was resolved as that of a breakdown
+	q.Plan = &of
 	q.Key = fmt.Sprintf("values of %s, %d, %s", attribute, most, q.Key)
 	q.compute = func(ctx context.Context, _ engine.Version) (*kept, error) {
 		values, err := s.engine.ReadValues(ctx, q.Plan, attribute, most)

@@ -60,7 +60,7 @@ func (p *parser) parseComparison() *Condition {
 		return c
 	default:
 		c.Operator = Operator(operator.text)
-		f = p.narrowByOperator(operator, f, known)
+		f, known = p.narrowByOperator(operator, f, known)
 		p.setValue(c, p.parseLiteral(f, known))
 	}
 	c.simplifyValues()
@@ -189,8 +189,9 @@ func (p *parser) parseCallField(call Call, goals string) Field {
 	return field
 }
 
-// narrowByOperator returns a field with the type that an operator needs.
-func (p *parser) narrowByOperator(operator token, f typedField, known bool) typedField {
+// narrowByOperator returns a field with the type that an operator needs. mayCheck reports whether the type of the value
+// can be checked: after a wrong operator, either type may be meant.
+func (p *parser) narrowByOperator(operator token, f typedField, known bool) (narrow typedField, mayCheck bool) {
 	isOrder := strings.ContainsAny(operator.text, "<>")
 	isPattern := operator.text == string(Like)
 	switch {
@@ -198,9 +199,11 @@ func (p *parser) narrowByOperator(operator token, f typedField, known bool) type
 	case isOrder && !f.number:
 		p.addFault(operator, "%s is a text: it can be compared with =, !=, in and like", f.name)
 		f.number = true
+		known = false
 	case isPattern && !f.text:
 		p.addFault(operator, "%s is a number: it can be compared with =, !=, <, <=, >, >= and in", f.name)
 		f.text = true
+		known = false
 	}
 	switch {
 	case isOrder:
@@ -208,7 +211,7 @@ func (p *parser) narrowByOperator(operator token, f typedField, known bool) type
 	case isPattern:
 		f.number = false
 	}
-	return f
+	return f, known
 }
 
 // literal is a value in a text.

@@ -51,7 +51,6 @@ func TestParse(t *testing.T) {
 		"count('any')":                         "",
 		"count(#3)":                            "count(purchase)",
 		"count(#17)":                           "",
-		"count(#99)":                           "",
 		"count(angefragt:größe-L)":             "",
 		"count(purchase|add_to_cart|purchase)": "count(add_to_cart|purchase)",
 		// Times.
@@ -135,6 +134,7 @@ func TestFaultsNameTheCharacterAndWhatMayFollow(t *testing.T) {
 		"count(purchase":               `at character 15: expected "|", where or ")", found the end`,
 		"count(5)":                     "at character 7: a goal is written by its key, or by its id as #5",
 		"count(where)":                 `at character 7: expected any or a goal, an action such as @view, found "where"`,
+		"count(#99)":                   `at character 7: unknown goal #99: one of purchase, add_to_cart, begin_checkout, 'any', 'it''s done', angefragt:größe-L, #17`,
 		"count(#0)":                    `at character 8: expected the id of a goal, such as #17, found "0"`,
 		"count(@look)":                 `at character 8: expected an action: view, click, submit, completion, conversion or contact, found "look"`,
 		"sum(@view.value)":             "at character 5: an action can only be in converted and count, such as count(@view)",

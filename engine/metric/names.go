@@ -63,14 +63,14 @@ func (n *Names) findProperty(name string) (Property, bool) {
 	return Property{Name: name, Text: true, Number: true}, n.AcceptsUnknownProperties && !IsReserved(name)
 }
 
-// withKey returns a goal with its key, if it has one.
-func (n *Names) withKey(id int64) Goal {
+// findGoalByID returns the goal with an id.
+func (n *Names) findGoalByID(id int64) (Goal, bool) {
 	for _, g := range n.Goals {
-		if g.ID == id && id > 0 {
-			return g
+		if g.ID == id {
+			return g, true
 		}
 	}
-	return Goal{ID: id}
+	return Goal{ID: id}, false
 }
 
 // listGoals returns the goals as they are written.

@@ -272,7 +272,7 @@ func (p *parser) parseGoal(withActions bool) (g Goal) {
 	isKeyword := t.kind == wordToken && slices.Contains(keywords, t.text)
 	switch {
 	case p.takeHidden("#"):
-		return p.parseGoalID()
+		return p.parseGoalID(t)
 	case p.takeHidden("@"):
 		return p.parseAction(t, withActions)
 	case t.kind == numberToken:
@@ -300,7 +300,8 @@ func (p *parser) takeHidden(text string) bool {
 	return true
 }
 
-func (p *parser) parseGoalID() Goal {
+// parseGoalID reads the id of a goal. at is the # before it.
+func (p *parser) parseGoalID(at token) Goal {
 	const largest = 1<<53 - 1 // of all ids
 	p.addOffer(offer{kind: offerInteger, text: "the id of a goal, such as #17"})
 	t := p.peekToken()
@@ -310,7 +311,11 @@ func (p *parser) parseGoalID() Goal {
 		return Goal{}
 	}
 	p.nextToken()
-	return p.names.withKey(id)
+	g, known := p.names.findGoalByID(id)
+	if !known {
+		p.addFault(at, "unknown goal #%d: %s", id, suggestNames("", p.names.listGoals()))
+	}
+	return g
 }
 
 func (p *parser) parseAction(at token, allowed bool) Goal {

@@ -88,7 +88,7 @@ func TestWeightsOfQuestions(t *testing.T) {
 		{"funnel(add_to_cart, purchase)", "", expression / 32 / 2 / 2 * (9. / 16 / 6 / 2) * (9. / 16 / 2 / 2) / 4},
 		{"converted(purchase)", "device = 'toaster'", 0}, // has not appeared
 		{"converted(any where payment = 'C')", "", 0},
-		{"converted(#99)", "", 0},
+		{"converted(#17)", "", 0},
 	} {
 		got := campaign().WeighQuestion(question(t, test.metric, test.visitors))
 		check.That(t, math.Abs(got/test.want-1) < 1e-12 || got == test.want, "%s for %s: 1/%v, want 1/%v", test.metric,

@@ -418,6 +418,10 @@ func (p *Plan) AsOf(viewed, accepted time.Time) *Plan {
 		asOf.Cap = first.ValueCap
 	}
 	asOf.ConversionWindow = asOf.WindowOf(asOf.GoalID)
+	if asOf.Written != nil { // the windows of its quantities are those of the plan in force
+		asOf.Expression = asOf.Written
+		_ = asOf.resolveExpression() // its faults were found when the plan was made
+	}
 	return &asOf
 }
 

@@ -24,7 +24,7 @@ const maxValues = 100
 const (
 	paramWebsite   = "websiteId"
 	ParamGoal      = "goal"
-	paramDimension = "dimension"
+	ParamDimension = "dimension"
 	paramMetric    = "compareMetric"
 	ParamInterval  = "interval"
 	paramCap       = "cap"
@@ -39,11 +39,14 @@ const (
 	paramTop          = "top"
 	paramDistribution = "distribution"
 	paramComplement   = "complement"
+
+	// ParamText is a text to complete.
+	ParamText = "text"
 )
 
 // comparingParameters are the parameters of reports that compare, other than filters.
 var comparingParameters = []string{
-	paramWebsite, ParamGoal, paramDimension, paramMetric, paramExpression, paramVisitors, paramSplit, paramTop,
+	paramWebsite, ParamGoal, ParamDimension, paramMetric, paramExpression, paramVisitors, paramSplit, paramTop,
 	ParamInterval, paramCap, paramWindow, paramScorecard,
 	paramCurve, ParamCurveDays, paramDistribution, paramComplement,
 }
@@ -75,6 +78,12 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 		names = append(names, filter.parameter)
 	}
 	p := ReadParameters(rawQuery, names...)
+	r := p.readRequest(operation)
+	return r, p.Err()
+}
+
+// readRequest returns the request that parameters describe.
+func (p *Parameters) readRequest(operation Operation) Request {
 	r := Request{
 		Operation: operation,
 		WebsiteID: p.ID(paramWebsite),
@@ -105,14 +114,14 @@ func parseRequest(operation Operation, rawQuery string, names []string) (Request
 	if isNamed := r.Metric != "" || r.GoalID != 0; isNamed && r.Expression != "" {
 		p.addFault(paramExpression, r.Expression, "omit compareMetric and goal, or metric: a metric names its goals")
 	}
-	return r, p.Err()
+	return r
 }
 
 // checkSplit refuses a split of a breakdown, and a number of values without a split.
 func (p *Parameters) checkSplit(r *Request) {
 	switch {
 	case r.Split != "" && r.Dimension != "":
-		p.addFault(paramSplit, r.Split, "a split has no breakdown: omit split or "+paramDimension)
+		p.addFault(paramSplit, r.Split, "a split has no breakdown: omit split or "+ParamDimension)
 	case r.SplitTop > 0 && r.Split == "":
 		p.addFault(paramTop, p.values.Get(paramTop), "needs split, such as split=items.category")
 	}
@@ -120,7 +129,7 @@ func (p *Parameters) checkSplit(r *Request) {
 
 // parseDimension returns the attribute of a breakdown: one of the 15, or one that may be an own one of the website.
 func (p *Parameters) parseDimension() Dimension {
-	value, given := p.SingleValue(paramDimension)
+	value, given := p.SingleValue(ParamDimension)
 	if !given {
 		return ""
 	}
@@ -129,15 +138,15 @@ func (p *Parameters) parseDimension() Dimension {
 		isKnown := slices.Contains(Dimensions, attribute) || schema.LabelFault(attribute) == ""
 		switch {
 		case !isKnown:
-			p.addFault(paramDimension, value, faults.OneOf(Dimensions...)+", or an own attribute; or two of them")
+			p.addFault(ParamDimension, value, faults.OneOf(Dimensions...)+", or an own attribute; or two of them")
 			return ""
 		case slices.Contains(attributes[:i], attribute):
-			p.addFault(paramDimension, value, "must not have "+attribute+" twice")
+			p.addFault(ParamDimension, value, "must not have "+attribute+" twice")
 			return ""
 		}
 	}
 	if len(attributes) == 0 || len(attributes) > MostDimensions {
-		p.addFault(paramDimension, value, "must be one attribute, or two with a comma between them")
+		p.addFault(ParamDimension, value, "must be one attribute, or two with a comma between them")
 		return ""
 	}
 	return Dimension(value)
@@ -183,7 +192,7 @@ func (p *Parameters) parseWindow() *schema.ConversionWindow {
 func (p *Parameters) checkCurve(r *Request) {
 	switch {
 	case r.Curve && r.Dimension != "":
-		p.addFault(paramCurve, p.values.Get(paramCurve), "a curve has no breakdown: omit curve or "+paramDimension)
+		p.addFault(paramCurve, p.values.Get(paramCurve), "a curve has no breakdown: omit curve or "+ParamDimension)
 	case r.CurveDays > 0 && !r.Curve:
 		p.addFault(ParamCurveDays, p.values.Get(ParamCurveDays), "needs curve=exposureDay")
 	}
@@ -454,7 +463,7 @@ func (p *Parameters) SingleValue(name string) (string, bool) {
 // checkValue rejects values that no attribute can have.
 func (p *Parameters) checkValue(name, value string) bool {
 	most := maxValue
-	if name == paramExpression || name == paramVisitors {
+	if name == paramExpression || name == paramVisitors || name == ParamText {
 		most = maxExpression
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,6 +118,53 @@ func CSV(r *result.Report) ([]byte, error) {
 		}
 		return rows
 	})
+}
+
+// QuestionTable is the answer to a question of a batch: the CSV of its report, or what is wrong with it.
+type QuestionTable struct {
+	Table   []byte
+	Problem string
+}
+
+// QuestionsCSV returns the tables of questions as one. The first column is the number of the question, from 1, and the
+// last one is what is wrong with it.
+func QuestionsCSV(tables []QuestionTable) ([]byte, error) {
+	columns := []string{"question"}
+	all := make([][][]string, len(tables)) // rows, with their header
+	for i := range tables {
+		rows, err := csv.NewReader(bytes.NewReader(tables[i].Table)).ReadAll()
+		if err != nil {
+			return nil, err
+		}
+		all[i] = rows
+		for _, name := range slices.Concat(rows[:min(len(rows), 1)]...) {
+			if !slices.Contains(columns, name) {
+				columns = append(columns, name)
+			}
+		}
+	}
+	columns = append(columns, "problem")
+	var text bytes.Buffer
+	table := csv.NewWriter(&text)
+	_ = table.Write(columns) // in memory; Error reports failures
+	for i, rows := range all {
+		first := make([]string, len(columns))
+		first[0] = strconv.Itoa(i + 1)
+		first[len(first)-1] = wording.EscapeFormula(tables[i].Problem)
+		if len(rows) == 0 {
+			_ = table.Write(first)
+			continue
+		}
+		for _, row := range rows[1:] {
+			record := slices.Clone(first)
+			for k, name := range rows[0] {
+				record[slices.Index(columns, name)] = row[k]
+			}
+			_ = table.Write(record)
+		}
+	}
+	table.Flush()
+	return text.Bytes(), table.Error()
 }
 
 // tableOf returns the CSV of the rows that a value has as JSON.

@@ -3,7 +3,7 @@ package render
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 )
 
 // Document is the JSON of a body as its members, in order. Members can be replaced and added without encoding the
@@ -23,9 +23,18 @@ func NewDocument(body any) (Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ReadDocument(text)
+}
+
+// ReadDocument returns the members of a JSON object, also those with equal names.
+func ReadDocument(text []byte) (Document, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return nil, fmt.Errorf("encode a document: %T is not an object (%w)", body, err)
+	start, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	if start != json.Delim('{') {
+		return nil, errors.New("the document is not an object")
 	}
 	var members Document
 	for decoder.More() {

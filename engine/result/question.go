@@ -79,3 +79,12 @@ func totalOf(sum *big.Int, of *metric.Quantity, isWithheld bool) Money {
 	units := new(big.Int).Mul(sum, big.NewInt(metric.Scale/of.Scale()))
 	return Money{Units: units, Withheld: isWithheld && of.ReadsAmounts()}
 }
+
+// QuestionChecks are the checks of a report that are about its question, and not only about its subject.
+type QuestionChecks struct {
+	Outliers         *OutliersCheck   `json:"outliers,omitempty"`         // only with a z-score
+	Cap              *CapCheck        `json:"cap,omitempty"`              // only with a cap
+	Currencies       *CurrenciesCheck `json:"currencies,omitempty"`       // only if amounts are in other currencies
+	ConversionWindow *MaturityCheck   `json:"conversionWindow,omitempty"` // only with a conversion window
+	Warnings         []Warning        `json:"warnings"`
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/big"
 	"slices"
-	"strings"
 
 	"lifthouse/engine/metric"
 	"lifthouse/engine/query"
@@ -17,23 +16,8 @@ import (
 // NamesOf returns the names that metrics of a website may contain: its goals, and the own attributes and the properties
 // in its events.
 func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.Label) *metric.Names {
-	names := &metric.Names{}
-	taken := map[string]int{}
-	for _, goal := range catalogue.ByID(owned.Goals) {
-		if goal.WebsiteID == website {
-			taken[KeyOfGoal(goal)]++
-		}
-	}
-	for _, goal := range catalogue.ByID(owned.Goals) {
-		if goal.WebsiteID != website {
-			continue
-		}
-		key := KeyOfGoal(goal)
-		if taken[key] > 1 && goal.Key == "" {
-			key = "" // it has only its id
-		}
-		names.Goals = append(names.Goals, metric.Goal{ID: goal.ID, Key: key})
-	}
+	goals := slices.DeleteFunc(catalogue.ByID(owned.Goals), func(g catalogue.Goal) bool { return g.WebsiteID != website })
+	names := &metric.Names{Goals: catalogue.MetricGoals(goals)}
 	for _, label := range labels {
 		switch {
 		case label.HasValue:
@@ -46,9 +30,17 @@ func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.L
 	return names
 }
 
-// KeyOfGoal returns how a goal is written in a metric: its key, or else its name in lower case with - for spaces.
-func KeyOfGoal(goal catalogue.Goal) string {
-	return cmp.Or(goal.Key, strings.ToLower(strings.Join(strings.Fields(goal.Name), "-")))
+// DeclaredNames returns the names that declared questions may contain.
+func (p *Plan) DeclaredNames() *metric.Names {
+	var goals []catalogue.Goal
+	for _, goal := range catalogue.ByID(p.goals) {
+		if goal.WebsiteID == p.Subject.WebsiteID {
+			goals = append(goals, goal)
+		}
+	}
+	return &metric.Names{
+		Goals: catalogue.MetricGoals(goals), AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
+	}
 }
 
 func addProperty(names *metric.Names, label schema.Label) {
@@ -190,7 +182,7 @@ func (p *Plan) resolveExpression() error {
 func (p *Plan) resolveSplit() error {
 	if p.Expression == nil {
 		goal, known := p.FindGoal(p.GoalID)
-		of := &metric.Goal{ID: p.GoalID, Key: KeyOfGoal(goal)}
+		of := &metric.Goal{ID: p.GoalID, Key: goal.MetricKey()}
 		if !known {
 			of = nil
 		}

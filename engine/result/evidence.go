@@ -126,6 +126,20 @@ func NamedMetrics(p *plan.Plan, appeared []string) (texts []string) {
 	return texts
 }
 
+// DeclaredQuestions returns the questions that were declared before the first view.
+func DeclaredQuestions(p *plan.Plan) (declared []metric.Ask) {
+	names := p.DeclaredNames()
+	for _, text := range p.Declared.Questions {
+		ask, err := metric.ParseAsk(text, names)
+		if err != nil { // a goal was removed since
+			continue
+		}
+		ask.Metric = withoutKeys(ask.Metric)
+		declared = append(declared, *ask)
+	}
+	return declared
+}
+
 // goalOf returns a goal as it is written in metrics; nil: all goals.
 func goalOf(id int64) *metric.Goal {
 	if id == 0 {

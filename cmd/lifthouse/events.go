@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,11 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/arrivals"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine/metric"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/engine/story"
+	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 )
 
@@ -18,7 +23,7 @@ import (
 type eventsOptions struct {
 	arrivals.Query
 	asJSON, summary, follow bool
-	visitor                 string
+	visitor, metric         string
 }
 
 func (p *program) eventsCommand() *cobra.Command {
@@ -49,6 +54,8 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.OnlyRejected, "rejects", false, "print rejected lines only")
 	cmd.Flags().StringVar(&o.visitor, "visitor", "",
 		"id of a visitor, as it was sent: print what reports make of the visitor")
+	cmd.Flags().StringVar(&o.metric, "metric", "",
+		"with --visitor: also print what a metric, such as 'sum(purchase.value)', is of the visitor")
 	cmd.Flags().BoolVar(&o.summary, "summary", false,
 		"print how many events were accepted in the last hour, day and week")
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "go on with what arrives until interrupted")
@@ -69,6 +76,9 @@ func (o *eventsOptions) checkFlags(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("visitor") && o.visitor == "" {
 		return usageError{errors.New("--visitor: must be the id of a visitor")}
 	}
+	if cmd.Flags().Changed("metric") && o.visitor == "" {
+		return usageError{errors.New("--metric: needs --visitor")}
+	}
 	return nil
 }
 
@@ -80,7 +90,76 @@ func (p *program) printVisitor(ctx context.Context, s *app.Store, o *eventsOptio
 		return err
 	}
 	chapters := story.ExplainEvents(of, most, s.Catalogue.Snapshot(), s.Engine.AsOfFirstView)
-	return arrivals.WriteStory(p.stdout, o.visitor, of, chapters)
+	var measured map[schema.Subject]string
+	if o.metric != "" {
+		measured, err = measureVisitor(ctx, s, chapters, o.metric)
+		if err != nil {
+			return err
+		}
+	}
+	return arrivals.WriteStory(p.stdout, o.visitor, of, chapters, measured)
+}
+
+// measureVisitor returns what a metric is of the visitor of a story, in words, for each campaign or experiment in which
+// the visitor counts. A metric whose names only some websites have is that of these. The error has the faults of the
+// metric if no website has its names.
+func measureVisitor(
+	ctx context.Context, s *app.Store, chapters []*story.Chapter, text string,
+) (map[schema.Subject]string, error) {
+	measured := map[schema.Subject]string{}
+	var wrong error
+	isKnown := false
+	for _, c := range chapters {
+		events := c.CountedEvents()
+		if len(events) == 0 {
+			continue
+		}
+		m, err := metricOfSubject(ctx, s, c.Subject, text)
+		if _, is := errors.AsType[*query.InvalidError](err); is {
+			wrong = err
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		isKnown = true
+		values := make([]string, 0, 2)
+		for _, q := range m.Quantities() {
+			values = append(values, metric.FormatNumber(q.Of(events)*metric.Scale/q.Scale()))
+		}
+		measured[c.Subject] = m.String() + " = " + strings.Join(values, " / ")
+	}
+	if wrong != nil && !isKnown {
+		return nil, usageError{wrong}
+	}
+	return measured, nil
+}
+
+// metricOfSubject returns a metric with the ranges of ages that count in the reports of a subject.
+func metricOfSubject(ctx context.Context, s *app.Store, of schema.Subject, text string) (*metric.Metric, error) {
+	snapshot := s.Catalogue.Snapshot()
+	account, _ := snapshot.AccountOfWebsite(of.WebsiteID)
+	owned := snapshot.AccountResources(account)
+	names, err := s.Engine.ReadNames(ctx, owned, of.WebsiteID)
+	if err != nil {
+		return nil, err
+	}
+	request := plan.ResultsRequest(account, of)
+	request.Expression = text
+	request.Names = names
+	p, err := s.Engine.PlanWithNames(ctx, request, owned)
+	if err != nil {
+		return nil, err
+	}
+	p = s.Engine.AsOfFirstView(p)
+	if p.Expression != nil {
+		return p.Expression, nil
+	}
+	m, err := metric.Parse(text, names) // it has a name
+	if window := p.ConversionWindow; err == nil && window.IsSet() {
+		m = m.WithRange(metric.Range{From: window.From, To: window.To})
+	}
+	return m, err
 }
 
 // printReceived prints how many events were accepted in the last hour, day and week.

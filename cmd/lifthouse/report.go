@@ -27,12 +27,12 @@ import (
 // reportOptions are the flags of report that say what is written.
 type reportOptions struct {
 	asJSON, asCSV, exitCode bool
-	visitors                string // path of a Parquet file with the visitors
+	visitorsFile            string // path of a Parquet file with the visitors
 }
 
 // parseParameters parses the parameters of the API for what is written.
 func (o *reportOptions) parseParameters(operation query.Operation, text string) (query.Request, error) {
-	if o.visitors != "" {
+	if o.visitorsFile != "" {
 		return query.ParseVisitors(operation, text)
 	}
 	return query.ParseReport(operation, text)
@@ -43,7 +43,7 @@ func (p *program) reportCommand() *cobra.Command {
 	cmd := newCommand("report", func(cmd *cobra.Command, args []string) error {
 		_, err := parseRequest(cmd, args, o.parseParameters, acceptAnyKey)
 		if err == nil {
-			err = onlyOne(cmd, "json", "csv", "visitors")
+			err = onlyOne(cmd, "json", "csv", "visitors-file")
 		}
 		if err != nil {
 			return usageError{err}
@@ -52,9 +52,13 @@ func (p *program) reportCommand() *cobra.Command {
 	}, nil)
 	flags := cmd.Flags()
 	flags.String("goal", "", "id or key of the goal; default: the primary goal")
-	flags.String("metric", "", "metric to compare (compareMetric of the API)")
+	flags.String("metric", "",
+		"metric to compare: a name such as valuePerVisitor, or an expression such as 'sum(purchase.value)'")
+	flags.String("visitors", "", "only visitors with this condition, such as \"device = 'mobile'\"")
+	flags.String("split", "", "split the metric by a text of goals or lines, such as items.category")
+	flags.String("top", "", "number of values of a split: 1 to 1000; default: 50")
 	flags.String("dimension", "",
-		"attribute of the first view, such as device, country or utmSource (dimension of the API)")
+		"attribute of the first view, such as device, country or an own one, or two: device,country (dimension of the API)")
 	flags.String("interval", "", "hour, day or week: add a series")
 	flags.String("cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
 	flags.String("conversion-window", "",
@@ -68,15 +72,15 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.StringArray("filter", nil, "name=value (filters[name] of the API); can be repeated")
 	flags.BoolVar(&o.asJSON, "json", false, "print the JSON of the API")
 	flags.BoolVar(&o.asCSV, "csv", false, "print CSV")
-	flags.StringVar(&o.visitors, "visitors", "", "write the visitors of the report to a Parquet file instead")
+	flags.StringVar(&o.visitorsFile, "visitors-file", "", "write the visitors of the report to a Parquet file instead")
 	p.onAccount(cmd, func(ctx context.Context, s ownedStore, args []string) error {
 		request, err := parseRequest(cmd, args, o.parseParameters, s.owned.FindID)
 		if err != nil {
 			return err
 		}
 		request.AccountID = s.owned.ID
-		if o.visitors != "" {
-			return inFlags(cmd, p.writeVisitors(ctx, s, request, o.visitors))
+		if o.visitorsFile != "" {
+			return inFlags(cmd, p.writeVisitors(ctx, s, request, o.visitorsFile))
 		}
 		results, err := computeReport(ctx, s.Store, request)
 		if err != nil {
@@ -158,10 +162,17 @@ const anyDays = "DAYS"
 
 // parameterOfFlag maps flags of report to parameters of the API.
 var parameterOfFlag = map[string]string{
-	"goal": "goal", "metric": "compareMetric", "dimension": "dimension", "interval": "interval", "cap": "cap",
+	"goal": "goal", "metric": nameOfMetric, "visitors": "visitors", "split": "split", "top": "top",
+	"dimension": "dimension", "interval": "interval", "cap": "cap",
 	"scorecard": "scorecard", "complement": "complement", "conversion-window": "conversionWindow",
 	"from": "filters[dateFrom]", "to": "filters[dateTo]",
 }
+
+// The parameters of a metric with a name, and of one that is written.
+const (
+	nameOfMetric = "compareMetric"
+	textOfMetric = "metric"
+)
 
 // parseRequest parses the arguments, such as campaign 12, and the flags, using a parser of the API. An error names the
 // argument, the flag or the parameter.
@@ -177,6 +188,10 @@ func parseRequest(
 		if cmd.Flags().Changed(name) {
 			values.Set(parameter, cmd.Flags().Lookup(name).Value.String())
 		}
+	}
+	if text := values.Get(nameOfMetric); strings.Contains(text, "(") { // every expression has a call
+		values.Del(nameOfMetric)
+		values.Set(textOfMetric, text)
 	}
 	if cmd.Flags().Changed("curve") {
 		values.Set("curve", "exposureDay")
@@ -218,10 +233,17 @@ func inFlags(cmd *cobra.Command, err error) error {
 	}
 	for i := range invalid.Faults {
 		f := &invalid.Faults[i]
+		if f.Name == nameOfMetric {
+			f.Detail += "; or an expression, such as sum(purchase.value)"
+		}
 		for flag, parameter := range parameterOfFlag {
 			if f.Name == parameter && cmd.Flags().Lookup(flag) != nil {
 				f.Name = "--" + flag
 			}
+		}
+		if f.Name == textOfMetric {
+			f.Name = "--metric"
+			f.Detail = strings.Replace(f.Detail, "omit compareMetric and goal, or metric:", "omit --goal:", 1)
 		}
 		f.Name, f.Detail = filterName.ReplaceAllString(f.Name, "--filter $1"),
 			filterName.ReplaceAllString(f.Detail, "--filter $1")
@@ -279,17 +301,27 @@ func parseSubject(command string, args []string, find findID) (s schema.Subject,
 
 // computeReport computes a report of all stored events.
 func computeReport(ctx context.Context, s *app.Store, request query.Request) (*result.Report, error) {
-	plan, err := s.Engine.PlanReport(request)
-	if err == nil && !s.Facts.IsFollowing() { // else the report waits for the server's fold
-		err = s.Facts.RefreshFacts(ctx)
-		if isEmbedded := s.Dir != ""; isEmbedded && source.IsFull(err) {
-			err = nil // the report says so
-		}
+	owned := s.Catalogue.Snapshot().AccountResources(request.AccountID)
+	plan, err := s.Engine.PlanWithNames(ctx, request, owned)
+	if err == nil {
+		err = foldEvents(ctx, s)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s.Engine.ComputeReport(ctx, plan)
+}
+
+// foldEvents folds the stored events, unless a server does, for whose fold a report waits.
+func foldEvents(ctx context.Context, s *app.Store) error {
+	if s.Facts.IsFollowing() {
+		return nil
+	}
+	err := s.Facts.RefreshFacts(ctx)
+	if isEmbedded := s.Dir != ""; isEmbedded && source.IsFull(err) {
+		return nil // the report says so
+	}
+	return err
 }
 
 func (p *program) looksCommand() *cobra.Command {

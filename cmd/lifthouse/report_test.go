@@ -51,7 +51,7 @@ func TestReportForms(t *testing.T) {
 func TestVisitorsFile(t *testing.T) {
 	h := thirtyHouse(t)
 	name := filepath.Join(t.TempDir(), "mobile.parquet")
-	h.must("report", "campaign", "1", "--filter", "device=mobile", "--visitors", name)
+	h.must("report", "campaign", "1", "--filter", "device=mobile", "--visitors-file", name)
 	rows, err := parquet.ReadFile[facts.Visitor](name)
 	must.That(t, err == nil, "%d visitors, %v; want 7", len(rows), err)
 	check.Equal(t, len(rows), 7, "%d visitors, %v; want 7", len(rows), err)

@@ -57,8 +57,8 @@ func scanAccepted(rows driver.Rows, e *Accepted) error {
 	var details string
 	err := rows.Scan(&e.At, &e.Version, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID,
 		&e.VariationID,
-		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &details, &e.Time, &e.Device,
-		&e.Country, &e.Revision, &e.Cancelled)
+		&e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Profit, &e.ExtraValue, &details,
+		&e.Time, &e.Device, &e.Country, &e.Revision, &e.Cancelled)
 	if err == nil {
 		e.Details, err = schema.DecodeDetails(details)
 	}

@@ -207,8 +207,12 @@ func LastArrivals(
 	return all, err
 }
 
-// WriteStory prints what arrived about a visitor, whose id is given as it was sent, and how reports count it.
-func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters []*story.Chapter) error {
+// WriteStory prints what arrived about a visitor, whose id is given as it was sent, and how reports count it. measured
+// has what a metric is of the visitor, by subject; nil: none is asked for.
+func WriteStory(
+	w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters []*story.Chapter,
+	measured map[schema.Subject]string,
+) error {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "Visitor %s, stored as %016x\n", visitor, schema.HashID(visitor))
 	if len(chapters)+len(arrived.Rejects) == 0 {
@@ -245,6 +249,9 @@ func WriteStory(w io.Writer, visitor string, arrived *ingest.OfVisitor, chapters
 				amountInWords(jsonAmount(e.Value), e.Currency), counts, e.Why, e.Arrival)
 		}
 		_ = table.Flush()
+		if text := measured[c.Subject]; text != "" {
+			_, _ = fmt.Fprintf(&out, "  %s\n", text)
+		}
 	}
 	if len(arrived.Rejects) > 0 {
 		_, _ = fmt.Fprintln(&out, "\nRejected in the last week:")

@@ -435,3 +435,44 @@ func TestRangeOfAMetricDecidesWhoIsMature(t *testing.T) {
 	must.That(t, mature.ConversionWindow != nil, "the report has no range of ages")
 	check.Equal(t, mature.ConversionWindow.To, "168h")
 }
+
+func TestToolsOfQuestions(t *testing.T) {
+	s := newAskedServer(t)
+	session := s.connected(s.newToken(1, 0, catalogue.ScopeRead))
+	names := call(t, session, "get_names", `{"websiteId":1}`)
+	check.Contains(t, names.text, `"properties":[{"name":"payment","types":["text"]},{"name":"weight","types":["number"]}]`)
+	asked := call(t, session, "ask", `{"campaignId":12,"questions":["count( purchase )  for plan = 'pro'","count(purchse)",`+
+		`"sum(purchase.items.revenue) split items.product","converted(purchase) by device, plan","max(purchase.value)"]}`)
+	var found struct {
+		CampaignID int64
+		Answers    []struct {
+			Question, Problem string
+			Sentences         []string
+			Holds             *bool
+		}
+	}
+	must.OK(t, json.Unmarshal([]byte(asked.text), &found), "%s", asked.text)
+	must.Equal(t, len(found.Answers), 5, "%s", asked.text)
+	check.Equal(t, found.CampaignID, 12)
+	check.Equal(t, found.Answers[0].Question, "count(purchase) for plan = 'pro'")
+	sentences := strings.Join(found.Answers[0].Sentences, "\n")
+	check.Contains(t, sentences, "Control: goals per visitor of Purchase 0.31")
+	check.Contains(t, sentences, "New against Control: Describes: evidence needs 7 full days.")
+	must.That(t, found.Answers[0].Holds != nil, "%s", asked.text)
+	check.That(t, !*found.Answers[0].Holds, "%s", asked.text)
+	check.Equal(t, found.Answers[1].Problem, `at character 7: unknown goal "purchse": purchase, or one of add-to-cart, signup`)
+	check.Contains(t, strings.Join(found.Answers[2].Sentences, "\n"), "items.product SKU-1: New: ")
+	check.Contains(t, strings.Join(found.Answers[3].Sentences, "\n"), "device,plan mobile · pro: ")
+	check.Contains(t, strings.Join(found.Answers[4].Sentences, "\n"), "of them with a value.")
+	for arguments, want := range map[string]string{
+		`{"campaignId":12,"questions":[]}`:                     `questions: "0": must be 1 to 20 texts`,
+		`{"questions":["count(any)"]}`:                         `campaignId: "": must be the id or the key of a campaign`,
+		`{"campaignId":98,"questions":["count(any)"]}`:         `campaign 98 not found`,
+		`{"campaignId":"layout","questions":["count(any)"]}`:   `no campaign has the key "layout"`,
+		`{"campaignId":12,"questions":["count(any)"],"top":1}`: `top: "1": unknown parameter`,
+	} {
+		answer := call(t, session, "ask", arguments)
+		check.That(t, answer.isError, "%s is answered", arguments)
+		check.Contains(t, answer.text, want, "%s", arguments)
+	}
+}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strings"
 
+	"lifthouse/engine/metric"
 	"lifthouse/schema/faults"
 )
 
@@ -105,6 +107,20 @@ func (p *Parameters) readSubject(findCampaign func(text string) (int64, error)) 
 		r.Operation = ExperimentResults
 	}
 	return r
+}
+
+// SetAsk makes a request about a campaign or an experiment ask a question that is written in one line.
+func (r *Request) SetAsk(ask *metric.Ask) {
+	r.Expression = ask.Metric.String()
+	r.Dimension = Dimension(strings.Join(ask.Dimensions, ","))
+	r.Visitors = ""
+	if ask.Visitors != nil {
+		r.Visitors = ask.Visitors.String()
+	}
+	r.Split = ""
+	if ask.Split != nil {
+		r.Split = ask.Split.Name
+	}
 }
 
 // InFields returns an error of a question with the names of its fields.

@@ -9,29 +9,32 @@ import (
 
 	"lifthouse/engine/metric"
 	"lifthouse/schema/schematest/check"
+	"lifthouse/schema/schematest/tier"
 	"lifthouse/schema/schematest/worlds"
 )
 
-// aliasRequests is the number of random requests of TestAliases.
-const aliasRequests = 500
-
 // TestAliases sends random requests in two forms: with the name of a metric and its goal, and with the expression of the
-// metric. Both answer the same bytes.
+// metric. Both answer the same bytes. Outside the long tier it sends a fifth of them.
 func TestAliases(t *testing.T) {
 	s := newAskedServer(t)
 	w := rand.New(rand.NewPCG(80, 8))
 	goals := []metric.Goal{{ID: 3, Key: "purchase"}, {ID: 4, Key: "add-to-cart"}}
+	const campaign, experiment = "/v1/campaigns/12/results", "/v1/widgets/7/experiments/2/results"
 	names := map[string][]string{
-		"/v1/campaigns/12/results": {
+		campaign: {
 			"goalConversionRate", "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor", "averageValue",
 		},
-		"/v1/widgets/7/experiments/2/results": {
+		experiment: {
 			"goalConversionRate", "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor",
 			"averageValue",
 		},
 	}
-	for n := range aliasRequests {
-		path := worlds.Pick(w, "/v1/campaigns/12/results", "/v1/campaigns/12/results", "/v1/widgets/7/experiments/2/results")
+	requests := 100
+	if tier.IsLong() {
+		requests = 500
+	}
+	for n := range requests {
+		path := worlds.Pick(w, campaign, campaign, experiment)
 		goal := worlds.Pick(w, goals...)
 		name := worlds.Pick(w, names[path]...)
 		if w.IntN(2) == 0 {

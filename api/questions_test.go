@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	_ "embed"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -21,20 +22,9 @@ import (
 )
 
 // askedShop has a campaign with a key, goals with and without one, and a widget with an experiment.
-const askedShop = `
-accounts:
-  - id: 1
-    name: Shop
-    websites:
-      - id: 1
-        domain: shop.example.com
-        goals: [{id: 3, name: Purchase}, {id: 4, name: Add to cart}, {key: signup, name: Signup}]
-        campaigns:
-          - {id: 12, name: Banner, type: experiment, primaryGoalId: 3, controlShare: 50, active: true, variations: [{id: 1, name: New, share: 100}]}
-          - {key: checkout, name: Checkout, type: experiment, primaryGoalId: 3, controlShare: 50, variations: [{key: b, name: B, share: 100}]}
-        widgets: [{id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: Plain}], experiments: [{id: 2, name: Wording, controlShare: 50, variations: [{id: 1, name: Short}]}]}]
-      - {id: 2, domain: other.example.com, goals: [{id: 30, name: Elsewhere}], campaigns: [{id: 20, name: Elsewhere}]}
-`
+//
+//go:embed testdata/asked.yaml
+var askedShop string
 
 // newAskedServer serves a shop whose events have own attributes, properties and lines.
 func newAskedServer(t *testing.T, change ...func(*api.Options)) *server {
@@ -89,13 +79,19 @@ func TestAnswersAreThoseOfTheReports(t *testing.T) {
 	s := newAskedServer(t)
 	questions := []struct{ question, path string }{
 		{`{"campaignId":12}`, "/v1/campaigns/12/results?"},
-		{`{"campaignId":"12","metric":"sum(purchase.value) / count(purchase)"}`,
-			"/v1/campaigns/12/results?metric=" + url.QueryEscape("sum(purchase.value) / count(purchase)")},
-		{`{"campaignId":12,"metric":"sum(purchase.items.revenue where items.category = 'Shoes')","visitors":"plan = 'pro'","dimension":"device"}`,
+		{
+			`{"campaignId":"12","metric":"sum(purchase.value) / count(purchase)"}`,
+			"/v1/campaigns/12/results?metric=" + url.QueryEscape("sum(purchase.value) / count(purchase)"),
+		},
+		{
+			`{"campaignId":12,"metric":"sum(purchase.items.revenue where items.category = 'Shoes')","visitors":"plan = 'pro'","dimension":"device"}`,
 			"/v1/campaigns/12/results?dimension=device&visitors=" + url.QueryEscape("plan = 'pro'") + "&metric=" +
-				url.QueryEscape("sum(purchase.items.revenue where items.category = 'Shoes')")},
-		{`{"campaignId":12,"metric":"converted(#3)","cap":100,"conversionWindow":"7d","from":"2026-04-30","to":"2026-05-20","interval":"day"}`,
-			"/v1/campaigns/12/results?goal=3&compareMetric=goalConversionRate&cap=100&conversionWindow=7d&filters[dateFrom]=2026-04-30&filters[dateTo]=2026-05-20&interval=day"},
+				url.QueryEscape("sum(purchase.items.revenue where items.category = 'Shoes')"),
+		},
+		{
+			`{"campaignId":12,"metric":"converted(#3)","cap":100,"conversionWindow":"7d","from":"2026-04-30","to":"2026-05-20","interval":"day"}`,
+			"/v1/campaigns/12/results?goal=3&compareMetric=goalConversionRate&cap=100&conversionWindow=7d&filters[dateFrom]=2026-04-30&filters[dateTo]=2026-05-20&interval=day",
+		},
 		{`{"campaignId":12,"dimension":"plan"}`, "/v1/campaigns/12/results?dimension=plan"},
 		{`{"widgetId":7,"metric":"count(any)"}`, "/v1/widgets/7/results?metric=count(any)"},
 		{`{"widgetId":7,"experimentId":2}`, "/v1/widgets/7/experiments/2/results?"},

@@ -49,7 +49,9 @@ type questionAnswer struct {
 
 // answerQuestions answers questions about a campaign.
 func (s *Server) answerQuestions(ctx context.Context, c Caller, a *arguments) (any, error) {
-	request := query.Request{Operation: query.CampaignResults, SubjectID: a.ID("campaignId"), WebsiteID: a.ID("websiteId")}
+	request := query.Request{
+		Operation: query.CampaignResults, SubjectID: a.ID("campaignId"), WebsiteID: a.ID("websiteId"),
+	}
 	texts := a.values[questionsName]
 	if request.SubjectID == 0 {
 		a.Append(faults.Fault{Name: "campaignId", Detail: "must be the id or the key of a campaign"})

@@ -77,10 +77,10 @@ func New(
 	addTool[breakdownArguments](s, "break_down",
 		"Break a result down by one attribute of the first view: "+strings.Join(query.Dimensions, ", ")+".",
 		s.breakDown)
-	addTool[askArguments](s, "ask", "Answer questions about a campaign with any metric, such as \"sum(purchase.value) / "+
-		"count(purchase) for device = 'mobile'\", \"converted(purchase) within 7d by country\" or "+
-		"\"sum(purchase.items.revenue) split items.category\". get_names has the names. An answer describes unless it "+
-		"says that it holds.", s.answerQuestions)
+	addTool[askArguments](s, "ask", `Answer questions about a campaign with any metric, such as `+
+		`"sum(purchase.value) / count(purchase) for device = 'mobile'", "converted(purchase) within 7d by country" or `+
+		`"sum(purchase.items.revenue) split items.category". get_names has the names. An answer describes unless it `+
+		`says that it holds.`, s.answerQuestions)
 	addTool[namesArguments](s, "get_names", "Get the goals, metrics, attributes, properties and fields that questions "+
 		"about a website may contain.", s.getNames)
 	addTool[visitorArguments](s, "explain_visitor",

@@ -28,9 +28,15 @@ const (
 
 // reportFields are the fields of a question with the parameters of a report that they set.
 var reportFields = []struct{ field, parameter string }{
-	{paramExpression, paramExpression}, {paramVisitors, paramVisitors}, {ParamDimension, ParamDimension},
-	{paramSplit, paramSplit}, {paramTop, paramTop},
-	{paramWindow, paramWindow}, {paramCap, paramCap}, {"from", "filters[dateFrom]"}, {"to", "filters[dateTo]"},
+	{paramExpression, paramExpression},
+	{paramVisitors, paramVisitors},
+	{ParamDimension, ParamDimension},
+	{paramSplit, paramSplit},
+	{paramTop, paramTop},
+	{paramWindow, paramWindow},
+	{paramCap, paramCap},
+	{"from", "filters[dateFrom]"},
+	{"to", "filters[dateTo]"},
 	{ParamInterval, ParamInterval},
 }
 

@@ -118,7 +118,8 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 		examples++
 		part := exampleLine.FindStringSubmatch(lines)
 		token := map[string]string{"nobody": "", "reader": reader, "": s.token}[part[4]]
-		request := s.Request(part[2], part[3], part[6]).Type("application/json").Token(token).Header("X-Request-Id", "an-example")
+		request := s.Request(part[2], part[3], part[6]).Type("application/json").Token(token)
+		request.Header("X-Request-Id", "an-example")
 		if part[5] != "" {
 			request.Header("Accept", part[5])
 		}

@@ -305,7 +305,7 @@ func TestMCPTools(t *testing.T) {
 	t.Run("list of tools", func(t *testing.T) {
 		tools, err := session.ListTools(t.Context(), nil)
 		must.That(t, err == nil, "%v, %v", tools, err)
-		must.Equal(t, len(tools.Tools), 8, "%v, %v", tools, err)
+		must.Equal(t, len(tools.Tools), 10, "%v, %v", tools, err)
 		for _, tool := range tools.Tools {
 			schema := marshalAny(tool.InputSchema)
 			if tool.Name == "get_result" {

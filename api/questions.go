@@ -269,7 +269,7 @@ func (s *API) encodeAnswers(c *gin.Context, b *batch) ([]byte, error) {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		answer, err := s.encodeAnswer(c, &b.questions[i], i)
+		answer, err := s.encodeResult(c, &b.questions[i], i)
 		if err != nil {
 			return nil, err
 		}
@@ -279,12 +279,17 @@ func (s *API) encodeAnswers(c *gin.Context, b *batch) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// encodeAnswer returns the answer to a question, or its problem.
-func (s *API) encodeAnswer(c *gin.Context, q *batchQuestion, number int) ([]byte, error) {
-	switch {
-	case q.err != nil:
-		return encodeProblem(c, questionProblem(q.err, number)), nil
-	case q.Unchanged:
+// encodeResult returns the answer to a question, or its problem.
+func (s *API) encodeResult(c *gin.Context, q *batchQuestion, number int) ([]byte, error) {
+	if wrong := q.err; wrong != nil {
+		return encodeProblem(c, questionProblem(wrong, number)), nil
+	}
+	return s.encodeAnswer(q)
+}
+
+// encodeAnswer returns the answer to a question.
+func (s *API) encodeAnswer(q *batchQuestion) ([]byte, error) {
+	if q.Unchanged {
 		return []byte(`{"unchanged":true}`), nil
 	}
 	report, err := render.ReadDocument(q.Body)

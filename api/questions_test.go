@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	_ "embed"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -21,20 +22,9 @@ import (
 )
 
 // askedShop has a campaign with a key, goals with and without one, and a widget with an experiment.
-const askedShop = `
-accounts:
-  - id: 1
-    name: Shop
-    websites:
-      - id: 1
-        domain: shop.example.com
-        goals: [{id: 3, name: Purchase}, {id: 4, name: Add to cart}, {key: signup, name: Signup}]
-        campaigns:
-          - {id: 12, name: Banner, type: experiment, primaryGoalId: 3, controlShare: 50, active: true, variations: [{id: 1, name: New, share: 100}]}
-          - {key: checkout, name: Checkout, type: experiment, primaryGoalId: 3, controlShare: 50, variations: [{key: b, name: B, share: 100}]}
-        widgets: [{id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: Plain}], experiments: [{id: 2, name: Wording, controlShare: 50, variations: [{id: 1, name: Short}]}]}]
-      - {id: 2, domain: other.example.com, goals: [{id: 30, name: Elsewhere}], campaigns: [{id: 20, name: Elsewhere}]}
-`
+//
+//go:embed testdata/asked.yaml
+var askedShop string
 
 // newAskedServer serves a shop whose events have own attributes, properties and lines.
 func newAskedServer(t *testing.T, change ...func(*api.Options)) *server {
@@ -89,13 +79,19 @@ func TestAnswersAreThoseOfTheReports(t *testing.T) {
 	s := newAskedServer(t)
 	questions := []struct{ question, path string }{
 		{`{"campaignId":12}`, "/v1/campaigns/12/results?"},
-		{`{"campaignId":"12","metric":"sum(purchase.value) / count(purchase)"}`,
-			"/v1/campaigns/12/results?metric=" + url.QueryEscape("sum(purchase.value) / count(purchase)")},
-		{`{"campaignId":12,"metric":"sum(purchase.items.revenue where items.category = 'Shoes')","visitors":"plan = 'pro'","dimension":"device"}`,
+		{
+			`{"campaignId":"12","metric":"sum(purchase.value) / count(purchase)"}`,
+			"/v1/campaigns/12/results?metric=" + url.QueryEscape("sum(purchase.value) / count(purchase)"),
+		},
+		{
+			`{"campaignId":12,"metric":"sum(purchase.items.revenue where items.category = 'Shoes')","visitors":"plan = 'pro'","dimension":"device"}`,
 			"/v1/campaigns/12/results?dimension=device&visitors=" + url.QueryEscape("plan = 'pro'") + "&metric=" +
-				url.QueryEscape("sum(purchase.items.revenue where items.category = 'Shoes')")},
-		{`{"campaignId":12,"metric":"converted(#3)","cap":100,"conversionWindow":"7d","from":"2026-04-30","to":"2026-05-20","interval":"day"}`,
-			"/v1/campaigns/12/results?goal=3&compareMetric=goalConversionRate&cap=100&conversionWindow=7d&filters[dateFrom]=2026-04-30&filters[dateTo]=2026-05-20&interval=day"},
+				url.QueryEscape("sum(purchase.items.revenue where items.category = 'Shoes')"),
+		},
+		{
+			`{"campaignId":12,"metric":"converted(#3)","cap":100,"conversionWindow":"7d","from":"2026-04-30","to":"2026-05-20","interval":"day"}`,
+			"/v1/campaigns/12/results?goal=3&compareMetric=goalConversionRate&cap=100&conversionWindow=7d&filters[dateFrom]=2026-04-30&filters[dateTo]=2026-05-20&interval=day",
+		},
 		{`{"campaignId":12,"dimension":"plan"}`, "/v1/campaigns/12/results?dimension=plan"},
 		{`{"widgetId":7,"metric":"count(any)"}`, "/v1/widgets/7/results?metric=count(any)"},
 		{`{"widgetId":7,"experimentId":2}`, "/v1/widgets/7/experiments/2/results?"},
@@ -434,4 +430,45 @@ func TestRangeOfAMetricDecidesWhoIsMature(t *testing.T) {
 	check.Equal(t, mature.Totals.Visitors, 60)
 	must.That(t, mature.ConversionWindow != nil, "the report has no range of ages")
 	check.Equal(t, mature.ConversionWindow.To, "168h")
+}
+
+func TestToolsOfQuestions(t *testing.T) {
+	s := newAskedServer(t)
+	session := s.connected(s.newToken(1, 0, catalogue.ScopeRead))
+	names := call(t, session, "get_names", `{"websiteId":1}`)
+	check.Contains(t, names.text, `"properties":[{"name":"payment","types":["text"]},{"name":"weight","types":["number"]}]`)
+	asked := call(t, session, "ask", `{"campaignId":12,"questions":["count( purchase )  for plan = 'pro'","count(purchse)",`+
+		`"sum(purchase.items.revenue) split items.product","converted(purchase) by device, plan","max(purchase.value)"]}`)
+	var found struct {
+		CampaignID int64
+		Answers    []struct {
+			Question, Problem string
+			Sentences         []string
+			Holds             *bool
+		}
+	}
+	must.OK(t, json.Unmarshal([]byte(asked.text), &found), "%s", asked.text)
+	must.Equal(t, len(found.Answers), 5, "%s", asked.text)
+	check.Equal(t, found.CampaignID, 12)
+	check.Equal(t, found.Answers[0].Question, "count(purchase) for plan = 'pro'")
+	sentences := strings.Join(found.Answers[0].Sentences, "\n")
+	check.Contains(t, sentences, "Control: goals per visitor of Purchase 0.31")
+	check.Contains(t, sentences, "New against Control: Describes: evidence needs 7 full days.")
+	must.That(t, found.Answers[0].Holds != nil, "%s", asked.text)
+	check.That(t, !*found.Answers[0].Holds, "%s", asked.text)
+	check.Equal(t, found.Answers[1].Problem, `at character 7: unknown goal "purchse": purchase, or one of add-to-cart, signup`)
+	check.Contains(t, strings.Join(found.Answers[2].Sentences, "\n"), "items.product SKU-1: New: ")
+	check.Contains(t, strings.Join(found.Answers[3].Sentences, "\n"), "device,plan mobile · pro: ")
+	check.Contains(t, strings.Join(found.Answers[4].Sentences, "\n"), "of them with a value.")
+	for arguments, want := range map[string]string{
+		`{"campaignId":12,"questions":[]}`:                     `questions: "0": must be 1 to 20 texts`,
+		`{"questions":["count(any)"]}`:                         `campaignId: "": must be the id or the key of a campaign`,
+		`{"campaignId":98,"questions":["count(any)"]}`:         `campaign 98 not found`,
+		`{"campaignId":"layout","questions":["count(any)"]}`:   `no campaign has the key "layout"`,
+		`{"campaignId":12,"questions":["count(any)"],"top":1}`: `top: "1": unknown parameter`,
+	} {
+		answer := call(t, session, "ask", arguments)
+		check.That(t, answer.isError, "%s is answered", arguments)
+		check.Contains(t, answer.text, want, "%s", arguments)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
 	"lifthouse/stats"
@@ -12,8 +11,8 @@ import (
 
 // quoter writes sentences about variations, with numbers formatted as on the page.
 type quoter struct {
-	compared        query.Metric
-	metric, control string // in words
+	report          *result.Report // whose metric is quoted; nil: of the calculator
+	metric, control string         // in words
 	rate            bool
 	invalid         bool   // no comparison may be quoted
 	level           int    // of intervals, in per cent
@@ -22,10 +21,8 @@ type quoter struct {
 }
 
 func newQuoter(r *result.Report, nameSize int) *quoter {
-	row := result.ScorecardRow{Metric: *r.CompareMetric, Goal: r.Goal}
 	q := &quoter{
-		invalid: isInvalid(r.Conclusion), compared: row.Metric,
-		metric: shortenText(row.MetricInWords(), nameSize+len(row.Metric)), rate: row.Metric.IsRate(),
+		report: r, invalid: isInvalid(r.Conclusion), metric: shortenText(metricOf(r), 2*nameSize), rate: r.IsShare(),
 		level: r.SignificanceLevel, nameSize: nameSize,
 	}
 	if len(r.Variations) > 0 {
@@ -34,15 +31,43 @@ func newQuoter(r *result.Report, nameSize int) *quoter {
 	return q
 }
 
+// metricOf returns the name of the metric of a report, with its goal if the name does not have it.
+func metricOf(r *result.Report) string {
+	if r.CompareMetric == nil {
+		return r.MetricInWords()
+	}
+	row := result.ScorecardRow{Metric: *r.CompareMetric, Goal: r.Goal}
+	return row.MetricInWords()
+}
+
 // isInvalid reports whether the split of the visitors makes all comparisons invalid.
-func isInvalid(c *result.Conclusion) bool { return c.Status == stats.StatusInvalid }
+func isInvalid(c *result.Conclusion) bool { return c != nil && c.Status == stats.StatusInvalid }
 
 func (q *quoter) quoteVariations(all []result.VariationResults) (sentences []string) {
 	for i := range all {
 		v := &all[i]
 		said := fmt.Sprintf("%s converted", wording.FormatCount(v.ConvertedVisitors))
+		if v.Metric != nil {
+			said = sayVisitors(v.Metric)
+		}
 		sentences = append(sentences, q.quoteVariation(shortenText(v.Name, q.nameSize), v.Visitors,
-			v.Metrics.EstimateOf(q.compared), v.Comparison, said)...)
+			q.report.EstimateOf(v), v.Comparison, said)...)
+	}
+	return sentences
+}
+
+// sayVisitors returns the number of visitors whose quantity is not 0.
+func sayVisitors(m *result.MetricResult) string {
+	return wording.FormatCount(m.Visitors) + " of them with a value"
+}
+
+// quotePart returns the sentences about a part of a metric.
+func (q *quoter) quotePart(part *result.Part) (sentences []string) {
+	for i := range part.Variations {
+		v := &part.Variations[i]
+		of := &q.report.Variations[i]
+		sentences = append(sentences, q.quoteVariation(shortenText(of.Name, q.nameSize), of.Visitors,
+			v.Metric.Estimate, v.Comparison, sayVisitors(v.Metric))...)
 	}
 	return sentences
 }
@@ -76,6 +101,9 @@ func (q *quoter) quoteVariation(name string, visitors int64, e result.Estimate, 
 	if s := c.Sequential; s != nil && s.Look != nil && s.Improvement != nil {
 		sentences = append(sentences, fmt.Sprintf("%s at look %d: the lift has the %s.", against, *s.Look,
 			q.describeInterval(s.Improvement)))
+	}
+	if e := c.Evidence; e != nil {
+		sentences = append(sentences, fmt.Sprintf("%s: %s", against, e.InWords()))
 	}
 	return sentences
 }

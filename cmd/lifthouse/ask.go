@@ -175,25 +175,10 @@ func (a *asker) answerLine(ctx context.Context, line askedLine) (text string, re
 	if err != nil {
 		return "", nil, err
 	}
-	request := requestOf(ask)
-	request.AccountID = a.owned.ID
-	request.SubjectID = id
-	request.Names = names
+	request := query.Request{
+		Operation: query.CampaignResults, AccountID: a.owned.ID, SubjectID: id, Names: names,
+	}
+	request.SetAsk(ask)
 	report, err = computeReport(ctx, a.Store, request)
 	return ask.String(), report, err
-}
-
-// requestOf returns the request for the report of a question about a campaign.
-func requestOf(ask *metric.Ask) query.Request {
-	r := query.Request{
-		Operation: query.CampaignResults, Expression: ask.Metric.String(),
-		Dimension: query.Dimension(strings.Join(ask.Dimensions, ",")),
-	}
-	if ask.Visitors != nil {
-		r.Visitors = ask.Visitors.String()
-	}
-	if ask.Split != nil {
-		r.Split = ask.Split.Name
-	}
-	return r
 }

@@ -58,7 +58,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.String("split", "", "split the metric by a text of goals or lines, such as items.category")
 	flags.String("top", "", "number of values of a split: 1 to 1000; default: 50")
 	flags.String("dimension", "",
-		"attribute of the first view, such as device, country or an own one, or two: device,country (dimension of the API)")
+		"attribute of the first view, such as device, or two with a comma between them (dimension of the API)")
 	flags.String("interval", "", "hour, day or week: add a series")
 	flags.String("cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
 	flags.String("conversion-window", "",

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strings"
 
+	"lifthouse/engine/metric"
 	"lifthouse/schema/faults"
 )
 
@@ -26,9 +28,15 @@ const (
 
 // reportFields are the fields of a question with the parameters of a report that they set.
 var reportFields = []struct{ field, parameter string }{
-	{paramExpression, paramExpression}, {paramVisitors, paramVisitors}, {ParamDimension, ParamDimension},
-	{paramSplit, paramSplit}, {paramTop, paramTop},
-	{paramWindow, paramWindow}, {paramCap, paramCap}, {"from", "filters[dateFrom]"}, {"to", "filters[dateTo]"},
+	{paramExpression, paramExpression},
+	{paramVisitors, paramVisitors},
+	{ParamDimension, ParamDimension},
+	{paramSplit, paramSplit},
+	{paramTop, paramTop},
+	{paramWindow, paramWindow},
+	{paramCap, paramCap},
+	{"from", "filters[dateFrom]"},
+	{"to", "filters[dateTo]"},
 	{ParamInterval, ParamInterval},
 }
 
@@ -105,6 +113,20 @@ func (p *Parameters) readSubject(findCampaign func(text string) (int64, error)) 
 		r.Operation = ExperimentResults
 	}
 	return r
+}
+
+// SetAsk makes a request about a campaign or an experiment ask a question that is written in one line.
+func (r *Request) SetAsk(ask *metric.Ask) {
+	r.Expression = ask.Metric.String()
+	r.Dimension = Dimension(strings.Join(ask.Dimensions, ","))
+	r.Visitors = ""
+	if ask.Visitors != nil {
+		r.Visitors = ask.Visitors.String()
+	}
+	r.Split = ""
+	if ask.Split != nil {
+		r.Split = ask.Split.Name
+	}
 }
 
 // InFields returns an error of a question with the names of its fields.

@@ -371,7 +371,8 @@ func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 		TargetID:          c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
 		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
-		Goals: c.Goals, MinDays: c.MinDays, Questions: c.Questions, Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop,
+		Goals: c.Goals, MinDays: c.MinDays, Questions: c.Questions,
+		Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop,
 		Tags: c.Tags,
 	}
 }

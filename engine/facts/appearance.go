@@ -20,7 +20,7 @@ type Appearing struct{ Text metric.Field }
 const mostAppearances = 100_000
 
 // ReadAppearances returns the values of a text, or the ids of the goals, in the order in which the events of the
-// subject first had them before a time. The events of all variations count alike, also those of visitors whom no report
+// subject first had them before a time. The events of all variations count alike, also those of visitors that no report
 // counts.
 func (r Reader) ReadAppearances(
 	ctx context.Context, q plan.Question, of Appearing, before time.Time,

@@ -16,7 +16,9 @@ import (
 // NamesOf returns the names that metrics of a website may contain: its goals, and the own attributes and the properties
 // in its events.
 func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.Label) *metric.Names {
-	goals := slices.DeleteFunc(catalogue.ByID(owned.Goals), func(g catalogue.Goal) bool { return g.WebsiteID != website })
+	goals := slices.DeleteFunc(catalogue.ByID(owned.Goals), func(g catalogue.Goal) bool {
+		return g.WebsiteID != website
+	})
 	names := &metric.Names{Goals: catalogue.MetricGoals(goals)}
 	for _, label := range labels {
 		switch {

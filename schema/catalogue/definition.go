@@ -444,8 +444,8 @@ func (g *Goal) MetricKey() string {
 	return cmp.Or(g.Key, strings.ToLower(strings.Join(strings.Fields(g.Name), "-")))
 }
 
-// MetricGoals returns the goals of a website as they are written in metrics. Of goals with the same name and no key, none
-// has it.
+// MetricGoals returns the goals of a website as they are written in metrics. Of goals with the same name and no
+// key, none has it.
 func MetricGoals(goals []Goal) []metric.Goal {
 	taken := map[string]int{}
 	for i := range goals {

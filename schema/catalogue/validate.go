@@ -231,7 +231,8 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		c.checkResource(at, site.Widgets[i].ID, owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
 		c.checkWidget(at, &site.Widgets[i], goals)
 		for k := range site.Widgets[i].Experiments {
-			c.checkQuestions(fmt.Sprintf("%s.experiments[%d]", at, k), site.Widgets[i].Experiments[k].Questions, site, owner)
+			questions := site.Widgets[i].Experiments[k].Questions
+			c.checkQuestions(fmt.Sprintf("%s.experiments[%d]", at, k), questions, site, owner)
 		}
 	}
 }
@@ -239,7 +240,8 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 // checkQuestions finds faults in declared questions. Properties and own attributes may be declared before their data.
 func (c *checker) checkQuestions(path string, questions []string, site *Website, owner *AccountResources) {
 	const most = metric.MaxDeclaredQuestions
-	c.AddIf(len(questions) > most, path+".questions", len(questions), fmt.Sprintf("must have at most %d questions", most))
+	c.AddIf(len(questions) > most, path+".questions", len(questions),
+		fmt.Sprintf("must have at most %d questions", most))
 	goals := slices.Clone(site.Goals)
 	if !c.prune {
 		for _, goal := range ByID(owner.Goals) {

@@ -18,7 +18,7 @@ import (
 	"lifthouse/stats"
 )
 
-// Evidence says whether an answer without looks holds: whoever asks, whatever and how often, the probability that
+// Evidence says whether an answer without looks holds: for any number of questions, readers and days, the probability that
 // any answer of a campaign without an effect ever holds is at most metric.ErrorRate. The price of a question is its
 // weight, which depends on its text alone, and is independent of what else is asked.
 type Evidence struct {

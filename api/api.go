@@ -61,6 +61,8 @@ type API struct {
 	setups   *results.Admission            // for other changes of the catalogue
 	files    *results.Admission            // for files of visitors
 	bulks    *results.Admission            // for all results
+	tables   *results.Admission            // for tables
+	maxTable int                           // bytes of a table that is kept
 	bodies   *bodies
 	senders  sync.Map // of *sender, by the digests of their tokens
 }
@@ -93,6 +95,9 @@ func New(parts Parts, o Options) *API {
 	s.files = results.NewAdmission(queue, s.metrics.results.Shed)
 	queue.Slots = bulkSlots
 	s.bulks = results.NewAdmission(queue, s.metrics.results.Shed)
+	queue.Slots = tableSlots
+	s.tables = results.NewAdmission(queue, s.metrics.results.Shed)
+	s.maxTable = maxTable
 	s.rates = newRateLimits[catalogue.Digest](rate.Limit(o.TokenRate), max(1, int(2*o.TokenRate)))
 	s.failures = newRateLimits[netip.Prefix](rate.Limit(float64(o.AuthFailures)/60), o.AuthFailures)
 	s.bodies = &bodies{
@@ -174,6 +179,7 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/complete", s.completeQuestion)
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	get("/websites/:id/plan", s.getPlan)
+	get("/tables", withoutParameters(s.listTables))
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
@@ -183,6 +189,7 @@ func (s *API) addRoutes(router *gin.Engine) {
 		withoutParameters(s.listDeliveries))
 	router.Group("/v1", s.requireScope(catalogue.ScopeRead), s.limitTime).Match(readMethods, "/results", s.sendResults)
 	files := router.Group("/v1", s.requireScope(catalogue.ScopeRead)) // without the time limit of reports
+	files.Match(readMethods, "/tables/:file", s.sendTable)
 	for path, operation := range map[string]query.Operation{
 		"/campaigns/:id": query.CampaignResults, "/widgets/:id": query.WidgetResults,
 		"/widgets/:id/experiments/:experimentId": query.ExperimentResults,

@@ -16,3 +16,6 @@ func (a *API) Occupy(ctx context.Context) (release func(), err error) {
 
 // Waiting returns the number of requests that wait for a slot.
 func (a *API) Waiting() int64 { return a.gate.WaitingRequests() }
+
+// KeepTables sets the maximum size of a table that is kept.
+func (a *API) KeepTables(most int) { a.maxTable = most }

@@ -330,6 +330,7 @@ type campaign struct {
 	catalogue.LookPlan
 	Goals      *catalogue.Goals `json:"goals,omitempty"`
 	MinDays    *int             `json:"minDays,omitempty"`
+	Questions  []string         `json:"questions,omitempty"`
 	Hypothesis string           `json:"hypothesis,omitempty"`
 	Owner      string           `json:"owner,omitempty"`
 	AutoStop   string           `json:"autoStop,omitempty"`
@@ -370,7 +371,7 @@ func (s *API) countedCampaign(c *catalogue.LiveCampaign) campaign {
 		TargetID:          c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
 		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
-		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop,
+		Goals: c.Goals, MinDays: c.MinDays, Questions: c.Questions, Hypothesis: c.Hypothesis, Owner: c.Owner, AutoStop: c.AutoStop,
 		Tags: c.Tags,
 	}
 }
@@ -414,6 +415,7 @@ type widgetExperiment struct {
 	Variations    []catalogue.WidgetVariation `json:"variations"`
 	Goals         *catalogue.Goals            `json:"goals,omitempty"`
 	MinDays       *int                        `json:"minDays,omitempty"`
+	Questions     []string                    `json:"questions,omitempty"`
 	catalogue.LookPlan
 }
 
@@ -476,7 +478,7 @@ func (s *API) widgetDetail(w *catalogue.LiveWidget) widget {
 			ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,
 			CreateDate: utcTime(e.CreateDate), StartDate: utcTime(e.StartDate), EndDate: utcTime(e.EndDate),
 			Variations: append([]catalogue.WidgetVariation{}, e.Variations...),
-			Goals:      e.Goals, MinDays: e.MinDays, LookPlan: e.LookPlan,
+			Goals:      e.Goals, MinDays: e.MinDays, Questions: e.Questions, LookPlan: e.LookPlan,
 		}
 		if history := w.ShareHistory[e.ID]; len(history) > 0 {
 			shown.UpdateDate = &history[len(history)-1].Since

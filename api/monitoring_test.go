@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -102,3 +103,41 @@ func alertExpressions(t *testing.T) []string {
 	check.That(t, len(all) >= 5, "%d alerts, want at least 5", len(all))
 	return all
 }
+
+// TestTheProgrammeUsesExistingColumns checks that each panel of the Grafana dashboard of the programme reads a table
+// that exists, and columns of it.
+func TestTheProgrammeUsesExistingColumns(t *testing.T) {
+	s := newShops(t)
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct {
+				Parser, URL  string
+				RootSelector string `json:"root_selector"`
+				Columns      []struct{ Selector string }
+			}
+		}
+	}
+	must.OK(t, json.Unmarshal(must.Get(os.ReadFile("monitoring/programme.json"))(t), &dashboard))
+	check.Equal(t, len(dashboard.Panels), 6, "panels")
+	for _, panel := range dashboard.Panels {
+		target := panel.Targets[0]
+		check.Equal(t, target.Parser, "backend", "parser of "+panel.Title)
+		path := strings.TrimPrefix(target.URL, "${url}")
+		var rows []map[string]any
+		s.Get(path).Send().RequireStatus(http.StatusOK).JSON(&rows)
+		must.That(t, len(rows) > 0, "%s: %s has no rows", panel.Title, path)
+		for _, column := range target.Columns {
+			_, exists := rows[0][column.Selector]
+			isComputed := strings.Contains(target.RootSelector, `"`+column.Selector+`":`)
+			check.That(t, exists || isComputed, "%s: %s has no column %s", panel.Title, path, column.Selector)
+		}
+		for _, name := range rootColumn.FindAllStringSubmatch(target.RootSelector, -1) {
+			_, exists := rows[0][name[1]]
+			check.That(t, exists, "%s: %s has no column %s", panel.Title, path, name[1])
+		}
+	}
+}
+
+// rootColumn matches a column in a condition of JSONata.
+var rootColumn = regexp.MustCompile(`(\w+)!?=`)

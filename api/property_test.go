@@ -22,6 +22,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lifthouse/api"
+	queries "lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest/check"
@@ -78,6 +79,16 @@ func (a *asker) request() ask {
 	})
 	if strings.HasSuffix(path.template, "/plan") {
 		query = a.planned(query)
+	}
+	if asksFor("from") { // a period must not end before it starts
+		query = slices.DeleteFunc(query, func(q string) bool { return strings.HasPrefix(q, "to=") })
+	}
+	if file, isTable := strings.CutPrefix(target, "/v1/tables/"); isTable {
+		name, _, _ := strings.Cut(file, ".")
+		query = slices.DeleteFunc(query, func(q string) bool {
+			parameter, _, _ := strings.Cut(q, "=")
+			return !slices.Contains(queries.TableParameters(name), parameter)
+		})
 	}
 	if strings.HasSuffix(path.template, "/results") {
 		query = oneMetric(query)
@@ -188,8 +199,13 @@ func (a *asker) target(path documentedPath) string {
 	if p := path.item.Parameters.GetByInAndName(openapi3.ParameterInPath, "name"); p != nil {
 		name = a.attribute()
 	}
+	file := "glossary.md"
+	if strings.HasPrefix(path.template, "/v1/tables/") {
+		file = worlds.Pick(a, "experiments", "results", "looks", "decisions", "worth", "series", "segments") + "." +
+			worlds.Pick(a, "parquet", "csv", "json", "ndjson")
+	}
 	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name, "{key}",
-		a.source+".js", "{file}", "glossary.md", "{part}", "icon.svg").Replace(path.template)
+		a.source+".js", "{file}", file, "{part}", "icon.svg").Replace(path.template)
 }
 
 // attribute returns an attribute that every website has.

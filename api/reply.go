@@ -217,7 +217,7 @@ func problemOf(err error) *problem {
 		for _, f := range invalid.Faults {
 			in := "query"
 			switch f.Name {
-			case pathIDName, experimentIDName, attributeName:
+			case pathIDName, experimentIDName, attributeName, query.TableOfFile, query.FormatOfFile:
 				in = "path"
 			case keyHeader:
 				in = "header"

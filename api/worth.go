@@ -9,7 +9,6 @@ import (
 
 	"lifthouse/api/results"
 	"lifthouse/engine/query"
-	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
@@ -40,12 +39,13 @@ func (s *API) getWorth(c *gin.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	programme, err := results.RunAdmitted(c.Request.Context(), s.results,
-		func(ctx context.Context) (*worth.Programme, error) { return s.Engine.ReadProgramme(ctx, asked) })
-	if err != nil || c.GetString(typeKey) != results.CSV {
-		return programme, err
+	if c.GetString(typeKey) == results.CSV {
+		owned, _ := s.accountResources(c)
+		return results.RunAdmitted(c.Request.Context(), s.results,
+			func(ctx context.Context) ([]byte, error) { return s.worthTable(ctx, owned, asked) })
 	}
-	return render.ProgrammeCSV(programme)
+	return results.RunAdmitted(c.Request.Context(), s.results,
+		func(ctx context.Context) (*worth.Programme, error) { return s.Engine.ReadProgramme(ctx, asked) })
 }
 
 // getPlan returns what experiments of several lengths on a website would find.

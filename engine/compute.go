@@ -165,7 +165,9 @@ func (e *Engine) addWarnings(ctx context.Context, p *plan.Plan, version Version,
 // visitors at a version.
 func (e *Engine) readSplitCause(ctx context.Context, p *plan.Plan, version Version) (*result.SplitCause, error) {
 	f := &p.Filters
-	visitors, err := json.Marshal([]any{p.Subject, p.Variations, p.SharePeriods, f.From, f.To, f.Lists, f.Texts, f.Visitors})
+	visitors, err := json.Marshal([]any{
+		p.Subject, p.Variations, p.SharePeriods, f.From, f.To, f.Lists, f.Texts, f.Visitors,
+	})
 	if err != nil {
 		return nil, err
 	}

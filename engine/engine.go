@@ -51,6 +51,7 @@ type Engine struct {
 	facts     facts.Reader
 	catalogue *catalogue.Catalogue
 	cache     *cache.Cache // of the results of looks
+	pools     *cache.Cache // of the fits of pools, each of which needs the looks of all campaigns of a website
 	analyzer  *looks.Analyzer
 
 	interactions keptInteractions
@@ -61,6 +62,11 @@ type Engine struct {
 // for the critical values of each comparison.
 const looksMemory = 64 << 20
 
+// poolsMemory bounds the memory of the fits of pools, in bytes: those of some 10,000 campaigns. They have a cache of
+// their own. Beside the looks, of which many campaigns have more than is kept, each request would evict and compute
+// them.
+const poolsMemory = 16 << 20
+
 // New returns the engine of a store with facts.
 func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards facts.Shards) *Engine {
 	results := cache.New(looksMemory)
@@ -68,7 +74,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits, shards 
 		Ledger:    looks.NewLedger(conn),
 		Daily:     daily.New(conn),
 		facts:     facts.Reader{Shards: shards, Store: &source.Store{Conn: conn, Limits: limits}},
-		catalogue: c, cache: results, analyzer: looks.NewAnalyzer(results),
+		catalogue: c, cache: results, pools: cache.New(poolsMemory), analyzer: looks.NewAnalyzer(results),
 		interactions: newKeptInteractions(),
 	}
 }
@@ -150,7 +156,9 @@ func (e *Engine) PlanWithNames(
 }
 
 // ReadNames returns the names that metrics of a website may contain.
-func (e *Engine) ReadNames(ctx context.Context, owned *catalogue.AccountResources, website int64) (*metric.Names, error) {
+func (e *Engine) ReadNames(
+	ctx context.Context, owned *catalogue.AccountResources, website int64,
+) (*metric.Names, error) {
 	labels, err := schema.ReadLabels(ctx, e.facts.Store.Conn)
 	if err != nil {
 		return nil, source.StoreFailure(ctx, err)

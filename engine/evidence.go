@@ -72,6 +72,7 @@ func (e *Engine) readRanks(ctx context.Context, p *plan.Plan, through time.Time)
 		ranks.Goals[id] = i + 1
 	}
 	ranks.Metrics = result.NamedMetrics(p, goals)
+	ranks.Declared = result.DeclaredQuestions(p)
 	for _, field := range result.TextsOf(p) {
 		values, err := read(facts.Appearing{Text: field})
 		if err != nil {

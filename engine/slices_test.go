@@ -185,3 +185,19 @@ func TestAutomatedVisitorsAreNamed(t *testing.T) {
 	check.Equal(t, inJSON(t, both.Variations), inJSON(t, people.Variations),
 		"programs of both variations: %+v\n%+v\nwant %+v", both.Checks.Automated, both.Totals, people.Totals)
 }
+
+// TestPoolsStayWhenLooksAreEvicted checks that what treatments are worth is kept while the results of looks are not, as
+// with more campaigns than there is memory for looks.
+func TestPoolsStayWhenLooksAreEvicted(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.weeks([]int{50, 62})
+	p := must.Get(x.engine.PlanInForce(t.Context(), planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1})))(t)
+	want := must.Get(x.engine.ReadWorth(t.Context(), p, ""))(t)
+	for i := range 8 {
+		x.engine.cache.StoreValue(i, nil, nil, looksMemory/5)
+	}
+	got, isKept, err := x.engine.LastWorth(t.Context(), p, "")
+	must.OK(t, err)
+	must.That(t, isKept, "the pool was evicted with the looks")
+	check.Equal(t, inJSON(t, got), inJSON(t, want), "worth")
+}

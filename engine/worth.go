@@ -44,7 +44,7 @@ func (e *Engine) LastWorth(ctx context.Context, p *plan.Plan, reason stats.Reaso
 	if err != nil {
 		return nil, false, err
 	}
-	last, madeFrom := e.cache.LastValue(fit{key})
+	last, madeFrom := e.pools.LastValue(fit{key})
 	pool, has := last.(*worth.Pool)
 	if !has || madeFrom != (versionKey{version, 0}) {
 		return nil, false, nil
@@ -75,7 +75,7 @@ func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, 
 	if err != nil {
 		return nil, err
 	}
-	return valueAt(e, fit{key}, Version{Known: true, Data: version}, func() (*worth.Pool, int64, error) {
+	return cache.ValueAt(e.pools, fit{key}, versionKey{version, 0}, func() (*worth.Pool, int64, error) {
 		campaigns, err := e.readCampaigns(ctx, key.WebsiteID)
 		return worth.NewPool(key, campaigns), int64(len(campaigns)) * campaignBytes, err
 	})
@@ -195,8 +195,8 @@ func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error
 		question string
 		by       time.Time
 	}
-	of, at := learned{questionKey(p), by}, Version{Known: true, Data: version}
-	prior, err := valueAt(e, of, at, func() (catalogue.Prior, int64, error) {
+	of, at := learned{questionKey(p), by}, versionKey{version, 0}
+	prior, err := cache.ValueAt(e.pools, of, at, func() (catalogue.Prior, int64, error) {
 		ended, err := e.readEndedCampaigns(ctx, p.Subject.WebsiteID, by)
 		return worth.LearnPrior(worth.PoolOf(p), ended, p.Rules.MDE/100), 0, err
 	})
@@ -372,7 +372,7 @@ func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error
 		day                        int64
 	}
 	from := basis{owned.Version, recorded, e.facts.LastAttempt(), moment.Day}
-	return cache.ValueAt(e.cache, ofWebsite{website}, from, func() (uint64, int64, error) {
+	return cache.ValueAt(e.pools, ofWebsite{website}, from, func() (uint64, int64, error) {
 		version := owned.Version + recorded
 		for _, subject := range owned.Subjects() {
 			if subject.WebsiteID != website {

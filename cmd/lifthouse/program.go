@@ -180,7 +180,7 @@ func (p *program) rootCommand() *cobra.Command {
 		commandGroup("token", p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
 		commandGroup("source", p.sourceAddCommand(), p.sourceListCommand()),
 		p.reconcileCommand(), p.discoverCommand(), p.shareCommand(),
-		p.outcomeCommand(), p.planCommand(), p.worthCommand(), p.auditCommand(), p.migrateCommand(),
+		p.outcomeCommand(), p.planCommand(), p.worthCommand(), p.tablesCommand(), p.auditCommand(), p.migrateCommand(),
 		p.readyCommand(), p.factsCommand(), p.reportCommand(), p.askCommand(), p.looksCommand(), p.compareCommand(),
 		p.mcpCommand(),
 		commandGroup("webhook", p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(),

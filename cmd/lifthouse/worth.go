@@ -14,8 +14,8 @@ import (
 
 	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/query"
-	"lifthouse/engine/render"
 	"lifthouse/engine/result"
+	"lifthouse/engine/tables"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -51,18 +51,15 @@ func (p *program) worthCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if asCSV {
+			return p.writeWorthTable(ctx, s, asked)
+		}
 		found, err := s.Engine.ReadProgramme(ctx, asked)
 		switch {
 		case err != nil:
 			return err
 		case asJSON:
 			return p.writeJSON(found)
-		case asCSV:
-			text, err := render.ProgrammeCSV(found)
-			if err == nil {
-				_, err = p.stdout.Write(text)
-			}
-			return err
 		}
 		for _, sentence := range found.Sentences {
 			p.printLine("%s", sentence)
@@ -84,6 +81,17 @@ func (p *program) worthCommand() *cobra.Command {
 		}
 		return p.printTable(rows)
 	})
+}
+
+// writeWorthTable prints the table worth of a website as CSV, of one goal and one metric if they are asked for.
+func (p *program) writeWorthTable(ctx context.Context, s ownedStore, asked query.Programme) error {
+	of := query.Table{WebsiteID: asked.WebsiteID, GoalID: asked.GoalID, Metric: asked.Metric}
+	table, err := tableReader(s.Store).OpenTable(ctx, tables.FindTable("worth"), s.owned, of)
+	if err != nil {
+		return err
+	}
+	_, err = table.WriteFile(ctx, p.stdout, tables.CSV)
+	return err
 }
 
 // websiteOr returns the given website of an account, or the only one if none is given.

@@ -19,8 +19,9 @@ type Appearing struct{ Text metric.Field }
 // mostAppearances is the maximum number of values whose order is read: that of the products of a website.
 const mostAppearances = 100_000
 
-// ReadAppearances returns the values of a text, or the ids of the goals, in the order in which the events of the subject
-// first had them before a time. The events of all variations count alike, also those of visitors whom no report counts.
+// ReadAppearances returns the values of a text, or the ids of the goals, in the order in which the events of the
+// subject first had them before a time. The events of all variations count alike, also those of visitors whom no report
+// counts.
 func (r Reader) ReadAppearances(
 	ctx context.Context, q plan.Question, of Appearing, before time.Time,
 ) (values []string, err error) {

@@ -56,8 +56,8 @@ func (c *compiler) text(f metric.Field) string {
 	}
 }
 
-// label returns a label out of a column of joined labels; empty: the row has none. ClickHouse evaluates it once for each
-// distinct text of the column.
+// label returns a label out of a column of joined labels; empty: the row has none. ClickHouse evaluates it once for
+// each distinct text of the column.
 func (c *compiler) label(column, name, value string) string {
 	return "regexpExtract(" + column + ", " + c.param("String", labelPattern(name, value)) + ", 1)"
 }
@@ -217,7 +217,8 @@ func (c *compiler) quantity(q *metric.Quantity) compiled {
 	rows := c.events(step, q.Within)
 	switch q.Call {
 	case metric.Converted:
-		return compiled{rows: rows, value: fmt.Sprintf("toInt64(sum(toInt64(sign) * %s) >= %s)", rows, c.param("Int64", q.AtLeast))}
+		least := c.param("Int64", q.AtLeast)
+		return compiled{rows: rows, value: "toInt64(sum(toInt64(sign) * " + rows + ") >= " + least + ")"}
 	case metric.Count:
 		return compiled{rows: rows, value: "sum(toInt64(sign) * " + rows + ")"}
 	case metric.Distinct:
@@ -258,7 +259,8 @@ func (c *compiler) distinct(q *metric.Quantity, rows string) string {
 		return "toInt64(uniqExactIf(" + text + ", " + rows + " AND " + text + " != ''))"
 	}
 	function, arguments := lambda("if(" + c.lineCondition(q) + ", toString(" + text + "), '')")
-	return "toInt64(uniqExactArrayIf(arrayFilter(x -> x != '', arrayMap(" + function + ", " + arguments + ")), " + rows + "))"
+	texts := "arrayFilter(x -> x != '', arrayMap(" + function + ", " + arguments + "))"
+	return "toInt64(uniqExactArrayIf(" + texts + ", " + rows + "))"
 }
 
 // noWindow is the window of a funnel without one, in milliseconds: longer than all time.

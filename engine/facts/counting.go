@@ -187,8 +187,8 @@ func (s *counting) addRows(
 	})
 }
 
-// rankOf returns the rank of the value, or the pair of values, at a place of the dimension, from 1; 0: one of the values
-// has no rank.
+// rankOf returns the rank of the value, or the pair of values, at a place of the dimension, from 1; 0: one of the
+// values has no rank.
 func (s *counting) rankOf(place uint32) uint16 {
 	if len(s.tops) < 2 {
 		return uint16(place) //nolint:gosec // few

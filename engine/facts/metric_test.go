@@ -72,7 +72,8 @@ func randomQuantity(w worlds.World) string {
 	}
 	goals := worlds.Pick(w, "one", "two", "one|two", "any", "#1")
 	actions := worlds.Pick(w, "@view", "@click", "@completion|@conversion", "@view|@contact")
-	number := worlds.Pick(w, "value", "profit", "extraValue", "weight", "items.quantity", "items.revenue", "items.profit")
+	number := worlds.Pick(w,
+		"value", "profit", "extraValue", "weight", "items.quantity", "items.revenue", "items.profit")
 	text := worlds.Pick(w, "payment", "items.product", "items.variant", "items.category", "items.brand")
 	atLeast := worlds.Pick(w, "", "", " at least 2", " at least 3")
 	within := worlds.Pick(w, "", "", " within 1d", " within 2d", " within 12h..36h")
@@ -250,7 +251,10 @@ func (v *visitorOfFacts) add(e metric.Event, first int64) {
 func (v *visitorOfFacts) labels() map[string]string {
 	labels := map[string]string{}
 	of := schema.SplitAttributes(v.row.Attributes + strings.Repeat("\x00", max(0, 14-strings.Count(v.row.Attributes, "\x00"))))
-	labels["device"], labels["country"], labels["browser"], labels["channel"] = of.Device, of.Country, of.Browser, of.Channel
+	labels["device"] = of.Device
+	labels["country"] = of.Country
+	labels["browser"] = of.Browser
+	labels["channel"] = of.Channel
 	for label := range strings.SplitSeq(v.row.Custom, "\x00") {
 		if name, value, is := strings.Cut(label, "="); is {
 			labels[name] = value

@@ -55,7 +55,8 @@ func (s *counting) countPair(ctx context.Context, split *metric.Field) error {
 		m.Pair = moments.NoPair()
 		p := &m.Pair
 		return []any{
-			p.X.Sum, p.X.Squares, &p.Nonzero, &p.Negative, p.Y.Sum, p.Y.Squares, p.Products, &p.OfY, &p.Both, &m.Unknown,
+			p.X.Sum, p.X.Squares, &p.Nonzero, &p.Negative, p.Y.Sum, p.Y.Squares, p.Products, &p.OfY, &p.Both,
+			&m.Unknown,
 		}
 	})
 }
@@ -105,8 +106,10 @@ func (q *pairQuery) ofVisitors() string {
 			strings.Join(q.visitorConditions(), "\n    AND ")) + "\n)"
 		conditions = conditions[len(conditions)-1:]
 	}
-	if isAlone := len(q.quantities) == 1 && q.split == ""; last != "" && isAlone { // the others have not completed the funnel
-		conditions = append(conditions, fmt.Sprintf("visitor_id IN (SELECT visitor_id FROM %s WHERE %s)", q.Facts, last))
+	if isAlone := len(q.quantities) == 1 && q.split == ""; last != "" && isAlone {
+		// The other visitors have not completed the funnel.
+		completed := fmt.Sprintf("SELECT visitor_id FROM %s WHERE %s", q.Facts, last)
+		conditions = append(conditions, "visitor_id IN ("+completed+")")
 	}
 	return "SELECT\n    " + strings.Join(columns, ",\n    ") +
 		"\nFROM " + facts +

@@ -13,9 +13,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// ReadSplit reads the parts of the metric of a question with each value of its split. The values with most visitors whose
-// part is not 0 have rows of their own, and of equally many the first ones as texts. The part of all others is read, too,
-// because it is no sum for most metrics.
+// ReadSplit reads the parts of the metric of a question with each value of its split. The values with most visitors
+// whose part is not 0 have rows of their own, and of equally many the first ones as texts. The part of all others is
+// read, too, because it is no sum for most metrics.
 func (r Reader) ReadSplit(ctx context.Context, q plan.Question) (found *moments.Split, err error) {
 	q.Dimension = ""
 	q.Interval = ""
@@ -128,7 +128,9 @@ func (q *reportQuery) productNames() string {
 		"WITH lines AS (",
 		"    SELECT",
 		"        toUnixTimestamp64Milli(first_time) + toInt64(since_ms) AS at_ms,",
-		"        arrayJoin(arrayFilter(line -> line.1 IN {products:Array(String)} AND line.2 != '', arrayZip(item_product, item_name))) AS line",
+		"        arrayJoin(arrayFilter(",
+		"            line -> line.1 IN {products:Array(String)} AND line.2 != '', arrayZip(item_product, item_name)",
+		"        )) AS line",
 		"    FROM " + string(q.Facts),
 		"    WHERE section = {goals:UInt64}",
 		"        AND hasAny(item_product, {products:Array(String)})",

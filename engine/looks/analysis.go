@@ -722,6 +722,25 @@ func (r *LookRow) waitsForRate(metric query.Metric) bool {
 	})
 }
 
+// ComputedRecords returns the rows of the looks, and of the end of the subject, that are computed from the events and
+// are not in the ledger, as records without a time.
+func (a *Analysis) ComputedRecords() (records []Record) {
+	add := func(p *plan.Plan, all ...[]LookRow) {
+		for _, rows := range all {
+			for i := range rows {
+				if rows[i].RecordedAt.IsZero() {
+					records = append(records, Record{DeclarationOf(a.Plan), p.Goal(), p.Metric, rows[i]})
+				}
+			}
+		}
+	}
+	add(a.Plan, append(slices.Clip(a.Primary.Rows), a.Ends)...)
+	for i, question := range questionsOf(a.Plan)[1:] {
+		add(question, a.Guardrails[i].Rows...)
+	}
+	return records
+}
+
 // UnrecordedLooks returns the looks, the harm and the end that are not recorded and ended after the first view was
 // accepted. Earlier ones are of imported data. now is the time of recording.
 func (a *Analysis) UnrecordedLooks(now time.Time) []Record {

@@ -25,7 +25,8 @@ func ParseAsk(text string, names *Names) (*Ask, error) {
 	return ask, nil
 }
 
-// ParseSplit returns the text of events or of lines by which a metric is split. The error has all Faults that were found.
+// ParseSplit returns the text of events or of lines by which a metric is split. The error has all Faults that were
+// found.
 func ParseSplit(text string, names *Names) (*Field, error) {
 	p := newParser(text, names)
 	field := p.parseSplit()

@@ -148,7 +148,7 @@ func (p *parser) findField(name string) (f typedField, known bool) {
 
 func (p *parser) findAttribute(at token, name string) (f typedField, known bool) {
 	all := p.names.listAttributes()
-	known = slices.Contains(all, name)
+	known = slices.Contains(all, name) || p.names.AcceptsUnknownAttributes && !IsReserved(name)
 	if !known {
 		p.addFault(at, "unknown attribute %q: %s", name, suggestNames(name, all))
 	}

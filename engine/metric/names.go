@@ -18,6 +18,8 @@ type Names struct {
 	// AcceptsUnknownProperties is set for metrics that are declared before their data: a property that was never sent
 	// has the type that its use needs.
 	AcceptsUnknownProperties bool
+	// AcceptsUnknownAttributes is set for questions that are declared before their data.
+	AcceptsUnknownAttributes bool
 
 	// CheckValue returns a value of an attribute in the form in which it is stored, or what is allowed instead. nil:
 	// all values are as stored.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/big"
 	"slices"
-	"strings"
 
 	"lifthouse/engine/metric"
 	"lifthouse/engine/query"
@@ -17,23 +16,8 @@ import (
 // NamesOf returns the names that metrics of a website may contain: its goals, and the own attributes and the properties
 // in its events.
 func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.Label) *metric.Names {
-	names := &metric.Names{}
-	taken := map[string]int{}
-	for _, goal := range catalogue.ByID(owned.Goals) {
-		if goal.WebsiteID == website {
-			taken[KeyOfGoal(goal)]++
-		}
-	}
-	for _, goal := range catalogue.ByID(owned.Goals) {
-		if goal.WebsiteID != website {
-			continue
-		}
-		key := KeyOfGoal(goal)
-		if taken[key] > 1 && goal.Key == "" {
-			key = "" // it has only its id
-		}
-		names.Goals = append(names.Goals, metric.Goal{ID: goal.ID, Key: key})
-	}
+	goals := slices.DeleteFunc(catalogue.ByID(owned.Goals), func(g catalogue.Goal) bool { return g.WebsiteID != website })
+	names := &metric.Names{Goals: catalogue.MetricGoals(goals)}
 	for _, label := range labels {
 		switch {
 		case label.HasValue:
@@ -46,9 +30,17 @@ func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.L
 	return names
 }
 
-// KeyOfGoal returns how a goal is written in a metric: its key, or else its name in lower case with - for spaces.
-func KeyOfGoal(goal catalogue.Goal) string {
-	return cmp.Or(goal.Key, strings.ToLower(strings.Join(strings.Fields(goal.Name), "-")))
+// DeclaredNames returns the names that declared questions may contain.
+func (p *Plan) DeclaredNames() *metric.Names {
+	var goals []catalogue.Goal
+	for _, goal := range catalogue.ByID(p.goals) {
+		if goal.WebsiteID == p.Subject.WebsiteID {
+			goals = append(goals, goal)
+		}
+	}
+	return &metric.Names{
+		Goals: catalogue.MetricGoals(goals), AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
+	}
 }
 
 func addProperty(names *metric.Names, label schema.Label) {
@@ -153,23 +145,13 @@ func (p *Plan) checkExpression(m *metric.Metric, found *faults.Collector) {
 // resolveExpression sets the ranges of ages of the quantities of an expression, its cap, and which visitors are mature.
 // A metric with a name that is split is an expression, too.
 func (p *Plan) resolveExpression() error {
-	if p.Split != nil && p.Expression == nil {
-		goal, known := p.FindGoal(p.GoalID)
-		of := &metric.Goal{ID: p.GoalID, Key: KeyOfGoal(goal)}
-		if !known {
-			of = nil
+	if p.Split != nil {
+		if err := p.resolveSplit(); err != nil {
+			return err
 		}
-		p.Expression, _ = metric.NewAlias(string(p.Metric), of)
-		p.Written = p.Expression
-		p.Asked.Expression = p.Expression.String()
 	}
 	if p.Expression == nil {
 		return nil
-	}
-	if p.Split != nil {
-		if err := p.checkSplit(); err != nil {
-			return err
-		}
 	}
 	m := *p.Expression
 	if least := p.Filters.GoalValue; least != nil {
@@ -196,8 +178,18 @@ func (p *Plan) resolveExpression() error {
 	return nil
 }
 
-// checkSplit returns the faults of a split of an expression.
-func (p *Plan) checkSplit() error {
+// resolveSplit makes a metric with a name an expression, and returns the faults of its split.
+func (p *Plan) resolveSplit() error {
+	if p.Expression == nil {
+		goal, known := p.FindGoal(p.GoalID)
+		of := &metric.Goal{ID: p.GoalID, Key: goal.MetricKey()}
+		if !known {
+			of = nil
+		}
+		p.Expression, _ = metric.NewAlias(string(p.Metric), of)
+		p.Written = p.Expression
+		p.Asked.Expression = p.Expression.String()
+	}
 	var found faults.Collector
 	refuse := func(is bool, detail string) { found.AddIf(is, "split", p.Asked.Split, detail) }
 	refuse(p.Asked.Cap != nil, "the parts of a split have no cap: omit split or cap")

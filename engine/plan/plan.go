@@ -114,8 +114,8 @@ var (
 // MaxBreakdown is the maximum number of dimension values with separate slices.
 const MaxBreakdown = 50
 
-// MaxPairs is the maximum number of pairs of values of two attributes with separate slices. Each of the values is one of
-// the MaxBreakdown most visited ones of its attribute.
+// MaxPairs is the maximum number of pairs of values of two attributes with separate slices. Each of the values is one
+// of the MaxBreakdown most visited ones of its attribute.
 const MaxPairs = 200
 
 // New resolves a request against the resources of its account. The error is an InvalidError or a NotFoundError.
@@ -317,7 +317,8 @@ type Declared struct {
 	Superseded       []string // fields whose declaration has changed since the first view
 	Secondary        []Secondary
 	Guardrails       []Guardrail
-	MinDays          int // full days before a decision to ship
+	MinDays          int      // full days before a decision to ship
+	Questions        []string // whose answers need less evidence, in the language of metrics
 
 	plan catalogue.Plan
 }
@@ -359,7 +360,7 @@ func (p *Plan) setDeclared(d catalogue.Plan, shares []float64) {
 	}
 	p.Declared = Declared{
 		Metric: metric, GoalID: d.PrimaryGoalID, Cap: d.ValueCap, ConversionWindow: d.ConversionWindow.ValueOrNone(),
-		MinDays: *cmp.Or(d.MinDays, new(catalogue.DefaultMinDays)), plan: d,
+		MinDays: *cmp.Or(d.MinDays, new(catalogue.DefaultMinDays)), Questions: d.Questions, plan: d,
 	}
 	goals := *cmp.Or(d.Goals, &catalogue.Goals{})
 	for _, g := range goals.Secondary {

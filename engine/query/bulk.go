@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -51,8 +52,8 @@ const paramAfter = "after"
 // ParseBulk parses the query string of a request for all results at a time. decisions are the valid decisions. The
 // error is an InvalidError with all faults.
 func ParseBulk(rawQuery string, decisions []string, now time.Time) (Bulk, error) {
-	p := ReadParameters(rawQuery, paramWebsite, "kind", "active", "decision", "owner", "tag", "field", "since", "limit",
-		paramAfter)
+	p := ReadParameters(rawQuery, paramWebsite, "kind", "active", "decision", "owner", "tag", "field", paramSince,
+		"limit", paramAfter)
 	const most, usual = 1000, 500
 	b := Bulk{
 		WebsiteID: p.ID(paramWebsite),
@@ -66,7 +67,7 @@ func ParseBulk(rawQuery string, decisions []string, now time.Time) (Bulk, error)
 		Limit:     p.ParseInteger("limit", 1, most, usual),
 	}
 	b.After, b.AfterSubject = p.parseAfter()
-	if p.values.Has("since") {
+	if p.values.Has(paramSince) {
 		for _, name := range []string{"active", "decision", "owner", "tag"} {
 			if p.values.Has(name) {
 				p.addFault(name, p.values.Get(name),
@@ -113,21 +114,30 @@ func (p *Parameters) parseFields() []string {
 
 // parseSince returns the time since which results must have changed; zero: any time.
 func (p *Parameters) parseSince(now time.Time) time.Time {
-	const name = "since"
+	const name = paramSince
 	text, given := p.SingleValue(name)
 	if !given {
 		return time.Time{}
 	}
 	// A plus sign that is not percent-encoded arrives as a space.
-	at, err := schema.ParseTime(strings.Replace(text, " ", "+", 1))
-	switch {
-	case err != nil || !schema.IsStorable(at):
-		p.addFault(name, text, "must be RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199, "+
-			"such as the header X-As-Of of an earlier response")
-	case at.After(now):
-		p.addFault(name, text, fmt.Sprintf("must not be in the future; it is %s", FormatInstant(now)))
+	at, err := ParseSince(strings.Replace(text, " ", "+", 1), now)
+	if err != nil {
+		p.addFault(name, text, err.Error())
 	}
 	return at
+}
+
+// ParseSince parses the time since which something must have changed.
+func ParseSince(text string, now time.Time) (time.Time, error) {
+	at, err := schema.ParseTime(text)
+	switch {
+	case err != nil || !schema.IsStorable(at):
+		return at, errors.New("must be RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199, " +
+			"such as the header X-As-Of of an earlier response")
+	case at.After(now):
+		return at, fmt.Errorf("must not be in the future; it is %s", FormatInstant(now))
+	}
+	return at, nil
 }
 
 // itemKey matches the key of an item.

@@ -384,7 +384,8 @@ func FormatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04
 const (
 	maxQuery = 8 << 10 // bytes
 	maxValue = 512     // bytes of a value, as for attributes of events
-	// bytes of a metric or a condition of visitors, whose characters are limited when it is read
+	// maxExpression is the maximum of bytes of a metric or a condition of visitors, whose characters are limited when
+	// it is read.
 	maxExpression = 4 * metric.MaxCharacters
 )
 
@@ -593,20 +594,25 @@ type Programme struct {
 
 // ParseProgramme parses the parameters of a programme.
 func ParseProgramme(rawQuery string) (Programme, error) {
-	p := ReadParameters(rawQuery, "goal", "metric", "from", "to")
+	p := ReadParameters(rawQuery, "goal", "metric", paramFrom, paramTo)
 	return ReadProgramme(p), p.Err()
 }
 
 // ReadProgramme returns the programme that parameters ask for, without the website.
 func ReadProgramme(p *Parameters) Programme {
 	asked := Programme{
-		GoalID: p.ID("goal"), Metric: Metric(p.OneOf("metric", Comparable[ExperimentResults])), From: p.day("from"),
-		To: p.day("to"),
+		GoalID: p.ID("goal"), Metric: Metric(p.OneOf("metric", Comparable[ExperimentResults])), From: p.day(paramFrom),
+		To: p.day(paramTo),
 	}
-	if asked.From != "" && asked.To != "" && asked.To < asked.From {
-		p.addFault("to", asked.To, "must not be before from, "+asked.From)
-	}
+	p.checkDays(&asked)
 	return asked
+}
+
+// checkDays refuses a period that ends before it starts.
+func (p *Parameters) checkDays(of *Programme) {
+	if of.From != "" && of.To != "" && of.To < of.From {
+		p.addFault(paramTo, of.To, "must not be before from, "+of.From)
+	}
 }
 
 // day returns the day in a parameter, or an empty text if it is absent.

@@ -174,8 +174,8 @@ func (i Interval) BucketGrid() (width, shift time.Duration) {
 	return day, 0
 }
 
-// Filters restrict a report. From, To, Lists, Texts and Visitors select visitors by their first view. To also ends the counted
-// events. GoalValue and ZScore select goal events; a visitor without remaining goals counts as not converted.
+// Filters restrict a report. From, To, Lists, Texts and Visitors select visitors by their first view. To also ends the
+// counted events. GoalValue and ZScore select goal events; a visitor without remaining goals counts as not converted.
 type Filters struct {
 	From      time.Time // zero: open
 	To        time.Time // exclusive; zero: open

@@ -11,7 +11,6 @@ import (
 
 	"lifthouse/engine/result"
 	"lifthouse/engine/wording"
-	"lifthouse/engine/worth"
 )
 
 // The columns of the CSV output are paths in a row, see CSV.
@@ -26,8 +25,8 @@ var (
 		comparison.complement:visitors,controlVisitors comparison.complement.improvement:EFFECT
 		comparison.complement.improvementDifference:RANGE,reason
 		heterogeneity:segments,bayesFactor,pValue,reason conclusion:status,variationId,look,decidedAt
-		question:metric,visitors breakdown.values split.value split.label metric:value,standardError,INTERVAL,reason,visitors
-		metric:numerator,denominator comparison.evidence:ratio,needed,oneOf,pValue,holds,reason`)
+		question:metric,visitors breakdown.values split.value split.label
+		metric:value,standardError,INTERVAL,reason,visitors metric:numerator,denominator comparison.evidence:ratio,needed,oneOf,pValue,holds,reason`)
 	scorecardCSV = pathsOf(`campaignId widgetId experimentId methodology significanceLevel filters window:from,to
 		dataThrough report.goal:id,name report.conversionWindow:from,to,source
 		decision:status,variationId,decidedAt goal:id,name metric conversionWindow:from,to,source
@@ -37,10 +36,6 @@ var (
 		filters window:from,to dataThrough cohort:days,visitors,immatureVisitors critical day id value
 		comparison.difference:RANGE,reason comparison.improvement:RANGE,reason
 		simultaneous.difference:INTERVAL simultaneous.improvement:INTERVAL`)
-	programmeCSV = pathsOf(`websiteId goalId currency campaignId widgetId experimentId campaign variationId name metric
-		of allocation state endedAt shipped outcome:outcome,variationId,date,note,declared
-		observed:lift,perMonth,valuePerMonth expected.lift:RANGE expected.perMonth:RANGE expected.valuePerMonth:RANGE
-		chance reason valueReason`)
 )
 
 // pathsOf returns the paths of columns. The names after a colon are below the path before it. A word in capitals stands
@@ -110,7 +105,9 @@ func CSV(r *result.Report) ([]byte, error) {
 			parts, _ := report["split"].(map[string]any)
 			add(report, map[string]any{"breakdown": nil, "series": nil, "split": nil})
 			for _, slice := range objectsIn(report, "breakdown") {
-				add(slice, map[string]any{"breakdown": slice, "series": nil, "split": nil, "conclusion": slice["conclusion"]})
+				add(slice, map[string]any{
+					"breakdown": slice, "series": nil, "split": nil, "conclusion": slice["conclusion"],
+				})
 			}
 			for _, part := range objectsIn(parts, "items") {
 				add(part, map[string]any{"breakdown": nil, "series": nil, "split": part, "conclusion": nil})
@@ -168,20 +165,6 @@ func QuestionsCSV(tables []QuestionTable) ([]byte, error) {
 	}
 	table.Flush()
 	return text.Bytes(), table.Error()
-}
-
-// ProgrammeCSV returns a programme as CSV with a header: one row per treatment. Names and numbers are those of the JSON
-// output.
-func ProgrammeCSV(p *worth.Programme) ([]byte, error) {
-	return tableOf(p, programmeCSV, func(programme map[string]any) []map[string]any {
-		rows := objectsIn(programme, "items")
-		for _, row := range rows {
-			row["websiteId"] = programme["websiteId"]
-			row["goalId"] = programme["goalId"]
-			row["currency"] = programme["currency"]
-		}
-		return rows
-	})
 }
 
 // tableOf returns the CSV of the rows that a value has as JSON.

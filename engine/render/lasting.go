@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,6 +27,16 @@ func NewLastingReport(report *result.Report) (*LastingReport, error) {
 		quiet:   &result.Report{Slice: result.Slice{Checks: report.Checks}, Pulse: report.Pulse},
 		hasData: report.DataThrough != nil,
 	}, err
+}
+
+// DecodeReport returns the report from its JSON, without what the JSON does not have. Tables read it: keeping the
+// report itself would keep its plans and sums, which are several times as large.
+func (r *LastingReport) DecodeReport() (*result.Report, error) {
+	report := &result.Report{}
+	if err := json.Unmarshal(r.members.JSON(), report); err != nil {
+		return nil, fmt.Errorf("decode a kept report: %w", err)
+	}
+	return report, nil
 }
 
 // Size returns the approximate size, in bytes.

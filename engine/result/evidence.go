@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,9 +18,9 @@ import (
 	"lifthouse/stats"
 )
 
-// Evidence says whether an answer without looks holds: whatever is asked, by whom and how often, the probability that any
-// answer of a campaign without an effect ever holds is at most metric.ErrorRate. The price of a question is its weight,
-// which depends on its text alone, and is independent of what else is asked.
+// Evidence says whether an answer without looks holds: whatever is asked, by whom and how often, the probability that
+// any answer of a campaign without an effect ever holds is at most metric.ErrorRate. The price of a question is its
+// weight, which depends on its text alone, and is independent of what else is asked.
 type Evidence struct {
 	Ratio  float64      `json:"ratio"`            // e-value, see stats.RateEvidence and stats.MeanEvidence
 	Needed *float64     `json:"needed"`           // from which the answer holds; null: no ratio suffices
@@ -33,8 +34,8 @@ type Evidence struct {
 func (e *Evidence) InWords() string {
 	var price string
 	if e.Needed != nil && e.OneOf != nil {
-		price = fmt.Sprintf("; a question as specific as this, one of about %s, needs %s : 1",
-			wording.FormatCount(int64(math.Min(*e.OneOf, maxShown))), wording.FormatCount(int64(math.Min(*e.Needed, maxShown))))
+		price = fmt.Sprintf("; a question as specific as this, one of about %s, needs %s : 1", formatRatio(*e.OneOf),
+			formatRatio(*e.Needed))
 	}
 	switch {
 	case e.Reason != "":
@@ -48,15 +49,14 @@ func (e *Evidence) InWords() string {
 
 // explainReason returns why there is no evidence, without a full stop.
 func (e *Evidence) explainReason() string {
-	switch e.Reason {
-	case stats.ReasonTooEarly:
-		return fmt.Sprintf("evidence needs %d full days", leastEvidenceDays)
-	case stats.ReasonTooFewConversions:
-		return fmt.Sprintf("evidence needs %d conversions in the two variations", leastEvidenceConverted)
-	case stats.ReasonTooFewNonzero:
-		return fmt.Sprintf("evidence needs %d visitors with a value in each variation", leastEvidenceValues)
+	own := map[stats.Reason]string{
+		stats.ReasonTooEarly: fmt.Sprintf("evidence needs %d full days", leastEvidenceDays),
+		stats.ReasonTooFewConversions: fmt.Sprintf("evidence needs %d conversions in the two variations",
+			leastEvidenceConverted),
+		stats.ReasonTooFewNonzero: fmt.Sprintf("evidence needs %d visitors with a value in each variation",
+			leastEvidenceValues),
 	}
-	return wording.ExplainReason(e.Reason)
+	return cmp.Or(own[e.Reason], wording.ExplainReason(e.Reason))
 }
 
 // maxShown is the largest number that a text shows; larger ones are more than anybody reads.
@@ -105,7 +105,7 @@ func hasRole(p *plan.Plan) bool {
 // metric, guardrails, secondary metrics, then those of each goal in the order in which the goals appeared.
 func NamedMetrics(p *plan.Plan, appeared []string) (texts []string) {
 	add := func(of query.Metric, goal int64) {
-		if m, known := metric.NewAlias(string(of), goalOf(p, goal)); known && !slices.Contains(texts, m.String()) {
+		if m, known := metric.NewAlias(string(of), goalOf(goal)); known && !slices.Contains(texts, m.String()) {
 			texts = append(texts, m.String())
 		}
 	}
@@ -126,8 +126,22 @@ func NamedMetrics(p *plan.Plan, appeared []string) (texts []string) {
 	return texts
 }
 
+// DeclaredQuestions returns the questions that were declared before the first view.
+func DeclaredQuestions(p *plan.Plan) (declared []metric.Ask) {
+	names := p.DeclaredNames()
+	for _, text := range p.Declared.Questions {
+		ask, err := metric.ParseAsk(text, names)
+		if err != nil { // a goal was removed since
+			continue
+		}
+		ask.Metric = withoutKeys(ask.Metric)
+		declared = append(declared, *ask)
+	}
+	return declared
+}
+
 // goalOf returns a goal as it is written in metrics; nil: all goals.
-func goalOf(p *plan.Plan, id int64) *metric.Goal {
+func goalOf(id int64) *metric.Goal {
 	if id == 0 {
 		return nil
 	}
@@ -190,7 +204,7 @@ func questionOf(p *plan.Plan, first time.Time) *metric.Question {
 	if p.Written != nil {
 		q.Metric = withoutKeys(p.Written)
 	} else {
-		q.Metric, _ = metric.NewAlias(string(p.Metric), goalOf(p, p.GoalID))
+		q.Metric, _ = metric.NewAlias(string(p.Metric), goalOf(p.GoalID))
 	}
 	if least := p.Filters.GoalValue; least != nil {
 		q.Metric = q.Metric.WithCondition(plan.AtLeastValue(least))

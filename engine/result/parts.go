@@ -32,7 +32,9 @@ type PartVariation struct {
 // AddParts adds the parts of the metric with each value of the text by which the request splits it. ranks are those of
 // the price; nil: nothing has evidence.
 func (r *Report) AddParts(p *plan.Plan, found *moments.Rows, split *moments.Split, ranks *Price) {
-	r.Parts = &Parts{By: p.Split.Name, Additive: p.Written.IsAdditiveOver(*p.Split), Items: make([]Part, len(split.Values))}
+	r.Parts = &Parts{
+		By: p.Split.Name, Additive: p.Written.IsAdditiveOver(*p.Split), Items: make([]Part, len(split.Values)),
+	}
 	onAllCores(len(split.Values), func(i int) {
 		of := &split.Values[i]
 		sums := sumRows(withPairs(found.Whole, of.Rows), p)

@@ -3,6 +3,7 @@ package result
 import (
 	"fmt"
 	"math/big"
+	"strings"
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/metric"
@@ -34,7 +35,7 @@ func newQuestion(p *plan.Plan) *Question {
 	}
 	if of := p.Filters.Visitors; of != nil {
 		q.Visitors = of.String()
-		q.Words = fmt.Sprintf("%s, of visitors with %s", q.Words, of.InWords())
+		q.Words = fmt.Sprintf("%s, of visitors with %s.", strings.TrimSuffix(q.Words, "."), of.InWords())
 	}
 	return q
 }

@@ -56,7 +56,8 @@ type Report struct {
 	WorthReason stats.Reason `json:"-"` // why a report with a scorecard says nothing about worth; empty: it does
 	Pulse       *Pulse       `json:"-"` // of the events; nil: without a scorecard or events
 
-	novel []int64 // variations with a finding of novelty
+	computedLooks []LookFigures // at the declared question, which the ledger does not have
+	novel         []int64       // variations with a finding of novelty
 }
 
 // New computes the report from the rows, without the series. a has the results of the looks at the declared question;

@@ -56,6 +56,8 @@ type ScorecardVariation struct {
 	QValue     *float64   `json:"qValue,omitempty"`
 	Discovered *bool      `json:"discovered,omitempty"`
 	Guardrail  *Guardrail `json:"guardrail,omitempty"` // only in rows of guardrails
+
+	lookLift *float64 // at the last look
 }
 
 // GoalRows are the rows of a report about one goal.
@@ -194,6 +196,9 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	if a == nil {
 		return
 	}
+	for _, of := range a.ComputedRecords() {
+		r.computedLooks = append(r.computedLooks, NewLookFigures(of))
+	}
 	addDiscoveries(r.Scorecard, a.SecondaryP, statsOptions(p).Alpha())
 	if p.OfAllVisitors() {
 		for _, row := range r.Scorecard {
@@ -263,11 +268,19 @@ func (r *ScorecardRow) addLastLook(a *looks.Analysis) {
 		if r.Role == RolePrimary {
 			supports := a.Primary.SupportsVerdict(i-1, v.Comparison.Verdict, statsOptions(a.Plan).Alpha())
 			v.Comparison.Conclusive = &supports
-			v.Comparison.Sequential = NewSequential(a.Primary.LastLook(i-1), missing)
+			v.addLook(a.Primary.LastLook(i-1), missing)
 		}
 		if r.guardrail >= 0 {
-			v.Comparison.Sequential = NewSequential(a.Guardrails[r.guardrail].LastLook(i-1), missing)
+			v.addLook(a.Guardrails[r.guardrail].LastLook(i-1), missing)
 		}
+	}
+}
+
+// addLook adds the result of a look; nil: there is none, for a reason.
+func (v *ScorecardVariation) addLook(last *looks.LookRow, missing stats.Reason) {
+	v.Comparison.Sequential = NewSequential(last, missing)
+	if last != nil {
+		v.lookLift = last.Lift.Value
 	}
 }
 

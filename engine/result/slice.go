@@ -101,13 +101,6 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 	// The counts and metrics of each variation, and the counts of all.
 	j := sliceResult{Slice: Slice{Variations: []VariationResults{}}}
 	options := statsOptions(plan)
-	money := func(a *moments.Amounts) Money { return Money{a.Sum, c.unknown > 0} }
-	counts := func(m *moments.Moments) Counts {
-		return Counts{
-			Visitors: m.Visitors, Views: m.Views, ConvertedVisitors: m.Converted, GoalsReached: m.GoalsReached(),
-			Value: money(&m.Value), Profit: money(&m.Profit), ExtraValue: money(&m.ExtraValue),
-		}
-	}
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		j.total = j.total.Merge(m)
@@ -121,7 +114,7 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 			return e
 		}
 		shown := VariationResults{
-			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share, Counts: counts(&m),
+			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share, Counts: c.countsOf(&m),
 			Metrics: Metrics{
 				GoalConversionRate:   of(query.GoalConversionRate),
 				ConversionRate:       of(query.ConversionRate),
@@ -141,7 +134,7 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 		}
 		j.Variations = append(j.Variations, shown)
 	}
-	j.Totals = counts(&j.total)
+	j.Totals = c.countsOf(&j.total)
 	if len(plan.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}

@@ -29,8 +29,9 @@ import (
 type Summary struct {
 	*render.LastingReport
 
-	Plan        *plan.Plan     // in force; nil: there is nothing to compare
-	Status      *result.Status // for lists
+	Plan        *plan.Plan      // in force; nil: there is nothing to compare
+	Status      *result.Status  // for lists
+	Figures     *result.Figures // that the JSON does not have
 	WorthReason stats.Reason
 	LastWorth   atomic.Pointer[[]byte] // JSON of what the treatments were worth at last; nil: not shown yet
 }
@@ -47,10 +48,11 @@ func (s *Summary) ListedStatus(running bool) *result.ListedStatus {
 func NewSummary(p *plan.Plan, report *result.Report) (*Summary, error) {
 	lasting, err := render.NewLastingReport(report)
 	if report.Scorecard == nil { // there is nothing to compare
-		return &Summary{LastingReport: lasting, Status: result.NewStatus(nil)}, err
+		return &Summary{LastingReport: lasting, Figures: &result.Figures{}, Status: result.NewStatus(nil)}, err
 	}
 	return &Summary{
-		LastingReport: lasting, Plan: p, Status: result.NewStatus(report), WorthReason: report.WorthReason,
+		LastingReport: lasting, Plan: p, Status: result.NewStatus(report), Figures: report.ScorecardFigures(),
+		WorthReason: report.WorthReason,
 	}, err
 }
 
@@ -254,7 +256,8 @@ func (s *Summaries) computeSummary(
 	if err != nil {
 		return nil, err
 	}
-	s.kept.StoreValue(key, SummaryVersionOf(owned, key.Subject, &data), found, planBytes+int64(found.Size()))
+	size := planBytes + int64(found.Size()+found.Figures.Size())
+	s.kept.StoreValue(key, SummaryVersionOf(owned, key.Subject, &data), found, size)
 	return found, nil
 }
 

@@ -61,6 +61,7 @@ func (r *Result) String() string {
 	if r.isLadder() && r.Saturation > 0 {
 		_, _ = fmt.Fprintf(&text, "Saturation: %.4g requests/s with a p99 of at most %g ms (mix %s).\n", r.Saturation, r.TargetP99, r.Mix)
 	}
+	_, _ = text.WriteString(r.barsText())
 	for _, note := range r.Notes {
 		_, _ = fmt.Fprintf(&text, "Note: %s.\n", note)
 	}

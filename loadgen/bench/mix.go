@@ -29,9 +29,6 @@ const (
 // Kinds lists all kinds in display order.
 var Kinds = []Kind{Dashboard, Opened, Uncached, Filtered, Breakdown, Series, List, Bulk, BulkShort, BulkPoll, Ingest}
 
-// mostP99 has the highest p99 latencies, in milliseconds, of the kinds of the preset bulk that have one.
-var mostP99 = map[Kind]float64{Bulk: 1000, BulkShort: 150, BulkPoll: 20}
-
 // Mix has the relative frequency of each kind.
 type Mix map[Kind]int
 

@@ -22,6 +22,7 @@ type targets struct {
 // campaign has the facts that requests about a campaign need.
 type campaign struct {
 	ID            int64      `json:"id"`
+	Active        bool       `json:"active"`
 	Views         int64      `json:"views"`
 	GoalsReached  int64      `json:"goalsReached"`
 	StartDate     *time.Time `json:"startDate"`

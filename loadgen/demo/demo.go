@@ -324,6 +324,7 @@ func shopCampaigns(start time.Time) []catalogue.Campaign {
 					{GoalID: support, Metric: "goalConversionRate", Margin: 25, Direction: catalogue.Down},
 				},
 			},
+			Questions:  []string{"converted(purchase) split items.category", "converted(purchase) by device"},
 			Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
 		}, start),
 		started(catalogue.Campaign{

@@ -59,6 +59,7 @@ type Campaign struct {
 	ID            int64
 	Name          string
 	PrimaryGoalID int64
+	Ended         bool // after the last day with first visits
 	Split
 }
 
@@ -233,6 +234,10 @@ func (s *Scenario) catalogueWebsite(from *Website) catalogue.Website {
 			ID: c.ID, WebsiteID: site.ID, Name: c.Name, Type: "experiment", ControlShare: c.ControlShare, TrafficAllocation: new(100), TargetMode: "live",
 			PrimaryGoalID: c.PrimaryGoalID, SignificanceLevel: 95, Methodology: catalogue.Frequentist, Power: 80, MDE: 20,
 			Initial: initial,
+		}
+		if c.Ended {
+			campaign.Active = false
+			campaign.EndDate = &catalogue.Date{Time: s.Start.AddDate(0, 0, s.Days)}
 		}
 		for i, v := range c.Variations {
 			campaign.Variations = append(campaign.Variations, catalogue.Variation{ID: v.ID, Name: v.Name, Share: v.Share, Order: i + 1})

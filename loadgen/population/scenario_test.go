@@ -186,3 +186,22 @@ func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // discard request logs
 	schematest.Main(m)
 }
+
+// TestManyScenarioHasEndedAndRunningCampaigns counts the campaigns of the catalogue.
+func TestManyScenarioHasEndedAndRunningCampaigns(t *testing.T) {
+	s := population.ManyScenario(500, 0.001, 1)
+	running, ended := map[int64]int{}, 0
+	for _, site := range s.CatalogueFile().Accounts[0].Websites {
+		for _, c := range site.Campaigns {
+			if c.Active {
+				running[site.ID]++
+				continue
+			}
+			check.That(t, c.EndDate != nil, "campaign %d has no end", c.ID)
+			ended++
+		}
+	}
+	check.Equal(t, ended, 400, "ended")
+	check.Equal(t, running[1], 100, "running on website 1")
+	check.Equal(t, len(running), 1, "websites with running campaigns")
+}

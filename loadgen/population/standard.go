@@ -36,6 +36,55 @@ var growingVisitors = []int{50_000, 158_000, 500_000, 1_580_000}
 // campaigns have 3,700 to 17,000 visitors. There are 10 websites and 60 days.
 // Visitors have 1 to 80 events.
 func StandardScenario(scale float64, seed uint64) Scenario {
+	s := standardWebsitesOf(seed)
+	s.addLarge(scale)
+	for i := range standardSmall {
+		s.addSmall(i, standardSmall, i%standardWebsites, scale)
+	}
+	return s
+}
+
+// endedShare is the share of ended campaigns of ManyScenario, in per cent.
+const endedShare = 80
+
+// ManyScenario returns the standard data set with another number of campaigns, the large one among them. 80 % of them have
+// ended. The others run, all on the first website.
+func ManyScenario(campaigns int, scale float64, seed uint64) Scenario {
+	s := standardWebsitesOf(seed)
+	s.addLarge(scale)
+	ended := campaigns * endedShare / 100
+	for i := range campaigns - 1 {
+		if i < ended {
+			s.addSmall(i, campaigns-1, i%standardWebsites, scale).Ended = true
+		} else {
+			s.addSmall(i, campaigns-1, 0, scale)
+		}
+	}
+	return s
+}
+
+// addLarge adds the large campaign.
+func (s *Scenario) addLarge(scale float64) {
+	s.addStandard(0, StandardCampaign, "Large", standardVisitors*scale)
+}
+
+// addSmall adds a small campaign, the i-th of some.
+func (s *Scenario) addSmall(i, of, website int, scale float64) *Campaign {
+	visitors := float64(standardSmallest + (standardLargestSmall-standardSmallest)*i/max(of-1, 1))
+	return s.addStandard(website, int64(standardFirstSmall+i), fmt.Sprintf("Small %d", i+1), visitors*scale)
+}
+
+// addStandard adds a campaign to a website.
+func (s *Scenario) addStandard(website int, id int64, name string, visitors float64) *Campaign {
+	site := &s.Websites[website]
+	site.Campaigns = append(site.Campaigns, Campaign{ID: id, Name: name, PrimaryGoalID: site.Goals[0].ID, Split: Split{
+		Visitors: int(math.Round(visitors)), ControlShare: 50, Variations: []Variation{{1, "Variation", 100}},
+	}})
+	return &site.Campaigns[len(site.Campaigns)-1]
+}
+
+// standardWebsitesOf returns the websites of the standard data set without campaigns.
+func standardWebsitesOf(seed uint64) Scenario {
 	s := Scenario{
 		Seed: seed, Start: catalogue.Date{Time: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}, Days: standardDays, standard: true,
 		Traffic: Traffic{Views: 1, MultipleExposures: 0.01, SourceChanges: 0.03},
@@ -53,17 +102,6 @@ func StandardScenario(scale float64, seed uint64) Scenario {
 			site.Goals = append(site.Goals, goal)
 		}
 		s.Websites = append(s.Websites, site)
-	}
-	add := func(w int, id int64, name string, visitors float64) {
-		site := &s.Websites[w]
-		site.Campaigns = append(site.Campaigns, Campaign{ID: id, Name: name, PrimaryGoalID: site.Goals[0].ID, Split: Split{
-			Visitors: int(math.Round(visitors * scale)), ControlShare: 50, Variations: []Variation{{1, "Variation", 100}},
-		}})
-	}
-	add(0, StandardCampaign, "Large", standardVisitors)
-	for i := range standardSmall {
-		visitors := standardSmallest + (standardLargestSmall-standardSmallest)*i/(standardSmall-1)
-		add(i%standardWebsites, int64(standardFirstSmall+i), fmt.Sprintf("Small %d", i+1), float64(visitors))
 	}
 	return s
 }

@@ -40,6 +40,7 @@ type AuditEntry struct {
 	Change  string          `json:"change"`
 	Version uint64          `json:"version"`
 	After   json.RawMessage `json:"after"` // the definition or the state
+	IsState bool            `json:"-"`
 }
 
 var (
@@ -109,6 +110,7 @@ func (c *Catalogue) ReadAuditLog(ctx context.Context, account int64, since time.
 		}
 		a.At = a.At.UTC()
 		a.After = json.RawMessage(body)
+		a.IsState = part(of) == partState
 		if part(of) == partDefinition {
 			a.After, err = hideSecrets(kind(a.Kind), body)
 			if err != nil {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
+	"lifthouse/engine/metric"
 	"lifthouse/schema"
 )
 
@@ -113,6 +115,8 @@ type Campaign struct {
 	Goals             *Goals `yaml:"goals,omitempty" json:"goals,omitempty"`
 	// before a decision to ship; nil: DefaultMinDays
 	MinDays *int `yaml:"minDays,omitempty" json:"minDays,omitempty"`
+	// Questions are those whose answers need less evidence, see package metric.
+	Questions []string `yaml:"questions,omitempty" json:"questions,omitempty"`
 	// AutoStopRollBack, AutoStopInvalid or AutoStopBoth; empty: only people stop the campaign
 	AutoStop   string      `yaml:"autoStop,omitempty" json:"autoStop,omitempty"`
 	Hypothesis string      `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
@@ -205,16 +209,17 @@ type WidgetVariation struct {
 
 // Experiment compares variations of a widget.
 type Experiment struct {
-	ID            int64  `yaml:"id" json:"id"`
-	Name          string `yaml:"name" json:"name"`
-	PrimaryMetric string `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"`
-	ControlShare  int    `yaml:"controlShare" json:"controlShare"`
-	Active        bool   `yaml:"active,omitempty" json:"active"`
-	CreateDate    *Date  `yaml:"createDate,omitempty" json:"createDate,omitempty"`
-	StartDate     *Date  `yaml:"startDate,omitempty" json:"startDate,omitempty"`
-	EndDate       *Date  `yaml:"endDate,omitempty" json:"endDate,omitempty"`
-	Goals         *Goals `yaml:"goals,omitempty" json:"goals,omitempty"`
-	MinDays       *int   `yaml:"minDays,omitempty" json:"minDays,omitempty"`
+	ID            int64    `yaml:"id" json:"id"`
+	Name          string   `yaml:"name" json:"name"`
+	PrimaryMetric string   `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"`
+	ControlShare  int      `yaml:"controlShare" json:"controlShare"`
+	Active        bool     `yaml:"active,omitempty" json:"active"`
+	CreateDate    *Date    `yaml:"createDate,omitempty" json:"createDate,omitempty"`
+	StartDate     *Date    `yaml:"startDate,omitempty" json:"startDate,omitempty"`
+	EndDate       *Date    `yaml:"endDate,omitempty" json:"endDate,omitempty"`
+	Goals         *Goals   `yaml:"goals,omitempty" json:"goals,omitempty"`
+	MinDays       *int     `yaml:"minDays,omitempty" json:"minDays,omitempty"`
+	Questions     []string `yaml:"questions,omitempty" json:"questions,omitempty"`
 	LookPlan      `yaml:",inline"`
 	Variations    []WidgetVariation `yaml:"variations,omitempty" json:"variations"`
 }
@@ -432,4 +437,27 @@ func (c *checker) minDays(path string, days *int) {
 	if days != nil {
 		c.checkRange(path+".minDays", float64(*days), 0, 365)
 	}
+}
+
+// MetricKey returns how a goal is written in a metric: its key, or else its name in lower case with - for spaces.
+func (g *Goal) MetricKey() string {
+	return cmp.Or(g.Key, strings.ToLower(strings.Join(strings.Fields(g.Name), "-")))
+}
+
+// MetricGoals returns the goals of a website as they are written in metrics. Of goals with the same name and no key, none
+// has it.
+func MetricGoals(goals []Goal) []metric.Goal {
+	taken := map[string]int{}
+	for i := range goals {
+		taken[goals[i].MetricKey()]++
+	}
+	written := make([]metric.Goal, len(goals))
+	for i := range goals {
+		key := goals[i].MetricKey()
+		if taken[key] > 1 && goals[i].Key == "" {
+			key = ""
+		}
+		written[i] = metric.Goal{ID: goals[i].ID, Key: key}
+	}
+	return written
 }

@@ -66,11 +66,12 @@ type Plan struct {
 	Power             int                      `json:"power"`
 	MDE               float64                  `json:"mde"`
 	LookPlan
-	PrimaryMetric     string `json:"primaryMetric,omitempty"`
-	MultipleExposures string `json:"multipleExposures,omitempty"`
-	Prior             *Prior `json:"prior,omitempty"`
-	Goals             *Goals `json:"goals,omitempty"` // without the primary one, with their windows; nil: none
-	MinDays           *int   `json:"minDays,omitempty"`
+	PrimaryMetric     string   `json:"primaryMetric,omitempty"`
+	MultipleExposures string   `json:"multipleExposures,omitempty"`
+	Prior             *Prior   `json:"prior,omitempty"`
+	Goals             *Goals   `json:"goals,omitempty"` // without the primary one, with their windows; nil: none
+	MinDays           *int     `json:"minDays,omitempty"`
+	Questions         []string `json:"questions,omitempty"`
 }
 
 // PlanSince is a plan with the time from which it applies.
@@ -88,6 +89,7 @@ func (c *Campaign) DeclaredPlan(goalOf func(id int64) Goal) Plan {
 		SignificanceLevel: c.SignificanceLevel,
 		Power:             c.Power, MDE: c.MDE, LookPlan: c.LookPlan, PrimaryMetric: c.PrimaryMetric,
 		MultipleExposures: c.MultipleExposures, Prior: c.Prior, Goals: c.Goals.withWindows(goalOf), MinDays: c.MinDays,
+		Questions: c.Questions,
 	}
 }
 
@@ -99,6 +101,7 @@ func (e *Experiment) DeclaredPlan(primaryGoal int64, goalOf func(id int64) Goal)
 		PrimaryGoalID: primaryGoal, ValueCap: primary.ValueCap, ConversionWindow: primary.Window(),
 		Methodology: Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
 		LookPlan: e.LookPlan, PrimaryMetric: e.PrimaryMetric, Goals: e.Goals.withWindows(goalOf), MinDays: e.MinDays,
+		Questions: e.Questions,
 	}
 }
 

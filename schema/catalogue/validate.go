@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"lifthouse/engine/metric"
 	"lifthouse/schema"
 	"lifthouse/schema/faults"
 )
@@ -221,12 +223,42 @@ func (c *checker) checkWebsite(path string, account int64, site *Website, taken 
 		c.checkKey(at, site.ID, schema.NameCampaign, campaign.ID, campaign.Key, taken["campaign"])
 		c.checkResource(at, campaign.ID, owner.Campaigns[campaign.ID].WebsiteID, site.ID)
 		c.checkCampaign(at, campaign, goals, targets)
+		c.checkQuestions(at, campaign.Questions, site, owner)
 	}
 	for i := range site.Widgets {
 		at := fmt.Sprintf("%s.widgets[%d]", path, i)
 		c.checkID(at, site.Widgets[i].ID, taken["widget"])
 		c.checkResource(at, site.Widgets[i].ID, owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
 		c.checkWidget(at, &site.Widgets[i], goals)
+		for k := range site.Widgets[i].Experiments {
+			c.checkQuestions(fmt.Sprintf("%s.experiments[%d]", at, k), site.Widgets[i].Experiments[k].Questions, site, owner)
+		}
+	}
+}
+
+// checkQuestions finds faults in declared questions. Properties and own attributes may be declared before their data.
+func (c *checker) checkQuestions(path string, questions []string, site *Website, owner *AccountResources) {
+	const most = metric.MaxDeclaredQuestions
+	c.AddIf(len(questions) > most, path+".questions", len(questions), fmt.Sprintf("must have at most %d questions", most))
+	goals := slices.Clone(site.Goals)
+	if !c.prune {
+		for _, goal := range ByID(owner.Goals) {
+			isDeclared := slices.ContainsFunc(goals, func(g Goal) bool { return g.ID == goal.ID })
+			if goal.WebsiteID == site.ID && !isDeclared {
+				goals = append(goals, goal)
+			}
+		}
+	}
+	names := &metric.Names{
+		Goals: MetricGoals(goals), AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
+	}
+	for i, text := range questions {
+		at := fmt.Sprintf("%s.questions[%d]", path, i)
+		_, err := metric.ParseAsk(text, names)
+		if list, is := errors.AsType[metric.Faults](err); is {
+			c.Append(list.ListFaults(at, text)...)
+		}
+		c.AddIf(slices.Index(questions, text) < i, at, text, "is not unique")
 	}
 }
 

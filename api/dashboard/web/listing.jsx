@@ -12,9 +12,9 @@ import { decisions, health, kind } from "./words.js";
 
 /** @import { Group } from "./groups.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Comparison, Decision, Go, Listed, Scale, Status, WorthItem } from "./types.d.ts" */
+/** @import { Comparison, Decision, Go, Listed, Scale, Status, WorthNumbers } from "./types.d.ts" */
 
-/** @typedef {(item: Listed) => { worth: WorthItem | undefined, currency?: string }} WorthOf */
+/** @typedef {(item: Listed) => { worth: WorthNumbers | undefined, currency?: string }} WorthOf */
 
 const page = 50; // rows of a group at first
 
@@ -37,7 +37,7 @@ function Of({ item }) {
 }
 
 /** Worth is what the variation of the decision is expected to be worth a month.
- * @param {{ worth: WorthItem | undefined, currency?: string }} props */
+ * @param {{ worth: WorthNumbers | undefined, currency?: string }} props */
 function Worth({ worth, currency }) {
   const { valuePerMonth, perMonth } = worth?.expected ?? {}, found = valuePerMonth ?? perMonth;
   if (!found) return <span class="quiet">–</span>;

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
+	"lifthouse/engine/worth"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// ReadAcceptances returns when the newest folded event of each subject was accepted.
+func (e *Engine) ReadAcceptances(ctx context.Context) (map[schema.Subject]time.Time, error) {
+	accepted, err := e.acceptances.ReadNewest(ctx, e.facts.Shards)
+	return accepted, source.StoreFailure(ctx, err)
+}
+
+// GoalDays is what each day adds to the counts of a goal with a role.
+type GoalDays struct {
+	plan.GoalWindow
+	Days []result.Increment
+}
+
+// ReadDays returns what each day (UTC) adds to the counts of the goals with a role in a plan in force. With a
+// conversion window, a visitor counts on the day on which the window has ended.
+func (e *Engine) ReadDays(ctx context.Context, p *plan.Plan) ([]GoalDays, error) {
+	q := p.DeclaredReport().Question
+	q.Interval = query.Daily
+	goals := p.Declared.AllGoals()
+	questions := make([]facts.GoalQuestion, len(goals)) // a cap changes no count
+	for i := range goals {
+		questions[i].GoalWindow = goals[i]
+	}
+	steps, err := e.facts.ReadSteps(ctx, q, questions)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]GoalDays, len(goals))
+	for i := range goals {
+		found[i] = GoalDays{goals[i], result.NewIncrements(p, steps[i])}
+	}
+	return found, nil
+}
+
+// ReadProgrammes returns the programmes of all pools of a website, without advice.
+func (e *Engine) ReadProgrammes(ctx context.Context, website int64) ([]*worth.Programme, error) {
+	owned := e.ownerOf(website)
+	stored, err := e.listCampaigns(ctx, owned, website)
+	if err != nil {
+		return nil, err
+	}
+	keys := map[worth.PoolKey]bool{}
+	for i := range stored {
+		keys[worth.PoolOf(stored[i].plan)] = true
+	}
+	sorted := slices.SortedFunc(maps.Keys(keys), func(a, b worth.PoolKey) int {
+		return cmp.Or(cmp.Compare(a.GoalID, b.GoalID), cmp.Compare(a.Metric, b.Metric))
+	})
+	programmes := make([]*worth.Programme, len(sorted))
+	for i, key := range sorted {
+		pool, err := e.ReadPool(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		programmes[i] = pool.NewProgramme("", "")
+		programmes[i].Currency = owned.Websites[website].Currency
+	}
+	return programmes, nil
+}
+
+// ReadBreakdown returns the report of the declared question of a subject with a breakdown, without the results of
+// looks, which change no breakdown.
+func (e *Engine) ReadBreakdown(
+	ctx context.Context, owned *catalogue.AccountResources, of schema.Subject, by query.Dimension,
+) (*result.Report, error) {
+	request := plan.ResultsRequest(owned.ID, of)
+	request.Dimension = by
+	p, err := plan.New(request, owned)
+	if err != nil {
+		return nil, err
+	}
+	p, err = e.PlanInForce(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := e.facts.ReadRows(ctx, p.Question)
+	if err != nil {
+		return nil, err
+	}
+	return result.New(p, rows, nil), nil
+}
+
+// WorthVersion returns a number that changes with what the campaigns of a website are worth. It differs between
+// processes.
+func (e *Engine) WorthVersion(ctx context.Context, website int64) (uint64, error) {
+	return e.worthVersion(ctx, website)
+}

@@ -14,12 +14,8 @@ func Answer(question string, r *result.Report, s Screen) string {
 	t.rate = r.IsShare()
 	t.writeParagraph(bold, PrintableText(question))
 	var rows []tableRow
-	var evidence []*result.Comparison
 	add := func(value string, of *result.Slice) {
 		rows = append(rows, t.rowsOf(value, of)...)
-		for i := range of.Variations {
-			evidence = append(evidence, of.Variations[i].Comparison)
-		}
 	}
 	switch {
 	case r.Parts != nil:
@@ -27,7 +23,6 @@ func Answer(question string, r *result.Report, s Screen) string {
 			part := &r.Parts.Items[i]
 			for k := range part.Variations {
 				rows = append(rows, t.partRow(part, k))
-				evidence = append(evidence, part.Variations[k].Comparison)
 			}
 		}
 	case r.Dimension != nil:
@@ -40,11 +35,6 @@ func Answer(question string, r *result.Report, s Screen) string {
 	if len(rows) == 0 {
 		t.writeLine("There are no values yet.")
 		return t.out.String()
-	}
-	for i, c := range evidence {
-		if c != nil && c.Evidence != nil {
-			rows[i].verdict.words += map[bool]string{true: ", holds", false: ", describes"}[c.Evidence.Holds]
-		}
 	}
 	t.writeSection(rows)
 	if c := r.Conclusion; c != nil && c.Status == stats.StatusInvalid {

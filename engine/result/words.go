@@ -15,8 +15,8 @@ import (
 	"lifthouse/stats"
 )
 
-// VerdictInWords returns a verdict as text. A verdict that is not conclusive reads as a preliminary result, and one
-// that only describes as the state of today.
+// VerdictInWords returns a verdict as text. A verdict that is not conclusive reads as a preliminary result. One without
+// looks says whether it holds or only describes.
 func (c *Comparison) VerdictInWords() string {
 	conclusive, today := "better", "ahead"
 	switch c.Verdict {
@@ -31,6 +31,8 @@ func (c *Comparison) VerdictInWords() string {
 	switch {
 	case c.Evidence != nil && c.Evidence.Holds:
 		return conclusive + ", holds"
+	case c.Evidence != nil:
+		return today + ", describes"
 	case c.Conclusive == nil:
 		return today
 	case *c.Conclusive:

@@ -47,6 +47,9 @@ type Pair struct {
 	Both     int64    // visitors whose x and y are not 0
 }
 
+// Denominator returns the sums of y in the place of x.
+func (p *Pair) Denominator() Pair { return Pair{X: p.Y, Nonzero: p.OfY} }
+
 // NoPair returns the sums of no visitors, which the caller may modify.
 func NoPair() Pair {
 	none := func() stats.Sums { return stats.Sums{Sum: new(big.Int), Squares: new(big.Int)} }

@@ -48,6 +48,7 @@ const (
 	warningUnseen                  WarningCode = "PURCHASES_WITHOUT_VIEW"
 	warningRateUnknown             WarningCode = "RATE_UNKNOWN"
 	WarningReturns                 WarningCode = "RETURNS_DIFFER"
+	warningDenominatorMoved        WarningCode = "DENOMINATOR_MOVED"
 	warningEmptyVariation          WarningCode = "VARIATION_WITHOUT_VISITORS"
 )
 
@@ -72,6 +73,7 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 
 	c.checkCap(p, found.Cap, &checks)
 	c.checkCurrencies(p, found.Foreign, &checks)
+	c.checkDenominator(p, &checks)
 
 	// The visitors whose conversion window has not ended.
 	if p.ConversionWindow.IsSet() {

@@ -9,6 +9,7 @@ import (
 	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/wording"
 	"lifthouse/stats"
 )
 
@@ -70,6 +71,45 @@ func newMetricResult(m *moments.Moments, p *plan.Plan, o stats.Options) *MetricR
 		}
 	}
 	return r
+}
+
+// checkDenominator warns if the denominator of a ratio differs between the variations. The ratio then compares other
+// visitors, or other events, in each of them.
+func (c *sliceSums) checkDenominator(p *plan.Plan, checks *Checks) {
+	isRatio := p.Expression != nil && p.Expression.Denominator != nil
+	if !isRatio || !p.Rules.Compare || len(p.Variations) == 0 {
+		return
+	}
+	alone := *p
+	alone.Expression = &metric.Metric{Numerator: *p.Expression.Denominator}
+	options := statsOptions(p)
+	options.Methodology = stats.MethodologyFrequentist // a check of the data, as the sample ratio is
+	comparisons, _ := c.ofDenominator().compareSamples(&alone, options)
+	for i := range comparisons {
+		if comparisons[i].Significant {
+			checks.addWarning(warningDenominatorMoved,
+				"%s itself differs between %s and %s (%s), so this ratio compares different visitors",
+				strings.ToLower(alone.Expression.ShortName()), p.Variations[i+1].Name, p.Variations[0].Name,
+				wording.PValueInWords(*comparisons[i].Frequentist.AdjustedPValue))
+		}
+	}
+}
+
+// ofDenominator returns the sums of the visitors with the denominator of a ratio in the place of its numerator.
+func (c *sliceSums) ofDenominator() *sliceSums {
+	replace := func(counted map[int64]moments.Moments) map[int64]moments.Moments {
+		replaced := make(map[int64]moments.Moments, len(counted))
+		for id, m := range counted {
+			m.Pair = m.Pair.Denominator()
+			replaced[id] = m
+		}
+		return replaced
+	}
+	of := &sliceSums{counted: replace(c.counted)}
+	for _, counted := range c.periods {
+		of.periods = append(of.periods, replace(counted))
+	}
+	return of
 }
 
 // totalOf returns the total of a quantity.

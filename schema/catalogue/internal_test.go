@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"lifthouse/engine/metric"
+	"lifthouse/schema"
 	"lifthouse/schema/schematest/check"
 )
 
@@ -40,4 +42,16 @@ func TestNamedShares(t *testing.T) {
 		got := c.campaign.namedShares()
 		check.Equal(t, fmt.Sprint(got), fmt.Sprint(c.want), c.name)
 	}
+}
+
+// TestNamesOfMetricsAreReserved checks that no property and no own attribute has a name that metrics read as something
+// else. The currency is the only further name.
+func TestNamesOfMetricsAreReserved(t *testing.T) {
+	for _, name := range schema.ReservedWords {
+		check.Equal(t, metric.IsReserved(name), name != "currency", "%s in metrics", name)
+	}
+	for _, name := range metric.Attributes {
+		check.That(t, schema.LabelFault(name) != "", "%s is allowed as a name", name)
+	}
+	check.Equal(t, len(metric.Attributes), len(schema.AttributeNames))
 }

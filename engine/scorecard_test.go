@@ -80,6 +80,9 @@ func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
 		alone := must.Get(x.engine.ComputeReport(x.t.Context(), planOf(x.t, x.engine, about)))(x.t)
 		for i, v := range unconcluded(alone.Variations) {
 			got := row.Variations[i]
+			if v.Comparison != nil {
+				v.Comparison.Evidence = nil // a scorecard has no evidence of its rows
+			}
 			estimate := map[query.Metric]result.Estimate{
 				query.GoalConversionRate: v.Metrics.GoalConversionRate,
 				query.GoalsPerVisitor:    v.Metrics.GoalsPerVisitor,

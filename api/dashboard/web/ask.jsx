@@ -83,7 +83,7 @@ function Answered({ results, currency, known }) {
   const { question, split, breakdown, dimension, goal, window: { from, to } } = results, measure = measureOf(results);
   const warnings = results.checks.warnings.filter(({ code }) => !known.includes(code));
   const of = split ? { segments: partsOfSplit(split.items, results.variations), what: labelOf(split.by) }
-    : breakdown ? { segments: segmentsOf(results), what: (dimension ?? "").split(",").map(labelOf).join(" · ") } : { segments: wholeOf(results), what: "Variation" };
+    : breakdown ? { segments: segmentsOf(results), what: (dimension ?? "").split(",").map(labelOf).join(" · ") } : { segments: wholeOf(results) };
   return (
     <>
       <h3 id="asked">{measure.name}{!question?.metric && goal && ": " + goal.name} <small class="inline-note">{inUnit(measure, currency)}</small></h3>

@@ -94,23 +94,24 @@ export function Box({ line: asked, faults, subject, route, ask: submit, again })
     const down = event.key === "ArrowDown", up = event.key === "ArrowUp";
     if ((down || up) && at === undefined) look(line, input.current?.selectionStart ?? line.length);
     else if (down || up) move(down ? 1 : -1);
-    else if (event.key === "Enter" && chosen) take(chosen);
     else if (event.key === "Escape" && at !== undefined) close();
     else return;
     event.preventDefault();
   };
-  /** @param {Event} event */
+  /** send takes the chosen offer, or asks. @param {Event} event */
   const send = (event) => {
     event.preventDefault();
+    const text = line.trim();
+    if (chosen) return take(chosen);
     close();
-    if (line.trim() === asked) again();
-    else submit(line.trim());
+    if (text && text === asked) again();
+    else if (text || asked) submit(text);
   };
   return (
     <form class="asking" onSubmit={send}>
       <h2 id="ask"><label for="ask-line">Ask</label></h2>
       <div class="combobox">
-        <input id="ask-line" name="ask" ref={input} role="combobox" value={line} autocomplete="off" autocapitalize="off" spellcheck={false} maxLength={4000} placeholder="converted(purchase) for device = 'mobile'"
+        <input id="ask-line" name="ask" ref={input} role="combobox" value={line} autocomplete="off" autocapitalize="off" spellcheck={false} maxLength={4000} placeholder="metric [for visitors] [by attribute, attribute] [split text]"
           aria-autocomplete="list" aria-expanded={open} aria-controls="offers" aria-activedescendant={chosen ? "offer-" + active : undefined} aria-describedby={faults.length > 0 ? "ask-faults" : "ask-form"} aria-invalid={faults.length > 0}
           onInput={(/** @type {TargetedEvent<HTMLInputElement>} */ e) => look(e.currentTarget.value, e.currentTarget.selectionStart ?? 0)} onKeyDown={press} onBlur={close} />
         <ul id="offers" role="listbox" aria-label="What may follow" hidden={!open}>
@@ -119,8 +120,8 @@ export function Box({ line: asked, faults, subject, route, ask: submit, again })
           ))}
         </ul>
       </div>
-      <button type="submit" class="strong" disabled={line.trim() === ""}>Ask</button>
-      {faults.length > 0 && line === asked ? <Faults line={asked} faults={faults} /> : <p class="quiet" id="ask-form">metric [for visitors] [by attribute, attribute] [split text]. Press ↓ for what may follow.</p>}
+      <button type="submit" class="strong">Ask</button>
+      {faults.length > 0 && line === asked ? <Faults line={asked} faults={faults} /> : <p class="hidden" id="ask-form">Write: metric [for visitors] [by attribute, attribute] [split text]. The down arrow lists what may follow.</p>}
     </form>
   );
 }

@@ -1,4 +1,5 @@
 // @ts-check
+import { useId } from "preact/hooks";
 import { number, probability } from "./format.js";
 import { why } from "./words.js";
 
@@ -33,12 +34,14 @@ export function evidenceText({ ratio: x, needed, oneOf, reason }) {
 /** Evidence says whether an answer without looks holds, and on demand why. That it describes is the usual case.
  * @param {{ comparison: Comparison }} props */
 export function Evidence({ comparison: { evidence, bayesian } }) {
+  const id = "evidence-" + useId();
   if (!evidence) return null;
-  const { holds, pValue, reason } = evidence;
+  const { holds, pValue, reason } = evidence, word = wordOf(evidence);
   return (
-    <details class={holds ? "evidence holds" : "evidence"}>
-      <summary>{wordOf(evidence)}</summary>
-      <small>{evidenceText(evidence)}.{!reason && !bayesian && <> p-value <data value={String(pValue)}>{probability(pValue)}</data>, adjusted for every question that could be asked.</>}</small>
-    </details>
+    <>
+      <button type="button" class={holds ? "evidence holds" : "evidence"} popovertarget={id}>{word}</button><span class="printed">{word}</span>
+      <span id={id} class="help-text" popover="auto"><b>{word}</b><span class="why">{evidenceText(evidence)}.</span>
+        {!reason && !bayesian && <span class="adjusted">p-value <data value={String(pValue)}>{probability(pValue)}</data>, adjusted for every question that could be asked.</span>}</span>
+    </>
   );
 }

@@ -62,7 +62,7 @@ function Row({ item: { value, label }, index, name, several, parts, comparison: 
       {parts.map(({ is, was }, i) => <Cell key={metrics[i][0]} label={metrics[i][0]} class="n">{total(is, i)}<small>and {total(was, i)}</small></Cell>)}
       <Cell label={lift} class="n two"><Lift effect={c.improvement} /></Cell>
       <Cell label="Interval" class="wide"><ForestRow scale={scale} comparison={{ ...c, sequential: undefined }} index={index} name={`${label ?? value}, ${name}`} /></Cell>
-      <Cell label="Verdict" class="two"><Verdict comparison={c} /></Cell>
+      <Cell label="Verdict"><Verdict comparison={c} /></Cell>
     </tr>
   );
 }
@@ -80,7 +80,7 @@ function Table({ all, of, variations }) {
   }));
   const scale = liftScale(rows.filter(({ item }) => item.value !== "(other)").map(({ comparison }) => comparison));
   return (
-    <table class="cards segments products" role="table" aria-labelledby="products">
+    <table class="cards products" role="table" aria-labelledby="products">
       <thead role="rowgroup"><tr role="row">{["Product", ...metrics.map(([name]) => name), lift, `with ${results.significanceLevel}\u00a0% interval`, "Verdict"].map((head, i) => <th key={head} role="columnheader" scope="col" class={i > 0 && i < 6 ? "n" : undefined}>{head}</th>)}</tr></thead>
       <tbody role="rowgroup">{rows.map(({ key, ...row }) => <Row key={key} {...row} {...{ scale, several, lift }} />)}</tbody>
       <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={6} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" /></tr></tfoot>

@@ -40,13 +40,14 @@ export function Minus({ complement }) {
   return <><Num value={value}>{points(value, interval)}</Num> {interval && <small>{pointsSpan(interval)}</small>}</>;
 }
 
-/** Row shows a variation among the visitors with one value, or one part of a metric.
- * @param {{ segment: Segment, measure: Measure, lift: string, several: boolean, minus: boolean, scale: ReturnType<typeof scaleOf>, link?: Link }} props */
-function Row({ segment: { cell, control, variation: v, comparison: c, index }, measure, lift, several, minus, scale, link }) {
+/** Row shows a variation among the visitors with one value, or one part of a metric. Without parts, its value is the
+ * variation.
+ * @param {{ segment: Segment, measure: Measure, lift: string, several: boolean, whole: boolean, minus: boolean, scale: ReturnType<typeof scaleOf>, link?: Link }} props */
+function Row({ segment: { cell, control, variation: v, comparison: c, index }, measure, lift, several, whole, minus, scale, link }) {
   const was = measure.of(control), is = measure.of(v), head = cell.label ?? cell.value;
   return (
     <tr role="row" data-value={cell.value} data-variation-id={v.id}>
-      <th role="rowheader" scope="row">{head} {link && <a class="narrow" {...link}>show only this</a>}{cell.label && cell.label !== cell.value && <small>{cell.value}</small>}{several && <small><Mark index={index} />{"\u00a0"}{v.name}</small>}</th>
+      <th role="rowheader" scope="row">{whole && <><Mark index={index} />{"\u00a0"}</>}{head} {link && <a class="narrow" {...link}>show only this</a>}{cell.label && cell.label !== cell.value && <small>{cell.value}</small>}{several && <small><Mark index={index} />{"\u00a0"}{v.name}</small>}</th>
       <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num><small>and <Num value={control.visitors}>{count(control.visitors)}</Num></small></Cell>
       <Cell label={control.name} class="n"><Num value={was.value}>{measure.write(was.value, was.interval)}</Num></Cell>
       <Cell label={several ? "Variation" : v.name} class="n"><Num value={is.value}>{measure.write(is.value, is.interval)}</Num></Cell>
@@ -58,18 +59,18 @@ function Row({ segment: { cell, control, variation: v, comparison: c, index }, m
   );
 }
 
-/** Rows is a table of segments or parts, on a common scale of lifts. what names the first column, and label is the id of
- * the table's heading. A row can have a link.
- * @param {{ segments: Segment[], results: Pick<Results, "methodology" | "significanceLevel" | "variations">, measure: Measure, what: string, label: string, linkOf?: (segment: Segment) => Link | undefined }} props */
+/** Rows is a table of segments or parts, on a common scale of lifts. what names the first column; without it, the rows are
+ * the variations. label is the id of the table's heading. A row can have a link.
+ * @param {{ segments: Segment[], results: Pick<Results, "methodology" | "significanceLevel" | "variations">, measure: Measure, what?: string, label: string, linkOf?: (segment: Segment) => Link | undefined }} props */
 export function Rows({ segments, results, measure, what, label, linkOf }) {
   const [order, set] = useState(/** @type {Order} */ ({ by: "visitors", down: true }));
   const [control, ...others] = results.variations, several = others.length > 1;
-  const minus = segments.some((s) => s.comparison.complement), sort = segments.length > 1 ? set : undefined;
+  const minus = segments.some((s) => s.comparison.complement), whole = what === undefined, sort = whole ? undefined : set;
   const scale = scaleOf([0, ...reach(segments.map((s) => s.comparison.improvement))], 6), lift = liftIn(results);
   return (
-    <table class={minus ? "cards segments" : "cards segments parts-of"} role="table" aria-labelledby={label}>
+    <table class={"cards segments" + (minus ? "" : " parts-of") + (whole ? " whole" : "")} role="table" aria-labelledby={label}>
       <thead role="rowgroup"><tr role="row">
-        <Sortable label={what} by="value" {...{ order, sort }} />
+        <Sortable label={what ?? "Variation"} by="value" {...{ order, sort }} />
         <Sortable label="Visitors" by="visitors" class="n" {...{ order, sort }} />
         <th role="columnheader" scope="col" class="n"><span class="hidden">{measure.name}, </span>{control.name}</th>
         <th role="columnheader" scope="col" class="n"><span class="hidden">{measure.name}, </span>{several ? "Variation" : others[0]?.name}</th>
@@ -79,7 +80,7 @@ export function Rows({ segments, results, measure, what, label, linkOf }) {
         <th role="columnheader" scope="col">Verdict{minus && <Help of="verdict" />}</th>
       </tr></thead>
       <tbody role="rowgroup">
-        {sorted(segments, order).map((s) => <Row key={`${s.cell.value} ${s.variation.id}`} segment={s} {...{ measure, lift, minus, scale }} several={several && what !== "Variation"} link={linkOf?.(s)} />)}
+        {(whole ? segments : sorted(segments, order)).map((s) => <Row key={`${s.cell.value} ${s.variation.id}`} segment={s} {...{ measure, lift, whole, minus, scale }} several={several && !whole} link={linkOf?.(s)} />)}
       </tbody>
       <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={5} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" colSpan={minus ? 2 : 1} /></tr></tfoot>
     </table>

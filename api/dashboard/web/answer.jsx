@@ -1,11 +1,11 @@
 // @ts-check
 import { useRef } from "preact/hooks";
+import { wordOf } from "./evidence.jsx";
 import { comparedOf } from "./forest.jsx";
 import { count, day, lift, liftSpan, text } from "./format.js";
 import { Help } from "./help.jsx";
-import { Chip } from "./listing.jsx";
 import { Decided, NextLook, Since } from "./looks.jsx";
-import { Num } from "./parts.jsx";
+import { Chip, Num } from "./parts.jsx";
 import { conclusions, nextSteps, liftIn, verdictOf, viewOf } from "./words.js";
 
 /** @import { Link, Results } from "./types.d.ts" */
@@ -37,7 +37,7 @@ export function Exploration({ results, decided, all }) {
   return (
     <div class={"conclusion exploration" + (invalid ? " invalid" : "")}>
       <p class="answer"><b class="tag">Exploration</b> <span class="quiet">{viewOf(results)}</span></p>
-      <h2 class="answer-text" id="conclusion">{invalid ? text(results.conclusion?.text ?? "") : comparedOf(results).map(({ id, name, comparison: c }, i) => <span key={id}>{i > 0 && "; "}{name}: {verdictOf(c).word}{c.improvement.value !== null && `, ${liftIn(results).toLowerCase()} ${lift(c.improvement.value, c.improvement.interval)}${c.improvement.interval ? ` (${liftSpan(c.improvement.interval)})` : ""}`}</span>)}</h2>
+      <h2 class="answer-text" id="conclusion">{invalid ? text(results.conclusion?.text ?? "") : comparedOf(results).map(({ id, name, comparison: c }, i) => <span key={id}>{i > 0 && "; "}{name}: {verdictOf(c).word}{c.improvement.value !== null && `, ${liftIn(results).toLowerCase()} ${lift(c.improvement.value, c.improvement.interval)}${c.improvement.interval ? ` (${liftSpan(c.improvement.interval)})` : ""}`}{c.evidence && ` · ${wordOf(c.evidence)}`}</span>)}</h2>
       {decision && <p class="next" id="decision">It decides nothing. The decision about all visitors: <Chip status={decision.status} /> {text(decision.text)} <a {...all}>Show all visitors</a></p>}
     </div>
   );

@@ -1,12 +1,12 @@
 // @ts-check
 import { useState } from "preact/hooks";
 import { query } from "./api.js";
-import { dates } from "./filters.jsx";
 import { comparedOf } from "./forest.jsx";
 import { count, lift, liftSpan, money, percent } from "./format.js";
 import { Help } from "./help.jsx";
 import { useAnswer } from "./hooks.js";
 import { Mark, Num, Part } from "./parts.jsx";
+import { dates } from "./period.jsx";
 import { Cell } from "./table.jsx";
 
 /** @import { Answer } from "./hooks.js" */
@@ -32,7 +32,7 @@ function changesOf({ checks, variations }, subject, route) {
   const asked = route.asked.filter(([n]) => n !== "dimension");
   /** @param {[string, string][]} parameters */
   const report = (parameters) => subject.path + "/results" + query(parameters);
-  const segment = asked.filter(([n]) => n.startsWith("filters[") && n !== zScore && !dates.includes(n)).map(([n]) => n);
+  const segment = asked.filter(([n]) => (n.startsWith("filters[") || n === "visitors") && n !== zScore && !dates.includes(n)).map(([n]) => n);
   if (several.visitors > 0) found.push({ name: "Multi-exposed visitors", of: "multiExposed", what: `${count(several.visitors)} visitors (${percent(several.share, 2)}) ${several.rule === "exclude" ? "are excluded" : "count for their first variation"}.` });
   if (window.earlierVisitors > 0) found.push({ name: "Exposed before the window", of: "earlier", what: `${count(window.earlierVisitors)} visitors are excluded.` });
   if (cap?.amount) found.push({ name: "Cap", of: "cap", what: `At most ${money(cap.amount)} counts for a visitor (${cap.rule}). ${count(cap.visitors)} visitors lose ${money(cap.valueRemoved)} in all.`, without: report([...asked.filter(([n]) => n !== "cap"), ["cap", noCap]]) });

@@ -5,7 +5,7 @@ import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { count } from "./format.js";
 import { useAnswer } from "./hooks.js";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
-import { Minus } from "./segments.jsx";
+import { Minus } from "./rows.jsx";
 import { Cell, Lift, Verdict } from "./table.jsx";
 import { nameOf, liftIn } from "./words.js";
 
@@ -29,7 +29,7 @@ const Row = ({ who, segment, name, index, visitors, control, comparison: c, scal
 /** Compare shows the visitors that the filters select beside all other visitors.
  * @param {{ subject: Subject, route: Route }} props */
 export function Compare({ subject, route }) {
-  const who = described(route), possible = who !== "all visitors" && !route.get("filters[zScore]");
+  const who = described(route), possible = who !== "all visitors" && !route.get("filters[zScore]") && !route.get("visitors");
   /** @type {Answer<Results>} */
   const { body, error, again } = useAnswer(possible && subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["complement", "true"]]), { every: 30000 });
   const rows = (body?.variations ?? []).flatMap(({ name, visitors, comparison: c }, index, [control]) => (c?.complement ? [

@@ -1,8 +1,8 @@
 // @ts-check
 import { query, session } from "./api.js";
-import { Chips, NewFilter, dates, described } from "./filters.jsx";
+import { Chips, NewFilter, described } from "./filters.jsx";
 import { useAnswer } from "./hooks.js";
-import { Clock, Period } from "./period.jsx";
+import { Clock, Period, dates } from "./period.jsx";
 import { compareMetrics, metrics } from "./words.js";
 
 /** @import { TargetedEvent } from "preact" */
@@ -41,8 +41,8 @@ const goalsIn = (scored) => [...new Map((scored?.scorecard ?? []).flatMap(({ goa
 
 /** Controls has the goal, metric, dates and filters of a report. A share link cannot list the
  * goals, so its page offers those of the scorecard.
- * @param {{ subject: Subject, route: Route, go: Go, timezone?: string, scored?: Results }} props */
-export function Controls({ subject, route, go, timezone, scored }) {
+ * @param {{ subject: Subject, route: Route, go: Go, timezone?: string, scored?: Results, own: string[] }} props */
+export function Controls({ subject, route, go, timezone, scored, own }) {
   /** @type {Answer<Goal[]>} */
   const goals = useAnswer(!session.shared && "/v1/goals" + query([["websiteId", route.get("websiteId")]]), { every: never });
   const offeredGoals = session.shared ? goalsIn(scored) : goals.body ?? [];
@@ -59,7 +59,7 @@ export function Controls({ subject, route, go, timezone, scored }) {
         <label>From <input type="date" name="dateFrom" value={route.get(dates[0])?.slice(0, 10) || ""} onChange={set(dates[0])} /></label>
         <label>To (inclusive) <input type="date" name="dateTo" value={route.get(dates[1])?.slice(0, 10) || ""} onChange={set(dates[1])} /></label>
       </div>
-      <NewFilter subject={subject} route={route} go={go} /></div>
+      <NewFilter {...{ subject, route, go, own }} /></div>
       </details>
       {timezone && (route.get(dates[0]) || route.get(dates[1])) && <Clock timezone={timezone} />}
       <Chips route={route} go={go} />

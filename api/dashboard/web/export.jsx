@@ -12,7 +12,7 @@ import { plotOf } from "./plot.js";
  * @param {{ path: string, title: string, view: string | undefined, plot: boolean }} props */
 export function Export({ path, title, view, plot }) {
   const [shown, show] = useState(/** @type {{ saved?: string, error?: Problem } | undefined} */ (undefined));
-  const visitors = visitorsOf(path);
+  const visitors = visitorsOf(path), isCondition = /[?&]visitors=/.test(path); // which the file cannot have
   useEffect(() => show(undefined), [path]);
   const csv = () => ask(path, { accept: "text/csv" }).then(({ body }) => show({ saved: save(body, "text/csv", nameOf(path) + ".csv") }), (error) => show({ error }));
   const svg = () => {
@@ -29,8 +29,8 @@ export function Export({ path, title, view, plot }) {
         <button type="button" id="print" onClick={() => print()}>Print or save as PDF</button> <span role="status">{shown?.saved && "Saved as " + shown.saved}</span></p>
       <details><summary>Show API requests</summary>
         <pre tabIndex={0} id="curl">{curlOf(path)}</pre><Copied text={curlOf(path)} label="Copy request" />
-        <p>A Parquet file with one row for each of these visitors:</p>
-        <pre tabIndex={0} id="curl-visitors">{curlOf(visitors, " -OJ")}</pre><Copied text={curlOf(visitors, " -OJ")} label="Copy request" />
+        {!isCondition && <><p>A Parquet file with one row for each of these visitors:</p>
+        <pre tabIndex={0} id="curl-visitors">{curlOf(visitors, " -OJ")}</pre><Copied text={curlOf(visitors, " -OJ")} label="Copy request" /></>}
       </details>
       {shown?.error && <Fault error={shown.error} />}
     </Part>

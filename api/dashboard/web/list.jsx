@@ -1,14 +1,15 @@
 // @ts-check
+import "./shared.js";
 import { useEffect, useState } from "preact/hooks";
 import { day } from "./format.js";
 import { all, ask } from "./api.js";
 import { groupOf, groups, listed, matches, placeOf, sorted } from "./groups.js";
 import { useAnswer } from "./hooks.js";
 import { Listing } from "./listing.jsx";
+import { later } from "./later.jsx";
 import { News, remember } from "./news.jsx";
 import { Empty, Fault, Loading } from "./parts.jsx";
 import { follow, to } from "./route.js";
-import { Waiting } from "./sources.jsx";
 import { Undeclared } from "./undeclared.jsx";
 import { kind } from "./words.js";
 
@@ -18,6 +19,8 @@ import { kind } from "./words.js";
 /** @import { Route } from "./route.js" */
 /** @import { WorthOf } from "./listing.jsx" */
 /** @import { Go, Item, Listed, Programme, Website } from "./types.d.ts" */
+
+const Waiting = later(() => import("./sources.jsx").then((m) => m.Waiting));
 
 const types = {
   campaigns: ["personalization", "themePersonalization", "productPersonalization", "shippingPersonalization", "urlSplitPersonalization", "fullStackPersonalization", "templatePersonalization",

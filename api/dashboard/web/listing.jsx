@@ -4,7 +4,7 @@ import { count, day, lastDay, lift, liftSpan, rounded } from "./format.js";
 import { Axis, ForestRow, tick } from "./forest.jsx";
 import { groups } from "./groups.js";
 import { isNew } from "./news.jsx";
-import { Num, State } from "./parts.jsx";
+import { Chip, Num, State } from "./parts.jsx";
 import { follow } from "./route.js";
 import { scaleOf } from "./scale.js";
 import { Cell } from "./table.jsx";
@@ -17,10 +17,6 @@ import { decisions, health, kind } from "./words.js";
 /** @typedef {(item: Listed) => { worth: WorthNumbers | undefined, currency?: string }} WorthOf */
 
 const page = 50; // rows of a group at first
-
-/** Chip is a decision in a few words.
- * @param {{ status: keyof typeof decisions, words?: string }} props */
-export const Chip = ({ status, words = decisions[status] }) => <span class={"chip " + status}>{words}</span>;
 
 /** worded is a decision with its variation, with which its text begins.
  * @param {Decision} decision */

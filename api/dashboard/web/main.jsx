@@ -1,18 +1,17 @@
 // @ts-check
+import "./shared.js";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { all, ask, Problem, session } from "./api.js";
 import { Bell } from "./bell.jsx";
 import { useAnswer } from "./hooks.js";
 import { later } from "./later.jsx";
-import { List } from "./list.jsx";
 import { Fault, Loading } from "./parts.jsx";
 import { Results } from "./results.jsx";
 import { follow, useRoute } from "./route.js";
 import { Ended, takeLink } from "./share.jsx";
-import { SourcesPage } from "./sources.jsx";
 
-/** @import { TargetedSubmitEvent } from "preact" */
+/** @import { ComponentType, TargetedSubmitEvent } from "preact" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
 /** @import { Go, Item } from "./types.d.ts" */
@@ -73,11 +72,12 @@ function Keyed({ route, go }) {
 }
 
 /** The views of a website. The code of some is loaded when they open.
- * @type {Record<string, typeof List>} */
+ * @type {Record<string, ComponentType<{ route: Route, go: Go }>>} */
 const views = {
+  list: later(() => import("./list.jsx").then((m) => m.List)),
   plan: later(() => import("./plan.jsx").then((m) => m.PlanPage)),
   programme: later(() => import("./programme.jsx").then((m) => m.ProgrammePage)),
-  sources: SourcesPage,
+  sources: later(() => import("./sources.jsx").then((m) => m.SourcesPage)),
 };
 
 function Page() {
@@ -101,7 +101,7 @@ function Page() {
   if (!open && shared) return <Ended signIn={() => { session.close(); say(undefined); go("/", { replace: true }); }} />;
   if (!open) return <SignIn said={said} done={() => { say(undefined); setOpen(true); }} />;
   const isKeyed = !/^\d*$/.test(route.get("campaign") ?? "");
-  const subject = route.subject, View = views[route.get("view") ?? ""] ?? List;
+  const subject = route.subject, View = views[route.get("view") ?? ""] ?? views.list;
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>

@@ -10,12 +10,19 @@ export const first = { value: false, visitors: true, lift: true };
 /** @type {Record<"visitors" | "lift", (segment: Segment) => number | null>} */
 const keys = { visitors: (s) => s.cell.totals.visitors, lift: (s) => s.comparison.improvement.value };
 
-/** sorted returns the segments in an order. Segments without a number are last. Equal
- * segments keep their order.
+/** sorted returns the segments in an order. All others together are last, and before them the segments without a number.
+ * Equal segments keep their order.
  * @param {Segment[]} segments @param {Order} order */
-export function sorted(segments, { by, down }) {
+export function sorted(segments, order) {
+  /** @param {boolean} is */
+  const others = (is) => segments.filter((s) => (s.cell.value === "(other)") === is);
+  return [...inOrder(others(false), order), ...inOrder(others(true), order)];
+}
+
+/** @param {Segment[]} segments @param {Order} order */
+function inOrder(segments, { by, down }) {
   const sign = down ? -1 : 1;
-  if (by === "value") return [...segments].sort((a, b) => sign * a.cell.value.localeCompare(b.cell.value, "en", { numeric: true }));
+  if (by === "value") return [...segments].sort((a, b) => sign * (a.cell.label ?? a.cell.value).localeCompare(b.cell.label ?? b.cell.value, "en", { numeric: true }));
   const key = keys[by];
   return [...segments].sort((a, b) => {
     const [x, y] = [key(a), key(b)];

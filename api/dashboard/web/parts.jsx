@@ -1,6 +1,7 @@
 // @ts-check
 import { useEffect, useRef, useState } from "preact/hooks";
 import { refresh } from "./hooks.js";
+import { decisions } from "./words.js";
 
 /** @import { ComponentChildren, TargetedEvent, TargetedMouseEvent } from "preact" */
 /** @import { Problem } from "./api.js" */
@@ -32,10 +33,10 @@ export function Fault({ error, again, reset }) {
   const hopeless = error.status === 400 || error.status === 404;
   return (
     <div class="notice bad" role="alert">
-      <p><b>{error.faults[0]?.name.startsWith("filters[") ? "Invalid filter" : titles[error.status] || error.title || "Request failed"}</b>: {error.message}</p>
+      <p><b>{/^(filters\[|visitors$)/.test(error.faults[0]?.name ?? "") ? "Invalid filter" : titles[error.status] || error.title || "Request failed"}</b>: {error.message}</p>
       {hint(error, Boolean(again)) && <p>{hint(error, Boolean(again))}</p>}
       {error.faults.length > 0 && (
-        <ul>{error.faults.map((f) => <li key={f.name}><code>{f.name}</code> is <code>{f.value || "empty"}</code>: {f.detail}</li>)}</ul>
+        <ul>{error.faults.map((f) => <li key={f.name + f.detail}><code>{f.name}</code> is <code>{f.value || "empty"}</code>: {f.detail}</li>)}</ul>
       )}
       {error.requestId && <p class="quiet">Request id: {error.requestId}</p>}
       {again && !hopeless && <button type="button" onClick={again}>Retry now</button>}
@@ -70,6 +71,10 @@ export function Pause() {
   const change = () => { refresh.pause(!paused); set(!paused); };
   return <><span>{paused ? "refreshes are paused" : "refreshes every 5 s"}</span> <button type="button" class="link" id="pause" aria-pressed={paused} onClick={change}>{paused ? "Resume" : "Pause"}</button></>;
 }
+
+/** Chip is a decision in a few words.
+ * @param {{ status: keyof typeof decisions, words?: string }} props */
+export const Chip = ({ status, words = decisions[status] }) => <span class={"chip " + status}>{words}</span>;
 
 /** State shows whether a campaign, widget or experiment is running.
  * @param {{ active: boolean, startDate?: string }} props */

@@ -3,6 +3,7 @@
 /** @import { Go } from "./types.d.ts" */
 
 const from = "filters[dateFrom]", to = "filters[dateTo]";
+export const dates = [from, to];
 const lengths = [7, 14, 28];
 
 /** Period chooses the last full days, in the time zone of the website.

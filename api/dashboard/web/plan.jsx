@@ -1,4 +1,5 @@
 // @ts-check
+import "./shared.js";
 import { useEffect } from "preact/hooks";
 import { query } from "./api.js";
 import { count, percent, rounded, signedPercent, text } from "./format.js";

@@ -1,4 +1,5 @@
 // @ts-check
+import "./shared.js";
 import { useEffect, useState } from "preact/hooks";
 import { ask, session } from "./api.js";
 import { chance, percent, rounded, text } from "./format.js";

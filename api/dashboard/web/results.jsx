@@ -11,7 +11,8 @@ import { Header } from "./header.jsx";
 import { Glossary } from "./help.jsx";
 import { useAnswer, useOpened } from "./hooks.js";
 import { later } from "./later.jsx";
-import { Empty, Fault, Loading, Pause, State } from "./parts.jsx";
+import { useNames } from "./names.js";
+import { Empty, Fault, Loading, Part, Pause, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
 import { Scorecard } from "./scorecard.jsx";
@@ -27,6 +28,8 @@ import { viewOf } from "./words.js";
 /** @import { Go, Item, Results as Report, Subject, Website } from "./types.d.ts" */
 
 const Planned = later(() => import("./plan.jsx").then((m) => m.Planned));
+const Ask = later(() => import("./ask.jsx").then((m) => m.Ask));
+const Products = later(() => import("./products.jsx").then((m) => m.Products));
 
 /** @param {{ widget: Item, go: Go }} props */
 function Experiments({ widget, go }) {
@@ -72,6 +75,16 @@ function Valid({ results, children }) {
   return <details class="not-valid" onToggle={onToggle}><summary>Show the numbers that are not valid</summary>{opened && children}</details>;
 }
 
+/** Sold is the part about products. It appears if goal events have lines, and requests the products once it is opened.
+ * @param {{ subject: Subject, route: Route, results: Report }} props */
+function Sold({ subject, route, results }) {
+  const [opened, onToggle] = useOpened();
+  /** @type {Answer<Report>} */
+  const { body } = useAnswer(subject.path + "/results" + query([["metric", "converted(any)"], ["split", "items.product"], ["top", "1"]]), { every: () => rare });
+  if (!body?.split?.items.some(({ value }) => value !== "(none)")) return null;
+  return <Part id="products" title="Products" onToggle={onToggle}>{opened && <Products {...{ subject, route, results }} />}</Part>;
+}
+
 /** Results shows a campaign, widget or experiment with its report.
  * @param {{ subject: Subject, route: Route, go: Go }} props */
 export function Results({ subject, route, go }) {
@@ -91,6 +104,7 @@ export function Results({ subject, route, go }) {
   /** @type {Answer<Website[]>} */
   const websites = useAnswer(!session.shared && "/v1/websites", { every: 60000 });
   const website = session.shared ?? websites.body?.find((w) => String(w.id) === route.get("websiteId")) ?? (websites.body?.length === 1 ? websites.body[0] : undefined);
+  const { names, own } = useNames(route), every = ended ? rare : slow;
   // Parts appear together, so that none moves when another one arrives.
   const ready = results && (scored || scorecard.error || subject.kind === "widget");
   const empty = results?.totals.visitors === 0;
@@ -106,7 +120,7 @@ export function Results({ subject, route, go }) {
       {!ready && (loading || results) && !error && <div class="conclusion"><Loading what="results" /></div>}
       {ready && (exploring ? <Exploration results={results} decided={decided} all={follow(go, route.plain.address)} /> : <Answered results={results} scored={scored} />)}
       {ready && results.conclusion && !empty && <TrustStrip results={results} scored={scored} />}
-      {(ready || error) && <Controls {...{ subject, route, go, scored }} timezone={website?.timezone} />}
+      {(ready || error) && <Controls {...{ subject, route, go, scored, own }} timezone={website?.timezone} />}
       {ready && (
         <div class="results" aria-busy={loading}>
           {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or no visitors match the filters"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove filters</a> : <>Events appear here within seconds. To list the latest events, run <code>lifthouse events</code>.</>}</Empty>}
@@ -117,10 +131,12 @@ export function Results({ subject, route, go }) {
             {!empty && subject.kind !== "widget" && <Scorecard answer={scorecard} />}
             {!empty && <OverTime {...{ subject, route, go }} />}
             {subject.kind !== "widget" && !empty && <Compare {...{ subject, route }} />}
-            {subject.kind !== "widget" && (!empty || route.get("dimension")) && <Segments {...{ subject, route, go }} />}
+            {subject.kind !== "widget" && !empty && <div class="ask-room"><Ask {...{ subject, route, go, names, results, every }} currency={website?.currency} /></div>}
+            {subject.kind !== "widget" && (!empty || route.get("dimension")) && <Segments {...{ subject, route, go, own }} />}
           </Valid>
           <div class="parts">
             {subject.kind !== "widget" && <Variations {...{ results, pictured, subject, route }} />}
+            {subject.kind !== "widget" && !empty && <Sold {...{ subject, route, results }} />}
             <Posterior results={results} />
             {subject.kind !== "widget" && !empty && <Changed {...{ subject, results, route }} />}
             <Checks {...{ subject, results, route }} />

@@ -5,7 +5,7 @@ import { query } from "./api.js";
 /** @import { Go, Link, Pairs, Subject } from "./types.d.ts" */
 
 const places = ["campaign", "widget", "experiment"];
-const own = ["interval", "view"]; // parameters of the page that a report has not
+const own = ["interval", "view", "ask", "metric", "split"]; // parameters of the page that a report has not
 
 /** Route is the view that the URL of the page describes: a campaign, widget or
  * experiment, and the parameters of the API request. */
@@ -70,7 +70,8 @@ export class Route {
     return route;
   }
 
-  get filters() { return this.pairs.filter(([name]) => name.startsWith("filters[")); }
+  /** filters are the parameters that select visitors and dates. */
+  get filters() { return this.pairs.filter(([name]) => name.startsWith("filters[") || name === "visitors"); }
 }
 
 /** to returns the URL with the given parameters.

@@ -1,5 +1,6 @@
 // @ts-check
 import { chance, count, isRate, lastDay, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
+import { Evidence } from "./evidence.jsx";
 import { Axis } from "./forest.jsx";
 import { Funnel } from "./funnel.jsx";
 import { Help } from "./help.jsx";
@@ -26,11 +27,12 @@ function Bar({ scale, estimate, index, name }) {
   );
 }
 
-/** Verdict shows a verdict. It has a colour only if a look supports it and there is a conclusion.
+/** Verdict shows a verdict, and of a comparison without looks, whether it holds. The verdict has a colour only if a look
+ * supports it and there is a conclusion.
  * @param {{ comparison: Comparison, conclusion?: Conclusion | null }} props */
 export function Verdict({ comparison, conclusion = null }) {
   const { sign, word, decided } = verdictOf(comparison);
-  return <span class={"verdict " + (decided && hasDecision(conclusion) ? comparison.verdict : "inconclusive")}><span aria-hidden="true">{sign}</span> {word}</span>;
+  return <><span class={"verdict " + (decided && hasDecision(conclusion) ? comparison.verdict : "inconclusive")}><span aria-hidden="true">{sign}</span> {word}</span><Evidence comparison={comparison} /></>;
 }
 
 /** Lift shows a lift with its interval, or why there is none; if a prior shrank it, beside the observed one.

@@ -52,6 +52,11 @@ export type Bin = Schemas["Distribution"]["bins"][number];
 export type ProgrammeItem = Schemas["Programme"]["items"][number];
 export type Delivery = Schemas["Message"]["deliveries"][number];
 export type Source = Schemas["Sources"]["sources"][number];
+export type EvidenceOf = Schemas["Evidence"];
+export type Names = Schemas["Names"];
+export type Completion = Schemas["Completion"];
+export type Split = Schemas["Split"];
+export type SplitItem = Split["items"][number];
 export type CurvePoint = Schemas["Programme"]["curve"][number];
 
 // Experiment is an experiment of a widget, or what a campaign or a widget has in common with it.
@@ -169,11 +174,14 @@ export interface View {
   tick: (x: number) => string;
 }
 
-// Segment is a variation among the visitors with one value of the dimension.
+// Part is what a row of a table shows of a variation.
+export type Part = Pick<Variation, "id" | "name" | "visitors" | "metric"> & Partial<Pick<Variation, "metrics">>;
+
+// Segment is a variation among the visitors with one value of the dimension, or one part of a metric that is split.
 export interface Segment {
-  cell: Cell & { value: string };
-  control: Variation;
-  variation: Variation;
+  cell: { value: string; label?: string; values?: string[]; totals: Pick<Counts, "visitors"> };
+  control: Part;
+  variation: Part;
   comparison: Comparison;
   index: number;
 }

@@ -75,12 +75,13 @@ export const health = { SAMPLE_RATIO_MISMATCH: "split mismatch", SILENT: "no rec
 
 /** viewOf describes a report: goal, dates, filters, conversion window and breakdown.
  * @param {Results} results */
-export const viewOf = ({ goal, window: { from, to }, filters: chosen, dimension, conversionWindow }) => [
+export const viewOf = ({ goal, window: { from, to }, filters: chosen, question, dimension, conversionWindow }) => [
   goal ? "Goal: " + goal.name : "All goals",
   ...(from ? ["from " + from] : []), ...(to ? ["until " + to] : []),
   ...Object.entries(chosen).map(([name, values]) => `${filters[name] ?? name}: ${[values].flat().map((v) => (v === "" ? "not set" : v)).join(", ")}`),
+  ...(question?.visitors ? ["visitors with " + question.visitors] : []),
   ...(conversionWindow ? ["converted " + conversionWindow.text] : []),
-  ...(dimension ? ["by " + (filters[dimension] ?? dimension)] : []),
+  ...(dimension ? ["by " + dimension.split(",").map(labelOf).join(" · ")] : []),
 ].join(" · ");
 
 /** The texts of reasons are those of the engine.
@@ -99,6 +100,10 @@ export const filters = {
   referrer: "Referrer", firstVisitPage: "First visit page", visitorType: "Visitor type",
   goalValue: "Minimum goal value", zScore: "Maximum z-score",
 };
+
+/** labelOf returns the label of an attribute. An own attribute has its name.
+ * @param {string} attribute */
+export const labelOf = (attribute) => filters[attribute] ?? (attribute === "channel" ? "Channel" : attribute);
 
 /** Filters that accept several values. */
 export const listed = ["device", "browser", "os", "country", "region", "city"];

@@ -1,0 +1,28 @@
+// @ts-check
+import { isRate, metric, metricSpan } from "./format.js";
+import { nameOf } from "./words.js";
+
+/** @import { Estimate, Interval, Results, Variation } from "./types.d.ts" */
+
+/** Measure is the metric of a report.
+ * @typedef {object} Measure
+ * @property {string} name
+ * @property {"share" | "money" | "number"} unit
+ * @property {(variation: Pick<Variation, "metric"> & Partial<Pick<Variation, "metrics">>) => Estimate} of
+ * @property {(value: number | null | undefined, interval?: Interval | null) => string} write
+ * @property {(interval?: Interval | null) => string} span */
+
+/** measureOf returns the metric of a report: the one that its question writes, or the one with a name.
+ * @param {Pick<Results, "question" | "compareMetric" | "conversionWindow">} results
+ * @returns {Measure} */
+export function measureOf({ question, compareMetric, conversionWindow }) {
+  const named = compareMetric || "goalConversionRate", written = question?.metric !== undefined;
+  const ofNamed = isRate(named) ? "share" : named === "goalsPerVisitor" ? "number" : "money";
+  const unit = written ? question.unit ?? "number" : ofNamed, as = unit === "share" ? "Rate" : "";
+  return {
+    name: written ? question.name ?? question.metric ?? "" : nameOf(compareMetric, conversionWindow), unit,
+    of: (v) => /** @type {Estimate} */ (v.metric ?? v.metrics?.[named]),
+    write: (value, interval) => metric(as, value, interval),
+    span: (interval) => metricSpan(as, interval),
+  };
+}

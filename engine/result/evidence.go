@@ -18,9 +18,9 @@ import (
 	"lifthouse/stats"
 )
 
-// Evidence says whether an answer without looks holds: for any number of questions, readers and days, the probability that
-// any answer of a campaign without an effect ever holds is at most metric.ErrorRate. The price of a question is its
-// weight, which depends on its text alone, and is independent of what else is asked.
+// Evidence says whether an answer without looks holds: for any number of questions, readers and days, the probability
+// that any answer of a campaign without an effect ever holds is at most metric.ErrorRate. The price of a question is
+// its weight, which depends on its text alone, and is independent of what else is asked.
 type Evidence struct {
 	Ratio  float64      `json:"ratio"`            // e-value, see stats.RateEvidence and stats.MeanEvidence
 	Needed *float64     `json:"needed"`           // from which the answer holds; null: no ratio suffices

@@ -13,7 +13,7 @@ import (
 	"lifthouse/stats"
 )
 
-// TestRatiosWarnOfTheirDenominator compares two variations with 10,000 visitors each, of whom some buy once.
+// TestRatiosWarnOfTheirDenominator compares two variations with 10,000 visitors each. Some of them buy once.
 func TestRatiosWarnOfTheirDenominator(t *testing.T) {
 	names := &metric.Names{Goals: []metric.Goal{{ID: 1, Key: "purchase"}}}
 	for _, test := range []struct {

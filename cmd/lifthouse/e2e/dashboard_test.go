@@ -116,6 +116,9 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 			if c.Sequential.PValue != nil { // of the last look
 				want, texts = append(want, *c.Sequential.PValue), append(texts, "")
 			}
+			if c.Evidence != nil && c.Evidence.Reason == "" {
+				want, texts = append(want, c.Evidence.PValue), append(texts, "")
+			}
 		}
 		must.Equal(v, len(values), len(want), "numbers of %s %q", variation.Name, values)
 		for i := range want {

@@ -62,7 +62,7 @@ smoke: engine ## run a few tests of the long tier, and the short tests of the bu
 
 # The packages with goroutines, without their longest tests that have only one. Of the tests of whole processes, one runs all operations. Of the tests of generated
 # events, one generates them on several cores.
-ONE_GOROUTINE := TestDecisions|TestLooks.*|TestScorecardEqualsReports|TestReportEqualsTheFold|TestReportsThatDescribe|TestEachParameterWithEachWrongValue
+ONE_GOROUTINE := TestDecisions|TestLooks.*|TestScorecardEqualsReports|TestReportEqualsTheFold|TestReportsThatDescribe|TestEachParameterWithEachWrongValue|TestMetricEqualsTheFold|TestSplitEqualsTheFold|TestAliases
 CONCURRENT := ./api/... ./cmd/internal/... ./engine ./engine/embedded/... ./engine/facts ./engine/source ./loadgen/bench ./schema/...
 
 race: engine ## run the short tests of packages with goroutines with the race detector, and with the invariants of facts

@@ -106,11 +106,8 @@ func randomVisitors(w worlds.World) string {
 // TestMetricEqualsTheFold compares the sums of random metrics over facts with replaced rows that are not merged with
 // the meaning of the metrics, applied to each visitor that the events fold to.
 func TestMetricEqualsTheFold(t *testing.T) {
-	questions := 40
-	if tier.IsLong() {
-		questions = 250
-	}
-	for seed := range uint64(4) {
+	questions := tier.Of(40, 250)
+	for seed := range uint64(tier.Of(2, 4)) { //nolint:gosec // small
 		w := newWorld(t, 900+seed)
 		r := facts.NewRefresher(w.conn, true)
 		for range 6 {
@@ -354,11 +351,8 @@ func numberOf(id string) int64 {
 
 // TestSplitEqualsTheFold compares the parts of random metrics with the meaning of each part, applied to each visitor.
 func TestSplitEqualsTheFold(t *testing.T) {
-	questions := 15
-	if tier.IsLong() {
-		questions = 100
-	}
-	for seed := range uint64(4) {
+	questions := tier.Of(15, 100)
+	for seed := range uint64(tier.Of(2, 4)) { //nolint:gosec // small
 		w := newWorld(t, 950+seed)
 		r := facts.NewRefresher(w.conn, true)
 		for range 6 {

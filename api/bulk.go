@@ -76,11 +76,7 @@ type bulkStatus struct {
 // sendResults sends the results of all campaigns and experiments that the token may read.
 func (s *API) sendResults(c *gin.Context) {
 	if err := s.answerBulk(c); err != nil {
-		if c.Writer.Written() {
-			_ = c.Error(err)
-			panic(http.ErrAbortHandler)
-		}
-		writeProblem(c, problemOf(err))
+		failAnswer(c, err)
 	}
 }
 

@@ -273,6 +273,15 @@ func storeProblem(err *source.StoreError) *problem {
 	return p
 }
 
+// failAnswer sends the problem of an error, or aborts the connection if a part of the answer is sent already.
+func failAnswer(c *gin.Context, err error) {
+	if c.Writer.Written() {
+		_ = c.Error(err)
+		panic(http.ErrAbortHandler)
+	}
+	writeProblem(c, problemOf(err))
+}
+
 // writeProblem sends a problem and ends the request. It masks tokens that a client put in the wrong place, such as the
 // query string.
 func writeProblem(c *gin.Context, p *problem) {

@@ -58,11 +58,7 @@ func (s *API) tableReader() tables.Reader {
 // sendTable sends a table as a file.
 func (s *API) sendTable(c *gin.Context) {
 	if err := s.answerTable(c); err != nil {
-		if c.Writer.Written() {
-			_ = c.Error(err)
-			panic(http.ErrAbortHandler)
-		}
-		writeProblem(c, problemOf(err))
+		failAnswer(c, err)
 	}
 }
 

@@ -31,16 +31,12 @@ func (s *API) sendVisitors(operation query.Operation) gin.HandlerFunc {
 				err = s.Engine.WriteVisitors(c.Request.Context(), p, &fileWriter{c, p})
 			}
 		}
-		switch {
-		case err == nil:
-			setFileHeaders(c, p)
-			c.Writer.WriteHeaderNow()
-		case c.Writer.Written():
-			_ = c.Error(err)
-			panic(http.ErrAbortHandler)
-		default:
-			writeProblem(c, problemOf(err))
+		if err != nil {
+			failAnswer(c, err)
+			return
 		}
+		setFileHeaders(c, p)
+		c.Writer.WriteHeaderNow()
 	}
 }
 

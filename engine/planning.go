@@ -206,7 +206,7 @@ func (e *Engine) ReadOutlook(ctx context.Context, asked query.Outlook) (*result.
 	if err != nil {
 		return nil, err
 	}
-	version, err := e.worthVersion(ctx, asked.WebsiteID)
+	version, err := e.WorthVersion(ctx, asked.WebsiteID)
 	if err != nil {
 		return nil, err
 	}

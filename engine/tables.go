@@ -14,7 +14,6 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
-	"lifthouse/schema/catalogue"
 )
 
 // ReadAcceptances returns when the newest folded event of each subject was accepted.
@@ -76,30 +75,12 @@ func (e *Engine) ReadProgrammes(ctx context.Context, website int64) ([]*worth.Pr
 	return programmes, nil
 }
 
-// ReadBreakdown returns the report of the declared question of a subject with a breakdown, without the results of
-// looks, which change no breakdown.
-func (e *Engine) ReadBreakdown(
-	ctx context.Context, owned *catalogue.AccountResources, of schema.Subject, by query.Dimension,
-) (*result.Report, error) {
-	request := plan.ResultsRequest(owned.ID, of)
-	request.Dimension = by
-	p, err := plan.New(request, owned)
-	if err != nil {
-		return nil, err
-	}
-	p, err = e.PlanInForce(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+// ReadBreakdown returns the report of a plan in force with a breakdown, without the results of looks, which change no
+// breakdown.
+func (e *Engine) ReadBreakdown(ctx context.Context, p *plan.Plan) (*result.Report, error) {
 	rows, err := e.facts.ReadRows(ctx, p.Question)
 	if err != nil {
 		return nil, err
 	}
 	return result.New(p, rows, nil), nil
-}
-
-// WorthVersion returns a number that changes with what the campaigns of a website are worth. It differs between
-// processes.
-func (e *Engine) WorthVersion(ctx context.Context, website int64) (uint64, error) {
-	return e.worthVersion(ctx, website)
 }

@@ -40,7 +40,7 @@ func (e *Engine) LastWorth(ctx context.Context, p *plan.Plan, reason stats.Reaso
 		return nil, true, nil
 	}
 	key := worth.PoolOf(p)
-	version, err := e.worthVersion(ctx, key.WebsiteID)
+	version, err := e.WorthVersion(ctx, key.WebsiteID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -71,7 +71,7 @@ type fit struct{ worth.PoolKey }
 
 // ReadPool returns a pool: all campaigns and experiments of its kind.
 func (e *Engine) ReadPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, error) {
-	version, err := e.worthVersion(ctx, key.WebsiteID)
+	version, err := e.WorthVersion(ctx, key.WebsiteID)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (e *Engine) withState(
 // withPrior returns a plan with the prior that it learns from the campaigns of its pool that had ended by its first
 // view.
 func (e *Engine) withPrior(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
-	version, err := e.worthVersion(ctx, p.Subject.WebsiteID)
+	version, err := e.WorthVersion(ctx, p.Subject.WebsiteID)
 	if err != nil {
 		return nil, err
 	}
@@ -332,7 +332,7 @@ func (e *Engine) advise(
 	if last == nil || last.Subject.Kind != schema.SubjectCampaign {
 		return pool.Advise(nil), nil
 	}
-	version, err := e.worthVersion(ctx, pool.Key.WebsiteID)
+	version, err := e.WorthVersion(ctx, pool.Key.WebsiteID)
 	if err != nil {
 		return nil, err
 	}
@@ -353,10 +353,10 @@ func (e *Engine) advise(
 	})
 }
 
-// worthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the
+// WorthVersion returns a number that changes with what a website's campaigns are worth: with the catalogue, with the
 // ledger, and with the events of campaigns whose state is that of their events. It is computed again only after a
 // refresh. It differs between processes.
-func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error) {
+func (e *Engine) WorthVersion(ctx context.Context, website int64) (uint64, error) {
 	recorded, err := e.Ledger.Version(ctx)
 	if err != nil {
 		return 0, source.StoreFailure(ctx, err)
@@ -378,7 +378,7 @@ func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error
 			if subject.WebsiteID != website {
 				continue
 			}
-			of, err := e.worthVersionOf(ctx, owned, subject, moment)
+			of, err := e.WorthVersionOf(ctx, owned, subject, moment)
 			if err != nil {
 				return 0, 0, err
 			}
@@ -388,9 +388,9 @@ func (e *Engine) worthVersion(ctx context.Context, website int64) (uint64, error
 	})
 }
 
-// worthVersionOf returns a number that changes with the events of a campaign whose state is that of its events; 0: the
+// WorthVersionOf returns a number that changes with the events of a campaign whose state is that of its events; 0: the
 // ledger has its state. What a running campaign is worth is as of midnight.
-func (e *Engine) worthVersionOf(
+func (e *Engine) WorthVersionOf(
 	ctx context.Context, owned *catalogue.AccountResources, subject schema.Subject, moment facts.Moment,
 ) (uint64, error) {
 	mayJudge, err := e.mayJudge(ctx, subject, !owned.StateOf(subject).Active)

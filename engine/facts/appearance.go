@@ -71,7 +71,7 @@ func (q *reportQuery) appearances(of Appearing) string {
 		at = "toUnixTimestamp64Milli(first_time)"
 		value = c.text(of.Text)
 	case metric.OfLine:
-		value = "arrayJoin(" + columnOf(of.Text) + ")"
+		value = "arrayJoin(" + lineColumnOf(of.Text).column + ")"
 	case metric.OfProperty:
 		value = c.text(of.Text)
 	case metric.OfEvent: // no text is of an event
@@ -86,16 +86,6 @@ func (q *reportQuery) appearances(of Appearing) string {
 		"HAVING sum(toInt64(sign)) > 0",
 		"ORDER BY first_ms, appeared",
 		"LIMIT {most:UInt32}",
-		q.settings(),
+		q.render("settings.sql"),
 	}, "\n")
-}
-
-// columnOf returns the column of a field of lines.
-func columnOf(f metric.Field) string {
-	for _, of := range lineColumns {
-		if of.field == f.Name {
-			return of.column
-		}
-	}
-	return "" // no other fields are of lines
 }

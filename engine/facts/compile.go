@@ -3,6 +3,7 @@ package facts
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"lifthouse/engine/metric"
@@ -26,9 +27,11 @@ func (c *compiler) param(kind string, value any) string {
 	return "{" + name + ":" + kind + "}"
 }
 
-// lineColumns are the columns of the lines, by the names of fields. In a lambda over lines, each is an argument, whose
-// name no column has: profit is also an amount of the event.
-var lineColumns = []struct{ field, column, argument string }{
+// lineColumn is a column of the lines. In a lambda over lines it is an argument, whose name no column has: profit is
+// also an amount of the event.
+type lineColumn struct{ field, column, argument string }
+
+var lineColumns = []lineColumn{
 	{"items.product", "item_product", "line_product"},
 	{"items.variant", "item_variant", "line_variant"},
 	{"items.category", "item_category", "line_category"},
@@ -45,7 +48,7 @@ var eventColumns = map[string]string{"value": "value", "profit": "profit", "extr
 func (c *compiler) text(f metric.Field) string {
 	switch f.Source {
 	case metric.OfLine:
-		return argumentOf(f)
+		return lineColumnOf(f).argument
 	case metric.OfProperty:
 		return c.label("properties", f.Name, "=([^\\0]*)")
 	default: // an attribute
@@ -69,7 +72,7 @@ func labelPattern(name, value string) string { return "(?:^|\\0)" + name + value
 func (c *compiler) number(f metric.Field) (number, has string) {
 	switch f.Source {
 	case metric.OfLine:
-		return argumentOf(f), ""
+		return lineColumnOf(f).argument, ""
 	case metric.OfProperty:
 		of := c.label("properties", f.Name, "#(-?[0-9]+)")
 		return "toInt64OrZero(" + of + ")", of + " != ''"
@@ -78,13 +81,10 @@ func (c *compiler) number(f metric.Field) (number, has string) {
 	}
 }
 
-func argumentOf(f metric.Field) string {
-	for _, of := range lineColumns {
-		if of.field == f.Name {
-			return of.argument
-		}
-	}
-	return "" // no other fields are of lines
+// lineColumnOf returns the column of a field of lines.
+func lineColumnOf(f metric.Field) lineColumn {
+	at := slices.IndexFunc(lineColumns, func(of lineColumn) bool { return of.field == f.Name })
+	return lineColumns[at] // no other fields are of lines
 }
 
 // condition returns a condition of a row, or of a line if it reads lines, in which case it is the body of a lambda.

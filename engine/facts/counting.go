@@ -430,16 +430,12 @@ func (s *counting) countGoalRows(ctx context.Context, file string, q *reportQuer
 	})
 }
 
-// runQuery runs the statement of a file, and calls add for each row.
+// runQuery runs the statement of a file, or the one that the query writes, and calls add for each row.
 func (s *counting) runQuery(ctx context.Context, file string, q *reportQuery, add func(driver.Rows) error) error {
 	if q.write != nil {
 		return s.store.EachRow(ctx, q.write(), q.params, add)
 	}
-	var sql strings.Builder
-	if err := reportTemplates.ExecuteTemplate(&sql, file, &q.slots); err != nil {
-		return err
-	}
-	return s.store.EachRow(ctx, sql.String(), q.params, add)
+	return s.store.EachRow(ctx, q.render(file), q.params, add)
 }
 
 // readSteps reads what each bucket of the series adds to some sums: from the cells by day, if they have them. If these

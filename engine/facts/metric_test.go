@@ -103,18 +103,25 @@ func randomVisitors(w worlds.World) string {
 		"browser like 'a*'", "channel != 'a''b'")
 }
 
+// newRefreshedWorld returns a world after six refreshes, and the visitors that its events fold to. Its facts have rows
+// that were replaced and are not merged.
+func newRefreshedWorld(t *testing.T, seed uint64) (*world, *facts.Refresher, []visitorOfFacts) {
+	t.Helper()
+	w := newWorld(t, seed)
+	r := facts.NewRefresher(w.conn, true)
+	for range 6 {
+		w.send(t, 60)
+		must.Get(r.RefreshFacts(t.Context()))(t)
+	}
+	return w, r, visitorsOf(w.wanted())
+}
+
 // TestMetricEqualsTheFold compares the sums of random metrics over facts with replaced rows that are not merged with
 // the meaning of the metrics, applied to each visitor that the events fold to.
 func TestMetricEqualsTheFold(t *testing.T) {
 	questions := tier.Of(40, 250)
 	for seed := range uint64(tier.Of(2, 4)) { //nolint:gosec // small
-		w := newWorld(t, 900+seed)
-		r := facts.NewRefresher(w.conn, true)
-		for range 6 {
-			w.send(t, 60)
-			must.Get(r.RefreshFacts(t.Context()))(t)
-		}
-		visitors := visitorsOf(w.wanted())
+		w, r, visitors := newRefreshedWorld(t, 900+seed)
 		for n := range questions {
 			compareMetric(t, w, r, visitors, fmt.Sprintf("seed %d, question %d", seed, n))
 		}
@@ -353,13 +360,7 @@ func numberOf(id string) int64 {
 func TestSplitEqualsTheFold(t *testing.T) {
 	questions := tier.Of(15, 100)
 	for seed := range uint64(tier.Of(2, 4)) { //nolint:gosec // small
-		w := newWorld(t, 950+seed)
-		r := facts.NewRefresher(w.conn, true)
-		for range 6 {
-			w.send(t, 60)
-			must.Get(r.RefreshFacts(t.Context()))(t)
-		}
-		visitors := visitorsOf(w.wanted())
+		w, r, visitors := newRefreshedWorld(t, 950+seed)
 		for range questions {
 			compareSplit(t, w, r, visitors)
 		}

@@ -18,16 +18,17 @@ type pairQuery struct {
 	limit      string     // of x of each visitor; empty: none
 	amounts    bool       // whether a sum is not known if amounts of an event are in another currency
 	split      string     // values by which the metric is split, of a row; empty: it is not
+	variations string     // condition of the column variation
 }
 
 // newPairQuery compiles the metric of the question, split by a text unless it is nil.
 func (s *counting) newPairQuery(split *metric.Field) *pairQuery {
-	q := &pairQuery{reportQuery: s.newQuery()}
+	q := &pairQuery{reportQuery: s.newQuery(), variations: "variation != ''"}
 	if split != nil {
 		of := compiler{query: q.reportQuery, name: "split"}
 		q.split = of.text(*split)
 		if split.Source == metric.OfLine {
-			q.split = "arrayJoin(arrayDistinct(" + columnOf(*split) + "))"
+			q.split = "arrayJoin(arrayDistinct(" + lineColumnOf(*split).column + "))"
 		}
 	}
 	for i, of := range s.Expression.Quantities() {
@@ -119,7 +120,7 @@ func (q *pairQuery) ofVisitors() string {
 
 // visitorConditions returns the conditions of the rows of the visitors in the report.
 func (q *pairQuery) visitorConditions() []string {
-	conditions := []string{"section IN ({visitors:UInt64}, {goals:UInt64})", "variation != ''"}
+	conditions := []string{"section IN ({visitors:UInt64}, {goals:UInt64})", q.variations}
 	if q.Filters != "true" {
 		conditions = append(conditions, string(q.Filters))
 	}
@@ -153,21 +154,13 @@ func (q *pairQuery) pairStatement() string {
 	}
 	return "-- one row per key: sums of the quantities of its visitors\nWITH of_visitors AS (\n" +
 		indent(q.ofVisitors()) + "\n)\nSELECT\n    " + strings.Join(append(keys, sums...), ",\n    ") +
-		"\nFROM of_visitors\nGROUP BY " + strings.Join(groups, ", ") + "\n" + q.settings()
-}
-
-// settings returns the settings of a statement.
-func (q *reportQuery) settings() string {
-	var text strings.Builder
-	if err := reportTemplates.ExecuteTemplate(&text, "settings.sql", &q.slots); err != nil {
-		panic(err) // files are embedded
-	}
-	return text.String()
+		"\nFROM of_visitors\nGROUP BY " + strings.Join(groups, ", ") + "\n" + q.render("settings.sql")
 }
 
 func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
-// readTotals of the quantity of each visitor, for the percentile of a cap.
+// readPairTotals reads the quantity of each visitor that the report compares and that has one, for the percentile of a
+// cap.
 func (x answer) readPairTotals(ctx context.Context) (totals []int64, err error) {
 	all := x
 	all.Filters = x.Filters.OfAllVisitors()
@@ -179,10 +172,11 @@ func (x answer) readPairTotals(ctx context.Context) (totals []int64, err error) 
 	for _, s := range all.newCountings(nil) {
 		q := s.newPairQuery(nil)
 		q.Place = "toUInt32(0)"
+		q.variations = "variation IN {compared:Array(String)}"
 		q.addParam("compared", x.comparedVariations())
 		sql := "-- one row: the quantities of the visitors of some variations that have one\nWITH of_visitors AS (\n" +
-			indent(strings.Replace(q.ofVisitors(), "variation != ''", "variation IN {compared:Array(String)}", 1)) +
-			"\n)\nSELECT groupArray(x)\nFROM of_visitors\nWHERE x != 0\n" + q.settings()
+			indent(q.ofVisitors()) + "\n)\nSELECT groupArray(x)\nFROM of_visitors\nWHERE x != 0\n" +
+			q.render("settings.sql")
 		err := s.store.EachRow(ctx, sql, q.params, func(row driver.Rows) error {
 			var some []int64
 			err := row.Scan(&some)

@@ -45,6 +45,11 @@ func (s *server) render(file, where string) string {
 		tables
 		Attributes, Where, InGeneration string
 	}{s.tables, attributes, where, s.inGeneration()}
+	return renderFile(file, slots)
+}
+
+// renderFile returns a file of sql/ with its slots.
+func renderFile(file string, slots any) string {
 	var text strings.Builder
 	if err := reportTemplates.ExecuteTemplate(&text, file, slots); err != nil {
 		panic(err) // files are embedded

@@ -3,7 +3,6 @@ package facts
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -101,21 +100,6 @@ var columns = map[string]expr{
 // likeEscaper converts the pattern of a filter to a LIKE pattern.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
 
-// leastUnits rounds an amount up to 1/schema.MoneyScale.
-func leastUnits(amount *big.Rat) int64 {
-	const most = schema.MaxMoney*schema.MoneyScale + 1
-	units := new(big.Rat).Mul(amount, new(big.Rat).SetInt64(schema.MoneyScale))
-	up := new(big.Int).Add(units.Num(), new(big.Int).Sub(units.Denom(), big.NewInt(1)))
-	up.Div(up, units.Denom())
-	if up.Cmp(big.NewInt(most)) > 0 {
-		return most
-	}
-	if up.Cmp(big.NewInt(-most)) < 0 {
-		return -most
-	}
-	return up.Int64()
-}
-
 // newQuery returns the parameters and slots that all statements of the report share.
 func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slots of one statement, in its order
 	p := &s.Question
@@ -165,7 +149,7 @@ func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slot
 	}
 	if p.Filters.GoalValue != nil {
 		goals = append(goals, s.orUnknown("value >= {goal_value:Int64}"))
-		q.addParam("goal_value", leastUnits(p.Filters.GoalValue))
+		q.addParam("goal_value", plan.LeastUnits(p.Filters.GoalValue))
 	}
 	if s.outliers != nil && !s.outliers.Open {
 		goals = append(goals, s.orUnknown("value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"))
@@ -223,6 +207,9 @@ func (s *counting) newQuery() *reportQuery { //nolint:funlen,gocyclo // the slot
 	}
 	return q
 }
+
+// render returns a file of sql/ with the slots.
+func (q *reportQuery) render(file string) string { return renderFile(file, &q.slots) }
 
 // addDimension adds an attribute by which the visitors are broken down: one of the 15, or an own one.
 func (q *reportQuery) addDimension(attribute string) {

@@ -3,8 +3,6 @@ package facts
 import (
 	"context"
 	"maps"
-	"slices"
-	"strings"
 
 	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
@@ -19,7 +17,6 @@ import (
 func (r Reader) ReadSplit(ctx context.Context, q plan.Question) (found *moments.Split, err error) {
 	q.Dimension = ""
 	q.Interval = ""
-	q.Cap = nil
 	err = r.atOnePosition(ctx, q, func(x answer) error {
 		rows, err := x.readPairs(ctx, q.Expression, q.Split)
 		if err != nil {
@@ -101,8 +98,7 @@ func (x answer) readLabels(ctx context.Context, found *moments.Split) error {
 	for _, s := range x.newCountings(nil) {
 		q := s.newQuery()
 		q.addParam("products", products)
-		q.write = q.productNames
-		if err := s.runQuery(ctx, "", q, func(row driver.Rows) error {
+		if err := s.runQuery(ctx, "product_names.sql", q, func(row driver.Rows) error {
 			var product, name string
 			var at int64
 			err := row.Scan(&product, &name, &at)
@@ -119,25 +115,4 @@ func (x answer) readLabels(ctx context.Context, found *moments.Split) error {
 		found.Values[i].Label = labels[found.Values[i].Value]
 	}
 	return nil
-}
-
-// productNames returns the statement of the latest name of each of some products.
-func (q *reportQuery) productNames() string {
-	return strings.Join(slices.Concat([]string{
-		"-- one row per product: its latest name, and when that was",
-		"WITH lines AS (",
-		"    SELECT",
-		"        toUnixTimestamp64Milli(first_time) + toInt64(since_ms) AS at_ms,",
-		"        arrayJoin(arrayFilter(",
-		"            line -> line.1 IN {products:Array(String)} AND line.2 != '', arrayZip(item_product, item_name)",
-		"        )) AS line",
-		"    FROM " + string(q.Facts),
-		"    WHERE section = {goals:UInt64}",
-		"        AND hasAny(item_product, {products:Array(String)})",
-		")",
-		"SELECT toString(line.1) AS product, toString(argMax(line.2, (at_ms, line.2))) AS name, max(at_ms)",
-		"FROM lines",
-		"GROUP BY product",
-		q.settings(),
-	}), "\n")
 }

@@ -14,15 +14,7 @@ type Ask struct {
 
 // ParseAsk returns the question of a line, in canonical form. The error has all Faults that were found.
 func ParseAsk(text string, names *Names) (*Ask, error) {
-	p := newParser(text, names)
-	ask := p.parseAsk()
-	if len(p.faults) == 0 {
-		p.checkCanonicalLength(ask.String())
-	}
-	if err := p.faults.orNil(); err != nil {
-		return nil, err
-	}
-	return ask, nil
+	return parseWhole(text, names, (*parser).parseAsk)
 }
 
 // ParseSplit returns the text of events or of lines by which a metric is split. The error has all Faults that were

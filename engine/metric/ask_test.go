@@ -16,13 +16,8 @@ func TestParseAsk(t *testing.T) {
 		"sum(purchase.items.revenue) for not os = 'iOS' split items.brand": "sum(purchase.items.revenue) for os != 'iOS' split items.brand",
 		"count(purchase) split size":                                       "",
 	} {
-		if want == "" {
-			want = text
-		}
 		ask, err := ParseAsk(text, shop)
-		if check.OK(t, err, "%s", text) {
-			check.Equal(t, ask.String(), want, "%s", text)
-		}
+		checkCanonical(t, text, want, ask, err)
 	}
 }
 

@@ -10,29 +10,26 @@ import (
 
 // Parse returns the metric of a text, in canonical form. The error has all Faults that were found.
 func Parse(text string, names *Names) (*Metric, error) {
-	p := newParser(text, names)
-	m := p.parseMetric()
-	if len(p.faults) == 0 {
-		p.checkCanonicalLength(m.String())
-	}
-	if err := p.faults.orNil(); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return parseWhole(text, names, (*parser).parseMetric)
 }
 
 // ParseVisitors returns the condition of a text over attributes of first views, in canonical form. The error has all
 // Faults that were found.
 func ParseVisitors(text string, names *Names) (*Condition, error) {
+	return parseWhole(text, names, (*parser).parseVisitors)
+}
+
+// parseWhole returns what a whole text says, in canonical form, as read reads it.
+func parseWhole[T fmt.Stringer](text string, names *Names, read func(*parser) T) (none T, err error) {
 	p := newParser(text, names)
-	c := p.parseVisitors()
+	found := read(p)
 	if len(p.faults) == 0 {
-		p.checkCanonicalLength(c.String())
+		p.checkCanonicalLength(found.String())
 	}
 	if err := p.faults.orNil(); err != nil {
-		return nil, err
+		return none, err
 	}
-	return c, nil
+	return found, nil
 }
 
 // parser reads tokens by recursive descent. Errors of names and types do not stop it. After an error of the grammar it

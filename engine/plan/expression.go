@@ -16,10 +16,7 @@ import (
 // NamesOf returns the names that metrics of a website may contain: its goals, and the own attributes and the properties
 // in its events.
 func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.Label) *metric.Names {
-	goals := slices.DeleteFunc(catalogue.ByID(owned.Goals), func(g catalogue.Goal) bool {
-		return g.WebsiteID != website
-	})
-	names := &metric.Names{Goals: catalogue.MetricGoals(goals)}
+	names := &metric.Names{Goals: metricGoals(owned.Goals, website)}
 	for _, label := range labels {
 		switch {
 		case label.HasValue:
@@ -34,15 +31,16 @@ func NamesOf(owned *catalogue.AccountResources, website int64, labels []schema.L
 
 // DeclaredNames returns the names that declared questions may contain.
 func (p *Plan) DeclaredNames() *metric.Names {
-	var goals []catalogue.Goal
-	for _, goal := range catalogue.ByID(p.goals) {
-		if goal.WebsiteID == p.Subject.WebsiteID {
-			goals = append(goals, goal)
-		}
-	}
 	return &metric.Names{
-		Goals: catalogue.MetricGoals(goals), AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
+		Goals:                    metricGoals(p.goals, p.Subject.WebsiteID),
+		AcceptsUnknownProperties: true, AcceptsUnknownAttributes: true,
 	}
+}
+
+// metricGoals returns the goals of a website as they are written in metrics.
+func metricGoals(goals map[int64]catalogue.Goal, website int64) []metric.Goal {
+	own := slices.DeleteFunc(catalogue.ByID(goals), func(g catalogue.Goal) bool { return g.WebsiteID != website })
+	return catalogue.MetricGoals(own)
 }
 
 func addProperty(names *metric.Names, label schema.Label) {
@@ -207,11 +205,12 @@ func (p *Plan) resolveSplit() error {
 // AtLeastValue returns the condition that an event has at least a value.
 func AtLeastValue(least *big.Rat) *metric.Condition {
 	value := metric.Field{Source: metric.OfEvent, Name: "value", Number: true}
-	return metric.CompareNumber(value, metric.GreaterEqual, leastUnits(least))
+	return metric.CompareNumber(value, metric.GreaterEqual, LeastUnits(least))
 }
 
-// leastUnits rounds an amount up to 1/schema.MoneyScale.
-func leastUnits(amount *big.Rat) int64 {
+// LeastUnits returns an amount in 1/schema.MoneyScale, rounded up. One that is beyond all amounts of events is just
+// beyond them.
+func LeastUnits(amount *big.Rat) int64 {
 	units := new(big.Rat).Mul(amount, big.NewRat(schema.MoneyScale, 1))
 	up := new(big.Int).Add(units.Num(), new(big.Int).Sub(units.Denom(), big.NewInt(1)))
 	up.Div(up, units.Denom())

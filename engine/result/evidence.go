@@ -258,6 +258,13 @@ func weigh(p *plan.Plan, ranks *metric.Ranks, q *metric.Question) (weight float6
 	return weight, ""
 }
 
+// Price has what the price of a question depends on.
+type Price struct {
+	Ranks    *metric.Ranks
+	question *metric.Question
+	reason   stats.Reason // why nothing has evidence
+}
+
 // NewPrice returns the price of the questions of a report. first is the first view of the subject.
 func NewPrice(p *plan.Plan, found *moments.Rows, first time.Time, ranks *metric.Ranks) *Price {
 	price := &Price{Ranks: ranks, question: questionOf(p, first.UTC().Truncate(24*time.Hour))}
@@ -272,22 +279,30 @@ func NewPrice(p *plan.Plan, found *moments.Rows, first time.Time, ranks *metric.
 	return price
 }
 
+// addEvidence adds their evidence to the comparisons of the visitors of sums, which answer a question. With a sample
+// ratio mismatch, which the checks of the visitors have found, there is none.
+func (x *Price) addEvidence(
+	p *plan.Plan, q *metric.Question, checks *Checks, sums *sliceSums, comparisons []*Comparison,
+) {
+	weight, reason := weigh(p, x.Ranks, q)
+	if x.reason != "" {
+		reason = x.reason
+	}
+	if check := checks.SampleRatio; check != nil && check.Mismatch {
+		reason = stats.ReasonSampleRatioMismatch
+	}
+	sums.addEvidence(p, comparisons, weight, reason)
+}
+
 // AddEvidence adds the evidence of the comparisons that have no looks.
 func (r *Report) AddEvidence(p *plan.Plan, found *moments.Rows, price *Price) {
 	question := price.question
 	add := func(of *Slice, sums *sliceSums, q *metric.Question) {
-		weight, reason := weigh(p, price.Ranks, q)
-		if price.reason != "" {
-			reason = price.reason
-		}
-		if check := of.Checks.SampleRatio; check != nil && check.Mismatch {
-			reason = stats.ReasonSampleRatioMismatch
-		}
 		comparisons := make([]*Comparison, len(of.Variations))
 		for i := range of.Variations {
 			comparisons[i] = of.Variations[i].Comparison
 		}
-		sums.addEvidence(p, comparisons, weight, reason)
+		price.addEvidence(p, q, &of.Checks, sums, comparisons)
 	}
 	if !p.OfAllVisitors() || !hasRole(p) {
 		whole := sumRows(found.Whole, p)
@@ -328,7 +343,7 @@ func fullDaysBetween(first, through time.Time) int {
 
 // addEvidence adds the evidence of each comparison, by variation, with a weight. reason says why there can be none.
 func (c *sliceSums) addEvidence(p *plan.Plan, comparisons []*Comparison, weight float64, reason stats.Reason) {
-	_, periods := c.compareSamples(p, statsOptions(p))
+	periods := c.periodsOfSamples(p)
 	treatments := len(p.Variations) - 1
 	for i, shown := range comparisons {
 		if shown == nil {

@@ -4,7 +4,6 @@ import (
 	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
 	"lifthouse/engine/plan"
-	"lifthouse/stats"
 )
 
 // Parts are the parts of a metric with each value of a text, such as the revenue of each product. All have the same
@@ -29,9 +28,9 @@ type PartVariation struct {
 	Comparison *Comparison   `json:"comparison"` // null for control, and if nothing is compared
 }
 
-// AddParts adds the parts of the metric with each value of the text by which the request splits it. ranks are those of
-// the price; nil: nothing has evidence.
-func (r *Report) AddParts(p *plan.Plan, found *moments.Rows, split *moments.Split, ranks *Price) {
+// AddParts adds the parts of the metric with each value of the text by which the request splits it. Without a
+// price, nothing has evidence.
+func (r *Report) AddParts(p *plan.Plan, found *moments.Rows, split *moments.Split, price *Price) {
 	r.Parts = &Parts{
 		By: p.Split.Name, Additive: p.Written.IsAdditiveOver(*p.Split), Items: make([]Part, len(split.Values)),
 	}
@@ -39,7 +38,9 @@ func (r *Report) AddParts(p *plan.Plan, found *moments.Rows, split *moments.Spli
 		of := &split.Values[i]
 		sums := sumRows(withPairs(found.Whole, of.Rows), p)
 		r.Parts.Items[i] = Part{Value: ShownValue(of.Value), Label: of.Label, Variations: sums.compareParts(p)}
-		ranks.addToPart(p, r, &r.Parts.Items[i], &sums, of.Value)
+		if price != nil {
+			r.Parts.Items[i].addEvidence(p, of.Value, &r.Checks, &sums, price)
+		}
 	})
 	if split.Others != nil {
 		sums := sumRows(withPairs(found.Whole, split.Others), p)
@@ -83,30 +84,13 @@ func (c *sliceSums) compareParts(p *plan.Plan) (parts []PartVariation) {
 	return parts
 }
 
-// Price has what the price of a question depends on.
-type Price struct {
-	Ranks    *metric.Ranks
-	question *metric.Question
-	reason   stats.Reason // why nothing has evidence
-}
-
-// addToPart adds the evidence to the comparisons of a part.
-func (x *Price) addToPart(p *plan.Plan, r *Report, part *Part, sums *sliceSums, value string) {
-	if x == nil {
-		return
-	}
-	of := *x.question
+// addEvidence adds the evidence to the comparisons of a part with a value of the split.
+func (part *Part) addEvidence(p *plan.Plan, value string, checks *Checks, sums *sliceSums, price *Price) {
+	of := *price.question
 	of.Split = &metric.SplitRow{Field: *p.Split, Value: value}
-	weight, reason := weigh(p, x.Ranks, &of)
-	if x.reason != "" {
-		reason = x.reason
-	}
-	if check := r.Checks.SampleRatio; check != nil && check.Mismatch {
-		reason = stats.ReasonSampleRatioMismatch
-	}
 	comparisons := make([]*Comparison, len(part.Variations))
 	for i := range part.Variations {
 		comparisons[i] = part.Variations[i].Comparison
 	}
-	sums.addEvidence(p, comparisons, weight, reason)
+	price.addEvidence(p, &of, checks, sums, comparisons)
 }

@@ -159,27 +159,34 @@ func (c *sliceSums) compareVariations(plan *plan.Plan) sliceResult {
 // compareSamples compares the variations with control, within each period of equal shares. It also returns the periods
 // with visitors. There must be a variation.
 func (c *sliceSums) compareSamples(p *plan.Plan, o stats.Options) ([]stats.Comparison, []stats.Period) {
-	samplesOf := func(counted map[int64]moments.Moments) (total moments.Moments, samples []stats.Sample) {
-		for _, v := range p.Variations {
-			m := counted[v.ID]
-			total = total.Merge(m)
-			samples = append(samples, looks.SampleOfQuestion(&m, &p.Question))
-		}
-		return total, samples
-	}
-	var periods []stats.Period
-	for i, counted := range c.periods {
-		if total, samples := samplesOf(counted); total.Visitors > 0 {
-			periods = append(periods, stats.Period{Shares: p.SharePeriods[i].Shares, Samples: samples})
-		}
-	}
-	total, samples := samplesOf(c.counted)
+	periods := c.periodsOfSamples(p)
+	total, samples := samplesOf(p, c.counted)
 	capped := total.WithCappedValues()
 	o.NonNegative = looks.NeverNegativeIn(&capped, &p.Question)
 	if len(periods) > 1 {
 		return stats.ComparePeriods(samples, periods, o), periods
 	}
 	return stats.Compare(samples[0], samples[1:], o), periods
+}
+
+// periodsOfSamples returns the periods of equal shares with visitors, and the samples of the variations in each.
+func (c *sliceSums) periodsOfSamples(p *plan.Plan) (periods []stats.Period) {
+	for i, counted := range c.periods {
+		if total, samples := samplesOf(p, counted); total.Visitors > 0 {
+			periods = append(periods, stats.Period{Shares: p.SharePeriods[i].Shares, Samples: samples})
+		}
+	}
+	return periods
+}
+
+// samplesOf returns the samples of the variations, control first, and the moments of all their visitors.
+func samplesOf(p *plan.Plan, counted map[int64]moments.Moments) (total moments.Moments, samples []stats.Sample) {
+	for _, v := range p.Variations {
+		m := counted[v.ID]
+		total = total.Merge(m)
+		samples = append(samples, looks.SampleOfQuestion(&m, &p.Question))
+	}
+	return total, samples
 }
 
 func statsOptions(p *plan.Plan) stats.Options {

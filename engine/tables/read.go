@@ -97,9 +97,11 @@ func (r *reading) keyOf(of schema.Subject) subjectKey {
 	return key
 }
 
-// planInForce returns the plan in force of the declared question of a subject.
-func (r *reading) planInForce(ctx context.Context, of schema.Subject) (*plan.Plan, error) {
-	p, err := plan.New(plan.ResultsRequest(r.owned.ID, of), r.owned)
+// planInForce returns the plan in force of the declared question of a subject, with a breakdown unless by is empty.
+func (r *reading) planInForce(ctx context.Context, of schema.Subject, by query.Dimension) (*plan.Plan, error) {
+	request := plan.ResultsRequest(r.owned.ID, of)
+	request.Dimension = by
+	p, err := plan.New(request, r.owned)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +288,7 @@ func (r *worthRow) setExpected(of *worth.TrueValue) {
 func readSeries(ctx context.Context, r *reading, write func(*seriesRow) error) error {
 	from, to := parseDay(r.From), parseDay(r.To)
 	for _, of := range r.subjects {
-		p, err := r.planInForce(ctx, of)
+		p, err := r.planInForce(ctx, of, "")
 		if err != nil {
 			return err
 		}
@@ -330,7 +332,11 @@ func readSegments(ctx context.Context, r *reading, write func(*segmentRow) error
 	slices.Sort(attributes)
 	for _, of := range r.subjects {
 		for _, attribute := range attributes {
-			report, err := r.Engine.ReadBreakdown(ctx, r.owned, of, query.Dimension(attribute))
+			p, err := r.planInForce(ctx, of, query.Dimension(attribute))
+			if err != nil {
+				return err
+			}
+			report, err := r.Engine.ReadBreakdown(ctx, p)
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 )
 
@@ -81,16 +82,5 @@ func drawProduct(random *rand.Rand, shoes int) *product {
 		}
 		return p.weight
 	}
-	total := 0
-	for i := range products {
-		total += weightOf(&products[i])
-	}
-	at := random.IntN(total)
-	for i := range products {
-		at -= weightOf(&products[i])
-		if at < 0 {
-			return &products[i]
-		}
-	}
-	return &products[0] // not reached
+	return population.DrawByWeight(random, products, weightOf)
 }

@@ -59,7 +59,7 @@ type simpleVisitor struct {
 func (c *SimpleCampaign) drawVisitor(random *rand.Rand, n int) *simpleVisitor {
 	return &simpleVisitor{
 		name:      fmt.Sprintf("%d-%d-%d", c.CampaignID, c.Seed, n),
-		variation: drawByWeight(random, c.Variations, func(v *SimpleVariation) int { return v.Share }),
+		variation: DrawByWeight(random, c.Variations, func(v *SimpleVariation) int { return v.Share }),
 		first:     c.Start.Add(c.drawTime(random)),
 		Attributes: schema.Attributes{
 			Device:      drawValue(random, simpleDevices),

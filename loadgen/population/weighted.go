@@ -42,11 +42,11 @@ type weightedValue struct {
 
 // drawValue draws one of the values in proportion to the weights.
 func drawValue(random *rand.Rand, values []weightedValue) string {
-	return drawByWeight(random, values, func(v *weightedValue) int { return v.weight }).value
+	return DrawByWeight(random, values, func(v *weightedValue) int { return v.weight }).value
 }
 
-// drawByWeight draws one of the rows in proportion to their integer weights.
-func drawByWeight[R any](random *rand.Rand, rows []R, weight func(*R) int) *R {
+// DrawByWeight draws one of the rows in proportion to their integer weights.
+func DrawByWeight[R any](random *rand.Rand, rows []R, weight func(*R) int) *R {
 	total := 0
 	for i := range rows {
 		total += weight(&rows[i])

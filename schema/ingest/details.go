@@ -3,7 +3,6 @@ package ingest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -442,7 +441,7 @@ func sizeOfDetails(d *schema.Details) int {
 			size += len(name) + 6*len(value) + ofLabel
 		}
 	}
-	for name := range maps.Keys(d.Numbers) {
+	for name := range d.Numbers {
 		size += len(name) + ofLabel
 	}
 	for i := range d.Items {

@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,16 +112,6 @@ type Completion struct {
 type Candidate struct {
 	Text string
 	Kind string // keyword, operator, call, goal, action, field, property, attribute, time
-}
-
-// CompleteMetric returns what may follow after a number of characters of a metric.
-func CompleteMetric(text string, at int, names *Names) Completion {
-	return completeAt(text, at, names, func(p *parser) { p.parseMetric() })
-}
-
-// CompleteVisitors returns what may follow after a number of characters of a condition of visitors.
-func CompleteVisitors(text string, at int, names *Names) Completion {
-	return completeAt(text, at, names, func(p *parser) { p.parseVisitors() })
 }
 
 // completeAt parses the text before the word at a place: the parser knows what may follow at the end.
@@ -282,6 +271,3 @@ func kindOfToken(text string) string {
 		return "operator"
 	}
 }
-
-// String returns a candidate with its kind.
-func (c Candidate) String() string { return fmt.Sprintf("%s %s", c.Kind, c.Text) }

@@ -280,22 +280,27 @@ func TestComplete(t *testing.T) {
 		"count(any) + ":                             "13: ",
 		"funnel(add_to_cart, begin_checkout where value > 1": "49: ",
 	} {
-		check.Equal(t, completionText(CompleteMetric(text, len(text), shop)), want, "%q", text)
+		check.Equal(t, completionText(completeMetric(text, len(text))), want, "%q", text)
 	}
 	for text, want := range map[string]string{
 		"p":                 "0: attribute plan",
 		"device = 'mobile'": "17: keyword and, keyword or",
 		"plan = '":          "7: values of plan with ",
 	} {
-		check.Equal(t, completionText(CompleteVisitors(text, len(text), shop)), want, "%q", text)
+		check.Equal(t, completionText(completeAt(text, len(text), shop, func(p *parser) { p.parseVisitors() })), want, "%q", text)
 	}
-	check.Equal(t, completionText(CompleteMetric("count(pur) within 7d", 9, shop)), "6: goal purchase", "inside")
+	check.Equal(t, completionText(completeMetric("count(pur) within 7d", 9)), "6: goal purchase", "inside")
+}
+
+// completeMetric returns what may follow after a number of characters of a metric.
+func completeMetric(text string, at int) Completion {
+	return completeAt(text, at, shop, func(p *parser) { p.parseMetric() })
 }
 
 func completionText(c Completion) string {
 	texts := make([]string, len(c.Candidates))
 	for i, candidate := range c.Candidates {
-		texts[i] = candidate.String()
+		texts[i] = candidate.Kind + " " + candidate.Text
 	}
 	if c.Field != nil {
 		texts = append(texts, "values of "+c.Field.Name+" with "+c.Prefix)

@@ -145,6 +145,7 @@ var (
 	password  = regexp.MustCompile(`: [A-Z0-9]{26}\n`)
 	setting   = regexp.MustCompile(` +(\S+) +(\((?:flag|environment|file|default)\)\n)`)
 	speed     = regexp.MustCompile(`reports include all events: \d+\.\d s, \d+ rows/s\n`)
+	late      = regexp.MustCompile(`\d{2,} days late`)
 	timeOfRun = regexp.MustCompile(`20\d\d-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?)?`)
 )
 
@@ -155,6 +156,7 @@ func (s *script) mask(text string) string {
 	text = password.ReplaceAllString(hash.ReplaceAllString(text, "HASH"), ": PASSWORD\n")
 	text = setting.ReplaceAllString(text, " $1 $2") // the columns are as wide as the name of the folder
 	text = speed.ReplaceAllString(secret.ReplaceAllString(text, "lh_TOKEN"), "")
+	text = late.ReplaceAllString(text, "(days) late") // events with times of the script, such as of May 2026
 	return timeOfRun.ReplaceAllStringFunc(text, func(text string) string {
 		plain := strings.Replace(strings.TrimSuffix(text, "Z"), "T", " ", 1)
 		layout := time.DateTime[:min(len(plain), len(time.DateTime))]

@@ -287,7 +287,7 @@ func TestComplete(t *testing.T) {
 		"device = 'mobile'": "17: keyword and, keyword or",
 		"plan = '":          "7: values of plan with ",
 	} {
-		check.Equal(t, completionText(completeAt(text, len(text), shop, func(p *parser) { p.parseVisitors() })), want, "%q", text)
+		check.Equal(t, completionText(completeVisitors(text, len(text))), want, "%q", text)
 	}
 	check.Equal(t, completionText(completeMetric("count(pur) within 7d", 9)), "6: goal purchase", "inside")
 }
@@ -295,6 +295,11 @@ func TestComplete(t *testing.T) {
 // completeMetric returns what may follow after a number of characters of a metric.
 func completeMetric(text string, at int) Completion {
 	return completeAt(text, at, shop, func(p *parser) { p.parseMetric() })
+}
+
+// completeVisitors returns what may follow after a number of characters of a condition on visitors.
+func completeVisitors(text string, at int) Completion {
+	return completeAt(text, at, shop, func(p *parser) { p.parseVisitors() })
 }
 
 func completionText(c Completion) string {

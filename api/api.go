@@ -324,8 +324,8 @@ var DefaultOptions = Options{
 // homePath is the path of the page of results.
 const homePath = "/"
 
-// addPages adds the routes of the OpenAPI document, of the audit, and of the dashboard: its page at / and its files
-// under /dashboard.
+// addPages adds the routes of the OpenAPI document, of the second opinion, and of the dashboard: its page at / and its
+// files under /dashboard.
 func addPages(router *gin.Engine) {
 	for _, d := range docs.All() {
 		router.Match(readMethods, d.Path, serveDocument(d))
@@ -343,9 +343,9 @@ func addPages(router *gin.Engine) {
 		}
 		add(path, dashboard.Results, f)
 	}
-	for _, folder := range []string{dashboard.Audit, dashboard.AuditParts} {
+	for _, folder := range []string{dashboard.Opinion, dashboard.OpinionParts} {
 		for _, f := range dashboard.Files(folder) {
-			add(strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), dashboard.Audit, f)
+			add(strings.TrimSuffix("/opinion/"+f.Name, "/"+dashboard.Index), dashboard.Opinion, f)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestRoutesAndDocumentAreTheSame(t *testing.T) {
 		if strings.HasPrefix(path, "/guides/") {
 			path = "/guides/{file}"
 		}
-		for _, folder := range []string{"/audit/", "/dashboard/"} {
+		for _, folder := range []string{"/opinion/", "/dashboard/"} {
 			if strings.HasPrefix(path, folder) {
 				path = folder + "{part}"
 			}

@@ -181,7 +181,7 @@ func (p *program) rootCommand() *cobra.Command {
 		commandGroup("source", p.sourceAddCommand(), p.sourceListCommand()),
 		p.reconcileCommand(), p.discoverCommand(), p.shareCommand(),
 		p.outcomeCommand(), p.planCommand(), p.worthCommand(), p.tablesCommand(), p.auditCommand(),
-		p.opinionCommand(), p.migrateCommand(),
+		p.logCommand(), p.noteCommand(), p.opinionCommand(), p.migrateCommand(),
 		p.readyCommand(), p.factsCommand(), p.reportCommand(), p.askCommand(), p.looksCommand(), p.compareCommand(),
 		p.mcpCommand(),
 		commandGroup("webhook", p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(),

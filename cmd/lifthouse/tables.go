@@ -37,7 +37,9 @@ type writtenTables struct {
 
 // tableReader returns the reader of the tables of a store.
 func tableReader(s *app.Store) tables.Reader {
-	return tables.Reader{Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox}
+	return tables.Reader{
+		Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox, Notes: s.Notes,
+	}
 }
 
 func (p *program) tablesCommand() *cobra.Command {

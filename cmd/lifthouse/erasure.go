@@ -10,8 +10,10 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/wording"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -36,7 +38,11 @@ func (p *program) forgetCommand() *cobra.Command {
 					return errNotConfirmed
 				}
 			}
-			erased, err := s.Writer.ForgetVisitors(ctx, visitors, websites)
+			var erased ingest.Erased
+			err := terminal.ShowWork(p.stderr, "deleting", "", terminal.Unknown, func() (err error) {
+				erased, err = s.Writer.ForgetVisitors(ctx, visitors, websites)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -101,7 +107,9 @@ func (p *program) retainCommand() *cobra.Command {
 			case !yes && !p.confirm("Delete %s of %s permanently?", events, subjects):
 				return errNotConfirmed
 			}
-			if err := s.EraseSubjects(ctx, found); err != nil {
+			err = terminal.ShowWork(p.stderr, "deleting", "", terminal.Unknown,
+				func() error { return s.EraseSubjects(ctx, found) })
+			if err != nil {
 				return err
 			}
 			p.printLine("deleted %s of %s", events, subjects)

@@ -1,4 +1,4 @@
-package audit
+package opinion
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"lifthouse/stats"
 )
 
-// The limits of a table. An audit of a thousand tests takes one second and a half, of the most treatments six, and in a
+// The limits of a table. An opinion on a thousand tests takes one second and a half, of the most treatments six, and in a
 // browser twice as long.
 const (
 	maxTreatments   = 2000

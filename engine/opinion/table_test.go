@@ -1,4 +1,4 @@
-package audit
+package opinion
 
 import (
 	"encoding/json"
@@ -66,9 +66,9 @@ func TestScripts(t *testing.T) {
 			}
 			return strings.Join(faults, "\n  ")
 		}
-		a := New(table, .2)
-		must.Get(json.Marshal(a))(t)
-		check.Equal(t, len(a.Tests), len(table.Tests), "%s: tests", line)
+		o := New(table, .2)
+		must.Get(json.Marshal(o))(t)
+		check.Equal(t, len(o.Tests), len(table.Tests), "%s: tests", line)
 		return describe(table)
 	})
 }
@@ -87,16 +87,16 @@ func FuzzTable(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a := New(table, .2)
-		if _, err := json.Marshal(a); err != nil {
+		o := New(table, .2)
+		if _, err := json.Marshal(o); err != nil {
 			t.Errorf("%v", err)
 		}
-		check.OK(t, a.WriteCSV(new(strings.Builder)))
+		check.OK(t, o.WriteCSV(new(strings.Builder)))
 	})
 }
 
-// TestAuditEqualsItsParts compares an audit with the fit of the same effects, and its sentence with the numbers.
-func TestAuditEqualsItsParts(t *testing.T) {
+// TestOpinionEqualsItsParts compares an opinion with the fit of the same effects, and its sentence with the numbers.
+func TestOpinionEqualsItsParts(t *testing.T) {
 	table := must.Get(ReadTable(strings.NewReader(`name,control,B,days
 Banner,500/10000,600/10000,28
 Pictures,500/10000,520/10000,28
@@ -104,7 +104,7 @@ Split,500/10000,700/11000,28
 Skewed,5000/100000,7000/104000,28
 Search,500/10000,580/10000,28
 `)))(t)
-	a := New(table, .2)
+	o := New(table, .2)
 	effect := func(x, n int64) stats.PooledEffect {
 		return stats.NewPooledEffect([]stats.Stratum{{
 			Control:   stats.Rate{Visitors: 10000, Converted: 500},
@@ -127,24 +127,24 @@ Search,500/10000,580/10000,28
 		}
 	}
 	total := fit.Total(factors)
-	must.That(t, a.Total != nil, "%+v, want %+v", a.Total, total)
-	check.Equal(t, a.Total.Shipped, 3, "%+v, want %+v", a.Total, total)
-	check.That(t, math.Abs(a.Total.Expected-total.Mean) <= 1e-15, "%+v, want %+v", a.Total, total)
-	check.Equal(t, a.Total.Interval, [2]float64{total.Lower, total.Upper}, "%+v, want %+v", a.Total, total)
-	check.Equal(t, a.Tests[2].SampleRatio == nil, true, "an uneven split may be meant")
-	ratio := a.Tests[3]
+	must.That(t, o.Total != nil, "%+v, want %+v", o.Total, total)
+	check.Equal(t, o.Total.Shipped, 3, "%+v, want %+v", o.Total, total)
+	check.That(t, math.Abs(o.Total.Expected-total.Mean) <= 1e-15, "%+v, want %+v", o.Total, total)
+	check.Equal(t, o.Total.Interval, [2]float64{total.Lower, total.Upper}, "%+v, want %+v", o.Total, total)
+	check.Equal(t, o.Tests[2].SampleRatio == nil, true, "an uneven split may be meant")
+	ratio := o.Tests[3]
 	must.That(t, ratio.SampleRatio != nil, "a mismatch: %+v", ratio)
 	check.That(t, ratio.SampleRatio.Mismatch, "a mismatch: %+v", ratio)
 	check.That(t, ratio.Treatments[0].Expected == nil, "a mismatch: %+v", ratio)
 	check.Equal(t, ratio.Treatments[0].Reason, stats.ReasonSampleRatioMismatch, "a mismatch: %+v", ratio)
 	check.That(t, !ratio.Treatments[0].Winner, "a mismatch: %+v", ratio)
-	first := a.Tests[0].Treatments[0]
+	first := o.Tests[0].Treatments[0]
 	comparison := stats.Compare(table.Tests[0].Samples[0], table.Tests[0].Samples[1:],
 		stats.Options{SignificanceLevel: 95, NonNegative: true, Shares: []float64{1, 1}})[0]
 	check.Equal(t, *first.PValue, *comparison.Frequentist.PValue, "%+v, want %+v", first, comparison)
 	check.That(t, first.Concludes, "%+v, want %+v", first, comparison)
 	check.Equal(t, *first.Lift.Value, *comparison.Lift.Value, "%+v, want %+v", first, comparison)
-	check.Equal(t, a.Text, fmt.Sprintf("The lifts of 3 winners add up to +%.0f %%. Expect +%.0f %% to +%.0f %%. Of the 3, less than 1 is expected to do harm or nothing.", 100*(.2+.2727272727+.16), 100*total.Lower, 100*total.Upper), "the sentence")
+	check.Equal(t, o.Text, fmt.Sprintf("The lifts of 3 winners add up to +%.0f %%. Expect +%.0f %% to +%.0f %%. Of the 3, less than 1 is expected to do harm or nothing.", 100*(.2+.2727272727+.16), 100*total.Lower, 100*total.Upper), "the sentence")
 	shipped := New(must.Get(ReadTable(strings.NewReader("name,A,B,shipped\nSkewed,5000/100000,7000/104000,yes\nSmall,5/50,9/50,yes\nFine,500/10000,600/10000,yes\n")))(t), .2)
 	check.Equal(t, shipped.Total.Shipped, 1, "winners that can be judged")
 	check.Equal(t, shipped.Sentences[1], "Shipped variations that cannot be judged, and are not counted: 2.", "the others")
@@ -157,7 +157,7 @@ Search,500/10000,580/10000,28
 	check.That(t, strings.HasPrefix(lines[1], "'=HYPERLINK(1),B,true,true,0.2"), "%s", file.String())
 }
 
-func auditOf(t *testing.T, table string) *Audit {
+func opinionOf(t *testing.T, table string) *Opinion {
 	t.Helper()
 	return New(must.Get(ReadTable(strings.NewReader(table)))(t), .2)
 }
@@ -168,33 +168,33 @@ func TestWinnersOnlyGetNoPromise(t *testing.T) {
 	for i := range 8 {
 		table += fmt.Sprintf("Test %d,500/10000,%d/10000\n", i, 565+2*i)
 	}
-	a := auditOf(t, table)
-	check.That(t, strings.HasPrefix(a.Text, "All 8 tests that can be judged have a winner."), "%s", a.Text)
-	check.Equal(t, a.Total == nil, true, "a total")
-	check.Equal(t, a.Pool.Campaigns, 0, "tests in the pool")
-	check.Equal(t, a.Required == nil, true, "required visitors")
-	first := a.Tests[0].Treatments[0]
+	o := opinionOf(t, table)
+	check.That(t, strings.HasPrefix(o.Text, "All 8 tests that can be judged have a winner."), "%s", o.Text)
+	check.Equal(t, o.Total == nil, true, "a total")
+	check.Equal(t, o.Pool.Campaigns, 0, "tests in the pool")
+	check.Equal(t, o.Required == nil, true, "required visitors")
+	first := o.Tests[0].Treatments[0]
 	check.Equal(t, first.Winner, true, "a winner")
 	check.Equal(t, first.Expected == nil, true, "expected")
 	check.Equal(t, first.Reason, reasonWinnersOnly)
-	more := auditOf(t, table+"Another,500/10000,505/10000\n")
+	more := opinionOf(t, table+"Another,500/10000,505/10000\n")
 	check.That(t, strings.HasPrefix(more.Text, "The lifts of 8 winners add up to +"), "%s", more.Text)
 	check.Equal(t, more.Tests[0].Treatments[0].Expected != nil, true, "expected beside a test without a winner")
 }
 
 func TestReportedNumbersAreLifts(t *testing.T) {
-	a := auditOf(t, "name,control,B\nBanner,500/10000,585/10000\nPictures,500/10000,505/10000\n")
-	check.That(t, strings.HasPrefix(a.Text, "You reported +17 %. Expect "), "%s", a.Text)
-	check.That(t, strings.Contains(a.Text, "The chance that the winner does harm or nothing is "), "%s", a.Text)
+	o := opinionOf(t, "name,control,B\nBanner,500/10000,585/10000\nPictures,500/10000,505/10000\n")
+	check.That(t, strings.HasPrefix(o.Text, "You reported +17 %. Expect "), "%s", o.Text)
+	check.That(t, strings.Contains(o.Text, "The chance that the winner does harm or nothing is "), "%s", o.Text)
 }
 
 func TestHarmfulRolloutsAreNoWinners(t *testing.T) {
-	a := auditOf(t, "name,control,B,shipped\nBanner,500/10000,585/10000,yes\nPictures,500/10000,400/10000,yes\nColours,500/10000,505/10000,no\n")
-	check.Equal(t, a.Tests[1].Treatments[0].Shipped, true, "shipped")
-	check.Equal(t, a.Tests[1].Treatments[0].Winner, false, "a winner")
-	check.That(t, strings.HasPrefix(a.Text, "The lifts of 2 shipped variations add up to "), "%s", a.Text)
-	check.That(t, slices.Contains(a.Sentences, "Shipped although behind control, and no winners: 1."), "%q",
-		a.Sentences)
+	o := opinionOf(t, "name,control,B,shipped\nBanner,500/10000,585/10000,yes\nPictures,500/10000,400/10000,yes\nColours,500/10000,505/10000,no\n")
+	check.Equal(t, o.Tests[1].Treatments[0].Shipped, true, "shipped")
+	check.Equal(t, o.Tests[1].Treatments[0].Winner, false, "a winner")
+	check.That(t, strings.HasPrefix(o.Text, "The lifts of 2 shipped variations add up to "), "%s", o.Text)
+	check.That(t, slices.Contains(o.Sentences, "Shipped although behind control, and no winners: 1."), "%q",
+		o.Sentences)
 }
 
 func TestRepeatedTests(t *testing.T) {

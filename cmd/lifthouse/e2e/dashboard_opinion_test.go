@@ -18,28 +18,28 @@ import (
 	"github.com/chromedp/cdproto/network"
 
 	"lifthouse/api/dashboard"
-	"lifthouse/engine/audit"
+	"lifthouse/engine/opinion"
 	"lifthouse/schema/schematest/check"
 	"lifthouse/schema/schematest/must"
 )
 
-const auditFolder = "../../../api/dashboard/audit"
+const opinionFolder = "../../../api/dashboard/opinion"
 
-// openAudit opens the page from its folder, as anybody may publish it.
-func openAudit(t *testing.T) *viewer {
+// openOpinion opens the page from its folder, as anybody may publish it.
+func openOpinion(t *testing.T) *viewer {
 	t.Helper()
 	v := openTab(t)
-	out, err := exec.CommandContext(t.Context(), "bash", "../../../.ci/audit").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "bash", "../../../.ci/opinion").CombinedOutput()
 	must.That(t, err == nil, "%v: %s", err, out)
-	files := http.FileServer(http.Dir(auditFolder))
+	files := http.FileServer(http.Dir(opinionFolder))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", dashboard.Policies[dashboard.Audit])
+		w.Header().Set("Content-Security-Policy", dashboard.Policies[dashboard.Opinion])
 		files.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	v.site = server.URL
 	v.open("/")
-	v.until(`globalThis.auditTable`)
+	v.until(`globalThis.judgeTable`)
 	return v
 }
 
@@ -92,19 +92,19 @@ func largeTable() string {
 	return text
 }
 
-// TestTheAuditInABrowserEqualsTheProgram compares all numbers of audits. Texts are equal. Numbers may differ in their
+// TestTheOpinionInABrowserEqualsTheProgram compares all numbers of opinions. Texts are equal. Numbers may differ in their
 // last bits, because the exponential function of Go has other instructions on amd64.
-func TestTheAuditInABrowserEqualsTheProgram(t *testing.T) {
-	v := openAudit(t)
+func TestTheOpinionInABrowserEqualsTheProgram(t *testing.T) {
+	v := openOpinion(t)
 	tables := append(tablesOfVectors(t), largeTable())
-	for _, name := range must.Get(filepath.Glob("../../../engine/audit/testdata/*.*sv"))(t) {
+	for _, name := range must.Get(filepath.Glob("../../../engine/opinion/testdata/*.*sv"))(t) {
 		tables = append(tables, string(must.Get(os.ReadFile(name))(t)))
 	}
 	numbers, unequal, worst := 0, 0, 0.0
 	for i, table := range tables {
-		want := must.Get(json.Marshal(audit.New(must.Get(audit.ReadTable(strings.NewReader(table)))(t), .2)))(t)
+		want := must.Get(json.Marshal(opinion.New(must.Get(opinion.ReadTable(strings.NewReader(table)))(t), .2)))(t)
 		ours := must.JSON[any](t, want)
-		theirs := must.JSON[struct{ Audit any }](t, evaluated[string](v, "auditTable("+strconv.Quote(table)+", 0.2)"))
+		theirs := must.JSON[struct{ Opinion any }](t, evaluated[string](v, "judgeTable("+strconv.Quote(table)+", 0.2)"))
 		var compare func(path string, a, b any)
 		compare = func(path string, a, b any) {
 			switch a := a.(type) {
@@ -134,14 +134,14 @@ func TestTheAuditInABrowserEqualsTheProgram(t *testing.T) {
 				check.That(t, reflect.DeepEqual(a, b), "table %d%s: %v, and in the browser %v", i, path, a, b)
 			}
 		}
-		compare("", ours, theirs.Audit)
+		compare("", ours, theirs.Opinion)
 	}
 	t.Logf("%d tables, %d numbers, %d differ, by at most %.2g", len(tables), numbers, unequal, worst)
 }
 
-// TestTheAuditPage pastes, shares and saves tables, and looks at the page.
-func TestTheAuditPage(t *testing.T) {
-	v := openAudit(t)
+// TestTheOpinionPage pastes, shares and saves tables, and looks at the page.
+func TestTheOpinionPage(t *testing.T) {
+	v := openOpinion(t)
 	asked := len(v.requests())
 	judge := func(text string) {
 		t.Helper()
@@ -149,13 +149,13 @@ func TestTheAuditPage(t *testing.T) {
 		v.click("#run")
 		v.until(`document.getElementById("status").textContent === "" && !document.getElementById("answer").hidden`)
 	}
-	v.look("audit-empty")
+	v.look("opinion-empty")
 	v.click("#example")
 	v.shows("You reported +")
 	v.shows("Expect ")
-	v.look("audit")
+	v.look("opinion")
 	v.sized(390, 800)
-	v.picture("audit-390")
+	v.picture("opinion-390")
 	v.sized(1440, 900)
 
 	// Hostile tables.
@@ -165,7 +165,7 @@ func TestTheAuditPage(t *testing.T) {
 	judge("test,variation,visitors,conversions\nA,x,1e308,NaN\nA,y,=1+1,5\n")
 	v.shows(`line 2: conversions: "NaN": is not a number`)
 	v.shows(`line 3: visitors: "=1+1": is not a number`)
-	v.look("audit-refused")
+	v.look("opinion-refused")
 	evaluated[bool](v, `document.getElementById("table").value = "x".repeat(1e7), true`)
 	v.click("#run")
 	v.shows("must have at most 5242880 bytes")
@@ -179,7 +179,7 @@ func TestTheAuditPage(t *testing.T) {
 	link := evaluated[string](v, `location.href`)
 	after := addressesOf(v.requests()[asked:])
 	check.That(t, len(after) == 0, "after loading, the page asked %v", after)
-	check.That(t, !evaluated[bool](v, `fetch("/audit/audit.js").then(() => true, () => false)`), "the policy allows a connection")
+	check.That(t, !evaluated[bool](v, `fetch("/opinion/opinion.js").then(() => true, () => false)`), "the policy allows a connection")
 	v.problems = nil // the refused connection
 	v.open("/#x")    // another page
 	v.site = ""
@@ -188,7 +188,7 @@ func TestTheAuditPage(t *testing.T) {
 	v.until(`document.querySelectorAll("ol.tests > li").length === 200`)
 	t.Logf("%.0f ms from the start to the first paint, %.0f ms to the verdict on 200 tests", evaluated[float64](v, `performance.getEntriesByName("first-contentful-paint")[0].startTime`),
 		evaluated[float64](v, `performance.getEntriesByName("verdict")[0].startTime`))
-	v.picture("audit-200")
+	v.picture("opinion-200")
 }
 
 func addressesOf(requests []*network.Request) (all []string) {

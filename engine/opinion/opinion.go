@@ -1,6 +1,6 @@
-// Package audit is a second opinion on past tests: it reads a table of them, judges each by our statistics, and says
+// Package opinion is a second opinion on past tests: it reads a table of them, judges each by our statistics, and says
 // what all of them are truly worth together. It needs no store, and runs in a browser.
-package audit
+package opinion
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"lifthouse/stats"
 )
 
-// Audit is the second opinion on a table. Its fields are in output order.
-type Audit struct {
+// Opinion is the second opinion on a table. Its fields are in output order.
+type Opinion struct {
 	Text      string              `json:"text"`
 	Sentences []string            `json:"sentences"`
 	Pool      effects.PoolSummary `json:"pool"`
@@ -30,7 +30,7 @@ type Audit struct {
 }
 
 // plan is what the critical values of equal looks depend on. To compute them again for each test takes a third of the
-// time of an audit.
+// time of an opinion.
 type plan struct {
 	looks int
 	level float64
@@ -61,39 +61,39 @@ type JudgedTreatment struct {
 }
 
 // New judges the tests of a table. mde is their minimum effect, as a fraction.
-func New(t *Table, mde float64) *Audit {
-	a := &Audit{
+func New(t *Table, mde float64) *Opinion {
+	o := &Opinion{
 		Tests: []JudgedTest{}, Notes: t.Notes, sequences: map[plan]*stats.LookSequence{},
 	}
 	past := t.Past()
 	var sizes []*stats.SampleSize
 	for i := range t.Tests {
-		test, size := a.judge(&t.Tests[i])
+		test, size := o.judge(&t.Tests[i])
 		if size != nil {
 			sizes = append(sizes, size)
 		}
 		if !t.KnowsShipped && !test.isInvalid() {
 			past[i].Shipped = test.findBestTreatment()
 		}
-		a.Tests = append(a.Tests, test)
+		o.Tests = append(o.Tests, test)
 	}
-	a.setExpectations(effects.NewPast(mde, past))
-	if a.hasWinnersOnly() {
-		a.Text = fmt.Sprintf("All %d tests that can be judged have a winner. Tests are not like that, so this is a "+
+	o.setExpectations(effects.NewPast(mde, past))
+	if o.hasWinnersOnly() {
+		o.Text = fmt.Sprintf("All %d tests that can be judged have a winner. Tests are not like that, so this is a "+
 			"selection of winners, and nothing can be promised of them: add the tests that found nothing.",
-			a.countJudged())
-		a.promiseNothing(mde)
+			o.countJudged())
+		o.promiseNothing(mde)
 	} else {
-		a.Required = requiredBy(sizes, a.Pool.TypicalEffect.Value)
-		a.setSentences()
+		o.Required = requiredBy(sizes, o.Pool.TypicalEffect.Value)
+		o.setSentences()
 	}
-	for i := range a.Tests {
-		for k := range a.Tests[i].Treatments {
-			treatment := &a.Tests[i].Treatments[k]
+	for i := range o.Tests {
+		for k := range o.Tests[i].Treatments {
+			treatment := &o.Tests[i].Treatments[k]
 			treatment.Text = treatment.inWords()
 		}
 	}
-	return a
+	return o
 }
 
 // findBestTreatment returns the number of the treatment that people would have shipped: the one with the largest
@@ -113,13 +113,13 @@ func (t *JudgedTest) findBestTreatment() int {
 }
 
 // setExpectations sets what the fit of all tests expects of each treatment, and of all that were shipped.
-func (a *Audit) setExpectations(found *effects.Past) {
-	a.Pool = found.Pool
-	a.Total = found.Total
+func (o *Opinion) setExpectations(found *effects.Past) {
+	o.Pool = found.Pool
+	o.Total = found.Total
 	n := 0
-	for i := range a.Tests {
-		for k := range a.Tests[i].Treatments {
-			treatment := &a.Tests[i].Treatments[k]
+	for i := range o.Tests {
+		for k := range o.Tests[i].Treatments {
+			treatment := &o.Tests[i].Treatments[k]
 			item := &found.Items[n]
 			treatment.Shipped = item.Shipped
 			treatment.Expected = item.Expected
@@ -136,8 +136,8 @@ func (a *Audit) setExpectations(found *effects.Past) {
 const leastOfSelection = 3
 
 // countJudged returns the number of tests with a treatment that can be judged.
-func (a *Audit) countJudged() (n int) {
-	for _, test := range a.Tests {
+func (o *Opinion) countJudged() (n int) {
+	for _, test := range o.Tests {
 		if slices.ContainsFunc(test.Treatments, func(t JudgedTreatment) bool { return t.Expected != nil }) {
 			n++
 		}
@@ -146,27 +146,27 @@ func (a *Audit) countJudged() (n int) {
 }
 
 // hasWinnersOnly reports whether each of several tests that can be judged has a winner.
-func (a *Audit) hasWinnersOnly() bool {
-	for _, test := range a.Tests {
+func (o *Opinion) hasWinnersOnly() bool {
+	for _, test := range o.Tests {
 		isJudged := slices.ContainsFunc(test.Treatments, func(t JudgedTreatment) bool { return t.Expected != nil })
 		hasWinner := slices.ContainsFunc(test.Treatments, func(t JudgedTreatment) bool { return t.Winner })
 		if isJudged && !hasWinner {
 			return false
 		}
 	}
-	return a.countJudged() >= leastOfSelection
+	return o.countJudged() >= leastOfSelection
 }
 
 // reasonWinnersOnly is the reason why nothing can be expected of a selection.
 const reasonWinnersOnly stats.Reason = "WINNERS_ONLY"
 
 // promiseNothing removes what was learned from a selection.
-func (a *Audit) promiseNothing(mde float64) {
-	a.Pool = effects.NewPast(mde, nil).Pool
-	a.Total = nil
-	for i := range a.Tests {
-		for k := range a.Tests[i].Treatments {
-			t := &a.Tests[i].Treatments[k]
+func (o *Opinion) promiseNothing(mde float64) {
+	o.Pool = effects.NewPast(mde, nil).Pool
+	o.Total = nil
+	for i := range o.Tests {
+		for k := range o.Tests[i].Treatments {
+			t := &o.Tests[i].Treatments[k]
 			if t.Expected != nil {
 				t.Expected = nil
 				t.Chance = nil
@@ -192,40 +192,40 @@ func requiredBy(sizes []*stats.SampleSize, effect float64) *int64 {
 }
 
 // setSentences says what to expect. The first sentence says what was reported, and what to expect of it.
-func (a *Audit) setSentences() {
-	unjudged, behind := a.countWithoutWin()
-	a.Text = fmt.Sprintf("None of %d tests has a winner that can be judged.", len(a.Tests))
-	if len(a.Tests) == 1 {
-		a.Text = "The test has no winner that can be judged."
+func (o *Opinion) setSentences() {
+	unjudged, behind := o.countWithoutWin()
+	o.Text = fmt.Sprintf("None of %d tests has a winner that can be judged.", len(o.Tests))
+	if len(o.Tests) == 1 {
+		o.Text = "The test has no winner that can be judged."
 	}
-	if a.Total != nil {
+	if o.Total != nil {
 		noun := "winner"
 		if behind > 0 {
 			noun = "shipped variation"
 		}
-		a.Text = reportedInWords(a.Total, noun) + " " + harmInWords(a.Total, noun)
-		e := effects.Estimate{Value: a.Total.Expected, Interval: a.Total.Interval}
-		a.Sentences = append(a.Sentences,
+		o.Text = reportedInWords(o.Total, noun) + " " + harmInWords(o.Total, noun)
+		e := effects.Estimate{Value: o.Total.Expected, Interval: o.Total.Interval}
+		o.Sentences = append(o.Sentences,
 			fmt.Sprintf("The %ss are expected to add up to %s.", noun, e.InWords(formatTotal)))
 		if behind > 0 {
-			a.Sentences = append(a.Sentences,
+			o.Sentences = append(o.Sentences,
 				fmt.Sprintf("Shipped although behind control, and no winners: %d.", behind))
 		}
 	}
 	if unjudged > 0 {
-		a.Sentences = append(a.Sentences,
+		o.Sentences = append(o.Sentences,
 			fmt.Sprintf("Shipped variations that cannot be judged, and are not counted: %d.", unjudged))
 	}
-	a.Sentences = append(a.Sentences, a.Pool.InWords("the metric", "test"))
-	if a.Required != nil {
-		a.Sentences = append(a.Sentences, fmt.Sprintf("To find an effect of %s, a test like these needs %s visitors.",
-			wording.FormatPercent(a.Pool.TypicalEffect.Value, 1, false), wording.FormatCount(*a.Required)))
+	o.Sentences = append(o.Sentences, o.Pool.InWords("the metric", "test"))
+	if o.Required != nil {
+		o.Sentences = append(o.Sentences, fmt.Sprintf("To find an effect of %s, a test like these needs %s visitors.",
+			wording.FormatPercent(o.Pool.TypicalEffect.Value, 1, false), wording.FormatCount(*o.Required)))
 	}
 }
 
 // countWithoutWin returns the numbers of shipped treatments that cannot be judged, and that are not ahead of control.
-func (a *Audit) countWithoutWin() (unjudged, behind int) {
-	for _, test := range a.Tests {
+func (o *Opinion) countWithoutWin() (unjudged, behind int) {
+	for _, test := range o.Tests {
 		for _, t := range test.Treatments {
 			switch {
 			case t.Shipped && t.Expected == nil:
@@ -273,7 +273,7 @@ func harmInWords(t *effects.PastTotal, noun string) string {
 }
 
 // judge judges the treatments of a test at a fixed horizon, and at the last of its weekly looks.
-func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
+func (o *Opinion) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 	test := JudgedTest{Name: t.Name, Line: t.Line, SampleRatio: t.checkSampleRatio()}
 	test.Looks = 4 // weeks of the catalogue's default plan, for tests whose days are not known
 	if t.Days > 0 {
@@ -285,27 +285,27 @@ func (a *Audit) judge(t *Test) (JudgedTest, *stats.SampleSize) {
 		shares[i] = float64(visitorsOf(sample))
 	}
 	_, isRate := control.(stats.Rate)
-	o := stats.Options{SignificanceLevel: 95, Shares: shares, NonNegative: isRate}
-	design := stats.NewLookDesign(o.Alpha(), shares)
+	options := stats.Options{SignificanceLevel: 95, Shares: shares, NonNegative: isRate}
+	design := stats.NewLookDesign(options.Alpha(), shares)
 	key := plan{test.Looks, design.Level}
-	if a.sequences[key] == nil {
+	if o.sequences[key] == nil {
 		points := make([]stats.LookPoint, test.Looks)
 		for k := range points {
 			tau := float64(k+1) / float64(test.Looks)
 			points[k] = stats.LookPoint{Tau: tau, Information: tau}
 		}
-		a.sequences[key] = design.NewSequence(points, nil)
+		o.sequences[key] = design.NewSequence(points, nil)
 	}
 	size, _ := stats.NewSampleSize(
 		stats.SamplePlan{Control: control, Shares: shares, Looks: test.Looks, Power: .8}, design)
-	for i, c := range stats.Compare(control, t.Samples[1:], o) {
+	for i, c := range stats.Compare(control, t.Samples[1:], options) {
 		treatment := JudgedTreatment{Name: t.Variations[i+1], Difference: c.Difference, Lift: c.Lift}
 		if c.Frequentist != nil {
 			treatment.PValue = c.Frequentist.AdjustedPValue
 			treatment.Reason = c.Frequentist.Reason
 		}
 		if shares[0] > 0 && shares[i+1] > 0 && !test.isInvalid() {
-			treatment.Concludes = a.sequences[key].AnalyzeLook(test.Looks-1,
+			treatment.Concludes = o.sequences[key].AnalyzeLook(test.Looks-1,
 				[]stats.Stratum{{Control: control, Treatment: t.Samples[i+1]}}, isRate).Significant
 		}
 		test.Treatments = append(test.Treatments, treatment)
@@ -374,7 +374,7 @@ var columns = []string{
 }
 
 // WriteCSV writes a row per treatment.
-func (a *Audit) WriteCSV(w io.Writer) error {
+func (o *Opinion) WriteCSV(w io.Writer) error {
 	number := func(x *float64) string {
 		if x == nil {
 			return ""
@@ -382,7 +382,7 @@ func (a *Audit) WriteCSV(w io.Writer) error {
 		return strconv.FormatFloat(*x, 'g', -1, 64)
 	}
 	rows := [][]string{columns}
-	for _, test := range a.Tests {
+	for _, test := range o.Tests {
 		ratio := ""
 		if test.SampleRatio != nil {
 			ratio = number(test.SampleRatio.PValue)

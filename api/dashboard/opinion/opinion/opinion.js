@@ -1,4 +1,4 @@
-// The page at /audit: a table of past tests, judged by the program of cmd/audit. All that it shows of a table is set as
+// The page at /opinion: a table of past tests, judged by the program of cmd/opinion. All that it shows of a table is set as
 // text, never as HTML.
 
 const mde = 0.2; // minimum effect of tests, as that of new campaigns
@@ -35,11 +35,11 @@ async function transform(bytes, stream, most = Infinity) {
 
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
 
-/** Starts the program, which then has the function auditTable. */
+/** Starts the program, which then has the function judgeTable. */
 async function start() {
-  if (!globalThis.auditProgram) throw new Error("it was built without its program; run make audit and build again");
+  if (!globalThis.opinionProgram) throw new Error("it was built without its program; run make opinion and build again");
   const program = new Go();
-  const code = await transform(bytesOf(globalThis.auditProgram), new DecompressionStream("gzip"));
+  const code = await transform(bytesOf(globalThis.opinionProgram), new DecompressionStream("gzip"));
   program.run((await WebAssembly.instantiate(code, program.importObject)).instance);
 }
 
@@ -57,7 +57,7 @@ async function judge() {
   await new Promise((done) => setTimeout(done, slowest)); // shows the text
   try {
     await started;
-    const answer = JSON.parse(globalThis.auditTable(text, mde));
+    const answer = JSON.parse(globalThis.judgeTable(text, mde));
     byId("answer").replaceChildren(...(answer.faults ? showFaults(answer.faults) : show(answer)));
     byId("status").textContent = "";
   } catch (error) {
@@ -75,12 +75,12 @@ function showFaults(faults) {
   ];
 }
 
-function show({ audit, csv }) {
-  const scale = newScale(audit.tests);
-  const left = element("p", { class: "quiet" }, audit.notes?.length ? `Left out. ${audit.notes.join("; ")}.` : "");
+function show({ opinion, csv }) {
+  const scale = newScale(opinion.tests);
+  const left = element("p", { class: "quiet" }, opinion.notes?.length ? `Left out. ${opinion.notes.join("; ")}.` : "");
   return [
-    element("section", {}, element("p", { class: "answer" }, audit.text),
-      ...audit.sentences.map((sentence) => element("p", {}, sentence)), left,
+    element("section", {}, element("p", { class: "answer" }, opinion.text),
+      ...opinion.sentences.map((sentence) => element("p", {}, sentence)), left,
       element("p", { class: "buttons" },
         element("button", { onclick: copyLink }, "Copy a link with the table"),
         element("button", { onclick: () => save(csv) }, "Save as CSV"),
@@ -88,7 +88,7 @@ function show({ audit, csv }) {
     element("section", {}, element("h2", {}, "Tests"),
       element("p", { class: "quiet key" }, element("b"), " observed, with its 95 % interval ", element("b", { class: "expected" }),
         ` expected, with its 90 % interval; dashed: no effect; edges: ±${Math.round(100 * scale)} %`),
-      element("ol", { class: "tests" }, ...audit.tests.flatMap((test) => test.treatments.map((t) => showTreatment(test, t, scale))))),
+      element("ol", { class: "tests" }, ...opinion.tests.flatMap((test) => test.treatments.map((t) => showTreatment(test, t, scale))))),
   ];
 }
 
@@ -123,7 +123,7 @@ function picture(treatment, scale) {
 }
 
 function save(csv) {
-  const link = element("a", { href: URL.createObjectURL(new Blob([csv], { type: "text/csv" })), download: "audit.csv" });
+  const link = element("a", { href: URL.createObjectURL(new Blob([csv], { type: "text/csv" })), download: "opinion.csv" });
   link.click();
 }
 

@@ -57,7 +57,7 @@ func (x answer) readPairs(
 		if byValue[at.split] == nil {
 			byValue[at.split] = groups{}
 		}
-		byValue[at.split].add(at.GroupKey, &m)
+		byValue[at.split].addMoments(at.GroupKey, &m)
 	}
 	rows := map[string][]moments.GroupMoments{}
 	for value, of := range byValue {

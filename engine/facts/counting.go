@@ -235,10 +235,10 @@ func (c *counting) visitorParts(from factSource) []part {
 	case ofComplement:
 		return []part{c.readComplement, c.countRecent}
 	default:
-		if ask := c.asked(); !ask.hasTimes() && !ask.dividesVisitors() {
-			return []part{c.runs(c.visitorStatement(false)), c.countRecent}
+		if c.asked().dividesRecent() {
+			return []part{c.runs(c.visitorStatement(true))}
 		}
-		return []part{c.runs(c.visitorStatement(true))}
+		return []part{c.runs(c.visitorStatement(false)), c.countRecent}
 	}
 }
 

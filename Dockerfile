@@ -8,7 +8,7 @@ RUN go mod download
 COPY . .
 # The version that the program reports; empty: unknown, because the build context has no repository.
 ARG VERSION=
-RUN bash .ci/audit
+RUN bash .ci/opinion
 RUN CGO_ENABLED=0 go build -tags nomsgpack -trimpath -ldflags="-s -w -X main.release=$VERSION" -o /out/lifthouse ./cmd/lifthouse
 RUN mkdir -p /out/data
 

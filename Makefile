@@ -20,18 +20,18 @@ BUILD_FLAGS := $(TAGS) -trimpath -ldflags "-s -w"
 # npm ci creates this file. It is newer than the lock file once the packages are installed.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build audit engine test test-long smoke race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release release-snapshot store-archive helm-check workflow-check help
+.PHONY: run build opinion engine test test-long smoke race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release release-snapshot store-archive helm-check workflow-check help
 
 # On a terminal, the demo runs as its own job: Ctrl-C interrupts the demo only, and make exits after it.
 run: build ## build, create the demo store if there is none, and serve it
 	@if [ -t 0 ]; then bash -c 'set -m; $(GOBIN)/lifthouse demo & fg >/dev/null'; else exec $(GOBIN)/lifthouse demo; fi
 
-build: engine audit ## build bin/lifthouse and bin/loadgen
+build: engine opinion ## build bin/lifthouse and bin/loadgen
 	@mkdir -p $(GOBIN)
 	go build $(BUILD_FLAGS) -o $(GOBIN) ./cmd/lifthouse ./cmd/loadgen
 
-audit: ## build the program of the page /audit; the folder api/dashboard/audit can be published anywhere
-	@bash .ci/audit
+opinion: ## build the program of the page /opinion; the folder api/dashboard/opinion can be published anywhere
+	@bash .ci/opinion
 
 engine: $(ENGINE) ## install the ClickHouse library and the dashboard's tools with npm
 
@@ -58,7 +58,7 @@ SMOKE := TestABackupAnswersAsTheStoreDid|TestDamagedFactsAreRebuilt|TestACluster
 smoke: engine ## run a few tests of the long tier, and the short tests of the built program and of loadgen
 	LIFTHOUSE_LONG=1 go test $(TAGS) -timeout 30m -vet=off ./cmd/lifthouse/e2e -run '^($(SMOKE))$$'
 	$(IN_MEMORY) go test $(TAGS) -timeout 30m -vet=off ./cmd/lifthouse/e2e ./cmd/loadgen ./loadgen/...
-	GOOS=js GOARCH=wasm go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./stats -run '^TestChances' # as the page /audit
+	GOOS=js GOARCH=wasm go test -exec "$$(go env GOROOT)/lib/wasm/go_js_wasm_exec" ./stats -run '^TestChances' # as the page /opinion
 
 # The packages with goroutines, without their longest tests that have only one, or that verify facts again and again. Of the tests of whole processes, one runs all operations. Of the tests of generated
 # events, one generates them on several cores.

@@ -1,4 +1,4 @@
-// The linter of the dashboard (api/dashboard/web), the audit (api/dashboard/audit) and the tag (api/tag): ESLint's recommended rules.
+// The linter of the dashboard (api/dashboard/web), the second opinion (api/dashboard/opinion) and the tag (api/tag): ESLint's recommended rules.
 import js from "@eslint/js";
 
 const names = (...all) => Object.fromEntries(all.map((name) => [name, "readonly"]));
@@ -20,7 +20,7 @@ export default [
     },
   },
   {
-    files: ["api/dashboard/audit/audit/audit.js"],
+    files: ["api/dashboard/opinion/opinion/opinion.js"],
     languageOptions: {
       sourceType: "script",
       globals: names(

@@ -31,6 +31,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/secrets"
 
@@ -73,6 +74,7 @@ type Parts struct {
 	Catalogue *catalogue.Catalogue
 	Summaries *watch.Summaries
 	Outbox    *outbox.Outbox
+	Notes     *notes.Notes
 	Collector *ingest.Collector // stores events
 	Journal   *ingest.Journal   // of rejected lines
 	Times     ingest.Times      // allowed times of events
@@ -87,7 +89,7 @@ func New(parts Parts, o Options) *API {
 	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.results = results.New(s.Engine, s.Summaries, s.gate,
 		results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
-	s.mcp = mcp.New(s.Engine, s.Summaries, s.Catalogue, s.results, s.Journal, o.Release)
+	s.mcp = mcp.New(s.tableReader(), s.results, s.Journal, o.Release)
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.setups = results.NewAdmission(queue, s.metrics.results.Shed)
@@ -180,6 +182,7 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/websites/:id/worth", s.getWorth, results.JSON, results.CSV)
 	get("/websites/:id/plan", s.getPlan)
 	get("/tables", withoutParameters(s.listTables))
+	get("/log", s.listLog, results.JSON, lineType)
 	shared := getRoutes(router.Group("/v1", s.requireScope(catalogue.ScopeRead, catalogue.ScopeShare), s.limitTime))
 	shared("/campaigns/:id", getHandler(s, campaigns, s.campaignDetail))
 	shared("/widgets/:id", getHandler(s, widgets, s.widgetDetail))
@@ -209,6 +212,8 @@ func (s *API) addRoutes(router *gin.Engine) {
 	write.Match(changes, "/campaigns/:id/outcome", respondWith(s.putOutcome(schema.SubjectCampaign)))
 	write.Match(changes, "/widgets/:id/experiments/:experimentId/outcome",
 		respondWith(s.putOutcome(schema.SubjectWidget)))
+	write.POST("/notes", respondWith(admitTo(s.changes, withoutParameters(s.createNote))))
+	write.DELETE("/notes/:id", respondWith(admitTo(s.changes, s.withdrawNote)))
 	for _, path := range []string{intakePath + ":key", intakePath + ":key/*path"} { // SDKs append a path of their own
 		router.POST(path, respondWith(s.takeItems))
 	}
@@ -324,8 +329,8 @@ var DefaultOptions = Options{
 // homePath is the path of the page of results.
 const homePath = "/"
 
-// addPages adds the routes of the OpenAPI document, of the audit, and of the dashboard: its page at / and its files
-// under /dashboard.
+// addPages adds the routes of the OpenAPI document, of the second opinion, and of the dashboard: its page at / and its
+// files under /dashboard.
 func addPages(router *gin.Engine) {
 	for _, d := range docs.All() {
 		router.Match(readMethods, d.Path, serveDocument(d))
@@ -343,9 +348,9 @@ func addPages(router *gin.Engine) {
 		}
 		add(path, dashboard.Results, f)
 	}
-	for _, folder := range []string{dashboard.Audit, dashboard.AuditParts} {
+	for _, folder := range []string{dashboard.Opinion, dashboard.OpinionParts} {
 		for _, f := range dashboard.Files(folder) {
-			add(strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index), dashboard.Audit, f)
+			add(strings.TrimSuffix("/opinion/"+f.Name, "/"+dashboard.Index), dashboard.Opinion, f)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/must"
@@ -92,7 +93,7 @@ func openServerOn(
 		catalogue: c, writer: w, conn: conn,
 	}
 	s.api = api.New(api.Parts{
-		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox,
+		Engine: e, Catalogue: c, Summaries: s.listed, Outbox: s.outbox, Notes: notes.New(conn),
 		Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Journal: ingest.NewJournal(conn),
 		Secrets: secrets.NewFolder(os.TempDir()),
 	}, options)

@@ -64,6 +64,8 @@ func newExampleServer(t *testing.T) *server {
 	s.PostEvents(ingests, labelledGoal).Send().RequireStatus(http.StatusOK)
 	s.fold(events...)
 	s.notify()
+	s.note(`{"campaignId":12,"kind":"annotation","startsAt":"2025-05-08T00:00:00Z","endsAt":"2025-05-10T00:00:00Z",` +
+		`"text":"The price of the bundle was raised."}`)
 	return s
 }
 
@@ -93,12 +95,14 @@ var (
 	exampleLine = regexp.MustCompile(`(?m)^( *)# example: (GET|POST) (\S+)(?: as (nobody|reader))?(?: ([a-z]+/[a-z+]+))?(?: << (.*))?\n *example: .*$`)
 	anInstant   = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z`)
 	aVersion    = regexp.MustCompile(`"version":"[\w-]{22}"`)
+	aNote       = regexp.MustCompile(`note_[0-9a-f]{32}`)
 	aMinute     = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`)
 )
 
-// fixTimes replaces the timestamps of this run with a constant, and the versions of its answers.
+// fixTimes replaces the timestamps of this run with a constant, and the versions of its answers and the ids of notes.
 func fixTimes(body string, since time.Time) string {
 	body = aMinute.ReplaceAllString(body, "2025-06-01 09:00")
+	body = aNote.ReplaceAllString(body, "note_0c3f5a7e91b2d4c6a8e0f1234567890a")
 	body = aVersion.ReplaceAllString(body, `"version":"kX0dS3uQ1mZt5cVw2nJb7A"`)
 	return anInstant.ReplaceAllStringFunc(body, func(text string) string {
 		if at, err := time.Parse(time.RFC3339Nano, text); err == nil && at.After(since) {

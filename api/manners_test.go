@@ -134,3 +134,24 @@ func (s *server) metrics() string {
 	request.url = admin.URL + "/metrics"
 	return request.Send().RequireStatus(http.StatusOK).Text
 }
+
+// TestTheLogHasTheTrace sends traceparent headers. Only valid ones are logged.
+func TestTheLogHasTheTrace(t *testing.T) {
+	s := newEmptyServer(t)
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for header, want := range map[string]any{
+		"":                                  nil,
+		"00-" + id + "-00f067aa0ba902b7-01": id,
+		"cc-" + id + "-00f067aa0ba902b7-01-what-follows":          id,
+		"ff-" + id + "-00f067aa0ba902b7-01":                       nil,
+		"00-00000000000000000000000000000000-00f067aa0ba902b7-01": nil,
+		"00-" + strings.ToUpper(id) + "-00f067aa0ba902b7-01":      nil,
+		"00-" + id + "'); DROP TABLE events":                      nil,
+	} {
+		log := logged(t)
+		s.Get("/healthz").Header("Traceparent", header).Send()
+		requests := lines(t, log.String(), "request")
+		must.Equal(t, len(requests), 1, log.String())
+		check.Equal(t, requests[0]["traceId"], want, header)
+	}
+}

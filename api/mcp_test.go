@@ -305,7 +305,7 @@ func TestMCPTools(t *testing.T) {
 	t.Run("list of tools", func(t *testing.T) {
 		tools, err := session.ListTools(t.Context(), nil)
 		must.That(t, err == nil, "%v, %v", tools, err)
-		must.Equal(t, len(tools.Tools), 10, "%v, %v", tools, err)
+		must.Equal(t, len(tools.Tools), 11, "%v, %v", tools, err)
 		for _, tool := range tools.Tools {
 			schema := marshalAny(tool.InputSchema)
 			if tool.Name == "get_result" {
@@ -319,6 +319,20 @@ func TestMCPTools(t *testing.T) {
 		}
 		text := session.InitializeResult().Instructions
 		check.That(t, strings.Contains(text, "word for word"), "instructions %q", text)
+	})
+	t.Run("get_log", func(t *testing.T) {
+		for i := range 3 {
+			s.note(fmt.Sprintf(`{"websiteId":1,"kind":"note","text":"Number %d. %s\u202e"}`, i, strings.Repeat("x", 1000)))
+		}
+		first := call(t, session, "get_log", `{"websiteId":1,"entry":"note","limit":2}`)
+		check.Contains(t, first.text, `"total":3`)
+		check.Contains(t, first.text, "Number 2.")
+		check.That(t, !strings.Contains(first.text, "Number 0."), "%s", first.text)
+		check.That(t, len(first.text) < 2_000, "the texts are not shortened: %d bytes", len(first.text))
+		next := must.JSON[struct{ Next string }](t, first.text).Next
+		second := call(t, session, "get_log", fmt.Sprintf(`{"websiteId":1,"entry":"note","after":%q}`, next))
+		check.Contains(t, second.text, "Number 0.")
+		check.That(t, !strings.Contains(second.text, "Number 1."), "%s", second.text)
 	})
 	t.Run("list_experiments", func(t *testing.T) {
 		if answer := call(t, session, "list_experiments", `{"websiteId":1}`); answer.Total != 4 || !strings.Contains(answer.Experiments[0].Sentence, "not computed yet") {

@@ -31,6 +31,7 @@ import (
 type record struct {
 	route     string // template
 	requestID string
+	traceID   string          // of the header traceparent; empty: none
 	token     catalogue.Token // zero before authentication
 }
 
@@ -66,14 +67,36 @@ func (s *API) accessLog(handler http.Handler) http.Handler {
 			if strings.HasPrefix(r.route, intakePath) && status < http.StatusBadRequest {
 				return // as many as a shop has visitors; the metrics count them
 			}
-			slog.LogAttrs(request.Context(), slog.LevelInfo, "request",
+			facts := []slog.Attr{
 				slog.String("method", method), slog.String("route", r.route), slog.Int("status", status),
 				slog.Float64("milliseconds", float64(elapsed.Microseconds())/1000), slog.Int64("bytes", sent.bytes),
 				slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID),
-				slog.Int64("token", r.token.ID))
+				slog.Int64("token", r.token.ID),
+			}
+			if r.traceID != "" {
+				facts = append(facts, slog.String("traceId", r.traceID))
+			}
+			slog.LogAttrs(request.Context(), slog.LevelInfo, "request", facts...)
 		}()
-		handler.ServeHTTP(sent, request.WithContext(context.WithValue(request.Context(), recordKey{}, r)))
+		ctx := context.WithValue(request.Context(), recordKey{}, r)
+		if r.traceID = traceOf(request); r.traceID != "" {
+			ctx = source.WithTrace(ctx, r.traceID)
+		}
+		handler.ServeHTTP(sent, request.WithContext(ctx))
 	})
+}
+
+// traceparent matches the header of the same name (W3C Trace Context), also of later versions.
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$`)
+
+// traceOf returns the id of the trace of a request; empty: there is none.
+func traceOf(request *http.Request) string {
+	found := traceparent.FindStringSubmatch(request.Header.Get("Traceparent"))
+	isValid := found != nil && strings.Trim(found[1], "0") != "" && !strings.HasPrefix(found[0], "ff")
+	if !isValid {
+		return ""
+	}
+	return found[1]
 }
 
 var standardMethods = []string{
@@ -134,7 +157,7 @@ func requestID(c *gin.Context) {
 // Headers that a page of an allowed origin may send and read.
 const (
 	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-Match, " +
-		"If-None-Match, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id"
+		"If-None-Match, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Traceparent, X-Request-Id"
 	readByPages = "Content-Disposition, ETag, Link, Location, Retry-After, Warning, WWW-Authenticate, X-As-Of, " +
 		"X-Request-Id, X-Token-Scopes, X-Total-Count"
 )

@@ -134,10 +134,10 @@ func TestTheScriptOfTheDashboardIsSmall(t *testing.T) {
 	check.That(t, atFirst <= 208_284, "every page loads %d bytes of script", atFirst)
 }
 
-func TestTheAuditIsServedWithoutConnections(t *testing.T) {
+func TestTheOpinionIsServedWithoutConnections(t *testing.T) {
 	s := newEmptyServer(t)
-	for _, f := range append(dashboard.Files(dashboard.Audit), dashboard.Files(dashboard.AuditParts)...) {
-		response := s.Get(strings.TrimSuffix("/audit/"+f.Name, "/"+dashboard.Index)).Send()
+	for _, f := range append(dashboard.Files(dashboard.Opinion), dashboard.Files(dashboard.OpinionParts)...) {
+		response := s.Get(strings.TrimSuffix("/opinion/"+f.Name, "/"+dashboard.Index)).Send()
 		check.Equal(t, response.Status, http.StatusOK, "%s", f.Name)
 		check.Equal(t, response.Text, string(f.Body), "%s", f.Name)
 		check.Equal(t, response.Header.Get("Content-Type"), f.Kind, "%s", f.Name)

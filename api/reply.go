@@ -68,7 +68,11 @@ func sendReply(c *gin.Context, r reply) {
 		sendStatus(c, r.status)
 		return
 	}
-	c.Data(cmp.Or(r.status, http.StatusOK), r.kind+"; charset=utf-8", r.body)
+	kind := r.kind
+	if kind != lineType {
+		kind += "; charset=utf-8"
+	}
+	c.Data(cmp.Or(r.status, http.StatusOK), kind, r.body)
 }
 
 // sendStatus sends a response without a body.

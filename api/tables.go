@@ -52,7 +52,9 @@ func (s *API) listTables(*gin.Context) (any, error) {
 
 // tableReader returns the reader of tables.
 func (s *API) tableReader() tables.Reader {
-	return tables.Reader{Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox}
+	return tables.Reader{
+		Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox, Notes: s.Notes,
+	}
 }
 
 // sendTable sends a table as a file.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -190,12 +191,18 @@ func openEngine(conn driver.Conn, c *catalogue.Catalogue) (*Engine, *facts.Refre
 // inserts numbers the inserts of newStored, whose acceptance times must rise.
 var inserts atomic.Int64
 
-// withoutAutomated returns the events of the visitors with at most most events of a website.
-func withoutAutomated(events []schema.Event, most int) (kept []schema.Event) {
+// eventsOfVisitors returns the number of events of each visitor of a website.
+func eventsOfVisitors(events []schema.Event) map[schema.Visitor]int {
 	n := map[schema.Visitor]int{}
 	for i := range events {
 		n[schema.Visitor{WebsiteID: events[i].WebsiteID, ID: events[i].VisitorID}]++
 	}
+	return n
+}
+
+// withoutAutomated returns the events of the visitors with at most most events of a website.
+func withoutAutomated(events []schema.Event, most int) (kept []schema.Event) {
+	n := eventsOfVisitors(events)
 	for _, e := range events {
 		if n[schema.Visitor{WebsiteID: e.WebsiteID, ID: e.VisitorID}] <= most {
 			kept = append(kept, e)
@@ -205,13 +212,18 @@ func withoutAutomated(events []schema.Event, most int) (kept []schema.Event) {
 }
 
 // newStored stores the events in several parts, and folds them after each part, so that the rows of a visitor change.
-// About a tenth of the visitors of large worlds are automated.
+// At least a fifth of the events of large worlds are of automated visitors.
 func newStored(t *testing.T, conn driver.Conn, events []schema.Event) stored {
 	t.Helper()
 	e, r := openEngine(conn, nil)
 	kept := events
-	for r.MaxVisitorEvents = 100; len(events) > 500 && len(kept) > len(events)*4/5; r.MaxVisitorEvents-- {
-		kept = withoutAutomated(events, r.MaxVisitorEvents-1)
+	if len(events) > 500 {
+		r.MaxVisitorEvents = slices.Max(slices.Collect(maps.Values(eventsOfVisitors(events))))
+		for len(kept) > len(events)*4/5 {
+			r.MaxVisitorEvents--
+			kept = withoutAutomated(events, r.MaxVisitorEvents)
+		}
+		must.That(t, len(kept) > len(events)/2, "%d of %d events are of automated visitors", len(events)-len(kept), len(events))
 	}
 	for part := range slices.Chunk(events, 1+len(events)/3) {
 		must.OK(t,

@@ -33,14 +33,13 @@ import (
 )
 
 // The reference: statements that count a report from the events, by lists of the events of each visitor. They are slow,
-// and share only what a cap removes with the engine.
+// and share nothing with the engine.
 var reference = template.New("").Funcs(template.FuncMap{
 	"pair": func(value, profit string) map[string]string { return map[string]string{"V": value, "P": profit} },
 })
 
 func init() {
 	template.Must(reference.ParseGlob("testdata/reference/*.sql"))
-	template.Must(reference.ParseFiles("facts/sql/capped_remainder.sql"))
 }
 
 // referenceSlots are the variable parts of the statements in testdata/reference.

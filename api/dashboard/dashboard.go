@@ -1,7 +1,7 @@
-// Package dashboard contains the files of the page at /, which shows results, and of the page at /audit, which judges
+// Package dashboard contains the files of the page at /, which shows results, and of the page at /opinion, which judges
 // past tests. The first uses the API like any other client. make assets builds its script from web. The built files are
-// in the repository, so go build needs no npm. The second computes in the browser, by the program of cmd/audit. make
-// audit builds that program, which is not in the repository; without it, the page says that it is missing.
+// in the repository, so go build needs no npm. The second computes in the browser, by the program of cmd/opinion. make
+// opinion builds that program, which is not in the repository; without it, the page says that it is missing.
 package dashboard
 
 import (
@@ -9,26 +9,26 @@ import (
 	"path"
 )
 
-//go:embed assets audit
+//go:embed assets opinion
 var files embed.FS
 
-// The folders of the pages. That of the audit can be published anywhere. Its page loads what is in AuditParts.
+// The folders of the pages. That of the opinion can be published anywhere. Its page loads what is in OpinionParts.
 const (
-	Results    = "assets"
-	Audit      = "audit"
-	AuditParts = "audit/audit"
+	Results      = "assets"
+	Opinion      = "opinion"
+	OpinionParts = "opinion/opinion"
 )
 
 // Index is the name of a page, which loads the other files.
 const Index = "index.html"
 
 // Policies are the Content-Security-Policies of the pages, which allow only their own files: no inline scripts or
-// styles, no other host, and no frame around a page. The page of results may ask its own server. The page of the audit
+// styles, no other host, and no frame around a page. The page of results may ask its own server. The page of the opinion
 // may connect to nothing, so a table never leaves the browser.
 var Policies = map[string]string{
 	Results: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-	Audit: "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; " +
+	Opinion: "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
 

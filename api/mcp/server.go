@@ -26,6 +26,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/source"
+	"lifthouse/engine/tables"
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -54,16 +55,18 @@ type Server struct {
 	catalogue *catalogue.Catalogue
 	results   *results.Service
 	journal   *ingest.Journal
+	tables    tables.Reader
 	sdk       *sdk.Server
 	http      http.Handler
 }
 
 // New returns a server. Its tools share the cache and the admission of the service.
 func New(
-	e *engine.Engine, summaries *watch.Summaries, c *catalogue.Catalogue, r *results.Service, j *ingest.Journal,
-	release string,
+	t tables.Reader, r *results.Service, j *ingest.Journal, release string,
 ) *Server {
-	s := &Server{engine: e, summaries: summaries, catalogue: c, results: r, journal: j}
+	s := &Server{
+		engine: t.Engine, summaries: t.Summaries, catalogue: t.Catalogue, results: r, journal: j, tables: t,
+	}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "lifthouse", Version: release}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
@@ -91,6 +94,8 @@ func New(
 	addTool[planArguments](s, "plan_experiment",
 		"Plan an experiment: what lift each length finds at the traffic of the website, how often ideas win, and what "+
 			"a week of testing is worth.", s.planExperiment)
+	addTool[logArguments](s, "get_log", "Get the log: who decided, started, stopped or noted what, the latest first. "+
+		"An entry without a campaign or widget is about the whole website.", s.getLog)
 	addTool[undeclaredArguments](s, "list_undeclared", "List the campaigns in the events that nobody has declared, "+
 		"with their visitors and without outcomes. People declare them on the page or with lifthouse discover.",
 		s.listUndeclared)

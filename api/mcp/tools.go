@@ -21,6 +21,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/story"
+	"lifthouse/engine/tables"
 	"lifthouse/engine/wording"
 	"lifthouse/engine/worth"
 	"lifthouse/schema"
@@ -391,6 +392,73 @@ func (s *Server) onlyWebsite(c Caller, a *arguments) (*catalogue.AccountResource
 	detail := fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids),
 		strings.Trim(fmt.Sprint(ids), "[]"))
 	return nil, 0, query.InvalidParameters(faults.Fault{Name: "websiteId", Detail: detail})
+}
+
+type logArguments struct {
+	CampaignID   idOrKey `json:"campaignId,omitempty" jsonschema:"id or key of a campaign; default: all"`
+	WidgetID     int64   `json:"widgetId,omitempty" jsonschema:"id of a widget"`
+	ExperimentID int64   `json:"experimentId,omitempty" jsonschema:"id of an experiment of the widget"`
+	WebsiteID    int64   `json:"websiteId,omitempty" jsonschema:"id of a website; default: all websites"`
+	Entry        string  `json:"entry,omitempty" jsonschema:"kind of the entries: decision, check, look, outcome, started, stopped, shares, plan, archived, note or annotation; default: all"`
+	Since        string  `json:"since,omitempty" jsonschema:"only entries that were written since this time, such as 2026-11-01T00:00:00Z"`
+	After        string  `json:"after,omitempty" jsonschema:"next of the answer before, for the entries that follow"`
+	Limit        int     `json:"limit,omitempty" jsonschema:"maximum number of entries, the latest first: 1 to 200; default 20"`
+}
+
+// logEntry is an entry of the log.
+type logEntry struct {
+	experiment
+	At        string     `json:"at"`
+	By        string     `json:"by,omitempty"`
+	Entry     string     `json:"entry"`
+	Status    string     `json:"status,omitempty"`
+	Text      string     `json:"text"`
+	StartsAt  *time.Time `json:"startsAt,omitempty"`
+	EndsAt    *time.Time `json:"endsAt,omitempty"`
+	Withdrawn bool       `json:"withdrawn,omitempty"`
+}
+
+// getLog returns who decided what, the latest entries first.
+func (s *Server) getLog(ctx context.Context, c Caller, a *arguments) (any, error) {
+	const most, usual = 200, 20
+	asked := a.ReadLog(tables.EntryKinds, time.Now(), most, usual)
+	owned, website, err := s.searchedWebsite(c, a)
+	if err != nil {
+		return nil, err
+	}
+	asked.WebsiteID = website
+	if asked.SubjectIDs != (schema.SubjectIDs{}) {
+		of, err := results.FindSubject(owned, website, &asked.SubjectIDs)
+		if err != nil {
+			return nil, err
+		}
+		asked.WebsiteID = of.WebsiteID
+	}
+	entries, err := results.RunAdmitted(ctx, s.results,
+		func(ctx context.Context) ([]tables.Entry, error) { return s.tables.ReadLog(ctx, owned, asked) })
+	if err != nil {
+		return nil, err
+	}
+	page, next := asked.Page(len(entries), func(i int) query.LogKey { return entries[i].Key() })
+	shown := []logEntry{}
+	for i := range entries[page.From:page.To] {
+		shown = append(shown, newLogEntry(&entries[page.From+i]))
+	}
+	answer := map[string]any{"total": len(entries), "entries": shown}
+	if next != "" {
+		answer["next"] = next
+	}
+	return answer, nil
+}
+
+func newLogEntry(e *tables.Entry) logEntry {
+	shown := logEntry{
+		experiment: experiment{WebsiteID: e.WebsiteID, Name: shortenText(e.Name, longName)},
+		At:         query.FormatInstant(e.At), By: shortenText(e.By, longName), Entry: e.Kind, Status: e.Status,
+		Text: shortenText(e.Text, maxSentence), StartsAt: e.StartsAt, EndsAt: e.EndsAt, Withdrawn: e.WithdrawnAt != nil,
+	}
+	shown.SubjectIDs = e.SubjectIDs
+	return shown
 }
 
 type planArguments struct {

@@ -348,6 +348,39 @@ func SearchedWebsite(owned *catalogue.AccountResources, bound, asked int64) (int
 	return asked, nil
 }
 
+// FindSubject returns the campaign, the widget or the experiment with some ids, which may be archived, on a website or,
+// if that is 0, on any website of the account.
+func FindSubject(
+	owned *catalogue.AccountResources, website int64, ids *schema.SubjectIDs,
+) (of schema.Subject, err error) {
+	asked := schema.Subject{Kind: schema.SubjectCampaign, ID: ids.CampaignID}
+	err = &query.NotFoundError{Kind: "campaign", ID: ids.CampaignID}
+	switch {
+	case ids.ExperimentID != 0:
+		err = &query.NotFoundError{Kind: "experiment", ID: ids.ExperimentID}
+	case ids.WidgetID != 0:
+		err = &query.NotFoundError{Kind: "widget", ID: ids.WidgetID}
+	}
+	if ids.CampaignID == 0 {
+		asked = schema.Subject{Kind: schema.SubjectWidget, ID: ids.WidgetID, ExperimentID: ids.ExperimentID}
+	}
+	all := owned.Subjects()
+	for _, of := range owned.ArchivedSubjects() {
+		all = append(all, of.Subject)
+	}
+	for _, w := range owned.Widgets {
+		all = append(all, schema.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID})
+	}
+	for _, one := range all {
+		asked.WebsiteID = one.WebsiteID
+		isReadable := website == 0 || website == one.WebsiteID
+		if isReadable && asked == one {
+			return one, nil
+		}
+	}
+	return of, err
+}
+
 // CheckGoal returns an error if the website has no such goal. It is checked before resources are looked up, because 400
 // takes precedence over 404.
 func CheckGoal(owned *catalogue.AccountResources, website, id int64) error {

@@ -12,7 +12,6 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
-	"lifthouse/engine/audit"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -241,22 +240,15 @@ func (p *program) exportCommand() *cobra.Command {
 
 // auditOptions are the flags of audit.
 type auditOptions struct {
-	account       int64
-	since         time.Duration
-	limit         int
-	asJSON, asCSV bool
-	mde           float64 // in percent
+	account int64
+	since   time.Duration
+	limit   int
+	asJSON  bool
 }
 
 func (p *program) auditCommand() *cobra.Command {
 	var o auditOptions
-	cmd := newCommand("audit", cobra.MaximumNArgs(1), func(cmd *cobra.Command, args []string) error {
-		if err := checkAuditFlags(cmd, len(args) == 1); err != nil {
-			return err
-		}
-		if len(args) == 1 {
-			return p.auditTests(args[0], &o)
-		}
+	cmd := newCommand("audit", noArgs, func(cmd *cobra.Command, _ []string) error {
 		from := time.Unix(0, 0)
 		if o.since > 0 {
 			from = time.Now().Add(-o.since)
@@ -269,57 +261,7 @@ func (p *program) auditCommand() *cobra.Command {
 	bounds.Var(cmd.Flags(), &o.since, "since", 0, 0, bounds.MaxAge, "maximum age of the changes, such as 720h; 0: all")
 	bounds.Var(cmd.Flags(), &o.limit, "limit", 100, 1, 1_000_000, "maximum number of changes")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON, with the definition or state after each change")
-	cmd.Flags().BoolVar(&o.asCSV, "csv", false, "print CSV, a row per treatment of FILE")
-	bounds.Var(cmd.Flags(), &o.mde, "mde", 20, 1, 100, "minimum effect of the tests of FILE in percent")
 	return cmd
-}
-
-// checkAuditFlags returns an error if a flag is given that is not for a table of past tests, or only for one.
-func checkAuditFlags(cmd *cobra.Command, hasFile bool) error {
-	ofLog := []string{"account", "since", "limit"}
-	ofFile := []string{"mde", "csv"}
-	wrong := ofFile
-	where := "with"
-	if hasFile {
-		wrong = ofLog
-		where = "without"
-	}
-	for _, name := range wrong {
-		if cmd.Flags().Changed(name) {
-			return usageError{fmt.Errorf("audit: --%s is valid only %s a file", name, where)}
-		}
-	}
-	return nil
-}
-
-// auditTests prints what a table of past tests is worth.
-func (p *program) auditTests(file string, o *auditOptions) error {
-	table, err := p.readTable(file)
-	if err != nil {
-		return err
-	}
-	found := audit.New(table, o.mde/100)
-	switch {
-	case o.asJSON:
-		return p.writeJSON(found)
-	case o.asCSV:
-		return found.WriteCSV(p.stdout)
-	}
-	for _, sentence := range append([]string{found.Text}, found.Sentences...) {
-		p.printLine("%s", sentence)
-	}
-	rows := [][]any{{"TEST", "TREATMENT", "SHIPPED", "JUDGEMENT"}}
-	for _, test := range found.Tests {
-		for i := range test.Treatments {
-			t := &test.Treatments[i]
-			shipped := ""
-			if t.Shipped {
-				shipped = "yes"
-			}
-			rows = append(rows, []any{test.Name, t.Name, shipped, t.Text})
-		}
-	}
-	return p.printTable(rows)
 }
 
 // printAuditLog prints the changes of the catalogue since a time.
@@ -336,21 +278,4 @@ func (p *program) printAuditLog(ctx context.Context, s *app.Store, from time.Tim
 		rows = append(rows, []any{c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, c.By})
 	}
 	return p.printList(rows, "There are no changes.")
-}
-
-// readTable reads a table of past tests; -: standard input.
-func (p *program) readTable(name string) (*audit.Table, error) {
-	file, err := p.openInput(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	table, err := audit.ReadTable(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	for _, note := range table.Notes {
-		_, _ = fmt.Fprintf(p.stderr, "%s: %s\n", name, note)
-	}
-	return table, nil
 }

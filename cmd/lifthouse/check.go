@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/facts"
 	"lifthouse/engine/result"
@@ -186,7 +187,11 @@ func (r *checkReport) checkTables(ctx context.Context, conn driver.Conn) bool {
 	if !r.deep {
 		return true
 	}
-	faults, err := schema.CheckData(ctx, conn)
+	var faults []string
+	err = terminal.ShowWork(r.stderr, "reading all parts", "", terminal.Unknown, func() (err error) {
+		faults, err = schema.CheckData(ctx, conn)
+		return err
+	})
 	for _, fault := range faults {
 		r.reportFault("data", fmt.Errorf("%s; restore a backup (lifthouse restore)", fault))
 	}
@@ -278,7 +283,10 @@ func (r *checkReport) checkFacts(ctx context.Context, shard *facts.Refresher, wh
 		}
 		return
 	}
-	visitors, faults, err := verifyFacts(ctx, shard, func(float64) {})
+	bar := terminal.NewBar(r.stderr, "comparing", "part")
+	const shares = 1_000
+	visitors, faults, err := verifyFacts(ctx, shard, func(share float64) { bar.Show(int64(shares*share), shares) })
+	bar.End()
 	for _, fault := range append(faults, err) {
 		if fault != nil {
 			r.reportFault("facts", fault)

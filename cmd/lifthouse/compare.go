@@ -67,7 +67,7 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.String("methodology", "frequentist", "`name` of the methodology: frequentist or bayesian")
 	flags.Float64("mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
 	flags.StringVar(&past, "past", "",
-		"CSV `file` of past tests, as for lifthouse audit, which say how large true effects are; -: standard input")
+		"CSV `file` of past tests, as for lifthouse opinion, which say how large true effects are; -: standard input")
 	flags.BoolVar(&asJSON, "json", false, "print JSON in place of a table")
 	completeFlag(cmd, "methodology", "frequentist", "bayesian")
 	completeFlag(cmd, "level", "80", "90", "95", "100")

@@ -10,9 +10,11 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/wording"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -63,7 +65,11 @@ func (p *program) forgetVisitors(
 			return errNotConfirmed
 		}
 	}
-	erased, err := s.Writer.ForgetVisitors(ctx, visitors, websites)
+	var erased ingest.Erased
+	err := terminal.ShowWork(p.stderr, "deleting", "", terminal.Unknown, func() (err error) {
+		erased, err = s.Writer.ForgetVisitors(ctx, visitors, websites)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -103,7 +109,11 @@ func (p *program) forgetCustomers(
 			return errNotConfirmed
 		}
 	}
-	erased, err := s.Writer.ForgetCustomers(ctx, customers, texts, keepVisitors)
+	var erased ingest.ErasedCustomers
+	err := terminal.ShowWork(p.stderr, "deleting", "", terminal.Unknown, func() (err error) {
+		erased, err = s.Writer.ForgetCustomers(ctx, customers, texts, keepVisitors)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -176,7 +186,9 @@ func (p *program) retainCommand() *cobra.Command {
 			case !yes && !p.confirm("Delete %s of %s permanently?", events, subjects):
 				return errNotConfirmed
 			}
-			if err := s.EraseSubjects(ctx, found); err != nil {
+			err = terminal.ShowWork(p.stderr, "deleting", "", terminal.Unknown,
+				func() error { return s.EraseSubjects(ctx, found) })
+			if err != nil {
 				return err
 			}
 			p.printLine("deleted %s of %s", events, subjects)

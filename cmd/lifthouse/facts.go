@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,21 +55,14 @@ func (p *program) factsCommand() *cobra.Command {
 
 // showFolding shows the progress of a fold of all events while work runs.
 func (p *program) showFolding(shards facts.Shards, doing string, work func() error) error {
-	bar := terminal.NewBar(p.stderr, doing, "event")
-	defer bar.End()
-	ended := make(chan error, 1)
-	go func() { ended <- work() }()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-ended:
-			return err
-		case <-tick.C:
-			now := shards.FoldProgress()
-			bar.Show(now.Done, now.All)
+	progress := func() (done, all int64) {
+		now := shards.FoldProgress()
+		if now.All == 0 { // it has not begun
+			return 0, -1
 		}
+		return now.Done, now.All
 	}
+	return terminal.ShowWork(p.stderr, doing, "event", progress, work)
 }
 
 // refreshFacts folds the events that arrived since the last refresh.

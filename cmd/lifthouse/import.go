@@ -250,12 +250,15 @@ func (i *fileImport) foldImported(ctx context.Context) error {
 }
 
 func (i *fileImport) importFile(ctx context.Context, file string) (report ingest.Report, err error) {
-	show := terminal.NewProgress()
+	bar := terminal.NewBar(i.stderr, "importing "+filepath.Base(file), "row")
+	defer bar.End()
 	options := i.options
 	options.Progress = func(r ingest.Report) {
-		show.ShowLine(func() {
-			i.printDiagnostic("%s: %d rows, %.0f %%", file, r.Rows, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
-		})
+		all := int64(0) // of standard input, nobody knows
+		if r.TotalBytes > 0 && r.Bytes > 0 {
+			all = max(r.Rows, int64(float64(r.Rows)*float64(r.TotalBytes)/float64(r.Bytes)))
+		}
+		bar.Show(r.Rows, all)
 	}
 	options.Reject = func(line int64, reason string) {
 		if i.unkept == nil {

@@ -173,15 +173,17 @@ func (p *program) rootCommand() *cobra.Command {
 	bounds.Var(root.PersistentFlags(), &p.opening.MaxVisitorEvents, "max-visitor-events", fold.MaxVisitorEvents,
 		100, bounds.MaxVisitorEvents,
 		"events of a website above which a visitor is automated and counts nowhere; a change needs facts --rebuild")
-	root.AddCommand(
+	root.AddCommand(p.idsCommand(),
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(),
 		p.retainCommand(),
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(),
 		commandGroup("token", p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand()),
 		commandGroup("source", p.sourceAddCommand(), p.sourceListCommand()),
-		p.reconcileCommand(), p.discoverCommand(), p.shareCommand(),
-		p.outcomeCommand(), p.planCommand(), p.worthCommand(), p.tablesCommand(), p.auditCommand(), p.migrateCommand(),
-		p.readyCommand(), p.factsCommand(), p.reportCommand(), p.askCommand(), p.looksCommand(), p.compareCommand(),
+		p.reconcileCommand(), p.discoverCommand(), p.completeSubjects(p.shareCommand()),
+		p.completeSubjects(p.outcomeCommand()), p.planCommand(), p.worthCommand(), p.tablesCommand(), p.auditCommand(),
+		p.completeSubjects(p.logCommand()), p.completeSubjects(p.noteCommand()), p.opinionCommand(), p.migrateCommand(),
+		p.readyCommand(), p.factsCommand(), p.completeSubjects(p.reportCommand()), p.askCommand(),
+		p.completeSubjects(p.looksCommand()), p.compareCommand(),
 		p.mcpCommand(),
 		commandGroup("webhook", p.webhookListCommand(), p.webhookTestCommand(), p.webhookDeliveriesCommand(),
 			p.webhookResendCommand()))

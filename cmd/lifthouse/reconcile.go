@@ -6,8 +6,10 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
 	"lifthouse/engine/reconcile"
 	"lifthouse/engine/wording"
@@ -52,7 +54,9 @@ func (p *program) reconcileCommand() *cobra.Command {
 			return err
 		}
 		export := p.inputPath(args[0])
-		if err := compareOrders(ctx, s, export, options, website, compared); err != nil {
+		err = terminal.ShowWork(p.stderr, "comparing "+filepath.Base(export), "", terminal.Unknown,
+			func() error { return compareOrders(ctx, s, export, options, website, compared) })
+		if err != nil {
 			return err
 		}
 		if orderRows != "" {

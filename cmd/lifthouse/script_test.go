@@ -141,6 +141,7 @@ func (s *script) execute(t *testing.T, out *strings.Builder, line string, env ma
 var (
 	seeHelp   = regexp.MustCompile(`Run 'lifthouse[^']* --help' for the commands and their flags.\n`)
 	secret    = regexp.MustCompile(`lh_[\w-]{43}`)
+	noteID    = regexp.MustCompile(`note_[0-9a-f]{32}`)
 	hash      = regexp.MustCompile(`[0-9a-f]{64}`)
 	password  = regexp.MustCompile(`: [A-Z0-9]{26}\n`)
 	setting   = regexp.MustCompile(` +(\S+) +(\((?:flag|environment|file|default)\)\n)`)
@@ -149,11 +150,12 @@ var (
 	timeOfRun = regexp.MustCompile(`20\d\d-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?)?`)
 )
 
-// mask replaces what differs from run to run: the folder, tokens, durations, and times by their distance from the start
+// mask replaces what differs from run to run: the folder, tokens, ids of notes, durations, and times by their distance from the start
 // of the script.
 func (s *script) mask(text string) string {
 	text = strings.NewReplacer(s.dir, "$DIR", " "+os.TempDir()+" ", " $TMP ").Replace(text)
 	text = password.ReplaceAllString(hash.ReplaceAllString(text, "HASH"), ": PASSWORD\n")
+	text = noteID.ReplaceAllString(text, "note_ID")
 	text = setting.ReplaceAllString(text, " $1 $2") // the columns are as wide as the name of the folder
 	text = speed.ReplaceAllString(secret.ReplaceAllString(text, "lh_TOKEN"), "")
 	text = late.ReplaceAllString(text, "(days) late") // events with times of the script, such as of May 2026

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"lifthouse/cmd/internal/app"
@@ -163,7 +165,11 @@ func (p *program) backupCommand() *cobra.Command {
 				return errOnlyEmbedded
 			}
 			dir := filepath.Clean(p.absolutePath(args[0]))
-			err := s.Writer.PauseWrites(ctx, func() error { return schema.WriteBackup(ctx, s.Conn, dir) })
+			all := sizeOf(filepath.Join(s.Dir, "store"))
+			err := terminal.ShowWork(p.stderr, "writing the backup", "MB",
+				func() (int64, int64) { return min(sizeOf(dir), all), all }, func() error {
+					return s.Writer.PauseWrites(ctx, func() error { return schema.WriteBackup(ctx, s.Conn, dir) })
+				})
 			if err != nil {
 				return err
 			}
@@ -171,6 +177,21 @@ func (p *program) backupCommand() *cobra.Command {
 			return nil
 		})
 	})
+}
+
+// sizeOf returns the size of the files in a folder in MB. It skips what disappears at the same time.
+func sizeOf(dir string) int64 {
+	size := int64(0)
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil //nolint:nilerr // another process has removed it
+		}
+		if info, err := entry.Info(); err == nil {
+			size += info.Size()
+		}
+		return nil
+	})
+	return size / 1e6
 }
 
 func (p *program) restoreCommand() *cobra.Command {
@@ -187,7 +208,10 @@ func (p *program) restoreCommand() *cobra.Command {
 		if !isEmpty(to) {
 			return fmt.Errorf("restore: %s has files already; use a new store, --store", to)
 		}
-		if err := app.RestoreBackup(cmd.Context(), to, from); err != nil {
+		all := sizeOf(from)
+		err = terminal.ShowWork(p.stderr, "restoring", "MB", func() (int64, int64) { return min(sizeOf(to), all), all },
+			func() error { return app.RestoreBackup(cmd.Context(), to, from) })
+		if err != nil {
 			return err
 		}
 		p.printLine("restored %s into %s", args[0], address.Dir)
@@ -221,12 +245,16 @@ func (p *program) copyCommand() *cobra.Command {
 		}
 		return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 			started := time.Now()
-			show := terminal.NewProgress()
-			copied, err := s.CopyFrom(ctx, source, func(done, total uint64) {
-				show.ShowLine(func() {
-					p.printDiagnostic("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
+			var done, all atomic.Int64
+			var copied app.Copied
+			err := terminal.ShowWork(p.stderr, "copying", "event",
+				func() (int64, int64) { return done.Load(), all.Load() }, func() (err error) {
+					copied, err = s.CopyFrom(ctx, source, func(copied, total uint64) {
+						done.Store(int64(copied)) //nolint:gosec // a number of rows
+						all.Store(int64(total))   //nolint:gosec // a number of rows
+					})
+					return err
 				})
-			})
 			if errors.As(err, new(*embedded.LockedError)) {
 				return fmt.Errorf("%w: stop the server, and repeat the command", err)
 			}
@@ -236,6 +264,7 @@ func (p *program) copyCommand() *cobra.Command {
 			p.printLine("catalogue: %s copied", wording.CountNoun(copied.Catalogue, "row"))
 			p.printLine("looks: %d copied", copied.Looks)
 			p.printLine("messages: %d copied", copied.Messages)
+			p.printLine("notes: %d copied", copied.Notes)
 			p.printLine("events: %s copied, %.1f s; each counts once, however often it is copied",
 				wording.CountNoun(copied.Events, "row"), time.Since(started).Seconds())
 			return nil

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
 	"lifthouse/engine/tables"
 	"lifthouse/schema/faults"
@@ -37,7 +38,9 @@ type writtenTables struct {
 
 // tableReader returns the reader of the tables of a store.
 func tableReader(s *app.Store) tables.Reader {
-	return tables.Reader{Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox}
+	return tables.Reader{
+		Engine: s.Engine, Summaries: s.Summaries, Catalogue: s.Catalogue, Outbox: s.Outbox, Notes: s.Notes,
+	}
 }
 
 func (p *program) tablesCommand() *cobra.Command {
@@ -127,8 +130,11 @@ func (p *program) writeTables(ctx context.Context, s ownedStore, o *tablesOption
 		Contract: tables.Contract, Release: buildVersion(), AsOf: s.Engine.AsOf(time.Now()), Rows: map[string]int64{},
 	}
 	asked := query.Table{WebsiteID: o.website, Since: since, Attributes: []string{query.UsualAttribute}}
+	bar := terminal.NewBar(p.stderr, "writing", "table")
+	defer bar.End()
 	for i := range tables.All {
 		table := &tables.All[i]
+		bar.Show(int64(i), int64(len(tables.All)))
 		name := table.Name + "." + o.format
 		err := replaceFile(filepath.Join(dir, name), func(file io.Writer) error {
 			found, err := tableReader(s.Store).OpenTable(ctx, table, s.owned, asked)

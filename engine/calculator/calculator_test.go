@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine/audit"
 	"lifthouse/engine/effects"
+	"lifthouse/engine/opinion"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -277,7 +277,7 @@ func TestWorthOfAComparison(t *testing.T) {
 		check.Equal(t, len(got.InWords()), 2, "%s: %+v, %q", test.past, got, got.InWords())
 	}
 	input := must.Get(ParseInput([]byte(question + "}")))(t)
-	input.Past = must.Get(audit.ReadTable(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t).Past()
+	input.Past = must.Get(opinion.ReadTable(strings.NewReader("name,control,treatment,shipped\nBanner,500/10000,560/10000,yes\n")))(t).Past()
 	ofFile, ofLine := input.ComputeAnswer().Worth, answer(`,"past":[{"name":"Banner","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}],"shipped":1}]`)
 	check.That(t,
 		(*ofFile.Total == *ofLine.Total || ofFile.Total.Expected == ofLine.Total.Expected && ofFile.Total.Shipped == 1),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"math/big"
 	"slices"
 	"time"
@@ -210,7 +211,7 @@ func (r Reader) openAnswer(ctx context.Context, q plan.Question, held bool) (x a
 			recent.version.facts = shard.published.settledVersion(q.Subject)
 		}
 		if last, version := shard.kept.LastValue(q.Subject); version == recent.version {
-			recent.counts = last.(map[string]int64)
+			recent.counts = last.(counts)
 			recent.kept = true
 		}
 	}
@@ -325,8 +326,7 @@ func (r Reader) ReadSteps(
 // eachGoal reads sums with read, and calls each with those of each goal. Visitors are read once for each conversion
 // window. Goals of which every event counts in full are read together, and each other goal alone.
 func (r Reader) eachGoal(
-	ctx context.Context, q plan.Question, goals []GoalQuestion,
-	read func(*counting, context.Context, factSums) error, each func(i int, s *sums) error,
+	ctx context.Context, q plan.Question, goals []GoalQuestion, read readSums, each func(i int, s *sums) error,
 ) error {
 	q.Cap = nil
 	return r.atOnePosition(ctx, q, func(x answer) error {
@@ -374,7 +374,7 @@ func countedInFull(q *plan.Question, goals []GoalQuestion, window schema.Convers
 // sumGoal returns the sums of a goal. together has those of visitors, and of the goals that were read with them; any
 // other goal is read alone.
 func (x answer) sumGoal(
-	ctx context.Context, goal GoalQuestion, together *sums, read func(*counting, context.Context, factSums) error,
+	ctx context.Context, goal GoalQuestion, together *sums, read readSums,
 ) (*sums, error) {
 	s := x.newSums()
 	s.ConversionWindow = goal.Window
@@ -431,13 +431,12 @@ func (x answer) readTop(ctx context.Context) ([]string, error) {
 	for _, value := range x.keptValues() {
 		counts[value] = 0
 	}
-	for _, s := range x.newCountings(nil) {
-		q := s.newQuery()
-		q.Most = len(x.Shards) == 1
-		if q.Most { // else a value may be frequent only over all servers
-			q.addParam("most", uint32(max(x.Top, mostKept)+1)) //nolint:gosec // few
-		}
-		if err := s.countValues(ctx, q, counts); err != nil {
+	most := uint32(math.MaxUint32) // a value may be frequent only over all servers
+	if len(x.Shards) == 1 {
+		most = uint32(max(x.Top, mostKept) + 1) //nolint:gosec // few
+	}
+	for _, c := range x.newCountings(nil) {
+		if err := c.countValues(ctx, most, counts); err != nil {
 			return nil, err
 		}
 	}
@@ -452,13 +451,17 @@ func (x answer) readTop(ctx context.Context) ([]string, error) {
 	return values[:min(len(values), x.Top)], nil
 }
 
-// countValues adds the numbers of visitors by value of the dimension.
-func (s *counting) countValues(ctx context.Context, q *reportQuery, counts map[string]int64) error {
-	return s.runQuery(ctx, "top.sql", q, func(row driver.Rows) error {
+// countValues adds the numbers of visitors by value of the dimension, of at most some values.
+func (c *counting) countValues(ctx context.Context, most uint32, visitors map[string]int64) error {
+	params := slices.Clone(c.selection.params)
+	params.add("most", most)
+	where := slices.Concat(c.selection.visitors, c.selection.firstView)
+	sql := c.selection.render("top.sql", where, c.selection.dimensions[0])
+	return c.store.EachRow(ctx, sql, params, func(row driver.Rows) error {
 		var value string
-		var visitors int64
-		err := row.Scan(&value, &visitors)
-		counts[value] += visitors
+		var n int64
+		err := row.Scan(&value, &n)
+		visitors[value] += n
 		return err
 	})
 }
@@ -475,13 +478,29 @@ func (x answer) comparedVariations() []string {
 	return variations
 }
 
-// eachCompared runs a statement about the visitors that the report compares.
+// eachCompared runs a statement about the goal events of the visitors that the report compares.
 func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
+	return x.eachOfCompared(ctx, scan, func(c *counting) string {
+		where := append(slices.Clone(c.selection.goals), ofCompared)
+		return c.selection.render(file, where, "")
+	})
+}
+
+// ofCompared is the condition of the rows of the visitors that the report compares.
+const ofCompared = "variation IN {variations:Array(String)}"
+
+// eachOfCompared runs a statement with the condition ofCompared.
+func (x answer) eachOfCompared(
+	ctx context.Context, scan func(driver.Rows) error, statement func(*counting) string,
+) error {
 	variations := x.comparedVariations()
-	for _, s := range x.newCountings(nil) {
-		q := s.newQuery()
-		q.addParam("variations", variations)
-		if err := s.runQuery(ctx, file, q, scan); err != nil {
+	for _, c := range x.newCountings(nil) {
+		params := slices.Clone(c.selection.params)
+		params.add("variations", variations)
+		if x.limit != nil {
+			params.add("cap", x.limit.Limit)
+		}
+		if err := c.store.EachRow(ctx, statement(c), params, scan); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"lifthouse/engine/metric"
@@ -30,12 +29,11 @@ func (r Reader) ReadAppearances(
 	first := map[string]int64{}
 	err = r.atOnePosition(ctx, q, func(x answer) error {
 		clear(first)
-		for _, s := range x.newCountings(nil) {
-			query := s.newQuery()
-			query.addParam("before_ms", before.UnixMilli())
-			query.addParam("most", uint32(mostAppearances))
-			query.write = func() string { return query.appearances(of) }
-			if err := s.runQuery(ctx, "", query, func(row driver.Rows) error {
+		for _, c := range x.newCountings(nil) {
+			sql, params := c.selection.appearances(of)
+			params.add("before_ms", before.UnixMilli())
+			params.add("most", uint32(mostAppearances))
+			if err := c.store.EachRow(ctx, sql, params, func(row driver.Rows) error {
 				var value string
 				var at int64
 				err := row.Scan(&value, &at)
@@ -59,16 +57,17 @@ func (r Reader) ReadAppearances(
 	return values, nil
 }
 
-// appearances returns the statement of ReadAppearances.
-func (q *reportQuery) appearances(of Appearing) string {
-	c := compiler{query: q, name: "appearing"}
-	section := "{goals:UInt64}"
-	at := "toUnixTimestamp64Milli(first_time) + toInt64(since_ms)"
-	value := "toString(goal_id)"
+// appearances returns the statement of ReadAppearances, and its parameters.
+func (s *selection) appearances(of Appearing) (string, parameters) {
+	params := slices.Clone(s.params)
+	c := compiler{params: &params, name: "appearing"}
+	section := "section = {goals:UInt64}"
+	at := factTime
+	value := "goal_id"
 	switch of.Text.Source {
 	case metric.OfAttribute:
-		section = "{visitors:UInt64}"
-		at = "toUnixTimestamp64Milli(first_time)"
+		section = "section = {visitors:UInt64}"
+		at = firstTime
 		value = c.text(of.Text)
 	case metric.OfLine:
 		value = "arrayJoin(" + lineColumnOf(of.Text).column + ")"
@@ -76,16 +75,14 @@ func (q *reportQuery) appearances(of Appearing) string {
 		value = c.text(of.Text)
 	case metric.OfEvent: // no text is of an event
 	}
-	return strings.Join([]string{
-		"-- one row per value, in the order of its first appearance",
-		"SELECT toString(" + value + ") AS appeared, min(" + at + ") AS first_ms",
-		"FROM " + string(q.Facts),
-		"WHERE section = " + section,
-		"    AND " + at + " < {before_ms:Int64}",
-		"GROUP BY appeared",
-		"HAVING sum(toInt64(sign)) > 0",
-		"ORDER BY first_ms, appeared",
-		"LIMIT {most:UInt32}",
-		q.render("settings.sql"),
-	}, "\n")
+	found := clauses{
+		about:   "one row per value, in the order of its first appearance",
+		columns: []column{{"appeared", "toString(" + value + ")"}, {"first_ms", "min(" + at + ")"}},
+		from:    s.Facts,
+		where:   []string{section, at + " < {before_ms:Int64}"},
+		groups:  []string{"appeared"},
+		having:  "sum(toInt64(sign)) > 0",
+		order:   "first_ms, appeared\nLIMIT {most:UInt32}",
+	}
+	return found.text() + "\n" + settingsOf(s.few), params
 }

@@ -9,12 +9,13 @@ import (
 	"lifthouse/engine/metric"
 )
 
-// compiler writes conditions and quantities of a metric as SQL. Values are only ever parameters, which it adds to a
-// query.
+// compiler writes conditions and quantities of a metric as SQL. Values are only ever parameters, which it adds
+// to the parameters.
 type compiler struct {
-	query *reportQuery
-	name  string // of what it writes, with which the names of the parameters begin
-	n     int    // number of parameters
+	params    *parameters
+	endsEarly bool   // the window of times excludes events at its end
+	name      string // of what it writes, with which the names of the parameters begin
+	n         int    // number of parameters
 	// split is a text: of events and lines, only those whose text is the column split_value are read; nil: all are
 	split *metric.Field
 }
@@ -23,7 +24,7 @@ type compiler struct {
 func (c *compiler) param(kind string, value any) string {
 	c.n++
 	name := fmt.Sprintf("%s_%d", c.name, c.n)
-	c.query.addParam(name, value)
+	c.params.add(name, value)
 	return "{" + name + ":" + kind + "}"
 }
 
@@ -53,7 +54,7 @@ func (c *compiler) text(f metric.Field) string {
 		return c.label("properties", f.Name, "=([^\\0]*)")
 	default: // an attribute
 		if column, known := columns[f.Name]; known {
-			return string(column)
+			return column
 		}
 		return c.label("custom", f.Name, "=([^\\0]*)")
 	}
@@ -155,7 +156,7 @@ func (c *compiler) events(e *metric.Events, within metric.Range) string {
 	if within.IsSet() {
 		conditions = append(conditions, "since_ms < "+c.param("UInt64", within.To.Milliseconds()))
 	}
-	if c.query.To {
+	if c.endsEarly {
 		conditions = append(conditions, "toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}")
 	}
 	switch body, readsLines := c.where(e); {
@@ -303,7 +304,7 @@ func (c *compiler) actions(q *metric.Quantity) compiled {
 		conditions = append(conditions, "ms >= "+c.param("UInt64", q.Within.From.Milliseconds()),
 			"ms < "+c.param("UInt64", q.Within.To.Milliseconds()))
 	}
-	if c.query.To {
+	if c.endsEarly {
 		conditions = append(conditions, "toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}")
 	}
 	const rows = "(section = {visitors:UInt64})"

@@ -8,52 +8,31 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
-	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// readAll reads sums from the cells of all visitors.
-func (s *counting) readAll(ctx context.Context, wanted factSums) error {
-	for at, cell := range s.all {
+// sumCells returns sums of the cells of all visitors.
+func (c *counting) sumCells(wanted factSums) (counts, error) {
+	found := counts{}
+	for at, cell := range c.on.all {
 		if at.Goal != 0 && !slices.Contains(wanted.goals, at.Goal) {
 			continue
 		}
-		m := s.cellMoments(at.Goal, *cell, wanted)
-		if err := s.addMoments(rowKey{key{goal: s.goalKey(at.Goal)}, at.Variation}, &m); err != nil {
-			return err
+		m := c.cellMoments(at.Goal, *cell, wanted)
+		if err := found.addVariation(key{goal: c.goalKey(at.Goal)}, at.Variation, &m); err != nil {
+			return nil, err
 		}
 	}
-	if !wanted.visitors {
-		return nil
-	}
-	return s.addRecent(ctx)
+	return found, nil
 }
 
-// addRecent adds the visitors of the recent days.
-func (s *counting) addRecent(ctx context.Context) (err error) {
-	file := "recent.sql"
-	if s.days {
-		file = "recent_days.sql"
+// goalKey returns the goal in the key of sums.
+func (c *counting) goalKey(goal int64) int64 {
+	if c.of.goals == nil {
+		return 0
 	}
-	counts := s.recent.counts
-	if hasWindow := !s.Filters.From.IsZero() || !s.Filters.To.IsZero(); counts == nil || hasWindow {
-		counts, err = s.countVisitors(ctx, file)
-		if err != nil {
-			return err
-		}
-		if !hasWindow {
-			s.recent.counts = counts
-		}
-	}
-	for variation, n := range counts {
-		m := moments.NoMoments()
-		m.Recent = n
-		if err := s.addMoments(rowKey{variation: variation}, &m); err != nil {
-			return err
-		}
-	}
-	return nil
+	return goal
 }
 
 // recentVisitors are the visitors of the recent days of a subject on a server, by variation. Without a window, they
@@ -61,7 +40,7 @@ func (s *counting) addRecent(ctx context.Context) (err error) {
 // position.
 type recentVisitors struct {
 	version recentVersion
-	counts  map[string]int64 // nil: not read
+	counts  counts // nil: not read
 	kept    bool
 }
 
@@ -71,66 +50,78 @@ type recentVersion struct {
 }
 
 // countBytes is the approximate size of the count of a variation.
-const countBytes = 64
+const countBytes = 1000
 
-// countVisitors reads a number of visitors of each variation.
-func (s *counting) countVisitors(ctx context.Context, file string) (map[string]int64, error) {
-	counts := map[string]int64{}
-	err := s.runQuery(ctx, file, s.newQuery(), func(row driver.Rows) error {
-		var variation string
-		var n int64
-		err := row.Scan(&variation, &n)
-		counts[variation] = n
-		return err
-	})
-	return counts, err
+// runsDays returns the part of the sums of cells by day, of a series by its buckets. If crossings are read, a series
+// has no multi-exposed visitors.
+func (c *counting) runsDays(wanted factSums, series bool) part {
+	return func(ctx context.Context) (counts, error) { return c.sumDays(ctx, wanted, series) }
 }
 
-// addDays adds sums of the cells by day, by the buckets of the series if series is true. If oneVariation is true, it
-// leaves out multi-exposed visitors.
-func (s *counting) addDays(ctx context.Context, wanted factSums, series, oneVariation bool) error {
-	q := s.newQuery()
-	if series {
-		q.Keys = []keyColumn{{"bucket", bucketOf(factTime)}}
+func (c *counting) sumDays(ctx context.Context, wanted factSums, series bool) (counts, error) {
+	of := clauses{
+		about:   "one row per variation, goal and day: sums of the cells by day",
+		columns: []column{{"", "variation"}, {"", "goal_id"}, {"bucket", "toInt64(0)"}},
+		from:    c.selection.Facts,
+		where: append(
+			[]string{"section = {days:UInt64}", "goal_id IN {cell_goals:Array(Int64)}"}, c.timesOfDays()...),
+		groups: []string{"variation", "goal_id", "bucket"},
 	}
+	if series {
+		of.columns[2].sql = bucketOf(factTime)
+	}
+	// The extent in a cell has no meaning in their sum.
+	of.columns = append(of.columns, column{"of_cell", "sumForEach(arrayMap(x -> sign * x, sums))"})
 	goals := wanted.goals
 	if wanted.visitors {
 		goals = append([]int64{0}, goals...)
 	}
-	q.addParam("cell_goals", goals)
-	return s.runQuery(ctx, "day_cells.sql", q, func(row driver.Rows) error {
-		var at rowKey
+	params := slices.Clone(c.selection.params)
+	params.add("cell_goals", goals)
+	withCrossers := !series || !c.asked().hasCrossers
+	found := counts{}
+	return found, c.store.EachRow(ctx, of.text()+"\n"+settingsOf(c.selection.few), params, func(row driver.Rows) error {
+		var at key
+		var variation string
 		var goal int64
 		var large []*big.Int
-		to := []any{&at.variation, &goal}
-		if series {
-			to = append(to, &at.bucket)
-		}
-		if err := row.Scan(append(to, &large)...); err != nil {
+		if err := row.Scan(&variation, &goal, &at.bucket, &large); err != nil {
 			return err
 		}
-		if oneVariation && fold.IsMultiExposed(at.variation) {
+		if !withCrossers && fold.IsMultiExposed(variation) {
 			return nil
 		}
 		cell, err := cellOf(large)
 		if err != nil {
 			return err
 		}
-		at.goal = s.goalKey(goal)
-		m := s.cellMoments(goal, *cell, wanted)
-		return s.addMoments(at, &m)
+		at.goal = c.goalKey(goal)
+		m := c.cellMoments(goal, *cell, wanted)
+		return found.addVariation(at, variation, &m)
 	})
 }
 
+// timesOfDays returns the conditions of the cells by day of the window of times: no first view before it, and no event
+// after it.
+func (c *counting) timesOfDays() (conditions []string) {
+	if !c.of.Filters.From.IsZero() {
+		conditions = append(conditions, firstTime+" >= {from_ms:Int64}")
+	}
+	if c.selection.endsEarly {
+		conditions = append(conditions, factTime+" < {to_ms:Int64}")
+	}
+	return conditions
+}
+
 // cellMoments returns the moments of the sums of a cell that a report adds.
-func (s *counting) cellMoments(goal int64, cell fold.Cell, wanted factSums) moments.Moments {
+func (c *counting) cellMoments(goal int64, cell fold.Cell, wanted factSums) moments.Moments {
 	if goal != 0 || !wanted.visitors {
 		clear(cell.CellSums[:fold.Goals])
 	}
 	if !slices.Contains(wanted.goals, goal) {
 		clear(cell.CellSums[fold.Goals:])
 	}
-	if s.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only
+	if !isOfWidget(c.of.Subject) { // reports of campaigns have views and goals only
 		clear(cell.CellSums[fold.Clicks : fold.Conversed+1])
 	}
 	return cell.AsMoments()

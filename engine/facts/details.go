@@ -34,10 +34,10 @@ func (r Reader) ReadFirstViews(
 			return err
 		}
 		s.setTops([][]string{top})
-		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
-			q := c.newQuery()
-			q.ByFirstDay = true
-			return c.countVisitorRows(ctx, "visitors.sql", q)
+		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) (counts, error) {
+			return c.run(ctx, c.visitorStatement(false, keyColumn{
+				column{"first_day_number", "toInt64(first_day)"}, "Int64", func(at *rowKey) any { return &at.bucket },
+			}))
 		})
 		found = s.bucketSteps()
 		return err
@@ -57,13 +57,8 @@ func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []in
 			return err
 		}
 		s := x.newSums()
-		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
-			q := c.newQuery()
-			q.addParam("bins", bins)
-			keys := []keyColumn{{"bucket", "toInt64(roundDown(value, {bins:Array(Int64)}))"}}
-			return c.addRows(ctx, "distribution.sql", q, "", keys, func(m *moments.Moments) []any {
-				return []any{m.Goals.Sum}
-			})
+		err = s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) (counts, error) {
+			return c.run(ctx, c.distributionStatement(bins))
 		})
 		found = s.bucketSteps()
 		return err
@@ -71,19 +66,38 @@ func (r Reader) ReadDistribution(ctx context.Context, q plan.Question, bins []in
 	return found, err
 }
 
+// distributionStatement returns the statement of the numbers of goal events by the bin of their value.
+func (c *counting) distributionStatement(bins []int64) *statement {
+	bin := keyColumn{
+		column{"bucket", "toInt64(roundDown(value, {bins:Array(Int64)}))"},
+		"Int64",
+		func(at *rowKey) any { return &at.bucket },
+	}
+	s := c.newStatement("one row per key and lower bound of a bin: the number of counted goal events in the bin", bin)
+	s.params.add("bins", bins)
+	s.where = c.selection.goals
+	if c.selection.hasUnknown {
+		s.where = append(slices.Clone(s.where), ofUnknown+" = 0")
+	}
+	s.sums = []sum{{
+		column{"goals_reached", "toInt128(sum(toInt64(sign)))"}, func(m *moments.Moments) any { return m.Goals.Sum },
+	}}
+	return s
+}
+
 // ReadLostViews reads the goal events of a subject whose visitors have no view of it, by the variation that they carry.
 func (r Reader) ReadLostViews(ctx context.Context, q plan.Question) (found map[int64]moments.LostViews, err error) {
 	err = r.atOnePosition(ctx, q, func(x answer) error {
 		found = map[int64]moments.LostViews{}
-		for _, s := range x.newCountings(nil) {
-			q := s.newQuery()
-			of := s.Subject
-			q.addParam("website_id", of.WebsiteID)
-			q.addParam("subject", string(of.Kind))
-			q.addParam("subject_id", of.ID)
-			q.addParam("experiment_id", of.ExperimentID)
-			q.addParam("through", s.Through)
-			if err := s.runQuery(ctx, "lost_views.sql", q, func(row driver.Rows) error {
+		for _, c := range x.newCountings(nil) {
+			params := slices.Clone(c.selection.params)
+			params.add("website_id", q.Subject.WebsiteID)
+			params.add("subject", string(q.Subject.Kind))
+			params.add("subject_id", q.Subject.ID)
+			params.add("experiment_id", q.Subject.ExperimentID)
+			params.add("through", c.on.Through)
+			sql := c.selection.render("lost_views.sql", nil, "")
+			if err := c.store.EachRow(ctx, sql, params, func(row driver.Rows) error {
 				var variation int64
 				var goals, visitors int64
 				err := row.Scan(&variation, &goals, &visitors)
@@ -107,19 +121,16 @@ type Value struct {
 	Visitors int64  `json:"visitors"`
 }
 
-// ReadValues returns the values of an attribute of a subject, the most frequent first.
+// ReadValues returns the values of an attribute of all visitors of a subject, the most frequent first.
 func (r Reader) ReadValues(ctx context.Context, q plan.Question, attribute string) ([]Value, error) {
+	q.Dimension = query.Dimension(attribute)
+	q.Filters = query.Filters{}
+	q.ConversionWindow = schema.ConversionWindow{}
 	var counts map[string]int64
 	err := r.atOnePosition(ctx, q, func(x answer) error {
 		counts = map[string]int64{}
-		for _, s := range x.newCountings(nil) {
-			q := s.newQuery()
-			q.dimensions = nil
-			q.addDimension(attribute)
-			q.Filters = "true"
-			q.To = false
-			q.From = false
-			if err := s.countValues(ctx, q, counts); err != nil {
+		for _, c := range x.newCountings(nil) {
+			if err := c.countValues(ctx, math.MaxUint32, counts); err != nil {
 				return err
 			}
 		}
@@ -177,7 +188,7 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 	store := *x.Store
 	store.Limits.Time = 0
 	x.Store = &store
-	return x.eachCompared(ctx, "each_visitor.sql", func(row driver.Rows) error {
+	return x.eachOfCompared(ctx, func(row driver.Rows) error {
 		var v Visitor
 		var variation, attributes string
 		var first int64
@@ -202,7 +213,57 @@ func (r Reader) EachVisitor(ctx context.Context, q plan.Question, each func(*Vis
 		v.Value, v.Profit, v.ExtraValue = amount(countedValue), amount(countedProfit), amount(extra)
 		v.UncappedValue, v.UncappedProfit = amount(value), amount(profit)
 		return each(&v)
-	})
+	}, (*counting).eachVisitor)
+}
+
+// eachVisitor returns the statement of EachVisitor.
+func (c *counting) eachVisitor() string {
+	of := c.selection
+	views := slices.Concat(of.visitors, of.firstView)
+	rows := clauses{
+		columns: []column{{"", "*"}},
+		from:    of.Facts + " FINAL", // without rows that are cancelled
+		where: []string{
+			ofCompared,
+			"(" + strings.Join(of.goals, " AND ") + " OR " + strings.Join(views, " AND ") + ")",
+		},
+	}
+	each := clauses{
+		about: "one row per visitor of the report: the first view, the events until the end of the window, " +
+			"and the goal events that count",
+		columns: []column{
+			{"", "visitor_id"},
+			{"of_variation", "any(variation)"},
+			{"first_ms", "any(" + firstTime + ")"},
+			{"of_first_view", "any(concatWithSeparator('\\0', " + attributes + "))"},
+			{"all_views", "sumIf(" + c.numberOf(moments.View, "views") + ", grain = 'visitor')"},
+		},
+		from:   subquery(rows.text()),
+		groups: []string{"visitor_id"},
+	}
+	for _, action := range actionColumns[1:] {
+		number := "0" // a campaign has none
+		if isOfWidget(c.of.Subject) {
+			number = "if(grain = 'visitor', " + c.numberOf(action.kind, action.name) + ", 0)"
+		}
+		each.columns = append(each.columns, column{"", "toUInt64(sum(" + number + "))"})
+	}
+	removed := "0"
+	if c.isCapped() {
+		removed = "greatest(total_value - {cap:Int64}, 0)"
+	}
+	each.columns = append(each.columns,
+		column{"goal_events", "countIf(grain = 'goal')"},
+		column{"unknown_values", "countIf(" + ofUnknown + " = 1)"},
+		column{"total_value", "sum(value)"},
+		column{"total_profit", "sum(profit)"},
+		column{"total_extra", "sum(extra_value)"},
+		column{"counted_value", "total_value - " + removed},
+		column{"counted_profit", "total_profit - (total_value - counted_value)"},
+	)
+	// Other visitors wait on the disk.
+	const settings = ", max_bytes_before_external_group_by = 268435456, max_bytes_ratio_before_external_group_by = 0"
+	return each.text() + "\n" + settingsOf(of.few) + settings
 }
 
 // Order is a counted goal event, or, with negative numbers, one that a refresh has replaced.

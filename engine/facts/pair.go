@@ -2,7 +2,7 @@ package facts
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
 	"lifthouse/engine/metric"
@@ -11,153 +11,133 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// pairQuery is the statement of the sums of the quantities of a metric.
+// pairQuery has the parts of the statements of the quantities of a metric.
 type pairQuery struct {
-	*reportQuery
+	*selection
+	params     *parameters
 	quantities []compiled // x, and y of a ratio
 	limit      string     // of x of each visitor; empty: none
 	amounts    bool       // whether a sum is not known if amounts of an event are in another currency
 	split      string     // values by which the metric is split, of a row; empty: it is not
-	variations string     // condition of the column variation
 }
 
 // newPairQuery compiles the metric of the question, split by a text unless it is nil.
-func (s *counting) newPairQuery(split *metric.Field) *pairQuery {
-	q := &pairQuery{reportQuery: s.newQuery(), variations: "variation != ''"}
+func (c *counting) newPairQuery(split *metric.Field, params *parameters) *pairQuery {
+	q := &pairQuery{selection: c.selection, params: params}
 	if split != nil {
-		of := compiler{query: q.reportQuery, name: "split"}
+		of := compiler{params: params, name: "split"}
 		q.split = of.text(*split)
 		if split.Source == metric.OfLine {
 			q.split = "arrayJoin(arrayDistinct(" + lineColumnOf(*split).column + "))"
 		}
 	}
-	for i, of := range s.Expression.Quantities() {
-		c := compiler{query: q.reportQuery, name: []string{"x", "y"}[i], split: split}
-		q.quantities = append(q.quantities, c.quantity(of))
+	for i, of := range c.of.Expression.Quantities() {
+		name := []string{"x", "y"}[i]
+		compile := compiler{params: params, name: name, endsEarly: c.selection.endsEarly, split: split}
+		q.quantities = append(q.quantities, compile.quantity(of))
 		q.amounts = q.amounts || of.ReadsAmounts()
 	}
-	if s.limit != nil && s.limit.Limit > 0 {
+	if c.of.limit != nil && c.of.limit.Limit > 0 {
 		q.limit = "{pair_cap:Int64}"
-		q.addParam("pair_cap", s.limit.Limit/(metric.Scale/s.Expression.Numerator.Scale()))
+		params.add("pair_cap", c.of.limit.Limit/(metric.Scale/c.of.Expression.Numerator.Scale()))
 	}
 	return q
 }
 
-// countPair reads the sums of the quantities of the metric from the rows of goal events and, for actions, of visitors;
-// unless split is nil, for each of its values.
-func (s *counting) countPair(ctx context.Context, split *metric.Field) error {
-	q := s.newPairQuery(split)
-	q.write = q.pairStatement
-	keys := q.visitorKeys()
+// pairStatement returns the statement of the sums of the quantities of the metric from the rows of goal events and, for
+// actions, of visitors; unless split is nil, for each of its values.
+func (c *counting) pairStatement(split *metric.Field) *statement {
+	s := c.newStatement("one row per key: sums of the quantities of its visitors", c.selection.divisions...)
+	q := c.newPairQuery(split, &s.params)
+	var keys []column
+	keys, s.keys = ofVisitor(s.keys)
+	s.from = subquery(q.ofVisitors(counted, keys))
 	if split != nil {
-		keys = append(keys, keyColumn{"split", "toString(split_value)"})
+		s.keys = append(s.keys, keyColumn{
+			column{"split", "toString(split_value)"}, "String", func(at *rowKey) any { return &at.split },
+		})
 	}
-	return s.addRows(ctx, "", q.reportQuery, "of_place", keys, func(m *moments.Moments) []any {
-		m.Pair = moments.NoPair()
-		p := &m.Pair
-		return []any{
-			p.X.Sum, p.X.Squares, &p.Nonzero, &p.Negative, p.Y.Sum, p.Y.Squares, p.Products, &p.OfY, &p.Both,
-			&m.Unknown,
-		}
-	})
+	s.sums = pairSums()
+	return s
 }
 
-// ofVisitors returns the statement with a row for each visitor with rows that the metric reads: its place, and its
-// quantities x and y.
-func (q *pairQuery) ofVisitors() string {
-	rows := make([]string, len(q.quantities))
-	facts := string(q.Facts)
-	last := ""
-	for i, of := range q.quantities {
-		rows[i] = of.rows
-		if of.isFinal {
-			facts = string(q.Facts) + " FINAL"
+// pairSums are the sums over visitors of their quantities x and y.
+func pairSums() []sum {
+	to := func(field func(*moments.Pair) any) func(*moments.Moments) any {
+		return func(m *moments.Moments) any {
+			if m.Pair.X.Sum == nil {
+				m.Pair = moments.NoPair()
+			}
+			return field(&m.Pair)
 		}
-		last = of.last
 	}
-	columns := []string{
-		"sum(toInt64(sign)) AS n",
-		"intDiv(sum(sign * toInt64(" + string(q.Place) + ")), n) AS of_place",
+	return []sum{
+		{column{"sum_x", "sum(toInt128(x))"}, to(func(p *moments.Pair) any { return p.X.Sum })},
+		{column{"squares_x", "sum(toInt128(x) * x)"}, to(func(p *moments.Pair) any { return p.X.Squares })},
+		{column{"nonzero_x", "toInt64(countIf(x != 0))"}, to(func(p *moments.Pair) any { return &p.Nonzero })},
+		{column{"negative_x", "toInt64(countIf(x < 0))"}, to(func(p *moments.Pair) any { return &p.Negative })},
+		{column{"sum_y", "sum(toInt128(y))"}, to(func(p *moments.Pair) any { return p.Y.Sum })},
+		{column{"squares_y", "sum(toInt128(y) * y)"}, to(func(p *moments.Pair) any { return p.Y.Squares })},
+		{column{"products", "sum(toInt128(x) * y)"}, to(func(p *moments.Pair) any { return p.Products })},
+		{column{"nonzero_y", "toInt64(countIf(y != 0))"}, to(func(p *moments.Pair) any { return &p.OfY })},
+		{column{"nonzero_both", "toInt64(countIf(x != 0 AND y != 0))"}, to(func(p *moments.Pair) any {
+			return &p.Both
+		})},
+		{column{"unknown_values", "sum(unknown)"}, func(m *moments.Moments) any { return &m.Unknown }},
 	}
-	if q.Period != "" {
-		columns = append(columns, "toUInt8(intDiv(sum(sign * toInt64("+string(q.Period)+")), n)) AS of_period")
+}
+
+// ofVisitors returns the statement with a row for each visitor of some variations with rows that the metric reads: its
+// keys, and its quantities x and y.
+func (q *pairQuery) ofVisitors(variations string, keys []column) string {
+	s := clauses{
+		about:   "one row per visitor with rows that the metric reads: its quantities",
+		columns: append([]column{{"n", "sum(toInt64(sign))"}}, keys...),
+		from:    q.Facts,
+		groups:  []string{"visitor_id"},
+		having:  "n != 0",
 	}
 	x := q.quantities[0].value
 	if q.limit != "" {
 		x = "least(" + x + ", " + q.limit + ")"
 	}
-	columns = append(columns, x+" AS x")
 	y := "toInt64(0)"
 	if len(q.quantities) > 1 {
 		y = q.quantities[1].value
 	}
-	columns = append(columns, y+" AS y")
 	unknown := "toInt64(0)"
 	if q.amounts {
-		unknown = "sum(toInt64(sign * bitAnd(marks, 1)))"
+		unknown = "sum(toInt64(sign * " + ofUnknown + "))"
 	}
-	columns = append(columns, unknown+" AS unknown")
+	s.columns = append(s.columns, column{"x", x}, column{"y", y}, column{"unknown", unknown})
 
-	groups := "visitor_id"
-	conditions := append(q.visitorConditions(), "("+strings.Join(rows, " OR ")+")")
-	if q.split != "" {
-		columns = append(columns, "split_value")
-		groups += ", split_value"
-		facts = "(\n" + indent("SELECT *, "+q.split+" AS split_value\nFROM "+facts+"\nWHERE "+
-			strings.Join(q.visitorConditions(), "\n    AND ")) + "\n)"
-		conditions = conditions[len(conditions)-1:]
+	rows := make([]string, len(q.quantities))
+	for i, of := range q.quantities {
+		rows[i] = of.rows
+		if of.isFinal {
+			s.from = q.Facts + " FINAL"
+		}
 	}
-	if isAlone := len(q.quantities) == 1 && q.split == ""; last != "" && isAlone {
-		// The other visitors have not completed the funnel.
-		completed := fmt.Sprintf("SELECT visitor_id FROM %s WHERE %s", q.Facts, last)
-		conditions = append(conditions, "visitor_id IN ("+completed+")")
+	conditions := slices.Concat(
+		[]string{"section IN ({visitors:UInt64}, {goals:UInt64})", variations}, q.filters, q.firstView)
+	ofMetric := "(" + strings.Join(rows, " OR ") + ")"
+	switch last := q.quantities[len(q.quantities)-1].last; {
+	case q.split != "":
+		split := clauses{
+			columns: []column{{"", "*"}, {"split_value", q.split}}, from: s.from, where: conditions,
+		}
+		s.from = subquery(split.text())
+		s.where = []string{ofMetric}
+		s.columns = append(s.columns, column{"", "split_value"})
+		s.groups = append(s.groups, "split_value")
+	case last != "" && len(q.quantities) == 1: // the other visitors have not completed the funnel
+		completed := "visitor_id IN (SELECT visitor_id FROM " + q.Facts + " WHERE " + last + ")"
+		s.where = slices.Concat(conditions, []string{ofMetric, completed})
+	default:
+		s.where = slices.Concat(conditions, []string{ofMetric})
 	}
-	return "SELECT\n    " + strings.Join(columns, ",\n    ") +
-		"\nFROM " + facts +
-		"\nWHERE " + strings.Join(conditions, "\n    AND ") +
-		"\nGROUP BY " + groups + "\nHAVING n != 0"
+	return s.text()
 }
-
-// visitorConditions returns the conditions of the rows of the visitors in the report.
-func (q *pairQuery) visitorConditions() []string {
-	conditions := []string{"section IN ({visitors:UInt64}, {goals:UInt64})", q.variations}
-	if q.Filters != "true" {
-		conditions = append(conditions, string(q.Filters))
-	}
-	const first = "toUnixTimestamp64Milli(first_time)"
-	if q.From {
-		conditions = append(conditions, first+" >= {from_ms:Int64}")
-	}
-	if q.To {
-		conditions = append(conditions, first+" < {to_ms:Int64}")
-	}
-	if q.Mature {
-		conditions = append(conditions, first+" <= {mature_ms:Int64}")
-	}
-	return conditions
-}
-
-// pairStatement returns the statement: a row for each key, with the sums over its visitors.
-func (q *pairQuery) pairStatement() string {
-	var keys []string
-	for _, key := range q.Keys {
-		keys = append(keys, string(key.Value)+" AS "+key.Name)
-	}
-	sums := []string{
-		"sum(toInt128(x))", "sum(toInt128(x) * x)", "toInt64(countIf(x != 0))", "toInt64(countIf(x < 0))",
-		"sum(toInt128(y))", "sum(toInt128(y) * y)", "sum(toInt128(x) * y)", "toInt64(countIf(y != 0))",
-		"toInt64(countIf(x != 0 AND y != 0))", "sum(unknown)",
-	}
-	var groups []string
-	for _, key := range q.Keys {
-		groups = append(groups, key.Name)
-	}
-	return "-- one row per key: sums of the quantities of its visitors\nWITH of_visitors AS (\n" +
-		indent(q.ofVisitors()) + "\n)\nSELECT\n    " + strings.Join(append(keys, sums...), ",\n    ") +
-		"\nFROM of_visitors\nGROUP BY " + strings.Join(groups, ", ") + "\n" + q.render("settings.sql")
-}
-
-func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
 // readPairTotals reads the quantity of each visitor that the report compares and that has one, for the percentile of a
 // cap.
@@ -169,21 +149,23 @@ func (x answer) readPairTotals(ctx context.Context) (totals []int64, err error) 
 	one := *x.Expression
 	one.Denominator = nil
 	all.Expression = &one
-	for _, s := range all.newCountings(nil) {
-		q := s.newPairQuery(nil)
-		q.Place = "toUInt32(0)"
-		q.variations = "variation IN {compared:Array(String)}"
-		q.addParam("compared", x.comparedVariations())
-		sql := "-- one row: the quantities of the visitors of some variations that have one\nWITH of_visitors AS (\n" +
-			indent(q.ofVisitors()) + "\n)\nSELECT groupArray(x)\nFROM of_visitors\nWHERE x != 0\n" +
-			q.render("settings.sql")
-		err := s.store.EachRow(ctx, sql, q.params, func(row driver.Rows) error {
+	for _, c := range all.newCountings(nil) {
+		params := slices.Clone(c.selection.params)
+		params.add("compared", x.comparedVariations())
+		q := c.newPairQuery(nil, &params)
+		quantities := clauses{
+			about:   "one row: the quantities of the visitors of some variations that have one",
+			columns: []column{{"", "groupArray(x)"}},
+			from:    subquery(q.ofVisitors("variation IN {compared:Array(String)}", nil)),
+			where:   []string{"x != 0"},
+		}
+		sql := quantities.text() + "\n" + settingsOf(c.selection.few)
+		if err := c.store.EachRow(ctx, sql, params, func(row driver.Rows) error {
 			var some []int64
 			err := row.Scan(&some)
 			totals = append(totals, some...)
 			return err
-		})
-		if err != nil {
+		}); err != nil {
 			return nil, err
 		}
 	}

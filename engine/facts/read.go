@@ -22,9 +22,7 @@ var sqlFiles embed.FS
 
 // reportTemplates are the files of sql/.
 var reportTemplates = func() *template.Template {
-	type pair struct{ V, P string }
-	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
-	files := template.New("").Option("missingkey=error").Funcs(functions)
+	files := template.New("").Option("missingkey=error")
 	return template.Must(files.ParseFS(sqlFiles, "sql/*.sql"))
 }()
 

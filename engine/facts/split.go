@@ -3,6 +3,7 @@ package facts
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"lifthouse/engine/metric"
 	"lifthouse/engine/moments"
@@ -46,17 +47,17 @@ func (x answer) readPairs(
 ) (map[string][]moments.GroupMoments, error) {
 	x.Expression = of
 	s := x.newSums()
-	if err := s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) error {
-		return c.countPair(ctx, split)
+	if err := s.countOnServers(ctx, factSums{}, func(c *counting, ctx context.Context, _ factSums) (counts, error) {
+		return c.run(ctx, c.pairStatement(split))
 	}); err != nil {
 		return nil, err
 	}
-	byValue := map[string]map[moments.GroupKey]moments.Moments{}
+	byValue := map[string]groups{}
 	for at, m := range s.of {
 		if byValue[at.split] == nil {
-			byValue[at.split] = map[moments.GroupKey]moments.Moments{}
+			byValue[at.split] = groups{}
 		}
-		byValue[at.split][at.GroupKey] = byValue[at.split][at.GroupKey].Merge(m)
+		byValue[at.split].add(at.GroupKey, &m)
 	}
 	rows := map[string][]moments.GroupMoments{}
 	for value, of := range byValue {
@@ -95,10 +96,11 @@ func (x answer) readLabels(ctx context.Context, found *moments.Split) error {
 	}
 	latest := map[string]int64{}
 	labels := map[string]string{}
-	for _, s := range x.newCountings(nil) {
-		q := s.newQuery()
-		q.addParam("products", products)
-		if err := s.runQuery(ctx, "product_names.sql", q, func(row driver.Rows) error {
+	for _, c := range x.newCountings(nil) {
+		params := slices.Clone(c.selection.params)
+		params.add("products", products)
+		sql := c.selection.render("product_names.sql", nil, "")
+		if err := c.store.EachRow(ctx, sql, params, func(row driver.Rows) error {
 			var product, name string
 			var at int64
 			err := row.Scan(&product, &name, &at)

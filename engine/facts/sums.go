@@ -10,8 +10,6 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/moments"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // sums adds up the rows of a report.
@@ -19,7 +17,7 @@ type sums struct {
 	answer
 	tops [][]string // most frequent values of each attribute of the dimension
 	top  []string   // values, or pairs of values, in the order of their ranks
-	of   map[key]moments.Moments
+	of   counts
 }
 
 // setTops sets the values of each attribute whose visitors are counted apart.
@@ -40,51 +38,30 @@ func (s *sums) setTops(tops [][]string) {
 	}
 }
 
-// key is the key of sums.
-type key struct {
-	goal   int64 // only of several goals
-	bucket int64
-	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
-	// crossed is the bucket of a multi-exposed visitor's first view of another variation, if the plan reads crossings.
-	// In a report without a series, it is crossedLater, or 0.
-	crossed int64
-	split   string // value of a split
-	moments.GroupKey
-}
-
-// crossedLater marks multi-exposed visitors who saw another variation after the end of the window only.
-const crossedLater = -1
-
-func (x answer) newSums() *sums { return &sums{answer: x, of: map[key]moments.Moments{}} }
+func (x answer) newSums() *sums { return &sums{answer: x, of: counts{}} }
 
 // addGoal adds the sums of one of several goals; 0: those of visitors.
 func (s *sums) addGoal(several *sums, goal int64) {
 	for at, m := range several.of {
 		if at.goal == goal {
 			at.goal = 0
-			s.of[at] = s.of[at].Merge(m)
+			s.of.add(at, &m)
 		}
 	}
 }
 
+// readSums reads some sums on a server.
+type readSums func(*counting, context.Context, factSums) (counts, error)
+
 // countOnServers counts some sums of each server with read, and adds them.
-func (s *sums) countOnServers(
-	ctx context.Context, wanted factSums, read func(*counting, context.Context, factSums) error,
-) error {
-	all := s.newCountings(s.tops)
-	work, ctx := errgroup.WithContext(ctx)
-	for _, c := range all {
-		work.Go(func() error { return read(c, ctx, wanted) })
+func (s *sums) countOnServers(ctx context.Context, wanted factSums, read readSums) error {
+	var parts []part
+	for _, c := range s.newCountings(s.tops) {
+		parts = append(parts, func(ctx context.Context) (counts, error) { return read(c, ctx, wanted) })
 	}
-	if err := work.Wait(); err != nil {
-		return err
-	}
-	for _, counted := range all {
-		for at, m := range counted.of {
-			s.of[at] = s.of[at].Merge(m)
-		}
-	}
-	return nil
+	found, err := readParts(ctx, parts)
+	s.of.merge(found)
+	return err
 }
 
 // bucketSteps returns the sums by bucket.
@@ -102,18 +79,37 @@ func (s *sums) bucketSteps() (steps []moments.Step) {
 	return steps
 }
 
-// reportRows returns the rows of the whole report that have visitors, and those of the breakdown: rows of the most
-// frequent values, and rows for all other values, which are the whole report minus these rows. They have no visitors of
-// the recent days. It also counts the automated visitors of the subject and the others, by variation.
-func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // the rows of one report
+// reportRows returns the rows of the whole report that have visitors, and those of the breakdown. It also counts the
+// automated visitors of the subject and the others, by variation.
+func (s *sums) reportRows() *moments.Rows {
 	stored := s.stored
 	if stored.Events == 0 {
 		stored = Stored{}
 	}
 	found := &moments.Rows{
 		First: stored.First, Through: stored.Ingested, Newest: stored.Newest, Outliers: s.outliers,
-		Cap: s.limit, Automated: map[int64]moments.Automated{}, Complete: s.stored.Complete,
+		Cap: s.limit, Automated: s.countAutomated(), Complete: s.stored.Complete,
 	}
+	all := groups{}
+	byValue := groups{}
+	for at, m := range s.of {
+		all.add(at.GroupKey, &m)
+		if at.rank != 0 {
+			at.Dimension = s.top[at.rank-1]
+			byValue.add(at.GroupKey, &m)
+		}
+	}
+	found.Whole = all.rows()
+	found.Slices = found.Whole
+	if s.top != nil {
+		found.Slices = s.sliceRows(found.Whole, byValue.rows())
+	}
+	return found
+}
+
+// countAutomated counts the automated visitors of the subject and the others, by variation.
+func (s *sums) countAutomated() map[int64]moments.Automated {
+	found := map[int64]moments.Automated{}
 	for i := range s.states {
 		for of, cell := range s.states[i].all {
 			text, isAutomated := strings.CutSuffix(strings.TrimSuffix(of.Variation, fold.MultiExposed), fold.Automated)
@@ -121,76 +117,92 @@ func (s *sums) reportRows() *moments.Rows { //nolint:funlen,gocognit,gocyclo // 
 			if of.Goal != 0 || err != nil {
 				continue
 			}
-			n := found.Automated[id]
+			n := found[id]
 			visitors := cell.CountAt(fold.Visitors)
 			if isAutomated {
 				n.Visitors += visitors
 			} else {
 				n.Others += visitors
 			}
-			found.Automated[id] = n
+			found[id] = n
 		}
 	}
+	return found
+}
 
-	// The rows of the whole report, and those of the values of a dimension.
-	sorted := func(of map[moments.GroupKey]moments.Moments) []moments.GroupMoments {
-		rows := []moments.GroupMoments{}
-		for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b moments.GroupKey) int {
-			byVariation := cmp.Compare(a.VariationID, b.VariationID)
-			return cmp.Or(byVariation, cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Period, b.Period))
-		}) {
-			if m := of[at]; m.Visitors != 0 || m.Recent != 0 {
-				rows = append(rows, moments.GroupMoments{GroupKey: at, Moments: m})
-			}
-		}
-		return rows
-	}
-	all, byValue := map[moments.GroupKey]moments.Moments{}, map[moments.GroupKey]moments.Moments{}
-	for at, m := range s.of {
-		all[at.GroupKey] = all[at.GroupKey].Merge(m)
-		if at.rank != 0 {
-			at.Dimension = s.top[at.rank-1]
-			byValue[at.GroupKey] = byValue[at.GroupKey].Merge(m)
-		}
-	}
-	found.Whole = sorted(all)
-	found.Slices = found.Whole
-	if s.top == nil {
-		return found
-	}
+// groups are sums by group of visitors.
+type groups map[moments.GroupKey]moments.Moments
 
-	// The most frequent values of them, and the others.
+func (g groups) add(at moments.GroupKey, m *moments.Moments) { g[at] = g[at].Merge(*m) }
+
+// rows returns the groups that have visitors, in the order of their keys.
+func (g groups) rows() []moments.GroupMoments {
+	rows := []moments.GroupMoments{}
+	for _, at := range slices.SortedFunc(maps.Keys(g), compareGroups) {
+		if m := g[at]; m.Visitors != 0 || m.Recent != 0 {
+			rows = append(rows, moments.GroupMoments{GroupKey: at, Moments: m})
+		}
+	}
+	return rows
+}
+
+func compareGroups(a, b moments.GroupKey) int {
+	return cmp.Or(
+		cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.Dimension, b.Dimension),
+		cmp.Compare(a.Period, b.Period),
+		compareBools(a.ExposedBefore, b.ExposedBefore), compareBools(a.MultiExposed, b.MultiExposed),
+		compareBools(a.Immature, b.Immature))
+}
+
+// compareBools orders false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// sliceRows returns the rows of the most frequent values, and rows for all other values, which are the whole report
+// minus these rows. They have no visitors of the recent days.
+func (s *sums) sliceRows(whole, byValue []moments.GroupMoments) []moments.GroupMoments {
 	visitors := map[string]int64{}
-	ranked := sorted(byValue)
-	for i := range ranked {
-		ranked[i].Recent = 0
-		if !ranked[i].ExposedBefore {
-			visitors[ranked[i].Dimension] += ranked[i].MatureVisitors()
+	for i := range byValue {
+		byValue[i].Recent = 0
+		if !byValue[i].ExposedBefore {
+			visitors[byValue[i].Dimension] += byValue[i].MatureVisitors()
 		}
 	}
 	values := moments.MostVisited(visitors)
 	values = values[:min(len(values), s.Top)]
-	ranked = slices.DeleteFunc(ranked, func(r moments.GroupMoments) bool {
+	shown := slices.DeleteFunc(byValue, func(r moments.GroupMoments) bool {
 		return !slices.Contains(values, r.Dimension)
 	})
-	kept := len(ranked)
-	for _, others := range found.Whole {
+	others := otherRows(whole, shown)
+	if !slices.ContainsFunc(others, func(r moments.GroupMoments) bool { return !r.ExposedBefore }) {
+		return shown // no other value has visitors of the window
+	}
+	return append(shown, others...)
+}
+
+// otherRows returns the rows of a whole report without the visitors of the values that are shown.
+func otherRows(whole, shown []moments.GroupMoments) (rows []moments.GroupMoments) {
+	for _, others := range whole {
 		others.Others = true
 		others.Recent = 0
-		for i := range ranked[:kept] {
-			of := ranked[i].GroupKey
+		for i := range shown {
+			of := shown[i].GroupKey
 			of.Dimension = ""
 			if of == others.GroupKey {
-				others.Moments = others.Subtract(ranked[i].Moments)
+				others.Moments = others.Subtract(shown[i].Moments)
 			}
 		}
 		if others.Visitors != 0 {
-			ranked = append(ranked, others)
+			rows = append(rows, others)
 		}
 	}
-	if !slices.ContainsFunc(ranked[kept:], func(r moments.GroupMoments) bool { return !r.ExposedBefore }) {
-		ranked = ranked[:kept] // no other value has visitors of the window
-	}
-	found.Slices = ranked
-	return found
+	return rows
 }

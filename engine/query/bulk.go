@@ -26,10 +26,11 @@ const (
 	wholeReport = "report"
 )
 
-// The kinds of subjects with results.
+// The kinds of subjects. A website has no results.
 const (
 	KindCampaign   = "campaign"
 	KindExperiment = "experiment"
+	KindWebsite    = "website"
 )
 
 // Bulk is a request for the results of all campaigns and experiments. An empty member selects all.

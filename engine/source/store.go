@@ -145,6 +145,14 @@ func IsFull(err error) bool { return err != nil && faultOf(err) == Full }
 // IsDamaged reports whether stored data cannot be read.
 func IsDamaged(err error) bool { return err != nil && faultOf(err) == Damaged }
 
+// traceKey is the context key of a trace.
+type traceKey struct{}
+
+// WithTrace returns a context whose queries have the id of a trace in their log_comment.
+func WithTrace(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, traceKey{}, id)
+}
+
 // Store runs queries within the limits.
 type Store struct {
 	driver.Conn
@@ -164,6 +172,9 @@ func (s *Store) EachRow(
 	if s.Limits.Memory > 0 {
 		settings["max_memory_usage"] = s.Limits.Memory
 		settings["max_bytes_before_external_group_by"] = s.Limits.Memory / 2
+	}
+	if trace, is := ctx.Value(traceKey{}).(string); is {
+		settings["log_comment"] = trace
 	}
 	var used []any
 	for _, p := range params {

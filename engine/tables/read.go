@@ -88,12 +88,16 @@ func (r *reading) keyOf(of schema.Subject) subjectKey {
 		WebsiteID: of.WebsiteID, Domain: r.owned.Websites[of.WebsiteID].Domain, Kind: query.KindCampaign,
 		SubjectID: of.ID, Name: r.owned.SubjectName(of),
 	}
-	if of.Kind == schema.SubjectWidget {
+	switch of.Kind {
+	case schema.SubjectNone:
+		key.Kind = query.KindWebsite
+		key.SubjectID = of.WebsiteID
+	case schema.SubjectWidget:
 		key.Kind = query.KindExperiment
 		key.ExperimentID = optionalOf(of.ExperimentID)
-		return key
+	case schema.SubjectCampaign:
+		key.Key = optionalOf(r.owned.Campaigns[of.ID].Key)
 	}
-	key.Key = optionalOf(r.owned.Campaigns[of.ID].Key)
 	return key
 }
 

@@ -9,11 +9,11 @@ import "time"
 type subjectKey struct {
 	WebsiteID    int64   `parquet:"websiteId,dict" means:"website"`
 	Domain       string  `parquet:"domain,dict" means:"domain of the website"`
-	Kind         string  `parquet:"kind,dict" means:"campaign or experiment"`
-	SubjectID    int64   `parquet:"subjectId" means:"id of the campaign, or of the widget of the experiment"`
-	ExperimentID *int64  `parquet:"experimentId" null:"a campaign" means:"id of the experiment in its widget"`
+	Kind         string  `parquet:"kind,dict" means:"campaign or experiment; of decisions, also website: a note about all of it"`
+	SubjectID    int64   `parquet:"subjectId" means:"id of the campaign, of the widget of the experiment, or of the website"`
+	ExperimentID *int64  `parquet:"experimentId" null:"a campaign or a website" means:"id of the experiment in its widget"`
 	Key          *string `parquet:"key,dict" null:"none" means:"key of the campaign"`
-	Name         string  `parquet:"name,dict" means:"name of the campaign, or of the widget and its experiment"`
+	Name         string  `parquet:"name,dict" means:"name of the campaign, of the widget and its experiment, or domain of the website"`
 }
 
 // experimentRow is a campaign or an experiment.
@@ -134,7 +134,7 @@ type decisionRow struct {
 	EntryID     string     `parquet:"entryId" means:"id of the entry; it never changes"`
 	At          time.Time  `parquet:"at,timestamp(millisecond)" means:"when it was written down"`
 	By          *string    `parquet:"by,dict" null:"the server" means:"token or command, and its user"`
-	Entry       string     `parquet:"entry,dict" means:"decision, check, look, outcome, started, stopped, shares, plan or archived"`
+	Entry       string     `parquet:"entry,dict" means:"decision, check, look, outcome, started, stopped, shares, plan, archived, note or annotation"`
 	Status      *string    `parquet:"status,dict" null:"none" means:"the decision, the check, the outcome, or significant or notSignificant of a look"`
 	VariationID *int64     `parquet:"variationId" null:"about none or several" means:"variation"`
 	Text        string     `parquet:"text" means:"one sentence"`
@@ -142,6 +142,7 @@ type decisionRow struct {
 	EndsAt      *time.Time `parquet:"endsAt,timestamp(millisecond)" null:"no span" means:"end of what the entry is about"`
 	Link        *string    `parquet:"link" null:"none" means:"link"`
 	ReadoutID   *string    `parquet:"readoutId" null:"none" means:"readout"`
+	WithdrawnAt *time.Time `parquet:"withdrawnAt,timestamp(millisecond)" null:"it stands" means:"when the note was withdrawn"`
 }
 
 // worthRow is a treatment with what it is worth.

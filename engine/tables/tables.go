@@ -14,6 +14,7 @@ import (
 	"lifthouse/engine/watch"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
 )
 
@@ -35,7 +36,7 @@ var All = []Table{
 		versionOfSubjects),
 	newTable("looks", "a variation at a look of the ledger, which never changes, or at one that is not recorded",
 		readLooks, versionOfSubjects),
-	newTable("decisions", "an entry of the log of decisions", readDecisions, nil),
+	newTable("decisions", "an entry of the log", readDecisions, nil),
 	newTable("worth", "a variation other than control, with what it is worth", readWorth, versionOfWorth),
 	newTable("series", "what a day (UTC) adds to a goal with a role of a variation; the sums are those of results",
 		readSeries, versionOfSubjects),
@@ -82,6 +83,7 @@ type Reader struct {
 	Summaries *watch.Summaries
 	Catalogue *catalogue.Catalogue
 	Outbox    *outbox.Outbox
+	Notes     *notes.Notes
 }
 
 // reading is one reading of a table: a request, and the versions of the data of its subjects.

@@ -85,7 +85,7 @@ func (c *Catalogue) ApplyToVersion(ctx context.Context, file File,
 			return nil, err
 		}
 		a := applier{
-			now: now, author: authorOf(ctx), known: known, declares: &file, current: make(map[key]row, len(current)),
+			now: now, author: AuthorOf(ctx), known: known, declares: &file, current: make(map[key]row, len(current)),
 			named: map[key]bool{}, plans: plans,
 		}
 		for _, r := range current {

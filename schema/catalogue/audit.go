@@ -22,7 +22,8 @@ func WithAuthor(ctx context.Context, who string) context.Context {
 	return context.WithValue(ctx, author{}, who)
 }
 
-func authorOf(ctx context.Context) string {
+// AuthorOf returns the author of changes in a context.
+func AuthorOf(ctx context.Context) string {
 	who, _ := ctx.Value(author{}).(string)
 	return who
 }
@@ -58,7 +59,7 @@ var (
 func (c *Catalogue) RecordAcceptedLoss(ctx context.Context, website int64, visitors int) error {
 	err := c.conn.Exec(ctx, insertAcceptedLoss,
 		clickhouse.Named("account", c.Snapshot().ownerOf(website)), clickhouse.Named("website", website),
-		clickhouse.Named("visitors", visitors), clickhouse.Named("author", authorOf(ctx)))
+		clickhouse.Named("visitors", visitors), clickhouse.Named("author", AuthorOf(ctx)))
 	return schema.WrapError(err, "write the audit log")
 }
 
@@ -75,7 +76,7 @@ func (c *Catalogue) RecordFactsChange(ctx context.Context, what string, websites
 	for _, website := range websites {
 		err := c.conn.Exec(ctx, insertFactsChange,
 			clickhouse.Named("account", c.Snapshot().ownerOf(website)), clickhouse.Named("website", website),
-			clickhouse.Named("change", what), clickhouse.Named("author", authorOf(ctx)))
+			clickhouse.Named("change", what), clickhouse.Named("author", AuthorOf(ctx)))
 		if err != nil {
 			return schema.WrapError(err, "write the audit log")
 		}

@@ -296,7 +296,7 @@ func (v versions) resolveTies(rows, conflicts []row) []row {
 func (c *Catalogue) insertRows(ctx context.Context, rows []row) error {
 	for i := range rows {
 		rows[i].Writer = c.writer
-		rows[i].By = cmp.Or(rows[i].By, authorOf(ctx))
+		rows[i].By = cmp.Or(rows[i].By, AuthorOf(ctx))
 	}
 	err := schema.InsertRows(ctx, c.conn, insertCatalogue, rows, func(r *row) []any {
 		return []any{
@@ -348,7 +348,7 @@ func (c *Catalogue) CopyFrom(ctx context.Context, source driver.Conn) (written i
 	if err != nil {
 		return 0, fmt.Errorf("read catalogue: %w", err)
 	}
-	if !strings.HasPrefix(authorOf(ctx), copiedBy) {
+	if !strings.HasPrefix(AuthorOf(ctx), copiedBy) {
 		ctx = WithAuthor(ctx, copiedBy)
 	}
 	_, err = c.changeRows(ctx, nil, func(current []row, _ *Snapshot) ([]row, error) {

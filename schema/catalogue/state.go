@@ -260,14 +260,14 @@ func (c *Catalogue) Switch(ctx context.Context, account, website int64, of schem
 		state.EndDate = nil
 		state.Runs = slices.Clone(state.Runs)
 		if active {
-			state.Runs = append(state.Runs, Run{From: now, StartedBy: authorOf(ctx)})
+			state.Runs = append(state.Runs, Run{From: now, StartedBy: AuthorOf(ctx)})
 			state.StartDate = cmp.Or(state.StartDate, &now)
 			return true, nil
 		}
 		state.EndDate = &now
 		if last := len(state.Runs) - 1; last >= 0 {
 			state.Runs[last].To = &now
-			state.Runs[last].StoppedBy = authorOf(ctx)
+			state.Runs[last].StoppedBy = AuthorOf(ctx)
 		}
 		return true, nil
 	})

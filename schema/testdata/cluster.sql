@@ -317,6 +317,26 @@ CREATE TABLE IF NOT EXISTS names ON CLUSTER `lift-1`
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (website_id, kind, campaign_id, id, key)
 
+CREATE TABLE IF NOT EXISTS notes ON CLUSTER `lift-1`
+(
+    `account_id` Int64,
+    `website_id` Int64,
+    `subject` LowCardinality(String) COMMENT 'campaign or widget; none: the website',
+    `subject_id` Int64,
+    `experiment_id` Int64,
+    `note_id` String COMMENT 'random',
+    `at` DateTime64(3, 'UTC') COMMENT 'when it was written, or withdrawn',
+    `by` String COMMENT 'token or command, that wrote or withdrew it',
+    `kind` Enum8('note' = 1, 'annotation' = 2),
+    `starts_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'of an annotation',
+    `ends_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'of an annotation; NULL: it is about an instant',
+    `text` String COMMENT 'empty in the row that withdraws',
+    `link` String COMMENT 'empty: none',
+    `withdrawn` Bool COMMENT 'the row withdraws the note'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ORDER BY (account_id, website_id, subject, subject_id, experiment_id, note_id, withdrawn, at)
+
 CREATE TABLE IF NOT EXISTS rejects ON CLUSTER `lift-1`
 (
     `rejected_at` DateTime64(3, 'UTC') COMMENT 'server clock' CODEC(Delta, ZSTD(1)),

@@ -243,6 +243,21 @@ CREATE TABLE names (`website_id` Int64,
   `source` String COMMENT 'that sent it first: name of the token, or of the file',
   `first_at` DateTime64(3, 'UTC')) ENGINE = ReplacingMergeTree ORDER BY (website_id, kind, campaign_id, id, key) SETTINGS index_granularity = 8192
 
+CREATE TABLE notes (`account_id` Int64,
+  `website_id` Int64,
+  `subject` LowCardinality(String) COMMENT 'campaign or widget; none: the website',
+  `subject_id` Int64,
+  `experiment_id` Int64,
+  `note_id` String COMMENT 'random',
+  `at` DateTime64(3, 'UTC') COMMENT 'when it was written, or withdrawn',
+  `by` String COMMENT 'token or command, that wrote or withdrew it',
+  `kind` Enum8('note' = 1, 'annotation' = 2),
+  `starts_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'of an annotation',
+  `ends_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'of an annotation; NULL: it is about an instant',
+  `text` String COMMENT 'empty in the row that withdraws',
+  `link` String COMMENT 'empty: none',
+  `withdrawn` Bool COMMENT 'the row withdraws the note') ENGINE = MergeTree ORDER BY (account_id, website_id, subject, subject_id, experiment_id, note_id, withdrawn, at) SETTINGS index_granularity = 8192
+
 CREATE TABLE rejects (`rejected_at` DateTime64(3, 'UTC') COMMENT 'server clock' CODEC(Delta(8), ZSTD(1)),
   `website_id` Int64 COMMENT 'of the token, or as the line says; 0: it does not',
   `channel` Enum8('import' = 1, 'http' = 2, 'inbox' = 3),

@@ -1,4 +1,5 @@
 // @ts-check
+import "./shared.js";
 import { query } from "./api.js";
 import { tick } from "./forest.jsx";
 import { count, lift, liftSpan, metric, text } from "./format.js";

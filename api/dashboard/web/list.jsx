@@ -133,7 +133,7 @@ export function List({ route, go }) {
   return (
     <>
       <div class="title"><h1>{here?.domain || "Results"}</h1>{newest && <span class="quiet">As of <span class="at">{oldest}</span>{oldest !== newest && <> to <span class="at">{newest}</span></>}; lifts at the last look.</span>}</div>
-      <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}{here && Object.entries({ programme: "Programme", plan: "Plan", sources: "Sources" }).map(([view, text]) => <a key={view} {...follow(go, to([["websiteId", here.id], ["view", view]]))}>{text}</a>)}</nav>
+      <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}{here && Object.entries({ programme: "Programme", plan: "Plan", log: "Log", sources: "Sources" }).map(([view, text]) => <a key={view} {...follow(go, to([["websiteId", here.id], ["view", view]]))}>{text}</a>)}</nav>
       {!(waiting && !items?.length && !several) && <Filters {...{ route, go, website, show }} items={items ?? []} websites={websites.body ?? []} />}
       {here && !waiting && <News website={here.id} go={go} />}
       {failed?.error && <Fault error={failed.error} again={failed.again} />}

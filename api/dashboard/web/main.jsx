@@ -75,6 +75,7 @@ function Keyed({ route, go }) {
  * @type {Record<string, ComponentType<{ route: Route, go: Go }>>} */
 const views = {
   list: later(() => import("./list.jsx").then((m) => m.List)),
+  log: later(() => import("./log.jsx").then((m) => m.LogPage)),
   plan: later(() => import("./plan.jsx").then((m) => m.PlanPage)),
   programme: later(() => import("./programme.jsx").then((m) => m.ProgrammePage)),
   sources: later(() => import("./sources.jsx").then((m) => m.SourcesPage)),

@@ -29,6 +29,7 @@ import { viewOf } from "./words.js";
 
 const Planned = later(() => import("./plan.jsx").then((m) => m.Planned));
 const Ask = later(() => import("./ask.jsx").then((m) => m.Ask));
+const Log = later(() => import("./log.jsx").then((m) => m.SubjectLog));
 const Products = later(() => import("./products.jsx").then((m) => m.Products));
 
 /** @param {{ widget: Item, go: Go }} props */
@@ -83,6 +84,13 @@ function Sold({ subject, route, results }) {
   const { body } = useAnswer(subject.path + "/results" + query([["metric", "converted(any)"], ["split", "items.product"], ["top", "1"]]), { every: () => rare });
   if (!body?.split?.items.some(({ value }) => value !== "(none)")) return null;
   return <Part id="products" title="Products" onToggle={onToggle}>{opened && <Products {...{ subject, route, results }} />}</Part>;
+}
+
+/** Logged is the part with the log of a campaign, widget or experiment.
+ * @param {{ route: Route, go: Go }} props */
+function Logged({ route, go }) {
+  const [opened, onToggle] = useOpened();
+  return <Part id="log" title="Log" onToggle={onToggle}>{opened && <Log {...{ route, go }} />}</Part>;
 }
 
 /** Results shows a campaign, widget or experiment with its report.
@@ -141,6 +149,7 @@ export function Results({ subject, route, go }) {
             {subject.kind !== "widget" && !empty && <Changed {...{ subject, results, route }} />}
             <Checks {...{ subject, results, route }} />
             {!empty && <Progress results={results} scored={scored} />}
+            {!session.shared && <Logged {...{ route, go }} />}
             <Export path={path} title={detail.body?.name ?? "Lifthouse"} view={view} plot={!empty && subject.kind !== "widget"} />
             <Glossary bayesian={results.methodology === "bayesian"} />
           </div>

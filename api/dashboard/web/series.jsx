@@ -1,18 +1,22 @@
 // @ts-check
 import { useMemo, useState } from "preact/hooks";
-import { ByAge } from "./age.jsx";
-import { query } from "./api.js";
+import { query, session } from "./api.js";
 import { Chart, dashes, drawingOf } from "./chart.jsx";
 import { day, lastDay, minute } from "./format.js";
 import { useAnswer } from "./hooks.js";
-import { DataTable, Empty, Fault, Loading, Num } from "./parts.jsx";
+import { later } from "./later.jsx";
+import { Empty, Fault, Loading, Num } from "./parts.jsx";
 import { marksOf, unitOf } from "./points.js";
 import { viewsOf } from "./views.js";
 
 /** @import { Answer } from "./hooks.js" */
 /** @import { Mark } from "./points.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Go, Point, Results, Subject, View } from "./types.d.ts" */
+/** @import { Go, LogEntry, Point, Results, Subject, View } from "./types.d.ts" */
+
+const Annotations = later(() => import("./annotations.jsx").then((m) => m.Annotations));
+const ByAge = later(() => import("./age.jsx").then((m) => m.ByAge));
+const Numbers = later(() => import("./annotations.jsx").then((m) => m.Numbers));
 
 /** lookAt names the look that ends at the time of a point, if there is one.
  * @param {Results} results @param {Point} point */
@@ -73,24 +77,6 @@ function Readout({ results, view, points, at, pointed, open, marks }) {
   );
 }
 
-/** Numbers is the data table of a chart.
- * @param {{ results: Results, points: Point[], view: View, outside: boolean }} props */
-function Numbers({ results, points, view, outside }) {
-  return (
-    <details>
-      <summary>Show data table{outside && " (early intervals exceed the axis)"}</summary>
-      <DataTable label={view.label + " over time: data"} heads={[view.cumulative ? "Until" : unitOf(points)[0].toUpperCase() + unitOf(points).slice(1), ...view.lines.map((l) => l.name)]} tall>
-        {points.map((p, i) => (
-          <tr key={p.time} data-time={p.time}><th scope="row">{view.cumulative ? minute(p.time) : when(points, i, false)}{lookAt(results, p) && <small>{lookAt(results, p)}</small>}</th>{view.lines.map((l) => {
-            const e = l.entries[i];
-            return <td key={l.name}>{e ? <><Num value={e.value}>{view.write(e.value, e.interval)}</Num> <small>{view.span(e.interval)}</small></> : "–"}</td>;
-          })}</tr>
-        ))}
-      </DataTable>
-    </details>
-  );
-}
-
 /** Switches are the radio buttons of the views and the granularity.
  * @param {{ views: { name: string, label: string }[], chosen?: string, interval: string, route: Route, go: Go }} props */
 function Switches({ views, chosen, interval, route, go }) {
@@ -110,9 +96,9 @@ function Switches({ views, chosen, interval, route, go }) {
   );
 }
 
-/** Curves shows a view: the readout, the chart and the data table.
- * @param {{ results: Results, points: Point[], view: View }} props */
-export function Curves({ results, points, view }) {
+/** Curves shows a view: the readout, the chart with its annotations, and the data table.
+ * @param {{ results: Results, points: Point[], view: View, annotations?: LogEntry[] }} props */
+export function Curves({ results, points, view, annotations = [] }) {
   const [pointed, point] = useState(/** @type {number | undefined} */ (undefined));
   const drawing = useMemo(() => drawingOf(view, points), [view, points]);
   const marks = useMemo(() => marksOf(results, points), [results, points]), last = points.length - 1, at = Math.min(pointed ?? last, last);
@@ -124,7 +110,9 @@ export function Curves({ results, points, view }) {
       <figcaption>{view.caption}</figcaption>
       <Readout {...{ results, view, points, at, open, marks }} pointed={pointed !== undefined} />
       <Chart drawing={drawing} label={label} at={pointed} said={said} marks={marks} onMove={point} />
-      <Numbers {...{ results, points, view }} outside={drawing.outside > 0} />
+      {annotations.length > 0 && <Annotations {...{ annotations, points, marks }} times={drawing.data[0]} />}
+      <details><summary>Show data table{drawing.outside > 0 && " (early intervals exceed the axis)"}</summary>
+        <Numbers {...{ points, view, annotations }} unit={unitOf(points)} when={(i) => when(points, i, false)} look={(p) => lookAt(results, p)} /></details>
     </figure>
   );
 }
@@ -135,6 +123,8 @@ export function OverTime({ subject, route, go }) {
   const interval = route.get("interval") || "day", byAge = route.get("view") === "age" && subject.kind !== "widget";
   /** @type {Answer<Results>} */
   const { body, error, loading, again } = useAnswer(!byAge && subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["interval", interval]]), { every: 30000 });
+  /** @type {Answer<LogEntry[]>} */
+  const { body: annotations } = useAnswer(!byAge && !session.shared && "/v1/log" + query([...["campaign", "widget", "experiment", "website"].map((n) => /** @type {[string, string | undefined]} */ ([n + "Id", route.get(n === "website" ? "websiteId" : n)])), ["entry", "annotation"], ["limit", 1000]]), { every: 60000 });
   const points = body?.series && body.series.length > 1 ? body.series : undefined;
   const views = useMemo(() => (body && points ? viewsOf(body, points) : []), [body]);
   const view = views.find((v) => v.name === route.get("view")) ?? views[0];
@@ -145,7 +135,7 @@ export function OverTime({ subject, route, go }) {
         <Switches {...{ interval, route, go }} views={tabs} chosen={byAge ? "age" : view?.name} /></div>
       {byAge && <ByAge {...{ subject, route }} />}
       {error && <Fault error={error} again={again} />}
-      {!byAge && body && points && view && <Curves results={body} points={points} view={view} />}
+      {!byAge && body && points && view && <Curves results={body} {...{ points, view, annotations }} />}
       {!byAge && body && !points && <Empty>Not enough data for a chart. A chart needs at least two points; a finer granularity can have more.</Empty>}
       {!byAge && !body && loading && <div class="room"><Loading what="the chart" /></div>}
     </section>

@@ -15,5 +15,6 @@ import "./points.js";
 import "./rows.jsx";
 import "./route.js";
 import "./scale.js";
+import "./span.js";
 import "./table.jsx";
 import "./words.js";

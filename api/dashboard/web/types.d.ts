@@ -43,6 +43,7 @@ export type ObservedValues = Schemas["Values"];
 export type Fault = Schemas["Fault"];
 export type ProblemBody = Partial<Schemas["Problem"]>;
 export type ShareLink = Schemas["Token"] & { expiresAt: string };
+export type LogEntry = Schemas["LogEntry"];
 export type Message = Schemas["Message"];
 export type Sources = Schemas["Sources"];
 export type Sender = Schemas["Sources"]["senders"][number];

@@ -27,6 +27,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/notes"
 	"lifthouse/schema/outbox"
 	"lifthouse/schema/secrets"
 
@@ -43,6 +44,7 @@ type Store struct {
 	Journal   *ingest.Journal
 	Engine    *engine.Engine
 	Outbox    *outbox.Outbox
+	Notes     *notes.Notes
 	Summaries *watch.Summaries
 	Facts     facts.Shards
 	Times     ingest.Times // allowed times of events
@@ -158,6 +160,7 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 		slog.WarnContext(ctx, "reports lack interactions of campaigns until they are measured", "err", err)
 	}
 	s.Outbox = outbox.New(s.Conn)
+	s.Notes = notes.New(s.Conn)
 	s.Summaries = watch.NewSummaries(s.Engine, s.Catalogue)
 	s.Writer = ingest.NewWriter(s.Conn, s.Facts)
 	s.Writer.SetNameOptions(ingest.NameOptions{
@@ -181,8 +184,8 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	s.api = api.New(api.Parts{
 		Engine: s.Engine, Catalogue: s.Catalogue, Summaries: s.Summaries, Outbox: s.Outbox,
-		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal, Times: s.Times,
-		Secrets: s.Secrets,
+		Notes: s.Notes, Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Journal: s.Journal,
+		Times: s.Times, Secrets: s.Secrets,
 	}, o)
 	s.api.ExportFacts(s.Facts)
 	return s.api
@@ -267,11 +270,12 @@ type Copied struct {
 	Catalogue int // rows
 	Looks     int // rows
 	Messages  int
+	Notes     int
 	Events    uint64 // rows
 }
 
-// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the interactions and the events of another
-// store. It only reads the other store. progress is called after each insert of events.
+// CopyFrom adds the catalogue, the recorded looks, the messages to webhooks, the notes, the interactions and the events of
+// another store. It only reads the other store. progress is called after each insert of events.
 func (s *Store) CopyFrom(
 	ctx context.Context, from schema.Address, progress func(done, total uint64),
 ) (copied Copied, err error) {
@@ -305,6 +309,10 @@ func (s *Store) CopyFrom(
 		accounts = append(accounts, owned.ID)
 	}
 	copied.Messages, err = s.Outbox.CopyFrom(ctx, conn, accounts)
+	if err != nil {
+		return copied, err
+	}
+	copied.Notes, err = s.Notes.CopyFrom(ctx, conn, accounts)
 	if err != nil {
 		return copied, err
 	}

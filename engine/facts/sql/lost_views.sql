@@ -36,4 +36,4 @@ FROM (
     GROUP BY visitor_id, event_id
 )
 GROUP BY carried
-{{template "settings.sql" .}}
+{{.Settings}}

@@ -16,4 +16,4 @@ SELECT
     max(at_ms)                                              AS latest_ms
 FROM lines
 GROUP BY product
-{{template "settings.sql" .}}
+{{.Settings}}

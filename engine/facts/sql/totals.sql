@@ -1,13 +1,10 @@
-WITH
-    converted AS (  -- one row per visitor of some variations with goal events that count: total value
-        SELECT sum(sign * value) AS total
-        FROM {{.Facts}}
-        WHERE {{template "goals_where.sql" .}}
-            AND variation IN {variations:Array(String)}
-        GROUP BY visitor_id
-        HAVING sum(toInt64(sign)) != 0
-    )
--- one row: these total values
+-- one row: the total value of each visitor with goal events
 SELECT groupArray(total)
-FROM converted
-{{template "settings.sql" .}}
+FROM (
+    SELECT sum(sign * value) AS total
+    FROM {{.Facts}}
+    WHERE {{.Where}}
+    GROUP BY visitor_id
+    HAVING sum(toInt64(sign)) != 0
+)
+{{.Settings}}

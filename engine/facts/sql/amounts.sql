@@ -1,3 +1,0 @@
-toInt128(sum({{.Type}}(sign * {{.Column}}))), toInt128(sum({{.Type}}(sign * {{.Column}}) * (2 * {{.Column}}_before + {{.Column}}))) AS {{.Column}}_squares,
-    {{if .HasZero}}sum(sign * (({{.Column}}_before + {{.Column}} != 0) - ({{.Column}}_before != 0))){{else}}if({{.Column}}_squares = 0, 0, converted_visitors){{end}},
-    {{if .HasNegative}}sum(sign * (({{.Column}}_before + {{.Column}} < 0) - ({{.Column}}_before < 0))){{else}}toInt64(0){{end}}

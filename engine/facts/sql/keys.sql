@@ -1,2 +1,0 @@
-{{range .Keys}}{{.Value}}{{if ne .Name (print .Value)}} AS {{.Name}}{{end}},
-    {{end}}

@@ -1,1 +1,0 @@
-{{/* compiling takes longer than most statements, and no projections or skip indexes apply */}}SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0, compile_sort_description = 0, optimize_use_projections = 0, use_skip_indexes = 0, enable_multiple_prewhere_read_steps = 0{{if .Few}}, max_threads = 1{{end}}

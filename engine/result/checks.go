@@ -149,8 +149,8 @@ func (c *sliceSums) checkCurrencies(p *plan.Plan, foreign []string, checks *Chec
 		wording.CountNoun(c.unknown, "goal event")+" with amounts", strings.Join(foreign, ", "), own)
 }
 
-// knownBefore is how long before the first view the orders of customers must be known: then an old customer who buys each
-// month is not taken for a new one.
+// knownBefore is how long before the first view the orders of customers must be known: then an old customer who buys
+// each month is not taken for a new one.
 const knownBefore = 35 * 24 * time.Hour
 
 // checkCustomers counts the orders that name no visitor and count for one, and warns if it is not known who was a

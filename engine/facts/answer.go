@@ -451,13 +451,26 @@ func (x answer) readTop(ctx context.Context) ([]string, error) {
 	return values[:min(len(values), x.Top)], nil
 }
 
-// countValues adds the numbers of visitors by value of the dimension, of at most some values.
+// countValues adds the numbers of visitors by value of the dimension, of at most some values. With a conversion window,
+// visitors whose window has not ended do not count.
 func (c *counting) countValues(ctx context.Context, most uint32, visitors map[string]int64) error {
-	params := slices.Clone(c.selection.params)
+	of := c.selection
+	number := "toInt64(sign)"
+	if isOfMature(&c.of.Question) {
+		number += " * (" + isMature + ")"
+	}
+	values := clauses{
+		about:   "one row per value of an attribute, by visitors, in descending order",
+		columns: []column{{"dimension", "toString(" + of.dimensions[0] + ")"}, {"visitors", "sum(" + number + ")"}},
+		from:    of.Facts,
+		where:   slices.Concat(of.visitors, of.times, []string{counted, "NOT endsWith(variation, '!')"}),
+		groups:  []string{"dimension"},
+		having:  "sum(toInt64(sign)) > 0",
+		order:   "visitors DESC, dimension\nLIMIT {most:UInt32}",
+	}
+	params := slices.Clone(of.params)
 	params.add("most", most)
-	where := slices.Concat(c.selection.visitors, c.selection.firstView)
-	sql := c.selection.render("top.sql", where, c.selection.dimensions[0])
-	return c.store.EachRow(ctx, sql, params, func(row driver.Rows) error {
+	return c.store.EachRow(ctx, values.text()+"\n"+settingsOf(of.few), params, func(row driver.Rows) error {
 		var value string
 		var n int64
 		err := row.Scan(&value, &n)
@@ -481,8 +494,7 @@ func (x answer) comparedVariations() []string {
 // eachCompared runs a statement about the goal events of the visitors that the report compares.
 func (x answer) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
 	return x.eachOfCompared(ctx, scan, func(c *counting) string {
-		where := append(slices.Clone(c.selection.goals), ofCompared)
-		return c.selection.render(file, where, "")
+		return c.selection.render(file, slices.Concat(c.selection.goals, []string{ofCompared})...)
 	})
 }
 

@@ -44,12 +44,12 @@ const crossedLater = -1
 // counts are sums by key.
 type counts map[key]moments.Moments
 
-func (c counts) add(at key, m *moments.Moments) { c[at] = c[at].Merge(*m) }
+func (c counts) addMoments(at key, m *moments.Moments) { c[at] = c[at].Merge(*m) }
 
-// merge adds other sums.
-func (c counts) merge(others counts) {
+// addCounts adds other sums.
+func (c counts) addCounts(others counts) {
 	for at, m := range others {
-		c.add(at, &m)
+		c.addMoments(at, &m)
 	}
 }
 
@@ -139,7 +139,7 @@ func readParts(ctx context.Context, parts []part) (counts, error) {
 	}
 	all := counts{}
 	for _, some := range found {
-		all.merge(some)
+		all.addCounts(some)
 	}
 	return all, nil
 }
@@ -166,7 +166,7 @@ func (c *counting) run(ctx context.Context, s *statement) (counts, error) {
 			return err
 		}
 		var variation string
-		at.goal, variation, at.rank = s.places.at(at.place)
+		at.goal, variation, at.rank = s.places.groupAt(at.place)
 		at.Period = int(at.period)
 		return found.addVariation(at.key, variation, &m)
 	})
@@ -187,7 +187,7 @@ func (c counts) addVariation(at key, variation string, m *moments.Moments) (err 
 	if at.crossed == crossedLater {
 		at.crossed = 0
 	}
-	c.add(at, m)
+	c.addMoments(at, m)
 	return nil
 }
 
@@ -250,7 +250,7 @@ func (c *counting) readComplement(ctx context.Context) (counts, error) {
 	}
 	immature, err := c.run(ctx, c.immatureStatement())
 	for at, m := range immature {
-		found.add(at, &m)
+		found.addMoments(at, &m)
 		at.Immature = false
 		found[at] = found[at].Subtract(m)
 	}

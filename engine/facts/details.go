@@ -96,7 +96,7 @@ func (r Reader) ReadLostViews(ctx context.Context, q plan.Question) (found map[i
 			params.add("subject_id", q.Subject.ID)
 			params.add("experiment_id", q.Subject.ExperimentID)
 			params.add("through", c.on.Through)
-			sql := c.selection.render("lost_views.sql", nil, "")
+			sql := c.selection.render("lost_views.sql")
 			if err := c.store.EachRow(ctx, sql, params, func(row driver.Rows) error {
 				var variation int64
 				var goals, visitors int64

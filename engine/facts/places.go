@@ -14,8 +14,8 @@ type places struct {
 	tops       [][]string // of each attribute, the values with a rank
 }
 
-// ranks returns the number of ranks.
-func (p *places) ranks() uint32 {
+// countRanks returns the number of ranks.
+func (p *places) countRanks() uint32 {
 	ranks := uint32(1)
 	for _, top := range p.tops {
 		ranks *= uint32(len(top) + 1) //nolint:gosec // few
@@ -23,10 +23,10 @@ func (p *places) ranks() uint32 {
 	return ranks
 }
 
-// expression returns the place of a row. It adds parameters. A place whose variation is not stored has the number of
+// writePlace returns the place of a row. It adds parameters. A place whose variation is not stored has the number of
 // the variation 0.
-func (p *places) expression(to *parameters) string {
-	ranks := p.ranks()
+func (p *places) writePlace(to *parameters) string {
+	ranks := p.countRanks()
 	to.add("stored_variations", p.variations)
 	to.add("places", multiples(ranks, 1, len(p.variations)))
 	parts := []string{"transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))"}
@@ -63,21 +63,21 @@ func multiples(of uint32, from, n int) []uint32 {
 	return all
 }
 
-// at returns the goal, the variation and the rank of a place. The goal is 0 if goals are not summed apart, the
+// groupAt returns the goal, the variation and the rank of a place. The goal is 0 if goals are not summed apart, the
 // variation empty if its events do not count, and the rank 0 if one of the values has none.
-func (p *places) at(place uint32) (goal int64, variation string, rank uint16) {
-	ranks, variations := p.ranks(), p.variationNumbers()
+func (p *places) groupAt(place uint32) (goal int64, variation string, rank uint16) {
+	ranks, variations := p.countRanks(), p.variationNumbers()
 	if v := place / ranks % variations; v > 0 {
 		variation = p.variations[v-1]
 	}
 	if p.goals != nil {
 		goal = p.goals[place/ranks/variations]
 	}
-	return goal, variation, p.rank(place % ranks)
+	return goal, variation, p.rankAt(place % ranks)
 }
 
-// rank returns the rank of the value, or of the pair of values, from the number of its place. It starts at 1.
-func (p *places) rank(number uint32) uint16 {
+// rankAt returns the rank of the value, or of the pair of values, from the number of its place. It starts at 1.
+func (p *places) rankAt(number uint32) uint16 {
 	if len(p.tops) < 2 {
 		return uint16(number) //nolint:gosec // few
 	}

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,8 @@ type selection struct {
 	few    bool // the subject has few rows
 
 	filters   []string // conditions of the attributes of the first view, which every row has
-	firstView []string // conditions of the time of the first view
+	times     []string // conditions of the time of the first view: the window of times
+	firstView []string // and that the conversion window has ended, if results wait for it
 	visitors  []string // conditions of the rows of visitors: the section and the filters
 	goals     []string // conditions of the rows of goal events that count
 
@@ -38,6 +40,9 @@ const (
 	firstTime = "toUnixTimestamp64Milli(first_time)"
 	factTime  = firstTime + " + toInt64(since_ms)"
 )
+
+// isMature is a condition that the conversion window of a visitor has ended.
+const isMature = firstTime + " <= {mature_ms:Int64}"
 
 // counted is a condition that the events of a row count. They do not if their visitor has no view before them.
 const counted = "variation != ''"
@@ -120,12 +125,13 @@ func (s *selection) addFilters(q *plan.Question) {
 func (s *selection) addTimes(q *plan.Question) {
 	if !q.Filters.From.IsZero() {
 		s.params.add("from_ms", q.Filters.From.UnixMilli())
-		s.firstView = append(s.firstView, firstTime+" >= {from_ms:Int64}")
+		s.times = append(s.times, firstTime+" >= {from_ms:Int64}")
 	}
 	if s.endsEarly {
 		s.params.add("to_ms", q.Filters.To.UnixMilli())
-		s.firstView = append(s.firstView, firstTime+" < {to_ms:Int64}")
+		s.times = append(s.times, firstTime+" < {to_ms:Int64}")
 	}
+	s.firstView = slices.Clone(s.times)
 }
 
 // addMaturity adds the conversion window.
@@ -149,7 +155,7 @@ func (s *selection) addMaturity(x *answer) {
 		through = to
 	}
 	s.params.add("mature_ms", through.Add(-w.Maturity()).UnixMilli())
-	s.firstView = append(s.firstView, firstTime+" <= {mature_ms:Int64}")
+	s.firstView = append(s.firstView, isMature)
 	s.maturity = []keyColumn{{
 		column{"immature", firstTime + " > {mature_ms:Int64}"},
 		"UInt8",
@@ -276,13 +282,12 @@ func ofVisitor(keys []keyColumn) (columns []column, outer []keyColumn) {
 type slots struct {
 	tables
 	Where    string // conditions of the rows
-	Value    string // an expression
 	Settings string
 }
 
-// render returns a file of sql/ with conditions and, if it has a slot for one, an expression.
-func (s *selection) render(file string, where []string, value string) string {
-	return renderFile(file, slots{s.tables, strings.Join(where, "\n    AND "), value, settingsOf(s.few)})
+// render returns a file of sql/ with conditions.
+func (s *selection) render(file string, where ...string) string {
+	return renderFile(file, slots{s.tables, strings.Join(where, "\n    AND "), settingsOf(s.few)})
 }
 
 // isOfWidget reports whether a subject has other events than views and goals.

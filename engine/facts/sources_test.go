@@ -130,18 +130,18 @@ func TestPlaces(t *testing.T) {
 	seen := map[string]bool{}
 	all := uint32(2 * 5 * 3 * 4)
 	for place := range all {
-		goal, variation, rank := of.at(place)
+		goal, variation, rank := of.groupAt(place)
 		seen[fmt.Sprint(goal, " ", variation, " ", rank)] = true
 	}
 	// A combination without a known value of each attribute has no rank: 6 of 12, and those without a variation are two.
 	check.Equal(t, len(seen), 2*4*7)
-	goal, variation, rank := of.at(1*60 + 3*12 + 2*4 + 3)
+	goal, variation, rank := of.groupAt(1*60 + 3*12 + 2*4 + 3)
 	check.Equal(t, goal, int64(5))
 	check.Equal(t, variation, "1")
 	check.Equal(t, rank, uint16(6))
 
 	none := places{variations: []string{"", "0"}}
-	goal, variation, rank = none.at(2)
+	goal, variation, rank = none.groupAt(2)
 	check.Equal(t, goal, int64(0))
 	check.Equal(t, variation, "0")
 	check.Equal(t, rank, uint16(0))

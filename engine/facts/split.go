@@ -57,7 +57,7 @@ func (x answer) readPairs(
 		if byValue[at.split] == nil {
 			byValue[at.split] = groups{}
 		}
-		byValue[at.split].add(at.GroupKey, &m)
+		byValue[at.split].addMoments(at.GroupKey, &m)
 	}
 	rows := map[string][]moments.GroupMoments{}
 	for value, of := range byValue {
@@ -99,7 +99,7 @@ func (x answer) readLabels(ctx context.Context, found *moments.Split) error {
 	for _, c := range x.newCountings(nil) {
 		params := slices.Clone(c.selection.params)
 		params.add("products", products)
-		sql := c.selection.render("product_names.sql", nil, "")
+		sql := c.selection.render("product_names.sql")
 		if err := c.store.EachRow(ctx, sql, params, func(row driver.Rows) error {
 			var product, name string
 			var at int64

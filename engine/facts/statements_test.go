@@ -55,19 +55,24 @@ func (r *recorder) take() string {
 // recorded is a store with facts, whose statements are recorded.
 type recorded struct {
 	*recorder
-	facts *facts.Refresher
+	leastByDay int64
+}
+
+// reader returns a reader of the facts that remembers no report.
+func (r recorded) reader() *facts.Refresher {
+	of := facts.NewRefresher(r, true)
+	of.LeastVisitorsByDay = r.leastByDay
+	return of
 }
 
 // newRecorded returns a store whose subjects have cells by day from a number of visitors on.
 func newRecorded(t *testing.T, leastByDay int64) recorded {
 	t.Helper()
 	w := newWorld(t, 77)
-	conn := &recorder{Conn: w.conn}
 	w.send(t, 300)
-	r := facts.NewRefresher(conn, true)
-	r.LeastVisitorsByDay = leastByDay
-	must.Get(r.RefreshFacts(t.Context()))(t)
-	return recorded{conn, r}
+	r := recorded{&recorder{Conn: w.conn}, leastByDay}
+	must.Get(r.reader().RefreshFacts(t.Context()))(t)
+	return r
 }
 
 // TestStatements executes a report of each kind, and compares its statements with those of testdata/statements, where a
@@ -80,7 +85,7 @@ func TestStatements(t *testing.T) {
 			if strings.HasPrefix(name, "days") {
 				on = many
 			}
-			report := requested(t, on.recorder, on.facts, query.Request{
+			report := requested(t, on.recorder, on.reader(), query.Request{
 				Operation: query.CampaignResults, AccountID: 1, SubjectID: 1, GoalID: 3,
 				Metric: query.GoalConversionRate,
 			})

@@ -45,7 +45,7 @@ func (s *sums) addGoal(several *sums, goal int64) {
 	for at, m := range several.of {
 		if at.goal == goal {
 			at.goal = 0
-			s.of.add(at, &m)
+			s.of.addMoments(at, &m)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (s *sums) countOnServers(ctx context.Context, wanted factSums, read readSum
 		parts = append(parts, func(ctx context.Context) (counts, error) { return read(c, ctx, wanted) })
 	}
 	found, err := readParts(ctx, parts)
-	s.of.merge(found)
+	s.of.addCounts(found)
 	return err
 }
 
@@ -93,16 +93,16 @@ func (s *sums) reportRows() *moments.Rows {
 	all := groups{}
 	byValue := groups{}
 	for at, m := range s.of {
-		all.add(at.GroupKey, &m)
+		all.addMoments(at.GroupKey, &m)
 		if at.rank != 0 {
 			at.Dimension = s.top[at.rank-1]
-			byValue.add(at.GroupKey, &m)
+			byValue.addMoments(at.GroupKey, &m)
 		}
 	}
-	found.Whole = all.rows()
+	found.Whole = all.sortRows()
 	found.Slices = found.Whole
 	if s.top != nil {
-		found.Slices = s.sliceRows(found.Whole, byValue.rows())
+		found.Slices = s.sliceRows(found.Whole, byValue.sortRows())
 	}
 	return found
 }
@@ -133,10 +133,10 @@ func (s *sums) countAutomated() map[int64]moments.Automated {
 // groups are sums by group of visitors.
 type groups map[moments.GroupKey]moments.Moments
 
-func (g groups) add(at moments.GroupKey, m *moments.Moments) { g[at] = g[at].Merge(*m) }
+func (g groups) addMoments(at moments.GroupKey, m *moments.Moments) { g[at] = g[at].Merge(*m) }
 
-// rows returns the groups that have visitors, in the order of their keys.
-func (g groups) rows() []moments.GroupMoments {
+// sortRows returns the groups that have visitors, in the order of their keys.
+func (g groups) sortRows() []moments.GroupMoments {
 	rows := []moments.GroupMoments{}
 	for _, at := range slices.SortedFunc(maps.Keys(g), compareGroups) {
 		if m := g[at]; m.Visitors != 0 || m.Recent != 0 {

@@ -21,7 +21,7 @@ func (c *counting) newStatement(about string, keys ...keyColumn) *statement {
 
 // placeKey returns the key of the place of a row.
 func (c *counting) placeKey(s *statement) keyColumn {
-	sql := "toUInt32(" + s.places.expression(&s.params) + ")"
+	sql := "toUInt32(" + s.places.writePlace(&s.params) + ")"
 	return keyColumn{column{"place", sql}, "UInt32", func(at *rowKey) any { return &at.place }}
 }
 
@@ -164,7 +164,7 @@ func (c *counting) countEarlier(ctx context.Context) (counts, error) {
 	earlier := counts{}
 	for at, m := range found {
 		at.ExposedBefore = true
-		earlier.add(at, &m)
+		earlier.addMoments(at, &m)
 	}
 	return earlier, err
 }

@@ -15,16 +15,7 @@ SELECT
     toUInt32(transform(variation, {stored_variations:Array(String)}, {places:Array(UInt32)}, toUInt32(0))) AS place,
     sumIf(sign, number = 1) AS converted_visitors,
     toInt128(sum(sign)) AS goals_reached,
-    toInt128(sum(sign * (2 * number - 1))) AS goals_reached_squares,
-    toInt128(sum(toInt64(sign * value))) AS value_sum,
-    toInt128(sum(toInt64(sign * value) * (2 * value_before + value))) AS value_squares,
-    if(value_squares = 0, 0, converted_visitors) AS value_nonzero,
-    toInt64(0) AS value_negative,
-    toInt128(sum(toInt64(sign * value) * number + sign * value_before)) AS value_times_goals,
-    toInt128(sum(toInt64(sign * profit))) AS profit_sum,
-    toInt128(sum(toInt64(sign * profit) * (2 * profit_before + profit))) AS profit_squares,
-    if(profit_squares = 0, 0, converted_visitors) AS profit_nonzero,
-    sum(sign * ((profit_before + profit < 0) - (profit_before < 0))) AS profit_negative
+    toInt128(sum(sign * (2 * number - 1))) AS goals_reached_squares
 FROM facts
 WHERE section = {goals:UInt64}
     AND goal_id = {goal_id:Int64}

@@ -44,7 +44,8 @@ type SourceCounts struct {
 	Accepted    int            `json:"accepted"`
 	Purchases   int            `json:"purchases"`  // accepted events of the goal purchase
 	NoCurrency  int            `json:"noCurrency"` // of these, those with an amount and without a currency
-	NoVisitor   int            `json:"noVisitor"`  // ignored, because the item names no visitor
+	NoVisitor   int            `json:"noVisitor"`  // ignored, because the item names neither a visitor nor a customer
+	ByCustomer  int            `json:"byCustomer"` // accepted, of a customer and without a visitor
 	Ignored     map[string]int `json:"ignored"`    // other ignored items, by what the sender calls them
 	Rejected    int            `json:"rejected"`
 	Cut         int            `json:"cut"` // accepted, with attributes that were too long and are cut
@@ -239,6 +240,9 @@ func (c *SourceCounts) countItem(item *ingest.Item, purchase int64) {
 		return
 	}
 	c.Accepted++
+	if item.OfCustomer {
+		c.ByCustomer++
+	}
 	if item.Cut {
 		c.Cut++
 	}
@@ -271,6 +275,7 @@ func (of *sender) addCounts(counts *SourceCounts) {
 	all.Purchases += counts.Purchases
 	all.NoCurrency += counts.NoCurrency
 	all.NoVisitor += counts.NoVisitor
+	all.ByCustomer += counts.ByCustomer
 	for kind, n := range counts.Dropped {
 		all.Dropped[kind] += n
 	}

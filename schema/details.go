@@ -17,6 +17,7 @@ import (
 type Details struct {
 	Attributes Labels           `json:"attributes,omitempty"` // the website's own ones, of the visitor
 	Currency   string           `json:"currency,omitempty"`   // of all amounts, a code of ISO 4217; empty: that of the website
+	Customer   string           `json:"customer,omitempty"`   // of a goal: whose order it is, see FormatCustomer
 	Items      []Item           `json:"items,omitempty"`      // lines of the order that a goal is
 	Numbers    map[string]int64 `json:"numbers,omitempty"`    // properties of a goal that are numbers, in 1/MoneyScale
 	Properties Labels           `json:"properties,omitempty"` // properties of a goal that are texts
@@ -43,7 +44,7 @@ const OtherLabel = "(other)"
 // IsEmpty reports whether the event says nothing of this.
 func (d *Details) IsEmpty() bool {
 	hasLabels := len(d.Attributes)+len(d.Numbers)+len(d.Properties) > 0
-	return !hasLabels && d.Currency == "" && len(d.Items) == 0
+	return !hasLabels && d.Currency == "" && d.Customer == "" && len(d.Items) == 0
 }
 
 // EncodeDetails returns the canonical form: JSON with the names in order, without what is not set. It is empty if
@@ -58,6 +59,7 @@ func (d *Details) EncodeDetails() string {
 		w.addLabels(d.Attributes)
 	}
 	w.addText("currency", d.Currency)
+	w.addText("customer", d.Customer)
 	if len(d.Items) > 0 {
 		w.beginField("items")
 		w.addItems(d.Items)

@@ -52,9 +52,11 @@ const (
 	KindConversion Kind = "conversion"
 	KindContact    Kind = "contact"
 	KindGoal       Kind = "goal"
+	// KindCustomer says that a customer had bought at a time. It counts nowhere, and is in the table customers only.
+	KindCustomer Kind = "customer"
 )
 
-// Kinds are all types of events.
+// Kinds are all types of events of visitors.
 var Kinds = []Kind{KindView, KindClick, KindSubmit, KindCompletion, KindConversion, KindContact, KindGoal}
 
 // Event is one row of the events table.
@@ -66,9 +68,9 @@ type Event struct {
 	WebsiteID    int64
 	Subject      SubjectKind
 	SubjectID    int64
-	ExperimentID int64 // experiment of a widget; 0: none
-	VariationID  int64 // 0: control
-	VisitorID    uint64
+	ExperimentID int64  // experiment of a widget; 0: none
+	VariationID  int64  // 0: control
+	VisitorID    uint64 // 0: none, of an order of a customer
 	Kind         Kind
 	GoalID       int64 // 0 unless Kind is KindGoal
 	Value        int64 // in 1/MoneyScale
@@ -148,10 +150,18 @@ const insertEvents = `INSERT INTO events (website_id, subject, subject_id, exper
 // distinctRowSettings disable the search for equal keys within an insert: the caller has already removed duplicates.
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
 
-// InsertEvents inserts events as they were sent, with one acceptance time, and returns when they are stored. If the
-// connection breaks, it sends the insert once more, because copies of stored events are harmless. One insert must not
-// contain two copies of an event that differ.
+// InsertEvents inserts events as they were sent, with one acceptance time, and returns when they are stored: orders of
+// customers, and then the events of visitors. If the connection breaks, it sends an insert once more, because copies of
+// stored events are harmless. One insert must not contain two copies of an event that differ.
 func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
+	orders := customerRows(events)
+	if err := insertOrders(ctx, conn, orders, acceptedAt); err != nil {
+		return err
+	}
+	events = ofVisitors(events, orders)
+	if len(events) == 0 {
+		return nil
+	}
 	columns := []func() any{
 		ColumnValues(events, func(e *Event) int64 { return e.WebsiteID }),
 		ColumnValues(events, func(e *Event) string { return string(e.Subject) }),

@@ -17,6 +17,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/faults"
+	"lifthouse/schema/ingest"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
@@ -200,7 +201,23 @@ func (r *checkReport) checkTables(ctx context.Context, conn driver.Conn) bool {
 	case len(faults) == 0:
 		r.reportOK("data", "the checksums of all parts match")
 	}
+	r.checkCustomers(ctx, conn)
 	return true
+}
+
+// checkCustomers checks that each goal with a customer is among the customer's orders, too.
+func (r *checkReport) checkCustomers(ctx context.Context, conn driver.Conn) {
+	missing, err := ingest.CountMissingOrders(ctx, conn)
+	switch {
+	case err != nil:
+		r.reportFault("customers", err)
+	case missing > 0:
+		r.reportFault("customers", fmt.Errorf("rows of the table customers are lost: %s; orders without a visitor may "+
+			"count for nobody: restore a backup (lifthouse restore), or send the events again",
+			wording.FormatCount(missing)))
+	default:
+		r.reportOK("customers", "each goal with a customer is among the customer's orders")
+	}
 }
 
 // checkContents checks the definitions of the catalogue, and that the facts can be read. In a deep check, it also

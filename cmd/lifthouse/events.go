@@ -11,6 +11,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/arrivals"
 	"lifthouse/cmd/internal/bounds"
+	"lifthouse/engine/fold"
 	"lifthouse/engine/metric"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -24,6 +25,7 @@ type eventsOptions struct {
 	arrivals.Query
 	asJSON, summary, follow bool
 	visitor, metric         string
+	customer                string
 }
 
 func (p *program) eventsCommand() *cobra.Command {
@@ -33,8 +35,11 @@ func (p *program) eventsCommand() *cobra.Command {
 			return err
 		}
 		return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
-			if o.visitor != "" {
+			switch {
+			case o.visitor != "":
 				return p.printVisitor(ctx, s, &o)
+			case o.customer != "":
+				return p.printCustomer(ctx, s, &o)
 			}
 			names, err := s.Writer.Names(ctx)
 			switch {
@@ -54,6 +59,8 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.OnlyRejected, "rejects", false, "print rejected lines only")
 	cmd.Flags().StringVar(&o.visitor, "visitor", "",
 		"id of a visitor, as it was sent: print what reports make of the visitor")
+	cmd.Flags().StringVar(&o.customer, "customer", "",
+		"id or e-mail of a customer, as it was sent: print the orders, and for which visitors they count")
 	cmd.Flags().StringVar(&o.metric, "metric", "",
 		"with --visitor: also print what a metric, such as 'sum(purchase.value)', is of the visitor")
 	cmd.Flags().BoolVar(&o.summary, "summary", false,
@@ -66,12 +73,17 @@ func (p *program) eventsCommand() *cobra.Command {
 // checkFlags returns an error if flags contradict each other.
 func (o *eventsOptions) checkFlags(cmd *cobra.Command) error {
 	for _, other := range []string{"last", "rejects", "follow"} {
-		if err := onlyOne(cmd, "visitor", "summary", other); err != nil {
+		if err := onlyOne(cmd, "visitor", "customer", "summary", other); err != nil {
 			return err
 		}
 	}
-	if err := onlyOne(cmd, "visitor", "json"); err != nil {
-		return err
+	for _, one := range []string{"visitor", "customer"} {
+		if err := onlyOne(cmd, one, "json"); err != nil {
+			return err
+		}
+	}
+	if cmd.Flags().Changed("customer") && o.customer == "" {
+		return usageError{errors.New("--customer: must be the id or e-mail of a customer")}
 	}
 	if cmd.Flags().Changed("visitor") && o.visitor == "" {
 		return usageError{errors.New("--visitor: must be the id of a visitor")}
@@ -98,6 +110,30 @@ func (p *program) printVisitor(ctx context.Context, s *app.Store, o *eventsOptio
 		}
 	}
 	return arrivals.WriteStory(p.stdout, o.visitor, of, chapters, measured)
+}
+
+// printCustomer prints the orders of a customer, and for which visitors they count.
+func (p *program) printCustomer(ctx context.Context, s *app.Store, o *eventsOptions) error {
+	known := s.Catalogue.Snapshot()
+	websites := websitesOf(o.Website)
+	if len(websites) == 0 {
+		websites = known.WebsiteIDs()
+	}
+	names, err := s.Writer.Names(ctx)
+	if err != nil {
+		return err
+	}
+	var found []arrivals.CustomerOrders
+	for _, of := range customersOf(known, websites, []string{o.customer}) {
+		rows, err := s.Facts.ReadCustomers(ctx, of.WebsiteID, []uint64{of.ID})
+		if err != nil {
+			return err
+		}
+		fold.EachCustomer(rows, func(orders *fold.CustomerOrders) {
+			found = append(found, arrivals.CustomerOrders{WebsiteID: of.WebsiteID, CustomerOrders: orders})
+		})
+	}
+	return arrivals.WriteCustomer(p.stdout, found, known.Currencies(), names.KeyOf)
 }
 
 // measureVisitor returns what a metric is of the visitor of a story, in words, for each campaign or experiment in which

@@ -96,7 +96,12 @@ func reconciledReport(ctx context.Context, s ownedStore, request query.Request) 
 	if c := report.Checks.Cap; c != nil && c.Amount != nil {
 		limit = c.Amount.Units.Int64()
 	}
-	return reconcile.New(planned, limit), planned.Subject.WebsiteID, nil
+	compared = reconcile.New(planned, limit)
+	website = planned.Subject.WebsiteID
+	if salt := s.Catalogue.Snapshot().SaltOf(website); salt != nil {
+		compared.HashCustomer = func(text string) uint64 { return schema.HashCustomer(salt, text) }
+	}
+	return compared, website, nil
 }
 
 // compareOrders reads the orders of an export, and compares them with the events of the website and with its rejected
@@ -172,6 +177,11 @@ func (p *program) printReconciled(c *reconcile.Comparison) error {
 			cmp.Or(strings.Join(reasons, ", "), "all"), money(&books.Difference))
 		if err := p.printTable(rows); err != nil {
 			return err
+		}
+		carried := books.Lines[reconcile.Counted].Carried + books.Lines[reconcile.Amount].Carried
+		if carried > 0 {
+			p.printLine("\nOrders without a visitor that belong to customers won in the test, and are in this report: "+
+				"%s", wording.FormatCount(carried))
 		}
 	}
 	return nil

@@ -254,6 +254,7 @@ func (p *program) sourceListCommand() *cobra.Command {
 			if ignored > 0 {
 				notes = append(notes, fmt.Sprintf("Ignored of %s: %s", source.Name, strings.Join(names, ", ")))
 			}
+			notes = append(notes, customersNotes(&source)...)
 			if source.Cut > 0 {
 				notes = append(notes, fmt.Sprintf("Cut in %s of %s: attributes of more than 512 bytes",
 					wording.CountNoun(source.Cut, "item"), source.Name))
@@ -278,4 +279,13 @@ func (p *program) sourceListCommand() *cobra.Command {
 		}
 		return err
 	})
+}
+
+// customersNotes says how many accepted items of a source name a customer and no visitor.
+func customersNotes(source *api.Source) []string {
+	if source.ByCustomer == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Without a visitor, of customers, in %s: %s", source.Name,
+		wording.CountNoun(source.ByCustomer, "item"))}
 }

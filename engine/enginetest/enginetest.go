@@ -47,6 +47,9 @@ func open(
 	e := engine.New(conn, c, source.DefaultLimits, shards)
 	w := ingest.NewWriter(conn, shards)
 	w.SetNameOptions(ingest.NameOptions{
+		SaltOf: func(website int64) ([]byte, error) {
+			return c.KeepSalt(tb.Context(), website)
+		},
 		IsDeclared:  func(name schema.NamedID) bool { return c.Snapshot().Declares(name) },
 		CountEvents: shards.EventsByName,
 	})

@@ -45,11 +45,12 @@ func (a *Acceptances) ReadNewest(ctx context.Context, s Shards) (map[schema.Subj
 	isAny := func(*server) string { return "true" }
 	hasNewer := func(on *server) string { return on.render("has_newer.sql", "") }
 	condition := isAny
-	params := []any{clickhouse.Named("through", through.UnixMilli())}
+	after := int64(0)
 	if a.of != nil {
 		condition = hasNewer
-		params = append(params, clickhouse.Named("after", a.through.Add(-overlap).UnixMilli()))
+		after = max(a.through.Add(-overlap).UnixMilli(), 0)
 	}
+	params := []any{clickhouse.Named("through", through.UnixMilli()), clickhouse.Named("after", after)}
 	statement := func(on *server) string { return on.render("accepted.sql", condition(on)) }
 	found := map[schema.Subject]time.Time{}
 	maps.Copy(found, a.of)

@@ -74,7 +74,11 @@ func (r Reader) ReadRows(ctx context.Context, q plan.Question) (found *moments.R
 			return err
 		}
 		found = s.reportRows()
-		if err := s.readForeign(ctx, found); err != nil || x.Interval == "" {
+		if err := s.readForeign(ctx, found); err != nil {
+			return err
+		}
+		found.Carried, err = s.readCarried(ctx)
+		if err != nil || x.Interval == "" {
 			return err
 		}
 		x.outliers = nil // steps are before the removal of outliers

@@ -127,7 +127,8 @@ func (s *server) readEvents(ctx context.Context, visitors []schema.Visitor, thro
 	return slices.DeleteFunc(events, func(e fold.Event) bool { return !of[visitorOfEvent(&e)] }), err
 }
 
-// readEventsWhere returns all events with a condition on visitors that were accepted until a time, by visitor.
+// readEventsWhere returns all events with a condition on visitors that were accepted until a time, by visitor, with the
+// rows of their customers.
 func (s *server) readEventsWhere(
 	ctx context.Context, where string, through int64, params ...any,
 ) ([]fold.Event, error) {
@@ -152,6 +153,9 @@ func (s *server) readEventsWhere(
 		events = append(events, e)
 		return err
 	}, append(params, clickhouse.Named("through", through))...)
+	if err == nil {
+		events, err = s.addCustomers(ctx, events, through)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the events of visitors: %w", err)
 	}

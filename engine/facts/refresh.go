@@ -253,20 +253,23 @@ func (r *Refresher) foldEventsAfter(ctx context.Context, after int64) error {
 	return r.foldVisitors(ctx, touched, max(r.turn.position.Through, last))
 }
 
-// readTouched returns the visitors with events that were accepted after a time, in order, and the last acceptance time
-// of these events. Times are in milliseconds since 1970.
+// readTouched returns the visitors with events that were accepted after a time, and those of customers with such
+// orders, in order, and the last acceptance time of these events. Times are in milliseconds since 1970.
 func (r *Refresher) readTouched(ctx context.Context, after int64) (touched []schema.Visitor, last int64, err error) {
-	touched, err = schema.QueryRows(ctx, r.turn.on, r.turn.on.render("touched.sql", ""),
-		func(row driver.Rows, v *schema.Visitor) error {
-			var accepted int64
-			err := row.Scan(&v.WebsiteID, &v.ID, &accepted)
-			last = max(last, accepted)
-			return err
-		}, clickhouse.Named("after", max(after, 0)))
+	err = schema.EachRow(ctx, r.turn.on, r.turn.on.render("touched.sql", ""), func(row driver.Rows) error {
+		var v schema.Visitor
+		var accepted int64
+		var isVisitor bool
+		err := row.Scan(&v.WebsiteID, &v.ID, &accepted, &isVisitor)
+		last = max(last, accepted)
+		if isVisitor && !r.turn.automated[v] {
+			touched = append(touched, v)
+		}
+		return err
+	}, append(limitParams(), clickhouse.Named("after", max(after, 0)))...)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the visitors with new events: %w", err)
 	}
-	touched = slices.DeleteFunc(touched, func(v schema.Visitor) bool { return r.turn.automated[v] })
 	return touched, last, nil
 }
 

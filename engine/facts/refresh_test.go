@@ -56,6 +56,7 @@ func newWorldOn(t *testing.T, seed uint64, conn driver.Conn) *world {
 func severalDays(seed uint64) worlds.World {
 	w := worlds.New(seed)
 	w.Websites, w.Visitors, w.Days = 2, 40, 5
+	w.Customers = 12
 	return w
 }
 
@@ -94,6 +95,7 @@ var kinds = map[schema.Kind]moments.Kind{
 // wanted returns the rows that the facts should have.
 func (w *world) wanted() []fold.FactRow {
 	byVisitor := map[schema.Visitor][]fold.Event{}
+	var rowsOf []fold.Event // of customers
 	for i := range w.all {
 		e := &w.all[i]
 		of := schema.Visitor{WebsiteID: e.WebsiteID, ID: e.VisitorID}
@@ -110,7 +112,25 @@ func (w *world) wanted() []fold.FactRow {
 			folded.Attributes = e.Join()
 		}
 		folded.SetDetails(e.EncodeDetails(), &e.Details, "")
-		byVisitor[of] = append(byVisitor[of], folded)
+		if isNobody := e.VisitorID == 0 && e.Customer != ""; !isNobody {
+			byVisitor[of] = append(byVisitor[of], folded)
+		}
+		if folded.Customer != 0 || e.Kind == schema.KindCustomer {
+			rowsOf = append(rowsOf, rowOfCustomer(e, folded))
+		}
+	}
+	for of, events := range byVisitor {
+		named := map[uint64]bool{}
+		for i := range events {
+			named[events[i].Customer] = events[i].Customer != 0
+		}
+		for i := range rowsOf {
+			if row := rowsOf[i]; named[row.Customer] && row.Subject.WebsiteID == of.WebsiteID {
+				row.Visitor = of.ID
+				events = append(events, row)
+			}
+		}
+		byVisitor[of] = events
 	}
 	var rows []fold.FactRow
 	for _, events := range byVisitor {
@@ -119,13 +139,25 @@ func (w *world) wanted() []fold.FactRow {
 	return rows
 }
 
+// rowOfCustomer returns the row of a customer for an event, which is folded as one of a visitor, too.
+func rowOfCustomer(e *acceptedEvent, folded fold.Event) fold.Event {
+	row := folded
+	row.Subject = schema.Subject{WebsiteID: e.WebsiteID, Kind: schema.SubjectNone}
+	row.Variation = 0
+	row.Kind = moments.Goal
+	row.Customer = e.CustomerID()
+	row.OfCustomer = true
+	row.Buyer = e.VisitorID
+	return row
+}
+
 // check compares the stored rows and cells with those of all events.
 func (w *world) check(t *testing.T) {
 	t.Helper()
 	want := w.wanted()
 	stored := must.Get(facts.ReadAll(t.Context(), w.conn))(t)
 	if changes := fold.AppendChanges(nil, stored, want); len(changes) > 0 {
-		t.Fatalf("%d of %d rows differ, such as %+v", len(changes), len(want), changes[0])
+		t.Fatalf("%d of %d rows differ, such as %+v", len(changes), len(want), *changes[0].FactRow)
 	}
 	w.checkSums(t)
 }
@@ -180,7 +212,7 @@ func refresh(t *testing.T, r *facts.Refresher, through int64) {
 
 func merge(t *testing.T, conn driver.Conn) {
 	t.Helper()
-	for _, table := range []string{"facts", "events"} {
+	for _, table := range []string{"facts", "events", "customers"} {
 		must.OK(t, conn.Exec(context.WithoutCancel(t.Context()), "OPTIMIZE TABLE "+table+" FINAL"))
 	}
 }
@@ -450,6 +482,13 @@ func (w *world) erase(t *testing.T, r *facts.Refresher, v schema.Visitor) {
 	t.Helper()
 	execute(t, w.conn, fmt.Sprintf("ALTER TABLE events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.WebsiteID, v.ID))
 	must.OK(t, r.EraseVisitors(t.Context(), []schema.Visitor{v}))
+	ofVisitor := fmt.Sprintf("website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)
+	statement := "SELECT DISTINCT website_id, visitor_id FROM customers WHERE NOT (" + ofVisitor + ") " +
+		"AND visitor_id != 0 AND (website_id, customer_id) IN (SELECT website_id, customer_id FROM customers WHERE " + ofVisitor + ")"
+	scan := func(row driver.Rows, v *schema.Visitor) error { return row.Scan(&v.WebsiteID, &v.ID) }
+	related := must.Get(schema.QueryRows(t.Context(), w.conn, statement, scan))(t)
+	execute(t, w.conn, "ALTER TABLE customers DELETE WHERE "+ofVisitor+" SETTINGS mutations_sync = 2")
+	must.OK(t, r.RefoldVisitors(t.Context(), related))
 	var left uint64
 	err := w.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM facts WHERE grain IN ('visitor', 'goal') AND website_id = %d AND visitor_id = %d", v.WebsiteID, v.ID)).Scan(&left)
 	must.That(t, err == nil, "%d rows are left, %v", left, err)
@@ -612,6 +651,7 @@ func TestTiesOfCopies(t *testing.T) {
 	for name, inserts := range map[string]int{"one insert": 1, "two inserts": 2} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 15)
+			w.Customers = 0 // all events are in the table events
 			both := [2][]schema.Event{}
 			distinct := w.batch(200)
 			for _, e := range distinct {

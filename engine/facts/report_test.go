@@ -134,6 +134,7 @@ func requested(tb testing.TB, conn driver.Conn, of *facts.Refresher, r query.Req
 // refresh begins during each try.
 func TestAReportEndsWhileFactsChange(t *testing.T) {
 	w := newWorld(t, 15)
+	w.Customers = 0 // each batch changes the facts of the subject
 	r := facts.NewRefresher(w.conn, true)
 	var refreshes errgroup.Group
 	change := func() {

@@ -69,6 +69,7 @@ func (r recorded) reader() *facts.Refresher {
 func newRecorded(t *testing.T, leastByDay int64) recorded {
 	t.Helper()
 	w := newWorld(t, 77)
+	w.Customers = 0 // their refreshes read more
 	w.send(t, 300)
 	r := recorded{&recorder{Conn: w.conn}, leastByDay}
 	must.Get(r.reader().RefreshFacts(t.Context()))(t)

@@ -31,6 +31,16 @@ type Event struct {
 	Custom     string   // own attributes, joined
 	Properties string   // joined
 	Items      []schema.Item
+	Customer   uint64 // of a goal: whose order it is; 0: not known
+
+	// A row of a customer of the visitor, which is among the events of each visitor whose orders name the customer.
+	OfCustomer bool
+	Buyer      uint64 // the visitor that the row names; 0: none
+	// Acquired is set in a row of a customer that the visitor gets: when the customer was acquired, in milliseconds
+	// since 1970, or revisesAnOwn; 0: the event is one of the visitor.
+	Acquired int64
+	// IsRevised is set in an own order of the visitor, as it counts, whose state is that of a row of its customer.
+	IsRevised bool
 }
 
 // compareIdentity orders events of a visitor of a website by subject, id and revision, goals without exposures first.
@@ -65,7 +75,7 @@ func (e *Event) compareTime(o *Event) int {
 
 // Version must change whenever AppendVisitorRows returns different rows for the same events. Facts of an earlier
 // version are then rebuilt.
-const Version = 5
+const Version = 6
 
 // contentHash returns a hash of the content of an event.
 func (e *Event) contentHash() uint64 {
@@ -75,6 +85,7 @@ func (e *Event) contentHash() uint64 {
 	a := &e.Amounts
 	for _, n := range []int64{
 		Version, id, revision, oneIf(e.Cancelled), e.At, e.Variation, int64(e.Kind), e.Goal, a[0], a[1], a[2],
+		e.Acquired,
 	} {
 		content = binary.LittleEndian.AppendUint64(content, uint64(n)) //nolint:gosec // bits
 	}
@@ -85,14 +96,20 @@ func (e *Event) contentHash() uint64 {
 }
 
 // distinctEvents returns the first arrived copy of each revision of each event of a visitor: goals without exposures
-// first, then by subject, id and revision. It explains the other copies unless explain is nil.
-func distinctEvents(events []Event, explain func(Explained)) []*Event {
-	all := make([]*Event, len(events))
+// first, then by subject, id and revision. It explains the other copies unless explain is nil. carried are the rows of
+// customers that the visitor gets.
+func distinctEvents(events []Event, explain func(Explained)) (distinct, carried []*Event) {
+	all := make([]*Event, 0, len(events))
+	var ofCustomers []*Event
 	for i := range events {
-		all[i] = &events[i]
+		if events[i].OfCustomer {
+			ofCustomers = append(ofCustomers, &events[i])
+		} else {
+			all = append(all, &events[i])
+		}
 	}
 	slices.SortFunc(all, func(a, b *Event) int { return cmp.Or(a.compareIdentity(b), a.compareArrival(b)) })
-	distinct := all[:0]
+	distinct = all[:0]
 	for i, e := range all {
 		if i == 0 || distinct[len(distinct)-1].compareIdentity(e) != 0 {
 			distinct = append(distinct, e)
@@ -100,7 +117,7 @@ func distinctEvents(events []Event, explain func(Explained)) []*Event {
 			explain(Explained{Event: e, Subject: e.Subject, Reason: Copied, At: e.At, Basis: distinct[len(distinct)-1]})
 		}
 	}
-	return distinct
+	return distinct, carriedOf(distinct, ofCustomers)
 }
 
 // SetDetails sets the details, and whether the amounts of a goal are in another currency than that of its website.
@@ -114,6 +131,7 @@ func (e *Event) SetDetails(text string, d *schema.Details, currencyOfWebsite str
 	}
 	e.Properties = d.JoinProperties()
 	e.Items = d.Items
+	e.Customer = d.CustomerID()
 	if d.Currency != currencyOfWebsite {
 		e.Foreign = d.Currency
 	}
@@ -180,7 +198,7 @@ func (r *eventRows) nextEvent() (own, bare []*Event) {
 	for len(r.bareLeft) > 0 {
 		bare = withID(r.bareLeft, r.bareLeft[0].ID)
 		r.bareLeft = r.bareLeft[len(bare):]
-		if len(withID(r.own, bare[0].ID)) == 0 {
+		if len(withID(r.own, bare[0].ID)) == 0 && !revisesOnly(bare) {
 			return nil, bare
 		}
 	}
@@ -201,6 +219,8 @@ func stateOf(own, bare []*Event) (row, counted *Event) {
 		return row, row
 	}
 	merged := *row
+	merged.Acquired = acquiredAt(own, bare)
+	merged.IsRevised = row.Acquired != 0 && merged.Acquired == 0
 	for _, rows := range [][]*Event{own, bare} {
 		for _, e := range rows {
 			merged.At = min(merged.At, e.At)

@@ -64,7 +64,7 @@ type FactRow struct {
 	// Of a goal event:
 	Amounts [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
 	Before  [3]int64 // sums over the earlier events of the visitor and goal
-	Marks   uint8    // what is not known of it: UnknownValueMark
+	Marks   uint8    // UnknownValueMark, CarriedMark, RevisedMark
 	Foreign string   // currency of its amounts, if the value is not known; the amounts are then 0
 
 	Properties string        // of a goal event, joined
@@ -73,8 +73,16 @@ type FactRow struct {
 	Cell *Cell // nil: the row is not a cell
 }
 
-// UnknownValueMark marks a goal event whose amounts are not known in the currency of its website. It counts as a goal.
-const UnknownValueMark uint8 = 1
+// The marks of goal events.
+const (
+	// UnknownValueMark marks a goal event whose amounts are not known in the currency of its website. It counts as a
+	// goal.
+	UnknownValueMark uint8 = 1
+	// CarriedMark marks an order that names no visitor, and counts for the visitor whose order acquired its customer.
+	CarriedMark uint8 = 4
+	// RevisedMark marks an order of the visitor whose state is that of a row of its customer that names no visitor.
+	RevisedMark uint8 = 8
+)
 
 // MultiExposed is the suffix of the variation of visitors who saw more than one.
 const MultiExposed = "+"
@@ -124,6 +132,7 @@ const (
 	FirstView
 	SinceFirstView
 	AutomatedVisitor // the visitor is automated
+	AcquiredBefore   // the customer of an order that names no visitor was acquired before the first view
 )
 
 // Explained is an event, and whether and why the rows of a subject count it. A goal without exposures is explained for
@@ -140,15 +149,15 @@ type Explained struct {
 
 // ExplainVisitor is like AppendVisitorRows, and explains each event, in no particular order, unless explain is nil.
 func ExplainVisitor(events []Event, most int, rows []FactRow, explain func(Explained)) []FactRow {
-	distinct := distinctEvents(events, explain)
+	distinct, carried := distinctEvents(events, explain)
 	if len(distinct) > most {
 		return appendAutomated(rows, distinct, most, explain)
 	}
-	var bare []*Event
+	bare := carried
 	for own := range splitEvents(distinct) {
 		rows = subjectRows(rows, own, bare, explain)
 		if own[0].isBare() {
-			bare = own
+			bare = withCarried(own, carried)
 		}
 	}
 	return rows
@@ -244,8 +253,15 @@ func exposureOf(own []*Event) exposure {
 	return exposure{first, VariationOf(first.Variation, slices.ContainsFunc(own, isOther))}
 }
 
-// counts reports whether an event counts: it is not before the first view.
-func (x *exposure) counts(e *Event) bool { return x.first != nil && e.At >= x.first.At }
+// counts reports whether an event counts: it is not before the first view. The customer of an order that names no
+// visitor must not have been acquired before either.
+func (x *exposure) counts(e *Event) bool {
+	since := e.At
+	if e.Acquired > 0 {
+		since = min(e.At, e.Acquired)
+	}
+	return x.first != nil && since >= x.first.At
+}
 
 // explainEvent explains the own rows of an event: row, whose state counts, and those that it supersedes. counted is the
 // event as it counts.
@@ -261,6 +277,8 @@ func (x *exposure) explainEvent(subject schema.Subject, own []*Event, row, count
 		found.Reason = Cancelled
 	case x.first == nil:
 		found.Reason = WithoutView
+	case !x.counts(counted) && counted.Acquired > 0:
+		found.Reason = AcquiredBefore
 	case !x.counts(counted):
 		found.Reason = BeforeFirstView
 	case row == x.first:
@@ -279,9 +297,15 @@ type visitorEvents struct {
 	events []*Event // as they count, without cancelled ones
 }
 
-// addEvent adds an event, as it counts, and its own rows.
-func (v *visitorEvents) addEvent(own []*Event, counted *Event) {
+// addEvent adds an event, as it counts, its own rows, and those without exposures. Of these, rows of customers are in
+// the digest, because no other row of the visitor is made of them.
+func (v *visitorEvents) addEvent(own, bare []*Event, counted *Event) {
 	v.row.addMade(own)
+	for _, e := range bare {
+		if e.Acquired != 0 {
+			v.row.Digest ^= e.contentHash()
+		}
+	}
 	if !counted.Cancelled {
 		v.events = append(v.events, counted)
 	}
@@ -299,10 +323,10 @@ func subjectRows(rows []FactRow, own, bare []*Event, explain func(Explained)) []
 		row, e := stateOf(own, bare)
 		switch {
 		case x.counts(e):
-			counted.addEvent(own, e)
+			counted.addEvent(own, bare, e)
 		case len(own) > 0:
-			others.addEvent(own, e)
-		default:
+			others.addEvent(own, bare, e)
+		case e.Acquired == 0 || x.first == nil:
 			continue // a goal without exposures counts from the first view on
 		}
 		if explain != nil {
@@ -376,9 +400,7 @@ func (v *FactRow) appendGoalRows(rows []FactRow, goals []*Event) []FactRow {
 			Since:        uint64(e.At - v.First), Number: 1, //nolint:gosec // not before the first one
 			Amounts: e.countedAmounts(), Foreign: e.Foreign, Properties: e.Properties, Items: e.countedItems(),
 		}
-		if e.Foreign != "" {
-			r.Marks = UnknownValueMark
-		}
+		r.Marks = e.marks()
 		if i > 0 && goals[i-1].Goal == e.Goal {
 			last := &rows[len(rows)-1]
 			r.Number = last.Number + 1
@@ -389,6 +411,20 @@ func (v *FactRow) appendGoalRows(rows []FactRow, goals []*Event) []FactRow {
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// marks returns the marks of a goal event as it counts.
+func (e *Event) marks() (marks uint8) {
+	if e.Foreign != "" {
+		marks |= UnknownValueMark
+	}
+	if e.Acquired > 0 {
+		marks |= CarriedMark
+	}
+	if e.IsRevised {
+		marks |= RevisedMark
+	}
+	return marks
 }
 
 // DayOf returns the number of days since 1970. The time, in milliseconds, must not be before

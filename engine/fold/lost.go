@@ -40,7 +40,8 @@ func (e *Event) content() content {
 // of a subject were made of more events than are stored. The ids of lost events are not known, so they have others. The
 // rows must be in the order of AppendVisitorRows, those of goals without exposures first. Rows of an automated visitor
 // do not say which events they were made of, so none of them is returned. Rows do not name cancelled events and
-// superseded revisions either; so an event counts again whose cancellation is lost.
+// superseded revisions either; so an event counts again whose cancellation is lost. Orders that name no visitor are not
+// returned: they are rows of customers.
 func LostEvents(stored []FactRow, events []Event, isShort func(schema.Subject) bool) []Event {
 	l := losses{events: events, present: map[content]int{}, missing: map[content]int{}, bare: map[content]int{}}
 	type copied struct {
@@ -58,10 +59,13 @@ func LostEvents(stored []FactRow, events []Event, isShort func(schema.Subject) b
 		}
 	}
 	for i := range events {
-		addPresent(events[i].ID, events[i].content()) // a superseded revision, too: the rows may not have a later one
+		if !events[i].OfCustomer { // a superseded revision, too: the rows may not have a later one
+			addPresent(events[i].ID, events[i].content())
+		}
 	}
-	var bare []*Event
-	for own := range splitEvents(distinctEvents(events, nil)) {
+	distinct, carried := distinctEvents(events, nil)
+	bare := carried
+	for own := range splitEvents(distinct) {
 		all := eventRows{own, bare, own, bare}
 		for own, bare := all.nextEvent(); len(own) > 0; own, bare = all.nextEvent() {
 			_, e := stateOf(own, bare)
@@ -70,7 +74,7 @@ func LostEvents(stored []FactRow, events []Event, isShort func(schema.Subject) b
 			addPresent(e.ID, c)
 		}
 		if own[0].isBare() {
-			bare = own
+			bare = withCarried(own, carried)
 		}
 	}
 	for rows := range splitBySubject(stored) {
@@ -126,6 +130,9 @@ func (l *losses) addRows(v *FactRow, goals []FactRow) {
 	}
 	for i := range goals {
 		r := &goals[i]
+		if r.Marks&CarriedMark != 0 {
+			continue // it is no event of the visitor
+		}
 		at := r.First + int64(r.Since) //nolint:gosec // milliseconds
 		e := Event{Subject: r.Subject, Visitor: r.Visitor, At: at, Kind: moments.Goal, Goal: r.Goal}
 		e.Amounts = r.Amounts

@@ -99,10 +99,16 @@ func naiveGoalRows(g group, goal int64) []FactRow {
 			Amounts: e.Amounts, Before: before, Properties: e.Properties, Items: slices.Clone(e.Items),
 		}
 		if e.Foreign != "" { // it counts, and its amounts do not
-			r.Amounts, r.Marks, r.Foreign = [3]int64{}, UnknownValueMark, e.Foreign
+			r.Amounts, r.Marks, r.Foreign = [3]int64{}, 1, e.Foreign
 			for i := range r.Items {
 				r.Items[i].Revenue, r.Items[i].Profit = 0, 0
 			}
+		}
+		if e.Acquired > 0 {
+			r.Marks += 4
+		}
+		if e.IsRevised {
+			r.Marks += 8
 		}
 		if g.first != nil {
 			r.Attributes, r.Custom = g.first.Attributes, g.first.Custom

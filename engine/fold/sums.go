@@ -40,8 +40,15 @@ const NegativeGoals = Value + 3*sumsOfAmount
 // UnknownValues are the goal events whose amounts are not known in the currency of the website.
 const UnknownValues = NegativeGoals + 1
 
+// The sums of orders that name no visitor, by their customer.
+const (
+	CarriedGoals = UnknownValues + 1 + iota // orders of customers that an order of the visitor acquired
+	CarriedValue                            // their value
+	RevisedGoals                            // orders of visitors that such a row revises
+)
+
 // NumberOfSums is the number of sums of a cell.
-const NumberOfSums = UnknownValues + 1
+const NumberOfSums = RevisedGoals + 1
 
 // CellSums are sums over visitors, exact.
 type CellSums [NumberOfSums]Int128
@@ -133,6 +140,11 @@ func (s *CellSums) addGoal(before totals, r *FactRow) totals {
 	s.addAt(Converted, oneIf(before.events == 0))
 	s.addAt(NegativeGoals, oneIf(amounts[0] < 0))
 	s.addAt(UnknownValues, oneIf(r.Marks&UnknownValueMark != 0))
+	if r.Marks&CarriedMark != 0 {
+		s.addAt(CarriedGoals, 1)
+		s.addAt(CarriedValue, amounts[0])
+	}
+	s.addAt(RevisedGoals, oneIf(r.Marks&RevisedMark != 0))
 	for k := range amounts {
 		was := before.amounts[k]
 		is := before.amounts[k] + amounts[k]

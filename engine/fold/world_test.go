@@ -202,8 +202,11 @@ type group struct {
 }
 
 // naiveGroups finds the groups of a visitor.
-func naiveGroups(events []Event) []group {
-	kept := naiveDistinct(events)
+func naiveGroups(events []Event) []group { return naiveGroupsWith(events, nil) }
+
+// naiveGroupsWith finds the groups of a visitor, who gets some rows of customers.
+func naiveGroupsWith(events, carried []Event) []group {
+	kept := append(naiveDistinct(events), carried...)
 	var groups []group
 	for _, subject := range append([]schema.Subject{noSubject}, subjects...) {
 		groups = append(groups, naiveGroupsOf(subject, kept)...)
@@ -270,30 +273,55 @@ func naiveOccurrences(subject schema.Subject, kept []Event) []occurrence {
 			case e.Subject == subject && e.Kind != moments.Goal:
 				isOther = true
 				found = append(found, occurrence{e, []Event{e}})
-			case e.Subject == subject:
+			case e.Subject == subject && e.Acquired == 0:
 				own = append(own, e)
 			}
 		}
 		goals = slices.Clone(own)
 		for _, e := range kept {
-			if e.ID == id && e.Subject == noSubject && subject != noSubject && !isOther {
+			mayAdd := subject != noSubject || e.Acquired != 0 && len(own) > 0
+			if e.ID == id && e.Subject == noSubject && mayAdd && !isOther {
 				goals = append(goals, e)
 			}
 		}
-		if len(goals) == 0 {
+		acquired, isOwn := int64(0), false
+		for _, e := range goals {
+			isOwn = isOwn || e.Acquired == 0
+			if e.Acquired > 0 && (acquired == 0 || e.Acquired < acquired) {
+				acquired = e.Acquired
+			}
+		}
+		if !isOwn && acquired == 0 { // nothing, or revisions of what is not there
 			continue
 		}
 		state, at := goals[0], goals[0].At
 		for _, e := range goals {
 			at = min(at, e.At)
-			if e.Revision > state.Revision || e.Revision == state.Revision && e.Subject == subject {
+			isPreferred := naiveRank(e, subject) >= naiveRank(state, subject)
+			if e.Revision > state.Revision || e.Revision == state.Revision && isPreferred {
 				state = e
 			}
 		}
 		state.At = at
+		state.IsRevised = isOwn && state.Acquired != 0
+		state.Acquired = acquired
+		if isOwn {
+			state.Acquired = 0
+		}
 		found = append(found, occurrence{state, own})
 	}
 	return found
+}
+
+// naiveRank says which of two rows of the same revision counts: that with exposures, then that of the visitor.
+func naiveRank(e Event, subject schema.Subject) int {
+	switch {
+	case e.Acquired != 0:
+		return 0
+	case e.Subject == subject:
+		return 2
+	}
+	return 1
 }
 
 func naiveGroupsOf(subject schema.Subject, kept []Event) []group {
@@ -306,7 +334,8 @@ func naiveGroupsOf(subject schema.Subject, kept []Event) []group {
 	counted, rest := group{subject: subject, first: first}, group{subject: subject}
 	for _, o := range naiveOccurrences(subject, kept) {
 		of := &rest
-		if first != nil && o.At >= first.At {
+		isSince := first != nil && o.At >= first.At && (o.Acquired == 0 || o.Acquired >= first.At)
+		if isSince {
 			of = &counted
 		} else if len(o.rows) == 0 {
 			continue

@@ -242,6 +242,7 @@ type Rows struct {
 	Cap      *AppliedCap    // limit of the total values of visitors; nil: none
 
 	Automated map[int64]Automated // by variation
+	Carried   Carried
 }
 
 // Split has the parts of a metric with each value of a text. The rows have only the sums Pair.
@@ -255,6 +256,19 @@ type SplitValue struct {
 	Value string
 	Label string // the latest name of a product
 	Rows  []GroupMoments
+}
+
+// Carried are the orders that name no visitor, by variation, without filters and window. The zero value has none.
+type Carried struct {
+	Of           map[int64]CarriedOrders
+	FirstHistory time.Time // the first time in the orders of customers
+}
+
+// CarriedOrders are the orders of customers that name no visitor and count for a visitor of a variation.
+type CarriedOrders struct {
+	Orders  int64
+	Value   *big.Int // of Orders
+	Revised int64    // orders of visitors whose state is that of a row that names none
 }
 
 // Automated counts the automated visitors of a variation, and its others, without filters and window.

@@ -49,10 +49,12 @@ func (s *OrderSums) subtractSums(o *OrderSums) {
 type LineSums struct {
 	Line Line `json:"line"`
 	OrderSums
-	Newer      int64                 `json:"newer,omitempty"`   // of Amount: those with a higher revision in the export
-	Refused    int64                 `json:"refused,omitempty"` // of NotReceived: those in lines rejected in the last week
-	Differs    bool                  `json:"differs"`           // the share of visitors differs between variations
-	Variations map[string]*OrderSums `json:"variations"`        // by that of the first view
+	Newer   int64 `json:"newer,omitempty"`   // of Amount: those with a higher revision in the export
+	Refused int64 `json:"refused,omitempty"` // of NotReceived: those in lines rejected in the last week
+	// of Counted and Amount: those without a visitor, of customers won in the test
+	Carried    int64                 `json:"carried,omitempty"`
+	Differs    bool                  `json:"differs"`    // the share of visitors differs between variations
+	Variations map[string]*OrderSums `json:"variations"` // by that of the first view
 
 	visitors map[string]int64 // by variation
 }
@@ -98,6 +100,9 @@ func (b *Books) addRow(row *ExportedOrder) {
 		profit -= row.Ours[1]
 	}
 	b.Lines[row.Line].addOrders(1, value, profit, row.Variation)
+	if isCounted := row.Line == Amount || row.Line == Counted; isCounted && row.isCarried {
+		b.Lines[row.Line].Carried++
+	}
 }
 
 // addUp adds up the lines, and compares them between variations. exposed has the visitors of each.

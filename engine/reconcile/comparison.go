@@ -31,6 +31,10 @@ type Comparison struct {
 	Rows   []*ExportedOrder     `json:"-"`
 	Faults []string             `json:"-"` // of the first rows that cannot be read, with their lines
 
+	// HashCustomer returns the customer with an id or e-mail as it was sent, see schema.HashCustomer; nil: no customer
+	// is stored.
+	HashCustomer func(text string) uint64 `json:"-"`
+
 	plan     *plan.Plan
 	from, to int64
 	mature   int64                     // the last time of a first view whose visitor is mature
@@ -50,7 +54,9 @@ type ExportedOrder struct {
 	Ours           [2]int64 // value and profit in the report, of the lines Amount and Counted
 	Line           Line
 
-	given Line // by the export alone
+	given     Line   // by the export alone
+	customer  uint64 // of an order without a visitor; 0: not known
+	isCarried bool   // the order names no visitor, and Visitor is the one whose order won its customer
 }
 
 // New returns a comparison with the report of a plan, of the orders whose own time is in its window. limit is that of
@@ -85,6 +91,10 @@ func (c *Comparison) AddOrder(o *ingest.Order) {
 		row.given = Cancelled
 	case o.NoVisitor:
 		row.given = NoVisitor
+		if o.Customer != "" && c.HashCustomer != nil {
+			row.given = open
+			row.customer = c.HashCustomer(o.Customer)
+		}
 	}
 }
 
@@ -127,13 +137,18 @@ func (c *Comparison) compareOnce(ctx context.Context, shards facts.Shards, most 
 		return err
 	}
 	asked := c.boundReport(stored)
+	if err := c.findBuyers(ctx, shards); err != nil {
+		return err
+	}
 	pending := c.pendingOrders()
 	visitors, err := c.addReport(ctx, shards, &asked, pending)
 	if err != nil {
 		return err
 	}
 	for _, row := range pending {
-		visitors = append(visitors, row.Visitor)
+		if row.Visitor != 0 {
+			visitors = append(visitors, row.Visitor)
+		}
 	}
 	slices.Sort(visitors)
 	website := c.plan.Subject.WebsiteID
@@ -228,7 +243,10 @@ func (c *Comparison) findMissing(ctx context.Context, shards facts.Shards, pendi
 	}
 	for _, row := range missing {
 		row.Line = NotReceived
-		if elsewhere[row.Event] {
+		switch {
+		case row.isCarried: // the visitor has no view
+			row.Line = AcquiredElsewhere
+		case elsewhere[row.Event]:
 			row.Line = OtherVisitor
 		}
 	}
@@ -312,6 +330,10 @@ func (c *Comparison) reset() {
 	for _, row := range byID {
 		row.Line = row.given
 		row.Variation = ""
+		row.isCarried = false
+		if row.customer != 0 {
+			row.Visitor = 0
+		}
 		if row.Line == Unreadable {
 			continue
 		}

@@ -55,6 +55,7 @@ type shop struct {
 	report   reconcile.OrderSums
 	totals   map[string]int64 // value of each visitor in the report
 	visitors int
+	carried  int64 // orders without a visitor that count
 }
 
 //go:embed testdata/shop.yaml
@@ -126,7 +127,7 @@ func (s *shop) receive(o *order, exposed bool) {
 func (s *shop) export(o *order, line reconcile.Line, cells ...string) {
 	row := []string{
 		o.id, o.at.In(s.location).Format(time.RFC3339), o.visitor, o.text, units(o.profit),
-		strconv.FormatInt(o.revision, 10), strconv.FormatBool(o.cancelled), "3",
+		strconv.FormatInt(o.revision, 10), strconv.FormatBool(o.cancelled), "3", "",
 	}
 	for i := 0; i < len(cells); i += 2 {
 		row[slices.Index(header, cells[i])] = cells[i+1]
@@ -178,7 +179,7 @@ func units(amount int64) string {
 	return new(big.Rat).SetFrac64(amount, schema.MoneyScale).FloatString(4)
 }
 
-var header = []string{"eventId", "time", "visitor", "value", "profit", "revision", "cancelled", "goalId"}
+var header = []string{"eventId", "time", "visitor", "value", "profit", "revision", "cancelled", "goalId", "customer"}
 
 // declaredWindow returns the fields of the goal's conversion window.
 func (s *shop) declaredWindow() string {
@@ -224,7 +225,7 @@ func (s *shop) place(n int) {
 	o.visitor = s.visitor(-1, at)
 	variation := s.Int64N(2)
 	see := func() { s.view(o.visitor, variation, viewed) }
-	switch s.IntN(24) {
+	switch s.IntN(28) {
 	case 0: // a row that cannot be read
 		see()
 		s.receive(&o, true)
@@ -337,6 +338,8 @@ func (s *shop) place(n int) {
 		see()
 		s.receive(&o, true)
 		s.countsOnly(&o, viewed)
+	case 24, 25, 26, 27:
+		s.placeRenewal(&o, variation, viewed)
 	default: // counted, perhaps with another order of the visitor
 		see()
 		for range 1 + s.IntN(2) {
@@ -347,6 +350,54 @@ func (s *shop) place(n int) {
 			o = another
 		}
 	}
+}
+
+// placeRenewal draws what the store knows of an order that names no visitor.
+func (s *shop) placeRenewal(o *order, variation int64, viewed time.Time) {
+	customer := "customer of " + o.id
+	first := s.newOrder(0, viewed)
+	first.id = o.id + "-first"
+	first.visitor = o.visitor
+	export := func(line reconcile.Line) { s.export(o, line, "visitor", "", "customer", customer) }
+	s.receiveOf(o, customer, "")
+	switch s.IntN(4) {
+	case 0: // the first order names nobody
+		export(reconcile.NoHome)
+	case 1:
+		first.at = o.at.Add(-time.Hour)
+		s.receiveOf(&first, customer, first.visitor)
+		export(reconcile.AcquiredElsewhere)
+	case 2:
+		s.view(o.visitor, variation, viewed)
+		first.at = viewed.Add(-time.Millisecond)
+		s.receiveOf(&first, customer, first.visitor)
+		export(reconcile.AcquiredBefore)
+	default: // won in the test
+		s.view(o.visitor, variation, viewed)
+		s.receiveOf(&first, customer, first.visitor)
+		if !first.at.Before(s.from) {
+			s.exportCounted(&first, viewed)
+		}
+		line := s.lineOfAge(o, viewed)
+		if line == reconcile.Counted {
+			s.counts(o)
+			s.carried++
+		}
+		export(line)
+	}
+}
+
+// receiveOf stores an order of a customer, which names a visitor or none.
+func (s *shop) receiveOf(o *order, customer, visitor string) {
+	e := schema.Event{
+		EventID: schema.HashID(o.id), Time: o.at, WebsiteID: 1, Subject: schema.SubjectNone, Kind: schema.KindGoal,
+		GoalID: 3, Value: o.value, Profit: o.profit, Revision: uint64(o.revision), //nolint:gosec // not negative
+	}
+	e.Customer = schema.FormatCustomer(schema.HashCustomer(nil, customer))
+	if visitor != "" {
+		e.VisitorID = schema.HashID(visitor)
+	}
+	s.events = append(s.events, e)
 }
 
 // open returns the store of a shop with a number of orders, and the path of the export.
@@ -400,6 +451,7 @@ func (s *shop) compare(t *testing.T, e *engine.Engine, shards facts.Shards,
 		limit = c.Amount.Units.Int64()
 	}
 	compared = reconcile.New(p, limit)
+	compared.HashCustomer = func(text string) uint64 { return schema.HashCustomer(nil, text) }
 	must.OK(t, ingest.ReadOrders(t.Context(), path, ingest.Options{}, compared.AddOrder))
 	must.OK(t, compared.CompareEvents(t.Context(), shards, most))
 	return compared, limit
@@ -442,6 +494,8 @@ func TestEachOrderIsInItsTrueLine(t *testing.T) {
 			check.That(t, line.Differs == isSkewed || (!isSkewed && s.skewed),
 				"shop %d: whether the line %s differs between variations", i, line.Line)
 		}
+		check.Equal(t, compared.Lines[reconcile.Counted].Carried, s.carried, "orders without a visitor that count")
+		check.That(t, s.carried > 0, "no order without a visitor counts")
 		check.That(t, compared.Lines[reconcile.Amount].Newer != 0, "no order has a higher revision in the export")
 
 		// a row of facts is corrupted

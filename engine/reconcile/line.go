@@ -11,13 +11,16 @@ const (
 	OtherGoal
 	Cancelled
 	NoVisitor
+	NoHome // of a customer that no visitor's order won
 	OtherVisitor
 	NotReceived
 	CancelledHere
 	OtherTime
 	AutomatedVisitor
 	NotInCampaign
+	AcquiredElsewhere // the visitor whose order won the customer has no view
 	BeforeFirstView
+	AcquiredBefore
 	SeveralVariations
 	UndeclaredVariation
 	OutsideWindow
@@ -34,11 +37,14 @@ var texts = [open][2]string{
 	Unreadable: {"unreadable", "cannot be read"}, Repeated: {"repeated", "repeated in the export"},
 	OtherPeriod: {"otherPeriod", "outside the dates"}, OtherGoal: {"otherGoal", "of another goal or website"},
 	Cancelled: {"cancelled", "cancelled"}, NoVisitor: {"noVisitor", "without a visitor"},
+	NoHome:       {"noHome", "without a visitor, of customers that no visitor's first order won"},
 	OtherVisitor: {"otherVisitor", "stored under another visitor"}, NotReceived: {"notReceived", "not received"},
 	CancelledHere: {"cancelledHere", "cancelled here"}, OtherTime: {"otherTime", "with another time here"},
 	AutomatedVisitor:    {"automatedVisitor", "of automated visitors"},
 	NotInCampaign:       {"notInCampaign", "of visitors without a view"},
+	AcquiredElsewhere:   {"acquiredElsewhere", "without a visitor, of customers won by visitors without a view"},
 	BeforeFirstView:     {"beforeFirstView", "before the first view"},
+	AcquiredBefore:      {"acquiredBefore", "without a visitor, of customers won before the first view"},
 	SeveralVariations:   {"severalVariations", "of excluded visitors, who saw several variations"},
 	UndeclaredVariation: {"undeclaredVariation", "of variations that the report does not have"},
 	OutsideWindow:       {"outsideWindow", "outside the conversion window"},

@@ -163,6 +163,8 @@ func (c *Comparison) lineOf(s *state, first *fold.Explained) Line {
 		return OtherTime
 	case s.Reason == fold.AutomatedVisitor:
 		return AutomatedVisitor
+	case s.Reason == fold.AcquiredBefore:
+		return AcquiredBefore
 	case first != nil && s.At < first.At:
 		return BeforeFirstView
 	case first == nil || s.rank < ofSubject:

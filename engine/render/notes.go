@@ -92,6 +92,9 @@ func checkNotes(r *result.Report) (notes []string) {
 	if limit := r.Checks.Cap; limit != nil {
 		notes = append(notes, limit.InWords())
 	}
+	if customers := r.Checks.Customers; customers != nil {
+		notes = append(notes, customers.InWords())
+	}
 	for _, warning := range r.Checks.Warnings {
 		notes = append(notes, "Warning: "+PrintableText(warning.Message))
 	}

@@ -47,6 +47,7 @@ const (
 	warningEmptyDays               WarningCode = "DAYS_WITHOUT_VISITORS"
 	warningUnseen                  WarningCode = "PURCHASES_WITHOUT_VIEW"
 	warningRateUnknown             WarningCode = "RATE_UNKNOWN"
+	warningHistoryShort            WarningCode = "HISTORY_SHORT"
 	WarningReturns                 WarningCode = "RETURNS_DIFFER"
 	warningDenominatorMoved        WarningCode = "DENOMINATOR_MOVED"
 	warningEmptyVariation          WarningCode = "VARIATION_WITHOUT_VISITORS"
@@ -73,6 +74,7 @@ func (c *sliceSums) runChecks(p *plan.Plan, found *moments.Rows) Checks {
 
 	c.checkCap(p, found.Cap, &checks)
 	c.checkCurrencies(p, found.Foreign, &checks)
+	c.checkCustomers(p, found, &checks)
 	c.checkDenominator(p, &checks)
 
 	// The visitors whose conversion window has not ended.
@@ -145,6 +147,40 @@ func (c *sliceSums) checkCurrencies(p *plan.Plan, foreign []string, checks *Chec
 	checks.addWarning(warningRateUnknown, "%s in %s, and %s; value, profit and averages are withheld, and no look at "+
 		"them is recorded nor harm to them looked for; conversion rates include these events",
 		wording.CountNoun(c.unknown, "goal event")+" with amounts", strings.Join(foreign, ", "), own)
+}
+
+// knownBefore is how long before the first view the orders of customers must be known: then an old customer who buys
+// each month is not taken for a new one.
+const knownBefore = 35 * 24 * time.Hour
+
+// checkCustomers counts the orders that name no visitor and count for one, and warns if it is not known who was a
+// customer before the first view.
+func (c *sliceSums) checkCustomers(p *plan.Plan, found *moments.Rows, checks *Checks) {
+	if len(found.Carried.Of) == 0 {
+		return
+	}
+	check := &CustomersCheck{
+		CarriedSums: CarriedSums{Value: Money{Units: new(big.Int), Withheld: c.unknown > 0}},
+		Variations:  []CarriedVariation{},
+	}
+	for _, v := range p.Variations {
+		of := found.Carried.Of[v.ID]
+		sums := CarriedSums{of.Orders, Money{Units: new(big.Int), Withheld: c.unknown > 0}, of.Revised}
+		if of.Value != nil {
+			sums.Value.Units.Set(of.Value)
+		}
+		check.Orders += of.Orders
+		check.Revised += of.Revised
+		check.Value.Units.Add(check.Value.Units, sums.Value.Units)
+		check.Variations = append(check.Variations, CarriedVariation{v.ID, sums})
+	}
+	checks.Customers = check
+	first := found.Carried.FirstHistory
+	if check.Orders > 0 && !found.First.IsZero() && first.After(found.First.Add(-knownBefore)) {
+		checks.addWarning(warningHistoryShort, "customers are known since %s only, less than 35 days before the first "+
+			"view: an old customer may count as won in the test; import the export of orders as customers (lifthouse "+
+			"import -m shopify-customers)", query.FormatInstant(first))
+	}
 }
 
 // checkVisitors checks the variations of the visitors of a slice: their split, and those that should have none or that
@@ -358,6 +394,18 @@ func (c *CapCheck) InWords() string {
 	}
 	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule,
 		c.Amount, wording.FormatCount(c.Visitors), c.ValueRemoved)
+}
+
+// InWords says how many orders without a visitor count.
+func (c *CustomersCheck) InWords() string {
+	text := "Orders without a visitor that belong to customers won in the test: " + wording.FormatCount(c.Orders)
+	if c.Orders > 0 && !c.Value.Withheld {
+		text += fmt.Sprintf(", with a value of %s", c.Value)
+	}
+	if c.Revised > 0 {
+		text += "; orders that such a row revised: " + wording.FormatCount(c.Revised)
+	}
+	return text + "."
 }
 
 // outliersCheck returns the number of removed goal events and the bounds.

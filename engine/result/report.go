@@ -430,6 +430,7 @@ type Checks struct {
 	Outliers          *OutliersCheck          `json:"outliers"`             // null: no z-score
 	Cap               *CapCheck               `json:"cap,omitempty"`        // only with a cap
 	Currencies        *CurrenciesCheck        `json:"currencies,omitempty"` // only if amounts are in other currencies
+	Customers         *CustomersCheck         `json:"customers,omitempty"`  // only if orders without a visitor count
 	Window            WindowCheck             `json:"window"`
 	ConversionWindow  *MaturityCheck          `json:"conversionWindow,omitempty"` // only with a conversion window
 	Returns           []ReturnsCheck          `json:"returns,omitempty"`          // only if orders change unequally
@@ -497,6 +498,26 @@ type CapCheck struct {
 type CurrenciesCheck struct {
 	Orders  int64    `json:"orders"`
 	Unknown []string `json:"unknown"` // these currencies
+}
+
+// CustomersCheck counts the orders without a visitor that belong to customers won in the test, and the orders of
+// visitors that such a row revises. Filters and the window do not apply.
+type CustomersCheck struct {
+	CarriedSums
+	Variations []CarriedVariation `json:"variations"`
+}
+
+// CarriedSums are sums of orders without a visitor.
+type CarriedSums struct {
+	Orders  int64 `json:"carriedOrders"`
+	Value   Money `json:"carriedValue"`
+	Revised int64 `json:"revisedOrders"`
+}
+
+// CarriedVariation has the sums of a variation.
+type CarriedVariation struct {
+	ID int64 `json:"id"`
+	CarriedSums
 }
 
 // WindowCheck counts the visitors that the window excludes.

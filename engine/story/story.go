@@ -82,6 +82,7 @@ func ExplainEvents(
 	x := &explanation{
 		arrived: arrived, known: known, stored: map[*fold.Event]*ingest.Accepted{},
 		chapters: map[schema.Subject]*Chapter{}, attributed: map[*fold.Event][]*Line{},
+		orders: map[orderKey]*ingest.Accepted{},
 	}
 	for website, own := range x.eventsByWebsite() {
 		account, _ := known.AccountOfWebsite(website)
@@ -108,6 +109,23 @@ type explanation struct {
 	stored     map[*fold.Event]*ingest.Accepted // as the events of the fold were read
 	chapters   map[schema.Subject]*Chapter
 	attributed map[*fold.Event][]*Line // of goals without an exposure, in the chapters that include them
+	orders     map[orderKey]*ingest.Accepted
+}
+
+// orderKey identifies a row of a customer of a website that names no visitor.
+type orderKey struct {
+	website         int64
+	customer        uint64
+	goal            int64
+	event, revision uint64
+}
+
+// storedAs returns an event as it was read. Rows of customers that the visitor gets are copies of those that were read.
+func (x *explanation) storedAs(e *fold.Event) *ingest.Accepted {
+	if e.Acquired == 0 {
+		return x.stored[e]
+	}
+	return x.orders[orderKey{e.Subject.WebsiteID, e.Customer, e.Goal, e.ID, e.Revision}]
 }
 
 // eventsByWebsite returns the events as the fold reads them, and stores where each is from.
@@ -128,16 +146,43 @@ func (x *explanation) eventsByWebsite() map[int64][]fold.Event {
 		storedOf[from.WebsiteID] = append(storedOf[from.WebsiteID], from)
 	}
 	for website, own := range ofWebsite {
-		for i := range own {
-			x.stored[&own[i]] = storedOf[website][i]
+		own = x.addOrders(website, own)
+		for i, from := range storedOf[website] {
+			x.stored[&own[i]] = from
 		}
+		ofWebsite[website] = own
 	}
 	return ofWebsite
 }
 
+// addOrders appends the rows of the customers that the visitor's events of a website name.
+func (x *explanation) addOrders(website int64, own []fold.Event) []fold.Event {
+	currency := x.known.Currencies()[website]
+	var rows []fold.Event
+	for i := range x.arrived.Orders {
+		from := &x.arrived.Orders[i]
+		if from.WebsiteID != website {
+			continue
+		}
+		e := fold.Event{
+			Subject: from.SubjectOf(), Visitor: own[0].Visitor, ID: from.EventID, At: from.Time.UnixMilli(),
+			Kind: moments.Goal, Goal: from.GoalID, Amounts: [3]int64{from.Value}, Revision: from.Revision,
+			Cancelled: from.Cancelled, Accepted: from.At.UnixMilli(), Version: from.Version, OfCustomer: true,
+			Buyer: from.VisitorID,
+		}
+		e.SetDetails(from.EncodeDetails(), &from.Details, currency)
+		rows = append(rows, e)
+		key := orderKey{website, e.Customer, e.Goal, e.ID, e.Revision}
+		if isFirst := x.orders[key] == nil; isFirst && e.Buyer == 0 { // the first copy counts
+			x.orders[key] = from
+		}
+	}
+	return append(own, rows...)
+}
+
 // addLine adds an event to the chapter of its subject, with what the fold alone says of it.
 func (x *explanation) addLine(account int64, found fold.Explained) {
-	line := &Line{Accepted: *x.stored[found.Event], folded: found}
+	line := &Line{Accepted: *x.storedAs(found.Event), folded: found}
 	line.Arrival = arrivalInWords(line.At.Sub(line.Time))
 	c := x.chapters[found.Subject]
 	if c == nil {
@@ -292,6 +337,13 @@ func (c *Chapter) explainEvent(l *Line, p *plan.Plan) (counts bool, why string) 
 		return true, "the first view"
 	}
 	why = "after the first view"
+	switch acquired := l.folded.Event.Acquired; {
+	case acquired > 0:
+		why = "an order without a visitor, whose customer an order of this visitor won at " +
+			formatTime(time.UnixMilli(acquired))
+	case acquired < 0:
+		why = "a revision without a visitor of an order of this visitor"
+	}
 	if l.Kind == schema.KindGoal && p.GoalID == 0 {
 		why += "; the report counts all goals"
 	} else if l.Kind == schema.KindGoal && p.GoalID != l.GoalID {
@@ -315,6 +367,8 @@ func (c *Chapter) explainExclusion(l *Line, p *plan.Plan) string {
 		return "the visitor has no view"
 	case l.folded.Reason == fold.BeforeFirstView:
 		return "before the first view, " + formatTime(c.First.Time)
+	case l.folded.Reason == fold.AcquiredBefore:
+		return "an order without a visitor, whose customer was won before the first view, " + formatTime(c.First.Time)
 	}
 	isOtherView := l.Kind == schema.KindView && l.VariationID != c.First.VariationID
 	isOtherGoal := l.Kind == schema.KindGoal && c.owned.Goals[l.GoalID].WebsiteID != l.WebsiteID

@@ -159,7 +159,8 @@ func (a *applier) applyAccounts() {
 func (a *applier) archiveOthers(current []row) {
 	for _, r := range current {
 		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
-		remains := a.named[r.key] || r.Kind == kindToken && a.named[account]
+		isOfRemaining := r.Kind == kindToken && a.named[account]
+		remains := a.named[r.key] || isOfRemaining || r.Part == partSalt
 		if r.Archived || remains || !a.declares.mayChange(r.AccountID) {
 			continue
 		}

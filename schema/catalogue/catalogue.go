@@ -64,6 +64,7 @@ type Snapshot struct {
 	archived map[int64]int64 // account by archived website
 	ever     map[key]bool    // the definitions, also those that are archived
 	tokens   map[Digest]Token
+	salts    map[int64][]byte // by account
 }
 
 // AccountResources are an account and all resources that it owns.
@@ -179,11 +180,17 @@ func (s *Snapshot) AccountTokens(account int64) []Token {
 func newSnapshot(rows []row) (s *Snapshot, err error) {
 	s = &Snapshot{
 		accounts: map[int64]*AccountResources{}, websites: map[int64]int64{}, archived: map[int64]int64{},
-		tokens: map[Digest]Token{}, ever: map[key]bool{},
+		tokens: map[Digest]Token{}, ever: map[key]bool{}, salts: map[int64][]byte{},
 	}
 	versions := map[int64]uint64{}
 	rowsOf := map[int64][]row{}
 	for _, r := range rows {
+		if r.Part == partSalt {
+			if err := s.addSalt(r); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if r.Kind != kindToken { // rows are immutable: a change inserts the next version
 			versions[r.AccountID] += r.hash()
 			rowsOf[r.AccountID] = append(rowsOf[r.AccountID], r)

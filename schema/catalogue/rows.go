@@ -37,6 +37,7 @@ type part string
 const (
 	partDefinition part = "definition"
 	partState      part = "state"
+	partSalt       part = "salt" // of an account, see salt
 )
 
 type key struct {

@@ -115,6 +115,7 @@ func CountReceived(ctx context.Context, conn driver.Conn, website int64,
 // OfVisitor holds everything that arrived about a visitor.
 type OfVisitor struct {
 	Events  []Accepted // in the order of their arrival, with copies; only some fields are set
+	Orders  []Accepted // rows of the customers that the events name; those of others have another visitor, or none: 0
 	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large body
 	Limited bool       // there may be more events or rejected lines
 
@@ -123,6 +124,43 @@ type OfVisitor struct {
 
 // KeyOf returns the key of an id in events; empty: none was sent.
 func (v *OfVisitor) KeyOf(id schema.NamedID) string { return v.names[id].Key }
+
+// mostOrders is the maximum number of rows of customers that are read: more than one who is not shared has.
+const mostOrders = 20_000
+
+// customersOf returns the customers that events name.
+func customersOf(events []Accepted) (customers []schema.Customer) {
+	for i := range events {
+		of := schema.Customer{WebsiteID: events[i].WebsiteID, ID: events[i].CustomerID()}
+		if of.ID != 0 && !slices.Contains(customers, of) {
+			customers = append(customers, of)
+		}
+	}
+	return customers
+}
+
+// readOrders reads the rows of customers, in the order of their arrival, and at most a number of them.
+func readOrders(
+	ctx context.Context, conn driver.Conn, customers []schema.Customer, most int,
+) (orders []Accepted, err error) {
+	if len(customers) == 0 {
+		return nil, nil
+	}
+	return schema.QueryRows(ctx, conn, statements["orders_of_customers"], func(row driver.Rows, e *Accepted) error {
+		var details string
+		err := row.Scan(&e.At, &e.Version, &e.WebsiteID, &e.GoalID, &e.EventID, &e.VisitorID, &e.Revision, &e.Time,
+			&e.Cancelled, &e.Value, &e.Profit, &e.ExtraValue, &details)
+		if err == nil {
+			e.Details, err = schema.DecodeDetails(details)
+		}
+		e.Subject = schema.SubjectNone
+		e.Kind = schema.KindGoal
+		if e.GoalID == 0 {
+			e.Kind = schema.KindCustomer
+		}
+		return err
+	}, append(namedCustomers(customers), clickhouse.Named("limit", most))...)
+}
 
 // ReadVisitor reads what arrived about a visitor on the websites, or on all websites if none is given. visitor is the
 // id as it was sent. It returns at most a number of events and of rejected lines.
@@ -143,6 +181,9 @@ func (r *Journal) ReadVisitor(ctx context.Context, visitor string, websites []in
 	}
 	accepted := statements["accepted_columns"] + statements["visitor_stored"]
 	v.Events, err = schema.QueryRows(ctx, r.conn, accepted, scanAccepted, params...)
+	if err == nil {
+		v.Orders, err = readOrders(ctx, r.conn, customersOf(v.Events), mostOrders)
+	}
 	if err == nil {
 		rejected := statements["rejected_columns"] + statements["visitor_rejects"]
 		v.Rejects, err = schema.QueryRows(ctx, r.conn, rejected, scanReject, params...)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -71,8 +70,7 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 			return fmt.Errorf("erase visitors: %w", err)
 		}
 		// The facts, including those that a running refresh still computes from the deleted events.
-		facts, err := schema.QueryRows(ctx, w.conn, statements["visitor_facts"],
-			func(row driver.Rows, v *schema.Visitor) error { return row.Scan(&v.WebsiteID, &v.ID) }, of...)
+		facts, err := schema.QueryRows(ctx, w.conn, statements["visitor_facts"], scanVisitor, of...)
 		if err != nil {
 			return fmt.Errorf("look up the facts of visitors: %w", err)
 		}
@@ -81,11 +79,11 @@ func (w *Writer) ForgetVisitors(ctx context.Context, visitors []string, websites
 				facts = append(facts, schema.Visitor{WebsiteID: website, ID: schema.HashID(visitor)})
 			}
 		}
-		if len(facts) == 0 {
-			return nil
+		related, err := w.forgetOrders(ctx, visitors, websites)
+		if err != nil {
+			return err
 		}
-		slices.SortFunc(facts, schema.Visitor.Compare)
-		return w.facts.EraseVisitors(ctx, slices.Compact(facts))
+		return w.eraseFacts(ctx, facts, related)
 	})
 	return erased, err
 }
@@ -178,12 +176,15 @@ func (w *Writer) DropNames(ctx context.Context, names []schema.NamedID) error {
 		defer w.facts.HoldScrubs()()
 		of := namedNames(names)
 		visitors, err := schema.QueryRows(ctx, w.conn, statements["named_visitors"],
-			func(row driver.Rows, v *schema.Visitor) error { return row.Scan(&v.WebsiteID, &v.ID) }, of...)
+			scanVisitor, of...)
 		if err != nil {
 			return fmt.Errorf("list the visitors of names: %w", err)
 		}
 		if err := schema.DeleteEvents(ctx, w.conn, statements["drop_named_events"], of...); err != nil {
 			return fmt.Errorf("drop the events of names: %w", err)
+		}
+		if err := w.conn.Exec(ctx, statements["drop_named_orders"], of...); err != nil {
+			return fmt.Errorf("drop the orders of names: %w", err)
 		}
 		if err := w.facts.RefoldVisitors(ctx, visitors); err != nil {
 			return err

@@ -32,6 +32,7 @@ const (
 	fieldProfit
 	fieldExtraValue
 	fieldCurrency
+	fieldCustomer
 	fieldDevice
 	fieldBrowser
 	fieldOS
@@ -57,8 +58,8 @@ const (
 
 var fieldNames = [fieldCount]string{
 	"eventId", "time", "websiteId", "campaignId", "widgetId", "experimentId", "variationId", "visitor", "event",
-	"goalId", "value", "profit", "extraValue", "currency", "device", "browser", "os", "country", "region", "city",
-	"channel", "referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage",
+	"goalId", "value", "profit", "extraValue", "currency", "customer", "device", "browser", "os", "country", "region",
+	"city", "channel", "referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage",
 	"visitorType", "revision", "cancelled", "attributes", "properties", "items",
 }
 
@@ -106,6 +107,13 @@ type rules struct {
 func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) ([]schema.Event, error) {
 	b := builder{given: event, times: r.times, isLenient: r.isLenient}
 	row := b.buildEvent(fallbackID)
+	if len(b.List) == 0 && event.values[fieldCustomer] != "" && r.canStore(row.WebsiteID) {
+		var err error
+		row.Customer, err = r.names.hashCustomer(row.WebsiteID, event.values[fieldCustomer])
+		if err != nil {
+			return rows, err
+		}
+	}
 	built := b.appendRows(rows, &row)
 	switch id := row.WebsiteID; {
 	case len(b.List) > 0:
@@ -139,6 +147,11 @@ func (r *rules) validate(rows []schema.Event, event *fields, fallbackID string) 
 	return built, nil
 }
 
+// canStore reports whether events of a website are accepted.
+func (r *rules) canStore(website int64) bool {
+	return (r.website == 0 || website == r.website) && (r.owns == nil || r.owns(website))
+}
+
 // builder builds rows from the fields of an event and collects the errors.
 type builder struct {
 	given     *fields
@@ -166,25 +179,27 @@ func clipText(text string) string { return faults.Clip(text, 64) }
 // buildEvent builds the row of an event, without its exposure. fallbackID is the id of an event without eventId.
 func (b *builder) buildEvent(fallbackID string) schema.Event {
 	v := &b.given.values
+	if v[fieldEvent] == string(schema.KindCustomer) {
+		return b.buildPast()
+	}
 	id := b.textField(fieldEventID)
 	if id == "" && fallbackID == "" {
 		b.addFault("eventId", "",
 			"must be an id that is the same in every retry, unless the request has the header Idempotency-Key")
 	}
-	visitor := b.textField(fieldVisitor)
-	if visitor == "" {
-		b.addFault("visitor", "", "must be the id of the visitor")
-	}
+	visitor := b.visitorField()
 	b.websiteID = b.parseID("websiteId", v[fieldWebsiteID], 1)
 	e := schema.Event{
-		EventID: schema.HashID(cmp.Or(id, fallbackID)), WebsiteID: b.websiteID, VisitorID: schema.HashID(visitor),
+		EventID: schema.HashID(cmp.Or(id, fallbackID)), WebsiteID: b.websiteID, VisitorID: visitor,
 		Kind: schema.Kind(v[fieldEvent]),
 	}
+	b.checkCustomer()
 	b.setRevision(&e)
 	b.setCancelled(&e)
 	e.Time = b.timeField()
 	if !slices.Contains(schema.Kinds, e.Kind) {
-		b.addFault("event", v[fieldEvent], "must be view, click, submit, completion, conversion, contact or goal")
+		b.addFault("event", v[fieldEvent],
+			"must be view, click, submit, completion, conversion, contact, goal or customer")
 	}
 	switch goal := v[fieldGoalID]; {
 	case e.Kind == schema.KindGoal:
@@ -369,6 +384,8 @@ func (b *builder) appendRows(rows []schema.Event, event *schema.Event) []schema.
 	v := &b.given.values
 	single := exposure{v[fieldCampaignID], v[fieldWidgetID], v[fieldExperimentID], v[fieldVariationID]}
 	switch {
+	case event.Kind == schema.KindCustomer:
+		return append(rows, *event)
 	case b.given.exposures != nil && single != exposure{}:
 		b.addFault(exposuresName, fmt.Sprintf("%d elements", len(b.given.exposures)),
 			"must not be combined with campaignId, widgetId, experimentId or variationId")

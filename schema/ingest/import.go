@@ -77,7 +77,11 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 	defer func() { _ = file.Close() }()
 	readNames := w.Names
 	if o.DryRun { // its names and rejected lines must not be stored
-		readNames = func(ctx context.Context) (*Names, error) { return openNames(ctx, w.conn, w.nameOptions) }
+		readNames = func(ctx context.Context) (*Names, error) {
+			options := w.nameOptions
+			options.SaltOf = func(int64) ([]byte, error) { return nil, nil } // customers are not stored
+			return openNames(ctx, w.conn, options)
+		}
 		o.Journal = nil
 	}
 	names, err := readNames(ctx)
@@ -86,7 +90,7 @@ func ImportFile(ctx context.Context, w *Writer, path string, o Options) (Report,
 	}
 	name := filepath.Base(path)
 	i := importer{
-		options: o, name: name, first: true,
+		options: o, name: name, first: true, hidden: o.Mapping.customerColumns(),
 		rules: rules{times: o.Times, owns: o.Owns, names: names, source: name},
 	}
 	err = i.importFile(ctx, w, path, file)
@@ -168,7 +172,8 @@ func (o *Options) openReader(ctx context.Context, path string, file *os.File, co
 type importer struct {
 	options Options
 	rules   rules
-	name    string // file name
+	name    string          // file name
+	hidden  map[string]bool // columns that name customers
 	read    *contextReader
 	lines   lines
 	digest  func() (uint64, error) // digest of the decompressed content of the file
@@ -275,9 +280,9 @@ func (i *importer) parseBatch(parse parse, read int64, err error) batch {
 			return
 		}
 		b.events = b.events[:before]
-		r := Reject{Channel: ChannelImport, File: i.name, Line: line.number, Reason: err.Error()}
+		r := Reject{Channel: ChannelImport, File: i.name, Line: line.number, Reason: hideEmails(err.Error())}
 		if len(b.rejected) < maxRejects {
-			r.Text = line.rejectText()
+			r.Text = withoutCustomers(line.rejectText(i.hidden), events)
 		}
 		if len(events) > 0 {
 			r.WebsiteID, _ = strconv.ParseInt(events[0].values[fieldWebsiteID], 10, 64) // 0 if missing or invalid
@@ -287,10 +292,13 @@ func (i *importer) parseBatch(parse parse, read int64, err error) batch {
 	return b
 }
 
-// isLeftOut reports whether an event is nobody's: the mapping says so, or it is a shipped one, and shops also have
-// orders without a visitor.
+// isLeftOut reports whether an event is nobody's, and of no customer: the mapping says so, or it is a shipped one, and
+// shops also have orders without a visitor.
 func (i *importer) isLeftOut(event *fields) bool {
 	isShipped := i.options.Mapping != nil && i.options.Mapping.anyColumns
+	if event.values[fieldCustomer] != "" {
+		return false
+	}
 	return event.ofNobody || isShipped && event.values[fieldVisitor] == ""
 }
 
@@ -398,7 +406,8 @@ type Order struct {
 	WebsiteID, GoalID    int64
 	Value, Profit        int64 // in 1/schema.MoneyScale; of a line that cannot be read, what can be read
 	Currency             string
-	Cancelled, NoVisitor bool // NoVisitor: the line names none
+	Cancelled, NoVisitor bool   // NoVisitor: the line names none
+	Customer             string // as sent, see schema.HashCustomer; empty: none
 	Fault                string
 }
 
@@ -436,7 +445,8 @@ func ReadOrders(ctx context.Context, path string, o Options, take func(*Order)) 
 					FileLine: line.number, ID: strings.Clone(event.values[fieldEventID]), Event: e.EventID,
 					Visitor: e.VisitorID, Revision: e.Revision, At: e.Time.UnixMilli(), WebsiteID: e.WebsiteID,
 					GoalID: e.GoalID, Value: e.Value, Profit: e.Profit, Currency: e.Currency, Cancelled: e.Cancelled,
-					NoVisitor: noVisitor, Fault: b.List.Join("; "),
+					NoVisitor: noVisitor, Customer: strings.Clone(event.values[fieldCustomer]),
+					Fault: b.List.Join("; "),
 				})
 			}
 		})

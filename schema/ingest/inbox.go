@@ -181,11 +181,11 @@ func (i *Inbox) movePageLocked(ctx context.Context, parts []string, first, until
 		}
 		moved.Rejected++
 		if reason == "" {
-			reason = fault.Error()
+			reason = hideEmails(fault.Error())
 		}
 		if i.Reject != nil {
 			r := Reject{
-				Channel: ChannelInbox, Reason: fault.Error(),
+				Channel: ChannelInbox, Reason: hideEmails(fault.Error()),
 				Text: "event_id=" + row.values[fieldEventID] + " row_id=" + id,
 			}
 			r.WebsiteID, _ = strconv.ParseInt(row.values[fieldWebsiteID], 10, 64) // 0: the row has no valid website id

@@ -75,6 +75,7 @@ type Item struct {
 	Goals  []ItemGoal     // the goals of the events that are not cancelled
 	// Ignored: the mapping has no event for the item. NoVisitor: it has, but the item names no visitor.
 	Ignored, NoVisitor bool
+	OfCustomer         bool // the item names a customer and no visitor
 	Cut                bool // attributes of the item were too long and are cut
 	// Dropped are the numbers of own attributes, properties and fields of lines that were dropped, by their kind
 	Dropped map[string]int
@@ -191,15 +192,10 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 	}
 	for i := range events {
 		event := &events[i]
-		switch {
-		case event.ofNobody:
-			item.Name = strings.TrimSuffix(item.Name, ofNobody) + ofNobody
-			continue
-		case event.values[fieldVisitor] == "":
-			item.NoVisitor = true
+		if !item.takeVisitor(event) {
 			continue
 		}
-		if err == nil && in.ViewsOnly && event.values[fieldEvent] == string(schema.KindGoal) {
+		if err == nil && in.ViewsOnly && event.isOrder() {
 			err = errors.New("the source accepts views only")
 		}
 		if err == nil {
@@ -224,9 +220,31 @@ func (in *Intake) parseItem(line *jsonLine, request *Request, number int64) *Ite
 		item.Events = nil
 		item.Goals = nil
 		item.NoVisitor = false
-		item.Reject = in.newReject(number, err.Error())
+		item.OfCustomer = false
+		item.Reject = in.newReject(number, hideEmails(err.Error()))
 	}
 	return item
+}
+
+// takeVisitor notes the event's lack of a visitor. It reports whether the event has a visitor or a customer.
+func (item *Item) takeVisitor(event *fields) bool {
+	hasVisitor := event.values[fieldVisitor] != ""
+	switch {
+	case event.values[fieldCustomer] != "":
+		item.OfCustomer = item.OfCustomer || !hasVisitor
+		return true
+	case event.ofNobody:
+		item.Name = strings.TrimSuffix(item.Name, ofNobody) + ofNobody
+	case !hasVisitor:
+		item.NoVisitor = true
+	}
+	return hasVisitor
+}
+
+// isOrder reports whether the event is a goal, or says that a customer had bought.
+func (f *fields) isOrder() bool {
+	kind := schema.Kind(f.values[fieldEvent])
+	return kind == schema.KindGoal || kind == schema.KindCustomer
 }
 
 // addGoal adds the goal of an event, if it has one and counts.
@@ -293,8 +311,8 @@ func (b Body) ParseLines(text []byte, take func(Line) error) error {
 			line.Events, err = accepted.validate(nil, &event, fallback)
 		}
 		if err != nil {
-			line.Reason = err.Error()
-			line.Text = origin{text: text}.rejectText()
+			line.Reason = hideEmails(err.Error())
+			line.Text = withoutCustomers(origin{text: text}.rejectText(nil), []fields{event})
 		}
 		if err := take(line); err != nil {
 			return err

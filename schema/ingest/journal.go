@@ -54,8 +54,8 @@ func NewJournal(conn driver.Conn) *Journal {
 	return &Journal{conn: conn}
 }
 
-// BufferRejects buffers rejected lines until the buffer is full, and drops further ones. It replaces credentials in
-// the reasons and texts with "…".
+// BufferRejects buffers rejected lines until the buffer is full, and drops further ones. It replaces credentials,
+// e-mails and customers in the reasons and texts with "…".
 func (r *Journal) BufferRejects(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,8 +63,8 @@ func (r *Journal) BufferRejects(rejects ...Reject) {
 		if reject.Time.IsZero() {
 			reject.Time = time.Now()
 		}
-		reason := tokens.ReplaceAllString(rejectText(reject.Reason), "${1}…")
-		text := tokens.ReplaceAllString(rejectText(reject.Text), "${1}…")
+		reason := hideEmails(tokens.ReplaceAllString(rejectText(reject.Reason), "${1}…"))
+		text := hideEmails(tokens.ReplaceAllString(rejectText(reject.Text), "${1}…"))
 		// In a reason, unquoted text after a name and a colon is part of the message.
 		reject.Reason = afterColon.ReplaceAllString(afterEqual.ReplaceAllString(reason, "${1}…"), "${1}…")
 		reject.Text = inLines.ReplaceAllString(text, "${1}…")
@@ -106,18 +106,22 @@ func rejectText(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxRejectText)], "�")
 }
 
-// Patterns of the name of a secret, such as password, before a value in JSON, queries and headers, and patterns of
-// quoted and unquoted values.
+// hideEmails returns a text without the words that are e-mails.
+func hideEmails(text string) string { return emails.ReplaceAllString(text, "…") }
+
+// Patterns of the name of a secret, such as password, or of a customer, before a value in JSON, queries and headers,
+// and patterns of quoted and unquoted values.
 const (
-	secretName = `(?i)([a-z0-9_-]*(?:password|passwd|secret|token|authorization|cookie|credential|session_?id|api_?-?key)[a-z0-9_-]*\\?["']?\s*`
+	secretName = `(?i)([a-z0-9_-]*(?:password|passwd|secret|token|authorization|cookie|credential|session_?id|api_?-?key|customer)[a-z0-9_-]*\\?["']?\s*`
 	quoted     = `"(?:[^"\\]|\\.)*"?|\\"[^"]*"?`
-	unquoted   = `[^\s,;&"'}]+`
+	unquoted   = `[\[{][^\]}]*|[^\s,;&"'}]+` // a list or an object with all that it has
 )
 
 var (
 	// API tokens and credentials of headers.
 	tokens     = regexp.MustCompile(`\b(lh_|[Bb]earer +|[Bb]asic +)[A-Za-z0-9+/_=.~-]*`)
+	emails     = regexp.MustCompile(`[^\s"'=,;:<>(){}\[\]\\]*@[^\s"'=,;:<>(){}\[\]\\]*`)
 	inLines    = regexp.MustCompile(secretName + `[:=]\s*)(?:` + quoted + `|` + unquoted + `)`)
-	afterEqual = regexp.MustCompile(secretName + `=\s*)` + unquoted)
+	afterEqual = regexp.MustCompile(secretName + `=\s*)(?:` + unquoted + `)`)
 	afterColon = regexp.MustCompile(secretName + `:\s*)(?:` + quoted + `)`)
 )

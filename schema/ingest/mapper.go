@@ -556,6 +556,8 @@ func (f *mappedField) convertFormat(value string, arrived time.Time) (string, er
 			return strings.ToUpper(value), nil
 		}
 		return countryCodes()[strings.ToLower(value)], nil // empty: not known
+	case formatEmail:
+		return schema.HashEmail(value), nil
 	case formatAge:
 		age, err := strconv.ParseFloat(value, 64)
 		isAge := err == nil && age >= 0 && age < maxSeconds*1000
@@ -608,9 +610,12 @@ const formatNumber = "number"
 // formatCountry is the format of a country that is a name in English or a code of ISO 3166.
 const formatCountry = "country"
 
+// formatEmail is the format of a customer that is an e-mail, or its hash.
+const formatEmail = "email"
+
 // formats are the formats of values besides Go's layouts of times. A value may have none.
 var formats = []string{
-	"", formatUnix, formatUnixMilliseconds, formatUnixMicroseconds, formatAge, formatCountry,
+	"", formatUnix, formatUnixMilliseconds, formatUnixMicroseconds, formatAge, formatCountry, formatEmail,
 }
 
 // countryCodes has the codes of ISO 3166 by the names of countries in English, in lower case.

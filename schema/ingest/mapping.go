@@ -104,14 +104,14 @@ func (l *oneOrMore[T]) UnmarshalYAML(node *yaml.Node) error {
 // several.
 type Source struct {
 	Column    oneOrMore[text] `yaml:"column"`    // the first that is not empty
-	Value     *text           `yaml:"value"`     // a constant; an empty visitor: the event is nobody's
+	Value     *text           `yaml:"value"`     // a constant; an empty visitor: the event is nobody's, or its customer's
 	Minus     text            `yaml:"minus"`     // column with an amount that is subtracted
 	RowNumber bool            `yaml:"rowNumber"` // the number of the record, from 1, without the header
 	Lookup    *Lookup         `yaml:"lookup"`    // replaces the column's value
 	Map       map[text]text   `yaml:"map"`       // replaces the value; other values are rejected
 	// used if the column is empty or missing, or if Lookup or Map does not contain its value
 	Default *text           `yaml:"default"`
-	Format  string          `yaml:"format"` // of a time or revision: a Go layout, unix, unixMilliseconds, unixMicroseconds or age; or country
+	Format  string          `yaml:"format"` // of a time or revision: a Go layout, unix, unixMilliseconds, unixMicroseconds or age; or country, or email
 	Zone    string          `yaml:"zone"`   // time zone of times without offset; empty: UTC
 	Match   string          `yaml:"match"`  // regular expression with one group, which replaces the value; empty without a match
 	Hash    oneOrMore[text] `yaml:"hash"`   // columns whose hash is an event id
@@ -427,7 +427,8 @@ func checkDetailSources(found *faults.Collector, path string, sources map[string
 func (s *Source) checkOrigin(found *faults.Collector, at, name string) {
 	hasColumn := len(s.Column) > 0 && !slices.Contains(s.Column, "")
 	hasHash := len(s.Hash) > 0 && !slices.Contains(s.Hash, "")
-	hasValue := s.Value != nil && (*s.Value != "" || name == fieldNames[fieldVisitor])
+	mayBeEmpty := name == fieldNames[fieldVisitor] || name == fieldNames[fieldCustomer]
+	hasValue := s.Value != nil && (*s.Value != "" || mayBeEmpty)
 	found.AddIf(countTrue(hasColumn, hasValue, s.RowNumber, hasHash) != 1,
 		at, nil, "must have one of column, value, rowNumber, hash")
 	mayHaveMinus := hasColumn && isAmount(fieldsByName[name])
@@ -449,17 +450,19 @@ func (s *Source) checkColumnOptions(found *faults.Collector, at string) {
 // checkValueFormat finds faults in the format and the time zone, which depend on the field.
 func (s *Source) checkValueFormat(found *faults.Collector, at, name string) {
 	found.AddIf(!isValueFormat(s.Format), at+".format", s.Format, "must be unix, unixMilliseconds, unixMicroseconds, "+
-		"age or a Go layout with a year, such as 2006-01-02 15:04:05; or country")
+		"age or a Go layout with a year, such as 2006-01-02 15:04:05; or country, or email")
 	isTime := name == fieldNames[fieldTime] || name == fieldNames[fieldRevision] && s.Format != formatAge
-	isCountry := name == fieldNames[fieldCountry]
 	mayHaveFormat := isTime
-	if isCountry || s.Format == formatCountry {
-		mayHaveFormat = isCountry && s.Format == formatCountry
+	for format, of := range map[string]field{formatCountry: fieldCountry, formatEmail: fieldCustomer} {
+		if name == fieldNames[of] || s.Format == format {
+			mayHaveFormat = name == fieldNames[of] && s.Format == format
+		}
 	}
 	hasWrongFormat := s.Format != "" && !mayHaveFormat
 	hasWrongZone := s.Zone != "" && !isTime
 	found.AddIf(hasWrongFormat || hasWrongZone, at, nil,
-		"format and zone are only allowed for time and revision, and format: country for country")
+		"format and zone are only allowed for time and revision, format: country for country, and format: email for "+
+			"customer")
 	_, unknown := schema.LoadZone(s.Zone)
 	found.AddIf(unknown != nil, at+".zone", s.Zone, "must be a name such as Europe/Paris")
 }
@@ -523,8 +526,9 @@ func (m *Mapping) GoalsHaveIDs() bool {
 	for i := range m.Events {
 		fields := m.fieldsOf(&m.Events[i])
 		_, hasID := fields[fieldNames[fieldEventID]]
-		isView := fields[fieldNames[fieldEvent]].isConstant(text(schema.KindView))
-		if !hasID && !isView {
+		kind := fields[fieldNames[fieldEvent]]
+		needsNone := kind.isConstant(text(schema.KindView)) || kind.isConstant(text(schema.KindCustomer))
+		if !hasID && !needsNone {
 			return false
 		}
 	}

@@ -32,6 +32,8 @@ type NameOptions struct {
 	IsDeclared func(schema.NamedID) bool
 	// CountEvents returns the number of events of each name of a website; nil: names have none.
 	CountEvents func(website int64) map[schema.NamedID]int64
+	// SaltOf returns the secret with which the customers of a website are hashed; nil: none is stored.
+	SaltOf func(website int64) ([]byte, error)
 }
 
 // Names are the names in the events of a store. They are stored before the events that use them.

@@ -90,13 +90,17 @@ type origin struct {
 	cells   []string
 }
 
-// rejectText returns the beginning of the line, as it is stored if the line is rejected.
-func (o origin) rejectText() string {
+// rejectText returns the beginning of the line, as it is stored if the line is rejected, without the values of the
+// hidden columns.
+func (o origin) rejectText(hidden map[string]bool) string {
 	if o.cells == nil {
-		return string(o.text[:min(len(o.text), maxRejectText)])
+		return hideKeys(string(o.text[:min(len(o.text), maxRejectText)]), hidden)
 	}
 	var text strings.Builder
 	for i, cell := range o.cells {
+		if hidden[o.columns[i]] && cell != "" {
+			cell = "…"
+		}
 		if text.Len() < maxRejectText {
 			_, _ = fmt.Fprintf(&text, "%s=%s ", o.columns[i], cell)
 		}

@@ -42,6 +42,7 @@ import (
 func TestScripts(t *testing.T) {
 	s := &script{conn: schematest.OpenMigrated(t), dir: t.TempDir()}
 	s.writer = ingest.NewWriter(s.conn, nil)
+	s.writer.SetNameOptions(ingest.NameOptions{SaltOf: func(int64) ([]byte, error) { return []byte("salt"), nil }})
 	scripts.Run(t, func(*testing.T) func(*testing.T, *datadriven.TestData) string {
 		s.mapping = nil
 		return s.run
@@ -112,8 +113,15 @@ func (s *script) readItems(t *testing.T, d *datadriven.TestData) string {
 			if e.Cancelled {
 				what += ", cancelled"
 			}
+			if e.Customer != "" {
+				what += ", customer " + e.Customer
+			}
+			visitor := "none"
+			if e.VisitorID != 0 {
+				visitor = idOf(e.VisitorID)
+			}
 			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s, visitor %s, event %s, %s %s %s %s %s", e.Kind,
-				what, idOf(e.VisitorID),
+				what, visitor,
 				idOf(e.EventID), e.Time.Format("2006-01-02T15:04:05.999Z"), e.Device, e.Browser, e.Country,
 				e.UTMSource)))
 			details := schema.Details{

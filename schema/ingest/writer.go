@@ -90,8 +90,7 @@ func (w *Writer) AfterInsert(f func(accepted time.Time)) { w.written = f }
 // set back and the last events were erased.
 func (w *Writer) SetClock(ctx context.Context, folded time.Time) error {
 	var now time.Time
-	if err := w.conn.QueryRow(ctx, "SELECT max(ingested_at), now64(3) FROM events").Scan(&w.lastAccepted,
-		&now); err != nil {
+	if err := w.conn.QueryRow(ctx, statements["last_accepted"]).Scan(&w.lastAccepted, &now); err != nil {
 		return fmt.Errorf("read the last acceptance time: %w", err)
 	}
 	if folded.After(w.lastAccepted) {
@@ -158,15 +157,21 @@ func (w *Writer) insertEventsLocked(ctx context.Context, events []schema.Event) 
 	return nil
 }
 
-// distinctEvents returns the first event of each identity. The first event to arrive counts, and all events of an
-// insert have the same acceptance time. The result may be the given slice.
+// distinctEvents returns the first event of each identity, and of orders of each customer. The first event to arrive
+// counts, and all events of an insert have the same acceptance time. The result may be the given slice.
 func distinctEvents(events []schema.Event) []schema.Event {
 	type identity struct {
-		schema.Subject
-		visitorID, eventID, revision uint64
+		schema.EventKey
+		goal     int64 // of an order of a customer
+		customer string
 	}
 	identityOf := func(e *schema.Event) identity {
-		return identity{e.SubjectOf(), e.VisitorID, e.EventID, e.Revision}
+		id := identity{EventKey: e.Key()}
+		if e.Customer != "" {
+			id.goal = e.GoalID
+			id.customer = e.Customer
+		}
+		return id
 	}
 	seen := make(map[identity]struct{}, len(events))
 	for i := range events {
@@ -216,6 +221,9 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 		return 0, err
 	}
 	names.addLabels(labels)
+	if err := copyOrders(ctx, w, source); err != nil {
+		return 0, schema.WrapError(err, "copy orders of customers")
+	}
 	batch := make([]schema.Event, 0, copyBatch)
 	flush := func() error {
 		err := w.WriteEvents(ctx, batch)
@@ -252,4 +260,36 @@ func CopyEvents(ctx context.Context, w *Writer, source driver.Conn,
 		err = flush()
 	}
 	return copied, schema.WrapError(err, "copy events")
+}
+
+// copyOrders writes the orders of customers that name no visitor of another store. Others are copied with the events.
+func copyOrders(ctx context.Context, w *Writer, source driver.Conn) error {
+	batch := make([]schema.Event, 0, copyBatch)
+	flush := func() error {
+		err := w.WriteEvents(ctx, batch)
+		batch = batch[:0]
+		return err
+	}
+	err := schema.EachRow(ctx, source, statements["orders_without_visitor"], func(row driver.Rows) error {
+		e := schema.Event{Subject: schema.SubjectNone, Kind: schema.KindGoal}
+		var details string
+		err := row.Scan(&e.WebsiteID, &e.GoalID, &e.EventID, &e.Revision, &e.Time, &e.Cancelled, &e.Value, &e.Profit,
+			&e.ExtraValue, &details)
+		if err == nil {
+			e.Details, err = schema.DecodeDetails(details)
+		}
+		if e.GoalID == 0 {
+			e.Kind = schema.KindCustomer
+		}
+		e.Time = e.Time.UTC()
+		batch = append(batch, e)
+		if err != nil || len(batch) < copyBatch {
+			return err
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
 }

@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS events{{.Local}}{{.On}}
     first_visit_page String                 ALIAS splitByChar('\0', attributes)[15],
     details          String                 COMMENT 'canonical JSON of what few events have, see schema.Details; empty: nothing' CODEC(ZSTD(1)),
     currency         String                 ALIAS JSONExtractString(details, 'currency'),
+    customer         String                 ALIAS JSONExtractString(details, 'customer'),
     ingested_at      DateTime64(3, 'UTC')   COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
     version          UInt64                 MATERIALIZED 18446744073709551615
         - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)

@@ -72,7 +72,7 @@ CREATE TABLE IF NOT EXISTS facts{{.Local}}{{.On}}
     value_before       Int64                   COMMENT 'sum over the earlier events of the visitor and goal',
     profit_before      Int64,
     extra_value_before Int64,
-    marks              UInt8                   COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
+    marks              UInt8                   COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here; 4: it is an order of the visitor''s customer that names no visitor' CODEC(T64, LZ4),
     foreign_currency   LowCardinality(String)  COMMENT 'of such amounts',
     custom             LowCardinality(String)  COMMENT 'own attributes of the first view: name=value\0 of each, by name' CODEC(ZSTD(1)),
     properties         LowCardinality(String)  COMMENT 'of a goal event: name=text\0 or name#number\0 of each, by name; numbers in 1/10000' CODEC(ZSTD(1)),

@@ -1,5 +1,5 @@
 -- Keeps audit complete: every change that is written to the catalogue is also written to
--- audit.
+-- audit, but the salt of an account, which is a secret.
 CREATE MATERIALIZED VIEW IF NOT EXISTS audit_view{{.On}} TO audit AS
 SELECT
     account_id,
@@ -12,3 +12,4 @@ SELECT
     archived,
     body
 FROM catalogue
+WHERE facet != 'salt'

@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS catalogue ON CLUSTER `lift-1`
     `account_id` Int64 COMMENT 'owner; an account row carries its own id',
     `kind` LowCardinality(String) COMMENT 'account, token, website, goal, target, campaign, widget or webhook',
     `id` Int64 COMMENT 'unique within account and kind; websites are unique over all accounts',
-    `facet` Enum8('definition' = 1, 'state' = 2),
+    `facet` Enum8('definition' = 1, 'state' = 2, 'salt' = 3),
     `version` UInt64 COMMENT 'highest stands',
     `body` String COMMENT 'JSON',
     `archived` Bool COMMENT 'true hides the resource; its events stay',
@@ -37,6 +37,28 @@ CREATE TABLE IF NOT EXISTS catalogue ON CLUSTER `lift-1`
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', version)
 ORDER BY (account_id, kind, id, facet, writer)
+
+CREATE TABLE IF NOT EXISTS customers ON CLUSTER `lift-1`
+(
+    `website_id` Int64,
+    `customer_id` UInt64,
+    `goal_id` Int64 COMMENT '0: the customer had bought at this time',
+    `event_id` UInt64 COMMENT 'as in events; 0 if goal_id is',
+    `visitor_id` UInt64 COMMENT '0: the order names no visitor',
+    `revision` UInt64 COMMENT 'of a goal as in events; otherwise the time in Unix milliseconds' CODEC(T64, ZSTD(1)),
+    `time` DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+    `cancelled` Bool,
+    `value` Int64 COMMENT 'in 1/10000, as all amounts',
+    `profit` Int64,
+    `extra_value` Int64,
+    `details` String COMMENT 'as in events' CODEC(ZSTD(1)),
+    `ingested_at` DateTime64(3, 'UTC') COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
+    `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, cancelled, value, profit, extra_value, details), 65535) CODEC(Delta, ZSTD(1)),
+    INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', version)
+ORDER BY (website_id, customer_id, goal_id, event_id, visitor_id, revision)
+SETTINGS index_granularity = 512
 
 CREATE TABLE IF NOT EXISTS daily ON CLUSTER `lift-1`
 (
@@ -101,6 +123,7 @@ CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
     `first_visit_page` String ALIAS splitByChar('\0', attributes)[15],
     `details` String COMMENT 'canonical JSON of what few events have, see schema.Details; empty: nothing' CODEC(ZSTD(1)),
     `currency` String ALIAS JSONExtractString(details, 'currency'),
+    `customer` String ALIAS JSONExtractString(details, 'customer'),
     `ingested_at` DateTime64(3, 'UTC') COMMENT 'acceptance time, by the clock of the server' CODEC(Delta, ZSTD(1)),
     `version` UInt64 MATERIALIZED (18446744073709551615 - bitShiftLeft(toUInt64(toUnixTimestamp64Milli(ingested_at)), 16)) - bitAnd(cityHash64(time, cancelled, variation_id, event, goal_id, value, profit, extra_value, attributes, details), 65535) CODEC(Delta, ZSTD(1)),
     INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1
@@ -117,8 +140,8 @@ CREATE TABLE IF NOT EXISTS events_inbox ON CLUSTER `lift-1`
     `website_id` Int64 COMMENT 'has to be in the catalogue',
     `event_id` String COMMENT 'as sent; where empty, each row is an event of its own, also one that is inserted twice',
     `time` DateTime64(3, 'UTC') COMMENT 'of the event',
-    `visitor` String COMMENT 'id of the visitor, any text',
-    `event` String COMMENT 'view, click, submit, completion, conversion, contact or goal',
+    `visitor` String COMMENT 'id of the visitor, any text; empty: only of a goal or a customer',
+    `event` String COMMENT 'view, click, submit, completion, conversion, contact, goal or customer',
     `campaign_id` String COMMENT 'what the visitor saw: id or key of a campaign; numbers are accepted too',
     `widget_id` Nullable(Int64) COMMENT 'or a widget; of neither, a goal counts for all that its visitor saw',
     `experiment_id` Nullable(Int64) COMMENT 'of the widget; not given: none',
@@ -128,6 +151,7 @@ CREATE TABLE IF NOT EXISTS events_inbox ON CLUSTER `lift-1`
     `profit` String COMMENT 'as value',
     `extra_value` String COMMENT 'as value',
     `currency` String COMMENT 'of the amounts, such as EUR; empty: that of the website',
+    `customer` String COMMENT 'of a goal: the shop\'s id or the e-mail of the buyer; stored as a hash. A goal without exposures may then have no visitor',
     `device` String,
     `browser` String,
     `os` String,
@@ -202,7 +226,7 @@ CREATE TABLE IF NOT EXISTS facts_local ON CLUSTER `lift-1`
     `value_before` Int64 COMMENT 'sum over the earlier events of the visitor and goal',
     `profit_before` Int64,
     `extra_value_before` Int64,
-    `marks` UInt8 COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here' CODEC(T64, LZ4),
+    `marks` UInt8 COMMENT 'of a goal event, bits: 1: its amounts are in another currency, and 0 here; 4: it is an order of the visitor\'s customer that names no visitor' CODEC(T64, LZ4),
     `foreign_currency` LowCardinality(String) COMMENT 'of such amounts',
     `custom` LowCardinality(String) COMMENT 'own attributes of the first view: name=value\0 of each, by name' CODEC(ZSTD(1)),
     `properties` LowCardinality(String) COMMENT 'of a goal event: name=text\0 or name#number\0 of each, by name; numbers in 1/10000' CODEC(ZSTD(1)),
@@ -339,4 +363,5 @@ AS SELECT
     archived,
     body
 FROM catalogue
+WHERE facet != 'salt'
 

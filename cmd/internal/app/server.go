@@ -153,6 +153,26 @@ func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
 // server made.
 const catalogueInterval = 400 * time.Millisecond
 
+// eraseExpired deletes the events of subjects, and the orders of customers, past their retention period.
+func (s *Store) eraseExpired(ctx context.Context, days int) error {
+	found, err := s.ExpiredSubjects(ctx, days, time.Now())
+	if err == nil && len(found) > 0 {
+		err = s.EraseSubjects(ctx, found)
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range found {
+		slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject,
+			"id", e.ID, "website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
+	}
+	dropped, err := s.Writer.DropOldCustomers(ctx, time.Now().AddDate(0, 0, -days))
+	if dropped > 0 {
+		slog.InfoContext(ctx, "deleted orders past their retention period", "customers", dropped)
+	}
+	return err
+}
+
 // startBackgroundTasks starts the background tasks of a server. They run until the context ends.
 func (s *Store) startBackgroundTasks(
 	ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup,
@@ -171,18 +191,7 @@ func (s *Store) startBackgroundTasks(
 		const task = "delete events past their retention period"
 		background.Go(func() {
 			schema.Repeat(ctx, 24*time.Hour, task, func(ctx context.Context) error {
-				found, err := s.ExpiredSubjects(ctx, o.RetentionDays, time.Now())
-				if err == nil && len(found) > 0 {
-					err = s.EraseSubjects(ctx, found)
-				}
-				if err != nil {
-					return err
-				}
-				for _, e := range found {
-					slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject,
-						"id", e.ID, "website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
-				}
-				return nil
+				return s.eraseExpired(ctx, o.RetentionDays)
 			})
 		})
 	}

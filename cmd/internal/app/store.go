@@ -166,6 +166,9 @@ func (s *Store) createComponents(ctx context.Context, address schema.Address, o 
 	s.Writer.SetNameOptions(ingest.NameOptions{
 		IsDeclared:  func(name schema.NamedID) bool { return s.Catalogue.Snapshot().Declares(name) },
 		CountEvents: s.Facts.EventsByName,
+		SaltOf: func(website int64) ([]byte, error) {
+			return s.Catalogue.KeepSalt(context.WithoutCancel(ctx), website)
+		},
 	})
 	s.Journal = ingest.NewJournal(s.Conn)
 	if s.Dir != "" { // no other process writes to the store

@@ -8,7 +8,7 @@ SELECT
     ifNull(toString(widget_id), '')                                          AS widget,
     ifNull(toString(experiment_id), '')                                      AS experiment,
     variation_id, visitor, event, goal_id,
-    value, profit, extra_value, currency, device, browser, os, country, region, city, channel, referrer,
+    value, profit, extra_value, currency, customer, device, browser, os, country, region, city, channel, referrer,
     utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type,
     revision, cancelled, attributes, properties, items
 FROM events_inbox

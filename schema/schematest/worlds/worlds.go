@@ -18,6 +18,7 @@ type World struct {
 	Rand
 	Websites, Visitors int64 // number of those that have events
 	Days               int   // of events since Start
+	Customers          int64 // number of those that goals name; 0: goals name none
 }
 
 // New returns a world of one website, whose numbers depend on a seed.
@@ -124,7 +125,31 @@ func (w World) NextEvent(subject int64, sent []schema.Event) schema.Event {
 	case e.Kind == schema.KindGoal && w.IntN(3) == 0:
 		e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
 	}
+	if w.Customers > 0 {
+		w.nameCustomer(&e)
+	}
 	return e
+}
+
+// nameCustomer gives most goals a customer. Some of these orders name no visitor, and a few say that the customer had
+// bought before.
+func (w World) nameCustomer(e *schema.Event) {
+	if e.Kind != schema.KindGoal || w.IntN(4) == 0 {
+		return
+	}
+	e.Customer = schema.FormatCustomer(1 + w.Uint64N(uint64(w.Customers))) //nolint:gosec // positive
+	if w.IntN(2) == 0 {
+		e.VisitorID = 0
+		e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
+		e.Attributes = schema.Attributes{}
+		e.Details.Attributes = nil
+	}
+	if e.VisitorID == 0 && w.IntN(20) == 0 {
+		*e = schema.Event{
+			WebsiteID: e.WebsiteID, Kind: schema.KindCustomer, Subject: schema.SubjectNone, Time: e.Time,
+			Revision: uint64(e.Time.UnixMilli()), Details: schema.Details{Customer: e.Customer}, //nolint:gosec // positive
+		}
+	}
 }
 
 // Events returns a number of events of a subject.

@@ -66,6 +66,7 @@ type API struct {
 	maxTable int                           // bytes of a table that is kept
 	bodies   *bodies
 	senders  sync.Map // of *sender, by the digests of their tokens
+	pools    sync.Map // that are computed in the background
 }
 
 // Parts are what the API serves.
@@ -174,7 +175,7 @@ func (s *API) addRoutes(router *gin.Engine) {
 	get("/goals/:id", getHandler(s, goals, newGoal))
 	get("/targets", listHandler(s, targets, newTarget))
 	get("/targets/:id", getHandler(s, targets, newTarget))
-	get("/websites", withoutParameters(s.listWebsites))
+	get("/websites", s.listWebsites)
 	get("/undeclared", s.listUndeclared)
 	get("/sources", s.listSources)
 	get("/names", s.listNames)

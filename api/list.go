@@ -243,25 +243,6 @@ func newTarget(t *catalogue.LiveTarget) target {
 	return target{ID: t.ID, Name: t.Name, CreateDate: t.State.CreateDate, UpdateDate: t.UpdateDate}
 }
 
-// website is a website without its ignored campaigns.
-type website struct {
-	catalogue.Website
-	Ignored []string `json:"ignored,omitempty"` // never set
-}
-
-// listWebsites returns all websites that the token may read, on one page.
-func (s *API) listWebsites(c *gin.Context) (any, error) {
-	owned, bound := s.accountResources(c)
-	list := []website{}
-	for _, w := range catalogue.ByID(owned.Websites) {
-		if bound == 0 || bound == w.ID {
-			list = append(list, website{Website: w})
-		}
-	}
-	c.Header("X-Total-Count", strconv.Itoa(len(list)))
-	return list, nil
-}
-
 // readDimension returns a function that reads the query for the observed values of an attribute.
 func (s *API) readDimension(operation query.Operation) func(*gin.Context) (*results.Query, error) {
 	return func(c *gin.Context) (*results.Query, error) {

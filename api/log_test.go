@@ -75,14 +75,18 @@ func newLoggedShops(t *testing.T) *server {
 	s.recordLooks(of41)
 	of7 := schema.Subject{WebsiteID: 1, Kind: schema.SubjectWidget, ID: 7, ExperimentID: 2}
 	must.Get(s.outbox.WriteMessages(t.Context(), []outbox.Message{
-		outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, "decision")), 1, catalogue.EventDecisionChanged, of41, "ship", time.Now(),
+		outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, "decision")), 1, catalogue.EventDecisionChanged,
+			of41, "ship", time.Now(),
 			outbox.Data{Text: "Ship New.", Decision: json.RawMessage(`{"status":"ship","variationId":1}`)}),
-		outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, "check")), 1, catalogue.EventCheckFailed, of7, "sampleRatio", time.Now(),
-			outbox.Data{Text: "The split is not as declared."}),
+		outbox.NewMessage(outbox.MessageID(outbox.NewIdentity(1, "check")), 1, catalogue.EventCheckFailed,
+			of7, "sampleRatio", time.Now(), outbox.Data{Text: "The split is not as declared."}),
 	}))(t)
-	s.note(`{"campaignId":31,"kind":"note","text":"Tried on phones first.\nThen everywhere.","link":"https://example.com/a"}`)
-	s.note(`{"websiteId":2,"kind":"annotation","startsAt":"2026-11-18T00:00:00+01:00","text":"The shop was down"}`)
-	s.note(`{"widgetId":7,"experimentId":2,"kind":"annotation","startsAt":"2026-11-18T00:00:00Z","endsAt":"2026-11-19T00:00:00Z","text":"On television"}`)
+	s.note(`{"campaignId":31,"kind":"note","text":"Tried on phones first.\nThen everywhere.",` +
+		`"link":"https://example.com/a"}`)
+	s.note(`{"websiteId":2,"kind":"annotation","startsAt":"2026-11-18T00:00:00+01:00",` +
+		`"text":"The shop was down"}`)
+	s.note(`{"widgetId":7,"experimentId":2,"kind":"annotation","startsAt":"2026-11-18T00:00:00Z",` +
+		`"endsAt":"2026-11-19T00:00:00Z","text":"On television"}`)
 	taken := s.note(`{"widgetId":7,"kind":"note","text":"A mistake"}`)
 	s.Request(http.MethodDelete, notesPath+"/"+taken.ID, "").Send().RequireStatus(http.StatusNoContent)
 	return s
@@ -246,8 +250,8 @@ func (s *server) naiveLooks() (all []loggedEntry) {
 
 // naiveNotes reads the notes, and then who withdrew them.
 func (s *server) naiveNotes() (all []loggedEntry) {
-	rows := must.Get(s.conn.Query(s.t.Context(), `SELECT note_id, at, by, toString(kind), website_id, subject, subject_id,
-		experiment_id, text, withdrawn FROM notes WHERE account_id = 1 ORDER BY withdrawn`))(s.t)
+	rows := must.Get(s.conn.Query(s.t.Context(), `SELECT note_id, at, by, toString(kind), website_id, subject,
+		subject_id, experiment_id, text, withdrawn FROM notes WHERE account_id = 1 ORDER BY withdrawn`))(s.t)
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var e loggedEntry
@@ -276,8 +280,8 @@ func (s *server) naiveNotes() (all []loggedEntry) {
 	return all
 }
 
-// TestLogEqualsANaiveOne compares the log with one that is folded from the tables, for random parameters, in pages and as
-// lines.
+// TestLogEqualsANaiveOne compares the log with one that is folded from the tables, for random parameters, in pages and
+// as lines.
 func TestLogEqualsANaiveOne(t *testing.T) {
 	s := newLoggedShops(t)
 	naive := s.naiveLog()
@@ -374,7 +378,8 @@ func TestNotesRefuseAllFaultsAtOnce(t *testing.T) {
 			`"name":"widgetId"`, `"name":"kind"`, `"name":"text"`, `no control characters`, `"name":"link"`,
 			`"name":"colour"`, `"name":"startsAt","value":"yesterday"`, `"name":"endsAt","value":"2026-11-18"`,
 		},
-		`{"campaignId":31,"kind":"annotation","text":"a","startsAt":"2026-11-18T00:00:00Z","endsAt":"2026-11-17T00:00:00Z"}`: {
+		`{"campaignId":31,"kind":"annotation","text":"a","startsAt":"2026-11-18T00:00:00Z",` +
+			`"endsAt":"2026-11-17T00:00:00Z"}`: {
 			`"name":"endsAt"`, `must be after startsAt`,
 		},
 		`{"experimentId":2,"campaignId":0,"kind":"note","text":7}`: {`"name":"experimentId"`, `"name":"campaignId"`},
@@ -422,7 +427,8 @@ func TestLogRefusesAllFaultsAtOnce(t *testing.T) {
 	s.Get(logPath).Token(s.shareOf(31)).Send().CheckStatus(http.StatusForbidden)
 }
 
-// TestTenantsOfTheLog reads and withdraws with tokens of accounts and of websites. No answer has anything of another one.
+// TestTenantsOfTheLog reads and withdraws with tokens of accounts and of websites. No answer has anything of another
+// one.
 func TestTenantsOfTheLog(t *testing.T) {
 	s, all := newTenants(t)
 	ids := map[int]string{}

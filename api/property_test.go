@@ -52,7 +52,7 @@ func (a *asker) request() ask {
 	path := worlds.Pick(a, a.contract.paths...)
 	// its body has no events
 	for path.item.Get == nil &&
-		(path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations", "/v1/query"}, path.template)) {
+		(path.item.Post == nil || slices.Contains([]string{"/shares", "/declarations", "/v1/query", "/v1/notes"}, path.template)) {
 		path = worlds.Pick(a, a.contract.paths...)
 	}
 	method := http.MethodGet
@@ -79,6 +79,12 @@ func (a *asker) request() ask {
 	})
 	if strings.HasSuffix(path.template, "/plan") {
 		query = a.planned(query)
+	}
+	if path.template == "/v1/log" { // no such campaign, two subjects, or a key of no entry
+		query = slices.DeleteFunc(query, func(q string) bool {
+			name, _, _ := strings.Cut(q, "=")
+			return slices.Contains([]string{"campaignId", "widgetId", "experimentId", "after"}, name)
+		})
 	}
 	if asksFor("from") { // a period must not end before it starts
 		query = slices.DeleteFunc(query, func(q string) bool { return strings.HasPrefix(q, "to=") })
@@ -248,7 +254,7 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 	switch {
 	case name == "websiteId":
 		return "1"
-	case name == "campaign":
+	case slices.Contains([]string{"campaign", "campaignId", "widgetId", "experimentId"}, name):
 		return "12"
 	case name == "goal":
 		return worlds.Pick(a, "3", "4")

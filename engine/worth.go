@@ -39,17 +39,35 @@ func (e *Engine) LastWorth(ctx context.Context, p *plan.Plan, reason stats.Reaso
 	if !canDecide(p) {
 		return nil, true, nil
 	}
-	key := worth.PoolOf(p)
+	pool, err := e.lastPool(ctx, worth.PoolOf(p))
+	if err != nil || pool == nil {
+		return nil, false, err
+	}
+	return e.worthIn(pool, p, reason), true, nil
+}
+
+// LastTotal returns what all that was shipped of a pool is worth, and reads nothing; nil: the campaigns of the pool must
+// be read.
+func (e *Engine) LastTotal(ctx context.Context, key worth.PoolKey) (*worth.Total, error) {
+	pool, err := e.lastPool(ctx, key)
+	if err != nil || pool == nil {
+		return nil, err
+	}
+	return &pool.NewProgramme("", "").Total, nil
+}
+
+// lastPool returns a pool that is kept; nil: it must be read.
+func (e *Engine) lastPool(ctx context.Context, key worth.PoolKey) (*worth.Pool, error) {
 	version, err := e.WorthVersion(ctx, key.WebsiteID)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	last, madeFrom := e.pools.LastValue(fit{key})
 	pool, has := last.(*worth.Pool)
 	if !has || madeFrom != (versionKey{version, 0}) {
-		return nil, false, nil
+		return nil, nil
 	}
-	return e.worthIn(pool, p, reason), true, nil
+	return pool, nil
 }
 
 // worthIn returns what the treatments of a plan are worth in a pool.

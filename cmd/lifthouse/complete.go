@@ -50,8 +50,8 @@ func (p *program) completeSubjects(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// askIDs returns the ids of a kind with their names, which the server that holds the store knows. Without a server there
-// are none: to open a store takes too long.
+// askIDs returns the ids of a kind with their names, which the server that holds the store knows. Without a server,
+// there are none: to open a store takes too long.
 func (p *program) askIDs(ctx context.Context, kind string) []cobra.Completion {
 	address, err := p.storeAddress()
 	if err != nil || address.Dir == "" {

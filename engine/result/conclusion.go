@@ -141,7 +141,7 @@ const (
 	reasonCapNotReached    stats.Reason = "CAP_NOT_REACHED" // fewer than one converted visitor is above its percentile
 	reasonNoSpread         stats.Reason = "NO_SPREAD"       // fewer than two values, or all values are equal
 	reasonBoundOverflow    stats.Reason = "BOUND_OVERFLOW"  // a bound beyond the range of floats removes nothing
-	reasonNotComputed      stats.Reason = "NOT_COMPUTED"    // clients may ask again
+	ReasonNotComputed      stats.Reason = "NOT_COMPUTED"    // clients may ask again
 	reasonWinner           stats.Reason = "WINNER"
 	reasonLoser            stats.Reason = "LOSER"
 	reasonGuardrailHarmed  stats.Reason = "GUARDRAIL_HARMED"

@@ -340,17 +340,28 @@ type ListedStatus struct {
 	Reason      stats.Reason  `json:"reason,omitempty"` // for a missing decision
 }
 
+// NeedsAttention reports whether a check has failed that makes the numbers wrong. Missing events and late declarations do
+// not.
+func (s *ListedStatus) NeedsAttention() bool {
+	if s.Decision != nil && s.Decision.Status == DecisionInvalid {
+		return true
+	}
+	harmless := []WarningCode{warningSilent, warningDeclaredLate, warningNoEvents}
+	return slices.ContainsFunc(s.Health, func(code WarningCode) bool { return !slices.Contains(harmless, code) })
+}
+
 // Status is a report's summary, from which a list has its status at any time.
 type Status struct {
 	ListedStatus // without silence
 
-	Pulse *Pulse // of the events; nil: there are none
+	Pulse    *Pulse    // of the events; nil: there are none
+	NextLook *NextLook // nil: none follows
 }
 
 // NewListedStatus returns the status of a running or stopped subject. If s is nil, the status is not computed yet.
 func NewListedStatus(s *Status, running bool) *ListedStatus {
 	if s == nil {
-		return &ListedStatus{Health: []WarningCode{}, Reason: reasonNotComputed}
+		return &ListedStatus{Health: []WarningCode{}, Reason: ReasonNotComputed}
 	}
 	shown := s.ListedStatus
 	if running && s.Pulse.SilenceAt(time.Now()) > 0 {
@@ -380,6 +391,7 @@ func NewStatus(r *Report) *Status {
 		s.Health = append(s.Health, w.Code)
 	}
 	s.Pulse = r.Pulse
+	s.NextLook = r.NextLook
 
 	// The variation of the decision leads, or else that with the smallest p-value at the last look.
 	var leading *VariationResults

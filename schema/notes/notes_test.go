@@ -35,10 +35,12 @@ func TestFaultsOfNotes(t *testing.T) {
 		change func(*notes.Note)
 		want   []string
 	}{
-		"none":           {func(*notes.Note) {}, nil},
-		"newlines":       {func(n *notes.Note) { n.Text = "a\nb" }, nil},
-		"longest":        {func(n *notes.Note) { n.Text = strings.Repeat("ü", notes.MaxText) }, nil},
-		"too long":       {func(n *notes.Note) { n.Text = strings.Repeat("ü", notes.MaxText+1) }, []string{"text: at most 2048"}},
+		"none":     {func(*notes.Note) {}, nil},
+		"newlines": {func(n *notes.Note) { n.Text = "a\nb" }, nil},
+		"longest":  {func(n *notes.Note) { n.Text = strings.Repeat("ü", notes.MaxText) }, nil},
+		"too long": {
+			func(n *notes.Note) { n.Text = strings.Repeat("ü", notes.MaxText+1) }, []string{"text: at most 2048"},
+		},
 		"empty":          {func(n *notes.Note) { n.Text = " \n" }, []string{"text: 1 to 2048"}},
 		"NUL":            {func(n *notes.Note) { n.Text = "a\x00b" }, []string{"text: no control characters"}},
 		"not UTF-8":      {func(n *notes.Note) { n.Text = "\xff" }, []string{"text: must be UTF-8"}},
@@ -118,7 +120,8 @@ func TestTooManyNotes(t *testing.T) {
 	conn := schematest.OpenMigrated(t)
 	n := notes.New(conn)
 	last := must.Get(n.AddNote(t.Context(), newNote(campaign, "Last"), nil))(t)
-	must.OK(t, conn.Exec(t.Context(), `INSERT INTO notes SELECT * EXCEPT number REPLACE (concat('note_', toString(number)) AS note_id)
+	must.OK(t, conn.Exec(t.Context(), `INSERT INTO notes
+		SELECT * EXCEPT number REPLACE (concat('note_', toString(number)) AS note_id)
 		FROM notes CROSS JOIN numbers(999) AS copies`))
 	earlier := faults.List{{Name: "text", Detail: "is wrong"}}
 	_, err := n.AddNote(t.Context(), newNote(campaign, "One more"), earlier)

@@ -8,7 +8,7 @@ import { Decided, NextLook, Since } from "./looks.jsx";
 import { Chip, Num } from "./parts.jsx";
 import { conclusions, nextSteps, liftIn, verdictOf, viewOf } from "./words.js";
 
-/** @import { Link, Results } from "./types.d.ts" */
+/** @import { Decision, Link, Results, WorthItem } from "./types.d.ts" */
 
 /** useSteady keeps the answer until a look, a decision, the day or the view changes: numbers that move with each
  * visitor would only distract from it.
@@ -43,6 +43,21 @@ export function Exploration({ results, decided, all }) {
   );
 }
 
+/** Dates say since which look a decision stands. A better variation can be shipped later, when the guardrails are known to be
+ * safe.
+ * @param {{ results: Results, at: string, ship: boolean }} props */
+function Dates({ results: { conclusion, looks }, at, ship }) {
+  const better = conclusion?.decidedAt, earlier = ship && better && Date.parse(better) < Date.parse(at);
+  return <span class="quiet" id="since">{earlier && <span class="long">better since <Since at={better} looks={looks} />; shippable </span>}since <Since at={at} looks={looks} />{earlier && <span class="long">, when the guardrails were known to be safe</span>}</span>;
+}
+
+/** mayLose reports whether a variation that is to be shipped may be worth less than nothing.
+ * @param {Decision | null | undefined} decision @param {WorthItem | undefined} worth */
+function mayLose(decision, worth) {
+  const { valuePerMonth, perMonth } = worth?.expected ?? {};
+  return decision?.status === "ship" && ((valuePerMonth ?? perMonth)?.interval[0] ?? 0) < 0;
+}
+
 /** Answer is what to do, for which visitors, worth how much a month, and since which look. How that is known is one click
  * away. A report without a decision shows its conclusion.
  * @param {{ results: Results, scored: Results | undefined }} props */
@@ -55,13 +70,13 @@ export function Answer(props) {
   return (
     <div class={"conclusion " + (decision ? decision.status : conclusion.status)}>
       <p class="answer">{decision ? <Chip status={decision.status} /> : <b class="tag">{conclusions[conclusion.status]}</b>}
-        {decision?.decidedAt && <span class="quiet" id="since">since <Since at={decision.decidedAt} looks={results.looks} /></span>}
+        {decision?.decidedAt && <Dates results={results} at={decision.decidedAt} ship={decision.status === "ship"} />}
         {decision && nextLook && decision.status !== "invalid" && !said.includes("next look") && <span class="quiet" id="next-look">Next look <NextLook nextLook={nextLook} /></span>}</p>
       <h2 class="answer-text" id="decision">{decision ? text(said) : <span id="conclusion">{text(said)}</span>}</h2>
       {next && <p class="next">{next}</p>}
       {decision && <dl class="answers">
-        {decision.decidedAt && <div><dt>For</dt><dd>all visitors</dd></div>}
-        {worth?.text && <div><dt>Worth<Help of="worth" /></dt><dd class="worth"><span>{text(worth.text)}</span></dd></div>}
+        {decision.decidedAt && <div class="for"><dt>For</dt><dd>all visitors</dd></div>}
+        {worth?.text && <div><dt>Worth<Help of="worth" /></dt><dd class="worth"><span>{text(worth.text)}</span>{mayLose(decision, worth) && <small class="quiet"> The look is sure of its sign; how much is not yet known.</small>}</dd></div>}
         {decision.status === "keepRunning" && <Remaining power={results.power} />}
       </dl>}
       {decision && <details id="evidence"><summary>How we know</summary>

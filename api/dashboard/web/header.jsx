@@ -1,5 +1,5 @@
 // @ts-check
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { session } from "./api.js";
 import { AutoStop } from "./autostop.jsx";
 import { count, day } from "./format.js";
@@ -21,7 +21,7 @@ const capital = (words) => words[0].toUpperCase() + words.slice(1);
 /** Header has the name, the state and the actions of a campaign, widget or experiment.
  * @param {{ subject: Subject, detail: Answer<Item>, route: Route, go: Go, fresh: ComponentChildren, said?: Problem, scored?: Results }} props */
 export function Header({ subject, detail, route, go, fresh, said, scored }) {
-  const { body, error } = detail;
+  const { body, error } = detail, [open, setOpen] = useState(false);
   const experiment = body?.experiments?.find((e) => String(e.id) === subject.experiment);
   const name = experiment ? experiment.name || "Experiment " + experiment.id : body?.name;
   useEffect(() => { document.title = (name ? name + " · " : "") + "Lifthouse"; }, [name]);
@@ -32,9 +32,11 @@ export function Header({ subject, detail, route, go, fresh, said, scored }) {
   return (
     <header class="subject">
       {listed && <p><a {...follow(go, back)}>← {subject.kind === "experiment" ? body.name : "Overview"}</a></p>}
-      <div class="title"><h1>{name}</h1><State {...shown} />{!experiment && <Switch {...{ subject, body, scored }} done={detail.again} />}{subject.kind === "campaign" && <AutoStop body={body} website={route.get("websiteId")} done={detail.again} />}<Share {...{ subject, body }} title={name ?? ""} /></div>
+      <div class="title"><h1>{name}</h1><State {...shown} />
+        {listed && <button type="button" class="fold" aria-expanded={open} aria-label="Actions" onClick={() => setOpen(!open)}>⋯</button>}
+        <span class={"actions" + (open ? " open" : "")}>{!experiment && <Switch {...{ subject, body, scored }} done={detail.again} />}{subject.kind === "campaign" && <AutoStop body={body} website={route.get("websiteId")} done={detail.again} />}<Share {...{ subject, body }} title={name ?? ""} /></span></div>
       {!experiment && body.hypothesis && <p class="hypothesis">{body.hypothesis}</p>}
-      <p class="quiet">{!experiment && body.owner && <>Owner: {body.owner} · </>}{!experiment && body.tags?.map((tag) => <span key={tag} class="flag plain">#{tag}</span>)}{experiment ? "Experiment" : capital(kind(body.type))} {experiment ? experiment.id : body.key ?? body.id}{experiment && <> of the widget {body.name}</>}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
+      <p class="quiet facts">{!experiment && body.owner && <>Owner: {body.owner} · </>}{!experiment && body.tags?.map((tag) => <span key={tag} class="flag plain">#{tag}</span>)}{experiment ? "Experiment" : capital(kind(body.type))} {experiment ? experiment.id : body.key ?? body.id}{experiment && <> of the widget {body.name}</>}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
         {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views and <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals in total</>}{fresh}</p>
     </header>
   );

@@ -1,7 +1,7 @@
 // @ts-check
 import "./shared.js";
 import { useEffect, useState } from "preact/hooks";
-import { day } from "./format.js";
+import { count, day, rounded } from "./format.js";
 import { all, ask } from "./api.js";
 import { groupOf, groups, listed, matches, placeOf, sorted } from "./groups.js";
 import { useAnswer } from "./hooks.js";
@@ -18,7 +18,7 @@ import { kind } from "./words.js";
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
 /** @import { WorthOf } from "./listing.jsx" */
-/** @import { Go, Item, Listed, Programme, Website } from "./types.d.ts" */
+/** @import { Go, Item, Listed, Programme, Website, WebsiteStatus } from "./types.d.ts" */
 
 const Waiting = later(() => import("./sources.jsx").then((m) => m.Waiting));
 
@@ -73,8 +73,8 @@ const Choice = ({ label, name, value = "", values, write = String, set }) => (
 const distinct = (values) => [...new Set(values)].filter((v) => v !== undefined && v !== "").sort();
 
 /** Filters choose among the items of a website. All choices are in the URL.
- * @param {{ route: Route, go: Go, items: Listed[], websites: Website[], website: string | undefined, show: string }} props */
-function Filters({ route, go, items, websites, website, show }) {
+ * @param {{ route: Route, go: Go, items: Listed[], show: string }} props */
+function Filters({ route, go, items, show }) {
   /** @param {string} name @returns {(e: TargetedEvent<HTMLInputElement | HTMLSelectElement>) => void} */
   const set = (name) => (e) => go(route.with(name, e.currentTarget.value), { replace: name === "search" });
   const owners = /** @type {string[]} */ (distinct(items.map((i) => i.owner))), tags = /** @type {string[]} */ (distinct(items.flatMap((i) => i.tags ?? [])));
@@ -83,7 +83,6 @@ function Filters({ route, go, items, websites, website, show }) {
   return (
     <section class={"controls folded" + (open ? " open" : "")} aria-label="Filters">
       <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>Filters{chosen > 0 && ` (${chosen})`}</button><div class="choices">
-      {websites.length > 1 && <label>Website <select name="websiteId" value={website} onChange={set("websiteId")}>{websites.map((w) => <option key={w.id} value={w.id}>{w.domain}</option>)}</select></label>}
       <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="name, owner, tag or key" /></label>
       <Choice label="State" name="active" value={route.get("active")} values={["true", "false"]} write={(v) => (v === "true" ? "running" : "not running")} set={set} />
       <Choice label="Type" name="type" value={route.get("type")} values={offered} write={kind} set={set} />
@@ -103,12 +102,19 @@ function Groups({ items, route, go, link, worthOf }) {
   });
 }
 
+/** Due says how many decisions are due, and what they are worth together.
+ * @param {{ status: WebsiteStatus }} props */
+function Due({ status: { toDecide, atStake } }) {
+  if (toDecide === 0) return null;
+  return <p class="due"><b>{toDecide === 1 ? "1 decision is due" : `${count(toDecide)} decisions are due`}</b>{atStake && <>, expected to be worth <b>{rounded(atStake.expected)} {atStake.currency}</b> a month <small>({rounded(atStake.interval[0])} to {rounded(atStake.interval[1])})</small></>}</p>;
+}
+
 /** List is the start page: the campaigns and widgets of a website, grouped by what they
  * need. The server sends all of them, and the page searches and sorts.
  * @param {{ route: Route, go: Go }} props */
 export function List({ route, go }) {
-  /** @type {Answer<Website[]>} */
-  const websites = useAnswer("/v1/websites", { every: 60000 });
+  /** @type {Answer<(Website & { status: WebsiteStatus })[]>} */
+  const websites = useAnswer("/v1/websites?include=status", { every: (found) => (found?.some(({ status }) => status.reason) ? 3000 : 60000) });
   const asked = route.get("show"), show = asked === "widgets" || asked === "campaigns" ? asked : "";
   const several = websites.body !== undefined && websites.body.length > 1;
   const website = route.get("websiteId") || (several ? String(websites.body?.[0].id) : undefined);
@@ -134,7 +140,8 @@ export function List({ route, go }) {
     <>
       <div class="title"><h1>{here?.domain || "Results"}</h1>{newest && <span class="quiet">As of <span class="at">{oldest}</span>{oldest !== newest && <> to <span class="at">{newest}</span></>}; lifts at the last look.</span>}</div>
       <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}{here && Object.entries({ programme: "Programme", plan: "Plan", log: "Log", sources: "Sources" }).map(([view, text]) => <a key={view} {...follow(go, to([["websiteId", here.id], ["view", view]]))}>{text}</a>)}</nav>
-      {!(waiting && !items?.length && !several) && <Filters {...{ route, go, website, show }} items={items ?? []} websites={websites.body ?? []} />}
+      {!(waiting && !items?.length && !several) && <Filters {...{ route, go, show }} items={items ?? []} />}
+      {here && !waiting && <Due status={here.status} />}
       {here && !waiting && <News website={here.id} go={go} />}
       {failed?.error && <Fault error={failed.error} again={failed.again} />}
       {ready && <Undeclared website={here?.id} every={waiting ? 1000 : 30000} done={() => found.forEach((f) => f.again())} />}

@@ -14,7 +14,7 @@ import { Ended, takeLink } from "./share.jsx";
 /** @import { ComponentType, TargetedSubmitEvent } from "preact" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Go, Item } from "./types.d.ts" */
+/** @import { Go, Item, Website } from "./types.d.ts" */
 
 /** Logo is the mark: a house whose front is an interval with its estimate. */
 const Logo = () => (
@@ -74,12 +74,41 @@ function Keyed({ route, go }) {
 /** The views of a website. The code of some is loaded when they open.
  * @type {Record<string, ComponentType<{ route: Route, go: Go }>>} */
 const views = {
+  console: later(() => import("./console.jsx").then((m) => m.Console)),
   list: later(() => import("./list.jsx").then((m) => m.List)),
   log: later(() => import("./log.jsx").then((m) => m.LogPage)),
   plan: later(() => import("./plan.jsx").then((m) => m.PlanPage)),
   programme: later(() => import("./programme.jsx").then((m) => m.ProgrammePage)),
   sources: later(() => import("./sources.jsx").then((m) => m.SourcesPage)),
 };
+
+const Search = later(() => import("./search.jsx").then((m) => m.Search));
+
+/** Places has the name of the website, with which one goes to another, and the search.
+ * @param {{ websites: Website[], route: Route, go: Go }} props */
+function Places({ websites, route, go }) {
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    /** @param {KeyboardEvent} event */
+    const press = (event) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      event.preventDefault();
+      setOpen(true);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  return (
+    <span class="places">
+      {websites.length > 1 && <select name="websiteId" aria-label="Website" value={route.get("websiteId") ?? ""} onChange={(e) => go(e.currentTarget.value ? "/?websiteId=" + e.currentTarget.value : "/")}>
+        <option value="">All websites</option>
+        {websites.map((w) => <option key={w.id} value={w.id}>{w.domain}</option>)}
+      </select>}
+      <button type="button" class="find" aria-keyshortcuts="Control+K Meta+K" aria-label="Search Ctrl K" onClick={() => setOpen(true)}><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="7" cy="7" r="4.5" /><path d="m10.5 10.5 4 4" /></svg> <kbd>Ctrl K</kbd></button>
+      {open && <Search {...{ websites, go }} onClose={() => setOpen(false)} />}
+    </span>
+  );
+}
 
 function Page() {
   const [route, go] = useRoute();
@@ -99,15 +128,17 @@ function Page() {
   const leave = () => { if (!session.shared) session.close(); setOpen(false); };
   const shared = session.shared;
   useEffect(() => { if (shared && !route.subject) go(shared.address, { replace: true }); }, [route]);
+  /** @type {Answer<Website[]>} */
+  const { body: websites = [] } = useAnswer(open && !shared && "/v1/websites", { every: 60000 });
   if (!open && shared) return <Ended signIn={() => { session.close(); say(undefined); go("/", { replace: true }); }} />;
   if (!open) return <SignIn said={said} done={() => { say(undefined); setOpen(true); }} />;
   const isKeyed = !/^\d*$/.test(route.get("campaign") ?? "");
-  const subject = route.subject, View = views[route.get("view") ?? ""] ?? views.list;
+  const subject = route.subject, isStart = websites.length > 1 && !route.get("websiteId"), View = views[route.get("view") ?? (isStart ? "console" : "")] ?? views.list;
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
       {shared ? <header class="top"><span class="name"><Logo />Lifthouse</span><span class="quiet">Shared page, read-only</span></header>
-        : <header class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></header>}
+        : <header class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><Places {...{ websites, route, go }} /><span><Bell go={go} /><a href="/docs">API docs</a> <button type="button" class="sign-out" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></header>}
       <main id="main" tabIndex={-1}>{isKeyed ? <Keyed {...{ route, go }} /> : subject ? <Results key={subject.path} {...{ subject, route, go }} /> : !shared && <View {...{ route, go }} />}</main>
     </>
   );

@@ -131,9 +131,14 @@ func (v *viewer) looksAreTheAPIs() {
 	must.That(v, decision.DecidedAt != nil, "the demo's campaign 12 has the decision %+v", decision)
 	at := slices.IndexFunc(r.Looks, func(l result.Look) bool { return l.End.Equal(*decision.DecidedAt) })
 	must.That(v, at >= 0, "no look ends at %s", decision.DecidedAt)
+	since := fmt.Sprintf("since look %d, %s", at+1, day(*decision.DecidedAt))
+	if better := *r.Conclusion.Look; better < at+1 {
+		since = fmt.Sprintf("better since look %d, %s; shippable %s, when the guardrails were known to be safe", better,
+			day(r.Looks[better-1].End), since)
+	}
 	for _, part := range []struct{ selector, want string }{
 		{"#next-look", "Next look " + next},
-		{"#since", fmt.Sprintf("since look %d, %s", at+1, day(*decision.DecidedAt))},
+		{"#since", since},
 		{"#looks", fmt.Sprintf("Look %d on %s, after %.0f %% of the plan. Next look on %s.", last.Number, day(last.End), 100*last.Tau, next)},
 		{"figure .look", "next look " + day(r.NextLook.End)},
 	} {

@@ -154,7 +154,7 @@ func TestTheDashboardOfSeveralWebsites(t *testing.T) {
           - {id: 40, name: Only here, type: experiment, controlShare: 50, primaryGoalId: 30,
              variations: [{id: 1, name: New, share: 50}]}
 `)
-	v.openSignedIn("/", statusesThere)
+	v.openSignedIn("/?websiteId=1", statusesThere)
 	v.choose("[name=websiteId]", "2")
 	v.until(`document.querySelectorAll("[data-id]").length === 1 && document.querySelector("h1").innerText === "second.example.com"`)
 	v.until(`document.querySelector(".group.notStarted [data-id='40']")`)
